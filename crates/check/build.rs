@@ -29,14 +29,17 @@ fn camel(name: &str) -> String {
 }
 
 fn rules(source: &str, out: &mut String) -> Result<(), Failure> {
-    struct Row {
+    struct RuleRow {
         head: Vec<String>,
         said: Vec<(String, String)>,
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<RuleRow> = Vec::new();
     for line in lines(source) {
         if let Some(head) = line.strip_prefix("rule ") {
-            rows.push(Row { head: head.split_whitespace().map(str::to_owned).collect(), said: Vec::new() });
+            rows.push(RuleRow {
+                head: head.split_whitespace().map(str::to_owned).collect(),
+                said: Vec::new(),
+            });
             continue;
         }
         let row = rows.last_mut().ok_or("a sentence without a rule")?;
@@ -53,7 +56,7 @@ fn rules(source: &str, out: &mut String) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "}}\n/// What each rule is, in the order of [`Rule`].\npub static RULES: [Info; {}] = [",
+        "}}\n/// What each rule is, in the order of [`Rule`].\npub static RULES: [RuleInfo; {}] = [",
         rows.len()
     )?;
     for row in &rows {
@@ -73,7 +76,7 @@ fn rules(source: &str, out: &mut String) -> Result<(), Failure> {
         }
         writeln!(
             out,
-            "Info {{ rule: Rule::{}, name: {name:?}, level: Level::{}, gens: generations({on:?}), doubt: {doubt}, distance: {distance}, \
+            "RuleInfo {{ rule: Rule::{}, name: {name:?}, level: Certainty::{}, gens: generations({on:?}), doubt: {doubt}, distance: {distance}, \
              first: {:?}, then: {:?}, cure: {:?}, source: {:?}, dispute: {:?} }},",
             camel(name),
             camel(level),

@@ -41,8 +41,8 @@ const AMD: compile::Family = compile::Family {
     packets: "pm4_opcode",
 };
 
-const fn gfx(variant: &'static str) -> compile::Member {
-    compile::Member { variant, spaces: GFX_SPACES, beside: &["pm4", "sdma", "faults"] }
+const fn gfx(variant: &'static str) -> compile::FamilyMember {
+    compile::FamilyMember { variant, spaces: GFX_SPACES, beside: &["pm4", "sdma", "faults"] }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let root = &data.join(vendor);
     let mut facts =
-        model::Facts { version: read(&root.join("version"))?.trim().to_string(), ..Default::default() };
+        model::DbFacts { version: read(&root.join("version"))?.trim().to_string(), ..Default::default() };
     for (name, path) in files(root, "regs")? {
         facts.files.push(text::read_file(&name, &read(&path)?)?);
     }

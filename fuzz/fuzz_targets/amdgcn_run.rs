@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, Initial, SimMemory, Program, Timing, run};
 
 /// Steps of a workgroup.
 const STEPS: u64 = 2_000;
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(gpu) = Gpu::new(names[usize::from(gpu) % names.len()]) else { return };
     let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let program = Program::new(&words, 0x1000, gpu);
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     if memory.map(0, vec![0x5a; 1 << 16]).is_err() {
         return;
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use unwedge_hw::model::{DeviceRow, Facts};
+use unwedge_hw::model::{DbFacts, DeviceRow};
 use unwedge_hw::{rnndb, text, text_writer};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -50,7 +50,7 @@ fn write(dir: &Path, devices: Option<&Path>, version: &str, out: &Path) -> Resul
 }
 
 /// What was written reads back as the same facts.
-fn check(facts: &Facts, out: &Path) -> Result<()> {
+fn check(facts: &DbFacts, out: &Path) -> Result<()> {
     for file in &facts.files {
         let path = out.join(format!("{}.regs", file.name));
         let back = text::read_file(&file.name, &fs::read_to_string(&path)?)?;

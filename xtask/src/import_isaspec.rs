@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
-use unwedge_isa::table::model::{Bitset, Case, Enum, Field, Isa, Item, Row};
+use unwedge_isa::table::model::{Bitset, BitsetCase, CaseRow, Isa, IsaEnum, IsaField, IsaItem};
 use unwedge_isa::table::text;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -40,12 +40,12 @@ fn read_file(dir: &Path, file: &str, isa: &mut Isa, seen: &mut HashSet<String>) 
     for node in document.root_element().children().filter(Node::is_element) {
         match node.tag_name().name() {
             "import" => read_file(dir, attribute(node, "file")?, isa, seen)?,
-            "enum" => isa.items.push(Item::Enum(read_enum(node)?)),
-            "expr" => isa.items.push(Item::Expr {
+            "enum" => isa.items.push(IsaItem::Enum(read_enum(node)?)),
+            "expr" => isa.items.push(IsaItem::Expr {
                 name: attribute(node, "name")?.to_owned(),
                 source: source_of(node.text().unwrap_or_default()),
             }),
-            "bitset" => isa.items.push(Item::Bitset(read_bitset(node)?)),
+            "bitset" => isa.items.push(IsaItem::Bitset(read_bitset(node)?)),
             _ => {}
         }
     }
@@ -64,12 +64,12 @@ fn number(text: &str) -> Result<u64> {
     })
 }
 
-fn read_enum(node: Node<'_, '_>) -> Result<Enum> {
+fn read_enum(node: Node<'_, '_>) -> Result<IsaEnum> {
     let mut values = Vec::new();
     for value in node.children().filter(|n| n.has_tag_name("value")) {
         values.push((number(attribute(value, "val")?)?, attribute(value, "display")?.to_owned()));
     }
-    Ok(Enum { name: attribute(node, "name")?.to_owned(), values })
+    Ok(IsaEnum { name: attribute(node, "name")?.to_owned(), values })
 }
 
 fn read_bitset(node: Node<'_, '_>) -> Result<Bitset> {
@@ -95,8 +95,8 @@ fn read_bitset(node: Node<'_, '_>) -> Result<Bitset> {
     Ok(bitset)
 }
 
-fn read_case(node: Node<'_, '_>, conditional: bool) -> Result<Case> {
-    let mut case = Case::default();
+fn read_case(node: Node<'_, '_>, conditional: bool) -> Result<BitsetCase> {
+    let mut case = BitsetCase::default();
     if conditional {
         case.when = Some(expression(node)?);
     }
@@ -108,21 +108,21 @@ fn read_case(node: Node<'_, '_>, conditional: bool) -> Result<Case> {
             "pattern" => {
                 let (low, high) = range(child)?;
                 let pattern = child.text().unwrap_or_default().trim().to_owned();
-                case.rows.push(Row::Bits { low, high, pattern });
+                case.rows.push(CaseRow::Bits { low, high, pattern });
             }
             "assert" => {
                 let (low, high) = range(child)?;
                 let pattern = child.text().unwrap_or_default().trim().to_owned();
-                case.rows.push(Row::Assert { low, high, pattern });
+                case.rows.push(CaseRow::Assert { low, high, pattern });
             }
             "field" => {
                 let (low, high) = range(child)?;
-                case.rows.push(Row::Field { low, high, field: read_field(child)? });
+                case.rows.push(CaseRow::Field { low, high, field: read_field(child)? });
             }
             "derived" => {
                 let width = child.attribute("width").map(str::parse).transpose()?;
                 let field = read_field(child)?;
-                case.rows.push(Row::Derived { width, field, source: expression(child)? });
+                case.rows.push(CaseRow::Derived { width, field, source: expression(child)? });
             }
             _ => {}
         }
@@ -137,8 +137,8 @@ fn range(node: Node<'_, '_>) -> Result<(u32, u32)> {
     }
 }
 
-fn read_field(node: Node<'_, '_>) -> Result<Field> {
-    let mut field = Field {
+fn read_field(node: Node<'_, '_>) -> Result<IsaField> {
+    let mut field = IsaField {
         name: attribute(node, "name")?.to_owned(),
         ty: attribute(node, "type")?.to_owned(),
         display: node.attribute("display").map(str::to_owned),
@@ -184,7 +184,7 @@ fn plain_names(isa: &mut Isa) {
         .items
         .iter()
         .filter_map(|item| match item {
-            Item::Bitset(b) if !b.name.starts_with('#') => Some(b.name.clone()),
+            IsaItem::Bitset(b) if !b.name.starts_with('#') => Some(b.name.clone()),
             _ => None,
         })
         .collect();
@@ -197,21 +197,21 @@ fn plain_names(isa: &mut Isa) {
     };
     for item in &mut isa.items {
         match item {
-            Item::Enum(e) => plain(&mut e.name),
-            Item::Expr { name, .. } => plain(name),
-            Item::Bitset(b) => {
+            IsaItem::Enum(e) => plain(&mut e.name),
+            IsaItem::Expr { name, .. } => plain(name),
+            IsaItem::Bitset(b) => {
                 plain(&mut b.name);
                 b.parent.as_mut().into_iter().for_each(plain);
                 for case in &mut b.cases {
                     case.when.as_mut().into_iter().for_each(plain);
                     for row in &mut case.rows {
                         match row {
-                            Row::Field { field, .. } => plain(&mut field.ty),
-                            Row::Derived { field, source, .. } => {
+                            CaseRow::Field { field, .. } => plain(&mut field.ty),
+                            CaseRow::Derived { field, source, .. } => {
                                 plain(&mut field.ty);
                                 plain(source);
                             }
-                            Row::Bits { .. } | Row::Assert { .. } => {}
+                            CaseRow::Bits { .. } | CaseRow::Assert { .. } => {}
                         }
                     }
                 }

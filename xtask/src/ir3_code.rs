@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::io::Write;
 use unwedge_isa::ir3;
-use unwedge_isa::table::{Decoded, generate};
+use unwedge_isa::table::{DecodedWord, generate};
 use unwedge_isa::tables::{IR3, IR3_INSTRUCTION};
 
 const USAGE: &str = "usage: cargo xtask ir3-code GPU COUNT [--like FILE]";
@@ -75,7 +75,7 @@ fn words_of(file: &str, gpu_id: u32) -> Result<Vec<Pattern>, String> {
 }
 
 /// The bits of registers and constants of a word: not the highest ones, which make a register one of the special ones.
-fn numbers(decoded: &Decoded<'_>) -> u64 {
+fn numbers(decoded: &DecodedWord<'_>) -> u64 {
     let mut bits = 0;
     for (name, place) in decoded.fields() {
         let (Some((low, width)), Some(nested)) = (place, decoded.nested(name)) else { continue };

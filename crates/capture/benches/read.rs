@@ -11,8 +11,8 @@ use unwedge_capture::i915::ErrorState;
 use unwedge_capture::msm::Devcore;
 use unwedge_capture::xe;
 use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::i915::{Era, ErrorStateBuilder};
-use unwedge_testkit::intel::{Device, EngineState};
+use unwedge_testkit::i915::{ErrorStateBuilder, I915Era};
+use unwedge_testkit::intel::{EngineState, TestDevice};
 use unwedge_testkit::xe::DevcoreBuilder as XeBuilder;
 
 fn main() {
@@ -64,20 +64,23 @@ fn noisy_engine(mebibytes: u32) -> EngineState {
 }
 
 /// Some 50 MB of text, as kernels from 4.10 on write it.
-fn error_state(era: Era) -> Vec<u8> {
-    let mebibytes = if era == Era::V4_4 { 10 } else { 40 };
-    ErrorStateBuilder::complete(Device::named("tgl"), era).unpacked().engine(noisy_engine(mebibytes)).text()
+fn error_state(era: I915Era) -> Vec<u8> {
+    let mebibytes = if era == I915Era::V4_4 { 10 } else { 40 };
+    ErrorStateBuilder::complete(TestDevice::named("tgl"), era)
+        .unpacked()
+        .engine(noisy_engine(mebibytes))
+        .text()
 }
 
-#[divan::bench(args = [Era::V4_4, Era::V6_12])]
-fn read_i915_50_mb(bencher: Bencher<'_, '_>, era: Era) {
+#[divan::bench(args = [I915Era::V4_4, I915Era::V6_12])]
+fn read_i915_50_mb(bencher: Bencher<'_, '_>, era: I915Era) {
     let text = error_state(era);
     bencher.counter(BytesCount::of_slice(&text)).bench(|| ErrorState::read(&text).map(|s| s.blocks.len()));
 }
 
 #[divan::bench]
 fn read_i915_50_mb_and_unpack(bencher: Bencher<'_, '_>) {
-    let text = error_state(Era::V6_12);
+    let text = error_state(I915Era::V6_12);
     bencher.counter(BytesCount::of_slice(&text)).bench(|| {
         let state = ErrorState::read(&text).expect("an error state");
         let engine = state.engines.last().expect("an engine");
@@ -87,7 +90,7 @@ fn read_i915_50_mb_and_unpack(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn unpack_zlib(bencher: Bencher<'_, '_>) {
-    let text = ErrorStateBuilder::new(Device::named("tgl")).engine(noisy_engine(8)).text();
+    let text = ErrorStateBuilder::new(TestDevice::named("tgl")).engine(noisy_engine(8)).text();
     let state = ErrorState::read(&text).expect("an error state");
     let data = state.blocks.iter().find_map(|b| b.data.as_ref()).expect("memory");
     bencher.counter(BytesCount::new(8u32 << 20)).bench(|| data.decode(usize::MAX).dwords.len());
@@ -95,6 +98,6 @@ fn unpack_zlib(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn read_xe_50_mb(bencher: Bencher<'_, '_>) {
-    let text = XeBuilder::new(Device::named("lnl")).engine(noisy_engine(40)).text();
-    bencher.counter(BytesCount::of_slice(&text)).bench(|| xe::Devcore::read(&text).map(|d| d.blocks.len()));
+    let text = XeBuilder::new(TestDevice::named("lnl")).engine(noisy_engine(40)).text();
+    bencher.counter(BytesCount::of_slice(&text)).bench(|| xe::XeDevcore::read(&text).map(|d| d.blocks.len()));
 }

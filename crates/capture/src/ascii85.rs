@@ -1,7 +1,7 @@
 //! The kernel's ascii85: five characters `!`–`u` for a dword, most significant first; `z` for a zero dword.
 //!
 //! No padding and no end mark: the text ends with its line. Never fails: what cannot be a character of the encoding
-//! ends the text, and [`Decoded`] says where. Facts: `include/linux/ascii85.h`.
+//! ends the text, and [`Ascii85Data`] says where. Facts: `include/linux/ascii85.h`.
 
 /// What one byte is: a digit below 85, or one of the two marks.
 const CLASS: [u8; 256] = {
@@ -19,7 +19,7 @@ const ZERO: u8 = 0x80;
 
 /// The result of [`decode`], with all that was odd about the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decoded {
+pub struct Ascii85Data {
     /// The dwords.
     pub dwords: Vec<u32>,
     /// Bytes of text that were read; less than its length where a character outside the alphabet ended it.
@@ -31,12 +31,12 @@ pub struct Decoded {
 }
 
 /// Decodes a text. Reads it up to the first character that has no place in it (a `z` inside a group counts as one).
-pub fn decode(text: &[u8]) -> Decoded {
+pub fn decode(text: &[u8]) -> Ascii85Data {
     decode_up_to(text, usize::MAX)
 }
 
 /// Decodes the first so many dwords of a text, like [`decode`].
-pub fn decode_up_to(text: &[u8], most: usize) -> Decoded {
+pub fn decode_up_to(text: &[u8], most: usize) -> Ascii85Data {
     // A dword takes five characters at most.
     let head = &text[..text.len().min(most.saturating_mul(5))];
     let mut dwords = Vec::with_capacity(decoded_len(head).min(most));
@@ -67,7 +67,7 @@ pub fn decode_up_to(text: &[u8], most: usize) -> Decoded {
     if partial {
         dwords.push(rest[..tail].iter().fold(0, |value, &c| value * 85 + u32::from(CLASS[c as usize])));
     }
-    Decoded { dwords, consumed: text.len() - rest.len() + tail, overflows, partial }
+    Ascii85Data { dwords, consumed: text.len() - rest.len() + tail, overflows, partial }
 }
 
 /// The number of dwords in a well-formed text; an upper bound for any other. At most the length of the text.
@@ -130,7 +130,7 @@ mod tests {
         let text = encode(&dwords);
         assert_eq!(
             decode(&text),
-            Decoded { dwords: dwords.to_vec(), consumed: text.len(), ..Decoded::default() }
+            Ascii85Data { dwords: dwords.to_vec(), consumed: text.len(), ..Ascii85Data::default() }
         );
         assert_eq!(decoded_len(&text), dwords.len());
     }

@@ -5,7 +5,7 @@
 //! numbers of an [`GpuClaim`] mean.
 
 use crate::amd::GfxVersion;
-use crate::radv::{Member, RadvReport};
+use crate::radv::{RadvReport, ReportMember};
 use crate::sniff::{FileKind, sniff};
 use crate::{amdgpu, i915, intel, msm, umr, xe};
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub enum Dump<'a> {
     /// An error state of i915.
     I915(Box<i915::ErrorState<'a>>),
     /// A devcoredump of xe.
-    Xe(Box<xe::Devcore<'a>>),
+    Xe(Box<xe::XeDevcore<'a>>),
     /// A devcoredump of amdgpu.
     Amdgpu(Box<amdgpu::Devcoredump<'a>>),
     /// A hang report of RADV.
@@ -30,7 +30,7 @@ pub enum Dump<'a> {
 
 /// A file that a dump is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct DumpPart<'a> {
     /// Its name, without its path. It counts for the files of a folder only.
     pub name: &'a str,
     /// Its contents, decompressed.
@@ -64,7 +64,7 @@ pub enum DumpDriver {
 
 /// Where a dump comes from, in its own words.
 #[derive(Clone, Debug)]
-pub struct Origin<'d> {
+pub struct DumpOrigin<'d> {
     /// Who wrote it.
     pub driver: DumpDriver,
     /// Its format.
@@ -137,7 +137,7 @@ impl<'a> Dump<'a> {
     ///
     /// # Errors
     /// [`NotADump`] when it is something else, or nothing of it can be read.
-    pub fn read(parts: &[Part<'a>]) -> Result<Dump<'a>, NotADump> {
+    pub fn read(parts: &[DumpPart<'a>]) -> Result<Dump<'a>, NotADump> {
         match parts {
             [file] => Dump::read_file(sniff(file.bytes), file.bytes),
             files => Dump::read_folder(files),
@@ -148,7 +148,7 @@ impl<'a> Dump<'a> {
     ///
     /// # Errors
     /// [`NotADump`] when nothing of it can be read, with the kind that was given.
-    pub fn read_as(kind: FileKind, parts: &[Part<'a>]) -> Result<Dump<'a>, NotADump> {
+    pub fn read_as(kind: FileKind, parts: &[DumpPart<'a>]) -> Result<Dump<'a>, NotADump> {
         match (kind, parts) {
             (FileKind::Folder, files) => Dump::read_folder(files),
             (kind, [file]) => Dump::read_file(kind, file.bytes),
@@ -169,7 +169,7 @@ impl<'a> Dump<'a> {
             FileKind::I915ErrorState => {
                 i915::ErrorState::read(bytes).ok().map(|state| Dump::I915(Box::new(state)))
             }
-            FileKind::XeDevcore => xe::Devcore::read(bytes).ok().map(|dump| Dump::Xe(Box::new(dump))),
+            FileKind::XeDevcore => xe::XeDevcore::read(bytes).ok().map(|dump| Dump::Xe(Box::new(dump))),
             FileKind::AmdgpuDevcore => {
                 amdgpu::Devcoredump::read(bytes).ok().map(|dump| Dump::Amdgpu(Box::new(dump)))
             }
@@ -191,9 +191,9 @@ impl<'a> Dump<'a> {
     ///
     /// # Errors
     /// [`NotADump`] when none of them says anything.
-    pub fn read_folder(files: &[Part<'a>]) -> Result<Dump<'a>, NotADump> {
-        let members: Vec<Member<'a>> =
-            files.iter().map(|file| Member { name: file.name, bytes: file.bytes, offset: 0 }).collect();
+    pub fn read_folder(files: &[DumpPart<'a>]) -> Result<Dump<'a>, NotADump> {
+        let members: Vec<ReportMember<'a>> =
+            files.iter().map(|file| ReportMember { name: file.name, bytes: file.bytes, offset: 0 }).collect();
         match RadvReport::read(&members) {
             Ok(report) => Ok(Dump::Radv(Box::new(report))),
             Err(_) => Err(NotADump { kind: FileKind::Folder }),
@@ -237,8 +237,8 @@ impl<'a> Dump<'a> {
     }
 
     /// Where it comes from.
-    pub fn origin(&self) -> Origin<'_> {
-        let bare = Origin {
+    pub fn origin(&self) -> DumpOrigin<'_> {
+        let bare = DumpOrigin {
             driver: self.driver(),
             kind: self.kind(),
             gpu: None,
@@ -249,7 +249,7 @@ impl<'a> Dump<'a> {
             reason: None,
         };
         match self {
-            Dump::Msm(dump) => Origin {
+            Dump::Msm(dump) => DumpOrigin {
                 gpu: dump.revision.map(GpuClaim::Adreno),
                 kernel: dump.kernel.as_deref(),
                 time: dump.time.as_deref(),
@@ -260,7 +260,7 @@ impl<'a> Dump<'a> {
                 let blamed = state.field("GPU HANG").and(state.hang());
                 let blamed = blamed.and_then(|hang| Some((hang.process?, hang.pid)));
                 let process = blamed.or_else(|| state.processes().next().map(|p| (p.name, Some(p.pid))));
-                Origin {
+                DumpOrigin {
                     gpu: intel_gpu(state.pci_id(), state.pci_revision()),
                     kernel: state.field("Kernel"),
                     time: state.field("Time"),
@@ -272,7 +272,7 @@ impl<'a> Dump<'a> {
             }
             Dump::Xe(dump) => {
                 let process = dump.process();
-                Origin {
+                DumpOrigin {
                     gpu: intel_gpu(dump.pci_id(), dump.pci_revision()),
                     kernel: dump.field("kernel"),
                     time: dump.field("Snapshot time"),
@@ -282,7 +282,7 @@ impl<'a> Dump<'a> {
                     ..bare
                 }
             }
-            Dump::Amdgpu(dump) => Origin {
+            Dump::Amdgpu(dump) => DumpOrigin {
                 gpu: dump.gfx_version().map(GpuClaim::Amd),
                 kernel: dump.kernel.as_deref(),
                 time: dump.time.as_deref(),
@@ -290,7 +290,7 @@ impl<'a> Dump<'a> {
                 pid: dump.process.as_ref().and_then(|process| process.pid).map(i64::from),
                 ..bare
             },
-            Dump::Radv(report) => Origin {
+            Dump::Radv(report) => DumpOrigin {
                 gpu: report.gpu_entry("Device name").map(|name| GpuClaim::AmdName(Cow::Borrowed(name))),
                 process: report.app_entry("Application name"),
                 ..bare
@@ -298,7 +298,7 @@ impl<'a> Dump<'a> {
             Dump::Umr(text) => {
                 let path = text.registers.iter().find_map(|register| register.path.as_deref());
                 let name = path.map(|path| path.rsplit('.').next().unwrap_or(path));
-                Origin { gpu: name.map(|name| GpuClaim::AmdName(Cow::Borrowed(name))), ..bare }
+                DumpOrigin { gpu: name.map(|name| GpuClaim::AmdName(Cow::Borrowed(name))), ..bare }
             }
         }
     }
@@ -335,14 +335,15 @@ fn msm_sections<'d>(dump: &'d msm::Devcore<'_>) -> Vec<DumpSection<'d>> {
     there.chain(dump.absent(generation).map(|s| absent(s.name(), s.absence()))).collect()
 }
 
-fn intel_sections<'d>(sections: &'d [intel::SectionInfo<'_>]) -> Vec<DumpSection<'d>> {
+fn intel_sections<'d>(sections: &'d [intel::IntelSectionInfo<'_>]) -> Vec<DumpSection<'d>> {
     sections.iter().map(|s| held(&s.name, s.known, s.entries, Some(s.span))).collect()
 }
 
 fn amdgpu_sections<'d>(dump: &'d amdgpu::Devcoredump<'_>) -> Vec<DumpSection<'d>> {
-    let name = |section: Option<amdgpu::Section>| section.map_or("not known", amdgpu::Section::name);
+    let name =
+        |section: Option<amdgpu::AmdgpuSection>| section.map_or("not known", amdgpu::AmdgpuSection::name);
     let there = dump.sections().map(|s| held(name(s.section), s.section.is_some(), 1, Some(s.span)));
-    let lacks = amdgpu::Section::ALL.into_iter().filter(|&section| !dump.has(section));
+    let lacks = amdgpu::AmdgpuSection::ALL.into_iter().filter(|&section| !dump.has(section));
     there.chain(lacks.filter_map(|s| s.absence().map(|reason| absent(s.name(), reason)))).collect()
 }
 

@@ -20,5 +20,5 @@ pub mod sniff;
 pub mod umr;
 pub mod xe;
 
-pub use dump::{Dump, NotADump, Part};
+pub use dump::{Dump, DumpPart, NotADump};
 pub use sniff::{FileKind, sniff};

@@ -3,13 +3,15 @@
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::amd::GfxVersion;
 use unwedge_capture::amdgpu::Devcoredump;
-use unwedge_capture::amdgpu::{self as devcore, NotDevcoredump, Place, Power, RingType, Section, VramState};
+use unwedge_capture::amdgpu::{
+    self as devcore, AmdgpuSection, BankOwner, NotDevcoredump, PowerState, RingType, VramState,
+};
 use unwedge_capture::radv::{self, RadvReport};
-use unwedge_capture::radv::{BoAction, KernelEvent, Member, MemberKind, Reached};
+use unwedge_capture::radv::{BoAction, KernelEvent, MemberKind, ReportMember, TraceProgress};
 use unwedge_capture::umr::UmrText;
-use unwedge_capture::umr::{self, WavePlace};
+use unwedge_capture::umr::{self, UmrWaveLocation};
 use unwedge_testkit::amdgpu::{
-    AmdgpuBuilder, Era, Gfx, Quirk, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text,
+    AmdgpuBuilder, AmdgpuEra, Gfx, Quirk, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text,
     ring_stream_text, ring_text, texts, variety, waves_text,
 };
 use unwedge_testkit::check;
@@ -161,17 +163,20 @@ fn a_dump_as_the_kernel_prints_it() {
     assert_eq!(gfx.register("GRBM_STATUS"), Some(0xa000_3028));
     assert_eq!(gfx.main().unwrap().registers.len(), 3, "entries of a FIFO are kept");
     assert_eq!(gfx.count("num_queue"), Some(2));
-    let places: Vec<&Place<'_>> = gfx.banks.iter().map(|bank| &bank.place).collect();
-    let compute = |queue| Place::Compute { xcc: None, mec: 0, pipe: 0, queue };
-    assert_eq!(places, [&Place::Block, &compute(0), &compute(1), &Place::Gfx { me: 0, pipe: 0, queue: 0 }]);
-    assert_eq!(dump.ip("sdma").unwrap().banks[1].place, Place::Instance(1));
+    let places: Vec<&BankOwner<'_>> = gfx.banks.iter().map(|bank| &bank.place).collect();
+    let compute = |queue| BankOwner::Compute { xcc: None, mec: 0, pipe: 0, queue };
+    assert_eq!(
+        places,
+        [&BankOwner::Block, &compute(0), &compute(1), &BankOwner::Gfx { me: 0, pipe: 0, queue: 0 }]
+    );
+    assert_eq!(dump.ip("sdma").unwrap().banks[1].place, BankOwner::Instance(1));
     let vcn = dump.ip("vcn").unwrap();
-    let power = |bank: &devcore::Bank<'_>| match bank.place {
-        Place::Video { power, .. } => Some(power),
+    let power = |bank: &devcore::RegisterBank<'_>| match bank.place {
+        BankOwner::Video { power, .. } => Some(power),
         _ => None,
     };
-    let powers: Vec<Option<Power>> = vcn.banks.iter().map(power).collect();
-    assert_eq!(powers, [Some(Power::Active), Some(Power::Inactive), Some(Power::Harvested)]);
+    let powers: Vec<Option<PowerState>> = vcn.banks.iter().map(power).collect();
+    assert_eq!(powers, [Some(PowerState::Active), Some(PowerState::Inactive), Some(PowerState::Harvested)]);
     assert!(dump.ip("jpeg").unwrap().banks.is_empty());
 
     let ring = dump.hung_ring().unwrap();
@@ -191,7 +196,7 @@ fn a_dump_as_the_kernel_prints_it() {
 #[test]
 fn what_was_built_is_what_is_read_from_its_text() {
     for gfx in Gfx::ALL {
-        for era in Era::ALL {
+        for era in AmdgpuEra::ALL {
             let built = AmdgpuBuilder::complete(gfx).era(era).build();
             let text = written(&built);
             assert!(devcore::sniff(&text));
@@ -200,7 +205,7 @@ fn what_was_built_is_what_is_read_from_its_text() {
             assert_eq!(losses(&read.diagnostics), [""; 0], "{gfx:?} {era:?}");
             assert!(!read.layout.has_exceptions(), "{gfx:?} {era:?}");
             let [major, minor, _] = gfx.version();
-            if gfx != Gfx::V8 && era > Era::V5_19 {
+            if gfx != Gfx::V8 && era > AmdgpuEra::V5_19 {
                 let version = read.gfx_version().map(|v| [u32::from(v.major), u32::from(v.minor)]);
                 assert_eq!(version, Some([major, minor]), "{gfx:?}");
                 let unversioned = Devcoredump { hwips: Vec::new(), ..read.clone() };
@@ -225,7 +230,7 @@ fn every_quirk_is_written_back_as_it_was() {
 
 #[test]
 fn quirks_do_not_change_what_is_said() {
-    let plain = AmdgpuBuilder::complete(Gfx::V10).era(Era::V6_19);
+    let plain = AmdgpuBuilder::complete(Gfx::V10).era(AmdgpuEra::V6_19);
     for quirk in [Quirk::CarriageReturns, Quirk::UnknownThings, Quirk::NoHeadings, Quirk::RingsFirst] {
         let text = plain.clone().quirk(quirk).text();
         let read = Devcoredump::read(&text).unwrap();
@@ -237,11 +242,11 @@ fn quirks_do_not_change_what_is_said() {
 
 #[test]
 fn what_is_changed_is_written_and_nothing_else() {
-    let text = AmdgpuBuilder::complete(Gfx::V11).era(Era::V6_19).quirk(Quirk::UnknownThings).text();
+    let text = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V6_19).quirk(Quirk::UnknownThings).text();
     let mut dump = Devcoredump::read(&text).unwrap();
     dump.ips[0].banks[0].registers[0].value = 0x1234_5678;
     dump.fault = None;
-    dump.rings.push(devcore::Ring { name: "added".into(), ..devcore::Ring::default() });
+    dump.rings.push(devcore::AmdgpuRing { name: "added".into(), ..devcore::AmdgpuRing::default() });
     let out = String::from_utf8(written(&dump)).unwrap();
     assert!(out.contains("0x12345678") && out.contains("ring name: added") && out.contains("SOC Mood: 7"));
     let again = Devcoredump::read(out.as_bytes()).unwrap();
@@ -309,8 +314,8 @@ fn a_second_dump_is_not_read() {
     assert_eq!(dump.rings.len(), 1);
     assert_eq!(losses(&dump.diagnostics).len(), 1);
     assert_eq!(written(&dump), text.as_bytes());
-    let sections: Vec<Option<Section>> = dump.sections().map(|info| info.section).collect();
-    assert_eq!((sections[0], sections.last()), (Some(Section::Marker), Some(&None)));
+    let sections: Vec<Option<AmdgpuSection>> = dump.sections().map(|info| info.section).collect();
+    assert_eq!((sections[0], sections.last()), (Some(AmdgpuSection::Marker), Some(&None)));
 }
 
 #[test]
@@ -326,7 +331,7 @@ fn waves_in_every_form_say_the_same() {
                 let [se, sa, cu, simd, wave] = spec.place.map(Some);
                 assert_eq!(
                     read.place,
-                    WavePlace { se, sa, cu, simd, wave, wgp: gfx >= Gfx::V10 },
+                    UmrWaveLocation { se, sa, cu, simd, wave, wgp: gfx >= Gfx::V10 },
                     "{form:?}"
                 );
                 assert_eq!((read.pc(), read.exec()), (Some(spec.pc), Some(spec.exec)), "{form:?}");
@@ -384,8 +389,8 @@ fn rings_and_registers_of_umr() {
     assert_eq!(fields, [("GUI_ACTIVE", Some(1)), ("AVAIL", Some(8))]);
 }
 
-fn members(files: &[(String, Vec<u8>)]) -> Vec<Member<'_>> {
-    files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect()
+fn members(files: &[(String, Vec<u8>)]) -> Vec<ReportMember<'_>> {
+    files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect()
 }
 
 #[test]
@@ -410,7 +415,10 @@ fn a_complete_report() {
         );
         let points: Vec<_> = main.packets.iter().filter_map(|p| Some((p.dword?, p.trace_point?))).collect();
         let points: Vec<_> = points.into_iter().map(|(at, point)| (at, point.id, point.reached)).collect();
-        assert_eq!(points, [(0, 1, Reached::Yes), (2, 2, Reached::Last), (4, 3, Reached::No)]);
+        assert_eq!(
+            points,
+            [(0, 1, TraceProgress::Yes), (2, 2, TraceProgress::Last), (4, 3, TraceProgress::No)]
+        );
         assert_eq!(trace.streams[2].packets[0].name, "DRAW_INDEX_AUTO");
 
         let pipeline = report.pipeline.as_ref().unwrap();
@@ -535,7 +543,7 @@ fn nested_streams_and_bad_addresses() {
         \x20        ------------------- nested end -------------------\n\
         deadbeef Unknown packet type 3\n------------------- main IB end - GFX -------------------\n";
     let report =
-        RadvReport::read(&[Member { name: "trace.log", bytes: text.as_bytes(), offset: 0 }]).unwrap();
+        RadvReport::read(&[ReportMember { name: "trace.log", bytes: text.as_bytes(), offset: 0 }]).unwrap();
     let streams = report.trace.unwrap().streams;
     assert_eq!(streams[0].contents.whole(), Some(&[0xc002_3f00, 0x10_0000, 0, 0xdead_beef][..]));
     assert_eq!((streams[1].depth, streams[1].contents.whole()), (1, Some(&[0xc001_2d00][..])));
@@ -547,7 +555,7 @@ fn nested_streams_and_bad_addresses() {
 fn shaders_without_their_pipeline() {
     let repeated = "Compute Shader:\n\nDISASM:\nBB0:\n\ts_nop 0 ; bf800000\n\t(then repeated 3 times)\n\ts_endpgm ; bf810000\n";
     let report =
-        RadvReport::read(&[Member { name: "shader_dump.log", bytes: repeated.as_bytes(), offset: 0 }])
+        RadvReport::read(&[ReportMember { name: "shader_dump.log", bytes: repeated.as_bytes(), offset: 0 }])
             .unwrap();
     let shader = &report.pipeline.unwrap().shaders[0];
     assert_eq!(shader.code.iter().map(|i| i.offset).collect::<Vec<_>>(), [0, 4, 8, 12, 16]);
@@ -570,7 +578,7 @@ fn names_of_files() {
 
 #[test]
 fn every_cut_of_a_dump() {
-    let text = AmdgpuBuilder::complete(Gfx::V9_4_3).era(Era::V6_19).text();
+    let text = AmdgpuBuilder::complete(Gfx::V9_4_3).era(AmdgpuEra::V6_19).text();
     for end in (0..text.len()).step_by(3) {
         check::amdgpu_devcoredump(&text[..end]);
     }

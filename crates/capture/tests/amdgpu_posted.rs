@@ -2,10 +2,10 @@
 
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::radv::RadvReport;
-use unwedge_capture::radv::{KernelEvent, Member};
+use unwedge_capture::radv::{KernelEvent, ReportMember};
 
 fn report<'a>(name: &'a str, text: &'a str) -> RadvReport<'a> {
-    RadvReport::read(&[Member { name, bytes: text.as_bytes(), offset: 0 }]).expect("a report")
+    RadvReport::read(&[ReportMember { name, bytes: text.as_bytes(), offset: 0 }]).expect("a report")
 }
 
 #[test]

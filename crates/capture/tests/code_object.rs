@@ -2,19 +2,25 @@
 
 use std::borrow::Cow;
 use unwedge_capture::elf::{
-    CodeObject, Loader, NotCodeObject, Pointer, Relocation, RelocationKind, Section, SectionKind, Symbol,
-    SymbolKind, flags_of, read, write,
+    AddressPointer, CodeObject, ElfRelocation, ElfSection, ElfSectionKind, ElfSymbol, ElfSymbolKind, Loader,
+    NotCodeObject, RelocationKind, flags_of, read, write,
 };
 
-fn section(name: &'static str, kind: SectionKind, bytes: Vec<u8>) -> Section<'static> {
-    Section { name: Cow::Borrowed(name), kind, address: 0, bytes: Cow::Owned(bytes), align: 64 }
+fn section(name: &'static str, kind: ElfSectionKind, bytes: Vec<u8>) -> ElfSection<'static> {
+    ElfSection { name: Cow::Borrowed(name), kind, address: 0, bytes: Cow::Owned(bytes), align: 64 }
 }
 
-fn symbol(name: &'static str, kind: SymbolKind, section: usize, value: u64, size: u64) -> Symbol<'static> {
-    Symbol {
+fn symbol(
+    name: &'static str,
+    kind: ElfSymbolKind,
+    section: usize,
+    value: u64,
+    size: u64,
+) -> ElfSymbol<'static> {
+    ElfSymbol {
         name: Cow::Borrowed(name),
         kind,
-        global: kind != SymbolKind::Other,
+        global: kind != ElfSymbolKind::Other,
         section: Some(section),
         value,
         size,
@@ -26,16 +32,16 @@ fn kernel() -> CodeObject<'static> {
         loader: Loader::Hsa(5),
         flags: flags_of("gfx1030").unwrap(),
         sections: vec![
-            section(".text", SectionKind::Code, (0..80).collect()),
-            section(".rodata", SectionKind::ReadOnly, vec![7; 64]),
+            section(".text", ElfSectionKind::Code, (0..80).collect()),
+            section(".rodata", ElfSectionKind::ReadOnly, vec![7; 64]),
         ],
         symbols: vec![
-            symbol("L1", SymbolKind::Other, 0, 4, 0),
-            symbol("helper", SymbolKind::Function, 0, 48, 16),
-            symbol("main", SymbolKind::Function, 0, 0, 32),
-            symbol("main.kd", SymbolKind::Object, 1, 0, 64),
+            symbol("L1", ElfSymbolKind::Other, 0, 4, 0),
+            symbol("helper", ElfSymbolKind::Function, 0, 48, 16),
+            symbol("main", ElfSymbolKind::Function, 0, 0, 32),
+            symbol("main.kd", ElfSymbolKind::Object, 1, 0, 64),
         ],
-        relocations: vec![Relocation {
+        relocations: vec![ElfRelocation {
             kind: RelocationKind::REL64,
             section: 1,
             offset: 16,
@@ -57,7 +63,7 @@ fn written_and_read() {
         (object.loader, object.flags, Some("gfx1030"))
     );
     assert!(again.diagnostics.is_empty());
-    let known: Vec<_> = again.sections.iter().filter(|s| s.kind != SectionKind::Other).cloned().collect();
+    let known: Vec<_> = again.sections.iter().filter(|s| s.kind != ElfSectionKind::Other).cloned().collect();
     assert_eq!(known, object.sections);
     assert_eq!(again.symbols.len(), object.symbols.len());
     let functions = again.functions();
@@ -82,8 +88,8 @@ fn headers_are_no_code() {
     let object = CodeObject {
         loader: Loader::Hsa(2),
         flags: flags_of("gfx803").unwrap(),
-        sections: vec![section(".hsatext", SectionKind::Code, code)],
-        symbols: vec![symbol("k", SymbolKind::HsaKernel, 0, 0, 0)],
+        sections: vec![section(".hsatext", ElfSectionKind::Code, code)],
+        symbols: vec![symbol("k", ElfSymbolKind::HsaKernel, 0, 0, 0)],
         relocations: Vec::new(),
         pointers: Vec::new(),
         diagnostics: Vec::new(),
@@ -198,7 +204,7 @@ fn addresses_a_loader_writes() {
         (1, 0x3000, 0, 0, vec![0; 28]),
     ]);
     let object = read(&file).unwrap();
-    let pointer = |offset, address| Pointer { section: 3, offset, address };
+    let pointer = |offset, address| AddressPointer { section: 3, offset, address };
     assert_eq!(object.pointers, [pointer(0, 0x2030), pointer(8, 0x2014)]);
     let told: Vec<_> = object.diagnostics.iter().map(|d| d.message.as_str()).collect();
     assert_eq!(told, ["2 relocations are of no section or symbol that is there"]);

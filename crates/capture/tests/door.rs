@@ -2,15 +2,15 @@
 //! holds and what it lacks.
 
 use unwedge_base::{Generation, Span};
-use unwedge_capture::dump::{DumpDriver, DumpSection, GpuClaim, Part, SectionState};
+use unwedge_capture::dump::{DumpDriver, DumpPart, DumpSection, GpuClaim, SectionState};
 use unwedge_capture::{Dump, FileKind, NotADump};
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, Gfx, RadvBuilder, WaveForm, WaveSpec, waves_text};
 use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::intel::Device;
+use unwedge_testkit::intel::TestDevice;
 use unwedge_testkit::{i915, xe};
 
-fn file(bytes: &[u8]) -> [Part<'_>; 1] {
-    [Part { name: "", bytes }]
+fn file(bytes: &[u8]) -> [DumpPart<'_>; 1] {
+    [DumpPart { name: "", bytes }]
 }
 
 fn absent<'d>(sections: &'d [DumpSection<'_>]) -> Vec<&'d str> {
@@ -24,12 +24,12 @@ fn dumps_of_every_driver() {
     for (text, driver, kind) in [
         (DevcoreBuilder::complete(Generation::A6xx).text(), DumpDriver::Msm, FileKind::MsmDevcore),
         (
-            i915::ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::ALL[0]).text(),
+            i915::ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::ALL[0]).text(),
             DumpDriver::I915,
             FileKind::I915ErrorState,
         ),
         (
-            xe::DevcoreBuilder::complete(Device::named("lnl"), xe::Era::ALL[0]).text(),
+            xe::DevcoreBuilder::complete(TestDevice::named("lnl"), xe::XeEra::ALL[0]).text(),
             DumpDriver::Xe,
             FileKind::XeDevcore,
         ),
@@ -56,7 +56,7 @@ fn dumps_of_every_driver() {
 fn a_folder_is_several_parts() {
     let builder = RadvBuilder::complete(Gfx::V10);
     let members = builder.members();
-    let parts: Vec<Part<'_>> = members.iter().map(|(name, bytes)| Part { name, bytes }).collect();
+    let parts: Vec<DumpPart<'_>> = members.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();
     let dump = Dump::read(&parts).unwrap();
     let held = dump.sections().into_iter().filter_map(|section| match section.state {
         SectionState::Held { part, span: Some(span), .. } => {
@@ -90,7 +90,7 @@ fn what_is_no_dump_says_what_it_is() {
     ] {
         assert_eq!(Dump::read(&file(bytes)).err(), Some(NotADump { kind }));
     }
-    let folder = [Part { name: "notes.txt", bytes: b"hello" }, Part { name: "b", bytes: b"" }];
+    let folder = [DumpPart { name: "notes.txt", bytes: b"hello" }, DumpPart { name: "b", bytes: b"" }];
     assert_eq!(Dump::read(&folder).err(), Some(NotADump { kind: FileKind::Folder }));
     assert_eq!(Dump::read(&[]).err(), Some(NotADump { kind: FileKind::Folder }));
 }
@@ -123,7 +123,7 @@ fn gpus_as_dumps_name_them() {
     let Some(GpuClaim::Amd(version)) = dump.origin().gpu else { panic!("an AMD GPU") };
     assert_eq!(version.to_string(), "gfx1030");
 
-    let text = i915::ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::ALL[0]).text();
+    let text = i915::ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::ALL[0]).text();
     let dump = Dump::read(&file(&text)).unwrap();
     assert!(matches!(dump.origin().gpu, Some(GpuClaim::Intel { pci_id: 0x9a49, .. })));
 }

@@ -3,10 +3,13 @@
 
 use unwedge_base::Severity;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Block, BlockKind, Edits, Encoding, End, Engine, Index, RingRegister, Space};
-use unwedge_capture::xe::Devcore;
+use unwedge_capture::intel::{
+    AddressSpace, BlockEncoding, DumpEdits, DumpEngine, MemoryBlock, MemoryBlockKind, RegisterIndex,
+    RingRegister, UnpackEnd,
+};
+use unwedge_capture::xe::XeDevcore;
 use unwedge_testkit::i915::{self, ErrorStateBuilder};
-use unwedge_testkit::intel::{Device, EngineState};
+use unwedge_testkit::intel::{EngineState, TestDevice};
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::xe::{self, DevcoreBuilder};
 
@@ -52,7 +55,7 @@ fn every_error_state_says_the_same() {
             }
             None => {
                 let row = render.find("ROW_INSTDONE").unwrap();
-                assert_eq!(row.index, Index::Two(0, 0), "{name}");
+                assert_eq!(row.index, RegisterIndex::Two(0, 0), "{name}");
                 (render.register("SC_INSTDONE"), Some(row.value))
             }
         };
@@ -70,17 +73,17 @@ fn every_error_state_says_the_same() {
 
         let kinds: Vec<_> = state.blocks.iter().map(|b| b.kind).collect();
         for kind in [
-            BlockKind::Ring,
-            BlockKind::Batch,
-            BlockKind::HwContext,
-            BlockKind::StatusPage,
-            BlockKind::WaContext,
+            MemoryBlockKind::Ring,
+            MemoryBlockKind::Batch,
+            MemoryBlockKind::HwContext,
+            MemoryBlockKind::StatusPage,
+            MemoryBlockKind::WaContext,
         ] {
             assert!(kinds.contains(&kind), "{name}: no {kind:?}");
         }
         for block in &state.blocks {
             let decoded = block.data.as_ref().unwrap().decode(ALL);
-            assert_eq!(decoded.end, End::Whole, "{name}, {}", block.name);
+            assert_eq!(decoded.end, UnpackEnd::Whole, "{name}, {}", block.name);
         }
         let (ggtt, ppgtt) = (state.ggtt(ALL), state.ppgtt(render, ALL));
         assert_eq!((ggtt.diagnostics, ppgtt.diagnostics), (vec![], vec![]), "{name}");
@@ -93,7 +96,7 @@ fn every_error_state_says_the_same() {
 
 #[test]
 fn memory_of_another_engine_is_not_in_the_space_of_this_one() {
-    let text = ErrorStateBuilder::new(Device::named("tgl"))
+    let text = ErrorStateBuilder::new(TestDevice::named("tgl"))
         .engine(EngineState::new("rcs0").batch(0x1000, &[1]))
         .engine(EngineState::new("vcs0").batch(0x1000, &[2]))
         .text();
@@ -105,7 +108,7 @@ fn memory_of_another_engine_is_not_in_the_space_of_this_one() {
 #[test]
 fn every_xe_dump_says_the_same() {
     for (name, text) in xe::variety() {
-        let dump = Devcore::read(&text).unwrap();
+        let dump = XeDevcore::read(&text).unwrap();
         assert_eq!(dump.diagnostics, [], "{name}");
         let mut written = Vec::new();
         dump.write(&mut written);
@@ -135,21 +138,21 @@ fn every_xe_dump_says_the_same() {
         assert_eq!(render.ring(RingRegister::Start), Some(0x80_0000), "{name}");
         assert_eq!(render.field("logical instance"), Some("0"), "{name}");
         let sampler = render.find("SAMPLER_INSTDONE").unwrap();
-        assert_eq!((sampler.index, sampler.value), (Index::One(0), 0xffff_ffff), "{name}");
+        assert_eq!((sampler.index, sampler.value), (RegisterIndex::One(0), 0xffff_ffff), "{name}");
 
         for block in dump.blocks.iter().filter(|b| b.error.is_none()) {
             let decoded = block.data.as_ref().unwrap().decode(ALL);
-            assert_eq!(decoded.end, End::Whole, "{name}, {}", block.name);
+            assert_eq!(decoded.end, UnpackEnd::Whole, "{name}, {}", block.name);
             let held = decoded.dwords.len() as u64 * 4;
             assert!(block.length.is_none_or(|claimed| claimed == held), "{name}, {}", block.name);
         }
         let (ggtt, ppgtt) = (dump.ggtt(ALL), dump.ppgtt(ALL));
         let of = |kind| dump.blocks.iter().find(|b| b.kind == kind);
-        if let Some(log) = of(BlockKind::GucLog) {
+        if let Some(log) = of(MemoryBlockKind::GucLog) {
             let log = log.dwords(ALL).unwrap();
             assert_eq!((log.len(), log[1999]), (2000, 1999u32.wrapping_mul(0x0101_0101)), "{name}");
         }
-        if of(BlockKind::HwContext).is_some() {
+        if of(MemoryBlockKind::HwContext).is_some() {
             assert_eq!(ggtt.memory.read(0x90_1004), Some(0x1108_101b), "{name}");
         }
         if let Some(error) = dump.blocks.iter().find(|b| b.error == Some(-14)) {
@@ -157,14 +160,18 @@ fn every_xe_dump_says_the_same() {
             assert!(ppgtt.memory.find(0x50_0000).is_some(), "{name}: the buffer is known");
             assert_eq!(ppgtt.memory.read(0x50_0000), None, "{name}: its contents are not");
             assert_eq!(ppgtt.memory.read(0x40_0000), Some(1), "{name}");
-            assert_eq!(dump.blocks.last().map(|b| b.space), Some(Space::Ppgtt), "{name}");
+            assert_eq!(dump.blocks.last().map(|b| b.space), Some(AddressSpace::Ppgtt), "{name}");
         }
     }
 }
 
 /// What can be cut is not made up: every value of a cut dump is one of the whole dump.
 /// Engines and memory of a cut dump are a part of those of the whole one.
-fn nothing_new(cut: (&[Engine<'_>], &[Block<'_>]), whole: (&[Engine<'_>], &[Block<'_>]), what: &str) {
+fn nothing_new(
+    cut: (&[DumpEngine<'_>], &[MemoryBlock<'_>]),
+    whole: (&[DumpEngine<'_>], &[MemoryBlock<'_>]),
+    what: &str,
+) {
     for (cut, whole) in cut.0.iter().zip(whole.0) {
         assert_eq!(cut.registers, whole.registers[..cut.registers.len()], "{what}");
     }
@@ -176,8 +183,8 @@ fn nothing_new(cut: (&[Engine<'_>], &[Block<'_>]), whole: (&[Engine<'_>], &[Bloc
 
 #[test]
 fn cut_error_states_hold_nothing_new() {
-    for era in i915::Era::ALL {
-        let text = ErrorStateBuilder::complete(Device::named("skl"), era).text();
+    for era in i915::I915Era::ALL {
+        let text = ErrorStateBuilder::complete(TestDevice::named("skl"), era).text();
         let whole = ErrorState::read(&text).unwrap();
         for at in cuts(&text) {
             let Ok(cut) = ErrorState::read(&text[..at]) else { continue };
@@ -192,11 +199,11 @@ fn cut_error_states_hold_nothing_new() {
 
 #[test]
 fn cut_xe_dumps_hold_nothing_new() {
-    for era in xe::Era::ALL {
-        let text = DevcoreBuilder::complete(Device::named("lnl"), era).text();
-        let whole = Devcore::read(&text).unwrap();
+    for era in xe::XeEra::ALL {
+        let text = DevcoreBuilder::complete(TestDevice::named("lnl"), era).text();
+        let whole = XeDevcore::read(&text).unwrap();
         for at in cuts(&text) {
-            let Ok(cut) = Devcore::read(&text[..at]) else { continue };
+            let Ok(cut) = XeDevcore::read(&text[..at]) else { continue };
             assert!(cut.fields.iter().all(|f| whole.fields.contains(f)), "{era:?} at {at}");
             assert_eq!(cut.batches, whole.batches[..cut.batches.len()], "{era:?} at {at}");
             let what = format!("{era:?} at {at}");
@@ -230,7 +237,7 @@ fn broken_dumps_are_read_and_written_back() {
                     let _ = (state.hung(engine), state.ports(engine).count());
                 }
             }
-            if let Ok(dump) = Devcore::read(&broken) {
+            if let Ok(dump) = XeDevcore::read(&broken) {
                 written.clear();
                 dump.write(&mut written);
                 assert!(written == broken, "{name}, seed {seed}");
@@ -242,8 +249,8 @@ fn broken_dumps_are_read_and_written_back() {
 
 #[test]
 fn a_limit_holds_over_all_blocks() {
-    let dump = DevcoreBuilder::complete(Device::named("bmg"), xe::Era::V6_14).text();
-    let dump = Devcore::read(&dump).unwrap();
+    let dump = DevcoreBuilder::complete(TestDevice::named("bmg"), xe::XeEra::V6_14).text();
+    let dump = XeDevcore::read(&dump).unwrap();
     let image = dump.ppgtt(5000);
     assert_eq!(image.memory.stored(), 1250);
     assert!(image.diagnostics.iter().all(|d| d.severity == Severity::Loss) && !image.diagnostics.is_empty());
@@ -251,13 +258,13 @@ fn a_limit_holds_over_all_blocks() {
 
 #[test]
 fn edits_change_what_they_name_and_nothing_else() {
-    for era in i915::Era::ALL {
-        let text = ErrorStateBuilder::complete(Device::named("tgl"), era).text();
+    for era in i915::I915Era::ALL {
+        let text = ErrorStateBuilder::complete(TestDevice::named("tgl"), era).text();
         let state = ErrorState::read(&text).unwrap();
         let mut edits = state.edits();
         let acthd = state.engines[0].find("ACTHD").unwrap();
         let ipehr = state.engines[0].find("IPEHR").unwrap();
-        let ring = state.blocks.iter().find(|b| b.kind == BlockKind::Ring).unwrap();
+        let ring = state.blocks.iter().find(|b| b.kind == MemoryBlockKind::Ring).unwrap();
         edits
             .register(acthd, 0x12_3456_7890)
             .register(ipehr, 7)
@@ -267,7 +274,7 @@ fn edits_change_what_they_name_and_nothing_else() {
         assert_eq!(changed.diagnostics, [], "{era:?}");
         assert_eq!(changed.engines[0].ring(RingRegister::Acthd), Some(0x12_3456_7890), "{era:?}");
         assert_eq!(changed.engines[0].ring(RingRegister::Ipehr), Some(7), "{era:?}");
-        let new = changed.blocks.iter().find(|b| b.kind == BlockKind::Ring).unwrap();
+        let new = changed.blocks.iter().find(|b| b.kind == MemoryBlockKind::Ring).unwrap();
         assert_eq!(new.dwords(ALL), Some(vec![1, 2, 3]), "{era:?}");
         let others = |state: &ErrorState<'_>| -> Vec<Option<Vec<u32>>> {
             state.blocks.iter().filter(|b| b.name != ring.name).map(|b| b.dwords(ALL)).collect()
@@ -277,7 +284,7 @@ fn edits_change_what_they_name_and_nothing_else() {
     }
 }
 
-fn write(edits: &Edits<'_>) -> Vec<u8> {
+fn write(edits: &DumpEdits<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     edits.write(&mut out);
     out
@@ -285,7 +292,7 @@ fn write(edits: &Edits<'_>) -> Vec<u8> {
 
 #[test]
 fn what_stands_in_between_is_told_or_left_alone() {
-    let text = ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::V6_12).text();
+    let text = ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::V6_12).text();
     let text = String::from_utf8(text).unwrap();
     // Two engines of the same name, memory twice, a line of garbage in an engine.
     let twice = text
@@ -303,13 +310,13 @@ fn what_stands_in_between_is_told_or_left_alone() {
         "{:?}",
         state.diagnostics
     );
-    assert_eq!(state.blocks.iter().filter(|b| b.kind == BlockKind::Ring).count(), 1);
+    assert_eq!(state.blocks.iter().filter(|b| b.kind == MemoryBlockKind::Ring).count(), 1);
 }
 
 #[test]
 fn an_engine_without_its_heading_is_another_engine() {
-    for era in i915::Era::ALL {
-        let text = ErrorStateBuilder::complete(Device::named("tgl"), era).text();
+    for era in i915::I915Era::ALL {
+        let text = ErrorStateBuilder::complete(TestDevice::named("tgl"), era).text();
         let text = String::from_utf8(text).unwrap();
         for lost in ["rcs0 command stream:\n", "bcs0 command stream:\n"] {
             let broken = text.replace(lost, "");
@@ -319,14 +326,14 @@ fn an_engine_without_its_heading_is_another_engine() {
             let state = ErrorState::read(broken.as_bytes()).unwrap();
             let told = state.diagnostics.iter().any(|d| d.message.contains("whose name is lost"));
             // Without a line in between, two engines are one with every register twice.
-            let twice = |e: &Engine<'_>| e.registers.iter().filter(|r| r.name == "START").count() > 1;
+            let twice = |e: &DumpEngine<'_>| e.registers.iter().filter(|r| r.name == "START").count() > 1;
             assert!(told || state.engines.iter().any(twice), "{era:?} without {lost}");
             assert_eq!(state.register("START"), None, "{era:?}: not of the device");
         }
     }
-    let text = DevcoreBuilder::complete(Device::named("lnl"), xe::Era::V6_14).text();
+    let text = DevcoreBuilder::complete(TestDevice::named("lnl"), xe::XeEra::V6_14).text();
     let text = String::from_utf8(text).unwrap().replace("rcs0 (physical), logical instance=0\n", "");
-    let dump = Devcore::read(text.as_bytes()).unwrap();
+    let dump = XeDevcore::read(text.as_bytes()).unwrap();
     assert!(dump.diagnostics.iter().any(|d| d.message.contains("whose name is lost")));
     assert_eq!(dump.engines[0].ring(RingRegister::Head), Some(0x1c0));
 }
@@ -334,13 +341,13 @@ fn an_engine_without_its_heading_is_another_engine() {
 #[test]
 fn a_process_may_have_any_name() {
     let name = "a --- b = 0x1 [7]";
-    for era in i915::Era::ALL {
+    for era in i915::I915Era::ALL {
         let engine = EngineState::new("rcs0").batch(0x1_0000_0000, &[5]).process(name, 12).hung(1);
-        let text = ErrorStateBuilder::new(Device::named("skl")).era(era).engine(engine).text();
+        let text = ErrorStateBuilder::new(TestDevice::named("skl")).era(era).engine(engine).text();
         let state = ErrorState::read(&text).unwrap();
         assert_eq!(state.hang().and_then(|h| h.process), Some(name), "{era:?}");
         assert_eq!(state.processes().map(|p| p.name).collect::<Vec<_>>(), [name], "{era:?}");
-        let batch = state.blocks.iter().find(|b| b.kind == BlockKind::Batch).unwrap();
+        let batch = state.blocks.iter().find(|b| b.kind == MemoryBlockKind::Batch).unwrap();
         assert_eq!((batch.address, batch.dwords(4)), (Some(0x1_0000_0000), Some(vec![5])), "{era:?}");
         assert_eq!(batch.engine(), state.engines[0].id(), "{era:?}");
     }
@@ -349,12 +356,12 @@ fn a_process_may_have_any_name() {
 #[test]
 fn rows_and_ascii85_are_told_apart() {
     let encodings = |era| {
-        let text = ErrorStateBuilder::complete(Device::named("bdw"), era).text();
+        let text = ErrorStateBuilder::complete(TestDevice::named("bdw"), era).text();
         let state = ErrorState::read(&text).unwrap();
         state.blocks.iter().map(|b| b.data.as_ref().unwrap().encoding).collect::<Vec<_>>()
     };
-    assert!(encodings(i915::Era::V4_4).iter().all(|&e| e == Encoding::Rows));
-    assert!(encodings(i915::Era::V4_10).iter().all(|&e| e == Encoding::Ascii85Zlib));
+    assert!(encodings(i915::I915Era::V4_4).iter().all(|&e| e == BlockEncoding::Rows));
+    assert!(encodings(i915::I915Era::V4_10).iter().all(|&e| e == BlockEncoding::Ascii85Zlib));
 }
 
 #[test]
@@ -362,6 +369,6 @@ fn other_texts_are_neither() {
     for text in ["", "\n", "No error state collected\n", "---\nkernel: 6.8\nmodule: msm\n", "hello: 0x1234\n"]
     {
         assert!(ErrorState::read(text.as_bytes()).is_err(), "{text:?}");
-        assert!(Devcore::read(text.as_bytes()).is_err(), "{text:?}");
+        assert!(XeDevcore::read(text.as_bytes()).is_err(), "{text:?}");
     }
 }

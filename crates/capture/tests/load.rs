@@ -2,29 +2,29 @@
 
 use std::borrow::Cow;
 use unwedge_capture::elf::{
-    CodeObject, Kernel, LinkError, LoadError, Loader, Relocation, RelocationKind, Section, SectionKind,
-    StartRegisters, Symbol, SymbolKind, flags_of, metadata, read, write,
+    CodeObject, ElfRelocation, ElfSection, ElfSectionKind, ElfSymbol, ElfSymbolKind, LinkError, LoadError,
+    LoadedKernel, Loader, RelocationKind, StartRegisters, flags_of, metadata, read, write,
 };
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_isa::amdgcn::descriptor::{Builder, Target};
+use unwedge_isa::amdgcn::descriptor::{DescriptorBuilder, DescriptorTarget};
 use unwedge_isa::amdgcn::source::MetadataLine;
 
 fn gpu() -> Gpu {
     Gpu::new("gfx1030").unwrap()
 }
 
-fn section(name: &'static str, kind: SectionKind, bytes: Vec<u8>) -> Section<'static> {
-    Section { name: Cow::Borrowed(name), kind, address: 0, bytes: Cow::Owned(bytes), align: 64 }
+fn section(name: &'static str, kind: ElfSectionKind, bytes: Vec<u8>) -> ElfSection<'static> {
+    ElfSection { name: Cow::Borrowed(name), kind, address: 0, bytes: Cow::Owned(bytes), align: 64 }
 }
 
 fn symbol(
     name: &'static str,
-    kind: SymbolKind,
+    kind: ElfSymbolKind,
     section: Option<usize>,
     value: u64,
     size: u64,
-) -> Symbol<'static> {
-    Symbol { name: Cow::Borrowed(name), kind, global: true, section, value, size }
+) -> ElfSymbol<'static> {
+    ElfSymbol { name: Cow::Borrowed(name), kind, global: true, section, value, size }
 }
 
 fn note(yaml: &str) -> Vec<u8> {
@@ -38,7 +38,7 @@ fn note(yaml: &str) -> Vec<u8> {
 
 /// `main` at 0 with a descriptor, `helper` at 32; three relocations.
 fn object() -> CodeObject<'static> {
-    let mut builder = Builder::new(Target::of(&gpu()));
+    let mut builder = DescriptorBuilder::new(DescriptorTarget::of(&gpu()));
     for (name, value) in [
         ("next_free_vgpr", 8),
         ("next_free_sgpr", 16),
@@ -51,19 +51,20 @@ fn object() -> CodeObject<'static> {
     }
     let arguments = "amdhsa.kernels:\n  - .args:\n      - .offset: 0\n        .size: 8\n        \
                      .value_kind: global_buffer\n    .name: main\n";
-    let relocation = |kind, offset, symbol, addend| Relocation { kind, section: 0, offset, symbol, addend };
+    let relocation =
+        |kind, offset, symbol, addend| ElfRelocation { kind, section: 0, offset, symbol, addend };
     CodeObject {
         loader: Loader::Hsa(5),
         flags: flags_of("gfx1030").unwrap(),
         sections: vec![
-            section(".text", SectionKind::Code, vec![0; 48]),
-            section(".rodata", SectionKind::ReadOnly, builder.finish().unwrap().to_vec()),
-            section(".note", SectionKind::Note, note(arguments)),
+            section(".text", ElfSectionKind::Code, vec![0; 48]),
+            section(".rodata", ElfSectionKind::ReadOnly, builder.finish().unwrap().to_vec()),
+            section(".note", ElfSectionKind::Note, note(arguments)),
         ],
         symbols: vec![
-            symbol("main", SymbolKind::Function, Some(0), 0, 32),
-            symbol("main.kd", SymbolKind::Object, Some(1), 0, 64),
-            symbol("helper", SymbolKind::Function, Some(0), 32, 16),
+            symbol("main", ElfSymbolKind::Function, Some(0), 0, 32),
+            symbol("main.kd", ElfSymbolKind::Object, Some(1), 0, 64),
+            symbol("helper", ElfSymbolKind::Function, Some(0), 32, 16),
         ],
         relocations: vec![
             relocation(RelocationKind::REL32_LO, 4, 2, 4),
@@ -82,7 +83,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 #[test]
 fn a_kernel_with_all_that_is_told_of_it() {
     let bytes = write(&object()).unwrap();
-    let kernel = Kernel::load(&read(&bytes).unwrap(), "main", &gpu()).unwrap();
+    let kernel = LoadedKernel::load(&read(&bytes).unwrap(), "main", &gpu()).unwrap();
     assert_eq!((kernel.name.as_str(), kernel.code.len()), ("main", 32));
     // From 4 to 32, and 4 more; the descriptor is in another section.
     assert_eq!((word(&kernel.code, 4), word(&kernel.code, 8)), (32, 0));
@@ -99,14 +100,14 @@ fn a_kernel_with_all_that_is_told_of_it() {
 #[test]
 fn a_function_that_nothing_starts() {
     let object = object();
-    let helper = Kernel::load(&object, "helper", &gpu()).unwrap();
+    let helper = LoadedKernel::load(&object, "helper", &gpu()).unwrap();
     assert_eq!((helper.start, helper.entry, helper.unknown.len(), helper.code.len()), (None, None, 0, 16));
     let there = vec!["main".to_owned(), "helper".to_owned()];
     assert_eq!(
-        Kernel::load(&object, "other", &gpu()),
+        LoadedKernel::load(&object, "other", &gpu()),
         Err(LoadError::NoFunction { name: "other".to_owned(), there })
     );
-    let refused = Kernel::load(&object, "main", &Gpu::new("gfx900").unwrap());
+    let refused = LoadedKernel::load(&object, "main", &Gpu::new("gfx900").unwrap());
     assert!(matches!(refused, Err(LoadError::OtherProcessor { object: "gfx1030", .. })));
 }
 
@@ -116,7 +117,7 @@ fn linking_lays_sections_out() {
     object.link(0x10_0000).unwrap();
     let [text, rodata] = [0, 1].map(|at| object.sections[at].address);
     assert!(object.is_linked() && text != 0 && rodata > text);
-    let kernel = Kernel::load(&object, "main", &gpu()).unwrap();
+    let kernel = LoadedKernel::load(&object, "main", &gpu()).unwrap();
     assert_eq!((kernel.address, kernel.unknown.len()), (text, 0));
     assert_eq!(word(&kernel.code, 12), (rodata - text - 12) as u32);
     // A second time changes nothing.
@@ -128,7 +129,7 @@ fn linking_lays_sections_out() {
 #[test]
 fn what_one_file_alone_does_not_link() {
     let mut undefined = object();
-    undefined.symbols.push(symbol("elsewhere", SymbolKind::Other, None, 0, 0));
+    undefined.symbols.push(symbol("elsewhere", ElfSymbolKind::Other, None, 0, 0));
     undefined.relocations[0].symbol = 3;
     assert_eq!(undefined.link(0), Err(LinkError::Undefined { symbol: "elsewhere".to_owned() }));
     let mut unknown = object();
@@ -146,7 +147,7 @@ fn registers_that_mesa_lists() {
     object.relocations.clear();
     // COMPUTE_PGM_RSRC2: two user registers, and the workgroup's place along x.
     let config = [[0xb848u32, 0], [0xb84c, 2 << 1 | 1 << 7]].concat().into_iter().flat_map(u32::to_le_bytes);
-    object.sections.push(section(".AMDGPU.config", SectionKind::Other, config.collect()));
-    let kernel = Kernel::load(&object, "main", &gpu()).unwrap();
+    object.sections.push(section(".AMDGPU.config", ElfSectionKind::Other, config.collect()));
+    let kernel = LoadedKernel::load(&object, "main", &gpu()).unwrap();
     assert_eq!(kernel.start.unwrap().registers, Some(StartRegisters { sgprs: 3, vgprs: 1 }));
 }

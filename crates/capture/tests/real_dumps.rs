@@ -4,7 +4,7 @@ mod data;
 
 use data::dumps;
 use unwedge_base::Severity;
-use unwedge_capture::msm::{Devcore, Layout};
+use unwedge_capture::msm::{Devcore, MsmLayout};
 
 #[test]
 fn reading_then_writing_gives_back_the_bytes() {
@@ -25,7 +25,7 @@ fn the_values_alone_make_the_same_text() {
     for (file, text) in dumps() {
         let mut dump = Devcore::read(&text).expect("a dump");
         let headings: Vec<_> = dump.sections().iter().filter_map(|s| s.section).collect();
-        dump.layout = Layout::with_headings(&headings);
+        dump.layout = MsmLayout::with_headings(&headings);
         let mut written = Vec::new();
         dump.write(&mut written);
         assert!(written == text, "{file}: not the same bytes");

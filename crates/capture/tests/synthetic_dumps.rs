@@ -1,9 +1,9 @@
 //! Over dumps that testkit makes: every section, era, generation and quirk.
 
 use unwedge_base::{Generation, Severity};
-use unwedge_capture::msm::lines::{Lines, Section};
+use unwedge_capture::msm::lines::{DevcoreLines, MsmSection};
 use unwedge_capture::msm::{Devcore, sniff};
-use unwedge_testkit::devcore::{DevcoreBuilder, Era, Quirk, variety};
+use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra, Quirk, variety};
 
 fn losses(dump: &Devcore<'_>) -> Vec<String> {
     dump.diagnostics.iter().filter(|d| d.severity == Severity::Loss).map(|d| d.to_string()).collect()
@@ -18,7 +18,7 @@ fn written(dump: &Devcore<'_>) -> Vec<u8> {
 #[test]
 fn what_was_built_is_what_is_read_from_its_text() {
     for generation in Generation::ALL {
-        for era in Era::ALL {
+        for era in MsmEra::ALL {
             let built = DevcoreBuilder::complete(generation).era(era).build();
             let text = written(&built);
             let read = Devcore::read(&text).unwrap();
@@ -40,7 +40,7 @@ fn every_quirk_is_written_back_as_it_was() {
 
 #[test]
 fn quirks_do_not_change_what_is_said() {
-    let plain = DevcoreBuilder::complete(Generation::A6xx).era(Era::V6_17);
+    let plain = DevcoreBuilder::complete(Generation::A6xx).era(MsmEra::V6_17);
     let same = [
         Quirk::SignedFences,
         Quirk::FaultFar,
@@ -59,7 +59,7 @@ fn quirks_do_not_change_what_is_said() {
 
 #[test]
 fn misspelt_names_have_a_canonical_one() {
-    let text = DevcoreBuilder::complete(Generation::A6xx).era(Era::V5_8).text();
+    let text = DevcoreBuilder::complete(Generation::A6xx).era(MsmEra::V5_8).text();
     let dump = Devcore::read(&text).unwrap();
     let names: Vec<_> = dump.indexed.iter().map(|i| (i.name.as_ref(), i.canonical_name())).collect();
     assert_eq!(names[0], ("CP_SEQ_STAT", "CP_SQE_STAT".into()));
@@ -97,7 +97,7 @@ fn a_changed_dump_is_written_with_its_changes_only() {
 fn sections_are_listed_with_their_extent() {
     let text = DevcoreBuilder::complete(Generation::A6xx).text();
     let dump = Devcore::read(&text).unwrap();
-    let registers = dump.sections().iter().find(|s| s.section == Some(Section::Registers)).unwrap();
+    let registers = dump.sections().iter().find(|s| s.section == Some(MsmSection::Registers)).unwrap();
     assert_eq!(registers.entries, dump.registers.len());
     let bytes = &text[registers.span.start as usize..registers.span.end as usize];
     assert!(bytes.starts_with(b"registers:\n  - { offset: 0x"));
@@ -124,7 +124,7 @@ fn a_cut_dump_says_where_it_was_cut() {
         let said = losses(&Devcore::read(&text.as_bytes()[..end]).unwrap()).join("; ");
         assert!(said.contains("cut in section"), "{generation}, cut after {heading:?}: {said}");
     }
-    let lines: Vec<_> = Lines::new(&text).collect();
+    let lines: Vec<_> = DevcoreLines::new(&text).collect();
     let half = lines[lines.len() / 2].span.end as usize;
     assert!(!losses(&Devcore::read(&text[..half]).unwrap()).is_empty(), "cut after a line");
 }
@@ -163,7 +163,7 @@ fn what_is_not_a_dump_is_refused() {
 
 #[test]
 fn blocks_of_a7xx_have_pipes_and_locations() {
-    let text = DevcoreBuilder::complete(Generation::A7xx).era(Era::V6_17).text();
+    let text = DevcoreBuilder::complete(Generation::A7xx).era(MsmEra::V6_17).text();
     let dump = Devcore::read(&text).unwrap();
     let block = &dump.shader_blocks[0];
     assert_eq!((block.pipe.as_deref(), block.location), (Some("A7XX_PIPE_BR"), Some(2)));

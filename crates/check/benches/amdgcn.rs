@@ -4,7 +4,7 @@
 mod data;
 
 use divan::counter::BytesCount;
-use unwedge_check::amdgcn::{Options, check};
+use unwedge_check::amdgcn::{CheckOptions, check};
 use unwedge_isa::amdgcn::{Gpu, codec};
 
 fn main() {
@@ -14,7 +14,7 @@ fn main() {
 fn checked(bencher: divan::Bencher<'_, '_>, all: &[(Vec<u8>, Gpu)]) {
     let bytes: usize = all.iter().map(|(code, _)| code.len()).sum();
     bencher.counter(BytesCount::new(bytes)).bench_local(|| {
-        all.iter().map(|(code, gpu)| check(code, gpu, &Options::default()).findings.len()).sum::<usize>()
+        all.iter().map(|(code, gpu)| check(code, gpu, &CheckOptions::default()).findings.len()).sum::<usize>()
     });
 }
 

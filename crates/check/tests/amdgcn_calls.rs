@@ -3,18 +3,21 @@
 mod data;
 
 use data::assemble;
-use unwedge_check::amdgcn::{Entry, Finding, Options, Preset, check};
+use unwedge_check::amdgcn::{CheckFinding, CheckOptions, EntryPreset, ProgramEntry, check};
 use unwedge_isa::amdgcn::Gpu;
 
 /// What is told of code, by rule and line.
-fn told(gpu: &str, lines: &[&str], preset: Option<Preset>) -> Vec<(&'static str, usize)> {
+fn told(gpu: &str, lines: &[&str], preset: Option<EntryPreset>) -> Vec<(&'static str, usize)> {
     let gpu = Gpu::new(gpu).unwrap();
     let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
     let (code, starts) = assemble(&lines, &gpu).unwrap();
-    let options = Options { entries: vec![Entry { at: 0, preset, called: false }], ..Options::default() };
+    let options = CheckOptions {
+        entries: vec![ProgramEntry { at: 0, preset, called: false }],
+        ..CheckOptions::default()
+    };
     let report = check(&code, &gpu, &options);
     assert!(report.complete);
-    let line = |f: &Finding| starts.iter().position(|start| *start == f.at).unwrap();
+    let line = |f: &CheckFinding| starts.iter().position(|start| *start == f.at).unwrap();
     report.findings.iter().map(|f| (f.rule.info().name, line(f))).collect()
 }
 
@@ -44,7 +47,7 @@ fn what_is_called_waits() {
 
 #[test]
 fn what_is_called_may_write_anything_and_leave_anything() {
-    let preset = Some(Preset { sgprs: 18, vgprs: 5 });
+    let preset = Some(EntryPreset { sgprs: 18, vgprs: 5 });
     // v0 and v1 of the caller, and a wait for what is called; v6 is not written at the call.
     let mut lines = called("s_waitcnt vmcnt(0) lgkmcnt(0)");
     lines[5] = "s_waitcnt vmcnt(0)";
@@ -108,7 +111,7 @@ fn what_a_linker_fills_in_is_not_known() {
     let found = |lines: &[&str], relocated: Vec<u32>| {
         let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
         let (code, _) = assemble(&lines, &gpu).unwrap();
-        let options = Options { relocated, ..Options::default() };
+        let options = CheckOptions { relocated, ..CheckOptions::default() };
         check(&code, &gpu, &options).findings.iter().map(|f| f.rule.info().name).collect::<Vec<_>>()
     };
     assert_eq!(found(&lines, vec![8]), [""; 0]);
@@ -128,7 +131,10 @@ fn waits_of_what_may_be_called_are_not_spare() {
     let (code, _) =
         assemble(&["s_waitcnt vmcnt(0)".to_owned(), "s_setpc_b64 s[30:31]".to_owned()], &gpu).unwrap();
     for (called, count) in [(false, 1), (true, 0)] {
-        let options = Options { entries: vec![Entry { at: 0, preset: None, called }], ..Options::default() };
+        let options = CheckOptions {
+            entries: vec![ProgramEntry { at: 0, preset: None, called }],
+            ..CheckOptions::default()
+        };
         assert_eq!(check(&code, &gpu, &options).findings.len(), count);
     }
 }

@@ -6,7 +6,7 @@ mod data;
 use data::{Counts, assemble, gpu, packed, shown};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use unwedge_check::amdgcn::{Finding, Options, Report, Rule, check};
+use unwedge_check::amdgcn::{CheckFinding, CheckOptions, CheckReport, Rule, check};
 use unwedge_isa::amdgcn::{Gfx, Gpu, codec, waits as table};
 
 /// Blocks with their lines of code; `None`: something in them is no instruction.
@@ -57,7 +57,7 @@ fn numbers(value: &Value) -> Vec<usize> {
 }
 
 /// Checks blocks; gives the places of what is found.
-fn run(blocks: &Blocks, gpu: &Gpu, options: &Options) -> Result<(Report, Vec<Place>), String> {
+fn run(blocks: &Blocks, gpu: &Gpu, options: &CheckOptions) -> Result<(CheckReport, Vec<Place>), String> {
     let (mut lines, mut places) = (Vec::new(), Vec::new());
     for (b, block) in blocks.iter().enumerate() {
         lines.push(format!("B{b}:"));
@@ -294,8 +294,11 @@ fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &More) -> Tally {
                 continue;
             }
             let ends = input.last().and_then(|b| b.last()).is_some_and(|line| line.starts_with("s_endpgm"));
-            let options =
-                Options { continues: !ends, exports: id.contains("export_priority"), ..Options::default() };
+            let options = CheckOptions {
+                continues: !ends,
+                exports: id.contains("export_priority"),
+                ..CheckOptions::default()
+            };
             let runs = run(&input, &gpu, &options).and_then(|i| Ok((i, run(&output, &gpu, &options)?)));
             let ((report, found), (after, found_after)) = match runs {
                 Ok(runs) => runs,
@@ -308,7 +311,7 @@ fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &More) -> Tally {
                 }
             };
             tally.all += 1;
-            let of = |f: &Finding| {
+            let of = |f: &CheckFinding| {
                 rules(f.rule) && f.open.unwrap_or(f.rule).info().source.split(' ').any(|s| s == "M")
             };
             let mine: BTreeSet<Place> =
@@ -374,11 +377,11 @@ fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &More) -> Tally {
 }
 
 /// Faults with the places of all findings of their report.
-trait ZipPlaces<'a>: Sized + Iterator<Item = &'a Finding> {
+trait ZipPlaces<'a>: Sized + Iterator<Item = &'a CheckFinding> {
     fn zip_places(
         self,
         places: &'a [Place],
-        report: &'a Report,
+        report: &'a CheckReport,
     ) -> impl Iterator<Item = (Self::Item, Place)> {
         self.filter_map(move |f| {
             let n = report.findings.iter().position(|other| std::ptr::eq(other, f))?;
@@ -387,7 +390,7 @@ trait ZipPlaces<'a>: Sized + Iterator<Item = &'a Finding> {
     }
 }
 
-impl<'a, I: Iterator<Item = &'a Finding>> ZipPlaces<'a> for I {}
+impl<'a, I: Iterator<Item = &'a CheckFinding>> ZipPlaces<'a> for I {}
 
 #[test]
 fn waits_that_are_inserted() {

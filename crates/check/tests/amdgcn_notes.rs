@@ -5,7 +5,7 @@ mod data;
 
 use data::assemble;
 use unwedge_check::amdgcn::facts::RULES;
-use unwedge_check::amdgcn::{Entry, Finding, Level, Options, Preset, check};
+use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, EntryPreset, ProgramEntry, check};
 use unwedge_isa::amdgcn::Gpu;
 
 const GFX6: [&str; 1] = ["gfx600"];
@@ -14,12 +14,15 @@ const GFX6_7: [&str; 2] = ["gfx600", "gfx700"];
 const GFX10: [&str; 1] = ["gfx1010"];
 const BEHIND: [&str; 4] = ["gfx1030", "gfx1100", "gfx1150", "gfx1200"];
 
-fn findings(name: &str, code: &str, preset: Option<Preset>) -> Vec<(usize, Finding)> {
+fn findings(name: &str, code: &str, preset: Option<EntryPreset>) -> Vec<(usize, CheckFinding)> {
     let gpu = Gpu::new(name).unwrap();
     let lines: Vec<String> =
         code.lines().map(|line| line.trim().to_owned()).filter(|l| !l.is_empty()).collect();
     let (bytes, starts) = assemble(&lines, &gpu).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let options = Options { entries: vec![Entry { at: 0, preset, called: false }], ..Options::default() };
+    let options = CheckOptions {
+        entries: vec![ProgramEntry { at: 0, preset, called: false }],
+        ..CheckOptions::default()
+    };
     let labels = lines.iter().enumerate().filter(|(_, line)| !line.ends_with(':')).map(|(n, _)| n);
     let lines: Vec<usize> = labels.collect();
     let line = |at: u32| starts.binary_search(&at).map_or(usize::MAX, |n| lines[n]);
@@ -42,7 +45,7 @@ fn breaks(gpus: &[&str], rule: &str, line: usize, code: &str) {
 fn keeps(gpus: &[&str], rule: &str, code: &str) {
     for name in gpus {
         let found = findings(name, code, None);
-        let wrong = |f: &Finding| f.rule.info().name == rule || f.level == Level::Error;
+        let wrong = |f: &CheckFinding| f.rule.info().name == rule || f.level == Certainty::Error;
         assert!(!found.iter().any(|(_, f)| wrong(f)), "{rule} on {name}: {found:?}");
     }
 }
@@ -285,7 +288,7 @@ fn rdna_subvector_mode() {
 /// "s_bfe_*": they write SCC, so that it may be read behind them.
 #[test]
 fn s_bfe_writes_scc() {
-    let preset = Some(Preset { sgprs: 2, vgprs: 0 });
+    let preset = Some(EntryPreset { sgprs: 2, vgprs: 0 });
     for name in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1100", "gfx1200"] {
         let read = "s_cselect_b32 s2, s0, s1\ns_endpgm";
         let unwritten =

@@ -4,8 +4,8 @@ mod data;
 
 use data::assemble;
 use std::collections::BTreeSet;
-use unwedge_check::amdgcn::facts::{Info, RULES};
-use unwedge_check::amdgcn::{Entry, Options, Preset, check};
+use unwedge_check::amdgcn::facts::{RULES, RuleInfo};
+use unwedge_check::amdgcn::{CheckOptions, EntryPreset, ProgramEntry, check};
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec};
 
@@ -17,7 +17,7 @@ fn part(lines: &[&str]) -> (Vec<String>, Option<usize>) {
 }
 
 /// Whether a rule shows in code, and where, in bytes.
-fn shows(lines: &[String], gpu: &Gpu, options: &Options, rule: &str) -> (Vec<u32>, Vec<u32>) {
+fn shows(lines: &[String], gpu: &Gpu, options: &CheckOptions, rule: &str) -> (Vec<u32>, Vec<u32>) {
     let (code, mut starts) = assemble(lines, gpu).unwrap_or_else(|e| panic!("{rule} {}: {e}", gpu.name()));
     starts.push(code.len() as u32);
     let report = check(&code, gpu, options);
@@ -36,8 +36,8 @@ fn each_rule_has_code_that_breaks_it_and_code_that_does_not() {
         let lines: Vec<&str> = case.lines().filter(|line| !line.trim().is_empty()).collect();
         let mut head = lines[0].split_whitespace();
         let rule = head.next().unwrap();
-        let (mut options, mut gpus) = (Options::default(), Vec::new());
-        let mut preset = Preset { sgprs: 0, vgprs: 0 };
+        let (mut options, mut gpus) = (CheckOptions::default(), Vec::new());
+        let mut preset = EntryPreset { sgprs: 0, vgprs: 0 };
         for word in head {
             match (word, word.split_once('=')) {
                 ("continues", _) => options.continues = true,
@@ -50,12 +50,16 @@ fn each_rule_has_code_that_breaks_it_and_code_that_does_not() {
                 }
             }
         }
-        options.entries.push(Entry { at: 0, preset: (preset.sgprs > 0).then_some(preset), called: false });
+        options.entries.push(ProgramEntry {
+            at: 0,
+            preset: (preset.sgprs > 0).then_some(preset),
+            called: false,
+        });
         let middle = lines.iter().position(|line| *line == "--").unwrap();
         let ((bad, at), (good, _)) = (part(&lines[1..middle]), part(&lines[middle + 1..]));
         let at = at.unwrap();
         for gpu in gpus {
-            let info: &Info = RULES.iter().find(|info| info.name == rule).unwrap();
+            let info: &RuleInfo = RULES.iter().find(|info| info.name == rule).unwrap();
             assert!(info.holds(gpu.generation()), "{rule} does not hold for {}", gpu.name());
             seen.insert((info.name, gpu.generation()));
             let (found, starts) = shows(&bad, &gpu, &options, rule);
@@ -115,14 +119,14 @@ fn any_bytes() {
             }
         }
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let options = Options { continues: true, exports: true, ..Options::default() };
+        let options = CheckOptions { continues: true, exports: true, ..CheckOptions::default() };
         check(&bytes, &gpu, &options);
-        let entries = [4, 8000, u32::MAX].map(|at| Entry {
+        let entries = [4, 8000, u32::MAX].map(|at| ProgramEntry {
             at,
-            preset: Some(Preset { sgprs: 1, vgprs: 1 }),
+            preset: Some(EntryPreset { sgprs: 1, vgprs: 1 }),
             called: false,
         });
-        check(&bytes[..4001], &gpu, &Options { entries: entries.to_vec(), ..options });
+        check(&bytes[..4001], &gpu, &CheckOptions { entries: entries.to_vec(), ..options });
     }
 }
 
@@ -139,7 +143,7 @@ fn branches_to_everywhere() {
     words.push(0xbf81_0000);
     let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let started = std::time::Instant::now();
-    let report = check(&bytes, &gpu, &Options::default());
+    let report = check(&bytes, &gpu, &CheckOptions::default());
     println!(
         "{} instructions, {} findings, {:?}",
         report.instructions,
@@ -154,7 +158,7 @@ fn literals_of_16_bits_may_have_an_upper_half() {
     // v_add_nc_u16 v19, v18, 0xff01; s_endpgm
     let words = [0xd703_0013, 0x0001_ff12, 0xffff_ff01, 0xbf81_0000];
     let bytes: Vec<u8> = words.iter().flat_map(|w: &u32| w.to_le_bytes()).collect();
-    let report = check(&bytes, &Gpu::new("gfx1030").unwrap(), &Options::default());
+    let report = check(&bytes, &Gpu::new("gfx1030").unwrap(), &CheckOptions::default());
     assert_eq!(report.instructions, 2);
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }

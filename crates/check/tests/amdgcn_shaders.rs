@@ -3,12 +3,12 @@
 mod data;
 
 use data::{Binary, Counts, binaries, bytes, shown};
-use unwedge_check::amdgcn::{Entry, Level, Options, Report, check};
+use unwedge_check::amdgcn::{Certainty, CheckOptions, CheckReport, ProgramEntry, check};
 use unwedge_testkit::protections::{is_padding, protections, weaker, without};
 
-fn report(words: &[u32], binary: &Binary) -> Report {
-    let entries = vec![Entry { at: 0, preset: Some(binary.preset), called: false }];
-    check(&bytes(words), &binary.gpu, &Options { entries, ..Options::default() })
+fn report(words: &[u32], binary: &Binary) -> CheckReport {
+    let entries = vec![ProgramEntry { at: 0, preset: Some(binary.preset), called: false }];
+    check(&bytes(words), &binary.gpu, &CheckOptions { entries, ..CheckOptions::default() })
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn silent() {
         for finding in &report.findings {
             let level = format!("{:?}", finding.level);
             told.add(format!("{level} {} {:?}", finding.rule.info().name, binary.gpu.generation()));
-            if finding.level == Level::Error {
+            if finding.level == Certainty::Error {
                 faults += 1;
                 examples += 1;
                 if examples <= shown() {
@@ -43,7 +43,7 @@ fn taken_out() {
     for binary in binaries() {
         let whole = report(&binary.words, &binary);
         let spare: Vec<u32> =
-            whole.findings.iter().filter(|f| f.level == Level::Speed).map(|f| f.at).collect();
+            whole.findings.iter().filter(|f| f.level == Certainty::Speed).map(|f| f.at).collect();
         for (opcode, at) in protections(&binary.words, &binary.gpu) {
             let name = opcode.name();
             let generation = binary.gpu.generation();
@@ -58,7 +58,7 @@ fn taken_out() {
             needed += 1;
             let report = report(&without(&binary.words, &binary.gpu, at), &binary);
             let place = 4 * at as u32;
-            if report.findings.iter().any(|f| f.level == Level::Error) {
+            if report.findings.iter().any(|f| f.level == Certainty::Error) {
                 seen += 1;
                 let here = report
                     .faults()
@@ -91,7 +91,8 @@ fn weakened() {
                 let place = 4 * at as u32;
                 let generation = binary.gpu.generation();
                 let mut add = |how: &str| counts.add(format!("{name} {} {generation:?}: {how}", weaker.what));
-                let spare = |f: &&unwedge_check::amdgcn::Finding| f.level == Level::Speed && f.at == place;
+                let spare =
+                    |f: &&unwedge_check::amdgcn::CheckFinding| f.level == Certainty::Speed && f.at == place;
                 if whole.findings.iter().any(|f| spare(&f)) {
                     add("told to be spare");
                     continue;
@@ -100,7 +101,7 @@ fn weakened() {
                 let was = std::mem::replace(&mut binary.words[at], weaker.word);
                 let report = report(&binary.words, &binary);
                 binary.words[at] = was;
-                let here = report.faults().filter(|f| f.level == Level::Error).any(|f| {
+                let here = report.faults().filter(|f| f.level == Certainty::Error).any(|f| {
                     let about = f.need.is_none_or(|need| weaker.counter.is_none_or(|c| c == need.counter));
                     about && f.at >= place && (f.at == place || f.path.iter().any(|p| *p <= place))
                 });

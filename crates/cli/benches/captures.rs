@@ -7,10 +7,10 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use unwedge::hw::Db;
-use unwedge::stream::adreno::{Event, Flow, Sink, State};
-use unwedge::stream::play::{Choice, Consumer, Player, Submission};
+use unwedge::stream::adreno::{AdrenoEvent, AdrenoSink, AdrenoState, Flow};
+use unwedge::stream::play::{Consumer, Player, Submission, SubmitChoice};
 use unwedge_testkit::rd;
-use unwedge_view::cffdump::{Listing, Options};
+use unwedge_view::cffdump::{CffdumpOptions, Listing};
 
 /// Buffers that may be alive at once.
 const MAX_ALIVE: u64 = 1 << 30;
@@ -41,7 +41,7 @@ fn list(bencher: Bencher<'_, '_>, captures: &[Vec<u8>]) {
     let bytes: usize = captures.iter().map(Vec::len).sum();
     bencher.counter(BytesCount::new(bytes)).bench_local(|| {
         for capture in captures {
-            let mut listing = Listing::new(Options::default(), false, &db, MAX_ALIVE);
+            let mut listing = Listing::new(CffdumpOptions::default(), false, &db, MAX_ALIVE);
             listing.run("capture", &capture[..], false, &mut io::sink());
         }
     });
@@ -50,9 +50,9 @@ fn list(bencher: Bencher<'_, '_>, captures: &[Vec<u8>]) {
 /// Counts register writes, the least that a query looks at.
 struct Writes(u64);
 
-impl Sink for Writes {
-    fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
-        self.0 += u64::from(matches!(event, Event::RegWrite(_)));
+impl AdrenoSink for Writes {
+    fn event(&mut self, _: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
+        self.0 += u64::from(matches!(event, AdrenoEvent::RegWrite(_)));
         Flow::Continue
     }
 }
@@ -71,7 +71,7 @@ fn walk(bencher: Bencher<'_, '_>, captures: &[Vec<u8>]) {
     bencher.counter(BytesCount::new(bytes)).bench_local(|| {
         let mut writes = Writes(0);
         for capture in captures {
-            Player::new(Choice::default(), &db, MAX_ALIVE).play(&capture[..], &mut writes);
+            Player::new(SubmitChoice::default(), &db, MAX_ALIVE).play(&capture[..], &mut writes);
         }
         writes.0
     });

@@ -16,7 +16,7 @@ fn main() {
 }
 
 fn list(bencher: Bencher<'_, '_>, dumps: &[Vec<u8>], summary: bool) {
-    let options = crashdec::Options { summary, ..crashdec::Options::default() };
+    let options = crashdec::CrashdecOptions { summary, ..crashdec::CrashdecOptions::default() };
     let db = Db::builtin();
     let bytes: usize = dumps.iter().map(Vec::len).sum();
     let mut out = Vec::with_capacity(8 << 20);

@@ -3,14 +3,14 @@
 use crate::args::Global;
 use crate::dump::open_dump;
 use crate::failure::{Failure, Outcome};
-use crate::getopt::{self, Argument, Known};
+use crate::getopt::{self, Argument, KnownOption};
 use crate::output::Output;
 use crate::{database, decode};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use unwedge::capture::Dump;
-use unwedge_view::crashdec::Options;
+use unwedge_view::crashdec::CrashdecOptions;
 use unwedge_view::device;
 
 /// What crashdec prints for `-h` and when it does not understand its options.
@@ -37,7 +37,7 @@ Options:
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// What to show.
-    pub options: Options,
+    pub options: CrashdecOptions,
     /// The dump; `None` is standard input.
     pub file: Option<PathBuf>,
 }
@@ -47,18 +47,22 @@ pub struct Arguments {
 #[error("{0}")]
 pub struct Usage(pub String);
 
-const KNOWN: [Known<char>; 8] = [
-    Known::flag("allregs", Some('a'), 'a'),
-    Known::flag("color", Some('c'), 'c'),
-    Known::value("file", Some('f'), 'f'),
-    Known::flag("help", Some('h'), 'h'),
-    Known::value("lookback", Some('l'), 'l'),
-    Known::flag("markers", Some('m'), 'm'),
-    Known::flag("summary", Some('s'), 's'),
-    Known::flag("verbose", Some('v'), 'v'),
+const KNOWN: [KnownOption<char>; 8] = [
+    KnownOption::flag("allregs", Some('a'), 'a'),
+    KnownOption::flag("color", Some('c'), 'c'),
+    KnownOption::value("file", Some('f'), 'f'),
+    KnownOption::flag("help", Some('h'), 'h'),
+    KnownOption::value("lookback", Some('l'), 'l'),
+    KnownOption::flag("markers", Some('m'), 'm'),
+    KnownOption::flag("summary", Some('s'), 's'),
+    KnownOption::flag("verbose", Some('v'), 'v'),
 ];
 
 /// Reads the arguments after the program's name. A file may also stand without `-f`.
+///
+/// # Errors
+///
+/// [`Usage`] for options that crashdec does not have and for a second file.
 pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Usage> {
     let mut parsed = Arguments::default();
     let options = &mut parsed.options;
@@ -91,6 +95,10 @@ pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments,
 }
 
 /// Mesa's crashdec: its options, standard input by default, nothing but its text on standard output.
+///
+/// # Errors
+///
+/// [`Failure`] for arguments or inputs that cannot be used, and output that cannot be written.
 pub fn run(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     let mut stderr = io::stderr();
     let arguments = match parse_args(args.iter().cloned()) {
@@ -121,7 +129,7 @@ mod tests {
     }
 
     fn summary_of(file: &str) -> Arguments {
-        let options = Options { summary: true, ..Options::default() };
+        let options = CrashdecOptions { summary: true, ..CrashdecOptions::default() };
         Arguments { options, file: (!file.is_empty()).then(|| file.into()) }
     }
 
@@ -149,7 +157,7 @@ mod tests {
     fn all_together() {
         let Arguments { options, file } = parse(&["-acmsvl20"]).unwrap();
         assert_eq!(file, None);
-        let all = Options {
+        let all = CrashdecOptions {
             allregs: true,
             color: true,
             markers: true,

@@ -4,7 +4,7 @@ use crate::args::{self, Global};
 use crate::database;
 use crate::dump::{self, DumpFiles, Opened};
 use crate::failure::{Failure, Outcome};
-use crate::input::Stream;
+use crate::input::InputStream;
 use crate::output::Output;
 use std::io::{self, Write};
 use unwedge::base::Diagnostic;
@@ -37,7 +37,7 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
     }
 }
 
-fn capture(args: &args::Decode, mut stream: Stream, global: &Global) -> Result<Outcome, Failure> {
+fn capture(args: &args::Decode, mut stream: InputStream, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
     let outcome = if args.json {
@@ -99,12 +99,12 @@ fn whole(
 /// The listing. Nothing of the window system is left out.
 fn capture_text(
     args: &args::Decode,
-    mut stream: Stream,
+    mut stream: InputStream,
     db: &Db,
     global: &Global,
     out: &mut Output,
 ) -> Outcome {
-    let options = cffdump::Options {
+    let options = cffdump::CffdumpOptions {
         summary: args.summary,
         allregs: args.allregs,
         markers: args.markers,
@@ -113,7 +113,7 @@ fn capture_text(
         show_compositor: true,
         // The name of the file says nothing about what is in it.
         unit_test: true,
-        ..cffdump::Options::default()
+        ..cffdump::CffdumpOptions::default()
     };
     let (name, slow) = (stream.name.clone(), stream.live);
     let mut listing = Listing::new(options, out.style.colour, db, global.max_size).with_any_gpus();
@@ -129,14 +129,14 @@ fn text(
     db: &Db,
     out: &mut Output,
 ) -> Outcome {
-    let options = crashdec::Options {
+    let options = crashdec::CrashdecOptions {
         allregs: args.allregs,
         color: out.style.colour,
         markers: args.markers,
         summary: args.summary,
         verbose: args.verbose,
         more: true,
-        ..crashdec::Options::default()
+        ..crashdec::CrashdecOptions::default()
     };
     let outcome = listing((files, dump), &options, db, out);
     let _ = writeln!(out, "{}", device::database_line(db.identity()));
@@ -147,7 +147,7 @@ fn text(
 /// `finish`.
 pub fn listing(
     (files, dump): (&DumpFiles, &Devcore<'_>),
-    options: &crashdec::Options,
+    options: &crashdec::CrashdecOptions,
     db: &Db,
     out: &mut Output,
 ) -> Outcome {

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use unwedge::base::{ChipId, Generation};
 use unwedge::capture::msm::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
 use unwedge::hw::{Db, Gpu};
-use unwedge::stream::adreno::header::Header;
+use unwedge::stream::adreno::header::AdrenoPacketHeader;
 
 const RING: u64 = 0x0001_0000_0000_1000;
 const FENCE: u64 = 0x0001_0000_0000_0040;
@@ -49,25 +49,25 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// A command stream under construction.
-struct Stream<'d> {
+struct DemoStream<'d> {
     gpu: Gpu<'d>,
     dwords: Vec<u32>,
 }
 
-impl Stream<'_> {
+impl DemoStream<'_> {
     /// An operation, by the packet's opcode.
     fn op(&mut self, opcode: u8, payload: &[u32]) {
-        self.packet(Header::Operation { opcode, count: payload.len() as u32 }, payload);
+        self.packet(AdrenoPacketHeader::Operation { opcode, count: payload.len() as u32 }, payload);
     }
 
     /// Register writes, by name. A register the database does not know is left out.
     fn write(&mut self, name: &str, values: &[u32]) {
         if let Some(reg) = self.gpu.reg_offset(name) {
-            self.packet(Header::Registers { reg, count: values.len() as u32 }, values);
+            self.packet(AdrenoPacketHeader::Registers { reg, count: values.len() as u32 }, values);
         }
     }
 
-    fn packet(&mut self, header: Header, payload: &[u32]) {
+    fn packet(&mut self, header: AdrenoPacketHeader, payload: &[u32]) {
         self.dwords.extend(header.encode(Generation::A6xx));
         self.dwords.extend(payload);
     }
@@ -96,7 +96,7 @@ fn hung_in_wait(db: &Db) -> Devcore<'static> {
     let [target_low, target_high] = halves(TARGET);
     let [semaphore_low, semaphore_high] = halves(SEMAPHORE);
 
-    let mut ib1 = Stream { gpu, dwords: Vec::new() };
+    let mut ib1 = DemoStream { gpu, dwords: Vec::new() };
     ib1.op(opcode::SET_MARKER, &[1]);
     ib1.write("RB_MRT[0].CONTROL", &[0x780]);
     ib1.write("RB_MRT[0].BUF_INFO", &[0x30]);
@@ -112,7 +112,7 @@ fn hung_in_wait(db: &Db) -> Devcore<'static> {
 
     let [ib1_low, ib1_high] = halves(IB1);
     let [fence_low, fence_high] = halves(FENCE);
-    let mut ring = Stream { gpu, dwords: Vec::new() };
+    let mut ring = DemoStream { gpu, dwords: Vec::new() };
     ring.op(opcode::WAIT_FOR_IDLE, &[]);
     ring.op(opcode::INDIRECT_BUFFER, &[ib1_low, ib1_high, ib1.dwords.len() as u32]);
     let called = ring.dwords.len();
@@ -122,7 +122,7 @@ fn hung_in_wait(db: &Db) -> Devcore<'static> {
     // The fetcher is done with both streams; what the SQE has not consumed waits in the ROQ. REM counts the dword in
     // work too.
     let remaining =
-        |stream: &Stream<'_>, consumed: usize| ((stream.dwords.len() - consumed + 1) as u64) << 16;
+        |stream: &DemoStream<'_>, consumed: usize| ((stream.dwords.len() - consumed + 1) as u64) << 16;
     let mut registers = Vec::new();
     let mut set = |name: &str, value: u64| {
         let low = gpu.reg_offset(name).and_then(|offset| gpu.reg(offset));

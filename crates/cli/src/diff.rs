@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use unwedge::base::{Diagnostic, Severity};
 use unwedge_view::ViewError;
-use unwedge_view::diff::{self, Compared, Options, Selector, Side, SideError};
+use unwedge_view::diff::{self, Compared, DiffOptions, Selector, Side, SideError};
 
 /// A side as an argument names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     }
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
-    let options = Options { once: args.once, json: args.json, style: out.style };
+    let options = DiffOptions { once: args.once, json: args.json, style: out.style };
     let open = |file: &Path, wrong: &OnceLock<Failure>| {
         Ok(match dump::open(file, global.max_size)? {
             Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),

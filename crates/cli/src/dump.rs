@@ -2,11 +2,11 @@
 //! read and sniffed once. Never: what is in them.
 
 use crate::failure::{Failure, MSM};
-use crate::input::{Input, Stream};
+use crate::input::{Input, InputStream};
 use std::path::Path;
 use unwedge::base::Diagnostic;
 use unwedge::capture::radv::MemberKind;
-use unwedge::capture::{Dump, FileKind, Part, rd, sniff};
+use unwedge::capture::{Dump, DumpPart, FileKind, rd, sniff};
 use unwedge_view::diff;
 use unwedge_view::info::FileInfo;
 
@@ -16,7 +16,7 @@ const MAX_SPIRV: usize = 64;
 /// A file for commands that take captures and dumps.
 pub enum Opened {
     /// A capture, to be read bit by bit.
-    Capture(Stream),
+    Capture(InputStream),
     /// A dump of any driver, or what may be one.
     Dump(DumpFiles),
 }
@@ -70,9 +70,12 @@ impl DumpFiles {
     }
 
     /// Reads the dump.
+    ///
+    /// # Errors
+    /// When the files are not a dump of any driver, or nothing of it can be read.
     pub fn read(&self) -> Result<Dump<'_>, Failure> {
-        let parts: Vec<Part<'_>> =
-            self.files.iter().map(|(name, input)| Part { name, bytes: &input.bytes }).collect();
+        let parts: Vec<DumpPart<'_>> =
+            self.files.iter().map(|(name, input)| DumpPart { name, bytes: &input.bytes }).collect();
         Dump::read_as(self.kind, &parts).map_err(|_| self.not_a_dump())
     }
 
@@ -150,11 +153,14 @@ impl DumpFiles {
 }
 
 /// Opens a capture, a dump or a folder, whatever its kind; of the last two no more than `limit` bytes.
+///
+/// # Errors
+/// When the file cannot be opened, unpacked or is larger than `limit`.
 pub fn open(file: &Path, limit: u64) -> Result<Opened, Failure> {
     if file.is_dir() {
         return DumpFiles::open_folder(file, limit).map(Opened::Dump);
     }
-    let mut stream = Stream::open(file)?;
+    let mut stream = InputStream::open(file)?;
     if is_capture(&mut stream)? {
         return Ok(Opened::Capture(stream));
     }
@@ -162,6 +168,9 @@ pub fn open(file: &Path, limit: u64) -> Result<Opened, Failure> {
 }
 
 /// Opens a dump or a folder, for commands that take no captures.
+///
+/// # Errors
+/// As [`open`].
 pub fn open_dump(file: &Path, limit: u64) -> Result<DumpFiles, Failure> {
     if file.is_dir() {
         return DumpFiles::open_folder(file, limit);
@@ -170,12 +179,18 @@ pub fn open_dump(file: &Path, limit: u64) -> Result<DumpFiles, Failure> {
 }
 
 /// Opens a file, or standard input for `-`, that must be a capture.
-pub fn open_capture(file: &Path) -> Result<Stream, Failure> {
-    check_capture(Stream::open(file)?)
+///
+/// # Errors
+/// When the file cannot be opened or unpacked, or is not a capture.
+pub fn open_capture(file: &Path) -> Result<InputStream, Failure> {
+    check_capture(InputStream::open(file)?)
 }
 
 /// The same stream, which must be a capture.
-pub fn check_capture(mut stream: Stream) -> Result<Stream, Failure> {
+///
+/// # Errors
+/// When the stream cannot be read or unpacked, or is not a capture.
+pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
     if is_capture(&mut stream)? {
         return Ok(stream);
     }
@@ -184,7 +199,7 @@ pub fn check_capture(mut stream: Stream) -> Result<Stream, Failure> {
     Err(Failure::Unusable(message))
 }
 
-fn is_capture(stream: &mut Stream) -> Result<bool, Failure> {
+fn is_capture(stream: &mut InputStream) -> Result<bool, Failure> {
     // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.
     for bytes in [8, 64, 1 << 10, 16 << 10] {
         if rd::sniff(stream.peek(bytes)?) {

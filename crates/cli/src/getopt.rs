@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 /// An option of a tool: its long name, what it is called when found, and whether a value follows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<T> {
+pub struct KnownOption<T> {
     /// Long name, without the dashes; empty if there is none.
     pub long: &'static str,
     /// One-letter name.
@@ -16,15 +16,15 @@ pub struct Known<T> {
     pub option: T,
 }
 
-impl<T> Known<T> {
+impl<T> KnownOption<T> {
     /// An option without a value.
-    pub const fn flag(long: &'static str, short: Option<char>, option: T) -> Known<T> {
-        Known { long, short, value: false, option }
+    pub const fn flag(long: &'static str, short: Option<char>, option: T) -> KnownOption<T> {
+        KnownOption { long, short, value: false, option }
     }
 
     /// An option with a value.
-    pub const fn value(long: &'static str, short: Option<char>, option: T) -> Known<T> {
-        Known { long, short, value: true, option }
+    pub const fn value(long: &'static str, short: Option<char>, option: T) -> KnownOption<T> {
+        KnownOption { long, short, value: true, option }
     }
 }
 
@@ -44,7 +44,7 @@ pub struct Misuse(pub String);
 
 /// Reads the arguments after the program's name.
 pub fn parse<T: Copy + PartialEq>(
-    known: &[Known<T>],
+    known: &[KnownOption<T>],
     args: impl IntoIterator<Item = OsString>,
 ) -> Result<Vec<Argument<T>>, Misuse> {
     let mut args = args.into_iter();
@@ -73,7 +73,7 @@ pub fn parse<T: Copy + PartialEq>(
 }
 
 fn bundle<T: Copy>(
-    known: &[Known<T>],
+    known: &[KnownOption<T>],
     bundle: &str,
     args: &mut impl Iterator<Item = OsString>,
     parsed: &mut Vec<Argument<T>>,
@@ -92,7 +92,7 @@ fn bundle<T: Copy>(
 }
 
 fn found<T>(
-    option: &Known<T>,
+    option: &KnownOption<T>,
     name: &str,
     value: Option<OsString>,
     args: &mut impl Iterator<Item = OsString>,
@@ -105,7 +105,7 @@ fn found<T>(
     }
 }
 
-fn by_name<'k, T: PartialEq>(known: &'k [Known<T>], name: &str) -> Result<&'k Known<T>, Misuse> {
+fn by_name<'k, T: PartialEq>(known: &'k [KnownOption<T>], name: &str) -> Result<&'k KnownOption<T>, Misuse> {
     if let Some(exact) = known.iter().find(|k| !name.is_empty() && k.long == name) {
         return Ok(exact);
     }
@@ -121,11 +121,11 @@ fn by_name<'k, T: PartialEq>(known: &'k [Known<T>], name: &str) -> Result<&'k Kn
 mod tests {
     use super::*;
 
-    const KNOWN: [Known<u8>; 4] = [
-        Known::flag("summary", Some('s'), 1),
-        Known::value("start", Some('S'), 2),
-        Known::flag("once", None, 3),
-        Known::flag("once-more", None, 4),
+    const KNOWN: [KnownOption<u8>; 4] = [
+        KnownOption::flag("summary", Some('s'), 1),
+        KnownOption::value("start", Some('S'), 2),
+        KnownOption::flag("once", None, 3),
+        KnownOption::flag("once-more", None, 4),
     ];
 
     fn parse_line(line: &str) -> Result<Vec<Argument<u8>>, Misuse> {

@@ -4,7 +4,7 @@ use crate::args::{self, Global};
 use crate::database;
 use crate::dump::{self, DumpFiles, Opened};
 use crate::failure::{Failure, Outcome};
-use crate::input::{Compression, Stream};
+use crate::input::{Compression, InputStream};
 use crate::output::Output;
 use std::io::Write;
 use unwedge::base::Diagnostic;
@@ -30,7 +30,12 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// A capture, which need not fit into memory.
-fn stream_of(args: &args::Info, mut stream: Stream, db: &Db, global: &Global) -> Result<Outcome, Failure> {
+fn stream_of(
+    args: &args::Info,
+    mut stream: InputStream,
+    db: &Db,
+    global: &Global,
+) -> Result<Outcome, Failure> {
     let (capture, found) = rd::info::read(&mut stream, db, global.max_size);
     let mut diagnostics = stream.diagnostics();
     diagnostics.extend(found);

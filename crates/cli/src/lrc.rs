@@ -11,12 +11,12 @@ use std::io::Write;
 use std::path::Path;
 use unwedge::base::Diagnostic;
 use unwedge::capture::FileKind;
-use unwedge::hw::intel::platform::{Driver, Engine, Platform, Version};
+use unwedge::hw::intel::platform::{Engine, IntelDriver, Platform, Version};
 use unwedge::intel::lrc::diff::diff as differences;
-use unwedge::intel::lrc::encoding::{self, Sizes};
+use unwedge::intel::lrc::encoding::{self, TableSizes};
 use unwedge::intel::lrc::tables::{self as builtin, Builtin};
-use unwedge::intel::lrc::text::Table;
-use unwedge::intel::lrc::{Image, Layout, LayoutError, Target};
+use unwedge::intel::lrc::text::LrcTable;
+use unwedge::intel::lrc::{LrcImage, LrcLayout, LrcLayoutError, LrcOwner};
 use unwedge_view::intel::IntelDump;
 use unwedge_view::lrc::contexts::{Context, Contexts};
 use unwedge_view::lrc::verify::Verification;
@@ -37,7 +37,7 @@ pub fn run(command: &LrcCommand, global: &Global) -> Result<Outcome, Failure> {
 
 /// `lrc show`.
 fn show(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
-    let source = Source::open(&args.image.image, &args.target, global)?;
+    let source = ContextSource::open(&args.image.image, &args.target, global)?;
     let mut out = Output::open(global, true);
     for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
         let image = image(context, args.image.page)?;
@@ -60,7 +60,7 @@ fn show(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
 
 /// `lrc verify`.
 fn verify(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
-    let mut source = Source::open(&args.image.image, &args.target, global)?;
+    let mut source = ContextSource::open(&args.image.image, &args.target, global)?;
     let mut diagnostics = std::mem::take(&mut source.contexts.diagnostics);
     let mut out = Output::open(global, true);
     let style = out.style;
@@ -101,7 +101,10 @@ fn diff(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
     if args.a == args.b && args.a.as_os_str() == "-" {
         return Err(Failure::Usage("standard input can be one side only".to_owned()));
     }
-    let (a, b) = (Source::open(&args.a, &args.target, global)?, Source::open(&args.b, &args.target, global)?);
+    let (a, b) = (
+        ContextSource::open(&args.a, &args.target, global)?,
+        ContextSource::open(&args.b, &args.target, global)?,
+    );
     let first = args.context.first().map(String::as_str);
     let context_a = a.only(first.filter(|_| a.contexts.is_dump))?;
     let context_b =
@@ -135,7 +138,7 @@ fn diff(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
 fn expand(args: &LrcExpand, global: &Global) -> Result<Outcome, Failure> {
     let target = given_target(&args.target)?;
     let layout = if args.indirect_ring_state {
-        Layout::of_indirect_ring_state(target).map_err(|e| Failure::Usage(e.to_string()))?
+        LrcLayout::of_indirect_ring_state(target).map_err(|e| Failure::Usage(e.to_string()))?
     } else {
         layout(target)?
     };
@@ -170,7 +173,7 @@ fn encode(args: &LrcEncode, global: &Global) -> Result<Outcome, Failure> {
             builtin::parse(&text).map_err(|e| Failure::Unusable(format!("{}: {e}", input.name)))?
         }
         None => Builtin::all()
-            .map(|t| Table {
+            .map(|t| LrcTable {
                 name: t.name().to_owned(),
                 drivers: t.drivers().iter().map(ToString::to_string).collect(),
                 steps: t.steps(),
@@ -182,7 +185,7 @@ fn encode(args: &LrcEncode, global: &Global) -> Result<Outcome, Failure> {
         Some(name) => format!("--table {name}: there are {}", names.join(", ")),
         None => "there is no table".to_owned(),
     };
-    let wanted: Vec<&Table> =
+    let wanted: Vec<&LrcTable> =
         found.iter().filter(|t| args.table.as_ref().is_none_or(|name| *name == t.name)).collect();
     let Some(first) = wanted.first() else { return Err(Failure::Unusable(none())) };
     if let Some(output) = &args.output {
@@ -197,7 +200,7 @@ fn encode(args: &LrcEncode, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, true);
     for table in wanted {
         let bytes = encoding::encode(&table.steps).map_err(|e| Failure::Unusable(e.to_string()))?;
-        let sizes = Sizes::of(&table.steps).map_err(|e| Failure::Unusable(e.to_string()))?;
+        let sizes = TableSizes::of(&table.steps).map_err(|e| Failure::Unusable(e.to_string()))?;
         // A failed write is remembered by `out`, and reported by its `finish`.
         let _ = tables::listed(table, &bytes, &sizes, !args.list, &mut out);
     }
@@ -223,21 +226,21 @@ fn decode(args: &LrcDecode, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// A file that was read.
-struct Source {
+struct ContextSource {
     /// Its name.
     name: String,
     contexts: Contexts,
 }
 
-impl Source {
+impl ContextSource {
     /// Opens a file. Bytes are dwords; text of nothing but hexadecimal dwords is those. `said` is what was said of it.
-    fn open(path: &Path, said: &LrcTarget, global: &Global) -> Result<Source, Failure> {
+    fn open(path: &Path, said: &LrcTarget, global: &Global) -> Result<ContextSource, Failure> {
         // An image may begin as other files do: whose it is is said of an image, and what no image can be has text.
         let is_image = said.platform.is_some() && said.engine.is_some();
         let files = DumpFiles::of(Input::open(path, global.max_size)?);
-        let image = || Source::of(&files, Contexts::of_image(files.bytes()));
+        let image = || ContextSource::of(&files, Contexts::of_image(files.bytes()));
         match files.kind {
-            FileKind::I915ErrorState | FileKind::XeDevcore => Source::of_dump(&files, global.max_size),
+            FileKind::I915ErrorState | FileKind::XeDevcore => ContextSource::of_dump(&files, global.max_size),
             FileKind::Empty => Err(Failure::Unusable(format!(
                 "{}: empty: a context image has a page of 4096 bytes at least",
                 files.name
@@ -252,18 +255,18 @@ impl Source {
         }
     }
 
-    fn of_dump(files: &DumpFiles, max_size: u64) -> Result<Source, Failure> {
+    fn of_dump(files: &DumpFiles, max_size: u64) -> Result<ContextSource, Failure> {
         let dump = files.read().ok();
         let contexts = dump.as_ref().and_then(IntelDump::of).map(|dump| Contexts::of_dump(dump, max_size));
         let contexts = contexts
             .filter(|found| !found.contexts.is_empty())
             .ok_or_else(|| Failure::Unusable(format!("{}: there is no context in this dump", files.name)))?;
-        Ok(Source::of(files, contexts))
+        Ok(ContextSource::of(files, contexts))
     }
 
-    fn of(files: &DumpFiles, mut contexts: Contexts) -> Source {
+    fn of(files: &DumpFiles, mut contexts: Contexts) -> ContextSource {
         contexts.diagnostics.splice(0..0, files.unpacking());
-        Source { name: files.name.clone(), contexts }
+        ContextSource { name: files.name.clone(), contexts }
     }
 
     /// The contexts that are asked for: an engine's, or a number; all of them where nothing is.
@@ -296,13 +299,13 @@ impl Source {
 }
 
 /// The image of a context, with its register page where it is asked for, else where the file says.
-fn image(context: &Context, page: Option<usize>) -> Result<Image<'_>, Failure> {
+fn image(context: &Context, page: Option<usize>) -> Result<LrcImage<'_>, Failure> {
     context.image(page).map_err(|e| Failure::Usage(e.to_string()))
 }
 
 /// The layout of a context: as it was asked for, and where it was not, as the dump says. `None` where neither says, or the dump
 /// says what cannot be.
-fn asked_layout(context: &Context, args: &LrcTarget) -> Result<Option<Layout>, Failure> {
+fn asked_layout(context: &Context, args: &LrcTarget) -> Result<Option<LrcLayout>, Failure> {
     if args.platform.is_none() && args.engine.is_none() && args.driver.is_none() {
         return Ok(context.told_layout());
     }
@@ -310,7 +313,7 @@ fn asked_layout(context: &Context, args: &LrcTarget) -> Result<Option<Layout>, F
 }
 
 /// A platform as people write it: its version, and the driver that is usual for it.
-fn platform(text: &str) -> Result<(Version, Driver), Failure> {
+fn platform(text: &str) -> Result<(Version, IntelDriver), Failure> {
     regs::chip::intel_platform(text).ok_or_else(|| {
         let names: Vec<&str> = Platform::all().iter().map(Platform::name).collect();
         Failure::Usage(format!(
@@ -322,7 +325,7 @@ fn platform(text: &str) -> Result<(Version, Driver), Failure> {
 }
 
 /// Whose context was asked for; where nothing was, or not all of it, `told` is what the file says.
-fn target(args: &LrcTarget, told: Option<Target>) -> Result<Option<Target>, Failure> {
+fn target(args: &LrcTarget, told: Option<LrcOwner>) -> Result<Option<LrcOwner>, Failure> {
     let engine = args.engine.or(told.map(|t| t.engine));
     let (version, usual) = match (&args.platform, told) {
         (Some(name), _) => platform(name)?,
@@ -336,11 +339,11 @@ fn target(args: &LrcTarget, told: Option<Target>) -> Result<Option<Target>, Fail
         let engines: Vec<String> = Engine::all(version).map(|e| e.to_string()).collect();
         return Err(Failure::Usage(format!("--engine is missing: one of {}", engines.join(", "))));
     };
-    Ok(Some(Target { driver: args.driver.unwrap_or(usual), version, engine }))
+    Ok(Some(LrcOwner { driver: args.driver.unwrap_or(usual), version, engine }))
 }
 
 /// Whose context was asked for, which has to be said.
-fn given_target(args: &LrcTarget) -> Result<Target, Failure> {
+fn given_target(args: &LrcTarget) -> Result<LrcOwner, Failure> {
     target(args, None)?.ok_or_else(unsaid)
 }
 
@@ -349,11 +352,11 @@ fn unsaid() -> Failure {
 }
 
 /// The layout of an engine.
-fn layout(target: Target) -> Result<Layout, Failure> {
-    Layout::of(target).map_err(|e| {
+fn layout(target: LrcOwner) -> Result<LrcLayout, Failure> {
+    LrcLayout::of(target).map_err(|e| {
         let engines: Vec<String> = Engine::all(target.version).map(|e| e.to_string()).collect();
         let hint = match e {
-            LayoutError::NoEngine { .. } => format!("; it has {}", engines.join(", ")),
+            LrcLayoutError::NoEngine { .. } => format!("; it has {}", engines.join(", ")),
             _ => String::new(),
         };
         Failure::Usage(format!("{e}{hint}"))

@@ -29,13 +29,13 @@ impl Write for Share {
 
 /// Where results go.
 pub struct Output {
-    sink: Sink,
+    sink: OutputSink,
     /// How they may style.
     pub style: Style,
     failed: Option<io::Error>,
 }
 
-enum Sink {
+enum OutputSink {
     Stdout(BufWriter<StdoutLock<'static>>),
     Pager(BufWriter<Pager>),
 }
@@ -52,16 +52,20 @@ impl Output {
         };
         let pager = if page && terminal && !global.no_pager { Pager::start() } else { None };
         let sink = match pager {
-            Some(pager) => Sink::Pager(BufWriter::with_capacity(BUFFER, pager)),
-            None => Sink::Stdout(BufWriter::with_capacity(BUFFER, io::stdout().lock())),
+            Some(pager) => OutputSink::Pager(BufWriter::with_capacity(BUFFER, pager)),
+            None => OutputSink::Stdout(BufWriter::with_capacity(BUFFER, io::stdout().lock())),
         };
         Output { sink, style: Style { colour }, failed: None }
     }
 
     /// Flushes, waits for the pager, and returns the first error of any write. A broken pipe is none.
+    ///
+    /// # Errors
+    ///
+    /// The first error of a write or of the flush, unless it is a broken pipe.
     pub fn finish(mut self) -> io::Result<()> {
         let flushed = self.flush();
-        if let Sink::Pager(writer) = self.sink {
+        if let OutputSink::Pager(writer) = self.sink {
             // The pager reads until its input closes.
             let (pager, _unwritten) = writer.into_parts();
             pager.wait();
@@ -74,8 +78,8 @@ impl Output {
 
     fn inner(&mut self) -> &mut dyn Write {
         match &mut self.sink {
-            Sink::Stdout(w) => w,
-            Sink::Pager(w) => w,
+            OutputSink::Stdout(w) => w,
+            OutputSink::Pager(w) => w,
         }
     }
 

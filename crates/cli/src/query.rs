@@ -6,9 +6,9 @@ use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use unwedge::base::Severity;
-use unwedge::stream::query::When;
+use unwedge::stream::query::DrawChoice;
 use unwedge_view::ViewError;
-use unwedge_view::query::{self, Answered, Format, Note, Options, Question, ValueForm};
+use unwedge_view::query::{self, Answered, Format, Note, QueryOptions, Question, ValueForm};
 
 /// Runs the command.
 pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
@@ -46,8 +46,8 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// What the arguments ask, without colours.
-pub fn options(args: &args::Query) -> Options {
-    Options {
+pub fn options(args: &args::Query) -> QueryOptions {
+    QueryOptions {
         registers: args.registers.clone(),
         condition: args.condition.clone(),
         submits: args.submit.clone(),
@@ -55,9 +55,9 @@ pub fn options(args: &args::Query) -> Options {
         passes: args.pass.clone(),
         process: args.process.clone(),
         when: match (args.written, args.changed) {
-            (true, _) => When::Written,
-            (_, true) => When::Changed,
-            _ => When::Always,
+            (true, _) => DrawChoice::Written,
+            (_, true) => DrawChoice::Changed,
+            _ => DrawChoice::Always,
         },
         once: args.once,
         unknown: args.unknown,
@@ -70,7 +70,7 @@ pub fn options(args: &args::Query) -> Options {
             args::ValuesArg::Raw => ValueForm::Raw,
             args::ValuesArg::Decoded => ValueForm::Decoded,
         },
-        ..Options::default()
+        ..QueryOptions::default()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::args::{self, Global, SpaceArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use unwedge::hw::{Db, Space};
+use unwedge::hw::{Db, RegSpace};
 use unwedge_view::regs::chip::intel_platform;
 use unwedge_view::regs::{Answers, LookupError, intel, questions};
 
@@ -33,12 +33,12 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
     };
     let db = database::load(global)?;
     let spaces = match args.space {
-        None => vec![Space::Gpu, Space::Gmu, chip.control(), Space::CpPipe, Space::Sqe],
-        Some(SpaceArg::Gpu) => vec![Space::Gpu],
-        Some(SpaceArg::Gmu) => vec![Space::Gmu],
+        None => vec![RegSpace::Gpu, RegSpace::Gmu, chip.control(), RegSpace::CpPipe, RegSpace::Sqe],
+        Some(SpaceArg::Gpu) => vec![RegSpace::Gpu],
+        Some(SpaceArg::Gmu) => vec![RegSpace::Gmu],
         Some(SpaceArg::Control) => vec![chip.control()],
-        Some(SpaceArg::Pipe) => vec![Space::CpPipe],
-        Some(SpaceArg::Sqe) => vec![Space::Sqe],
+        Some(SpaceArg::Pipe) => vec![RegSpace::CpPipe],
+        Some(SpaceArg::Sqe) => vec![RegSpace::Sqe],
     };
     let answers = Answers::of(&db, chip, &spaces, &questions).map_err(usage)?;
     let mut out = Output::open(global, false);

@@ -21,7 +21,7 @@ use unwedge_view::{Style, around, crashdec, decode};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// `crashdec`, and the text of `decode`.
-    Listing(crashdec::Options),
+    Listing(crashdec::CrashdecOptions),
     /// `explain`, as text or JSON.
     Explain {
         /// As JSON.
@@ -66,10 +66,10 @@ impl View {
 
     /// Every view of a dump of msm, the listing with several sets of options.
     pub fn all() -> Vec<View> {
-        let plain = crashdec::Options::default();
-        let summary = crashdec::Options { summary: true, ..plain };
+        let plain = crashdec::CrashdecOptions::default();
+        let summary = crashdec::CrashdecOptions { summary: true, ..plain };
         let everything =
-            crashdec::Options { allregs: true, color: true, markers: true, verbose: true, ..plain };
+            crashdec::CrashdecOptions { allregs: true, color: true, markers: true, verbose: true, ..plain };
         let listings = [plain, summary, everything].map(View::Listing);
         let others = [false, true]
             .into_iter()
@@ -96,6 +96,9 @@ impl View {
 }
 
 /// Prints one view of an input on `out`. The error is what the program says when it cannot use the input.
+///
+/// # Errors
+/// What the program says when it cannot use the input.
 pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Result<(), String> {
     let style = Style { colour: false };
     let failed = |e: Failure| e.to_string();

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use unwedge::hw::Db;
 use unwedge_cli::view::amd::{Given, View, show};
 use unwedge_testkit::amdgpu::{
-    AmdgpuBuilder, Era, Gfx, RadvBuilder, WaveForm, WaveSpec, registers_text, texts, waves_text,
+    AmdgpuBuilder, AmdgpuEra, Gfx, RadvBuilder, WaveForm, WaveSpec, registers_text, texts, waves_text,
 };
-use unwedge_testkit::count::Counter;
+use unwedge_testkit::count::ByteCounter;
 use unwedge_testkit::mutate::mutate;
 
 /// A folder that goes away with the test.
@@ -56,7 +56,7 @@ fn of_type<'l>(lines: &'l [Value], ty: &str) -> Vec<&'l Value> {
 
 #[test]
 fn a_devcoredump() {
-    let dump = AmdgpuBuilder::complete(Gfx::V10).era(Era::V6_19).text();
+    let dump = AmdgpuBuilder::complete(Gfx::V10).era(AmdgpuEra::V6_19).text();
     let info = ok(&unwedge(&["info", "-"], &dump), 0);
     for expected in [
         "an amdgpu devcoredump",
@@ -210,7 +210,7 @@ fn shaders_of_the_work_that_hangs() {
 
 /// A small dump with every section, and a small report with every file.
 fn small() -> [(&'static str, Vec<u8>); 2] {
-    let dump = AmdgpuBuilder::complete(Gfx::V11).era(Era::V6_19).text();
+    let dump = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V6_19).text();
     let mut report = RadvBuilder::complete(Gfx::V11).text();
     // 64 lanes of a register say no more than one.
     let line = |bytes: &[u8]| bytes.windows(8).filter(|w| *w == b"3f800000").count() > 1;
@@ -372,7 +372,7 @@ fn broken_texts_print_in_proportion() {
         let (_, text) = &texts[seed as usize % texts.len()];
         let broken = mutate(text, seed);
         for view in View::ALL {
-            let counter = Counter::default();
+            let counter = ByteCounter::default();
             // What cannot be used is said to be so.
             let _ = show(view, Given::File(&broken), &db, &mut counter.clone());
             assert!(

@@ -5,7 +5,8 @@ mod program;
 use program::{text, unwedge};
 use std::borrow::Cow;
 use unwedge::capture::elf::{
-    CodeObject, Loader, Relocation, RelocationKind, Section, SectionKind, Symbol, SymbolKind, flags_of, write,
+    CodeObject, ElfRelocation, ElfSection, ElfSectionKind, ElfSymbol, ElfSymbolKind, Loader, RelocationKind,
+    flags_of, write,
 };
 
 fn good(args: &[&str], input: &[u8]) -> Vec<u8> {
@@ -95,8 +96,8 @@ fn mistakes_name_place_and_use() {
 fn relocations_are_shown() {
     let code = [0xbe80_03ff_u32, 0x1234, 0xbe81_03ff, 0x5678, 0xbf81_0000];
     let section =
-        |name, kind, bytes| Section { name: Cow::Borrowed(name), kind, address: 0, bytes, align: 4 };
-    let symbol = |name, kind, section| Symbol {
+        |name, kind, bytes| ElfSection { name: Cow::Borrowed(name), kind, address: 0, bytes, align: 4 };
+    let symbol = |name, kind, section| ElfSymbol {
         name: Cow::Borrowed(name),
         kind,
         global: true,
@@ -104,7 +105,7 @@ fn relocations_are_shown() {
         value: 0,
         size: 0,
     };
-    let relocation = |kind, offset, addend| Relocation {
+    let relocation = |kind, offset, addend| ElfRelocation {
         kind: RelocationKind(kind),
         section: 0,
         offset,
@@ -116,12 +117,12 @@ fn relocations_are_shown() {
         flags: flags_of("gfx1030").unwrap(),
         sections: vec![section(
             ".text",
-            SectionKind::Code,
+            ElfSectionKind::Code,
             code.iter().flat_map(|w| w.to_le_bytes()).collect(),
         )],
         symbols: vec![
-            symbol("main", SymbolKind::Function, Some(0)),
-            symbol("table", SymbolKind::Other, None),
+            symbol("main", ElfSymbolKind::Function, Some(0)),
+            symbol("table", ElfSymbolKind::Other, None),
         ],
         relocations: vec![relocation(10, 4, 4), relocation(11, 12, -12), relocation(99, 16, 0)],
         pointers: Vec::new(),

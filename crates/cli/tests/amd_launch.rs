@@ -3,7 +3,7 @@
 mod program;
 
 use program::{text, unwedge};
-use unwedge::capture::elf::{self, CodeObject, Relocation, RelocationKind};
+use unwedge::capture::elf::{self, CodeObject, ElfRelocation, RelocationKind};
 
 /// Each thread writes 100·y + x of its workgroup, the argument, the size of workgroups as the packet and as the hidden
 /// argument have it, at 16 bytes for each thread.
@@ -261,7 +261,7 @@ fn a_relocatable_object_is_laid_out() {
     object.relocations = all
         .iter()
         .enumerate()
-        .map(|(at, (offset, (kind, addend)))| Relocation {
+        .map(|(at, (offset, (kind, addend)))| ElfRelocation {
             kind: RelocationKind(*kind),
             section: if at == 4 { data } else { code },
             offset: **offset,

@@ -9,7 +9,7 @@ use unwedge::hw::Db;
 use unwedge_cli::output::SharedOutput;
 use unwedge_cli::view::captures::{ALL, Words, limit, show};
 use unwedge_testkit::captures::{expensive, hostile, mutate, variety};
-use unwedge_testkit::count::Counter;
+use unwedge_testkit::count::ByteCounter;
 
 /// Above what a slow machine under load takes without optimization, below what a hang takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ const MAX_ALIVE: u64 = 1 << 26;
 
 /// Bytes printed, and what the program says if it cannot use the capture.
 fn printed(words: Words, capture: &[u8], other: &[u8], db: &Rc<Db>) -> (u64, Result<(), String>) {
-    let counter = Counter::default();
+    let counter = ByteCounter::default();
     let out: SharedOutput = Rc::new(RefCell::new(counter.clone()));
     let result = show(words, &Arc::from(capture), &Arc::from(other), db, MAX_ALIVE, &out);
     (counter.bytes(), result)

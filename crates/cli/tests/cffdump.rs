@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use unwedge::capture::rd::{Range, SectionKind, Writer};
+use unwedge::capture::rd::{MemoryRange, RdSectionKind, RdWriter};
 use unwedge_testkit::pack;
 use unwedge_testkit::pm4::{indirect_buffer, pkt3, pkt4, pkt7};
 use unwedge_testkit::rd::{self, CaptureBuilder};
@@ -101,21 +101,21 @@ fn the_usage_is_that_of_mesas_cffdump() {
 
 /// Two submits of `process`: the first calls an indirect buffer twice.
 fn capture(process: &str) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
-    writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
-    writer.section(SectionKind::Cmd, process.as_bytes()).unwrap();
+    let mut writer = RdWriter::new(Vec::new());
+    writer.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+    writer.section(RdSectionKind::Cmd, process.as_bytes()).unwrap();
     let mut buffer = |iova: u64, words: &[u32]| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        writer.range(SectionKind::GpuAddr, Range { iova, size: bytes.len() as u32 }, true).unwrap();
-        writer.section(SectionKind::BufferContents, &bytes).unwrap();
-        Range { iova, size: words.len() as u32 }
+        writer.range(RdSectionKind::GpuAddr, MemoryRange { iova, size: bytes.len() as u32 }, true).unwrap();
+        writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
+        MemoryRange { iova, size: words.len() as u32 }
     };
     buffer(0x1_0000_0000, &pkt4(0x8c17, &[7]));
     let called = indirect_buffer(0x1_0000_0000, 2);
     let first = buffer(0x2_0000_0000, &[called.clone(), called].concat());
     let second = buffer(0x3_0000_0000, &pkt7(0x26, &[]));
-    writer.range(SectionKind::CmdStreamAddr, first, true).unwrap();
-    writer.range(SectionKind::CmdStreamAddr, second, true).unwrap();
+    writer.range(RdSectionKind::CmdStreamAddr, first, true).unwrap();
+    writer.range(RdSectionKind::CmdStreamAddr, second, true).unwrap();
     writer.into_inner()
 }
 

@@ -6,7 +6,7 @@ mod program;
 use captures::{Temporary, real};
 use program::{text, unwedge};
 use serde_json::Value;
-use unwedge::capture::rd::Reader;
+use unwedge::capture::rd::RdReader;
 use unwedge_testkit::rd::{self, CaptureBuilder};
 
 fn lines(output: &[u8]) -> Vec<Value> {
@@ -86,7 +86,7 @@ fn the_listing_and_the_lines_agree_on_real_captures() {
 fn the_lines_of_a_cut_capture_are_those_of_its_whole_sections() {
     let whole = rd::capture(330, 1);
     let lines_of_whole = complete(&whole);
-    let mut reader = Reader::new(&whole[..]);
+    let mut reader = RdReader::new(&whole[..]);
     let mut ends = Vec::new();
     while let Some(section) = reader.next() {
         ends.push(section.span.end as usize);

@@ -12,7 +12,7 @@ use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::input::Input;
 use unwedge_cli::view::{View, show};
 use unwedge_testkit::i915::{self, ErrorStateBuilder};
-use unwedge_testkit::intel::{Device, EngineState, repetitive};
+use unwedge_testkit::intel::{EngineState, TestDevice, repetitive};
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::xe::{self, DevcoreBuilder};
 
@@ -20,11 +20,11 @@ use unwedge_testkit::xe::{self, DevcoreBuilder};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn error_state() -> Vec<u8> {
-    ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::V6_12).text()
+    ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::V6_12).text()
 }
 
 fn xe_dump() -> Vec<u8> {
-    DevcoreBuilder::complete(Device::named("lnl"), xe::Era::V6_14).text()
+    DevcoreBuilder::complete(TestDevice::named("lnl"), xe::XeEra::V6_14).text()
 }
 
 /// What is printed for a file that is fine.
@@ -61,8 +61,8 @@ fn info_names_device_engines_and_memory() {
 
 #[test]
 fn decode_lists_registers_and_memory() {
-    for era in i915::Era::ALL {
-        let said = printed(&["decode"], &ErrorStateBuilder::complete(Device::named("skl"), era).text());
+    for era in i915::I915Era::ALL {
+        let said = printed(&["decode"], &ErrorStateBuilder::complete(TestDevice::named("skl"), era).text());
         has(&said, "engine rcs0\n");
         has(&said, "IPEHR                        0x7b000005    3DPRIMITIVE\n");
         has(&said, " at 0x0000000100100000 (ppgtt), 4096 bytes\n  0x000100100000: 7a000004 00100000");
@@ -115,7 +115,7 @@ fn the_fields_of_a_memory_copy() {
         .set(RingRegister::Acthd, 0x1_0010_0000)
         .set(RingRegister::Ipehr, copy[0].into())
         .hung(1);
-    let said = printed(&["decode"], &ErrorStateBuilder::new(Device::named("dg2")).engine(engine).text());
+    let said = printed(&["decode"], &ErrorStateBuilder::new(TestDevice::named("dg2")).engine(engine).text());
     for field in [
         "Copy Width - 1: 4095\n",
         "Copy Height - 1: 2\n",
@@ -182,7 +182,7 @@ fn commands_are_listed_with_where_the_engine_stands() {
 /// The GuC captures the address of a fault in halves: the first says it as a whole.
 #[test]
 fn the_address_of_a_captured_fault_is_said() {
-    let state = ErrorStateBuilder::complete(Device::named("adlp"), i915::Era::V6_12);
+    let state = ErrorStateBuilder::complete(TestDevice::named("adlp"), i915::I915Era::V6_12);
     let said = printed(&["decode"], &state.fault(0xfff1_2345, 0x17).guc_capture().text());
     for line in [
         "GEN8_FAULT_TLB_DATA0         0x00000000\n",
@@ -264,10 +264,14 @@ fn told(dump: &[u8], db: &Db) -> [Vec<u8>; 2] {
 
 /// Of every platform, by turns as kernels write it: what i915 leaves of those it drives, then what xe does.
 fn dump_of_every_platform() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
-    let i915 =
-        Device::ALL.into_iter().zip(i915::Era::ALL.into_iter().cycle()).filter(|(d, _)| d.version < (20, 0));
-    let xe =
-        Device::ALL.into_iter().zip(xe::Era::ALL.into_iter().cycle()).filter(|(d, _)| d.version >= (12, 0));
+    let i915 = TestDevice::ALL
+        .into_iter()
+        .zip(i915::I915Era::ALL.into_iter().cycle())
+        .filter(|(d, _)| d.version < (20, 0));
+    let xe = TestDevice::ALL
+        .into_iter()
+        .zip(xe::XeEra::ALL.into_iter().cycle())
+        .filter(|(d, _)| d.version >= (12, 0));
     let i915 = i915.map(|(device, era)| (device.name, ErrorStateBuilder::complete(device, era).text()));
     let xe = xe.map(|(device, era)| (device.name, DevcoreBuilder::complete(device, era).text()));
     i915.chain(xe)
@@ -320,7 +324,7 @@ fn a_cut_dump_of_any_platform_is_exit_status_3() {
 
 #[test]
 fn memory_that_does_not_unpack_is_said() {
-    let whole = ErrorStateBuilder::new(Device::named("tgl"))
+    let whole = ErrorStateBuilder::new(TestDevice::named("tgl"))
         .engine(EngineState::new("rcs0").set(RingRegister::Head, 4).batch(0x1000, &[1, 2, 3]))
         .text();
     let line = whole.windows(2).position(|w| w == b"\n:").unwrap() + 2;

@@ -5,7 +5,7 @@ mod program;
 use program::unwedge_in;
 use std::fs;
 use std::path::Path;
-use unwedge::capture::rd::{Range, SectionKind, Writer};
+use unwedge::capture::rd::{MemoryRange, RdSectionKind, RdWriter};
 use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
 
 const CP_NOP: u32 = 0x10;
@@ -21,28 +21,28 @@ const RULE: &str = "############################################################
 
 /// A capture of one submit: the first buffer is the command stream.
 fn capture(gpu_id: u32, buffers: &[(u64, &[u32])]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
-    writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+    let mut writer = RdWriter::new(Vec::new());
+    writer.section(RdSectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
     for &(iova, words) in buffers {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        writer.range(SectionKind::GpuAddr, Range { iova, size: bytes.len() as u32 }, true).unwrap();
-        writer.section(SectionKind::BufferContents, &bytes).unwrap();
+        writer.range(RdSectionKind::GpuAddr, MemoryRange { iova, size: bytes.len() as u32 }, true).unwrap();
+        writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
     }
     let (iova, words) = buffers[0];
-    writer.range(SectionKind::CmdStreamAddr, Range { iova, size: words.len() as u32 }, true).unwrap();
+    writer.range(RdSectionKind::CmdStreamAddr, MemoryRange { iova, size: words.len() as u32 }, true).unwrap();
     writer.into_inner()
 }
 
 /// A capture with such identities and one submit of a register write.
-fn identified(ids: &[(SectionKind, &[u8])]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
+fn identified(ids: &[(RdSectionKind, &[u8])]) -> Vec<u8> {
+    let mut writer = RdWriter::new(Vec::new());
     for (kind, id) in ids {
         writer.section(*kind, id).unwrap();
     }
     let bytes: Vec<u8> = pkt4(0xb310, &[7]).iter().flat_map(|word| word.to_le_bytes()).collect();
-    writer.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: 8 }, true).unwrap();
-    writer.section(SectionKind::BufferContents, &bytes).unwrap();
-    writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x1000, size: 2 }, true).unwrap();
+    writer.range(RdSectionKind::GpuAddr, MemoryRange { iova: 0x1000, size: 8 }, true).unwrap();
+    writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
+    writer.range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: 0x1000, size: 2 }, true).unwrap();
     writer.into_inner()
 }
 
@@ -256,13 +256,13 @@ fn a_buffer_with_very_many_places_is_shown_again() {
 fn the_gpu_is_what_its_ids_say() {
     let gpu = |id: u32| id.to_le_bytes();
     let chip = |id: u64| id.to_le_bytes();
-    let heads = |ids: &[(SectionKind, &[u8])]| {
+    let heads = |ids: &[(RdSectionKind, &[u8])]| {
         let text = listed_in(Path::new("."), &[], &identified(ids));
         let (head, rest) = text.split_once(RULE).expect("a submit");
         let name = rest.lines().find_map(|line| line.trim().strip_prefix("write ")).expect("a write");
         (head.to_owned(), name.to_owned())
     };
-    use SectionKind::{ChipId, GpuId};
+    use RdSectionKind::{ChipId, GpuId};
     // Of a known number the chip id says no more.
     let known = heads(&[(GpuId, &gpu(630)), (ChipId, &chip(0x6030001))]);
     assert_eq!(known.0, "gpu_id: 630\n");

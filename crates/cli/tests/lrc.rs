@@ -5,10 +5,10 @@ mod program;
 use program::unwedge;
 use std::process::Output;
 use unwedge::capture::intel::RingRegister;
-use unwedge::hw::intel::platform::{Driver, Platform, Version};
-use unwedge::intel::lrc::{Layout, PAGE, Target};
+use unwedge::hw::intel::platform::{IntelDriver, Platform, Version};
+use unwedge::intel::lrc::{LrcLayout, LrcOwner, PAGE};
 use unwedge_testkit::i915::ErrorStateBuilder;
-use unwedge_testkit::intel::{Device, EngineState};
+use unwedge_testkit::intel::{EngineState, TestDevice};
 use unwedge_testkit::xe::DevcoreBuilder;
 
 const COMPLETE: i32 = 0;
@@ -20,7 +20,7 @@ const FOUND: i32 = 4;
 fn page(platform: &str, engine: &str) -> Vec<u32> {
     let platform = Platform::by_name(platform).unwrap();
     let driver = platform.drivers()[0];
-    Layout::of(Target { driver, version: platform.version(), engine: engine.parse().unwrap() })
+    LrcLayout::of(LrcOwner { driver, version: platform.version(), engine: engine.parse().unwrap() })
         .unwrap()
         .expand()
 }
@@ -183,7 +183,7 @@ fn what_is_missing_is_said() {
 /// to be as far as they go.
 #[test]
 fn a_dump_that_is_cut_in_a_context_has_no_other_page_as_its_registers() {
-    let device = Device::named("tgl");
+    let device = TestDevice::named("tgl");
     let mut image = vec![0x0101_0101; PAGE];
     image.extend(page("tgl", "rcs0"));
     let engine = EngineState::new("rcs0").context(0x20_0000, &image).hung(1);
@@ -217,18 +217,18 @@ fn a_dump_that_is_cut_in_a_context_has_no_other_page_as_its_registers() {
 /// Error states and dumps of every device, whose contexts are as the hardware saves them but for what `harm` does to that of
 /// the first engine.
 fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
-    let image = |device: Device, driver: Driver, engine: &str| {
+    let image = |device: TestDevice, driver: IntelDriver, engine: &str| {
         let version = Version::new(device.version.0 as u8, device.version.1 as u8);
         let engine = engine.parse().unwrap();
         let mut image = vec![0x0101_0101; PAGE];
-        image.extend(Layout::of(Target { driver, version, engine }).unwrap().expand());
+        image.extend(LrcLayout::of(LrcOwner { driver, version, engine }).unwrap().expand());
         if engine.to_string() == "rcs0" {
             harm(&mut image);
         }
         image
     };
     let mut out = Vec::new();
-    for device in Device::ALL {
+    for device in TestDevice::ALL {
         // Ponte Vecchio has no render engine.
         if device.name == "pvc" {
             continue;
@@ -241,12 +241,12 @@ fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
         };
         if device.version < (20, 0) {
             let dump = ErrorStateBuilder::new(device)
-                .engine(engine(Driver::I915, "rcs0", 0x20_0000))
-                .engine(engine(Driver::I915, "bcs0", 0x30_0000));
+                .engine(engine(IntelDriver::I915, "rcs0", 0x20_0000))
+                .engine(engine(IntelDriver::I915, "bcs0", 0x30_0000));
             out.push((format!("{} i915", device.name), dump.text()));
         }
         if device.version >= (12, 0) {
-            let dump = DevcoreBuilder::new(device).engine(engine(Driver::Xe, "rcs0", 0x20_0000));
+            let dump = DevcoreBuilder::new(device).engine(engine(IntelDriver::Xe, "rcs0", 0x20_0000));
             out.push((format!("{} xe", device.name), dump.text()));
         }
     }
@@ -301,14 +301,14 @@ fn one_context_of_a_dump_can_be_chosen() {
 #[test]
 fn what_overwrote_a_context_is_found_in_the_dump() {
     let foreign: Vec<u32> = (0..64).map(|i| 0x9e37_79b9_u32.wrapping_mul(i + 1)).collect();
-    let layout = Layout::of(Target {
-        driver: Driver::I915,
+    let layout = LrcLayout::of(LrcOwner {
+        driver: IntelDriver::I915,
         version: Version::new(12, 0),
         engine: "rcs0".parse().unwrap(),
     });
     let mut image = [vec![0; PAGE], layout.unwrap().expand()].concat();
     image[PAGE + 0x20..PAGE + 0x60].copy_from_slice(&foreign);
-    let dump = ErrorStateBuilder::new(Device::named("tgl")).engine(
+    let dump = ErrorStateBuilder::new(TestDevice::named("tgl")).engine(
         EngineState::new("rcs0")
             .set(RingRegister::Acthd, 8)
             .context(0x20_0000, &image)

@@ -5,7 +5,7 @@ mod program;
 use program::{text, unwedge};
 use unwedge::base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::intel::Device;
+use unwedge_testkit::intel::TestDevice;
 use unwedge_testkit::{amdgpu, i915, xe};
 
 /// A dump of each kind of file.
@@ -15,7 +15,7 @@ fn dumps() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("msm", DevcoreBuilder::complete(Generation::A6xx).text()),
         ("i915", first(i915::variety())),
-        ("xe", xe::DevcoreBuilder::complete(Device::named("bmg"), xe::Era::V6_14).text()),
+        ("xe", xe::DevcoreBuilder::complete(TestDevice::named("bmg"), xe::XeEra::V6_14).text()),
         ("amdgpu", full.1),
     ]
 }

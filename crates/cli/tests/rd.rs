@@ -9,7 +9,7 @@ use program::{command, text, unwedge};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
-use unwedge::capture::rd::{Range, Reader, SectionKind, Writer};
+use unwedge::capture::rd::{MemoryRange, RdReader, RdSectionKind, RdWriter};
 use unwedge_testkit::pm4::{
     CP_DRAW_INDX_OFFSET, CP_INDIRECT_BUFFER_PFD, CP_INDIRECT_BUFFER_PFE, indirect_buffer, pkt0, pkt3, pkt4,
     pkt7,
@@ -68,26 +68,26 @@ const ALL: std::ops::Range<u64> = 0..7;
 /// table and of a buffer without contents to registers, and draws; the table holds the address of one more. The second
 /// submit is a stream alone. Nobody uses the last buffer.
 fn capture(gpu_id: u32) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
-    writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
-    writer.section(SectionKind::Unknown(77), b"of the capture").unwrap();
+    let mut writer = RdWriter::new(Vec::new());
+    writer.section(RdSectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+    writer.section(RdSectionKind::Unknown(77), b"of the capture").unwrap();
     for set in 0..2 {
-        writer.section(SectionKind::Cmd, format!("game/{set}\0").as_bytes()).unwrap();
+        writer.section(RdSectionKind::Cmd, format!("game/{set}\0").as_bytes()).unwrap();
         for which in ALL {
             let iova = address(gpu_id, set, which);
             let words = contents(gpu_id, set, which);
-            writer.range(SectionKind::GpuAddr, Range { iova, size: 0x1000 }, gpu_id >= 500).unwrap();
+            writer.range(RdSectionKind::GpuAddr, MemoryRange { iova, size: 0x1000 }, gpu_id >= 500).unwrap();
             if which != NO_CONTENTS {
                 let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
                 bytes.resize(0x1000, 0);
-                writer.section(SectionKind::BufferContents, &bytes).unwrap();
+                writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
             }
         }
-        writer.section(SectionKind::Unknown(78), b"of a set").unwrap();
+        writer.section(RdSectionKind::Unknown(78), b"of a set").unwrap();
         for which in [STREAM, SECOND] {
             let iova = address(gpu_id, set, which);
             let size = contents(gpu_id, set, which).len() as u32;
-            writer.range(SectionKind::CmdStreamAddr, Range { iova, size }, gpu_id >= 500).unwrap();
+            writer.range(RdSectionKind::CmdStreamAddr, MemoryRange { iova, size }, gpu_id >= 500).unwrap();
         }
     }
     writer.into_inner()
@@ -130,18 +130,18 @@ fn contents(gpu_id: u32, set: u64, which: u64) -> Vec<u32> {
 
 /// Addresses of the buffers that a capture names.
 fn named(bytes: &[u8]) -> Vec<u64> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = RdReader::new(bytes);
     let mut named = Vec::new();
     while let Some(section) = reader.next() {
-        if section.kind == SectionKind::GpuAddr {
+        if section.kind == RdSectionKind::GpuAddr {
             named.push(section.range().expect("an address").iova);
         }
     }
     named
 }
 
-fn kinds(bytes: &[u8]) -> Vec<SectionKind> {
-    let mut reader = Reader::new(bytes);
+fn kinds(bytes: &[u8]) -> Vec<RdSectionKind> {
+    let mut reader = RdReader::new(bytes);
     let mut kinds = Vec::new();
     while let Some(section) = reader.next() {
         kinds.push(section.kind);
@@ -201,7 +201,7 @@ fn only_the_buffers_that_a_submit_needs_are_kept() {
 
 #[test]
 fn what_a_set_says_about_itself_stays_with_it() {
-    use SectionKind::*;
+    use RdSectionKind::*;
     let cut = rd(&["trim", "--submits", "3", "-"], &capture(630));
     assert_eq!(
         kinds(&cut),
@@ -317,7 +317,7 @@ fn parts_have_the_submits_they_are_asked_for() {
     };
     assert_eq!(split(&["--compress", "none"]), 2, "submits that share their buffers stay together");
     let part = fs::read(folder.path("p_submit00002.rd")).unwrap();
-    assert!(kinds(&part).starts_with(&[SectionKind::GpuId, SectionKind::Cmd]), "each part names the GPU");
+    assert!(kinds(&part).starts_with(&[RdSectionKind::GpuId, RdSectionKind::Cmd]), "each part names the GPU");
     assert_eq!(listed(&[], &part).len(), 2);
     assert_eq!(split(&["--every", "3"]), 1);
     assert_eq!(folder.names(), ["game.rd", "p_submit00000.rd", "p_submit00000.rd.gz", "p_submit00002.rd"]);
@@ -452,17 +452,19 @@ fn what_is_in_a_capture() {
 #[test]
 fn text_in_the_command_stream_ends_a_frame() {
     // The first set's stream says that a frame ends, so both frames are a set.
-    let mut writer = Writer::new(Vec::new());
-    writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+    let mut writer = RdWriter::new(Vec::new());
+    writer.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
     for (iova, said) in
         [(0x1000, b"frame A begins  "), (0x2000, b"the frame ends  "), (0x3000, b"frame B begins  ")]
     {
         let words: Vec<u32> = said.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
         let packet = pkt7(0x10, &words);
         let bytes: Vec<u8> = packet.iter().flat_map(|word| word.to_le_bytes()).collect();
-        writer.range(SectionKind::GpuAddr, Range { iova, size: bytes.len() as u32 }, true).unwrap();
-        writer.section(SectionKind::BufferContents, &bytes).unwrap();
-        writer.range(SectionKind::CmdStreamAddr, Range { iova, size: packet.len() as u32 }, true).unwrap();
+        writer.range(RdSectionKind::GpuAddr, MemoryRange { iova, size: bytes.len() as u32 }, true).unwrap();
+        writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
+        writer
+            .range(RdSectionKind::CmdStreamAddr, MemoryRange { iova, size: packet.len() as u32 }, true)
+            .unwrap();
     }
     let whole = writer.into_inner();
     let frame = |n: &str| named(&rd(&["trim", "--frame-end", "frame ends", "--frames", n, "-"], &whole));

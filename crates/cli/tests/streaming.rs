@@ -3,10 +3,10 @@
 use peak_alloc::PeakAlloc;
 use std::io::{self, Read, Write};
 use std::sync::Mutex;
-use unwedge::capture::rd::Reader;
+use unwedge::capture::rd::RdReader;
 use unwedge::hw::Db;
 use unwedge_testkit::rd::{self, CaptureBuilder};
-use unwedge_view::cffdump::{Listing, Options};
+use unwedge_view::cffdump::{CffdumpOptions, Listing};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
@@ -19,7 +19,7 @@ const MAX_ALIVE: u64 = 1 << 20;
 /// The text, and whether anything was lost.
 fn list(capture: impl Read, out: &mut dyn Write) -> bool {
     let db = Db::builtin();
-    let arguments = Options { unit_test: true, ..Options::default() };
+    let arguments = CffdumpOptions { unit_test: true, ..CffdumpOptions::default() };
     let lost = Listing::new(arguments, false, &db, MAX_ALIVE).run("capture", capture, false, out);
     !lost.is_empty()
 }
@@ -33,7 +33,7 @@ fn a_cut_capture_is_listed_to_its_last_whole_section() {
         let whole = [rd::capture(gpu_id, 1), CaptureBuilder::new(gpu_id, "another").bytes()].concat();
         let mut all = Vec::new();
         assert!(!list(&whole[..], &mut all));
-        let mut reader = Reader::new(&whole[..]);
+        let mut reader = RdReader::new(&whole[..]);
         let mut ends = vec![0];
         while let Some(section) = reader.next() {
             ends.push(section.span.end as usize);

@@ -3,7 +3,7 @@
 //! Registers of the GPU have offsets in dwords of its register space, as packets and debug interfaces use them; status
 //! registers that dumps name are known by name alone. Never: walking packets, a dump's format.
 
-use crate::db::{Db, Domain, Reg, View};
+use crate::db::{Db, DbView, Domain, Reg};
 use std::ops::Deref;
 
 pub use unwedge_base::Gfx;
@@ -22,7 +22,7 @@ impl Db {
 
 /// Ranges of registers that SET and LOAD packets count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Bank {
+pub enum RegBank {
     /// Privileged on most generations.
     Config,
     /// Shaders' own.
@@ -33,14 +33,14 @@ pub enum Bank {
     Uconfig,
 }
 
-impl Bank {
+impl RegBank {
     /// Its first register, in dwords.
     pub fn base(self) -> u32 {
         match self {
-            Bank::Config => 0x2000,
-            Bank::Sh => 0x2c00,
-            Bank::Context => 0xa000,
-            Bank::Uconfig => 0xc000,
+            RegBank::Config => 0x2000,
+            RegBank::Sh => 0x2c00,
+            RegBank::Context => 0xa000,
+            RegBank::Uconfig => 0xc000,
         }
     }
 }
@@ -48,14 +48,14 @@ impl Bank {
 /// The facts of AMD GPUs as one generation sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct Amd<'d> {
-    view: View<'d>,
+    view: DbView<'d>,
     gfx: Gfx,
 }
 
 impl<'d> Deref for Amd<'d> {
-    type Target = View<'d>;
+    type Target = DbView<'d>;
 
-    fn deref(&self) -> &View<'d> {
+    fn deref(&self) -> &DbView<'d> {
         &self.view
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn variant(gfx: Gfx) -> u32 {
 }
 
 impl<'d> Amd<'d> {
-    pub(crate) fn new(view: View<'d>, gfx: Gfx) -> Amd<'d> {
+    pub(crate) fn new(view: DbView<'d>, gfx: Gfx) -> Amd<'d> {
         Amd { view, gfx }
     }
 

@@ -5,25 +5,25 @@
 //! little more than one.
 
 use crate::layout::{self, condition, device, enumeration, field, generation, header, kind, ty, value};
-use crate::link::{Issues, Linked, Scope};
+use crate::link::{Issues, Linked, VariantScope};
 use crate::model::*;
 use crate::place;
 use std::collections::HashMap;
 
 /// Compiled tables.
-pub struct Tables {
+pub struct DbTables {
     /// Records: little-endian 32-bit words.
     pub words: Vec<u8>,
     /// The string pool.
     pub strings: String,
     /// What could not be expressed.
-    pub issues: Vec<Issue>,
+    pub issues: Vec<FactsIssue>,
 }
 
 /// Compiles the facts of a vendor.
-pub fn compile(facts: &Facts, family: &Family) -> Tables {
+pub fn compile(facts: &DbFacts, family: &Family) -> DbTables {
     let mut issues = Issues::default();
-    let mut store = Store::new();
+    let mut store = TableStore::new();
     store.words.resize(header::SIZE as usize, 0);
     let mut records = Vec::new();
     for member in family.generations {
@@ -77,7 +77,7 @@ pub fn compile(facts: &Facts, family: &Family) -> Tables {
     if let Some(slots) = words.get_mut(header::HASH as usize * 4..header::SIZE as usize * 4) {
         slots.copy_from_slice(&late);
     }
-    Tables { words, strings: store.pool, issues: issues.list }
+    DbTables { words, strings: store.pool, issues: issues.list }
 }
 
 fn set(record: &mut [u32], slot: u32, value: u32) {
@@ -89,13 +89,13 @@ fn set(record: &mut [u32], slot: u32, value: u32) {
 /// How the facts of a vendor are told apart by generation.
 pub struct Family {
     /// Its generations, in the order the tables have them.
-    pub generations: &'static [Member],
+    pub generations: &'static [FamilyMember],
     /// The enum that names packets by opcode.
     pub packets: &'static str,
 }
 
 /// A generation.
-pub struct Member {
+pub struct FamilyMember {
     /// The value of the enum `chip` that stands for it.
     pub variant: &'static str,
     /// Its register spaces: the file, and the domains in it that hold the registers, first one first.
@@ -112,10 +112,10 @@ const OCMEM: &[&str] = &["ocmem"];
 /// Adreno a2xx to a7xx.
 pub const ADRENO: Family = Family {
     generations: &[
-        Member { variant: "A2XX", spaces: &[("a2xx", &["A2XX", "AXXX"])], beside: OCMEM },
-        Member { variant: "A3XX", spaces: &[("a3xx", &["A3XX", "AXXX"])], beside: OCMEM },
-        Member { variant: "A4XX", spaces: &[("a4xx", &["A4XX"])], beside: OCMEM },
-        Member {
+        FamilyMember { variant: "A2XX", spaces: &[("a2xx", &["A2XX", "AXXX"])], beside: OCMEM },
+        FamilyMember { variant: "A3XX", spaces: &[("a3xx", &["A3XX", "AXXX"])], beside: OCMEM },
+        FamilyMember { variant: "A4XX", spaces: &[("a4xx", &["A4XX"])], beside: OCMEM },
+        FamilyMember {
             variant: "A5XX",
             spaces: &[
                 ("a5xx", &["A5XX"]),
@@ -126,7 +126,7 @@ pub const ADRENO: Family = Family {
             ],
             beside: OCMEM,
         },
-        Member {
+        FamilyMember {
             variant: "A6XX",
             spaces: &[
                 ("a6xx", &["A6XX"]),
@@ -138,7 +138,7 @@ pub const ADRENO: Family = Family {
             ],
             beside: OCMEM,
         },
-        Member {
+        FamilyMember {
             variant: "A7XX",
             spaces: &[
                 ("a6xx", &["A6XX"]),
@@ -155,10 +155,10 @@ pub const ADRENO: Family = Family {
 };
 
 fn generation_record(
-    facts: &Facts,
+    facts: &DbFacts,
     family: &Family,
-    member: &Member,
-    store: &mut Store,
+    member: &FamilyMember,
+    store: &mut TableStore,
     issues: &mut Issues,
 ) -> Vec<u32> {
     let mut record = vec![0; generation::SIZE as usize];
@@ -188,7 +188,7 @@ fn generation_record(
     }
     let mut enums = Vec::new();
     for id in 0..linked.enums.len() {
-        let at = gpu.enumeration(id, &Scope::default(), &[]);
+        let at = gpu.enumeration(id, &VariantScope::default(), &[]);
         enums.extend(linked.enums.get(id).map(|def| (def.name, at)));
     }
     let packets = gpu.packets(family.packets);
@@ -207,7 +207,7 @@ fn generation_record(
 }
 
 /// Words and strings under construction.
-pub struct Store {
+pub struct TableStore {
     words: Vec<u32>,
     records: HashMap<Vec<u32>, u32>,
     pool: String,
@@ -225,9 +225,9 @@ const MAX_ENTRIES: usize = 250_000;
 const MAX_FIELDS: usize = 320_000;
 const MAX_POOL: usize = 16 << 20;
 
-impl Store {
-    fn new() -> Store {
-        let mut store = Store {
+impl TableStore {
+    fn new() -> TableStore {
+        let mut store = TableStore {
             words: Vec::new(),
             records: HashMap::new(),
             pool: String::new(),
@@ -313,7 +313,7 @@ pub struct GpuCompiler<'a, 'm> {
     /// The definitions.
     pub linked: &'a Linked<'m>,
     /// Where records go.
-    pub store: &'a mut Store,
+    pub store: &'a mut TableStore,
     /// Contradictions.
     pub issues: &'a mut Issues,
     chip: Option<(usize, usize)>,
@@ -327,7 +327,7 @@ const MAX_TYPE_DEPTH: usize = 8;
 const MAX_DENSE: u64 = 4096;
 
 impl<'a, 'm> GpuCompiler<'a, 'm> {
-    fn new(linked: &'a Linked<'m>, variant: &str, store: &'a mut Store, issues: &'a mut Issues) -> Self {
+    fn new(linked: &'a Linked<'m>, variant: &str, store: &'a mut TableStore, issues: &'a mut Issues) -> Self {
         let chip = linked.enum_id("chip").and_then(|id| {
             let values = &linked.enums.get(id)?.values;
             Some((id, values.iter().position(|v| v.name.eq_ignore_ascii_case(variant))?))
@@ -344,12 +344,17 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
     }
 
     /// The scope of something inside `parent`.
-    pub fn scope(&mut self, parent: Option<&Scope<'m>>, select: &'m Select, what: &str) -> Scope<'m> {
+    pub fn scope(
+        &mut self,
+        parent: Option<&VariantScope<'m>>,
+        select: &'m Select,
+        what: &str,
+    ) -> VariantScope<'m> {
         self.linked.scope(parent, select, what, self.issues)
     }
 
     /// The condition record of a scope on this generation; `None` when it does not exist here.
-    pub fn condition(&mut self, scope: &Scope<'m>) -> Option<u32> {
+    pub fn condition(&mut self, scope: &VariantScope<'m>) -> Option<u32> {
         if scope.dead {
             return None;
         }
@@ -405,7 +410,7 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
     }
 
     /// The record of a type; the bitset or enum defined in place is part of it.
-    pub fn ty(&mut self, spec: &'m TypeSpec, scope: &Scope<'m>, what: &str) -> u32 {
+    pub fn ty(&mut self, spec: &'m TypeSpec, scope: &VariantScope<'m>, what: &str) -> u32 {
         let (mut spec_kind, mut payload, mut enum_name) = (kind::HEX, 0, None);
         let inline_name = match spec.name.as_deref() {
             Some(name) => name,
@@ -422,14 +427,14 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
                 self.enumeration(id, scope, &spec.values)
             } else {
                 enum_name = named;
-                self.enumeration(id, &Scope::default(), &[])
+                self.enumeration(id, &VariantScope::default(), &[])
             };
         } else if let Some(id) = named.and_then(|n| self.linked.bitset_id(n)) {
             (spec_kind, payload) = self.bitset(id, spec, scope, what);
         } else if let Some(inner) = named.and_then(|n| self.linked.spectype(n)) {
             let label = format!("type {inline_name}");
             if self.enter(&label, what) {
-                (spec_kind, payload) = (kind::ALIAS, self.ty(inner, &Scope::default(), inline_name));
+                (spec_kind, payload) = (kind::ALIAS, self.ty(inner, &VariantScope::default(), inline_name));
                 self.open.pop();
             }
         } else {
@@ -493,7 +498,7 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
         true
     }
 
-    fn bitset(&mut self, id: usize, spec: &'m TypeSpec, scope: &Scope<'m>, what: &str) -> (u32, u32) {
+    fn bitset(&mut self, id: usize, spec: &'m TypeSpec, scope: &VariantScope<'m>, what: &str) -> (u32, u32) {
         let Some(def) = self.linked.bitsets.get(id) else { return (kind::HEX, 0) };
         if !def.inline
             && let Some(&at) = self.bitsets.get(&id)
@@ -517,7 +522,7 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
 
     /// Fields in place: those that select variants are decoded (and shown) before those they decide about, each
     /// changing places with the first that selects none.
-    fn fields(&mut self, mut fields: Vec<&'m BitField>, scope: &Scope<'m>) -> u32 {
+    fn fields(&mut self, mut fields: Vec<&'m BitField>, scope: &VariantScope<'m>) -> u32 {
         for i in 0..fields.len() {
             let selects = |f: &&BitField| f.ty.addvariant;
             let other = fields.iter().take(i).position(|f| !selects(f));
@@ -528,7 +533,7 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
         self.fields_in_order(&fields, scope)
     }
 
-    fn fields_in_order(&mut self, fields: &[&'m BitField], scope: &Scope<'m>) -> u32 {
+    fn fields_in_order(&mut self, fields: &[&'m BitField], scope: &VariantScope<'m>) -> u32 {
         let mut record = vec![0];
         for &bits in fields {
             if !self.store.spend_fields(1) {
@@ -547,7 +552,7 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
     }
 
     /// An enum's record: on its own, or (inline) copied into a user's scope after the user's own values.
-    fn enumeration(&mut self, id: usize, user: &Scope<'m>, own_values: &'m [EnumValue]) -> u32 {
+    fn enumeration(&mut self, id: usize, user: &VariantScope<'m>, own_values: &'m [EnumValue]) -> u32 {
         let Some(def) = self.linked.enums.get(id) else { return 0 };
         if def.inline {
             if !self.store.spend_fields(def.values.len()) {
@@ -565,7 +570,7 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
         at
     }
 
-    fn values(&mut self, name: &str, lists: &[(&Scope<'m>, &[&'m EnumValue])]) -> u32 {
+    fn values(&mut self, name: &str, lists: &[(&VariantScope<'m>, &[&'m EnumValue])]) -> u32 {
         let mut records: Vec<u32> = Vec::new();
         let mut numbers: Vec<u64> = Vec::new();
         let mut conditional = false;

@@ -4,11 +4,11 @@
 //! panics.
 
 use crate::amd::{self, Amd, Gfx};
-use crate::compile::{ADRENO, Tables, compile};
+use crate::compile::{ADRENO, DbTables, compile};
 use crate::layout::{self, condition, entry, enumeration, generation, header, table, value};
-use crate::model::{Facts, Issue};
+use crate::model::{DbFacts, FactsIssue};
 use crate::rnndb::{Fetch, ImportError, import};
-use crate::types::{Type, Variants};
+use crate::types::{ValueType, Variants};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
@@ -26,12 +26,12 @@ pub struct Db {
     pool: Cow<'static, str>,
     strings: u32,
     source: Option<String>,
-    identity: OnceLock<Identity>,
+    identity: OnceLock<DbIdentity>,
 }
 
 /// Which database decoded something. Every output of unwedge names it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Identity {
+pub struct DbIdentity {
     /// `built-in`, or the folder the XML came from.
     pub source: String,
     /// Version of the facts, such as `mesa-25.0.7`; empty when unknown.
@@ -40,7 +40,7 @@ pub struct Identity {
     pub hash: String,
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for DbIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.source)?;
         if !self.version.is_empty() {
@@ -67,13 +67,13 @@ impl Db {
         Db::new(Cow::Borrowed(BUILTIN_WORDS), Cow::Borrowed(BUILTIN_STRINGS), None)
     }
 
-    /// Compiles a folder of rnndb XML. `source` names it in [`Identity`]; `fetch` gives the (uncompressed) bytes of a
+    /// Compiles a folder of rnndb XML. `source` names it in [`DbIdentity`]; `fetch` gives the (uncompressed) bytes of a
     /// file by its name, `adreno/a6xx.xml` or `a6xx.xml`. Beside the database comes what it could not express. rnndb has
     /// no devices: those are the built-in ones.
     ///
     /// # Errors
     /// When a file that the others need is not there, or is not XML of this kind.
-    pub fn from_rnndb(source: &str, fetch: &mut Fetch<'_>) -> Result<(Db, Vec<Issue>), ImportError> {
+    pub fn from_rnndb(source: &str, fetch: &mut Fetch<'_>) -> Result<(Db, Vec<FactsIssue>), ImportError> {
         let (mut facts, mut issues) = import(fetch)?;
         facts.devices = Db::builtin().devices().map(|device| device.row()).collect();
         let (db, more) = Db::from_facts(source, &facts);
@@ -82,8 +82,8 @@ impl Db {
     }
 
     /// A database of these facts of Adreno GPUs, with what could not be expressed.
-    pub fn from_facts(source: &str, facts: &Facts) -> (Db, Vec<Issue>) {
-        let Tables { words, strings, issues } = compile(facts, &ADRENO);
+    pub fn from_facts(source: &str, facts: &DbFacts) -> (Db, Vec<FactsIssue>) {
+        let DbTables { words, strings, issues } = compile(facts, &ADRENO);
         (Db::new(Cow::Owned(words), Cow::Owned(strings), Some(source.to_string())), issues)
     }
 
@@ -95,12 +95,12 @@ impl Db {
     }
 
     /// Which database this is.
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &DbIdentity {
         self.identity.get_or_init(|| {
             let hash = u64::from(self.word(header::HASH)) | (u64::from(self.word(header::HASH + 1)) << 32);
             let version = self.word(header::VERSION) as usize;
             let end = version + self.word(header::VERSION_LEN) as usize;
-            Identity {
+            DbIdentity {
                 source: self.source.clone().unwrap_or_else(|| "built-in".to_string()),
                 version: self.pool.get(version..end).unwrap_or_default().to_string(),
                 hash: format!("{hash:016x}"),
@@ -119,8 +119,8 @@ impl Db {
     }
 
     /// The view of a generation by its place in the family.
-    fn view(&self, index: u32) -> View<'_> {
-        View { db: self, at: self.word(header::GENERATIONS) + index * generation::SIZE }
+    fn view(&self, index: u32) -> DbView<'_> {
+        DbView { db: self, at: self.word(header::GENERATIONS) + index * generation::SIZE }
     }
 
     #[inline]
@@ -169,7 +169,7 @@ fn partition(count: u32, before: impl Fn(u32) -> bool) -> u32 {
 
 /// The database as one generation sees it, whichever vendor's: what [`Gpu`] and [`Amd`] have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'d> {
+pub struct DbView<'d> {
     db: &'d Db,
     at: u32,
 }
@@ -177,21 +177,21 @@ pub struct View<'d> {
 /// The database as one Adreno generation sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Gpu<'d> {
-    view: View<'d>,
+    view: DbView<'d>,
     generation: Generation,
 }
 
 impl<'d> Deref for Gpu<'d> {
-    type Target = View<'d>;
+    type Target = DbView<'d>;
 
-    fn deref(&self) -> &View<'d> {
+    fn deref(&self) -> &DbView<'d> {
         &self.view
     }
 }
 
 /// An address space of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Space {
+pub enum RegSpace {
     /// The GPU's own registers (dword offsets).
     Gpu,
     /// The GMU's (a6xx on).
@@ -206,10 +206,16 @@ pub enum Space {
     Sqe,
 }
 
-impl Space {
+impl RegSpace {
     /// Every space.
-    pub const ALL: [Space; 6] =
-        [Space::Gpu, Space::Gmu, Space::CpControl, Space::CpControlGen3, Space::CpPipe, Space::Sqe];
+    pub const ALL: [RegSpace; 6] = [
+        RegSpace::Gpu,
+        RegSpace::Gmu,
+        RegSpace::CpControl,
+        RegSpace::CpControlGen3,
+        RegSpace::CpPipe,
+        RegSpace::Sqe,
+    ];
 
     /// What people call it.
     pub fn name(self) -> &'static str {
@@ -224,12 +230,12 @@ impl<'d> Gpu<'d> {
     }
 
     /// One of its register spaces.
-    pub fn space(self, space: Space) -> Registers<'d> {
+    pub fn space(self, space: RegSpace) -> Registers<'d> {
         self.view.registers(space as u32)
     }
 }
 
-impl<'d> View<'d> {
+impl<'d> DbView<'d> {
     pub(crate) fn db(self) -> &'d Db {
         self.db
     }
@@ -275,16 +281,16 @@ impl<'d> View<'d> {
     }
 
     /// An enum by name, as this generation sees it.
-    pub fn enumeration(self, name: &str) -> Option<Enum<'d>> {
+    pub fn enumeration(self, name: &str) -> Option<RegEnum<'d>> {
         let (list, count) = self.list(generation::ENUMS, generation::ENUM_COUNT);
         let found = self.db.find(list, count, 2, name)?;
-        Some(Enum { db: self.db, at: self.db.word(found + 1) })
+        Some(RegEnum { db: self.db, at: self.db.word(found + 1) })
     }
 
     /// Every enum, by name.
-    pub fn enumerations(self) -> impl Iterator<Item = Enum<'d>> {
+    pub fn enumerations(self) -> impl Iterator<Item = RegEnum<'d>> {
         let (list, count) = self.list(generation::ENUMS, generation::ENUM_COUNT);
-        (0..count).map(move |i| Enum { db: self.db, at: self.db.word(list + i * 2 + 1) })
+        (0..count).map(move |i| RegEnum { db: self.db, at: self.db.word(list + i * 2 + 1) })
     }
 
     fn list(self, list: u32, count: u32) -> (u32, u32) {
@@ -509,10 +515,10 @@ impl<'d> Reg<'d> {
     }
 
     /// How to read its value; `None` for a hole inside an array.
-    pub fn ty(self) -> Option<Type<'d>> {
+    pub fn ty(self) -> Option<ValueType<'d>> {
         match self.db.word(self.at + entry::TYPE) {
             0 => None,
-            at => Some(Type::new(self.db, at)),
+            at => Some(ValueType::new(self.db, at)),
         }
     }
 
@@ -526,7 +532,7 @@ impl<'d> Reg<'d> {
 
     /// Appends the name, each part in its colour, as rnn does.
     pub fn write_name(self, palette: &crate::Palette, out: &mut Vec<u8>) {
-        let high = self.dword() == 1 && self.ty().is_some_and(Type::is_address);
+        let high = self.dword() == 1 && self.ty().is_some_and(ValueType::is_address);
         crate::types::write_name(self.name(), high, palette, out);
     }
 }
@@ -572,14 +578,14 @@ impl<'d> Domain<'d> {
 
 /// An enum.
 #[derive(Clone, Copy, Debug)]
-pub struct Enum<'d> {
+pub struct RegEnum<'d> {
     db: &'d Db,
     at: u32,
 }
 
-impl<'d> Enum<'d> {
-    pub(crate) fn new(db: &'d Db, at: u32) -> Enum<'d> {
-        Enum { db, at }
+impl<'d> RegEnum<'d> {
+    pub(crate) fn new(db: &'d Db, at: u32) -> RegEnum<'d> {
+        RegEnum { db, at }
     }
 
     fn word(self, slot: u32) -> u32 {

@@ -22,11 +22,11 @@ pub mod text;
 pub mod text_writer;
 mod types;
 
-pub use adreno::{Adreno, Device};
-pub use db::{Db, Domain, Enum, Gpu, Identity, Pattern, Reg, Registers, Space, View};
-pub use model::Issue;
+pub use adreno::{Adreno, AdrenoDevice};
+pub use db::{Db, DbIdentity, DbView, Domain, Gpu, Pattern, Reg, RegEnum, RegSpace, Registers};
+pub use model::FactsIssue;
 pub use near::near;
-pub use outline::TextError;
-pub use pairs::{Pairs, Pushed, Write};
-pub use select::{Selected, Unknown};
-pub use types::{Field, Number, Palette, Type, Value, Variants};
+pub use outline::FactsTextError;
+pub use pairs::{PairStep, Pairs, RegWrite};
+pub use select::{SelectError, Selected};
+pub use types::{DecodedField, DecodedValue, NumericValue, Palette, ValueType, Variants};

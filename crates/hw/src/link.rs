@@ -18,7 +18,7 @@ pub struct Linked<'m> {
     bitset_ids: HashMap<&'m str, usize>,
     domain_ids: HashMap<&'m str, usize>,
     spectypes: HashMap<&'m str, &'m TypeSpec>,
-    groups: HashMap<&'m str, Vec<&'m Elem>>,
+    groups: HashMap<&'m str, Vec<&'m DomainElem>>,
 }
 
 /// An enum with the values of all its definitions.
@@ -54,7 +54,7 @@ pub struct DomainDef<'m> {
     /// Of the first definition.
     pub select: &'m Select,
     /// In order.
-    pub elems: Vec<&'m Elem>,
+    pub elems: Vec<&'m DomainElem>,
 }
 
 /// Contradictions found on the way, each once.
@@ -62,7 +62,7 @@ pub struct DomainDef<'m> {
 pub struct Issues {
     seen: HashSet<(String, String)>,
     /// In the order found.
-    pub list: Vec<Issue>,
+    pub list: Vec<FactsIssue>,
 }
 
 impl Issues {
@@ -72,14 +72,14 @@ impl Issues {
     pub fn add(&mut self, place: &str, what: impl Into<String>) {
         let what = what.into();
         if self.list.len() < Issues::MOST && self.seen.insert((place.to_string(), what.clone())) {
-            self.list.push(Issue { place: place.to_string(), what });
+            self.list.push(FactsIssue { place: place.to_string(), what });
         }
     }
 }
 
 /// For which variants something exists.
 #[derive(Clone, Debug, Default)]
-pub struct Scope<'m> {
+pub struct VariantScope<'m> {
     prefix: Option<usize>,
     varset: Option<&'m str>,
     /// Per enum, which of its values (by position) it exists for.
@@ -90,8 +90,9 @@ pub struct Scope<'m> {
 
 impl<'m> Linked<'m> {
     /// Links what is reachable from `roots`, by name of file.
-    pub fn new(facts: &'m Facts, roots: &[&str], issues: &mut Issues) -> Linked<'m> {
-        let files: HashMap<&str, &'m File> = facts.files.iter().rev().map(|f| (f.name.as_str(), f)).collect();
+    pub fn new(facts: &'m DbFacts, roots: &[&str], issues: &mut Issues) -> Linked<'m> {
+        let files: HashMap<&str, &'m FactsFile> =
+            facts.files.iter().rev().map(|f| (f.name.as_str(), f)).collect();
         let mut linked = Linked::default();
         let mut seen = HashSet::new();
         for root in roots {
@@ -102,14 +103,14 @@ impl<'m> Linked<'m> {
 
     fn file(
         &mut self,
-        files: &HashMap<&str, &'m File>,
+        files: &HashMap<&str, &'m FactsFile>,
         root: &str,
         seen: &mut HashSet<&'m str>,
         issues: &mut Issues,
     ) {
         // An explicit stack: a chain of imports may be as long as the list of files.
-        let mut open: Vec<std::slice::Iter<'m, Item>> = Vec::new();
-        let mut enter = |name: &str, open: &mut Vec<std::slice::Iter<'m, Item>>| {
+        let mut open: Vec<std::slice::Iter<'m, FactsItem>> = Vec::new();
+        let mut enter = |name: &str, open: &mut Vec<std::slice::Iter<'m, FactsItem>>| {
             if let Some(&file) = files.get(name).filter(|f| seen.insert(f.name.as_str())) {
                 open.push(file.items.iter());
             }
@@ -120,16 +121,16 @@ impl<'m> Linked<'m> {
                 None => {
                     open.pop();
                 }
-                Some(Item::Import(name)) => enter(name, &mut open),
+                Some(FactsItem::Import(name)) => enter(name, &mut open),
                 Some(item) => self.define(item, issues),
             }
         }
     }
 
-    fn define(&mut self, item: &'m Item, issues: &mut Issues) {
+    fn define(&mut self, item: &'m FactsItem, issues: &mut Issues) {
         match item {
-            Item::Import(_) => {}
-            Item::Enum(en) => {
+            FactsItem::Import(_) => {}
+            FactsItem::Enum(en) => {
                 let id = *self.enum_ids.entry(&en.name).or_insert(self.enums.len());
                 if id == self.enums.len() {
                     let (name, select) = (en.name.as_str(), &en.select);
@@ -142,7 +143,7 @@ impl<'m> Linked<'m> {
                     def.values.extend(&en.values);
                 }
             }
-            Item::Bitset(set) => {
+            FactsItem::Bitset(set) => {
                 let id = *self.bitset_ids.entry(&set.name).or_insert(self.bitsets.len());
                 if id == self.bitsets.len() {
                     let (name, select) = (set.name.as_str(), &set.select);
@@ -155,7 +156,7 @@ impl<'m> Linked<'m> {
                     def.fields.extend(&set.fields);
                 }
             }
-            Item::Domain(domain) => {
+            FactsItem::Domain(domain) => {
                 let id = *self.domain_ids.entry(&domain.name).or_insert(self.domains.len());
                 if id == self.domains.len() {
                     let (name, select) = (domain.name.as_str(), &domain.select);
@@ -168,8 +169,8 @@ impl<'m> Linked<'m> {
                     def.elems.extend(&domain.elems);
                 }
             }
-            Item::Group(group) => self.groups.entry(&group.name).or_default().extend(&group.elems),
-            Item::Spectype(spec) => {
+            FactsItem::Group(group) => self.groups.entry(&group.name).or_default().extend(&group.elems),
+            FactsItem::Spectype(spec) => {
                 if self.spectypes.contains_key(spec.name.as_str()) {
                     issues.add(&spec.name, "type defined twice");
                 } else {
@@ -200,18 +201,18 @@ impl<'m> Linked<'m> {
     }
 
     /// The registers of a group.
-    pub fn group(&self, name: &str) -> Option<&[&'m Elem]> {
+    pub fn group(&self, name: &str) -> Option<&[&'m DomainElem]> {
         self.groups.get(name).map(Vec::as_slice)
     }
 
     /// The scope of something that stands inside `parent`.
     pub fn scope(
         &self,
-        parent: Option<&Scope<'m>>,
+        parent: Option<&VariantScope<'m>>,
         select: &'m Select,
         what: &str,
         issues: &mut Issues,
-    ) -> Scope<'m> {
+    ) -> VariantScope<'m> {
         let prefix = match select.prefix.as_deref() {
             None => parent.and_then(|p| p.prefix),
             Some("none") => None,
@@ -219,8 +220,12 @@ impl<'m> Linked<'m> {
         };
         let inherited = parent.and_then(|p| p.varset).filter(|_| prefix.is_none());
         let varset = select.varset.as_deref().or(inherited);
-        let mut scope =
-            Scope { prefix, varset, sets: parent.map(|p| p.sets.clone()).unwrap_or_default(), dead: false };
+        let mut scope = VariantScope {
+            prefix,
+            varset,
+            sets: parent.map(|p| p.sets.clone()).unwrap_or_default(),
+            dead: false,
+        };
         let Some(variants) = &select.variants else { return scope };
         let chosen = match varset {
             Some(name) => self.enum_id(name),

@@ -6,18 +6,18 @@
 
 /// Everything a database is made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct DbFacts {
     /// Where the facts come from, `mesa-25.0.7`; empty when unknown.
     pub version: String,
     /// The files, in the order they were read.
-    pub files: Vec<File>,
+    pub files: Vec<FactsFile>,
     /// The device table.
     pub devices: Vec<DeviceRow>,
 }
 
-impl Facts {
+impl DbFacts {
     /// Adds the definitions of a file. Those of a file of the same name are kept, and come first.
-    pub fn add(&mut self, file: File) {
+    pub fn add(&mut self, file: FactsFile) {
         match self.files.iter_mut().find(|there| there.name == file.name) {
             Some(there) => there.items.extend(file.items),
             None => self.files.push(file),
@@ -27,28 +27,28 @@ impl Facts {
 
 /// One file of definitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct File {
+pub struct FactsFile {
     /// Name without folder and ending: `a6xx`.
     pub name: String,
     /// What it defines, in order; an import stands where the imported definitions take effect.
-    pub items: Vec<Item>,
+    pub items: Vec<FactsItem>,
 }
 
 /// A definition at the top of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum FactsItem {
     /// Another file's definitions come in here.
     Import(String),
     /// An enum.
-    Enum(Enum),
+    Enum(EnumItem),
     /// A bitset.
-    Bitset(Bitset),
-    /// A named set of registers for `Elem::Use`.
-    Group(Group),
+    Bitset(BitsetItem),
+    /// A named set of registers for `DomainElem::Use`.
+    Group(GroupItem),
     /// A type with a name.
     Spectype(Spectype),
     /// An address space, a packet's payload or a descriptor.
-    Domain(Domain),
+    Domain(DomainItem),
 }
 
 /// For which variants something exists.
@@ -65,7 +65,7 @@ pub struct Select {
 
 /// An enum. Definitions of the same name add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Enum {
+pub struct EnumItem {
     /// `a6xx_tile_mode`.
     pub name: String,
     /// Copied into its users, so that their variants apply to its values.
@@ -129,7 +129,7 @@ pub struct BitField {
 
 /// A bitset. Definitions of the same name add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bitset {
+pub struct BitsetItem {
     /// `a6xx_sp_xs_config`.
     pub name: String,
     /// Copied into its users, so that their variants apply to its fields.
@@ -144,11 +144,11 @@ pub struct Bitset {
 
 /// A named set of registers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct GroupItem {
     /// Its name.
     pub name: String,
     /// What it holds.
-    pub elems: Vec<Elem>,
+    pub elems: Vec<DomainElem>,
 }
 
 /// A type with a name.
@@ -162,7 +162,7 @@ pub struct Spectype {
 
 /// An address space, a packet's payload or a descriptor. Definitions of the same name add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Domain {
+pub struct DomainItem {
     /// `A6XX`, `CP_LOAD_STATE6`.
     pub name: String,
     /// Registers carry no prefix in generated headers.
@@ -174,16 +174,16 @@ pub struct Domain {
     /// Where it exists.
     pub select: Select,
     /// In the order of the file: the first match wins.
-    pub elems: Vec<Elem>,
+    pub elems: Vec<DomainElem>,
 }
 
 /// What stands in a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Elem {
+pub enum DomainElem {
     /// A register.
     Reg(RegSpec),
     /// An array or stripe.
-    Block(Block),
+    Block(RegBlock),
     /// A group's registers.
     Use(String),
 }
@@ -213,7 +213,7 @@ pub struct RegSpec {
 
 /// Whether the instances of a block own the space between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BlockKind {
+pub enum RegBlockKind {
     /// Instances are contiguous: an offset without a register is a hole of the array.
     #[default]
     Array,
@@ -223,9 +223,9 @@ pub enum BlockKind {
 
 /// An array or stripe of registers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct RegBlock {
     /// Array or stripe.
-    pub kind: BlockKind,
+    pub kind: RegBlockKind,
     /// `RB_MRT`; may be absent.
     pub name: Option<String>,
     /// Offset of the first instance.
@@ -247,7 +247,7 @@ pub struct Block {
     /// Where it exists.
     pub select: Select,
     /// The registers of one instance.
-    pub elems: Vec<Elem>,
+    pub elems: Vec<DomainElem>,
 }
 
 /// A GPU model.
@@ -267,14 +267,14 @@ pub struct DeviceRow {
 
 /// Something a source said that the facts or the tables cannot express, or that contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issue {
+pub struct FactsIssue {
     /// File and line, or the name of the definition.
     pub place: String,
     /// What is wrong.
     pub what: String,
 }
 
-impl std::fmt::Display for Issue {
+impl std::fmt::Display for FactsIssue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.place, self.what)
     }

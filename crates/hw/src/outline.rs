@@ -8,7 +8,7 @@ use thiserror::Error;
 /// Where and why a file of facts does not read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{file}:{line}:{column}: expected {expected}")]
-pub struct TextError {
+pub struct FactsTextError {
     /// Name of the file.
     pub file: String,
     /// Line, from 1.
@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 16;
 pub const STEP: usize = 2;
 
 #[derive(Debug)]
-pub(crate) struct Token {
+pub(crate) struct OutlineToken {
     pub(crate) column: usize,
     pub(crate) text: String,
     /// Length of the part before the first unquoted `=`.
@@ -32,25 +32,25 @@ pub(crate) struct Token {
 }
 
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct OutlineLine {
     pub(crate) number: usize,
-    pub(crate) tokens: Vec<Token>,
-    pub(crate) inner: Vec<Line>,
+    pub(crate) tokens: Vec<OutlineToken>,
+    pub(crate) inner: Vec<OutlineLine>,
 }
 
-pub(crate) struct Reader<'a> {
+pub(crate) struct OutlineReader<'a> {
     pub(crate) file: &'a str,
 }
 
-pub(crate) type Result<T> = std::result::Result<T, TextError>;
+pub(crate) type Result<T> = std::result::Result<T, FactsTextError>;
 
-impl<'a> Reader<'a> {
+impl<'a> OutlineReader<'a> {
     pub(crate) fn error<T>(&self, line: usize, column: usize, expected: impl Into<String>) -> Result<T> {
-        Err(TextError { file: self.file.to_string(), line, column, expected: expected.into() })
+        Err(FactsTextError { file: self.file.to_string(), line, column, expected: expected.into() })
     }
 
-    pub(crate) fn outline(&self, text: &str) -> Result<Vec<Line>> {
-        let mut open: Vec<Line> = Vec::new();
+    pub(crate) fn outline(&self, text: &str) -> Result<Vec<OutlineLine>> {
+        let mut open: Vec<OutlineLine> = Vec::new();
         let mut top = Vec::new();
         for (i, raw) in text.lines().enumerate() {
             let number = i + 1;
@@ -72,13 +72,13 @@ impl<'a> Reader<'a> {
                 return self.error(number, indent + 1, "shallower nesting");
             }
             close(&mut open, &mut top, depth);
-            open.push(Line { number, tokens, inner: Vec::new() });
+            open.push(OutlineLine { number, tokens, inner: Vec::new() });
         }
         close(&mut open, &mut top, 0);
         Ok(top)
     }
 
-    pub(crate) fn tokens(&self, number: usize, indent: usize, body: &str) -> Result<Vec<Token>> {
+    pub(crate) fn tokens(&self, number: usize, indent: usize, body: &str) -> Result<Vec<OutlineToken>> {
         let mut tokens = Vec::new();
         let mut chars = body.char_indices().peekable();
         while let Some(&(start, c)) = chars.peek() {
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
             if c == '#' {
                 break;
             }
-            let mut token = Token { column: indent + start + 1, text: String::new(), key: None };
+            let mut token = OutlineToken { column: indent + start + 1, text: String::new(), key: None };
             while let Some(&(_, c)) = chars.peek() {
                 if c.is_whitespace() {
                     break;
@@ -116,25 +116,25 @@ impl<'a> Reader<'a> {
         Ok(tokens)
     }
 
-    pub(crate) fn words(&'a self, line: &'a Line) -> Result<Words<'a>> {
-        Ok(Words { reader: self, line, next: 0 })
+    pub(crate) fn words(&'a self, line: &'a OutlineLine) -> Result<OutlineWords<'a>> {
+        Ok(OutlineWords { reader: self, line, next: 0 })
     }
 
-    pub(crate) fn number(&self, line: &Line, column: usize, text: &str) -> Result<u64> {
+    pub(crate) fn number(&self, line: &OutlineLine, column: usize, text: &str) -> Result<u64> {
         match number(text) {
             Some(n) => Ok(n),
             None => self.error(line.number, column, "a number"),
         }
     }
 
-    pub(crate) fn small(&self, line: &Line, column: usize, text: &str) -> Result<u32> {
+    pub(crate) fn small(&self, line: &OutlineLine, column: usize, text: &str) -> Result<u32> {
         match number(text).and_then(|n| u32::try_from(n).ok()) {
             Some(n) => Ok(n),
             None => self.error(line.number, column, "a number of at most 32 bits"),
         }
     }
 
-    pub(crate) fn flag(&self, line: &Line, column: usize, text: &str) -> Result<bool> {
+    pub(crate) fn flag(&self, line: &OutlineLine, column: usize, text: &str) -> Result<bool> {
         match text {
             "yes" => Ok(true),
             "no" => Ok(false),
@@ -142,32 +142,32 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn leaf(&self, line: &Line) -> Result<()> {
+    pub(crate) fn leaf(&self, line: &OutlineLine) -> Result<()> {
         match line.inner.first() {
             Some(inner) => self.error(inner.number, inner.column(), "nothing inside this line"),
             None => Ok(()),
         }
     }
 
-    pub(crate) fn unknown<T>(&self, line: &Line, column: usize, known: &str) -> Result<T> {
+    pub(crate) fn unknown<T>(&self, line: &OutlineLine, column: usize, known: &str) -> Result<T> {
         self.error(line.number, column, format!("one of {known}"))
     }
 }
 
-impl Line {
+impl OutlineLine {
     pub(crate) fn column(&self) -> usize {
         self.tokens.first().map_or(1, |t| t.column)
     }
 }
 
-pub(crate) struct Words<'a> {
-    pub(crate) reader: &'a Reader<'a>,
-    pub(crate) line: &'a Line,
+pub(crate) struct OutlineWords<'a> {
+    pub(crate) reader: &'a OutlineReader<'a>,
+    pub(crate) line: &'a OutlineLine,
     pub(crate) next: usize,
 }
 
-impl<'a> Words<'a> {
-    pub(crate) fn peek(&self) -> Option<&'a Token> {
+impl<'a> OutlineWords<'a> {
+    pub(crate) fn peek(&self) -> Option<&'a OutlineToken> {
         self.line.tokens.get(self.next)
     }
 
@@ -228,7 +228,7 @@ impl<'a> Words<'a> {
     }
 }
 
-fn close(open: &mut Vec<Line>, top: &mut Vec<Line>, depth: usize) {
+fn close(open: &mut Vec<OutlineLine>, top: &mut Vec<OutlineLine>, depth: usize) {
     while open.len() > depth {
         if let Some(line) = open.pop() {
             open.last_mut().map_or(&mut *top, |parent| &mut parent.inner).push(line);

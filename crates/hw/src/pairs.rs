@@ -6,13 +6,13 @@ use crate::db::Registers;
 #[derive(Clone, Debug)]
 pub struct Pairs<'d> {
     regs: Registers<'d>,
-    low: Option<Write>,
+    low: Option<RegWrite>,
     like_mesa: bool,
 }
 
 /// A register and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct RegWrite {
     /// Dword offset; of the low dword where there are two.
     pub offset: u32,
     /// The value, or as much of it as was seen.
@@ -22,18 +22,18 @@ pub struct Write {
 /// What a dword brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Pushed {
+pub enum PairStep {
     /// The low half of a 64-bit register: wait for the other.
     Held,
     /// A register with its whole value.
-    Complete(Write),
+    Complete(RegWrite),
     /// A high half that no low half came before: `value` is that dword, unshifted. Some kernels dump only one half.
-    LoneHigh(Write),
+    LoneHigh(RegWrite),
     /// The high half of `low` did not follow. `next`, the dword that came instead, is not consumed: Mesa's tools lose
     /// it; push it again to keep it.
     Broken {
         /// The low half, alone.
-        low: Write,
+        low: RegWrite,
         /// What came instead.
         next: (u32, u32),
     },
@@ -52,29 +52,29 @@ impl<'d> Pairs<'d> {
     }
 
     /// The next dword.
-    pub fn push(&mut self, offset: u32, value: u32) -> Pushed {
+    pub fn push(&mut self, offset: u32, value: u32) -> PairStep {
         if let Some(low) = self.low.take() {
             if low.offset.checked_add(1) != Some(offset) {
-                return Pushed::Broken { low, next: (offset, value) };
+                return PairStep::Broken { low, next: (offset, value) };
             }
             let value = low.value | (u64::from(value) << 32);
-            return Pushed::Complete(Write { offset: low.offset, value });
+            return PairStep::Complete(RegWrite { offset: low.offset, value });
         }
-        let write = Write { offset, value: value.into() };
+        let write = RegWrite { offset, value: value.into() };
         match self.regs.at(offset).filter(|reg| reg.width() == 64) {
-            None => Pushed::Complete(write),
+            None => PairStep::Complete(write),
             Some(reg) if reg.dword() != 0 && (!self.like_mesa || reg.name().ends_with("_HI")) => {
-                Pushed::LoneHigh(write)
+                PairStep::LoneHigh(write)
             }
             Some(_) => {
                 self.low = Some(write);
-                Pushed::Held
+                PairStep::Held
             }
         }
     }
 
     /// The low half still held when the dwords end.
-    pub fn finish(&mut self) -> Option<Write> {
+    pub fn finish(&mut self) -> Option<RegWrite> {
         self.low.take().filter(|_| !self.like_mesa)
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::compile::GpuCompiler;
 use crate::layout::{entry, table};
-use crate::link::{DomainDef, Scope};
+use crate::link::{DomainDef, VariantScope};
 use crate::model::*;
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const DIRECT: u32 = 512;
 
 /// What an entry says, but for its name.
 #[derive(Clone, Copy)]
-struct Contents {
+struct EntryContents {
     ty: u32,
     condition: u32,
     /// In bits; 0 for a hole.
@@ -29,12 +29,12 @@ struct Contents {
     usage: u32,
 }
 
-struct Candidate {
+struct EntryCandidate {
     name: u32,
-    contents: Contents,
+    contents: EntryContents,
 }
 
-struct Name {
+struct EntryName {
     string: u32,
     unit: u32,
     offset: u32,
@@ -44,14 +44,14 @@ struct Name {
 struct Placer<'c, 'a, 'm> {
     gpu: &'c mut GpuCompiler<'a, 'm>,
     unit_bits: u32,
-    at: BTreeMap<u32, Vec<Candidate>>,
-    names: Vec<Name>,
+    at: BTreeMap<u32, Vec<EntryCandidate>>,
+    names: Vec<EntryName>,
     domain: &'m str,
 }
 
 /// What surrounds the registers being placed.
-struct Place<'p, 'm> {
-    scope: &'p Scope<'m>,
+struct PlacementScope<'p, 'm> {
+    scope: &'p VariantScope<'m>,
     /// Offset of the enclosing instance.
     base: u64,
     /// First offset that no longer belongs to it.
@@ -76,14 +76,15 @@ pub fn table<'m>(gpu: &mut GpuCompiler<'_, 'm>, domains: &[&DomainDef<'m>]) -> u
     for domain in domains {
         let scope = placer.gpu.scope(None, domain.select, domain.name);
         placer.unit_bits = domain.width.max(1);
-        let place = Place { scope: &scope, base: 0, end: 1 << 32, prefix: "", indices: "", depth: 0 };
+        let place =
+            PlacementScope { scope: &scope, base: 0, end: 1 << 32, prefix: "", indices: "", depth: 0 };
         placer.elems(&domain.elems, &place);
     }
     placer.finish()
 }
 
 impl<'m> Placer<'_, '_, 'm> {
-    fn elems(&mut self, elems: &[&'m Elem], place: &Place<'_, 'm>) {
+    fn elems(&mut self, elems: &[&'m DomainElem], place: &PlacementScope<'_, 'm>) {
         if place.depth > MAX_DEPTH {
             self.gpu.issues.add(self.domain, "nested too deeply");
             return;
@@ -93,12 +94,12 @@ impl<'m> Placer<'_, '_, 'm> {
                 return;
             }
             match elem {
-                Elem::Reg(reg) => self.reg(reg, place),
-                Elem::Block(block) => self.block(block, place),
-                Elem::Use(group) => match self.gpu.linked.group(group) {
+                DomainElem::Reg(reg) => self.reg(reg, place),
+                DomainElem::Block(block) => self.block(block, place),
+                DomainElem::Use(group) => match self.gpu.linked.group(group) {
                     Some(inner) => {
                         let inner = inner.to_vec();
-                        let place = Place { depth: place.depth + 1, ..*place };
+                        let place = PlacementScope { depth: place.depth + 1, ..*place };
                         self.elems(&inner, &place);
                     }
                     None => self.gpu.issues.add(self.domain, format!("group {group} does not exist")),
@@ -107,7 +108,7 @@ impl<'m> Placer<'_, '_, 'm> {
         }
     }
 
-    fn reg(&mut self, reg: &'m RegSpec, place: &Place<'_, 'm>) {
+    fn reg(&mut self, reg: &'m RegSpec, place: &PlacementScope<'_, 'm>) {
         let scope = self.gpu.scope(Some(place.scope), &reg.select, &reg.name);
         let Some(condition) = self.gpu.condition(&scope) else { return };
         let ty = self.gpu.ty(&reg.ty, &scope, &reg.name);
@@ -145,19 +146,19 @@ impl<'m> Placer<'_, '_, 'm> {
                 };
                 let offset = place.base.saturating_add(start).saturating_add(unit);
                 let (width, unit) = (reg.width, unit as u32);
-                self.put(offset, place.end, &name, Contents { ty, condition, width, unit, usage });
+                self.put(offset, place.end, &name, EntryContents { ty, condition, width, unit, usage });
             }
         }
     }
 
-    fn block(&mut self, block: &'m Block, place: &Place<'_, 'm>) {
+    fn block(&mut self, block: &'m RegBlock, place: &PlacementScope<'_, 'm>) {
         let label = block.name.as_deref().unwrap_or(self.domain);
         let scope = self.gpu.scope(Some(place.scope), &block.select, label);
         let Some(condition) = self.gpu.condition(&scope) else { return };
         if block.doffset.is_some() || !block.doffsets.is_empty() {
             self.gpu.issues.add(label, "its offset is known to the driver only: placed at 0");
         }
-        let array = block.kind == BlockKind::Array;
+        let array = block.kind == RegBlockKind::Array;
         if block.stride == 0 && (array || block.length != 1) {
             self.gpu.issues.add(label, "no stride");
             if array {
@@ -165,7 +166,7 @@ impl<'m> Placer<'_, '_, 'm> {
             }
         }
         let name = block.name.as_deref().or(array.then_some(""));
-        let inner: Vec<&'m Elem> = block.elems.iter().collect();
+        let inner: Vec<&'m DomainElem> = block.elems.iter().collect();
         let length = match block.offsets.len() {
             0 => self.length(block.length, label),
             n => n as u64,
@@ -205,7 +206,7 @@ impl<'m> Placer<'_, '_, 'm> {
                 self.gpu.issues.add(self.domain, "names too long");
                 return;
             }
-            let inner_place = Place {
+            let inner_place = PlacementScope {
                 scope: &scope,
                 base,
                 end,
@@ -221,7 +222,7 @@ impl<'m> Placer<'_, '_, 'm> {
                         break;
                     }
                     let hole = format!("{whole}+{}", alternate(offset - base));
-                    let contents = Contents { ty: 0, condition, width: 0, unit: 0, usage: 0 };
+                    let contents = EntryContents { ty: 0, condition, width: 0, unit: 0, usage: 0 };
                     self.put(offset, place.end, &hole, contents);
                 }
             }
@@ -245,7 +246,7 @@ impl<'m> Placer<'_, '_, 'm> {
         full
     }
 
-    fn put(&mut self, offset: u64, end: u64, name: &str, contents: Contents) {
+    fn put(&mut self, offset: u64, end: u64, name: &str, contents: EntryContents) {
         let Some(offset) = u32::try_from(offset).ok().filter(|&o| u64::from(o) < end) else { return };
         let candidates = self.at.entry(offset).or_default();
         let shadowed = candidates.iter().any(|c| c.contents.condition == 0);
@@ -254,22 +255,22 @@ impl<'m> Placer<'_, '_, 'm> {
             return;
         }
         let string = self.gpu.store.string(name);
-        let Contents { unit, condition, .. } = contents;
+        let EntryContents { unit, condition, .. } = contents;
         if !is_hole {
-            self.names.push(Name { string, unit, offset, condition });
+            self.names.push(EntryName { string, unit, offset, condition });
         }
         if !shadowed {
-            candidates.push(Candidate { name: string, contents });
+            candidates.push(EntryCandidate { name: string, contents });
         }
     }
 
     fn finish(self) -> u32 {
         let Placer { gpu, at, names, domain, .. } = self;
         let mut entries = Vec::new();
-        let mut index = Index::default();
+        let mut index = OffsetIndex::default();
         for (&offset, candidates) in &at {
             index.add(offset, (entries.len() as u32) / entry::SIZE + 1);
-            for &Candidate { name, contents: c } in candidates {
+            for &EntryCandidate { name, contents: c } in candidates {
                 entries.extend([offset, name, c.ty, c.condition, c.width | (c.unit << 8), c.usage]);
             }
         }
@@ -296,10 +297,10 @@ impl<'m> Placer<'_, '_, 'm> {
 }
 
 /// By name; of equal names, low dwords before others, then in the order of the file.
-fn sorted_names(gpu: &GpuCompiler<'_, '_>, mut names: Vec<Name>) -> Vec<u32> {
+fn sorted_names(gpu: &GpuCompiler<'_, '_>, mut names: Vec<EntryName>) -> Vec<u32> {
     // A stable sort: the order of the file decides the rest.
     names.sort_by(|a, b| {
-        let key = |n: &Name| n.unit != 0;
+        let key = |n: &EntryName| n.unit != 0;
         gpu.store.text(a.string).cmp(gpu.store.text(b.string)).then(key(a).cmp(&key(b)))
     });
     names.into_iter().flat_map(|n| [n.string, n.offset, n.condition]).collect()
@@ -307,11 +308,11 @@ fn sorted_names(gpu: &GpuCompiler<'_, '_>, mut names: Vec<Name>) -> Vec<u32> {
 
 /// The directory from offsets to entries.
 #[derive(Default)]
-struct Index {
+struct OffsetIndex {
     offsets: Vec<(u32, u32)>,
 }
 
-impl Index {
+impl OffsetIndex {
     fn add(&mut self, offset: u32, entry: u32) {
         self.offsets.push((offset, entry));
     }

@@ -56,22 +56,27 @@ const MAX_FILES: usize = 256;
 pub type Fetch<'f> = dyn FnMut(&str) -> Option<Vec<u8>> + 'f;
 
 /// Reads every file of [`ROOTS`] that exists, and what they import.
-pub fn import(fetch: &mut Fetch<'_>) -> Result<(Facts, Vec<Issue>), ImportError> {
-    let mut reader = Reader { fetch, files: Vec::new(), seen: Vec::new(), issues: Vec::new() };
+///
+/// # Errors
+///
+/// [`ImportError::NoFiles`] if `fetch` has none of [`ROOTS`]; the other variants name the first file that is
+/// not UTF-8, not XML or not a register database.
+pub fn import(fetch: &mut Fetch<'_>) -> Result<(DbFacts, Vec<FactsIssue>), ImportError> {
+    let mut reader = RnndbReader { fetch, files: Vec::new(), seen: Vec::new(), issues: Vec::new() };
     for root in ROOTS {
         reader.file(root, None)?;
     }
     if reader.files.is_empty() {
         return Err(ImportError::NoFiles);
     }
-    Ok((Facts { files: reader.files, ..Facts::default() }, reader.issues))
+    Ok((DbFacts { files: reader.files, ..DbFacts::default() }, reader.issues))
 }
 
-struct Reader<'f, 'g> {
+struct RnndbReader<'f, 'g> {
     fetch: &'f mut Fetch<'g>,
-    files: Vec<File>,
+    files: Vec<FactsFile>,
     seen: Vec<String>,
-    issues: Vec<Issue>,
+    issues: Vec<FactsIssue>,
 }
 
 /// `adreno/a6xx.xml` → `a6xx`.
@@ -80,7 +85,7 @@ fn stem(path: &str) -> &str {
     last.strip_suffix(".xml").unwrap_or(last)
 }
 
-impl Reader<'_, '_> {
+impl RnndbReader<'_, '_> {
     fn file(&mut self, path: &str, importer: Option<&str>) -> Result<(), ImportError> {
         let name = stem(path).to_string();
         if self.seen.contains(&name) || self.seen.len() >= MAX_FILES {
@@ -113,15 +118,15 @@ impl Reader<'_, '_> {
         let imports: Vec<String> = items
             .iter()
             .filter_map(|item| match item {
-                Item::Import(path) => Some(path.clone()),
+                FactsItem::Import(path) => Some(path.clone()),
                 _ => None,
             })
             .collect();
         let items = items.into_iter().map(|item| match item {
-            Item::Import(path) => Item::Import(stem(&path).to_string()),
+            FactsItem::Import(path) => FactsItem::Import(stem(&path).to_string()),
             item => item,
         });
-        self.files.push(File { name, items: items.collect() });
+        self.files.push(FactsFile { name, items: items.collect() });
         for import in imports {
             self.file(&import, Some(path))?;
         }
@@ -129,21 +134,21 @@ impl Reader<'_, '_> {
     }
 
     fn issue(&mut self, place: &str, what: String) {
-        self.issues.push(Issue { place: place.to_string(), what });
+        self.issues.push(FactsIssue { place: place.to_string(), what });
     }
 }
 
 struct FileReader<'a, 'input> {
     path: &'a str,
     doc: &'a Document<'input>,
-    items: Vec<Item>,
-    issues: Vec<Issue>,
+    items: Vec<FactsItem>,
+    issues: Vec<FactsIssue>,
 }
 
 impl FileReader<'_, '_> {
     fn complain(&mut self, node: Node<'_, '_>, what: String) {
         let line = self.doc.text_pos_at(node.range().start).row;
-        self.issues.push(Issue { place: format!("{}:{line}", self.path), what });
+        self.issues.push(FactsIssue { place: format!("{}:{line}", self.path), what });
     }
 
     fn stray(&mut self, node: Node<'_, '_>) {
@@ -206,7 +211,7 @@ impl FileReader<'_, '_> {
             "import" => match node.attribute("file") {
                 // Its only content is the copyright notice of the other files.
                 Some(path) if stem(path) == "freedreno_copyright" => {}
-                Some(path) => self.items.push(Item::Import(path.to_string())),
+                Some(path) => self.items.push(FactsItem::Import(path.to_string())),
                 None => self.complain(node, "<import> without a file".to_string()),
             },
             "enum" => self.enumeration(node, depth),
@@ -215,7 +220,7 @@ impl FileReader<'_, '_> {
             "group" => {
                 if let Some(name) = self.named(node) {
                     let elems = self.elems(node, depth);
-                    self.items.push(Item::Group(Group { name, elems }));
+                    self.items.push(FactsItem::Group(GroupItem { name, elems }));
                 }
             }
             "spectype" => self.spectype(node, depth),
@@ -234,7 +239,7 @@ impl FileReader<'_, '_> {
 
     fn enumeration(&mut self, node: Node<'_, '_>, depth: usize) {
         let Some(name) = self.named(node) else { return };
-        let mut en = Enum { name, ..Enum::default() };
+        let mut en = EnumItem { name, ..EnumItem::default() };
         for attr in node.attributes() {
             match attr.name() {
                 "name" => {}
@@ -251,7 +256,7 @@ impl FileReader<'_, '_> {
                 self.stray(child);
             }
         }
-        self.items.push(Item::Enum(en));
+        self.items.push(FactsItem::Enum(en));
     }
 
     fn value(&mut self, node: Node<'_, '_>, depth: usize) -> Option<EnumValue> {
@@ -271,7 +276,7 @@ impl FileReader<'_, '_> {
 
     fn bitset(&mut self, node: Node<'_, '_>, depth: usize) {
         let Some(name) = self.named(node) else { return };
-        let mut set = Bitset { name, ..Bitset::default() };
+        let mut set = BitsetItem { name, ..BitsetItem::default() };
         for attr in node.attributes() {
             match attr.name() {
                 "name" => {}
@@ -288,7 +293,7 @@ impl FileReader<'_, '_> {
                 self.stray(child);
             }
         }
-        self.items.push(Item::Bitset(set));
+        self.items.push(FactsItem::Bitset(set));
     }
 
     fn field(&mut self, node: Node<'_, '_>, depth: usize) -> Option<BitField> {
@@ -355,12 +360,12 @@ impl FileReader<'_, '_> {
             }
         }
         self.type_inner(node, &mut ty, depth);
-        self.items.push(Item::Spectype(Spectype { name, ty }));
+        self.items.push(FactsItem::Spectype(Spectype { name, ty }));
     }
 
     fn domain(&mut self, node: Node<'_, '_>, depth: usize) {
         let Some(name) = self.named(node) else { return };
-        let mut domain = Domain { name, width: 8, ..Domain::default() };
+        let mut domain = DomainItem { name, width: 8, ..DomainItem::default() };
         for attr in node.attributes() {
             match attr.name() {
                 "name" => {}
@@ -372,10 +377,10 @@ impl FileReader<'_, '_> {
             }
         }
         domain.elems = self.elems(node, depth);
-        self.items.push(Item::Domain(domain));
+        self.items.push(FactsItem::Domain(domain));
     }
 
-    fn elems(&mut self, node: Node<'_, '_>, depth: usize) -> Vec<Elem> {
+    fn elems(&mut self, node: Node<'_, '_>, depth: usize) -> Vec<DomainElem> {
         let mut elems = Vec::new();
         for child in node.children().filter(Node::is_element) {
             match child.tag_name().name() {
@@ -383,10 +388,10 @@ impl FileReader<'_, '_> {
                 "reg16" => elems.extend(self.reg(child, 16, depth)),
                 "reg32" => elems.extend(self.reg(child, 32, depth)),
                 "reg64" => elems.extend(self.reg(child, 64, depth)),
-                "array" => elems.extend(self.block(child, BlockKind::Array, depth)),
-                "stripe" => elems.extend(self.block(child, BlockKind::Stripe, depth)),
+                "array" => elems.extend(self.block(child, RegBlockKind::Array, depth)),
+                "stripe" => elems.extend(self.block(child, RegBlockKind::Stripe, depth)),
                 "use-group" => match child.attribute("ref") {
-                    Some(name) => elems.push(Elem::Use(name.to_string())),
+                    Some(name) => elems.push(DomainElem::Use(name.to_string())),
                     None => self.complain(child, "<use-group> without a ref".to_string()),
                 },
                 _ if self.top(child, depth + 1) => {}
@@ -396,7 +401,7 @@ impl FileReader<'_, '_> {
         elems
     }
 
-    fn reg(&mut self, node: Node<'_, '_>, width: u32, depth: usize) -> Option<Elem> {
+    fn reg(&mut self, node: Node<'_, '_>, width: u32, depth: usize) -> Option<DomainElem> {
         let ty = TypeSpec { high: width - 1, ..TypeSpec::default() };
         let mut reg = RegSpec { name: self.named(node)?, width, length: 1, ty, ..RegSpec::default() };
         for attr in node.attributes() {
@@ -419,15 +424,15 @@ impl FileReader<'_, '_> {
             self.complain(node, format!("register {} without a place in 64 bits", reg.name));
             return None;
         }
-        Some(Elem::Reg(reg))
+        Some(DomainElem::Reg(reg))
     }
 
-    fn block(&mut self, node: Node<'_, '_>, kind: BlockKind, depth: usize) -> Option<Elem> {
+    fn block(&mut self, node: Node<'_, '_>, kind: RegBlockKind, depth: usize) -> Option<DomainElem> {
         if depth > MAX_DEPTH {
             self.complain(node, "nested too deeply".to_string());
             return None;
         }
-        let mut block = Block { kind, length: 1, ..Block::default() };
+        let mut block = RegBlock { kind, length: 1, ..RegBlock::default() };
         for attr in node.attributes() {
             let value = attr.value();
             match attr.name() {
@@ -450,7 +455,7 @@ impl FileReader<'_, '_> {
             }
         }
         block.elems = self.elems(node, depth + 1);
-        Some(Elem::Block(block))
+        Some(DomainElem::Block(block))
     }
 }
 

@@ -3,9 +3,9 @@
 //!
 //! Never: values; which registers anything writes.
 
-use crate::db::{Gpu, Pattern, Reg, Space};
+use crate::db::{Gpu, Pattern, Reg, RegSpace};
 use crate::near::near;
-use crate::types::Type;
+use crate::types::ValueType;
 use std::fmt;
 use unwedge_base::Generation;
 
@@ -21,12 +21,12 @@ pub struct Selected<'d> {
     /// Which of these bits it is.
     pub mask: u64,
     /// How to read them; `None` for bits the database knows nothing about.
-    pub ty: Option<Type<'d>>,
+    pub ty: Option<ValueType<'d>>,
 }
 
 /// What was typed names nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unknown {
+pub enum SelectError {
     /// No register has the name.
     #[error("{name}: no register of {generation}{}{}", also(.elsewhere), meant(.near))]
     Register {
@@ -93,13 +93,13 @@ impl<'d> Selected<'d> {
         Selected { name: reg.name().to_owned(), low: offset, high, mask, ty }
     }
 
-    fn field(&self, name: &str, ty: Type<'d>) -> Selected<'d> {
+    fn field(&self, name: &str, ty: ValueType<'d>) -> Selected<'d> {
         Selected { name: format!("{}.{name}", self.name), mask: self.mask & ty.mask(), ty: Some(ty), ..*self }
     }
 
     /// The fields of a register.
     pub fn fields(&self) -> impl Iterator<Item = (&'d str, Selected<'d>)> {
-        let fields = self.ty.into_iter().flat_map(Type::fields);
+        let fields = self.ty.into_iter().flat_map(ValueType::fields);
         fields.map(|(name, ty)| (name, self.field(name, ty)))
     }
 
@@ -141,7 +141,12 @@ impl<'d> Gpu<'d> {
     /// way of reading it exists), a field behind a register's name, a pattern with `*` and `?` for either, an offset.
     /// A 64-bit register's name stands for both halves; `NAME_LO`, `NAME_HI` and `NAME` are understood whichever way the
     /// generation has them. An offset that the database does not know is a register without a name.
-    pub fn select(self, text: &str) -> Result<Vec<Selected<'d>>, Unknown> {
+    ///
+    /// # Errors
+    ///
+    /// [`SelectError`] if no register of this generation has the name, offset or pattern, or the register has
+    /// no such field; it lists the generations that have the name, and similar names.
+    pub fn select(self, text: &str) -> Result<Vec<Selected<'d>>, SelectError> {
         if let Some(offset) = number(text) {
             return self.offset(text, offset).map(|one| vec![one]);
         }
@@ -174,9 +179,9 @@ impl<'d> Gpu<'d> {
         }
     }
 
-    fn offset(self, text: &str, offset: u64) -> Result<Selected<'d>, Unknown> {
+    fn offset(self, text: &str, offset: u64) -> Result<Selected<'d>, SelectError> {
         let known = u32::try_from(offset).ok().filter(|_| offset <= MAX_OFFSET);
-        let offset = known.ok_or_else(|| Unknown::Offset(text.to_owned()))?;
+        let offset = known.ok_or_else(|| SelectError::Offset(text.to_owned()))?;
         Ok(match self.reg(offset) {
             Some(reg) => Selected::register(reg),
             None => Selected {
@@ -222,10 +227,10 @@ impl<'d> Gpu<'d> {
         Some(Selected { name: name.to_owned(), low, high: Some(high), mask: u64::MAX, ty: None })
     }
 
-    fn pattern(self, text: &str) -> Result<Vec<Selected<'d>>, Unknown> {
+    fn pattern(self, text: &str) -> Result<Vec<Selected<'d>>, SelectError> {
         let registers = |pattern: &str| -> Vec<Selected<'d>> {
             if is_pattern(pattern) {
-                self.space(Space::Gpu).search(pattern).map(Selected::register).collect()
+                self.space(RegSpace::Gpu).search(pattern).map(Selected::register).collect()
             } else {
                 self.select_register(pattern).into_iter().collect()
             }
@@ -243,12 +248,12 @@ impl<'d> Gpu<'d> {
             }
         }
         if found.is_empty() {
-            return Err(Unknown::Pattern { pattern: text.to_owned(), generation: self.generation() });
+            return Err(SelectError::Pattern { pattern: text.to_owned(), generation: self.generation() });
         }
         Ok(found)
     }
 
-    fn unknown(self, name: &str) -> Unknown {
+    fn unknown(self, name: &str) -> SelectError {
         let db = self.db();
         let register = |gpu: Gpu<'_>| {
             gpu.named(name).is_some()
@@ -258,15 +263,15 @@ impl<'d> Gpu<'d> {
         };
         let others = Generation::ALL.into_iter().filter(|&g| g != self.generation());
         let elsewhere = others.filter(|&g| register(db.gpu(g))).collect();
-        let names = self.space(Space::Gpu).iter().filter(|r| r.dword() == 0).map(|r| r.name());
+        let names = self.space(RegSpace::Gpu).iter().filter(|r| r.dword() == 0).map(|r| r.name());
         let near = near(names, name).into_iter().map(str::to_owned).collect();
-        Unknown::Register { name: name.to_owned(), generation: self.generation(), elsewhere, near }
+        SelectError::Register { name: name.to_owned(), generation: self.generation(), elsewhere, near }
     }
 }
 
 impl<'d> Selected<'d> {
     /// A field by name.
-    fn behind(&self, field: &str) -> Result<Selected<'d>, Unknown> {
+    fn behind(&self, field: &str) -> Result<Selected<'d>, SelectError> {
         let named = |same: fn(&str, &str) -> bool| self.fields().find(|(name, _)| same(name, field));
         let found = named(|a, b| a == b).or_else(|| named(|a, b| a.eq_ignore_ascii_case(b)));
         if let Some((_, found)) = found {
@@ -276,7 +281,7 @@ impl<'d> Selected<'d> {
         let close = near(names.iter().copied(), field);
         let shown = if close.is_empty() { names.into_iter().take(6).collect() } else { close };
         let near = shown.into_iter().map(str::to_owned).collect();
-        Err(Unknown::Field { register: self.name.clone(), field: field.to_owned(), near })
+        Err(SelectError::Field { register: self.name.clone(), field: field.to_owned(), near })
     }
 }
 

@@ -18,22 +18,31 @@
 //! Never: I/O, resolving names. Reading what `text_writer` wrote gives back the same facts.
 
 use crate::model::*;
-use crate::outline::{Line, Reader, Result, Words};
+use crate::outline::{OutlineLine, OutlineReader, OutlineWords, Result};
 
 /// Reads one file of definitions; `file` names it in errors and in imports.
-pub fn read_file(file: &str, text: &str) -> Result<File> {
-    let reader = Reader { file };
+///
+/// # Errors
+///
+/// [`FactsTextError`](crate::FactsTextError) with line and column of the first word that the grammar of
+/// definitions does not allow.
+pub fn read_file(file: &str, text: &str) -> Result<FactsFile> {
+    let reader = OutlineReader { file };
     let lines = reader.outline(text)?;
     let mut items = Vec::new();
     for line in &lines {
         items.push(reader.item(line)?);
     }
-    Ok(File { name: file.to_string(), items })
+    Ok(FactsFile { name: file.to_string(), items })
 }
 
 /// Reads a device table.
+///
+/// # Errors
+///
+/// The first line that is not a `device` with known attributes, as line, column and what was expected.
 pub fn read_devices(file: &str, text: &str) -> Result<Vec<DeviceRow>> {
-    let reader = Reader { file };
+    let reader = OutlineReader { file };
     let mut rows = Vec::new();
     for line in &reader.outline(text)? {
         let mut words = reader.words(line)?;
@@ -54,8 +63,8 @@ pub fn read_devices(file: &str, text: &str) -> Result<Vec<DeviceRow>> {
     Ok(rows)
 }
 
-impl<'a> Reader<'a> {
-    fn item(&self, line: &Line) -> Result<Item> {
+impl<'a> OutlineReader<'a> {
+    fn item(&self, line: &OutlineLine) -> Result<FactsItem> {
         let mut words = self.words(line)?;
         let (kind, column) = words.word("a definition")?;
         match kind {
@@ -63,10 +72,10 @@ impl<'a> Reader<'a> {
                 let name = words.name()?;
                 words.end()?;
                 self.leaf(line)?;
-                Ok(Item::Import(name))
+                Ok(FactsItem::Import(name))
             }
             "enum" => {
-                let mut en = Enum { name: words.name()?, ..Enum::default() };
+                let mut en = EnumItem { name: words.name()?, ..EnumItem::default() };
                 while let Some((key, value, at)) = words.attribute()? {
                     match key {
                         "inline" => en.inline = self.flag(line, at, value)?,
@@ -78,10 +87,10 @@ impl<'a> Reader<'a> {
                 for inner in &line.inner {
                     en.values.push(self.value(inner)?);
                 }
-                Ok(Item::Enum(en))
+                Ok(FactsItem::Enum(en))
             }
             "bitset" => {
-                let mut set = Bitset { name: words.name()?, ..Bitset::default() };
+                let mut set = BitsetItem { name: words.name()?, ..BitsetItem::default() };
                 while let Some((key, value, at)) = words.attribute()? {
                     match key {
                         "inline" => set.inline = self.flag(line, at, value)?,
@@ -93,12 +102,12 @@ impl<'a> Reader<'a> {
                 for inner in &line.inner {
                     set.fields.push(self.field(inner)?);
                 }
-                Ok(Item::Bitset(set))
+                Ok(FactsItem::Bitset(set))
             }
             "group" => {
                 let name = words.name()?;
                 words.end()?;
-                Ok(Item::Group(Group { name, elems: self.elems(line)? }))
+                Ok(FactsItem::Group(GroupItem { name, elems: self.elems(line)? }))
             }
             "type" => {
                 let name = words.name()?;
@@ -109,10 +118,10 @@ impl<'a> Reader<'a> {
                     }
                 }
                 self.type_inner(line, &mut ty)?;
-                Ok(Item::Spectype(Spectype { name, ty }))
+                Ok(FactsItem::Spectype(Spectype { name, ty }))
             }
             "domain" => {
-                let mut domain = Domain { name: words.name()?, width: 8, ..Domain::default() };
+                let mut domain = DomainItem { name: words.name()?, width: 8, ..DomainItem::default() };
                 while let Some((key, value, at)) = words.attribute()? {
                     match key {
                         "bare" => domain.bare = self.flag(line, at, value)?,
@@ -123,17 +132,17 @@ impl<'a> Reader<'a> {
                     }
                 }
                 domain.elems = self.elems(line)?;
-                Ok(Item::Domain(domain))
+                Ok(FactsItem::Domain(domain))
             }
             _ => self.unknown(line, column, "import, enum, bitset, group, type, domain"),
         }
     }
 
-    fn elems(&self, line: &Line) -> Result<Vec<Elem>> {
+    fn elems(&self, line: &OutlineLine) -> Result<Vec<DomainElem>> {
         line.inner.iter().map(|inner| self.elem(inner)).collect()
     }
 
-    fn elem(&self, line: &Line) -> Result<Elem> {
+    fn elem(&self, line: &OutlineLine) -> Result<DomainElem> {
         let mut words = self.words(line)?;
         let (kind, column) = words.word("a register, array, stripe or group")?;
         match kind {
@@ -141,19 +150,19 @@ impl<'a> Reader<'a> {
             "reg16" => self.reg(line, words, 16),
             "reg32" => self.reg(line, words, 32),
             "reg64" => self.reg(line, words, 64),
-            "array" => self.block(line, words, BlockKind::Array),
-            "stripe" => self.block(line, words, BlockKind::Stripe),
+            "array" => self.block(line, words, RegBlockKind::Array),
+            "stripe" => self.block(line, words, RegBlockKind::Stripe),
             "use" => {
                 let name = words.name()?;
                 words.end()?;
                 self.leaf(line)?;
-                Ok(Elem::Use(name))
+                Ok(DomainElem::Use(name))
             }
             _ => self.unknown(line, column, "reg8, reg16, reg32, reg64, array, stripe, use"),
         }
     }
 
-    fn reg(&self, line: &Line, mut words: Words<'_>, width: u32) -> Result<Elem> {
+    fn reg(&self, line: &OutlineLine, mut words: OutlineWords<'_>, width: u32) -> Result<DomainElem> {
         let (offset, column) = words.word("an offset")?;
         let offset = self.number(line, column, offset)?;
         let name = words.name()?;
@@ -174,12 +183,17 @@ impl<'a> Reader<'a> {
             }
         }
         self.type_inner(line, &mut reg.ty)?;
-        Ok(Elem::Reg(reg))
+        Ok(DomainElem::Reg(reg))
     }
 
-    fn block(&self, line: &Line, mut words: Words<'_>, kind: BlockKind) -> Result<Elem> {
+    fn block(
+        &self,
+        line: &OutlineLine,
+        mut words: OutlineWords<'_>,
+        kind: RegBlockKind,
+    ) -> Result<DomainElem> {
         let (offset, column) = words.word("an offset")?;
-        let mut block = Block { kind, length: 1, ..Block::default() };
+        let mut block = RegBlock { kind, length: 1, ..RegBlock::default() };
         if offset.contains(',') {
             for part in offset.split(',') {
                 block.offsets.push(self.number(line, column, part)?);
@@ -211,10 +225,10 @@ impl<'a> Reader<'a> {
             }
         }
         block.elems = self.elems(line)?;
-        Ok(Elem::Block(block))
+        Ok(DomainElem::Block(block))
     }
 
-    fn field(&self, line: &Line) -> Result<BitField> {
+    fn field(&self, line: &OutlineLine) -> Result<BitField> {
         let mut words = self.words(line)?;
         let (bits, column) = words.word("bits")?;
         let Some((low, high)) = bit_range(bits) else {
@@ -235,7 +249,7 @@ impl<'a> Reader<'a> {
         Ok(field)
     }
 
-    fn value(&self, line: &Line) -> Result<EnumValue> {
+    fn value(&self, line: &OutlineLine) -> Result<EnumValue> {
         let mut words = self.words(line)?;
         let mut value = EnumValue { name: words.name()?, ..EnumValue::default() };
         words.equals()?;
@@ -252,7 +266,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    fn type_inner(&self, line: &Line, ty: &mut TypeSpec) -> Result<()> {
+    fn type_inner(&self, line: &OutlineLine, ty: &mut TypeSpec) -> Result<()> {
         for inner in &line.inner {
             if inner.tokens.get(1).is_some_and(|t| t.text == "=" && t.key.is_some()) {
                 ty.values.push(self.value(inner)?);
@@ -265,7 +279,7 @@ impl<'a> Reader<'a> {
 
     fn type_attribute(
         &self,
-        line: &Line,
+        line: &OutlineLine,
         ty: &mut TypeSpec,
         key: &str,
         value: &str,

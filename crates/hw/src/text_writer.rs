@@ -7,8 +7,8 @@ use crate::outline::STEP;
 use std::fmt::Write as _;
 
 /// Writes one file of definitions.
-pub fn write_file(file: &File) -> String {
-    let mut w = Writer { out: String::new() };
+pub fn write_file(file: &FactsFile) -> String {
+    let mut w = FactsWriter { out: String::new() };
     for item in &file.items {
         w.item(item);
     }
@@ -17,7 +17,7 @@ pub fn write_file(file: &File) -> String {
 
 /// Writes a device table.
 pub fn write_devices(rows: &[DeviceRow]) -> String {
-    let mut w = Writer { out: String::new() };
+    let mut w = FactsWriter { out: String::new() };
     for row in rows {
         let _ = write!(
             w.out,
@@ -35,11 +35,11 @@ pub fn write_devices(rows: &[DeviceRow]) -> String {
     w.out
 }
 
-struct Writer {
+struct FactsWriter {
     out: String,
 }
 
-impl Writer {
+impl FactsWriter {
     fn indent(&mut self, depth: usize) {
         self.out.extend(std::iter::repeat_n(' ', depth * STEP));
     }
@@ -78,12 +78,12 @@ impl Writer {
         self.text("prefix", &select.prefix);
     }
 
-    fn item(&mut self, item: &Item) {
+    fn item(&mut self, item: &FactsItem) {
         match item {
-            Item::Import(name) => {
+            FactsItem::Import(name) => {
                 let _ = writeln!(self.out, "import {}", quoted(name));
             }
-            Item::Enum(en) => {
+            FactsItem::Enum(en) => {
                 let _ = write!(self.out, "enum {}", quoted(&en.name));
                 self.flag("inline", en.inline);
                 self.flag("bare", en.bare);
@@ -91,7 +91,7 @@ impl Writer {
                 self.out.push('\n');
                 self.values(1, &en.values);
             }
-            Item::Bitset(set) => {
+            FactsItem::Bitset(set) => {
                 let _ = write!(self.out, "bitset {}", quoted(&set.name));
                 self.flag("inline", set.inline);
                 self.flag("bare", set.bare);
@@ -99,16 +99,16 @@ impl Writer {
                 self.out.push('\n');
                 self.fields(1, &set.fields);
             }
-            Item::Group(group) => {
+            FactsItem::Group(group) => {
                 let _ = writeln!(self.out, "group {}", quoted(&group.name));
                 self.elems(1, &group.elems);
             }
-            Item::Spectype(spec) => {
+            FactsItem::Spectype(spec) => {
                 let _ = write!(self.out, "type {}", quoted(&spec.name));
                 self.ty(&spec.ty, Some((0, 0)));
                 self.type_inner(1, &spec.ty);
             }
-            Item::Domain(domain) => {
+            FactsItem::Domain(domain) => {
                 let _ = write!(self.out, "domain {} width={}", quoted(&domain.name), domain.width);
                 self.hex("size", domain.size);
                 self.flag("bare", domain.bare);
@@ -119,14 +119,14 @@ impl Writer {
         }
     }
 
-    fn elems(&mut self, depth: usize, elems: &[Elem]) {
+    fn elems(&mut self, depth: usize, elems: &[DomainElem]) {
         for elem in elems {
             self.indent(depth);
             match elem {
-                Elem::Use(name) => {
+                DomainElem::Use(name) => {
                     let _ = writeln!(self.out, "use {}", quoted(name));
                 }
-                Elem::Reg(reg) => {
+                DomainElem::Reg(reg) => {
                     let _ = write!(self.out, "reg{} {:#x} {}", reg.width, reg.offset, quoted(&reg.name));
                     if let Some(name) = &reg.ty.name {
                         let _ = write!(self.out, " {}", quoted(name));
@@ -140,15 +140,15 @@ impl Writer {
                     self.out.push('\n');
                     self.type_inner(depth + 1, &reg.ty);
                 }
-                Elem::Block(block) => self.block(depth, block),
+                DomainElem::Block(block) => self.block(depth, block),
             }
         }
     }
 
-    fn block(&mut self, depth: usize, block: &Block) {
+    fn block(&mut self, depth: usize, block: &RegBlock) {
         let kind = match block.kind {
-            BlockKind::Array => "array",
-            BlockKind::Stripe => "stripe",
+            RegBlockKind::Array => "array",
+            RegBlockKind::Stripe => "stripe",
         };
         let _ = write!(self.out, "{kind} {:#x}", block.offset);
         if let Some(name) = &block.name {

@@ -1,9 +1,9 @@
 //! Values: bits → typed value, field or rnn's notation.
 //!
-//! What [`Type::write`] prints is byte for byte what Mesa's rnn prints, its quirks included; [`Type::decode`] gives the
+//! What [`ValueType::write`] prints is byte for byte what Mesa's rnn prints, its quirks included; [`ValueType::decode`] gives the
 //! honest value. Never: look-ups by offset.
 
-use crate::db::{Db, Enum};
+use crate::db::{Db, RegEnum};
 use crate::layout::{field, kind, ty};
 use std::io::Write as _;
 use unwedge_base::decimal::push_f64;
@@ -35,7 +35,7 @@ impl Variants {
 
 /// How the bits of a value read.
 #[derive(Clone, Copy, Debug)]
-pub struct Type<'d> {
+pub struct ValueType<'d> {
     db: &'d Db,
     at: u32,
     bits: u32,
@@ -43,7 +43,7 @@ pub struct Type<'d> {
 
 /// A decoded value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value<'d> {
+pub enum DecodedValue<'d> {
     /// One bit.
     Bool(bool),
     /// An unsigned number.
@@ -61,12 +61,12 @@ pub enum Value<'d> {
     /// A shader register: r2.y is (2, 1).
     RegId(u32, u32),
     /// Fields of an embedded bitset.
-    Fields(Vec<Field<'d>>),
+    Fields(Vec<DecodedField<'d>>),
 }
 
 /// A value to calculate with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum NumericValue {
     /// A whole number, of at most 64 bits with or without a sign.
     Int(i128),
     /// Fixed or floating point.
@@ -75,7 +75,7 @@ pub enum Number {
 
 /// A decoded field.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Field<'d> {
+pub struct DecodedField<'d> {
     /// Its name; empty for bits no field of the database covers.
     pub name: &'d str,
     /// Lowest bit.
@@ -85,7 +85,7 @@ pub struct Field<'d> {
     /// The bits, shifted down to bit 0.
     pub raw: u64,
     /// What they mean.
-    pub value: Value<'d>,
+    pub value: DecodedValue<'d>,
 }
 
 /// Escape sequences put around parts of the text; all empty for plain text.
@@ -111,7 +111,7 @@ pub struct Palette {
 #[derive(Clone, Copy)]
 struct FieldRef<'d> {
     name: &'d str,
-    ty: Type<'d>,
+    ty: ValueType<'d>,
     unknown: bool,
 }
 
@@ -124,9 +124,9 @@ fn mask(low: u32, high: u32) -> u64 {
 
 const MAX_DEPTH: u32 = 16;
 
-impl<'d> Type<'d> {
-    pub(crate) fn new(db: &'d Db, at: u32) -> Type<'d> {
-        Type { db, at, bits: db.word(at + ty::BITS) }
+impl<'d> ValueType<'d> {
+    pub(crate) fn new(db: &'d Db, at: u32) -> ValueType<'d> {
+        ValueType { db, at, bits: db.word(at + ty::BITS) }
     }
 
     /// The type's name: `boolean`, `address`, `a6xx_format` …; `bitfield` and `enum` where it is defined in place.
@@ -169,8 +169,8 @@ impl<'d> Type<'d> {
     }
 
     /// The enum that names its values.
-    pub fn enumeration(self) -> Option<Enum<'d>> {
-        (self.kind() == kind::ENUM).then(|| Enum::new(self.db, self.payload()))
+    pub fn enumeration(self) -> Option<RegEnum<'d>> {
+        (self.kind() == kind::ENUM).then(|| RegEnum::new(self.db, self.payload()))
     }
 
     /// What a value reads as depends on the value alone, and decides nothing about others.
@@ -183,7 +183,7 @@ impl<'d> Type<'d> {
             return false;
         }
         match self.kind() {
-            kind::ENUM => !Enum::new(self.db, self.payload()).is_conditional(),
+            kind::ENUM => !RegEnum::new(self.db, self.payload()).is_conditional(),
             kind::ALIAS => self.alias().is_steady_at(depth + 1),
             kind::BITSET => {
                 let list = self.payload();
@@ -216,7 +216,7 @@ impl<'d> Type<'d> {
 
     /// Its values have a fraction.
     pub fn is_fraction(self) -> bool {
-        matches!(self.number(0), Number::Float(_))
+        matches!(self.number(0), NumericValue::Float(_))
     }
 
     /// A floating-point number of 32 bits.
@@ -224,8 +224,8 @@ impl<'d> Type<'d> {
         self.kind() == kind::FLOAT && self.width() == 32
     }
 
-    /// The value as a number, whatever names it has: what [`decode`](Type::decode) gives, without allocating anything.
-    pub fn number(self, raw: u64) -> Number {
+    /// The value as a number, whatever names it has: what [`decode`](ValueType::decode) gives, without allocating anything.
+    pub fn number(self, raw: u64) -> NumericValue {
         let (mut ty, mut value) = (self, raw);
         for _ in 0..MAX_DEPTH {
             value = ty.extract(value);
@@ -235,13 +235,13 @@ impl<'d> Type<'d> {
             ty = ty.alias();
         }
         match (ty.kind(), ty.width()) {
-            (kind::INT, _) => Number::Int(ty.sign_extend(value).into()),
-            (kind::FLOAT, 64) => Number::Float(f64::from_bits(value)),
-            (kind::FLOAT, 32) => Number::Float(f32::from_bits(value as u32).into()),
-            (kind::FLOAT, 16) => Number::Float(half(value as u16).into()),
-            (kind::FIXED, _) => Number::Float(ty.sign_extend(value) as f64 / ty.scale()),
-            (kind::UFIXED, _) => Number::Float(value as f64 / ty.scale()),
-            _ => Number::Int(value.into()),
+            (kind::INT, _) => NumericValue::Int(ty.sign_extend(value).into()),
+            (kind::FLOAT, 64) => NumericValue::Float(f64::from_bits(value)),
+            (kind::FLOAT, 32) => NumericValue::Float(f32::from_bits(value as u32).into()),
+            (kind::FLOAT, 16) => NumericValue::Float(half(value as u16).into()),
+            (kind::FIXED, _) => NumericValue::Float(ty.sign_extend(value) as f64 / ty.scale()),
+            (kind::UFIXED, _) => NumericValue::Float(value as f64 / ty.scale()),
+            _ => NumericValue::Int(value.into()),
         }
     }
 
@@ -266,7 +266,7 @@ impl<'d> Type<'d> {
             if self.db.holds(self.db.word(at + field::CONDITION), selected) {
                 return Some(FieldRef {
                     name: self.db.string(self.db.word(at + field::NAME)),
-                    ty: Type::new(self.db, self.db.word(at + field::TYPE)),
+                    ty: ValueType::new(self.db, self.db.word(at + field::TYPE)),
                     unknown: self.db.word(at + field::UNKNOWN) != 0,
                 });
             }
@@ -275,49 +275,51 @@ impl<'d> Type<'d> {
     }
 
     /// The fields of a bitset, whichever variant they belong to: name and type.
-    pub fn fields(self) -> impl Iterator<Item = (&'d str, Type<'d>)> {
+    pub fn fields(self) -> impl Iterator<Item = (&'d str, ValueType<'d>)> {
         let list = if self.is_bitset() { self.payload() } else { 0 };
         let count = if list == 0 { 0 } else { self.db.word(list) };
         (0..count).map(move |i| {
             let at = list + 1 + i * field::SIZE;
-            let ty = Type::new(self.db, self.db.word(at + field::TYPE));
+            let ty = ValueType::new(self.db, self.db.word(at + field::TYPE));
             (self.db.string(self.db.word(at + field::NAME)), ty)
         })
     }
 
     /// The typed value. Bits outside of the type are not in it; those no field covers are a field without a name.
-    pub fn decode(self, value: u64, selected: &mut Variants) -> Value<'d> {
+    pub fn decode(self, value: u64, selected: &mut Variants) -> DecodedValue<'d> {
         self.decode_at(value, selected, 0)
     }
 
-    fn decode_at(self, raw: u64, selected: &mut Variants, depth: u32) -> Value<'d> {
+    fn decode_at(self, raw: u64, selected: &mut Variants, depth: u32) -> DecodedValue<'d> {
         let value = self.extract(raw);
         if depth > MAX_DEPTH {
-            return Value::Hex(value);
+            return DecodedValue::Hex(value);
         }
         match self.kind() {
-            kind::ADDRESS => Value::Address(value),
-            kind::UINT => Value::Uint(value),
-            kind::INT => Value::Int(self.sign_extend(value)),
-            kind::BOOLEAN if value <= 1 => Value::Bool(value == 1),
+            kind::ADDRESS => DecodedValue::Address(value),
+            kind::UINT => DecodedValue::Uint(value),
+            kind::INT => DecodedValue::Int(self.sign_extend(value)),
+            kind::BOOLEAN if value <= 1 => DecodedValue::Bool(value == 1),
             kind::FLOAT => match self.width() {
-                64 => Value::Float(f64::from_bits(value)),
-                32 => Value::Float(f32::from_bits(value as u32).into()),
-                16 => Value::Float(half(value as u16).into()),
-                _ => Value::Hex(value),
+                64 => DecodedValue::Float(f64::from_bits(value)),
+                32 => DecodedValue::Float(f32::from_bits(value as u32).into()),
+                16 => DecodedValue::Float(half(value as u16).into()),
+                _ => DecodedValue::Hex(value),
             },
-            kind::FIXED => Value::Float(self.sign_extend(value) as f64 / self.scale()),
-            kind::UFIXED => Value::Float(value as f64 / self.scale()),
-            kind::REGID => Value::RegId(u32::try_from(value >> 2).unwrap_or(u32::MAX), (value & 3) as u32),
-            kind::ENUM => Value::Enum(value, self.enum_name(value, selected)),
-            kind::BITSET => Value::Fields(self.decode_fields(value, selected, depth)),
+            kind::FIXED => DecodedValue::Float(self.sign_extend(value) as f64 / self.scale()),
+            kind::UFIXED => DecodedValue::Float(value as f64 / self.scale()),
+            kind::REGID => {
+                DecodedValue::RegId(u32::try_from(value >> 2).unwrap_or(u32::MAX), (value & 3) as u32)
+            }
+            kind::ENUM => DecodedValue::Enum(value, self.enum_name(value, selected)),
+            kind::BITSET => DecodedValue::Fields(self.decode_fields(value, selected, depth)),
             kind::ALIAS => self.alias().decode_at(value, selected, depth + 1),
-            _ => Value::Hex(value),
+            _ => DecodedValue::Hex(value),
         }
     }
 
-    fn alias(self) -> Type<'d> {
-        Type::new(self.db, self.payload())
+    fn alias(self) -> ValueType<'d> {
+        ValueType::new(self.db, self.payload())
     }
 
     fn scale(self) -> f64 {
@@ -331,7 +333,7 @@ impl<'d> Type<'d> {
     }
 
     fn enum_name(self, value: u64, selected: &mut Variants) -> Option<&'d str> {
-        let (name, variant) = Enum::new(self.db, self.payload()).find(value, selected)?;
+        let (name, variant) = RegEnum::new(self.db, self.payload()).find(value, selected)?;
         match self.db.word(self.at + ty::SELECTOR) {
             0 => {}
             selector => selected.set(selector - 1, variant),
@@ -339,7 +341,7 @@ impl<'d> Type<'d> {
         Some(name)
     }
 
-    fn decode_fields(self, value: u64, selected: &mut Variants, depth: u32) -> Vec<Field<'d>> {
+    fn decode_fields(self, value: u64, selected: &mut Variants, depth: u32) -> Vec<DecodedField<'d>> {
         let mut fields = Vec::new();
         let (mut index, mut covered) = (0, 0);
         while let Some(f) = self.next_field(&mut index, selected) {
@@ -350,12 +352,18 @@ impl<'d> Type<'d> {
             covered |= f.ty.mask();
             let (low, high) = (f.ty.low(), f.ty.high());
             let value = f.ty.decode_at(bits, selected, depth + 1);
-            fields.push(Field { name: f.name, low, high, raw: bits >> low, value });
+            fields.push(DecodedField { name: f.name, low, high, raw: bits >> low, value });
         }
         let rest = value & !covered;
         if rest != 0 {
             let (low, high) = (rest.trailing_zeros(), 63 - rest.leading_zeros());
-            fields.push(Field { name: "", low, high, raw: rest >> low, value: Value::Hex(rest) });
+            fields.push(DecodedField {
+                name: "",
+                low,
+                high,
+                raw: rest >> low,
+                value: DecodedValue::Hex(rest),
+            });
         }
         fields
     }

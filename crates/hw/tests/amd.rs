@@ -1,7 +1,7 @@
 //! The tables of AMD GPUs.
 
-use unwedge_hw::amd::{Bank, Gfx};
-use unwedge_hw::{Db, Value, Variants};
+use unwedge_hw::amd::{Gfx, RegBank};
+use unwedge_hw::{Db, DecodedValue, Variants};
 
 #[test]
 fn every_packet_layout_is_of_a_packet() {
@@ -62,13 +62,13 @@ fn registers_where_drivers_say_they_are() {
     ] {
         assert_eq!(db.amd_gpu(gfx).reg_offset(name), Some(byte / 4), "{gfx}: {name}");
     }
-    assert_eq!(Bank::Context.base() * 4, 0x28000);
+    assert_eq!(RegBank::Context.base() * 4, 0x28000);
 }
 
 fn flags(gfx: Gfx, name: &str, value: u32) -> Vec<String> {
     let db = Db::amd();
     let reg = db.amd_gpu(gfx).register(name).unwrap();
-    let Value::Fields(fields) = reg.ty().unwrap().decode(value.into(), &mut Variants::new()) else {
+    let DecodedValue::Fields(fields) = reg.ty().unwrap().decode(value.into(), &mut Variants::new()) else {
         panic!("{name}")
     };
     fields.into_iter().filter(|f| f.raw != 0).map(|f| format!("{}={:?}", f.name, f.value)).collect()

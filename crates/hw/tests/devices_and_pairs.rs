@@ -1,7 +1,7 @@
 //! Which device a chip id is, and how the halves of 64-bit registers come together.
 
 use unwedge_base::{ChipId, Generation};
-use unwedge_hw::{Db, Pairs, Pushed, Space, Write};
+use unwedge_hw::{Db, PairStep, Pairs, RegSpace, RegWrite};
 
 #[test]
 fn devices_are_found_by_gpu_id_or_chip_id() {
@@ -37,7 +37,7 @@ fn devices_say_what_they_are_made_of() {
 }
 
 fn pairs(db: &Db) -> Pairs<'_> {
-    Pairs::new(db.gpu(Generation::A6xx).space(Space::Gpu))
+    Pairs::new(db.gpu(Generation::A6xx).space(RegSpace::Gpu))
 }
 
 #[test]
@@ -45,11 +45,11 @@ fn halves_come_together() {
     let db = Db::builtin();
     let base = db.gpu(Generation::A6xx).reg_offset("CP_RB_BASE").unwrap();
     let mut pairs = pairs(&db);
-    assert_eq!(pairs.push(base, 0x1000), Pushed::Held);
-    let whole = Write { offset: base, value: 0x5_0000_1000 };
-    assert_eq!(pairs.push(base + 1, 5), Pushed::Complete(whole));
+    assert_eq!(pairs.push(base, 0x1000), PairStep::Held);
+    let whole = RegWrite { offset: base, value: 0x5_0000_1000 };
+    assert_eq!(pairs.push(base + 1, 5), PairStep::Complete(whole));
     let control = db.gpu(Generation::A6xx).reg_offset("CP_RB_CNTL").unwrap();
-    assert_eq!(pairs.push(control, 7), Pushed::Complete(Write { offset: control, value: 7 }));
+    assert_eq!(pairs.push(control, 7), PairStep::Complete(RegWrite { offset: control, value: 7 }));
     assert_eq!(pairs.finish(), None);
 }
 
@@ -58,31 +58,31 @@ fn a_missing_half_costs_nothing_else() {
     let db = Db::builtin();
     let base = db.gpu(Generation::A6xx).reg_offset("CP_RB_BASE").unwrap();
     let mut pairs = pairs(&db);
-    assert_eq!(pairs.push(base + 1, 5), Pushed::LoneHigh(Write { offset: base + 1, value: 5 }));
-    assert_eq!(pairs.push(base, 0x1000), Pushed::Held);
-    let low = Write { offset: base, value: 0x1000 };
-    assert_eq!(pairs.push(0x8820, 3), Pushed::Broken { low, next: (0x8820, 3) });
-    assert_eq!(pairs.push(0x8820, 3), Pushed::Complete(Write { offset: 0x8820, value: 3 }));
-    assert_eq!(pairs.push(base, 1), Pushed::Held);
-    assert_eq!(pairs.finish(), Some(Write { offset: base, value: 1 }));
+    assert_eq!(pairs.push(base + 1, 5), PairStep::LoneHigh(RegWrite { offset: base + 1, value: 5 }));
+    assert_eq!(pairs.push(base, 0x1000), PairStep::Held);
+    let low = RegWrite { offset: base, value: 0x1000 };
+    assert_eq!(pairs.push(0x8820, 3), PairStep::Broken { low, next: (0x8820, 3) });
+    assert_eq!(pairs.push(0x8820, 3), PairStep::Complete(RegWrite { offset: 0x8820, value: 3 }));
+    assert_eq!(pairs.push(base, 1), PairStep::Held);
+    assert_eq!(pairs.finish(), Some(RegWrite { offset: base, value: 1 }));
 }
 
 #[test]
 fn mesa_takes_a_high_half_not_named_hi_for_a_low_one() {
     let db = Db::builtin();
-    let registers = db.gpu(Generation::A6xx).space(Space::Gpu);
+    let registers = db.gpu(Generation::A6xx).space(RegSpace::Gpu);
     let high = registers.iter().find(|r| r.name().ends_with("+0x1") && r.dword() == 1).unwrap().offset();
-    let write = Write { offset: high, value: 1 };
-    assert_eq!(Pairs::new(registers).push(high, 1), Pushed::LoneHigh(write));
+    let write = RegWrite { offset: high, value: 1 };
+    assert_eq!(Pairs::new(registers).push(high, 1), PairStep::LoneHigh(write));
     let mut mesa = Pairs::like_mesa(registers);
-    assert_eq!(mesa.push(high, 1), Pushed::Held);
-    let joined = Write { offset: high, value: 0x2_0000_0001 };
-    assert_eq!(mesa.push(high + 1, 2), Pushed::Complete(joined));
+    assert_eq!(mesa.push(high, 1), PairStep::Held);
+    let joined = RegWrite { offset: high, value: 0x2_0000_0001 };
+    assert_eq!(mesa.push(high + 1, 2), PairStep::Complete(joined));
 }
 
 #[test]
 fn unknown_registers_are_whole() {
     let db = Db::builtin();
-    let unknown = Write { offset: u32::MAX, value: 9 };
-    assert_eq!(pairs(&db).push(u32::MAX, 9), Pushed::Complete(unknown));
+    let unknown = RegWrite { offset: u32::MAX, value: 9 };
+    assert_eq!(pairs(&db).push(u32::MAX, 9), PairStep::Complete(unknown));
 }

@@ -4,7 +4,7 @@
 use roxmltree::{Document, Node};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use unwedge_hw::intel::{EngineClass, FieldValue, Gpu, Layout, Value};
+use unwedge_hw::intel::{EngineClass, FieldLayout, FieldValue, IntelGpu, IntelValue};
 
 /// What one generation defines, by tag and name.
 type Definitions<'a> = HashMap<(&'a str, &'a str), Node<'a, 'a>>;
@@ -29,7 +29,7 @@ fn sources() -> Vec<(String, String)> {
 }
 
 /// Calls `check` with each generation of each file, imports resolved.
-fn each_file(mut check: impl FnMut(&str, Gpu, &Definitions<'_>)) {
+fn each_file(mut check: impl FnMut(&str, IntelGpu, &Definitions<'_>)) {
     let files = sources();
     let documents: BTreeMap<&str, Document<'_>> =
         files.iter().map(|(name, text)| (name.as_str(), Document::parse(text).unwrap())).collect();
@@ -37,7 +37,7 @@ fn each_file(mut check: impl FnMut(&str, Gpu, &Definitions<'_>)) {
         let generation = document.root_element().attribute("gen").unwrap();
         let (major, minor) = generation.split_once('.').unwrap_or((generation, "0"));
         let (major, minor): (u32, u32) = (major.parse().unwrap(), minor.parse().unwrap());
-        let gpu = Gpu::of(major, minor * 10);
+        let gpu = IntelGpu::of(major, minor * 10);
         assert_eq!(gpu.number(), major * 10 + minor, "{name}");
         check(name, gpu, &flat(name, &documents));
     }
@@ -256,7 +256,7 @@ fn expected<'a>(
     }
 }
 
-fn check_layout(what: &str, layout: Layout, node: Node<'_, '_>, definitions: &Definitions<'_>) {
+fn check_layout(what: &str, layout: FieldLayout, node: Node<'_, '_>, definitions: &Definitions<'_>) {
     // Lengths that cut fields, that end behind the last, and the usual one.
     let usual = number(node, "length").unwrap_or(9) as u32;
     for length in [usual + 3, usual / 2] {
@@ -308,32 +308,32 @@ fn check_field(
     let signed = |width: u32| (raw as i64) << (64 - width.min(64)) >> (64 - width.min(64));
     let value = found.value().unwrap();
     if let Some(text) = name_of_value {
-        assert!(matches!(value, Value::Enum(n, found) if n == raw && found == text), "{what}: {name}");
+        assert!(matches!(value, IntelValue::Enum(n, found) if n == raw && found == text), "{what}: {name}");
         return;
     }
     let fixed = |text: &str| text.split_once('.').map(|(_, f)| 2f64.powi(f.parse::<i32>().unwrap()));
     let wanted_value = match ty {
-        _ if tag("struct").is_some() => Value::Struct,
-        _ if wanted.width > 64 => Value::Wide,
-        "uint" => Value::Uint(raw),
-        "int" => Value::Int(signed(wanted.width)),
-        "bool" if wanted.width == 1 => Value::Bool(raw == 1),
-        "bool" => Value::Uint(raw),
+        _ if tag("struct").is_some() => IntelValue::Struct,
+        _ if wanted.width > 64 => IntelValue::Wide,
+        "uint" => IntelValue::Uint(raw),
+        "int" => IntelValue::Int(signed(wanted.width)),
+        "bool" if wanted.width == 1 => IntelValue::Bool(raw == 1),
+        "bool" => IntelValue::Uint(raw),
         "float" if wanted.width == 32 => {
-            let Value::Float(n) = value else { panic!("{what}: {name} {value:?}") };
+            let IntelValue::Float(n) = value else { panic!("{what}: {name} {value:?}") };
             assert!((n as f32).to_bits() == raw as u32 || n.is_nan(), "{what}: {name}");
             return;
         }
-        "float" => Value::Uint(raw),
-        "address" => Value::Address(raw << (wanted.start % 32)),
-        "offset" => Value::Offset(raw << (wanted.start % 32)),
-        "mbz" if raw == 0 => Value::AsRequired,
-        "mbz" => Value::NotZero(raw),
-        "mbo" if raw.count_ones() == wanted.width => Value::AsRequired,
-        "mbo" => Value::NotOne(raw),
-        _ if tag("enum").is_some() => Value::Uint(raw),
-        _ if ty.starts_with('u') => Value::Float(raw as f64 / fixed(ty).unwrap()),
-        _ => Value::Float(signed(wanted.width) as f64 / fixed(ty).unwrap()),
+        "float" => IntelValue::Uint(raw),
+        "address" => IntelValue::Address(raw << (wanted.start % 32)),
+        "offset" => IntelValue::Offset(raw << (wanted.start % 32)),
+        "mbz" if raw == 0 => IntelValue::AsRequired,
+        "mbz" => IntelValue::NotZero(raw),
+        "mbo" if raw.count_ones() == wanted.width => IntelValue::AsRequired,
+        "mbo" => IntelValue::NotOne(raw),
+        _ if tag("enum").is_some() => IntelValue::Uint(raw),
+        _ if ty.starts_with('u') => IntelValue::Float(raw as f64 / fixed(ty).unwrap()),
+        _ => IntelValue::Float(signed(wanted.width) as f64 / fixed(ty).unwrap()),
     };
     assert_eq!(value, wanted_value, "{what}: {name}");
 }

@@ -6,13 +6,13 @@ use naive::Naive;
 use std::fs;
 use std::path::Path;
 use unwedge_base::Generation;
-use unwedge_hw::model::{Elem, Facts, Item};
-use unwedge_hw::{Db, Palette, Reg, Space, Variants, text};
+use unwedge_hw::model::{DbFacts, DomainElem, FactsItem};
+use unwedge_hw::{Db, Palette, Reg, RegSpace, Variants, text};
 
 /// The files the built-in tables are made of.
-fn facts() -> Facts {
+fn facts() -> DbFacts {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/adreno");
-    let mut facts = Facts::default();
+    let mut facts = DbFacts::default();
     for folder in [folder.clone(), folder.join("additions")] {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -47,10 +47,10 @@ fn additions_add_registers_fields_and_packets() {
     assert_eq!(gpu.packet_name(0x7d), Some("CP_ADDED_PACKET"));
     // What was there is there still.
     for (reg, was) in gpu
-        .space(Space::Gpu)
+        .space(RegSpace::Gpu)
         .iter()
         .filter(|reg| reg.offset() < 0x3fff0)
-        .zip(before.gpu(Generation::A6xx).space(Space::Gpu).iter())
+        .zip(before.gpu(Generation::A6xx).space(RegSpace::Gpu).iter())
     {
         assert_eq!(reg.name().to_string(), was.name().to_string());
     }
@@ -75,7 +75,7 @@ const VALUES: [u64; 7] = [
 ];
 
 /// Files and domains of each register space.
-fn spaces(generation: Generation) -> Vec<(Space, &'static str, Vec<String>)> {
+fn spaces(generation: Generation) -> Vec<(RegSpace, &'static str, Vec<String>)> {
     let name = generation.variant();
     let (file, gmu) = match generation {
         Generation::A2xx => ("a2xx", false),
@@ -89,18 +89,18 @@ fn spaces(generation: Generation) -> Vec<(Space, &'static str, Vec<String>)> {
     if generation <= Generation::A3xx {
         domains.push("AXXX".to_string());
     }
-    let mut spaces = vec![(Space::Gpu, file, domains)];
+    let mut spaces = vec![(RegSpace::Gpu, file, domains)];
     if generation >= Generation::A5xx {
-        spaces.push((Space::CpControl, "adreno_control_regs", vec![format!("{name}_CONTROL_REG")]));
-        spaces.push((Space::CpPipe, "adreno_pipe_regs", vec![format!("{name}_PIPE_REG")]));
+        spaces.push((RegSpace::CpControl, "adreno_control_regs", vec![format!("{name}_CONTROL_REG")]));
+        spaces.push((RegSpace::CpPipe, "adreno_pipe_regs", vec![format!("{name}_PIPE_REG")]));
     }
     if gmu {
-        spaces.push((Space::Gmu, "a6xx_gmu", vec!["A6XX".to_string()]));
-        spaces.push((Space::Sqe, "adreno_control_regs", vec!["A6XX_SQE_REG".to_string()]));
+        spaces.push((RegSpace::Gmu, "a6xx_gmu", vec!["A6XX".to_string()]));
+        spaces.push((RegSpace::Sqe, "adreno_control_regs", vec!["A6XX_SQE_REG".to_string()]));
     }
     if generation == Generation::A7xx {
         let gen3 = vec!["A7XX_GEN3_CONTROL_REG".to_string()];
-        spaces.push((Space::CpControlGen3, "adreno_control_regs", gen3));
+        spaces.push((RegSpace::CpControlGen3, "adreno_control_regs", gen3));
     }
     spaces
 }
@@ -137,14 +137,14 @@ fn every_offset_of_every_space_reads_as_the_facts_say() {
 }
 
 /// The field of a domain's registers that selects variants: the register's offset, the field's lowest bit, its enum.
-fn selector(elems: &[Elem]) -> Option<(u32, u32, String)> {
+fn selector(elems: &[DomainElem]) -> Option<(u32, u32, String)> {
     elems.iter().find_map(|elem| match elem {
-        Elem::Reg(reg) => {
+        DomainElem::Reg(reg) => {
             let field = reg.ty.fields.iter().find(|f| f.ty.addvariant)?;
             Some((reg.offset as u32, field.ty.low, field.ty.name.clone()?))
         }
-        Elem::Block(block) => selector(&block.elems),
-        Elem::Use(_) => None,
+        DomainElem::Block(block) => selector(&block.elems),
+        DomainElem::Use(_) => None,
     })
 }
 
@@ -161,7 +161,7 @@ fn every_packet_and_descriptor_reads_as_the_facts_say_whatever_its_mode() {
             .iter()
             .flat_map(|f| &f.items)
             .filter_map(|item| match item {
-                Item::Domain(d) if !listed.domains(&d.name).is_empty() => Some(d.name.as_str()),
+                FactsItem::Domain(d) if !listed.domains(&d.name).is_empty() => Some(d.name.as_str()),
                 _ => None,
             })
             .filter(|name| !registers.iter().any(|r| r == name))
@@ -217,7 +217,7 @@ fn every_packet_and_descriptor_reads_as_the_facts_say_whatever_its_mode() {
 fn names_lead_back_to_their_offsets() {
     let db = Db::builtin();
     for generation in Generation::ALL {
-        for space in Space::ALL {
+        for space in RegSpace::ALL {
             let registers = db.gpu(generation).space(space);
             for reg in registers.iter().filter(|reg| reg.width() != 0) {
                 let offset = registers.offset_of(reg.name()).unwrap();
@@ -248,7 +248,7 @@ fn names_take_indices_in_any_notation() {
 #[test]
 fn search_finds_by_substring_or_pattern() {
     let db = Db::builtin();
-    let registers = db.gpu(Generation::A6xx).space(Space::Gpu);
+    let registers = db.gpu(Generation::A6xx).space(RegSpace::Gpu);
     let find = |pattern: &str| -> Vec<&str> { registers.search(pattern).map(Reg::name).collect() };
     assert_eq!(find("rb_mrt[1].control"), ["RB_MRT[0x1].CONTROL"]);
     assert_eq!(find("RB_MRT[?].CONTROL").len(), 1, "`?` stands for one byte: only [0] is one digit");

@@ -1,6 +1,6 @@
 //! The format of `data/adreno`: what reads, what does not and where, and that writing it loses nothing.
 
-use unwedge_hw::model::{Elem, Facts, Item};
+use unwedge_hw::model::{DbFacts, DomainElem, FactsItem};
 use unwedge_hw::rnndb::import;
 use unwedge_hw::text::{read_devices, read_file};
 use unwedge_hw::text_writer::{write_devices, write_file};
@@ -46,9 +46,9 @@ fn documented() -> &'static str {
 fn the_documented_example_reads() {
     let file = read_file("example", documented()).unwrap();
     assert_eq!(read_file("example", &write_file(&file)).unwrap(), file);
-    let Some(Item::Domain(domain)) = file.items.last() else { panic!("{:?}", file.items.last()) };
+    let Some(FactsItem::Domain(domain)) = file.items.last() else { panic!("{:?}", file.items.last()) };
     assert_eq!(domain.elems.len(), 6);
-    let Elem::Reg(status) = &domain.elems[0] else { panic!("{:?}", domain.elems[0]) };
+    let DomainElem::Reg(status) = &domain.elems[0] else { panic!("{:?}", domain.elems[0]) };
     assert_eq!((status.offset, status.ty.fields.len()), (0x210, 2));
 }
 
@@ -202,8 +202,10 @@ fn an_import_keeps_order_and_hoists_nested_definitions() {
         <reg32 offset="0" name="R" type="inner"/></domain></database>"#;
     let (facts, issues) = import(&mut |name| (name == "ocmem.xml").then(|| XML.as_bytes().to_vec())).unwrap();
     assert_eq!(issues, []);
-    let Facts { files, .. } = facts;
-    let [Item::Enum(inner), Item::Domain(domain)] = &files[0].items[..] else { panic!("{files:?}") };
+    let DbFacts { files, .. } = facts;
+    let [FactsItem::Enum(inner), FactsItem::Domain(domain)] = &files[0].items[..] else {
+        panic!("{files:?}")
+    };
     assert_eq!((files[0].name.as_str(), inner.name.as_str()), ("ocmem", "inner"));
-    assert!(matches!(&domain.elems[..], [Elem::Reg(reg)] if reg.name == "R"));
+    assert!(matches!(&domain.elems[..], [DomainElem::Reg(reg)] if reg.name == "R"));
 }

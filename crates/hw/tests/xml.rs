@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use unwedge_base::Generation;
 use unwedge_hw::rnndb::{ImportError, ROOTS, import};
-use unwedge_hw::{Db, Issue, Palette, Reg, Space, Value, Variants, text, text_writer};
+use unwedge_hw::{Db, DecodedValue, FactsIssue, Palette, Reg, RegSpace, Variants, text, text_writer};
 
 const COMMON: &str = r#"<database><enum name="chip" bare="yes">
     <value name="A2XX"/><value name="A3XX"/><value name="A4XX"/><value name="A5XX"/><value name="A6XX"/><value name="A7XX"/>
 </enum></database>"#;
 
 /// A database of `a6xx.xml` with this content, in a flat folder.
-fn load(content: &str) -> Result<(Db, Vec<Issue>), ImportError> {
+fn load(content: &str) -> Result<(Db, Vec<FactsIssue>), ImportError> {
     let main = format!("<database><import file=\"adreno/adreno_common.xml\"/>{content}</database>");
     let files = HashMap::from([("a6xx.xml", main), ("adreno_common.xml", COMMON.to_string())]);
     Db::from_rnndb("a test", &mut |name| files.get(name).map(|text| text.clone().into_bytes()))
@@ -30,7 +30,7 @@ fn registers(content: &str) -> Db {
 }
 
 fn names(db: &Db, generation: Generation) -> Vec<(u32, &str)> {
-    db.gpu(generation).space(Space::Gpu).iter().map(|r| (r.offset(), r.name())).collect()
+    db.gpu(generation).space(RegSpace::Gpu).iter().map(|r| (r.offset(), r.name())).collect()
 }
 
 fn written(reg: Reg<'_>, value: u64) -> String {
@@ -255,16 +255,16 @@ fn values_decode_to_their_type() {
     );
     let ty = db.gpu(Generation::A6xx).reg(0).unwrap().ty().unwrap();
     let value = 1 | 0xf << 1 | 1 << 5 | 0xd << 8 | 9 << 12 | 0x12 << 20 | 1 << 30;
-    let Value::Fields(fields) = ty.decode(value, &mut Variants::new()) else { panic!("no fields") };
-    let decoded: Vec<(&str, Value<'_>)> = fields.into_iter().map(|f| (f.name, f.value)).collect();
+    let DecodedValue::Fields(fields) = ty.decode(value, &mut Variants::new()) else { panic!("no fields") };
+    let decoded: Vec<(&str, DecodedValue<'_>)> = fields.into_iter().map(|f| (f.name, f.value)).collect();
     let expected = [
-        ("ON", Value::Bool(true)),
-        ("I", Value::Int(-1)),
-        ("E", Value::Enum(1, Some("ONE"))),
-        ("F", Value::Float(-1.5)),
-        ("ID", Value::RegId(2, 1)),
-        ("A", Value::Address(0x12000)),
-        ("", Value::Hex(1 << 30)),
+        ("ON", DecodedValue::Bool(true)),
+        ("I", DecodedValue::Int(-1)),
+        ("E", DecodedValue::Enum(1, Some("ONE"))),
+        ("F", DecodedValue::Float(-1.5)),
+        ("ID", DecodedValue::RegId(2, 1)),
+        ("A", DecodedValue::Address(0x12000)),
+        ("", DecodedValue::Hex(1 << 30)),
     ];
     assert_eq!(decoded, expected);
     assert_eq!(ty.field(value, "A"), Some(0x12000));
@@ -277,9 +277,9 @@ fn half_floats_decode_right_and_print_as_the_tools_do() {
     let db = registers(r#"<reg32 offset="0" name="R" low="0" high="15" type="float"/>"#);
     let reg = db.gpu(Generation::A6xx).reg(0).unwrap();
     let decode = |bits| reg.ty().unwrap().decode(bits, &mut Variants::new());
-    assert_eq!(decode(0x0200), Value::Float(2f64.powi(-15)));
-    assert_eq!(decode(0x8001), Value::Float(-(2f64.powi(-24))));
-    assert_eq!(decode(0x7c00), Value::Float(f64::INFINITY));
+    assert_eq!(decode(0x0200), DecodedValue::Float(2f64.powi(-15)));
+    assert_eq!(decode(0x8001), DecodedValue::Float(-(2f64.powi(-24))));
+    assert_eq!(decode(0x7c00), DecodedValue::Float(f64::INFINITY));
     assert_eq!(written(reg, 0x0200), "0.000015", "half of 2^-15");
     assert_eq!(written(reg, 0x0100), "0.000015", "2^-16 as it is");
 }
@@ -353,7 +353,7 @@ fn contradictory_definitions_end() {
     ] {
         let (db, issues) = load(&content).unwrap();
         assert!(!issues.is_empty() || content.contains("width=\"0\""), "{content}");
-        for reg in db.gpu(Generation::A6xx).space(Space::Gpu).iter().take(10) {
+        for reg in db.gpu(Generation::A6xx).space(RegSpace::Gpu).iter().take(10) {
             if reg.ty().is_some() {
                 written(reg, u64::MAX);
             }
@@ -382,7 +382,7 @@ fn a_tree_s_xml_gives_the_built_in_tables() {
     assert_eq!(issues, []);
     let builtin = Db::builtin();
     for generation in Generation::ALL {
-        for space in Space::ALL {
+        for space in RegSpace::ALL {
             let of = |db: &'_ Db| -> Vec<(u32, String, Vec<String>)> {
                 let registers = db.gpu(generation).space(space);
                 let texts = |reg: Reg<'_>| match reg.ty() {

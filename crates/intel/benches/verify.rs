@@ -1,22 +1,23 @@
 //! Verification of a context, and what is said of one that something happened to.
 
 use divan::{Bencher, black_box};
-use unwedge_hw::intel::platform::{Driver, Version};
+use unwedge_hw::intel::platform::{IntelDriver, Version};
 use unwedge_intel::lrc::triage::{identify, triage};
 use unwedge_intel::lrc::values::odd;
-use unwedge_intel::lrc::{Image, Layout, Target};
+use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner};
 
 fn main() {
     divan::main();
 }
 
 /// The longest table.
-fn layout() -> Layout {
+fn layout() -> LrcLayout {
     let engine = "rcs0".parse().expect("an engine");
-    Layout::of(Target { driver: Driver::I915, version: Version::new(12, 0), engine }).expect("a layout")
+    LrcLayout::of(LrcOwner { driver: IntelDriver::I915, version: Version::new(12, 0), engine })
+        .expect("a layout")
 }
 
-fn poisoned(layout: &Layout) -> Vec<u32> {
+fn poisoned(layout: &LrcLayout) -> Vec<u32> {
     let mut page = layout.expand();
     page[8..40].fill(0x6b6b_6b6b);
     page
@@ -53,7 +54,7 @@ fn triage_of_a_poisoned_image(bencher: Bencher<'_, '_>) {
     let layout = layout();
     let page = poisoned(&layout);
     let verified = layout.verify(&page);
-    bencher.bench(|| triage(&Image::new(black_box(&page)), &layout, &verified).len());
+    bencher.bench(|| triage(&LrcImage::new(black_box(&page)), &layout, &verified).len());
 }
 
 #[divan::bench]

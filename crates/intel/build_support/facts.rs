@@ -1,8 +1,8 @@
 //! `lrc.layouts`: which driver uses which table, and the Rust that holds it. A driver or an engine class that is not known
 //! is an error of the compiler in what is written here.
 
-use crate::registers::{self, Register};
-use crate::text::Table;
+use crate::registers::{self, RegisterRange};
+use crate::text::LrcTable;
 use std::fmt::Write;
 
 /// `0x20`, `20`.
@@ -23,7 +23,7 @@ pub fn version(text: &str) -> Result<String, String> {
 
 /// The name of a driver, as Rust.
 fn driver(text: &str) -> String {
-    format!("Driver::named({text:?}).unwrap()")
+    format!("IntelDriver::named({text:?}).unwrap()")
 }
 
 /// `rcs,ccs` or `all`, as Rust.
@@ -50,7 +50,7 @@ fn list(items: &[String]) -> String {
 }
 
 /// `lrc.layouts` and the tables it refers to, as Rust.
-pub fn layouts(text: &str, tables: &[Table], registers: &[Register]) -> Result<String, String> {
+pub fn layouts(text: &str, tables: &[LrcTable], registers: &[RegisterRange]) -> Result<String, String> {
     let mut out = "pub static TABLES: &[BuiltinTable] = &[\n".to_owned();
     for table in tables {
         let drivers: Vec<String> = table.drivers.iter().map(|d| driver(d)).collect();
@@ -58,12 +58,13 @@ pub fn layouts(text: &str, tables: &[Table], registers: &[Register]) -> Result<S
         let (name, drivers) = (&table.name, list(&drivers));
         let _ = writeln!(out, "BuiltinTable {{ name: {name:?}, drivers: {drivers}, bytes: &{bytes:?} }},");
     }
-    let mut uses = "];\npub static USES: &[Use] = &[\n".to_owned();
-    let mut positions = "];\npub static POSITIONS: &[Position] = &[\n".to_owned();
-    let mut ends = "];\npub static ENDS: &[(Driver, Version)] = &[\n".to_owned();
+    let mut uses = "];\npub static USES: &[TableUse] = &[\n".to_owned();
+    let mut positions = "];\npub static POSITIONS: &[PositionRow] = &[\n".to_owned();
+    let mut ends = "];\npub static ENDS: &[(IntelDriver, Version)] = &[\n".to_owned();
     let mut masks = "];\npub static MASKS: &[(Version, &[EngineClass], u32)] = &[\n".to_owned();
     let mut offsets = "];\npub static INDIRECT_CTX_OFFSETS: &[(Version, u32)] = &[\n".to_owned();
-    let mut pages = "];\npub static PAGES: &[(Driver, Version, &[EngineClass], usize)] = &[\n".to_owned();
+    let mut pages =
+        "];\npub static PAGES: &[(IntelDriver, Version, &[EngineClass], usize)] = &[\n".to_owned();
     for (line, words) in lines(text) {
         let mut read = || -> Result<(), String> {
             match words.as_slice() {
@@ -73,7 +74,7 @@ pub fn layouts(text: &str, tables: &[Table], registers: &[Register]) -> Result<S
                     let classes = classes(of);
                     let _ = writeln!(
                         uses,
-                        "Use {{ driver: {who}, since: {since}, classes: {classes}, table: {table} }},"
+                        "TableUse {{ driver: {who}, since: {since}, classes: {classes}, table: {table} }},"
                     );
                 }
                 ["end", who, since] => {
@@ -89,7 +90,7 @@ pub fn layouts(text: &str, tables: &[Table], registers: &[Register]) -> Result<S
                     let classes = classes(of);
                     let _ = writeln!(
                         positions,
-                        "Position {{ name: {name:?}, register: {register:#x}, since: {since}, classes: {classes}, dword: {dword} }},"
+                        "PositionRow {{ name: {name:?}, register: {register:#x}, since: {since}, classes: {classes}, dword: {dword} }},"
                     );
                 }
                 ["indirect_ctx_offset", since, lines] => {

@@ -4,15 +4,15 @@ use crate::facts::{number, version};
 use std::fmt::Write;
 
 /// A register in some range of versions.
-pub struct Register {
+pub struct RegisterRange {
     offset: u32,
     only: (String, String),
     names: Vec<String>,
     masked: bool,
-    fields: Vec<Field>,
+    fields: Vec<RangeField>,
 }
 
-struct Field {
+struct RangeField {
     high: u32,
     low: u32,
     name: String,
@@ -21,8 +21,8 @@ struct Field {
 }
 
 /// Reads the file.
-pub fn read(text: &str) -> Result<Vec<Register>, String> {
-    let mut registers: Vec<Register> = Vec::new();
+pub fn read(text: &str) -> Result<Vec<RegisterRange>, String> {
+    let mut registers: Vec<RegisterRange> = Vec::new();
     // Fields go to every register of the line before them.
     let mut last = 0;
     for (i, line) in text.lines().enumerate() {
@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Result<Vec<Register>, String> {
                 if names.is_empty() {
                     return Err(failed("a register has a name"));
                 }
-                registers.push(Register { offset, only, names, masked, fields: Vec::new() });
+                registers.push(RegisterRange { offset, only, names, masked, fields: Vec::new() });
             }
             ["array", offset, stride, count, name, upper @ ..] => {
                 last = registers.len();
@@ -53,7 +53,7 @@ pub fn read(text: &str) -> Result<Vec<Register>, String> {
                     for (half, name) in parts.enumerate() {
                         let offset = offset + n * stride + 4 * half as u32;
                         let only = only.clone();
-                        registers.push(Register {
+                        registers.push(RegisterRange {
                             offset,
                             only,
                             names: vec![name],
@@ -72,7 +72,7 @@ pub fn read(text: &str) -> Result<Vec<Register>, String> {
                 }
                 for register in registers.iter_mut().skip(last) {
                     let (name, only) = ((*name).to_owned(), only.clone());
-                    register.fields.push(Field { high, low, name, address: !rest.is_empty(), only });
+                    register.fields.push(RangeField { high, low, name, address: !rest.is_empty(), only });
                 }
             }
             _ => return Err(failed("expected register, array or field")),
@@ -95,12 +95,12 @@ fn only(words: &mut Vec<&str>) -> Result<(String, String), String> {
 }
 
 /// The offset of a name.
-pub fn lookup(registers: &[Register], name: &str) -> Option<u32> {
+pub fn lookup(registers: &[RegisterRange], name: &str) -> Option<u32> {
     registers.iter().find(|r| r.names.iter().any(|n| n == name)).map(|r| r.offset)
 }
 
 /// The Rust that holds them.
-pub fn emit(registers: &[Register]) -> String {
+pub fn emit(registers: &[RegisterRange]) -> String {
     let mut out = "pub static REGISTERS: &[RegisterInfo] = &[\n".to_owned();
     for r in registers {
         let fields: String = r

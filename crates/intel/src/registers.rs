@@ -5,7 +5,7 @@
 
 use crate::lrc;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
-use unwedge_hw::intel::{Gpu, Type, Value};
+use unwedge_hw::intel::{IntelGpu, IntelType, IntelValue};
 use unwedge_stream::intel::instdone;
 
 /// What i915 calls the registers that every engine has, and their offset from its base; xe has names of the tables.
@@ -54,38 +54,38 @@ const OF_GPU: [(&str, u32); 8] = [
 
 /// A register.
 #[derive(Clone, Copy)]
-pub struct Register(Table);
+pub struct RegisterEntry(RegisterSource);
 
 #[derive(Clone, Copy)]
-enum Table {
-    Context(lrc::registers::Register),
-    Commands(unwedge_hw::intel::Register),
+enum RegisterSource {
+    Context(lrc::registers::LrcRegister),
+    Commands(unwedge_hw::intel::IntelRegisterDef),
 }
 
 /// Bits of a register that mean something of their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Field {
+pub struct RegisterField {
     /// Its name.
     pub name: &'static str,
     /// Lowest bit.
     pub low: u32,
     /// Bits.
     pub width: u32,
-    kind: Kind,
+    kind: FieldKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum FieldKind {
     Number,
     Address,
-    Typed(Type),
+    Typed(IntelType),
 }
 
 /// A register by name: of the tables, or as an error state prints it for an engine of this class.
-pub fn named(version: Version, class: EngineClass, name: &str) -> Option<Register> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+pub fn named(version: Version, class: EngineClass, name: &str) -> Option<RegisterEntry> {
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     if let Some(register) = instdone::register(gpu, class, name) {
-        return Some(Register(Table::Commands(register)));
+        return Some(RegisterEntry(RegisterSource::Commands(register)));
     }
     if let Some(&(_, offset)) = PRINTED.iter().find(|(printed, _)| *printed == name) {
         return of_engine(version, offset);
@@ -93,31 +93,34 @@ pub fn named(version: Version, class: EngineClass, name: &str) -> Option<Registe
     if let Some(register) =
         OF_GPU.iter().filter(|(printed, _)| *printed == name).find_map(|r| gpu.register(r.1))
     {
-        return Some(Register(Table::Commands(register)));
+        return Some(RegisterEntry(RegisterSource::Commands(register)));
     }
     let context = lrc::registers::by_name(name).and_then(|offset| lrc::registers::at(offset, version));
-    context.map(Table::Context).or_else(|| gpu.register_named(name).map(Table::Commands)).map(Register)
+    context
+        .map(RegisterSource::Context)
+        .or_else(|| gpu.register_named(name).map(RegisterSource::Commands))
+        .map(RegisterEntry)
 }
 
 /// The same of a dump, where names may stand for other registers than in the tables.
-pub fn printed(version: Version, class: EngineClass, name: &str) -> Option<Register> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+pub fn printed(version: Version, class: EngineClass, name: &str) -> Option<RegisterEntry> {
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     let of_device = instdone::register_of_device(gpu, name);
-    of_device.map(|r| Register(Table::Commands(r))).or_else(|| named(version, class, name))
+    of_device.map(|r| RegisterEntry(RegisterSource::Commands(r))).or_else(|| named(version, class, name))
 }
 
 /// The register that every engine has at an offset from its base.
-pub fn of_engine(version: Version, offset: u32) -> Option<Register> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
-    let context = lrc::registers::at(offset, version).map(Table::Context);
-    context.or_else(|| gpu.engine_register(offset).map(Table::Commands)).map(Register)
+pub fn of_engine(version: Version, offset: u32) -> Option<RegisterEntry> {
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
+    let context = lrc::registers::at(offset, version).map(RegisterSource::Context);
+    context.or_else(|| gpu.engine_register(offset).map(RegisterSource::Commands)).map(RegisterEntry)
 }
 
 /// The register at an offset in the space of the GPU: its own, or that of the engine whose base is nearest below.
-pub fn at(version: Version, offset: u32) -> Option<(Register, Option<Engine>)> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+pub fn at(version: Version, offset: u32) -> Option<(RegisterEntry, Option<Engine>)> {
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     if let Some(register) = gpu.register(offset) {
-        return Some((Register(Table::Commands(register)), None));
+        return Some((RegisterEntry(RegisterSource::Commands(register)), None));
     }
     let engines = Engine::all(version);
     let based = engines.filter_map(|engine| Some((engine, engine.base(version)?)));
@@ -129,81 +132,81 @@ pub fn at(version: Version, offset: u32) -> Option<(Register, Option<Engine>)> {
 const ENGINE: u32 = 0x800;
 
 /// Every register of a version: its own, and those of engines.
-pub fn all(version: Version) -> impl Iterator<Item = Register> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
-    let context = lrc::registers::all(version).map(Table::Context);
-    context.chain(gpu.registers().map(Table::Commands)).map(Register)
+pub fn all(version: Version) -> impl Iterator<Item = RegisterEntry> {
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
+    let context = lrc::registers::all(version).map(RegisterSource::Context);
+    context.chain(gpu.registers().map(RegisterSource::Commands)).map(RegisterEntry)
 }
 
-impl Register {
+impl RegisterEntry {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self.0 {
-            Table::Context(register) => register.name(),
-            Table::Commands(register) => register.name(),
+            RegisterSource::Context(register) => register.name(),
+            RegisterSource::Commands(register) => register.name(),
         }
     }
 
     /// Byte offset: in the space of the GPU, or from the base of an engine.
     pub fn offset(self) -> u32 {
         match self.0 {
-            Table::Context(register) => register.offset(),
-            Table::Commands(register) => register.offset(),
+            RegisterSource::Context(register) => register.offset(),
+            RegisterSource::Commands(register) => register.offset(),
         }
     }
 
     /// Every engine has one of it.
     pub fn is_of_engine(self) -> bool {
         match self.0 {
-            Table::Context(_) => true,
-            Table::Commands(register) => register.is_of_engine(),
+            RegisterSource::Context(_) => true,
+            RegisterSource::Commands(register) => register.is_of_engine(),
         }
     }
 
     /// Its length in dwords.
     pub fn dwords(self) -> u32 {
         match self.0 {
-            Table::Context(_) => 1,
-            Table::Commands(register) => register.dwords(),
+            RegisterSource::Context(_) => 1,
+            RegisterSource::Commands(register) => register.dwords(),
         }
     }
 
     /// The upper half says which bits of the lower half a write changes.
     pub fn masked(self) -> bool {
-        matches!(self.0, Table::Context(register) if register.masked())
+        matches!(self.0, RegisterSource::Context(register) if register.masked())
     }
 
     /// As [`instdone`] reads it, where its bits are 0 while units have something to do.
-    pub fn done(self) -> Option<unwedge_hw::intel::Register> {
+    pub fn done(self) -> Option<unwedge_hw::intel::IntelRegisterDef> {
         match self.0 {
-            Table::Commands(register) if register.name().contains("INSTDONE") => Some(register),
+            RegisterSource::Commands(register) if register.name().contains("INSTDONE") => Some(register),
             _ => None,
         }
     }
 
     /// Its fields, as the tables order them.
-    pub fn fields(self) -> Vec<Field> {
+    pub fn fields(self) -> Vec<RegisterField> {
         match self.0 {
-            Table::Context(register) => register
+            RegisterSource::Context(register) => register
                 .fields(0)
-                .map(|f| Field {
+                .map(|f| RegisterField {
                     name: f.name,
                     low: f.bits.1.into(),
                     width: u32::from(f.bits.0.saturating_sub(f.bits.1)) + 1,
-                    kind: if f.address { Kind::Address } else { Kind::Number },
+                    kind: if f.address { FieldKind::Address } else { FieldKind::Number },
                 })
                 .collect(),
-            Table::Commands(register) => register
+            RegisterSource::Commands(register) => register
                 .layout()
                 .fields()
                 .filter(|(name, ..)| !name.is_empty())
-                .map(|(name, low, width, ty)| Field { name, low, width, kind: Kind::Typed(ty) })
+                .map(|(name, low, width, ty)| RegisterField { name, low, width, kind: FieldKind::Typed(ty) })
                 .collect(),
         }
     }
 }
 
-impl Field {
+impl RegisterField {
     /// Its bits of a value, shifted down.
     pub fn raw(&self, value: u64) -> u64 {
         let mask = if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 };
@@ -211,21 +214,21 @@ impl Field {
     }
 
     /// What they say.
-    pub fn value(&self, value: u64) -> Value {
+    pub fn value(&self, value: u64) -> IntelValue {
         let raw = self.raw(value);
         match self.kind {
-            Kind::Typed(ty) => ty.value(raw, self.low, self.width),
-            Kind::Address => Value::Address(raw.checked_shl(self.low).unwrap_or(0)),
-            Kind::Number if self.width == 1 => Value::Bool(raw != 0),
-            Kind::Number => Value::Uint(raw),
+            FieldKind::Typed(ty) => ty.value(raw, self.low, self.width),
+            FieldKind::Address => IntelValue::Address(raw.checked_shl(self.low).unwrap_or(0)),
+            FieldKind::Number if self.width == 1 => IntelValue::Bool(raw != 0),
+            FieldKind::Number => IntelValue::Uint(raw),
         }
     }
 
     /// The names of its values.
     pub fn names(&self) -> impl Iterator<Item = (u32, &'static str)> {
         let names = match self.kind {
-            Kind::Typed(ty) => ty.enumeration(),
-            Kind::Address | Kind::Number => None,
+            FieldKind::Typed(ty) => ty.enumeration(),
+            FieldKind::Address | FieldKind::Number => None,
         };
         names.into_iter().flat_map(|e| e.iter())
     }
@@ -251,7 +254,7 @@ mod tests {
                 let here = if gen12 { offset > 0xc000 } else { offset < 0xc000 };
                 match (here, found) {
                     (true, found) => {
-                        assert_eq!(found.map(Register::offset), Some(offset), "{version} {name}")
+                        assert_eq!(found.map(RegisterEntry::offset), Some(offset), "{version} {name}")
                     }
                     (false, found) => assert!(found.is_none_or(|f| f.offset() != offset), "{version} {name}"),
                 }
@@ -264,11 +267,11 @@ mod tests {
         let head = named(TGL, EngineClass::Copy, "HEAD").unwrap();
         assert_eq!((head.name(), head.offset()), ("RING_BUFFER_HEAD", 0x34));
         let offset = head.fields().into_iter().find(|f| f.name == "OFFSET").unwrap();
-        assert_eq!(offset.value(0x0060_0124), Value::Address(0x124));
+        assert_eq!(offset.value(0x0060_0124), IntelValue::Address(0x124));
         let fault = named(TGL, EngineClass::Render, "FAULT_REG").unwrap();
         assert_eq!(fault.offset(), 0xcec4);
         let kind = fault.fields().into_iter().find(|f| f.name == "Fault Type").unwrap();
-        assert_eq!(kind.value(0b011), Value::Enum(1, "Invalid PDE Fault"));
+        assert_eq!(kind.value(0b011), IntelValue::Enum(1, "Invalid PDE Fault"));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use unwedge_hw::intel::platform::{Engine, Platform};
 use unwedge_intel::lrc::encoding::{decode, encode};
 use unwedge_intel::lrc::layout::Addressing;
 use unwedge_intel::lrc::triage::{identify, triage};
-use unwedge_intel::lrc::{Image, Layout, LayoutError, PAGE, Target, commands, diff, tables, values};
+use unwedge_intel::lrc::{
+    LrcImage, LrcLayout, LrcLayoutError, LrcOwner, PAGE, commands, diff, tables, values,
+};
 use unwedge_testkit::contexts;
 use unwedge_testkit::mutate::Rng;
 
@@ -32,9 +34,9 @@ fn any_bytes_are_a_table_or_an_error() {
         read += 1;
         assert_eq!(encode(&steps).as_deref(), Ok(&bytes[..length]));
         let addressing = Addressing { base: rng.next_u64() as u32, relative: None, end_marked: true };
-        match Layout::of_steps(&steps, addressing) {
+        match LrcLayout::of_steps(&steps, addressing) {
             Ok(layout) => assert!(layout.verify(&layout.expand()).differences.is_empty()),
-            Err(error) => assert!(matches!(error, LayoutError::TooLong(n) if n >= PAGE)),
+            Err(error) => assert!(matches!(error, LrcLayoutError::TooLong(n) if n >= PAGE)),
         }
     }
     assert!(read > TABLES / 4, "{read} were tables");
@@ -49,10 +51,10 @@ fn any_image_is_looked_at() {
         let platform = rng.pick(platforms).unwrap();
         let (version, driver) = (platform.version(), *rng.pick(platform.drivers()).unwrap());
         let engines: Vec<Engine> = Engine::all(version).collect();
-        let target = Target { driver, version, engine: *rng.pick(&engines).unwrap() };
-        let layout = Layout::of(target).unwrap();
+        let target = LrcOwner { driver, version, engine: *rng.pick(&engines).unwrap() };
+        let layout = LrcLayout::of(target).unwrap();
         let words = contexts::mutate(&contexts::context(&layout.expand(), seed), seed);
-        let image = Image::new(&words);
+        let image = LrcImage::new(&words);
         let verified = layout.verify(image.registers());
         assert!(verified.compared + verified.missing == layout.dwords());
         differing += u64::from(!verified.differences.is_empty());

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
-use unwedge_hw::intel::platform::{Driver, Engine, EngineClass, Platform, Version};
-use unwedge_intel::lrc::encoding::{self, Sizes, Step};
+use unwedge_hw::intel::platform::{Engine, EngineClass, IntelDriver, Platform, Version};
+use unwedge_intel::lrc::encoding::{self, TableSizes, TableStep};
 use unwedge_intel::lrc::layout::Addressing;
 use unwedge_intel::lrc::tables::{self, Builtin};
-use unwedge_intel::lrc::{Layout, PAGE, registers, text};
+use unwedge_intel::lrc::{LrcLayout, PAGE, registers, text};
 
 fn folder() -> PathBuf {
     let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
@@ -44,7 +44,7 @@ fn number(text: &str) -> u32 {
 }
 
 /// Each file of tables: which driver's, and its text.
-fn table_files() -> Vec<(Driver, String)> {
+fn table_files() -> Vec<(IntelDriver, String)> {
     let Ok(entries) = fs::read_dir(folder()) else {
         eprintln!("skipped: no {}", folder().display());
         return Vec::new();
@@ -91,11 +91,11 @@ fn every_table_survives_encoding_and_expands_to_its_registers() {
             let bytes = encoding::encode(&table.steps).unwrap();
             let (steps, length) = encoding::decode(&bytes).unwrap();
             assert_eq!((&steps, length), (&table.steps, bytes.len()), "{}", table.name);
-            let sizes = Sizes::of(&steps).unwrap();
+            let sizes = TableSizes::of(&steps).unwrap();
             assert!(sizes.compact < sizes.plain16.unwrap() && sizes.plain16.unwrap() < sizes.plain32);
             let base = 0x1c_0000;
             let addressing = Addressing { base, relative: None, end_marked: true };
-            let page = Layout::of_bytes(&bytes, addressing).unwrap().expand();
+            let page = LrcLayout::of_bytes(&bytes, addressing).unwrap().expand();
             check_page(&csv, &table.name, base, &page);
         }
     }
@@ -222,10 +222,10 @@ fn registers_of_fixed_places() {
 fn fixed_places_and_tables_agree() {
     for version in versions() {
         for engine in Engine::all(version) {
-            for driver in Driver::ALL {
+            for driver in IntelDriver::ALL {
                 let Some(table) = Builtin::of(driver, version, engine.class) else { continue };
                 let addressing = Addressing { base: 0, relative: None, end_marked: true };
-                let layout = Layout::of_bytes(table.bytes(), addressing).unwrap();
+                let layout = LrcLayout::of_bytes(table.bytes(), addressing).unwrap();
                 for place in tables::positions(version, engine.class) {
                     if let Some((word, _)) = layout.word(place.dword) {
                         assert_eq!(word, place.register, "{} {} {version}", table.name(), place.name);
@@ -243,8 +243,8 @@ fn names_that_the_data_gives_stand_in_readable_tables() {
             let mut readable = format!("table {}\n", table.name);
             for step in &table.steps {
                 match step {
-                    Step::Skip(n) => readable += &format!("skip {n}\n"),
-                    Step::Load { posted, registers: loaded } => {
+                    TableStep::Skip(n) => readable += &format!("skip {n}\n"),
+                    TableStep::Load { posted, registers: loaded } => {
                         readable += if *posted { "lri posted\n" } else { "lri\n" };
                         for register in loaded {
                             let named = registers::at(register.offset(), Version::new(12, 0));

@@ -1,45 +1,47 @@
 //! Contexts that something happened to, for every platform, driver and engine: what differs, and what is said of it.
 
-use unwedge_hw::intel::platform::{Driver, Engine, Platform, Version};
+use unwedge_hw::intel::platform::{Engine, IntelDriver, Platform, Version};
 use unwedge_intel::lrc::commands::{LOAD_FORCE_POSTED, LOAD_RELATIVE, load};
-use unwedge_intel::lrc::triage::{What, identify, triage};
-use unwedge_intel::lrc::values::{self, Why};
-use unwedge_intel::lrc::{Difference, Image, Layout, Mismatch, PAGE, Role, Target};
+use unwedge_intel::lrc::triage::{LrcRegion, identify, triage};
+use unwedge_intel::lrc::values::{self, OddReason};
+use unwedge_intel::lrc::{LayoutDifference, LayoutMismatch, LrcImage, LrcLayout, LrcOwner, PAGE, PageDword};
 
 /// Every engine of every platform with each of its drivers.
-fn targets() -> Vec<(&'static Platform, Target)> {
+fn targets() -> Vec<(&'static Platform, LrcOwner)> {
     let mut out = Vec::new();
     for platform in Platform::all() {
         let version = platform.version();
         for &driver in platform.drivers() {
-            out.extend(Engine::all(version).map(|engine| (platform, Target { driver, version, engine })));
+            out.extend(Engine::all(version).map(|engine| (platform, LrcOwner { driver, version, engine })));
         }
     }
     out
 }
 
 /// One in so many of them, another one with each `start`: what is slow need not see all.
-fn some(start: usize, step: usize) -> impl Iterator<Item = (&'static Platform, Target)> {
+fn some(start: usize, step: usize) -> impl Iterator<Item = (&'static Platform, LrcOwner)> {
     targets().into_iter().skip(start % step).step_by(step)
 }
 
-fn target(platform: &str, engine: &str) -> Target {
+fn target(platform: &str, engine: &str) -> LrcOwner {
     let platform = Platform::by_name(platform).unwrap();
     let driver = platform.drivers()[0];
-    Target { driver, version: platform.version(), engine: engine.parse().unwrap() }
+    LrcOwner { driver, version: platform.version(), engine: engine.parse().unwrap() }
 }
 
 /// A context as an engine saves it: the registers have values that are not odd.
-fn saved(layout: &Layout) -> Vec<u32> {
+fn saved(layout: &LrcLayout) -> Vec<u32> {
     let mut page = layout.expand();
     for i in 0..layout.dwords() {
-        if let Some((_, Role::Value)) = layout.word(i) {
+        if let Some((_, PageDword::Value)) = layout.word(i) {
             page[i] = match page[i - 1] & 0x7ff {
                 0x030 => 0x1000,
                 0x034 => 0x0060_0800,
                 0x038 => 0x00fe_d000,
                 0x03c => 0x3001,
-                0x270 => 0x1234_5000 | u32::from(layout.target().is_some_and(|t| t.driver == Driver::Xe)),
+                0x270 => {
+                    0x1234_5000 | u32::from(layout.target().is_some_and(|t| t.driver == IntelDriver::Xe))
+                }
                 0x274..=0x28c | 0x108 | 0x1c0..=0x1c8 => 0,
                 _ => 0x7700_0000 | i as u32,
             };
@@ -48,8 +50,8 @@ fn saved(layout: &Layout) -> Vec<u32> {
     page
 }
 
-fn findings(words: &[u32], layout: &Layout) -> Vec<(usize, std::ops::Range<usize>, What)> {
-    let image = Image::new(words);
+fn findings(words: &[u32], layout: &LrcLayout) -> Vec<(usize, std::ops::Range<usize>, LrcRegion)> {
+    let image = LrcImage::new(words);
     let verified = layout.verify(image.registers());
     triage(&image, layout, &verified).into_iter().map(|f| (f.page, f.dwords, f.what)).collect()
 }
@@ -57,7 +59,7 @@ fn findings(words: &[u32], layout: &Layout) -> Vec<(usize, std::ops::Range<usize
 #[test]
 fn what_an_engine_saves_is_as_it_has_to_be() {
     for (platform, target) in targets() {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         let page = saved(&layout);
         let verified = layout.verify(&page);
         let what = format!("{} {} {}", platform.name(), target.driver, target.engine);
@@ -75,37 +77,37 @@ fn what_an_engine_saves_is_as_it_has_to_be() {
 #[test]
 fn commands_have_the_flags_of_their_generation() {
     for (_, target) in targets() {
-        let page = Layout::of(target).unwrap().expand();
+        let page = LrcLayout::of(target).unwrap().expand();
         let relative = target.version >= Version::new(11, 0);
         assert_eq!(page[1] & LOAD_RELATIVE != 0, relative, "{target:?}");
         let base = target.engine.base(target.version).unwrap();
         assert_eq!(page[2], base + 0x244);
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         let end = 0x0500_0000 | u32::from(target.version.major >= 10);
         assert_eq!(page[layout.dwords()], end, "{target:?}");
     }
-    let page = Layout::of(target("tgl", "rcs0")).unwrap().expand();
+    let page = LrcLayout::of(target("tgl", "rcs0")).unwrap().expand();
     assert_eq!(page[1], load(13) | LOAD_FORCE_POSTED | LOAD_RELATIVE);
     assert_eq!(page[1], 0x1108_1019);
 }
 
 #[test]
 fn every_difference_is_told() {
-    let layout = Layout::of(target("skl", "rcs0")).unwrap();
+    let layout = LrcLayout::of(target("skl", "rcs0")).unwrap();
     let mut page = saved(&layout);
     page[1] = 0xdead_0000;
     page[4] ^= 4;
     page[5] = 0x5555_5555;
     page[30] = 7;
     page[0x21] ^= 1 << 12;
-    let told: Vec<Difference> = layout.verify(&page).differences;
+    let told: Vec<LayoutDifference> = layout.verify(&page).differences;
     let expected = [
-        (1, Mismatch::NoLoad),
-        (4, Mismatch::OtherRegister),
-        (30, Mismatch::NotSkipped),
-        (0x21, Mismatch::OtherLoad),
+        (1, LayoutMismatch::NoLoad),
+        (4, LayoutMismatch::OtherRegister),
+        (30, LayoutMismatch::NotSkipped),
+        (0x21, LayoutMismatch::OtherLoad),
     ];
-    let short: Vec<(usize, Mismatch)> = told.iter().map(|d| (d.dword, d.mismatch)).collect();
+    let short: Vec<(usize, LayoutMismatch)> = told.iter().map(|d| (d.dword, d.mismatch)).collect();
     assert_eq!(short, expected, "values are not compared");
     assert_eq!((told[1].expected, told[1].found), (0x2034, 0x2030));
 }
@@ -113,7 +115,7 @@ fn every_difference_is_told() {
 #[test]
 fn bits_that_the_hardware_ignores_do_not_count() {
     for (name, mask) in [("rcs0", 0x7ff), ("bcs0", 0xfff), ("vcs0", 0x3fff), ("vecs0", 0x3fff)] {
-        let layout = Layout::of(target("tgl", name)).unwrap();
+        let layout = LrcLayout::of(target("tgl", name)).unwrap();
         let whole = saved(&layout);
         for bit in 0..32 {
             let mut page = whole.clone();
@@ -126,7 +128,7 @@ fn bits_that_the_hardware_ignores_do_not_count() {
 
 #[test]
 fn a_whole_command_in_a_gap_is_no_difference() {
-    let layout = Layout::of(target("tgl", "rcs0")).unwrap();
+    let layout = LrcLayout::of(target("tgl", "rcs0")).unwrap();
     let mut page = saved(&layout);
     page[60..63].copy_from_slice(&[load(1), 0x2358, 1]);
     let verified = layout.verify(&page);
@@ -140,7 +142,7 @@ fn a_whole_command_in_a_gap_is_no_difference() {
 #[test]
 fn a_shifted_context_is_named() {
     for (platform, target) in some(1, 7) {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         let page = saved(&layout);
         for by in [-1isize, 1, 2, 16, 64, 300] {
             let mut shifted = vec![0; PAGE];
@@ -149,7 +151,7 @@ fn a_shifted_context_is_named() {
             }
             let found = findings(&shifted, &layout);
             let named = found.iter().find_map(|(_, dwords, what)| match what {
-                What::Shifted { by, matched } => Some((*by, *matched, dwords.clone())),
+                LrcRegion::Shifted { by, matched } => Some((*by, *matched, dwords.clone())),
                 _ => None,
             });
             let what = format!("{} {} by {by}: {found:?}", platform.name(), target.engine);
@@ -166,13 +168,13 @@ fn a_shifted_context_is_named() {
 #[test]
 fn a_context_whose_end_moved_is_named() {
     for (platform, target) in some(1, 7) {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         let mut page = saved(&layout);
         page.splice(9..9, [0x1111, 0x2222, 0x3333]);
         page.truncate(PAGE);
         let found = findings(&page, &layout);
         let moved = found.iter().any(|(_, dwords, what)| {
-            matches!(what, What::Shifted { by: 3, .. }) && (12..40).contains(&dwords.start)
+            matches!(what, LrcRegion::Shifted { by: 3, .. }) && (12..40).contains(&dwords.start)
         });
         assert!(moved, "{} {}: {found:?}", platform.name(), target.engine);
     }
@@ -181,13 +183,13 @@ fn a_context_whose_end_moved_is_named() {
 #[test]
 fn poison_is_named_with_its_range() {
     for (platform, target) in some(4, 7) {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         for value in [0x5a5a_5a5a, 0x6b6b_6b6b, 0xdead_beef, 0xcccc_cccc, 0xffff_ffff, 0, 0x1234_5678] {
             let mut page = saved(&layout);
             page[8..30].fill(value);
             let found = findings(&page, &layout);
             let named = found.iter().any(|(_, dwords, what)| {
-                matches!(what, What::Fill { value: v, .. } if *v == value)
+                matches!(what, LrcRegion::Fill { value: v, .. } if *v == value)
                     && dwords.start <= 8
                     && dwords.end >= 30
             });
@@ -195,8 +197,8 @@ fn poison_is_named_with_its_range() {
             page.fill(value);
             let found = findings(&page, &layout);
             let named = found.iter().any(|(_, dwords, what)| match what {
-                What::Fill { value: v, .. } => *v == value && *dwords == (0..PAGE),
-                What::Blank => value == 0,
+                LrcRegion::Fill { value: v, .. } => *v == value && *dwords == (0..PAGE),
+                LrcRegion::Blank => value == 0,
                 _ => false,
             });
             assert!(named, "{} {} {value:#x}: {found:?}", platform.name(), target.engine);
@@ -207,14 +209,14 @@ fn poison_is_named_with_its_range() {
 #[test]
 fn a_part_that_was_overwritten_is_named() {
     for (platform, target) in some(4, 7) {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         let mut page = saved(&layout);
         for (i, word) in page[35..50].iter_mut().enumerate() {
             *word = (i as u32 + 3).wrapping_mul(0x9e37_79b9) | 1;
         }
         let found = findings(&page, &layout);
         let named = found.iter().any(|(_, dwords, what)| {
-            matches!(what, What::Overwritten { .. }) && dwords.start >= 34 && dwords.end <= 50
+            matches!(what, LrcRegion::Overwritten { .. }) && dwords.start >= 34 && dwords.end <= 50
         });
         assert!(named, "{} {}: {found:?}", platform.name(), target.engine);
     }
@@ -224,7 +226,7 @@ fn a_part_that_was_overwritten_is_named() {
 #[test]
 fn findings_do_not_overlap() {
     for (seed, (platform, target)) in some(2, 5).enumerate() {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         for round in 0..40 {
             let mut noise =
                 (1..).map(|i| (i + 64 * (round + 40 * seed as u32)).wrapping_mul(0x9e37_79b9) >> 8);
@@ -239,7 +241,7 @@ fn findings_do_not_overlap() {
             }
             let mut found = findings(&page, &layout);
             found.retain(|(_, _, what)| {
-                matches!(what, What::Fill { .. } | What::Overwritten { .. } | What::Text(_))
+                matches!(what, LrcRegion::Fill { .. } | LrcRegion::Overwritten { .. } | LrcRegion::Text(_))
             });
             found.sort_by_key(|(_, dwords, _)| dwords.start);
             let apart = found.windows(2).all(|two| two[0].1.end <= two[1].1.start);
@@ -250,7 +252,7 @@ fn findings_do_not_overlap() {
 
 #[test]
 fn text_is_shown() {
-    let layout = Layout::of(target("tgl", "rcs0")).unwrap();
+    let layout = LrcLayout::of(target("tgl", "rcs0")).unwrap();
     let mut page = saved(&layout);
     let text = b"unwedge was here, and wrote over it.";
     for (slot, bytes) in page[4..].iter_mut().zip(text.as_chunks::<4>().0) {
@@ -258,12 +260,12 @@ fn text_is_shown() {
     }
     let found = findings(&page, &layout);
     let expected = String::from_utf8_lossy(text).into_owned();
-    assert_eq!(found, [(0, 4..13, What::Text(expected))]);
+    assert_eq!(found, [(0, 4..13, LrcRegion::Text(expected))]);
 }
 
 #[test]
 fn another_page_in_its_place_is_named() {
-    let layout = Layout::of(target("icl", "rcs0")).unwrap();
+    let layout = LrcLayout::of(target("icl", "rcs0")).unwrap();
     let mut image: Vec<u32> = (0..4 * PAGE as u32).map(|i| i.wrapping_mul(0x0101_4247) | 1).collect();
     image[PAGE..2 * PAGE].copy_from_slice(&saved(&layout));
     assert_eq!(findings(&image, &layout), []);
@@ -271,32 +273,32 @@ fn another_page_in_its_place_is_named() {
     broken.copy_within(3 * PAGE + 20..3 * PAGE + 60, PAGE + 20);
     let found = findings(&broken, &layout);
     assert!(
-        matches!(found.as_slice(), [(1, dwords, What::CopyOfPage(3))] if dwords.start >= 20 && dwords.end <= 60),
+        matches!(found.as_slice(), [(1, dwords, LrcRegion::CopyOfPage(3))] if dwords.start >= 20 && dwords.end <= 60),
         "{found:?}"
     );
     let mut copied = image.clone();
     copied.copy_within(PAGE..2 * PAGE, 2 * PAGE);
-    assert_eq!(findings(&copied, &layout), [(2, 0..PAGE, What::CopyOfPage(1))]);
+    assert_eq!(findings(&copied, &layout), [(2, 0..PAGE, LrcRegion::CopyOfPage(1))]);
 }
 
 #[test]
 fn a_context_of_another_engine_or_platform_is_named() {
     for (i, (platform, target)) in targets().into_iter().enumerate() {
-        let page = saved(&Layout::of(target).unwrap());
+        let page = saved(&LrcLayout::of(target).unwrap());
         for (other, wanted) in some(i, 61) {
-            let layout = Layout::of(wanted).unwrap();
+            let layout = LrcLayout::of(wanted).unwrap();
             let what =
                 || format!("{} {} as {} {}", platform.name(), target.engine, other.name(), wanted.engine);
             let verified = layout.verify(&page);
             let found = findings(&page, &layout);
             if !verified.differences.is_empty() {
                 let named = found.iter().any(|(_, _, what)| {
-                    matches!(what, What::OtherContext(c) if c.is_exact() && c.target.engine == target.engine
+                    matches!(what, LrcRegion::OtherContext(c) if c.is_exact() && c.target.engine == target.engine
                         && c.platforms.contains(&platform.name()))
                 });
                 assert!(named, "{}: {found:?}", what());
             } else if target.version == wanted.version && target.engine != wanted.engine {
-                let named = found.iter().any(|(_, _, what)| *what == What::OtherBase(target.engine));
+                let named = found.iter().any(|(_, _, what)| *what == LrcRegion::OtherBase(target.engine));
                 assert!(named, "{}: {found:?}", what());
             }
         }
@@ -306,19 +308,19 @@ fn a_context_of_another_engine_or_platform_is_named() {
 #[test]
 fn a_damaged_context_is_not_taken_for_an_older_one() {
     // What gen8 has is how gen9 begins.
-    let layout = Layout::of(target("skl", "rcs0")).unwrap();
+    let layout = LrcLayout::of(target("skl", "rcs0")).unwrap();
     let mut page = saved(&layout);
     page[0x52..0xad].fill(0x6b6b_6b6b);
     let found = findings(&page, &layout);
     assert!(
-        found.iter().all(|(_, _, what)| matches!(what, What::Fill { value: 0x6b6b_6b6b, .. })),
+        found.iter().all(|(_, _, what)| matches!(what, LrcRegion::Fill { value: 0x6b6b_6b6b, .. })),
         "{found:?}"
     );
 }
 
 #[test]
 fn cut_pages_are_compared_as_far_as_they_go() {
-    let layout = Layout::of(target("dg2", "ccs1")).unwrap();
+    let layout = LrcLayout::of(target("dg2", "ccs1")).unwrap();
     let page = saved(&layout);
     for length in [0, 1, 2, 30, layout.dwords() - 1, layout.dwords(), PAGE] {
         let verified = layout.verify(&page[..length]);
@@ -330,8 +332,8 @@ fn cut_pages_are_compared_as_far_as_they_go() {
 
 #[test]
 fn odd_values_are_told() {
-    let whys = |platform: &str, changes: &[(u32, u32)]| -> Vec<Why> {
-        let layout = Layout::of(target(platform, "rcs0")).unwrap();
+    let whys = |platform: &str, changes: &[(u32, u32)]| -> Vec<OddReason> {
+        let layout = LrcLayout::of(target(platform, "rcs0")).unwrap();
         let mut page = saved(&layout);
         for &(register, value) in changes {
             let at = page.iter().position(|&w| w == 0x2000 + register).unwrap();
@@ -340,33 +342,33 @@ fn odd_values_are_told() {
         values::odd(&page, &layout).into_iter().map(|odd| odd.why).collect()
     };
     for (changes, why) in [
-        (&[(0x03c, 0x3000)][..], Why::RingDisabled),
-        (&[(0x03c, 0x2001)], Why::RingSize(0x3000)),
-        (&[(0x038, 0xfed0)], Why::StartUnaligned),
-        (&[(0x034, 0x4000)], Why::HeadOutside { head: 0x4000, size: 0x4000 }),
-        (&[(0x034, 0x0060_1010)], Why::HeadPastTail { head: 0x1010, tail: 0x1000 }),
-        (&[(0x034, 0x801)], Why::HeadUnaligned),
-        (&[(0x030, 0x8000)], Why::TailOutside { tail: 0x8000, size: 0x4000 }),
-        (&[(0x030, 0x1004)], Why::TailUnaligned),
-        (&[(0x270, 0x1234_5004)], Why::PdpUnaligned),
-        (&[(0x274, 0x8000_0000)], Why::PdpHigh),
-        (&[(0x1c0, 1)], Why::NoAddress),
-        (&[(0x1c4, 3)], Why::NoAddress),
-        (&[(0x1c4, 0x1003), (0x1c8, 0x40)], Why::IndirectOffset { found: 0x40, usual: 0xd << 6 }),
-        (&[(0x09c, 0x100)], Why::RingStopped),
+        (&[(0x03c, 0x3000)][..], OddReason::RingDisabled),
+        (&[(0x03c, 0x2001)], OddReason::RingSize(0x3000)),
+        (&[(0x038, 0xfed0)], OddReason::StartUnaligned),
+        (&[(0x034, 0x4000)], OddReason::HeadOutside { head: 0x4000, size: 0x4000 }),
+        (&[(0x034, 0x0060_1010)], OddReason::HeadPastTail { head: 0x1010, tail: 0x1000 }),
+        (&[(0x034, 0x801)], OddReason::HeadUnaligned),
+        (&[(0x030, 0x8000)], OddReason::TailOutside { tail: 0x8000, size: 0x4000 }),
+        (&[(0x030, 0x1004)], OddReason::TailUnaligned),
+        (&[(0x270, 0x1234_5004)], OddReason::PdpUnaligned),
+        (&[(0x274, 0x8000_0000)], OddReason::PdpHigh),
+        (&[(0x1c0, 1)], OddReason::NoAddress),
+        (&[(0x1c4, 3)], OddReason::NoAddress),
+        (&[(0x1c4, 0x1003), (0x1c8, 0x40)], OddReason::IndirectOffset { found: 0x40, usual: 0xd << 6 }),
+        (&[(0x09c, 0x100)], OddReason::RingStopped),
     ] {
         assert!(whys("tgl", changes).contains(&why), "{changes:x?}: {:?}", whys("tgl", changes));
     }
     // Where the hardware saves MI_MODE of a blitter, behind the table.
-    let blitter = Layout::of(target("tgl", "bcs0")).unwrap();
+    let blitter = LrcLayout::of(target("tgl", "bcs0")).unwrap();
     let mut page = saved(&blitter);
     page[0x60] = 0x2_209c;
     assert_eq!(values::odd(&page, &blitter), []);
     page[0x60] = 0x2_20a0;
-    assert_eq!(values::odd(&page, &blitter)[0].why, Why::OtherRegister);
+    assert_eq!(values::odd(&page, &blitter)[0].why, OddReason::OtherRegister);
     // xe sets flags in the root of the page tables; the present one it always sets.
     assert_eq!(whys("lnl", &[(0x270, 0x1234_501b)]), []);
-    assert_eq!(whys("lnl", &[(0x270, 0x1234_5000)]), [Why::RootNotPresent]);
+    assert_eq!(whys("lnl", &[(0x270, 0x1234_5000)]), [OddReason::RootNotPresent]);
     // The ring of an indirect ring state is elsewhere.
     assert_eq!(whys("lnl", &[(0x244, 0x0010_0010), (0x03c, 0)]), []);
 }
@@ -375,8 +377,8 @@ fn odd_values_are_told() {
 #[test]
 fn a_ring_that_wrapped_is_nothing_odd() {
     for (platform, engine) in [("bdw", "rcs0"), ("icl", "vcs0"), ("tgl", "bcs0"), ("dg2", "ccs0")] {
-        let layout = Layout::of(target(platform, engine)).unwrap();
-        let whys = |head: u32, tail: u32| -> Vec<Why> {
+        let layout = LrcLayout::of(target(platform, engine)).unwrap();
+        let whys = |head: u32, tail: u32| -> Vec<OddReason> {
             let mut page = saved(&layout);
             (page[5], page[7]) = (head, tail);
             values::odd(&page, &layout).into_iter().map(|odd| odd.why).collect()
@@ -389,16 +391,16 @@ fn a_ring_that_wrapped_is_nothing_odd() {
             }
             for (at, tail) in [(0x1040, 0x1000), (0x2000, 0x1000), (0x3ffc, 0)] {
                 let found = whys(head(at), tail);
-                assert_eq!(found, [Why::RingWrapped { head: at, tail }], "{platform}");
+                assert_eq!(found, [OddReason::RingWrapped { head: at, tail }], "{platform}");
                 assert!(found[0].is_usual());
             }
             for (at, tail) in [(0x1004, 0x1000), (0x103c, 0x1000), (0x3ffc, 0x3ff8)] {
                 let found = whys(head(at), tail);
-                assert_eq!(found, [Why::HeadPastTail { head: at, tail }], "{platform}");
+                assert_eq!(found, [OddReason::HeadPastTail { head: at, tail }], "{platform}");
                 assert!(!found[0].is_usual());
             }
             let outside = whys(head(0x4000), 0x1000);
-            assert_eq!(outside, [Why::HeadOutside { head: 0x4000, size: 0x4000 }], "{platform}");
+            assert_eq!(outside, [OddReason::HeadOutside { head: 0x4000, size: 0x4000 }], "{platform}");
         }
     }
 }
@@ -408,11 +410,11 @@ fn a_ring_that_wrapped_is_nothing_odd() {
 fn what_hardware_adds_is_no_difference() {
     let noise = |i: usize| (i as u32 + 1).wrapping_mul(0x9e37_79b9).rotate_left(7);
     for (platform, target) in targets() {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         let what = format!("{} {} {}", platform.name(), target.driver, target.engine);
         let mut page = layout.expand();
         for (i, word) in page.iter_mut().enumerate() {
-            if let Some((_, Role::Value)) = layout.word(i) {
+            if let Some((_, PageDword::Value)) = layout.word(i) {
                 *word = noise(i);
             }
         }
@@ -435,15 +437,16 @@ fn what_hardware_adds_is_no_difference() {
 #[test]
 fn another_flag_of_a_load_is_the_one_difference() {
     for (platform, target) in targets() {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         let whole = saved(&layout);
-        let commands = (0..layout.dwords()).filter(|&i| matches!(layout.word(i), Some((_, Role::Command))));
+        let commands =
+            (0..layout.dwords()).filter(|&i| matches!(layout.word(i), Some((_, PageDword::Command))));
         for dword in commands {
             for flag in [LOAD_FORCE_POSTED, LOAD_RELATIVE, 2] {
                 let mut page = whole.clone();
                 page[dword] ^= flag;
                 let (expected, found) = (whole[dword], page[dword]);
-                let told = Difference { dword, expected, found, mismatch: Mismatch::OtherLoad };
+                let told = LayoutDifference { dword, expected, found, mismatch: LayoutMismatch::OtherLoad };
                 let what = format!("{} {}", platform.name(), target.engine);
                 assert_eq!(layout.verify(&page).differences, [told], "{what} {flag:#x}");
             }
@@ -459,27 +462,26 @@ fn the_context_of_another_instance() {
     for (platform, own) in targets() {
         let others = Engine::all(own.version)
             .filter(|e| e.class == own.engine.class && e.instance != own.engine.instance)
-            .map(|engine| Target { engine, ..own });
-        let layout = Layout::of(own).unwrap();
+            .map(|engine| LrcOwner { engine, ..own });
+        let layout = LrcLayout::of(own).unwrap();
         for other in others {
-            let page = saved(&Layout::of(other).unwrap());
+            let page = saved(&LrcLayout::of(other).unwrap());
             let differences = layout.verify(&page).differences;
             let what = format!("{}: {} as {}", platform.name(), other.engine, own.engine);
             let found = findings(&page, &layout);
             if own.version < Version::new(11, 0) {
                 absolute += 1;
-                let registers =
-                    (0..layout.dwords()).filter(|&i| matches!(layout.word(i), Some((_, Role::Register))));
+                let registers = (0..layout.dwords())
+                    .filter(|&i| matches!(layout.word(i), Some((_, PageDword::Register))));
                 let dwords: Vec<usize> = differences.iter().map(|d| d.dword).collect();
                 assert_eq!(dwords, registers.collect::<Vec<_>>(), "{what}");
-                assert!(differences.iter().all(|d| d.mismatch == Mismatch::OtherRegister), "{what}");
-                let named =
-                    matches!(&found[..], [(_, _, What::OtherContext(c))] if c.target.engine == other.engine);
+                assert!(differences.iter().all(|d| d.mismatch == LayoutMismatch::OtherRegister), "{what}");
+                let named = matches!(&found[..], [(_, _, LrcRegion::OtherContext(c))] if c.target.engine == other.engine);
                 assert!(named, "{what}: {found:?}");
             } else if differences.is_empty() {
                 shared += 1;
                 let named =
-                    matches!(&found[..], [(_, _, What::OtherBase(engine))] if *engine == other.engine);
+                    matches!(&found[..], [(_, _, LrcRegion::OtherBase(engine))] if *engine == other.engine);
                 assert!(named, "{what}: {found:?}");
             }
         }
@@ -491,7 +493,7 @@ fn the_context_of_another_instance() {
 #[test]
 fn the_register_page_is_found() {
     for (platform, target) in some(2, 5) {
-        let layout = Layout::of(target).unwrap();
+        let layout = LrcLayout::of(target).unwrap();
         let registers = saved(&layout);
         let status = vec![0x0101_0101; PAGE];
         let state = vec![0x7700_0007; 18 * PAGE];
@@ -507,7 +509,7 @@ fn the_register_page_is_found() {
             (&[&status, &status, &registers, &state], 2, 21),
         ] {
             let words = parts.concat();
-            let image = Image::new(&words);
+            let image = LrcImage::new(&words);
             let what = format!("{} {} {} dwords", platform.name(), target.engine, words.len());
             assert_eq!((image.page(), image.pages()), (page, pages), "{what}");
             assert!(image.is_recognized(), "{what}");
@@ -518,27 +520,27 @@ fn the_register_page_is_found() {
         }
         // One that nothing is left of is looked for where it usually is.
         let words = [&status[..], &status, &state].concat();
-        assert_eq!((Image::new(&words).page(), Image::new(&words).is_recognized()), (1, false));
+        assert_eq!((LrcImage::new(&words).page(), LrcImage::new(&words).is_recognized()), (1, false));
     }
 }
 
 #[test]
 fn the_indirect_ring_state_is_a_page_of_its_own() {
-    let layout = Layout::of_indirect_ring_state(target("lnl", "vcs0")).unwrap();
+    let layout = LrcLayout::of_indirect_ring_state(target("lnl", "vcs0")).unwrap();
     let page = layout.expand();
     assert_eq!(page[1..3], [load(5) | LOAD_FORCE_POSTED | LOAD_RELATIVE, 0x1c_0034]);
     assert!(layout.verify(&page).differences.is_empty());
-    assert!(Layout::of_indirect_ring_state(target("mtl", "rcs0")).is_err());
+    assert!(LrcLayout::of_indirect_ring_state(target("mtl", "rcs0")).is_err());
 }
 
 #[test]
 fn what_there_is_not_is_an_error() {
     let error = |driver, version: &str, engine: &str| {
-        let target = Target { driver, version: version.parse().unwrap(), engine: engine.parse().unwrap() };
-        Layout::of(target).map(drop).map_err(|e| e.to_string())
+        let target = LrcOwner { driver, version: version.parse().unwrap(), engine: engine.parse().unwrap() };
+        LrcLayout::of(target).map(drop).map_err(|e| e.to_string())
     };
-    assert_eq!(error(Driver::I915, "12.00", "ccs0").unwrap_err(), "graphics 12.00 have no engine ccs0");
-    assert_eq!(error(Driver::I915, "20.04", "rcs0").unwrap_err(), "i915 does not drive graphics 20.04");
-    assert_eq!(error(Driver::Xe, "11.00", "rcs0").unwrap_err(), "xe does not drive graphics 11.00");
-    assert_eq!(error(Driver::Xe, "12.50", "rcs0"), Ok(()));
+    assert_eq!(error(IntelDriver::I915, "12.00", "ccs0").unwrap_err(), "graphics 12.00 have no engine ccs0");
+    assert_eq!(error(IntelDriver::I915, "20.04", "rcs0").unwrap_err(), "i915 does not drive graphics 20.04");
+    assert_eq!(error(IntelDriver::Xe, "11.00", "rcs0").unwrap_err(), "xe does not drive graphics 11.00");
+    assert_eq!(error(IntelDriver::Xe, "12.50", "rcs0"), Ok(()));
 }

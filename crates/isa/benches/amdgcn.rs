@@ -90,7 +90,7 @@ fn bytes(words: &[u32]) -> Vec<u8> {
 }
 
 fn listed(code: &[u8], gpu: &Gpu, out: &mut String) {
-    listing::write(code, gpu, &listing::Options::default(), out, &mut |_, _| ());
+    listing::write(code, gpu, &listing::AmdListingOptions::default(), out, &mut |_, _| ());
 }
 
 #[divan::bench(args = GPUS)]

@@ -3,7 +3,7 @@
 
 use divan::counter::BytesCount;
 use std::collections::HashSet;
-use unwedge_isa::ir3::{self, Faithful, Listing};
+use unwedge_isa::ir3::{self, Faithful, Ir3ListingOptions};
 use unwedge_isa::table::generate;
 use unwedge_isa::tables::{IR3, IR3_INSTRUCTION};
 
@@ -60,7 +60,7 @@ fn listing(bencher: divan::Bencher<'_, '_>, gpu_id: u32) {
     bencher.counter(BytesCount::of_slice(&words)).bench_local(|| {
         out.clear();
         for part in words.chunks(64) {
-            ir3::disassemble(part, &Listing { gpu_id, raw: true, level: 1 }, &mut out);
+            ir3::disassemble(part, &Ir3ListingOptions { gpu_id, raw: true, level: 1 }, &mut out);
         }
         out.len()
     });

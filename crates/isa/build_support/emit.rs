@@ -38,7 +38,7 @@ pub fn emit(name: &str, table: &OwnedTable) -> String {
     let instruction =
         root.map_or_else(String::new, |at| format!("pub(super) const INSTRUCTION: Root = Root({at});\n"));
     format!(
-        "{instruction}pub(super) static {name}: Table<'static> = Table {{\ntexts: &[{texts}],\n{}}};\n",
+        "{instruction}pub(super) static {name}: IsaTable<'static> = IsaTable {{\ntexts: &[{texts}],\n{}}};\n",
         body.concat()
     )
 }

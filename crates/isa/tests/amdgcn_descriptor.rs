@@ -4,10 +4,11 @@
 
 use unwedge_base::Gfx;
 use unwedge_hw::amd::Amd;
-use unwedge_hw::{Db, Value, Variants};
+use unwedge_hw::{Db, DecodedValue, Variants};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::descriptor::{
-    DIRECTIVES, Place, RSRC1, RSRC2, RSRC3, SGPR_GRANULES, Sets, Target, VGPR_GRANULES,
+    DIRECTIVES, DescriptorBits, DescriptorTarget, DirectiveEffect, RSRC1, RSRC2, RSRC3, SGPR_GRANULES,
+    VGPR_GRANULES,
 };
 
 const REGISTERS: [(u8, &str); 3] =
@@ -42,15 +43,17 @@ const NOT_OF_CODE: &[&str] = &["PRIORITY", "PRIV", "TRAP_PRESENT", "EXCP_EN_MSB"
 /// Fields of a register: name, lowest bit, highest.
 fn fields<'d>(amd: Amd<'d>, name: &str) -> Vec<(&'d str, u32, u32)> {
     let Some(ty) = amd.register(name).and_then(|register| register.ty()) else { return Vec::new() };
-    let Value::Fields(fields) = ty.decode(0, &mut Variants::new()) else { return Vec::new() };
+    let DecodedValue::Fields(fields) = ty.decode(0, &mut Variants::new()) else { return Vec::new() };
     fields.into_iter().map(|field| (field.name, field.low, field.high)).collect()
 }
 
 /// Bits of the register that a descriptor sets in a generation, with the fields they should be in.
-fn set_bits(gpu: &Gpu, byte: u8) -> Vec<(&'static str, Place)> {
-    let target = Target::of(gpu);
+fn set_bits(gpu: &Gpu, byte: u8) -> Vec<(&'static str, DescriptorBits)> {
+    let target = DescriptorTarget::of(gpu);
     let of_directives = DIRECTIVES.iter().filter(|d| d.exists(target)).filter_map(|directive| {
-        let (Sets::Bits(place) | Sets::User(place, _)) = directive.sets else { return None };
+        let (DirectiveEffect::Bits(place) | DirectiveEffect::User(place, _)) = directive.sets else {
+            return None;
+        };
         let field = || FIELDS.iter().find(|(start, _)| directive.name.starts_with(start));
         (place.byte == byte).then(|| (field().expect(directive.name).1, place))
     });

@@ -3,7 +3,7 @@
 mod amdgcn;
 
 use amdgcn::{GPUS, Numbers, gpu, instructions, variants};
-use unwedge_isa::amdgcn::listing::{self, Options};
+use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// What a listing of words should be, and where the lines of branches are.
@@ -34,7 +34,7 @@ fn expected(words: &[u32], gpu: &Gpu) -> Vec<String> {
 fn compare(words: &[u32], gpu: &Gpu) {
     let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut out = String::new();
-    listing::write(&code, gpu, &Options::default(), &mut out, &mut |_, _| ());
+    listing::write(&code, gpu, &AmdListingOptions::default(), &mut out, &mut |_, _| ());
     // A literal that could be an inline constant is listed as dwords; the text stands behind them.
     let own = |line: &str| line.split_once(" // ").map_or(line.to_owned(), |(_, text)| format!("\t{text}"));
     let lines: Vec<String> = out.lines().filter(|line| line.starts_with('\t')).map(own).collect();

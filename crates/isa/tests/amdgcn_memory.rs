@@ -6,7 +6,7 @@ mod amdgcn;
 
 use amdgcn::{GPUS, Numbers, assemble, gpu};
 use unwedge_isa::amdgcn::model::Mod;
-use unwedge_isa::amdgcn::text::Rule;
+use unwedge_isa::amdgcn::text::ParseRule;
 use unwedge_isa::amdgcn::{codec, tables, text};
 
 /// Text, and the words LLVM 19 makes of it.
@@ -140,26 +140,31 @@ fn other_spellings_are_the_same() {
 #[test]
 fn what_is_refused_says_why() {
     let refused = [
-        ("gfx1010", "flat_load_dword v1, v[2:3] offset:2048", 28, Rule::Offset),
-        ("gfx900", "s_buffer_load_dword s5, s[4:7], -1", 33, Rule::Offset),
-        ("gfx1030", "buffer_load_dword v1, off, s[4:7], s3 offset:4096", 39, Rule::Offset),
-        ("gfx1030", "buffer_load_dword v1, off, s[6:9], s3", 28, Rule::RegisterAlignment),
-        ("gfx1030", "buffer_load_dword v1, v[2:3], s[4:7], s3 offen", 23, Rule::RegisterWidth),
-        ("gfx1030", "buffer_load_dword v1, v2, s[4:7], s3 offen idxen", 44, Rule::ModifierOrder),
-        ("gfx1030", "buffer_load_dword v1, off, s[4:7], s3 glc glc", 43, Rule::ModifierOrder),
-        ("gfx1030", "buffer_load_dword v1, off, s[4:7]", 34, Rule::TooFew),
-        ("gfx1030", "buffer_store_dword v[1:2], off, s[4:7], s3 tfe", 44, Rule::Modifier),
-        ("gfx1030", "ds_gws_init v1", 13, Rule::MustGds),
-        ("gfx1030", "flat_atomic_add v0, v[2:3], v1", 17, Rule::MustReturn),
-        ("gfx1030", "flat_atomic_add v[2:3], v1 glc", 17, Rule::MustNotReturn),
-        ("gfx1030", "global_load_dword v1, v2, off", 23, Rule::RegisterWidth),
-        ("gfx1030", "image_load v[1:2], v2, s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_1D", 12, Rule::ImageData),
-        ("gfx1030", "image_load v1, v2, s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D", 16, Rule::ImageAddress),
-        ("gfx1030", "image_load v1, v2, s[8:15] dmask:0x1", 12, Rule::MustDim),
-        ("gfx1030", "image_atomic_add v1, v2, s[8:15] dmask:0x2 dim:1D", 18, Rule::Dmask),
-        ("gfx1200", "global_load_b32 v1, v[2:3], off th:TH_LOAD_LU scope:SCOPE_SYS", 33, Rule::TemporalHint),
-        ("gfx1200", "global_load_b32 v1, v[2:3], off glc", 33, Rule::Modifier),
-        ("gfx802", "buffer_load_dword v1, off, s[100:103], s3", 28, Rule::NotHere),
+        ("gfx1010", "flat_load_dword v1, v[2:3] offset:2048", 28, ParseRule::Offset),
+        ("gfx900", "s_buffer_load_dword s5, s[4:7], -1", 33, ParseRule::Offset),
+        ("gfx1030", "buffer_load_dword v1, off, s[4:7], s3 offset:4096", 39, ParseRule::Offset),
+        ("gfx1030", "buffer_load_dword v1, off, s[6:9], s3", 28, ParseRule::RegisterAlignment),
+        ("gfx1030", "buffer_load_dword v1, v[2:3], s[4:7], s3 offen", 23, ParseRule::RegisterWidth),
+        ("gfx1030", "buffer_load_dword v1, v2, s[4:7], s3 offen idxen", 44, ParseRule::ModifierOrder),
+        ("gfx1030", "buffer_load_dword v1, off, s[4:7], s3 glc glc", 43, ParseRule::ModifierOrder),
+        ("gfx1030", "buffer_load_dword v1, off, s[4:7]", 34, ParseRule::TooFew),
+        ("gfx1030", "buffer_store_dword v[1:2], off, s[4:7], s3 tfe", 44, ParseRule::Modifier),
+        ("gfx1030", "ds_gws_init v1", 13, ParseRule::MustGds),
+        ("gfx1030", "flat_atomic_add v0, v[2:3], v1", 17, ParseRule::MustReturn),
+        ("gfx1030", "flat_atomic_add v[2:3], v1 glc", 17, ParseRule::MustNotReturn),
+        ("gfx1030", "global_load_dword v1, v2, off", 23, ParseRule::RegisterWidth),
+        ("gfx1030", "image_load v[1:2], v2, s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_1D", 12, ParseRule::ImageData),
+        ("gfx1030", "image_load v1, v2, s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D", 16, ParseRule::ImageAddress),
+        ("gfx1030", "image_load v1, v2, s[8:15] dmask:0x1", 12, ParseRule::MustDim),
+        ("gfx1030", "image_atomic_add v1, v2, s[8:15] dmask:0x2 dim:1D", 18, ParseRule::Dmask),
+        (
+            "gfx1200",
+            "global_load_b32 v1, v[2:3], off th:TH_LOAD_LU scope:SCOPE_SYS",
+            33,
+            ParseRule::TemporalHint,
+        ),
+        ("gfx1200", "global_load_b32 v1, v[2:3], off glc", 33, ParseRule::Modifier),
+        ("gfx802", "buffer_load_dword v1, off, s[100:103], s3", 28, ParseRule::NotHere),
     ];
     for (name, text, column, rule) in refused {
         let error = text::parse_line(text, &gpu(name, ""), &()).expect_err(text);

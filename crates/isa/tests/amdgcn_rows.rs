@@ -5,8 +5,8 @@ mod amdgcn;
 
 use amdgcn::{GPUS, Numbers, assemble, disassemble, gpu, instructions, variants};
 use std::collections::BTreeMap;
-use unwedge_isa::amdgcn::listing::{self, Options};
-use unwedge_isa::amdgcn::model::{Class, Encoding, Field, Role, Slot, Trait};
+use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
+use unwedge_isa::amdgcn::model::{Class, Encoding, Field, OperandSlot, Role, Trait};
 use unwedge_isa::amdgcn::{Gpu, Operation, codec, semantics, source, tables, text};
 
 /// Instructions of each form in each generation and mode.
@@ -154,7 +154,7 @@ fn code_of_any_words_survives_as_a_listing() {
         let mut numbers = Numbers(19);
         let code: Vec<u8> = (0..2000).flat_map(|_| (numbers.next(1 << 32) as u32).to_le_bytes()).collect();
         let mut listing = String::new();
-        let counts = listing::write(&code, &gpu, &Options::default(), &mut listing, &mut |_, _| ());
+        let counts = listing::write(&code, &gpu, &AmdListingOptions::default(), &mut listing, &mut |_, _| ());
         assert!(counts.unknown > 0 && counts.instructions > 0, "{name}: {counts:?}");
         let made = source::assemble(&listing, &gpu);
         assert_eq!(made.errors, [], "{name}");
@@ -185,7 +185,7 @@ fn literals_that_could_be_inline_constants_survive_as_a_listing() {
         for own in all {
             let code: Vec<u8> = own.iter().flat_map(|word| word.to_le_bytes()).collect();
             let mut listing = String::new();
-            listing::write(&code, &gpu, &Options::default(), &mut listing, &mut |_, _| ());
+            listing::write(&code, &gpu, &AmdListingOptions::default(), &mut listing, &mut |_, _| ());
             dwords += usize::from(listing.starts_with("\t.long") && listing.contains(" // "));
             let made = source::assemble(&listing, &gpu);
             let bytes = made.sections.first().map(|section| &section.bytes);
@@ -196,7 +196,7 @@ fn literals_that_could_be_inline_constants_survive_as_a_listing() {
     let mut listing = String::new();
     let gpu = gpu("gfx900", "");
     let code = [0xbe80_00ffu32, 0, 0xbe80_00ff, 65].map(u32::to_le_bytes).concat();
-    let counts = listing::write(&code, &gpu, &Options::default(), &mut listing, &mut |_, _| ());
+    let counts = listing::write(&code, &gpu, &AmdListingOptions::default(), &mut listing, &mut |_, _| ());
     assert_eq!(listing, "\t.long 0xbe8000ff, 0x00000000 // s_mov_b32 s0, 0x0\n\ts_mov_b32 s0, 0x41\n");
     assert_eq!((counts.instructions, counts.unknown), (2, 0));
 }
@@ -250,7 +250,7 @@ fn fields_of_modifiers_are_those_of_no_operand() {
 }
 
 /// Fields that operands of a class have besides their own.
-fn besides(slot: &Slot) -> Vec<Field> {
+fn besides(slot: &OperandSlot) -> Vec<Field> {
     match slot.class {
         Class::SrcSdwa => vec![if slot.source == 0 { Field::S0 } else { Field::S1 }],
         Class::SdwaSdst => vec![Field::Sd],

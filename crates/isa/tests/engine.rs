@@ -2,8 +2,8 @@
 
 #![allow(clippy::unusual_byte_groupings, reason = "the groups are the fields of the toy instruction")]
 
-use unwedge_isa::table::program::{OwnedPrograms, Written};
-use unwedge_isa::table::{CompileError, EncodeError, OwnedTable, print, text};
+use unwedge_isa::table::program::{OwnedPrograms, WriteOutcome};
+use unwedge_isa::table::{CompileError, FieldEncodeError, OwnedTable, print, text};
 
 const TOY: &str = r##"
 enum cond
@@ -116,10 +116,10 @@ fn values_make_a_word() {
     let values = [("SRC", 2), ("DST", 1), ("IS_IMM", 0), ("WIDE", 1), ("COND", 0)];
     assert_eq!(encode("add", &values), Ok(0b00_00_1_0_00001_00010));
     assert_eq!(encode("jump", &[("TARGET", -2i64 as u64)]), Ok(0b1000_111111111110));
-    let range = EncodeError::Range { field: "TARGET".to_owned(), value: 4096, width: 12 };
+    let range = FieldEncodeError::Range { field: "TARGET".to_owned(), value: 4096, width: 12 };
     assert_eq!(encode("jump", &[("TARGET", 4096)]), Err(range));
-    assert_eq!(encode("add", &values[1..]), Err(EncodeError::Missing { field: "SRC".to_owned() }));
-    let gone = EncodeError::Generation { leaf: "jump".to_owned(), generation: 2 };
+    assert_eq!(encode("add", &values[1..]), Err(FieldEncodeError::Missing { field: "SRC".to_owned() }));
+    let gone = FieldEncodeError::Generation { leaf: "jump".to_owned(), generation: 2 };
     assert_eq!(table.encode(leaf("jump").unwrap(), 2, &|_| Some(0)), Err(gone));
 }
 
@@ -158,13 +158,13 @@ fn programs_write_what_the_templates_do() {
             let mut text = Vec::new();
             let written = programs.write(&table, word.into(), generation, &mut text);
             let Some(decoded) = table.decode(root, word.into(), generation) else {
-                assert_eq!(written, Written::Unknown);
+                assert_eq!(written, WriteOutcome::Unknown);
                 continue;
             };
             let mut expected = Vec::new();
             let faults = print(&decoded, &mut (), &mut expected);
             match written {
-                Written::Text { faults: found, .. } => assert_eq!((text, found), (expected, faults)),
+                WriteOutcome::Text { faults: found, .. } => assert_eq!((text, found), (expected, faults)),
                 // A column to align to; a field that is not there.
                 _ => assert!(["jump", "odd"].contains(&decoded.name()), "{word:#x} {written:?}"),
             }
@@ -179,7 +179,7 @@ fn words_of_one_shape_differ_in_what_the_text_tells() {
     let root = table.root("instruction").unwrap();
     let owned = OwnedPrograms::new(&table, root).unwrap();
     let shape = |word| match owned.programs().write(&table, word, 2, &mut Vec::new()) {
-        Written::Text { shape, .. } => shape,
+        WriteOutcome::Text { shape, .. } => shape,
         written => panic!("{written:?}"),
     };
     // The registers' numbers; but not whether the source is one, nor the precision, nor a condition without a name.

@@ -3,9 +3,10 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use unwedge_base::Dwords;
-use unwedge_isa::ir2::{Listing, Stage, assemble, listing};
+use unwedge_isa::ir2::{Ir2ListingOptions, ShaderStage, assemble, listing};
 
-const COMPLETE: Listing = Listing { stage: Stage::Vertex, tabs: 0, words: false, complete: true };
+const COMPLETE: Ir2ListingOptions =
+    Ir2ListingOptions { stage: ShaderStage::Vertex, tabs: 0, words: false, complete: true };
 
 /// A vertex fetch, a texture fetch, both halves of an ALU instruction, and every kind of control flow.
 const SHADER: &str = "\
@@ -53,7 +54,8 @@ fn a_shader_reads_back_as_written() {
     let again: String =
         complete(&words).lines().map(|line| line.replace("\t; gl_Position", "") + "\n").collect();
     assert_eq!(again, plain);
-    let with_words = listing(Dwords::from(&words[..]), &Listing { words: true, tabs: 3, ..COMPLETE });
+    let with_words =
+        listing(Dwords::from(&words[..]), &Ir2ListingOptions { words: true, tabs: 3, ..COMPLETE });
     assert!(with_words.lines().all(|line| line.starts_with("\t\t\t")), "{with_words}");
     assert_eq!(assemble(&with_words), Ok(words));
 }
@@ -161,8 +163,8 @@ fn shaders_of_real_captures() {
         let lines: Vec<&str> = log.lines().collect();
         for (at, head) in lines.iter().enumerate() {
             let stage = match head.trim_start() {
-                text if text.starts_with("vertex shader, start=") => Stage::Vertex,
-                text if text.starts_with("fragment shader, start=") => Stage::Fragment,
+                text if text.starts_with("vertex shader, start=") => ShaderStage::Vertex,
+                text if text.starts_with("fragment shader, start=") => ShaderStage::Fragment,
                 _ => continue,
             };
             let is_hex =
@@ -177,7 +179,7 @@ fn shaders_of_real_captures() {
                 .collect();
             let expected: String = lines[at + 1..at + 1 + length].iter().map(|l| format!("{l}\n")).collect();
             let tabs = expected.chars().take_while(|c| *c == '\t').count();
-            let how = Listing { stage, tabs, words: true, complete: false };
+            let how = Ir2ListingOptions { stage, tabs, words: true, complete: false };
             let text = listing(Dwords::from(&words[..]), &how);
             assert_eq!(text, expected, "{}:{}", path.display(), at + 1);
             assert_eq!(assemble(&complete(&words)).as_deref(), Ok(&words[..]));

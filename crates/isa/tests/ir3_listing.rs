@@ -5,7 +5,7 @@
 
 mod data;
 
-use unwedge_isa::ir3::{Listing, disassemble};
+use unwedge_isa::ir3::{Ir3ListingOptions, disassemble};
 
 /// The words and the lines (from the category on) of the listings in a log.
 fn listings(log: &str) -> Vec<(Vec<u64>, Vec<&str>)> {
@@ -46,7 +46,7 @@ fn wrong(gpu_id: u32, words: &[u64], lines: &[&str]) -> Option<String> {
     let mut padded = words.to_vec();
     padded.resize(words.len() + 64, 0);
     let mut out = Vec::new();
-    disassemble(&padded, &Listing { gpu_id, raw: true, level: 0 }, &mut out);
+    disassemble(&padded, &Ir3ListingOptions { gpu_id, raw: true, level: 0 }, &mut out);
     let text = String::from_utf8(out).unwrap();
     let mut have = text.lines();
     for line in lines {

@@ -1,6 +1,6 @@
 //! The ir3 assembler on sources made here: lines, labels, directives, what may be written otherwise, errors.
 
-use unwedge_isa::ir3::asm::{Assembler, Directive, Problem};
+use unwedge_isa::ir3::asm::{AsmProblem, Assembler, Directive};
 use unwedge_isa::ir3::write;
 
 fn assemble(source: &str) -> Vec<u64> {
@@ -155,7 +155,7 @@ fn errors_stand_where_the_text_stops_to_fit() {
 #[test]
 fn instructions_belong_to_generations() {
     let error = Assembler::new(630).instruction("lock").unwrap_err();
-    assert_eq!(error.problem, Problem::UnknownInstruction { name: "lock".to_string(), generation: 6 });
+    assert_eq!(error.problem, AsmProblem::UnknownInstruction { name: "lock".to_string(), generation: 6 });
     assert_eq!(Assembler::new(730).instruction("lock"), Ok(0xe3c2_0000_0000_0000));
 }
 
@@ -163,7 +163,7 @@ fn instructions_belong_to_generations() {
 fn errors_are_counted_to_an_end() {
     let (program, errors) = Assembler::new(630).assemble("", &"bad\n".repeat(5000));
     assert!(program.words.is_empty());
-    assert_eq!((errors.len(), &errors[1000].problem), (1001, &Problem::TooMany));
+    assert_eq!((errors.len(), &errors[1000].problem), (1001, &AsmProblem::TooMany));
 }
 
 /// Texts that are nearly right, and texts that are not: no panic, whatever comes out.

@@ -1,6 +1,6 @@
 //! ir3 text of words made here: one for each thing the printer has to get right, and any words at all.
 
-use unwedge_isa::ir3::{self, Listing};
+use unwedge_isa::ir3::{self, Ir3ListingOptions};
 use unwedge_isa::table::generate;
 use unwedge_isa::tables::{IR3, IR3_INSTRUCTION};
 
@@ -32,7 +32,7 @@ fn generations_differ() {
 
 fn list(gpu_id: u32, words: &[u64]) -> String {
     let mut out = Vec::new();
-    ir3::disassemble(words, &Listing { gpu_id, raw: true, level: 1 }, &mut out);
+    ir3::disassemble(words, &Ir3ListingOptions { gpu_id, raw: true, level: 1 }, &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -81,11 +81,11 @@ fn any_words_print() {
 
 #[test]
 fn what_is_looked_up_is_what_the_templates_say() {
-    use unwedge_isa::table::{Part, Printer, print};
+    use unwedge_isa::table::{DisplayPart, Printer, print};
     /// Prints every part.
     struct Everything;
     impl<'t> Printer<'t> for Everything {
-        fn part(&mut self, _: &Part<'t>, _: &mut Vec<u8>) -> bool {
+        fn part(&mut self, _: &DisplayPart<'t>, _: &mut Vec<u8>) -> bool {
             false
         }
     }

@@ -2,25 +2,25 @@
 //! encodes back.
 
 use std::collections::HashMap;
-use unwedge_isa::table::{Decoded, Fault, Leaf, Root, Table, generate};
+use unwedge_isa::table::{DecodeFault, DecodedWord, IsaTable, Leaf, Root, generate};
 use unwedge_isa::tables::{AFUC, IR3};
 
 /// Table and the generations it knows.
-const TABLES: [(&Table<'static>, &[u32]); 2] = [(IR3, &[300, 400, 500, 600, 700]), (AFUC, &[5, 6, 7])];
+const TABLES: [(&IsaTable<'static>, &[u32]); 2] = [(IR3, &[300, 400, 500, 600, 700]), (AFUC, &[5, 6, 7])];
 
-fn each(mut check: impl FnMut(&Table<'static>, Root, &[u32])) {
+fn each(mut check: impl FnMut(&IsaTable<'static>, Root, &[u32])) {
     for (table, generations) in TABLES {
         table.roots().for_each(|root| check(table, root, generations));
     }
 }
 
-fn exists(table: &Table<'_>, leaf: Leaf, generation: u32) -> bool {
+fn exists(table: &IsaTable<'_>, leaf: Leaf, generation: u32) -> bool {
     let (min, max) = table.generations(leaf);
     (min..=max).contains(&generation)
 }
 
 /// The fields with bits that count in a word, with their values.
-fn values<'t>(decoded: &Decoded<'t>) -> HashMap<&'t str, u64> {
+fn values<'t>(decoded: &DecodedWord<'t>) -> HashMap<&'t str, u64> {
     let fields = decoded.fields().filter(|(_, place)| place.is_some());
     fields.filter_map(|(name, _)| Some((name, decoded.field(name)?))).collect()
 }
@@ -86,7 +86,7 @@ fn what_decodes_encodes_back() {
                     let decoded = table.decode(root, word, generation).unwrap();
                     assert_eq!(decoded.leaf(), leaf, "{word:#x}");
                     let faults = decoded.walk(&mut |_| {});
-                    if faults.iter().any(|fault| matches!(fault, Fault::Unexpected { .. })) {
+                    if faults.iter().any(|fault| matches!(fault, DecodeFault::Unexpected { .. })) {
                         continue;
                     }
                     let values = values(&decoded);

@@ -6,7 +6,7 @@ use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 use crate::rules::{AdviceId, Rule};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
-use unwedge_hw::Identity;
+use unwedge_hw::DbIdentity;
 
 /// How far to trust an inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -340,7 +340,7 @@ pub struct Report {
     /// The process whose work it was.
     pub process: ProcessIdentity,
     /// Which register database was used.
-    pub database: Identity,
+    pub database: DbIdentity,
     /// Where the CP stopped, if the dump tells.
     pub hang: Option<HangPoint>,
     /// Findings, the most telling first; where the hang point is known, it is the first.

@@ -2,7 +2,7 @@
 //! evidence.
 
 use unwedge_capture::amdgpu::{Devcoredump, VramState};
-use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::radv::{RadvReport, ReportMember};
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_postmortem::{
@@ -10,7 +10,7 @@ use unwedge_postmortem::{
     explain_amdgpu, explain_radv, explain_umr,
 };
 use unwedge_testkit::amdgpu::{
-    AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec, ring_stream_text, texts,
+    AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec, ring_stream_text, texts,
 };
 use unwedge_testkit::mutate::{Rng, mutate};
 
@@ -51,8 +51,8 @@ fn explain_text(text: &[u8]) -> Report {
 
 fn explain_folder(builder: &RadvBuilder) -> Report {
     let files = builder.members();
-    let members: Vec<Member<'_>> =
-        files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect();
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
     explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd())
 }
 
@@ -101,7 +101,7 @@ fn stuck(gfx: Gfx, ib: &[u32], header: u32) -> AmdgpuBuilder {
     ring.extend(call(IB, ib.len()));
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(gfx)
-        .era(Era::V6_19)
+        .era(AmdgpuEra::V6_19)
         .process("vkcube", 4711)
         .timeout("gfx_0.0.0")
         .fault("gfxhub", 0, 0)
@@ -218,7 +218,7 @@ fn a_dispatch_on_a_compute_queue() {
         let ib = [packet(0x10, &[1, 2]), dispatch(5), packet(0x10, &[3, 4])].concat();
         let ring = [call(IB, ib.len()), vec![NOP; 12]].concat();
         let mut builder = AmdgpuBuilder::new(gfx)
-            .era(Era::V6_19)
+            .era(AmdgpuEra::V6_19)
             .timeout("comp_1.2.3")
             .ring("comp_1.2.3", 4, 8, &ring)
             .ib(IB, &ib)
@@ -256,7 +256,7 @@ fn a_dma_engine_that_polls() {
 fn what_the_engine_remembers_is_told_without_the_buffer() {
     // Linux before 6.19 dumps no IBs.
     let wait = wait(SEMAPHORE, 7);
-    let report = explain(&stuck(Gfx::V10, &wait, wait[0]).era(Era::V6_12));
+    let report = explain(&stuck(Gfx::V10, &wait, wait[0]).era(AmdgpuEra::V6_12));
     let found = find(&report, Rule::EngineLastRead);
     assert_eq!(found.subject, Subject::Block("ME".into()));
     assert_eq!(found.args.list("packets"), [Arg::name("WAIT_REG_MEM")]);
@@ -298,7 +298,7 @@ fn headers_in_a_row_tell_draws_apart() {
 #[test]
 fn a_dump_with_next_to_nothing_says_so() {
     for gfx in Gfx::ALL {
-        for era in [Era::V5_19, Era::V6_12, Era::V6_19] {
+        for era in [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V6_19] {
             let report = explain(&AmdgpuBuilder::new(gfx).era(era).timeout("gfx_0.0.0"));
             assert!(
                 report.findings.iter().any(|f| f.kind == FindingKind::NotCaptured),

@@ -1,14 +1,14 @@
 //! Hangs of Intel GPUs, made up: the findings of each, by their data.
 
 use unwedge_capture::intel::RingRegister;
-use unwedge_capture::{i915::ErrorState, xe::Devcore};
+use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
 use unwedge_postmortem::{
     AdviceId, Arg, Fact, Finding, FindingKind, GpuIdentity, Report, Rule, Subject, Trust, explain_i915,
     explain_xe,
 };
 use unwedge_testkit::intel::{
-    Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, pipe_control, primitive, semaphore_wait,
-    store_data, stream,
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, primitive,
+    semaphore_wait, store_data, stream,
 };
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::{i915, xe};
@@ -21,7 +21,7 @@ fn i915_report(builder: &i915::ErrorStateBuilder) -> Report {
 }
 
 fn xe_report(builder: &xe::DevcoreBuilder) -> Report {
-    explain_xe(&Devcore::read(&builder.text()).unwrap())
+    explain_xe(&XeDevcore::read(&builder.text()).unwrap())
 }
 
 fn verdict(report: &Report) -> &Finding {
@@ -78,13 +78,13 @@ fn in_batch(name: &str, batch: &[u32], dword: usize, ahead: u64) -> EngineState 
         .hung(1)
 }
 
-fn device(name: &str) -> Device {
-    Device::named(name)
+fn device(name: &str) -> TestDevice {
+    TestDevice::named(name)
 }
 
 /// Generations that i915 drives.
-fn old() -> impl Iterator<Item = Device> {
-    Device::ALL.into_iter().filter(|d| d.version.0 < 20)
+fn old() -> impl Iterator<Item = TestDevice> {
+    TestDevice::ALL.into_iter().filter(|d| d.version.0 < 20)
 }
 
 #[test]
@@ -293,15 +293,18 @@ fn a_batch_that_was_not_captured() {
 /// The context image that a layout expands to is fine; one that was overwritten is named with its place.
 #[test]
 fn a_context_that_was_overwritten() {
-    use unwedge_hw::intel::platform::{Driver, Platform};
-    use unwedge_intel::lrc::{Layout, Target};
+    use unwedge_hw::intel::platform::{IntelDriver, Platform};
+    use unwedge_intel::lrc::{LrcLayout, LrcOwner};
     for device in old() {
         let Some(platform) = Platform::by_pci_id(device.pci_id) else {
             panic!("{} has no platform", device.name)
         };
-        let target =
-            Target { driver: Driver::I915, version: platform.version(), engine: "rcs0".parse().unwrap() };
-        let Ok(layout) = Layout::of(target) else { continue };
+        let target = LrcOwner {
+            driver: IntelDriver::I915,
+            version: platform.version(),
+            engine: "rcs0".parse().unwrap(),
+        };
+        let Ok(layout) = LrcLayout::of(target) else { continue };
         let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
         let mut image = vec![0; 1024];
         image.extend(layout.expand());
@@ -320,8 +323,8 @@ fn a_context_that_was_overwritten() {
 
 #[test]
 fn xe_waits_in_a_second_batch() {
-    for device in Device::ALL.into_iter().filter(|d| d.version >= (12, 0)) {
-        for era in xe::Era::ALL {
+    for device in TestDevice::ALL.into_iter().filter(|d| d.version >= (12, 0)) {
+        for era in xe::XeEra::ALL {
             let builder = xe::DevcoreBuilder::complete(device, era);
             let report = xe_report(&builder);
             assert_eq!(verdict(&report).subject, rcs0(), "{} {era:?}", device.name);
@@ -336,7 +339,7 @@ fn xe_waits_in_a_second_batch() {
 #[test]
 fn complete_error_states_of_every_era() {
     for device in old() {
-        for era in i915::Era::ALL {
+        for era in i915::I915Era::ALL {
             let report = i915_report(&i915::ErrorStateBuilder::complete(device, era));
             let first = verdict(&report);
             assert_eq!(first.subject, rcs0(), "{} {era:?}", device.name);
@@ -384,7 +387,7 @@ fn units_of_registers_under_all_their_names() {
     };
     for (device, name, of) in names {
         let (major, release) = self::device(device).version;
-        let register = unwedge_hw::intel::Gpu::of(major, release).register_named(of).unwrap();
+        let register = unwedge_hw::intel::IntelGpu::of(major, release).register_named(of).unwrap();
         let unit = unwedge_stream::intel::instdone::busy(register, 0).next().unwrap();
         let index = name.find('[').map_or("", |at| &name[at..]);
         let found = busy(device, name, !(1 << unit.bit), 0xffff_ffff);
@@ -396,7 +399,7 @@ fn units_of_registers_under_all_their_names() {
         (Rule::UnknownUnitsNotDone, vec!["NEW_INSTDONE"])
     );
     let (major, release) = device("skl").version;
-    let own = unwedge_hw::intel::Gpu::of(major, release).register_named("INSTDONE_1").unwrap();
+    let own = unwedge_hw::intel::IntelGpu::of(major, release).register_named("INSTDONE_1").unwrap();
     let streamer = unwedge_stream::intel::instdone::busy(own, 0).find(|unit| unit.unit() == "CS").unwrap();
     let found = busy("skl", "NEW_INSTDONE[0][0]", 0xffff_fffe, !(1 << streamer.bit));
     assert_eq!(found.rule, Rule::UnitsNotDone, "not that it is only the streamer: {found:?}");
@@ -410,7 +413,7 @@ fn units_of_registers_under_all_their_names() {
 fn units_of_registers_listed_with_the_device() {
     let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
     let engine = in_batch("rcs0", &batch, 0, 0).register("ROW_INSTDONE[0][0]", 0xfffe_ffff);
-    let builder = i915::ErrorStateBuilder::new(device("skl")).era(i915::Era::V4_4).engine(engine);
+    let builder = i915::ErrorStateBuilder::new(device("skl")).era(i915::I915Era::V4_4).engine(engine);
     let state = ErrorState::read(&builder.text()).map(|s| s.diagnostics).unwrap();
     assert!(state.is_empty(), "{state:?}");
     let report = i915_report(&builder);
@@ -422,13 +425,13 @@ fn units_of_registers_listed_with_the_device() {
 /// Cut anywhere, broken anyhow: there is a report, and nothing panics.
 #[test]
 fn cut_and_broken_dumps() {
-    let i915 = i915::ErrorStateBuilder::complete(device("tgl"), i915::Era::V6_12).text();
-    let xe = xe::DevcoreBuilder::complete(device("bmg"), xe::Era::V6_14).text();
+    let i915 = i915::ErrorStateBuilder::complete(device("tgl"), i915::I915Era::V6_12).text();
+    let xe = xe::DevcoreBuilder::complete(device("bmg"), xe::XeEra::V6_14).text();
     for sixteenth in 0..16 {
         if let Ok(dump) = ErrorState::read(&i915[..i915.len() * sixteenth / 16]) {
             explain_i915(&dump);
         }
-        if let Ok(dump) = Devcore::read(&xe[..xe.len() * sixteenth / 16]) {
+        if let Ok(dump) = XeDevcore::read(&xe[..xe.len() * sixteenth / 16]) {
             explain_xe(&dump);
         }
     }
@@ -436,7 +439,7 @@ fn cut_and_broken_dumps() {
         if let Ok(dump) = ErrorState::read(&mutate(&i915, seed)) {
             assert_ne!(explain_i915(&dump).gpu, GpuIdentity::Unknown);
         }
-        if let Ok(dump) = Devcore::read(&mutate(&xe, seed)) {
+        if let Ok(dump) = XeDevcore::read(&mutate(&xe, seed)) {
             assert_ne!(explain_xe(&dump).gpu, GpuIdentity::Unknown);
         }
     }

@@ -8,15 +8,15 @@ use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::RingRegister;
-use unwedge_capture::radv::{Member, RadvReport};
-use unwedge_capture::xe::Devcore;
+use unwedge_capture::radv::{RadvReport, ReportMember};
+use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_i915, explain_radv, explain_xe};
-use unwedge_testkit::amdgpu::{AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec};
+use unwedge_testkit::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec};
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::intel::{
-    Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, pipe_control, primitive, semaphore_wait,
-    store_data, stream,
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, primitive,
+    semaphore_wait, store_data, stream,
 };
 use unwedge_testkit::pm4::{CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt7};
 use unwedge_testkit::{i915, xe};
@@ -145,7 +145,7 @@ fn amd(run: Run, ib: &[u32], header: u32, fault: u32) -> AmdgpuBuilder {
     let ring = [packet(0x10, &[0, 0]), call].concat();
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(Gfx::V10)
-        .era(Era::V6_19)
+        .era(AmdgpuEra::V6_19)
         .process(run.process, run.pid)
         .timeout("gfx_0.0.0")
         .fault("gfxhub", run.ib + 0x1000, fault)
@@ -168,8 +168,8 @@ fn amd_report(builder: &AmdgpuBuilder) -> Report {
 
 fn radv(builder: &RadvBuilder) -> Report {
     let files = builder.members();
-    let members: Vec<Member<'_>> =
-        files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect();
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
     explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd())
 }
 
@@ -217,8 +217,8 @@ fn intel(run: Run, batch: &[u32], acthd: usize, header: u32) -> EngineState {
         .hung(1)
 }
 
-fn tgl() -> Device {
-    Device::named("tgl")
+fn tgl() -> TestDevice {
+    TestDevice::named("tgl")
 }
 
 fn i915_report(engine: EngineState) -> Report {
@@ -231,7 +231,7 @@ fn i915_of(builder: &i915::ErrorStateBuilder) -> Report {
 
 fn xe_report(engine: EngineState) -> Report {
     let text = xe::DevcoreBuilder::new(tgl()).engine(engine).text();
-    explain_xe(&Devcore::read(&text).expect("the builder's text is a dump"))
+    explain_xe(&XeDevcore::read(&text).expect("the builder's text is a dump"))
 }
 
 #[test]

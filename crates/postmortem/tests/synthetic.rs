@@ -261,7 +261,7 @@ fn a_freed_buffer_by_the_vm_log() {
     let (generation, builder) = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] });
     assert_eq!(generation, Generation::A6xx);
     let builder = builder
-        .era(unwedge_testkit::devcore::Era::V6_17)
+        .era(unwedge_testkit::devcore::MsmEra::V6_17)
         .bo_absent(0x1_0010_0000, 0x1_0000, "")
         .vm_log("map:1: 0x0000000200000000-0x0000000200010000")
         .vm_log("unmap:1: 0x0000000200000000-0x0000000200010000")
@@ -358,7 +358,7 @@ fn fences_wrap_around() {
 #[test]
 fn the_gmu_and_a_gpu_that_never_came_up() {
     let gpu = Db::builtin();
-    let space = gpu.gpu(Generation::A6xx).space(unwedge_hw::Space::Gmu);
+    let space = gpu.gpu(Generation::A6xx).space(unwedge_hw::RegSpace::Gmu);
     let status = space.offset_of("GMU_AO_HOST_INTERRUPT_STATUS").unwrap();
     let report =
         explain(DevcoreBuilder::a6xx().gpu_initialized(false).ring(RING, &[]).gmu_register(status, 1));

@@ -8,7 +8,7 @@ use unwedge_base::Generation;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{AdviceId, Arg, Args, FindingKind, GpuIdentity, Rule, Subject, Trust, explain_msm};
-use unwedge_testkit::devcore::{DevcoreBuilder, Era};
+use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra};
 use unwedge_testkit::pm4::{
     CP_DRAW_INDX_OFFSET, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt0, pkt3, pkt4, pkt7,
 };
@@ -237,7 +237,8 @@ fn dumps_that_lack_a_part_say_so_and_explain_the_rest() {
 
 #[test]
 fn a_gpu_that_was_not_initialized() {
-    let dump = DevcoreBuilder::a6xx().era(Era::V6_6).gpu_initialized(false).ring(RING, &pkt7(CP_NOP, &[1]));
+    let dump =
+        DevcoreBuilder::a6xx().era(MsmEra::V6_6).gpu_initialized(false).ring(RING, &pkt7(CP_NOP, &[1]));
     let report = explain(dump);
     assert_eq!(report.findings[0].args.get("started"), Some(&Arg::Flag(false)), "{report:#?}");
     assert_eq!(report.findings[report.causes[0]].rule, Rule::GpuNotInitialized, "{report:#?}");

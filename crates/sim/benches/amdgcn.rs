@@ -4,7 +4,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::source::assemble;
-use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, Timing, run};
 
 fn main() {
     divan::main();
@@ -64,7 +64,7 @@ fn grid(bencher: Bencher<'_, '_>, code: &str, timing: Timing, threads: usize) {
     let dispatch =
         Dispatch { groups, size, scalars, vectors, lds: 1024, timing, threads, ..Dispatch::default() };
     let go = || {
-        let mut memory = Memory::default();
+        let mut memory = SimMemory::default();
         memory.map(0x1_0000, vec![1; 1024]).expect("free");
         run(&program, &mut memory, &dispatch, None)
     };

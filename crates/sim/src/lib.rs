@@ -12,4 +12,4 @@ mod run;
 mod texture;
 
 pub use fault::{MemoryAccess, MemoryFault, MemoryFaultCause};
-pub use memory::{Load, MapError, Memory};
+pub use memory::{Load, MapError, SimMemory};

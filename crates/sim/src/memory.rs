@@ -3,7 +3,7 @@
 //! Memory is mapped with contents or without: a capture may hold a buffer's address and size only. A [`Load`] tells
 //! unknown bytes from bytes that are not mapped. Never: invents the content of either.
 //!
-//! A workgroup works on a [`View`]: pages it touches are copied, and what it wrote is put back after it has ended. So
+//! A workgroup works on a [`GroupView`]: pages it touches are copied, and what it wrote is put back after it has ended. So
 //! workgroups can run at once, with the result of running one after another: one that read what an earlier one wrote
 //! is run again.
 
@@ -73,17 +73,17 @@ struct Patch {
 
 /// Mapped memory: everything else is unmapped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct SimMemory {
     regions: Vec<Region>,
     /// What was written to regions past their stored bytes, by page.
     patches: BTreeMap<u64, Patch>,
 }
 
-impl Memory {
+impl SimMemory {
     /// Memory of which every byte is mapped and none is known.
-    pub fn unknown() -> Memory {
+    pub fn unknown() -> SimMemory {
         let all = Region { base: 0, last: u64::MAX, bytes: None };
-        Memory { regions: vec![all], patches: BTreeMap::new() }
+        SimMemory { regions: vec![all], patches: BTreeMap::new() }
     }
 
     /// Maps bytes at an address.
@@ -99,7 +99,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// As [`Memory::map`].
+    /// As [`SimMemory::map`].
     pub fn map_unknown(&mut self, base: u64, size: u64) -> Result<(), MapError> {
         self.insert(base, size, None)
     }
@@ -155,7 +155,7 @@ impl Memory {
         self.patches.len()
     }
 
-    /// Whether the page at an address is one of [`Memory::written_pages`].
+    /// Whether the page at an address is one of [`SimMemory::written_pages`].
     pub fn is_written_page(&self, address: u64) -> bool {
         self.patches.contains_key(&(address / PAGE as u64))
     }
@@ -202,7 +202,7 @@ impl Memory {
     }
 
     /// Puts what a workgroup wrote into memory, and says which lines that were.
-    pub(crate) fn commit(&mut self, written: &Written, lines: &mut HashMap<u64, u64>) {
+    pub(crate) fn commit(&mut self, written: &GroupAccesses, lines: &mut HashMap<u64, u64>) {
         for (number, page) in &written.pages {
             let marks = lines.entry(*number).or_default();
             for (word, bits) in page.written.iter().enumerate() {
@@ -218,15 +218,15 @@ impl Memory {
     }
 }
 
-impl From<&unwedge_base::Memory> for Memory {
+impl From<&unwedge_base::Memory> for SimMemory {
     /// Memory of a dump or capture. Where buffers overlap, an address belongs to the one that [`unwedge_base::Memory`]
     /// answers with; a buffer that ends past the address space is cut there.
-    fn from(held: &unwedge_base::Memory) -> Memory {
+    fn from(held: &unwedge_base::Memory) -> SimMemory {
         let mut edges: Vec<u64> =
             held.buffers().iter().flat_map(|buffer| [buffer.iova, buffer.end()]).collect();
         edges.sort_unstable();
         edges.dedup();
-        let mut memory = Memory::default();
+        let mut memory = SimMemory::default();
         for edge in edges.windows(2) {
             let (base, end) = (edge[0], edge[1]);
             let Some(buffer) = held.find(base) else { continue };
@@ -277,7 +277,7 @@ struct Page {
 }
 
 impl Page {
-    fn new(memory: &Memory, number: u64) -> Option<Page> {
+    fn new(memory: &SimMemory, number: u64) -> Option<Page> {
         let start = number.checked_mul(PAGE as u64)?;
         let mut page = Page { bytes: Box::new([0; PAGE]), partial: None, written: [0; PAGE / 64], read: 0 };
         if let Some(whole) = memory.get(start, PAGE) {
@@ -310,11 +310,11 @@ impl Page {
 
 /// What a workgroup read and wrote.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct GroupAccesses {
     pages: HashMap<u64, Page>,
 }
 
-impl Written {
+impl GroupAccesses {
     /// Whether it read a line that others have written.
     pub(crate) fn read_any_of(&self, lines: &HashMap<u64, u64>) -> bool {
         self.pages.iter().any(|(number, page)| lines.get(number).is_some_and(|marks| marks & page.read != 0))
@@ -323,20 +323,20 @@ impl Written {
 
 /// A workgroup's view of memory.
 #[derive(Debug)]
-pub(crate) struct View<'m> {
-    memory: &'m Memory,
+pub(crate) struct GroupView<'m> {
+    memory: &'m SimMemory,
     pages: Vec<(u64, Page)>,
     index: HashMap<u64, usize>,
     last: usize,
 }
 
-impl<'m> View<'m> {
-    pub(crate) fn new(memory: &'m Memory) -> View<'m> {
-        View { memory, pages: Vec::new(), index: HashMap::new(), last: 0 }
+impl<'m> GroupView<'m> {
+    pub(crate) fn new(memory: &'m SimMemory) -> GroupView<'m> {
+        GroupView { memory, pages: Vec::new(), index: HashMap::new(), last: 0 }
     }
 
-    pub(crate) fn written(self) -> Written {
-        Written { pages: self.pages.into_iter().collect() }
+    pub(crate) fn written(self) -> GroupAccesses {
+        GroupAccesses { pages: self.pages.into_iter().collect() }
     }
 
     #[inline]
@@ -432,11 +432,11 @@ mod tests {
 
     #[test]
     fn what_is_not_mapped_is_not_there() {
-        let mut memory = Memory::default();
+        let mut memory = SimMemory::default();
         memory.map(0x1ffe, vec![1, 2, 3, 4]).unwrap();
         assert_eq!(memory.map(0x2001, vec![0]), Err(MapError::Overlap(0x2001)));
         assert_eq!(memory.map(u64::MAX, vec![0, 0]), Err(MapError::Beyond(u64::MAX)));
-        let mut view = View::new(&memory);
+        let mut view = GroupView::new(&memory);
         assert_eq!(view.read(0x1ffe, 4), Load::Known(0x0403_0201));
         assert_eq!(view.read(0x1ffd, 2), Load::Unmapped);
         assert!(!view.write(0x2001, 2, 0));
@@ -451,11 +451,11 @@ mod tests {
     /// A capture may know that memory is there and not what it holds: a write makes it known, byte by byte.
     #[test]
     fn unknown_memory_is_not_unmapped_memory() {
-        let mut memory = Memory::default();
+        let mut memory = SimMemory::default();
         memory.map_unknown(0x1000, 0x100).unwrap();
         assert_eq!(memory.load(0x1000, 4), Load::Unknown);
         assert_eq!(memory.load(0x10fe, 4), Load::Unmapped);
-        let mut view = View::new(&memory);
+        let mut view = GroupView::new(&memory);
         assert_eq!(view.read(0x1000, 4), Load::Unknown);
         assert!(view.write(0x1002, 2, 0xbbaa));
         assert_eq!(view.read(0x1000, 4), Load::Unknown);
@@ -466,8 +466,8 @@ mod tests {
         memory.commit(&written, &mut HashMap::new());
         assert_eq!(memory.load(0x1002, 2), Load::Known(0xbbaa));
         assert_eq!(memory.load(0x1001, 2), Load::Unknown);
-        assert_eq!(Memory::unknown().load(u64::MAX - 7, 8), Load::Unknown);
-        assert_eq!(Memory::unknown().load(u64::MAX, 2), Load::Unmapped);
+        assert_eq!(SimMemory::unknown().load(u64::MAX - 7, 8), Load::Unknown);
+        assert_eq!(SimMemory::unknown().load(u64::MAX, 2), Load::Unmapped);
     }
 
     #[test]
@@ -486,7 +486,7 @@ mod tests {
         ]
         .into_iter()
         .collect();
-        let memory = Memory::from(&held);
+        let memory = SimMemory::from(&held);
         let words = [0x1000, 0x1004, 0x1008, 0x100c, 0x1010, 0x1020].map(|at| memory.load(at, 4));
         assert_eq!(
             words,

@@ -1,9 +1,9 @@
 //! Groups of threads that run over one memory: one after the other, or at once with the same result.
 //!
-//! Each group runs on a [`View`]; what it wrote is committed in the order of their numbers. A group that ran at once with
+//! Each group runs on a [`GroupView`]; what it wrote is committed in the order of their numbers. A group that ran at once with
 //! others and read what an earlier one wrote is run again. It knows no machine: what a group is, its caller says.
 
-use crate::memory::{Memory, View, Written};
+use crate::memory::{GroupAccesses, GroupView, SimMemory};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ const AHEAD: usize = 64;
 
 /// What a group did, before it is committed.
 pub(crate) struct GroupRun<R> {
-    pub(crate) written: Written,
+    pub(crate) written: GroupAccesses,
     /// Whether it ran to its end: if not, no other one runs after it.
     pub(crate) complete: bool,
     pub(crate) result: R,
@@ -21,13 +21,13 @@ pub(crate) struct GroupRun<R> {
 
 /// Runs groups one after the other and hands on their results; how many ran to their end.
 pub(crate) fn one_by_one<R>(
-    memory: &mut Memory,
+    memory: &mut SimMemory,
     count: u32,
-    mut run: impl FnMut(View<'_>, u32) -> GroupRun<R>,
+    mut run: impl FnMut(GroupView<'_>, u32) -> GroupRun<R>,
     mut take: impl FnMut(R),
 ) -> u32 {
     for number in 0..count {
-        let group = run(View::new(memory), number);
+        let group = run(GroupView::new(memory), number);
         memory.commit(&group.written, &mut HashMap::new());
         take(group.result);
         if !group.complete {
@@ -39,10 +39,10 @@ pub(crate) fn one_by_one<R>(
 
 /// The same on so many threads of the host. The result is that of [`one_by_one`].
 pub(crate) fn at_once<R: Send>(
-    memory: &mut Memory,
+    memory: &mut SimMemory,
     count: u32,
     threads: usize,
-    run: impl Fn(View<'_>, u32) -> GroupRun<R> + Sync,
+    run: impl Fn(GroupView<'_>, u32) -> GroupRun<R> + Sync,
     mut take: impl FnMut(R),
 ) -> u32 {
     let mut next = 0;
@@ -54,7 +54,7 @@ pub(crate) fn at_once<R: Send>(
             // What it read was changed by an earlier one: what it did does not hold.
             let group = match early.filter(|group| !group.written.read_any_of(&lines)) {
                 Some(group) => group,
-                None => run(View::new(memory), number),
+                None => run(GroupView::new(memory), number),
             };
             memory.commit(&group.written, &mut lines);
             take(group.result);
@@ -69,11 +69,11 @@ pub(crate) fn at_once<R: Send>(
 
 /// Runs groups at once, each on memory as it is now.
 fn ahead<R: Send>(
-    memory: &Memory,
+    memory: &SimMemory,
     first: u32,
     count: usize,
     threads: usize,
-    run: &(impl Fn(View<'_>, u32) -> GroupRun<R> + Sync),
+    run: &(impl Fn(GroupView<'_>, u32) -> GroupRun<R> + Sync),
 ) -> Vec<Option<GroupRun<R>>> {
     let results: Vec<Mutex<Option<GroupRun<R>>>> = (0..count).map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
@@ -83,7 +83,7 @@ fn ahead<R: Send>(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(place) = results.get(at) else { return };
-                    let group = run(View::new(memory), first + at as u32);
+                    let group = run(GroupView::new(memory), first + at as u32);
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(group);
                 }
             });

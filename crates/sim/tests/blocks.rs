@@ -4,7 +4,7 @@
 mod rig;
 
 use unwedge_isa::amdgcn::Reg;
-use unwedge_sim::amdgcn::{Counter, FaultKind, Memory, Missing, Program, Timing, run};
+use unwedge_sim::amdgcn::{FaultKind, Missing, Program, SimMemory, Timing, WaitCounter, run};
 
 /// Registers from one on in a lane, after code that ran over a buffer of counting dwords.
 fn plain(name: &str, code: &str) -> rig::Ran {
@@ -57,7 +57,7 @@ fn loads_of_blocks_and_turned_ones_are_late() {
         ("v_lshlrev_b32 v10, 4, v0\nglobal_load_tr_b128 v[32:35], v10, s[4:5]\n", 33),
     ] {
         let why = missing("gfx1200", &format!("{load}{}", end(written)));
-        assert!(matches!(why, Some(Missing::Load { counter: Counter::Load, .. })), "{load}: {why:?}");
+        assert!(matches!(why, Some(Missing::Load { counter: WaitCounter::Load, .. })), "{load}: {why:?}");
         assert_eq!(missing("gfx1200", &format!("{load}s_wait_loadcnt 0\n{}", end(written))), None, "{load}");
     }
     // A register that the block leaves out is known at once.
@@ -68,7 +68,7 @@ fn loads_of_blocks_and_turned_ones_are_late() {
 /// Each lane brings eight bytes; a lane gets one of each of eight.
 #[test]
 fn transposed_loads_of_bytes() {
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory.map(rig::BUFFER, (0..=255).collect()).expect("free");
     let gpu = rig::gpu("gfx1200");
     let code =
@@ -93,7 +93,7 @@ fn transposed_loads_of_bytes() {
 /// Eight lanes bring eight halves each; afterwards each has one of every lane.
 #[test]
 fn transposed_loads() {
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     let halves: Vec<u8> = (0..512u16).flat_map(|n| (n * 5).to_le_bytes()).collect();
     memory.map(rig::BUFFER, halves).expect("free");
     let gpu = rig::gpu("gfx1200");

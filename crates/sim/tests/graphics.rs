@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use unwedge_isa::amdgcn::source::assemble;
 use unwedge_isa::amdgcn::{Gpu, Reg};
 use unwedge_sim::amdgcn::{
-    Dispatch, FaultKind, Initial, Memory, MessageKind, Outcome, Program, Timing, Trace, run,
+    Dispatch, FaultKind, Initial, MessageKind, Outcome, Program, SimMemory, Timing, Trace, run,
 };
 
 fn go(name: &str, code: &str, dispatch: &Dispatch) -> (Program, Outcome, HashMap<u16, Vec<u32>>) {
@@ -19,7 +19,7 @@ fn go(name: &str, code: &str, dispatch: &Dispatch) -> (Program, Outcome, HashMap
     let mut tell = |trace: &Trace| {
         registers.extend(trace.writes.iter().map(|(reg, values)| (reg.0, values.clone())));
     };
-    let outcome = run(&program, &mut Memory::default(), dispatch, Some(&mut tell));
+    let outcome = run(&program, &mut SimMemory::default(), dispatch, Some(&mut tell));
     (program, outcome, registers)
 }
 

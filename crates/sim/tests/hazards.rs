@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::{Gfx, Gpu, source::assemble};
-use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Program, SimMemory, Timing, run};
 use unwedge_sim::{MemoryFault, MemoryFaultCause};
 
 const CASES: &str = include_str!("../../../data/amd/check/cases/rules.txt");
@@ -65,7 +65,7 @@ fn reported(lines: &[&str], gpu: &Gpu) -> (BTreeSet<&'static str>, bool) {
     let program = Program::new(&words, 0, *gpu);
     let descriptor = descriptor(gpu.generation());
     let pointer = u64::from(descriptor[2]) | u64::from(descriptor[3]) << 32;
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory.map(0x1_0000, vec![0; 0x2_0000]).expect("free");
     memory.map(pointer & 0x0000_ffff_ffff_ffff | 0x2_0000, vec![0; 0x1000]).ok();
     let mut scalars: Vec<(u16, u32)> = (0..32).map(|n| (n, descriptor[usize::from(n) % 4])).collect();

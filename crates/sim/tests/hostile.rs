@@ -3,7 +3,7 @@
 mod data;
 
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, Timing, run};
 
 /// GPUs of every generation, in both wave sizes where there are two.
 const GPUS: [(&str, &str); 13] = [
@@ -29,7 +29,7 @@ fn gpu(name: &str, features: &str) -> Gpu {
 fn try_out(words: &[u32], gpu: Gpu, seed: u64) {
     let program = Program::new(words, 0x1000, gpu);
     for timing in [Timing::Plain, Timing::Adversarial { seed }] {
-        let mut memory = Memory::default();
+        let mut memory = SimMemory::default();
         memory.map(0, vec![0x5a; 1 << 16]).expect("free");
         let dispatch = Dispatch {
             size: [96, 1, 1],

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::source::assemble;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
-use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Outcome, Program, Timing, Trace, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Outcome, Program, SimMemory, Timing, Trace, run};
 
 const GPUS: [&str; 7] = ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1200"];
 const BASE: u64 = 0x10_0000;
@@ -26,7 +26,7 @@ fn program(code: &str, gpu: Gpu) -> Program {
 
 struct Done {
     outcome: Outcome,
-    memory: Memory,
+    memory: SimMemory,
     registers: HashMap<u16, Vec<u32>>,
 }
 
@@ -50,7 +50,7 @@ fn go(
     vectors: &[(u8, u32)],
 ) -> Done {
     let program = program(code, gpu);
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory.map(BASE, bytes).expect("free");
     let mut initial: Vec<(u8, Initial)> = (0..3).map(|axis| (axis, Initial::LocalId(axis))).collect();
     initial.extend(vectors.iter().map(|(reg, value)| (*reg, Initial::Value(*value))));
@@ -505,7 +505,7 @@ fn an_image_load_must_be_waited_for() {
                  image_store v4, {vaddr}, s[8:15] dmask:0x1 {dimension} {more}\ns_endpgm"
             );
             let program = program(&code, gpu);
-            let mut memory = Memory::default();
+            let mut memory = SimMemory::default();
             memory.map(BASE, LINEAR.memory(gpu.generation(), texel)).expect("free");
             let dispatch = Dispatch {
                 size: [8, 4, 1],

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Mod};
-use unwedge_isa::amdgcn::{Gpu, Half, Inst, Operand, codec};
-use unwedge_sim::amdgcn::{Dispatch, Fault, FaultKind, Initial, Memory, Program, Timing, run};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, RegHalf, codec};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Program, SimFault, SimMemory, Timing, run};
 
 const VECTORS: &str = include_str!("kernels/vectors.txt");
 /// Where the buffers are, the arguments, and the scratch that is accessed by a buffer.
@@ -34,7 +34,8 @@ fn covers(inst: &Inst, gpu: &Gpu) -> Vec<&'static str> {
     let (row, mods) = (inst.row(), &inst.mods);
     let packed = row.format == Format::Vop3p;
     let sources = inst.written().filter(|(slot, _)| !slot.access.writes()).count();
-    let halves = inst.operands.iter().any(|o| matches!(o, Operand::Reg { half: Half::Low | Half::High, .. }));
+    let halves =
+        inst.operands.iter().any(|o| matches!(o, Operand::Reg { half: RegHalf::Low | RegHalf::High, .. }));
     let mixed = row.name.contains("_mix");
     let facts = [
         inst.form() == Form::Sdwa,
@@ -137,7 +138,7 @@ fn kernels_give_what_the_host_gives() {
                     Timing::Adversarial { seed: 1 },
                     Timing::Adversarial { seed: 0xdead_beef },
                 ] {
-                    let mut memory = Memory::default();
+                    let mut memory = SimMemory::default();
                     let arguments: Vec<u8> = [IN, OUT].iter().flat_map(|at| at.to_le_bytes()).collect();
                     for (at, content) in [
                         (IN, inputs.clone()),
@@ -153,7 +154,7 @@ fn kernels_give_what_the_host_gives() {
                     let first = (timing == Timing::Plain).then_some(&mut trace as &mut dyn FnMut(&_));
                     let outcome = run(&kernel.program, &mut memory, &dispatch, first);
                     let gpu = kernel.program.gpu();
-                    let faults: Vec<&Fault> =
+                    let faults: Vec<&SimFault> =
                         outcome.faults.iter().filter(|f| !is_llvms(f, &kernel.program)).collect();
                     left += outcome.faults.len() - faults.len();
                     let got = memory.get(OUT, expected.len()).expect("mapped");
@@ -194,7 +195,7 @@ fn kernels_give_what_the_host_gives() {
 }
 
 /// Hazards that LLVM 19 does not know, or not in all cases.
-fn is_llvms(fault: &Fault, program: &Program) -> bool {
+fn is_llvms(fault: &SimFault, program: &Program) -> bool {
     let FaultKind::Hazard(rule, _) = fault.kind else { return false };
     let text = program.text(fault.at).unwrap_or_default();
     match (program.gpu().generation(), rule) {

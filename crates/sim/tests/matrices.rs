@@ -4,7 +4,7 @@ mod rig;
 
 use rig::gpu;
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Missing, Outcome, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Missing, Outcome, Program, SimMemory, Timing, run};
 
 const BASE: u64 = 0x1_0000;
 /// Registers of A, B, C and the result, and of the sparse indices.
@@ -50,7 +50,7 @@ fn go(gpu: Gpu, code: &str, wave: &Wave, timing: Timing) -> (Vec<[u32; 64]>, Out
     }
     text += "s_endpgm\n";
     let program = Program::new(&rig::words(&text, &gpu), 0, gpu);
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory.map(BASE, bytes).expect("free");
     memory.map(0x8_0000, vec![0; 8 * 256]).expect("free");
     let dispatch = Dispatch {

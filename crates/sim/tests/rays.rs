@@ -5,7 +5,9 @@ mod rig;
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_sim::MemoryFaultCause;
-use unwedge_sim::amdgcn::{Counter, FaultKind, Initial, Memory, Missing, Outcome, Program, Timing, run};
+use unwedge_sim::amdgcn::{
+    FaultKind, Initial, Missing, Outcome, Program, SimMemory, Timing, WaitCounter, run,
+};
 
 const BASE: u64 = 0x4_0000;
 const NONE: u32 = u32::MAX;
@@ -41,7 +43,7 @@ fn shoot(
 ) -> ([u32; 4], Outcome) {
     let gpu = rig::gpu(name);
     let program = Program::new(&rig::words(&format!("{form}\ns_endpgm"), &gpu), 0, gpu);
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory.map(BASE, bytes(nodes)).expect("free");
     memory.map(rig::BUFFER, vec![0; rig::SIZE]).expect("free");
     let inverse = ray.direction.map(|part| 1.0 / part);
@@ -212,7 +214,7 @@ fn results_are_late() {
                 _ => None,
             })
         };
-        assert_eq!(go(""), Some(Missing::Load { at: 0, counter: Counter::Vm }), "{name}");
+        assert_eq!(go(""), Some(Missing::Load { at: 0, counter: WaitCounter::Vm }), "{name}");
         assert_eq!(go("s_waitcnt vmcnt(0)"), None, "{name}");
     }
 }

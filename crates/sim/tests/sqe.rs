@@ -1,10 +1,12 @@
 //! afuc on sources and bytes made here: the language, its errors, the emulator, and bytes of any kind.
 
 use unwedge_hw::Db;
-use unwedge_isa::afuc::asm::{self, Problem};
-use unwedge_isa::afuc::disasm::{self, DisasmError, Form};
-use unwedge_isa::afuc::{Blob, Firmware, Names, Processor, assemble, text};
-use unwedge_sim::adreno::sqe::{Emulator, Fault, Location, Stop, disassemble, packet4, packet7, sections};
+use unwedge_isa::afuc::asm::{self, AfucProblem};
+use unwedge_isa::afuc::disasm::{self, DisasmError, ListingForm};
+use unwedge_isa::afuc::{AfucNames, Firmware, FirmwareBlob, Processor, assemble, text};
+use unwedge_sim::adreno::sqe::{
+    SqeEmulator, SqeFault, SqeLocation, SqeStop, disassemble, packet4, packet7, sections,
+};
 use unwedge_sim::{MemoryAccess, MemoryFault, MemoryFaultCause};
 
 #[path = "sqe_rig/mod.rs"]
@@ -12,8 +14,8 @@ mod rig;
 use rig::*;
 
 /// The problems of a source, with their lines and columns.
-fn problems(source: &str, names: &dyn Names) -> Vec<(usize, usize, Problem)> {
-    match assemble(source, &asm::Options::default(), names) {
+fn problems(source: &str, names: &dyn AfucNames) -> Vec<(usize, usize, AfucProblem)> {
+    match assemble(source, &asm::AfucAsmOptions::default(), names) {
         Ok(_) => Vec::new(),
         Err(errors) => {
             errors.list.into_iter().map(|error| (error.line, error.column, error.problem)).collect()
@@ -22,7 +24,7 @@ fn problems(source: &str, names: &dyn Names) -> Vec<(usize, usize, Problem)> {
 }
 
 /// Runs a firmware over packets in memory until it waits for more.
-fn run<'n>(handlers: &str, packets: &[u32], names: &'n dyn Names) -> Emulator<'n> {
+fn run<'n>(handlers: &str, packets: &[u32], names: &'n dyn AfucNames) -> SqeEmulator<'n> {
     let mut emulator = boot(handlers, names);
     let address = 0x1_0000_0000;
     for (i, &word) in (0u64..).zip(packets) {
@@ -31,8 +33,8 @@ fn run<'n>(handlers: &str, packets: &[u32], names: &'n dyn Names) -> Emulator<'n
     emulator.submit(address, packets.len() as u32);
     loop {
         match emulator.run(10_000) {
-            Stop::PacketDone => {}
-            Stop::NeedsData => return emulator,
+            SqeStop::PacketDone => {}
+            SqeStop::NeedsData => return emulator,
             stop => panic!("{stop} at {:#x}", emulator.pc()),
         }
     }
@@ -92,7 +94,8 @@ sret
     for (version, more) in [(A6XX, ""), ("01730001", seven)] {
         let source = format!("[{version}]\n[00000000]\nl2:\n{common}{more}");
         let bytes = build(&source, &names);
-        let options = disasm::Options { form: Form::Exact, ..disasm::Options::default() };
+        let options =
+            disasm::AfucDisasmOptions { form: ListingForm::Exact, ..disasm::AfucDisasmOptions::default() };
         let text = disassemble(&bytes, &options, &names).expect("known");
         let lines = |text: &str| -> Vec<String> {
             // No packet table is loaded: every packet is a label of offset 0.
@@ -111,7 +114,7 @@ fn mistakes_are_told_up_to_a_limit_that_is_told() {
     assert_eq!(problems(&source(1000), &names).len(), 1000);
     let many = problems(&source(5000), &names);
     assert_eq!(many.len(), 1001);
-    assert_eq!(many[1000].2, Problem::TooMany);
+    assert_eq!(many[1000].2, AfucProblem::TooMany);
 }
 
 #[test]
@@ -138,16 +141,16 @@ shl $01, $02, $03 nop ?
     let expected =
         [(2, 5), (3, 13), (4, 10), (5, 20), (6, 1), (7, 1), (8, 1), (10, 1), (11, 5), (12, 23), (13, 8)];
     assert_eq!(places, expected, "{found:#?}");
-    assert_eq!(found[0].2, Problem::NoMnemonic("frob".into()));
-    assert!(matches!(&found[1].2, Problem::Expected { expected: "`,`", .. }));
-    assert_eq!(found[2].2, Problem::NoLabel("nowhere".into()));
-    assert_eq!(found[3].2, Problem::NoControlRegister("NO_SUCH".into()));
-    assert_eq!(found[7].2, Problem::LabelTwice { label: "here".into(), line: 9 });
+    assert_eq!(found[0].2, AfucProblem::NoMnemonic("frob".into()));
+    assert!(matches!(&found[1].2, AfucProblem::Expected { expected: "`,`", .. }));
+    assert_eq!(found[2].2, AfucProblem::NoLabel("nowhere".into()));
+    assert_eq!(found[3].2, AfucProblem::NoControlRegister("NO_SUCH".into()));
+    assert_eq!(found[7].2, AfucProblem::LabelTwice { label: "here".into(), line: 9 });
 }
 
 #[test]
 fn an_error_shows_its_line() {
-    let options = asm::Options { file: "fw.asm".into(), firmware: None };
+    let options = asm::AfucAsmOptions { file: "fw.asm".into(), firmware: None };
     let errors = assemble("[016ee001]\n\tadd $01, $02,\n", &options, &()).expect_err("an operand is missing");
     let expected = "fw.asm:2:15: error: expected a register or an immediate, found the end of the line
     \tadd $01, $02,
@@ -157,9 +160,9 @@ fn an_error_shows_its_line() {
 
 #[test]
 fn a_source_must_say_which_firmware_it_is() {
-    assert_eq!(problems("nop\n", &()), [(1, 1, Problem::NoVersion)]);
-    assert_eq!(problems("[0abcd001]\n", &()), [(1, 1, Problem::UnknownFirmware(0xbcd))]);
-    let options = asm::Options { file: String::new(), firmware: Some(Firmware::A530) };
+    assert_eq!(problems("nop\n", &()), [(1, 1, AfucProblem::NoVersion)]);
+    assert_eq!(problems("[0abcd001]\n", &()), [(1, 1, AfucProblem::UnknownFirmware(0xbcd))]);
+    let options = asm::AfucAsmOptions { file: String::new(), firmware: Some(Firmware::A530) };
     assert_eq!(assemble("nop\n", &options, &()), Ok(vec![0; 8]));
 }
 
@@ -205,7 +208,7 @@ fn the_packet_table_is_what_the_bootstrap_routine_loads() {
     let db = Db::builtin();
     let names = DbNames::new(&db);
     let mut emulator = boot("CP_NOP:\nwaitin\nmov $01, $data\n", &names);
-    assert_eq!(emulator.run_bootstrap(10_000), Stop::Booted);
+    assert_eq!(emulator.run_bootstrap(10_000), SqeStop::Booted);
     let nop = usize::from(names.opcode("CP_NOP").expect("CP_NOP"));
     let set: Vec<(usize, u32)> =
         emulator.packet_table().iter().copied().enumerate().filter(|&(_, offset)| offset != 0).collect();
@@ -231,14 +234,14 @@ mov $01, $data
     let mut emulator = boot(handlers, &names);
     emulator.memory_mut().write(0x2_0000_0100, 77).expect("memory");
     emulator.push(&packet7(copy, &[0x100, 2, 0x200 - 4, 3, 2]));
-    while emulator.run(10_000) == Stop::PacketDone {}
+    while emulator.run(10_000) == SqeStop::PacketDone {}
     assert_eq!(emulator.memory().read(0x3_0000_0200), Ok(Some(77)));
     let (log, dropped) = emulator.take_log();
     assert_eq!(dropped, 0);
-    let unknown: Vec<Location> =
+    let unknown: Vec<SqeLocation> =
         log.iter().filter(|a| !a.write && a.value.is_none()).map(|access| access.location).collect();
-    assert_eq!(unknown, [Location::Memory(0x2_0000_0104)]);
-    assert!(log.iter().any(|access| access.location == Location::Memory(0x3_0000_0200) && access.write));
+    assert_eq!(unknown, [SqeLocation::Memory(0x2_0000_0104)]);
+    assert!(log.iter().any(|access| access.location == SqeLocation::Memory(0x3_0000_0200) && access.write));
 }
 
 #[test]
@@ -260,7 +263,10 @@ mov $01, $data
     let read = |i: u64| emulator.memory().read(0x5_0000_0100 + 4 * i);
     assert_eq!([read(0), read(1), read(2), read(3)], [Ok(Some(11)), Ok(Some(22)), Ok(Some(33)), Ok(None)]);
     let (log, _) = emulator.take_log();
-    assert!(log.iter().any(|access| access.location == Location::Pipe(0x84)), "a register without payload");
+    assert!(
+        log.iter().any(|access| access.location == SqeLocation::Pipe(0x84)),
+        "a register without payload"
+    );
 }
 
 #[test]
@@ -314,7 +320,7 @@ mov $01, $data
     }
     emulator.push(&packet7(opcode("CP_INDIRECT_BUFFER"), &[0x8000, 0, inner.len() as u32]));
     emulator.push(&packet7(opcode("CP_NOP"), &[4]));
-    while emulator.run(1_000) == Stop::PacketDone {}
+    while emulator.run(1_000) == SqeStop::PacketDone {}
     assert_eq!((emulator.gpr(0x12), emulator.gpr(0x13)), (7, 1));
 }
 
@@ -375,25 +381,25 @@ fn what_cannot_go_on_is_a_fault() {
         emulator.push(packet);
         loop {
             match emulator.run(1_000) {
-                Stop::PacketDone => {}
+                SqeStop::PacketDone => {}
                 stop => return stop,
             }
         }
     };
     let nop = packet7(names.opcode("CP_NOP").expect("CP_NOP"), &[0]);
-    assert_eq!(stop("ret\nnop", &nop), Stop::Fault(Fault::StackEmpty));
-    assert_eq!(stop("again:\ncall #again\nnop", &nop), Stop::Fault(Fault::StackFull));
-    assert_eq!(stop("iret", &nop), Stop::Fault(Fault::NoInterrupt));
-    assert_eq!(stop("[ffffffff]", &nop), Stop::Fault(Fault::Unknown { pc: 19, word: !0 }));
-    assert_eq!(stop("here:\njump #here\nnop", &nop), Stop::Steps);
+    assert_eq!(stop("ret\nnop", &nop), SqeStop::Fault(SqeFault::StackEmpty));
+    assert_eq!(stop("again:\ncall #again\nnop", &nop), SqeStop::Fault(SqeFault::StackFull));
+    assert_eq!(stop("iret", &nop), SqeStop::Fault(SqeFault::NoInterrupt));
+    assert_eq!(stop("[ffffffff]", &nop), SqeStop::Fault(SqeFault::Unknown { pc: 19, word: !0 }));
+    assert_eq!(stop("here:\njump #here\nnop", &nop), SqeStop::Steps);
     let unaligned =
         MemoryFault { address: 2, access: MemoryAccess::Read, cause: MemoryFaultCause::Unaligned(4) };
-    assert_eq!(stop("mov $02, 2\nload $03, [$02 + 0]", &nop), Stop::Fault(Fault::Memory(unaligned)));
+    assert_eq!(stop("mov $02, 2\nload $03, [$02 + 0]", &nop), SqeStop::Fault(SqeFault::Memory(unaligned)));
     assert_eq!(
         stop("mov $02, 0xfff\ncread $03, [$02 + 0xfff]", &nop),
-        Stop::Fault(Fault::NoRegister(0x1ffe))
+        SqeStop::Fault(SqeFault::NoRegister(0x1ffe))
     );
-    assert_eq!(stop("nop", &[0x1234_5678]), Stop::Fault(Fault::BadHeader(0x1234_5678)));
+    assert_eq!(stop("nop", &[0x1234_5678]), SqeStop::Fault(SqeFault::BadHeader(0x1234_5678)));
 }
 
 #[test]
@@ -402,7 +408,7 @@ fn breakpoints_stop_before_their_instruction() {
     let names = DbNames::new(&db);
     let mut emulator = boot("", &names);
     assert!(emulator.add_breakpoint(6));
-    assert_eq!(emulator.run(1_000), Stop::Breakpoint(6));
+    assert_eq!(emulator.run(1_000), SqeStop::Breakpoint(6));
     assert_eq!(
         text::instruction(emulator.code(), emulator.pc(), emulator.firmware(), &names)
             .map(|(_, text)| text)
@@ -410,7 +416,7 @@ fn breakpoints_stop_before_their_instruction() {
         Some("mov $01, $regdata")
     );
     assert!(emulator.remove_breakpoint(6));
-    assert_eq!(emulator.run(1_000), Stop::PacketDone);
+    assert_eq!(emulator.run(1_000), SqeStop::PacketDone);
 }
 
 #[test]
@@ -432,7 +438,7 @@ fn the_handler_of_an_offset_is_the_one_before_it() {
 
 #[test]
 fn what_a_processor_waits_for_is_read_from_its_code() {
-    use unwedge_isa::afuc::wait::{Wait, waits_for};
+    use unwedge_isa::afuc::wait::{SqeWait, waits_for};
     let db = Db::builtin();
     let names = DbNames::new(&db);
     let handlers = "CP_NOP:
@@ -454,22 +460,22 @@ mov $01, $data
     let section = &sections(&words, Firmware::A630, &names)[0];
     let at = |offset| waits_for(&words, section, Firmware::A630, offset);
     for offset in 19..=22 {
-        assert_eq!(at(offset), Some(Wait::Control(0x200)), "{offset}");
+        assert_eq!(at(offset), Some(SqeWait::Control(0x200)), "{offset}");
     }
-    assert_eq!(at(23), Some(Wait::Pipe(0x80)));
-    assert_eq!(at(24), Some(Wait::Memory));
-    assert_eq!(at(25), Some(Wait::Registers));
-    assert_eq!([at(26), at(27)], [Some(Wait::PacketData); 2]);
+    assert_eq!(at(23), Some(SqeWait::Pipe(0x80)));
+    assert_eq!(at(24), Some(SqeWait::Memory));
+    assert_eq!(at(25), Some(SqeWait::Registers));
+    assert_eq!([at(26), at(27)], [Some(SqeWait::PacketData); 2]);
     assert_eq!(at(28), None);
-    assert_eq!([at(29), at(30)], [Some(Wait::Packet); 2]);
+    assert_eq!([at(29), at(30)], [Some(SqeWait::Packet); 2]);
     assert_eq!(at(5000), None);
-    let said = Wait::Control(0x200).describe(Firmware::A630, &names);
+    let said = SqeWait::Control(0x200).describe(Firmware::A630, &names);
     assert_eq!(said, "spins on control register @THREAD_SYNC");
 }
 
 /// The sections of a firmware file: which processor, and where its handler of CP_NOP is.
 fn handlers_of_nop(bytes: &[u8], names: &DbNames<'_>) -> Vec<(Processor, u32)> {
-    let blob = Blob::new(bytes);
+    let blob = FirmwareBlob::new(bytes);
     let firmware = blob.firmware().expect("a known firmware");
     let nop = usize::from(names.opcode("CP_NOP").expect("CP_NOP"));
     let sections = sections(&blob.words, firmware, names);
@@ -534,7 +540,7 @@ mov $01, $data
     let bytes = build(&source, &names);
     let expected = [(Processor::Sqe, 17), (Processor::Bv, 13), (Processor::Lpac, 14)];
     assert_eq!(handlers_of_nop(&bytes, &names), expected);
-    let text = disassemble(&bytes, &disasm::Options::default(), &names).expect("a known firmware");
+    let text = disassemble(&bytes, &disasm::AfucDisasmOptions::default(), &names).expect("a known firmware");
     assert_eq!(build(&text, &names), bytes);
     assert_eq!(text.matches("\n.section ").count(), 2);
 }
@@ -543,7 +549,7 @@ mov $01, $data
 fn lpac_of_an_a660_has_its_section() {
     let db = Db::builtin();
     let names = DbNames::new(&db);
-    let base = names.offset(Firmware::A660, unwedge_isa::afuc::Space::Gpu, "CP_LPAC_SQE_INSTR_BASE");
+    let base = names.offset(Firmware::A660, unwedge_isa::afuc::SqeSpace::Gpu, "CP_LPAC_SQE_INSTR_BASE");
     let start = format!(
         "CP_NOP:
 mov $01, 0x1000
@@ -570,7 +576,8 @@ mov $01, $data
     );
     let bytes = build(&format!("{main}.section LPAC\n{other}"), &names);
     assert_eq!(handlers_of_nop(&bytes, &names), [(Processor::Sqe, 17), (Processor::Lpac, 16)]);
-    let options = disasm::Options { form: Form::Exact, ..disasm::Options::default() };
+    let options =
+        disasm::AfucDisasmOptions { form: ListingForm::Exact, ..disasm::AfucDisasmOptions::default() };
     let text = disassemble(&bytes, &options, &names).expect("a known firmware");
     assert!(text.contains("\n.section LPAC\n"));
     assert_eq!(build(&text, &names), bytes);
@@ -582,11 +589,11 @@ fn an_a5xx_firmware_names_its_handlers_from_its_table() {
     let names = DbNames::new(&db);
     let source = "[005ff001]\n[#jumptbl]\nnop\nCP_NOP:\nwaitin\nmov $01, $data\njumptbl:\n.jumptbl\n";
     let bytes = build(source, &names);
-    let text = disassemble(&bytes, &disasm::Options::default(), &names).expect("a known firmware");
+    let text = disassemble(&bytes, &disasm::AfucDisasmOptions::default(), &names).expect("a known firmware");
     assert!(text.starts_with("; a5xx microcode\n; Version: 005ff001\n\n"));
     assert!(text.contains("\nCP_NOP:\nwaitin\nmov $01, $data\n"));
     assert_eq!(build(&text, &names), bytes);
-    let verbose = disasm::Options { verbose: true, ..disasm::Options::default() };
+    let verbose = disasm::AfucDisasmOptions { verbose: true, ..disasm::AfucDisasmOptions::default() };
     let text = disassemble(&bytes, &verbose, &names).expect("a known firmware");
     assert!(text.contains("; JUMP TABLE\n  0 00: 0000   ; "));
     assert!(text.contains("\n 16 10: 0003   ; CP_NOP\n"));
@@ -616,11 +623,12 @@ fn any_bytes_disassemble_to_text_that_gives_them_back() {
         if let Some(version) = bytes.get_mut(4..8).filter(|_| round % 4 != 0) {
             version.copy_from_slice(&versions[round % versions.len()].to_le_bytes());
         }
-        for form in [Form::Mesa, Form::Exact] {
+        for form in [ListingForm::Mesa, ListingForm::Exact] {
             for (verbose, raw) in [(false, false), (true, false), (false, true)] {
-                let options = disasm::Options { verbose, raw, form, ..disasm::Options::default() };
+                let options =
+                    disasm::AfucDisasmOptions { verbose, raw, form, ..disasm::AfucDisasmOptions::default() };
                 let text = disassemble(&bytes, &options, &names);
-                if form == Form::Exact && !verbose && !raw {
+                if form == ListingForm::Exact && !verbose && !raw {
                     let text = text.expect("any bytes have text");
                     assert_eq!(build(&text, &names), bytes, "{text}");
                 }
@@ -644,13 +652,17 @@ fn damaged_firmware_disassembles_and_runs_within_bounds() {
                 bytes[at] = numbers.next() as u8;
             }
             bytes.truncate(bytes.len() - (numbers.next() % 40) as usize);
-            let options = disasm::Options { form: Form::Exact, ..disasm::Options::default() };
+            let options = disasm::AfucDisasmOptions {
+                form: ListingForm::Exact,
+                ..disasm::AfucDisasmOptions::default()
+            };
             let text = disassemble(&bytes, &options, &names).expect("any bytes have text");
             assert_eq!(build(&text, &names), bytes);
-            let mut emulator = Emulator::new(firmware_id, &Blob::new(&bytes).words, Processor::Sqe, &names);
+            let mut emulator =
+                SqeEmulator::new(firmware_id, &FirmwareBlob::new(&bytes).words, Processor::Sqe, &names);
             emulator.set_log_limit(1000);
             emulator.push(&[numbers.next() as u32; 64]);
-            while emulator.steps() < 20_000 && emulator.run(20_000) == Stop::PacketDone {}
+            while emulator.steps() < 20_000 && emulator.run(20_000) == SqeStop::PacketDone {}
             assert!(emulator.take_log().0.len() <= 1000);
         }
     }
@@ -709,7 +721,7 @@ fn any_text_assembles_or_says_why_not() {
             source.push_str(pieces[(numbers.next() % pieces.len() as u64) as usize]);
             source.push(' ');
         }
-        if let Err(errors) = assemble(&source, &asm::Options::default(), &names) {
+        if let Err(errors) = assemble(&source, &asm::AfucAsmOptions::default(), &names) {
             assert!(!errors.list.is_empty());
             assert!(!errors.to_string().is_empty());
         }
@@ -718,7 +730,7 @@ fn any_text_assembles_or_says_why_not() {
 
 #[test]
 fn too_little_or_unknown_firmware_is_refused_unless_exact() {
-    let options = disasm::Options::default();
+    let options = disasm::AfucDisasmOptions::default();
     assert_eq!(disassemble(&[1, 2, 3], &options, &()), Err(DisasmError::TooShort(3)));
     let unknown = [0, 0, 0, 0, 0, 0xd0, 0xbc, 0x0a];
     assert_eq!(disassemble(&unknown, &options, &()), Err(DisasmError::UnknownFirmware(0xbcd)));

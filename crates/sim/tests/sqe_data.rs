@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 use unwedge_hw::Db;
-use unwedge_isa::afuc::disasm::{self, Form};
-use unwedge_isa::afuc::{Blob, asm, assemble};
-use unwedge_sim::adreno::sqe::{Stop, boot, disassemble};
+use unwedge_isa::afuc::disasm::{self, ListingForm};
+use unwedge_isa::afuc::{FirmwareBlob, asm, assemble};
+use unwedge_sim::adreno::sqe::{SqeStop, boot, disassemble};
 
 use unwedge_isa::afuc::DbNames;
 
@@ -35,7 +35,7 @@ fn sources_assemble_to_their_firmware() {
     for path in files("asm") {
         let source = std::fs::read_to_string(&path).expect("a readable source");
         let Ok(expected) = std::fs::read(path.with_extension("fw")) else { continue };
-        let options = asm::Options { file: path.display().to_string(), firmware: None };
+        let options = asm::AfucAsmOptions { file: path.display().to_string(), firmware: None };
         match assemble(&source, &options, &names) {
             Ok(bytes) => assert!(bytes == expected, "{}: other bytes", path.display()),
             Err(errors) => panic!("{errors}"),
@@ -49,14 +49,16 @@ fn firmware_disassembles_to_its_text_and_back() {
     let names = DbNames::new(&db);
     for path in files("fw") {
         let bytes = std::fs::read(&path).expect("a readable firmware");
-        for form in [Form::Mesa, Form::Exact] {
-            let options = disasm::Options { form, ..disasm::Options::default() };
+        for form in [ListingForm::Mesa, ListingForm::Exact] {
+            let options = disasm::AfucDisasmOptions { form, ..disasm::AfucDisasmOptions::default() };
             let text = disassemble(&bytes, &options, &names).expect("a firmware");
             if let Ok(expected) = std::fs::read_to_string(path.with_extension("disasm")) {
                 let difference = expected.lines().zip(text.lines()).position(|(a, b)| a != b);
                 assert!(text == expected, "{}: {form:?} differs at line {difference:?}", path.display());
             }
-            assert!(assemble(&text, &asm::Options::default(), &names).is_ok_and(|again| again == bytes));
+            assert!(
+                assemble(&text, &asm::AfucAsmOptions::default(), &names).is_ok_and(|again| again == bytes)
+            );
         }
     }
 }
@@ -66,10 +68,10 @@ fn the_bootstrap_routine_finds_the_packet_table_where_it_stands() {
     let db = Db::builtin();
     let names = DbNames::new(&db);
     for path in files("fw") {
-        let blob = Blob::new(&std::fs::read(&path).expect("a readable firmware"));
+        let blob = FirmwareBlob::new(&std::fs::read(&path).expect("a readable firmware"));
         let Some(firmware) = blob.firmware().filter(|firmware| firmware.generation() >= 6) else { continue };
         for (section, stop) in boot(&blob.words, firmware, &names) {
-            assert_eq!(stop, Stop::Booted, "{}: {:?}", path.display(), section.processor);
+            assert_eq!(stop, SqeStop::Booted, "{}: {:?}", path.display(), section.processor);
             assert!(section.table_at.is_some(), "{}: {:?}", path.display(), section.processor);
         }
     }

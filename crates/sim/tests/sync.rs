@@ -2,7 +2,7 @@
 
 mod rig;
 
-use unwedge_sim::amdgcn::{Dispatch, FaultKind, Memory, Outcome, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Outcome, Program, SimMemory, Timing, run};
 
 const TIMINGS: [Timing; 4] = [
     Timing::Plain,
@@ -18,7 +18,7 @@ fn go(name: &str, code: &str, waves: u32, groups: u32, timing: Timing) -> (Vec<u
     let shift = if gpu.wave64() { 6 } else { 5 };
     let text = format!("v_readfirstlane_b32 s20, v0\ns_lshr_b32 s20, s20, {shift}\n{code}\ns_endpgm\n");
     let program = Program::new(&rig::words(&text, &gpu), 0, gpu);
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory.map(rig::BUFFER, vec![0; rig::SIZE]).expect("free");
     let dispatch = Dispatch {
         size: [waves * lanes, 1, 1],
@@ -236,7 +236,7 @@ fn stacks_of_rays() {
             let dispatch = Dispatch { lds: 0x2000, ..rig::dispatch(&gpu, timing) };
             let outcome = run(
                 &program,
-                &mut Memory::default(),
+                &mut SimMemory::default(),
                 &dispatch,
                 Some(&mut |trace| {
                     for (reg, values) in &trace.writes {

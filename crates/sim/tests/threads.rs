@@ -4,7 +4,7 @@ mod data;
 
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::source::assemble;
-use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, Outcome, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Outcome, Program, SimMemory, Timing, run};
 
 #[test]
 fn shaders_give_the_same() {
@@ -39,8 +39,8 @@ fn workgroups_that_depend_on_each_other_give_the_same() {
         .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         .collect();
     let program = Program::new(&words, 0, gpu);
-    let go = |threads: usize, timing: Timing| -> (Memory, Outcome) {
-        let mut memory = Memory::default();
+    let go = |threads: usize, timing: Timing| -> (SimMemory, Outcome) {
+        let mut memory = SimMemory::default();
         memory.map(0x1_0000, vec![0; 1 << 16]).expect("free");
         let dispatch = Dispatch {
             groups: [40, 1, 1],

@@ -5,7 +5,7 @@ mod rig;
 
 use rig::{Ran, group, late, with};
 use unwedge_isa::amdgcn::Reg;
-use unwedge_sim::amdgcn::{Counter, FaultKind, Missing, Timing};
+use unwedge_sim::amdgcn::{FaultKind, Missing, Timing, WaitCounter};
 
 /// What an unknown value that is stored in the buffer is missing.
 fn missing(name: &str, code: &str) -> Option<Missing> {
@@ -21,7 +21,7 @@ fn scalar_loads_return_in_any_order() {
     let end = "v_mov_b32 v7, s10\nglobal_store_dword v[2:3], v7, off";
     for name in ["gfx900", "gfx1010", "gfx1030"] {
         let waits = |n: u32| missing(name, &format!("{loads}s_waitcnt lgkmcnt({n})\n{end}"));
-        assert_eq!(waits(1), Some(Missing::Load { at: 0, counter: Counter::Lgkm }), "{name}");
+        assert_eq!(waits(1), Some(Missing::Load { at: 0, counter: WaitCounter::Lgkm }), "{name}");
         assert_eq!(waits(0), None, "{name}");
     }
 }
@@ -31,7 +31,7 @@ fn vector_loads_return_in_order() {
     let loads = "global_load_dword v7, v[2:3], off\nglobal_load_dword v8, v[2:3], off offset:4\n";
     let code = |n: u32| format!("{loads}s_waitcnt vmcnt({n})\nglobal_store_dword v[2:3], v7, off");
     assert_eq!(missing("gfx900", &code(1)), None);
-    assert_eq!(missing("gfx900", &code(2)), Some(Missing::Load { at: 0, counter: Counter::Vm }));
+    assert_eq!(missing("gfx900", &code(2)), Some(Missing::Load { at: 0, counter: WaitCounter::Vm }));
 }
 
 /// What was there before, which may be what is loaded, is not there while a load is under way; what it leaves is.
@@ -67,7 +67,7 @@ fn a_stack_of_rays_counts_once() {
 fn lds_and_scalar_memory_share_a_counter_and_no_order() {
     let both = "s_mov_b32 m0, -1\nds_write_b32 v1, v5\nds_read_b32 v7, v1\ns_load_dword s10, s[4:5], 0x0\n";
     let code = |n: u32| format!("{both}s_waitcnt lgkmcnt({n})\nglobal_store_dword v[2:3], v7, off");
-    assert!(matches!(missing("gfx900", &code(1)), Some(Missing::Load { counter: Counter::Lgkm, .. })));
+    assert!(matches!(missing("gfx900", &code(1)), Some(Missing::Load { counter: WaitCounter::Lgkm, .. })));
     assert_eq!(missing("gfx900", &code(0)), None);
 }
 
@@ -103,7 +103,8 @@ fn data_of_gds_is_read_late_until_gfx10() {
         format!("s_mov_b32 m0, 0x100\ns_nop 0\nds_write_b32 v1, v5 gds\n{wait}\nv_mov_b32 v5, 0")
     };
     for name in ["gfx600", "gfx803", "gfx900", "gfx1010"] {
-        let late_read = |ran: &Ran| ran.has(|kind| matches!(kind, FaultKind::StillRead(_, _, Counter::Exp)));
+        let late_read =
+            |ran: &Ran| ran.has(|kind| matches!(kind, FaultKind::StillRead(_, _, WaitCounter::Exp)));
         assert!(late_read(&late(name, &code(""))), "{name}");
         assert!(!late_read(&late(name, &code("s_waitcnt expcnt(0)"))), "{name}");
     }

@@ -4,20 +4,20 @@ mod data;
 
 use data::Shader;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use unwedge_check::amdgcn::{Finding, Level, Options, check};
+use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, check};
 use unwedge_isa::amdgcn::{Gfx, Gpu, codec, listing};
-use unwedge_sim::amdgcn::{Counter, FaultKind, Missing, Program, Timing, run};
+use unwedge_sim::amdgcn::{FaultKind, Missing, Program, Timing, WaitCounter, run};
 use unwedge_testkit::protections::{is_padding, protections, weaker, without};
 
-fn errors(words: &[u32], shader: &Shader) -> Vec<Finding> {
+fn errors(words: &[u32], shader: &Shader) -> Vec<CheckFinding> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let report = check(&bytes, &shader.gpu, &Options::default());
-    report.findings.into_iter().filter(|f| f.level == Level::Error).collect()
+    let report = check(&bytes, &shader.gpu, &CheckOptions::default());
+    report.findings.into_iter().filter(|f| f.level == Certainty::Error).collect()
 }
 
 /// What the checker says of a shader: the first error at or behind a place, or else before it (a branch whose distance is another
 /// now).
-fn checked(words: &[u32], shader: &Shader, place: u32) -> Option<Finding> {
+fn checked(words: &[u32], shader: &Shader, place: u32) -> Option<CheckFinding> {
     let errors = errors(words, shader);
     errors.iter().find(|f| f.at >= place).or_else(|| errors.first()).cloned()
 }
@@ -46,7 +46,7 @@ fn broken_on_the_way(words: &[u32], shader: &Shader, rule: &str) -> bool {
 }
 
 /// Findings that only the checker has, as sources differ: the emulator reports what all ask for.
-fn is_disputed(finding: &Finding, words: &[u32], shader: &Shader) -> bool {
+fn is_disputed(finding: &CheckFinding, words: &[u32], shader: &Shader) -> bool {
     let gpu = &shader.gpu;
     let is_vector = |at: u32| {
         let decoded = words.get(at as usize / 4..).and_then(|rest| codec::decode(rest, gpu));
@@ -177,7 +177,7 @@ fn protections_left_out_are_reported_where_the_input_makes_them_matter() {
 #[test]
 fn a_load_is_unknown_until_its_wait() {
     use unwedge_isa::amdgcn::source::assemble;
-    use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, run};
+    use unwedge_sim::amdgcn::{Dispatch, Initial, SimMemory, run};
     let code = |wait: &str| {
         format!(
             "s_load_dword s4, s[2:3], 0x0\n{wait}\ns_add_u32 s5, s4, 1\nv_mov_b32 v1, s5\n\
@@ -196,7 +196,7 @@ fn a_load_is_unknown_until_its_wait() {
             .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
             .collect();
         let program = Program::new(&words, 0, gpu);
-        let mut memory = Memory::default();
+        let mut memory = SimMemory::default();
         memory.map(0x1000, vec![7; 256]).expect("free");
         let dispatch = Dispatch {
             scalars: vec![(2, 0x1000), (3, 0)],
@@ -209,7 +209,7 @@ fn a_load_is_unknown_until_its_wait() {
             FaultKind::Stored(_, missing) => Some(missing),
             _ => None,
         });
-        let expected = reports.then_some(Missing::Load { at: 0, counter: Counter::Lgkm });
+        let expected = reports.then_some(Missing::Load { at: 0, counter: WaitCounter::Lgkm });
         assert_eq!(why, expected, "{wait}: {:?}", outcome.faults);
     }
 }

@@ -5,8 +5,8 @@ use divan::{Bencher, black_box};
 use unwedge_base::{Buffer, Memory};
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_stream::intel::commands::Decoder;
-use unwedge_stream::intel::state::State;
-use unwedge_stream::intel::walk::{Space, Spaces, Walk};
+use unwedge_stream::intel::state::IntelState;
+use unwedge_stream::intel::walk::{IntelWalk, Space, Spaces};
 use unwedge_testkit::intel::{MI_BATCH_BUFFER_END, load_registers, pipe_control, primitive, stream};
 
 fn main() {
@@ -22,13 +22,13 @@ fn batch() -> Memory {
     [Buffer { iova: 0x10_0000, size, contents: Some(words), name: String::new() }].into_iter().collect()
 }
 
-fn bench(bencher: Bencher<'_, '_>, with: impl Fn(Walk<'_>) -> u64 + Sync) {
+fn bench(bencher: Bencher<'_, '_>, with: impl Fn(IntelWalk<'_>) -> u64 + Sync) {
     let (memory, none) = (batch(), Memory::default());
     let decoder = Decoder::new(Version::new(12, 0), EngineClass::Render);
     let spaces = Spaces { ggtt: &none, ppgtt: &memory };
     bencher
         .counter(BytesCount::new(memory.stored() * 4))
-        .bench(|| with(Walk::batch(decoder, black_box(spaces), Space::Ppgtt, 0x10_0000)));
+        .bench(|| with(IntelWalk::batch(decoder, black_box(spaces), Space::Ppgtt, 0x10_0000)));
 }
 
 #[divan::bench]
@@ -39,7 +39,7 @@ fn walk_a_batch(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn walk_a_batch_and_track_state(bencher: Bencher<'_, '_>) {
     bench(bencher, |walk| {
-        let mut state = State::new();
+        let mut state = IntelState::new();
         walk.for_each(|event| state.see(&event));
         state.counts().draws
     });

@@ -27,4 +27,4 @@ pub use step::{
     PacketNames, PacketStep, Step, StepSink, StreamKind, StreamStep, WaitOperand, WaitRelation, WaitStep,
 };
 pub use trouble::{Trouble, TroubleKind};
-pub use work::{Work, WorkKind};
+pub use work::{StreamWork, WorkKind};

@@ -4,13 +4,13 @@
 //! Every reader of captures goes through here. Memory is bounded by what is alive, not by the length of the capture.
 //! Never: what is shown of a submit.
 
-use crate::adreno::{Options, Reach, Sink, State, Walker, budget};
+use crate::adreno::{AdrenoSink, AdrenoState, AdrenoWalker, Reach, WalkerOptions, budget};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use unwedge_base::{ChipId, Diagnostic, Dwords, Memory, Severity, Span};
-use unwedge_capture::rd::{Live, Reader, Section, SectionKind, Step, Submit};
+use unwedge_capture::rd::{LiveMemory, LiveStep, RdReader, RdSection, RdSectionKind, Submit};
 use unwedge_hw::{Db, Gpu};
 
 /// Processes that are taken for window systems, by how their names begin; cffdump takes the same.
@@ -29,7 +29,7 @@ const WALK_ALL: u64 = 1 << 22;
 
 /// Which submits are wanted.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct SubmitChoice {
     /// By number.
     pub submits: RangeInclusive<i32>,
     /// Only those of processes whose names begin so.
@@ -40,9 +40,9 @@ pub struct Choice {
     pub one_gpu: bool,
 }
 
-impl Default for Choice {
-    fn default() -> Choice {
-        Choice { submits: 0..=i32::MAX, exe: None, compositors: false, one_gpu: false }
+impl Default for SubmitChoice {
+    fn default() -> SubmitChoice {
+        SubmitChoice { submits: 0..=i32::MAX, exe: None, compositors: false, one_gpu: false }
     }
 }
 
@@ -71,7 +71,7 @@ pub trait Consumer<'d> {
     /// A capture begins: nothing is written, draws count from 0.
     fn begin(&mut self) {}
     /// The next section has been read, and this is what it did to what is alive.
-    fn section(&mut self, _section: &Section<'_>, _step: Step) {}
+    fn section(&mut self, _section: &RdSection<'_>, _step: LiveStep) {}
     /// The capture names its GPU, and says by that what is submitted from here on: nothing is written again. `None`: a
     /// GPU that no database is there for.
     fn identity(&mut self, _identity: Identity, _gpu: Option<Gpu<'d>>) {}
@@ -85,16 +85,16 @@ pub trait Consumer<'d> {
 
 /// Plays captures one after another; what the GPU remembers, the next capture begins with.
 pub struct Player<'d> {
-    choice: Choice,
+    choice: SubmitChoice,
     db: &'d Db,
     gpu: Option<Gpu<'d>>,
-    state: Option<State>,
+    state: Option<AdrenoState>,
     max_alive: u64,
 }
 
 impl<'d> Player<'d> {
     /// A player with nothing known yet, that holds no more than about `max_alive` bytes of buffers.
-    pub fn new(choice: Choice, db: &'d Db, max_alive: u64) -> Player<'d> {
+    pub fn new(choice: SubmitChoice, db: &'d Db, max_alive: u64) -> Player<'d> {
         Player { choice, db, gpu: None, state: None, max_alive }
     }
 
@@ -105,10 +105,10 @@ impl<'d> Player<'d> {
 
     /// Plays a capture. Returns what was lost and left out.
     pub fn play(&mut self, capture: impl Read, consumer: &mut dyn Consumer<'d>) -> Vec<Diagnostic> {
-        let mut reader = Reader::new(capture).with_limit(self.max_alive);
-        let mut live = Live::new().with_limit(self.max_alive);
+        let mut reader = RdReader::new(capture).with_limit(self.max_alive);
+        let mut live = LiveMemory::new().with_limit(self.max_alive);
         let mut diagnostics = PlayDiagnostics::default();
-        let mut scene = Scene { allowance: WALK_ALL, ..Scene::default() };
+        let mut scene = CaptureScene { allowance: WALK_ALL, ..CaptureScene::default() };
         self.restart();
         consumer.begin();
         while let Some(section) = reader.next() {
@@ -117,9 +117,9 @@ impl<'d> Player<'d> {
             scene.allowance =
                 scene.allowance.saturating_add(WALK_PER_BYTE.saturating_mul(section.span.len()));
             match step {
-                Step::Process => scene.hidden = self.hides(live.process()),
-                Step::Identity => self.identify(&section, &mut scene, consumer, &mut diagnostics),
-                Step::Submit(submit) => {
+                LiveStep::Process => scene.hidden = self.hides(live.process()),
+                LiveStep::Identity => self.identify(&section, &mut scene, consumer, &mut diagnostics),
+                LiveStep::Submit(submit) => {
                     let number = i32::try_from(submit.number).unwrap_or(i32::MAX);
                     if self.choice.submits.contains(&number) {
                         if scene.hidden && self.choice.exe.is_none() {
@@ -136,7 +136,7 @@ impl<'d> Player<'d> {
                         });
                     }
                 }
-                Step::Nothing | Step::Buffer | Step::Forgotten => {}
+                LiveStep::Nothing | LiveStep::Buffer | LiveStep::Forgotten => {}
             }
             if consumer.done() {
                 break;
@@ -164,13 +164,13 @@ impl<'d> Player<'d> {
     /// be concatenated.
     fn identify(
         &mut self,
-        section: &Section<'_>,
-        scene: &mut Scene,
+        section: &RdSection<'_>,
+        scene: &mut CaptureScene,
         consumer: &mut dyn Consumer<'d>,
         diagnostics: &mut PlayDiagnostics,
     ) {
         let identity = match section.kind {
-            SectionKind::ChipId => section.chip_id().map(Identity::ChipId),
+            RdSectionKind::ChipId => section.chip_id().map(Identity::ChipId),
             _ => section.gpu_id().filter(|&id| id != 0).map(Identity::GpuId),
         };
         let Some(identity) = identity else { return };
@@ -216,7 +216,7 @@ impl<'d> Player<'d> {
 
 /// Where the playing of a capture is.
 #[derive(Default)]
-struct Scene {
+struct CaptureScene {
     identified: bool,
     /// Its number said no more than the generation.
     guessed: bool,
@@ -227,7 +227,7 @@ struct Scene {
     compositors: BTreeMap<Vec<u8>, u64>,
 }
 
-impl Scene {
+impl CaptureScene {
     fn hide(&mut self, process: &[u8]) {
         if let Some(submits) = self.compositors.get_mut(process) {
             *submits += 1;
@@ -274,9 +274,9 @@ pub struct Submission<'a, 'd> {
     /// It is of a process that is not to be shown.
     pub hidden: bool,
     /// What is alive.
-    pub live: &'a Live,
+    pub live: &'a LiveMemory,
     gpu: Option<Gpu<'d>>,
-    state: &'a mut Option<State>,
+    state: &'a mut Option<AdrenoState>,
     allowance: &'a mut u64,
     diagnostics: &'a mut PlayDiagnostics,
 }
@@ -292,6 +292,9 @@ pub enum Absent {
 
 impl<'a, 'd> Submission<'a, 'd> {
     /// Finds the command stream. What is not there is reported as a loss.
+    ///
+    /// # Errors
+    /// [`Absent`] when the GPU is not known, or the capture does not hold the stream.
     pub fn open(self) -> Result<SubmitWalk<'a, 'd>, Absent> {
         let Submit { iova, dwords, span, .. } = self.submit;
         let Some(gpu) = self.gpu else {
@@ -328,17 +331,17 @@ pub struct SubmitWalk<'a, 'd> {
     iova: u64,
     stream: Dwords<'a>,
     span: Span,
-    state: &'a mut Option<State>,
+    state: &'a mut Option<AdrenoState>,
     allowance: &'a mut u64,
     diagnostics: &'a mut PlayDiagnostics,
 }
 
 impl SubmitWalk<'_, '_> {
     /// Walks the command stream as listing tools do, from the state that the submits before have left.
-    pub fn run(&mut self, sink: &mut dyn Sink) {
+    pub fn run(&mut self, sink: &mut dyn AdrenoSink) {
         let budget = budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
-        let options = Options { linear: true, budget };
-        let mut walker = Walker::new(self.gpu, self.memory, options);
+        let options = WalkerOptions { linear: true, budget };
+        let mut walker = AdrenoWalker::new(self.gpu, self.memory, options);
         if let Some(state) = self.state.take() {
             walker.state = state;
         }
@@ -349,7 +352,7 @@ impl SubmitWalk<'_, '_> {
     }
 
     /// The same as if nothing had been before it, and without a trace in the submits after it.
-    pub fn look(&mut self, sink: &mut dyn Sink) {
+    pub fn look(&mut self, sink: &mut dyn AdrenoSink) {
         let state = self.state.take();
         self.run(sink);
         *self.state = state;

@@ -6,18 +6,18 @@
 //! of any vendor. Never: what a word is for; a buffer that is reached only by arithmetic
 //! of a shader's own is not found.
 
-use crate::adreno::{Event, Options, Sink, State, Walker};
+use crate::adreno::{AdrenoEvent, AdrenoSink, AdrenoState, AdrenoWalker, WalkerOptions};
 use crate::{Flow, PacketStep, RegWrite, Registers, Step, StepSink, TroubleKind, WaitOperand, budget};
 use std::mem;
 use unwedge_base::{Generation, Memory};
-use unwedge_hw::{Gpu, Type, Value, Variants};
+use unwedge_hw::{DecodedValue, Gpu, ValueType, Variants};
 
 /// Bits of the high dword of an address; above them descriptors have other things.
 const HIGH: u32 = 0x1_ffff;
 
 /// Buffers that lie over one another: needed all or none.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct OverlapSet {
     start: u64,
     end: u64,
     needed: bool,
@@ -27,7 +27,7 @@ struct Place {
 #[derive(Debug)]
 pub struct Reach {
     /// Sorted, apart from one another.
-    places: Vec<Place>,
+    places: Vec<OverlapSet>,
     /// Needed, and not looked through yet.
     fresh: Vec<usize>,
     wide: bool,
@@ -49,11 +49,11 @@ impl Reach {
         let mut spans: Vec<(u64, u64)> =
             buffers.into_iter().map(|(iova, size)| (iova, iova.saturating_add(size.max(1)))).collect();
         spans.sort_unstable();
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<OverlapSet> = Vec::new();
         for (start, end) in spans {
             match places.last_mut() {
                 Some(last) if start < last.end => last.end = last.end.max(end),
-                _ => places.push(Place { start, end, needed: false }),
+                _ => places.push(OverlapSet { start, end, needed: false }),
             }
         }
         Reach { places, fresh: Vec::new(), wide, complete: true }
@@ -103,8 +103,8 @@ impl Reach {
     pub fn run_within(&mut self, gpu: Gpu<'_>, memory: &Memory, iova: u64, dwords: u32, budget: u64) -> u64 {
         self.point(iova);
         let Some(stream) = memory.dwords(iova) else { return budget };
-        let options = Options { linear: false, budget };
-        let mut walker = Walker::new(gpu, memory, options);
+        let options = WalkerOptions { linear: false, budget };
+        let mut walker = AdrenoWalker::new(gpu, memory, options);
         walker.walk(stream.take(dwords as usize), Some(iova), &mut self.watch(gpu));
         walker.left()
     }
@@ -134,7 +134,7 @@ impl Reach {
         }
     }
 
-    fn register(&mut self, gpu: Gpu<'_>, state: &State, reg: u32, value: u32) {
+    fn register(&mut self, gpu: Gpu<'_>, state: &AdrenoState, reg: u32, value: u32) {
         if self.wide {
             let regs = state.current_regs();
             self.point(pair(value, regs.raw(reg.saturating_add(1))));
@@ -148,10 +148,12 @@ impl Reach {
     }
 
     /// A value whose bits stand elsewhere in the register than in the address.
-    fn value(&mut self, value: &Value<'_>) {
+    fn value(&mut self, value: &DecodedValue<'_>) {
         match value {
-            Value::Hex(iova) | Value::Uint(iova) | Value::Address(iova) => self.point(*iova),
-            Value::Fields(fields) => fields.iter().for_each(|field| self.value(&field.value)),
+            DecodedValue::Hex(iova) | DecodedValue::Uint(iova) | DecodedValue::Address(iova) => {
+                self.point(*iova)
+            }
+            DecodedValue::Fields(fields) => fields.iter().for_each(|field| self.value(&field.value)),
             _ => {}
         }
     }
@@ -161,7 +163,7 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high & HIGH) << 32
 }
 
-fn is_shifted(ty: Type<'_>) -> bool {
+fn is_shifted(ty: ValueType<'_>) -> bool {
     ty.shr() > 0 || ty.fields().any(|(_, field)| field.shr() > 0)
 }
 
@@ -172,24 +174,24 @@ pub struct Watch<'r, 'g> {
     gpu: Gpu<'g>,
 }
 
-impl Sink for Watch<'_, '_> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for Watch<'_, '_> {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         let Watch { reach, gpu } = self;
         match event {
-            Event::Packet(packet) => reach.words(packet.payload.stored()),
-            Event::RegWrite(write) => reach.register(*gpu, state, write.reg, write.value),
-            Event::Enter(stream) | Event::Missing(stream) => {
+            AdrenoEvent::Packet(packet) => reach.words(packet.payload.stored()),
+            AdrenoEvent::RegWrite(write) => reach.register(*gpu, state, write.reg, write.value),
+            AdrenoEvent::Enter(stream) | AdrenoEvent::Missing(stream) => {
                 stream.iova.into_iter().for_each(|iova| reach.point(iova));
             }
-            Event::LoadState(load) => load.iova.into_iter().for_each(|iova| reach.point(iova)),
-            Event::Draw(draw) => draw.indirect.into_iter().for_each(|iova| reach.point(iova)),
-            Event::Group(group) => reach.point(group.set.iova),
-            Event::Trouble(trouble) => {
+            AdrenoEvent::LoadState(load) => load.iova.into_iter().for_each(|iova| reach.point(iova)),
+            AdrenoEvent::Draw(draw) => draw.indirect.into_iter().for_each(|iova| reach.point(iova)),
+            AdrenoEvent::Group(group) => reach.point(group.set.iova),
+            AdrenoEvent::Trouble(trouble) => {
                 if matches!(trouble.kind, TroubleKind::BudgetSpent | TroubleKind::TooDeep) {
                     reach.complete = false;
                 }
             }
-            Event::PacketEnd(_) | Event::Leave(_) => {}
+            AdrenoEvent::PacketEnd(_) | AdrenoEvent::Leave(_) => {}
         }
         Flow::Continue
     }

@@ -4,7 +4,7 @@
 //! steps of them. A step borrows what it is about; nothing is formatted or allocated for it. Never: what a packet means
 //! beyond what all vendors have.
 
-use crate::{Exec, Flow, RegWrite, Registers, StreamPos, Trouble, Work};
+use crate::{Exec, Flow, RegWrite, Registers, StreamPos, StreamWork, Trouble};
 use unwedge_base::Dwords;
 
 /// Receives the steps of a walk, in stream order.
@@ -28,7 +28,7 @@ pub enum Step<'e> {
     /// A dword written to a register by the current packet.
     Write(RegWrite),
     /// Work starts, with the registers as they are.
-    Work(Work),
+    Work(StreamWork),
     /// The current packet waits.
     Wait(WaitStep),
     /// Something is wrong with the stream.

@@ -32,7 +32,7 @@ impl WorkKind {
 
 /// A piece of work, as all vendors' packets describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Work {
+pub struct StreamWork {
     /// Counts from 0 over the whole walk, as listings count.
     pub number: u32,
     /// What.

@@ -21,7 +21,8 @@ impl Cs<'_> {
     fn op(mut self, name: &str, payload: &[u32]) -> Self {
         let opcode = (0..=255).find(|&o| self.amd.packet_name(o) == Some(name));
         let opcode = opcode.unwrap_or_else(|| panic!("{} has no {name}", self.amd.gfx()));
-        let header = Header::Type3 { opcode, count: payload.len() as u32, predicate: false, compute: false };
+        let header =
+            AmdPacketHeader::Type3 { opcode, count: payload.len() as u32, predicate: false, compute: false };
         self.dwords.push(header.encode().unwrap());
         self.dwords.extend(payload);
         self
@@ -54,31 +55,31 @@ fn memory(buffers: &[(u64, Vec<u32>)]) -> Memory {
 /// Writes a walk down.
 struct Log<'d>(Amd<'d>, String);
 
-impl Sink for Log<'_> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl AmdSink for Log<'_> {
+    fn event(&mut self, state: &AmdState, event: &AmdEvent<'_>) -> Flow {
         let Log(amd, out) = self;
         match event {
-            Event::Packet(p) => {
+            AmdEvent::Packet(p) => {
                 let at = p.place.index;
                 let exec = if p.exec == Exec::Always { String::new() } else { format!(" {:?}", p.exec) };
                 let _ = write!(out, "{}.{at} {}{exec}; ", p.place.level, p.name(*amd).unwrap_or("?"));
             }
-            Event::RegWrite(w) => {
+            AmdEvent::RegWrite(w) => {
                 let name = amd.reg(w.reg).map_or("?", |reg| reg.name());
                 let kept = state.get(w.reg) == Some(w.value);
                 let _ = write!(out, "{name}={:#x}{} ", w.value, if kept { "" } else { "(not kept)" });
             }
-            Event::Enter(s) => {
+            AmdEvent::Enter(s) => {
                 let _ = write!(out, "{{{:?} {:#x} ", s.kind, s.iova);
             }
-            Event::Leave(_) => out.push_str("} "),
-            Event::Missing(s) => {
+            AmdEvent::Leave(_) => out.push_str("} "),
+            AmdEvent::Missing(s) => {
                 let _ = write!(out, "missing {:#x} ", s.iova);
             }
-            Event::Draw(d) => {
+            AmdEvent::Draw(d) => {
                 let _ = write!(out, "{} {} {:?} {:?} ", d.kind.name(), d.number, d.count, d.groups);
             }
-            Event::Wait(_, w) => {
+            AmdEvent::Wait(_, w) => {
                 let _ = write!(
                     out,
                     "wait {:x?} {} {:#x} & {:#x} ",
@@ -88,10 +89,10 @@ impl Sink for Log<'_> {
                     w.mask
                 );
             }
-            Event::TracePoint(_, n) => {
+            AmdEvent::TracePoint(_, n) => {
                 let _ = write!(out, "trace {n} ");
             }
-            Event::Trouble(t) => {
+            AmdEvent::Trouble(t) => {
                 let _ = write!(out, "{:?} ", t.kind);
             }
         }
@@ -105,7 +106,7 @@ fn log(gfx: Gfx, engine: Engine, ring: impl Fn(Amd<'_>) -> Vec<u32>, buffers: &[
     let memory = memory(buffers);
     let mut log = Log(amd, String::new());
     let dwords = ring(amd);
-    Walker::new(amd, engine, &memory).walk(Dwords::from(&dwords[..]), None, &mut log);
+    AmdWalker::new(amd, engine, &memory).walk(Dwords::from(&dwords[..]), None, &mut log);
     log.1.trim_end().to_owned()
 }
 
@@ -272,11 +273,11 @@ fn fields_cover_the_whole_payload() {
     let amd = db.amd_gpu(Gfx::Gfx10_3);
     let dwords = cs(amd).op("WRITE_DATA", &[5 << 8, 0x1000, 2, 7, 8]).dwords;
     struct First(Option<Vec<(String, usize, u64)>>);
-    impl Sink for First {
-        fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
+    impl AmdSink for First {
+        fn event(&mut self, _: &AmdState, event: &AmdEvent<'_>) -> Flow {
             let db = Db::amd();
             let amd = db.amd_gpu(Gfx::Gfx10_3);
-            if let Event::Packet(packet) = event {
+            if let AmdEvent::Packet(packet) = event {
                 self.0 = Some(packet.fields(amd).map(|f| (f.name.to_owned(), f.dword, f.value)).collect());
                 assert_eq!(packet.get(amd, "DST_SEL"), Some(5));
                 assert_eq!(packet.get(amd, "NO_SUCH"), None);
@@ -286,7 +287,7 @@ fn fields_cover_the_whole_payload() {
     }
     let memory = Memory::default();
     let mut first = First(None);
-    Walker::new(amd, Engine::Gfx, &memory).walk(Dwords::from(&dwords[..]), None, &mut first);
+    AmdWalker::new(amd, Engine::Gfx, &memory).walk(Dwords::from(&dwords[..]), None, &mut first);
     let field = |name: &str, dword, value| (name.to_owned(), dword, value);
     assert_eq!(
         first.0.unwrap(),
@@ -302,11 +303,11 @@ struct Count {
     spent: bool,
 }
 
-impl Sink for Count {
-    fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
+impl AmdSink for Count {
+    fn event(&mut self, _: &AmdState, event: &AmdEvent<'_>) -> Flow {
         match event {
-            Event::Packet(_) => self.packets += 1,
-            Event::Trouble(t) => {
+            AmdEvent::Packet(_) => self.packets += 1,
+            AmdEvent::Trouble(t) => {
                 self.troubles += 1;
                 self.spent |= matches!(t.kind, TroubleKind::BudgetSpent);
             }
@@ -343,7 +344,7 @@ fn any_dwords_end_within_the_budget() {
                     buffers.push((n * 0x1000, dwords.collect()));
                 }
                 let memory = memory(&buffers);
-                let mut walker = Walker::new(amd, engine, &memory);
+                let mut walker = AmdWalker::new(amd, engine, &memory);
                 walker.budget = 20_000;
                 let mut count = Count::default();
                 walker.walk(Dwords::from(&buffers[0].1[..]), Some(0x1000), &mut count);

@@ -11,7 +11,7 @@ use unwedge_stream::adreno::*;
 fn garbage_is_skipped_up_to_the_next_packet() {
     let ring =
         cs(Generation::A6xx).op("NOP", &[]).raw(&[0xdead_d00d, 0xffff_ffff]).op("NOP", &[]).op("NOP", &[]);
-    for options in [linear(), Options::default()] {
+    for options in [linear(), WalkerOptions::default()] {
         check(
             &ring,
             &Memory::default(),
@@ -34,7 +34,7 @@ fn constants_that_look_like_register_writes_do_not_stop_the_search() {
         .raw(&unknown_register.dwords)
         .raw(&followed_by_noise.dwords)
         .regs(0x8c18, &[3]);
-    let (log, state) = walk(&ring, &Memory::default(), Options::default());
+    let (log, state) = walk(&ring, &Memory::default(), WalkerOptions::default());
     assert_eq!(log.troubles, [TroubleKind::BadHeader { raw: 0x1234_5678, skipped: 6, resynced: true }]);
     assert_eq!([0x8c17, 0x8c18].map(|r| state.regs.get(r)), [None, Some(3)]);
 }
@@ -44,7 +44,7 @@ fn before_a5xx_a_chain_of_headers_tells_packets_from_noise() {
     let good = cs(Generation::A3xx).op("NOP", &[0]).regs(0x2010, &[1]).draw(3).op("NOP", &[0]);
     let lone = cs(Generation::A3xx).op("NOP", &[0x9000_0001]).raw(&[0x9000_0001]);
     let ring = cs(Generation::A3xx).raw(&[0x4000_0000]).raw(&lone.dwords).raw(&good.dwords);
-    let (log, _) = walk(&ring, &Memory::default(), Options::default());
+    let (log, _) = walk(&ring, &Memory::default(), WalkerOptions::default());
     assert_eq!(log.troubles, [TroubleKind::BadHeader { raw: 0x4000_0000, skipped: 4, resynced: true }]);
     assert_eq!(log.draws.len(), 1);
     // Listing tools read type 4 everywhere, and give up at a dword of no type.
@@ -57,7 +57,7 @@ fn before_a5xx_a_chain_of_headers_tells_packets_from_noise() {
 #[test]
 fn zeros_are_no_packets_but_listings_read_them_as_type_0() {
     let ring = cs(Generation::A6xx).raw(&[0, 0, 0, 0]);
-    let (log, _) = walk(&ring, &Memory::default(), Options::default());
+    let (log, _) = walk(&ring, &Memory::default(), WalkerOptions::default());
     assert_eq!(log.troubles, [TroubleKind::BadHeader { raw: 0, skipped: 4, resynced: false }]);
     let (log, state) = walk(&ring, &Memory::default(), linear());
     assert_eq!(log.troubles, [TroubleKind::ForeignType { raw: 0 }; 2]);
@@ -81,7 +81,7 @@ fn a_buffer_of_claimed_zeros_costs_no_more_than_the_budget() {
     for generation in Generation::ALL {
         for linear in [false, true] {
             let ring = cs(generation).ib(0x1000, 0xffff_fff0);
-            let (log, _) = walk(&ring, &memory, Options { linear, budget: 10_000 });
+            let (log, _) = walk(&ring, &memory, WalkerOptions { linear, budget: 10_000 });
             assert!(log.events < 20_000, "{generation} {}", log.events);
             assert!(!log.troubles.is_empty());
         }
@@ -99,7 +99,8 @@ fn a_packet_too_short_for_what_it_is_is_reported() {
             }
             for linear in [false, true] {
                 let ring = cs(generation).op(name, &[]).op("NOP", &[]);
-                let (log, _) = walk(&ring, &Memory::default(), Options { linear, ..Options::default() });
+                let (log, _) =
+                    walk(&ring, &Memory::default(), WalkerOptions { linear, ..WalkerOptions::default() });
                 let short = matches!(log.troubles[..], [] | [TroubleKind::ShortPacket { .. }]);
                 assert!(short, "{generation} CP_{name}: {:?}", log.troubles);
             }
@@ -138,13 +139,13 @@ impl Random {
 
     /// Packets of every kind with payloads of random length and content, now and then noise.
     fn stream(&mut self, generation: Generation, packets: u32) -> Vec<u32> {
-        use unwedge_stream::adreno::header::Header;
+        use unwedge_stream::adreno::header::AdrenoPacketHeader;
         let mut out = Vec::new();
         for _ in 0..packets {
             let count = self.below(10);
             let header = match self.below(8) {
-                0 => Header::Registers { reg: self.next() & 0xffff, count },
-                _ => Header::Operation { opcode: self.below(128) as u8, count },
+                0 => AdrenoPacketHeader::Registers { reg: self.next() & 0xffff, count },
+                _ => AdrenoPacketHeader::Operation { opcode: self.below(128) as u8, count },
             };
             match header.encode(generation) {
                 Some(raw) if self.below(40) != 0 => out.push(raw),
@@ -162,12 +163,12 @@ fn listings_read_a_cut_packet_to_the_end_of_the_buffer_that_the_stream_lies_in()
     let memory = memory(&[(0x1000, &stream.dwords)]);
     let (db, ring) = (Db::builtin(), memory.dwords(0x1000).expect("memory").take(3));
     let seen = |options, ring: Dwords<'_>| {
-        let mut walker = Walker::new(db.gpu(Generation::A4xx), &memory, options);
+        let mut walker = AdrenoWalker::new(db.gpu(Generation::A4xx), &memory, options);
         walker.walk(ring, Some(0x1000), &mut Log::default());
         [0x57c, 0x57d, 0x57e].map(|reg| walker.state.regs.get(reg))
     };
     assert_eq!(seen(linear(), ring), [Some(1), Some(2), Some(3)]);
-    assert_eq!(seen(Options::default(), ring), [Some(1), Some(2), None]);
+    assert_eq!(seen(WalkerOptions::default(), ring), [Some(1), Some(2), None]);
     let copy = ring.stored().to_vec();
     let behind = "a copy lies nowhere: what is behind it is not what is in memory";
     assert_eq!(seen(linear(), Dwords::from(&copy[..])), [Some(1), Some(2), Some(0)], "{behind}");
@@ -194,8 +195,8 @@ fn random_streams_end_and_their_events_nest() {
             let at = random.below(ring.len() as u32) as usize;
             ring[at] ^= 1 << random.below(32);
         }
-        let options = Options { linear: round % 2 == 0, budget: 20_000 };
-        let mut walker = Walker::new(db.gpu(generation), &memory, options);
+        let options = WalkerOptions { linear: round % 2 == 0, budget: 20_000 };
+        let mut walker = AdrenoWalker::new(db.gpu(generation), &memory, options);
         let mut log = Log::default();
         let iova = (random.below(2) == 0).then_some(u64::MAX - 64);
         walker.walk(Dwords::new(&ring, ring.len() + random.below(100) as usize), iova, &mut log);

@@ -31,7 +31,7 @@ fn a_draw_loads_what_waits_once_in_order_of_ids() {
     let state = check(
         &cs(generation).op("SET_DRAW_STATE", &entries).draw(3).draw(6),
         &states(generation),
-        Options::default(),
+        WalkerOptions::default(),
         "
         SetDrawState
         group 3 loaded true
@@ -58,9 +58,9 @@ struct Passes {
     skip: bool,
 }
 
-impl Sink for Passes {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
-        let Event::Draw(draw) = event else { return Flow::Continue };
+impl AdrenoSink for Passes {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
+        let AdrenoEvent::Draw(draw) = event else { return Flow::Continue };
         self.seen.push((draw.number, draw.pass, state.regs.raw(0x2010), state.regs.rewritten(0x2010)));
         if self.skip { Flow::Skip } else { Flow::Continue }
     }
@@ -79,7 +79,7 @@ fn a_comparison_loads_the_groups_of_each_draw_for_every_pass() {
         .draw(3);
     let (memory, db) = (states(Generation::A6xx), unwedge_hw::Db::builtin());
     let walk = |skip| {
-        let mut walker = Walker::new(db.gpu(Generation::A6xx), &memory, linear());
+        let mut walker = AdrenoWalker::new(db.gpu(Generation::A6xx), &memory, linear());
         walker.compare = true;
         let mut passes = Passes { skip, ..Passes::default() };
         walker.walk(Dwords::new(&ring.dwords, ring.dwords.len()), None, &mut passes);
@@ -118,7 +118,7 @@ fn an_enable_mask_leaves_groups_out_in_other_modes() {
                 .op("SET_MARKER", &[marker])
                 .op("SET_DRAW_STATE", &group(0, enabled(mask), 0x1000))
                 .draw(3);
-            for options in [linear(), Options::default()] {
+            for options in [linear(), WalkerOptions::default()] {
                 let (log, state) = walk(&ring, &states(Generation::A6xx), options);
                 assert!(log.text.contains(&format!("group 0 loaded {}", mask == loads)), "{}", log.text);
                 assert_eq!(state.regs.get(0x2010).is_some(), mask == loads);
@@ -131,7 +131,7 @@ fn an_enable_mask_leaves_groups_out_in_other_modes() {
 #[test]
 fn a_marker_that_switches_power_collapse_is_no_render_mode() {
     let ring = cs(Generation::A7xx).op("SET_MARKER", &[2]).op("SET_MARKER", &[0x101]);
-    let (_, state) = walk(&ring, &Memory::default(), Options::default());
+    let (_, state) = walk(&ring, &Memory::default(), WalkerOptions::default());
     assert_eq!((state.marker, state.modes()), (Some(2), mode::BINNING));
     let (_, state) = walk(&ring, &Memory::default(), linear());
     assert_eq!((state.marker, state.modes()), (Some(1), mode::SYSMEM), "listings do not look at the bit");
@@ -141,7 +141,7 @@ fn a_marker_that_switches_power_collapse_is_no_render_mode() {
 fn every_other_rendering_marker_counts_as_gmem() {
     for marker in [3, 5, 6, 7, 8] {
         let ring = cs(Generation::A6xx).op("SET_MARKER", &[1]).op("SET_MARKER", &[marker]);
-        assert_eq!(walk(&ring, &Memory::default(), Options::default()).1.modes(), mode::GMEM);
+        assert_eq!(walk(&ring, &Memory::default(), WalkerOptions::default()).1.modes(), mode::GMEM);
         assert_eq!(walk(&ring, &Memory::default(), linear()).1.modes(), mode::SYSMEM);
     }
 }
@@ -151,7 +151,7 @@ fn before_a6xx_groups_have_no_mask_and_on_a4xx_entries_have_two_dwords() {
     check(
         &cs(Generation::A4xx).op("SET_DRAW_STATE", &[1 << 24 | 2, 0x1000]).draw(3),
         &states(Generation::A4xx),
-        Options::default(),
+        WalkerOptions::default(),
         "
         SetDrawState
         group 1 loaded true
@@ -170,7 +170,7 @@ fn immediate_groups_are_loaded_by_the_packet_itself() {
             .op("SET_DRAW_STATE", &group(1, LOAD_IMMED | enabled(mode::ALL), 0x1000))
             .op("EXEC_CS", &[0, 1, 1, 1]),
         &states(Generation::A6xx),
-        Options::default(),
+        WalkerOptions::default(),
         "
         SetDrawState
           group 1 loaded true
@@ -188,7 +188,7 @@ fn groups_are_disabled_one_by_one_or_all_at_once() {
     let ring =
         |bits| cs(Generation::A6xx).op("SET_DRAW_STATE", &set).op("SET_DRAW_STATE", &group(1, bits, 0));
     let waiting = |bits| {
-        let (_, state) = walk(&ring(bits), &states(Generation::A6xx), Options::default());
+        let (_, state) = walk(&ring(bits), &states(Generation::A6xx), WalkerOptions::default());
         state.groups.map(|g| g.iova).into_iter().filter(|&i| i != 0).collect::<Vec<_>>()
     };
     assert_eq!(waiting(DISABLE), [0x2000]);
@@ -204,7 +204,7 @@ fn draw_state_that_draws_does_not_load_draw_state() {
     check(
         &ring,
         &memory(&[(0x1000, &inner.dwords)]),
-        Options::default(),
+        WalkerOptions::default(),
         "
         SetDrawState
         group 1 loaded true
@@ -221,7 +221,7 @@ fn draw_state_that_draws_does_not_load_draw_state() {
 fn a_group_that_loads_itself_comes_to_an_end() {
     let itself = cs(Generation::A6xx)
         .op("SET_DRAW_STATE", &[1 << 24 | LOAD_IMMED | enabled(mode::ALL) | 4, 0x1000, 0]);
-    let (log, _) = walk(&itself, &memory(&[(0x1000, &itself.dwords)]), Options::default());
+    let (log, _) = walk(&itself, &memory(&[(0x1000, &itself.dwords)]), WalkerOptions::default());
     assert_eq!(log.troubles, [TroubleKind::TooDeep]);
 }
 
@@ -233,7 +233,7 @@ fn a_group_without_memory_is_missing_and_a_short_entry_is_reported() {
             .draw(3)
             .op("SET_DRAW_STATE", &[1 << 24 | 2, 0x1000]),
         &Memory::default(),
-        Options::default(),
+        WalkerOptions::default(),
         "
         SetDrawState
         group 1 loaded true

@@ -1,13 +1,13 @@
 //! Rings and batches made here: what a walk meets, where an engine stands in it, which state it leaves.
 
 use unwedge_base::{Buffer, Memory};
-use unwedge_hw::intel::Value;
+use unwedge_hw::intel::IntelValue;
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_stream::intel::commands::{Decoder, length_by_type};
 use unwedge_stream::intel::instdone;
 use unwedge_stream::intel::position::{Agreement, Locator};
-use unwedge_stream::intel::state::{Base, State, Written};
-use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk};
+use unwedge_stream::intel::state::{Base, IntelState, RegisterOrigin};
+use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, Space, Spaces};
 
 const TGL: Version = Version::new(12, 0);
 
@@ -60,11 +60,11 @@ fn memory(buffers: Vec<(u64, Vec<u32>)>) -> Memory {
 }
 
 /// One line for each event.
-fn shown(events: impl Iterator<Item = Event<'static>>) -> Vec<String> {
+fn shown(events: impl Iterator<Item = IntelEvent<'static>>) -> Vec<String> {
     events.map(line).collect()
 }
 
-fn line(event: Event<'_>) -> String {
+fn line(event: IntelEvent<'_>) -> String {
     let what = match event.kind {
         EventKind::Command(c) => c.name().unwrap_or("?").to_string(),
         EventKind::Noops(n) => format!("noop*{n}"),
@@ -86,7 +86,7 @@ fn line(event: Event<'_>) -> String {
 fn walk(buffers: Vec<(u64, Vec<u32>)>, start: u64) -> Vec<String> {
     let ppgtt: &'static Memory = Box::leak(Box::new(memory(buffers)));
     let ggtt: &'static Memory = Box::leak(Box::default());
-    shown(Walk::batch(decoder(TGL), Spaces { ggtt, ppgtt }, Space::Ppgtt, start).with_budget(10_000))
+    shown(IntelWalk::batch(decoder(TGL), Spaces { ggtt, ppgtt }, Space::Ppgtt, start).with_budget(10_000))
 }
 
 #[test]
@@ -161,8 +161,8 @@ fn a_ring_is_walked_around_its_end() {
     let ggtt = memory(vec![(0x10_0000, ring)]);
     let ppgtt = memory(vec![(0x8000, Stream::new().end())]);
     let spaces = Spaces { ggtt: &ggtt, ppgtt: &ppgtt };
-    let ring = Ring { start: 0x10_0000, size: 4096, from: 4088, to: 16 };
-    let events: Vec<_> = Walk::ring(decoder(TGL), spaces, ring).map(line).collect();
+    let ring = RingRange { start: 0x10_0000, size: 4096, from: 4088, to: 16 };
+    let events: Vec<_> = IntelWalk::ring(decoder(TGL), spaces, ring).map(line).collect();
     let expected = [
         "0 100ff8 MI_ARB_CHECK",
         "0 100ffc MI_ARB_CHECK",
@@ -173,7 +173,7 @@ fn a_ring_is_walked_around_its_end() {
         "0 10000c MI_ARB_CHECK",
     ];
     assert_eq!(events, expected);
-    let none = Walk::ring(decoder(TGL), spaces, Ring { from: 64, to: 64, ..ring });
+    let none = IntelWalk::ring(decoder(TGL), spaces, RingRange { from: 64, to: 64, ..ring });
     assert_eq!(none.count(), 0);
 }
 
@@ -182,7 +182,7 @@ fn batch_position(words: &[u32], acthd: u64, ipehr: Option<u32>) -> Option<(u64,
     let ggtt = Memory::default();
     let mut locator = Locator::new(acthd, Some(Space::Ppgtt), ipehr);
     let spaces = Spaces { ggtt: &ggtt, ppgtt: &ppgtt };
-    Walk::batch(decoder(TGL), spaces, Space::Ppgtt, 0x1000).for_each(|event| locator.see(&event));
+    IntelWalk::batch(decoder(TGL), spaces, Space::Ppgtt, 0x1000).for_each(|event| locator.see(&event));
     let found = locator.position()?;
     Some((found.at_acthd.address, found.executing.map(|p| p.address), found.agreement))
 }
@@ -208,12 +208,12 @@ fn acthd_runs_ahead_of_ipehr() {
     assert_eq!(batch_position(&words, 0x9000, Some(draw)), None);
 }
 
-fn state(words: &[u32], check: impl FnOnce(&State<'_>)) {
+fn state(words: &[u32], check: impl FnOnce(&IntelState<'_>)) {
     let ppgtt = memory(vec![(0x1000, words.to_vec())]);
     let ggtt = Memory::default();
-    let mut state = State::new();
+    let mut state = IntelState::new();
     let spaces = Spaces { ggtt: &ggtt, ppgtt: &ppgtt };
-    Walk::batch(decoder(TGL), spaces, Space::Ppgtt, 0x1000).for_each(|event| state.see(&event));
+    IntelWalk::batch(decoder(TGL), spaces, Space::Ppgtt, 0x1000).for_each(|event| state.see(&event));
     check(&state);
 }
 
@@ -249,10 +249,10 @@ fn pointers_count_from_the_bases_that_were_set() {
         assert_eq!(state.last_work().unwrap().command.name(), Some("3DPRIMITIVE"));
         let written: Vec<_> = state.registers().map(|(offset, w)| (offset, w.written, w.relative)).collect();
         let expected = [
-            (0x358, Written::Value(7), true),
-            (0x2358, Written::Value(8), false),
-            (0x2600, Written::Memory(0x1_0000_5000), false),
-            (0x7000, Written::Value(9), false),
+            (0x358, RegisterOrigin::Value(7), true),
+            (0x2358, RegisterOrigin::Value(8), false),
+            (0x2600, RegisterOrigin::Memory(0x1_0000_5000), false),
+            (0x7000, RegisterOrigin::Value(9), false),
         ];
         assert_eq!(written, expected);
     });
@@ -263,7 +263,7 @@ fn fields_of_a_short_form_end_with_it() {
     let words = Stream::new().command("MI_STORE_DATA_IMM", 0, &[0x1000, 0, 0x1234]).words;
     let command = decoder(TGL).command(&words).unwrap();
     let data: Vec<_> = command.fields().filter(|f| f.name == "Immediate Data").collect();
-    assert_eq!((data.len(), data[0].width, data[0].value()), (1, 32, Some(Value::Uint(0x1234))));
+    assert_eq!((data.len(), data[0].width, data[0].value()), (1, 32, Some(IntelValue::Uint(0x1234))));
 }
 
 #[test]
@@ -331,10 +331,10 @@ fn walks_over_anything_end() {
         let ppgtt = memory(vec![(0x1000, words)]);
         let spaces = Spaces { ggtt: &ppgtt, ppgtt: &ppgtt };
         let decoder = Decoder::new(version, class);
-        let mut state = State::new();
+        let mut state = IntelState::new();
         let mut locator = Locator::new(0x1100, None, Some(0x18a0_0101));
         let (mut dwords, mut events) = (0u64, 0u64);
-        for event in Walk::batch(decoder, spaces, Space::Ppgtt, 0x1000).with_budget(5_000) {
+        for event in IntelWalk::batch(decoder, spaces, Space::Ppgtt, 0x1000).with_budget(5_000) {
             events += 1;
             state.see(&event);
             locator.see(&event);

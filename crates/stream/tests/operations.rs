@@ -13,7 +13,7 @@ fn bunches_of_registers() {
             .op("CONTEXT_REG_BUNCH2", &[9, 9, 0x8c18, 3])
             .op("CONTEXT_REG_BUNCH", &[0x8c19]),
         &Memory::default(),
-        Options::default(),
+        WalkerOptions::default(),
         "
         ContextRegBunch
           8c17 = 1
@@ -28,9 +28,9 @@ fn bunches_of_registers() {
 #[test]
 fn single_register_writes() {
     let a6xx = cs(Generation::A6xx).op("REG_WRITE", &[2, 0x8801, 0x4010]);
-    check(&a6xx, &Memory::default(), Options::default(), "RegWrite\n  8801 = 4010");
+    check(&a6xx, &Memory::default(), WalkerOptions::default(), "RegWrite\n  8801 = 4010");
     let a4xx = cs(Generation::A4xx).op("WIDE_REG_WRITE", &[0x2010, 5, 6]);
-    check(&a4xx, &Memory::default(), Options::default(), "WideRegWrite\n  2010 = 5\n  2011 = 6");
+    check(&a4xx, &Memory::default(), WalkerOptions::default(), "WideRegWrite\n  2010 = 5\n  2011 = 6");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a2xx_constants_of_type_4_are_registers() {
           2020 = 69
         SetConstant
         SetConstant";
-    let state = check(&ring, &Memory::default(), Options::default(), expected);
+    let state = check(&ring, &Memory::default(), WalkerOptions::default(), expected);
     assert_eq!(state.regs.get(0x2020), None, "the offset of an unknown register is unknown");
     let (_, state) = walk(&ring, &Memory::default(), linear());
     assert_eq!(state.regs.get(0x2020), Some(100));
@@ -69,7 +69,7 @@ fn read_modify_write_rotates_adds_and_reads_registers() {
     let state = check(
         &ring,
         &Memory::default(),
-        Options::default(),
+        WalkerOptions::default(),
         "
         write
           8c17 = 1234
@@ -100,7 +100,7 @@ fn what_memory_or_scratch_writes_is_unknown_unless_the_stream_tells() {
         .op("SCRATCH_TO_REG", &[6 << 20 | 0x8c1a])
         .op("REG_TO_SCRATCH", &[1 << 20 | 0x8c19])
         .op("SCRATCH_TO_REG", &[1 << 20 | 0x8c20]);
-    let (_, state) = walk(&ring, &Memory::default(), Options::default());
+    let (_, state) = walk(&ring, &Memory::default(), WalkerOptions::default());
     let regs = [0x8c17, 0x8c18, 0x8c19, 0x8c1a, 0x8c20].map(|r| state.regs.get(r));
     assert_eq!(regs, [None, None, Some(77), None, Some(77)]);
     let (_, state) = walk(&ring, &Memory::default(), linear());
@@ -113,7 +113,7 @@ fn conditional_writes_make_a_register_unknown() {
         .regs(0x8c17, &[1, 2])
         .op("COND_WRITE5", &[3, 0, 0, 0, 0, 0x8c17, 0, 9])
         .op("COND_WRITE5", &[3 | 1 << 8, 0, 0, 0, 0, 0x8c18, 0, 9]);
-    let (_, state) = walk(&ring, &Memory::default(), Options::default());
+    let (_, state) = walk(&ring, &Memory::default(), WalkerOptions::default());
     assert_eq!([0x8c17, 0x8c18].map(|r| state.regs.get(r)), [None, Some(2)]);
 }
 
@@ -135,9 +135,9 @@ fn every_kind_of_work() {
         .op("EVENT_WRITE", &[4]);
     type Facts = (DrawKind, Option<u32>, Option<u32>, Option<u64>);
     struct Draws(Vec<Facts>);
-    impl Sink for Draws {
-        fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
-            if let Event::Draw(d) = event {
+    impl AdrenoSink for Draws {
+        fn event(&mut self, _: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
+            if let AdrenoEvent::Draw(d) = event {
                 assert_eq!((d.number as usize, d.summary), (self.0.len(), true));
                 self.0.push((d.kind, d.primitive.or(d.event), d.count.or(d.instances), d.indirect));
             }
@@ -145,7 +145,7 @@ fn every_kind_of_work() {
         }
     }
     let (db, memory) = (unwedge_hw::Db::builtin(), Memory::default());
-    let mut walker = Walker::new(db.gpu(Generation::A6xx), &memory, Options::default());
+    let mut walker = AdrenoWalker::new(db.gpu(Generation::A6xx), &memory, WalkerOptions::default());
     let mut draws = Draws(Vec::new());
     walker.walk(unwedge_base::Dwords::from(&a6xx.dwords[..]), None, &mut draws);
     use DrawKind::{Blit, Dispatch, Draw};
@@ -168,7 +168,7 @@ fn every_kind_of_work() {
     );
     let a4xx =
         cs(Generation::A4xx).op("DRAW_INDX_INDIRECT", &[4, 0, 9, 0x2000]).op("DRAW_INDX_2", &[0, 4, 3, 7]);
-    let (log, _) = walk(&a4xx, &memory, Options::default());
+    let (log, _) = walk(&a4xx, &memory, WalkerOptions::default());
     assert_eq!(log.draws, [(0, true, Draw), (1, true, Draw)]);
 }
 
@@ -178,7 +178,7 @@ fn work_that_listings_do_not_summarize_keeps_the_span_of_writes_open() {
     check(
         &empty,
         &Memory::default(),
-        Options::default(),
+        WalkerOptions::default(),
         "
         write
           8c17 = 1
@@ -188,17 +188,17 @@ fn work_that_listings_do_not_summarize_keeps_the_span_of_writes_open() {
           draw 0 Draw count Some(3) after [8c17]",
     );
     let a5xx = cs(Generation::A5xx).op("EVENT_WRITE", &[30]).op("BLIT", &[3]);
-    let (log, state) = walk(&a5xx, &Memory::default(), Options::default());
+    let (log, state) = walk(&a5xx, &Memory::default(), WalkerOptions::default());
     assert_eq!(log.draws, [(0, false, DrawKind::Event), (0, true, DrawKind::Blit)]);
     assert_eq!(state.draws, 1);
     let a4xx = cs(Generation::A4xx).op("EVENT_WRITE", &[30]);
-    assert!(walk(&a4xx, &Memory::default(), Options::default()).0.draws.is_empty());
+    assert!(walk(&a4xx, &Memory::default(), WalkerOptions::default()).0.draws.is_empty());
 }
 
 #[test]
 fn a_draw_makes_its_values_the_previous_ones() {
     let ring = cs(Generation::A6xx).regs(0x8c17, &[1]).draw(3).regs(0x8c17, &[2]);
-    let (_, state) = walk(&ring, &Memory::default(), Options::default());
+    let (_, state) = walk(&ring, &Memory::default(), WalkerOptions::default());
     assert_eq!((state.regs.get(0x8c17), state.regs.previous(0x8c17)), (Some(2), 1));
     assert!(state.regs.rewritten(0x8c17));
 }
@@ -214,7 +214,7 @@ fn shader_state_of_all_generations() {
     check(
         &a3xx,
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         LoadState
           load Some(Fragment) Shader Indirect 2 units to 0 at Some(1000): Some(abcd)
@@ -230,7 +230,7 @@ fn shader_state_of_all_generations() {
     check(
         &a5xx,
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         LoadState4
           load Some(Compute) TexConst Indirect 1 units to 0 at Some(100000000): Some(abcd)
@@ -247,7 +247,7 @@ fn shader_state_of_all_generations() {
     check(
         &a6xx,
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         LoadState6Geom
           load Some(Geometry) Constants Direct 1 units to 0 at None: Some(7)
@@ -273,7 +273,7 @@ fn bindless_state_lies_behind_a_base_register() {
             .op("LOAD_STATE6_FRAG", &load(5))
             .regs(compute + 2 * set, &[0x2000, 1])
             .op("LOAD_STATE6_FRAG", &load(5));
-        let (log, _) = walk(&ring, &memory(&[(0x1_0000_1010, &[0xabcd])]), Options::default());
+        let (log, _) = walk(&ring, &memory(&[(0x1_0000_1010, &[0xabcd])]), WalkerOptions::default());
         let loads: Vec<_> = log.text.lines().filter(|l| l.contains("load")).map(str::trim).collect();
         assert_eq!(
             loads,
@@ -289,6 +289,6 @@ fn bindless_state_lies_behind_a_base_register() {
 #[test]
 fn the_bin_of_a2xx() {
     let ring = cs(Generation::A2xx).op("SET_BIN", &[0, 32 << 16 | 16, 63 << 16 | 47]);
-    let (_, state) = walk(&ring, &Memory::default(), Options::default());
+    let (_, state) = walk(&ring, &Memory::default(), WalkerOptions::default());
     assert_eq!(state.bin, Some(Bin { x1: 16, y1: 32, x2: 47, y2: 63 }));
 }

@@ -18,11 +18,11 @@ fn behind(before: Cs, condition: &[u32], memory: &Memory) -> Exec {
 #[track_caller]
 fn behind_ring(ring: &Cs, memory: &Memory) -> Exec {
     struct Last(Option<Exec>);
-    impl Sink for Last {
-        fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
+    impl AdrenoSink for Last {
+        fn event(&mut self, _: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
             match event {
-                Event::RegWrite(w) if w.reg == REG => self.0 = Some(w.exec),
-                Event::RegWrite(w) if w.reg == REG + 1 => {
+                AdrenoEvent::RegWrite(w) if w.reg == REG => self.0 = Some(w.exec),
+                AdrenoEvent::RegWrite(w) if w.reg == REG + 1 => {
                     assert_eq!(w.exec, Exec::Always, "past the condition")
                 }
                 _ => {}
@@ -32,9 +32,9 @@ fn behind_ring(ring: &Cs, memory: &Memory) -> Exec {
     }
     let db = unwedge_hw::Db::builtin();
     let mut seen = Vec::new();
-    for options in [linear(), Options::default()] {
+    for options in [linear(), WalkerOptions::default()] {
         let applies_all = options.linear;
-        let mut walker = Walker::new(db.gpu(ring.generation), memory, options);
+        let mut walker = AdrenoWalker::new(db.gpu(ring.generation), memory, options);
         let mut last = Last(None);
         walker.walk(unwedge_base::Dwords::from(&ring.dwords[..]), None, &mut last);
         let exec = last.0.expect("the write is reported");
@@ -109,7 +109,7 @@ fn memory_that_a_packet_compares() {
         .regs(REG + 1, &[1]);
     assert_eq!(behind_ring(&absent, &Memory::default()), Exec::Unknown, "absent memory is unknown");
     let old = cs(Generation::A3xx).op("COND_EXEC", &[0x400, 0x401, 1, 2]).regs(0x2010, &[1]);
-    let (log, _) = walk(&old, &Memory::default(), Options::default());
+    let (log, _) = walk(&old, &Memory::default(), WalkerOptions::default());
     assert!(log.text.contains("write [Unknown]"), "{}", log.text);
 }
 
@@ -126,7 +126,7 @@ fn conditions_nest_and_reach_into_buffers() {
     let state = check(
         &ring,
         &memory(&[(0x1000, &ib.dwords)]),
-        Options::default(),
+        WalkerOptions::default(),
         "
         SetMarker
         CondRegExec
@@ -147,7 +147,7 @@ fn conditions_nested_beyond_reason_are_unknown() {
     for _ in 0..20 {
         ring = ring.op("COND_REG_EXEC", &[3 << 28 | u32::from(mode::SYSMEM) << 25, 1000]);
     }
-    let (log, _) = walk(&ring.regs(REG, &[1]), &Memory::default(), Options::default());
+    let (log, _) = walk(&ring.regs(REG, &[1]), &Memory::default(), WalkerOptions::default());
     assert!(log.text.ends_with("write [Unknown]\n  8c17 = 1 [Unknown]\n"), "{}", log.text);
 }
 
@@ -165,13 +165,13 @@ fn predicated_draws_change_nothing_but_count() {
         (ring, memory(&[(0x1000, &[value as u32, (value >> 32) as u32])]))
     };
     let (stream, passing) = ring(1 << 40);
-    let (log, _) = walk(&stream, &passing, Options::default());
+    let (log, _) = walk(&stream, &passing, WalkerOptions::default());
     assert_eq!(log.draws.len(), 3);
     let (stream, failing) = ring(0);
     check(
         &stream,
         &failing,
-        Options::default(),
+        WalkerOptions::default(),
         "
         DrawPredEnableGlobal
         write
@@ -186,7 +186,7 @@ fn predicated_draws_change_nothing_but_count() {
     );
     let (log, _) = walk(&stream, &failing, linear());
     assert_eq!(log.draws.iter().map(|d| d.0).collect::<Vec<_>>(), [0, 1, 2]);
-    let (log, _) = walk(&stream, &Memory::default(), Options::default());
+    let (log, _) = walk(&stream, &Memory::default(), WalkerOptions::default());
     assert!(log.text.contains("DrawIndxOffset [Unknown]"));
 }
 
@@ -201,7 +201,7 @@ fn buffers_skipped_by_visibility_are_unknown_in_gmem_only() {
             .op("SKIP_IB2_ENABLE_GLOBAL", &[1])
             .op("SKIP_IB2_ENABLE_LOCAL", &[1])
             .ib(0x1000, 4);
-        let (log, state) = walk(&ring, &memory, Options::default());
+        let (log, state) = walk(&ring, &memory, WalkerOptions::default());
         assert!(log.text.contains(expected), "{}", log.text);
         assert_eq!((state.skip_ib2_global, state.skip_ib2_local), (1, 1));
         assert_eq!(state.regs.get(REG), Some(1));
@@ -229,7 +229,7 @@ fn threads_of_a7xx_keep_their_own_registers() {
     let state = check(
         &ring,
         &Memory::default(),
-        Options::default(),
+        WalkerOptions::default(),
         "
         write
           8c17 = 1

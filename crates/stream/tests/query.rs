@@ -6,15 +6,15 @@ use common::{cs, memory};
 use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::Db;
-use unwedge_stream::adreno::{Options, Walker};
-use unwedge_stream::query::{Draws, Expr, Pass, Query, Scene, Truth, When};
+use unwedge_stream::adreno::{AdrenoWalker, WalkerOptions};
+use unwedge_stream::query::{DrawChoice, DrawScene, Draws, Expr, Pass, Query, Truth};
 
 /// Walks a stream linearly and asks a question at each draw.
-fn ask(generation: Generation, stream: &[u32], held: &Memory, mut question: impl FnMut(&Scene<'_>)) {
+fn ask(generation: Generation, stream: &[u32], held: &Memory, mut question: impl FnMut(&DrawScene<'_>)) {
     let db = Db::builtin();
     let gpu = db.gpu(generation);
-    let mut walker = Walker::new(gpu, held, Options { linear: true, ..Options::default() });
-    let mut draws = Draws::new(gpu, true, false, |scene: &Scene<'_>| question(scene));
+    let mut walker = AdrenoWalker::new(gpu, held, WalkerOptions { linear: true, ..WalkerOptions::default() });
+    let mut draws = Draws::new(gpu, true, false, |scene: &DrawScene<'_>| question(scene));
     walker.walk(Dwords::from(stream), None, &mut draws);
 }
 
@@ -367,6 +367,6 @@ fn draws_are_chosen_by_number_pass_and_change() {
     assert_eq!(numbers(ask_for(&|q| q.draws = 1..=2)), [1, 2]);
     assert_eq!(numbers(ask_for(&|q| q.submits = 1..=2)), []);
     assert_eq!(numbers(ask_for(&|q| q.passes = vec![Pass::Binning, Pass::Sysmem])), [0, 4]);
-    assert_eq!(numbers(ask_for(&|q| q.when = When::Written)), [0, 1, 3]);
-    assert_eq!(numbers(ask_for(&|q| q.when = When::Changed)), [0, 3]);
+    assert_eq!(numbers(ask_for(&|q| q.when = DrawChoice::Written)), [0, 1, 3]);
+    assert_eq!(numbers(ask_for(&|q| q.when = DrawChoice::Changed)), [0, 3]);
 }

@@ -5,7 +5,7 @@ mod common;
 use common::cs;
 use unwedge_base::{Buffer, Generation, Memory};
 use unwedge_hw::Db;
-use unwedge_stream::adreno::{Options, Reach, Walker};
+use unwedge_stream::adreno::{AdrenoWalker, Reach, WalkerOptions};
 
 const A3XX: Generation = Generation::A3xx;
 const A6XX: Generation = Generation::A6xx;
@@ -45,7 +45,8 @@ fn needed(generation: Generation, low: bool, stream: &[u32], contents: Option<&[
     let db = Db::builtin();
     let gpu = db.gpu(generation);
     let mut reach = Reach::new(generation, memory.buffers().iter().map(|b| (b.iova, b.size)));
-    let mut walker = Walker::new(gpu, &memory, Options { linear: true, ..Options::default() });
+    let mut walker =
+        AdrenoWalker::new(gpu, &memory, WalkerOptions { linear: true, ..WalkerOptions::default() });
     let dwords = memory.dwords(at(STREAM)).expect("the stream").take(stream.len());
     walker.walk(dwords, Some(at(STREAM)), &mut reach.watch(gpu));
     reach.run(gpu, &memory, at(STREAM), stream.len() as u32);

@@ -12,8 +12,8 @@ use unwedge_stream::amd::Engine;
 use unwedge_stream::compare::{Comparer, PlainRegisters, Record, Recorder, Subject};
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::registers::REGISTERS;
-use unwedge_stream::intel::walk::{Space, Spaces, Walk};
-use unwedge_stream::query::{Draws, Expr, Query, RegisterNames, Scene, StepDraws, Visitor};
+use unwedge_stream::intel::walk::{IntelWalk, Space, Spaces};
+use unwedge_stream::query::{DrawScene, Draws, Expr, Query, RegisterNames, StepDraws, Visitor};
 use unwedge_stream::{Flow, Reach, Registers, Step, StepSink, adreno, amd, intel};
 
 /// Writes steps down.
@@ -49,7 +49,7 @@ struct Rows<'q, 'd> {
 }
 
 impl Visitor for Rows<'_, '_> {
-    fn draw(&mut self, scene: &Scene<'_>) {
+    fn draw(&mut self, scene: &DrawScene<'_>) {
         if self.query.wants(scene).is_some() {
             self.rows.push((scene.draw.number, self.query.values().to_vec()));
         }
@@ -63,10 +63,14 @@ fn query<'d>(names: impl RegisterNames<'d>, columns: &[&str], condition: &str) -
     query
 }
 
-fn adreno_walk(stream: &[u32], held: &Memory, sink: &mut dyn adreno::Sink) {
+fn adreno_walk(stream: &[u32], held: &Memory, sink: &mut dyn adreno::AdrenoSink) {
     let db = Db::builtin();
     let gpu = db.gpu(Generation::A6xx);
-    adreno::Walker::new(gpu, held, adreno::Options::default()).walk(Dwords::from(stream), None, sink);
+    adreno::AdrenoWalker::new(gpu, held, adreno::WalkerOptions::default()).walk(
+        Dwords::from(stream),
+        None,
+        sink,
+    );
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn steps_of_adreno() {
     let wait = [0x13, 0x2000, 0, 5, 0xff, 0];
     let stream = cs(Generation::A6xx).ib(0x1000, 6).op("WAIT_REG_MEM", &wait).dwords;
     let db = Db::builtin();
-    let mut steps = adreno::Steps::new(db.gpu(Generation::A6xx), Log::default());
+    let mut steps = adreno::AdrenoSteps::new(db.gpu(Generation::A6xx), Log::default());
     adreno_walk(&stream, &held, &mut steps);
     assert_eq!(
         steps.sink.0.trim_end(),
@@ -92,7 +96,7 @@ fn a_query_over_steps_is_one_over_events() {
     let ask = || query(gpu, &["RB_MRT[0].BUF_INFO"], "draw.count > 3");
     let (mut first, mut second) = (ask(), ask());
     let visitor = Rows { query: &mut first, rows: Vec::new() };
-    let mut steps = adreno::Steps::new(gpu, StepDraws::new(visitor));
+    let mut steps = adreno::AdrenoSteps::new(gpu, StepDraws::new(visitor));
     adreno_walk(&stream, &Memory::default(), &mut steps);
     let mut events = Draws::new(gpu, false, false, Rows { query: &mut second, rows: Vec::new() });
     adreno_walk(&stream, &Memory::default(), &mut events);
@@ -103,13 +107,14 @@ fn a_query_over_steps_is_one_over_events() {
 /// A packet by its name.
 fn packet(amd: Amd<'_>, name: &str, payload: &[u32]) -> Vec<u32> {
     let opcode = (0..=255).find(|&opcode| amd.packet_name(opcode) == Some(name)).expect(name);
-    let header = amd::Header::Type3 { opcode, count: payload.len() as u32, predicate: false, compute: false };
+    let header =
+        amd::AmdPacketHeader::Type3 { opcode, count: payload.len() as u32, predicate: false, compute: false };
     [&[header.encode().unwrap()], payload].concat()
 }
 
 fn amd_walk(amd: Amd<'_>, ring: &[u32], held: &Memory, sink: impl StepSink) {
-    let mut steps = amd::Steps::new(amd, Engine::Gfx, sink);
-    amd::Walker::new(amd, Engine::Gfx, held).walk(Dwords::from(ring), None, &mut steps);
+    let mut steps = amd::AmdSteps::new(amd, Engine::Gfx, sink);
+    amd::AmdWalker::new(amd, Engine::Gfx, held).walk(Dwords::from(ring), None, &mut steps);
 }
 
 struct Borrowed<'s, S>(&'s mut S);
@@ -218,7 +223,8 @@ fn intel_walk(ppgtt: &Memory, sink: &mut dyn StepSink) {
     let ggtt = Memory::default();
     let spaces = Spaces { ggtt: &ggtt, ppgtt };
     let decoder = Decoder::new(TGL, EngineClass::Render);
-    intel::steps::Steps::new(decoder, spaces).walk(Walk::batch(decoder, spaces, Space::Ppgtt, 0x1000), sink);
+    intel::steps::IntelSteps::new(decoder, spaces)
+        .walk(IntelWalk::batch(decoder, spaces, Space::Ppgtt, 0x1000), sink);
 }
 
 fn primitive(vertices: u32) -> Vec<u32> {
@@ -258,7 +264,7 @@ fn state_commands_of_intel_at_draws() {
     let load = command("MI_LOAD_REGISTER_IMM", &[0x2580, 0x1_0001]);
     let stream = [pixel_shader(0x40), primitive(3), load, pixel_shader(0x80), primitive(6)];
     let memory = held(vec![batch(0x1000, &stream)]);
-    let names = intel::registers::Names::new(Decoder::new(TGL, EngineClass::Render).gpu);
+    let names = intel::registers::IntelNames::new(Decoder::new(TGL, EngineClass::Render).gpu);
     let columns = ["3DSTATE_PS.KernelStartPointer0", "0x2580", "3DPRIMITIVE.VertexCountPerInstance"];
     let mut all = query(&names, &columns, "draw.count >= 3");
     let mut draws = StepDraws::new(Rows { query: &mut all, rows: Vec::new() });
@@ -279,7 +285,7 @@ fn what_differs_between_streams_of_intel() {
         let stream = [pixel_shader(0x40), primitive(3), pixel_shader(0x80 + 0x40 * side), primitive(6)];
         intel_walk(&held(vec![batch(0x1000, &stream)]), draws);
     });
-    let names = intel::registers::Names::new(Decoder::new(TGL, EngineClass::Render).gpu);
+    let names = intel::registers::IntelNames::new(Decoder::new(TGL, EngineClass::Render).gpu);
     let named: Vec<_> = found.iter().map(|&(reg, draws)| (names.name_of(reg), draws)).collect();
     assert_eq!(named, [("3DSTATE_PS[1]".to_owned(), 1)]);
 }

@@ -13,7 +13,7 @@ fn an_indirect_buffer_on_every_generation() {
         let memory = memory(&[(0x1000, &ib.dwords)]);
         let ring = cs(generation).ib(0x1000, ib.dwords.len() as u32).draw(6);
         let draw = if generation <= Generation::A3xx { "DrawIndx" } else { "DrawIndxOffset" };
-        for options in [linear(), Options::default()] {
+        for options in [linear(), WalkerOptions::default()] {
             check(
                 &ring,
                 &memory,
@@ -42,7 +42,7 @@ fn a_buffer_that_the_dump_does_not_hold_is_missing() {
     check(
         &cs(Generation::A6xx).ib(0x1000, 4).ib(0x9000, 5),
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         IndirectBuffer
           missing Some(1000) 4 dwords
@@ -57,7 +57,7 @@ fn a_stream_longer_than_its_buffer_is_walked_as_far_as_it_goes() {
     check(
         &cs(Generation::A6xx).ib(0x1000, 0xffff_ffff),
         &memory(&[(0x1000, &nop.dwords)]),
-        Options::default(),
+        WalkerOptions::default(),
         "
         IndirectBuffer
           trouble at 0: CutStream { claimed: ffffffff, present: 1 }
@@ -74,7 +74,7 @@ fn a_packet_longer_than_its_stream_is_cut_where_hardware_ends_and_read_on_by_lis
     check(
         &ring,
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         IndirectBuffer
           enter Indirect level 1
@@ -105,7 +105,7 @@ fn buffers_nest_three_deep() {
     check(
         &inside,
         &memory(&[(0x1000, &inside.dwords)]),
-        Options::default(),
+        WalkerOptions::default(),
         "
         IndirectBuffer
           enter Indirect level 1
@@ -128,7 +128,7 @@ fn a_chain_goes_on_at_the_same_level_and_never_returns() {
     check(
         &ring,
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         IndirectBuffer
           enter Indirect level 1
@@ -169,8 +169,8 @@ fn listings_read_on_in_the_buffer_that_a_buffer_ends_with() {
 fn a_chain_that_loops_ends_with_the_budget() {
     let chain = cs(Generation::A6xx).op("INDIRECT_BUFFER_CHAIN", &[0x1000, 0, 4]);
     let ring = cs(Generation::A6xx).ib(0x1000, 4);
-    for options in [Options::default(), linear()] {
-        let options = Options { budget: 1000, ..options };
+    for options in [WalkerOptions::default(), linear()] {
+        let options = WalkerOptions { budget: 1000, ..options };
         let (log, _) = walk(&ring, &memory(&[(0x1000, &chain.dwords)]), options);
         assert_eq!(log.troubles, [TroubleKind::BudgetSpent]);
         assert!(log.events < 2000);
@@ -182,8 +182,8 @@ fn a_sink_may_leave_a_buffer_out() {
     let ib = cs(Generation::A6xx).regs(0x8c17, &[1]);
     let memory = memory(&[(0x1000, &ib.dwords)]);
     let db = Db::builtin();
-    let mut walker = Walker::new(db.gpu(Generation::A6xx), &memory, Options::default());
-    let mut log = Log { skip: Some(StreamKind::Indirect), ..Log::default() };
+    let mut walker = AdrenoWalker::new(db.gpu(Generation::A6xx), &memory, WalkerOptions::default());
+    let mut log = Log { skip: Some(AdrenoStreamKind::Indirect), ..Log::default() };
     let ring = cs(Generation::A6xx).ib(0x1000, 2);
     walker.walk(Dwords::from(&ring.dwords[..]), None, &mut log);
     log.finish();
@@ -194,16 +194,16 @@ fn a_sink_may_leave_a_buffer_out() {
 #[test]
 fn state_stays_from_one_walk_to_the_next_and_places_are_addresses() {
     struct Places(Vec<StreamPos>);
-    impl Sink for Places {
-        fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
-            if let Event::RegWrite(w) = event {
+    impl AdrenoSink for Places {
+        fn event(&mut self, _: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
+            if let AdrenoEvent::RegWrite(w) = event {
                 self.0.push(w.place);
             }
             Flow::Continue
         }
     }
     let (db, memory) = (Db::builtin(), Memory::default());
-    let mut walker = Walker::new(db.gpu(Generation::A6xx), &memory, Options::default());
+    let mut walker = AdrenoWalker::new(db.gpu(Generation::A6xx), &memory, WalkerOptions::default());
     let mut places = Places(Vec::new());
     let stream = cs(Generation::A6xx).op("NOP", &[]).regs(0x8c17, &[7]);
     walker.walk(Dwords::from(&stream.dwords[..]), Some(0x1000), &mut places);
@@ -227,7 +227,7 @@ fn start_bin_repeats_its_body_and_listings_show_the_prefixes_in_a_row() {
     check(
         &ring,
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         StartBin
           enter Bin { index: 0 } level 1
@@ -270,7 +270,7 @@ fn a_draw_table_ends_with_its_memory() {
     check(
         &cs(Generation::A7xx).op("FIXED_STRIDE_DRAW_TABLE", &[0x1000, 0, stride << 20 | 8, u32::MAX]),
         &memory(&[(0x1000, &draws.dwords)]),
-        Options::default(),
+        WalkerOptions::default(),
         "
         FixedStrideDrawTable
           enter DrawTable { index: 0 } level 1
@@ -293,7 +293,7 @@ fn an_amble_is_kept_for_later_but_listed_in_place() {
           enter Amble level 0 [NotTaken]
             write [NotTaken]
               8c17 = 1 [NotTaken]";
-    assert_eq!(check(&ring, &memory, Options::default(), expected).regs.get(0x8c17), None);
+    assert_eq!(check(&ring, &memory, WalkerOptions::default(), expected).regs.get(0x8c17), None);
     assert_eq!(check(&ring, &memory, linear(), expected).regs.get(0x8c17), Some(1));
 }
 
@@ -308,11 +308,11 @@ fn packets_inside_a_memory_write_are_listed_but_data_is_not_mistaken_for_them() 
             write [NotTaken]
               8c17 = 1 [NotTaken]";
     let ring = cs(Generation::A6xx).op("MEM_WRITE", &packets);
-    assert_eq!(check(&ring, &none, Options::default(), expected).regs.get(0x8c17), None);
+    assert_eq!(check(&ring, &none, WalkerOptions::default(), expected).regs.get(0x8c17), None);
     assert_eq!(check(&ring, &none, linear(), expected).regs.get(0x8c17), Some(1));
 
     let data = [&[0x4000, 0], &inner.dwords[..], &[0x1234]].concat();
-    check(&cs(Generation::A6xx).op("MEM_WRITE", &data), &none, Options::default(), "MemWrite");
+    check(&cs(Generation::A6xx).op("MEM_WRITE", &data), &none, WalkerOptions::default(), "MemWrite");
     let data = [0x4000, 0, 0x3f80_0000];
     check(&cs(Generation::A6xx).op("MEM_WRITE", &data), &none, linear(), "MemWrite");
 }
@@ -328,7 +328,7 @@ fn a5xx_render_modes_and_checkpoints_carry_commands() {
     let state = check(
         &ring,
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         SetRenderMode
         SetRenderMode
@@ -351,7 +351,7 @@ fn a_conditional_buffer_may_or_may_not_run() {
     check(
         &ring,
         &memory,
-        Options::default(),
+        WalkerOptions::default(),
         "
         CondIndirectBufferPfe
           enter Indirect level 1 [Unknown]

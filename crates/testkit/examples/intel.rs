@@ -2,7 +2,7 @@
 //! `cargo run -p unwedge-testkit --example intel -- DIR`; with `--large` behind it, ones of some 50 MB.
 
 use std::path::Path;
-use unwedge_testkit::intel::{Device, EngineState, large_buffers};
+use unwedge_testkit::intel::{EngineState, TestDevice, large_buffers};
 use unwedge_testkit::{i915, xe};
 
 fn main() -> std::io::Result<()> {
@@ -33,9 +33,10 @@ fn larges() -> Vec<(String, Vec<u8>)> {
             .fold(EngineState::new("rcs0"), |engine, (at, words)| engine.user(at, &words))
     };
     let i915 = |mebibytes| {
-        i915::ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::V6_12).engine(engine(mebibytes))
+        i915::ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::V6_12)
+            .engine(engine(mebibytes))
     };
-    let xe = xe::DevcoreBuilder::complete(Device::named("lnl"), xe::Era::V6_14).engine(engine(38));
+    let xe = xe::DevcoreBuilder::complete(TestDevice::named("lnl"), xe::XeEra::V6_14).engine(engine(38));
     vec![
         ("i915 packed".to_owned(), i915(74).text()),
         ("i915 unpacked".to_owned(), i915(38).unpacked().text()),

@@ -7,7 +7,7 @@ use crate::mutate::Rng;
 use crate::pack;
 use crate::pm4;
 use crate::rd::{self, CaptureBuilder};
-use unwedge_capture::rd::SectionKind;
+use unwedge_capture::rd::RdSectionKind;
 
 /// A GPU of each generation.
 pub const GPUS: [u32; 6] = [220, 330, 430, 530, 630, 740];
@@ -225,13 +225,13 @@ pub fn hostile(seed: u64) -> Vec<u8> {
     let mut capture = CaptureBuilder::new(gpu, "hostile\0");
     for _ in 0..1 + maker.rng.below(4) {
         match maker.rng.below(12) {
-            0 => capture = capture.section(SectionKind::ChipId, &u64::from(maker.number()).to_le_bytes()),
+            0 => capture = capture.section(RdSectionKind::ChipId, &u64::from(maker.number()).to_le_bytes()),
             1 => {
                 let other = maker.rng.pick(&GPUS).copied().unwrap_or(gpu);
-                capture = capture.section(SectionKind::GpuId, &other.to_le_bytes());
+                capture = capture.section(RdSectionKind::GpuId, &other.to_le_bytes());
             }
-            2 => capture = capture.section(SectionKind::Cmd, &vec![b'n'; maker.rng.below(4096)]),
-            3 => capture = capture.section(SectionKind::Test, b"\xff\xfe\x1b[31m\0"),
+            2 => capture = capture.section(RdSectionKind::Cmd, &vec![b'n'; maker.rng.below(4096)]),
+            3 => capture = capture.section(RdSectionKind::Test, b"\xff\xfe\x1b[31m\0"),
             _ => {}
         }
         for &iova in &buffers {
@@ -459,19 +459,20 @@ const EXPENSIVE: [(&str, Make); 17] = [
     }),
     ("processes that all differ", |mut capture, _, size| {
         for i in 0..size / 40 {
-            capture = capture.section(SectionKind::Cmd, format!("process-with-a-name/{i:08}").as_bytes());
+            capture = capture.section(RdSectionKind::Cmd, format!("process-with-a-name/{i:08}").as_bytes());
             capture = capture.submit(STREAM, 0);
         }
         capture
     }),
     ("sections that all differ", |mut capture, _, size| {
         for i in 0..size / 8 {
-            capture = capture.section(SectionKind::Unknown(0x100 + i as u32), &[]);
+            capture = capture.section(RdSectionKind::Unknown(0x100 + i as u32), &[]);
         }
         capture
     }),
     ("long texts", |mut capture, _, size| {
-        for kind in [SectionKind::Test, SectionKind::Cmd, SectionKind::VertexShader, SectionKind::Unknown(99)]
+        for kind in
+            [RdSectionKind::Test, RdSectionKind::Cmd, RdSectionKind::VertexShader, RdSectionKind::Unknown(99)]
         {
             capture = capture.section(kind, &vec![b'\x07'; size / 4]);
         }
@@ -485,7 +486,7 @@ fn identities(size: usize) -> Vec<u8> {
     capture = capture.buffer(STREAM, &pm4::pkt7(pm4::CP_NOP, &[0]));
     for i in 0..size / 32 {
         let gpu: u32 = if i % 2 == 0 { 330 } else { 740 };
-        capture = capture.section(SectionKind::GpuId, &gpu.to_le_bytes()).submit(STREAM, 2);
+        capture = capture.section(RdSectionKind::GpuId, &gpu.to_le_bytes()).submit(STREAM, 2);
     }
     capture.bytes()
 }
@@ -493,12 +494,12 @@ fn identities(size: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_capture::rd::{Live, Reader, Step};
+    use unwedge_capture::rd::{LiveMemory, LiveStep, RdReader};
 
     fn submits(capture: &[u8]) -> usize {
-        let (mut reader, mut live, mut submits) = (Reader::new(capture), Live::new(), 0);
+        let (mut reader, mut live, mut submits) = (RdReader::new(capture), LiveMemory::new(), 0);
         while let Some(section) = reader.next() {
-            submits += usize::from(matches!(live.take(&section), Step::Submit(_)));
+            submits += usize::from(matches!(live.take(&section), LiveStep::Submit(_)));
         }
         assert!(reader.diagnostics().is_empty(), "{:?}", reader.diagnostics());
         submits

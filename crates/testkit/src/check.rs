@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::ascii85;
-use unwedge_capture::msm::lines::Lines;
+use unwedge_capture::msm::lines::DevcoreLines;
 use unwedge_capture::msm::{Blob, Devcore};
 use unwedge_capture::radv::RadvReport;
-use unwedge_capture::radv::{Member, MemberKind};
+use unwedge_capture::radv::{MemberKind, ReportMember};
 use unwedge_capture::umr::UmrText;
 
 /// Above what a slow machine under load takes for any input of a test, below what a hang takes.
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Reads a dump, writes it back as it was, and decodes all of its data in bounds of memory and time.
 pub fn devcore(text: &[u8]) {
     let started = Instant::now();
-    let lines: usize = Lines::new(text).map(|line| line.raw.len()).sum();
+    let lines: usize = DevcoreLines::new(text).map(|line| line.raw.len()).sum();
     assert_eq!(lines, text.len(), "lines lose nothing");
     let Ok(dump) = Devcore::read(text) else { return };
     let mut written = Vec::new();
@@ -81,7 +81,7 @@ pub fn amdgpu_texts(text: &[u8]) {
     let started = Instant::now();
     let whole = RadvReport::read_text(text).into_iter();
     let files = MemberKind::file_names().filter_map(|name| {
-        RadvReport::read(&[Member { name: &name, bytes: text, offset: 0 }])
+        RadvReport::read(&[ReportMember { name: &name, bytes: text, offset: 0 }])
             .ok()
             .map(|report| report.diagnostics.len())
     });

@@ -6,16 +6,16 @@ use std::rc::Rc;
 
 /// Counts the bytes written to it and its clones.
 #[derive(Clone, Debug, Default)]
-pub struct Counter(Rc<Cell<u64>>);
+pub struct ByteCounter(Rc<Cell<u64>>);
 
-impl Counter {
+impl ByteCounter {
     /// Bytes so far.
     pub fn bytes(&self) -> u64 {
         self.0.get()
     }
 }
 
-impl Write for Counter {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.set(self.0.get().saturating_add(bytes.len() as u64));
         Ok(bytes.len())

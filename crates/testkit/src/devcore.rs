@@ -3,15 +3,15 @@
 use crate::pm4;
 use std::borrow::Cow;
 use unwedge_base::{ChipId, Generation};
-use unwedge_capture::msm::lines::Section;
+use unwedge_capture::msm::lines::MsmSection;
 use unwedge_capture::msm::{
-    Blob, Bo, Cluster, DebugBus, Devcore, Fault, GmuBuffer, Indexed, Layout, PageTables, RegisterValue,
+    Blob, Bo, Cluster, DebugBus, Devcore, Fault, GmuBuffer, Indexed, MsmLayout, PageTables, RegisterValue,
     Revision, Ring, ShaderBank, ShaderBlock,
 };
 
 /// A kernel version at which the text of dumps had changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Era {
+pub enum MsmEra {
     /// The first that writes dumps; fences are printed signed.
     V4_19,
     /// Buffers are `bos`; all of the a6xx sections, two of their names misspelt.
@@ -26,19 +26,20 @@ pub enum Era {
     V6_17,
 }
 
-impl Era {
+impl MsmEra {
     /// Every era, oldest first.
-    pub const ALL: [Era; 6] = [Era::V4_19, Era::V5_8, Era::V5_19, Era::V6_6, Era::V6_12, Era::V6_17];
+    pub const ALL: [MsmEra; 6] =
+        [MsmEra::V4_19, MsmEra::V5_8, MsmEra::V5_19, MsmEra::V6_6, MsmEra::V6_12, MsmEra::V6_17];
 
     /// As `kernel:` has it.
     pub fn release(self) -> &'static str {
         match self {
-            Era::V4_19 => "4.19.0",
-            Era::V5_8 => "5.8.0",
-            Era::V5_19 => "5.19.0",
-            Era::V6_6 => "6.6.0",
-            Era::V6_12 => "6.12.0",
-            Era::V6_17 => "6.17.0",
+            MsmEra::V4_19 => "4.19.0",
+            MsmEra::V5_8 => "5.8.0",
+            MsmEra::V5_19 => "5.19.0",
+            MsmEra::V6_6 => "6.6.0",
+            MsmEra::V6_12 => "6.12.0",
+            MsmEra::V6_17 => "6.17.0",
         }
     }
 }
@@ -124,7 +125,7 @@ impl Quirk {
 pub struct DevcoreBuilder {
     dump: Devcore<'static>,
     generation: Generation,
-    era: Era,
+    era: MsmEra,
     quirks: Vec<Quirk>,
 }
 
@@ -177,11 +178,11 @@ impl DevcoreBuilder {
             rbbm_status: Some(0),
             ..Devcore::default()
         };
-        DevcoreBuilder { dump, generation, era: Era::V6_12, quirks: Vec::new() }
+        DevcoreBuilder { dump, generation, era: MsmEra::V6_12, quirks: Vec::new() }
     }
 
     /// The dump as kernels of another era write it: what they did not know is left out at the end.
-    pub fn era(mut self, era: Era) -> DevcoreBuilder {
+    pub fn era(mut self, era: MsmEra) -> DevcoreBuilder {
         self.era = era;
         self
     }
@@ -400,19 +401,19 @@ impl DevcoreBuilder {
         let dump = &mut self.dump;
         dump.kernel.get_or_insert(self.era.release().into());
         let a6xx = self.generation >= Generation::A6xx;
-        if a6xx && self.era >= Era::V5_19 {
+        if a6xx && self.era >= MsmEra::V5_19 {
             dump.gpu_initialized.get_or_insert(1);
         }
-        if self.era < Era::V5_19 {
+        if self.era < MsmEra::V5_19 {
             dump.gpu_initialized = None;
             dump.fault = None;
             (dump.gmu_log, dump.gmu_hfi, dump.gmu_debug) = (None, None, None);
         }
         for bo in &mut dump.bos {
-            bo.name = bo.name.take().filter(|_| self.era >= Era::V5_19);
-            bo.flags = bo.flags.filter(|_| self.era >= Era::V6_6);
+            bo.name = bo.name.take().filter(|_| self.era >= MsmEra::V5_19);
+            bo.flags = bo.flags.filter(|_| self.era >= MsmEra::V6_6);
         }
-        if self.era < Era::V6_17 {
+        if self.era < MsmEra::V6_17 {
             dump.shader_blocks.iter_mut().for_each(|b| b.location = None);
             dump.clusters.iter_mut().for_each(|c| c.location = None);
             dump.page_tables = None;
@@ -423,21 +424,21 @@ impl DevcoreBuilder {
                 indexed.name = shorter(&indexed.name).unwrap_or(std::mem::take(&mut indexed.name));
             }
         }
-        let mut headings = vec![Section::Ringbuffer];
+        let mut headings = vec![MsmSection::Ringbuffer];
         if a6xx {
             headings.extend([
-                Section::Registers,
-                Section::RegistersGmu,
-                Section::IndexedRegisters,
-                Section::ShaderBlocks,
-                Section::Clusters,
-                Section::Debugbus,
+                MsmSection::Registers,
+                MsmSection::RegistersGmu,
+                MsmSection::IndexedRegisters,
+                MsmSection::ShaderBlocks,
+                MsmSection::Clusters,
+                MsmSection::Debugbus,
             ]);
-            if self.era >= Era::V5_19 {
-                headings.extend([Section::GmuLog, Section::GmuHfi, Section::GmuDebug]);
+            if self.era >= MsmEra::V5_19 {
+                headings.extend([MsmSection::GmuLog, MsmSection::GmuHfi, MsmSection::GmuDebug]);
             }
         }
-        dump.layout = Layout::with_headings(&headings);
+        dump.layout = MsmLayout::with_headings(&headings);
         self.dump
     }
 
@@ -448,10 +449,10 @@ impl DevcoreBuilder {
         let dump = self.build();
         let mut text = Vec::new();
         dump.write(&mut text);
-        if era == Era::V5_8 {
+        if era == MsmEra::V5_8 {
             quirks.insert(0, Quirk::MisspeltNames);
         }
-        if era == Era::V4_19 {
+        if era == MsmEra::V4_19 {
             quirks.insert(0, Quirk::SignedFences);
         }
         match String::from_utf8(text) {
@@ -535,12 +536,12 @@ impl DevcoreBuilder {
 pub fn variety() -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for generation in Generation::ALL {
-        for era in Era::ALL {
+        for era in MsmEra::ALL {
             let dump = DevcoreBuilder::complete(generation).era(era);
             all.push((format!("{generation} under {}", era.release()), dump.text()));
         }
         for quirk in Quirk::ALL {
-            let dump = DevcoreBuilder::complete(generation).era(Era::V6_17).quirk(quirk);
+            let dump = DevcoreBuilder::complete(generation).era(MsmEra::V6_17).quirk(quirk);
             all.push((format!("{generation} with {quirk:?}"), dump.text()));
         }
     }
@@ -570,7 +571,7 @@ mod tests {
 
     #[test]
     fn quirks_change_the_text() {
-        let plain = DevcoreBuilder::complete(Generation::A6xx).era(Era::V6_17);
+        let plain = DevcoreBuilder::complete(Generation::A6xx).era(MsmEra::V6_17);
         for quirk in Quirk::ALL {
             assert_ne!(plain.clone().quirk(quirk).text(), plain.clone().text(), "{quirk:?}");
         }
@@ -580,10 +581,10 @@ mod tests {
     fn every_section_is_there() {
         let texts = [
             DevcoreBuilder::complete(Generation::A5xx).text(),
-            DevcoreBuilder::complete(Generation::A7xx).era(Era::V6_17).text(),
+            DevcoreBuilder::complete(Generation::A7xx).era(MsmEra::V6_17).text(),
         ];
         let text = String::from_utf8_lossy(&texts.concat()).into_owned();
-        for section in Section::ALL {
+        for section in MsmSection::ALL {
             assert!(text.contains(&format!("\n{}:\n", section.name())), "{}", section.name());
         }
     }

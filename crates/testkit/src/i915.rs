@@ -3,15 +3,15 @@
 //! Facts: `i915_gpu_error.c`, `intel_guc_capture.c`, Linux 4.4 to 6.12.
 
 use crate::intel::{
-    Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, load_registers, pipe_control, primitive,
-    semaphore_wait, store_data, stream,
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, load_registers, pipe_control,
+    primitive, semaphore_wait, store_data, stream,
 };
 use std::fmt::Write;
-use unwedge_capture::intel::{Data, Encoding, RingRegister};
+use unwedge_capture::intel::{BlockEncoding, BlockText, RingRegister};
 
 /// A kernel version at which the text had changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Era {
+pub enum I915Era {
     /// Memory as rows of numbers, engines called `render`, hang checks with a score, most INSTDONE behind the fences.
     V4_4,
     /// Memory as packed ascii85, engines called `render` in registers and `render ring` in front of memory.
@@ -26,19 +26,20 @@ pub enum Era {
     V6_12,
 }
 
-impl Era {
+impl I915Era {
     /// Every era, oldest first.
-    pub const ALL: [Era; 6] = [Era::V4_4, Era::V4_10, Era::V4_19, Era::V5_10, Era::V6_1, Era::V6_12];
+    pub const ALL: [I915Era; 6] =
+        [I915Era::V4_4, I915Era::V4_10, I915Era::V4_19, I915Era::V5_10, I915Era::V6_1, I915Era::V6_12];
 
     /// As `Kernel:` has it.
     pub fn release(self) -> &'static str {
         match self {
-            Era::V4_4 => "4.4.0",
-            Era::V4_10 => "4.10.0",
-            Era::V4_19 => "4.19.0",
-            Era::V5_10 => "5.10.0 x86_64",
-            Era::V6_1 => "6.1.0 x86_64",
-            Era::V6_12 => "6.12.0 x86_64",
+            I915Era::V4_4 => "4.4.0",
+            I915Era::V4_10 => "4.10.0",
+            I915Era::V4_19 => "4.19.0",
+            I915Era::V5_10 => "5.10.0 x86_64",
+            I915Era::V6_1 => "6.1.0 x86_64",
+            I915Era::V6_12 => "6.12.0 x86_64",
         }
     }
 }
@@ -47,11 +48,11 @@ impl Era {
 ///
 /// ```
 /// use unwedge_capture::intel::RingRegister;
-/// use unwedge_testkit::i915::{Era, ErrorStateBuilder};
-/// use unwedge_testkit::intel::{Device, EngineState, MI_BATCH_BUFFER_END};
+/// use unwedge_testkit::i915::{I915Era, ErrorStateBuilder};
+/// use unwedge_testkit::intel::{TestDevice, EngineState, MI_BATCH_BUFFER_END};
 ///
-/// let text = ErrorStateBuilder::new(Device::named("tgl"))
-///     .era(Era::V6_12)
+/// let text = ErrorStateBuilder::new(TestDevice::named("tgl"))
+///     .era(I915Era::V6_12)
 ///     .engine(
 ///         EngineState::new("rcs0")
 ///             .set(RingRegister::Acthd, 0x10_0000)
@@ -65,8 +66,8 @@ impl Era {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ErrorStateBuilder {
-    device: Device,
-    era: Era,
+    device: TestDevice,
+    era: I915Era,
     engines: Vec<EngineState>,
     registers: Vec<(String, String)>,
     guc_log: Option<(u64, Vec<u32>)>,
@@ -78,10 +79,10 @@ pub struct ErrorStateBuilder {
 
 impl ErrorStateBuilder {
     /// Of a device, under 6.12, without engines.
-    pub fn new(device: Device) -> ErrorStateBuilder {
+    pub fn new(device: TestDevice) -> ErrorStateBuilder {
         ErrorStateBuilder {
             device,
-            era: Era::V6_12,
+            era: I915Era::V6_12,
             engines: Vec::new(),
             registers: Vec::new(),
             guc_log: None,
@@ -93,7 +94,7 @@ impl ErrorStateBuilder {
     }
 
     /// Under another kernel.
-    pub fn era(mut self, era: Era) -> ErrorStateBuilder {
+    pub fn era(mut self, era: I915Era) -> ErrorStateBuilder {
         self.era = era;
         self
     }
@@ -144,7 +145,7 @@ impl ErrorStateBuilder {
     /// A hang of the render engine in a batch that the ring started, with all that this era captures: the ring, the
     /// batch in front of the draw that hangs, the context, status page, workaround batches, a buffer of the
     /// application, the GuC's log.
-    pub fn complete(device: Device, era: Era) -> ErrorStateBuilder {
+    pub fn complete(device: TestDevice, era: I915Era) -> ErrorStateBuilder {
         let batch_at = 0x0000_0001_0010_0000;
         let (ring_at, context_at, status_at) = (0x0010_0000, 0x0020_0000, 0x0030_0000);
         let batch = stream(&[
@@ -200,9 +201,9 @@ impl ErrorStateBuilder {
 
     /// The text.
     pub fn text(&self) -> Vec<u8> {
-        let mut out = Text { builder: self, out: String::new() };
+        let mut out = I915Text { builder: self, out: String::new() };
         out.device();
-        if self.era >= Era::V5_10 {
+        if self.era >= I915Era::V5_10 {
             for engine in &self.engines {
                 out.engine(engine);
                 engine.memory.iter().for_each(|m| out.memory(engine, m));
@@ -220,12 +221,12 @@ impl ErrorStateBuilder {
     }
 }
 
-struct Text<'b> {
+struct I915Text<'b> {
     builder: &'b ErrorStateBuilder,
     out: String,
 }
 
-impl Text<'_> {
+impl I915Text<'_> {
     fn line(&mut self, text: std::fmt::Arguments<'_>) {
         // A string takes anything.
         let _ = self.out.write_fmt(text);
@@ -247,10 +248,10 @@ impl Text<'_> {
         };
         let version = device.version.0;
         match era {
-            Era::V4_4 | Era::V4_10 => self.line(format_args!(
+            I915Era::V4_4 | I915Era::V4_10 => self.line(format_args!(
                 "GPU HANG: ecode {version}:0:0x{code:08x}{who}, reason: Hang on render ring, action: reset"
             )),
-            Era::V4_19 => self.line(format_args!(
+            I915Era::V4_19 => self.line(format_args!(
                 "GPU HANG: ecode {version}:0:0x{code:08x}{who}, reason: hang on rcs0, action: reset"
             )),
             _ => self.line(format_args!("GPU HANG: ecode {version}:1:{code:08x}{who}")),
@@ -259,7 +260,7 @@ impl Text<'_> {
         self.line(format_args!("Time: 1700000000 s 123456 us"));
         self.line(format_args!("Boottime: 4711 s 17 us"));
         self.line(format_args!("Uptime: 4700 s 3 us"));
-        if era >= Era::V4_19 {
+        if era >= I915Era::V4_19 {
             self.line(format_args!("Capture: 4296000000 jiffies; 1234 ms ago"));
         }
         for engine in &b.engines {
@@ -269,15 +270,15 @@ impl Text<'_> {
             }
         }
         self.line(format_args!("Reset count: 0\nSuspend count: 0"));
-        if era >= Era::V4_19 {
+        if era >= I915Era::V4_19 {
             self.line(format_args!("Platform: {}", device.platform));
         }
-        if era >= Era::V5_10 {
+        if era >= I915Era::V5_10 {
             self.line(format_args!("Subplatform: 0x0"));
         }
         self.line(format_args!("PCI ID: 0x{:04x}\nPCI Revision: 0x01", device.pci_id));
         self.line(format_args!("PCI Subsystem: 8086:7270\nIOMMU enabled?: 0"));
-        if era >= Era::V4_19 {
+        if era >= I915Era::V4_19 {
             self.line(format_args!("RPM wakelock: yes\nPM suspended: no\nGT awake: yes"));
         }
         let mut registers = b.registers.clone();
@@ -285,7 +286,7 @@ impl Text<'_> {
             registers.push(("FAULT_TLB_DATA".to_owned(), format!("0x{data1:08x} 0x{data0:08x}")));
         }
         for (name, value) in &mut registers {
-            if era < Era::V4_19 && name.starts_with("GTIER[") {
+            if era < I915Era::V4_19 && name.starts_with("GTIER[") {
                 *name = name.replace('[', " gt ").replace(']', "");
             }
             let _ = writeln!(self.out, "{name}: {value}");
@@ -293,7 +294,7 @@ impl Text<'_> {
         for i in 0..4 {
             self.line(format_args!("  fence[{i}] = {:08x}", i * 0x1000));
         }
-        if era == Era::V4_4 {
+        if era == I915Era::V4_4 {
             let render = b.engines.iter().find(|e| e.name == "rcs0");
             let named = |name: &str| render?.named.iter().find(|(n, _)| n.starts_with(name)).map(|r| r.1);
             let own = render.map(|e| e.get(RingRegister::Instdone));
@@ -305,7 +306,7 @@ impl Text<'_> {
     }
 
     fn engine_name(&self, engine: &EngineState) -> String {
-        if self.builder.era >= Era::V4_19 {
+        if self.builder.era >= I915Era::V4_19 {
             return engine.name.clone();
         }
         match engine.name.as_str() {
@@ -332,7 +333,7 @@ impl Text<'_> {
     }
 
     fn is_guc_captured(&self) -> bool {
-        self.builder.guc_capture && self.builder.era >= Era::V6_1
+        self.builder.guc_capture && self.builder.era >= I915Era::V6_1
     }
 
     fn engine(&mut self, engine: &EngineState) {
@@ -351,12 +352,12 @@ impl Text<'_> {
         let halves = |register| (r(register) >> 32, r(register) & 0xffff_ffff);
         let name = self.engine_name(engine);
         self.line(format_args!("{name} command stream:"));
-        if era >= Era::V5_10 {
+        if era >= I915Era::V5_10 {
             self.line(format_args!("  CCID:  0x{:08x}", r(R::Ccid)));
         }
         self.line(format_args!("  START: 0x{:08x}", r(R::Start)));
         match era {
-            Era::V4_4 => {
+            I915Era::V4_4 => {
                 self.line(format_args!("  HEAD:  0x{:08x}", r(R::Head)));
                 self.line(format_args!("  TAIL:  0x{:08x}", r(R::Tail)));
             }
@@ -372,27 +373,27 @@ impl Text<'_> {
         let (high, low) = halves(R::Acthd);
         self.line(format_args!("  ACTHD: 0x{high:08x} {low:08x}"));
         self.line(format_args!("  IPEIR: 0x{:08x}\n  IPEHR: 0x{:08x}", r(R::Ipeir), r(R::Ipehr)));
-        if era >= Era::V5_10 {
+        if era >= I915Era::V5_10 {
             self.line(format_args!("  ESR:   0x{:08x}", r(R::Esr)));
         }
         self.line(format_args!("  INSTDONE: 0x{:08x}", r(R::Instdone)));
-        let of_engine = |name: &str| name.contains("INSTDONE") && era > Era::V4_4;
+        let of_engine = |name: &str| name.contains("INSTDONE") && era > I915Era::V4_4;
         for (name, value) in engine.named.iter().filter(|(name, _)| of_engine(name)) {
             self.line(format_args!("  {name}: 0x{value:08x}"));
         }
-        if let Some((from, to)) = engine.batch_range().filter(|_| era > Era::V4_4) {
+        if let Some((from, to)) = engine.batch_range().filter(|_| era > I915Era::V4_4) {
             let half = |n: u64| format!("0x{:08x}_{:08x}", n >> 32, n & 0xffff_ffff);
             self.line(format_args!("  batch: [{}, {}]", half(from), half(to)));
         }
         let (high, low) = halves(R::BbAddr);
-        let between = if era == Era::V4_4 { ' ' } else { '_' };
+        let between = if era == I915Era::V4_4 { ' ' } else { '_' };
         self.line(format_args!("  BBADDR: 0x{high:08x}{between}{low:08x}"));
         self.line(format_args!("  BB_STATE: 0x{:08x}\n  INSTPS: 0x{:08x}", r(R::BbState), r(R::InstPs)));
         self.line(format_args!("  INSTPM: 0x{:08x}", r(R::InstPm)));
         let (high, low) = halves(R::DmaFaddr);
         self.line(format_args!("  FADDR: 0x{high:08x} {low:08x}"));
         self.line(format_args!("  RC PSMI: 0x{:08x}\n  FAULT_REG: 0x{:08x}", r(R::Psmi), r(R::Fault)));
-        if era < Era::V5_10 {
+        if era < I915Era::V5_10 {
             self.line(format_args!("  SYNC_0: 0x00000000\n  SYNC_1: 0x00000000"));
         }
         self.line(format_args!("  GFX_MODE: 0x{:08x}", r(R::GfxMode)));
@@ -470,14 +471,14 @@ impl Text<'_> {
     fn end_of_engine(&mut self, engine: &EngineState) {
         let era = self.builder.era;
         match era {
-            Era::V4_4 | Era::V4_10 => {
+            I915Era::V4_4 | I915Era::V4_10 => {
                 self.line(format_args!("  seqno: 0x00000004\n  last_seqno: 0x00000005"));
                 self.line(format_args!("  waiting: yes\n  ring->head: 0x00000000\n  ring->tail: 0x00000038"));
                 let what = if engine.hung { "hung [30]" } else { "idle [0]" };
                 self.line(format_args!("  hangcheck: {what}"));
             }
-            Era::V4_19 => {
-                self.line(format_args!("  hangcheck stall: {}", Text::yes(engine.hung)));
+            I915Era::V4_19 => {
+                self.line(format_args!("  hangcheck stall: {}", I915Text::yes(engine.hung)));
                 let action = if engine.hung { "dead" } else { "idle" };
                 self.line(format_args!("  hangcheck action: {action}"));
                 self.line(format_args!("  hangcheck action timestamp: 6000ms (4296000000; epoch)"));
@@ -488,7 +489,7 @@ impl Text<'_> {
             }
         }
         let pid = engine.process.as_ref().map_or(0, |p| p.1);
-        if era > Era::V4_4 {
+        if era > I915Era::V4_4 {
             for (i, (seqno, head, tail)) in engine.ports.iter().enumerate() {
                 self.line(format_args!(
                     "  ELSP[{i}]:  pid {pid}, seqno {:8x}:{seqno:08x}+, prio 0, head {head:08x}, tail {tail:08x}",
@@ -499,26 +500,26 @@ impl Text<'_> {
         let Some((name, pid)) = &engine.process else { return };
         let guilty = engine.guilty;
         match era {
-            Era::V4_4 | Era::V4_10 => {}
-            Era::V4_19 => self.line(format_args!(
+            I915Era::V4_4 | I915Era::V4_10 => {}
+            I915Era::V4_19 => self.line(format_args!(
                 "  Active context: {name}[{pid}] user_handle 1 hw_id 3, prio 0, ban score 0 guilty {guilty} active 0"
             )),
             _ => {
                 self.line(format_args!(
                     "  Active context: {name}[{pid}] prio 0, guilty {guilty} active 0, runtime total 987654ns, avg 321ns"
                 ));
-                if era == Era::V6_12 {
+                if era == I915Era::V6_12 {
                     self.line(format_args!("  context timeline seqno 4"));
                 }
             }
         }
     }
 
-    fn encoding(&self) -> Encoding {
+    fn encoding(&self) -> BlockEncoding {
         match self.builder.era {
-            Era::V4_4 => Encoding::Rows,
-            _ if self.builder.unpacked => Encoding::Ascii85,
-            _ => Encoding::Ascii85Zlib,
+            I915Era::V4_4 => BlockEncoding::Rows,
+            _ if self.builder.unpacked => BlockEncoding::Ascii85,
+            _ => BlockEncoding::Ascii85Zlib,
         }
     }
 
@@ -526,21 +527,21 @@ impl Text<'_> {
         let mut whole = dwords.to_vec();
         whole.resize(whole.len().next_multiple_of(1024), 0);
         let encoding = self.encoding();
-        let data = Data::encode(&whole, encoding);
+        let data = BlockText::encode(&whole, encoding);
         match encoding {
-            Encoding::Ascii85 => self.out.push('~'),
-            Encoding::Ascii85Zlib => self.out.push(':'),
-            Encoding::Rows => {}
+            BlockEncoding::Ascii85 => self.out.push('~'),
+            BlockEncoding::Ascii85Zlib => self.out.push(':'),
+            BlockEncoding::Rows => {}
         }
         self.out.push_str(&String::from_utf8_lossy(&data.text));
-        if encoding != Encoding::Rows {
+        if encoding != BlockEncoding::Rows {
             self.out.push('\n');
         }
     }
 
     fn heading(&mut self, owner: &str, name: &str, address: u64) {
         match self.builder.era {
-            Era::V4_4 => self.line(format_args!("{owner} --- {name} = 0x{address:08x}")),
+            I915Era::V4_4 => self.line(format_args!("{owner} --- {name} = 0x{address:08x}")),
             _ => self.line(format_args!(
                 "{owner} --- {name} = 0x{:08x} {:08x}",
                 address >> 32,
@@ -583,7 +584,7 @@ impl Text<'_> {
                     self.dwords(dwords);
                 }
                 // Rows of four for what is not a buffer object.
-                "HW Status" if self.builder.era == Era::V4_4 => {
+                "HW Status" if self.builder.era == I915Era::V4_4 => {
                     self.heading(&owner, name, *address);
                     self.rows_of_four(dwords);
                 }
@@ -605,7 +606,7 @@ impl Text<'_> {
     /// Buffers that are bound, before 5.6.
     fn lists(&mut self) {
         let buffer = "00000001_00100000     4096 41 00 [ 05 00 00 00 ] 00 dirty LLC";
-        if self.builder.era == Era::V4_4 {
+        if self.builder.era == I915Era::V4_4 {
             self.line(format_args!("vm[0]\n  Active [1]:\n    {buffer}\n  Pinned [0]:"));
         } else {
             self.line(format_args!("Active (rcs0) [1]:\n    {buffer}\nPinned (global) [0]:"));
@@ -615,15 +616,15 @@ impl Text<'_> {
     fn old_end(&mut self) {
         let b = self.builder;
         if let Some((address, dwords)) = &b.semaphores {
-            if b.era == Era::V4_4 {
+            if b.era == I915Era::V4_4 {
                 self.line(format_args!("Semaphore page = 0x{address:08x}"));
                 self.rows_of_four(dwords);
-            } else if b.era == Era::V4_10 {
+            } else if b.era == I915Era::V4_10 {
                 self.heading("global", "Semaphores", *address);
                 self.dwords(dwords);
             }
         }
-        if let Some((address, dwords)) = b.guc_log.as_ref().filter(|_| b.era > Era::V4_4) {
+        if let Some((address, dwords)) = b.guc_log.as_ref().filter(|_| b.era > I915Era::V4_4) {
             self.heading("global", "GuC log buffer", *address);
             self.dwords(dwords);
         }
@@ -657,18 +658,18 @@ impl Text<'_> {
 
 /// Error states of every device and era, and of the other ways to write memory and registers.
 pub fn variety() -> Vec<(String, Vec<u8>)> {
-    let old = Device::ALL.into_iter().filter(|d| d.version < (20, 0));
+    let old = TestDevice::ALL.into_iter().filter(|d| d.version < (20, 0));
     let mut out: Vec<_> = old
-        .flat_map(|device| Era::ALL.map(|era| (device, era)))
+        .flat_map(|device| I915Era::ALL.map(|era| (device, era)))
         .map(|(device, era)| {
             (format!("{} {era:?}", device.name), ErrorStateBuilder::complete(device, era).text())
         })
         .collect();
-    let tgl = Device::named("tgl");
-    out.push(("unpacked".into(), ErrorStateBuilder::complete(tgl, Era::V6_12).unpacked().text()));
+    let tgl = TestDevice::named("tgl");
+    out.push(("unpacked".into(), ErrorStateBuilder::complete(tgl, I915Era::V6_12).unpacked().text()));
     out.push((
         "captured by the GuC".into(),
-        ErrorStateBuilder::complete(tgl, Era::V6_12).guc_capture().text(),
+        ErrorStateBuilder::complete(tgl, I915Era::V6_12).guc_capture().text(),
     ));
     let crlf = String::from_utf8_lossy(&out[0].1).replace('\n', "\r\n").into_bytes();
     out.push(("carriage returns".into(), crlf));

@@ -1,11 +1,11 @@
 //! What synthetic dumps of i915 and xe share: devices, engines, and a few words of command streams.
 
 use std::collections::BTreeMap;
-use unwedge_capture::intel::{Data, Encoding, RingRegister};
+use unwedge_capture::intel::{BlockEncoding, BlockText, RingRegister};
 
 /// A device, and how the drivers call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct TestDevice {
     /// `tgl`
     pub name: &'static str,
     /// `TIGERLAKE`
@@ -16,26 +16,26 @@ pub struct Device {
     pub version: (u32, u32),
 }
 
-impl Device {
+impl TestDevice {
     /// One of every generation from gen8 to Xe3.
-    pub const ALL: [Device; 12] = [
-        Device { name: "bdw", platform: "BROADWELL", pci_id: 0x1616, version: (8, 0) },
-        Device { name: "skl", platform: "SKYLAKE", pci_id: 0x1912, version: (9, 0) },
-        Device { name: "kbl", platform: "KABYLAKE", pci_id: 0x5912, version: (9, 0) },
-        Device { name: "icl", platform: "ICELAKE", pci_id: 0x8a52, version: (11, 0) },
-        Device { name: "tgl", platform: "TIGERLAKE", pci_id: 0x9a49, version: (12, 0) },
-        Device { name: "adlp", platform: "ALDERLAKE_P", pci_id: 0x46a6, version: (12, 0) },
-        Device { name: "dg2", platform: "DG2", pci_id: 0x56a0, version: (12, 55) },
-        Device { name: "pvc", platform: "PONTEVECCHIO", pci_id: 0x0bd5, version: (12, 60) },
-        Device { name: "mtl", platform: "METEORLAKE", pci_id: 0x7d55, version: (12, 70) },
-        Device { name: "bmg", platform: "BATTLEMAGE", pci_id: 0xe20b, version: (20, 1) },
-        Device { name: "lnl", platform: "LUNARLAKE", pci_id: 0x64a0, version: (20, 4) },
-        Device { name: "ptl", platform: "PANTHERLAKE", pci_id: 0xb080, version: (30, 0) },
+    pub const ALL: [TestDevice; 12] = [
+        TestDevice { name: "bdw", platform: "BROADWELL", pci_id: 0x1616, version: (8, 0) },
+        TestDevice { name: "skl", platform: "SKYLAKE", pci_id: 0x1912, version: (9, 0) },
+        TestDevice { name: "kbl", platform: "KABYLAKE", pci_id: 0x5912, version: (9, 0) },
+        TestDevice { name: "icl", platform: "ICELAKE", pci_id: 0x8a52, version: (11, 0) },
+        TestDevice { name: "tgl", platform: "TIGERLAKE", pci_id: 0x9a49, version: (12, 0) },
+        TestDevice { name: "adlp", platform: "ALDERLAKE_P", pci_id: 0x46a6, version: (12, 0) },
+        TestDevice { name: "dg2", platform: "DG2", pci_id: 0x56a0, version: (12, 55) },
+        TestDevice { name: "pvc", platform: "PONTEVECCHIO", pci_id: 0x0bd5, version: (12, 60) },
+        TestDevice { name: "mtl", platform: "METEORLAKE", pci_id: 0x7d55, version: (12, 70) },
+        TestDevice { name: "bmg", platform: "BATTLEMAGE", pci_id: 0xe20b, version: (20, 1) },
+        TestDevice { name: "lnl", platform: "LUNARLAKE", pci_id: 0x64a0, version: (20, 4) },
+        TestDevice { name: "ptl", platform: "PANTHERLAKE", pci_id: 0xb080, version: (30, 0) },
     ];
 
     /// The device of this name; the first one for any other.
-    pub fn named(name: &str) -> Device {
-        Device::ALL.into_iter().find(|d| d.name == name).unwrap_or(Device::ALL[0])
+    pub fn named(name: &str) -> TestDevice {
+        TestDevice::ALL.into_iter().find(|d| d.name == name).unwrap_or(TestDevice::ALL[0])
     }
 }
 
@@ -167,7 +167,7 @@ pub fn store_data(address: u64, value: u32) -> [u32; 4] {
 }
 
 /// MI_SEMAPHORE_WAIT until memory is at least so much, polling; gen12 added a dword to it.
-pub fn semaphore_wait(address: u64, value: u32, device: Device) -> Vec<u32> {
+pub fn semaphore_wait(address: u64, value: u32, device: TestDevice) -> Vec<u32> {
     let mut out = vec![0x1c << 23 | 1 << 15 | 1 << 12 | 2, value, address as u32, (address >> 32) as u32];
     if device.version.0 >= 12 {
         out[0] += 1;
@@ -218,7 +218,7 @@ pub fn large_buffers(mebibytes: u32) -> Vec<(u64, Vec<u32>)> {
 
 /// Texts that say one thing over and over, each of about so many bytes: what costs much in proportion.
 pub fn repetitive(bytes: usize) -> Vec<Vec<u8>> {
-    let bomb = Data::encode(&vec![0; 1 << 20], Encoding::Ascii85Zlib);
+    let bomb = BlockText::encode(&vec![0; 1 << 20], BlockEncoding::Ascii85Zlib);
     let bomb = format!("rcs0 --- user = 0x00000000 00001000\n:{}\n", String::from_utf8_lossy(&bomb.text));
     let i915 = "GPU HANG: ecode 12:1:00000000\nPCI ID: 0x9a49\nrcs0 command stream:\n";
     let requests = "rcs0 --- 9 requests\n";

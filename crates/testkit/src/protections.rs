@@ -1,7 +1,7 @@
 //! What protects AMD machine code, waits and `s_nop`, taken out of it or made weaker: for the tests of the checker and of the
 //! emulator. Never: a judgement on what a protection is needed for.
 
-use unwedge_isa::amdgcn::codec::{self, Decoded};
+use unwedge_isa::amdgcn::codec::{self, SizedInst};
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::{self, DepctrField, SA_SDST, VA_SDST, VA_SSRC, VA_VCC, VA_VDST, VM_VSRC};
 use unwedge_isa::amdgcn::{Gpu, Opcode, listing};
@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::{Gpu, Opcode, listing};
 pub fn protections(words: &[u32], gpu: &Gpu) -> Vec<(Opcode, usize)> {
     let (mut at, mut found) = (0, Vec::new());
     while at < words.len() {
-        let Some(Decoded { inst, dwords }) = codec::decode(&words[at..], gpu) else { break };
+        let Some(SizedInst { inst, dwords }) = codec::decode(&words[at..], gpu) else { break };
         let row = inst.row();
         if matches!(row.role, Role::Nop | Role::Depctr | Role::Wait) {
             found.push((row.opcode, at));
@@ -26,7 +26,7 @@ pub fn is_padding(words: &[u32], gpu: &Gpu, at: usize) -> bool {
     let end = at + nops;
     let (mut from, mut found) = (0, false);
     while from < words.len() {
-        let Some(Decoded { inst, dwords }) = codec::decode(&words[from..], gpu) else { break };
+        let Some(SizedInst { inst, dwords }) = codec::decode(&words[from..], gpu) else { break };
         found |= from >= end && listing::target(&inst, from, dwords.into()) == Some(end);
         from += usize::from(dwords);
     }
@@ -38,7 +38,7 @@ pub fn without(words: &[u32], gpu: &Gpu, gone: usize) -> Vec<u32> {
     let mut words = words.to_vec();
     let mut at = 0;
     while at < words.len() {
-        let Some(Decoded { inst, dwords }) = codec::decode(&words[at..], gpu) else { break };
+        let Some(SizedInst { inst, dwords }) = codec::decode(&words[at..], gpu) else { break };
         let size = usize::from(dwords);
         if let Some(target) = listing::target(&inst, at, size) {
             let moved = |place: usize| place as i64 - i64::from(place > gone);

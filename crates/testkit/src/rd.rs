@@ -1,25 +1,25 @@
 //! Synthetic rd captures.
 
 use crate::pm4::{self, CP_DRAW_INDX_OFFSET, CP_INDIRECT_BUFFER};
-use unwedge_capture::rd::{Range, SectionKind, Writer};
+use unwedge_capture::rd::{MemoryRange, RdSectionKind, RdWriter};
 
 /// A capture in the making.
 #[derive(Clone, Debug)]
 pub struct CaptureBuilder {
-    writer: Writer<Vec<u8>>,
+    writer: RdWriter<Vec<u8>>,
 }
 
 impl CaptureBuilder {
     /// A capture of a process on a GPU.
     pub fn new(gpu_id: u32, process: &str) -> CaptureBuilder {
-        let capture = CaptureBuilder { writer: Writer::new(Vec::new()) };
+        let capture = CaptureBuilder { writer: RdWriter::new(Vec::new()) };
         capture
-            .section(SectionKind::GpuId, &gpu_id.to_le_bytes())
-            .section(SectionKind::Cmd, process.as_bytes())
+            .section(RdSectionKind::GpuId, &gpu_id.to_le_bytes())
+            .section(RdSectionKind::Cmd, process.as_bytes())
     }
 
     /// A section.
-    pub fn section(mut self, kind: SectionKind, payload: &[u8]) -> CaptureBuilder {
+    pub fn section(mut self, kind: RdSectionKind, payload: &[u8]) -> CaptureBuilder {
         self.writer.section(kind, payload).expect("a payload that fits");
         self
     }
@@ -33,18 +33,20 @@ impl CaptureBuilder {
     /// A buffer with these contents that claims to be of another size.
     pub fn claim(self, iova: u64, size: u32, words: &[u32]) -> CaptureBuilder {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.name(iova, size).section(SectionKind::BufferContents, &bytes)
+        self.name(iova, size).section(RdSectionKind::BufferContents, &bytes)
     }
 
     /// A buffer whose contents are not there.
     pub fn name(mut self, iova: u64, size: u32) -> CaptureBuilder {
-        self.writer.range(SectionKind::GpuAddr, Range { iova, size }, true).expect("a range");
+        self.writer.range(RdSectionKind::GpuAddr, MemoryRange { iova, size }, true).expect("a range");
         self
     }
 
     /// A submit.
     pub fn submit(mut self, iova: u64, dwords: u32) -> CaptureBuilder {
-        self.writer.range(SectionKind::CmdStreamAddr, Range { iova, size: dwords }, true).expect("a range");
+        self.writer
+            .range(RdSectionKind::CmdStreamAddr, MemoryRange { iova, size: dwords }, true)
+            .expect("a range");
         self
     }
 

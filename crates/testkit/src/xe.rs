@@ -3,8 +3,8 @@
 //! Facts: `xe_devcoredump.c`, `xe_hw_engine.c`, `xe_guc_capture.c`, `xe_lrc.c`, `xe_vm.c`, Linux 6.8 to 6.19.
 
 use crate::intel::{
-    Device, EngineState, MI_BATCH_BUFFER_END, pipe_control, second_level_batch, semaphore_wait, store_data,
-    stream,
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, pipe_control, second_level_batch, semaphore_wait,
+    store_data, stream,
 };
 use std::fmt::Write;
 use unwedge_capture::ascii85;
@@ -12,7 +12,7 @@ use unwedge_capture::intel::RingRegister;
 
 /// A kernel version at which the text had changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Era {
+pub enum XeEra {
     /// The queue below `GuC CT`; no memory of the context.
     V6_8,
     /// Memory of contexts and of the address space.
@@ -25,18 +25,18 @@ pub enum Era {
     V6_19,
 }
 
-impl Era {
+impl XeEra {
     /// Every era, oldest first.
-    pub const ALL: [Era; 5] = [Era::V6_8, Era::V6_11, Era::V6_13, Era::V6_14, Era::V6_19];
+    pub const ALL: [XeEra; 5] = [XeEra::V6_8, XeEra::V6_11, XeEra::V6_13, XeEra::V6_14, XeEra::V6_19];
 
     /// As `kernel:` has it.
     pub fn release(self) -> &'static str {
         match self {
-            Era::V6_8 => "6.8.0",
-            Era::V6_11 => "6.11.0",
-            Era::V6_13 => "6.13.0",
-            Era::V6_14 => "6.14.0",
-            Era::V6_19 => "6.19.0",
+            XeEra::V6_8 => "6.8.0",
+            XeEra::V6_11 => "6.11.0",
+            XeEra::V6_13 => "6.13.0",
+            XeEra::V6_14 => "6.14.0",
+            XeEra::V6_19 => "6.19.0",
         }
     }
 }
@@ -45,10 +45,10 @@ impl Era {
 ///
 /// ```
 /// use unwedge_capture::intel::RingRegister;
-/// use unwedge_testkit::intel::{Device, EngineState, MI_BATCH_BUFFER_END};
+/// use unwedge_testkit::intel::{TestDevice, EngineState, MI_BATCH_BUFFER_END};
 /// use unwedge_testkit::xe::DevcoreBuilder;
 ///
-/// let text = DevcoreBuilder::new(Device::named("lnl"))
+/// let text = DevcoreBuilder::new(TestDevice::named("lnl"))
 ///     .engine(
 ///         EngineState::new("rcs0")
 ///             .set(RingRegister::Acthd, 0x20_0000)
@@ -60,8 +60,8 @@ impl Era {
 /// ```
 #[derive(Clone, Debug)]
 pub struct DevcoreBuilder {
-    device: Device,
-    era: Era,
+    device: TestDevice,
+    era: XeEra,
     engines: Vec<EngineState>,
     errors: Vec<(u64, u64, i32)>,
     guc_log: Vec<u32>,
@@ -71,10 +71,10 @@ pub struct DevcoreBuilder {
 
 impl DevcoreBuilder {
     /// Of a device, under 6.14, without engines.
-    pub fn new(device: Device) -> DevcoreBuilder {
+    pub fn new(device: TestDevice) -> DevcoreBuilder {
         DevcoreBuilder {
             device,
-            era: Era::V6_14,
+            era: XeEra::V6_14,
             engines: Vec::new(),
             errors: Vec::new(),
             guc_log: Vec::new(),
@@ -84,7 +84,7 @@ impl DevcoreBuilder {
     }
 
     /// Under another kernel.
-    pub fn era(mut self, era: Era) -> DevcoreBuilder {
+    pub fn era(mut self, era: XeEra) -> DevcoreBuilder {
         self.era = era;
         self
     }
@@ -122,7 +122,7 @@ impl DevcoreBuilder {
 
     /// A hang of the render engine that waits for a semaphore in a second-level batch, with all that this era
     /// captures.
-    pub fn complete(device: Device, era: Era) -> DevcoreBuilder {
+    pub fn complete(device: TestDevice, era: XeEra) -> DevcoreBuilder {
         let (batch_at, second_at, wait_at) = (0x0020_0000, 0x0030_0000, 0x0040_0000);
         let batch = stream(&[
             &pipe_control(1 << 20),
@@ -161,7 +161,7 @@ impl DevcoreBuilder {
 
     /// The text.
     pub fn text(&self) -> Vec<u8> {
-        let mut text = Text { builder: self, out: String::new() };
+        let mut text = XeText { builder: self, out: String::new() };
         text.device();
         text.guc();
         text.queue();
@@ -173,12 +173,12 @@ impl DevcoreBuilder {
     }
 }
 
-struct Text<'b> {
+struct XeText<'b> {
     builder: &'b DevcoreBuilder,
     out: String,
 }
 
-impl Text<'_> {
+impl XeText<'_> {
     fn line(&mut self, text: std::fmt::Arguments<'_>) {
         // A string takes anything.
         let _ = self.out.write_fmt(text);
@@ -189,29 +189,29 @@ impl Text<'_> {
         let b = self.builder;
         let (major, minor) = b.device.version;
         self.line(format_args!("**** Xe Device Coredump ****"));
-        if b.era >= Era::V6_13 {
+        if b.era >= XeEra::V6_13 {
             self.line(format_args!(
                 "Reason: Timedout job - seqno=4294967169, lrc_seqno=4294967169, guc_id=8"
             ));
         }
         self.line(format_args!("kernel: {}\nmodule: xe", b.era.release()));
         self.line(format_args!("Snapshot time: 1700000000.123456789\nUptime: 4711.000000017"));
-        if b.era >= Era::V6_11 {
+        if b.era >= XeEra::V6_11 {
             let (name, pid) = self.process();
-            let pid = if b.era >= Era::V6_13 { format!(" [{pid}]") } else { String::new() };
+            let pid = if b.era >= XeEra::V6_13 { format!(" [{pid}]") } else { String::new() };
             self.line(format_args!("Process: {name}{pid}"));
         }
         self.line(format_args!("PCI ID: 0x{:04x}\nPCI revision: 0x04", b.device.pci_id));
         for (id, what) in ["main", "media"].iter().enumerate() {
             self.line(format_args!("GT id: {id}"));
-            if b.era >= Era::V6_13 {
+            if b.era >= XeEra::V6_13 {
                 self.line(format_args!("\tTile: 0"));
             }
             self.line(format_args!(
                 "\tType: {what}\n\tIP ver: {major}.{minor}.4\n\tCS reference clock: 19200000"
             ));
         }
-        if b.era >= Era::V6_13 {
+        if b.era >= XeEra::V6_13 {
             self.line(format_args!("\n**** GT #0 ****\n\tTile: 0"));
         }
     }
@@ -223,7 +223,7 @@ impl Text<'_> {
 
     fn guc(&mut self) {
         let b = self.builder;
-        if b.era >= Era::V6_13 {
+        if b.era >= XeEra::V6_13 {
             self.line(format_args!("\n**** GuC Log ****\nGuC firmware: xe/lnl_guc_70.bin"));
             self.line(format_args!(
                 "GuC version: 70.29.2 (wanted 70.29.2)\nKernel timestamp: 0x3F4A [16202]"
@@ -238,7 +238,7 @@ impl Text<'_> {
         self.line(format_args!("\thead (memory): 12\n\ttail (memory): 12\n\tstatus (memory): 0x0"));
         self.line(format_args!("G2H CTB (all sizes in DW):\n\tsize: 4096\n\thead: 7\n\ttail: 7"));
         self.line(format_args!("\tg2h outstanding: 0"));
-        if b.era >= Era::V6_13 {
+        if b.era >= XeEra::V6_13 {
             self.blob("CTB", "CTB data", &b.ctb);
         }
     }
@@ -246,7 +246,7 @@ impl Text<'_> {
     /// In 6.13 a line of some 800 characters holds whole groups, and its name has no length.
     fn blob(&mut self, name: &str, old: &str, dwords: &[u32]) {
         let groups = dwords.iter().map(|&d| ascii85::encode(&[d]));
-        if self.builder.era >= Era::V6_14 {
+        if self.builder.era >= XeEra::V6_14 {
             self.line(format_args!("[{name}].length: 0x{:x}", dwords.len() * 4));
             let _ = write!(self.out, "[{name}].data: ");
             groups.for_each(|g| self.out.push_str(&String::from_utf8_lossy(&g)));
@@ -267,7 +267,7 @@ impl Text<'_> {
     fn queue(&mut self) {
         let b = self.builder;
         match b.era {
-            Era::V6_8 | Era::V6_11 => self.line(format_args!("\nGuC ID: 8")),
+            XeEra::V6_8 | XeEra::V6_11 => self.line(format_args!("\nGuC ID: 8")),
             _ => self.line(format_args!("\n**** Contexts ****\nGuC ID: 8")),
         }
         let class =
@@ -285,11 +285,11 @@ impl Text<'_> {
         self.line(format_args!("\tLRC Head: (memory) 448\n\tLRC Tail: (internal) 576, (memory) 576"));
         self.line(format_args!("\tStart seqno: (memory) -127\n\tSeqno: (memory) -128"));
         self.line(format_args!("\tTimestamp: 0x00001234\n\tJob Timestamp: 0x00001230"));
-        if b.era >= Era::V6_11 && !dwords.is_empty() {
+        if b.era >= XeEra::V6_11 && !dwords.is_empty() {
             let (status, image) = dwords.split_at(dwords.len().min(1024));
             for (name, dwords) in [("HWSP", status), ("HWCTX", image)] {
                 self.line(format_args!("\t[{name}].length: 0x{:x}", dwords.len() * 4));
-                if b.era >= Era::V6_19 && name == "HWCTX" {
+                if b.era >= XeEra::V6_19 && name == "HWCTX" {
                     self.line(format_args!("\t[{name}].replay_offset: 0x0\n\t[{name}].replay_length: 0x0"));
                 }
                 self.data(&format!("\t[{name}]"), dwords);
@@ -318,20 +318,21 @@ impl Text<'_> {
         let era = self.builder.era;
         let r = |register| engine.get(register);
         self.line(format_args!("{} (physical), logical instance=0", engine.name));
-        if era >= Era::V6_13 {
+        if era >= XeEra::V6_13 {
             self.line(format_args!("\tCapture_source: GuC\n\tCoverage: full-capture"));
         }
         self.line(format_args!("\tForcewake: domain 0x2, ref 1"));
-        if era >= Era::V6_13 {
+        if era >= XeEra::V6_13 {
             self.line(format_args!("\tReserved: no\n\tFORCEWAKE_GT: 0x00010001"));
         }
         self.line(format_args!("\tHWSTAM: 0xffffffff\n\tRING_HWS_PGA: 0x{:08x}", r(R::Hws)));
-        let words =
-            |value: u64| if era >= Era::V6_11 { format!("0x{value:016x}") } else { format!("0x{value:08x}") };
+        let words = |value: u64| {
+            if era >= XeEra::V6_11 { format!("0x{value:016x}") } else { format!("0x{value:08x}") }
+        };
         self.line(format_args!("\tRING_EXECLIST_STATUS: 0x{:016x}", 0));
         self.line(format_args!("\tRING_START: {}", words(r(R::Start))));
         let (bbaddr, faddr) =
-            if era >= Era::V6_13 { ("RING_BBADDR", "RING_DMA_FADD") } else { ("BBADDR", "DMA_FADDR") };
+            if era >= XeEra::V6_13 { ("RING_BBADDR", "RING_DMA_FADD") } else { ("BBADDR", "DMA_FADDR") };
         for (name, register) in [
             ("RING_HEAD", R::Head),
             ("RING_TAIL", R::Tail),
@@ -357,7 +358,7 @@ impl Text<'_> {
 
     fn vm(&mut self) {
         let b = self.builder;
-        if b.era < Era::V6_11 {
+        if b.era < XeEra::V6_11 {
             return;
         }
         self.line(format_args!("\n**** VM state ****"));
@@ -365,11 +366,11 @@ impl Text<'_> {
             self.line(format_args!("[0].error: {error}"));
             return;
         }
-        if b.era >= Era::V6_19 {
+        if b.era >= XeEra::V6_19 {
             self.line(format_args!("VM.uapi_flags: 0x1"));
         }
         let properties = |out: &mut String, at: u64| {
-            if b.era >= Era::V6_19 {
+            if b.era >= XeEra::V6_19 {
                 let _ = writeln!(
                     out,
                     "[{at:x}].properties: read_write|bo|mem_region=0x1|pat_index=0|cpu_caching=1"
@@ -396,15 +397,15 @@ impl Text<'_> {
 
 /// Dumps of every device and era.
 pub fn variety() -> Vec<(String, Vec<u8>)> {
-    let new = Device::ALL.into_iter().filter(|d| d.version >= (12, 0));
+    let new = TestDevice::ALL.into_iter().filter(|d| d.version >= (12, 0));
     let mut out: Vec<_> = new
-        .flat_map(|device| Era::ALL.map(|era| (device, era)))
+        .flat_map(|device| XeEra::ALL.map(|era| (device, era)))
         .map(|(device, era)| {
             (format!("{} {era:?}", device.name), DevcoreBuilder::complete(device, era).text())
         })
         .collect();
-    let lnl = Device::named("lnl");
-    out.push(("no memory".into(), DevcoreBuilder::complete(lnl, Era::V6_14).without_memory(-19).text()));
+    let lnl = TestDevice::named("lnl");
+    out.push(("no memory".into(), DevcoreBuilder::complete(lnl, XeEra::V6_14).without_memory(-19).text()));
     let crlf = String::from_utf8_lossy(&out[0].1).replace('\n', "\r\n").into_bytes();
     out.push(("carriage returns".into(), crlf));
     out

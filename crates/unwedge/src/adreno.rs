@@ -16,9 +16,9 @@ use std::io::{Read, Write};
 use unwedge_base::Diagnostic;
 use unwedge_hw::Db;
 pub use unwedge_isa::{afuc, ir2, ir3};
+pub use unwedge_view::cffdump::CffdumpOptions as ListingOptions;
 use unwedge_view::cffdump::Listing;
-pub use unwedge_view::cffdump::Options as ListingOptions;
-use unwedge_view::query::{self, Answered, Options as QueryOptions, Question};
+use unwedge_view::query::{self, Answered, QueryOptions, Question};
 use unwedge_view::{CaptureStream, ViewError};
 
 /// Lists a capture as cffdump does, under a name, while it is read. No more than about `max_alive` bytes of its buffers are

@@ -10,14 +10,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use unwedge_capture::elf::{self, CodeObject, Kernel, LinkError, LoadError, NotCodeObject};
-use unwedge_check::amdgcn::{self as checker, Entry, Preset};
-use unwedge_sim::amdgcn::{Dispatch, MapError, Memory, Outcome, Program, run as run_program};
+use unwedge_capture::elf::{self, CodeObject, LinkError, LoadError, LoadedKernel, NotCodeObject};
+use unwedge_check::amdgcn::{self as checker, EntryPreset, ProgramEntry};
+use unwedge_sim::amdgcn::{Dispatch, MapError, Outcome, Program, SimMemory, run as run_program};
 use unwedge_sim::hsa::{self, LaunchError, LaunchOptions, LaunchWarning};
 use unwedge_view::asm::amd::list_object;
 
 pub use unwedge_capture::elf::Loader;
-pub use unwedge_check::amdgcn::Report as CheckReport;
+pub use unwedge_check::amdgcn::CheckReport;
 pub use unwedge_isa::amdgcn::{Gpu, GpuError};
 pub use unwedge_view::asm::amd::{Emit, assemble};
 
@@ -84,12 +84,15 @@ pub fn disassemble(object: &[u8]) -> Result<String, CodeError> {
 pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
     let object = elf::read(object)?;
     let gpu = gpu_of(&object, Some(function))?;
-    let kernel = Kernel::load(&object, function, &gpu)?;
+    let kernel = LoadedKernel::load(&object, function, &gpu)?;
     let set = kernel.start.and_then(|start| start.registers);
-    let preset = set.map(|set| Preset { sgprs: set.sgprs, vgprs: set.vgprs });
-    let entry = Entry { at: 0, preset, called: false };
-    let options =
-        checker::Options { entries: vec![entry], relocated: kernel.unknown, ..checker::Options::default() };
+    let preset = set.map(|set| EntryPreset { sgprs: set.sgprs, vgprs: set.vgprs });
+    let entry = ProgramEntry { at: 0, preset, called: false };
+    let options = checker::CheckOptions {
+        entries: vec![entry],
+        relocated: kernel.unknown,
+        ..checker::CheckOptions::default()
+    };
     Ok(checker::check(&kernel.code, &gpu, &options))
 }
 
@@ -103,11 +106,11 @@ pub fn run(
     kernel: &str,
     launch: &LaunchOptions<'_>,
     mut dispatch: Dispatch,
-    memory: &mut Memory,
+    memory: &mut SimMemory,
 ) -> Result<(Outcome, Vec<LaunchWarning>), CodeError> {
     let mut object = elf::read(object)?;
     let gpu = gpu_of(&object, Some(kernel))?;
-    let loaded = Kernel::load(&object, kernel, &gpu)?;
+    let loaded = LoadedKernel::load(&object, kernel, &gpu)?;
     let entry = loaded.entry.ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
     object.link(BASE)?;
     let functions = object.functions();

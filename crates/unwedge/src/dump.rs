@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::{Dump, FileKind, NotADump, Part};
+use unwedge_capture::{Dump, DumpPart, FileKind, NotADump};
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain};
 use unwedge_view::amd::{self, AmdDump};
@@ -11,20 +11,20 @@ use unwedge_view::intel::{self, IntelDump};
 use unwedge_view::query::{Answered, Question};
 use unwedge_view::{Style, ViewError, around, crashdec, decode, diff, query, report};
 
-pub use unwedge_view::query::{Format, Options as QueryOptions, ValueForm};
+pub use unwedge_view::query::{Format, QueryOptions, ValueForm};
 
 /// How a dump is shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct ShowOptions {
     /// Whether text may have colours.
     pub style: Style,
     /// Bytes that memory which is packed in a dump may unpack to.
     pub max_size: u64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { style: Style { colour: false }, max_size: 1 << 30 }
+impl Default for ShowOptions {
+    fn default() -> ShowOptions {
+        ShowOptions { style: Style { colour: false }, max_size: 1 << 30 }
     }
 }
 
@@ -43,10 +43,10 @@ pub struct Opened<'a> {
 /// malformed is skipped and reported in [`Opened::diagnostics`].
 ///
 /// ```
-/// use unwedge::{FileKind, Part, open};
+/// use unwedge::{FileKind, DumpPart, open};
 /// # use unwedge_testkit::amdgpu::{Gfx, RadvBuilder};
 /// # let files = RadvBuilder::complete(Gfx::ALL[0]).members();
-/// let parts: Vec<Part> = files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
+/// let parts: Vec<DumpPart> = files.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();
 /// let opened = open(&parts)?;
 /// assert_eq!(opened.kind(), FileKind::RadvReport);
 /// assert!(!opened.explain().findings.is_empty());
@@ -55,7 +55,7 @@ pub struct Opened<'a> {
 ///
 /// # Errors
 /// [`NotADump`] when it is something else, or nothing of it can be read.
-pub fn open<'a>(parts: &[Part<'a>]) -> Result<Opened<'a>, NotADump> {
+pub fn open<'a>(parts: &[DumpPart<'a>]) -> Result<Opened<'a>, NotADump> {
     let dump = Dump::read(parts)?;
     let (name, text) = parts.first().map_or(("", &[][..]), |part| (part.name, part.bytes));
     let bytes = parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes.len() as u64));
@@ -87,7 +87,7 @@ impl Opened<'_> {
     ///
     /// # Errors
     /// When `out` does not take it.
-    pub fn explain_text(&self, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    pub fn explain_text(&self, options: &ShowOptions, out: &mut dyn Write) -> io::Result<()> {
         report::text(&self.explain(), None, options.style, out)
     }
 
@@ -103,7 +103,7 @@ impl Opened<'_> {
     ///
     /// # Errors
     /// When `out` does not take it.
-    pub fn info(&self, as_json: bool, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    pub fn info(&self, as_json: bool, options: &ShowOptions, out: &mut dyn Write) -> io::Result<()> {
         let (file, lost, db) = (self.file(), self.diagnostics(), &self.db);
         if let Some(dump) = AmdDump::of(&self.dump) {
             return amd::info(&file, dump, lost, db, as_json, options.style, out);
@@ -122,19 +122,22 @@ impl Opened<'_> {
     /// why.
     ///
     /// ```
-    /// # use unwedge::{Options, Part, open};
+    /// # use unwedge::{ShowOptions, DumpPart, open};
     /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
-    /// let opened = open(&[Part { name: "error", bytes: dump }])?;
+    /// let opened = open(&[DumpPart { name: "error", bytes: dump }])?;
     /// let mut text = Vec::new();
-    /// opened.decode_text(&Options::default(), &mut text);
+    /// opened.decode_text(&ShowOptions::default(), &mut text);
     /// assert!(!text.is_empty());
     /// # Ok::<(), unwedge::NotADump>(())
     /// ```
-    pub fn decode_text(&self, options: &Options, out: &mut dyn Write) -> Vec<Diagnostic> {
+    pub fn decode_text(&self, options: &ShowOptions, out: &mut dyn Write) -> Vec<Diagnostic> {
         match &self.dump {
             Dump::Msm(dump) => {
-                let options =
-                    crashdec::Options { color: options.style.colour, more: true, ..Default::default() };
+                let options = crashdec::CrashdecOptions {
+                    color: options.style.colour,
+                    more: true,
+                    ..Default::default()
+                };
                 crashdec::run((self.text, dump), &options, &self.db, out, &mut io::sink());
             }
             dump => match (IntelDump::of(dump), AmdDump::of(dump)) {
@@ -150,7 +153,7 @@ impl Opened<'_> {
 
     /// Everything as JSON lines. Returns what was lost. A failed write ends the output; it is for the owner of `out` to
     /// remember why.
-    pub fn decode_json(&self, options: &Options, out: &mut dyn Write) -> Vec<Diagnostic> {
+    pub fn decode_json(&self, options: &ShowOptions, out: &mut dyn Write) -> Vec<Diagnostic> {
         match &self.dump {
             Dump::Msm(dump) => decode::json((dump, self.bytes), &[], &self.db, out),
             dump => match (IntelDump::of(dump), AmdDump::of(dump)) {
@@ -172,11 +175,11 @@ impl Opened<'_> {
     /// what was lost. A failed write ends the output; it is for the owner of `out` to remember why.
     ///
     /// ```
-    /// # use unwedge::{Options, Part, open};
+    /// # use unwedge::{ShowOptions, DumpPart, open};
     /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
-    /// let opened = open(&[Part { name: "error", bytes: dump }])?;
+    /// let opened = open(&[DumpPart { name: "error", bytes: dump }])?;
     /// let mut text = Vec::new();
-    /// opened.around_hang(false, &Options::default(), &mut text)?;
+    /// opened.around_hang(false, &ShowOptions::default(), &mut text)?;
     /// // `>` marks the packet in which the engine stopped.
     /// assert!(String::from_utf8_lossy(&text).lines().any(|line| line.starts_with('>')));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -187,7 +190,7 @@ impl Opened<'_> {
     pub fn around_hang(
         &self,
         as_json: bool,
-        options: &Options,
+        options: &ShowOptions,
         out: &mut dyn Write,
     ) -> Result<Vec<Diagnostic>, ViewError> {
         let options = around::Options { json: as_json, style: options.style, max_size: options.max_size };
@@ -197,13 +200,13 @@ impl Opened<'_> {
     /// Values of registers at each draw of the dump's streams.
     ///
     /// ```
-    /// use unwedge::{Options, Part, QueryOptions, open};
+    /// use unwedge::{ShowOptions, DumpPart, QueryOptions, open};
     /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
-    /// let opened = open(&[Part { name: "error", bytes: dump }])?;
+    /// let opened = open(&[DumpPart { name: "error", bytes: dump }])?;
     /// let registers = vec!["3DPRIMITIVE.VertexCountPerInstance".to_owned()];
     /// let question = QueryOptions { registers, ..QueryOptions::default() };
     /// let mut text = Vec::new();
-    /// opened.query(&question, &Options::default(), &mut text)?;
+    /// opened.query(&question, &ShowOptions::default(), &mut text)?;
     /// assert!(String::from_utf8_lossy(&text).contains("VertexCountPerInstance"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -213,7 +216,7 @@ impl Opened<'_> {
     pub fn query(
         &self,
         question: &QueryOptions,
-        options: &Options,
+        options: &ShowOptions,
         out: &mut dyn Write,
     ) -> Result<Answered, ViewError> {
         query::dump(&Question::new(question)?, &self.dump, &[], &self.db, options.max_size, out)
@@ -223,11 +226,11 @@ impl Opened<'_> {
     /// something differs.
     ///
     /// ```
-    /// use unwedge::{Options, Part, open};
+    /// use unwedge::{ShowOptions, DumpPart, open};
     /// # let dump = unwedge_testkit::amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").unwrap().1;
-    /// let opened = open(&[Part { name: "devcore", bytes: &dump }])?;
+    /// let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
     /// let mut text = Vec::new();
-    /// assert!(!opened.diff(&opened, false, &Options::default(), &mut text)?);
+    /// assert!(!opened.diff(&opened, false, &ShowOptions::default(), &mut text)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -237,7 +240,7 @@ impl Opened<'_> {
         &self,
         other: &Opened<'_>,
         as_json: bool,
-        options: &Options,
+        options: &ShowOptions,
         out: &mut dyn Write,
     ) -> Result<bool, ViewError> {
         let selector =
@@ -249,7 +252,7 @@ impl Opened<'_> {
             diff::Side { selector: &selectors[0], open: &open_a },
             diff::Side { selector: &selectors[1], open: &open_b },
         ];
-        let shown = diff::Options { once: false, json: as_json, style: options.style };
+        let shown = diff::DiffOptions { once: false, json: as_json, style: options.style };
         let compared = diff::compare(sides, shown, &self.db, options.max_size, out);
         for side in compared.sides {
             side.map_err(|e| match e {

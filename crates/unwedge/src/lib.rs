@@ -5,15 +5,15 @@
 //! ([`base`], [`hw`], [`capture`], …) for what goes further. Never: files, arguments, a terminal.
 //!
 //! ```
-//! use unwedge::{Options, Part, open};
+//! use unwedge::{ShowOptions, DumpPart, open};
 //! # use unwedge_testkit::devcore::DevcoreBuilder;
 //! # let dump = DevcoreBuilder::a6xx().text();
-//! let opened = open(&[Part { name: "devcore", bytes: &dump }])?;
+//! let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
 //! let report = opened.explain();
 //! assert_eq!(report.gpu.family().as_deref(), Some("a6xx"));
 //! assert!(report.signature().starts_with("a6xx/"));
 //! let mut lines = Vec::new();
-//! opened.decode_json(&Options::default(), &mut lines);
+//! opened.decode_json(&ShowOptions::default(), &mut lines);
 //! assert!(lines.starts_with(b"{"));
 //! # Ok::<(), unwedge::NotADump>(())
 //! ```
@@ -24,8 +24,8 @@ pub mod adreno;
 pub mod amd;
 mod dump;
 
-pub use dump::{Format, Opened, Options, QueryOptions, ValueForm, open};
-pub use unwedge_capture::{FileKind, NotADump, Part, sniff};
+pub use dump::{Format, Opened, QueryOptions, ShowOptions, ValueForm, open};
+pub use unwedge_capture::{DumpPart, FileKind, NotADump, sniff};
 pub use unwedge_postmortem::Report;
 pub use unwedge_view::ViewError;
 

@@ -1,10 +1,10 @@
 //! What a program that links the facade can do without the `unwedge` program.
 
 use unwedge::amd::{Emit, Gpu, Loader};
-use unwedge::capture::Part;
-use unwedge::sim::amdgcn::{Dispatch, Memory};
+use unwedge::capture::DumpPart;
+use unwedge::sim::amdgcn::{Dispatch, SimMemory};
 use unwedge::sim::hsa::LaunchOptions;
-use unwedge::{FileKind, Opened, Options, QueryOptions, ViewError, open};
+use unwedge::{FileKind, Opened, QueryOptions, ShowOptions, ViewError, open};
 use unwedge_testkit::amdgpu::{self, Gfx, RadvBuilder};
 use unwedge_testkit::{captures, devcore, i915, xe};
 
@@ -33,7 +33,7 @@ fn dumps() -> Vec<(FileKind, Files)> {
 /// Does something with a dump of every format.
 fn each(mut test: impl FnMut(FileKind, &Opened<'_>)) {
     for (kind, files) in dumps() {
-        let parts: Vec<Part<'_>> = files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
+        let parts: Vec<DumpPart<'_>> = files.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();
         let opened = open(&parts).unwrap_or_else(|e| panic!("{kind:?}: {e}"));
         assert_eq!(opened.kind(), kind);
         test(kind, &opened);
@@ -52,7 +52,7 @@ fn a_dump_of_each_kind_is_explained() {
     each(|kind, opened| {
         let report = opened.explain();
         let (mut text, mut json) = (Vec::new(), Vec::new());
-        opened.explain_text(&Options::default(), &mut text).expect("memory takes it");
+        opened.explain_text(&ShowOptions::default(), &mut text).expect("memory takes it");
         opened.explain_json(&mut json).expect("memory takes it");
         assert!(!text.is_empty(), "{kind:?}");
         let document: serde_json::Value = serde_json::from_slice(&json).expect("one object");
@@ -65,8 +65,8 @@ fn a_dump_of_each_kind_is_explained() {
 fn a_dump_of_each_kind_is_summarized() {
     each(|kind, opened| {
         let (mut text, mut json) = (Vec::new(), Vec::new());
-        opened.info(false, &Options::default(), &mut text).expect("memory takes it");
-        opened.info(true, &Options::default(), &mut json).expect("memory takes it");
+        opened.info(false, &ShowOptions::default(), &mut text).expect("memory takes it");
+        opened.info(true, &ShowOptions::default(), &mut json).expect("memory takes it");
         assert!(!text.is_empty(), "{kind:?}");
         assert_eq!(lines_of_json(kind, &json)[0]["kind"], kind.id());
     });
@@ -76,8 +76,8 @@ fn a_dump_of_each_kind_is_summarized() {
 fn a_dump_of_each_kind_is_decoded() {
     each(|kind, opened| {
         let (mut text, mut json) = (Vec::new(), Vec::new());
-        opened.decode_text(&Options::default(), &mut text);
-        opened.decode_json(&Options::default(), &mut json);
+        opened.decode_text(&ShowOptions::default(), &mut text);
+        opened.decode_json(&ShowOptions::default(), &mut json);
         assert!(!text.is_empty(), "{kind:?}");
         let lines = lines_of_json(kind, &json);
         assert_eq!(lines.last().map(|line| &line["type"]), Some(&"end".into()), "{kind:?}");
@@ -95,10 +95,10 @@ fn hangs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 #[test]
 fn the_packets_around_a_hang_are_those_of_the_post_mortem() {
     for (vendor, bytes, packet) in hangs() {
-        let opened = open(&[Part { name: vendor, bytes: &bytes }]).expect("a dump");
+        let opened = open(&[DumpPart { name: vendor, bytes: &bytes }]).expect("a dump");
         let (mut text, mut json) = (Vec::new(), Vec::new());
-        opened.around_hang(false, &Options::default(), &mut text).expect("a place");
-        opened.around_hang(true, &Options::default(), &mut json).expect("a place");
+        opened.around_hang(false, &ShowOptions::default(), &mut text).expect("a place");
+        opened.around_hang(true, &ShowOptions::default(), &mut json).expect("a place");
         let text = String::from_utf8_lossy(&text);
         let marked = text.lines().find(|line| line.starts_with('>')).expect("a marked packet");
         assert!(marked.contains(packet), "{text}");
@@ -119,29 +119,29 @@ fn the_streams_of_each_vendor_are_queried() {
     for (bytes, register) in
         [(&msm, "RB_CCU_CNTL"), (amd, "VGT_PRIMITIVE_TYPE"), (intel, "3DPRIMITIVE.VertexCountPerInstance")]
     {
-        let opened = open(&[Part { name: "dump", bytes }]).expect("a dump");
+        let opened = open(&[DumpPart { name: "dump", bytes }]).expect("a dump");
         let options = QueryOptions {
             registers: vec![register.to_owned()],
             format: unwedge::Format::Ndjson,
             ..QueryOptions::default()
         };
         let mut rows = Vec::new();
-        opened.query(&options, &Options::default(), &mut rows).expect("an answer");
+        opened.query(&options, &ShowOptions::default(), &mut rows).expect("an answer");
         let lines = lines_of_json(opened.kind(), &rows);
         assert_eq!(lines[0]["columns"][0]["name"], register);
         assert_eq!(lines.last().map(|line| &line["type"]), Some(&"end".into()));
         let draws: Vec<_> = lines.iter().filter(|line| line["type"] == "draw").collect();
         assert_eq!(lines.last().expect("an end")["draws"], draws.len());
         let unknown = QueryOptions { registers: vec!["NO_SUCH_REGISTER".to_owned()], ..options };
-        assert!(opened.query(&unknown, &Options::default(), &mut Vec::new()).is_err());
+        assert!(opened.query(&unknown, &ShowOptions::default(), &mut Vec::new()).is_err());
     }
     // What nothing has written is not known; what the draw says itself is.
     let value = |bytes: &[u8], register: &str| {
-        let opened = open(&[Part { name: "dump", bytes }]).expect("a dump");
+        let opened = open(&[DumpPart { name: "dump", bytes }]).expect("a dump");
         let registers = vec![register.to_owned()];
         let options = QueryOptions { registers, format: unwedge::Format::Ndjson, ..QueryOptions::default() };
         let mut rows = Vec::new();
-        opened.query(&options, &Options::default(), &mut rows).expect("an answer");
+        opened.query(&options, &ShowOptions::default(), &mut rows).expect("an answer");
         lines_of_json(opened.kind(), &rows)[1]["values"][register].clone()
     };
     assert_eq!(value(amd, "VGT_PRIMITIVE_TYPE"), serde_json::Value::Null);
@@ -155,10 +155,10 @@ fn the_streams_of_each_vendor_are_compared() {
     let dumps = [&msm, amd, intel];
     for (i, a) in dumps.into_iter().enumerate() {
         for (j, b) in dumps.into_iter().enumerate() {
-            let a = open(&[Part { name: "a", bytes: a }]).expect("a dump");
-            let b = open(&[Part { name: "b", bytes: b }]).expect("a dump");
+            let a = open(&[DumpPart { name: "a", bytes: a }]).expect("a dump");
+            let b = open(&[DumpPart { name: "b", bytes: b }]).expect("a dump");
             let mut lines = Vec::new();
-            let differs = a.diff(&b, true, &Options::default(), &mut lines);
+            let differs = a.diff(&b, true, &ShowOptions::default(), &mut lines);
             assert_eq!(differs.ok(), Some(i != j), "{i} and {j}");
             let lines = lines_of_json(a.kind(), &lines);
             let vendors = lines.iter().any(|line| {
@@ -172,11 +172,11 @@ fn the_streams_of_each_vendor_are_compared() {
 #[test]
 fn passes_are_adrenos() {
     let [(_, amd, _), _] = &hangs()[..] else { panic!("two vendors") };
-    let opened = open(&[Part { name: "dump", bytes: amd }]).expect("a dump");
+    let opened = open(&[DumpPart { name: "dump", bytes: amd }]).expect("a dump");
     let passes = vec![unwedge::stream::query::Pass::Gmem];
     let asked = opened.query(
         &QueryOptions { passes, ..QueryOptions::default() },
-        &Options::default(),
+        &ShowOptions::default(),
         &mut Vec::new(),
     );
     assert!(matches!(asked, Err(ViewError::NoPasses(_))));
@@ -185,7 +185,7 @@ fn passes_are_adrenos() {
 #[test]
 fn what_is_no_dump_is_refused_with_what_it_looks_like() {
     let bytes = captures::variety().remove(0);
-    let error = open(&[Part { name: "capture", bytes: &bytes }]).map(|opened| opened.kind());
+    let error = open(&[DumpPart { name: "capture", bytes: &bytes }]).map(|opened| opened.kind());
     assert_eq!(error.map_err(|e| e.kind), Err(FileKind::RdCapture));
 }
 
@@ -253,7 +253,7 @@ fn an_amd_kernel_is_disassembled_and_checked() {
 #[test]
 fn an_amd_kernel_is_run() {
     const OUT: u64 = 0x10_0000;
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory.map(OUT, vec![0; 64]).expect("nothing is there yet");
     let values = [format!("{OUT:#x}")];
     let launch = LaunchOptions { values: &values, ..LaunchOptions::default() };

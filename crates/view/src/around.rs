@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::Dump;
-use unwedge_hw::{Db, Identity, Variants};
+use unwedge_hw::{Db, DbIdentity, Variants};
 use unwedge_postmortem::{HangPoint, explain};
 use unwedge_stream::{Exec, Flow, PacketStep, RegWrite, Registers, Step, StepSink, StreamPos, TroubleKind};
 
@@ -70,7 +70,7 @@ pub fn hang(
     };
     let visit = target.find(&mut streams).ok_or(ViewError::NoStreamOfHang)?;
     let diagnostics = [lost, dump.diagnostics()].concat();
-    let shown = Shown { target: &target, visit, registers };
+    let shown = HangSurroundings { target: &target, visit, registers };
     if options.json {
         let mut lines = Lines::new(bytes, out);
         lines.push(&Start::of(dump.kind().id(), tables));
@@ -84,10 +84,10 @@ pub fn hang(
 }
 
 fn text(
-    shown: &Shown<'_, '_>,
+    shown: &HangSurroundings<'_, '_>,
     streams: &mut Streams<'_, '_>,
     style: Style,
-    tables: &Identity,
+    tables: &DbIdentity,
     out: &mut dyn Write,
 ) {
     let mut named = false;
@@ -233,13 +233,13 @@ impl StepSink for Find<'_> {
 }
 
 /// What of which stream is shown.
-struct Shown<'t, 'd> {
+struct HangSurroundings<'t, 'd> {
     target: &'t Target,
     visit: Visit,
     registers: RegisterSet<'d>,
 }
 
-impl Shown<'_, '_> {
+impl HangSurroundings<'_, '_> {
     /// Hands on the packets of the window.
     fn of(&self, streams: &mut Streams<'_, '_>, visit: &mut dyn FnMut(&Walkable<'_>, &Item)) {
         streams.each(&mut |stream| {

@@ -4,10 +4,10 @@
 
 use unwedge_base::Generation;
 use unwedge_capture::msm::{Devcore, Revision};
-use unwedge_hw::{Db, Gpu, Identity};
+use unwedge_hw::{Db, DbIdentity, Gpu};
 
 /// The line at the end of text: which database decoded it.
-pub fn database_line(identity: &Identity) -> String {
+pub fn database_line(identity: &DbIdentity) -> String {
     format!("register database: {identity}")
 }
 

@@ -1,7 +1,7 @@
 //! Why something cannot be shown.
 
 use unwedge_capture::NotADump;
-use unwedge_hw::Unknown;
+use unwedge_hw::SelectError;
 use unwedge_stream::query::{ExprError, Mistake};
 
 /// What to do where there is nothing to walk.
@@ -23,7 +23,7 @@ pub enum ViewError {
     UnknownGpu,
     /// The GPU has no register of that name.
     #[error(transparent)]
-    UnknownRegister(#[from] Unknown),
+    UnknownRegister(#[from] SelectError),
     /// A GPU of AMD or Intel has no register or command of that name.
     #[error(transparent)]
     NoRegister(Mistake),

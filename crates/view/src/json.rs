@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 use std::fmt;
 use unwedge_base::{ChipId, Generation};
 use unwedge_capture::msm::Devcore;
-use unwedge_hw::{Field, Identity, Reg, Type, Value, Variants};
+use unwedge_hw::{DbIdentity, DecodedField, DecodedValue, Reg, ValueType, Variants};
 use unwedge_stream::play;
 
 /// Largest whole number every JSON reader keeps exactly.
@@ -62,9 +62,9 @@ pub fn hex_digits(word: u32) -> [u8; 8] {
 }
 
 /// Dwords as one string: eight hex digits each, separated by blanks.
-pub struct Words<'a>(pub &'a [u32]);
+pub struct HexWords<'a>(pub &'a [u32]);
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for HexWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const CHUNK: usize = 64;
         for (i, chunk) in self.0.chunks(CHUNK).enumerate() {
@@ -79,7 +79,7 @@ impl fmt::Display for Words<'_> {
     }
 }
 
-impl Serialize for Words<'_> {
+impl Serialize for HexWords<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
     }
@@ -131,12 +131,12 @@ pub struct Heading<'a> {
 
 impl<'a> Heading<'a> {
     /// Of JSON lines.
-    pub fn of_lines(schema: &'static str, schema_version: u32, database: &'a Identity) -> Heading<'a> {
+    pub fn of_lines(schema: &'static str, schema_version: u32, database: &'a DbIdentity) -> Heading<'a> {
         Heading { ty: Some("header"), ..Heading::of_object(schema, schema_version, database) }
     }
 
     /// Of a single object.
-    pub fn of_object(schema: &'static str, schema_version: u32, database: &'a Identity) -> Heading<'a> {
+    pub fn of_object(schema: &'static str, schema_version: u32, database: &'a DbIdentity) -> Heading<'a> {
         Heading { ty: None, schema, schema_version, database: Some(database.into()) }
     }
 
@@ -160,15 +160,15 @@ pub struct Database<'a> {
     hash: &'a str,
 }
 
-impl<'a> From<&'a Identity> for Database<'a> {
-    fn from(identity: &'a Identity) -> Database<'a> {
+impl<'a> From<&'a DbIdentity> for Database<'a> {
+    fn from(identity: &'a DbIdentity) -> Database<'a> {
         Database { source: &identity.source, version: &identity.version, hash: &identity.hash }
     }
 }
 
 /// The GPU of a dump or capture.
 #[derive(serde::Serialize)]
-pub struct Gpu {
+pub struct JsonGpu {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,22 +181,22 @@ pub struct Gpu {
     generation: Option<&'static str>,
 }
 
-impl Gpu {
+impl JsonGpu {
     /// As the dump and the device table name it.
-    pub fn of_dump(dump: &Devcore<'_>) -> Option<Gpu> {
+    pub fn of_dump(dump: &Devcore<'_>) -> Option<JsonGpu> {
         let revision = dump.revision?;
         let generation = device::generation(dump);
         let name = device::name(revision);
-        Some(Gpu::new(Some(revision.gpu_id), Some(revision.chip_id), name, generation))
+        Some(JsonGpu::new(Some(revision.gpu_id), Some(revision.chip_id), name, generation))
     }
 
     /// As a section of a capture and the device table name it.
-    pub fn of_identity(identity: play::Identity, generation: Option<Generation>) -> Gpu {
+    pub fn of_identity(identity: play::Identity, generation: Option<Generation>) -> JsonGpu {
         let (gpu_id, chip_id) = match identity {
             play::Identity::GpuId(gpu_id) => (Some(gpu_id), None),
             play::Identity::ChipId(chip_id) => (None, Some(chip_id)),
         };
-        Gpu::new(gpu_id, chip_id, identity.name(), generation)
+        JsonGpu::new(gpu_id, chip_id, identity.name(), generation)
     }
 
     fn new(
@@ -204,8 +204,8 @@ impl Gpu {
         chip_id: Option<ChipId>,
         name: Option<String>,
         generation: Option<Generation>,
-    ) -> Gpu {
-        Gpu {
+    ) -> JsonGpu {
+        JsonGpu {
             gpu_id,
             chip_id: chip_id.map(|id| id.to_string()),
             speed_bin: chip_id.and_then(ChipId::speed_bin),
@@ -215,7 +215,7 @@ impl Gpu {
     }
 }
 
-impl fmt::Display for Gpu {
+impl fmt::Display for JsonGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.name.clone(),
@@ -244,7 +244,7 @@ pub struct Decoded<'d> {
 
 impl<'d> Decoded<'d> {
     /// Reads a value as its type says.
-    pub fn new(ty: Type<'d>, raw: u64, selected: &mut Variants) -> Decoded<'d> {
+    pub fn new(ty: ValueType<'d>, raw: u64, selected: &mut Variants) -> Decoded<'d> {
         Decoded { ty: Some(ty.name()), ..Decoded::of(ty.decode(raw, selected)) }
     }
 
@@ -253,20 +253,20 @@ impl<'d> Decoded<'d> {
         Some(Decoded::new(reg.ty()?, raw, &mut Variants::default()))
     }
 
-    fn of(value: Value<'d>) -> Decoded<'d> {
+    fn of(value: DecodedValue<'d>) -> Decoded<'d> {
         let scalar = |s| Decoded { decoded: Some(s), ..Decoded::default() };
         match value {
-            Value::Bool(b) => scalar(Scalar::Bool(b)),
-            Value::Uint(u) => scalar(Scalar::Uint(u)),
-            Value::Int(i) => scalar(Scalar::Int(i)),
-            Value::Hex(h) => scalar(Scalar::Hex(Hex::short(h))),
-            Value::Address(a) => scalar(Scalar::Hex(Hex::wide(a))),
-            Value::Enum(v, name) => Decoded { name, ..scalar(Scalar::Uint(v)) },
-            Value::Float(f) => scalar(Scalar::Float(f)),
-            Value::RegId(r, c) => {
+            DecodedValue::Bool(b) => scalar(Scalar::Bool(b)),
+            DecodedValue::Uint(u) => scalar(Scalar::Uint(u)),
+            DecodedValue::Int(i) => scalar(Scalar::Int(i)),
+            DecodedValue::Hex(h) => scalar(Scalar::Hex(Hex::short(h))),
+            DecodedValue::Address(a) => scalar(Scalar::Hex(Hex::wide(a))),
+            DecodedValue::Enum(v, name) => Decoded { name, ..scalar(Scalar::Uint(v)) },
+            DecodedValue::Float(f) => scalar(Scalar::Float(f)),
+            DecodedValue::RegId(r, c) => {
                 scalar(Scalar::Text(format!("r{r}.{}", ["x", "y", "z", "w"][c as usize & 3])))
             }
-            Value::Fields(fields) => Decoded { fields: Some(Fields(fields)), ..Decoded::default() },
+            DecodedValue::Fields(fields) => Decoded { fields: Some(Fields(fields)), ..Decoded::default() },
         }
     }
 }
@@ -303,12 +303,12 @@ impl Serialize for Scalar {
 }
 
 /// The fields of a bitset.
-struct Fields<'d>(Vec<Field<'d>>);
+struct Fields<'d>(Vec<DecodedField<'d>>);
 
 impl Serialize for Fields<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
-        struct Entry<'a> {
+        struct JsonField<'a> {
             #[serde(skip_serializing_if = "str::is_empty")]
             name: &'a str,
             low: u32,
@@ -319,7 +319,7 @@ impl Serialize for Fields<'_> {
         }
         let mut seq = s.serialize_seq(Some(self.0.len()))?;
         for f in &self.0 {
-            seq.serialize_element(&Entry {
+            seq.serialize_element(&JsonField {
                 name: f.name,
                 low: f.low,
                 high: f.high,
@@ -343,16 +343,22 @@ mod tests {
     fn numbers_are_padded_hex() {
         assert_eq!(json(Hex::dword(0x4b)), r#""0x0000004b""#);
         assert_eq!(json(Hex::wide(0x1_0000_0000)), r#""0x0000000100000000""#);
-        assert_eq!(json(Words(&[1, 0xdead_d00d])), r#""00000001 deadd00d""#);
-        assert_eq!(json(Words(&[])), r#""""#);
-        assert_eq!(json(Words(&[7; 130])).len(), 130 * 9 - 1 + 2);
+        assert_eq!(json(HexWords(&[1, 0xdead_d00d])), r#""00000001 deadd00d""#);
+        assert_eq!(json(HexWords(&[])), r#""""#);
+        assert_eq!(json(HexWords(&[7; 130])).len(), 130 * 9 - 1 + 2);
     }
 
     #[test]
     fn values_say_what_they_mean() {
-        let value = Value::Fields(vec![
-            Field { name: "FUNC", low: 0, high: 2, raw: 3, value: Value::Enum(3, Some("WRITE_EQ")) },
-            Field { name: "", low: 8, high: 31, raw: 7, value: Value::Hex(7) },
+        let value = DecodedValue::Fields(vec![
+            DecodedField {
+                name: "FUNC",
+                low: 0,
+                high: 2,
+                raw: 3,
+                value: DecodedValue::Enum(3, Some("WRITE_EQ")),
+            },
+            DecodedField { name: "", low: 8, high: 31, raw: 7, value: DecodedValue::Hex(7) },
         ]);
         assert_eq!(
             json(Decoded::of(value)),
@@ -360,9 +366,9 @@ mod tests {
                 .to_owned()
                 + r#"{"low":8,"high":31,"raw":"0x7","decoded":"0x7"}]}"#
         );
-        assert_eq!(json(Decoded::of(Value::Enum(9, None))), r#"{"decoded":9}"#);
-        assert_eq!(json(Decoded::of(Value::RegId(2, 1))), r#"{"decoded":"r2.y"}"#);
-        assert_eq!(json(Decoded::of(Value::Float(f64::INFINITY))), r#"{"decoded":"inf"}"#);
-        assert_eq!(json(Decoded::of(Value::Uint(u64::MAX))), r#"{"decoded":"0xffffffffffffffff"}"#);
+        assert_eq!(json(Decoded::of(DecodedValue::Enum(9, None))), r#"{"decoded":9}"#);
+        assert_eq!(json(Decoded::of(DecodedValue::RegId(2, 1))), r#"{"decoded":"r2.y"}"#);
+        assert_eq!(json(Decoded::of(DecodedValue::Float(f64::INFINITY))), r#"{"decoded":"inf"}"#);
+        assert_eq!(json(Decoded::of(DecodedValue::Uint(u64::MAX))), r#"{"decoded":"0xffffffffffffffff"}"#);
     }
 }

@@ -130,7 +130,7 @@ struct DiagnosticLine<'a> {
 }
 
 #[derive(Serialize)]
-struct End {
+struct LinesEnd {
     #[serde(rename = "type")]
     ty: &'static str,
     lost: bool,
@@ -146,7 +146,7 @@ pub fn end(diagnostics: &[Diagnostic], lines: &mut Lines<'_>) {
             span: d.span.map(|s| [s.start, s.end]),
         });
     }
-    lines.push_last(&End { ty: "end", lost: diagnostics.iter().any(|d| d.severity == Severity::Loss) });
+    lines.push_last(&LinesEnd { ty: "end", lost: diagnostics.iter().any(|d| d.severity == Severity::Loss) });
 }
 
 fn severity(severity: Severity) -> &'static str {

@@ -26,6 +26,10 @@ const INDENT: &str = "      ";
 const SCHEMA_VERSION: u32 = 1;
 
 /// Writes a report as one screen of text. `file` is what the advised commands call the dump.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let head = [words::gpu(report), words::driver(report), words::process(report)];
     let head: Vec<String> = head.iter().map(|part| clean(part)).filter(|part| !part.is_empty()).collect();
@@ -281,7 +285,7 @@ struct Hang<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ring_name: Option<&'r str>,
     place: String,
-    levels: Vec<Level>,
+    levels: Vec<JsonLevel>,
     #[serde(skip_serializing_if = "Option::is_none")]
     packet: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,7 +296,7 @@ struct Hang<'r> {
 }
 
 #[derive(Serialize)]
-struct Level {
+struct JsonLevel {
     level: u8,
     name: &'static str,
     base: String,
@@ -387,7 +391,7 @@ fn bytes(span: Span) -> [u64; 2] {
 
 impl<'r> Hang<'r> {
     fn of(point: &'r HangPoint) -> Hang<'r> {
-        let levels = point.levels.iter().map(|level| Level {
+        let levels = point.levels.iter().map(|level| JsonLevel {
             level: level.level,
             name: level.name(),
             base: address(level.base),

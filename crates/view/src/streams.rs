@@ -10,13 +10,13 @@ use unwedge_base::{Dwords, Memory};
 use unwedge_capture::Dump;
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::intel::platform::{EngineClass, Version};
-use unwedge_hw::intel::{FieldValue, Value};
-use unwedge_hw::{Db, Enum, Gpu, Palette, Type, Variants};
+use unwedge_hw::intel::{FieldValue, IntelValue};
+use unwedge_hw::{Db, Gpu, Palette, RegEnum, ValueType, Variants};
 use unwedge_postmortem::amd;
 use unwedge_stream::compare::RegisterFacts;
 use unwedge_stream::intel::commands::Decoder;
-use unwedge_stream::intel::registers::{MMIO, Names, REGISTERS};
-use unwedge_stream::intel::steps::Steps;
+use unwedge_stream::intel::registers::{IntelNames, MMIO, REGISTERS};
+use unwedge_stream::intel::steps::IntelSteps;
 use unwedge_stream::query::{Column, Mistake, RegisterNames};
 use unwedge_stream::{PacketStep, StepSink, amd as amd_stream};
 
@@ -53,9 +53,9 @@ impl Family {
 }
 
 /// Names of Intel's registers and commands, of a graphics version.
-pub fn intel_names(version: Version) -> Names {
+pub fn intel_names(version: Version) -> IntelNames {
     // Which commands there are does not depend on the engine.
-    Names::new(Decoder::new(version, EngineClass::Render).gpu)
+    IntelNames::new(Decoder::new(version, EngineClass::Render).gpu)
 }
 
 /// The registers of a GPU of any vendor.
@@ -66,7 +66,7 @@ pub enum RegisterSet<'d> {
     /// AMD's.
     Amd(Amd<'d>),
     /// Intel's, and the dwords of its state commands.
-    Intel(&'d Names),
+    Intel(&'d IntelNames),
 }
 
 impl<'d> RegisterSet<'d> {
@@ -81,7 +81,7 @@ impl<'d> RegisterSet<'d> {
     }
 
     /// How a register's value reads, from its first dword on.
-    pub fn ty(self, reg: u32) -> Option<Type<'d>> {
+    pub fn ty(self, reg: u32) -> Option<ValueType<'d>> {
         match self {
             RegisterSet::Adreno(gpu) => gpu.reg(reg).filter(|r| r.dword() == 0).and_then(|r| r.ty()),
             RegisterSet::Amd(amd) => amd.reg(reg).filter(|r| r.dword() == 0).and_then(|r| r.ty()),
@@ -112,7 +112,7 @@ impl<'d> RegisterNames<'d> for RegisterSet<'d> {
         }
     }
 
-    fn enumeration(self, name: &str) -> Option<Enum<'d>> {
+    fn enumeration(self, name: &str) -> Option<RegEnum<'d>> {
         match self {
             RegisterSet::Adreno(gpu) => RegisterNames::enumeration(gpu, name),
             RegisterSet::Amd(amd) => RegisterNames::enumeration(amd, name),
@@ -220,7 +220,7 @@ impl IntelStreams<'_, '_> {
             // A visitor that wants no more is no error: what it says is kept apart.
             let _ = self.unpacked.each(index, &mut |stream| {
                 let walk = &|sink: &mut dyn StepSink| {
-                    Steps::new(stream.decoder, stream.spaces).walk(stream.events(), sink);
+                    IntelSteps::new(stream.decoder, stream.spaces).walk(stream.events(), sink);
                 };
                 let engine = crate::intel::engine_name(stream.engine);
                 let name = format!("{engine} {}", stream.name);
@@ -264,8 +264,9 @@ impl PacketDecoder<'_> {
             PacketDecoder::Intel(decoder) => {
                 let command = decoder.command(&words);
                 let fields = command.iter().flat_map(|command| significant(command.fields()));
-                let fields = fields.filter(|(_, value)| !matches!(value, Value::Struct | Value::Wide));
-                let part = |(field, value): (FieldValue, Value)| PacketPart {
+                let fields =
+                    fields.filter(|(_, value)| !matches!(value, IntelValue::Struct | IntelValue::Wide));
+                let part = |(field, value): (FieldValue, IntelValue)| PacketPart {
                     name: field
                         .indices()
                         .iter()
@@ -288,13 +289,15 @@ fn amd_parts(
 ) -> Vec<PacketPart> {
     let dwords = Dwords::from(words);
     let header = match engine {
-        amd_stream::Engine::Sdma => amd_stream::Header::decode_dma(amd, dwords),
-        amd_stream::Engine::Gfx | amd_stream::Engine::Compute => amd_stream::Header::decode(packet.header),
+        amd_stream::Engine::Sdma => amd_stream::AmdPacketHeader::decode_dma(amd, dwords),
+        amd_stream::Engine::Gfx | amd_stream::Engine::Compute => {
+            amd_stream::AmdPacketHeader::decode(packet.header)
+        }
     };
     let Some(header) = header else { return Vec::new() };
     let (place, raw, exec, payload) = (packet.place, packet.header, packet.exec, dwords.skip(1));
     let packet = amd_stream::Packet { place, raw, header, engine, payload, dwords, exec };
-    let part = |field: amd_stream::Field<'_>| {
+    let part = |field: amd_stream::PayloadField<'_>| {
         let text = match field.ty {
             Some(ty) => {
                 let mut out = Vec::new();

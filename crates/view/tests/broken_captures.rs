@@ -1,25 +1,27 @@
 //! Broken captures are summed up and listed as far as they go.
 
-use unwedge_capture::rd::{Range, SectionKind, Writer};
+use unwedge_capture::rd::{MemoryRange, RdSectionKind, RdWriter};
 use unwedge_hw::Db;
 use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
 use unwedge_view::rd::{info, list};
 
 /// Two sets of a stream that calls a buffer, which names a third.
 fn whole(gpu_id: u32) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
-    writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+    let mut writer = RdWriter::new(Vec::new());
+    writer.section(RdSectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
     for set in 0..2_u64 {
         let base = set << 16;
         let called = indirect_buffer(base | 0x1000, 4);
         let inner = [pkt4(0x8c17, &[base as u32 | 0x3000, 0]), pkt7(0x26, &[])].concat();
         for (iova, words) in [(0x1000, inner), (0x2000, called), (0x3000, vec![1]), (0x4000, vec![2])] {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let range = Range { iova: base | iova, size: bytes.len() as u32 };
-            writer.range(SectionKind::GpuAddr, range, true).unwrap();
-            writer.section(SectionKind::BufferContents, &bytes).unwrap();
+            let range = MemoryRange { iova: base | iova, size: bytes.len() as u32 };
+            writer.range(RdSectionKind::GpuAddr, range, true).unwrap();
+            writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
         }
-        writer.range(SectionKind::CmdStreamAddr, Range { iova: base | 0x2000, size: 4 }, true).unwrap();
+        writer
+            .range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: base | 0x2000, size: 4 }, true)
+            .unwrap();
     }
     writer.into_inner()
 }

@@ -8,7 +8,7 @@ use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::RingRegister;
 use unwedge_capture::msm::Devcore;
-use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::radv::{RadvReport, ReportMember};
 use unwedge_capture::umr::UmrText;
 use unwedge_capture::xe;
 use unwedge_hw::Db;
@@ -16,13 +16,13 @@ use unwedge_postmortem::{
     Report, explain_amdgpu, explain_i915, explain_msm, explain_radv, explain_umr, explain_xe,
 };
 use unwedge_testkit::amdgpu::{
-    AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, waves_text,
+    AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, waves_text,
 };
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::i915::{self, ErrorStateBuilder};
 use unwedge_testkit::intel::{
-    Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, pipe_control, primitive, semaphore_wait,
-    store_data, stream,
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, primitive,
+    semaphore_wait, store_data, stream,
 };
 use unwedge_view::Style;
 
@@ -70,7 +70,7 @@ fn stuck(ib: &[u32], header: u32) -> AmdgpuBuilder {
     let ring = [packet(0x10, &[0, 0]), call].concat();
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(Gfx::V10)
-        .era(Era::V6_19)
+        .era(AmdgpuEra::V6_19)
         .process("vkcube", 4711)
         .timeout("gfx_0.0.0")
         .fault("gfxhub", 0, 0)
@@ -93,8 +93,8 @@ fn check_dump(name: &str, builder: &AmdgpuBuilder) {
 
 fn check_radv(name: &str, builder: &RadvBuilder) {
     let files = builder.members();
-    let members: Vec<Member<'_>> =
-        files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect();
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
     check_report(name, &explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd()));
 }
 
@@ -117,7 +117,7 @@ fn amdgpu_faults_and_broken_streams() {
     check_dump("amdgpu-page-fault", &builder.clone().fault("gfxhub", 0x8001_3000_0000, status));
     check_dump("amdgpu-stalls", &builder.register("CP_STALLED_STAT3", u32::MAX));
     check_dump("amdgpu-garbage", &stuck(&[draw(), vec![0x5234_5678; 5], draw()].concat(), draw()[0]));
-    check_dump("amdgpu-nothing", &AmdgpuBuilder::new(Gfx::V8).era(Era::V5_19).timeout("gfx"));
+    check_dump("amdgpu-nothing", &AmdgpuBuilder::new(Gfx::V8).era(AmdgpuEra::V5_19).timeout("gfx"));
     check_dump("amdgpu-complete", &AmdgpuBuilder::complete(Gfx::V11));
 }
 
@@ -177,8 +177,8 @@ fn in_batch(batch: &[u32], acthd: usize, header: u32) -> EngineState {
         .hung(1)
 }
 
-fn tgl() -> Device {
-    Device::named("tgl")
+fn tgl() -> TestDevice {
+    TestDevice::named("tgl")
 }
 
 fn check_state(name: &str, builder: &ErrorStateBuilder) {
@@ -225,8 +225,10 @@ fn i915_faults_and_broken_streams() {
 
 #[test]
 fn complete_dumps_of_intel() {
-    check_state("i915-complete", &ErrorStateBuilder::complete(tgl(), i915::Era::V6_12));
-    let builder =
-        unwedge_testkit::xe::DevcoreBuilder::complete(Device::named("bmg"), unwedge_testkit::xe::Era::V6_14);
-    check_report("xe-complete", &explain_xe(&xe::Devcore::read(&builder.text()).expect("a dump")));
+    check_state("i915-complete", &ErrorStateBuilder::complete(tgl(), i915::I915Era::V6_12));
+    let builder = unwedge_testkit::xe::DevcoreBuilder::complete(
+        TestDevice::named("bmg"),
+        unwedge_testkit::xe::XeEra::V6_14,
+    );
+    check_report("xe-complete", &explain_xe(&xe::XeDevcore::read(&builder.text()).expect("a dump")));
 }

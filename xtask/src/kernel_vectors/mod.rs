@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 use unwedge_capture::elf;
-use unwedge_isa::amdgcn::entry::{Entry, Given};
+use unwedge_isa::amdgcn::entry::{KernelEntry, SgprPreset};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 const USAGE: &str =
@@ -146,7 +146,7 @@ fn kernel(
     let object = elf::read(&bytes).map_err(|e| e.to_string())?;
     let descriptor =
         object.descriptor_of("k").and_then(|bytes| bytes.try_into().ok()).ok_or("no descriptor")?;
-    let entry = Entry::of(descriptor, gpu);
+    let entry = KernelEntry::of(descriptor, gpu);
     let functions = object.functions();
     let code = functions.iter().find(|function| function.name == "k").ok_or("no code")?.code;
     let mut line = format!(
@@ -160,12 +160,12 @@ fn kernel(
     );
     for (reg, count, given) in &entry.scalars {
         let what = match given {
-            Given::KernargSegmentPtr => "arguments",
-            Given::WorkgroupId(_) => "group",
-            Given::PrivateSegmentBuffer => "scratch-buffer",
-            Given::FlatScratchInit | Given::ScratchOffset => "zero",
-            Given::DispatchPtr | Given::QueuePtr | Given::DispatchId => "nothing",
-            Given::PrivateSegmentSize | Given::WorkgroupInfo => "nothing",
+            SgprPreset::KernargSegmentPtr => "arguments",
+            SgprPreset::WorkgroupId(_) => "group",
+            SgprPreset::PrivateSegmentBuffer => "scratch-buffer",
+            SgprPreset::FlatScratchInit | SgprPreset::ScratchOffset => "zero",
+            SgprPreset::DispatchPtr | SgprPreset::QueuePtr | SgprPreset::DispatchId => "nothing",
+            SgprPreset::PrivateSegmentSize | SgprPreset::WorkgroupInfo => "nothing",
         };
         _ = write!(line, " {}:{count}={what}", reg.0);
     }

@@ -3,7 +3,7 @@
 use super::judge::Judge;
 use unwedge_cli::view::amdisa::{View, show};
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_isa::amdgcn::listing::{self, Options};
+use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
 use unwedge_testkit::captures::mutate_bytes;
 use unwedge_testkit::mutate::{Rng, mutate};
 
@@ -104,7 +104,7 @@ impl Whole {
         let word = |rng: &mut Rng| (rng.below(1 << 16) << 16 | rng.below(1 << 16)) as u32;
         let code: Vec<u8> = (0..DWORDS).flat_map(|_| word(&mut rng).to_le_bytes()).collect();
         let mut text = String::new();
-        listing::write(&code, &gpu, &Options::default(), &mut text, &mut |_, _| ());
+        listing::write(&code, &gpu, &AmdListingOptions::default(), &mut text, &mut |_, _| ());
         let source = format!("{FRAME}{text}{TAIL}").into_bytes();
         let instruction = |line: &&str| line.starts_with('\t') && !line.contains("L");
         let lines = text.lines().filter(instruction).collect::<Vec<_>>().join("\n").into_bytes();

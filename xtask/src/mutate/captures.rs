@@ -3,7 +3,7 @@
 use super::judge::Judge;
 use super::{FILES_SHARE, MAX_INPUT, WORKERS, pick};
 use std::sync::Arc;
-use unwedge_capture::rd::{Reader, SectionKind, Writer, without_zeros};
+use unwedge_capture::rd::{RdReader, RdSectionKind, RdWriter, without_zeros};
 use unwedge_cli::input::Input;
 use unwedge_cli::view::captures as capture_views;
 use unwedge_testkit::{captures, pack};
@@ -73,11 +73,11 @@ impl Captures {
 
 /// The same capture, whose buffers do not end in more than a few zeros.
 fn without_needless_zeros(capture: &[u8]) -> Vec<u8> {
-    let mut reader = Reader::new(capture);
-    let mut writer = Writer::new(Vec::new());
+    let mut reader = RdReader::new(capture);
+    let mut writer = RdWriter::new(Vec::new());
     while let Some(section) = reader.next() {
         let payload = match section.kind {
-            SectionKind::BufferContents => {
+            RdSectionKind::BufferContents => {
                 let kept = (without_zeros(section.payload).len() + KEPT_ZEROS).next_multiple_of(4);
                 section.payload.get(..kept).unwrap_or(section.payload)
             }

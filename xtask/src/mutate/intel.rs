@@ -4,7 +4,7 @@ use super::judge::Judge;
 use super::{FILES_SHARE, REPETITIVE, WORKERS, pick};
 use unwedge_cli::view::View;
 use unwedge_hw::intel::platform::{Engine, Platform};
-use unwedge_intel::lrc::{Layout, Target};
+use unwedge_intel::lrc::{LrcLayout, LrcOwner};
 use unwedge_testkit::contexts;
 use unwedge_testkit::mutate::mutate;
 
@@ -39,7 +39,7 @@ impl Intel {
 
 /// Broken contexts.
 pub(super) struct Contexts {
-    layouts: Vec<Layout>,
+    layouts: Vec<LrcLayout>,
 }
 
 impl Contexts {
@@ -48,10 +48,11 @@ impl Contexts {
         let targets = Platform::all().iter().flat_map(|platform| {
             let (version, drivers) = (platform.version(), platform.drivers());
             let engines = Engine::all(version);
-            engines
-                .flat_map(move |engine| drivers.iter().map(move |&driver| Target { driver, version, engine }))
+            engines.flat_map(move |engine| {
+                drivers.iter().map(move |&driver| LrcOwner { driver, version, engine })
+            })
         });
-        Contexts { layouts: targets.filter_map(|target| Layout::of(target).ok()).collect() }
+        Contexts { layouts: targets.filter_map(|target| LrcLayout::of(target).ok()).collect() }
     }
 
     pub(super) fn one(&self, share: u64, seed: u64, judge: &mut Judge) {

@@ -17,9 +17,9 @@ use unwedge_cli::view::captures::{self as capture_views, Words};
 use unwedge_cli::view::contexts as context_views;
 use unwedge_cli::view::{self, View};
 use unwedge_hw::Db;
-use unwedge_intel::lrc::{Layout, encoding};
+use unwedge_intel::lrc::{LrcLayout, encoding};
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_testkit::count::Counter;
+use unwedge_testkit::count::ByteCounter;
 
 /// Nothing takes more CPU time, for each MiB of input or part of it, and as much again for so many bytes of output.
 const SLOW: Duration = Duration::from_secs(1);
@@ -130,7 +130,7 @@ impl Judge {
         self.judge(shown, size.unpacked + more, &limits, what, &words.join(" "));
     }
 
-    pub(super) fn context(&mut self, words: &[u32], whole: &[u32], layout: &Layout, what: &str) {
+    pub(super) fn context(&mut self, words: &[u32], whole: &[u32], layout: &LrcLayout, what: &str) {
         let shown = once(|mut counter| {
             let _ = context_views::show(words, whole, layout, &mut counter);
             // A table of bytes of any kind.
@@ -193,11 +193,11 @@ pub(super) struct Once {
     output: u64,
 }
 
-fn once(show: impl FnOnce(Counter)) -> Result<Once, ()> {
+fn once(show: impl FnOnce(ByteCounter)) -> Result<Once, ()> {
     HEAP.reset_peak_usage();
     let before = HEAP.current_usage();
     let started = cpu_time();
-    let counter = Counter::default();
+    let counter = ByteCounter::default();
     let output = counter.clone();
     catch_unwind(AssertUnwindSafe(|| show(counter))).map_err(drop)?;
     let ended = cpu_time();

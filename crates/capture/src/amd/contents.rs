@@ -2,36 +2,36 @@
 
 /// Dwords at offsets. What is not there is not known; nothing is filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Contents {
+pub struct DwordContents {
     dwords: Vec<u32>,
-    runs: Vec<Run>,
+    runs: Vec<DwordRun>,
 }
 
 /// Dwords that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct DwordRun {
     /// Of its first dword, in dwords.
     offset: u64,
     /// Place of that dword in `dwords`.
     first: usize,
 }
 
-impl Contents {
+impl DwordContents {
     /// Nothing known.
-    pub fn new() -> Contents {
-        Contents::default()
+    pub fn new() -> DwordContents {
+        DwordContents::default()
     }
 
     /// All of these, from offset 0 on.
-    pub fn from_dwords(dwords: Vec<u32>) -> Contents {
-        let runs = if dwords.is_empty() { Vec::new() } else { vec![Run { offset: 0, first: 0 }] };
-        Contents { dwords, runs }
+    pub fn from_dwords(dwords: Vec<u32>) -> DwordContents {
+        let runs = if dwords.is_empty() { Vec::new() } else { vec![DwordRun { offset: 0, first: 0 }] };
+        DwordContents { dwords, runs }
     }
 
     /// Offsets (in dwords) and dwords in any order. Of several for one offset the first counts.
-    pub fn from_pairs(mut pairs: Vec<(u64, u32)>) -> Contents {
+    pub fn from_pairs(mut pairs: Vec<(u64, u32)>) -> DwordContents {
         pairs.sort_by_key(|&(offset, _)| offset);
-        let mut contents = Contents::new();
+        let mut contents = DwordContents::new();
         for (offset, value) in pairs {
             contents.push(offset, value);
         }
@@ -45,7 +45,7 @@ impl Contents {
             return false;
         }
         if offset > end || self.runs.is_empty() {
-            self.runs.push(Run { offset, first: self.dwords.len() });
+            self.runs.push(DwordRun { offset, first: self.dwords.len() });
         }
         self.dwords.push(value);
         true
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn gaps_stay_unknown() {
-        let mut contents = Contents::new();
+        let mut contents = DwordContents::new();
         for (offset, value) in [(2, 20), (3, 30), (7, 70)] {
             assert!(contents.push(offset, value));
         }
@@ -123,24 +123,24 @@ mod tests {
 
     #[test]
     fn without_gaps() {
-        let contents = Contents::from_dwords(vec![1, 2, 3]);
-        let mut pushed = Contents::new();
+        let contents = DwordContents::from_dwords(vec![1, 2, 3]);
+        let mut pushed = DwordContents::new();
         assert!([1, 2, 3].into_iter().zip(0..).all(|(value, at)| pushed.push(at, value)));
         assert_eq!(contents, pushed);
         assert_eq!(contents.whole(), Some(&[1, 2, 3][..]));
         assert_eq!(contents.from(1), [2, 3]);
-        assert_eq!(Contents::new().whole(), Some(&[][..]));
+        assert_eq!(DwordContents::new().whole(), Some(&[][..]));
     }
 
     #[test]
     fn in_any_order() {
-        let contents = Contents::from_pairs(vec![(6, 60), (7, 70), (0, 1), (1, 10), (6, 61)]);
+        let contents = DwordContents::from_pairs(vec![(6, 60), (7, 70), (0, 1), (1, 10), (6, 61)]);
         assert_eq!(contents.runs().collect::<Vec<_>>(), [(0, &[1, 10][..]), (6, &[60, 70])]);
     }
 
     #[test]
     fn the_last_offset_there_is() {
-        let mut contents = Contents::new();
+        let mut contents = DwordContents::new();
         assert!(contents.push(u64::MAX, 1));
         assert!(!contents.push(0, 2));
         assert_eq!(contents.end(), u64::MAX);

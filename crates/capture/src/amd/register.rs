@@ -5,14 +5,14 @@ use std::fmt;
 
 /// A register as a dump names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Register<'a> {
+pub struct AmdRegister<'a> {
     /// As written: `mmGRBM_STATUS`, `regGRBM_STATUS`, `ixSQ_WAVE_PC_LO`.
     pub name: Cow<'a, str>,
     /// Value.
     pub value: u32,
 }
 
-impl Register<'_> {
+impl AmdRegister<'_> {
     /// The name without the prefix that says how it is addressed: `GRBM_STATUS`.
     pub fn plain_name(&self) -> &str {
         plain_name(&self.name)
@@ -32,7 +32,7 @@ pub fn plain_name(name: &str) -> &str {
 }
 
 /// The value of the first register of this name; prefixes do not count.
-pub(crate) fn find(registers: &[Register<'_>], name: &str) -> Option<u32> {
+pub(crate) fn find(registers: &[AmdRegister<'_>], name: &str) -> Option<u32> {
     let name = plain_name(name);
     registers.iter().find(|r| r.plain_name() == name).map(|r| r.value)
 }
@@ -71,7 +71,7 @@ mod tests {
         ] {
             assert_eq!(plain_name(name), plain);
         }
-        let registers = [Register { name: "regCP_STAT".into(), value: 7 }];
+        let registers = [AmdRegister { name: "regCP_STAT".into(), value: 7 }];
         assert_eq!(find(&registers, "mmCP_STAT"), Some(7));
         assert_eq!(find(&registers, "CP_STALLED_STAT1"), None);
     }

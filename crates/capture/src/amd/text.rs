@@ -6,7 +6,7 @@ use unwedge_base::{Diagnostic, Severity, Span};
 
 /// One line as text.
 #[derive(Clone, Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct TextLine<'a> {
     /// Without its end of line, and without colours where the reader asked for that. Bytes that are not UTF-8 are
     /// replaced.
     pub text: Cow<'a, str>,
@@ -16,7 +16,7 @@ pub(crate) struct Line<'a> {
     pub garbled: bool,
 }
 
-impl<'a> Line<'a> {
+impl<'a> TextLine<'a> {
     /// A part of the text, borrowed from the input where the text is.
     pub fn keep(&self, part: &str) -> Cow<'a, str> {
         match self.text {
@@ -32,28 +32,28 @@ impl<'a> Line<'a> {
 
 /// The lines of a text.
 #[derive(Clone, Debug)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct TextLines<'a> {
     text: &'a [u8],
     at: usize,
     coloured: bool,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> TextLines<'a> {
     /// Lines as they are.
-    pub fn new(text: &'a [u8]) -> Lines<'a> {
-        Lines { text, at: 0, coloured: false }
+    pub fn new(text: &'a [u8]) -> TextLines<'a> {
+        TextLines { text, at: 0, coloured: false }
     }
 
     /// Lines without the escape sequences of terminals.
-    pub fn without_colours(text: &'a [u8]) -> Lines<'a> {
-        Lines { coloured: true, ..Lines::new(text) }
+    pub fn without_colours(text: &'a [u8]) -> TextLines<'a> {
+        TextLines { coloured: true, ..TextLines::new(text) }
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Line<'a>;
+impl<'a> Iterator for TextLines<'a> {
+    type Item = TextLine<'a>;
 
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<TextLine<'a>> {
         let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
         // A slice as a reader: this is where the standard library searches a byte fast, and it cannot fail.
         let len = (&mut &*rest).skip_until(b'\n').unwrap_or(rest.len());
@@ -68,7 +68,7 @@ impl<'a> Iterator for Lines<'a> {
         };
         let text =
             if self.coloured && text.contains('\x1b') { Cow::Owned(without_colours(&text)) } else { text };
-        Some(Line { text, span, garbled })
+        Some(TextLine { text, span, garbled })
     }
 }
 
@@ -89,12 +89,12 @@ fn without_colours(text: &str) -> String {
 
 /// Reads a line from left to right. Every step that does not fit is `None`, and leaves the place undefined.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scan<'t>(&'t str);
+pub(crate) struct TextScan<'t>(&'t str);
 
-impl<'t> Scan<'t> {
+impl<'t> TextScan<'t> {
     /// From the start of this text.
-    pub fn new(text: &'t str) -> Scan<'t> {
-        Scan(text)
+    pub fn new(text: &'t str) -> TextScan<'t> {
+        TextScan(text)
     }
 
     /// Everything that was not read yet.
@@ -103,13 +103,13 @@ impl<'t> Scan<'t> {
     }
 
     /// Blanks and tabs, if any.
-    pub fn blanks(&mut self) -> &mut Scan<'t> {
+    pub fn blanks(&mut self) -> &mut TextScan<'t> {
         self.0 = self.0.trim_start_matches([' ', '\t']);
         self
     }
 
     /// Exactly this.
-    pub fn lit(&mut self, text: &str) -> Option<&mut Scan<'t>> {
+    pub fn lit(&mut self, text: &str) -> Option<&mut TextScan<'t>> {
         self.0 = self.0.strip_prefix(text)?;
         Some(self)
     }
@@ -155,17 +155,17 @@ impl<'t> Scan<'t> {
         if self.0.starts_with("0x") { self.hex() } else { self.dec() }
     }
 
-    /// [`Scan::dec`], of 32 bits.
+    /// [`TextScan::dec`], of 32 bits.
     pub fn dec32(&mut self) -> Option<u32> {
         self.dec()?.try_into().ok()
     }
 
-    /// [`Scan::bare_hex`], of 32 bits.
+    /// [`TextScan::bare_hex`], of 32 bits.
     pub fn bare_hex32(&mut self) -> Option<u32> {
         self.bare_hex()?.try_into().ok()
     }
 
-    /// [`Scan::hex`], of 32 bits.
+    /// [`TextScan::hex`], of 32 bits.
     pub fn hex32(&mut self) -> Option<u32> {
         self.hex()?.try_into().ok()
     }
@@ -178,15 +178,15 @@ impl<'t> Scan<'t> {
 
 /// How many items of some size a text may have: items that take many times the memory of their text are not real.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget(usize);
+pub(crate) struct ItemBudget(usize);
 
 /// Items that a text of any size may have.
 const MIN_ITEMS: usize = 256;
 
-impl Budget {
+impl ItemBudget {
     /// For a text of `len` bytes, each item of which takes at least `each`.
-    pub fn new(len: usize, each: usize) -> Budget {
-        Budget(len / each.max(1) + MIN_ITEMS)
+    pub fn new(len: usize, each: usize) -> ItemBudget {
+        ItemBudget(len / each.max(1) + MIN_ITEMS)
     }
 
     /// Whether there may be one more; `None` if not.
@@ -198,7 +198,7 @@ impl Budget {
 
 /// Diagnostics, within bounds: a text may have one for each of its lines.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct TextNotes {
     /// Lines that say nothing known.
     pub other_lines: u64,
     kept: Vec<Diagnostic>,
@@ -209,7 +209,7 @@ pub(crate) struct Notes {
 /// So many of one severity are kept; the others are counted.
 const MAX_KEPT: usize = 100;
 
-impl Notes {
+impl TextNotes {
     /// Nothing was lost, but it is unusual.
     pub fn note(&mut self, span: Span, message: impl FnOnce() -> String) {
         self.notes += 1;
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn lines_keep_what_the_input_has() {
         let text = b"plain\r\n\x1b[1;32mgreen\x1b[0m: 1\n\xff\nlast";
-        let lines: Vec<Line<'_>> = Lines::without_colours(text).collect();
+        let lines: Vec<TextLine<'_>> = TextLines::without_colours(text).collect();
         let texts: Vec<&str> = lines.iter().map(|l| &*l.text).collect();
         assert_eq!(texts, ["plain", "green: 1", "\u{fffd}", "last"]);
         assert_eq!(lines.iter().map(|l| l.span.len()).sum::<u64>(), text.len() as u64);
@@ -276,19 +276,19 @@ mod tests {
 
     #[test]
     fn numbers_that_do_not_fit_are_none() {
-        assert_eq!(Scan::new("0x1fg").hex(), Some(0x1f));
-        assert_eq!(Scan::new("1f").hex(), None);
-        assert_eq!(Scan::new("0x").hex(), None);
-        assert_eq!(Scan::new("00000000000000000000000ff").bare_hex(), Some(255));
-        assert_eq!(Scan::new("10000000000000000").bare_hex(), None);
-        assert_eq!(Scan::new("4294967296").dec32(), None);
-        assert_eq!(Scan::new("18446744073709551616").dec(), None);
-        assert_eq!(Scan::new("-1").dec(), None);
+        assert_eq!(TextScan::new("0x1fg").hex(), Some(0x1f));
+        assert_eq!(TextScan::new("1f").hex(), None);
+        assert_eq!(TextScan::new("0x").hex(), None);
+        assert_eq!(TextScan::new("00000000000000000000000ff").bare_hex(), Some(255));
+        assert_eq!(TextScan::new("10000000000000000").bare_hex(), None);
+        assert_eq!(TextScan::new("4294967296").dec32(), None);
+        assert_eq!(TextScan::new("18446744073709551616").dec(), None);
+        assert_eq!(TextScan::new("-1").dec(), None);
     }
 
     #[test]
     fn diagnostics_are_bounded() {
-        let mut notes = Notes::default();
+        let mut notes = TextNotes::default();
         (0..1000).for_each(|_| notes.loss(Span::default(), String::new));
         let told = notes.finish();
         assert_eq!(told.len(), MAX_KEPT + 1);

@@ -7,7 +7,7 @@ use unwedge_base::Span;
 
 /// A section of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Section {
+pub enum AmdgpuSection {
     /// `**** AMDGPU Device Coredump ****`
     Marker,
     /// `version:`
@@ -54,117 +54,117 @@ pub enum Section {
     Ib,
 }
 
-impl Section {
+impl AmdgpuSection {
     /// Every section, in the order in which kernels write them.
-    pub const ALL: [Section; 22] = [
-        Section::Marker,
-        Section::Version,
-        Section::Kernel,
-        Section::Module,
-        Section::Time,
-        Section::Process,
-        Section::Soc,
-        Section::Memory,
-        Section::Gds,
-        Section::HwIps,
-        Section::Discovery,
-        Section::Firmware,
-        Section::Vbios,
-        Section::Timeout,
-        Section::Fault,
-        Section::IpDump,
-        Section::Ip,
-        Section::RingInformation,
-        Section::Ring,
-        Section::Vram,
-        Section::ResetRegisters,
-        Section::Ib,
+    pub const ALL: [AmdgpuSection; 22] = [
+        AmdgpuSection::Marker,
+        AmdgpuSection::Version,
+        AmdgpuSection::Kernel,
+        AmdgpuSection::Module,
+        AmdgpuSection::Time,
+        AmdgpuSection::Process,
+        AmdgpuSection::Soc,
+        AmdgpuSection::Memory,
+        AmdgpuSection::Gds,
+        AmdgpuSection::HwIps,
+        AmdgpuSection::Discovery,
+        AmdgpuSection::Firmware,
+        AmdgpuSection::Vbios,
+        AmdgpuSection::Timeout,
+        AmdgpuSection::Fault,
+        AmdgpuSection::IpDump,
+        AmdgpuSection::Ip,
+        AmdgpuSection::RingInformation,
+        AmdgpuSection::Ring,
+        AmdgpuSection::Vram,
+        AmdgpuSection::ResetRegisters,
+        AmdgpuSection::Ib,
     ];
 
     /// A name for messages and JSON: the heading, or what the section is.
     pub fn name(self) -> &'static str {
         match self {
-            Section::Marker => "AMDGPU Device Coredump",
-            Section::Version => "version",
-            Section::Kernel => "kernel",
-            Section::Module => "module",
-            Section::Time => "time",
-            Section::Process => "process_name",
-            Section::Soc => "SOC Information",
-            Section::Memory => "SOC Memory Information",
-            Section::Gds => "GDS Config",
-            Section::HwIps => "HW IP Version Information",
-            Section::Discovery => "HW IP Discovery",
-            Section::Firmware => "IP Firmwares",
-            Section::Vbios => "VBIOS Information",
-            Section::Timeout => "Ring timed out details",
-            Section::Fault => "Page fault",
-            Section::IpDump => "IP Dump",
-            Section::Ip => "IP",
-            Section::RingInformation => "Ring buffer information",
-            Section::Ring => "ring",
-            Section::Vram => "VRAM",
-            Section::ResetRegisters => "AMDGPU register dumps",
-            Section::Ib => "IB",
+            AmdgpuSection::Marker => "AMDGPU Device Coredump",
+            AmdgpuSection::Version => "version",
+            AmdgpuSection::Kernel => "kernel",
+            AmdgpuSection::Module => "module",
+            AmdgpuSection::Time => "time",
+            AmdgpuSection::Process => "process_name",
+            AmdgpuSection::Soc => "SOC Information",
+            AmdgpuSection::Memory => "SOC Memory Information",
+            AmdgpuSection::Gds => "GDS Config",
+            AmdgpuSection::HwIps => "HW IP Version Information",
+            AmdgpuSection::Discovery => "HW IP Discovery",
+            AmdgpuSection::Firmware => "IP Firmwares",
+            AmdgpuSection::Vbios => "VBIOS Information",
+            AmdgpuSection::Timeout => "Ring timed out details",
+            AmdgpuSection::Fault => "Page fault",
+            AmdgpuSection::IpDump => "IP Dump",
+            AmdgpuSection::Ip => "IP",
+            AmdgpuSection::RingInformation => "Ring buffer information",
+            AmdgpuSection::Ring => "ring",
+            AmdgpuSection::Vram => "VRAM",
+            AmdgpuSection::ResetRegisters => "AMDGPU register dumps",
+            AmdgpuSection::Ib => "IB",
         }
     }
 
     /// What its absence means; `None` where that says nothing about the hang.
     pub fn absence(self) -> Option<&'static str> {
         match self {
-            Section::Timeout => Some("no job timed out, or the kernel is older than 6.9"),
-            Section::Fault => Some("page faults are told from Linux 6.10 on"),
-            Section::HwIps => {
+            AmdgpuSection::Timeout => Some("no job timed out, or the kernel is older than 6.9"),
+            AmdgpuSection::Fault => Some("page faults are told from Linux 6.10 on"),
+            AmdgpuSection::HwIps => {
                 Some("versions of IPs are told from Linux 6.10 on, of chips that have a list of them")
             }
-            Section::Ip => Some("registers are dumped from Linux 6.11 on, of gfx9 and later"),
-            Section::Ring => Some("rings are dumped from Linux 6.10 on"),
-            Section::Ib => Some("IBs come with Linux after 6.18: what the job did is not known"),
+            AmdgpuSection::Ip => Some("registers are dumped from Linux 6.11 on, of gfx9 and later"),
+            AmdgpuSection::Ring => Some("rings are dumped from Linux 6.10 on"),
+            AmdgpuSection::Ib => Some("IBs come with Linux after 6.18: what the job did is not known"),
             _ => None,
         }
     }
 
     /// Whether a dump may have several of them.
     pub(super) fn repeats(self) -> bool {
-        matches!(self, Section::Ip | Section::Ring | Section::Ib)
+        matches!(self, AmdgpuSection::Ip | AmdgpuSection::Ring | AmdgpuSection::Ib)
     }
 
     /// Whether kernels write an empty line in front of it.
     pub(super) fn after_blank(self) -> bool {
         matches!(
             self,
-            Section::Soc
-                | Section::Memory
-                | Section::Gds
-                | Section::HwIps
-                | Section::Discovery
-                | Section::Firmware
-                | Section::Vbios
-                | Section::Timeout
-                | Section::Fault
-                | Section::Ib
+            AmdgpuSection::Soc
+                | AmdgpuSection::Memory
+                | AmdgpuSection::Gds
+                | AmdgpuSection::HwIps
+                | AmdgpuSection::Discovery
+                | AmdgpuSection::Firmware
+                | AmdgpuSection::Vbios
+                | AmdgpuSection::Timeout
+                | AmdgpuSection::Fault
+                | AmdgpuSection::Ib
         )
     }
 }
 
 /// A stretch of the text that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SectionInfo {
+pub struct AmdgpuSectionInfo {
     /// What it is; `None` for lines that belong to nothing known.
-    pub section: Option<Section>,
+    pub section: Option<AmdgpuSection>,
     /// Where it stands.
     pub span: Span,
 }
 
 /// A stretch of the text that was read, with what is needed to write it again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece<'a> {
-    pub info: SectionInfo,
-    pub text: PieceText<'a>,
+pub(super) struct LayoutRun<'a> {
+    pub info: AmdgpuSectionInfo,
+    pub text: LayoutText<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum PieceText<'a> {
+pub(super) enum LayoutText<'a> {
     /// As this crate would write it.
     Usual,
     /// Otherwise: as it stands there, as long as what would be written has this hash.
@@ -173,15 +173,15 @@ pub(super) enum PieceText<'a> {
 
 /// The pieces of a text; none for a dump that was built in code.
 #[derive(Clone, Debug, Default)]
-pub struct Layout<'a> {
-    pub(super) pieces: Vec<Piece<'a>>,
+pub struct AmdgpuLayout<'a> {
+    pub(super) pieces: Vec<LayoutRun<'a>>,
     /// Lines end in `\r\n`.
     pub(super) crlf: bool,
 }
 
-impl Layout<'_> {
+impl AmdgpuLayout<'_> {
     /// Whether any text had to be kept because it would be written otherwise.
     pub fn has_exceptions(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece.text, PieceText::Own { .. }))
+        self.pieces.iter().any(|piece| matches!(piece.text, LayoutText::Own { .. }))
     }
 }

@@ -13,7 +13,7 @@ mod model;
 mod read;
 mod render;
 
-pub use layout::{Layout, Section, SectionInfo};
+pub use layout::{AmdgpuLayout, AmdgpuSection, AmdgpuSectionInfo};
 pub use model::*;
 
 /// Whether the start of a file looks like an amdgpu devcoredump. Looks at the first 16 KiB only.

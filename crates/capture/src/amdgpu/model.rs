@@ -4,10 +4,10 @@
 //! Facts: `amdgpu_dev_coredump.c` (before 6.10 `amdgpu_reset.c` and `amdgpu_device.c`) and the `print_ip_state`
 //! functions of Linux 5.19 to 6.19.
 
-use super::layout::{Layout, Section, SectionInfo};
+use super::layout::{AmdgpuLayout, AmdgpuSection, AmdgpuSectionInfo};
 use super::{read, render};
 use crate::amd::register::find;
-use crate::amd::{Contents, GfxVersion, Register};
+use crate::amd::{AmdRegister, DwordContents, GfxVersion};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
@@ -23,7 +23,7 @@ pub struct Devcoredump<'a> {
     /// `time:`, seconds.nanoseconds as written.
     pub time: Option<Cow<'a, str>>,
     /// `process_name: … PID: …` of the job that timed out.
-    pub process: Option<Process<'a>>,
+    pub process: Option<TimedOutProcess<'a>>,
     /// `SOC Information`
     pub soc: Option<Soc>,
     /// `SOC Memory Information`
@@ -35,32 +35,32 @@ pub struct Devcoredump<'a> {
     /// `HW IP Discovery` (6.14 on): its lines as written.
     pub discovery: Option<Cow<'a, str>>,
     /// `IP Firmwares`
-    pub firmware: Vec<Firmware<'a>>,
+    pub firmware: Vec<FirmwareVersion<'a>>,
     /// `VBIOS Information`
     pub vbios: Option<Vbios<'a>>,
-    /// `Ring timed out details`; absent when something else than a job made the kernel reset the GPU.
-    pub timeout: Option<Timeout<'a>>,
+    /// `AmdgpuRing timed out details`; absent when something else than a job made the kernel reset the GPU.
+    pub timeout: Option<RingTimeout<'a>>,
     /// `[gfxhub] Page fault observed`
     pub fault: Option<PageFault<'a>>,
     /// `IP Dump`: registers, one entry per IP block.
-    pub ips: Vec<Ip<'a>>,
-    /// `Ring buffer information`
-    pub rings: Vec<Ring<'a>>,
+    pub ips: Vec<IpBlock<'a>>,
+    /// `AmdgpuRing buffer information`
+    pub rings: Vec<AmdgpuRing<'a>>,
     /// What the kernel says about the contents of VRAM after the reset.
     pub vram: Option<VramState>,
     /// `AMDGPU register dumps:` of kernels before 6.12: the registers that debugfs asked for, by byte offset.
     pub reset_registers: Vec<ResetRegister>,
     /// `IB #0 …`: the IBs of the job that timed out.
-    pub ibs: Vec<Ib>,
+    pub ibs: Vec<AmdgpuIb>,
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
     /// How the text it was read from deviates from what this crate would write by itself.
-    pub layout: Layout<'a>,
+    pub layout: AmdgpuLayout<'a>,
 }
 
 /// `process_name: game PID: 1234`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Process<'a> {
+pub struct TimedOutProcess<'a> {
     /// Name; it may hold anything.
     pub name: Cow<'a, str>,
     /// Process id.
@@ -121,7 +121,7 @@ pub struct HwIp<'a> {
 
 /// `ME feature version: 44, fw version: 0x00000040`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Firmware<'a> {
+pub struct FirmwareVersion<'a> {
     /// `ME`, `RLC SRLC`, `SDMA0`.
     pub name: Cow<'a, str>,
     /// Feature version.
@@ -147,9 +147,9 @@ pub struct Vbios<'a> {
     pub date: Option<Cow<'a, str>>,
 }
 
-/// `IP Type: 0 Ring Name: gfx_0.0.0`.
+/// `IP Type: 0 AmdgpuRing Name: gfx_0.0.0`.
 #[derive(Clone, Debug, Default)]
-pub struct Timeout<'a> {
+pub struct RingTimeout<'a> {
     /// `AMDGPU_RING_TYPE_*`; see [`RingType`].
     pub ip_type: Option<u32>,
     /// Name of the ring.
@@ -252,20 +252,20 @@ impl PageFault<'_> {
 
 /// An IP block of the section `IP Dump`.
 #[derive(Clone, Debug, Default)]
-pub struct Ip<'a> {
+pub struct IpBlock<'a> {
     /// `gfx_v10_0`
     pub name: Cow<'a, str>,
     /// `num_mec: 2 num_pipe: 4 num_queue: 8`, `num_instances:2`: names and numbers as written.
-    pub counts: Vec<Count<'a>>,
+    pub counts: Vec<IpCount<'a>>,
     /// Its registers.
-    pub banks: Vec<Bank<'a>>,
+    pub banks: Vec<RegisterBank<'a>>,
     /// Where it stands in the dump.
     pub span: Span,
 }
 
 /// How many of something an IP block has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Count<'a> {
+pub struct IpCount<'a> {
     /// `num_mec`
     pub name: Cow<'a, str>,
     /// How many.
@@ -274,14 +274,14 @@ pub struct Count<'a> {
 
 /// Registers of one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bank<'a> {
+pub struct RegisterBank<'a> {
     /// Whose registers they are.
-    pub place: Place<'a>,
+    pub place: BankOwner<'a>,
     /// In the order of the dump: FIFOs are listed once per entry.
-    pub registers: Vec<Register<'a>>,
+    pub registers: Vec<AmdRegister<'a>>,
 }
 
-impl Bank<'_> {
+impl RegisterBank<'_> {
     /// The first register of this name; prefixes (`mm`, `reg`, `ix`) do not count.
     pub fn register(&self, name: &str) -> Option<u32> {
         find(&self.registers, name)
@@ -290,7 +290,7 @@ impl Bank<'_> {
 
 /// Whose registers a bank has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum BankOwner<'a> {
     /// The block's as a whole.
     #[default]
     Block,
@@ -323,13 +323,13 @@ pub enum Place<'a> {
         /// Instance.
         instance: u32,
         /// Whether it could be read.
-        power: Power,
+        power: PowerState,
     },
 }
 
 /// Whether a video block could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Power {
+pub enum PowerState {
     /// Yes.
     Active,
     /// It was powered down.
@@ -338,10 +338,10 @@ pub enum Power {
     Harvested,
 }
 
-impl<'a> Ip<'a> {
+impl<'a> IpBlock<'a> {
     /// The block's own registers, of its first instance where there are several.
-    pub fn main(&self) -> Option<&Bank<'a>> {
-        self.banks.iter().find(|bank| matches!(bank.place, Place::Block | Place::Instance(_)))
+    pub fn main(&self) -> Option<&RegisterBank<'a>> {
+        self.banks.iter().find(|bank| matches!(bank.place, BankOwner::Block | BankOwner::Instance(_)))
     }
 
     /// The first register of this name of the block itself; prefixes (`mm`, `reg`, `ix`) do not count.
@@ -357,7 +357,7 @@ impl<'a> Ip<'a> {
 
 /// A ring.
 #[derive(Clone, Debug, Default)]
-pub struct Ring<'a> {
+pub struct AmdgpuRing<'a> {
     /// `gfx_0.0.0`
     pub name: Cow<'a, str>,
     /// Read pointer, in dwords. It may not be reduced to the size of the ring: see `mask`.
@@ -369,12 +369,12 @@ pub struct Ring<'a> {
     /// Dwords.
     pub size: Option<u32>,
     /// Contents.
-    pub contents: Contents,
+    pub contents: DwordContents,
     /// Where it stands in the dump.
     pub span: Span,
 }
 
-impl Ring<'_> {
+impl AmdgpuRing<'_> {
     /// What it feeds, by its name.
     pub fn ring_type(&self) -> Option<RingType> {
         RingType::from_ring_name(&self.name)
@@ -383,7 +383,7 @@ impl Ring<'_> {
 
 /// An IB of the job that timed out.
 #[derive(Clone, Debug, Default)]
-pub struct Ib {
+pub struct AmdgpuIb {
     /// Number.
     pub number: u32,
     /// GPU address.
@@ -391,7 +391,7 @@ pub struct Ib {
     /// Dwords.
     pub size: Option<u32>,
     /// Contents.
-    pub contents: Contents,
+    pub contents: DwordContents,
     /// Where it stands in the dump.
     pub span: Span,
 }
@@ -421,6 +421,10 @@ pub struct NotDevcoredump;
 
 impl<'a> Devcoredump<'a> {
     /// Reads a dump. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotDevcoredump`] if the text has no heading and no key that only an amdgpu devcoredump has.
     pub fn read(text: &'a [u8]) -> Result<Devcoredump<'a>, NotDevcoredump> {
         read::read(text)
     }
@@ -431,48 +435,48 @@ impl<'a> Devcoredump<'a> {
     }
 
     /// The stretches of the text that was read, in its order. Empty for a dump built in code.
-    pub fn sections(&self) -> impl Iterator<Item = SectionInfo> + use<'a, '_> {
+    pub fn sections(&self) -> impl Iterator<Item = AmdgpuSectionInfo> + use<'a, '_> {
         self.layout.sections()
     }
 
     /// Whether the dump says anything in this section.
-    pub fn has(&self, section: Section) -> bool {
+    pub fn has(&self, section: AmdgpuSection) -> bool {
         match section {
-            Section::Marker => true,
-            Section::Version => self.version.is_some(),
-            Section::Kernel => self.kernel.is_some(),
-            Section::Module => self.module.is_some(),
-            Section::Time => self.time.is_some(),
-            Section::Process => self.process.is_some(),
-            Section::Soc => self.soc.is_some(),
-            Section::Memory => self.memory.is_some(),
-            Section::Gds => self.gds.is_some(),
-            Section::HwIps => !self.hwips.is_empty(),
-            Section::Discovery => self.discovery.is_some(),
-            Section::Firmware => !self.firmware.is_empty(),
-            Section::Vbios => self.vbios.is_some(),
-            Section::Timeout => self.timeout.is_some(),
-            Section::Fault => self.fault.is_some(),
-            Section::IpDump | Section::Ip => !self.ips.is_empty(),
-            Section::RingInformation | Section::Ring => !self.rings.is_empty(),
-            Section::Vram => self.vram.is_some(),
-            Section::ResetRegisters => !self.reset_registers.is_empty(),
-            Section::Ib => !self.ibs.is_empty(),
+            AmdgpuSection::Marker => true,
+            AmdgpuSection::Version => self.version.is_some(),
+            AmdgpuSection::Kernel => self.kernel.is_some(),
+            AmdgpuSection::Module => self.module.is_some(),
+            AmdgpuSection::Time => self.time.is_some(),
+            AmdgpuSection::Process => self.process.is_some(),
+            AmdgpuSection::Soc => self.soc.is_some(),
+            AmdgpuSection::Memory => self.memory.is_some(),
+            AmdgpuSection::Gds => self.gds.is_some(),
+            AmdgpuSection::HwIps => !self.hwips.is_empty(),
+            AmdgpuSection::Discovery => self.discovery.is_some(),
+            AmdgpuSection::Firmware => !self.firmware.is_empty(),
+            AmdgpuSection::Vbios => self.vbios.is_some(),
+            AmdgpuSection::Timeout => self.timeout.is_some(),
+            AmdgpuSection::Fault => self.fault.is_some(),
+            AmdgpuSection::IpDump | AmdgpuSection::Ip => !self.ips.is_empty(),
+            AmdgpuSection::RingInformation | AmdgpuSection::Ring => !self.rings.is_empty(),
+            AmdgpuSection::Vram => self.vram.is_some(),
+            AmdgpuSection::ResetRegisters => !self.reset_registers.is_empty(),
+            AmdgpuSection::Ib => !self.ibs.is_empty(),
         }
     }
 
     /// The IP block of this name (`gfx_v10_0`), or the first whose name begins so (`gfx`, `sdma`).
-    pub fn ip(&self, name: &str) -> Option<&Ip<'a>> {
+    pub fn ip(&self, name: &str) -> Option<&IpBlock<'a>> {
         self.ips.iter().find(|ip| ip.name.starts_with(name))
     }
 
     /// The ring of this name.
-    pub fn ring(&self, name: &str) -> Option<&Ring<'a>> {
+    pub fn ring(&self, name: &str) -> Option<&AmdgpuRing<'a>> {
         self.rings.iter().find(|ring| ring.name == name)
     }
 
     /// The ring that timed out, if the dump holds it.
-    pub fn hung_ring(&self) -> Option<&Ring<'a>> {
+    pub fn hung_ring(&self) -> Option<&AmdgpuRing<'a>> {
         self.ring(&self.timeout.as_ref()?.ring)
     }
 
@@ -509,11 +513,11 @@ macro_rules! equal_but_for_place {
 }
 
 equal_but_for_place! {
-    Timeout<'_>, Timeout { ip_type, ring }, span;
+    RingTimeout<'_>, RingTimeout { ip_type, ring }, span;
     PageFault<'_>, PageFault { hub, address, status }, span;
-    Ip<'_>, Ip { name, counts, banks }, span;
-    Ring<'_>, Ring { name, rptr, wptr, mask, size, contents }, span;
-    Ib, Ib { number, iova, size, contents }, span;
+    IpBlock<'_>, IpBlock { name, counts, banks }, span;
+    AmdgpuRing<'_>, AmdgpuRing { name, rptr, wptr, mask, size, contents }, span;
+    AmdgpuIb, AmdgpuIb { number, iova, size, contents }, span;
     Devcoredump<'_>, Devcoredump {
         version, kernel, module, time, process, soc, memory, gds, hwips, discovery, firmware, vbios, timeout, fault, ips,
         rings, vram, reset_registers, ibs

@@ -6,10 +6,10 @@
 
 mod blocks;
 
-use super::layout::{Layout, Piece, PieceText, Section, SectionInfo};
+use super::layout::{AmdgpuLayout, AmdgpuSection, AmdgpuSectionInfo, LayoutRun, LayoutText};
 use super::model::*;
 use super::render;
-use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use crate::amd::text::{ItemBudget, TextLine, TextLines, TextNotes, TextScan};
 use std::borrow::Cow;
 use unwedge_base::Span;
 
@@ -22,8 +22,8 @@ const RELEASE_OF_RINGS: (u32, u32) = (6, 10);
 
 /// See [`Devcoredump::read`].
 pub(super) fn read(text: &[u8]) -> Result<Devcoredump<'_>, NotDevcoredump> {
-    let mut reader = Reader::new(text);
-    for line in Lines::new(text) {
+    let mut reader = AmdgpuReader::new(text);
+    for line in TextLines::new(text) {
         if reader.ended {
             break;
         }
@@ -33,8 +33,8 @@ pub(super) fn read(text: &[u8]) -> Result<Devcoredump<'_>, NotDevcoredump> {
 }
 
 /// The piece that lines are being added to.
-struct Open {
-    section: Option<Section>,
+struct OpenRun {
+    section: Option<AmdgpuSection>,
     start: usize,
     /// End of its first line.
     body: usize,
@@ -42,46 +42,46 @@ struct Open {
     offset: u64,
 }
 
-struct Reader<'a> {
+struct AmdgpuReader<'a> {
     text: &'a [u8],
     dump: Devcoredump<'a>,
-    open: Option<Open>,
+    open: Option<OpenRun>,
     /// End of the line before.
     at: usize,
     /// Start of the line before, if it is empty.
     blank: Option<usize>,
     /// Sections that were met, as bits.
     seen: u32,
-    items: Budget,
+    items: ItemBudget,
     recognized: bool,
     /// What follows is not read.
     ended: bool,
-    notes: Notes,
+    notes: TextNotes,
     /// For what pieces would look like.
     scratch: Vec<u8>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(text: &'a [u8]) -> Reader<'a> {
+impl<'a> AmdgpuReader<'a> {
+    fn new(text: &'a [u8]) -> AmdgpuReader<'a> {
         let first_newline = text.iter().position(|&c| c == b'\n');
         let before = first_newline.and_then(|at| at.checked_sub(1)).and_then(|at| text.get(at));
-        let layout = Layout { crlf: before == Some(&b'\r'), ..Layout::default() };
-        Reader {
+        let layout = AmdgpuLayout { crlf: before == Some(&b'\r'), ..AmdgpuLayout::default() };
+        AmdgpuReader {
             text,
             dump: Devcoredump { layout, ..Devcoredump::default() },
             open: None,
             at: 0,
             blank: None,
             seen: 0,
-            items: Budget::new(text.len(), BYTES_PER_ITEM),
+            items: ItemBudget::new(text.len(), BYTES_PER_ITEM),
             recognized: false,
             ended: false,
-            notes: Notes::default(),
+            notes: TextNotes::default(),
             scratch: Vec::new(),
         }
     }
 
-    fn line(&mut self, line: &Line<'a>) {
+    fn line(&mut self, line: &TextLine<'a>) {
         let end = line.span.end as usize;
         if line.garbled {
             self.notes.loss(line.span, || "text that is not UTF-8".into());
@@ -109,89 +109,89 @@ impl<'a> Reader<'a> {
     }
 
     /// A line that opens a piece.
-    fn heading(&mut self, line: &Line<'a>) -> Option<()> {
+    fn heading(&mut self, line: &TextLine<'a>) -> Option<()> {
         let text = line.text.trim_end();
         let section = match text {
-            "SOC Information" => Section::Soc,
-            "SOC Memory Information" => Section::Memory,
-            "GDS Config" => Section::Gds,
-            "HW IP Version Information" => Section::HwIps,
-            "HW IP Discovery" => Section::Discovery,
-            "IP Firmwares" => Section::Firmware,
-            "VBIOS Information" | "VBIOS Information: NA" => Section::Vbios,
-            "Ring timed out details" => Section::Timeout,
-            "IP Dump" => Section::IpDump,
-            "Ring buffer information" => Section::RingInformation,
-            "VRAM is lost due to GPU reset!" | "VRAM lost check is skipped!" => Section::Vram,
-            "AMDGPU register dumps:" => Section::ResetRegisters,
+            "SOC Information" => AmdgpuSection::Soc,
+            "SOC Memory Information" => AmdgpuSection::Memory,
+            "GDS Config" => AmdgpuSection::Gds,
+            "HW IP Version Information" => AmdgpuSection::HwIps,
+            "HW IP Discovery" => AmdgpuSection::Discovery,
+            "IP Firmwares" => AmdgpuSection::Firmware,
+            "VBIOS Information" | "VBIOS Information: NA" => AmdgpuSection::Vbios,
+            "Ring timed out details" => AmdgpuSection::Timeout,
+            "IP Dump" => AmdgpuSection::IpDump,
+            "Ring buffer information" => AmdgpuSection::RingInformation,
+            "VRAM is lost due to GPU reset!" | "VRAM lost check is skipped!" => AmdgpuSection::Vram,
+            "AMDGPU register dumps:" => AmdgpuSection::ResetRegisters,
             _ => return self.opening(line),
         };
         if !self.begin_once(section, line) {
             return Some(());
         }
         match section {
-            Section::Soc => self.dump.soc = Some(Soc::default()),
-            Section::Memory => self.dump.memory = Some(MemorySizes::default()),
-            Section::Gds => self.dump.gds = Some(Gds::default()),
-            Section::Vbios => self.dump.vbios = Some(Vbios::default()),
-            Section::Vram if text.contains("skipped") => self.dump.vram = Some(VramState::NotChecked),
-            Section::Vram => self.dump.vram = Some(VramState::Lost),
+            AmdgpuSection::Soc => self.dump.soc = Some(Soc::default()),
+            AmdgpuSection::Memory => self.dump.memory = Some(MemorySizes::default()),
+            AmdgpuSection::Gds => self.dump.gds = Some(Gds::default()),
+            AmdgpuSection::Vbios => self.dump.vbios = Some(Vbios::default()),
+            AmdgpuSection::Vram if text.contains("skipped") => self.dump.vram = Some(VramState::NotChecked),
+            AmdgpuSection::Vram => self.dump.vram = Some(VramState::Lost),
             _ => {}
         }
-        self.recognized |= section != Section::IpDump;
+        self.recognized |= section != AmdgpuSection::IpDump;
         Some(())
     }
 
     /// A line that opens a piece and says something itself.
-    fn opening(&mut self, line: &Line<'a>) -> Option<()> {
+    fn opening(&mut self, line: &TextLine<'a>) -> Option<()> {
         let text = line.text.trim_end();
         let value = |key: &str| text.strip_prefix(key);
         if text.starts_with("****") && text.contains("AMDGPU Device Coredump") {
             self.marker(line);
         } else if let Some(version) = value("version: ") {
-            self.top(Section::Version, line, |dump| dump.version = Some(line.keep(version)));
+            self.top(AmdgpuSection::Version, line, |dump| dump.version = Some(line.keep(version)));
         } else if let Some(kernel) = value("kernel: ") {
-            self.top(Section::Kernel, line, |dump| dump.kernel = Some(line.keep(kernel)));
+            self.top(AmdgpuSection::Kernel, line, |dump| dump.kernel = Some(line.keep(kernel)));
         } else if let Some(module) = value("module: ") {
-            self.top(Section::Module, line, |dump| dump.module = Some(line.keep(module)));
+            self.top(AmdgpuSection::Module, line, |dump| dump.module = Some(line.keep(module)));
         } else if let Some(time) = value("time: ") {
-            self.top(Section::Time, line, |dump| dump.time = Some(line.keep(time)));
+            self.top(AmdgpuSection::Time, line, |dump| dump.time = Some(line.keep(time)));
         } else if let Some(process) = value("process_name: ") {
             let (name, pid) = process.rsplit_once(" PID: ").unwrap_or((process, ""));
-            let pid = Scan::new(pid).dec32();
-            let process = Process { name: line.keep(name), pid };
-            self.top(Section::Process, line, |dump| dump.process = Some(process));
+            let pid = TextScan::new(pid).dec32();
+            let process = TimedOutProcess { name: line.keep(name), pid };
+            self.top(AmdgpuSection::Process, line, |dump| dump.process = Some(process));
         } else if let Some((hub, rest)) = value("[").and_then(|rest| rest.split_once(']'))
             && rest.trim_start().to_ascii_lowercase().starts_with("page fault observed")
         {
             self.recognized = true;
-            if self.begin_once(Section::Fault, line) {
+            if self.begin_once(AmdgpuSection::Fault, line) {
                 self.dump.fault = Some(PageFault { hub: line.keep(hub), ..PageFault::default() });
             }
         } else if let Some(name) = value("IP: ") {
-            self.item(line, Section::Ip).then(|| {
-                self.dump.ips.push(Ip { name: line.keep(name), ..Ip::default() });
+            self.item(line, AmdgpuSection::Ip).then(|| {
+                self.dump.ips.push(IpBlock { name: line.keep(name), ..IpBlock::default() });
             });
         } else if let Some(name) = value("ring name: ") {
-            self.item(line, Section::Ring).then(|| {
-                self.dump.rings.push(Ring { name: line.keep(name), ..Ring::default() });
+            self.item(line, AmdgpuSection::Ring).then(|| {
+                self.dump.rings.push(AmdgpuRing { name: line.keep(name), ..AmdgpuRing::default() });
             });
         } else {
-            let mut scan = Scan::new(text);
+            let mut scan = TextScan::new(text);
             let number = scan.lit("IB #")?.dec32()?;
             let iova = scan.blanks().hex()?;
             let size = scan.blanks().dec32();
-            self.item(line, Section::Ib).then(|| {
-                self.dump.ibs.push(Ib { number, iova, size, ..Ib::default() });
+            self.item(line, AmdgpuSection::Ib).then(|| {
+                self.dump.ibs.push(AmdgpuIb { number, iova, size, ..AmdgpuIb::default() });
             });
         }
         Some(())
     }
 
-    fn marker(&mut self, line: &Line<'a>) {
+    fn marker(&mut self, line: &TextLine<'a>) {
         self.recognized = true;
-        if !self.saw(Section::Marker) {
-            self.begin_once(Section::Marker, line);
+        if !self.saw(AmdgpuSection::Marker) {
+            self.begin_once(AmdgpuSection::Marker, line);
             return;
         }
         self.begin(None, line);
@@ -201,14 +201,14 @@ impl<'a> Reader<'a> {
         self.notes.loss(span, || "a second dump follows the first; it was not read".into());
     }
 
-    fn top(&mut self, section: Section, line: &Line<'a>, set: impl FnOnce(&mut Devcoredump<'a>)) {
+    fn top(&mut self, section: AmdgpuSection, line: &TextLine<'a>, set: impl FnOnce(&mut Devcoredump<'a>)) {
         if self.begin_once(section, line) {
             set(&mut self.dump);
         }
     }
 
     /// Opens an entry of a section that may have several; `false` when there are too many.
-    fn item(&mut self, line: &Line<'a>, section: Section) -> bool {
+    fn item(&mut self, line: &TextLine<'a>, section: AmdgpuSection) -> bool {
         if self.items.take().is_none() {
             self.notes.loss(line.span, || "too many entries for a dump of this size".into());
             self.begin(None, line);
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Opens a section that a dump has once; `false` when it was there before.
-    fn begin_once(&mut self, section: Section, line: &Line<'a>) -> bool {
+    fn begin_once(&mut self, section: AmdgpuSection, line: &TextLine<'a>) -> bool {
         let bit = 1 << section as u32;
         let new = self.seen & bit == 0;
         self.seen |= bit;
@@ -230,8 +230,8 @@ impl<'a> Reader<'a> {
         new
     }
 
-    fn begin(&mut self, section: Option<Section>, line: &Line<'a>) {
-        let own_blank = section.is_some_and(Section::after_blank).then_some(self.blank).flatten();
+    fn begin(&mut self, section: Option<AmdgpuSection>, line: &TextLine<'a>) {
+        let own_blank = section.is_some_and(AmdgpuSection::after_blank).then_some(self.blank).flatten();
         let mut start = line.span.start as usize;
         if let Some(blank) = own_blank
             && self.open.as_ref().is_none_or(|open| open.body <= blank)
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
         }
         self.at = start;
         self.close();
-        self.open = Some(Open { section, start, body: line.span.end as usize, offset: 0 });
+        self.open = Some(OpenRun { section, start, body: line.span.end as usize, offset: 0 });
     }
 
     /// Ends the open piece where the line before ended.
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let Some(section) = open.section else {
-            if let Some(Piece { info, text: PieceText::Own { raw: last, .. } }) =
+            if let Some(LayoutRun { info, text: LayoutText::Own { raw: last, .. } }) =
                 self.dump.layout.pieces.last_mut()
                 && info.section.is_none()
                 && info.span.end == span.start
@@ -261,68 +261,68 @@ impl<'a> Reader<'a> {
                 *last = self.text.get(info.span.start as usize..self.at).unwrap_or_default();
                 return;
             }
-            let info = SectionInfo { section: None, span };
-            self.dump.layout.pieces.push(Piece { info, text: PieceText::Own { raw, usual: 0 } });
+            let info = AmdgpuSectionInfo { section: None, span };
+            self.dump.layout.pieces.push(LayoutRun { info, text: LayoutText::Own { raw, usual: 0 } });
             return;
         };
-        if section == Section::Discovery {
+        if section == AmdgpuSection::Discovery {
             let body = self.text.get(open.body..self.at).unwrap_or_default();
             self.dump.discovery = Some(trimmed(body));
         }
         self.check(section, span);
         let index = match section {
-            Section::Ip => self.dump.ips.len(),
-            Section::Ring => self.dump.rings.len(),
-            Section::Ib => self.dump.ibs.len(),
+            AmdgpuSection::Ip => self.dump.ips.len(),
+            AmdgpuSection::Ring => self.dump.rings.len(),
+            AmdgpuSection::Ib => self.dump.ibs.len(),
             _ => 1,
         };
         let mut usual = std::mem::take(&mut self.scratch);
         usual.clear();
         render::entry(&self.dump, section, index.saturating_sub(1), &mut usual);
         let text = if usual == raw {
-            PieceText::Usual
+            LayoutText::Usual
         } else {
-            PieceText::Own { raw, usual: render::hash_of(&usual) }
+            LayoutText::Own { raw, usual: render::hash_of(&usual) }
         };
         self.scratch = usual;
-        let info = SectionInfo { section: Some(section), span };
-        self.dump.layout.pieces.push(Piece { info, text });
+        let info = AmdgpuSectionInfo { section: Some(section), span };
+        self.dump.layout.pieces.push(LayoutRun { info, text });
     }
 
     /// Says what an entry lacks, once it is complete.
-    fn check(&mut self, section: Section, span: Span) {
+    fn check(&mut self, section: AmdgpuSection, span: Span) {
         let lacks = |what: &str, have: usize, size: Option<u32>| match size {
             Some(size) if have < size as usize => Some(format!("{what}: {have} of {size} dwords are there")),
             _ => None,
         };
         let complaint = match section {
-            Section::Timeout => {
+            AmdgpuSection::Timeout => {
                 match &mut self.dump.timeout {
                     Some(timeout) => timeout.span = span,
                     None => self.notes.loss(span, || "the ring that timed out is not named".into()),
                 }
                 None
             }
-            Section::Fault => self.dump.fault.as_mut().and_then(|fault| {
+            AmdgpuSection::Fault => self.dump.fault.as_mut().and_then(|fault| {
                 fault.span = span;
                 fault.status.is_none().then(|| "the page fault lacks its status".to_owned())
             }),
-            Section::Ip => self.dump.ips.last_mut().and_then(|ip| {
+            AmdgpuSection::Ip => self.dump.ips.last_mut().and_then(|ip| {
                 ip.span = span;
                 None
             }),
-            Section::Ring => self.dump.rings.last_mut().and_then(|ring| {
+            AmdgpuSection::Ring => self.dump.rings.last_mut().and_then(|ring| {
                 ring.span = span;
                 if ring.size.is_none() {
                     return Some(format!("ring {}: its size and contents are missing", ring.name));
                 }
                 lacks(&format!("ring {}", ring.name), ring.contents.len(), ring.size)
             }),
-            Section::Ib => self.dump.ibs.last_mut().and_then(|ib| {
+            AmdgpuSection::Ib => self.dump.ibs.last_mut().and_then(|ib| {
                 ib.span = span;
                 lacks(&format!("IB #{}", ib.number), ib.contents.len(), ib.size)
             }),
-            Section::ResetRegisters => {
+            AmdgpuSection::ResetRegisters => {
                 self.dump.reset_registers.is_empty().then(|| "the registers by offset are missing".to_owned())
             }
             _ => None,
@@ -333,7 +333,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether lines of this section are read here. Without its heading it begins with the first of its lines.
-    fn within(&mut self, section: Section, line: &Line<'a>) -> bool {
+    fn within(&mut self, section: AmdgpuSection, line: &TextLine<'a>) -> bool {
         if self.open.as_ref().is_some_and(|open| open.section == Some(section)) {
             return true;
         }
@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A line that nothing is known of. It stays where it is.
-    fn stray(&mut self, line: &Line<'a>) {
+    fn stray(&mut self, line: &TextLine<'a>) {
         let section = self.open.as_ref().and_then(|open| open.section);
         match section {
             Some(section) => {
@@ -362,15 +362,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn saw(&self, section: Section) -> bool {
+    fn saw(&self, section: AmdgpuSection) -> bool {
         self.seen & 1 << section as u32 != 0
     }
 
     /// What a kernel would have written behind the end. Of those that dump no rings nothing tells that, once the
     /// time is there.
     fn lost_end(&self) -> Option<String> {
-        let head = [Section::Marker, Section::Version, Section::Kernel, Section::Module];
-        if Section::ALL.into_iter().all(|section| !self.saw(section) || head.contains(&section))
+        let head =
+            [AmdgpuSection::Marker, AmdgpuSection::Version, AmdgpuSection::Kernel, AmdgpuSection::Module];
+        if AmdgpuSection::ALL.into_iter().all(|section| !self.saw(section) || head.contains(&section))
             && self.dump.ips.is_empty()
             && self.dump.rings.is_empty()
             && self.dump.ibs.is_empty()
@@ -379,14 +380,14 @@ impl<'a> Reader<'a> {
         }
         // Kernels that write one of these write the rings behind it.
         let before_rings = [
-            Section::Soc,
-            Section::Memory,
-            Section::Gds,
-            Section::HwIps,
-            Section::Discovery,
-            Section::Firmware,
-            Section::Vbios,
-            Section::IpDump,
+            AmdgpuSection::Soc,
+            AmdgpuSection::Memory,
+            AmdgpuSection::Gds,
+            AmdgpuSection::HwIps,
+            AmdgpuSection::Discovery,
+            AmdgpuSection::Firmware,
+            AmdgpuSection::Vbios,
+            AmdgpuSection::IpDump,
         ];
         let rings_due = before_rings.into_iter().any(|section| self.saw(section))
             || !self.dump.ips.is_empty()
@@ -396,7 +397,7 @@ impl<'a> Reader<'a> {
                 .as_deref()
                 .and_then(release)
                 .is_some_and(|release| release >= RELEASE_OF_RINGS);
-        let rings_begun = self.saw(Section::RingInformation) || !self.dump.rings.is_empty();
+        let rings_begun = self.saw(AmdgpuSection::RingInformation) || !self.dump.rings.is_empty();
         if rings_due && !rings_begun {
             return Some("the dump ends before its rings".to_owned());
         }
@@ -410,7 +411,7 @@ impl<'a> Reader<'a> {
         if !self.recognized {
             return Err(NotDevcoredump);
         }
-        if !self.saw(Section::Marker) {
+        if !self.saw(AmdgpuSection::Marker) {
             self.notes.note(Span::default(), || "the dump does not begin with its marker".into());
         }
         if let Some(lost) = self.lost_end() {
@@ -423,7 +424,7 @@ impl<'a> Reader<'a> {
 
 /// `6.12.4-arch1` is 6.12.
 fn release(kernel: &str) -> Option<(u32, u32)> {
-    let mut scan = Scan::new(kernel);
+    let mut scan = TextScan::new(kernel);
     let major = scan.dec32()?;
     Some((major, scan.lit(".")?.dec32()?))
 }

@@ -3,7 +3,7 @@
 //! [`CodeObject::link`] does it for all that is loaded; [`CodeObject::relocated`] does as much as one section alone tells.
 //! Never: several files. Facts: LLVM's `AMDGPUUsage`, "Relocation Records".
 
-use super::{CodeObject, Relocation, RelocationKind, Section, SectionKind};
+use super::{CodeObject, ElfRelocation, ElfSection, ElfSectionKind, RelocationKind};
 use std::borrow::Cow;
 
 /// Where the first section is laid.
@@ -70,10 +70,10 @@ impl OffsetTable {
     }
 }
 
-impl Section<'_> {
+impl ElfSection<'_> {
     /// Whether a loader puts its bytes into memory.
     pub fn is_loaded(&self) -> bool {
-        let kinds = [SectionKind::Code, SectionKind::ReadOnly, SectionKind::Data];
+        let kinds = [ElfSectionKind::Code, ElfSectionKind::ReadOnly, ElfSectionKind::Data];
         kinds.contains(&self.kind) && !self.bytes.is_empty()
     }
 }
@@ -105,7 +105,7 @@ impl CodeObject<'_> {
         }
         let mut table = OffsetTable { address: next.next_multiple_of(ALIGN), symbols: Vec::new() };
         for relocation in std::mem::take(&mut self.relocations) {
-            if self.sections.get(relocation.section).is_some_and(Section::is_loaded) {
+            if self.sections.get(relocation.section).is_some_and(ElfSection::is_loaded) {
                 self.apply(&relocation, base, &mut table)?;
             }
         }
@@ -113,9 +113,9 @@ impl CodeObject<'_> {
             let address = |at: &usize| self.symbols.get(*at).map_or(0, |symbol| symbol.value);
             let words = table.symbols.iter().map(|at| base.wrapping_add(address(at)));
             let bytes = words.flat_map(u64::to_le_bytes).collect();
-            self.sections.push(Section {
+            self.sections.push(ElfSection {
                 name: Cow::Borrowed(".got"),
-                kind: SectionKind::ReadOnly,
+                kind: ElfSectionKind::ReadOnly,
                 address: table.address,
                 bytes: Cow::Owned(bytes),
                 align: 8,
@@ -165,7 +165,7 @@ impl CodeObject<'_> {
     /// Fills in the bytes of a relocation.
     fn apply(
         &mut self,
-        relocation: &Relocation,
+        relocation: &ElfRelocation,
         base: u64,
         table: &mut OffsetTable,
     ) -> Result<(), LinkError> {

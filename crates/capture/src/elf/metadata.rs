@@ -15,14 +15,14 @@ const MAX_DEPTH: usize = 16;
 
 /// A value of metadata.
 #[derive(Clone, Debug, PartialEq)]
-enum Value {
+enum MetadataValue {
     Nil,
     Flag(bool),
     Int(i64),
     Large(u64),
     Text(String),
-    List(Vec<Value>),
-    Map(Vec<(Value, Value)>),
+    List(Vec<MetadataValue>),
+    Map(Vec<(MetadataValue, MetadataValue)>),
 }
 
 /// What is wrong with metadata, and in which line.
@@ -33,7 +33,7 @@ pub type MetadataError = (usize, &'static str);
 /// # Errors
 /// The number of a line, and what is wrong there.
 pub fn note(lines: &[MetadataLine]) -> Result<Vec<u8>, MetadataError> {
-    let mut reader = Reader { rows: lines.to_vec(), at: 0 };
+    let mut reader = MetadataReader { rows: lines.to_vec(), at: 0 };
     let value = reader.block(0, 0)?;
     if let Some(row) = reader.rows.get(reader.at) {
         return Err((row.line, "metadata: this line does not belong to what is above it"));
@@ -51,16 +51,16 @@ pub fn note(lines: &[MetadataLine]) -> Result<Vec<u8>, MetadataError> {
     Ok(out)
 }
 
-struct Reader {
+struct MetadataReader {
     rows: Vec<MetadataLine>,
     at: usize,
 }
 
-impl Reader {
+impl MetadataReader {
     /// What stands at this indentation or deeper.
-    fn block(&mut self, least: usize, depth: usize) -> Result<Value, MetadataError> {
+    fn block(&mut self, least: usize, depth: usize) -> Result<MetadataValue, MetadataError> {
         let Some(row) = self.rows.get(self.at).filter(|row| row.indent >= least) else {
-            return Ok(Value::Nil);
+            return Ok(MetadataValue::Nil);
         };
         if depth >= MAX_DEPTH {
             return Err((row.line, "metadata: lists and maps are too deep in each other"));
@@ -77,7 +77,7 @@ impl Reader {
         }
     }
 
-    fn list(&mut self, indent: usize, depth: usize) -> Result<Value, MetadataError> {
+    fn list(&mut self, indent: usize, depth: usize) -> Result<MetadataValue, MetadataError> {
         let mut values = Vec::new();
         while let Some(row) = self.rows.get_mut(self.at).filter(|row| row.indent == indent) {
             let Some(skipped) = item(&row.text) else { break };
@@ -91,10 +91,10 @@ impl Reader {
                 values.push(self.block(indent + 1, depth + 1)?);
             }
         }
-        Ok(Value::List(values))
+        Ok(MetadataValue::List(values))
     }
 
-    fn map(&mut self, indent: usize, depth: usize) -> Result<Value, MetadataError> {
+    fn map(&mut self, indent: usize, depth: usize) -> Result<MetadataValue, MetadataError> {
         let mut entries = Vec::new();
         while let Some(row) = self.rows.get(self.at).filter(|row| row.indent == indent) {
             let line = row.line;
@@ -118,7 +118,7 @@ impl Reader {
             };
             entries.push((name, value));
         }
-        Ok(Value::Map(entries))
+        Ok(MetadataValue::Map(entries))
     }
 }
 
@@ -149,32 +149,34 @@ fn key(text: &str) -> Option<(&str, &str)> {
 }
 
 /// A value on one line; `None` where a quote is not closed.
-fn scalar(text: &str) -> Option<Value> {
+fn scalar(text: &str) -> Option<MetadataValue> {
     if let Some(rest) = text.strip_prefix('\'') {
-        return Some(Value::Text(rest.strip_suffix('\'')?.replace("''", "'")));
+        return Some(MetadataValue::Text(rest.strip_suffix('\'')?.replace("''", "'")));
     }
     if text.starts_with('"') {
         let bytes = quoted(text)?;
-        return Some(Value::Text(String::from_utf8_lossy(&bytes).into_owned()));
+        return Some(MetadataValue::Text(String::from_utf8_lossy(&bytes).into_owned()));
     }
     let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
     Some(match text {
-        "" | "~" | "null" => Value::Nil,
-        "true" => Value::Flag(true),
-        "false" => Value::Flag(false),
-        "[]" | "[ ]" => Value::List(Vec::new()),
-        "{}" | "{ }" => Value::Map(Vec::new()),
+        "" | "~" | "null" => MetadataValue::Nil,
+        "true" => MetadataValue::Flag(true),
+        "false" => MetadataValue::Flag(false),
+        "[]" | "[ ]" => MetadataValue::List(Vec::new()),
+        "{}" | "{ }" => MetadataValue::Map(Vec::new()),
         _ => match (text.parse(), text.parse(), text.strip_prefix("0x").and_then(hex)) {
-            (Ok(number), ..) => Value::Int(number),
-            (_, Ok(number), _) => Value::Large(number),
-            (.., Some(number)) => i64::try_from(number).map_or(Value::Large(number), Value::Int),
-            _ => Value::Text(text.to_owned()),
+            (Ok(number), ..) => MetadataValue::Int(number),
+            (_, Ok(number), _) => MetadataValue::Large(number),
+            (.., Some(number)) => {
+                i64::try_from(number).map_or(MetadataValue::Large(number), MetadataValue::Int)
+            }
+            _ => MetadataValue::Text(text.to_owned()),
         },
     })
 }
 
 /// Appends a value as MessagePack, in its shortest form.
-fn write(value: &Value, out: &mut Vec<u8>) {
+fn write(value: &MetadataValue, out: &mut Vec<u8>) {
     let head = |out: &mut Vec<u8>, len: usize, short: u8, most: usize, codes: [u8; 3]| match len {
         len if len <= most => out.push(short | len as u8),
         len if len < 1 << 8 && codes[0] != 0 => out.extend([codes[0], len as u8]),
@@ -188,11 +190,11 @@ fn write(value: &Value, out: &mut Vec<u8>) {
         }
     };
     match value {
-        Value::Nil => out.push(0xc0),
-        Value::Flag(flag) => out.push(0xc2 | u8::from(*flag)),
-        Value::Int(number @ 0..) => unsigned(*number as u64, out),
-        Value::Large(number) => unsigned(*number, out),
-        Value::Int(number) => match number {
+        MetadataValue::Nil => out.push(0xc0),
+        MetadataValue::Flag(flag) => out.push(0xc2 | u8::from(*flag)),
+        MetadataValue::Int(number @ 0..) => unsigned(*number as u64, out),
+        MetadataValue::Large(number) => unsigned(*number, out),
+        MetadataValue::Int(number) => match number {
             -32.. => out.push(*number as u8),
             -0x80.. => out.extend([0xd0, *number as u8]),
             -0x8000.. => {
@@ -208,19 +210,19 @@ fn write(value: &Value, out: &mut Vec<u8>) {
                 out.extend(number.to_be_bytes());
             }
         },
-        Value::Text(text) => {
+        MetadataValue::Text(text) => {
             head(out, text.len(), 0xa0, 31, [0xd9, 0xda, 0xdb]);
             out.extend_from_slice(text.as_bytes());
         }
-        Value::List(values) => {
+        MetadataValue::List(values) => {
             head(out, values.len(), 0x90, 15, [0, 0xdc, 0xdd]);
             values.iter().for_each(|value| write(value, out));
         }
-        Value::Map(entries) => {
+        MetadataValue::Map(entries) => {
             head(out, entries.len(), 0x80, 15, [0, 0xde, 0xdf]);
-            let mut order: Vec<&(Value, Value)> = entries.iter().collect();
+            let mut order: Vec<&(MetadataValue, MetadataValue)> = entries.iter().collect();
             order.sort_by_cached_key(|(name, _)| match name {
-                Value::Text(name) => name.clone(),
+                MetadataValue::Text(name) => name.clone(),
                 _ => String::new(),
             });
             for (name, value) in order {
@@ -260,7 +262,7 @@ pub fn text(section: &[u8]) -> Option<String> {
 
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Argument {
+pub struct KernelArgument {
     /// Its name in the source; empty if not told.
     pub name: String,
     /// Bytes from the beginning of the arguments.
@@ -273,19 +275,20 @@ pub struct Argument {
 
 /// The arguments of a kernel by the metadata in a section of notes, in their order; `None` if it does not tell of the kernel.
 /// Arguments that lack something are left out.
-pub fn arguments(section: &[u8], kernel: &str) -> Option<Vec<Argument>> {
+pub fn arguments(section: &[u8], kernel: &str) -> Option<Vec<KernelArgument>> {
     let metadata = parsed(section)?;
-    let Some(Value::List(kernels)) = metadata.get("amdhsa.kernels") else { return None };
-    let found =
-        kernels.iter().find(|k| matches!(k.get(".name"), Some(Value::Text(name)) if name == kernel))?;
-    let Some(Value::List(all)) = found.get(".args") else { return Some(Vec::new()) };
-    let text = |value: &Value, key: &str| match value.get(key) {
-        Some(Value::Text(text)) => Some(text.clone()),
+    let Some(MetadataValue::List(kernels)) = metadata.get("amdhsa.kernels") else { return None };
+    let found = kernels
+        .iter()
+        .find(|k| matches!(k.get(".name"), Some(MetadataValue::Text(name)) if name == kernel))?;
+    let Some(MetadataValue::List(all)) = found.get(".args") else { return Some(Vec::new()) };
+    let text = |value: &MetadataValue, key: &str| match value.get(key) {
+        Some(MetadataValue::Text(text)) => Some(text.clone()),
         _ => None,
     };
-    let number = |value: &Value, key: &str| value.get(key).and_then(Value::number);
-    let of = |value: &Value| {
-        Some(Argument {
+    let number = |value: &MetadataValue, key: &str| value.get(key).and_then(MetadataValue::number);
+    let of = |value: &MetadataValue| {
+        Some(KernelArgument {
             name: text(value, ".name").unwrap_or_default(),
             offset: number(value, ".offset")?,
             size: number(value, ".size")?,
@@ -297,7 +300,7 @@ pub fn arguments(section: &[u8], kernel: &str) -> Option<Vec<Argument>> {
 
 /// A hardware stage of a pipeline of PAL: where it starts, and what it starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage {
+pub struct PalStage {
     /// Its name: `cs`, `ps`, `gs`.
     pub name: String,
     /// The symbol of its code.
@@ -327,33 +330,35 @@ const WAVE32: [(&str, u32, u32); 5] = [
 ];
 
 /// The hardware stages of pipelines by the metadata of PAL in a section of notes; `None` if there is none.
-pub fn stages(section: &[u8]) -> Option<Vec<Stage>> {
+pub fn stages(section: &[u8]) -> Option<Vec<PalStage>> {
     let metadata = parsed(section)?;
-    let Some(Value::List(pipelines)) = metadata.get("amdpal.pipelines") else { return None };
+    let Some(MetadataValue::List(pipelines)) = metadata.get("amdpal.pipelines") else { return None };
     let mut all = Vec::new();
     for pipeline in pipelines {
-        let Some(Value::Map(stages)) = pipeline.get(".hardware_stages") else { continue };
+        let Some(MetadataValue::Map(stages)) = pipeline.get(".hardware_stages") else { continue };
         let registers = pipeline.get(".registers");
         let register = |wanted: u32| {
-            let Some(Value::Map(all)) = registers else { return None };
+            let Some(MetadataValue::Map(all)) = registers else { return None };
             all.iter()
-                .find(|(key, _)| *key == Value::Int(wanted.into()))
+                .find(|(key, _)| *key == MetadataValue::Int(wanted.into()))
                 .and_then(|(_, value)| value.number())
         };
         for (key, stage) in stages {
-            let (Value::Text(key), Some(Value::Text(entry))) = (key, stage.get(".entry_point")) else {
+            let (MetadataValue::Text(key), Some(MetadataValue::Text(entry))) =
+                (key, stage.get(".entry_point"))
+            else {
                 continue;
             };
-            let lanes = stage.get(".wavefront_size").and_then(Value::number).map(|lanes| lanes == 32);
+            let lanes = stage.get(".wavefront_size").and_then(MetadataValue::number).map(|lanes| lanes == 32);
             let bit = WAVE32.iter().find(|(name, ..)| name == key);
             // A register that is not told is 0.
             let set = bit.filter(|_| registers.is_some());
             let set = set.map(|(_, at, bit)| register(*at).unwrap_or(0) >> bit & 1 == 1);
-            all.push(Stage {
+            all.push(PalStage {
                 name: key.trim_start_matches('.').to_owned(),
                 entry: entry.clone(),
                 wave32: lanes.or(set),
-                user_sgprs: stage.get(".user_sgprs").and_then(Value::number),
+                user_sgprs: stage.get(".user_sgprs").and_then(MetadataValue::number),
                 rsrc2: register(COMPUTE_PGM_RSRC2).filter(|_| key == ".cs"),
             });
         }
@@ -361,25 +366,25 @@ pub fn stages(section: &[u8]) -> Option<Vec<Stage>> {
     Some(all)
 }
 
-impl Value {
+impl MetadataValue {
     /// A number of 32 bits.
     fn number(&self) -> Option<u32> {
         match self {
-            Value::Int(number) => u32::try_from(*number).ok(),
+            MetadataValue::Int(number) => u32::try_from(*number).ok(),
             _ => None,
         }
     }
 
     /// What stands under a name.
-    fn get(&self, name: &str) -> Option<&Value> {
-        let Value::Map(entries) = self else { return None };
-        let named = |key: &Value| matches!(key, Value::Text(text) if text == name);
+    fn get(&self, name: &str) -> Option<&MetadataValue> {
+        let MetadataValue::Map(entries) = self else { return None };
+        let named = |key: &MetadataValue| matches!(key, MetadataValue::Text(text) if text == name);
         entries.iter().find(|(key, _)| named(key)).map(|(_, value)| value)
     }
 }
 
 /// The metadata of a section of notes.
-fn parsed(section: &[u8]) -> Option<Value> {
+fn parsed(section: &[u8]) -> Option<MetadataValue> {
     let mut rest = section;
     loop {
         let (header, after) = rest.split_at_checked(12)?;
@@ -407,29 +412,29 @@ fn big_endian(bytes: &mut &[u8], count: usize) -> Option<u64> {
     Some(take(bytes, count)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
-fn read(bytes: &mut &[u8], depth: usize) -> Option<Value> {
+fn read(bytes: &mut &[u8], depth: usize) -> Option<MetadataValue> {
     if depth > MAX_DEPTH {
         return None;
     }
     let code = *take(bytes, 1)?.first()?;
     let text = |bytes: &mut &[u8], len: u64| {
         let taken = take(bytes, usize::try_from(len).ok()?)?;
-        Some(Value::Text(String::from_utf8_lossy(taken).into_owned()))
+        Some(MetadataValue::Text(String::from_utf8_lossy(taken).into_owned()))
     };
     let signed = |bytes: &mut &[u8], count: usize| {
         let shift = 64 - 8 * count as u32;
-        Some(Value::Int((big_endian(bytes, count)? << shift) as i64 >> shift))
+        Some(MetadataValue::Int((big_endian(bytes, count)? << shift) as i64 >> shift))
     };
     match code {
-        0..0x80 => Some(Value::Int(code.into())),
+        0..0x80 => Some(MetadataValue::Int(code.into())),
         0x80..0x90 => map(bytes, u64::from(code & 15), depth),
         0x90..0xa0 => list(bytes, u64::from(code & 15), depth),
         0xa0..0xc0 => text(bytes, u64::from(code & 31)),
-        0xc0 => Some(Value::Nil),
-        0xc2 | 0xc3 => Some(Value::Flag(code == 0xc3)),
+        0xc0 => Some(MetadataValue::Nil),
+        0xc2 | 0xc3 => Some(MetadataValue::Flag(code == 0xc3)),
         0xcc..=0xcf => {
             let number = big_endian(bytes, 1 << (code - 0xcc))?;
-            Some(i64::try_from(number).map_or(Value::Large(number), Value::Int))
+            Some(i64::try_from(number).map_or(MetadataValue::Large(number), MetadataValue::Int))
         }
         0xd0..=0xd3 => signed(bytes, 1 << (code - 0xd0)),
         0xd9..=0xdb => {
@@ -444,46 +449,46 @@ fn read(bytes: &mut &[u8], depth: usize) -> Option<Value> {
             let len = big_endian(bytes, 2 << (code - 0xde))?;
             map(bytes, len, depth)
         }
-        0xe0.. => Some(Value::Int(i64::from(code as i8))),
+        0xe0.. => Some(MetadataValue::Int(i64::from(code as i8))),
         _ => None,
     }
 }
 
-fn list(bytes: &mut &[u8], len: u64, depth: usize) -> Option<Value> {
+fn list(bytes: &mut &[u8], len: u64, depth: usize) -> Option<MetadataValue> {
     let mut values = Vec::new();
     for _ in 0..len {
         values.push(read(bytes, depth + 1)?);
     }
-    Some(Value::List(values))
+    Some(MetadataValue::List(values))
 }
 
-fn map(bytes: &mut &[u8], len: u64, depth: usize) -> Option<Value> {
+fn map(bytes: &mut &[u8], len: u64, depth: usize) -> Option<MetadataValue> {
     let mut entries = Vec::new();
     for _ in 0..len {
         entries.push((read(bytes, depth + 1)?, read(bytes, depth + 1)?));
     }
-    Some(Value::Map(entries))
+    Some(MetadataValue::Map(entries))
 }
 
 /// Appends a value as YAML. `inline`: behind a dash, whose column is two before.
-fn show(value: &Value, indent: usize, inline: bool, out: &mut String) {
+fn show(value: &MetadataValue, indent: usize, inline: bool, out: &mut String) {
     let blanks = |first: bool, out: &mut String| {
         if !(first && inline) {
             out.extend(std::iter::repeat_n(' ', indent));
         }
     };
     match value {
-        Value::Map(entries) if !entries.is_empty() => {
+        MetadataValue::Map(entries) if !entries.is_empty() => {
             for (i, (name, value)) in entries.iter().enumerate() {
                 blanks(i == 0, out);
                 out.push_str(&shown(name));
                 out.push(':');
                 match value {
-                    Value::Map(inner) if !inner.is_empty() => {
+                    MetadataValue::Map(inner) if !inner.is_empty() => {
                         out.push('\n');
                         show(value, indent + 2, false, out);
                     }
-                    Value::List(inner) if !inner.is_empty() => {
+                    MetadataValue::List(inner) if !inner.is_empty() => {
                         out.push('\n');
                         show(value, indent + 2, false, out);
                     }
@@ -495,7 +500,7 @@ fn show(value: &Value, indent: usize, inline: bool, out: &mut String) {
                 }
             }
         }
-        Value::List(values) if !values.is_empty() => {
+        MetadataValue::List(values) if !values.is_empty() => {
             for (i, value) in values.iter().enumerate() {
                 blanks(i == 0, out);
                 out.push_str("- ");
@@ -511,17 +516,17 @@ fn show(value: &Value, indent: usize, inline: bool, out: &mut String) {
 }
 
 /// A value on one line.
-fn shown(value: &Value) -> String {
+fn shown(value: &MetadataValue) -> String {
     match value {
-        Value::Nil => "~".to_owned(),
-        Value::Flag(flag) => flag.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Large(number) => number.to_string(),
-        Value::List(_) => "[]".to_owned(),
-        Value::Map(_) => "{}".to_owned(),
-        Value::Text(text) => {
+        MetadataValue::Nil => "~".to_owned(),
+        MetadataValue::Flag(flag) => flag.to_string(),
+        MetadataValue::Int(number) => number.to_string(),
+        MetadataValue::Large(number) => number.to_string(),
+        MetadataValue::List(_) => "[]".to_owned(),
+        MetadataValue::Map(_) => "{}".to_owned(),
+        MetadataValue::Text(text) => {
             let plain = |c: char| c.is_ascii_alphanumeric() || "._@$/-*<>() ".contains(c);
-            let same = scalar(text) == Some(Value::Text(text.clone()));
+            let same = scalar(text) == Some(MetadataValue::Text(text.clone()));
             let edges = text.starts_with([' ', '-', '*', '@', '>']) || text.ends_with(' ');
             if same && !edges && text.chars().all(plain) {
                 return text.clone();
@@ -604,7 +609,7 @@ amdhsa.version:
                     - .offset: 8\n        .name: n\n        .size: 4\n        .value_kind: by_value\n      - .offset: 12\n    \
                     .name: main\n  - .name: other\n";
         let made = note(&rows(text)).unwrap();
-        let argument = |name: &str, offset, size, kind: &str| Argument {
+        let argument = |name: &str, offset, size, kind: &str| KernelArgument {
             name: name.into(),
             offset,
             size,
@@ -624,7 +629,7 @@ amdhsa.version:
                     .gs:\n        .entry_point: gs\n        .wavefront_size: 64\n    .registers:\n      11776: 0x8000\n      11795: \
                     0x8c\n";
         let made = note(&rows(text)).unwrap();
-        let stage = |name: &str, wave32, user_sgprs, rsrc2| Stage {
+        let stage = |name: &str, wave32, user_sgprs, rsrc2| PalStage {
             name: name.into(),
             entry: name.into(),
             wave32: Some(wave32),

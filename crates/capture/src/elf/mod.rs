@@ -11,7 +11,7 @@ mod read;
 mod write;
 
 pub use link::LinkError;
-pub use load::{Kernel, LoadError, Start, StartRegisters};
+pub use load::{FunctionStart, LoadError, LoadedKernel, StartRegisters};
 pub use read::read;
 pub use write::write;
 
@@ -77,7 +77,7 @@ impl Loader {
 
 /// What a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SectionKind {
+pub enum ElfSectionKind {
     /// Machine code.
     Code,
     /// Bytes that are loaded and only read.
@@ -94,11 +94,11 @@ pub enum SectionKind {
 
 /// A section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section<'a> {
+pub struct ElfSection<'a> {
     /// `.text`.
     pub name: Cow<'a, str>,
     /// What it holds.
-    pub kind: SectionKind,
+    pub kind: ElfSectionKind,
     /// Where it is loaded; 0 in relocatable files.
     pub address: u64,
     /// Its bytes, as far as the file holds them.
@@ -109,7 +109,7 @@ pub struct Section<'a> {
 
 /// What a symbol stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SymbolKind {
+pub enum ElfSymbolKind {
     /// Code.
     Function,
     /// Data; a kernel descriptor is one.
@@ -122,11 +122,11 @@ pub enum SymbolKind {
 
 /// A symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Symbol<'a> {
+pub struct ElfSymbol<'a> {
     /// Its name; may be empty.
     pub name: Cow<'a, str>,
     /// What it stands for.
-    pub kind: SymbolKind,
+    pub kind: ElfSymbolKind,
     /// Seen by other files.
     pub global: bool,
     /// Its section: an index of [`CodeObject::sections`]; `None` where the file has none.
@@ -139,7 +139,7 @@ pub struct Symbol<'a> {
 
 /// Bytes that depend on where a symbol is once sections have their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Relocation {
+pub struct ElfRelocation {
     /// What becomes of them.
     pub kind: RelocationKind,
     /// The section they are in: an index of [`CodeObject::sections`].
@@ -154,7 +154,7 @@ pub struct Relocation {
 
 /// Eight bytes of a linked object that are an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pointer {
+pub struct AddressPointer {
     /// The section they are in: an index of [`CodeObject::sections`].
     pub section: usize,
     /// Their offset in it.
@@ -226,20 +226,20 @@ pub struct CodeObject<'a> {
     /// `e_flags`: the processor and what it was built for.
     pub flags: u32,
     /// Its sections, without the null section.
-    pub sections: Vec<Section<'a>>,
+    pub sections: Vec<ElfSection<'a>>,
     /// Its symbols, without the null symbol.
-    pub symbols: Vec<Symbol<'a>>,
+    pub symbols: Vec<ElfSymbol<'a>>,
     /// What is not known before sections have their places.
-    pub relocations: Vec<Relocation>,
+    pub relocations: Vec<ElfRelocation>,
     /// Of a linked object, what is not known before it is loaded.
-    pub pointers: Vec<Pointer>,
+    pub pointers: Vec<AddressPointer>,
     /// What was cut or malformed.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Machine code in a code object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function<'c> {
+pub struct CodeFunction<'c> {
     /// Its symbol's name; empty for code that no symbol covers.
     pub name: &'c str,
     /// Whether a kernel descriptor or header says that it is started from outside.
@@ -260,25 +260,30 @@ impl<'a> CodeObject<'a> {
     }
 
     /// Code, in the order of sections and addresses: the functions that symbols name, and what is left between them.
-    pub fn functions(&self) -> Vec<Function<'_>> {
+    pub fn functions(&self) -> Vec<CodeFunction<'_>> {
         let mut all = Vec::new();
         for (index, section) in self.sections.iter().enumerate() {
-            if section.kind == SectionKind::Code && !section.bytes.is_empty() {
+            if section.kind == ElfSectionKind::Code && !section.bytes.is_empty() {
                 self.functions_of(index, section, &mut all);
             }
         }
         all
     }
 
-    fn functions_of<'c>(&'c self, index: usize, section: &'c Section<'a>, all: &mut Vec<Function<'c>>) {
+    fn functions_of<'c>(
+        &'c self,
+        index: usize,
+        section: &'c ElfSection<'a>,
+        all: &mut Vec<CodeFunction<'c>>,
+    ) {
         let end = section.bytes.len();
         let mut starts: Vec<(usize, &str, bool, usize)> = Vec::new();
         for symbol in self.symbols.iter().filter(|s| s.section == Some(index)) {
             let Some(at) = self.offset(section, symbol.value) else { continue };
             let (start, kernel) = match symbol.kind {
-                SymbolKind::Function => (at, self.descriptor_of(&symbol.name).is_some()),
-                SymbolKind::HsaKernel => (at.saturating_add(entry_of(&section.bytes, at)), true),
-                SymbolKind::Object | SymbolKind::Other => continue,
+                ElfSymbolKind::Function => (at, self.descriptor_of(&symbol.name).is_some()),
+                ElfSymbolKind::HsaKernel => (at.saturating_add(entry_of(&section.bytes, at)), true),
+                ElfSymbolKind::Object | ElfSymbolKind::Other => continue,
             };
             let claimed = usize::try_from(symbol.size).ok().filter(|&size| size > 0);
             let stop = claimed.and_then(|size| at.checked_add(size)).map_or(end, |stop| stop.min(end));
@@ -308,21 +313,27 @@ impl<'a> CodeObject<'a> {
         name: &'c str,
         kernel: bool,
         index: usize,
-        section: &'c Section<'a>,
+        section: &'c ElfSection<'a>,
         range: Range<usize>,
-    ) -> Function<'c> {
+    ) -> CodeFunction<'c> {
         let address = section.address.wrapping_add(range.start as u64);
-        Function { name, kernel, section: index, address, code: section.bytes.get(range).unwrap_or_default() }
+        CodeFunction {
+            name,
+            kernel,
+            section: index,
+            address,
+            code: section.bytes.get(range).unwrap_or_default(),
+        }
     }
 
     /// Bytes before a kernel of HSA v2 that are its header.
-    fn is_header(&self, index: usize, section: &Section<'a>, range: Range<usize>) -> bool {
+    fn is_header(&self, index: usize, section: &ElfSection<'a>, range: Range<usize>) -> bool {
         let mut kernels =
-            self.symbols.iter().filter(|s| s.section == Some(index) && s.kind == SymbolKind::HsaKernel);
+            self.symbols.iter().filter(|s| s.section == Some(index) && s.kind == ElfSymbolKind::HsaKernel);
         kernels.any(|s| self.offset(section, s.value) == Some(range.start))
     }
 
-    fn offset(&self, section: &Section<'a>, value: u64) -> Option<usize> {
+    fn offset(&self, section: &ElfSection<'a>, value: u64) -> Option<usize> {
         let at = value.checked_sub(section.address)?;
         usize::try_from(at).ok().filter(|&at| at < section.bytes.len())
     }
@@ -339,13 +350,13 @@ impl<'a> CodeObject<'a> {
 
 /// Where the code of a HSA v2 kernel starts behind its header.
 fn entry_of(section: &[u8], at: usize) -> usize {
-    let said = section.get(at..).and_then(|bytes| bytes.get(16..24)).and_then(|b| b.try_into().ok());
-    let said = said.map(u64::from_le_bytes).filter(|&entry| entry >= KERNEL_CODE_SIZE);
-    said.and_then(|entry| usize::try_from(entry).ok()).unwrap_or(KERNEL_CODE_SIZE as usize)
+    let entry = section.get(at..).and_then(|bytes| bytes.get(16..24)).and_then(|b| b.try_into().ok());
+    let entry = entry.map(u64::from_le_bytes).filter(|&entry| entry >= KERNEL_CODE_SIZE);
+    entry.and_then(|entry| usize::try_from(entry).ok()).unwrap_or(KERNEL_CODE_SIZE as usize)
 }
 
 /// A processor, as `e_flags` name it.
-struct Processor {
+struct ElfProcessor {
     mach: u32,
     name: &'static str,
     /// Whether its code may be built with or without retry of page faults, and with or without ECC of registers: code
@@ -360,19 +371,19 @@ pub fn flags_of(processor: &str) -> Option<u32> {
     Some(found.mach | if found.xnack { 0x100 } else { 0 } | if found.sramecc { 0x400 } else { 0 })
 }
 
-const fn plain(mach: u32, name: &'static str) -> Processor {
-    Processor { mach, name, xnack: false, sramecc: false }
+const fn plain(mach: u32, name: &'static str) -> ElfProcessor {
+    ElfProcessor { mach, name, xnack: false, sramecc: false }
 }
 
-const fn xnack(mach: u32, name: &'static str) -> Processor {
-    Processor { mach, name, xnack: true, sramecc: false }
+const fn xnack(mach: u32, name: &'static str) -> ElfProcessor {
+    ElfProcessor { mach, name, xnack: true, sramecc: false }
 }
 
-const fn sramecc(mach: u32, name: &'static str) -> Processor {
-    Processor { mach, name, xnack: true, sramecc: true }
+const fn sramecc(mach: u32, name: &'static str) -> ElfProcessor {
+    ElfProcessor { mach, name, xnack: true, sramecc: true }
 }
 
-static PROCESSORS: [Processor; 49] = [
+static PROCESSORS: [ElfProcessor; 49] = [
     plain(0x20, "gfx600"),
     plain(0x21, "gfx601"),
     plain(0x3a, "gfx602"),

@@ -1,8 +1,8 @@
 //! Reading: headers, sections and symbols, each as far as it is whole.
 
 use super::{
-    CodeObject, EM_AMDGPU, Loader, NotCodeObject, Pointer, Relocation, RelocationKind, Section, SectionKind,
-    Symbol, SymbolKind,
+    AddressPointer, CodeObject, EM_AMDGPU, ElfRelocation, ElfSection, ElfSectionKind, ElfSymbol,
+    ElfSymbolKind, Loader, NotCodeObject, RelocationKind,
 };
 use object::LittleEndian as LE;
 use object::elf;
@@ -11,7 +11,7 @@ use object::read::{ReadRef, StringTable};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
-type Header = elf::FileHeader64<LE>;
+type ElfHeader = elf::FileHeader64<LE>;
 
 /// A symbol type of HSA v2: a kernel that starts with a header.
 const STT_AMDGPU_HSA_KERNEL: u8 = 10;
@@ -21,7 +21,7 @@ const STT_AMDGPU_HSA_KERNEL: u8 = 10;
 /// # Errors
 /// When it is no ELF file, or none of an AMD GPU.
 pub fn read(bytes: &[u8]) -> Result<CodeObject<'_>, NotCodeObject> {
-    let header = Header::parse(bytes).map_err(|_| NotCodeObject::NotElf)?;
+    let header = ElfHeader::parse(bytes).map_err(|_| NotCodeObject::NotElf)?;
     if header.endian().is_err() {
         return Err(NotCodeObject::NotElf);
     }
@@ -49,7 +49,7 @@ pub fn read(bytes: &[u8]) -> Result<CodeObject<'_>, NotCodeObject> {
 }
 
 /// The relocations of all sections, with addends of their own or without. Those of symbols that are not there are left out.
-fn relocations(header: &Header, bytes: &[u8], places: &[Option<usize>], object: &mut CodeObject<'_>) {
+fn relocations(header: &ElfHeader, bytes: &[u8], places: &[Option<usize>], object: &mut CodeObject<'_>) {
     let start = header.e_shoff.get(LE);
     let Ok(headers) = bytes.read_slice_at::<elf::SectionHeader64<LE>>(start, places.len()) else { return };
     let mut lost = 0_usize;
@@ -72,7 +72,7 @@ fn relocations(header: &Header, bytes: &[u8], places: &[Option<usize>], object: 
                     let start = object.sections.get(section).map_or(0, |section| section.address);
                     let offset = offset.wrapping_sub(start);
                     let addend = addend.unwrap_or_else(|| object.addend_at(section, offset, kind));
-                    object.relocations.push(Relocation { kind, section, offset, symbol, addend });
+                    object.relocations.push(ElfRelocation { kind, section, offset, symbol, addend });
                 }
                 _ => lost += 1,
             }
@@ -130,7 +130,7 @@ fn pointers(
         });
         match (place, value) {
             (Some((section, offset)), Some(value)) => {
-                found.push(Pointer { section, offset, address: value.wrapping_add(addend) });
+                found.push(AddressPointer { section, offset, address: value.wrapping_add(addend) });
             }
             _ => lost += 1,
         }
@@ -140,7 +140,7 @@ fn pointers(
 }
 
 /// The sections; the answer gives for each section of the file its index among those kept.
-fn sections<'a>(header: &Header, bytes: &'a [u8], object: &mut CodeObject<'a>) -> Vec<Option<usize>> {
+fn sections<'a>(header: &ElfHeader, bytes: &'a [u8], object: &mut CodeObject<'a>) -> Vec<Option<usize>> {
     let start = header.e_shoff.get(LE);
     let count = u64::from(header.e_shnum.get(LE));
     let whole = (bytes.len() as u64).saturating_sub(start) / size_of::<elf::SectionHeader64<LE>>() as u64;
@@ -175,7 +175,7 @@ fn sections<'a>(header: &Header, bytes: &'a [u8], object: &mut CodeObject<'a>) -
             object.diagnostics.push(Diagnostic::loss(Span::new(bytes.len(), bytes.len()), message));
         }
         places.push(Some(object.sections.len()));
-        object.sections.push(Section {
+        object.sections.push(ElfSection {
             name,
             kind: kind_of(kind, section.sh_flags.get(LE)),
             address: section.sh_addr.get(LE),
@@ -186,30 +186,30 @@ fn sections<'a>(header: &Header, bytes: &'a [u8], object: &mut CodeObject<'a>) -
     places
 }
 
-fn kind_of(kind: elf::SectionType, flags: elf::SectionFlags) -> SectionKind {
+fn kind_of(kind: elf::SectionType, flags: elf::SectionFlags) -> ElfSectionKind {
     let has = |flag: elf::SectionFlags| flags.0 & flag.0 != 0;
     match kind {
-        elf::SHT_NOTE => SectionKind::Note,
-        elf::SHT_NOBITS => SectionKind::Zeros,
-        elf::SHT_PROGBITS if has(elf::SHF_EXECINSTR) => SectionKind::Code,
-        elf::SHT_PROGBITS if has(elf::SHF_ALLOC) && has(elf::SHF_WRITE) => SectionKind::Data,
-        elf::SHT_PROGBITS if has(elf::SHF_ALLOC) => SectionKind::ReadOnly,
-        _ => SectionKind::Other,
+        elf::SHT_NOTE => ElfSectionKind::Note,
+        elf::SHT_NOBITS => ElfSectionKind::Zeros,
+        elf::SHT_PROGBITS if has(elf::SHF_EXECINSTR) => ElfSectionKind::Code,
+        elf::SHT_PROGBITS if has(elf::SHF_ALLOC) && has(elf::SHF_WRITE) => ElfSectionKind::Data,
+        elf::SHT_PROGBITS if has(elf::SHF_ALLOC) => ElfSectionKind::ReadOnly,
+        _ => ElfSectionKind::Other,
     }
 }
 
 /// What is loaded, of a file without sections.
-fn segments<'a>(header: &Header, bytes: &'a [u8], object: &mut CodeObject<'a>) {
+fn segments<'a>(header: &ElfHeader, bytes: &'a [u8], object: &mut CodeObject<'a>) {
     let start = header.e_phoff.get(LE);
     let count = u64::from(header.e_phnum.get(LE));
     let whole = (bytes.len() as u64).saturating_sub(start) / size_of::<elf::ProgramHeader64<LE>>() as u64;
     let headers = bytes.read_slice_at::<elf::ProgramHeader64<LE>>(start, count.min(whole) as usize);
     for segment in headers.unwrap_or_default() {
         let kind = match segment.p_type(LE) {
-            elf::PT_LOAD if segment.p_flags(LE).0 & elf::PF_X.0 != 0 => SectionKind::Code,
-            elf::PT_LOAD if segment.p_flags(LE).0 & elf::PF_W.0 != 0 => SectionKind::Data,
-            elf::PT_LOAD => SectionKind::ReadOnly,
-            elf::PT_NOTE => SectionKind::Note,
+            elf::PT_LOAD if segment.p_flags(LE).0 & elf::PF_X.0 != 0 => ElfSectionKind::Code,
+            elf::PT_LOAD if segment.p_flags(LE).0 & elf::PF_W.0 != 0 => ElfSectionKind::Data,
+            elf::PT_LOAD => ElfSectionKind::ReadOnly,
+            elf::PT_NOTE => ElfSectionKind::Note,
             _ => continue,
         };
         let claimed = segment.p_filesz(LE);
@@ -218,7 +218,7 @@ fn segments<'a>(header: &Header, bytes: &'a [u8], object: &mut CodeObject<'a>) {
             let message = format!("a segment: {} of {claimed} bytes are there", held.len());
             object.diagnostics.push(Diagnostic::loss(Span::new(bytes.len(), bytes.len()), message));
         }
-        object.sections.push(Section {
+        object.sections.push(ElfSection {
             name: Cow::Borrowed(""),
             kind,
             address: segment.p_vaddr(LE),
@@ -229,7 +229,7 @@ fn segments<'a>(header: &Header, bytes: &'a [u8], object: &mut CodeObject<'a>) {
 }
 
 /// The symbols of the symbol table, or of the dynamic one where there is no other.
-fn symbols<'a>(header: &Header, bytes: &'a [u8], places: &[Option<usize>], object: &mut CodeObject<'a>) {
+fn symbols<'a>(header: &ElfHeader, bytes: &'a [u8], places: &[Option<usize>], object: &mut CodeObject<'a>) {
     let start = header.e_shoff.get(LE);
     let Ok(headers) = bytes.read_slice_at::<elf::SectionHeader64<LE>>(start, places.len()) else { return };
     let table = |kind| headers.iter().find(|s| s.sh_type.get(LE) == kind);
@@ -241,13 +241,13 @@ fn symbols<'a>(header: &Header, bytes: &'a [u8], places: &[Option<usize>], objec
     let Ok(all) = held.read_slice_at::<elf::Sym64<LE>>(0, count) else { return };
     for symbol in all.iter().skip(1) {
         let section = usize::from(symbol.st_shndx.get(LE).0);
-        object.symbols.push(Symbol {
+        object.symbols.push(ElfSymbol {
             name: symbol.name(LE, names).map(String::from_utf8_lossy).unwrap_or_default(),
             kind: match symbol.st_type() {
-                elf::STT_FUNC => SymbolKind::Function,
-                elf::STT_OBJECT => SymbolKind::Object,
-                elf::SymbolType(STT_AMDGPU_HSA_KERNEL) => SymbolKind::HsaKernel,
-                _ => SymbolKind::Other,
+                elf::STT_FUNC => ElfSymbolKind::Function,
+                elf::STT_OBJECT => ElfSymbolKind::Object,
+                elf::SymbolType(STT_AMDGPU_HSA_KERNEL) => ElfSymbolKind::HsaKernel,
+                _ => ElfSymbolKind::Other,
             },
             global: symbol.st_bind() != elf::STB_LOCAL,
             section: places.get(section).copied().flatten(),

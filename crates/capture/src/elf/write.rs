@@ -1,12 +1,12 @@
 //! Writing: a relocatable file, as an assembler makes it.
 
-use super::{CodeObject, EM_AMDGPU, Relocation, SectionKind, SymbolKind};
+use super::{CodeObject, EM_AMDGPU, ElfRelocation, ElfSectionKind, ElfSymbolKind};
 use object::Endianness;
 use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, Writer};
 
 /// The bytes of a code object: relocatable, with the sections and symbols it lists. Sections of the kind
-/// [`SectionKind::Other`] (symbol tables, strings) are made anew and not copied.
+/// [`ElfSectionKind::Other`] (symbol tables, strings) are made anew and not copied.
 ///
 /// # Errors
 /// When a name cannot stand in a string table (it holds a zero byte), or a table grows past what ELF can number.
@@ -16,7 +16,7 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
     writer.reserve_file_header();
     writer.reserve_null_section_index();
     let kept: Vec<usize> =
-        (0..object.sections.len()).filter(|&i| object.sections[i].kind != SectionKind::Other).collect();
+        (0..object.sections.len()).filter(|&i| object.sections[i].kind != ElfSectionKind::Other).collect();
     let mut indices = vec![None; object.sections.len()];
     let mut names = Vec::new();
     let mut offsets = Vec::new();
@@ -24,12 +24,12 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
         let section = &object.sections[i];
         names.push(writer.add_section_name(section.name.as_bytes()));
         indices[i] = Some(writer.reserve_section_index());
-        let size = if section.kind == SectionKind::Zeros { 0 } else { section.bytes.len() as u64 };
+        let size = if section.kind == ElfSectionKind::Zeros { 0 } else { section.bytes.len() as u64 };
         offsets.push(writer.reserve(size, section.align.clamp(1, 1 << 16)));
     }
     // One table of relocations for each section that has any.
-    let mut tables: Vec<(usize, _, _, Vec<Relocation>)> = Vec::new();
-    let mut related: Vec<Relocation> = object.relocations.clone();
+    let mut tables: Vec<(usize, _, _, Vec<ElfRelocation>)> = Vec::new();
+    let mut related: Vec<ElfRelocation> = object.relocations.clone();
     related.sort_by_key(|r| (r.section, r.offset));
     let rela_names: Vec<String> = kept.iter().map(|&i| format!(".rela{}", object.sections[i].name)).collect();
     for (&i, name) in kept.iter().zip(&rela_names) {
@@ -70,7 +70,7 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
     })?;
     for &i in &kept {
         let section = &object.sections[i];
-        if section.kind != SectionKind::Zeros {
+        if section.kind != ElfSectionKind::Zeros {
             writer.write_align(section.align.clamp(1, 1 << 16));
             writer.write(&section.bytes);
         }
@@ -96,10 +96,10 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
         let section = symbol.section.and_then(|s| indices.get(s).copied().flatten());
         let bind = if symbol.global { elf::STB_GLOBAL } else { elf::STB_LOCAL };
         let kind = match symbol.kind {
-            SymbolKind::Function => elf::STT_FUNC,
-            SymbolKind::Object => elf::STT_OBJECT,
-            SymbolKind::HsaKernel => elf::SymbolType(10),
-            SymbolKind::Other => elf::STT_NOTYPE,
+            ElfSymbolKind::Function => elf::STT_FUNC,
+            ElfSymbolKind::Object => elf::STT_OBJECT,
+            ElfSymbolKind::HsaKernel => elf::SymbolType(10),
+            ElfSymbolKind::Other => elf::STT_NOTYPE,
         };
         writer.write_symbol(&Sym {
             section: section.map(|s| s.0),
@@ -117,12 +117,12 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
     for ((&i, &name), &offset) in kept.iter().zip(&names).zip(&offsets) {
         let section = &object.sections[i];
         let (kind, flags) = match section.kind {
-            SectionKind::Code => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0),
-            SectionKind::ReadOnly => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0),
-            SectionKind::Data => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
-            SectionKind::Zeros => (elf::SHT_NOBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
-            SectionKind::Note => (elf::SHT_NOTE, elf::SHF_ALLOC.0),
-            SectionKind::Other => continue,
+            ElfSectionKind::Code => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0),
+            ElfSectionKind::ReadOnly => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0),
+            ElfSectionKind::Data => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
+            ElfSectionKind::Zeros => (elf::SHT_NOBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
+            ElfSectionKind::Note => (elf::SHT_NOTE, elf::SHF_ALLOC.0),
+            ElfSectionKind::Other => continue,
         };
         writer.write_section_header(&SectionHeader {
             sh_name: writer.section_name_offset(Some(name)),

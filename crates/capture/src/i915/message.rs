@@ -9,7 +9,7 @@ use unwedge_hw::intel::platform::Engine as EngineId;
 
 /// `GPU HANG: ecode 12:1:859ffffb, in game [1234]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hang<'a> {
+pub struct HangMessage<'a> {
     /// Graphics version of the device.
     pub generation: u32,
     /// The engines or classes that hang, as a mask; before 5.2 the number of one engine, or -1.
@@ -24,9 +24,9 @@ pub struct Hang<'a> {
     pub reason: Option<&'a str>,
 }
 
-impl<'a> Hang<'a> {
+impl<'a> HangMessage<'a> {
     /// Reads what follows `GPU HANG: `.
-    pub(super) fn parse(text: &'a str) -> Option<Hang<'a>> {
+    pub(super) fn parse(text: &'a str) -> Option<HangMessage<'a>> {
         let rest = text.strip_prefix("ecode ")?;
         let (code, rest) = rest.split_once(',').unwrap_or((rest, ""));
         let mut parts = code.splitn(3, ':');
@@ -40,7 +40,14 @@ impl<'a> Hang<'a> {
             None => (rest, rest.trim_start().strip_prefix("reason: ")),
         };
         let who = who.trim_start().strip_prefix("in ").and_then(named);
-        Some(Hang { generation, engines, code, process: who.map(|w| w.0), pid: who.map(|w| w.1), reason })
+        Some(HangMessage {
+            generation,
+            engines,
+            code,
+            process: who.map(|w| w.0),
+            pid: who.map(|w| w.1),
+            reason,
+        })
     }
 }
 
@@ -54,7 +61,7 @@ fn named(text: &str) -> Option<(&str, i64)> {
 
 /// `Active process (on ring rcs0): game [1234]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Process<'a> {
+pub struct ActiveProcess<'a> {
     /// Whose work it was.
     pub engine: Option<EngineId>,
     /// The name; the application may have set it.
@@ -63,19 +70,19 @@ pub struct Process<'a> {
     pub pid: i64,
 }
 
-impl<'a> Process<'a> {
-    pub(super) fn parse(key: &str, value: &'a str) -> Option<Process<'a>> {
+impl<'a> ActiveProcess<'a> {
+    pub(super) fn parse(key: &str, value: &'a str) -> Option<ActiveProcess<'a>> {
         let ring = key.strip_prefix("Active process (on ring ")?.strip_suffix(')')?;
         // Kernels of 4.12 to 5.6 go on about the context.
         let value = value.split(", context ").next()?;
         let (name, pid) = named(value)?;
-        Some(Process { engine: engine_id(ring), name, pid })
+        Some(ActiveProcess { engine: engine_id(ring), name, pid })
     }
 }
 
 /// `Active context: game[1234] prio 0, guilty 0 active 0, runtime total 13212ns, avg 1ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Context<'a> {
+pub struct ActiveContext<'a> {
     /// The process; the application may have set the name.
     pub name: &'a str,
     /// Its process id.
@@ -90,14 +97,14 @@ pub struct Context<'a> {
     pub runtime: Option<i64>,
 }
 
-impl<'a> Context<'a> {
-    pub(super) fn parse(text: &'a str) -> Option<Context<'a>> {
+impl<'a> ActiveContext<'a> {
+    pub(super) fn parse(text: &'a str) -> Option<ActiveContext<'a>> {
         let close = text.find("] ").or_else(|| text.rfind(']'))?;
         // The kernel's own context has no process.
         let (name, pid) = named(text.get(..=close)?).filter(|(name, _)| !name.is_empty())?;
         let rest = text.get(close + 1..)?.as_bytes();
         let after = |key: &str| decimal(trim(split_once(rest, key.as_bytes())?.1)).map(|(n, _)| n);
-        Some(Context {
+        Some(ActiveContext {
             name,
             pid,
             priority: after(" prio "),
@@ -110,7 +117,7 @@ impl<'a> Context<'a> {
 
 /// `pid 1234, seqno        5:00000002+, prio 0, head 00000040, tail 00000088`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct RequestLine {
     /// Whose it is (4.7 on).
     pub pid: Option<i64>,
     /// The context that numbers its requests (4.10 on).
@@ -127,9 +134,9 @@ pub struct Request {
     pub tail: Option<u32>,
 }
 
-impl Request {
+impl RequestLine {
     /// Reads a port or a line of the list of requests.
-    pub fn parse(text: &str) -> Option<Request> {
+    pub fn parse(text: &str) -> Option<RequestLine> {
         let text = text.as_bytes();
         let after = |key: &str| Some(trim(split_once(text, key.as_bytes())?.1));
         let number = |text| hex_0x(text).or_else(|| hex(text));
@@ -140,7 +147,7 @@ impl Request {
         };
         let has = |mark| rest.iter().take_while(|&&c| c == b'!' || c == b'+').any(|&c| c == mark);
         let offset = |key| u32::try_from(number(after(key)?)?.0).ok();
-        Some(Request {
+        Some(RequestLine {
             pid: after("pid ").and_then(decimal).map(|(pid, _)| pid),
             context,
             seqno: u32::try_from(seqno).ok()?,
@@ -169,36 +176,40 @@ mod tests {
 
     #[test]
     fn hangs_of_every_era() {
-        let hang = Hang::parse("ecode 12:1:859ffffb, in game [x] [1234]").unwrap();
+        let hang = HangMessage::parse("ecode 12:1:859ffffb, in game [x] [1234]").unwrap();
         assert_eq!((hang.generation, hang.engines, hang.code), (12, 1, 0x859f_fffb));
         assert_eq!((hang.process, hang.pid, hang.reason), (Some("game [x]"), Some(1234), None));
         let hang =
-            Hang::parse("ecode 9:0:0x85dffffb, in Xorg [577], reason: Hang on rcs0, action: reset").unwrap();
+            HangMessage::parse("ecode 9:0:0x85dffffb, in Xorg [577], reason: Hang on rcs0, action: reset")
+                .unwrap();
         assert_eq!((hang.process, hang.reason), (Some("Xorg"), Some("Hang on rcs0, action: reset")));
-        let hang = Hang::parse("ecode 8:-1:0x00000000, reason: Kicking stuck wait on render ring").unwrap();
+        let hang =
+            HangMessage::parse("ecode 8:-1:0x00000000, reason: Kicking stuck wait on render ring").unwrap();
         assert_eq!(
             (hang.engines, hang.process, hang.reason),
             (-1, None, Some("Kicking stuck wait on render ring"))
         );
-        assert_eq!(Hang::parse("ecode 8:1"), None);
+        assert_eq!(HangMessage::parse("ecode 8:1"), None);
     }
 
     #[test]
     fn contexts_and_requests() {
-        let c = Context::parse("a b[12] prio -5, guilty 1 active 2, runtime total 77ns, avg 3ns").unwrap();
+        let c =
+            ActiveContext::parse("a b[12] prio -5, guilty 1 active 2, runtime total 77ns, avg 3ns").unwrap();
         assert_eq!(
             (c.name, c.pid, c.priority, c.guilty, c.active, c.runtime),
             ("a b", 12, Some(-5), Some(1), Some(2), Some(77))
         );
-        let c = Context::parse("x[9] hw_id 4, prio 0, guilty 0 active 0").unwrap();
+        let c = ActiveContext::parse("x[9] hw_id 4, prio 0, guilty 0 active 0").unwrap();
         assert_eq!((c.name, c.pid, c.priority, c.runtime), ("x", 9, Some(0), None));
-        let r = Request::parse("pid 1234, seqno        5:0000000a!+, prio 0, head 00000040, tail 00000088")
-            .unwrap();
+        let r =
+            RequestLine::parse("pid 1234, seqno        5:0000000a!+, prio 0, head 00000040, tail 00000088")
+                .unwrap();
         assert_eq!(
             (r.pid, r.context, r.seqno, r.signaled, r.awaited, r.head, r.tail),
             (Some(1234), Some(5), 10, true, true, Some(0x40), Some(0x88))
         );
-        let r = Request::parse("  seqno 0x0000000a, emitted 4294937296, tail 0x00000088").unwrap();
+        let r = RequestLine::parse("  seqno 0x0000000a, emitted 4294937296, tail 0x00000088").unwrap();
         assert_eq!((r.pid, r.context, r.seqno, r.head, r.tail), (None, None, 10, None, Some(0x88)));
         assert_eq!(range("[0x00000001_00100000, 0x00000001_00101000]"), Some(0x1_0010_0000..0x1_0010_1000));
         assert_eq!(range("[0x1, 0x2]"), Some(1..2));

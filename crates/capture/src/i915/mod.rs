@@ -20,10 +20,12 @@
 mod message;
 mod read;
 
-pub use message::{Context, Hang, Process, Request};
+pub use message::{ActiveContext, ActiveProcess, HangMessage, RequestLine};
 
-use crate::intel::text::{Lines, hex_0x, number, split_once};
-use crate::intel::{Block, Edits, Engine, Field, Image, Index, Register, SectionInfo};
+use crate::intel::text::{IntelLines, hex_0x, number, split_once};
+use crate::intel::{
+    DumpEdits, DumpEngine, IntelRegister, IntelSectionInfo, KeyValue, MemoryBlock, MemoryImage, RegisterIndex,
+};
 use std::borrow::Cow;
 use std::ops::Range;
 use unwedge_base::Diagnostic;
@@ -34,19 +36,19 @@ pub struct ErrorState<'a> {
     text: &'a [u8],
     /// What is said of the device and the hang: `Kernel`, `PCI ID`, `Platform`, `Active process (on ring rcs0)` …, and
     /// everything of that kind behind the engines: firmware, device info, parameters.
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<KeyValue<'a>>,
     /// Registers of the GT and of the device: EIR, FORCEWAKE, FAULT_TLB_DATA …
-    pub registers: Vec<Register<'a>>,
+    pub registers: Vec<IntelRegister<'a>>,
     /// Fence registers, by number.
     pub fences: Vec<(u16, u64)>,
     /// Engines in the order of the dump.
-    pub engines: Vec<Engine<'a>>,
+    pub engines: Vec<DumpEngine<'a>>,
     /// Requests that were not done, of all engines (before 5.6).
-    pub requests: Vec<(Cow<'a, str>, Request)>,
+    pub requests: Vec<(Cow<'a, str>, RequestLine)>,
     /// Captured memory in the order of the dump.
-    pub blocks: Vec<Block<'a>>,
+    pub blocks: Vec<MemoryBlock<'a>>,
     /// The stretches of the text.
-    pub sections: Vec<SectionInfo<'a>>,
+    pub sections: Vec<IntelSectionInfo<'a>>,
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -66,7 +68,7 @@ const SNIFFED: usize = 16 << 10;
 /// of captured memory.
 pub fn sniff(start: &[u8]) -> bool {
     let mut device = false;
-    Lines::new(start.get(..SNIFFED).unwrap_or(start)).any(|line| {
+    IntelLines::new(start.get(..SNIFFED).unwrap_or(start)).any(|line| {
         let text = line.text;
         device |= text.starts_with(b"PCI ID: 0x") || text.starts_with(b"Reset count: ");
         let memory =
@@ -80,6 +82,10 @@ pub fn sniff(start: &[u8]) -> bool {
 
 impl<'a> ErrorState<'a> {
     /// Reads an error state. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotErrorState`] if the text has neither a `GPU HANG` line nor an engine nor a block of memory.
     pub fn read(text: &'a [u8]) -> Result<ErrorState<'a>, NotErrorState> {
         read::read(text)
     }
@@ -95,8 +101,8 @@ impl<'a> ErrorState<'a> {
     }
 
     /// Changes to the text.
-    pub fn edits(&self) -> Edits<'a> {
-        Edits::new(self.text)
+    pub fn edits(&self) -> DumpEdits<'a> {
+        DumpEdits::new(self.text)
     }
 
     /// The value of a field, as written.
@@ -111,7 +117,10 @@ impl<'a> ErrorState<'a> {
 
     /// The value of a register of the GT that there are several of: `GTIER[0]`, `SFC_DONE[1]`.
     pub fn indexed(&self, name: &str, index: u16) -> Option<u64> {
-        self.registers.iter().find(|r| r.name == name && r.index == Index::One(index)).map(|r| r.value)
+        self.registers
+            .iter()
+            .find(|r| r.name == name && r.index == RegisterIndex::One(index))
+            .map(|r| r.value)
     }
 
     /// The PCI id of the device.
@@ -125,18 +134,18 @@ impl<'a> ErrorState<'a> {
     }
 
     /// What the kernel says of the hang in its first line.
-    pub fn hang(&self) -> Option<Hang<'_>> {
-        Hang::parse(self.field("GPU HANG")?)
+    pub fn hang(&self) -> Option<HangMessage<'_>> {
+        HangMessage::parse(self.field("GPU HANG")?)
     }
 
     /// The processes whose work was on the engines.
-    pub fn processes(&self) -> impl Iterator<Item = Process<'_>> {
-        self.fields.iter().filter_map(|f| Process::parse(&f.key, &f.value))
+    pub fn processes(&self) -> impl Iterator<Item = ActiveProcess<'_>> {
+        self.fields.iter().filter_map(|f| ActiveProcess::parse(&f.key, &f.value))
     }
 
     /// The page fault that registers of the device or, where the GuC captured them, of an engine recorded: FAULT_TLB_DATA0
     /// and 1.
-    pub fn fault_tlb_data(registers: &[Register<'_>]) -> Option<(u32, u32)> {
+    pub fn fault_tlb_data(registers: &[IntelRegister<'_>]) -> Option<(u32, u32)> {
         let value = |name: &str| registers.iter().find(|r| r.name == name).map(|r| r.value as u32);
         let both =
             registers.iter().find(|r| r.name == "FAULT_TLB_DATA").and_then(ErrorState::fault_tlb_data_of);
@@ -147,18 +156,18 @@ impl<'a> ErrorState<'a> {
     }
 
     /// Both halves of FAULT_TLB_DATA: DATA1 is its value, DATA0 follows it.
-    pub fn fault_tlb_data_of(register: &Register<'_>) -> Option<(u32, u32)> {
+    pub fn fault_tlb_data_of(register: &IntelRegister<'_>) -> Option<(u32, u32)> {
         let (data0, _) = hex_0x(register.more)?;
         Some((data0 as u32, register.value as u32))
     }
 
     /// Where the batch buffer of an engine starts and ends.
-    pub fn batch(&self, engine: &Engine<'_>) -> Option<Range<u64>> {
+    pub fn batch(&self, engine: &DumpEngine<'_>) -> Option<Range<u64>> {
         message::range(engine.field("batch")?)
     }
 
     /// Whether the kernel holds this engine to be hung; `None` where it does not say.
-    pub fn hung(&self, engine: &Engine<'_>) -> Option<bool> {
+    pub fn hung(&self, engine: &DumpEngine<'_>) -> Option<bool> {
         match (engine.field("hung"), engine.field("hangcheck action"), engine.field("hangcheck")) {
             (Some(hung), _, _) => Some(hung != "0"),
             (_, Some(action), _) => Some(action == "dead" || action == "hung"),
@@ -168,23 +177,27 @@ impl<'a> ErrorState<'a> {
     }
 
     /// The context that was on an engine.
-    pub fn context<'e>(&self, engine: &'e Engine<'_>) -> Option<Context<'e>> {
-        Context::parse(engine.field("Active context")?)
+    pub fn context<'e>(&self, engine: &'e DumpEngine<'_>) -> Option<ActiveContext<'e>> {
+        ActiveContext::parse(engine.field("Active context")?)
     }
 
     /// The requests that were handed to an engine: its execlist ports.
-    pub fn ports<'e>(&self, engine: &'e Engine<'_>) -> impl Iterator<Item = Request> + 'e {
-        engine.fields.iter().filter(|f| f.key.starts_with("ELSP[")).filter_map(|f| Request::parse(&f.value))
+    pub fn ports<'e>(&self, engine: &'e DumpEngine<'_>) -> impl Iterator<Item = RequestLine> + 'e {
+        engine
+            .fields
+            .iter()
+            .filter(|f| f.key.starts_with("ELSP["))
+            .filter_map(|f| RequestLine::parse(&f.value))
     }
 
     /// Memory in the device's table: rings, contexts, status pages. Unpacks up to `limit` bytes.
-    pub fn ggtt(&self, limit: usize) -> Image {
-        Image::ggtt(&self.blocks, limit)
+    pub fn ggtt(&self, limit: usize) -> MemoryImage {
+        MemoryImage::ggtt(&self.blocks, limit)
     }
 
     /// Memory of the context that was on an engine: its batch and what the application had captured. Unpacks up to
     /// `limit` bytes.
-    pub fn ppgtt(&self, engine: &Engine<'_>, limit: usize) -> Image {
-        Image::ppgtt(&self.blocks, engine, limit)
+    pub fn ppgtt(&self, engine: &DumpEngine<'_>, limit: usize) -> MemoryImage {
+        MemoryImage::ppgtt(&self.blocks, engine, limit)
     }
 }

@@ -1,17 +1,18 @@
 //! Builds an error state from its lines. Linear in the input, whatever the input.
 
-use super::{ErrorState, HANG, NotErrorState, Request};
+use super::{ErrorState, HANG, NotErrorState, RequestLine};
 use crate::intel::collect::{Collector, field, shown};
-use crate::intel::text::{self, Line, Lines, decimal, hex, hex_0x, rsplit_once, split_once, trim};
+use crate::intel::text::{self, IntelLine, IntelLines, decimal, hex, hex_0x, rsplit_once, split_once, trim};
 use crate::intel::{
-    Block, BlockKind, Data, Encoding, Engine, Register, RingRegister, Space, engine_id, is_row,
+    AddressSpace, BlockEncoding, BlockText, DumpEngine, IntelRegister, MemoryBlock, MemoryBlockKind,
+    RingRegister, engine_id, is_row,
 };
 use std::borrow::Cow;
 use unwedge_base::Span;
 
 /// What lines with indentation belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
+enum I915Group {
     /// The device.
     Device,
     /// The last engine.
@@ -25,19 +26,19 @@ enum Group {
 }
 
 pub(super) fn read(text: &[u8]) -> Result<ErrorState<'_>, NotErrorState> {
-    let mut reader = Reader {
+    let mut reader = I915Reader {
         text,
         state: ErrorState { text, ..ErrorState::default() },
         collector: Collector::new(text),
-        group: Group::Device,
+        group: I915Group::Device,
         owner: Cow::Borrowed(""),
         pending: false,
     };
     reader.collector.section(Cow::Borrowed("device"), true, Span::new(0, 0));
-    for line in Lines::new(text) {
+    for line in IntelLines::new(text) {
         reader.line(line);
     }
-    let Reader { mut state, mut collector, pending, .. } = reader;
+    let I915Reader { mut state, mut collector, pending, .. } = reader;
     if pending && let Some(block) = state.blocks.last() {
         collector.loss(block.span, || format!("the dump ends in front of the memory of {}", block.name));
     }
@@ -48,25 +49,29 @@ pub(super) fn read(text: &[u8]) -> Result<ErrorState<'_>, NotErrorState> {
     }
     if state.hang().is_some_and(|hang| hang.generation < 8) {
         // One table, or two that say the same.
-        state.blocks.iter_mut().filter(|b| b.space == Space::Ppgtt).for_each(|b| b.space = Space::Ggtt);
+        state
+            .blocks
+            .iter_mut()
+            .filter(|b| b.space == AddressSpace::Ppgtt)
+            .for_each(|b| b.space = AddressSpace::Ggtt);
     }
     (state.sections, state.diagnostics) = collector.finish(text.len());
     Ok(state)
 }
 
-struct Reader<'a> {
+struct I915Reader<'a> {
     text: &'a [u8],
     state: ErrorState<'a>,
     collector: Collector<'a>,
-    group: Group,
+    group: I915Group,
     /// Whose requests they are.
     owner: Cow<'a, str>,
     /// The last block has a heading and waits for its contents.
     pending: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, line: Line<'a>) {
+impl<'a> I915Reader<'a> {
+    fn line(&mut self, line: IntelLine<'a>) {
         let memory = matches!(line.text, [b':' | b'~', ..]);
         if self.cut(line) && !memory {
             // A number may have had more digits.
@@ -74,8 +79,8 @@ impl<'a> Reader<'a> {
             return;
         }
         match line.text {
-            [b':', rest @ ..] => self.data(line, Encoding::Ascii85Zlib, rest),
-            [b'~', rest @ ..] => self.data(line, Encoding::Ascii85, rest),
+            [b':', rest @ ..] => self.data(line, BlockEncoding::Ascii85Zlib, rest),
+            [b'~', rest @ ..] => self.data(line, BlockEncoding::Ascii85, rest),
             text if is_row(text) => self.row(line),
             [b' ' | b'\t', ..] => self.indented(line),
             text => self.plain(line, text),
@@ -83,14 +88,15 @@ impl<'a> Reader<'a> {
     }
 
     /// The line has no end: a kernel writes one, so that what was saved was cut.
-    fn cut(&self, line: Line<'_>) -> bool {
+    fn cut(&self, line: IntelLine<'_>) -> bool {
         line.span.end == self.text.len() as u64 && !self.text.ends_with(b"\n")
     }
 
     /// A line of ascii85.
-    fn data(&mut self, line: Line<'a>, encoding: Encoding, rest: &'a [u8]) {
+    fn data(&mut self, line: IntelLine<'a>, encoding: BlockEncoding, rest: &'a [u8]) {
         let start = line.span.start as usize + 1;
-        let data = Data { encoding, text: Cow::Borrowed(rest), span: Span::new(start, start + rest.len()) };
+        let data =
+            BlockText { encoding, text: Cow::Borrowed(rest), span: Span::new(start, start + rest.len()) };
         let block = self.state.blocks.last_mut().filter(|_| self.pending);
         match block {
             Some(block) => {
@@ -106,14 +112,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A row of numbers belongs to the block whose heading or row stands right in front.
-    fn row(&mut self, line: Line<'a>) {
+    fn row(&mut self, line: IntelLine<'a>) {
         let Some(block) = self.state.blocks.last_mut() else {
             self.collector.loss(line.span, || "captured memory without a heading".into());
             return;
         };
         let start = match &block.data {
             None if self.pending => line.span.start,
-            Some(data) if data.encoding == Encoding::Rows && block.span.end == line.span.start => {
+            Some(data) if data.encoding == BlockEncoding::Rows && block.span.end == line.span.start => {
                 data.span.start
             }
             _ => {
@@ -123,12 +129,12 @@ impl<'a> Reader<'a> {
         };
         let span = Span { start, end: line.span.end };
         let rows = self.text.get(start as usize..line.span.end as usize).unwrap_or_default();
-        block.data = Some(Data { encoding: Encoding::Rows, text: Cow::Borrowed(rows), span });
+        block.data = Some(BlockText { encoding: BlockEncoding::Rows, text: Cow::Borrowed(rows), span });
         block.span.end = line.span.end;
         self.pending = false;
     }
 
-    fn indented(&mut self, line: Line<'a>) {
+    fn indented(&mut self, line: IntelLine<'a>) {
         let body = text::skip_blanks(line.text);
         if let Some(name) = body.strip_prefix(b"Missing GuC capture node for ") {
             self.open_engine(line, name);
@@ -137,19 +143,19 @@ impl<'a> Reader<'a> {
         }
         let register = text::register(line.text);
         let of_engine = register.as_ref().is_some_and(|r| RingRegister::is_one(r.name));
-        if of_engine && matches!(self.group, Group::Device | Group::Memory) {
+        if of_engine && matches!(self.group, I915Group::Device | I915Group::Memory) {
             self.collector.loss(line.span, || "registers of an engine whose name is lost".into());
             self.open_engine(line, b"");
         }
         match (self.group, register) {
-            (Group::Engine, Some(register)) => {
+            (I915Group::Engine, Some(register)) => {
                 if self.collector.take(1, line.span)
                     && let Some(engine) = self.engine(line)
                 {
                     engine.registers.push(made(&register, line.span));
                 }
             }
-            (Group::Engine, None) => {
+            (I915Group::Engine, None) => {
                 let seqno = b"context timeline seqno ";
                 let field = text::field(line.text).or_else(|| Some((trim(seqno), body.strip_prefix(seqno)?)));
                 match field {
@@ -157,25 +163,25 @@ impl<'a> Reader<'a> {
                     None => self.unknown(line),
                 }
             }
-            (Group::Device, _) => self.device(line),
-            (Group::Requests, _) => match Request::parse(&shown(body)) {
+            (I915Group::Device, _) => self.device(line),
+            (I915Group::Requests, _) => match RequestLine::parse(&shown(body)) {
                 Some(request) if self.collector.take(2, line.span) => {
                     self.state.requests.push((self.owner.clone(), request));
                 }
                 Some(_) => {}
                 None => self.collector.loss(line.span, || "a request is malformed".into()),
             },
-            (Group::Memory, _) => self.unknown(line),
-            (Group::Other, _) => {}
+            (I915Group::Memory, _) => self.unknown(line),
+            (I915Group::Other, _) => {}
         }
     }
 
-    fn unknown(&mut self, line: Line<'a>) {
+    fn unknown(&mut self, line: IntelLine<'a>) {
         self.collector.note(line.span, || format!("not known: {}", start_of(text::skip_blanks(line.text))));
     }
 
     /// A line without indentation.
-    fn plain(&mut self, line: Line<'a>, text: &'a [u8]) {
+    fn plain(&mut self, line: IntelLine<'a>, text: &'a [u8]) {
         if text.is_empty() {
             return;
         }
@@ -187,7 +193,7 @@ impl<'a> Reader<'a> {
             self.open_engine(line, name);
             return;
         }
-        if self.group == Group::Engine && text.starts_with(b"Coverage:") {
+        if self.group == I915Group::Engine && text.starts_with(b"Coverage:") {
             if let Some((key, value)) = text::field(text) {
                 self.engine_field(line, key, value);
             }
@@ -211,34 +217,34 @@ impl<'a> Reader<'a> {
         }
         if let Some(name) = list(text) {
             self.collector.section(Cow::Borrowed(name), true, line.span);
-            self.group = Group::Other;
+            self.group = I915Group::Other;
             return;
         }
-        if text.starts_with(b"[0x") && self.group == Group::Other {
+        if text.starts_with(b"[0x") && self.group == I915Group::Other {
             return;
         }
-        if self.group != Group::Device {
+        if self.group != I915Group::Device {
             // What stands between engines and memory is of the device again.
-            self.group = Group::Device;
+            self.group = I915Group::Device;
             self.collector.section(Cow::Borrowed("device"), true, line.span);
         }
         self.device(line);
     }
 
     /// `rcs0 --- ringbuffer = 0x00000000 00123000`, `rcs0 --- 3 requests`.
-    fn heading(&mut self, line: Line<'a>, owner: &'a [u8], name: &'a [u8]) {
+    fn heading(&mut self, line: IntelLine<'a>, owner: &'a [u8], name: &'a [u8]) {
         let owner = split_once(owner, b" (submitted by ").map_or(owner, |(owner, _)| owner);
         match split_once(name, b" = ") {
             Some((name, address)) => self.open_block(line, owner, name, address),
             None => {
                 // Requests and waiters of an engine: the lines below are of their list.
                 let (group, what) = if name.ends_with(b" requests") {
-                    (Group::Requests, "requests")
+                    (I915Group::Requests, "requests")
                 } else if split_once(name, b" waiters").is_some() {
-                    (Group::Other, "waiters")
+                    (I915Group::Other, "waiters")
                 } else {
                     self.collector.note(line.span, || format!("not known: {}", start_of(line.text)));
-                    (Group::Other, "other")
+                    (I915Group::Other, "other")
                 };
                 self.collector.section(Cow::Borrowed(what), what != "other", line.span);
                 self.owner = shown(owner);
@@ -247,10 +253,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn open_block(&mut self, line: Line<'a>, owner: &'a [u8], name: &'a [u8], address: &'a [u8]) {
+    fn open_block(&mut self, line: IntelLine<'a>, owner: &'a [u8], name: &'a [u8], address: &'a [u8]) {
         let kind = kind_of(name);
         self.collector.section(Cow::Borrowed("memory"), true, line.span);
-        self.group = Group::Memory;
+        self.group = I915Group::Memory;
         if !self.collector.take(8, line.span) {
             return;
         }
@@ -260,11 +266,11 @@ impl<'a> Reader<'a> {
         }
         let owner = if owner == b"global" { Cow::Borrowed("") } else { shown(owner) };
         let space = match kind {
-            BlockKind::Batch | BlockKind::User => Space::Ppgtt,
-            BlockKind::Other => Space::Unknown,
-            _ => Space::Ggtt,
+            MemoryBlockKind::Batch | MemoryBlockKind::User => AddressSpace::Ppgtt,
+            MemoryBlockKind::Other => AddressSpace::Unknown,
+            _ => AddressSpace::Ggtt,
         };
-        self.state.blocks.push(Block {
+        self.state.blocks.push(MemoryBlock {
             owner,
             kind,
             name: shown(name),
@@ -278,23 +284,23 @@ impl<'a> Reader<'a> {
         self.pending = true;
     }
 
-    fn open_engine(&mut self, line: Line<'a>, name: &'a [u8]) {
-        self.group = Group::Engine;
+    fn open_engine(&mut self, line: IntelLine<'a>, name: &'a [u8]) {
+        self.group = I915Group::Engine;
         let name = shown(trim(name));
         self.collector.section(name.clone(), engine_id(&name).is_some(), line.span);
         if self.collector.take(8, line.span) {
-            self.state.engines.push(Engine { name, span: line.span, ..Engine::default() });
+            self.state.engines.push(DumpEngine { name, span: line.span, ..DumpEngine::default() });
         }
     }
 
     /// The engine that the line belongs to.
-    fn engine(&mut self, line: Line<'_>) -> Option<&mut Engine<'a>> {
+    fn engine(&mut self, line: IntelLine<'_>) -> Option<&mut DumpEngine<'a>> {
         let engine = self.state.engines.last_mut()?;
         engine.span.end = line.span.end;
         Some(engine)
     }
 
-    fn engine_field(&mut self, line: Line<'a>, key: &'a [u8], value: &'a [u8]) {
+    fn engine_field(&mut self, line: IntelLine<'a>, key: &'a [u8], value: &'a [u8]) {
         if self.collector.take(1, line.span)
             && let Some(engine) = self.engine(line)
         {
@@ -303,7 +309,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A line about the device.
-    fn device(&mut self, line: Line<'a>) {
+    fn device(&mut self, line: IntelLine<'a>) {
         let body = text::skip_blanks(line.text);
         if let Some(register) = text::register(line.text) {
             if self.collector.take(1, line.span) {
@@ -328,8 +334,14 @@ fn named_value<'a>(line: &'a [u8], body: &'a [u8]) -> Option<(&'a [u8], &'a [u8]
     text::field(line).or_else(|| split_once(body, b"=")).or_else(|| split_once(body, b"? "))
 }
 
-fn made<'a>(register: &text::RegisterText<'a>, span: Span) -> Register<'a> {
-    Register { name: register.name, index: register.index, value: register.value, more: register.more, span }
+fn made<'a>(register: &text::RegisterText<'a>, span: Span) -> IntelRegister<'a> {
+    IntelRegister {
+        name: register.name,
+        index: register.index,
+        value: register.value,
+        more: register.more,
+        span,
+    }
 }
 
 /// `0] = 00000001`
@@ -377,23 +389,23 @@ fn start_of(text: &[u8]) -> Cow<'_, str> {
 }
 
 /// What captured memory is, by its name.
-fn kind_of(name: &[u8]) -> BlockKind {
+fn kind_of(name: &[u8]) -> MemoryBlockKind {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     let starts =
         |known: &str| name.get(..known.len()).is_some_and(|n| n.eq_ignore_ascii_case(known.as_bytes()));
     match () {
-        _ if is("ringbuffer") || is("ring") => BlockKind::Ring,
-        _ if is("gtt_offset") || is("batch") => BlockKind::Batch,
-        _ if is("HW context") => BlockKind::HwContext,
-        _ if is("HW Status") => BlockKind::StatusPage,
-        _ if is("WA context") || starts("WA ctx") => BlockKind::WaContext,
-        _ if is("WA batchbuffer") => BlockKind::WaBatch,
-        _ if is("user") => BlockKind::User,
-        _ if is("NULL context") => BlockKind::NullContext,
-        _ if starts("semaphore") => BlockKind::Semaphores,
-        _ if starts("GuC log") => BlockKind::GucLog,
-        _ if starts("GuC CT") => BlockKind::GucCtb,
-        _ => BlockKind::Other,
+        _ if is("ringbuffer") || is("ring") => MemoryBlockKind::Ring,
+        _ if is("gtt_offset") || is("batch") => MemoryBlockKind::Batch,
+        _ if is("HW context") => MemoryBlockKind::HwContext,
+        _ if is("HW Status") => MemoryBlockKind::StatusPage,
+        _ if is("WA context") || starts("WA ctx") => MemoryBlockKind::WaContext,
+        _ if is("WA batchbuffer") => MemoryBlockKind::WaBatch,
+        _ if is("user") => MemoryBlockKind::User,
+        _ if is("NULL context") => MemoryBlockKind::NullContext,
+        _ if starts("semaphore") => MemoryBlockKind::Semaphores,
+        _ if starts("GuC log") => MemoryBlockKind::GucLog,
+        _ if starts("GuC CT") => MemoryBlockKind::GucCtb,
+        _ => MemoryBlockKind::Other,
     }
 }
 

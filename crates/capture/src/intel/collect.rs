@@ -1,7 +1,7 @@
 //! What both readers do alike: sections, diagnostics, and a bound on what a text may be made into.
 
 use super::text::trim;
-use super::{Field, SectionInfo};
+use super::{IntelSectionInfo, KeyValue};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Severity, Span};
 
@@ -16,7 +16,7 @@ const MIN_ITEMS: usize = 256;
 /// What is collected while lines are read.
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
-    pub(crate) sections: Vec<SectionInfo<'a>>,
+    pub(crate) sections: Vec<IntelSectionInfo<'a>>,
     diagnostics: Vec<Diagnostic>,
     notes: usize,
     losses: usize,
@@ -61,7 +61,7 @@ impl<'a> Collector<'a> {
         if self.items_left >= 4 {
             self.items_left -= 4;
             self.end_section(at.start);
-            self.sections.push(SectionInfo { name, known, span: at, entries: 0 });
+            self.sections.push(IntelSectionInfo { name, known, span: at, entries: 0 });
         } else {
             self.full.get_or_insert(at);
         }
@@ -88,7 +88,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The sections, and what is to be said of the whole.
-    pub(crate) fn finish(mut self, end: usize) -> (Vec<SectionInfo<'a>>, Vec<Diagnostic>) {
+    pub(crate) fn finish(mut self, end: usize) -> (Vec<IntelSectionInfo<'a>>, Vec<Diagnostic>) {
         self.end_section(end as u64);
         if let Some(span) = self.full {
             let rest = Span { start: span.start, end: end as u64 };
@@ -112,6 +112,6 @@ pub(crate) fn shown(text: &[u8]) -> Cow<'_, str> {
 }
 
 /// A field of these bytes.
-pub(crate) fn field<'a>(key: &'a [u8], value: &'a [u8], span: Span) -> Field<'a> {
-    Field { key: shown(trim(key)), value: shown(trim(value)), span }
+pub(crate) fn field<'a>(key: &'a [u8], value: &'a [u8], span: Span) -> KeyValue<'a> {
+    KeyValue { key: shown(trim(key)), value: shown(trim(value)), span }
 }

@@ -3,7 +3,7 @@
 //! It is unpacked when somebody asks, and never to more than the caller allows. A dword that the text does not hold as
 //! a whole is not there. Facts: `i915_gpu_error.c` (`:` and `~` since Linux 4.10, rows before), `xe_devcoredump.c`.
 
-use super::text::{Lines, hex, skip_blanks};
+use super::text::{IntelLines, hex, skip_blanks};
 use crate::ascii85;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use unwedge_base::{Diagnostic, Span};
 
 /// How a text stands for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Encoding {
+pub enum BlockEncoding {
     /// Ascii85 of the memory; line ends in it do not count.
     Ascii85,
     /// Ascii85 of a zlib stream (RFC 1950) of the memory, padded to whole dwords.
@@ -23,9 +23,9 @@ pub enum Encoding {
 
 /// The text of a block of memory.
 #[derive(Clone, PartialEq)]
-pub struct Data<'a> {
+pub struct BlockText<'a> {
     /// How it stands for memory.
-    pub encoding: Encoding,
+    pub encoding: BlockEncoding,
     /// The text, without any mark in front.
     pub text: Cow<'a, [u8]>,
     /// Where it stands in the dump.
@@ -34,7 +34,7 @@ pub struct Data<'a> {
 
 /// Why unpacking ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum UnpackEnd {
     /// The text had no more.
     Whole,
     /// The caller's limit was reached.
@@ -53,61 +53,63 @@ pub enum End {
 
 /// Unpacked memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoded {
+pub struct UnpackedBlock {
     /// From the start of the block on.
     pub dwords: Vec<u32>,
     /// Why there is no more.
-    pub end: End,
+    pub end: UnpackEnd,
 }
 
-impl Decoded {
+impl UnpackedBlock {
     /// What to say of a block that was not unpacked as a whole.
     pub fn diagnostic(&self, name: &str, span: Span) -> Option<Diagnostic> {
         let bytes = self.dwords.len() as u64 * 4;
         let why = match self.end {
-            End::Whole => return None,
-            End::Limit => format!("the contents of {name} are too large: {bytes} bytes were unpacked"),
-            End::Cut => format!("the contents of {name} break off after {bytes} bytes"),
-            End::Invalid(at) => format!("the contents of {name} have a strange character, {at} bytes in"),
+            UnpackEnd::Whole => return None,
+            UnpackEnd::Limit => format!("the contents of {name} are too large: {bytes} bytes were unpacked"),
+            UnpackEnd::Cut => format!("the contents of {name} break off after {bytes} bytes"),
+            UnpackEnd::Invalid(at) => {
+                format!("the contents of {name} have a strange character, {at} bytes in")
+            }
             // Linux 4.10 to 4.18 may have no room for the end of the stream, behind whole pages.
-            End::Unfinished if bytes > 0 && bytes.is_multiple_of(4096) => {
+            UnpackEnd::Unfinished if bytes > 0 && bytes.is_multiple_of(4096) => {
                 let why =
                     format!("the packed contents of {name} have no end mark; all pages in front are whole");
                 return Some(Diagnostic::note(span, why));
             }
-            End::Unfinished => format!("the packed contents of {name} break off after {bytes} bytes"),
-            End::Broken => format!("the packed contents of {name} are broken after {bytes} bytes"),
-            End::Gap(at) => format!("the contents of {name} have a gap after {at} bytes"),
+            UnpackEnd::Unfinished => format!("the packed contents of {name} break off after {bytes} bytes"),
+            UnpackEnd::Broken => format!("the packed contents of {name} are broken after {bytes} bytes"),
+            UnpackEnd::Gap(at) => format!("the contents of {name} have a gap after {at} bytes"),
         };
         Some(Diagnostic::loss(span, why))
     }
 }
 
-impl Data<'_> {
+impl BlockText<'_> {
     /// The memory, up to `limit` bytes.
-    pub fn decode(&self, limit: usize) -> Decoded {
+    pub fn decode(&self, limit: usize) -> UnpackedBlock {
         match self.encoding {
-            Encoding::Ascii85 => plain(&self.text, limit / 4),
-            Encoding::Ascii85Zlib => packed(&self.text, limit),
-            Encoding::Rows => rows(&self.text, limit / 4),
+            BlockEncoding::Ascii85 => plain(&self.text, limit / 4),
+            BlockEncoding::Ascii85Zlib => packed(&self.text, limit),
+            BlockEncoding::Rows => rows(&self.text, limit / 4),
         }
     }
 
     /// The text for this memory, for a dump made in code.
-    pub fn encode(dwords: &[u32], encoding: Encoding) -> Data<'static> {
+    pub fn encode(dwords: &[u32], encoding: BlockEncoding) -> BlockText<'static> {
         let text = match encoding {
-            Encoding::Ascii85 => ascii85::encode(dwords),
-            Encoding::Ascii85Zlib => ascii85::encode(&deflate(dwords)),
-            Encoding::Rows => {
+            BlockEncoding::Ascii85 => ascii85::encode(dwords),
+            BlockEncoding::Ascii85Zlib => ascii85::encode(&deflate(dwords)),
+            BlockEncoding::Rows => {
                 let row = |(i, dword): (usize, &u32)| format!("{:08x} :  {dword:08x}\n", i * 4).into_bytes();
                 dwords.iter().enumerate().flat_map(row).collect()
             }
         };
-        Data { encoding, text: Cow::Owned(text), span: Span::default() }
+        BlockText { encoding, text: Cow::Owned(text), span: Span::default() }
     }
 }
 
-impl fmt::Debug for Data<'_> {
+impl fmt::Debug for BlockText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let start = String::from_utf8_lossy(self.text.get(..20).unwrap_or(&self.text));
         write!(f, "Data({:?}, {start:?}, {} bytes at {})", self.encoding, self.text.len(), self.span.start)
@@ -123,25 +125,25 @@ fn joined(text: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-fn plain(text: &[u8], most: usize) -> Decoded {
+fn plain(text: &[u8], most: usize) -> UnpackedBlock {
     let text = joined(text);
     let mut decoded = ascii85::decode_up_to(&text, most);
     if decoded.partial {
         decoded.dwords.pop();
     }
     let end = if decoded.partial && decoded.consumed == text.len() {
-        End::Cut
+        UnpackEnd::Cut
     } else if decoded.consumed == text.len() {
-        End::Whole
+        UnpackEnd::Whole
     } else if decoded.dwords.len() == most {
-        End::Limit
+        UnpackEnd::Limit
     } else {
-        End::Invalid(decoded.consumed)
+        UnpackEnd::Invalid(decoded.consumed)
     };
-    Decoded { dwords: decoded.dwords, end }
+    UnpackedBlock { dwords: decoded.dwords, end }
 }
 
-fn packed(text: &[u8], limit: usize) -> Decoded {
+fn packed(text: &[u8], limit: usize) -> UnpackedBlock {
     const STEP: usize = 4096;
     let text = joined(text);
     let mut rest: &[u8] = &text;
@@ -168,14 +170,16 @@ fn packed(text: &[u8], limit: usize) -> Decoded {
             dwords.extend(words.take(allowed).map(|w| w.iter().rev().fold(0, |d, &b| d << 8 | u32::from(b))));
             out.copy_within(filled - kept..filled, 0);
             match status {
-                _ if more => break 'text End::Limit,
-                Ok(Status::StreamEnd) => break 'text if kept == 0 { End::Whole } else { End::Cut },
-                Err(_) => break 'text End::Broken,
+                _ if more => break 'text UnpackEnd::Limit,
+                Ok(Status::StreamEnd) => {
+                    break 'text if kept == 0 { UnpackEnd::Whole } else { UnpackEnd::Cut };
+                }
+                Err(_) => break 'text UnpackEnd::Broken,
                 // Output first: the stream may hold back more than fits.
                 Ok(_) if filled == out.len() => {}
                 Ok(_) if input.is_empty() => break,
                 Ok(_) if inflate.total_in() == taken && inflate.total_out() == made => {
-                    break 'text End::Broken;
+                    break 'text UnpackEnd::Broken;
                 }
                 Ok(_) => {}
             }
@@ -183,10 +187,10 @@ fn packed(text: &[u8], limit: usize) -> Decoded {
         rest = rest.get(piece.consumed..).unwrap_or_default();
         if whole < STEP {
             let strange = !rest.is_empty();
-            break if strange { End::Invalid(text.len() - rest.len()) } else { End::Unfinished };
+            break if strange { UnpackEnd::Invalid(text.len() - rest.len()) } else { UnpackEnd::Unfinished };
         }
     };
-    Decoded { dwords, end }
+    UnpackedBlock { dwords, end }
 }
 
 fn deflate(dwords: &[u32]) -> Vec<u32> {
@@ -219,15 +223,15 @@ fn row(line: &[u8]) -> Option<(u64, &[u8])> {
     Some((offset, rest.strip_prefix(b" : ")?))
 }
 
-fn rows(text: &[u8], most: usize) -> Decoded {
+fn rows(text: &[u8], most: usize) -> UnpackedBlock {
     let mut dwords = Vec::new();
-    for line in Lines::new(text) {
+    for line in IntelLines::new(text) {
         let at = dwords.len() * 4;
         let Some((offset, mut rest)) = row(line.text) else {
-            return Decoded { dwords, end: End::Invalid(line.span.start as usize) };
+            return UnpackedBlock { dwords, end: UnpackEnd::Invalid(line.span.start as usize) };
         };
         if offset != at as u64 {
-            return Decoded { dwords, end: End::Gap(at) };
+            return UnpackedBlock { dwords, end: UnpackEnd::Gap(at) };
         }
         loop {
             rest = skip_blanks(rest);
@@ -241,22 +245,22 @@ fn rows(text: &[u8], most: usize) -> Decoded {
                     rest = behind;
                     continue;
                 }
-                Some(_) if digits == 8 => End::Limit,
+                Some(_) if digits == 8 => UnpackEnd::Limit,
                 // A row that the end of the dump cuts.
-                _ if rest.len() < 8 && line.span.end == text.len() as u64 => End::Cut,
-                _ => End::Invalid(line.span.end as usize - rest.len()),
+                _ if rest.len() < 8 && line.span.end == text.len() as u64 => UnpackEnd::Cut,
+                _ => UnpackEnd::Invalid(line.span.end as usize - rest.len()),
             };
-            return Decoded { dwords, end };
+            return UnpackedBlock { dwords, end };
         }
     }
-    Decoded { dwords, end: End::Whole }
+    UnpackedBlock { dwords, end: UnpackEnd::Whole }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ALL: [Encoding; 3] = [Encoding::Ascii85, Encoding::Ascii85Zlib, Encoding::Rows];
+    const ALL: [BlockEncoding; 3] = [BlockEncoding::Ascii85, BlockEncoding::Ascii85Zlib, BlockEncoding::Rows];
 
     fn memory(len: u32) -> Vec<u32> {
         (0..len).map(|i| if i % 7 < 3 { 0 } else { i.wrapping_mul(0x9e37_79b9) }).collect()
@@ -266,9 +270,9 @@ mod tests {
     fn what_is_encoded_decodes_to_the_same() {
         for encoding in ALL {
             for len in [0, 1, 3, 1024, 20_000] {
-                let data = Data::encode(&memory(len), encoding);
+                let data = BlockText::encode(&memory(len), encoding);
                 let decoded = data.decode(usize::MAX);
-                assert_eq!(decoded.end, End::Whole, "{encoding:?} of {len}");
+                assert_eq!(decoded.end, UnpackEnd::Whole, "{encoding:?} of {len}");
                 assert_eq!(decoded.dwords, memory(len), "{encoding:?} of {len}");
             }
         }
@@ -277,22 +281,22 @@ mod tests {
     #[test]
     fn a_limit_is_kept() {
         for encoding in ALL {
-            let data = Data::encode(&memory(20_000), encoding);
+            let data = BlockText::encode(&memory(20_000), encoding);
             for limit in [0, 3, 4, 4096, 79_996] {
                 let decoded = data.decode(limit);
                 assert_eq!(
                     (decoded.dwords.len(), decoded.end),
-                    (limit / 4, End::Limit),
+                    (limit / 4, UnpackEnd::Limit),
                     "{encoding:?} to {limit}"
                 );
             }
-            assert_eq!(data.decode(80_000).end, End::Whole, "{encoding:?}");
+            assert_eq!(data.decode(80_000).end, UnpackEnd::Whole, "{encoding:?}");
         }
     }
 
     #[test]
     fn zeros_do_not_grow_without_bound() {
-        let bomb = Data::encode(&vec![0; 4 << 20], Encoding::Ascii85Zlib);
+        let bomb = BlockText::encode(&vec![0; 4 << 20], BlockEncoding::Ascii85Zlib);
         assert!(bomb.text.len() < 64 << 10);
         assert_eq!(bomb.decode(1 << 20).dwords.len(), 1 << 18);
     }
@@ -300,11 +304,11 @@ mod tests {
     #[test]
     fn what_is_cut_gives_what_was_there() {
         for encoding in ALL {
-            let mut data = Data::encode(&memory(3000), encoding);
+            let mut data = BlockText::encode(&memory(3000), encoding);
             let text = data.text.to_mut();
             text.truncate(text.len() - 3);
             let decoded = data.decode(usize::MAX);
-            assert_ne!(decoded.end, End::Whole, "{encoding:?}");
+            assert_ne!(decoded.end, UnpackEnd::Whole, "{encoding:?}");
             assert!(decoded.dwords.len() <= 3000, "{encoding:?}");
             assert_eq!(decoded.dwords, memory(3000)[..decoded.dwords.len()], "{encoding:?}");
             assert!(decoded.diagnostic("x", Span::default()).is_some());
@@ -313,16 +317,16 @@ mod tests {
 
     #[test]
     fn lines_in_between_do_not_count() {
-        let mut data = Data::encode(&memory(200), Encoding::Ascii85);
+        let mut data = BlockText::encode(&memory(200), BlockEncoding::Ascii85);
         let split: Vec<u8> = data.text.chunks(11).flat_map(|c| [c, b"\r\n"].concat()).collect();
         data.text = Cow::Owned(split);
-        assert_eq!(data.decode(usize::MAX), Decoded { dwords: memory(200), end: End::Whole });
+        assert_eq!(data.decode(usize::MAX), UnpackedBlock { dwords: memory(200), end: UnpackEnd::Whole });
     }
 
     #[test]
     fn rows_of_four_and_gaps() {
-        let data = |text: &'static str| Data {
-            encoding: Encoding::Rows,
+        let data = |text: &'static str| BlockText {
+            encoding: BlockEncoding::Rows,
             text: Cow::Borrowed(text.as_bytes()),
             span: Span::default(),
         };
@@ -330,6 +334,6 @@ mod tests {
             data("[0000] 00000001 00000002 00000003 00000004\n[0010] 00000005 00000006 00000007 00000008\n");
         assert_eq!(four.decode(64).dwords, [1, 2, 3, 4, 5, 6, 7, 8]);
         let gap = data("00000000 :  00000001\n00000008 :  00000002\n");
-        assert_eq!(gap.decode(64), Decoded { dwords: vec![1], end: End::Gap(4) });
+        assert_eq!(gap.decode(64), UnpackedBlock { dwords: vec![1], end: UnpackEnd::Gap(4) });
     }
 }

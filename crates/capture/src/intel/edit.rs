@@ -1,36 +1,36 @@
 //! Writes a dump back with some of its values changed: all other bytes stay as they were.
 
-use super::text::{self, Lines};
-use super::{Data, Encoding, Register};
+use super::text::{self, IntelLines};
+use super::{BlockEncoding, BlockText, IntelRegister};
 use std::collections::BTreeMap;
 use unwedge_base::Span;
 
 /// Changes to the text of a dump.
 #[derive(Clone, Debug)]
-pub struct Edits<'a> {
+pub struct DumpEdits<'a> {
     text: &'a [u8],
     /// By where they start.
     changes: BTreeMap<usize, (usize, Vec<u8>)>,
 }
 
-impl<'a> Edits<'a> {
+impl<'a> DumpEdits<'a> {
     /// Of this text.
-    pub fn new(text: &'a [u8]) -> Edits<'a> {
-        Edits { text, changes: BTreeMap::new() }
+    pub fn new(text: &'a [u8]) -> DumpEdits<'a> {
+        DumpEdits { text, changes: BTreeMap::new() }
     }
 
     /// Puts other bytes in the place of a stretch. Of two changes at the same place the later one counts; a change
     /// that overlaps an earlier stretch is dropped when the text is written.
-    pub fn replace(&mut self, span: Span, bytes: Vec<u8>) -> &mut Edits<'a> {
+    pub fn replace(&mut self, span: Span, bytes: Vec<u8>) -> &mut DumpEdits<'a> {
         let end = (span.end as usize).min(self.text.len());
         self.changes.insert((span.start as usize).min(end), (end, bytes));
         self
     }
 
     /// Gives a register of the dump another value.
-    pub fn register(&mut self, register: &Register<'_>, value: u64) -> &mut Edits<'a> {
+    pub fn register(&mut self, register: &IntelRegister<'_>, value: u64) -> &mut DumpEdits<'a> {
         let start = register.span.start as usize;
-        let line = self.text.get(start..).and_then(|rest| Lines::new(rest).next());
+        let line = self.text.get(start..).and_then(|rest| IntelLines::new(rest).next());
         let Some(found) = line.and_then(|line| text::register(line.text)) else { return self };
         let at = |digits: &std::ops::Range<usize>| Span::new(start + digits.start, start + digits.end);
         match &found.low_digits {
@@ -46,9 +46,9 @@ impl<'a> Edits<'a> {
     }
 
     /// Gives a block other contents, packed in the same way.
-    pub fn data(&mut self, data: &Data<'_>, dwords: &[u32]) -> &mut Edits<'a> {
-        let mut new = Data::encode(dwords, data.encoding).text.into_owned();
-        if data.encoding == Encoding::Rows && !data.text.ends_with(b"\n") {
+    pub fn data(&mut self, data: &BlockText<'_>, dwords: &[u32]) -> &mut DumpEdits<'a> {
+        let mut new = BlockText::encode(dwords, data.encoding).text.into_owned();
+        if data.encoding == BlockEncoding::Rows && !data.text.ends_with(b"\n") {
             new.pop();
         }
         self.replace(data.span, new)

@@ -3,7 +3,7 @@
 //! Facts: the print functions of i915 (`i915_gpu_error.c`, `intel_guc_capture.c`) from Linux 4.4 and of xe
 //! (`xe_hw_engine.c`, `xe_guc_capture.c`) from 6.8 on.
 
-use super::Field;
+use super::KeyValue;
 use std::borrow::Cow;
 use std::fmt;
 use unwedge_base::Span;
@@ -32,7 +32,7 @@ pub fn engine_id(name: &str) -> Option<EngineId> {
 
 /// What stands in brackets behind a register's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Index {
+pub enum RegisterIndex {
     /// Nothing.
     #[default]
     None,
@@ -42,23 +42,23 @@ pub enum Index {
     Two(u16, u16),
 }
 
-impl fmt::Display for Index {
+impl fmt::Display for RegisterIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Index::None => Ok(()),
-            Index::One(i) => write!(f, "[{i}]"),
-            Index::Two(i, j) => write!(f, "[{i}][{j}]"),
+            RegisterIndex::None => Ok(()),
+            RegisterIndex::One(i) => write!(f, "[{i}]"),
+            RegisterIndex::Two(i, j) => write!(f, "[{i}][{j}]"),
         }
     }
 }
 
 /// A register's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Register<'a> {
+pub struct IntelRegister<'a> {
     /// As written, without brackets: `SAMPLER_INSTDONE`.
     pub name: &'a str,
     /// What stands in brackets behind the name.
-    pub index: Index,
+    pub index: RegisterIndex,
     /// Its value; of `ACTHD: 0xhhhhhhhh llllllll` both halves.
     pub value: u64,
     /// What follows the value on its line: `[0x00000000]` behind HEAD.
@@ -190,18 +190,18 @@ impl RingRegister {
 
 /// An engine of a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Engine<'a> {
+pub struct DumpEngine<'a> {
     /// As written: `rcs0`, `render`.
     pub name: Cow<'a, str>,
     /// Registers in the order of the dump, those read by the GuC too.
-    pub registers: Vec<Register<'a>>,
+    pub registers: Vec<IntelRegister<'a>>,
     /// Everything else that is said of it: `Capture_source`, `hung` …
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<KeyValue<'a>>,
     /// Where it stands.
     pub span: Span,
 }
 
-impl Engine<'_> {
+impl DumpEngine<'_> {
     /// Which engine it is, if the name says so.
     pub fn id(&self) -> Option<EngineId> {
         engine_id(&self.name)
@@ -213,7 +213,7 @@ impl Engine<'_> {
     }
 
     /// The first register with this name.
-    pub fn find(&self, name: &str) -> Option<&Register<'_>> {
+    pub fn find(&self, name: &str) -> Option<&IntelRegister<'_>> {
         self.registers.iter().find(|r| r.name == name)
     }
 

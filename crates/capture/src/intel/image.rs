@@ -2,7 +2,7 @@
 //!
 //! Never: memory that a dump does not hold.
 
-use super::{Data, Engine, engine_id};
+use super::{BlockText, DumpEngine, engine_id};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use unwedge_base::{Buffer, Diagnostic, Memory, Span};
@@ -10,7 +10,7 @@ use unwedge_hw::intel::platform::Engine as EngineId;
 
 /// Where an address counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Space {
+pub enum AddressSpace {
     /// The global table, one per device: rings, contexts, status pages.
     Ggtt,
     /// The address space of the context that ran: batches and what they use.
@@ -21,7 +21,7 @@ pub enum Space {
 
 /// What a block of memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BlockKind {
+pub enum MemoryBlockKind {
     /// The ring.
     Ring,
     /// The batch buffer that was being executed.
@@ -52,35 +52,35 @@ pub enum BlockKind {
 
 /// A block of captured memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block<'a> {
+pub struct MemoryBlock<'a> {
     /// The engine it belongs to, as written; empty for a block of the device.
     pub owner: Cow<'a, str>,
     /// What it is.
-    pub kind: BlockKind,
+    pub kind: MemoryBlockKind,
     /// How the dump calls it: `ringbuffer`, `HWCTX`.
     pub name: Cow<'a, str>,
     /// GPU address of the first byte.
     pub address: Option<u64>,
     /// The address space that the address counts in.
-    pub space: Space,
+    pub space: AddressSpace,
     /// Bytes that the dump claims it has.
     pub length: Option<u64>,
     /// Why the kernel could not read it: a negative error number.
     pub error: Option<i64>,
     /// Its contents.
-    pub data: Option<Data<'a>>,
+    pub data: Option<BlockText<'a>>,
     /// Where it stands, heading included.
     pub span: Span,
 }
 
-impl Block<'_> {
+impl MemoryBlock<'_> {
     /// The engine it belongs to.
     pub fn engine(&self) -> Option<EngineId> {
         engine_id(&self.owner)
     }
 
     /// It belongs to an engine; without an owner it belongs to all.
-    pub fn is_of(&self, engine: &Engine<'_>) -> bool {
+    pub fn is_of(&self, engine: &DumpEngine<'_>) -> bool {
         self.owner.is_empty()
             || self.owner == engine.name
             || self.engine().is_some() && self.engine() == engine.id()
@@ -94,26 +94,26 @@ impl Block<'_> {
 
 /// Memory of one address space, unpacked.
 #[derive(Clone, Debug, Default)]
-pub struct Image {
+pub struct MemoryImage {
     /// What is known of it.
     pub memory: Memory,
     /// What could not be unpacked, or not as a whole.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Image {
+impl MemoryImage {
     /// The memory of the device's table.
-    pub(crate) fn ggtt(blocks: &[Block<'_>], limit: usize) -> Image {
+    pub(crate) fn ggtt(blocks: &[MemoryBlock<'_>], limit: usize) -> MemoryImage {
         let mut lazy = LazyImage::ggtt(blocks, limit);
         lazy.want_all();
-        Image { memory: lazy.memory, diagnostics: lazy.diagnostics }
+        MemoryImage { memory: lazy.memory, diagnostics: lazy.diagnostics }
     }
 
     /// The memory of the context that ran on an engine; blocks without an owner belong to all.
-    pub(crate) fn ppgtt(blocks: &[Block<'_>], engine: &Engine<'_>, limit: usize) -> Image {
+    pub(crate) fn ppgtt(blocks: &[MemoryBlock<'_>], engine: &DumpEngine<'_>, limit: usize) -> MemoryImage {
         let mut lazy = LazyImage::ppgtt(blocks, engine, limit);
         lazy.want_all();
-        Image { memory: lazy.memory, diagnostics: lazy.diagnostics }
+        MemoryImage { memory: lazy.memory, diagnostics: lazy.diagnostics }
     }
 }
 
@@ -122,7 +122,7 @@ impl Image {
 #[derive(Clone, Debug)]
 pub struct LazyImage<'d, 'a> {
     /// Those not unpacked yet, by address.
-    packed: BTreeMap<u64, Vec<&'d Block<'a>>>,
+    packed: BTreeMap<u64, Vec<&'d MemoryBlock<'a>>>,
     memory: Memory,
     left: usize,
     diagnostics: Vec<Diagnostic>,
@@ -130,16 +130,16 @@ pub struct LazyImage<'d, 'a> {
 
 impl<'d, 'a> LazyImage<'d, 'a> {
     /// The device's table. Unpacks up to `limit` bytes over all of it.
-    pub fn ggtt(blocks: &'d [Block<'a>], limit: usize) -> LazyImage<'d, 'a> {
-        LazyImage::of(blocks.iter().filter(|b| b.space == Space::Ggtt), limit)
+    pub fn ggtt(blocks: &'d [MemoryBlock<'a>], limit: usize) -> LazyImage<'d, 'a> {
+        LazyImage::of(blocks.iter().filter(|b| b.space == AddressSpace::Ggtt), limit)
     }
 
     /// The address space of the context that ran on an engine; blocks without an owner belong to all.
-    pub fn ppgtt(blocks: &'d [Block<'a>], engine: &Engine<'_>, limit: usize) -> LazyImage<'d, 'a> {
-        LazyImage::of(blocks.iter().filter(|b| b.space == Space::Ppgtt && b.is_of(engine)), limit)
+    pub fn ppgtt(blocks: &'d [MemoryBlock<'a>], engine: &DumpEngine<'_>, limit: usize) -> LazyImage<'d, 'a> {
+        LazyImage::of(blocks.iter().filter(|b| b.space == AddressSpace::Ppgtt && b.is_of(engine)), limit)
     }
 
-    fn of(blocks: impl Iterator<Item = &'d Block<'a>>, limit: usize) -> LazyImage<'d, 'a> {
+    fn of(blocks: impl Iterator<Item = &'d MemoryBlock<'a>>, limit: usize) -> LazyImage<'d, 'a> {
         let mut lazy = LazyImage {
             packed: BTreeMap::new(),
             memory: Memory::default(),
@@ -150,7 +150,10 @@ impl<'d, 'a> LazyImage<'d, 'a> {
         for block in blocks {
             let Some(address) = block.address else { continue };
             match block.kind {
-                BlockKind::User | BlockKind::Vm | BlockKind::GucLog | BlockKind::Other
+                MemoryBlockKind::User
+                | MemoryBlockKind::Vm
+                | MemoryBlockKind::GucLog
+                | MemoryBlockKind::Other
                     if block.data.is_some() =>
                 {
                     lazy.packed.entry(address).or_default().push(block);
@@ -162,7 +165,7 @@ impl<'d, 'a> LazyImage<'d, 'a> {
         lazy
     }
 
-    fn unpack(&mut self, block: &Block<'_>) -> Option<Buffer> {
+    fn unpack(&mut self, block: &MemoryBlock<'_>) -> Option<Buffer> {
         let iova = block.address?;
         let contents = block.data.as_ref().map(|data| data.decode(self.left));
         if let Some(decoded) = &contents {

@@ -11,17 +11,17 @@ mod image;
 pub(crate) mod text;
 
 pub(crate) use data::is_row;
-pub use data::{Data, Decoded, Encoding, End};
-pub use edit::Edits;
-pub use engine::{Engine, Index, Register, RingRegister, engine_id};
-pub use image::{Block, BlockKind, Image, LazyImage, Space};
+pub use data::{BlockEncoding, BlockText, UnpackEnd, UnpackedBlock};
+pub use edit::DumpEdits;
+pub use engine::{DumpEngine, IntelRegister, RegisterIndex, RingRegister, engine_id};
+pub use image::{AddressSpace, LazyImage, MemoryBlock, MemoryBlockKind, MemoryImage};
 
 use std::borrow::Cow;
 use unwedge_base::Span;
 
 /// `key: value`, as written: what is no register.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field<'a> {
+pub struct KeyValue<'a> {
     /// In front of the colon, without indentation.
     pub key: Cow<'a, str>,
     /// Behind the colon, blanks at both ends removed.
@@ -32,7 +32,7 @@ pub struct Field<'a> {
 
 /// A stretch of the text: what stands below a heading.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SectionInfo<'a> {
+pub struct IntelSectionInfo<'a> {
     /// Its heading, or what it is where there is none.
     pub name: Cow<'a, str>,
     /// Whether it is known what stands there.

@@ -1,13 +1,13 @@
 //! Lines of text, and the numbers in them.
 
-use super::Index;
+use super::RegisterIndex;
 use std::io::BufRead;
 use std::ops::Range;
 use unwedge_base::Span;
 
 /// A line of a dump.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct IntelLine<'a> {
     /// Where it stands, its end of line included.
     pub(crate) span: Span,
     /// Without its end of line.
@@ -16,21 +16,21 @@ pub(crate) struct Line<'a> {
 
 /// Takes a text apart at its line ends.
 #[derive(Clone, Debug)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct IntelLines<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-impl<'a> Lines<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Lines<'a> {
-        Lines { text, at: 0 }
+impl<'a> IntelLines<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> IntelLines<'a> {
+        IntelLines { text, at: 0 }
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Line<'a>;
+impl<'a> Iterator for IntelLines<'a> {
+    type Item = IntelLine<'a>;
 
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<IntelLine<'a>> {
         let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
         // A slice as a reader: this is where the standard library searches a byte fast, and it cannot fail.
         let len = (&mut &*rest).skip_until(b'\n').unwrap_or(rest.len());
@@ -38,7 +38,7 @@ impl<'a> Iterator for Lines<'a> {
         let text = raw.strip_suffix(b"\n").unwrap_or(raw);
         let span = Span::new(self.at, self.at + len);
         self.at += len;
-        Some(Line { span, text: text.strip_suffix(b"\r").unwrap_or(text) })
+        Some(IntelLine { span, text: text.strip_suffix(b"\r").unwrap_or(text) })
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
 #[derive(Clone, Debug)]
 pub(crate) struct RegisterText<'a> {
     pub(crate) name: &'a str,
-    pub(crate) index: Index,
+    pub(crate) index: RegisterIndex,
     pub(crate) value: u64,
     pub(crate) more: &'a [u8],
     /// Digits of the value in the text: of all of it, or of its high half.
@@ -128,8 +128,8 @@ pub(crate) fn register(line: &[u8]) -> Option<RegisterText<'_>> {
     let (name, index) = match key.iter().position(|&c| c == b'[') {
         Some(at) => (key.get(..at)?, brackets(key.get(at..)?)?),
         None => match key.strip_prefix(b"GTIER gt ").and_then(decimal) {
-            Some((gt, b"")) => (key.get(..5)?, Index::One(u16::try_from(gt).ok()?)),
-            _ => (key, Index::None),
+            Some((gt, b"")) => (key.get(..5)?, RegisterIndex::One(u16::try_from(gt).ok()?)),
+            _ => (key, RegisterIndex::None),
         },
     };
     let plain = |c: &u8| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, b'_' | b' ');
@@ -155,17 +155,17 @@ pub(crate) fn register(line: &[u8]) -> Option<RegisterText<'_>> {
 }
 
 /// `[0]`, `[ 0][ 1]`
-fn brackets(text: &[u8]) -> Option<Index> {
+fn brackets(text: &[u8]) -> Option<RegisterIndex> {
     let one = |text| {
         let (number, rest) = decimal(skip_blanks(text))?;
         Some((u16::try_from(number).ok()?, rest.strip_prefix(b"]")?))
     };
     let (first, rest) = one(text.strip_prefix(b"[")?)?;
     if rest.is_empty() {
-        return Some(Index::One(first));
+        return Some(RegisterIndex::One(first));
     }
     let (second, rest) = one(rest.strip_prefix(b"[")?)?;
-    rest.is_empty().then_some(Index::Two(first, second))
+    rest.is_empty().then_some(RegisterIndex::Two(first, second))
 }
 
 /// `key: value`; the key ends at the first colon.
@@ -186,28 +186,37 @@ mod tests {
             let r = register(line.as_bytes())?;
             Some((r.name, r.index, r.value, r.more))
         };
-        assert_eq!(read("  CCID:  0x00000012"), Some(("CCID", Index::None, 0x12, &b""[..])));
+        assert_eq!(read("  CCID:  0x00000012"), Some(("CCID", RegisterIndex::None, 0x12, &b""[..])));
         assert_eq!(
             read("  HEAD:  0x00000c40 [0x00000bf8]"),
-            Some(("HEAD", Index::None, 0xc40, &b"[0x00000bf8]"[..]))
+            Some(("HEAD", RegisterIndex::None, 0xc40, &b"[0x00000bf8]"[..]))
         );
         assert_eq!(
             read("  ACTHD: 0x0000ffff 00000004"),
-            Some(("ACTHD", Index::None, 0xffff_0000_0004, &b""[..]))
+            Some(("ACTHD", RegisterIndex::None, 0xffff_0000_0004, &b""[..]))
         );
         assert_eq!(
             read("  BBADDR: 0x00000001_00000004"),
-            Some(("BBADDR", Index::None, 0x1_0000_0004, &b""[..]))
+            Some(("BBADDR", RegisterIndex::None, 0x1_0000_0004, &b""[..]))
         );
         assert_eq!(
             read("FAULT_TLB_DATA: 0x00000001 0x00000002"),
-            Some(("FAULT_TLB_DATA", Index::None, 1, &b"0x00000002"[..]))
+            Some(("FAULT_TLB_DATA", RegisterIndex::None, 1, &b"0x00000002"[..]))
         );
-        assert_eq!(read("  ROW_INSTDONE[0][2]: 0x1"), Some(("ROW_INSTDONE", Index::Two(0, 2), 1, &b""[..])));
-        assert_eq!(read("\tSC_INSTDONE[ 3]: 0xff"), Some(("SC_INSTDONE", Index::One(3), 255, &b""[..])));
-        assert_eq!(read("GTIER gt 2: 0x7"), Some(("GTIER", Index::One(2), 7, &b""[..])));
-        assert_eq!(read("  RC PSMI: 0x7"), Some(("RC PSMI", Index::None, 7, &b""[..])));
-        assert_eq!(read("      REG-0x00002234:  0x7"), Some(("REG-0x00002234", Index::None, 7, &b""[..])));
+        assert_eq!(
+            read("  ROW_INSTDONE[0][2]: 0x1"),
+            Some(("ROW_INSTDONE", RegisterIndex::Two(0, 2), 1, &b""[..]))
+        );
+        assert_eq!(
+            read("\tSC_INSTDONE[ 3]: 0xff"),
+            Some(("SC_INSTDONE", RegisterIndex::One(3), 255, &b""[..]))
+        );
+        assert_eq!(read("GTIER gt 2: 0x7"), Some(("GTIER", RegisterIndex::One(2), 7, &b""[..])));
+        assert_eq!(read("  RC PSMI: 0x7"), Some(("RC PSMI", RegisterIndex::None, 7, &b""[..])));
+        assert_eq!(
+            read("      REG-0x00002234:  0x7"),
+            Some(("REG-0x00002234", RegisterIndex::None, 7, &b""[..]))
+        );
         for line in [
             "PCI ID: 0x9a49",
             "Subplatform: 0x0",
@@ -224,7 +233,7 @@ mod tests {
     #[test]
     fn lines_lose_no_byte() {
         let text = b"a\r\n\n\xff\nend";
-        let lines: Vec<Line<'_>> = Lines::new(text).collect();
+        let lines: Vec<IntelLine<'_>> = IntelLines::new(text).collect();
         assert_eq!(lines.iter().map(|l| l.text).collect::<Vec<_>>(), [&b"a"[..], b"", b"\xff", b"end"]);
         assert!(lines.windows(2).all(|w| w[0].span.end == w[1].span.start));
         assert_eq!(lines.last().map(|l| l.span.end), Some(text.len() as u64));

@@ -4,21 +4,21 @@
 //! dressed otherwise, its bytes stand beside the value, and are written for as long as the value stays what it was.
 //! Never: a copy of the text, or of anything the values hold.
 
-use super::lines::{Section, TopKey};
+use super::lines::{MsmSection, TopKey};
 use std::borrow::Cow;
 use unwedge_base::Span;
 
 /// How the text of a dump is laid out. The default is what a kernel would do with the values at hand.
 #[derive(Clone, Debug, Default)]
-pub struct Layout<'a> {
-    pub(super) pieces: Vec<Piece<'a>>,
-    pub(super) style: Style,
-    pub(super) sections: Vec<SectionInfo<'a>>,
+pub struct MsmLayout<'a> {
+    pub(super) pieces: Vec<TextRun<'a>>,
+    pub(super) style: TextStyle,
+    pub(super) sections: Vec<MsmSectionInfo<'a>>,
 }
 
 /// What holds for the whole text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Style {
+pub(super) struct TextStyle {
     /// Lines end in `\r\n`.
     pub(super) crlf: bool,
     /// Offsets of `registers:` have at least four digits (a2xx to a5xx) or six. `None`: as the chip has it.
@@ -27,7 +27,7 @@ pub(super) struct Style {
 
 /// A run of the text.
 #[derive(Clone, Debug)]
-pub(super) enum Piece<'a> {
+pub(super) enum TextRun<'a> {
     /// `---`
     Marker,
     /// A key outside of sections.
@@ -35,13 +35,13 @@ pub(super) enum Piece<'a> {
     /// The same in another dress.
     TopAs(TopKey, Verbatim<'a>),
     /// The heading of a section.
-    Heading(Section),
+    Heading(MsmSection),
     /// The same in another dress.
-    HeadingAs(Section, &'a [u8]),
+    HeadingAs(MsmSection, &'a [u8]),
     /// The next so many entries of a section.
-    Entries(Section, u32),
+    Entries(MsmSection, u32),
     /// The next entry of a section, in another dress.
-    EntryAs(Section, Verbatim<'a>),
+    EntryAs(MsmSection, Verbatim<'a>),
     /// Lines that say nothing this crate knows.
     Other(&'a [u8]),
 }
@@ -56,59 +56,59 @@ pub(super) struct Verbatim<'a> {
 
 /// A section of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SectionInfo<'a> {
+pub struct MsmSectionInfo<'a> {
     /// Its heading, without the colon.
     pub name: Cow<'a, str>,
     /// Which section it is; `None` for one nobody knows.
-    pub section: Option<Section>,
+    pub section: Option<MsmSection>,
     /// Where it stands, heading included.
     pub span: Span,
     /// Entries that were read: registers, buffers, blocks …
     pub entries: usize,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> MsmLayout<'a> {
     /// A layout as a kernel would have it, with the headings of these sections even when nothing stands below them.
-    pub fn with_headings(headings: &[Section]) -> Layout<'a> {
+    pub fn with_headings(headings: &[MsmSection]) -> MsmLayout<'a> {
         let mut headings = headings.to_vec();
         headings.sort_unstable();
         headings.dedup();
-        let mut pieces = vec![Piece::Marker];
-        pieces.extend(TopKey::ALL.map(Piece::Top));
-        pieces.extend(headings.into_iter().map(Piece::Heading));
-        Layout { pieces, ..Layout::default() }
+        let mut pieces = vec![TextRun::Marker];
+        pieces.extend(TopKey::ALL.map(TextRun::Top));
+        pieces.extend(headings.into_iter().map(TextRun::Heading));
+        MsmLayout { pieces, ..MsmLayout::default() }
     }
 
     /// Lines that nobody knows, outside of any entry, in order.
     pub fn unknown_lines(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Other(raw) => Some(*raw),
+            TextRun::Other(raw) => Some(*raw),
             _ => None,
         })
     }
 
     /// Whether anything in the text is dressed otherwise than kernels do.
     pub fn has_exceptions(&self) -> bool {
-        let usual = |p: &Piece<'_>| {
-            matches!(p, Piece::Marker | Piece::Top(_) | Piece::Heading(_) | Piece::Entries(..))
+        let usual = |p: &TextRun<'_>| {
+            matches!(p, TextRun::Marker | TextRun::Top(_) | TextRun::Heading(_) | TextRun::Entries(..))
         };
         self.style.crlf || !self.pieces.iter().all(usual)
     }
 
-    pub(super) fn sections(&self) -> &[SectionInfo<'a>] {
+    pub(super) fn sections(&self) -> &[MsmSectionInfo<'a>] {
         &self.sections
     }
 }
 
 /// Where a kernel writes a key or section: all of the keys, but for `rbbm-status`, stand in front of the sections.
-pub(super) fn rank(piece: &Piece<'_>) -> Option<u8> {
+pub(super) fn rank(piece: &TextRun<'_>) -> Option<u8> {
     match piece {
-        Piece::Marker => Some(0),
-        Piece::Top(key) | Piece::TopAs(key, _) => Some(rank_of_key(*key)),
-        Piece::Heading(s) | Piece::HeadingAs(s, _) | Piece::Entries(s, _) | Piece::EntryAs(s, _) => {
+        TextRun::Marker => Some(0),
+        TextRun::Top(key) | TextRun::TopAs(key, _) => Some(rank_of_key(*key)),
+        TextRun::Heading(s) | TextRun::HeadingAs(s, _) | TextRun::Entries(s, _) | TextRun::EntryAs(s, _) => {
             Some(rank_of_section(*s))
         }
-        Piece::Other(_) => None,
+        TextRun::Other(_) => None,
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn rank_of_key(key: TopKey) -> u8 {
 }
 
 /// See [`rank`].
-pub(super) fn rank_of_section(section: Section) -> u8 {
+pub(super) fn rank_of_section(section: MsmSection) -> u8 {
     let in_order = section as u8;
     if section.facts().before_status { 10 + in_order } else { 21 + in_order }
 }

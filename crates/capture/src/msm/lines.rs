@@ -5,7 +5,7 @@
 //! Facts: `adreno_show`, `a5xx_show` and `a6xx_show` of Linux 4.19 to 6.17.
 
 use super::model::Blob;
-pub use super::sections::Section;
+pub use super::sections::MsmSection;
 use std::borrow::Cow;
 use std::io::BufRead;
 use unwedge_base::Span;
@@ -66,19 +66,19 @@ impl TopKey {
 
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line<'a> {
+pub struct DevcoreLine<'a> {
     /// Where it stands, its end of line included.
     pub span: Span,
     /// Its bytes, its end of line included (absent at the end of a cut dump).
     pub raw: &'a [u8],
     /// The section it stands in. A heading stands in the section that it opens. `None` before the first section and
     /// in sections that are not known.
-    pub section: Option<Section>,
+    pub section: Option<MsmSection>,
     /// Its reading.
     pub kind: LineKind<'a>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> DevcoreLine<'a> {
     /// The bytes without the end of line (`\n` or `\r\n`).
     pub fn text(&self) -> &'a [u8] {
         strip_newline(self.raw)
@@ -104,8 +104,8 @@ pub enum LineKind<'a> {
         value: &'a [u8],
     },
     /// The heading of a section: `registers:`.
-    Section(Section),
-    /// The heading of a section that is not known; [`Line::section`] is `None` until the next heading.
+    Section(MsmSection),
+    /// The heading of a section that is not known; [`DevcoreLine::section`] is `None` until the next heading.
     UnknownSection {
         /// The name, without its colon.
         name: &'a str,
@@ -147,17 +147,17 @@ pub enum LineKind<'a> {
 
 /// Reads a dump line by line.
 #[derive(Clone, Debug)]
-pub struct Lines<'a> {
+pub struct DevcoreLines<'a> {
     text: &'a [u8],
     at: usize,
-    section: Option<Section>,
+    section: Option<MsmSection>,
     below_data_header: bool,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> DevcoreLines<'a> {
     /// From the start of a dump.
-    pub fn new(text: &'a [u8]) -> Lines<'a> {
-        Lines { text, at: 0, section: None, below_data_header: false }
+    pub fn new(text: &'a [u8]) -> DevcoreLines<'a> {
+        DevcoreLines { text, at: 0, section: None, below_data_header: false }
     }
 
     fn classify(&mut self, raw: &'a [u8]) -> LineKind<'a> {
@@ -213,7 +213,7 @@ impl<'a> Lines<'a> {
             return LineKind::Top { key, value };
         }
         if value.is_empty()
-            && let Some(section) = Section::from_name(key)
+            && let Some(section) = MsmSection::from_name(key)
         {
             return LineKind::Section(section);
         }
@@ -226,9 +226,9 @@ impl<'a> Lines<'a> {
     /// A list item that opens entries of another section says that a heading is missing.
     fn resynchronize(&mut self, key: &str, indent: usize) {
         let Some(current) = self.section else { return };
-        let Some(opened) = Section::opened_by(key) else { return };
+        let Some(opened) = MsmSection::opened_by(key) else { return };
         let at_home = match current {
-            Section::FaultInfo | Section::PageTables | Section::VmLog => true,
+            MsmSection::FaultInfo | MsmSection::PageTables | MsmSection::VmLog => true,
             _ => opened == current,
         };
         if !at_home && indent <= 2 {
@@ -237,10 +237,10 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Line<'a>;
+impl<'a> Iterator for DevcoreLines<'a> {
+    type Item = DevcoreLine<'a>;
 
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<DevcoreLine<'a>> {
         let rest = self.text.get(self.at..)?;
         if rest.is_empty() {
             return None;
@@ -251,7 +251,7 @@ impl<'a> Iterator for Lines<'a> {
         let kind = self.classify(raw);
         let span = Span::new(self.at, self.at + len);
         self.at += len;
-        Some(Line { span, raw, section: self.section, kind })
+        Some(DevcoreLine { span, raw, section: self.section, kind })
     }
 }
 
@@ -307,7 +307,7 @@ fn hex_prefix(text: &[u8]) -> Option<(u64, &[u8])> {
 
 /// A number as a dump has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Number {
+pub struct DevcoreNumber {
     /// Its magnitude; the greatest there is when it does not fit.
     pub magnitude: u64,
     /// There is a minus in front.
@@ -316,12 +316,12 @@ pub struct Number {
     pub exact: bool,
 }
 
-impl Number {
+impl DevcoreNumber {
     /// Reads the number at the start of a text: decimal, or hexadecimal after 0x. `None` without a digit.
-    pub fn decimal(text: &[u8]) -> Option<Number> {
+    pub fn decimal(text: &[u8]) -> Option<DevcoreNumber> {
         let text = skip_blanks(text);
         if text.starts_with(b"0x") || text.starts_with(b"0X") {
-            return Number::hex(text);
+            return DevcoreNumber::hex(text);
         }
         let digits = text.strip_prefix(b"-").unwrap_or(text);
         let len = digits.iter().take_while(|c| c.is_ascii_digit()).count();
@@ -331,14 +331,14 @@ impl Number {
         }
         let exact = magnitude.is_some() && skip_blanks(&digits[len..]).is_empty();
         let magnitude = magnitude.unwrap_or(u64::MAX);
-        (len > 0).then_some(Number { magnitude, negative: digits.len() < text.len(), exact })
+        (len > 0).then_some(DevcoreNumber { magnitude, negative: digits.len() < text.len(), exact })
     }
 
     /// Reads the hexadecimal number at the start of a text, with or without 0x. `None` without a digit.
-    pub fn hex(text: &[u8]) -> Option<Number> {
+    pub fn hex(text: &[u8]) -> Option<DevcoreNumber> {
         let (magnitude, rest) = hex_prefix(skip_blanks(text))?;
         let exact = skip_blanks(rest).is_empty() && magnitude < u64::MAX;
-        Some(Number { magnitude, negative: false, exact })
+        Some(DevcoreNumber { magnitude, negative: false, exact })
     }
 
     /// As 32 bits: negative numbers as their two's complement (old kernels print fences signed), too large ones as
@@ -351,7 +351,7 @@ impl Number {
         }
     }
 
-    /// As 64 bits, like [`Number::to_u32`].
+    /// As 64 bits, like [`DevcoreNumber::to_u32`].
     pub fn to_u64(self) -> (u64, bool) {
         if self.negative {
             (self.magnitude.wrapping_neg(), self.exact && self.magnitude <= 1 << 63)
@@ -365,26 +365,26 @@ impl Number {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<(Option<Section>, LineKind<'_>)> {
-        Lines::new(text.as_bytes()).map(|l| (l.section, l.kind)).collect()
+    fn kinds(text: &str) -> Vec<(Option<MsmSection>, LineKind<'_>)> {
+        DevcoreLines::new(text.as_bytes()).map(|l| (l.section, l.kind)).collect()
     }
 
     #[test]
     fn lines_of_a_kernel() {
         let text = "---\nkernel: 5.8.0\nbos:\n  - iova: 0x0000000100000000\n    size: 4096\n    data: !!ascii85 |\n     z!!!!\"\nregisters:\n  - { offset: 0x000840, value: 0x00800005 }\n";
         let blob = Blob { encoded: Cow::Borrowed(b"z!!!!\""), span: Span::default() };
-        let (bos, registers) = (Some(Section::Bos), Some(Section::Registers));
+        let (bos, registers) = (Some(MsmSection::Bos), Some(MsmSection::Registers));
         assert_eq!(
             kinds(text),
             [
                 (None, LineKind::Marker),
                 (None, LineKind::Top { key: TopKey::Kernel, value: b"5.8.0" }),
-                (bos, LineKind::Section(Section::Bos)),
+                (bos, LineKind::Section(MsmSection::Bos)),
                 (bos, LineKind::ListItem { key: "iova", value: b"0x0000000100000000", indent: 2 }),
                 (bos, LineKind::Field { key: "size", value: b"4096", indent: 4 }),
                 (bos, LineKind::DataHeader),
                 (bos, LineKind::Data(blob)),
-                (registers, LineKind::Section(Section::Registers)),
+                (registers, LineKind::Section(MsmSection::Registers)),
                 (registers, LineKind::Register { offset: 0x840, value: 0x80_0005, exact: true }),
             ]
         );
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn no_byte_is_lost() {
         let text: &[u8] = b"---\r\n\xff\xfe\0\nbos:\n\n\n  - iova: 5\n    data: !!ascii85 |\nregisters:\n - {offset:4,value:zz";
-        let joined: Vec<u8> = Lines::new(text).flat_map(|l| l.raw.to_vec()).collect();
+        let joined: Vec<u8> = DevcoreLines::new(text).flat_map(|l| l.raw.to_vec()).collect();
         assert_eq!(joined, text);
     }
 
@@ -401,7 +401,7 @@ mod tests {
     fn a_header_without_data_does_not_swallow_the_next_line() {
         let k = kinds("bos:\n    data: !!ascii85 |\n  - iova: 0x1\n    data: !!ascii85 |\nregisters:\n");
         assert!(matches!(k[2].1, LineKind::ListItem { key: "iova", .. }));
-        assert_eq!(k[4].1, LineKind::Section(Section::Registers));
+        assert_eq!(k[4].1, LineKind::Section(MsmSection::Registers));
     }
 
     #[test]
@@ -415,14 +415,14 @@ mod tests {
     fn a_lost_heading_is_found_by_what_its_entries_start_with() {
         let k = kinds("bos:\n  - iova: 0x1\n  - regs-name: CP_ROQ\n    dwords: 4\n  - debugbus-block: X\n");
         let sections: Vec<_> = k.iter().map(|(s, _)| *s).collect();
-        let bos = Some(Section::Bos);
-        let indexed = Some(Section::IndexedRegisters);
-        assert_eq!(sections, [bos, bos, indexed, indexed, Some(Section::Debugbus)]);
+        let bos = Some(MsmSection::Bos);
+        let indexed = Some(MsmSection::IndexedRegisters);
+        assert_eq!(sections, [bos, bos, indexed, indexed, Some(MsmSection::Debugbus)]);
     }
 
     #[test]
     fn numbers_saturate_and_say_so() {
-        let n = |t: &[u8]| Number::decimal(t).map(Number::to_u32);
+        let n = |t: &[u8]| DevcoreNumber::decimal(t).map(DevcoreNumber::to_u32);
         assert_eq!(n(b"40"), Some((40, true)));
         assert_eq!(n(b"-1"), Some((u32::MAX, true)));
         assert_eq!(n(b"0x10"), Some((16, true)));
@@ -430,8 +430,11 @@ mod tests {
         assert_eq!(n(b"99999999999999999999999"), Some((u32::MAX, false)));
         assert_eq!(n(b"12abc"), Some((12, false)));
         assert_eq!(n(b"x"), None);
-        assert_eq!(Number::hex(b"1000").map(Number::to_u64), Some((0x1000, true)));
-        assert_eq!(Number::hex(b"0x11112222333344445").map(Number::to_u64), Some((u64::MAX, false)));
+        assert_eq!(DevcoreNumber::hex(b"1000").map(DevcoreNumber::to_u64), Some((0x1000, true)));
+        assert_eq!(
+            DevcoreNumber::hex(b"0x11112222333344445").map(DevcoreNumber::to_u64),
+            Some((u64::MAX, false))
+        );
     }
 
     #[test]

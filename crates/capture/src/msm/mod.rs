@@ -27,16 +27,16 @@ mod read;
 mod render;
 mod sections;
 
-pub use layout::Layout;
+pub use layout::MsmLayout;
 pub use model::*;
-pub use sections::{Heading, Section, SectionFacts};
+pub use sections::{MsmSection, SectionFacts, SectionHeading};
 
 /// Whether the start of a file looks like a msm devcoredump. Looks at the first kilobyte only.
 pub fn sniff(start: &[u8]) -> bool {
     let start = &start[..start.len().min(1024)];
     let mut marker = false;
     let mut keys = 0;
-    for line in lines::Lines::new(start) {
+    for line in lines::DevcoreLines::new(start) {
         match line.kind {
             lines::LineKind::Marker => marker = true,
             lines::LineKind::Top { key: lines::TopKey::Revision, .. } => return true,

@@ -3,9 +3,9 @@
 //! Two dumps are equal when they say the same: where in the text it stood, how it was laid out and what was reported
 //! about it do not count. Facts: the show functions of Linux 4.19 to 6.17, named in [`super::lines`].
 
-use super::layout::{Layout, SectionInfo};
+use super::layout::{MsmLayout, MsmSectionInfo};
 use super::lines::TopKey;
-use super::sections::Section;
+use super::sections::MsmSection;
 use super::{read, render};
 use crate::ascii85;
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ pub struct Devcore<'a> {
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
     /// How the text it was read from deviates from what this crate would write by itself.
-    pub layout: Layout<'a>,
+    pub layout: MsmLayout<'a>,
 }
 
 /// `revision: 630 (6.3.0.2)`.
@@ -331,6 +331,10 @@ pub struct NotDevcore;
 
 impl<'a> Devcore<'a> {
     /// Reads a dump. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotDevcore`] if no line has a key of a msm devcoredump.
     pub fn read(text: &'a [u8]) -> Result<Devcore<'a>, NotDevcore> {
         read::read(text)
     }
@@ -342,7 +346,7 @@ impl<'a> Devcore<'a> {
     }
 
     /// The sections of the text that was read, in its order, those nobody knows too. Empty for a dump built in code.
-    pub fn sections(&self) -> &[SectionInfo<'a>] {
+    pub fn sections(&self) -> &[MsmSectionInfo<'a>] {
         self.layout.sections()
     }
 
@@ -361,30 +365,30 @@ impl<'a> Devcore<'a> {
     }
 
     /// The number of entries of a section.
-    pub fn entries(&self, section: Section) -> usize {
+    pub fn entries(&self, section: MsmSection) -> usize {
         match section {
-            Section::FaultInfo => usize::from(self.fault.is_some()),
-            Section::PageTables => usize::from(self.page_tables.is_some()),
-            Section::VmLog => self.vm_log.len(),
-            Section::Ringbuffer => self.rings.len(),
-            Section::Bos => self.bos.len(),
-            Section::GmuLog => usize::from(self.gmu_log.is_some()),
-            Section::GmuHfi => usize::from(self.gmu_hfi.is_some()),
-            Section::GmuDebug => usize::from(self.gmu_debug.is_some()),
-            Section::Registers => self.registers.len(),
-            Section::RegistersHlsq => self.registers_hlsq.len(),
-            Section::RegistersGmu => self.registers_gmu.len(),
-            Section::IndexedRegisters => self.indexed.len(),
-            Section::ShaderBlocks => self.shader_blocks.len(),
-            Section::Clusters => self.clusters.len(),
-            Section::Debugbus => self.debugbus.len(),
+            MsmSection::FaultInfo => usize::from(self.fault.is_some()),
+            MsmSection::PageTables => usize::from(self.page_tables.is_some()),
+            MsmSection::VmLog => self.vm_log.len(),
+            MsmSection::Ringbuffer => self.rings.len(),
+            MsmSection::Bos => self.bos.len(),
+            MsmSection::GmuLog => usize::from(self.gmu_log.is_some()),
+            MsmSection::GmuHfi => usize::from(self.gmu_hfi.is_some()),
+            MsmSection::GmuDebug => usize::from(self.gmu_debug.is_some()),
+            MsmSection::Registers => self.registers.len(),
+            MsmSection::RegistersHlsq => self.registers_hlsq.len(),
+            MsmSection::RegistersGmu => self.registers_gmu.len(),
+            MsmSection::IndexedRegisters => self.indexed.len(),
+            MsmSection::ShaderBlocks => self.shader_blocks.len(),
+            MsmSection::Clusters => self.clusters.len(),
+            MsmSection::Debugbus => self.debugbus.len(),
         }
     }
 
     /// The sections that the text lacks although kernels write them for this generation.
-    pub fn absent(&self, generation: Option<Generation>) -> impl Iterator<Item = Section> + '_ {
+    pub fn absent(&self, generation: Option<Generation>) -> impl Iterator<Item = MsmSection> + '_ {
         let there = |section| self.sections().iter().any(|info| info.section == Some(section));
-        Section::ALL.into_iter().filter(move |&s| !there(s) && s.is_written_for(generation))
+        MsmSection::ALL.into_iter().filter(move |&s| !there(s) && s.is_written_for(generation))
     }
 
     /// The value of a register of `registers:`.

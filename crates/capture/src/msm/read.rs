@@ -6,11 +6,11 @@
 
 mod entries;
 
-use super::layout::{Layout, Piece, SectionInfo, Style, Verbatim};
-use super::lines::{Line, LineKind, Lines, Number, TopKey};
+use super::layout::{MsmLayout, MsmSectionInfo, TextRun, TextStyle, Verbatim};
+use super::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, TopKey};
 use super::model::*;
-use super::render::{Hash, Matcher, Renderer};
-use super::sections::{Heading, Section};
+use super::render::{FnvHash, Renderer, TextMatcher};
+use super::sections::{MsmSection, SectionHeading};
 use std::borrow::Cow;
 use unwedge_base::{ChipId, Diagnostic, Severity, Span};
 
@@ -26,8 +26,8 @@ const MIN_ITEMS: usize = 256;
 
 /// See [`Devcore::read`].
 pub(super) fn read(text: &[u8]) -> Result<Devcore<'_>, NotDevcore> {
-    let mut reader = Reader::new(text);
-    for line in Lines::new(text) {
+    let mut reader = MsmReader::new(text);
+    for line in DevcoreLines::new(text) {
         if reader.ended {
             break;
         }
@@ -37,15 +37,15 @@ pub(super) fn read(text: &[u8]) -> Result<Devcore<'_>, NotDevcore> {
 }
 
 /// The entry that lines are being added to.
-struct Open {
-    section: Section,
+struct OpenEntry {
+    section: MsmSection,
     start: usize,
     /// Keys that were read, as bits by their place in [`KEYS`].
     seen: u32,
     header_pending: bool,
 }
 
-impl Open {
+impl OpenEntry {
     fn has(&self, key: &str) -> bool {
         KEYS.iter().position(|&k| k == key).is_some_and(|bit| self.seen & 1 << bit != 0)
     }
@@ -76,15 +76,15 @@ const KEYS: [&str; 21] = [
     "ptes",
 ];
 
-struct Reader<'a> {
+struct MsmReader<'a> {
     text: &'a [u8],
     dump: Devcore<'a>,
-    open: Option<Open>,
+    open: Option<OpenEntry>,
     /// End of the line before.
     at: usize,
     /// The `sp` that the next `usptp` belongs to.
     sp: u32,
-    /// Headings that were read, as bits by [`Section`].
+    /// Headings that were read, as bits by [`MsmSection`].
     headings: u16,
     /// List items that may still be read.
     items_left: usize,
@@ -96,12 +96,12 @@ struct Reader<'a> {
     losses: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn new(text: &'a [u8]) -> Reader<'a> {
+impl<'a> MsmReader<'a> {
+    fn new(text: &'a [u8]) -> MsmReader<'a> {
         let first_newline = text.iter().position(|&c| c == b'\n');
         let crlf = first_newline.is_some_and(|at| at > 0 && text[at - 1] == b'\r');
-        let layout = Layout { style: Style { crlf, short_offsets: None }, ..Layout::default() };
-        Reader {
+        let layout = MsmLayout { style: TextStyle { crlf, short_offsets: None }, ..MsmLayout::default() };
+        MsmReader {
             text,
             dump: Devcore { layout, ..Devcore::default() },
             open: None,
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn line(&mut self, line: &Line<'a>) {
+    fn line(&mut self, line: &DevcoreLine<'a>) {
         match &line.kind {
             LineKind::Marker => self.marker(line),
             LineKind::Top { key, value } => self.top(line, *key, value),
@@ -140,26 +140,26 @@ impl<'a> Reader<'a> {
         self.at = line.span.end as usize;
     }
 
-    fn marker(&mut self, line: &Line<'a>) {
+    fn marker(&mut self, line: &DevcoreLine<'a>) {
         self.close();
         let rest = self.text.get(line.span.end as usize..).unwrap_or_default();
         if self.dump.kernel.is_some() && rest.starts_with(b"kernel:") {
             let start = line.span.start as usize;
             let span = Span::new(start, self.text.len());
             self.loss(span, || "a second dump follows the first; it was not read".into());
-            self.dump.layout.pieces.push(Piece::Other(&self.text[start..]));
+            self.dump.layout.pieces.push(TextRun::Other(&self.text[start..]));
             self.ended = true;
         } else if !self.dump.layout.pieces.is_empty() {
             self.loss(line.span, || "`---` inside of the dump".into());
             self.other(line);
         } else if self.same(line.raw, |r, _| r.marker()) {
-            self.dump.layout.pieces.push(Piece::Marker);
+            self.dump.layout.pieces.push(TextRun::Marker);
         } else {
             self.other(line);
         }
     }
 
-    fn top(&mut self, line: &Line<'a>, key: TopKey, value: &'a [u8]) {
+    fn top(&mut self, line: &DevcoreLine<'a>, key: TopKey, value: &'a [u8]) {
         self.close();
         self.recognized = true;
         let text = |r: &mut Self| Some(r.string(value, line));
@@ -182,14 +182,14 @@ impl<'a> Reader<'a> {
             return self.other(line);
         }
         let piece = if self.same(line.raw, |r, dump| r.top(dump, key)) {
-            Piece::Top(key)
+            TextRun::Top(key)
         } else {
-            Piece::TopAs(key, self.verbatim(line.raw, |r, dump| r.top(dump, key)))
+            TextRun::TopAs(key, self.verbatim(line.raw, |r, dump| r.top(dump, key)))
         };
         self.dump.layout.pieces.push(piece);
     }
 
-    fn heading(&mut self, line: &Line<'a>, section: Section) {
+    fn heading(&mut self, line: &DevcoreLine<'a>, section: MsmSection) {
         self.close();
         self.recognized = true;
         if self.headings & 1 << section as u8 != 0 {
@@ -198,14 +198,14 @@ impl<'a> Reader<'a> {
         self.headings |= 1 << section as u8;
         self.list_section(Cow::Borrowed(section.name()), Some(section), line.span);
         let piece = if self.same(line.raw, |r, _| r.heading(section)) {
-            Piece::Heading(section)
+            TextRun::Heading(section)
         } else {
-            Piece::HeadingAs(section, line.raw)
+            TextRun::HeadingAs(section, line.raw)
         };
         self.dump.layout.pieces.push(piece);
     }
 
-    fn in_section(&mut self, line: &Line<'a>, section: Section) {
+    fn in_section(&mut self, line: &DevcoreLine<'a>, section: MsmSection) {
         if self.dump.layout.sections.last().is_none_or(|s| s.section != Some(section)) {
             self.close();
             self.loss(line.span, || format!("the heading of section `{}` is missing", section.name()));
@@ -225,27 +225,27 @@ impl<'a> Reader<'a> {
             return self.data(line, blob);
         }
         match section {
-            Section::Registers | Section::RegistersHlsq | Section::RegistersGmu => {
+            MsmSection::Registers | MsmSection::RegistersHlsq | MsmSection::RegistersGmu => {
                 self.register(line, section)
             }
-            Section::VmLog => self.vm_log(line),
-            Section::FaultInfo => self.fault(line),
-            Section::PageTables => self.page_tables(line),
-            Section::Ringbuffer => self.ring(line),
-            Section::Bos => self.bo(line),
-            Section::GmuLog | Section::GmuHfi | Section::GmuDebug => self.gmu(line, section),
-            Section::IndexedRegisters => self.indexed(line),
-            Section::ShaderBlocks => self.shader_block(line),
-            Section::Clusters => self.cluster(line),
-            Section::Debugbus => self.debugbus(line),
+            MsmSection::VmLog => self.vm_log(line),
+            MsmSection::FaultInfo => self.fault(line),
+            MsmSection::PageTables => self.page_tables(line),
+            MsmSection::Ringbuffer => self.ring(line),
+            MsmSection::Bos => self.bo(line),
+            MsmSection::GmuLog | MsmSection::GmuHfi | MsmSection::GmuDebug => self.gmu(line, section),
+            MsmSection::IndexedRegisters => self.indexed(line),
+            MsmSection::ShaderBlocks => self.shader_block(line),
+            MsmSection::Clusters => self.cluster(line),
+            MsmSection::Debugbus => self.debugbus(line),
         }
     }
 
     /// A line that belongs to nothing. Inside of an entry it is part of that entry's text.
-    fn stray(&mut self, line: &Line<'a>) {
+    fn stray(&mut self, line: &DevcoreLine<'a>) {
         let blank = line.content().is_empty();
         if !blank {
-            let section = line.section.map_or("", Section::name);
+            let section = line.section.map_or("", MsmSection::name);
             self.loss(line.span, || format!("line of section `{section}` was not understood"));
         }
         if self.open.is_none() {
@@ -254,18 +254,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A line outside of entries: kept in place.
-    fn other(&mut self, line: &Line<'a>) {
+    fn other(&mut self, line: &DevcoreLine<'a>) {
         let (start, end) = (line.span.start as usize, line.span.end as usize);
         if self.at == start
-            && let Some(Piece::Other(raw)) = self.dump.layout.pieces.last_mut()
+            && let Some(TextRun::Other(raw)) = self.dump.layout.pieces.last_mut()
         {
             *raw = &self.text[start - raw.len()..end];
             return;
         }
-        self.dump.layout.pieces.push(Piece::Other(line.raw));
+        self.dump.layout.pieces.push(TextRun::Other(line.raw));
     }
 
-    fn is_open(&self, section: Section) -> bool {
+    fn is_open(&self, section: MsmSection) -> bool {
         self.open.as_ref().is_some_and(|o| o.section == section)
     }
 
@@ -282,11 +282,12 @@ impl<'a> Reader<'a> {
         new
     }
 
-    fn begin(&mut self, line: &Line<'a>, section: Section) {
+    fn begin(&mut self, line: &DevcoreLine<'a>, section: MsmSection) {
         self.close();
         self.recognized = true;
         self.sp = 0;
-        self.open = Some(Open { section, start: line.span.start as usize, seen: 0, header_pending: false });
+        self.open =
+            Some(OpenEntry { section, start: line.span.start as usize, seen: 0, header_pending: false });
     }
 
     /// Ends the open entry with the line before this one.
@@ -308,30 +309,33 @@ impl<'a> Reader<'a> {
         let index = self.dump.entries(section).saturating_sub(1);
         if !self.same(raw, |r, dump| r.entry(dump, section, index)) {
             let verbatim = self.verbatim(raw, |r, dump| r.entry(dump, section, index));
-            self.dump.layout.pieces.push(Piece::EntryAs(section, verbatim));
+            self.dump.layout.pieces.push(TextRun::EntryAs(section, verbatim));
             return;
         }
         match self.dump.layout.pieces.last_mut() {
-            Some(Piece::Entries(last, count)) if *last == section && *count < u32::MAX => *count += 1,
-            _ => self.dump.layout.pieces.push(Piece::Entries(section, 1)),
+            Some(TextRun::Entries(last, count)) if *last == section && *count < u32::MAX => *count += 1,
+            _ => self.dump.layout.pieces.push(TextRun::Entries(section, 1)),
         }
     }
 
-    fn set_span(&mut self, section: Section, span: Span) {
+    fn set_span(&mut self, section: MsmSection, span: Span) {
         let d = &mut self.dump;
         let slot = match section {
-            Section::FaultInfo => d.fault.as_mut().map(|e| &mut e.span),
-            Section::PageTables => d.page_tables.as_mut().map(|e| &mut e.span),
-            Section::Ringbuffer => d.rings.last_mut().map(|e| &mut e.span),
-            Section::Bos => d.bos.last_mut().map(|e| &mut e.span),
-            Section::GmuLog => d.gmu_log.as_mut().map(|e| &mut e.span),
-            Section::GmuHfi => d.gmu_hfi.as_mut().map(|e| &mut e.span),
-            Section::GmuDebug => d.gmu_debug.as_mut().map(|e| &mut e.span),
-            Section::IndexedRegisters => d.indexed.last_mut().map(|e| &mut e.span),
-            Section::ShaderBlocks => d.shader_blocks.last_mut().map(|e| &mut e.span),
-            Section::Clusters => d.clusters.last_mut().map(|e| &mut e.span),
-            Section::Debugbus => d.debugbus.last_mut().map(|e| &mut e.span),
-            Section::VmLog | Section::Registers | Section::RegistersHlsq | Section::RegistersGmu => None,
+            MsmSection::FaultInfo => d.fault.as_mut().map(|e| &mut e.span),
+            MsmSection::PageTables => d.page_tables.as_mut().map(|e| &mut e.span),
+            MsmSection::Ringbuffer => d.rings.last_mut().map(|e| &mut e.span),
+            MsmSection::Bos => d.bos.last_mut().map(|e| &mut e.span),
+            MsmSection::GmuLog => d.gmu_log.as_mut().map(|e| &mut e.span),
+            MsmSection::GmuHfi => d.gmu_hfi.as_mut().map(|e| &mut e.span),
+            MsmSection::GmuDebug => d.gmu_debug.as_mut().map(|e| &mut e.span),
+            MsmSection::IndexedRegisters => d.indexed.last_mut().map(|e| &mut e.span),
+            MsmSection::ShaderBlocks => d.shader_blocks.last_mut().map(|e| &mut e.span),
+            MsmSection::Clusters => d.clusters.last_mut().map(|e| &mut e.span),
+            MsmSection::Debugbus => d.debugbus.last_mut().map(|e| &mut e.span),
+            MsmSection::VmLog
+            | MsmSection::Registers
+            | MsmSection::RegistersHlsq
+            | MsmSection::RegistersGmu => None,
         };
         if let Some(slot) = slot {
             *slot = span;
@@ -339,8 +343,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a value would be written as these bytes.
-    fn same(&self, raw: &[u8], render: impl FnOnce(&mut Renderer<'_, Matcher<'_>>, &Devcore<'a>)) -> bool {
-        let mut matcher = Matcher::new(raw);
+    fn same(
+        &self,
+        raw: &[u8],
+        render: impl FnOnce(&mut Renderer<'_, TextMatcher<'_>>, &Devcore<'a>),
+    ) -> bool {
+        let mut matcher = TextMatcher::new(raw);
         render(&mut Renderer::new(&mut matcher, self.dump.layout.style, &self.dump), &self.dump);
         matcher.matched()
     }
@@ -348,25 +356,25 @@ impl<'a> Reader<'a> {
     fn verbatim(
         &self,
         raw: &'a [u8],
-        render: impl FnOnce(&mut Renderer<'_, Hash>, &Devcore<'a>),
+        render: impl FnOnce(&mut Renderer<'_, FnvHash>, &Devcore<'a>),
     ) -> Verbatim<'a> {
-        let mut hash = Hash::default();
+        let mut hash = FnvHash::default();
         render(&mut Renderer::new(&mut hash, self.dump.layout.style, &self.dump), &self.dump);
         Verbatim { raw, usual: hash.0 }
     }
 
-    fn list_section(&mut self, name: Cow<'a, str>, section: Option<Section>, span: Span) {
+    fn list_section(&mut self, name: Cow<'a, str>, section: Option<MsmSection>, span: Span) {
         if let Some(last) = self.dump.layout.sections.last_mut() {
             last.span.end = span.start;
         }
         if self.dump.layout.sections.len() < MAX_SECTIONS {
-            self.dump.layout.sections.push(SectionInfo { name, section, span, entries: 0 });
+            self.dump.layout.sections.push(MsmSectionInfo { name, section, span, entries: 0 });
         } else if let Some(last) = self.dump.layout.sections.last_mut() {
             last.section = section;
         }
     }
 
-    fn string(&mut self, value: &'a [u8], line: &Line<'a>) -> Cow<'a, str> {
+    fn string(&mut self, value: &'a [u8], line: &DevcoreLine<'a>) -> Cow<'a, str> {
         let text = String::from_utf8_lossy(value);
         if let Cow::Owned(_) = text {
             self.loss(line.span, || "text that is not UTF-8".into());
@@ -374,23 +382,23 @@ impl<'a> Reader<'a> {
         text
     }
 
-    fn decimal(&mut self, value: &[u8], line: &Line<'a>) -> Option<u32> {
-        self.number(Number::decimal(value).map(Number::to_u32), line)
+    fn decimal(&mut self, value: &[u8], line: &DevcoreLine<'a>) -> Option<u32> {
+        self.number(DevcoreNumber::decimal(value).map(DevcoreNumber::to_u32), line)
     }
 
-    fn decimal64(&mut self, value: &[u8], line: &Line<'a>) -> Option<u64> {
-        self.number(Number::decimal(value).map(Number::to_u64), line)
+    fn decimal64(&mut self, value: &[u8], line: &DevcoreLine<'a>) -> Option<u64> {
+        self.number(DevcoreNumber::decimal(value).map(DevcoreNumber::to_u64), line)
     }
 
-    fn hex32(&mut self, value: &[u8], line: &Line<'a>) -> Option<u32> {
-        self.number(Number::hex(value).map(Number::to_u32), line)
+    fn hex32(&mut self, value: &[u8], line: &DevcoreLine<'a>) -> Option<u32> {
+        self.number(DevcoreNumber::hex(value).map(DevcoreNumber::to_u32), line)
     }
 
-    fn hex64(&mut self, value: &[u8], line: &Line<'a>) -> Option<u64> {
-        self.number(Number::hex(value).map(Number::to_u64), line)
+    fn hex64(&mut self, value: &[u8], line: &DevcoreLine<'a>) -> Option<u64> {
+        self.number(DevcoreNumber::hex(value).map(DevcoreNumber::to_u64), line)
     }
 
-    fn number<T>(&mut self, read: Option<(T, bool)>, line: &Line<'a>) -> Option<T> {
+    fn number<T>(&mut self, read: Option<(T, bool)>, line: &DevcoreLine<'a>) -> Option<T> {
         match read {
             Some((value, true)) => Some(value),
             Some((value, false)) => {
@@ -405,9 +413,9 @@ impl<'a> Reader<'a> {
     }
 
     /// `630 (6.3.0.2)`
-    fn revision(&mut self, value: &[u8], line: &Line<'a>) -> Option<Revision> {
+    fn revision(&mut self, value: &[u8], line: &DevcoreLine<'a>) -> Option<Revision> {
         let mut halves = value.splitn(2, |&c| c == b'(');
-        let gpu_id = Number::decimal(halves.next().unwrap_or_default())?;
+        let gpu_id = DevcoreNumber::decimal(halves.next().unwrap_or_default())?;
         let chip = halves.next().unwrap_or_default();
         let (chip, closed) = match chip.iter().position(|&c| c == b')') {
             Some(at) => (&chip[..at], true),
@@ -417,7 +425,7 @@ impl<'a> Reader<'a> {
         let mut words = chip.split(|&c| c == b'.');
         let mut exact = closed && gpu_id.exact;
         for part in &mut parts {
-            let number = words.next().and_then(Number::decimal);
+            let number = words.next().and_then(DevcoreNumber::decimal);
             let value =
                 number.filter(|n| n.exact && !n.negative).and_then(|n| u8::try_from(n.magnitude).ok());
             exact &= value.is_some();
@@ -430,7 +438,7 @@ impl<'a> Reader<'a> {
         Some(Revision { gpu_id: gpu_id.to_u32().0, chip_id: ChipId::from_parts(core, major, minor, patch) })
     }
 
-    fn unknown_key(&mut self, line: &Line<'a>, section: &str) {
+    fn unknown_key(&mut self, line: &DevcoreLine<'a>, section: &str) {
         self.note(line.span, || {
             format!("line of section `{section}` whose key is not known, or not expected")
         });
@@ -482,25 +490,25 @@ impl<'a> Reader<'a> {
                 section.map_or_else(|| "before its first section".into(), |s| format!("in section `{s}`"));
             return self.loss(end, || format!("the dump is cut {place}"));
         }
-        let has = |section: Section| self.headings & 1 << section as u8 != 0;
+        let has = |section: MsmSection| self.headings & 1 << section as u8 != 0;
         let writes_all =
-            self.dump.gpu_initialized.is_some() || has(Section::GmuLog) || has(Section::RegistersGmu);
+            self.dump.gpu_initialized.is_some() || has(MsmSection::GmuLog) || has(MsmSection::RegistersGmu);
         let last = self.dump.layout.sections.last().and_then(|s| s.section);
         let announced = last.is_some_and(|section| {
             let bare = match section.facts().heading {
-                Heading::WithEntries => true,
-                Heading::AlwaysFromA6xx => !writes_all,
-                Heading::Always => false,
+                SectionHeading::WithEntries => true,
+                SectionHeading::AlwaysFromA6xx => !writes_all,
+                SectionHeading::Always => false,
             };
             bare && self.dump.entries(section) == 0
         });
         if announced {
             self.loss(end, || format!("the dump is cut in section `{}`", section.unwrap_or_default()));
-        } else if writes_all && !has(Section::Debugbus) && last != Some(Section::ShaderBlocks) {
+        } else if writes_all && !has(MsmSection::Debugbus) && last != Some(MsmSection::ShaderBlocks) {
             let place = section
                 .map_or_else(|| "before its first section".into(), |s| format!("in or after section `{s}`"));
             self.loss(end, || format!("the dump is cut {place}"));
-        } else if self.dump.revision.is_some() && !has(Section::Ringbuffer) {
+        } else if self.dump.revision.is_some() && !has(MsmSection::Ringbuffer) {
             self.loss(end, || "section `ringbuffer` is missing".into());
         }
     }

@@ -1,29 +1,29 @@
 //! Writes a dump, entry by entry, as kernels do; and by the same code tells whether a text already is what would be
 //! written.
 
-use super::layout::{Piece, Style, Verbatim, rank, rank_of_key, rank_of_section};
-use super::lines::{Section, TopKey};
+use super::layout::{TextRun, TextStyle, Verbatim, rank, rank_of_key, rank_of_section};
+use super::lines::{MsmSection, TopKey};
 use super::model::*;
 
 /// Takes the bytes of an entry: to keep, to compare or to hash them.
-pub(super) trait Sink {
+pub(super) trait EntrySink {
     fn put(&mut self, bytes: &[u8]);
 }
 
-impl Sink for Vec<u8> {
+impl EntrySink for Vec<u8> {
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
 }
 
 /// Compares with a text.
-pub(super) struct Matcher<'a> {
+pub(super) struct TextMatcher<'a> {
     expected: Option<&'a [u8]>,
 }
 
-impl<'a> Matcher<'a> {
-    pub(super) fn new(expected: &'a [u8]) -> Matcher<'a> {
-        Matcher { expected: Some(expected) }
+impl<'a> TextMatcher<'a> {
+    pub(super) fn new(expected: &'a [u8]) -> TextMatcher<'a> {
+        TextMatcher { expected: Some(expected) }
     }
 
     pub(super) fn matched(self) -> bool {
@@ -31,22 +31,22 @@ impl<'a> Matcher<'a> {
     }
 }
 
-impl Sink for Matcher<'_> {
+impl EntrySink for TextMatcher<'_> {
     fn put(&mut self, bytes: &[u8]) {
         self.expected = self.expected.and_then(|rest| rest.strip_prefix(bytes));
     }
 }
 
 /// FNV-1a.
-pub(super) struct Hash(pub(super) u64);
+pub(super) struct FnvHash(pub(super) u64);
 
-impl Default for Hash {
-    fn default() -> Hash {
-        Hash(0xcbf2_9ce4_8422_2325)
+impl Default for FnvHash {
+    fn default() -> FnvHash {
+        FnvHash(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Sink for Hash {
+impl EntrySink for FnvHash {
     fn put(&mut self, bytes: &[u8]) {
         for &b in bytes {
             self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -61,8 +61,8 @@ pub(super) struct Renderer<'s, S> {
     short_offsets: bool,
 }
 
-impl<'s, S: Sink> Renderer<'s, S> {
-    pub(super) fn new(sink: &'s mut S, style: Style, dump: &Devcore<'_>) -> Renderer<'s, S> {
+impl<'s, S: EntrySink> Renderer<'s, S> {
+    pub(super) fn new(sink: &'s mut S, style: TextStyle, dump: &Devcore<'_>) -> Renderer<'s, S> {
         let before_a6xx = || dump.revision.is_some_and(|r| r.chip_id.parts()[0] < 6);
         Renderer {
             sink,
@@ -75,7 +75,7 @@ impl<'s, S: Sink> Renderer<'s, S> {
         self.line(b"---", b"");
     }
 
-    pub(super) fn heading(&mut self, section: Section) {
+    pub(super) fn heading(&mut self, section: MsmSection) {
         self.line(section.name().as_bytes(), b":");
     }
 
@@ -120,32 +120,32 @@ impl<'s, S: Sink> Renderer<'s, S> {
     }
 
     /// One entry of a section; nothing when there is none of this index.
-    pub(super) fn entry(&mut self, dump: &Devcore<'_>, section: Section, index: usize) {
+    pub(super) fn entry(&mut self, dump: &Devcore<'_>, section: MsmSection, index: usize) {
         match section {
-            Section::FaultInfo => self.all(&dump.fault, index, Self::fault),
-            Section::PageTables => self.all(&dump.page_tables, index, Self::page_tables),
-            Section::VmLog => self.one(dump.vm_log.get(index), |r, op| r.text(b"  - ", op)),
-            Section::Ringbuffer => self.one(dump.rings.get(index), Self::ring),
-            Section::Bos => self.one(dump.bos.get(index), Self::bo),
-            Section::GmuLog => self.all(&dump.gmu_log, index, Self::gmu),
-            Section::GmuHfi => self.all(&dump.gmu_hfi, index, Self::gmu),
-            Section::GmuDebug => self.all(&dump.gmu_debug, index, Self::gmu),
-            Section::Registers | Section::RegistersHlsq => {
+            MsmSection::FaultInfo => self.all(&dump.fault, index, Self::fault),
+            MsmSection::PageTables => self.all(&dump.page_tables, index, Self::page_tables),
+            MsmSection::VmLog => self.one(dump.vm_log.get(index), |r, op| r.text(b"  - ", op)),
+            MsmSection::Ringbuffer => self.one(dump.rings.get(index), Self::ring),
+            MsmSection::Bos => self.one(dump.bos.get(index), Self::bo),
+            MsmSection::GmuLog => self.all(&dump.gmu_log, index, Self::gmu),
+            MsmSection::GmuHfi => self.all(&dump.gmu_hfi, index, Self::gmu),
+            MsmSection::GmuDebug => self.all(&dump.gmu_debug, index, Self::gmu),
+            MsmSection::Registers | MsmSection::RegistersHlsq => {
                 let registers =
-                    if section == Section::Registers { &dump.registers } else { &dump.registers_hlsq };
+                    if section == MsmSection::Registers { &dump.registers } else { &dump.registers_hlsq };
                 let digits = if self.short_offsets { 4 } else { 6 };
                 self.one(registers.get(index), |r, reg| r.register(b"  ", reg, digits));
             }
-            Section::RegistersGmu => {
+            MsmSection::RegistersGmu => {
                 self.one(dump.registers_gmu.get(index), |r, reg| r.register(b"  ", reg, 6));
             }
-            Section::IndexedRegisters => self.one(dump.indexed.get(index), Self::indexed),
-            Section::ShaderBlocks => self.one(dump.shader_blocks.get(index), Self::shader_block),
-            Section::Clusters => {
+            MsmSection::IndexedRegisters => self.one(dump.indexed.get(index), Self::indexed),
+            MsmSection::ShaderBlocks => self.one(dump.shader_blocks.get(index), Self::shader_block),
+            MsmSection::Clusters => {
                 let previous = index.checked_sub(1).and_then(|i| dump.clusters.get(i));
                 self.one(dump.clusters.get(index), |r, cluster| r.cluster(cluster, previous));
             }
-            Section::Debugbus => self.one(dump.debugbus.get(index), Self::debugbus),
+            MsmSection::Debugbus => self.one(dump.debugbus.get(index), Self::debugbus),
         }
     }
 
@@ -365,7 +365,7 @@ impl<'s, S: Sink> Renderer<'s, S> {
     }
 }
 
-fn put_hex(sink: &mut impl Sink, value: u64, digits: usize) {
+fn put_hex(sink: &mut impl EntrySink, value: u64, digits: usize) {
     let mut text = [b'0'; 16];
     let mut rest = value;
     for c in text.iter_mut().rev() {
@@ -376,7 +376,7 @@ fn put_hex(sink: &mut impl Sink, value: u64, digits: usize) {
     sink.put(&text[16 - used.max(digits).min(16)..]);
 }
 
-fn put_decimal(sink: &mut impl Sink, value: u64) {
+fn put_decimal(sink: &mut impl EntrySink, value: u64) {
     let mut text = [0; 20];
     let mut at = text.len();
     let mut rest = value;
@@ -393,21 +393,21 @@ fn put_decimal(sink: &mut impl Sink, value: u64) {
 
 /// See [`Devcore::write`].
 pub(super) fn write(dump: &Devcore<'_>, out: &mut Vec<u8>) {
-    Writer { dump, out, written: [0; Section::ALL.len()] }.write();
+    MsmWriter { dump, out, written: [0; MsmSection::ALL.len()] }.write();
 }
 
-struct Writer<'d, 'o> {
+struct MsmWriter<'d, 'o> {
     dump: &'d Devcore<'d>,
     out: &'o mut Vec<u8>,
     /// Entries of each section that have been written.
-    written: [usize; Section::ALL.len()],
+    written: [usize; MsmSection::ALL.len()],
 }
 
-impl Writer<'_, '_> {
+impl MsmWriter<'_, '_> {
     fn write(&mut self) {
         let from = self.out.len();
         let plan = plan(self.dump);
-        let mut last = [None; Section::ALL.len()];
+        let mut last = [None; MsmSection::ALL.len()];
         for (at, piece) in plan.iter().enumerate() {
             if let Some(section) = section_of(piece) {
                 last[section as usize] = Some(at);
@@ -426,24 +426,24 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn piece(&mut self, piece: &Piece<'_>) {
+    fn piece(&mut self, piece: &TextRun<'_>) {
         let dump = self.dump;
         match *piece {
-            Piece::Marker => self.renderer().marker(),
-            Piece::Top(key) => self.renderer().top(dump, key),
-            Piece::TopAs(key, verbatim) => {
-                let mut usual = Hash::default();
+            TextRun::Marker => self.renderer().marker(),
+            TextRun::Top(key) => self.renderer().top(dump, key),
+            TextRun::TopAs(key, verbatim) => {
+                let mut usual = FnvHash::default();
                 Renderer::new(&mut usual, dump.layout.style, dump).top(dump, key);
                 if !self.verbatim(verbatim, usual) {
                     self.renderer().top(dump, key);
                 }
             }
-            Piece::Heading(section) => self.renderer().heading(section),
-            Piece::HeadingAs(_, raw) | Piece::Other(raw) => self.out.extend_from_slice(raw),
-            Piece::Entries(section, count) => self.entries(section, count as usize),
-            Piece::EntryAs(section, verbatim) => {
+            TextRun::Heading(section) => self.renderer().heading(section),
+            TextRun::HeadingAs(_, raw) | TextRun::Other(raw) => self.out.extend_from_slice(raw),
+            TextRun::Entries(section, count) => self.entries(section, count as usize),
+            TextRun::EntryAs(section, verbatim) => {
                 let index = self.written[section as usize];
-                let mut usual = Hash::default();
+                let mut usual = FnvHash::default();
                 Renderer::new(&mut usual, dump.layout.style, dump).entry(dump, section, index);
                 if self.verbatim(verbatim, usual) {
                     self.written[section as usize] += 1;
@@ -454,7 +454,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn verbatim(&mut self, verbatim: Verbatim<'_>, usual: Hash) -> bool {
+    fn verbatim(&mut self, verbatim: Verbatim<'_>, usual: FnvHash) -> bool {
         let same = usual.0 == verbatim.usual;
         if same {
             self.out.extend_from_slice(verbatim.raw);
@@ -462,7 +462,7 @@ impl Writer<'_, '_> {
         same
     }
 
-    fn entries(&mut self, section: Section, count: usize) {
+    fn entries(&mut self, section: MsmSection, count: usize) {
         let dump = self.dump;
         let from = self.written[section as usize];
         let to = from.saturating_add(count).min(dump.entries(section));
@@ -478,21 +478,23 @@ impl Writer<'_, '_> {
     }
 }
 
-fn section_of(piece: &Piece<'_>) -> Option<Section> {
+fn section_of(piece: &TextRun<'_>) -> Option<MsmSection> {
     match *piece {
-        Piece::Heading(s) | Piece::HeadingAs(s, _) | Piece::Entries(s, _) | Piece::EntryAs(s, _) => Some(s),
+        TextRun::Heading(s) | TextRun::HeadingAs(s, _) | TextRun::Entries(s, _) | TextRun::EntryAs(s, _) => {
+            Some(s)
+        }
         _ => None,
     }
 }
 
 /// The pieces of the dump: those of its layout, and where a kernel would have them, those that it lacks.
-fn plan<'d>(dump: &'d Devcore<'_>) -> Vec<Piece<'d>> {
-    let mut plan: Vec<Piece<'d>> = dump.layout.pieces.clone();
+fn plan<'d>(dump: &'d Devcore<'_>) -> Vec<TextRun<'d>> {
+    let mut plan: Vec<TextRun<'d>> = dump.layout.pieces.clone();
     let mut keys = [false; TopKey::ALL.len()];
-    let mut sections = [false; Section::ALL.len()];
+    let mut sections = [false; MsmSection::ALL.len()];
     for piece in &plan {
         match piece {
-            Piece::Top(key) | Piece::TopAs(key, _) => keys[*key as usize] = true,
+            TextRun::Top(key) | TextRun::TopAs(key, _) => keys[*key as usize] = true,
             piece => {
                 if let Some(section) = section_of(piece) {
                     sections[section as usize] = true;
@@ -501,13 +503,14 @@ fn plan<'d>(dump: &'d Devcore<'_>) -> Vec<Piece<'d>> {
         }
     }
     if plan.is_empty() {
-        plan.push(Piece::Marker);
+        plan.push(TextRun::Marker);
     }
     let missing_keys = TopKey::ALL.into_iter().filter(|&key| !keys[key as usize] && dump.has(key));
-    let missing_sections = Section::ALL.into_iter().filter(|&s| !sections[s as usize] && dump.entries(s) > 0);
+    let missing_sections =
+        MsmSection::ALL.into_iter().filter(|&s| !sections[s as usize] && dump.entries(s) > 0);
     let missing = missing_keys
-        .map(|key| (rank_of_key(key), Piece::Top(key)))
-        .chain(missing_sections.map(|s| (rank_of_section(s), Piece::Heading(s))));
+        .map(|key| (rank_of_key(key), TextRun::Top(key)))
+        .chain(missing_sections.map(|s| (rank_of_section(s), TextRun::Heading(s))));
     for (own, piece) in missing {
         let at = plan.iter().position(|p| rank(p).is_some_and(|r| r > own)).unwrap_or(plan.len());
         plan.insert(at, piece);

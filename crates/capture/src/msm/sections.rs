@@ -22,7 +22,7 @@ pub struct SectionFacts {
     /// The key without which an entry is incomplete.
     pub required: Option<&'static str>,
     /// When kernels write the heading.
-    pub heading: Heading,
+    pub heading: SectionHeading,
     /// It precedes `rbbm-status`.
     pub before_status: bool,
     /// What its absence from a dump means.
@@ -31,7 +31,7 @@ pub struct SectionFacts {
 
 /// When kernels write the heading of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heading {
+pub enum SectionHeading {
     /// Only with entries below it.
     WithEntries,
     /// With entries below it; from a6xx on always.
@@ -51,7 +51,7 @@ const ROW: SectionFacts = SectionFacts {
     generations: (FIRST, LAST),
     opened_by: None,
     required: None,
-    heading: Heading::Always,
+    heading: SectionHeading::Always,
     before_status: false,
     absence: "",
 };
@@ -63,16 +63,16 @@ macro_rules! sections {
     ($($(#[$doc:meta])* $variant:ident = $row:expr;)*) => {
         /// A section that kernels write. Their order is that in which kernels write them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Section {
+        pub enum MsmSection {
             $($(#[$doc])* $variant,)*
         }
 
         /// One row for each section.
         const FACTS: &[SectionFacts] = &[$($row),*];
 
-        impl Section {
+        impl MsmSection {
             /// Every section, in the order in which kernels write them.
-            pub const ALL: [Section; FACTS.len()] = [$(Section::$variant),*];
+            pub const ALL: [MsmSection; FACTS.len()] = [$(MsmSection::$variant),*];
         }
     };
 }
@@ -82,7 +82,7 @@ sections! {
     FaultInfo = SectionFacts {
         name: "fault-info",
         since: Some("5.13"),
-        heading: Heading::WithEntries,
+        heading: SectionHeading::WithEntries,
         before_status: true,
         absence: "no IOMMU fault was recorded, or the kernel is older than 5.13",
         ..ROW
@@ -91,7 +91,7 @@ sections! {
     PageTables = SectionFacts {
         name: "pgtable-fault-info",
         since: Some("6.14"),
-        heading: Heading::WithEntries,
+        heading: SectionHeading::WithEntries,
         before_status: true,
         absence: "page tables of a fault come with Linux 6.14",
         ..ROW
@@ -118,7 +118,7 @@ sections! {
         alias: Some("bo"),
         opened_by: Some("iova"),
         required: Some("size"),
-        heading: Heading::WithEntries,
+        heading: SectionHeading::WithEntries,
         absence: "no buffer was captured: command streams cannot be followed",
         ..ROW
     };
@@ -146,7 +146,7 @@ sections! {
     /// `registers`
     Registers = SectionFacts {
         name: "registers",
-        heading: Heading::AlwaysFromA6xx,
+        heading: SectionHeading::AlwaysFromA6xx,
         absence: "registers were not read",
         ..ROW
     };
@@ -154,7 +154,7 @@ sections! {
     RegistersHlsq = SectionFacts {
         name: "registers-hlsq",
         generations: (Generation::A5xx, Generation::A5xx),
-        heading: Heading::WithEntries,
+        heading: SectionHeading::WithEntries,
         absence: "registers were not read",
         ..ROW
     };
@@ -196,7 +196,7 @@ sections! {
     };
 }
 
-impl Section {
+impl MsmSection {
     /// Its row.
     pub fn facts(self) -> &'static SectionFacts {
         &FACTS[self as usize]
@@ -208,13 +208,13 @@ impl Section {
     }
 
     /// The section with this heading.
-    pub fn from_name(name: &str) -> Option<Section> {
-        Section::ALL.into_iter().find(|s| s.name() == name || s.facts().alias == Some(name))
+    pub fn from_name(name: &str) -> Option<MsmSection> {
+        MsmSection::ALL.into_iter().find(|s| s.name() == name || s.facts().alias == Some(name))
     }
 
     /// The section that this list item opens an entry of, if it can be no other.
-    pub(super) fn opened_by(key: &str) -> Option<Section> {
-        Section::ALL.into_iter().find(|s| s.facts().opened_by == Some(key))
+    pub(super) fn opened_by(key: &str) -> Option<MsmSection> {
+        MsmSection::ALL.into_iter().find(|s| s.facts().opened_by == Some(key))
     }
 
     /// Whether kernels write it for this generation. For a GPU that is not known, they write what more than one

@@ -1,11 +1,11 @@
 //! The files of a report, and how one text is taken apart into them.
 
-use crate::amd::text::Lines;
+use crate::amd::text::TextLines;
 use std::borrow::Cow;
 
 /// A file of a report, or a part of a text that holds several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member<'a> {
+pub struct ReportMember<'a> {
     /// Name without its path: `trace.log`.
     pub name: &'a str,
     /// Contents.
@@ -131,15 +131,15 @@ const EVERYTHING: &str = "report";
 const RULE: &str = "==========";
 
 /// The parts of a text; the text as a whole if it has none.
-pub(super) fn of_text(text: &[u8]) -> Vec<Member<'_>> {
-    let mut members: Vec<Member<'_>> = Vec::new();
+pub(super) fn of_text(text: &[u8]) -> Vec<ReportMember<'_>> {
+    let mut members: Vec<ReportMember<'_>> = Vec::new();
     let mut begin = |name: &'static str, start: usize, end: usize| {
         if let Some(last) = members.last_mut() {
             last.bytes = text.get(last.offset as usize..start).unwrap_or_default();
         }
-        members.push(Member { name, bytes: &[], offset: end as u64 });
+        members.push(ReportMember { name, bytes: &[], offset: end as u64 });
     };
-    for line in Lines::new(text) {
+    for line in TextLines::new(text) {
         let name = line.text.trim().strip_prefix(RULE).and_then(|rest| rest.strip_suffix(RULE));
         let Some(name) = name.map(str::trim) else { continue };
         if let Some((known, _)) = MemberKind::NAMES.iter().find(|(known, _)| *known == name) {
@@ -148,7 +148,7 @@ pub(super) fn of_text(text: &[u8]) -> Vec<Member<'_>> {
     }
     match members.last_mut() {
         Some(last) => last.bytes = text.get(last.offset as usize..).unwrap_or_default(),
-        None => members.push(Member { name: EVERYTHING, bytes: text, offset: 0 }),
+        None => members.push(ReportMember { name: EVERYTHING, bytes: text, offset: 0 }),
     }
     members
 }

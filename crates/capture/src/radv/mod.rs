@@ -7,7 +7,7 @@ mod members;
 mod model;
 mod read;
 
-pub use members::{Member, MemberInfo, MemberKind};
+pub use members::{MemberInfo, MemberKind, ReportMember};
 pub use model::*;
 
 /// Whether the start of a file looks like a report that is one text. Looks at the first 16 KiB only.

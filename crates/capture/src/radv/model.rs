@@ -1,9 +1,9 @@
 //! A hang report as a whole.
 
-use super::members::{Member, MemberInfo, MemberKind};
+use super::members::{MemberInfo, MemberKind, ReportMember};
 use super::read;
-use crate::amd::Contents;
-use crate::umr::{ShownRegister, UmrText, Vgpr, Wave, WavePlace};
+use crate::amd::DwordContents;
+use crate::umr::{PrintedRegister, UmrText, UmrVgpr, UmrWave, UmrWaveLocation};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
@@ -14,7 +14,7 @@ pub struct RadvReport<'a> {
     /// Every file there is, in the order given.
     pub members: Vec<MemberInfo<'a>>,
     /// `trace.log`
-    pub trace: Option<Trace<'a>>,
+    pub trace: Option<TraceLog<'a>>,
     /// `pipeline.log` and `shader_dump.log`
     pub pipeline: Option<PipelineState<'a>>,
     /// `umr_waves.log`
@@ -22,19 +22,19 @@ pub struct RadvReport<'a> {
     /// `umr_ring.log`
     pub umr_ring: Option<UmrText<'a>>,
     /// `registers.log`
-    pub registers: Vec<ShownRegister<'a>>,
+    pub registers: Vec<PrintedRegister<'a>>,
     /// `bo_ranges.log`: buffers that existed when the report was made.
     pub bo_ranges: Vec<BoRange>,
     /// `bo_history.log`: what happened to buffers, in order of time.
     pub bo_history: Vec<BoEvent>,
     /// `addr_binding_report.log`
-    pub bindings: Vec<Binding<'a>>,
+    pub bindings: Vec<AddressBinding<'a>>,
     /// `vm_fault.log`; absent or empty when RADV was told of no fault.
     pub vm_fault: Option<VmFault<'a>>,
     /// `app_info.log`
-    pub app: Vec<Entry<'a>>,
+    pub app: Vec<NamedValue<'a>>,
     /// `gpu_info.log`
-    pub gpu: Vec<Entry<'a>>,
+    pub gpu: Vec<NamedValue<'a>>,
     /// `dmesg.log`, as written.
     pub dmesg: Option<Cow<'a, str>>,
     /// What amdgpu said in `dmesg.log`.
@@ -47,8 +47,8 @@ pub struct RadvReport<'a> {
 
 /// `trace.log`.
 #[derive(Clone, Debug, Default)]
-pub struct Trace<'a> {
-    /// `Trace ID:`, the last trace point that the CP reached in the primary command buffer.
+pub struct TraceLog<'a> {
+    /// `TraceLog ID:`, the last trace point that the CP reached in the primary command buffer.
     pub id: Option<u32>,
     /// Command streams, in the order of the text; nested ones follow the stream that calls them.
     pub streams: Vec<TraceStream<'a>>,
@@ -64,7 +64,7 @@ pub struct TraceStream<'a> {
     /// 0 for an IB that the kernel was given, 1 for one that it calls.
     pub depth: u32,
     /// The dwords, by their place in the stream. Mesa before 21 does not print them.
-    pub contents: Contents,
+    pub contents: DwordContents,
     /// Packets.
     pub packets: Vec<TracePacket<'a>>,
     /// Its last line was not found.
@@ -83,7 +83,7 @@ pub struct TracePacket<'a> {
     /// The trace point it is.
     pub trace_point: Option<TracePoint>,
     /// Addresses that Mesa says are not backed by a buffer.
-    pub bad_addresses: Vec<BadAddress<'a>>,
+    pub bad_addresses: Vec<InvalidAddress<'a>>,
     /// Its lines, from the name on, colours included.
     pub span: Span,
 }
@@ -94,12 +94,12 @@ pub struct TracePoint {
     /// Number.
     pub id: u32,
     /// How Mesa compared it with the number in memory.
-    pub reached: Reached,
+    pub reached: TraceProgress,
 }
 
 /// Whether the CP came as far as a trace point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum TraceProgress {
     /// Yes.
     Yes,
     /// Yes, and none behind it.
@@ -112,7 +112,7 @@ pub enum Reached {
 
 /// `ADDR <- 0x8001000 invalid`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadAddress<'a> {
+pub struct InvalidAddress<'a> {
     /// Name of the value.
     pub name: Cow<'a, str>,
     /// Address.
@@ -129,7 +129,7 @@ pub struct PipelineState<'a> {
     /// `Pipeline hash:`, hexadecimal as written.
     pub hash: Option<Cow<'a, str>>,
     /// Shaders.
-    pub shaders: Vec<Shader<'a>>,
+    pub shaders: Vec<RadvShader<'a>>,
     /// `The number of active waves`
     pub active_waves: Option<u32>,
     /// Waves that execute code which belongs to no shader above.
@@ -139,25 +139,25 @@ pub struct PipelineState<'a> {
     /// Vertex buffers.
     pub vertex_buffers: Vec<VertexBuffer>,
     /// Descriptors of bound sets.
-    pub descriptors: Vec<Descriptor<'a>>,
+    pub descriptors: Vec<RadvDescriptor<'a>>,
 }
 
 /// A shader.
 #[derive(Clone, Debug, Default)]
-pub struct Shader<'a> {
-    /// `Fragment Shader`, as written.
+pub struct RadvShader<'a> {
+    /// `Fragment RadvShader`, as written.
     pub name: Cow<'a, str>,
     /// SHA-1 of its SPIR-V: the name of a file.
     pub spirv: Option<Cow<'a, str>>,
     /// The disassembly.
-    pub code: Vec<Instruction<'a>>,
+    pub code: Vec<ShaderInstruction<'a>>,
     /// Waves that execute it; the text has them only where some do, and then addresses of instructions, too.
     pub waves: Vec<AnnotatedWave>,
     /// Where it stands in the text.
     pub span: Span,
 }
 
-impl Shader<'_> {
+impl RadvShader<'_> {
     /// Address of its first byte, where the text says it.
     pub fn address(&self) -> Option<u64> {
         self.code.iter().find_map(|i| i.pc?.checked_sub(i.offset))
@@ -177,7 +177,7 @@ impl Shader<'_> {
 
 /// An instruction of a disassembly: `\tv_mov_b32 v0, 0   ; 7e000280`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Instruction<'a> {
+pub struct ShaderInstruction<'a> {
     /// The text in front of the words.
     pub text: Cow<'a, str>,
     /// Its dwords; an instruction that the hardware has has at most five.
@@ -192,7 +192,7 @@ pub struct Instruction<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnnotatedWave {
     /// Where it runs.
-    pub place: WavePlace,
+    pub place: UmrWaveLocation,
     /// Program counter.
     pub pc: Option<u64>,
     /// Lanes that execute.
@@ -216,7 +216,7 @@ pub struct VertexBuffer {
 
 /// `(set=0 binding=1 offset=0x20) Buffer:`.
 #[derive(Clone, Debug, Default)]
-pub struct Descriptor<'a> {
+pub struct RadvDescriptor<'a> {
     /// Set.
     pub set: u32,
     /// Binding.
@@ -226,7 +226,7 @@ pub struct Descriptor<'a> {
     /// `Buffer`, `Image`, `Sampler state`; absent for kinds that RADV does not print.
     pub kind: Option<Cow<'a, str>>,
     /// Its dwords, as registers with fields.
-    pub words: Vec<ShownRegister<'a>>,
+    pub words: Vec<PrintedRegister<'a>>,
 }
 
 /// `  VA=0000800100000000-0000800100001000, handle=4`.
@@ -268,7 +268,7 @@ pub enum BoAction {
 
 /// A line of `addr_binding_report.log`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binding<'a> {
+pub struct AddressBinding<'a> {
     /// Nanoseconds.
     pub timestamp: u64,
     /// First byte.
@@ -293,9 +293,9 @@ pub struct VmFault<'a> {
     /// The protection fault status register.
     pub status: Option<u32>,
     /// Its fields as Mesa decoded them.
-    pub fields: Vec<Entry<'a>>,
+    pub fields: Vec<NamedValue<'a>>,
     /// Bindings that held the address, as RADV looked them up.
-    pub bindings: Vec<Binding<'a>>,
+    pub bindings: Vec<AddressBinding<'a>>,
     /// RADV says that the address belonged to memory that was freed.
     pub use_after_free: bool,
     /// RADV says that nothing was ever bound there.
@@ -306,7 +306,7 @@ pub struct VmFault<'a> {
 
 /// A name and a value as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct NamedValue<'a> {
     /// Name.
     pub name: Cow<'a, str>,
     /// Value.
@@ -344,23 +344,23 @@ pub enum KernelEvent<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct TrapReport<'a> {
     /// Hardware registers of the wave.
-    pub registers: Vec<ShownRegister<'a>>,
+    pub registers: Vec<PrintedRegister<'a>>,
     /// `m0`
     pub m0: Option<u32>,
     /// Lanes that execute.
     pub exec: Option<u64>,
     /// Scalar registers, by number.
-    pub sgprs: Contents,
+    pub sgprs: DwordContents,
     /// Vector registers.
-    pub vgprs: Vec<Vgpr>,
+    pub vgprs: Vec<UmrVgpr>,
     /// LDS, by dword.
-    pub lds: Contents,
+    pub lds: DwordContents,
     /// PC of the instruction.
     pub pc: Option<u64>,
     /// Trap.
     pub trap_id: Option<u32>,
     /// The shader, where RADV knew it.
-    pub shader: Option<Shader<'a>>,
+    pub shader: Option<RadvShader<'a>>,
 }
 
 /// The input is not a hang report of RADV.
@@ -370,12 +370,20 @@ pub struct NotRadvReport;
 
 impl<'a> RadvReport<'a> {
     /// Reads the files of a folder. Anything malformed is skipped and reported in `diagnostics`.
-    pub fn read(members: &[Member<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
+    ///
+    /// # Errors
+    ///
+    /// [`NotRadvReport`] if no file has the name and the contents of a file of a hang report.
+    pub fn read(members: &[ReportMember<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
         read::read(members)
     }
 
     /// Reads a report that is one text: what `VK_EXT_device_fault` hands out, or what RADV of old wrote to standard
     /// error.
+    ///
+    /// # Errors
+    ///
+    /// [`NotRadvReport`] if the text has no heading of a report and nothing in it reads as one.
     pub fn read_text(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvReport> {
         read::read_text(text)
     }
@@ -416,7 +424,7 @@ impl<'a> RadvReport<'a> {
     }
 
     /// Waves, as `umr_waves.log` has them.
-    pub fn waves(&self) -> &[Wave<'a>] {
+    pub fn waves(&self) -> &[UmrWave<'a>] {
         self.umr_waves.as_ref().map_or(&[], |umr| &umr.waves)
     }
 }

@@ -2,33 +2,33 @@
 
 mod lists;
 mod pipeline;
-mod shown;
+mod printed;
 mod trace;
 
-use super::members::{self, Member, MemberInfo, MemberKind};
+use super::members::{self, MemberInfo, MemberKind, ReportMember};
 use super::model::*;
-use crate::amd::text::Notes;
+use crate::amd::text::TextNotes;
 use crate::umr::UmrText;
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
 /// What the reader of a file says beside what the file says.
 #[derive(Default)]
-struct Told {
+struct ReadNotes {
     diagnostics: Vec<Diagnostic>,
     /// Lines that say nothing known.
     other_lines: u64,
 }
 
-impl Told {
-    fn take(&mut self, notes: Notes) {
+impl ReadNotes {
+    fn take(&mut self, notes: TextNotes) {
         self.other_lines += notes.other_lines;
         self.diagnostics.extend(notes.finish());
     }
 }
 
 /// See [`RadvReport::read`].
-pub(super) fn read<'a>(members: &[Member<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
+pub(super) fn read<'a>(members: &[ReportMember<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
     let (report, recognized) = all(members);
     if recognized { Ok(report) } else { Err(NotRadvReport) }
 }
@@ -51,24 +51,24 @@ pub(super) fn read_text<'a>(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvRep
 }
 
 /// The files, and whether one of them says that this is a report.
-fn all<'a>(members: &[Member<'a>]) -> (RadvReport<'a>, bool) {
+fn all<'a>(members: &[ReportMember<'a>]) -> (RadvReport<'a>, bool) {
     let mut report = RadvReport::default();
     let mut recognized = false;
     for member in members {
         let kind = MemberKind::from_name(member.name);
-        let mut told = Told::default();
+        let mut read_notes = ReadNotes::default();
         if let Some(kind) = kind {
-            recognized |= one(kind, member.bytes, &mut report, &mut told);
+            recognized |= one(kind, member.bytes, &mut report, &mut read_notes);
         }
         report.members.push(MemberInfo {
             name: Cow::Borrowed(member.name),
             kind,
             offset: member.offset,
             size: member.bytes.len() as u64,
-            other_lines: told.other_lines,
+            other_lines: read_notes.other_lines,
         });
         let shift = |span: Span| Span { start: span.start + member.offset, end: span.end + member.offset };
-        report.diagnostics.extend(told.diagnostics.into_iter().map(|found| Diagnostic {
+        report.diagnostics.extend(read_notes.diagnostics.into_iter().map(|found| Diagnostic {
             severity: found.severity,
             span: found.span.map(shift),
             message: format!("{}: {}", member.name, found.message),
@@ -78,21 +78,26 @@ fn all<'a>(members: &[Member<'a>]) -> (RadvReport<'a>, bool) {
 }
 
 /// Reads a file into the report. Whether it says that this is a report.
-fn one<'a>(kind: MemberKind, text: &'a [u8], report: &mut RadvReport<'a>, told: &mut Told) -> bool {
+fn one<'a>(
+    kind: MemberKind,
+    text: &'a [u8],
+    report: &mut RadvReport<'a>,
+    read_notes: &mut ReadNotes,
+) -> bool {
     let umr = matches!(kind, MemberKind::UmrWaves | MemberKind::UmrRing);
     if !umr && kind != MemberKind::Spirv {
-        let mut notes = Notes::default();
+        let mut notes = TextNotes::default();
         notes.cut_line(text);
-        told.take(notes);
+        read_notes.take(notes);
     }
     match kind {
         MemberKind::Trace => {
-            let (trace, found) = trace::read(text, told);
+            let (trace, found) = trace::read(text, read_notes);
             report.trace.get_or_insert(trace);
             found
         }
         MemberKind::Pipeline | MemberKind::ShaderDump => {
-            let (state, found) = pipeline::read(text, told);
+            let (state, found) = pipeline::read(text, read_notes);
             match &mut report.pipeline {
                 Some(pipeline) => pipeline.shaders.extend(state.shaders),
                 None => report.pipeline = Some(state),
@@ -102,8 +107,8 @@ fn one<'a>(kind: MemberKind, text: &'a [u8], report: &mut RadvReport<'a>, told: 
         MemberKind::UmrWaves | MemberKind::UmrRing => {
             // Without umr, or where it may not read the GPU, the file is empty or holds its complaint.
             let umr = UmrText::read_any(text);
-            told.diagnostics.extend(umr.diagnostics.iter().cloned());
-            told.other_lines += umr.other_lines;
+            read_notes.diagnostics.extend(umr.diagnostics.iter().cloned());
+            read_notes.other_lines += umr.other_lines;
             let found = !umr.waves.is_empty() || !umr.rings.is_empty();
             if kind == MemberKind::UmrWaves {
                 report.umr_waves = Some(umr);
@@ -113,61 +118,61 @@ fn one<'a>(kind: MemberKind, text: &'a [u8], report: &mut RadvReport<'a>, told: 
             found
         }
         MemberKind::Registers => {
-            let registers = shown::read(text, told);
+            let registers = printed::read(text, read_notes);
             let found = !registers.is_empty();
             report.registers.extend(registers);
             found
         }
         MemberKind::BoRanges => {
-            report.bo_ranges.extend(lists::bo_ranges(text, told));
+            report.bo_ranges.extend(lists::bo_ranges(text, read_notes));
             !report.bo_ranges.is_empty()
         }
         MemberKind::BoHistory => {
-            report.bo_history.extend(lists::bo_history(text, told));
+            report.bo_history.extend(lists::bo_history(text, read_notes));
             !report.bo_history.is_empty()
         }
         MemberKind::AddressBindings => {
-            report.bindings.extend(lists::bindings(text, told));
+            report.bindings.extend(lists::bindings(text, read_notes));
             !report.bindings.is_empty()
         }
         MemberKind::VmFault => {
-            report.vm_fault = lists::vm_fault(text, told);
+            report.vm_fault = lists::vm_fault(text, read_notes);
             report.vm_fault.is_some()
         }
         MemberKind::AppInfo => {
-            report.app.extend(lists::entries(text, told));
+            report.app.extend(lists::entries(text, read_notes));
             report.app.iter().any(|entry| entry.name == "Application name")
         }
         MemberKind::GpuInfo => {
-            report.gpu.extend(lists::entries(text, told));
+            report.gpu.extend(lists::entries(text, read_notes));
             report.gpu.iter().any(|entry| entry.name == "Mesa version" || entry.name == "Device name")
         }
         MemberKind::Dmesg => {
             let dmesg = String::from_utf8_lossy(text);
-            report.kernel.extend(lists::kernel_events(text, told));
+            report.kernel.extend(lists::kernel_events(text, read_notes));
             report.dmesg = (!text.is_empty()).then_some(dmesg);
             !report.kernel.is_empty()
         }
         MemberKind::TrapHandler => {
-            report.trap = pipeline::trap(text, told);
+            report.trap = pipeline::trap(text, read_notes);
             report.trap.is_some()
         }
         MemberKind::Spirv => false,
-        MemberKind::Everything => everything(text, report, told),
+        MemberKind::Everything => everything(text, report, read_notes),
     }
 }
 
 /// A text that does not say what its parts are: every reader takes what it knows, and what one of them does not know is
 /// no loss.
-fn everything<'a>(text: &'a [u8], report: &mut RadvReport<'a>, told: &mut Told) -> bool {
+fn everything<'a>(text: &'a [u8], report: &mut RadvReport<'a>, read_notes: &mut ReadNotes) -> bool {
     if !members::sniff(text) {
         return false;
     }
-    let mut of_trace = Told::default();
+    let mut of_trace = ReadNotes::default();
     let (trace, traced) = trace::read(text, &mut of_trace);
-    told.diagnostics.append(&mut of_trace.diagnostics);
+    read_notes.diagnostics.append(&mut of_trace.diagnostics);
     report.trace = traced.then_some(trace);
-    let mut ignored = Told::default();
+    let mut ignored = ReadNotes::default();
     let (pipeline, found) = pipeline::read(text, &mut ignored);
     report.pipeline = found.then_some(pipeline);
     report.bo_ranges = lists::bo_ranges(text, &mut ignored);

@@ -1,10 +1,10 @@
 //! Capture control: which submits a driver writes to which captures, as the user asks with `FD_RD_DUMP`.
 //!
-//! A state machine between a driver, which offers its submits, and a [`Host`], which has files. Names, options and the
+//! A state machine between a driver, which offers its submits, and a [`CaptureHost`], which has files. Names, options and the
 //! trigger file are those of Mesa's drivers (`freedreno_rd_output`), so that their users find what they know. Never:
 //! files, the environment, compression: those are the host's.
 
-use super::{Range, SectionKind, WriteError, Writer};
+use super::{MemoryRange, RdSectionKind, RdWriteError, RdWriter};
 use std::io::{self, Write};
 use unwedge_base::ChipId;
 
@@ -16,7 +16,7 @@ const TRIGGER: usize = 31;
 
 /// What the user asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct CaptureSettings {
     /// Captures are written at all.
     pub enable: bool,
     /// All submits go into one capture, instead of one each.
@@ -33,10 +33,10 @@ pub struct Settings {
     pub submits: Ranges,
 }
 
-impl Settings {
+impl CaptureSettings {
     /// As environment variables say: `FD_RD_DUMP`, `FD_RD_DUMP_TESTNAME`, `FD_RD_DUMP_FRAMES`, `FD_RD_DUMP_SUBMITS`.
-    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Settings {
-        let mut settings = Settings::parse(&variable("FD_RD_DUMP").unwrap_or_default());
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> CaptureSettings {
+        let mut settings = CaptureSettings::parse(&variable("FD_RD_DUMP").unwrap_or_default());
         settings.test = variable("FD_RD_DUMP_TESTNAME");
         let ranges = |name| Ranges::parse(&variable(name).unwrap_or_default());
         settings.frames = ranges("FD_RD_DUMP_FRAMES");
@@ -46,11 +46,11 @@ impl Settings {
 
     /// As the value of `FD_RD_DUMP` says: words between commas or blanks, or `all`. Words that mean nothing are passed
     /// over; any other word than `enable` implies it.
-    pub fn parse(text: &str) -> Settings {
+    pub fn parse(text: &str) -> CaptureSettings {
         let has = |word| text == "all" || text.split([',', ' ']).any(|w| w == word);
         let [combine, full, trigger] = ["combine", "full", "trigger"].map(has);
         let enable = has("enable") || combine || full || trigger;
-        Settings { enable, combine, full, trigger, ..Settings::default() }
+        CaptureSettings { enable, combine, full, trigger, ..CaptureSettings::default() }
     }
 
     /// The name that all files of a device begin with: letters, digits, `-`, `_` and `.`; anything else is `_`.
@@ -167,25 +167,41 @@ impl Triggered {
 }
 
 /// Where captures go. Files are called by their plain names; the host knows the folder ([`FOLDER`] for a driver).
-pub trait Host {
+pub trait CaptureHost {
     /// A capture being written. Mesa's are gzip: a flush must leave everything so far readable, also when nothing
     /// follows; dropping it closes it.
     type Output: Write;
 
     /// Starts a capture, in the place of one of the same name.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot create the file.
     fn create(&mut self, file: &str) -> io::Result<Self::Output>;
     /// Makes an empty trigger file, for this user only.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot create the file.
     fn create_trigger(&mut self, file: &str) -> io::Result<()>;
     /// What has been written to the trigger file since the last time, which empties it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot read or empty the file.
     fn take_trigger(&mut self, file: &str) -> io::Result<Vec<u8>>;
     /// The trigger file is of no more use.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot remove the file.
     fn remove_trigger(&mut self, file: &str) -> io::Result<()>;
 }
 
 /// Decides for a device which submits are written, and where to.
 #[derive(Debug)]
-pub struct Control<H: Host> {
-    settings: Settings,
+pub struct CaptureControl<H: CaptureHost> {
+    settings: CaptureSettings,
     host: H,
     name: String,
     combined: Option<H::Output>,
@@ -194,9 +210,13 @@ pub struct Control<H: Host> {
     listening: bool,
 }
 
-impl<H: Host> Control<H> {
+impl<H: CaptureHost> CaptureControl<H> {
     /// Starts for a device, which `device` tells from others. With `combine` and `trigger` their files are made now.
-    pub fn new(settings: Settings, device: &str, mut host: H) -> io::Result<Control<H>> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot create the combined capture or the trigger file.
+    pub fn new(settings: CaptureSettings, device: &str, mut host: H) -> io::Result<CaptureControl<H>> {
         let name = settings.name(device);
         let combined = match settings.combine {
             true => Some(host.create(&format!("{name}_combined.rd.gz"))?),
@@ -204,11 +224,11 @@ impl<H: Host> Control<H> {
         };
         let triggered = if settings.trigger { Triggered::Left(0) } else { Triggered::Always };
         let listening = settings.trigger;
-        let control = Control { settings, host, name, combined, triggered, listening };
+        let control = CaptureControl { settings, host, name, combined, triggered, listening };
         control.listen()
     }
 
-    fn listen(mut self) -> io::Result<Control<H>> {
+    fn listen(mut self) -> io::Result<CaptureControl<H>> {
         if let Some(file) = self.trigger_file() {
             // A file that could not be made is not there to be removed.
             self.listening = false;
@@ -223,12 +243,16 @@ impl<H: Host> Control<H> {
     }
 
     /// What the user asks for.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &CaptureSettings {
         &self.settings
     }
 
     /// The driver is about to submit. Gives what to write it to, if it is asked for. `frame` is for drivers that count
     /// frames.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot read the trigger file or create the capture of this submit.
     pub fn begin(&mut self, frame: Option<u32>, submit: u32) -> io::Result<Option<Recording<'_, H>>> {
         if !self.settings.enable {
             return Ok(None);
@@ -248,11 +272,15 @@ impl<H: Host> Control<H> {
                 Output::Own(self.host.create(&file)?)
             }
         };
-        Ok(Some(Recording { writer: Writer::new(output), full }))
+        Ok(Some(Recording { writer: RdWriter::new(output), full }))
     }
 
     /// Ends: closes the combined capture and removes the trigger file. Dropping does the same, and keeps quiet about
     /// what goes wrong.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot flush the combined capture or remove the trigger file.
     pub fn finish(mut self) -> io::Result<()> {
         self.close()
     }
@@ -268,7 +296,7 @@ impl<H: Host> Control<H> {
     }
 }
 
-impl<H: Host> Drop for Control<H> {
+impl<H: CaptureHost> Drop for CaptureControl<H> {
     fn drop(&mut self) {
         let _ = self.close();
     }
@@ -300,22 +328,31 @@ impl<O: Write> Write for Output<'_, O> {
 /// A submit being written: first the GPU and the process, then every buffer, then the command streams, and
 /// [`end`](Recording::end) before the GPU gets it, so that it is there when the GPU hangs.
 #[derive(Debug)]
-pub struct Recording<'c, H: Host> {
-    writer: Writer<Output<'c, H::Output>>,
+pub struct Recording<'c, H: CaptureHost> {
+    writer: RdWriter<Output<'c, H::Output>>,
     full: bool,
 }
 
-impl<H: Host> Recording<'_, H> {
+impl<H: CaptureHost> Recording<'_, H> {
     /// Names the GPU.
-    pub fn chip_id(&mut self, chip_id: ChipId) -> Result<(), WriteError> {
-        self.section(SectionKind::ChipId, &chip_id.0.to_le_bytes())
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails.
+    pub fn chip_id(&mut self, chip_id: ChipId) -> Result<(), RdWriteError> {
+        self.section(RdSectionKind::ChipId, &chip_id.0.to_le_bytes())
     }
 
     /// Names the process.
-    pub fn process(&mut self, name: &str) -> Result<(), WriteError> {
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails, [`RdWriteError::TooLong`] for a name of 2 GiB or
+    /// more.
+    pub fn process(&mut self, name: &str) -> Result<(), RdWriteError> {
         let mut text = name.as_bytes().to_vec();
         text.push(0);
-        self.section(SectionKind::Cmd, &text)
+        self.section(RdSectionKind::Cmd, &text)
     }
 
     /// The contents of a buffer are written: all are with `full`, otherwise those that a decoder needs (`needed`):
@@ -325,25 +362,43 @@ impl<H: Host> Recording<'_, H> {
     }
 
     /// A buffer of the device, with its contents if they are [wanted](Recording::wants).
-    pub fn buffer(&mut self, range: Range, contents: Option<&[u8]>) -> Result<(), WriteError> {
-        self.writer.range(SectionKind::GpuAddr, range, true)?;
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails, [`RdWriteError::TooLong`] for contents of 2 GiB or
+    /// more.
+    pub fn buffer(&mut self, range: MemoryRange, contents: Option<&[u8]>) -> Result<(), RdWriteError> {
+        self.writer.range(RdSectionKind::GpuAddr, range, true)?;
         match contents {
-            Some(contents) => self.section(SectionKind::BufferContents, contents),
+            Some(contents) => self.section(RdSectionKind::BufferContents, contents),
             None => Ok(()),
         }
     }
 
     /// A command stream; its size is in dwords.
-    pub fn stream(&mut self, range: Range) -> Result<(), WriteError> {
-        self.writer.range(SectionKind::CmdStreamAddr, range, true)
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails.
+    pub fn stream(&mut self, range: MemoryRange) -> Result<(), RdWriteError> {
+        self.writer.range(RdSectionKind::CmdStreamAddr, range, true)
     }
 
     /// Any other section.
-    pub fn section(&mut self, kind: SectionKind, payload: &[u8]) -> Result<(), WriteError> {
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails, [`RdWriteError::TooLong`] for a payload of 2 GiB or
+    /// more.
+    pub fn section(&mut self, kind: RdSectionKind, payload: &[u8]) -> Result<(), RdWriteError> {
         self.writer.section(kind, payload)
     }
 
     /// All of the submit is written: it can be read from now on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host's output, if it cannot be flushed.
     pub fn end(self) -> io::Result<()> {
         self.writer.into_inner().flush()
     }

@@ -3,7 +3,7 @@
 //! Feeds on sections. A capture lists the buffers of a submit, then the submit; the first address after it begins the
 //! next list, and forgets all buffers. Never: walking a command stream.
 
-use super::{Range, Section, SectionKind, without_zeros};
+use super::{MemoryRange, RdSection, RdSectionKind, without_zeros};
 use std::collections::BTreeMap;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
 
@@ -12,12 +12,12 @@ const OVERHEAD: u64 = 256;
 
 /// What a capture has alive.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveMemory {
     process: Vec<u8>,
     gpu_id: Option<u32>,
     chip_id: Option<ChipId>,
     /// The buffer whose contents come next.
-    named: Option<Range>,
+    named: Option<MemoryRange>,
     /// The next address begins another list of buffers.
     submitted: bool,
     submits: u32,
@@ -35,7 +35,7 @@ pub struct Live {
 
 /// What a section did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LiveStep {
     /// Nothing to what is alive.
     Nothing,
     /// Another process goes on.
@@ -63,16 +63,16 @@ pub struct Submit {
     pub span: Span,
 }
 
-impl Default for Live {
-    fn default() -> Live {
-        Live::new()
+impl Default for LiveMemory {
+    fn default() -> LiveMemory {
+        LiveMemory::new()
     }
 }
 
-impl Live {
+impl LiveMemory {
     /// Nothing alive.
-    pub fn new() -> Live {
-        Live {
+    pub fn new() -> LiveMemory {
+        LiveMemory {
             process: Vec::new(),
             gpu_id: None,
             chip_id: None,
@@ -89,53 +89,53 @@ impl Live {
     }
 
     /// Holds no more than about so many bytes; buffers beyond that stay unknown.
-    pub fn with_limit(mut self, bytes: u64) -> Live {
+    pub fn with_limit(mut self, bytes: u64) -> LiveMemory {
         self.limit = bytes;
         self
     }
 
     /// Takes the next section in. One that is cut does nothing, as if the capture ended before it; but what is there of
     /// the contents of a buffer counts.
-    pub fn take(&mut self, section: &Section<'_>) -> Step {
+    pub fn take(&mut self, section: &RdSection<'_>) -> LiveStep {
         match section.kind {
-            SectionKind::BufferContents => self.contents(section.payload),
-            _ if section.is_cut() => Step::Nothing,
-            SectionKind::Cmd => {
+            RdSectionKind::BufferContents => self.contents(section.payload),
+            _ if section.is_cut() => LiveStep::Nothing,
+            RdSectionKind::Cmd => {
                 self.process.clear();
                 self.process.extend_from_slice(section.text());
-                Step::Process
+                LiveStep::Process
             }
-            SectionKind::GpuId => {
+            RdSectionKind::GpuId => {
                 self.gpu_id = section.gpu_id().or(self.gpu_id);
-                Step::Identity
+                LiveStep::Identity
             }
-            SectionKind::ChipId => {
+            RdSectionKind::ChipId => {
                 self.chip_id = section.chip_id().or(self.chip_id);
-                Step::Identity
+                LiveStep::Identity
             }
-            SectionKind::GpuAddr => {
+            RdSectionKind::GpuAddr => {
                 self.named = section.range();
                 if !std::mem::take(&mut self.submitted) {
-                    return Step::Buffer;
+                    return LiveStep::Buffer;
                 }
                 self.fresh.clear();
                 self.memory = Memory::default();
                 self.held = 0;
-                Step::Forgotten
+                LiveStep::Forgotten
             }
-            SectionKind::CmdStreamAddr => {
+            RdSectionKind::CmdStreamAddr => {
                 self.settle();
                 self.submitted = true;
                 let number = self.submits;
                 self.submits = self.submits.saturating_add(1);
                 match section.range() {
-                    Some(Range { iova, size }) => {
-                        Step::Submit(Submit { number, iova, dwords: size, span: section.span })
+                    Some(MemoryRange { iova, size }) => {
+                        LiveStep::Submit(Submit { number, iova, dwords: size, span: section.span })
                     }
-                    None => Step::Nothing,
+                    None => LiveStep::Nothing,
                 }
             }
-            _ => Step::Nothing,
+            _ => LiveStep::Nothing,
         }
     }
 
@@ -176,10 +176,10 @@ impl Live {
     }
 
     /// The contents of the buffer named last. An address is good for one buffer: contents without one have no place.
-    fn contents(&mut self, payload: &[u8]) -> Step {
-        let Some(Range { iova, size }) = self.named.take() else {
+    fn contents(&mut self, payload: &[u8]) -> LiveStep {
+        let Some(MemoryRange { iova, size }) = self.named.take() else {
             self.placeless = self.placeless.saturating_add(1);
-            return Step::Nothing;
+            return LiveStep::Nothing;
         };
         // What the capture does not hold is unknown, not zero.
         let size = u64::from(size).min(payload.len() as u64);
@@ -187,7 +187,7 @@ impl Live {
         let buffer = Buffer { iova, size, contents: Some(contents), name: String::new() };
         // A stream that was cut out of a buffer is in some captures again as a buffer of its own.
         if self.fresh.range(..iova).next_back().is_some_and(|(_, outer)| holds(outer, &buffer)) {
-            return Step::Buffer;
+            return LiveStep::Buffer;
         }
         if let Some(replaced) = self.fresh.remove(&iova) {
             self.held = self.held.saturating_sub(cost(&replaced));
@@ -195,11 +195,11 @@ impl Live {
         let held = self.held.saturating_add(cost(&buffer));
         if held > self.limit {
             self.refused = self.refused.saturating_add(size);
-            return Step::Nothing;
+            return LiveStep::Nothing;
         }
         self.held = held;
         self.fresh.insert(iova, buffer);
-        Step::Buffer
+        LiveStep::Buffer
     }
 
     /// Makes the buffers since the last submit part of the memory, in the place of those that had their addresses.
@@ -254,14 +254,14 @@ fn dwords(contents: &[u8], size: usize) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Reader, Writer};
+    use super::super::{RdReader, RdWriter};
     use super::*;
 
-    fn steps(live: &mut Live, write: impl FnOnce(&mut Writer<Vec<u8>>)) -> Vec<Step> {
-        let mut writer = Writer::new(Vec::new());
+    fn steps(live: &mut LiveMemory, write: impl FnOnce(&mut RdWriter<Vec<u8>>)) -> Vec<LiveStep> {
+        let mut writer = RdWriter::new(Vec::new());
         write(&mut writer);
         let bytes = writer.into_inner();
-        let mut reader = Reader::new(&bytes[..]);
+        let mut reader = RdReader::new(&bytes[..]);
         let mut steps = Vec::new();
         while let Some(section) = reader.next() {
             steps.push(live.take(&section));
@@ -269,35 +269,37 @@ mod tests {
         steps
     }
 
-    fn buffer(writer: &mut Writer<Vec<u8>>, iova: u64, size: u32, contents: &[u8]) {
-        writer.range(SectionKind::GpuAddr, Range { iova, size }, true).unwrap();
-        writer.section(SectionKind::BufferContents, contents).unwrap();
+    fn buffer(writer: &mut RdWriter<Vec<u8>>, iova: u64, size: u32, contents: &[u8]) {
+        writer.range(RdSectionKind::GpuAddr, MemoryRange { iova, size }, true).unwrap();
+        writer.section(RdSectionKind::BufferContents, contents).unwrap();
     }
 
-    fn submit(writer: &mut Writer<Vec<u8>>, iova: u64) {
-        writer.range(SectionKind::CmdStreamAddr, Range { iova, size: 1 }, true).unwrap();
+    fn submit(writer: &mut RdWriter<Vec<u8>>, iova: u64) {
+        writer.range(RdSectionKind::CmdStreamAddr, MemoryRange { iova, size: 1 }, true).unwrap();
     }
 
     #[test]
     fn the_first_address_after_a_submit_forgets_all_buffers() {
-        let mut live = Live::new();
-        let told = steps(&mut live, |w| {
-            w.section(SectionKind::Cmd, b"game\0rest").unwrap();
-            w.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+        let mut live = LiveMemory::new();
+        let done = steps(&mut live, |w| {
+            w.section(RdSectionKind::Cmd, b"game\0rest").unwrap();
+            w.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
             buffer(w, 0x1000, 8, &[1, 0, 0, 0, 2, 0, 0, 0]);
             buffer(w, 0x2000, 8, &[3, 0, 0, 0]);
             submit(w, 0x1000);
             submit(w, 0x2000);
         });
-        let [Step::Process, Step::Identity, .., Step::Submit(first), Step::Submit(second)] = told[..] else {
-            panic!("{told:?}")
+        let [LiveStep::Process, LiveStep::Identity, .., LiveStep::Submit(first), LiveStep::Submit(second)] =
+            done[..]
+        else {
+            panic!("{done:?}")
         };
         assert_eq!((first.number, first.iova, second.number, second.dwords), (0, 0x1000, 1, 1));
         assert_eq!((live.process(), live.gpu_id()), (&b"game"[..], Some(630)));
-        let read = |live: &Live| [0x1004, 0x2000, 0x2004].map(|iova| live.memory().read(iova));
+        let read = |live: &LiveMemory| [0x1004, 0x2000, 0x2004].map(|iova| live.memory().read(iova));
         assert_eq!(read(&live), [Some(2), Some(3), None], "what is not in the capture is unknown");
-        let told = steps(&mut live, |w| buffer(w, 0x2000, 4, &[4, 0, 0, 0]));
-        assert_eq!(told, [Step::Forgotten, Step::Buffer]);
+        let done = steps(&mut live, |w| buffer(w, 0x2000, 4, &[4, 0, 0, 0]));
+        assert_eq!(done, [LiveStep::Forgotten, LiveStep::Buffer]);
         steps(&mut live, |w| submit(w, 0x2000));
         assert_eq!(read(&live), [None, Some(4), None]);
         assert!(live.diagnostics().is_empty());
@@ -305,14 +307,14 @@ mod tests {
 
     #[test]
     fn a_buffer_takes_the_place_of_the_one_before() {
-        let mut live = Live::new().with_limit(3 * (OVERHEAD + 4));
+        let mut live = LiveMemory::new().with_limit(3 * (OVERHEAD + 4));
         steps(&mut live, |w| {
             buffer(w, 0x1000, 4, &[1, 0, 0, 0]);
             buffer(w, 0x1000, 4, &[2, 0, 0, 0]);
             buffer(w, 0x2000, 4, &[3, 0, 0, 0]);
-            w.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: 4 }, true).unwrap();
+            w.range(RdSectionKind::GpuAddr, MemoryRange { iova: 0x1000, size: 4 }, true).unwrap();
             submit(w, 0x1000);
-            w.section(SectionKind::BufferContents, &[4, 0, 0, 0]).unwrap();
+            w.section(RdSectionKind::BufferContents, &[4, 0, 0, 0]).unwrap();
             submit(w, 0x1000);
         });
         assert_eq!((live.memory().read(0x1000), live.memory().buffers().len()), (Some(4), 2));
@@ -321,8 +323,8 @@ mod tests {
 
     #[test]
     fn a_part_of_a_buffer_is_no_buffer_of_its_own() {
-        let mut live = Live::new();
-        let at = |live: &Live, iova| live.memory().find(iova).map(|b| (b.iova, b.size));
+        let mut live = LiveMemory::new();
+        let at = |live: &LiveMemory, iova| live.memory().find(iova).map(|b| (b.iova, b.size));
         steps(&mut live, |w| {
             buffer(w, 0x1000, 16, &[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
             buffer(w, 0x1004, 8, &[2, 0, 0, 0, 3, 0, 0, 0]);
@@ -342,22 +344,24 @@ mod tests {
 
     #[test]
     fn a_section_that_is_cut_does_nothing() {
-        let mut writer = Writer::new(Vec::new());
-        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x1_0000_1000, size: 1 }, true).unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer
+            .range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: 0x1_0000_1000, size: 1 }, true)
+            .unwrap();
         let bytes = writer.into_inner();
         for end in 8..bytes.len() {
-            let mut reader = Reader::new(&bytes[..end]);
-            assert_eq!(Live::new().take(&reader.next().unwrap()), Step::Nothing, "cut at {end}");
+            let mut reader = RdReader::new(&bytes[..end]);
+            assert_eq!(LiveMemory::new().take(&reader.next().unwrap()), LiveStep::Nothing, "cut at {end}");
         }
     }
 
     #[test]
     fn what_cannot_be_held_is_unknown_and_told() {
-        let mut live = Live::new().with_limit(OVERHEAD + 4);
+        let mut live = LiveMemory::new().with_limit(OVERHEAD + 4);
         steps(&mut live, |w| {
             buffer(w, 0x1000, 4, &[1, 0, 0, 0]);
             buffer(w, 0x2000, 4, &[2, 0, 0, 0]);
-            w.section(SectionKind::BufferContents, &[3, 0, 0, 0]).unwrap();
+            w.section(RdSectionKind::BufferContents, &[3, 0, 0, 0]).unwrap();
             submit(w, 0x1000);
         });
         assert_eq!((live.memory().read(0x1000), live.memory().read(0x2000)), (Some(1), None));

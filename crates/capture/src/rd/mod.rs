@@ -1,7 +1,7 @@
 //! freedreno `rd` captures: sections of a type, a length and a payload, one after another.
 //!
-//! Reads a stream section by section ([`Reader`]), keeps what is alive at a point of it ([`Live`]), and writes sections
-//! ([`Writer`]). A capture may be cut anywhere, hold types that are not known here, or be several captures in a row.
+//! Reads a stream section by section ([`RdReader`]), keeps what is alive at a point of it ([`LiveMemory`]), and writes sections
+//! ([`RdWriter`]). A capture may be cut anywhere, hold types that are not known here, or be several captures in a row.
 //! Never: decompression, what a command stream means. Facts: what Mesa's drivers write and its cffdump reads
 //! (`redump.h`).
 
@@ -10,15 +10,15 @@ mod live;
 mod reader;
 mod writer;
 
-pub use live::{Live, Step, Submit};
-pub use reader::Reader;
-pub use writer::{WriteError, Writer};
+pub use live::{LiveMemory, LiveStep, Submit};
+pub use reader::RdReader;
+pub use writer::{RdWriteError, RdWriter};
 
 use unwedge_base::{ChipId, Span};
 
 /// What a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SectionKind {
+pub enum RdSectionKind {
     /// Nothing.
     None,
     /// Name of a test, text.
@@ -59,74 +59,74 @@ pub enum SectionKind {
     Unknown(u32),
 }
 
-impl SectionKind {
+impl RdSectionKind {
     /// All types that have a name, in the order of their numbers.
-    pub const NAMED: [SectionKind; 18] = [
-        SectionKind::None,
-        SectionKind::Test,
-        SectionKind::Cmd,
-        SectionKind::GpuAddr,
-        SectionKind::Context,
-        SectionKind::CmdStream,
-        SectionKind::CmdStreamAddr,
-        SectionKind::Param,
-        SectionKind::Flush,
-        SectionKind::Program,
-        SectionKind::VertexShader,
-        SectionKind::FragmentShader,
-        SectionKind::BufferContents,
-        SectionKind::GpuId,
-        SectionKind::ChipId,
-        SectionKind::ShaderLogBuffer,
-        SectionKind::CpLogBuffer,
-        SectionKind::WrBuffer,
+    pub const NAMED: [RdSectionKind; 18] = [
+        RdSectionKind::None,
+        RdSectionKind::Test,
+        RdSectionKind::Cmd,
+        RdSectionKind::GpuAddr,
+        RdSectionKind::Context,
+        RdSectionKind::CmdStream,
+        RdSectionKind::CmdStreamAddr,
+        RdSectionKind::Param,
+        RdSectionKind::Flush,
+        RdSectionKind::Program,
+        RdSectionKind::VertexShader,
+        RdSectionKind::FragmentShader,
+        RdSectionKind::BufferContents,
+        RdSectionKind::GpuId,
+        RdSectionKind::ChipId,
+        RdSectionKind::ShaderLogBuffer,
+        RdSectionKind::CpLogBuffer,
+        RdSectionKind::WrBuffer,
     ];
 
     /// By its number.
-    pub fn from_number(number: u32) -> SectionKind {
-        let named = usize::try_from(number).ok().and_then(|n| SectionKind::NAMED.get(n));
-        named.copied().unwrap_or(SectionKind::Unknown(number))
+    pub fn from_number(number: u32) -> RdSectionKind {
+        let named = usize::try_from(number).ok().and_then(|n| RdSectionKind::NAMED.get(n));
+        named.copied().unwrap_or(RdSectionKind::Unknown(number))
     }
 
     /// Its number.
     pub fn number(self) -> u32 {
         match self {
-            SectionKind::Unknown(number) => number,
-            named => (0..).zip(SectionKind::NAMED).find(|(_, kind)| *kind == named).map_or(0, |(n, _)| n),
+            RdSectionKind::Unknown(number) => number,
+            named => (0..).zip(RdSectionKind::NAMED).find(|(_, kind)| *kind == named).map_or(0, |(n, _)| n),
         }
     }
 
     /// `buffer_contents`
     pub fn name(self) -> &'static str {
         match self {
-            SectionKind::None => "none",
-            SectionKind::Test => "test",
-            SectionKind::Cmd => "cmd",
-            SectionKind::GpuAddr => "gpuaddr",
-            SectionKind::Context => "context",
-            SectionKind::CmdStream => "cmdstream",
-            SectionKind::CmdStreamAddr => "cmdstream_addr",
-            SectionKind::Param => "param",
-            SectionKind::Flush => "flush",
-            SectionKind::Program => "program",
-            SectionKind::VertexShader => "vertex_shader",
-            SectionKind::FragmentShader => "fragment_shader",
-            SectionKind::BufferContents => "buffer_contents",
-            SectionKind::GpuId => "gpu_id",
-            SectionKind::ChipId => "chip_id",
-            SectionKind::ShaderLogBuffer => "shader_log_buffer",
-            SectionKind::CpLogBuffer => "cp_log_buffer",
-            SectionKind::WrBuffer => "wrbuffer",
-            SectionKind::Unknown(_) => "unknown",
+            RdSectionKind::None => "none",
+            RdSectionKind::Test => "test",
+            RdSectionKind::Cmd => "cmd",
+            RdSectionKind::GpuAddr => "gpuaddr",
+            RdSectionKind::Context => "context",
+            RdSectionKind::CmdStream => "cmdstream",
+            RdSectionKind::CmdStreamAddr => "cmdstream_addr",
+            RdSectionKind::Param => "param",
+            RdSectionKind::Flush => "flush",
+            RdSectionKind::Program => "program",
+            RdSectionKind::VertexShader => "vertex_shader",
+            RdSectionKind::FragmentShader => "fragment_shader",
+            RdSectionKind::BufferContents => "buffer_contents",
+            RdSectionKind::GpuId => "gpu_id",
+            RdSectionKind::ChipId => "chip_id",
+            RdSectionKind::ShaderLogBuffer => "shader_log_buffer",
+            RdSectionKind::CpLogBuffer => "cp_log_buffer",
+            RdSectionKind::WrBuffer => "wrbuffer",
+            RdSectionKind::Unknown(_) => "unknown",
         }
     }
 }
 
 /// One section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Section<'a> {
+pub struct RdSection<'a> {
     /// What it holds.
-    pub kind: SectionKind,
+    pub kind: RdSectionKind,
     /// Where it lies in the capture, with its header.
     pub span: Span,
     /// Bytes of payload that the header claims.
@@ -135,7 +135,7 @@ pub struct Section<'a> {
     pub payload: &'a [u8],
 }
 
-impl<'a> Section<'a> {
+impl<'a> RdSection<'a> {
     /// Not all of the payload is here.
     pub fn is_cut(&self) -> bool {
         (self.payload.len() as u64) < u64::from(self.claimed)
@@ -155,9 +155,9 @@ impl<'a> Section<'a> {
 
     /// The address and size of `gpuaddr`, `cmdstream_addr` and the log buffers: low half of the address, size, and the
     /// high half where addresses have one. The size is in bytes, or for `cmdstream_addr` in dwords.
-    pub fn range(&self) -> Option<Range> {
+    pub fn range(&self) -> Option<MemoryRange> {
         let high = self.dword(2).unwrap_or(0);
-        Some(Range { iova: u64::from(high) << 32 | u64::from(self.dword(0)?), size: self.dword(1)? })
+        Some(MemoryRange { iova: u64::from(high) << 32 | u64::from(self.dword(0)?), size: self.dword(1)? })
     }
 
     /// The GPU's number of `gpu_id`.
@@ -174,7 +174,7 @@ impl<'a> Section<'a> {
 
 /// A piece of GPU memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Range {
+pub struct MemoryRange {
     /// Address of the first byte.
     pub iova: u64,
     /// Bytes; of a command stream dwords.
@@ -221,17 +221,17 @@ fn sniff_within(bytes: &[u8], before_known: u32) -> bool {
         let after = rest.get(HEADER..).and_then(|body| body.get(size as usize..));
         before_known > 0 && after.is_some_and(|after| sniff_within(after, before_known - 1))
     };
-    let (low, high) = match SectionKind::from_number(kind) {
+    let (low, high) = match RdSectionKind::from_number(kind) {
         // One that is not known tells nothing, nor does one that is empty; what follows may.
-        SectionKind::None | SectionKind::Unknown(_) => return following(),
+        RdSectionKind::None | RdSectionKind::Unknown(_) => return following(),
         _ if size == 0 => return following(),
-        SectionKind::GpuId => (4, 4),
-        SectionKind::ChipId => (4, 8),
-        SectionKind::GpuAddr | SectionKind::CmdStreamAddr => (8, 16),
-        SectionKind::ShaderLogBuffer | SectionKind::CpLogBuffer => (8, 16),
-        SectionKind::Param => (12, 12),
-        SectionKind::Flush => (0, 0),
-        SectionKind::Test | SectionKind::Cmd => (1, 1 << 16),
+        RdSectionKind::GpuId => (4, 4),
+        RdSectionKind::ChipId => (4, 8),
+        RdSectionKind::GpuAddr | RdSectionKind::CmdStreamAddr => (8, 16),
+        RdSectionKind::ShaderLogBuffer | RdSectionKind::CpLogBuffer => (8, 16),
+        RdSectionKind::Param => (12, 12),
+        RdSectionKind::Flush => (0, 0),
+        RdSectionKind::Test | RdSectionKind::Cmd => (1, 1 << 16),
         _ => (1, FIRST_PAYLOAD),
     };
     (low..=high).contains(&size)
@@ -248,21 +248,21 @@ mod tests {
 
     /// Sections of several kinds.
     pub(super) fn capture() -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
-        writer.section(SectionKind::Cmd, b"glmark2/1\0\0\0").unwrap();
-        writer.range(SectionKind::GpuAddr, Range { iova: 0x1_0000_2000, size: 8 }, true).unwrap();
-        writer.section(SectionKind::BufferContents, &[1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
-        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x2000, size: 2 }, false).unwrap();
-        writer.section(SectionKind::Unknown(77), b"?").unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+        writer.section(RdSectionKind::Cmd, b"glmark2/1\0\0\0").unwrap();
+        writer.range(RdSectionKind::GpuAddr, MemoryRange { iova: 0x1_0000_2000, size: 8 }, true).unwrap();
+        writer.section(RdSectionKind::BufferContents, &[1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
+        writer.range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: 0x2000, size: 2 }, false).unwrap();
+        writer.section(RdSectionKind::Unknown(77), b"?").unwrap();
         writer.into_inner()
     }
 
     #[test]
     fn sections_come_back_as_written() {
         let bytes = capture();
-        let mut reader = Reader::new(&bytes[..]);
-        let mut writer = Writer::new(Vec::new());
+        let mut reader = RdReader::new(&bytes[..]);
+        let mut writer = RdWriter::new(Vec::new());
         let mut seen = Vec::new();
         while let Some(section) = reader.next() {
             seen.push((section.kind, section.gpu_id(), section.range(), section.text().to_vec()));
@@ -271,9 +271,9 @@ mod tests {
         assert!(reader.diagnostics().is_empty());
         assert_eq!(seen[0].1, Some(630));
         assert_eq!(seen[1].3, b"glmark2/1");
-        assert_eq!(seen[2].2, Some(Range { iova: 0x1_0000_2000, size: 8 }));
-        assert_eq!(seen[4].2, Some(Range { iova: 0x2000, size: 2 }));
-        assert_eq!(seen[5].0, SectionKind::Unknown(77));
+        assert_eq!(seen[2].2, Some(MemoryRange { iova: 0x1_0000_2000, size: 8 }));
+        assert_eq!(seen[4].2, Some(MemoryRange { iova: 0x2000, size: 2 }));
+        assert_eq!(seen[5].0, RdSectionKind::Unknown(77));
         assert_eq!(writer.into_inner(), bytes);
         assert!(sniff(&bytes));
     }
@@ -290,10 +290,10 @@ mod tests {
     #[test]
     fn every_number_is_the_kind_of_that_number() {
         for number in 0..30 {
-            assert_eq!(SectionKind::from_number(number).number(), number);
+            assert_eq!(RdSectionKind::from_number(number).number(), number);
         }
-        assert_eq!(SectionKind::from_number(17), SectionKind::WrBuffer);
-        assert_eq!(SectionKind::from_number(12), SectionKind::BufferContents);
+        assert_eq!(RdSectionKind::from_number(17), RdSectionKind::WrBuffer);
+        assert_eq!(RdSectionKind::from_number(12), RdSectionKind::BufferContents);
     }
 
     #[test]

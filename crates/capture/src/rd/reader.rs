@@ -1,6 +1,6 @@
 //! Reads a capture as a stream, one section at a time. Never: more memory than the largest payload that is really there.
 
-use super::{FILLER, HEADER, MAX_PAYLOAD, Section, SectionKind, header};
+use super::{FILLER, HEADER, MAX_PAYLOAD, RdSection, RdSectionKind, header};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use unwedge_base::{Diagnostic, Span};
 
@@ -10,9 +10,9 @@ const PIECE: usize = 64 << 10;
 const TOLD: usize = 64;
 
 /// Reads the sections of a capture one after another. Ends where the source ends, or where no section can be;
-/// [`Reader::diagnostics`] then tells what was lost.
+/// [`RdReader::diagnostics`] then tells what was lost.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct RdReader<R> {
     source: BufReader<R>,
     payload: Vec<u8>,
     /// Longest payload that is kept.
@@ -22,10 +22,10 @@ pub struct Reader<R> {
     diagnostics: Vec<Diagnostic>,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> RdReader<R> {
     /// A reader at the start of a capture.
-    pub fn new(source: R) -> Reader<R> {
-        Reader {
+    pub fn new(source: R) -> RdReader<R> {
+        RdReader {
             source: BufReader::with_capacity(PIECE, source),
             payload: Vec::new(),
             limit: u64::MAX,
@@ -36,7 +36,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Keeps no more than so many bytes of a payload; the others are passed over and count as lost.
-    pub fn with_limit(mut self, bytes: u64) -> Reader<R> {
+    pub fn with_limit(mut self, bytes: u64) -> RdReader<R> {
         self.limit = bytes;
         self
     }
@@ -44,7 +44,7 @@ impl<R: Read> Reader<R> {
     /// The next section, valid until the next call.
     // An iterator cannot lend.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Option<Section<'_>> {
+    pub fn next(&mut self) -> Option<RdSection<'_>> {
         if self.ended {
             return None;
         }
@@ -54,7 +54,7 @@ impl<R: Read> Reader<R> {
         };
         let start = self.at;
         self.at = start.saturating_add(HEADER as u64);
-        let kind = SectionKind::from_number(number);
+        let kind = RdSectionKind::from_number(number);
         if claimed > MAX_PAYLOAD {
             self.ended = true;
             self.lose(
@@ -80,7 +80,7 @@ impl<R: Read> Reader<R> {
             self.lose(start, format!("{section} is too long: {kept} of its {claimed} bytes are read"));
         }
         let span = Span { start, end: self.at };
-        Some(Section { kind, span, claimed, payload: &self.payload })
+        Some(RdSection { kind, span, claimed, payload: &self.payload })
     }
 
     /// Bytes of the capture read so far.
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> (Vec<(Span, usize, bool)>, usize) {
-        let mut reader = Reader::new(bytes);
+        let mut reader = RdReader::new(bytes);
         let mut sections = Vec::new();
         while let Some(section) = reader.next() {
             sections.push((section.span, section.payload.len(), section.is_cut()));
@@ -206,7 +206,7 @@ mod tests {
         let zeros = io::repeat(0).take(1 << 24);
         let header = [&12_u32.to_le_bytes()[..], &(1_u32 << 24).to_le_bytes()].concat();
         let rest = capture();
-        let mut reader = Reader::new(header.chain(zeros).chain(&rest[..])).with_limit(1 << 16);
+        let mut reader = RdReader::new(header.chain(zeros).chain(&rest[..])).with_limit(1 << 16);
         let section = reader.next().unwrap();
         assert!(section.is_cut());
         assert_eq!(section.payload.len(), 1 << 16);
@@ -217,14 +217,14 @@ mod tests {
 
     #[test]
     fn a_source_that_fails_ends_the_capture_with_a_loss() {
-        struct Broken;
-        impl Read for Broken {
+        struct FailingSource;
+        impl Read for FailingSource {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
                 Err(ErrorKind::InvalidData.into())
             }
         }
         let bytes = capture();
-        let mut reader = Reader::new(bytes.chain(Broken));
+        let mut reader = RdReader::new(bytes.chain(FailingSource));
         let mut sections = 0;
         while reader.next().is_some() {
             sections += 1;

@@ -1,7 +1,7 @@
 //! Waves, rings and registers as umr shows them.
 
 use super::read::read;
-use crate::amd::{Contents, Register};
+use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
@@ -9,13 +9,13 @@ use unwedge_base::{Diagnostic, Span};
 #[derive(Clone, Debug, Default)]
 pub struct UmrText<'a> {
     /// Waves, in the order of the text.
-    pub waves: Vec<Wave<'a>>,
+    pub waves: Vec<UmrWave<'a>>,
     /// umr found no wave (`No active waves!`), which is not the same as none being listed.
     pub no_waves: bool,
     /// Rings.
     pub rings: Vec<UmrRing<'a>>,
     /// Registers.
-    pub registers: Vec<ShownRegister<'a>>,
+    pub registers: Vec<PrintedRegister<'a>>,
     /// `[WARNING]: …`, `[ERROR]: …`, without the brackets' end of line.
     pub complaints: Vec<Cow<'a, str>>,
     /// How many lines say nothing that is known here; what is around umr's text is among them.
@@ -26,21 +26,21 @@ pub struct UmrText<'a> {
 
 /// A wave.
 #[derive(Clone, Debug, Default)]
-pub struct Wave<'a> {
+pub struct UmrWave<'a> {
     /// Where it runs.
-    pub place: WavePlace,
+    pub place: UmrWaveLocation,
     /// Its registers, names as written: `ixSQ_WAVE_STATUS`, or of older umr `pc_hi`, `WAVE_STATUS`.
-    pub registers: Vec<Register<'a>>,
+    pub registers: Vec<AmdRegister<'a>>,
     /// Fields of registers that umr decoded.
-    pub fields: Vec<WaveField<'a>>,
+    pub fields: Vec<UmrWaveField<'a>>,
     /// Scalar registers, by number.
-    pub sgprs: Contents,
+    pub sgprs: DwordContents,
     /// Trap temporaries, by number.
-    pub ttmps: Contents,
+    pub ttmps: DwordContents,
     /// Vector registers.
-    pub vgprs: Vec<Vgpr>,
+    pub vgprs: Vec<UmrVgpr>,
     /// The shader that umr found around the PC.
-    pub shader: Option<FoundShader>,
+    pub shader: Option<ShaderMatch>,
     /// Instruction words around the PC.
     pub code: Vec<CodeWord<'a>>,
     /// umr warns that the values may be of several moments.
@@ -51,7 +51,7 @@ pub struct Wave<'a> {
 
 /// Where a wave runs. What the text does not say is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WavePlace {
+pub struct UmrWaveLocation {
     /// Shader engine.
     pub se: Option<u32>,
     /// Shader array (`sh`, from gfx10 on `sa`).
@@ -68,7 +68,7 @@ pub struct WavePlace {
 
 /// A field of a register, decoded by umr.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaveField<'a> {
+pub struct UmrWaveField<'a> {
     /// The register as written.
     pub register: Cow<'a, str>,
     /// The field as written.
@@ -79,7 +79,7 @@ pub struct WaveField<'a> {
 
 /// A vector register of all lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vgpr {
+pub struct UmrVgpr {
     /// Number.
     pub number: u32,
     /// Values, from lane 0 on.
@@ -88,7 +88,7 @@ pub struct Vgpr {
 
 /// `(found shader at: 6@0x800120e26c00 of 1024 bytes)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundShader {
+pub struct ShaderMatch {
     /// Address space.
     pub vmid: u32,
     /// First byte.
@@ -121,7 +121,7 @@ impl CodeWord<'_> {
     }
 }
 
-impl Wave<'_> {
+impl UmrWave<'_> {
     /// A register by what follows `SQ_WAVE_` in its name: `STATUS`, `PC_LO`, `EXEC_HI`, `INST_DW0`, `HW_ID1`,
     /// `GPR_ALLOC`, `TRAPSTS`, `IB_STS`. Names of older umr are known.
     pub fn register(&self, name: &str) -> Option<u32> {
@@ -153,9 +153,9 @@ impl Wave<'_> {
         self.register("INST_DW1")
     }
 
-    /// A field that umr decoded; register as for [`Wave::register`].
+    /// A field that umr decoded; register as for [`UmrWave::register`].
     pub fn field(&self, register: &str, name: &str) -> Option<u32> {
-        let matches = |field: &&WaveField<'_>| {
+        let matches = |field: &&UmrWaveField<'_>| {
             wave_register(&field.register).eq_ignore_ascii_case(register)
                 && field.name.eq_ignore_ascii_case(name)
         };
@@ -196,7 +196,7 @@ pub struct UmrRing<'a> {
     /// The driver's write pointer, in dwords.
     pub driver_wptr: Option<u64>,
     /// Contents, by dword.
-    pub contents: Contents,
+    pub contents: DwordContents,
     /// Of a stream the stretch of the ring that umr decoded, and IBs that it followed.
     pub ibs: Vec<UmrIb>,
     /// Where it stands in the text.
@@ -213,14 +213,14 @@ pub struct UmrIb {
     /// Dwords, where the text says it.
     pub size: Option<u32>,
     /// Contents.
-    pub contents: Contents,
+    pub contents: DwordContents,
     /// Where it stands in the text.
     pub span: Span,
 }
 
 /// A register with its fields, as umr or Mesa print it.
 #[derive(Clone, Debug, Default)]
-pub struct ShownRegister<'a> {
+pub struct PrintedRegister<'a> {
     /// Name without a path: `mmGRBM_STATUS`, `GRBM_STATUS`; an offset where the printer knew no name.
     pub name: Cow<'a, str>,
     /// The path in front of it (`gfx1030`).
@@ -228,14 +228,14 @@ pub struct ShownRegister<'a> {
     /// Value, where the line has it.
     pub value: Option<u32>,
     /// Fields.
-    pub fields: Vec<ShownField<'a>>,
+    pub fields: Vec<PrintedField<'a>>,
     /// Where it stands in the text.
     pub span: Span,
 }
 
 /// A field of a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownField<'a> {
+pub struct PrintedField<'a> {
     /// Name.
     pub name: Cow<'a, str>,
     /// Value as written: a number or a name.
@@ -251,6 +251,10 @@ pub struct NotUmrText;
 
 impl<'a> UmrText<'a> {
     /// Reads what umr printed, with anything around it. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotUmrText`] if no line has a form that umr prints.
     pub fn read(text: &'a [u8]) -> Result<UmrText<'a>, NotUmrText> {
         let (umr, recognized) = read(text);
         if recognized { Ok(umr) } else { Err(NotUmrText) }

@@ -5,8 +5,8 @@
 
 use super::model::*;
 use crate::amd::register::plain_name;
-use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
-use crate::amd::{Contents, Register};
+use crate::amd::text::{ItemBudget, TextLine, TextLines, TextNotes, TextScan};
+use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use unwedge_base::Span;
@@ -26,19 +26,19 @@ const MAX_COMPLAINTS: usize = 100;
 
 /// The text, and whether anything of umr's was found.
 pub(crate) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
-    let mut reader = Reader {
+    let mut reader = UmrReader {
         umr: UmrText::default(),
         columns: Vec::new(),
         bits_of: None,
-        shown: Shown::Nothing,
+        brace_owner: BraceOwner::Nothing,
         ring: None,
         stream: None,
-        waves: Budget::new(text.len(), BYTES_PER_WAVE),
-        fields: Budget::new(text.len(), BYTES_PER_FIELD),
+        waves: ItemBudget::new(text.len(), BYTES_PER_WAVE),
+        fields: ItemBudget::new(text.len(), BYTES_PER_FIELD),
         recognized: false,
-        notes: Notes::default(),
+        notes: TextNotes::default(),
     };
-    for line in Lines::without_colours(text) {
+    for line in TextLines::without_colours(text) {
         reader.line(&line);
     }
     reader.close_ring();
@@ -49,7 +49,7 @@ pub(crate) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
 
 /// What lines of the form `[0] = { … }` belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum BraceOwner {
     Nothing,
     Sgprs,
     Ttmps,
@@ -62,24 +62,24 @@ struct OpenRing<'a> {
     dwords: Vec<(u64, u32)>,
 }
 
-struct Reader<'a> {
+struct UmrReader<'a> {
     umr: UmrText<'a>,
     /// Headings of a table of waves.
     columns: Vec<Cow<'a, str>>,
     /// Whose fields follow.
     bits_of: Option<Cow<'a, str>>,
-    shown: Shown,
+    brace_owner: BraceOwner,
     ring: Option<OpenRing<'a>>,
     /// The last line was one of this stream of packets.
     stream: Option<(u32, u64)>,
-    waves: Budget,
-    fields: Budget,
+    waves: ItemBudget,
+    fields: ItemBudget,
     recognized: bool,
-    notes: Notes,
+    notes: TextNotes,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, line: &Line<'a>) {
+impl<'a> UmrReader<'a> {
+    fn line(&mut self, line: &TextLine<'a>) {
         let text = line.text.trim();
         if text.is_empty() {
             return;
@@ -92,12 +92,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn lose(&mut self, line: &Line<'a>, what: &str) -> Option<()> {
+    fn lose(&mut self, line: &TextLine<'a>, what: &str) -> Option<()> {
         self.notes.loss(line.span, || format!("{what} was not understood"));
         Some(())
     }
 
-    fn special(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn special(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         if ["[WARNING]: ", "[ERROR]: ", "[BUG]: "].iter().any(|prefix| text.starts_with(prefix)) {
             if text.contains("TAINTED") {
                 self.wave(line)?.tainted = true;
@@ -115,25 +115,25 @@ impl<'a> Reader<'a> {
     }
 
     /// The wave that lines are being added to.
-    fn wave(&mut self, line: &Line<'a>) -> Option<&mut Wave<'a>> {
+    fn wave(&mut self, line: &TextLine<'a>) -> Option<&mut UmrWave<'a>> {
         let wave = self.umr.waves.last_mut()?;
         wave.span.end = line.span.end;
         Some(wave)
     }
 
-    fn begin_wave(&mut self, line: &Line<'a>, place: WavePlace) -> Option<&mut Wave<'a>> {
+    fn begin_wave(&mut self, line: &TextLine<'a>, place: UmrWaveLocation) -> Option<&mut UmrWave<'a>> {
         if self.waves.take().is_none() {
             self.notes.loss(line.span, || "too many waves for a text of this size".into());
             return None;
         }
         self.close_ring();
         self.bits_of = None;
-        self.shown = Shown::Nothing;
-        self.umr.waves.push(Wave { place, span: line.span, ..Wave::default() });
+        self.brace_owner = BraceOwner::Nothing;
+        self.umr.waves.push(UmrWave { place, span: line.span, ..UmrWave::default() });
         self.umr.waves.last_mut()
     }
 
-    fn wave_line(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn wave_line(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         if text.starts_with("SE ") && text.contains("WAVE#") {
             let columns = text.split_ascii_whitespace().take(MAX_COLUMNS);
             self.columns =
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
             return self.wave_heading(line, name);
         }
         if text.starts_with("VGPRS:") {
-            self.shown = Shown::Vgprs;
+            self.brace_owner = BraceOwner::Vgprs;
             return Some(());
         }
         if text.contains(" | ") || text.ends_with('|') {
@@ -183,19 +183,19 @@ impl<'a> Reader<'a> {
     }
 
     /// `Main Registers:`, `SGPRS:`, `ixSQ_WAVE_STATUS[08412000]:`.
-    fn wave_heading(&mut self, line: &Line<'a>, name: &str) -> Option<()> {
+    fn wave_heading(&mut self, line: &TextLine<'a>, name: &str) -> Option<()> {
         match name {
             "Main Registers" | "Register Bits" => self.bits_of = None,
-            "SGPRS" => self.shown = Shown::Sgprs,
-            "TTMPS" | "TTMP" => self.shown = Shown::Ttmps,
-            "VGPRS" => self.shown = Shown::Vgprs,
+            "SGPRS" => self.brace_owner = BraceOwner::Sgprs,
+            "TTMPS" | "TTMP" => self.brace_owner = BraceOwner::Ttmps,
+            "VGPRS" => self.brace_owner = BraceOwner::Vgprs,
             _ => {
                 let (name, value) = name.strip_suffix(']')?.split_once('[')?;
-                let value = Scan::new(value).bare_hex32().filter(|_| name.len() <= MAX_NAME)?;
+                let value = TextScan::new(value).bare_hex32().filter(|_| name.len() <= MAX_NAME)?;
                 let name = line.keep(name);
                 let wave = self.wave(line)?;
                 if !wave.registers.iter().any(|r| same_register(&r.name, &name)) {
-                    wave.registers.push(Register { name: name.clone(), value });
+                    wave.registers.push(AmdRegister { name: name.clone(), value });
                 }
                 self.bits_of = Some(name);
             }
@@ -204,9 +204,10 @@ impl<'a> Reader<'a> {
     }
 
     /// A row of a table of waves.
-    fn row(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn row(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         let mut cells = text.split_ascii_whitespace();
-        let mut place = WavePlace { wgp: self.columns.iter().any(|c| c == "WGP"), ..WavePlace::default() };
+        let mut place =
+            UmrWaveLocation { wgp: self.columns.iter().any(|c| c == "WGP"), ..UmrWaveLocation::default() };
         for slot in [&mut place.se, &mut place.sa, &mut place.cu, &mut place.simd, &mut place.wave] {
             *slot = Some(cells.next()?.parse().ok()?);
         }
@@ -214,7 +215,7 @@ impl<'a> Reader<'a> {
         let mut registers = Vec::with_capacity(names.len());
         for (name, cell) in names.iter().skip(5).zip(&mut cells) {
             let value = u32::from_str_radix(cell, 16).ok().filter(|_| cell.len() == 8);
-            registers.extend(value.map(|value| Register { name: name.clone(), value }));
+            registers.extend(value.map(|value| AmdRegister { name: name.clone(), value }));
         }
         let complete = registers.len() + 5 == names.len() && cells.next().is_none();
         self.columns = names;
@@ -229,7 +230,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `name: value | name: value |`
-    fn cells(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn cells(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         let bits_of = self.bits_of.clone();
         for cell in text.split('|').map(str::trim).filter(|cell| !cell.is_empty()) {
             let Some((name, value)) = cell.split_once(':') else {
@@ -239,7 +240,7 @@ impl<'a> Reader<'a> {
             let value = value.trim();
             // New umr pads with zeros and means hexadecimal, old umr pads fields with blanks and means decimal.
             let hexadecimal = bits_of.is_none() || value.len() >= 8;
-            let mut scan = Scan::new(value);
+            let mut scan = TextScan::new(value);
             let number = if hexadecimal { scan.bare_hex32() } else { scan.dec32() };
             let (Some(value), Some(())) = (number, scan.end()) else {
                 self.lose(line, "a register of a wave");
@@ -247,11 +248,11 @@ impl<'a> Reader<'a> {
             };
             let name = line.keep(name.trim());
             match &bits_of {
-                None => self.wave(line)?.registers.push(Register { name, value }),
+                None => self.wave(line)?.registers.push(AmdRegister { name, value }),
                 Some(register) => {
                     let register = register.clone();
                     self.fields.take()?;
-                    self.wave(line)?.fields.push(WaveField { register, name, value });
+                    self.wave(line)?.fields.push(UmrWaveField { register, name, value });
                 }
             }
         }
@@ -259,10 +260,10 @@ impl<'a> Reader<'a> {
     }
 
     /// `>SGPRS[0..3] = { … }`, `[   0..   3] = { … }`, `[  0] = { … }`.
-    fn values(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn values(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         let (place, values) = text.split_once("] = {")?;
         let (kind, place) = place.split_once('[')?;
-        let first = Scan::new(place.trim_start()).dec32();
+        let first = TextScan::new(place.trim_start()).dec32();
         let values: Option<Vec<u32>> = values
             .trim_end_matches(['}', ' '])
             .split([',', ' '])
@@ -275,21 +276,21 @@ impl<'a> Reader<'a> {
             return self.lose(line, "a line of registers");
         };
         let shown = match kind.trim_start_matches('>') {
-            "SGPRS" => Shown::Sgprs,
-            "TTMP" => Shown::Ttmps,
-            "" if place.contains("..") => self.shown,
-            "" => Shown::Vgprs,
-            _ => Shown::Nothing,
+            "SGPRS" => BraceOwner::Sgprs,
+            "TTMP" => BraceOwner::Ttmps,
+            "" if place.contains("..") => self.brace_owner,
+            "" => BraceOwner::Vgprs,
+            _ => BraceOwner::Nothing,
         };
         let wave = self.wave(line)?;
         let contents = match shown {
-            Shown::Sgprs => &mut wave.sgprs,
-            Shown::Ttmps => &mut wave.ttmps,
-            Shown::Vgprs => {
-                wave.vgprs.push(Vgpr { number: first, lanes: values });
+            BraceOwner::Sgprs => &mut wave.sgprs,
+            BraceOwner::Ttmps => &mut wave.ttmps,
+            BraceOwner::Vgprs => {
+                wave.vgprs.push(UmrVgpr { number: first, lanes: values });
                 return Some(());
             }
-            Shown::Nothing => return Some(()),
+            BraceOwner::Nothing => return Some(()),
         };
         for (number, value) in (u64::from(first)..).zip(values) {
             contents.push(number, value);
@@ -299,7 +300,7 @@ impl<'a> Reader<'a> {
 
     fn close_ring(&mut self) {
         if let Some(OpenRing { mut ring, dwords }) = self.ring.take() {
-            ring.contents = Contents::from_pairs(dwords);
+            ring.contents = DwordContents::from_pairs(dwords);
             // A stream that another one interrupts goes on behind it.
             let mut sizes: BTreeMap<(u32, u64), (usize, Option<u32>)> = BTreeMap::new();
             for ib in &ring.ibs {
@@ -318,7 +319,7 @@ impl<'a> Reader<'a> {
         self.stream = None;
     }
 
-    fn ring_line(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn ring_line(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         if text.starts_with("Decoding IB at ") {
             return self.stream_heading(line, text).or_else(|| self.lose(line, "the heading of an IB"));
         }
@@ -326,10 +327,10 @@ impl<'a> Reader<'a> {
             return self.stream_line(line, text);
         }
         let (name, value) = text.split_once(" == ")?;
-        let value = Scan::new(value).number()?;
+        let value = TextScan::new(value).number()?;
         let (path, what) = name.rsplit_once('.')?;
         if let Some((path, number)) = name.split_once(".ring[") {
-            let number = Scan::new(number.trim_end_matches(']').trim_start()).dec();
+            let number = TextScan::new(number.trim_end_matches(']').trim_start()).dec();
             let (Some(number), Ok(value)) = (number, u32::try_from(value)) else {
                 return self.lose(line, "a dword of a ring");
             };
@@ -350,7 +351,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The ring of a path such as `navi10.gfx_0.0.0`.
-    fn ring_named(&mut self, line: &Line<'a>, path: &str) -> Option<&mut OpenRing<'a>> {
+    fn ring_named(&mut self, line: &TextLine<'a>, path: &str) -> Option<&mut OpenRing<'a>> {
         let name = path.split_once('.').map_or(path, |(_, name)| name);
         if self.ring.as_ref().is_none_or(|open| open.ring.name.as_deref() != Some(name)) {
             self.waves.take()?;
@@ -364,8 +365,8 @@ impl<'a> Reader<'a> {
     }
 
     /// `Decoding IB at 3@0x800100000 from 0@0x1000 of 64 words (type 4)`
-    fn stream_heading(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
-        let mut scan = Scan::new(text);
+    fn stream_heading(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
+        let mut scan = TextScan::new(text);
         let vmid = u32::try_from(scan.lit("Decoding IB at ")?.number()?).ok()?;
         let iova = scan.lit("@")?.number()?;
         scan.until(" of ")?;
@@ -379,14 +380,14 @@ impl<'a> Reader<'a> {
             ring: UmrRing { span, ..UmrRing::default() },
             dwords: Vec::new(),
         });
-        open.ring.ibs.push(UmrIb { vmid, iova, size, contents: Contents::new(), span });
+        open.ring.ibs.push(UmrIb { vmid, iova, size, contents: DwordContents::new(), span });
         self.stream = Some((vmid, iova));
         Some(())
     }
 
     /// `[0x0@0x00001800 + 0x0140]  [  0xc0044700]  Opcode …`
-    fn stream_line(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
-        let mut scan = Scan::new(text);
+    fn stream_line(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
+        let mut scan = TextScan::new(text);
         let vmid = u32::try_from(scan.lit("[")?.number()?).ok()?;
         let iova = scan.lit("@")?.number()?;
         let offset = scan.blanks().lit("+")?.blanks().number()?;
@@ -405,9 +406,9 @@ impl<'a> Reader<'a> {
     }
 
     /// `gfx1030.mmGRBM_STATUS => 0x00003028`, and the fields below it.
-    fn register_line(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn register_line(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         if let Some((path, value)) = text.split_once(" => ") {
-            let mut scan = Scan::new(value);
+            let mut scan = TextScan::new(value);
             let value = scan.hex32()?;
             scan.end()?;
             let (path, name) = path.rsplit_once('.')?;
@@ -415,7 +416,7 @@ impl<'a> Reader<'a> {
                 return None;
             }
             self.fields.take()?;
-            self.umr.registers.push(ShownRegister {
+            self.umr.registers.push(PrintedRegister {
                 name: line.keep(name),
                 path: Some(line.keep(path)),
                 value: Some(value),
@@ -424,24 +425,24 @@ impl<'a> Reader<'a> {
             });
             return Some(());
         }
-        let mut scan = Scan::new(text);
+        let mut scan = TextScan::new(text);
         let name = scan.lit(".")?.until("[")?;
         scan.until("]")?;
         scan.blanks().lit("==")?;
         let register = self.umr.registers.last_mut()?;
         let shown = scan.blanks().rest().trim_end();
-        let value = Scan::new(shown).number().and_then(|value| value.try_into().ok());
+        let value = TextScan::new(shown).number().and_then(|value| value.try_into().ok());
         self.fields.take()?;
         register.span.end = line.span.end;
-        register.fields.push(ShownField { name: line.keep(name), text: line.keep(shown), value });
+        register.fields.push(PrintedField { name: line.keep(name), text: line.keep(shown), value });
         Some(())
     }
 }
 
 /// `se0.sh0.cu0.simd0.wave0`, `se0.sa1.wgp2.simd3.wave4`.
-fn place(text: &str) -> Option<WavePlace> {
-    let mut place = WavePlace::default();
-    let mut scan = Scan::new(text);
+fn place(text: &str) -> Option<UmrWaveLocation> {
+    let mut place = UmrWaveLocation::default();
+    let mut scan = TextScan::new(text);
     place.se = Some(scan.lit("se")?.dec32()?);
     let mut parts = scan.lit(".")?.rest().split('.');
     let mut part = |names: &[&'static str]| {
@@ -459,8 +460,8 @@ fn place(text: &str) -> Option<WavePlace> {
 }
 
 /// `pgm[6@0x800120e26c00 + 0x584 ] = 0xf0001108   image_load …`
-fn code_word<'a>(line: &Line<'a>, text: &str, at_pc: bool) -> Option<CodeWord<'a>> {
-    let mut scan = Scan::new(text);
+fn code_word<'a>(line: &TextLine<'a>, text: &str, at_pc: bool) -> Option<CodeWord<'a>> {
+    let mut scan = TextScan::new(text);
     let vmid = u32::try_from(scan.lit("pgm[")?.number()?).ok()?;
     let base = scan.lit("@")?.number()?;
     let offset = scan.blanks().lit("+")?.blanks().number()?;
@@ -470,13 +471,13 @@ fn code_word<'a>(line: &Line<'a>, text: &str, at_pc: bool) -> Option<CodeWord<'a
 }
 
 /// ` (found shader at: 6@0x800120e26c00 of 1024 bytes)`
-fn found_shader(text: &str) -> Option<FoundShader> {
-    let mut scan = Scan::new(text);
+fn found_shader(text: &str) -> Option<ShaderMatch> {
+    let mut scan = TextScan::new(text);
     scan.until("found shader at:")?;
     let vmid = u32::try_from(scan.blanks().number()?).ok()?;
     let address = scan.lit("@")?.number()?;
     let size = scan.lit(" of ")?.dec32()?;
-    Some(FoundShader { vmid, address, size })
+    Some(ShaderMatch { vmid, address, size })
 }
 
 /// `WAVE_STATUS` and `Wave_Status` are the same register.

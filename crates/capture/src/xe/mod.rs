@@ -1,6 +1,6 @@
 //! xe devcoredumps: `/sys/class/devcoredump/devcd*/data` of the xe driver, as kernels from 6.8 on write them.
 //!
-//! Every line is kept: [`Devcore::write`] gives the bytes that were read, [`Devcore::edits`] changes values in them.
+//! Every line is kept: [`XeDevcore::write`] gives the bytes that were read, [`XeDevcore::edits`] changes values in them.
 //!
 //! # Folklore
 //! - Up to 6.11 the queue stands below `GuC CT`, without a heading of its own: queues are known by `GuC ID:`.
@@ -13,75 +13,75 @@
 
 mod read;
 
-use crate::intel::text::{Lines, number};
-use crate::intel::{Block, Edits, Engine, Field, Image, SectionInfo};
+use crate::intel::text::{IntelLines, number};
+use crate::intel::{DumpEdits, DumpEngine, IntelSectionInfo, KeyValue, MemoryBlock, MemoryImage};
 use unwedge_base::{Diagnostic, Span};
 
 /// A devcoredump of xe. Nothing is filled in.
 #[derive(Clone, Debug, Default)]
-pub struct Devcore<'a> {
+pub struct XeDevcore<'a> {
     text: &'a [u8],
     /// What is said of the device and the hang: `Reason`, `kernel`, `Process`, `PCI ID` …
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<KeyValue<'a>>,
     /// The GTs of the device.
-    pub gts: Vec<Gt<'a>>,
+    pub gts: Vec<XeGt<'a>>,
     /// The GT that the dump is about.
     pub gt: Option<u32>,
     /// What is said of the GuC: its log and its command transport.
-    pub guc: Vec<Field<'a>>,
+    pub guc: Vec<KeyValue<'a>>,
     /// The queues that hang.
-    pub queues: Vec<Queue<'a>>,
+    pub queues: Vec<XeQueue<'a>>,
     /// Where the batch buffers of the job start, one per context of its queue.
     pub batches: Vec<u64>,
     /// Engines that the queue may run on.
-    pub engines: Vec<Engine<'a>>,
+    pub engines: Vec<DumpEngine<'a>>,
     /// Captured memory in the order of the dump.
-    pub blocks: Vec<Block<'a>>,
+    pub blocks: Vec<MemoryBlock<'a>>,
     /// What is said of the address space as a whole.
-    pub vm: Vec<Field<'a>>,
+    pub vm: Vec<KeyValue<'a>>,
     /// The stretches of the text.
-    pub sections: Vec<SectionInfo<'a>>,
+    pub sections: Vec<IntelSectionInfo<'a>>,
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A GT of the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gt<'a> {
+pub struct XeGt<'a> {
     /// `GT id`
     pub id: u32,
     /// `Tile`, `Type`, `IP ver`, `CS reference clock`.
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<KeyValue<'a>>,
 }
 
 /// A queue, and the contexts it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Queue<'a> {
+pub struct XeQueue<'a> {
     /// `GuC ID`
     pub guc_id: Option<u32>,
     /// `Name`, `Class`, `Timeout`, `Schedule State`, `Flags` …
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<KeyValue<'a>>,
     /// One for each of its width.
-    pub contexts: Vec<Context<'a>>,
+    pub contexts: Vec<XeContext<'a>>,
     /// What is said of each job that was not done: `seqno=5, fence=0, finished=0`.
-    pub jobs: Vec<Field<'a>>,
+    pub jobs: Vec<KeyValue<'a>>,
     /// Where it stands.
     pub span: Span,
 }
 
 /// A logical ring context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Context<'a> {
+pub struct XeContext<'a> {
     /// The low half of its descriptor: where its image starts in the device's table.
     pub descriptor: Option<u64>,
     /// `LRC Head`, `LRC Tail`, `Seqno`, `Timestamp` …
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<KeyValue<'a>>,
 }
 
 /// The input is not a devcoredump of xe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a xe devcoredump: none of its headings was found")]
-pub struct NotDevcore;
+pub struct NotXeDevcore;
 
 /// Bytes of a file that are looked at to tell its kind.
 const SNIFFED: usize = 16 << 10;
@@ -89,15 +89,19 @@ const SNIFFED: usize = 16 << 10;
 /// Whether the start of a file looks like a devcoredump of xe: it has one of its headings.
 pub fn sniff(start: &[u8]) -> bool {
     let headings = ["Xe Device Coredump", "GuC Log", "GuC CT", "Contexts", "HW Engines", "VM state"];
-    Lines::new(start.get(..SNIFFED).unwrap_or(start)).any(|line| {
+    IntelLines::new(start.get(..SNIFFED).unwrap_or(start)).any(|line| {
         let name = line.text.strip_prefix(b"**** ").and_then(|text| text.strip_suffix(b" ****"));
         name.is_some_and(|name| headings.iter().any(|heading| heading.as_bytes() == name))
     })
 }
 
-impl<'a> Devcore<'a> {
+impl<'a> XeDevcore<'a> {
     /// Reads a dump. Anything malformed is skipped and reported in `diagnostics`.
-    pub fn read(text: &'a [u8]) -> Result<Devcore<'a>, NotDevcore> {
+    ///
+    /// # Errors
+    ///
+    /// [`NotXeDevcore`] if the text has none of the headings of a xe devcoredump.
+    pub fn read(text: &'a [u8]) -> Result<XeDevcore<'a>, NotXeDevcore> {
         read::read(text)
     }
 
@@ -112,8 +116,8 @@ impl<'a> Devcore<'a> {
     }
 
     /// Changes to the text.
-    pub fn edits(&self) -> Edits<'a> {
-        Edits::new(self.text)
+    pub fn edits(&self) -> DumpEdits<'a> {
+        DumpEdits::new(self.text)
     }
 
     /// The value of a field of the device, as written.
@@ -142,22 +146,22 @@ impl<'a> Devcore<'a> {
     }
 
     /// The GT that the dump is about.
-    pub fn this_gt(&self) -> Option<&Gt<'a>> {
+    pub fn this_gt(&self) -> Option<&XeGt<'a>> {
         self.gts.iter().find(|gt| Some(gt.id) == self.gt)
     }
 
     /// Memory in the device's table: contexts and their status pages. Unpacks up to `limit` bytes.
-    pub fn ggtt(&self, limit: usize) -> Image {
-        Image::ggtt(&self.blocks, limit)
+    pub fn ggtt(&self, limit: usize) -> MemoryImage {
+        MemoryImage::ggtt(&self.blocks, limit)
     }
 
     /// Memory of the address space of the queue that hangs. Unpacks up to `limit` bytes.
-    pub fn ppgtt(&self, limit: usize) -> Image {
-        Image::ppgtt(&self.blocks, &Engine::default(), limit)
+    pub fn ppgtt(&self, limit: usize) -> MemoryImage {
+        MemoryImage::ppgtt(&self.blocks, &DumpEngine::default(), limit)
     }
 }
 
-impl Gt<'_> {
+impl XeGt<'_> {
     /// The value of a field.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields.iter().find(|f| f.key == key).map(|f| f.value.as_ref())
@@ -170,14 +174,14 @@ impl Gt<'_> {
     }
 }
 
-impl Queue<'_> {
+impl XeQueue<'_> {
     /// The value of a field.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields.iter().find(|f| f.key == key).map(|f| f.value.as_ref())
     }
 }
 
-impl Context<'_> {
+impl XeContext<'_> {
     /// The value of a field.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields.iter().find(|f| f.key == key).map(|f| f.value.as_ref())

@@ -1,10 +1,12 @@
 //! Builds a dump from its lines. Linear in the input, whatever the input.
 
-use super::{Context, Devcore, Gt, NotDevcore, Queue};
+use super::{NotXeDevcore, XeContext, XeDevcore, XeGt, XeQueue};
 use crate::ascii85;
 use crate::intel::collect::{Collector, field, shown};
-use crate::intel::text::{self, Line, Lines, decimal, hex, number, skip_blanks, split_once, trim};
-use crate::intel::{Block, BlockKind, Data, Encoding, Engine, Field, Register, Space};
+use crate::intel::text::{self, IntelLine, IntelLines, decimal, hex, number, skip_blanks, split_once, trim};
+use crate::intel::{
+    AddressSpace, BlockEncoding, BlockText, DumpEngine, IntelRegister, KeyValue, MemoryBlock, MemoryBlockKind,
+};
 use std::borrow::Cow;
 use unwedge_base::Span;
 
@@ -13,7 +15,7 @@ const STATUS_PAGE: u64 = 4096;
 
 /// What lines with indentation belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
+enum XeGroup {
     Device,
     Gt,
     Guc,
@@ -24,22 +26,22 @@ enum Group {
     Other,
 }
 
-pub(super) fn read(text: &[u8]) -> Result<Devcore<'_>, NotDevcore> {
-    let mut reader = Reader {
+pub(super) fn read(text: &[u8]) -> Result<XeDevcore<'_>, NotXeDevcore> {
+    let mut reader = XeReader {
         text,
-        dump: Devcore { text, ..Devcore::default() },
+        dump: XeDevcore { text, ..XeDevcore::default() },
         collector: Collector::new(text),
-        group: Group::Device,
+        group: XeGroup::Device,
         held: None,
         headings: 0,
     };
-    for line in Lines::new(text) {
+    for line in IntelLines::new(text) {
         reader.line(line);
     }
     reader.end_of_data();
-    let Reader { mut dump, mut collector, headings, .. } = reader;
+    let XeReader { mut dump, mut collector, headings, .. } = reader;
     if headings == 0 {
-        return Err(NotDevcore);
+        return Err(NotXeDevcore);
     }
     if let Some(block) = dump.blocks.last()
         && block.data.is_none()
@@ -52,18 +54,18 @@ pub(super) fn read(text: &[u8]) -> Result<Devcore<'_>, NotDevcore> {
     Ok(dump)
 }
 
-struct Reader<'a> {
+struct XeReader<'a> {
     text: &'a [u8],
-    dump: Devcore<'a>,
+    dump: XeDevcore<'a>,
     collector: Collector<'a>,
-    group: Group,
+    group: XeGroup,
     /// The line before ended in ascii85 of the last block, which has so many dwords by now.
     held: Option<u64>,
     headings: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, line: Line<'a>) {
+impl<'a> XeReader<'a> {
+    fn line(&mut self, line: IntelLine<'a>) {
         let body = skip_blanks(line.text);
         if self.goes_on(body, line) {
             return;
@@ -91,12 +93,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The line has no end: a kernel writes one, so that what was saved was cut.
-    fn cut(&self, line: Line<'_>) -> bool {
+    fn cut(&self, line: IntelLine<'_>) -> bool {
         line.span.end == self.text.len() as u64 && !self.text.ends_with(b"\n")
     }
 
     /// A line that holds nothing but ascii85 goes on with the memory in front, if that is not complete.
-    fn goes_on(&mut self, body: &[u8], line: Line<'a>) -> bool {
+    fn goes_on(&mut self, body: &[u8], line: IntelLine<'a>) -> bool {
         let encoded = |c: &u8| matches!(c, b'!'..=b'u' | b'z');
         // Headings and values have blanks.
         let (Some(held), Some(block)) = (self.held, self.dump.blocks.last_mut()) else { return false };
@@ -124,19 +126,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn heading(&mut self, name: &'a [u8], line: Line<'a>) {
+    fn heading(&mut self, name: &'a [u8], line: IntelLine<'a>) {
         self.headings += 1;
         let known = match name {
-            b"Xe Device Coredump" => Some(Group::Device),
-            b"GuC Log" | b"GuC CT" => Some(Group::Guc),
-            b"Contexts" => Some(Group::Queue),
-            b"Job" => Some(Group::Other),
-            b"HW Engines" => Some(Group::Engine),
-            b"VM state" => Some(Group::Vm),
+            b"Xe Device Coredump" => Some(XeGroup::Device),
+            b"GuC Log" | b"GuC CT" => Some(XeGroup::Guc),
+            b"Contexts" => Some(XeGroup::Queue),
+            b"Job" => Some(XeGroup::Other),
+            b"HW Engines" => Some(XeGroup::Engine),
+            b"VM state" => Some(XeGroup::Vm),
             _ => match name.strip_prefix(b"GT #").and_then(decimal) {
                 Some((id, b"")) => {
                     self.dump.gt = u32::try_from(id).ok();
-                    Some(Group::Other)
+                    Some(XeGroup::Other)
                 }
                 _ => None,
             },
@@ -145,11 +147,11 @@ impl<'a> Reader<'a> {
             self.collector.note(line.span, || format!("section `{}` is not known", shown(name)));
         }
         self.collector.section(shown(name), known.is_some(), line.span);
-        self.group = known.unwrap_or(Group::Other);
+        self.group = known.unwrap_or(XeGroup::Other);
     }
 
     /// `[HWCTX].length: 0x1000`
-    fn memory(&mut self, line: Line<'a>, name: &'a [u8], what: &[u8], value: &'a [u8]) {
+    fn memory(&mut self, line: IntelLine<'a>, name: &'a [u8], what: &[u8], value: &'a [u8]) {
         match what {
             b"length" => {
                 let length = number(value);
@@ -182,19 +184,19 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a block.
-    fn contents(&mut self, line: Line<'a>, name: &'a [u8], value: &'a [u8]) {
+    fn contents(&mut self, line: IntelLine<'a>, name: &'a [u8], value: &'a [u8]) {
         let value = trim(value);
         let end = line.span.start as usize + trim_end(line.text).len();
         let span = Span::new(end - value.len(), end);
-        let encoding = Encoding::Ascii85;
+        let encoding = BlockEncoding::Ascii85;
         let Some(block) = self.block(line, name) else { return };
-        block.data = Some(Data { encoding, text: Cow::Borrowed(value), span });
+        block.data = Some(BlockText { encoding, text: Cow::Borrowed(value), span });
         block.span.end = line.span.end;
         self.held = Some(ascii85::decoded_len(value) as u64);
     }
 
     /// The last block, if this is another line of it; else a new one.
-    fn block(&mut self, line: Line<'a>, name: &'a [u8]) -> Option<&mut Block<'a>> {
+    fn block(&mut self, line: IntelLine<'a>, name: &'a [u8]) -> Option<&mut MemoryBlock<'a>> {
         let goes_on = self.dump.blocks.last().is_some_and(|b| {
             b.data.is_none()
                 && b.error.is_none()
@@ -204,7 +206,7 @@ impl<'a> Reader<'a> {
         if goes_on { self.dump.blocks.last_mut() } else { self.open(line, name) }
     }
 
-    fn open(&mut self, line: Line<'a>, name: &'a [u8]) -> Option<&mut Block<'a>> {
+    fn open(&mut self, line: IntelLine<'a>, name: &'a [u8]) -> Option<&mut MemoryBlock<'a>> {
         if !self.collector.take(8, line.span) {
             return None;
         }
@@ -215,19 +217,23 @@ impl<'a> Reader<'a> {
             .and_then(|q| q.contexts.last()?.descriptor)
             .map(|d| d & !(STATUS_PAGE - 1));
         let (kind, space, address) = match name {
-            b"HWSP" => (BlockKind::StatusPage, Space::Ggtt, image),
-            b"HWCTX" => (BlockKind::HwContext, Space::Ggtt, image.and_then(|i| i.checked_add(STATUS_PAGE))),
-            b"LOG" => (BlockKind::GucLog, Space::Unknown, None),
-            b"CTB" => (BlockKind::GucCtb, Space::Unknown, None),
+            b"HWSP" => (MemoryBlockKind::StatusPage, AddressSpace::Ggtt, image),
+            b"HWCTX" => (
+                MemoryBlockKind::HwContext,
+                AddressSpace::Ggtt,
+                image.and_then(|i| i.checked_add(STATUS_PAGE)),
+            ),
+            b"LOG" => (MemoryBlockKind::GucLog, AddressSpace::Unknown, None),
+            b"CTB" => (MemoryBlockKind::GucCtb, AddressSpace::Unknown, None),
             name => match hex(name) {
-                Some((address, b"")) => (BlockKind::Vm, Space::Ppgtt, Some(address)),
+                Some((address, b"")) => (MemoryBlockKind::Vm, AddressSpace::Ppgtt, Some(address)),
                 _ => {
                     self.collector.note(line.span, || format!("memory `{}` is not known", shown(name)));
-                    (BlockKind::Other, Space::Unknown, None)
+                    (MemoryBlockKind::Other, AddressSpace::Unknown, None)
                 }
             },
         };
-        self.dump.blocks.push(Block {
+        self.dump.blocks.push(MemoryBlock {
             owner: Cow::Borrowed(""),
             kind,
             name: shown(name),
@@ -242,26 +248,26 @@ impl<'a> Reader<'a> {
     }
 
     /// `rcs0 (physical), logical instance=0`
-    fn engine(&mut self, line: Line<'a>, name: &'a [u8], rest: &'a [u8]) {
-        self.group = Group::Engine;
+    fn engine(&mut self, line: IntelLine<'a>, name: &'a [u8], rest: &'a [u8]) {
+        self.group = XeGroup::Engine;
         if !self.collector.take(8, line.span) {
             return;
         }
         let fields = split_once(rest, b"=").map(|(key, value)| field(key, value, line.span));
-        self.dump.engines.push(Engine {
+        self.dump.engines.push(DumpEngine {
             name: shown(name),
             fields: fields.into_iter().collect(),
             span: line.span,
-            ..Engine::default()
+            ..DumpEngine::default()
         });
     }
 
-    fn value(&mut self, line: Line<'a>, body: &'a [u8]) {
+    fn value(&mut self, line: IntelLine<'a>, body: &'a [u8]) {
         if let Some(id) = body.strip_prefix(b"GuC ID:") {
-            self.group = Group::Queue;
+            self.group = XeGroup::Queue;
             if self.collector.take(8, line.span) {
                 let guc_id = number(id).and_then(|id| u32::try_from(id).ok());
-                self.dump.queues.push(Queue { guc_id, span: line.span, ..Queue::default() });
+                self.dump.queues.push(XeQueue { guc_id, span: line.span, ..XeQueue::default() });
             }
             return;
         }
@@ -276,7 +282,7 @@ impl<'a> Reader<'a> {
             return;
         }
         match self.group {
-            Group::Engine => {
+            XeGroup::Engine => {
                 if self.dump.engines.is_empty() {
                     self.collector.loss(line.span, || "registers of an engine whose name is lost".into());
                     self.engine(line, b"", b"");
@@ -286,13 +292,13 @@ impl<'a> Reader<'a> {
                 engine.span.end = line.span.end;
                 if let Some(r) = text::register(line.text) {
                     let (name, index, value, more) = (r.name, r.index, r.value, r.more);
-                    engine.registers.push(Register { name, index, value, more, span: line.span });
+                    engine.registers.push(IntelRegister { name, index, value, more, span: line.span });
                 } else if let Some((key, value)) = text::field(body) {
                     engine.fields.push(field(key, value, line.span));
                 }
                 return;
             }
-            Group::Vm => return self.push_vm(line, body),
+            XeGroup::Vm => return self.push_vm(line, body),
             _ => {}
         }
         let Some((key, value)) = text::field(body) else {
@@ -307,9 +313,9 @@ impl<'a> Reader<'a> {
         }
         let indented = line.text.len() > body.len();
         if key == b"GT id" {
-            self.group = Group::Gt;
+            self.group = XeGroup::Gt;
             let id = number(value).and_then(|id| u32::try_from(id).ok()).unwrap_or(u32::MAX);
-            self.dump.gts.push(Gt { id, fields: Vec::new() });
+            self.dump.gts.push(XeGt { id, fields: Vec::new() });
             return;
         }
         let made = field(key, value, line.span);
@@ -324,43 +330,43 @@ impl<'a> Reader<'a> {
         key: &[u8],
         value: &[u8],
         indented: bool,
-        line: Line<'_>,
-    ) -> Option<&mut Vec<Field<'a>>> {
+        line: IntelLine<'_>,
+    ) -> Option<&mut Vec<KeyValue<'a>>> {
         match self.group {
-            Group::Gt if indented => Some(&mut self.dump.gts.last_mut()?.fields),
-            Group::Device | Group::Gt => {
-                self.group = Group::Device;
+            XeGroup::Gt if indented => Some(&mut self.dump.gts.last_mut()?.fields),
+            XeGroup::Device | XeGroup::Gt => {
+                self.group = XeGroup::Device;
                 Some(&mut self.dump.fields)
             }
-            Group::Queue | Group::Context => {
+            XeGroup::Queue | XeGroup::Context => {
                 if self.dump.queues.is_empty() {
                     self.collector.loss(line.span, || "a queue whose number is lost".into());
-                    self.dump.queues.push(Queue { span: line.span, ..Queue::default() });
+                    self.dump.queues.push(XeQueue { span: line.span, ..XeQueue::default() });
                 }
                 let queue = self.dump.queues.last_mut()?;
                 queue.span.end = line.span.end;
                 match key {
                     b"HW Context Desc" => {
-                        self.group = Group::Context;
-                        queue.contexts.push(Context { descriptor: number(value), fields: Vec::new() });
+                        self.group = XeGroup::Context;
+                        queue.contexts.push(XeContext { descriptor: number(value), fields: Vec::new() });
                         None
                     }
                     b"Job" => Some(&mut queue.jobs),
                     b"Schedule State" => {
-                        self.group = Group::Queue;
+                        self.group = XeGroup::Queue;
                         Some(&mut queue.fields)
                     }
-                    _ if self.group == Group::Context => Some(&mut queue.contexts.last_mut()?.fields),
+                    _ if self.group == XeGroup::Context => Some(&mut queue.contexts.last_mut()?.fields),
                     _ => Some(&mut queue.fields),
                 }
             }
-            Group::Guc => Some(&mut self.dump.guc),
-            Group::Other => Some(&mut self.dump.fields),
-            Group::Engine | Group::Vm => None,
+            XeGroup::Guc => Some(&mut self.dump.guc),
+            XeGroup::Other => Some(&mut self.dump.fields),
+            XeGroup::Engine | XeGroup::Vm => None,
         }
     }
 
-    fn push_vm(&mut self, line: Line<'a>, text: &'a [u8]) {
+    fn push_vm(&mut self, line: IntelLine<'a>, text: &'a [u8]) {
         if let Some((key, value)) = text::field(text)
             && self.collector.take(1, line.span)
         {

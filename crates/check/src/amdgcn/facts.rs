@@ -4,7 +4,7 @@ use unwedge_isa::amdgcn::{Gfx, model};
 
 /// How sure a finding is, and what it is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
+pub enum Certainty {
     /// Wrong on this GPU.
     Error,
     /// Sources differ on whether this GPU needs it.
@@ -17,13 +17,13 @@ pub enum Level {
 
 /// What a rule is.
 #[derive(Debug, Clone, Copy)]
-pub struct Info {
+pub struct RuleInfo {
     /// Which.
     pub rule: Rule,
     /// Its name.
     pub name: &'static str,
     /// What breaking it means.
-    pub level: Level,
+    pub level: Certainty,
     /// Generations it holds for, a bit each.
     pub gens: u16,
     /// Generations on which sources differ.
@@ -42,7 +42,7 @@ pub struct Info {
     pub dispute: &'static str,
 }
 
-impl Info {
+impl RuleInfo {
     /// Whether the rule holds for a generation.
     pub fn holds(&self, generation: Gfx) -> bool {
         self.gens >> generation as u16 & 1 != 0
@@ -51,7 +51,7 @@ impl Info {
 
 impl Rule {
     /// What it is.
-    pub fn info(self) -> &'static Info {
+    pub fn info(self) -> &'static RuleInfo {
         &RULES[self as usize]
     }
 

@@ -1,11 +1,11 @@
 //! What the checker says.
 
-use super::facts::{Level, Rule};
+use super::facts::{Certainty, Rule};
 use unwedge_isa::amdgcn::Reg;
 
 /// A wait that would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Need {
+pub struct WaitNeed {
     /// The counter, by its name in the generation.
     pub counter: &'static str,
     /// What is to be waited for.
@@ -14,11 +14,11 @@ pub struct Need {
 
 /// One thing found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckFinding {
     /// The rule.
     pub rule: Rule,
     /// How sure it is on this GPU.
-    pub level: Level,
+    pub level: Certainty,
     /// The instruction at which it shows, in bytes from the start of the code; the end of the code if control leaves there.
     pub at: u32,
     /// The instruction that made it so, in bytes.
@@ -26,7 +26,7 @@ pub struct Finding {
     /// Starts of the blocks from `first` to `at`, in bytes.
     pub path: Vec<u32>,
     /// The wait that is missing.
-    pub need: Option<Need>,
+    pub need: Option<WaitNeed>,
     /// Wait states or vector instructions that are missing.
     pub missing: u8,
     /// Registers it is about: the first, and how many.
@@ -37,18 +37,18 @@ pub struct Finding {
 
 /// What there is to say about some code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct CheckReport {
     /// In the order of addresses.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheckFinding>,
     /// Instructions that are reached.
     pub instructions: usize,
     /// Whether everything was followed to its end. If not, what is found is right, and more may be wrong.
     pub complete: bool,
 }
 
-impl Report {
+impl CheckReport {
     /// Findings that say that something is wrong, or may be.
-    pub fn faults(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|f| matches!(f.level, Level::Error | Level::Doubt))
+    pub fn faults(&self) -> impl Iterator<Item = &CheckFinding> {
+        self.findings.iter().filter(|f| matches!(f.level, Certainty::Error | Certainty::Doubt))
     }
 }

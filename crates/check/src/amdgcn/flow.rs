@@ -1,15 +1,15 @@
 //! The fixed point: what is pending at the start of each block, and what that breaks.
 
-use super::exec::Exec;
+use super::exec::ExecState;
 use super::facts::Rule;
-use super::finding::{Finding, Need};
-use super::hazards::{Hazards, Kind};
-use super::op::{Class, Op, Regs, flag};
+use super::finding::{CheckFinding, WaitNeed};
+use super::hazards::{HazardKind, Hazards};
+use super::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use super::partial;
-use super::program::{Block, Program};
-use super::state::{EMPTY, List, Pending, Set, both, first_of, unite};
+use super::program::{BasicBlock, CheckedProgram};
+use super::state::{EMPTY, PendingEvent, PendingList, RegSet, both, first_of, unite};
 use super::waits::{HALF, NO, SLOTS, SMEM_STORE, WaitValues, Waits, add_regs};
-use super::{Entry, Options, Preset};
+use super::{CheckOptions, EntryPreset, ProgramEntry};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use unwedge_isa::amdgcn::Opcode;
@@ -23,43 +23,43 @@ const VISITS: u32 = 400;
 
 /// What holds at a place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct State {
-    waits: List,
-    hazards: List,
+struct FlowState {
+    waits: PendingList,
+    hazards: PendingList,
     /// Registers that may have been written: scalar, vector.
-    written: [Set; 2],
+    written: [RegSet; 2],
     /// The instruction that set `exec` to 0, if on all paths.
     no_lane: Option<u32>,
     /// What else is known of `exec`.
-    exec: Exec,
+    exec: ExecState,
     /// Counters in which code that is not followed may have left something, a bit each, and [`HAZARDS`].
     foreign: u8,
 }
 
-/// Of [`State::foreign`]: code that is not followed may have left hazards.
+/// Of [`FlowState::foreign`]: code that is not followed may have left hazards.
 const HAZARDS: u8 = 1 << SLOTS;
 
 /// Every register of both files.
-const ALL: [Set; 2] = [[u64::MAX; 4]; 2];
+const ALL: [RegSet; 2] = [[u64::MAX; 4]; 2];
 
 /// States of one place that are kept apart, at most.
 const APART: usize = 6;
 
 /// The counter that what is missing would drain, and where.
-fn drains(f: &Finding) -> Option<(u32, &'static str)> {
+fn drains(f: &CheckFinding) -> Option<(u32, &'static str)> {
     f.need.filter(|need| need.value == 0 && f.rule == Rule::Wait).map(|need| (f.at, need.counter))
 }
 
-fn is_spare(f: &Finding) -> bool {
+fn is_spare(f: &CheckFinding) -> bool {
     matches!(f.rule, Rule::SpareWait | Rule::SpareNop)
 }
 
 /// Takes a state into those of a place; whether that changed anything.
-fn take(have: &mut Vec<State>, new: State, condense: bool) -> bool {
+fn take(have: &mut Vec<FlowState>, new: FlowState, condense: bool) -> bool {
     let full = have.len() >= APART && have.iter().all(|s| s.exec != new.exec);
-    let exec = if full { Exec::Any } else { new.exec };
+    let exec = if full { ExecState::Any } else { new.exec };
     let Some(same) = have.iter_mut().find(|s| s.exec == exec) else {
-        have.push(State { exec, ..new });
+        have.push(FlowState { exec, ..new });
         return true;
     };
     let changed = same.join(&new);
@@ -70,14 +70,14 @@ fn take(have: &mut Vec<State>, new: State, condense: bool) -> bool {
     changed
 }
 
-impl State {
+impl FlowState {
     /// Behind a call. What the caller left pending is for what is called to wait for; what that leaves is not followed, and it may write
     /// any register.
-    fn behind_call() -> State {
-        State { written: ALL, foreign: u8::MAX, ..State::default() }
+    fn behind_call() -> FlowState {
+        FlowState { written: ALL, foreign: u8::MAX, ..FlowState::default() }
     }
 
-    fn join(&mut self, other: &State) -> bool {
+    fn join(&mut self, other: &FlowState) -> bool {
         let before = (self.written, self.no_lane, self.foreign);
         for (set, more) in self.written.iter_mut().zip(&other.written) {
             unite(set, more);
@@ -91,13 +91,13 @@ impl State {
     }
 }
 
-struct Flow<'a> {
-    program: &'a Program,
+struct FlowAnalysis<'a> {
+    program: &'a CheckedProgram,
     gpu: &'a Gpu,
-    entries: &'a [Entry],
+    entries: &'a [ProgramEntry],
     /// Whether registers that nothing has written are looked for.
     preset: bool,
-    options: &'a Options,
+    options: &'a CheckOptions,
     waits: Waits,
     hazards: Hazards,
     partial: bool,
@@ -110,11 +110,11 @@ const AGAIN: usize = 8;
 
 /// Follows a program; whether to its end.
 pub(super) fn follow(
-    program: &Program,
+    program: &CheckedProgram,
     gpu: &Gpu,
-    entries: &[Entry],
-    options: &Options,
-    findings: &mut Vec<Finding>,
+    entries: &[ProgramEntry],
+    options: &CheckOptions,
+    findings: &mut Vec<CheckFinding>,
 ) -> bool {
     let hazards = Hazards::new(gpu, program, options.continues);
     let partial =
@@ -122,7 +122,7 @@ pub(super) fn follow(
     let preset = entries.iter().any(|entry| entry.preset.is_some());
     let cures = BTreeMap::new();
     let waits = Waits::new(gpu);
-    let mut flow = Flow { program, gpu, entries, preset, options, waits, hazards, partial, cures };
+    let mut flow = FlowAnalysis { program, gpu, entries, preset, options, waits, hazards, partial, cures };
     let (mut found, complete) = flow.run();
     // A wait that is missing in a loop, or behind one way, is not known to be when what follows is first looked at, and cures
     // what is told there.
@@ -140,16 +140,16 @@ pub(super) fn follow(
     complete
 }
 
-impl Flow<'_> {
+impl FlowAnalysis<'_> {
     /// The waits that findings ask for, by operation.
-    fn needed(&self, findings: &[Finding]) -> BTreeMap<u32, WaitValues> {
+    fn needed(&self, findings: &[CheckFinding]) -> BTreeMap<u32, WaitValues> {
         let mut all: BTreeMap<u32, WaitValues> = BTreeMap::new();
         for f in findings {
             let op = self.program.ops.binary_search_by_key(&(f.at / 4), |op| op.at);
             let (Some(need), Ok(op)) = (f.need, op) else { continue };
             let slot = (0..SLOTS).find(|slot| self.waits.name(*slot) == need.counter);
-            let said = all.entry(op as u32).or_insert([NO; SLOTS]);
-            if let Some(value) = slot.and_then(|slot| said.get_mut(slot)) {
+            let wait_values = all.entry(op as u32).or_insert([NO; SLOTS]);
+            if let Some(value) = slot.and_then(|slot| wait_values.get_mut(slot)) {
                 *value = need.value.min(*value);
             }
         }
@@ -157,10 +157,10 @@ impl Flow<'_> {
     }
 
     /// What is broken, and whether everything was followed to its end.
-    fn run(&self) -> (Vec<Finding>, bool) {
+    fn run(&self) -> (Vec<CheckFinding>, bool) {
         let mut findings = Vec::new();
         let blocks = &self.program.blocks;
-        let mut states: Vec<Vec<State>> = vec![Vec::new(); blocks.len()];
+        let mut states: Vec<Vec<FlowState>> = vec![Vec::new(); blocks.len()];
         let mut visits = vec![0u32; blocks.len()];
         let mut queued = vec![false; blocks.len()];
         let mut queue = BinaryHeap::new();
@@ -172,33 +172,33 @@ impl Flow<'_> {
             queued[number as usize] = true;
         }
         // What the last look at a block told: it saw all that may be pending there.
-        let mut told: Vec<Vec<Finding>> = vec![Vec::new(); blocks.len()];
+        let mut per_block: Vec<Vec<CheckFinding>> = vec![Vec::new(); blocks.len()];
         while let Some(Reverse(number)) = queue.pop() {
             let at = number as usize;
             queued[at] = false;
             visits[at] += 1;
             let block = &blocks[at];
             let Some(last) = self.program.block_ops(block).last() else { continue };
-            told[at].clear();
+            per_block[at].clear();
             if visits[at] > VISITS {
                 complete = false;
                 continue;
             }
             for number in 0..states[at].len() {
                 let mut state = states[at][number].clone();
-                self.pass(block, &mut state, &mut told[at]);
+                self.pass(block, &mut state, &mut per_block[at]);
                 let ways =
                     if block.next[1].is_some() { state.exec.ways(last) } else { [Some(state.exec); 2] };
                 let mut to = block.next.into_iter().zip(ways).filter_map(|(next, exec)| Some((next?, exec?)));
                 let (first, second) = (to.next(), to.next());
-                let mut go = |(next, exec): (u32, Exec), state: State| {
+                let mut go = |(next, exec): (u32, ExecState), state: FlowState| {
                     let (exec, state) = match block.comes_back {
-                        Some(behind) if behind == next => (Exec::Any, State::behind_call()),
+                        Some(behind) if behind == next => (ExecState::Any, FlowState::behind_call()),
                         _ => (exec, state),
                     };
                     let to = next as usize;
                     let condense = visits[to] > VISITS_CONDENSE;
-                    if take(&mut states[to], State { exec, ..state }, condense) && !queued[to] {
+                    if take(&mut states[to], FlowState { exec, ..state }, condense) && !queued[to] {
                         queued[to] = true;
                         queue.push(Reverse(next));
                     }
@@ -211,27 +211,27 @@ impl Flow<'_> {
                 }
             }
         }
-        for (at, (mut told, states)) in told.into_iter().zip(&states).enumerate() {
+        for (at, (mut per_block, states)) in per_block.into_iter().zip(&states).enumerate() {
             if visits[at] > VISITS {
-                states.iter().for_each(|state| self.pass(&blocks[at], &mut state.clone(), &mut told));
+                states.iter().for_each(|state| self.pass(&blocks[at], &mut state.clone(), &mut per_block));
             }
             // A wait is spare if it is on all paths.
             if states.len() > 1 {
-                let spare: Vec<u32> = told.iter().filter(|f| is_spare(f)).map(|f| f.at).collect();
+                let spare: Vec<u32> = per_block.iter().filter(|f| is_spare(f)).map(|f| f.at).collect();
                 let on_all = |at: u32| spare.iter().filter(|other| **other == at).count() % states.len() == 0;
-                told.retain(|f| !is_spare(f) || on_all(f.at));
+                per_block.retain(|f| !is_spare(f) || on_all(f.at));
                 // A wait for 0 that one of them needs is on the way of all.
-                let drained: Vec<(u32, &str)> = told.iter().filter_map(drains).collect();
-                let over = |f: &Finding| {
+                let drained: Vec<(u32, &str)> = per_block.iter().filter_map(drains).collect();
+                let over = |f: &CheckFinding| {
                     let Some(need) = f.need else { return false };
                     drained.iter().any(|(at, counter)| {
                         let since = |first: u32| first >= *at && first < f.at;
                         *counter == need.counter && *at < f.at && !f.first.is_some_and(since)
                     })
                 };
-                told.retain(|f| !over(f));
+                per_block.retain(|f| !over(f));
             }
-            findings.append(&mut told);
+            findings.append(&mut per_block);
         }
         for finding in &mut findings {
             finding.path = self.path(finding, &states);
@@ -240,10 +240,10 @@ impl Flow<'_> {
     }
 
     /// What holds where a program starts.
-    fn start(&self, entry: &Entry) -> State {
+    fn start(&self, entry: &ProgramEntry) -> FlowState {
         let foreign = if entry.called { u8::MAX } else { 0 };
-        let mut state = State { written: ALL, foreign, ..State::default() };
-        if let Some(Preset { sgprs, vgprs }) = entry.preset {
+        let mut state = FlowState { written: ALL, foreign, ..FlowState::default() };
+        if let Some(EntryPreset { sgprs, vgprs }) = entry.preset {
             let mut clear = |file: usize, from: u16, to: u16| {
                 for reg in from.min(to)..to {
                     state.written[file][usize::from(reg / 64)] &= !(1 << (reg % 64));
@@ -258,11 +258,11 @@ impl Flow<'_> {
     }
 
     /// Goes through a block, and tells what it breaks.
-    fn pass(&self, block: &Block, state: &mut State, findings: &mut Vec<Finding>) {
+    fn pass(&self, block: &BasicBlock, state: &mut FlowState, findings: &mut Vec<CheckFinding>) {
         for (at, op) in self.program.block_ops(block).iter().enumerate() {
             let number = (block.first + at) as u32;
             let regs = self.program.regs(op);
-            let said = self.waits.said(op);
+            let wait_values = self.waits.wait_values(op);
             if op.role == Role::Nop {
                 // Before a message it has a meaning of its own.
                 let next = self.program.ops.get(number as usize + 1);
@@ -276,18 +276,18 @@ impl Flow<'_> {
             let mut spare = op.role == Role::Depctr
                 && state.foreign & HAZARDS == 0
                 && !(self.partial && VA_VDST.waited(op.imm as u16, self.gpu.generation()));
-            if let Some(said) = &said {
-                spare = op.role == Role::Wait && self.is_spare(said, state);
-                self.waits.wait(&mut state.waits, said);
-                let ended = said.iter().enumerate().filter(|(_, value)| **value == 0);
+            if let Some(wait_values) = &wait_values {
+                spare = op.role == Role::Wait && self.is_spare(wait_values, state);
+                self.waits.wait(&mut state.waits, wait_values);
+                let ended = wait_values.iter().enumerate().filter(|(_, value)| **value == 0);
                 state.foreign &= !ended.fold(0, |ended, (slot, _)| ended | 1 << slot);
             }
             // A wait may cure hazards, too.
             let open = if spare { state.hazards.weight() } else { 0 };
-            let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
+            let no_lane = matches!(state.exec, ExecState::Zero(Some(_))) && op.is_masked();
             if let Some(p) = self.stored_there(op, regs, state) {
-                let need = Some(Need { counter: self.waits.name(Counter::Local as usize), value: 0 });
-                findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
+                let need = Some(WaitNeed { counter: self.waits.name(Counter::Local as usize), value: 0 });
+                findings.push(CheckFinding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
                 state.waits.forget(|p| p.extra & SMEM_STORE != 0);
             }
             if let Some(needs) = self.waits.needs(&state.waits, op, regs, no_lane) {
@@ -295,21 +295,21 @@ impl Flow<'_> {
                 for (slot, need) in needs.iter().enumerate() {
                     let Some((value, p)) = need else { continue };
                     wait[slot] = *value;
-                    let need = Need { counter: self.waits.name(slot), value: *value };
+                    let need = WaitNeed { counter: self.waits.name(slot), value: *value };
                     findings.push(self.missing_wait(op, p, need));
                 }
                 self.waits.wait(&mut state.waits, &wait);
                 // The wait that is put before it takes a wait state, and cures what it cures.
             }
-            if let Some(said) = self.cures.get(&number) {
-                self.waits.wait(&mut state.waits, said);
+            if let Some(wait_values) = self.cures.get(&number) {
+                self.waits.wait(&mut state.waits, wait_values);
             }
             self.hazards.step(
                 &mut state.hazards,
                 number,
                 op,
                 regs,
-                said.as_ref(),
+                wait_values.as_ref(),
                 &mut |rule, p, missing| {
                     findings.push(self.finding(rule, op.at, Some(p), missing));
                 },
@@ -317,7 +317,7 @@ impl Flow<'_> {
             if spare && open == state.hazards.weight() {
                 findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
             }
-            self.told(op, number, regs, state, findings);
+            self.missing_writes(op, number, regs, state, findings);
             self.waits.begin(&mut state.waits, number, op, regs);
             for r in regs.iter().filter(|r| self.preset && r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
@@ -337,13 +337,13 @@ impl Flow<'_> {
     }
 
     /// The store of scalar memory through the same descriptor that a load follows.
-    fn stored_there(&self, op: &Op, regs: &[Regs], state: &State) -> Option<Pending> {
-        let load = op.class == Class::Smem && op.has(flag::BUFFER) && !op.has(flag::STORE | flag::ATOMIC);
+    fn stored_there(&self, op: &ProgramOp, regs: &[TouchedRegs], state: &FlowState) -> Option<PendingEvent> {
+        let load = op.class == UnitClass::Smem && op.has(flag::BUFFER) && !op.has(flag::STORE | flag::ATOMIC);
         if !load || self.gpu.generation() != Gfx::Gfx10 {
             return None;
         }
-        let base = |regs: &[Regs]| regs.iter().find(|r| r.field == Field::Sbase).map(|r| r.reg);
-        let stored = |p: &&Pending| {
+        let base = |regs: &[TouchedRegs]| regs.iter().find(|r| r.field == Field::Sbase).map(|r| r.reg);
+        let stored = |p: &&PendingEvent| {
             let store = self.program.ops.get(p.op as usize);
             p.extra & SMEM_STORE != 0 && store.is_some_and(|s| base(self.program.regs(s)) == base(regs))
         };
@@ -351,41 +351,49 @@ impl Flow<'_> {
     }
 
     /// What an instruction breaks that needs no second one to be pending.
-    fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
+    fn missing_writes(
+        &self,
+        op: &ProgramOp,
+        number: u32,
+        regs: &[TouchedRegs],
+        state: &FlowState,
+        findings: &mut Vec<CheckFinding>,
+    ) {
         for r in regs.iter().filter(|r| self.preset && r.reads && !r.any) {
             let mut read = EMPTY;
             add_regs(&mut read, *r);
             let known = both(&read, &state.written[usize::from(r.is_vgpr())]);
-            let absent: Set = std::array::from_fn(|i| read[i] & !known[i]);
+            let absent: RegSet = std::array::from_fn(|i| read[i] & !known[i]);
             if let Some((reg, count)) = first_of(&absent) {
                 let base = if r.is_vgpr() { Reg::VGPR0.0 } else { 0 };
                 let regs = Some((Reg(base + reg), count));
                 // Of what is written in part the rest may not matter: the upper half of a sum, parts of stored data.
                 let rule = if known == EMPTY { Rule::Unwritten } else { Rule::UnwrittenPart };
-                findings.push(Finding { regs, ..self.finding(rule, op.at, None, 0) });
+                findings.push(CheckFinding { regs, ..self.finding(rule, op.at, None, 0) });
             }
         }
         if let Some(first) = state.no_lane {
             let lanes = op.is_vector()
-                && !matches!(op.class, Class::Exp | Class::LdsDir)
+                && !matches!(op.class, UnitClass::Exp | UnitClass::LdsDir)
                 && !op.has(flag::READLANE | flag::READFIRST | flag::WRITELANE)
                 && op.opcode != Opcode::v_nop;
             if lanes {
                 let first = self.program.ops.get(first as usize).map(|first| first.at * 4);
-                findings.push(Finding { first, ..self.finding(Rule::NoLane, op.at, None, 0) });
+                findings.push(CheckFinding { first, ..self.finding(Rule::NoLane, op.at, None, 0) });
             }
         }
         if self.partial
             && let Some(first) = partial::first_write(self.program, number as usize, self.gpu.generation())
         {
             let first = self.program.ops.get(first).map(|first| first.at * 4);
-            findings.push(Finding { first, ..self.finding(Rule::ValuPartialForwarding, op.at, None, 0) });
+            findings
+                .push(CheckFinding { first, ..self.finding(Rule::ValuPartialForwarding, op.at, None, 0) });
         }
         let dealloc = op.role == Role::Message && op.imm & 15 == 3 && self.gpu.generation() >= Gfx::Gfx11;
         if dealloc {
             let scratch = state.waits.all.iter().find(|p| {
                 let store = self.program.ops.get(p.op as usize);
-                store.is_some_and(|s| s.class == Class::Scratch && s.has(flag::STORE))
+                store.is_some_and(|s| s.class == UnitClass::Scratch && s.has(flag::STORE))
             });
             if let Some(p) = scratch {
                 findings.push(self.finding(Rule::ScratchDealloc, op.at, Some(p), 0));
@@ -394,29 +402,34 @@ impl Flow<'_> {
     }
 
     /// Whether a wait says something, and nothing of it is pending.
-    fn is_spare(&self, said: &WaitValues, state: &State) -> bool {
-        let slot = |p: &Pending| COUNTED[usize::from(p.kind)].counter as usize;
-        let ended = state.waits.all.iter().any(|p| said[slot(p)] != NO && p.age >= said[slot(p)]);
-        let asks = |slot: usize| said[slot] != NO && self.waits.asks(slot, said[slot]);
+    fn is_spare(&self, wait_values: &WaitValues, state: &FlowState) -> bool {
+        let slot = |p: &PendingEvent| COUNTED[usize::from(p.kind)].counter as usize;
+        let ended =
+            state.waits.all.iter().any(|p| wait_values[slot(p)] != NO && p.age >= wait_values[slot(p)]);
+        let asks = |slot: usize| wait_values[slot] != NO && self.waits.asks(slot, wait_values[slot]);
         let foreign = (0..SLOTS).any(|slot| asks(slot) && state.foreign >> slot & 1 != 0);
         (0..SLOTS).any(asks) && !ended && !foreign
     }
 
     /// What is pending where the code goes on elsewhere.
-    fn open_end(&self, block: &Block, state: &State, findings: &mut Vec<Finding>) {
+    fn open_end(&self, block: &BasicBlock, state: &FlowState, findings: &mut Vec<CheckFinding>) {
         let Some(last) = self.program.block_ops(block).last() else { return };
         let behind = if last.role == Role::SetPc { last.at } else { last.at + u32::from(last.dwords) };
         for p in &state.hazards.all {
-            let rule = Kind::rule(p);
-            if Kind::stays_open(p) && rule.info().holds(self.gpu.generation()) {
+            let rule = HazardKind::rule(p);
+            if HazardKind::stays_open(p) && rule.info().holds(self.gpu.generation()) {
                 let level = rule.info().level;
                 let open = Some(rule);
-                findings.push(Finding { level, open, ..self.finding(Rule::OpenEnd, behind, Some(p), 0) });
+                findings.push(CheckFinding {
+                    level,
+                    open,
+                    ..self.finding(Rule::OpenEnd, behind, Some(p), 0)
+                });
             }
         }
     }
 
-    fn missing_wait(&self, op: &Op, p: &Pending, need: Need) -> Finding {
+    fn missing_wait(&self, op: &ProgramOp, p: &PendingEvent, need: WaitNeed) -> CheckFinding {
         let mut used = EMPTY;
         for r in self.program.regs(op).iter().filter(|r| r.is_vgpr() == p.vector) {
             add_regs(&mut used, *r);
@@ -424,13 +437,13 @@ impl Flow<'_> {
         let base = if p.vector { Reg::VGPR0.0 } else { 0 };
         let regs = first_of(&both(&used, &p.regs)).map(|(reg, count)| (Reg(base + reg), count));
         let rule = if p.extra & HALF != 0 { Rule::FlatWait } else { Rule::Wait };
-        Finding { need: Some(need), regs, ..self.finding(rule, op.at, Some(p), 0) }
+        CheckFinding { need: Some(need), regs, ..self.finding(rule, op.at, Some(p), 0) }
     }
 
-    fn finding(&self, rule: Rule, at: u32, p: Option<&Pending>, missing: u8) -> Finding {
+    fn finding(&self, rule: Rule, at: u32, p: Option<&PendingEvent>, missing: u8) -> CheckFinding {
         let first = p.and_then(|p| self.program.ops.get(p.op as usize)).map(|op| op.at * 4);
         let level = rule.info().level;
-        Finding {
+        CheckFinding {
             rule,
             level,
             at: at * 4,
@@ -444,7 +457,7 @@ impl Flow<'_> {
     }
 
     /// The shortest way through blocks from what made it so to where it shows, on which it stays pending.
-    fn path(&self, finding: &Finding, states: &[Vec<State>]) -> Vec<u32> {
+    fn path(&self, finding: &CheckFinding, states: &[Vec<FlowState>]) -> Vec<u32> {
         let start = |block: usize| self.program.blocks[block].first;
         let find = |at: u32| self.program.ops.binary_search_by_key(&(at / 4), |op| op.at).ok();
         let (Some(second), Some(first)) = (find(finding.at), finding.first.and_then(find)) else {

@@ -11,9 +11,9 @@ mod gfx11;
 mod gfx6;
 
 use super::facts::Rule;
-use super::op::{Class, Op, Regs, flag};
-use super::program::Program;
-use super::state::{EMPTY, List, Pending, Set};
+use super::op::{ProgramOp, TouchedRegs, UnitClass, flag};
+use super::program::CheckedProgram;
+use super::state::{EMPTY, PendingEvent, PendingList, RegSet};
 use super::waits::{WaitValues, add_regs};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Role;
@@ -23,7 +23,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu};
 /// What is pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum HazardKind {
     ValuSgpr,
     /// Of the same instruction: all scalar registers that nothing else has written since.
     ValuKept,
@@ -78,71 +78,72 @@ pub(super) enum Kind {
     SgprValu,
 }
 
-impl Kind {
+impl HazardKind {
     /// Whether something pending matters where code goes on that is not known.
-    pub fn stays_open(p: &Pending) -> bool {
-        const OWN: [Kind; 4] = [Kind::ValuKept, Kind::StaleVccz, Kind::SmemStored, Kind::SgprRead];
+    pub fn stays_open(p: &PendingEvent) -> bool {
+        const OWN: [HazardKind; 4] =
+            [HazardKind::ValuKept, HazardKind::StaleVccz, HazardKind::SmemStored, HazardKind::SgprRead];
         !OWN.iter().any(|kind| *kind as u8 == p.kind)
     }
 
     /// The rule that something pending of this kind would break first.
-    pub fn rule(p: &Pending) -> Rule {
+    pub fn rule(p: &PendingEvent) -> Rule {
         let number = p.kind;
         const VMEM: [u8; 5] = [
-            Kind::LoadUsed as u8,
-            Kind::SampleUsed as u8,
-            Kind::BvhUsed as u8,
-            Kind::StoreUsed as u8,
-            Kind::DsUsed as u8,
+            HazardKind::LoadUsed as u8,
+            HazardKind::SampleUsed as u8,
+            HazardKind::BvhUsed as u8,
+            HazardKind::StoreUsed as u8,
+            HazardKind::DsUsed as u8,
         ];
-        const RULES: &[(Kind, Rule)] = &[
-            (Kind::ValuSgpr, Rule::VmemReadValuSgpr),
-            (Kind::ValuVcc, Rule::DivFmasVcc),
-            (Kind::SaluSgpr, Rule::SbufferDescSalu),
-            (Kind::ValuVgpr, Rule::DppReadVgpr),
-            (Kind::ValuExec, Rule::DppExec),
-            (Kind::InterpVgpr, Rule::VintrpReadlane),
-            (Kind::SetReg, Rule::SetregSetreg),
-            (Kind::Vskip, Rule::Vskip),
-            (Kind::TrapSts, Rule::RfeTrapsts),
-            (Kind::SaluM0, Rule::M0GdsMsg),
-            (Kind::StoreData, Rule::VmemStoreData),
-            (Kind::GroupReads, Rule::SmemClauseXnack),
-            (Kind::GroupWrites, Rule::SmemClauseXnack),
-            (Kind::GroupStore, Rule::SmemClauseStore),
-            (Kind::StaleVccz, Rule::VcczSmem),
-            (Kind::SmemStored, Rule::DcacheWb),
-            (Kind::VmemReads, Rule::VmemToScalarWrite),
-            (Kind::StoreReads, Rule::VmemToScalarWrite),
-            (Kind::DsReads, Rule::VmemToScalarWrite),
-            (Kind::SmemReads, Rule::SmemToVectorWrite),
-            (Kind::Cmpx, Rule::VcmpxPermlane11),
-            (Kind::Vopc, Rule::VopcPermlane),
-            (Kind::ExecRead, Rule::VcmpxExecWar),
-            (Kind::Vmem, Rule::LdsBranchVmemWar),
-            (Kind::VmemBranch, Rule::LdsBranchVmemWar),
-            (Kind::Ds, Rule::LdsBranchVmemWar),
-            (Kind::DsBranch, Rule::LdsBranchVmemWar),
-            (Kind::BigNsa, Rule::NsaToVmem),
-            (Kind::Writelane, Rule::WritelaneToNsa),
-            (Kind::FloatAtomic, Rule::FpAtomicDenorm),
-            (Kind::ValuUsed, Rule::LdsDirectValu),
-            (Kind::Trans, Rule::ValuTransUse),
-            (Kind::MaskRead, Rule::ValuMaskWrite),
-            (Kind::MaskSalu, Rule::ValuMaskWrite),
-            (Kind::MaskValu, Rule::ValuMaskWrite),
-            (Kind::Wmma, Rule::Wmma),
-            (Kind::SgprRead, Rule::ValuReadSgpr),
-            (Kind::SgprSalu, Rule::ValuReadSgpr),
-            (Kind::SgprValu, Rule::ValuReadSgpr),
+        const RULES: &[(HazardKind, Rule)] = &[
+            (HazardKind::ValuSgpr, Rule::VmemReadValuSgpr),
+            (HazardKind::ValuVcc, Rule::DivFmasVcc),
+            (HazardKind::SaluSgpr, Rule::SbufferDescSalu),
+            (HazardKind::ValuVgpr, Rule::DppReadVgpr),
+            (HazardKind::ValuExec, Rule::DppExec),
+            (HazardKind::InterpVgpr, Rule::VintrpReadlane),
+            (HazardKind::SetReg, Rule::SetregSetreg),
+            (HazardKind::Vskip, Rule::Vskip),
+            (HazardKind::TrapSts, Rule::RfeTrapsts),
+            (HazardKind::SaluM0, Rule::M0GdsMsg),
+            (HazardKind::StoreData, Rule::VmemStoreData),
+            (HazardKind::GroupReads, Rule::SmemClauseXnack),
+            (HazardKind::GroupWrites, Rule::SmemClauseXnack),
+            (HazardKind::GroupStore, Rule::SmemClauseStore),
+            (HazardKind::StaleVccz, Rule::VcczSmem),
+            (HazardKind::SmemStored, Rule::DcacheWb),
+            (HazardKind::VmemReads, Rule::VmemToScalarWrite),
+            (HazardKind::StoreReads, Rule::VmemToScalarWrite),
+            (HazardKind::DsReads, Rule::VmemToScalarWrite),
+            (HazardKind::SmemReads, Rule::SmemToVectorWrite),
+            (HazardKind::Cmpx, Rule::VcmpxPermlane11),
+            (HazardKind::Vopc, Rule::VopcPermlane),
+            (HazardKind::ExecRead, Rule::VcmpxExecWar),
+            (HazardKind::Vmem, Rule::LdsBranchVmemWar),
+            (HazardKind::VmemBranch, Rule::LdsBranchVmemWar),
+            (HazardKind::Ds, Rule::LdsBranchVmemWar),
+            (HazardKind::DsBranch, Rule::LdsBranchVmemWar),
+            (HazardKind::BigNsa, Rule::NsaToVmem),
+            (HazardKind::Writelane, Rule::WritelaneToNsa),
+            (HazardKind::FloatAtomic, Rule::FpAtomicDenorm),
+            (HazardKind::ValuUsed, Rule::LdsDirectValu),
+            (HazardKind::Trans, Rule::ValuTransUse),
+            (HazardKind::MaskRead, Rule::ValuMaskWrite),
+            (HazardKind::MaskSalu, Rule::ValuMaskWrite),
+            (HazardKind::MaskValu, Rule::ValuMaskWrite),
+            (HazardKind::Wmma, Rule::Wmma),
+            (HazardKind::SgprRead, Rule::ValuReadSgpr),
+            (HazardKind::SgprSalu, Rule::ValuReadSgpr),
+            (HazardKind::SgprValu, Rule::ValuReadSgpr),
         ];
-        if number == Kind::GroupStore as u8 && p.extra != 2 {
+        if number == HazardKind::GroupStore as u8 && p.extra != 2 {
             return Rule::SmemClauseInv;
         }
-        if number == Kind::ExecRead as u8 && p.extra == 1 {
+        if number == HazardKind::ExecRead as u8 && p.extra == 1 {
             return Rule::VcmpxExecImplicit;
         }
-        if number == Kind::SgprValu as u8 && p.extra == 1 {
+        if number == HazardKind::SgprValu as u8 && p.extra == 1 {
             return Rule::ValuCarrySgpr;
         }
         if VMEM.contains(&number) {
@@ -153,7 +154,7 @@ impl Kind {
 }
 
 /// A rule that is broken: the first instruction, and how much is missing of the distance.
-pub(super) type Broken<'a> = &'a mut dyn FnMut(Rule, &Pending, u8);
+pub(super) type BrokenHazard<'a> = &'a mut dyn FnMut(Rule, &PendingEvent, u8);
 
 /// The rules of one GPU, and which of their second instructions a program has.
 pub(super) struct Hazards {
@@ -169,13 +170,13 @@ pub(super) struct Hazards {
     has_dpp: bool,
     has_div_fmas: bool,
     /// Scalar registers that instructions read which count wait states since the vector ALU wrote them.
-    late_sgprs: Set,
+    late_sgprs: RegSet,
     pub has_exec_writes: bool,
 }
 
 impl Hazards {
     /// `open`: code follows that is not seen.
-    pub fn new(gpu: &Gpu, program: &Program, open: bool) -> Hazards {
+    pub fn new(gpu: &Gpu, program: &CheckedProgram, open: bool) -> Hazards {
         let mut has = Hazards {
             generation: gpu.generation(),
             wave64: gpu.wave64(),
@@ -196,14 +197,14 @@ impl Hazards {
             has.has_div_fmas |= op.has(flag::DIV_FMAS);
             let late = op.is_vmem()
                 || op.is_flat_like()
-                || op.class == Class::Smem
+                || op.class == UnitClass::Smem
                 || op.has(flag::READLANE | flag::WRITELANE);
             if late && has.generation < Gfx::Gfx10 {
                 for r in program.regs(op).iter().filter(|r| r.reads && !r.is_vgpr()) {
                     add_regs(&mut has.late_sgprs, *r);
                 }
             }
-            has.has_ldsdir |= op.class == Class::LdsDir;
+            has.has_ldsdir |= op.class == UnitClass::LdsDir;
             has.has_permlane |= op.has(flag::PERMLANE);
             has.has_wmma |= op.has(flag::WMMA);
             has.has_nsa |= op.has(flag::NSA);
@@ -217,46 +218,46 @@ impl Hazards {
     /// Takes one instruction: tells the rules it breaks, and what is pending behind it.
     pub fn step(
         &self,
-        list: &mut List,
+        list: &mut PendingList,
         number: u32,
-        op: &Op,
-        regs: &[Regs],
-        said: Option<&WaitValues>,
-        broken: Broken<'_>,
+        op: &ProgramOp,
+        regs: &[TouchedRegs],
+        wait_values: Option<&WaitValues>,
+        broken: BrokenHazard<'_>,
     ) {
         match self.generation {
             Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => {
-                self.gfx6(list, number, op, regs, said, broken);
+                self.gfx6(list, number, op, regs, wait_values, broken);
             }
-            Gfx::Gfx10 | Gfx::Gfx10_3 => self.gfx10(list, number, op, regs, said, broken),
-            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => self.gfx11(list, number, op, regs, said, broken),
+            Gfx::Gfx10 | Gfx::Gfx10_3 => self.gfx10(list, number, op, regs, wait_values, broken),
+            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => self.gfx11(list, number, op, regs, wait_values, broken),
         }
         self.stored(list, number, op, broken);
     }
 
     /// Whether something pending is counted in wait states, or ended by any instruction.
-    pub fn counts_states(p: &Pending) -> bool {
-        p.kind <= Kind::StoreData as u8
+    pub fn counts_states(p: &PendingEvent) -> bool {
+        p.kind <= HazardKind::StoreData as u8
             || [
-                Kind::GroupReads,
-                Kind::GroupWrites,
-                Kind::GroupStore,
-                Kind::BigNsa,
-                Kind::Writelane,
-                Kind::FloatAtomic,
+                HazardKind::GroupReads,
+                HazardKind::GroupWrites,
+                HazardKind::GroupStore,
+                HazardKind::BigNsa,
+                HazardKind::Writelane,
+                HazardKind::FloatAtomic,
             ]
             .iter()
             .any(|kind| *kind as u8 == p.kind)
     }
 
     /// Scalar memory that was written must be written back before the end.
-    fn stored(&self, list: &mut List, number: u32, op: &Op, broken: Broken<'_>) {
-        if op.class == Class::Smem && op.has(flag::STORE | flag::ATOMIC) {
-            list.push(pending(Kind::SmemStored, number));
+    fn stored(&self, list: &mut PendingList, number: u32, op: &ProgramOp, broken: BrokenHazard<'_>) {
+        if op.class == UnitClass::Smem && op.has(flag::STORE | flag::ATOMIC) {
+            list.push(pending(HazardKind::SmemStored, number));
         } else if op.opcode == Opcode::s_dcache_wb {
-            list.forget(|p| p.kind == Kind::SmemStored as u8);
+            list.forget(|p| p.kind == HazardKind::SmemStored as u8);
         } else if op.role == Role::End {
-            for p in list.all.iter().filter(|p| p.kind == Kind::SmemStored as u8) {
+            for p in list.all.iter().filter(|p| p.kind == HazardKind::SmemStored as u8) {
                 broken(Rule::DcacheWb, p, 0);
             }
         }
@@ -264,19 +265,19 @@ impl Hazards {
 }
 
 /// Something pending without registers.
-fn pending(kind: Kind, number: u32) -> Pending {
-    Pending { kind: kind as u8, age: 0, extra: 0, vector: false, op: number, regs: EMPTY }
+fn pending(kind: HazardKind, number: u32) -> PendingEvent {
+    PendingEvent { kind: kind as u8, age: 0, extra: 0, vector: false, op: number, regs: EMPTY }
 }
 
 /// Something pending of some registers of one file; `None`: there are none.
 fn pending_of(
-    kind: Kind,
+    kind: HazardKind,
     number: u32,
     vector: bool,
-    regs: &[Regs],
-    of: impl Fn(&Regs) -> bool,
-) -> Option<Pending> {
-    let mut new = Pending { vector, ..pending(kind, number) };
+    regs: &[TouchedRegs],
+    of: impl Fn(&TouchedRegs) -> bool,
+) -> Option<PendingEvent> {
+    let mut new = PendingEvent { vector, ..pending(kind, number) };
     for r in regs.iter().filter(|r| r.is_vgpr() == vector && of(r)) {
         add_regs(&mut new.regs, *r);
     }
@@ -284,11 +285,11 @@ fn pending_of(
 }
 
 /// The registers of one file that an instruction touches.
-fn set_of(regs: &[Regs], vector: bool, of: impl Fn(&Regs) -> bool) -> Set {
-    pending_of(Kind::ValuSgpr, 0, vector, regs, of).map_or(EMPTY, |p| p.regs)
+fn set_of(regs: &[TouchedRegs], vector: bool, of: impl Fn(&TouchedRegs) -> bool) -> RegSet {
+    pending_of(HazardKind::ValuSgpr, 0, vector, regs, of).map_or(EMPTY, |p| p.regs)
 }
 
 /// Whether a wait waits for all of a counter.
-fn drained(said: Option<&WaitValues>, counter: Counter) -> bool {
-    said.is_some_and(|said| said[counter as usize] == 0)
+fn drained(wait_values: Option<&WaitValues>, counter: Counter) -> bool {
+    wait_values.is_some_and(|wait_values| wait_values[counter as usize] == 0)
 }

@@ -4,12 +4,12 @@
 
 use std::sync::OnceLock;
 use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Role, Trait};
-use unwedge_isa::amdgcn::tables::{Row, Variant};
+use unwedge_isa::amdgcn::tables::{InstRow, Variant};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg, tables};
 
 /// The part of the GPU that runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum UnitClass {
     Salu,
     Sopp,
     Valu,
@@ -26,7 +26,7 @@ pub(super) enum Class {
     Scratch,
 }
 
-/// Flags of [`Op::flags`].
+/// Flags of [`ProgramOp::flags`].
 pub(super) mod flag {
     pub const TRANS: u32 = 1 << 0;
     pub const VOPC: u32 = 1 << 1;
@@ -67,7 +67,7 @@ pub(super) mod flag {
 
 /// Registers touched.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Regs {
+pub(super) struct TouchedRegs {
     /// Number of a [`Reg`].
     pub reg: u16,
     pub dwords: u8,
@@ -78,7 +78,7 @@ pub(super) struct Regs {
     pub field: Field,
 }
 
-impl Regs {
+impl TouchedRegs {
     pub fn is_vgpr(self) -> bool {
         self.reg >= Reg::VGPR0.0
     }
@@ -103,11 +103,11 @@ impl ExecOp {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Op {
+pub(super) struct ProgramOp {
     /// First dword.
     pub at: u32,
     pub dwords: u8,
-    pub class: Class,
+    pub class: UnitClass,
     pub opcode: Opcode,
     pub role: Role,
     /// `wait_exp`, `wait_vdst`; of an export its target.
@@ -122,32 +122,32 @@ pub(super) struct Op {
     pub exec: ExecOp,
 }
 
-impl Op {
+impl ProgramOp {
     pub fn has(&self, flags: u32) -> bool {
         self.flags & flags != 0
     }
 
     pub fn is_valu(&self) -> bool {
-        self.class == Class::Valu
+        self.class == UnitClass::Valu
     }
 
     /// Of the scalar ALU, program flow and waits included.
     pub fn is_salu(&self) -> bool {
-        matches!(self.class, Class::Salu | Class::Sopp)
+        matches!(self.class, UnitClass::Salu | UnitClass::Sopp)
     }
 
     /// Buffers and images.
     pub fn is_vmem(&self) -> bool {
-        matches!(self.class, Class::Buffer | Class::Image)
+        matches!(self.class, UnitClass::Buffer | UnitClass::Image)
     }
 
     pub fn is_flat_like(&self) -> bool {
-        matches!(self.class, Class::Flat | Class::Global | Class::Scratch)
+        matches!(self.class, UnitClass::Flat | UnitClass::Global | UnitClass::Scratch)
     }
 
     /// Whether it works on lanes.
     pub fn is_vector(&self) -> bool {
-        !matches!(self.class, Class::Salu | Class::Sopp | Class::Smem)
+        !matches!(self.class, UnitClass::Salu | UnitClass::Sopp | UnitClass::Smem)
     }
 
     /// Whether lanes that are not enabled neither read nor write vector registers.
@@ -175,26 +175,26 @@ impl Op {
 /// What the table says of one way to write an instruction.
 #[derive(Clone, Copy)]
 struct VariantFacts {
-    class: Class,
+    class: UnitClass,
     flags: u32,
 }
 
 /// What a scalar instruction makes of its sources, if it writes `exec`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Made {
+enum ExecSource {
     Other,
     Move,
     AndNot,
     OrXor,
 }
 
-impl Made {
-    fn by(opcode: Opcode) -> Made {
+impl ExecSource {
+    fn by(opcode: Opcode) -> ExecSource {
         match opcode {
-            Opcode::s_mov_b32 | Opcode::s_mov_b64 => Made::Move,
-            Opcode::s_andn2_b32 | Opcode::s_andn2_b64 => Made::AndNot,
-            Opcode::s_or_b32 | Opcode::s_or_b64 | Opcode::s_xor_b32 | Opcode::s_xor_b64 => Made::OrXor,
-            _ => Made::Other,
+            Opcode::s_mov_b32 | Opcode::s_mov_b64 => ExecSource::Move,
+            Opcode::s_andn2_b32 | Opcode::s_andn2_b64 => ExecSource::AndNot,
+            Opcode::s_or_b32 | Opcode::s_or_b64 | Opcode::s_xor_b32 | Opcode::s_xor_b64 => ExecSource::OrXor,
+            _ => ExecSource::Other,
         }
     }
 }
@@ -209,7 +209,7 @@ fn facts() -> &'static [VariantFacts] {
 }
 
 fn of_variant(variant: &Variant, rows: &[VariantFacts]) -> VariantFacts {
-    const NONE: VariantFacts = VariantFacts { class: Class::Valu, flags: 0 };
+    const NONE: VariantFacts = VariantFacts { class: UnitClass::Valu, flags: 0 };
     let row = |number: u16| rows.get(usize::from(number)).copied().unwrap_or(NONE);
     let mut facts = row(variant.row);
     if let Some((second, ..)) = variant.second {
@@ -247,28 +247,28 @@ const TRAITS: [(Trait, u32); 19] = [
     (Trait::Buffer, flag::BUFFER),
 ];
 
-fn of_row(row: &Row) -> VariantFacts {
+fn of_row(row: &InstRow) -> VariantFacts {
     let class = match row.format {
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Class::Salu,
-        Format::Sopp => Class::Sopp,
-        Format::Vintrp => Class::Vintrp,
-        Format::Vop3 if row.role == Role::Interp => Class::Vintrp,
-        Format::Ldsdir => Class::LdsDir,
-        Format::Exp => Class::Exp,
-        Format::Smem => Class::Smem,
-        Format::Ds => Class::Ds,
-        Format::Mubuf | Format::Mtbuf | Format::Vbuffer => Class::Buffer,
-        Format::Mimg | Format::Vimage | Format::Vsample => Class::Image,
-        Format::Flat => Class::Flat,
-        Format::Global => Class::Global,
-        Format::Scratch => Class::Scratch,
+        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => UnitClass::Salu,
+        Format::Sopp => UnitClass::Sopp,
+        Format::Vintrp => UnitClass::Vintrp,
+        Format::Vop3 if row.role == Role::Interp => UnitClass::Vintrp,
+        Format::Ldsdir => UnitClass::LdsDir,
+        Format::Exp => UnitClass::Exp,
+        Format::Smem => UnitClass::Smem,
+        Format::Ds => UnitClass::Ds,
+        Format::Mubuf | Format::Mtbuf | Format::Vbuffer => UnitClass::Buffer,
+        Format::Mimg | Format::Vimage | Format::Vsample => UnitClass::Image,
+        Format::Flat => UnitClass::Flat,
+        Format::Global => UnitClass::Global,
+        Format::Scratch => UnitClass::Scratch,
         Format::Vop1
         | Format::Vop2
         | Format::Vopc
         | Format::Vop3
         | Format::Vop3p
         | Format::Vopd
-        | Format::Vinterp => Class::Valu,
+        | Format::Vinterp => UnitClass::Valu,
     };
     let set = |condition: bool, flag: u32| if condition { flag } else { 0 };
     let traits = TRAITS.iter().filter(|(id, _)| row.traits.has(*id)).fold(0, |all, (_, flag)| all | flag);
@@ -281,10 +281,10 @@ fn of_row(row: &Row) -> VariantFacts {
 }
 
 /// An instruction at a dword; its registers are appended to `touches`.
-pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<Regs>) -> Op {
+pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<TouchedRegs>) -> ProgramOp {
     let VariantFacts { class, mut flags } = facts()[usize::from(inst.number())];
     let (opcode, role) = (inst.opcode(), inst.row().role);
-    let made = Made::by(opcode);
+    let made = ExecSource::by(opcode);
     let first = touches.len();
     let (mut late, mut data) = (false, 0);
     inst.touches(gpu, &mut |t| {
@@ -299,7 +299,14 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
             }
         }
         late |= t.field == Field::Soffset;
-        touches.push(Regs { reg: t.reg.0, dwords: t.dwords, reads, writes, any: false, field: t.field });
+        touches.push(TouchedRegs {
+            reg: t.reg.0,
+            dwords: t.dwords,
+            reads,
+            writes,
+            any: false,
+            field: t.field,
+        });
     });
     if flags & flag::WRITELANE != 0 {
         // The other lanes stay as they are.
@@ -324,10 +331,10 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
     for (slot, operand) in inst.written() {
         match (slot.class, operand) {
             (_, Operand::List(_)) => flags |= flag::NSA,
-            (_, Operand::Inline(128)) if made == Made::Move => flags |= flag::ZERO,
+            (_, Operand::Inline(128)) if made == ExecSource::Move => flags |= flag::ZERO,
             (_, Operand::Literal(_)) => flags |= flag::LITERAL,
             (SlotClass::ExpTarget, Operand::Imm(target)) => wait = target as u8,
-            (_, Operand::Imm(value)) if class == Class::Salu || class == Class::Sopp => imm = value,
+            (_, Operand::Imm(value)) if class == UnitClass::Salu || class == UnitClass::Sopp => imm = value,
             _ => {}
         }
     }
@@ -335,20 +342,20 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         flags |= flag::RETURNS;
     }
     let late = match class {
-        Class::Buffer => !late,
-        Class::Image => mods.has(Mod::R128),
+        UnitClass::Buffer => !late,
+        UnitClass::Image => mods.has(Mod::R128),
         _ => true,
     };
     if flags & flag::STORE != 0 && data > 2 && late {
         flags |= flag::LATE_DATA;
     }
     match class {
-        Class::LdsDir if gpu.generation() == Gfx::Gfx12 => wait = mods.get(Mod::WaitVaVdst) as u8,
-        Class::LdsDir => wait = mods.get(Mod::WaitVdst) as u8,
-        Class::Valu => wait = mods.get(Mod::WaitExp) as u8,
+        UnitClass::LdsDir if gpu.generation() == Gfx::Gfx12 => wait = mods.get(Mod::WaitVaVdst) as u8,
+        UnitClass::LdsDir => wait = mods.get(Mod::WaitVdst) as u8,
+        UnitClass::Valu => wait = mods.get(Mod::WaitExp) as u8,
         _ => {}
     }
-    Op {
+    ProgramOp {
         at,
         dwords,
         class,
@@ -377,7 +384,7 @@ fn same_sources(inst: &Inst) -> Option<Reg> {
 }
 
 /// What an instruction makes of `exec`.
-fn exec_op(inst: &Inst, made: Made) -> ExecOp {
+fn exec_op(inst: &Inst, made: ExecSource) -> ExecOp {
     let [Operand::Reg { reg: Reg::EXEC, .. }, first, second, ..] = inst.operands else {
         return ExecOp::Other;
     };
@@ -388,10 +395,10 @@ fn exec_op(inst: &Inst, made: Made) -> ExecOp {
     };
     let is_exec = |operand: Operand| matches!(operand, Operand::Reg { reg: Reg::EXEC, .. });
     let op = match made {
-        Made::Move => source(first).map(ExecOp::Copy),
-        Made::AndNot if is_exec(second) => source(first).map(ExecOp::Without),
-        Made::OrXor if is_exec(first) => source(second).map(ExecOp::With),
-        Made::OrXor if is_exec(second) => source(first).map(ExecOp::With),
+        ExecSource::Move => source(first).map(ExecOp::Copy),
+        ExecSource::AndNot if is_exec(second) => source(first).map(ExecOp::Without),
+        ExecSource::OrXor if is_exec(first) => source(second).map(ExecOp::With),
+        ExecSource::OrXor if is_exec(second) => source(first).map(ExecOp::With),
         _ => None,
     };
     op.unwrap_or(ExecOp::Other)

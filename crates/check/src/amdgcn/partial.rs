@@ -4,9 +4,9 @@
 //! Found backwards from the reader, as it takes three instructions of one path. Distances are told by the rule: at most 4 vector
 //! instructions between second write and read, at most 2 between the writes.
 
-use super::op::{Class, Op, flag};
-use super::program::Program;
-use super::state::{EMPTY, Set};
+use super::op::{ProgramOp, UnitClass, flag};
+use super::program::CheckedProgram;
+use super::state::{EMPTY, RegSet};
 use super::waits::{add_regs, touches};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_isa::amdgcn::model::Role;
@@ -19,9 +19,9 @@ const STEPS: usize = 2048;
 
 /// One way back.
 #[derive(Clone, Copy)]
-struct Way {
+struct BackPath {
     /// Registers read that nothing has been found to write.
-    open: Set,
+    open: RegSet,
     since_read: u8,
     /// Vector instructions since the second write, once there is one.
     second: Option<u8>,
@@ -30,16 +30,16 @@ struct Way {
 }
 
 /// The first write, if an instruction reads what is forwarded in part.
-pub(super) fn first_write(program: &Program, reader: usize, generation: Gfx) -> Option<usize> {
+pub(super) fn first_write(program: &CheckedProgram, reader: usize, generation: Gfx) -> Option<usize> {
     let op = program.ops.get(reader)?;
     let mut open = EMPTY;
     for r in program.regs(op).iter().filter(|r| r.reads && r.is_vgpr()) {
         add_regs(&mut open, *r);
     }
-    if op.class != Class::Valu || open.iter().map(|word| word.count_ones()).sum::<u32>() < 2 {
+    if op.class != UnitClass::Valu || open.iter().map(|word| word.count_ones()).sum::<u32>() < 2 {
         return None;
     }
-    let mut ways = vec![(reader, Way { open, since_read: 0, second: None, exec: false })];
+    let mut ways = vec![(reader, BackPath { open, since_read: 0, second: None, exec: false })];
     let mut steps = 0;
     while let Some((mut at, mut way)) = ways.pop() {
         let block = program.blocks.get(program.block_of(at.min(program.ops.len() - 1)))?;
@@ -49,12 +49,12 @@ pub(super) fn first_write(program: &Program, reader: usize, generation: Gfx) -> 
             at -= 1;
             steps += 1;
             match step(program, &program.ops[at], &mut way, generation) {
-                Step::Found => return Some(at),
-                Step::Over => {
+                BackStep::Found => return Some(at),
+                BackStep::Over => {
                     goes_on = false;
                     break;
                 }
-                Step::On => {}
+                BackStep::On => {}
             }
         }
         if goes_on && steps < STEPS {
@@ -77,20 +77,20 @@ pub(super) fn first_write(program: &Program, reader: usize, generation: Gfx) -> 
 
 /// Goes back through a whole block; what lies before it is put on the list.
 fn walk_block(
-    program: &Program,
+    program: &CheckedProgram,
     first: usize,
     end: usize,
-    mut way: Way,
+    mut way: BackPath,
     generation: Gfx,
-    ways: &mut Vec<(usize, Way)>,
+    ways: &mut Vec<(usize, BackPath)>,
     steps: &mut usize,
 ) -> Option<usize> {
     for at in (first..end).rev() {
         *steps += 1;
         match step(program, &program.ops[at], &mut way, generation) {
-            Step::Found => return Some(at),
-            Step::Over => return None,
-            Step::On => {}
+            BackStep::Found => return Some(at),
+            BackStep::Over => return None,
+            BackStep::On => {}
         }
     }
     if *steps < STEPS && ways.len() < STEPS {
@@ -99,13 +99,13 @@ fn walk_block(
     None
 }
 
-enum Step {
+enum BackStep {
     On,
     Over,
     Found,
 }
 
-fn step(program: &Program, op: &Op, way: &mut Way, generation: Gfx) -> Step {
+fn step(program: &CheckedProgram, op: &ProgramOp, way: &mut BackPath, generation: Gfx) -> BackStep {
     let regs = program.regs(op);
     if op.is_salu() && op.has(flag::WRITES_EXEC) {
         way.exec |= way.second.is_some();
@@ -114,7 +114,7 @@ fn step(program: &Program, op: &Op, way: &mut Way, generation: Gfx) -> Step {
         for r in regs.iter().filter(|r| r.writes && r.is_vgpr()) {
             if touches(&way.open, *r) {
                 if way.exec && way.second.is_some_and(|between| between <= TO_WRITE) {
-                    return Step::Found;
+                    return BackStep::Found;
                 }
                 let mut gone = EMPTY;
                 add_regs(&mut gone, *r);
@@ -129,23 +129,23 @@ fn step(program: &Program, op: &Op, way: &mut Way, generation: Gfx) -> Step {
         }
         way.since_read = way.since_read.saturating_add(1);
     } else if waits(op, generation) {
-        return Step::Over;
+        return BackStep::Over;
     }
     let far = if way.second.is_none() { TO_READ + 1 } else { TO_READ + TO_WRITE + 2 };
-    if way.since_read >= far || way.open == EMPTY { Step::Over } else { Step::On }
+    if way.since_read >= far || way.open == EMPTY { BackStep::Over } else { BackStep::On }
 }
 
 /// Whether all results of the vector ALU are there behind it.
-fn waits(op: &Op, generation: Gfx) -> bool {
+fn waits(op: &ProgramOp, generation: Gfx) -> bool {
     match op.class {
-        Class::Buffer
-        | Class::Image
-        | Class::Flat
-        | Class::Global
-        | Class::Scratch
-        | Class::Ds
-        | Class::Exp => true,
-        Class::LdsDir => op.wait == 0,
+        UnitClass::Buffer
+        | UnitClass::Image
+        | UnitClass::Flat
+        | UnitClass::Global
+        | UnitClass::Scratch
+        | UnitClass::Ds
+        | UnitClass::Exp => true,
+        UnitClass::LdsDir => op.wait == 0,
         _ => op.role == Role::Depctr && VA_VDST.waited(op.imm as u16, generation),
     }
 }

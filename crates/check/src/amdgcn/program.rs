@@ -4,7 +4,7 @@
 //! followed where they are proven: `s_getpc_b64` and constants added to it. Never: says what is wrong with registers.
 
 use super::facts::Rule;
-use super::op::{self, Op, Regs};
+use super::op::{self, ProgramOp, TouchedRegs};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use unwedge_isa::amdgcn::Opcode;
@@ -15,7 +15,7 @@ use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg, listing};
 
 /// Instructions that follow each other.
 #[derive(Debug, Clone)]
-pub(super) struct Block {
+pub(super) struct BasicBlock {
     /// Indexes of operations.
     pub first: usize,
     pub end: usize,
@@ -30,14 +30,14 @@ pub(super) struct Block {
 }
 
 /// Something wrong with the shape: the rule, the dword, and the dword it is about.
-pub(super) type Problem = (Rule, u32, Option<u32>);
+pub(super) type ShapeProblem = (Rule, u32, Option<u32>);
 
 #[derive(Debug, Default)]
-pub(super) struct Program {
-    pub ops: Vec<Op>,
-    pub touches: Vec<Regs>,
-    pub blocks: Vec<Block>,
-    pub problems: Vec<Problem>,
+pub(super) struct CheckedProgram {
+    pub ops: Vec<ProgramOp>,
+    pub touches: Vec<TouchedRegs>,
+    pub blocks: Vec<BasicBlock>,
+    pub problems: Vec<ShapeProblem>,
 }
 
 /// Room made for operations before any is read, at most.
@@ -58,42 +58,42 @@ struct Exits {
 
 /// What is known of a pair of scalar registers: an address relative to the code, in bytes.
 #[derive(Clone, Copy)]
-struct Address {
+struct CodeAddress {
     reg: u16,
     bytes: i64,
 }
 
-struct Walk<'a> {
+struct CodeWalk<'a> {
     words: &'a [u32],
     gpu: &'a Gpu,
     /// Dwords that are not known.
     relocated: BTreeSet<u32>,
     /// Operation that starts at a dword.
     starts: Vec<u32>,
-    program: Program,
+    program: CheckedProgram,
     /// The instruction that is looked at.
     inst: Inst,
     exits: Vec<Exits>,
     /// Dwords to go on at, the lowest first, so that code is mostly read in the order it lies in.
     todo: BinaryHeap<Reverse<u32>>,
-    address: Option<Address>,
+    address: Option<CodeAddress>,
 }
 
-impl Program {
+impl CheckedProgram {
     /// Reads what is reached from some dwords; those of them that are relocated, in bytes, are not known.
-    pub fn read(words: &[u32], entries: &[u32], relocated: &[u32], gpu: &Gpu) -> Program {
+    pub fn read(words: &[u32], entries: &[u32], relocated: &[u32], gpu: &Gpu) -> CheckedProgram {
         let relocated = relocated.iter().map(|at| at / 4).collect();
-        let Some(inst) = Inst::new(0) else { return Program::default() };
+        let Some(inst) = Inst::new(0) else { return CheckedProgram::default() };
         let room = words.len().min(ROOM);
-        let mut walk = Walk {
+        let mut walk = CodeWalk {
             words,
             gpu,
             relocated,
             starts: vec![NONE; words.len()],
-            program: Program {
+            program: CheckedProgram {
                 ops: Vec::with_capacity(room),
                 touches: Vec::with_capacity(4 * room),
-                ..Program::default()
+                ..CheckedProgram::default()
             },
             inst,
             exits: Vec::with_capacity(room),
@@ -115,12 +115,12 @@ impl Program {
         Some(block as u32)
     }
 
-    pub fn regs(&self, op: &Op) -> &[Regs] {
+    pub fn regs(&self, op: &ProgramOp) -> &[TouchedRegs] {
         let first = op.touch_first as usize;
         self.touches.get(first..first + usize::from(op.touch_count)).unwrap_or_default()
     }
 
-    pub fn block_ops(&self, block: &Block) -> &[Op] {
+    pub fn block_ops(&self, block: &BasicBlock) -> &[ProgramOp] {
         self.ops.get(block.first..block.end).unwrap_or_default()
     }
 
@@ -130,7 +130,7 @@ impl Program {
     }
 }
 
-impl Walk<'_> {
+impl CodeWalk<'_> {
     /// Decodes from a dword on, until control does not go on behind.
     fn run(&mut self, mut at: u32, leaders: &mut Vec<u32>) {
         self.address = None;
@@ -187,11 +187,11 @@ impl Walk<'_> {
     }
 
     /// Whether a part of it is not known.
-    fn is_relocated(&self, op: &Op) -> bool {
+    fn is_relocated(&self, op: &ProgramOp) -> bool {
         self.relocated.range(op.at..op.at + u32::from(op.dwords)).next().is_some()
     }
 
-    fn leave(&mut self, op: &Op, known: Option<i64>) -> Exits {
+    fn leave(&mut self, op: &ProgramOp, known: Option<i64>) -> Exits {
         let relocated = self.is_relocated(op);
         let mut label = || {
             if relocated {
@@ -228,11 +228,11 @@ impl Walk<'_> {
     }
 
     /// Follows an address made of the program counter; gives the one that is jumped to.
-    fn follow_address(&mut self, op: &Op) -> Option<i64> {
+    fn follow_address(&mut self, op: &ProgramOp) -> Option<i64> {
         if op.role == Role::GetPc {
             if let Operand::Reg { reg, .. } = self.inst.operands[0] {
                 self.address =
-                    Some(Address { reg: reg.0, bytes: 4 * i64::from(op.at + u32::from(op.dwords)) });
+                    Some(CodeAddress { reg: reg.0, bytes: 4 * i64::from(op.at + u32::from(op.dwords)) });
             }
             return None;
         }
@@ -251,14 +251,16 @@ impl Walk<'_> {
         let low = touched.reg == address.reg && touched.dwords == 1;
         self.address = match (op.opcode, constant) {
             (Opcode::s_add_u32 | Opcode::s_addc_u32 | Opcode::s_add_i32, Some(value)) if low => {
-                Some(Address { bytes: address.bytes + i64::from(value as i32), ..address })
+                Some(CodeAddress { bytes: address.bytes + i64::from(value as i32), ..address })
             }
             (Opcode::s_sub_u32 | Opcode::s_sub_i32, Some(value)) if low => {
-                Some(Address { bytes: address.bytes - i64::from(value as i32), ..address })
+                Some(CodeAddress { bytes: address.bytes - i64::from(value as i32), ..address })
             }
             // Of gfx12, where the program counter has 48 bits.
             (Opcode::s_sext_i32_i16, _) if touched.reg == address.reg + 1 => Some(address),
-            (Opcode::s_bitset0_b32, Some(0)) if low => Some(Address { bytes: address.bytes & !3, ..address }),
+            (Opcode::s_bitset0_b32, Some(0)) if low => {
+                Some(CodeAddress { bytes: address.bytes & !3, ..address })
+            }
             (Opcode::s_addc_u32 | Opcode::s_subb_u32, Some(0 | u32::MAX))
                 if touched.reg == address.reg + 1 =>
             {
@@ -269,7 +271,7 @@ impl Walk<'_> {
         None
     }
 
-    fn finish(mut self, mut leaders: Vec<u32>) -> Program {
+    fn finish(mut self, mut leaders: Vec<u32>) -> CheckedProgram {
         let mut program = std::mem::take(&mut self.program);
         // Operations in the order of their addresses.
         let mut ops = std::mem::take(&mut program.ops);
@@ -300,7 +302,7 @@ impl Walk<'_> {
             let splits = leads.peek().is_some_and(|&l| l <= behind);
             if op.ends_block() || !exits.falls || !adjacent || splits {
                 let leaves = exits.leaves;
-                program.blocks.push(Block {
+                program.blocks.push(BasicBlock {
                     first,
                     end: number + 1,
                     next: [None; 2],
@@ -312,7 +314,7 @@ impl Walk<'_> {
                 first = number + 1;
             }
         }
-        let block_at = |program: &Program, dword: u32| -> Option<u32> {
+        let block_at = |program: &CheckedProgram, dword: u32| -> Option<u32> {
             let op = *self.starts.get(dword as usize)?;
             let block = program.blocks.partition_point(|b| b.first < op as usize);
             (op != NONE && program.blocks.get(block).is_some_and(|b| b.first == op as usize))
@@ -322,7 +324,7 @@ impl Walk<'_> {
             let falls = if exits.falls { block_at(&program, behind) } else { None };
             let target = exits.target.and_then(|t| block_at(&program, t));
             let block = &mut program.blocks[number];
-            let calls = ops.get(block.end - 1).is_some_and(Op::calls);
+            let calls = ops.get(block.end - 1).is_some_and(ProgramOp::calls);
             // What is both called and come back to has no other state than that of the call.
             block.next = match (falls, target) {
                 (Some(falls), Some(target)) if falls == target && calls => [None, Some(target)],
@@ -353,6 +355,6 @@ fn constant(inst: &Inst) -> Option<u32> {
 }
 
 /// Whether a register is one of those.
-pub(super) fn covers(regs: Regs, reg: Reg) -> bool {
+pub(super) fn covers(regs: TouchedRegs, reg: Reg) -> bool {
     regs.reg <= reg.0 && reg.0 < regs.reg + u16::from(regs.dwords)
 }

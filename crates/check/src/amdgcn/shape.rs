@@ -1,10 +1,10 @@
 //! The shape of a program: what is reached, where it ends, instructions that are wrong by themselves.
 
-use super::Options;
+use super::CheckOptions;
 use super::facts::Rule;
-use super::finding::Finding;
-use super::op::{Class, Op, flag};
-use super::program::Program;
+use super::finding::CheckFinding;
+use super::op::{ProgramOp, UnitClass, flag};
+use super::program::CheckedProgram;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::codec::NOP;
 use unwedge_isa::amdgcn::model::Role;
@@ -17,16 +17,16 @@ const CODE_END: u32 = 0xbf9f_0000;
 
 /// Checks the shape; whether all of it could be seen.
 pub(super) fn check(
-    program: &Program,
+    program: &CheckedProgram,
     words: &[u32],
     gpu: &Gpu,
-    options: &Options,
-    findings: &mut Vec<Finding>,
+    options: &CheckOptions,
+    findings: &mut Vec<CheckFinding>,
 ) -> bool {
     let generation = gpu.generation();
     let mut tell = |rule: Rule, at: u32, first: Option<u32>| {
         if rule.info().holds(generation) {
-            findings.push(Finding {
+            findings.push(CheckFinding {
                 rule,
                 level: rule.info().level,
                 at: at * 4,
@@ -56,10 +56,10 @@ pub(super) fn check(
     true
 }
 
-type Tell<'a> = &'a mut dyn FnMut(Rule, u32, Option<u32>);
+type ReportRule<'a> = &'a mut dyn FnMut(Rule, u32, Option<u32>);
 
 /// Blocks from which no end can be reached.
-fn endless(program: &Program, tell: Tell<'_>) {
+fn endless(program: &CheckedProgram, tell: ReportRule<'_>) {
     let mut ends = vec![false; program.blocks.len()];
     let mut todo: Vec<usize> = Vec::new();
     for (number, block) in program.blocks.iter().enumerate() {
@@ -91,7 +91,7 @@ fn endless(program: &Program, tell: Tell<'_>) {
 }
 
 /// Words between reached instructions that are none of the paddings.
-fn unreached(program: &Program, words: &[u32], tell: Tell<'_>) {
+fn unreached(program: &CheckedProgram, words: &[u32], tell: ReportRule<'_>) {
     let Some(first) = program.ops.first() else { return };
     let mut at = first.at;
     for op in &program.ops {
@@ -104,7 +104,7 @@ fn unreached(program: &Program, words: &[u32], tell: Tell<'_>) {
 }
 
 /// Instructions that are wrong by themselves, or behind the one before.
-fn alone(op: &Op, program: &Program, number: usize, generation: Gfx, tell: Tell<'_>) {
+fn alone(op: &ProgramOp, program: &CheckedProgram, number: usize, generation: Gfx, tell: ReportRule<'_>) {
     let regs = program.regs(op);
     match op.role {
         Role::Branch | Role::CBranch | Role::CBranchVcc | Role::Call | Role::Subvector
@@ -131,21 +131,23 @@ fn alone(op: &Op, program: &Program, number: usize, generation: Gfx, tell: Tell<
         })
     };
     match op.class {
-        Class::Flat if op.imm != 0 => tell(Rule::FlatOffset, op.at, None),
-        Class::Scratch if op.imm < 0 && op.imm % 4 != 0 => tell(Rule::ScratchOffsetUnaligned, op.at, None),
+        UnitClass::Flat if op.imm != 0 => tell(Rule::FlatOffset, op.at, None),
+        UnitClass::Scratch if op.imm < 0 && op.imm % 4 != 0 => {
+            tell(Rule::ScratchOffsetUnaligned, op.at, None)
+        }
         _ => {}
     }
-    if matches!(op.class, Class::Global | Class::Scratch) && op.imm < 0 && saddr() {
+    if matches!(op.class, UnitClass::Global | UnitClass::Scratch) && op.imm < 0 && saddr() {
         tell(Rule::ScratchOffsetNegative, op.at, None);
     }
 }
 
 /// Image instructions in clauses.
-fn clauses(program: &Program, tell: Tell<'_>) {
+fn clauses(program: &CheckedProgram, tell: ReportRule<'_>) {
     for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.opcode == Opcode::s_clause) {
         let count = (op.imm & 63) as usize + 1;
         for inside in program.ops.iter().skip(number + 1).take(count) {
-            if inside.has(flag::NSA) && inside.class == Class::Image {
+            if inside.has(flag::NSA) && inside.class == UnitClass::Image {
                 tell(Rule::NsaClause, inside.at, Some(op.at));
             }
         }
@@ -154,17 +156,17 @@ fn clauses(program: &Program, tell: Tell<'_>) {
 
 /// Exports of gfx11.5: high priority from the start; behind each sequence low priority, a wait for the exports where the program goes
 /// on, and two `s_nop`.
-fn priorities(program: &Program, tell: Tell<'_>) {
-    let exports = program.ops.iter().any(|op| op.class == Class::Exp);
+fn priorities(program: &CheckedProgram, tell: ReportRule<'_>) {
+    let exports = program.ops.iter().any(|op| op.class == UnitClass::Exp);
     if !exports {
         return;
     }
     if let Some(first) = program.ops.first().filter(|op| !(op.opcode == Opcode::s_setprio && op.imm == 2)) {
         tell(Rule::ExportPriority, first.at, None);
     }
-    for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.class == Class::Exp) {
+    for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.class == UnitClass::Exp) {
         let Some(next) = program.ops.get(number + 1) else { continue };
-        if next.class == Class::Exp {
+        if next.class == UnitClass::Exp {
             continue;
         }
         let behind = program.ops.get(number + 1..).unwrap_or_default();
@@ -175,8 +177,8 @@ fn priorities(program: &Program, tell: Tell<'_>) {
 }
 
 /// The first instruction behind exports that is not as priorities ask for; `None`: all is.
-fn lowered(behind: &[Op]) -> Option<&Op> {
-    let waits = |op: &Op| matches!(op.opcode, Opcode::s_waitcnt_expcnt | Opcode::s_waitcnt);
+fn lowered(behind: &[ProgramOp]) -> Option<&ProgramOp> {
+    let waits = |op: &ProgramOp| matches!(op.opcode, Opcode::s_waitcnt_expcnt | Opcode::s_waitcnt);
     let (low, rest) = behind.split_first()?;
     if low.opcode != Opcode::s_setprio || low.imm != 0 {
         return Some(low);

@@ -5,13 +5,13 @@
 //! largest distance that matters and sets are condensed when they get long, so chains are finite.
 
 /// Registers of one file, a bit each.
-pub(super) type Set = [u64; 4];
+pub(super) type RegSet = [u64; 4];
 
-pub(super) const EMPTY: Set = [0; 4];
+pub(super) const EMPTY: RegSet = [0; 4];
 
 /// Something that is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pending {
+pub(super) struct PendingEvent {
     /// What: a number of [`super::waits`] or [`super::hazards`].
     pub kind: u8,
     /// How much has happened since.
@@ -22,21 +22,21 @@ pub(super) struct Pending {
     pub vector: bool,
     /// The instruction.
     pub op: u32,
-    pub regs: Set,
+    pub regs: RegSet,
 }
 
 /// Things pending of one sort: waits, or hazards.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct List {
-    pub all: Vec<Pending>,
+pub(super) struct PendingList {
+    pub all: Vec<PendingEvent>,
 }
 
 /// The length beyond which a list is condensed.
 const LONG: usize = 160;
 
-impl List {
-    pub fn push(&mut self, new: Pending) {
-        let same = |p: &&mut Pending| (p.kind, p.op, p.vector) == (new.kind, new.op, new.vector);
+impl PendingList {
+    pub fn push(&mut self, new: PendingEvent) {
+        let same = |p: &&mut PendingEvent| (p.kind, p.op, p.vector) == (new.kind, new.op, new.vector);
         match self.all.iter_mut().find(same) {
             Some(have) => {
                 unite(&mut have.regs, &new.regs);
@@ -51,10 +51,10 @@ impl List {
     }
 
     /// Takes in what is pending elsewhere; whether that changed anything.
-    pub fn join(&mut self, other: &List) -> bool {
+    pub fn join(&mut self, other: &PendingList) -> bool {
         let mut changed = false;
         for new in &other.all {
-            let same = |p: &&mut Pending| (p.kind, p.op, p.vector) == (new.kind, new.op, new.vector);
+            let same = |p: &&mut PendingEvent| (p.kind, p.op, p.vector) == (new.kind, new.op, new.vector);
             match self.all.iter_mut().find(same) {
                 Some(have) => {
                     let before = *have;
@@ -87,7 +87,7 @@ impl List {
 
     /// Makes one of all that are of the same kind and age.
     pub fn condense(&mut self) {
-        let key = |p: &Pending| (p.kind, p.vector, p.age, p.extra, p.op);
+        let key = |p: &PendingEvent| (p.kind, p.vector, p.age, p.extra, p.op);
         self.all.sort_unstable_by_key(key);
         self.all.dedup_by(|new, have| {
             let same =
@@ -104,25 +104,25 @@ impl List {
         self.all.iter().map(|p| 1 + p.regs.iter().map(|word| word.count_ones()).sum::<u32>()).sum()
     }
 
-    pub fn forget(&mut self, mut over: impl FnMut(&Pending) -> bool) {
+    pub fn forget(&mut self, mut over: impl FnMut(&PendingEvent) -> bool) {
         if !self.all.is_empty() {
             self.all.retain(|p| !over(p));
         }
     }
 }
 
-pub(super) fn unite(set: &mut Set, other: &Set) {
+pub(super) fn unite(set: &mut RegSet, other: &RegSet) {
     for (word, more) in set.iter_mut().zip(other) {
         *word |= more;
     }
 }
 
-pub(super) fn contains(set: &Set, other: &Set) -> bool {
+pub(super) fn contains(set: &RegSet, other: &RegSet) -> bool {
     set.iter().zip(other).all(|(word, part)| part & !word == 0)
 }
 
 /// Adds registers `first` to `first + count - 1` of a file.
-pub(super) fn add(set: &mut Set, first: u16, count: u8) {
+pub(super) fn add(set: &mut RegSet, first: u16, count: u8) {
     let end = first + u16::from(count);
     if first / 64 == (end.max(1) - 1) / 64 {
         if let Some(word) = set.get_mut(usize::from(first / 64)) {
@@ -145,18 +145,18 @@ fn mask(count: u16) -> u64 {
 }
 
 /// Whether two sets have a register in common.
-pub(super) fn meet(a: &Set, b: &Set) -> bool {
+pub(super) fn meet(a: &RegSet, b: &RegSet) -> bool {
     a.iter().zip(b).any(|(a, b)| a & b != 0)
 }
 
 /// The lowest register of a set and how many follow each other from it on.
-pub(super) fn first_of(set: &Set) -> Option<(u16, u16)> {
+pub(super) fn first_of(set: &RegSet) -> Option<(u16, u16)> {
     let has = |reg: u16| set.get(usize::from(reg / 64)).is_some_and(|word| word >> (reg % 64) & 1 != 0);
     let first = (0..256).find(|&reg| has(reg))?;
     let end = (first..256).find(|&reg| !has(reg)).unwrap_or(256);
     Some((first, end - first))
 }
 
-pub(super) fn both(a: &Set, b: &Set) -> Set {
+pub(super) fn both(a: &RegSet, b: &RegSet) -> RegSet {
     std::array::from_fn(|i| a[i] & b[i])
 }

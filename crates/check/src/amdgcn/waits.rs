@@ -6,14 +6,14 @@
 //!
 //! Facts: `data/amd/waits.txt`.
 
-use super::op::{Class, Op, Regs, flag};
+use super::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use super::program::covers;
-use super::state::{EMPTY, List, Pending, Set, add, meet};
+use super::state::{EMPTY, PendingEvent, PendingList, RegSet, add, meet};
 use unwedge_isa::amdgcn::model::{Field, Role};
-use unwedge_isa::amdgcn::waits::{COUNTED, Counted, Counter, Event, fields};
+use unwedge_isa::amdgcn::waits::{COUNTED, Counter, CounterUse, Event, fields};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
-/// Bits of [`Pending::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory; it counts
+/// Bits of [`PendingEvent::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory; it counts
 /// twice, and the other counter has been waited for.
 pub(super) const LOCK: u8 = 1;
 pub(super) const EXEC: u8 = 2;
@@ -31,7 +31,7 @@ pub(super) const SLOTS: usize = Counter::COUNT;
 pub(super) type WaitValues = [u8; SLOTS];
 
 /// What an instruction must wait for: the number, and the pending thing that needs it.
-pub(super) type Needs = [Option<(u8, Pending)>; SLOTS];
+pub(super) type Needs = [Option<(u8, PendingEvent)>; SLOTS];
 
 /// The counters of one generation.
 pub(super) struct Waits {
@@ -51,7 +51,7 @@ impl Waits {
             names[counter as usize] = counter.name_in(generation).unwrap_or_default();
             most[counter as usize] = counter.most(generation) as u8;
         }
-        let of = |counted: &(usize, &Counted)| counted.1.holds(generation);
+        let of = |counted: &(usize, &CounterUse)| counted.1.holds(generation);
         let counted = COUNTED.iter().enumerate().filter(of).map(|(n, c)| (c.event, n as u8)).collect();
         Waits { generation, names, counted, most }
     }
@@ -63,20 +63,20 @@ impl Waits {
 
     /// What a wait says; `None`: it is none.
     #[inline]
-    pub fn said(&self, op: &Op) -> Option<WaitValues> {
-        let mut said = [NO; SLOTS];
+    pub fn wait_values(&self, op: &ProgramOp) -> Option<WaitValues> {
+        let mut wait_values = [NO; SLOTS];
         match op.role {
             Role::Wait => {
                 for wait in fields(op.opcode, self.generation) {
-                    said[wait.counter as usize] = wait.field.get(op.imm as u16).min(255) as u8;
+                    wait_values[wait.counter as usize] = wait.field.get(op.imm as u16).min(255) as u8;
                 }
                 // The SOPK forms add a scalar register, which is null in what is understood.
-                Some(said)
+                Some(wait_values)
             }
             Role::WaitIdle => Some([0; SLOTS]),
             _ if op.has(flag::VINTERP) => {
-                said[Counter::Exp as usize] = if op.wait == 7 { NO } else { op.wait };
-                Some(said)
+                wait_values[Counter::Exp as usize] = if op.wait == 7 { NO } else { op.wait };
+                Some(wait_values)
             }
             _ => None,
         }
@@ -88,13 +88,13 @@ impl Waits {
     }
 
     /// A wait is over.
-    pub fn wait(&self, list: &mut List, said: &WaitValues) {
-        let over = |p: &Pending| {
+    pub fn wait(&self, list: &mut PendingList, wait_values: &WaitValues) {
+        let over = |p: &PendingEvent| {
             let slot = COUNTED[usize::from(p.kind)].counter as usize;
-            let value = said[slot];
+            let value = wait_values[slot];
             value != NO && (value <= p.age)
         };
-        let is_flat = |p: &Pending| COUNTED[usize::from(p.kind)].event == Event::FlatLoad;
+        let is_flat = |p: &PendingEvent| COUNTED[usize::from(p.kind)].event == Event::FlatLoad;
         let half: Vec<u32> = list.all.iter().filter(|p| is_flat(p) && over(p)).map(|p| p.op).collect();
         list.forget(over);
         if !half.is_empty() {
@@ -106,7 +106,13 @@ impl Waits {
 
     /// What an instruction must wait for, that has not been.
     /// `no_lane`: it is known that the instruction touches no vector register, as no lane is enabled.
-    pub fn needs(&self, list: &List, op: &Op, regs: &[Regs], no_lane: bool) -> Option<Box<Needs>> {
+    pub fn needs(
+        &self,
+        list: &PendingList,
+        op: &ProgramOp,
+        regs: &[TouchedRegs],
+        no_lane: bool,
+    ) -> Option<Box<Needs>> {
         let mut needs: Option<Box<Needs>> = None;
         if list.all.is_empty() {
             return needs;
@@ -135,7 +141,7 @@ impl Waits {
             if uses {
                 let need = &mut needs.get_or_insert_default()[counts.counter as usize];
                 // What is half waited for is of least weight.
-                let weight = |p: &Pending| (p.extra & HALF, p.age);
+                let weight = |p: &PendingEvent| (p.extra & HALF, p.age);
                 if need.is_none_or(|(_, other)| weight(p) < weight(&other)) {
                     *need = Some((p.age, *p));
                 }
@@ -146,7 +152,7 @@ impl Waits {
 
     /// Whether an instruction writes its registers behind what has begun before: only what is of the same kind does, though
     /// counters fall in one order.
-    fn in_order(&self, counts: &Counted, op: &Op) -> bool {
+    fn in_order(&self, counts: &CounterUse, op: &ProgramOp) -> bool {
         // Nothing says that loads of gfx12 write registers in order, nor lds_direct and its like.
         let relied = match counts.event {
             Event::Ldsdir => false,
@@ -157,9 +163,11 @@ impl Waits {
     }
 
     /// What begins with an instruction.
-    pub fn begin(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs]) {
+    pub fn begin(&self, list: &mut PendingList, number: u32, op: &ProgramOp, regs: &[TouchedRegs]) {
         let message = matches!(op.role, Role::Message | Role::MessageRtn);
-        if matches!(op.class, Class::Valu | Class::Salu | Class::Sopp | Class::Vintrp) && !message {
+        if matches!(op.class, UnitClass::Valu | UnitClass::Salu | UnitClass::Sopp | UnitClass::Vintrp)
+            && !message
+        {
             return;
         }
         for (event, late) in self.events(op) {
@@ -174,21 +182,21 @@ impl Waits {
                         }
                     }
                 }
-                let mut new = Pending { kind, age: 0, extra: 0, vector: true, op: number, regs: EMPTY };
+                let mut new = PendingEvent { kind, age: 0, extra: 0, vector: true, op: number, regs: EMPTY };
                 match late {
-                    Late::Nothing => {}
-                    Late::Written => {
+                    HeldRegs::Nothing => {}
+                    HeldRegs::Written => {
                         for r in regs.iter().filter(|r| r.writes) {
                             new.vector = r.is_vgpr();
                             add_regs(&mut new.regs, *r);
                         }
                     }
-                    Late::Data | Late::Read => {
-                        new.extra = LOCK | if late == Late::Read { EXEC } else { 0 };
+                    HeldRegs::Data | HeldRegs::Read => {
+                        new.extra = LOCK | if late == HeldRegs::Read { EXEC } else { 0 };
                         for r in regs.iter().filter(|r| {
                             r.reads
                                 && r.is_vgpr()
-                                && (late == Late::Read || matches!(r.field, Field::Vdata | Field::Data))
+                                && (late == HeldRegs::Read || matches!(r.field, Field::Vdata | Field::Data))
                         }) {
                             add_regs(&mut new.regs, *r);
                         }
@@ -197,7 +205,7 @@ impl Waits {
                 if event == Event::GdsLock {
                     new.extra |= M0;
                 }
-                if op.class == Class::Smem && op.has(flag::STORE | flag::ATOMIC) {
+                if op.class == UnitClass::Smem && op.has(flag::STORE | flag::ATOMIC) {
                     new.extra |= SMEM_STORE;
                 }
                 list.push(new);
@@ -206,32 +214,32 @@ impl Waits {
     }
 
     /// What begins with an instruction: events, and which registers they hold.
-    fn events(&self, op: &Op) -> impl Iterator<Item = (Event, Late)> {
+    fn events(&self, op: &ProgramOp) -> impl Iterator<Item = (Event, HeldRegs)> {
         let store = op.has(flag::STORE) || op.has(flag::ATOMIC) && !op.has(flag::RETURNS);
         let (first, second) = match op.class {
-            Class::Smem => (Some((Event::Smem, Late::Written)), None),
-            Class::Ds if op.has(flag::GDS) => {
-                (Some((Event::Gds, Late::Written)), Some((Event::GdsLock, Late::Read)))
+            UnitClass::Smem => (Some((Event::Smem, HeldRegs::Written)), None),
+            UnitClass::Ds if op.has(flag::GDS) => {
+                (Some((Event::Gds, HeldRegs::Written)), Some((Event::GdsLock, HeldRegs::Read)))
             }
-            Class::Ds => (Some((Event::Lds, Late::Written)), None),
-            Class::Exp => (Some((export(op.wait), Late::Read)), None),
-            Class::LdsDir => (Some((Event::Ldsdir, Late::Written)), None),
-            Class::Flat if store => (Some((Event::FlatStore, Late::Nothing)), None),
-            Class::Flat => (Some((Event::FlatLoad, Late::Written)), None),
-            Class::Buffer | Class::Image | Class::Global | Class::Scratch => {
-                let data = op.has(flag::STORE | flag::ATOMIC).then_some((Event::StoreLock, Late::Data));
+            UnitClass::Ds => (Some((Event::Lds, HeldRegs::Written)), None),
+            UnitClass::Exp => (Some((export(op.wait), HeldRegs::Read)), None),
+            UnitClass::LdsDir => (Some((Event::Ldsdir, HeldRegs::Written)), None),
+            UnitClass::Flat if store => (Some((Event::FlatStore, HeldRegs::Nothing)), None),
+            UnitClass::Flat => (Some((Event::FlatLoad, HeldRegs::Written)), None),
+            UnitClass::Buffer | UnitClass::Image | UnitClass::Global | UnitClass::Scratch => {
+                let data = op.has(flag::STORE | flag::ATOMIC).then_some((Event::StoreLock, HeldRegs::Data));
                 let sample = op.has(flag::SAMPLE) || op.has(flag::MSAA) && self.generation == Gfx::Gfx12;
                 let main = match () {
-                    () if store => (Event::Store, Late::Nothing),
-                    () if op.has(flag::BVH) => (Event::Bvh, Late::Written),
-                    () if sample => (Event::Sample, Late::Written),
-                    () => (Event::Load, Late::Written),
+                    () if store => (Event::Store, HeldRegs::Nothing),
+                    () if op.has(flag::BVH) => (Event::Bvh, HeldRegs::Written),
+                    () if sample => (Event::Sample, HeldRegs::Written),
+                    () => (Event::Load, HeldRegs::Written),
                 };
                 (Some(main), data)
             }
             _ => match op.role {
-                Role::Message => (Some((Event::Message, Late::Nothing)), None),
-                Role::MessageRtn => (Some((Event::Message, Late::Written)), None),
+                Role::Message => (Some((Event::Message, HeldRegs::Nothing)), None),
+                Role::MessageRtn => (Some((Event::Message, HeldRegs::Written)), None),
                 _ => (None, None),
             },
         };
@@ -241,7 +249,7 @@ impl Waits {
 
 /// Which registers an event holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Late {
+enum HeldRegs {
     Nothing,
     Written,
     /// The data of a store, read.
@@ -259,13 +267,13 @@ fn export(target: u8) -> Event {
 }
 
 /// Adds registers to a set of their file.
-pub(super) fn add_regs(set: &mut Set, regs: Regs) {
+pub(super) fn add_regs(set: &mut RegSet, regs: TouchedRegs) {
     let base = if regs.is_vgpr() { Reg::VGPR0.0 } else { 0 };
     add(set, regs.reg - base, regs.dwords);
 }
 
 /// Whether a set of the same file has one of some registers.
-pub(super) fn touches(set: &Set, regs: Regs) -> bool {
+pub(super) fn touches(set: &RegSet, regs: TouchedRegs) -> bool {
     let base = if regs.is_vgpr() { Reg::VGPR0.0 } else { 0 };
     let first = regs.reg - base;
     let (word, bit) = (usize::from(first / 64), u32::from(first % 64));

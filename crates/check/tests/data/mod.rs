@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
-use unwedge_check::amdgcn::Preset;
+use unwedge_check::amdgcn::EntryPreset;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// A folder below `amd`; `None`, said so, if it is not there.
@@ -64,12 +64,12 @@ pub struct Binary {
     pub gpu: Gpu,
     pub words: Vec<u32>,
     /// Registers that are set when it starts.
-    pub preset: Preset,
+    pub preset: EntryPreset,
 }
 
 /// The registers behind the last one that a column of arguments names, of both files: `push0=s3:1 local_id_x=v0:1`.
-fn preset(args: &str) -> Preset {
-    let mut preset = Preset { sgprs: 0, vgprs: 0 };
+fn preset(args: &str) -> EntryPreset {
+    let mut preset = EntryPreset { sgprs: 0, vgprs: 0 };
     for (_, place) in args.split_whitespace().filter_map(|arg| arg.split_once('=')) {
         let (file, range) = place.split_at(1);
         let (first, count) = range.split_once(':').unwrap();

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use unwedge::hw::intel::platform::{Driver, Engine};
+use unwedge::hw::intel::platform::{Engine, IntelDriver};
 
 /// `lrc`
 #[derive(Args, Debug)]
@@ -66,7 +66,7 @@ pub struct LrcTarget {
     pub engine: Option<Engine>,
     /// The kernel driver that made the context: i915 or xe; without it the platform's usual one
     #[arg(long, value_name = "DRIVER")]
-    pub driver: Option<Driver>,
+    pub driver: Option<IntelDriver>,
 }
 
 /// An image.

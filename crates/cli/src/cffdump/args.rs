@@ -1,9 +1,9 @@
 //! cffdump's options.
 
-use crate::getopt::{self, Argument, Known, Misuse};
+use crate::getopt::{self, Argument, KnownOption, Misuse};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use unwedge_view::cffdump::Options;
+use unwedge_view::cffdump::CffdumpOptions;
 use unwedge_view::listing::QueryMode;
 
 /// What cffdump prints for `-h` and when it does not understand its options.
@@ -62,7 +62,7 @@ pub struct Arguments {
     /// The captures, `-` for standard input.
     pub files: Vec<PathBuf>,
     /// What to list of them, and how.
-    pub options: Options,
+    pub options: CffdumpOptions,
     /// Colours; without it, on a terminal.
     pub color: Option<bool>,
     /// A pager; without it, on a terminal.
@@ -112,36 +112,41 @@ enum Sets {
     UnitTest,
 }
 
-const KNOWN: [Known<Sets>; 26] = [
-    Known::flag("dump-shaders", None, Sets::DumpShaders),
-    Known::flag("no-color", None, Sets::Color(false)),
-    Known::flag("color", None, Sets::Color(true)),
-    Known::flag("no-pager", None, Sets::Pager(false)),
-    Known::flag("pager", None, Sets::Pager(true)),
-    Known::flag("textures", None, Sets::Textures),
-    Known::flag("bindless", None, Sets::Bindless),
-    Known::flag("show-compositor", None, Sets::ShowCompositor),
-    Known::flag("query-all", None, Sets::QueryMode(QueryMode::All)),
-    Known::flag("query-written", None, Sets::QueryMode(QueryMode::Written)),
-    Known::flag("query-delta", None, Sets::QueryMode(QueryMode::Delta)),
-    Known::flag("query-compare", None, Sets::QueryCompare),
-    Known::flag("once", None, Sets::Once(true)),
-    Known::flag("not-once", None, Sets::Once(false)),
-    Known::flag("unit-test", None, Sets::UnitTest),
-    Known::flag("verbose", Some('v'), Sets::Verbose),
-    Known::flag("summary", Some('s'), Sets::Summary),
-    Known::flag("allregs", Some('a'), Sets::AllRegs),
-    Known::value("start", Some('S'), Sets::Start),
-    Known::value("end", Some('E'), Sets::End),
-    Known::value("frame", Some('F'), Sets::Frame),
-    Known::value("draw", Some('D'), Sets::Draw),
-    Known::value("exe", Some('e'), Sets::Exe),
-    Known::value("script", Some('L'), Sets::Script),
-    Known::value("query", Some('q'), Sets::Query),
-    Known::flag("help", Some('h'), Sets::Help),
+const KNOWN: [KnownOption<Sets>; 26] = [
+    KnownOption::flag("dump-shaders", None, Sets::DumpShaders),
+    KnownOption::flag("no-color", None, Sets::Color(false)),
+    KnownOption::flag("color", None, Sets::Color(true)),
+    KnownOption::flag("no-pager", None, Sets::Pager(false)),
+    KnownOption::flag("pager", None, Sets::Pager(true)),
+    KnownOption::flag("textures", None, Sets::Textures),
+    KnownOption::flag("bindless", None, Sets::Bindless),
+    KnownOption::flag("show-compositor", None, Sets::ShowCompositor),
+    KnownOption::flag("query-all", None, Sets::QueryMode(QueryMode::All)),
+    KnownOption::flag("query-written", None, Sets::QueryMode(QueryMode::Written)),
+    KnownOption::flag("query-delta", None, Sets::QueryMode(QueryMode::Delta)),
+    KnownOption::flag("query-compare", None, Sets::QueryCompare),
+    KnownOption::flag("once", None, Sets::Once(true)),
+    KnownOption::flag("not-once", None, Sets::Once(false)),
+    KnownOption::flag("unit-test", None, Sets::UnitTest),
+    KnownOption::flag("verbose", Some('v'), Sets::Verbose),
+    KnownOption::flag("summary", Some('s'), Sets::Summary),
+    KnownOption::flag("allregs", Some('a'), Sets::AllRegs),
+    KnownOption::value("start", Some('S'), Sets::Start),
+    KnownOption::value("end", Some('E'), Sets::End),
+    KnownOption::value("frame", Some('F'), Sets::Frame),
+    KnownOption::value("draw", Some('D'), Sets::Draw),
+    KnownOption::value("exe", Some('e'), Sets::Exe),
+    KnownOption::value("script", Some('L'), Sets::Script),
+    KnownOption::value("query", Some('q'), Sets::Query),
+    KnownOption::flag("help", Some('h'), Sets::Help),
 ];
 
 /// Reads the arguments after the program's name.
+///
+/// # Errors
+///
+/// [`Refusal`] for options that cffdump does not have, values that do not fit, scripts in a build without
+/// Lua, and where only the usage is asked for.
 pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Refusal> {
     let mut parsed = Arguments::default();
     for argument in getopt::parse(&KNOWN, args).map_err(|Misuse(what)| Refusal::Usage(what))? {
@@ -213,13 +218,13 @@ mod tests {
     fn options_and_files_in_any_order() {
         let wanted = Arguments {
             files: vec!["a.rd".into(), "-".into()],
-            options: Options {
+            options: CffdumpOptions {
                 start: 3,
                 end: 3,
                 once: true,
                 unit_test: true,
                 summary: true,
-                ..Options::default()
+                ..CffdumpOptions::default()
             },
             ..Arguments::default()
         };

@@ -74,6 +74,10 @@ pub fn load_script(
 }
 
 /// Mesa's cffdump: its options, several captures, colours and a pager on a terminal.
+///
+/// # Errors
+///
+/// [`Failure`] for arguments or inputs that cannot be used, and output that cannot be written.
 pub fn run(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     let mut stderr = io::stderr();
     let arguments = match parse_args(args.iter().cloned()) {

@@ -1,13 +1,13 @@
 //! Files in: reads FILE or standard input and undoes compression, within a bound on memory.
 //!
-//! [`Input`] is a whole file, [`Stream`] one that is read bit by bit. What a file is follows from its content. A compressed stream that breaks off is not an error: what came out before
+//! [`Input`] is a whole file, [`InputStream`] one that is read bit by bit. What a file is follows from its content. A compressed stream that breaks off is not an error: what came out before
 //! is kept, with a diagnostic. Formats: RFC 1952 (gzip, several members), RFC 8878 (zstd, several frames), the .xz
 //! file format.
 
 mod stream;
 mod unpack;
 
-pub use stream::Stream;
+pub use stream::InputStream;
 
 use std::fmt;
 use std::fs::File;
@@ -105,6 +105,10 @@ impl fmt::Display for InputError {
 
 impl Input {
     /// Reads a file, or standard input for `-`. `limit` bounds the bytes, compressed and not.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the file cannot be opened or read, cannot be decompressed, or is over `limit`.
     pub fn open(path: &Path, limit: u64) -> Result<Input, InputError> {
         if path.as_os_str() == "-" {
             return Input::read(io::stdin().lock(), "standard input".to_owned(), 0, limit);
@@ -118,6 +122,10 @@ impl Input {
     }
 
     /// Reads a stream. `expected` is its size as far as the operating system knows it.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if `source` fails, cannot be decompressed, or is over `limit`.
     pub fn read(source: impl Read, name: String, expected: u64, limit: u64) -> Result<Input, InputError> {
         let mut stored = Vec::new();
         let expected = usize::try_from(expected.min(limit)).unwrap_or(0);
@@ -144,7 +152,10 @@ impl Input {
     }
 
     /// Reads the rest of a stream, whose compression is undone on the way. `limit` bounds what comes out.
-    pub fn of_stream(mut stream: Stream, limit: u64) -> Result<Input, InputError> {
+    ///
+    /// # Errors
+    /// When it cannot be read or unpacked, or more than `limit` comes out.
+    pub fn of_stream(mut stream: InputStream, limit: u64) -> Result<Input, InputError> {
         let name = stream.name.clone();
         let mut input = Input::read(&mut stream, name, 0, limit)?;
         input.stored = stream.stored();

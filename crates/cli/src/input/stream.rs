@@ -13,8 +13,8 @@ use unwedge_view::CaptureStream;
 const MAGIC: usize = 8;
 
 /// An input, decompressed while it is read. A compressed stream that breaks off just ends;
-/// [`Stream::diagnostics`] then says so.
-pub struct Stream {
+/// [`InputStream::diagnostics`] then says so.
+pub struct InputStream {
     /// How messages call it.
     pub name: String,
     /// It need not be there at once: a pipe, a terminal, a file of the kernel's.
@@ -32,12 +32,16 @@ pub struct Stream {
 /// What broke, layer by layer.
 type Broken = Rc<RefCell<Vec<Diagnostic>>>;
 
-impl Stream {
+impl InputStream {
     /// Opens a file, or standard input for `-`.
-    pub fn open(path: &Path) -> Result<Stream, InputError> {
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the file cannot be opened, or its first bytes cannot be read or decompressed.
+    pub fn open(path: &Path) -> Result<InputStream, InputError> {
         if path.as_os_str() == "-" {
             let live = !File::open("/dev/stdin").and_then(|f| f.metadata()).is_ok_and(|m| m.is_file());
-            return Stream::new(Box::new(io::stdin().lock()), "standard input".to_owned(), live);
+            return InputStream::new(Box::new(io::stdin().lock()), "standard input".to_owned(), live);
         }
         let name = path.display().to_string();
         let failed = |e| InputError::Io(name.clone(), e);
@@ -45,18 +49,22 @@ impl Stream {
         let meta = file.metadata().map_err(failed)?;
         // Files of debugfs say that they are empty.
         let live = !meta.is_file() || meta.len() == 0;
-        Stream::new(Box::new(file), name, live)
+        InputStream::new(Box::new(file), name, live)
     }
 
     /// Something that is there at once, under a name.
-    pub fn of(source: impl Read + 'static, name: &str) -> Result<Stream, InputError> {
-        Stream::new(Box::new(source), name.to_owned(), false)
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the first bytes of `source` cannot be read or decompressed.
+    pub fn of(source: impl Read + 'static, name: &str) -> Result<InputStream, InputError> {
+        InputStream::new(Box::new(source), name.to_owned(), false)
     }
 
-    fn new(source: Box<dyn Read>, name: String, live: bool) -> Result<Stream, InputError> {
+    fn new(source: Box<dyn Read>, name: String, live: bool) -> Result<InputStream, InputError> {
         let (stored, broken) = (Rc::default(), Broken::default());
-        let source = Box::new(Counted { source, stored: Rc::clone(&stored) });
-        let mut stream = Stream {
+        let source = Box::new(CountingRead { source, stored: Rc::clone(&stored) });
+        let mut stream = InputStream {
             name,
             live,
             compression: Vec::new(),
@@ -82,6 +90,11 @@ impl Stream {
     }
 
     /// Reads ahead until so many bytes are there, or all. Returns what is there.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the input fails before it has so many bytes: [`InputError::Corrupt`] if it is
+    /// compressed, else [`InputError::Io`].
     pub fn peek(&mut self, bytes: usize) -> Result<&[u8], InputError> {
         let missing = bytes.saturating_sub(self.head.len()) as u64;
         match self.source.by_ref().take(missing).read_to_end(&mut self.head) {
@@ -105,12 +118,12 @@ impl Stream {
 }
 
 /// Counts what is read.
-struct Counted {
+struct CountingRead {
     source: Box<dyn Read>,
     stored: Rc<Cell<u64>>,
 }
 
-impl Read for Counted {
+impl Read for CountingRead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.source.read(buffer)?;
         self.stored.set(self.stored.get().saturating_add(got as u64));
@@ -118,7 +131,7 @@ impl Read for Counted {
     }
 }
 
-impl CaptureStream for Stream {
+impl CaptureStream for InputStream {
     fn live(&self) -> bool {
         self.live
     }
@@ -128,7 +141,7 @@ impl CaptureStream for Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for InputStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.head.get(self.given..) {
             Some(mut ahead) if !ahead.is_empty() => {

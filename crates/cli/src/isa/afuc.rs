@@ -26,11 +26,20 @@ pub fn run(command: &AfucCommand, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn disassemble(args: &AfucDisasm, global: &Global) -> Result<Outcome, Failure> {
-    let options = disasm::Options { firmware: args.gpuver, form: disasm::Form::Exact, ..Default::default() };
+    let options = disasm::AfucDisasmOptions {
+        firmware: args.gpuver,
+        form: disasm::ListingForm::Exact,
+        ..Default::default()
+    };
     print(&args.file, &options, global, true)
 }
 
-fn print(file: &Path, options: &disasm::Options, global: &Global, page: bool) -> Result<Outcome, Failure> {
+fn print(
+    file: &Path,
+    options: &disasm::AfucDisasmOptions,
+    global: &Global,
+    page: bool,
+) -> Result<Outcome, Failure> {
     let input = Input::open(file, global.max_size)?;
     let db = database::load(global)?;
     let text = unwedge::sim::adreno::sqe::disassemble(&input.bytes, options, &DbNames::new(&db))
@@ -50,7 +59,7 @@ fn assemble(
 ) -> Result<Outcome, Failure> {
     let (name, text) = source(file, global)?;
     let db = database::load(global)?;
-    let options = asm::Options { file: name.clone(), firmware };
+    let options = asm::AfucAsmOptions { file: name.clone(), firmware };
     let bytes = afuc::assemble(&text, &options, &DbNames::new(&db)).map_err(|errors| {
         let _ = writeln!(std::io::stderr(), "{errors}");
         Failure::Source { name, mistakes: errors.list.len() }
@@ -69,7 +78,7 @@ const DISASM_USAGE: &str = "Usage:\n\tafuc-disasm [-g ID] [-v] [-c] [-r] [-e] [-
 
 /// Mesa's afuc-disasm.
 pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
-    let mut options = disasm::Options::default();
+    let mut options = disasm::AfucDisasmOptions::default();
     let (mut file, mut emulate, mut unit_test) = (None::<PathBuf>, false, false);
     let misused = |complaint: &str| {
         let _ = write!(std::io::stderr(), "{complaint}{DISASM_USAGE}");

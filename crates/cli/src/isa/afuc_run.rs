@@ -7,8 +7,8 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use unwedge::isa::afuc::DbNames;
-use unwedge::isa::afuc::{Blob, Processor};
-use unwedge::sim::adreno::sqe::{self, Emulator};
+use unwedge::isa::afuc::{FirmwareBlob, Processor};
+use unwedge::sim::adreno::sqe::{self, SqeEmulator};
 use unwedge_view::asm::sqe_session::Session;
 
 /// Runs the command.
@@ -16,7 +16,7 @@ pub fn run(args: &AfucRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let db = database::load(global)?;
     let names = DbNames::new(&db);
-    let blob = Blob::new(&input.bytes);
+    let blob = FirmwareBlob::new(&input.bytes);
     let unusable = |what: &str| Failure::Unusable(format!("{}: {what}", input.name));
     let firmware = args
         .gpuver
@@ -33,7 +33,7 @@ pub fn run(args: &AfucRun, global: &Global) -> Result<Outcome, Failure> {
         .find(|section| section.processor == processor)
         .ok_or_else(|| unusable("the firmware has no part for that processor"))?;
     let code = blob.words.get(section.start..).unwrap_or_default();
-    let mut session = Session::new(Emulator::new(firmware, code, processor, &names));
+    let mut session = Session::new(SqeEmulator::new(firmware, code, processor, &names));
     let script = match &args.script {
         Some(file) => Some(super::source(file, global)?.1),
         None if !args.commands.is_empty() => Some(args.commands.join("\n")),

@@ -8,7 +8,7 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::capture::elf::{self, Loader, NotCodeObject};
-use unwedge::isa::amdgcn::listing::{self, Counts, Options};
+use unwedge::isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
 use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line, list_object};
 
 /// Runs the command.
@@ -84,7 +84,7 @@ pub(crate) fn disassembled(
     bytes: &[u8],
     args: &AmdDisasm,
     write: &mut dyn FnMut(&str),
-) -> Result<(Counts, Outcome), Failure> {
+) -> Result<(ListingCounts, Outcome), Failure> {
     match elf::read(bytes) {
         Ok(object) => {
             let gpu = gpu(&args.target, object.processor())?;
@@ -101,7 +101,7 @@ pub(crate) fn disassembled(
                 return Err(Failure::Usage(format!("{name} is bare code: it names no functions")));
             }
             let gpu = gpu(&args.target, None)?;
-            let options = Options { words: args.words, ..Options::default() };
+            let options = AmdListingOptions { words: args.words, ..AmdListingOptions::default() };
             Ok((listing::write_to(bytes, &gpu, &options, &mut |_, _| (), write), Outcome::Complete))
         }
     }

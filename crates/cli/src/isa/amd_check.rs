@@ -6,7 +6,9 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use unwedge::capture::elf::{self, CodeObject, NotCodeObject};
-use unwedge::check::amdgcn::{Entry, Level, Options, Preset, Report, check as check_code};
+use unwedge::check::amdgcn::{
+    Certainty, CheckOptions, CheckReport, EntryPreset, ProgramEntry, check as check_code,
+};
 use unwedge::isa::amdgcn::Gpu;
 use unwedge_view::asm::amd::Emit;
 use unwedge_view::asm::check::{self, CheckedCode};
@@ -18,7 +20,7 @@ struct Code {
     /// Names of functions, with where they begin in bytes.
     functions: Vec<(u32, String)>,
     /// Registers that are set where a function begins, where the file tells.
-    presets: Vec<Option<Preset>>,
+    presets: Vec<Option<EntryPreset>>,
     /// Whether a function may be called, where nothing in the file says that the GPU starts it.
     called: Vec<bool>,
     /// Lanes of waves, where the file tells: 32 or not.
@@ -68,20 +70,20 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
         }
     };
     let said = (args.sgprs.is_some() || args.vgprs.is_some())
-        .then(|| Preset { sgprs: args.sgprs.unwrap_or(gpu.sgprs()), vgprs: args.vgprs.unwrap_or(256) });
+        .then(|| EntryPreset { sgprs: args.sgprs.unwrap_or(gpu.sgprs()), vgprs: args.vgprs.unwrap_or(256) });
     let default = if args.entry.is_empty() { &[0][..] } else { &args.entry };
     let mut out = Output::open(global, true);
     let (mut found, mut reports) = (false, Vec::new());
     for code in &codes {
         let named = code.functions.iter().zip(&code.presets).zip(&code.called);
-        let named = named.map(|(((at, _), preset), called)| Entry {
+        let named = named.map(|(((at, _), preset), called)| ProgramEntry {
             at: *at,
             preset: said.or(*preset),
             called: *called,
         });
         let given = if code.functions.is_empty() { default } else { &args.entry };
-        let given = given.iter().map(|at| Entry { at: *at, preset: said, called: false });
-        let options = Options {
+        let given = given.iter().map(|at| ProgramEntry { at: *at, preset: said, called: false });
+        let options = CheckOptions {
             entries: given.chain(named).collect(),
             continues: args.continues,
             exports: args.exports,
@@ -89,7 +91,7 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
         };
         let gpu = code.gpu(gpu);
         let report = check_code(&code.bytes, &gpu, &options);
-        found |= report.findings.iter().any(|f| f.level == Level::Error);
+        found |= report.findings.iter().any(|f| f.level == Certainty::Error);
         if !report.complete {
             complain!("{}: too many ways through the code: not all were followed to their end", input.name);
             outcome = Outcome::Lost;
@@ -114,7 +116,7 @@ impl Code {
         with_lanes(gpu, self.wave32)
     }
 
-    fn checked<'a>(&'a self, gpu: Gpu, report: &'a Report) -> CheckedCode<'a> {
+    fn checked<'a>(&'a self, gpu: Gpu, report: &'a CheckReport) -> CheckedCode<'a> {
         CheckedCode {
             bytes: &self.bytes,
             address: self.address,
@@ -142,7 +144,7 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
         let set = object.start(function.name, gpu);
         let called = set.is_none() && !function.kernel;
         let registers = set.and_then(|set| set.registers);
-        let preset = registers.map(|set| Preset { sgprs: set.sgprs, vgprs: set.vgprs });
+        let preset = registers.map(|set| EntryPreset { sgprs: set.sgprs, vgprs: set.vgprs });
         // Options say more than the file.
         let wave32 = set.and_then(|set| set.wave32).filter(|_| args.target.features.is_none());
         let same = |code: &Code| code.wave32.is_none() || wave32.is_none() || code.wave32 == wave32;

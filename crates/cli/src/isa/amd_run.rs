@@ -8,10 +8,10 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
-use unwedge::capture::elf::{self, Function, NotCodeObject};
-use unwedge::isa::amdgcn::entry::{Entry, Set};
+use unwedge::capture::elf::{self, CodeFunction, NotCodeObject};
+use unwedge::isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
 use unwedge::isa::amdgcn::{Gfx, Gpu};
-use unwedge::sim::amdgcn::{Dispatch, Initial, Memory, Program, State, Timing, Trace, Watch, watch};
+use unwedge::sim::amdgcn::{Dispatch, GroupState, Initial, Program, SimMemory, Timing, Trace, Watch, watch};
 use unwedge::sim::hsa::{self, LaunchOptions};
 use unwedge_view::asm;
 use unwedge_view::asm::run::{self, MemoryDump};
@@ -122,8 +122,8 @@ fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failu
     Ok(made)
 }
 
-fn memory(args: &AmdRun, global: &Global) -> Result<Memory, Failure> {
-    let mut memory = Memory::default();
+fn memory(args: &AmdRun, global: &Global) -> Result<SimMemory, Failure> {
+    let mut memory = SimMemory::default();
     for text in &args.buffer {
         let (address, bytes) = match (text.split_once('='), text.split_once(':')) {
             (Some((address, file)), _) => {
@@ -166,7 +166,7 @@ fn start(
     input: Input,
     args: &AmdRun,
     global: &Global,
-    memory: &mut Memory,
+    memory: &mut SimMemory,
 ) -> Result<(Loaded, Dispatch), Failure> {
     let words = |bytes: &[u8]| -> Vec<u32> {
         bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
@@ -190,7 +190,7 @@ fn start(
             // All of its section, as functions call each other.
             let section = &object.sections[found.section];
             let base = CODE.wrapping_add(section.address);
-            let at = |function: &Function<'_>| function.address.wrapping_sub(section.address) as u32;
+            let at = |function: &CodeFunction<'_>| function.address.wrapping_sub(section.address) as u32;
             let code = |gpu: Gpu| Loaded {
                 program: Program::new(&words(&section.bytes), base, gpu),
                 base,
@@ -207,10 +207,11 @@ fn start(
                 hsa::map(&object, CODE, memory).map_err(|e| usage(e.to_string()))?;
                 return Ok((code(gpu), Dispatch { entry: at(found), ..dispatch(args, &gpu, global)? }));
             };
-            let lanes =
-                Set::of(&descriptor, gpu.generation()).wave32.filter(|_| args.target.features.is_none());
+            let lanes = EntryRegCounts::of(&descriptor, gpu.generation())
+                .wave32
+                .filter(|_| args.target.features.is_none());
             let gpu = with_lanes(gpu, lanes);
-            let entry = Entry::of(&descriptor, &gpu);
+            let entry = KernelEntry::of(&descriptor, &gpu);
             // What the command line says comes after what the kernel says.
             let said = dispatch(args, &gpu, global)?;
             let mut made =
@@ -259,7 +260,7 @@ fn start(
 }
 
 /// Memory to be shown or written afterwards.
-fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<MemoryDump>, Failure> {
+fn dumped(args: &AmdRun, memory: &SimMemory) -> Result<Vec<MemoryDump>, Failure> {
     let mut all = Vec::new();
     for text in &args.dump {
         let (range, file) =
@@ -289,7 +290,7 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
     // A failed write is remembered, and reported by `finish`.
     let result = if args.step {
         let mut stepper = stepper(&code, args, &mut out);
-        let mut ask = |state: &mut State<'_, '_>| stepper.ask(state);
+        let mut ask = |state: &mut GroupState<'_, '_>| stepper.ask(state);
         watch(program, &mut memory, &dispatch, Watch::Step(&mut ask))
     } else if args.trace && !args.json {
         let mut text = String::new();

@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::base::{Dwords, Generation};
-use unwedge::isa::ir2::{Listing, Stage, listing};
+use unwedge::isa::ir2::{Ir2ListingOptions, ShaderStage, listing};
 use unwedge_view::asm::ir2;
 
 /// Runs the command.
@@ -50,10 +50,10 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
             }
         }
     };
-    let how = Listing {
+    let how = Ir2ListingOptions {
         stage: match args.stage {
-            StageArg::Vertex => Stage::Vertex,
-            StageArg::Fragment => Stage::Fragment,
+            StageArg::Vertex => ShaderStage::Vertex,
+            StageArg::Fragment => ShaderStage::Fragment,
         },
         tabs: 0,
         words: args.raw,

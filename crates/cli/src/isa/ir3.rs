@@ -8,7 +8,7 @@ use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
 use unwedge::isa::ir3::asm::Assembler;
-use unwedge::isa::ir3::{Listing, disassemble, write};
+use unwedge::isa::ir3::{Ir3ListingOptions, disassemble, write};
 use unwedge_view::asm::ir3;
 
 /// Runs the command.
@@ -61,7 +61,7 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, true);
     if args.raw {
         let mut text = Vec::new();
-        let listing = Listing { gpu_id: code.gpu_id, raw: true, level: 0 };
+        let listing = Ir3ListingOptions { gpu_id: code.gpu_id, raw: true, level: 0 };
         disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut text);
         // A failed write is remembered, and reported by `finish`.
         let _ = out.write_all(&text);
@@ -90,7 +90,7 @@ impl Code {
         let bytes = code.iter().flat_map(|dword| dword.to_le_bytes()).collect();
         let mut code = Code { bytes, gpu_id };
         // The buffer goes on behind the shader.
-        let listing = Listing { gpu_id, raw: false, level: 0 };
+        let listing = Ir3ListingOptions { gpu_id, raw: false, level: 0 };
         let length = disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut Vec::new());
         code.bytes.truncate(8 * length);
         Ok(code)

@@ -18,7 +18,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use unwedge::base::{Generation, Memory};
 use unwedge::capture::Dump;
-use unwedge::capture::rd::{Live, Reader, Step};
+use unwedge::capture::rd::{LiveMemory, LiveStep, RdReader};
 
 /// Bytes shown of a line, from where it is no text.
 const LONGEST_SHOWN: usize = 80;
@@ -78,11 +78,11 @@ fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>
             found(&files.name, "dump", held(&dump.memory(), at, unit), generation, at)
         }
         Opened::Capture(mut stream) => {
-            let mut reader = Reader::new(&mut stream).with_limit(global.max_size);
-            let mut live = Live::new().with_limit(global.max_size);
+            let mut reader = RdReader::new(&mut stream).with_limit(global.max_size);
+            let mut live = LiveMemory::new().with_limit(global.max_size);
             let mut code = None;
             while let Some(section) = reader.next() {
-                if matches!(live.take(&section), Step::Submit(_)) {
+                if matches!(live.take(&section), LiveStep::Submit(_)) {
                     code = held(live.memory(), at, unit);
                 }
                 if code.is_some() {

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use unwedge::capture::rd::control::{FOLDER, Host};
+use unwedge::capture::rd::control::{CaptureHost, FOLDER};
 
 /// A folder that captures go to.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Folder {
     }
 }
 
-impl Host for Folder {
+impl CaptureHost for Folder {
     type Output = Gzip;
 
     fn create(&mut self, file: &str) -> io::Result<Gzip> {
@@ -94,13 +94,13 @@ mod tests {
     use super::*;
     use std::fs;
     use unwedge::base::ChipId;
-    use unwedge::capture::rd::control::{Control, Settings};
-    use unwedge::capture::rd::{Range, Reader};
+    use unwedge::capture::rd::control::{CaptureControl, CaptureSettings};
+    use unwedge::capture::rd::{MemoryRange, RdReader};
 
     /// Sections of a capture on disk.
     fn sections(path: &Path) -> usize {
         let packed = fs::read(path).expect("a capture");
-        let mut reader = Reader::new(flate2::read::MultiGzDecoder::new(&packed[..]));
+        let mut reader = RdReader::new(flate2::read::MultiGzDecoder::new(&packed[..]));
         let mut count = 0;
         while reader.next().is_some() {
             count += 1;
@@ -109,14 +109,14 @@ mod tests {
         count
     }
 
-    fn record(control: &mut Control<Folder>, submit: u32) -> bool {
+    fn record(control: &mut CaptureControl<Folder>, submit: u32) -> bool {
         let Some(mut recording) = control.begin(None, submit).unwrap() else { return false };
         recording.chip_id(ChipId(0x0603_0001)).unwrap();
         recording.process("test").unwrap();
-        let buffer = Range { iova: 0x1_0000_0000, size: 1 << 16 };
+        let buffer = MemoryRange { iova: 0x1_0000_0000, size: 1 << 16 };
         let contents = recording.wants(false).then(|| vec![7; 1 << 16]);
         recording.buffer(buffer, contents.as_deref()).unwrap();
-        recording.stream(Range { size: 2, ..buffer }).unwrap();
+        recording.stream(MemoryRange { size: 2, ..buffer }).unwrap();
         recording.end().unwrap();
         true
     }
@@ -125,8 +125,9 @@ mod tests {
     fn captures_of_a_driver() {
         let path = std::env::temp_dir().join(format!("unwedge-control-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        let control =
-            |settings| Control::new(Settings::parse(settings), "tu dev", Folder::new(&path)).unwrap();
+        let control = |settings| {
+            CaptureControl::new(CaptureSettings::parse(settings), "tu dev", Folder::new(&path)).unwrap()
+        };
 
         let mut each = control("enable");
         assert!((0..2).all(|submit| record(&mut each, submit)));

@@ -6,7 +6,7 @@ use crate::args::{self, Global, Packing, RdCommand};
 use crate::database;
 use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Stream;
+use crate::input::InputStream;
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
@@ -14,9 +14,9 @@ use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge::base::{Diagnostic, Severity};
-use unwedge::capture::rd::{Reader, SectionKind, WriteError, Writer};
-use unwedge::stream::cut::{Choice, Cutter, Target};
-use unwedge::stream::play::{Choice as Submits, Player};
+use unwedge::capture::rd::{RdReader, RdSectionKind, RdWriteError, RdWriter};
+use unwedge::stream::cut::{Choice, CutTarget, Cutter};
+use unwedge::stream::play::{Player, SubmitChoice as Submits};
 use unwedge_view::CaptureStream;
 use unwedge_view::json::Heading;
 use unwedge_view::rd::{info, list};
@@ -27,6 +27,11 @@ const SCHEMA: u32 = 1;
 const PIECE: usize = 256 << 10;
 
 /// Runs a command.
+///
+/// # Errors
+///
+/// [`Failure`] for a capture that cannot be read or is none, a selection without submits, and results that
+/// cannot be written.
 pub fn run(command: &RdCommand, global: &Global) -> Result<Outcome, Failure> {
     let result = match command {
         RdCommand::Info(args) => info(args, global),
@@ -44,14 +49,14 @@ pub fn run(command: &RdCommand, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// A capture whose reading is shown on a terminal.
-fn open(file: &Path) -> Result<Progress<Stream>, Failure> {
+fn open(file: &Path) -> Result<Progress<InputStream>, Failure> {
     let stream = dump::open_capture(file)?;
     let what = format!("reading {}", stream.name);
     Ok(Progress::new(stream, what))
 }
 
 /// What was lost and what is worth a word, once a capture has been read.
-fn told(capture: &Progress<Stream>, mut diagnostics: Vec<Diagnostic>) -> Outcome {
+fn told(capture: &Progress<InputStream>, mut diagnostics: Vec<Diagnostic>) -> Outcome {
     let stream = capture.source();
     diagnostics.splice(0..0, stream.diagnostics());
     for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
@@ -66,7 +71,7 @@ fn worse(a: Outcome, b: Outcome) -> Outcome {
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct MergeSummary<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     file: &'a str,
@@ -87,7 +92,7 @@ fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
         // A failed write is remembered by `out`, and reported by its `finish`.
         let _ = if args.json {
             let heading = Heading::of_object("unwedge.rd", SCHEMA, db.identity());
-            let summary = Summary { heading, file: &stream.name, compression, capture: &capture };
+            let summary = MergeSummary { heading, file: &stream.name, compression, capture: &capture };
             serde_json::to_writer(&mut out, &summary).map_err(io::Error::from).and_then(|()| writeln!(out))
         } else {
             let gap = if i > 0 { "\n" } else { "" };
@@ -122,7 +127,7 @@ struct Single<W> {
     begun: bool,
 }
 
-impl<W: Write> Target for Single<W> {
+impl<W: Write> CutTarget for Single<W> {
     fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
         let new = !std::mem::replace(&mut self.begun, true);
         Ok((&mut self.out, new))
@@ -130,13 +135,17 @@ impl<W: Write> Target for Single<W> {
 }
 
 /// Cuts a capture as `trim` does. Returns what was lost of it.
+///
+/// # Errors
+///
+/// [`RdWriteError`] if `out` cannot be written to.
 pub fn trimmed(
     args: &args::RdTrim,
     capture: impl Read,
     db: &unwedge::hw::Db,
     max_alive: u64,
     out: &mut dyn Write,
-) -> Result<Vec<Diagnostic>, WriteError> {
+) -> Result<Vec<Diagnostic>, RdWriteError> {
     let mut cutter = Cutter::new(choice(args), Single { out, begun: false }, max_alive);
     let diagnostics = play(capture, db, max_alive, &mut cutter);
     cutter.end().1.map(|_| diagnostics)
@@ -178,7 +187,7 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-fn play<T: Target>(
+fn play<T: CutTarget>(
     source: impl Read,
     db: &unwedge::hw::Db,
     max_alive: u64,
@@ -190,9 +199,9 @@ fn play<T: Target>(
     diagnostics
 }
 
-fn failed(name: &str, error: WriteError) -> Failure {
+fn failed(name: &str, error: RdWriteError) -> Failure {
     match error {
-        WriteError::Io(e) => Failure::Write("the cut capture".to_owned(), e),
+        RdWriteError::Io(e) => Failure::Write("the cut capture".to_owned(), e),
         too_long => Failure::Unusable(format!("{name}: {too_long}")),
     }
 }
@@ -226,7 +235,7 @@ impl Parts<'_> {
     }
 }
 
-impl Target for Parts<'_> {
+impl CutTarget for Parts<'_> {
     fn open(&mut self, first: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
         let begins = match (&self.part, first) {
             (None, _) => true,
@@ -263,6 +272,10 @@ fn split(args: &args::RdSplit, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// Cuts a capture as `split` does. Returns what the parts are called, and what was lost.
+///
+/// # Errors
+///
+/// [`Failure`] if a part cannot be created or written.
 pub fn parted<'a>(
     args: &args::RdSplit,
     name: &str,
@@ -314,27 +327,31 @@ fn merge(args: &args::RdMerge, global: &Global) -> Result<Outcome, Failure> {
 #[derive(Debug, Default)]
 pub struct Merger {
     /// What names the GPU of the first.
-    first: Option<(SectionKind, Vec<u8>)>,
+    first: Option<(RdSectionKind, Vec<u8>)>,
 }
 
 impl Merger {
     /// The next capture. Returns what was lost of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if `out` cannot be written to.
     pub fn add(
         &mut self,
         capture: impl Read,
         max_alive: u64,
         out: &mut dyn Write,
     ) -> Result<Vec<Diagnostic>, Failure> {
-        let mut reader = Reader::new(capture).with_limit(max_alive);
-        let mut writer = Writer::new(out);
+        let mut reader = RdReader::new(capture).with_limit(max_alive);
+        let mut writer = RdWriter::new(out);
         let mut identity = None;
         let mut nameless = false;
         while let Some(section) = reader.next() {
             match section.kind {
-                SectionKind::GpuId | SectionKind::ChipId => {
+                RdSectionKind::GpuId | RdSectionKind::ChipId => {
                     identity.get_or_insert_with(|| (section.kind, section.payload.to_vec()));
                 }
-                SectionKind::CmdStreamAddr => nameless |= identity.is_none(),
+                RdSectionKind::CmdStreamAddr => nameless |= identity.is_none(),
                 _ => {}
             }
             writer.section(section.kind, section.payload).map_err(|e| failed("merge", e))?;
@@ -369,6 +386,10 @@ fn recompress(args: &args::RdRecompress) -> Result<Outcome, Failure> {
 }
 
 /// Copies every byte. Returns what was lost.
+///
+/// # Errors
+///
+/// [`Failure`] if `out` cannot be written to. An input that fails is a loss, not an error.
 pub fn copied(mut capture: impl Read, out: &mut dyn Write) -> Result<Vec<Diagnostic>, Failure> {
     let mut piece = vec![0; PIECE];
     loop {

@@ -68,6 +68,10 @@ impl View {
 }
 
 /// Prints one view on `out`. The error is what the program says when it cannot use the input.
+///
+/// # Errors
+///
+/// The message of the program, if the input is not what the view is of.
 pub fn show(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(), String> {
     run(view, given, db, out).map_err(|failure| failure.to_string())
 }

@@ -50,6 +50,10 @@ impl View {
 }
 
 /// Prints one view on `out`. The error is what the program says when it cannot use the input.
+///
+/// # Errors
+///
+/// The message of the program, if the source does not assemble or the object cannot be used.
 pub fn show(view: View, bytes: &[u8], gpu: Gpu, out: &mut dyn Write) -> Result<(), String> {
     let text = || std::str::from_utf8(bytes).map_err(|e| e.to_string());
     let assemble = |emit| {

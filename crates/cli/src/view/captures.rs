@@ -2,7 +2,7 @@
 
 use crate::args::{Cli, Command, Packing, RdCommand};
 use crate::failure::Failure;
-use crate::input::Stream;
+use crate::input::InputStream;
 use crate::output::{Share, SharedOutput};
 use crate::packed::Packed;
 use crate::rd;
@@ -86,6 +86,10 @@ pub fn limit(words: Words, capture: u64) -> u64 {
 }
 
 /// Does what a command line says. The error is what the program says when it cannot use the capture.
+///
+/// # Errors
+///
+/// The message of the program, if the command line or the capture cannot be used.
 pub fn show(
     words: Words,
     capture: &Arc<[u8]>,
@@ -107,7 +111,7 @@ fn run(
 ) -> Result<(), Failure> {
     let mut writer = Share(Rc::clone(out));
     let open =
-        |bytes: &Arc<[u8]>| dump::check_capture(Stream::of(Cursor::new(Arc::clone(bytes)), "capture")?);
+        |bytes: &Arc<[u8]>| dump::check_capture(InputStream::of(Cursor::new(Arc::clone(bytes)), "capture")?);
     if let ["cffdump", rest @ ..] = words {
         return listing(rest, open(capture)?, db, max_alive, out);
     }
@@ -142,7 +146,8 @@ fn run(
             let [a, b] = &selectors;
             let sides =
                 [diff::Side { selector: a, open: &open_a }, diff::Side { selector: b, open: &open_b }];
-            let options = diff::Options { once: args.once, json: args.json, ..diff::Options::default() };
+            let options =
+                diff::DiffOptions { once: args.once, json: args.json, ..diff::DiffOptions::default() };
             let compared = diff::compare(sides, options, db, max_alive, &mut writer);
             for side in compared.sides {
                 match side {
@@ -194,7 +199,7 @@ fn packed(packing: Option<Packing>, out: &SharedOutput) -> Result<Packed, Failur
 /// `cffdump`, whose script, if there is one, is not in a file but among the words.
 fn listing(
     words: &[&str],
-    mut stream: Stream,
+    mut stream: InputStream,
     db: &Rc<Db>,
     max_alive: u64,
     out: &SharedOutput,

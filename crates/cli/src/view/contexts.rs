@@ -1,7 +1,7 @@
 //! What `lrc` prints for an image in memory. Never: files, the terminal.
 
 use std::io::{self, Write};
-use unwedge::intel::lrc::{Image, Layout};
+use unwedge::intel::lrc::{LrcImage, LrcLayout};
 use unwedge_view::Style;
 use unwedge_view::intel::IntelDump;
 use unwedge_view::lrc::contexts::Contexts;
@@ -15,8 +15,12 @@ pub(super) const OUTPUT_FLOOR: u64 = 256 << 10;
 pub(super) const OUTPUT_OF_DUMP_PER_BYTE: u64 = 1024;
 
 /// All that `lrc` says of an image of an engine, as text and as JSON; `other` is one to compare it with.
-pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
-    let image = Image::new(words);
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
+pub fn show(words: &[u32], other: &[u32], layout: &LrcLayout, out: &mut dyn Write) -> io::Result<()> {
+    let image = LrcImage::new(words);
     let guessed = likely(&image);
     for layout in [Some(layout), guessed.as_ref()] {
         show::text(&image, layout, true, out)?;
@@ -26,12 +30,15 @@ pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) 
     verify::text(&found, Style { colour: false }, out)?;
     verify::json(&found, out)?;
     let mask = layout.addressing().relative.unwrap_or(u32::MAX);
-    let changed = unwedge::intel::lrc::diff::diff(image.registers(), Image::new(other).registers(), mask);
+    let changed = unwedge::intel::lrc::diff::diff(image.registers(), LrcImage::new(other).registers(), mask);
     diff::text(Some(layout), &changed, out)?;
     diff::json(Some(layout), &changed, out)
 }
 
 /// All that `lrc` says of the contexts of a dump.
+///
+/// # Errors
+/// When the dump has no context, or `out` does not take what is printed.
 pub fn of_dump(
     dump: IntelDump<'_, '_>,
     max_size: u64,
@@ -43,7 +50,7 @@ pub fn of_dump(
         return Err("there is no context in this dump".to_owned());
     }
     let mut print = || -> io::Result<()> {
-        let mut before: Option<Image<'_>> = None;
+        let mut before: Option<LrcImage<'_>> = None;
         for context in &source.contexts {
             let Ok(image) = context.image(None) else { continue };
             let layout = context.told_layout().or_else(|| likely(&image));

@@ -6,7 +6,7 @@ use crate::program::data;
 use std::fs;
 use std::path::PathBuf;
 use unwedge::base::Generation;
-use unwedge::capture::rd::{Range, SectionKind, Writer};
+use unwedge::capture::rd::{MemoryRange, RdSectionKind, RdWriter};
 use unwedge::hw::Db;
 use unwedge_testkit::pm4::{pkt0, pkt3, pkt4, pkt7};
 
@@ -93,41 +93,41 @@ impl Stream {
 
 /// A capture being written.
 pub struct Capture {
-    writer: Writer<Vec<u8>>,
+    writer: RdWriter<Vec<u8>>,
     wide: bool,
 }
 
 impl Capture {
     pub fn new(gpu_id: u32) -> Capture {
-        let mut capture = Capture { writer: Writer::new(Vec::new()), wide: true };
+        let mut capture = Capture { writer: RdWriter::new(Vec::new()), wide: true };
         capture.gpu(gpu_id);
         capture
     }
 
     /// From here on another GPU.
     pub fn gpu(&mut self, gpu_id: u32) {
-        self.writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+        self.writer.section(RdSectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
         self.wide = gpu_id >= 500;
     }
 
     pub fn process(mut self, name: &str) -> Capture {
-        self.writer.section(SectionKind::Cmd, name.as_bytes()).unwrap();
+        self.writer.section(RdSectionKind::Cmd, name.as_bytes()).unwrap();
         self
     }
 
     pub fn buffer(mut self, iova: u64, words: &[u32]) -> Capture {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let range = Range { iova, size: bytes.len() as u32 };
-        self.writer.range(SectionKind::GpuAddr, range, self.wide).unwrap();
-        self.writer.section(SectionKind::BufferContents, &bytes).unwrap();
+        let range = MemoryRange { iova, size: bytes.len() as u32 };
+        self.writer.range(RdSectionKind::GpuAddr, range, self.wide).unwrap();
+        self.writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
         self
     }
 
     /// Submits a stream that lies in a buffer of its own.
     pub fn submit(self, iova: u64, stream: &Stream) -> Capture {
         let mut capture = self.buffer(iova, &stream.words);
-        let range = Range { iova, size: stream.words.len() as u32 };
-        capture.writer.range(SectionKind::CmdStreamAddr, range, capture.wide).unwrap();
+        let range = MemoryRange { iova, size: stream.words.len() as u32 };
+        capture.writer.range(RdSectionKind::CmdStreamAddr, range, capture.wide).unwrap();
         capture
     }
 

@@ -5,11 +5,11 @@
 //! both of, a type without a definition, a name defined twice.
 
 use super::layout::{enumeration, generation, header, instruction, item, kind, register, structure};
-use super::model::{Body, Elem, File, Instruction, Item};
+use super::model::{InstructionItem, IntelFile, IntelItem, ItemBody, LayoutElem};
 use std::collections::{BTreeMap, HashMap};
 
 /// Compiled tables.
-pub struct Tables {
+pub struct IntelTables {
     /// Records: little-endian 32-bit words.
     pub words: Vec<u8>,
     /// The string pool.
@@ -17,18 +17,19 @@ pub struct Tables {
 }
 
 /// Compiles all files. What is wrong is said in lines of `FILE:LINE: what`.
-pub fn compile(files: &[File]) -> Result<Tables, Vec<String>> {
+pub fn compile(files: &[IntelFile]) -> Result<IntelTables, Vec<String>> {
     let mut errors = Vec::new();
-    let mut store = Store::new();
+    let mut store = IntelStore::new();
     store.words.resize(header::SIZE as usize, 0);
     let mut numbers: Vec<u32> = files.iter().filter_map(|f| f.generation).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let mut records = Vec::new();
     for &number in &numbers {
-        let view = View::new(files, number, &mut errors);
+        let view = GenerationView::new(files, number, &mut errors);
         records.extend(
-            Compiler { view: &view, store: &mut store, errors: &mut errors, open: Vec::new() }.generation(),
+            IntelCompiler { view: &view, store: &mut store, errors: &mut errors, open: Vec::new() }
+                .generation(),
         );
     }
     for file in files.iter().filter(|f| f.generation.is_none()) {
@@ -56,7 +57,7 @@ pub fn compile(files: &[File]) -> Result<Tables, Vec<String>> {
     set(&mut store.words, header::HASH, hash as u32);
     set(&mut store.words, header::HASH + 1, (hash >> 32) as u32);
     if errors.is_empty() {
-        Ok(Tables { words: bytes(&store.words), strings: store.pool })
+        Ok(IntelTables { words: bytes(&store.words), strings: store.pool })
     } else {
         Err(errors)
     }
@@ -69,32 +70,32 @@ fn set(record: &mut [u32], slot: u32, value: u32) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum DefinitionKind {
     Enum,
     Struct,
     Instruction,
     Register,
 }
 
-fn kind_of(item: &Item) -> Kind {
+fn kind_of(item: &IntelItem) -> DefinitionKind {
     match item.body {
-        Body::Enum(_) => Kind::Enum,
-        Body::Struct { .. } => Kind::Struct,
-        Body::Instruction(_) => Kind::Instruction,
-        Body::Register { .. } => Kind::Register,
+        ItemBody::Enum(_) => DefinitionKind::Enum,
+        ItemBody::Struct { .. } => DefinitionKind::Struct,
+        ItemBody::Instruction(_) => DefinitionKind::Instruction,
+        ItemBody::Register { .. } => DefinitionKind::Register,
     }
 }
 
-type Definitions<'m> = BTreeMap<(Kind, &'m str), (&'m File, &'m Item)>;
+type Definitions<'m> = BTreeMap<(DefinitionKind, &'m str), (&'m IntelFile, &'m IntelItem)>;
 
 /// What one generation has.
-struct View<'m> {
+struct GenerationView<'m> {
     number: u32,
     definitions: Definitions<'m>,
 }
 
-impl<'m> View<'m> {
-    fn new(files: &'m [File], number: u32, errors: &mut Vec<String>) -> View<'m> {
+impl<'m> GenerationView<'m> {
+    fn new(files: &'m [IntelFile], number: u32, errors: &mut Vec<String>) -> GenerationView<'m> {
         let mut definitions = Definitions::new();
         for file in files.iter().filter(|f| f.generation == Some(number)) {
             let mut chain = vec![file];
@@ -145,10 +146,10 @@ impl<'m> View<'m> {
                 }
             }
         }
-        View { number, definitions }
+        GenerationView { number, definitions }
     }
 
-    fn of(&self, kind: Kind) -> impl Iterator<Item = (&'m str, &'m File, &'m Item)> {
+    fn of(&self, kind: DefinitionKind) -> impl Iterator<Item = (&'m str, &'m IntelFile, &'m IntelItem)> {
         self.definitions
             .iter()
             .filter(move |((have, _), _)| *have == kind)
@@ -161,7 +162,7 @@ fn tenths(number: u32) -> String {
 }
 
 /// Words and strings under construction.
-struct Store {
+struct IntelStore {
     words: Vec<u32>,
     records: HashMap<Vec<u32>, u32>,
     pool: String,
@@ -169,9 +170,9 @@ struct Store {
     string_ids: HashMap<String, u32>,
 }
 
-impl Store {
-    fn new() -> Store {
-        let mut store = Store {
+impl IntelStore {
+    fn new() -> IntelStore {
+        let mut store = IntelStore {
             words: Vec::new(),
             records: HashMap::new(),
             pool: String::new(),
@@ -209,27 +210,27 @@ impl Store {
 /// Structures and groups nest at most this deep; the reader's stack is a little deeper.
 const MAX_DEPTH: usize = 10;
 
-struct Compiler<'a, 'm> {
-    view: &'a View<'m>,
-    store: &'a mut Store,
+struct IntelCompiler<'a, 'm> {
+    view: &'a GenerationView<'m>,
+    store: &'a mut IntelStore,
     errors: &'a mut Vec<String>,
     open: Vec<&'m str>,
 }
 
-impl<'m> Compiler<'_, 'm> {
+impl<'m> IntelCompiler<'_, 'm> {
     fn generation(&mut self) -> Vec<u32> {
         let view = self.view;
         let mut commands = Vec::new();
-        for (name, file, def) in view.of(Kind::Instruction) {
-            if let Body::Instruction(it) = &def.body {
+        for (name, file, def) in view.of(DefinitionKind::Instruction) {
+            if let ItemBody::Instruction(it) = &def.body {
                 let at = self.instruction(name, file, def, it);
                 commands.push((name, it, at));
             }
         }
         self.check_opcodes(&commands);
         let mut structures = Vec::new();
-        for (name, file, def) in view.of(Kind::Struct) {
-            if let Body::Struct { dwords, elems } = &def.body {
+        for (name, file, def) in view.of(DefinitionKind::Struct) {
+            if let ItemBody::Struct { dwords, elems } = &def.body {
                 self.open.push(name);
                 let layout = self.layout(elems, file, def);
                 self.open.pop();
@@ -241,8 +242,8 @@ impl<'m> Compiler<'_, 'm> {
             }
         }
         let mut registers = Vec::new();
-        for (name, file, def) in view.of(Kind::Register) {
-            if let Body::Register { offset, relative, dwords, elems } = &def.body {
+        for (name, file, def) in view.of(DefinitionKind::Register) {
+            if let ItemBody::Register { offset, relative, dwords, elems } = &def.body {
                 let layout = self.layout(elems, file, def);
                 let name = self.store.string(name);
                 let at = self.sized(
@@ -258,8 +259,8 @@ impl<'m> Compiler<'_, 'm> {
             }
         }
         let mut enums = Vec::new();
-        for (name, _, def) in view.of(Kind::Enum) {
-            if let Body::Enum(values) = &def.body {
+        for (name, _, def) in view.of(DefinitionKind::Enum) {
+            if let ItemBody::Enum(values) = &def.body {
                 enums.push(self.enumeration(name, values));
             }
         }
@@ -308,11 +309,17 @@ impl<'m> Compiler<'_, 'm> {
         self.store.record(record)
     }
 
-    fn error(&mut self, file: &File, def: &Item, what: String) {
+    fn error(&mut self, file: &IntelFile, def: &IntelItem, what: String) {
         self.errors.push(format!("{}:{}: {}: {what}", file.name, def.line, def.name));
     }
 
-    fn instruction(&mut self, name: &'m str, file: &'m File, def: &'m Item, it: &'m Instruction) -> u32 {
+    fn instruction(
+        &mut self,
+        name: &'m str,
+        file: &'m IntelFile,
+        def: &'m IntelItem,
+        it: &'m InstructionItem,
+    ) -> u32 {
         if it.matches & !it.mask != 0 || it.mask >> 29 != 7 {
             self.error(file, def, "its mask does not cover its opcode".to_string());
         }
@@ -336,7 +343,7 @@ impl<'m> Compiler<'_, 'm> {
     }
 
     /// No header is two commands of one engine, unless one of them is a special form of the other.
-    fn check_opcodes(&mut self, commands: &[(&'m str, &'m Instruction, u32)]) {
+    fn check_opcodes(&mut self, commands: &[(&'m str, &'m InstructionItem, u32)]) {
         for (i, (name, a, _)) in commands.iter().enumerate() {
             for (other, b, _) in commands.iter().skip(i + 1) {
                 let common = a.mask & b.mask;
@@ -352,7 +359,7 @@ impl<'m> Compiler<'_, 'm> {
     /// For each of `count` values of the header's upper bits the commands it may be, special forms first.
     fn slots(
         &mut self,
-        commands: &[(&'m str, &'m Instruction, u32)],
+        commands: &[(&'m str, &'m InstructionItem, u32)],
         count: u32,
         known: u32,
         header: impl Fn(u32) -> u32,
@@ -375,15 +382,15 @@ impl<'m> Compiler<'_, 'm> {
         if slots.iter().all(|&slot| slot == 0) { 0 } else { self.store.record(slots) }
     }
 
-    fn layout(&mut self, elems: &'m [Elem], file: &'m File, def: &'m Item) -> u32 {
+    fn layout(&mut self, elems: &'m [LayoutElem], file: &'m IntelFile, def: &'m IntelItem) -> u32 {
         let mut record = vec![elems.len() as u32];
         for elem in elems {
             let slots = match elem {
-                Elem::Field { name, start, width, ty, values } => {
+                LayoutElem::Field { name, start, width, ty, values } => {
                     let (kind, payload) = self.ty(ty, values, *width, file, def);
                     [self.store.string(name), *start, *width, kind, payload]
                 }
-                Elem::Group { start, count, bits, elems } => {
+                LayoutElem::Group { start, count, bits, elems } => {
                     if self.open.len() >= MAX_DEPTH {
                         self.error(file, def, "groups nested too deeply".to_string());
                         continue;
@@ -411,8 +418,8 @@ impl<'m> Compiler<'_, 'm> {
         ty: &'m str,
         values: &'m [(String, u64)],
         width: u32,
-        file: &'m File,
-        def: &'m Item,
+        file: &'m IntelFile,
+        def: &'m IntelItem,
     ) -> (u32, u32) {
         let kind = match ty {
             "uint" => kind::UINT,
@@ -437,11 +444,11 @@ impl<'m> Compiler<'_, 'm> {
         (kind, names)
     }
 
-    fn named(&mut self, ty: &'m str, file: &'m File, def: &'m Item) -> (u32, u32) {
+    fn named(&mut self, ty: &'m str, file: &'m IntelFile, def: &'m IntelItem) -> (u32, u32) {
         let find = |kind| self.view.definitions.get(&(kind, ty)).copied();
-        match (find(Kind::Struct), find(Kind::Enum)) {
+        match (find(DefinitionKind::Struct), find(DefinitionKind::Enum)) {
             (Some((inner, body)), None) => {
-                let Body::Struct { elems, .. } = &body.body else { return (kind::UINT, 0) };
+                let ItemBody::Struct { elems, .. } = &body.body else { return (kind::UINT, 0) };
                 if self.open.contains(&ty) || self.open.len() >= MAX_DEPTH {
                     self.error(file, def, format!("{ty} within {ty}, or structures nested too deeply"));
                     return (kind::UINT, 0);
@@ -452,7 +459,7 @@ impl<'m> Compiler<'_, 'm> {
                 (kind::STRUCT, at)
             }
             (None, Some((_, body))) => match &body.body {
-                Body::Enum(values) => (kind::UINT, self.enumeration(ty, values)),
+                ItemBody::Enum(values) => (kind::UINT, self.enumeration(ty, values)),
                 _ => (kind::UINT, 0),
             },
             _ => {

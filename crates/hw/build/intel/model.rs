@@ -2,7 +2,7 @@
 
 /// One file.
 #[derive(Debug, Default)]
-pub struct File {
+pub struct IntelFile {
     /// Its name, without extension.
     pub name: String,
     /// Ten times the generation it describes; none where each definition names its own.
@@ -12,12 +12,12 @@ pub struct File {
     /// Names not taken.
     pub drops: Vec<String>,
     /// Definitions.
-    pub items: Vec<Item>,
+    pub items: Vec<IntelItem>,
 }
 
 /// A definition.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct IntelItem {
     /// Name.
     pub name: String,
     /// Line in its file, for messages.
@@ -25,12 +25,12 @@ pub struct Item {
     /// First and last generation (ten times), where the file is not of one.
     pub generations: Option<(u32, u32)>,
     /// What it is.
-    pub body: Body,
+    pub body: ItemBody,
 }
 
 /// What is defined.
 #[derive(Clone, Debug)]
-pub enum Body {
+pub enum ItemBody {
     /// Named values.
     Enum(Vec<(String, u64)>),
     /// A structure in memory or in a command.
@@ -38,10 +38,10 @@ pub enum Body {
         /// Length in dwords.
         dwords: u32,
         /// Fields.
-        elems: Vec<Elem>,
+        elems: Vec<LayoutElem>,
     },
     /// A command.
-    Instruction(Instruction),
+    Instruction(InstructionItem),
     /// A register.
     Register {
         /// Byte offset.
@@ -51,13 +51,13 @@ pub enum Body {
         /// Length in dwords.
         dwords: u32,
         /// Fields.
-        elems: Vec<Elem>,
+        elems: Vec<LayoutElem>,
     },
 }
 
 /// A command.
 #[derive(Clone, Debug)]
-pub struct Instruction {
+pub struct InstructionItem {
     /// The opcode.
     pub matches: u32,
     /// Bits of the header that belong to it.
@@ -69,12 +69,12 @@ pub struct Instruction {
     /// Engines, as bits; all when nothing is said.
     pub engines: u32,
     /// Fields.
-    pub elems: Vec<Elem>,
+    pub elems: Vec<LayoutElem>,
 }
 
 /// A part of a layout.
 #[derive(Clone, Debug)]
-pub enum Elem {
+pub enum LayoutElem {
     /// A field.
     Field {
         /// Name.
@@ -97,6 +97,6 @@ pub enum Elem {
         /// Bits of one.
         bits: u32,
         /// What is in each.
-        elems: Vec<Elem>,
+        elems: Vec<LayoutElem>,
     },
 }

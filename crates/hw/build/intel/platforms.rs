@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 #[derive(Default)]
-struct Platform {
+struct PlatformRow {
     names: Vec<String>,
     version: String,
     drivers: Vec<String>,
@@ -13,21 +13,23 @@ struct Platform {
 
 /// `platforms`, as Rust.
 pub fn compile(text: &str) -> Result<String, String> {
-    let mut platforms: Vec<Platform> = Vec::new();
-    let mut bases = "static BASES: &[Base] = &[\n".to_owned();
+    let mut platforms: Vec<PlatformRow> = Vec::new();
+    let mut bases = "static BASES: &[EngineBase] = &[\n".to_owned();
     for (i, line) in text.lines().enumerate() {
         let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
         let mut read = || -> Result<(), String> {
             match words.as_slice() {
                 [] => {}
-                ["platform", names @ .., number] => platforms.push(Platform {
+                ["platform", names @ .., number] => platforms.push(PlatformRow {
                     names: names.iter().map(|n| format!("{n:?}")).collect(),
                     version: version(number)?,
-                    ..Platform::default()
+                    ..PlatformRow::default()
                 }),
                 ["drivers", drivers @ ..] => {
                     let platform = platforms.last_mut().ok_or("drivers of which platform?")?;
-                    platform.drivers.extend(drivers.iter().map(|d| format!("Driver::named({d:?}).unwrap()")));
+                    platform
+                        .drivers
+                        .extend(drivers.iter().map(|d| format!("IntelDriver::named({d:?}).unwrap()")));
                 }
                 ["pci", ids @ ..] => {
                     let platform = platforms.last_mut().ok_or("ids of which platform?")?;
@@ -49,7 +51,7 @@ pub fn compile(text: &str) -> Result<String, String> {
                     let since = version(since)?;
                     let _ = writeln!(
                         bases,
-                        "Base {{ engine: Engine {{ class: EngineClass::with_prefix({class:?}).unwrap(), instance: {instance} }}, since: {since}, base: {base:#x} }},"
+                        "EngineBase {{ engine: Engine {{ class: EngineClass::with_prefix({class:?}).unwrap(), instance: {instance} }}, since: {since}, base: {base:#x} }},"
                     );
                 }
                 _ => return Err("expected platform, drivers, pci or engine".to_owned()),

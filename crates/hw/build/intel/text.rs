@@ -1,13 +1,13 @@
 //! Reads `data/intel/*.cmds`; `docs/intel-tables.md` describes the format.
 
 use super::engine_class::EngineClass;
-use super::model::{Body, Elem, File, Instruction, Item};
-use crate::outline::{Line, Reader, Result, Words};
+use super::model::{InstructionItem, IntelFile, IntelItem, ItemBody, LayoutElem};
+use crate::outline::{OutlineLine, OutlineReader, OutlineWords, Result};
 
 /// Reads one file.
-pub fn read_file(name: &str, text: &str) -> Result<File> {
-    let reader = Reader { file: name };
-    let mut file = File { name: name.to_string(), ..File::default() };
+pub fn read_file(name: &str, text: &str) -> Result<IntelFile> {
+    let reader = OutlineReader { file: name };
+    let mut file = IntelFile { name: name.to_string(), ..IntelFile::default() };
     for line in &reader.outline(text)? {
         let mut words = reader.words(line)?;
         let (kind, column) = words.word("a definition")?;
@@ -29,7 +29,13 @@ pub fn read_file(name: &str, text: &str) -> Result<File> {
     Ok(file)
 }
 
-fn item(reader: &Reader<'_>, line: &Line, mut words: Words<'_>, kind: &str, column: usize) -> Result<Item> {
+fn item(
+    reader: &OutlineReader<'_>,
+    line: &OutlineLine,
+    mut words: OutlineWords<'_>,
+    kind: &str,
+    column: usize,
+) -> Result<IntelItem> {
     let name = words.name()?;
     let mut generations = None;
     let known = |at, keys: &str| reader.error(line.number, at, format!("one of {keys}"));
@@ -41,7 +47,7 @@ fn item(reader: &Reader<'_>, line: &Line, mut words: Words<'_>, kind: &str, colu
                     _ => return known(at, "gens"),
                 }
             }
-            Body::Enum(values(reader, line)?)
+            ItemBody::Enum(values(reader, line)?)
         }
         "struct" => {
             let mut dwords = 0;
@@ -52,7 +58,7 @@ fn item(reader: &Reader<'_>, line: &Line, mut words: Words<'_>, kind: &str, colu
                     _ => return known(at, "gens, dwords"),
                 }
             }
-            Body::Struct { dwords, elems: elems(reader, line)? }
+            ItemBody::Struct { dwords, elems: elems(reader, line)? }
         }
         "register" => {
             let (text, at) = words.word("an offset")?;
@@ -66,14 +72,14 @@ fn item(reader: &Reader<'_>, line: &Line, mut words: Words<'_>, kind: &str, colu
                     _ => return known(at, "gens, dwords"),
                 }
             }
-            Body::Register { offset, relative, dwords, elems: elems(reader, line)? }
+            ItemBody::Register { offset, relative, dwords, elems: elems(reader, line)? }
         }
         "instruction" => {
             let (text, at) = words.word("MATCH/MASK")?;
             let Some((matches, mask)) = text.split_once('/') else {
                 return reader.error(line.number, at, "MATCH/MASK");
             };
-            let mut it = Instruction {
+            let mut it = InstructionItem {
                 matches: reader.small(line, at, matches)?,
                 mask: reader.small(line, at, mask)?,
                 dwords: None,
@@ -109,18 +115,18 @@ fn item(reader: &Reader<'_>, line: &Line, mut words: Words<'_>, kind: &str, colu
                     _ => return known(at, "gens, dwords, length, engines"),
                 }
             }
-            Body::Instruction(it)
+            ItemBody::Instruction(it)
         }
         _ => return known(column, "generation, import, drop, enum, struct, instruction, register"),
     };
-    Ok(Item { name, line: line.number, generations, body })
+    Ok(IntelItem { name, line: line.number, generations, body })
 }
 
-fn elems(reader: &Reader<'_>, line: &Line) -> Result<Vec<Elem>> {
+fn elems(reader: &OutlineReader<'_>, line: &OutlineLine) -> Result<Vec<LayoutElem>> {
     line.inner.iter().map(|inner| elem(reader, inner)).collect()
 }
 
-fn elem(reader: &Reader<'_>, line: &Line) -> Result<Elem> {
+fn elem(reader: &OutlineReader<'_>, line: &OutlineLine) -> Result<LayoutElem> {
     let mut words = reader.words(line)?;
     let (first, column) = words.word("bits or a group")?;
     if first == "group" {
@@ -144,7 +150,7 @@ fn elem(reader: &Reader<'_>, line: &Line) -> Result<Elem> {
                 "a group of one element or more, each of one bit or more",
             );
         }
-        return Ok(Elem::Group { start, count, bits, elems: elems(reader, line)? });
+        return Ok(LayoutElem::Group { start, count, bits, elems: elems(reader, line)? });
     }
     let (dword, bits) = first.split_once('.').unwrap_or(("0", first));
     let (high, low) = bits.split_once(':').unwrap_or((bits, bits));
@@ -157,7 +163,7 @@ fn elem(reader: &Reader<'_>, line: &Line) -> Result<Elem> {
     let name = words.name()?;
     let ty = words.name()?;
     words.end()?;
-    Ok(Elem::Field { name, start, width, ty, values: values(reader, line)? })
+    Ok(LayoutElem::Field { name, start, width, ty, values: values(reader, line)? })
 }
 
 fn position(dword: &str, bit: &str) -> Option<u32> {
@@ -165,7 +171,7 @@ fn position(dword: &str, bit: &str) -> Option<u32> {
     (dword < 0x1_0000 && bit < 0x10_0000).then_some(dword * 32 + bit)
 }
 
-fn values(reader: &Reader<'_>, line: &Line) -> Result<Vec<(String, u64)>> {
+fn values(reader: &OutlineReader<'_>, line: &OutlineLine) -> Result<Vec<(String, u64)>> {
     let mut list = Vec::new();
     for inner in &line.inner {
         let mut words = reader.words(inner)?;
@@ -179,7 +185,7 @@ fn values(reader: &Reader<'_>, line: &Line) -> Result<Vec<(String, u64)>> {
     Ok(list)
 }
 
-fn generation(reader: &Reader<'_>, line: &Line, at: usize, text: &str) -> Result<u32> {
+fn generation(reader: &OutlineReader<'_>, line: &OutlineLine, at: usize, text: &str) -> Result<u32> {
     let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
     match (major.parse::<u32>(), minor.parse::<u32>()) {
         (Ok(major @ 0..1000), Ok(minor @ 0..10)) => Ok(major * 10 + minor),
@@ -188,7 +194,7 @@ fn generation(reader: &Reader<'_>, line: &Line, at: usize, text: &str) -> Result
 }
 
 /// `8..12.5`, `8..`, `9`.
-fn range(reader: &Reader<'_>, line: &Line, at: usize, text: &str) -> Result<(u32, u32)> {
+fn range(reader: &OutlineReader<'_>, line: &OutlineLine, at: usize, text: &str) -> Result<(u32, u32)> {
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     let first = generation(reader, line, at, first)?;
     let last = if last.is_empty() { u32::MAX } else { generation(reader, line, at, last)? };

@@ -7,26 +7,27 @@ use unwedge_base::{ChipId, Generation};
 
 /// A GPU of the device table.
 #[derive(Clone, Copy, Debug)]
-pub struct Device<'d> {
+pub struct AdrenoDevice<'d> {
     db: &'d Db,
     at: u32,
 }
 
 impl Db {
     /// Every device; where several would match a chip, the first counts.
-    pub fn devices(&self) -> impl Iterator<Item = Device<'_>> {
+    pub fn devices(&self) -> impl Iterator<Item = AdrenoDevice<'_>> {
         let list = self.word(header::DEVICES);
-        (0..self.word(header::DEVICE_COUNT)).map(move |i| Device { db: self, at: list + i * device::SIZE })
+        (0..self.word(header::DEVICE_COUNT))
+            .map(move |i| AdrenoDevice { db: self, at: list + i * device::SIZE })
     }
 
     /// The device with this id. GPU ids decide where both sides have one (0 is none); otherwise the chip id does, where
     /// the table's patch 0xff and speed bin 0xffff stand for any.
-    pub fn device(&self, gpu_id: u32, chip_id: ChipId) -> Option<Device<'_>> {
+    pub fn device(&self, gpu_id: u32, chip_id: ChipId) -> Option<AdrenoDevice<'_>> {
         self.devices().find(|d| d.matches(gpu_id, chip_id))
     }
 }
 
-impl<'d> Device<'d> {
+impl<'d> AdrenoDevice<'d> {
     fn word(self, slot: u32) -> u32 {
         self.db.word(self.at + slot)
     }
@@ -76,7 +77,7 @@ impl<'d> Device<'d> {
         }
     }
 
-    /// Its CP's control registers are those of [`crate::Space::CpControlGen3`] (a750).
+    /// Its CP's control registers are those of [`crate::RegSpace::CpControlGen3`] (a750).
     pub fn has_gen3_control(self) -> bool {
         self.chip_id().0 & 0xffff_ff00 == 0x4305_1400
     }

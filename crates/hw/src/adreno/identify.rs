@@ -1,7 +1,7 @@
 //! Which GPU is meant: by the numbers that a dump or a capture has, or by what a person types.
 
-use crate::adreno::Device;
-use crate::db::{Db, Space};
+use crate::adreno::AdrenoDevice;
+use crate::db::{Db, RegSpace};
 use unwedge_base::{ChipId, Generation};
 
 /// A GPU, or a whole generation.
@@ -10,7 +10,7 @@ pub struct Adreno<'d> {
     /// Its generation.
     pub generation: Generation,
     /// Its row, when the device table has it.
-    pub device: Option<Device<'d>>,
+    pub device: Option<AdrenoDevice<'d>>,
 }
 
 impl Db {
@@ -49,14 +49,14 @@ impl<'d> Adreno<'d> {
 
     /// The name of the device: `FD630`.
     pub fn name(self) -> Option<&'d str> {
-        self.device.map(Device::name)
+        self.device.map(AdrenoDevice::name)
     }
 
     /// Where its CP's control registers are.
-    pub fn control(self) -> Space {
+    pub fn control(self) -> RegSpace {
         match self.device {
-            Some(device) if device.has_gen3_control() => Space::CpControlGen3,
-            _ => Space::CpControl,
+            Some(device) if device.has_gen3_control() => RegSpace::CpControlGen3,
+            _ => RegSpace::CpControl,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! being the first or its successor, and one chunk number. Facts: freedreno's crash decoder and documentation.
 //! Never: what the writes mean, nor how a queue is walked that leads nowhere.
 
-use crate::{Gpu, Space};
+use crate::{Gpu, RegSpace};
 use unwedge_base::Generation;
 
 /// A register write that waits for its cluster.
@@ -23,8 +23,8 @@ pub struct QueuedWrite {
 
 impl QueuedWrite {
     /// The address space of its register.
-    pub fn space(self) -> Space {
-        if self.pipe { Space::CpPipe } else { Space::Gpu }
+    pub fn space(self) -> RegSpace {
+        if self.pipe { RegSpace::CpPipe } else { RegSpace::Gpu }
     }
 
     /// The register's name, or its number where the database has none.
@@ -61,7 +61,7 @@ pub struct PoolLayout {
     pub successors: usize,
     /// The rows of [`row`].
     pub rows: usize,
-    /// A part whose meaning is known of [`PoolLayout::counts`] only.
+    /// A part whose meaning is known of [`PoolLayout::count`] only.
     pub sizes: usize,
     /// Blocks of chunks.
     pub blocks: u32,

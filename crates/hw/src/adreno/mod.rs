@@ -8,5 +8,5 @@ pub mod hfi;
 mod identify;
 pub mod mempool;
 
-pub use device::Device;
+pub use device::AdrenoDevice;
 pub use identify::Adreno;

@@ -14,7 +14,9 @@ mod values;
 pub use engine_class::EngineClass;
 use layout::{enumeration, generation, header, instruction, register, structure};
 use std::fmt;
-pub use values::{FieldValue, Fields, Item, Items, Layout, Type, Value, Values};
+pub use values::{
+    FieldLayout, FieldValue, IntelType, IntelValue, LayoutFields, LayoutItem, LayoutItems, LayoutValues,
+};
 
 static WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/intel.words"));
 static STRINGS: &str = include_str!(concat!(env!("OUT_DIR"), "/intel.strings"));
@@ -50,32 +52,32 @@ fn partition(count: u32, before: impl Fn(u32) -> bool) -> u32 {
 
 /// What the tables know of one generation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Gpu {
+pub struct IntelGpu {
     at: u32,
 }
 
-impl fmt::Debug for Gpu {
+impl fmt::Debug for IntelGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Gpu({})", self.number())
     }
 }
 
-impl Gpu {
+impl IntelGpu {
     /// The generation of a graphics version, `12.70` as `(12, 70)`: the newest that is not newer. Gen4 for anything older.
-    pub fn of(major: u32, release: u32) -> Gpu {
+    pub fn of(major: u32, release: u32) -> IntelGpu {
         let number = major.saturating_mul(10).saturating_add(release.min(99) / 10);
         let count = word(header::GENERATION_COUNT);
-        let newer = partition(count, |i| Gpu::nth(i).number() <= number);
-        Gpu::nth(newer.saturating_sub(1))
+        let newer = partition(count, |i| IntelGpu::nth(i).number() <= number);
+        IntelGpu::nth(newer.saturating_sub(1))
     }
 
     /// Every generation, oldest first.
-    pub fn all() -> impl Iterator<Item = Gpu> {
-        (0..word(header::GENERATION_COUNT)).map(Gpu::nth)
+    pub fn all() -> impl Iterator<Item = IntelGpu> {
+        (0..word(header::GENERATION_COUNT)).map(IntelGpu::nth)
     }
 
-    fn nth(i: u32) -> Gpu {
-        Gpu { at: word(header::GENERATIONS) + i * generation::SIZE }
+    fn nth(i: u32) -> IntelGpu {
+        IntelGpu { at: word(header::GENERATIONS) + i * generation::SIZE }
     }
 
     /// Ten times the generation: 125 is 12.5, which is also 12.55 to 12.74; 200 is Xe2.
@@ -90,7 +92,7 @@ impl Gpu {
     /// The command of a header. One that `engine` knows comes first; where no engine that has a command of this header is
     /// this one, it is the command of another.
     #[inline]
-    pub fn instruction(self, header: u32, engine: EngineClass) -> Option<Instruction> {
+    pub fn instruction(self, header: u32, engine: EngineClass) -> Option<IntelInstruction> {
         let list = match header >> 29 {
             0 => word(self.slot(generation::MI) + (header >> 23 & 63)),
             2 => word(self.slot(generation::BLITTER) + (header >> 22 & 127)),
@@ -104,7 +106,7 @@ impl Gpu {
         }
         let mut other = None;
         for i in 0..word(list) {
-            let found = Instruction { at: word(list + 1 + i) };
+            let found = IntelInstruction { at: word(list + 1 + i) };
             if (header ^ found.slot(instruction::MATCH)) & found.slot(instruction::MASK) == 0 {
                 if found.slot(instruction::ENGINES) & engine.bit() != 0 {
                     return Some(found);
@@ -116,88 +118,88 @@ impl Gpu {
     }
 
     /// A command by name.
-    pub fn instruction_named(self, name: &str) -> Option<Instruction> {
-        self.instructions_list().named(name, instruction::NAME).map(|at| Instruction { at })
+    pub fn instruction_named(self, name: &str) -> Option<IntelInstruction> {
+        self.instructions_list().named(name, instruction::NAME).map(|at| IntelInstruction { at })
     }
 
     /// Every command, by name.
-    pub fn instructions(self) -> impl Iterator<Item = Instruction> {
-        self.instructions_list().iter().map(|at| Instruction { at })
+    pub fn instructions(self) -> impl Iterator<Item = IntelInstruction> {
+        self.instructions_list().iter().map(|at| IntelInstruction { at })
     }
 
-    fn instructions_list(self) -> List {
-        List { at: self.slot(generation::INSTRUCTIONS), count: self.slot(generation::INSTRUCTION_COUNT) }
+    fn instructions_list(self) -> NameList {
+        NameList { at: self.slot(generation::INSTRUCTIONS), count: self.slot(generation::INSTRUCTION_COUNT) }
     }
 
     /// A structure by name, `RENDER_SURFACE_STATE`.
-    pub fn structure(self, name: &str) -> Option<Structure> {
-        self.structures_list().named(name, structure::NAME).map(|at| Structure { at })
+    pub fn structure(self, name: &str) -> Option<IntelStructure> {
+        self.structures_list().named(name, structure::NAME).map(|at| IntelStructure { at })
     }
 
     /// Every structure, by name.
-    pub fn structures(self) -> impl Iterator<Item = Structure> {
-        self.structures_list().iter().map(|at| Structure { at })
+    pub fn structures(self) -> impl Iterator<Item = IntelStructure> {
+        self.structures_list().iter().map(|at| IntelStructure { at })
     }
 
-    fn structures_list(self) -> List {
-        List { at: self.slot(generation::STRUCTURES), count: self.slot(generation::STRUCTURE_COUNT) }
+    fn structures_list(self) -> NameList {
+        NameList { at: self.slot(generation::STRUCTURES), count: self.slot(generation::STRUCTURE_COUNT) }
     }
 
     /// A register by name.
-    pub fn register_named(self, name: &str) -> Option<Register> {
-        self.registers_list().named(name, register::NAME).map(|at| Register { at })
+    pub fn register_named(self, name: &str) -> Option<IntelRegisterDef> {
+        self.registers_list().named(name, register::NAME).map(|at| IntelRegisterDef { at })
     }
 
     /// Every register, by name.
-    pub fn registers(self) -> impl Iterator<Item = Register> {
-        self.registers_list().iter().map(|at| Register { at })
+    pub fn registers(self) -> impl Iterator<Item = IntelRegisterDef> {
+        self.registers_list().iter().map(|at| IntelRegisterDef { at })
     }
 
-    fn registers_list(self) -> List {
-        List { at: self.slot(generation::REGISTERS), count: self.slot(generation::REGISTER_COUNT) }
+    fn registers_list(self) -> NameList {
+        NameList { at: self.slot(generation::REGISTERS), count: self.slot(generation::REGISTER_COUNT) }
     }
 
     /// The register that has a dword at this byte offset.
-    pub fn register(self, offset: u32) -> Option<Register> {
+    pub fn register(self, offset: u32) -> Option<IntelRegisterDef> {
         self.registers_from(0, self.slot(generation::ABSOLUTE_COUNT), offset)
     }
 
     /// The register that every engine has at this byte offset from its base.
-    pub fn engine_register(self, offset: u32) -> Option<Register> {
+    pub fn engine_register(self, offset: u32) -> Option<IntelRegisterDef> {
         let absolute = self.slot(generation::ABSOLUTE_COUNT);
         self.registers_from(absolute, self.slot(generation::REGISTER_COUNT), offset)
     }
 
-    fn registers_from(self, first: u32, end: u32, offset: u32) -> Option<Register> {
-        let nth = |i: u32| Register { at: word(self.slot(generation::OFFSETS) + i) };
+    fn registers_from(self, first: u32, end: u32, offset: u32) -> Option<IntelRegisterDef> {
+        let nth = |i: u32| IntelRegisterDef { at: word(self.slot(generation::OFFSETS) + i) };
         let after = first + partition(end.saturating_sub(first), |i| nth(first + i).offset() <= offset);
         let found = nth(after.checked_sub(1).filter(|&i| i >= first)?);
         (offset - found.offset() < found.dwords() * 4).then_some(found)
     }
 
     /// An enum by name.
-    pub fn enumeration(self, name: &str) -> Option<Enum> {
-        self.enums_list().named(name, enumeration::NAME).map(|at| Enum { at })
+    pub fn enumeration(self, name: &str) -> Option<IntelEnum> {
+        self.enums_list().named(name, enumeration::NAME).map(|at| IntelEnum { at })
     }
 
     /// Every enum that has a name, by name.
-    pub fn enumerations(self) -> impl Iterator<Item = Enum> {
-        self.enums_list().iter().map(|at| Enum { at })
+    pub fn enumerations(self) -> impl Iterator<Item = IntelEnum> {
+        self.enums_list().iter().map(|at| IntelEnum { at })
     }
 
-    fn enums_list(self) -> List {
-        List { at: self.slot(generation::ENUMS), count: self.slot(generation::ENUM_COUNT) }
+    fn enums_list(self) -> NameList {
+        NameList { at: self.slot(generation::ENUMS), count: self.slot(generation::ENUM_COUNT) }
     }
 }
 
 /// References to records, sorted by their names.
 #[derive(Clone, Copy)]
-struct List {
+struct NameList {
     at: u32,
     count: u32,
 }
 
-impl List {
+impl NameList {
     fn iter(self) -> impl Iterator<Item = u32> {
         (0..self.count).map(move |i| word(self.at + i))
     }
@@ -211,17 +213,17 @@ impl List {
 
 /// A command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Instruction {
+pub struct IntelInstruction {
     at: u32,
 }
 
-impl fmt::Debug for Instruction {
+impl fmt::Debug for IntelInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Instruction({})", self.name())
     }
 }
 
-impl Instruction {
+impl IntelInstruction {
     #[inline]
     fn slot(self, slot: u32) -> u32 {
         word(self.at + slot)
@@ -269,18 +271,18 @@ impl Instruction {
     }
 
     /// Its fields, those of the opcode left out.
-    pub fn layout(self) -> Layout {
-        Layout::at(self.slot(instruction::LAYOUT))
+    pub fn layout(self) -> FieldLayout {
+        FieldLayout::at(self.slot(instruction::LAYOUT))
     }
 }
 
 /// A structure in memory, or in a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Structure {
+pub struct IntelStructure {
     at: u32,
 }
 
-impl Structure {
+impl IntelStructure {
     /// Its name.
     pub fn name(self) -> &'static str {
         string(word(self.at + structure::NAME))
@@ -292,18 +294,18 @@ impl Structure {
     }
 
     /// Its fields.
-    pub fn layout(self) -> Layout {
-        Layout::at(word(self.at + structure::LAYOUT))
+    pub fn layout(self) -> FieldLayout {
+        FieldLayout::at(word(self.at + structure::LAYOUT))
     }
 }
 
 /// A register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Register {
+pub struct IntelRegisterDef {
     at: u32,
 }
 
-impl Register {
+impl IntelRegisterDef {
     /// Its name.
     pub fn name(self) -> &'static str {
         string(word(self.at + register::NAME))
@@ -325,18 +327,18 @@ impl Register {
     }
 
     /// Its fields.
-    pub fn layout(self) -> Layout {
-        Layout::at(word(self.at + register::LAYOUT))
+    pub fn layout(self) -> FieldLayout {
+        FieldLayout::at(word(self.at + register::LAYOUT))
     }
 }
 
 /// Names of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Enum {
+pub struct IntelEnum {
     at: u32,
 }
 
-impl Enum {
+impl IntelEnum {
     /// Its name; empty where it belongs to a single field.
     pub fn name(self) -> &'static str {
         string(word(self.at + enumeration::NAME))

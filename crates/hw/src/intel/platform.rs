@@ -39,11 +39,11 @@ impl fmt::Display for Version {
 }
 
 impl FromStr for Version {
-    type Err = UnknownName;
+    type Err = UnknownIntelName;
 
     /// `9`, `12.70`, `12.7` (the same as 12.70), `1270`.
-    fn from_str(text: &str) -> Result<Version, UnknownName> {
-        let unknown = || UnknownName { what: "graphics version", name: text.to_owned() };
+    fn from_str(text: &str) -> Result<Version, UnknownIntelName> {
+        let unknown = || UnknownIntelName { what: "graphics version", name: text.to_owned() };
         let digits =
             |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u8>().ok()).flatten();
         let parts = match text.split_once('.') {
@@ -61,7 +61,7 @@ impl FromStr for Version {
 /// A name that nothing has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no {what} has the name `{name}`")]
-pub struct UnknownName {
+pub struct UnknownIntelName {
     what: &'static str,
     name: String,
 }
@@ -101,11 +101,11 @@ impl fmt::Display for Engine {
 }
 
 impl FromStr for Engine {
-    type Err = UnknownName;
+    type Err = UnknownIntelName;
 
     /// `rcs0`; `rcs` is the first one.
-    fn from_str(text: &str) -> Result<Engine, UnknownName> {
-        let unknown = || UnknownName { what: "engine", name: text.to_owned() };
+    fn from_str(text: &str) -> Result<Engine, UnknownIntelName> {
+        let unknown = || UnknownIntelName { what: "engine", name: text.to_owned() };
         let name = text.trim_end_matches(|c: char| c.is_ascii_digit());
         let class = EngineClass::ALL.into_iter().find(|c| c.prefix().eq_ignore_ascii_case(name));
         let instance = match text.get(name.len()..).unwrap_or_default() {
@@ -118,47 +118,47 @@ impl FromStr for Engine {
 
 /// A kernel driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Driver {
+pub enum IntelDriver {
     /// Up to Meteor Lake and Arrow Lake.
     I915,
     /// From Tiger Lake on; the only one from Lunar Lake on.
     Xe,
 }
 
-impl Driver {
+impl IntelDriver {
     /// Both.
-    pub const ALL: [Driver; 2] = [Driver::I915, Driver::Xe];
+    pub const ALL: [IntelDriver; 2] = [IntelDriver::I915, IntelDriver::Xe];
 
     /// Its name in the kernel.
     pub const fn name(self) -> &'static str {
         match self {
-            Driver::I915 => "i915",
-            Driver::Xe => "xe",
+            IntelDriver::I915 => "i915",
+            IntelDriver::Xe => "xe",
         }
     }
 
     /// The one of this name.
-    pub const fn named(name: &str) -> Option<Driver> {
+    pub const fn named(name: &str) -> Option<IntelDriver> {
         match name {
-            _ if same(name, Driver::I915.name()) => Some(Driver::I915),
-            _ if same(name, Driver::Xe.name()) => Some(Driver::Xe),
+            _ if same(name, IntelDriver::I915.name()) => Some(IntelDriver::I915),
+            _ if same(name, IntelDriver::Xe.name()) => Some(IntelDriver::Xe),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Driver {
+impl fmt::Display for IntelDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Driver {
-    type Err = UnknownName;
+impl FromStr for IntelDriver {
+    type Err = UnknownIntelName;
 
-    fn from_str(text: &str) -> Result<Driver, UnknownName> {
-        let unknown = || UnknownName { what: "driver", name: text.to_owned() };
-        Driver::named(text).ok_or_else(unknown)
+    fn from_str(text: &str) -> Result<IntelDriver, UnknownIntelName> {
+        let unknown = || UnknownIntelName { what: "driver", name: text.to_owned() };
+        IntelDriver::named(text).ok_or_else(unknown)
     }
 }
 
@@ -167,7 +167,7 @@ impl FromStr for Driver {
 pub struct Platform {
     names: &'static [&'static str],
     version: Version,
-    drivers: &'static [Driver],
+    drivers: &'static [IntelDriver],
     pci: &'static [u16],
 }
 
@@ -203,7 +203,7 @@ impl Platform {
     }
 
     /// The kernel drivers that know it, the usual one first.
-    pub fn drivers(&self) -> &'static [Driver] {
+    pub fn drivers(&self) -> &'static [IntelDriver] {
         self.drivers
     }
 
@@ -213,7 +213,7 @@ impl Platform {
     }
 }
 
-struct Base {
+struct EngineBase {
     engine: Engine,
     since: Version,
     base: u32,

@@ -1,20 +1,20 @@
 //! Layouts and the values of their fields.
 //!
-//! A layout is a list of fields and groups; a field may be a structure with a layout of its own. [`Layout::values`] walks
+//! A layout is a list of fields and groups; a field may be a structure with a layout of its own. [`FieldLayout::values`] walks
 //! all of it over dwords as they lie in memory, without allocating. Bits are counted from bit 0 of the first dword.
 
 use super::layout::{item, kind};
-use super::{Enum, string, word};
+use super::{IntelEnum, string, word};
 
 /// Fields of a command, structure or register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub struct FieldLayout {
     at: u32,
 }
 
 /// A part of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum LayoutItem {
     /// A field.
     Field {
         /// Its name; empty for bits that must have one value.
@@ -24,7 +24,7 @@ pub enum Item {
         /// Bits.
         width: u32,
         /// How they read.
-        ty: Type,
+        ty: IntelType,
     },
     /// Elements of one layout, one behind the other.
     Group {
@@ -35,13 +35,13 @@ pub enum Item {
         /// Bits of each.
         bits: u32,
         /// What is in each.
-        layout: Layout,
+        layout: FieldLayout,
     },
 }
 
-impl Layout {
-    pub(super) fn at(at: u32) -> Layout {
-        Layout { at }
+impl FieldLayout {
+    pub(super) fn at(at: u32) -> FieldLayout {
+        FieldLayout { at }
     }
 
     fn len(self) -> u32 {
@@ -52,41 +52,46 @@ impl Layout {
         word(self.at + 1 + index * item::SIZE + slot)
     }
 
-    fn item(self, index: u32) -> Item {
+    fn item(self, index: u32) -> LayoutItem {
         let (start, width) = (self.slot(index, item::START), self.slot(index, item::WIDTH));
-        let ty = Type { bits: self.slot(index, item::KIND), payload: self.slot(index, item::PAYLOAD) };
+        let ty = IntelType { bits: self.slot(index, item::KIND), payload: self.slot(index, item::PAYLOAD) };
         if ty.kind() == kind::GROUP {
             let count = Some(word(ty.payload)).filter(|&count| count != 0);
-            return Item::Group { start, count, bits: width, layout: Layout { at: word(ty.payload + 1) } };
+            return LayoutItem::Group {
+                start,
+                count,
+                bits: width,
+                layout: FieldLayout { at: word(ty.payload + 1) },
+            };
         }
-        Item::Field { name: string(self.slot(index, item::NAME)), start, width, ty }
+        LayoutItem::Field { name: string(self.slot(index, item::NAME)), start, width, ty }
     }
 
     /// Fields and groups, as the tables order them.
-    pub fn items(self) -> Items {
-        Items { layout: self, next: 0 }
+    pub fn items(self) -> LayoutItems {
+        LayoutItems { layout: self, next: 0 }
     }
 
     /// Its own fields, without groups and what is in them.
-    pub fn fields(self) -> Fields {
-        Fields { items: self.items() }
+    pub fn fields(self) -> LayoutFields {
+        LayoutFields { items: self.items() }
     }
 
     /// Every field with its value, structures before their fields. `length` is how many dwords it really has: what lies
     /// behind is left out. `words` is what is known of them; a field with bits behind its end is unknown.
-    pub fn values(self, words: &[u32], length: u32) -> Values<'_> {
-        let mut values = Values { words, frames: [Frame::EMPTY; MAX_FRAMES], depth: 1 };
+    pub fn values(self, words: &[u32], length: u32) -> LayoutValues<'_> {
+        let mut values = LayoutValues { words, frames: [LayoutFrame::EMPTY; MAX_FRAMES], depth: 1 };
         if let Some(frame) = values.frames.first_mut() {
-            *frame = Frame { layout: self, limit: length.saturating_mul(32), ..Frame::EMPTY };
+            *frame = LayoutFrame { layout: self, limit: length.saturating_mul(32), ..LayoutFrame::EMPTY };
         }
         values
     }
 
     /// The value of one of its own fields: `layout.value("Base Address", words)`. `None` when there is no such field, or
     /// the words do not reach so far.
-    pub fn value(self, name: &str, words: &[u32]) -> Option<Value> {
+    pub fn value(self, name: &str, words: &[u32]) -> Option<IntelValue> {
         self.items().find_map(|item| match item {
-            Item::Field { name: found, start, width, ty } if found == name => {
+            LayoutItem::Field { name: found, start, width, ty } if found == name => {
                 read(words, start, width).map(|raw| ty.value(raw, start, width))
             }
             _ => None,
@@ -96,15 +101,15 @@ impl Layout {
 
 /// Iterator over a layout's items.
 #[derive(Clone, Debug)]
-pub struct Items {
-    layout: Layout,
+pub struct LayoutItems {
+    layout: FieldLayout,
     next: u32,
 }
 
-impl Iterator for Items {
-    type Item = Item;
+impl Iterator for LayoutItems {
+    type Item = LayoutItem;
 
-    fn next(&mut self) -> Option<Item> {
+    fn next(&mut self) -> Option<LayoutItem> {
         let index = self.next;
         (index < self.layout.len()).then(|| {
             self.next += 1;
@@ -115,31 +120,31 @@ impl Iterator for Items {
 
 /// Iterator over the fields a layout has itself: name, lowest bit, bits, type.
 #[derive(Clone, Debug)]
-pub struct Fields {
-    items: Items,
+pub struct LayoutFields {
+    items: LayoutItems,
 }
 
-impl Iterator for Fields {
-    type Item = (&'static str, u32, u32, Type);
+impl Iterator for LayoutFields {
+    type Item = (&'static str, u32, u32, IntelType);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.items.find_map(|item| match item {
-            Item::Field { name, start, width, ty } => Some((name, start, width, ty)),
-            Item::Group { .. } => None,
+            LayoutItem::Field { name, start, width, ty } => Some((name, start, width, ty)),
+            LayoutItem::Group { .. } => None,
         })
     }
 }
 
 /// How bits read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Type {
+pub struct IntelType {
     bits: u32,
     payload: u32,
 }
 
 /// A decoded value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum IntelValue {
     /// A number without a sign.
     Uint(u64),
     /// A number with one.
@@ -166,32 +171,34 @@ pub enum Value {
     Wide,
 }
 
-impl Value {
+impl IntelValue {
     /// The bits of a value that is a number, address or flag.
     pub fn number(self) -> Option<u64> {
         match self {
-            Value::Uint(n) | Value::Enum(n, _) | Value::Address(n) | Value::Offset(n) => Some(n),
-            Value::Int(n) => Some(n as u64),
-            Value::Bool(b) => Some(u64::from(b)),
+            IntelValue::Uint(n) | IntelValue::Enum(n, _) | IntelValue::Address(n) | IntelValue::Offset(n) => {
+                Some(n)
+            }
+            IntelValue::Int(n) => Some(n as u64),
+            IntelValue::Bool(b) => Some(u64::from(b)),
             _ => None,
         }
     }
 }
 
-impl Type {
+impl IntelType {
     fn kind(self) -> u32 {
         self.bits & 0xff
     }
 
     /// The names of its values.
-    pub fn enumeration(self) -> Option<Enum> {
+    pub fn enumeration(self) -> Option<IntelEnum> {
         let named = !matches!(self.kind(), kind::STRUCT | kind::GROUP) && self.payload != 0;
-        named.then_some(Enum { at: self.payload })
+        named.then_some(IntelEnum { at: self.payload })
     }
 
     /// The layout of a structure.
-    pub fn structure(self) -> Option<Layout> {
-        (self.kind() == kind::STRUCT).then_some(Layout { at: self.payload })
+    pub fn structure(self) -> Option<FieldLayout> {
+        (self.kind() == kind::STRUCT).then_some(FieldLayout { at: self.payload })
     }
 
     /// It is an address.
@@ -215,9 +222,9 @@ impl Type {
     }
 
     /// The meaning of `width` bits that start at bit `start`.
-    pub fn value(self, raw: u64, start: u32, width: u32) -> Value {
+    pub fn value(self, raw: u64, start: u32, width: u32) -> IntelValue {
         if let Some(name) = self.enumeration().and_then(|names| names.name_of(raw)) {
-            return Value::Enum(raw, name);
+            return IntelValue::Enum(raw, name);
         }
         let ones = ones(width);
         let signed = || {
@@ -226,19 +233,19 @@ impl Type {
         };
         let fraction = || 2f64.powi(-((self.bits >> 8 & 0xff) as i32));
         match self.kind() {
-            kind::STRUCT => Value::Struct,
-            _ if width > 64 => Value::Wide,
-            kind::INT => Value::Int(signed()),
-            kind::BOOL if width == 1 => Value::Bool(raw != 0),
-            kind::FLOAT if width == 32 => Value::Float(f64::from(f32::from_bits(raw as u32))),
-            kind::UFIXED => Value::Float(raw as f64 * fraction()),
-            kind::SFIXED => Value::Float(signed() as f64 * fraction()),
-            kind::ADDRESS => Value::Address(raw << (start % 32)),
-            kind::OFFSET => Value::Offset(raw << (start % 32)),
-            kind::ZERO if raw != 0 => Value::NotZero(raw),
-            kind::ONE if raw != ones => Value::NotOne(raw),
-            kind::ZERO | kind::ONE => Value::AsRequired,
-            _ => Value::Uint(raw),
+            kind::STRUCT => IntelValue::Struct,
+            _ if width > 64 => IntelValue::Wide,
+            kind::INT => IntelValue::Int(signed()),
+            kind::BOOL if width == 1 => IntelValue::Bool(raw != 0),
+            kind::FLOAT if width == 32 => IntelValue::Float(f64::from(f32::from_bits(raw as u32))),
+            kind::UFIXED => IntelValue::Float(raw as f64 * fraction()),
+            kind::SFIXED => IntelValue::Float(signed() as f64 * fraction()),
+            kind::ADDRESS => IntelValue::Address(raw << (start % 32)),
+            kind::OFFSET => IntelValue::Offset(raw << (start % 32)),
+            kind::ZERO if raw != 0 => IntelValue::NotZero(raw),
+            kind::ONE if raw != ones => IntelValue::NotOne(raw),
+            kind::ZERO | kind::ONE => IntelValue::AsRequired,
+            _ => IntelValue::Uint(raw),
         }
     }
 }
@@ -268,7 +275,7 @@ pub struct FieldValue {
     /// Bits.
     pub width: u32,
     /// How they read.
-    pub ty: Type,
+    pub ty: IntelType,
     /// The bits, shifted down; `None` when they are not known. The lowest 64 of a wider field.
     pub raw: Option<u64>,
     indices: [u32; MAX_INDICES],
@@ -277,9 +284,9 @@ pub struct FieldValue {
 
 impl FieldValue {
     /// What it means; `None` when its bits are not known.
-    pub fn value(&self) -> Option<Value> {
+    pub fn value(&self) -> Option<IntelValue> {
         if self.ty.structure().is_some() {
-            return Some(Value::Struct);
+            return Some(IntelValue::Struct);
         }
         self.raw.map(|raw| self.ty.value(raw, self.start, self.width))
     }
@@ -295,8 +302,8 @@ const MAX_FRAMES: usize = 12;
 const MAX_INDICES: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    layout: Layout,
+struct LayoutFrame {
+    layout: FieldLayout,
     next: u32,
     base: u32,
     /// Bits from here on do not belong to it.
@@ -307,26 +314,33 @@ struct Frame {
     elements: u32,
 }
 
-impl Frame {
-    const EMPTY: Frame =
-        Frame { layout: Layout { at: 0 }, next: 0, base: 0, limit: 0, stride: 0, element: 0, elements: 0 };
+impl LayoutFrame {
+    const EMPTY: LayoutFrame = LayoutFrame {
+        layout: FieldLayout { at: 0 },
+        next: 0,
+        base: 0,
+        limit: 0,
+        stride: 0,
+        element: 0,
+        elements: 0,
+    };
 }
 
 /// Iterator over all fields with their values.
 #[derive(Clone, Debug)]
-pub struct Values<'w> {
+pub struct LayoutValues<'w> {
     words: &'w [u32],
-    frames: [Frame; MAX_FRAMES],
+    frames: [LayoutFrame; MAX_FRAMES],
     depth: usize,
 }
 
-impl Values<'_> {
+impl LayoutValues<'_> {
     /// Of no layout.
     pub fn none() -> Self {
-        Values { words: &[], frames: [Frame::EMPTY; MAX_FRAMES], depth: 0 }
+        LayoutValues { words: &[], frames: [LayoutFrame::EMPTY; MAX_FRAMES], depth: 0 }
     }
 
-    fn push(&mut self, frame: Frame) {
+    fn push(&mut self, frame: LayoutFrame) {
         if let Some(slot) = self.frames.get_mut(self.depth) {
             *slot = frame;
             self.depth += 1;
@@ -334,7 +348,7 @@ impl Values<'_> {
     }
 
     /// The next element of a group begins; false when there is none.
-    fn advance(frame: &mut Frame) -> bool {
+    fn advance(frame: &mut LayoutFrame) -> bool {
         let next = frame.element + 1;
         let base = frame.base.saturating_add(frame.stride);
         let more = frame.stride != 0 && (frame.elements == 0 || next < frame.elements) && base < frame.limit;
@@ -345,7 +359,7 @@ impl Values<'_> {
     }
 }
 
-impl Iterator for Values<'_> {
+impl Iterator for LayoutValues<'_> {
     type Item = FieldValue;
 
     fn next(&mut self) -> Option<FieldValue> {
@@ -362,14 +376,21 @@ impl Iterator for Values<'_> {
             let (layout, index, base, limit) = (frame.layout, frame.next, frame.base, frame.limit);
             frame.next += 1;
             match layout.item(index) {
-                Item::Group { start, count, bits, layout } => {
+                LayoutItem::Group { start, count, bits, layout } => {
                     let base = base.saturating_add(start);
                     if base < limit {
                         let elements = count.unwrap_or(0);
-                        self.push(Frame { layout, base, limit, stride: bits, elements, ..Frame::EMPTY });
+                        self.push(LayoutFrame {
+                            layout,
+                            base,
+                            limit,
+                            stride: bits,
+                            elements,
+                            ..LayoutFrame::EMPTY
+                        });
                     }
                 }
-                Item::Field { name, start, width, ty } => {
+                LayoutItem::Field { name, start, width, ty } => {
                     let start = base.saturating_add(start);
                     if start >= limit {
                         continue;
@@ -386,7 +407,12 @@ impl Iterator for Values<'_> {
                     let depth = open.iter().filter(|f| f.stride == 0).count() as u32 - 1;
                     let raw = read(self.words, start, width);
                     if let Some(layout) = ty.structure() {
-                        self.push(Frame { layout, base: start, limit: start + width, ..Frame::EMPTY });
+                        self.push(LayoutFrame {
+                            layout,
+                            base: start,
+                            limit: start + width,
+                            ..LayoutFrame::EMPTY
+                        });
                     }
                     return Some(FieldValue { name, depth, start, width, ty, raw, indices, index_count });
                 }

@@ -6,8 +6,8 @@ use unwedge_hw::model::*;
 
 /// The definitions reachable from one file, and what is selected.
 pub struct Naive<'m> {
-    items: Vec<&'m Item>,
-    by_name: HashMap<&'m str, Vec<&'m Item>>,
+    items: Vec<&'m FactsItem>,
+    by_name: HashMap<&'m str, Vec<&'m FactsItem>>,
     /// Enum → position of the selected value.
     pub selected: HashMap<String, usize>,
 }
@@ -28,7 +28,7 @@ pub struct Found<'m> {
 }
 
 impl<'m> Naive<'m> {
-    pub fn new(facts: &'m Facts, roots: &[&str], chip: &str) -> Naive<'m> {
+    pub fn new(facts: &'m DbFacts, roots: &[&str], chip: &str) -> Naive<'m> {
         let mut naive = Naive { items: Vec::new(), by_name: HashMap::new(), selected: HashMap::new() };
         let mut seen = Vec::new();
         for root in roots {
@@ -36,9 +36,9 @@ impl<'m> Naive<'m> {
         }
         for item in &naive.items {
             let name = match item {
-                Item::Enum(en) => &en.name,
-                Item::Bitset(set) => &set.name,
-                Item::Domain(domain) => &domain.name,
+                FactsItem::Enum(en) => &en.name,
+                FactsItem::Bitset(set) => &set.name,
+                FactsItem::Domain(domain) => &domain.name,
                 _ => continue,
             };
             naive.by_name.entry(name).or_default().push(item);
@@ -49,40 +49,40 @@ impl<'m> Naive<'m> {
         naive
     }
 
-    fn add(&mut self, facts: &'m Facts, name: &str, seen: &mut Vec<String>) {
+    fn add(&mut self, facts: &'m DbFacts, name: &str, seen: &mut Vec<String>) {
         if seen.iter().any(|s| s == name) {
             return;
         }
         seen.push(name.to_string());
         for item in facts.files.iter().filter(|f| f.name == name).flat_map(|f| &f.items) {
             match item {
-                Item::Import(name) => self.add(facts, name, seen),
+                FactsItem::Import(name) => self.add(facts, name, seen),
                 item => self.items.push(item),
             }
         }
     }
 
-    fn named(&self, name: &str) -> impl Iterator<Item = &'m Item> {
+    fn named(&self, name: &str) -> impl Iterator<Item = &'m FactsItem> {
         self.by_name.get(name).into_iter().flatten().copied()
     }
 
-    fn enums(&self, name: &str) -> impl Iterator<Item = &'m Enum> {
+    fn enums(&self, name: &str) -> impl Iterator<Item = &'m EnumItem> {
         self.named(name).filter_map(|item| match item {
-            Item::Enum(en) => Some(en),
+            FactsItem::Enum(en) => Some(en),
             _ => None,
         })
     }
 
-    fn bitsets(&self, name: &str) -> impl Iterator<Item = &'m Bitset> {
+    fn bitsets(&self, name: &str) -> impl Iterator<Item = &'m BitsetItem> {
         self.named(name).filter_map(|item| match item {
-            Item::Bitset(set) => Some(set),
+            FactsItem::Bitset(set) => Some(set),
             _ => None,
         })
     }
 
-    pub fn domains(&self, name: &str) -> Vec<&'m Domain> {
-        let find = |item: &'m Item| match item {
-            Item::Domain(domain) => Some(domain),
+    pub fn domains(&self, name: &str) -> Vec<&'m DomainItem> {
+        let find = |item: &'m FactsItem| match item {
+            FactsItem::Domain(domain) => Some(domain),
             _ => None,
         };
         self.named(name).filter_map(find).collect()
@@ -130,13 +130,13 @@ impl<'m> Naive<'m> {
 
     fn search(
         &self,
-        elems: &'m [Elem],
+        elems: &'m [DomainElem],
         outer: &Inherited<'m>,
         offset: u64,
         index: &str,
     ) -> Option<Found<'m>> {
         elems.iter().find_map(|elem| match elem {
-            Elem::Reg(reg) => {
+            DomainElem::Reg(reg) => {
                 let units = u64::from(reg.width / 32);
                 let stride = if reg.length == 1 { reg.stride } else { reg.stride.max(units) };
                 let from = offset.checked_sub(reg.offset)?;
@@ -158,20 +158,20 @@ impl<'m> Naive<'m> {
                 }
                 Some(Found { name, width: reg.width, ty: Some((&reg.ty, own)) })
             }
-            Elem::Block(block) => self.search_block(block, outer, offset, index),
-            Elem::Use(_) => panic!("Adreno's facts have no groups"),
+            DomainElem::Block(block) => self.search_block(block, outer, offset, index),
+            DomainElem::Use(_) => panic!("Adreno's facts have no groups"),
         })
     }
 
     fn search_block(
         &self,
-        block: &'m Block,
+        block: &'m RegBlock,
         outer: &Inherited<'m>,
         offset: u64,
         index: &str,
     ) -> Option<Found<'m>> {
         let end = block.offset + block.length * block.stride;
-        if offset < block.offset || (block.kind == BlockKind::Array && offset >= end) {
+        if offset < block.offset || (block.kind == RegBlockKind::Array && offset >= end) {
             return None;
         }
         let own = self.inside(outer, &block.select)?;
@@ -179,15 +179,15 @@ impl<'m> Naive<'m> {
             let Some(within) = offset.checked_sub(block.offset + i * block.stride) else { continue };
             let own_index = if block.length == 1 { String::new() } else { format!("[{}]", hex(i)) };
             match block.kind {
-                BlockKind::Array if within < block.stride => {
+                RegBlockKind::Array if within < block.stride => {
                     let name = format!("{}{index}{own_index}", block.name.as_deref().unwrap_or_default());
                     return Some(match self.search(&block.elems, &own, within, "") {
                         Some(found) => Found { name: format!("{name}.{}", found.name), ..found },
                         None => Found { name: format!("{name}+{}", hex(within)), width: 0, ty: None },
                     });
                 }
-                BlockKind::Array => {}
-                BlockKind::Stripe => {
+                RegBlockKind::Array => {}
+                RegBlockKind::Stripe => {
                     assert!(block.name.is_none(), "Adreno's stripes have no names");
                     let found = self.search(&block.elems, &own, within, &format!("{index}{own_index}"));
                     if found.is_some() {

@@ -26,7 +26,7 @@ pub fn load(registers: usize) -> u32 {
 
 /// What a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LrcImageCommandKind {
     /// MI_NOOP.
     Noop,
     /// MI_LOAD_REGISTER_IMM with this number of registers.
@@ -41,18 +41,18 @@ pub enum Kind {
 
 /// A command of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct LrcImageCommand {
     /// Its dwords.
     pub dwords: Range<usize>,
     /// Its first dword.
     pub header: u32,
     /// What it is.
-    pub kind: Kind,
+    pub kind: LrcImageCommandKind,
 }
 
 /// A register an image loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedRegister {
     /// The dword of its offset.
     pub dword: usize,
     /// The offset as it stands there.
@@ -64,52 +64,58 @@ pub struct Saved {
 }
 
 /// Walks the commands of an image up to and including its end. What is no command takes a dword.
-pub fn walk(words: &[u32]) -> impl Iterator<Item = Command> {
+pub fn walk(words: &[u32]) -> impl Iterator<Item = LrcImageCommand> {
     let mut next = Some(0);
     std::iter::from_fn(move || {
         let at = next?;
         let rest = words.get(at..).filter(|rest| !rest.is_empty())?;
         let (kind, length) = command(rest);
-        next = (kind != Kind::End).then_some(at + length);
-        Some(Command { dwords: at..at + length, header: rest.first().copied()?, kind })
+        next = (kind != LrcImageCommandKind::End).then_some(at + length);
+        Some(LrcImageCommand { dwords: at..at + length, header: rest.first().copied()?, kind })
     })
 }
 
 /// The registers an image loads, up to its end.
-pub fn registers(words: &[u32]) -> impl Iterator<Item = Saved> {
+pub fn registers(words: &[u32]) -> impl Iterator<Item = SavedRegister> {
     walk(words).flat_map(move |command| command.registers(words))
 }
 
-impl Command {
+impl LrcImageCommand {
     /// The registers it loads.
-    pub fn registers(self, words: &[u32]) -> impl Iterator<Item = Saved> {
+    pub fn registers(self, words: &[u32]) -> impl Iterator<Item = SavedRegister> {
         let relative = self.header & LOAD_RELATIVE != 0;
-        let start = if matches!(self.kind, Kind::Load(_)) { self.dwords.start + 1 } else { self.dwords.end };
+        let start = if matches!(self.kind, LrcImageCommandKind::Load(_)) {
+            self.dwords.start + 1
+        } else {
+            self.dwords.end
+        };
         (start..self.dwords.end).step_by(2).filter_map(move |dword| {
             let value = words.get(dword + 1).copied();
-            Some(Saved { dword, offset: *words.get(dword)?, value, relative })
+            Some(SavedRegister { dword, offset: *words.get(dword)?, value, relative })
         })
     }
 }
 
 /// What stands at the start of `words`, and its length: never 0, never more than there is.
-fn command(words: &[u32]) -> (Kind, usize) {
-    let Some(&header) = words.first() else { return (Kind::Unknown, 1) };
+fn command(words: &[u32]) -> (LrcImageCommandKind, usize) {
+    let Some(&header) = words.first() else { return (LrcImageCommandKind::Unknown, 1) };
     let opcode = header >> 23 & 0x3f;
     let kind = match CommandType::of(header) {
-        CommandType::Mi if header == 0 => Kind::Noop,
-        CommandType::Mi if opcode == BATCH_END >> 23 => Kind::End,
+        CommandType::Mi if header == 0 => LrcImageCommandKind::Noop,
+        CommandType::Mi if opcode == BATCH_END >> 23 => LrcImageCommandKind::End,
         CommandType::Mi if opcode == LOAD >> 23 => {
             // A load that is cut off, or of half a register, has the registers that are there.
             let length = ((header & 0xff) as usize + 2).min(words.len());
-            return (Kind::Load(length / 2), length);
+            return (LrcImageCommandKind::Load(length / 2), length);
         }
-        CommandType::Mi | CommandType::Blitter | CommandType::Pipeline | CommandType::Barrier => Kind::Other,
-        CommandType::Other => Kind::Unknown,
+        CommandType::Mi | CommandType::Blitter | CommandType::Pipeline | CommandType::Barrier => {
+            LrcImageCommandKind::Other
+        }
+        CommandType::Other => LrcImageCommandKind::Unknown,
     };
     match length_by_type(header).map(|length| length as usize) {
         Some(length) if length <= words.len() => (kind, length),
-        _ => (Kind::Unknown, 1),
+        _ => (LrcImageCommandKind::Unknown, 1),
     }
 }
 
@@ -138,7 +144,7 @@ pub(crate) fn extra_command(gap: &[u32]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn kinds(words: &[u32]) -> Vec<(Kind, Range<usize>)> {
+    fn kinds(words: &[u32]) -> Vec<(LrcImageCommandKind, Range<usize>)> {
         walk(words).map(|c| (c.kind, c.dwords)).collect()
     }
 
@@ -160,7 +166,12 @@ mod tests {
         ];
         assert_eq!(
             kinds(&words),
-            [(Kind::Noop, 0..1), (Kind::Load(2), 1..6), (Kind::Other, 6..10), (Kind::End, 10..11),]
+            [
+                (LrcImageCommandKind::Noop, 0..1),
+                (LrcImageCommandKind::Load(2), 1..6),
+                (LrcImageCommandKind::Other, 6..10),
+                (LrcImageCommandKind::End, 10..11),
+            ]
         );
         let saved: Vec<(usize, u32, Option<u32>)> =
             registers(&words).map(|s| (s.dword, s.offset, s.value)).collect();
@@ -169,11 +180,15 @@ mod tests {
 
     #[test]
     fn what_is_cut_or_no_command_ends_nothing() {
-        assert_eq!(kinds(&[load(3), 0x2244, 1, 0x2034]), [(Kind::Load(2), 0..4)]);
+        assert_eq!(kinds(&[load(3), 0x2244, 1, 0x2034]), [(LrcImageCommandKind::Load(2), 0..4)]);
         assert_eq!(registers(&[load(3), 0x2244, 1, 0x2034]).last().unwrap().value, None);
         assert_eq!(
             kinds(&[0xdead_beef, 0x7900_00ff, 0]),
-            [(Kind::Unknown, 0..1), (Kind::Unknown, 1..2), (Kind::Noop, 2..3)]
+            [
+                (LrcImageCommandKind::Unknown, 0..1),
+                (LrcImageCommandKind::Unknown, 1..2),
+                (LrcImageCommandKind::Noop, 2..3)
+            ]
         );
         assert_eq!(kinds(&[]), []);
     }

@@ -1,40 +1,40 @@
 //! What differs between two contexts, by register.
 
-use super::commands::{Saved, registers};
+use super::commands::{SavedRegister, registers};
 use std::collections::BTreeMap;
 
 /// A register that is not the same in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedRegister {
     /// Its offset, in the bits that count.
     pub register: u32,
     /// Which one of those with this offset: some are loaded several times.
     pub nth: usize,
     /// In the first image; none where that does not load it.
-    pub a: Option<Saved>,
+    pub a: Option<SavedRegister>,
     /// In the second.
-    pub b: Option<Saved>,
+    pub b: Option<SavedRegister>,
 }
 
 /// The registers that two images load with other values, or that only one of them loads, in the order of the first image and
 /// then of the second. `mask`: the bits of offsets that count where these are relative.
-pub fn diff(a: &[u32], b: &[u32], mask: u32) -> Vec<Changed> {
+pub fn diff(a: &[u32], b: &[u32], mask: u32) -> Vec<ChangedRegister> {
     let (a, b) = (keyed(a, mask), keyed(b, mask));
-    let in_b: BTreeMap<(u32, usize), Saved> = b.iter().copied().collect();
-    let in_a: BTreeMap<(u32, usize), Saved> = a.iter().copied().collect();
+    let in_b: BTreeMap<(u32, usize), SavedRegister> = b.iter().copied().collect();
+    let in_a: BTreeMap<(u32, usize), SavedRegister> = a.iter().copied().collect();
     let of_a = a.iter().map(|&(key, saved)| (key, Some(saved), in_b.get(&key).copied()));
     let of_b =
         b.iter().filter(|(key, _)| !in_a.contains_key(key)).map(|&(key, saved)| (key, None, Some(saved)));
     let differ = of_a.chain(of_b).filter(|(_, a, b)| a.map(|s| s.value) != b.map(|s| s.value));
-    differ.map(|((register, nth), a, b)| Changed { register, nth, a, b }).collect()
+    differ.map(|((register, nth), a, b)| ChangedRegister { register, nth, a, b }).collect()
 }
 
 /// A register's offset in the bits that count, and how many of the same came before it.
-type Key = (u32, usize);
+type RegisterKey = (u32, usize);
 
-fn keyed(words: &[u32], mask: u32) -> Vec<(Key, Saved)> {
+fn keyed(words: &[u32], mask: u32) -> Vec<(RegisterKey, SavedRegister)> {
     let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
-    let key = |saved: Saved| {
+    let key = |saved: SavedRegister| {
         let register = if saved.relative { saved.offset & mask } else { saved.offset };
         let nth = seen.entry(register).or_default();
         *nth += 1;

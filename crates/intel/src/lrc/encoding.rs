@@ -18,7 +18,7 @@ const MAX_BYTES: u8 = 5;
 
 /// A part of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum TableStep {
     /// Dwords that stay as they are: at most [`MAX_SKIP`].
     Skip(u8),
     /// An MI_LOAD_REGISTER_IMM.
@@ -26,27 +26,31 @@ pub enum Step {
         /// With MI_LRI_FORCE_POSTED.
         posted: bool,
         /// From 1 to [`MAX_REGISTERS`] of them.
-        registers: Vec<Register>,
+        registers: Vec<EncodedRegister>,
     },
 }
 
 /// A register by its offset, and how many bytes the encoding spends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Register {
+pub struct EncodedRegister {
     offset: u32,
     bytes: u8,
 }
 
-impl Register {
+impl EncodedRegister {
     /// The register at an offset in bytes from the engine's base, encoded as short as possible: a byte below 0x200, two
     /// below 0x10000.
-    pub fn new(offset: u32) -> Result<Register, EncodeError> {
+    ///
+    /// # Errors
+    ///
+    /// [`TableEncodeError::Unaligned`] for an offset that is not a multiple of 4.
+    pub fn new(offset: u32) -> Result<EncodedRegister, TableEncodeError> {
         if !offset.is_multiple_of(4) {
-            return Err(EncodeError::Unaligned(offset));
+            return Err(TableEncodeError::Unaligned(offset));
         }
         let bits = 32 - (offset >> 2).leading_zeros();
         let bytes = bits.div_ceil(7).max(1) as u8;
-        Ok(Register { offset, bytes })
+        Ok(EncodedRegister { offset, bytes })
     }
 
     /// In bytes from the engine's base.
@@ -57,7 +61,7 @@ impl Register {
 
 /// Why steps have no encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum EncodeError {
+pub enum TableEncodeError {
     /// No dword begins there.
     #[error("register offset {0:#x} is no multiple of 4")]
     Unaligned(u32),
@@ -81,7 +85,7 @@ pub enum EncodeError {
 
 /// Why bytes are no table. All know the byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum DecodeError {
+pub enum TableDecodeError {
     /// No byte 0 where a step would start.
     #[error("byte {0}: the table ends without its 0")]
     Unterminated(usize),
@@ -97,15 +101,23 @@ pub enum DecodeError {
 }
 
 /// Steps to bytes, the ending 0 included.
-pub fn encode(steps: &[Step]) -> Result<Vec<u8>, EncodeError> {
+///
+/// # Errors
+///
+/// [`TableEncodeError::LongSkip`] for a skip of more than [`MAX_SKIP`] dwords,
+/// [`TableEncodeError::Registers`] for a load of no registers or of more than [`MAX_REGISTERS`]; both name
+/// the step.
+pub fn encode(steps: &[TableStep]) -> Result<Vec<u8>, TableEncodeError> {
     let mut out = Vec::new();
     for (step, what) in steps.iter().enumerate() {
         match what {
-            &Step::Skip(dwords) if dwords > MAX_SKIP => return Err(EncodeError::LongSkip { step, dwords }),
-            Step::Skip(dwords) => out.push(MORE | dwords),
-            Step::Load { posted, registers } => {
+            &TableStep::Skip(dwords) if dwords > MAX_SKIP => {
+                return Err(TableEncodeError::LongSkip { step, dwords });
+            }
+            TableStep::Skip(dwords) => out.push(MORE | dwords),
+            TableStep::Load { posted, registers } => {
                 if registers.is_empty() || registers.len() > MAX_REGISTERS {
-                    return Err(EncodeError::Registers { step, registers: registers.len() });
+                    return Err(TableEncodeError::Registers { step, registers: registers.len() });
                 }
                 out.push(registers.len() as u8 | if *posted { POSTED } else { 0 });
                 for register in registers {
@@ -123,23 +135,28 @@ pub fn encode(steps: &[Step]) -> Result<Vec<u8>, EncodeError> {
 /// Bytes to steps, and how many bytes the table takes: others may follow its 0.
 ///
 /// Steps encode to the same bytes again, also where an offset is longer than it has to be.
-pub fn decode(bytes: &[u8]) -> Result<(Vec<Step>, usize), DecodeError> {
+///
+/// # Errors
+///
+/// [`TableDecodeError`] with the byte: the bytes end before the 0 or within a load, a load has no registers,
+/// or an offset has more than 32 bits.
+pub fn decode(bytes: &[u8]) -> Result<(Vec<TableStep>, usize), TableDecodeError> {
     let mut steps = Vec::new();
     let mut at = 0;
     loop {
-        let &byte = bytes.get(at).ok_or(DecodeError::Unterminated(at))?;
+        let &byte = bytes.get(at).ok_or(TableDecodeError::Unterminated(at))?;
         let start = at;
         at += 1;
         if byte == 0 {
             return Ok((steps, at));
         }
         if byte & MORE != 0 {
-            steps.push(Step::Skip(byte & !MORE));
+            steps.push(TableStep::Skip(byte & !MORE));
             continue;
         }
         let count = usize::from(byte & !POSTED);
         if count == 0 {
-            return Err(DecodeError::NoRegisters(start));
+            return Err(TableDecodeError::NoRegisters(start));
         }
         // Each takes a byte at least: what is claimed allocates nothing that is not there.
         let mut registers = Vec::with_capacity(count.min(bytes.len() - at));
@@ -148,29 +165,29 @@ pub fn decode(bytes: &[u8]) -> Result<(Vec<Step>, usize), DecodeError> {
             registers.push(register);
             at = end;
         }
-        steps.push(Step::Load { posted: byte & POSTED != 0, registers });
+        steps.push(TableStep::Load { posted: byte & POSTED != 0, registers });
     }
 }
 
 /// The register at a byte, and where the next one starts.
-fn register(bytes: &[u8], start: usize) -> Result<(Register, usize), DecodeError> {
+fn register(bytes: &[u8], start: usize) -> Result<(EncodedRegister, usize), TableDecodeError> {
     let mut dwords = 0u64;
     for length in 1..=MAX_BYTES {
         let at = start + usize::from(length) - 1;
-        let &byte = bytes.get(at).ok_or(DecodeError::Cut(at))?;
+        let &byte = bytes.get(at).ok_or(TableDecodeError::Cut(at))?;
         dwords = dwords << 7 | u64::from(byte & !MORE);
         if byte & MORE == 0 {
-            let offset = u32::try_from(4 * dwords).map_err(|_| DecodeError::LongOffset(start))?;
-            return Ok((Register { offset, bytes: length }, at + 1));
+            let offset = u32::try_from(4 * dwords).map_err(|_| TableDecodeError::LongOffset(start))?;
+            return Ok((EncodedRegister { offset, bytes: length }, at + 1));
         }
     }
-    Err(DecodeError::LongOffset(start))
+    Err(TableDecodeError::LongOffset(start))
 }
 
 /// Bytes a table takes in this encoding, and in plain ones that spend a number of 16 or 32 bits on each skip, load, register
 /// and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub struct TableSizes {
     /// In this encoding.
     pub compact: usize,
     /// With 16 bits for everything; none where an offset needs more.
@@ -181,15 +198,19 @@ pub struct Sizes {
     pub expanded: usize,
 }
 
-impl Sizes {
+impl TableSizes {
     /// Of steps that can be encoded.
-    pub fn of(steps: &[Step]) -> Result<Sizes, EncodeError> {
+    ///
+    /// # Errors
+    ///
+    /// Those of [`encode`]: a step that has no encoding.
+    pub fn of(steps: &[TableStep]) -> Result<TableSizes, TableEncodeError> {
         let compact = encode(steps)?.len();
-        let mut sizes = Sizes { compact, plain16: Some(2), plain32: 4, expanded: 0 };
+        let mut sizes = TableSizes { compact, plain16: Some(2), plain32: 4, expanded: 0 };
         for step in steps {
             let (entries, dwords, fits) = match step {
-                Step::Skip(dwords) => (1, usize::from(*dwords), true),
-                Step::Load { registers, .. } => (
+                TableStep::Skip(dwords) => (1, usize::from(*dwords), true),
+                TableStep::Load { registers, .. } => (
                     1 + registers.len(),
                     1 + 2 * registers.len(),
                     registers.iter().all(|r| r.offset <= u32::from(u16::MAX)),
@@ -207,18 +228,25 @@ impl Sizes {
 mod tests {
     use super::*;
 
-    fn load(posted: bool, offsets: &[u32]) -> Step {
-        Step::Load { posted, registers: offsets.iter().map(|&o| Register::new(o).unwrap()).collect() }
+    fn load(posted: bool, offsets: &[u32]) -> TableStep {
+        TableStep::Load {
+            posted,
+            registers: offsets.iter().map(|&o| EncodedRegister::new(o).unwrap()).collect(),
+        }
     }
 
     #[test]
     fn bytes_as_the_drivers_have_them() {
-        let steps =
-            [Step::Skip(1), load(true, &[0x244, 0x34, 0x1fc]), Step::Skip(13), load(false, &[0xfffc])];
+        let steps = [
+            TableStep::Skip(1),
+            load(true, &[0x244, 0x34, 0x1fc]),
+            TableStep::Skip(13),
+            load(false, &[0xfffc]),
+        ];
         let bytes = [0x81, 0x43, 0x81, 0x11, 0x0d, 0x7f, 0x8d, 0x01, 0xff, 0x7f, 0];
         assert_eq!(encode(&steps).unwrap(), bytes);
         assert_eq!(decode(&bytes).unwrap(), (steps.to_vec(), bytes.len()));
-        let sizes = Sizes::of(&steps).unwrap();
+        let sizes = TableSizes::of(&steps).unwrap();
         assert_eq!((sizes.compact, sizes.plain16, sizes.plain32), (11, Some(18), 36));
         assert_eq!(sizes.expanded, 4 * (1 + 7 + 13 + 3));
     }
@@ -233,7 +261,7 @@ mod tests {
             assert_eq!(bytes.len(), 2 + length, "{offset:#x}");
             assert_eq!(decode(&bytes).unwrap().0, steps);
         }
-        assert_eq!(Sizes::of(&[load(false, &[0x1_0000])]).unwrap().plain16, None);
+        assert_eq!(TableSizes::of(&[load(false, &[0x1_0000])]).unwrap().plain16, None);
     }
 
     #[test]
@@ -241,25 +269,25 @@ mod tests {
         let bytes = [0x01, 0x80, 0x80, 0x0d, 0x80, 0];
         let (steps, length) = decode(&bytes).unwrap();
         assert_eq!((encode(&steps).unwrap(), length), (bytes.to_vec(), bytes.len()));
-        let Some(Step::Load { registers, .. }) = steps.first() else { panic!() };
+        let Some(TableStep::Load { registers, .. }) = steps.first() else { panic!() };
         assert_eq!(registers[0].offset(), 0x34);
     }
 
     #[test]
     fn what_follows_the_end_is_left() {
-        assert_eq!(decode(&[0x81, 0, 80]).unwrap(), (vec![Step::Skip(1)], 2));
+        assert_eq!(decode(&[0x81, 0, 80]).unwrap(), (vec![TableStep::Skip(1)], 2));
     }
 
     #[test]
     fn broken_bytes_say_where() {
         for (bytes, error) in [
-            (&[][..], DecodeError::Unterminated(0)),
-            (&[0x81], DecodeError::Unterminated(1)),
-            (&[0x81, 0x40, 0], DecodeError::NoRegisters(1)),
-            (&[0x02, 0x0d], DecodeError::Cut(2)),
-            (&[0x01, 0x80], DecodeError::Cut(2)),
-            (&[0x01, 0x84, 0x80, 0x80, 0x80, 0x00, 0], DecodeError::LongOffset(1)),
-            (&[0x01, 0x80, 0x80, 0x80, 0x80, 0x80, 0], DecodeError::LongOffset(1)),
+            (&[][..], TableDecodeError::Unterminated(0)),
+            (&[0x81], TableDecodeError::Unterminated(1)),
+            (&[0x81, 0x40, 0], TableDecodeError::NoRegisters(1)),
+            (&[0x02, 0x0d], TableDecodeError::Cut(2)),
+            (&[0x01, 0x80], TableDecodeError::Cut(2)),
+            (&[0x01, 0x84, 0x80, 0x80, 0x80, 0x00, 0], TableDecodeError::LongOffset(1)),
+            (&[0x01, 0x80, 0x80, 0x80, 0x80, 0x80, 0], TableDecodeError::LongOffset(1)),
         ] {
             assert_eq!(decode(bytes), Err(error), "{bytes:x?}");
         }
@@ -267,10 +295,13 @@ mod tests {
 
     #[test]
     fn what_has_no_encoding() {
-        assert_eq!(Register::new(0x35), Err(EncodeError::Unaligned(0x35)));
-        assert_eq!(encode(&[Step::Skip(128)]), Err(EncodeError::LongSkip { step: 0, dwords: 128 }));
-        assert_eq!(encode(&[load(false, &[])]), Err(EncodeError::Registers { step: 0, registers: 0 }));
-        assert_eq!(encode(&[load(true, &[4; 64])]), Err(EncodeError::Registers { step: 0, registers: 64 }));
+        assert_eq!(EncodedRegister::new(0x35), Err(TableEncodeError::Unaligned(0x35)));
+        assert_eq!(encode(&[TableStep::Skip(128)]), Err(TableEncodeError::LongSkip { step: 0, dwords: 128 }));
+        assert_eq!(encode(&[load(false, &[])]), Err(TableEncodeError::Registers { step: 0, registers: 0 }));
+        assert_eq!(
+            encode(&[load(true, &[4; 64])]),
+            Err(TableEncodeError::Registers { step: 0, registers: 64 })
+        );
         assert!(encode(&[load(true, &[4; 63])]).is_ok());
     }
 }

@@ -1,17 +1,17 @@
 //! The facts of `data/intel/lrc.*`, as the build script writes them down.
 
-use unwedge_hw::intel::platform::{Driver, EngineClass, Version};
+use unwedge_hw::intel::platform::{EngineClass, IntelDriver, Version};
 
 /// A table of a driver.
 pub struct BuiltinTable {
     pub name: &'static str,
-    pub drivers: &'static [Driver],
+    pub drivers: &'static [IntelDriver],
     pub bytes: &'static [u8],
 }
 
 /// A driver takes this table for engines of these classes from a version on.
-pub struct Use {
-    pub driver: Driver,
+pub struct TableUse {
+    pub driver: IntelDriver,
     pub since: Version,
     pub classes: &'static [EngineClass],
     /// Index in [`TABLES`].
@@ -19,7 +19,7 @@ pub struct Use {
 }
 
 /// Where a register stands from a version on.
-pub struct Position {
+pub struct PositionRow {
     pub name: &'static str,
     /// Its offset from the engine's base.
     pub register: u32,

@@ -4,7 +4,7 @@ use super::PAGE;
 use super::commands::LOAD;
 use super::registers::offset;
 use std::ops::Range;
-use unwedge_hw::intel::platform::Driver;
+use unwedge_hw::intel::platform::IntelDriver;
 
 /// The page that has the registers, where the status page is the first.
 const BEHIND_STATUS: usize = 1;
@@ -13,39 +13,43 @@ const UNUSUAL: [usize; 2] = [0, 2];
 
 /// An image, as dwords.
 #[derive(Clone, Copy, Debug)]
-pub struct Image<'a> {
+pub struct LrcImage<'a> {
     words: &'a [u32],
     page: usize,
     /// The page that has the registers in an image of this origin.
     usual: usize,
 }
 
-impl<'a> Image<'a> {
+impl<'a> LrcImage<'a> {
     /// One that says nothing of its origin: of a page or less, it is the register page. Of a longer one the second page is,
     /// unless another one looks like it and the second does not.
-    pub fn new(words: &'a [u32]) -> Image<'a> {
-        if words.len() <= PAGE { Image { words, page: 0, usual: 0 } } else { Image::behind_status(words) }
+    pub fn new(words: &'a [u32]) -> LrcImage<'a> {
+        if words.len() <= PAGE {
+            LrcImage { words, page: 0, usual: 0 }
+        } else {
+            LrcImage::behind_status(words)
+        }
     }
 
     /// What a dump holds, which may be cut anywhere: what xe calls HWCTX begins with the registers, what i915 calls HW
     /// context with the status page, or with what kernels had in front of it.
-    pub fn of_dump(driver: Driver, words: &'a [u32]) -> Image<'a> {
+    pub fn of_dump(driver: IntelDriver, words: &'a [u32]) -> LrcImage<'a> {
         match driver {
-            Driver::Xe => Image { words, page: 0, usual: 0 },
-            Driver::I915 => Image::behind_status(words),
+            IntelDriver::Xe => LrcImage { words, page: 0, usual: 0 },
+            IntelDriver::I915 => LrcImage::behind_status(words),
         }
     }
 
-    fn behind_status(words: &'a [u32]) -> Image<'a> {
-        let page = |page: usize| Image { words, page, usual: BEHIND_STATUS };
+    fn behind_status(words: &'a [u32]) -> LrcImage<'a> {
+        let page = |page: usize| LrcImage { words, page, usual: BEHIND_STATUS };
         let looks = |&at: &usize| looks_like_registers(page(at).registers());
         let found = [BEHIND_STATUS].into_iter().chain(UNUSUAL).find(looks);
         page(found.unwrap_or(BEHIND_STATUS))
     }
 
     /// The register page is this one.
-    pub fn with_page(self, page: usize) -> Image<'a> {
-        Image { page, ..self }
+    pub fn with_page(self, page: usize) -> LrcImage<'a> {
+        LrcImage { page, ..self }
     }
 
     /// Which page has the registers; the image may be cut in front of it.

@@ -6,11 +6,11 @@
 
 use super::PAGE;
 use super::commands::{BATCH_END, LOAD, LOAD_FORCE_POSTED, LOAD_RELATIVE, extra_command, load};
-use super::encoding::{self, DecodeError, Step};
+use super::encoding::{self, TableDecodeError, TableStep};
 use super::tables::{self, Builtin};
 use std::ops::Range;
 use thiserror::Error;
-use unwedge_hw::intel::platform::{Driver, Engine, Version};
+use unwedge_hw::intel::platform::{Engine, IntelDriver, Version};
 
 /// From this version on, the batch end of a context has bit 0 set.
 const END_MARKED: Version = Version::new(10, 0);
@@ -19,9 +19,9 @@ const RELATIVE: Version = Version::new(11, 0);
 
 /// Whose context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Target {
+pub struct LrcOwner {
     /// The driver that made it.
-    pub driver: Driver,
+    pub driver: IntelDriver,
     /// The version of the graphics.
     pub version: Version,
     /// The engine.
@@ -30,7 +30,7 @@ pub struct Target {
 
 /// Why there is no layout.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LayoutError {
+pub enum LrcLayoutError {
     /// The version has no such engine.
     #[error("graphics {version} have no engine {engine}")]
     NoEngine {
@@ -43,7 +43,7 @@ pub enum LayoutError {
     #[error("{driver} does not drive graphics {version}")]
     NotDriven {
         /// The driver asked for.
-        driver: Driver,
+        driver: IntelDriver,
         /// The version asked for.
         version: Version,
     },
@@ -55,7 +55,7 @@ pub enum LayoutError {
     TooLong(usize),
     /// Bytes that are no table.
     #[error(transparent)]
-    Decode(#[from] DecodeError),
+    Decode(#[from] TableDecodeError),
 }
 
 /// How registers are written down.
@@ -71,9 +71,13 @@ pub struct Addressing {
 
 impl Addressing {
     /// That of an engine.
-    pub fn of(target: &Target) -> Result<Addressing, LayoutError> {
-        let Target { version, engine, .. } = *target;
-        let base = engine.base(version).ok_or(LayoutError::NoEngine { version, engine })?;
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::NoEngine`] if the version does not have the engine.
+    pub fn of(target: &LrcOwner) -> Result<Addressing, LrcLayoutError> {
+        let LrcOwner { version, engine, .. } = *target;
+        let base = engine.base(version).ok_or(LrcLayoutError::NoEngine { version, engine })?;
         let relative = (version >= RELATIVE).then(|| tables::relative_mask(version, engine.class));
         Ok(Addressing { base, relative, end_marked: version >= END_MARKED })
     }
@@ -81,7 +85,7 @@ impl Addressing {
 
 /// What a dword of the page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum PageDword {
     /// MI_NOOP: the table skips it.
     Skipped,
     /// The MI_LOAD_REGISTER_IMM.
@@ -94,63 +98,82 @@ pub enum Role {
 
 /// What the register page of an engine looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct LrcLayout {
     words: Vec<u32>,
     /// The bits of each word that are compared.
     masks: Vec<u32>,
-    roles: Vec<Role>,
+    roles: Vec<PageDword>,
     end: u32,
     addressing: Addressing,
-    target: Option<Target>,
+    target: Option<LrcOwner>,
     table: &'static str,
 }
 
-impl Layout {
+impl LrcLayout {
     /// The register page of an engine.
-    pub fn of(target: Target) -> Result<Layout, LayoutError> {
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::NoEngine`] if the version does not have the engine, [`LrcLayoutError::NotDriven`] if
+    /// the driver has no table for it.
+    pub fn of(target: LrcOwner) -> Result<LrcLayout, LrcLayoutError> {
         let addressing = Addressing::of(&target)?;
-        let Target { driver, version, engine } = target;
-        let table =
-            Builtin::of(driver, version, engine.class).ok_or(LayoutError::NotDriven { driver, version })?;
-        Ok(Layout {
+        let LrcOwner { driver, version, engine } = target;
+        let table = Builtin::of(driver, version, engine.class)
+            .ok_or(LrcLayoutError::NotDriven { driver, version })?;
+        Ok(LrcLayout {
             target: Some(target),
             table: table.name(),
-            ..Layout::of_bytes(table.bytes(), addressing)?
+            ..LrcLayout::of_bytes(table.bytes(), addressing)?
         })
     }
 
     /// The page of an engine's ring state, where that is not in the register page.
-    pub fn of_indirect_ring_state(target: Target) -> Result<Layout, LayoutError> {
-        let Target { driver, version, .. } = target;
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::NoEngine`] if the version does not have the engine, [`LrcLayoutError::NotIndirect`]
+    /// if it has its ring state in the register page.
+    pub fn of_indirect_ring_state(target: LrcOwner) -> Result<LrcLayout, LrcLayoutError> {
+        let LrcOwner { driver, version, .. } = target;
         let addressing = Addressing::of(&target)?;
-        let none = LayoutError::NotIndirect(version);
+        let none = LrcLayoutError::NotIndirect(version);
         let table = Builtin::indirect_ring_state().ok_or_else(|| none.clone())?;
         if version < Version::new(20, 0) || !table.drivers().contains(&driver) {
             return Err(none);
         }
-        Ok(Layout {
+        Ok(LrcLayout {
             target: Some(target),
             table: table.name(),
-            ..Layout::of_bytes(table.bytes(), addressing)?
+            ..LrcLayout::of_bytes(table.bytes(), addressing)?
         })
     }
 
     /// The page a table in its compact encoding stands for.
-    pub fn of_bytes(table: &[u8], addressing: Addressing) -> Result<Layout, LayoutError> {
-        Layout::of_steps(&encoding::decode(table)?.0, addressing)
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::Decode`] for bytes that are not a table, [`LrcLayoutError::TooLong`] for a table of
+    /// more than a page.
+    pub fn of_bytes(table: &[u8], addressing: Addressing) -> Result<LrcLayout, LrcLayoutError> {
+        LrcLayout::of_steps(&encoding::decode(table)?.0, addressing)
     }
 
     /// The page a table stands for.
-    pub fn of_steps(steps: &[Step], addressing: Addressing) -> Result<Layout, LayoutError> {
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::TooLong`] for a table of more than a page.
+    pub fn of_steps(steps: &[TableStep], addressing: Addressing) -> Result<LrcLayout, LrcLayoutError> {
         let dwords = steps.iter().map(|step| match step {
-            Step::Skip(dwords) => usize::from(*dwords),
-            Step::Load { registers, .. } => 1 + 2 * registers.len(),
+            TableStep::Skip(dwords) => usize::from(*dwords),
+            TableStep::Load { registers, .. } => 1 + 2 * registers.len(),
         });
         let length: usize = dwords.sum();
         if length >= PAGE {
-            return Err(LayoutError::TooLong(length));
+            return Err(LrcLayoutError::TooLong(length));
         }
-        let mut layout = Layout {
+        let mut layout = LrcLayout {
             words: Vec::with_capacity(length),
             masks: Vec::with_capacity(length),
             roles: Vec::with_capacity(length),
@@ -161,16 +184,18 @@ impl Layout {
         };
         for step in steps {
             match step {
-                Step::Skip(dwords) => (0..*dwords).for_each(|_| layout.push(0, u32::MAX, Role::Skipped)),
-                Step::Load { posted, registers } => {
+                TableStep::Skip(dwords) => {
+                    (0..*dwords).for_each(|_| layout.push(0, u32::MAX, PageDword::Skipped))
+                }
+                TableStep::Load { posted, registers } => {
                     let command = load(registers.len())
                         | if *posted { LOAD_FORCE_POSTED } else { 0 }
                         | if addressing.relative.is_some() { LOAD_RELATIVE } else { 0 };
-                    layout.push(command, u32::MAX, Role::Command);
+                    layout.push(command, u32::MAX, PageDword::Command);
                     for register in registers {
                         let offset = addressing.base.wrapping_add(register.offset());
-                        layout.push(offset, addressing.relative.unwrap_or(u32::MAX), Role::Register);
-                        layout.push(0, 0, Role::Value);
+                        layout.push(offset, addressing.relative.unwrap_or(u32::MAX), PageDword::Register);
+                        layout.push(0, 0, PageDword::Value);
                     }
                 }
             }
@@ -178,7 +203,7 @@ impl Layout {
         Ok(layout)
     }
 
-    fn push(&mut self, word: u32, mask: u32, role: Role) {
+    fn push(&mut self, word: u32, mask: u32, role: PageDword) {
         self.words.push(word);
         self.masks.push(mask);
         self.roles.push(role);
@@ -190,7 +215,7 @@ impl Layout {
     }
 
     /// Whose it is; none of a table of one's own.
-    pub fn target(&self) -> Option<Target> {
+    pub fn target(&self) -> Option<LrcOwner> {
         self.target
     }
 
@@ -210,7 +235,7 @@ impl Layout {
     }
 
     /// What a dword has to be, with values as 0; none behind the table.
-    pub fn word(&self, dword: usize) -> Option<(u32, Role)> {
+    pub fn word(&self, dword: usize) -> Option<(u32, PageDword)> {
         Some((*self.words.get(dword)?, *self.roles.get(dword)?))
     }
 
@@ -218,7 +243,7 @@ impl Layout {
     pub(crate) fn significant(&self) -> impl Iterator<Item = (usize, u32, u32)> {
         let words = self.words.iter().zip(&self.masks).zip(&self.roles).enumerate();
         words
-            .filter(|(_, (_, role))| matches!(role, Role::Command | Role::Register))
+            .filter(|(_, (_, role))| matches!(role, PageDword::Command | PageDword::Register))
             .map(|(i, ((&word, &mask), _))| (i, word, mask))
     }
 
@@ -233,9 +258,9 @@ impl Layout {
     /// Compares a register page. What is there of a cut one is compared; values are not, and nothing is behind the table.
     ///
     /// Where nothing differs, nothing is allocated.
-    pub fn verify(&self, page: &[u32]) -> Verified {
+    pub fn verify(&self, page: &[u32]) -> LayoutCheck {
         let compared = self.words.len().min(page.len());
-        let mut verified = Verified {
+        let mut verified = LayoutCheck {
             differences: Vec::new(),
             extra: Vec::new(),
             compared,
@@ -253,9 +278,9 @@ impl Layout {
             }
             let ((&expected, _), &found) = pair;
             let mismatch = match self.roles.get(dword) {
-                Some(Role::Command) if found & LOAD_MASK == LOAD => Mismatch::OtherLoad,
-                Some(Role::Command) => Mismatch::NoLoad,
-                Some(Role::Register) => Mismatch::OtherRegister,
+                Some(PageDword::Command) if found & LOAD_MASK == LOAD => LayoutMismatch::OtherLoad,
+                Some(PageDword::Command) => LayoutMismatch::NoLoad,
+                Some(PageDword::Register) => LayoutMismatch::OtherRegister,
                 _ => {
                     let gap = self.gap(dword);
                     if let Some(length) = page.get(gap.clone()).and_then(extra_command) {
@@ -263,10 +288,10 @@ impl Layout {
                         accounted = dword + length;
                         continue;
                     }
-                    Mismatch::NotSkipped
+                    LayoutMismatch::NotSkipped
                 }
             };
-            verified.differences.push(Difference { dword, expected, found, mismatch });
+            verified.differences.push(LayoutDifference { dword, expected, found, mismatch });
         }
         verified
     }
@@ -274,18 +299,18 @@ impl Layout {
     /// The dwords from this one on that the table skips.
     fn gap(&self, dword: usize) -> Range<usize> {
         let rest = self.roles.get(dword..).unwrap_or_default();
-        dword..dword + rest.iter().take_while(|role| **role == Role::Skipped).count()
+        dword..dword + rest.iter().take_while(|role| **role == PageDword::Skipped).count()
     }
 }
 
 /// What tells an MI_LOAD_REGISTER_IMM.
 const LOAD_MASK: u32 = 0xff80_0000;
 
-/// What [`Layout::verify`] finds.
+/// What [`LrcLayout::verify`] finds.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Verified {
+pub struct LayoutCheck {
     /// Every dword that is not what it has to be.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<LayoutDifference>,
     /// Whole commands where the table skips: the kernel's check passes over them, too.
     pub extra: Vec<Range<usize>>,
     /// Dwords that were looked at.
@@ -296,7 +321,7 @@ pub struct Verified {
 
 /// A dword that is not what it has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct LayoutDifference {
     /// Which one of the page.
     pub dword: usize,
     /// What it has to be.
@@ -304,12 +329,12 @@ pub struct Difference {
     /// What it is.
     pub found: u32,
     /// What is wrong with it.
-    pub mismatch: Mismatch,
+    pub mismatch: LayoutMismatch,
 }
 
 /// What is wrong with a dword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mismatch {
+pub enum LayoutMismatch {
     /// No MI_LOAD_REGISTER_IMM where one has to be.
     NoLoad,
     /// An MI_LOAD_REGISTER_IMM with another number of registers or other flags.
@@ -320,14 +345,14 @@ pub enum Mismatch {
     NotSkipped,
 }
 
-impl Mismatch {
+impl LayoutMismatch {
     /// For JSON: stable, lower case.
     pub fn id(self) -> &'static str {
         match self {
-            Mismatch::NoLoad => "no-load",
-            Mismatch::OtherLoad => "other-load",
-            Mismatch::OtherRegister => "other-register",
-            Mismatch::NotSkipped => "not-skipped",
+            LayoutMismatch::NoLoad => "no-load",
+            LayoutMismatch::OtherLoad => "other-load",
+            LayoutMismatch::OtherRegister => "other-register",
+            LayoutMismatch::NotSkipped => "not-skipped",
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! An image is a hardware status page, then a page of registers as MI_LOAD_REGISTER_IMM commands in an order that the
 //! hardware defines, then the rest of the engine's state. Which registers these are, the kernel drivers have in compact
-//! tables ([`encoding`]); [`Layout`] expands one to the register page of an engine, [`Layout::verify`] finds where an image
+//! tables ([`encoding`]); [`LrcLayout`] expands one to the register page of an engine, [`LrcLayout::verify`] finds where an image
 //! differs from it, [`triage`] what happened there, [`values`] what no engine would have saved. Facts are those of i915 and
 //! xe; they stand in `data/intel/lrc.*`. Never: what a dump is.
 
@@ -18,8 +18,10 @@ pub mod text;
 pub mod triage;
 pub mod values;
 
-pub use image::Image;
-pub use layout::{Difference, Layout, LayoutError, Mismatch, Role, Target, Verified};
+pub use image::LrcImage;
+pub use layout::{
+    LayoutCheck, LayoutDifference, LayoutMismatch, LrcLayout, LrcLayoutError, LrcOwner, PageDword,
+};
 
 /// Dwords of a page.
 pub const PAGE: usize = 1024;

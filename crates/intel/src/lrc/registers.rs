@@ -5,14 +5,14 @@ use unwedge_hw::intel::platform::Version;
 
 /// A register of some version.
 #[derive(Clone, Copy)]
-pub struct Register {
+pub struct LrcRegister {
     info: &'static RegisterInfo,
     version: Version,
 }
 
 /// A field with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct LrcField {
     /// Its name.
     pub name: &'static str,
     /// Its bits: high and low end, both included.
@@ -24,11 +24,11 @@ pub struct Field {
 }
 
 /// The register at an offset from an engine's base.
-pub fn at(offset: u32, version: Version) -> Option<Register> {
+pub fn at(offset: u32, version: Version) -> Option<LrcRegister> {
     let start = facts::REGISTERS.partition_point(|r| r.offset < offset);
     let same = facts::REGISTERS.get(start..)?.iter().take_while(|r| r.offset == offset);
     let info = same.into_iter().find(|r| r.since <= version && version < r.until)?;
-    Some(Register { info, version })
+    Some(LrcRegister { info, version })
 }
 
 /// The offset of a name.
@@ -37,13 +37,13 @@ pub fn by_name(name: &str) -> Option<u32> {
 }
 
 /// Every register of a version, by offset.
-pub fn all(version: Version) -> impl Iterator<Item = Register> {
+pub fn all(version: Version) -> impl Iterator<Item = LrcRegister> {
     facts::REGISTERS
         .chunk_by(|a, b| a.offset == b.offset)
         .filter_map(move |same| at(same.first()?.offset, version))
 }
 
-impl Register {
+impl LrcRegister {
     /// Its offset from an engine's base.
     pub fn offset(self) -> u32 {
         self.info.offset
@@ -60,17 +60,17 @@ impl Register {
     }
 
     /// The fields of a value, from the highest.
-    pub fn fields(self, value: u32) -> impl Iterator<Item = Field> {
+    pub fn fields(self, value: u32) -> impl Iterator<Item = LrcField> {
         let fields = self.info.fields.iter();
         fields.filter(move |f| f.since <= self.version && self.version < f.until).map(move |f| f.of(value))
     }
 }
 
 impl FieldInfo {
-    fn of(&self, value: u32) -> Field {
+    fn of(&self, value: u32) -> LrcField {
         let mask = u32::MAX >> (31 - u32::from(self.high).min(31)) & u32::MAX << u32::from(self.low).min(31);
         let value = if self.address { value & mask } else { (value & mask) >> u32::from(self.low).min(31) };
-        Field { name: self.name, bits: (self.high, self.low), value, address: self.address }
+        LrcField { name: self.name, bits: (self.high, self.low), value, address: self.address }
     }
 }
 

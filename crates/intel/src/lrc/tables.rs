@@ -1,10 +1,10 @@
 //! The tables of the drivers, and facts that go with them.
 
-use super::encoding::{self, Step};
+use super::encoding::{self, TableStep};
 use super::facts::{self, BuiltinTable, latest};
 use super::registers;
-use super::text::{self, Table, TextError};
-use unwedge_hw::intel::platform::{Driver, EngineClass, Version};
+use super::text::{self, LrcTable, TableTextError};
+use unwedge_hw::intel::platform::{EngineClass, IntelDriver, Version};
 
 /// A table of a kernel driver.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ impl Builtin {
     }
 
     /// What a driver takes for engines of a class.
-    pub fn of(driver: Driver, version: Version, class: EngineClass) -> Option<Builtin> {
+    pub fn of(driver: IntelDriver, version: Version, class: EngineClass) -> Option<Builtin> {
         let ended = facts::ENDS.iter().any(|&(of, end)| of == driver && end <= version);
         let uses = facts::USES.iter().filter(|u| u.driver == driver && u.classes.contains(&class) && !ended);
         latest(uses.map(|u| (u.since, u.table)), version).and_then(|i| facts::TABLES.get(i)).map(Builtin)
@@ -39,7 +39,7 @@ impl Builtin {
     }
 
     /// The drivers that have it, both the same.
-    pub fn drivers(self) -> &'static [Driver] {
+    pub fn drivers(self) -> &'static [IntelDriver] {
         self.0.drivers
     }
 
@@ -49,19 +49,24 @@ impl Builtin {
     }
 
     /// What it consists of.
-    pub fn steps(self) -> Vec<Step> {
+    pub fn steps(self) -> Vec<TableStep> {
         // The build encoded it.
         encoding::decode(self.0.bytes).map(|(steps, _)| steps).unwrap_or_default()
     }
 }
 
 /// Reads tables that people wrote, with the names of registers that this crate knows.
-pub fn parse(text: &str) -> Result<Vec<Table>, TextError> {
+///
+/// # Errors
+///
+/// [`TableTextError`] with the first line that is not of the grammar, names an unknown register, or has a
+/// step without an encoding.
+pub fn parse(text: &str) -> Result<Vec<LrcTable>, TableTextError> {
     text::parse(text, &registers::by_name)
 }
 
 /// Pages of a context: status page, register page, the engine's other state.
-pub fn pages(driver: Driver, version: Version, class: EngineClass) -> Option<usize> {
+pub fn pages(driver: IntelDriver, version: Version, class: EngineClass) -> Option<usize> {
     let fitting = facts::PAGES.iter().filter(|(of, _, classes, _)| *of == driver && classes.contains(&class));
     latest(fitting.map(|&(_, since, _, pages)| (since, pages)), version)
 }
@@ -79,7 +84,7 @@ pub fn relative_mask(version: Version, class: EngineClass) -> u32 {
 
 /// A register that has a fixed place in the register page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct PagePosition {
     /// Its name.
     pub name: &'static str,
     /// Its offset from the engine's base.
@@ -89,10 +94,10 @@ pub struct Position {
 }
 
 /// The registers that have a fixed place for engines of a class.
-pub fn positions(version: Version, class: EngineClass) -> impl Iterator<Item = Position> {
+pub fn positions(version: Version, class: EngineClass) -> impl Iterator<Item = PagePosition> {
     let of_class =
         move || facts::POSITIONS.iter().filter(move |p| p.classes.contains(&class) && p.since <= version);
     of_class()
         .filter(move |p| of_class().all(|other| other.since <= p.since || other.name != p.name))
-        .filter_map(|p| Some(Position { name: p.name, register: p.register, dword: p.dword? }))
+        .filter_map(|p| Some(PagePosition { name: p.name, register: p.register, dword: p.dword? }))
 }

@@ -4,12 +4,12 @@
 
 use super::commands::BATCH_END;
 use super::image::{looks_like_registers, runs};
-use super::layout::{Layout, Target, Verified};
+use super::layout::{LayoutCheck, LrcLayout, LrcOwner};
 use super::tables::Builtin;
-use super::{Image, PAGE, Role};
+use super::{LrcImage, PAGE, PageDword};
 use std::ops::Range;
 use unwedge_base::Memory;
-use unwedge_hw::intel::platform::{Driver, Engine, Platform};
+use unwedge_hw::intel::platform::{Engine, IntelDriver, Platform};
 
 /// Values that memory is filled with, by whom.
 const FILLS: [(u32, &str); 12] = [
@@ -48,18 +48,18 @@ const LIKELY: usize = 80;
 
 /// Something that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct LrcFinding {
     /// The page of the image.
     pub page: usize,
     /// The dwords of that page.
     pub dwords: Range<usize>,
     /// What lies there.
-    pub what: What,
+    pub what: LrcRegion,
 }
 
 /// What lies somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum LrcRegion {
     /// The register page is empty: the context was never saved, or its page was cleared.
     Blank,
     /// One value over and over, with the name of what fills memory with it.
@@ -88,7 +88,7 @@ pub enum What {
         matched: usize,
     },
     /// Another context: of which engine, platforms and drivers.
-    OtherContext(Candidate),
+    OtherContext(ContextCandidate),
     /// The layout fits, but the registers are another engine's: the hardware adds the base itself and does not care.
     OtherBase(Engine),
     /// Not what the layout has, and nothing known.
@@ -98,41 +98,41 @@ pub enum What {
     },
 }
 
-impl What {
+impl LrcRegion {
     /// For JSON: stable, lower case.
     pub fn id(&self) -> &'static str {
         match self {
-            What::Blank => "blank",
-            What::Fill { .. } => "fill",
-            What::Text(_) => "text",
-            What::CopyOfPage(_) => "copy-of-page",
-            What::CopyOfMemory { .. } => "copy-of-memory",
-            What::Shifted { .. } => "shifted",
-            What::OtherContext(_) => "other-context",
-            What::OtherBase(_) => "other-base",
-            What::Overwritten { .. } => "overwritten",
+            LrcRegion::Blank => "blank",
+            LrcRegion::Fill { .. } => "fill",
+            LrcRegion::Text(_) => "text",
+            LrcRegion::CopyOfPage(_) => "copy-of-page",
+            LrcRegion::CopyOfMemory { .. } => "copy-of-memory",
+            LrcRegion::Shifted { .. } => "shifted",
+            LrcRegion::OtherContext(_) => "other-context",
+            LrcRegion::OtherBase(_) => "other-base",
+            LrcRegion::Overwritten { .. } => "overwritten",
         }
     }
 }
 
 /// Whose context an image may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ContextCandidate {
     /// One that has the layout: the oldest platform, the driver that is usual for it.
-    pub target: Target,
+    pub target: LrcOwner,
     /// The table.
     pub table: &'static str,
     /// All platforms that have it, by their short names.
     pub platforms: Vec<&'static str>,
     /// The drivers that have it.
-    pub drivers: Vec<Driver>,
+    pub drivers: Vec<IntelDriver>,
     /// Commands and registers that are as the layout has them.
     pub matched: usize,
     /// Those it has.
     pub of: usize,
 }
 
-impl Candidate {
+impl ContextCandidate {
     /// It has nothing that the layout has not.
     pub fn is_exact(&self) -> bool {
         self.matched == self.of
@@ -141,12 +141,12 @@ impl Candidate {
 
 /// Whose context a register page may be, the likeliest first: what fits as well as the first is in one candidate with it, or
 /// follows. Platforms that the drivers lay out alike are one candidate.
-pub fn identify(page: &[u32]) -> Vec<Candidate> {
-    let mut candidates: Vec<Candidate> = Vec::new();
+pub fn identify(page: &[u32]) -> Vec<ContextCandidate> {
+    let mut candidates: Vec<ContextCandidate> = Vec::new();
     for platform in Platform::all() {
         for &driver in platform.drivers() {
             for engine in Engine::all(platform.version()) {
-                let target = Target { driver, version: platform.version(), engine };
+                let target = LrcOwner { driver, version: platform.version(), engine };
                 enter(&mut candidates, target, platform, page);
             }
         }
@@ -157,10 +157,10 @@ pub fn identify(page: &[u32]) -> Vec<Candidate> {
     candidates
 }
 
-fn enter(candidates: &mut Vec<Candidate>, target: Target, platform: &Platform, page: &[u32]) {
+fn enter(candidates: &mut Vec<ContextCandidate>, target: LrcOwner, platform: &Platform, page: &[u32]) {
     let Some(table) = Builtin::of(target.driver, target.version, target.engine.class) else { return };
     let base = target.engine.base(target.version);
-    let is_relative = |t: &Target| t.version.major >= 11;
+    let is_relative = |t: &LrcOwner| t.version.major >= 11;
     let same = candidates.iter_mut().find(|c| {
         c.table == table.name()
             && c.target.engine == target.engine
@@ -176,10 +176,10 @@ fn enter(candidates: &mut Vec<Candidate>, target: Target, platform: &Platform, p
         }
         return;
     }
-    let Ok(layout) = Layout::of(target) else { return };
+    let Ok(layout) = LrcLayout::of(target) else { return };
     // Every bit counts here: engines are told apart by their bases.
     let matches = |(i, word, _): (usize, u32, u32)| page.get(i) == Some(&word);
-    candidates.push(Candidate {
+    candidates.push(ContextCandidate {
         target,
         table: table.name(),
         platforms: vec![platform.name()],
@@ -190,12 +190,12 @@ fn enter(candidates: &mut Vec<Candidate>, target: Target, platform: &Platform, p
 }
 
 /// What happened to an image: `verified` is what its register page gave. Findings are in the order of the image.
-pub fn triage(image: &Image<'_>, layout: &Layout, verified: &Verified) -> Vec<Finding> {
+pub fn triage(image: &LrcImage<'_>, layout: &LrcLayout, verified: &LayoutCheck) -> Vec<LrcFinding> {
     let page = image.registers();
     let mut findings = Vec::new();
     let start = page.get(..verified.compared).unwrap_or_default();
     if !verified.differences.is_empty() && start.iter().all(|&w| w == 0) {
-        findings.push(Finding { page: image.page(), dwords: 0..start.len(), what: What::Blank });
+        findings.push(LrcFinding { page: image.page(), dwords: 0..start.len(), what: LrcRegion::Blank });
         findings.extend(shift(image, layout, &|_| true));
     } else {
         whole(image, layout, verified, &mut findings);
@@ -211,12 +211,12 @@ pub fn triage(image: &Image<'_>, layout: &Layout, verified: &Verified) -> Vec<Fi
 }
 
 /// Another context, another engine, a shift: what concerns the register page as a whole.
-fn whole(image: &Image<'_>, layout: &Layout, verified: &Verified, findings: &mut Vec<Finding>) {
+fn whole(image: &LrcImage<'_>, layout: &LrcLayout, verified: &LayoutCheck, findings: &mut Vec<LrcFinding>) {
     let page = image.registers();
     let all = 0..verified.compared;
     if verified.differences.is_empty() {
         if let Some(engine) = other_base(page, layout) {
-            findings.push(Finding { page: image.page(), dwords: all, what: What::OtherBase(engine) });
+            findings.push(LrcFinding { page: image.page(), dwords: all, what: LrcRegion::OtherBase(engine) });
         }
         return;
     }
@@ -226,7 +226,7 @@ fn whole(image: &Image<'_>, layout: &Layout, verified: &Verified, findings: &mut
     let best = identify(page).into_iter().next();
     let best = best.filter(|b| b.matched * of > matched * b.of && explains(b, page, layout, verified));
     if let Some(best) = best {
-        findings.push(Finding { page: image.page(), dwords: all, what: What::OtherContext(best) });
+        findings.push(LrcFinding { page: image.page(), dwords: all, what: LrcRegion::OtherContext(best) });
         return;
     }
     let over =
@@ -236,14 +236,14 @@ fn whole(image: &Image<'_>, layout: &Layout, verified: &Verified, findings: &mut
 
 /// A context of the candidate's would differ where this one does. One that has less than the layout, as an older platform's,
 /// fits whatever was overwritten behind its end.
-fn explains(candidate: &Candidate, page: &[u32], layout: &Layout, verified: &Verified) -> bool {
-    let Ok(other) = Layout::of(candidate.target) else { return false };
+fn explains(candidate: &ContextCandidate, page: &[u32], layout: &LrcLayout, verified: &LayoutCheck) -> bool {
+    let Ok(other) = LrcLayout::of(candidate.target) else { return false };
     let inside = verified.differences.iter().filter(|d| d.dword < other.dwords());
     let (mut differences, mut explained) = (0, 0);
     for d in inside {
         differences += 1;
         explained += usize::from(match other.word(d.dword) {
-            Some((_, Role::Value)) | None => true,
+            Some((_, PageDword::Value)) | None => true,
             Some((word, _)) => word == d.found,
         });
     }
@@ -259,10 +259,11 @@ fn explains(candidate: &Candidate, page: &[u32], layout: &Layout, verified: &Ver
 }
 
 /// The engine whose registers these are, where the hardware adds the base itself.
-fn other_base(page: &[u32], layout: &Layout) -> Option<Engine> {
+fn other_base(page: &[u32], layout: &LrcLayout) -> Option<Engine> {
     let (addressing, target) = (layout.addressing(), layout.target()?);
     addressing.relative?;
-    let registers = (0..layout.dwords()).filter(|&i| matches!(layout.word(i), Some((_, Role::Register))));
+    let registers =
+        (0..layout.dwords()).filter(|&i| matches!(layout.word(i), Some((_, PageDword::Register))));
     let mut bases = registers
         .filter_map(|i| Some(page.get(i)?.wrapping_sub(layout.word(i)?.0.wrapping_sub(addressing.base))));
     let base = bases.next().filter(|&base| base != addressing.base)?;
@@ -273,7 +274,11 @@ fn other_base(page: &[u32], layout: &Layout) -> Option<Engine> {
 }
 
 /// The longest part of the layout that lies elsewhere than it should, if that is `telling`.
-fn shift(image: &Image<'_>, layout: &Layout, telling: &dyn Fn(&Range<isize>) -> bool) -> Option<Finding> {
+fn shift(
+    image: &LrcImage<'_>,
+    layout: &LrcLayout,
+    telling: &dyn Fn(&Range<isize>) -> bool,
+) -> Option<LrcFinding> {
     let words = image.words();
     let origin = (image.page() * PAGE) as isize;
     let significant: Vec<(usize, u32, u32)> = layout.significant().collect();
@@ -301,15 +306,15 @@ fn shift(image: &Image<'_>, layout: &Layout, telling: &dyn Fn(&Range<isize>) -> 
     // In dwords of the register page: what lies in front of it, or behind it, is cut off.
     let end = image.registers().len() as isize;
     let dwords = range.start.clamp(0, end) as usize..range.end.clamp(0, end) as usize;
-    (!dwords.is_empty()).then_some(Finding {
+    (!dwords.is_empty()).then_some(LrcFinding {
         page: image.page(),
         dwords,
-        what: What::Shifted { by, matched },
+        what: LrcRegion::Shifted { by, matched },
     })
 }
 
 /// Runs of one value.
-fn fills(image: &Image<'_>, at: usize, layout: &Layout, findings: &mut Vec<Finding>) {
+fn fills(image: &LrcImage<'_>, at: usize, layout: &LrcLayout, findings: &mut Vec<LrcFinding>) {
     let page = image.nth(at);
     let registers = at == image.page();
     for dwords in runs(page, |a, b| a == b) {
@@ -324,13 +329,13 @@ fn fills(image: &Image<'_>, at: usize, layout: &Layout, findings: &mut Vec<Findi
             (_, None) => continue,
         };
         if dwords.len() >= needed {
-            findings.push(Finding { page: at, dwords, what: What::Fill { value, name } });
+            findings.push(LrcFinding { page: at, dwords, what: LrcRegion::Fill { value, name } });
         }
     }
 }
 
 /// Runs of text.
-fn texts(image: &Image<'_>, at: usize, findings: &mut Vec<Finding>) {
+fn texts(image: &LrcImage<'_>, at: usize, findings: &mut Vec<LrcFinding>) {
     let printable = |w: u32| w.to_le_bytes().iter().all(|b| matches!(b, b' '..=b'~' | b'\t' | b'\n'));
     let page = image.nth(at);
     for dwords in runs(page, |a, b| printable(a) && printable(b)) {
@@ -344,22 +349,22 @@ fn texts(image: &Image<'_>, at: usize, findings: &mut Vec<Finding>) {
         letters.dedup();
         if letters.len() >= LETTERS {
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            findings.push(Finding { page: at, dwords, what: What::Text(text) });
+            findings.push(LrcFinding { page: at, dwords, what: LrcRegion::Text(text) });
         }
     }
 }
 
 /// Pages that are the same as the register page.
-fn copies(image: &Image<'_>, at: usize, findings: &mut Vec<Finding>) {
+fn copies(image: &LrcImage<'_>, at: usize, findings: &mut Vec<LrcFinding>) {
     let (page, registers) = (image.nth(at), image.registers());
     if at != image.page() && looks_like_registers(page) && page == registers {
         let dwords = 0..page.len();
-        findings.push(Finding { page: at, dwords, what: What::CopyOfPage(image.page()) });
+        findings.push(LrcFinding { page: at, dwords, what: LrcRegion::CopyOfPage(image.page()) });
     }
 }
 
 /// Differences near each other that nothing explains: what lies there.
-fn clusters(image: &Image<'_>, verified: &Verified, findings: &mut Vec<Finding>) {
+fn clusters(image: &LrcImage<'_>, verified: &LayoutCheck, findings: &mut Vec<LrcFinding>) {
     let page = image.registers();
     let of_page = findings.iter().filter(|f| f.page == image.page());
     let explained: Vec<Range<usize>> = of_page.map(|f| f.dwords.clone()).collect();
@@ -373,9 +378,9 @@ fn clusters(image: &Image<'_>, verified: &Verified, findings: &mut Vec<Finding>)
             continue;
         }
         let dwords = first.max(end)..last + 1;
-        let what = lies(image, &dwords).unwrap_or(What::Overwritten { differences: cluster.len() });
+        let what = lies(image, &dwords).unwrap_or(LrcRegion::Overwritten { differences: cluster.len() });
         let dwords = match what {
-            What::Fill { value, .. } => {
+            LrcRegion::Fill { value, .. } => {
                 let from =
                     explained.iter().map(|e| e.end).filter(|&e| e <= dwords.start).fold(end, usize::max);
                 let to = explained
@@ -388,27 +393,27 @@ fn clusters(image: &Image<'_>, verified: &Verified, findings: &mut Vec<Finding>)
             _ => dwords,
         };
         end = dwords.end;
-        findings.push(Finding { page: image.page(), dwords, what });
+        findings.push(LrcFinding { page: image.page(), dwords, what });
     }
 }
 
 /// What lies in a part of the register page, if it is one value, or the same as in another page.
-fn lies(image: &Image<'_>, dwords: &Range<usize>) -> Option<What> {
+fn lies(image: &LrcImage<'_>, dwords: &Range<usize>) -> Option<LrcRegion> {
     let words = image.registers().get(dwords.clone())?;
     let &value = words.first()?;
     let name = FILLS.iter().find(|(fill, _)| *fill == value).map(|(_, name)| *name);
     if words.iter().all(|&w| w == value) && (name.is_some() || words.len() >= REPEATED) {
-        return Some(What::Fill { value, name });
+        return Some(LrcRegion::Fill { value, name });
     }
     let telling = words.iter().filter(|&&w| w != 0).count() >= COPIED;
     let same = |&other: &usize| image.nth(other).get(dwords.clone()) == Some(words);
     let others = (0..image.pages()).filter(|&other| other != image.page() && telling);
-    others.into_iter().find(same).map(What::CopyOfPage)
+    others.into_iter().find(same).map(LrcRegion::CopyOfPage)
 }
 
 /// Looks for what overwrote an image in the memory of a dump, and names it in the findings. `own` is where the image lies.
-pub fn name_copies(findings: &mut [Finding], image: &Image<'_>, memory: &[Memory], own: Option<u64>) {
-    let unexplained = |f: &&mut Finding| matches!(f.what, What::Overwritten { .. });
+pub fn name_copies(findings: &mut [LrcFinding], image: &LrcImage<'_>, memory: &[Memory], own: Option<u64>) {
+    let unexplained = |f: &&mut LrcFinding| matches!(f.what, LrcRegion::Overwritten { .. });
     for finding in findings.iter_mut().filter(unexplained).take(LOOKED_FOR) {
         let Some(words) = image.nth(finding.page).get(finding.dwords.clone()) else { continue };
         if words.iter().filter(|&&w| w != 0).count() < COPIED {
@@ -416,7 +421,7 @@ pub fn name_copies(findings: &mut [Finding], image: &Image<'_>, memory: &[Memory
         }
         let own = own.map(|at| at + 4 * (finding.page * PAGE + finding.dwords.start) as u64);
         if let Some((name, address)) = memory.iter().find_map(|m| in_memory(words, m, own)) {
-            finding.what = What::CopyOfMemory { name: name.to_owned(), address };
+            finding.what = LrcRegion::CopyOfMemory { name: name.to_owned(), address };
         }
     }
 }

@@ -3,12 +3,12 @@
 //! They are hints: a layout says that memory was overwritten, a value may as well be what a driver wrote. Facts: what i915
 //! checks before it submits a context, how much of a ring it leaves free, and what bits the registers have.
 
-use super::commands::{Saved, registers};
-use super::layout::{Layout, Target};
+use super::commands::{SavedRegister, registers};
+use super::layout::{LrcLayout, LrcOwner};
 use super::registers::offset;
 use super::tables::{indirect_ctx_offset, positions};
 use thiserror::Error;
-use unwedge_hw::intel::platform::Driver;
+use unwedge_hw::intel::platform::IntelDriver;
 
 const PAGE_BYTES: u32 = 4096;
 const HEAD_OFFSET: u32 = 0x1f_fffc;
@@ -28,7 +28,7 @@ const UPPER_ADDRESS: u32 = 0x000f_ffff;
 
 /// A value that is odd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Odd {
+pub struct OddValue {
     /// The dword of the value; of another register's offset, that one.
     pub dword: usize,
     /// The register's offset from the engine's base.
@@ -36,12 +36,12 @@ pub struct Odd {
     /// The value.
     pub value: u32,
     /// What is odd.
-    pub why: Why,
+    pub why: OddReason,
 }
 
 /// What is odd about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Why {
+pub enum OddReason {
     /// RING_BUFFER_CONTROL without its enable bit.
     #[error("the ring is disabled")]
     RingDisabled,
@@ -119,45 +119,45 @@ pub enum Why {
     },
 }
 
-impl Why {
+impl OddReason {
     /// It is as likely in a context that is fine: worth a note, nothing to fail for.
     pub fn is_usual(self) -> bool {
-        matches!(self, Why::RingWrapped { .. })
+        matches!(self, OddReason::RingWrapped { .. })
     }
 
     /// For JSON: stable, lower case.
     pub fn id(self) -> &'static str {
         match self {
-            Why::RingDisabled => "ring-disabled",
-            Why::RingSize(_) => "ring-size",
-            Why::StartUnaligned => "start-unaligned",
-            Why::HeadOutside { .. } => "head-outside",
-            Why::HeadUnaligned => "head-unaligned",
-            Why::TailOutside { .. } => "tail-outside",
-            Why::TailUnaligned => "tail-unaligned",
-            Why::HeadPastTail { .. } => "head-past-tail",
-            Why::RingWrapped { .. } => "ring-wrapped",
-            Why::RingStopped => "ring-stopped",
-            Why::PdpUnaligned => "pdp-unaligned",
-            Why::PdpHigh => "pdp-high",
-            Why::RootNotPresent => "root-not-present",
-            Why::NoAddress => "no-address",
-            Why::OtherRegister => "other-register",
-            Why::IndirectOffset { .. } => "indirect-offset",
+            OddReason::RingDisabled => "ring-disabled",
+            OddReason::RingSize(_) => "ring-size",
+            OddReason::StartUnaligned => "start-unaligned",
+            OddReason::HeadOutside { .. } => "head-outside",
+            OddReason::HeadUnaligned => "head-unaligned",
+            OddReason::TailOutside { .. } => "tail-outside",
+            OddReason::TailUnaligned => "tail-unaligned",
+            OddReason::HeadPastTail { .. } => "head-past-tail",
+            OddReason::RingWrapped { .. } => "ring-wrapped",
+            OddReason::RingStopped => "ring-stopped",
+            OddReason::PdpUnaligned => "pdp-unaligned",
+            OddReason::PdpHigh => "pdp-high",
+            OddReason::RootNotPresent => "root-not-present",
+            OddReason::NoAddress => "no-address",
+            OddReason::OtherRegister => "other-register",
+            OddReason::IndirectOffset { .. } => "indirect-offset",
         }
     }
 }
 
 /// The values of the registers of a page, as one asks for them.
-struct Values {
+struct PageValues {
     base: u32,
     mask: u32,
-    saved: Vec<Saved>,
+    saved: Vec<SavedRegister>,
 }
 
-impl Values {
+impl PageValues {
     fn get(&self, register: u32) -> Option<(usize, u32)> {
-        let fits = |s: &&Saved| match s.relative {
+        let fits = |s: &&SavedRegister| match s.relative {
             true => (s.offset ^ self.base.wrapping_add(register)) & self.mask == 0,
             false => s.offset == self.base.wrapping_add(register),
         };
@@ -168,10 +168,10 @@ impl Values {
 
 /// What is odd in a register page, or in a page of ring state. `layout` says whose it is; of a table of one's own nothing is
 /// known.
-pub fn odd(page: &[u32], layout: &Layout) -> Vec<Odd> {
+pub fn odd(page: &[u32], layout: &LrcLayout) -> Vec<OddValue> {
     let Some(target) = layout.target() else { return Vec::new() };
     let addressing = layout.addressing();
-    let values = Values {
+    let values = PageValues {
         base: addressing.base,
         mask: addressing.relative.unwrap_or(u32::MAX),
         saved: registers(page).collect(),
@@ -190,92 +190,93 @@ pub fn odd(page: &[u32], layout: &Layout) -> Vec<Odd> {
             let (dword, register) = (place.dword, place.register);
             let value = page.get(dword).copied().unwrap_or(0);
             if value != 0 && (value ^ values.base.wrapping_add(register)) & values.mask != 0 {
-                out.push(Odd { dword, register, value, why: Why::OtherRegister });
+                out.push(OddValue { dword, register, value, why: OddReason::OtherRegister });
             }
         }
     }
-    let mut check = |register: u32, odd: &dyn Fn(u32) -> Option<Why>| {
+    let mut check = |register: u32, odd: &dyn Fn(u32) -> Option<OddReason>| {
         if let Some((dword, value)) = values.get(register)
             && let Some(why) = odd(value)
         {
-            out.push(Odd { dword, register, value, why });
+            out.push(OddValue { dword, register, value, why });
         }
     };
-    check(offset::MI_MODE, &|v| (v & STOP_RINGS != 0).then_some(Why::RingStopped));
-    check(offset::BB_PER_CTX_PTR, &|v| (v & VALID != 0 && v < PAGE_BYTES).then_some(Why::NoAddress));
-    check(offset::INDIRECT_CTX, &|v| (v != 0 && v & !0x3f == 0).then_some(Why::NoAddress));
+    check(offset::MI_MODE, &|v| (v & STOP_RINGS != 0).then_some(OddReason::RingStopped));
+    check(offset::BB_PER_CTX_PTR, &|v| (v & VALID != 0 && v < PAGE_BYTES).then_some(OddReason::NoAddress));
+    check(offset::INDIRECT_CTX, &|v| (v != 0 && v & !0x3f == 0).then_some(OddReason::NoAddress));
     let indirect = values.get(offset::INDIRECT_CTX).is_some_and(|(_, v)| v & 0x3f != 0);
     if let Some(usual) = indirect_ctx_offset(target.version).filter(|_| indirect) {
         check(offset::INDIRECT_CTX_OFFSET, &|found| {
-            (found != usual).then_some(Why::IndirectOffset { found, usual })
+            (found != usual).then_some(OddReason::IndirectOffset { found, usual })
         });
     }
     out
 }
 
-fn ring(values: &Values, out: &mut Vec<Odd>) {
-    let mut odd = |register: u32, (dword, value): (usize, u32), why: Why| {
-        out.push(Odd { dword, register, value, why });
+fn ring(values: &PageValues, out: &mut Vec<OddValue>) {
+    let mut odd = |register: u32, (dword, value): (usize, u32), why: OddReason| {
+        out.push(OddValue { dword, register, value, why });
     };
     let [control, start, head, tail] =
         [offset::CONTROL, offset::START, offset::HEAD, offset::TAIL].map(|register| values.get(register));
     let size = control.map(|(_, v)| (v & RING_PAGES) + PAGE_BYTES);
     if let Some(at) = control {
         if at.1 & RING_ENABLE == 0 {
-            odd(offset::CONTROL, at, Why::RingDisabled);
+            odd(offset::CONTROL, at, OddReason::RingDisabled);
         }
         if let Some(size) = size.filter(|size| !size.is_power_of_two()) {
-            odd(offset::CONTROL, at, Why::RingSize(size));
+            odd(offset::CONTROL, at, OddReason::RingSize(size));
         }
     }
     if let Some(at) = start.filter(|(_, v)| !v.is_multiple_of(PAGE_BYTES)) {
-        odd(offset::START, at, Why::StartUnaligned);
+        odd(offset::START, at, OddReason::StartUnaligned);
     }
     // The head's high bits count how often it wrapped.
     let offset_of = |at: Option<(usize, u32)>, mask: u32| at.map(|(_, v)| v & mask);
     let (head_at, tail_at) = (offset_of(head, HEAD_OFFSET), offset_of(tail, TAIL_OFFSET));
     if let (Some(at), Some(head), Some(size)) = (head, head_at, size) {
         if head >= size {
-            odd(offset::HEAD, at, Why::HeadOutside { head, size });
+            odd(offset::HEAD, at, OddReason::HeadOutside { head, size });
         } else if let Some(tail) = tail_at.filter(|&tail| tail < head) {
             let near = head - tail < LEFT_FREE;
-            let (past, wrapped) = (Why::HeadPastTail { head, tail }, Why::RingWrapped { head, tail });
+            let (past, wrapped) =
+                (OddReason::HeadPastTail { head, tail }, OddReason::RingWrapped { head, tail });
             odd(offset::HEAD, at, if near { past } else { wrapped });
         }
         if at.1 & 3 != 0 {
-            odd(offset::HEAD, at, Why::HeadUnaligned);
+            odd(offset::HEAD, at, OddReason::HeadUnaligned);
         }
     }
     if let (Some(at), Some(tail), Some(size)) = (tail, tail_at, size) {
         if tail >= size {
-            odd(offset::TAIL, at, Why::TailOutside { tail, size });
+            odd(offset::TAIL, at, OddReason::TailOutside { tail, size });
         }
         if at.1 & !TAIL_OFFSET != 0 {
-            odd(offset::TAIL, at, Why::TailUnaligned);
+            odd(offset::TAIL, at, OddReason::TailUnaligned);
         }
     }
 }
 
 /// Up to gen12 there are four pointers to page directories, then the root of the page tables in the place of the first.
-fn page_tables(values: &Values, target: &Target, out: &mut Vec<Odd>) {
+fn page_tables(values: &PageValues, target: &LrcOwner, out: &mut Vec<OddValue>) {
     let pointers = if target.version.major >= 20 { 1 } else { 4 };
     for n in 0..pointers {
         let register = offset::PDP0_LDW + 8 * n;
         if let Some((dword, value)) = values.get(register) {
-            let flags = if target.driver == Driver::Xe { XE_ROOT_FLAGS } else { 0 };
+            let flags = if target.driver == IntelDriver::Xe { XE_ROOT_FLAGS } else { 0 };
             let low = value % PAGE_BYTES;
             let why = if low & !flags != 0 {
-                Some(Why::PdpUnaligned)
-            } else if target.driver == Driver::Xe && n == 0 && value != 0 && low & 1 == 0 {
-                Some(Why::RootNotPresent)
+                Some(OddReason::PdpUnaligned)
+            } else if target.driver == IntelDriver::Xe && n == 0 && value != 0 && low & 1 == 0 {
+                Some(OddReason::RootNotPresent)
             } else {
                 None
             };
-            out.extend(why.map(|why| Odd { dword, register, value, why }));
+            out.extend(why.map(|why| OddValue { dword, register, value, why }));
         }
         let register = register + 4;
         if let Some((dword, value)) = values.get(register).filter(|(_, v)| v & !UPPER_ADDRESS != 0) {
-            out.push(Odd { dword, register, value, why: Why::PdpHigh });
+            out.push(OddValue { dword, register, value, why: OddReason::PdpHigh });
         }
     }
 }

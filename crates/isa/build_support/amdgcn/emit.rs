@@ -2,7 +2,7 @@
 
 use super::{Tables, forms, opcodes, read};
 use crate::amdgcn_facts::model::{
-    COLUMNS, Class, ENCODINGS, GENS, Gfx, Layout, LayoutIndex, ModSlot, Slot, name_hash,
+    COLUMNS, Class, ENCODINGS, EncodingLayout, GENS, Gfx, LayoutIndex, ModSlot, OperandSlot, name_hash,
 };
 use std::fmt::Write as _;
 
@@ -45,12 +45,12 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
         )?;
     }
     for (at, list) in slot_lists.iter().enumerate() {
-        writeln!(out, "static S{at}: &[Slot] = &[")?;
+        writeln!(out, "static S{at}: &[OperandSlot] = &[")?;
         for slot in list {
-            let Slot { class, ty, field, access, source, reg } = slot;
+            let OperandSlot { class, ty, field, access, source, reg } = slot;
             writeln!(
                 out,
-                "Slot {{ class: Class::{class:?}, ty: Type::{ty:?}, field: Field::{field:?}, access: {access:?}, \
+                "OperandSlot {{ class: Class::{class:?}, ty: Type::{ty:?}, field: Field::{field:?}, access: {access:?}, \
                  source: {source}, reg: {reg} }},"
             )?;
         }
@@ -67,22 +67,22 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
         writeln!(out, "];")?;
     }
     writeln!(out, "pub(super) static VARIANTS: &[Variant] = &[\n{variants}];")?;
-    writeln!(out, "pub(super) static ROWS: &[Row] = &[")?;
+    writeln!(out, "pub(super) static ROWS: &[InstRow] = &[")?;
     for (row, opcode) in tables.rows.iter().zip(opcodes::opcodes(&tables.rows)) {
         let (name, format, unit, role) = (&row.name, row.format, row.unit, row.role);
         let (traits, operation) = (opcodes::traits(row), opcodes::operation(row, &opcode));
         let operation = operation.map_err(|what| Error::Row(name.clone(), what))?;
         writeln!(
             out,
-            "Row {{ opcode: Opcode::{opcode}, name: {name:?}, format: Format::{format:?}, unit: Unit::{unit:?}, \
+            "InstRow {{ opcode: Opcode::{opcode}, name: {name:?}, format: Format::{format:?}, unit: Unit::{unit:?}, \
              role: Role::{role:?}, operation: {operation}, traits: {traits:?} }},"
         )?;
     }
-    writeln!(out, "];\npub(super) static LAYOUTS: &[Layout] = &[")?;
-    for Layout { encoding, dwords, literal, mask, value, fields } in &tables.layouts {
+    writeln!(out, "];\npub(super) static LAYOUTS: &[EncodingLayout] = &[")?;
+    for EncodingLayout { encoding, dwords, literal, mask, value, fields } in &tables.layouts {
         writeln!(
             out,
-            "Layout {{ encoding: Encoding::{encoding:?}, dwords: {dwords}, literal: {literal}, mask: {mask}, \
+            "EncodingLayout {{ encoding: Encoding::{encoding:?}, dwords: {dwords}, literal: {literal}, mask: {mask}, \
              value: {value}, fields: {fields:?} }},"
         )?;
     }
@@ -137,14 +137,14 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Borrowed<'_, T> {
 fn names(out: &mut String, tables: &Tables) -> std::fmt::Result {
     let size = (tables.names.len() * 2).next_power_of_two();
     let mut hashes = vec![NONE; size];
-    writeln!(out, "pub(super) static NAMES: &[Name] = &[")?;
+    writeln!(out, "pub(super) static NAMES: &[Mnemonic] = &[")?;
     for (at, (name, variants)) in tables.names.iter().enumerate() {
         let mut slot = name_hash(name.as_bytes()) as usize & (size - 1);
         while hashes[slot] != NONE {
             slot = (slot + 1) & (size - 1);
         }
         hashes[slot] = at as u16;
-        writeln!(out, "Name {{ name: {name:?}, variants: &{variants:?} }},")?;
+        writeln!(out, "Mnemonic {{ name: {name:?}, variants: &{variants:?} }},")?;
     }
     writeln!(out, "];\npub(super) static NAME_HASHES: [u16; {size}] = {hashes:?};")
 }

@@ -2,7 +2,7 @@
 
 use super::read::{Cell, Operand, SourceRow};
 use crate::amdgcn_facts::model::{
-    Access, Class, Encoding, Field, Form, Format, Gfx, Mod, ModSlot, Need, Slot, Type,
+    Class, Encoding, Field, Form, Format, Gfx, Mod, ModSlot, Need, OperandAccess, OperandSlot, Type,
 };
 use crate::amdgcn_facts::regs::Reg;
 
@@ -15,7 +15,7 @@ pub struct Spec {
     pub opcode: u16,
     pub need: Need,
     /// Those written come first.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<OperandSlot>,
     pub mods: Vec<ModSlot>,
 }
 
@@ -24,18 +24,18 @@ fn source_of(field: Field) -> u8 {
         Field::Src0 | Field::Ssrc0 | Field::SrcX0 | Field::SrcY0 => 0,
         Field::Src1 | Field::Vsrc1 | Field::Ssrc1 | Field::VsrcX1 | Field::VsrcY1 => 1,
         Field::Src2 => 2,
-        _ => Slot::NO_SOURCE,
+        _ => OperandSlot::NO_SOURCE,
     }
 }
 
-pub fn slot(operand: &Operand, generation: Gfx) -> Slot {
-    let access =
-        if operand.read { Access::READ } else { 0 } | if operand.written { Access::WRITE } else { 0 };
-    Slot {
+pub fn slot(operand: &Operand, generation: Gfx) -> OperandSlot {
+    let access = if operand.read { OperandAccess::READ } else { 0 }
+        | if operand.written { OperandAccess::WRITE } else { 0 };
+    OperandSlot {
         class: operand.class.unwrap_or(Class::Implicit),
         ty: operand.ty(generation),
         field: operand.field,
-        access: Access(access),
+        access: OperandAccess(access),
         source: source_of(operand.field),
         reg: operand.reg.unwrap_or_default(),
     }
@@ -123,13 +123,13 @@ impl Expand<'_> {
     }
 
     /// Slots of the operands there are in this generation.
-    fn slots(&self) -> Vec<Slot> {
+    fn slots(&self) -> Vec<OperandSlot> {
         let there = |o: &&Operand| o.types.is_empty() || o.ty(self.generation) != Type::None;
         self.row.operands.iter().filter(there).map(|operand| slot(operand, self.generation)).collect()
     }
 
-    fn spec(&self, form: Form, encoding: Encoding, slots: Vec<Slot>, mods: Vec<ModSlot>) -> Spec {
-        let (mut written, implicit): (Vec<Slot>, Vec<Slot>) =
+    fn spec(&self, form: Form, encoding: Encoding, slots: Vec<OperandSlot>, mods: Vec<ModSlot>) -> Spec {
+        let (mut written, implicit): (Vec<OperandSlot>, Vec<OperandSlot>) =
             slots.into_iter().partition(|slot| slot.class != Class::Implicit);
         written.extend(implicit);
         Spec {
@@ -259,7 +259,7 @@ impl Expand<'_> {
     }
 
     /// Registers of 16-bit values in the short encodings from gfx11 on: of the lower half, or halves of them.
-    fn low(&self, slot: &mut Slot) {
+    fn low(&self, slot: &mut OperandSlot) {
         if self.generation < Gfx::Gfx11
             || slot.class == Class::Implicit
             || (slot.ty.bits() != 16 && !(self.has("low1") && slot.source == 1))

@@ -7,23 +7,24 @@ use super::forms::{Spec, slot, whole};
 use super::opcodes::traits;
 use super::read::{Cell, SourceRow};
 use crate::amdgcn_facts::model::{
-    Access, Class, Encoding, Field, Form, Format, Gfx, Mod, ModSlot, Slot, Trait, Traits, Type,
+    Class, Encoding, Field, Form, Format, Gfx, Mod, ModSlot, OperandAccess, OperandSlot, Trait, Traits, Type,
 };
 use crate::amdgcn_facts::regs::Reg;
 
 /// The one way to write a row of memory.
 pub fn spec(row: &SourceRow, cell: &Cell, generation: Gfx) -> Spec {
     let slots = row.operands.iter().map(|operand| slot(operand, generation));
-    let (mut slots, implied): (Vec<Slot>, Vec<Slot>) = slots.partition(|slot| slot.class != Class::Implicit);
+    let (mut slots, implied): (Vec<OperandSlot>, Vec<OperandSlot>) =
+        slots.partition(|slot| slot.class != Class::Implicit);
     slots.extend(implied);
     let encoding = encoding(row, generation);
     if let Some(reg) = implicit(row, generation).filter(|reg| slots.iter().all(|slot| slot.reg != reg.0)) {
-        slots.push(Slot {
+        slots.push(OperandSlot {
             class: Class::Implicit,
             ty: Type::None,
             field: Field::None,
-            access: Access(Access::READ),
-            source: Slot::NO_SOURCE,
+            access: OperandAccess(OperandAccess::READ),
+            source: OperandSlot::NO_SOURCE,
             reg: reg.0,
         });
     }

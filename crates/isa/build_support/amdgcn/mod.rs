@@ -8,7 +8,7 @@ mod opcodes;
 mod read;
 mod waits;
 
-use crate::amdgcn_facts::model::{COLUMNS, Format, GENS, Layout, NO_OPCODE};
+use crate::amdgcn_facts::model::{COLUMNS, EncodingLayout, Format, GENS, NO_OPCODE};
 use crate::amdgcn_facts::regs;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -32,7 +32,7 @@ struct Draft {
 struct Tables {
     rows: Vec<read::SourceRow>,
     drafts: Vec<Draft>,
-    layouts: Vec<Layout>,
+    layouts: Vec<EncodingLayout>,
     /// By generation and encoding: index of a layout.
     layout_of: BTreeMap<(usize, usize), usize>,
     /// By generation: layouts in the order they are tried.

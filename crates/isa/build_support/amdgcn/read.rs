@@ -2,8 +2,8 @@
 
 use super::opcodes;
 use crate::amdgcn_facts::model::{
-    AtomicOp, Bits, COLUMNS, Class, Columns, Encoding, FIELDS, Field, Format, GENS, Gfx, Layout, Need,
-    Relation, Role, Trait, Type, Unit, generations,
+    AtomicOp, COLUMNS, Class, Columns, Encoding, EncodingLayout, FIELDS, Field, FieldBits, Format, GENS, Gfx,
+    Need, Relation, Role, Trait, Type, Unit, generations,
 };
 
 /// A source, one line of which is wrong.
@@ -101,7 +101,7 @@ pub fn column(column: usize) -> (Gfx, bool) {
     if column < GENS { (Gfx::ALL[column], false) } else { (Gfx::ALL[column - 3], true) }
 }
 
-fn bits(text: &str) -> Option<(&str, Bits)> {
+fn bits(text: &str) -> Option<(&str, FieldBits)> {
     let (name, at) = text.split_once('@')?;
     let (lsb, width) = at.split_once('+').unwrap_or((at, ""));
     let binary = name.bytes().all(|b| matches!(b, b'0' | b'1'));
@@ -110,11 +110,11 @@ fn bits(text: &str) -> Option<(&str, Bits)> {
         "" => 1,
         _ => width.parse().ok()?,
     };
-    Some((name, Bits { lsb: lsb.parse().ok()?, width }))
+    Some((name, FieldBits { lsb: lsb.parse().ok()?, width }))
 }
 
 /// Layouts with the generations they are of.
-pub fn encodings(source: &str) -> Result<Vec<(Vec<Gfx>, Layout)>, Error> {
+pub fn encodings(source: &str) -> Result<Vec<(Vec<Gfx>, EncodingLayout)>, Error> {
     let mut out = Vec::new();
     for (line, text) in lines(source) {
         let wrong = |what: &str| Error { line, what: what.to_owned() };
@@ -124,13 +124,13 @@ pub fn encodings(source: &str) -> Result<Vec<(Vec<Gfx>, Layout)>, Error> {
             Encoding::from_name(next("an encoding")?).ok_or_else(|| wrong("an unknown encoding"))?;
         let of = gens(next("generations")?).ok_or_else(|| wrong("generations"))?;
         let dwords = next("dwords")?.parse().map_err(|_| wrong("dwords"))?;
-        let mut layout = Layout {
+        let mut layout = EncodingLayout {
             encoding,
             dwords,
             literal: false,
             mask: 0,
             value: 0,
-            fields: [Bits { lsb: 0, width: 0 }; FIELDS],
+            fields: [FieldBits { lsb: 0, width: 0 }; FIELDS],
         };
         for word in words {
             if word == "literal" {

@@ -67,7 +67,7 @@ impl Compiled {
                     return Err(format!("no instruction {opcode}").into());
                 }
                 self.waiting.push(opcode.to_owned());
-                let field = format!("Field {{ name: {name:?}, runs: &{:?} }}", runs(on)?);
+                let field = format!("ImmediateField {{ name: {name:?}, runs: &{:?} }}", runs(on)?);
                 writeln!(
                     self.counters,
                     "WaitField {{ gens: {:#x}, counter: Counter::{counter:?}, opcode: Opcode::{opcode}, field: {field} }},",
@@ -92,12 +92,12 @@ impl Compiled {
                 };
                 writeln!(
                     self.events,
-                    "Counted {{ gens: {:#x}, event: Event::{event:?}, counter: Counter::{counter:?}, order: {order} }},",
+                    "CounterUse {{ gens: {:#x}, event: Event::{event:?}, counter: Counter::{counter:?}, order: {order} }},",
                     bits(&generations(of)?)
                 )?;
             }
             ["depctr", written, of, name, on, ref about @ ..] => {
-                let field = format!("Field {{ name: {name:?}, runs: &{:?} }}", runs(on)?);
+                let field = format!("ImmediateField {{ name: {name:?}, runs: &{:?} }}", runs(on)?);
                 for generation in generations(written)? {
                     self.texts[1][generation as usize].push(field.clone());
                 }
@@ -127,11 +127,11 @@ impl Compiled {
             out,
             "/// Where waits have the numbers that they wait for.\npub static WAITS: &[WaitField] = &[\n{counters}];"
         )?;
-        writeln!(out, "/// What counts where.\npub static COUNTED: &[Counted] = &[\n{events}];")?;
+        writeln!(out, "/// What counts where.\npub static COUNTED: &[CounterUse] = &[\n{events}];")?;
         writeln!(out, "{depctr}")?;
         for (name, fields) in ["WAITCNT", "DEPCTR"].into_iter().zip(texts) {
             let lists: String = fields.iter().map(|list| format!("&[{}],\n", list.join(", "))).collect();
-            writeln!(out, "pub(crate) static {name}: [&[Field]; GENS] = [\n{lists}];")?;
+            writeln!(out, "pub(crate) static {name}: [&[ImmediateField]; GENS] = [\n{lists}];")?;
         }
         Ok(out)
     }

@@ -2,7 +2,7 @@
 //!
 //! Never: decodes; it translates names and offsets.
 
-use super::{Firmware, Names, Space};
+use super::{AfucNames, Firmware, SqeSpace};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_base::Generation;
@@ -38,29 +38,29 @@ impl<'d> DbNames<'d> {
         self.db.gpu(generation)
     }
 
-    fn space(&self, firmware: Firmware, space: Space) -> hw::Registers<'d> {
+    fn space(&self, firmware: Firmware, space: SqeSpace) -> hw::Registers<'d> {
         let space = match (space, firmware) {
-            (Space::Gpu, _) => hw::Space::Gpu,
-            (Space::Control, Firmware::A750) => hw::Space::CpControlGen3,
-            (Space::Control, _) => hw::Space::CpControl,
-            (Space::Pipe, _) => hw::Space::CpPipe,
-            (Space::Sqe, _) => hw::Space::Sqe,
+            (SqeSpace::Gpu, _) => hw::RegSpace::Gpu,
+            (SqeSpace::Control, Firmware::A750) => hw::RegSpace::CpControlGen3,
+            (SqeSpace::Control, _) => hw::RegSpace::CpControl,
+            (SqeSpace::Pipe, _) => hw::RegSpace::CpPipe,
+            (SqeSpace::Sqe, _) => hw::RegSpace::Sqe,
         };
         self.gpu(firmware).space(space)
     }
 }
 
-impl Names for DbNames<'_> {
-    fn register(&self, firmware: Firmware, space: Space, offset: u32) -> Option<Cow<'_, str>> {
+impl AfucNames for DbNames<'_> {
+    fn register(&self, firmware: Firmware, space: SqeSpace, offset: u32) -> Option<Cow<'_, str>> {
         self.space(firmware, space).at(offset).map(|reg| Cow::Borrowed(reg.name()))
     }
 
-    fn offset(&self, firmware: Firmware, space: Space, name: &str) -> Option<u32> {
+    fn offset(&self, firmware: Firmware, space: SqeSpace, name: &str) -> Option<u32> {
         self.space(firmware, space).offset_of(name)
     }
 
     fn pipe_is_void(&self, firmware: Firmware, offset: u32) -> bool {
-        let register = self.space(firmware, Space::Pipe).at(offset);
+        let register = self.space(firmware, SqeSpace::Pipe).at(offset);
         register.and_then(hw::Reg::ty).is_some_and(|ty| ty.name() == "void")
     }
 

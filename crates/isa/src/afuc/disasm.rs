@@ -1,21 +1,21 @@
 //! A whole firmware as text.
 //!
-//! [`Form::Mesa`] writes what Mesa's `afuc-disasm` writes, including what that loses: bits without effect, a stripped
-//! dword that is not 0, branches out of the section, table entries that point nowhere. [`Form::Exact`] is the same text
+//! [`ListingForm::Mesa`] writes what Mesa's `afuc-disasm` writes, including what that loses: bits without effect, a stripped
+//! dword that is not 0, branches out of the section, table entries that point nowhere. [`ListingForm::Exact`] is the same text
 //! wherever assembling it gives the input back, and raw words where it does not: each result is assembled and compared
 //! before it is returned. The sections and packet tables of firmware since a6xx are an input,
 //! because only running the bootstrap routine finds them.
 
-use super::firmware::{Blob, Firmware, Processor, TABLE_LEN, id_of};
+use super::firmware::{Firmware, FirmwareBlob, Processor, TABLE_LEN, id_of};
 use super::insn::Insn;
 use super::text::{Label, push_comment, push_insn, push_register_comment, target};
-use super::{Names, asm};
+use super::{AfucNames, asm};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// What the text must keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum ListingForm {
     /// Mesa's text, byte for byte.
     #[default]
     Mesa,
@@ -25,7 +25,7 @@ pub enum Form {
 
 /// How to disassemble.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct AfucDisasmOptions {
     /// The firmware (`-g`) where the blob's own id is not to be believed.
     pub firmware: Option<Firmware>,
     /// Offset and word before each line (`-v`).
@@ -35,7 +35,7 @@ pub struct Options {
     /// Name of the file for the opening comment; `None` leaves that line out (`-u`).
     pub file: Option<String>,
     /// What the text must keep. Ignored when `verbose` or `raw`.
-    pub form: Form,
+    pub form: ListingForm,
 }
 
 /// A blob that cannot be disassembled.
@@ -51,7 +51,7 @@ pub enum DisasmError {
 
 /// A part of a firmware that one processor runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct FirmwareSection {
     /// Which processor.
     pub processor: Processor,
     /// First word, from the start of what is loaded.
@@ -64,12 +64,18 @@ pub struct Section {
     pub table_at: Option<usize>,
 }
 
-impl Section {
+impl FirmwareSection {
     /// A section from `start` to `end` of what is loaded, with the table that its bootstrap routine sets up.
-    pub fn new(words: &[u32], processor: Processor, start: usize, end: usize, table: Vec<u32>) -> Section {
+    pub fn new(
+        words: &[u32],
+        processor: Processor,
+        start: usize,
+        end: usize,
+        table: Vec<u32>,
+    ) -> FirmwareSection {
         let section = words.get(start..end).unwrap_or_default();
         let table_at = section.windows(TABLE_LEN).position(|window| window == table);
-        Section { processor, start, end, table, table_at }
+        FirmwareSection { processor, start, end, table, table_at }
     }
 
     /// The words of the section that hold code.
@@ -89,7 +95,7 @@ impl Section {
 
 /// An instruction with its surroundings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct AfucLine {
     /// Offset from the start of the section, in words.
     pub offset: u32,
     /// The word.
@@ -104,15 +110,15 @@ pub struct Line {
 /// when the offset is not in the section's code.
 pub fn around(
     words: &[u32],
-    section: &Section,
+    section: &FirmwareSection,
     firmware: Firmware,
-    names: &dyn Names,
+    names: &dyn AfucNames,
     offset: u32,
     context: u32,
-) -> Vec<Line> {
+) -> Vec<AfucLine> {
     let code = section.code(words);
     let len = u32::try_from(code.len()).unwrap_or(u32::MAX);
-    let listing = Listing { firmware, names, verbose: false, lossless: false };
+    let listing = AfucLister { firmware, names, verbose: false, lossless: false };
     let table_at = section.table_at.and_then(|at| u32::try_from(at).ok());
     if offset >= len {
         return Vec::new();
@@ -130,27 +136,27 @@ pub fn around(
                 name
             })
             .collect();
-        Some(Line { offset, word, handlers, text })
+        Some(AfucLine { offset, word, handlers, text })
     };
     shown.filter_map(line).collect()
 }
 
-/// Words of a blob that [`Form::Exact`] takes for instructions; real firmware has about 20,000.
+/// Words of a blob that [`ListingForm::Exact`] takes for instructions; real firmware has about 20,000.
 pub const LARGEST: usize = 1 << 20;
 
-/// Disassembles a firmware file, of which `sections` are the sections. Neither a5xx nor [`Options::raw`] reads them.
+/// Disassembles a firmware file, of which `sections` are the sections. Neither a5xx nor [`AfucDisasmOptions::raw`] reads them.
 ///
 /// # Errors
 ///
 /// [`DisasmError`] where the file is too short or its firmware is not known, and the form asks for either.
 pub fn disassemble(
     bytes: &[u8],
-    sections: &[Section],
-    options: &Options,
-    names: &dyn Names,
+    sections: &[FirmwareSection],
+    options: &AfucDisasmOptions,
+    names: &dyn AfucNames,
 ) -> Result<String, DisasmError> {
-    let blob = Blob::new(bytes);
-    let exact = options.form == Form::Exact && !options.raw && !options.verbose;
+    let blob = FirmwareBlob::new(bytes);
+    let exact = options.form == ListingForm::Exact && !options.raw && !options.verbose;
     let known = match (options.firmware, blob.version()) {
         (Some(firmware), _) => Ok(firmware),
         (None, Some(version)) => {
@@ -165,7 +171,7 @@ pub fn disassemble(
     let is_plausible = blob.words.len() <= LARGEST;
     if let (Ok(firmware), Some(version), true) = (known, blob.version(), is_plausible) {
         let restores = |text: &str| {
-            let source = asm::Options { file: String::new(), firmware: options.firmware };
+            let source = asm::AfucAsmOptions { file: String::new(), firmware: options.firmware };
             asm::assemble(text, &source, names).is_ok_and(|assembled| assembled == bytes)
         };
         let plain = mesa(&blob, version, firmware, sections, options, names);
@@ -181,7 +187,7 @@ pub fn disassemble(
 }
 
 /// The opening comments.
-fn opening(version: u32, firmware: Firmware, options: &Options) -> String {
+fn opening(version: u32, firmware: Firmware, options: &AfucDisasmOptions) -> String {
     let mut out = format!("; a{}xx microcode\n", firmware.generation());
     if let Some(file) = &options.file {
         let _ = writeln!(out, "; Disassembling microcode: {file}");
@@ -191,15 +197,15 @@ fn opening(version: u32, firmware: Firmware, options: &Options) -> String {
 }
 
 fn mesa(
-    blob: &Blob,
+    blob: &FirmwareBlob,
     version: u32,
     firmware: Firmware,
-    sections: &[Section],
-    options: &Options,
-    names: &dyn Names,
+    sections: &[FirmwareSection],
+    options: &AfucDisasmOptions,
+    names: &dyn AfucNames,
 ) -> String {
     let mut out = opening(version, firmware, options);
-    let listing = Listing { firmware, names, verbose: options.verbose, lossless: false };
+    let listing = AfucLister { firmware, names, verbose: options.verbose, lossless: false };
     if options.raw {
         let all: Vec<u32> = blob.stripped.iter().chain(&blob.words).copied().collect();
         listing.write(&mut out, &all, &[], None);
@@ -218,7 +224,7 @@ fn mesa(
 }
 
 /// The table a5xx firmware ends with, one line per entry.
-fn push_jump_table(out: &mut String, table: &[u32], firmware: Firmware, names: &dyn Names) {
+fn push_jump_table(out: &mut String, table: &[u32], firmware: Firmware, names: &dyn AfucNames) {
     let _ = writeln!(out, "{}\n; JUMP TABLE", ";".repeat(46));
     for (opcode, offset) in (0..0x7f_u8).zip(table) {
         let _ = write!(out, "{opcode:3} {opcode:02x}: {offset:04x}   ; ");
@@ -227,7 +233,7 @@ fn push_jump_table(out: &mut String, table: &[u32], firmware: Firmware, names: &
     }
 }
 
-fn push_packet(out: &mut String, opcode: u8, firmware: Firmware, names: &dyn Names) {
+fn push_packet(out: &mut String, opcode: u8, firmware: Firmware, names: &dyn AfucNames) {
     match names.packet(firmware, opcode) {
         Some(name) => out.push_str(&name),
         None => {
@@ -238,12 +244,12 @@ fn push_packet(out: &mut String, opcode: u8, firmware: Firmware, names: &dyn Nam
 
 /// As [`mesa`], with raw words for the instructions whose text would not give them back.
 fn careful(
-    blob: &Blob,
+    blob: &FirmwareBlob,
     version: u32,
     firmware: Firmware,
-    sections: &[Section],
-    options: &Options,
-    names: &dyn Names,
+    sections: &[FirmwareSection],
+    options: &AfucDisasmOptions,
+    names: &dyn AfucNames,
 ) -> String {
     let mut out = opening(version, firmware, options);
     if let Some(stripped) = blob.stripped.filter(|&word| word != 0) {
@@ -252,7 +258,7 @@ fn careful(
     if blob.firmware() != Some(firmware) {
         let _ = writeln!(out, ".firmware 0x{:03x}", firmware.id());
     }
-    let listing = Listing { firmware, names, verbose: false, lossless: true };
+    let listing = AfucLister { firmware, names, verbose: false, lossless: true };
     if firmware.generation() < 6 {
         listing.write(&mut out, &blob.words, &[], None);
     } else {
@@ -263,7 +269,7 @@ fn careful(
 }
 
 /// Words only, none decoded.
-fn literal(blob: &Blob, firmware: Option<Firmware>) -> String {
+fn literal(blob: &FirmwareBlob, firmware: Option<Firmware>) -> String {
     let mut out = String::new();
     match blob.stripped {
         Some(stripped) => {
@@ -286,16 +292,16 @@ fn push_tail(out: &mut String, tail: &[u8]) {
 }
 
 /// Writes words as instructions.
-struct Listing<'n> {
+struct AfucLister<'n> {
     firmware: Firmware,
-    names: &'n dyn Names,
+    names: &'n dyn AfucNames,
     verbose: bool,
     /// Instructions that do not encode to their word, and the table where labels do not give it, are raw words.
     lossless: bool,
 }
 
-impl Listing<'_> {
-    fn sections(&self, out: &mut String, words: &[u32], sections: &[Section]) {
+impl AfucLister<'_> {
+    fn sections(&self, out: &mut String, words: &[u32], sections: &[FirmwareSection]) {
         let has_bv = self.firmware.generation() >= 7;
         for section in sections {
             let name = match section.processor {
@@ -402,9 +408,9 @@ impl Listing<'_> {
 
 /// Whether the text of an instruction gives its word back.
 fn keeps(insn: &Insn, word: u32, label: Option<Label>, firmware: Firmware) -> bool {
-    use super::insn::{Field, Op};
-    let decimal = matches!(insn.op, Op::Swrite | Op::Sread)
-        && insn.has(Field::PreIncrement)
-        && insn.get(Field::SqeOffset) > 9;
+    use super::insn::{AfucOp, InsnField};
+    let decimal = matches!(insn.op, AfucOp::Swrite | AfucOp::Sread)
+        && insn.has(InsnField::PreIncrement)
+        && insn.get(InsnField::SqeOffset) > 9;
     insn.encode(firmware.generation()) == Ok(word) && !matches!(label, Some(Label::Outside(_))) && !decimal
 }

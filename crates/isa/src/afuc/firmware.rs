@@ -102,7 +102,7 @@ pub fn id_of(version: u32) -> u32 {
 
 /// A firmware file cut into what the kernel sees of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blob {
+pub struct FirmwareBlob {
     /// The dword the kernel strips before loading; `None` in a file shorter than that.
     pub stripped: Option<u32>,
     /// What is loaded: the version, the packet table's offset, instructions, tables.
@@ -111,13 +111,13 @@ pub struct Blob {
     pub tail: Vec<u8>,
 }
 
-impl Blob {
+impl FirmwareBlob {
     /// Cuts a file. Never fails.
-    pub fn new(bytes: &[u8]) -> Blob {
+    pub fn new(bytes: &[u8]) -> FirmwareBlob {
         let (dwords, tail) = bytes.as_chunks::<4>();
         let mut words: Vec<u32> = dwords.iter().map(|&dword| u32::from_le_bytes(dword)).collect();
         let stripped = (!words.is_empty()).then(|| words.remove(0));
-        Blob { stripped, words, tail: tail.to_vec() }
+        FirmwareBlob { stripped, words, tail: tail.to_vec() }
     }
 
     /// The first dword the SQE sees.

@@ -3,17 +3,17 @@
 //! Names of the table's encodings and fields become types here; bits, generations and texts stay in the table. Never
 //! knows what an instruction does.
 
-use crate::table::Decoded;
+use crate::table::DecodedWord;
 use crate::tables::{AFUC, AFUC_INSTRUCTION};
 use std::cell::Cell;
 
 /// What an instruction does; two generations may encode the same one differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Op {
+pub enum AfucOp {
     /// A two-source operation on registers.
-    Alu(Alu),
+    Alu(AluOp),
     /// A two-source operation whose second source is an immediate.
-    AluImm(Alu),
+    AluImm(AluOp),
     /// Bitwise complement of a register.
     Not,
     /// Bitwise complement of an immediate.
@@ -75,7 +75,7 @@ pub enum Op {
 /// Two-source operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the mnemonics")]
-pub enum Alu {
+pub enum AluOp {
     Add,
     AddHi,
     Sub,
@@ -97,7 +97,7 @@ pub enum Alu {
 
 /// A field of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Field {
+pub enum InsnField {
     /// `(rep)`: again until `$rem` is 0.
     Rep,
     /// `(xmovN)`: up to N extra moves.
@@ -138,8 +138,8 @@ pub enum Field {
     Target,
 }
 
-impl Field {
-    const COUNT: usize = Field::Target as usize + 1;
+impl InsnField {
+    const COUNT: usize = InsnField::Target as usize + 1;
 }
 
 /// The operands of an instruction, in the order of the text.
@@ -180,129 +180,131 @@ pub enum Syntax {
 }
 
 /// The encodings of the table, each under every name it has there, and what they do.
-const LEAVES: [(&str, Op); 61] = [
-    ("add", Op::Alu(Alu::Add)),
-    ("addhi", Op::Alu(Alu::AddHi)),
-    ("addhii", Op::AluImm(Alu::AddHi)),
-    ("addi", Op::AluImm(Alu::Add)),
-    ("and", Op::Alu(Alu::And)),
-    ("andi", Op::AluImm(Alu::And)),
-    ("bfi", Op::Bfi),
-    ("bic", Op::Alu(Alu::Bic)),
-    ("bici", Op::AluImm(Alu::Bic)),
-    ("bl", Op::Bl),
-    ("breqb", Op::BreqBit),
-    ("breqi", Op::BreqImm),
-    ("brneb", Op::BrneBit),
-    ("brnei", Op::BrneImm),
-    ("call", Op::Call),
-    ("clrbit", Op::ClrBit),
-    ("cmp", Op::Alu(Alu::Cmp)),
-    ("cmpi", Op::AluImm(Alu::Cmp)),
-    ("cread", Op::Cread),
-    ("cwrite", Op::Cwrite),
-    ("iret", Op::Iret),
-    ("ishr", Op::Alu(Alu::Ishr)),
-    ("ishri", Op::AluImm(Alu::Ishr)),
-    ("jumpa", Op::Jumpa),
-    ("jumpr", Op::JumpReg),
-    ("load", Op::Load),
-    ("max", Op::Alu(Alu::Max)),
-    ("maxi", Op::AluImm(Alu::Max)),
-    ("min", Op::Alu(Alu::Min)),
-    ("mini", Op::AluImm(Alu::Min)),
-    ("movi", Op::MovImm),
-    ("msb", Op::Msb),
-    ("mul8", Op::Alu(Alu::Mul8)),
-    ("mul8i", Op::AluImm(Alu::Mul8)),
-    ("nop", Op::Nop),
-    ("not", Op::Not),
-    ("noti", Op::NotImm),
-    ("or", Op::Alu(Alu::Or)),
-    ("ori", Op::AluImm(Alu::Or)),
-    ("ret", Op::Ret),
-    ("rot", Op::Alu(Alu::Rot)),
-    ("roti", Op::AluImm(Alu::Rot)),
-    ("setbit", Op::Alu(Alu::SetBit)),
-    ("setbiti", Op::SetBitImm),
-    ("setsecure", Op::SetSecure),
-    ("shl", Op::Alu(Alu::Shl)),
-    ("shli", Op::AluImm(Alu::Shl)),
-    ("sread", Op::Sread),
-    ("sret", Op::Sret),
-    ("store", Op::Store),
-    ("sub", Op::Alu(Alu::Sub)),
-    ("subhi", Op::Alu(Alu::SubHi)),
-    ("subhii", Op::AluImm(Alu::SubHi)),
-    ("subi", Op::AluImm(Alu::Sub)),
-    ("swrite", Op::Swrite),
-    ("ubfx", Op::Ubfx),
-    ("ushr", Op::Alu(Alu::Ushr)),
-    ("ushri", Op::AluImm(Alu::Ushr)),
-    ("waitin", Op::Waitin),
-    ("xor", Op::Alu(Alu::Xor)),
-    ("xori", Op::AluImm(Alu::Xor)),
+const LEAVES: [(&str, AfucOp); 61] = [
+    ("add", AfucOp::Alu(AluOp::Add)),
+    ("addhi", AfucOp::Alu(AluOp::AddHi)),
+    ("addhii", AfucOp::AluImm(AluOp::AddHi)),
+    ("addi", AfucOp::AluImm(AluOp::Add)),
+    ("and", AfucOp::Alu(AluOp::And)),
+    ("andi", AfucOp::AluImm(AluOp::And)),
+    ("bfi", AfucOp::Bfi),
+    ("bic", AfucOp::Alu(AluOp::Bic)),
+    ("bici", AfucOp::AluImm(AluOp::Bic)),
+    ("bl", AfucOp::Bl),
+    ("breqb", AfucOp::BreqBit),
+    ("breqi", AfucOp::BreqImm),
+    ("brneb", AfucOp::BrneBit),
+    ("brnei", AfucOp::BrneImm),
+    ("call", AfucOp::Call),
+    ("clrbit", AfucOp::ClrBit),
+    ("cmp", AfucOp::Alu(AluOp::Cmp)),
+    ("cmpi", AfucOp::AluImm(AluOp::Cmp)),
+    ("cread", AfucOp::Cread),
+    ("cwrite", AfucOp::Cwrite),
+    ("iret", AfucOp::Iret),
+    ("ishr", AfucOp::Alu(AluOp::Ishr)),
+    ("ishri", AfucOp::AluImm(AluOp::Ishr)),
+    ("jumpa", AfucOp::Jumpa),
+    ("jumpr", AfucOp::JumpReg),
+    ("load", AfucOp::Load),
+    ("max", AfucOp::Alu(AluOp::Max)),
+    ("maxi", AfucOp::AluImm(AluOp::Max)),
+    ("min", AfucOp::Alu(AluOp::Min)),
+    ("mini", AfucOp::AluImm(AluOp::Min)),
+    ("movi", AfucOp::MovImm),
+    ("msb", AfucOp::Msb),
+    ("mul8", AfucOp::Alu(AluOp::Mul8)),
+    ("mul8i", AfucOp::AluImm(AluOp::Mul8)),
+    ("nop", AfucOp::Nop),
+    ("not", AfucOp::Not),
+    ("noti", AfucOp::NotImm),
+    ("or", AfucOp::Alu(AluOp::Or)),
+    ("ori", AfucOp::AluImm(AluOp::Or)),
+    ("ret", AfucOp::Ret),
+    ("rot", AfucOp::Alu(AluOp::Rot)),
+    ("roti", AfucOp::AluImm(AluOp::Rot)),
+    ("setbit", AfucOp::Alu(AluOp::SetBit)),
+    ("setbiti", AfucOp::SetBitImm),
+    ("setsecure", AfucOp::SetSecure),
+    ("shl", AfucOp::Alu(AluOp::Shl)),
+    ("shli", AfucOp::AluImm(AluOp::Shl)),
+    ("sread", AfucOp::Sread),
+    ("sret", AfucOp::Sret),
+    ("store", AfucOp::Store),
+    ("sub", AfucOp::Alu(AluOp::Sub)),
+    ("subhi", AfucOp::Alu(AluOp::SubHi)),
+    ("subhii", AfucOp::AluImm(AluOp::SubHi)),
+    ("subi", AfucOp::AluImm(AluOp::Sub)),
+    ("swrite", AfucOp::Swrite),
+    ("ubfx", AfucOp::Ubfx),
+    ("ushr", AfucOp::Alu(AluOp::Ushr)),
+    ("ushri", AfucOp::AluImm(AluOp::Ushr)),
+    ("waitin", AfucOp::Waitin),
+    ("xor", AfucOp::Alu(AluOp::Xor)),
+    ("xori", AfucOp::AluImm(AluOp::Xor)),
 ];
 
-impl Op {
+impl AfucOp {
     /// What an encoding of the table does, by its name there.
-    fn of(leaf: &str) -> Option<Op> {
+    fn of(leaf: &str) -> Option<AfucOp> {
         let at = LEAVES.binary_search_by(|&(name, _)| name.cmp(leaf)).ok();
         at.and_then(|at| LEAVES.get(at)).map(|&(_, op)| op)
     }
 
     /// The instructions that share a mnemonic, in the order of the table. None for `mov` and `jump`, which the table
     /// has as forms of others.
-    pub fn with_mnemonic(mnemonic: &str) -> impl Iterator<Item = Op> {
+    pub fn with_mnemonic(mnemonic: &str) -> impl Iterator<Item = AfucOp> {
         let leaves = AFUC.leaves(AFUC_INSTRUCTION);
-        leaves.filter(move |&leaf| AFUC.mnemonic(leaf) == mnemonic).filter_map(|leaf| Op::of(AFUC.name(leaf)))
+        leaves
+            .filter(move |&leaf| AFUC.mnemonic(leaf) == mnemonic)
+            .filter_map(|leaf| AfucOp::of(AFUC.name(leaf)))
     }
 
     /// Its operands.
     pub fn syntax(self) -> Syntax {
         match self {
-            Op::Alu(_) => Syntax::DstSrcSrc,
-            Op::AluImm(_) => Syntax::DstSrcImm,
-            Op::Not | Op::Msb => Syntax::DstSrc,
-            Op::NotImm => Syntax::DstImm,
-            Op::MovImm => Syntax::DstImmShift,
-            Op::SetBitImm | Op::ClrBit => Syntax::DstSrcBit,
-            Op::Ubfx | Op::Bfi => Syntax::DstSrcBitBit,
-            Op::Store | Op::Cwrite | Op::Swrite => Syntax::SrcMem,
-            Op::Load | Op::Cread | Op::Sread => Syntax::DstMem,
-            Op::BrneImm | Op::BreqImm => Syntax::SrcImmBranch,
-            Op::BrneBit | Op::BreqBit => Syntax::SrcBitBranch,
-            Op::Call | Op::Bl => Syntax::Call,
-            Op::Jumpa => Syntax::Absolute,
-            Op::JumpReg => Syntax::Src,
-            Op::SetSecure => Syntax::Secure,
-            Op::Ret | Op::Iret | Op::Sret | Op::Waitin | Op::Nop => Syntax::Nothing,
+            AfucOp::Alu(_) => Syntax::DstSrcSrc,
+            AfucOp::AluImm(_) => Syntax::DstSrcImm,
+            AfucOp::Not | AfucOp::Msb => Syntax::DstSrc,
+            AfucOp::NotImm => Syntax::DstImm,
+            AfucOp::MovImm => Syntax::DstImmShift,
+            AfucOp::SetBitImm | AfucOp::ClrBit => Syntax::DstSrcBit,
+            AfucOp::Ubfx | AfucOp::Bfi => Syntax::DstSrcBitBit,
+            AfucOp::Store | AfucOp::Cwrite | AfucOp::Swrite => Syntax::SrcMem,
+            AfucOp::Load | AfucOp::Cread | AfucOp::Sread => Syntax::DstMem,
+            AfucOp::BrneImm | AfucOp::BreqImm => Syntax::SrcImmBranch,
+            AfucOp::BrneBit | AfucOp::BreqBit => Syntax::SrcBitBranch,
+            AfucOp::Call | AfucOp::Bl => Syntax::Call,
+            AfucOp::Jumpa => Syntax::Absolute,
+            AfucOp::JumpReg => Syntax::Src,
+            AfucOp::SetSecure => Syntax::Secure,
+            AfucOp::Ret | AfucOp::Iret | AfucOp::Sret | AfucOp::Waitin | AfucOp::Nop => Syntax::Nothing,
         }
     }
 
     /// What a field of the table means in this instruction.
-    fn field(self, name: &str) -> Option<Field> {
+    fn field(self, name: &str) -> Option<InsnField> {
         let branches = matches!(self.syntax(), Syntax::SrcImmBranch | Syntax::SrcBitBranch);
         Some(match name {
-            "REP" => Field::Rep,
-            "XMOV" => Field::Xmov,
-            "PEEK" => Field::Peek,
-            "SDS" => Field::Sds,
-            "DST" => Field::Dst,
-            "SRC1" | "SRC" => Field::Src1,
-            "SRC2" => Field::Src2,
-            "RIMMED" => Field::RegImm,
-            "SHIFT" => Field::Shift,
-            "BIT" | "LO" => Field::Bit,
-            "HI" => Field::High,
-            "PREINCREMENT" => Field::PreIncrement,
-            "TARGET" => Field::Target,
-            "OFFSET" if branches => Field::Branch,
-            "OFFSET" => Field::Base,
-            "BASE" if matches!(self, Op::Swrite | Op::Sread) => Field::SqeOffset,
-            "BASE" => Field::ControlOffset,
-            "IMMED" if matches!(self, Op::Store | Op::Load) => Field::MemOffset,
-            "IMMED" => Field::Imm,
+            "REP" => InsnField::Rep,
+            "XMOV" => InsnField::Xmov,
+            "PEEK" => InsnField::Peek,
+            "SDS" => InsnField::Sds,
+            "DST" => InsnField::Dst,
+            "SRC1" | "SRC" => InsnField::Src1,
+            "SRC2" => InsnField::Src2,
+            "RIMMED" => InsnField::RegImm,
+            "SHIFT" => InsnField::Shift,
+            "BIT" | "LO" => InsnField::Bit,
+            "HI" => InsnField::High,
+            "PREINCREMENT" => InsnField::PreIncrement,
+            "TARGET" => InsnField::Target,
+            "OFFSET" if branches => InsnField::Branch,
+            "OFFSET" => InsnField::Base,
+            "BASE" if matches!(self, AfucOp::Swrite | AfucOp::Sread) => InsnField::SqeOffset,
+            "BASE" => InsnField::ControlOffset,
+            "IMMED" if matches!(self, AfucOp::Store | AfucOp::Load) => InsnField::MemOffset,
+            "IMMED" => InsnField::Imm,
             _ => return None,
         })
     }
@@ -312,13 +314,13 @@ impl Op {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Insn {
     /// What it does.
-    pub op: Op,
-    fields: [u32; Field::COUNT],
+    pub op: AfucOp,
+    fields: [u32; InsnField::COUNT],
 }
 
 /// An instruction that has no encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EncodeError {
+pub enum InsnEncodeError {
     /// The generation does not have it.
     #[error("a{0}xx does not have this instruction")]
     Absent(u32),
@@ -337,43 +339,43 @@ pub enum EncodeError {
     },
 }
 
-impl Field {
+impl InsnField {
     fn label(self) -> &'static str {
         match self {
-            Field::Rep => "(rep)",
-            Field::Xmov => "(xmov)",
-            Field::Peek => "(peek)",
-            Field::Sds => "(sds)",
-            Field::PreIncrement => "`!`",
-            Field::Dst | Field::Src1 | Field::Src2 | Field::Base => "a register",
-            Field::Imm | Field::RegImm => "the immediate",
-            Field::ControlOffset | Field::SqeOffset | Field::MemOffset => "the offset",
-            Field::Shift => "the shift",
-            Field::Bit | Field::High => "the bit number",
-            Field::Branch => "the distance to the label",
-            Field::Target => "the target",
+            InsnField::Rep => "(rep)",
+            InsnField::Xmov => "(xmov)",
+            InsnField::Peek => "(peek)",
+            InsnField::Sds => "(sds)",
+            InsnField::PreIncrement => "`!`",
+            InsnField::Dst | InsnField::Src1 | InsnField::Src2 | InsnField::Base => "a register",
+            InsnField::Imm | InsnField::RegImm => "the immediate",
+            InsnField::ControlOffset | InsnField::SqeOffset | InsnField::MemOffset => "the offset",
+            InsnField::Shift => "the shift",
+            InsnField::Bit | InsnField::High => "the bit number",
+            InsnField::Branch => "the distance to the label",
+            InsnField::Target => "the target",
         }
     }
 }
 
 impl Insn {
     /// The instruction without operands.
-    pub fn new(op: Op) -> Insn {
-        Insn { op, fields: [0; Field::COUNT] }
+    pub fn new(op: AfucOp) -> Insn {
+        Insn { op, fields: [0; InsnField::COUNT] }
     }
 
-    /// A field's value; 0 when the instruction does not have it. [`Field::Branch`] is sign-extended.
-    pub fn get(&self, field: Field) -> u32 {
+    /// A field's value; 0 when the instruction does not have it. [`InsnField::Branch`] is sign-extended.
+    pub fn get(&self, field: InsnField) -> u32 {
         self.fields.get(field as usize).copied().unwrap_or(0)
     }
 
     /// Whether a one-bit field is set.
-    pub fn has(&self, field: Field) -> bool {
+    pub fn has(&self, field: InsnField) -> bool {
         self.get(field) != 0
     }
 
     /// Sets a field.
-    pub fn set(&mut self, field: Field, value: u32) {
+    pub fn set(&mut self, field: InsnField, value: u32) {
         if let Some(slot) = self.fields.get_mut(field as usize) {
             *slot = value;
         }
@@ -381,20 +383,20 @@ impl Insn {
 
     /// The same instruction with a field set.
     #[must_use]
-    pub fn with(mut self, field: Field, value: u32) -> Insn {
+    pub fn with(mut self, field: InsnField, value: u32) -> Insn {
         self.set(field, value);
         self
     }
 
     /// What a word means on a generation, and how the table reads it; `None` when it is no instruction there. Bits
     /// without effect are ignored.
-    pub fn decode(word: u32, generation: u32) -> Option<(Insn, Decoded<'static>)> {
+    pub fn decode(word: u32, generation: u32) -> Option<(Insn, DecodedWord<'static>)> {
         let decoded = AFUC.decode(AFUC_INSTRUCTION, u128::from(word), generation)?;
-        let mut insn = Insn::new(Op::of(decoded.name())?);
+        let mut insn = Insn::new(AfucOp::of(decoded.name())?);
         for (name, place) in decoded.fields() {
             let (Some((low, bits)), Some(field)) = (place, insn.op.field(name)) else { continue };
             let mut value = word.checked_shr(low).unwrap_or(0) & ones(bits);
-            if field == Field::Branch && value > ones(bits.saturating_sub(1)) {
+            if field == InsnField::Branch && value > ones(bits.saturating_sub(1)) {
                 value |= !ones(bits);
             }
             insn.set(field, value);
@@ -406,44 +408,49 @@ impl Insn {
     ///
     /// # Errors
     /// The generation does not have it; a field does not fit, or is set and not in the encoding.
-    pub fn encode(&self, generation: u32) -> Result<u32, EncodeError> {
-        use crate::table::EncodeError as Refused;
+    pub fn encode(&self, generation: u32) -> Result<u32, InsnEncodeError> {
+        use crate::table::FieldEncodeError as Refused;
         let name = LEAVES.iter().find(|&&(_, op)| op == self.op).map_or("", |&(name, _)| name);
-        let leaf = AFUC.leaf(AFUC_INSTRUCTION, name, generation).ok_or(EncodeError::Absent(generation))?;
+        let leaf =
+            AFUC.leaf(AFUC_INSTRUCTION, name, generation).ok_or(InsnEncodeError::Absent(generation))?;
         let asked = Cell::new(0u32);
         let value = |name: &str| {
             let field = self.op.field(name)?;
             asked.set(asked.get() | 1 << field as u32);
             let value = self.get(field);
             let wide = i64::from(value.cast_signed()).cast_unsigned();
-            Some(if field == Field::Branch { wide } else { u64::from(value) })
+            Some(if field == InsnField::Branch { wide } else { u64::from(value) })
         };
         let word = AFUC.encode(leaf, generation, &value).map_err(|refused| match refused {
             Refused::Range { field, width, .. } => {
-                let field = self.op.field(&field).unwrap_or(Field::Imm);
-                EncodeError::TooLarge { name: field.label(), value: self.get(field), bits: width }
+                let field = self.op.field(&field).unwrap_or(InsnField::Imm);
+                InsnEncodeError::TooLarge { name: field.label(), value: self.get(field), bits: width }
             }
-            Refused::Missing { .. } | Refused::Generation { .. } => EncodeError::Absent(generation),
+            Refused::Missing { .. } | Refused::Generation { .. } => InsnEncodeError::Absent(generation),
         })?;
         match FIELDS.iter().find(|&&field| asked.get() >> field as u32 & 1 == 0 && self.has(field)) {
-            Some(field) => Err(EncodeError::NoField(field.label())),
+            Some(field) => Err(InsnEncodeError::NoField(field.label())),
             None => self.reaches(word, generation),
         }
     }
 
     /// A distance keeps its sign only where its highest bit says so.
-    fn reaches(&self, word: u128, generation: u32) -> Result<u32, EncodeError> {
-        let word = u32::try_from(word).map_err(|_| EncodeError::Absent(generation))?;
-        if !self.has(Field::Branch) {
+    fn reaches(&self, word: u128, generation: u32) -> Result<u32, InsnEncodeError> {
+        let word = u32::try_from(word).map_err(|_| InsnEncodeError::Absent(generation))?;
+        if !self.has(InsnField::Branch) {
             return Ok(word);
         }
-        let (insn, decoded) = Insn::decode(word, generation).ok_or(EncodeError::Absent(generation))?;
-        if insn.get(Field::Branch) == self.get(Field::Branch) {
+        let (insn, decoded) = Insn::decode(word, generation).ok_or(InsnEncodeError::Absent(generation))?;
+        if insn.get(InsnField::Branch) == self.get(InsnField::Branch) {
             return Ok(word);
         }
-        let place = decoded.fields().find(|&(name, _)| self.op.field(name) == Some(Field::Branch));
+        let place = decoded.fields().find(|&(name, _)| self.op.field(name) == Some(InsnField::Branch));
         let bits = place.and_then(|(_, place)| place).map_or(0, |(_, bits)| bits);
-        Err(EncodeError::TooLarge { name: Field::Branch.label(), value: self.get(Field::Branch), bits })
+        Err(InsnEncodeError::TooLarge {
+            name: InsnField::Branch.label(),
+            value: self.get(InsnField::Branch),
+            bits,
+        })
     }
 }
 
@@ -451,26 +458,26 @@ fn ones(bits: u32) -> u32 {
     1u32.checked_shl(bits).unwrap_or(0).wrapping_sub(1)
 }
 
-const FIELDS: [Field; Field::COUNT] = [
-    Field::Rep,
-    Field::Xmov,
-    Field::Peek,
-    Field::Sds,
-    Field::Dst,
-    Field::Src1,
-    Field::Src2,
-    Field::Base,
-    Field::Imm,
-    Field::RegImm,
-    Field::ControlOffset,
-    Field::SqeOffset,
-    Field::MemOffset,
-    Field::PreIncrement,
-    Field::Shift,
-    Field::Bit,
-    Field::High,
-    Field::Branch,
-    Field::Target,
+const FIELDS: [InsnField; InsnField::COUNT] = [
+    InsnField::Rep,
+    InsnField::Xmov,
+    InsnField::Peek,
+    InsnField::Sds,
+    InsnField::Dst,
+    InsnField::Src1,
+    InsnField::Src2,
+    InsnField::Base,
+    InsnField::Imm,
+    InsnField::RegImm,
+    InsnField::ControlOffset,
+    InsnField::SqeOffset,
+    InsnField::MemOffset,
+    InsnField::PreIncrement,
+    InsnField::Shift,
+    InsnField::Bit,
+    InsnField::High,
+    InsnField::Branch,
+    InsnField::Target,
 ];
 
 #[cfg(test)]
@@ -482,11 +489,11 @@ mod tests {
     fn the_names_are_sorted_and_are_those_of_the_table() {
         assert!(LEAVES.is_sorted_by(|a, b| a.0 < b.0));
         for leaf in AFUC.leaves(AFUC_INSTRUCTION) {
-            assert!(Op::of(AFUC.name(leaf)).is_some(), "{}", AFUC.name(leaf));
+            assert!(AfucOp::of(AFUC.name(leaf)).is_some(), "{}", AFUC.name(leaf));
         }
         for (name, op) in LEAVES {
             assert!((5..=7).any(|gen_| AFUC.leaf(AFUC_INSTRUCTION, name, gen_).is_some()), "{name}");
-            assert_eq!(Op::of(name), Some(op));
+            assert_eq!(AfucOp::of(name), Some(op));
         }
     }
 
@@ -515,7 +522,7 @@ mod tests {
             let word = generate::words(AFUC, leaf, 1, 0).next().expect("a word");
             for generation in [first.max(5), last.min(7)] {
                 let decoded = AFUC.decode(AFUC_INSTRUCTION, word, generation).expect("a reading");
-                let op = Op::of(decoded.name()).expect("an instruction");
+                let op = AfucOp::of(decoded.name()).expect("an instruction");
                 let unknown =
                     decoded.fields().find(|&(name, place)| place.is_some() && op.field(name).is_none());
                 assert_eq!(unknown, None, "{}", decoded.name());
@@ -525,15 +532,15 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let wide = Insn::new(Op::AluImm(Alu::Shl)).with(Field::RegImm, 0x1000);
+        let wide = Insn::new(AfucOp::AluImm(AluOp::Shl)).with(InsnField::RegImm, 0x1000);
         assert_eq!(wide.encode(6).map(|word| word & 0xffff), Ok(0x1000));
-        assert!(matches!(wide.encode(7), Err(EncodeError::TooLarge { bits: 12, .. })));
-        assert_eq!(Insn::new(Op::Load).encode(5), Err(EncodeError::Absent(5)));
-        let repeated = Insn::new(Op::Ret).with(Field::Rep, 1);
-        assert_eq!(repeated.encode(6), Err(EncodeError::NoField("(rep)")));
-        let far = Insn::new(Op::BreqBit).with(Field::Branch, 0x8000);
-        assert!(matches!(far.encode(6), Err(EncodeError::TooLarge { bits: 16, .. })));
-        let back = Insn::new(Op::BreqBit).with(Field::Branch, (-0x8000i32).cast_unsigned());
+        assert!(matches!(wide.encode(7), Err(InsnEncodeError::TooLarge { bits: 12, .. })));
+        assert_eq!(Insn::new(AfucOp::Load).encode(5), Err(InsnEncodeError::Absent(5)));
+        let repeated = Insn::new(AfucOp::Ret).with(InsnField::Rep, 1);
+        assert_eq!(repeated.encode(6), Err(InsnEncodeError::NoField("(rep)")));
+        let far = Insn::new(AfucOp::BreqBit).with(InsnField::Branch, 0x8000);
+        assert!(matches!(far.encode(6), Err(InsnEncodeError::TooLarge { bits: 16, .. })));
+        let back = Insn::new(AfucOp::BreqBit).with(InsnField::Branch, (-0x8000i32).cast_unsigned());
         assert!(back.encode(6).is_ok());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The instruction table ([`crate::tables::AFUC`]) gives encodings and texts; disassembler and assembler read it through
 //! [`insn`]. What the instructions do is the emulator's matter, in the crate `sim`. Never: I/O, register names of its own
-//! (they come through [`Names`]). Facts: Mesa 25.0, its
+//! (they come through [`AfucNames`]). Facts: Mesa 25.0, its
 //! description of the encodings and its notes on the instruction set.
 
 pub mod asm;
@@ -17,5 +17,5 @@ pub mod wait;
 pub use asm::assemble;
 pub use db_names::DbNames;
 pub use disasm::disassemble;
-pub use firmware::{Blob, Firmware, Processor, TABLE_LEN};
-pub use names::{Names, Space};
+pub use firmware::{Firmware, FirmwareBlob, Processor, TABLE_LEN};
+pub use names::{AfucNames, SqeSpace};

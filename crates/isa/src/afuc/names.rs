@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// An address space of registers the SQE reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Space {
+pub enum SqeSpace {
     /// The GPU's own registers, by dword offset.
     Gpu,
     /// The CP's control registers, reached with `cread` and `cwrite`.
@@ -19,12 +19,12 @@ pub enum Space {
 }
 
 /// Names of registers and packets.
-pub trait Names {
+pub trait AfucNames {
     /// Name of the register whose dword is at `offset`: `IB1_BASE`, `IB1_BASE+0x1`, `CP_SCRATCH[0].REG`.
-    fn register(&self, firmware: Firmware, space: Space, offset: u32) -> Option<Cow<'_, str>>;
+    fn register(&self, firmware: Firmware, space: SqeSpace, offset: u32) -> Option<Cow<'_, str>>;
 
     /// Dword offset of a register by its full name.
-    fn offset(&self, firmware: Firmware, space: Space, name: &str) -> Option<u32>;
+    fn offset(&self, firmware: Firmware, space: SqeSpace, name: &str) -> Option<u32>;
 
     /// Whether a pipe register takes no payload, so that writing its address to `$addr` already triggers it.
     fn pipe_is_void(&self, firmware: Firmware, offset: u32) -> bool;
@@ -36,12 +36,12 @@ pub trait Names {
     fn opcode(&self, name: &str) -> Option<u8>;
 }
 
-impl Names for () {
-    fn register(&self, _: Firmware, _: Space, _: u32) -> Option<Cow<'_, str>> {
+impl AfucNames for () {
+    fn register(&self, _: Firmware, _: SqeSpace, _: u32) -> Option<Cow<'_, str>> {
         None
     }
 
-    fn offset(&self, _: Firmware, _: Space, _: &str) -> Option<u32> {
+    fn offset(&self, _: Firmware, _: SqeSpace, _: &str) -> Option<u32> {
         None
     }
 

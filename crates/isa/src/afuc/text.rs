@@ -2,9 +2,9 @@
 //!
 //! Never looks at a neighbour: labels are given by whoever knows the section.
 
-use super::insn::{Field, Insn, Op, Syntax};
-use super::{Firmware, Names, Space};
-use crate::table::{Decoded, Kind, Part, Printer, print};
+use super::insn::{AfucOp, Insn, InsnField, Syntax};
+use super::{AfucNames, Firmware, SqeSpace};
+use crate::table::{DecodedWord, DisplayPart, FieldKind, Printer, print};
 use std::fmt::Write as _;
 
 /// Registers with a name of their own when read.
@@ -52,7 +52,12 @@ pub fn push_register(out: &mut String, register: u32, written: bool) {
 }
 
 /// The instruction at `at` of a section's words as text with its comment, and its word; `None` past the end.
-pub fn instruction(code: &[u32], at: u32, firmware: Firmware, names: &dyn Names) -> Option<(u32, String)> {
+pub fn instruction(
+    code: &[u32],
+    at: u32,
+    firmware: Firmware,
+    names: &dyn AfucNames,
+) -> Option<(u32, String)> {
     let word = *code.get(at as usize)?;
     let mut out = String::new();
     match Insn::decode(word, firmware.generation()) {
@@ -84,12 +89,12 @@ pub(super) fn target(insn: &Insn, at: u32, len: u32) -> Option<Label> {
         if place < len { Label::Local(place) } else { Label::Outside(i64::from(distance.cast_signed())) }
     };
     let absolute = |inside: fn(u32) -> Label| {
-        let place = insn.get(Field::Target);
+        let place = insn.get(InsnField::Target);
         let signed = i64::from((place << 6).cast_signed() >> 6);
         if place < len { inside(place) } else { Label::Outside(signed) }
     };
     match insn.op.syntax() {
-        Syntax::SrcImmBranch | Syntax::SrcBitBranch => Some(relative(insn.get(Field::Branch))),
+        Syntax::SrcImmBranch | Syntax::SrcBitBranch => Some(relative(insn.get(InsnField::Branch))),
         Syntax::Secure => Some(relative(3)),
         Syntax::Call => Some(absolute(Label::Function)),
         Syntax::Absolute => Some(absolute(Label::Local)),
@@ -100,32 +105,35 @@ pub(super) fn target(insn: &Insn, at: u32, len: u32) -> Option<Label> {
 /// Appends an instruction; `label` is what [`target`] says of it.
 pub(super) fn push_insn(
     out: &mut String,
-    decoded: &Decoded<'static>,
+    decoded: &DecodedWord<'static>,
     label: Option<Label>,
     firmware: Firmware,
-    names: &dyn Names,
+    names: &dyn AfucNames,
 ) {
     let mut text = Vec::new();
     // What is odd about an instruction is not for this text.
-    print(decoded, &mut Own { label, firmware, names }, &mut text);
+    print(decoded, &mut InsnText { label, firmware, names }, &mut text);
     out.push_str(&String::from_utf8_lossy(&text));
 }
 
 /// The parts of an instruction's text that need more than the word: labels and registers by name.
-struct Own<'n> {
+struct InsnText<'n> {
     label: Option<Label>,
     firmware: Firmware,
-    names: &'n dyn Names,
+    names: &'n dyn AfucNames,
 }
 
-impl<'t> Printer<'t> for Own<'_> {
-    fn part(&mut self, part: &Part<'t>, out: &mut Vec<u8>) -> bool {
-        let Part::Field { name, value, kind, .. } = *part else { return false };
+impl<'t> Printer<'t> for InsnText<'_> {
+    fn part(&mut self, part: &DisplayPart<'t>, out: &mut Vec<u8>) -> bool {
+        let DisplayPart::Field { name, value, kind, .. } = *part else { return false };
         let mut text = String::new();
         match (kind, self.label) {
-            (Kind::Branch { .. } | Kind::AbsBranch { .. }, Some(label)) => push_label(&mut text, label),
-            (Kind::Custom, _) => {
-                let (space, sigil) = if name == "SQEREG" { (Space::Sqe, '%') } else { (Space::Control, '@') };
+            (FieldKind::Branch { .. } | FieldKind::AbsBranch { .. }, Some(label)) => {
+                push_label(&mut text, label)
+            }
+            (FieldKind::Custom, _) => {
+                let (space, sigil) =
+                    if name == "SQEREG" { (SqeSpace::Sqe, '%') } else { (SqeSpace::Control, '@') };
                 let offset = u32::try_from(value).unwrap_or(u32::MAX);
                 let _ = match self.names.register(self.firmware, space, offset) {
                     Some(name) => write!(text, "{sigil}{name}"),
@@ -140,16 +148,16 @@ impl<'t> Printer<'t> for Own<'_> {
 }
 
 /// Appends the comment behind an instruction: the register its immediate would be.
-pub(super) fn push_comment(out: &mut String, insn: &Insn, firmware: Firmware, names: &dyn Names) {
-    if !matches!(insn.op, Op::AluImm(_) | Op::MovImm) {
+pub(super) fn push_comment(out: &mut String, insn: &Insn, firmware: Firmware, names: &dyn AfucNames) {
+    if !matches!(insn.op, AfucOp::AluImm(_) | AfucOp::MovImm) {
         return;
     }
-    let value = insn.get(Field::RegImm) << (insn.get(Field::Shift) & 31);
-    if insn.get(Field::Dst) == ADDR && insn.get(Field::Shift) >= 16 {
+    let value = insn.get(InsnField::RegImm) << (insn.get(InsnField::Shift) & 31);
+    if insn.get(InsnField::Dst) == ADDR && insn.get(InsnField::Shift) >= 16 {
         let register = value & !NO_INCREMENT;
         if register & 0xff_ffff == 0 {
             out.push_str("\t; ");
-            match names.register(firmware, Space::Pipe, register >> 24) {
+            match names.register(firmware, SqeSpace::Pipe, register >> 24) {
                 Some(name) => {
                     let _ = write!(out, "|{name}");
                 }
@@ -167,11 +175,11 @@ pub(super) fn push_comment(out: &mut String, insn: &Insn, firmware: Firmware, na
 pub const NO_INCREMENT: u32 = 1 << 18;
 
 /// Appends the name of the GPU register a value would be.
-pub(super) fn push_register_comment(out: &mut String, value: u32, firmware: Firmware, names: &dyn Names) {
+pub(super) fn push_register_comment(out: &mut String, value: u32, firmware: Firmware, names: &dyn AfucNames) {
     if value < 0x100 {
         return;
     }
-    if let Some(name) = names.register(firmware, Space::Gpu, value) {
+    if let Some(name) = names.register(firmware, SqeSpace::Gpu, value) {
         let _ = write!(out, "\t; {name}");
     }
 }

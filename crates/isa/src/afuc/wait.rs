@@ -3,15 +3,15 @@
 //! A guess from the code alone: it knows no register's contents. The pc a dump holds is that of the instruction that
 //! stalls or of the one behind it; both are looked at.
 
-use super::disasm::Section;
-use super::insn::{Field, Insn, Op};
+use super::disasm::FirmwareSection;
+use super::insn::{AfucOp, Insn, InsnField};
 use super::text::{ADDR, DATA, NO_INCREMENT, USRADDR};
-use super::{Firmware, Names, Space};
+use super::{AfucNames, Firmware, SqeSpace};
 use std::fmt::Write as _;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wait {
+pub enum SqeWait {
     /// The next packet: the processor is idle, or starved.
     Packet,
     /// More words of the packet it works on.
@@ -30,9 +30,9 @@ pub enum Wait {
     Writes,
 }
 
-impl Wait {
+impl SqeWait {
     /// It in words: `spins on control register @THREAD_SYNC`.
-    pub fn describe(self, firmware: Firmware, names: &dyn Names) -> String {
+    pub fn describe(self, firmware: Firmware, names: &dyn AfucNames) -> String {
         let mut out = String::new();
         let mut named = |what: &str, space, sigil, offset: u32| {
             let _ = match names.register(firmware, space, offset) {
@@ -41,14 +41,14 @@ impl Wait {
             };
         };
         match self {
-            Wait::Packet => out.push_str("waits for the next packet"),
-            Wait::PacketData => out.push_str("waits for the rest of the packet"),
-            Wait::Memory => out.push_str("waits for a memory read"),
-            Wait::Registers => out.push_str("waits for a register read"),
-            Wait::Control(offset) => named("spins on control register", Space::Control, '@', offset),
-            Wait::Polling => out.push_str("spins on memory"),
-            Wait::Pipe(offset) => named("waits for pipe register", Space::Pipe, '|', offset),
-            Wait::Writes => out.push_str("waits for room for a register write"),
+            SqeWait::Packet => out.push_str("waits for the next packet"),
+            SqeWait::PacketData => out.push_str("waits for the rest of the packet"),
+            SqeWait::Memory => out.push_str("waits for a memory read"),
+            SqeWait::Registers => out.push_str("waits for a register read"),
+            SqeWait::Control(offset) => named("spins on control register", SqeSpace::Control, '@', offset),
+            SqeWait::Polling => out.push_str("spins on memory"),
+            SqeWait::Pipe(offset) => named("waits for pipe register", SqeSpace::Pipe, '|', offset),
+            SqeWait::Writes => out.push_str("waits for room for a register write"),
         }
         out
     }
@@ -58,7 +58,12 @@ impl Wait {
 const SPIN: u32 = 12;
 
 /// What the processor waits for at an offset of a section's code; `None` when nothing there can wait.
-pub fn waits_for(words: &[u32], section: &Section, firmware: Firmware, offset: u32) -> Option<Wait> {
+pub fn waits_for(
+    words: &[u32],
+    section: &FirmwareSection,
+    firmware: Firmware,
+    offset: u32,
+) -> Option<SqeWait> {
     let code = section.code(words);
     let at = |offset: u32| {
         let word = *code.get(usize::try_from(offset).ok()?)?;
@@ -69,42 +74,44 @@ pub fn waits_for(words: &[u32], section: &Section, firmware: Firmware, offset: u
 }
 
 /// What the smallest loop around an offset looks at.
-fn spin(at: &impl Fn(u32) -> Option<Insn>, offset: u32) -> Option<Wait> {
+fn spin(at: &impl Fn(u32) -> Option<Insn>, offset: u32) -> Option<SqeWait> {
     let ends = offset.saturating_sub(1)..=offset.saturating_add(SPIN);
     let loops = ends.filter_map(|end| {
-        let branch = at(end).filter(|insn| insn.has(Field::Branch))?;
-        let start = end.checked_add_signed(branch.get(Field::Branch).cast_signed())?;
+        let branch = at(end).filter(|insn| insn.has(InsnField::Branch))?;
+        let start = end.checked_add_signed(branch.get(InsnField::Branch).cast_signed())?;
         // The delay slot is a part of the loop.
         let around = start <= offset && offset <= end.saturating_add(1);
         (around && start <= end && end - start < SPIN).then_some(start..=end.saturating_add(1))
     });
     let tightest = loops.min_by_key(|range| range.end() - range.start())?;
     tightest.filter_map(at).find_map(|insn| match insn.op {
-        Op::Cread => Some(Wait::Control(insn.get(Field::ControlOffset))),
-        Op::Load => Some(Wait::Polling),
-        _ if reads(&insn, USRADDR) => Some(Wait::Registers),
-        _ if reads(&insn, ADDR) => Some(Wait::Polling),
+        AfucOp::Cread => Some(SqeWait::Control(insn.get(InsnField::ControlOffset))),
+        AfucOp::Load => Some(SqeWait::Polling),
+        _ if reads(&insn, USRADDR) => Some(SqeWait::Registers),
+        _ if reads(&insn, ADDR) => Some(SqeWait::Polling),
         _ => None,
     })
 }
 
 /// What the instruction at an offset can stall on.
-fn stall(at: &impl Fn(u32) -> Option<Insn>, offset: u32) -> Option<Wait> {
+fn stall(at: &impl Fn(u32) -> Option<Insn>, offset: u32) -> Option<SqeWait> {
     let insn = at(offset)?;
-    let behind_waitin = offset.checked_sub(1).and_then(at).is_some_and(|before| before.op == Op::Waitin);
-    let pipe = (insn.get(Field::RegImm) << insn.get(Field::Shift).min(31)) & !NO_INCREMENT;
+    let behind_waitin = offset.checked_sub(1).and_then(at).is_some_and(|before| before.op == AfucOp::Waitin);
+    let pipe = (insn.get(InsnField::RegImm) << insn.get(InsnField::Shift).min(31)) & !NO_INCREMENT;
     match insn.op {
-        Op::Waitin => Some(Wait::Packet),
-        _ if reads(&insn, DATA) && behind_waitin => Some(Wait::Packet),
-        _ if reads(&insn, ADDR) => Some(Wait::Memory),
-        _ if reads(&insn, USRADDR) => Some(Wait::Registers),
-        _ if reads(&insn, DATA) => Some(Wait::PacketData),
-        Op::MovImm if insn.get(Field::Dst) == ADDR && pipe >> 24 != 0 => Some(Wait::Pipe(pipe >> 24)),
-        _ if insn.get(Field::Dst) == DATA => Some(Wait::Writes),
+        AfucOp::Waitin => Some(SqeWait::Packet),
+        _ if reads(&insn, DATA) && behind_waitin => Some(SqeWait::Packet),
+        _ if reads(&insn, ADDR) => Some(SqeWait::Memory),
+        _ if reads(&insn, USRADDR) => Some(SqeWait::Registers),
+        _ if reads(&insn, DATA) => Some(SqeWait::PacketData),
+        AfucOp::MovImm if insn.get(InsnField::Dst) == ADDR && pipe >> 24 != 0 => {
+            Some(SqeWait::Pipe(pipe >> 24))
+        }
+        _ if insn.get(InsnField::Dst) == DATA => Some(SqeWait::Writes),
         _ => None,
     }
 }
 
 fn reads(insn: &Insn, register: u32) -> bool {
-    [Field::Src1, Field::Src2, Field::Base].iter().any(|&field| insn.get(field) == register)
+    [InsnField::Src1, InsnField::Src2, InsnField::Base].iter().any(|&field| insn.get(field) == register)
 }

@@ -14,7 +14,7 @@ pub const ENTRY: usize = 16;
 
 /// Bits of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DescriptorBits {
     /// First byte of the word.
     pub byte: u8,
     /// Lowest bit in it.
@@ -23,8 +23,8 @@ pub struct Place {
     pub width: u8,
 }
 
-const fn at(byte: u8, lsb: u8, width: u8) -> Place {
-    Place { byte, lsb, width }
+const fn at(byte: u8, lsb: u8, width: u8) -> DescriptorBits {
+    DescriptorBits { byte, lsb, width }
 }
 
 /// Where a descriptor has the values of `COMPUTE_PGM_RSRC1` to `3`, whose bits `unwedge_hw` knows; a test compares.
@@ -36,45 +36,45 @@ pub const RSRC2: u8 = 52;
 const PROPERTIES: u8 = 56;
 
 /// Number of vector registers, in granules less one.
-pub const VGPR_GRANULES: Place = at(RSRC1, 0, 6);
+pub const VGPR_GRANULES: DescriptorBits = at(RSRC1, 0, 6);
 /// Number of scalar registers, in granules less one; 0 from gfx10 on.
-pub const SGPR_GRANULES: Place = at(RSRC1, 6, 4);
+pub const SGPR_GRANULES: DescriptorBits = at(RSRC1, 6, 4);
 /// Rounding and denormals, as MODE has them: the four fields that directives set.
-pub const FLOAT_MODE: Place = at(RSRC1, 12, 8);
+pub const FLOAT_MODE: DescriptorBits = at(RSRC1, 12, 8);
 /// Up to gfx10.3 the wave's offset to its scratch is in a scalar register; from gfx11 on there is scratch at all.
-pub(super) const SCRATCH: Place = at(RSRC2, 0, 1);
+pub(super) const SCRATCH: DescriptorBits = at(RSRC2, 0, 1);
 /// How many scalar registers are set before the kernel starts.
-pub(super) const USER_SGPR_COUNT: Place = at(RSRC2, 1, 5);
+pub(super) const USER_SGPR_COUNT: DescriptorBits = at(RSRC2, 1, 5);
 /// Which of the workgroup's x, y, z and where the wave is in it scalar registers have.
-pub(super) const GROUP_SGPRS: [Place; 4] =
+pub(super) const GROUP_SGPRS: [DescriptorBits; 4] =
     [at(RSRC2, 7, 1), at(RSRC2, 8, 1), at(RSRC2, 9, 1), at(RSRC2, 10, 1)];
 /// How many axes of a thread's place vector registers have beyond x.
-pub(super) const WORKITEM_ID: Place = at(RSRC2, 11, 2);
+pub(super) const WORKITEM_ID: DescriptorBits = at(RSRC2, 11, 2);
 /// Lanes: 32 if set.
-pub const WAVE32: Place = at(PROPERTIES, 10, 1);
+pub const WAVE32: DescriptorBits = at(PROPERTIES, 10, 1);
 
 /// What a directive sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sets {
+pub enum DirectiveEffect {
     /// These bits.
-    Bits(Place),
+    Bits(DescriptorBits),
     /// These bits, and so many user SGPRs are needed for what they ask for.
-    User(Place, u8),
+    User(DescriptorBits, u8),
     /// Registers the code uses; the granules follow.
     NextFreeVgpr,
-    /// See [`Sets::NextFreeVgpr`].
+    /// See [`DirectiveEffect::NextFreeVgpr`].
     NextFreeSgpr,
     /// Whether scalar registers are counted for these.
     ReserveVcc,
-    /// See [`Sets::ReserveVcc`].
+    /// See [`DirectiveEffect::ReserveVcc`].
     ReserveFlatScratch,
-    /// See [`Sets::ReserveVcc`].
+    /// See [`DirectiveEffect::ReserveVcc`].
     ReserveXnackMask,
 }
 
 /// What the GPU must be for a directive to exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum DirectiveCondition {
     /// Always.
     Always,
     /// From this generation on.
@@ -85,7 +85,7 @@ pub enum When {
     Between(Gfx, Gfx),
 }
 
-impl When {
+impl DirectiveCondition {
     fn holds(self, generation: Gfx) -> bool {
         match self {
             Always => true,
@@ -98,48 +98,65 @@ impl When {
 
 /// A directive between `.amdhsa_kernel` and `.end_amdhsa_kernel`.
 #[derive(Clone, Copy, Debug)]
-pub struct Directive {
+pub struct KernelDirective {
     /// Without its `.amdhsa_`.
     pub name: &'static str,
     /// What it sets.
-    pub sets: Sets,
+    pub sets: DirectiveEffect,
     /// The largest value it takes.
     pub max: u32,
     /// The value where it is left out.
     pub default: u32,
     /// Where it exists.
-    pub when: When,
+    pub when: DirectiveCondition,
 }
 
-impl Directive {
+impl KernelDirective {
     /// Whether it exists for a target.
-    pub fn exists(&self, target: Target) -> bool {
+    pub fn exists(&self, target: DescriptorTarget) -> bool {
         self.when.holds(target.generation)
     }
 }
 
-const fn bits(name: &'static str, place: Place, default: u32, when: When) -> Directive {
+const fn bits(
+    name: &'static str,
+    place: DescriptorBits,
+    default: u32,
+    when: DirectiveCondition,
+) -> KernelDirective {
     let max = if place.width >= 32 { u32::MAX } else { (1 << place.width) - 1 };
-    Directive { name, sets: Sets::Bits(place), max, default, when }
+    KernelDirective { name, sets: DirectiveEffect::Bits(place), max, default, when }
 }
 
-const fn user(name: &'static str, bit: u8, sgprs: u8, when: When) -> Directive {
-    Directive { name, sets: Sets::User(at(PROPERTIES, bit, 1), sgprs), max: 1, default: 0, when }
+const fn user(name: &'static str, bit: u8, sgprs: u8, when: DirectiveCondition) -> KernelDirective {
+    KernelDirective {
+        name,
+        sets: DirectiveEffect::User(at(PROPERTIES, bit, 1), sgprs),
+        max: 1,
+        default: 0,
+        when,
+    }
 }
 
-const fn count(name: &'static str, sets: Sets, max: u32, default: u32, when: When) -> Directive {
-    Directive { name, sets, max, default, when }
+const fn count(
+    name: &'static str,
+    sets: DirectiveEffect,
+    max: u32,
+    default: u32,
+    when: DirectiveCondition,
+) -> KernelDirective {
+    KernelDirective { name, sets, max, default, when }
 }
 
-use When::{Always, Between, From, Until};
+use DirectiveCondition::{Always, Between, From, Until};
 
 /// From gfx11 on the scratch is set up by the hardware, and what prepared it is gone.
-const BEFORE_FLAT: When = Until(Gfx::Gfx10_3);
+const BEFORE_FLAT: DirectiveCondition = Until(Gfx::Gfx10_3);
 const NEXT_FREE_VGPR: &str = "next_free_vgpr";
 const NEXT_FREE_SGPR: &str = "next_free_sgpr";
 
 /// Every directive.
-pub static DIRECTIVES: [Directive; 46] = [
+pub static DIRECTIVES: [KernelDirective; 46] = [
     bits("group_segment_fixed_size", at(0, 0, 32), 0, Always),
     bits("private_segment_fixed_size", at(4, 0, 32), 0, Always),
     bits("kernarg_size", at(8, 0, 32), 0, Always),
@@ -160,11 +177,17 @@ pub static DIRECTIVES: [Directive; 46] = [
     bits("system_sgpr_workgroup_id_z", GROUP_SGPRS[2], 0, Always),
     bits("system_sgpr_workgroup_info", GROUP_SGPRS[3], 0, Always),
     bits("system_vgpr_workitem_id", WORKITEM_ID, 0, Always),
-    count(NEXT_FREE_VGPR, Sets::NextFreeVgpr, 256, 0, Always),
-    count(NEXT_FREE_SGPR, Sets::NextFreeSgpr, 106, 0, Always),
-    count("reserve_vcc", Sets::ReserveVcc, 1, 1, Always),
-    count("reserve_flat_scratch", Sets::ReserveFlatScratch, 1, 1, Between(Gfx::Gfx7, Gfx::Gfx10_3)),
-    count("reserve_xnack_mask", Sets::ReserveXnackMask, 1, 0, From(Gfx::Gfx8)),
+    count(NEXT_FREE_VGPR, DirectiveEffect::NextFreeVgpr, 256, 0, Always),
+    count(NEXT_FREE_SGPR, DirectiveEffect::NextFreeSgpr, 106, 0, Always),
+    count("reserve_vcc", DirectiveEffect::ReserveVcc, 1, 1, Always),
+    count(
+        "reserve_flat_scratch",
+        DirectiveEffect::ReserveFlatScratch,
+        1,
+        1,
+        Between(Gfx::Gfx7, Gfx::Gfx10_3),
+    ),
+    count("reserve_xnack_mask", DirectiveEffect::ReserveXnackMask, 1, 0, From(Gfx::Gfx8)),
     bits("float_round_mode_32", at(RSRC1, 12, 2), 0, Always),
     bits("float_round_mode_16_64", at(RSRC1, 14, 2), 0, Always),
     bits("float_denorm_mode_32", at(RSRC1, 16, 2), 0, Always),
@@ -190,7 +213,7 @@ pub static DIRECTIVES: [Directive; 46] = [
 
 /// The GPU a descriptor is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct DescriptorTarget {
     /// Its generation.
     pub generation: Gfx,
     /// Whether waves have 32 lanes where a kernel does not say otherwise.
@@ -201,10 +224,10 @@ pub struct Target {
     pub fixed_sgprs: bool,
 }
 
-impl Target {
+impl DescriptorTarget {
     /// That of a GPU.
-    pub fn of(gpu: &Gpu) -> Target {
-        Target {
+    pub fn of(gpu: &Gpu) -> DescriptorTarget {
+        DescriptorTarget {
             generation: gpu.generation(),
             wave32: !gpu.wave64(),
             xnack: gpu.xnack(),
@@ -244,15 +267,15 @@ pub enum DescriptorError {
 
 /// A descriptor as it is being written, directive by directive.
 #[derive(Clone, Debug)]
-pub struct Builder {
-    target: Target,
+pub struct DescriptorBuilder {
+    target: DescriptorTarget,
     values: [Option<u32>; DIRECTIVES.len()],
 }
 
-impl Builder {
+impl DescriptorBuilder {
     /// A descriptor with nothing said.
-    pub fn new(target: Target) -> Builder {
-        Builder { target, values: [None; DIRECTIVES.len()] }
+    pub fn new(target: DescriptorTarget) -> DescriptorBuilder {
+        DescriptorBuilder { target, values: [None; DIRECTIVES.len()] }
     }
 
     /// A directive, without its `.amdhsa_`.
@@ -273,7 +296,10 @@ impl Builder {
                 return Err(DescriptorError::Twice);
             }
             let said_by_target = i64::from(self.target.xnack);
-            if directive.sets == Sets::ReserveXnackMask && value >> 1 == 0 && value != said_by_target {
+            if directive.sets == DirectiveEffect::ReserveXnackMask
+                && value >> 1 == 0
+                && value != said_by_target
+            {
                 return Err(DescriptorError::Xnack(said_by_target));
             }
             let fits = u32::try_from(value).ok().filter(|&v| v <= directive.max);
@@ -291,29 +317,30 @@ impl Builder {
         let mut bytes = [0; SIZE];
         let (mut needed, mut vgprs, mut sgprs, mut claimed) = (0, None, None, None);
         let (mut vcc, mut flat, mut xnack) = (false, false, self.target.xnack);
-        for (directive, &said) in DIRECTIVES.iter().zip(&self.values) {
+        for (directive, &given) in DIRECTIVES.iter().zip(&self.values) {
             if !directive.exists(self.target) {
                 // Counted on gfx6 all the same, as LLVM does.
-                flat |= directive.sets == Sets::ReserveFlatScratch && self.target.generation == Gfx::Gfx6;
+                flat |= directive.sets == DirectiveEffect::ReserveFlatScratch
+                    && self.target.generation == Gfx::Gfx6;
                 continue;
             }
             let default = match directive.sets {
-                Sets::Bits(place) if place == WAVE32 => u32::from(self.target.wave32),
+                DirectiveEffect::Bits(place) if place == WAVE32 => u32::from(self.target.wave32),
                 _ => directive.default,
             };
-            let value = said.unwrap_or(default);
+            let value = given.unwrap_or(default);
             match directive.sets {
-                Sets::Bits(place) if place == USER_SGPR_COUNT => claimed = said,
-                Sets::Bits(place) => put(&mut bytes, place, value),
-                Sets::User(place, count) => {
+                DirectiveEffect::Bits(place) if place == USER_SGPR_COUNT => claimed = given,
+                DirectiveEffect::Bits(place) => put(&mut bytes, place, value),
+                DirectiveEffect::User(place, count) => {
                     put(&mut bytes, place, value);
                     needed += value * u32::from(count);
                 }
-                Sets::NextFreeVgpr => vgprs = said,
-                Sets::NextFreeSgpr => sgprs = said,
-                Sets::ReserveVcc => vcc = value != 0,
-                Sets::ReserveFlatScratch => flat = value != 0,
-                Sets::ReserveXnackMask => xnack = said.map_or(xnack, |v| v != 0),
+                DirectiveEffect::NextFreeVgpr => vgprs = given,
+                DirectiveEffect::NextFreeSgpr => sgprs = given,
+                DirectiveEffect::ReserveVcc => vcc = value != 0,
+                DirectiveEffect::ReserveFlatScratch => flat = value != 0,
+                DirectiveEffect::ReserveXnackMask => xnack = given.map_or(xnack, |v| v != 0),
             }
         }
         let vgprs = vgprs.ok_or(DescriptorError::Missing(NEXT_FREE_VGPR))?;
@@ -351,7 +378,7 @@ impl Builder {
 }
 
 /// Puts a value into bits.
-pub fn put(bytes: &mut [u8; SIZE], place: Place, value: u32) {
+pub fn put(bytes: &mut [u8; SIZE], place: DescriptorBits, value: u32) {
     let (byte, mask) = (usize::from(place.byte), mask(place));
     let mut word = [bytes[byte], bytes[byte + 1], bytes[byte + 2], bytes[byte + 3]];
     let old = u32::from_le_bytes(word);
@@ -360,51 +387,55 @@ pub fn put(bytes: &mut [u8; SIZE], place: Place, value: u32) {
 }
 
 /// The value of bits.
-pub fn get(bytes: &[u8; SIZE], place: Place) -> u32 {
+pub fn get(bytes: &[u8; SIZE], place: DescriptorBits) -> u32 {
     let byte = usize::from(place.byte);
     let word = u32::from_le_bytes([bytes[byte], bytes[byte + 1], bytes[byte + 2], bytes[byte + 3]]);
     place.of_word(word)
 }
 
-impl Place {
+impl DescriptorBits {
     /// The value of the bits in the word that holds them.
     pub const fn of_word(self, word: u32) -> u32 {
         word >> self.lsb & mask(self)
     }
 }
 
-const fn mask(place: Place) -> u32 {
+const fn mask(place: DescriptorBits) -> u32 {
     if place.width >= 32 { u32::MAX } else { (1 << place.width) - 1 }
 }
 
 /// The directives that make a descriptor, with their values: all that are not at their default, and the two that every
 /// kernel needs. The register counts are the largest that give the same granules, with all registers reserved that a kernel
 /// reserves if it does not say otherwise.
-pub fn directives(bytes: &[u8; SIZE], target: Target) -> Vec<(&'static str, u32)> {
+pub fn directives(bytes: &[u8; SIZE], target: DescriptorTarget) -> Vec<(&'static str, u32)> {
     let mut all = Vec::new();
     let needed: u32 = DIRECTIVES
         .iter()
         .filter(|d| d.exists(target))
         .map(|d| match d.sets {
-            Sets::User(place, count) => get(bytes, place) * u32::from(count),
+            DirectiveEffect::User(place, count) => get(bytes, place) * u32::from(count),
             _ => 0,
         })
         .sum();
     for directive in DIRECTIVES.iter().filter(|d| d.exists(target)) {
         let (value, usual) = match directive.sets {
-            Sets::Bits(place) if place == USER_SGPR_COUNT => (get(bytes, place), needed),
-            Sets::Bits(place) if place == WAVE32 => (get(bytes, place), u32::from(target.wave32)),
-            Sets::Bits(place) | Sets::User(place, _) => (get(bytes, place), directive.default),
-            Sets::NextFreeVgpr => {
+            DirectiveEffect::Bits(place) if place == USER_SGPR_COUNT => (get(bytes, place), needed),
+            DirectiveEffect::Bits(place) if place == WAVE32 => (get(bytes, place), u32::from(target.wave32)),
+            DirectiveEffect::Bits(place) | DirectiveEffect::User(place, _) => {
+                (get(bytes, place), directive.default)
+            }
+            DirectiveEffect::NextFreeVgpr => {
                 let granule = if get(bytes, WAVE32) == 1 { 8 } else { 4 };
                 ((get(bytes, VGPR_GRANULES) + 1) * granule, u32::MAX)
             }
-            Sets::NextFreeSgpr if target.generation >= Gfx::Gfx10 => (0, u32::MAX),
-            Sets::NextFreeSgpr => {
+            DirectiveEffect::NextFreeSgpr if target.generation >= Gfx::Gfx10 => (0, u32::MAX),
+            DirectiveEffect::NextFreeSgpr => {
                 let (limit, reserved) = if target.generation <= Gfx::Gfx7 { (100, 4) } else { (102, 6) };
                 (((get(bytes, SGPR_GRANULES) + 1) * 8 - reserved).min(limit), u32::MAX)
             }
-            Sets::ReserveVcc | Sets::ReserveFlatScratch | Sets::ReserveXnackMask => continue,
+            DirectiveEffect::ReserveVcc
+            | DirectiveEffect::ReserveFlatScratch
+            | DirectiveEffect::ReserveXnackMask => continue,
         };
         if value != usual {
             all.push((directive.name, value));
@@ -417,12 +448,12 @@ pub fn directives(bytes: &[u8; SIZE], target: Target) -> Vec<(&'static str, u32)
 mod tests {
     use super::*;
 
-    fn target(gpu: &str) -> Target {
-        Target::of(&Gpu::new(gpu).unwrap())
+    fn target(gpu: &str) -> DescriptorTarget {
+        DescriptorTarget::of(&Gpu::new(gpu).unwrap())
     }
 
     fn built(gpu: &str, values: &[(&str, i64)]) -> Result<[u8; SIZE], DescriptorError> {
-        let mut builder = Builder::new(target(gpu));
+        let mut builder = DescriptorBuilder::new(target(gpu));
         for (name, value) in values {
             builder.set(name, *value)?;
         }
@@ -484,7 +515,7 @@ mod tests {
 
     #[test]
     fn directives_that_do_not_do() {
-        let one = |gpu, name, value| Builder::new(target(gpu)).set(name, value);
+        let one = |gpu, name, value| DescriptorBuilder::new(target(gpu)).set(name, value);
         assert_eq!(one("gfx900", "wavefront_size32", 1), Err(DescriptorError::NotHere));
         assert_eq!(one("gfx1200", "dx10_clamp", 1), Err(DescriptorError::NotHere));
         assert_eq!(one("gfx1030", "ieee_mode", 2), Err(DescriptorError::Range(2, 1)));
@@ -506,7 +537,7 @@ mod tests {
             for _ in 0..200 {
                 let mut bytes = [0; SIZE];
                 for directive in DIRECTIVES.iter().filter(|d| d.exists(target)) {
-                    if let Sets::Bits(place) | Sets::User(place, _) = directive.sets {
+                    if let DirectiveEffect::Bits(place) | DirectiveEffect::User(place, _) = directive.sets {
                         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                         put(&mut bytes, place, seed >> 7);
                     }
@@ -517,7 +548,7 @@ mod tests {
                 if target.generation < Gfx::Gfx10 {
                     put(&mut bytes, SGPR_GRANULES, seed % 12);
                 }
-                let mut builder = Builder::new(target);
+                let mut builder = DescriptorBuilder::new(target);
                 for (name, value) in directives(&bytes, target) {
                     builder.set(name, i64::from(value)).unwrap();
                 }

@@ -5,7 +5,7 @@
 
 use super::inst::{Inst, Operand, dwords};
 use super::mem;
-use super::model::{Access, Field, Format, Mod, Slot, Trait, Type};
+use super::model::{Field, Format, Mod, OperandAccess, OperandSlot, Trait, Type};
 use super::{Gpu, Reg};
 
 /// Registers that an instruction reads or writes.
@@ -16,7 +16,7 @@ pub struct Touch {
     /// How many.
     pub dwords: u8,
     /// Which way.
-    pub access: Access,
+    pub access: OperandAccess,
     /// The field that names them; [`Field::None`] if the instruction does not name them.
     pub field: Field,
     /// What the value is.
@@ -32,15 +32,15 @@ impl Inst {
         let variant = self.variant();
         let row = self.row();
         // What gives nothing back does not write what it would.
-        let mut kept = Access(u8::MAX);
+        let mut kept = OperandAccess(u8::MAX);
         if row.format.is_memory() {
             let atomic = row.traits.has(Trait::Atomic) && row.format != Format::Ds;
             if self.mods.has(Mod::Lds) || atomic && !mem::returns(&self.mods, gpu) {
-                kept = Access(!Access::WRITE);
+                kept = OperandAccess(!OperandAccess::WRITE);
             }
         }
         for (at, slot) in variant.slots.iter().enumerate() {
-            let access = Access(slot.access.0 & kept.0);
+            let access = OperandAccess(slot.access.0 & kept.0);
             if access.0 == 0 {
                 continue;
             }
@@ -62,7 +62,7 @@ impl Inst {
     }
 
     /// Registers of an address that are named one by one.
-    fn listed(&self, count: u8, slot: &Slot, gpu: &Gpu, each: &mut impl FnMut(Touch)) {
+    fn listed(&self, count: u8, slot: &OperandSlot, gpu: &Gpu, each: &mut impl FnMut(Touch)) {
         let parts = mem::image_parts(self, gpu).map_or([1; mem::LIST], |(parts, _)| parts);
         for (number, part) in self.list.iter().zip(parts).take(count.into()) {
             let (reg, dwords) = (Reg::vgpr(*number), part.max(1));
@@ -81,7 +81,7 @@ impl Inst {
 }
 
 /// A register that is not written in the text.
-fn implied(slot: &Slot, gpu: &Gpu) -> Operand {
+fn implied(slot: &OperandSlot, gpu: &Gpu) -> Operand {
     let reg = Reg(slot.reg);
     let count = match reg {
         Reg::VCC | Reg::EXEC if slot.ty == Type::None => 1 + u8::from(gpu.wave64()),

@@ -4,15 +4,15 @@
 //! memory these registers point to.
 
 use super::descriptor::{
-    self, DIRECTIVES, FLOAT_MODE, GROUP_SGPRS, Place, RSRC2, SCRATCH, SIZE, Sets, Target, USER_SGPR_COUNT,
-    WAVE32, WORKITEM_ID,
+    self, DIRECTIVES, DescriptorBits, DescriptorTarget, DirectiveEffect, FLOAT_MODE, GROUP_SGPRS, RSRC2,
+    SCRATCH, SIZE, USER_SGPR_COUNT, WAVE32, WORKITEM_ID,
 };
 use super::model::Gfx;
 use super::{Gpu, Reg};
 
 /// What scalar registers hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum SgprPreset {
     /// The buffer descriptor of scratch.
     PrivateSegmentBuffer,
     /// The address of the dispatch packet.
@@ -37,9 +37,9 @@ pub enum Given {
 
 /// The state a kernel begins in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct KernelEntry {
     /// Scalar registers that are set: the first, how many, and what they hold.
-    pub scalars: Vec<(Reg, u8, Given)>,
+    pub scalars: Vec<(Reg, u8, SgprPreset)>,
     /// The workgroup's place is in `ttmp9` (x) and `ttmp7` (y, z), whatever else says where.
     pub place_in_ttmp: bool,
     /// Axes of the thread's place that vector registers from v0 on hold: 1 to 3.
@@ -56,22 +56,24 @@ pub struct Entry {
     pub mode: u32,
 }
 
-impl Entry {
+impl KernelEntry {
     /// The state that a descriptor asks for.
-    pub fn of(bytes: &[u8; SIZE], gpu: &Gpu) -> Entry {
+    pub fn of(bytes: &[u8; SIZE], gpu: &Gpu) -> KernelEntry {
         let generation = gpu.generation();
-        let exists = |directive: &&descriptor::Directive| directive.exists(Target::of(gpu));
+        let exists = |directive: &&descriptor::KernelDirective| directive.exists(DescriptorTarget::of(gpu));
         let value = |name: &str| {
             let found = DIRECTIVES.iter().filter(exists).find(|directive| directive.name == name);
             match found.map(|directive| directive.sets) {
-                Some(Sets::Bits(place) | Sets::User(place, _)) => descriptor::get(bytes, place),
+                Some(DirectiveEffect::Bits(place) | DirectiveEffect::User(place, _)) => {
+                    descriptor::get(bytes, place)
+                }
                 _ => 0,
             }
         };
         let mut scalars = Vec::new();
         let mut next = 0;
         for directive in DIRECTIVES.iter().filter(exists) {
-            if let (Sets::User(place, count), Some(given)) = (directive.sets, user(directive.name))
+            if let (DirectiveEffect::User(place, count), Some(given)) = (directive.sets, user(directive.name))
                 && descriptor::get(bytes, place) == 1
             {
                 scalars.push((Reg::sgpr(next), count, given));
@@ -82,11 +84,11 @@ impl Entry {
         next = value("user_sgpr_count") as u8;
         let place_in_ttmp = generation >= Gfx::Gfx12;
         let system = [
-            ("system_sgpr_workgroup_id_x", Given::WorkgroupId(0), place_in_ttmp),
-            ("system_sgpr_workgroup_id_y", Given::WorkgroupId(1), place_in_ttmp),
-            ("system_sgpr_workgroup_id_z", Given::WorkgroupId(2), place_in_ttmp),
-            ("system_sgpr_workgroup_info", Given::WorkgroupInfo, false),
-            ("system_sgpr_private_segment_wavefront_offset", Given::ScratchOffset, false),
+            ("system_sgpr_workgroup_id_x", SgprPreset::WorkgroupId(0), place_in_ttmp),
+            ("system_sgpr_workgroup_id_y", SgprPreset::WorkgroupId(1), place_in_ttmp),
+            ("system_sgpr_workgroup_id_z", SgprPreset::WorkgroupId(2), place_in_ttmp),
+            ("system_sgpr_workgroup_info", SgprPreset::WorkgroupInfo, false),
+            ("system_sgpr_private_segment_wavefront_offset", SgprPreset::ScratchOffset, false),
         ];
         for (name, given, elsewhere) in system {
             if value(name) == 1 && !elsewhere {
@@ -95,7 +97,7 @@ impl Entry {
             }
         }
         let modes = value("dx10_clamp") << 8 | value("ieee_mode") << 9 | value("fp16_overflow") << 23;
-        Entry {
+        KernelEntry {
             scalars,
             place_in_ttmp,
             axes: value("system_vgpr_workitem_id").min(2) as u8 + 1,
@@ -110,7 +112,7 @@ impl Entry {
 
 /// How many registers are set when a kernel starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Set {
+pub struct EntryRegCounts {
     /// Scalar registers, from `s0` on: user registers, and behind them those of the workgroup.
     pub sgprs: u16,
     /// Vector registers, from `v0` on: places of threads.
@@ -119,35 +121,39 @@ pub struct Set {
     pub wave32: Option<bool>,
 }
 
-impl Set {
+impl EntryRegCounts {
     /// By a descriptor.
-    pub fn of(bytes: &[u8; SIZE], generation: Gfx) -> Set {
+    pub fn of(bytes: &[u8; SIZE], generation: Gfx) -> EntryRegCounts {
         let wave32 = (generation >= Gfx::Gfx10).then(|| descriptor::get(bytes, WAVE32) == 1);
-        let rsrc2 = descriptor::get(bytes, Place { byte: RSRC2, lsb: 0, width: 32 });
-        Set { wave32, ..Set::of_rsrc2(rsrc2, generation) }
+        let rsrc2 = descriptor::get(bytes, DescriptorBits { byte: RSRC2, lsb: 0, width: 32 });
+        EntryRegCounts { wave32, ..EntryRegCounts::of_rsrc2(rsrc2, generation) }
     }
 
     /// By `COMPUTE_PGM_RSRC2` alone, which does not tell the lanes.
-    pub fn of_rsrc2(rsrc2: u32, generation: Gfx) -> Set {
-        let bits = |place: Place| place.of_word(rsrc2);
+    pub fn of_rsrc2(rsrc2: u32, generation: Gfx) -> EntryRegCounts {
+        let bits = |place: DescriptorBits| place.of_word(rsrc2);
         // From gfx12 on places of workgroups are in trap registers, from gfx11 on the hardware sets scratch up.
         let group = if generation >= Gfx::Gfx12 { 0 } else { GROUP_SGPRS.map(bits).iter().sum() };
         let scratch = if generation >= Gfx::Gfx11 { 0 } else { bits(SCRATCH) };
         // There a thread's whole place is in one register.
         let vgprs = if generation >= Gfx::Gfx11 { 1 } else { 1 + bits(WORKITEM_ID).min(2) };
-        Set { sgprs: (bits(USER_SGPR_COUNT) + group + scratch) as u16, vgprs: vgprs as u16, wave32: None }
+        EntryRegCounts {
+            sgprs: (bits(USER_SGPR_COUNT) + group + scratch) as u16,
+            vgprs: vgprs as u16,
+            wave32: None,
+        }
     }
 }
 
-fn user(name: &str) -> Option<Given> {
+fn user(name: &str) -> Option<SgprPreset> {
     Some(match name {
-        "user_sgpr_private_segment_buffer" => Given::PrivateSegmentBuffer,
-        "user_sgpr_dispatch_ptr" => Given::DispatchPtr,
-        "user_sgpr_queue_ptr" => Given::QueuePtr,
-        "user_sgpr_kernarg_segment_ptr" => Given::KernargSegmentPtr,
-        "user_sgpr_dispatch_id" => Given::DispatchId,
-        "user_sgpr_flat_scratch_init" => Given::FlatScratchInit,
-        "user_sgpr_private_segment_size" => Given::PrivateSegmentSize,
+        "user_sgpr_private_segment_buffer" => SgprPreset::PrivateSegmentBuffer,
+        "user_sgpr_dispatch_ptr" => SgprPreset::DispatchPtr,
+        "user_sgpr_queue_ptr" => SgprPreset::QueuePtr,
+        "user_sgpr_kernarg_segment_ptr" => SgprPreset::KernargSegmentPtr,
+        "user_sgpr_dispatch_id" => SgprPreset::DispatchId,
+        "user_sgpr_flat_scratch_init" => SgprPreset::FlatScratchInit,
+        "user_sgpr_private_segment_size" => SgprPreset::PrivateSegmentSize,
         _ => return None,
     })
 }
@@ -155,25 +161,25 @@ fn user(name: &str) -> Option<Given> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use descriptor::Builder;
+    use descriptor::DescriptorBuilder;
 
     fn descriptor(gpu: &str, values: &[(&str, i64)]) -> (Gpu, [u8; SIZE]) {
         let gpu = Gpu::new(gpu).unwrap();
-        let mut builder = Builder::new(Target::of(&gpu));
+        let mut builder = DescriptorBuilder::new(DescriptorTarget::of(&gpu));
         for (name, value) in [("next_free_vgpr", 8), ("next_free_sgpr", 32)].iter().chain(values) {
             builder.set(name, *value).unwrap();
         }
         (gpu, builder.finish().unwrap())
     }
 
-    fn entry(gpu: &str, values: &[(&str, i64)]) -> Entry {
+    fn entry(gpu: &str, values: &[(&str, i64)]) -> KernelEntry {
         let (gpu, bytes) = descriptor(gpu, values);
-        Entry::of(&bytes, &gpu)
+        KernelEntry::of(&bytes, &gpu)
     }
 
-    fn set(gpu: &str, values: &[(&str, i64)]) -> Set {
+    fn set(gpu: &str, values: &[(&str, i64)]) -> EntryRegCounts {
         let (gpu, bytes) = descriptor(gpu, values);
-        Set::of(&bytes, gpu.generation())
+        EntryRegCounts::of(&bytes, gpu.generation())
     }
 
     #[test]
@@ -198,16 +204,16 @@ mod tests {
         ];
         let found = entry("gfx900", &asked);
         let expected = [
-            (Reg::sgpr(0), 4, Given::PrivateSegmentBuffer),
-            (Reg::sgpr(4), 2, Given::DispatchPtr),
-            (Reg::sgpr(6), 2, Given::KernargSegmentPtr),
-            (Reg::sgpr(8), 1, Given::WorkgroupId(0)),
-            (Reg::sgpr(9), 1, Given::WorkgroupId(2)),
-            (Reg::sgpr(10), 1, Given::ScratchOffset),
+            (Reg::sgpr(0), 4, SgprPreset::PrivateSegmentBuffer),
+            (Reg::sgpr(4), 2, SgprPreset::DispatchPtr),
+            (Reg::sgpr(6), 2, SgprPreset::KernargSegmentPtr),
+            (Reg::sgpr(8), 1, SgprPreset::WorkgroupId(0)),
+            (Reg::sgpr(9), 1, SgprPreset::WorkgroupId(2)),
+            (Reg::sgpr(10), 1, SgprPreset::ScratchOffset),
         ];
         assert_eq!(found.scalars, expected);
         assert_eq!((found.axes, found.packed, found.lds, found.mode), (2, false, 512, 0x3c0));
-        assert_eq!(set("gfx900", &asked), Set { sgprs: 11, vgprs: 2, wave32: None });
+        assert_eq!(set("gfx900", &asked), EntryRegCounts { sgprs: 11, vgprs: 2, wave32: None });
     }
 
     #[test]
@@ -215,13 +221,15 @@ mod tests {
         let asked =
             [("user_sgpr_kernarg_segment_ptr", 1), ("user_sgpr_count", 15), ("float_denorm_mode_32", 3)];
         let found = entry("gfx1100", &asked);
-        let expected =
-            [(Reg::sgpr(0), 2, Given::KernargSegmentPtr), (Reg::sgpr(15), 1, Given::WorkgroupId(0))];
+        let expected = [
+            (Reg::sgpr(0), 2, SgprPreset::KernargSegmentPtr),
+            (Reg::sgpr(15), 1, SgprPreset::WorkgroupId(0)),
+        ];
         assert_eq!((found.scalars.as_slice(), found.packed, found.mode), (&expected[..], true, 0x3f0));
-        assert_eq!(set("gfx1100", &asked), Set { sgprs: 16, vgprs: 1, wave32: Some(true) });
-        assert_eq!(set("gfx1200", &asked), Set { sgprs: 15, vgprs: 1, wave32: Some(true) });
+        assert_eq!(set("gfx1100", &asked), EntryRegCounts { sgprs: 16, vgprs: 1, wave32: Some(true) });
+        assert_eq!(set("gfx1200", &asked), EntryRegCounts { sgprs: 15, vgprs: 1, wave32: Some(true) });
         let found = entry("gfx1200", &asked);
-        assert_eq!(found.scalars, [(Reg::sgpr(0), 2, Given::KernargSegmentPtr)]);
+        assert_eq!(found.scalars, [(Reg::sgpr(0), 2, SgprPreset::KernargSegmentPtr)]);
         assert!(found.place_in_ttmp);
     }
 }

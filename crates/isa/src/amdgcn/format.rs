@@ -1,6 +1,6 @@
 //! Formats of typed buffers and images: the bits of a texel as values of registers, and back.
 //!
-//! A [`Format`] is made of its name; which code means which name is said by the tables of names (those of buffers are
+//! A [`TexelFormat`] is made of its name; which code means which name is said by the tables of names (those of buffers are
 //! the ones assembly is written with). Never: addresses, tiling, filters. Facts: AMD's ISA manuals, the descriptors'
 //! formats in AMD's ROCr and in Mesa. Names list components from the highest bits down, so the last one is X.
 //!
@@ -15,7 +15,7 @@ use super::text;
 
 /// What the bits of a component mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Number {
+pub enum NumberFormat {
     /// 0 to 1.
     Unorm,
     /// -1 to 1.
@@ -34,35 +34,35 @@ pub enum Number {
     Srgb,
 }
 
-impl Number {
-    fn of_name(name: &str) -> Option<Number> {
+impl NumberFormat {
+    fn of_name(name: &str) -> Option<NumberFormat> {
         Some(match name {
-            "UNORM" => Number::Unorm,
-            "SNORM" => Number::Snorm,
-            "USCALED" => Number::Uscaled,
-            "SSCALED" => Number::Sscaled,
-            "UINT" => Number::Uint,
-            "SINT" => Number::Sint,
-            "FLOAT" => Number::Float,
-            "SRGB" => Number::Srgb,
+            "UNORM" => NumberFormat::Unorm,
+            "SNORM" => NumberFormat::Snorm,
+            "USCALED" => NumberFormat::Uscaled,
+            "SSCALED" => NumberFormat::Sscaled,
+            "UINT" => NumberFormat::Uint,
+            "SINT" => NumberFormat::Sint,
+            "FLOAT" => NumberFormat::Float,
+            "SRGB" => NumberFormat::Srgb,
             _ => return None,
         })
     }
 
     /// Whether values are integers in registers; else they are floats.
     pub const fn is_integer(self) -> bool {
-        matches!(self, Number::Uint | Number::Sint)
+        matches!(self, NumberFormat::Uint | NumberFormat::Sint)
     }
 }
 
 /// A texel's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
+pub struct TexelFormat {
     /// Bits of X, Y, Z and W, from the lowest on; 0: the component is not there.
     bits: [u8; 4],
     /// Bytes of a texel.
     bytes: u8,
-    number: Number,
+    number: NumberFormat,
     /// Three components share the exponent above them.
     shared: bool,
 }
@@ -113,28 +113,29 @@ fn named<'a>(table: &[(u32, &'a str)], code: u32) -> Option<&'a str> {
     table.iter().find(|(have, _)| *have == code).map(|(_, name)| *name)
 }
 
-impl Format {
+impl TexelFormat {
     /// Four floats of 32 bits.
-    pub const FLOATS: Format = Format::words(Number::Float);
+    pub const FLOATS: TexelFormat = TexelFormat::words(NumberFormat::Float);
     /// Four unsigned integers of 32 bits.
-    pub const INTEGERS: Format = Format::words(Number::Uint);
+    pub const INTEGERS: TexelFormat = TexelFormat::words(NumberFormat::Uint);
     /// Four signed integers of 32 bits.
-    pub const SIGNED: Format = Format::words(Number::Sint);
+    pub const SIGNED: TexelFormat = TexelFormat::words(NumberFormat::Sint);
     /// One float of 16 bits.
-    pub const HALF: Format = Format { bits: [16, 0, 0, 0], bytes: 2, number: Number::Float, shared: false };
+    pub const HALF: TexelFormat =
+        TexelFormat { bits: [16, 0, 0, 0], bytes: 2, number: NumberFormat::Float, shared: false };
 
-    const fn words(number: Number) -> Format {
-        Format { bits: [32; 4], bytes: 16, number, shared: false }
+    const fn words(number: NumberFormat) -> TexelFormat {
+        TexelFormat { bits: [32; 4], bytes: 16, number, shared: false }
     }
 
     /// A format by its name: `8_8_8_8_UNORM`, `10_11_11_FLOAT`.
-    pub fn of_name(name: &str) -> Option<Format> {
+    pub fn of_name(name: &str) -> Option<TexelFormat> {
         let (data, number) = name.rsplit_once('_')?;
-        Format::of_names(data, number)
+        TexelFormat::of_names(data, number)
     }
 
-    fn of_names(data: &str, number: &str) -> Option<Format> {
-        let number = Number::of_name(number)?;
+    fn of_names(data: &str, number: &str) -> Option<TexelFormat> {
+        let number = NumberFormat::of_name(number)?;
         let shared = data == "5_9_9_9";
         let (mut bits, mut total, mut count) = ([0u8; 4], 0u32, 0);
         for part in data.rsplit('_') {
@@ -149,21 +150,21 @@ impl Format {
         let least = bits.iter().copied().filter(|width| *width != 0).min()?;
         let wide = bits.iter().any(|width| *width > 32);
         // There are floats of 10, 11, 16 and 32 bits only.
-        let odd = number == Number::Float && !shared && !matches!(least, 10 | 11 | 16 | 32);
+        let odd = number == NumberFormat::Float && !shared && !matches!(least, 10 | 11 | 16 | 32);
         let there = total.is_multiple_of(8) && total <= 128 && !wide && !odd;
-        there.then_some(Format { bits, bytes: (total / 8) as u8, number, shared })
+        there.then_some(TexelFormat { bits, bytes: (total / 8) as u8, number, shared })
     }
 
     /// The format that a typed buffer instruction or a buffer descriptor says: the unified code from gfx10 on, before it
     /// the data format in the low four bits and the number format above.
-    pub fn buffer(code: u32, gpu: &Gpu) -> Option<Format> {
+    pub fn buffer(code: u32, gpu: &Gpu) -> Option<TexelFormat> {
         let (data, number) = text::format_names(code, gpu)?;
-        Format::of_names(data, number)
+        TexelFormat::of_names(data, number)
     }
 
     /// The format that an image descriptor says: the unified code from gfx10 on, before it the data format in the low six
     /// bits and the number format above.
-    pub fn image(code: u32, gpu: &Gpu) -> Option<Format> {
+    pub fn image(code: u32, gpu: &Gpu) -> Option<TexelFormat> {
         let unified = match gpu.generation() {
             Gfx::Gfx10 | Gfx::Gfx10_3 => Some(&IMAGE_10),
             generation if generation >= Gfx::Gfx11 => Some(&IMAGE_11),
@@ -171,13 +172,13 @@ impl Format {
         };
         if let Some(table) = unified {
             return match named(table, code) {
-                Some(name) => Format::of_name(name),
-                None => Format::buffer(code, gpu),
+                Some(name) => TexelFormat::of_name(name),
+                None => TexelFormat::buffer(code, gpu),
             };
         }
         let (data, number) = (code & 63, code >> 6);
         if data == IMAGE_DATA_SHARED {
-            return Format::of_names("5_9_9_9", "FLOAT");
+            return TexelFormat::of_names("5_9_9_9", "FLOAT");
         }
         let known = |data: &'static str| {
             let number = if number == IMAGE_NUMBER_SRGB {
@@ -185,7 +186,7 @@ impl Format {
             } else {
                 text::format_names(number << 4 | 1, gpu)?.1
             };
-            Format::of_names(data, number)
+            TexelFormat::of_names(data, number)
         };
         match named(&IMAGE_DATA, data) {
             Some(name) => known(name),
@@ -202,7 +203,7 @@ impl Format {
     }
 
     /// What its components are.
-    pub const fn number(&self) -> Number {
+    pub const fn number(&self) -> NumberFormat {
         self.number
     }
 
@@ -276,52 +277,56 @@ fn most(width: u32) -> f64 {
 }
 
 /// The format of a float of so many bits: those below 16 have five bits of exponent and no sign, which is added here.
-fn small(width: u32) -> soft::Format {
+fn small(width: u32) -> soft::SoftFormat {
     match width {
         32 => soft::F32,
         16 => soft::F16,
-        _ => soft::Format { exponent: 5, fraction: width - 5 },
+        _ => soft::SoftFormat { exponent: 5, fraction: width - 5 },
     }
 }
 
-fn loaded(number: Number, bits: u32, width: u32, fourth: bool) -> u32 {
+fn loaded(number: NumberFormat, bits: u32, width: u32, fourth: bool) -> u32 {
     let signed = sign_extended(bits, width);
     let value = match number {
-        Number::Uint => return bits,
-        Number::Sint => return signed as u32,
-        Number::Float => return soft::convert(small(width), soft::F32, bits.into(), Env::IEEE) as u32,
-        Number::Unorm => f64::from(bits) / most(width),
-        Number::Srgb if fourth => f64::from(bits) / most(width),
-        Number::Srgb => linear(f64::from(bits) / most(width)),
-        Number::Snorm => (f64::from(signed) / most(width - 1).max(1.0)).max(-1.0),
-        Number::Uscaled => f64::from(bits),
-        Number::Sscaled => f64::from(signed),
+        NumberFormat::Uint => return bits,
+        NumberFormat::Sint => return signed as u32,
+        NumberFormat::Float => return soft::convert(small(width), soft::F32, bits.into(), Env::IEEE) as u32,
+        NumberFormat::Unorm => f64::from(bits) / most(width),
+        NumberFormat::Srgb if fourth => f64::from(bits) / most(width),
+        NumberFormat::Srgb => linear(f64::from(bits) / most(width)),
+        NumberFormat::Snorm => (f64::from(signed) / most(width - 1).max(1.0)).max(-1.0),
+        NumberFormat::Uscaled => f64::from(bits),
+        NumberFormat::Sscaled => f64::from(signed),
     };
     (value as f32).to_bits()
 }
 
-fn stored(number: Number, value: u32, width: u32, fourth: bool) -> u32 {
+fn stored(number: NumberFormat, value: u32, width: u32, fourth: bool) -> u32 {
     let float = f64::from(f32::from_bits(value));
     // A cast makes NaN zero, and clamps.
     let unorm = |value: f64| (value.clamp(0.0, 1.0) * most(width)).round_ties_even() as u32;
     let least_signed = |width: u32| -(1i64 << (width - 1));
     match number {
-        Number::Uint => value.min(u32::MAX >> (32 - width)),
-        Number::Sint => {
+        NumberFormat::Uint => value.min(u32::MAX >> (32 - width)),
+        NumberFormat::Sint => {
             i64::from(value as i32).clamp(least_signed(width), -1 - least_signed(width)) as i32 as u32
         }
-        Number::Float if width == 32 => value,
-        Number::Float => {
+        NumberFormat::Float if width == 32 => value,
+        NumberFormat::Float => {
             let bits = soft::convert(soft::F32, small(width), value.into(), Env::IEEE) as u32;
             let negative = width < 16 && value >> 31 != 0;
             let nan = soft::F32.is_nan(value.into());
             if negative && !nan { 0 } else { bits & (u32::MAX >> (32 - width)) }
         }
-        Number::Srgb if !fourth => unorm(curved(float.clamp(0.0, 1.0))),
-        Number::Unorm | Number::Srgb => unorm(float),
-        Number::Snorm => (float.clamp(-1.0, 1.0) * most(width - 1).max(1.0)).round_ties_even() as i32 as u32,
-        Number::Uscaled => (float as u32).min(u32::MAX >> (32 - width)),
-        Number::Sscaled => (float as i64).clamp(least_signed(width), -1 - least_signed(width)) as i32 as u32,
+        NumberFormat::Srgb if !fourth => unorm(curved(float.clamp(0.0, 1.0))),
+        NumberFormat::Unorm | NumberFormat::Srgb => unorm(float),
+        NumberFormat::Snorm => {
+            (float.clamp(-1.0, 1.0) * most(width - 1).max(1.0)).round_ties_even() as i32 as u32
+        }
+        NumberFormat::Uscaled => (float as u32).min(u32::MAX >> (32 - width)),
+        NumberFormat::Sscaled => {
+            (float as i64).clamp(least_signed(width), -1 - least_signed(width)) as i32 as u32
+        }
     }
 }
 
@@ -346,8 +351,8 @@ fn shared_exponent(values: [u32; 3]) -> u32 {
 mod tests {
     use super::*;
 
-    fn format(name: &str) -> Format {
-        Format::of_name(name).unwrap_or_else(|| panic!("{name}"))
+    fn format(name: &str) -> TexelFormat {
+        TexelFormat::of_name(name).unwrap_or_else(|| panic!("{name}"))
     }
 
     fn floats(name: &str, word: u32) -> [f32; 4] {
@@ -420,7 +425,7 @@ mod tests {
         for gpu in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1200"] {
             let gpu = Gpu::new(gpu).expect("known");
             for code in 0..1024 {
-                let Some(format) = Format::image(code, &gpu) else { continue };
+                let Some(format) = TexelFormat::image(code, &gpu) else { continue };
                 seen += 1;
                 for _ in 0..64 {
                     let mut words = [next(), next(), next(), next()];
@@ -441,7 +446,7 @@ mod tests {
 
     #[test]
     fn codes_of_images() {
-        let image = |gpu: &str, code: u32| Format::image(code, &Gpu::new(gpu).expect("known"));
+        let image = |gpu: &str, code: u32| TexelFormat::image(code, &Gpu::new(gpu).expect("known"));
         assert_eq!(image("gfx600", 10), Some(format("8_8_8_8_UNORM")));
         assert_eq!(image("gfx803", 10 | 9 << 6), Some(format("8_8_8_8_SRGB")));
         assert_eq!(image("gfx900", 4 | 7 << 6), Some(format("32_FLOAT")));

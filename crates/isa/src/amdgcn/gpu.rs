@@ -109,6 +109,10 @@ impl Gpu {
     }
 
     /// This GPU with features in the form of LLVM's `-mattr`: `+wavefrontsize64,+real-true16`.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Feature`] for the first feature that has no meaning here.
     pub fn with_features(self, features: &str) -> Result<Gpu, GpuError> {
         let mut gpu = self;
         for feature in features.split(',').map(str::trim).filter(|feature| !feature.is_empty()) {

@@ -1,17 +1,17 @@
 //! One instruction: which, with which operands and modifiers. Small, copied freely, nothing on the heap.
 
 use super::gpu::Gpu;
-use super::model::{Form, Mod, Slot, Type};
+use super::model::{Form, Mod, OperandSlot, Type};
 use super::opcode::Opcode;
 use super::regs::Reg;
-use super::tables::{self, Row, Variant};
+use super::tables::{self, InstRow, Variant};
 
 /// The most operands an instruction is written with: those of a dual one.
 pub const OPERANDS: usize = 8;
 
 /// Which half of a register a 16-bit operand is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Half {
+pub enum RegHalf {
     /// Not said: the whole register.
     #[default]
     Whole,
@@ -34,7 +34,7 @@ pub enum Operand {
         /// How many.
         dwords: u8,
         /// Which half of it.
-        half: Half,
+        half: RegHalf,
     },
     /// An inline constant, by the code that encodes it: 128 to 208 are integers, 240 to 248 floating point.
     Inline(u8),
@@ -51,7 +51,7 @@ pub enum Operand {
 impl Operand {
     /// Registers from `reg` on.
     pub const fn reg(reg: Reg, dwords: u8) -> Operand {
-        Operand::Reg { reg, dwords, half: Half::Whole }
+        Operand::Reg { reg, dwords, half: RegHalf::Whole }
     }
 }
 
@@ -140,7 +140,7 @@ impl Inst {
 
     /// Its row of the table.
     #[inline]
-    pub fn row(&self) -> &'static Row {
+    pub fn row(&self) -> &'static InstRow {
         &tables::rows()[usize::from(self.variant().row)]
     }
 
@@ -157,14 +157,14 @@ impl Inst {
 
     /// Written operands with what the table says of them.
     #[inline]
-    pub fn written(&self) -> impl Iterator<Item = (&'static Slot, Operand)> {
+    pub fn written(&self) -> impl Iterator<Item = (&'static OperandSlot, Operand)> {
         let variant = self.variant();
         let written = variant.slots.get(..usize::from(variant.written)).unwrap_or_default();
         written.iter().zip(&self.operands).map(|(slot, operand)| (slot, *operand))
     }
 
     /// Registers it reads or writes without saying so.
-    pub fn implicit(&self) -> &'static [Slot] {
+    pub fn implicit(&self) -> &'static [OperandSlot] {
         let variant = self.variant();
         variant.slots.get(usize::from(variant.written)..).unwrap_or_default()
     }

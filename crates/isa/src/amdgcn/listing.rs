@@ -3,14 +3,14 @@
 
 use super::inst::{Inst, Operand};
 use super::model::Class;
-use super::plain::Plain;
-use super::text::{LOWER, Line, UPPER};
+use super::plain::PlainPlans;
+use super::text::{LOWER, LineBuf, UPPER};
 use super::{Gpu, codec, text};
 use std::fmt::Write;
 
 /// How a listing looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options<'a> {
+pub struct AmdListingOptions<'a> {
     /// Address and words behind each line, as a comment.
     pub words: bool,
     /// Address of the first byte.
@@ -21,7 +21,7 @@ pub struct Options<'a> {
 
 /// What [`write()`] found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ListingCounts {
     /// Instructions.
     pub instructions: usize,
     /// Dwords that are no instruction.
@@ -42,10 +42,10 @@ const AHEAD: usize = 8;
 pub fn write(
     code: &[u8],
     gpu: &Gpu,
-    options: &Options<'_>,
+    options: &AmdListingOptions<'_>,
     out: &mut String,
     mark: &mut dyn FnMut(u64, &mut String),
-) -> Counts {
+) -> ListingCounts {
     write_to(code, gpu, options, mark, &mut |part| out.push_str(part))
 }
 
@@ -53,18 +53,18 @@ pub fn write(
 pub fn write_to(
     code: &[u8],
     gpu: &Gpu,
-    options: &Options<'_>,
+    options: &AmdListingOptions<'_>,
     mark: &mut dyn FnMut(u64, &mut String),
     out: &mut dyn FnMut(&str),
-) -> Counts {
+) -> ListingCounts {
     let (chunks, tail) = code.as_chunks::<4>();
     let mut ahead = [0u32; AHEAD];
-    let mut plain = Plain::new(gpu);
-    let mut held = Held::new(chunks.len(), options);
-    let mut counts = Counts::default();
+    let mut plain = PlainPlans::new(gpu);
+    let mut held = PendingLines::new(chunks.len(), options);
+    let mut counts = ListingCounts::default();
     // Whatever instruction: it is read into.
     let Some(mut inst) = Inst::new(0) else { return counts };
-    let mut said = String::new();
+    let mut marks = String::new();
     let mut at = 0;
     while let Some(rest) = chunks.get(at..).filter(|rest| !rest.is_empty()) {
         let words = match rest.first_chunk::<AHEAD>() {
@@ -80,10 +80,10 @@ pub fn write_to(
             }
         };
         let here = options.address.wrapping_add(4 * at as u64);
-        mark(here, &mut said);
-        if !said.is_empty() {
-            held.text.push_str(&said);
-            said.clear();
+        mark(here, &mut marks);
+        if !marks.is_empty() {
+            held.text.push_str(&marks);
+            marks.clear();
         }
         held.begin(at);
         let start = held.text.len();
@@ -120,7 +120,7 @@ pub fn write_to(
 }
 
 /// Appends the line of an instruction that is not plain, and says how many dwords it has.
-fn other(words: &[u32], at: usize, gpu: &Gpu, inst: &mut Inst, held: &mut Held<'_>) -> Option<usize> {
+fn other(words: &[u32], at: usize, gpu: &Gpu, inst: &mut Inst, held: &mut PendingLines<'_>) -> Option<usize> {
     let start = held.text.len();
     let dwords = codec::decode_into(words, gpu, inst)?.into();
     held.text.push(b'\t');
@@ -138,7 +138,7 @@ fn other(words: &[u32], at: usize, gpu: &Gpu, inst: &mut Inst, held: &mut Held<'
 }
 
 /// Appends dwords as such.
-fn longs(words: &[u32], out: &mut Line) {
+fn longs(words: &[u32], out: &mut LineBuf) {
     for (at, word) in words.iter().enumerate() {
         out.push_str(if at == 0 { ".long 0x" } else { ", 0x" });
         out.digits((*word).into(), 8, LOWER);
@@ -156,12 +156,12 @@ pub fn target(inst: &Inst, at: usize, dwords: usize) -> Option<usize> {
 }
 
 /// A set of dwords.
-struct Set(Vec<u64>);
+struct DwordSet(Vec<u64>);
 
-impl Set {
+impl DwordSet {
     /// Of so many dwords, and the end behind them.
-    fn new(dwords: usize) -> Set {
-        Set(vec![0; dwords / 64 + 1])
+    fn new(dwords: usize) -> DwordSet {
+        DwordSet(vec![0; dwords / 64 + 1])
     }
 
     fn insert(&mut self, at: usize) {
@@ -185,29 +185,29 @@ struct Branch {
 }
 
 /// Lines that are kept until it is known which of them need a label.
-struct Held<'o> {
-    options: &'o Options<'o>,
-    text: Line,
+struct PendingLines<'o> {
+    options: &'o AmdListingOptions<'o>,
+    text: LineBuf,
     /// Dwords at which lines begin, and where in the text.
     lines: Vec<(usize, usize)>,
     branches: Vec<Branch>,
     /// Dwords at which lines begin.
-    starts: Set,
+    starts: DwordSet,
     /// Dwords to which branches go.
-    wanted: Set,
+    wanted: DwordSet,
     /// From this dword on lines are given out.
     next: usize,
 }
 
-impl<'o> Held<'o> {
-    fn new(dwords: usize, options: &'o Options<'o>) -> Held<'o> {
-        Held {
+impl<'o> PendingLines<'o> {
+    fn new(dwords: usize, options: &'o AmdListingOptions<'o>) -> PendingLines<'o> {
+        PendingLines {
             options,
-            text: Line::with_room(dwords.min(3 * REACH) * BYTES),
+            text: LineBuf::with_room(dwords.min(3 * REACH) * BYTES),
             lines: Vec::with_capacity(dwords.min(3 * REACH)),
             branches: Vec::new(),
-            starts: Set::new(dwords),
-            wanted: Set::new(dwords),
+            starts: DwordSet::new(dwords),
+            wanted: DwordSet::new(dwords),
             next: 2 * REACH,
         }
     }
@@ -290,12 +290,12 @@ impl<'o> Held<'o> {
     }
 }
 
-fn label(options: &Options<'_>, at: usize, out: &mut String) {
+fn label(options: &AmdListingOptions<'_>, at: usize, out: &mut String) {
     // Writing to a string does not fail.
     let _ = write!(out, "L{}{at:x}", options.labels);
 }
 
-fn comment(words: &[u32], here: u64, start: usize, out: &mut Line) {
+fn comment(words: &[u32], here: u64, start: usize, out: &mut LineBuf) {
     out.spaces(COMMENT_COLUMN.saturating_sub(out.len() - start));
     out.push_str(" // ");
     let count = (64 - here.leading_zeros()).div_ceil(4).max(12);

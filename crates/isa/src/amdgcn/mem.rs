@@ -5,14 +5,14 @@
 //! modifiers mean, LLVM 19 for what is taken, tried per generation.
 
 use super::inst::{Inst, Mods, dwords};
-use super::model::{Class, Encoding, Field, Format, Gfx, Mod, Slot, Trait, Type};
+use super::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait, Type};
 use super::{Gpu, Opcode, Reg};
 
 /// The most registers an image address has as a list.
 pub(super) const LIST: usize = 13;
 
 /// How many registers the parts of an image address take, in order; those not used are 0.
-pub(super) type Parts = [u8; LIST];
+pub(super) type AddressParts = [u8; LIST];
 
 /// Whether an atomic returns what was in memory.
 pub(super) fn returns(mods: &Mods, gpu: &Gpu) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn returns(mods: &Mods, gpu: &Gpu) -> bool {
 }
 
 /// How many registers an operand whose width is its type's own, or follows from a modifier, takes.
-pub(super) fn data(slot: &Slot, mods: &Mods, gpu: &Gpu) -> u8 {
+pub(super) fn data(slot: &OperandSlot, mods: &Mods, gpu: &Gpu) -> u8 {
     let own = match slot.class {
         Class::D16Data if gpu.unpacked_d16() => (slot.ty.bits() / 16) as u8,
         _ => dwords(slot.ty, gpu),
@@ -67,7 +67,7 @@ pub(super) fn most(class: Class, gpu: &Gpu) -> i32 {
 }
 
 /// Whether a scalar memory instruction takes a buffer descriptor.
-pub(super) fn is_buffer(slots: &[Slot]) -> bool {
+pub(super) fn is_buffer(slots: &[OperandSlot]) -> bool {
     slots.iter().any(|slot| slot.class == Class::SregPair && slot.ty == Type::B128)
 }
 
@@ -176,7 +176,7 @@ fn ray(inst: &Inst) -> ([u8; 5], usize) {
 
 /// The parts of an image address written as a list: how many registers each takes, and how many parts there are. `None`:
 /// it cannot be a list on this GPU.
-pub(super) fn image_parts(inst: &Inst, gpu: &Gpu) -> Option<(Parts, usize)> {
+pub(super) fn image_parts(inst: &Inst, gpu: &Gpu) -> Option<(AddressParts, usize)> {
     if !is_bvh(inst) && image_address(inst, gpu) > image_address_range(inst).1 {
         return None;
     }
@@ -224,12 +224,12 @@ pub(super) fn image_block(inst: &Inst, gpu: &Gpu) -> Option<u8> {
 }
 
 /// Whether these scalar registers may stand in a slot: aligned, all of one file, and of the kind it takes.
-pub(super) fn scalar(slot: &Slot, reg: Reg, dwords: u8) -> Result<(), Rule> {
+pub(super) fn scalar(slot: &OperandSlot, reg: Reg, dwords: u8) -> Result<(), SgprRule> {
     if reg.is_vgpr() || reg.0 >= Reg::SHARED_BASE.0 {
         return if slot.class == Class::BufferOffset && reg.0 < Reg::LDS_DIRECT.0 {
             Ok(())
         } else {
-            Err(Rule::Kind)
+            Err(SgprRule::Kind)
         };
     }
     let exec = reg == Reg::EXEC || reg == Reg::EXEC_HI;
@@ -247,16 +247,16 @@ pub(super) fn scalar(slot: &Slot, reg: Reg, dwords: u8) -> Result<(), Rule> {
     let last = Reg(reg.0 + u16::from(dwords) - 1);
     let together = last.is_sgpr() == reg.is_sgpr() && last.is_ttmp() == reg.is_ttmp();
     match (kind, reg == Reg::NULL, reg.index() % step, together) {
-        (false, ..) => Err(Rule::Kind),
+        (false, ..) => Err(SgprRule::Kind),
         (_, true, ..) | (_, _, 0, true) => Ok(()),
-        (_, _, 0, false) => Err(Rule::NotThere),
-        _ => Err(Rule::Alignment),
+        (_, _, 0, false) => Err(SgprRule::NotThere),
+        _ => Err(SgprRule::Alignment),
     }
 }
 
 /// Why scalar registers may not stand in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum SgprRule {
     /// Not these registers.
     Kind,
     /// They begin at the wrong number.

@@ -25,7 +25,7 @@ pub mod text;
 pub mod waits;
 
 pub use gpu::{Gpu, GpuError};
-pub use inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
+pub use inst::{Inst, Mods, OPERANDS, Operand, RegHalf, dwords};
 pub use model::Gfx;
 pub use opcode::{Opcode, Operation};
 pub use regs::Reg;

@@ -764,12 +764,12 @@ impl Traits {
 
 /// Which way a value goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Access(
-    /// [`Access::READ`] and [`Access::WRITE`].
+pub struct OperandAccess(
+    /// [`OperandAccess::READ`] and [`OperandAccess::WRITE`].
     pub u8,
 );
 
-impl Access {
+impl OperandAccess {
     /// The instruction reads it.
     pub const READ: u8 = 1;
     /// The instruction writes it.
@@ -777,18 +777,18 @@ impl Access {
 
     /// Whether the instruction reads it.
     pub const fn reads(self) -> bool {
-        self.0 & Access::READ != 0
+        self.0 & OperandAccess::READ != 0
     }
 
     /// Whether the instruction writes it.
     pub const fn writes(self) -> bool {
-        self.0 & Access::WRITE != 0
+        self.0 & OperandAccess::WRITE != 0
     }
 }
 
 /// Where an operand stands: in the text by its position, in the words by its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Slot {
+pub struct OperandSlot {
     /// What may stand there.
     pub class: Class,
     /// What the instruction takes it for.
@@ -796,15 +796,15 @@ pub struct Slot {
     /// The field it is encoded in.
     pub field: Field,
     /// Whether it is read, written, or both.
-    pub access: Access,
-    /// Which source it is to modifiers: bit `source` of [`Mod::Neg`] and so on. [`Slot::NO_SOURCE`] if none.
+    pub access: OperandAccess,
+    /// Which source it is to modifiers: bit `source` of [`Mod::Neg`] and so on. [`OperandSlot::NO_SOURCE`] if none.
     pub source: u8,
     /// The register, if there is only one: a number of [`super::Reg`].
     pub reg: u16,
 }
 
-impl Slot {
-    /// Of [`Slot::source`]: modifiers do not apply.
+impl OperandSlot {
+    /// Of [`OperandSlot::source`]: modifiers do not apply.
     pub const NO_SOURCE: u8 = 7;
 }
 
@@ -823,7 +823,7 @@ pub struct ModSlot {
 
 /// Where a field lies: lowest bit and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Bits {
+pub struct FieldBits {
     /// Lowest bit.
     pub lsb: u8,
     /// How many bits; 0: the encoding has no such field.
@@ -835,7 +835,7 @@ pub const NO_OPCODE: u16 = u16::MAX;
 
 /// The bits of one encoding in one or more generations.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
+pub struct EncodingLayout {
     /// Of which encoding.
     pub encoding: Encoding,
     /// How many dwords, without a literal.
@@ -847,13 +847,13 @@ pub struct Layout {
     /// Value under the mask.
     pub value: u64,
     /// By number of [`Field`].
-    pub fields: [Bits; FIELDS],
+    pub fields: [FieldBits; FIELDS],
 }
 
 /// How many encodings there are.
 pub const ENCODINGS: usize = Encoding::ALL.len();
 
-/// Index of a [`Layout`]; the greatest: none.
+/// Index of a [`EncodingLayout`]; the greatest: none.
 pub type LayoutIndex = u8;
 
 /// The hash names are found by.

@@ -6,7 +6,7 @@
 //! [`Operation`] says, so that a `match` over it that forgets a row does not compile.
 
 use super::model::{AtomicOp, Relation, Type};
-use super::tables::{self, Row};
+use super::tables::{self, InstRow};
 
 #[rustfmt::skip]
 #[allow(non_camel_case_types, reason = "opcodes are named as in assembly, to be found by it")]
@@ -64,7 +64,7 @@ pub enum Operation {
 
 impl Opcode {
     /// Its row of the table.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static InstRow {
         // Rows are in the order of their opcodes.
         &tables::rows()[self as usize]
     }

@@ -6,10 +6,10 @@
 //! says only what they would (tests compare).
 
 use super::codec::source_of;
-use super::inst::{Half, Operand, dwords};
-use super::model::{Class, Encoding, Field, Form, Format, Gfx, Layout, Mod, Role, Slot, Type};
-use super::tables::{Row, Variant};
-use super::text::{self, Line};
+use super::inst::{Operand, RegHalf, dwords};
+use super::model::{Class, Encoding, EncodingLayout, Field, Form, Format, Gfx, Mod, OperandSlot, Role, Type};
+use super::tables::{InstRow, Variant};
+use super::text::{self, LineBuf};
 use super::{Gpu, Reg, regs, tables};
 use std::sync::OnceLock;
 
@@ -29,32 +29,32 @@ const TEXT: usize = 14;
 
 /// What a code says: its text, how long that is, its kind. No kind: not a plain operand.
 #[derive(Clone, Copy)]
-struct Said {
+struct CodeText {
     text: [u8; TEXT],
     length: u8,
     kind: u8,
 }
 
 /// All codes of one size: scalar registers and constants, then vector registers.
-type Codes = [Said; 512];
+type CodeTexts = [CodeText; 512];
 
 /// Sizes that have codes, in registers.
 const SIZES: [u8; 6] = [1, 2, 3, 4, 8, 16];
 
 /// The codes of a generation.
-fn codes(gpu: &Gpu) -> &'static [Codes; SIZES.len()] {
-    static CODES: [OnceLock<Box<[Codes; SIZES.len()]>>; Gfx::ALL.len()] =
+fn codes(gpu: &Gpu) -> &'static [CodeTexts; SIZES.len()] {
+    static CODES: [OnceLock<Box<[CodeTexts; SIZES.len()]>>; Gfx::ALL.len()] =
         [const { OnceLock::new() }; Gfx::ALL.len()];
     CODES[gpu.generation() as usize].get_or_init(|| {
-        let none = Said { text: [0; TEXT], length: 0, kind: 0 };
+        let none = CodeText { text: [0; TEXT], length: 0, kind: 0 };
         let mut all = Box::new([[none; 512]; SIZES.len()]);
-        let mut line = Line::new();
+        let mut line = LineBuf::new();
         for (codes, size) in all.iter_mut().zip(SIZES) {
-            for (code, said) in (0..).zip(codes.iter_mut()) {
+            for (code, code_text) in (0..).zip(codes.iter_mut()) {
                 let Some(kind) = kind_of(code, size, gpu, &mut line) else { continue };
                 let length = line.len();
                 if let (true, Some(text)) = (length <= TEXT, line.room(0)) {
-                    *said = Said { text: *text, length: length as u8, kind };
+                    *code_text = CodeText { text: *text, length: length as u8, kind };
                 }
             }
         }
@@ -63,7 +63,7 @@ fn codes(gpu: &Gpu) -> &'static [Codes; SIZES.len()] {
 }
 
 /// The kind of a code of a size, its text in the line.
-fn kind_of(code: u32, size: u8, gpu: &Gpu, line: &mut Line) -> Option<u8> {
+fn kind_of(code: u32, size: u8, gpu: &Gpu, line: &mut LineBuf) -> Option<u8> {
     line.forget(line.len());
     if code == 255 {
         return Some(kind::LITERAL);
@@ -77,7 +77,7 @@ fn kind_of(code: u32, size: u8, gpu: &Gpu, line: &mut Line) -> Option<u8> {
         Operand::Reg { reg, dwords, .. } => {
             // Not on all GPUs of a generation, and what has rules of its own.
             let rare = (Reg::XNACK_MASK.0..256).contains(&reg.0);
-            text::register(reg, dwords, Half::Whole, line);
+            text::register(reg, dwords, RegHalf::Whole, line);
             let vector = if reg.index() < 128 { kind::LOW } else { kind::HIGH };
             (!rare).then_some(if reg.is_vgpr() { vector } else { kind::SCALAR })
         }
@@ -87,8 +87,8 @@ fn kind_of(code: u32, size: u8, gpu: &Gpu, line: &mut Line) -> Option<u8> {
 
 /// Where an operand lies.
 #[derive(Clone, Copy)]
-struct Place {
-    codes: &'static Codes,
+struct OperandBits {
+    codes: &'static CodeTexts,
     shift: u8,
     mask: u16,
     /// Added to the field's value.
@@ -99,7 +99,7 @@ struct Place {
     counted: u8,
     /// Which source it is to signs.
     source: u8,
-    slot: &'static Slot,
+    slot: &'static OperandSlot,
 }
 
 /// The most operands of a plan.
@@ -117,7 +117,7 @@ struct Tail {
 }
 
 /// How the words of one opcode are written.
-struct Plan {
+struct PlainPlan {
     head: [u8; HEAD],
     length: u8,
     /// How many dwords, without a literal.
@@ -129,12 +129,12 @@ struct Plan {
     fixed: u64,
     value: u64,
     /// Bits of modifiers: usually none is set.
-    said: u64,
+    set_bits: u64,
     /// Where signs lie, a bit per source; 64 and more: nowhere.
     neg: u8,
     abs: u8,
     tails: [Option<Tail>; 2],
-    places: [Place; PLACES],
+    places: [OperandBits; PLACES],
 }
 
 /// What is known of an opcode.
@@ -143,34 +143,34 @@ const NO_PLAN: u16 = 1;
 const FIRST: u16 = 2;
 
 /// A layout as far as it tells words and their opcode.
-struct Way {
+struct LayoutMatch {
     mask: u64,
     value: u64,
     op: (u8, u32),
     high: (u8, u8, u32),
     /// Where its opcodes begin.
     first: u32,
-    layout: &'static Layout,
+    layout: &'static EncodingLayout,
 }
 
 /// Plans of a GPU, made as they are asked for.
-pub(super) struct Plain {
+pub(super) struct PlainPlans {
     gpu: Gpu,
-    ways: Vec<Option<Way>>,
+    ways: Vec<Option<LayoutMatch>>,
     /// By opcodes of the ways.
     known: Vec<u16>,
-    plans: Vec<Plan>,
+    plans: Vec<PlainPlan>,
 }
 
-impl Plain {
+impl PlainPlans {
     /// For a GPU.
-    pub(super) fn new(gpu: &Gpu) -> Plain {
+    pub(super) fn new(gpu: &Gpu) -> PlainPlans {
         let mut first = 0;
         let ways = tables::layouts_in_order(gpu).map(|layout| {
             let layout = layout?;
             let [op, high] = [Field::Op, Field::OpHi].map(|field| layout.fields[field as usize]);
             let ones = |width: u8| !u32::MAX.unbounded_shl(width.into());
-            let way = Way {
+            let way = LayoutMatch {
                 mask: layout.mask,
                 value: layout.value,
                 op: (op.lsb & 63, ones(op.width)),
@@ -182,13 +182,13 @@ impl Plain {
             Some(way)
         });
         let ways = ways.collect();
-        Plain { gpu: *gpu, ways, known: vec![UNKNOWN; first as usize], plans: Vec::new() }
+        PlainPlans { gpu: *gpu, ways, known: vec![UNKNOWN; first as usize], plans: Vec::new() }
     }
 
     /// Appends the line of the instruction that words begin with, if it is plain: a tab and its text. Returns how many dwords
     /// it has; nothing is appended without.
     #[inline]
-    pub(super) fn write(&mut self, words: &[u32], out: &mut Line) -> Option<u8> {
+    pub(super) fn write(&mut self, words: &[u32], out: &mut LineBuf) -> Option<u8> {
         let [first, rest @ ..] = words else { return None };
         let second = rest.first().copied().unwrap_or_default();
         let both = u64::from(second) << 32 | u64::from(*first);
@@ -207,7 +207,7 @@ impl Plain {
         if both & plan.fixed != plan.value {
             return None;
         }
-        if both & plan.said == 0 {
+        if both & plan.set_bits == 0 {
             plan.operands::<false>(both, words, &self.gpu, out)
         } else {
             plan.operands::<true>(both, words, &self.gpu, out)
@@ -216,9 +216,9 @@ impl Plain {
 
     /// Makes the plan of an opcode, if it can have one. Returns what is known then.
     #[cold]
-    fn learn(&mut self, place: usize, opcode: u32, layout: &'static Layout) -> u16 {
+    fn learn(&mut self, place: usize, opcode: u32, layout: &'static EncodingLayout) -> u16 {
         let next = u16::try_from(self.plans.len()).ok().and_then(|count| count.checked_add(FIRST));
-        let number = match (next, Plan::new(opcode, layout, &self.gpu)) {
+        let number = match (next, PlainPlan::new(opcode, layout, &self.gpu)) {
             (Some(number), Some(plan)) => {
                 self.plans.push(plan);
                 number
@@ -237,8 +237,8 @@ fn is_tail(id: Mod) -> bool {
     matches!(id, Mod::Clamp | Mod::Omod)
 }
 
-impl Plan {
-    fn new(opcode: u32, layout: &'static Layout, gpu: &Gpu) -> Option<Plan> {
+impl PlainPlan {
+    fn new(opcode: u32, layout: &'static EncodingLayout, gpu: &Gpu) -> Option<PlainPlan> {
         let number = tables::variant_of(layout.encoding, opcode, gpu)?;
         let variant = tables::variants().get(usize::from(number))?;
         let row = tables::rows().get(usize::from(variant.row))?;
@@ -255,7 +255,7 @@ impl Plan {
             return None;
         }
         let (written, implicit) = variant.slots.split_at_checked(variant.written.into())?;
-        let mut line = Line::new();
+        let mut line = LineBuf::new();
         line.push(b'\t');
         line.push_str(variant.name);
         line.push_str(text::suffix_of(variant, row.format, gpu, false));
@@ -264,18 +264,18 @@ impl Plan {
         }
         let length = line.len();
         let head = *line.room(0).filter(|_| length <= HEAD)?;
-        let mut bits = Bits { layout, free: 0, fixed: layout.mask, value: layout.value };
+        let mut bits = UnclaimedBits { layout, free: 0, fixed: layout.mask, value: layout.value };
         let low = layout.fields[Field::Op as usize].width;
         bits.fix(Field::Op, opcode)?;
         bits.fix(Field::OpHi, opcode.unbounded_shr(low.into()))?;
-        let mut places = [Place::new(&Slot::NOTHING, 0, gpu)?; PLACES];
+        let mut places = [OperandBits::new(&OperandSlot::NOTHING, 0, gpu)?; PLACES];
         for (place, slot) in places.get_mut(..written.len())?.iter_mut().zip(written) {
-            *place = Place::of(slot, &mut bits, gpu)?;
+            *place = OperandBits::of(slot, &mut bits, gpu)?;
         }
         for slot in implicit.iter().filter(|slot| slot.field != Field::None) {
             bits.fix(slot.field, regs::code_of(Reg(slot.reg), gpu.generation())?.into())?;
         }
-        let mut plan = Plan {
+        let mut plan = PlainPlan {
             head,
             length: length as u8,
             dwords: layout.dwords,
@@ -283,7 +283,7 @@ impl Plan {
             scalars: scalars(variant, row, gpu),
             fixed: 0,
             value: 0,
-            said: 0,
+            set_bits: 0,
             neg: u8::MAX,
             abs: u8::MAX,
             tails: [None; 2],
@@ -296,7 +296,7 @@ impl Plan {
     }
 
     /// The bits of modifiers: at rest, or those of signs and tails.
-    fn modifiers(&mut self, variant: &Variant, bits: &mut Bits<'_>) -> Option<()> {
+    fn modifiers(&mut self, variant: &Variant, bits: &mut UnclaimedBits<'_>) -> Option<()> {
         let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
         for slot in variant.mods {
             let alone = variant.mods.iter().filter(|other| other.field == slot.field).count() == 1;
@@ -306,7 +306,7 @@ impl Plan {
             if slot.field == Field::FiCode {
                 return None;
             } else if alone && slot.shift == 0 && (signs || is_tail(slot.id)) {
-                self.said |= bits.set_free(slot.field, mask)?;
+                self.set_bits |= bits.set_free(slot.field, mask)?;
                 let tail = Tail { id: slot.id, shift: place.lsb, mask: mask as u8 };
                 match slot.id {
                     Mod::Neg => self.neg = place.lsb,
@@ -323,7 +323,13 @@ impl Plan {
 
     /// Appends the line of words that have its fixed bits. `SAID`: modifiers are among them.
     #[inline(always)]
-    fn operands<const SAID: bool>(&self, both: u64, words: &[u32], gpu: &Gpu, out: &mut Line) -> Option<u8> {
+    fn operands<const SAID: bool>(
+        &self,
+        both: u64,
+        words: &[u32],
+        gpu: &Gpu,
+        out: &mut LineBuf,
+    ) -> Option<u8> {
         let (negs, abss) = if SAID {
             let bits = |shift: u8| both.checked_shr(shift.into()).unwrap_or_default() & 7;
             (bits(self.neg), bits(self.abs))
@@ -352,21 +358,21 @@ impl Plan {
                 pen = Pen { room: out.room_for()?, at: written };
                 continue;
             }
-            let said = place.codes.get(usize::from(field | place.base))?;
-            if said.kind & place.kinds == 0 {
+            let code_text = place.codes.get(usize::from(field | place.base))?;
+            if code_text.kind & place.kinds == 0 {
                 return None;
             }
-            scalars += u8::from(said.kind & place.counted != 0);
+            scalars += u8::from(code_text.kind & place.counted != 0);
             let abs = SAID && abss >> place.source & 1 != 0;
             if SAID {
                 let neg = negs >> place.source & 1 != 0;
-                if (neg && said.kind & kind::INLINE != 0) || said.kind & kind::LITERAL != 0 {
+                if (neg && code_text.kind & kind::INLINE != 0) || code_text.kind & kind::LITERAL != 0 {
                     return None;
                 }
                 pen.put(b"-", neg.into());
                 pen.put(b"|", abs.into());
             }
-            if said.kind == kind::LITERAL {
+            if code_text.kind == kind::LITERAL {
                 let value = *words.get(usize::from(self.dwords))?;
                 if !text::is_literal(place.slot, value, gpu) {
                     return None;
@@ -374,7 +380,7 @@ impl Plan {
                 pen.hex(value);
                 size = self.dwords + 1;
             } else {
-                pen.put(&said.text, said.length.into());
+                pen.put(&code_text.text, code_text.length.into());
             }
             if SAID {
                 pen.put(b"|", abs.into());
@@ -424,29 +430,29 @@ impl Pen<'_> {
     }
 }
 
-impl Slot {
+impl OperandSlot {
     /// An operand that is not there.
-    const NOTHING: Slot = Slot {
+    const NOTHING: OperandSlot = OperandSlot {
         class: Class::Implicit,
         ty: Type::None,
         field: Field::None,
-        access: super::model::Access(0),
-        source: Slot::NO_SOURCE,
+        access: super::model::OperandAccess(0),
+        source: OperandSlot::NO_SOURCE,
         reg: 0,
     };
 }
 
-impl Place {
-    fn new(slot: &'static Slot, kinds: u8, gpu: &Gpu) -> Option<Place> {
+impl OperandBits {
+    fn new(slot: &'static OperandSlot, kinds: u8, gpu: &Gpu) -> Option<OperandBits> {
         let size = SIZES.iter().position(|size| *size == dwords(slot.ty, gpu).max(1))?;
         let counted = if slot.access.reads() { kind::SCALAR | kind::LITERAL } else { 0 };
-        let source = slot.source.min(Slot::NO_SOURCE);
+        let source = slot.source.min(OperandSlot::NO_SOURCE);
         let codes = codes(gpu).get(size)?;
-        Some(Place { codes, shift: 0, mask: 0, base: 0, kinds, counted: counted & kinds, source, slot })
+        Some(OperandBits { codes, shift: 0, mask: 0, base: 0, kinds, counted: counted & kinds, source, slot })
     }
 
     /// The place of a slot, whose bits are thereby free; `None`: none that plans have.
-    fn of(slot: &'static Slot, bits: &mut Bits<'_>, gpu: &Gpu) -> Option<Place> {
+    fn of(slot: &'static OperandSlot, bits: &mut UnclaimedBits<'_>, gpu: &Gpu) -> Option<OperandBits> {
         use kind::{HIGH, INLINE, LITERAL, LOW, SCALAR};
         let literal = bits.layout.literal && (slot.ty.bits() != 16 || slot.class == Class::Ssrc32);
         let literal = if literal { LITERAL } else { 0 };
@@ -473,7 +479,7 @@ impl Place {
             | Class::DelayAlu => (0, 0),
             _ => return None,
         };
-        let mut place = Place::new(slot, kinds, gpu)?;
+        let mut place = OperandBits::new(slot, kinds, gpu)?;
         place.base = base;
         if matches!(slot.class, Class::Fixed | Class::FixedOptional) {
             // Told with the opcode's own.
@@ -489,7 +495,7 @@ impl Place {
 }
 
 /// How many scalar values the operands of an instruction may be for certain.
-fn scalars(variant: &Variant, row: &Row, gpu: &Gpu) -> u8 {
+fn scalars(variant: &Variant, row: &InstRow, gpu: &Gpu) -> u8 {
     let Some(limit) = text::scalar_limit(row, gpu) else { return u8::MAX };
     let own = variant.slots.iter().filter(|slot| {
         matches!(slot.class, Class::Fixed | Class::FixedOptional | Class::Implicit)
@@ -500,14 +506,14 @@ fn scalars(variant: &Variant, row: &Row, gpu: &Gpu) -> u8 {
 }
 
 /// The bits of an encoding as they are given away.
-struct Bits<'a> {
-    layout: &'a Layout,
+struct UnclaimedBits<'a> {
+    layout: &'a EncodingLayout,
     free: u64,
     fixed: u64,
     value: u64,
 }
 
-impl Bits<'_> {
+impl UnclaimedBits<'_> {
     fn bits(&self, field: Field, value: u32) -> u64 {
         let place = self.layout.fields[field as usize];
         let value = value & !u32::MAX.unbounded_shl(place.width.into());

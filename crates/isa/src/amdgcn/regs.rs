@@ -159,13 +159,14 @@ pub const fn scalar(code: u8, generation: Gfx) -> Option<Reg> {
 const NO_CODE: u16 = u16::MAX;
 
 /// For each generation: the register of each code, and the code of each register below 256.
-struct Codes {
+struct RegCodes {
     regs: [[u16; 256]; Gfx::ALL.len()],
     codes: [[u16; 256]; Gfx::ALL.len()],
 }
 
-static CODES: Codes = {
-    let mut all = Codes { regs: [[NO_CODE; 256]; Gfx::ALL.len()], codes: [[NO_CODE; 256]; Gfx::ALL.len()] };
+static CODES: RegCodes = {
+    let mut all =
+        RegCodes { regs: [[NO_CODE; 256]; Gfx::ALL.len()], codes: [[NO_CODE; 256]; Gfx::ALL.len()] };
     let mut g = 0;
     while g < Gfx::ALL.len() {
         let mut code = 0;

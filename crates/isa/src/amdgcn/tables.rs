@@ -2,15 +2,15 @@
 
 use super::gpu::Gpu;
 use super::model::{
-    COLUMNS, Columns, Encoding, Form, Format, GENS, Layout, LayoutIndex, ModSlot, Need, Role, Slot, Traits,
-    Unit, name_hash,
+    COLUMNS, Columns, Encoding, EncodingLayout, Form, Format, GENS, LayoutIndex, ModSlot, Need, OperandSlot,
+    Role, Traits, Unit, name_hash,
 };
 use super::opcode::{Opcode, Operation};
 
 #[rustfmt::skip]
 #[allow(missing_docs, clippy::unreadable_literal, reason = "made by the build script")]
 mod compiled {
-    use super::{Name, Row, Variant};
+    use super::{Mnemonic, InstRow, Variant};
     use crate::amdgcn::model::*;
     use crate::amdgcn::opcode::*;
     include!(concat!(env!("OUT_DIR"), "/amdgcn.rs"));
@@ -18,7 +18,7 @@ mod compiled {
 
 /// One row: an instruction of all generations.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct InstRow {
     /// Which.
     pub opcode: Opcode,
     /// The name that stands for it in all generations; each generation may have another ([`Variant::name`]).
@@ -53,7 +53,7 @@ pub struct Variant {
     /// The columns it is in.
     pub columns: Columns,
     /// Operands: those written come first, in the order they are written.
-    pub slots: &'static [Slot],
+    pub slots: &'static [OperandSlot],
     /// How many of [`Variant::slots`] are written.
     pub written: u8,
     /// Modifiers.
@@ -68,7 +68,7 @@ pub struct Variant {
 
 /// A mnemonic and what it may mean.
 #[derive(Debug, Clone, Copy)]
-pub struct Name {
+pub struct Mnemonic {
     /// The mnemonic, without a suffix.
     pub name: &'static str,
     /// Variants in the order they are tried, with the columns in which they have this name.
@@ -76,7 +76,7 @@ pub struct Name {
 }
 
 /// Every row of the table.
-pub fn rows() -> &'static [Row] {
+pub fn rows() -> &'static [InstRow] {
     compiled::ROWS
 }
 
@@ -91,12 +91,12 @@ pub fn has(variant: &Variant, gpu: &Gpu) -> bool {
 }
 
 /// Every mnemonic, in the order of the alphabet.
-pub fn names() -> &'static [Name] {
+pub fn names() -> &'static [Mnemonic] {
     compiled::NAMES
 }
 
 /// A mnemonic, without a suffix.
-pub fn name(name: &[u8]) -> Option<&'static Name> {
+pub fn name(name: &[u8]) -> Option<&'static Mnemonic> {
     let size = compiled::NAME_HASHES.len();
     let mut slot = name_hash(name) as usize % size;
     loop {
@@ -109,7 +109,7 @@ pub fn name(name: &[u8]) -> Option<&'static Name> {
 }
 
 /// The layout of an encoding in a GPU's generation.
-pub fn layout(encoding: Encoding, gpu: &Gpu) -> Option<&'static Layout> {
+pub fn layout(encoding: Encoding, gpu: &Gpu) -> Option<&'static EncodingLayout> {
     let at = compiled::LAYOUT_OF.get(gpu.generation() as usize)?.get(encoding as usize)?;
     compiled::LAYOUTS.get(usize::from(*at))
 }
@@ -125,13 +125,13 @@ pub(super) fn tries(first: u32, gpu: &Gpu) -> &'static [LayoutIndex] {
 }
 
 /// Layouts by the numbers that tries name, those of a GPU's generation.
-pub(super) fn layouts_in_order(gpu: &Gpu) -> impl Iterator<Item = Option<&'static Layout>> {
+pub(super) fn layouts_in_order(gpu: &Gpu) -> impl Iterator<Item = Option<&'static EncodingLayout>> {
     let own = compiled::LAYOUT_OF.get(gpu.generation() as usize);
     (0..).zip(compiled::LAYOUTS).map(move |(at, layout)| own?.contains(&at).then_some(layout))
 }
 
 /// Layouts that two dwords may begin, in the order they are tried.
-pub fn layouts_of(first: u32, second: u32, gpu: &Gpu) -> impl Iterator<Item = &'static Layout> {
+pub fn layouts_of(first: u32, second: u32, gpu: &Gpu) -> impl Iterator<Item = &'static EncodingLayout> {
     let both = u64::from(second) << 32 | u64::from(first);
     tries(first, gpu)
         .iter()

@@ -12,14 +12,14 @@ pub use compiled::*;
 
 /// A number in an immediate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
+pub struct ImmediateField {
     /// Its name in assembly.
     pub name: &'static str,
     /// Its bits as runs, lowest first: lowest bit and width.
     pub runs: &'static [(u8, u8)],
 }
 
-impl Field {
+impl ImmediateField {
     /// The number in an immediate.
     pub fn get(&self, immediate: u16) -> u16 {
         let mut shift = 0;
@@ -61,12 +61,12 @@ pub struct WaitField {
     /// The instruction.
     pub opcode: Opcode,
     /// The number, with the name that the generation has for the counter.
-    pub field: Field,
+    pub field: ImmediateField,
 }
 
 /// That an event counts.
 #[derive(Debug, Clone, Copy)]
-pub struct Counted {
+pub struct CounterUse {
     /// Generations, a bit each.
     gens: Columns,
     /// What.
@@ -83,14 +83,14 @@ pub struct DepctrField {
     /// Generations, a bit each.
     gens: Columns,
     /// Its bits.
-    pub field: Field,
+    pub field: ImmediateField,
 }
 
 fn on(gens: Columns, generation: Gfx) -> bool {
     gens >> generation as u8 & 1 != 0
 }
 
-impl Counted {
+impl CounterUse {
     /// Whether it counts there in a generation.
     pub fn holds(&self, generation: Gfx) -> bool {
         on(self.gens, generation)
@@ -124,9 +124,9 @@ impl Counter {
     }
 
     /// The widest field that a generation has for it.
-    fn field(self, generation: Gfx) -> Option<Field> {
+    fn field(self, generation: Gfx) -> Option<ImmediateField> {
         let own = WAITS.iter().filter(|w| w.counter == self && on(w.gens, generation));
-        own.map(|wait| wait.field).max_by_key(Field::most)
+        own.map(|wait| wait.field).max_by_key(ImmediateField::most)
     }
 }
 
@@ -137,7 +137,7 @@ pub fn fields(opcode: Opcode, generation: Gfx) -> impl Iterator<Item = &'static 
 
 #[rustfmt::skip]
 mod compiled {
-    use super::{Counted, Counter, DepctrField, Event, Field, GENS, Opcode, WaitField};
+    use super::{CounterUse, Counter, DepctrField, Event, ImmediateField, GENS, Opcode, WaitField};
     include!(concat!(env!("OUT_DIR"), "/amdgcn_waits.rs"));
 }
 

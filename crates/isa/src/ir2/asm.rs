@@ -3,7 +3,7 @@
 //! Lines are those of a listing; the address and the words in front of the text are optional and count for nothing.
 //! An EXEC without ADDR or CNT takes its instructions from the lines after it and puts them behind those before.
 
-use super::table::{Arg, Attr, Field, Form, When, alu, cf, fetch};
+use super::table::{AttrArg, AttrCondition, InstrAttr, WordField, WordForm, alu, cf, fetch};
 use std::collections::HashMap;
 use thiserror::Error;
 
@@ -27,9 +27,9 @@ pub struct Complaint {
 /// # Errors
 /// Everything that is wrong with the text, in the order of its lines; of very many mistakes the first thousand.
 pub fn assemble(text: &str) -> Result<Vec<u32>, Vec<Complaint>> {
-    let mut program = Program::default();
+    let mut program = Ir2Program::default();
     for (index, line) in text.lines().enumerate() {
-        let mut cursor = Cursor { line, at: 0, number: index + 1 };
+        let mut cursor = LineCursor { line, at: 0, number: index + 1 };
         if let Err(complaint) = program.line(&mut cursor) {
             program.complaints.push(complaint);
         }
@@ -43,8 +43,8 @@ pub fn assemble(text: &str) -> Result<Vec<u32>, Vec<Complaint>> {
 }
 
 #[derive(Default)]
-struct Program {
-    flow: Vec<Flow>,
+struct Ir2Program {
+    flow: Vec<ControlFlowWord>,
     data: Vec<(usize, u32, usize)>,
     data_at: usize,
     /// The last instruction is arithmetic whose scalar half may follow.
@@ -53,16 +53,16 @@ struct Program {
 }
 
 /// A control-flow word and what follows it.
-struct Flow {
+struct ControlFlowWord {
     line: usize,
     word: u128,
     /// The bits that the text gave.
     given: u128,
     runs: bool,
-    instructions: Vec<Instruction>,
+    instructions: Vec<Ir2Instr>,
 }
 
-struct Instruction {
+struct Ir2Instr {
     line: usize,
     fetch: bool,
     wait: bool,
@@ -72,8 +72,8 @@ struct Instruction {
     given: u128,
 }
 
-impl Program {
-    fn line(&mut self, c: &mut Cursor<'_>) -> Result<(), Complaint> {
+impl Ir2Program {
+    fn line(&mut self, c: &mut LineCursor<'_>) -> Result<(), Complaint> {
         c.skip_words();
         if c.end() {
             return Ok(());
@@ -109,7 +109,7 @@ impl Program {
                     let (word, given) = vector_word(c)?;
                     (Some(word), given)
                 };
-                flow.instructions.push(Instruction { line: c.number, fetch: is_fetch, wait, word, given });
+                flow.instructions.push(Ir2Instr { line: c.number, fetch: is_fetch, wait, word, given });
                 return c.finish();
             }
         }
@@ -122,11 +122,11 @@ impl Program {
             let (_, form, runs) = cf::OPCODES[opcode];
             let mut word = cf::OPCODE.set(form.rest(), opcode as u128);
             let given = attrs(c, form, &mut word)?;
-            self.flow.push(Flow { line: c.number, word, given, runs, instructions: Vec::new() });
+            self.flow.push(ControlFlowWord { line: c.number, word, given, runs, instructions: Vec::new() });
             return c.finish();
         }
         if scalar_may_follow
-            && let Some(Instruction { word: Some(word), given, .. }) =
+            && let Some(Ir2Instr { word: Some(word), given, .. }) =
                 self.flow.last_mut().and_then(|flow| flow.instructions.last_mut())
         {
             c.at = start;
@@ -138,7 +138,7 @@ impl Program {
     }
 
     fn finish(mut self) -> Result<Vec<u32>, Vec<Complaint>> {
-        let mut halves = Halves::default();
+        let mut halves = ShaderHalves::default();
         let mut next = self.flow.len().div_ceil(2);
         let mut flow = std::mem::take(&mut self.flow);
         for (index, item) in flow.iter_mut().enumerate() {
@@ -167,7 +167,7 @@ impl Program {
     }
 
     /// Completes an EXEC by the instructions after it, and puts them where it says.
-    fn place(&mut self, flow: &mut Flow, next: &mut usize, halves: &mut Halves) {
+    fn place(&mut self, flow: &mut ControlFlowWord, next: &mut usize, halves: &mut ShaderHalves) {
         let count = flow.instructions.len();
         let mut complain = |message: String| {
             self.complaints.push(Complaint { line: flow.line, column: 1, message });
@@ -207,7 +207,7 @@ impl Program {
         *next = (*next).max(address + count);
     }
 
-    fn put(&mut self, halves: &mut Halves, at: usize, half: u16, line: usize) {
+    fn put(&mut self, halves: &mut ShaderHalves, at: usize, half: u16, line: usize) {
         if let Some(other) = halves.put(at, half, line)
             && self.complaints.last().is_none_or(|c| c.line != line)
         {
@@ -219,12 +219,12 @@ impl Program {
 
 /// The shader, as pieces of 16 bits: control-flow words begin at each third.
 #[derive(Default)]
-struct Halves {
+struct ShaderHalves {
     stored: Vec<Option<u16>>,
     lines: HashMap<usize, usize>,
 }
 
-impl Halves {
+impl ShaderHalves {
     /// Gives the line that put something else there.
     fn put(&mut self, at: usize, half: u16, line: usize) -> Option<usize> {
         self.fill(at);
@@ -253,7 +253,7 @@ impl Halves {
 }
 
 /// `VERTEX R1.xyzw = R0.x …`
-fn fetch_word(c: &mut Cursor<'_>) -> Result<u128, Complaint> {
+fn fetch_word(c: &mut LineCursor<'_>) -> Result<u128, Complaint> {
     let (name, condition) =
         c.conditional(|name| name == fetch::OTHER || fetch::OPCODES.iter().any(|(_, known)| *known == name))?;
     let named = fetch::OPCODES.iter().find(|(_, known)| *known == name);
@@ -285,7 +285,7 @@ fn fetch_word(c: &mut Cursor<'_>) -> Result<u128, Complaint> {
 }
 
 /// `MAXv R1 = R2, C3`: the word and the bits that were given.
-fn vector_word(c: &mut Cursor<'_>) -> Result<(u128, u128), Complaint> {
+fn vector_word(c: &mut LineCursor<'_>) -> Result<(u128, u128), Complaint> {
     let known = |name: &str| alu::VECTOR_OPCODES.iter().position(|(known, _)| *known == name);
     let (name, condition) = c.conditional(|name| name == "(null)" || known(name).is_some())?;
     let mut word = alu::ALU.rest();
@@ -300,7 +300,7 @@ fn vector_word(c: &mut Cursor<'_>) -> Result<(u128, u128), Complaint> {
     if let Some(condition) = condition {
         word = alu::PREDICATE.set(word, 2 | u128::from(condition));
     }
-    let sources: &[&alu::Source] = match operands {
+    let sources: &[&alu::AluSource] = match operands {
         3 => &[&alu::SRC3, &alu::SRC1, &alu::SRC2],
         2 => &[&alu::SRC1, &alu::SRC2],
         _ => &[&alu::SRC1],
@@ -311,7 +311,7 @@ fn vector_word(c: &mut Cursor<'_>) -> Result<(u128, u128), Complaint> {
 }
 
 /// `ADDs R1 = R2`: the second half of an instruction.
-fn scalar_word(c: &mut Cursor<'_>, word: &mut u128, given: u128) -> Result<(), Complaint> {
+fn scalar_word(c: &mut LineCursor<'_>, word: &mut u128, given: u128) -> Result<(), Complaint> {
     let start = c.at;
     let mut half = 0;
     if c.eat("OP(") {
@@ -327,24 +327,24 @@ fn scalar_word(c: &mut Cursor<'_>, word: &mut u128, given: u128) -> Result<(), C
             }
         }
     }
-    let mut told = operation(c, &alu::SCALAR, &[&alu::SRC3], &mut half)?;
-    told |= alu::SCALAR.opcode.mask() | alu::SCALAR.dst.mask() | alu::SCALAR.mask.mask();
-    told |= alu::SCALAR.clamp.mask();
-    let both = told & given;
+    let mut scalar_bits = operation(c, &alu::SCALAR, &[&alu::SRC3], &mut half)?;
+    scalar_bits |= alu::SCALAR.opcode.mask() | alu::SCALAR.dst.mask() | alu::SCALAR.mask.mask();
+    scalar_bits |= alu::SCALAR.clamp.mask();
+    let both = scalar_bits & given;
     if (*word ^ half) & both != 0 {
         c.at = start;
         return Err(c.expected("the export and the third operand that the vector operation has"));
     }
-    *word = *word & !told | half & told;
+    *word = *word & !scalar_bits | half & scalar_bits;
     attrs(c, &alu::ALU, word)?;
     Ok(())
 }
 
 /// `R1.xy__ = R2, C3 CLAMP`: gives the bits that both halves of an instruction may tell.
 fn operation(
-    c: &mut Cursor<'_>,
-    half: &alu::Half,
-    sources: &[&alu::Source],
+    c: &mut LineCursor<'_>,
+    half: &alu::AluResult,
+    sources: &[&alu::AluSource],
     word: &mut u128,
 ) -> Result<u128, Complaint> {
     let export = c.eat("export");
@@ -400,7 +400,7 @@ fn operation(
 }
 
 /// Attributes in any order, then braces: gives the bits they set.
-fn attrs(c: &mut Cursor<'_>, form: &Form, word: &mut u128) -> Result<u128, Complaint> {
+fn attrs(c: &mut LineCursor<'_>, form: &WordForm, word: &mut u128) -> Result<u128, Complaint> {
     let mut given = 0;
     while !c.end() {
         if c.eat("{") {
@@ -431,16 +431,20 @@ fn attrs(c: &mut Cursor<'_>, form: &Form, word: &mut u128) -> Result<u128, Compl
     Ok(given)
 }
 
-fn words_of(attr: &'static Attr) -> Vec<&'static str> {
+fn words_of(attr: &'static InstrAttr) -> Vec<&'static str> {
     match attr.args {
-        [Arg::Choice(_, names, _)] => names.iter().map(|(_, name)| *name).collect(),
+        [AttrArg::Choice(_, names, _)] => names.iter().map(|(_, name)| *name).collect(),
         _ => vec![attr.word],
     }
 }
 
 /// Reads an attribute if it is this one: the bits it sets.
-fn attr_bits(c: &mut Cursor<'_>, attr: &'static Attr, word: &mut u128) -> Result<Option<u128>, Complaint> {
-    if let [Arg::Choice(field, names, other)] = attr.args {
+fn attr_bits(
+    c: &mut LineCursor<'_>,
+    attr: &'static InstrAttr,
+    word: &mut u128,
+) -> Result<Option<u128>, Complaint> {
+    if let [AttrArg::Choice(field, names, other)] = attr.args {
         for (value, name) in *names {
             if c.eat_word(name) {
                 *word = field.set(*word, u128::from(*value));
@@ -459,15 +463,15 @@ fn attr_bits(c: &mut Cursor<'_>, attr: &'static Attr, word: &mut u128) -> Result
         return Ok(None);
     }
     let mut given = 0;
-    if let When::Is(field, value) = attr.when {
+    if let AttrCondition::Is(field, value) = attr.when {
         *word = field.set(*word, u128::from(value));
         given |= field.mask();
     }
     for (i, arg) in attr.args.iter().enumerate() {
         c.expect(if i == 0 { "(" } else { "," })?;
-        let field: &Field = arg.field();
+        let field: &WordField = arg.field();
         let names: &[(u8, &str)] = match arg {
-            Arg::Name(_, names) => names,
+            AttrArg::Name(_, names) => names,
             _ => &[],
         };
         let value = match names.iter().find(|(_, name)| c.eat_word(name)) {
@@ -484,7 +488,7 @@ fn attr_bits(c: &mut Cursor<'_>, attr: &'static Attr, word: &mut u128) -> Result
 }
 
 /// `name=value, …}`
-fn braces(c: &mut Cursor<'_>, form: &Form, word: &mut u128) -> Result<u128, Complaint> {
+fn braces(c: &mut LineCursor<'_>, form: &WordForm, word: &mut u128) -> Result<u128, Complaint> {
     let mut given = 0;
     loop {
         let start = c.at;
@@ -505,13 +509,13 @@ fn braces(c: &mut Cursor<'_>, form: &Form, word: &mut u128) -> Result<u128, Comp
 }
 
 /// A place in a line.
-struct Cursor<'a> {
+struct LineCursor<'a> {
     line: &'a str,
     at: usize,
     number: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> LineCursor<'a> {
     fn rest(&self) -> &'a str {
         self.line.get(self.at..).unwrap_or_default()
     }

@@ -1,12 +1,12 @@
 //! Words to text.
 
-use super::table::{Arg, Attr, Field, Form, When, alu, cf, fetch};
+use super::table::{AttrArg, AttrCondition, InstrAttr, WordField, WordForm, alu, cf, fetch};
 use std::fmt::Write;
 use unwedge_base::Dwords;
 
 /// Kinds of shader: they name their exports differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ShaderStage {
     /// Vertex shader.
     Vertex,
     /// Fragment shader.
@@ -15,9 +15,9 @@ pub enum Stage {
 
 /// How to list a shader.
 #[derive(Clone, Copy, Debug)]
-pub struct Listing {
+pub struct Ir2ListingOptions {
     /// Whose exports to name.
-    pub stage: Stage,
+    pub stage: ShaderStage,
     /// Tabs in front of each line.
     pub tabs: usize,
     /// Show the words beside the text.
@@ -28,9 +28,9 @@ pub struct Listing {
 }
 
 /// Lists a shader. Any words give a text; what an EXEC runs beyond the end is listed as `absent`.
-pub fn listing(code: Dwords<'_>, how: &Listing) -> String {
+pub fn listing(code: Dwords<'_>, how: &Ir2ListingOptions) -> String {
     let mut lister =
-        Lister { code, how, out: String::new(), used: vec![false; super::REACH.min(code.len())] };
+        Ir2Lister { code, how, out: String::new(), used: vec![false; super::REACH.min(code.len())] };
     let slots = lister.flow_slots();
     for index in 0..2 * slots {
         lister.flow(index);
@@ -41,9 +41,9 @@ pub fn listing(code: Dwords<'_>, how: &Listing) -> String {
     lister.out
 }
 
-struct Lister<'a> {
+struct Ir2Lister<'a> {
     code: Dwords<'a>,
-    how: &'a Listing,
+    how: &'a Ir2ListingOptions,
     out: String,
     used: Vec<bool>,
 }
@@ -55,7 +55,7 @@ macro_rules! put {
     }};
 }
 
-impl Lister<'_> {
+impl Ir2Lister<'_> {
     /// The 96 bits at an instruction address.
     fn triple(&self, slot: usize) -> Option<[u32; 3]> {
         let at = slot.checked_mul(3)?;
@@ -166,7 +166,7 @@ impl Lister<'_> {
             }
         }
         self.out.push('\t');
-        let sources: &[&alu::Source] = match operands {
+        let sources: &[&alu::AluSource] = match operands {
             3 => &[&alu::SRC3, &alu::SRC1, &alu::SRC2],
             2 => &[&alu::SRC1, &alu::SRC2],
             _ => &[&alu::SRC1],
@@ -198,7 +198,7 @@ impl Lister<'_> {
     }
 
     /// `R1.xy__ = R2, C3 CLAMP`: gives the bits of the operands.
-    fn operation(&mut self, half: &alu::Half, sources: &[&alu::Source], word: u128) -> u128 {
+    fn operation(&mut self, half: &alu::AluResult, sources: &[&alu::AluSource], word: u128) -> u128 {
         let export = alu::EXPORT.get(word) != 0;
         put!(self.out, "{}{}", if export { "export" } else { "R" }, half.dst.get(word));
         let mask = half.mask.get(word);
@@ -232,21 +232,21 @@ impl Lister<'_> {
         shown
     }
 
-    fn export_comment(&mut self, half: &alu::Half, word: u128) {
+    fn export_comment(&mut self, half: &alu::AluResult, word: u128) {
         if alu::EXPORT.get(word) == 0 {
             return;
         }
         let name = match (self.how.stage, half.dst.get(word)) {
-            (Stage::Vertex, 62) => "gl_Position",
-            (Stage::Vertex, 63) => "gl_PointSize",
-            (Stage::Fragment, 0) => "gl_FragColor",
+            (ShaderStage::Vertex, 62) => "gl_Position",
+            (ShaderStage::Vertex, 63) => "gl_PointSize",
+            (ShaderStage::Fragment, 0) => "gl_FragColor",
             _ => return,
         };
         put!(self.out, "\t; {name}");
     }
 
     /// The fields that the text so far does not tell.
-    fn braces(&mut self, form: &Form, word: u128, shown: u128) {
+    fn braces(&mut self, form: &WordForm, word: u128, shown: u128) {
         if !self.how.complete {
             return;
         }
@@ -296,11 +296,11 @@ fn small(value: u128) -> usize {
     (value & 0xffff) as usize
 }
 
-fn opcode(word: u128) -> (&'static str, &'static Form, bool) {
+fn opcode(word: u128) -> (&'static str, &'static WordForm, bool) {
     cf::OPCODES[small(cf::OPCODE.get(word)) & 15]
 }
 
-fn half(half: &alu::Half) -> u128 {
+fn half(half: &alu::AluResult) -> u128 {
     half.opcode.mask() | half.dst.mask() | half.mask.mask() | half.clamp.mask()
 }
 
@@ -311,18 +311,18 @@ fn channels(out: &mut String, swizzle: u128, count: u32, width: u32) {
 }
 
 /// Prints the attributes that are there, and gives the bits they tell.
-fn attrs(out: &mut String, form: &Form, word: u128) -> u128 {
-    let is = |field: &Field, value: u8| field.get(word) == u128::from(value);
+fn attrs(out: &mut String, form: &WordForm, word: u128) -> u128 {
+    let is = |field: &WordField, value: u8| field.get(word) == u128::from(value);
     let mut shown = 0;
-    for Attr { word: keyword, when, args } in form.attrs {
+    for InstrAttr { word: keyword, when, args } in form.attrs {
         let there = match when {
-            When::Always => true,
-            When::Not(field, value) => !is(field, *value),
-            When::Is(field, value) => {
+            AttrCondition::Always => true,
+            AttrCondition::Not(field, value) => !is(field, *value),
+            AttrCondition::Is(field, value) => {
                 shown |= field.mask();
                 is(field, *value)
             }
-            When::Any => args.iter().any(|arg| !is(arg.field(), 0)),
+            AttrCondition::Any => args.iter().any(|arg| !is(arg.field(), 0)),
         };
         if !there {
             continue;
@@ -335,7 +335,7 @@ fn attrs(out: &mut String, form: &Form, word: u128) -> u128 {
         for (i, arg) in args.iter().enumerate() {
             let value = arg.field().get(word);
             shown |= arg.field().mask();
-            if let Arg::Choice(_, names, other) = arg {
+            if let AttrArg::Choice(_, names, other) = arg {
                 match name_of(names, value) {
                     Some(name) => out.push_str(name),
                     None => put!(out, "{other}(0x{value:x})"),
@@ -348,8 +348,8 @@ fn attrs(out: &mut String, form: &Form, word: u128) -> u128 {
                 _ => ",",
             });
             match arg {
-                Arg::Hex(_) => put!(out, "0x{value:x}"),
-                Arg::Name(_, names) if name_of(names, value).is_some() => {
+                AttrArg::Hex(_) => put!(out, "0x{value:x}"),
+                AttrArg::Name(_, names) if name_of(names, value).is_some() => {
                     out.push_str(name_of(names, value).unwrap_or_default());
                 }
                 _ => put!(out, "{value}"),

@@ -5,7 +5,7 @@
 
 /// A run of bits of an instruction word.
 #[derive(Debug)]
-pub struct Field {
+pub struct WordField {
     /// What braces call it when no other syntax shows it.
     pub name: &'static str,
     /// Lowest bit.
@@ -16,7 +16,7 @@ pub struct Field {
     pub rest: u8,
 }
 
-impl Field {
+impl WordField {
     /// The largest value.
     pub const fn max(&self) -> u128 {
         (1 << self.width) - 1
@@ -38,24 +38,24 @@ impl Field {
     }
 }
 
-const fn bits(name: &'static str, low: u8, width: u8) -> Field {
-    Field { name, low, width, rest: 0 }
+const fn bits(name: &'static str, low: u8, width: u8) -> WordField {
+    WordField { name, low, width, rest: 0 }
 }
 
-const fn bits_at_rest(name: &'static str, low: u8, width: u8, rest: u8) -> Field {
-    Field { name, low, width, rest }
+const fn bits_at_rest(name: &'static str, low: u8, width: u8, rest: u8) -> WordField {
+    WordField { name, low, width, rest }
 }
 
 /// A shape of instruction words.
 #[derive(Debug)]
-pub struct Form {
+pub struct WordForm {
     /// Its fields: together, all bits of the word.
-    pub fields: &'static [&'static Field],
+    pub fields: &'static [&'static WordField],
     /// What follows the operands, in order.
-    pub attrs: &'static [Attr],
+    pub attrs: &'static [InstrAttr],
 }
 
-impl Form {
+impl WordForm {
     /// The word where the text says nothing.
     pub fn rest(&self) -> u128 {
         self.fields.iter().fold(0, |word, field| field.set(word, u128::from(field.rest)))
@@ -64,89 +64,89 @@ impl Form {
 
 /// Something printed after the operands.
 #[derive(Debug)]
-pub struct Attr {
-    /// Its keyword; empty for a [`Arg::Choice`].
+pub struct InstrAttr {
+    /// Its keyword; empty for a [`AttrArg::Choice`].
     pub word: &'static str,
     /// When it is there.
-    pub when: When,
+    pub when: AttrCondition,
     /// What is in its parentheses.
-    pub args: &'static [Arg],
+    pub args: &'static [AttrArg],
 }
 
 /// When an attribute is there.
 #[derive(Debug)]
-pub enum When {
+pub enum AttrCondition {
     /// Always.
     Always,
     /// When the field is not this.
-    Not(&'static Field, u8),
+    Not(&'static WordField, u8),
     /// When the field is this.
-    Is(&'static Field, u8),
+    Is(&'static WordField, u8),
     /// When one of its arguments is not 0.
     Any,
 }
 
 /// A value in an attribute.
 #[derive(Debug)]
-pub enum Arg {
+pub enum AttrArg {
     /// A decimal number.
-    Dec(&'static Field),
+    Dec(&'static WordField),
     /// A hexadecimal number.
-    Hex(&'static Field),
+    Hex(&'static WordField),
     /// A name, or a decimal number where there is none.
-    Name(&'static Field, &'static [(u8, &'static str)]),
+    Name(&'static WordField, &'static [(u8, &'static str)]),
     /// A name with no keyword and no parentheses, or the second with a number where there is none.
-    Choice(&'static Field, &'static [(u8, &'static str)], &'static str),
+    Choice(&'static WordField, &'static [(u8, &'static str)], &'static str),
 }
 
-impl Arg {
+impl AttrArg {
     /// What it shows.
-    pub fn field(&self) -> &'static Field {
+    pub fn field(&self) -> &'static WordField {
         match self {
-            Arg::Dec(f) | Arg::Hex(f) | Arg::Name(f, _) | Arg::Choice(f, ..) => f,
+            AttrArg::Dec(f) | AttrArg::Hex(f) | AttrArg::Name(f, _) | AttrArg::Choice(f, ..) => f,
         }
     }
 }
 
-const fn attr(word: &'static str, when: When, args: &'static [Arg]) -> Attr {
-    Attr { word, when, args }
+const fn attr(word: &'static str, when: AttrCondition, args: &'static [AttrArg]) -> InstrAttr {
+    InstrAttr { word, when, args }
 }
 
 /// Control flow: 48 bits.
 pub mod cf {
-    use super::{Arg, Attr, Field, Form, When, attr, bits};
+    use super::{AttrArg, AttrCondition, InstrAttr, WordField, WordForm, attr, bits};
 
     /// The opcode, in every form.
-    pub static OPCODE: Field = bits("opcode", 44, 4);
+    pub static OPCODE: WordField = bits("opcode", 44, 4);
     /// Instruction address of the first instruction.
-    pub static ADDRESS: Field = bits("address", 0, 9);
+    pub static ADDRESS: WordField = bits("address", 0, 9);
     /// Number of instructions.
-    pub static COUNT: Field = bits("count", 12, 3);
+    pub static COUNT: WordField = bits("count", 12, 3);
     /// Two bits for each of the first six instructions: fetch, wait.
-    pub static SERIALIZE: Field = bits("serialize", 16, 12);
-    static EXEC_RESERVED: Field = bits("reserved", 9, 3);
-    static YIELD: Field = bits("yield", 15, 1);
-    static VERTEX_CACHE: Field = bits("vc", 28, 6);
-    static BOOL: Field = bits("bool_addr", 34, 8);
-    static CONDITION: Field = bits("condition", 42, 1);
-    static ABSOLUTE: Field = bits("absolute", 43, 1);
-    static TARGET: Field = bits("address", 0, 10);
-    static LOOP_RESERVED_0: Field = bits("reserved0", 10, 6);
-    static LOOP_ID: Field = bits("loop_id", 16, 5);
-    static LOOP_RESERVED_1: Field = bits("reserved1", 21, 22);
-    static JUMP_RESERVED_0: Field = bits("reserved0", 10, 3);
-    static FORCE_CALL: Field = bits("force_call", 13, 1);
-    static PREDICATED: Field = bits("predicated", 14, 1);
-    static JUMP_RESERVED_1: Field = bits("reserved1", 15, 18);
-    static DIRECTION: Field = bits("direction", 33, 1);
-    static SIZE: Field = bits("size", 0, 4);
-    static ALLOC_RESERVED: Field = bits("reserved", 4, 36);
-    static NO_SERIAL: Field = bits("no_serial", 40, 1);
-    static BUFFER: Field = bits("buffer", 41, 2);
-    static ALLOC_MODE: Field = bits("alloc_mode", 43, 1);
-    static NOP_RESERVED: Field = bits("reserved", 0, 44);
+    pub static SERIALIZE: WordField = bits("serialize", 16, 12);
+    static EXEC_RESERVED: WordField = bits("reserved", 9, 3);
+    static YIELD: WordField = bits("yield", 15, 1);
+    static VERTEX_CACHE: WordField = bits("vc", 28, 6);
+    static BOOL: WordField = bits("bool_addr", 34, 8);
+    static CONDITION: WordField = bits("condition", 42, 1);
+    static ABSOLUTE: WordField = bits("absolute", 43, 1);
+    static TARGET: WordField = bits("address", 0, 10);
+    static LOOP_RESERVED_0: WordField = bits("reserved0", 10, 6);
+    static LOOP_ID: WordField = bits("loop_id", 16, 5);
+    static LOOP_RESERVED_1: WordField = bits("reserved1", 21, 22);
+    static JUMP_RESERVED_0: WordField = bits("reserved0", 10, 3);
+    static FORCE_CALL: WordField = bits("force_call", 13, 1);
+    static PREDICATED: WordField = bits("predicated", 14, 1);
+    static JUMP_RESERVED_1: WordField = bits("reserved1", 15, 18);
+    static DIRECTION: WordField = bits("direction", 33, 1);
+    static SIZE: WordField = bits("size", 0, 4);
+    static ALLOC_RESERVED: WordField = bits("reserved", 4, 36);
+    static NO_SERIAL: WordField = bits("no_serial", 40, 1);
+    static BUFFER: WordField = bits("buffer", 41, 2);
+    static ALLOC_MODE: WordField = bits("alloc_mode", 43, 1);
+    static NOP_RESERVED: WordField = bits("reserved", 0, 44);
 
-    static EXEC_FIELDS: &[&Field] = &[
+    static EXEC_FIELDS: &[&WordField] = &[
         &ADDRESS,
         &EXEC_RESERVED,
         &COUNT,
@@ -158,17 +158,25 @@ pub mod cf {
         &ABSOLUTE,
         &OPCODE,
     ];
-    const ADDR_OF_CODE: Attr = Attr { word: "ADDR", when: When::Always, args: &[Arg::Hex(&ADDRESS)] };
-    const ADDR_OF_CF: Attr = Attr { word: "ADDR", when: When::Always, args: &[Arg::Hex(&TARGET)] };
-    const CNT: Attr = Attr { word: "CNT", when: When::Always, args: &[Arg::Hex(&COUNT)] };
-    const YIELDS: Attr = attr("YIELD", When::Is(&YIELD, 1), &[]);
-    const VC: Attr = Attr { word: "VC", when: When::Not(&VERTEX_CACHE, 0), args: &[Arg::Hex(&VERTEX_CACHE)] };
-    const BOOL_ADDR: Attr = Attr { word: "BOOL_ADDR", when: When::Not(&BOOL, 0), args: &[Arg::Hex(&BOOL)] };
-    const ABSOLUTE_ADDR: Attr = attr("ABSOLUTE_ADDR", When::Is(&ABSOLUTE, 1), &[]);
+    const ADDR_OF_CODE: InstrAttr =
+        InstrAttr { word: "ADDR", when: AttrCondition::Always, args: &[AttrArg::Hex(&ADDRESS)] };
+    const ADDR_OF_CF: InstrAttr =
+        InstrAttr { word: "ADDR", when: AttrCondition::Always, args: &[AttrArg::Hex(&TARGET)] };
+    const CNT: InstrAttr =
+        InstrAttr { word: "CNT", when: AttrCondition::Always, args: &[AttrArg::Hex(&COUNT)] };
+    const YIELDS: InstrAttr = attr("YIELD", AttrCondition::Is(&YIELD, 1), &[]);
+    const VC: InstrAttr = InstrAttr {
+        word: "VC",
+        when: AttrCondition::Not(&VERTEX_CACHE, 0),
+        args: &[AttrArg::Hex(&VERTEX_CACHE)],
+    };
+    const BOOL_ADDR: InstrAttr =
+        InstrAttr { word: "BOOL_ADDR", when: AttrCondition::Not(&BOOL, 0), args: &[AttrArg::Hex(&BOOL)] };
+    const ABSOLUTE_ADDR: InstrAttr = attr("ABSOLUTE_ADDR", AttrCondition::Is(&ABSOLUTE, 1), &[]);
 
-    static EXEC: Form =
-        Form { fields: EXEC_FIELDS, attrs: &[ADDR_OF_CODE, CNT, YIELDS, VC, BOOL_ADDR, ABSOLUTE_ADDR] };
-    static COND_EXEC: Form = Form {
+    static EXEC: WordForm =
+        WordForm { fields: EXEC_FIELDS, attrs: &[ADDR_OF_CODE, CNT, YIELDS, VC, BOOL_ADDR, ABSOLUTE_ADDR] };
+    static COND_EXEC: WordForm = WordForm {
         fields: EXEC_FIELDS,
         attrs: &[
             ADDR_OF_CODE,
@@ -177,14 +185,18 @@ pub mod cf {
             VC,
             BOOL_ADDR,
             ABSOLUTE_ADDR,
-            attr("COND", When::Always, &[Arg::Dec(&CONDITION)]),
+            attr("COND", AttrCondition::Always, &[AttrArg::Dec(&CONDITION)]),
         ],
     };
-    static LOOP: Form = Form {
+    static LOOP: WordForm = WordForm {
         fields: &[&TARGET, &LOOP_RESERVED_0, &LOOP_ID, &LOOP_RESERVED_1, &ABSOLUTE, &OPCODE],
-        attrs: &[ADDR_OF_CF, attr("LOOP_ID", When::Always, &[Arg::Dec(&LOOP_ID)]), ABSOLUTE_ADDR],
+        attrs: &[
+            ADDR_OF_CF,
+            attr("LOOP_ID", AttrCondition::Always, &[AttrArg::Dec(&LOOP_ID)]),
+            ABSOLUTE_ADDR,
+        ],
     };
-    static JUMP: Form = Form {
+    static JUMP: WordForm = WordForm {
         fields: &[
             &TARGET,
             &JUMP_RESERVED_0,
@@ -199,34 +211,34 @@ pub mod cf {
         ],
         attrs: &[
             ADDR_OF_CF,
-            attr("DIR", When::Always, &[Arg::Dec(&DIRECTION)]),
-            attr("FORCE_CALL", When::Is(&FORCE_CALL, 1), &[]),
-            attr("COND", When::Is(&PREDICATED, 1), &[Arg::Dec(&CONDITION)]),
+            attr("DIR", AttrCondition::Always, &[AttrArg::Dec(&DIRECTION)]),
+            attr("FORCE_CALL", AttrCondition::Is(&FORCE_CALL, 1), &[]),
+            attr("COND", AttrCondition::Is(&PREDICATED, 1), &[AttrArg::Dec(&CONDITION)]),
             BOOL_ADDR,
             ABSOLUTE_ADDR,
         ],
     };
-    static ALLOC: Form = Form {
+    static ALLOC: WordForm = WordForm {
         fields: &[&SIZE, &ALLOC_RESERVED, &NO_SERIAL, &BUFFER, &ALLOC_MODE, &OPCODE],
         attrs: &[
             attr(
                 "",
-                When::Always,
-                &[Arg::Choice(
+                AttrCondition::Always,
+                &[AttrArg::Choice(
                     &BUFFER,
                     &[(0, "NO ALLOC"), (1, "POSITION"), (2, "PARAM/PIXEL"), (3, "MEMORY")],
                     "BUFFER",
                 )],
             ),
-            attr("SIZE", When::Always, &[Arg::Hex(&SIZE)]),
-            attr("NO_SERIAL", When::Is(&NO_SERIAL, 1), &[]),
-            attr("ALLOC_MODE", When::Is(&ALLOC_MODE, 1), &[]),
+            attr("SIZE", AttrCondition::Always, &[AttrArg::Hex(&SIZE)]),
+            attr("NO_SERIAL", AttrCondition::Is(&NO_SERIAL, 1), &[]),
+            attr("ALLOC_MODE", AttrCondition::Is(&ALLOC_MODE, 1), &[]),
         ],
     };
-    static NOP: Form = Form { fields: &[&NOP_RESERVED, &OPCODE], attrs: &[] };
+    static NOP: WordForm = WordForm { fields: &[&NOP_RESERVED, &OPCODE], attrs: &[] };
 
     /// Name, shape, and whether it runs instructions; the place is the opcode.
-    pub static OPCODES: [(&str, &Form, bool); 16] = [
+    pub static OPCODES: [(&str, &WordForm, bool); 16] = [
         ("NOP", &NOP, false),
         ("EXEC", &EXEC, true),
         ("EXEC_END", &EXEC, true),
@@ -248,62 +260,62 @@ pub mod cf {
 
 /// Fetches: 96 bits.
 pub mod fetch {
-    use super::{Arg, Field, Form, When, attr, bits, bits_at_rest};
+    use super::{AttrArg, AttrCondition, WordField, WordForm, attr, bits, bits_at_rest};
 
     /// The opcode, in both forms.
-    pub static OPCODE: Field = bits("opcode", 0, 5);
+    pub static OPCODE: WordField = bits("opcode", 0, 5);
     /// The register of the address or coordinates.
-    pub static SRC: Field = bits("src", 5, 6);
+    pub static SRC: WordField = bits("src", 5, 6);
     /// The register written.
-    pub static DST: Field = bits("dst", 12, 6);
+    pub static DST: WordField = bits("dst", 12, 6);
     /// Three bits for each channel written.
-    pub static DST_SWIZZLE: Field = bits("dst_swizzle", 32, 12);
+    pub static DST_SWIZZLE: WordField = bits("dst_swizzle", 32, 12);
     /// Whether the predicate decides.
-    pub static PREDICATED: Field = bits("predicated", 63, 1);
+    pub static PREDICATED: WordField = bits("predicated", 63, 1);
     /// Which predicate runs it.
-    pub static CONDITION: Field = bits("condition", 95, 1);
+    pub static CONDITION: WordField = bits("condition", 95, 1);
     /// The channel of a vertex fetch.
-    pub static VERTEX_SWIZZLE: Field = bits("src_swizzle", 30, 2);
+    pub static VERTEX_SWIZZLE: WordField = bits("src_swizzle", 30, 2);
     /// The channels of a texture fetch.
-    pub static TEXTURE_SWIZZLE: Field = bits("src_swizzle", 26, 6);
+    pub static TEXTURE_SWIZZLE: WordField = bits("src_swizzle", 26, 6);
 
-    static SRC_RELATIVE: Field = bits("src_rel", 11, 1);
-    static DST_RELATIVE: Field = bits("dst_rel", 18, 1);
+    static SRC_RELATIVE: WordField = bits("src_rel", 11, 1);
+    static DST_RELATIVE: WordField = bits("dst_rel", 18, 1);
 
-    static MUST_BE_ONE: Field = bits_at_rest("must_be_one", 19, 1, 1);
-    static CONST: Field = bits("const", 20, 5);
-    static CONST_SELECT: Field = bits("const_sel", 25, 2);
-    static VERTEX_RESERVED_0: Field = bits("reserved0", 27, 3);
-    static SIGNED: Field = bits("signed", 44, 1);
-    static INTEGER: Field = bits_at_rest("num_format", 45, 1, 1);
-    static SIGNED_RF_MODE: Field = bits("signed_rf_mode", 46, 1);
-    static VERTEX_RESERVED_1: Field = bits("reserved1", 47, 1);
-    static FORMAT: Field = bits("format", 48, 6);
-    static VERTEX_RESERVED_2: Field = bits("reserved2", 54, 2);
-    static EXP_ADJUST: Field = bits("exp_adjust", 56, 6);
-    static VERTEX_RESERVED_3: Field = bits("reserved3", 62, 1);
-    static STRIDE: Field = bits("stride", 64, 8);
-    static OFFSET: Field = bits("offset", 72, 22);
-    static VERTEX_RESERVED_4: Field = bits("reserved4", 94, 1);
+    static MUST_BE_ONE: WordField = bits_at_rest("must_be_one", 19, 1, 1);
+    static CONST: WordField = bits("const", 20, 5);
+    static CONST_SELECT: WordField = bits("const_sel", 25, 2);
+    static VERTEX_RESERVED_0: WordField = bits("reserved0", 27, 3);
+    static SIGNED: WordField = bits("signed", 44, 1);
+    static INTEGER: WordField = bits_at_rest("num_format", 45, 1, 1);
+    static SIGNED_RF_MODE: WordField = bits("signed_rf_mode", 46, 1);
+    static VERTEX_RESERVED_1: WordField = bits("reserved1", 47, 1);
+    static FORMAT: WordField = bits("format", 48, 6);
+    static VERTEX_RESERVED_2: WordField = bits("reserved2", 54, 2);
+    static EXP_ADJUST: WordField = bits("exp_adjust", 56, 6);
+    static VERTEX_RESERVED_3: WordField = bits("reserved3", 62, 1);
+    static STRIDE: WordField = bits("stride", 64, 8);
+    static OFFSET: WordField = bits("offset", 72, 22);
+    static VERTEX_RESERVED_4: WordField = bits("reserved4", 94, 1);
 
-    static VALID_ONLY: Field = bits("valid_only", 19, 1);
-    static DENORM: Field = bits("coord_denorm", 25, 1);
-    static MAG: Field = bits_at_rest("mag", 44, 2, 3);
-    static MIN: Field = bits_at_rest("min", 46, 2, 3);
-    static MIP: Field = bits_at_rest("mip", 48, 2, 3);
-    static ANISO: Field = bits_at_rest("aniso", 50, 3, 7);
-    static ARBITRARY: Field = bits_at_rest("arbitrary", 53, 3, 7);
-    static VOL_MAG: Field = bits_at_rest("vol_mag", 56, 2, 3);
-    static VOL_MIN: Field = bits_at_rest("vol_min", 58, 2, 3);
-    static COMPUTED_LOD: Field = bits_at_rest("use_comp_lod", 60, 1, 1);
-    static REG_LOD: Field = bits("use_reg_lod", 61, 2);
-    static GRADIENTS: Field = bits("use_reg_gradients", 64, 1);
-    static LOCATION: Field = bits("location", 65, 1);
-    static LOD_BIAS: Field = bits("lod_bias", 66, 7);
-    static TEXTURE_RESERVED: Field = bits("reserved", 73, 7);
-    static OFFSET_X: Field = bits("offset_x", 80, 5);
-    static OFFSET_Y: Field = bits("offset_y", 85, 5);
-    static OFFSET_Z: Field = bits("offset_z", 90, 5);
+    static VALID_ONLY: WordField = bits("valid_only", 19, 1);
+    static DENORM: WordField = bits("coord_denorm", 25, 1);
+    static MAG: WordField = bits_at_rest("mag", 44, 2, 3);
+    static MIN: WordField = bits_at_rest("min", 46, 2, 3);
+    static MIP: WordField = bits_at_rest("mip", 48, 2, 3);
+    static ANISO: WordField = bits_at_rest("aniso", 50, 3, 7);
+    static ARBITRARY: WordField = bits_at_rest("arbitrary", 53, 3, 7);
+    static VOL_MAG: WordField = bits_at_rest("vol_mag", 56, 2, 3);
+    static VOL_MIN: WordField = bits_at_rest("vol_min", 58, 2, 3);
+    static COMPUTED_LOD: WordField = bits_at_rest("use_comp_lod", 60, 1, 1);
+    static REG_LOD: WordField = bits("use_reg_lod", 61, 2);
+    static GRADIENTS: WordField = bits("use_reg_gradients", 64, 1);
+    static LOCATION: WordField = bits("location", 65, 1);
+    static LOD_BIAS: WordField = bits("lod_bias", 66, 7);
+    static TEXTURE_RESERVED: WordField = bits("reserved", 73, 7);
+    static OFFSET_X: WordField = bits("offset_x", 80, 5);
+    static OFFSET_Y: WordField = bits("offset_y", 85, 5);
+    static OFFSET_Z: WordField = bits("offset_z", 90, 5);
 
     static FORMATS: &[(u8, &str)] = &[
         (0, "FMT_1_REVERSE"),
@@ -328,7 +340,7 @@ pub mod fetch {
         &[(0, "2x4_SYM"), (1, "2x4_ASYM"), (2, "4x2_SYM"), (3, "4x2_ASYM"), (4, "4x4_SYM"), (5, "4x4_ASYM")];
 
     /// A fetch of vertex data.
-    pub static VERTEX: Form = Form {
+    pub static VERTEX: WordForm = WordForm {
         fields: &[
             &OPCODE,
             &SRC,
@@ -356,17 +368,21 @@ pub mod fetch {
             &CONDITION,
         ],
         attrs: &[
-            attr("", When::Always, &[Arg::Choice(&FORMAT, FORMATS, "TYPE")]),
-            attr("", When::Always, &[Arg::Choice(&SIGNED, &[(0, "UNSIGNED"), (1, "SIGNED")], "SIGN")]),
-            attr("NORMALIZED", When::Is(&INTEGER, 0), &[]),
-            attr("STRIDE", When::Always, &[Arg::Dec(&STRIDE)]),
-            attr("OFFSET", When::Not(&OFFSET, 0), &[Arg::Dec(&OFFSET)]),
-            attr("CONST", When::Always, &[Arg::Dec(&CONST), Arg::Dec(&CONST_SELECT)]),
+            attr("", AttrCondition::Always, &[AttrArg::Choice(&FORMAT, FORMATS, "TYPE")]),
+            attr(
+                "",
+                AttrCondition::Always,
+                &[AttrArg::Choice(&SIGNED, &[(0, "UNSIGNED"), (1, "SIGNED")], "SIGN")],
+            ),
+            attr("NORMALIZED", AttrCondition::Is(&INTEGER, 0), &[]),
+            attr("STRIDE", AttrCondition::Always, &[AttrArg::Dec(&STRIDE)]),
+            attr("OFFSET", AttrCondition::Not(&OFFSET, 0), &[AttrArg::Dec(&OFFSET)]),
+            attr("CONST", AttrCondition::Always, &[AttrArg::Dec(&CONST), AttrArg::Dec(&CONST_SELECT)]),
         ],
     };
 
     /// A fetch from a texture, and what prepares one.
-    pub static TEXTURE: Form = Form {
+    pub static TEXTURE: WordForm = WordForm {
         fields: &[
             &OPCODE,
             &SRC,
@@ -398,22 +414,34 @@ pub mod fetch {
             &CONDITION,
         ],
         attrs: &[
-            attr("CONST", When::Always, &[Arg::Dec(&CONST)]),
-            attr("VALID_ONLY", When::Is(&VALID_ONLY, 1), &[]),
-            attr("DENORM", When::Is(&DENORM, 1), &[]),
-            attr("MAG", When::Not(&MAG, 3), &[Arg::Name(&MAG, FILTERS)]),
-            attr("MIN", When::Not(&MIN, 3), &[Arg::Name(&MIN, FILTERS)]),
-            attr("MIP", When::Not(&MIP, 3), &[Arg::Name(&MIP, FILTERS)]),
-            attr("ANISO", When::Not(&ANISO, 7), &[Arg::Name(&ANISO, ANISOTROPIES)]),
-            attr("ARBITRARY", When::Not(&ARBITRARY, 7), &[Arg::Name(&ARBITRARY, ARBITRARY_FILTERS)]),
-            attr("VOL_MAG", When::Not(&VOL_MAG, 3), &[Arg::Name(&VOL_MAG, FILTERS)]),
-            attr("VOL_MIN", When::Not(&VOL_MIN, 3), &[Arg::Name(&VOL_MIN, FILTERS)]),
-            attr("LOD", When::Is(&COMPUTED_LOD, 0), &[Arg::Dec(&COMPUTED_LOD)]),
-            attr("LOD_BIAS", When::Is(&COMPUTED_LOD, 0), &[Arg::Dec(&LOD_BIAS)]),
-            attr("REG_LOD", When::Not(&REG_LOD, 0), &[Arg::Dec(&REG_LOD)]),
-            attr("USE_REG_GRADIENTS", When::Is(&GRADIENTS, 1), &[]),
-            attr("LOCATION", When::Always, &[Arg::Name(&LOCATION, &[(0, "CENTROID"), (1, "CENTER")])]),
-            attr("OFFSET", When::Any, &[Arg::Dec(&OFFSET_X), Arg::Dec(&OFFSET_Y), Arg::Dec(&OFFSET_Z)]),
+            attr("CONST", AttrCondition::Always, &[AttrArg::Dec(&CONST)]),
+            attr("VALID_ONLY", AttrCondition::Is(&VALID_ONLY, 1), &[]),
+            attr("DENORM", AttrCondition::Is(&DENORM, 1), &[]),
+            attr("MAG", AttrCondition::Not(&MAG, 3), &[AttrArg::Name(&MAG, FILTERS)]),
+            attr("MIN", AttrCondition::Not(&MIN, 3), &[AttrArg::Name(&MIN, FILTERS)]),
+            attr("MIP", AttrCondition::Not(&MIP, 3), &[AttrArg::Name(&MIP, FILTERS)]),
+            attr("ANISO", AttrCondition::Not(&ANISO, 7), &[AttrArg::Name(&ANISO, ANISOTROPIES)]),
+            attr(
+                "ARBITRARY",
+                AttrCondition::Not(&ARBITRARY, 7),
+                &[AttrArg::Name(&ARBITRARY, ARBITRARY_FILTERS)],
+            ),
+            attr("VOL_MAG", AttrCondition::Not(&VOL_MAG, 3), &[AttrArg::Name(&VOL_MAG, FILTERS)]),
+            attr("VOL_MIN", AttrCondition::Not(&VOL_MIN, 3), &[AttrArg::Name(&VOL_MIN, FILTERS)]),
+            attr("LOD", AttrCondition::Is(&COMPUTED_LOD, 0), &[AttrArg::Dec(&COMPUTED_LOD)]),
+            attr("LOD_BIAS", AttrCondition::Is(&COMPUTED_LOD, 0), &[AttrArg::Dec(&LOD_BIAS)]),
+            attr("REG_LOD", AttrCondition::Not(&REG_LOD, 0), &[AttrArg::Dec(&REG_LOD)]),
+            attr("USE_REG_GRADIENTS", AttrCondition::Is(&GRADIENTS, 1), &[]),
+            attr(
+                "LOCATION",
+                AttrCondition::Always,
+                &[AttrArg::Name(&LOCATION, &[(0, "CENTROID"), (1, "CENTER")])],
+            ),
+            attr(
+                "OFFSET",
+                AttrCondition::Any,
+                &[AttrArg::Dec(&OFFSET_X), AttrArg::Dec(&OFFSET_Y), AttrArg::Dec(&OFFSET_Z)],
+            ),
         ],
     };
 
@@ -423,33 +451,33 @@ pub mod fetch {
     pub const OTHER: &str = "?";
 
     /// The shape of an opcode's words.
-    pub fn form(opcode: u128) -> &'static Form {
+    pub fn form(opcode: u128) -> &'static WordForm {
         if opcode == 0 { &VERTEX } else { &TEXTURE }
     }
 }
 
 /// Arithmetic: 96 bits, a vector operation and a scalar one.
 pub mod alu {
-    use super::{Field, Form, bits};
+    use super::{WordField, WordForm, bits};
 
     /// An operand.
     #[derive(Debug)]
-    pub struct Source {
+    pub struct AluSource {
         /// The register or constant.
-        pub number: Field,
+        pub number: WordField,
         /// High for a register, low for a constant.
-        pub register: Field,
+        pub register: WordField,
         /// Two bits for each channel: how far the channel read lies after the one written.
-        pub swizzle: Field,
+        pub swizzle: WordField,
         /// Its sign is turned.
-        pub negate: Field,
+        pub negate: WordField,
         /// Its sign is dropped.
-        pub abs: Field,
-        select: Field,
+        pub abs: WordField,
+        select: WordField,
     }
 
     /// The first operand.
-    pub static SRC1: Source = Source {
+    pub static SRC1: AluSource = AluSource {
         number: bits("src1", 80, 6),
         register: bits("src1_reg", 95, 1),
         swizzle: bits("src1_swizzle", 48, 8),
@@ -458,7 +486,7 @@ pub mod alu {
         select: bits("src1_select", 86, 1),
     };
     /// The second operand.
-    pub static SRC2: Source = Source {
+    pub static SRC2: AluSource = AluSource {
         number: bits("src2", 72, 6),
         register: bits("src2_reg", 94, 1),
         swizzle: bits("src2_swizzle", 40, 8),
@@ -467,7 +495,7 @@ pub mod alu {
         select: bits("src2_select", 78, 1),
     };
     /// The third operand, and that of the scalar operation.
-    pub static SRC3: Source = Source {
+    pub static SRC3: AluSource = AluSource {
         number: bits("src3", 64, 6),
         register: bits("src3_reg", 93, 1),
         swizzle: bits("src3_swizzle", 32, 8),
@@ -478,45 +506,45 @@ pub mod alu {
 
     /// A result and what is done to it.
     #[derive(Debug)]
-    pub struct Half {
+    pub struct AluResult {
         /// The opcode.
-        pub opcode: Field,
+        pub opcode: WordField,
         /// The register, or the export, written.
-        pub dst: Field,
+        pub dst: WordField,
         /// The channels written.
-        pub mask: Field,
+        pub mask: WordField,
         /// Clamped to 0…1.
-        pub clamp: Field,
+        pub clamp: WordField,
     }
 
     /// The vector operation.
-    pub static VECTOR: Half = Half {
+    pub static VECTOR: AluResult = AluResult {
         opcode: bits("vector_opcode", 88, 5),
         dst: bits("vector_dst", 0, 6),
         mask: bits("vector_mask", 16, 4),
         clamp: bits("vector_clamp", 24, 1),
     };
     /// The scalar operation.
-    pub static SCALAR: Half = Half {
+    pub static SCALAR: AluResult = AluResult {
         opcode: bits("scalar_opcode", 26, 6),
         dst: bits("scalar_dst", 8, 6),
         mask: bits("scalar_mask", 20, 4),
         clamp: bits("scalar_clamp", 25, 1),
     };
     /// Results are exports.
-    pub static EXPORT: Field = bits("export", 15, 1);
+    pub static EXPORT: WordField = bits("export", 15, 1);
     /// 2: where the predicate is clear; 3: where it is set.
-    pub static PREDICATE: Field = bits("predicate", 59, 2);
+    pub static PREDICATE: WordField = bits("predicate", 59, 2);
 
-    static VECTOR_DST_REL: Field = bits("vector_dst_rel", 6, 1);
-    static LOW_PRECISION: Field = bits("low_precision", 7, 1);
-    static SCALAR_DST_REL: Field = bits("scalar_dst_rel", 14, 1);
-    static RELATIVE: Field = bits("relative", 61, 1);
-    static CONST_1_REL: Field = bits("const1_rel", 62, 1);
-    static CONST_0_REL: Field = bits("const0_rel", 63, 1);
+    static VECTOR_DST_REL: WordField = bits("vector_dst_rel", 6, 1);
+    static LOW_PRECISION: WordField = bits("low_precision", 7, 1);
+    static SCALAR_DST_REL: WordField = bits("scalar_dst_rel", 14, 1);
+    static RELATIVE: WordField = bits("relative", 61, 1);
+    static CONST_1_REL: WordField = bits("const1_rel", 62, 1);
+    static CONST_0_REL: WordField = bits("const0_rel", 63, 1);
 
     /// The shape of its words.
-    pub static ALU: Form = Form {
+    pub static ALU: WordForm = WordForm {
         fields: &[
             &VECTOR.dst,
             &VECTOR_DST_REL,
@@ -648,12 +676,12 @@ pub mod alu {
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, alu, cf, fetch};
+    use super::{WordForm, alu, cf, fetch};
 
     /// Every bit belongs to one field: no bit pattern has two readings, and none is lost.
     #[test]
     fn fields_partition_the_words() {
-        let check = |what: &str, form: &Form, width: u32| {
+        let check = |what: &str, form: &WordForm, width: u32| {
             let mut seen = 0u128;
             for field in form.fields {
                 assert_eq!(seen & field.mask(), 0, "{what}: {} overlaps", field.name);

@@ -2,8 +2,8 @@
 //!
 //! Never: operand syntax of its own; that is in the table's templates.
 
-use crate::table::program::Written;
-use crate::table::{Decoded, Faults, Kind, Part, Printer, print};
+use crate::table::program::WriteOutcome;
+use crate::table::{DecodeFaults, DecodedWord, DisplayPart, FieldKind, Printer, print};
 use crate::tables::{IR3, IR3_INSTRUCTION, IR3_PROGRAMS};
 use std::io::Write;
 
@@ -14,7 +14,7 @@ const NOPS_AFTER_END: u32 = 4;
 
 /// How a shader is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listing {
+pub struct Ir3ListingOptions {
     /// The GPU: 630, 730.
     pub gpu_id: u32,
     /// Each line opens with `:category:index:cycle[high word_low word] `.
@@ -24,7 +24,7 @@ pub struct Listing {
 }
 
 /// The instruction a word is on a GPU.
-pub fn decode(word: u64, gpu_id: u32) -> Option<Decoded<'static>> {
+pub fn decode(word: u64, gpu_id: u32) -> Option<DecodedWord<'static>> {
     IR3.decode(IR3_INSTRUCTION, word.into(), gpu_id)
 }
 
@@ -33,13 +33,13 @@ pub fn decode(word: u64, gpu_id: u32) -> Option<Decoded<'static>> {
 /// of this GPU is `raw 0x…`, 16 digits.
 pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
     match IR3_PROGRAMS.write(IR3, word, gpu_id, out) {
-        Written::Text { faults, .. } => {
+        WriteOutcome::Text { faults, .. } => {
             if !faults.is_empty() {
                 faults.without_ignored().write(u64::BITS, out);
             }
         }
-        Written::Odd => write_templates(word, gpu_id, out),
-        Written::Unknown => write_raw(word, out),
+        WriteOutcome::Odd => write_templates(word, gpu_id, out),
+        WriteOutcome::Unknown => write_raw(word, out),
     }
 }
 
@@ -60,12 +60,12 @@ pub(super) fn write_raw(word: u64, out: &mut Vec<u8>) {
 /// Appends the listing of a shader, one instruction a line, with labels, as the tools that print whole shaders have it.
 /// It ends after `chsh`, four `nop`s after an `end`, six words in a row that are no sound instructions, or the words.
 /// Returns how many words were listed.
-pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize {
+pub fn disassemble(words: &[u64], listing: &Ir3ListingOptions, out: &mut Vec<u8>) -> usize {
     let (branches, calls) = targets(words, listing.gpu_id);
     let is_target = |set: &[usize], index| set.binary_search(&index).is_ok();
-    let mut shader = Shader { count: words.len(), ..Shader::default() };
+    let mut shader = Ir3Lister { count: words.len(), ..Ir3Lister::default() };
     let mut faulty = 0;
-    let mut pending = Faults::default();
+    let mut pending = DecodeFaults::default();
     for (index, &word) in words.iter().enumerate() {
         if faulty > MAX_FAULTY {
             return index;
@@ -105,7 +105,7 @@ pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize
     words.len()
 }
 
-fn prefix(word: u64, shader: &Shader, listing: &Listing, out: &mut Vec<u8>) {
+fn prefix(word: u64, shader: &Ir3Lister, listing: &Ir3ListingOptions, out: &mut Vec<u8>) {
     if !listing.raw {
         return;
     }
@@ -141,11 +141,11 @@ fn targets(words: &[u64], gpu_id: u32) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// Where a branch goes, when that is in the shader, and whether it is a call.
-fn target(part: &Part<'_>, index: usize, count: usize) -> Option<(usize, bool)> {
-    let Part::Field { value, kind, .. } = part else { return None };
+fn target(part: &DisplayPart<'_>, index: usize, count: usize) -> Option<(usize, bool)> {
+    let DisplayPart::Field { value, kind, .. } = part else { return None };
     let (target, call) = match kind {
-        Kind::Branch { call } => (i64::from(*value as u32 as i32) + index as i64, *call),
-        Kind::AbsBranch { call } => (i64::from(*value as u32), *call),
+        FieldKind::Branch { call } => (i64::from(*value as u32 as i32) + index as i64, *call),
+        FieldKind::AbsBranch { call } => (i64::from(*value as u32), *call),
         _ => return None,
     };
     usize::try_from(target).ok().filter(|&target| target < count).map(|target| (target, call))
@@ -153,7 +153,7 @@ fn target(part: &Part<'_>, index: usize, count: usize) -> Option<(usize, bool)> 
 
 /// What listing a shader keeps track of.
 #[derive(Debug, Default)]
-struct Shader {
+struct Ir3Lister {
     count: usize,
     index: usize,
     /// Cycles that repeats and nop flags add so far.
@@ -164,15 +164,15 @@ struct Shader {
     stop: bool,
 }
 
-impl<'t> Printer<'t> for Shader {
+impl<'t> Printer<'t> for Ir3Lister {
     const TEXT_ONLY: bool = true;
 
     #[inline]
-    fn part(&mut self, part: &Part<'t>, out: &mut Vec<u8>) -> bool {
+    fn part(&mut self, part: &DisplayPart<'t>, out: &mut Vec<u8>) -> bool {
         match *part {
-            Part::Name(name) => self.name(name),
-            Part::Field { name: "REPEAT" | "NOP", value, .. } => self.cycles += value,
-            Part::Field { kind: Kind::Branch { .. } | Kind::AbsBranch { .. }, .. } => {
+            DisplayPart::Name(name) => self.name(name),
+            DisplayPart::Field { name: "REPEAT" | "NOP", value, .. } => self.cycles += value,
+            DisplayPart::Field { kind: FieldKind::Branch { .. } | FieldKind::AbsBranch { .. }, .. } => {
                 if let Some((target, call)) = target(part, self.index, self.count) {
                     let _ = write!(out, "{}{target}", if call { "fxn" } else { "l" });
                     return true;
@@ -184,7 +184,7 @@ impl<'t> Printer<'t> for Shader {
     }
 }
 
-impl Shader {
+impl Ir3Lister {
     fn name(&mut self, name: &str) {
         match name {
             "nop" => {

@@ -6,7 +6,7 @@
 
 use super::asm::Assembler;
 use super::disasm::{write_raw, write_templates};
-use crate::table::program::Written;
+use crate::table::program::WriteOutcome;
 use crate::tables::{IR3, IR3_PROGRAMS};
 
 /// Slots for shapes, as a power of two.
@@ -36,19 +36,19 @@ impl Faithful {
     pub fn write(&mut self, word: u64, out: &mut Vec<u8>) {
         let start = out.len();
         let faithful = match IR3_PROGRAMS.write(IR3, word, self.gpu_id, out) {
-            Written::Text { shape, unseen, faults } if faults.is_empty() => {
+            WriteOutcome::Text { shape, unseen, faults } if faults.is_empty() => {
                 let text = out.get(start..).unwrap_or_default();
-                self.told_unseen(shape & !unseen, word, unseen, text) == word & unseen
+                self.assembled_unseen(shape & !unseen, word, unseen, text) == word & unseen
             }
-            Written::Text { faults, .. } => {
+            WriteOutcome::Text { faults, .. } => {
                 faults.without_ignored().write(u64::BITS, out);
                 false
             }
-            Written::Odd => {
+            WriteOutcome::Odd => {
                 write_templates(word, self.gpu_id, out);
                 self.assemble(out.get(start..).unwrap_or_default()) == Some(word)
             }
-            Written::Unknown => {
+            WriteOutcome::Unknown => {
                 write_raw(word, out);
                 true
             }
@@ -64,21 +64,21 @@ impl Faithful {
 
     /// What the unseen bits of words of this shape are if the text of one, `text`, is assembled; `NEVER` when other
     /// bits are different then.
-    fn told_unseen(&mut self, shape: u64, word: u64, unseen: u64, text: &[u8]) -> u64 {
+    fn assembled_unseen(&mut self, shape: u64, word: u64, unseen: u64, text: &[u8]) -> u64 {
         let slot = (shape.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize;
-        if let Some(&Some((known, told))) = self.known.get(slot)
+        if let Some(&Some((known, assembled))) = self.known.get(slot)
             && known == shape
         {
-            return told;
+            return assembled;
         }
-        let told = match self.assemble(text) {
+        let assembled = match self.assemble(text) {
             Some(again) if (again ^ word) & !unseen == 0 => again & unseen,
             _ => NEVER,
         };
         if let Some(slot) = self.known.get_mut(slot) {
-            *slot = Some((shape, told));
+            *slot = Some((shape, assembled));
         }
-        told
+        assembled
     }
 
     fn assemble(&mut self, text: &[u8]) -> Option<u64> {

@@ -4,7 +4,7 @@
 //! disassembler has it.
 
 use super::decode;
-use crate::table::Part;
+use crate::table::DisplayPart;
 use std::io::Write;
 
 /// Cycles a result of the special function unit (category 4) takes; one `(ss)` waits for the rest of them.
@@ -59,7 +59,7 @@ pub struct WaveLimits {
 impl Stats {
     /// Counts over `words`, all of them; branch targets and the end of the shader do not matter.
     pub fn of(words: &[u64], gpu_id: u32) -> Stats {
-        let mut counter = Counter { stats: Stats::default(), ..Counter::default() };
+        let mut counter = StatsCounter { stats: Stats::default(), ..StatsCounter::default() };
         for &word in words {
             counter.instruction(word, gpu_id);
         }
@@ -139,7 +139,7 @@ fn registers(highest: Option<u32>) -> u32 {
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
-enum File {
+enum RegFile {
     #[default]
     None,
     Gpr,
@@ -148,8 +148,8 @@ enum File {
 
 /// The operand whose parts come by.
 #[derive(Clone, Copy, Default)]
-struct Operand {
-    file: File,
+struct StatsOperand {
+    file: RegFile,
     number: u32,
     half: bool,
     repeated: bool,
@@ -157,7 +157,7 @@ struct Operand {
 
 /// The instruction whose parts come by.
 #[derive(Clone, Copy, Default)]
-struct Current {
+struct CurrentInstr {
     ss: bool,
     nop: u32,
     repeat: u32,
@@ -170,21 +170,21 @@ struct Current {
 type Aliases = [u64; 4];
 
 #[derive(Default)]
-struct Counter {
+struct StatsCounter {
     stats: Stats,
-    current: Current,
-    operand: Operand,
+    current: CurrentInstr,
+    operand: StatsOperand,
     sfu_delay: u32,
     full_aliases: Aliases,
     half_aliases: Aliases,
 }
 
-impl Counter {
+impl StatsCounter {
     fn instruction(&mut self, word: u64, gpu_id: u32) {
         let category = (word >> 61) as usize;
         self.stats.words = self.stats.words.saturating_add(1);
         self.add(category, 1);
-        self.current = Current::default();
+        self.current = CurrentInstr::default();
         if let Some(decoded) = decode(word, gpu_id) {
             if decoded.name().starts_with("mov-")
                 && let (Some(from), Some(to)) = (decoded.field("SRC_TYPE"), decoded.field("DST_TYPE"))
@@ -203,10 +203,10 @@ impl Counter {
         }
     }
 
-    fn part(&mut self, part: Part<'_>, category: usize) {
+    fn part(&mut self, part: DisplayPart<'_>, category: usize) {
         let (name, value) = match part {
-            Part::Name(name) => return self.name(name),
-            Part::Field { name, value, .. } | Part::Enter { name, value, .. } => (name, value),
+            DisplayPart::Name(name) => return self.name(name),
+            DisplayPart::Field { name, value, .. } | DisplayPart::Enter { name, value, .. } => (name, value),
             _ => return,
         };
         let small = u32::try_from(value).unwrap_or(u32::MAX);
@@ -227,8 +227,8 @@ impl Counter {
                 self.stats.ss = self.stats.ss.saturating_add(small);
                 self.current.ss = value != 0;
             }
-            "CONST" => (self.operand.file, self.operand.number) = (File::Const, small),
-            "GPR" if value < FIRST_SHARED => (self.operand.file, self.operand.number) = (File::Gpr, small),
+            "CONST" => (self.operand.file, self.operand.number) = (RegFile::Const, small),
+            "GPR" if value < FIRST_SHARED => (self.operand.file, self.operand.number) = (RegFile::Gpr, small),
             "SRC_R" | "SRC1_R" | "SRC2_R" | "SRC3_R" => self.operand.repeated = value != 0,
             "DST" => {
                 // Destinations repeat always.
@@ -260,17 +260,17 @@ impl Counter {
 
     /// An operand is complete with its component.
     fn component(&mut self, component: u32) {
-        let Operand { file, number, half, repeated } = std::mem::take(&mut self.operand);
+        let StatsOperand { file, number, half, repeated } = std::mem::take(&mut self.operand);
         let repeat = if repeated { self.current.repeat } else { 0 };
         let at = number.saturating_mul(4).saturating_add(component).saturating_add(repeat);
         let aliased =
             |aliases: &Aliases| aliases.get(at as usize / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1);
         let highest = match file {
-            File::None => return,
-            File::Const => &mut self.stats.highest_const,
-            File::Gpr if half && !aliased(&self.half_aliases) => &mut self.stats.highest_half,
-            File::Gpr if !aliased(&self.full_aliases) => &mut self.stats.highest_full,
-            File::Gpr => return,
+            RegFile::None => return,
+            RegFile::Const => &mut self.stats.highest_const,
+            RegFile::Gpr if half && !aliased(&self.half_aliases) => &mut self.stats.highest_half,
+            RegFile::Gpr if !aliased(&self.full_aliases) => &mut self.stats.highest_full,
+            RegFile::Gpr => return,
         };
         *highest = (*highest).max(Some(at));
     }

@@ -8,7 +8,7 @@
 //! Never: decoding.
 
 use super::expr::{self, Binary, Expr};
-use super::model::{Bitset, Case, Field, Isa, Item, Row};
+use super::model::{Bitset, BitsetCase, CaseRow, Isa, IsaField, IsaItem};
 use super::rows::*;
 use super::{tree, types};
 use std::collections::{BTreeMap, HashMap};
@@ -54,30 +54,30 @@ const MAX_DEPTH: usize = 12;
 
 /// The rows of a table, owned.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct TableRows {
     pub texts: Vec<String>,
     pub roots: Vec<RootRow>,
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DecodeNode>,
     pub picks: Vec<u32>,
     pub leaves: Vec<LeafRow>,
     pub scopes: Vec<Scope>,
-    pub shows: Vec<Show>,
+    pub shows: Vec<ShowRow>,
     pub asserts: Vec<Assert>,
-    pub pieces: Vec<Piece>,
-    pub cands: Vec<Cand>,
+    pub pieces: Vec<TemplatePart>,
+    pub cands: Vec<FieldCandidate>,
     pub fields: Vec<FieldRow>,
     pub names: Vec<NameRow>,
     pub enums: Vec<EnumRow>,
     pub values: Vec<ValueRow>,
-    pub code: Vec<Op>,
-    pub renders: Vec<Text>,
+    pub code: Vec<ExprOp>,
+    pub renders: Vec<TextId>,
     pub tabulations: Vec<Tabulation>,
     pub truths: Vec<u64>,
 }
 
 /// Compiles a description.
-pub fn compile(isa: &Isa) -> Result<Rows> {
-    let mut compiler = Compiler::new(isa)?;
+pub fn compile(isa: &Isa) -> Result<TableRows> {
+    let mut compiler = TableCompiler::new(isa)?;
     compiler.enums();
     compiler.roots()?;
     for root in 0..compiler.rows.roots.len() {
@@ -87,31 +87,31 @@ pub fn compile(isa: &Isa) -> Result<Rows> {
 }
 
 /// Rows that are stored once, by content.
-struct Pool<T> {
+struct RowPool<T> {
     at: HashMap<Vec<T>, u32>,
 }
 
-impl<T: Clone + Eq + Hash> Pool<T> {
-    fn new() -> Pool<T> {
-        Pool { at: HashMap::new() }
+impl<T: Clone + Eq + Hash> RowPool<T> {
+    fn new() -> RowPool<T> {
+        RowPool { at: HashMap::new() }
     }
 
-    fn add(&mut self, rows: &mut Vec<T>, new: Vec<T>) -> Span {
+    fn add(&mut self, rows: &mut Vec<T>, new: Vec<T>) -> RowSpan {
         let len = new.len() as u32;
         let at = *self.at.entry(new).or_insert_with_key(|new| {
             rows.extend(new.iter().cloned());
             rows.len() as u32 - len
         });
-        Span { at, len }
+        RowSpan { at, len }
     }
 }
 
 /// Index of an expression; equal sources in different places are different conditions.
 type ExprId = usize;
 
-struct Part<'m> {
+struct CasePart<'m> {
     when: Option<ExprId>,
-    case: &'m Case,
+    case: &'m BitsetCase,
     /// Of the derived rows, by row.
     derived: HashMap<usize, ExprId>,
 }
@@ -121,56 +121,56 @@ struct Prepared<'m> {
     bitset: &'m Bitset,
     parent: Option<usize>,
     root: usize,
-    parts: Vec<Part<'m>>,
+    parts: Vec<CasePart<'m>>,
     leaf: bool,
 }
 
 /// Where an encoding stands.
-struct Place<'p> {
+struct EncodingSite<'p> {
     bitset: usize,
     /// Its lowest bit in the word.
     base: u32,
     params: &'p [(String, String)],
-    outer: Option<&'p Place<'p>>,
+    outer: Option<&'p EncodingSite<'p>>,
     depth: usize,
 }
 
 /// A field that a name may mean.
-struct Meaning<'p, 'm> {
+struct FieldMeaning<'p, 'm> {
     when: Option<ExprId>,
-    place: &'p Place<'p>,
+    place: &'p EncodingSite<'p>,
     owner: usize,
-    row: &'m Row,
+    row: &'m CaseRow,
     derived: Option<ExprId>,
 }
 
-struct Compiler<'m> {
+struct TableCompiler<'m> {
     isa: &'m Isa,
-    rows: Rows,
+    rows: TableRows,
     exprs: Vec<Expr>,
     bitsets: Vec<Prepared<'m>>,
     /// Bitset index of each root, and of its leaves.
     families: Vec<(usize, Vec<usize>)>,
     enums: HashMap<&'m str, u32>,
-    texts: HashMap<String, Text>,
-    pool_code: Pool<Op>,
-    pool_cands: Pool<Cand>,
-    pool_fields: Pool<FieldRow>,
-    pool_pieces: Pool<Piece>,
-    pool_asserts: Pool<Assert>,
-    pool_shows: Pool<Show>,
-    pool_names: Pool<NameRow>,
-    pool_scopes: Pool<Scope>,
-    pool_tabulations: Pool<Tabulation>,
-    pool_truths: Pool<u64>,
+    texts: HashMap<String, TextId>,
+    pool_code: RowPool<ExprOp>,
+    pool_cands: RowPool<FieldCandidate>,
+    pool_fields: RowPool<FieldRow>,
+    pool_pieces: RowPool<TemplatePart>,
+    pool_asserts: RowPool<Assert>,
+    pool_shows: RowPool<ShowRow>,
+    pool_names: RowPool<NameRow>,
+    pool_scopes: RowPool<Scope>,
+    pool_tabulations: RowPool<Tabulation>,
+    pool_truths: RowPool<u64>,
 }
 
-impl<'m> Compiler<'m> {
-    fn new(isa: &'m Isa) -> Result<Compiler<'m>> {
+impl<'m> TableCompiler<'m> {
+    fn new(isa: &'m Isa) -> Result<TableCompiler<'m>> {
         let mut exprs = Vec::new();
         let mut named = HashMap::new();
         for item in &isa.items {
-            if let Item::Expr { name, source } = item {
+            if let IsaItem::Expr { name, source } = item {
                 named.insert(name.as_str(), exprs.len());
                 exprs.push(parse(name, source)?);
             }
@@ -178,7 +178,7 @@ impl<'m> Compiler<'m> {
         let all: Vec<&Bitset> = isa
             .items
             .iter()
-            .filter_map(|item| if let Item::Bitset(b) = item { Some(b) } else { None })
+            .filter_map(|item| if let IsaItem::Bitset(b) = item { Some(b) } else { None })
             .collect();
         let mut by_name = HashMap::new();
         for (index, bitset) in all.iter().enumerate() {
@@ -192,12 +192,12 @@ impl<'m> Compiler<'m> {
             };
             let mut parts = Vec::new();
             for case in &bitset.cases {
-                let mut part = Part { when: None, case, derived: HashMap::new() };
+                let mut part = CasePart { when: None, case, derived: HashMap::new() };
                 if let Some(source) = &case.when {
                     part.when = Some(reference(bitset, source, &named, &mut exprs)?);
                 }
                 for (index, row) in case.rows.iter().enumerate() {
-                    if let Row::Derived { source, .. } = row {
+                    if let CaseRow::Derived { source, .. } = row {
                         part.derived.insert(index, reference(bitset, source, &named, &mut exprs)?);
                     }
                 }
@@ -223,39 +223,39 @@ impl<'m> Compiler<'m> {
                 (root, (0..bitsets.len()).filter(|&b| bitsets[b].leaf && bitsets[b].root == root).collect())
             })
             .collect();
-        Ok(Compiler {
+        Ok(TableCompiler {
             isa,
-            rows: Rows::default(),
+            rows: TableRows::default(),
             exprs,
             bitsets,
             families,
             enums: HashMap::new(),
             texts: HashMap::new(),
-            pool_code: Pool::new(),
-            pool_cands: Pool::new(),
-            pool_fields: Pool::new(),
-            pool_pieces: Pool::new(),
-            pool_asserts: Pool::new(),
-            pool_shows: Pool::new(),
-            pool_names: Pool::new(),
-            pool_scopes: Pool::new(),
-            pool_tabulations: Pool::new(),
-            pool_truths: Pool::new(),
+            pool_code: RowPool::new(),
+            pool_cands: RowPool::new(),
+            pool_fields: RowPool::new(),
+            pool_pieces: RowPool::new(),
+            pool_asserts: RowPool::new(),
+            pool_shows: RowPool::new(),
+            pool_names: RowPool::new(),
+            pool_scopes: RowPool::new(),
+            pool_tabulations: RowPool::new(),
+            pool_truths: RowPool::new(),
         })
     }
 
-    fn text(&mut self, text: &str) -> Text {
+    fn text(&mut self, text: &str) -> TextId {
         if let Some(text) = self.texts.get(text) {
             return *text;
         }
-        let new = Text(self.rows.texts.len() as u32);
+        let new = TextId(self.rows.texts.len() as u32);
         self.rows.texts.push(text.to_owned());
         self.texts.insert(text.to_owned(), new);
         new
     }
 
     /// What problems call a bitset: Mesa marks what is no instruction with `#`.
-    fn owner(&mut self, index: usize) -> Text {
+    fn owner(&mut self, index: usize) -> TextId {
         let bitset = self.bitsets[index].bitset;
         let instruction = self.bitsets[self.bitsets[index].root].bitset.name == "instruction";
         let name = if instruction && self.bitsets[index].leaf {
@@ -268,7 +268,7 @@ impl<'m> Compiler<'m> {
 
     fn enums(&mut self) {
         for item in &self.isa.items {
-            let Item::Enum(e) = item else { continue };
+            let IsaItem::Enum(e) = item else { continue };
             let at = self.rows.values.len() as u32;
             for (value, text) in &e.values {
                 let text = self.text(text);
@@ -276,7 +276,7 @@ impl<'m> Compiler<'m> {
             }
             self.enums.insert(&e.name, self.rows.enums.len() as u32);
             let name = self.text(&e.name);
-            self.rows.enums.push(EnumRow { name, values: Span { at, len: e.values.len() as u32 } });
+            self.rows.enums.push(EnumRow { name, values: RowSpan { at, len: e.values.len() as u32 } });
         }
     }
 
@@ -298,14 +298,14 @@ impl<'m> Compiler<'m> {
                 &mut self.rows.picks,
             );
             let name = self.text(&bitset.name);
-            let leaves = Span { at, len: leaves.len() as u32 };
+            let leaves = RowSpan { at, len: leaves.len() as u32 };
             self.rows.roots.push(RootRow {
                 name,
                 width,
                 node,
                 leaves,
                 scopes: 0,
-                rendered: Span { at: 0, len: 0 },
+                rendered: RowSpan { at: 0, len: 0 },
             });
         }
         Ok(())
@@ -324,15 +324,15 @@ impl<'m> Compiler<'m> {
             max = max.or(bitset.max);
             for row in bitset.cases.iter().filter(|c| c.when.is_none()).flat_map(|c| &c.rows) {
                 let (low, high) = match row {
-                    Row::Bits { low, high, .. }
-                    | Row::Assert { low, high, .. }
-                    | Row::Field { low, high, .. } => (*low, *high),
-                    Row::Derived { .. } => continue,
+                    CaseRow::Bits { low, high, .. }
+                    | CaseRow::Assert { low, high, .. }
+                    | CaseRow::Field { low, high, .. } => (*low, *high),
+                    CaseRow::Derived { .. } => continue,
                 };
                 if high >= width {
                     return Err(CompileError::Size { owner: bitset.name.clone() });
                 }
-                if let Row::Bits { pattern, .. } = row {
+                if let CaseRow::Bits { pattern, .. } = row {
                     for (bit, digit) in (low..=high).zip(pattern.bytes().rev()) {
                         let bit = 1u128 << bit;
                         match digit {
@@ -372,7 +372,7 @@ impl<'m> Compiler<'m> {
         root: usize,
         base: u32,
         params: &[(String, String)],
-        outer: Option<&Place<'_>>,
+        outer: Option<&EncodingSite<'_>>,
     ) -> Result<u32> {
         let depth = outer.map_or(0, |p| p.depth + 1);
         let first = self.rows.roots[root].leaves.at;
@@ -382,13 +382,13 @@ impl<'m> Compiler<'m> {
             if depth > MAX_DEPTH {
                 return Err(CompileError::Depth { owner: self.bitsets[bitset].bitset.name.clone() });
             }
-            let place = Place { bitset, base, params, outer, depth };
+            let place = EncodingSite { bitset, base, params, outer, depth };
             scopes.push(self.scope(leaf, &place)?);
         }
         Ok(self.pool_scopes.add(&mut self.rows.scopes, scopes).at)
     }
 
-    fn scope(&mut self, leaf: u32, place: &Place<'_>) -> Result<Scope> {
+    fn scope(&mut self, leaf: u32, place: &EncodingSite<'_>) -> Result<Scope> {
         let mut shows = Vec::new();
         let mut names = BTreeMap::new();
         // Conditions that do not hold where a later template is shown.
@@ -398,13 +398,13 @@ impl<'m> Compiler<'m> {
                 let part = &self.bitsets[owner].parts[index];
                 let (when, case) = (part.when, part.case);
                 for row in &case.rows {
-                    if let Row::Field { field, .. } | Row::Derived { field, .. } = row {
+                    if let CaseRow::Field { field, .. } | CaseRow::Derived { field, .. } = row {
                         names.insert(field.name.as_str(), ());
                     }
                 }
                 let mut asserts = Vec::new();
                 for row in &case.rows {
-                    if let Row::Assert { low, high, pattern } = row {
+                    if let CaseRow::Assert { low, high, pattern } = row {
                         let at = bit(place.base + low, &case_owner(self.bitsets[owner].bitset))?;
                         asserts.push(Assert {
                             owner: self.owner(owner),
@@ -424,7 +424,7 @@ impl<'m> Compiler<'m> {
                     Some(template) => Some(self.template(template, place, &refuted, when)?),
                     None => None,
                 };
-                shows.push(Show { when, asserts, parts });
+                shows.push(ShowRow { when, asserts, parts });
                 if parts.is_some() {
                     refuted.push(when);
                 }
@@ -441,38 +441,44 @@ impl<'m> Compiler<'m> {
     }
 
     /// The pieces of a template that is shown when `when` holds and none of `refuted` does.
-    fn template(&mut self, template: &str, place: &Place<'_>, refuted: &[u32], when: u32) -> Result<Span> {
+    fn template(
+        &mut self,
+        template: &str,
+        place: &EncodingSite<'_>,
+        refuted: &[u32],
+        when: u32,
+    ) -> Result<RowSpan> {
         let mut pieces = Vec::new();
         let mut rest = template;
         while let Some((literal, field)) = rest.split_once('{') {
             if !literal.is_empty() {
-                pieces.push(Piece::Literal(self.text(literal)));
+                pieces.push(TemplatePart::Literal(self.text(literal)));
             }
             let (field, after) = field.split_once('}').unwrap_or((field, ""));
             let (name, align) = field.split_once(":align=").unwrap_or((field, ""));
             if let Ok(column) = align.parse() {
-                pieces.push(Piece::Align(column));
+                pieces.push(TemplatePart::Align(column));
             }
             match name {
                 "" => {}
-                "NAME" => pieces.push(Piece::Name),
+                "NAME" => pieces.push(TemplatePart::Name),
                 _ => {
                     let cands = self.cands(place, name, refuted, when)?;
-                    pieces.push(Piece::Field { name: self.text(name), cands });
+                    pieces.push(TemplatePart::Field { name: self.text(name), cands });
                 }
             }
             rest = after;
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Literal(self.text(rest)));
+            pieces.push(TemplatePart::Literal(self.text(rest)));
         }
         let pieces = self.gather(pieces);
         Ok(self.pool_pieces.add(&mut self.rows.pieces, pieces))
     }
 
     /// Shortens the way to fields that count always, and past runs of those that show nothing when their bits are 0.
-    fn gather(&self, pieces: Vec<Piece>) -> Vec<Piece> {
-        let mut out: Vec<Piece> = Vec::new();
+    fn gather(&self, pieces: Vec<TemplatePart>) -> Vec<TemplatePart> {
+        let mut out: Vec<TemplatePart> = Vec::new();
         // Where the run starts, and its bits.
         let mut run: Option<(usize, u64)> = None;
         for piece in pieces {
@@ -491,19 +497,20 @@ impl<'m> Compiler<'m> {
     }
 
     /// The piece, and the bits that are 0 when it shows nothing, if there are any.
-    fn shorten(&self, piece: Piece) -> (Piece, Option<u64>) {
-        let Piece::Field { name, cands } = piece else { return (piece, None) };
-        let (1, Some(&Cand { when: NONE, field })) = (cands.len, self.rows.cands.get(cands.at as usize))
+    fn shorten(&self, piece: TemplatePart) -> (TemplatePart, Option<u64>) {
+        let TemplatePart::Field { name, cands } = piece else { return (piece, None) };
+        let (1, Some(&FieldCandidate { when: NONE, field })) =
+            (cands.len, self.rows.cands.get(cands.at as usize))
         else {
             return (piece, None);
         };
-        let plain = Piece::Plain { name, field };
+        let plain = TemplatePart::Plain { name, field };
         let Some(row) = self.rows.fields.get(field as usize).filter(|row| row.code == NONE) else {
             return (plain, None);
         };
         let silent = match row.ty {
-            Type::Bool(Some(_)) | Type::Offset | Type::Uoffset => true,
-            Type::Enum(index) => self.rows.enums.get(index as usize).is_some_and(|e| {
+            FieldType::Bool(Some(_)) | FieldType::Offset | FieldType::Uoffset => true,
+            FieldType::Enum(index) => self.rows.enums.get(index as usize).is_some_and(|e| {
                 let zero =
                     self.rows.values.get(e.values.at as usize).filter(|v| e.values.len > 0 && v.value == 0);
                 zero.is_some_and(|v| self.rows.texts.get(v.text.0 as usize).is_some_and(String::is_empty))
@@ -512,7 +519,9 @@ impl<'m> Compiler<'m> {
         };
         let mask = (silent && row.low + row.width < 64).then(|| ((1 << row.width) - 1) << row.low);
         match row.ty {
-            Type::Bool(Some(text)) if row.width == 1 => (Piece::Flag { name, low: row.low, text }, mask),
+            FieldType::Bool(Some(text)) if row.width == 1 => {
+                (TemplatePart::Flag { name, low: row.low, text }, mask)
+            }
             _ => (plain, mask),
         }
     }
@@ -520,20 +529,26 @@ impl<'m> Compiler<'m> {
     /// What a name may mean at a place, most particular first. True: the last one holds without condition.
     fn meanings<'p>(
         &self,
-        place: &'p Place<'p>,
+        place: &'p EncodingSite<'p>,
         name: &str,
         assumed: Option<ExprId>,
-        out: &mut Vec<Meaning<'p, 'm>>,
+        out: &mut Vec<FieldMeaning<'p, 'm>>,
     ) -> bool {
         for owner in self.chain(place.bitset) {
             for part in &self.bitsets[owner].parts {
                 let found = part.case.rows.iter().enumerate().find(|(_, row)| match row {
-                    Row::Field { field, .. } | Row::Derived { field, .. } => field.name == name,
+                    CaseRow::Field { field, .. } | CaseRow::Derived { field, .. } => field.name == name,
                     _ => false,
                 });
                 let Some((index, row)) = found else { continue };
                 let when = part.when.filter(|when| Some(*when) != assumed);
-                out.push(Meaning { when, place, owner, row, derived: part.derived.get(&index).copied() });
+                out.push(FieldMeaning {
+                    when,
+                    place,
+                    owner,
+                    row,
+                    derived: part.derived.get(&index).copied(),
+                });
                 if when.is_none() {
                     return true;
                 }
@@ -546,7 +561,13 @@ impl<'m> Compiler<'m> {
         }
     }
 
-    fn cands(&mut self, place: &Place<'_>, name: &str, refuted: &[u32], holds: u32) -> Result<Span> {
+    fn cands(
+        &mut self,
+        place: &EncodingSite<'_>,
+        name: &str,
+        refuted: &[u32],
+        holds: u32,
+    ) -> Result<RowSpan> {
         let mut meanings = Vec::new();
         self.meanings(place, name, None, &mut meanings);
         let mut cands = Vec::new();
@@ -558,7 +579,7 @@ impl<'m> Compiler<'m> {
             let when = if when == holds { NONE } else { when };
             let field = self.field(meaning)?;
             let field = self.pool_fields.add(&mut self.rows.fields, vec![field]).at;
-            cands.push(Cand { when, field });
+            cands.push(FieldCandidate { when, field });
             if when == NONE {
                 break;
             }
@@ -566,15 +587,17 @@ impl<'m> Compiler<'m> {
         Ok(self.pool_cands.add(&mut self.rows.cands, cands))
     }
 
-    fn field(&mut self, meaning: &Meaning<'_, 'm>) -> Result<FieldRow> {
+    fn field(&mut self, meaning: &FieldMeaning<'_, 'm>) -> Result<FieldRow> {
         let owner_name = case_owner(self.bitsets[meaning.owner].bitset);
         let (low, width, code, field) = match meaning.row {
-            Row::Field { low, high, field } => (meaning.place.base + low, high - low + 1, NONE, field),
-            Row::Derived { width, field, .. } => {
+            CaseRow::Field { low, high, field } => (meaning.place.base + low, high - low + 1, NONE, field),
+            CaseRow::Derived { width, field, .. } => {
                 let code = self.condition(meaning.place, meaning.derived)?;
                 (0, width.unwrap_or(64).clamp(1, 64), code, field)
             }
-            Row::Bits { .. } | Row::Assert { .. } => return Err(CompileError::Size { owner: owner_name }),
+            CaseRow::Bits { .. } | CaseRow::Assert { .. } => {
+                return Err(CompileError::Size { owner: owner_name });
+            }
         };
         let low8 = bit(low, &owner_name)?;
         bit(low + width - 1, &owner_name)?;
@@ -588,59 +611,59 @@ impl<'m> Compiler<'m> {
         })
     }
 
-    fn ty(&mut self, field: &Field, meaning: &Meaning<'_, 'm>, low: u32) -> Result<Type> {
+    fn ty(&mut self, field: &IsaField, meaning: &FieldMeaning<'_, 'm>, low: u32) -> Result<FieldType> {
         let display = field.display.as_ref().map(|d| self.text(d));
         Ok(match field.ty.as_str() {
-            "uint" => Type::Uint,
-            "int" => Type::Int,
-            "hex" => Type::Hex,
-            "offset" => Type::Offset,
-            "uoffset" => Type::Uoffset,
-            "float" => Type::Float,
-            "bool" => Type::Bool(display),
-            "bool_inv" => Type::BoolInv(display),
-            "branch" => Type::Branch { call: field.call },
-            "absbranch" => Type::AbsBranch { call: field.call },
-            "custom" => Type::Custom,
+            "uint" => FieldType::Uint,
+            "int" => FieldType::Int,
+            "hex" => FieldType::Hex,
+            "offset" => FieldType::Offset,
+            "uoffset" => FieldType::Uoffset,
+            "float" => FieldType::Float,
+            "bool" => FieldType::Bool(display),
+            "bool_inv" => FieldType::BoolInv(display),
+            "branch" => FieldType::Branch { call: field.call },
+            "absbranch" => FieldType::AbsBranch { call: field.call },
+            "custom" => FieldType::Custom,
             name => match self.enums.get(name) {
-                Some(index) => Type::Enum(*index),
+                Some(index) => FieldType::Enum(*index),
                 None => {
                     let root = self.families.iter().position(|f| self.bitsets[f.0].bitset.name == name);
                     let owner = self.bitsets[meaning.owner].bitset;
                     let root = root.ok_or_else(|| unknown(owner, name))?;
                     let scopes = self.scopes(root, low, &field.params, Some(meaning.place))?;
-                    Type::Bitset { root: root as u32, scopes }
+                    FieldType::Bitset { root: root as u32, scopes }
                 }
             },
         })
     }
 
     /// The code of an expression at a place; `NONE` when there is none.
-    fn condition(&mut self, place: &Place<'_>, expr: Option<ExprId>) -> Result<u32> {
+    fn condition(&mut self, place: &EncodingSite<'_>, expr: Option<ExprId>) -> Result<u32> {
         let Some(expr) = expr else { return Ok(NONE) };
         let mut code = self.code(place, expr, place.depth, &mut Vec::new())?;
-        code.push(Op::End);
+        code.push(ExprOp::End);
         if deepest(&code) > MAX_STACK {
             return Err(CompileError::Depth { owner: case_owner(self.bitsets[place.bitset].bitset) });
         }
         let code = match self.tabulate(&code) {
-            Some(index) => vec![Op::Tabulated(index), Op::End],
+            Some(index) => vec![ExprOp::Tabulated(index), ExprOp::End],
             None => code,
         };
         Ok(self.pool_code.add(&mut self.rows.code, code).at)
     }
 
     /// Tabulates an expression over few bits; `None` when it is not one, or a single comparison.
-    fn tabulate(&mut self, code: &[Op]) -> Option<u32> {
+    fn tabulate(&mut self, code: &[ExprOp]) -> Option<u32> {
         let mut spans: Vec<(u8, u8)> = Vec::new();
         for op in code {
             match *op {
-                Op::Bits { low, width } | Op::Compare { low, width, .. }
+                ExprOp::Bits { low, width } | ExprOp::Compare { low, width, .. }
                     if !spans.contains(&(low, width)) =>
                 {
                     spans.push((low, width));
                 }
-                Op::Generation | Op::Absent { .. } => return None,
+                ExprOp::Generation | ExprOp::Absent { .. } => return None,
                 _ => {}
             }
         }
@@ -677,13 +700,13 @@ impl<'m> Compiler<'m> {
 
     fn code(
         &mut self,
-        place: &Place<'_>,
+        place: &EncodingSite<'_>,
         expr: ExprId,
         depth: usize,
         open: &mut Vec<ExprId>,
-    ) -> Result<Vec<Op>> {
+    ) -> Result<Vec<ExprOp>> {
         if open.contains(&expr) {
-            return Ok(vec![Op::Push(0)]);
+            return Ok(vec![ExprOp::Push(0)]);
         }
         open.push(expr);
         let tree = self.exprs[expr].clone();
@@ -694,22 +717,22 @@ impl<'m> Compiler<'m> {
 
     fn steps(
         &mut self,
-        place: &Place<'_>,
+        place: &EncodingSite<'_>,
         tree: &Expr,
         expr: ExprId,
         depth: usize,
         open: &mut Vec<ExprId>,
-    ) -> Result<Vec<Op>> {
+    ) -> Result<Vec<ExprOp>> {
         Ok(match tree {
-            Expr::Number(value) => vec![Op::Push(*value)],
-            Expr::Generation => vec![Op::Generation],
+            Expr::Number(value) => vec![ExprOp::Push(*value)],
+            Expr::Generation => vec![ExprOp::Generation],
             Expr::Not(inner) => {
                 let mut code = self.steps(place, inner, expr, depth, open)?;
                 match code[..] {
-                    [Op::Bits { low, width }] => {
-                        code = vec![Op::Compare { low, width, op: Binary::Eq, with: 0 }]
+                    [ExprOp::Bits { low, width }] => {
+                        code = vec![ExprOp::Compare { low, width, op: Binary::Eq, with: 0 }]
                     }
-                    _ => code.push(Op::Not),
+                    _ => code.push(ExprOp::Not),
                 }
                 code
             }
@@ -717,12 +740,12 @@ impl<'m> Compiler<'m> {
                 let mut code = self.steps(place, left, expr, depth, open)?;
                 let right = self.steps(place, right, expr, depth, open)?;
                 match (&code[..], &right[..]) {
-                    (&[Op::Bits { low, width }], &[Op::Push(with)]) => {
-                        code = vec![Op::Compare { low, width, op: *op, with }];
+                    (&[ExprOp::Bits { low, width }], &[ExprOp::Push(with)]) => {
+                        code = vec![ExprOp::Compare { low, width, op: *op, with }];
                     }
                     _ => {
                         code.extend(right);
-                        code.push(Op::Binary(*op));
+                        code.push(ExprOp::Binary(*op));
                     }
                 }
                 code
@@ -733,26 +756,26 @@ impl<'m> Compiler<'m> {
                 let mut code = Vec::new();
                 if !complete {
                     let up = depth.saturating_sub(place.depth) as u8;
-                    code.push(Op::Absent { name: self.text(name), expr: expr as u16, up });
+                    code.push(ExprOp::Absent { name: self.text(name), expr: expr as u16, up });
                 }
                 for meaning in meanings.iter().rev() {
                     let owner = case_owner(self.bitsets[meaning.owner].bitset);
                     let value = match (meaning.row, meaning.derived) {
-                        (Row::Field { low, high, .. }, _) => vec![Op::Bits {
+                        (CaseRow::Field { low, high, .. }, _) => vec![ExprOp::Bits {
                             low: bit(meaning.place.base + low, &owner)?,
                             width: (high - low + 1).min(64) as u8,
                         }],
                         (_, Some(derived)) => self.code(meaning.place, derived, depth, open)?,
-                        _ => vec![Op::Push(0)],
+                        _ => vec![ExprOp::Push(0)],
                     };
                     let Some(when) = meaning.when else {
                         code = value;
                         continue;
                     };
                     let rest = std::mem::replace(&mut code, self.code(meaning.place, when, depth, open)?);
-                    code.push(Op::SkipUnless(value.len() as u16 + 1));
+                    code.push(ExprOp::SkipUnless(value.len() as u16 + 1));
                     code.extend(value);
-                    code.push(Op::Skip(rest.len() as u16));
+                    code.push(ExprOp::Skip(rest.len() as u16));
                     code.extend(rest);
                 }
                 code
@@ -781,11 +804,11 @@ fn reference(
     }
 }
 
-fn close_run(out: &mut Vec<Piece>, run: Option<(usize, u64)>) {
+fn close_run(out: &mut Vec<TemplatePart>, run: Option<(usize, u64)>) {
     if let Some((at, mask)) = run {
         let count = (out.len() - at) as u32;
         if count > 1 {
-            out.insert(at, Piece::Silent { mask, count });
+            out.insert(at, TemplatePart::Silent { mask, count });
         }
     }
 }
@@ -806,17 +829,19 @@ fn bit(at: u32, owner: &str) -> Result<u8> {
 }
 
 /// How many values the code may have on the stack at once.
-fn deepest(code: &[Op]) -> usize {
+fn deepest(code: &[ExprOp]) -> usize {
     let (mut now, mut most) = (0usize, 0);
     for op in code {
         match op {
-            Op::Push(_) | Op::Bits { .. } | Op::Compare { .. } | Op::Generation | Op::Absent { .. } => {
-                now += 1
-            }
-            Op::Binary(_) | Op::SkipUnless(_) => now = now.saturating_sub(1),
+            ExprOp::Push(_)
+            | ExprOp::Bits { .. }
+            | ExprOp::Compare { .. }
+            | ExprOp::Generation
+            | ExprOp::Absent { .. } => now += 1,
+            ExprOp::Binary(_) | ExprOp::SkipUnless(_) => now = now.saturating_sub(1),
             // What follows is the other way to the same value.
-            Op::Skip(_) => now = now.saturating_sub(1),
-            Op::Not | Op::Tabulated(_) | Op::End => {}
+            ExprOp::Skip(_) => now = now.saturating_sub(1),
+            ExprOp::Not | ExprOp::Tabulated(_) | ExprOp::End => {}
         }
         most = most.max(now);
     }

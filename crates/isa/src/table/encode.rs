@@ -1,12 +1,12 @@
 //! Words from field values.
 
 use super::rows::*;
-use super::types::{Leaf, Table, ones, rows};
+use super::types::{IsaTable, Leaf, ones, rows};
 use thiserror::Error;
 
 /// Why values do not make a word.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum EncodeError {
+pub enum FieldEncodeError {
     /// The field exists and has no value.
     #[error("no value for {field}")]
     Missing {
@@ -33,7 +33,7 @@ pub enum EncodeError {
     },
 }
 
-impl Table<'_> {
+impl IsaTable<'_> {
     /// The word of `leaf` whose fields have the values `value` gives by field name. A field that is itself a bitset
     /// takes the whole bits (encode the nested leaf first). Where the bits of an override and of its default overlap,
     /// only one of them needs a value. The same function is asked for the values handed into a nested bitset
@@ -48,7 +48,7 @@ impl Table<'_> {
         leaf: Leaf,
         generation: u32,
         value: &dyn Fn(&str) -> Option<u64>,
-    ) -> Result<u128, EncodeError> {
+    ) -> Result<u128, FieldEncodeError> {
         let (min, max) = self.generations(leaf);
         let row = self.leaf_row(leaf).filter(|_| (min..=max).contains(&generation));
         let scope = row.and_then(|row| {
@@ -56,9 +56,9 @@ impl Table<'_> {
             self.scopes.get((root.scopes + (leaf.0 - root.leaves.at)) as usize)
         });
         let (Some(row), Some(scope)) = (row, scope) else {
-            return Err(EncodeError::Generation { leaf: self.name(leaf).to_owned(), generation });
+            return Err(FieldEncodeError::Generation { leaf: self.name(leaf).to_owned(), generation });
         };
-        let mut absent = |name: Text, _, _| value(self.text(name)).unwrap_or(0);
+        let mut absent = |name: TextId, _, _| value(self.text(name)).unwrap_or(0);
         let mut word = row.value;
         let mut covered = row.mask | row.ignored;
 
@@ -81,7 +81,7 @@ impl Table<'_> {
                     let signed = (given as i64) < 0 && sign_extend(given, width) == given as i64;
                     if width < 64 && given >> width != 0 && !signed {
                         let field = self.text(name.name).to_owned();
-                        return Err(EncodeError::Range { field, value: given, width });
+                        return Err(FieldEncodeError::Range { field, value: given, width });
                     }
                     if let Some(other) = cands.iter().rev().find_map(|c| self.bit_field(c))
                         && (other.low != field.low || other.width > field.width)
@@ -91,7 +91,7 @@ impl Table<'_> {
                     place(&mut word, &mut covered, field, given);
                 }
                 None if ones(field.low, field.width) & !covered != 0 && self.needs(scope, field, value) => {
-                    return Err(EncodeError::Missing { field: self.text(name.name).to_owned() });
+                    return Err(FieldEncodeError::Missing { field: self.text(name.name).to_owned() });
                 }
                 None => {}
             }
@@ -111,7 +111,7 @@ impl Table<'_> {
         Ok(word)
     }
 
-    fn bit_field(&self, cand: &Cand) -> Option<&FieldRow> {
+    fn bit_field(&self, cand: &FieldCandidate) -> Option<&FieldRow> {
         self.fields.get(cand.field as usize).filter(|field| field.code == NONE)
     }
 

@@ -81,6 +81,11 @@ const MAX_DEPTH: u32 = 64;
 pub struct ExprError(pub String);
 
 /// Parses a whole source.
+///
+/// # Errors
+///
+/// [`ExprError`] with the rest of the source from the first token that does not parse; also where parentheses
+/// nest too deeply.
 pub fn parse(source: &str) -> Result<Expr, ExprError> {
     let mut parser = Parser { rest: source.trim_start(), depth: 0 };
     let expr = parser.binary(0)?;

@@ -1,11 +1,11 @@
 //! Words of an encoding, for proofs and tests.
 
-use super::{Leaf, Table};
+use super::{IsaTable, Leaf};
 
 /// Words of `leaf` with its fixed bits, don't-care bits clear: all field bits clear, all set, each alone, then `count`
 /// more from a generator that `seed` starts. The same arguments give the same words.
 pub fn words<'t>(
-    table: &Table<'t>,
+    table: &IsaTable<'t>,
     leaf: Leaf,
     seed: u64,
     count: usize,

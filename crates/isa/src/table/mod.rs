@@ -23,9 +23,9 @@ mod tree;
 mod types;
 
 pub use compile::CompileError;
-pub use encode::EncodeError;
+pub use encode::FieldEncodeError;
 pub use owned::OwnedTable;
 pub use print::{Printer, print};
-pub use read::{Decoded, Fault, Faults, Part};
+pub use read::{DecodeFault, DecodeFaults, DecodedWord, DisplayPart};
 pub(crate) use types::binary;
-pub use types::{Kind, Leaf, Root, Table};
+pub use types::{FieldKind, IsaTable, Leaf, Root};

@@ -6,14 +6,14 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isa {
     /// Its definitions, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<IsaItem>,
 }
 
 /// A definition at the top level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum IsaItem {
     /// Names of values.
-    Enum(Enum),
+    Enum(IsaEnum),
     /// An expression with a name.
     Expr {
         /// What `:name` refers to.
@@ -27,7 +27,7 @@ pub enum Item {
 
 /// Names of values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Enum {
+pub struct IsaEnum {
     /// `swiz`.
     pub name: String,
     /// Value and text; the first match wins.
@@ -50,23 +50,23 @@ pub struct Bitset {
     /// Last one.
     pub max: Option<u32>,
     /// Overrides in order, then the one without condition.
-    pub cases: Vec<Case>,
+    pub cases: Vec<BitsetCase>,
 }
 
 /// What holds under a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Case {
+pub struct BitsetCase {
     /// `:name` or an expression; absent in the last case.
     pub when: Option<String>,
     /// The display template: text with `{FIELD}`, `{NAME}`, `{:align=N}`.
     pub show: Option<String>,
     /// Fields and patterns, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CaseRow>,
 }
 
 /// A line of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Row {
+pub enum CaseRow {
     /// Fixed (`0`, `1`) and don't-care (`x`) bits, most significant first.
     Bits {
         /// Lowest bit.
@@ -92,14 +92,14 @@ pub enum Row {
         /// Highest bit.
         high: u32,
         /// Name and type.
-        field: Field,
+        field: IsaField,
     },
     /// A value computed from fields.
     Derived {
         /// Bits of the value, for sign and type.
         width: Option<u32>,
         /// Name and type.
-        field: Field,
+        field: IsaField,
         /// `:name` or an expression.
         source: String,
     },
@@ -107,7 +107,7 @@ pub enum Row {
 
 /// Name and type of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Field {
+pub struct IsaField {
     /// `DST_HALF`.
     pub name: String,
     /// A basic type, an enum or the root of nested bitsets.

@@ -1,17 +1,17 @@
 //! A table made at run time from a description, for tests and for descriptions that are not compiled in.
 
-use super::compile::{CompileError, Rows, compile};
+use super::compile::{CompileError, TableRows, compile};
 use super::model::Isa;
 use super::print::write_part;
-use super::read::Part;
-use super::rows::{Span, Text};
-use super::types::{Kind, Root, Table};
+use super::read::DisplayPart;
+use super::rows::{RowSpan, TextId};
+use super::types::{FieldKind, IsaTable, Root};
 use std::borrow::Cow;
 
-/// Owns the rows a [`Table`] reads.
+/// Owns the rows a [`IsaTable`] reads.
 #[derive(Clone, Debug)]
 pub struct OwnedTable {
-    pub(crate) rows: Rows,
+    pub(crate) rows: TableRows,
     pub(crate) texts: Vec<Cow<'static, str>>,
 }
 
@@ -32,9 +32,9 @@ impl OwnedTable {
     }
 
     /// The table.
-    pub fn table(&self) -> Table<'_> {
+    pub fn table(&self) -> IsaTable<'_> {
         let rows = &self.rows;
-        Table {
+        IsaTable {
             texts: &self.texts,
             roots: &rows.roots,
             nodes: &rows.nodes,
@@ -64,12 +64,12 @@ impl OwnedTable {
             let len = texts.len() as u32;
             for text in texts {
                 let known = self.texts.iter().position(|known| *known == text);
-                self.rows.renders.push(Text(known.unwrap_or(self.texts.len()) as u32));
+                self.rows.renders.push(TextId(known.unwrap_or(self.texts.len()) as u32));
                 if known.is_none() {
                     self.texts.push(Cow::Owned(text));
                 }
             }
-            self.rows.roots[index as usize].rendered = Span { at, len };
+            self.rows.roots[index as usize].rendered = RowSpan { at, len };
         }
     }
 
@@ -87,9 +87,9 @@ impl OwnedTable {
             let faults = table.decode(root, word, generation)?.walk(&mut |part| {
                 common &= !matches!(
                     part,
-                    Part::Align(_)
-                        | Part::Field {
-                            kind: Kind::Branch { .. } | Kind::AbsBranch { .. } | Kind::Custom,
+                    DisplayPart::Align(_)
+                        | DisplayPart::Field {
+                            kind: FieldKind::Branch { .. } | FieldKind::AbsBranch { .. } | FieldKind::Custom,
                             ..
                         }
                 );

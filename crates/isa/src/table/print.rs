@@ -1,8 +1,8 @@
 //! The text of a decoded word, as its templates and the types of its fields have it.
 
 use super::encode::sign_extend;
-use super::read::{Decoded, Fault, Faults, Part};
-use super::types::Kind;
+use super::read::{DecodeFault, DecodeFaults, DecodedWord, DisplayPart};
+use super::types::FieldKind;
 use std::io::Write;
 
 /// What an instruction set adds to the common printing.
@@ -12,7 +12,7 @@ pub trait Printer<'t> {
     const TEXT_ONLY: bool = false;
 
     /// Sees every part before it is printed; true means: printed already.
-    fn part(&mut self, part: &Part<'t>, out: &mut Vec<u8>) -> bool;
+    fn part(&mut self, part: &DisplayPart<'t>, out: &mut Vec<u8>) -> bool;
 }
 
 /// Common printing only: branches as distances, custom fields as decimal numbers.
@@ -20,14 +20,18 @@ impl Printer<'_> for () {
     const TEXT_ONLY: bool = true;
 
     #[inline]
-    fn part(&mut self, _: &Part<'_>, _: &mut Vec<u8>) -> bool {
+    fn part(&mut self, _: &DisplayPart<'_>, _: &mut Vec<u8>) -> bool {
         false
     }
 }
 
 /// Appends the text of a word, without end of line; gives what is odd about it.
 #[inline]
-pub fn print<'t, P: Printer<'t>>(decoded: &Decoded<'t>, printer: &mut P, out: &mut Vec<u8>) -> Faults<'t> {
+pub fn print<'t, P: Printer<'t>>(
+    decoded: &DecodedWord<'t>,
+    printer: &mut P,
+    out: &mut Vec<u8>,
+) -> DecodeFaults<'t> {
     let start = out.len();
     let mut sink = |part| {
         if !printer.part(&part, out) {
@@ -38,45 +42,49 @@ pub fn print<'t, P: Printer<'t>>(decoded: &Decoded<'t>, printer: &mut P, out: &m
 }
 
 #[inline]
-pub(crate) fn write_part(part: &Part<'_>, start: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_part(part: &DisplayPart<'_>, start: usize, out: &mut Vec<u8>) {
     match *part {
-        Part::Text(text) | Part::Name(text) => out.extend_from_slice(text.as_bytes()),
-        Part::Align(column) => {
+        DisplayPart::Text(text) | DisplayPart::Name(text) => out.extend_from_slice(text.as_bytes()),
+        DisplayPart::Align(column) => {
             while out.len() - start < column as usize {
                 out.push(b' ');
             }
         }
-        Part::Field { value, width, kind, .. } => write_field(value, width, kind, out),
-        Part::Enter { .. } | Part::Leave | Part::Missing(_) => {}
+        DisplayPart::Field { value, width, kind, .. } => write_field(value, width, kind, out),
+        DisplayPart::Enter { .. } | DisplayPart::Leave | DisplayPart::Missing(_) => {}
     }
 }
 
 #[inline]
-pub(crate) fn write_field(value: u64, width: u32, kind: Kind<'_>, out: &mut Vec<u8>) {
+pub(crate) fn write_field(value: u64, width: u32, kind: FieldKind<'_>, out: &mut Vec<u8>) {
     match kind {
-        Kind::Uint | Kind::Custom => decimal(value, out),
-        Kind::Int | Kind::Branch { .. } | Kind::AbsBranch { .. } => signed(sign_extend(value, width), out),
-        Kind::Hex => hex(value, out),
-        Kind::Offset if value == 0 => {}
-        Kind::Offset => {
+        FieldKind::Uint | FieldKind::Custom => decimal(value, out),
+        FieldKind::Int | FieldKind::Branch { .. } | FieldKind::AbsBranch { .. } => {
+            signed(sign_extend(value, width), out)
+        }
+        FieldKind::Hex => hex(value, out),
+        FieldKind::Offset if value == 0 => {}
+        FieldKind::Offset => {
             let value = sign_extend(value, width);
             if value >= 0 {
                 out.push(b'+');
             }
             signed(value, out);
         }
-        Kind::Uoffset if value == 0 => {}
-        Kind::Uoffset => {
+        FieldKind::Uoffset if value == 0 => {}
+        FieldKind::Uoffset => {
             out.push(b'+');
             decimal(value, out);
         }
-        Kind::Float => float(value, width, out),
-        Kind::Bool(Some(text)) => out.extend_from_slice(if value != 0 { text.as_bytes() } else { b"" }),
-        Kind::Bool(None) => decimal(value & 0xffff_ffff, out),
-        Kind::BoolInv(Some(text)) => out.extend_from_slice(if value == 0 { text.as_bytes() } else { b"" }),
-        Kind::BoolInv(None) => decimal(u64::from(value == 0), out),
-        Kind::Enum { text: Some(text) } => out.extend_from_slice(text.as_bytes()),
-        Kind::Enum { text: None } => decimal(value & 0xffff_ffff, out),
+        FieldKind::Float => float(value, width, out),
+        FieldKind::Bool(Some(text)) => out.extend_from_slice(if value != 0 { text.as_bytes() } else { b"" }),
+        FieldKind::Bool(None) => decimal(value & 0xffff_ffff, out),
+        FieldKind::BoolInv(Some(text)) => {
+            out.extend_from_slice(if value == 0 { text.as_bytes() } else { b"" })
+        }
+        FieldKind::BoolInv(None) => decimal(u64::from(value == 0), out),
+        FieldKind::Enum { text: Some(text) } => out.extend_from_slice(text.as_bytes()),
+        FieldKind::Enum { text: None } => decimal(value & 0xffff_ffff, out),
     }
 }
 
@@ -137,7 +145,7 @@ fn half(bits: u16) -> f32 {
     f32::from_bits(sign | magnitude)
 }
 
-impl Faults<'_> {
+impl DecodeFaults<'_> {
     /// Appends them as Mesa's disassemblers do: `\t; `, then each, with commas between. Bits of words `width` bits wide.
     pub fn write(&self, width: u32, out: &mut Vec<u8>) {
         for (index, fault) in self.iter().enumerate() {
@@ -145,11 +153,11 @@ impl Faults<'_> {
             let mut say =
                 |parts: &[&str]| parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
             match fault {
-                Fault::Ignored { owner, bits } => {
+                DecodeFault::Ignored { owner, bits } => {
                     say(&["dontcare bits in ", owner, ": "]);
                     words(bits, width, out);
                 }
-                Fault::Unexpected { owner, high, low, found, expected } => {
+                DecodeFault::Unexpected { owner, high, low, found, expected } => {
                     say(&["WARNING: unexpected bits["]);
                     decimal(low.into(), out);
                     out.push(b':');
@@ -161,13 +169,13 @@ impl Faults<'_> {
                     out.extend_from_slice(b" vs ");
                     words(expected, width, out);
                 }
-                Fault::NoForm { owner, field, bits } => {
+                DecodeFault::NoForm { owner, field, bits } => {
                     say(&["no match: FIELD: '", owner, ".", field, "': "]);
                     words(bits, width, out);
                 }
-                Fault::NoField(name) => say(&["no field '", name, "'"]),
-                Fault::NoDisplay(name) => say(&[name, ": no display template"]),
-                Fault::Conflict { first, second } => say(&["bitset conflict: ", first, " vs ", second]),
+                DecodeFault::NoField(name) => say(&["no field '", name, "'"]),
+                DecodeFault::NoDisplay(name) => say(&[name, ": no display template"]),
+                DecodeFault::Conflict { first, second } => say(&["bitset conflict: ", first, " vs ", second]),
             }
         }
     }

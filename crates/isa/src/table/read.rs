@@ -2,12 +2,12 @@
 
 use super::print::write_part;
 use super::rows::*;
-use super::types::{Kind, Leaf, Table, bits, rows};
+use super::types::{FieldKind, IsaTable, Leaf, bits, rows};
 
 /// A word whose encoding is known.
 #[derive(Clone, Copy, Debug)]
-pub struct Decoded<'t> {
-    pub(crate) table: &'t Table<'t>,
+pub struct DecodedWord<'t> {
+    pub(crate) table: &'t IsaTable<'t>,
     pub(crate) leaf: Leaf,
     pub(crate) scope: u32,
     /// Lowest bit of a nested bitset in the word.
@@ -18,7 +18,7 @@ pub struct Decoded<'t> {
 
 /// One piece of a display, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'t> {
+pub enum DisplayPart<'t> {
     /// Text of the template.
     Text(&'t str),
     /// The mnemonic stands here.
@@ -32,7 +32,7 @@ pub enum Part<'t> {
         /// Bits of the field.
         width: u32,
         /// How it is shown.
-        kind: Kind<'t>,
+        kind: FieldKind<'t>,
     },
     /// The display of a field that is itself a bitset begins.
     Enter {
@@ -53,7 +53,7 @@ pub enum Part<'t> {
 
 /// Something odd about a word that decodes all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault<'t> {
+pub enum DecodeFault<'t> {
     /// Bits are set that mean nothing.
     Ignored {
         /// The encoding.
@@ -100,43 +100,43 @@ const MAX_FAULTS: usize = 4;
 
 /// The first few faults of a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Faults<'t> {
-    list: [Option<Fault<'t>>; MAX_FAULTS],
+pub struct DecodeFaults<'t> {
+    list: [Option<DecodeFault<'t>>; MAX_FAULTS],
 }
 
-impl<'t> Faults<'t> {
+impl<'t> DecodeFaults<'t> {
     /// Whether the word is sound.
     pub fn is_empty(&self) -> bool {
         self.list[0].is_none()
     }
 
     /// In order of appearance.
-    pub fn iter(&self) -> impl Iterator<Item = Fault<'t>> {
+    pub fn iter(&self) -> impl Iterator<Item = DecodeFault<'t>> {
         self.list.iter().flatten().copied()
     }
 
     /// Without bits that mean nothing.
-    pub fn without_ignored(&self) -> Faults<'t> {
-        let mut rest = Faults::default();
-        rest.extend(self.iter().filter(|fault| !matches!(fault, Fault::Ignored { .. })));
+    pub fn without_ignored(&self) -> DecodeFaults<'t> {
+        let mut rest = DecodeFaults::default();
+        rest.extend(self.iter().filter(|fault| !matches!(fault, DecodeFault::Ignored { .. })));
         rest
     }
 
     /// Adds some; what comes after the fourth is dropped.
-    pub(crate) fn extend(&mut self, faults: impl IntoIterator<Item = Fault<'t>>) {
+    pub(crate) fn extend(&mut self, faults: impl IntoIterator<Item = DecodeFault<'t>>) {
         faults.into_iter().for_each(|fault| self.push(fault));
     }
 
     /// Adds one; what comes after the fourth is dropped.
     #[cold]
-    pub fn push(&mut self, fault: Fault<'t>) {
+    pub fn push(&mut self, fault: DecodeFault<'t>) {
         if let Some(free) = self.list.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(fault);
         }
     }
 }
 
-impl<'t> Decoded<'t> {
+impl<'t> DecodedWord<'t> {
     /// The encoding.
     pub fn leaf(&self) -> Leaf {
         self.leaf
@@ -153,7 +153,7 @@ impl<'t> Decoded<'t> {
     }
 
     /// The table it was decoded with.
-    pub fn table(&self) -> &'t Table<'t> {
+    pub fn table(&self) -> &'t IsaTable<'t> {
         self.table
     }
 
@@ -174,17 +174,17 @@ impl<'t> Decoded<'t> {
     }
 
     /// A field that is itself a bitset, decoded.
-    pub fn nested(&self, name: &str) -> Option<Decoded<'t>> {
+    pub fn nested(&self, name: &str) -> Option<DecodedWord<'t>> {
         let field = self.lookup(name)?;
-        let Type::Bitset { root, scopes } = field.ty else { return None };
+        let FieldType::Bitset { root, scopes } = field.ty else { return None };
         let (leaf, scope) = self.table.find(root, scopes, field.low, self.word, self.generation)?;
-        Some(Decoded { leaf, scope, base: field.low, ..*self })
+        Some(DecodedWord { leaf, scope, base: field.low, ..*self })
     }
 
     /// The fields that count in this word: name, lowest bit, bits; lowest bit and bits are absent for derived ones.
     pub fn fields(&self) -> impl Iterator<Item = (&'t str, Option<(u32, u32)>)> {
         let table = self.table;
-        let names = table.scopes.get(self.scope as usize).map_or(Span { at: 0, len: 0 }, |s| s.names);
+        let names = table.scopes.get(self.scope as usize).map_or(RowSpan { at: 0, len: 0 }, |s| s.names);
         let this = *self;
         rows(table.names, names).iter().filter_map(move |row| {
             let name = table.text(row.name);
@@ -196,19 +196,22 @@ impl<'t> Decoded<'t> {
 
     /// Calls `sink` with each part of the display in order, nested bitsets between `Enter` and `Leave`.
     #[inline]
-    pub fn walk(&self, sink: &mut impl FnMut(Part<'t>)) -> Faults<'t> {
+    pub fn walk(&self, sink: &mut impl FnMut(DisplayPart<'t>)) -> DecodeFaults<'t> {
         self.visit::<false>(sink)
     }
 
     /// The same; when `TEXT_ONLY`, fields that show nothing are left out, and a nested bitset may come as its text.
     #[inline]
-    pub(crate) fn visit<const TEXT_ONLY: bool>(&self, sink: &mut impl FnMut(Part<'t>)) -> Faults<'t> {
+    pub(crate) fn visit<const TEXT_ONLY: bool>(
+        &self,
+        sink: &mut impl FnMut(DisplayPart<'t>),
+    ) -> DecodeFaults<'t> {
         let mut walker = Walker::<TEXT_ONLY, _> {
             table: self.table,
             word: self.word,
             generation: self.generation,
             sink,
-            faults: Faults::default(),
+            faults: DecodeFaults::default(),
             reported: [None; MAX_FAULTS],
             visits: 0,
             open: [0; MAX_OPEN],
@@ -225,11 +228,11 @@ impl<'t> Decoded<'t> {
 const MAX_OPEN: usize = 16;
 
 struct Walker<'t, 's, const TEXT_ONLY: bool, S> {
-    table: &'t Table<'t>,
+    table: &'t IsaTable<'t>,
     word: u128,
     generation: u32,
     sink: &'s mut S,
-    faults: Faults<'t>,
+    faults: DecodeFaults<'t>,
     /// Which expressions reported an absent field, by visit of a scope.
     reported: [Option<(u32, u16)>; MAX_FAULTS],
     visits: u32,
@@ -237,12 +240,12 @@ struct Walker<'t, 's, const TEXT_ONLY: bool, S> {
     open: [u32; MAX_OPEN],
 }
 
-impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S> {
+impl<'t, const TEXT_ONLY: bool, S: FnMut(DisplayPart<'t>)> Walker<'t, '_, TEXT_ONLY, S> {
     #[inline]
     fn ignored(&mut self, row: &LeafRow, base: u8) {
         let bits = self.word >> (base & 127) & row.ignored;
         if bits != 0 {
-            self.faults.push(Fault::Ignored { owner: self.table.text(row.owner), bits });
+            self.faults.push(DecodeFault::Ignored { owner: self.table.text(row.owner), bits });
         }
     }
 
@@ -255,7 +258,7 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
                 && let Some(free) = reported.iter_mut().find(|slot| slot.is_none())
             {
                 *free = Some((visit, expr));
-                faults.push(Fault::NoField(table.text(name)));
+                faults.push(DecodeFault::NoField(table.text(name)));
             }
             0
         })
@@ -282,12 +285,12 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
                 let mut pieces = rows(table.pieces, parts).iter();
                 while let Some(piece) = pieces.next() {
                     match *piece {
-                        Piece::Silent { mask, count } => {
+                        TemplatePart::Silent { mask, count } => {
                             if TEXT_ONLY && self.word as u64 & mask == 0 {
                                 pieces.nth(count as usize - 1);
                             }
                         }
-                        Piece::Flag { name, low, text } => self.flag(name, low, text),
+                        TemplatePart::Flag { name, low, text } => self.flag(name, low, text),
                         _ => self.piece(piece, scope, depth),
                     }
                 }
@@ -295,38 +298,38 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
             }
         }
         if let Some(row) = table.leaf_row(Leaf(scope.leaf)) {
-            self.faults.push(Fault::NoDisplay(table.text(row.owner)));
+            self.faults.push(DecodeFault::NoDisplay(table.text(row.owner)));
         }
     }
 
     #[inline]
-    fn flag(&mut self, name: Text, low: u8, text: Text) {
+    fn flag(&mut self, name: TextId, low: u8, text: TextId) {
         let value = bits(self.word, low, 1);
         if TEXT_ONLY {
             if value != 0 {
-                (self.sink)(Part::Text(self.table.text(text)));
+                (self.sink)(DisplayPart::Text(self.table.text(text)));
             }
             return;
         }
-        let kind = Kind::Bool(Some(self.table.text(text)));
-        (self.sink)(Part::Field { name: self.table.text(name), value, width: 1, kind });
+        let kind = FieldKind::Bool(Some(self.table.text(text)));
+        (self.sink)(DisplayPart::Field { name: self.table.text(name), value, width: 1, kind });
     }
 
     #[inline]
-    fn piece(&mut self, piece: &Piece, scope: &Scope, depth: usize) {
+    fn piece(&mut self, piece: &TemplatePart, scope: &Scope, depth: usize) {
         let table = self.table;
         match *piece {
-            Piece::Literal(text) => (self.sink)(Part::Text(table.text(text))),
-            Piece::Name => (self.sink)(Part::Name(table.mnemonic(Leaf(scope.leaf)))),
-            Piece::Align(column) => (self.sink)(Part::Align(column)),
-            Piece::Silent { .. } => {}
-            Piece::Flag { name, low, text } => self.flag(name, low, text),
-            Piece::Plain { name, field } => {
+            TemplatePart::Literal(text) => (self.sink)(DisplayPart::Text(table.text(text))),
+            TemplatePart::Name => (self.sink)(DisplayPart::Name(table.mnemonic(Leaf(scope.leaf)))),
+            TemplatePart::Align(column) => (self.sink)(DisplayPart::Align(column)),
+            TemplatePart::Silent { .. } => {}
+            TemplatePart::Flag { name, low, text } => self.flag(name, low, text),
+            TemplatePart::Plain { name, field } => {
                 if let Some(field) = table.fields.get(field as usize) {
                     self.field(name, field, scope, depth);
                 }
             }
-            Piece::Field { name, cands } => {
+            TemplatePart::Field { name, cands } => {
                 for cand in rows(table.cands, cands) {
                     if self.holds(cand.when, depth) {
                         if let Some(field) = table.fields.get(cand.field as usize) {
@@ -336,34 +339,34 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
                     }
                 }
                 let name = table.text(name);
-                self.faults.push(Fault::NoField(name));
-                (self.sink)(Part::Missing(name));
+                self.faults.push(DecodeFault::NoField(name));
+                (self.sink)(DisplayPart::Missing(name));
             }
         }
     }
 
     #[inline]
-    fn field(&mut self, name: Text, field: &FieldRow, scope: &Scope, depth: usize) {
+    fn field(&mut self, name: TextId, field: &FieldRow, scope: &Scope, depth: usize) {
         let table = self.table;
         let name = table.text(name);
         let value = match field.code {
             NONE => bits(self.word, field.low, field.width),
             code => self.evaluate(code, depth),
         };
-        let Type::Bitset { root, scopes } = field.ty else {
+        let FieldType::Bitset { root, scopes } = field.ty else {
             if let Some(kind) = table.kind(field.ty, value) {
-                (self.sink)(Part::Field { name, value, width: u32::from(field.width), kind });
+                (self.sink)(DisplayPart::Field { name, value, width: u32::from(field.width), kind });
             }
             return;
         };
         if TEXT_ONLY {
             let rendered = table.roots.get(root as usize).map(|root| rows(table.renders, root.rendered));
             if let Some(text) = rendered.and_then(|texts| texts.get(value as usize)) {
-                return (self.sink)(Part::Text(table.text(*text)));
+                return (self.sink)(DisplayPart::Text(table.text(*text)));
             }
         }
         let found = table.find(root, scopes, field.low, self.word, self.generation);
-        (self.sink)(Part::Enter { name, value, leaf: found.map(|f| f.0) });
+        (self.sink)(DisplayPart::Enter { name, value, leaf: found.map(|f| f.0) });
         match found {
             Some((leaf, inner)) if depth + 1 < MAX_OPEN => {
                 if let Some(row) = table.leaf_row(leaf) {
@@ -374,19 +377,19 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
             _ => {
                 let owner = table.leaf_row(Leaf(scope.leaf)).map_or("", |row| table.text(row.owner));
                 let bits = u128::from(value);
-                self.faults.push(Fault::NoForm { owner, field: table.text(field.name), bits });
+                self.faults.push(DecodeFault::NoForm { owner, field: table.text(field.name), bits });
             }
         }
-        (self.sink)(Part::Leave);
+        (self.sink)(DisplayPart::Leave);
     }
 }
 
 impl Assert {
     /// What is wrong about a word, if its bits are not as they should be.
     #[inline]
-    pub(crate) fn fault<'t>(&self, table: &Table<'t>, word: u128) -> Option<Fault<'t>> {
+    pub(crate) fn fault<'t>(&self, table: &IsaTable<'t>, word: u128) -> Option<DecodeFault<'t>> {
         let found = u128::from(bits(word, self.at, self.high - self.low + 1));
-        (found != self.value).then(|| Fault::Unexpected {
+        (found != self.value).then(|| DecodeFault::Unexpected {
             owner: table.text(self.owner),
             high: self.high,
             low: self.low,
@@ -396,43 +399,43 @@ impl Assert {
     }
 }
 
-impl<'t> Table<'t> {
+impl<'t> IsaTable<'t> {
     /// How a value of a type is shown; `None` for a nested bitset.
     #[inline]
-    pub(crate) fn kind(&self, ty: Type, value: u64) -> Option<Kind<'t>> {
+    pub(crate) fn kind(&self, ty: FieldType, value: u64) -> Option<FieldKind<'t>> {
         Some(match ty {
-            Type::Uint => Kind::Uint,
-            Type::Int => Kind::Int,
-            Type::Hex => Kind::Hex,
-            Type::Offset => Kind::Offset,
-            Type::Uoffset => Kind::Uoffset,
-            Type::Float => Kind::Float,
-            Type::Bool(text) => Kind::Bool(text.map(|t| self.text(t))),
-            Type::BoolInv(text) => Kind::BoolInv(text.map(|t| self.text(t))),
-            Type::Enum(index) => Kind::Enum { text: self.enum_text(index, value) },
-            Type::Branch { call } => Kind::Branch { call },
-            Type::AbsBranch { call } => Kind::AbsBranch { call },
-            Type::Custom => Kind::Custom,
-            Type::Bitset { .. } => return None,
+            FieldType::Uint => FieldKind::Uint,
+            FieldType::Int => FieldKind::Int,
+            FieldType::Hex => FieldKind::Hex,
+            FieldType::Offset => FieldKind::Offset,
+            FieldType::Uoffset => FieldKind::Uoffset,
+            FieldType::Float => FieldKind::Float,
+            FieldType::Bool(text) => FieldKind::Bool(text.map(|t| self.text(t))),
+            FieldType::BoolInv(text) => FieldKind::BoolInv(text.map(|t| self.text(t))),
+            FieldType::Enum(index) => FieldKind::Enum { text: self.enum_text(index, value) },
+            FieldType::Branch { call } => FieldKind::Branch { call },
+            FieldType::AbsBranch { call } => FieldKind::AbsBranch { call },
+            FieldType::Custom => FieldKind::Custom,
+            FieldType::Bitset { .. } => return None,
         })
     }
 
     /// Appends the text of a piece of a template, as the printing of whole words does.
     pub(crate) fn write_piece(
         &self,
-        piece: &Piece,
+        piece: &TemplatePart,
         scope: &Scope,
         word: u128,
         generation: u32,
         out: &mut Vec<u8>,
-    ) -> Faults<'_> {
+    ) -> DecodeFaults<'_> {
         let start = out.len();
         let mut walker = Walker::<true, _> {
             table: self,
             word,
             generation,
             sink: &mut |part| write_part(&part, start, out),
-            faults: Faults::default(),
+            faults: DecodeFaults::default(),
             reported: [None; MAX_FAULTS],
             visits: 0,
             open: [0; MAX_OPEN],

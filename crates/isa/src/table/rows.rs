@@ -9,11 +9,11 @@ pub const NONE: u32 = u32::MAX;
 
 /// Index of a text of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Text(pub u32);
+pub struct TextId(pub u32);
 
 /// Consecutive rows of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Span {
+pub struct RowSpan {
     pub at: u32,
     pub len: u32,
 }
@@ -21,21 +21,21 @@ pub struct Span {
 /// A family of encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RootRow {
-    pub name: Text,
+    pub name: TextId,
     pub width: u32,
     /// Where its decode tree starts.
     pub node: u32,
     /// Its leaves.
-    pub leaves: Span,
+    pub leaves: RowSpan,
     /// First of the scopes of its leaves, for words of this root that stand alone.
     pub scopes: u32,
     /// The text of every word, when it is the same everywhere and the words are few.
-    pub rendered: Span,
+    pub rendered: RowSpan,
 }
 
 /// A node of a decode tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Node {
+pub enum DecodeNode {
     /// `bits` bits from `low` on choose among the nodes from `first` on.
     Switch { low: u8, bits: u8, first: u32 },
     /// Few encodings are left: the `picks` to compare.
@@ -45,10 +45,10 @@ pub enum Node {
 /// An encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeafRow {
-    pub name: Text,
-    pub title: Text,
+    pub name: TextId,
+    pub title: TextId,
     /// What problems with it call it.
-    pub owner: Text,
+    pub owner: TextId,
     pub root: u32,
     /// Bits that select it.
     pub mask: u128,
@@ -63,24 +63,24 @@ pub struct LeafRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scope {
     pub leaf: u32,
-    pub shows: Span,
-    pub names: Span,
+    pub shows: RowSpan,
+    pub names: RowSpan,
 }
 
 /// A template and its condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Show {
+pub struct ShowRow {
     /// Code of the condition.
     pub when: u32,
-    pub asserts: Span,
+    pub asserts: RowSpan,
     /// Absent: the bits are checked, and the search goes on.
-    pub parts: Option<Span>,
+    pub parts: Option<RowSpan>,
 }
 
 /// Bits that have to be so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Assert {
-    pub owner: Text,
+    pub owner: TextId,
     /// In the bitset, for messages.
     pub low: u8,
     pub high: u8,
@@ -91,8 +91,8 @@ pub struct Assert {
 
 /// A piece of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Piece {
-    Literal(Text),
+pub enum TemplatePart {
+    Literal(TextId),
     Name,
     Align(u32),
     /// Who only wants text skips `count` pieces when no bit of `mask` is set: they would show nothing.
@@ -102,25 +102,25 @@ pub enum Piece {
     },
     /// A bit that shows a text when set.
     Flag {
-        name: Text,
+        name: TextId,
         low: u8,
-        text: Text,
+        text: TextId,
     },
     /// A field that counts always.
     Plain {
-        name: Text,
+        name: TextId,
         field: u32,
     },
     /// The first of the candidates whose condition holds.
     Field {
-        name: Text,
-        cands: Span,
+        name: TextId,
+        cands: RowSpan,
     },
 }
 
 /// A field that counts under a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cand {
+pub struct FieldCandidate {
     /// Code of the condition.
     pub when: u32,
     pub field: u32,
@@ -129,28 +129,28 @@ pub struct Cand {
 /// A field at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldRow {
-    pub name: Text,
+    pub name: TextId,
     /// The bitset that has it.
-    pub owner: Text,
+    pub owner: TextId,
     /// In the word.
     pub low: u8,
     pub width: u8,
     /// Code of a derived value.
     pub code: u32,
-    pub ty: Type,
+    pub ty: FieldType,
 }
 
 /// How a field is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
+pub enum FieldType {
     Uint,
     Int,
     Hex,
     Offset,
     Uoffset,
     Float,
-    Bool(Option<Text>),
-    BoolInv(Option<Text>),
+    Bool(Option<TextId>),
+    BoolInv(Option<TextId>),
     Enum(u32),
     Branch {
         call: bool,
@@ -169,27 +169,27 @@ pub enum Type {
 /// Fields by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NameRow {
-    pub name: Text,
-    pub cands: Span,
+    pub name: TextId,
+    pub cands: RowSpan,
 }
 
 /// An enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EnumRow {
-    pub name: Text,
-    pub values: Span,
+    pub name: TextId,
+    pub values: RowSpan,
 }
 
 /// A value of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ValueRow {
     pub value: u64,
-    pub text: Text,
+    pub text: TextId,
 }
 
 /// A step of an expression, on a stack of 64-bit values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Op {
+pub enum ExprOp {
     Push(i64),
     /// Bits of the word.
     Bits {
@@ -213,7 +213,7 @@ pub enum Op {
     Skip(u16),
     /// 0, and the problem that the field is not there: reported once for an expression in a scope `up` levels out.
     Absent {
-        name: Text,
+        name: TextId,
         expr: u16,
         up: u8,
     },

@@ -29,16 +29,20 @@ use thiserror::Error;
 /// Where and why a description does not read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("line {line}: expected {expected}")]
-pub struct TextError {
+pub struct IsaTextError {
     /// Line, from 1.
     pub line: usize,
     /// What should have stood there.
     pub expected: &'static str,
 }
 
-type Result<T> = std::result::Result<T, TextError>;
+type Result<T> = std::result::Result<T, IsaTextError>;
 
 /// Reads a description.
+///
+/// # Errors
+///
+/// [`IsaTextError`] with the first line that the grammar does not allow, and what was expected there.
 pub fn read(text: &str) -> Result<Isa> {
     let mut isa = Isa::default();
     for (index, line) in text.lines().enumerate() {
@@ -46,15 +50,15 @@ pub fn read(text: &str) -> Result<Isa> {
         if body.is_empty() || body.starts_with('#') {
             continue;
         }
-        let mut words = Words { rest: body, line: index + 1 };
+        let mut words = LineWords { rest: body, line: index + 1 };
         match line.len() - body.len() {
             0 => isa.items.push(item(&mut words)?),
             depth => match isa.items.last_mut() {
-                Some(Item::Enum(e)) if depth == 2 => {
+                Some(IsaItem::Enum(e)) if depth == 2 => {
                     let value = words.number()?;
                     e.values.push((value, words.quoted()?));
                 }
-                Some(Item::Bitset(b)) if depth == 2 || depth == 4 => row(&mut words, b, depth == 4)?,
+                Some(IsaItem::Bitset(b)) if depth == 2 || depth == 4 => row(&mut words, b, depth == 4)?,
                 _ => return words.fail("a definition to nest this line in"),
             },
         }
@@ -63,13 +67,16 @@ pub fn read(text: &str) -> Result<Isa> {
     Ok(isa)
 }
 
-fn item(words: &mut Words<'_>) -> Result<Item> {
+fn item(words: &mut LineWords<'_>) -> Result<IsaItem> {
     match words.word()? {
-        "enum" => Ok(Item::Enum(Enum { name: words.word()?.to_owned(), values: Vec::new() })),
-        "expr" => Ok(Item::Expr { name: words.word()?.to_owned(), source: words.expr()? }),
+        "enum" => Ok(IsaItem::Enum(IsaEnum { name: words.word()?.to_owned(), values: Vec::new() })),
+        "expr" => Ok(IsaItem::Expr { name: words.word()?.to_owned(), source: words.expr()? }),
         "bitset" => {
-            let mut bitset =
-                Bitset { name: words.word()?.to_owned(), cases: vec![Case::default()], ..Bitset::default() };
+            let mut bitset = Bitset {
+                name: words.word()?.to_owned(),
+                cases: vec![BitsetCase::default()],
+                ..Bitset::default()
+            };
             while !words.rest.is_empty() {
                 match words.key()? {
                     "from" => bitset.parent = Some(words.word()?.to_owned()),
@@ -86,23 +93,23 @@ fn item(words: &mut Words<'_>) -> Result<Item> {
                     _ => return words.fail("from, size, title or gens"),
                 }
             }
-            Ok(Item::Bitset(bitset))
+            Ok(IsaItem::Bitset(bitset))
         }
         _ => words.fail("enum, expr or bitset"),
     }
 }
 
-fn row(words: &mut Words<'_>, bitset: &mut Bitset, inner: bool) -> Result<()> {
+fn row(words: &mut LineWords<'_>, bitset: &mut Bitset, inner: bool) -> Result<()> {
     let word = words.word()?;
     let at = bitset.cases.len().saturating_sub(if inner { 2 } else { 1 });
     if word == "when" && !inner {
         let when = words.rest_of_line()?;
-        bitset.cases.insert(at, Case { when: Some(when), ..Case::default() });
+        bitset.cases.insert(at, BitsetCase { when: Some(when), ..BitsetCase::default() });
         return Ok(());
     }
     let line = words.line;
     let Some(case) = bitset.cases.get_mut(at).filter(|c| c.when.is_some() == inner) else {
-        return Err(TextError { line, expected: "a condition to nest this line in" });
+        return Err(IsaTextError { line, expected: "a condition to nest this line in" });
     };
     match word {
         "show" => case.show = Some(words.quoted()?),
@@ -116,8 +123,8 @@ fn row(words: &mut Words<'_>, bitset: &mut Bitset, inner: bool) -> Result<()> {
                 return words.fail("one digit for each bit");
             }
             case.rows.push(match word {
-                "bits" => Row::Bits { low, high, pattern },
-                _ => Row::Assert { low, high, pattern },
+                "bits" => CaseRow::Bits { low, high, pattern },
+                _ => CaseRow::Assert { low, high, pattern },
             });
         }
         "field" => {
@@ -135,7 +142,7 @@ fn row(words: &mut Words<'_>, bitset: &mut Bitset, inner: bool) -> Result<()> {
                     _ => return words.fail("with or call"),
                 }
             }
-            case.rows.push(Row::Field { low, high, field });
+            case.rows.push(CaseRow::Field { low, high, field });
         }
         "derive" => {
             let field = words.field()?;
@@ -146,21 +153,21 @@ fn row(words: &mut Words<'_>, bitset: &mut Bitset, inner: bool) -> Result<()> {
                     _ => return words.fail("width or an expression"),
                 }
             }
-            case.rows.push(Row::Derived { width, field, source: words.expr()? });
+            case.rows.push(CaseRow::Derived { width, field, source: words.expr()? });
         }
         _ => return words.fail("when, show, bits, assert, field or derive"),
     }
     Ok(())
 }
 
-struct Words<'a> {
+struct LineWords<'a> {
     rest: &'a str,
     line: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> LineWords<'a> {
     fn fail<T>(&self, expected: &'static str) -> Result<T> {
-        Err(TextError { line: self.line, expected })
+        Err(IsaTextError { line: self.line, expected })
     }
 
     fn take(&mut self, len: usize) -> &'a str {
@@ -236,11 +243,11 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn field(&mut self) -> Result<Field> {
+    fn field(&mut self) -> Result<IsaField> {
         let name = self.word()?.to_owned();
         let ty = self.word()?.to_owned();
         let display = if self.rest.starts_with('"') { Some(self.quoted()?) } else { None };
-        Ok(Field { name, ty, display, ..Field::default() })
+        Ok(IsaField { name, ty, display, ..IsaField::default() })
     }
 
     fn expr(&mut self) -> Result<String> {
@@ -271,9 +278,9 @@ pub fn write(isa: &Isa) -> String {
     for item in &isa.items {
         // Writing to a String cannot fail.
         let _ = match item {
-            Item::Enum(e) => write_enum(&mut out, e),
-            Item::Expr { name, source } => writeln!(out, "expr {name} = {source}"),
-            Item::Bitset(b) => write_bitset(&mut out, b),
+            IsaItem::Enum(e) => write_enum(&mut out, e),
+            IsaItem::Expr { name, source } => writeln!(out, "expr {name} = {source}"),
+            IsaItem::Bitset(b) => write_bitset(&mut out, b),
         };
     }
     out
@@ -283,7 +290,7 @@ fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-fn write_enum(out: &mut String, e: &Enum) -> std::fmt::Result {
+fn write_enum(out: &mut String, e: &IsaEnum) -> std::fmt::Result {
     writeln!(out, "enum {}", e.name)?;
     e.values.iter().try_for_each(|(value, text)| writeln!(out, "  {value} {}", quote(text)))
 }
@@ -323,14 +330,14 @@ fn write_bitset(out: &mut String, b: &Bitset) -> std::fmt::Result {
     Ok(())
 }
 
-fn write_row(out: &mut String, row: &Row) -> std::fmt::Result {
+fn write_row(out: &mut String, row: &CaseRow) -> std::fmt::Result {
     let range = |high: &u32, low: &u32| if high == low { high.to_string() } else { format!("{high}:{low}") };
     let display =
-        |field: &Field| field.display.as_ref().map(|d| format!(" {}", quote(d))).unwrap_or_default();
+        |field: &IsaField| field.display.as_ref().map(|d| format!(" {}", quote(d))).unwrap_or_default();
     match row {
-        Row::Bits { low, high, pattern } => writeln!(out, "bits {} {pattern}", range(high, low)),
-        Row::Assert { low, high, pattern } => writeln!(out, "assert {} {pattern}", range(high, low)),
-        Row::Field { low, high, field } => {
+        CaseRow::Bits { low, high, pattern } => writeln!(out, "bits {} {pattern}", range(high, low)),
+        CaseRow::Assert { low, high, pattern } => writeln!(out, "assert {} {pattern}", range(high, low)),
+        CaseRow::Field { low, high, field } => {
             write!(out, "field {} {} {}{}", range(high, low), field.name, field.ty, display(field))?;
             for (index, (name, inside)) in field.params.iter().enumerate() {
                 out.push_str(if index == 0 { " with=" } else { "," });
@@ -341,7 +348,7 @@ fn write_row(out: &mut String, row: &Row) -> std::fmt::Result {
             }
             writeln!(out, "{}", if field.call { " call=yes" } else { "" })
         }
-        Row::Derived { width, field, source } => {
+        CaseRow::Derived { width, field, source } => {
             write!(out, "derive {} {}{}", field.name, field.ty, display(field))?;
             if let Some(width) = width {
                 write!(out, " width={width}")?;

@@ -1,6 +1,6 @@
 //! Decode trees: the bits that tell the encodings of a root apart, a few at a time.
 
-use super::rows::{LeafRow, Node};
+use super::rows::{DecodeNode, LeafRow};
 
 /// Bits a node looks at.
 const MAX_BITS: u32 = 7;
@@ -8,10 +8,10 @@ const MAX_BITS: u32 = 7;
 const FEW: usize = 2;
 
 /// Adds the tree of `leaves` (all of one root) and gives its first node.
-pub fn grow(leaves: &[LeafRow], width: u32, nodes: &mut Vec<Node>, picks: &mut Vec<u32>) -> u32 {
+pub fn grow(leaves: &[LeafRow], width: u32, nodes: &mut Vec<DecodeNode>, picks: &mut Vec<u32>) -> u32 {
     let all: Vec<u32> = (0..leaves.len() as u32).collect();
     let root = nodes.len() as u32;
-    nodes.push(Node::Leaves { at: 0, len: 0 });
+    nodes.push(DecodeNode::Leaves { at: 0, len: 0 });
     fill(root, &all, leaves, width, nodes, picks);
     root
 }
@@ -21,18 +21,18 @@ fn fill(
     among: &[u32],
     leaves: &[LeafRow],
     width: u32,
-    nodes: &mut Vec<Node>,
+    nodes: &mut Vec<DecodeNode>,
     picks: &mut Vec<u32>,
 ) {
     let best = if among.len() > FEW { split(among, leaves, width) } else { None };
     let Some((low, bits)) = best else {
-        nodes[node as usize] = Node::Leaves { at: picks.len() as u32, len: among.len() as u32 };
+        nodes[node as usize] = DecodeNode::Leaves { at: picks.len() as u32, len: among.len() as u32 };
         picks.extend(among);
         return;
     };
     let first = nodes.len() as u32;
-    nodes[node as usize] = Node::Switch { low: low as u8, bits: bits as u8, first };
-    nodes.extend((0..1u32 << bits).map(|_| Node::Leaves { at: 0, len: 0 }));
+    nodes[node as usize] = DecodeNode::Switch { low: low as u8, bits: bits as u8, first };
+    nodes.extend((0..1u32 << bits).map(|_| DecodeNode::Leaves { at: 0, len: 0 }));
     for value in 0..1u32 << bits {
         let here: Vec<u32> =
             among.iter().copied().filter(|&leaf| admits(&leaves[leaf as usize], low, bits, value)).collect();

@@ -1,29 +1,29 @@
 //! A table and its look-ups: roots, leaves, the decode tree, expressions.
 
 use super::expr::Binary;
-use super::read::{Decoded, Fault};
+use super::read::{DecodeFault, DecodedWord};
 use super::rows::*;
 use std::borrow::Cow;
 
 /// A flattened description of one instruction set.
 #[derive(Clone, Copy, Debug)]
-pub struct Table<'t> {
+pub struct IsaTable<'t> {
     pub(crate) texts: &'t [Cow<'static, str>],
     pub(crate) roots: &'t [RootRow],
-    pub(crate) nodes: &'t [Node],
+    pub(crate) nodes: &'t [DecodeNode],
     pub(crate) picks: &'t [u32],
     pub(crate) leaves: &'t [LeafRow],
     pub(crate) scopes: &'t [Scope],
-    pub(crate) shows: &'t [Show],
+    pub(crate) shows: &'t [ShowRow],
     pub(crate) asserts: &'t [Assert],
-    pub(crate) pieces: &'t [Piece],
-    pub(crate) cands: &'t [Cand],
+    pub(crate) pieces: &'t [TemplatePart],
+    pub(crate) cands: &'t [FieldCandidate],
     pub(crate) fields: &'t [FieldRow],
     pub(crate) names: &'t [NameRow],
     pub(crate) enums: &'t [EnumRow],
     pub(crate) values: &'t [ValueRow],
-    pub(crate) code: &'t [Op],
-    pub(crate) renders: &'t [Text],
+    pub(crate) code: &'t [ExprOp],
+    pub(crate) renders: &'t [TextId],
     pub(crate) tabulations: &'t [Tabulation],
     pub(crate) truths: &'t [u64],
 }
@@ -38,7 +38,7 @@ pub struct Leaf(pub(crate) u32);
 
 /// How a field's bits are read and shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind<'t> {
+pub enum FieldKind<'t> {
     /// Decimal.
     Uint,
     /// Two's complement of the field's width, decimal.
@@ -76,7 +76,7 @@ pub enum Kind<'t> {
 
 /// The rows of a span; none where the table is inconsistent.
 #[inline]
-pub(crate) fn rows<T>(all: &[T], span: Span) -> &[T] {
+pub(crate) fn rows<T>(all: &[T], span: RowSpan) -> &[T] {
     all.get(span.at as usize..span.at.saturating_add(span.len) as usize).unwrap_or_default()
 }
 
@@ -93,9 +93,9 @@ pub(crate) fn ones(low: u8, width: u8) -> u128 {
     all << (low & 127)
 }
 
-impl<'t> Table<'t> {
+impl<'t> IsaTable<'t> {
     #[inline]
-    pub(crate) fn text(&self, text: Text) -> &'t str {
+    pub(crate) fn text(&self, text: TextId) -> &'t str {
         self.texts.get(text.0 as usize).map_or("", |text| text)
     }
 
@@ -121,7 +121,7 @@ impl<'t> Table<'t> {
 
     /// All encodings of `root`, in the order of the description.
     pub fn leaves(&self, root: Root) -> impl Iterator<Item = Leaf> + use<> {
-        let span = self.roots.get(root.0 as usize).map_or(Span { at: 0, len: 0 }, |root| root.leaves);
+        let span = self.roots.get(root.0 as usize).map_or(RowSpan { at: 0, len: 0 }, |root| root.leaves);
         (span.at..span.at.saturating_add(span.len)).map(Leaf)
     }
 
@@ -165,10 +165,10 @@ impl<'t> Table<'t> {
 
     /// Finds the encoding `word` is of, by decode tree; `None` where no pattern matches, or two do.
     #[inline]
-    pub fn decode<'s>(&'s self, root: Root, word: u128, generation: u32) -> Option<Decoded<'s>> {
+    pub fn decode<'s>(&'s self, root: Root, word: u128, generation: u32) -> Option<DecodedWord<'s>> {
         let scopes = self.roots.get(root.0 as usize)?.scopes;
         let (leaf, scope) = self.find(root.0, scopes, 0, word, generation)?;
-        Some(Decoded { table: self, leaf, scope, base: 0, word, generation })
+        Some(DecodedWord { table: self, leaf, scope, base: 0, word, generation })
     }
 
     /// The leaf that the bits from `base` on are of, and its scope among those from `scopes` on.
@@ -184,12 +184,12 @@ impl<'t> Table<'t> {
         let root = self.roots.get(root as usize)?;
         let word = word >> (base & 127);
         let mut node = self.nodes.get(root.node as usize)?;
-        while let Node::Switch { low, bits: count, first } = *node {
+        while let DecodeNode::Switch { low, bits: count, first } = *node {
             node = self.nodes.get(first as usize + bits(word, low, count) as usize)?;
         }
-        let Node::Leaves { at, len } = *node else { return None };
+        let DecodeNode::Leaves { at, len } = *node else { return None };
         let mut found = None;
-        for &pick in rows(self.picks, Span { at, len }) {
+        for &pick in rows(self.picks, RowSpan { at, len }) {
             let row = self.leaves.get((root.leaves.at + pick) as usize)?;
             if word & row.mask == row.value && row.min <= generation && generation <= row.max {
                 if found.is_some() {
@@ -202,13 +202,13 @@ impl<'t> Table<'t> {
     }
 
     /// Why a word does not decode, when it is that two encodings match.
-    pub fn conflict(&self, root: Root, word: u128, generation: u32) -> Option<Fault<'t>> {
+    pub fn conflict(&self, root: Root, word: u128, generation: u32) -> Option<DecodeFault<'t>> {
         let mut matching = self
             .leaves(root)
             .filter_map(|leaf| self.leaf_row(leaf))
             .filter(|row| word & row.mask == row.value && row.min <= generation && generation <= row.max);
         let (first, second) = (matching.next()?, matching.next()?);
-        Some(Fault::Conflict { first: self.text(first.owner), second: self.text(second.owner) })
+        Some(DecodeFault::Conflict { first: self.text(first.owner), second: self.text(second.owner) })
     }
 
     /// The value an enum of the description has under `text`.
@@ -231,14 +231,14 @@ impl<'t> Table<'t> {
         code: u32,
         word: u128,
         generation: u32,
-        absent: &mut impl FnMut(Text, u16, u8) -> u64,
+        absent: &mut impl FnMut(TextId, u16, u8) -> u64,
     ) -> u64 {
         let code = self.code.get(code as usize..).unwrap_or_default();
         match *code {
-            [Op::Compare { low, width, op, with }, Op::End, ..] => {
+            [ExprOp::Compare { low, width, op, with }, ExprOp::End, ..] => {
                 binary(op, bits(word, low, width) as i64, with) as u64
             }
-            [Op::Tabulated(index), ..] => self.tabulated(index, word),
+            [ExprOp::Tabulated(index), ..] => self.tabulated(index, word),
             _ => run(code, word, generation, absent),
         }
     }
@@ -260,7 +260,7 @@ impl<'t> Table<'t> {
         when: u32,
         word: u128,
         generation: u32,
-        absent: &mut impl FnMut(Text, u16, u8) -> u64,
+        absent: &mut impl FnMut(TextId, u16, u8) -> u64,
     ) -> bool {
         when == NONE || self.evaluate(when, word, generation, absent) != 0
     }
@@ -272,7 +272,7 @@ impl<'t> Table<'t> {
         field: &FieldRow,
         word: u128,
         generation: u32,
-        absent: &mut impl FnMut(Text, u16, u8) -> u64,
+        absent: &mut impl FnMut(TextId, u16, u8) -> u64,
     ) -> u64 {
         match field.code {
             NONE => bits(word, field.low, field.width),
@@ -284,10 +284,10 @@ impl<'t> Table<'t> {
 /// Runs the steps of an expression.
 #[inline(never)]
 pub(crate) fn run(
-    code: &[Op],
+    code: &[ExprOp],
     word: u128,
     generation: u32,
-    absent: &mut impl FnMut(Text, u16, u8) -> u64,
+    absent: &mut impl FnMut(TextId, u16, u8) -> u64,
 ) -> u64 {
     let mut stack = [0i64; MAX_STACK];
     let mut top = 0usize;
@@ -295,31 +295,31 @@ pub(crate) fn run(
     while let Some(op) = code.get(at) {
         at += 1;
         let value = match *op {
-            Op::Push(value) => value,
-            Op::Bits { low, width } => bits(word, low, width) as i64,
-            Op::Compare { low, width, op, with } => binary(op, bits(word, low, width) as i64, with),
-            Op::Generation => i64::from(generation),
-            Op::Absent { name, expr, up } => absent(name, expr, up) as i64,
-            Op::Not => {
+            ExprOp::Push(value) => value,
+            ExprOp::Bits { low, width } => bits(word, low, width) as i64,
+            ExprOp::Compare { low, width, op, with } => binary(op, bits(word, low, width) as i64, with),
+            ExprOp::Generation => i64::from(generation),
+            ExprOp::Absent { name, expr, up } => absent(name, expr, up) as i64,
+            ExprOp::Not => {
                 top = top.saturating_sub(1);
                 i64::from(stack[top % MAX_STACK] == 0)
             }
-            Op::Binary(op) => {
+            ExprOp::Binary(op) => {
                 top = top.saturating_sub(2);
                 binary(op, stack[top % MAX_STACK], stack[(top + 1) % MAX_STACK])
             }
-            Op::SkipUnless(count) => {
+            ExprOp::SkipUnless(count) => {
                 top = top.saturating_sub(1);
                 if stack[top % MAX_STACK] == 0 {
                     at += usize::from(count);
                 }
                 continue;
             }
-            Op::Skip(count) => {
+            ExprOp::Skip(count) => {
                 at += usize::from(count);
                 continue;
             }
-            Op::Tabulated(_) | Op::End => break,
+            ExprOp::Tabulated(_) | ExprOp::End => break,
         };
         stack[top % MAX_STACK] = value;
         top += 1;

@@ -3,8 +3,8 @@
 
 #![allow(dead_code, reason = "each test uses what it needs")]
 
-use unwedge_isa::amdgcn::codec::Decoded;
-use unwedge_isa::amdgcn::model::{Class, Field, Layout};
+use unwedge_isa::amdgcn::codec::SizedInst;
+use unwedge_isa::amdgcn::model::{Class, EncodingLayout, Field};
 use unwedge_isa::amdgcn::tables::Variant;
 use unwedge_isa::amdgcn::{Gpu, codec, tables, text};
 
@@ -101,7 +101,7 @@ fn likely(field: Field, width: u8, numbers: &mut Numbers) -> u64 {
 }
 
 /// Words that may be of a variant: its opcode, values in the fields it has.
-fn guess(variant: &Variant, layout: &Layout, opcode: u64, numbers: &mut Numbers) -> Vec<u32> {
+fn guess(variant: &Variant, layout: &EncodingLayout, opcode: u64, numbers: &mut Numbers) -> Vec<u32> {
     let op = layout.fields[Field::Op as usize];
     let mut bits = u128::from(layout.value);
     let quiet = numbers.next(2) == 0;
@@ -141,11 +141,11 @@ pub fn instructions(
     numbers: &mut Numbers,
     tries: usize,
     most: usize,
-) -> Vec<(Decoded, Vec<u32>)> {
+) -> Vec<(SizedInst, Vec<u32>)> {
     let variant = &tables::variants()[usize::from(number)];
     let layout = tables::layout(variant.encoding, gpu).expect("a layout of every encoding in use");
     let opcode = u64::from(variant.opcodes[gpu.generation() as usize]);
-    let mut out: Vec<(Decoded, Vec<u32>)> = Vec::new();
+    let mut out: Vec<(SizedInst, Vec<u32>)> = Vec::new();
     for _ in 0..tries {
         let mut words = guess(variant, layout, opcode, numbers);
         // What follows may be a literal, of 16 bits for some.

@@ -5,8 +5,8 @@ use unwedge_stream::WaitOperand;
 use unwedge_stream::adreno::DrawKind;
 use unwedge_stream::adreno::Wait;
 
-use crate::adreno::case::Case;
-use crate::adreno::hang::Stop;
+use crate::adreno::case::AdrenoCase;
+use crate::adreno::hang::CpStop;
 
 use crate::args::{Arg, Args};
 use crate::report::{Advice, Finding, FindingKind, Trust};
@@ -44,7 +44,7 @@ const OPENGL: &[&str] = &[
 ];
 
 /// Guesses the driver from the process. Turnip starts at a6xx.
-pub fn driver(case: &Case<'_>) -> Driver {
+pub fn driver(case: &AdrenoCase<'_>) -> Driver {
     if case.gpu.generation() < Generation::A6xx {
         return Driver::Freedreno;
     }
@@ -105,7 +105,12 @@ const NOBLIT: Knob =
 const MOST: usize = 5;
 
 /// What to try next, the most telling first: what rules advise, if it fits, and options that the scene suggests.
-pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: usize) -> Vec<Advice> {
+pub fn advise(
+    case: &AdrenoCase<'_>,
+    stop: Option<&CpStop>,
+    findings: &[Finding],
+    open: usize,
+) -> Vec<Advice> {
     let strong = |kind: FindingKind| findings.iter().any(|f| f.kind == kind && f.trust >= Trust::Possible);
     let sure = |kind: FindingKind| findings.iter().any(|f| f.kind == kind && f.trust >= Trust::Likely);
     let mut out = Vec::new();
@@ -151,14 +156,14 @@ pub fn finished() -> Vec<Advice> {
 }
 
 /// The packet at the stop waits for a value that a stream writes to memory.
-fn waits_for_memory(case: &Case<'_>, stop: Option<&Stop>) -> bool {
+fn waits_for_memory(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> bool {
     let packet = stop.and_then(|s| s.scene.packet.as_ref());
     let wait = packet.and_then(|p| Wait::parse(p.op, &p.payload, case.gpu.generation()));
     wait.is_some_and(|w| matches!(w.operand, WaitOperand::Memory(_)))
 }
 
 /// Options that the pass and the kind of work suggest.
-fn by_scene(stop: Option<&Stop>) -> Vec<Knob> {
+fn by_scene(stop: Option<&CpStop>) -> Vec<Knob> {
     let Some(stop) = stop else { return Vec::new() };
     let mut knobs = Vec::new();
     let blit = stop.scene.work.iter().rev().take(8).any(|w| w.kind == DrawKind::Blit);

@@ -6,7 +6,7 @@
 
 use unwedge_base::Generation;
 
-use crate::adreno::case::{Case, field, seen};
+use crate::adreno::case::{AdrenoCase, field, seen};
 use crate::args::Arg;
 use crate::report::{Evidence, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -174,7 +174,7 @@ fn any_set(flags: &[&str], alternatives: &str) -> bool {
 }
 
 /// What the busy flags mean; nothing if the dump does not have RBBM_STATUS.
-pub fn findings(case: &Case<'_>) -> Vec<Finding> {
+pub fn findings(case: &AdrenoCase<'_>) -> Vec<Finding> {
     let stalled = case.regs.field("RBBM_STATUS3", "SMMU_STALLED_ON_FAULT").filter(|&v| v != 0);
     let stalled = stalled.map(|_| {
         Finding::new(Rule::SmmuStalled, Trust::Certain, Subject::Block("IOMMU".into()))
@@ -185,7 +185,7 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
 
 /// The flags of RBBM_STATUS, from the registers; where those were not read, from the dump's head, unless it is zero,
 /// as some kernels write for want of the value.
-fn status<'a>(case: &Case<'a>) -> Option<(Vec<&'a str>, Evidence)> {
+fn status<'a>(case: &AdrenoCase<'a>) -> Option<(Vec<&'a str>, Evidence)> {
     if let Some(flags) = case.regs.flags("RBBM_STATUS") {
         return Some((flags, case.regs.flags_evidence("RBBM_STATUS")?));
     }
@@ -194,7 +194,7 @@ fn status<'a>(case: &Case<'a>) -> Option<(Vec<&'a str>, Evidence)> {
     Some((case.regs.flags_of("RBBM_STATUS", value), evidence))
 }
 
-fn combination(case: &Case<'_>) -> Option<Finding> {
+fn combination(case: &AdrenoCase<'_>) -> Option<Finding> {
     let (flags, status) = status(case)?;
     let generation = case.gpu.generation();
     let reading = READINGS.iter().find(|reading| {
@@ -210,13 +210,13 @@ fn combination(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// The CP and the blocks behind it are idle.
-pub(crate) fn idle(case: &Case<'_>) -> Option<bool> {
+pub(crate) fn idle(case: &AdrenoCase<'_>) -> Option<bool> {
     let (flags, _) = status(case)?;
     Some(!any_set(&flags, CP) && !BEHIND_CP.iter().any(|f| any_set(&flags, f)))
 }
 
 /// The GPU's blocks behind the CP are idle.
-pub(crate) fn idle_behind_cp(case: &Case<'_>) -> Option<bool> {
+pub(crate) fn idle_behind_cp(case: &AdrenoCase<'_>) -> Option<bool> {
     let (flags, _) = status(case)?;
     Some(!BEHIND_CP.iter().any(|f| any_set(&flags, f)))
 }

@@ -5,25 +5,30 @@
 
 use unwedge_base::Memory;
 use unwedge_capture::msm::{Devcore, Indexed, RegisterValue};
-use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
+use unwedge_hw::{DecodedValue, Gpu, RegSpace, Registers, Variants};
 
 use crate::adreno::sqe::SqeStat;
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, FieldFact};
 
 /// One register section of a dump, by name.
-pub struct Values<'a> {
+pub struct SectionValues<'a> {
     section: &'static str,
     space: Registers<'a>,
     wide: bool,
     sorted: Vec<RegisterValue>,
 }
 
-impl<'a> Values<'a> {
-    fn new(section: &'static str, space: Registers<'a>, wide: bool, values: &[RegisterValue]) -> Values<'a> {
+impl<'a> SectionValues<'a> {
+    fn new(
+        section: &'static str,
+        space: Registers<'a>,
+        wide: bool,
+        values: &[RegisterValue],
+    ) -> SectionValues<'a> {
         let mut sorted = values.to_vec();
         sorted.sort_by_key(|r| r.reg);
-        Values { section, space, wide, sorted }
+        SectionValues { section, space, wide, sorted }
     }
 
     /// The dump does not have this section.
@@ -66,7 +71,8 @@ impl<'a> Values<'a> {
     /// The names of the single-bit fields that are set in a value of this register.
     pub fn flags_of(&self, name: &str, value: u32) -> Vec<&'a str> {
         let ty = self.space.offset_of(name).and_then(|reg| self.space.at(reg)).and_then(|reg| reg.ty());
-        let Some(Value::Fields(fields)) = ty.map(|ty| ty.decode(u64::from(value), &mut Variants::default()))
+        let Some(DecodedValue::Fields(fields)) =
+            ty.map(|ty| ty.decode(u64::from(value), &mut Variants::default()))
         else {
             return Vec::new();
         };
@@ -122,45 +128,45 @@ pub(super) fn field(name: &'static str, value: Arg) -> Fact {
 }
 
 /// A dump with its memory decoded and its registers ready for look-up by name.
-pub struct Case<'a> {
+pub struct AdrenoCase<'a> {
     /// The dump.
     pub dump: &'a Devcore<'a>,
     /// The database view of its GPU.
     pub gpu: Gpu<'a>,
     /// `registers:`
-    pub regs: Values<'a>,
+    pub regs: SectionValues<'a>,
     /// `registers-gmu:`
-    pub gmu: Values<'a>,
+    pub gmu: SectionValues<'a>,
     /// Buffers and rings.
     pub memory: Memory,
     /// What the SQE was doing (a6xx on).
     pub sqe: Option<SqeStat>,
 }
 
-impl<'a> Case<'a> {
+impl<'a> AdrenoCase<'a> {
     /// Lays out a dump of a GPU.
-    pub fn new(dump: &'a Devcore<'a>, gpu: Gpu<'a>) -> Case<'a> {
+    pub fn new(dump: &'a Devcore<'a>, gpu: Gpu<'a>) -> AdrenoCase<'a> {
         let wide = gpu.generation().is_64bit();
         let sqe = indexed(dump, "CP_SQE_STAT").and_then(|(words, _)| SqeStat::parse(&words));
-        Case {
+        AdrenoCase {
             dump,
             gpu,
-            regs: Values::new("registers", gpu.space(Space::Gpu), wide, &dump.registers),
-            gmu: Values::new("registers-gmu", gpu.space(Space::Gmu), wide, &dump.registers_gmu),
+            regs: SectionValues::new("registers", gpu.space(RegSpace::Gpu), wide, &dump.registers),
+            gmu: SectionValues::new("registers-gmu", gpu.space(RegSpace::Gmu), wide, &dump.registers_gmu),
             memory: dump.memory(),
             sqe,
         }
     }
 
     /// Lays out what of a dump can be read without knowing its GPU; `gpu` stands in and names nothing.
-    pub fn without_registers(dump: &'a Devcore<'a>, gpu: Gpu<'a>) -> Case<'a> {
+    pub fn without_registers(dump: &'a Devcore<'a>, gpu: Gpu<'a>) -> AdrenoCase<'a> {
         let wide = gpu.generation().is_64bit();
-        let none = |section, space| Values::new(section, gpu.space(space), wide, &[]);
-        Case {
+        let none = |section, space| SectionValues::new(section, gpu.space(space), wide, &[]);
+        AdrenoCase {
             dump,
             gpu,
-            regs: none("registers", Space::Gpu),
-            gmu: none("registers-gmu", Space::Gmu),
+            regs: none("registers", RegSpace::Gpu),
+            gmu: none("registers-gmu", RegSpace::Gmu),
             memory: dump.memory(),
             sqe: None,
         }

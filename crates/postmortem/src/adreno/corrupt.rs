@@ -2,8 +2,8 @@
 
 use unwedge_base::Generation;
 
-use crate::adreno::case::{Case, register, seen};
-use crate::adreno::hang::Stop;
+use crate::adreno::case::{AdrenoCase, register, seen};
+use crate::adreno::hang::CpStop;
 use crate::adreno::trace::header_of;
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
@@ -28,7 +28,7 @@ const POISON: &[u32] = &[
 ];
 
 /// What is wrong with the stream, if anything.
-pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
+pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
     let mut out = Vec::new();
     out.extend(garbage_at_stop(case, stop));
     out.extend(earlier_garbage(stop));
@@ -38,7 +38,7 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
 }
 
 /// The SQE holds, or the stream has at the stop, a dword that no packet starts with.
-fn garbage_at_stop(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
+fn garbage_at_stop(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> {
     let in_stream = stop.and_then(|s| s.scene.garbage);
     let generation = case.gpu.generation();
     let in_sqe = case
@@ -73,7 +73,7 @@ fn bad_header(section: impl Into<String>, raw: u32, iova: Option<u64>) -> Eviden
     Evidence { iova, ..seen(section, fact) }
 }
 
-fn earlier_garbage(stop: Option<&Stop>) -> Option<Finding> {
+fn earlier_garbage(stop: Option<&CpStop>) -> Option<Finding> {
     let bad = &stop?.scene.earlier_garbage;
     let &(iova, raw) = bad.last()?;
     let finding =
@@ -102,7 +102,7 @@ const ERRORS: &[&str] = &[
     "SWFUSEVIOLATION",
 ];
 
-fn error_interrupts(case: &Case<'_>) -> Vec<Finding> {
+fn error_interrupts(case: &AdrenoCase<'_>) -> Vec<Finding> {
     let mut out = Vec::new();
     for register in ["CP_INTERRUPT_STATUS", "RBBM_INT_0_STATUS"] {
         let Some(flags) = case.regs.flags(register) else { continue };
@@ -133,7 +133,7 @@ fn is_flag(flag: &str, name: &str) -> bool {
 }
 
 /// CP_PROTECT_STATUS keeps the last access that the CP's protection refused.
-fn protected_access(case: &Case<'_>) -> Option<Finding> {
+fn protected_access(case: &AdrenoCase<'_>) -> Option<Finding> {
     if case.gpu.generation() < Generation::A6xx {
         return None;
     }
@@ -148,7 +148,7 @@ fn protected_access(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// The section that memory at this address comes from.
-pub(crate) fn section_of(case: &Case<'_>, iova: Option<u64>) -> String {
+pub(crate) fn section_of(case: &AdrenoCase<'_>, iova: Option<u64>) -> String {
     let ring = iova.and_then(|iova| {
         case.dump.rings.iter().find(|r| r.iova <= iova && iova - r.iova < u64::from(r.size.unwrap_or(0)))
     });

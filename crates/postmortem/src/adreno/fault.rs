@@ -3,8 +3,8 @@
 use unwedge_base::Buffer;
 use unwedge_capture::msm::Fault;
 
-use crate::adreno::case::{Case, register, seen};
-use crate::adreno::hang::Stop;
+use crate::adreno::case::{AdrenoCase, register, seen};
+use crate::adreno::hang::CpStop;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -34,7 +34,7 @@ pub enum Whereabouts<'m> {
 }
 
 /// Where an address lies among the buffers of a dump.
-pub fn whereabouts<'m>(case: &'m Case<'_>, iova: u64) -> Whereabouts<'m> {
+pub fn whereabouts<'m>(case: &'m AdrenoCase<'_>, iova: u64) -> Whereabouts<'m> {
     if let Some(buffer) = case.memory.find(iova) {
         return Whereabouts::Inside(buffer);
     }
@@ -61,7 +61,7 @@ pub fn whereabouts<'m>(case: &'m Case<'_>, iova: u64) -> Whereabouts<'m> {
 const PIPES: &[&str] = &["BR_", "BV_", "LPAC_"];
 
 /// The fault, if the dump reports one.
-pub fn finding(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
+pub fn finding(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> {
     let fault = case.dump.fault.as_ref()?;
     let Some(iova) = fault.iova.filter(|&iova| iova != 0 || fault.dir.is_some() || fault.kind.is_some())
     else {
@@ -129,7 +129,7 @@ struct FaultPlace<'m> {
     near: Vec<&'m Buffer>,
 }
 
-fn judge<'m>(case: &'m Case<'_>, fault: &Fault<'_>, iova: u64, freed: bool) -> FaultPlace<'m> {
+fn judge<'m>(case: &'m AdrenoCase<'_>, fault: &Fault<'_>, iova: u64, freed: bool) -> FaultPlace<'m> {
     let place = |rule, trust| FaultPlace { rule, trust, buffer: None, distance: None, near: Vec::new() };
     match whereabouts(case, iova) {
         Whereabouts::Null => place(Rule::IommuFaultNullPage, Trust::Likely),
@@ -194,7 +194,7 @@ fn buffer_evidence(buffer: &Buffer) -> Evidence {
 }
 
 /// How far the page tables led, where the kernel dumps them.
-fn page_tables(case: &Case<'_>) -> Option<Evidence> {
+fn page_tables(case: &AdrenoCase<'_>) -> Option<Evidence> {
     let tables = case.dump.page_tables.as_ref()?;
     let ptes = tables.ptes?;
     let args = match ptes.iter().position(|pte| pte & 1 == 0) {
@@ -207,7 +207,7 @@ fn page_tables(case: &Case<'_>) -> Option<Evidence> {
 }
 
 /// The last entry of the VM log that covers the address, if it is an unmap.
-fn last_unmap(case: &Case<'_>, iova: u64) -> Option<(String, Evidence)> {
+fn last_unmap(case: &AdrenoCase<'_>, iova: u64) -> Option<(String, Evidence)> {
     let line = case
         .dump
         .vm_log
@@ -239,7 +239,7 @@ struct Holder {
 }
 
 /// Registers that point closest below the faulting address, nearest first; those that share its buffer come first.
-fn holders(case: &Case<'_>, stop: Option<&Stop>, iova: u64) -> Vec<Holder> {
+fn holders(case: &AdrenoCase<'_>, stop: Option<&CpStop>, iova: u64) -> Vec<Holder> {
     const REACH: u64 = 0x400_0000;
     let Some(stop) = stop else { return Vec::new() };
     let home = case.memory.find(iova);

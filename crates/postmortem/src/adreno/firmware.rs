@@ -7,7 +7,7 @@ use thiserror::Error;
 use unwedge_base::Generation;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
-use unwedge_isa::afuc::{Blob, DbNames, Names, disasm, wait};
+use unwedge_isa::afuc::{AfucNames, DbNames, FirmwareBlob, disasm, wait};
 use unwedge_sim::adreno::sqe::sections;
 
 /// Instructions before and after the PC.
@@ -82,7 +82,7 @@ pub fn locate_sqe(
 ) -> Result<Option<SqePosition>, NotFirmware> {
     let Some(stat) = stat(dump) else { return Ok(None) };
     let generation = dump.revision.and_then(|r| Generation::of(r.gpu_id, r.chip_id));
-    let blob = Blob::new(bytes);
+    let blob = FirmwareBlob::new(bytes);
     let fits = |generation: Generation, firmware: u32| generation.number() == firmware;
     let known = blob.firmware().filter(|f| generation.is_none_or(|g| fits(g, f.generation())));
     let Some(known) = known else { return Err(NotFirmware) };
@@ -97,7 +97,7 @@ pub fn locate_sqe(
         (packet, stat.pc.saturating_sub(entry))
     });
     let waits = wait::waits_for(&blob.words, section, known, stat.pc).filter(|_| inside);
-    let instruction = |line: disasm::Line| SqeInstruction {
+    let instruction = |line: disasm::AfucLine| SqeInstruction {
         offset: line.offset,
         word: line.word,
         text: line.text.trim_end().to_owned(),

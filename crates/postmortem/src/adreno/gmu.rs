@@ -5,7 +5,7 @@
 use unwedge_capture::msm::GmuBuffer;
 use unwedge_hw::adreno::hfi::{MSG_ACK, MSG_ERROR, MessageHeader, QueueHeader};
 
-use crate::adreno::case::{Case, field, seen};
+use crate::adreno::case::{AdrenoCase, field, seen};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -16,7 +16,7 @@ fn alive(result: u32) -> bool {
 }
 
 /// What is wrong with the GMU, if anything.
-pub fn findings(case: &Case<'_>) -> Vec<Finding> {
+pub fn findings(case: &AdrenoCase<'_>) -> Vec<Finding> {
     let mut out = Vec::new();
     if case.dump.gpu_initialized == Some(0) {
         let evidence = seen("header", field("gpu-initialized", Arg::Number(0)));
@@ -74,7 +74,7 @@ fn gmu() -> Subject {
     Subject::Block("GMU".into())
 }
 
-fn registers(case: &Case<'_>) -> Vec<Finding> {
+fn registers(case: &AdrenoCase<'_>) -> Vec<Finding> {
     let mut out = Vec::new();
     for alarm in ALARMS {
         if case.gmu.get(alarm.register).is_some_and(|v| v & alarm.bits != 0) {
@@ -96,14 +96,14 @@ fn registers(case: &Case<'_>) -> Vec<Finding> {
 const MAX_QUEUES: usize = 8;
 
 /// A message of a HFI queue.
-struct Message<'h> {
+struct HfiMessage<'h> {
     queue: usize,
     id: u32,
     payload: &'h [u32],
 }
 
 /// The last messages of each queue, by the history the kernel keeps.
-fn recent_messages<'h>(hfi: &GmuBuffer<'_>, words: &'h [u32]) -> Vec<Message<'h>> {
+fn recent_messages<'h>(hfi: &GmuBuffer<'_>, words: &'h [u32]) -> Vec<HfiMessage<'h>> {
     let mut out = Vec::new();
     for (queue, history) in hfi.history.iter().enumerate().take(MAX_QUEUES) {
         let Some(header) = QueueHeader::read(words, queue) else { continue };
@@ -118,7 +118,7 @@ fn recent_messages<'h>(hfi: &GmuBuffer<'_>, words: &'h [u32]) -> Vec<Message<'h>
             let head = MessageHeader(head);
             let start = base + at + 1;
             let end = start.saturating_add((head.size() as usize).saturating_sub(1)).min(words.len());
-            out.push(Message { queue, id: head.id(), payload: words.get(start..end).unwrap_or_default() });
+            out.push(HfiMessage { queue, id: head.id(), payload: words.get(start..end).unwrap_or_default() });
         }
     }
     out

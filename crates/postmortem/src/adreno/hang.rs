@@ -10,11 +10,11 @@ use std::collections::HashMap;
 
 use unwedge_base::{Dwords, Generation};
 use unwedge_stream::adreno::Wait;
-use unwedge_stream::adreno::header::Header;
-use unwedge_stream::adreno::{DrawKind, Exec, Options, Walker, read_ahead};
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::adreno::{AdrenoWalker, DrawKind, Exec, WalkerOptions, read_ahead};
 
-use crate::adreno::case::Case;
-use crate::adreno::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
+use crate::adreno::case::AdrenoCase;
+use crate::adreno::trace::{Call, CallList, StopScene, Stopper, header_of, packet_at, packet_name};
 use crate::adreno::wait;
 use crate::adreno::{case, progress};
 use crate::args::{Arg, Args};
@@ -31,7 +31,7 @@ const MAX_COMPARED: usize = 32;
 
 /// Where and in what state the CP stopped.
 #[derive(Clone, Debug)]
-pub struct Stop {
+pub struct CpStop {
     /// Index of the ring in the dump.
     pub ring: usize,
     /// The stretch of the ring that was walked: its first dword, and its length in dwords. Draws are numbered over it.
@@ -39,7 +39,7 @@ pub struct Stop {
     /// The position.
     pub point: HangPoint,
     /// What the walk met there.
-    pub scene: Scene,
+    pub scene: StopScene,
     /// What was read to find it.
     pub evidence: Vec<Evidence>,
     /// How the headers that the SQE remembers compare with the stream; `None` if it remembers none, or the stream is
@@ -104,7 +104,7 @@ impl Window<'_> {
 }
 
 /// Finds where the CP stopped; `None` if the dump has no ring.
-pub fn locate(case: &Case<'_>) -> Option<Stop> {
+pub fn locate(case: &AdrenoCase<'_>) -> Option<CpStop> {
     let ring_index = hung_ring(case)?;
     let ring = case.dump.rings.get(ring_index)?;
     let ring_dwords = u64::from(ring.size.unwrap_or(0) / 4).max(1);
@@ -131,7 +131,7 @@ pub fn locate(case: &Case<'_>) -> Option<Stop> {
 }
 
 /// The ring the CP reads: the one at CP_RB_BASE, else one with work left.
-fn hung_ring(case: &Case<'_>) -> Option<usize> {
+fn hung_ring(case: &AdrenoCase<'_>) -> Option<usize> {
     let rings = &case.dump.rings;
     let base = case.regs.address("CP_RB_BASE");
     let pending = |r: &unwedge_capture::msm::Ring<'_>| {
@@ -146,7 +146,7 @@ fn hung_ring(case: &Case<'_>) -> Option<usize> {
 }
 
 /// The ring dword the CP consumes next.
-fn ring_position(case: &Case<'_>, ring: usize, ring_dwords: u64) -> u64 {
+fn ring_position(case: &AdrenoCase<'_>, ring: usize, ring_dwords: u64) -> u64 {
     let shadow = case.dump.rings.get(ring).and_then(|r| r.rptr);
     let rptr = case.regs.get("CP_RB_RPTR").or(shadow).unwrap_or(0);
     let rptr = u64::from(rptr) % ring_dwords;
@@ -162,12 +162,12 @@ fn back(from: u64, by: u64, size: u64) -> u64 {
 }
 
 /// Dwords in the fetch queue of a level.
-fn buffered(case: &Case<'_>, level: &str) -> Option<u64> {
+fn buffered(case: &AdrenoCase<'_>, level: &str) -> Option<u64> {
     let rem = case.regs.field(&format!("CP_ROQ_AVAIL_{level}"), "REM")?;
     Some(u64::from(read_ahead::fetched(u32::try_from(rem).ok()?)))
 }
 
-fn fetch(case: &Case<'_>, level: &str) -> Option<Fetch> {
+fn fetch(case: &AdrenoCase<'_>, level: &str) -> Option<Fetch> {
     const SIZE_BITS: u32 = 0xf_ffff;
     let base = case.regs.address(&format!("CP_{level}_BASE")).filter(|&base| base != 0)?;
     let unfetched = case
@@ -186,7 +186,7 @@ fn fetch(case: &Case<'_>, level: &str) -> Option<Fetch> {
 /// The ring from the first packet at or after `from` up to `written`. What lies in front of the CP's position may be
 /// the rest of an older packet: the first dword from which headers lead on to `read` is taken.
 fn window<'m>(
-    case: &'m Case<'_>,
+    case: &'m AdrenoCase<'_>,
     ring: usize,
     from: u64,
     (read, written): (u64, u64),
@@ -223,11 +223,11 @@ fn window<'m>(
     Window { start, words: Cow::Owned(words), len, iova: None }
 }
 
-fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> Stop {
+fn locate_in(case: &AdrenoCase<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> CpStop {
     // There may be four such walks.
-    let options = Options { linear: false, budget: unwedge_stream::adreno::budget(&case.memory) / 4 };
+    let options = WalkerOptions { linear: false, budget: unwedge_stream::adreno::budget(&case.memory) / 4 };
     let mut list = CallList::default();
-    Walker::new(case.gpu, &case.memory, options.clone()).walk(window.dwords(), window.iova, &mut list);
+    AdrenoWalker::new(case.gpu, &case.memory, options.clone()).walk(window.dwords(), window.iova, &mut list);
     let calls = list.calls;
 
     let fetches = [fetch(case, "IB1"), fetch(case, "IB2")];
@@ -272,17 +272,17 @@ fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_
 
     let keys = key_registers(case);
     let mut stopper = Stopper::new(case.gpu, best.call, best.last_read, &keys);
-    Walker::new(case.gpu, &case.memory, options).walk(window.dwords(), window.iova, &mut stopper);
+    AdrenoWalker::new(case.gpu, &case.memory, options).walk(window.dwords(), window.iova, &mut stopper);
     let mut stop =
         describe(case, ring, window, ring_dwords, &calls, &fetches, best, ring_read, stopper.scene);
     if stray.is_some() {
         stop.point.trust = stop.point.trust.min(Trust::Possible);
     }
-    Stop { started, stray, read_to_end, ..stop }
+    CpStop { started, stray, read_to_end, ..stop }
 }
 
 /// The level whose registers name a stream that no call leads to, though there is work left in it.
-fn stray(case: &Case<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Option<(String, u64)> {
+fn stray(case: &AdrenoCase<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Option<(String, u64)> {
     let (level, fetch) = (1u8..).zip(fetches).find_map(|(level, fetch)| {
         let fetch = fetch.as_ref().filter(|f| f.unread() > 0)?;
         let called = calls.iter().any(|c| c.level == level && c.iova == fetch.base);
@@ -295,7 +295,7 @@ fn stray(case: &Case<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Option<(
 
 /// Every place in the streams of one level that the fetch registers allow.
 fn level_candidates(
-    case: &Case<'_>,
+    case: &AdrenoCase<'_>,
     calls: &[Call],
     level: u8,
     fetch: &Fetch,
@@ -354,7 +354,7 @@ fn roq_depth(generation: Generation) -> u64 {
     if generation.is_64bit() { 256 } else { 128 }
 }
 
-fn compare_headers(case: &Case<'_>, stream: Dwords<'_>, c: &mut Candidate) {
+fn compare_headers(case: &AdrenoCase<'_>, stream: Dwords<'_>, c: &mut Candidate) {
     // In a draw state, the SQE's headers are those of the draw state.
     let Some(sqe) = case.sqe.as_ref().filter(|_| draw_state_position(case).is_none()) else { return };
     let Some((index, raw, mut before)) = packet_at(stream, c.last_read, case.gpu.generation()) else {
@@ -373,14 +373,17 @@ fn compare_headers(case: &Case<'_>, stream: Dwords<'_>, c: &mut Candidate) {
     c.score += 10;
     // The SQE remembers operations; register writes in between do not count.
     let mut operations = before.iter().filter(|&&h| {
-        !matches!(header_of(h, case.gpu.generation()), Some(Header::Registers { .. } | Header::Padding))
+        !matches!(
+            header_of(h, case.gpu.generation()),
+            Some(AdrenoPacketHeader::Registers { .. } | AdrenoPacketHeader::Padding)
+        )
     });
     c.score += 3 * sqe.previous.iter().take_while(|&h| operations.next() == Some(h)).count() as i32;
 }
 
 /// Without a count of what is fetched ahead, the CP may be anywhere in the last stretch: a packet there that waits for
 /// a value which is not there is where it stands.
-fn narrow_to_wait(case: &Case<'_>, calls: &[Call], window: &Window<'_>, best: &mut Candidate) {
+fn narrow_to_wait(case: &AdrenoCase<'_>, calls: &[Call], window: &Window<'_>, best: &mut Candidate) {
     if best.slack == 0 {
         return;
     }
@@ -399,9 +402,9 @@ fn narrow_to_wait(case: &Case<'_>, calls: &[Call], window: &Window<'_>, best: &m
         let count = header.map_or(0, |h| h.count());
         if let Some(header) = header {
             let op = match packet_name(case.gpu, header).as_str() {
-                "CP_WAIT_REG_MEM" => unwedge_stream::adreno::Op::WaitRegMem,
-                "CP_WAIT_MEM_GTE" => unwedge_stream::adreno::Op::WaitMemGte,
-                _ => unwedge_stream::adreno::Op::Other,
+                "CP_WAIT_REG_MEM" => unwedge_stream::adreno::AdrenoOp::WaitRegMem,
+                "CP_WAIT_MEM_GTE" => unwedge_stream::adreno::AdrenoOp::WaitMemGte,
+                _ => unwedge_stream::adreno::AdrenoOp::Other,
             };
             let payload: Vec<u32> =
                 stream.skip(index as usize + 1).take(count.min(16) as usize).iter().collect();
@@ -435,7 +438,7 @@ const KEY_REGISTERS: &[(DrawKind, &[&str])] = &[
     (DrawKind::Event, &["RB_BLIT_DST_INFO", "RB_BLIT_DST"]),
 ];
 
-fn key_registers(case: &Case<'_>) -> Vec<(DrawKind, u32)> {
+fn key_registers(case: &AdrenoCase<'_>) -> Vec<(DrawKind, u32)> {
     let with_kind = |(kind, names): &(DrawKind, &[&str])| {
         let kind = *kind;
         names
@@ -449,7 +452,7 @@ fn key_registers(case: &Case<'_>) -> Vec<(DrawKind, u32)> {
 
 #[allow(clippy::too_many_arguments, reason = "the pieces of one search, put together once")]
 fn describe(
-    case: &Case<'_>,
+    case: &AdrenoCase<'_>,
     ring: usize,
     window: &Window<'_>,
     ring_dwords: u64,
@@ -457,11 +460,11 @@ fn describe(
     fetches: &[Option<Fetch>; 2],
     best: Candidate,
     ring_read: u64,
-    mut scene: Scene,
-) -> Stop {
+    mut scene: StopScene,
+) -> CpStop {
     if !scene.reached {
         // What the walk met then is all of the stream, not what lies before the stop.
-        scene = Scene::default();
+        scene = StopScene::default();
     }
     let mut levels = Vec::new();
     let (mut call, mut start, mut end) = (best.call, best.last_read, best.last_read);
@@ -530,7 +533,7 @@ fn describe(
     };
     let walked = (window.start, window.len);
     let (started, read_to_end, stray) = (true, false, None);
-    Stop { ring, walked, point, evidence, headers_agree, scene, reached, started, read_to_end, stray }
+    CpStop { ring, walked, point, evidence, headers_agree, scene, reached, started, read_to_end, stray }
 }
 
 /// The dwords of a level that the CP may have stopped in.
@@ -547,7 +550,7 @@ fn level_evidence(level: &LevelPosition) -> Evidence {
 }
 
 /// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is the SQE's.
-fn draw_state_position(case: &Case<'_>) -> Option<(LevelPosition, String, u64)> {
+fn draw_state_position(case: &AdrenoCase<'_>) -> Option<(LevelPosition, String, u64)> {
     let fetch = fetch(case, "SDS")?;
     let size = fetch.dwords?;
     let header = case.sqe.as_ref().map(|s| s.header());
@@ -566,7 +569,7 @@ fn draw_state_position(case: &Case<'_>) -> Option<(LevelPosition, String, u64)> 
     Some((LevelPosition { level: 3, base: fetch.base, size: Some(size), range: (index, last) }, name, iova))
 }
 
-fn trust_of(case: &Case<'_>, best: &Candidate, scene: &Scene) -> Trust {
+fn trust_of(case: &AdrenoCase<'_>, best: &Candidate, scene: &StopScene) -> Trust {
     let in_ib = best.call.is_some();
     if !scene.reached {
         return if in_ib && best.counted { Trust::Possible } else { Trust::Guess };
@@ -581,7 +584,7 @@ fn trust_of(case: &Case<'_>, best: &Candidate, scene: &Scene) -> Trust {
     }
 }
 
-fn seen(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
+fn seen(case: &AdrenoCase<'_>, ring: usize) -> Vec<Evidence> {
     const SQE: &str = "indexed-registers CP_SQE_STAT";
     let mut out = Vec::new();
     if let Some(sqe) = &case.sqe {

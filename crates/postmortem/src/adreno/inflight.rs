@@ -2,18 +2,18 @@
 //! and the writes the clusters have not taken.
 
 use unwedge_base::Generation;
-use unwedge_hw::{Value, Variants};
+use unwedge_hw::{DecodedValue, Variants};
 use unwedge_stream::WaitOperand;
 use unwedge_stream::adreno::Wait;
-use unwedge_stream::adreno::{DrawKind, Op};
+use unwedge_stream::adreno::{AdrenoOp, DrawKind};
 
 use crate::adreno::busy::idle_behind_cp;
-use crate::adreno::case::{Case, register, seen};
+use crate::adreno::case::{AdrenoCase, register, seen};
 use crate::adreno::corrupt::section_of;
-use crate::adreno::hang::Stop;
+use crate::adreno::hang::CpStop;
 use crate::adreno::mempool::{self, Mempool, Queue, QueueEnd};
 use crate::adreno::sqe::SqeStat;
-use crate::adreno::trace::{Work, header_of, packet_name};
+use crate::adreno::trace::{TracedWork, header_of, packet_name};
 use crate::adreno::wait;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, FieldFact, Finding, Subject, Trust};
@@ -43,7 +43,7 @@ pub fn pass_name(generation: Generation, marker: u32) -> Option<&'static str> {
 }
 
 /// A piece of work as data: its kind and number, its packet, and what it draws, as far as that is known.
-pub fn work_args(case: &Case<'_>, work: &Work) -> Args {
+pub fn work_args(case: &AdrenoCase<'_>, work: &TracedWork) -> Args {
     let named = |list: &str, value: Option<u32>| {
         value.map(|value| match case.gpu.enumeration(list).and_then(|e| e.name_of(u64::from(value))) {
             Some(name) => Arg::name(name.to_owned()),
@@ -69,12 +69,12 @@ fn kind_name(kind: DrawKind) -> &'static str {
     }
 }
 
-fn work_subject(work: &Work) -> Subject {
+fn work_subject(work: &TracedWork) -> Subject {
     Subject::Work { kind: kind_name(work.kind), number: work.number }
 }
 
 /// In which pass, and which bin with its scissor. Bins count from 0.
-pub fn pass_args(case: &Case<'_>, stop: &Stop) -> Option<Args> {
+pub fn pass_args(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Args> {
     let pass = pass_name(case.gpu.generation(), stop.scene.marker?)?;
     let bin = stop.scene.bins.checked_sub(1).filter(|_| pass.starts_with("gmem"));
     let scissor = bin.and(stop.scene.scissor);
@@ -87,7 +87,7 @@ pub fn pass_args(case: &Case<'_>, stop: &Stop) -> Option<Args> {
 }
 
 /// The CP waits in the packet at the stop.
-pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
+pub fn cp_wait(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Finding> {
     let packet = stop.scene.packet.as_ref()?;
     let at = packet.iova;
     let subject = Subject::Packet { name: Some(packet.name.clone()), iova: at };
@@ -125,9 +125,9 @@ pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
         );
     }
     let rule = match packet.op {
-        Op::WaitForIdle => Rule::CpWaitsForWork,
-        Op::WaitForMe => Rule::CpWaitsForRegisterWrites,
-        Op::RegToMem | Op::MemToReg => Rule::CpWaitsForWaits,
+        AdrenoOp::WaitForIdle => Rule::CpWaitsForWork,
+        AdrenoOp::WaitForMe => Rule::CpWaitsForRegisterWrites,
+        AdrenoOp::RegToMem | AdrenoOp::MemToReg => Rule::CpWaitsForWaits,
         _ => return None,
     };
     Some(
@@ -138,29 +138,29 @@ pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
 }
 
 /// Work that is not known to be finished: newest first, and the number of waits that are still queued.
-pub struct Open<'s> {
+pub struct OpenWork<'s> {
     /// The work, newest first.
-    pub work: Vec<&'s Work>,
+    pub work: Vec<&'s TracedWork>,
     /// CP_WAIT_FOR_IDLE that the SQE has sent and the clusters have not executed.
     pub pending_waits: u32,
 }
 
 /// Work since the last CP_WAIT_FOR_IDLE that is known to be over; none if the hardware is idle.
-pub fn open_work<'s>(stop: &'s Stop, pool: Option<&Mempool>, case: &Case<'_>) -> Open<'s> {
+pub fn open_work<'s>(stop: &'s CpStop, pool: Option<&Mempool>, case: &AdrenoCase<'_>) -> OpenWork<'s> {
     let pending = pool.map_or(0, |pool| pool.queues.iter().map(|q| waits_in(q, case)).max().unwrap_or(0));
     let since = stop.scene.waits.saturating_sub(pending);
     let idle = idle_behind_cp(case) == Some(true);
     let work = stop.scene.work.iter().rev().filter(|w| !idle && w.waits_before >= since).collect();
-    Open { work, pending_waits: pending }
+    OpenWork { work, pending_waits: pending }
 }
 
-fn waits_in(queue: &Queue, case: &Case<'_>) -> u32 {
+fn waits_in(queue: &Queue, case: &AdrenoCase<'_>) -> u32 {
     let waits = queue.writes.iter().filter(|w| w.pipe && w.name(case.gpu).starts_with("WFI_PEND_DECR"));
     u32::try_from(waits.count()).unwrap_or(u32::MAX)
 }
 
 /// The draw the CP was starting, and its state; else the last work it sent, unless that is the first suspect.
-pub fn own_draw(case: &Case<'_>, stop: &Stop, open: &Open<'_>) -> Option<Finding> {
+pub fn own_draw(case: &AdrenoCase<'_>, stop: &CpStop, open: &OpenWork<'_>) -> Option<Finding> {
     let last = || stop.scene.work.back().filter(|w| open.work.first().is_none_or(|o| o.number != w.number));
     let work = stop.scene.own_work.as_ref().or_else(last)?;
     let (rule, trust) = match stop.scene.own_work.is_some() {
@@ -174,12 +174,12 @@ pub fn own_draw(case: &Case<'_>, stop: &Stop, open: &Open<'_>) -> Option<Finding
     Some(finding.seen(state_evidence(case, work)))
 }
 
-fn work_evidence(case: &Case<'_>, work: &Work) -> Evidence {
+fn work_evidence(case: &AdrenoCase<'_>, work: &TracedWork) -> Evidence {
     Evidence { iova: work.iova, ..seen(section_of(case, work.iova), Fact::Work(work_args(case, work))) }
 }
 
 /// The registers that describe a piece of work: addresses whole, formats by name.
-fn state_evidence(case: &Case<'_>, work: &Work) -> Vec<Evidence> {
+fn state_evidence(case: &AdrenoCase<'_>, work: &TracedWork) -> Vec<Evidence> {
     let fact = |&(reg, value): &(u32, u64)| {
         let entry = case.gpu.reg(reg)?;
         let ty = entry.ty()?;
@@ -187,9 +187,9 @@ fn state_evidence(case: &Case<'_>, work: &Work) -> Vec<Evidence> {
         if ty.is_address() {
             return (value != 0).then(|| register(name, value));
         }
-        let Value::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return None };
+        let DecodedValue::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return None };
         let format = fields.iter().find_map(|f| match (f.name, &f.value) {
-            ("COLOR_FORMAT" | "DEPTH_FORMAT", &Value::Enum(_, meaning)) => Some((f, meaning?)),
+            ("COLOR_FORMAT" | "DEPTH_FORMAT", &DecodedValue::Enum(_, meaning)) => Some((f, meaning?)),
             _ => None,
         });
         let (field, meaning) = format.filter(|(_, meaning)| !meaning.ends_with("_NONE"))?;
@@ -204,7 +204,7 @@ fn state_evidence(case: &Case<'_>, work: &Work) -> Vec<Evidence> {
 }
 
 /// The same registers, for the words: a record with the register and its address or format each.
-fn state_args(case: &Case<'_>, work: &Work) -> Arg {
+fn state_args(case: &AdrenoCase<'_>, work: &TracedWork) -> Arg {
     let record = |e: Evidence| match e.fact {
         Fact::Register { name, value, fields } => {
             let args = Args::new().with("register", Arg::Name(name));
@@ -219,7 +219,7 @@ fn state_args(case: &Case<'_>, work: &Work) -> Arg {
 }
 
 /// Work before the stop that may be the culprit.
-pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Option<Finding> {
+pub fn suspects(case: &AdrenoCase<'_>, open: &OpenWork<'_>, pool: Option<&Mempool>) -> Option<Finding> {
     let blit_open = pool.and_then(|p| p.queue("PS")).is_some_and(|q| ends_blit(q, case));
     let culprit = open.work.iter().find(|w| blit_open && w.kind == DrawKind::Blit).or(open.work.first())?;
     let unfinished = blit_open && culprit.kind == DrawKind::Blit;
@@ -242,18 +242,18 @@ pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Opt
 }
 
 /// The next write the queue holds ends a 2D event.
-fn ends_blit(queue: &Queue, case: &Case<'_>) -> bool {
+fn ends_blit(queue: &Queue, case: &AdrenoCase<'_>) -> bool {
     queue.writes.first().is_some_and(|w| w.name(case.gpu).starts_with("CP_2D_EVENT_END"))
 }
 
 /// The pool of queued writes, if the dump has it.
-pub fn pool(case: &Case<'_>) -> Option<(Mempool, Evidence)> {
+pub fn pool(case: &AdrenoCase<'_>) -> Option<(Mempool, Evidence)> {
     let (words, evidence) = case.indexed("CP_MEMPOOL").or_else(|| case.indexed("CP_MEM_POOL_DBG"))?;
     Some((mempool::parse(&words, case.gpu), evidence))
 }
 
 /// What the other command thread of a7xx (BV) was doing.
-pub fn bv_thread(case: &Case<'_>) -> Option<Finding> {
+pub fn bv_thread(case: &AdrenoCase<'_>) -> Option<Finding> {
     let (words, source) = case.indexed("CP_BV_SQE_STAT")?;
     let stat = SqeStat::parse(&words)?;
     let packet = header_of(stat.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
@@ -274,7 +274,7 @@ pub fn bv_thread(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Writes that the clusters have not taken.
-pub fn queued(case: &Case<'_>, pool: &Mempool, source: &Evidence) -> Option<Finding> {
+pub fn queued(case: &AdrenoCase<'_>, pool: &Mempool, source: &Evidence) -> Option<Finding> {
     let behind = pool.queues.iter().filter(|q| !q.writes.is_empty()).max_by_key(|q| q.writes.len())?;
     let args = |queue: &Queue| {
         let write = queue.writes.first();

@@ -17,7 +17,7 @@ pub mod trace;
 pub mod wait;
 
 pub use advice::Driver;
-pub use case::{Case, Values};
+pub use case::{AdrenoCase, SectionValues};
 pub use fault::{Whereabouts, whereabouts};
 pub use firmware::{NotFirmware, SqeInstruction, SqePosition, firmware_name, has_sqe_pc, locate_sqe};
 
@@ -29,7 +29,7 @@ use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::report::{Finding, Report, Subject, Trust};
 use crate::rules::{Rule, causes, rank};
-use hang::Stop;
+use hang::CpStop;
 
 /// Explains a msm devcoredump.
 pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
@@ -56,7 +56,7 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
         report.gpu = GpuIdentity::Adreno { gpu_id, chip, device, generation: known };
     }
     let Some(generation) = known else {
-        let case = Case::without_registers(dump, db.gpu(Generation::A7xx));
+        let case = AdrenoCase::without_registers(dump, db.gpu(Generation::A7xx));
         report.findings.extend(fault::finding(&case, None));
         report.findings.extend(gmu::findings(&case));
         report.findings.extend(progress::findings(&case, None));
@@ -65,11 +65,11 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
         report.findings.push(Finding::new(Rule::UnknownGpu, Trust::Certain, Subject::Gpu));
         return report;
     };
-    judge(&Case::new(dump, db.gpu(generation)), &mut report);
+    judge(&AdrenoCase::new(dump, db.gpu(generation)), &mut report);
     report
 }
 
-fn judge(case: &Case<'_>, report: &mut Report) {
+fn judge(case: &AdrenoCase<'_>, report: &mut Report) {
     let found = hang::locate(case);
     let finished = found.as_ref().is_some_and(|stop| progress::finished(case, stop));
     let stop = found.as_ref().filter(|_| !finished);
@@ -103,7 +103,7 @@ fn judge(case: &Case<'_>, report: &mut Report) {
 }
 
 /// The headline: the packet at the stop, what it belongs to, and what makes the place doubtful.
-fn verdict(case: &Case<'_>, stop: &Stop) -> Finding {
+fn verdict(case: &AdrenoCase<'_>, stop: &CpStop) -> Finding {
     let point = &stop.point;
     let subject = Subject::Packet { name: point.packet.clone(), iova: point.iova };
     let own = stop.scene.own_work.as_ref().map(|w| Arg::Record(inflight::work_args(case, w)));

@@ -1,8 +1,8 @@
 //! Rings and fences: what was submitted, what completed, what other rings did.
 
 use crate::adreno::busy::idle;
-use crate::adreno::case::{Case, seen};
-use crate::adreno::hang::Stop;
+use crate::adreno::case::{AdrenoCase, seen};
+use crate::adreno::hang::CpStop;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -10,14 +10,14 @@ use unwedge_capture::msm::Ring;
 
 /// There is nothing left to do: the hung ring is read to its end, its fences are retired, and no block is known to be
 /// busy.
-pub fn finished(case: &Case<'_>, stop: &Stop) -> bool {
+pub fn finished(case: &AdrenoCase<'_>, stop: &CpStop) -> bool {
     let Some(ring) = case.dump.rings.get(stop.ring) else { return false };
     let retired = ring.last_fence.is_some() && ring.last_fence == ring.retired_fence;
     retired && ring.rptr == ring.wptr && stop.read_to_end && idle(case) != Some(false)
 }
 
 /// One finding for the hung ring, one for each other ring with something to say.
-pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
+pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
     let hung = stop.map(|s| s.ring);
     let mut out = Vec::new();
     for (i, ring) in case.dump.rings.iter().enumerate() {
@@ -64,7 +64,7 @@ pub(super) fn ring_evidence(ring: &Ring<'_>) -> Evidence {
 }
 
 /// The CP has not been given all that the kernel wrote to the ring.
-fn write_pointer_not_seen(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
+fn write_pointer_not_seen(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> {
     let ring = case.dump.rings.get(stop?.ring).filter(|r| case.regs.address("CP_RB_BASE") == Some(r.iova))?;
     let (given, written) = (case.regs.get("CP_RB_WPTR")?, ring.wptr?);
     if given == written {

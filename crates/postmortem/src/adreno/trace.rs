@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Gpu;
-use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{
-    DrawKind, Event, Exec, Flow, Op, Packet, Sink, State, Stream, StreamKind, TroubleKind,
+    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoStreamKind, DrawKind, Exec, Flow, NestedStream,
+    Packet, TroubleKind,
 };
 
 /// Calls listed at most; streams with more are not told apart any further.
@@ -41,12 +42,12 @@ pub struct Call {
 #[derive(Default)]
 struct Nest {
     /// One entry for each stream entered: its call number, if it is a call, and the index of its latest packet.
-    stack: Vec<Frame>,
+    stack: Vec<CallFrame>,
     ring_at: u64,
     calls: usize,
 }
 
-struct Frame {
+struct CallFrame {
     call: Option<usize>,
     at: u64,
 }
@@ -65,9 +66,9 @@ impl Nest {
     }
 
     /// A nested stream is reached: its call, if it is one.
-    fn reach(&mut self, stream: &Stream<'_>) -> Option<(usize, Call)> {
+    fn reach(&mut self, stream: &NestedStream<'_>) -> Option<(usize, Call)> {
         let parent = self.current()?;
-        if stream.kind != StreamKind::Indirect {
+        if stream.kind != AdrenoStreamKind::Indirect {
             return None;
         }
         let at = self.stack.last().map_or(self.ring_at, |frame| frame.at);
@@ -93,23 +94,23 @@ pub struct CallList {
     nest: Nest,
 }
 
-impl Sink for CallList {
-    fn event(&mut self, _state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for CallList {
+    fn event(&mut self, _state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         match event {
-            Event::Packet(packet) => self.nest.packet(packet.place.index),
-            Event::Missing(stream) => {
+            AdrenoEvent::Packet(packet) => self.nest.packet(packet.place.index),
+            AdrenoEvent::Missing(stream) => {
                 if let Some((_, call)) = self.nest.reach(stream) {
                     self.keep(call);
                 }
             }
-            Event::Enter(stream) => {
+            AdrenoEvent::Enter(stream) => {
                 let reached = self.nest.reach(stream);
-                self.nest.stack.push(Frame { call: reached.map(|(number, _)| number), at: 0 });
+                self.nest.stack.push(CallFrame { call: reached.map(|(number, _)| number), at: 0 });
                 if let Some((_, call)) = reached {
                     self.keep(call);
                 }
             }
-            Event::Leave(_) => {
+            AdrenoEvent::Leave(_) => {
                 self.nest.stack.pop();
             }
             _ => {}
@@ -128,7 +129,7 @@ impl CallList {
 
 /// A piece of work met on the way to the stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Work {
+pub struct TracedWork {
     /// Number, counted as listings count.
     pub number: u32,
     /// What.
@@ -157,13 +158,13 @@ pub struct Work {
 
 /// A packet at or before the stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TracedPacket {
     /// Its header dword.
     pub raw: u32,
     /// Its name: the operation's or `writes NAME`.
     pub name: String,
     /// The operation's meaning.
-    pub op: Op,
+    pub op: AdrenoOp,
     /// Where its header lies.
     pub iova: Option<u64>,
     /// Dword index in its stream.
@@ -185,19 +186,19 @@ pub struct HeldAddress {
 
 /// What a walk met at and before the stop.
 #[derive(Clone, Debug, Default)]
-pub struct Scene {
+pub struct StopScene {
     /// The packet at the stop.
-    pub packet: Option<Step>,
+    pub packet: Option<TracedPacket>,
     /// The dword at the stop is no packet header: the dword and where it lies.
     pub garbage: Option<(u32, Option<u64>)>,
     /// Bad headers before the stop in the hung streams: address, dword.
     pub earlier_garbage: Vec<(Option<u64>, u32)>,
     /// Packets before the stop in its own stream, newest last.
-    pub before: VecDeque<Step>,
+    pub before: VecDeque<TracedPacket>,
     /// Work that the packet at the stop starts.
-    pub own_work: Option<Work>,
+    pub own_work: Option<TracedWork>,
     /// Work before the stop, newest last; what was predicated away is left out.
-    pub work: VecDeque<Work>,
+    pub work: VecDeque<TracedWork>,
     /// Marker or mode at the stop.
     pub marker: Option<u32>,
     /// Bins whose rendering was started since the last pass of another kind (a6xx on).
@@ -225,7 +226,7 @@ pub struct Stopper<'s> {
     nest: Nest,
     in_hit: bool,
     /// What was met.
-    pub scene: Scene,
+    pub scene: StopScene,
 }
 
 impl<'s> Stopper<'s> {
@@ -236,7 +237,7 @@ impl<'s> Stopper<'s> {
         last_read: u64,
         keys: &'s [(DrawKind, u32)],
     ) -> Stopper<'s> {
-        let scene = Scene::default();
+        let scene = StopScene::default();
         Stopper { gpu, target, last_read, keys, nest: Nest::default(), in_hit: false, scene }
     }
 
@@ -249,7 +250,7 @@ impl<'s> Stopper<'s> {
         start <= self.last_read && self.last_read < start.saturating_add(dwords.max(1) as u64)
     }
 
-    fn value(&self, state: &State, reg: u32) -> Option<u64> {
+    fn value(&self, state: &AdrenoState, reg: u32) -> Option<u64> {
         let low = u64::from(state.regs.get(reg)?);
         let is_address = self.gpu.reg(reg)?.ty()?.is_address();
         if !is_address || !self.gpu.generation().is_64bit() {
@@ -258,7 +259,7 @@ impl<'s> Stopper<'s> {
         Some(low | u64::from(state.regs.get(reg.checked_add(1)?)?) << 32)
     }
 
-    fn snapshot(&mut self, state: &State) {
+    fn snapshot(&mut self, state: &AdrenoState) {
         self.scene.marker = state.marker;
         let xy = |name: &str| {
             let reg = self.gpu.reg_offset(name)?;
@@ -293,10 +294,10 @@ impl<'s> Stopper<'s> {
         }
         if packet.exec != Exec::NotTaken {
             self.scene.since_wait = self.scene.since_wait.saturating_add(1);
-            if packet.op == Op::SetMarker {
+            if packet.op == AdrenoOp::SetMarker {
                 self.pass_starts(packet.payload.get(0).unwrap_or_default());
             }
-            if packet.op == Op::WaitForIdle {
+            if packet.op == AdrenoOp::WaitForIdle {
                 self.scene.waits = self.scene.waits.saturating_add(1);
                 self.scene.since_wait = 0;
             }
@@ -315,22 +316,22 @@ fn push_recent<T>(recent: &mut VecDeque<T>, item: T) {
 }
 
 /// The name people use for a packet.
-pub fn packet_name(gpu: Gpu<'_>, header: Header) -> String {
+pub fn packet_name(gpu: Gpu<'_>, header: AdrenoPacketHeader) -> String {
     match header {
-        Header::Registers { reg, .. } => match gpu.reg(reg) {
+        AdrenoPacketHeader::Registers { reg, .. } => match gpu.reg(reg) {
             Some(entry) => format!("write of {}", entry.name()),
             None => format!("write of register {reg:#x}"),
         },
-        Header::Operation { opcode, .. } => match gpu.packet_name(opcode) {
+        AdrenoPacketHeader::Operation { opcode, .. } => match gpu.packet_name(opcode) {
             Some(name) => name.to_owned(),
             None => format!("operation {opcode:#x}"),
         },
-        Header::Padding => "padding".to_owned(),
+        AdrenoPacketHeader::Padding => "padding".to_owned(),
     }
 }
 
-fn step(gpu: Gpu<'_>, packet: &Packet<'_>) -> Step {
-    Step {
+fn step(gpu: Gpu<'_>, packet: &Packet<'_>) -> TracedPacket {
+    TracedPacket {
         raw: packet.raw,
         name: packet_name(gpu, packet.header),
         op: packet.op,
@@ -341,43 +342,43 @@ fn step(gpu: Gpu<'_>, packet: &Packet<'_>) -> Step {
     }
 }
 
-impl Sink for Stopper<'_> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for Stopper<'_> {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         if self.scene.reached && !self.in_hit {
-            if let Event::Enter(_) = event {
+            if let AdrenoEvent::Enter(_) = event {
                 return Flow::Skip;
             }
             return Flow::Continue;
         }
         match event {
-            Event::Packet(packet) => {
+            AdrenoEvent::Packet(packet) => {
                 self.nest.packet(packet.place.index);
                 if !self.in_hit {
                     self.met(packet);
                 }
             }
-            Event::PacketEnd(packet) => {
+            AdrenoEvent::PacketEnd(packet) => {
                 let own = self.scene.packet.as_ref().is_some_and(|p| p.index == packet.place.index as u64);
                 if self.in_hit && own && self.in_target() {
                     self.snapshot(state);
                     self.in_hit = false;
                 }
             }
-            Event::Missing(stream) => {
+            AdrenoEvent::Missing(stream) => {
                 self.nest.reach(stream);
             }
-            Event::Enter(stream) => {
-                if self.in_hit && stream.kind == StreamKind::Indirect {
+            AdrenoEvent::Enter(stream) => {
+                if self.in_hit && stream.kind == AdrenoStreamKind::Indirect {
                     return Flow::Skip;
                 }
                 let call = self.nest.reach(stream).map(|(number, _)| number);
-                self.nest.stack.push(Frame { call, at: 0 });
+                self.nest.stack.push(CallFrame { call, at: 0 });
             }
-            Event::Leave(_) => {
+            AdrenoEvent::Leave(_) => {
                 self.nest.stack.pop();
             }
-            Event::Draw(draw) => {
-                let work = Work {
+            AdrenoEvent::Draw(draw) => {
+                let work = TracedWork {
                     number: draw.number,
                     kind: draw.kind,
                     packet: packet_name(self.gpu, draw.packet.header),
@@ -403,7 +404,7 @@ impl Sink for Stopper<'_> {
                     push_recent(&mut self.scene.work, work);
                 }
             }
-            Event::Trouble(trouble) => {
+            AdrenoEvent::Trouble(trouble) => {
                 if let TroubleKind::BadHeader { raw, skipped, .. } = trouble.kind {
                     if self.in_target() && self.covers(trouble.place.index, skipped) {
                         self.scene.reached = true;
@@ -444,15 +445,15 @@ pub fn packet_at(stream: Dwords<'_>, last: u64, generation: Generation) -> Optio
     None
 }
 
-fn payload_dwords(header: Header) -> usize {
+fn payload_dwords(header: AdrenoPacketHeader) -> usize {
     let count = match header {
-        Header::Registers { count, .. } | Header::Operation { count, .. } => count,
-        Header::Padding => 0,
+        AdrenoPacketHeader::Registers { count, .. } | AdrenoPacketHeader::Operation { count, .. } => count,
+        AdrenoPacketHeader::Padding => 0,
     };
     1 + count as usize
 }
 
 /// The header a dword stands for, if it is one on this generation.
-pub fn header_of(raw: u32, generation: Generation) -> Option<Header> {
-    Header::decode(raw, generation)
+pub fn header_of(raw: u32, generation: Generation) -> Option<AdrenoPacketHeader> {
+    AdrenoPacketHeader::decode(raw, generation)
 }

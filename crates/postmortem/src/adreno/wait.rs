@@ -1,6 +1,6 @@
 //! What a dump says about a wait of the CP: whether it shows the awaited value, and what that is.
 
-use crate::adreno::case::Case;
+use crate::adreno::case::AdrenoCase;
 use crate::args::{Arg, Args};
 use unwedge_stream::WaitOperand;
 use unwedge_stream::adreno::Wait;
@@ -8,7 +8,7 @@ use unwedge_stream::adreno::Wait;
 const RELATIONS: [&str; 7] = ["anything", "<", "<=", "==", "!=", ">=", ">"];
 
 /// The value in the dump, if it has it.
-pub fn now(wait: &Wait, case: &Case<'_>) -> Option<u32> {
+pub fn now(wait: &Wait, case: &AdrenoCase<'_>) -> Option<u32> {
     match wait.operand {
         WaitOperand::Register(reg) => case.regs.at(reg),
         WaitOperand::Memory(iova) => case.memory.read(iova),
@@ -17,7 +17,7 @@ pub fn now(wait: &Wait, case: &Case<'_>) -> Option<u32> {
 }
 
 /// What is awaited: `register`, `iova` or `on_chip`; `mask` unless it is whole; `relation`; `reference`.
-pub fn args(wait: &Wait, case: &Case<'_>) -> Args {
+pub fn args(wait: &Wait, case: &AdrenoCase<'_>) -> Args {
     let args = match wait.operand {
         WaitOperand::Register(reg) => {
             let name = case.gpu.reg(reg).map_or_else(|| format!("{reg:#x}"), |r| r.name().to_owned());

@@ -1,8 +1,8 @@
 //! What to try next: options of amdgpu, RADV, ACO and umr. Rules name what they advise; what a dump of this source always
 //! advises comes after.
 
-use super::case::Case;
-use super::position::Stop;
+use super::case::AmdCase;
+use super::position::AmdStop;
 use crate::args::{Arg, Args};
 use crate::report::{Advice, Finding, FindingKind, Trust};
 use crate::rules::{AdviceId, Rule};
@@ -19,7 +19,7 @@ const ALWAYS: [AdviceId; 6] = [
 ];
 
 /// What to try next, the most telling first. `findings` are in their order of rank.
-pub(super) fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding]) -> Vec<Advice> {
+pub(super) fn advise(case: &AmdCase<'_>, stop: Option<&AmdStop>, findings: &[Finding]) -> Vec<Advice> {
     let counts = |f: &&Finding| f.kind == FindingKind::HangPoint || f.trust >= Trust::Possible;
     let by_rules = findings.iter().filter(counts).map(|f| (f.rule.row().advice, f));
     let by_rules = by_rules.flat_map(|(ids, finding)| ids.iter().map(move |id| (*id, Some(finding))));
@@ -40,8 +40,8 @@ pub(super) fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding])
 /// Whether advice fits this dump. `finding` is the one whose rule advises it.
 fn fits(
     id: AdviceId,
-    case: &Case<'_>,
-    stop: Option<&Stop>,
+    case: &AmdCase<'_>,
+    stop: Option<&AmdStop>,
     finding: Option<&Finding>,
     findings: &[Finding],
 ) -> bool {

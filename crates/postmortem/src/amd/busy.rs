@@ -1,6 +1,6 @@
 //! Which blocks are busy, what the command processor waits for, and what that means together.
 
-use super::case::{Case, Reg};
+use super::case::{AmdCase, Reg};
 use crate::args::Arg;
 use crate::report::{Evidence, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -47,7 +47,7 @@ pub(super) struct Load {
 
 impl Load {
     /// Reads it off the registers.
-    pub(super) fn of(case: &Case<'_>) -> Load {
+    pub(super) fn of(case: &AmdCase<'_>) -> Load {
         let status = case.reg("GRBM_STATUS");
         let set = status.map(|reg| case.set_fields(reg)).unwrap_or_default();
         let set2 = case.reg("GRBM_STATUS2").map(|reg| case.set_fields(reg)).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Load {
 }
 
 /// Fields of the registers that say what stalls, with the register.
-fn stalled<'a>(case: &'a Case<'_>) -> Vec<(&'a Reg<'a>, &'a str)> {
+fn stalled<'a>(case: &'a AmdCase<'_>) -> Vec<(&'a Reg<'a>, &'a str)> {
     let names = [
         "CP_STALLED_STAT1",
         "CP_STALLED_STAT2",
@@ -93,7 +93,7 @@ const STATUS: [&str; 6] = [
 ];
 
 /// Findings about blocks.
-pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
     let load = Load::of(case);
     let mut out = Vec::new();
     out.extend(blocks(case, &load));
@@ -115,7 +115,7 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// What the status of all blocks means together.
-fn blocks(case: &Case<'_>, load: &Load) -> Option<Finding> {
+fn blocks(case: &AmdCase<'_>, load: &Load) -> Option<Finding> {
     let status = || -> Vec<Evidence> {
         let regs = STATUS.iter().filter_map(|name| case.reg(name));
         regs.filter(|reg| reg.value != 0).map(Reg::evidence).collect()
@@ -144,7 +144,7 @@ const DMA_STALLS: [&str; 5] =
     ["SEM_REQ_STALL", "MC_RD_RET_STALL", "INT_REQ_STALL", "DELTA_RPTR_FULL", "INSIDE_IB"];
 
 /// DMA engines that are not idle.
-fn dma(case: &Case<'_>) -> Vec<Finding> {
+fn dma(case: &AmdCase<'_>) -> Vec<Finding> {
     let status =
         case.regs.iter().filter(|reg| reg.name.starts_with("SDMA") && reg.name.ends_with("STATUS_REG"));
     let engine = |reg: &Reg<'_>| {

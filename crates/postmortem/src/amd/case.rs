@@ -6,17 +6,17 @@ use super::evidence::{evidence, field};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, FieldFact};
 use unwedge_base::{Buffer, Memory, Span};
-use unwedge_capture::amd::{Contents, plain_name};
-use unwedge_capture::amdgpu::{Devcoredump, Place, RingType};
-use unwedge_capture::radv::{KernelEvent, RadvReport, Shader};
-use unwedge_capture::umr::{ShownRegister, UmrText, Wave};
+use unwedge_capture::amd::{DwordContents, plain_name};
+use unwedge_capture::amdgpu::{BankOwner, Devcoredump, RingType};
+use unwedge_capture::radv::{KernelEvent, RadvReport, RadvShader};
+use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave};
 use unwedge_hw::amd::{Amd, Gfx};
-use unwedge_hw::{Db, Field, Value, Variants};
+use unwedge_hw::{Db, DecodedField, DecodedValue, Variants};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_stream::amd::Engine;
 
 /// A hang, as far as its sources tell.
-pub(super) struct Case<'c> {
+pub(super) struct AmdCase<'c> {
     /// The facts, if the generation is known.
     pub(super) amd: Option<Amd<'c>>,
     /// What its code is for; `None` where instructions are not known.
@@ -24,19 +24,19 @@ pub(super) struct Case<'c> {
     /// Registers, in the order of the source.
     pub(super) regs: Vec<Reg<'c>>,
     /// Rings.
-    pub(super) rings: Vec<Ring<'c>>,
+    pub(super) rings: Vec<AmdRing<'c>>,
     /// The ring that timed out.
     pub(super) hung: Option<Hung<'c>>,
     /// Contents of indirect buffers.
     pub(super) memory: Memory,
     /// Page faults, newest last.
-    pub(super) faults: Vec<Fault<'c>>,
+    pub(super) faults: Vec<AmdFault<'c>>,
     /// Waves.
-    pub(super) waves: Vec<&'c Wave<'c>>,
+    pub(super) waves: Vec<&'c UmrWave<'c>>,
     /// umr looked for waves and found none.
     pub(super) no_waves: bool,
     /// Code that waves may stand in.
-    pub(super) shaders: Vec<&'c Shader<'c>>,
+    pub(super) shaders: Vec<&'c RadvShader<'c>>,
     /// RADV's report, for what only it has.
     pub(super) radv: Option<&'c RadvReport<'c>>,
     /// The kernel's dump, for what only it has.
@@ -52,18 +52,18 @@ pub(super) struct Reg<'c> {
     pub(super) section: String,
     pub(super) span: Option<Span>,
     /// Of which queue or instance, where it is of one.
-    pub(super) place: Option<&'c Place<'c>>,
+    pub(super) place: Option<&'c BankOwner<'c>>,
 }
 
 /// A ring.
-pub(super) struct Ring<'c> {
+pub(super) struct AmdRing<'c> {
     pub(super) name: &'c str,
     pub(super) rptr: Option<u64>,
     pub(super) wptr: Option<u64>,
     pub(super) mask: Option<u32>,
     /// Dwords, as claimed.
     pub(super) size: Option<u64>,
-    pub(super) contents: &'c Contents,
+    pub(super) contents: &'c DwordContents,
     pub(super) section: String,
     pub(super) span: Span,
 }
@@ -77,7 +77,7 @@ pub(super) struct Hung<'c> {
 }
 
 /// A page fault.
-pub(super) struct Fault<'c> {
+pub(super) struct AmdFault<'c> {
     pub(super) hub: Option<&'c str>,
     pub(super) address: Option<u64>,
     pub(super) status: Option<u32>,
@@ -87,9 +87,9 @@ pub(super) struct Fault<'c> {
     pub(super) span: Option<Span>,
 }
 
-impl<'c> Case<'c> {
-    pub(super) fn empty(amd: Option<Amd<'c>>, gpu: Option<Gpu>) -> Case<'c> {
-        Case {
+impl<'c> AmdCase<'c> {
+    pub(super) fn empty(amd: Option<Amd<'c>>, gpu: Option<Gpu>) -> AmdCase<'c> {
+        AmdCase {
             amd,
             gpu,
             regs: Vec::new(),
@@ -106,8 +106,8 @@ impl<'c> Case<'c> {
     }
 
     /// Of a kernel's dump.
-    pub(super) fn of_dump(dump: &'c Devcoredump<'c>, db: &'c Db) -> Case<'c> {
-        let mut case = Case::empty(gfx_of_dump(dump).map(|gfx| db.amd_gpu(gfx)), code_of_dump(dump));
+    pub(super) fn of_dump(dump: &'c Devcoredump<'c>, db: &'c Db) -> AmdCase<'c> {
+        let mut case = AmdCase::empty(gfx_of_dump(dump).map(|gfx| db.amd_gpu(gfx)), code_of_dump(dump));
         case.dump = Some(dump);
         for ip in &dump.ips {
             for bank in &ip.banks {
@@ -137,7 +137,7 @@ impl<'c> Case<'c> {
         case.rings = dump
             .rings
             .iter()
-            .map(|ring| Ring {
+            .map(|ring| AmdRing {
                 name: &ring.name,
                 rptr: ring.rptr,
                 wptr: ring.wptr,
@@ -159,7 +159,7 @@ impl<'c> Case<'c> {
                 )
             },
         });
-        case.faults.extend(dump.fault.as_ref().map(|fault| Fault {
+        case.faults.extend(dump.fault.as_ref().map(|fault| AmdFault {
             hub: Some(&fault.hub),
             address: fault.address,
             status: fault.status,
@@ -175,9 +175,9 @@ impl<'c> Case<'c> {
     }
 
     /// Of a report of RADV.
-    pub(super) fn of_radv(report: &'c RadvReport<'c>, db: &'c Db) -> Case<'c> {
+    pub(super) fn of_radv(report: &'c RadvReport<'c>, db: &'c Db) -> AmdCase<'c> {
         let mut case =
-            Case::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)), code_of_radv(report, db));
+            AmdCase::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)), code_of_radv(report, db));
         case.radv = Some(report);
         case.registers(&report.registers, "registers.log");
         if let Some(ring) = &report.umr_ring {
@@ -201,7 +201,7 @@ impl<'c> Case<'c> {
                         evidence: evidence("dmesg.log", Fact::Record(timeout)),
                     });
                 }
-                KernelEvent::Fault { hub, vmid, address, status, process } => case.faults.push(Fault {
+                KernelEvent::Fault { hub, vmid, address, status, process } => case.faults.push(AmdFault {
                     hub: Some(hub),
                     address: *address,
                     status: *status,
@@ -214,7 +214,7 @@ impl<'c> Case<'c> {
         }
         if let Some(fault) = report.vm_fault.as_ref().filter(|fault| fault.address.is_some()) {
             // RADV asks the kernel for the fault of its own process: it comes before what the log says of any.
-            case.faults.push(Fault {
+            case.faults.push(AmdFault {
                 hub: None,
                 address: fault.address,
                 status: fault.status,
@@ -228,8 +228,8 @@ impl<'c> Case<'c> {
     }
 
     /// Of text that umr printed.
-    pub(super) fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> Case<'c> {
-        let mut case = Case::empty(gfx_of_umr(text).map(|gfx| db.amd_gpu(gfx)), code_of_umr(text));
+    pub(super) fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> AmdCase<'c> {
+        let mut case = AmdCase::empty(gfx_of_umr(text).map(|gfx| db.amd_gpu(gfx)), code_of_umr(text));
         case.umr(text, "umr");
         case
     }
@@ -239,7 +239,7 @@ impl<'c> Case<'c> {
         self.waves.extend(&text.waves);
         self.no_waves |= text.no_waves;
         for ring in &text.rings {
-            self.rings.push(Ring {
+            self.rings.push(AmdRing {
                 name: ring.name.as_deref().unwrap_or("gfx"),
                 rptr: ring.rptr,
                 wptr: ring.wptr,
@@ -253,7 +253,7 @@ impl<'c> Case<'c> {
         }
     }
 
-    fn registers(&mut self, registers: &'c [ShownRegister<'c>], section: &str) {
+    fn registers(&mut self, registers: &'c [PrintedRegister<'c>], section: &str) {
         self.regs.extend(registers.iter().filter_map(|r| {
             let (section, span) = (section.to_owned(), Some(r.span));
             Some(Reg { name: plain_name(&r.name), value: r.value?, section, span, place: None })
@@ -276,7 +276,7 @@ impl<'c> Case<'c> {
     }
 
     /// The ring that timed out, if its contents are there; of a report without a name for it, the only one there is.
-    pub(super) fn hung_ring(&self) -> Option<&Ring<'c>> {
+    pub(super) fn hung_ring(&self) -> Option<&AmdRing<'c>> {
         match &self.hung {
             Some(hung) => self.rings.iter().find(|ring| ring.name == hung.ring),
             None if self.dump.is_none() => match self.rings.as_slice() {
@@ -294,10 +294,10 @@ impl<'c> Case<'c> {
     }
 
     /// The fields of a register's value that are not zero, by the facts.
-    pub(super) fn fields(&self, reg: &Reg<'_>) -> Vec<Field<'c>> {
+    pub(super) fn fields(&self, reg: &Reg<'_>) -> Vec<DecodedField<'c>> {
         let ty = self.amd.and_then(|amd| amd.register(reg.name)).and_then(|found| found.ty());
         match ty.map(|ty| ty.decode(reg.value.into(), &mut Variants::new())) {
-            Some(Value::Fields(fields)) => {
+            Some(DecodedValue::Fields(fields)) => {
                 fields.into_iter().filter(|f| f.raw != 0 && !f.name.is_empty()).collect()
             }
             _ => Vec::new(),
@@ -328,14 +328,14 @@ impl Reg<'_> {
 }
 
 /// A field of a wave's register: as umr decoded it, or by the facts.
-pub(super) fn wave_field(case: &Case<'_>, wave: &Wave<'_>, register: &str, name: &str) -> Option<u64> {
+pub(super) fn wave_field(case: &AmdCase<'_>, wave: &UmrWave<'_>, register: &str, name: &str) -> Option<u64> {
     if let Some(value) = wave.field(register, name) {
         return Some(value.into());
     }
     let raw = wave.register(register)?;
     let ty = case.amd?.register(&format!("SQ_WAVE_{register}"))?.ty()?;
     match ty.decode(raw.into(), &mut Variants::new()) {
-        Value::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
+        DecodedValue::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
         _ => None,
     }
 }
@@ -353,21 +353,23 @@ pub fn engine_of(ring: &str) -> Option<Engine> {
 }
 
 /// `mec 0, pipe 1, queue 2`
-fn place_words(place: &Place<'_>) -> String {
+fn place_words(place: &BankOwner<'_>) -> String {
     match place {
-        Place::Block => String::new(),
-        Place::Instance(n) => format!("instance {n}"),
-        Place::Compute { xcc: Some(xcc), mec, pipe, queue } => {
+        BankOwner::Block => String::new(),
+        BankOwner::Instance(n) => format!("instance {n}"),
+        BankOwner::Compute { xcc: Some(xcc), mec, pipe, queue } => {
             format!("xcc {xcc}, mec {mec}, pipe {pipe}, queue {queue}")
         }
-        Place::Compute { xcc: None, mec, pipe, queue } => format!("mec {mec}, pipe {pipe}, queue {queue}"),
-        Place::Gfx { me, pipe, queue } => format!("me {me}, pipe {pipe}, queue {queue}"),
-        Place::Video { unit, instance, .. } => format!("{unit}{instance}"),
+        BankOwner::Compute { xcc: None, mec, pipe, queue } => {
+            format!("mec {mec}, pipe {pipe}, queue {queue}")
+        }
+        BankOwner::Gfx { me, pipe, queue } => format!("me {me}, pipe {pipe}, queue {queue}"),
+        BankOwner::Video { unit, instance, .. } => format!("{unit}{instance}"),
     }
 }
 
 /// What is known of a buffer, one piece for each stretch without a gap.
-fn buffers(iova: u64, contents: &Contents, name: String) -> impl Iterator<Item = Buffer> {
+fn buffers(iova: u64, contents: &DwordContents, name: String) -> impl Iterator<Item = Buffer> {
     contents.runs().map(move |(offset, dwords)| Buffer {
         iova: iova.saturating_add(offset.saturating_mul(4)),
         size: dwords.len() as u64 * 4,
@@ -393,7 +395,7 @@ pub fn gfx_of_umr(text: &UmrText<'_>) -> Option<Gfx> {
 
 /// A generation whose waves have these registers: gfx12 split the status, gfx11 does not tell the instruction, gfx10 made
 /// two of `HW_ID`, gfx9 lost the addresses of the trap handler.
-fn gfx_of_wave(wave: &Wave<'_>) -> Option<Gfx> {
+fn gfx_of_wave(wave: &UmrWave<'_>) -> Option<Gfx> {
     let has = |name: &str| wave.register(name).is_some();
     Some(match (has("HW_ID1"), has("INST_DW0")) {
         _ if has("STATE_PRIV") => Gfx::Gfx12,

@@ -6,11 +6,11 @@
 //!   word from which an instruction starts at the program counter.
 //! - umr without LLVM prints words without text.
 
-use super::case::{Case, wave_field};
+use super::case::{AmdCase, wave_field};
 use crate::args::{Arg, Args};
 use crate::report::{CodeLine, CounterWait};
-use unwedge_capture::radv::Shader;
-use unwedge_capture::umr::Wave;
+use unwedge_capture::radv::RadvShader;
+use unwedge_capture::umr::UmrWave;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Instructions that are shown in front of a place, and behind it.
@@ -90,7 +90,12 @@ fn around(lines: Vec<CodeLine>, at: usize) -> Vec<CodeLine> {
 }
 
 /// Lines of a shader that a report lists.
-pub(super) fn of_shader(shader: &Shader<'_>, offset: u64, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
+pub(super) fn of_shader(
+    shader: &RadvShader<'_>,
+    offset: u64,
+    wave64: bool,
+    decoder: Decoder,
+) -> Vec<CodeLine> {
     let behind = shader.code.partition_point(|i| i.offset <= offset);
     let Some(at) = behind.checked_sub(1) else { return Vec::new() };
     let base = shader.address();
@@ -111,7 +116,7 @@ pub(super) fn of_shader(shader: &Shader<'_>, offset: u64, wave64: bool, decoder:
 }
 
 /// Texts of all instructions that umr read around a wave's program counter, at the words they start with.
-pub(super) fn texts(wave: &Wave<'_>, wave64: bool, decoder: Decoder) -> Vec<Option<String>> {
+pub(super) fn texts(wave: &UmrWave<'_>, wave64: bool, decoder: Decoder) -> Vec<Option<String>> {
     let words: Vec<u32> = wave.code.iter().map(|word| word.word).collect();
     let at = wave.code.iter().position(|word| word.at_pc || Some(word.address()) == wave.pc());
     let mut out = vec![None; words.len()];
@@ -133,7 +138,7 @@ fn unknown(word: u32) -> String {
 }
 
 /// Lines of what umr read around the program counter of a wave.
-pub(super) fn of_wave(wave: &Wave<'_>, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
+pub(super) fn of_wave(wave: &UmrWave<'_>, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
     let Some(at) = wave.code.iter().position(|word| word.at_pc || Some(word.address()) == wave.pc()) else {
         return Vec::new();
     };
@@ -183,7 +188,7 @@ pub(super) fn of_wave(wave: &Wave<'_>, wave64: bool, decoder: Decoder) -> Vec<Co
 
 /// Lines of memory around an address, and the name of the buffer, where a dump holds it.
 pub(super) fn of_memory(
-    case: &Case<'_>,
+    case: &AmdCase<'_>,
     pc: u64,
     wave64: bool,
     decoder: Decoder,
@@ -211,9 +216,9 @@ pub(super) fn of_memory(
 }
 
 /// A counter of a wave: how instructions call it, and its fields in `IB_STS` with the bit that each starts at.
-type Counter = (&'static str, &'static [(&'static str, u32)]);
+type WaveCounter = (&'static str, &'static [(&'static str, u32)]);
 
-const COUNTERS: [Counter; 10] = [
+const COUNTERS: [WaveCounter; 10] = [
     ("vmcnt", &[("VM_CNT", 0), ("VM_CNT_HI", 4)]),
     ("lgkmcnt", &[("LGKM_CNT", 0), ("LGKM_CNT_BIT4", 4), ("LGKM_CNT_BIT5", 5)]),
     ("expcnt", &[("EXP_CNT", 0)]),
@@ -227,7 +232,7 @@ const COUNTERS: [Counter; 10] = [
 ];
 
 /// What a counter of a wave is at; `None` where nothing says.
-fn open(case: &Case<'_>, wave: &Wave<'_>, counter: &Counter) -> Option<u64> {
+fn open(case: &AmdCase<'_>, wave: &UmrWave<'_>, counter: &WaveCounter) -> Option<u64> {
     let mut parts = counter.1.iter();
     let (first, _) = parts.next()?;
     let low = wave_field(case, wave, "IB_STS", first)?;
@@ -236,17 +241,17 @@ fn open(case: &Case<'_>, wave: &Wave<'_>, counter: &Counter) -> Option<u64> {
 }
 
 /// The counters of a wave that are not at zero.
-pub(super) fn open_counters(case: &Case<'_>, wave: &Wave<'_>) -> Vec<Arg> {
-    let of = |counter: &Counter| Some((counter.0, open(case, wave, counter).filter(|&n| n > 0)?));
+pub(super) fn open_counters(case: &AmdCase<'_>, wave: &UmrWave<'_>) -> Vec<Arg> {
+    let of = |counter: &WaveCounter| Some((counter.0, open(case, wave, counter).filter(|&n| n > 0)?));
     let record = |(name, n)| Args::new().with("counter", Arg::name(name)).with("value", Arg::Number(n));
     COUNTERS.iter().filter_map(of).map(record).map(Arg::from).collect()
 }
 
 /// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`.
-fn awaited(text: &str) -> Vec<(&'static Counter, u64)> {
+fn awaited(text: &str) -> Vec<(&'static WaveCounter, u64)> {
     let (word, operands) = text.split_once([' ', '\t']).unwrap_or((text, ""));
     if word == "s_waitcnt" {
-        let of = |counter: &'static Counter| {
+        let of = |counter: &'static WaveCounter| {
             let (before, rest) = operands.split_once(&format!("{}(", counter.0))?;
             let whole = !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
             let number = rest.split(')').next()?.trim().parse().ok()?;
@@ -267,8 +272,8 @@ fn awaited(text: &str) -> Vec<(&'static Counter, u64)> {
 }
 
 /// What waves wait for at an instruction, counter by counter.
-pub(super) fn waits(case: &Case<'_>, waves: &[&Wave<'_>], text: &str) -> Vec<CounterWait> {
-    let wait = |(counter, until): (&Counter, u64)| {
+pub(super) fn waits(case: &AmdCase<'_>, waves: &[&UmrWave<'_>], text: &str) -> Vec<CounterWait> {
+    let wait = |(counter, until): (&WaveCounter, u64)| {
         let mut range: Option<(u64, u64)> = None;
         let mut held = 0;
         for value in waves.iter().filter_map(|wave| open(case, wave, counter)) {

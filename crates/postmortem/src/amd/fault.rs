@@ -1,13 +1,13 @@
 //! Page faults: who accessed what, and what was there.
 
-use super::case::{Case, Fault};
+use super::case::{AmdCase, AmdFault};
 use super::evidence::{evidence, field, range};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 use unwedge_capture::radv::{BoAction, RadvReport};
 use unwedge_hw::amd::Gfx;
-use unwedge_hw::{Field, Value, Variants};
+use unwedge_hw::{DecodedField, DecodedValue, Variants};
 
 /// What a status register says.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(super) struct Status {
 }
 
 /// Findings about faults; those that were not recorded are none.
-pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for fault in case.faults.iter().rev().filter(|fault| fault.is_recorded()) {
         // The log and the kernel's answer to RADV are about the same fault.
@@ -37,13 +37,13 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
     out
 }
 
-impl Fault<'_> {
+impl AmdFault<'_> {
     /// Kernels write the lines about a fault always; a status of 0 says that there was none.
     pub(super) fn is_recorded(&self) -> bool {
         self.status.map_or(self.address.is_some_and(|address| address != 0), |status| status != 0)
     }
 
-    fn evidence(&self, case: &Case<'_>) -> Vec<Evidence> {
+    fn evidence(&self, case: &AmdCase<'_>) -> Vec<Evidence> {
         let seen = |fact, iova| Evidence { iova, span: self.span, ..evidence(self.section, fact) };
         let address = self.address.map(|a| seen(field("faulting page", Arg::Address(a)), Some(a)));
         let status = self.status.map(|status| {
@@ -69,18 +69,18 @@ impl Fault<'_> {
     }
 
     /// The fields of the status, by the facts.
-    pub(super) fn status(&self, case: &Case<'_>) -> Option<Status> {
+    pub(super) fn status(&self, case: &AmdCase<'_>) -> Option<Status> {
         let (amd, raw) = (case.amd?, self.status?);
         let ty = amd.register(self.status_name(amd.gfx()))?.ty()?;
-        let Value::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
+        let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
         // On gfx9 both hubs have a register of this name; its clients are those of the graphics hub.
         let foreign = self.hub.is_some_and(|hub| hub.starts_with("mmhub")) && amd.gfx() <= Gfx::Gfx940;
         let mut status = Status::default();
-        for Field { name, raw, value, .. } in fields {
+        for DecodedField { name, raw, value, .. } in fields {
             match name {
                 "CID" | "MEMORY_CLIENT_ID" => {
                     let named = match value {
-                        Value::Enum(_, Some(name)) if !foreign => Some(name.to_owned()),
+                        DecodedValue::Enum(_, Some(name)) if !foreign => Some(name.to_owned()),
                         _ => None,
                     };
                     status.client = Some((raw, named));
@@ -98,7 +98,7 @@ impl Fault<'_> {
     }
 }
 
-fn finding(case: &Case<'_>, fault: &Fault<'_>) -> Finding {
+fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
     let status = fault.status(case);
     let memory = match (case.radv, fault.address) {
         (Some(radv), Some(address)) => memory_at(radv, address),

@@ -4,14 +4,14 @@
 //! is. Code that is not there from its start is read from the first dword from which an instruction starts at a wave; where its
 //! end is not there, nothing is said of its shape.
 
-use super::case::{Case, wave_field};
+use super::case::{AmdCase, wave_field};
 use super::code::Decoder;
 use super::evidence::{at_offset, evidence, listed_place, program_place};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::radv::Shader;
-use unwedge_capture::umr::Wave;
+use unwedge_capture::radv::RadvShader;
+use unwedge_capture::umr::UmrWave;
 use unwedge_check::amdgcn as check;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_stream::amd::Program;
@@ -30,11 +30,11 @@ const MOST_FAULTS: usize = 3;
 pub(super) struct Stands<'c> {
     pub(super) pc: Option<u64>,
     pub(super) exec: Option<u64>,
-    pub(super) umr: Option<&'c Wave<'c>>,
+    pub(super) umr: Option<&'c UmrWave<'c>>,
 }
 
 /// Code that a dump holds.
-struct Piece {
+struct CodeRange {
     /// Where its first dword is.
     place: Args,
     /// Address of the first dword.
@@ -48,7 +48,7 @@ struct Piece {
     wave64: Option<bool>,
 }
 
-impl Piece {
+impl CodeRange {
     fn holds(&self, pc: u64) -> Option<u64> {
         let offset = pc.checked_sub(self.base?)?;
         (offset < 4 * self.words.len() as u64).then_some(offset)
@@ -79,13 +79,13 @@ impl Piece {
 
 /// What is wrong in the code of waves and of work that hangs.
 pub(super) fn findings(
-    case: &Case<'_>,
+    case: &AmdCase<'_>,
     decoder: Decoder,
     waves: &[Stands<'_>],
     programs: &[Program],
 ) -> Vec<Finding> {
     let Some(gpu) = case.gpu else { return Vec::new() };
-    let mut pieces: Vec<Piece> = case.shaders.iter().filter_map(|shader| listed(shader)).collect();
+    let mut pieces: Vec<CodeRange> = case.shaders.iter().filter_map(|shader| listed(shader)).collect();
     pieces.extend(programs.iter().filter_map(|program| started(case, program)));
     for wave in waves {
         let Some(pc) = wave.pc else { continue };
@@ -122,23 +122,24 @@ const SHAPE: [check::Rule; 6] = [
 ];
 
 /// What is wrong with a piece if its waves have this many lanes, in the order of addresses.
-fn wrong(piece: &Piece, gpu: Gpu, wave64: bool) -> Vec<check::Finding> {
-    let report = check::check_words(&piece.words, &gpu.with_wave64(wave64), &check::Options::default());
-    let wrong =
-        |f: &check::Finding| f.level == check::Level::Error && (piece.whole || !SHAPE.contains(&f.rule));
+fn wrong(piece: &CodeRange, gpu: Gpu, wave64: bool) -> Vec<check::CheckFinding> {
+    let report = check::check_words(&piece.words, &gpu.with_wave64(wave64), &check::CheckOptions::default());
+    let wrong = |f: &check::CheckFinding| {
+        f.level == check::Certainty::Error && (piece.whole || !SHAPE.contains(&f.rule))
+    };
     report.findings.into_iter().filter(wrong).collect()
 }
 
 /// What is wrong in a piece, the nearest to its waves first.
-fn of_piece(piece: &Piece, gpu: Gpu, decoder: Decoder) -> Vec<Finding> {
+fn of_piece(piece: &CodeRange, gpu: Gpu, decoder: Decoder) -> Vec<Finding> {
     let mut faults = wrong(piece, gpu, piece.is_wave64());
     if piece.wave64.is_none() {
         // What both sizes of waves break.
-        let same = |f: &check::Finding| (f.at, f.first, f.rule, f.need, f.regs);
+        let same = |f: &check::CheckFinding| (f.at, f.first, f.rule, f.need, f.regs);
         let other = wrong(piece, gpu, false);
         faults.retain(|fault| other.iter().any(|other| same(other) == same(fault)));
     }
-    let distance = |fault: &check::Finding| {
+    let distance = |fault: &check::CheckFinding| {
         let places = || [Some(fault.at), fault.first].into_iter().flatten().map(u64::from);
         piece.waves.iter().flat_map(|wave| places().map(|at| at.abs_diff(*wave))).min()
     };
@@ -157,7 +158,7 @@ fn of_piece(piece: &Piece, gpu: Gpu, decoder: Decoder) -> Vec<Finding> {
     out
 }
 
-fn finding(piece: &Piece, fault: &check::Finding, near: bool, decoder: Decoder) -> Finding {
+fn finding(piece: &CodeRange, fault: &check::CheckFinding, near: bool, decoder: Decoder) -> Finding {
     let rule = if fault.need.is_some() { Rule::CodeMissesWait } else { Rule::CodeBreaksRule };
     let trust = if near { Trust::Likely } else { Trust::Possible };
     let at = u64::from(fault.at);
@@ -182,7 +183,7 @@ fn finding(piece: &Piece, fault: &check::Finding, near: bool, decoder: Decoder) 
 }
 
 /// Lanes of a wave, where something says: 64 or not.
-fn lanes(case: &Case<'_>, wave: &Stands<'_>) -> Option<bool> {
+fn lanes(case: &AmdCase<'_>, wave: &Stands<'_>) -> Option<bool> {
     if wave.exec.is_some_and(|exec| exec >> 32 != 0) {
         return Some(true);
     }
@@ -190,7 +191,7 @@ fn lanes(case: &Case<'_>, wave: &Stands<'_>) -> Option<bool> {
 }
 
 /// A shader that a report lists, as far as it is without gaps.
-fn listed(shader: &Shader<'_>) -> Option<Piece> {
+fn listed(shader: &RadvShader<'_>) -> Option<CodeRange> {
     let mut words = Vec::new();
     let mut whole = true;
     for instruction in &shader.code {
@@ -201,7 +202,7 @@ fn listed(shader: &Shader<'_>) -> Option<Piece> {
         words.extend_from_slice(&instruction.words);
     }
     let section = "pipeline.log".to_owned();
-    (!words.is_empty()).then(|| Piece {
+    (!words.is_empty()).then(|| CodeRange {
         place: listed_place(&shader.name, shader.address()),
         base: shader.address(),
         words,
@@ -213,11 +214,11 @@ fn listed(shader: &Shader<'_>) -> Option<Piece> {
 }
 
 /// A shader of the work that hangs, where memory holds it.
-fn started(case: &Case<'_>, program: &Program) -> Option<Piece> {
+fn started(case: &AmdCase<'_>, program: &Program) -> Option<CodeRange> {
     let address = program.address()?;
     let words = memory(case, address);
     let section = case.memory.find(address).map(|buffer| buffer.name.clone()).unwrap_or_default();
-    (!words.is_empty()).then(|| Piece {
+    (!words.is_empty()).then(|| CodeRange {
         place: program_place(Some(program.stage.name()), address),
         base: Some(address),
         words,
@@ -228,7 +229,7 @@ fn started(case: &Case<'_>, program: &Program) -> Option<Piece> {
     })
 }
 
-fn memory(case: &Case<'_>, address: u64) -> Vec<u32> {
+fn memory(case: &AmdCase<'_>, address: u64) -> Vec<u32> {
     let Some(dwords) = case.memory.find(address & !3).and_then(|buffer| buffer.dwords_at(address & !3))
     else {
         return Vec::new();
@@ -237,7 +238,7 @@ fn memory(case: &Case<'_>, address: u64) -> Vec<u32> {
 }
 
 /// What umr read around a wave.
-fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<Piece> {
+fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<CodeRange> {
     let code = &wave.umr?.code;
     let pc = wave.pc? & !3;
     let at = code.iter().position(|word| word.address() == pc)?;
@@ -258,7 +259,7 @@ fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<Piece> {
             let place = program_place(None, first);
             let section = "waves".to_owned();
             let (waves, wave64) = (Vec::new(), None);
-            Some(Piece { place, base: Some(first), words, whole, section, waves, wave64 })
+            Some(CodeRange { place, base: Some(first), words, whole, section, waves, wave64 })
         }
         None => part(&words, first, before, "waves".to_owned(), decoder),
     }
@@ -268,7 +269,7 @@ fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<Piece> {
 const BEFORE: usize = 64;
 
 /// What memory holds around a wave.
-fn around(case: &Case<'_>, wave: &Stands<'_>, decoder: Decoder) -> Option<Piece> {
+fn around(case: &AmdCase<'_>, wave: &Stands<'_>, decoder: Decoder) -> Option<CodeRange> {
     let pc = wave.pc? & !3;
     let buffer = case.memory.find(pc)?;
     let before = usize::try_from(pc.checked_sub(buffer.iova)? / 4).ok()?.min(BEFORE);
@@ -277,10 +278,10 @@ fn around(case: &Case<'_>, wave: &Stands<'_>, decoder: Decoder) -> Option<Piece>
 }
 
 /// Code of which the start is not there: from where an instruction starts at dword `at`.
-fn part(words: &[u32], first: u64, at: usize, section: String, decoder: Decoder) -> Option<Piece> {
+fn part(words: &[u32], first: u64, at: usize, section: String, decoder: Decoder) -> Option<CodeRange> {
     let start = decoder.start_before(words, at)?;
     let base = first.checked_add(4 * start as u64)?;
-    Some(Piece {
+    Some(CodeRange {
         place: Args::new().with("part", true).with("start", Arg::Address(base)),
         base: Some(base),
         words: words.get(start..)?.to_vec(),

@@ -1,12 +1,12 @@
 //! What micro engines remember of the packets they read, for dumps without the buffers that these stand in.
 
-use super::case::{Case, Reg};
-use super::position::Stop;
+use super::case::{AmdCase, Reg};
+use super::position::AmdStop;
 use super::stream::Walked;
 use crate::args::Arg;
 use crate::report::{Evidence, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_stream::amd::{Engine, Header};
+use unwedge_stream::amd::{AmdPacketHeader, Engine};
 
 /// The FIFOs of headers that dumps list, and whose they are.
 const FIFOS: [(&str, &str, Engine); 4] = [
@@ -20,7 +20,7 @@ const FIFOS: [(&str, &str, Engine); 4] = [
 const MOST: usize = 64;
 
 /// The packets that the engines of the ring remember, unless one of them was found in the stream.
-pub(super) fn findings(case: &Case<'_>, stop: Option<&Stop>, walked: &Walked) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<Finding> {
     if stop.is_some_and(|stop| stop.pinned) {
         return Vec::new();
     }
@@ -36,7 +36,7 @@ pub(super) fn findings(case: &Case<'_>, stop: Option<&Stop>, walked: &Walked) ->
     FIFOS.iter().filter(own).filter_map(remembered).collect()
 }
 
-fn remembered(case: &Case<'_>, walked: &Walked, register: &str, engine: &'static str) -> Option<Finding> {
+fn remembered(case: &AmdCase<'_>, walked: &Walked, register: &str, engine: &'static str) -> Option<Finding> {
     let mut headers: Vec<u32> =
         case.all(register).take(MOST).map(|reg| reg.value).filter(|&header| header != 0).collect();
     headers.dedup();
@@ -55,9 +55,9 @@ fn remembered(case: &Case<'_>, walked: &Walked, register: &str, engine: &'static
 }
 
 /// The packet of a header, or the header itself.
-fn name(case: &Case<'_>, header: u32) -> Arg {
-    let known = match Header::decode(header) {
-        Some(Header::Type3 { opcode, .. }) => case.amd.and_then(|amd| amd.packet_name(opcode)),
+fn name(case: &AmdCase<'_>, header: u32) -> Arg {
+    let known = match AmdPacketHeader::decode(header) {
+        Some(AmdPacketHeader::Type3 { opcode, .. }) => case.amd.and_then(|amd| amd.packet_name(opcode)),
         _ => None,
     };
     known.map_or(Arg::Value(header.into()), |name| Arg::name(name.to_owned()))

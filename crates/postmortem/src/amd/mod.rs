@@ -27,9 +27,9 @@ use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 use crate::report::{Evidence, Fact, Finding, HangPoint, Report, Subject, Trust};
 use crate::rules::{Rule, causes, rank};
-use case::Case;
-use position::Stop;
-use programs::Work;
+use case::AmdCase;
+use position::AmdStop;
+use programs::AmdWork;
 use stream::Walked;
 use trace::Progress;
 use unwedge_base::Diagnostic;
@@ -41,7 +41,7 @@ use unwedge_stream::amd::Engine;
 
 /// Explains a devcoredump of amdgpu. `db` is that of [`Db::amd`].
 pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
-    let case = Case::of_dump(dump, db);
+    let case = AmdCase::of_dump(dump, db);
     let process = dump.process.as_ref().filter(|process| !process.name.is_empty());
     let mut report = Report {
         gpu: GpuIdentity::Amd {
@@ -70,8 +70,8 @@ pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
 
 /// Explains a hang report of RADV.
 pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
-    let case = Case::of_radv(radv, db);
-    let of = |list: &[unwedge_capture::radv::Entry<'_>], name: &str| {
+    let case = AmdCase::of_radv(radv, db);
+    let of = |list: &[unwedge_capture::radv::NamedValue<'_>], name: &str| {
         list.iter()
             .find(|e| e.name.trim() == name)
             .map(|e| e.value.trim().to_owned())
@@ -100,7 +100,7 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
 
 /// Explains what umr printed about waves, rings and registers.
 pub fn explain_umr(text: &UmrText<'_>, db: &Db) -> Report {
-    let case = Case::of_umr(text, db);
+    let case = AmdCase::of_umr(text, db);
     let mut report = Report {
         gpu: GpuIdentity::Amd {
             name: None,
@@ -117,7 +117,7 @@ pub fn explain_umr(text: &UmrText<'_>, db: &Db) -> Report {
     report
 }
 
-fn judge(case: &Case<'_>, db: &Db, report: &mut Report) {
+fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     report.database = db.identity().clone();
     let engine = case.engine();
     let mut walked = match (case.hung_ring(), engine) {
@@ -144,7 +144,7 @@ fn judge(case: &Case<'_>, db: &Db, report: &mut Report) {
     }
     findings.extend(headers::findings(case, stop.as_ref(), &walked));
     let decoder = code::Decoder(case.gpu);
-    let work = Work::of_stop(stop.as_ref(), &walked);
+    let work = AmdWork::of_stop(stop.as_ref(), &walked);
     let programs = work.as_ref().map_or(&[][..], |work| &work.programs);
     let (of_waves, mut listings) = waves::findings(case, decoder, programs);
     findings.extend(of_waves);
@@ -174,7 +174,7 @@ fn judge(case: &Case<'_>, db: &Db, report: &mut Report) {
 }
 
 /// Of a report without rings, trace points tell the packet.
-fn named_by_trace(stop: &Stop, progress: Option<&Progress<'_>>) -> HangPoint {
+fn named_by_trace(stop: &AmdStop, progress: Option<&Progress<'_>>) -> HangPoint {
     let mut point = stop.point.clone();
     if point.packet.is_none()
         && let Some(packet) = progress.and_then(|progress| progress.packet())
@@ -185,7 +185,7 @@ fn named_by_trace(stop: &Stop, progress: Option<&Progress<'_>>) -> HangPoint {
 }
 
 /// Where the ring that timed out stopped.
-fn verdict(stop: &Stop, point: &HangPoint, walked: &Walked, progress: Option<&Progress<'_>>) -> Finding {
+fn verdict(stop: &AmdStop, point: &HangPoint, walked: &Walked, progress: Option<&Progress<'_>>) -> Finding {
     let ring = Subject::Engine(point.ring_name.clone().unwrap_or_default());
     let packet = stop.at.and_then(|at| walked.packets.get(at));
     let mut found = Finding::new(Rule::JobTimedOut, point.trust, ring)
@@ -224,7 +224,7 @@ fn by_trace_alone(progress: &Progress<'_>, place: Args) -> Finding {
 }
 
 /// Dwords of the stream that is executed that are not packets.
-fn garbage(walked: &Walked, stop: &Stop) -> Option<Finding> {
+fn garbage(walked: &Walked, stop: &AmdStop) -> Option<Finding> {
     let level = stop.point.levels.last()?;
     let here = |place: &unwedge_stream::StreamPos| match level.level {
         0 => place.level == 0,
@@ -258,7 +258,7 @@ fn garbage(walked: &Walked, stop: &Stop) -> Option<Finding> {
 }
 
 /// How many jobs are open, where the kernel's log reports it.
-fn fences(case: &Case<'_>) -> Option<Finding> {
+fn fences(case: &AmdCase<'_>) -> Option<Finding> {
     let hung = case.hung.as_ref()?;
     let (signaled, emitted) = hung.fences?;
     let open = emitted.checked_sub(signaled)?;
@@ -271,7 +271,7 @@ fn fences(case: &Case<'_>) -> Option<Finding> {
     )
 }
 
-fn vram(case: &Case<'_>) -> Option<Finding> {
+fn vram(case: &AmdCase<'_>) -> Option<Finding> {
     match case.dump?.vram? {
         VramState::Lost => {
             let line = Fact::Line("VRAM is lost due to GPU reset!".to_owned());
@@ -283,7 +283,7 @@ fn vram(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// What is unknown.
-fn missing(case: &Case<'_>, stop: Option<&Stop>, walked: &Walked) -> Vec<Finding> {
+fn missing(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<Finding> {
     let mut out = Vec::new();
     let mut gap = |rule| out.push(Finding::new(rule, Trust::Certain, Subject::Dump));
     if case.amd.is_none() {

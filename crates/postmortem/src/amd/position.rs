@@ -9,16 +9,16 @@
 //! - `CP_*_HEADER_DUMP` are FIFOs of the last eight headers; kernels list them eight times. In which order, nothing says:
 //!   the order that fits the stream counts.
 
-use super::case::{Case, Reg, Ring};
+use super::case::{AmdCase, AmdRing, Reg};
 use super::evidence::evidence;
 use super::stream::{Called, Walked};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
-use unwedge_capture::amdgpu::Place;
+use unwedge_capture::amdgpu::BankOwner;
 use unwedge_stream::amd::{Engine, reduce};
 
 /// Where it stopped.
-pub(super) struct Stop {
+pub(super) struct AmdStop {
     pub(super) point: HangPoint,
     pub(super) evidence: Vec<Evidence>,
     /// Index of the packet in [`Walked::packets`], where one is found.
@@ -40,7 +40,7 @@ struct Fetch {
 }
 
 /// Finds it.
-pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
+pub(super) fn locate(case: &AmdCase<'_>, walked: &Walked) -> Option<AmdStop> {
     let ring = case.hung_ring();
     let name = case.hung.as_ref().map(|hung| hung.ring).or(ring.map(|ring| ring.name))?;
     let mut seen: Vec<Evidence> = case.hung.iter().map(|hung| hung.evidence.clone()).collect();
@@ -124,7 +124,7 @@ pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
         draw: packet.and_then(|p| p.draw).map(|(number, _)| number),
         trust,
     };
-    Some(Stop { point, evidence: seen, at, pinned: is_pinned, drained, bare })
+    Some(AmdStop { point, evidence: seen, at, pinned: is_pinned, drained, bare })
 }
 
 /// Pointers of a ring, reduced to it.
@@ -135,14 +135,14 @@ struct Pointers {
 }
 
 impl Pointers {
-    fn of(ring: &Ring<'_>) -> Pointers {
+    fn of(ring: &AmdRing<'_>) -> Pointers {
         let size = ring.contents.end().max(ring.size.unwrap_or(0));
         let of = |pointer: Option<u64>| reduce(pointer?, ring.mask, size);
         let (rptr, wptr) = (of(ring.rptr), of(ring.wptr));
         Pointers { rptr, wptr, drained: rptr.is_some() && rptr == wptr }
     }
 
-    fn evidence(&self, ring: &Ring<'_>) -> Option<Evidence> {
+    fn evidence(&self, ring: &AmdRing<'_>) -> Option<Evidence> {
         let pointers = Args::new()
             .with_some("rptr", self.rptr.map(Arg::Value))
             .with_some("wptr", self.wptr.map(Arg::Value));
@@ -162,7 +162,7 @@ impl Pointers {
 }
 
 /// What registers say about the buffer that is fetched.
-fn fetched(case: &Case<'_>, engine: Engine, ring: &str) -> Option<Fetch> {
+fn fetched(case: &AmdCase<'_>, engine: Engine, ring: &str) -> Option<Fetch> {
     match engine {
         Engine::Gfx => fetched_gfx(case),
         Engine::Compute => fetched_compute(case, ring),
@@ -170,7 +170,7 @@ fn fetched(case: &Case<'_>, engine: Engine, ring: &str) -> Option<Fetch> {
     }
 }
 
-fn fetched_gfx(case: &Case<'_>) -> Option<Fetch> {
+fn fetched_gfx(case: &AmdCase<'_>) -> Option<Fetch> {
     for level in ["IB2", "IB1"] {
         let names =
             [format!("CP_{level}_BASE_LO"), format!("CP_{level}_BASE_HI"), format!("CP_{level}_BUFSZ")];
@@ -185,12 +185,12 @@ fn fetched_gfx(case: &Case<'_>) -> Option<Fetch> {
 }
 
 /// The registers of the queue that a ring is: `comp_1.0.2` is micro engine 1, pipe 0, queue 2.
-fn fetched_compute(case: &Case<'_>, ring: &str) -> Option<Fetch> {
+fn fetched_compute(case: &AmdCase<'_>, ring: &str) -> Option<Fetch> {
     let numbers = ring.rsplit_once('_').map_or(ring, |(_, numbers)| numbers);
     let mut numbers = numbers.rsplit('.').map(|n| n.parse::<u32>().ok());
     let (queue, pipe, me) = (numbers.next()??, numbers.next()??, numbers.next()??);
     let own = |reg: &&Reg<'_>| match reg.place {
-        Some(Place::Compute { mec, pipe: p, queue: q, .. }) => (mec + 1, *p, *q) == (me, pipe, queue),
+        Some(BankOwner::Compute { mec, pipe: p, queue: q, .. }) => (mec + 1, *p, *q) == (me, pipe, queue),
         _ => false,
     };
     let reg = |name: &str| case.all(name).find(own).map(|reg| (reg.value, reg.evidence()));
@@ -205,7 +205,7 @@ fn fetched_compute(case: &Case<'_>, ring: &str) -> Option<Fetch> {
 }
 
 /// Of DMA engines the names of registers changed: `SDMA0_GFX_IB_BASE_LO`, `SDMA0_QUEUE0_IB_BASE_LO`.
-fn fetched_dma(case: &Case<'_>, ring: &str) -> Option<Fetch> {
+fn fetched_dma(case: &AmdCase<'_>, ring: &str) -> Option<Fetch> {
     let number: String = ring.trim_start_matches("sdma").chars().take_while(char::is_ascii_digit).collect();
     ["GFX", "QUEUE0"].into_iter().find_map(|queue| {
         let name = |suffix: &str| format!("SDMA{number}_{queue}_IB_{suffix}");
@@ -234,7 +234,7 @@ struct Pin {
 }
 
 /// Looks the headers that a micro engine remembers up in the stream.
-fn pin(case: &Case<'_>, walked: &Walked, engine: Engine, buffer: Option<(Called, u64)>) -> Option<Pin> {
+fn pin(case: &AmdCase<'_>, walked: &Walked, engine: Engine, buffer: Option<(Called, u64)>) -> Option<Pin> {
     let names: &[&str] = match engine {
         Engine::Gfx => &["CP_ME_HEADER_DUMP", "CP_PFP_HEADER_DUMP"],
         Engine::Compute => &["CP_MEC_ME1_HEADER_DUMP", "CP_MEC_ME2_HEADER_DUMP"],
@@ -284,12 +284,12 @@ fn newest(headers: &[u32], walked: &Walked, buffer: Option<(Called, u64)>) -> Op
 
 #[cfg(test)]
 mod tests {
-    use super::super::stream::Seen;
+    use super::super::stream::SeenPacket;
     use super::*;
     use unwedge_stream::StreamPos;
 
     fn walked(raws: &[u32]) -> Walked {
-        let packet = |(i, &raw): (usize, &u32)| Seen {
+        let packet = |(i, &raw): (usize, &u32)| SeenPacket {
             place: StreamPos { level: 0, iova: None, index: i },
             raw,
             len: 1,

@@ -1,10 +1,10 @@
 //! Shaders of the work that hangs, by the registers that the streams set: where they start, and their code where the dump
 //! holds it.
 
-use super::case::Case;
+use super::case::AmdCase;
 use super::code::{self, Decoder};
 use super::evidence;
-use super::position::Stop;
+use super::position::AmdStop;
 use super::stream::Walked;
 use crate::args::Arg;
 use crate::report::{CodeExcerpt, Evidence, Finding, Subject, Trust};
@@ -12,7 +12,7 @@ use crate::rules::Rule;
 use unwedge_stream::amd::{DrawKind, Program};
 
 /// The draw or dispatch that the command processor stands at.
-pub(super) struct Work {
+pub(super) struct AmdWork {
     kind: DrawKind,
     number: u32,
     /// The shaders it runs.
@@ -21,9 +21,9 @@ pub(super) struct Work {
     evidence: Evidence,
 }
 
-impl Work {
+impl AmdWork {
     /// Of the packet where it stopped, if that starts something.
-    pub(super) fn of_stop(stop: Option<&Stop>, walked: &Walked) -> Option<Work> {
+    pub(super) fn of_stop(stop: Option<&AmdStop>, walked: &Walked) -> Option<AmdWork> {
         let stop = stop?;
         let packet = walked.packets.get(stop.at?)?;
         let (number, kind) = packet.draw?;
@@ -31,7 +31,7 @@ impl Work {
             return None;
         }
         let (programs, trust) = (packet.programs.clone(), stop.point.trust);
-        Some(Work { kind, number, programs, trust, evidence: packet.evidence() })
+        Some(AmdWork { kind, number, programs, trust, evidence: packet.evidence() })
     }
 
     /// Which shaders it runs.
@@ -45,7 +45,7 @@ impl Work {
     }
 
     /// Where the code of its shaders starts, as far as the dump holds it.
-    pub(super) fn starts(&self, case: &Case<'_>, decoder: Decoder) -> Vec<CodeExcerpt> {
+    pub(super) fn starts(&self, case: &AmdCase<'_>, decoder: Decoder) -> Vec<CodeExcerpt> {
         let start = |program: &Program| {
             let address = program.address()?;
             let (lines, source) = code::of_memory(case, address, true, decoder)?;

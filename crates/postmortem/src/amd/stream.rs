@@ -1,13 +1,13 @@
 //! The streams of a hang as one list of packets, in the order they are executed.
 
-use super::case::{Case, Ring};
+use super::case::{AmdCase, AmdRing};
 use super::evidence::evidence;
 use crate::report::{Evidence, Fact};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
 use unwedge_stream::amd::{
-    Draw, DrawKind, Engine, Event, Packet, Program, ShaderStage, Sink, State, Stream, Wait, Walker, in_order,
-    reduce,
+    AmdEvent, AmdSink, AmdState, AmdStream, AmdWalker, Draw, DrawKind, Engine, Packet, Program, ShaderStage,
+    Wait, in_order, reduce,
 };
 use unwedge_stream::{Flow, StreamPos, TroubleKind};
 
@@ -16,7 +16,7 @@ const MOST: usize = 1 << 18;
 
 /// A packet of the list.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenPacket {
     pub(super) place: StreamPos,
     pub(super) raw: u32,
     /// Header and payload, in dwords.
@@ -39,7 +39,7 @@ pub(super) struct Seen {
     pub(super) calls: Option<Called>,
 }
 
-impl Seen {
+impl SeenPacket {
     /// The section it was read from.
     pub(super) fn section(&self) -> String {
         self.buffer.map_or("ring".to_owned(), |buffer| format!("IB at {:#x}", buffer.iova))
@@ -78,7 +78,7 @@ impl Called {
 /// What a walk of a ring gave.
 #[derive(Default)]
 pub(super) struct Walked {
-    pub(super) packets: Vec<Seen>,
+    pub(super) packets: Vec<SeenPacket>,
     /// Dwords that are no packet: where, and how many.
     pub(super) garbage: Vec<(StreamPos, usize)>,
     /// The walk was given up, or packets were left out.
@@ -114,7 +114,7 @@ impl Collect<'_, '_> {
         if place.level == 0 {
             place.index = usize::try_from(self.ring_at).unwrap_or(place.index);
         }
-        self.out.packets.push(Seen {
+        self.out.packets.push(SeenPacket {
             place,
             raw: packet.raw,
             len: packet.dwords.len(),
@@ -131,7 +131,7 @@ impl Collect<'_, '_> {
         });
     }
 
-    fn enter(&mut self, stream: &Stream<'_>, held: bool) -> Called {
+    fn enter(&mut self, stream: &AmdStream<'_>, held: bool) -> Called {
         let called = Called { iova: stream.iova, dwords: stream.claimed, level: stream.level, held };
         if let Some(last) = self.out.packets.last_mut() {
             last.calls = Some(called);
@@ -156,17 +156,17 @@ fn writes(packet: &Packet<'_>, amd: Amd<'_>, name: Option<&str>) -> Option<u64> 
     address.map(|address| address & !3)
 }
 
-impl Sink for Collect<'_, '_> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl AmdSink for Collect<'_, '_> {
+    fn event(&mut self, state: &AmdState, event: &AmdEvent<'_>) -> Flow {
         match event {
-            Event::Packet(packet) => self.packet(packet),
-            Event::Enter(stream) => {
+            AmdEvent::Packet(packet) => self.packet(packet),
+            AmdEvent::Enter(stream) => {
                 let called = self.enter(stream, true);
                 self.buffers.push(called);
             }
-            Event::Leave(_) => drop(self.buffers.pop()),
-            Event::Missing(stream) => drop(self.enter(stream, false)),
-            Event::Draw(Draw { number, kind, .. }) => {
+            AmdEvent::Leave(_) => drop(self.buffers.pop()),
+            AmdEvent::Missing(stream) => drop(self.enter(stream, false)),
+            AmdEvent::Draw(Draw { number, kind, .. }) => {
                 if let Some(last) = self.out.packets.last_mut() {
                     let compute = matches!(kind, DrawKind::Dispatch | DrawKind::Task);
                     let own = |program: &Program| (program.stage == ShaderStage::Compute) == compute;
@@ -174,38 +174,38 @@ impl Sink for Collect<'_, '_> {
                     last.programs = state.programs(self.amd).filter(own).collect();
                 }
             }
-            Event::Wait(_, wait) => {
+            AmdEvent::Wait(_, wait) => {
                 if let Some(last) = self.out.packets.last_mut() {
                     last.wait = Some(*wait);
                 }
             }
-            Event::TracePoint(_, number) => {
+            AmdEvent::TracePoint(_, number) => {
                 if let Some(last) = self.out.packets.last_mut() {
                     last.trace = Some(*number);
                 }
             }
-            Event::Trouble(trouble) => match trouble.kind {
+            AmdEvent::Trouble(trouble) => match trouble.kind {
                 TroubleKind::BadHeader { skipped, .. } => self.out.garbage.push((trouble.place, skipped)),
                 TroubleKind::BudgetSpent => self.out.cut = true,
                 _ => {}
             },
-            Event::RegWrite(_) => {}
+            AmdEvent::RegWrite(_) => {}
         }
         Flow::Continue
     }
 }
 
 /// Dwords that a walk may take: each that there is some times over, for buffers that are called again.
-fn budget(case: &Case<'_>, ring: usize) -> u64 {
+fn budget(case: &AmdCase<'_>, ring: usize) -> u64 {
     case.memory.stored().saturating_add(ring as u64).saturating_mul(16).saturating_add(1 << 16)
 }
 
 impl Walked {
     /// Walks a ring from the oldest to the newest dword.
-    pub(super) fn ring(case: &Case<'_>, ring: &Ring<'_>, engine: Engine) -> Walked {
+    pub(super) fn ring(case: &AmdCase<'_>, ring: &AmdRing<'_>, engine: Engine) -> Walked {
         let mut out = Walked::default();
         let Some(amd) = case.amd else { return out };
-        let mut walker = Walker::new(amd, engine, &case.memory);
+        let mut walker = AmdWalker::new(amd, engine, &case.memory);
         walker.budget = budget(case, ring.contents.len());
         let size = ring.contents.end();
         let start = ring.wptr.and_then(|wptr| reduce(wptr, ring.mask, size));
@@ -223,16 +223,16 @@ impl Walked {
         out
     }
 
-    fn walk(&mut self, walker: &mut Walker<'_>, amd: Amd<'_>, dwords: &[u32], start: u64, size: u64) {
+    fn walk(&mut self, walker: &mut AmdWalker<'_>, amd: Amd<'_>, dwords: &[u32], start: u64, size: u64) {
         let mut sink = Collect { amd, out: self, start, size, ring_at: start, buffers: Vec::new() };
         walker.walk(Dwords::from(dwords), None, &mut sink);
     }
 
     /// Walks buffers that no ring in the dump calls, one by one.
-    pub(super) fn buffers(case: &Case<'_>, engine: Engine) -> Walked {
+    pub(super) fn buffers(case: &AmdCase<'_>, engine: Engine) -> Walked {
         let mut out = Walked::default();
         let Some(amd) = case.amd else { return out };
-        let mut walker = Walker::new(amd, engine, &case.memory);
+        let mut walker = AmdWalker::new(amd, engine, &case.memory);
         walker.budget = budget(case, 0);
         for buffer in case.memory.buffers() {
             let Some(dwords) = buffer.dwords_at(buffer.iova) else { continue };

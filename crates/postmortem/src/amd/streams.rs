@@ -3,14 +3,14 @@
 //!
 //! Never: what a stream means for the hang.
 
-use super::case::{Case, Ring, engine_of};
+use super::case::{AmdCase, AmdRing, engine_of};
 use unwedge_base::{Dwords, Memory};
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_hw::amd::Amd;
-use unwedge_stream::amd::{Engine, Steps, Walker, in_order, reduce};
+use unwedge_stream::amd::{AmdSteps, AmdWalker, Engine, in_order, reduce};
 use unwedge_stream::{Flow, Registers, Step, StepSink, StreamPos};
 
 /// Streams that are listed; a dump has some dozens of rings and buffers.
@@ -58,7 +58,7 @@ impl Run<'_> {
 impl<'c> Streams<'c> {
     /// Of a kernel's dump; `None` when the generation is not known. `db` is that of [`Db::amd`].
     pub fn of_amdgpu(dump: &'c Devcoredump<'c>, db: &'c Db) -> Option<Streams<'c>> {
-        Streams::of(Case::of_dump(dump, db), &[])
+        Streams::of(AmdCase::of_dump(dump, db), &[])
     }
 
     /// Of a report of RADV; `None` when the generation is not known.
@@ -75,15 +75,15 @@ impl<'c> Streams<'c> {
             Stream { name, engine, level, iova: None, runs: runs.collect() }
         };
         let traced: Vec<Stream<'c>> = report.trace.iter().flat_map(|trace| &trace.streams).map(of).collect();
-        Streams::of(Case::of_radv(report, db), &traced)
+        Streams::of(AmdCase::of_radv(report, db), &traced)
     }
 
     /// Of text of umr; `None` when the generation is not known.
     pub fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> Option<Streams<'c>> {
-        Streams::of(Case::of_umr(text, db), &[])
+        Streams::of(AmdCase::of_umr(text, db), &[])
     }
 
-    fn of(case: Case<'c>, traced: &[Stream<'c>]) -> Option<Streams<'c>> {
+    fn of(case: AmdCase<'c>, traced: &[Stream<'c>]) -> Option<Streams<'c>> {
         let amd = case.amd?;
         let loose = case.engine().unwrap_or(Engine::Gfx);
         let rings = case.rings.iter().filter_map(|ring| {
@@ -149,16 +149,16 @@ impl<'c> Streams<'c> {
     /// Walks a stream, from the oldest to the newest dword, with no register written yet. Positions in a ring count from
     /// its start.
     pub fn walk(&self, stream: &Stream<'_>, sink: &mut dyn StepSink) {
-        let mut walker = Walker::new(self.amd, stream.engine, &self.memory);
+        let mut walker = AmdWalker::new(self.amd, stream.engine, &self.memory);
         for run in &stream.runs {
             walker.budget = walker.budget.saturating_add(run.dwords.len() as u64);
-            let mut steps = Steps::new(self.amd, stream.engine, Placed { run, level: stream.level, sink });
+            let mut steps = AmdSteps::new(self.amd, stream.engine, Placed { run, level: stream.level, sink });
             walker.walk_at(stream.level, Dwords::from(&*run.dwords), stream.iova, &mut steps);
         }
     }
 }
 
-fn runs<'c>(ring: &Ring<'c>) -> Vec<Run<'c>> {
+fn runs<'c>(ring: &AmdRing<'c>) -> Vec<Run<'c>> {
     let size = ring.contents.end();
     let start = ring.wptr.and_then(|wptr| reduce(wptr, ring.mask, size));
     match (ring.contents.whole(), start) {

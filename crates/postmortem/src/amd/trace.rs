@@ -3,12 +3,12 @@
 //! A trace point stands behind each command, and its number is written as the command processor comes by: it has read
 //! the command in front of it then, and not necessarily ended it.
 
-use super::case::Case;
+use super::case::AmdCase;
 use super::evidence::{evidence, field};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::radv::{Reached, TracePacket, TraceStream};
+use unwedge_capture::radv::{TracePacket, TraceProgress, TraceStream};
 
 /// How far it came.
 pub(super) struct Progress<'c> {
@@ -24,16 +24,16 @@ pub(super) struct Progress<'c> {
 
 impl<'c> Progress<'c> {
     /// Reads it off the trace.
-    pub(super) fn of(case: &Case<'c>) -> Option<Progress<'c>> {
+    pub(super) fn of(case: &AmdCase<'c>) -> Option<Progress<'c>> {
         let trace = case.radv?.trace.as_ref()?;
         let id = trace.id?;
         let mut found = Progress { id, stream: None, between: (0, 0), next: None };
         for stream in &trace.streams {
             let points = stream.packets.iter().enumerate().filter_map(|(i, p)| Some((i, p.trace_point?)));
             let reached = |point: &(usize, unwedge_capture::radv::TracePoint)| match point.1.reached {
-                Reached::Yes | Reached::Last => true,
-                Reached::No => false,
-                Reached::Unknown => point.1.id <= id,
+                TraceProgress::Yes | TraceProgress::Last => true,
+                TraceProgress::No => false,
+                TraceProgress::Unknown => point.1.id <= id,
             };
             let Some((first, next)) = points.clone().find(|point| !reached(point)) else {
                 if let Some((last, _)) = points.clone().next_back() {
@@ -103,7 +103,7 @@ fn is_command(name: &str) -> bool {
 }
 
 /// Findings about progress.
-pub(super) fn findings(case: &Case<'_>, progress: Option<&Progress<'_>>) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>, progress: Option<&Progress<'_>>) -> Vec<Finding> {
     let mut out: Vec<Finding> = progress.map(passed).into_iter().collect();
     out.extend(bad_addresses(case));
     out
@@ -130,7 +130,7 @@ fn passed(progress: &Progress<'_>) -> Finding {
 }
 
 /// Addresses in command buffers that are in no buffer that Mesa knows.
-fn bad_addresses(case: &Case<'_>) -> Vec<Finding> {
+fn bad_addresses(case: &AmdCase<'_>) -> Vec<Finding> {
     let trace = case.radv.and_then(|radv| radv.trace.as_ref());
     let packets = trace.into_iter().flat_map(|trace| &trace.streams).flat_map(|stream| &stream.packets);
     let bad = packets.flat_map(|packet| packet.bad_addresses.iter().map(move |bad| (packet, bad)));

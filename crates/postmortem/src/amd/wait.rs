@@ -1,15 +1,15 @@
 //! Packets that wait: for what, whether it holds, and who would make it hold.
 
-use super::case::{Case, Reg};
-use super::position::Stop;
-use super::stream::{Seen, Walked};
+use super::case::{AmdCase, Reg};
+use super::position::AmdStop;
+use super::stream::{SeenPacket, Walked};
 use crate::args::{Arg, Args};
 use crate::report::{Finding, Subject, Trust};
 use crate::rules::Rule;
 use unwedge_stream::amd::{Operand, Wait};
 
 /// The packet that the command processor stopped in, if it waits; else those in what it was executing that may.
-pub(super) fn findings(case: &Case<'_>, walked: &Walked, stop: &Stop, polls: bool) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>, walked: &Walked, stop: &AmdStop, polls: bool) -> Vec<Finding> {
     let own = stop.at.and_then(|at| Some((at, walked.packets.get(at)?)));
     if let Some((at, packet)) = own
         && packet.wait.is_some()
@@ -21,13 +21,13 @@ pub(super) fn findings(case: &Case<'_>, walked: &Walked, stop: &Stop, polls: boo
     }
     // It polls, and where is not known: every wait of the buffer, or of the ring, that does not hold.
     let within = stop.point.levels.last().filter(|level| level.level > 0).map(|level| level.base);
-    let here = |packet: &Seen| packet.buffer.map(|buffer| buffer.iova) == within;
+    let here = |packet: &SeenPacket| packet.buffer.map(|buffer| buffer.iova) == within;
     let waits = walked.packets.iter().enumerate().filter(|(_, p)| p.wait.is_some() && here(p));
     waits.filter_map(|(at, p)| describe(case, walked, at, p, Trust::Possible)).take(4).collect()
 }
 
 /// The condition, as data.
-fn condition(case: &Case<'_>, wait: &Wait) -> Args {
+fn condition(case: &AmdCase<'_>, wait: &Wait) -> Args {
     let operand = match wait.operand {
         Operand::Memory(iova) => Args::new().with("memory", Arg::Address(iova)),
         Operand::Register(reg) => match case.amd.and_then(|amd| amd.reg(reg)) {
@@ -47,7 +47,13 @@ fn condition(case: &Case<'_>, wait: &Wait) -> Args {
     compared.with("reference", Arg::Value(wait.reference))
 }
 
-fn describe(case: &Case<'_>, walked: &Walked, at: usize, packet: &Seen, trust: Trust) -> Option<Finding> {
+fn describe(
+    case: &AmdCase<'_>,
+    walked: &Walked,
+    at: usize,
+    packet: &SeenPacket,
+    trust: Trust,
+) -> Option<Finding> {
     let wait = packet.wait?;
     let subject = Subject::Packet { name: packet.name.clone(), iova: packet.place.iova };
     let (rule, value, writer, registers) = match wait.operand {
@@ -74,7 +80,7 @@ fn describe(case: &Case<'_>, walked: &Walked, at: usize, packet: &Seen, trust: T
 }
 
 /// Where a packet is, by its name, and its buffer or the ring.
-fn place(packet: &Seen) -> Args {
+fn place(packet: &SeenPacket) -> Args {
     let name = packet.name.clone().unwrap_or_default();
     let dword = packet.place.index as u64;
     Args::new()
@@ -84,7 +90,7 @@ fn place(packet: &Seen) -> Args {
 }
 
 /// Who writes the memory that is waited for, of the packets in the dump, and what that means.
-fn writer(walked: &Walked, at: usize, iova: u64) -> (Rule, Option<&Seen>) {
+fn writer(walked: &Walked, at: usize, iova: u64) -> (Rule, Option<&SeenPacket>) {
     let mut writers = walked.packets.iter().enumerate().filter(|(_, p)| p.writes == Some(iova));
     let (before, after): (Vec<_>, Vec<_>) = writers.by_ref().partition(|(i, _)| *i < at);
     match (before.last(), after.first()) {

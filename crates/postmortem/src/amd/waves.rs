@@ -5,15 +5,15 @@
 //! - A wave whose program counter lies in no shader of the bound pipeline may belong to another queue, or to memory that
 //!   was freed: both are seen.
 
-use super::case::{Case, wave_field};
+use super::case::{AmdCase, wave_field};
 use super::code::{self, Decoder};
 use super::evidence::{at_offset, evidence, field, listed_place, program_place};
 use super::faults::Stands;
 use crate::args::{Arg, Args};
 use crate::report::{CodeExcerpt, CounterWait, Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::radv::{AnnotatedWave, Instruction, Shader};
-use unwedge_capture::umr::Wave;
+use unwedge_capture::radv::{AnnotatedWave, RadvShader, ShaderInstruction};
+use unwedge_capture::umr::UmrWave;
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_isa::amdgcn::Gpu;
@@ -25,12 +25,12 @@ struct Standing<'c> {
     pc: Option<u64>,
     exec: Option<u64>,
     inst: [Option<u32>; 2],
-    umr: Option<&'c Wave<'c>>,
+    umr: Option<&'c UmrWave<'c>>,
 }
 
 /// Waves at the same instruction.
-struct Group<'c> {
-    shader: Option<&'c Shader<'c>>,
+struct WaveGroup<'c> {
+    shader: Option<&'c RadvShader<'c>>,
     /// As [`CodeExcerpt::place`].
     place: Args,
     offset: Option<u64>,
@@ -41,7 +41,7 @@ struct Group<'c> {
 
 /// Findings about waves, and the code that they stand in. `programs`: shaders of the work that hangs, by the registers.
 pub(super) fn findings(
-    case: &Case<'_>,
+    case: &AmdCase<'_>,
     decoder: Decoder,
     programs: &[Program],
 ) -> (Vec<Finding>, Vec<CodeExcerpt>) {
@@ -55,7 +55,7 @@ pub(super) fn findings(
         }
         return (out, listings);
     }
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: Vec<WaveGroup<'_>> = Vec::new();
     for wave in standing {
         let group = group_of(case, wave, decoder, programs);
         match groups.iter_mut().find(|g| g.pc == group.pc && g.place == group.place) {
@@ -68,7 +68,7 @@ pub(super) fn findings(
     for group in groups.iter().take(MOST_GROUPS) {
         let mut listing = listing(case, group, decoder);
         if let Some(text) = &group.text {
-            let waves: Vec<&Wave<'_>> = group.waves.iter().filter_map(|wave| wave.umr).collect();
+            let waves: Vec<&UmrWave<'_>> = group.waves.iter().filter_map(|wave| wave.umr).collect();
             listing.waits = code::waits(case, &waves, text);
         }
         out.push(finding(case, group, &listing.waits));
@@ -86,7 +86,7 @@ pub(super) fn findings(
 }
 
 /// The code around waves: of the report, of umr, of memory.
-fn listing(case: &Case<'_>, group: &Group<'_>, decoder: Decoder) -> CodeExcerpt {
+fn listing(case: &AmdCase<'_>, group: &WaveGroup<'_>, decoder: Decoder) -> CodeExcerpt {
     let wave64 = group.waves.iter().any(|wave| is_wave64(case, wave));
     let of_report = || {
         let (shader, offset) = group.shader.zip(group.offset)?;
@@ -111,19 +111,19 @@ fn listing(case: &Case<'_>, group: &Group<'_>, decoder: Decoder) -> CodeExcerpt 
 }
 
 /// Notes at its lines how many waves stand there.
-fn mark(listing: &mut CodeExcerpt, groups: &[Group<'_>]) {
+fn mark(listing: &mut CodeExcerpt, groups: &[WaveGroup<'_>]) {
     for line in listing.lines.iter_mut().filter(|line| line.iova.is_some()) {
         let here = groups.iter().filter(|group| group.pc == line.iova);
         line.waves = here.map(|group| group.waves.len()).sum();
     }
 }
 
-fn is_wave64(case: &Case<'_>, wave: &Standing<'_>) -> bool {
+fn is_wave64(case: &AmdCase<'_>, wave: &Standing<'_>) -> bool {
     has_64_lanes(case, wave.exec, wave.umr)
 }
 
 /// Whether a wave has 64 lanes: before gfx10 all have; else as far as its state says.
-fn has_64_lanes(case: &Case<'_>, exec: Option<u64>, umr: Option<&Wave<'_>>) -> bool {
+fn has_64_lanes(case: &AmdCase<'_>, exec: Option<u64>, umr: Option<&UmrWave<'_>>) -> bool {
     if case.amd.is_none_or(|amd| amd.gfx() < Gfx::Gfx10) || exec.is_some_and(|exec| exec >> 32 != 0) {
         return true;
     }
@@ -132,8 +132,8 @@ fn has_64_lanes(case: &Case<'_>, exec: Option<u64>, umr: Option<&Wave<'_>>) -> b
 
 /// Texts of the words that umr read around a wave's program counter, by the word that an instruction starts with. Words
 /// that continue one, and those that are not an instruction, have no text. `gpu` is what the code is for.
-pub fn wave_code(wave: &Wave<'_>, gfx: Option<Gfx>, db: &Db, gpu: Option<Gpu>) -> Vec<Option<String>> {
-    let case = Case::empty(gfx.map(|gfx| db.amd_gpu(gfx)), gpu);
+pub fn wave_code(wave: &UmrWave<'_>, gfx: Option<Gfx>, db: &Db, gpu: Option<Gpu>) -> Vec<Option<String>> {
+    let case = AmdCase::empty(gfx.map(|gfx| db.amd_gpu(gfx)), gpu);
     code::texts(wave, has_64_lanes(&case, wave.exec(), Some(wave)), Decoder(gpu))
 }
 
@@ -141,9 +141,9 @@ pub fn wave_code(wave: &Wave<'_>, gfx: Option<Gfx>, db: &Db, gpu: Option<Gpu>) -
 const MOST_GROUPS: usize = 4;
 
 /// Those umr listed; if it did not, those RADV noted in its disassembly.
-fn standing<'c>(case: &Case<'c>) -> Vec<Standing<'c>> {
+fn standing<'c>(case: &AmdCase<'c>) -> Vec<Standing<'c>> {
     if !case.waves.is_empty() {
-        let of = |wave: &&'c Wave<'c>| Standing {
+        let of = |wave: &&'c UmrWave<'c>| Standing {
             pc: wave.pc(),
             exec: wave.exec(),
             inst: [wave.inst_dw0(), wave.inst_dw1()],
@@ -158,12 +158,17 @@ fn standing<'c>(case: &Case<'c>) -> Vec<Standing<'c>> {
 }
 
 /// Where waves stand.
-pub(super) fn stands<'c>(case: &Case<'c>) -> Vec<Stands<'c>> {
+pub(super) fn stands<'c>(case: &AmdCase<'c>) -> Vec<Stands<'c>> {
     standing(case).iter().map(|wave| Stands { pc: wave.pc, exec: wave.exec, umr: wave.umr }).collect()
 }
 
-fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, decoder: Decoder, programs: &[Program]) -> Group<'c> {
-    let within = |shader: &&'c Shader<'c>| {
+fn group_of<'c>(
+    case: &AmdCase<'c>,
+    wave: Standing<'c>,
+    decoder: Decoder,
+    programs: &[Program],
+) -> WaveGroup<'c> {
+    let within = |shader: &&'c RadvShader<'c>| {
         let start = shader.address()?;
         let offset = wave.pc?.checked_sub(start)?;
         (offset < shader.size()).then_some((*shader, offset))
@@ -200,16 +205,16 @@ fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, decoder: Decoder, programs:
     };
     let some = |text: &String| !text.is_empty() && text != ";;";
     let text = listed.filter(some).or_else(|| beside().filter(some)).or_else(decoded).or_else(in_memory);
-    Group { shader: own.map(|(shader, _)| shader), place, offset, pc: wave.pc, text, waves: vec![wave] }
+    WaveGroup { shader: own.map(|(shader, _)| shader), place, offset, pc: wave.pc, text, waves: vec![wave] }
 }
 
-fn instruction<'s, 'c>(shader: &'s Shader<'c>, offset: u64) -> Option<&'s Instruction<'c>> {
+fn instruction<'s, 'c>(shader: &'s RadvShader<'c>, offset: u64) -> Option<&'s ShaderInstruction<'c>> {
     let at = shader.code.binary_search_by_key(&offset, |i| i.offset).ok()?;
     shader.code.get(at)
 }
 
 /// The innermost loop around an offset: where its first instruction and its branch back stand.
-fn loop_around(shader: &Shader<'_>, offset: u64) -> Option<(u64, u64)> {
+fn loop_around(shader: &RadvShader<'_>, offset: u64) -> Option<(u64, u64)> {
     let back = shader.code.iter().filter_map(|i| {
         let name = i.text.split_whitespace().next()?;
         if !name.starts_with("s_branch") && !name.starts_with("s_cbranch") {
@@ -247,7 +252,7 @@ const STATE: [(&str, &str); 7] = [
 ];
 
 /// A wave as evidence: where it runs, where in the code it is, what its state says.
-fn wave_evidence(case: &Case<'_>, wave: &Standing<'_>) -> Evidence {
+fn wave_evidence(case: &AmdCase<'_>, wave: &Standing<'_>) -> Evidence {
     let section = if wave.umr.is_some() { "waves" } else { "pipeline.log" };
     let mut args = Args::new();
     if let Some(umr) = wave.umr {
@@ -274,9 +279,9 @@ fn wave_evidence(case: &Case<'_>, wave: &Standing<'_>) -> Evidence {
 }
 
 /// Bits that say what is wrong, with the number of waves that have each.
-fn errors(case: &Case<'_>, group: &Group<'_>) -> Vec<Arg> {
+fn errors(case: &AmdCase<'_>, group: &WaveGroup<'_>) -> Vec<Arg> {
     let error = |(register, name): &(&'static str, &'static str)| {
-        let set = |wave: &&Wave<'_>| wave_field(case, wave, register, name) == Some(1);
+        let set = |wave: &&UmrWave<'_>| wave_field(case, wave, register, name) == Some(1);
         let waves = group.waves.iter().filter_map(|w| w.umr).filter(set).count();
         (waves > 0).then(|| {
             Args::new()
@@ -299,7 +304,7 @@ fn wait_args(wait: &CounterWait) -> Arg {
         .into()
 }
 
-fn finding(case: &Case<'_>, group: &Group<'_>, waits: &[CounterWait]) -> Finding {
+fn finding(case: &AmdCase<'_>, group: &WaveGroup<'_>, waits: &[CounterWait]) -> Finding {
     let around = group.shader.zip(group.offset).and_then(|(shader, at)| loop_around(shader, at));
     let errors = errors(case, group);
     let rule = match (errors.is_empty(), around, group.shader) {
@@ -330,7 +335,7 @@ fn finding(case: &Case<'_>, group: &Group<'_>, waits: &[CounterWait]) -> Finding
 }
 
 /// A shader exception that RADV's trap handler caught.
-fn trap(case: &Case<'_>) -> Option<Finding> {
+fn trap(case: &AmdCase<'_>) -> Option<Finding> {
     let trap = case.radv?.trap.as_ref()?;
     let pc = trap.pc?;
     let shader = trap.shader.as_ref();
@@ -342,7 +347,7 @@ fn trap(case: &Case<'_>) -> Option<Finding> {
     let text =
         within.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
     let name = shader.map(|shader| shader.name.clone().into_owned());
-    let subject = Subject::Shader { name, iova: shader.and_then(Shader::address) };
+    let subject = Subject::Shader { name, iova: shader.and_then(RadvShader::address) };
     let seen = Evidence { iova: Some(pc), ..evidence("trap_handler.log", field("PC", Arg::Address(pc))) };
     Some(
         Finding::new(Rule::ShaderException, Trust::Certain, subject)

@@ -1,6 +1,6 @@
 //! Which units are not done, by the INSTDONE registers.
 
-use super::case::{Case, Unit, register, texts};
+use super::case::{IntelCase, Unit, register, texts};
 use crate::report::{Evidence, Fact, FieldFact, Finding, Trust};
 use crate::rules::Rule;
 use unwedge_hw::intel::EngineClass;
@@ -20,7 +20,7 @@ struct Units {
 }
 
 impl Units {
-    fn read(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Units {
+    fn read(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Units {
         let Some(gpu) = case.gpu() else { return Units::default() };
         let engine = unit.class();
         let mut units = Units::default();
@@ -56,7 +56,7 @@ impl Units {
 }
 
 /// Units of an engine that have something to do.
-pub(super) fn finding(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Finding> {
+pub(super) fn finding(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<Finding> {
     let units = Units::read(case, unit);
     if units.known.is_empty() {
         return None;

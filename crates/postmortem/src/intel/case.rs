@@ -10,24 +10,24 @@ use crate::rules::Rule;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use unwedge_base::{Buffer, Memory, Span};
-use unwedge_capture::intel::{Block, BlockKind, Engine, Register, RingRegister};
-use unwedge_hw::intel::Gpu;
-use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
+use unwedge_capture::intel::{DumpEngine, IntelRegister, MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_hw::intel::IntelGpu;
+use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::unpack::Wanted;
 use unwedge_stream::intel::walk::Spaces;
 
 /// A dump.
-pub(super) struct Case<'c, 'a> {
-    pub(super) driver: Driver,
+pub(super) struct IntelCase<'c, 'a> {
+    pub(super) driver: IntelDriver,
     pub(super) platform: Option<&'static Platform>,
     /// Its graphics version, from the device or the dump.
     pub(super) version: Option<Version>,
     /// Engines that the dump says something of, the ones that hang first.
     pub(super) engines: Vec<Unit<'c, 'a>>,
     /// Registers of the device.
-    pub(super) registers: &'c [Register<'a>],
-    pub(super) blocks: &'c [Block<'a>],
+    pub(super) registers: &'c [IntelRegister<'a>],
+    pub(super) blocks: &'c [MemoryBlock<'a>],
     pub(super) ggtt: &'c Memory,
     /// Addresses that were looked up and not found, with the engine; none for the device's table.
     pub(super) wanted: RefCell<Vec<Wanted>>,
@@ -35,7 +35,7 @@ pub(super) struct Case<'c, 'a> {
 
 /// An engine of a dump.
 pub(super) struct Unit<'c, 'a> {
-    pub(super) dump: &'c Engine<'a>,
+    pub(super) dump: &'c DumpEngine<'a>,
     pub(super) id: Option<platform::Engine>,
     /// Whether the kernel holds it to be hung.
     pub(super) hung: Option<bool>,
@@ -51,9 +51,9 @@ pub(super) struct Unit<'c, 'a> {
     pub(super) decoder: OnceCell<Option<Decoder>>,
 }
 
-impl<'c> Case<'c, '_> {
-    pub(super) fn gpu(&self) -> Option<Gpu> {
-        self.version.map(|v| Gpu::of(v.major.into(), v.release.into()))
+impl<'c> IntelCase<'c, '_> {
+    pub(super) fn gpu(&self) -> Option<IntelGpu> {
+        self.version.map(|v| IntelGpu::of(v.major.into(), v.release.into()))
     }
 
     /// Memory as an engine sees it.
@@ -65,9 +65,9 @@ impl<'c> Case<'c, '_> {
     pub(super) fn blocks_of(
         &self,
         unit: &Unit<'_, '_>,
-        kind: BlockKind,
-    ) -> impl Iterator<Item = &'c Block<'c>> {
-        let (blocks, name, id): (&'c [Block<'_>], _, _) =
+        kind: MemoryBlockKind,
+    ) -> impl Iterator<Item = &'c MemoryBlock<'c>> {
+        let (blocks, name, id): (&'c [MemoryBlock<'_>], _, _) =
             (self.blocks, unit.dump.name.to_string(), unit.dump.id());
         blocks.iter().filter(move |b| b.kind == kind).filter(move |b| {
             b.owner.is_empty() || *b.owner == *name || b.engine().is_some() && b.engine() == id

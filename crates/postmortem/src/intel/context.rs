@@ -1,13 +1,13 @@
 //! The image of the context that was on an engine, against the layout its hardware saves.
 
-use super::case::{Case, Unit};
+use super::case::{IntelCase, Unit};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Trust};
 use crate::rules::Rule;
-use unwedge_capture::intel::{Block, BlockKind};
+use unwedge_capture::intel::{MemoryBlock, MemoryBlockKind};
 use unwedge_hw::intel::platform::Version;
-use unwedge_intel::lrc::triage::{self, What};
-use unwedge_intel::lrc::{Image, Layout, Target, registers, values};
+use unwedge_intel::lrc::triage::{self, LrcRegion};
+use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner, registers, values};
 
 /// Bytes of an image that are looked at: none has more.
 const MOST: usize = 4 << 20;
@@ -20,11 +20,13 @@ const DWORDS: usize = 4;
 const RANGES: usize = 3;
 
 /// Checks the contexts of an engine.
-pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
+pub(super) fn findings(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
     let (Some(version), Some(engine)) = (case.version, unit.id) else { return Vec::new() };
-    let Ok(layout) = Layout::of(Target { driver: case.driver, version, engine }) else { return Vec::new() };
+    let Ok(layout) = LrcLayout::of(LrcOwner { driver: case.driver, version, engine }) else {
+        return Vec::new();
+    };
     let mut findings = Vec::new();
-    for block in case.blocks_of(unit, BlockKind::HwContext) {
+    for block in case.blocks_of(unit, MemoryBlockKind::HwContext) {
         if let Some(words) = block.dwords(MOST) {
             check(case, unit, block, &words, &layout, &mut findings);
         }
@@ -33,14 +35,14 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
 }
 
 fn check(
-    case: &Case<'_, '_>,
+    case: &IntelCase<'_, '_>,
     unit: &Unit<'_, '_>,
-    block: &Block<'_>,
+    block: &MemoryBlock<'_>,
     words: &[u32],
-    layout: &Layout,
+    layout: &LrcLayout,
     findings: &mut Vec<Finding>,
 ) {
-    let image = Image::of_dump(case.driver, words);
+    let image = LrcImage::of_dump(case.driver, words);
     let verified = layout.verify(image.registers());
     let base = block.address.unwrap_or(0) + 4096 * image.page() as u64;
     let section = format!("{} of {}", block.name, unit.name());
@@ -67,10 +69,10 @@ fn check(
         for memory in [case.ggtt, unit.ppgtt] {
             triage::name_copies(&mut damage, &image, std::slice::from_ref(memory), block.address);
         }
-        if damage.iter().any(|f| matches!(f.what, What::Overwritten { .. })) {
+        if damage.iter().any(|f| matches!(f.what, LrcRegion::Overwritten { .. })) {
             case.want_all(unit);
         }
-        let (rule, trust) = if damage.iter().any(|f| matches!(f.what, What::Blank)) {
+        let (rule, trust) = if damage.iter().any(|f| matches!(f.what, LrcRegion::Blank)) {
             (Rule::ContextNeverSaved, Trust::Possible)
         } else {
             (Rule::ContextCorrupted, if count >= 4 { Trust::Likely } else { Trust::Possible })
@@ -103,31 +105,31 @@ fn check(
 }
 
 /// A range of a context that is not as it should be: `page`, `first` and `last` dword, `damage`, and what that has.
-fn damaged(range: &triage::Finding) -> Args {
+fn damaged(range: &triage::LrcFinding) -> Args {
     let args = Args::new()
         .with("page", Arg::Number(range.page as u64))
         .with("first", Arg::Value(range.dwords.start as u64))
         .with("last", Arg::Value(range.dwords.end.saturating_sub(1) as u64))
         .with("damage", Arg::name(range.what.id()));
     match &range.what {
-        What::Blank => args,
-        What::Fill { value, name } => {
+        LrcRegion::Blank => args,
+        LrcRegion::Fill { value, name } => {
             args.with("value", Arg::Value((*value).into())).with_some("fill", name.map(Arg::name))
         }
-        What::Text(text) => args.with("text", Arg::Text(text.clone())),
-        What::CopyOfPage(other) => args.with("other_page", Arg::Number(*other as u64)),
-        What::CopyOfMemory { name, address } => {
+        LrcRegion::Text(text) => args.with("text", Arg::Text(text.clone())),
+        LrcRegion::CopyOfPage(other) => args.with("other_page", Arg::Number(*other as u64)),
+        LrcRegion::CopyOfMemory { name, address } => {
             args.with("block", Arg::Text(name.clone())).with("address", Arg::Address(*address))
         }
-        What::Shifted { by, .. } => {
+        LrcRegion::Shifted { by, .. } => {
             let (name, dwords) = if *by < 0 { ("towards_start", by) } else { ("towards_end", by) };
             args.with(name, Arg::Number(dwords.unsigned_abs() as u64))
         }
-        What::OtherContext(candidate) => {
+        LrcRegion::OtherContext(candidate) => {
             let platforms: Vec<Arg> = candidate.platforms.iter().map(|name| Arg::name(*name)).collect();
             args.with("engine", Arg::name(candidate.target.engine.to_string())).with("platforms", platforms)
         }
-        What::OtherBase(engine) => args.with("engine", Arg::name(engine.to_string())),
-        What::Overwritten { differences } => args.with("dwords", Arg::Number(*differences as u64)),
+        LrcRegion::OtherBase(engine) => args.with("engine", Arg::name(engine.to_string())),
+        LrcRegion::Overwritten { differences } => args.with("dwords", Arg::Number(*differences as u64)),
     }
 }

@@ -1,26 +1,26 @@
 //! Which device a dump of i915 or xe is of.
 
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Engine, RingRegister};
-use unwedge_capture::xe::Devcore;
-use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
+use unwedge_capture::intel::{DumpEngine, RingRegister};
+use unwedge_capture::xe::XeDevcore;
+use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
 use unwedge_stream::intel::position::{self, RingState};
 use unwedge_stream::intel::walk::canonical;
 
 /// A device, as far as a dump tells it.
 #[derive(Clone, Copy, Debug)]
-pub struct Device {
+pub struct IntelDevice {
     /// Whose dump it is.
-    pub driver: Driver,
+    pub driver: IntelDriver,
     /// The platform, by the PCI id or the platform's name.
     pub platform: Option<&'static Platform>,
     /// The version of its graphics.
     pub version: Option<Version>,
 }
 
-impl Device {
+impl IntelDevice {
     /// The device of an error state.
-    pub fn of_i915(dump: &ErrorState<'_>) -> Device {
+    pub fn of_i915(dump: &ErrorState<'_>) -> IntelDevice {
         let by_name = || {
             let name = dump.field("Platform").or_else(|| dump.field("platform"))?;
             Platform::by_name(&name.trim().replace('_', "-"))
@@ -32,11 +32,11 @@ impl Device {
         };
         let by_code = || Some(Version::new(u8::try_from(dump.hang()?.generation).ok()?, 0));
         let version = platform.map(Platform::version).or_else(told).or_else(by_code);
-        Device { driver: Driver::I915, platform, version }
+        IntelDevice { driver: IntelDriver::I915, platform, version }
     }
 
     /// The device of a devcoredump.
-    pub fn of_xe(dump: &Devcore<'_>) -> Device {
+    pub fn of_xe(dump: &XeDevcore<'_>) -> IntelDevice {
         let platform = dump.pci_id().and_then(Platform::by_pci_id);
         let told = || {
             let (major, release, _) = dump.this_gt().or(dump.gts.first())?.ip_version()?;
@@ -45,12 +45,12 @@ impl Device {
             (version.major > 0).then_some(version)
         };
         let version = told().or_else(|| platform.map(Platform::version));
-        Device { driver: Driver::Xe, platform, version }
+        IntelDevice { driver: IntelDriver::Xe, platform, version }
     }
 }
 
 /// Where an engine reads, as an address: `is_batch` tells whether the dump holds something at an address of the context.
-pub fn active_head(engine: &Engine<'_>, is_batch: impl Fn(u64) -> bool) -> Option<u64> {
+pub fn active_head(engine: &DumpEngine<'_>, is_batch: impl Fn(u64) -> bool) -> Option<u64> {
     let acthd = canonical(engine.ring(RingRegister::Acthd)?);
     let low = |register| engine.ring(register).map_or(0, |v| v as u32);
     let ctl = low(RingRegister::Ctl);
@@ -61,7 +61,7 @@ pub fn active_head(engine: &Engine<'_>, is_batch: impl Fn(u64) -> bool) -> Optio
 }
 
 /// The class of the queue that hangs: a number as xe counts classes, or a name.
-pub(super) fn queue_class(dump: &Devcore<'_>) -> Option<EngineClass> {
+pub(super) fn queue_class(dump: &XeDevcore<'_>) -> Option<EngineClass> {
     let class = dump.queues.first()?.field("Class")?.split_whitespace().next()?;
     match class {
         "0" => Some(EngineClass::Render),
@@ -75,8 +75,8 @@ pub(super) fn queue_class(dump: &Devcore<'_>) -> Option<EngineClass> {
 }
 
 /// The engine that the contexts of a dump of xe are of: the first that its queue may run on.
-pub fn queue_engine(dump: &Devcore<'_>) -> Option<platform::Engine> {
+pub fn queue_engine(dump: &XeDevcore<'_>) -> Option<platform::Engine> {
     let class = queue_class(dump);
-    let first = dump.engines.iter().filter_map(Engine::id).find(|id| class.is_none_or(|c| c == id.class));
+    let first = dump.engines.iter().filter_map(DumpEngine::id).find(|id| class.is_none_or(|c| c == id.class));
     first.or(class.map(|class| platform::Engine { class, instance: 0 }))
 }

@@ -4,14 +4,14 @@
 //! register, with the address in it. From gen8 on there is one for all engines: i915 reads the same one for each of them, its
 //! bits 16:12 say whose fault it is, and the address and its space are in FAULT_TLB_DATA.
 
-use super::case::{Case, Unit, buffer, register, seen};
+use super::case::{IntelCase, Unit, buffer, register, seen};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Register, RingRegister};
-use unwedge_hw::intel::Value;
+use unwedge_capture::intel::{IntelRegister, RingRegister};
+use unwedge_hw::intel::IntelValue;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers;
 
@@ -28,7 +28,7 @@ type FaultAddress = (u64, bool);
 
 /// A fault, put together of registers.
 #[derive(Default)]
-struct Fault {
+struct IntelFault {
     /// The fault register; `None` where only the address is known.
     value: Option<u32>,
     address: Option<FaultAddress>,
@@ -40,10 +40,10 @@ struct Fault {
 }
 
 /// The page faults of a dump.
-pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
+pub(super) fn findings(case: &IntelCase<'_, '_>) -> Vec<Finding> {
     let own = case.version.is_some_and(|v| v < ONE_FOR_ALL);
     let device = ErrorState::fault_tlb_data(case.registers).filter(|&data| data != (0, 0) && !own);
-    let mut faults: Vec<(Option<&Unit<'_, '_>>, Fault)> = Vec::new();
+    let mut faults: Vec<(Option<&Unit<'_, '_>>, IntelFault)> = Vec::new();
     for unit in &case.engines {
         let Some(value) = unit.ring32(RingRegister::Fault).filter(|v| v & 1 != 0) else { continue };
         let captured = ErrorState::fault_tlb_data(&unit.dump.registers);
@@ -54,7 +54,7 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
             fault.evidence.push(evidence);
             continue;
         }
-        let mut fault = Fault { address, ..decoded(value, case.version) };
+        let mut fault = IntelFault { address, ..decoded(value, case.version) };
         fault.evidence.push(evidence);
         if captured.is_some() {
             fault.evidence.extend(data_seen(&unit.dump.registers, |fact, _| unit.seen(fact)));
@@ -67,7 +67,8 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
         };
         faults.push((of, fault));
     }
-    let of_device = |r: &&Register<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0;
+    let of_device =
+        |r: &&IntelRegister<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0;
     if let Some(read) = case.registers.iter().find(of_device)
         && !faults.iter().any(|(_, f)| f.value == Some(read.value as u32))
     {
@@ -81,23 +82,26 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
         let evidence = data_seen(case.registers, |fact, span| seen("registers", fact, span));
         match faults.iter_mut().find(|(_, f)| f.address == address) {
             Some((_, fault)) => fault.evidence.extend(evidence),
-            None => faults.push((None, Fault { address, evidence, ..Fault::default() })),
+            None => faults.push((None, IntelFault { address, evidence, ..IntelFault::default() })),
         }
     }
     faults.into_iter().map(|(unit, fault)| page_fault(case, unit, fault)).collect()
 }
 
 /// A register of the device.
-fn of_registers(read: &Register<'_>) -> Evidence {
+fn of_registers(read: &IntelRegister<'_>) -> Evidence {
     seen("registers", register(read.name.to_owned(), read.value), Some(read.span))
 }
 
 /// The registers that hold FAULT_TLB_DATA.
-fn data_seen(registers: &[Register<'_>], seen: impl Fn(Fact, Option<Span>) -> Evidence) -> Vec<Evidence> {
+fn data_seen(
+    registers: &[IntelRegister<'_>],
+    seen: impl Fn(Fact, Option<Span>) -> Evidence,
+) -> Vec<Evidence> {
     let of_fault = registers
         .iter()
         .filter(|r| r.name.contains("FAULT_TLB_DATA") && r.value != 0 || r.name == "FAULT_TLB_DATA");
-    let value = |r: &Register<'_>| match ErrorState::fault_tlb_data_of(r) {
+    let value = |r: &IntelRegister<'_>| match ErrorState::fault_tlb_data_of(r) {
         Some((data0, data1)) => u64::from(data1) << 32 | u64::from(data0),
         None => r.value,
     };
@@ -110,20 +114,20 @@ pub fn fault_address(data0: u32, data1: u32) -> (u64, bool) {
 }
 
 /// What a fault register says, by the fields of its generation.
-fn decoded(value: u32, version: Option<Version>) -> Fault {
+fn decoded(value: u32, version: Option<Version>) -> IntelFault {
     let register = version.and_then(|v| registers::named(v, EngineClass::Render, "FAULT_REG"));
-    let fields = register.map(registers::Register::fields).unwrap_or_default();
+    let fields = register.map(registers::RegisterEntry::fields).unwrap_or_default();
     let field = |name: &str| {
         let field = fields.iter().find(|f| f.name == name)?;
         let meaning = match field.value(value.into()) {
-            Value::Enum(_, meaning) => Some(meaning),
+            IntelValue::Enum(_, meaning) => Some(meaning),
             _ => None,
         };
         Some((field.raw(value.into()), meaning))
     };
     let own = version.is_some_and(|v| v < ONE_FOR_ALL);
     let ggtt = field("GTTSEL").map(|(bit, _)| bit != 0);
-    Fault {
+    IntelFault {
         value: Some(value),
         address: ggtt.filter(|_| own).map(|ggtt| (u64::from(value & !0xfff), ggtt)),
         engine: field("Engine ID"),
@@ -146,7 +150,7 @@ fn named_engine(name: &str) -> Option<Engine> {
     Some(Engine { class, instance })
 }
 
-fn page_fault(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: Fault) -> Finding {
+fn page_fault(case: &IntelCase<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: IntelFault) -> Finding {
     let (rule, near) = match fault.address {
         Some(address) => near(case, unit, address),
         None => (Rule::PageFaultWithoutAddress, None),
@@ -175,7 +179,7 @@ fn page_fault(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: Fault) ->
 /// What is next to an address, of an engine where that is known, else of any: the rule, and the buffer with its `distance`.
 /// `engine` says whose buffer it is where there are several address spaces.
 fn near(
-    case: &Case<'_, '_>,
+    case: &IntelCase<'_, '_>,
     unit: Option<&Unit<'_, '_>>,
     (address, ggtt): FaultAddress,
 ) -> (Rule, Option<Args>) {
@@ -226,7 +230,7 @@ fn near(
 }
 
 /// Registers in which the hardware records errors.
-pub(super) fn errors(case: &Case<'_, '_>) -> Vec<Finding> {
+pub(super) fn errors(case: &IntelCase<'_, '_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for read in case.registers.iter().filter(|r| r.value != 0) {
         let rule = match read.name {

@@ -17,14 +17,14 @@ use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::report::{Evidence, Fact, Finding, Report, Subject, Trust};
 use crate::rules::{Rule, causes, rank};
-use case::{Case, Unit, field, seen, texts};
-pub use device::{Device, active_head, queue_engine};
+use case::{IntelCase, Unit, field, seen, texts};
+pub use device::{IntelDevice, active_head, queue_engine};
 pub use fault::fault_address;
 use std::cell::{OnceCell, RefCell};
 
-use unwedge_capture::intel::{Block, BlockKind, RingRegister};
-use unwedge_capture::{i915::ErrorState, xe::Devcore};
-use unwedge_hw::Identity;
+use unwedge_capture::intel::{MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
+use unwedge_hw::DbIdentity;
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 
@@ -47,7 +47,7 @@ fn memory_limit(bytes: usize) -> usize {
 
 /// With what is unpacked; also what was missed.
 fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
-    let Device { driver, platform, version } = Device::of_i915(dump);
+    let IntelDevice { driver, platform, version } = IntelDevice::of_i915(dump);
     let hang = dump.hang();
     let processes: Vec<_> = dump.processes().collect();
     let mut engines = Vec::new();
@@ -73,7 +73,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
     }
     mark_by_code(hang.map(|h| (h.generation, h.engines)), &mut engines);
     let span = dump.fields.iter().find(|f| f.key == "GPU HANG").map(|f| f.span);
-    let case = Case {
+    let case = IntelCase {
         driver,
         platform,
         version,
@@ -121,7 +121,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
 }
 
 /// Explains a devcoredump of xe.
-pub fn explain_xe(dump: &Devcore<'_>) -> Report {
+pub fn explain_xe(dump: &XeDevcore<'_>) -> Report {
     let mut memory = AddressSpaces::new(&dump.blocks, &dump.engines, memory_limit(dump.text().len()));
     let mut report = memory.settle(|memory| explain_xe_with(dump, memory));
     report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
@@ -129,8 +129,8 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
 }
 
 /// With what is unpacked; also what was missed.
-fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
-    let Device { driver, platform, version } = Device::of_xe(dump);
+fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
+    let IntelDevice { driver, platform, version } = IntelDevice::of_xe(dump);
     let process = dump.process().map(|(name, pid)| process(name, pid));
     let class = device::queue_class(dump);
     let engines: Vec<Unit<'_, '_>> = dump
@@ -155,7 +155,7 @@ fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Repor
             }
         })
         .collect();
-    let case = Case {
+    let case = IntelCase {
         driver,
         platform,
         version,
@@ -195,7 +195,7 @@ fn process(name: &str, pid: Option<i64>) -> ProcessIdentity {
 }
 
 /// The queues that hang, and their jobs.
-fn queues(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
+fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
     for queue in &dump.queues {
         let read = |name: &'static str, value: Option<&str>| {
             value.map(|value| seen("queue", field(name, value), Some(queue.span)))
@@ -225,8 +225,8 @@ fn queues(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
 }
 
 /// What could not be captured of the address space.
-fn vm(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
-    let failed = dump.blocks.iter().filter(|block| block.kind == BlockKind::Vm).filter_map(|block| {
+fn vm(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
+    let failed = dump.blocks.iter().filter(|block| block.kind == MemoryBlockKind::Vm).filter_map(|block| {
         let error = block.error?;
         let args = Args::new().with("address", Arg::Address(block.address?));
         Some(args.with("error", Arg::Text(error.to_string())).into())
@@ -261,10 +261,10 @@ fn mark_by_code(code: Option<(u32, i64)>, engines: &mut [Unit<'_, '_>]) {
 }
 
 /// Puts a report together.
-fn judge(case: &Case<'_, '_>, more: Vec<Finding>, report: &mut Report) {
+fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
     report.gpu =
         GpuIdentity::Intel { platform: case.platform.map(|platform| platform.name()), version: case.version };
-    report.database = Identity {
+    report.database = DbIdentity {
         source: "built-in intel".to_owned(),
         version: String::new(),
         hash: format!("{:016x}", unwedge_hw::intel::hash()),
@@ -310,7 +310,7 @@ fn other_engine(stopped: Finding) -> Finding {
 }
 
 /// The engines that hang: those the kernel says, or else those that have not read all there is.
-fn suspects<'u, 'c, 'a>(case: &'u Case<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
+fn suspects<'u, 'c, 'a>(case: &'u IntelCase<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
     let said: Vec<_> = case.engines.iter().filter(|u| u.hung == Some(true)).collect();
     if !said.is_empty() {
         return said;
@@ -320,7 +320,7 @@ fn suspects<'u, 'c, 'a>(case: &'u Case<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
 }
 
 /// Whose work it was.
-fn who(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
+fn who(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for unit in hung {
         let Some(process) = &unit.process else { continue };
@@ -349,7 +349,7 @@ fn who(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
 }
 
 /// What was set up or started before the stop.
-fn in_flight(unit: &Unit<'_, '_>, stop: &stop::Stop) -> Option<Finding> {
+fn in_flight(unit: &Unit<'_, '_>, stop: &stop::IntelStop) -> Option<Finding> {
     let mut evidence = Vec::new();
     evidence.extend(stop.flush.as_ref().map(|flush| unit.seen_command(flush, 2)));
     evidence.extend(
@@ -369,7 +369,7 @@ fn in_flight(unit: &Unit<'_, '_>, stop: &stop::Stop) -> Option<Finding> {
 }
 
 /// What the dump does not hold, and would help.
-fn missing(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
+fn missing(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     let of_dump = |rule| Finding::new(rule, Trust::Certain, Subject::Dump);
     let mut absent = Vec::new();
     if case.engines.is_empty() {
@@ -379,11 +379,11 @@ fn missing(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
         absent.push(of_dump(Rule::IntelGenerationUnknown));
     }
     for unit in hung {
-        let has = |kind| case.blocks_of(unit, kind).any(|b: &Block<'_>| b.data.is_some());
-        if !has(BlockKind::Ring) && !has(BlockKind::Batch) && !has(BlockKind::Vm) {
+        let has = |kind| case.blocks_of(unit, kind).any(|b: &MemoryBlock<'_>| b.data.is_some());
+        if !has(MemoryBlockKind::Ring) && !has(MemoryBlockKind::Batch) && !has(MemoryBlockKind::Vm) {
             absent.push(unit.finding(Rule::RingAndBatchMissing, Trust::Certain));
         }
-        if !has(BlockKind::HwContext) {
+        if !has(MemoryBlockKind::HwContext) {
             absent.push(unit.finding(Rule::ContextMissing, Trust::Certain));
         }
     }

@@ -1,15 +1,19 @@
 //! The state that an engine stopped in: base addresses, the shaders that are bound, the last work before the stop.
 
-use super::case::{Case, Unit};
+use super::case::{IntelCase, Unit};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact};
-use unwedge_stream::intel::state::{Base, State};
+use unwedge_stream::intel::state::{Base, IntelState};
 
 /// Shaders that are named.
 const SHADERS: usize = 8;
 
 /// The state before the stop; empty where nothing was set.
-pub(super) fn evidence(case: &Case<'_, '_>, unit: &Unit<'_, '_>, state: &State<'_>) -> Vec<Evidence> {
+pub(super) fn evidence(
+    case: &IntelCase<'_, '_>,
+    unit: &Unit<'_, '_>,
+    state: &IntelState<'_>,
+) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     if let Some((work, name)) = state.last_work().and_then(|work| Some((work, work.command.name()?))) {
         let last = Args::new().with("last_work", Arg::name(name)).with("address", Arg::Address(work.address));

@@ -1,15 +1,15 @@
 //! Where an engine stopped: its ring and batch walked, ACTHD and IPEHR against the commands there.
 
-use super::case::{Case, CommandDwords, Unit, named_register, register};
+use super::case::{CommandDwords, IntelCase, Unit, named_register, register};
 use super::{state, wait};
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
 use crate::rules::Rule;
-use unwedge_capture::intel::{BlockKind, RingRegister};
+use unwedge_capture::intel::{MemoryBlockKind, RingRegister};
 use unwedge_stream::intel::commands::{Command, Decoder};
 use unwedge_stream::intel::position::{Agreement, CommandPos, Locator, Position};
-use unwedge_stream::intel::state::{State, Work};
-use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Walk, canonical};
+use unwedge_stream::intel::state::{IntelState, IntelWorkKind};
+use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, Space, canonical};
 
 /// Dwords of command streams that are walked for one engine.
 const BUDGET: u64 = 4 << 20;
@@ -20,7 +20,7 @@ const SHOWN: usize = 8;
 
 /// What is known of where an engine stopped.
 #[derive(Default)]
-pub(super) struct Stop {
+pub(super) struct IntelStop {
     pub(super) position: Option<Position>,
     /// Name and dwords of the command that is executed.
     pub(super) command: Option<CommandDwords>,
@@ -54,7 +54,7 @@ fn dwords(command: &Command<'_>, address: u64) -> CommandDwords {
 }
 
 /// Walks what an engine had to execute. `None`: the generation is not known.
-pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
+pub(super) fn locate(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<IntelStop> {
     let decoder = unit.decoder(case.version)?;
     let acthd = unit.active_head();
     if let Some(value) = unit.ring(RingRegister::Acthd) {
@@ -62,7 +62,7 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
         case.block_at(unit, canonical(value));
     }
     let ipehr = unit.ring32(RingRegister::Ipehr);
-    let mut best: Option<Stop> = None;
+    let mut best: Option<IntelStop> = None;
     for walk in starts(case, unit, decoder) {
         let mut stop = along(walk.1.clone(), acthd, ipehr, walk.0);
         if let Some(absent) = stop.absent {
@@ -71,7 +71,7 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
         if let Some(position) = stop.position {
             let place = position.executing.unwrap_or(position.at_acthd);
             stop.count_up_to(walk.1.clone(), place);
-            stop.state = state::evidence(case, unit, &State::before(walk.1, place));
+            stop.state = state::evidence(case, unit, &IntelState::before(walk.1, place));
         }
         let better = match &best {
             None => true,
@@ -97,10 +97,10 @@ fn drained(unit: &Unit<'_, '_>) -> bool {
 
 /// Walks that may come by where the engine stands: its ring, its batch, then every buffer that holds ACTHD.
 fn starts<'m>(
-    case: &'m Case<'_, '_>,
+    case: &'m IntelCase<'_, '_>,
     unit: &'m Unit<'_, '_>,
     decoder: Decoder,
-) -> Vec<((bool, u64), Walk<'m>)> {
+) -> Vec<((bool, u64), IntelWalk<'m>)> {
     let spaces = case.spaces(unit);
     let mut walks = Vec::new();
     let ring =
@@ -115,28 +115,28 @@ fn starts<'m>(
             // starts at the beginning of the page before it.
             let head = head & 0x001f_fffc;
             let from = head.saturating_sub(0x400) & !0x3f;
-            let ring = Ring { start, size, from, to: tail & 0x001f_fff8 };
-            walks.push(((true, start), Walk::ring(decoder, spaces, ring).with_budget(BUDGET)));
+            let ring = RingRange { start, size, from, to: tail & 0x001f_fff8 };
+            walks.push(((true, start), IntelWalk::ring(decoder, spaces, ring).with_budget(BUDGET)));
         }
     }
     let mut batches: Vec<u64> = unit.batch.iter().map(|b| b.start).collect();
-    batches.extend(case.blocks_of(unit, BlockKind::Batch).filter_map(|b| b.address));
+    batches.extend(case.blocks_of(unit, MemoryBlockKind::Batch).filter_map(|b| b.address));
     let at = unit.active_head();
     batches.extend(at.and_then(|at| unit.ppgtt.find(at)).map(|b| b.iova));
     batches.dedup();
     for address in batches {
         walks.push((
             (false, address),
-            Walk::batch(decoder, spaces, Space::Ppgtt, address).with_budget(BUDGET),
+            IntelWalk::batch(decoder, spaces, Space::Ppgtt, address).with_budget(BUDGET),
         ));
     }
     walks
 }
 
 /// Follows one walk and remembers what was met up to the stop.
-fn along(walk: Walk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u64)) -> Stop {
+fn along(walk: IntelWalk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u64)) -> IntelStop {
     let mut locator = acthd.map(|acthd| Locator::new(acthd, None, ipehr));
-    let mut stop = Stop { start: Some(start), ..Stop::default() };
+    let mut stop = IntelStop { start: Some(start), ..IntelStop::default() };
     // What may turn out to be the command that is executed, by address.
     let mut recent: std::collections::VecDeque<CommandDwords> = std::collections::VecDeque::new();
     for event in walk {
@@ -159,12 +159,16 @@ fn along(walk: Walk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u
     stop
 }
 
-fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::VecDeque<CommandDwords>) {
+fn remember(
+    event: &IntelEvent<'_>,
+    stop: &mut IntelStop,
+    recent: &mut std::collections::VecDeque<CommandDwords>,
+) {
     match &event.kind {
         EventKind::Command(command) => {
             let found = dwords(command, event.address);
             let name = found.name.unwrap_or_default();
-            if Work::of(name).is_some() {
+            if IntelWorkKind::of(name).is_some() {
                 stop.draws += 1;
             }
             if name.starts_with("PIPE_CONTROL") || name.starts_with("MI_FLUSH") {
@@ -193,10 +197,10 @@ fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::V
     }
 }
 
-impl Stop {
+impl IntelStop {
     /// What a walk meets up to a command of it, in place of what it meets up to ACTHD.
-    fn count_up_to(&mut self, walk: Walk<'_>, place: CommandPos) {
-        let mut before = Stop::default();
+    fn count_up_to(&mut self, walk: IntelWalk<'_>, place: CommandPos) {
+        let mut before = IntelStop::default();
         let mut recent = std::collections::VecDeque::new();
         let mut commands = 0;
         for event in walk {
@@ -210,7 +214,7 @@ impl Stop {
             commands += u64::from(counts);
             remember(&event, &mut before, &mut recent);
         }
-        let Stop { draws, flush, pipeline, path, .. } = before;
+        let IntelStop { draws, flush, pipeline, path, .. } = before;
         (self.draws, self.flush, self.pipeline, self.path) = (draws, flush, pipeline, path);
     }
 
@@ -262,9 +266,9 @@ impl Stop {
 
 /// Where an engine stopped, for the verdict. `busy` is the finding on the units that are not done.
 pub(super) fn verdict(
-    case: &Case<'_, '_>,
+    case: &IntelCase<'_, '_>,
     unit: &Unit<'_, '_>,
-    stop: &Stop,
+    stop: &IntelStop,
     busy: Option<&Finding>,
 ) -> Finding {
     let ipehr = unit.ring32(RingRegister::Ipehr);
@@ -287,9 +291,9 @@ pub(super) fn verdict(
 
 /// The command that an engine was executing, and how the registers agree with it.
 fn at_command(
-    case: &Case<'_, '_>,
+    case: &IntelCase<'_, '_>,
     unit: &Unit<'_, '_>,
-    stop: &Stop,
+    stop: &IntelStop,
     position: &Position,
     ipehr: Option<u32>,
 ) -> Finding {
@@ -317,7 +321,7 @@ fn at_command(
 }
 
 /// The name of a header: `not a valid command` where it starts none.
-fn name_of(unit: &Unit<'_, '_>, case: &Case<'_, '_>, header: u32) -> Option<&'static str> {
+fn name_of(unit: &Unit<'_, '_>, case: &IntelCase<'_, '_>, header: u32) -> Option<&'static str> {
     let words = [header];
     match unit.decoder(case.version).and_then(|d| d.command(&words)) {
         Some(command) => command.name(),
@@ -326,7 +330,7 @@ fn name_of(unit: &Unit<'_, '_>, case: &Case<'_, '_>, header: u32) -> Option<&'st
 }
 
 /// Where an engine stopped that no walk came by.
-fn nowhere(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop) -> Finding {
+fn nowhere(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, stop: &IntelStop) -> Finding {
     let trust = Trust::Possible;
     let Some(acthd) = unit.active_head() else { return unit.finding(Rule::EnginePositionMissing, trust) };
     if stop.drained {
@@ -345,7 +349,7 @@ fn of_memory(count: u64, words: Vec<u32>) -> Fact {
 }
 
 /// A stream that is broken: dwords that are not valid commands, a stop in zeros, a way into memory that is not there.
-pub(super) fn corrupt(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop) -> Vec<Finding> {
+pub(super) fn corrupt(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, stop: &IntelStop) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(ipehr) = unit.ring32(RingRegister::Ipehr).filter(|&header| header != 0) {
         let decoder = unit.decoder(case.version);
@@ -385,7 +389,7 @@ pub(super) fn corrupt(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop) -> 
 }
 
 /// Dwords that a walk met and that are not valid commands.
-fn not_commands(case: &Case<'_, '_>, unit: &Unit<'_, '_>, address: u64, words: &[u32]) -> Finding {
+fn not_commands(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, address: u64, words: &[u32]) -> Finding {
     let buffer = case.block_at(unit, address);
     let section = buffer.as_ref().and_then(|buffer| buffer.text("block")).unwrap_or("memory").to_owned();
     let fact = of_memory(words.len() as u64, words.to_vec());

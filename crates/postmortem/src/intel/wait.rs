@@ -2,8 +2,8 @@
 //!
 //! Facts: MI_SEMAPHORE_WAIT and MI_WAIT_FOR_EVENT as the command reference has them.
 
-use super::case::{Case, CommandDwords, Unit};
-use super::stop::Stop;
+use super::case::{CommandDwords, IntelCase, Unit};
+use super::stop::IntelStop;
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, Trust};
 use crate::rules::Rule;
@@ -18,9 +18,9 @@ const SHOWN: usize = 6;
 
 /// What the command waits for that an engine was executing. `busy` is the finding on the units that are not done.
 pub(super) fn finding(
-    case: &Case<'_, '_>,
+    case: &IntelCase<'_, '_>,
     unit: &Unit<'_, '_>,
-    stop: &Stop,
+    stop: &IntelStop,
     busy: Option<&Finding>,
 ) -> Option<Finding> {
     let command = stop.command.as_ref()?;
@@ -43,9 +43,9 @@ pub(super) fn finding(
 type Comparison = (&'static str, fn(u32, u32) -> bool);
 
 fn semaphore(
-    case: &Case<'_, '_>,
+    case: &IntelCase<'_, '_>,
     unit: &Unit<'_, '_>,
-    stop: &Stop,
+    stop: &IntelStop,
     command: &CommandDwords,
 ) -> Option<Finding> {
     let [header, wanted, low, ..] = command.words[..] else { return None };
@@ -90,7 +90,7 @@ fn semaphore(
 /// A flush that does not end is a wait for everything before it.
 fn flush(
     unit: &Unit<'_, '_>,
-    stop: &Stop,
+    stop: &IntelStop,
     command: &CommandDwords,
     busy: Option<&Finding>,
 ) -> Option<Finding> {

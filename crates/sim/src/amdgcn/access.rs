@@ -2,12 +2,12 @@
 
 use super::texel::{Halves, Texel};
 use unwedge_isa::amdgcn::Reg;
-use unwedge_isa::amdgcn::semantics::atomic::{Atomic, Kind as Width};
+use unwedge_isa::amdgcn::semantics::atomic::{Atomic, AtomicWidth as Width};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 
 /// Which memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Space {
+pub(super) enum MemorySpace {
     Global,
     /// Global, LDS or scratch, by the address.
     Flat,
@@ -18,7 +18,7 @@ pub(super) enum Space {
 
 /// One value of each lane.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct LaneValue {
     /// Whether it is relative to the second address.
     pub(super) second: bool,
     /// Bytes after the address.
@@ -108,14 +108,14 @@ pub(super) enum Dst {
 pub(super) struct Access {
     /// Offset of the instruction.
     pub(super) at: u32,
-    pub(super) space: Space,
+    pub(super) space: MemorySpace,
     pub(super) action: Action,
     pub(super) form: Form,
     pub(super) dst: Dst,
     pub(super) lanes: u64,
     pub(super) address: [u64; LANES],
     pub(super) second: Option<Box<[u64; LANES]>>,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<LaneValue>,
     /// Dwords to be stored, in the order of pieces, then those to compare with.
     pub(super) data: Vec<Lanes>,
     /// What is unknown of them.
@@ -124,8 +124,8 @@ pub(super) struct Access {
 
 impl Access {
     /// One whose values are there already, for so many registers.
-    pub(super) fn made(at: u32, space: Space, dst: Dst, lanes: u64, registers: usize) -> Access {
-        let piece = |n: usize| Piece { second: false, offset: 4 * n as u32, bytes: 4, valid: u64::MAX };
+    pub(super) fn made(at: u32, space: MemorySpace, dst: Dst, lanes: u64, registers: usize) -> Access {
+        let piece = |n: usize| LaneValue { second: false, offset: 4 * n as u32, bytes: 4, valid: u64::MAX };
         Access {
             at,
             space,
@@ -197,9 +197,9 @@ impl Shape {
     }
 
     /// Its pieces, valid for these lanes.
-    pub(super) fn pieces(&self, valid: u64) -> Vec<Piece> {
+    pub(super) fn pieces(&self, valid: u64) -> Vec<LaneValue> {
         (0..u32::from(self.dwords()))
-            .map(|n| Piece { second: false, offset: 4 * n, bytes: self.bytes.min(4), valid })
+            .map(|n| LaneValue { second: false, offset: 4 * n, bytes: self.bytes.min(4), valid })
             .collect()
     }
 
@@ -214,10 +214,10 @@ impl Shape {
 
 impl Texel {
     /// The bytes of memory it is, for lanes that are within bounds.
-    pub(super) fn pieces(&self, valid: u64) -> Vec<Piece> {
+    pub(super) fn pieces(&self, valid: u64) -> Vec<LaneValue> {
         let bytes = self.format.bytes();
         (0..bytes.div_ceil(4))
-            .map(|n| Piece { second: false, offset: 4 * u32::from(n), bytes: bytes.min(4), valid })
+            .map(|n| LaneValue { second: false, offset: 4 * u32::from(n), bytes: bytes.min(4), valid })
             .collect()
     }
 }

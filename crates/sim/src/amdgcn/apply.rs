@@ -1,6 +1,6 @@
 //! Accesses to memory by the lanes of a wave: what is read or written where, and what becomes of it.
 
-use super::access::{Access, Action, Dst, Form, Piece, Read, Space};
+use super::access::{Access, Action, Dst, Form, LaneValue, MemorySpace, Read};
 use super::fault::{FaultKind, Missing};
 use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, bits, splat};
 use super::machine::Machine;
@@ -9,7 +9,7 @@ use super::wave::Wave;
 use crate::fault::MemoryFault;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::Lanes;
-use unwedge_isa::amdgcn::semantics::atomic::Kind as Width;
+use unwedge_isa::amdgcn::semantics::atomic::AtomicWidth as Width;
 
 /// An address of a lane in the memory it means.
 enum Where {
@@ -74,7 +74,7 @@ fn turned(read: &Read, halves: bool) -> Read {
     Read { values: all(&read.values), unknown: all(&read.unknown) }
 }
 
-fn location(machine: &Machine<'_>, access: &Access, lane: usize, piece: &Piece, scratch: usize) -> Where {
+fn location(machine: &Machine<'_>, access: &Access, lane: usize, piece: &LaneValue, scratch: usize) -> Where {
     let base = match &access.second {
         Some(second) if piece.second => second[lane],
         _ => access.address[lane],
@@ -88,13 +88,13 @@ fn location(machine: &Machine<'_>, access: &Access, lane: usize, piece: &Piece, 
         _ => Where::Scratch(usize::MAX),
     };
     match access.space {
-        Space::Global => Where::Global(address),
-        Space::Lds => Where::Lds(address),
-        Space::Gds => Where::Gds(address),
-        Space::Scratch => private(address),
-        Space::Flat if address >> 32 == SHARED_APERTURE >> 32 => Where::Lds(address & 0xffff_ffff),
-        Space::Flat if address >> 32 == PRIVATE_APERTURE >> 32 => private(address & 0xffff_ffff),
-        Space::Flat => Where::Global(address),
+        MemorySpace::Global => Where::Global(address),
+        MemorySpace::Lds => Where::Lds(address),
+        MemorySpace::Gds => Where::Gds(address),
+        MemorySpace::Scratch => private(address),
+        MemorySpace::Flat if address >> 32 == SHARED_APERTURE >> 32 => Where::Lds(address & 0xffff_ffff),
+        MemorySpace::Flat if address >> 32 == PRIVATE_APERTURE >> 32 => private(address & 0xffff_ffff),
+        MemorySpace::Flat => Where::Global(address),
     }
 }
 
@@ -310,12 +310,12 @@ pub(super) fn stored(
 
 /// Reports unknown values that are stored, but to LDS and scratch, which remember them.
 pub(super) fn check_stored(machine: &mut Machine<'_>, wave: &Wave, access: &Access, first: Reg) {
-    let remembers = matches!(access.space, Space::Lds | Space::Scratch);
+    let remembers = matches!(access.space, MemorySpace::Lds | MemorySpace::Scratch);
     if remembers || matches!(access.action, Action::Load | Action::FromLds(_)) {
         return;
     }
     let mut stored = access.lanes;
-    if access.space == Space::Flat {
+    if access.space == MemorySpace::Flat {
         let own = [SHARED_APERTURE >> 32, PRIVATE_APERTURE >> 32];
         stored = bits(stored)
             .filter(|lane| !own.contains(&(access.address[*lane] >> 32)))

@@ -1,8 +1,8 @@
 //! Buffers: addresses and bounds by a descriptor of four dwords.
 
-use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::access::{self, Action, Dst, Form, LaneValue, MemorySpace};
 use super::apply::{self};
-use super::counters::Counter;
+use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
 use super::fault::FaultKind;
 use super::issue;
@@ -146,7 +146,7 @@ impl BufferOp {
     /// How many values of each lane are accessed, and the bytes of one.
     fn values(&self) -> (u8, u8) {
         match (self.action, self.shape) {
-            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => (1, 8),
+            (Action::Atomic { width: atomic::AtomicWidth::B64, .. }, _) => (1, 8),
             (Action::Atomic { .. }, shape) => (1, shape.map_or(4, |shape| shape.bytes.min(4))),
             (_, Some(shape)) => (shape.dwords(), shape.bytes.min(4)),
             _ => (1, 4),
@@ -272,18 +272,18 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             *valid |= u64::from(inside) << lane;
         }
     }
-    let space = if descriptor.is_scratch() { Space::Scratch } else { Space::Global };
-    if space == Space::Scratch && !descriptor.make_own(&mut address, lanes) {
+    let space = if descriptor.is_scratch() { MemorySpace::Scratch } else { MemorySpace::Global };
+    if space == MemorySpace::Scratch && !descriptor.make_own(&mut address, lanes) {
         return machine.fault(wave, FaultKind::NotEmulated("scratch of another lane"));
     }
-    let untyped: Vec<Piece> = valid
+    let untyped: Vec<LaneValue> = valid
         .iter()
         .enumerate()
-        .map(|(n, valid)| Piece { second: false, offset: 4 * n as u32, bytes, valid: *valid })
+        .map(|(n, valid)| LaneValue { second: false, offset: 4 * n as u32, bytes, valid: *valid })
         .collect();
     let mut pieces = texel.map_or(untyped, |texel| texel.pieces(valid.iter().fold(u64::MAX, |a, b| a & b)));
     if buffer.status {
-        pieces.push(Piece { second: false, offset: 0, bytes: 4, valid: 0 });
+        pieces.push(LaneValue { second: false, offset: 0, bytes: 4, valid: 0 });
     }
     let mut action = buffer.action;
     let mut in_lds =
@@ -316,7 +316,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
 
 /// An access of the vector memory path, ready to be issued.
 pub(super) struct MemoryAccess {
-    pub(super) space: Space,
+    pub(super) space: MemorySpace,
     pub(super) action: Action,
     pub(super) form: Form,
     pub(super) shape: Option<access::Shape>,
@@ -325,7 +325,7 @@ pub(super) struct MemoryAccess {
     pub(super) data: Option<Reg>,
     pub(super) lanes: u64,
     pub(super) address: [u64; LANES],
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<LaneValue>,
 }
 
 /// Registers as the dwords of memory that a format makes of them, and what of these is not known.
@@ -348,12 +348,12 @@ const PLAIN: u8 = 1;
 const SAMPLES: u8 = 2;
 
 /// The counter of an access of the vector memory path, and what it is in order among.
-pub(super) fn vector_counters(generation: Gfx, returns: bool, sampled: bool) -> (Counter, u8) {
+pub(super) fn vector_counters(generation: Gfx, returns: bool, sampled: bool) -> (WaitCounter, u8) {
     let counter = match (generation, returns) {
-        (Gfx::Gfx12, true) if sampled => Counter::Sample,
-        (Gfx::Gfx12, true) => Counter::Load,
-        (_, false) if generation >= Gfx::Gfx10 => Counter::Vs,
-        _ => Counter::Vm,
+        (Gfx::Gfx12, true) if sampled => WaitCounter::Sample,
+        (Gfx::Gfx12, true) => WaitCounter::Load,
+        (_, false) if generation >= Gfx::Gfx10 => WaitCounter::Vs,
+        _ => WaitCounter::Vm,
     };
     (counter, if sampled && generation >= Gfx::Gfx10 { SAMPLES } else { PLAIN })
 }
@@ -393,23 +393,23 @@ pub(super) fn access_memory(
         }
         // There a store's data is read late, and counted.
         if generation == Gfx::Gfx6 {
-            let mut held = Locks::new(Counter::Exp);
+            let mut held = Locks::new(WaitCounter::Exp);
             held.add(first, dwords);
             locks = Some(held);
         }
     }
-    let flat = memory.space == Space::Flat;
+    let flat = memory.space == MemorySpace::Flat;
     let mut counters = vec![vector_counters(generation, returns, false)];
     if flat && generation <= Gfx::Gfx906 {
         counters[0].1 = pending::UNORDERED;
     }
     if flat {
-        let shared = if generation >= Gfx::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+        let shared = if generation >= Gfx::Gfx12 { WaitCounter::Ds } else { WaitCounter::Lgkm };
         let kind = if generation <= Gfx::Gfx906 { pending::UNORDERED } else { 3 };
         counters.push((shared, kind));
     }
     if locks.is_some() {
-        counters.push((Counter::Exp, PLAIN));
+        counters.push((WaitCounter::Exp, PLAIN));
     }
     let access = access::Access {
         at: decoded.at,

@@ -5,7 +5,7 @@ use unwedge_isa::amdgcn::{Gfx, Inst, Operand, waits};
 
 /// A counter of instructions under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Counter {
+pub enum WaitCounter {
     /// Vector memory: loads, and until gfx9 stores.
     Vm,
     /// LDS, GDS, scalar memory, messages.
@@ -26,34 +26,34 @@ pub enum Counter {
     Km,
 }
 
-impl Counter {
+impl WaitCounter {
     /// The counter of a generation that counts the same.
-    fn of(counter: waits::Counter, generation: Gfx) -> Counter {
+    fn of(counter: waits::Counter, generation: Gfx) -> WaitCounter {
         match counter {
-            waits::Counter::Memory if generation >= Gfx::Gfx12 => Counter::Load,
-            waits::Counter::Memory => Counter::Vm,
-            waits::Counter::Exp => Counter::Exp,
-            waits::Counter::Local if generation >= Gfx::Gfx12 => Counter::Ds,
-            waits::Counter::Local => Counter::Lgkm,
-            waits::Counter::Store => Counter::Vs,
-            waits::Counter::Sample => Counter::Sample,
-            waits::Counter::Bvh => Counter::Bvh,
-            waits::Counter::Scalar => Counter::Km,
+            waits::Counter::Memory if generation >= Gfx::Gfx12 => WaitCounter::Load,
+            waits::Counter::Memory => WaitCounter::Vm,
+            waits::Counter::Exp => WaitCounter::Exp,
+            waits::Counter::Local if generation >= Gfx::Gfx12 => WaitCounter::Ds,
+            waits::Counter::Local => WaitCounter::Lgkm,
+            waits::Counter::Store => WaitCounter::Vs,
+            waits::Counter::Sample => WaitCounter::Sample,
+            waits::Counter::Bvh => WaitCounter::Bvh,
+            waits::Counter::Scalar => WaitCounter::Km,
         }
     }
 
     /// In the table of all generations, with the first generation that has it.
     const fn shared(self) -> (waits::Counter, Gfx) {
         match self {
-            Counter::Vm => (waits::Counter::Memory, Gfx::Gfx6),
-            Counter::Lgkm => (waits::Counter::Local, Gfx::Gfx6),
-            Counter::Exp => (waits::Counter::Exp, Gfx::Gfx6),
-            Counter::Vs => (waits::Counter::Store, Gfx::Gfx10),
-            Counter::Load => (waits::Counter::Memory, Gfx::Gfx12),
-            Counter::Sample => (waits::Counter::Sample, Gfx::Gfx12),
-            Counter::Bvh => (waits::Counter::Bvh, Gfx::Gfx12),
-            Counter::Ds => (waits::Counter::Local, Gfx::Gfx12),
-            Counter::Km => (waits::Counter::Scalar, Gfx::Gfx12),
+            WaitCounter::Vm => (waits::Counter::Memory, Gfx::Gfx6),
+            WaitCounter::Lgkm => (waits::Counter::Local, Gfx::Gfx6),
+            WaitCounter::Exp => (waits::Counter::Exp, Gfx::Gfx6),
+            WaitCounter::Vs => (waits::Counter::Store, Gfx::Gfx10),
+            WaitCounter::Load => (waits::Counter::Memory, Gfx::Gfx12),
+            WaitCounter::Sample => (waits::Counter::Sample, Gfx::Gfx12),
+            WaitCounter::Bvh => (waits::Counter::Bvh, Gfx::Gfx12),
+            WaitCounter::Ds => (waits::Counter::Local, Gfx::Gfx12),
+            WaitCounter::Km => (waits::Counter::Scalar, Gfx::Gfx12),
         }
     }
 
@@ -73,7 +73,7 @@ impl Counter {
 const NO_WAIT: u16 = 15;
 
 /// What an instruction waits for: at most so many under way of a counter.
-pub(super) fn waits(inst: &Inst, generation: Gfx) -> Vec<(Counter, u32)> {
+pub(super) fn waits(inst: &Inst, generation: Gfx) -> Vec<(WaitCounter, u32)> {
     let row = inst.row();
     match row.role {
         Role::Wait => {
@@ -86,15 +86,15 @@ pub(super) fn waits(inst: &Inst, generation: Gfx) -> Vec<(Counter, u32)> {
                 // The greatest number of four bits is no wait. One of six is, as the counter may be that full.
                 let most =
                     if value == NO_WAIT && wait.field.most() == NO_WAIT { u32::MAX } else { value.into() };
-                (Counter::of(wait.counter, generation), most)
+                (WaitCounter::of(wait.counter, generation), most)
             });
             waits.collect()
         }
         Role::WaitIdle => {
-            waits::Counter::of(generation).map(|counter| (Counter::of(counter, generation), 0)).collect()
+            waits::Counter::of(generation).map(|counter| (WaitCounter::of(counter, generation), 0)).collect()
         }
         _ if inst.variant().mod_set >> Mod::WaitExp as u8 & 1 != 0 => {
-            vec![(Counter::Exp, inst.mods.get(Mod::WaitExp) as u32)]
+            vec![(WaitCounter::Exp, inst.mods.get(Mod::WaitExp) as u32)]
         }
         _ => Vec::new(),
     }

@@ -276,15 +276,15 @@ fn permute(
 mod tests {
     use super::*;
     use crate::amdgcn::local::LocalMemory;
-    use crate::memory::{Memory, View};
+    use crate::memory::{GroupView, SimMemory};
     use unwedge_isa::amdgcn::Gpu;
 
     /// A unit needs a machine and a wave, and neither a program nor a workgroup.
     #[test]
     fn moves_on_one_wave() {
-        let memory = Memory::default();
+        let memory = SimMemory::default();
         let gpu = Gpu::new("gfx1010").expect("a GPU of the table");
-        let mut machine = Machine::new(gpu, 0, View::new(&memory), 0, 0, 0);
+        let mut machine = Machine::new(gpu, 0, GroupView::new(&memory), 0, 0, 0);
         let mut wave = Wave::new(0, false, 2, LocalMemory::new(0, false));
         wave.set(Reg::EXEC, 0b1010);
         wave.v[0] = std::array::from_fn(|lane| 100 + lane as u32);

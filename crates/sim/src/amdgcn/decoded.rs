@@ -1,6 +1,6 @@
 //! An instruction as every unit sees it: decoded once, with what is known of it before it is executed.
 
-use super::counters::{self, Counter};
+use super::counters::{self, WaitCounter};
 use unwedge_isa::amdgcn::effects::{self, Effects};
 use unwedge_isa::amdgcn::{Gpu, Inst};
 
@@ -13,7 +13,7 @@ pub(super) struct DecodedInst {
     /// The offset of the one that follows.
     pub(super) next: u32,
     /// What it waits for: at most so many under way of each counter.
-    pub(super) waits: Vec<(Counter, u32)>,
+    pub(super) waits: Vec<(WaitCounter, u32)>,
     /// Registers it reads and writes.
     pub(super) effects: Effects,
 }

@@ -1,8 +1,8 @@
 //! Exports and messages: what waves tell the rest of the GPU. It is recorded, and has no effect.
 
-use super::access::{Access, Dst, Space};
+use super::access::{Access, Dst, MemorySpace};
 use super::apply::{self};
-use super::counters::Counter;
+use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
 use super::fault::FaultKind;
 use super::issue;
@@ -89,10 +89,10 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let ExportOp { target, compressed, done, valid_mask, .. } = *export;
     record(machine, wave, MessageKind::Export { target, values, compressed, done, valid_mask, row });
     // Registers are read late: until the counter says so they must stay as they are.
-    let access = Access::made(decoded.at, Space::Gds, Dst::None, 0, 0);
-    let mut locks = Locks::new(Counter::Exp);
+    let access = Access::made(decoded.at, MemorySpace::Gds, Dst::None, 0, 0);
+    let mut locks = Locks::new(WaitCounter::Exp);
     export.sources.into_iter().flatten().for_each(|reg| locks.add(reg, 1));
-    issue::issue(machine, wave, access, &[(Counter::Exp, IN_ORDER)], Some(locks));
+    issue::issue(machine, wave, access, &[(WaitCounter::Exp, IN_ORDER)], Some(locks));
 }
 
 pub(super) fn message(machine: &mut Machine<'_>, wave: &Wave, code: u32) {

@@ -1,6 +1,6 @@
 //! What goes wrong in a program that runs.
 
-use super::counters::Counter;
+use super::counters::WaitCounter;
 use crate::fault::MemoryFault;
 use std::fmt;
 use unwedge_isa::amdgcn::Reg;
@@ -15,7 +15,7 @@ pub enum Missing {
         /// Offset of the load in bytes.
         at: u32,
         /// The counter that has to be waited for.
-        counter: Counter,
+        counter: WaitCounter,
     },
     /// It was written while the load at this offset, which writes it too, was under way.
     OverwrittenLoad {
@@ -52,7 +52,7 @@ pub enum FaultKind {
     /// An unknown value decided where the program goes on, or which lanes are enabled.
     Control(Reg, Missing),
     /// A register was overwritten that the instruction at this offset may still read.
-    StillRead(Reg, u32, Counter),
+    StillRead(Reg, u32, WaitCounter),
     /// A hazard that nothing mitigates: the rule's name, and the offset of the first instruction.
     Hazard(&'static str, u32),
     /// As many steps as were allowed.
@@ -61,7 +61,7 @@ pub enum FaultKind {
 
 /// Something that went wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Fault {
+pub struct SimFault {
     /// What.
     pub kind: FaultKind,
     /// Offset of the instruction in bytes.
@@ -72,9 +72,9 @@ pub struct Fault {
     pub wave: u32,
 }
 
-struct Register(Reg);
+struct RegisterName(Reg);
 
-impl fmt::Display for Register {
+impl fmt::Display for RegisterName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reg = self.0;
         match reg.special_name() {
@@ -109,16 +109,18 @@ impl fmt::Display for FaultKind {
             FaultKind::NoRegister => f.write_str("a register that the wave does not have"),
             FaultKind::Undefined(what) => f.write_str(what),
             FaultKind::Address(reg, missing) => {
-                write!(f, "{} is an address, and is {missing}", Register(*reg))
+                write!(f, "{} is an address, and is {missing}", RegisterName(*reg))
             }
-            FaultKind::Stored(reg, missing) => write!(f, "{} is stored, and is {missing}", Register(*reg)),
+            FaultKind::Stored(reg, missing) => {
+                write!(f, "{} is stored, and is {missing}", RegisterName(*reg))
+            }
             FaultKind::Control(reg, missing) => {
-                write!(f, "{} decides the way, and is {missing}", Register(*reg))
+                write!(f, "{} decides the way, and is {missing}", RegisterName(*reg))
             }
             FaultKind::StillRead(reg, at, counter) => write!(
                 f,
                 "{} is overwritten while the instruction at {at:#x} may still read it: no wait for {}",
-                Register(*reg),
+                RegisterName(*reg),
                 counter.name()
             ),
             FaultKind::Hazard(rule, at) => write!(f, "hazard {rule} with the instruction at {at:#x}"),
@@ -127,7 +129,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SimFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "workgroup {}, wave {}, at {:#x}: {}", self.workgroup, self.wave, self.at, self.kind)
     }

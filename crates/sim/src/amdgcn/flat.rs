@@ -1,6 +1,6 @@
 //! Flat, global and scratch memory.
 
-use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::access::{self, Action, Dst, Form, LaneValue, MemorySpace};
 use super::apply::{self};
 use super::buffer::{self, MemoryAccess};
 use super::decoded::DecodedInst;
@@ -16,7 +16,7 @@ use unwedge_isa::amdgcn::{Gfx, Inst, Opcode, Operand, Reg};
 /// An access with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlatOp {
-    space: Space,
+    space: MemorySpace,
     action: Action,
     form: Form,
     shape: Option<access::Shape>,
@@ -45,9 +45,9 @@ impl FlatOp {
     pub(super) fn new(inst: &Inst) -> Option<FlatOp> {
         let row = inst.row();
         let (space, rest) = match row.format {
-            Format::Flat => (Space::Flat, row.name.strip_prefix("flat_")?),
-            Format::Global => (Space::Global, row.name.strip_prefix("global_")?),
-            _ => (Space::Scratch, row.name.strip_prefix("scratch_")?),
+            Format::Flat => (MemorySpace::Flat, row.name.strip_prefix("flat_")?),
+            Format::Global => (MemorySpace::Global, row.name.strip_prefix("global_")?),
+            _ => (MemorySpace::Scratch, row.name.strip_prefix("scratch_")?),
         };
         let add_tid = rest.ends_with("_addtid");
         let (turned, name) = match rest {
@@ -64,7 +64,7 @@ impl FlatOp {
             None => {
                 let (atomic, width) = match inst.opcode() {
                     Opcode::global_atomic_ordered_add_b64 => {
-                        (ordered_add as atomic::Atomic, atomic::Kind::B64)
+                        (ordered_add as atomic::Atomic, atomic::AtomicWidth::B64)
                     }
                     _ => atomic::of_row(row)?,
                 };
@@ -146,7 +146,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         if flat.add_tid {
             sum = sum.wrapping_add(4 * lane as u64);
         }
-        if flat.space == Space::Scratch {
+        if flat.space == MemorySpace::Scratch {
             sum &= 0xffff_ffff;
         }
         address[lane] = sum;
@@ -157,12 +157,12 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             let mask = apply::address_scalar(machine, wave, Reg::M0);
             form = Form::Block(mask);
             let valid = |n: u32| if mask >> n & 1 != 0 { u64::MAX } else { 0 };
-            let piece = |n: u32| Piece { second: false, offset: 4 * n, bytes: 4, valid: valid(n) };
+            let piece = |n: u32| LaneValue { second: false, offset: 4 * n, bytes: 4, valid: valid(n) };
             (0..32).map(piece).collect()
         }
         (Action::Atomic { width, .. }, _) => {
-            let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
-            vec![Piece { second: false, offset: 0, bytes, valid: u64::MAX }]
+            let bytes = if width == atomic::AtomicWidth::B64 { 8 } else { 4 };
+            vec![LaneValue { second: false, offset: 0, bytes, valid: u64::MAX }]
         }
         (_, Some(shape)) => shape.pieces(u64::MAX),
         _ => Vec::new(),
@@ -172,7 +172,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let natural = u64::from(bytes).checked_ilog2().map_or(1, |log| 1 << log);
     if wave.unknown.is_some()
         && machine.gpu.generation() == Gfx::Gfx10
-        && flat.space == Space::Flat
+        && flat.space == MemorySpace::Flat
         && bytes > 4
         && bits(lanes).any(|lane| {
             address[lane] >> 32 == SHARED_APERTURE >> 32 && !address[lane].is_multiple_of(natural)

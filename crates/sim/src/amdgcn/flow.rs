@@ -13,7 +13,7 @@ use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// When a branch is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum BranchCondition {
     Always,
     Never,
     /// A special register is this.
@@ -25,7 +25,7 @@ pub(super) enum When {
 pub(super) enum FlowOp {
     /// Tells the rest of the GPU something.
     Message(u32),
-    Branch(When, i32),
+    Branch(BranchCondition, i32),
     /// To an address, which may be saved.
     Jump {
         to: From,
@@ -84,7 +84,7 @@ pub(super) enum FlowOp {
     /// Lanes of a mask go on elsewhere, the others here: the fewer first, the rest is put on the stack.
     Fork {
         mask: From,
-        to: Target,
+        to: ForkTarget,
     },
     /// The end of both ways.
     Join(From),
@@ -92,7 +92,7 @@ pub(super) enum FlowOp {
 
 /// Where a fork goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum ForkTarget {
     By(i32),
     To(From),
 }
@@ -129,9 +129,9 @@ fn register(inst: &Inst) -> Option<Reg> {
 impl FlowOp {
     /// What an instruction does to the flow; `None`: its operands are none of those it has.
     pub(super) fn new(op: ControlOp, inst: &Inst) -> Option<FlowOp> {
-        let is = |reg, value| Some(FlowOp::Branch(When::Is(reg, value), immediate(inst)));
+        let is = |reg, value| Some(FlowOp::Branch(BranchCondition::Is(reg, value), immediate(inst)));
         match op {
-            ControlOp::s_branch => Some(FlowOp::Branch(When::Always, immediate(inst))),
+            ControlOp::s_branch => Some(FlowOp::Branch(BranchCondition::Always, immediate(inst))),
             ControlOp::s_cbranch_scc0 => is(Reg::SCC, false),
             ControlOp::s_cbranch_scc1 => is(Reg::SCC, true),
             ControlOp::s_cbranch_vccz => is(Reg::VCCZ, true),
@@ -142,7 +142,9 @@ impl FlowOp {
             ControlOp::s_cbranch_cdbgsys
             | ControlOp::s_cbranch_cdbguser
             | ControlOp::s_cbranch_cdbgsys_or_user
-            | ControlOp::s_cbranch_cdbgsys_and_user => Some(FlowOp::Branch(When::Never, immediate(inst))),
+            | ControlOp::s_cbranch_cdbgsys_and_user => {
+                Some(FlowOp::Branch(BranchCondition::Never, immediate(inst)))
+            }
             ControlOp::s_setpc_b64 => Some(FlowOp::Jump { to: value(inst)?, save: None }),
             ControlOp::s_swappc_b64 => {
                 Some(FlowOp::Jump { to: value(inst)?, save: Some(destination(inst)?.0) })
@@ -183,14 +185,14 @@ impl FlowOp {
             }
             ControlOp::s_cbranch_g_fork => {
                 let mut values = inst.written().map(|(slot, operand)| from(operand, slot.ty));
-                Some(FlowOp::Fork { mask: values.next()??, to: Target::To(values.next()??) })
+                Some(FlowOp::Fork { mask: values.next()??, to: ForkTarget::To(values.next()??) })
             }
             ControlOp::s_cbranch_i_fork => {
                 let mask = inst.written().find_map(|(_, operand)| match operand {
                     Operand::Reg { reg, .. } => Some(From::Scalar(reg)),
                     _ => None,
                 })?;
-                Some(FlowOp::Fork { mask, to: Target::By(immediate(inst)) })
+                Some(FlowOp::Fork { mask, to: ForkTarget::By(immediate(inst)) })
             }
             ControlOp::s_cbranch_join => Some(FlowOp::Join(value(inst)?)),
             ControlOp::s_trap | ControlOp::s_rfe_b64 | ControlOp::s_rfe_restore_b64 => Some(FlowOp::Trap),
@@ -236,9 +238,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         FlowOp::Nothing => {}
         FlowOp::Branch(when, by) => {
             let taken = match when {
-                When::Always => true,
-                When::Never => false,
-                When::Is(reg, value) => {
+                BranchCondition::Always => true,
+                BranchCondition::Never => false,
+                BranchCondition::Is(reg, value) => {
                     if wave.unknown_sreg(reg) != 0 {
                         machine.fault(wave, FaultKind::Control(reg, wave.why(reg)));
                     }
@@ -369,7 +371,7 @@ fn move_relative(machine: &mut Machine<'_>, wave: &mut Wave, flow: FlowOp) {
 
 /// Both ways of a branch: with lanes on both the one with fewer is taken first, and the other is put on the stack
 /// in scalar registers, four for each entry: the lanes, then where they go on. MODE has the stack's pointer.
-fn fork(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, mask: From, to: Target) {
+fn fork(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, mask: From, to: ForkTarget) {
     let next = machine.code_base.wrapping_add(decoded.next.into());
     let mut given = |wave: &Wave, from: From| {
         let (value, unknown) = wave.scalar_value(from, Type::B64);
@@ -380,8 +382,8 @@ fn fork(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, mask:
     };
     let mask = given(wave, mask);
     let target = match to {
-        Target::To(from) => given(wave, from),
-        Target::By(by) => next.wrapping_add((i64::from(by) * 4) as u64),
+        ForkTarget::To(from) => given(wave, from),
+        ForkTarget::By(by) => next.wrapping_add((i64::from(by) * 4) as u64),
     };
     let exec = wave.pair(Reg::EXEC);
     let (pass, fail) = (mask & exec, !mask & exec);

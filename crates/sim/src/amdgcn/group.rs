@@ -9,17 +9,17 @@ use super::local::LocalMemory;
 use super::machine::Machine;
 use super::operand::SREGS;
 use super::program::{Program, UnitOp};
-use super::watch::{Control, State, Trace, Watch};
+use super::watch::{Control, GroupState, Trace, Watch};
 use super::wave::{Unknown, Wave};
 use super::{buffer, cross, ds, export, flat, flow, image, interp, matrix, rays, scalar, smem, vector};
-use crate::memory::View;
+use crate::memory::GroupView;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::effects;
 use unwedge_isa::amdgcn::model::Format;
 use unwedge_isa::amdgcn::semantics::LANES;
 
 /// A workgroup that runs.
-pub(super) struct Group<'m> {
+pub(super) struct Workgroup<'m> {
     pub(super) program: &'m Program,
     pub(super) machine: Machine<'m>,
     adversarial: bool,
@@ -29,8 +29,13 @@ pub(super) struct Group<'m> {
     pub(super) lane_steps: u64,
 }
 
-impl<'m> Group<'m> {
-    pub(super) fn new(program: &'m Program, dispatch: &Dispatch, view: View<'m>, number: u32) -> Group<'m> {
+impl<'m> Workgroup<'m> {
+    pub(super) fn new(
+        program: &'m Program,
+        dispatch: &Dispatch,
+        view: GroupView<'m>,
+        number: u32,
+    ) -> Workgroup<'m> {
         let (adversarial, seed) = match dispatch.timing {
             Timing::Plain => (false, 0),
             Timing::Adversarial { seed } => (true, seed),
@@ -41,7 +46,7 @@ impl<'m> Group<'m> {
         for (at, byte) in dispatch.lds_content.iter().enumerate().take(dispatch.lds as usize) {
             machine.lds.write(at as u64, 1, (*byte).into(), 0);
         }
-        Group { program, machine, adversarial, hazards: Vec::new(), steps: 0, lane_steps: 0 }
+        Workgroup { program, machine, adversarial, hazards: Vec::new(), steps: 0, lane_steps: 0 }
     }
 
     /// The waves of a workgroup as they begin.
@@ -153,7 +158,7 @@ impl<'m> Group<'m> {
                 }
                 self.machine.budget -= 1;
                 if let Watch::Step(ask) = watch
-                    && ask(&mut State { machine: &mut self.machine, waves: &waves, now: which })
+                    && ask(&mut GroupState { machine: &mut self.machine, waves: &waves, now: which })
                         == Control::Stop
                 {
                     self.machine.stopped = true;

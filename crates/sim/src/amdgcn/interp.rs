@@ -4,22 +4,22 @@
 //! P0, of P10 and of P20. `m0` says where they begin and at which quads a new primitive begins; the first quad always
 //! begins one. From gfx11 on parameters are loaded into the lanes of a quad, and interpolation reads them there.
 
-use super::access::{Access, Dst, Read, Space};
+use super::access::{Access, Dst, MemorySpace, Read};
 use super::apply::{self};
-use super::counters::Counter;
+use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
 use super::fault::{FaultKind, Missing};
 use super::issue;
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{Part, Source, source};
+use super::operand::{DwordPart, LaneSource, source};
 use super::vector::fetch;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Mod, Trait, Type};
 use unwedge_isa::amdgcn::opcode::InterpOp;
 use unwedge_isa::amdgcn::semantics::interp::{self, Interp as Semantics};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-use unwedge_isa::amdgcn::{Gfx, Half, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Inst, Operand, Reg, RegHalf};
 
 /// Dwords of an attribute of a primitive: three vertices of four channels.
 const PARAMETERS: u32 = 12;
@@ -51,7 +51,7 @@ pub(super) struct InterpolateOp {
     attribute: u32,
     /// The vertex that is moved: 0 for P10, 1 for P20, 2 for P0.
     slot: u32,
-    sources: [Source; 3],
+    sources: [LaneSource; 3],
     clamp: bool,
     omod: u8,
     ty: Type,
@@ -72,7 +72,7 @@ impl InterpolateOp {
             high: None,
             attribute: 0,
             slot: 0,
-            sources: [Source::NONE; 3],
+            sources: [LaneSource::NONE; 3],
             clamp: inst.mods.has(Mod::Clamp),
             omod: inst.mods.get(Mod::Omod) as u8,
             ty: Type::F32,
@@ -86,7 +86,7 @@ impl InterpolateOp {
                 (_, Operand::Reg { reg, half, .. }) if slot.access.writes() => {
                     made.dst = reg.index() as u8;
                     made.ty = slot.ty;
-                    high |= half == Half::High;
+                    high |= half == RegHalf::High;
                     if slot.access.reads() {
                         added = Some(source(inst, slot, operand)?);
                     }
@@ -134,7 +134,7 @@ fn parameter_lanes(machine: &mut Machine<'_>, m0: u32, attribute: u32, vertex: u
     (values, unknown)
 }
 
-fn source_lanes(wave: &Wave, source: &Source) -> (Lanes, Lanes) {
+fn source_lanes(wave: &Wave, source: &LaneSource) -> (Lanes, Lanes) {
     let values = fetch(source, 0, &wave.v, |reg| wave.sreg(reg), true);
     let unknown =
         wave.unknown.as_ref().map(|state| fetch(source, 0, &state.v, |reg| wave.unknown_sreg(reg), false));
@@ -174,12 +174,12 @@ pub(super) fn exec(
             let parameter = half(parameter_lanes(machine, m0, interp.attribute, vertex));
             let place = source_lanes(wave, &interp.sources[0]);
             // Without a register for it P0 comes from LDS too.
-            let added = if interp.sources[1] == Source::NONE {
+            let added = if interp.sources[1] == LaneSource::NONE {
                 half(parameter_lanes(machine, m0, interp.attribute, 0))
             } else {
                 let mut source = interp.sources[1];
                 if semantics.half_in() && semantics.parameter == 1 && high {
-                    source.part = Part::Word(1);
+                    source.part = DwordPart::Word(1);
                 }
                 source_lanes(wave, &source)
             };
@@ -279,9 +279,9 @@ fn load_parameters(
         };
         (values, unknown) = (splat(value), splat(if bits == 0 { 0 } else { u32::MAX }));
     }
-    let access = Access::made(decoded.at, Space::Lds, Dst::Vgpr(interp.dst), written, 1);
+    let access = Access::made(decoded.at, MemorySpace::Lds, Dst::Vgpr(interp.dst), written, 1);
     let read = Read { values: vec![values], unknown: vec![unknown] };
-    issue::ready(machine, wave, access, read, &[(Counter::Exp, IN_ORDER)]);
+    issue::ready(machine, wave, access, read, &[(WaitCounter::Exp, IN_ORDER)]);
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@
 //! if it and the later ones that cannot overtake it are more than the wait allows. A counter that is full makes one be done
 //! before the next is issued: what it does to memory is done then, but its result stays unknown until it is waited for.
 
-use super::access::{Access, Dst, Read, Space};
+use super::access::{Access, Dst, MemorySpace, Read};
 use super::apply;
-use super::counters::Counter;
+use super::counters::WaitCounter;
 use super::fault::{FaultKind, Missing};
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::pending::{Counted, Entry, Locks, Path, registers, spare};
+use super::pending::{Counted, Locks, Path, PendingAccess, registers, spare};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::Reg;
 
@@ -20,7 +20,7 @@ pub(super) fn issue(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
     access: Access,
-    counters: &[(Counter, u8)],
+    counters: &[(WaitCounter, u8)],
     locks: Option<Locks>,
 ) {
     if wave.unknown.is_some() {
@@ -36,7 +36,7 @@ pub(super) fn ready(
     wave: &mut Wave,
     access: Access,
     read: Read,
-    counters: &[(Counter, u8)],
+    counters: &[(WaitCounter, u8)],
 ) {
     if wave.unknown.is_some() {
         return defer_ready(machine, wave, access, read, counters, None);
@@ -49,7 +49,7 @@ pub(super) fn defer(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
     access: Access,
-    counters: &[(Counter, u8)],
+    counters: &[(WaitCounter, u8)],
     locks: Option<Locks>,
 ) {
     put_off(machine, wave, access, None, counters, locks);
@@ -61,7 +61,7 @@ pub(super) fn defer_ready(
     wave: &mut Wave,
     access: Access,
     read: Read,
-    counters: &[(Counter, u8)],
+    counters: &[(WaitCounter, u8)],
     locks: Option<Locks>,
 ) {
     put_off(machine, wave, access, Some(read), counters, locks);
@@ -72,21 +72,21 @@ fn put_off(
     wave: &mut Wave,
     access: Access,
     read: Option<Read>,
-    counters: &[(Counter, u8)],
+    counters: &[(WaitCounter, u8)],
     locks: Option<Locks>,
 ) {
     let path = match (access.space, access.dst) {
         (_, Dst::Scalar(_)) => Path::Scalar,
-        (Space::Lds | Space::Gds, _) => Path::Shared,
+        (MemorySpace::Lds | MemorySpace::Gds, _) => Path::Shared,
         _ => Path::Vector,
     };
-    let counter = counters.first().map_or(Counter::Vm, |(counter, _)| *counter);
+    let counter = counters.first().map_or(WaitCounter::Vm, |(counter, _)| *counter);
     let spare = spare(&access, counters);
     for (counter, _) in counters {
         make_room(machine, wave, *counter);
     }
     let counted = |&(counter, kind)| Counted { counter, kind, full: false, gone: 0, over: false };
-    let entry = Entry {
+    let entry = PendingAccess {
         registers: registers(&access),
         access,
         path,
@@ -129,7 +129,7 @@ fn put_off(
 }
 
 /// Makes one be done if a counter is full: the oldest, or of those that have no order any.
-fn make_room(machine: &mut Machine<'_>, wave: &mut Wave, counter: Counter) {
+fn make_room(machine: &mut Machine<'_>, wave: &mut Wave, counter: WaitCounter) {
     let filling = wave.pending.entries.iter().filter(|entry| entry.fills(counter).is_some()).count();
     if filling < counter.most(machine.gpu.generation()) as usize {
         return;
@@ -148,11 +148,11 @@ fn make_room(machine: &mut Machine<'_>, wave: &mut Wave, counter: Counter) {
 }
 
 /// A counter counts an access no longer, though nobody has waited for it.
-fn push_out(machine: &mut Machine<'_>, wave: &mut Wave, at: usize, counter: Counter) {
+fn push_out(machine: &mut Machine<'_>, wave: &mut Wave, at: usize, counter: WaitCounter) {
     let Some(entry) = wave.pending.entries.get_mut(at) else { return };
     entry.counters.iter_mut().filter(|c| c.counter == counter).for_each(|counted| counted.full = true);
     let past = entry.is_past();
-    if past || counter != Counter::Exp && entry.spare != Some(counter) {
+    if past || counter != WaitCounter::Exp && entry.spare != Some(counter) {
         reach(machine, wave, at);
     }
     if past {
@@ -165,7 +165,7 @@ pub(super) fn pass_time(machine: &mut Machine<'_>, wave: &mut Wave) {
     if wave.pending.entries.is_empty() || machine.random() & 3 != 0 {
         return;
     }
-    let is_open = |entry: &Entry| entry.read.is_none();
+    let is_open = |entry: &PendingAccess| entry.read.is_none();
     let open = wave.pending.entries.iter().filter(|entry| is_open(entry)).count();
     if open == 0 {
         return;
@@ -192,7 +192,7 @@ fn reach(machine: &mut Machine<'_>, wave: &mut Wave, at: usize) {
 }
 
 /// Waits until at most so many of a counter are under way.
-pub(super) fn wait(machine: &mut Machine<'_>, wave: &mut Wave, counter: Counter, most: u32) {
+pub(super) fn wait(machine: &mut Machine<'_>, wave: &mut Wave, counter: WaitCounter, most: u32) {
     if wave.pending.entries.is_empty() {
         return;
     }
@@ -207,7 +207,8 @@ pub(super) fn wait(machine: &mut Machine<'_>, wave: &mut Wave, counter: Counter,
         entry.counters.retain(|counted| counted.counter != counter);
         entry.locks = entry.locks.filter(|locks| locks.counter != counter);
         let spare = entry.spare;
-        let finished = entry.counters.iter().all(|c| c.counter == Counter::Exp || Some(c.counter) == spare);
+        let finished =
+            entry.counters.iter().all(|c| c.counter == WaitCounter::Exp || Some(c.counter) == spare);
         if finished && !entry.done {
             entry.done = true;
             reach(machine, wave, at);

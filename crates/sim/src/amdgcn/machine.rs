@@ -3,12 +3,12 @@
 //! It knows neither a program nor the waves: a unit executes an operation on a machine and one wave.
 
 use super::common::Common;
-use super::fault::{Fault, FaultKind};
+use super::fault::{FaultKind, SimFault};
 use super::local::LocalMemory;
 use super::message::WaveMessage;
 use super::wave::Wave;
 use crate::fault::MemoryFaultCause;
-use crate::memory::View;
+use crate::memory::GroupView;
 use std::collections::HashSet;
 use unwedge_isa::amdgcn::Gpu;
 
@@ -20,11 +20,11 @@ pub(super) struct Machine<'m> {
     pub(super) gpu: Gpu,
     /// Where the code lies.
     pub(super) code_base: u64,
-    pub(super) view: View<'m>,
+    pub(super) view: GroupView<'m>,
     pub(super) lds: LocalMemory,
     pub(super) gds: LocalMemory,
     pub(super) common: Common,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<SimFault>,
     /// What is reported once for each instruction: a kind of fault, and what was wrong with memory.
     seen: HashSet<(u32, std::mem::Discriminant<FaultKind>, Option<MemoryFaultCause>)>,
     pub(super) messages: Vec<WaveMessage>,
@@ -44,7 +44,7 @@ impl<'m> Machine<'m> {
     pub(super) fn new(
         gpu: Gpu,
         code_base: u64,
-        view: View<'m>,
+        view: GroupView<'m>,
         number: u32,
         seed: u64,
         budget: u64,
@@ -101,7 +101,7 @@ impl<'m> Machine<'m> {
             _ => None,
         };
         if self.faults.len() < FAULTS && self.seen.insert((self.at, std::mem::discriminant(&kind), cause)) {
-            self.faults.push(Fault { kind, at: self.at, workgroup: self.number, wave: wave.id });
+            self.faults.push(SimFault { kind, at: self.at, workgroup: self.number, wave: wave.id });
         }
     }
 }

@@ -11,7 +11,7 @@ use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::MatrixOp;
 use unwedge_isa::amdgcn::semantics::Lanes;
-use unwedge_isa::amdgcn::semantics::matrix::{self, Layout, Number};
+use unwedge_isa::amdgcn::semantics::matrix::{self, ElementType, MatrixLayout};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
 
 /// A matrix operation with its operands.
@@ -24,7 +24,7 @@ pub(super) struct MatrixProduct {
     /// The sparse indices, and which set of them.
     index: Option<(u8, u8)>,
     dst: u8,
-    layouts: [Layout; 3],
+    layouts: [MatrixLayout; 3],
     /// Elements of 16 bits of the result stand alone, in the lower or the upper half of registers.
     half: Option<bool>,
     neg_lo: u8,
@@ -72,9 +72,9 @@ impl MatrixProduct {
         let (dst, a, b) = (vgpr(operands.next()?)?, vgpr(operands.next()?)?, vgpr(operands.next()?)?);
         let third = operands.next()?;
         let ty = match op.result {
-            Number::F16 => Type::F16,
-            Number::Bf16 => Type::Bf16,
-            Number::F32 => Type::F32,
+            ElementType::F16 => Type::F16,
+            ElementType::Bf16 => Type::Bf16,
+            ElementType::F32 => Type::F32,
             _ => Type::I32,
         };
         let (c, index) = match third {
@@ -91,9 +91,9 @@ impl MatrixProduct {
             index,
             dst,
             layouts: [
-                Layout::factor(op.a.bits(), stored, false, generation, wave64)?,
-                Layout::factor(op.b.bits(), op.depth, op.sparse, generation, wave64)?,
-                Layout::result(generation, wave64),
+                MatrixLayout::factor(op.a.bits(), stored, false, generation, wave64)?,
+                MatrixLayout::factor(op.b.bits(), op.depth, op.sparse, generation, wave64)?,
+                MatrixLayout::result(generation, wave64),
             ],
             half: apart.then(|| mods.get(Mod::OpSel) & 4 != 0),
             neg_lo: mods.get(Mod::NegLo) as u8,
@@ -103,7 +103,7 @@ impl MatrixProduct {
     }
 
     /// An element of A or B, widened.
-    fn factor(&self, number: Number, source: u8, raw: u32, place: usize) -> u32 {
+    fn factor(&self, number: ElementType, source: u8, raw: u32, place: usize) -> u32 {
         let mut raw = raw;
         if number.is_half() {
             let negate = if place & 1 == 0 { self.neg_lo } else { self.neg_hi };
@@ -175,7 +175,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
         machine.fault(wave, FaultKind::Undefined("a matrix operation while not all lanes are enabled"));
     }
     let op = &matrix.op;
-    let dwords = |layout: &Layout, bits: usize| (layout.count() * bits).div_ceil(32);
+    let dwords = |layout: &MatrixLayout, bits: usize| (layout.count() * bits).div_ceil(32);
     let [a_layout, b_layout, d_layout] = &matrix.layouts;
     let a_size = dwords(a_layout, op.a.bits().into());
     let b_size = dwords(b_layout, op.b.bits().into());
@@ -225,7 +225,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
                 };
                 missing |= row_unsure;
                 let mut addend = raw;
-                if op.result != Number::I32 && !op.sparse {
+                if op.result != ElementType::I32 && !op.sparse {
                     if matrix.neg_hi & 4 != 0 {
                         addend &= !op.result.sign();
                     }

@@ -1,6 +1,6 @@
 //! Emulator of AMD's instruction set, gfx6 to gfx12.
 //!
-//! [`Program`] is machine code decoded once. [`run`] executes a grid of workgroups over a [`Memory`]; what an operation
+//! [`Program`] is machine code decoded once. [`run`] executes a grid of workgroups over a [`SimMemory`]; what an operation
 //! computes is said by [`unwedge_isa::amdgcn::semantics`]. With a seed, timing is as unfavourable as hardware allows: see
 //! [`Timing`].
 
@@ -42,12 +42,12 @@ mod vector;
 mod watch;
 mod wave;
 
-pub use crate::memory::{MapError, Memory};
-pub use counters::Counter;
+pub use crate::memory::{MapError, SimMemory};
+pub use counters::WaitCounter;
 pub use dispatch::{Dispatch, Initial, Timing};
-pub use fault::{Fault, FaultKind, Missing};
+pub use fault::{FaultKind, Missing, SimFault};
 pub use lanes::{PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
 pub use message::{MessageKind, WaveMessage};
 pub use program::Program;
 pub use run::{Outcome, run, watch};
-pub use watch::{Control, State, Trace, Watch, WaveStatus};
+pub use watch::{Control, GroupState, Trace, Watch, WaveStatus};

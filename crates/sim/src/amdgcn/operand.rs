@@ -1,7 +1,7 @@
 //! Operands as they are executed: where a value comes from, and what is done to it on the way.
 
-use unwedge_isa::amdgcn::Half;
-use unwedge_isa::amdgcn::model::{Class, Encoding, Mod, Slot, Trait, Type};
+use unwedge_isa::amdgcn::RegHalf;
+use unwedge_isa::amdgcn::model::{Class, Encoding, Mod, OperandSlot, Trait, Type};
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// How many scalar registers have a number of their own.
@@ -18,7 +18,7 @@ pub(super) enum From {
 
 /// Which part of a dword is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DwordPart {
     Whole,
     Byte(u8),
     Word(u8),
@@ -33,11 +33,11 @@ pub(super) struct Packed {
 
 /// A source of an operation on lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct LaneSource {
     pub(super) from: From,
     /// Its width in bits, as the operation takes it.
     pub(super) bits: u16,
-    pub(super) part: Part,
+    pub(super) part: DwordPart,
     pub(super) sext: bool,
     pub(super) neg: bool,
     pub(super) abs: bool,
@@ -46,12 +46,12 @@ pub(super) struct Source {
     pub(super) widen: bool,
 }
 
-impl Source {
+impl LaneSource {
     /// No source: zero.
-    pub(super) const NONE: Source = Source {
+    pub(super) const NONE: LaneSource = LaneSource {
         from: From::Const(0),
         bits: 32,
-        part: Part::Whole,
+        part: DwordPart::Whole,
         sext: false,
         neg: false,
         abs: false,
@@ -63,7 +63,7 @@ impl Source {
     pub(super) fn plain(&self) -> Option<u8> {
         match self.from {
             From::Vgpr(n)
-                if self.part == Part::Whole
+                if self.part == DwordPart::Whole
                     && !self.neg
                     && !self.abs
                     && !self.widen
@@ -80,11 +80,11 @@ impl Source {
     #[inline]
     pub(super) fn modify(&self, value: u32, signs: bool) -> u32 {
         let mut value = match self.part {
-            Part::Whole => value,
-            Part::Byte(n) if self.sext => (value >> (n * 8)) as u8 as i8 as u32,
-            Part::Byte(n) => value >> (n * 8) & 0xff,
-            Part::Word(n) if self.sext => (value >> (n * 16)) as u16 as i16 as u32,
-            Part::Word(n) => value >> (n * 16) & 0xffff,
+            DwordPart::Whole => value,
+            DwordPart::Byte(n) if self.sext => (value >> (n * 8)) as u8 as i8 as u32,
+            DwordPart::Byte(n) => value >> (n * 8) & 0xff,
+            DwordPart::Word(n) if self.sext => (value >> (n * 16)) as u16 as i16 as u32,
+            DwordPart::Word(n) => value >> (n * 16) & 0xffff,
         };
         if let Some(packed) = self.packed {
             let half = |at: usize| {
@@ -188,22 +188,22 @@ pub(super) fn is_sdwa(encoding: Encoding) -> bool {
 }
 
 /// Part of a dword by an SDWA selector.
-pub(super) fn part(selector: i32) -> Part {
+pub(super) fn part(selector: i32) -> DwordPart {
     match selector {
-        0..=3 => Part::Byte(selector as u8),
-        4 => Part::Word(0),
-        5 => Part::Word(1),
-        _ => Part::Whole,
+        0..=3 => DwordPart::Byte(selector as u8),
+        4 => DwordPart::Word(0),
+        5 => DwordPart::Word(1),
+        _ => DwordPart::Whole,
     }
 }
 
 /// A source operand of the vector ALU with the modifiers of its instruction.
-pub(super) fn source(inst: &Inst, slot: &Slot, operand: Operand) -> Option<Source> {
+pub(super) fn source(inst: &Inst, slot: &OperandSlot, operand: Operand) -> Option<LaneSource> {
     let from = from(operand, slot.ty)?;
     let mods = &inst.mods;
     let at = slot.source;
     let bit = |id: Mod| at < 3 && mods.get(id) >> at & 1 != 0;
-    let mut source = Source { from, bits: slot.ty.bits(), ..Source::NONE };
+    let mut source = LaneSource { from, bits: slot.ty.bits(), ..LaneSource::NONE };
     let encoding = inst.variant().encoding;
     if inst.row().traits.has(Trait::Mix) {
         source.neg = bit(Mod::Neg) || bit(Mod::NegLo);
@@ -211,7 +211,7 @@ pub(super) fn source(inst: &Inst, slot: &Slot, operand: Operand) -> Option<Sourc
         source.bits = 32;
         if bit(Mod::OpSelHi) {
             source.widen = true;
-            source.part = Part::Word(u8::from(bit(Mod::OpSel)));
+            source.part = DwordPart::Word(u8::from(bit(Mod::OpSel)));
         }
         // A constant for 16 bits is one of 32 bits where the source is not widened.
         if let (Operand::Inline(code), false) = (operand, source.widen) {
@@ -242,16 +242,16 @@ pub(super) fn source(inst: &Inst, slot: &Slot, operand: Operand) -> Option<Sourc
             1 => Some(Mod::Src1Sel),
             _ => None,
         };
-        source.part = selector.map_or(Part::Whole, |id| part(mods.get(id)));
+        source.part = selector.map_or(DwordPart::Whole, |id| part(mods.get(id)));
         source.sext = bit(Mod::Sext);
         return Some(source);
     }
     let half = match operand {
         Operand::Reg { half, .. } => half,
-        _ => Half::Whole,
+        _ => RegHalf::Whole,
     };
-    if slot.ty.bits() == 16 && (half == Half::High || bit(Mod::OpSel) && slot.class != Class::SrcHalf) {
-        source.part = Part::Word(1);
+    if slot.ty.bits() == 16 && (half == RegHalf::High || bit(Mod::OpSel) && slot.class != Class::SrcHalf) {
+        source.part = DwordPart::Word(1);
     }
     Some(source)
 }

@@ -1,7 +1,7 @@
 //! Instructions under way, as a wave keeps them: counters, registers they will write, registers they may still read.
 
-use super::access::{Access, Action, Dst, Form, Read, Space};
-use super::counters::Counter;
+use super::access::{Access, Action, Dst, Form, MemorySpace, Read};
+use super::counters::WaitCounter;
 use super::lanes::{SHARED_APERTURE, bits};
 use std::collections::VecDeque;
 use unwedge_isa::amdgcn::Reg;
@@ -20,7 +20,7 @@ pub(super) enum Path {
 }
 
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct PendingAccess {
     pub(super) access: Access,
     pub(super) path: Path,
     /// What was read, once it was.
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     /// Registers that will be written: the first, and how many.
     pub(super) registers: Option<(u16, u16)>,
     /// A counter whose fall says nothing of its result: that of LDS if no lane is there, that of memory if all are.
-    pub(super) spare: Option<Counter>,
+    pub(super) spare: Option<WaitCounter>,
     /// Registers it may still read, until a counter says otherwise.
     pub(super) locks: Option<Locks>,
     /// It is counted with the one behind it: an instruction with results in two places.
@@ -41,7 +41,7 @@ pub(super) struct Entry {
 /// An access as one counter counts it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
-    pub(super) counter: Counter,
+    pub(super) counter: WaitCounter,
     /// Which ones are in order among themselves.
     pub(super) kind: u8,
     /// The counter was full, and it was done to make room: it counts no longer, but nobody has waited for it.
@@ -55,12 +55,12 @@ pub(super) struct Counted {
 /// Registers that may still be read, until a counter says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Locks {
-    pub(super) counter: Counter,
+    pub(super) counter: WaitCounter,
     ranges: [(Reg, u8); 4],
 }
 
 impl Locks {
-    pub(super) fn new(counter: Counter) -> Locks {
+    pub(super) fn new(counter: WaitCounter) -> Locks {
         Locks { counter, ranges: [(Reg::NULL, 0); 4] }
     }
 
@@ -79,7 +79,7 @@ impl Locks {
 /// What of a wave is under way.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    pub(super) entries: VecDeque<Entry>,
+    pub(super) entries: VecDeque<PendingAccess>,
 }
 
 /// Registers that an access will write: the first, and how many.
@@ -98,14 +98,14 @@ pub(super) fn registers(access: &Access) -> Option<(u16, u16)> {
     }
 }
 
-impl Entry {
+impl PendingAccess {
     /// How it is counted by a counter.
-    pub(super) fn counted(&self, counter: Counter) -> Option<&Counted> {
+    pub(super) fn counted(&self, counter: WaitCounter) -> Option<&Counted> {
         self.counters.iter().find(|counted| counted.counter == counter)
     }
 
     /// Whether it fills a place of a counter, and as which kind.
-    pub(super) fn fills(&self, counter: Counter) -> Option<u8> {
+    pub(super) fn fills(&self, counter: WaitCounter) -> Option<u8> {
         self.counted(counter).filter(|counted| !counted.full && !self.shares).map(|counted| counted.kind)
     }
 
@@ -115,7 +115,7 @@ impl Entry {
     }
 
     /// Whether everything an earlier one writes or reads is written and read by this one.
-    fn covers(&self, earlier: &Entry) -> bool {
+    fn covers(&self, earlier: &PendingAccess) -> bool {
         let written = match (earlier.registers, self.registers) {
             (None, _) => true,
             (Some((first, count)), Some((own, own_count))) => {
@@ -145,7 +145,7 @@ impl Pending {
     }
 
     /// Marks what a wait says to be done of a counter; whether there is any.
-    pub(super) fn decide(&mut self, counter: Counter, most: u32) -> bool {
+    pub(super) fn decide(&mut self, counter: WaitCounter, most: u32) -> bool {
         let mut any = false;
         // By kind: those that are certainly not done before what comes earlier.
         let mut behind = [0u32; KINDS];
@@ -169,7 +169,7 @@ impl Pending {
     }
 
     /// Which may be the first that is done of a counter: of each kind in order the oldest, of the others all.
-    pub(super) fn first_done(&self, counter: Counter) -> impl Iterator<Item = usize> {
+    pub(super) fn first_done(&self, counter: WaitCounter) -> impl Iterator<Item = usize> {
         let mut seen = [false; KINDS];
         self.entries.iter().enumerate().filter_map(move |(at, entry)| {
             let kind = entry.fills(counter)?;
@@ -216,7 +216,7 @@ impl Pending {
     }
 
     /// The instruction under way that may still read a register.
-    pub(super) fn locked(&self, reg: Reg) -> Option<(u32, Counter)> {
+    pub(super) fn locked(&self, reg: Reg) -> Option<(u32, WaitCounter)> {
         self.entries.iter().find_map(|entry| {
             let locks = entry.locks?;
             locks.has(reg).then_some((entry.access.at, locks.counter))
@@ -225,14 +225,14 @@ impl Pending {
 }
 
 /// The counter of a flat access that its result does not depend on.
-pub(super) fn spare(access: &Access, counters: &[(Counter, u8)]) -> Option<Counter> {
-    if access.space != Space::Flat {
+pub(super) fn spare(access: &Access, counters: &[(WaitCounter, u8)]) -> Option<WaitCounter> {
+    if access.space != MemorySpace::Flat {
         return None;
     }
     let local = |lane: &usize| access.address[*lane] >> 32 == SHARED_APERTURE >> 32;
     let (some, all) =
         (bits(access.lanes).any(|lane| local(&lane)), bits(access.lanes).all(|lane| local(&lane)));
-    let of_lds = |counter: Counter| matches!(counter, Counter::Lgkm | Counter::Ds);
+    let of_lds = |counter: WaitCounter| matches!(counter, WaitCounter::Lgkm | WaitCounter::Ds);
     let mut names = counters.iter().map(|(counter, _)| *counter);
     match (some, all) {
         (false, _) => names.find(|counter| of_lds(*counter)),

@@ -38,7 +38,7 @@ pub(super) enum UnitOp {
 
 /// One instruction, and what executes it.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct ProgramStep {
     pub(super) decoded: DecodedInst,
     pub(super) op: UnitOp,
     /// UnitOp it is to hazards.
@@ -49,7 +49,7 @@ pub(super) struct Step {
 #[derive(Debug)]
 pub struct Program {
     pub(super) gpu: Gpu,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ProgramStep>,
     /// The step at each dword, if one was decoded there.
     index: Vec<u32>,
     /// How many vector registers it names.
@@ -75,7 +75,8 @@ impl Program {
         while done < program.steps.len() {
             let from = done;
             done = program.steps.len();
-            let targets: Vec<u32> = program.steps[from..done].iter().filter_map(Step::target).collect();
+            let targets: Vec<u32> =
+                program.steps[from..done].iter().filter_map(ProgramStep::target).collect();
             for target in targets {
                 let mut at = target as usize / 4;
                 while program.index.get(at) == Some(&NONE) {
@@ -94,7 +95,7 @@ impl Program {
         let next = at + usize::from(decoded.dwords);
         let inst = decoded.inst;
         let (at, next) = (u32::try_from(at * 4).ok()?, next as u32 * 4);
-        let step = Step {
+        let step = ProgramStep {
             decoded: DecodedInst::new(inst, at, next, &self.gpu),
             op: unit_op(&inst, &self.gpu),
             hazard: HazardClass::of(&inst),
@@ -122,7 +123,7 @@ impl Program {
     }
 
     /// The step at an offset in bytes.
-    pub(super) fn step(&self, offset: u32) -> Option<&Step> {
+    pub(super) fn step(&self, offset: u32) -> Option<&ProgramStep> {
         let at = self.index.get(offset as usize / 4).filter(|_| offset.is_multiple_of(4))?;
         self.steps.get(*at as usize)
     }
@@ -163,7 +164,7 @@ impl Program {
     }
 }
 
-impl Step {
+impl ProgramStep {
     /// Where a direct branch goes.
     fn target(&self) -> Option<u32> {
         let relative = self.decoded.inst.written().find_map(|(slot, operand)| match operand {

@@ -6,9 +6,9 @@
 //! Nodes are read when the instruction is issued, the result arrives late. Not emulated, and reported: the nodes of gfx12,
 //! flags in pointers, other orders than the nearest first, the identifier in place of barycentric coordinates.
 
-use super::access::{self, Dst, Read, Space};
+use super::access::{self, Dst, MemorySpace, Read};
 use super::apply::{self};
-use super::counters::Counter;
+use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
 use super::fault::FaultKind;
 use super::issue;
@@ -226,8 +226,8 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         read.values.iter_mut().zip(result).for_each(|(place, value)| place[lane] = value);
     }
     let dst = Dst::Vgpr(rays.data.index() as u8);
-    let made = access::Access::made(decoded.at, Space::Global, dst, lanes, 4);
-    issue::ready(machine, wave, made, read, &[(Counter::Vm, ORDER)]);
+    let made = access::Access::made(decoded.at, MemorySpace::Global, dst, lanes, 4);
+    issue::ready(machine, wave, made, read, &[(WaitCounter::Vm, ORDER)]);
 }
 
 /// What a node gives for a ray; `None`: its memory is not there.

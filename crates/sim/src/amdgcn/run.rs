@@ -1,19 +1,19 @@
 //! A grid of workgroups over memory.
 
 use super::dispatch::Dispatch;
-use super::fault::Fault;
-use super::group::Group;
+use super::fault::SimFault;
+use super::group::Workgroup;
 use super::message::WaveMessage;
 use super::program::Program;
 use super::watch::{Trace, Watch};
-use crate::memory::{Memory, View};
+use crate::memory::{GroupView, SimMemory};
 use crate::run::{GroupRun, at_once, one_by_one};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// What went wrong, workgroup by workgroup. The first workgroup that could not go on is the last one that ran.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SimFault>,
     /// Instructions executed.
     pub steps: u64,
     /// Lanes that were enabled in the vector instructions among them, in all.
@@ -26,7 +26,7 @@ pub struct Outcome {
 
 /// What came of a workgroup.
 struct GroupOutcome {
-    faults: Vec<Fault>,
+    faults: Vec<SimFault>,
     messages: Vec<WaveMessage>,
     steps: u64,
     lane_steps: u64,
@@ -37,14 +37,14 @@ const MESSAGES: usize = 1 << 16;
 
 fn one(
     program: &Program,
-    view: View<'_>,
+    view: GroupView<'_>,
     dispatch: &Dispatch,
     number: u32,
     watch: &mut Watch<'_>,
 ) -> GroupRun<GroupOutcome> {
     let [x, y, _] = dispatch.groups;
     let id = [number % x, number / x % y, number / x / y];
-    let mut group = Group::new(program, dispatch, view, number);
+    let mut group = Workgroup::new(program, dispatch, view, number);
     group.run(dispatch, id, watch);
     let complete = !group.machine.stopped;
     let result = GroupOutcome {
@@ -60,7 +60,7 @@ fn one(
 /// `trace`, if there is one; then nothing runs at once.
 pub fn run(
     program: &Program,
-    memory: &mut Memory,
+    memory: &mut SimMemory,
     dispatch: &Dispatch,
     trace: Option<&mut dyn FnMut(&Trace)>,
 ) -> Outcome {
@@ -71,7 +71,12 @@ pub fn run(
 }
 
 /// Runs a grid while somebody looks.
-pub fn watch(program: &Program, memory: &mut Memory, dispatch: &Dispatch, mut watch: Watch<'_>) -> Outcome {
+pub fn watch(
+    program: &Program,
+    memory: &mut SimMemory,
+    dispatch: &Dispatch,
+    mut watch: Watch<'_>,
+) -> Outcome {
     let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
     let mut outcome = Outcome::default();
     let take = |group: GroupOutcome| {
@@ -83,7 +88,7 @@ pub fn watch(program: &Program, memory: &mut Memory, dispatch: &Dispatch, mut wa
     };
     let threads = dispatch.threads.clamp(1, 256);
     let groups = if threads > 1 && matches!(watch, Watch::Nobody) {
-        let run = |view: View<'_>, number| one(program, view, dispatch, number, &mut Watch::Nobody);
+        let run = |view: GroupView<'_>, number| one(program, view, dispatch, number, &mut Watch::Nobody);
         at_once(memory, count, threads, run, take)
     } else {
         one_by_one(memory, count, |view, number| one(program, view, dispatch, number, &mut watch), take)

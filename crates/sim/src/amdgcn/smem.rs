@@ -1,8 +1,8 @@
 //! Scalar memory.
 
-use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::access::{self, Action, Dst, Form, LaneValue, MemorySpace};
 use super::apply::{self};
-use super::counters::Counter;
+use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
 use super::fault::{FaultKind, Missing};
 use super::issue;
@@ -20,7 +20,7 @@ enum SmemKind {
     Store(u8),
     Atomic {
         atomic: atomic::Atomic,
-        width: atomic::Kind,
+        width: atomic::AtomicWidth,
         compares: bool,
     },
     /// A clock: so many dwords.
@@ -90,7 +90,7 @@ impl SmemOp {
 }
 
 pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, smem: &SmemOp) {
-    let counter = if machine.gpu.generation() >= Gfx::Gfx12 { Counter::Km } else { Counter::Lgkm };
+    let counter = if machine.gpu.generation() >= Gfx::Gfx12 { WaitCounter::Km } else { WaitCounter::Lgkm };
     match smem.kind {
         SmemKind::Time(dwords) => {
             // Deterministic, and never the same twice.
@@ -127,7 +127,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let (dwords, bytes, form) = match smem.kind {
         SmemKind::Load(shape) => (shape.dwords(), shape.bytes.min(4), shape.form),
         SmemKind::Store(dwords) => (dwords, 4, Form::Dwords),
-        SmemKind::Atomic { width, .. } => (1, if width == atomic::Kind::B64 { 8 } else { 4 }, Form::Dwords),
+        SmemKind::Atomic { width, .. } => {
+            (1, if width == atomic::AtomicWidth::B64 { 8 } else { 4 }, Form::Dwords)
+        }
         _ => (0, 4, Form::Dwords),
     };
     // The low two bits of each part of the address do not count, but for smaller loads.
@@ -138,7 +140,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         end.is_none_or(|end| from >= 0 && (from as u64).saturating_add(bytes.into()) <= end)
     };
     let pieces = (0..dwords)
-        .map(|n| Piece { second: false, offset: 4 * u32::from(n), bytes, valid: u64::from(inside(n)) })
+        .map(|n| LaneValue { second: false, offset: 4 * u32::from(n), bytes, valid: u64::from(inside(n)) })
         .collect();
     let returns = smem.returns;
     let action = match smem.kind {
@@ -161,7 +163,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     }
     let access = access::Access {
         at: decoded.at,
-        space: Space::Global,
+        space: MemorySpace::Global,
         action,
         form,
         dst: Dst::Scalar(smem.data),

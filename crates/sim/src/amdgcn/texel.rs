@@ -3,7 +3,7 @@
 //! Never: addresses. A lane that is out of bounds gets zeros in all components.
 
 use unwedge_isa::amdgcn::Gfx;
-use unwedge_isa::amdgcn::format::Format;
+use unwedge_isa::amdgcn::format::TexelFormat;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
 
 /// How registers hold components.
@@ -22,7 +22,7 @@ pub(super) enum Halves {
 /// A texel and its registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Texel {
-    pub(super) format: Format,
+    pub(super) format: TexelFormat,
     /// For R, G, B and A: 0, 1, or 4 to 7 for X to W of the format, as descriptors say it.
     pub(super) select: [u8; 4],
     /// Which of R, G, B and A are in registers.
@@ -43,18 +43,18 @@ pub(super) fn selected(word: u32) -> [u8; 4] {
 }
 
 /// A float of 32 bits, or an integer, in 16 bits.
-fn half(format: &Format, value: u32) -> u32 {
+fn half(format: &TexelFormat, value: u32) -> u32 {
     if format.number().is_integer() {
         return value & 0xffff;
     }
     soft::convert(soft::F32, soft::F16, value.into(), Env::IEEE) as u32
 }
 
-fn whole(format: &Format, half: u32) -> u32 {
-    use unwedge_isa::amdgcn::format::Number;
+fn whole(format: &TexelFormat, half: u32) -> u32 {
+    use unwedge_isa::amdgcn::format::NumberFormat;
     match format.number() {
-        Number::Uint => half & 0xffff,
-        Number::Sint => half as u16 as i16 as u32,
+        NumberFormat::Uint => half & 0xffff,
+        NumberFormat::Sint => half as u16 as i16 as u32,
         _ => soft::convert(soft::F16, soft::F32, (half & 0xffff).into(), Env::IEEE) as u32,
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn texel(name: &str, select: [u8; 4], mask: u8, halves: Halves) -> Texel {
-        let format = Format::of_name(name).unwrap_or_else(|| panic!("{name}"));
+        let format = TexelFormat::of_name(name).unwrap_or_else(|| panic!("{name}"));
         Texel { format, select, mask, halves, status: false, zero_fill: true }
     }
 

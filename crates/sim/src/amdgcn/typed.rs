@@ -1,7 +1,7 @@
 //! Typed buffers: which format an instruction means, and how many components.
 
 use super::texel::{Halves, IDENTITY, Texel, selected};
-use unwedge_isa::amdgcn::format::Format;
+use unwedge_isa::amdgcn::format::TexelFormat;
 use unwedge_isa::amdgcn::model::Mod;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst};
 
@@ -52,7 +52,8 @@ impl Typed {
             _ => word >> 15 & 15 | (word >> 12 & 7) << 4,
         });
         // A descriptor of zeros has no bytes that its format could matter to.
-        let format = if words == [0; 4] { Format::of_name("32_UINT") } else { Format::buffer(code, gpu) };
+        let format =
+            if words == [0; 4] { TexelFormat::of_name("32_UINT") } else { TexelFormat::buffer(code, gpu) };
         Some(Texel {
             format: format?,
             select: if self.code.is_some() { IDENTITY } else { selected(word) },

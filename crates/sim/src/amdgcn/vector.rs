@@ -3,22 +3,22 @@
 use super::fault::{FaultKind, Missing};
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{From, Part, Source, from, is_sdwa, part, source};
+use super::operand::{DwordPart, From, LaneSource, from, is_sdwa, part, source};
 use super::wave::Wave;
-use unwedge_isa::amdgcn::Half;
+use unwedge_isa::amdgcn::RegHalf;
 use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
 use unwedge_isa::amdgcn::semantics::{self, LANES, Lane, Lanes, Mode, Op};
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg};
 
 /// Which part of its register a result goes to, and what becomes of the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ResultPart {
     Whole,
     /// Of 16 bits: whether the upper half, and whether the other is kept.
     Half(bool, bool),
     Byte(u8),
     /// SDWA: the part, and whether the rest is zero, the sign, or kept.
-    Sdwa(Part, i32),
+    Sdwa(DwordPart, i32),
 }
 
 /// Where a result goes.
@@ -32,7 +32,7 @@ enum To {
 struct Dst {
     to: To,
     ty: Type,
-    place: Place,
+    place: ResultPart,
 }
 
 /// Lanes that the first source comes from.
@@ -52,7 +52,7 @@ struct Dpp {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VectorOp {
     op: Op,
-    pub(super) sources: [Source; 3],
+    pub(super) sources: [LaneSource; 3],
     dst: Option<Dst>,
     mask_in: Option<Reg>,
     mask_out: Option<Reg>,
@@ -167,7 +167,7 @@ impl VectorOp {
                     if reads {
                         added = Some((slot, operand));
                     }
-                    made.dst = Some(Dst { to, ty: slot.ty, place: Place::Whole });
+                    made.dst = Some(Dst { to, ty: slot.ty, place: ResultPart::Whole });
                     made.dst.as_mut()?.place = place(inst, gpu, slot.ty, operand);
                 }
                 _ => {
@@ -179,8 +179,8 @@ impl VectorOp {
         if let Some((slot, operand)) = added {
             let mut plain = source(inst, &slot, operand)?;
             (plain.neg, plain.abs, plain.packed) = (false, false, None);
-            if !matches!(made.dst?.place, Place::Half(true, _)) {
-                plain.part = Part::Whole;
+            if !matches!(made.dst?.place, ResultPart::Half(true, _)) {
+                plain.part = DwordPart::Whole;
             }
             *made.sources.get_mut(count)? = plain;
         }
@@ -188,7 +188,7 @@ impl VectorOp {
         if is_sdwa(variant.encoding)
             && let Some(dst) = &mut made.dst
         {
-            dst.place = Place::Sdwa(part(inst.mods.get(Mod::DstSel)), inst.mods.get(Mod::DstUnused));
+            dst.place = ResultPart::Sdwa(part(inst.mods.get(Mod::DstSel)), inst.mods.get(Mod::DstUnused));
         }
         made.dpp = dpp(inst, gpu);
         Some(made)
@@ -197,7 +197,7 @@ impl VectorOp {
     fn empty(op: Op, inst: &Inst) -> VectorOp {
         VectorOp {
             op,
-            sources: [Source::NONE; 3],
+            sources: [LaneSource::NONE; 3],
             dst: None,
             mask_in: None,
             mask_out: None,
@@ -214,23 +214,23 @@ impl VectorOp {
         let byte = inst.mods.get(Mod::ByteSel) as u8 & 3;
         let high = |bit: i32| inst.mods.get(Mod::OpSel) >> bit & 1 != 0;
         match inst.opcode() {
-            Opcode::v_cvt_f32_fp8 | Opcode::v_cvt_f32_bf8 => self.sources[0].part = Part::Byte(byte),
+            Opcode::v_cvt_f32_fp8 | Opcode::v_cvt_f32_bf8 => self.sources[0].part = DwordPart::Byte(byte),
             Opcode::v_cvt_pk_f32_fp8 | Opcode::v_cvt_pk_f32_bf8 => {
-                self.sources[0].part = Part::Word(u8::from(high(0)))
+                self.sources[0].part = DwordPart::Word(u8::from(high(0)))
             }
             Opcode::v_cvt_pk_fp8_f32 | Opcode::v_cvt_pk_bf8_f32 => {
                 if let Some(dst) = &mut self.dst {
-                    dst.place = Place::Half(high(3), true);
+                    dst.place = ResultPart::Half(high(3), true);
                 }
             }
             Opcode::v_cvt_sr_fp8_f32 | Opcode::v_cvt_sr_bf8_f32 => {
                 if let Some(dst) = &mut self.dst {
-                    dst.place = Place::Byte(byte);
+                    dst.place = ResultPart::Byte(byte);
                 }
             }
             Opcode::v_fma_mixhi_f16 | Opcode::v_mad_mixhi_f16 => {
                 if let Some(dst) = &mut self.dst {
-                    dst.place = Place::Half(true, true);
+                    dst.place = ResultPart::Half(true, true);
                 }
             }
             _ => {}
@@ -252,10 +252,10 @@ impl VectorOp {
                     continue;
                 }
                 let value = from(operand, slot.ty)?;
-                let plain = Source { from: value, bits: slot.ty.bits(), ..Source::NONE };
+                let plain = LaneSource { from: value, bits: slot.ty.bits(), ..LaneSource::NONE };
                 if slot.access.writes() {
                     let From::Vgpr(n) = value else { return None };
-                    made.dst = Some(Dst { to: To::Vgpr(n), ty: slot.ty, place: Place::Whole });
+                    made.dst = Some(Dst { to: To::Vgpr(n), ty: slot.ty, place: ResultPart::Whole });
                     if slot.access.reads() {
                         added = Some(plain);
                     }
@@ -296,31 +296,31 @@ impl VectorOp {
 }
 
 /// Where in its register a result goes.
-fn place(inst: &Inst, gpu: &Gpu, ty: Type, operand: Operand) -> Place {
+fn place(inst: &Inst, gpu: &Gpu, ty: Type, operand: Operand) -> ResultPart {
     if ty.bits() != 16 {
-        return Place::Whole;
+        return ResultPart::Whole;
     }
     let keep = semantics::keeps_upper_half(inst, gpu.generation());
     match operand {
-        Operand::Reg { half: Half::High, .. } => Place::Half(true, true),
-        _ if inst.mods.get(Mod::OpSel) & 8 != 0 => Place::Half(true, keep),
-        _ => Place::Half(false, keep),
+        Operand::Reg { half: RegHalf::High, .. } => ResultPart::Half(true, true),
+        _ if inst.mods.get(Mod::OpSel) & 8 != 0 => ResultPart::Half(true, keep),
+        _ => ResultPart::Half(false, keep),
     }
 }
 
 /// A register's dword with a result put in its place.
-fn placed(place: Place, old: u32, value: u32) -> u32 {
+fn placed(place: ResultPart, old: u32, value: u32) -> u32 {
     match place {
-        Place::Whole => value,
-        Place::Half(false, keep) => value & 0xffff | if keep { old & 0xffff_0000 } else { 0 },
-        Place::Half(true, keep) => value << 16 | if keep { old & 0xffff } else { 0 },
-        Place::Byte(n) => old & !(0xff << (n * 8)) | (value & 0xff) << (n * 8),
-        Place::Sdwa(Part::Whole, _) => value,
-        Place::Sdwa(part, unused) => {
+        ResultPart::Whole => value,
+        ResultPart::Half(false, keep) => value & 0xffff | if keep { old & 0xffff_0000 } else { 0 },
+        ResultPart::Half(true, keep) => value << 16 | if keep { old & 0xffff } else { 0 },
+        ResultPart::Byte(n) => old & !(0xff << (n * 8)) | (value & 0xff) << (n * 8),
+        ResultPart::Sdwa(DwordPart::Whole, _) => value,
+        ResultPart::Sdwa(part, unused) => {
             let (shift, width) = match part {
-                Part::Byte(n) => (u32::from(n) * 8, 8),
-                Part::Word(n) => (u32::from(n) * 16, 16),
-                Part::Whole => (0, 32),
+                DwordPart::Byte(n) => (u32::from(n) * 8, 8),
+                DwordPart::Word(n) => (u32::from(n) * 16, 16),
+                DwordPart::Whole => (0, 32),
             };
             let mask = (u32::MAX >> (32 - width)) << shift;
             let bits = value << shift & mask;
@@ -341,7 +341,7 @@ fn placed(place: Place, old: u32, value: u32) -> u32 {
 
 /// One dword of a source in every lane. `wave` may be what is unknown of one.
 pub(super) fn fetch(
-    source: &Source,
+    source: &LaneSource,
     dword: u8,
     v: &[Lanes],
     scalar: impl Fn(Reg) -> u32,
@@ -355,7 +355,7 @@ pub(super) fn fetch(
     };
     if let Some(value) = uniform {
         return splat(match (source.bits, dword) {
-            (64, 1) if signs => Source { bits: 32, ..*source }.modify(value, true),
+            (64, 1) if signs => LaneSource { bits: 32, ..*source }.modify(value, true),
             (64, _) => value,
             _ => source.modify(value, signs),
         });
@@ -368,7 +368,7 @@ pub(super) fn fetch(
         if source.bits == 64 {
             // The sign of a double is in its upper dword.
             if dword == 1 && signs {
-                let upper = Source { bits: 32, ..*source };
+                let upper = LaneSource { bits: 32, ..*source };
                 lanes.iter_mut().for_each(|value| *value = upper.modify(*value, true));
             }
         } else {
@@ -466,7 +466,7 @@ fn source_values<'w>(
     place: &'w mut Option<Lanes>,
 ) -> &'w Lanes {
     let source = &vector.sources[at];
-    if *source == Source::NONE {
+    if *source == LaneSource::NONE {
         return &ZERO;
     }
     let plain = source.plain().filter(|_| at > 0 || vector.dpp.is_none());
@@ -495,7 +495,8 @@ fn compute(
 
 /// The commonest case: a whole register made of what is known. Whether it was.
 fn exec_in_place(machine: &Machine<'_>, wave: &mut Wave, vector: &VectorOp) -> bool {
-    let (Op::Lane(lane), Some(Dst { to: To::Vgpr(n), place: Place::Whole, ty })) = (&vector.op, vector.dst)
+    let (Op::Lane(lane), Some(Dst { to: To::Vgpr(n), place: ResultPart::Whole, ty })) =
+        (&vector.op, vector.dst)
     else {
         return false;
     };
@@ -587,7 +588,7 @@ fn put(machine: &mut Machine<'_>, wave: &mut Wave, dst: &Dst, dword: u8, made: &
                 return machine.fault(wave, FaultKind::NoRegister);
             };
             let at = usize::from(n);
-            if dst.place == Place::Whole {
+            if dst.place == ResultPart::Whole {
                 wave.set_lanes(n, made.enabled, &made.result);
             } else {
                 let old = wave.v[at];
@@ -598,14 +599,14 @@ fn put(machine: &mut Machine<'_>, wave: &mut Wave, dst: &Dst, dword: u8, made: &
                 wave.set_lanes(n, made.enabled, &new);
             }
             if let Some(state) = &wave.unknown {
-                if made.unknown.is_none() && dst.place == Place::Whole {
+                if made.unknown.is_none() && dst.place == ResultPart::Whole {
                     return wave.set_known_lanes(n, made.enabled);
                 }
                 let (mut unknown, why) = match &made.unknown {
                     Some(held) => **held,
                     None => (splat(0), Missing::Undefined),
                 };
-                if dst.place != Place::Whole {
+                if dst.place != ResultPart::Whole {
                     let old = state.v[at];
                     for (lane, place) in unknown.iter_mut().enumerate() {
                         *place = placed(dst.place, old[lane], *place);
@@ -829,10 +830,10 @@ mod tests {
 
     #[test]
     fn parts_of_a_register() {
-        assert_eq!(placed(Place::Half(true, true), 0x1111_2222, 0x3333), 0x3333_2222);
-        assert_eq!(placed(Place::Half(false, false), 0x1111_2222, 0x3333), 0x3333);
-        assert_eq!(placed(Place::Sdwa(Part::Byte(1), 2), 0x1111_2222, 0x80), 0x1111_8022);
-        assert_eq!(placed(Place::Sdwa(Part::Byte(1), 1), 0x1111_2222, 0x80), 0xffff_8000);
-        assert_eq!(placed(Place::Sdwa(Part::Word(1), 0), 0x1111_2222, 0x80), 0x0080_0000);
+        assert_eq!(placed(ResultPart::Half(true, true), 0x1111_2222, 0x3333), 0x3333_2222);
+        assert_eq!(placed(ResultPart::Half(false, false), 0x1111_2222, 0x3333), 0x3333);
+        assert_eq!(placed(ResultPart::Sdwa(DwordPart::Byte(1), 2), 0x1111_2222, 0x80), 0x1111_8022);
+        assert_eq!(placed(ResultPart::Sdwa(DwordPart::Byte(1), 1), 0x1111_2222, 0x80), 0xffff_8000);
+        assert_eq!(placed(ResultPart::Sdwa(DwordPart::Word(1), 0), 0x1111_2222, 0x80), 0x0080_0000);
     }
 }

@@ -28,7 +28,7 @@ pub enum Watch<'a> {
     /// Told of each instruction after it was executed.
     Trace(&'a mut dyn FnMut(&Trace)),
     /// Asked before each instruction.
-    Step(&'a mut dyn FnMut(&mut State<'_, '_>) -> Control),
+    Step(&'a mut dyn FnMut(&mut GroupState<'_, '_>) -> Control),
 }
 
 /// What becomes of a run.
@@ -41,7 +41,7 @@ pub enum Control {
 }
 
 /// A workgroup before one of its waves executes an instruction.
-pub struct State<'g, 'm> {
+pub struct GroupState<'g, 'm> {
     pub(super) machine: &'g mut Machine<'m>,
     pub(super) waves: &'g [Wave],
     pub(super) now: usize,
@@ -66,7 +66,7 @@ pub struct WaveStatus {
     pub pending: usize,
 }
 
-impl State<'_, '_> {
+impl GroupState<'_, '_> {
     fn wave(&self) -> &Wave {
         &self.waves[self.now]
     }

@@ -4,7 +4,7 @@ use super::common::Waiting;
 use super::fault::Missing;
 use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, merge, set_lanes};
 use super::local::LocalMemory;
-use super::operand::{From, SREGS, Source};
+use super::operand::{From, LaneSource, SREGS};
 use super::pending::Pending;
 use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
@@ -241,7 +241,7 @@ impl Wave {
     }
 
     /// Why a source is not known.
-    pub(super) fn why_source(&self, source: &Source) -> (Reg, Missing) {
+    pub(super) fn why_source(&self, source: &LaneSource) -> (Reg, Missing) {
         let reg = match source.from {
             From::Vgpr(n) => Reg::vgpr(n),
             From::Scalar(reg) => reg,

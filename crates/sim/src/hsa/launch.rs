@@ -2,11 +2,13 @@
 //!
 //! Never: files. Facts: LLVM's `AMDGPUUsage`, "Code Object Metadata" and "Kernel Dispatch".
 
-use crate::amdgcn::{Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
+use crate::amdgcn::{
+    Dispatch, Initial, MapError, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE, SimMemory,
+};
 use std::fmt;
-use unwedge_capture::elf::metadata::Argument;
-use unwedge_capture::elf::{CodeObject, SectionKind};
-use unwedge_isa::amdgcn::entry::{Entry, Given};
+use unwedge_capture::elf::metadata::KernelArgument;
+use unwedge_capture::elf::{CodeObject, ElfSectionKind};
+use unwedge_isa::amdgcn::entry::{KernelEntry, SgprPreset};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// What a launch takes from its caller rather than from the kernel.
@@ -115,9 +117,9 @@ pub const MAX_KERNARG: usize = 1 << 20;
 /// # Errors
 ///
 /// [`MapError`] where something is mapped already.
-pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<(), MapError> {
+pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut SimMemory) -> Result<(), MapError> {
     for (index, section) in object.sections.iter().enumerate() {
-        let kinds = [SectionKind::Code, SectionKind::ReadOnly, SectionKind::Data];
+        let kinds = [ElfSectionKind::Code, ElfSectionKind::ReadOnly, ElfSectionKind::Data];
         if !kinds.contains(&section.kind) || section.address == 0 || section.bytes.is_empty() {
             continue;
         }
@@ -142,11 +144,11 @@ pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<()
 pub fn prepare(
     object: &CodeObject<'_>,
     kernel: &str,
-    entry: &Entry,
+    entry: &KernelEntry,
     gpu: &Gpu,
     options: &LaunchOptions<'_>,
     made: &mut Dispatch,
-    memory: &mut Memory,
+    memory: &mut SimMemory,
 ) -> Result<Vec<LaunchWarning>, LaunchError> {
     let (arguments, mut warnings) = arguments(object, kernel, entry, options, made)?;
     if !arguments.is_empty() {
@@ -166,18 +168,18 @@ pub fn prepare(
                 .extend((0..u16::from(count).min(2)).map(|i| (first.0 + i, (value >> (32 * i)) as u32)));
         };
         match given {
-            Given::KernargSegmentPtr => set(ARGUMENTS),
-            Given::DispatchPtr => set(PACKET),
-            Given::DispatchId => set(0),
-            Given::PrivateSegmentSize => set(entry.scratch.into()),
+            SgprPreset::KernargSegmentPtr => set(ARGUMENTS),
+            SgprPreset::DispatchPtr => set(PACKET),
+            SgprPreset::DispatchId => set(0),
+            SgprPreset::PrivateSegmentSize => set(entry.scratch.into()),
             // A wave has scratch of its own, wherever that of others lies.
-            Given::FlatScratchInit | Given::ScratchOffset => set(0),
-            Given::PrivateSegmentBuffer => {
+            SgprPreset::FlatScratchInit | SgprPreset::ScratchOffset => set(0),
+            SgprPreset::PrivateSegmentBuffer => {
                 made.scalars.extend((first.0..).zip(scratch_buffer(made.scratch, gpu)));
             }
-            Given::QueuePtr => set(QUEUE),
-            Given::WorkgroupId(axis) => made.group_id[usize::from(axis % 3)] = Some(first.0),
-            Given::WorkgroupInfo => {
+            SgprPreset::QueuePtr => set(QUEUE),
+            SgprPreset::WorkgroupId(axis) => made.group_id[usize::from(axis % 3)] = Some(first.0),
+            SgprPreset::WorkgroupInfo => {
                 warnings.push(LaunchWarning::WorkgroupInfo { kernel: kernel.to_owned(), register: first.0 });
             }
         }
@@ -216,7 +218,7 @@ fn queue() -> Vec<u8> {
 }
 
 /// The packet of a dispatch.
-fn packet(entry: &Entry, made: &Dispatch) -> Vec<u8> {
+fn packet(entry: &KernelEntry, made: &Dispatch) -> Vec<u8> {
     let mut packet = vec![0; 64];
     let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &[2]);
@@ -240,7 +242,7 @@ fn dimensions(made: &Dispatch) -> u16 {
 fn arguments(
     object: &CodeObject<'_>,
     kernel: &str,
-    entry: &Entry,
+    entry: &KernelEntry,
     options: &LaunchOptions<'_>,
     made: &Dispatch,
 ) -> Result<(Vec<u8>, Vec<LaunchWarning>), LaunchError> {
@@ -251,12 +253,12 @@ fn arguments(
     if bytes.len() < least {
         bytes.resize(least, 0);
     }
-    let mut put = |argument: &Argument, value: &[u8]| {
+    let mut put = |argument: &KernelArgument, value: &[u8]| {
         let at = argument.offset as usize;
         let place = at.checked_add(argument.size as usize).and_then(|end| bytes.get_mut(at..end));
         place.into_iter().flatten().zip(value).for_each(|(place, byte)| *place = *byte);
     };
-    let hidden = |argument: &&Argument| argument.kind.starts_with("hidden_");
+    let hidden = |argument: &&KernelArgument| argument.kind.starts_with("hidden_");
     for argument in known.iter().flatten().filter(hidden) {
         put(argument, &implicit(&argument.kind, made).to_le_bytes());
     }
@@ -300,7 +302,7 @@ fn implicit(kind: &str, made: &Dispatch) -> u64 {
 }
 
 /// The bytes of a value: whole numbers fill up to eight bytes, those with a point are floats of the argument's size.
-fn value(text: &str, argument: &Argument) -> Result<Vec<u8>, LaunchError> {
+fn value(text: &str, argument: &KernelArgument) -> Result<Vec<u8>, LaunchError> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let whole = match digits.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

@@ -5,7 +5,7 @@
 
 /// Which texel stands for one outside the image. "Once" mirrors at zero only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrap {
+pub(crate) enum WrapMode {
     Repeat,
     Mirror,
     ClampToEdge,
@@ -19,7 +19,7 @@ pub(crate) enum Wrap {
 
 /// How a reference is compared with a texel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compare {
+pub(crate) enum CompareFunc {
     Never,
     Less,
     Equal,
@@ -32,7 +32,7 @@ pub(crate) enum Compare {
 
 /// How texels of a level are filtered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Filter {
+pub(crate) struct TexelFilter {
     pub(crate) linear: bool,
     pub(crate) anisotropic: bool,
 }
@@ -49,8 +49,8 @@ pub(crate) enum MipFilter {
 /// A sampler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sampler {
-    pub(crate) wrap: [Wrap; 3],
-    pub(crate) compare: Compare,
+    pub(crate) wrap: [WrapMode; 3],
+    pub(crate) compare: CompareFunc,
     pub(crate) unnormalized: bool,
     /// Points are chosen without rounding the coordinate first.
     pub(crate) truncate: bool,
@@ -61,8 +61,8 @@ pub(crate) struct Sampler {
     pub(crate) min_lod: f32,
     pub(crate) max_lod: f32,
     pub(crate) bias: f32,
-    pub(crate) magnify: Filter,
-    pub(crate) minify: Filter,
+    pub(crate) magnify: TexelFilter,
+    pub(crate) minify: TexelFilter,
     /// Whether the third axis is filtered, if that differs from the other two.
     pub(crate) depth: Option<bool>,
     pub(crate) mip: MipFilter,
@@ -78,11 +78,14 @@ impl Sampler {
     /// Whether any axis may meet the border.
     pub(crate) fn has_border(&self) -> bool {
         self.wrap.iter().any(|wrap| {
-            !matches!(wrap, Wrap::Repeat | Wrap::Mirror | Wrap::ClampToEdge | Wrap::MirrorOnceToEdge)
+            !matches!(
+                wrap,
+                WrapMode::Repeat | WrapMode::Mirror | WrapMode::ClampToEdge | WrapMode::MirrorOnceToEdge
+            )
         })
     }
 
-    fn filter(&self, lod: f32) -> Filter {
+    fn filter(&self, lod: f32) -> TexelFilter {
         if lod <= 0.0 { self.magnify } else { self.minify }
     }
 
@@ -104,8 +107,8 @@ impl Sampler {
     pub(crate) fn taps(&self, axis: usize, texels: f64, size: u32, linear: bool) -> [Tap; 2] {
         let texels = match self.wrap[axis] {
             // Never farther out than half of a border's texel.
-            Wrap::ClampHalfBorder => texels.clamp(0.0, size.into()),
-            Wrap::MirrorOnceHalfBorder => texels.clamp(-f64::from(size), size.into()),
+            WrapMode::ClampHalfBorder => texels.clamp(0.0, size.into()),
+            WrapMode::MirrorOnceHalfBorder => texels.clamp(-f64::from(size), size.into()),
             _ => texels,
         };
         if !linear {
@@ -125,19 +128,19 @@ impl Sampler {
         let mirrored_once = if at < 0 { -1 - at } else { at };
         let inside = |at: i64| (0..size).contains(&at).then_some(at);
         let found = match self.wrap[axis] {
-            Wrap::Repeat => Some(at.rem_euclid(size)),
-            Wrap::Mirror => {
+            WrapMode::Repeat => Some(at.rem_euclid(size)),
+            WrapMode::Mirror => {
                 let at = at.rem_euclid(2 * size);
                 Some(if at < size { at } else { 2 * size - 1 - at })
             }
-            Wrap::ClampToEdge => Some(at.clamp(0, size - 1)),
-            Wrap::MirrorOnceToEdge => Some(mirrored_once.clamp(0, size - 1)),
-            Wrap::ClampHalfBorder if linear => inside(at),
-            Wrap::ClampHalfBorder => Some(at.clamp(0, size - 1)),
-            Wrap::MirrorOnceHalfBorder if linear => inside(mirrored_once),
-            Wrap::MirrorOnceHalfBorder => Some(mirrored_once.clamp(0, size - 1)),
-            Wrap::ClampToBorder => inside(at),
-            Wrap::MirrorOnceToBorder => inside(mirrored_once),
+            WrapMode::ClampToEdge => Some(at.clamp(0, size - 1)),
+            WrapMode::MirrorOnceToEdge => Some(mirrored_once.clamp(0, size - 1)),
+            WrapMode::ClampHalfBorder if linear => inside(at),
+            WrapMode::ClampHalfBorder => Some(at.clamp(0, size - 1)),
+            WrapMode::MirrorOnceHalfBorder if linear => inside(mirrored_once),
+            WrapMode::MirrorOnceHalfBorder => Some(mirrored_once.clamp(0, size - 1)),
+            WrapMode::ClampToBorder => inside(at),
+            WrapMode::MirrorOnceToBorder => inside(mirrored_once),
         };
         found.map(|at| at as u32)
     }
@@ -167,14 +170,14 @@ impl Sampler {
     /// Whether a reference passes the comparison with a texel.
     pub(crate) fn passes(&self, reference: f32, texel: f32) -> bool {
         match self.compare {
-            Compare::Never => false,
-            Compare::Less => reference < texel,
-            Compare::Equal => reference == texel,
-            Compare::LessEqual => reference <= texel,
-            Compare::Greater => reference > texel,
-            Compare::NotEqual => reference != texel,
-            Compare::GreaterEqual => reference >= texel,
-            Compare::Always => true,
+            CompareFunc::Never => false,
+            CompareFunc::Less => reference < texel,
+            CompareFunc::Equal => reference == texel,
+            CompareFunc::LessEqual => reference <= texel,
+            CompareFunc::Greater => reference > texel,
+            CompareFunc::NotEqual => reference != texel,
+            CompareFunc::GreaterEqual => reference >= texel,
+            CompareFunc::Always => true,
         }
     }
 }
@@ -216,11 +219,11 @@ pub(crate) fn across_edge(face: u32, at: [i64; 2], size: u32) -> Option<(u32, [u
 mod tests {
     use super::*;
 
-    fn sampler(wrap: Wrap, linear: bool) -> Sampler {
-        let filter = Filter { linear, anisotropic: false };
+    fn sampler(wrap: WrapMode, linear: bool) -> Sampler {
+        let filter = TexelFilter { linear, anisotropic: false };
         Sampler {
-            wrap: [wrap, Wrap::Repeat, Wrap::Repeat],
-            compare: Compare::Never,
+            wrap: [wrap, WrapMode::Repeat, WrapMode::Repeat],
+            compare: CompareFunc::Never,
             unnormalized: false,
             truncate: false,
             no_cube_wrap: false,
@@ -239,30 +242,30 @@ mod tests {
 
     #[test]
     fn wraps() {
-        let at = |wrap: Wrap, linear: bool| {
+        let at = |wrap: WrapMode, linear: bool| {
             let sampler = sampler(wrap, linear);
             [-5, -2, -1, 0, 3, 4, 5, 9].map(|at| sampler.wrapped(0, at, 4, linear).map_or(-1, i64::from))
         };
-        assert_eq!(at(Wrap::Repeat, false), [3, 2, 3, 0, 3, 0, 1, 1]);
-        assert_eq!(at(Wrap::Mirror, false), [3, 1, 0, 0, 3, 3, 2, 1]);
-        assert_eq!(at(Wrap::ClampToEdge, false), [0, 0, 0, 0, 3, 3, 3, 3]);
-        assert_eq!(at(Wrap::MirrorOnceToEdge, false), [3, 1, 0, 0, 3, 3, 3, 3]);
-        assert_eq!(at(Wrap::ClampHalfBorder, false), [0, 0, 0, 0, 3, 3, 3, 3]);
-        assert_eq!(at(Wrap::ClampHalfBorder, true), [-1, -1, -1, 0, 3, -1, -1, -1]);
-        assert_eq!(at(Wrap::ClampToBorder, true), [-1, -1, -1, 0, 3, -1, -1, -1]);
-        assert_eq!(at(Wrap::MirrorOnceToBorder, true), [-1, 1, 0, 0, 3, -1, -1, -1]);
+        assert_eq!(at(WrapMode::Repeat, false), [3, 2, 3, 0, 3, 0, 1, 1]);
+        assert_eq!(at(WrapMode::Mirror, false), [3, 1, 0, 0, 3, 3, 2, 1]);
+        assert_eq!(at(WrapMode::ClampToEdge, false), [0, 0, 0, 0, 3, 3, 3, 3]);
+        assert_eq!(at(WrapMode::MirrorOnceToEdge, false), [3, 1, 0, 0, 3, 3, 3, 3]);
+        assert_eq!(at(WrapMode::ClampHalfBorder, false), [0, 0, 0, 0, 3, 3, 3, 3]);
+        assert_eq!(at(WrapMode::ClampHalfBorder, true), [-1, -1, -1, 0, 3, -1, -1, -1]);
+        assert_eq!(at(WrapMode::ClampToBorder, true), [-1, -1, -1, 0, 3, -1, -1, -1]);
+        assert_eq!(at(WrapMode::MirrorOnceToBorder, true), [-1, 1, 0, 0, 3, -1, -1, -1]);
     }
 
     #[test]
     fn taps() {
-        let linear = sampler(Wrap::ClampToEdge, true);
+        let linear = sampler(WrapMode::ClampToEdge, true);
         // In the middle of a texel it has all the weight, between two each half.
         assert_eq!(linear.taps(0, 1.5, 4, true), [(1, 256), (2, 0)]);
         assert_eq!(linear.taps(0, 2.0, 4, true), [(1, 128), (2, 128)]);
         assert_eq!(linear.taps(0, 0.25, 4, true), [(-1, 64), (0, 192)]);
         // Weights have 8 bits.
         assert_eq!(linear.taps(0, 1.501, 4, true), [(1, 256), (2, 0)]);
-        let point = sampler(Wrap::ClampToEdge, false);
+        let point = sampler(WrapMode::ClampToEdge, false);
         assert_eq!(point.taps(0, 1.99, 4, false)[0], (1, 256));
         assert_eq!(point.taps(0, 1.999, 4, false)[0], (2, 256));
         let exact = Sampler { truncate: true, ..point };
@@ -272,7 +275,7 @@ mod tests {
 
     #[test]
     fn levels_of_detail() {
-        let mut sampler = sampler(Wrap::Repeat, true);
+        let mut sampler = sampler(WrapMode::Repeat, true);
         assert_eq!(sampler.levels(1.7, 3), (0, 0, 0));
         sampler.mip = MipFilter::Nearest;
         assert_eq!([0.4, 0.5, 1.7, 9.0].map(|lod| sampler.levels(lod, 3).0), [0, 1, 2, 3]);
@@ -288,18 +291,18 @@ mod tests {
 
     #[test]
     fn comparisons() {
-        let pass = |compare: Compare| {
-            let sampler = Sampler { compare, ..sampler(Wrap::Repeat, false) };
+        let pass = |compare: CompareFunc| {
+            let sampler = Sampler { compare, ..sampler(WrapMode::Repeat, false) };
             [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)].map(|(reference, texel)| sampler.passes(reference, texel))
         };
-        assert_eq!(pass(Compare::Never), [false; 3]);
-        assert_eq!(pass(Compare::Less), [true, false, false]);
-        assert_eq!(pass(Compare::Equal), [false, true, false]);
-        assert_eq!(pass(Compare::LessEqual), [true, true, false]);
-        assert_eq!(pass(Compare::Greater), [false, false, true]);
-        assert_eq!(pass(Compare::NotEqual), [true, false, true]);
-        assert_eq!(pass(Compare::GreaterEqual), [false, true, true]);
-        assert_eq!(pass(Compare::Always), [true; 3]);
+        assert_eq!(pass(CompareFunc::Never), [false; 3]);
+        assert_eq!(pass(CompareFunc::Less), [true, false, false]);
+        assert_eq!(pass(CompareFunc::Equal), [false, true, false]);
+        assert_eq!(pass(CompareFunc::LessEqual), [true, true, false]);
+        assert_eq!(pass(CompareFunc::Greater), [false, false, true]);
+        assert_eq!(pass(CompareFunc::NotEqual), [true, false, true]);
+        assert_eq!(pass(CompareFunc::GreaterEqual), [false, true, true]);
+        assert_eq!(pass(CompareFunc::Always), [true; 3]);
     }
 
     /// Going over an edge and back comes to the texel one started at.

@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{
-    Control, Dispatch, Fault, Initial, Memory, Program, State, Timing, Watch, run, watch,
+    Control, Dispatch, GroupState, Initial, Program, SimFault, SimMemory, Timing, Watch, run, watch,
 };
 
 fn folder() -> PathBuf {
@@ -165,13 +165,13 @@ impl Shader {
     }
 
     /// The memory it finds.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> SimMemory {
         let high = if self.gpu.generation() >= Gfx::Gfx9 { 0xffff_8000_0000_0000 } else { 0 };
         let input = input();
         let mut table = Vec::new();
         table.extend(descriptor(INPUT, input.len() as u32 * 4, self.gpu.generation()));
         table.extend(descriptor(OUTPUT, WORDS as u32 * 4, self.gpu.generation()));
-        let mut memory = Memory::default();
+        let mut memory = SimMemory::default();
         memory.map(high | TABLE, bytes(&table)).expect("free");
         memory.map(INPUT, bytes(&input)).expect("free");
         memory.map(OUTPUT, vec![0; WORDS * 4]).expect("free");
@@ -193,7 +193,7 @@ impl Shader {
     pub fn ends(&self, program: &Program, constant: u32, seed: u64) -> HashSet<u32> {
         let (mut ended, mut before) = (HashSet::new(), HashMap::new());
         let dispatch = self.dispatch(constant, Timing::Adversarial { seed });
-        let mut step = |state: &mut State<'_, '_>| {
+        let mut step = |state: &mut GroupState<'_, '_>| {
             let now = state.now();
             let wave = (state.workgroup(), now.wave);
             if let Some((at, pending)) = before.insert(wave, (now.at, now.pending))
@@ -208,7 +208,7 @@ impl Shader {
     }
 
     /// The words it gives, and what went wrong.
-    pub fn run(&self, program: &Program, constant: u32, timing: Timing) -> (Vec<u32>, Vec<Fault>) {
+    pub fn run(&self, program: &Program, constant: u32, timing: Timing) -> (Vec<u32>, Vec<SimFault>) {
         let mut memory = self.memory();
         let outcome = run(program, &mut memory, &self.dispatch(constant, timing), None);
         let bytes = memory.get(OUTPUT, WORDS * 4).expect("mapped");

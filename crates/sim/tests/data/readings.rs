@@ -85,7 +85,7 @@ fn reading(line: &str, equal: Equal, gpu: &Gpu) -> Option<String> {
 pub fn read(words: &[u32], equal: Equal, gpu: &Gpu) -> Vec<u32> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut text = String::new();
-    listing::write(&bytes, gpu, &listing::Options::default(), &mut text, &mut |_, _| {});
+    listing::write(&bytes, gpu, &listing::AmdListingOptions::default(), &mut text, &mut |_, _| {});
     let made: String =
         text.lines().map(|line| reading(line, equal, gpu).unwrap_or_else(|| format!("{line}\n"))).collect();
     let made = source::assemble(&made, gpu);

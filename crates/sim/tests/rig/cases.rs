@@ -3,7 +3,7 @@
 use super::{BUFFER, dispatch, gpu, words};
 use std::rc::Rc;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
-use unwedge_sim::amdgcn::{Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{Program, SimMemory, Timing, run};
 
 /// One of each generation, in both wave sizes.
 pub const GPUS: [&str; 16] = [
@@ -125,7 +125,7 @@ fn chunk(name: &str, seed: &str, mode: u32, cases: &[Case]) -> Vec<String> {
     }
     let program = Program::new(&words(&format!("{code}s_endpgm\n"), &gpu), 0, gpu);
     let bytes = sources.iter().flatten().flat_map(|word| word.to_le_bytes());
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory.map(BUFFER, bytes.chain(std::iter::repeat_n(0, 0x1000 - 0x400)).collect()).expect("free");
     let mut left: Vec<Vec<u32>> = Vec::new();
     let mut dispatch = dispatch(&gpu, Timing::Plain);

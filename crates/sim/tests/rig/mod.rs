@@ -7,7 +7,7 @@ pub mod cases;
 use std::collections::{BTreeSet, HashMap};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg, source::assemble};
 use unwedge_sim::amdgcn::{
-    Control, Dispatch, Fault, FaultKind, Initial, Memory, Program, Timing, Watch, run, watch,
+    Control, Dispatch, FaultKind, Initial, Program, SimFault, SimMemory, Timing, Watch, run, watch,
 };
 
 /// The buffer that `s[0:3]` describe, and whose address is in `s[4:5]`, `s[8:9]` and `v[2:3]`.
@@ -19,7 +19,7 @@ pub const SIZE: usize = 0x1000;
 pub struct Ran {
     registers: HashMap<Reg, Vec<u32>>,
     /// What went wrong.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SimFault>,
     /// The buffer.
     pub words: Vec<u32>,
 }
@@ -47,7 +47,7 @@ impl Ran {
 
     /// Hazards that were reported.
     pub fn hazards(&self) -> BTreeSet<&'static str> {
-        let rule = |fault: &Fault| match fault.kind {
+        let rule = |fault: &SimFault| match fault.kind {
             FaultKind::Hazard(rule, _) => Some(rule),
             _ => None,
         };
@@ -125,7 +125,7 @@ pub fn group(name: &str, code: &str, threads: u32, timing: Timing) -> Ran {
 }
 
 /// Runs lines of code in adversarial timing: what went wrong, and the most accesses that were under way.
-pub fn pending(name: &str, code: &str) -> (Vec<Fault>, usize) {
+pub fn pending(name: &str, code: &str) -> (Vec<SimFault>, usize) {
     let launch = dispatch(&gpu(name), Timing::Adversarial { seed: 1 });
     let (program, mut memory) = made(name, code);
     let mut most = 0;
@@ -142,10 +142,10 @@ pub fn pending(name: &str, code: &str) -> (Vec<Fault>, usize) {
 }
 
 /// A program that ends, and the buffer.
-fn made(name: &str, code: &str) -> (Program, Memory) {
+fn made(name: &str, code: &str) -> (Program, SimMemory) {
     let gpu = gpu(name);
     let program = Program::new(&words(&format!("{code}\ns_endpgm\n"), &gpu), 0, gpu);
-    let mut memory = Memory::default();
+    let mut memory = SimMemory::default();
     memory
         .map(BUFFER, (0..SIZE).map(|at| if at % 4 == 0 { (at / 4) as u8 } else { 0 }).collect())
         .expect("free");

@@ -1,16 +1,16 @@
 //! Firmware assembled for tests, and an emulator that runs it.
 
-use unwedge_isa::afuc::{Blob, Firmware, Names, Processor, asm, assemble};
-use unwedge_sim::adreno::sqe::Emulator;
+use unwedge_isa::afuc::{AfucNames, Firmware, FirmwareBlob, Processor, asm, assemble};
+use unwedge_sim::adreno::sqe::SqeEmulator;
 
 pub use unwedge_isa::afuc::DbNames;
 
-pub fn build(source: &str, names: &dyn Names) -> Vec<u8> {
-    assemble(source, &asm::Options::default(), names).unwrap_or_else(|errors| panic!("{errors}"))
+pub fn build(source: &str, names: &dyn AfucNames) -> Vec<u8> {
+    assemble(source, &asm::AfucAsmOptions::default(), names).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-pub fn words(source: &str, names: &dyn Names) -> Vec<u32> {
-    Blob::new(&build(source, names)).words
+pub fn words(source: &str, names: &dyn AfucNames) -> Vec<u32> {
+    FirmwareBlob::new(&build(source, names)).words
 }
 
 /// A firmware whose bootstrap routine loads the packet table and asks for a packet, and then `handlers`.
@@ -44,7 +44,7 @@ jumptbl:
 
 pub const A6XX: &str = "016ee001";
 
-pub fn boot<'n>(handlers: &str, names: &'n dyn Names) -> Emulator<'n> {
+pub fn boot<'n>(handlers: &str, names: &'n dyn AfucNames) -> SqeEmulator<'n> {
     let words = words(&firmware(A6XX, handlers), names);
-    Emulator::new(Firmware::A630, &words, Processor::Sqe, names)
+    SqeEmulator::new(Firmware::A630, &words, Processor::Sqe, names)
 }

@@ -1,20 +1,20 @@
 //! What a walk reports.
 
-use crate::adreno::State;
-use crate::adreno::header::Header;
+use crate::adreno::AdrenoState;
+use crate::adreno::header::AdrenoPacketHeader;
 use crate::{Exec, Flow, RegWrite, StreamPos, Trouble, WorkKind};
 use unwedge_base::Dwords;
 
 /// Receives the events of a walk, in stream order.
-pub trait Sink {
-    /// `state` is what the packets so far have done; for [`Event::RegWrite`] the write is already in it.
-    /// The return value counts for [`Event::Enter`], and for [`Event::Draw`] of [`Pass::All`].
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow;
+pub trait AdrenoSink {
+    /// `state` is what the packets so far have done; for [`AdrenoEvent::RegWrite`] the write is already in it.
+    /// The return value counts for [`AdrenoEvent::Enter`], and for [`AdrenoEvent::Draw`] of [`Pass::All`].
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow;
 }
 
 /// Something the walker met.
 #[derive(Clone, Debug)]
-pub enum Event<'e> {
+pub enum AdrenoEvent<'e> {
     /// A packet, before anything it does. Draw-state groups that a draw loads are reported before the draw's packet.
     Packet(Packet<'e>),
     /// The same packet, after everything it does, nested buffers included.
@@ -23,13 +23,13 @@ pub enum Event<'e> {
     /// [`Exec::NotTaken`] it is not in the state, unless the walk is linear.
     RegWrite(RegWrite),
     /// A nested stream is about to be walked.
-    Enter(Stream<'e>),
+    Enter(NestedStream<'e>),
     /// The nested stream has been walked.
-    Leave(Stream<'e>),
+    Leave(NestedStream<'e>),
     /// A nested stream whose memory the dump does not hold.
-    Missing(Stream<'e>),
-    /// A draw-state group is considered, right before its [`Event::Enter`] if it is loaded.
-    Group(Group),
+    Missing(NestedStream<'e>),
+    /// A draw-state group is considered, right before its [`AdrenoEvent::Enter`] if it is loaded.
+    Group(DrawStateGroup),
     /// Shader state loaded by a CP_LOAD_STATE packet that is not known to be skipped.
     LoadState(LoadState<'e>),
     /// Work for the GPU starts: a draw, a dispatch, a blit. Register state is complete. Skipped draws
@@ -47,22 +47,22 @@ pub struct Packet<'e> {
     /// The header dword.
     pub raw: u32,
     /// The header, decoded.
-    pub header: Header,
+    pub header: AdrenoPacketHeader,
     /// Everything after the header; shorter than the header's count when the stream ends early.
     pub payload: Dwords<'e>,
     /// Header and payload.
     pub dwords: Dwords<'e>,
     /// What the operation is, for those the walker acts on or reports specially.
-    pub op: Op,
+    pub op: AdrenoOp,
     /// Whether it is executed.
     pub exec: Exec,
 }
 
-/// Operations that mean something to the walker; everything else is [`Op::Other`]. One opcode number can be another
+/// Operations that mean something to the walker; everything else is [`AdrenoOp::Other`]. One opcode number can be another
 /// operation on another generation, so these come from the packet names of the database.
 #[allow(missing_docs, reason = "the names are the packets' names without CP_")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Op {
+pub enum AdrenoOp {
     /// A register-write or padding packet.
     #[default]
     None,
@@ -137,7 +137,7 @@ pub enum Op {
 
 /// Why a nested stream is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamKind {
+pub enum AdrenoStreamKind {
     /// CP_INDIRECT_BUFFER and its relatives: one IB level deeper; CP_INDIRECT_BUFFER_CHAIN: the same level, entered
     /// after the buffer that ends with it is left.
     Indirect,
@@ -166,12 +166,12 @@ pub enum StreamKind {
 
 /// A nested stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Stream<'e> {
+pub struct NestedStream<'e> {
     /// Why.
-    pub kind: StreamKind,
+    pub kind: AdrenoStreamKind,
     /// The IB level inside it.
     pub level: u8,
-    /// GPU address; `None` for [`StreamKind::Embedded`] in a ring copy.
+    /// GPU address; `None` for [`AdrenoStreamKind::Embedded`] in a ring copy.
     pub iova: Option<u64>,
     /// Size that the packet claims, in dwords.
     pub claimed: u64,
@@ -183,7 +183,7 @@ pub struct Stream<'e> {
 
 /// A draw-state group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct DrawStateGroup {
     /// Group id.
     pub id: u8,
     /// The group as CP_SET_DRAW_STATE set it.
@@ -271,7 +271,7 @@ pub struct LoadState<'e> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Pass {
     /// Those of the mode that the stream is in, as the hardware loads them. The others follow this one, when
-    /// [`Walker::compare`](crate::adreno::Walker::compare) asks for them.
+    /// [`Walker::compare`](crate::adreno::AdrenoWalker::compare) asks for them.
     #[default]
     Current,
     /// Those of any mode.

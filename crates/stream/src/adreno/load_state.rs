@@ -3,14 +3,14 @@
 //! Facts: freedreno's adreno_pm4 register description, and which combinations of state block and state type
 //! cffdump knows.
 
-use crate::adreno::walker::{Current, Walker};
-use crate::adreno::{Event, LoadState, Sink, Stage, StateSource, StateType};
+use crate::adreno::walker::{AdrenoWalker, Current};
+use crate::adreno::{AdrenoEvent, AdrenoSink, LoadState, Stage, StateSource, StateType};
 use unwedge_base::Generation;
 
-type Kind = (Option<Stage>, StateType);
+type LoadKind = (Option<Stage>, StateType);
 
 /// a3xx: block, type.
-fn kind_a3xx(block: u32, ty: u32) -> Kind {
+fn kind_a3xx(block: u32, ty: u32) -> LoadKind {
     use Stage::{Fragment, Vertex};
     let stage = match block {
         0 | 4 => Vertex,
@@ -28,7 +28,7 @@ fn kind_a3xx(block: u32, ty: u32) -> Kind {
 }
 
 /// a4xx on: block, type. Blocks 0 to 5 are the textures of the six stages, 8 to 13 their shaders.
-fn kind_a4xx(block: u32, ty: u32) -> Kind {
+fn kind_a4xx(block: u32, ty: u32) -> LoadKind {
     use Stage::*;
     use StateType::*;
     const STAGES: [Stage; 6] = [Vertex, TessControl, TessEval, Geometry, Fragment, Compute];
@@ -73,9 +73,9 @@ impl StateType {
     }
 }
 
-impl Walker<'_> {
+impl AdrenoWalker<'_> {
     /// Reports what a CP_LOAD_STATE packet loads.
-    pub(crate) fn load_state(&mut self, cx: &Current<'_>, sink: &mut dyn Sink) {
+    pub(crate) fn load_state(&mut self, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         let header_dwords = if self.generation.is_64bit() { 3 } else { 2 };
         if !self.has(cx, header_dwords, sink) || !cx.applies {
             return;
@@ -125,7 +125,7 @@ impl Walker<'_> {
         let loaded = load.units as usize * ty.unit(self.generation) as usize;
         let loaded = contents.map_or(0, |c| c.stored().len().min(loaded));
         if self.spend(loaded as u64, cx.packet.place, sink) {
-            sink.event(&self.state, &Event::LoadState(load));
+            sink.event(&self.state, &AdrenoEvent::LoadState(load));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Adreno's PM4 streams: packets in, events out.
 //!
 //! The walker follows indirect buffers and draw states, keeps the register state, and reports everything it meets as
-//! an [`Event`] to a [`Sink`]. Never: formatting, file formats.
+//! an [`AdrenoEvent`] to a [`AdrenoSink`]. Never: formatting, file formats.
 
 mod draw;
 mod event;
@@ -21,9 +21,9 @@ pub use crate::reach::{Reach, Watch};
 pub use event::*;
 pub use once::Once;
 pub use state::*;
-pub use steps::Steps;
+pub use steps::AdrenoSteps;
 pub use wait::Wait;
-pub use walker::{Options, Walker};
+pub use walker::{AdrenoWalker, WalkerOptions};
 
 pub use crate::{
     Exec, Flow, RegWrite, Registers, StreamPos, Trouble, TroubleKind, WorkKind as DrawKind, budget,

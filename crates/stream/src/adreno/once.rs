@@ -1,6 +1,6 @@
 //! Buffers that run once for each tile, taken only once.
 
-use crate::adreno::{State, Stream, StreamKind};
+use crate::adreno::{AdrenoState, AdrenoStreamKind, NestedStream};
 use std::collections::HashMap;
 
 /// Remembers which indirect buffers have been walked, and for which modes.
@@ -11,8 +11,8 @@ pub struct Once {
 
 impl Once {
     /// The buffer has been walked in all modes that are on; if not, it counts as walked now.
-    pub fn repeated(&mut self, state: &State, stream: &Stream<'_>) -> bool {
-        if !matches!(stream.kind, StreamKind::Indirect) {
+    pub fn repeated(&mut self, state: &AdrenoState, stream: &NestedStream<'_>) -> bool {
+        if !matches!(stream.kind, AdrenoStreamKind::Indirect) {
             return false;
         }
         let Some(iova) = stream.iova.filter(|&iova| iova != 0) else { return false };

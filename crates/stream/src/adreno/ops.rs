@@ -3,10 +3,11 @@
 //! Facts: freedreno's adreno_pm4 register description; what listing tools make of a packet (linear walks follow them)
 //! from the behaviour of cffdump. Never: draws and shader state, which have modules of their own.
 
-use crate::adreno::header::{self, Header};
-use crate::adreno::walker::{BinLoop, Current, Frame, Next, Table, Target, Walker};
+use crate::adreno::header::{self, AdrenoPacketHeader};
+use crate::adreno::walker::{AdrenoFrame, AdrenoWalker, BinLoop, Current, Next, Table, WalkTarget};
 use crate::adreno::{
-    Bin, Event, Exec, Group, GroupState, Op, Sink, Stream, StreamKind, Thread, TroubleKind, mode,
+    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoStreamKind, Bin, DrawStateGroup, Exec, GroupState, NestedStream,
+    Thread, TroubleKind, mode,
 };
 use unwedge_base::{Dwords, Generation};
 
@@ -31,14 +32,14 @@ mod marker {
     pub(super) const IFPC_MODE: u32 = 1 << 8;
 }
 
-impl<'w> Walker<'w> {
+impl<'w> AdrenoWalker<'w> {
     /// Does what an operation does, between its packet's two events.
     #[inline(never)]
     pub(crate) fn operate<'a>(
         &mut self,
-        frame: &mut Frame<'a>,
+        frame: &mut AdrenoFrame<'a>,
         cx: &Current<'a>,
-        sink: &mut dyn Sink,
+        sink: &mut dyn AdrenoSink,
     ) -> Next<'a>
     where
         'w: 'a,
@@ -46,47 +47,51 @@ impl<'w> Walker<'w> {
         let linear = self.options.linear;
         let wide = self.generation.is_64bit();
         match cx.packet.op {
-            Op::IndirectBuffer | Op::IndirectBufferPfd => {
+            AdrenoOp::IndirectBuffer | AdrenoOp::IndirectBufferPfd => {
                 let exec = if frame.level == 1 { self.visible() } else { Exec::Always };
                 if let Some(stream) = self.indirect(frame.level.saturating_add(1), exec, cx, sink) {
                     self.follow(stream, cx, sink);
                 }
             }
             // Listing tools do not follow this one.
-            Op::CondIndirectBufferPfe if !linear => {
+            AdrenoOp::CondIndirectBufferPfe if !linear => {
                 if let Some(stream) = self.indirect(frame.level.saturating_add(1), Exec::Unknown, cx, sink) {
                     self.follow(stream, cx, sink);
                 }
             }
             // Listing tools follow it at the end of a buffer only.
-            Op::IndirectBufferChain if cx.applies && (!linear || frame.ends_at(cx.next)) => {
+            AdrenoOp::IndirectBufferChain if cx.applies && (!linear || frame.ends_at(cx.next)) => {
                 if let Some(stream) = self.indirect(frame.level, Exec::Always, cx, sink)
                     && let Some(target) = self.locate(stream, cx, sink)
                 {
                     return Next::Chain(target);
                 }
             }
-            Op::SetAmble => self.amble(frame, cx, sink),
-            Op::StartBin => self.start_bin(frame, cx, sink),
-            Op::EndBin if !linear => return self.end_bin(frame, cx, sink),
-            Op::FixedStrideDrawTable => self.draw_table(frame, cx, sink),
-            Op::SetRenderMode => self.render_mode(frame, cx, sink),
-            Op::ComputeCheckpoint => self.compute_checkpoint(frame, cx, sink),
-            Op::MemWrite if wide => self.mem_write(frame, cx, sink),
-            Op::CondRegExec | Op::CondExec => self.condition(frame, cx, sink),
+            AdrenoOp::SetAmble => self.amble(frame, cx, sink),
+            AdrenoOp::StartBin => self.start_bin(frame, cx, sink),
+            AdrenoOp::EndBin if !linear => return self.end_bin(frame, cx, sink),
+            AdrenoOp::FixedStrideDrawTable => self.draw_table(frame, cx, sink),
+            AdrenoOp::SetRenderMode => self.render_mode(frame, cx, sink),
+            AdrenoOp::ComputeCheckpoint => self.compute_checkpoint(frame, cx, sink),
+            AdrenoOp::MemWrite if wide => self.mem_write(frame, cx, sink),
+            AdrenoOp::CondRegExec | AdrenoOp::CondExec => self.condition(frame, cx, sink),
 
-            Op::SetConstant => self.set_constant(cx, sink),
-            Op::WideRegWrite if self.has(cx, 1, sink) => self.write_run(cx, cx.arg(0) & REG16, 1, sink),
-            Op::ContextRegBunch => self.write_pairs(cx, 0, sink),
-            Op::ContextRegBunch2 | Op::NonContextRegBunch => self.write_pairs(cx, 2, sink),
-            Op::RegWrite if self.has(cx, 3, sink) => {
+            AdrenoOp::SetConstant => self.set_constant(cx, sink),
+            AdrenoOp::WideRegWrite if self.has(cx, 1, sink) => self.write_run(cx, cx.arg(0) & REG16, 1, sink),
+            AdrenoOp::ContextRegBunch => self.write_pairs(cx, 0, sink),
+            AdrenoOp::ContextRegBunch2 | AdrenoOp::NonContextRegBunch => self.write_pairs(cx, 2, sink),
+            AdrenoOp::RegWrite if self.has(cx, 3, sink) => {
                 let mask = if linear { REG16 } else { REG };
                 self.write(cx, cx.arg(1) & mask, cx.arg(2), 2, sink);
             }
 
-            Op::EventWrite | Op::EventWrite7 => self.event_write(frame, cx, sink),
+            AdrenoOp::EventWrite | AdrenoOp::EventWrite7 => self.event_write(frame, cx, sink),
             op if op.is_work() => self.work(frame, cx, sink),
-            Op::LoadState | Op::LoadState4 | Op::LoadState6 | Op::LoadState6Geom | Op::LoadState6Frag => {
+            AdrenoOp::LoadState
+            | AdrenoOp::LoadState4
+            | AdrenoOp::LoadState6
+            | AdrenoOp::LoadState6Geom
+            | AdrenoOp::LoadState6Frag => {
                 self.load_state(cx, sink);
             }
             _ if cx.applies => self.set_state(frame, cx, sink),
@@ -96,38 +101,38 @@ impl<'w> Walker<'w> {
     }
 
     /// Operations that do nothing visible but change the state.
-    fn set_state(&mut self, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn set_state(&mut self, frame: &AdrenoFrame<'_>, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         let linear = self.options.linear;
         match cx.packet.op {
-            Op::SetDrawState => self.set_draw_state(frame, cx, sink),
-            Op::SetMarker if self.has(cx, 1, sink) => self.set_marker(cx.arg(0)),
-            Op::SetMode if self.has(cx, 1, sink) => self.state.set_mode = cx.arg(0),
-            Op::SkipIb2EnableGlobal if self.has(cx, 1, sink) => self.state.skip_ib2_global = cx.arg(0),
-            Op::SkipIb2EnableLocal if self.has(cx, 1, sink) => self.state.skip_ib2_local = cx.arg(0),
-            Op::ThreadControl if self.has(cx, 1, sink) => self.thread_control(cx.arg(0)),
-            Op::SetBin if self.has(cx, 3, sink) => {
+            AdrenoOp::SetDrawState => self.set_draw_state(frame, cx, sink),
+            AdrenoOp::SetMarker if self.has(cx, 1, sink) => self.set_marker(cx.arg(0)),
+            AdrenoOp::SetMode if self.has(cx, 1, sink) => self.state.set_mode = cx.arg(0),
+            AdrenoOp::SkipIb2EnableGlobal if self.has(cx, 1, sink) => self.state.skip_ib2_global = cx.arg(0),
+            AdrenoOp::SkipIb2EnableLocal if self.has(cx, 1, sink) => self.state.skip_ib2_local = cx.arg(0),
+            AdrenoOp::ThreadControl if self.has(cx, 1, sink) => self.thread_control(cx.arg(0)),
+            AdrenoOp::SetBin if self.has(cx, 3, sink) => {
                 let (low, high) = (cx.arg(1), cx.arg(2));
                 let (x1, y1) = (low & 0xffff, low >> 16);
                 self.state.bin = Some(Bin { x1, y1, x2: high & 0xffff, y2: high >> 16 });
             }
-            Op::RegTest if self.has(cx, 1, sink) => self.reg_test(cx),
-            Op::DrawPredEnableGlobal | Op::DrawPredEnableLocal if self.has(cx, 1, sink) => {
+            AdrenoOp::RegTest if self.has(cx, 1, sink) => self.reg_test(cx),
+            AdrenoOp::DrawPredEnableGlobal | AdrenoOp::DrawPredEnableLocal if self.has(cx, 1, sink) => {
                 self.set_draw_predicate(cx)
             }
-            Op::DrawPredSet if self.has(cx, 3, sink) => self.set_draw_predicate(cx),
-            Op::RegRmw if self.has(cx, 3, sink) => self.reg_rmw(cx, sink),
+            AdrenoOp::DrawPredSet if self.has(cx, 3, sink) => self.set_draw_predicate(cx),
+            AdrenoOp::RegRmw if self.has(cx, 3, sink) => self.reg_rmw(cx, sink),
             // Listing tools leave registers as they are when memory or scratch memory goes into them.
-            Op::MemToReg if !linear && self.has(cx, 1, sink) => {
+            AdrenoOp::MemToReg if !linear && self.has(cx, 1, sink) => {
                 let count = (cx.arg(0) >> 19 & 0x7ff).max(1);
                 self.forget(cx, cx.arg(0) & REG, count);
             }
-            Op::CondWrite if !linear && self.has(cx, 6, sink) && cx.arg(0) & 1 << 8 == 0 => {
+            AdrenoOp::CondWrite if !linear && self.has(cx, 6, sink) && cx.arg(0) & 1 << 8 == 0 => {
                 self.forget(cx, cx.arg(4) & REG, 1);
             }
-            Op::CondWrite5 if !linear && self.has(cx, 8, sink) && cx.arg(0) & 1 << 8 == 0 => {
+            AdrenoOp::CondWrite5 if !linear && self.has(cx, 8, sink) && cx.arg(0) & 1 << 8 == 0 => {
                 self.forget(cx, cx.arg(5) & REG, 1);
             }
-            Op::ScratchWrite if !linear && self.has(cx, 1, sink) => {
+            AdrenoOp::ScratchWrite if !linear && self.has(cx, 1, sink) => {
                 let first = (cx.arg(0) >> 20 & 7) as usize;
                 for (slot, value) in
                     self.state.scratch.iter_mut().skip(first).zip(cx.packet.payload.skip(1).iter())
@@ -135,8 +140,8 @@ impl<'w> Walker<'w> {
                     *slot = Some(value);
                 }
             }
-            Op::RegToScratch if !linear && self.has(cx, 1, sink) => self.reg_to_scratch(cx),
-            Op::ScratchToReg if !linear && self.has(cx, 1, sink) => self.scratch_to_reg(cx, sink),
+            AdrenoOp::RegToScratch if !linear && self.has(cx, 1, sink) => self.reg_to_scratch(cx),
+            AdrenoOp::ScratchToReg if !linear && self.has(cx, 1, sink) => self.scratch_to_reg(cx, sink),
             _ => {}
         }
     }
@@ -150,14 +155,14 @@ impl<'w> Walker<'w> {
     }
 
     /// The payload from dword `from` on goes to consecutive registers.
-    fn write_run(&mut self, cx: &Current<'_>, reg: u32, from: usize, sink: &mut dyn Sink) {
+    fn write_run(&mut self, cx: &Current<'_>, reg: u32, from: usize, sink: &mut dyn AdrenoSink) {
         for (i, value) in cx.packet.payload.iter().enumerate().skip(from) {
             self.write(cx, reg.saturating_add((i - from) as u32), value, i, sink);
         }
     }
 
     /// The payload from dword `from` on is registers and values by turns.
-    fn write_pairs(&mut self, cx: &Current<'_>, from: usize, sink: &mut dyn Sink) {
+    fn write_pairs(&mut self, cx: &Current<'_>, from: usize, sink: &mut dyn AdrenoSink) {
         let len = cx.packet.payload.len();
         if len < from || !(len - from).is_multiple_of(2) {
             let needed = u32::try_from(len.max(from).saturating_add(len % 2)).unwrap_or(u32::MAX);
@@ -171,7 +176,7 @@ impl<'w> Walker<'w> {
     }
 
     /// CP_SET_CONSTANT of a2xx: type 4 writes registers from 0x2000 on, or one register plus an offset.
-    fn set_constant(&mut self, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn set_constant(&mut self, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         const REGISTERS: u32 = 4;
         const ADD: u32 = 1 << 31;
         let word = cx.arg(0);
@@ -194,7 +199,7 @@ impl<'w> Walker<'w> {
 
     /// CP_REG_RMW: mask, rotate, then or or add; operands are numbers or registers. Listing tools do the plain form
     /// only, whatever the packet says.
-    fn reg_rmw(&mut self, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn reg_rmw(&mut self, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         let (word, regs) = (cx.arg(0), self.regs_read(cx));
         if self.options.linear {
             let reg = word & REG16;
@@ -235,7 +240,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    fn scratch_to_reg(&mut self, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn scratch_to_reg(&mut self, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         let word = cx.arg(0);
         let first = (word >> 20 & 7) as usize;
         let scratch = self.state.scratch;
@@ -282,7 +287,7 @@ impl<'w> Walker<'w> {
     }
 
     /// CP_SET_RENDER_MODE (a5xx), with commands when it has all eight dwords.
-    fn render_mode<'a>(&mut self, frame: &Frame<'a>, cx: &Current<'a>, sink: &mut dyn Sink)
+    fn render_mode<'a>(&mut self, frame: &AdrenoFrame<'a>, cx: &Current<'a>, sink: &mut dyn AdrenoSink)
     where
         'w: 'a,
     {
@@ -308,7 +313,7 @@ impl<'w> Walker<'w> {
     }
 
     /// CP_COMPUTE_CHECKPOINT (a5xx).
-    fn compute_checkpoint<'a>(&mut self, frame: &Frame<'a>, cx: &Current<'a>, sink: &mut dyn Sink)
+    fn compute_checkpoint<'a>(&mut self, frame: &AdrenoFrame<'a>, cx: &Current<'a>, sink: &mut dyn AdrenoSink)
     where
         'w: 'a,
     {
@@ -322,16 +327,16 @@ impl<'w> Walker<'w> {
     /// Commands that the CP runs when it restores a context: whether it did is not known.
     fn mode_commands<'a>(
         &mut self,
-        frame: &Frame<'a>,
+        frame: &AdrenoFrame<'a>,
         iova: u64,
         size: u32,
         cx: &Current<'a>,
-        sink: &mut dyn Sink,
+        sink: &mut dyn AdrenoSink,
     ) where
         'w: 'a,
     {
         self.follow(
-            stream(StreamKind::Mode, frame.level.saturating_add(1), iova, size, Exec::Unknown, cx),
+            stream(AdrenoStreamKind::Mode, frame.level.saturating_add(1), iova, size, Exec::Unknown, cx),
             cx,
             sink,
         );
@@ -339,7 +344,7 @@ impl<'w> Walker<'w> {
 
     // Nested streams
 
-    fn follow(&mut self, stream: Stream<'w>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn follow(&mut self, stream: NestedStream<'w>, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         if let Some(target) = self.locate(stream, cx, sink) {
             self.enter(target, cx.packet.place, sink);
         }
@@ -351,22 +356,22 @@ impl<'w> Walker<'w> {
         level: u8,
         exec: Exec,
         cx: &Current<'_>,
-        sink: &mut dyn Sink,
-    ) -> Option<Stream<'w>> {
+        sink: &mut dyn AdrenoSink,
+    ) -> Option<NestedStream<'w>> {
         let wide = self.generation.is_64bit();
         if !self.has(cx, if wide { 3 } else { 2 }, sink) {
             return None;
         }
         let (iova, size) = if wide { (cx.arg64(0), cx.arg(2)) } else { (u64::from(cx.arg(0)), cx.arg(1)) };
-        Some(stream(StreamKind::Indirect, level, iova, size, exec, cx))
+        Some(stream(AdrenoStreamKind::Indirect, level, iova, size, exec, cx))
     }
 
     /// CP_SET_AMBLE only stores the buffer: the CP runs it when it switches contexts.
-    fn amble(&mut self, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn amble(&mut self, frame: &AdrenoFrame<'_>, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         if self.has(cx, 3, sink) {
             let size = cx.arg(2) & if self.options.linear { 0xffff } else { 0xf_ffff };
             self.follow(
-                stream(StreamKind::Amble, frame.level, cx.arg64(0), size, Exec::NotTaken, cx),
+                stream(AdrenoStreamKind::Amble, frame.level, cx.arg64(0), size, Exec::NotTaken, cx),
                 cx,
                 sink,
             );
@@ -375,7 +380,7 @@ impl<'w> Walker<'w> {
 
     /// Packets inside a memory write, which runs them later if at all. Data only looks like packets at times, so
     /// unless walking linearly all of it has to be packets.
-    fn mem_write<'a>(&mut self, frame: &Frame<'a>, cx: &Current<'a>, sink: &mut dyn Sink)
+    fn mem_write<'a>(&mut self, frame: &AdrenoFrame<'a>, cx: &Current<'a>, sink: &mut dyn AdrenoSink)
     where
         'w: 'a,
     {
@@ -384,19 +389,19 @@ impl<'w> Walker<'w> {
         }
         let data = cx.packet.payload.skip(2);
         let packets = match data.get(0) {
-            Some(raw) if self.options.linear => Header::decode_parity(raw).is_some(),
+            Some(raw) if self.options.linear => AdrenoPacketHeader::decode_parity(raw).is_some(),
             _ => self.is_packets(data),
         };
         if packets {
-            let stream = Stream {
-                kind: StreamKind::Embedded,
+            let stream = NestedStream {
+                kind: AdrenoStreamKind::Embedded,
                 level: frame.level,
                 iova: cx.packet.place.iova.map(|i| i.saturating_add(12)),
                 claimed: data.len() as u64,
                 dwords: data,
                 exec: Exec::NotTaken,
             };
-            let target = Target { stream, reach: cx.args.skip(2), threads: cx.threads };
+            let target = WalkTarget { stream, reach: cx.args.skip(2), threads: cx.threads };
             self.enter(target, cx.packet.place, sink);
         }
     }
@@ -404,10 +409,10 @@ impl<'w> Walker<'w> {
     fn is_packets(&self, data: Dwords<'_>) -> bool {
         let mut at = 0;
         while let Some(raw) = data.get(at) {
-            let known = Header::decode(raw, self.generation).filter(|&header| match header {
-                Header::Registers { reg, count } => count > 0 && self.gpu.reg(reg).is_some(),
-                Header::Operation { opcode, .. } => self.gpu.packet_name(opcode).is_some(),
-                Header::Padding => false,
+            let known = AdrenoPacketHeader::decode(raw, self.generation).filter(|&header| match header {
+                AdrenoPacketHeader::Registers { reg, count } => count > 0 && self.gpu.reg(reg).is_some(),
+                AdrenoPacketHeader::Operation { opcode, .. } => self.gpu.packet_name(opcode).is_some(),
+                AdrenoPacketHeader::Padding => false,
             });
             match known {
                 Some(header) => at = header::after(at, header),
@@ -419,20 +424,32 @@ impl<'w> Walker<'w> {
 
     /// CP_START_BIN: a prefix for every bin, followed by the packets up to CP_END_BIN. Listing tools show all
     /// prefixes in a row.
-    fn start_bin(&mut self, frame: &mut Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn start_bin(&mut self, frame: &mut AdrenoFrame<'_>, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         if !self.has(cx, 4, sink) {
             return;
         }
         let table = Table { iova: cx.arg64(1), size: cx.arg(3), count: cx.arg(0) };
         if self.options.linear || !cx.applies {
-            self.follow_table(frame.level, table, Exec::Always, |index| StreamKind::Bin { index }, cx, sink);
+            self.follow_table(
+                frame.level,
+                table,
+                Exec::Always,
+                |index| AdrenoStreamKind::Bin { index },
+                cx,
+                sink,
+            );
         } else if table.count > 0 {
             frame.bins = Some(BinLoop { body: cx.next, index: 0, table });
             self.bin_prefix(frame.level, table, 0, cx, sink);
         }
     }
 
-    fn end_bin<'a>(&mut self, frame: &mut Frame<'a>, cx: &Current<'a>, sink: &mut dyn Sink) -> Next<'a> {
+    fn end_bin<'a>(
+        &mut self,
+        frame: &mut AdrenoFrame<'a>,
+        cx: &Current<'a>,
+        sink: &mut dyn AdrenoSink,
+    ) -> Next<'a> {
         let Some(bins) =
             frame.bins.as_mut().filter(|b| cx.applies && b.index.saturating_add(1) < b.table.count)
         else {
@@ -445,8 +462,15 @@ impl<'w> Walker<'w> {
         Next::Jump(body)
     }
 
-    fn bin_prefix(&mut self, level: u8, table: Table, index: u32, cx: &Current<'_>, sink: &mut dyn Sink) {
-        let kind = StreamKind::Bin { index };
+    fn bin_prefix(
+        &mut self,
+        level: u8,
+        table: Table,
+        index: u32,
+        cx: &Current<'_>,
+        sink: &mut dyn AdrenoSink,
+    ) {
+        let kind = AdrenoStreamKind::Bin { index };
         self.follow(
             stream(kind, level.saturating_add(1), table.at(index), table.size, Exec::Always, cx),
             cx,
@@ -455,11 +479,18 @@ impl<'w> Walker<'w> {
     }
 
     /// CP_FIXED_STRIDE_DRAW_TABLE: one draw per buffer; buffers whose draw is not visible are skipped.
-    fn draw_table(&mut self, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn draw_table(&mut self, frame: &AdrenoFrame<'_>, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         if self.has(cx, 4, sink) {
             let table = Table { iova: cx.arg64(0), size: cx.arg(2) >> 20, count: cx.arg(3) };
             let exec = self.visible();
-            self.follow_table(frame.level, table, exec, |index| StreamKind::DrawTable { index }, cx, sink);
+            self.follow_table(
+                frame.level,
+                table,
+                exec,
+                |index| AdrenoStreamKind::DrawTable { index },
+                cx,
+                sink,
+            );
         }
     }
 
@@ -469,9 +500,9 @@ impl<'w> Walker<'w> {
         level: u8,
         table: Table,
         exec: Exec,
-        kind: impl Fn(u32) -> StreamKind,
+        kind: impl Fn(u32) -> AdrenoStreamKind,
         cx: &Current<'_>,
-        sink: &mut dyn Sink,
+        sink: &mut dyn AdrenoSink,
     ) {
         for index in 0..table.count {
             let iova = table.at(index);
@@ -488,7 +519,7 @@ impl<'w> Walker<'w> {
 
     // Draw-state groups
 
-    fn set_draw_state(&mut self, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn set_draw_state(&mut self, frame: &AdrenoFrame<'_>, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         let wide = self.generation.is_64bit();
         let entry = if wide { 3 } else { 2 };
         for i in (0..cx.packet.payload.len()).step_by(entry) {
@@ -524,7 +555,12 @@ impl<'w> Walker<'w> {
     }
 
     /// Loads the groups that wait for a draw; all are disabled afterwards, those of other modes too.
-    pub(crate) fn load_groups(&mut self, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    pub(crate) fn load_groups(
+        &mut self,
+        frame: &AdrenoFrame<'_>,
+        cx: &Current<'_>,
+        sink: &mut dyn AdrenoSink,
+    ) {
         if self.loading_groups {
             return self.trouble(cx.packet.place, TroubleKind::RecursiveGroups, sink);
         }
@@ -538,17 +574,17 @@ impl<'w> Walker<'w> {
         }
     }
 
-    fn load_group(&mut self, id: u8, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn load_group(&mut self, id: u8, frame: &AdrenoFrame<'_>, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
         let set = self.state.groups.get(usize::from(id)).copied().unwrap_or_default();
         if set.count == 0 {
             return;
         }
         let masked = self.generation >= Generation::A6xx && set.enable_mask & self.state.modes() == 0;
-        sink.event(&self.state, &Event::Group(Group { id, set, loaded: !masked }));
+        sink.event(&self.state, &AdrenoEvent::Group(DrawStateGroup { id, set, loaded: !masked }));
         if !masked {
             let level = frame.level.saturating_add(1);
             self.follow(
-                stream(StreamKind::Group { id }, level, set.iova, set.count, Exec::Always, cx),
+                stream(AdrenoStreamKind::Group { id }, level, set.iova, set.count, Exec::Always, cx),
                 cx,
                 sink,
             );
@@ -565,8 +601,15 @@ impl Table {
 }
 
 /// A stream in memory that a packet names, not looked up yet.
-fn stream<'s>(kind: StreamKind, level: u8, iova: u64, size: u32, exec: Exec, cx: &Current<'_>) -> Stream<'s> {
-    Stream {
+fn stream<'s>(
+    kind: AdrenoStreamKind,
+    level: u8,
+    iova: u64,
+    size: u32,
+    exec: Exec,
+    cx: &Current<'_>,
+) -> NestedStream<'s> {
+    NestedStream {
         kind,
         level,
         iova: Some(iova),

@@ -5,8 +5,8 @@
 //! unknown.
 
 use crate::adreno::state::threads;
-use crate::adreno::walker::{Current, Frame, Walker};
-use crate::adreno::{Exec, Op, Registers, Sink, mode};
+use crate::adreno::walker::{AdrenoFrame, AdrenoWalker, Current};
+use crate::adreno::{AdrenoOp, AdrenoSink, Exec, Registers, mode};
 
 /// Conditions that hold up to some index of a stream, innermost last. Each includes the ones around it.
 #[derive(Clone, Copy, Default)]
@@ -62,7 +62,7 @@ fn bit(value: u32, position: u32) -> bool {
     value >> position & 1 != 0
 }
 
-impl Walker<'_> {
+impl AdrenoWalker<'_> {
     /// The registers that a packet reads.
     pub(crate) fn regs_read(&self, cx: &Current<'_>) -> &Registers {
         let thread =
@@ -83,10 +83,15 @@ impl Walker<'_> {
     }
 
     /// CP_COND_REG_EXEC, CP_COND_EXEC: a condition over the dwords that follow.
-    pub(crate) fn condition(&mut self, frame: &mut Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    pub(crate) fn condition(
+        &mut self,
+        frame: &mut AdrenoFrame<'_>,
+        cx: &Current<'_>,
+        sink: &mut dyn AdrenoSink,
+    ) {
         let (needed, dwords) = match (cx.packet.op, cx.arg(0) >> 28) {
-            (Op::CondExec, _) if self.generation.is_64bit() => (6, cx.arg(5)),
-            (Op::CondExec, _) => (4, cx.arg(3)),
+            (AdrenoOp::CondExec, _) if self.generation.is_64bit() => (6, cx.arg(5)),
+            (AdrenoOp::CondExec, _) => (4, cx.arg(3)),
             (_, compare::REG_COMPARE | compare::REG_COMPARE_IMM) => (3, cx.arg(2) & DWORDS),
             _ => (2, cx.arg(1) & DWORDS),
         };
@@ -94,7 +99,7 @@ impl Walker<'_> {
             return;
         }
         let (exec, threads) = match cx.packet.op {
-            Op::CondExec => (Exec::of(self.memory_condition(cx)), cx.threads),
+            AdrenoOp::CondExec => (Exec::of(self.memory_condition(cx)), cx.threads),
             _ => self.register_condition(cx),
         };
         frame.conditions.push(Condition {
@@ -166,8 +171,8 @@ impl Walker<'_> {
         let word = cx.arg(0);
         let predicate = &mut self.state.draw_predicate;
         match cx.packet.op {
-            Op::DrawPredEnableLocal => predicate.local = bit(word, 0),
-            Op::DrawPredEnableGlobal => {
+            AdrenoOp::DrawPredEnableLocal => predicate.local = bit(word, 0),
+            AdrenoOp::DrawPredEnableGlobal => {
                 predicate.global = bit(word, 0);
                 if predicate.global {
                     predicate.local = true;

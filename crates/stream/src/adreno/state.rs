@@ -37,7 +37,7 @@ impl BinPlace {
     }
 
     /// The bin, if anything has said which.
-    pub fn bin(self, state: &State) -> Option<Bin> {
+    pub fn bin(self, state: &AdrenoState) -> Option<Bin> {
         let Some(corners) = self.scissor else { return state.bin };
         let regs = state.current_regs();
         let [first, last] = corners.map(|reg| regs.get(reg));
@@ -98,7 +98,7 @@ pub struct DrawPredicate {
 
 /// Everything packets change.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct AdrenoState {
     /// Registers; on a7xx those of BR, once the threads have gone separate ways.
     pub regs: Registers,
     /// Registers of BV, once a CP_THREAD_CONTROL has separated the threads (never when walking linearly).
@@ -131,10 +131,10 @@ pub struct State {
     pub level: u8,
 }
 
-impl State {
+impl AdrenoState {
     /// Nothing done yet; `registers` is the size of the register space in dwords.
-    pub(crate) fn new(registers: usize) -> State {
-        State { regs: Registers::new(registers), ..State::default() }
+    pub(crate) fn new(registers: usize) -> AdrenoState {
+        AdrenoState { regs: Registers::new(registers), ..AdrenoState::default() }
     }
 
     /// The registers as a thread sees them. BR's stand for both.
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn separated_threads_keep_their_own_values() {
-        let mut s = State::default();
+        let mut s = AdrenoState::default();
         s.with_regs(threads::ALL, |r| r.set(1, 10));
         s.separate_threads();
         s.with_regs(threads::BV, |r| r.set(1, 20));

@@ -1,23 +1,25 @@
 //! Steps of Adreno streams.
 
-use super::header::Header;
-use super::{Draw, Event, Op, Packet, Pass, Sink, State, Stream, StreamKind, Wait};
-use crate::{Flow, PacketNames, PacketStep, Step, StepSink, StreamStep, WaitStep, Work};
+use super::header::AdrenoPacketHeader;
+use super::{
+    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoStreamKind, Draw, NestedStream, Packet, Pass, Wait,
+};
+use crate::{Flow, PacketNames, PacketStep, Step, StepSink, StreamStep, StreamWork, WaitStep};
 use unwedge_base::Generation;
 use unwedge_hw::Gpu;
 
 /// Makes steps of the walker's events, and hands them on.
 #[derive(Debug)]
-pub struct Steps<'g, S> {
+pub struct AdrenoSteps<'g, S> {
     gpu: Gpu<'g>,
     /// Who receives them.
     pub sink: S,
 }
 
-impl<'g, S: StepSink> Steps<'g, S> {
+impl<'g, S: StepSink> AdrenoSteps<'g, S> {
     /// Steps of streams of this GPU.
-    pub fn new(gpu: Gpu<'g>, sink: S) -> Steps<'g, S> {
-        Steps { gpu, sink }
+    pub fn new(gpu: Gpu<'g>, sink: S) -> AdrenoSteps<'g, S> {
+        AdrenoSteps { gpu, sink }
     }
 }
 
@@ -29,20 +31,22 @@ impl PacketNames for Gpu<'_> {
 
 fn packet<'e>(gpu: &'e Gpu<'_>, packet: &Packet<'e>) -> PacketStep<'e> {
     let opcode = match packet.header {
-        Header::Operation { opcode, .. } => Some(opcode),
-        Header::Registers { .. } | Header::Padding => None,
+        AdrenoPacketHeader::Operation { opcode, .. } => Some(opcode),
+        AdrenoPacketHeader::Registers { .. } | AdrenoPacketHeader::Padding => None,
     };
     let Packet { place, raw: header, payload, exec, .. } = *packet;
     PacketStep { place, header, opcode, payload, exec, names: gpu }
 }
 
-fn stream<'e>(stream: &Stream<'e>) -> StreamStep<'e> {
+fn stream<'e>(stream: &NestedStream<'e>) -> StreamStep<'e> {
     let kind = match stream.kind {
-        StreamKind::Indirect | StreamKind::Embedded => crate::StreamKind::Call,
-        StreamKind::Group { .. } | StreamKind::Amble | StreamKind::Mode => crate::StreamKind::State,
-        StreamKind::Bin { .. } | StreamKind::DrawTable { .. } => crate::StreamKind::Repeat,
+        AdrenoStreamKind::Indirect | AdrenoStreamKind::Embedded => crate::StreamKind::Call,
+        AdrenoStreamKind::Group { .. } | AdrenoStreamKind::Amble | AdrenoStreamKind::Mode => {
+            crate::StreamKind::State
+        }
+        AdrenoStreamKind::Bin { .. } | AdrenoStreamKind::DrawTable { .. } => crate::StreamKind::Repeat,
     };
-    let Stream { level, iova, claimed, dwords, exec, .. } = *stream;
+    let NestedStream { level, iova, claimed, dwords, exec, .. } = *stream;
     StreamStep { kind, level, iova, claimed: Some(claimed), dwords, exec }
 }
 
@@ -52,20 +56,20 @@ fn wait(packet: &Packet<'_>, generation: Generation) -> Option<Wait> {
     Wait::parse(packet.op, words.get(..present)?, generation)
 }
 
-impl From<&Draw<'_>> for Work {
-    fn from(draw: &Draw<'_>) -> Work {
+impl From<&Draw<'_>> for StreamWork {
+    fn from(draw: &Draw<'_>) -> StreamWork {
         let Draw { number, kind, primitive, count, instances, event, indirect, .. } = *draw;
-        Work { number, kind, place: draw.packet.place, primitive, count, instances, event, indirect }
+        StreamWork { number, kind, place: draw.packet.place, primitive, count, instances, event, indirect }
     }
 }
 
-impl<S: StepSink> Sink for Steps<'_, S> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl<S: StepSink> AdrenoSink for AdrenoSteps<'_, S> {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         let regs = state.current_regs();
         let step = match event {
-            Event::Packet(met) => {
+            AdrenoEvent::Packet(met) => {
                 self.sink.step(regs, &Step::Packet(packet(&self.gpu, met)));
-                if matches!(met.op, Op::WaitRegMem | Op::WaitMemGte)
+                if matches!(met.op, AdrenoOp::WaitRegMem | AdrenoOp::WaitMemGte)
                     && let Some(wait) = wait(met, self.gpu.generation())
                 {
                     let wait = WaitStep {
@@ -80,14 +84,17 @@ impl<S: StepSink> Sink for Steps<'_, S> {
                 }
                 return Flow::Continue;
             }
-            Event::RegWrite(write) => Step::Write(*write),
-            Event::Enter(entered) => Step::Enter(stream(entered)),
-            Event::Leave(left) => Step::Leave(stream(left)),
-            Event::Missing(missing) => Step::Missing(stream(missing)),
+            AdrenoEvent::RegWrite(write) => Step::Write(*write),
+            AdrenoEvent::Enter(entered) => Step::Enter(stream(entered)),
+            AdrenoEvent::Leave(left) => Step::Leave(stream(left)),
+            AdrenoEvent::Missing(missing) => Step::Missing(stream(missing)),
             // The other passes of a draw are for comparing them.
-            Event::Draw(draw) if draw.pass == Pass::Current => Step::Work(Work::from(draw)),
-            Event::Trouble(trouble) => Step::Trouble(*trouble),
-            Event::PacketEnd(_) | Event::Group(_) | Event::LoadState(_) | Event::Draw(_) => {
+            AdrenoEvent::Draw(draw) if draw.pass == Pass::Current => Step::Work(StreamWork::from(draw)),
+            AdrenoEvent::Trouble(trouble) => Step::Trouble(*trouble),
+            AdrenoEvent::PacketEnd(_)
+            | AdrenoEvent::Group(_)
+            | AdrenoEvent::LoadState(_)
+            | AdrenoEvent::Draw(_) => {
                 return Flow::Continue;
             }
         };

@@ -2,7 +2,7 @@
 //!
 //! Facts: the packet layouts of CP_WAIT_REG_MEM and CP_WAIT_MEM_GTE in freedreno's register description.
 
-use crate::adreno::Op;
+use crate::adreno::AdrenoOp;
 use crate::{WaitOperand, WaitRelation};
 use unwedge_base::Generation;
 
@@ -28,9 +28,9 @@ impl Wait {
     pub const DWORDS: usize = 5;
 
     /// From a packet's payload; `None` if it is no such packet, or cut.
-    pub fn parse(op: Op, payload: &[u32], generation: Generation) -> Option<Wait> {
+    pub fn parse(op: AdrenoOp, payload: &[u32], generation: Generation) -> Option<Wait> {
         match (op, generation.is_64bit(), payload) {
-            (Op::WaitRegMem, true, &[flags, low, high, reference, mask, ..]) => {
+            (AdrenoOp::WaitRegMem, true, &[flags, low, high, reference, mask, ..]) => {
                 let operand = match (flags >> 4) & 3 {
                     0 => WaitOperand::Register(low & 0x3_ffff),
                     1 => WaitOperand::Memory(wide(low, high)),
@@ -38,7 +38,7 @@ impl Wait {
                 };
                 Some(Wait { operand, function: (flags & 7) as u8, reference, mask, signed: flags & 8 != 0 })
             }
-            (Op::WaitRegMem, false, &[flags, at, reference, mask, ..]) => {
+            (AdrenoOp::WaitRegMem, false, &[flags, at, reference, mask, ..]) => {
                 let memory = flags & 0x10 != 0;
                 let operand = if memory {
                     WaitOperand::Memory(u64::from(at & !3))
@@ -47,7 +47,7 @@ impl Wait {
                 };
                 Some(Wait { operand, function: (flags & 7) as u8, reference, mask, signed: false })
             }
-            (Op::WaitMemGte, true, &[_, low, high, reference, ..]) => Some(Wait {
+            (AdrenoOp::WaitMemGte, true, &[_, low, high, reference, ..]) => Some(Wait {
                 operand: WaitOperand::Memory(wide(low, high)),
                 function: GREATER_OR_EQUAL,
                 reference,
@@ -93,16 +93,18 @@ mod tests {
 
     #[test]
     fn both_packets_and_both_address_sizes() {
-        let wait = Wait::parse(Op::WaitRegMem, &[0x13, 0x1000, 1, 5, 0xff, 0], Generation::A6xx).unwrap();
+        let wait =
+            Wait::parse(AdrenoOp::WaitRegMem, &[0x13, 0x1000, 1, 5, 0xff, 0], Generation::A6xx).unwrap();
         assert_eq!(wait.operand, WaitOperand::Memory(0x1_0000_1000));
         assert!(wait.accepts(0xf05) && !wait.accepts(6));
-        let wait = Wait::parse(Op::WaitRegMem, &[3, 0x50f, 0, 1, 1, 0], Generation::A7xx).unwrap();
+        let wait = Wait::parse(AdrenoOp::WaitRegMem, &[3, 0x50f, 0, 1, 1, 0], Generation::A7xx).unwrap();
         assert_eq!(wait.operand, WaitOperand::Register(0x50f));
-        let wait = Wait::parse(Op::WaitRegMem, &[0x14, 0x2000, 7, u32::MAX, 1], Generation::A3xx).unwrap();
+        let wait =
+            Wait::parse(AdrenoOp::WaitRegMem, &[0x14, 0x2000, 7, u32::MAX, 1], Generation::A3xx).unwrap();
         assert_eq!(wait.operand, WaitOperand::Memory(0x2000));
         assert!(wait.accepts(6) && !wait.accepts(7));
-        let wait = Wait::parse(Op::WaitMemGte, &[0, 0x1000, 0, 5], Generation::A6xx).unwrap();
+        let wait = Wait::parse(AdrenoOp::WaitMemGte, &[0, 0x1000, 0, 5], Generation::A6xx).unwrap();
         assert!(wait.accepts(5) && !wait.accepts(u32::MAX), "compared as signed numbers");
-        assert_eq!(Wait::parse(Op::WaitRegMem, &[0x13], Generation::A6xx), None);
+        assert_eq!(Wait::parse(AdrenoOp::WaitRegMem, &[0x13], Generation::A6xx), None);
     }
 }

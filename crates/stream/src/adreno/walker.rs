@@ -3,10 +3,10 @@
 //! What packets do is in `ops`, `draw`, `load_state` and `predicate`. Never: knowledge of a single packet beyond its
 //! header.
 
-use crate::adreno::header::{self, Header};
+use crate::adreno::header::{self, AdrenoPacketHeader};
 use crate::adreno::predicate::Conditions;
 use crate::adreno::state::threads;
-use crate::adreno::{Event, Op, Packet, Sink, State, Stream, StreamKind};
+use crate::adreno::{AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoStreamKind, NestedStream, Packet};
 use crate::budget::BUDGET;
 use crate::{Exec, Flow, RegWrite, StreamPos, Trouble, TroubleKind};
 use unwedge_base::{Dwords, Generation, Memory};
@@ -14,7 +14,7 @@ use unwedge_hw::Gpu;
 
 /// What the walker does where hardware and listing tools differ.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct WalkerOptions {
     /// Visit everything in stream order, whatever predicates say, and read packets of any type, as listing tools do.
     /// When off, packets that are known to be skipped (predication, draw-state enable masks) are reported but change
     /// no state; chained buffers are followed, and CP_START_BIN repeats its body for every bin.
@@ -23,9 +23,9 @@ pub struct Options {
     pub budget: u64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { linear: false, budget: BUDGET }
+impl Default for WalkerOptions {
+    fn default() -> WalkerOptions {
+        WalkerOptions { linear: false, budget: BUDGET }
     }
 }
 
@@ -40,23 +40,23 @@ const MAX_LEVEL: u8 = 3;
 const MAX_DEPTH: u8 = 8;
 
 /// Walks command streams of one GPU, keeping state from one stream to the next.
-pub struct Walker<'w> {
+pub struct AdrenoWalker<'w> {
     /// The database view that names packets and registers.
     pub gpu: Gpu<'w>,
     /// Where indirect buffers are looked up.
     pub memory: &'w Memory,
     /// What the packets so far have done.
-    pub state: State,
+    pub state: AdrenoState,
     /// How to walk.
-    pub options: Options,
+    pub options: WalkerOptions,
     /// Load the draw-state groups of each draw once more for every [`Pass`](crate::adreno::Pass), with a
-    /// [`Draw`](Event::Draw) event behind each; the registers keep what the last of them wrote. Off at first.
+    /// [`Draw`](AdrenoEvent::Draw) event behind each; the registers keep what the last of them wrote. Off at first.
     pub compare: bool,
     pub(crate) generation: Generation,
     pub(crate) facts: Facts,
     /// Groups are being loaded for a draw.
     pub(crate) loading_groups: bool,
-    ops: [Op; 256],
+    ops: [AdrenoOp; 256],
     spent: u64,
     stopped: bool,
     depth: u8,
@@ -92,8 +92,8 @@ impl Facts {
 const BEYOND: usize = 2;
 
 /// A stream to walk.
-pub(crate) struct Target<'a> {
-    pub(crate) stream: Stream<'a>,
+pub(crate) struct WalkTarget<'a> {
+    pub(crate) stream: NestedStream<'a>,
     /// From the stream's first dword to the end of the buffer it lies in: what listing tools read when a packet is
     /// longer than its stream.
     pub(crate) reach: Dwords<'a>,
@@ -102,8 +102,8 @@ pub(crate) struct Target<'a> {
 }
 
 /// A stream being walked.
-pub(crate) struct Frame<'a> {
-    /// See [`Target::reach`].
+pub(crate) struct AdrenoFrame<'a> {
+    /// See [`WalkTarget::reach`].
     pub(crate) reach: Dwords<'a>,
     len: usize,
     iova: Option<u64>,
@@ -165,15 +165,15 @@ pub(crate) enum Next<'a> {
     /// With another packet of this stream.
     Jump(usize),
     /// In another buffer, for good.
-    Chain(Target<'a>),
+    Chain(WalkTarget<'a>),
 }
 
-impl<'a> Frame<'a> {
-    fn new(target: &Target<'a>, linear: bool) -> Frame<'a> {
-        let Stream { dwords, iova, level, exec, .. } = target.stream;
-        let Target { reach, .. } = *target;
+impl<'a> AdrenoFrame<'a> {
+    fn new(target: &WalkTarget<'a>, linear: bool) -> AdrenoFrame<'a> {
+        let NestedStream { dwords, iova, level, exec, .. } = target.stream;
+        let WalkTarget { reach, .. } = *target;
         let beyond = if linear { BEYOND } else { 0 };
-        Frame {
+        AdrenoFrame {
             reach: Dwords::new(reach.stored(), reach.len().saturating_add(beyond)),
             len: dwords.len(),
             iova,
@@ -207,15 +207,15 @@ fn payload_place(packet: StreamPos, i: usize) -> StreamPos {
     }
 }
 
-impl<'w> Walker<'w> {
+impl<'w> AdrenoWalker<'w> {
     /// A walker with nothing written yet.
-    pub fn new(gpu: Gpu<'w>, memory: &'w Memory, options: Options) -> Walker<'w> {
+    pub fn new(gpu: Gpu<'w>, memory: &'w Memory, options: WalkerOptions) -> AdrenoWalker<'w> {
         let generation = gpu.generation();
         let registers = if generation.is_64bit() { 0x4_0000 } else { 0x8000 };
-        Walker {
+        AdrenoWalker {
             gpu,
             memory,
-            state: State::new(registers),
+            state: AdrenoState::new(registers),
             options,
             compare: false,
             generation,
@@ -229,10 +229,10 @@ impl<'w> Walker<'w> {
     }
 
     /// Walks one stream at IB level 0. `iova` is where its first dword lies; `None` for a copy that lies nowhere.
-    /// There is no [`Event::Enter`] for it.
-    pub fn walk(&mut self, stream: Dwords<'_>, iova: Option<u64>, sink: &mut dyn Sink) {
-        let ring = Stream {
-            kind: StreamKind::Indirect,
+    /// There is no [`AdrenoEvent::Enter`] for it.
+    pub fn walk(&mut self, stream: Dwords<'_>, iova: Option<u64>, sink: &mut dyn AdrenoSink) {
+        let ring = NestedStream {
+            kind: AdrenoStreamKind::Indirect,
             level: 0,
             iova,
             claimed: stream.len() as u64,
@@ -243,7 +243,7 @@ impl<'w> Walker<'w> {
         let buffer = iova.filter(|_| self.options.linear).and_then(|iova| self.memory.dwords(iova));
         let first = |dwords: Dwords<'_>| dwords.stored().as_ptr();
         let reach = buffer.filter(|&buffer| std::ptr::eq(first(buffer), first(stream))).unwrap_or(stream);
-        let target = Target { stream: ring, reach, threads: threads::ALL };
+        let target = WalkTarget { stream: ring, reach, threads: threads::ALL };
         if let Some(chained) = self.run(&target, sink) {
             self.enter(chained, StreamPos { level: 0, iova, index: 0 }, sink);
         }
@@ -251,20 +251,20 @@ impl<'w> Walker<'w> {
     }
 
     /// Walks the packets of a stream; returns where it goes on when it ends with a jump to another buffer.
-    fn run<'a>(&mut self, target: &Target<'a>, sink: &mut dyn Sink) -> Option<Target<'a>>
+    fn run<'a>(&mut self, target: &WalkTarget<'a>, sink: &mut dyn AdrenoSink) -> Option<WalkTarget<'a>>
     where
         'w: 'a,
     {
         let linear = self.options.linear;
-        let mut frame = Frame::new(target, linear);
+        let mut frame = AdrenoFrame::new(target, linear);
         let mut at = 0;
         while at < frame.len && !self.stopped {
             self.state.level = frame.level;
             let place = frame.place(at);
             let raw = frame.reach.get(at).unwrap_or(0);
-            let header = match Header::decode(raw, self.generation) {
+            let header = match AdrenoPacketHeader::decode(raw, self.generation) {
                 Some(header) => header,
-                None => match linear.then(|| Header::decode_lenient(raw)).flatten() {
+                None => match linear.then(|| AdrenoPacketHeader::decode_lenient(raw)).flatten() {
                     Some(header) => {
                         self.trouble(place, TroubleKind::ForeignType { raw }, sink);
                         header
@@ -284,8 +284,8 @@ impl<'w> Walker<'w> {
             }
 
             let op = match header {
-                Header::Operation { opcode, .. } => self.ops[usize::from(opcode)],
-                _ => Op::None,
+                AdrenoPacketHeader::Operation { opcode, .. } => self.ops[usize::from(opcode)],
+                _ => AdrenoOp::None,
             };
             let (mut exec, threads) = frame.conditions.at(at, frame.exec, frame.threads);
             let threads = threads & self.state.threads();
@@ -316,17 +316,17 @@ impl<'w> Walker<'w> {
                 self.load_groups(&frame, &cx, sink);
                 self.state.level = frame.level;
             }
-            sink.event(&self.state, &Event::Packet(packet));
+            sink.event(&self.state, &AdrenoEvent::Packet(packet));
             let next = match header {
-                Header::Registers { reg, .. } => {
+                AdrenoPacketHeader::Registers { reg, .. } => {
                     self.write_all(&cx, reg, sink);
                     Next::Packet
                 }
-                Header::Operation { .. } => self.operate(&mut frame, &cx, sink),
-                Header::Padding => Next::Packet,
+                AdrenoPacketHeader::Operation { .. } => self.operate(&mut frame, &cx, sink),
+                AdrenoPacketHeader::Padding => Next::Packet,
             };
             self.state.level = frame.level;
-            sink.event(&self.state, &Event::PacketEnd(packet));
+            sink.event(&self.state, &AdrenoEvent::PacketEnd(packet));
             if present < claimed {
                 let kind = TroubleKind::CutPacket { claimed: header.count(), present: present as u32 };
                 self.trouble(place, kind, sink);
@@ -335,7 +335,7 @@ impl<'w> Walker<'w> {
                 Next::Packet => at = cx.next,
                 Next::Jump(index) => at = index,
                 // Listing tools take the chained buffer for the rest of this one.
-                Next::Chain(chained) if linear => (frame, at) = (Frame::new(&chained, linear), 0),
+                Next::Chain(chained) if linear => (frame, at) = (AdrenoFrame::new(&chained, linear), 0),
                 Next::Chain(chained) => return Some(chained),
             }
         }
@@ -343,13 +343,19 @@ impl<'w> Walker<'w> {
     }
 
     /// Reports a dword that is no header and finds the next packet.
-    fn resynchronize(&mut self, frame: &Frame<'_>, at: usize, raw: u32, sink: &mut dyn Sink) -> usize {
+    fn resynchronize(
+        &mut self,
+        frame: &AdrenoFrame<'_>,
+        at: usize,
+        raw: u32,
+        sink: &mut dyn AdrenoSink,
+    ) -> usize {
         let stream = frame.reach.take(frame.len);
         let found = if !self.options.linear {
             header::find_packet(stream, at + 1, self.gpu)
         } else if self.generation.is_64bit() {
             let rest = stream.stored().iter().enumerate().skip(at + 1);
-            rest.filter(|&(_, &raw)| Header::decode_parity(raw).is_some()).map(|(i, _)| i).next()
+            rest.filter(|&(_, &raw)| AdrenoPacketHeader::decode_parity(raw).is_some()).map(|(i, _)| i).next()
         } else {
             None
         };
@@ -361,12 +367,12 @@ impl<'w> Walker<'w> {
     }
 
     /// Enters a nested stream, and whatever it is chained to.
-    pub(crate) fn enter<'a>(&mut self, target: Target<'a>, from: StreamPos, sink: &mut dyn Sink)
+    pub(crate) fn enter<'a>(&mut self, target: WalkTarget<'a>, from: StreamPos, sink: &mut dyn AdrenoSink)
     where
         'w: 'a,
     {
         let deep = match target.stream.kind {
-            StreamKind::Group { .. } | StreamKind::Amble | StreamKind::Embedded => false,
+            AdrenoStreamKind::Group { .. } | AdrenoStreamKind::Amble | AdrenoStreamKind::Embedded => false,
             _ => target.stream.level > MAX_LEVEL + u8::from(self.options.linear),
         };
         if deep || self.depth >= MAX_DEPTH {
@@ -378,13 +384,13 @@ impl<'w> Walker<'w> {
         while let Some(target) = next.take() {
             self.state.level = target.stream.level;
             if !self.spend(1, from, sink)
-                || sink.event(&self.state, &Event::Enter(target.stream)) == Flow::Skip
+                || sink.event(&self.state, &AdrenoEvent::Enter(target.stream)) == Flow::Skip
             {
                 break;
             }
             next = self.run(&target, sink);
             self.state.level = target.stream.level;
-            sink.event(&self.state, &Event::Leave(target.stream));
+            sink.event(&self.state, &AdrenoEvent::Leave(target.stream));
         }
         self.depth -= 1;
     }
@@ -392,15 +398,15 @@ impl<'w> Walker<'w> {
     /// Finds a nested stream in memory. Reports it when it is not there, or not all of it.
     pub(crate) fn locate(
         &mut self,
-        mut stream: Stream<'w>,
+        mut stream: NestedStream<'w>,
         cx: &Current<'_>,
-        sink: &mut dyn Sink,
-    ) -> Option<Target<'w>> {
+        sink: &mut dyn AdrenoSink,
+    ) -> Option<WalkTarget<'w>> {
         if !self.spend(STREAM, cx.packet.place, sink) {
             return None;
         }
         let Some(reach) = stream.iova.and_then(|iova| self.memory.dwords(iova)) else {
-            sink.event(&self.state, &Event::Missing(stream));
+            sink.event(&self.state, &AdrenoEvent::Missing(stream));
             return None;
         };
         stream.dwords = reach.take(usize::try_from(stream.claimed).unwrap_or(usize::MAX));
@@ -409,11 +415,11 @@ impl<'w> Walker<'w> {
             let kind = TroubleKind::CutStream { claimed: stream.claimed, present };
             self.trouble(cx.packet.place, kind, sink);
         }
-        Some(Target { stream, reach, threads: cx.threads })
+        Some(WalkTarget { stream, reach, threads: cx.threads })
     }
 
     /// Writes the payload to registers from `reg` on, and says so.
-    fn write_all(&mut self, cx: &Current<'_>, reg: u32, sink: &mut dyn Sink) {
+    fn write_all(&mut self, cx: &Current<'_>, reg: u32, sink: &mut dyn AdrenoSink) {
         for (i, value) in cx.packet.payload.iter().enumerate() {
             self.write(cx, reg.saturating_add(i as u32), value, i, sink);
         }
@@ -421,13 +427,20 @@ impl<'w> Walker<'w> {
 
     /// Writes one register from payload dword `i`, and says so.
     #[inline]
-    pub(crate) fn write(&mut self, cx: &Current<'_>, reg: u32, value: u32, i: usize, sink: &mut dyn Sink) {
+    pub(crate) fn write(
+        &mut self,
+        cx: &Current<'_>,
+        reg: u32,
+        value: u32,
+        i: usize,
+        sink: &mut dyn AdrenoSink,
+    ) {
         if cx.applies {
             self.state.with_regs(cx.threads, |regs| regs.set(reg, value));
         }
         let Packet { place, exec, .. } = cx.packet;
         let write = RegWrite { reg, value, place: payload_place(place, i), exec };
-        sink.event(&self.state, &Event::RegWrite(write));
+        sink.event(&self.state, &AdrenoEvent::RegWrite(write));
     }
 
     /// Dwords of the budget that no walk has used up.
@@ -436,7 +449,7 @@ impl<'w> Walker<'w> {
     }
 
     /// Uses up some of the budget; false when it is gone.
-    pub(crate) fn spend(&mut self, dwords: u64, place: StreamPos, sink: &mut dyn Sink) -> bool {
+    pub(crate) fn spend(&mut self, dwords: u64, place: StreamPos, sink: &mut dyn AdrenoSink) -> bool {
         self.spent = self.spent.saturating_add(dwords);
         if self.spent > self.options.budget && !self.stopped {
             self.stopped = true;
@@ -445,12 +458,12 @@ impl<'w> Walker<'w> {
         !self.stopped
     }
 
-    pub(crate) fn trouble(&mut self, place: StreamPos, kind: TroubleKind, sink: &mut dyn Sink) {
-        sink.event(&self.state, &Event::Trouble(Trouble { place, kind }));
+    pub(crate) fn trouble(&mut self, place: StreamPos, kind: TroubleKind, sink: &mut dyn AdrenoSink) {
+        sink.event(&self.state, &AdrenoEvent::Trouble(Trouble { place, kind }));
     }
 
     /// The payload has `needed` dwords, or else that is reported. Linear walks go on with what follows the packet.
-    pub(crate) fn has(&mut self, cx: &Current<'_>, needed: u32, sink: &mut dyn Sink) -> bool {
+    pub(crate) fn has(&mut self, cx: &Current<'_>, needed: u32, sink: &mut dyn AdrenoSink) -> bool {
         let have = |d: Dwords<'_>| d.len() >= needed as usize;
         if have(cx.packet.payload) && cx.packet.header.count() >= needed {
             return true;

@@ -1,28 +1,28 @@
 //! What a walk reports.
 
-use super::{Packet, State, Wait};
+use super::{AmdState, Packet, Wait};
 use crate::{Exec, Flow, RegWrite, Trouble};
 use unwedge_base::Dwords;
 
 /// Receives the events of a walk, in stream order.
-pub trait Sink {
-    /// `state` is what the packets so far have done. The return value counts for [`Event::Enter`].
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow;
+pub trait AmdSink {
+    /// `state` is what the packets so far have done. The return value counts for [`AmdEvent::Enter`].
+    fn event(&mut self, state: &AmdState, event: &AmdEvent<'_>) -> Flow;
 }
 
 /// Something the walker met.
 #[derive(Clone, Debug)]
-pub enum Event<'e> {
+pub enum AmdEvent<'e> {
     /// A packet, before anything it does.
     Packet(Packet<'e>),
     /// A dword written to a register by the current packet. It is in the state, unless it is [`Exec::NotTaken`].
     RegWrite(RegWrite),
     /// An indirect buffer is about to be walked.
-    Enter(Stream<'e>),
+    Enter(AmdStream<'e>),
     /// It has been walked.
-    Leave(Stream<'e>),
+    Leave(AmdStream<'e>),
     /// An indirect buffer that the memory does not hold.
-    Missing(Stream<'e>),
+    Missing(AmdStream<'e>),
     /// Work starts: a draw or a dispatch. Registers are as it sees them.
     Draw(Draw<'e>),
     /// A packet that may wait: for memory, a register, a semaphore.
@@ -35,7 +35,7 @@ pub enum Event<'e> {
 
 /// Why a buffer is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamKind {
+pub enum AmdStreamKind {
     /// Called: the stream goes on behind the packet.
     Call,
     /// Chained: it takes the place of the stream that ends with it, at the same level.
@@ -46,9 +46,9 @@ pub enum StreamKind {
 
 /// An indirect buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Stream<'e> {
+pub struct AmdStream<'e> {
     /// Why.
-    pub kind: StreamKind,
+    pub kind: AmdStreamKind,
     /// IB level inside it: 1 for what a ring calls.
     pub level: u8,
     /// GPU address.

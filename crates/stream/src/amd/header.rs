@@ -8,7 +8,7 @@ use unwedge_hw::amd::{Amd, Gfx};
 
 /// A packet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Header {
+pub enum AmdPacketHeader {
     /// `count` dwords to registers from `reg` on.
     Type0 {
         /// First register, in dwords.
@@ -47,14 +47,14 @@ const TYPE2: u32 = 2 << 30;
 /// Bits of a type 3 header that no generation uses.
 const RESERVED: u32 = 0xf8;
 
-impl Header {
+impl AmdPacketHeader {
     /// Reads a PM4 header; `None` when no command processor takes it for one.
-    pub fn decode(raw: u32) -> Option<Header> {
+    pub fn decode(raw: u32) -> Option<AmdPacketHeader> {
         let count = (raw >> 16 & 0x3fff) + 1;
         match raw >> 30 {
-            0 if raw != 0 => Some(Header::Type0 { reg: raw & 0xffff, count }),
-            2 if raw == TYPE2 => Some(Header::Type2),
-            3 if raw & RESERVED == 0 => Some(Header::Type3 {
+            0 if raw != 0 => Some(AmdPacketHeader::Type0 { reg: raw & 0xffff, count }),
+            2 if raw == TYPE2 => Some(AmdPacketHeader::Type2),
+            3 if raw & RESERVED == 0 => Some(AmdPacketHeader::Type3 {
                 opcode: (raw >> 8) as u8,
                 count: if raw & !7 == NOP_PAD { 0 } else { count },
                 predicate: raw & 1 != 0,
@@ -66,7 +66,7 @@ impl Header {
 
     /// Reads the header of a DMA packet and how long it is, by what follows it; `None` when the facts have no such
     /// packet: its length is not known then.
-    pub fn decode_dma(amd: Amd<'_>, dwords: Dwords<'_>) -> Option<Header> {
+    pub fn decode_dma(amd: Amd<'_>, dwords: Dwords<'_>) -> Option<AmdPacketHeader> {
         let raw = dwords.get(0)?;
         let layout = amd.sdma_packet(raw)?;
         let fixed = layout.iter().map(|reg| reg.offset()).max().unwrap_or(0);
@@ -83,39 +83,41 @@ impl Header {
         };
         let (op, sub) =
             if old { ((raw >> 28) as u8, (raw >> 20) as u8) } else { (raw as u8, (raw >> 8) as u8) };
-        Some(Header::Dma { op, sub, count: fixed.saturating_add(data) })
+        Some(AmdPacketHeader::Dma { op, sub, count: fixed.saturating_add(data) })
     }
 
     /// The header dword; `None` when a number does not fit, and for DMA packets, whose headers hold more.
     pub fn encode(self) -> Option<u32> {
         match self {
-            Header::Type0 { reg, count } => {
+            AmdPacketHeader::Type0 { reg, count } => {
                 (reg <= 0xffff && (1..=0x4000).contains(&count)).then(|| (count - 1) << 16 | reg)
             }
-            Header::Type2 => Some(TYPE2),
-            Header::Type3 { opcode, count: 0, .. } => (u32::from(opcode) == NOP).then_some(NOP_PAD),
-            Header::Type3 { opcode, count, predicate, compute } => (count <= 0x3fff).then(|| {
+            AmdPacketHeader::Type2 => Some(TYPE2),
+            AmdPacketHeader::Type3 { opcode, count: 0, .. } => (u32::from(opcode) == NOP).then_some(NOP_PAD),
+            AmdPacketHeader::Type3 { opcode, count, predicate, compute } => (count <= 0x3fff).then(|| {
                 let flags = u32::from(predicate) | u32::from(compute) << 1;
                 3 << 30 | (count - 1) << 16 | u32::from(opcode) << 8 | flags
             }),
-            Header::Dma { .. } => None,
+            AmdPacketHeader::Dma { .. } => None,
         }
     }
 
     /// Payload dwords.
     pub fn count(self) -> u32 {
         match self {
-            Header::Type0 { count, .. } | Header::Type3 { count, .. } | Header::Dma { count, .. } => count,
-            Header::Type2 => 0,
+            AmdPacketHeader::Type0 { count, .. }
+            | AmdPacketHeader::Type3 { count, .. }
+            | AmdPacketHeader::Dma { count, .. } => count,
+            AmdPacketHeader::Type2 => 0,
         }
     }
 }
 
 /// Reads the header at the start of `dwords` as `engine` does.
-pub(super) fn at(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> Option<Header> {
+pub(super) fn at(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> Option<AmdPacketHeader> {
     match engine {
-        Engine::Sdma => Header::decode_dma(amd, dwords),
-        Engine::Gfx | Engine::Compute => Header::decode(dwords.get(0)?),
+        Engine::Sdma => AmdPacketHeader::decode_dma(amd, dwords),
+        Engine::Gfx | Engine::Compute => AmdPacketHeader::decode(dwords.get(0)?),
     }
 }
 
@@ -125,11 +127,11 @@ pub(super) fn plausible(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> boo
     let Some(header) = at(amd, engine, dwords) else { return false };
     let there = dwords.len() as u64 > u64::from(header.count());
     let known = match header {
-        Header::Type3 { opcode, .. } => amd.packet_name(opcode).is_some(),
-        Header::Type0 { .. } => false,
+        AmdPacketHeader::Type3 { opcode, .. } => amd.packet_name(opcode).is_some(),
+        AmdPacketHeader::Type0 { .. } => false,
         // A header of zeros is a NOP to the engine; as a place to go on from it is as good as any other data.
-        Header::Dma { op, .. } => amd.gfx() == Gfx::Gfx6 || op != 0,
-        Header::Type2 => true,
+        AmdPacketHeader::Dma { op, .. } => amd.gfx() == Gfx::Gfx6 || op != 0,
+        AmdPacketHeader::Type2 => true,
     };
     there && known
 }

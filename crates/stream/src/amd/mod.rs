@@ -1,7 +1,7 @@
 //! Command streams of AMD GPUs: PM4 of the graphics and compute queues, packets of the DMA engines.
 //!
 //! Like the walker of Adreno streams, this one follows indirect buffers, keeps what registers were last set to, and
-//! reports what it meets as an [`Event`] to a [`Sink`]. Never: formatting, file formats, what a hang means.
+//! reports what it meets as an [`AmdEvent`] to a [`AmdSink`]. Never: formatting, file formats, what a hang means.
 //!
 //! # Folklore
 //! - A NOP whose count is 0x3fff is one dword long: drivers pad with it.
@@ -20,14 +20,14 @@ mod steps;
 mod wait;
 mod walker;
 
-pub use event::{Draw, DrawKind, Event, Sink, Stream, StreamKind};
-pub use header::Header;
-pub use packet::{Field, Packet};
+pub use event::{AmdEvent, AmdSink, AmdStream, AmdStreamKind, Draw, DrawKind};
+pub use header::AmdPacketHeader;
+pub use packet::{Packet, PayloadField};
 pub use ring::{in_order, reduce};
-pub use state::{Program, REGISTERS, ShaderStage, State};
-pub use steps::Steps;
+pub use state::{AmdState, Program, REGISTERS, ShaderStage};
+pub use steps::AmdSteps;
 pub use wait::{Operand, Wait};
-pub use walker::Walker;
+pub use walker::AmdWalker;
 
 /// Which engine reads a stream: it decides how packets read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

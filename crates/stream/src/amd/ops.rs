@@ -1,23 +1,25 @@
 //! What packets do, for those that the walker acts on.
 
 use super::packet::Packet;
-use super::walker::Walker;
-use super::{Draw, DrawKind, Engine, Event, Header, Sink, StreamKind, Wait, sdma, trace_point};
+use super::walker::AmdWalker;
+use super::{
+    AmdEvent, AmdPacketHeader, AmdSink, AmdStreamKind, Draw, DrawKind, Engine, Wait, sdma, trace_point,
+};
 use crate::{Exec, RegWrite, StreamPos};
-use unwedge_hw::amd::{Amd, Bank};
+use unwedge_hw::amd::{Amd, RegBank};
 
 /// Operations that mean something to the walker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) enum Op {
+pub(super) enum AmdOp {
     #[default]
     Other,
     Nop,
     IndirectBuffer,
     Constant,
-    Set(Bank),
-    SetPairs(Bank),
-    SetPacked(Bank),
-    Load(Bank),
+    Set(RegBank),
+    SetPairs(RegBank),
+    SetPacked(RegBank),
+    Load(RegBank),
     ClearState,
     ContextRmw,
     WriteData,
@@ -29,48 +31,50 @@ pub(super) enum Op {
 }
 
 /// The operation of a packet by its name in the facts.
-fn by_name(name: &str) -> Op {
+fn by_name(name: &str) -> AmdOp {
     match name {
-        "NOP" => Op::Nop,
-        "INDIRECT_BUFFER" | "INDIRECT_BUFFER_SI" | "INDIRECT_BUFFER_PRIV" => Op::IndirectBuffer,
-        "INDIRECT_BUFFER_CONST" => Op::Constant,
-        "SET_CONFIG_REG" => Op::Set(Bank::Config),
-        "SET_CONTEXT_REG" | "SET_CONTEXT_REG_INDEX" => Op::Set(Bank::Context),
-        "SET_SH_REG" | "SET_SH_REG_INDEX" => Op::Set(Bank::Sh),
-        "SET_UCONFIG_REG" | "SET_UCONFIG_REG_INDEX" => Op::Set(Bank::Uconfig),
-        "SET_CONTEXT_REG_PAIRS" => Op::SetPairs(Bank::Context),
-        "SET_SH_REG_PAIRS" => Op::SetPairs(Bank::Sh),
-        "SET_UCONFIG_REG_PAIRS" => Op::SetPairs(Bank::Uconfig),
-        "SET_CONTEXT_REG_PAIRS_PACKED" => Op::SetPacked(Bank::Context),
-        "SET_SH_REG_PAIRS_PACKED" | "SET_SH_REG_PAIRS_PACKED_N" => Op::SetPacked(Bank::Sh),
-        "LOAD_CONFIG_REG" => Op::Load(Bank::Config),
-        "LOAD_CONTEXT_REG" | "LOAD_CONTEXT_REG_INDEX" => Op::Load(Bank::Context),
-        "LOAD_SH_REG" | "LOAD_SH_REG_INDEX" => Op::Load(Bank::Sh),
-        "LOAD_UCONFIG_REG" => Op::Load(Bank::Uconfig),
-        "CLEAR_STATE" => Op::ClearState,
-        "CONTEXT_REG_RMW" => Op::ContextRmw,
-        "WRITE_DATA" => Op::WriteData,
-        "COPY_DATA" => Op::CopyData,
-        "COND_EXEC" => Op::CondExec,
-        "PRED_EXEC" => Op::PredExec,
+        "NOP" => AmdOp::Nop,
+        "INDIRECT_BUFFER" | "INDIRECT_BUFFER_SI" | "INDIRECT_BUFFER_PRIV" => AmdOp::IndirectBuffer,
+        "INDIRECT_BUFFER_CONST" => AmdOp::Constant,
+        "SET_CONFIG_REG" => AmdOp::Set(RegBank::Config),
+        "SET_CONTEXT_REG" | "SET_CONTEXT_REG_INDEX" => AmdOp::Set(RegBank::Context),
+        "SET_SH_REG" | "SET_SH_REG_INDEX" => AmdOp::Set(RegBank::Sh),
+        "SET_UCONFIG_REG" | "SET_UCONFIG_REG_INDEX" => AmdOp::Set(RegBank::Uconfig),
+        "SET_CONTEXT_REG_PAIRS" => AmdOp::SetPairs(RegBank::Context),
+        "SET_SH_REG_PAIRS" => AmdOp::SetPairs(RegBank::Sh),
+        "SET_UCONFIG_REG_PAIRS" => AmdOp::SetPairs(RegBank::Uconfig),
+        "SET_CONTEXT_REG_PAIRS_PACKED" => AmdOp::SetPacked(RegBank::Context),
+        "SET_SH_REG_PAIRS_PACKED" | "SET_SH_REG_PAIRS_PACKED_N" => AmdOp::SetPacked(RegBank::Sh),
+        "LOAD_CONFIG_REG" => AmdOp::Load(RegBank::Config),
+        "LOAD_CONTEXT_REG" | "LOAD_CONTEXT_REG_INDEX" => AmdOp::Load(RegBank::Context),
+        "LOAD_SH_REG" | "LOAD_SH_REG_INDEX" => AmdOp::Load(RegBank::Sh),
+        "LOAD_UCONFIG_REG" => AmdOp::Load(RegBank::Uconfig),
+        "CLEAR_STATE" => AmdOp::ClearState,
+        "CONTEXT_REG_RMW" => AmdOp::ContextRmw,
+        "WRITE_DATA" => AmdOp::WriteData,
+        "COPY_DATA" => AmdOp::CopyData,
+        "COND_EXEC" => AmdOp::CondExec,
+        "PRED_EXEC" => AmdOp::PredExec,
         "DISPATCH_DIRECT"
         | "DISPATCH_INDIRECT"
         | "DISPATCH_DIRECT_INTERLEAVED"
-        | "DISPATCH_INDIRECT_INTERLEAVED" => Op::Draw(DrawKind::Dispatch),
+        | "DISPATCH_INDIRECT_INTERLEAVED" => AmdOp::Draw(DrawKind::Dispatch),
         "DISPATCH_MESH_INDIRECT_MULTI" | "DISPATCH_MESH_DIRECT" | "DISPATCH_TASKMESH_GFX" => {
-            Op::Draw(DrawKind::Mesh)
+            AmdOp::Draw(DrawKind::Mesh)
         }
-        "DISPATCH_TASKMESH_DIRECT_ACE" | "DISPATCH_TASKMESH_INDIRECT_MULTI_ACE" => Op::Draw(DrawKind::Task),
-        "DRAW_PREAMBLE" | "DRAW_MULTI_PREAMBLE" => Op::Other,
-        name if name.starts_with("DRAW_") => Op::Draw(DrawKind::Draw),
-        "WAIT_REG_MEM" | "WAIT_REG_MEM64" | "MEM_SEMAPHORE" => Op::Wait,
-        _ => Op::Other,
+        "DISPATCH_TASKMESH_DIRECT_ACE" | "DISPATCH_TASKMESH_INDIRECT_MULTI_ACE" => {
+            AmdOp::Draw(DrawKind::Task)
+        }
+        "DRAW_PREAMBLE" | "DRAW_MULTI_PREAMBLE" => AmdOp::Other,
+        name if name.starts_with("DRAW_") => AmdOp::Draw(DrawKind::Draw),
+        "WAIT_REG_MEM" | "WAIT_REG_MEM64" | "MEM_SEMAPHORE" => AmdOp::Wait,
+        _ => AmdOp::Other,
     }
 }
 
 /// The operation of every opcode.
-pub(super) fn table(amd: Amd<'_>) -> [Op; 256] {
-    let mut ops = [Op::Other; 256];
+pub(super) fn table(amd: Amd<'_>) -> [AmdOp; 256] {
+    let mut ops = [AmdOp::Other; 256];
     for (opcode, op) in (0..=u8::MAX).zip(&mut ops) {
         *op = amd.packet_name(opcode).map(by_name).unwrap_or_default();
     }
@@ -78,8 +82,8 @@ pub(super) fn table(amd: Amd<'_>) -> [Op; 256] {
 }
 
 /// A buffer that a packet goes to.
-pub(super) struct Call {
-    pub(super) kind: StreamKind,
+pub(super) struct IbCall {
+    pub(super) kind: AmdStreamKind,
     pub(super) iova: u64,
     pub(super) size: u32,
 }
@@ -95,69 +99,69 @@ pub(super) struct Skip {
 /// What a packet changes in the walk itself.
 pub(super) enum Effect {
     None,
-    Call(Call),
+    Call(IbCall),
     Skip(Skip),
 }
 
-impl Walker<'_> {
+impl AmdWalker<'_> {
     /// Does what the packet does.
-    pub(super) fn execute(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) -> Effect {
+    pub(super) fn execute(&mut self, packet: &Packet<'_>, sink: &mut dyn AmdSink) -> Effect {
         let op = match packet.header {
-            Header::Type3 { opcode, .. } => self.ops[usize::from(opcode)],
-            Header::Type0 { reg, .. } => {
+            AmdPacketHeader::Type3 { opcode, .. } => self.ops[usize::from(opcode)],
+            AmdPacketHeader::Type0 { reg, .. } => {
                 for (i, value) in packet.payload.iter().enumerate() {
                     self.write(reg.wrapping_add(i as u32), value, packet, i, sink);
                 }
                 return Effect::None;
             }
-            Header::Type2 => return Effect::None,
-            Header::Dma { .. } => return self.execute_dma(packet, sink),
+            AmdPacketHeader::Type2 => return Effect::None,
+            AmdPacketHeader::Dma { .. } => return self.execute_dma(packet, sink),
         };
         let amd = self.amd;
         match op {
-            Op::Other => {}
-            Op::Nop => {
+            AmdOp::Other => {}
+            AmdOp::Nop => {
                 if let (1, Some(number)) = (packet.payload.len(), packet.payload.get(0).and_then(trace_point))
                 {
                     self.state.trace_point = Some(number);
-                    sink.event(&self.state, &Event::TracePoint(*packet, number));
+                    sink.event(&self.state, &AmdEvent::TracePoint(*packet, number));
                 }
             }
-            Op::IndirectBuffer | Op::Constant => {
+            AmdOp::IndirectBuffer | AmdOp::Constant => {
                 let size = packet.get32(amd, "IB_SIZE").unwrap_or(0);
                 let Some(iova) = packet.get(amd, "IB_BASE") else { return Effect::None };
                 let kind = match op {
-                    Op::Constant => StreamKind::Constant,
-                    _ if packet.get(amd, "CHAIN") == Some(1) => StreamKind::Chain,
-                    _ => StreamKind::Call,
+                    AmdOp::Constant => AmdStreamKind::Constant,
+                    _ if packet.get(amd, "CHAIN") == Some(1) => AmdStreamKind::Chain,
+                    _ => AmdStreamKind::Call,
                 };
-                return Effect::Call(Call { kind, iova: iova & !3, size });
+                return Effect::Call(IbCall { kind, iova: iova & !3, size });
             }
-            Op::Set(bank) => self.set_run(bank, packet, sink),
-            Op::SetPairs(bank) => self.set_pairs(bank, packet, sink),
-            Op::SetPacked(bank) => self.set_packed(bank, packet, sink),
-            Op::Load(bank) => self.load(bank, packet),
-            Op::ClearState => self.state.forget_bank(Bank::Context),
-            Op::ContextRmw => self.context_rmw(packet, sink),
-            Op::WriteData => self.write_data(packet, sink),
-            Op::CopyData => self.copy_data(packet, sink),
-            Op::CondExec => {
+            AmdOp::Set(bank) => self.set_run(bank, packet, sink),
+            AmdOp::SetPairs(bank) => self.set_pairs(bank, packet, sink),
+            AmdOp::SetPacked(bank) => self.set_packed(bank, packet, sink),
+            AmdOp::Load(bank) => self.load(bank, packet),
+            AmdOp::ClearState => self.state.forget_bank(RegBank::Context),
+            AmdOp::ContextRmw => self.context_rmw(packet, sink),
+            AmdOp::WriteData => self.write_data(packet, sink),
+            AmdOp::CopyData => self.copy_data(packet, sink),
+            AmdOp::CondExec => {
                 let value = packet.get(amd, "ADDR").and_then(|iova| self.memory.read(iova & !3));
                 let dwords = packet.get32(amd, "EXEC_COUNT").unwrap_or(0) as usize;
                 return Effect::Skip(Skip { dwords, exec: Exec::of(value.map(|value| value != 0)) });
             }
-            Op::PredExec => {
+            AmdOp::PredExec => {
                 let dwords = packet.get32(amd, "EXEC_COUNT").unwrap_or(0) as usize;
                 return Effect::Skip(Skip { dwords, exec: Exec::Unknown });
             }
-            Op::Draw(kind) => self.draw(kind, packet, sink),
-            Op::Wait => self.wait(packet, sink),
+            AmdOp::Draw(kind) => self.draw(kind, packet, sink),
+            AmdOp::Wait => self.wait(packet, sink),
         }
         Effect::None
     }
 
     /// Consecutive registers from an offset on.
-    fn set_run(&mut self, bank: Bank, packet: &Packet<'_>, sink: &mut dyn Sink) {
+    fn set_run(&mut self, bank: RegBank, packet: &Packet<'_>, sink: &mut dyn AmdSink) {
         let first = packet.payload.get(0).unwrap_or(0) & 0xffff;
         for (i, value) in packet.payload.iter().enumerate().skip(1) {
             let reg = bank.base().wrapping_add(first).wrapping_add(i as u32 - 1);
@@ -166,7 +170,7 @@ impl Walker<'_> {
     }
 
     /// An offset and a value, repeated.
-    fn set_pairs(&mut self, bank: Bank, packet: &Packet<'_>, sink: &mut dyn Sink) {
+    fn set_pairs(&mut self, bank: RegBank, packet: &Packet<'_>, sink: &mut dyn AmdSink) {
         for i in (0..packet.payload.len()).step_by(2) {
             let (Some(reg), Some(value)) = (packet.payload.get(i), packet.payload.get(i + 1)) else {
                 break;
@@ -176,7 +180,7 @@ impl Walker<'_> {
     }
 
     /// Two offsets in a dword and their two values, repeated.
-    fn set_packed(&mut self, bank: Bank, packet: &Packet<'_>, sink: &mut dyn Sink) {
+    fn set_packed(&mut self, bank: RegBank, packet: &Packet<'_>, sink: &mut dyn AmdSink) {
         for i in (1..packet.payload.len()).step_by(3) {
             let Some(regs) = packet.payload.get(i) else { break };
             for (half, value) in [(regs & 0xffff, i + 1), (regs >> 16, i + 2)] {
@@ -187,10 +191,10 @@ impl Walker<'_> {
     }
 
     /// Bits of a context register; a register that was unknown stays so.
-    fn context_rmw(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) {
+    fn context_rmw(&mut self, packet: &Packet<'_>, sink: &mut dyn AmdSink) {
         let arg = |i| packet.payload.get(i);
         if let (Some(reg), Some(mask), Some(data)) = (arg(0), arg(1), arg(2)) {
-            let reg = Bank::Context.base().wrapping_add(reg & 0xffff);
+            let reg = RegBank::Context.base().wrapping_add(reg & 0xffff);
             match self.state.get(reg) {
                 Some(old) => self.write(reg, old & !mask | data & mask, packet, 2, sink),
                 None => self.state.forget(reg),
@@ -199,7 +203,7 @@ impl Walker<'_> {
     }
 
     /// Data of the packet, where the destination is a register.
-    fn write_data(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) {
+    fn write_data(&mut self, packet: &Packet<'_>, sink: &mut dyn AmdSink) {
         let amd = self.amd;
         if packet.get(amd, "DST_SEL") == Some(0) {
             let first = packet.payload.get(1).unwrap_or(0) & 0x3_ffff;
@@ -212,7 +216,7 @@ impl Walker<'_> {
     }
 
     /// One value, where the destination is a register; only an immediate is known.
-    fn copy_data(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) {
+    fn copy_data(&mut self, packet: &Packet<'_>, sink: &mut dyn AmdSink) {
         let amd = self.amd;
         if packet.get(amd, "DST_SEL") == Some(0) {
             let reg = packet.payload.get(3).unwrap_or(0) & 0x3_ffff;
@@ -223,11 +227,11 @@ impl Walker<'_> {
         }
     }
 
-    fn execute_dma(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) -> Effect {
+    fn execute_dma(&mut self, packet: &Packet<'_>, sink: &mut dyn AmdSink) -> Effect {
         match packet.name(self.amd) {
             Some("SDMA_INDIRECT" | "SIDMA_INDIRECT") => {
                 if let Some((iova, size)) = sdma::call(packet, self.amd) {
-                    return Effect::Call(Call { kind: StreamKind::Call, iova, size });
+                    return Effect::Call(IbCall { kind: AmdStreamKind::Call, iova, size });
                 }
             }
             Some("SDMA_COND_EXE") => {
@@ -244,7 +248,7 @@ impl Walker<'_> {
     }
 
     /// A register write by the current packet; `i` is its place in the payload.
-    fn write(&mut self, reg: u32, value: u32, packet: &Packet<'_>, i: usize, sink: &mut dyn Sink) {
+    fn write(&mut self, reg: u32, value: u32, packet: &Packet<'_>, i: usize, sink: &mut dyn AmdSink) {
         if packet.exec != Exec::NotTaken {
             self.state.set(reg, value);
         }
@@ -254,11 +258,11 @@ impl Walker<'_> {
             iova: packet.place.iova.map(|iova| iova.saturating_add(dwords as u64 * 4)),
             ..packet.place
         };
-        sink.event(&self.state, &Event::RegWrite(RegWrite { reg, value, place, exec: packet.exec }));
+        sink.event(&self.state, &AmdEvent::RegWrite(RegWrite { reg, value, place, exec: packet.exec }));
     }
 
     /// Registers that memory is loaded into: what it held when the packet ran is not known.
-    fn load(&mut self, bank: Bank, packet: &Packet<'_>) {
+    fn load(&mut self, bank: RegBank, packet: &Packet<'_>) {
         for i in (2..packet.payload.len()).step_by(2) {
             let (Some(first), Some(count)) = (packet.payload.get(i), packet.payload.get(i + 1)) else {
                 break;
@@ -271,7 +275,7 @@ impl Walker<'_> {
         }
     }
 
-    fn draw(&mut self, kind: DrawKind, packet: &Packet<'_>, sink: &mut dyn Sink) {
+    fn draw(&mut self, kind: DrawKind, packet: &Packet<'_>, sink: &mut dyn AmdSink) {
         if packet.exec == Exec::NotTaken {
             return;
         }
@@ -287,19 +291,19 @@ impl Walker<'_> {
             count: packet.get32(amd, "INDEX_COUNT"),
             groups: groups(),
         };
-        sink.event(&self.state, &Event::Draw(draw));
+        sink.event(&self.state, &AmdEvent::Draw(draw));
         self.state.regs.mark_draw();
         self.state.draws = self.state.draws.saturating_add(1);
     }
 
-    fn wait(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) {
+    fn wait(&mut self, packet: &Packet<'_>, sink: &mut dyn AmdSink) {
         if let Some(wait) = Wait::of(packet, self.amd) {
-            sink.event(&self.state, &Event::Wait(*packet, wait));
+            sink.event(&self.state, &AmdEvent::Wait(*packet, wait));
         }
     }
 
     /// Predication is on for what the header says; whether it holds depends on queries.
-    pub(super) fn predicated(packet: &Header, engine: Engine) -> bool {
-        engine == Engine::Gfx && matches!(packet, Header::Type3 { predicate: true, .. })
+    pub(super) fn predicated(packet: &AmdPacketHeader, engine: Engine) -> bool {
+        engine == Engine::Gfx && matches!(packet, AmdPacketHeader::Type3 { predicate: true, .. })
     }
 }

@@ -1,10 +1,10 @@
 //! One packet, and its payload by the names of the facts.
 
-use super::{Engine, Header};
+use super::{AmdPacketHeader, Engine};
 use crate::{Exec, StreamPos};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
-use unwedge_hw::{Domain, Type, Variants};
+use unwedge_hw::{Domain, ValueType, Variants};
 
 /// A packet.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct Packet<'e> {
     /// The header dword.
     pub raw: u32,
     /// The header, decoded.
-    pub header: Header,
+    pub header: AmdPacketHeader,
     /// What reads it.
     pub engine: Engine,
     /// What follows the header; shorter than the header says when the stream ends early.
@@ -27,7 +27,7 @@ pub struct Packet<'e> {
 
 /// A named part of a payload.
 #[derive(Clone, Copy, Debug)]
-pub struct Field<'d> {
+pub struct PayloadField<'d> {
     /// Its name; a number where the facts name only the fields of the dword.
     pub name: &'d str,
     /// Dword of the packet, the header being 0.
@@ -35,16 +35,16 @@ pub struct Field<'d> {
     /// The value: 64 bits where two dwords belong together.
     pub value: u64,
     /// How it reads; `None` for dwords that the facts say nothing about.
-    pub ty: Option<Type<'d>>,
+    pub ty: Option<ValueType<'d>>,
 }
 
 impl<'e> Packet<'e> {
     /// `WRITE_DATA`, `SDMA_FENCE`; `None` for packets the facts do not know, and those that are no operations.
     pub fn name<'d>(&self, amd: Amd<'d>) -> Option<&'d str> {
         match self.header {
-            Header::Type3 { opcode, .. } => amd.packet_name(opcode),
-            Header::Dma { .. } => Some(amd.sdma_packet(self.raw)?.name()),
-            Header::Type0 { .. } | Header::Type2 => None,
+            AmdPacketHeader::Type3 { opcode, .. } => amd.packet_name(opcode),
+            AmdPacketHeader::Dma { .. } => Some(amd.sdma_packet(self.raw)?.name()),
+            AmdPacketHeader::Type0 { .. } | AmdPacketHeader::Type2 => None,
         }
     }
 
@@ -59,13 +59,13 @@ impl<'e> Packet<'e> {
     /// Its first dword that the layout counts: the header belongs to those of DMA packets.
     fn laid_out(&self) -> (Dwords<'e>, usize) {
         match self.header {
-            Header::Dma { .. } => (self.dwords, 0),
+            AmdPacketHeader::Dma { .. } => (self.dwords, 0),
             _ => (self.payload, 1),
         }
     }
 
     /// The payload, one field per dword or pair of dwords; those the facts do not know have no type.
-    pub fn fields<'d>(&self, amd: Amd<'d>) -> impl Iterator<Item = Field<'d>> + use<'d, 'e> {
+    pub fn fields<'d>(&self, amd: Amd<'d>) -> impl Iterator<Item = PayloadField<'d>> + use<'d, 'e> {
         let layout = self.layout(amd);
         let (dwords, first) = self.laid_out();
         let mut at = 0;
@@ -74,7 +74,7 @@ impl<'e> Packet<'e> {
             let index = u32::try_from(at).ok()?;
             let reg = layout.and_then(|l| l.at(index, &Variants::new())).filter(|reg| reg.dword() == 0);
             let wide = reg.filter(|reg| reg.width() == 64).and_then(|_| dwords.get64(at));
-            let field = Field {
+            let field = PayloadField {
                 name: reg.map_or("", |reg| reg.name()),
                 dword: at + first,
                 value: wide.unwrap_or(u64::from(low)),

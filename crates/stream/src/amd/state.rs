@@ -1,14 +1,14 @@
 //! What the packets of a walk have done.
 
 use crate::Registers;
-use unwedge_hw::amd::{Amd, Bank};
+use unwedge_hw::amd::{Amd, RegBank};
 
 /// One past the last register that packets reach, in dwords.
 pub const REGISTERS: usize = 0x1_0000;
 
 /// Registers as last set, and counts of what was started.
 #[derive(Clone)]
-pub struct State {
+pub struct AmdState {
     /// Registers, by their offset in dwords.
     pub regs: Registers,
     /// Draws and dispatches so far.
@@ -19,20 +19,20 @@ pub struct State {
     pub level: u8,
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for AmdState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let set = self.regs.iter_written().count();
         f.debug_struct("State").field("registers", &set).field("draws", &self.draws).finish_non_exhaustive()
     }
 }
 
-impl Default for State {
-    fn default() -> State {
-        State { regs: Registers::new(REGISTERS), draws: 0, trace_point: None, level: 0 }
+impl Default for AmdState {
+    fn default() -> AmdState {
+        AmdState { regs: Registers::new(REGISTERS), draws: 0, trace_point: None, level: 0 }
     }
 }
 
-impl State {
+impl AmdState {
     /// What a register was last set to; `None` when nothing in the walk did.
     pub fn get(&self, reg: u32) -> Option<u32> {
         self.regs.get(reg)
@@ -49,7 +49,7 @@ impl State {
     }
 
     /// All registers of a bank have values that are not known.
-    pub(super) fn forget_bank(&mut self, bank: Bank) {
+    pub(super) fn forget_bank(&mut self, bank: RegBank) {
         for reg in bank.base()..bank.base().saturating_add(0x400) {
             self.forget(reg);
         }

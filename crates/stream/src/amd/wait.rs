@@ -1,6 +1,6 @@
 //! Packets that wait, and for what.
 
-use super::{Engine, Header, Packet};
+use super::{AmdPacketHeader, Engine, Packet};
 use unwedge_hw::amd::{Amd, Gfx};
 
 /// What a packet polls.
@@ -113,6 +113,6 @@ impl Wait {
     /// The generation whose registers [`Operand::Register`] counts as the facts do. DMA engines of later generations
     /// may reach registers of other blocks by the same numbers.
     pub fn names_registers(packet: &Packet<'_>, gfx: Gfx) -> bool {
-        !matches!(packet.header, Header::Dma { .. }) || gfx < Gfx::Gfx9
+        !matches!(packet.header, AmdPacketHeader::Dma { .. }) || gfx < Gfx::Gfx9
     }
 }

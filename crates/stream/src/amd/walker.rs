@@ -1,8 +1,8 @@
 //! The walk itself: packet after packet, into indirect buffers and out again, within bounds.
 
-use super::ops::{self, Call, Effect, Op, Skip};
+use super::ops::{self, AmdOp, Effect, IbCall, Skip};
 use super::packet::Packet;
-use super::{Engine, Event, Sink, State, Stream, StreamKind, header};
+use super::{AmdEvent, AmdSink, AmdState, AmdStream, AmdStreamKind, Engine, header};
 use crate::{Exec, Flow, StreamPos, Trouble, TroubleKind, budget};
 use unwedge_base::{Dwords, Memory};
 use unwedge_hw::amd::Amd;
@@ -15,7 +15,7 @@ const MAX_CHAIN: u32 = 1 << 16;
 const STREAM: u64 = 16;
 
 /// Walks streams of one engine, keeping state from one stream to the next.
-pub struct Walker<'w> {
+pub struct AmdWalker<'w> {
     /// Names packets and registers.
     pub amd: Amd<'w>,
     /// Where indirect buffers are looked up.
@@ -23,16 +23,16 @@ pub struct Walker<'w> {
     /// What reads the streams.
     pub engine: Engine,
     /// What the packets so far have done.
-    pub state: State,
+    pub state: AmdState,
     /// Dwords to walk before giving up: bounds buffers that call each other.
     pub budget: u64,
-    pub(super) ops: [Op; 256],
+    pub(super) ops: [AmdOp; 256],
     spent: u64,
     stopped: bool,
 }
 
 /// A stream being walked.
-struct Frame<'a> {
+struct AmdFrame<'a> {
     dwords: Dwords<'a>,
     iova: Option<u64>,
     level: u8,
@@ -42,7 +42,7 @@ struct Frame<'a> {
     skip: Exec,
 }
 
-impl Frame<'_> {
+impl AmdFrame<'_> {
     fn place(&self, index: usize) -> StreamPos {
         let offset = (index as u64).saturating_mul(4);
         StreamPos { level: self.level, iova: self.iova.map(|iova| iova.saturating_add(offset)), index }
@@ -53,14 +53,14 @@ impl Frame<'_> {
     }
 }
 
-impl<'w> Walker<'w> {
+impl<'w> AmdWalker<'w> {
     /// A walker with nothing written yet.
-    pub fn new(amd: Amd<'w>, engine: Engine, memory: &'w Memory) -> Walker<'w> {
-        Walker {
+    pub fn new(amd: Amd<'w>, engine: Engine, memory: &'w Memory) -> AmdWalker<'w> {
+        AmdWalker {
             amd,
             memory,
             engine,
-            state: State::default(),
+            state: AmdState::default(),
             budget: budget(memory),
             ops: ops::table(amd),
             spent: 0,
@@ -69,32 +69,32 @@ impl<'w> Walker<'w> {
     }
 
     /// Walks a ring, or a copy of one. `iova` is where its first dword lies, if that is known.
-    pub fn walk(&mut self, dwords: Dwords<'_>, iova: Option<u64>, sink: &mut dyn Sink) {
+    pub fn walk(&mut self, dwords: Dwords<'_>, iova: Option<u64>, sink: &mut dyn AmdSink) {
         self.walk_at(0, dwords, iova, sink);
     }
 
-    /// Walks a buffer that is called at this IB level. There is no [`Event::Enter`] for it.
-    pub fn walk_at(&mut self, level: u8, dwords: Dwords<'_>, iova: Option<u64>, sink: &mut dyn Sink) {
-        let frame = Frame { dwords, iova, level, exec: Exec::Always, skip_end: 0, skip: Exec::Always };
+    /// Walks a buffer that is called at this IB level. There is no [`AmdEvent::Enter`] for it.
+    pub fn walk_at(&mut self, level: u8, dwords: Dwords<'_>, iova: Option<u64>, sink: &mut dyn AmdSink) {
+        let frame = AmdFrame { dwords, iova, level, exec: Exec::Always, skip_end: 0, skip: Exec::Always };
         self.run(frame, sink);
         self.state.level = 0;
     }
 
     /// Walks a stream, and those that chaining puts in its place.
-    fn run(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+    fn run(&mut self, frame: AmdFrame<'_>, sink: &mut dyn AmdSink) {
         let mut chained = self.packets(frame, sink);
         for _ in 0..MAX_CHAIN {
             let Some(stream) = chained.take() else { break };
-            if sink.event(&self.state, &Event::Enter(stream)) == Flow::Skip {
+            if sink.event(&self.state, &AmdEvent::Enter(stream)) == Flow::Skip {
                 break;
             }
             chained = self.packets(frame_of(&stream), sink);
-            sink.event(&self.state, &Event::Leave(stream));
+            sink.event(&self.state, &AmdEvent::Leave(stream));
         }
     }
 
     /// Walks the packets of a stream; returns the buffer that takes its place.
-    fn packets(&mut self, mut frame: Frame<'_>, sink: &mut dyn Sink) -> Option<Stream<'w>> {
+    fn packets(&mut self, mut frame: AmdFrame<'_>, sink: &mut dyn AmdSink) -> Option<AmdStream<'w>> {
         let mut at = 0;
         while at < frame.dwords.len() && !self.stopped {
             self.state.level = frame.level;
@@ -111,12 +111,12 @@ impl<'w> Walker<'w> {
                 break;
             }
             let mut exec = frame.exec_at(at);
-            if Walker::predicated(&header, self.engine) {
+            if AmdWalker::predicated(&header, self.engine) {
                 exec = exec.and(Exec::Unknown);
             }
             let dwords = rest.take(payload.len().saturating_add(1));
             let packet = Packet { place, raw, header, engine: self.engine, payload, dwords, exec };
-            sink.event(&self.state, &Event::Packet(packet));
+            sink.event(&self.state, &AmdEvent::Packet(packet));
             let next = at.saturating_add(claimed).saturating_add(1);
             if payload.len() < claimed {
                 let (claimed, present) = (header.count(), payload.len() as u32);
@@ -141,14 +141,14 @@ impl<'w> Walker<'w> {
     }
 
     /// Goes into a buffer, or returns it when the stream ends with it.
-    fn call(&mut self, call: &Call, packet: &Packet<'_>, sink: &mut dyn Sink) -> Option<Stream<'w>> {
+    fn call(&mut self, call: &IbCall, packet: &Packet<'_>, sink: &mut dyn AmdSink) -> Option<AmdStream<'w>> {
         let place = packet.place;
         if packet.exec == Exec::NotTaken || !self.spend(STREAM, place, sink) {
             return None;
         }
         let level = match call.kind {
-            StreamKind::Chain => place.level,
-            StreamKind::Call | StreamKind::Constant => place.level.saturating_add(1),
+            AmdStreamKind::Chain => place.level,
+            AmdStreamKind::Call | AmdStreamKind::Constant => place.level.saturating_add(1),
         };
         if level > MAX_LEVEL {
             self.trouble(place, TroubleKind::TooDeep, sink);
@@ -157,11 +157,17 @@ impl<'w> Walker<'w> {
         let claimed = call.size as usize;
         let held = self.memory.dwords(call.iova).filter(|_| claimed != 0);
         let dwords = held.unwrap_or_default().take(claimed);
-        let stream =
-            Stream { kind: call.kind, level, iova: call.iova, claimed: call.size, dwords, exec: packet.exec };
+        let stream = AmdStream {
+            kind: call.kind,
+            level,
+            iova: call.iova,
+            claimed: call.size,
+            dwords,
+            exec: packet.exec,
+        };
         if held.is_none() {
             if claimed != 0 {
-                sink.event(&self.state, &Event::Missing(stream));
+                sink.event(&self.state, &AmdEvent::Missing(stream));
             }
             return None;
         }
@@ -169,18 +175,18 @@ impl<'w> Walker<'w> {
             let (claimed, present) = (claimed as u64, dwords.len() as u64);
             self.trouble(place, TroubleKind::CutStream { claimed, present }, sink);
         }
-        if call.kind == StreamKind::Chain {
+        if call.kind == AmdStreamKind::Chain {
             return Some(stream);
         }
-        if sink.event(&self.state, &Event::Enter(stream)) == Flow::Continue {
+        if sink.event(&self.state, &AmdEvent::Enter(stream)) == Flow::Continue {
             self.run(frame_of(&stream), sink);
-            sink.event(&self.state, &Event::Leave(stream));
+            sink.event(&self.state, &AmdEvent::Leave(stream));
         }
         None
     }
 
     /// Finds the next plausible packet behind garbage.
-    fn resynchronize(&mut self, frame: &Frame<'_>, at: usize, raw: u32, sink: &mut dyn Sink) -> usize {
+    fn resynchronize(&mut self, frame: &AmdFrame<'_>, at: usize, raw: u32, sink: &mut dyn AmdSink) -> usize {
         let end = frame.dwords.len();
         let mut next = at.saturating_add(1);
         while next < end && !header::plausible(self.amd, self.engine, frame.dwords.skip(next)) {
@@ -193,11 +199,11 @@ impl<'w> Walker<'w> {
         next
     }
 
-    fn trouble(&self, place: StreamPos, kind: TroubleKind, sink: &mut dyn Sink) {
-        sink.event(&self.state, &Event::Trouble(Trouble { place, kind }));
+    fn trouble(&self, place: StreamPos, kind: TroubleKind, sink: &mut dyn AmdSink) {
+        sink.event(&self.state, &AmdEvent::Trouble(Trouble { place, kind }));
     }
 
-    fn spend(&mut self, dwords: u64, place: StreamPos, sink: &mut dyn Sink) -> bool {
+    fn spend(&mut self, dwords: u64, place: StreamPos, sink: &mut dyn AmdSink) -> bool {
         self.spent = self.spent.saturating_add(dwords);
         if self.spent > self.budget && !self.stopped {
             self.stopped = true;
@@ -207,8 +213,8 @@ impl<'w> Walker<'w> {
     }
 }
 
-fn frame_of<'a>(stream: &Stream<'a>) -> Frame<'a> {
-    Frame {
+fn frame_of<'a>(stream: &AmdStream<'a>) -> AmdFrame<'a> {
+    AmdFrame {
         dwords: stream.dwords,
         iova: Some(stream.iova),
         level: stream.level,

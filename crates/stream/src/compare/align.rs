@@ -20,7 +20,7 @@ const MAX_PAIRS: usize = 1 << 22;
 /// one kind.
 pub fn align(a: &[Mark], b: &[Mark]) -> Vec<Pairing> {
     let mut out = Vec::with_capacity(a.len().max(b.len()));
-    between(Part { draws: a, from: 0 }, Part { draws: b, from: 0 }, &[alike, kindred], &mut out);
+    between(DrawRun { draws: a, from: 0 }, DrawRun { draws: b, from: 0 }, &[alike, kindred], &mut out);
     out
 }
 
@@ -34,19 +34,19 @@ fn kindred(x: &Mark, y: &Mark) -> bool {
 
 /// Draws in a row, and the index of the first of them.
 #[derive(Clone, Copy)]
-struct Part<'m> {
+struct DrawRun<'m> {
     draws: &'m [Mark],
     from: usize,
 }
 
-impl Part<'_> {
+impl DrawRun<'_> {
     fn cut(self, from: usize, to: usize) -> Self {
-        Part { draws: self.draws.get(from..to).unwrap_or_default(), from: self.from + from }
+        DrawRun { draws: self.draws.get(from..to).unwrap_or_default(), from: self.from + from }
     }
 }
 
 /// Pairs draws by the first measure; what is left between them by the next ones.
-fn between(a: Part<'_>, b: Part<'_>, measures: &[fn(&Mark, &Mark) -> bool], out: &mut Vec<Pairing>) {
+fn between(a: DrawRun<'_>, b: DrawRun<'_>, measures: &[fn(&Mark, &Mark) -> bool], out: &mut Vec<Pairing>) {
     let Some((&same, weaker)) = measures.split_first() else {
         out.extend((0..a.draws.len()).map(|i| Pairing::OnlyA(a.from + i)));
         out.extend((0..b.draws.len()).map(|j| Pairing::OnlyB(b.from + j)));

@@ -34,7 +34,7 @@ pub enum Subject {
 
 /// A value of a subject: a number, or the hash of contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Value {
+pub struct SubjectValue {
     /// The number or hash.
     pub bits: u64,
     /// Dwords of the contents.
@@ -51,7 +51,7 @@ pub struct Stretch {
     /// Numbers of the last of them.
     pub last: (u32, u32),
     /// The values; `None` where nothing has been written, or is not known.
-    pub values: (Option<Value>, Option<Value>),
+    pub values: (Option<SubjectValue>, Option<SubjectValue>),
 }
 
 /// All differences of a subject.
@@ -233,9 +233,9 @@ impl<'d> Comparer<'d> {
         }
     }
 
-    fn value(&self, side: &Side<'_>, mark: &Mark, subject: Subject) -> Option<Value> {
-        let number = |n: u32| Value { bits: n.into(), dwords: 0, whole: true };
-        let contents = |c: Contents| Value { bits: c.hash, dwords: c.dwords, whole: true };
+    fn value(&self, side: &Side<'_>, mark: &Mark, subject: Subject) -> Option<SubjectValue> {
+        let number = |n: u32| SubjectValue { bits: n.into(), dwords: 0, whole: true };
+        let contents = |c: Contents| SubjectValue { bits: c.hash, dwords: c.dwords, whole: true };
         match subject {
             Subject::Count => mark.count.map(number),
             Subject::Instances => mark.instances.map(number),
@@ -250,7 +250,7 @@ impl<'d> Comparer<'d> {
                 let (low, high) = (side.regs.get(reg), reg.checked_add(1).and_then(|r| side.regs.get(r)));
                 match (low, high.filter(|_| wide)) {
                     (None, None) => None,
-                    (low, high) => Some(Value {
+                    (low, high) => Some(SubjectValue {
                         bits: u64::from(low.unwrap_or(0)) | u64::from(high.unwrap_or(0)) << 32,
                         dwords: 0,
                         whole: !wide || (low.is_some() && high.is_some()),
@@ -286,7 +286,7 @@ impl<'d> Comparer<'d> {
         a: &Side<'_>,
         b: &Side<'_>,
         subject: Subject,
-        values: (Option<Value>, Option<Value>),
+        values: (Option<SubjectValue>, Option<SubjectValue>),
     ) -> bool {
         let Subject::Register(reg) = subject else { return false };
         let (Some(x), Some(y)) = values else { return false };

@@ -2,7 +2,7 @@
 
 use crate::adreno::{LoadState, Stage, StateType};
 use crate::compare::RegisterFacts;
-use crate::query::{Pass, Scene, Visitor};
+use crate::query::{DrawScene, Pass, Visitor};
 use crate::{Registers, WorkKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -263,7 +263,7 @@ fn hash(words: impl Iterator<Item = u32>) -> Contents {
 }
 
 impl Visitor for Recorder<'_> {
-    fn draw(&mut self, scene: &Scene<'_>) {
+    fn draw(&mut self, scene: &DrawScene<'_>) {
         let draw = scene.draw;
         if self.idle || self.only.is_some_and(|only| only != draw.number) {
             self.stale = true;

@@ -3,7 +3,7 @@
 //! A frame ends with a set of buffers: what was handed to the kernel at once. Where the driver or the application puts
 //! text into the command stream (CP_NOP), a frame may be said to end with the set that holds a text.
 
-use crate::adreno::{Event, Flow, Op, Sink, State};
+use crate::adreno::{AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, Flow};
 
 /// Counts frames. Watches walks for the text that ends one.
 pub struct Frames {
@@ -37,10 +37,10 @@ impl Frames {
     }
 }
 
-impl Sink for Frames {
-    fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
-        if let (Event::Packet(packet), Some(end)) = (event, &self.end)
-            && packet.op == Op::Nop
+impl AdrenoSink for Frames {
+    fn event(&mut self, _: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
+        if let (AdrenoEvent::Packet(packet), Some(end)) = (event, &self.end)
+            && packet.op == AdrenoOp::Nop
         {
             let text: Vec<u8> = packet.payload.stored().iter().flat_map(|word| word.to_le_bytes()).collect();
             self.found |= text.windows(end.len().max(1)).any(|part| part == &end[..]);

@@ -14,7 +14,7 @@ use crate::play::{Consumer, Submission, SubmitWalk};
 use frames::Frames;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::rd::{Section, SectionKind, Step, WriteError, Writer, without_zeros};
+use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind, RdWriteError, RdWriter, without_zeros};
 
 /// Which submits are wanted, and of their buffers all or only those that they need.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Choice {
 }
 
 /// Where what is cut goes.
-pub trait Target {
+pub trait CutTarget {
     /// The capture that a set belongs to whose first wanted submit has this number, and whether it is a new one. A
     /// capture may end with a set without submits.
     ///
@@ -73,16 +73,16 @@ pub struct Tally {
 
 /// A section that is held until it is known whether it is wanted.
 struct Held {
-    kind: SectionKind,
+    kind: RdSectionKind,
     /// Without the zeros at its end.
     payload: Vec<u8>,
     /// With them.
     length: usize,
-    part: Part,
+    part: SectionPart,
 }
 
 /// What a section is to its set.
-enum Part {
+enum SectionPart {
     /// The name or contents of the buffer at this address.
     Buffer(u64),
     /// A submit.
@@ -102,7 +102,7 @@ struct Standing {
     again: bool,
 }
 
-/// Cuts a capture. What it gets from a player it writes to a [`Target`].
+/// Cuts a capture. What it gets from a player it writes to a [`CutTarget`].
 pub struct Cutter<T> {
     choice: Choice,
     target: T,
@@ -120,7 +120,7 @@ pub struct Cutter<T> {
     standing: Vec<Standing>,
     submits: u32,
     over: bool,
-    failed: Option<WriteError>,
+    failed: Option<RdWriteError>,
     seen: Tally,
     kept: Tally,
     /// Bytes held, and how many at most.
@@ -130,7 +130,7 @@ pub struct Cutter<T> {
     refused: u64,
 }
 
-impl<T: Target> Cutter<T> {
+impl<T: CutTarget> Cutter<T> {
     /// Cuts what is chosen into a target. Of a set no more than about so many bytes are held.
     pub fn new(choice: Choice, target: T, limit: u64) -> Cutter<T> {
         Cutter {
@@ -169,7 +169,7 @@ impl<T: Target> Cutter<T> {
     ///
     /// # Errors
     /// The first section or target that could not be written.
-    pub fn end(mut self) -> (T, Result<(Tally, Tally), WriteError>) {
+    pub fn end(mut self) -> (T, Result<(Tally, Tally), RdWriteError>) {
         self.end_set(true);
         let tallies = (self.seen, self.kept);
         (self.target, self.failed.map_or(Ok(tallies), Err))
@@ -178,12 +178,13 @@ impl<T: Target> Cutter<T> {
     /// No more submits use these buffers. What comes after the last submit belongs to the next set, if one follows.
     fn end_set(&mut self, last: bool) {
         let mut set = std::mem::take(&mut self.set);
-        let behind = set.iter().rposition(|h| matches!(h.part, Part::Submit { .. })).map_or(0, |i| i + 1);
+        let behind =
+            set.iter().rposition(|h| matches!(h.part, SectionPart::Submit { .. })).map_or(0, |i| i + 1);
         if !last {
             self.set = set.split_off(behind);
         }
-        let wanted = match set.iter().any(|held| matches!(held.part, Part::Submit { .. })) {
-            true => set.iter().any(|held| matches!(held.part, Part::Submit { wanted: true, .. })),
+        let wanted = match set.iter().any(|held| matches!(held.part, SectionPart::Submit { .. })) {
+            true => set.iter().any(|held| matches!(held.part, SectionPart::Submit { wanted: true, .. })),
             false => self.choice.is_all() && !set.is_empty(),
         };
         if self.failed.is_none() {
@@ -208,10 +209,10 @@ impl<T: Target> Cutter<T> {
     fn pass_set(&mut self, set: Vec<Held>) {
         let mut head = self.sets == 0;
         for held in set {
-            head &= matches!(held.part, Part::Other);
+            head &= matches!(held.part, SectionPart::Other);
             let stands = matches!(
                 held.kind,
-                SectionKind::Test | SectionKind::Cmd | SectionKind::GpuId | SectionKind::ChipId
+                RdSectionKind::Test | RdSectionKind::Cmd | RdSectionKind::GpuId | RdSectionKind::ChipId
             );
             if stands || head {
                 self.stand(held, false);
@@ -220,22 +221,22 @@ impl<T: Target> Cutter<T> {
     }
 
     fn stand(&mut self, held: Held, written: bool) {
-        let again = matches!(held.kind, SectionKind::Cmd | SectionKind::GpuId | SectionKind::ChipId);
-        if again || held.kind == SectionKind::Test {
+        let again = matches!(held.kind, RdSectionKind::Cmd | RdSectionKind::GpuId | RdSectionKind::ChipId);
+        if again || held.kind == RdSectionKind::Test {
             self.standing.retain(|s| s.held.kind != held.kind);
         }
         self.standing.push(Standing { held, written, again });
     }
 
-    fn write_set(&mut self, set: Vec<Held>) -> Result<(), WriteError> {
+    fn write_set(&mut self, set: Vec<Held>) -> Result<(), RdWriteError> {
         let numbers = set.iter().filter_map(|held| match held.part {
-            Part::Submit { number, wanted: true } => Some(number),
+            SectionPart::Submit { number, wanted: true } => Some(number),
             _ => None,
         });
         let (out, new) = self.target.open(numbers.min())?;
-        let mut writer = Writer::new(out);
-        let said: Vec<SectionKind> =
-            set.iter().take_while(|h| matches!(h.part, Part::Other)).map(|h| h.kind).collect();
+        let mut writer = RdWriter::new(out);
+        let said: Vec<RdSectionKind> =
+            set.iter().take_while(|h| matches!(h.part, SectionPart::Other)).map(|h| h.kind).collect();
         for standing in &mut self.standing {
             standing.written &= !new;
             if !standing.written && !said.contains(&standing.held.kind) {
@@ -248,16 +249,18 @@ impl<T: Target> Cutter<T> {
         let mut stay = Vec::new();
         for held in set {
             let keep = match held.part {
-                Part::Other => true,
-                Part::Submit { wanted, .. } => wanted,
-                Part::Buffer(iova) => whole || self.reach.as_ref().is_some_and(|reach| reach.needs(iova)),
+                SectionPart::Other => true,
+                SectionPart::Submit { wanted, .. } => wanted,
+                SectionPart::Buffer(iova) => {
+                    whole || self.reach.as_ref().is_some_and(|reach| reach.needs(iova))
+                }
             };
             if keep {
                 write(&held, &mut writer, &mut self.kept)?;
-                self.kept.submits += u32::from(held.kind == SectionKind::CmdStreamAddr);
-                self.kept.buffers += u64::from(held.kind == SectionKind::GpuAddr);
+                self.kept.submits += u32::from(held.kind == RdSectionKind::CmdStreamAddr);
+                self.kept.buffers += u64::from(held.kind == RdSectionKind::GpuAddr);
             }
-            if matches!(held.kind, SectionKind::Cmd | SectionKind::GpuId | SectionKind::ChipId) {
+            if matches!(held.kind, RdSectionKind::Cmd | RdSectionKind::GpuId | RdSectionKind::ChipId) {
                 stay.push(held);
             }
         }
@@ -290,23 +293,25 @@ fn cost(held: &Held) -> u64 {
 
 /// The buffer that a section names besides those of its set.
 fn logs(held: &Held) -> Option<u64> {
-    if !matches!(held.part, Part::Other) {
+    if !matches!(held.part, SectionPart::Other) {
         return None;
     }
     let mut payload = held.payload.clone();
     payload.resize(held.length.min(16), 0);
     let span = Default::default();
-    let section = Section { kind: held.kind, span, claimed: payload.len() as u32, payload: &payload };
+    let section = RdSection { kind: held.kind, span, claimed: payload.len() as u32, payload: &payload };
     match held.kind {
-        SectionKind::ShaderLogBuffer | SectionKind::CpLogBuffer => section.range().map(|range| range.iova),
-        SectionKind::WrBuffer => {
+        RdSectionKind::ShaderLogBuffer | RdSectionKind::CpLogBuffer => {
+            section.range().map(|range| range.iova)
+        }
+        RdSectionKind::WrBuffer => {
             Some(u64::from(section.dword(0)?) | u64::from(section.dword(1).unwrap_or(0)) << 32)
         }
         _ => None,
     }
 }
 
-fn write(held: &Held, writer: &mut Writer<&mut dyn Write>, kept: &mut Tally) -> Result<(), WriteError> {
+fn write(held: &Held, writer: &mut RdWriter<&mut dyn Write>, kept: &mut Tally) -> Result<(), RdWriteError> {
     kept.bytes = kept.bytes.saturating_add(held.length as u64).saturating_add(8);
     let mut payload = std::borrow::Cow::Borrowed(&held.payload[..]);
     if held.length > payload.len() {
@@ -315,30 +320,30 @@ fn write(held: &Held, writer: &mut Writer<&mut dyn Write>, kept: &mut Tally) -> 
     writer.section(held.kind, &payload)
 }
 
-impl<'d, T: Target> Consumer<'d> for Cutter<T> {
-    fn section(&mut self, section: &Section<'_>, step: Step) {
-        if step == Step::Forgotten {
+impl<'d, T: CutTarget> Consumer<'d> for Cutter<T> {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
+        if step == LiveStep::Forgotten {
             self.end_set(false);
             if self.over {
                 return;
             }
         }
         let part = match section.kind {
-            SectionKind::GpuAddr => {
+            RdSectionKind::GpuAddr => {
                 self.seen.buffers += 1;
                 let range = section.range();
                 self.ranges.extend(range.map(|range| (range.iova, range.size.into())));
                 self.named = range.map(|range| range.iova);
-                self.named.map_or(Part::Other, Part::Buffer)
+                self.named.map_or(SectionPart::Other, SectionPart::Buffer)
             }
-            SectionKind::BufferContents => self.named.map_or(Part::Other, Part::Buffer),
-            SectionKind::CmdStreamAddr => {
+            RdSectionKind::BufferContents => self.named.map_or(SectionPart::Other, SectionPart::Buffer),
+            RdSectionKind::CmdStreamAddr => {
                 let number = self.submits;
                 self.submits = self.submits.saturating_add(1);
                 self.seen.submits = self.submits;
-                Part::Submit { number, wanted: self.choice.wants(number, self.frames.number()) }
+                SectionPart::Submit { number, wanted: self.choice.wants(number, self.frames.number()) }
             }
-            _ => Part::Other,
+            _ => SectionPart::Other,
         };
         self.seen.bytes = section.span.end;
         let length = section.payload.len();
@@ -383,7 +388,7 @@ impl<'d, T: Target> Consumer<'d> for Cutter<T> {
 mod tests {
     use super::*;
     use crate::play::{self, Player};
-    use unwedge_capture::rd::{Range, Reader};
+    use unwedge_capture::rd::{MemoryRange, RdReader};
     use unwedge_hw::Db;
     use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
 
@@ -391,7 +396,7 @@ mod tests {
     #[derive(Default)]
     struct Each(Vec<Vec<u8>>);
 
-    impl Target for Each {
+    impl CutTarget for Each {
         fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
             self.0.push(Vec::new());
             Ok((self.0.last_mut().expect("just pushed"), true))
@@ -401,7 +406,7 @@ mod tests {
     /// Refuses everything.
     struct Full;
 
-    impl Target for Full {
+    impl CutTarget for Full {
         fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
             Err(io::ErrorKind::StorageFull.into())
         }
@@ -409,19 +414,21 @@ mod tests {
 
     /// Sets of a stream that calls a buffer, which names a third.
     fn whole(gpu_id: u32, sets: u64) -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
         for set in 0..sets {
             let base = set << 16;
             let called = indirect_buffer(base | 0x1000, 4);
             let inner = [pkt4(0x8c17, &[base as u32 | 0x3000, 0]), pkt7(0x26, &[])].concat();
             for (iova, words) in [(0x1000, inner), (0x2000, called), (0x3000, vec![1]), (0x4000, vec![2])] {
                 let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-                let range = Range { iova: base | iova, size: bytes.len() as u32 };
-                writer.range(SectionKind::GpuAddr, range, true).unwrap();
-                writer.section(SectionKind::BufferContents, &bytes).unwrap();
+                let range = MemoryRange { iova: base | iova, size: bytes.len() as u32 };
+                writer.range(RdSectionKind::GpuAddr, range, true).unwrap();
+                writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
             }
-            writer.range(SectionKind::CmdStreamAddr, Range { iova: base | 0x2000, size: 4 }, true).unwrap();
+            writer
+                .range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: base | 0x2000, size: 4 }, true)
+                .unwrap();
         }
         writer.into_inner()
     }
@@ -430,11 +437,15 @@ mod tests {
         Choice { submits: None, frames: None, frame_end: Some("end".to_owned()), all_buffers: false }
     }
 
-    fn cut<T: Target>(bytes: &[u8], choice: Choice, target: T) -> (T, Result<(Tally, Tally), WriteError>) {
+    fn cut<T: CutTarget>(
+        bytes: &[u8],
+        choice: Choice,
+        target: T,
+    ) -> (T, Result<(Tally, Tally), RdWriteError>) {
         let limit = 1 << 24;
         let db = Db::builtin();
         let mut cutter = Cutter::new(choice, target, limit);
-        let submits = play::Choice { compositors: true, ..play::Choice::default() };
+        let submits = play::SubmitChoice { compositors: true, ..play::SubmitChoice::default() };
         Player::new(submits, &db, 1 << 24).play(bytes, &mut cutter);
         cutter.end()
     }
@@ -466,7 +477,7 @@ mod tests {
         let bytes = whole(630, 3);
         for limit in [0, 1 << 8, 1 << 10, 1 << 14] {
             let mut cutter = Cutter::new(all(), Each::default(), limit);
-            Player::new(play::Choice::default(), &db, 1 << 24).play(&bytes[..], &mut cutter);
+            Player::new(play::SubmitChoice::default(), &db, 1 << 24).play(&bytes[..], &mut cutter);
             assert_eq!(cutter.lost().is_some(), limit < 1 << 14, "{limit}");
             assert!(cutter.held <= limit);
             assert!(cutter.end().1.is_ok());
@@ -475,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_target_that_fails_ends_it() {
-        assert!(matches!(cut(&whole(630, 3), all(), Full).1, Err(WriteError::Io(_))));
+        assert!(matches!(cut(&whole(630, 3), all(), Full).1, Err(RdWriteError::Io(_))));
     }
 
     #[test]
@@ -498,7 +509,7 @@ mod tests {
                 let (seen, kept) = tallies.unwrap();
                 assert!(kept.submits <= seen.submits && kept.buffers <= seen.buffers);
                 for part in &each.0 {
-                    let mut reader = Reader::new(&part[..]);
+                    let mut reader = RdReader::new(&part[..]);
                     while reader.next().is_some() {}
                     assert!(reader.diagnostics().is_empty(), "{:?}", reader.diagnostics());
                     assert!(part.len() <= bytes.len());

@@ -6,13 +6,13 @@
 //! Never: following addresses, formatting.
 
 use unwedge_hw::intel::platform::{EngineClass, Version};
-use unwedge_hw::intel::{Gpu, Instruction, Values};
+use unwedge_hw::intel::{IntelGpu, IntelInstruction, LayoutValues};
 
 /// What decodes commands of one kind of engine of one generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoder {
     /// The tables.
-    pub gpu: Gpu,
+    pub gpu: IntelGpu,
     /// The engine.
     pub engine: EngineClass,
 }
@@ -50,7 +50,7 @@ impl CommandType {
 #[derive(Clone, Copy, Debug)]
 pub struct Command<'w> {
     /// What the tables know of it; `None` for a command known by its length only.
-    pub instruction: Option<Instruction>,
+    pub instruction: Option<IntelInstruction>,
     /// The dwords there are of it, the header first: fewer than `length` when the memory ends within.
     pub words: &'w [u32],
     /// Its length in dwords, as the header states it.
@@ -65,7 +65,7 @@ impl<'w> Command<'w> {
 
     /// Its name; `None` when the tables have none.
     pub fn name(&self) -> Option<&'static str> {
-        self.instruction.map(Instruction::name)
+        self.instruction.map(IntelInstruction::name)
     }
 
     /// The memory ends before the command does.
@@ -74,10 +74,10 @@ impl<'w> Command<'w> {
     }
 
     /// Its fields and their values. Nothing is decoded before it is asked for.
-    pub fn fields(&self) -> Values<'w> {
+    pub fn fields(&self) -> LayoutValues<'w> {
         match self.instruction {
             Some(instruction) => instruction.layout().values(self.words, self.length),
-            None => Values::none(),
+            None => LayoutValues::none(),
         }
     }
 }
@@ -85,7 +85,7 @@ impl<'w> Command<'w> {
 impl Decoder {
     /// For engines of a class, of a graphics version.
     pub fn new(version: Version, class: EngineClass) -> Decoder {
-        Decoder { gpu: Gpu::of(version.major.into(), version.release.into()), engine: class }
+        Decoder { gpu: IntelGpu::of(version.major.into(), version.release.into()), engine: class }
     }
 
     /// The command at the start of `words`; `None` when there are none, or the header is no command's.

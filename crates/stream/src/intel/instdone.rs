@@ -3,7 +3,7 @@
 //! A bit is set while its unit has nothing to do. Which bits a generation has stands in the tables; bits they do not name
 //! say nothing. Facts on which register a dump means by a name: the print functions of i915 and xe.
 
-use unwedge_hw::intel::{EngineClass, Gpu, Register};
+use unwedge_hw::intel::{EngineClass, IntelGpu, IntelRegisterDef};
 
 /// A unit that is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ const SINCE: [&str; 5] = ["GEN7_", "GEN8_", "GEN12_", "XEHPG_", "XEHP_"];
 
 /// The INSTDONE register of a name as dumps print it, of an engine: `INSTDONE` is another on each. `None`: the tables have
 /// none, or it is no INSTDONE register.
-pub fn register(gpu: Gpu, engine: EngineClass, name: &str) -> Option<Register> {
+pub fn register(gpu: IntelGpu, engine: EngineClass, name: &str) -> Option<IntelRegisterDef> {
     let own = match engine {
         EngineClass::Render => "INSTDONE_1",
         // Compute engines have the geometry front end's streamer bits in a register of their own.
@@ -45,7 +45,7 @@ pub fn register(gpu: Gpu, engine: EngineClass, name: &str) -> Option<Register> {
 
 /// The same of a register among those of the device: before 4.9, i915 had the render engine's there, as `INSTDONE_0` to
 /// `INSTDONE_3`.
-pub fn register_of_device(gpu: Gpu, name: &str) -> Option<Register> {
+pub fn register_of_device(gpu: IntelGpu, name: &str) -> Option<IntelRegisterDef> {
     let older = gpu.register_named("SC_INSTDONE").is_none();
     gpu.register_named(match (name, older) {
         ("INSTDONE_0", _) => "INSTDONE_1",
@@ -63,7 +63,7 @@ pub fn is_one(name: &str) -> bool {
 }
 
 /// The units that a value says are not done.
-pub fn busy(register: Register, value: u32) -> impl Iterator<Item = Busy> {
+pub fn busy(register: IntelRegisterDef, value: u32) -> impl Iterator<Item = Busy> {
     register
         .layout()
         .fields()
@@ -73,7 +73,7 @@ pub fn busy(register: Register, value: u32) -> impl Iterator<Item = Busy> {
 }
 
 /// Bits of the value that the tables give no unit.
-pub fn reserved(register: Register) -> u32 {
+pub fn reserved(register: IntelRegisterDef) -> u32 {
     let units = register.layout().fields().filter(|(name, ..)| is_unit(name));
     !units.fold(0, |mask, (_, bit, ..)| mask | 1u32.checked_shl(bit).unwrap_or(0))
 }

@@ -6,7 +6,7 @@
 //!
 //! Never: formatting.
 
-use super::walk::{Event, EventKind, Space};
+use super::walk::{EventKind, IntelEvent, Space};
 use std::collections::VecDeque;
 
 /// Commands remembered in front of ACTHD.
@@ -147,7 +147,7 @@ impl Locator {
     }
 
     /// The next event of the walk.
-    pub fn see(&mut self, event: &Event<'_>) {
+    pub fn see(&mut self, event: &IntelEvent<'_>) {
         // What comes next is at ACTHD, or nothing known is.
         self.passed |= self.ended.is_some() && self.found.is_none();
         let (header, length) = match event.kind {

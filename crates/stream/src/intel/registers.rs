@@ -1,12 +1,12 @@
 //! The numbers that registers and the dwords of state commands have in [`Registers`](crate::Registers), and their names.
 //!
 //! What other vendors set by registers, Intel's commands say themselves: 3DSTATE_PS has the kernel of pixel shaders. So each
-//! dword of the last command of a kind counts as a register: [`Names`] selects its fields as `3DSTATE_PS.KernelStartPointer0`.
+//! dword of the last command of a kind counts as a register: [`IntelNames`] selects its fields as `3DSTATE_PS.KernelStartPointer0`.
 //! Never: values.
 
 use crate::query::{Column, Mistake, RegisterNames};
-use unwedge_hw::intel::{Gpu, Instruction};
-use unwedge_hw::{Enum, Pattern, Selected, near};
+use unwedge_hw::intel::{IntelGpu, IntelInstruction};
+use unwedge_hw::{Pattern, RegEnum, Selected, near};
 
 /// MMIO registers, by their offset in dwords, come first: so many numbers are theirs.
 pub const MMIO: u32 = 0x20_0000;
@@ -25,19 +25,19 @@ pub fn mmio(offset: u32) -> u32 {
 
 /// Names of registers and of the fields of state commands, of one generation.
 #[derive(Clone, Debug)]
-pub struct Names {
-    gpu: Gpu,
-    instructions: Vec<Instruction>,
+pub struct IntelNames {
+    gpu: IntelGpu,
+    instructions: Vec<IntelInstruction>,
 }
 
-impl Names {
+impl IntelNames {
     /// Of this generation.
-    pub fn new(gpu: Gpu) -> Names {
-        Names { gpu, instructions: gpu.instructions().take(COMMANDS as usize).collect() }
+    pub fn new(gpu: IntelGpu) -> IntelNames {
+        IntelNames { gpu, instructions: gpu.instructions().take(COMMANDS as usize).collect() }
     }
 
     /// The number of the first dword of a command.
-    pub fn number_of(&self, instruction: Instruction) -> Option<u32> {
+    pub fn number_of(&self, instruction: IntelInstruction) -> Option<u32> {
         let name = instruction.name();
         let ordinal = self.instructions.partition_point(|other| other.name() < name);
         // A name may be that of several forms of a command.
@@ -62,7 +62,7 @@ impl Names {
     }
 
     /// The fields of a command, by the names they have here: without spaces, elements of groups with their index.
-    fn fields(&self, instruction: Instruction) -> Vec<(String, Column<'static>)> {
+    fn fields(&self, instruction: IntelInstruction) -> Vec<(String, Column<'static>)> {
         let Some(first) = self.number_of(instruction) else { return Vec::new() };
         let length = instruction.usual_length().unwrap_or(MAX_DWORDS).min(MAX_DWORDS);
         let zeros = [0; MAX_DWORDS as usize];
@@ -90,7 +90,7 @@ impl Names {
 }
 
 /// Columns that a pattern stands for: registers, and with a dot fields of commands.
-fn select_pattern(names: &Names, text: &str) -> Vec<Column<'static>> {
+fn select_pattern(names: &IntelNames, text: &str) -> Vec<Column<'static>> {
     let Some((command, field)) = text.split_once('.') else {
         let pattern = Pattern::new(text);
         let registers = names.gpu.registers().filter(|r| pattern.matches(r.name()));
@@ -108,7 +108,7 @@ fn whole(name: &str, number: u32) -> Column<'static> {
     Column { selected: Selected { name, low: number, high: None, mask, ty: None }, shift: 0 }
 }
 
-impl RegisterNames<'static> for &Names {
+impl RegisterNames<'static> for &IntelNames {
     /// `3DSTATE_PS.KernelStartPointer0`, `3DSTATE_PS` for all of its fields, `CS_CHICKEN1`, `0x2580` (in bytes), and
     /// patterns of registers and of fields.
     fn select(self, text: &str) -> Result<Vec<Column<'static>>, Mistake> {
@@ -127,7 +127,7 @@ impl RegisterNames<'static> for &Names {
             return Ok(vec![whole(text, mmio(offset))]);
         }
         let Some((command, field)) = text.split_once('.') else {
-            let named = |i: &&Instruction| i.name().eq_ignore_ascii_case(text);
+            let named = |i: &&IntelInstruction| i.name().eq_ignore_ascii_case(text);
             if let Some(&instruction) = self.instructions.iter().find(named) {
                 let fields: Vec<Column<'static>> =
                     self.fields(instruction).into_iter().map(|(_, column)| column).collect();
@@ -150,7 +150,7 @@ impl RegisterNames<'static> for &Names {
         }
     }
 
-    fn enumeration(self, _name: &str) -> Option<Enum<'static>> {
+    fn enumeration(self, _name: &str) -> Option<RegEnum<'static>> {
         None
     }
 }

@@ -8,13 +8,13 @@
 
 use super::commands::Command;
 use super::position::CommandPos;
-use super::walk::{Event, EventKind, Space};
+use super::walk::{EventKind, IntelEvent, Space};
 use std::collections::{BTreeMap, HashMap};
-use unwedge_hw::intel::{FieldValue, Instruction, Value};
+use unwedge_hw::intel::{FieldValue, IntelInstruction, IntelValue};
 
 /// A command that was met.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'m> {
+pub struct WalkedCommand<'m> {
     /// Where its header stands.
     pub address: u64,
     /// The space of the address.
@@ -104,7 +104,7 @@ pub struct BaseAddress {
 #[derive(Clone, Copy, Debug)]
 pub struct Pointer<'m> {
     /// The command that has it.
-    pub seen: Seen<'m>,
+    pub seen: WalkedCommand<'m>,
     /// The field, with its value.
     pub field: FieldValue,
     /// The offset.
@@ -117,7 +117,7 @@ pub struct Pointer<'m> {
 
 /// How a register got its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum RegisterOrigin {
     /// This value, by MI_LOAD_REGISTER_IMM.
     Value(u32),
     /// From memory at this address, by MI_LOAD_REGISTER_MEM.
@@ -130,7 +130,7 @@ pub enum Written {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterWrite {
     /// What was written.
-    pub written: Written,
+    pub written: RegisterOrigin,
     /// The offset counts from the engine's base (gen11 on).
     pub relative: bool,
     /// Where the command stands.
@@ -156,7 +156,7 @@ pub struct Counts {
 
 /// What kind of work a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Work {
+pub enum IntelWorkKind {
     /// It draws.
     Draw,
     /// It starts threads that do not draw.
@@ -165,22 +165,22 @@ pub enum Work {
     Blit,
 }
 
-impl Work {
+impl IntelWorkKind {
     /// Of a command; `None` where it sets state, or waits.
-    pub fn of(name: &str) -> Option<Work> {
+    pub fn of(name: &str) -> Option<IntelWorkKind> {
         if name.starts_with("3DPRIMITIVE") || name == "EXECUTE_INDIRECT_DRAW" || name.starts_with("3DMESH") {
-            Some(Work::Draw)
+            Some(IntelWorkKind::Draw)
         } else if matches!(
             name,
             "GPGPU_WALKER" | "GPGPU_OBJECT" | "COMPUTE_WALKER" | "EXECUTE_INDIRECT_DISPATCH"
         ) || name.starts_with("MEDIA_OBJECT")
         {
-            Some(Work::Dispatch)
+            Some(IntelWorkKind::Dispatch)
         } else if name.ends_with("_BLT")
             || name.ends_with("_BLT_IMMEDIATE")
             || matches!(name, "MEM_COPY" | "MEM_SET")
         {
-            (!name.starts_with("XY_SETUP")).then_some(Work::Blit)
+            (!name.starts_with("XY_SETUP")).then_some(IntelWorkKind::Blit)
         } else {
             None
         }
@@ -193,7 +193,7 @@ enum Role {
     State,
     BaseAddresses,
     BindingTablePool,
-    Work(Work),
+    Work(IntelWorkKind),
     PipeControl,
     LoadImmediate,
     LoadMemory,
@@ -203,7 +203,7 @@ enum Role {
 
 impl Role {
     fn of(name: &str) -> Role {
-        if let Some(work) = Work::of(name) {
+        if let Some(work) = IntelWorkKind::of(name) {
             return Role::Work(work);
         }
         match name {
@@ -221,24 +221,24 @@ impl Role {
 
 /// State as the commands met so far leave it.
 #[derive(Clone, Debug, Default)]
-pub struct State<'m> {
-    last: HashMap<Instruction, Seen<'m>>,
-    roles: HashMap<Instruction, Role>,
+pub struct IntelState<'m> {
+    last: HashMap<IntelInstruction, WalkedCommand<'m>>,
+    roles: HashMap<IntelInstruction, Role>,
     bases: BTreeMap<Base, BaseAddress>,
     registers: BTreeMap<u32, RegisterWrite>,
     counts: Counts,
-    work: Option<Seen<'m>>,
+    work: Option<WalkedCommand<'m>>,
 }
 
-impl<'m> State<'m> {
+impl<'m> IntelState<'m> {
     /// Nothing met yet.
-    pub fn new() -> State<'m> {
-        State::default()
+    pub fn new() -> IntelState<'m> {
+        IntelState::default()
     }
 
     /// As the commands of a walk in front of a place leave it.
-    pub fn before(walk: impl Iterator<Item = Event<'m>>, place: CommandPos) -> State<'m> {
-        let mut state = State::new();
+    pub fn before(walk: impl Iterator<Item = IntelEvent<'m>>, place: CommandPos) -> IntelState<'m> {
+        let mut state = IntelState::new();
         let mut commands = 0;
         for event in walk {
             if commands >= place.index {
@@ -251,7 +251,7 @@ impl<'m> State<'m> {
     }
 
     /// The next event of a walk.
-    pub fn see(&mut self, event: &Event<'m>) {
+    pub fn see(&mut self, event: &IntelEvent<'m>) {
         match event.kind {
             EventKind::Command(command) => self.command(event, command),
             EventKind::Noops(count) => self.counts.commands += u64::from(count),
@@ -260,8 +260,13 @@ impl<'m> State<'m> {
         }
     }
 
-    fn command(&mut self, event: &Event<'m>, command: Command<'m>) {
-        let seen = Seen { address: event.address, space: event.space, command, index: self.counts.commands };
+    fn command(&mut self, event: &IntelEvent<'m>, command: Command<'m>) {
+        let seen = WalkedCommand {
+            address: event.address,
+            space: event.space,
+            command,
+            index: self.counts.commands,
+        };
         self.counts.commands += 1;
         let Some(instruction) = command.instruction else { return };
         let role = *self.roles.entry(instruction).or_insert_with(|| Role::of(instruction.name()));
@@ -270,7 +275,7 @@ impl<'m> State<'m> {
             Role::State => {}
             Role::BaseAddresses => self.base_addresses(&seen),
             Role::BindingTablePool => {
-                if let Some(Value::Address(address)) =
+                if let Some(IntelValue::Address(address)) =
                     instruction.layout().value("Binding Table Pool Base Address", command.words)
                 {
                     let base = BaseAddress { address, set_at: event.address };
@@ -280,16 +285,16 @@ impl<'m> State<'m> {
             Role::PipeControl => self.counts.pipe_controls += 1,
             Role::Work(work) => {
                 match work {
-                    Work::Draw => self.counts.draws += 1,
-                    Work::Dispatch => self.counts.dispatches += 1,
-                    Work::Blit => self.counts.blits += 1,
+                    IntelWorkKind::Draw => self.counts.draws += 1,
+                    IntelWorkKind::Dispatch => self.counts.dispatches += 1,
+                    IntelWorkKind::Blit => self.counts.blits += 1,
                 }
                 self.work = Some(seen);
             }
             Role::LoadImmediate => {
                 for pair in command.words.get(1..).unwrap_or_default().chunks_exact(2) {
                     if let &[offset, value] = pair {
-                        self.write(&seen, offset, Written::Value(value));
+                        self.write(&seen, offset, RegisterOrigin::Value(value));
                     }
                 }
                 return;
@@ -297,13 +302,13 @@ impl<'m> State<'m> {
             Role::LoadMemory => {
                 if let Some((&offset, address)) = command.words.get(1..).and_then(<[u32]>::split_first) {
                     let word = |i: usize| u64::from(address.get(i).copied().unwrap_or_default());
-                    self.write(&seen, offset, Written::Memory((word(1) << 32 | word(0)) & !3));
+                    self.write(&seen, offset, RegisterOrigin::Memory((word(1) << 32 | word(0)) & !3));
                 }
                 return;
             }
             Role::LoadRegister => {
                 if let Some(&[from, to]) = command.words.get(1..3) {
-                    self.write(&seen, to, Written::Register(from & 0x7f_fffc));
+                    self.write(&seen, to, RegisterOrigin::Register(from & 0x7f_fffc));
                 }
                 return;
             }
@@ -311,17 +316,17 @@ impl<'m> State<'m> {
         self.last.insert(instruction, seen);
     }
 
-    fn write(&mut self, seen: &Seen<'m>, offset: u32, written: Written) {
+    fn write(&mut self, seen: &WalkedCommand<'m>, offset: u32, written: RegisterOrigin) {
         let relative = seen.command.header() >> 19 & 1 == 1;
         let write = RegisterWrite { written, relative, set_at: seen.address };
         self.registers.insert(offset & 0x7f_fffc, write);
     }
 
-    fn base_addresses(&mut self, seen: &Seen<'m>) {
+    fn base_addresses(&mut self, seen: &WalkedCommand<'m>) {
         let Some(instruction) = seen.command.instruction else { return };
         let (layout, words) = (instruction.layout(), seen.command.words);
         for (base, field, enable) in Base::FIELDS {
-            if let (Some(Value::Address(address)), Some(Value::Bool(true))) =
+            if let (Some(IntelValue::Address(address)), Some(IntelValue::Bool(true))) =
                 (layout.value(field, words), layout.value(enable, words))
             {
                 self.bases.insert(base, BaseAddress { address, set_at: seen.address });
@@ -330,19 +335,19 @@ impl<'m> State<'m> {
     }
 
     /// The last command of a name, unless it is an MI command.
-    pub fn last(&self, name: &str) -> Option<Seen<'m>> {
+    pub fn last(&self, name: &str) -> Option<WalkedCommand<'m>> {
         self.last.iter().find(|(instruction, _)| instruction.name() == name).map(|(_, seen)| *seen)
     }
 
     /// The last command of each kind that sets state or does work, in the order they were met.
-    pub fn commands(&self) -> Vec<Seen<'m>> {
+    pub fn commands(&self) -> Vec<WalkedCommand<'m>> {
         let mut list: Vec<_> = self.last.values().copied().collect();
         list.sort_by_key(|seen| seen.index);
         list
     }
 
     /// The last command that does work: a draw, a dispatch, a blit.
-    pub fn last_work(&self) -> Option<Seen<'m>> {
+    pub fn last_work(&self) -> Option<WalkedCommand<'m>> {
         self.work
     }
 
@@ -367,9 +372,9 @@ impl<'m> State<'m> {
     }
 
     /// The offsets of a command that count from base addresses, resolved against those known now.
-    pub fn pointers_of(&self, seen: Seen<'m>) -> impl Iterator<Item = Pointer<'m>> {
+    pub fn pointers_of(&self, seen: WalkedCommand<'m>) -> impl Iterator<Item = Pointer<'m>> {
         seen.command.fields().filter_map(move |field| {
-            let Some(Value::Offset(offset)) = field.value() else { return None };
+            let Some(IntelValue::Offset(offset)) = field.value() else { return None };
             let mut base = Base::of(field.name)?;
             if base == Base::SurfaceState
                 && field.name.contains("Binding Table")

@@ -1,20 +1,20 @@
 //! Steps of Intel's streams.
 
 use super::commands::{Command, Decoder};
-use super::registers::{MAX_DWORDS, Names, REGISTERS, mmio};
-use super::state::Work as WorkRole;
-use super::walk::{Entry, Event, EventKind, Spaces, Walk};
+use super::registers::{IntelNames, MAX_DWORDS, REGISTERS, mmio};
+use super::state::IntelWorkKind as WorkRole;
+use super::walk::{BatchEntry, EventKind, IntelEvent, IntelWalk, Spaces};
 use crate::{
     Exec, Flow, PacketNames, PacketStep, RegWrite, Registers, Step, StepSink, StreamKind, StreamPos,
-    StreamStep, Trouble, TroubleKind, WaitOperand, WaitRelation, WaitStep, Work, WorkKind,
+    StreamStep, StreamWork, Trouble, TroubleKind, WaitOperand, WaitRelation, WaitStep, WorkKind,
 };
 use std::collections::HashMap;
 use unwedge_base::Dwords;
-use unwedge_hw::intel::{Instruction, Value};
+use unwedge_hw::intel::{IntelInstruction, IntelValue};
 
 impl PacketNames for Decoder {
     fn name_of(&self, packet: &PacketStep<'_>) -> Option<&str> {
-        self.gpu.instruction(packet.header, self.engine).map(Instruction::name)
+        self.gpu.instruction(packet.header, self.engine).map(IntelInstruction::name)
     }
 }
 
@@ -32,12 +32,12 @@ enum Role {
 
 /// Walks streams, keeping registers from one to the next, and makes steps of what is met.
 #[derive(Debug)]
-pub struct Steps<'m> {
+pub struct IntelSteps<'m> {
     decoder: Decoder,
     spaces: Spaces<'m>,
-    names: Names,
+    names: IntelNames,
     regs: Registers,
-    roles: HashMap<Instruction, Role>,
+    roles: HashMap<IntelInstruction, Role>,
     works: u32,
     /// Streams that are being walked, the outermost first.
     open: Vec<StreamStep<'m>>,
@@ -47,13 +47,13 @@ pub struct Steps<'m> {
     starts: Vec<u64>,
 }
 
-impl<'m> Steps<'m> {
+impl<'m> IntelSteps<'m> {
     /// Nothing written yet.
-    pub fn new(decoder: Decoder, spaces: Spaces<'m>) -> Steps<'m> {
-        Steps {
+    pub fn new(decoder: Decoder, spaces: Spaces<'m>) -> IntelSteps<'m> {
+        IntelSteps {
             decoder,
             spaces,
-            names: Names::new(decoder.gpu),
+            names: IntelNames::new(decoder.gpu),
             regs: Registers::new(REGISTERS),
             roles: HashMap::new(),
             works: 0,
@@ -64,12 +64,12 @@ impl<'m> Steps<'m> {
     }
 
     /// Names of registers, as [`Registers`] numbers them here.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &IntelNames {
         &self.names
     }
 
     /// Hands on what a walk meets. The stream it starts in is not entered.
-    pub fn walk(&mut self, walk: Walk<'m>, sink: &mut dyn StepSink) {
+    pub fn walk(&mut self, walk: IntelWalk<'m>, sink: &mut dyn StepSink) {
         self.starts.clear();
         self.skipped = None;
         for event in walk {
@@ -78,7 +78,7 @@ impl<'m> Steps<'m> {
         self.leave(0, sink);
     }
 
-    fn event(&mut self, event: &Event<'m>, sink: &mut dyn StepSink) {
+    fn event(&mut self, event: &IntelEvent<'m>, sink: &mut dyn StepSink) {
         if self.skipped.is_some_and(|level| event.level >= level) {
             return;
         }
@@ -95,7 +95,7 @@ impl<'m> Steps<'m> {
                 let kind = TroubleKind::BadHeader { raw, skipped: words.len(), resynced: true };
                 sink.step(&self.regs, &trouble(kind));
             }
-            EventKind::Enter(Entry { from: None, .. }) => self.start(event.level, event.address),
+            EventKind::Enter(BatchEntry { from: None, .. }) => self.start(event.level, event.address),
             EventKind::Enter(entry) => self.enter(event, entry, sink),
             EventKind::Absent => {
                 // Where a batch is entered that is not there, it is the batch that is missing.
@@ -113,7 +113,7 @@ impl<'m> Steps<'m> {
     }
 
     /// MI_NOOP, so many in a row: one packet.
-    fn noops(&mut self, event: &Event<'m>, count: u32, place: StreamPos, sink: &mut dyn StepSink) {
+    fn noops(&mut self, event: &IntelEvent<'m>, count: u32, place: StreamPos, sink: &mut dyn StepSink) {
         let words = self.spaces.words(event.space, event.address).unwrap_or_default();
         let payload = Dwords::from(words).take(count as usize).skip(1);
         let (header, exec) = (0, Exec::Always);
@@ -128,7 +128,7 @@ impl<'m> Steps<'m> {
         }
     }
 
-    fn place(&mut self, event: &Event<'_>) -> StreamPos {
+    fn place(&mut self, event: &IntelEvent<'_>) -> StreamPos {
         if self.starts.len() <= usize::from(event.level) {
             self.start(event.level, event.address);
         }
@@ -137,13 +137,13 @@ impl<'m> Steps<'m> {
         StreamPos { level: event.level, iova: Some(event.address), index }
     }
 
-    fn stream(&self, event: &Event<'_>, kind: StreamKind, exec: Exec) -> StreamStep<'m> {
+    fn stream(&self, event: &IntelEvent<'_>, kind: StreamKind, exec: Exec) -> StreamStep<'m> {
         let words = self.spaces.words(event.space, event.address).unwrap_or_default();
         let (level, iova) = (event.level, Some(event.address));
         StreamStep { kind, level, iova, claimed: None, dwords: Dwords::from(words), exec }
     }
 
-    fn enter(&mut self, event: &Event<'m>, entry: Entry, sink: &mut dyn StepSink) {
+    fn enter(&mut self, event: &IntelEvent<'m>, entry: BatchEntry, sink: &mut dyn StepSink) {
         let kind = if entry.returns { StreamKind::Call } else { StreamKind::Chain };
         let exec = if entry.predicated { Exec::Unknown } else { Exec::Always };
         let stream = self.stream(event, kind, exec);
@@ -163,7 +163,7 @@ impl<'m> Steps<'m> {
         }
     }
 
-    fn role(&mut self, instruction: Instruction) -> Role {
+    fn role(&mut self, instruction: IntelInstruction) -> Role {
         let names = &self.names;
         *self.roles.entry(instruction).or_insert_with(|| match instruction.name() {
             "MI_LOAD_REGISTER_IMM" => Role::LoadImmediate,
@@ -232,19 +232,19 @@ impl<'m> Steps<'m> {
     fn work(
         &mut self,
         command: &Command<'_>,
-        instruction: Instruction,
+        instruction: IntelInstruction,
         kind: WorkKind,
         place: StreamPos,
         sink: &mut dyn StepSink,
     ) {
         let field = |name: &str| {
-            let number = instruction.layout().value(name, command.words).and_then(Value::number)?;
+            let number = instruction.layout().value(name, command.words).and_then(IntelValue::number)?;
             u32::try_from(number).ok()
         };
         let draw = kind == WorkKind::Draw;
         let indirect = field("Indirect Parameter Enable") == Some(1);
         let counted = |name: &str| field(name).filter(|_| draw && !indirect);
-        let work = Work {
+        let work = StreamWork {
             number: self.works,
             kind,
             place,
@@ -281,7 +281,7 @@ fn semaphore(command: &Command<'_>, place: StreamPos) -> Option<WaitStep> {
     let address = super::walk::canonical(u64::from(high) << 32 | u64::from(low & !3));
     let polls = command.instruction?.layout().value("Register Poll Mode", command.words);
     let operand = match polls {
-        Some(Value::Bool(true)) => WaitOperand::Register(mmio(low & 0x7f_fffc)),
+        Some(IntelValue::Bool(true)) => WaitOperand::Register(mmio(low & 0x7f_fffc)),
         _ => WaitOperand::Memory(address),
     };
     let relation = match header >> 12 & 7 {

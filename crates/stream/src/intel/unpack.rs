@@ -4,7 +4,7 @@
 //! Never: what is read of it.
 
 use unwedge_base::{Diagnostic, Memory};
-use unwedge_capture::intel::{Block, Engine, LazyImage};
+use unwedge_capture::intel::{DumpEngine, LazyImage, MemoryBlock};
 use unwedge_hw::intel::platform::Engine as EngineId;
 
 /// It is read so often at most.
@@ -34,7 +34,11 @@ pub struct AddressSpaces<'d, 'a> {
 
 impl<'d, 'a> AddressSpaces<'d, 'a> {
     /// Nothing unpacked yet; of each address space at most `limit` bytes will be.
-    pub fn new(blocks: &'d [Block<'a>], engines: &'d [Engine<'a>], limit: usize) -> AddressSpaces<'d, 'a> {
+    pub fn new(
+        blocks: &'d [MemoryBlock<'a>],
+        engines: &'d [DumpEngine<'a>],
+        limit: usize,
+    ) -> AddressSpaces<'d, 'a> {
         let mut packed = AddressSpaces { ggtt: LazyImage::ggtt(blocks, limit), ppgtt: Vec::new() };
         let owned = blocks.iter().any(|b| !b.owner.is_empty());
         for engine in engines {
@@ -47,7 +51,7 @@ impl<'d, 'a> AddressSpaces<'d, 'a> {
         packed
     }
 
-    fn space(&self, engine: &Engine<'_>) -> Option<usize> {
+    fn space(&self, engine: &DumpEngine<'_>) -> Option<usize> {
         let id = engine.id();
         self.ppgtt
             .iter()
@@ -60,7 +64,7 @@ impl<'d, 'a> AddressSpaces<'d, 'a> {
     }
 
     /// The address space of an engine that the dump has, and its number.
-    pub fn ppgtt(&self, engine: &Engine<'_>) -> (usize, &Memory) {
+    pub fn ppgtt(&self, engine: &DumpEngine<'_>) -> (usize, &Memory) {
         let space = self.space(engine).unwrap_or(0);
         (space, self.ppgtt.get(space).map_or(self.ggtt.memory(), |(.., lazy)| lazy.memory()))
     }

@@ -54,7 +54,7 @@ impl<'m> Spaces<'m> {
 
 /// A stretch of a ring to walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ring {
+pub struct RingRange {
     /// Address of its first byte in the global table.
     pub start: u64,
     /// Its length in bytes.
@@ -68,7 +68,7 @@ pub struct Ring {
 
 /// Something on the way.
 #[derive(Clone, Copy, Debug)]
-pub struct Event<'m> {
+pub struct IntelEvent<'m> {
     /// Address of the first dword it is about.
     pub address: u64,
     /// The space of the address.
@@ -89,7 +89,7 @@ pub enum EventKind<'m> {
     /// Dwords that are no command.
     Unknown(&'m [u32]),
     /// The walk goes to a batch; `address` is that of its first dword.
-    Enter(Entry),
+    Enter(BatchEntry),
     /// The batch ends with the MI_BATCH_BUFFER_END at `address`; the walk returns to the caller, or ends.
     End,
     /// The dump does not hold the memory at `address`: what follows there is unknown.
@@ -104,7 +104,7 @@ pub enum EventKind<'m> {
 
 /// How a batch is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct BatchEntry {
     /// Address of the MI_BATCH_BUFFER_START; `None` where the walk starts.
     pub from: Option<u64>,
     /// It returns to its caller; otherwise it is the rest of the batch that it is entered from.
@@ -114,7 +114,7 @@ pub struct Entry {
 }
 
 #[derive(Clone, Debug)]
-struct Level<'m> {
+struct BatchLevel<'m> {
     space: Space,
     address: u64,
     /// Known dwords from `address` on.
@@ -127,53 +127,66 @@ struct Level<'m> {
 
 /// Iterator over the events of a walk.
 #[derive(Clone, Debug)]
-pub struct Walk<'m> {
+pub struct IntelWalk<'m> {
     decoder: Decoder,
     spaces: Spaces<'m>,
-    levels: Vec<Level<'m>>,
+    levels: Vec<BatchLevel<'m>>,
     /// An event that follows the one just given, before the walk goes on.
-    pending: Option<Event<'m>>,
+    pending: Option<IntelEvent<'m>>,
     budget: u64,
     follow: bool,
 }
 
-impl<'m> Walk<'m> {
+impl<'m> IntelWalk<'m> {
     /// Of a ring.
-    pub fn ring(decoder: Decoder, spaces: Spaces<'m>, ring: Ring) -> Walk<'m> {
+    pub fn ring(decoder: Decoder, spaces: Spaces<'m>, ring: RingRange) -> IntelWalk<'m> {
         let size = ring.size & !3;
         let from = if ring.from < size { ring.from & !3 } else { 0 };
         let to = (ring.to & !3).min(size);
         let left = if to >= from { to - from } else { size - from + to };
         let address = ring.start.wrapping_add(u64::from(from));
-        let level = Level {
+        let level = BatchLevel {
             space: Space::Ggtt,
             address,
             words: spaces.words(Space::Ggtt, address).unwrap_or_default(),
             ring: Some((ring.start, size, left)),
             visited: HashSet::new(),
         };
-        Walk { decoder, spaces, levels: vec![level], pending: None, budget: DEFAULT_BUDGET, follow: true }
+        IntelWalk {
+            decoder,
+            spaces,
+            levels: vec![level],
+            pending: None,
+            budget: DEFAULT_BUDGET,
+            follow: true,
+        }
     }
 
     /// Of a batch.
-    pub fn batch(decoder: Decoder, spaces: Spaces<'m>, space: Space, address: u64) -> Walk<'m> {
-        let mut walk =
-            Walk { decoder, spaces, levels: Vec::new(), pending: None, budget: DEFAULT_BUDGET, follow: true };
+    pub fn batch(decoder: Decoder, spaces: Spaces<'m>, space: Space, address: u64) -> IntelWalk<'m> {
+        let mut walk = IntelWalk {
+            decoder,
+            spaces,
+            levels: Vec::new(),
+            pending: None,
+            budget: DEFAULT_BUDGET,
+            follow: true,
+        };
         let address = canonical(address);
         walk.levels.push(walk.level(space, address));
-        let entry = Entry { from: None, returns: false, predicated: false };
-        walk.pending = Some(Event { address, space, level: 0, kind: EventKind::Enter(entry) });
+        let entry = BatchEntry { from: None, returns: false, predicated: false };
+        walk.pending = Some(IntelEvent { address, space, level: 0, kind: EventKind::Enter(entry) });
         walk
     }
 
     /// Ends after so many dwords.
-    pub fn with_budget(mut self, dwords: u64) -> Walk<'m> {
+    pub fn with_budget(mut self, dwords: u64) -> IntelWalk<'m> {
         self.budget = dwords;
         self
     }
 
     /// Stays in the memory it starts in: no batch is entered, and a chain ends the walk of a batch.
-    pub fn without_following(mut self) -> Walk<'m> {
+    pub fn without_following(mut self) -> IntelWalk<'m> {
         self.follow = false;
         self
     }
@@ -183,15 +196,15 @@ impl<'m> Walk<'m> {
         self.budget
     }
 
-    fn level(&self, space: Space, address: u64) -> Level<'m> {
+    fn level(&self, space: Space, address: u64) -> BatchLevel<'m> {
         let words = self.spaces.words(space, address).unwrap_or_default();
-        Level { space, address, words, ring: None, visited: HashSet::from([address]) }
+        BatchLevel { space, address, words, ring: None, visited: HashSet::from([address]) }
     }
 
-    fn event(&self, address: u64, kind: EventKind<'m>) -> Option<Event<'m>> {
+    fn event(&self, address: u64, kind: EventKind<'m>) -> Option<IntelEvent<'m>> {
         let level = self.levels.len().saturating_sub(1) as u8;
         let space = self.levels.last().map_or(Space::Ggtt, |l| l.space);
-        Some(Event { address, space, level, kind })
+        Some(IntelEvent { address, space, level, kind })
     }
 
     /// Goes `dwords` on in the innermost level.
@@ -214,7 +227,7 @@ impl<'m> Walk<'m> {
         let second_level = header >> 22 & 1 == 1 && self.decoder.gpu.number() >= 75;
         let Some(level) = self.levels.last() else { return };
         let returns = level.ring.is_some() || second_level;
-        let entry = Entry { from: Some(at), returns, predicated };
+        let entry = BatchEntry { from: Some(at), returns, predicated };
         if !self.follow {
             if !returns && !predicated {
                 self.levels.pop();
@@ -223,7 +236,7 @@ impl<'m> Walk<'m> {
         }
         if returns || predicated {
             if self.levels.len() >= MAX_LEVELS {
-                self.pending = Some(Event {
+                self.pending = Some(IntelEvent {
                     address: target,
                     space,
                     level: self.levels.len() as u8,
@@ -271,10 +284,10 @@ fn is_start(header: u32) -> bool {
     header >> 23 == 0x31
 }
 
-impl<'m> Iterator for Walk<'m> {
-    type Item = Event<'m>;
+impl<'m> Iterator for IntelWalk<'m> {
+    type Item = IntelEvent<'m>;
 
-    fn next(&mut self) -> Option<Event<'m>> {
+    fn next(&mut self) -> Option<IntelEvent<'m>> {
         if let Some(event) = self.pending.take() {
             return Some(event);
         }
@@ -317,9 +330,9 @@ impl<'m> Iterator for Walk<'m> {
     }
 }
 
-impl<'m> Walk<'m> {
+impl<'m> IntelWalk<'m> {
     /// What stands at `address`, where at least one dword is known.
-    fn step(&mut self, address: u64, words: &'m [u32]) -> Option<Event<'m>> {
+    fn step(&mut self, address: u64, words: &'m [u32]) -> Option<IntelEvent<'m>> {
         let most = usize::try_from(self.budget).unwrap_or(usize::MAX);
         let zeros = words.iter().take(most).take_while(|&&word| word == 0).count() as u32;
         if zeros != 0 {

@@ -13,18 +13,20 @@ pub use pass::{Pass, PassTracker};
 
 pub use names::{Column, RegisterNames};
 
-use crate::adreno::{Bin, BinPlace, Event, LoadState, Once, Op, Sink, State, StreamKind};
-use crate::{Exec, Flow, Registers, Step, StepSink, TroubleKind, Work};
+use crate::adreno::{
+    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoStreamKind, Bin, BinPlace, LoadState, Once,
+};
+use crate::{Exec, Flow, Registers, Step, StepSink, StreamWork, TroubleKind};
 use std::ops::RangeInclusive;
 use unwedge_hw::{Gpu, Selected};
 
 /// A draw, dispatch, blit or working event, and what holds there. Draws without vertices are none.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene<'s> {
+pub struct DrawScene<'s> {
     /// The registers.
     pub regs: &'s Registers,
     /// The draw.
-    pub draw: &'s Work,
+    pub draw: &'s StreamWork,
     /// Number of the submit; of a dump the ring.
     pub submit: u32,
     /// The pass of rendering, if it is known.
@@ -74,13 +76,13 @@ impl Lost {
 /// Receives draws.
 pub trait Visitor {
     /// The next draw, in stream order.
-    fn draw(&mut self, scene: &Scene<'_>);
+    fn draw(&mut self, scene: &DrawScene<'_>);
     /// State that is loaded for the draws that follow.
     fn load(&mut self, _load: &LoadState<'_>) {}
 }
 
-impl<F: FnMut(&Scene<'_>)> Visitor for F {
-    fn draw(&mut self, scene: &Scene<'_>) {
+impl<F: FnMut(&DrawScene<'_>)> Visitor for F {
+    fn draw(&mut self, scene: &DrawScene<'_>) {
         self(scene);
     }
 }
@@ -129,33 +131,35 @@ impl<'d, V: Visitor> Draws<'d, V> {
     }
 }
 
-impl<V: Visitor> Sink for Draws<'_, V> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl<V: Visitor> AdrenoSink for Draws<'_, V> {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         match event {
-            Event::Packet(packet)
-                if matches!(packet.op, Op::SetMarker | Op::SetRenderMode)
+            AdrenoEvent::Packet(packet)
+                if matches!(packet.op, AdrenoOp::SetMarker | AdrenoOp::SetRenderMode)
                     && (self.linear || packet.exec != Exec::NotTaken) =>
             {
                 self.pass.packet(packet);
             }
             // Draws of nothing only order what is around them.
-            Event::Draw(draw) if draw.count != Some(0) => {
+            AdrenoEvent::Draw(draw) if draw.count != Some(0) => {
                 let regs = state.current_regs();
                 let pass = self.pass.now(regs);
-                let draw = &Work::from(draw);
-                let scene = Scene { regs, draw, submit: self.submit, pass, bin: self.bins.bin(state) };
+                let draw = &StreamWork::from(draw);
+                let scene = DrawScene { regs, draw, submit: self.submit, pass, bin: self.bins.bin(state) };
                 self.visitor.draw(&scene);
             }
-            Event::LoadState(load) => self.visitor.load(load),
+            AdrenoEvent::LoadState(load) => self.visitor.load(load),
             // The CP runs these when it switches contexts, not where the stream names them.
-            Event::Enter(stream) if stream.kind == StreamKind::Amble => return Flow::Skip,
-            Event::Enter(stream) if self.once.as_mut().is_some_and(|once| once.repeated(state, stream)) => {
+            AdrenoEvent::Enter(stream) if stream.kind == AdrenoStreamKind::Amble => return Flow::Skip,
+            AdrenoEvent::Enter(stream)
+                if self.once.as_mut().is_some_and(|once| once.repeated(state, stream)) =>
+            {
                 return Flow::Skip;
             }
-            Event::Missing(stream) if stream.kind != StreamKind::Amble && stream.claimed > 0 => {
+            AdrenoEvent::Missing(stream) if stream.kind != AdrenoStreamKind::Amble && stream.claimed > 0 => {
                 self.lost.missing(stream.iova, stream.claimed);
             }
-            Event::Trouble(trouble) => self.lost.trouble(trouble.kind),
+            AdrenoEvent::Trouble(trouble) => self.lost.trouble(trouble.kind),
             _ => {}
         }
         Flow::Continue
@@ -184,7 +188,7 @@ impl<V: Visitor> StepSink for StepDraws<V> {
     fn step(&mut self, regs: &Registers, step: &Step<'_>) -> Flow {
         match step {
             Step::Work(draw) => {
-                let scene = Scene { regs, draw, submit: self.submit, pass: None, bin: None };
+                let scene = DrawScene { regs, draw, submit: self.submit, pass: None, bin: None };
                 self.visitor.draw(&scene);
             }
             Step::Missing(stream) => self.lost.missing(stream.iova, stream.claimed.unwrap_or(0)),
@@ -197,7 +201,7 @@ impl<V: Visitor> StepSink for StepDraws<V> {
 
 /// At which of the draws that fit everything else values are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum When {
+pub enum DrawChoice {
     /// At all of them.
     #[default]
     Always,
@@ -221,7 +225,7 @@ pub struct Query<'d> {
     /// What has to hold.
     pub condition: Option<Condition<'d>>,
     /// At which of these draws.
-    pub when: When,
+    pub when: DrawChoice,
     /// Draws for which the condition is unknown are wanted too.
     pub unknown: bool,
     /// Draws left out because the condition is unknown for them.
@@ -240,7 +244,7 @@ impl<'d> Query<'d> {
             draws: 0..=u32::MAX,
             passes: Vec::new(),
             condition: None,
-            when: When::Always,
+            when: DrawChoice::Always,
             unknown: false,
             left_out: 0,
             before: None,
@@ -248,7 +252,7 @@ impl<'d> Query<'d> {
     }
 
     /// What the condition is for a draw, if it is wanted; [`Query::values`] are then those of this draw.
-    pub fn wants(&mut self, scene: &Scene<'_>) -> Option<Truth> {
+    pub fn wants(&mut self, scene: &DrawScene<'_>) -> Option<Truth> {
         if !self.submits.contains(&scene.submit) || !self.draws.contains(&scene.draw.number) {
             return None;
         }
@@ -265,13 +269,13 @@ impl<'d> Query<'d> {
             _ => {}
         }
         let written = |column: &Selected<'_>| column.dwords().any(|reg| scene.regs.rewritten(reg));
-        if self.when == When::Written && !self.columns.iter().flatten().any(written) {
+        if self.when == DrawChoice::Written && !self.columns.iter().flatten().any(written) {
             return None;
         }
         for (value, column) in self.values.iter_mut().zip(&self.columns) {
             *value = column.as_ref().and_then(|column| column.read(|reg| scene.regs.get(reg)));
         }
-        if self.when == When::Changed {
+        if self.when == DrawChoice::Changed {
             if self.before.as_ref() == Some(&self.values) {
                 return None;
             }

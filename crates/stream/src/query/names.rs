@@ -2,7 +2,7 @@
 
 use super::expr::Mistake;
 use unwedge_hw::amd::Amd;
-use unwedge_hw::{Enum, Gpu, Pattern, Selected, Type, near};
+use unwedge_hw::{Gpu, Pattern, RegEnum, Selected, ValueType, near};
 
 /// A register or a field, as a condition takes it.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub trait RegisterNames<'d>: Copy {
     fn select(self, text: &str) -> Result<Vec<Column<'d>>, Mistake>;
 
     /// An enum by name.
-    fn enumeration(self, name: &str) -> Option<Enum<'d>>;
+    fn enumeration(self, name: &str) -> Option<RegEnum<'d>>;
 }
 
 impl<'d> RegisterNames<'d> for Gpu<'d> {
@@ -31,7 +31,7 @@ impl<'d> RegisterNames<'d> for Gpu<'d> {
         Ok(found.into_iter().map(|selected| Column { selected, shift: 0 }).collect())
     }
 
-    fn enumeration(self, name: &str) -> Option<Enum<'d>> {
+    fn enumeration(self, name: &str) -> Option<RegEnum<'d>> {
         (*self).enumeration(name)
     }
 }
@@ -48,7 +48,7 @@ impl<'d> RegisterNames<'d> for Amd<'d> {
             let number = name.strip_prefix("0X").and_then(|hex| u32::from_str_radix(hex, 16).ok());
             number.or_else(|| self.reg_offset(name))
         };
-        let column = |name: String, low, mask: u64, ty: Option<Type<'d>>| {
+        let column = |name: String, low, mask: u64, ty: Option<ValueType<'d>>| {
             vec![Column { selected: Selected { name, low, high: None, mask, ty }, shift: 0 }]
         };
         if let Some(offset) = register(&upper) {
@@ -65,7 +65,7 @@ impl<'d> RegisterNames<'d> for Amd<'d> {
         let Some((reg, field)) = found else {
             return Err(unknown(near(self.registers_of_gpu().map(|reg| reg.name()), text)));
         };
-        let fields = || reg.ty().into_iter().flat_map(Type::fields);
+        let fields = || reg.ty().into_iter().flat_map(ValueType::fields);
         match fields().find(|(name, _)| name.eq_ignore_ascii_case(field)) {
             Some((name, ty)) => {
                 Ok(column(format!("{}.{name}", reg.name()), reg.offset(), ty.mask(), Some(ty)))
@@ -74,7 +74,7 @@ impl<'d> RegisterNames<'d> for Amd<'d> {
         }
     }
 
-    fn enumeration(self, name: &str) -> Option<Enum<'d>> {
+    fn enumeration(self, name: &str) -> Option<RegEnum<'d>> {
         (*self).enumeration(name)
     }
 }
@@ -95,7 +95,8 @@ fn select_pattern<'d>(amd: Amd<'d>, text: &str) -> Result<Vec<Column<'d>>, Mista
         match &field {
             None => found.push(column(reg.name().to_owned(), u64::from(u32::MAX), ty)),
             Some(field) => {
-                let fields = ty.into_iter().flat_map(Type::fields).filter(|(name, _)| field.matches(name));
+                let fields =
+                    ty.into_iter().flat_map(ValueType::fields).filter(|(name, _)| field.matches(name));
                 found.extend(
                     fields.map(|(name, ty)| column(format!("{}.{name}", reg.name()), ty.mask(), Some(ty))),
                 );

@@ -3,7 +3,7 @@
 //! From a6xx on CP_SET_MARKER says it, on a5xx CP_SET_RENDER_MODE, before that registers that drivers set for each pass.
 //! Never: a guess. What neither packets nor registers say is unknown.
 
-use crate::adreno::{Op, Packet, Registers};
+use crate::adreno::{AdrenoOp, Packet, Registers};
 use unwedge_base::Generation;
 use unwedge_hw::{Gpu, Selected};
 
@@ -87,7 +87,7 @@ impl<'d> PassTracker<'d> {
     pub fn packet(&mut self, packet: &Packet<'_>) {
         let Some(word) = packet.payload.get(0) else { return };
         match packet.op {
-            Op::SetMarker if word & IFPC_MODE == 0 => {
+            AdrenoOp::SetMarker if word & IFPC_MODE == 0 => {
                 self.marked = match word & 0xf {
                     1 => Some(Pass::Sysmem),
                     2 => Some(Pass::Binning),
@@ -100,7 +100,7 @@ impl<'d> PassTracker<'d> {
                     _ => None,
                 }
             }
-            Op::SetRenderMode => {
+            AdrenoOp::SetRenderMode => {
                 self.marked = match word & 0xf {
                     1 => Some(Pass::Sysmem),
                     2 => Some(Pass::Binning),

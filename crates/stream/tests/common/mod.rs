@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use unwedge_base::{Buffer, Dwords, Generation, Memory};
 use unwedge_hw::Db;
-use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::*;
 
 /// A command stream being written.
@@ -19,7 +19,7 @@ pub fn cs(generation: Generation) -> Cs {
 }
 
 impl Cs {
-    fn packet(mut self, header: Header, payload: &[u32]) -> Cs {
+    fn packet(mut self, header: AdrenoPacketHeader, payload: &[u32]) -> Cs {
         self.dwords.push(header.encode(self.generation).expect("a valid packet"));
         self.dwords.extend(payload);
         self
@@ -27,7 +27,7 @@ impl Cs {
 
     /// Registers from `reg` on.
     pub fn regs(self, reg: u32, values: &[u32]) -> Cs {
-        self.packet(Header::Registers { reg, count: values.len() as u32 }, values)
+        self.packet(AdrenoPacketHeader::Registers { reg, count: values.len() as u32 }, values)
     }
 
     /// An operation by its packet's name, without CP_.
@@ -37,7 +37,7 @@ impl Cs {
         let opcode =
             (0..128).find(|&o| gpu.packet_name(o).is_some_and(|n| n.strip_prefix("CP_") == Some(name)));
         let opcode = opcode.unwrap_or_else(|| panic!("{} has no CP_{name}", self.generation));
-        self.packet(Header::Operation { opcode, count: payload.len() as u32 }, payload)
+        self.packet(AdrenoPacketHeader::Operation { opcode, count: payload.len() as u32 }, payload)
     }
 
     /// Dwords as they are.
@@ -80,7 +80,7 @@ pub struct Log {
     pub text: String,
     pub open: Vec<&'static str>,
     /// Kinds of streams to leave out.
-    pub skip: Option<StreamKind>,
+    pub skip: Option<AdrenoStreamKind>,
     pub draws: Vec<(u32, bool, DrawKind)>,
     pub troubles: Vec<TroubleKind>,
     pub events: u64,
@@ -104,27 +104,27 @@ impl Log {
     }
 }
 
-impl Sink for Log {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for Log {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         self.events += 1;
         match event {
-            Event::Packet(p) => {
+            AdrenoEvent::Packet(p) => {
                 assert_eq!(p.place.level, state.level);
                 let line = match p.op {
-                    Op::None => "write".to_string(),
+                    AdrenoOp::None => "write".to_string(),
                     op => format!("{op:?}"),
                 };
                 self.line(&format!("{line}{}", exec(p.exec)));
                 self.open.push("packet");
             }
-            Event::PacketEnd(_) => self.close("packet"),
-            Event::RegWrite(w) => {
+            AdrenoEvent::PacketEnd(_) => self.close("packet"),
+            AdrenoEvent::RegWrite(w) => {
                 if w.exec == Exec::Always && w.reg < 0x8000 && state.thread.is_none() {
                     assert_eq!(state.regs.get(w.reg), Some(w.value), "the write is in the state");
                 }
                 self.line(&format!("{:x} = {:x}{}", w.reg, w.value, exec(w.exec)));
             }
-            Event::Enter(s) => {
+            AdrenoEvent::Enter(s) => {
                 if self.skip == Some(s.kind) {
                     self.line(&format!("skip {:?}", s.kind));
                     return Flow::Skip;
@@ -132,17 +132,17 @@ impl Sink for Log {
                 self.line(&format!("enter {:?} level {}{}", s.kind, s.level, exec(s.exec)));
                 self.open.push("stream");
             }
-            Event::Leave(_) => self.close("stream"),
-            Event::Missing(s) => self.line(&format!("missing {:x?} {} dwords", s.iova, s.claimed)),
-            Event::Group(g) => self.line(&format!("group {} loaded {}", g.id, g.loaded)),
-            Event::LoadState(l) => {
+            AdrenoEvent::Leave(_) => self.close("stream"),
+            AdrenoEvent::Missing(s) => self.line(&format!("missing {:x?} {} dwords", s.iova, s.claimed)),
+            AdrenoEvent::Group(g) => self.line(&format!("group {} loaded {}", g.id, g.loaded)),
+            AdrenoEvent::LoadState(l) => {
                 let first = l.contents.and_then(|c| c.get(0));
                 self.line(&format!(
                     "load {:?} {:?} {:?} {} units to {} at {:x?}: {first:x?}",
                     l.stage, l.ty, l.source, l.units, l.dst, l.iova
                 ));
             }
-            Event::Draw(d) => {
+            AdrenoEvent::Draw(d) => {
                 self.draws.push((d.number, d.summary, d.kind));
                 let rewritten: Vec<_> = state.current_regs().iter_rewritten().collect();
                 self.line(&format!(
@@ -150,7 +150,7 @@ impl Sink for Log {
                     d.number, d.kind, d.count
                 ));
             }
-            Event::Trouble(t) => {
+            AdrenoEvent::Trouble(t) => {
                 self.troubles.push(t.kind);
                 self.line(&format!("trouble at {}: {:x?}", t.place.index, t.kind));
             }
@@ -160,22 +160,22 @@ impl Sink for Log {
 }
 
 /// Walks a stream in one go.
-pub fn walk(stream: &Cs, memory: &Memory, options: Options) -> (Log, State) {
+pub fn walk(stream: &Cs, memory: &Memory, options: WalkerOptions) -> (Log, AdrenoState) {
     let db = Db::builtin();
     let mut log = Log::default();
-    let mut walker = Walker::new(db.gpu(stream.generation), memory, options);
+    let mut walker = AdrenoWalker::new(db.gpu(stream.generation), memory, options);
     walker.walk(Dwords::from(&stream.dwords[..]), Some(0x10_0000), &mut log);
     log.finish();
     (log, walker.state)
 }
 
-pub fn linear() -> Options {
-    Options { linear: true, ..Options::default() }
+pub fn linear() -> WalkerOptions {
+    WalkerOptions { linear: true, ..WalkerOptions::default() }
 }
 
 /// What a walk says, line by line; the indentation of `expected` as a whole does not matter.
 #[track_caller]
-pub fn check(stream: &Cs, memory: &Memory, options: Options, expected: &str) -> State {
+pub fn check(stream: &Cs, memory: &Memory, options: WalkerOptions, expected: &str) -> AdrenoState {
     let (log, state) = walk(stream, memory, options);
     let margin =
         expected.lines().filter(|l| !l.trim().is_empty()).map(|l| l.len() - l.trim_start().len()).min();

@@ -1,9 +1,10 @@
 //! Builds amdgpu devcoredumps: every section, and the registers of IP blocks in the form of each generation.
 
-use unwedge_capture::amd::{Contents, Register};
+use unwedge_capture::amd::{AmdRegister, DwordContents};
 use unwedge_capture::amdgpu::{
-    Bank, Count, Devcoredump, Firmware, Gds, HwIp, Ib, Ip, MemorySizes, PageFault, Place, Power, Process,
-    ResetRegister, Ring, RingType, Soc, Timeout, Vbios, VramState,
+    AmdgpuIb, AmdgpuRing, BankOwner, Devcoredump, FirmwareVersion, Gds, HwIp, IpBlock, IpCount, MemorySizes,
+    PageFault, PowerState, RegisterBank, ResetRegister, RingTimeout, RingType, Soc, TimedOutProcess, Vbios,
+    VramState,
 };
 
 /// The packet that rings are filled up with: a type 3 NOP of one dword.
@@ -86,7 +87,7 @@ impl Gfx {
 
 /// Kernels between which the format grew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Era {
+pub enum AmdgpuEra {
     /// The first: who, when, VRAM, and the registers that debugfs asked for.
     V5_19,
     /// SoC, versions, firmware, the ring that timed out, the page fault, registers, rings.
@@ -95,15 +96,15 @@ pub enum Era {
     V6_19,
 }
 
-impl Era {
+impl AmdgpuEra {
     /// Every era, oldest first.
-    pub const ALL: [Era; 3] = [Era::V5_19, Era::V6_12, Era::V6_19];
+    pub const ALL: [AmdgpuEra; 3] = [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V6_19];
 
     fn release(self) -> &'static str {
         match self {
-            Era::V5_19 => "5.19.0",
-            Era::V6_12 => "6.12.0",
-            Era::V6_19 => "6.19.0",
+            AmdgpuEra::V5_19 => "5.19.0",
+            AmdgpuEra::V6_12 => "6.12.0",
+            AmdgpuEra::V6_19 => "6.19.0",
         }
     }
 }
@@ -182,7 +183,7 @@ impl Quirk {
 pub struct AmdgpuBuilder {
     dump: Devcoredump<'static>,
     gfx: Gfx,
-    era: Era,
+    era: AmdgpuEra,
     quirks: Vec<Quirk>,
 }
 
@@ -192,7 +193,7 @@ impl AmdgpuBuilder {
         let [major, minor, revision] = gfx.version();
         let gc =
             HwIp { name: "GC".into(), kind: 1, instance: 0, version: vec![major, minor, revision, 0, 0] };
-        let block = |name: &'static str| Ip { name: name.into(), ..Ip::default() };
+        let block = |name: &'static str| IpBlock { name: name.into(), ..IpBlock::default() };
         let ips = gfx.blocks().map_or_else(Vec::new, |(gfx, sdma)| vec![block(gfx), block(sdma)]);
         let dump = Devcoredump {
             version: Some("1".into()),
@@ -202,11 +203,11 @@ impl AmdgpuBuilder {
             ips,
             ..Devcoredump::default()
         };
-        AmdgpuBuilder { dump, gfx, era: Era::V6_12, quirks: Vec::new() }
+        AmdgpuBuilder { dump, gfx, era: AmdgpuEra::V6_12, quirks: Vec::new() }
     }
 
     /// The dump as kernels of another era write it: what they did not know is left out at the end.
-    pub fn era(mut self, era: Era) -> AmdgpuBuilder {
+    pub fn era(mut self, era: AmdgpuEra) -> AmdgpuBuilder {
         self.era = era;
         self
     }
@@ -219,7 +220,7 @@ impl AmdgpuBuilder {
 
     /// `process_name`
     pub fn process(mut self, name: &str, pid: u32) -> AmdgpuBuilder {
-        self.dump.process = Some(Process { name: name.to_owned().into(), pid: Some(pid) });
+        self.dump.process = Some(TimedOutProcess { name: name.to_owned().into(), pid: Some(pid) });
         self
     }
 
@@ -231,7 +232,7 @@ impl AmdgpuBuilder {
         let stream = [&set[..], &[0xc003_1500, 1, 1, 1, 1], &[0xc000_1000, 0]].concat();
         let call = [0xc002_3f00, ib as u32, (ib >> 32) as u32, stream.len() as u32];
         let builder = AmdgpuBuilder::new(Gfx::V10)
-            .era(Era::V6_19)
+            .era(AmdgpuEra::V6_19)
             .timeout("gfx_0.0.0")
             .register("CP_IB1_BASE_LO", ib as u32)
             .register("CP_IB1_BASE_HI", (ib >> 32) as u32)
@@ -245,7 +246,8 @@ impl AmdgpuBuilder {
     /// The ring that timed out.
     pub fn timeout(mut self, ring: &str) -> AmdgpuBuilder {
         let ip_type = RingType::from_ring_name(ring).map(|ty| ty as u32);
-        self.dump.timeout = Some(Timeout { ip_type, ring: ring.to_owned().into(), ..Timeout::default() });
+        self.dump.timeout =
+            Some(RingTimeout { ip_type, ring: ring.to_owned().into(), ..RingTimeout::default() });
         self
     }
 
@@ -262,24 +264,24 @@ impl AmdgpuBuilder {
 
     /// A register of the graphics block itself, by its name without prefix; on MI300 of its first XCC.
     pub fn register(self, name: &str, value: u32) -> AmdgpuBuilder {
-        let place = if self.gfx == Gfx::V9_4_3 { Place::Instance(0) } else { Place::Block };
+        let place = if self.gfx == Gfx::V9_4_3 { BankOwner::Instance(0) } else { BankOwner::Block };
         self.register_at("gfx", place, name, value)
     }
 
     /// A register of a compute queue.
     pub fn compute_register(self, mec: u32, pipe: u32, queue: u32, name: &str, value: u32) -> AmdgpuBuilder {
         let xcc = (self.gfx == Gfx::V9_4_3).then_some(0);
-        self.register_at("gfx", Place::Compute { xcc, mec, pipe, queue }, name, value)
+        self.register_at("gfx", BankOwner::Compute { xcc, mec, pipe, queue }, name, value)
     }
 
     /// A register of a graphics queue.
     pub fn gfx_register(self, me: u32, pipe: u32, queue: u32, name: &str, value: u32) -> AmdgpuBuilder {
-        self.register_at("gfx", Place::Gfx { me, pipe, queue }, name, value)
+        self.register_at("gfx", BankOwner::Gfx { me, pipe, queue }, name, value)
     }
 
     /// A register of a SDMA engine.
     pub fn sdma_register(self, instance: u32, name: &str, value: u32) -> AmdgpuBuilder {
-        self.register_at("sdma", Place::Instance(instance), name, value)
+        self.register_at("sdma", BankOwner::Instance(instance), name, value)
     }
 
     /// A register of the first block whose name begins so; a block that dumps of the generation do not have is left
@@ -287,17 +289,17 @@ impl AmdgpuBuilder {
     pub fn register_at(
         mut self,
         block: &str,
-        place: Place<'static>,
+        place: BankOwner<'static>,
         name: &str,
         value: u32,
     ) -> AmdgpuBuilder {
         let name = format!("{}{name}", self.gfx.prefix()).into();
         if let Some(ip) = self.dump.ips.iter_mut().find(|ip| ip.name.starts_with(block)) {
             let at = ip.banks.iter().position(|bank| bank.place == place).unwrap_or_else(|| {
-                ip.banks.push(Bank { place, registers: Vec::new() });
+                ip.banks.push(RegisterBank { place, registers: Vec::new() });
                 ip.banks.len() - 1
             });
-            ip.banks[at].registers.push(Register { name, value });
+            ip.banks[at].registers.push(AmdRegister { name, value });
         }
         self
     }
@@ -307,26 +309,26 @@ impl AmdgpuBuilder {
         let size = contents.len().next_power_of_two().max(16);
         let mut dwords = contents.to_vec();
         dwords.resize(size, NOP);
-        self.dump.rings.push(Ring {
+        self.dump.rings.push(AmdgpuRing {
             name: name.to_owned().into(),
             rptr: Some(rptr),
             wptr: Some(wptr),
             mask: Some(size as u32 - 1),
             size: Some(size as u32),
-            contents: Contents::from_dwords(dwords),
-            ..Ring::default()
+            contents: DwordContents::from_dwords(dwords),
+            ..AmdgpuRing::default()
         });
         self
     }
 
     /// An IB of the job (6.19).
     pub fn ib(mut self, iova: u64, dwords: &[u32]) -> AmdgpuBuilder {
-        self.dump.ibs.push(Ib {
+        self.dump.ibs.push(AmdgpuIb {
             number: self.dump.ibs.len() as u32,
             iova,
             size: Some(dwords.len() as u32),
-            contents: Contents::from_dwords(dwords.to_vec()),
-            ..Ib::default()
+            contents: DwordContents::from_dwords(dwords.to_vec()),
+            ..AmdgpuIb::default()
         });
         self
     }
@@ -397,13 +399,13 @@ impl AmdgpuBuilder {
     pub fn build(&self) -> Devcoredump<'static> {
         let mut dump = self.dump.clone();
         dump.kernel = Some(self.era.release().into());
-        if self.era < Era::V6_19 {
+        if self.era < AmdgpuEra::V6_19 {
             dump.discovery = None;
             dump.ibs.clear();
         } else {
             dump.reset_registers.clear();
         }
-        if self.era > Era::V5_19 {
+        if self.era > AmdgpuEra::V5_19 {
             return dump;
         }
         Devcoredump {
@@ -453,7 +455,7 @@ fn fill(dump: &mut Devcoredump<'static>, gfx: Gfx) {
             "die 0\nhw_id 11 GC\n\tinstance 0\n\tmajor 10\n\tharvest 0x0\n\tbase_addr[0] 0x00001260".into(),
         );
     }
-    let firmware = |name: &'static str, feature, version| Firmware {
+    let firmware = |name: &'static str, feature, version| FirmwareVersion {
         name: name.into(),
         feature,
         version,
@@ -464,7 +466,7 @@ fn fill(dump: &mut Devcoredump<'static>, gfx: Gfx) {
         firmware("ME", 44, 0x40),
         firmware("RLC SRLC", 0, 0),
         firmware("TA RAS", 0, 0x1b00_013a),
-        Firmware { program: Some(0), ..firmware("SMC", 0, 0x003a_5b00) },
+        FirmwareVersion { program: Some(0), ..firmware("SMC", 0, 0x003a_5b00) },
         firmware("SDMA0", 52, 0x53),
         firmware("MES", 0, 0),
     ];
@@ -475,7 +477,7 @@ fn fill(dump: &mut Devcoredump<'static>, gfx: Gfx) {
         version_string: Some("020.001.000.049.000000".into()),
         date: Some("2020/11/18 10:33".into()),
     });
-    let count = |name: &'static str, number| Count { name: name.into(), number };
+    let count = |name: &'static str, number| IpCount { name: name.into(), number };
     if let Some(ip) = dump.ips.iter_mut().find(|ip| ip.name.starts_with("gfx")) {
         ip.counts = match gfx {
             Gfx::V9_4_3 => vec![
@@ -495,22 +497,22 @@ fn fill(dump: &mut Devcoredump<'static>, gfx: Gfx) {
         ip.counts = vec![count("num_instances", 2)];
     }
     if gfx >= Gfx::V10 {
-        let bank = |instance, power, registers| Bank {
-            place: Place::Video { unit: "VCN".into(), instance, power },
+        let bank = |instance, power, registers| RegisterBank {
+            place: BankOwner::Video { unit: "VCN".into(), instance, power },
             registers,
         };
         let name = format!("{}UVD_POWER_STATUS", gfx.prefix()).into();
-        dump.ips.push(Ip {
+        dump.ips.push(IpBlock {
             name: "vcn_v3_0".into(),
             counts: vec![count("num_instances", 3)],
             banks: vec![
-                bank(0, Power::Active, vec![Register { name, value: 0x900 }]),
-                bank(1, Power::Inactive, Vec::new()),
-                bank(2, Power::Harvested, Vec::new()),
+                bank(0, PowerState::Active, vec![AmdRegister { name, value: 0x900 }]),
+                bank(1, PowerState::Inactive, Vec::new()),
+                bank(2, PowerState::Harvested, Vec::new()),
             ],
-            ..Ip::default()
+            ..IpBlock::default()
         });
-        dump.ips.push(Ip { name: "jpeg_v3_0".into(), ..Ip::default() });
+        dump.ips.push(IpBlock { name: "jpeg_v3_0".into(), ..IpBlock::default() });
     }
 }
 
@@ -518,11 +520,11 @@ fn fill(dump: &mut Devcoredump<'static>, gfx: Gfx) {
 pub fn variety() -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for gfx in Gfx::ALL {
-        for era in Era::ALL {
+        for era in AmdgpuEra::ALL {
             all.push((format!("{gfx:?} {era:?}"), AmdgpuBuilder::complete(gfx).era(era).text()));
         }
         for quirk in Quirk::ALL {
-            let text = AmdgpuBuilder::complete(gfx).era(Era::V6_19).quirk(quirk).text();
+            let text = AmdgpuBuilder::complete(gfx).era(AmdgpuEra::V6_19).quirk(quirk).text();
             all.push((format!("{gfx:?} {quirk:?}"), text));
         }
     }

@@ -4,7 +4,7 @@ mod devcore;
 mod radv;
 mod umr;
 
-pub use devcore::{AmdgpuBuilder, Era, Gfx, NOP, Quirk, variety};
+pub use devcore::{AmdgpuBuilder, AmdgpuEra, Gfx, NOP, Quirk, variety};
 pub use radv::{RadvBuilder, ShaderSpec};
 pub use umr::{WaveForm, WaveSpec, registers_text, ring_stream_text, ring_text, waves_text};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use unwedge_capture::radv::RadvReport;
-use unwedge_capture::umr::{UmrText, Wave};
+use unwedge_capture::umr::{UmrText, UmrWave};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_isa::amdgcn::Gpu;
@@ -28,7 +28,7 @@ impl<'w> WaveDisassembly<'w> {
     }
 
     /// The text of each word, empty where there is none.
-    pub(super) fn texts<'t>(self, wave: &'t Wave<'_>) -> Vec<Cow<'t, str>> {
+    pub(super) fn texts<'t>(self, wave: &'t UmrWave<'_>) -> Vec<Cow<'t, str>> {
         if wave.code.iter().any(|word| !word.text.is_empty()) {
             return wave.code.iter().map(|word| Cow::Borrowed(&*word.text)).collect();
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::amdgpu::Devcoredump;
-use unwedge_capture::amdgpu::{Section, VramState};
+use unwedge_capture::amdgpu::{AmdgpuSection, VramState};
 use unwedge_capture::radv::{MemberKind, RadvReport};
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
@@ -43,16 +43,16 @@ pub fn info(
 }
 
 /// What both outputs say.
-struct Summary<'a> {
+struct AmdSummary<'a> {
     /// Names and values, in the order of the text.
     facts: Vec<(&'static str, String)>,
     /// Sections or files.
-    parts: Vec<Part<'a>>,
+    parts: Vec<DumpPartLine<'a>>,
     /// What is not there, and what that means.
     absent: Vec<(String, &'static str)>,
 }
 
-struct Part<'a> {
+struct DumpPartLine<'a> {
     name: &'a str,
     known: bool,
     entries: u64,
@@ -62,7 +62,7 @@ struct Part<'a> {
     other_lines: u64,
 }
 
-fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
+fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> AmdSummary<'a> {
     let mut facts = Vec::new();
     let mut fact = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
     fact("kernel", dump.kernel.as_deref().map(str::to_owned));
@@ -83,10 +83,10 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
             VramState::NotChecked => "whether its contents were lost was not checked".to_owned(),
         }),
     );
-    let mut parts: BTreeMap<Option<Section>, Part<'a>> = BTreeMap::new();
+    let mut parts: BTreeMap<Option<AmdgpuSection>, DumpPartLine<'a>> = BTreeMap::new();
     for info in dump.sections() {
-        let name = info.section.map_or("not known", Section::name);
-        let part = parts.entry(info.section).or_insert(Part {
+        let name = info.section.map_or("not known", AmdgpuSection::name);
+        let part = parts.entry(info.section).or_insert(DumpPartLine {
             name,
             known: info.section.is_some(),
             entries: 0,
@@ -97,14 +97,14 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
         part.entries += 1;
         part.bytes += info.span.len();
     }
-    let missing = |section: Section| {
+    let missing = |section: AmdgpuSection| {
         let meaning = section.absence().filter(|_| !dump.has(section))?;
         Some((section.name().to_owned(), meaning))
     };
-    let absent = Section::ALL.into_iter().filter_map(missing).collect();
+    let absent = AmdgpuSection::ALL.into_iter().filter_map(missing).collect();
     // What nobody knows comes last.
     let unknown = parts.remove(&None);
-    Summary { facts, parts: parts.into_values().chain(unknown).collect(), absent }
+    AmdSummary { facts, parts: parts.into_values().chain(unknown).collect(), absent }
 }
 
 /// A page fault in one line.
@@ -117,27 +117,27 @@ pub fn fault_line(fault: &unwedge_capture::amdgpu::PageFault<'_>) -> String {
     }
 }
 
-fn contents(dump: &Devcoredump<'_>, section: Section) -> String {
+fn contents(dump: &Devcoredump<'_>, section: AmdgpuSection) -> String {
     match section {
-        Section::HwIps => format!("{} versions", dump.hwips.len()),
-        Section::Firmware => format!("{} firmwares", dump.firmware.len()),
-        Section::Ip => {
+        AmdgpuSection::HwIps => format!("{} versions", dump.hwips.len()),
+        AmdgpuSection::Firmware => format!("{} firmwares", dump.firmware.len()),
+        AmdgpuSection::Ip => {
             let registers: usize =
                 dump.ips.iter().flat_map(|ip| &ip.banks).map(|bank| bank.registers.len()).sum();
             format!("{registers} registers")
         }
-        Section::Ring => {
+        AmdgpuSection::Ring => {
             let dwords: usize = dump.rings.iter().map(|ring| ring.contents.len()).sum();
             let busy = dump.rings.iter().filter(|ring| ring.rptr != ring.wptr).count();
             format!("{dwords} dwords, {busy} with unread packets")
         }
-        Section::Ib => format!("{} dwords", dump.ibs.iter().map(|ib| ib.contents.len()).sum::<usize>()),
-        Section::ResetRegisters => format!("{} registers", dump.reset_registers.len()),
+        AmdgpuSection::Ib => format!("{} dwords", dump.ibs.iter().map(|ib| ib.contents.len()).sum::<usize>()),
+        AmdgpuSection::ResetRegisters => format!("{} registers", dump.reset_registers.len()),
         _ => String::new(),
     }
 }
 
-fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
+fn report_summary<'a>(report: &'a RadvReport<'_>) -> AmdSummary<'a> {
     let mut facts = Vec::new();
     let entry = |name: &str| {
         let entries = report.app.iter().chain(&report.gpu);
@@ -157,7 +157,7 @@ fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
         }),
     );
     fact("waves", report.umr_waves.as_ref().map(|umr| umr.waves.len().to_string()));
-    let parts = report.members.iter().map(|member| Part {
+    let parts = report.members.iter().map(|member| DumpPartLine {
         name: &member.name,
         known: member.kind.is_some(),
         entries: 1,
@@ -166,7 +166,7 @@ fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
         other_lines: member.other_lines,
     });
     let absent = report.absent().map(|(_, name, meaning)| (name, meaning));
-    Summary { facts, parts: parts.collect(), absent: absent.collect() }
+    AmdSummary { facts, parts: parts.collect(), absent: absent.collect() }
 }
 
 fn member_contents(report: &RadvReport<'_>, kind: MemberKind) -> String {
@@ -189,8 +189,8 @@ fn member_contents(report: &RadvReport<'_>, kind: MemberKind) -> String {
     }
 }
 
-fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
-    let part = |name, entries: usize| Part {
+fn umr_summary<'a>(umr: &UmrText<'_>) -> AmdSummary<'a> {
+    let part = |name, entries: usize| DumpPartLine {
         name,
         known: true,
         entries: entries as u64,
@@ -203,16 +203,16 @@ fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
         part("rings", umr.rings.len()),
         part("registers", umr.registers.len()),
     ];
-    parts.push(Part { known: false, ..part("other lines", umr.other_lines as usize) });
+    parts.push(DumpPartLine { known: false, ..part("other lines", umr.other_lines as usize) });
     parts.retain(|part| part.entries > 0);
     let facts = if umr.no_waves { vec![("waves", "umr found none".to_owned())] } else { Vec::new() };
-    Summary { facts, parts, absent: Vec::new() }
+    AmdSummary { facts, parts, absent: Vec::new() }
 }
 
 fn text(
     file: &FileInfo<'_>,
     content: AmdDump<'_, '_>,
-    summary: &Summary<'_>,
+    summary: &AmdSummary<'_>,
     diagnostics: &[Diagnostic],
     style: Style,
     out: &mut dyn Write,
@@ -317,7 +317,7 @@ struct Problem<'a> {
 fn json(
     file: &FileInfo<'_>,
     content: AmdDump<'_, '_>,
-    summary: &Summary<'_>,
+    summary: &AmdSummary<'_>,
     diagnostics: &[Diagnostic],
     db: &Db,
     out: &mut dyn Write,

@@ -3,10 +3,10 @@
 use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::lines::{
-    BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField, WaveLine,
+    AmdLine, BadAddress, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField, WaveLine,
     WaveLocation, WaveRegister, WaveShader, WaveVgpr, WaveWord,
 };
-use super::packets::{self, Reader};
+use super::packets::{self, PacketReader};
 use super::text::{stream_engine, umr_engine};
 use crate::info::FileInfo;
 use crate::json::{self, Hex};
@@ -14,19 +14,19 @@ use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amd::Contents;
-use unwedge_capture::amdgpu::{Bank, Devcoredump, Place, Power, VramState};
+use unwedge_capture::amd::DwordContents;
+use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PowerState, RegisterBank, VramState};
 use unwedge_capture::radv::{
-    AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace,
+    AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, RadvShader, TraceLog, TraceProgress,
 };
-use unwedge_capture::umr::{ShownRegister, UmrText, Wave, WavePlace};
+use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave, UmrWaveLocation};
 use unwedge_hw::Db;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
 use unwedge_stream::amd::Engine;
 
 /// The first line.
 #[derive(Serialize)]
-struct Header<'a> {
+struct AmdHeaderLine<'a> {
     #[serde(flatten)]
     start: Start<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub(super) fn decode(
         _ => None,
     };
     let process = dump.and_then(|dump| dump.process.as_ref());
-    lines.push(&Header {
+    lines.push(&AmdHeaderLine {
         start: Start::of(file.kind, db),
         gpu: content.gpu(),
         version: dump.and_then(|dump| dump.version.as_deref()),
@@ -87,17 +87,17 @@ pub(super) fn decode(
 }
 
 /// Stretches of dwords without a gap.
-fn data(contents: &Contents) -> Vec<Run<'_>> {
-    contents.runs().map(|(offset, dwords)| Run { offset, data: json::Words(dwords) }).collect()
+fn data(contents: &DwordContents) -> Vec<Run<'_>> {
+    contents.runs().map(|(offset, dwords)| Run { offset, data: json::HexWords(dwords) }).collect()
 }
 
 fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
     chip(dump, lines);
     if let Some(timeout) = &dump.timeout {
-        lines.push(&Line::Timeout { ring: &timeout.ring, ip_type: timeout.ip_type });
+        lines.push(&AmdLine::Timeout { ring: &timeout.ring, ip_type: timeout.ip_type });
     }
     if let Some(fault) = &dump.fault {
-        lines.push(&Line::PageFault {
+        lines.push(&AmdLine::PageFault {
             hub: Some(&fault.hub),
             iova: fault.address.map(Hex::wide),
             status_name: None,
@@ -112,17 +112,17 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
             VramState::Lost => "lost",
             VramState::NotChecked => "not-checked",
         };
-        lines.push(&Line::Vram { state });
+        lines.push(&AmdLine::Vram { state });
     }
     for ip in &dump.ips {
         for count in &ip.counts {
-            lines.push(&Line::Count { ip: &ip.name, name: &count.name, number: count.number });
+            lines.push(&AmdLine::Count { ip: &ip.name, name: &count.name, number: count.number });
         }
         ip.banks.iter().for_each(|found| bank(&ip.name, found, lines));
     }
     let gfx = gfx_of_dump(dump);
     for ring in &dump.rings {
-        lines.push(&Line::Ring {
+        lines.push(&AmdLine::Ring {
             name: Some(&ring.name),
             rptr: ring.rptr.map(Hex::wide),
             wptr: ring.wptr.map(Hex::wide),
@@ -131,25 +131,25 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
             dwords: ring.size,
             contents: data(&ring.contents),
         });
-        let reader = Reader::new(gfx, engine_of(&ring.name), facts);
+        let reader = PacketReader::new(gfx, engine_of(&ring.name), facts);
         let of = PacketBuffer { ring: Some(&ring.name), ..PacketBuffer::default() };
         packets::json(&ring.contents, reader, of, lines);
     }
     let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| engine_of(&timeout.ring));
     for ib in &dump.ibs {
-        lines.push(&Line::Ib {
+        lines.push(&AmdLine::Ib {
             number: Some(ib.number),
             vmid: None,
             iova: Hex::wide(ib.iova),
             dwords: ib.size,
             contents: data(&ib.contents),
         });
-        let reader = Reader::new(gfx, engine, facts);
+        let reader = PacketReader::new(gfx, engine, facts);
         let of = PacketBuffer { buffer: Some(Hex::wide(ib.iova)), ..PacketBuffer::default() };
         packets::json(&ib.contents, reader, of, lines);
     }
     for register in &dump.reset_registers {
-        lines.push(&Line::Register(Box::new(RegisterLine {
+        lines.push(&AmdLine::Register(Box::new(RegisterLine {
             section: "reset-registers",
             offset: Some(Hex::dword(register.offset)),
             value: Some(Hex::dword(register.value)),
@@ -161,7 +161,7 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
 /// What the dump says of the chip and its firmware.
 fn chip(dump: &Devcoredump<'_>, lines: &mut Lines<'_>) {
     if let Some(soc) = dump.soc {
-        lines.push(&Line::Soc {
+        lines.push(&AmdLine::Soc {
             device_id: soc.device_id,
             pci_revision: soc.pci_revision,
             family: soc.family,
@@ -171,10 +171,10 @@ fn chip(dump: &Devcoredump<'_>, lines: &mut Lines<'_>) {
     }
     if let Some(memory) = dump.memory {
         let (vram, visible_vram, gtt) = (memory.vram, memory.visible_vram, memory.gtt);
-        lines.push(&Line::Memory { vram, visible_vram, gtt });
+        lines.push(&AmdLine::Memory { vram, visible_vram, gtt });
     }
     if let Some(gds) = dump.gds {
-        lines.push(&Line::Gds {
+        lines.push(&AmdLine::Gds {
             total_size: gds.total_size,
             compute_partition_size: gds.compute_partition_size,
             gws: gds.gws,
@@ -183,13 +183,13 @@ fn chip(dump: &Devcoredump<'_>, lines: &mut Lines<'_>) {
     }
     for ip in &dump.hwips {
         let (kind, instance) = (ip.kind, ip.instance);
-        lines.push(&Line::Hwip { name: &ip.name, kind, instance, version: &ip.version });
+        lines.push(&AmdLine::Hwip { name: &ip.name, kind, instance, version: &ip.version });
     }
     if let Some(discovery) = &dump.discovery {
-        lines.push(&Line::Discovery { text: discovery });
+        lines.push(&AmdLine::Discovery { text: discovery });
     }
     for firmware in &dump.firmware {
-        lines.push(&Line::Firmware {
+        lines.push(&AmdLine::Firmware {
             name: &firmware.name,
             feature: firmware.feature,
             version: Hex::dword(firmware.version),
@@ -197,7 +197,7 @@ fn chip(dump: &Devcoredump<'_>, lines: &mut Lines<'_>) {
         });
     }
     if let Some(vbios) = &dump.vbios {
-        lines.push(&Line::Vbios {
+        lines.push(&AmdLine::Vbios {
             name: vbios.name.as_deref(),
             part_number: vbios.part_number.as_deref(),
             version: vbios.version.as_deref(),
@@ -207,14 +207,14 @@ fn chip(dump: &Devcoredump<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
-    if let Place::Video { unit, instance, power } = &bank.place {
+fn bank(ip: &str, bank: &RegisterBank<'_>, lines: &mut Lines<'_>) {
+    if let BankOwner::Video { unit, instance, power } = &bank.place {
         let power = match power {
-            Power::Active => "active",
-            Power::Inactive => "inactive",
-            Power::Harvested => "harvested",
+            PowerState::Active => "active",
+            PowerState::Inactive => "inactive",
+            PowerState::Harvested => "harvested",
         };
-        lines.push(&Line::VideoInstance { ip, unit, instance: *instance, power });
+        lines.push(&AmdLine::VideoInstance { ip, unit, instance: *instance, power });
     }
     for register in &bank.registers {
         if lines.too_long() {
@@ -228,33 +228,33 @@ fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
             ..RegisterLine::default()
         };
         match &bank.place {
-            Place::Block => {}
-            Place::Instance(instance) => line.instance = Some(*instance),
-            Place::Video { unit, instance, .. } => {
+            BankOwner::Block => {}
+            BankOwner::Instance(instance) => line.instance = Some(*instance),
+            BankOwner::Video { unit, instance, .. } => {
                 (line.unit, line.instance) = (Some(&**unit), Some(*instance))
             }
-            Place::Compute { xcc, mec, pipe, queue } => {
+            BankOwner::Compute { xcc, mec, pipe, queue } => {
                 (line.xcc, line.mec, line.pipe, line.queue) = (*xcc, Some(*mec), Some(*pipe), Some(*queue));
             }
-            Place::Gfx { me, pipe, queue } => {
+            BankOwner::Gfx { me, pipe, queue } => {
                 (line.me, line.pipe, line.queue) = (Some(*me), Some(*pipe), Some(*queue));
             }
         }
-        lines.push(&Line::Register(Box::new(line)));
+        lines.push(&AmdLine::Register(Box::new(line)));
     }
 }
 
 fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
     for member in &report.members {
-        lines.push(&Line::File { name: &member.name, size: member.size, known: member.kind.is_some() });
+        lines.push(&AmdLine::File { name: &member.name, size: member.size, known: member.kind.is_some() });
     }
     for (section, entries) in [("app_info", &report.app), ("gpu_info", &report.gpu)] {
         for entry in entries {
-            lines.push(&Line::Entry { section, name: &entry.name, value: &entry.value });
+            lines.push(&AmdLine::Entry { section, name: &entry.name, value: &entry.value });
         }
     }
     if let Some(fault) = &report.vm_fault {
-        lines.push(&Line::PageFault {
+        lines.push(&AmdLine::PageFault {
             hub: None,
             iova: fault.address.map(Hex::wide),
             status_name: fault.status_name.as_deref(),
@@ -276,7 +276,7 @@ fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_
         umr_text(umr, code, lines);
     }
     if let Some(trap) = &report.trap {
-        lines.push(&Line::Trap {
+        lines.push(&AmdLine::Trap {
             pc: trap.pc.map(Hex::wide),
             trap: trap.trap_id,
             exec: trap.exec.map(Hex::wide),
@@ -290,10 +290,10 @@ fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_
     buffers(report, lines);
 }
 
-fn trace(trace: &Trace<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
-    lines.push(&Line::Trace { last_trace_point: trace.id });
+fn trace(trace: &TraceLog<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
+    lines.push(&AmdLine::Trace { last_trace_point: trace.id });
     for (number, stream) in (0u64..).zip(&trace.streams) {
-        lines.push(&Line::Stream {
+        lines.push(&AmdLine::Stream {
             number,
             name: &stream.name,
             ip: stream.ip.as_deref(),
@@ -301,7 +301,7 @@ fn trace(trace: &Trace<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
             cut: stream.cut,
             contents: data(&stream.contents),
         });
-        let reader = Reader::new(code.gfx, stream_engine(stream), code.facts);
+        let reader = PacketReader::new(code.gfx, stream_engine(stream), code.facts);
         let of = PacketBuffer { stream: Some(number), ..PacketBuffer::default() };
         packets::json(&stream.contents, reader, of, lines);
         for packet in &stream.packets {
@@ -310,16 +310,16 @@ fn trace(trace: &Trace<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
                 iova: Hex::wide(bad.address),
                 problem: &bad.problem,
             });
-            lines.push(&Line::StreamPacket {
+            lines.push(&AmdLine::StreamPacket {
                 stream: number,
                 index: packet.dword,
                 name: &packet.name,
                 trace_point: packet.trace_point.map(|point| point.id),
                 reached: packet.trace_point.map(|point| match point.reached {
-                    Reached::Yes => "yes",
-                    Reached::Last => "last",
-                    Reached::No => "no",
-                    Reached::Unknown => "unknown",
+                    TraceProgress::Yes => "yes",
+                    TraceProgress::Last => "last",
+                    TraceProgress::No => "no",
+                    TraceProgress::Unknown => "unknown",
                 }),
                 bad_addresses: bad.collect(),
             });
@@ -329,7 +329,7 @@ fn trace(trace: &Trace<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
 
 fn buffers(report: &RadvReport<'_>, lines: &mut Lines<'_>) {
     for bo in &report.bo_ranges {
-        lines.push(&Line::Bo { iova: Hex::wide(bo.iova), end: Hex::wide(bo.end), handle: bo.handle });
+        lines.push(&AmdLine::Bo { iova: Hex::wide(bo.iova), end: Hex::wide(bo.end), handle: bo.handle });
     }
     for event in &report.bo_history {
         let (action, to) = match event.action {
@@ -337,7 +337,7 @@ fn buffers(report: &RadvReport<'_>, lines: &mut Lines<'_>) {
             BoAction::Destroyed => ("destroyed", None),
             BoAction::Mapped(to) => ("mapped", Some(Hex::wide(to))),
         };
-        lines.push(&Line::BoEvent {
+        lines.push(&AmdLine::BoEvent {
             timestamp: event.timestamp,
             iova: Hex::wide(event.iova),
             end: Hex::wide(event.end),
@@ -347,7 +347,7 @@ fn buffers(report: &RadvReport<'_>, lines: &mut Lines<'_>) {
         });
     }
     for binding in &report.bindings {
-        lines.push(&Line::Binding {
+        lines.push(&AmdLine::Binding {
             timestamp: binding.timestamp,
             iova: Hex::wide(binding.iova),
             end: Hex::wide(binding.end),
@@ -358,12 +358,12 @@ fn buffers(report: &RadvReport<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn kernel_event<'a>(event: &'a KernelEvent<'_>) -> Line<'a> {
+fn kernel_event<'a>(event: &'a KernelEvent<'_>) -> AmdLine<'a> {
     match event {
         KernelEvent::Timeout { ring, signaled, emitted } => {
-            Line::KernelTimeout { ring, signaled: *signaled, emitted: *emitted }
+            AmdLine::KernelTimeout { ring, signaled: *signaled, emitted: *emitted }
         }
-        KernelEvent::Fault { hub, vmid, address, status, process } => Line::KernelFault {
+        KernelEvent::Fault { hub, vmid, address, status, process } => AmdLine::KernelFault {
             hub,
             vmid: *vmid,
             iova: address.map(Hex::wide),
@@ -373,13 +373,13 @@ fn kernel_event<'a>(event: &'a KernelEvent<'_>) -> Line<'a> {
     }
 }
 
-fn shown_register(section: &'static str, shown: &ShownRegister<'_>, lines: &mut Lines<'_>) {
+fn shown_register(section: &'static str, shown: &PrintedRegister<'_>, lines: &mut Lines<'_>) {
     let fields = shown.fields.iter().map(|field| RegisterField {
         name: &field.name,
         text: &field.text,
         raw: field.value.map(|value| Hex::short(value.into())),
     });
-    lines.push(&Line::Register(Box::new(RegisterLine {
+    lines.push(&AmdLine::Register(Box::new(RegisterLine {
         section,
         path: shown.path.as_deref(),
         name: Some(&shown.name),
@@ -390,7 +390,7 @@ fn shown_register(section: &'static str, shown: &ShownRegister<'_>, lines: &mut 
 }
 
 fn pipeline(state: &PipelineState<'_>, lines: &mut Lines<'_>) {
-    lines.push(&Line::Pipeline {
+    lines.push(&AmdLine::Pipeline {
         ip: state.ip.as_deref(),
         hash: state.hash.as_deref(),
         active_waves: state.active_waves,
@@ -399,7 +399,7 @@ fn pipeline(state: &PipelineState<'_>, lines: &mut Lines<'_>) {
     state.shaders.iter().for_each(|found| shader(found, lines));
     state.strangers.iter().for_each(|wave| lines.push(&annotated_wave(wave)));
     for buffer in &state.vertex_buffers {
-        lines.push(&Line::VertexBuffer {
+        lines.push(&AmdLine::VertexBuffer {
             number: buffer.number,
             iova: buffer.iova.map(Hex::wide),
             stride: buffer.stride,
@@ -407,7 +407,7 @@ fn pipeline(state: &PipelineState<'_>, lines: &mut Lines<'_>) {
         });
     }
     for descriptor in &state.descriptors {
-        lines.push(&Line::Descriptor {
+        lines.push(&AmdLine::Descriptor {
             set: descriptor.set,
             binding: descriptor.binding,
             offset: descriptor.offset,
@@ -417,27 +417,27 @@ fn pipeline(state: &PipelineState<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn shader(shader: &Shader<'_>, lines: &mut Lines<'_>) {
-    lines.push(&Line::Shader {
+fn shader(shader: &RadvShader<'_>, lines: &mut Lines<'_>) {
+    lines.push(&AmdLine::Shader {
         name: &shader.name,
         iova: shader.address().map(Hex::wide),
         bytes: shader.size(),
         spirv: shader.spirv.as_deref(),
     });
     for instruction in &shader.code {
-        lines.push(&Line::Instruction {
+        lines.push(&AmdLine::Instruction {
             offset: instruction.offset,
             pc: instruction.pc.map(Hex::wide),
-            words: json::Words(&instruction.words),
+            words: json::HexWords(&instruction.words),
             text: &instruction.text,
         });
     }
     shader.waves.iter().for_each(|wave| lines.push(&annotated_wave(wave)));
 }
 
-fn annotated_wave(wave: &AnnotatedWave) -> Line<'static> {
+fn annotated_wave(wave: &AnnotatedWave) -> AmdLine<'static> {
     let [first, second] = wave.inst;
-    Line::ShaderWave(ShaderWave {
+    AmdLine::ShaderWave(ShaderWave {
         place: wave_location(&wave.place),
         pc: wave.pc.map(Hex::wide),
         exec: wave.exec.map(Hex::wide),
@@ -446,7 +446,7 @@ fn annotated_wave(wave: &AnnotatedWave) -> Line<'static> {
     })
 }
 
-fn wave_location(place: &WavePlace) -> WaveLocation {
+fn wave_location(place: &UmrWaveLocation) -> WaveLocation {
     WaveLocation {
         se: place.se,
         sa: place.sa,
@@ -459,14 +459,14 @@ fn wave_location(place: &WavePlace) -> WaveLocation {
 
 fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
     for complaint in &umr.complaints {
-        lines.push(&Line::UmrComplaint { message: complaint });
+        lines.push(&AmdLine::UmrComplaint { message: complaint });
     }
     if umr.no_waves {
-        lines.push(&Line::NoWaves);
+        lines.push(&AmdLine::NoWaves);
     }
     umr.waves.iter().for_each(|found| lines.push(&wave(found, code)));
     for ring in &umr.rings {
-        lines.push(&Line::Ring {
+        lines.push(&AmdLine::Ring {
             name: ring.name.as_deref(),
             rptr: ring.rptr.map(Hex::wide),
             wptr: ring.wptr.map(Hex::wide),
@@ -475,11 +475,11 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>)
             dwords: None,
             contents: data(&ring.contents),
         });
-        let reader = Reader::new(code.gfx, umr_engine(ring), code.facts);
+        let reader = PacketReader::new(code.gfx, umr_engine(ring), code.facts);
         let of = PacketBuffer { ring: ring.name.as_deref(), ..PacketBuffer::default() };
         packets::json(&ring.contents, reader, of, lines);
         for ib in &ring.ibs {
-            lines.push(&Line::Ib {
+            lines.push(&AmdLine::Ib {
                 number: None,
                 vmid: Some(ib.vmid),
                 iova: Hex::wide(ib.iova),
@@ -493,12 +493,12 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>)
     umr.registers.iter().for_each(|shown| shown_register("umr", shown, lines));
 }
 
-fn wave<'a>(wave: &'a Wave<'_>, code: WaveDisassembly<'_>) -> Line<'a> {
+fn wave<'a>(wave: &'a UmrWave<'_>, code: WaveDisassembly<'_>) -> AmdLine<'a> {
     let registers = wave.registers.iter();
     let fields = wave.fields.iter();
     let vgprs = wave.vgprs.iter();
     let code = wave.code.iter().zip(code.texts(wave));
-    Line::Wave(Box::new(WaveLine {
+    AmdLine::Wave(Box::new(WaveLine {
         place: wave_location(&wave.place),
         pc: wave.pc().map(Hex::wide),
         exec: wave.exec().map(Hex::wide),
@@ -509,7 +509,7 @@ fn wave<'a>(wave: &'a Wave<'_>, code: WaveDisassembly<'_>) -> Line<'a> {
             .collect(),
         sgprs: data(&wave.sgprs),
         ttmps: data(&wave.ttmps),
-        vgprs: vgprs.map(|v| WaveVgpr { number: v.number, lanes: json::Words(&v.lanes) }).collect(),
+        vgprs: vgprs.map(|v| WaveVgpr { number: v.number, lanes: json::HexWords(&v.lanes) }).collect(),
         shader: wave.shader.map(|shader| WaveShader {
             vmid: shader.vmid,
             iova: Hex::wide(shader.address),

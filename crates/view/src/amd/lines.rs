@@ -1,13 +1,13 @@
 //! Lines of `decode --json` about what AMD GPUs leave. Fields that are not known are left out.
 
-use crate::json::{Hex, Words};
+use crate::json::{Hex, HexWords};
 use serde::Serialize;
 use std::borrow::Cow;
 
 /// A line.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Line<'a> {
+pub enum AmdLine<'a> {
     /// The system on chip.
     Soc {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -250,7 +250,7 @@ pub enum Line<'a> {
         offset: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         pc: Option<Hex>,
-        words: Words<'a>,
+        words: HexWords<'a>,
         text: &'a str,
     },
     /// What umr complains of.
@@ -271,7 +271,7 @@ pub enum Line<'a> {
 #[derive(Serialize)]
 pub struct Run<'a> {
     pub offset: u64,
-    pub data: Words<'a>,
+    pub data: HexWords<'a>,
 }
 
 /// An address of a packet that RADV finds wrong.
@@ -310,7 +310,7 @@ pub struct WaveField<'a> {
 #[derive(Serialize)]
 pub struct WaveVgpr<'a> {
     pub number: u32,
-    pub lanes: Words<'a>,
+    pub lanes: HexWords<'a>,
 }
 
 /// The shader that a wave runs.

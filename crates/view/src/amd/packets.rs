@@ -1,38 +1,40 @@
 //! Packets of the buffers that a hang left, for `decode`: what stands in them, buffer by buffer. Indirect buffers are
 //! not followed: the dump has them, too, and shows them where they are.
 
-use super::lines::{Line, PacketBuffer, PacketField, PacketLine, PacketRegister};
+use super::lines::{AmdLine, PacketBuffer, PacketField, PacketLine, PacketRegister};
 use super::text::{self, Out};
 use crate::json::Hex;
 use crate::lines::Lines;
 use std::io;
 use unwedge_base::{Dwords, Memory};
-use unwedge_capture::amd::Contents;
+use unwedge_capture::amd::DwordContents;
 use unwedge_hw::amd::{Amd, Gfx};
-use unwedge_hw::{Db, Palette, Type, Variants};
+use unwedge_hw::{Db, Palette, ValueType, Variants};
 use unwedge_stream::adreno::{Flow, RegWrite, TroubleKind};
-use unwedge_stream::amd::{Engine, Event, Field, Header, Packet, Sink, State, Walker};
+use unwedge_stream::amd::{
+    AmdEvent, AmdPacketHeader, AmdSink, AmdState, AmdWalker, Engine, Packet, PayloadField,
+};
 
 /// Dwords without a name to a line.
 const PER_LINE: usize = 8;
 
 /// Reads the packets of one engine.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'d> {
+pub(super) struct PacketReader<'d> {
     amd: Amd<'d>,
     engine: Engine,
 }
 
 /// A packet, padding, or dwords that are none.
-struct Item<'c, 'd> {
+struct PacketItem<'c, 'd> {
     /// Where it starts, in dwords.
     at: u64,
     /// All of it.
     dwords: &'c [u32],
     /// `None` for dwords that are no packet.
-    header: Option<Header>,
+    header: Option<AmdPacketHeader>,
     name: Option<&'d str>,
-    fields: Vec<Field<'d>>,
+    fields: Vec<PayloadField<'d>>,
     writes: Vec<RegWrite>,
     trace_point: Option<u16>,
     /// Dwords that the header promises, and the buffer does not have.
@@ -46,25 +48,25 @@ struct Gather<'g, 'c, 'd> {
     amd: Amd<'d>,
     offset: u64,
     dwords: &'c [u32],
-    item: Option<Item<'c, 'd>>,
+    item: Option<PacketItem<'c, 'd>>,
     result: io::Result<()>,
-    visit: &'g mut dyn FnMut(&Item<'c, 'd>) -> io::Result<()>,
+    visit: &'g mut dyn FnMut(&PacketItem<'c, 'd>) -> io::Result<()>,
 }
 
-impl<'d> Reader<'d> {
+impl<'d> PacketReader<'d> {
     /// For a GPU and an engine, as far as they are known.
-    pub(super) fn new(gfx: Option<Gfx>, engine: Option<Engine>, db: &'d Db) -> Option<Reader<'d>> {
-        Some(Reader { amd: db.amd_gpu(gfx?), engine: engine? })
+    pub(super) fn new(gfx: Option<Gfx>, engine: Option<Engine>, db: &'d Db) -> Option<PacketReader<'d>> {
+        Some(PacketReader { amd: db.amd_gpu(gfx?), engine: engine? })
     }
 
     fn each<'c>(
         self,
-        contents: &'c Contents,
-        visit: &mut dyn FnMut(&Item<'c, 'd>) -> io::Result<()>,
+        contents: &'c DwordContents,
+        visit: &mut dyn FnMut(&PacketItem<'c, 'd>) -> io::Result<()>,
     ) -> io::Result<()> {
         let nothing = Memory::default();
         for (offset, dwords) in contents.runs() {
-            let mut walker = Walker::new(self.amd, self.engine, &nothing);
+            let mut walker = AmdWalker::new(self.amd, self.engine, &nothing);
             // Nothing is followed: a walk ends with the buffer.
             walker.budget = u64::MAX;
             let mut gather =
@@ -96,7 +98,7 @@ impl<'c, 'd> Gather<'_, 'c, 'd> {
             return;
         }
         self.hand_on();
-        self.item = Some(Item {
+        self.item = Some(PacketItem {
             at: self.offset.saturating_add(index as u64),
             dwords,
             header: packet.map(|packet| packet.header),
@@ -110,49 +112,53 @@ impl<'c, 'd> Gather<'_, 'c, 'd> {
     }
 }
 
-impl Sink for Gather<'_, '_, '_> {
-    fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
+impl AmdSink for Gather<'_, '_, '_> {
+    fn event(&mut self, _: &AmdState, event: &AmdEvent<'_>) -> Flow {
         match event {
-            Event::Packet(packet) => self.start(packet.place.index, packet.dwords.len(), Some(packet)),
-            Event::Trouble(trouble) => match (trouble.kind, &mut self.item) {
+            AmdEvent::Packet(packet) => self.start(packet.place.index, packet.dwords.len(), Some(packet)),
+            AmdEvent::Trouble(trouble) => match (trouble.kind, &mut self.item) {
                 (TroubleKind::BadHeader { skipped, .. }, _) => self.start(trouble.place.index, skipped, None),
                 (TroubleKind::CutPacket { claimed, present }, Some(item)) => {
                     item.cut = claimed.saturating_sub(present);
                 }
                 _ => {}
             },
-            Event::RegWrite(write) => {
+            AmdEvent::RegWrite(write) => {
                 if let Some(item) = &mut self.item {
                     item.writes.push(*write);
                 }
             }
-            Event::TracePoint(_, number) => {
+            AmdEvent::TracePoint(_, number) => {
                 if let Some(item) = &mut self.item {
                     item.trace_point = Some(*number);
                 }
             }
-            Event::Enter(_) | Event::Leave(_) | Event::Missing(_) | Event::Draw(_) | Event::Wait(..) => {}
+            AmdEvent::Enter(_)
+            | AmdEvent::Leave(_)
+            | AmdEvent::Missing(_)
+            | AmdEvent::Draw(_)
+            | AmdEvent::Wait(..) => {}
         }
         Flow::Continue
     }
 }
 
-impl Item<'_, '_> {
+impl PacketItem<'_, '_> {
     /// What it is called.
     fn title(&self) -> String {
         match (self.name, self.header) {
             (Some(name), _) => name.to_owned(),
-            (None, Some(Header::Type0 { .. })) => "type 0".to_owned(),
-            (None, Some(Header::Type2)) => "type 2".to_owned(),
-            (None, Some(Header::Type3 { opcode, .. })) => format!("opcode {opcode:#04x}"),
-            (None, Some(Header::Dma { op, sub, .. })) => format!("op {op:#04x}, sub {sub:#04x}"),
+            (None, Some(AmdPacketHeader::Type0 { .. })) => "type 0".to_owned(),
+            (None, Some(AmdPacketHeader::Type2)) => "type 2".to_owned(),
+            (None, Some(AmdPacketHeader::Type3 { opcode, .. })) => format!("opcode {opcode:#04x}"),
+            (None, Some(AmdPacketHeader::Dma { op, sub, .. })) => format!("op {op:#04x}, sub {sub:#04x}"),
             (None, None) => "no packet".to_owned(),
         }
     }
 }
 
 /// A value as its type reads.
-fn shown(ty: Option<Type<'_>>, value: u64) -> String {
+fn shown(ty: Option<ValueType<'_>>, value: u64) -> String {
     let Some(ty) = ty else { return format!("{value:#x}") };
     let mut out = Vec::new();
     ty.write(value, &mut Variants::new(), &Palette::default(), &mut out);
@@ -161,8 +167,8 @@ fn shown(ty: Option<Type<'_>>, value: u64) -> String {
 
 /// The packets of a buffer as text, or its dwords where nothing says how they read. `marks` as for [`text::buffer`].
 pub(super) fn text(
-    contents: &Contents,
-    reader: Option<Reader<'_>>,
+    contents: &DwordContents,
+    reader: Option<PacketReader<'_>>,
     marks: &[(u64, &str)],
     out: Out<'_>,
 ) -> io::Result<()> {
@@ -204,7 +210,7 @@ pub(super) fn text(
 }
 
 /// Fields one to a line; dwords without a name together.
-fn fields(item: &Item<'_, '_>, out: Out<'_>) -> io::Result<()> {
+fn fields(item: &PacketItem<'_, '_>, out: Out<'_>) -> io::Result<()> {
     let mut nameless = Vec::new();
     for field in &item.fields {
         if field.name.is_empty() {
@@ -228,8 +234,8 @@ fn words(dwords: &[u32], out: Out<'_>) -> io::Result<()> {
 
 /// The packets of a buffer as lines. `of` says which buffer it is.
 pub(super) fn json(
-    contents: &Contents,
-    reader: Option<Reader<'_>>,
+    contents: &DwordContents,
+    reader: Option<PacketReader<'_>>,
     of: PacketBuffer<'_>,
     lines: &mut Lines<'_>,
 ) {
@@ -255,7 +261,7 @@ pub(super) fn json(
             value: Hex::short(field.value),
             text: field.ty.map(|ty| shown(Some(ty), field.value)),
         });
-        lines.push(&Line::Packet(Box::new(PacketLine {
+        lines.push(&AmdLine::Packet(Box::new(PacketLine {
             of,
             offset: item.at,
             header: item.dwords.first().copied().map(Hex::dword),

@@ -3,17 +3,17 @@
 use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::info::fault_line;
-use super::packets::{self, Reader};
+use super::packets::{self, PacketReader};
 use crate::Style;
 use std::fmt::Display;
 use std::io::{self, Write};
-use unwedge_capture::amd::{Contents, Register};
-use unwedge_capture::amdgpu::{Devcoredump, Place, Power, VramState};
+use unwedge_capture::amd::{AmdRegister, DwordContents};
+use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PowerState, VramState};
 use unwedge_capture::radv::{
-    AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace, TraceStream,
-    TrapReport,
+    AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, RadvShader, TraceLog, TraceProgress,
+    TraceStream, TrapReport,
 };
-use unwedge_capture::umr::{ShownRegister, UmrRing, UmrText, Vgpr, Wave, WavePlace};
+use unwedge_capture::umr::{PrintedRegister, UmrRing, UmrText, UmrVgpr, UmrWave, UmrWaveLocation};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
@@ -36,7 +36,7 @@ pub(super) fn decode(content: AmdDump<'_, '_>, facts: &Db, style: Style, out: Ou
 
 /// The dwords of a buffer, eight to a line behind their offset in bytes. `marks` are places in dwords with what stands
 /// there: it is said at the end of the line, and `>` is in front of the dword.
-pub(super) fn buffer(contents: &Contents, marks: &[(u64, &str)], out: Out<'_>) -> io::Result<()> {
+pub(super) fn buffer(contents: &DwordContents, marks: &[(u64, &str)], out: Out<'_>) -> io::Result<()> {
     for (start, dwords) in contents.runs() {
         let mut at = start;
         let mut rest = dwords;
@@ -73,7 +73,7 @@ fn row(name: &str, value: Option<impl Display>, out: Out<'_>) -> io::Result<()> 
     }
 }
 
-fn registers(indent: &str, registers: &[Register<'_>], out: Out<'_>) -> io::Result<()> {
+fn registers(indent: &str, registers: &[AmdRegister<'_>], out: Out<'_>) -> io::Result<()> {
     for register in registers {
         writeln!(out, "{indent}{:40} 0x{:08x}", register.name, register.value)?;
     }
@@ -123,13 +123,13 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
         let place = |pointer: Option<u64>| Some(pointer? & u64::from(ring.mask?));
         let marks = [(place(ring.rptr), "rptr"), (place(ring.wptr), "wptr")];
         let marks: Vec<(u64, &str)> = marks.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
-        packets::text(&ring.contents, Reader::new(gfx, engine_of(&ring.name), facts), &marks, out)?;
+        packets::text(&ring.contents, PacketReader::new(gfx, engine_of(&ring.name), facts), &marks, out)?;
     }
     let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| engine_of(&timeout.ring));
     for ib in &dump.ibs {
         heading(style, format_args!("IB {} at {:#x}", ib.number, ib.iova), out)?;
         row("dwords", ib.size, out)?;
-        packets::text(&ib.contents, Reader::new(gfx, engine, facts), &[], out)?;
+        packets::text(&ib.contents, PacketReader::new(gfx, engine, facts), &[], out)?;
     }
     if !dump.reset_registers.is_empty() {
         heading(style, "registers by offset", out)?;
@@ -190,20 +190,22 @@ fn chip(dump: &Devcoredump<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
 }
 
 /// Whose registers a bank has; nothing for the block as a whole.
-fn place(place: &Place<'_>) -> Option<String> {
+fn place(place: &BankOwner<'_>) -> Option<String> {
     Some(match place {
-        Place::Block => return None,
-        Place::Instance(number) => format!("instance {number}"),
-        Place::Compute { xcc: Some(xcc), mec, pipe, queue } => {
+        BankOwner::Block => return None,
+        BankOwner::Instance(number) => format!("instance {number}"),
+        BankOwner::Compute { xcc: Some(xcc), mec, pipe, queue } => {
             format!("xcc {xcc}, mec {mec}, pipe {pipe}, queue {queue}")
         }
-        Place::Compute { xcc: None, mec, pipe, queue } => format!("mec {mec}, pipe {pipe}, queue {queue}"),
-        Place::Gfx { me, pipe, queue } => format!("me {me}, pipe {pipe}, queue {queue}"),
-        Place::Video { unit, instance, power } => {
+        BankOwner::Compute { xcc: None, mec, pipe, queue } => {
+            format!("mec {mec}, pipe {pipe}, queue {queue}")
+        }
+        BankOwner::Gfx { me, pipe, queue } => format!("me {me}, pipe {pipe}, queue {queue}"),
+        BankOwner::Video { unit, instance, power } => {
             let power = match power {
-                Power::Active => "active",
-                Power::Inactive => "powered down, not read",
-                Power::Harvested => "harvested",
+                PowerState::Active => "active",
+                PowerState::Inactive => "powered down, not read",
+                PowerState::Harvested => "harvested",
             };
             format!("{unit}{instance}, {power}")
         }
@@ -277,7 +279,7 @@ fn kernel_event(event: &KernelEvent<'_>, out: Out<'_>) -> io::Result<()> {
     }
 }
 
-fn streams(trace: &Trace<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
+fn streams(trace: &TraceLog<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
     heading(style, "command streams", out)?;
     row("last trace point", trace.id, out)?;
     for stream in &trace.streams {
@@ -297,10 +299,10 @@ fn streams(trace: &Trace<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out: O
             }
             if let Some(point) = packet.trace_point {
                 let reached = match point.reached {
-                    Reached::Yes => "reached",
-                    Reached::Last => "the last one reached",
-                    Reached::No => "not reached",
-                    Reached::Unknown => "not known whether reached",
+                    TraceProgress::Yes => "reached",
+                    TraceProgress::Last => "the last one reached",
+                    TraceProgress::No => "not reached",
+                    TraceProgress::Unknown => "not known whether reached",
                 };
                 write!(out, ": trace point {}, {reached}", point.id)?;
             }
@@ -309,12 +311,12 @@ fn streams(trace: &Trace<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out: O
             }
             writeln!(out)?;
         }
-        packets::text(&stream.contents, Reader::new(gfx, stream_engine(stream), facts), &[], out)?;
+        packets::text(&stream.contents, PacketReader::new(gfx, stream_engine(stream), facts), &[], out)?;
     }
     Ok(())
 }
 
-fn shown_registers(title: &str, shown: &[ShownRegister<'_>], style: Style, out: Out<'_>) -> io::Result<()> {
+fn shown_registers(title: &str, shown: &[PrintedRegister<'_>], style: Style, out: Out<'_>) -> io::Result<()> {
     if !shown.is_empty() {
         heading(style, title, out)?;
     }
@@ -364,7 +366,7 @@ fn pipeline(state: &PipelineState<'_>, style: Style, out: Out<'_>) -> io::Result
     Ok(())
 }
 
-fn shader_listing(shader: &Shader<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn shader_listing(shader: &RadvShader<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     let address = shader.address().map(|a| format!(" at {a:#x}")).unwrap_or_default();
     heading(style, format!("{}{address}", shader.name), out)?;
     row("spirv", shader.spirv.as_ref(), out)?;
@@ -388,7 +390,7 @@ fn shader_listing(shader: &Shader<'_>, style: Style, out: Out<'_>) -> io::Result
 /// Waves of a shader that are shown at their instruction: a chip has not many more.
 const MAX_MATCHED: usize = 256;
 
-fn wave_place(place: &WavePlace) -> String {
+fn wave_place(place: &UmrWaveLocation) -> String {
     let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |v| v.to_string());
     let unit = if place.wgp { "wgp" } else { "cu" };
     let [se, sa, cu, simd, wave] = [place.se, place.sa, place.cu, place.simd, place.wave].map(number);
@@ -432,7 +434,7 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out
         row("driver's wptr", ring.driver_wptr, out)?;
         let marks = [(ring.rptr, "rptr"), (ring.wptr, "wptr")];
         let marks: Vec<(u64, &str)> = marks.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
-        let reader = Reader::new(code.gfx, umr_engine(ring), code.facts);
+        let reader = PacketReader::new(code.gfx, umr_engine(ring), code.facts);
         packets::text(&ring.contents, reader, &marks, out)?;
         for ib in &ring.ibs {
             writeln!(out, "  packets at {}@{:#x}", ib.vmid, ib.iova)?;
@@ -442,7 +444,7 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out
     shown_registers("registers", &umr.registers, style, out)
 }
 
-fn wave_block(wave: &Wave<'_>, code: WaveDisassembly<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn wave_block(wave: &UmrWave<'_>, code: WaveDisassembly<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     heading(style, wave_place(&wave.place), out)?;
     if wave.tainted {
         writeln!(out, "  umr: the values may be of several moments")?;
@@ -465,7 +467,7 @@ fn wave_block(wave: &Wave<'_>, code: WaveDisassembly<'_>, style: Style, out: Out
     Ok(())
 }
 
-fn numbered(prefix: &str, contents: &Contents, out: Out<'_>) -> io::Result<()> {
+fn numbered(prefix: &str, contents: &DwordContents, out: Out<'_>) -> io::Result<()> {
     for (start, values) in contents.runs() {
         for (first, values) in (start..).step_by(4).zip(values.chunks(4)) {
             write!(out, "  {:8}", format!("{prefix}{first}"))?;
@@ -478,7 +480,7 @@ fn numbered(prefix: &str, contents: &Contents, out: Out<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn vgprs(vgprs: &[Vgpr], out: Out<'_>) -> io::Result<()> {
+fn vgprs(vgprs: &[UmrVgpr], out: Out<'_>) -> io::Result<()> {
     for vgpr in vgprs {
         write!(out, "  {:8}", format!("v{}", vgpr.number))?;
         for lane in &vgpr.lanes {

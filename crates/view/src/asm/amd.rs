@@ -3,9 +3,9 @@
 use super::{AsmError, LineError, NoFunction, SourceErrors};
 use std::borrow::Cow;
 use unwedge_capture::elf::metadata;
-use unwedge_capture::elf::{self, CodeObject, Function, Loader, Relocation, RelocationKind};
+use unwedge_capture::elf::{self, CodeFunction, CodeObject, ElfRelocation, Loader, RelocationKind};
 use unwedge_isa::amdgcn::descriptor;
-use unwedge_isa::amdgcn::listing::{self, Counts, Options};
+use unwedge_isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
 use unwedge_isa::amdgcn::source::{self as assembly, Assembly};
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
@@ -153,25 +153,25 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
         Some(version @ 3..=6) => Loader::Hsa(version as u8),
         _ => loader,
     };
-    let sections = made.sections.iter().map(|section| elf::Section {
+    let sections = made.sections.iter().map(|section| elf::ElfSection {
         name: Cow::Borrowed(section.name.as_str()),
         kind: match section.kind {
-            assembly::SectionKind::Code => elf::SectionKind::Code,
-            assembly::SectionKind::ReadOnly => elf::SectionKind::ReadOnly,
-            assembly::SectionKind::Data => elf::SectionKind::Data,
-            assembly::SectionKind::Zeros => elf::SectionKind::Zeros,
-            assembly::SectionKind::Note => elf::SectionKind::Note,
+            assembly::SourceSectionKind::Code => elf::ElfSectionKind::Code,
+            assembly::SourceSectionKind::ReadOnly => elf::ElfSectionKind::ReadOnly,
+            assembly::SourceSectionKind::Data => elf::ElfSectionKind::Data,
+            assembly::SourceSectionKind::Zeros => elf::ElfSectionKind::Zeros,
+            assembly::SourceSectionKind::Note => elf::ElfSectionKind::Note,
         },
         address: 0,
         bytes: Cow::Borrowed(&section.bytes[..]),
         align: section.align,
     });
-    let symbols = made.symbols.iter().map(|symbol| elf::Symbol {
+    let symbols = made.symbols.iter().map(|symbol| elf::ElfSymbol {
         name: Cow::Borrowed(symbol.name.as_str()),
         kind: match symbol.kind {
-            assembly::SymbolKind::Function => elf::SymbolKind::Function,
-            assembly::SymbolKind::Object => elf::SymbolKind::Object,
-            assembly::SymbolKind::Label => elf::SymbolKind::Other,
+            assembly::SymbolKind::Function => elf::ElfSymbolKind::Function,
+            assembly::SymbolKind::Object => elf::ElfSymbolKind::Object,
+            assembly::SymbolKind::Label => elf::ElfSymbolKind::Other,
         },
         global: symbol.global,
         section: symbol.section,
@@ -179,7 +179,7 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
         size: symbol.size,
     });
     let relocations = made.relocations.iter().filter_map(|relocation| {
-        Some(Relocation {
+        Some(ElfRelocation {
             kind: RelocationKind::REL64,
             section: relocation.section,
             offset: relocation.offset as u64,
@@ -210,8 +210,8 @@ pub fn list_object(
     words: bool,
     wanted: Option<&str>,
     out: &mut String,
-) -> Result<Counts, NoFunction> {
-    let mut counts = Counts::default();
+) -> Result<ListingCounts, NoFunction> {
+    let mut counts = ListingCounts::default();
     let (mut section, mut shown) = (None, 0);
     for function in object.functions() {
         if wanted.is_some_and(|wanted| wanted != function.name) {
@@ -229,7 +229,7 @@ pub fn list_object(
             header(&function, out);
         }
         let labels = if shown == 0 { String::new() } else { format!("{shown}_") };
-        let options = Options { words, address: function.address, labels: &labels };
+        let options = AmdListingOptions { words, address: function.address, labels: &labels };
         let mut left = relocations(object, &function);
         let mut mark = |address: u64, out: &mut String| left = related(object, left, address, out);
         let found = listing::write(function.code, gpu, &options, out, &mut mark);
@@ -257,7 +257,7 @@ pub fn list_object(
 }
 
 /// The relocations of a function's bytes.
-fn relocations<'o>(object: &'o CodeObject<'_>, function: &Function<'_>) -> &'o [Relocation] {
+fn relocations<'o>(object: &'o CodeObject<'_>, function: &CodeFunction<'_>) -> &'o [ElfRelocation] {
     let start = object.sections[function.section].address;
     let place = |address: u64| (function.section, address.saturating_sub(start));
     let before = |limit: (usize, u64)| object.relocations.partition_point(|r| (r.section, r.offset) < limit);
@@ -268,10 +268,10 @@ fn relocations<'o>(object: &'o CodeObject<'_>, function: &Function<'_>) -> &'o [
 /// Tells, as comments, the relocations in front of an address: those of the line before. Gives the others.
 fn related<'o>(
     object: &CodeObject<'_>,
-    relocations: &'o [Relocation],
+    relocations: &'o [ElfRelocation],
     address: u64,
     out: &mut String,
-) -> &'o [Relocation] {
+) -> &'o [ElfRelocation] {
     let start = relocations.first().map_or(0, |r| object.sections[r.section].address);
     let (told, left) = relocations.split_at(
         relocations.partition_point(|relocation| start.saturating_add(relocation.offset) < address),
@@ -292,7 +292,7 @@ fn related<'o>(
     left
 }
 
-fn header(function: &Function<'_>, out: &mut String) {
+fn header(function: &CodeFunction<'_>, out: &mut String) {
     let name = function.name;
     out.push_str(&format!("\t.globl {name}\n\t.type {name},@function\n{name}:\n"));
 }
@@ -305,7 +305,7 @@ fn kernel(object: &CodeObject<'_>, name: &str, gpu: &Gpu, out: &mut String) {
         return;
     };
     out.push_str(&format!("\t.rodata\n\t.amdhsa_kernel {name}\n"));
-    for (directive, value) in descriptor::directives(bytes, descriptor::Target::of(gpu)) {
+    for (directive, value) in descriptor::directives(bytes, descriptor::DescriptorTarget::of(gpu)) {
         out.push_str(&format!("\t\t.amdhsa_{directive} {value}\n"));
     }
     out.push_str("\t.end_amdhsa_kernel\n");

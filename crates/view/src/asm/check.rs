@@ -3,7 +3,7 @@
 use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_check::amdgcn::{Finding, Level, Report};
+use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckReport};
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
@@ -22,13 +22,13 @@ pub struct CheckedCode<'a> {
     /// The GPU, with waves of as many lanes as the code is for.
     pub gpu: Gpu,
     /// What was found.
-    pub report: &'a Report,
+    pub report: &'a CheckReport,
 }
 
 impl CheckedCode<'_> {
     /// The errors; with `all` everything else as well.
-    fn shown(&self, all: bool) -> impl Iterator<Item = &Finding> {
-        self.report.findings.iter().filter(move |f| all || f.level == Level::Error)
+    fn shown(&self, all: bool) -> impl Iterator<Item = &CheckFinding> {
+        self.report.findings.iter().filter(move |f| all || f.level == Certainty::Error)
     }
 
     /// The findings as text, each with up to `context` instructions before it; those that are no errors, too, if `all` is
@@ -68,17 +68,17 @@ fn line(code: &CheckedCode<'_>, at: u32) -> (String, u32) {
     }
 }
 
-fn level(level: Level) -> &'static str {
+fn level(level: Certainty) -> &'static str {
     match level {
-        Level::Error => "error",
-        Level::Doubt => "doubt",
-        Level::Speed => "speed",
-        Level::Note => "note",
+        Certainty::Error => "error",
+        Certainty::Doubt => "doubt",
+        Certainty::Speed => "speed",
+        Certainty::Note => "note",
     }
 }
 
 /// What is missing, in words.
-fn missing(f: &Finding) -> Option<String> {
+fn missing(f: &CheckFinding) -> Option<String> {
     match (f.need, f.missing) {
         (Some(need), _) => Some(format!("{}({})", need.counter, need.value)),
         (None, 0) => None,
@@ -86,7 +86,12 @@ fn missing(f: &Finding) -> Option<String> {
     }
 }
 
-fn write_finding(code: &CheckedCode<'_>, f: &Finding, context: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_finding(
+    code: &CheckedCode<'_>,
+    f: &CheckFinding,
+    context: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let info = f.open.unwrap_or(f.rule).info();
     writeln!(
         out,
@@ -127,7 +132,7 @@ fn write_finding(code: &CheckedCode<'_>, f: &Finding, context: usize, out: &mut 
 }
 
 /// Instructions before a finding, read from the start of its block or from what made it so.
-fn before(code: &CheckedCode<'_>, f: &Finding, context: usize) -> Vec<u32> {
+fn before(code: &CheckedCode<'_>, f: &CheckFinding, context: usize) -> Vec<u32> {
     let near = f.first.filter(|first| *first < f.at).max(f.path.last().copied().filter(|at| *at < f.at));
     let Some(mut at) = near else { return Vec::new() };
     let mut places = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use thiserror::Error;
-use unwedge_isa::amdgcn::codec::EncodeError;
-use unwedge_isa::amdgcn::source::Wrong;
+use unwedge_isa::amdgcn::codec::InstEncodeError;
+use unwedge_isa::amdgcn::source::SourceProblem;
 use unwedge_isa::amdgcn::text::ParseError;
 
 /// An error of a source.
@@ -69,14 +69,14 @@ pub enum LineError {
     Parse(#[from] ParseError),
     /// The GPU does not have it with these operands.
     #[error(transparent)]
-    Encode(#[from] EncodeError),
+    Encode(#[from] InstEncodeError),
     /// A line of data with an error.
     #[error("column {column}: {error}")]
     Data {
         /// Column in characters, from 1.
         column: usize,
         /// What is wrong.
-        error: Wrong,
+        error: SourceProblem,
     },
     /// Not hexadecimal digits.
     #[error("expected bytes in hexadecimal")]

@@ -4,7 +4,7 @@ use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use unwedge_sim::amdgcn::{Fault, MessageKind, Outcome, Program, Trace, WaveMessage};
+use unwedge_sim::amdgcn::{MessageKind, Outcome, Program, SimFault, Trace, WaveMessage};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -21,14 +21,14 @@ struct RunReport<'a> {
     not_emulated: Vec<&'static str>,
     faults: Vec<FaultLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    told: Vec<Message>,
+    told: Vec<JsonMessage>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     memory: &'a [MemoryDump],
 }
 
 /// An export or a message.
 #[derive(Serialize)]
-struct Message {
+struct JsonMessage {
     workgroup: u32,
     wave: u32,
     offset: Hex,
@@ -79,7 +79,7 @@ impl MemoryDump {
     }
 }
 
-fn fault_line(program: &Program, fault: &Fault) -> FaultLine {
+fn fault_line(program: &Program, fault: &SimFault) -> FaultLine {
     FaultLine {
         workgroup: fault.workgroup,
         wave: fault.wave,
@@ -89,8 +89,8 @@ fn fault_line(program: &Program, fault: &Fault) -> FaultLine {
     }
 }
 
-fn message(program: &Program, told: &WaveMessage) -> Message {
-    let mut made = Message {
+fn message(program: &Program, told: &WaveMessage) -> JsonMessage {
+    let mut made = JsonMessage {
         workgroup: told.workgroup,
         wave: told.wave,
         offset: Hex::offset(told.at),
@@ -148,8 +148,8 @@ fn counted(count: u64, what: &str) -> String {
 }
 
 /// An export with the values of its enabled lanes, or a message.
-fn exported(told: &WaveMessage, shown: &Message, out: &mut String) {
-    let Message { workgroup, wave, offset, lanes, .. } = shown;
+fn exported(told: &WaveMessage, shown: &JsonMessage, out: &mut String) {
+    let JsonMessage { workgroup, wave, offset, lanes, .. } = shown;
     let _ = write!(out, "{workgroup}.{wave} {offset} lanes {lanes}  ");
     if let (Some(message), Some(m0)) = (&shown.message, &shown.m0) {
         let _ = writeln!(out, "message {message}, m0 {m0}");

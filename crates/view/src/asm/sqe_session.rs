@@ -4,8 +4,8 @@
 
 use super::sqe_log::{changes, line};
 use std::fmt::Write as _;
-use unwedge_isa::afuc::{Space, asm, text};
-use unwedge_sim::adreno::sqe::{Emulator, Fault, Location, Stop, packet4, packet7};
+use unwedge_isa::afuc::{SqeSpace, asm, text};
+use unwedge_sim::adreno::sqe::{SqeEmulator, SqeFault, SqeLocation, SqeStop, packet4, packet7};
 
 /// What `h` prints.
 pub const HELP: &str = "\
@@ -47,7 +47,7 @@ enum Refusal {
     #[error("no interrupt handler, or in one already")]
     Interrupt,
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] SqeFault),
 }
 
 const DUMP_USAGE: &str = "d r, d s, d t, d c REG, d g REG, d p REG or d m ADDRESS [N]";
@@ -56,18 +56,18 @@ const PACKET_USAGE: &str = "p NAME VALUE... or p @ADDRESS DWORDS";
 
 /// An emulator, and the last command that an empty line repeats.
 pub struct Session<'n> {
-    emulator: Emulator<'n>,
+    emulator: SqeEmulator<'n>,
     last: String,
 }
 
 impl<'n> Session<'n> {
     /// A session over an emulator as it stands.
-    pub fn new(emulator: Emulator<'n>) -> Session<'n> {
+    pub fn new(emulator: SqeEmulator<'n>) -> Session<'n> {
         Session { emulator, last: String::new() }
     }
 
     /// The emulator.
-    pub fn emulator(&self) -> &Emulator<'n> {
+    pub fn emulator(&self) -> &SqeEmulator<'n> {
         &self.emulator
     }
 
@@ -138,11 +138,11 @@ impl<'n> Session<'n> {
         Ok(())
     }
 
-    fn show_stop(&self, stop: Stop, out: &mut String) {
+    fn show_stop(&self, stop: SqeStop, out: &mut String) {
         let _ = writeln!(out, "stopped: {stop}");
     }
 
-    fn show(&self, location: Location, value: Option<u32>, out: &mut String) {
+    fn show(&self, location: SqeLocation, value: Option<u32>, out: &mut String) {
         out.push_str(&line(location, value, self.emulator.firmware(), self.emulator.names()));
         out.push('\n');
     }
@@ -171,28 +171,28 @@ impl<'n> Session<'n> {
     fn dump(&self, arguments: &[&str], out: &mut String) -> Result<(), Refusal> {
         let emulator = &self.emulator;
         match arguments {
-            ["r"] => (0..32).for_each(|n| self.show(Location::Gpr(n), Some(emulator.gpr(n)), out)),
+            ["r"] => (0..32).for_each(|n| self.show(SqeLocation::Gpr(n), Some(emulator.gpr(n)), out)),
             ["s"] => {
-                (0..16).for_each(|n| self.show(Location::Sqe(n), emulator.sqe(n), out));
+                (0..16).for_each(|n| self.show(SqeLocation::Sqe(n), emulator.sqe(n), out));
                 for pc in emulator.call_stack() {
                     let _ = writeln!(out, "              returns to {pc:#x}");
                 }
             }
             ["t"] => {
                 let set = (0u32..).zip(emulator.packet_table()).filter(|&(_, &entry)| entry != 0);
-                set.for_each(|(opcode, &entry)| self.show(Location::Table(opcode), Some(entry), out));
+                set.for_each(|(opcode, &entry)| self.show(SqeLocation::Table(opcode), Some(entry), out));
             }
             ["c", register] => {
-                let offset = self.register(Space::Control, register)?;
-                self.show(Location::Control(offset), emulator.control(offset), out);
+                let offset = self.register(SqeSpace::Control, register)?;
+                self.show(SqeLocation::Control(offset), emulator.control(offset), out);
             }
             ["g", register] => {
-                let offset = self.register(Space::Gpu, register)?;
-                self.show(Location::Gpu(offset), Some(emulator.gpu(offset)), out);
+                let offset = self.register(SqeSpace::Gpu, register)?;
+                self.show(SqeLocation::Gpu(offset), Some(emulator.gpu(offset)), out);
             }
             ["p", register] => {
-                let offset = self.register(Space::Pipe, register)?;
-                self.show(Location::Pipe(offset), emulator.pipe(offset), out);
+                let offset = self.register(SqeSpace::Pipe, register)?;
+                self.show(SqeLocation::Pipe(offset), emulator.pipe(offset), out);
             }
             ["m", address] | ["m", address, _] => {
                 let address = number(address)?;
@@ -200,7 +200,7 @@ impl<'n> Session<'n> {
                 for i in 0..count {
                     let address = address.wrapping_add(4 * i);
                     let value = emulator.memory().read(address)?;
-                    self.show(Location::Memory(address), value, out);
+                    self.show(SqeLocation::Memory(address), value, out);
                 }
             }
             _ => return Err(Refusal::Usage(DUMP_USAGE)),
@@ -216,15 +216,15 @@ impl<'n> Session<'n> {
                 self.emulator.set_gpr(register, narrow(number(value)?)?);
             }
             ["s", register, value] => {
-                let offset = self.register(Space::Sqe, register)?;
+                let offset = self.register(SqeSpace::Sqe, register)?;
                 self.emulator.write_sqe(offset, narrow(number(value)?)?)?;
             }
             ["c", register, value] => {
-                let offset = self.register(Space::Control, register)?;
+                let offset = self.register(SqeSpace::Control, register)?;
                 self.emulator.write_control(offset, narrow(number(value)?)?)?;
             }
             ["g", register, value] => {
-                let offset = self.register(Space::Gpu, register)?;
+                let offset = self.register(SqeSpace::Gpu, register)?;
                 self.emulator.write_gpu(offset, narrow(number(value)?)?);
             }
             ["m", address, values @ ..] if !values.is_empty() => {
@@ -251,14 +251,14 @@ impl<'n> Session<'n> {
         } else if let Some(opcode) = self.emulator.names().opcode(name) {
             self.emulator.push(&packet7(opcode, &payload));
         } else {
-            let offset = self.register(Space::Gpu, name)?;
+            let offset = self.register(SqeSpace::Gpu, name)?;
             self.emulator.push(&packet4(offset, &payload));
         }
         Ok(())
     }
 
     /// A register by its name, with or without the sign before it, or by its offset.
-    fn register(&self, space: Space, text: &str) -> Result<u32, Refusal> {
+    fn register(&self, space: SqeSpace, text: &str) -> Result<u32, Refusal> {
         let name = text.trim_start_matches(['@', '%', '|']);
         match self.emulator.names().offset(self.emulator.firmware(), space, name) {
             Some(offset) => Ok(offset),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use unwedge_isa::amdgcn::Reg;
-use unwedge_sim::amdgcn::{Control, Program, State, WaveStatus};
+use unwedge_sim::amdgcn::{Control, GroupState, Program, WaveStatus};
 
 const HELP: &str = "\
 step [COUNT]          execute instructions of whichever wave has its turn
@@ -82,7 +82,7 @@ impl<'p> Stepper<'p> {
     }
 
     /// Whether the next instruction is executed. At the end of the commands the run ends.
-    pub fn ask(&mut self, state: &mut State<'_, '_>) -> Control {
+    pub fn ask(&mut self, state: &mut GroupState<'_, '_>) -> Control {
         let now = state.now();
         let here = (state.workgroup(), now.wave);
         match &mut self.plan {
@@ -143,7 +143,12 @@ impl<'p> Stepper<'p> {
         );
     }
 
-    fn command(&mut self, line: &str, state: &mut State<'_, '_>, out: &mut String) -> Result<(), String> {
+    fn command(
+        &mut self,
+        line: &str,
+        state: &mut GroupState<'_, '_>,
+        out: &mut String,
+    ) -> Result<(), String> {
         let line = line.trim();
         let line = if line.is_empty() { self.last.clone() } else { line.to_owned() };
         self.last.clone_from(&line);
@@ -279,7 +284,7 @@ fn digits(value: u32, unknown: u32) -> String {
         .collect()
 }
 
-fn print(name: &str, state: &State<'_, '_>, now: &WaveStatus, out: &mut String) -> Result<(), String> {
+fn print(name: &str, state: &GroupState<'_, '_>, now: &WaveStatus, out: &mut String) -> Result<(), String> {
     let unknown = || format!("`{name}` is no register of this wave");
     if let Some(rest) = name.strip_prefix('v').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         let (register, lane) = match rest.split_once('[') {

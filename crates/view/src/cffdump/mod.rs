@@ -3,13 +3,15 @@
 //! Lists each submit's command stream as a capture is played. Never: files, scripts, what a packet means. Where cffdump stops or crashes (a cut capture, a device it does not know) this goes on and says
 //! so. The layout of the lines follows what cffdump of Mesa 25.0 prints.
 
-use crate::listing::{self, Carry, CffText, End, Marker, Query, QueryMode, Quiet, Target, Text, Watch};
+use crate::listing::{
+    self, Carry, CffText, MarkTarget, Marker, Query, QueryMode, Quiet, TextEnd, TextOut, Watch,
+};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use unwedge_base::{Diagnostic, Dwords, Generation, Memory, Severity};
-use unwedge_capture::rd::{Section, SectionKind, Step};
+use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu, Palette, Variants};
-use unwedge_stream::play::{Absent, Choice, Consumer, Identity, Player, Submission};
+use unwedge_stream::play::{Absent, Consumer, Identity, Player, Submission, SubmitChoice};
 
 /// Longest listing of a capture: so many bytes, and so many more per byte of the capture so far. Buffers are shown for
 /// each tile they run for.
@@ -21,7 +23,7 @@ const RULE: &str = "############################################################
 
 /// What to list of captures, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct CffdumpOptions {
     /// The first submit to show.
     pub start: i32,
     /// The last one.
@@ -54,9 +56,9 @@ pub struct Options {
     pub query_compare: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for CffdumpOptions {
+    fn default() -> CffdumpOptions {
+        CffdumpOptions {
             start: 0,
             end: 0x7ff_ffff,
             draw: -1,
@@ -108,7 +110,7 @@ fn palette(colour: bool) -> Palette {
 
 /// Lists captures one after another; what the GPU remembers, the next capture begins with.
 pub struct Listing<'d> {
-    options: Options,
+    options: CffdumpOptions,
     palette: Palette,
     player: Player<'d>,
     generation: Option<Generation>,
@@ -123,9 +125,9 @@ pub struct Listing<'d> {
 
 impl<'d> Listing<'d> {
     /// A listing with nothing known yet, that holds no more than about `max_alive` bytes of buffers.
-    pub fn new(options: Options, colour: bool, db: &'d Db, max_alive: u64) -> Listing<'d> {
+    pub fn new(options: CffdumpOptions, colour: bool, db: &'d Db, max_alive: u64) -> Listing<'d> {
         let palette = palette(colour);
-        let choice = Choice {
+        let choice = SubmitChoice {
             submits: options.start..=options.end,
             exe: options.exe.clone(),
             compositors: options.show_compositor,
@@ -173,7 +175,7 @@ impl<'d> Listing<'d> {
         slow: bool,
         out: &mut dyn Write,
     ) -> Vec<Diagnostic> {
-        let mut text = Text::new(out, LENGTH);
+        let mut text = TextOut::new(out, LENGTH);
         if let Some(query) = &self.query {
             print_queries(&self.options, query, &mut text);
         }
@@ -195,7 +197,7 @@ impl<'d> Listing<'d> {
         script.inspect(|script| script.end_cmdstream());
         diagnostics.extend(lost);
         text.finish();
-        if text.ended() == Some(End::TooLong) {
+        if text.ended() == Some(TextEnd::TooLong) {
             let message = "the listing is too long for a capture of this size: the rest is not shown";
             diagnostics.push(Diagnostic::loss(None, message));
         }
@@ -204,7 +206,7 @@ impl<'d> Listing<'d> {
 }
 
 /// Which registers the words of the command line stand for.
-fn print_queries(options: &Options, query: &Query, text: &mut Text<'_>) {
+fn print_queries(options: &CffdumpOptions, query: &Query, text: &mut TextOut<'_>) {
     for (word, &register) in options.query.iter().zip(&query.registers) {
         text.str("querystr: ").bytes(word.as_encoded_bytes()).str(" -> 0x").hex(register.into(), 1).end();
     }
@@ -212,7 +214,7 @@ fn print_queries(options: &Options, query: &Query, text: &mut Text<'_>) {
 
 /// Lists one capture.
 struct Lister<'l, 'o, 'd> {
-    options: &'l Options,
+    options: &'l CffdumpOptions,
     palette: Palette,
     generation: &'l mut Option<Generation>,
     carry: &'l mut Carry<'d>,
@@ -221,7 +223,7 @@ struct Lister<'l, 'o, 'd> {
     script: Option<&'l dyn Script>,
     /// Only queries, scripts, and what cffdump prints whatever it is asked for.
     quiet: bool,
-    text: Text<'o>,
+    text: TextOut<'o>,
     slow: bool,
     lost: Vec<Diagnostic>,
 }
@@ -233,7 +235,7 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
         self.script.inspect(|script| script.reset());
     }
 
-    fn section(&mut self, section: &Section<'_>, step: Step) {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         let allowed = section.span.len().saturating_mul(LENGTH_PER_BYTE);
         self.text.allow(allowed);
         if let Some(shaders) = self.shaders {
@@ -242,19 +244,19 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
         let what = match section.kind {
             // Its text is lost with the rest of it.
             _ if section.is_cut() => return,
-            SectionKind::Test => "test: ",
-            SectionKind::VertexShader => "vertex shader:\n",
-            SectionKind::FragmentShader => "fragment shader:\n",
-            SectionKind::Cmd => "cmd: ",
+            RdSectionKind::Test => "test: ",
+            RdSectionKind::VertexShader => "vertex shader:\n",
+            RdSectionKind::FragmentShader => "fragment shader:\n",
+            RdSectionKind::Cmd => "cmd: ",
             _ => {
-                if step == Step::Forgotten {
+                if step == LiveStep::Forgotten {
                     self.carry.forget_shown();
                 }
                 return;
             }
         };
         let wanted = match section.kind {
-            SectionKind::Test => matches!(self.options.draw, -1 | 0),
+            RdSectionKind::Test => matches!(self.options.draw, -1 | 0),
             _ => false,
         };
         if wanted || !self.quiet {
@@ -346,7 +348,7 @@ impl<'d> Lister<'_, '_, 'd> {
                 return;
             }
         };
-        let options = listing::Options {
+        let options = listing::ListingOptions {
             summary: self.options.summary,
             allregs: self.options.allregs,
             markers: self.options.markers,
@@ -359,7 +361,7 @@ impl<'d> Lister<'_, '_, 'd> {
             palette: self.palette,
         };
         let carry = std::mem::take(self.carry);
-        let marker = Marker::new([Target::default(); 4]);
+        let marker = Marker::new([MarkTarget::default(); 4]);
         let mut listing = CffText::new(&mut self.text, walk.gpu, walk.memory, options, marker, carry);
         let shaders = &mut *self.shaders;
         let wanted = shaders.is_some();
@@ -400,22 +402,24 @@ impl<'d> Lister<'_, '_, 'd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_capture::rd::{Range, Writer};
+    use unwedge_capture::rd::{MemoryRange, RdWriter};
     use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
 
     /// A submit that calls a buffer, which calls itself.
     fn capture(gpu_id: u32) -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
-        writer.section(SectionKind::Cmd, b"game/1\0").unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+        writer.section(RdSectionKind::Cmd, b"game/1\0").unwrap();
         let called = indirect_buffer(0x1000, 9);
         let inner = [pkt4(0x8c17, &[7]), called.clone(), pkt7(0x46, &[0x31]), pkt7(0x26, &[])].concat();
         for (iova, words) in [(0x1000, inner), (0x2000, called)] {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            writer.range(SectionKind::GpuAddr, Range { iova, size: bytes.len() as u32 }, true).unwrap();
-            writer.section(SectionKind::BufferContents, &bytes).unwrap();
+            writer
+                .range(RdSectionKind::GpuAddr, MemoryRange { iova, size: bytes.len() as u32 }, true)
+                .unwrap();
+            writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
         }
-        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x2000, size: 4 }, true).unwrap();
+        writer.range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: 0x2000, size: 4 }, true).unwrap();
         writer.into_inner()
     }
 
@@ -424,7 +428,7 @@ mod tests {
         let db = Db::builtin();
         for gpu_id in [201, 330, 430, 530, 630, 740] {
             let whole = capture(gpu_id);
-            let mut listing = Listing::new(Options::default(), false, &db, 1 << 20);
+            let mut listing = Listing::new(CffdumpOptions::default(), false, &db, 1 << 20);
             let mut seed = u64::from(gpu_id);
             for round in 0..400 {
                 let mut bytes = whole.clone();
@@ -452,7 +456,7 @@ mod tests {
         let one = capture(630);
         let listed = |bytes: &[u8]| {
             let mut out = Vec::new();
-            Listing::new(Options::default(), false, &db, 1 << 20).run("x", bytes, false, &mut out);
+            Listing::new(CffdumpOptions::default(), false, &db, 1 << 20).run("x", bytes, false, &mut out);
             String::from_utf8(out).unwrap()
         };
         let (alone, mixed) = (listed(&one), listed(&[one.clone(), capture(740)].concat()));
@@ -469,14 +473,16 @@ mod tests {
         // A draw, and a packet behind it.
         let words = [pkt7(0x38, &[4, 1, 3]), pkt4(0x8c17, &[7])].concat();
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
-        writer.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: bytes.len() as u32 }, true).unwrap();
-        writer.section(SectionKind::BufferContents, &bytes).unwrap();
-        let stream = Range { iova: 0x1000, size: words.len() as u32 };
-        writer.range(SectionKind::CmdStreamAddr, stream, true).unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+        writer
+            .range(RdSectionKind::GpuAddr, MemoryRange { iova: 0x1000, size: bytes.len() as u32 }, true)
+            .unwrap();
+        writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
+        let stream = MemoryRange { iova: 0x1000, size: words.len() as u32 };
+        writer.range(RdSectionKind::CmdStreamAddr, stream, true).unwrap();
         let capture = writer.into_inner();
-        let options = |draw| Options { draw, ..Options::default() };
+        let options = |draw| CffdumpOptions { draw, ..CffdumpOptions::default() };
         for (draw, headings) in [(0, [true, false]), (1, [false, true]), (-1, [true, true])] {
             let mut listing = Listing::new(options(draw), false, &db, 1 << 20);
             let found = [(); 2].map(|()| {
@@ -491,13 +497,15 @@ mod tests {
     #[test]
     fn a_claimed_size_costs_nothing() {
         let db = Db::builtin();
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
-        writer.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: u32::MAX }, true).unwrap();
-        writer.section(SectionKind::BufferContents, &0x7026_8000_u32.to_le_bytes()).unwrap();
-        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x1000, size: u32::MAX }, true).unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+        writer.range(RdSectionKind::GpuAddr, MemoryRange { iova: 0x1000, size: u32::MAX }, true).unwrap();
+        writer.section(RdSectionKind::BufferContents, &0x7026_8000_u32.to_le_bytes()).unwrap();
+        writer
+            .range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: 0x1000, size: u32::MAX }, true)
+            .unwrap();
         let mut out = Vec::new();
-        let mut listing = Listing::new(Options::default(), false, &db, 1 << 20);
+        let mut listing = Listing::new(CffdumpOptions::default(), false, &db, 1 << 20);
         let told = listing.run("x", &writer.into_inner()[..], false, &mut out);
         assert!(told.iter().any(|d| d.message.contains("longer than its buffer")), "{told:?}");
     }

@@ -4,7 +4,7 @@
 //! oldest message of its history from which messages follow each other up to the write index. Facts:
 //! [`unwedge_hw::adreno::hfi`].
 
-use crate::listing::{Text, hex_ascii};
+use crate::listing::{TextOut, hex_ascii};
 use unwedge_base::Dwords;
 use unwedge_hw::adreno::hfi::{
     self, FieldFormat, HISTORY, MessageHeader, Payload, QUEUE_COUNT, QUEUE_FIELDS, QueueHeader, TABLE_FIELDS,
@@ -29,7 +29,7 @@ fn is_valid(header: MessageHeader) -> bool {
 }
 
 /// A name with its colon, filled up so that the values of some fields begin in one column.
-fn label(name: &str, width: usize, text: &mut Text<'_>) {
+fn label(name: &str, width: usize, text: &mut TextOut<'_>) {
     text.str(name).byte(b':');
     for _ in name.len()..width + 1 {
         text.byte(b' ');
@@ -61,7 +61,7 @@ impl Queues<'_> {
     }
 
     /// Shows the table, each queue, and the messages still in it.
-    pub fn show(&self, text: &mut Text<'_>) {
+    pub fn show(&self, text: &mut TextOut<'_>) {
         for (i, name) in TABLE_FIELDS.into_iter().enumerate() {
             text.byte(b'\t');
             label(name, widest(TABLE_FIELDS), text);
@@ -129,7 +129,7 @@ impl Queues<'_> {
         u32::try_from(*last).ok()
     }
 
-    fn messages(&self, queue: Queue, start: u32, text: &mut Text<'_>) {
+    fn messages(&self, queue: Queue, start: u32, text: &mut TextOut<'_>) {
         for (index, header) in self.headers(queue, start).unwrap_or_default() {
             let Some(message) = header.message() else { continue };
             text.str("\t\t\t------ ").str(message.name).str(" (id=").dec(header.id().into());
@@ -153,7 +153,7 @@ impl Queues<'_> {
     }
 
     /// Frequencies and votes of the GPU's and of the GMU's power levels.
-    fn performance_table(&self, dwords: &[u32], text: &mut Text<'_>) {
+    fn performance_table(&self, dwords: &[u32], text: &mut TextOut<'_>) {
         const GPU_LEVELS: usize = 16;
         const GMU_LEVELS: usize = 4;
         let at = |i: usize| u64::from(dwords.get(i).copied().unwrap_or(0));
@@ -178,7 +178,7 @@ impl Queues<'_> {
     }
 }
 
-fn show_fields(fields: &[(&str, FieldFormat)], dwords: &[u32], text: &mut Text<'_>) {
+fn show_fields(fields: &[(&str, FieldFormat)], dwords: &[u32], text: &mut TextOut<'_>) {
     let width = widest(fields.iter().map(|(name, _)| *name));
     for (&(name, format), i) in fields.iter().zip(1..) {
         let value = u64::from(dwords.get(i).copied().unwrap_or(0));
@@ -194,7 +194,7 @@ fn show_fields(fields: &[(&str, FieldFormat)], dwords: &[u32], text: &mut Text<'
 }
 
 /// Bus commands: addresses, and data per level.
-fn bandwidth_table(dwords: &[u32], text: &mut Text<'_>) {
+fn bandwidth_table(dwords: &[u32], text: &mut TextOut<'_>) {
     let at = |i: usize| u64::from(dwords.get(i).copied().unwrap_or(0));
     let counts = ["bw_level_num:       ", "cnoc_cmds_num:      ", "ddr_cmds_num:       "];
     for (i, name) in counts.into_iter().enumerate() {
@@ -204,7 +204,7 @@ fn bandwidth_table(dwords: &[u32], text: &mut Text<'_>) {
         text.str("\t\t\t\t").str(name).hex(at(4 + i), 1).end();
     }
     let mut next = 6;
-    let mut row = |text: &mut Text<'_>, len: usize| {
+    let mut row = |text: &mut TextOut<'_>, len: usize| {
         for i in next..next + len {
             text.byte(b' ').hex(at(i), 8);
         }
@@ -248,7 +248,7 @@ mod tests {
 
     fn shown(memory: &[u32], history: [i32; HISTORY]) -> String {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out, u64::MAX);
+        let mut text = TextOut::new(&mut out, u64::MAX);
         Queues { memory, iova: 0x6000_0000, history: &[history], gpu_id: 630 }.show(&mut text);
         text.finish();
         String::from_utf8(out).unwrap()

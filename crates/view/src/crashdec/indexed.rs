@@ -2,12 +2,12 @@
 
 use super::mempool::MemPool;
 use super::ring::is_header;
-use super::sections::Walk;
+use super::sections::SectionsWalk;
 use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
 use unwedge_capture::msm::corrected_name;
-use unwedge_hw::Space;
-use unwedge_stream::adreno::header::Header;
+use unwedge_hw::RegSpace;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
 /// The name that is shown and that decides how the contents are read: early kernels misspelt some. Of the names that end in
 /// `_ADDR`, the tool shows this one alone without.
@@ -22,7 +22,7 @@ pub fn listed_name(written: &str) -> &str {
 const UCODE_PART: usize = 0x1000;
 
 /// Shows what is known of the contents. Returns whether they are worth showing as hex, too.
-pub fn show(walk: &mut Walk<'_, '_, '_>, name: &str, contents: &[u32]) -> bool {
+pub fn show(walk: &mut SectionsWalk<'_, '_, '_>, name: &str, contents: &[u32]) -> bool {
     match name {
         "CP_SQE_STAT" | "CP_BV_SQE_STAT" => {
             sqe_state(walk, contents);
@@ -46,14 +46,14 @@ pub fn show(walk: &mut Walk<'_, '_, '_>, name: &str, contents: &[u32]) -> bool {
 }
 
 /// The SQE's program counter, current packet and general registers.
-fn sqe_state(walk: &mut Walk<'_, '_, '_>, contents: &[u32]) {
+fn sqe_state(walk: &mut SectionsWalk<'_, '_, '_>, contents: &[u32]) {
     let at = |i: usize| u64::from(contents.get(i).copied().unwrap_or(0));
     let Some(chip) = walk.chip else { return };
     walk.text.str("\t PC: ").hex(at(0), 4).end();
     let packet = contents.get(1).copied().unwrap_or(0);
     if chip.generation() >= Generation::A6xx
         && is_header(packet, chip.generation())
-        && let Some(Header::Operation { opcode, .. }) = Header::decode_lenient(packet)
+        && let Some(AdrenoPacketHeader::Operation { opcode, .. }) = AdrenoPacketHeader::decode_lenient(packet)
         && let Some(name) = chip.gpu.packet_name(opcode)
     {
         walk.text.str("\tPKT: ").str(name).end();
@@ -65,10 +65,11 @@ fn sqe_state(walk: &mut Walk<'_, '_, '_>, contents: &[u32]) {
 }
 
 /// The SQE's memories, one after the other; each is mirrored up to the start of the next.
-fn ucode(walk: &mut Walk<'_, '_, '_>, contents: &[u32]) {
+fn ucode(walk: &mut SectionsWalk<'_, '_, '_>, contents: &[u32]) {
     let Some(chip) = walk.chip else { return };
     let gen3 = chip.device.is_some_and(|d| d.has_gen3_control());
-    let (control, scratch) = if gen3 { (Space::CpControlGen3, 0x400) } else { (Space::CpControl, 0x100) };
+    let (control, scratch) =
+        if gen3 { (RegSpace::CpControlGen3, 0x400) } else { (RegSpace::CpControl, 0x100) };
     let scratch_len = if chip.generation() == Generation::A7xx { 0x100 } else { 0x80 };
     for part in 0..if gen3 { 8 } else { 6 } {
         let dwords = contents.get(part * UCODE_PART..).unwrap_or(&[]);
@@ -96,9 +97,9 @@ fn ucode(walk: &mut Walk<'_, '_, '_>, contents: &[u32]) {
 }
 
 fn control_registers(
-    walk: &mut Walk<'_, '_, '_>,
+    walk: &mut SectionsWalk<'_, '_, '_>,
     heading: &str,
-    space: Space,
+    space: RegSpace,
     first: u32,
     values: Dwords<'_>,
 ) {

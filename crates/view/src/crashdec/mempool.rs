@@ -3,7 +3,7 @@
 //! For that it does what the post-mortem does not: dwords that are not in the dump count as 0, each block is named as it is
 //! entered, and offsets of chunks are printed as that tool computes them. Facts: [`unwedge_hw::adreno::mempool`].
 
-use super::sections::Walk;
+use super::sections::SectionsWalk;
 use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::adreno::mempool::{CHUNK_DWORDS, POOL, QueuedWrite, SIZES_DWORDS, clusters, row, writes};
@@ -32,7 +32,7 @@ impl<'m> MemPool<'m> {
     }
 
     /// Shows every queue.
-    pub fn show(&self, walk: &mut Walk<'_, '_, '_>) {
+    pub fn show(&self, walk: &mut SectionsWalk<'_, '_, '_>) {
         let Some(chip) = walk.chip else { return };
         walk.text.str("\tdata2:").end();
         let sizes: Vec<u32> = (0..SIZES_DWORDS).map(|i| self.at(POOL.sizes + i)).collect();
@@ -50,7 +50,7 @@ impl<'m> MemPool<'m> {
         }
     }
 
-    fn queue(&self, walk: &mut Walk<'_, '_, '_>, queue: usize) {
+    fn queue(&self, walk: &mut SectionsWalk<'_, '_, '_>, queue: usize) {
         let writer = POOL.end(self.row(row::WRITER, queue), self.row(row::WRITER_NEXT, queue));
         let reader = POOL.end(self.row(row::READER, queue), self.row(row::READER_NEXT, queue));
         let length = self.at(POOL.count(queue));
@@ -69,7 +69,7 @@ impl<'m> MemPool<'m> {
         let (mut block, mut chunk) = (reader.block(), reader.chunk);
         let last = (writer.block(), writer.chunk);
         let mut seen = 0;
-        let enter = |walk: &mut Walk<'_, '_, '_>, block: u32| {
+        let enter = |walk: &mut SectionsWalk<'_, '_, '_>, block: u32| {
             if verbose {
                 walk.text.str("\tblock ").hex(u64::from(block), 1).end();
             }
@@ -114,7 +114,7 @@ impl<'m> MemPool<'m> {
     }
 }
 
-fn show_write(walk: &mut Walk<'_, '_, '_>, write: QueuedWrite) {
+fn show_write(walk: &mut SectionsWalk<'_, '_, '_>, write: QueuedWrite) {
     let Some(chip) = walk.chip else { return };
     let registers = chip.gpu.space(write.space());
     let printer = RegisterPrinter { gpu: chip.gpu, memory: &walk.memory, palette: &walk.palette };

@@ -14,8 +14,8 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use crate::listing::Text;
-use sections::Walk;
+use crate::listing::TextOut;
+use sections::SectionsWalk;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::msm::Devcore;
@@ -23,7 +23,7 @@ use unwedge_hw::Db;
 
 /// What to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct CrashdecOptions {
     /// `-a`: all registers at each draw, not only those written since the draw before.
     pub allregs: bool,
     /// `-c`: colours.
@@ -41,9 +41,9 @@ pub struct Options {
     pub lookback: u32,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for CrashdecOptions {
+    fn default() -> CrashdecOptions {
+        CrashdecOptions {
             allregs: false,
             color: false,
             markers: false,
@@ -55,20 +55,20 @@ impl Default for Options {
     }
 }
 
-/// Shows a dump, of which `text` is the bytes, on `out` and what is wrong with it on `err`. Returns whether something of the dump was lost. An `out`
-/// that fails ends the listing; it is for its owner to remember why.
+/// Shows a dump, of which `text` is the bytes, on `out` and what is wrong with it on `err`. Returns whether something of the
+/// dump was lost. An `out` that fails ends the listing; it is for its owner to remember why.
 pub fn run(
     (text, dump): (&[u8], &Devcore<'_>),
-    options: &Options,
+    options: &CrashdecOptions,
     db: &Db,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> bool {
     // What is malformed about the dump is for its reader to say; the listing adds what it could not show.
-    let mut said = Said::default();
+    let mut said = DumpNotes::default();
     dump.diagnostics.iter().for_each(|diagnostic| said.say(diagnostic.clone()));
-    let mut listing = Text::new(out, LENGTH + LENGTH_PER_BYTE * text.len() as u64);
-    let said = Walk::new(&mut listing, options, db, said).run(text);
+    let mut listing = TextOut::new(out, LENGTH + LENGTH_PER_BYTE * text.len() as u64);
+    let said = SectionsWalk::new(&mut listing, options, db, said).run(text);
     listing.finish();
     // Nobody is left to tell when standard error is gone.
     let _ = said.report(err);
@@ -83,7 +83,7 @@ pub const LENGTH_PER_BYTE: u64 = 192;
 
 /// What is wrong with a dump.
 #[derive(Debug, Default)]
-struct Said {
+struct DumpNotes {
     told: Vec<Diagnostic>,
     /// Not told one by one.
     more: u64,
@@ -94,7 +94,7 @@ struct Said {
 /// Diagnostics told one by one.
 const TOLD: usize = 20;
 
-impl Said {
+impl DumpNotes {
     fn say(&mut self, diagnostic: Diagnostic) {
         self.lost |= diagnostic.severity == Severity::Loss;
         if self.told.len() < TOLD {

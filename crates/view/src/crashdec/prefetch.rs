@@ -6,11 +6,11 @@
 //! walks the stream instead.
 
 use super::ring::has_parity;
-use crate::listing::Target;
+use crate::listing::MarkTarget;
 use std::collections::VecDeque;
 use unwedge_base::{Dwords, Memory};
 use unwedge_hw::Gpu;
-use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::read_ahead::{READ_AHEAD, count_back};
 
 /// Where to look for buffers.
@@ -30,7 +30,7 @@ struct Call {
 type Calls = VecDeque<Call>;
 
 /// Moves the targets of IB1 and IB2 back from where the ROQ was to where the SQE was.
-pub fn locate(search: &Search<'_>, ring: Dwords<'_>, mut targets: [Target; 4]) -> [Target; 4] {
+pub fn locate(search: &Search<'_>, ring: Dwords<'_>, mut targets: [MarkTarget; 4]) -> [MarkTarget; 4] {
     let mut in_ring = Calls::new();
     let [_, ib1, ib2, _] = &mut targets;
     let Some(last) = search.scan(&mut in_ring, ring, ib1) else { return targets };
@@ -58,13 +58,13 @@ pub fn locate(search: &Search<'_>, ring: Dwords<'_>, mut targets: [Target; 4]) -
 impl Search<'_> {
     /// Looks for the call of the target's buffer. When it is found, and enough was called before it, the target becomes
     /// where the SQE was; returns which of the calls that is.
-    fn scan(&self, calls: &mut Calls, stream: Dwords<'_>, target: &mut Target) -> Option<usize> {
+    fn scan(&self, calls: &mut Calls, stream: Dwords<'_>, target: &mut MarkTarget) -> Option<usize> {
         let mut at = 0;
         // Beyond what is stored there are zeros only.
         while at < stream.len().min(stream.stored().len()) {
             let raw = stream.get(at)?;
-            match Header::decode_lenient(raw) {
-                Some(Header::Operation { opcode, count })
+            match AdrenoPacketHeader::decode_lenient(raw) {
+                Some(AdrenoPacketHeader::Operation { opcode, count })
                     if self.gpu.packet_name(opcode) == Some("CP_INDIRECT_BUFFER") =>
                 {
                     let (iova, size) = if self.gpu.generation().is_64bit() {
@@ -84,7 +84,9 @@ impl Search<'_> {
                     at += 1 + count as usize;
                     continue;
                 }
-                Some(header) if !matches!(header, Header::Padding) => at += 1 + header.count() as usize,
+                Some(header) if !matches!(header, AdrenoPacketHeader::Padding) => {
+                    at += 1 + header.count() as usize
+                }
                 _ => {
                     at += 1;
                     while stream.stored().get(at).is_some_and(|&raw| !has_parity(raw)) {
@@ -99,11 +101,11 @@ impl Search<'_> {
 }
 
 /// Goes back over the calls by as many dwords as are left.
-fn back(calls: &Calls, target: &mut Target) -> Option<usize> {
+fn back(calls: &Calls, target: &mut MarkTarget) -> Option<usize> {
     let sizes = calls.iter().rev().map(|call| u64::from(call.dwords));
     let (back, left) = count_back(sizes, u64::from(target.rem))?;
     let index = calls.len().checked_sub(1 + back)?;
-    *target = Target { base: calls.get(index)?.iova, rem: left as u32, found: true };
+    *target = MarkTarget { base: calls.get(index)?.iova, rem: left as u32, found: true };
     Some(index)
 }
 
@@ -118,13 +120,13 @@ mod tests {
     #[test]
     fn the_rest_may_reach_back_into_buffers_called_before() {
         let called = calls(&[(0x1000, 100), (0x2000, 10), (0x3000, 20)]);
-        let at = |rem| Target { base: 0x3000, rem, found: false };
+        let at = |rem| MarkTarget { base: 0x3000, rem, found: false };
         for (rem, expected) in [(5, (2, 0x3000, 5)), (25, (1, 0x2000, 5)), (31, (0, 0x1000, 1))] {
             let mut target = at(rem);
             let index = back(&called, &mut target);
             assert_eq!(
                 (index, target),
-                (Some(expected.0), Target { base: expected.1, rem: expected.2, found: true })
+                (Some(expected.0), MarkTarget { base: expected.1, rem: expected.2, found: true })
             );
         }
         let mut target = at(500);

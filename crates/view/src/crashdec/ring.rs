@@ -2,15 +2,15 @@
 //! where the command processor stopped.
 
 use super::prefetch::{self, Search};
-use super::sections::Walk;
-use crate::listing::{self, CffText, Marker, Target};
+use super::sections::SectionsWalk;
+use crate::listing::{self, CffText, MarkTarget, Marker};
 use unwedge_base::{Dwords, Generation};
-use unwedge_stream::adreno::header::Header;
-use unwedge_stream::adreno::{Registers, Walker, read_ahead};
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::adreno::{AdrenoWalker, Registers, read_ahead};
 
 /// A ring, as `ringbuffer:` says.
 #[derive(Clone, Debug, Default)]
-pub struct Ring {
+pub struct CrashdecRing {
     pub id: u32,
     pub iova: u64,
     /// Dwords.
@@ -27,12 +27,13 @@ const MAX_RING: u32 = 1 << 16;
 const MAX_RINGS: usize = 8;
 
 /// Lists the ring that the hardware was reading.
-pub fn show(walk: &mut Walk<'_, '_, '_>) {
+pub fn show(walk: &mut SectionsWalk<'_, '_, '_>) {
     let Some(chip) = walk.chip else { return };
     let wide = chip.gpu.generation().is_64bit();
     let offset = |name: &str| chip.gpu.reg_offset(name);
-    let low = |walk: &Walk<'_, '_, '_>, name: &str| offset(name).map_or(0, |reg| walk.registers.raw(reg));
-    let base = |walk: &Walk<'_, '_, '_>, name: &str| match offset(name) {
+    let low =
+        |walk: &SectionsWalk<'_, '_, '_>, name: &str| offset(name).map_or(0, |reg| walk.registers.raw(reg));
+    let base = |walk: &SectionsWalk<'_, '_, '_>, name: &str| match offset(name) {
         Some(reg) if wide => {
             u64::from(walk.registers.raw(reg)) | u64::from(walk.registers.raw(reg.wrapping_add(1))) << 32
         }
@@ -40,7 +41,7 @@ pub fn show(walk: &mut Walk<'_, '_, '_>) {
         None => 0,
     };
     let rb_base = base(walk, "CP_RB_BASE");
-    let mut targets = [Target::default(); 4];
+    let mut targets = [MarkTarget::default(); 4];
     let has_rest = matches!(chip.generation(), Generation::A6xx | Generation::A7xx);
     for (level, target) in targets.iter_mut().enumerate().skip(1).take(2) {
         target.base = base(walk, &format!("CP_IB{level}_BASE"));
@@ -59,7 +60,7 @@ pub fn show(walk: &mut Walk<'_, '_, '_>) {
 
     let mut registers = std::mem::replace(&mut walk.registers, Registers::new(0));
     registers.reset();
-    let mut rings: Vec<Ring> =
+    let mut rings: Vec<CrashdecRing> =
         walk.rings.iter().filter(|r| r.iova == rb_base && r.size != 0).cloned().collect();
     if rings.is_empty() && walk.options.more {
         rings = walk.rings.iter().filter(|r| r.size != 0 && r.rptr != r.wptr).cloned().collect();
@@ -108,7 +109,7 @@ pub fn show(walk: &mut Walk<'_, '_, '_>) {
 
 /// The dwords that the ring's pointers leave to execute, and some in front of them: what was executing has been read
 /// already. Begins at the first packet header there.
-fn unread(ring: Dwords<'_>, pointers: &Ring, lookback: u32, generation: Generation) -> Vec<u32> {
+fn unread(ring: Dwords<'_>, pointers: &CrashdecRing, lookback: u32, generation: Generation) -> Vec<u32> {
     let size = ring.len() as u32;
     let add = |a: u32, b: u32| size.wrapping_add(a).wrapping_add(b) % size;
     let mut start = add(pointers.rptr, lookback.wrapping_neg());
@@ -129,30 +130,30 @@ pub fn is_header(raw: u32, generation: Generation) -> bool {
 
 /// A header of type 4 or 7.
 pub fn has_parity(raw: u32) -> bool {
-    matches!(raw >> 28, 4 | 7) && Header::decode_lenient(raw).is_some()
+    matches!(raw >> 28, 4 | 7) && AdrenoPacketHeader::decode_lenient(raw).is_some()
 }
 
 fn list(
-    walk: &mut Walk<'_, '_, '_>,
+    walk: &mut SectionsWalk<'_, '_, '_>,
     stream: Dwords<'_>,
     iova: Option<u64>,
-    targets: [Target; 4],
+    targets: [MarkTarget; 4],
     registers: Registers,
 ) -> Registers {
     let Some(chip) = walk.chip else { return registers };
     let search = Search { gpu: chip.gpu, memory: &walk.memory };
     let targets = prefetch::locate(&search, stream, targets);
-    let options = listing::Options {
+    let options = listing::ListingOptions {
         summary: walk.options.summary,
         allregs: walk.options.allregs,
         markers: walk.options.markers,
         palette: walk.palette,
         ambles: walk.options.more,
-        ..listing::Options::default()
+        ..listing::ListingOptions::default()
     };
     let budget = *walk.budget.get_or_insert_with(|| unwedge_stream::adreno::budget(&walk.memory));
-    let walking = unwedge_stream::adreno::Options { linear: true, budget };
-    let mut walker = Walker::new(chip.gpu, &walk.memory, walking);
+    let walking = unwedge_stream::adreno::WalkerOptions { linear: true, budget };
+    let mut walker = AdrenoWalker::new(chip.gpu, &walk.memory, walking);
     walker.state.regs = registers;
     let carry = std::mem::take(&mut walk.carry);
     let mut listing = CffText::new(walk.text, chip.gpu, &walk.memory, options, Marker::new(targets), carry);
@@ -182,7 +183,7 @@ mod tests {
     const NOP: u32 = 0x7010_8000;
 
     fn window(contents: &[u32], rptr: u32, wptr: u32, lookback: u32) -> Vec<u32> {
-        let ring = Ring { rptr, wptr, ..Ring::default() };
+        let ring = CrashdecRing { rptr, wptr, ..CrashdecRing::default() };
         unread(Dwords::new(contents, 16), &ring, lookback, Generation::A6xx)
     }
 

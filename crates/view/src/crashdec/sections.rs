@@ -1,12 +1,14 @@
 //! The walk over a dump's lines, section by section.
 
-use super::ring::{self, Ring};
-use super::{Options, Said, hfi, indexed};
-use crate::listing::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
+use super::ring::{self, CrashdecRing};
+use super::{CrashdecOptions, DumpNotes, hfi, indexed};
+use crate::listing::{
+    COLORS, Carry, Pair, RegisterPrinter, Shader, TextEnd, TextOut, disassemble, hex_ascii,
+};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
-use unwedge_capture::msm::lines::{Line, LineKind, Lines, Number, Section, TopKey};
+use unwedge_capture::msm::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, MsmSection, TopKey};
 use unwedge_hw::adreno::hfi::{HISTORY, QUEUES};
-use unwedge_hw::{Adreno, Db, Device, Gpu, Palette, Space};
+use unwedge_hw::{Adreno, AdrenoDevice, Db, Gpu, Palette, RegSpace};
 use unwedge_stream::adreno::Registers;
 
 /// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
@@ -20,9 +22,9 @@ const STREAMS: u32 = 4;
 const BUFFER_RUNS: u32 = 32;
 
 /// A dump being listed.
-pub struct Walk<'r, 'o, 'd> {
-    pub(super) text: &'r mut Text<'o>,
-    pub(super) options: Options,
+pub struct SectionsWalk<'r, 'o, 'd> {
+    pub(super) text: &'r mut TextOut<'o>,
+    pub(super) options: CrashdecOptions,
     pub(super) palette: Palette,
     db: &'d Db,
     pub(super) chip: Option<Chip<'d>>,
@@ -33,25 +35,25 @@ pub struct Walk<'r, 'o, 'd> {
     buffer_runs_left: u32,
     /// Dwords that command streams may still have; `None` before the first.
     pub(super) budget: Option<u64>,
-    pub(super) rings: Vec<Ring>,
+    pub(super) rings: Vec<CrashdecRing>,
     /// Values of `registers:`; nothing counts as written by a packet.
     pub(super) registers: Registers,
     /// What listings of command streams leave behind; also what selector fields have chosen.
     pub(super) carry: Carry<'d>,
     fault: Option<u64>,
-    entry: Entry,
+    entry: OpenSection,
     zeros_left: u64,
     /// Command streams that may still be shown: one per revision, as dumps may be put together.
     streams_left: u32,
     stream_due: bool,
-    said: Said,
+    said: DumpNotes,
 }
 
 /// The GPU, as far as the dump says.
 #[derive(Clone, Copy)]
 pub struct Chip<'d> {
     pub(super) gpu: Gpu<'d>,
-    pub(super) device: Option<Device<'d>>,
+    pub(super) device: Option<AdrenoDevice<'d>>,
     pub(super) gpu_id: u32,
 }
 
@@ -63,8 +65,8 @@ impl Chip<'_> {
 
 /// What the lines of the current section have said so far.
 #[derive(Clone, Debug, Default)]
-struct Entry {
-    section: Option<Section>,
+struct OpenSection {
+    section: Option<MsmSection>,
     iova: u64,
     /// Bytes of a buffer, dwords of anything else.
     size: u64,
@@ -73,9 +75,14 @@ struct Entry {
     history: Vec<[i32; HISTORY]>,
 }
 
-impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
-    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db, said: Said) -> Walk<'r, 'o, 'd> {
-        Walk {
+impl<'r, 'o, 'd> SectionsWalk<'r, 'o, 'd> {
+    pub fn new(
+        text: &'r mut TextOut<'o>,
+        options: &CrashdecOptions,
+        db: &'d Db,
+        said: DumpNotes,
+    ) -> SectionsWalk<'r, 'o, 'd> {
+        SectionsWalk {
             text,
             options: *options,
             palette: if options.color { COLORS } else { Palette::default() },
@@ -89,7 +96,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             registers: Registers::new(0),
             carry: Carry::default(),
             fault: None,
-            entry: Entry::default(),
+            entry: OpenSection::default(),
             zeros_left: ZEROS_SHOWN,
             streams_left: STREAMS,
             stream_due: false,
@@ -98,19 +105,19 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     }
 
     /// Lists the whole dump; returns what was wrong with it.
-    pub fn run(mut self, dump: &[u8]) -> Said {
-        for line in Lines::new(dump) {
+    pub fn run(mut self, dump: &[u8]) -> DumpNotes {
+        for line in DevcoreLines::new(dump) {
             if self.text.ended().is_some() {
                 break;
             }
             if line.section != self.entry.section || matches!(line.kind, LineKind::Section(_)) {
                 self.leave_section();
-                self.entry = Entry { section: line.section, ..Entry::default() };
+                self.entry = OpenSection { section: line.section, ..OpenSection::default() };
             }
             self.line(&line);
         }
         self.leave_section();
-        if self.text.ended() == Some(End::TooLong) {
+        if self.text.ended() == Some(TextEnd::TooLong) {
             self.loss(None, "the listing is too long: the rest is not shown");
         }
         if self.chip.is_none() {
@@ -134,13 +141,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 }
             }
         }
-        if self.entry.section == Some(Section::Registers) && std::mem::take(&mut self.stream_due) {
+        if self.entry.section == Some(MsmSection::Registers) && std::mem::take(&mut self.stream_due) {
             self.streams_left = self.streams_left.saturating_sub(1);
             ring::show(self);
         }
     }
 
-    fn line(&mut self, line: &Line<'_>) {
+    fn line(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::Section(_) => self.echo(line),
             LineKind::Top { key: TopKey::Revision, value } => {
@@ -149,25 +156,25 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             _ if self.chip.is_none() => self.echo(line),
             _ => match line.section {
-                Some(Section::FaultInfo) => self.fault_info(line),
-                Some(Section::Ringbuffer) => self.ringbuffer(line),
-                Some(Section::Bos) => self.bo(line),
-                Some(Section::GmuLog) => self.gmu_log(line),
-                Some(Section::GmuHfi) => self.gmu_hfi(line),
-                Some(Section::Registers) => self.register(line, Space::Gpu),
-                Some(Section::RegistersGmu) => self.register(line, Space::Gmu),
-                Some(Section::RegistersHlsq) if self.options.more => self.register(line, Space::Gpu),
-                Some(Section::IndexedRegisters) => self.indexed(line),
-                Some(Section::ShaderBlocks) => self.shader_block(line),
-                Some(Section::Clusters) => self.cluster(line),
-                Some(Section::Debugbus) => self.debugbus(line),
+                Some(MsmSection::FaultInfo) => self.fault_info(line),
+                Some(MsmSection::Ringbuffer) => self.ringbuffer(line),
+                Some(MsmSection::Bos) => self.bo(line),
+                Some(MsmSection::GmuLog) => self.gmu_log(line),
+                Some(MsmSection::GmuHfi) => self.gmu_hfi(line),
+                Some(MsmSection::Registers) => self.register(line, RegSpace::Gpu),
+                Some(MsmSection::RegistersGmu) => self.register(line, RegSpace::Gmu),
+                Some(MsmSection::RegistersHlsq) if self.options.more => self.register(line, RegSpace::Gpu),
+                Some(MsmSection::IndexedRegisters) => self.indexed(line),
+                Some(MsmSection::ShaderBlocks) => self.shader_block(line),
+                Some(MsmSection::Clusters) => self.cluster(line),
+                Some(MsmSection::Debugbus) => self.debugbus(line),
                 _ => self.echo(line),
             },
         }
     }
 
     /// The line as it is.
-    fn echo(&mut self, line: &Line<'_>) {
+    fn echo(&mut self, line: &DevcoreLine<'_>) {
         self.text.bytes(line.raw);
     }
 
@@ -182,7 +189,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     /// `630 (6.3.0.2)`
     fn revision(&mut self, span: Span, value: &[u8]) {
         let mut numbers = value.split(|c| !c.is_ascii_digit()).filter(|n| !n.is_empty());
-        let mut number = || numbers.next().and_then(Number::decimal).map(|n| n.to_u32().0);
+        let mut number = || numbers.next().and_then(DevcoreNumber::decimal).map(|n| n.to_u32().0);
         let [gpu_id, core, major, minor, patch] = [(); 5].map(|()| number());
         let (Some(gpu_id), Some(core)) = (gpu_id, core) else {
             return;
@@ -207,17 +214,17 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         self.registers = Registers::new(if generation.is_64bit() { 0x4_0000 } else { 0x8000 });
     }
 
-    fn fault_info(&mut self, line: &Line<'_>) {
+    fn fault_info(&mut self, line: &DevcoreLine<'_>) {
         if let LineKind::ListItem { key: "far" | "iova", value, .. } = line.kind {
-            self.fault = Number::hex(value).map(|n| n.to_u64().0).or(self.fault);
+            self.fault = DevcoreNumber::hex(value).map(|n| n.to_u64().0).or(self.fault);
         }
         self.echo(line);
     }
 
-    fn ringbuffer(&mut self, line: &Line<'_>) {
+    fn ringbuffer(&mut self, line: &DevcoreLine<'_>) {
         if let LineKind::ListItem { key: "id", value, .. } = line.kind {
             let id = decimal(value);
-            self.rings.push(Ring { id, ..Ring::default() });
+            self.rings.push(CrashdecRing { id, ..CrashdecRing::default() });
             return self.echo(line);
         }
         let Some(ring) = self.rings.last_mut() else { return self.echo(line) };
@@ -244,7 +251,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         self.echo(line);
     }
 
-    fn bo(&mut self, line: &Line<'_>) {
+    fn bo(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::ListItem { key: "iova", value, .. } => {
                 self.entry.iova = hex(value);
@@ -270,7 +277,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             LineKind::DataHeader => {}
             LineKind::Data(blob) => {
                 let contents = blob.decode();
-                let Entry { iova, size, .. } = self.entry;
+                let OpenSection { iova, size, .. } = self.entry;
                 if self.options.verbose {
                     self.dump(&contents, size, 1);
                 }
@@ -298,7 +305,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         hex_ascii(self.text, Dwords::new(contents, len), bytes, level);
     }
 
-    fn gmu_buffer(&mut self, line: &Line<'_>) -> Option<Vec<u32>> {
+    fn gmu_buffer(&mut self, line: &DevcoreLine<'_>) -> Option<Vec<u32>> {
         match &line.kind {
             LineKind::Field { key: "iova", value, .. } => {
                 self.entry.iova = hex(value);
@@ -321,13 +328,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         None
     }
 
-    fn gmu_log(&mut self, line: &Line<'_>) {
+    fn gmu_log(&mut self, line: &DevcoreLine<'_>) {
         if let Some(contents) = self.gmu_buffer(line) {
             self.dump(&contents, self.entry.size, 1);
         }
     }
 
-    fn gmu_hfi(&mut self, line: &Line<'_>) {
+    fn gmu_hfi(&mut self, line: &DevcoreLine<'_>) {
         let Some(contents) = self.gmu_buffer(line) else { return };
         if self.options.verbose {
             self.dump(&contents, self.entry.size, 1);
@@ -351,7 +358,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         let mut starts = [-1; HISTORY];
         let numbers = value.split(u8::is_ascii_whitespace).filter(|n| !n.is_empty());
         for (start, text) in starts.iter_mut().zip(numbers) {
-            *start = Number::decimal(text).map_or(-1, |n| n.to_u32().0 as i32);
+            *start = DevcoreNumber::decimal(text).map_or(-1, |n| n.to_u32().0 as i32);
         }
         if self.entry.history.len() <= index {
             self.entry.history.resize(index + 1, [-1; HISTORY]);
@@ -360,10 +367,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     }
 
     /// A line of `registers:`, `registers-gmu:` or a cluster.
-    fn register(&mut self, line: &Line<'_>, space: Space) {
+    fn register(&mut self, line: &DevcoreLine<'_>, space: RegSpace) {
         let LineKind::Register { offset, value, .. } = line.kind else { return self.echo(line) };
         let reg = offset / 4;
-        if line.section == Some(Section::Registers) {
+        if line.section == Some(MsmSection::Registers) {
             self.registers.set(reg, value);
         }
         let Some(chip) = self.chip else { return };
@@ -374,7 +381,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         let pair = self.entry.pair;
         let printer = RegisterPrinter { gpu: chip.gpu, memory: &self.memory, palette: &self.palette };
         self.text.byte(b'\t').hex(pair.value, 8);
-        if space == Space::Gpu {
+        if space == RegSpace::Gpu {
             printer.line(pair, 0, |reg| self.registers.raw(reg), &mut self.carry.variants, self.text);
         } else {
             self.text.byte(b'\t');
@@ -383,15 +390,15 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         }
     }
 
-    fn cluster(&mut self, line: &Line<'_>) {
+    fn cluster(&mut self, line: &DevcoreLine<'_>) {
         match line.kind {
-            LineKind::Register { .. } => self.register(line, Space::Gpu),
+            LineKind::Register { .. } => self.register(line, RegSpace::Gpu),
             LineKind::ListItem { .. } | LineKind::Field { .. } => self.echo(line),
             _ => self.echo(line),
         }
     }
 
-    fn indexed(&mut self, line: &Line<'_>) {
+    fn indexed(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::ListItem { key: "regs-name", value, .. } => {
                 let written = String::from_utf8_lossy(value);
@@ -423,7 +430,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         }
     }
 
-    fn shader_block(&mut self, line: &Line<'_>) {
+    fn shader_block(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::ListItem { key, value, .. } => {
                 if *key == "type" {
@@ -461,7 +468,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         }
     }
 
-    fn debugbus(&mut self, line: &Line<'_>) {
+    fn debugbus(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::Field { key, value, .. } => {
                 if *key == "count" {
@@ -484,10 +491,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
 /// A number; what is none counts as 0, as the dump's reader reports it.
 fn decimal(text: &[u8]) -> u32 {
-    Number::decimal(text).map_or(0, |n| n.to_u32().0)
+    DevcoreNumber::decimal(text).map_or(0, |n| n.to_u32().0)
 }
 
 /// An address.
 fn hex(text: &[u8]) -> u64 {
-    Number::hex(text).map_or(0, |n| n.to_u64().0)
+    DevcoreNumber::hex(text).map_or(0, |n| n.to_u64().0)
 }

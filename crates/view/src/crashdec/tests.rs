@@ -1,7 +1,7 @@
 //! Whole dumps in, text out.
 
 use super::*;
-use unwedge_testkit::devcore::{DevcoreBuilder, Era, Quirk, variety};
+use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra, Quirk, variety};
 use unwedge_testkit::mutate::{Rng, mutate};
 use unwedge_testkit::pm4::{indirect_buffer, pkt0, pkt3, pkt4, pkt7};
 
@@ -27,20 +27,20 @@ const CP_IB2_REM_SIZE: u32 = 0x92d;
 const GRAS_2D_DST_TL: u32 = 0x8405;
 
 /// Text, what was said on standard error, and whether something was lost.
-fn shown(dump: &[u8], options: Options) -> (String, String, bool) {
+fn shown(dump: &[u8], options: CrashdecOptions) -> (String, String, bool) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let read = Devcore::read(dump).expect("a dump");
     let lost = run((dump, &read), &options, &Db::builtin(), &mut out, &mut err);
     (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned(), lost)
 }
 
-fn text_of(dump: &[u8], options: Options) -> String {
+fn text_of(dump: &[u8], options: CrashdecOptions) -> String {
     let (text, err, lost) = shown(dump, options);
     assert!(!lost, "{err}");
     text
 }
 
-const SUMMARY: Options = Options {
+const SUMMARY: CrashdecOptions = CrashdecOptions {
     allregs: false,
     color: false,
     markers: false,
@@ -49,8 +49,8 @@ const SUMMARY: Options = Options {
     more: false,
     lookback: 12,
 };
-const VERBOSE: Options = Options { summary: false, verbose: true, ..SUMMARY };
-const PLAIN: Options = Options { summary: false, ..SUMMARY };
+const VERBOSE: CrashdecOptions = CrashdecOptions { summary: false, verbose: true, ..SUMMARY };
+const PLAIN: CrashdecOptions = CrashdecOptions { summary: false, ..SUMMARY };
 
 /// A hang in IB1 with so many dwords left.
 fn hang(ib1: &[u32], rem: u32) -> DevcoreBuilder {
@@ -124,7 +124,7 @@ fn a_summary_shows_registers_at_work_only() {
     );
     assert!(text.contains("\t\t\tmode: RM6_DIRECT_RENDER\n\t\t\tskip_ib2: g=0, l=0\n"));
     assert!(!text.contains("write GRAS"), "{text}");
-    let all = Options { allregs: true, ..SUMMARY };
+    let all = CrashdecOptions { allregs: true, ..SUMMARY };
     let later = [ib1, pkt7(BLIT, &[3])].concat();
     let text = text_of(&hang(&later, 0).text(), all);
     assert!(text.ends_with_draw("  \t00010002\t\t\tGRAS_2D_DST_TL: { X = 2 | Y = 1 }"), "{text}");
@@ -211,7 +211,7 @@ fn a_fault_points_at_its_buffer() {
 #[test]
 fn misspelt_sections_are_listed_under_their_right_names() {
     let dump = DevcoreBuilder::a6xx()
-        .era(Era::V5_8)
+        .era(MsmEra::V5_8)
         .quirk(Quirk::MisspeltNames)
         .indexed("CP_SQE_STAT", &[0xc5, pkt7(BLIT, &[3])[0], 7])
         .indexed("CP_MEMPOOL", &[1])
@@ -321,7 +321,7 @@ fn a_buffer_that_holds_more_than_it_claims_is_shown_whole() {
 fn claimed_sizes_do_not_make_long_listings() {
     let dump = String::from_utf8(hang(&pkt7(NOP, &[]), 0).text()).unwrap();
     let dump = dump.replace("size: 4096", "size: 4294967295").replace("size: 32768", "size: 4294967295");
-    let (text, err, lost) = shown(dump.as_bytes(), Options { summary: true, ..VERBOSE });
+    let (text, err, lost) = shown(dump.as_bytes(), CrashdecOptions { summary: true, ..VERBOSE });
     assert!(lost && err.contains("zero bytes at the end of a buffer are not shown"), "{err}");
     assert!(text.len() < 512 << 20);
 }
@@ -339,9 +339,9 @@ fn a_cut_dump_shows_what_is_there() {
 }
 
 /// Options by the bits of a number.
-fn options(bits: u64) -> Options {
+fn options(bits: u64) -> CrashdecOptions {
     let bit = |i: u32| bits >> i & 1 != 0;
-    Options {
+    CrashdecOptions {
         allregs: bit(0),
         color: bit(1),
         markers: bit(2),
@@ -390,7 +390,7 @@ fn two_threads_show_what_each_shows_alone() {
 fn decode_shows_a_ring_that_the_base_register_does_not_name_and_crashdec_does_not() {
     let ib1 = pkt7(NOP, &[]);
     let dump = hang(&ib1, 1).replace(CP_RB_BASE, 0x7000).with_ring(|ring| ring.rptr = Some(0)).text();
-    let (listing, said, _) = shown(&dump, Options { more: true, ..PLAIN });
+    let (listing, said, _) = shown(&dump, CrashdecOptions { more: true, ..PLAIN });
     assert!(listing.contains("found ring!"), "{listing}");
     assert!(said.contains("is no ring of the dump"), "{said}");
     assert!(!text_of(&dump, PLAIN).contains("found ring!"));
@@ -405,6 +405,6 @@ fn decode_leaves_out_what_a_fresh_ring_of_old_gpus_has_in_front_of_its_first_pac
         .register(0x1c0, RING32 as u32)
         .text();
     let writes = |options| stream(&text_of(&dump, options)).iter().filter(|l| l.contains("write ")).count();
-    assert_eq!(writes(Options { more: true, ..PLAIN }), 0);
+    assert_eq!(writes(CrashdecOptions { more: true, ..PLAIN }), 0);
     assert!(writes(PLAIN) > 0, "crashdec takes the zeros for register writes");
 }

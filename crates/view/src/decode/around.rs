@@ -9,12 +9,13 @@ use crate::Style;
 use std::io::Write;
 use unwedge_base::Dwords;
 use unwedge_hw::{Gpu, Variants};
-use unwedge_postmortem::adreno::Case;
-use unwedge_postmortem::adreno::hang::Stop;
+use unwedge_postmortem::adreno::AdrenoCase;
+use unwedge_postmortem::adreno::hang::CpStop;
 use unwedge_postmortem::{HangPoint, LevelPosition};
-use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{
-    Event, Exec, Flow, Options, Packet, Sink, State, StreamPos, Trouble, TroubleKind, Walker,
+    AdrenoEvent, AdrenoSink, AdrenoState, AdrenoWalker, Exec, Flow, Packet, StreamPos, Trouble, TroubleKind,
+    WalkerOptions,
 };
 
 /// Packets shown before the range.
@@ -29,15 +30,15 @@ const WRITES: usize = 256;
 const RAW: usize = 8;
 
 /// The window as JSON lines.
-pub fn json(case: &Case<'_>, stop: &Stop, lines: &mut Lines<'_>) {
+pub fn json(case: &AdrenoCase<'_>, stop: &CpStop, lines: &mut Lines<'_>) {
     let mut inner = JsonSink::new(case.gpu, lines);
     show(case, stop, &mut inner);
 }
 
 /// The window as text; `>` marks the packets the command processor may have stopped in.
-pub fn text(case: &Case<'_>, stop: &Stop, style: Style, out: &mut dyn Write) {
+pub fn text(case: &AdrenoCase<'_>, stop: &CpStop, style: Style, out: &mut dyn Write) {
     let ring = case.dump.rings.get(stop.ring).map(|r| r.iova);
-    let place = Target::of(&stop.point);
+    let place = StopTarget::of(&stop.point);
     let mut sink = TextSink { gpu: case.gpu, style, place, ring, out, line: Vec::new(), writes: 0 };
     if !show(case, stop, &mut sink) {
         // A failed write is remembered by the output.
@@ -46,15 +47,19 @@ pub fn text(case: &Case<'_>, stop: &Stop, style: Style, out: &mut dyn Write) {
 }
 
 /// Walks the window into a sink; false when no ring leads to the place.
-fn show(case: &Case<'_>, stop: &Stop, inner: &mut dyn Sink) -> bool {
-    let Some(target) = Target::of(&stop.point) else { return false };
+fn show(case: &AdrenoCase<'_>, stop: &CpStop, inner: &mut dyn AdrenoSink) -> bool {
+    let Some(target) = StopTarget::of(&stop.point) else { return false };
     let ring_range = stop.point.levels.iter().find(|l| l.level == 0).map(addresses);
     let whole = unwedge_stream::adreno::budget(&case.memory);
     let mut left = whole;
     for stretch in stretches(case, Some(stop)) {
-        let walk = |budget: u64, sink: &mut dyn Sink| {
+        let walk = |budget: u64, sink: &mut dyn AdrenoSink| {
             let ring = Dwords::from(stretch.dwords.as_slice());
-            let mut walker = Walker::new(case.gpu, &case.memory, Options { budget, ..Options::default() });
+            let mut walker = AdrenoWalker::new(
+                case.gpu,
+                &case.memory,
+                WalkerOptions { budget, ..WalkerOptions::default() },
+            );
             walker.walk(ring, stretch.iova, sink);
             walker.left()
         };
@@ -84,16 +89,16 @@ fn addresses(l: &LevelPosition) -> (u64, u64) {
 
 /// Where the command processor stopped, in the innermost stream.
 #[derive(Clone, Copy)]
-struct Target {
+struct StopTarget {
     first: u64,
     last: u64,
 }
 
-impl Target {
-    fn of(hang: &HangPoint) -> Option<Target> {
+impl StopTarget {
+    fn of(hang: &HangPoint) -> Option<StopTarget> {
         let innermost = hang.levels.iter().max_by_key(|l| l.level)?;
         let (first, last) = addresses(innermost);
-        Some(Target { first, last })
+        Some(StopTarget { first, last })
     }
 
     fn hits(self, place: StreamPos, dwords: usize) -> bool {
@@ -105,10 +110,10 @@ impl Target {
 }
 
 /// What counts as one packet: a packet, or dwords that are none. Where it stands, and its size in dwords.
-fn unit(event: &Event<'_>) -> Option<(StreamPos, usize)> {
+fn unit(event: &AdrenoEvent<'_>) -> Option<(StreamPos, usize)> {
     match event {
-        Event::Packet(p) => Some((p.place, p.dwords.len())),
-        Event::Trouble(Trouble { place, kind: TroubleKind::BadHeader { skipped, .. } }) => {
+        AdrenoEvent::Packet(p) => Some((p.place, p.dwords.len())),
+        AdrenoEvent::Trouble(Trouble { place, kind: TroubleKind::BadHeader { skipped, .. } }) => {
             Some((*place, *skipped))
         }
         _ => None,
@@ -125,7 +130,7 @@ struct Visit {
 }
 
 struct Find {
-    target: Target,
+    target: StopTarget,
     /// Where the ring stopped: first and last address.
     ring_range: Option<(u64, u64)>,
     packets: usize,
@@ -156,8 +161,8 @@ impl Find {
     }
 }
 
-impl Sink for Find {
-    fn event(&mut self, _state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for Find {
+    fn event(&mut self, _state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         if let Some((place, dwords)) = unit(event) {
             self.packets += 1;
             if place.level == 0 {
@@ -176,11 +181,11 @@ struct Window<'i> {
     first: usize,
     last: usize,
     packets: usize,
-    inner: &'i mut dyn Sink,
+    inner: &'i mut dyn AdrenoSink,
 }
 
-impl Sink for Window<'_> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for Window<'_> {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         self.packets += usize::from(unit(event).is_some());
         if (self.first..=self.last).contains(&self.packets) {
             self.inner.event(state, event)
@@ -193,7 +198,7 @@ impl Sink for Window<'_> {
 struct TextSink<'s> {
     gpu: Gpu<'s>,
     style: Style,
-    place: Option<Target>,
+    place: Option<StopTarget>,
     /// Address of the hung ring.
     ring: Option<u64>,
     out: &'s mut dyn Write,
@@ -219,14 +224,14 @@ impl TextSink<'_> {
     fn packet(&mut self, p: &Packet<'_>) {
         let palette = self.style.palette();
         let name = match p.header {
-            Header::Registers { reg, count } => {
+            AdrenoPacketHeader::Registers { reg, count } => {
                 let name = self.gpu.reg(reg).map_or_else(|| format!("{reg:#x}"), |r| r.name().to_owned());
                 format!("{count} to {name}")
             }
-            Header::Operation { opcode, .. } => {
+            AdrenoPacketHeader::Operation { opcode, .. } => {
                 self.gpu.packet_name(opcode).map_or_else(|| format!("opcode {opcode:#x}"), str::to_owned)
             }
-            Header::Padding => "padding".to_owned(),
+            AdrenoPacketHeader::Padding => "padding".to_owned(),
         };
         let skipped = match p.exec {
             Exec::NotTaken => "  (skipped by its predicate)",
@@ -235,7 +240,7 @@ impl TextSink<'_> {
         };
         self.start((p.place, p.dwords.len()));
         let _ = writeln!(self.out, "{}{name}{}{skipped}", palette.packet, palette.reset);
-        if let Header::Operation { opcode, .. } = p.header {
+        if let AdrenoPacketHeader::Operation { opcode, .. } = p.header {
             self.payload(opcode, p);
         }
     }
@@ -275,19 +280,19 @@ impl TextSink<'_> {
     }
 }
 
-impl Sink for TextSink<'_> {
-    fn event(&mut self, _state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for TextSink<'_> {
+    fn event(&mut self, _state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         match event {
-            Event::Packet(p) => {
+            AdrenoEvent::Packet(p) => {
                 self.writes = 0;
                 self.packet(p);
             }
-            Event::RegWrite(_) if self.writes > WRITES => {}
-            Event::RegWrite(_) if self.writes == WRITES => {
+            AdrenoEvent::RegWrite(_) if self.writes > WRITES => {}
+            AdrenoEvent::RegWrite(_) if self.writes == WRITES => {
                 self.writes += 1;
                 let _ = writeln!(self.out, "{:30}…", "");
             }
-            Event::RegWrite(w) => {
+            AdrenoEvent::RegWrite(w) => {
                 self.writes += 1;
                 self.line.clear();
                 let reg = self.gpu.reg(w.reg);
@@ -305,14 +310,14 @@ impl Sink for TextSink<'_> {
                 let name = reg.map_or_else(|| format!("{:#x}", w.reg), |r| r.name().to_owned());
                 self.value(&name);
             }
-            Event::Missing(s) => {
+            AdrenoEvent::Missing(s) => {
                 let iova = s.iova.map(|i| format!(" at {i:#x}")).unwrap_or_default();
                 let _ = writeln!(self.out, "{:30}(the dump does not hold the stream{iova})", "");
             }
-            Event::Draw(d) => {
+            AdrenoEvent::Draw(d) => {
                 let _ = writeln!(self.out, "{:30}{}", "", self.style.bold(&format!("draw {}", d.number)));
             }
-            Event::Trouble(t) => {
+            AdrenoEvent::Trouble(t) => {
                 let palette = self.style.palette();
                 match unit(event) {
                     Some(unit) => self.start(unit),
@@ -321,11 +326,11 @@ impl Sink for TextSink<'_> {
                 let text = trouble_text(t.kind);
                 let _ = writeln!(self.out, "{}{text}{}", palette.error, palette.reset);
             }
-            Event::PacketEnd(_)
-            | Event::Enter(_)
-            | Event::Leave(_)
-            | Event::Group(_)
-            | Event::LoadState(_) => {}
+            AdrenoEvent::PacketEnd(_)
+            | AdrenoEvent::Enter(_)
+            | AdrenoEvent::Leave(_)
+            | AdrenoEvent::Group(_)
+            | AdrenoEvent::LoadState(_) => {}
         }
         Flow::Continue
     }

@@ -9,10 +9,10 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::rd::{Section, SectionKind, Step};
+use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::TroubleKind;
-use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 
 /// JSON of a capture may be so many bytes long for each byte of it: buffers run once for each bin.
 pub const LENGTH_PER_BYTE: u64 = 1 << 11;
@@ -26,7 +26,7 @@ pub fn capture(
 ) -> Vec<Diagnostic> {
     let mut lines = Lines::new(0, out);
     lines.push(&Start::of("rd-capture", db));
-    let choice = Choice { compositors: true, ..Choice::default() };
+    let choice = SubmitChoice { compositors: true, ..SubmitChoice::default() };
     let slow = stream.live();
     let mut events = Events { lines, slow, lost: Vec::new() };
     let mut diagnostics = Player::new(choice, db, max_alive).play(&mut *stream, &mut events);
@@ -47,7 +47,7 @@ struct GpuLine {
     #[serde(rename = "type")]
     ty: &'static str,
     #[serde(flatten)]
-    gpu: json::Gpu,
+    gpu: json::JsonGpu,
 }
 
 /// A section that is not told by the lines of what it holds.
@@ -103,37 +103,37 @@ struct Events<'o> {
 }
 
 impl<'d> Consumer<'d> for Events<'_> {
-    fn section(&mut self, section: &Section<'_>, step: Step) {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         self.lines.allow(section.span.len().saturating_mul(LENGTH_PER_BYTE));
         let bytes = [section.span.start, section.span.end];
         let range =
             |ty| section.range().map(|range| RangeLine { ty, iova: Hex::wide(range.iova), size: range.size });
         let line = match section.kind {
-            SectionKind::GpuAddr => {
-                if step == Step::Forgotten {
+            RdSectionKind::GpuAddr => {
+                if step == LiveStep::Forgotten {
                     self.lines.push(&Plain { ty: "buffers-gone" });
                 }
                 range("buffer")
             }
-            SectionKind::ShaderLogBuffer => range("shader-log-buffer"),
-            SectionKind::CpLogBuffer => range("cp-log-buffer"),
-            SectionKind::BufferContents => {
+            RdSectionKind::ShaderLogBuffer => range("shader-log-buffer"),
+            RdSectionKind::CpLogBuffer => range("cp-log-buffer"),
+            RdSectionKind::BufferContents => {
                 let line = ContentsLine { ty: "contents", size: section.payload.len(), bytes };
                 return self.lines.push(&line);
             }
             // The lines of what they say come by themselves.
-            SectionKind::CmdStreamAddr if matches!(step, Step::Submit(_)) => return,
-            SectionKind::GpuId | SectionKind::ChipId => return,
+            RdSectionKind::CmdStreamAddr if matches!(step, LiveStep::Submit(_)) => return,
+            RdSectionKind::GpuId | RdSectionKind::ChipId => return,
             _ => None,
         };
         if let Some(line) = line {
             return self.lines.push(&line);
         }
         let text = match section.kind {
-            SectionKind::Test
-            | SectionKind::Cmd
-            | SectionKind::VertexShader
-            | SectionKind::FragmentShader => Some(String::from_utf8_lossy(section.text())),
+            RdSectionKind::Test
+            | RdSectionKind::Cmd
+            | RdSectionKind::VertexShader
+            | RdSectionKind::FragmentShader => Some(String::from_utf8_lossy(section.text())),
             _ => None,
         };
         let (kind, number) = (section.kind.name(), section.kind.number());
@@ -142,7 +142,7 @@ impl<'d> Consumer<'d> for Events<'_> {
 
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
         let generation = gpu.map(|gpu| gpu.generation());
-        let gpu = json::Gpu::of_identity(identity, generation);
+        let gpu = json::JsonGpu::of_identity(identity, generation);
         self.lines.push(&GpuLine { ty: "gpu", gpu });
     }
 

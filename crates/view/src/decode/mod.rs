@@ -17,7 +17,7 @@ use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::adreno::{Case, hang};
+use unwedge_postmortem::adreno::{AdrenoCase, hang};
 
 /// Everything in a dump of so many bytes as JSON lines. `lost` is what was lost of it before it got here. Returns what was
 /// lost. A failed write is for the owner of `out` to remember.
@@ -31,7 +31,7 @@ pub fn json(
     let mut diagnostics = [lost, &dump.diagnostics].concat();
     sections::write(dump, db, &mut lines);
     match device::gpu(dump, db) {
-        Some(gpu) => diagnostics.extend(stream::write(&Case::new(dump, gpu), &mut lines)),
+        Some(gpu) => diagnostics.extend(stream::write(&AdrenoCase::new(dump, gpu), &mut lines)),
         None => {
             let message = "the GPU is not known: registers and command streams are not decoded";
             diagnostics.push(Diagnostic::loss(None, message));
@@ -59,7 +59,7 @@ pub(crate) fn around_hang(
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, ViewError> {
     let diagnostics = [lost, &dump.diagnostics].concat();
-    let case = Case::new(dump, device::gpu(dump, db).ok_or(ViewError::NoHang)?);
+    let case = AdrenoCase::new(dump, device::gpu(dump, db).ok_or(ViewError::NoHang)?);
     let stop = hang::locate(&case).ok_or(ViewError::NoHang)?;
     if json {
         let mut lines = Lines::new(bytes, out);

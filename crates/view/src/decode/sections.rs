@@ -1,20 +1,20 @@
 //! The sections of a dump as JSON lines: one object per entry.
 
 use crate::device;
-use crate::json::{Decoded, Gpu, Hex, Origin, Words};
+use crate::json::{Decoded, Hex, HexWords, JsonGpu, Origin};
 use crate::lines::{Lines, Start};
 use serde::Serialize;
 use std::borrow::Cow;
 use unwedge_base::Span;
 use unwedge_capture::msm::{Blob, Devcore, GmuBuffer, RegisterValue};
-use unwedge_hw::{Db, Registers, Space};
+use unwedge_hw::{Db, RegSpace, Registers};
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct SectionsHeader<'a> {
     #[serde(flatten)]
     start: Start<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gpu: Option<Gpu>,
+    gpu: Option<JsonGpu>,
     #[serde(flatten)]
     origin: Origin<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,9 +25,9 @@ struct Header<'a> {
 
 /// The first line of every stream.
 pub fn header(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
-    lines.push(&Header {
+    lines.push(&SectionsHeader {
         start: Start::of("msm-devcoredump", db),
-        gpu: Gpu::of_dump(dump),
+        gpu: JsonGpu::of_dump(dump),
         origin: Origin::of(dump),
         gpu_initialized: dump.gpu_initialized.map(|v| v != 0),
         rbbm_status: dump.rbbm_status.map(Hex::dword),
@@ -36,7 +36,7 @@ pub fn header(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
 
 /// One entry of a section. Which fields are there depends on the type.
 #[derive(Serialize, Default)]
-struct Entry<'a> {
+struct SectionEntry<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ struct Data(Vec<u32>);
 
 impl Serialize for Data {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        Words(&self.0).serialize(s)
+        HexWords(&self.0).serialize(s)
     }
 }
 
@@ -108,7 +108,7 @@ fn span(span: Span) -> Option<[u64; 2]> {
 
 /// A register of a section.
 #[derive(Serialize)]
-struct Register<'a> {
+struct SectionRegister<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
     section: &'a str,
@@ -150,7 +150,7 @@ fn registers(values: &[RegisterValue], space: Option<Registers<'_>>, at: At<'_>,
         // The high half alone means nothing; a low half without it is read as it stands.
         let decoded =
             reg.filter(|r| r.dword() == 0).and_then(|r| Decoded::register(r, whole.unwrap_or(value.into())));
-        lines.push(&Register {
+        lines.push(&SectionRegister {
             ty: "register",
             section: at.section,
             cluster: at.cluster,
@@ -168,14 +168,14 @@ fn registers(values: &[RegisterValue], space: Option<Registers<'_>>, at: At<'_>,
 
 fn gmu(ty: &'static str, buffer: Option<&GmuBuffer<'_>>, lines: &mut Lines<'_>) {
     if let Some(b) = buffer {
-        lines.push(&Entry {
+        lines.push(&SectionEntry {
             ty,
             iova: Some(Hex::wide(b.iova)),
             size: Some(b.size),
             history: &b.history,
             data: data(b.data.as_ref()),
             span: span(b.span),
-            ..Entry::default()
+            ..SectionEntry::default()
         });
     }
 }
@@ -185,7 +185,7 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
     header(dump, db, lines);
     let gpu = device::gpu(dump, db);
     if let Some(f) = &dump.fault {
-        lines.push(&Entry {
+        lines.push(&SectionEntry {
             ty: "fault",
             iova: f.iova.map(Hex::wide),
             ttbr0: f.ttbr0.map(Hex::wide),
@@ -193,21 +193,21 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             kind: f.kind.as_deref(),
             source: f.source.as_deref(),
             span: span(f.span),
-            ..Entry::default()
+            ..SectionEntry::default()
         });
     }
     if let Some(p) = &dump.page_tables {
-        lines.push(&Entry {
+        lines.push(&SectionEntry {
             ty: "page-tables",
             ttbr0: p.ttbr0.map(Hex::wide),
             asid: p.asid,
             ptes: p.ptes.map(|ptes| ptes.map(Hex::wide)),
             span: span(p.span),
-            ..Entry::default()
+            ..SectionEntry::default()
         });
     }
     for r in &dump.rings {
-        lines.push(&Entry {
+        lines.push(&SectionEntry {
             ty: "ring",
             id: Some(r.id),
             iova: Some(Hex::wide(r.iova)),
@@ -218,11 +218,11 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             wptr: r.wptr,
             data: data(r.data.as_ref()),
             span: span(r.span),
-            ..Entry::default()
+            ..SectionEntry::default()
         });
     }
     for b in &dump.bos {
-        lines.push(&Entry {
+        lines.push(&SectionEntry {
             ty: "bo",
             name: b.name.as_deref().map(Cow::Borrowed),
             iova: Some(Hex::wide(b.iova)),
@@ -230,35 +230,39 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             flags: b.flags.map(Hex::dword),
             data: data(b.data.as_ref()),
             span: span(b.span),
-            ..Entry::default()
+            ..SectionEntry::default()
         });
     }
     for entry in &dump.vm_log {
-        lines.push(&Entry { ty: "vm-log", name: Some(Cow::Borrowed(entry)), ..Entry::default() });
+        lines.push(&SectionEntry {
+            ty: "vm-log",
+            name: Some(Cow::Borrowed(entry)),
+            ..SectionEntry::default()
+        });
     }
     gmu("gmu-log", dump.gmu_log.as_ref(), lines);
     gmu("gmu-hfi", dump.gmu_hfi.as_ref(), lines);
     gmu("gmu-debug", dump.gmu_debug.as_ref(), lines);
     let space = |s| gpu.map(|g| g.space(s));
     let at = |section| At { section, ..At::default() };
-    registers(&dump.registers, space(Space::Gpu), at("registers"), lines);
-    registers(&dump.registers_gmu, space(Space::Gmu), at("registers-gmu"), lines);
-    registers(&dump.registers_hlsq, space(Space::Gpu), at("registers-hlsq"), lines);
+    registers(&dump.registers, space(RegSpace::Gpu), at("registers"), lines);
+    registers(&dump.registers_gmu, space(RegSpace::Gmu), at("registers-gmu"), lines);
+    registers(&dump.registers_hlsq, space(RegSpace::Gpu), at("registers-hlsq"), lines);
     for x in &dump.indexed {
         let name = x.canonical_name();
-        lines.push(&Entry {
+        lines.push(&SectionEntry {
             ty: "indexed",
             written_as: (name != x.name).then_some(&*x.name),
             name: Some(name),
             size: Some(u64::from(x.dwords)),
             data: data(x.data.as_ref()),
             span: span(x.span),
-            ..Entry::default()
+            ..SectionEntry::default()
         });
     }
     for block in &dump.shader_blocks {
         for bank in &block.banks {
-            lines.push(&Entry {
+            lines.push(&SectionEntry {
                 ty: "shader-block",
                 name: Some(Cow::Borrowed(&block.ty)),
                 pipe: block.pipe.as_deref(),
@@ -269,7 +273,7 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
                 size: Some(u64::from(bank.size)),
                 data: data(bank.data.as_ref()),
                 span: span(block.span),
-                ..Entry::default()
+                ..SectionEntry::default()
             });
         }
     }
@@ -281,16 +285,16 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             pipe: c.pipe.as_deref(),
             location: c.location,
         };
-        registers(&c.registers, space(Space::Gpu), at, lines);
+        registers(&c.registers, space(RegSpace::Gpu), at, lines);
     }
     for d in &dump.debugbus {
-        lines.push(&Entry {
+        lines.push(&SectionEntry {
             ty: "debugbus",
             name: Some(Cow::Borrowed(&d.name)),
             size: Some(u64::from(d.count)),
             data: data(d.data.as_ref()),
             span: span(d.span),
-            ..Entry::default()
+            ..SectionEntry::default()
         });
     }
 }

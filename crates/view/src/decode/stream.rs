@@ -1,19 +1,19 @@
 //! The command streams of a dump's rings as JSON lines: one object per event of the walk.
 
 use super::Lines;
-use crate::json::{Decoded, Hex, Words};
+use crate::json::{Decoded, Hex, HexWords};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
 use unwedge_base::{Diagnostic, Dwords};
 use unwedge_capture::msm::Ring;
 use unwedge_hw::{Gpu, Variants};
-use unwedge_postmortem::adreno::Case;
-use unwedge_postmortem::adreno::hang::{self, Stop};
-use unwedge_stream::adreno::header::Header;
+use unwedge_postmortem::adreno::AdrenoCase;
+use unwedge_postmortem::adreno::hang::{self, CpStop};
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{
-    BinPlace, Draw, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
-    TroubleKind, Walker, mode,
+    AdrenoEvent, AdrenoSink, AdrenoState, AdrenoStreamKind, AdrenoWalker, BinPlace, Draw, Exec, Flow,
+    LoadState, NestedStream, Packet, Trouble, TroubleKind, WalkerOptions, mode,
 };
 
 /// Zeros that stand for the end of a ring in front of its wrapped part; rings of kernels have 8,192 dwords.
@@ -22,7 +22,7 @@ const MAX_GAP: usize = 1 << 16;
 const MAX_RINGS: usize = 64;
 
 /// Walks every ring. Returns what was left out.
-pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
+pub fn write(case: &AdrenoCase<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let gpu = case.gpu;
     let mut diagnostics = Vec::new();
     let mut budget = unwedge_stream::adreno::budget(&case.memory);
@@ -61,9 +61,9 @@ pub struct Stretch<'a> {
 
 impl Stretch<'_> {
     /// Walks it from the state that a GPU starts with; takes what that costs from the budget.
-    pub fn walk(&self, case: &Case<'_>, budget: &mut u64, sink: &mut dyn Sink) {
-        let options = Options { budget: *budget, ..Options::default() };
-        let mut walker = Walker::new(case.gpu, &case.memory, options);
+    pub fn walk(&self, case: &AdrenoCase<'_>, budget: &mut u64, sink: &mut dyn AdrenoSink) {
+        let options = WalkerOptions { budget: *budget, ..WalkerOptions::default() };
+        let mut walker = AdrenoWalker::new(case.gpu, &case.memory, options);
         walker.walk(Dwords::from(self.dwords.as_slice()), self.iova, sink);
         *budget = walker.left();
     }
@@ -71,7 +71,7 @@ impl Stretch<'_> {
 
 /// Of the hung ring the stretch that the post-mortem numbers draws over, so that both call a draw the same; of others
 /// what the GPU has not read.
-pub fn stretches<'a>(case: &Case<'a>, stop: Option<&Stop>) -> impl Iterator<Item = Stretch<'a>> {
+pub fn stretches<'a>(case: &AdrenoCase<'a>, stop: Option<&CpStop>) -> impl Iterator<Item = Stretch<'a>> {
     case.dump.rings.iter().enumerate().take(MAX_RINGS).map(move |(i, ring)| {
         let contents = ring.data.as_ref().map(|d| d.decode()).unwrap_or_default();
         let size = ring.size.map_or(contents.len(), |s| s as usize / 4).max(1);
@@ -142,7 +142,7 @@ struct PacketLine<'a> {
     name: Option<&'a str>,
     exec: &'static str,
     count: u32,
-    payload: Words<'a>,
+    payload: HexWords<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     entries: Vec<PayloadEntry<'a>>,
 }
@@ -350,12 +350,14 @@ impl<'s, 'o> JsonSink<'s, 'o> {
     fn packet(&mut self, p: &Packet<'_>) {
         let gpu = self.gpu;
         let (kind, opcode, register, count) = match p.header {
-            Header::Registers { reg, count } => ("registers", None, Some(Hex::offset(reg)), count),
-            Header::Operation { opcode, count } => ("operation", Some(opcode), None, count),
-            Header::Padding => ("padding", None, None, 0),
+            AdrenoPacketHeader::Registers { reg, count } => {
+                ("registers", None, Some(Hex::offset(reg)), count)
+            }
+            AdrenoPacketHeader::Operation { opcode, count } => ("operation", Some(opcode), None, count),
+            AdrenoPacketHeader::Padding => ("padding", None, None, 0),
         };
         let name = match p.header {
-            Header::Registers { reg, .. } => gpu.reg(reg).map(|r| r.name()),
+            AdrenoPacketHeader::Registers { reg, .. } => gpu.reg(reg).map(|r| r.name()),
             _ => opcode.and_then(|o| gpu.packet_name(o)),
         };
         let layout = if opcode.is_some() { name } else { None };
@@ -371,20 +373,20 @@ impl<'s, 'o> JsonSink<'s, 'o> {
             name,
             exec: exec(p.exec),
             count,
-            payload: Words(p.payload.stored()),
+            payload: HexWords(p.payload.stored()),
             entries: entries(gpu, layout, p.payload),
         });
     }
 
-    fn stream(&mut self, ty: &'static str, s: &Stream<'_>) {
+    fn stream(&mut self, ty: &'static str, s: &NestedStream<'_>) {
         let (kind, id) = match s.kind {
-            StreamKind::Indirect => ("indirect", None),
-            StreamKind::Group { id } => ("group", Some(u32::from(id))),
-            StreamKind::Amble => ("amble", None),
-            StreamKind::Bin { index } => ("bin", Some(index)),
-            StreamKind::DrawTable { index } => ("draw-table", Some(index)),
-            StreamKind::Mode => ("mode", None),
-            StreamKind::Embedded => ("embedded", None),
+            AdrenoStreamKind::Indirect => ("indirect", None),
+            AdrenoStreamKind::Group { id } => ("group", Some(u32::from(id))),
+            AdrenoStreamKind::Amble => ("amble", None),
+            AdrenoStreamKind::Bin { index } => ("bin", Some(index)),
+            AdrenoStreamKind::DrawTable { index } => ("draw-table", Some(index)),
+            AdrenoStreamKind::Mode => ("mode", None),
+            AdrenoStreamKind::Embedded => ("embedded", None),
         };
         self.lines.push(&StreamLine {
             ty,
@@ -410,11 +412,11 @@ impl<'s, 'o> JsonSink<'s, 'o> {
         });
     }
 
-    fn draw(&mut self, state: &State, d: &Draw<'_>) {
+    fn draw(&mut self, state: &AdrenoState, d: &Draw<'_>) {
         let gpu = self.gpu;
         let regs = state.current_regs();
         let opcode = match d.packet.header {
-            Header::Operation { opcode, .. } => Some(opcode),
+            AdrenoPacketHeader::Operation { opcode, .. } => Some(opcode),
             _ => None,
         };
         self.lines.push(&DrawLine {
@@ -457,15 +459,15 @@ impl<'s, 'o> JsonSink<'s, 'o> {
     }
 }
 
-impl Sink for JsonSink<'_, '_> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for JsonSink<'_, '_> {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         if self.lines.ended() {
             return Flow::Skip;
         }
         match event {
-            Event::Packet(p) => self.packet(p),
-            Event::PacketEnd(_) => {}
-            Event::RegWrite(w) => {
+            AdrenoEvent::Packet(p) => self.packet(p),
+            AdrenoEvent::PacketEnd(_) => {}
+            AdrenoEvent::RegWrite(w) => {
                 let reg = self.gpu.reg(w.reg);
                 let decoded = reg.and_then(|r| Decoded::register(r, u64::from(w.value)));
                 self.lines.push(&WriteLine {
@@ -479,10 +481,10 @@ impl Sink for JsonSink<'_, '_> {
                     decoded,
                 });
             }
-            Event::Enter(s) => self.stream("enter", s),
-            Event::Leave(s) => self.stream("leave", s),
-            Event::Missing(s) => self.stream("missing", s),
-            Event::Group(g) => self.lines.push(&GroupLine {
+            AdrenoEvent::Enter(s) => self.stream("enter", s),
+            AdrenoEvent::Leave(s) => self.stream("leave", s),
+            AdrenoEvent::Missing(s) => self.stream("missing", s),
+            AdrenoEvent::Group(g) => self.lines.push(&GroupLine {
                 ty: "group",
                 id: g.id,
                 iova: Hex::wide(g.set.iova),
@@ -490,9 +492,9 @@ impl Sink for JsonSink<'_, '_> {
                 modes: modes(g.set.enable_mask),
                 loaded: g.loaded,
             }),
-            Event::LoadState(l) => self.load_state(l),
-            Event::Draw(d) => self.draw(state, d),
-            Event::Trouble(t) => self.trouble(t),
+            AdrenoEvent::LoadState(l) => self.load_state(l),
+            AdrenoEvent::Draw(d) => self.draw(state, d),
+            AdrenoEvent::Trouble(t) => self.trouble(t),
         }
         Flow::Continue
     }

@@ -16,7 +16,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, sync_channel};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::{Dump, FileKind};
-use unwedge_hw::{Db, Identity};
+use unwedge_hw::{Db, DbIdentity};
 use unwedge_stream::compare::{Comparer, Pairing, Record};
 
 /// Version of the schema of the JSON lines.
@@ -35,7 +35,7 @@ pub struct Selector {
 
 /// How much is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum DiffLevel {
     /// Everything in an input.
     File,
     /// A submit.
@@ -46,11 +46,11 @@ pub enum Level {
 
 impl Selector {
     /// How much it is.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> DiffLevel {
         match (self.submit, self.draw) {
-            (_, Some(_)) => Level::Draw,
-            (Some(_), None) => Level::Submit,
-            (None, None) => Level::File,
+            (_, Some(_)) => DiffLevel::Draw,
+            (Some(_), None) => DiffLevel::Submit,
+            (None, None) => DiffLevel::File,
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct Side<'a, E> {
 
 /// How to compare.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct DiffOptions {
     /// Take a buffer that runs for each tile once for each mode.
     pub once: bool,
     /// JSON lines instead of text.
@@ -124,7 +124,7 @@ pub struct Compared<E> {
 /// cannot be read, or lacks what was asked for, the output has no end.
 pub fn compare<'s, E: Send>(
     [a, b]: [Side<'s, E>; 2],
-    options: Options,
+    options: DiffOptions,
     db: &Db,
     max_alive: u64,
     out: &mut dyn Write,
@@ -167,7 +167,7 @@ pub fn compare<'s, E: Send>(
         let lost = |d: &Diagnostic| d.severity == Severity::Loss;
         let lost = comparison.cut || of_a.iter().chain(of_b).any(lost);
         if options.json {
-            line(&End { ty: "end", differs: comparison.differs, lost }, comparison.out);
+            line(&DiffEnd { ty: "end", differs: comparison.differs, lost }, comparison.out);
         } else {
             let _ = writeln!(comparison.out, "{}", device::database_line(&comparison.tables));
         }
@@ -203,12 +203,12 @@ impl Records {
 }
 
 struct Comparison<'a> {
-    options: Options,
+    options: DiffOptions,
     a: &'a Selector,
     b: &'a Selector,
     db: &'a Db,
     /// What names registers.
-    tables: Identity,
+    tables: DbIdentity,
     differs: bool,
     cut: bool,
     absent: bool,
@@ -250,7 +250,7 @@ impl Comparison<'_> {
                 slot => &mut slot.insert((family, Comparer::new(registers, self.a.name != self.b.name))).1,
             };
             let comparison = match level {
-                Level::Draw => comparer.compare_paired(x, y, vec![Pairing::Both(0, 0)]),
+                DiffLevel::Draw => comparer.compare_paired(x, y, vec![Pairing::Both(0, 0)]),
                 _ => comparer.compare(x, y),
             };
             let differs = show::differs(x, y, &comparison, level);
@@ -258,7 +258,7 @@ impl Comparison<'_> {
             let show = Show { registers, style: self.options.style };
             if self.options.json {
                 line(&show.json(x, y, &comparison, level), self.out);
-            } else if level != Level::File {
+            } else if level != DiffLevel::File {
                 show.text(x, y, &comparison, level, self.out);
             } else if differs {
                 show.line(x, y, &comparison, self.out);
@@ -274,12 +274,12 @@ impl Comparison<'_> {
                     ));
                 }
             }
-            if level != Level::File {
+            if level != DiffLevel::File {
                 return;
             }
             (of_a, of_b) = (a.next(), b.next());
         }
-        if level != Level::File && self.differs {
+        if level != DiffLevel::File && self.differs {
             return;
         }
         self.end(a, b, (of_a.is_some(), of_b.is_some()), equal);
@@ -287,7 +287,7 @@ impl Comparison<'_> {
 
     /// What there is besides pairs.
     fn end(&mut self, mut a: Records, mut b: Records, left: (bool, bool), equal: u32) {
-        if self.a.level() != Level::File {
+        if self.a.level() != DiffLevel::File {
             // A side that could not be read says why itself.
             for (selector, there) in [(self.a, left.0), (self.b, left.1)] {
                 if !there {
@@ -328,7 +328,7 @@ impl Comparison<'_> {
         let (a, b) = (side(self.a, a), side(self.b, b));
         if self.options.json {
             let heading = Heading::of_lines("unwedge.diff", SCHEMA, &self.tables);
-            return line(&Header { heading, a, b }, self.out);
+            return line(&DiffHeader { heading, a, b }, self.out);
         }
         for (name, side) in [("A", a), ("B", b)] {
             let what = match (side.submit, side.draw) {
@@ -370,7 +370,7 @@ fn line(record: &impl Serialize, out: &mut dyn Write) {
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct DiffHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     a: SideLine,
@@ -395,7 +395,7 @@ struct Note<'a> {
 }
 
 #[derive(Serialize)]
-struct End {
+struct DiffEnd {
     #[serde(rename = "type")]
     ty: &'static str,
     differs: bool,

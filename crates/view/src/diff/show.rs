@@ -1,14 +1,16 @@
 //! Differences as text and as JSON lines. Never: what differs.
 
-use super::Level;
+use super::DiffLevel;
 use crate::Style;
 use crate::json::Hex;
 use crate::streams::RegisterSet;
 use serde::Serialize;
 use std::io::Write;
-use unwedge_hw::{Palette, Type, Variants};
+use unwedge_hw::{Palette, ValueType, Variants};
 use unwedge_stream::adreno::StateType;
-use unwedge_stream::compare::{Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, Value};
+use unwedge_stream::compare::{
+    Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, SubjectValue,
+};
 use unwedge_stream::query::Pass;
 
 /// Names listed in a row; the rest is counted.
@@ -58,7 +60,7 @@ fn name(registers: RegisterSet<'_>, subject: Subject) -> String {
 
 /// A part of a register that differs.
 #[derive(Serialize)]
-struct Part {
+struct RegisterPart {
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
     a: Option<String>,
@@ -66,7 +68,12 @@ struct Part {
 }
 
 /// What of two values differs: of a register with fields these, else the whole.
-fn parts(registers: RegisterSet<'_>, subject: Subject, stretch: &Stretch, palette: &Palette) -> Vec<Part> {
+fn parts(
+    registers: RegisterSet<'_>,
+    subject: Subject,
+    stretch: &Stretch,
+    palette: &Palette,
+) -> Vec<RegisterPart> {
     let ty = match subject {
         Subject::Register(reg) => registers.ty(reg),
         _ => None,
@@ -79,15 +86,19 @@ fn parts(registers: RegisterSet<'_>, subject: Subject, stretch: &Stretch, palett
         for (name, field) in ty.fields().filter(|(_, field)| changed & field.mask() != 0) {
             rest &= !field.mask();
             let text = |bits: u64| written(Some(field), bits & field.mask(), palette);
-            parts.push(Part { field: Some(name.to_owned()), a: Some(text(a.bits)), b: Some(text(b.bits)) });
+            parts.push(RegisterPart {
+                field: Some(name.to_owned()),
+                a: Some(text(a.bits)),
+                b: Some(text(b.bits)),
+            });
         }
         if rest != 0 {
             let text = |bits: u64| format!("{:#x}", bits & rest);
-            parts.push(Part { field: None, a: Some(text(a.bits)), b: Some(text(b.bits)) });
+            parts.push(RegisterPart { field: None, a: Some(text(a.bits)), b: Some(text(b.bits)) });
         }
         return parts;
     }
-    let text = |value: Value| match subject {
+    let text = |value: SubjectValue| match subject {
         Subject::Shader(_) | Subject::Load(_) => {
             // The low half tells contents apart well enough for people.
             format!("{} dwords #{:08x}", value.dwords, value.bits as u32)
@@ -100,10 +111,10 @@ fn parts(registers: RegisterSet<'_>, subject: Subject, stretch: &Stretch, palett
         Subject::Register(_) if value.whole => written(ty, value.bits, palette),
         Subject::Register(_) => format!("{} (one half unknown)", written(ty, value.bits, palette)),
     };
-    vec![Part { field: None, a: a.map(text), b: b.map(text) }]
+    vec![RegisterPart { field: None, a: a.map(text), b: b.map(text) }]
 }
 
-fn written(ty: Option<Type<'_>>, bits: u64, palette: &Palette) -> String {
+fn written(ty: Option<ValueType<'_>>, bits: u64, palette: &Palette) -> String {
     match ty {
         Some(ty) => {
             let mut out = Vec::new();
@@ -156,9 +167,9 @@ fn sizes(a: &Record, b: &Record) -> (Vec<u64>, Vec<u64>) {
 }
 
 /// Something differs, beyond where buffers lie.
-pub fn differs(a: &Record, b: &Record, comparison: &Comparison, level: Level) -> bool {
+pub fn differs(a: &Record, b: &Record, comparison: &Comparison, level: DiffLevel) -> bool {
     let (only_a, only_b) = lonely(a, b, comparison);
-    let buffers = level != Level::Draw && sizes(a, b) != (Vec::new(), Vec::new());
+    let buffers = level != DiffLevel::Draw && sizes(a, b) != (Vec::new(), Vec::new());
     !only_a.is_empty()
         || !only_b.is_empty()
         || buffers
@@ -167,9 +178,16 @@ pub fn differs(a: &Record, b: &Record, comparison: &Comparison, level: Level) ->
 
 impl Show<'_> {
     /// Two submits or draws in full.
-    pub fn text(&self, a: &Record, b: &Record, comparison: &Comparison, level: Level, out: &mut dyn Write) {
+    pub fn text(
+        &self,
+        a: &Record,
+        b: &Record,
+        comparison: &Comparison,
+        level: DiffLevel,
+        out: &mut dyn Write,
+    ) {
         let palette = self.style.palette();
-        if level != Level::Draw {
+        if level != DiffLevel::Draw {
             self.counts(a, b, comparison, out);
         }
         let mut moved = Vec::new();
@@ -181,7 +199,7 @@ impl Show<'_> {
             let title = self.style.bold(&name(self.registers, subject));
             let _ = writeln!(out, "{title}");
             for stretch in &difference.stretches {
-                let place = if level == Level::Draw { String::new() } else { draws(stretch) };
+                let place = if level == DiffLevel::Draw { String::new() } else { draws(stretch) };
                 for part in parts(self.registers, subject, stretch, &palette) {
                     let field = part.field.map(|field| format!("{field}: ")).unwrap_or_default();
                     let value = |text: Option<String>| text.unwrap_or_else(|| "unknown".to_owned());
@@ -264,7 +282,7 @@ impl Show<'_> {
     }
 
     /// Two submits or draws as a line of JSON.
-    pub fn json(&self, a: &Record, b: &Record, comparison: &Comparison, level: Level) -> impl Serialize {
+    pub fn json(&self, a: &Record, b: &Record, comparison: &Comparison, level: DiffLevel) -> impl Serialize {
         let (only_a, only_b) = lonely(a, b, comparison);
         let both = comparison.pairs.len() - only_a.len() - only_b.len();
         let (sizes_a, sizes_b) = sizes(a, b);
@@ -280,7 +298,7 @@ impl Show<'_> {
             stretches: d.stretches.iter().map(|s| self.stretch(subject, s)).collect(),
         };
         SubmitLine {
-            ty: if level == Level::Draw { "draw" } else { "submit" },
+            ty: if level == DiffLevel::Draw { "draw" } else { "submit" },
             a: a.submit,
             b: b.submit,
             stream_a: Some(a.name.clone()).filter(|name| !name.is_empty()),
@@ -296,7 +314,7 @@ impl Show<'_> {
     }
 
     fn stretch(&self, subject: Subject, stretch: &Stretch) -> StretchLine {
-        let raw = |value: Option<Value>| {
+        let raw = |value: Option<SubjectValue>| {
             value.map(|v| match subject {
                 Subject::Register(reg) if !self.registers.is_wide(reg) => Hex::dword(v.bits as u32),
                 _ => Hex::wide(v.bits),
@@ -362,5 +380,5 @@ struct StretchLine {
     draws_b: [u32; 2],
     a: Option<Hex>,
     b: Option<Hex>,
-    parts: Vec<Part>,
+    parts: Vec<RegisterPart>,
 }

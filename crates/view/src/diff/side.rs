@@ -8,12 +8,12 @@ use crate::{ViewError, device};
 use std::sync::mpsc::SyncSender;
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;
-use unwedge_capture::rd::{Section, Step};
-use unwedge_capture::{Dump, Part};
+use unwedge_capture::rd::{LiveStep, RdSection};
+use unwedge_capture::{Dump, DumpPart};
 use unwedge_hw::{Db, Gpu};
-use unwedge_postmortem::adreno::{Case, hang};
+use unwedge_postmortem::adreno::{AdrenoCase, hang};
 use unwedge_stream::compare::{Record, Recorder};
-use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 use unwedge_stream::query::{Draws, StepDraws};
 
 /// What comes from a side while it is read.
@@ -37,13 +37,14 @@ pub fn read(
         Opened::Capture(mut stream) => {
             let mut tape =
                 Tape { selector, once, out, draws: None, generation: None, looks: LOOKS, ended: false };
-            let choice = Choice { compositors: true, ..Choice::default() };
+            let choice = SubmitChoice { compositors: true, ..SubmitChoice::default() };
             let mut diagnostics = Player::new(choice, db, max_alive).play(&mut stream, &mut tape);
             diagnostics.extend(stream.diagnostics());
             Ok(diagnostics)
         }
         Opened::Files { files, kind, diagnostics } => {
-            let parts: Vec<Part<'_>> = files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
+            let parts: Vec<DumpPart<'_>> =
+                files.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();
             let read = Dump::read_as(kind, &parts)?;
             dump(selector, once, (&read, &diagnostics), db, max_alive, &out)
         }
@@ -132,9 +133,9 @@ impl Selector {
 }
 
 impl<'d> Consumer<'d> for Tape<'_, 'd> {
-    fn section(&mut self, section: &Section<'_>, step: Step) {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         self.looks = self.looks.saturating_add(LOOKS_PER_BYTE.saturating_mul(section.span.len()));
-        if step == Step::Forgotten
+        if step == LiveStep::Forgotten
             && let Some(draws) = &mut self.draws
         {
             draws.forget_buffers();
@@ -204,7 +205,7 @@ fn devcore(
     if out.send(SideEvent::Gpu(Family::Adreno(gpu.generation()))).is_err() {
         return Ok(diagnostics);
     }
-    let case = Case::new(dump, gpu);
+    let case = AdrenoCase::new(dump, gpu);
     let mut budget = unwedge_stream::adreno::budget(&case.memory);
     let mut looks = budget;
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {

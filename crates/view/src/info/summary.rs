@@ -8,14 +8,14 @@ use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::msm::Devcore;
-use unwedge_capture::msm::lines::Section;
+use unwedge_capture::msm::lines::MsmSection;
 use unwedge_hw::Db;
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct JsonSummary<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     #[serde(skip)]
@@ -32,7 +32,7 @@ struct Summary<'a> {
     dump: Option<DumpSummary<'a>>,
     /// A file has one of the two.
     #[serde(rename = "dump", skip_serializing_if = "Option::is_none")]
-    intel: Option<intel::info::Summary<'a>>,
+    intel: Option<intel::info::IntelSummary<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<&'a Capture>,
     problems: Vec<Problem>,
@@ -85,14 +85,14 @@ impl From<&Diagnostic> for Problem {
     }
 }
 
-impl<'a> Summary<'a> {
+impl<'a> JsonSummary<'a> {
     fn of(
         file: &FileInfo<'a>,
         contents: FileContents<'a>,
         diagnostics: &[Diagnostic],
         db: &'a Db,
-    ) -> Summary<'a> {
-        let mut summary = Summary {
+    ) -> JsonSummary<'a> {
+        let mut summary = JsonSummary {
             heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
             name: file.name,
             database_line: device::database_line(db.identity()),
@@ -108,7 +108,7 @@ impl<'a> Summary<'a> {
         };
         match contents {
             FileContents::Msm(dump) => summary.dump = Some(DumpSummary::of(dump)),
-            FileContents::Intel(dump) => summary.intel = Some(intel::info::Summary::of(dump)),
+            FileContents::Intel(dump) => summary.intel = Some(intel::info::IntelSummary::of(dump)),
             FileContents::Capture(capture) => summary.capture = Some(capture),
             FileContents::Other => {}
         }
@@ -144,18 +144,18 @@ impl<'a> DumpSummary<'a> {
 }
 
 /// What a section holds, in a few words.
-fn contents(dump: &Devcore<'_>, section: Section) -> String {
+fn contents(dump: &Devcore<'_>, section: MsmSection) -> String {
     match section {
-        Section::Ringbuffer => {
+        MsmSection::Ringbuffer => {
             let stuck = dump.rings.iter().filter(|r| r.last_fence != r.retired_fence).count();
             format!("{stuck} with unfinished work")
         }
-        Section::Bos => {
+        MsmSection::Bos => {
             let size = dump.bos.iter().fold(0u64, |sum, b| sum.saturating_add(b.size));
             let held = dump.bos.iter().filter(|b| b.data.is_some()).count();
             format!("{held} with contents, {size} bytes allocated")
         }
-        Section::IndexedRegisters => {
+        MsmSection::IndexedRegisters => {
             dump.indexed.iter().map(|i| i.canonical_name()).collect::<Vec<_>>().join(" ")
         }
         _ => String::new(),
@@ -173,7 +173,7 @@ pub fn json(
     db: &Db,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Summary::of(file, contents, diagnostics, db))?;
+    serde_json::to_writer(&mut *out, &JsonSummary::of(file, contents, diagnostics, db))?;
     out.write_all(b"\n")
 }
 
@@ -189,10 +189,10 @@ pub fn text(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    write_text(&Summary::of(file, contents, diagnostics, db), style, out)
+    write_text(&JsonSummary::of(file, contents, diagnostics, db), style, out)
 }
 
-fn write_text(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn write_text(s: &JsonSummary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}: {}", style.bold(s.name), s.described)?;
     let size = if s.compression.is_empty() {
         format!("{} bytes", s.bytes)
@@ -238,7 +238,7 @@ fn write_text(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<
     writeln!(out, "\n{}", s.database_line)
 }
 
-fn problems(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn problems(s: &JsonSummary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     if s.problems.is_empty() {
         return Ok(());
     }

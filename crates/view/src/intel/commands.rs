@@ -1,20 +1,20 @@
 //! A command stream of a dump of i915 or xe, for people and as JSON lines.
 
 use super::engine_name;
-use super::streams::Stream;
+use super::streams::EngineStream;
 use super::values::{FieldLine, ValueText, significant};
 use crate::Style;
-use crate::json::{Hex, Words};
+use crate::json::{Hex, HexWords};
 use crate::lines::Lines;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::intel::platform::Version;
-use unwedge_hw::intel::{FieldValue, Value};
+use unwedge_hw::intel::{FieldValue, IntelValue};
 use unwedge_intel::registers;
 use unwedge_stream::intel::commands::Command;
 use unwedge_stream::intel::position::Agreement;
-use unwedge_stream::intel::state::{Pointer, State, Written};
-use unwedge_stream::intel::walk::{Event, EventKind, Space};
+use unwedge_stream::intel::state::{IntelState, Pointer, RegisterOrigin};
+use unwedge_stream::intel::walk::{EventKind, IntelEvent, Space};
 
 /// MI_LOAD_REGISTER_*: offsets count from the engine's base.
 const RELATIVE: u32 = 1 << 19;
@@ -25,13 +25,14 @@ const LINE: usize = 8;
 fn register_of(
     command: &Command<'_>,
     field: &FieldValue,
-    value: Value,
+    value: IntelValue,
     version: Version,
 ) -> Option<&'static str> {
     let is_offset =
         field.name.contains("Register") && (field.name.contains("Offset") || field.name.contains("Address"));
     let offset = u32::try_from(value.number().filter(|_| is_offset)?).ok()?;
-    let offset = if matches!(value, Value::Uint(_)) { offset.checked_shl(field.start % 32)? } else { offset };
+    let offset =
+        if matches!(value, IntelValue::Uint(_)) { offset.checked_shl(field.start % 32)? } else { offset };
     register_name(offset, command.header() & RELATIVE != 0, version)
 }
 
@@ -41,11 +42,11 @@ fn register_name(offset: u32, relative: bool, version: Version) -> Option<&'stat
     } else {
         registers::at(version, offset).map(|r| r.0)
     };
-    found.map(registers::Register::name)
+    found.map(registers::RegisterEntry::name)
 }
 
 /// Whether the registers and the commands agree.
-fn agreement(stream: &Stream<'_>) -> Option<String> {
+fn agreement(stream: &EngineStream<'_>) -> Option<String> {
     let position = stream.position?;
     let behind = position.bytes_behind();
     let behind =
@@ -68,7 +69,7 @@ fn arrows(marks: &[&str]) -> String {
 }
 
 /// For people: every command with its address, dwords and fields, and the state where the engine stands.
-pub fn text(stream: &Stream<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn text(stream: &EngineStream<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let heading = format!("commands of {}: {}", engine_name(stream.engine), stream.name);
     writeln!(out, "{}", style.bold(&heading))?;
     if let Some(agreement) = agreement(stream) {
@@ -86,7 +87,7 @@ pub fn text(stream: &Stream<'_>, style: Style, out: &mut dyn Write) -> io::Resul
             EventKind::Unknown(words) => {
                 let (first, more) = words.split_at(words.len().min(LINE));
                 let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-                writeln!(out, "  {at}: {}{more}: no command{}", Words(first), marks(words.len()))?;
+                writeln!(out, "  {at}: {}{more}: no command{}", HexWords(first), marks(words.len()))?;
             }
             EventKind::Enter(entry) => {
                 let how = match (entry.from, entry.returns) {
@@ -122,8 +123,8 @@ impl std::fmt::Display for Hex48 {
 }
 
 fn text_of(
-    stream: &Stream<'_>,
-    event: &Event<'_>,
+    stream: &EngineStream<'_>,
+    event: &IntelEvent<'_>,
     command: &Command<'_>,
     style: Style,
     out: &mut dyn Write,
@@ -138,7 +139,7 @@ fn text_of(
         let line = command.words.get(shown..up_to).unwrap_or_default();
         for (i, line) in line.chunks(LINE).enumerate() {
             let at = event.address.wrapping_add((shown + LINE * i) as u64 * 4);
-            writeln!(out, "  {}: {}", Hex48(at), Words(line))?;
+            writeln!(out, "  {}: {}", Hex48(at), HexWords(line))?;
         }
         shown = shown.max(up_to);
         Ok(())
@@ -148,8 +149,8 @@ fn text_of(
         write!(out, "{:1$}{2}", "", 10 + 2 * field.depth as usize, field.name)?;
         field.indices().iter().try_for_each(|i| write!(out, "[{i}]"))?;
         match value {
-            Value::Struct => writeln!(out)?,
-            Value::Wide => writeln!(out, ": {} bits", field.width)?,
+            IntelValue::Struct => writeln!(out)?,
+            IntelValue::Wide => writeln!(out, ": {} bits", field.width)?,
             _ => match register_of(command, &field, value, stream.version) {
                 Some(register) => writeln!(out, ": {} ({register})", ValueText(value))?,
                 None => writeln!(out, ": {}", ValueText(value))?,
@@ -165,13 +166,13 @@ fn text_of(
 }
 
 /// Where a pointer leads: whether the dump holds what is there.
-fn held(stream: &Stream<'_>, pointer: &Pointer<'_>) -> Option<bool> {
+fn held(stream: &EngineStream<'_>, pointer: &Pointer<'_>) -> Option<bool> {
     Some(stream.spaces.words(Space::Ppgtt, pointer.address?).is_some())
 }
 
 fn text_of_state(
-    stream: &Stream<'_>,
-    state: &State<'_>,
+    stream: &EngineStream<'_>,
+    state: &IntelState<'_>,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -205,9 +206,9 @@ fn text_of_state(
     for (offset, write) in state.registers() {
         let name = register_name(offset, write.relative, stream.version).unwrap_or_default();
         let value = match write.written {
-            Written::Value(value) => format!("0x{value:08x}"),
-            Written::Memory(address) => format!("what is at {}", Hex48(address)),
-            Written::Register(from) => format!("what is in register 0x{from:05x}"),
+            RegisterOrigin::Value(value) => format!("0x{value:08x}"),
+            RegisterOrigin::Memory(address) => format!("what is at {}", Hex48(address)),
+            RegisterOrigin::Register(from) => format!("what is in register 0x{from:05x}"),
         };
         let line = format!("  register 0x{offset:05x} {name}: {value}, written at {}", Hex48(write.set_at));
         writeln!(out, "{}", line.replace(" :", ":"))?;
@@ -217,7 +218,7 @@ fn text_of_state(
 
 /// A line of JSON about a stream. Which fields are there depends on the type.
 #[derive(Serialize, Default)]
-struct Line<'a> {
+struct CommandLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
     engine: &'a str,
@@ -233,7 +234,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     dwords: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<Words<'a>>,
+    data: Option<HexWords<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<FieldLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -250,10 +251,10 @@ struct Line<'a> {
 ///
 /// # Errors
 /// When further lines are pointless.
-pub fn json(stream: &Stream<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
+pub fn json(stream: &EngineStream<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     let engine = engine_name(stream.engine);
     for event in stream.events() {
-        let mut line = Line {
+        let mut line = CommandLine {
             ty: "command",
             engine: &engine,
             stream: stream.name,
@@ -263,13 +264,13 @@ pub fn json(stream: &Stream<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
                 Space::Ggtt => "ggtt",
                 Space::Ppgtt => "ppgtt",
             }),
-            ..Line::default()
+            ..CommandLine::default()
         };
         match event.kind {
             EventKind::Command(command) => {
                 line.name = command.name();
                 line.dwords = Some(command.length.into());
-                line.data = Some(Words(command.words));
+                line.data = Some(HexWords(command.words));
                 for (field, value) in significant(command.fields()) {
                     line.registers.extend(register_of(&command, &field, value, stream.version));
                     line.fields.push(FieldLine::of(&field, value));
@@ -282,7 +283,7 @@ pub fn json(stream: &Stream<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
             }
             EventKind::Unknown(words) => {
                 line.ty = "unknown-dwords";
-                (line.dwords, line.data) = (Some(words.len() as u64), Some(Words(words)));
+                (line.dwords, line.data) = (Some(words.len() as u64), Some(HexWords(words)));
                 line.marks = stream.marks(event.address, words.len());
             }
             EventKind::Enter(entry) => {
@@ -366,9 +367,9 @@ struct WrittenLine {
     iova: Hex,
 }
 
-fn json_of_state(stream: &Stream<'_>, engine: &str, state: &State<'_>, lines: &mut Lines<'_>) {
+fn json_of_state(stream: &EngineStream<'_>, engine: &str, state: &IntelState<'_>, lines: &mut Lines<'_>) {
     let counts = state.counts();
-    let set = |seen: unwedge_stream::intel::state::Seen<'_>| {
+    let set = |seen: unwedge_stream::intel::state::WalkedCommand<'_>| {
         Some(Set { name: seen.command.name()?, address: None, iova: Hex::wide(seen.address) })
     };
     let pointer = |p: &Pointer<'_>| PointerLine {
@@ -383,9 +384,9 @@ fn json_of_state(stream: &Stream<'_>, engine: &str, state: &State<'_>, lines: &m
     let written = |(offset, write): (u32, unwedge_stream::intel::state::RegisterWrite)| {
         let (mut value, mut memory, mut register) = (None, None, None);
         match write.written {
-            Written::Value(v) => value = Some(Hex::dword(v)),
-            Written::Memory(at) => memory = Some(Hex::wide(at)),
-            Written::Register(from) => register = Some(Hex::offset(from)),
+            RegisterOrigin::Value(v) => value = Some(Hex::dword(v)),
+            RegisterOrigin::Memory(at) => memory = Some(Hex::wide(at)),
+            RegisterOrigin::Register(from) => register = Some(Hex::offset(from)),
         }
         WrittenLine {
             offset: Hex::offset(offset),

@@ -12,7 +12,7 @@ const SHOWN: usize = 40;
 
 /// What `info` says of a dump.
 #[derive(Serialize)]
-pub struct Summary<'a> {
+pub struct IntelSummary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<String>,
     #[serde(flatten)]
@@ -62,10 +62,10 @@ struct SectionSummary<'a> {
     bytes: u64,
 }
 
-impl<'a> Summary<'a> {
+impl<'a> IntelSummary<'a> {
     /// Of a dump.
-    pub fn of(dump: IntelDump<'a, 'a>) -> Summary<'a> {
-        Summary {
+    pub fn of(dump: IntelDump<'a, 'a>) -> IntelSummary<'a> {
+        IntelSummary {
             gpu: dump.device(),
             origin: Origin::of(dump),
             engines: dump
@@ -109,6 +109,10 @@ impl<'a> Summary<'a> {
     }
 
     /// For people.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
     pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         let process = self.origin.process.map(|name| match self.origin.pid {
             Some(pid) => format!("{name} [{pid}]"),

@@ -3,28 +3,28 @@
 use super::streams::Unpacked;
 use super::values::{Meaning, MeaningLine};
 use super::{IntelDump, Origin, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
-use crate::json::{Hex, Words};
+use crate::json::{Hex, HexWords};
 use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::intel::{Engine, Field, Index, Register};
+use unwedge_capture::intel::{DumpEngine, IntelRegister, KeyValue, RegisterIndex};
 use unwedge_hw::Db;
 use unwedge_hw::intel::platform::EngineClass;
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct IntelHeader<'a> {
     #[serde(flatten)]
     start: Start<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    device: Option<Device>,
+    device: Option<JsonDevice>,
     #[serde(flatten)]
     origin: Origin<'a>,
 }
 
 #[derive(Serialize)]
-struct Device {
+struct JsonDevice {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pci_id: Option<Hex>,
@@ -44,7 +44,7 @@ struct FieldLine<'a> {
 }
 
 #[derive(Serialize, Default)]
-struct Entry<'a> {
+struct IntelEntry<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ struct Contents(Vec<u32>);
 impl Serialize for Contents {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let used = self.0.iter().rposition(|&d| d != 0).map_or(0, |last| last + 1);
-        Words(self.0.get(..used).unwrap_or_default()).serialize(s)
+        HexWords(self.0.get(..used).unwrap_or_default()).serialize(s)
     }
 }
 
@@ -139,7 +139,12 @@ fn write(dump: IntelDump<'_, '_>, max_size: u64, db: &Db, lines: &mut Lines<'_>)
             registers(dump, None, &state.registers, lines);
             for &(number, value) in &state.fences {
                 let value = Some(Hex::wide(value));
-                lines.push(&Entry { ty: "fence", number: Some(number.into()), value, ..Entry::default() });
+                lines.push(&IntelEntry {
+                    ty: "fence",
+                    number: Some(number.into()),
+                    value,
+                    ..IntelEntry::default()
+                });
             }
         }
         IntelDump::Xe(xe) => {
@@ -151,17 +156,17 @@ fn write(dump: IntelDump<'_, '_>, max_size: u64, db: &Db, lines: &mut Lines<'_>)
                 let number = queue.guc_id.map(u64::from);
                 let name = queue.field("Name").map(Cow::Borrowed);
                 let span = Some([queue.span.start, queue.span.end]);
-                lines.push(&Entry { ty: "queue", number, name, span, ..Entry::default() });
+                lines.push(&IntelEntry { ty: "queue", number, name, span, ..IntelEntry::default() });
                 fields("queue", &queue.fields, lines);
                 fields("queue", &queue.jobs, lines);
                 for context in &queue.contexts {
                     let context_at = context.descriptor.map(|d| Hex::dword(d as u32));
-                    lines.push(&Entry { ty: "context", context: context_at, ..Entry::default() });
+                    lines.push(&IntelEntry { ty: "context", context: context_at, ..IntelEntry::default() });
                     fields("context", &context.fields, lines);
                 }
             }
             for &at in &xe.batches {
-                lines.push(&Entry { ty: "batch", iova: Some(Hex::wide(at)), ..Entry::default() });
+                lines.push(&IntelEntry { ty: "batch", iova: Some(Hex::wide(at)), ..IntelEntry::default() });
             }
             fields("vm", &xe.vm, lines);
         }
@@ -181,9 +186,9 @@ fn write(dump: IntelDump<'_, '_>, max_size: u64, db: &Db, lines: &mut Lines<'_>)
 
 fn header(dump: IntelDump<'_, '_>, db: &Db, lines: &mut Lines<'_>) {
     let (id, revision) = dump.pci();
-    lines.push(&Header {
+    lines.push(&IntelHeader {
         start: Start::of(dump.kind_id(), db),
-        device: dump.device().map(|name| Device {
+        device: dump.device().map(|name| JsonDevice {
             name,
             pci_id: id.map(|id| Hex::short(id.into())),
             pci_revision: revision.map(|r| Hex::short(r.into())),
@@ -192,7 +197,7 @@ fn header(dump: IntelDump<'_, '_>, db: &Db, lines: &mut Lines<'_>) {
     });
 }
 
-fn fields(section: &str, fields: &[Field<'_>], lines: &mut Lines<'_>) {
+fn fields(section: &str, fields: &[KeyValue<'_>], lines: &mut Lines<'_>) {
     for f in fields {
         let span = [f.span.start, f.span.end];
         lines.push(&FieldLine { ty: "field", section, name: &f.key, value: &f.value, span });
@@ -201,40 +206,40 @@ fn fields(section: &str, fields: &[Field<'_>], lines: &mut Lines<'_>) {
 
 fn registers(
     dump: IntelDump<'_, '_>,
-    engine: Option<&Engine<'_>>,
-    registers: &[Register<'_>],
+    engine: Option<&DumpEngine<'_>>,
+    registers: &[IntelRegister<'_>],
     lines: &mut Lines<'_>,
 ) {
     let version = dump.graphics().version;
-    let class = engine.and_then(Engine::id).map_or(EngineClass::Render, |id| id.class);
+    let class = engine.and_then(DumpEngine::id).map_or(EngineClass::Render, |id| id.class);
     for r in registers {
         let more = String::from_utf8_lossy(r.more).into_owned();
-        lines.push(&Entry {
+        lines.push(&IntelEntry {
             ty: "register",
             section: Some(if engine.is_some() { "engine" } else { "device" }),
             engine: engine.map(|e| engine_name(&e.name)),
             name: Some(Cow::Borrowed(r.name)),
             index: match r.index {
-                Index::None => None,
-                Index::One(i) => Some(vec![i]),
-                Index::Two(i, j) => Some(vec![i, j]),
+                RegisterIndex::None => None,
+                RegisterIndex::One(i) => Some(vec![i]),
+                RegisterIndex::Two(i, j) => Some(vec![i, j]),
             },
             value: Some(u32::try_from(r.value).map_or_else(|_| Hex::wide(r.value), Hex::dword)),
             more: (!more.is_empty()).then_some(more),
             meaning: version.and_then(|version| Meaning::of(version, class, r, registers)).map(Meaning::json),
             span: Some([r.span.start, r.span.end]),
-            ..Entry::default()
+            ..IntelEntry::default()
         });
     }
 }
 
-fn engine(dump: IntelDump<'_, '_>, engine: &Engine<'_>, lines: &mut Lines<'_>) {
+fn engine(dump: IntelDump<'_, '_>, engine: &DumpEngine<'_>, lines: &mut Lines<'_>) {
     let (mut context, mut batch) = (None, None);
     if let IntelDump::I915(state) = dump {
         context = state.context(engine);
         batch = state.batch(engine).map(|b| [Hex::wide(b.start), Hex::wide(b.end)]);
     }
-    lines.push(&Entry {
+    lines.push(&IntelEntry {
         ty: "engine",
         name: Some(Cow::Owned(engine_name(&engine.name))),
         hung: dump.hung(engine),
@@ -243,7 +248,7 @@ fn engine(dump: IntelDump<'_, '_>, engine: &Engine<'_>, lines: &mut Lines<'_>) {
         guilty: context.and_then(|c| c.guilty),
         batch,
         span: Some([engine.span.start, engine.span.end]),
-        ..Entry::default()
+        ..IntelEntry::default()
     });
     fields("engine", &engine.fields, lines);
     registers(dump, Some(engine), &engine.registers, lines);
@@ -252,7 +257,7 @@ fn engine(dump: IntelDump<'_, '_>, engine: &Engine<'_>, lines: &mut Lines<'_>) {
 fn requests(dump: IntelDump<'_, '_>, lines: &mut Lines<'_>) {
     let IntelDump::I915(state) = dump else { return };
     for (engine, r) in &state.requests {
-        lines.push(&Entry {
+        lines.push(&IntelEntry {
             ty: "request",
             engine: Some(engine_name(engine)),
             pid: r.pid,
@@ -261,7 +266,7 @@ fn requests(dump: IntelDump<'_, '_>, lines: &mut Lines<'_>) {
             signaled: Some(r.signaled),
             head: r.head.map(Hex::dword),
             tail: r.tail.map(Hex::dword),
-            ..Entry::default()
+            ..IntelEntry::default()
         });
     }
 }
@@ -276,7 +281,7 @@ fn blocks(dump: IntelDump<'_, '_>, max_size: u64, lines: &mut Lines<'_>) -> Vec<
         let decoded = unpacking.contents(block);
         lost.extend(decoded.as_ref().and_then(|d| d.diagnostic(&block.name, block.span)));
         let held = decoded.as_ref().map(|d| d.dwords.len() as u64 * 4);
-        lines.push(&Entry {
+        lines.push(&IntelEntry {
             ty: "memory",
             engine: (!block.owner.is_empty()).then(|| engine_name(&block.owner)),
             name: Some(Cow::Borrowed(&*block.name)),
@@ -287,7 +292,7 @@ fn blocks(dump: IntelDump<'_, '_>, max_size: u64, lines: &mut Lines<'_>) -> Vec<
             error: block.error,
             data: decoded.map(|d| Contents(d.dwords)),
             span: Some([block.span.start, block.span.end]),
-            ..Entry::default()
+            ..IntelEntry::default()
         });
     }
     lost

@@ -12,9 +12,12 @@ pub mod values;
 use serde::Serialize;
 use unwedge_base::Diagnostic;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Block, BlockKind, Decoded, Engine, Field, SectionInfo, Space, engine_id};
+use unwedge_capture::intel::{
+    AddressSpace, DumpEngine, IntelSectionInfo, KeyValue, MemoryBlock, MemoryBlockKind, UnpackedBlock,
+    engine_id,
+};
 use unwedge_capture::{Dump, xe};
-use unwedge_postmortem::intel::Device;
+use unwedge_postmortem::intel::IntelDevice;
 
 /// Bytes of memory that a block is unpacked to at most: so many, and so many more for each byte of its text.
 const UNPACKED: u64 = 64 << 20;
@@ -30,7 +33,7 @@ pub enum IntelDump<'d, 'a> {
     /// An error state.
     I915(&'d ErrorState<'a>),
     /// A devcoredump.
-    Xe(&'d xe::Devcore<'a>),
+    Xe(&'d xe::XeDevcore<'a>),
 }
 
 impl<'d, 'a> IntelDump<'d, 'a> {
@@ -60,7 +63,7 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     }
 
     /// What is said of the device and the hang.
-    pub fn fields(self) -> &'d [Field<'a>] {
+    pub fn fields(self) -> &'d [KeyValue<'a>] {
         match self {
             IntelDump::I915(state) => &state.fields,
             IntelDump::Xe(dump) => &dump.fields,
@@ -73,7 +76,7 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     }
 
     /// Engines in the order of the dump.
-    pub fn engines(self) -> &'d [Engine<'a>] {
+    pub fn engines(self) -> &'d [DumpEngine<'a>] {
         match self {
             IntelDump::I915(state) => &state.engines,
             IntelDump::Xe(dump) => &dump.engines,
@@ -81,7 +84,7 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     }
 
     /// Captured memory in the order of the dump.
-    pub fn blocks(self) -> &'d [Block<'a>] {
+    pub fn blocks(self) -> &'d [MemoryBlock<'a>] {
         match self {
             IntelDump::I915(state) => &state.blocks,
             IntelDump::Xe(dump) => &dump.blocks,
@@ -89,7 +92,7 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     }
 
     /// The stretches of the text.
-    pub fn sections(self) -> &'d [SectionInfo<'a>] {
+    pub fn sections(self) -> &'d [IntelSectionInfo<'a>] {
         match self {
             IntelDump::I915(state) => &state.sections,
             IntelDump::Xe(dump) => &dump.sections,
@@ -105,10 +108,10 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     }
 
     /// Which device it is of.
-    pub fn graphics(self) -> Device {
+    pub fn graphics(self) -> IntelDevice {
         match self {
-            IntelDump::I915(state) => Device::of_i915(state),
-            IntelDump::Xe(dump) => Device::of_xe(dump),
+            IntelDump::I915(state) => IntelDevice::of_i915(state),
+            IntelDump::Xe(dump) => IntelDevice::of_xe(dump),
         }
     }
 
@@ -161,7 +164,7 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     }
 
     /// Whether an engine is said to hang.
-    fn hung(self, engine: &Engine<'_>) -> Option<bool> {
+    fn hung(self, engine: &DumpEngine<'_>) -> Option<bool> {
         match self {
             IntelDump::I915(state) => state.hung(engine),
             IntelDump::Xe(_) => None,
@@ -217,7 +220,7 @@ impl Unpacking {
     }
 
     /// The contents of a block; `None` when the dump holds none.
-    fn contents(&mut self, block: &Block<'_>) -> Option<Decoded> {
+    fn contents(&mut self, block: &MemoryBlock<'_>) -> Option<UnpackedBlock> {
         let data = block.data.as_ref()?;
         let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(data.text.len() as u64));
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -234,28 +237,28 @@ pub fn memory_limit(bytes: usize, max_size: u64) -> usize {
 }
 
 /// For JSON and people: stable, lower case.
-fn kind_name(kind: BlockKind) -> &'static str {
+fn kind_name(kind: MemoryBlockKind) -> &'static str {
     match kind {
-        BlockKind::Ring => "ring",
-        BlockKind::Batch => "batch",
-        BlockKind::HwContext => "context",
-        BlockKind::StatusPage => "status-page",
-        BlockKind::WaContext => "wa-context",
-        BlockKind::WaBatch => "wa-batch",
-        BlockKind::User => "user",
-        BlockKind::NullContext => "default-context",
-        BlockKind::Semaphores => "semaphores",
-        BlockKind::GucLog => "guc-log",
-        BlockKind::GucCtb => "guc-ctb",
-        BlockKind::Vm => "buffer",
-        BlockKind::Other => "other",
+        MemoryBlockKind::Ring => "ring",
+        MemoryBlockKind::Batch => "batch",
+        MemoryBlockKind::HwContext => "context",
+        MemoryBlockKind::StatusPage => "status-page",
+        MemoryBlockKind::WaContext => "wa-context",
+        MemoryBlockKind::WaBatch => "wa-batch",
+        MemoryBlockKind::User => "user",
+        MemoryBlockKind::NullContext => "default-context",
+        MemoryBlockKind::Semaphores => "semaphores",
+        MemoryBlockKind::GucLog => "guc-log",
+        MemoryBlockKind::GucCtb => "guc-ctb",
+        MemoryBlockKind::Vm => "buffer",
+        MemoryBlockKind::Other => "other",
     }
 }
 
-fn space_name(space: Space) -> Option<&'static str> {
+fn space_name(space: AddressSpace) -> Option<&'static str> {
     match space {
-        Space::Ggtt => Some("ggtt"),
-        Space::Ppgtt => Some("ppgtt"),
-        Space::Unknown => None,
+        AddressSpace::Ggtt => Some("ggtt"),
+        AddressSpace::Ppgtt => Some("ppgtt"),
+        AddressSpace::Unknown => None,
     }
 }

@@ -5,14 +5,16 @@
 
 use super::IntelDump;
 use std::io;
-use unwedge_capture::intel::{Block, BlockKind, Engine, RingRegister, Space as DumpSpace};
+use unwedge_capture::intel::{
+    AddressSpace as DumpSpace, DumpEngine, MemoryBlock, MemoryBlockKind, RingRegister,
+};
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_postmortem::intel::active_head;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::position::{Locator, Position};
-use unwedge_stream::intel::state::State;
+use unwedge_stream::intel::state::IntelState;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
-use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk, canonical};
+use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, Space, Spaces, canonical};
 
 /// Dwords that are walked for one dump: so many, and so many for each that the dump holds. A batch may call another over
 /// and over; what is shown of it stays in proportion.
@@ -23,7 +25,7 @@ const BUDGET_PER_DWORD: u64 = 4;
 const HEAD: u64 = 0x001f_fffc;
 
 /// A stream of commands of an engine.
-pub struct Stream<'m> {
+pub struct EngineStream<'m> {
     /// The engine, as the dump calls it.
     pub engine: &'m str,
     /// `ring`, `batch` …
@@ -36,13 +38,13 @@ pub struct Stream<'m> {
     pub spaces: Spaces<'m>,
     /// What decodes its commands.
     pub decoder: Decoder,
-    walk: Walk<'m>,
+    walk: IntelWalk<'m>,
     marks: Vec<(u64, &'static str)>,
 }
 
-impl<'m> Stream<'m> {
+impl<'m> EngineStream<'m> {
     /// What is on the way.
-    pub fn events(&self) -> Walk<'m> {
+    pub fn events(&self) -> IntelWalk<'m> {
         self.walk.clone()
     }
 
@@ -54,9 +56,9 @@ impl<'m> Stream<'m> {
     }
 
     /// The state in front of the command that is executed.
-    pub fn state(&self) -> Option<State<'m>> {
+    pub fn state(&self) -> Option<IntelState<'m>> {
         let position = self.position?;
-        Some(State::before(self.events(), position.executing.unwrap_or(position.at_acthd)))
+        Some(IntelState::before(self.events(), position.executing.unwrap_or(position.at_acthd)))
     }
 }
 
@@ -85,10 +87,10 @@ impl<'d, 'a> Unpacked<'d, 'a> {
     pub fn each(
         &mut self,
         index: usize,
-        sink: &mut dyn FnMut(&Stream<'_>) -> io::Result<()>,
+        sink: &mut dyn FnMut(&EngineStream<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(engine) = self.dump.engines().get(index) else { return Ok(()) };
-        let stands = |e: &Engine<'_>| e.ring(RingRegister::Acthd).is_some_and(|at| at != 0);
+        let stands = |e: &DumpEngine<'_>| e.ring(RingRegister::Acthd).is_some_and(|at| at != 0);
         let first = self.dump.engines().iter().position(stands).unwrap_or(0) == index;
         let count = EngineStreams::new(self.dump, self.version, &self.memory, engine).walks(first).len();
         for nth in 0..count {
@@ -111,7 +113,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
     }
 
     /// Unpacks what a stream leads to.
-    fn lead(&mut self, engine: &Engine<'a>, first: bool, nth: usize) {
+    fn lead(&mut self, engine: &DumpEngine<'a>, first: bool, nth: usize) {
         let (dump, version) = (self.dump, self.version);
         let budget = self.left.max(BUDGET);
         self.memory.settle(|memory| {
@@ -132,7 +134,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
 /// An engine and what it sees.
 struct EngineStreams<'m, 'a> {
     dump: IntelDump<'m, 'a>,
-    engine: &'m Engine<'a>,
+    engine: &'m DumpEngine<'a>,
     version: Version,
     decoder: Decoder,
     spaces: Spaces<'m>,
@@ -145,7 +147,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
         dump: IntelDump<'m, 'a>,
         version: Version,
         memory: &'m AddressSpaces<'_, 'a>,
-        engine: &'m Engine<'a>,
+        engine: &'m DumpEngine<'a>,
     ) -> EngineStreams<'m, 'a> {
         let class = engine.id().map_or(EngineClass::Render, |id| id.class);
         EngineStreams {
@@ -157,34 +159,37 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
         }
     }
 
-    fn walks(&self, first: bool) -> Vec<(&'m str, Walk<'m>, Marks)> {
+    fn walks(&self, first: bool) -> Vec<(&'m str, IntelWalk<'m>, Marks)> {
         let mut walks = Vec::new();
         if let Some(start) = self.ring_start()
             && let Some((ring, marks)) = self.ring(start)
         {
-            walks.push(("ring", Walk::ring(self.decoder, self.spaces, ring).without_following(), marks));
+            walks.push(("ring", IntelWalk::ring(self.decoder, self.spaces, ring).without_following(), marks));
         }
-        for block in self.blocks(&[BlockKind::WaContext, BlockKind::WaBatch]) {
+        for block in self.blocks(&[MemoryBlockKind::WaContext, MemoryBlockKind::WaBatch]) {
             // Several batches, each behind the end of the one before.
             let held = block.address.and_then(|at| Some((at, self.spaces.words(Space::Ggtt, at)?.len())));
             let Some((start, Ok(size))) = held.map(|(at, words)| (at, u32::try_from(words * 4))) else {
                 continue;
             };
-            let all = Ring { start, size, from: 0, to: size };
+            let all = RingRange { start, size, from: 0, to: size };
             walks.push((
                 &*block.name,
-                Walk::ring(self.decoder, self.spaces, all).without_following(),
+                IntelWalk::ring(self.decoder, self.spaces, all).without_following(),
                 Vec::new(),
             ));
         }
         for (space, start) in self.batches(first) {
-            walks.push(("batch", Walk::batch(self.decoder, self.spaces, space, start), Vec::new()));
+            walks.push(("batch", IntelWalk::batch(self.decoder, self.spaces, space, start), Vec::new()));
         }
         walks
     }
 
-    fn blocks<'k>(&self, kinds: &'k [BlockKind]) -> impl Iterator<Item = &'m Block<'m>> + use<'m, 'k> {
-        let (engine, blocks): (&'m Engine<'_>, &'m [Block<'_>]) = (self.engine, self.dump.blocks());
+    fn blocks<'k>(
+        &self,
+        kinds: &'k [MemoryBlockKind],
+    ) -> impl Iterator<Item = &'m MemoryBlock<'m>> + use<'m, 'k> {
+        let (engine, blocks): (&'m DumpEngine<'_>, &'m [MemoryBlock<'_>]) = (self.engine, self.dump.blocks());
         blocks
             .iter()
             .filter(move |b| !b.owner.is_empty() && b.is_of(engine))
@@ -192,24 +197,24 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
     }
 
     fn ring_start(&self) -> Option<u64> {
-        let block = self.blocks(&[BlockKind::Ring]).find_map(|b| b.address);
+        let block = self.blocks(&[MemoryBlockKind::Ring]).find_map(|b| b.address);
         block.or_else(|| self.engine.ring(RingRegister::Start).filter(|&start| start != 0))
     }
 
-    fn ring(&self, start: u64) -> Option<(Ring, Marks)> {
+    fn ring(&self, start: u64) -> Option<(RingRange, Marks)> {
         let held = self.spaces.words(Space::Ggtt, start)?;
         let size = u32::try_from(held.len() as u64 * 4).ok()?;
         let at = |register| self.engine.ring(register).map(|v| start.wrapping_add(v & HEAD));
         let marks = [(at(RingRegister::Head), "HEAD"), (at(RingRegister::Tail), "TAIL")];
         let marks = marks.into_iter().filter_map(|(at, name)| Some((at?, name))).collect();
-        Some((Ring { start, size, from: 0, to: size }, marks))
+        Some((RingRange { start, size, from: 0, to: size }, marks))
     }
 
     /// Where batches of the engine start.
     fn batches(&self, first: bool) -> Vec<(Space, u64)> {
         match self.dump {
             IntelDump::I915(state) => {
-                let block = self.blocks(&[BlockKind::Batch]).next();
+                let block = self.blocks(&[MemoryBlockKind::Batch]).next();
                 let space = match block.map(|b| b.space) {
                     Some(DumpSpace::Ggtt) => Space::Ggtt,
                     _ => Space::Ppgtt,
@@ -229,13 +234,13 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
         }
     }
 
-    fn stream(&self, name: &'m str, walk: Walk<'m>, mut marks: Marks) -> Stream<'m> {
+    fn stream(&self, name: &'m str, walk: IntelWalk<'m>, mut marks: Marks) -> EngineStream<'m> {
         let mut position = None;
         let is_batch = |address| self.spaces.words(Space::Ppgtt, address).is_some();
         if let Some(acthd) = active_head(self.engine, is_batch) {
             let ipehr = self.engine.ring(RingRegister::Ipehr).map(|v| v as u32);
             let mut locator = Locator::new(acthd, None, ipehr);
-            walk.clone().for_each(|event: Event<'_>| locator.see(&event));
+            walk.clone().for_each(|event: IntelEvent<'_>| locator.see(&event));
             position = locator.position();
             marks.push((acthd, "ACTHD"));
         }
@@ -243,7 +248,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             marks.push((place.address, "IPEHR"));
         }
         let engine: &'m str = &self.engine.name;
-        Stream {
+        EngineStream {
             engine,
             name,
             position,

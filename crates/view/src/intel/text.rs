@@ -7,7 +7,7 @@ use crate::Style;
 use crate::json::hex_digits;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::intel::{Block, Engine, Field, Register};
+use unwedge_capture::intel::{DumpEngine, IntelRegister, KeyValue, MemoryBlock};
 use unwedge_hw::intel::platform::{EngineClass, Version};
 
 /// Dwords in a row.
@@ -154,7 +154,7 @@ impl Listing<'_, '_, '_> {
         writeln!(self.out, "{}", self.style.bold(name))
     }
 
-    fn list(&mut self, name: &str, fields: &[Field<'_>]) -> io::Result<()> {
+    fn list(&mut self, name: &str, fields: &[KeyValue<'_>]) -> io::Result<()> {
         if fields.is_empty() {
             return Ok(());
         }
@@ -162,12 +162,16 @@ impl Listing<'_, '_, '_> {
         self.fields(fields)
     }
 
-    fn fields(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
+    fn fields(&mut self, fields: &[KeyValue<'_>]) -> io::Result<()> {
         fields.iter().try_for_each(|f| writeln!(self.out, "  {}: {}", f.key, f.value))
     }
 
-    fn registers(&mut self, registers: &[Register<'_>], engine: Option<&Engine<'_>>) -> io::Result<()> {
-        let class = engine.and_then(Engine::id).map_or(EngineClass::Render, |id| id.class);
+    fn registers(
+        &mut self,
+        registers: &[IntelRegister<'_>],
+        engine: Option<&DumpEngine<'_>>,
+    ) -> io::Result<()> {
+        let class = engine.and_then(DumpEngine::id).map_or(EngineClass::Render, |id| id.class);
         for r in registers {
             let digits = if r.value > u64::from(u32::MAX) { 16 } else { 8 };
             let more = String::from_utf8_lossy(r.more);
@@ -181,7 +185,7 @@ impl Listing<'_, '_, '_> {
     }
 
     /// The heading of a block and its contents.
-    fn block(&mut self, block: &Block<'_>, unpacking: &mut Unpacking) -> io::Result<()> {
+    fn block(&mut self, block: &MemoryBlock<'_>, unpacking: &mut Unpacking) -> io::Result<()> {
         let mut heading = format!("memory {} {}", engine_name(&block.owner), block.name).replace("  ", " ");
         if let Some(address) = block.address {
             heading.push_str(&format!(" at 0x{address:016x}"));
@@ -206,7 +210,7 @@ impl Listing<'_, '_, '_> {
 }
 
 /// The contents of a block, whose kind says what they are.
-fn contents(block: &Block<'_>, dwords: &[u32], out: &mut dyn Write) -> io::Result<()> {
+fn contents(block: &MemoryBlock<'_>, dwords: &[u32], out: &mut dyn Write) -> io::Result<()> {
     rows(block.address.unwrap_or(0), dwords, out)
 }
 

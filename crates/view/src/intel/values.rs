@@ -5,45 +5,51 @@ use crate::json::{Hex, Scalar};
 use serde::Serialize;
 use std::fmt;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Register, Space};
+use unwedge_capture::intel::{AddressSpace, IntelRegister};
 use unwedge_hw::intel::platform::{EngineClass, Version};
-use unwedge_hw::intel::{FieldValue, Value};
+use unwedge_hw::intel::{FieldValue, IntelValue};
 use unwedge_intel::registers;
 use unwedge_postmortem::intel::fault_address;
 
 /// A value for people.
-pub struct ValueText(pub Value);
+pub struct ValueText(pub IntelValue);
 
 impl fmt::Display for ValueText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             // What is that large is bits more often than a number.
-            Value::Uint(n) if n > 0xffff => write!(f, "{n:#x}"),
-            Value::Uint(n) => write!(f, "{n}"),
-            Value::Int(n) => write!(f, "{n}"),
-            Value::Bool(b) => write!(f, "{b}"),
-            Value::Enum(n, name) => write!(f, "{n} ({name})"),
-            Value::Float(n) => write!(f, "{n}"),
-            Value::Address(n) | Value::Offset(n) => write!(f, "0x{n:08x}"),
-            Value::NotZero(n) => write!(f, "{n:#x}, must be zero"),
-            Value::NotOne(n) => write!(f, "{n:#x}, must be one"),
-            Value::Wide | Value::AsRequired | Value::Struct => Ok(()),
+            IntelValue::Uint(n) if n > 0xffff => write!(f, "{n:#x}"),
+            IntelValue::Uint(n) => write!(f, "{n}"),
+            IntelValue::Int(n) => write!(f, "{n}"),
+            IntelValue::Bool(b) => write!(f, "{b}"),
+            IntelValue::Enum(n, name) => write!(f, "{n} ({name})"),
+            IntelValue::Float(n) => write!(f, "{n}"),
+            IntelValue::Address(n) | IntelValue::Offset(n) => write!(f, "0x{n:08x}"),
+            IntelValue::NotZero(n) => write!(f, "{n:#x}, must be zero"),
+            IntelValue::NotOne(n) => write!(f, "{n:#x}, must be one"),
+            IntelValue::Wide | IntelValue::AsRequired | IntelValue::Struct => Ok(()),
         }
     }
 }
 
 /// Whether a value says nothing that its dword does not say as well: zero without a name, bits that are as they must be.
-pub fn is_silent(value: Value) -> bool {
+pub fn is_silent(value: IntelValue) -> bool {
     match value {
-        Value::Uint(0) | Value::Int(0) | Value::Bool(false) | Value::Address(0) | Value::AsRequired => true,
-        Value::Float(n) => n == 0.0,
+        IntelValue::Uint(0)
+        | IntelValue::Int(0)
+        | IntelValue::Bool(false)
+        | IntelValue::Address(0)
+        | IntelValue::AsRequired => true,
+        IntelValue::Float(n) => n == 0.0,
         _ => false,
     }
 }
 
 /// The fields of a command that say something: those of its length and those that are zero do not. A structure is told
 /// before its fields, if any of them is.
-pub fn significant(fields: impl Iterator<Item = FieldValue>) -> impl Iterator<Item = (FieldValue, Value)> {
+pub fn significant(
+    fields: impl Iterator<Item = FieldValue>,
+) -> impl Iterator<Item = (FieldValue, IntelValue)> {
     fields.filter_map(|field| {
         let value = field.value()?;
         let told = !field.name.is_empty() && field.name != "DWord Length" && !is_silent(value);
@@ -69,7 +75,7 @@ pub struct FieldLine {
 
 impl FieldLine {
     /// Of a command.
-    pub fn of(field: &FieldValue, value: Value) -> FieldLine {
+    pub fn of(field: &FieldValue, value: IntelValue) -> FieldLine {
         FieldLine {
             index: field.indices().to_vec(),
             depth: (field.depth != 0).then_some(field.depth),
@@ -78,18 +84,18 @@ impl FieldLine {
     }
 
     /// Of a register.
-    pub fn new(name: &'static str, low: u32, width: u32, value: Value) -> FieldLine {
+    pub fn new(name: &'static str, low: u32, width: u32, value: IntelValue) -> FieldLine {
         let decoded = match value {
-            Value::Uint(n) | Value::Enum(n, _) => Some(Scalar::Uint(n)),
-            Value::Int(n) => Some(Scalar::Int(n)),
-            Value::Bool(b) => Some(Scalar::Bool(b)),
-            Value::Float(n) => Some(Scalar::Float(n)),
-            Value::Address(n) | Value::Offset(n) => Some(Scalar::Hex(Hex::wide(n))),
-            Value::NotZero(n) | Value::NotOne(n) => Some(Scalar::Hex(Hex::short(n))),
-            Value::AsRequired | Value::Struct | Value::Wide => None,
+            IntelValue::Uint(n) | IntelValue::Enum(n, _) => Some(Scalar::Uint(n)),
+            IntelValue::Int(n) => Some(Scalar::Int(n)),
+            IntelValue::Bool(b) => Some(Scalar::Bool(b)),
+            IntelValue::Float(n) => Some(Scalar::Float(n)),
+            IntelValue::Address(n) | IntelValue::Offset(n) => Some(Scalar::Hex(Hex::wide(n))),
+            IntelValue::NotZero(n) | IntelValue::NotOne(n) => Some(Scalar::Hex(Hex::short(n))),
+            IntelValue::AsRequired | IntelValue::Struct | IntelValue::Wide => None,
         };
         let named = match value {
-            Value::Enum(_, name) => Some(name),
+            IntelValue::Enum(_, name) => Some(name),
             _ => None,
         };
         let high = low.saturating_add(width.saturating_sub(1));
@@ -102,7 +108,7 @@ pub enum Meaning {
     /// Units that are not done.
     NotDone(Vec<&'static str>),
     /// Fields that are not zero.
-    Fields(Vec<(registers::Field, Value)>),
+    Fields(Vec<(registers::RegisterField, IntelValue)>),
     /// The command it is the header of.
     Command(&'static str),
     /// The address of a page fault, and whether it counts in the device's table.
@@ -114,8 +120,8 @@ impl Meaning {
     pub fn of(
         version: Version,
         class: EngineClass,
-        register: &Register<'_>,
-        beside: &[Register<'_>],
+        register: &IntelRegister<'_>,
+        beside: &[IntelRegister<'_>],
     ) -> Option<Meaning> {
         let (name, value) = (register.name, register.value);
         let fault = |(low, high): (u32, u32)| {
@@ -155,12 +161,14 @@ impl Meaning {
         match self {
             Meaning::NotDone(units) => MeaningLine { not_done: Some(units), ..none },
             Meaning::Fields(fields) => {
-                let line = |(f, v): (registers::Field, Value)| FieldLine::new(f.name, f.low, f.width, v);
+                let line = |(f, v): (registers::RegisterField, IntelValue)| {
+                    FieldLine::new(f.name, f.low, f.width, v)
+                };
                 MeaningLine { fields: fields.into_iter().map(line).collect(), ..none }
             }
             Meaning::Command(name) => MeaningLine { command: Some(name), ..none },
             Meaning::Fault(address, ggtt) => {
-                let space = if ggtt { Space::Ggtt } else { Space::Ppgtt };
+                let space = if ggtt { AddressSpace::Ggtt } else { AddressSpace::Ppgtt };
                 MeaningLine { address: Some(Hex::wide(address)), space: space_name(space), ..none }
             }
         }
@@ -190,7 +198,7 @@ impl fmt::Display for Meaning {
                 for (i, (field, value)) in fields.iter().enumerate() {
                     let comma = if i > 0 { ", " } else { "" };
                     match value {
-                        Value::Bool(true) => write!(f, "{comma}{}", field.name)?,
+                        IntelValue::Bool(true) => write!(f, "{comma}{}", field.name)?,
                         value => write!(f, "{comma}{}: {}", field.name, ValueText(*value))?,
                     }
                 }

@@ -2,7 +2,7 @@
 
 use super::CffText;
 use unwedge_hw::Gpu;
-use unwedge_stream::adreno::{Draw, DrawKind, Op, State};
+use unwedge_stream::adreno::{AdrenoOp, AdrenoState, Draw, DrawKind};
 
 /// Dwords of a descriptor.
 const DESCRIPTOR: usize = 16;
@@ -25,10 +25,10 @@ impl BaseRegisters {
 impl CffText<'_, '_, '_> {
     /// The sets that a draw or dispatch can use. What a descriptor is for, only the shader knows: each is shown as
     /// everything that it can be.
-    pub(super) fn bindless(&mut self, state: &State, draw: &Draw<'_>, level: usize) {
+    pub(super) fn bindless(&mut self, state: &AdrenoState, draw: &Draw<'_>, level: usize) {
         let compute = match (draw.kind, draw.packet.op) {
             (DrawKind::Draw, _) => false,
-            (DrawKind::Dispatch, Op::ExecCs | Op::ExecCsIndirect) => true,
+            (DrawKind::Dispatch, AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect) => true,
             _ => return,
         };
         self.text.level(level).str("draw[").dec(u64::from(draw.number)).str("] bindless descriptors").end();

@@ -22,12 +22,12 @@ struct Run<'d> {
     /// Dwords that are all zero in an unused one; 0 when there is no telling.
     unused: usize,
     /// What it points at.
-    target: Target,
+    target: DescriptorTarget,
 }
 
 /// The memory that a descriptor points at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Target {
+enum DescriptorTarget {
     /// None, or not known where.
     None,
     /// The 32-bit address in this dword; the first 64 dwords of it.
@@ -76,20 +76,32 @@ impl<'d> CffText<'_, '_, 'd> {
             StateType::TexConst => self.textures(contents, iova, units, level),
             StateType::Ssbo0 => {
                 let size = if generation >= Generation::A6xx { 16 } else { 4 };
-                self.descriptors(contents, iova, units, run(self.layouts.ssbo[0], size, Target::None), level);
+                self.descriptors(
+                    contents,
+                    iova,
+                    units,
+                    run(self.layouts.ssbo[0], size, DescriptorTarget::None),
+                    level,
+                );
             }
             StateType::Ssbo1 => {
-                self.descriptors(contents, iova, units, run(self.layouts.ssbo[1], 2, Target::None), level);
+                self.descriptors(
+                    contents,
+                    iova,
+                    units,
+                    run(self.layouts.ssbo[1], 2, DescriptorTarget::None),
+                    level,
+                );
             }
             StateType::Ssbo2 => {
                 // The tools show these of a5xx only, but what they point at of all.
                 let shown = if generation == Generation::A5xx { 2 } else { 0 };
-                let run = Run { stride: 2, ..run(self.layouts.ssbo[2], shown, Target::Whole(0)) };
+                let run = Run { stride: 2, ..run(self.layouts.ssbo[2], shown, DescriptorTarget::Whole(0)) };
                 self.descriptors(contents, iova, units, run, level);
             }
             StateType::Ubo => {
                 let stride = if bindless { 16 } else { 2 };
-                let run = Run { stride, ..run(self.layouts.ubo, 2, Target::Counted) };
+                let run = Run { stride, ..run(self.layouts.ubo, 2, DescriptorTarget::Counted) };
                 self.descriptors(contents, iova, units, run, level);
             }
             StateType::Unknown2 => self.hex(contents.take(units * 2), iova, level + 1),
@@ -127,17 +139,18 @@ impl<'d> CffText<'_, '_, 'd> {
             _ => 4,
         };
         let stride = if bindless { 16 } else { shown };
-        let run = Run { layout: self.layouts.tex_samp, shown, stride, unused: 2, target: Target::None };
+        let run =
+            Run { layout: self.layouts.tex_samp, shown, stride, unused: 2, target: DescriptorTarget::None };
         self.descriptors(contents, iova, count, run, level);
     }
 
     pub(super) fn textures(&mut self, contents: Dwords<'_>, iova: Option<u64>, count: usize, level: usize) {
         let (size, target) = match self.gpu.generation() {
             Generation::A2xx => return,
-            Generation::A3xx => (4, Target::None),
-            Generation::A4xx => (8, Target::Near(4)),
-            Generation::A5xx => (12, Target::Whole(4)),
-            _ => (16, Target::Whole(4)),
+            Generation::A3xx => (4, DescriptorTarget::None),
+            Generation::A4xx => (8, DescriptorTarget::Near(4)),
+            Generation::A5xx => (12, DescriptorTarget::Whole(4)),
+            _ => (16, DescriptorTarget::Whole(4)),
         };
         let run = Run { layout: self.layouts.tex_const, shown: size, stride: size, unused: 4, target };
         self.descriptors(contents, iova, count, run, level);
@@ -179,17 +192,17 @@ impl<'d> CffText<'_, '_, 'd> {
         }
     }
 
-    fn target(&mut self, target: Target, descriptor: Dwords<'_>, level: usize) {
+    fn target(&mut self, target: DescriptorTarget, descriptor: Dwords<'_>, level: usize) {
         if !self.options.textures || self.options.summary {
             return;
         }
         let dword = |i| descriptor.get(i).unwrap_or(0);
         let address = |i| u64::from(dword(i)) | u64::from(dword(i + 1) & 0x1_ffff) << 32;
         let (iova, dwords) = match target {
-            Target::None => return,
-            Target::Near(i) => (u64::from(dword(i) & !0x1f), NEAR),
-            Target::Whole(i) => (address(i), usize::MAX),
-            Target::Counted => (address(0), 4 * (dword(1) >> 17) as usize),
+            DescriptorTarget::None => return,
+            DescriptorTarget::Near(i) => (u64::from(dword(i) & !0x1f), NEAR),
+            DescriptorTarget::Whole(i) => (address(i), usize::MAX),
+            DescriptorTarget::Counted => (address(0), 4 * (dword(1) >> 17) as usize),
         };
         if let Some(there) = self.memory_at(iova) {
             let there = there.take(dwords);

@@ -2,7 +2,7 @@
 //!
 //! The same code is shown again and again, for each draw and each tile: its listing is made once and remembered.
 
-use super::{CffText, Text};
+use super::{CffText, TextOut};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -64,7 +64,7 @@ const BEHIND: u64 = 16;
 
 /// Shows a shader, with its words. `code` may go on behind it.
 pub fn disassemble(
-    text: &mut Text<'_>,
+    text: &mut TextOut<'_>,
     code: Dwords<'_>,
     shader: Shader,
     generation: Generation,
@@ -112,7 +112,7 @@ pub struct Listings {
     /// Text by where the code lies: what lies behind a shader may be much, and is not looked at again.
     places: HashMap<(usize, How), Range<usize>>,
     /// By hash of code and [`How`]. Of two with the same hash, the later one stays.
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, CachedListing>,
     words: Vec<u32>,
     text: Vec<u8>,
     /// One that is not remembered.
@@ -120,7 +120,7 @@ pub struct Listings {
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct CachedListing {
     how: How,
     words: Range<usize>,
     text: Range<usize>,
@@ -174,8 +174,9 @@ impl Listings {
         let mut hasher = DefaultHasher::new();
         (how, code.stored()).hash(&mut hasher);
         let hash = hasher.finish();
-        let same =
-            |known: &&Known| known.how == how && self.words.get(known.words.clone()) == Some(code.stored());
+        let same = |known: &&CachedListing| {
+            known.how == how && self.words.get(known.words.clone()) == Some(code.stored())
+        };
         if let Some(known) = self.known.get(&hash).filter(same) {
             return Some(known.text.clone());
         }
@@ -185,7 +186,7 @@ impl Listings {
             return None;
         }
         let (words, text) = self.keep(code.stored(), &text);
-        self.known.insert(hash, Known { how, words, text: text.clone() });
+        self.known.insert(hash, CachedListing { how, words, text: text.clone() });
         Some(text)
     }
 
@@ -214,7 +215,7 @@ fn listing(code: Dwords<'_>, how: How) -> (Vec<u8>, usize) {
     let (stage, read) = match shader {
         Shader::Ir3 { stats } => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
-            let listing = ir3::Listing { gpu_id: 100 * generation.number(), raw: true, level };
+            let listing = ir3::Ir3ListingOptions { gpu_id: 100 * generation.number(), raw: true, level };
             let listed = ir3::disassemble(&words, &listing, &mut text);
             if stats {
                 let words = words.get(..listed).unwrap_or(&words);
@@ -222,11 +223,11 @@ fn listing(code: Dwords<'_>, how: How) -> (Vec<u8>, usize) {
             }
             (None, 2 * listed)
         }
-        Shader::Ir2Vertex => (Some(ir2::Stage::Vertex), code.len()),
-        Shader::Ir2Fragment => (Some(ir2::Stage::Fragment), code.len()),
+        Shader::Ir2Vertex => (Some(ir2::ShaderStage::Vertex), code.len()),
+        Shader::Ir2Fragment => (Some(ir2::ShaderStage::Fragment), code.len()),
     };
     if let Some(stage) = stage {
-        let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
+        let how = ir2::Ir2ListingOptions { stage, tabs: level + 1, words: true, complete: false };
         text = ir2::listing(code, &how).into_bytes();
     }
     if cut && read >= code.len() {

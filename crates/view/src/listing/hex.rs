@@ -1,13 +1,13 @@
 //! Memory as hex: rows of eight dwords with their address, and rows of four with their characters.
 
-use super::Text;
+use super::TextOut;
 use super::out::hex8;
 use unwedge_base::Dwords;
 
 /// Rows of eight dwords, each with its address and its offset. Rows of zeros are left out but for the first row of
 /// all; a `*` stands for each run of them.
 pub fn rows(
-    text: &mut Text<'_>,
+    text: &mut TextOut<'_>,
     dwords: Dwords<'_>,
     iova: Option<u64>,
     level: usize,
@@ -41,7 +41,7 @@ pub fn rows(
 }
 
 /// Rows of eight floats.
-pub fn floats(text: &mut Text<'_>, dwords: Dwords<'_>, iova: Option<u64>, level: usize, wide: bool) {
+pub fn floats(text: &mut TextOut<'_>, dwords: Dwords<'_>, iova: Option<u64>, level: usize, wide: bool) {
     for at in (0..dwords.len()).step_by(8) {
         address(text, iova.map_or(0, |a| a.wrapping_add(4 * at as u64)), level, wide, false);
         for (i, dword) in dwords.skip(at).take(8).iter().enumerate() {
@@ -54,7 +54,7 @@ pub fn floats(text: &mut Text<'_>, dwords: Dwords<'_>, iova: Option<u64>, level:
     }
 }
 
-fn address(text: &mut Text<'_>, iova: u64, level: usize, wide: bool, highlight: bool) {
+fn address(text: &mut TextOut<'_>, iova: u64, level: usize, wide: bool, highlight: bool) {
     if highlight {
         text.str("\x1b[0;1;31m");
     }
@@ -72,7 +72,7 @@ fn address(text: &mut Text<'_>, iova: u64, level: usize, wide: bool, highlight: 
 const ROW_OF_ZEROS: &str = "00000000 00000000 00000000 00000000\t|................|";
 
 /// A heading with the size in bytes, then rows of four dwords with their 16 characters.
-pub fn hex_ascii(text: &mut Text<'_>, dwords: Dwords<'_>, bytes: u64, level: usize) {
+pub fn hex_ascii(text: &mut TextOut<'_>, dwords: Dwords<'_>, bytes: u64, level: usize) {
     text.tabs(level).str("-----------------------------------------------").end();
     text.tabs(level).dec(bytes).str(" (0x").hex(bytes, 1).str(") bytes").end();
     let dwords = dwords.take(usize::try_from(bytes.div_ceil(4)).unwrap_or(usize::MAX));

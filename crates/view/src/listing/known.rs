@@ -4,9 +4,9 @@
 //! from time to time are remembered.
 
 use super::registers::{Address, Beside, Half, Special};
-use super::{Text, names};
+use super::{TextOut, names};
 use unwedge_base::Dwords;
-use unwedge_hw::{Domain, Gpu, Palette, Reg, Space, Type, Variants};
+use unwedge_hw::{Domain, Gpu, Palette, Reg, RegSpace, ValueType, Variants};
 
 /// Registers of a page.
 const PAGE: usize = 128;
@@ -21,7 +21,7 @@ pub struct Remembered {
 
 impl Remembered {
     /// Appends the text of a value, as it was before, or as `make` writes it.
-    pub fn write(&mut self, value: u64, text: &mut Text<'_>, make: impl FnOnce(&mut Text<'_>)) {
+    pub fn write(&mut self, value: u64, text: &mut TextOut<'_>, make: impl FnOnce(&mut TextOut<'_>)) {
         if self.value == value && !self.text.is_empty() {
             return text.append(&self.text);
         }
@@ -41,7 +41,7 @@ pub struct KnownLayout<'d> {
 
 /// A dword of a payload that is the same whatever is selected.
 struct KnownEntry<'d> {
-    ty: Type<'d>,
+    ty: ValueType<'d>,
     /// `{ NAME = `; empty for a bitset.
     open: Vec<u8>,
     /// Its text depends on the value alone.
@@ -70,7 +70,7 @@ impl<'d> KnownLayout<'d> {
         level: usize,
         palette: &Palette,
         variants: &mut Variants,
-        text: &mut Text<'_>,
+        text: &mut TextOut<'_>,
     ) {
         if self.entries.is_empty() {
             let entry = |i| KnownEntry::of(self.layout.fixed_at(i)?, palette);
@@ -116,9 +116,9 @@ impl<'d> KnownEntry<'d> {
         Some(KnownEntry { ty, open, steady: ty.is_steady(), last: Remembered::default() })
     }
 
-    fn write(&mut self, value: u64, palette: &Palette, variants: &mut Variants, text: &mut Text<'_>) {
+    fn write(&mut self, value: u64, palette: &Palette, variants: &mut Variants, text: &mut TextOut<'_>) {
         let KnownEntry { ty, open, steady, last } = self;
-        let mut make = |text: &mut Text<'_>| {
+        let mut make = |text: &mut TextOut<'_>| {
             text.append(open);
             ty.write(value, variants, palette, text.buffer());
             if !open.is_empty() {
@@ -142,18 +142,18 @@ pub struct Facts {
 
 /// What is known of one register.
 #[derive(Clone, Debug)]
-struct Known<'d> {
+struct KnownText<'d> {
     facts: Facts,
     /// Its name in its colours; its offset if it has none.
     name: Vec<u8>,
-    ty: Option<Type<'d>>,
+    ty: Option<ValueType<'d>>,
     /// Its text depends on the value alone.
     steady: bool,
     /// `NAME: value`.
     last: Remembered,
 }
 
-type Page<'d> = [Option<Box<Known<'d>>>; PAGE];
+type Page<'d> = [Option<Box<KnownText<'d>>>; PAGE];
 
 /// The registers met so far.
 pub struct KnownRegisters<'d> {
@@ -176,7 +176,7 @@ impl<'d> KnownRegisters<'d> {
     }
 
     #[inline]
-    fn get(&mut self, reg: u32) -> Option<&mut Known<'d>> {
+    fn get(&mut self, reg: u32) -> Option<&mut KnownText<'d>> {
         let (page, at) = (reg as usize / PAGE, reg as usize % PAGE);
         if !matches!(self.pages.get(page), Some(Some(page)) if page[at].is_some()) {
             self.meet(reg);
@@ -204,7 +204,7 @@ impl<'d> KnownRegisters<'d> {
     }
 
     /// Writes its name.
-    pub fn write_name(&mut self, reg: u32, text: &mut Text<'_>) {
+    pub fn write_name(&mut self, reg: u32, text: &mut TextOut<'_>) {
         match self.get(reg) {
             Some(known) => text.append(&known.name),
             None => names::write_unknown(reg, &self.palette, text),
@@ -212,14 +212,14 @@ impl<'d> KnownRegisters<'d> {
     }
 
     /// Writes `NAME: value`.
-    pub fn write_value(&mut self, reg: u32, value: u64, variants: &mut Variants, text: &mut Text<'_>) {
+    pub fn write_value(&mut self, reg: u32, value: u64, variants: &mut Variants, text: &mut TextOut<'_>) {
         let palette = self.palette;
-        let Some(Known { name, ty, steady, last, .. }) = self.get(reg) else {
+        let Some(KnownText { name, ty, steady, last, .. }) = self.get(reg) else {
             names::write_unknown(reg, &palette, text);
             text.str(": ").hex(value, 8);
             return;
         };
-        let mut make = |text: &mut Text<'_>| {
+        let mut make = |text: &mut TextOut<'_>| {
             text.append(name);
             text.append(b": ");
             match ty {
@@ -231,16 +231,16 @@ impl<'d> KnownRegisters<'d> {
     }
 }
 
-fn known<'d>(gpu: Gpu<'d>, palette: &Palette, special: &Special, reg: u32) -> Known<'d> {
-    let entry = gpu.space(Space::Gpu).at(reg);
+fn known<'d>(gpu: Gpu<'d>, palette: &Palette, special: &Special, reg: u32) -> KnownText<'d> {
+    let entry = gpu.space(RegSpace::Gpu).at(reg);
     let ty = entry.and_then(Reg::ty);
     let mut name = Vec::new();
     names::append(entry, reg, palette, &mut name);
-    Known {
+    KnownText {
         facts: Facts { half: Half::of(entry), address: Address::of(gpu, reg), beside: special.beside(reg) },
         name,
         ty,
-        steady: ty.is_none_or(Type::is_steady),
+        steady: ty.is_none_or(ValueType::is_steady),
         last: Remembered::default(),
     }
 }

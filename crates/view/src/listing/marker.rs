@@ -3,11 +3,11 @@
 //! A dump says for each IB level which buffer was being read and how many dwords of it were left. The same buffer may
 //! run many times, so a deeper level counts only after the mark of the level above was passed.
 
-use super::Text;
+use super::TextOut;
 
 /// Where the command processor was at one IB level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Target {
+pub struct MarkTarget {
     /// Address of the buffer; 0 when unknown.
     pub base: u64,
     /// Dwords not read yet.
@@ -22,13 +22,13 @@ pub const TARGETS: usize = 4;
 /// Follows the listing through the levels and says when it has come to the place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marker {
-    targets: [Target; TARGETS],
-    levels: [Level; TARGETS],
+    targets: [MarkTarget; TARGETS],
+    levels: [MarkLevel; TARGETS],
     at: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Level {
+struct MarkLevel {
     base: u64,
     dwords: u64,
     /// The mark was set at this level. Stays so.
@@ -39,7 +39,7 @@ struct Level {
 
 impl Marker {
     /// A mark for these places.
-    pub fn new(targets: [Target; TARGETS]) -> Marker {
+    pub fn new(targets: [MarkTarget; TARGETS]) -> Marker {
         Marker { targets, ..Marker::default() }
     }
 
@@ -66,12 +66,12 @@ impl Marker {
     }
 
     /// Dwords at `iova` are about to be shown. Prints the mark when they are the place; returns whether to highlight.
-    pub fn reached(&mut self, iova: u64, dwords: u64, text: &mut Text<'_>, color: bool) -> bool {
+    pub fn reached(&mut self, iova: u64, dwords: u64, text: &mut TextOut<'_>, color: bool) -> bool {
         self.passes(iova.wrapping_add(dwords.wrapping_mul(4)).wrapping_sub(1), text, color)
     }
 
     /// The listing has come to `iova`, where nothing is shown.
-    pub fn passes(&mut self, iova: u64, text: &mut Text<'_>, color: bool) -> bool {
+    pub fn passes(&mut self, iova: u64, text: &mut TextOut<'_>, color: bool) -> bool {
         let (Some(target), Some(level)) = (self.targets.get(self.at), self.levels.get(self.at)) else {
             return false;
         };
@@ -115,15 +115,16 @@ mod tests {
 
     fn marks(marker: &mut Marker, iova: u64, dwords: u64) -> bool {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out, u64::MAX);
+        let mut text = TextOut::new(&mut out, u64::MAX);
         marker.reached(iova, dwords, &mut text, false);
         text.finish();
         !out.is_empty()
     }
 
     fn ib1(rem: u32) -> Marker {
-        let target = Target { base: 0x1000, rem, found: true };
-        let mut marker = Marker::new([Target::default(), target, Target::default(), Target::default()]);
+        let target = MarkTarget { base: 0x1000, rem, found: true };
+        let mut marker =
+            Marker::new([MarkTarget::default(), target, MarkTarget::default(), MarkTarget::default()]);
         marker.descend();
         marker.stream(0x1000, 12);
         marker
@@ -147,8 +148,9 @@ mod tests {
 
     #[test]
     fn a_deeper_place_takes_the_mark() {
-        let at = |base, rem| Target { base, rem, found: true };
-        let mut marker = Marker::new([Target::default(), at(0x1000, 12), at(0x3000, 2), Target::default()]);
+        let at = |base, rem| MarkTarget { base, rem, found: true };
+        let mut marker =
+            Marker::new([MarkTarget::default(), at(0x1000, 12), at(0x3000, 2), MarkTarget::default()]);
         marker.descend();
         marker.descend();
         marker.stream(0x3000, 4);

@@ -20,8 +20,8 @@ mod summary;
 
 pub use disasm::{Shader, disassemble};
 pub use hex::hex_ascii;
-pub use marker::{Marker, Target};
-pub use out::{End, Text};
+pub use marker::{MarkTarget, Marker};
+pub use out::{TextEnd, TextOut};
 pub use query::{Query, QueryMode, register};
 pub use quiet::{Quiet, Watch};
 pub use registers::{Pair, RegisterPrinter};
@@ -31,10 +31,11 @@ use known::{KnownLayout, KnownRegisters};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
-use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
-use unwedge_stream::adreno::header::Header;
+use unwedge_hw::{Domain, Gpu, Palette, RegEnum, RegSpace, Registers, Variants};
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{
-    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind, mode,
+    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoStreamKind, DrawStateGroup, Flow, NestedStream,
+    Packet, RegWrite, Trouble, TroubleKind, mode,
 };
 
 /// The colours of freedreno's tools.
@@ -50,7 +51,7 @@ pub const COLORS: Palette = Palette {
 
 /// What to show.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct ListingOptions {
     /// Leave single register writes out; show registers at draws only.
     pub summary: bool,
     /// Show all registers at each draw, not only those written since the draw before.
@@ -73,7 +74,7 @@ pub struct Options {
     pub palette: Palette,
 }
 
-impl Options {
+impl ListingOptions {
     fn color(&self) -> bool {
         !self.palette.reset.is_empty()
     }
@@ -98,16 +99,16 @@ pub type TakeShader<'t> = &'t mut dyn FnMut(&'static str, Dwords<'_>);
 
 /// Prints the events of a walk.
 pub struct CffText<'t, 'o, 'd> {
-    text: &'t mut Text<'o>,
+    text: &'t mut TextOut<'o>,
     gpu: Gpu<'d>,
     memory: &'t Memory,
-    options: Options,
+    options: ListingOptions,
     /// Where the command processor stopped.
     marker: Marker,
     layouts: Box<Layouts<'d>>,
     known: Box<KnownRegisters<'d>>,
     bases: BaseRegisters,
-    streams: Vec<Open>,
+    streams: Vec<OpenStream>,
     carry: Carry<'d>,
     /// Draws shown at each IB level, since the stream of that level began.
     draws: [u32; LEVELS],
@@ -139,7 +140,7 @@ pub struct Carry<'d> {
     /// The low half of an address whose high half is a register of its own (a5xx).
     address_low: u32,
     /// Buffers that have been shown.
-    shown: shown::Shown,
+    shown: shown::ShownTexts,
     /// Layouts and registers, looked up once for all streams.
     looked_up: Option<(Box<Layouts<'d>>, Box<KnownRegisters<'d>>)>,
 }
@@ -155,11 +156,11 @@ impl Carry<'_> {
 const LEVELS: usize = 5;
 
 /// A stream being listed.
-struct Open {
+struct OpenStream {
     /// Nesting of the listing.
     level: usize,
     /// The current packet.
-    op: Op,
+    op: AdrenoOp,
     /// It is a plain register write.
     plain: bool,
     /// Where it lies.
@@ -172,11 +173,11 @@ struct Open {
     scratch: Option<[u32; 4]>,
 }
 
-impl Open {
-    fn at(level: usize) -> Open {
-        Open {
+impl OpenStream {
+    fn at(level: usize) -> OpenStream {
+        OpenStream {
             level,
-            op: Op::None,
+            op: AdrenoOp::None,
             plain: true,
             iova: None,
             pair: Pair::default(),
@@ -203,9 +204,9 @@ struct Layouts<'d> {
     packets: Vec<(Option<&'d str>, Option<KnownLayout<'d>>)>,
     /// Of descriptors, by name.
     others: HashMap<&'d str, KnownLayout<'d>>,
-    events: Option<Enum<'d>>,
-    primitives: Option<Enum<'d>>,
-    sources: Option<Enum<'d>>,
+    events: Option<RegEnum<'d>>,
+    primitives: Option<RegEnum<'d>>,
+    sources: Option<RegEnum<'d>>,
     tex_samp: Option<Domain<'d>>,
     tex_const: Option<Domain<'d>>,
     ubo: Option<Domain<'d>>,
@@ -251,10 +252,10 @@ impl<'d> Layouts<'d> {
 impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     /// A listing of streams whose buffers are in `memory`, with a mark where `marker` says.
     pub fn new(
-        text: &'t mut Text<'o>,
+        text: &'t mut TextOut<'o>,
         gpu: Gpu<'d>,
         memory: &'t Memory,
-        options: Options,
+        options: ListingOptions,
         marker: Marker,
         mut carry: Carry<'d>,
     ) -> CffText<'t, 'o, 'd> {
@@ -272,7 +273,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             layouts,
             known,
             bases: if options.bindless { BaseRegisters::new(gpu) } else { BaseRegisters::default() },
-            streams: vec![Open::at(0)],
+            streams: vec![OpenStream::at(0)],
             carry,
             draws: [0; LEVELS],
             quiet: false,
@@ -302,7 +303,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 
     fn space(&self) -> Registers<'d> {
-        self.gpu.space(Space::Gpu)
+        self.gpu.space(RegSpace::Gpu)
     }
 
     fn is_64bit(&self) -> bool {
@@ -364,10 +365,10 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 
     /// The buffer has been shown in all modes that are on.
-    fn repeated(&mut self, state: &State, stream: &Stream<'_>) -> bool {
+    fn repeated(&mut self, state: &AdrenoState, stream: &NestedStream<'_>) -> bool {
         // A comparison looks at each draw once, whatever the mode.
         let compare = self.only.and_then(|only| only.query).is_some_and(|query| query.compare);
-        if !(self.options.once || compare) || !matches!(stream.kind, StreamKind::Indirect) {
+        if !(self.options.once || compare) || !matches!(stream.kind, AdrenoStreamKind::Indirect) {
             return false;
         }
         let Some(buffer) = stream.iova.and_then(|iova| self.memory.find(iova)) else { return false };
@@ -377,7 +378,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 
     /// Shows what belongs to the chosen draw only: packets that begin when so many draws have been.
-    fn choose(&mut self, state: &State) {
+    fn choose(&mut self, state: &AdrenoState) {
         let settled = self.streams.last_mut().is_some_and(|s| std::mem::replace(&mut s.settled, true));
         if let Some(draw) = self.options.draw.filter(|_| !settled) {
             self.quiet = i64::from(draw) != i64::from(state.draws);
@@ -386,59 +387,59 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 
     /// The stream is not walked: it has been shown, or the tools show it only where they show its packet.
-    fn skipped(&mut self, state: &State, stream: &Stream<'_>) -> bool {
+    fn skipped(&mut self, state: &AdrenoState, stream: &NestedStream<'_>) -> bool {
         match stream.kind {
-            StreamKind::Amble => !self.options.ambles,
-            StreamKind::Mode | StreamKind::Embedded => self.quiet,
+            AdrenoStreamKind::Amble => !self.options.ambles,
+            AdrenoStreamKind::Mode | AdrenoStreamKind::Embedded => self.quiet,
             _ => self.repeated(state, stream),
         }
     }
 
-    fn enter(&mut self, stream: &Stream<'_>) {
+    fn enter(&mut self, stream: &NestedStream<'_>) {
         let level = self.level();
         let deeper = match stream.kind {
-            StreamKind::Indirect => self.call(stream),
-            StreamKind::Bin { index } => self.iteration("bin ", index, stream, level),
-            StreamKind::DrawTable { index } => self.iteration("draw ", index, stream, level),
-            StreamKind::Group { .. } => {
+            AdrenoStreamKind::Indirect => self.call(stream),
+            AdrenoStreamKind::Bin { index } => self.iteration("bin ", index, stream, level),
+            AdrenoStreamKind::DrawTable { index } => self.iteration("draw ", index, stream, level),
+            AdrenoStreamKind::Group { .. } => {
                 self.hex(stream.dwords, stream.iova, level + 2);
                 self.marker.descend();
                 2
             }
-            StreamKind::Mode => {
+            AdrenoStreamKind::Mode => {
                 self.marker.descend();
                 2
             }
-            StreamKind::Amble | StreamKind::Embedded => 2,
+            AdrenoStreamKind::Amble | AdrenoStreamKind::Embedded => 2,
         };
         if let Some(draws) = self.draws.get_mut(self.marker.level()) {
             *draws = 0;
         }
-        self.streams.push(Open::at(level + deeper));
+        self.streams.push(OpenStream::at(level + deeper));
     }
 
     /// A buffer that the hardware counts as an IB; returns how much deeper its listing is.
-    fn call(&mut self, stream: &Stream<'_>) -> usize {
+    fn call(&mut self, stream: &NestedStream<'_>) -> usize {
         self.marker.descend();
         self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
         1
     }
 
     /// One of several buffers that a packet runs in turn.
-    fn iteration(&mut self, what: &str, index: u32, stream: &Stream<'_>, level: usize) -> usize {
+    fn iteration(&mut self, what: &str, index: u32, stream: &NestedStream<'_>, level: usize) -> usize {
         if !self.options.summary {
             self.text.level(level + 1).str(what).dec(u64::from(index)).end();
         }
         self.call(stream)
     }
 
-    fn leave(&mut self, stream: &Stream<'_>) {
+    fn leave(&mut self, stream: &NestedStream<'_>) {
         if self.streams.len() > 1 {
             self.streams.pop();
         }
         match stream.kind {
-            StreamKind::Amble | StreamKind::Embedded => {}
-            StreamKind::Mode => {
+            AdrenoStreamKind::Amble | AdrenoStreamKind::Embedded => {}
+            AdrenoStreamKind::Mode => {
                 self.marker.ascend();
                 self.hex(stream.dwords, stream.iova, self.level() + 2);
             }
@@ -446,7 +447,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         }
     }
 
-    fn group(&mut self, group: &Group) {
+    fn group(&mut self, group: &DrawStateGroup) {
         if group.set.count == 0 {
             return;
         }
@@ -464,12 +465,12 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         }
     }
 
-    fn packet(&mut self, state: &State, packet: &Packet<'_>) {
+    fn packet(&mut self, state: &AdrenoState, packet: &Packet<'_>) {
         let level = self.level();
-        let plain = !matches!(packet.header, Header::Operation { .. });
+        let plain = !matches!(packet.header, AdrenoPacketHeader::Operation { .. });
         let scratch = self.scratch_before(state, packet.op);
         if let Some(open) = self.streams.last_mut() {
-            *open = Open {
+            *open = OpenStream {
                 level,
                 op: packet.op,
                 plain,
@@ -480,15 +481,17 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             };
         }
         match packet.header {
-            Header::Registers { reg, .. } if !self.options.summary => {
+            AdrenoPacketHeader::Registers { reg, .. } if !self.options.summary => {
                 self.text.level(level + 1).str("write ");
                 self.known.write_name(reg, self.text);
                 self.text.str(" (").hex(u64::from(reg), 4).str(")").end();
             }
-            Header::Registers { .. } => {}
-            Header::Padding if !self.options.summary => self.text.level(level + 1).str("nop").end(),
-            Header::Padding => {}
-            Header::Operation { opcode, count } => {
+            AdrenoPacketHeader::Registers { .. } => {}
+            AdrenoPacketHeader::Padding if !self.options.summary => {
+                self.text.level(level + 1).str("nop").end()
+            }
+            AdrenoPacketHeader::Padding => {}
+            AdrenoPacketHeader::Operation { opcode, count } => {
                 let (name, layout) = match self.layouts.packets.get_mut(usize::from(opcode)) {
                     Some((name, layout)) => (*name, layout.as_mut()),
                     None => (None, None),
@@ -511,15 +514,15 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     fn packet_end(&mut self, packet: &Packet<'_>) {
         let shown = match packet.header {
-            Header::Registers { .. } => !self.options.summary,
-            Header::Operation { .. } => true,
-            Header::Padding => false,
+            AdrenoPacketHeader::Registers { .. } => !self.options.summary,
+            AdrenoPacketHeader::Operation { .. } => true,
+            AdrenoPacketHeader::Padding => false,
         };
         if shown {
             self.hex(packet.dwords, packet.place.iova, self.level() + 1);
         }
         if let Some(open) = self.streams.last_mut() {
-            (open.op, open.plain, open.settled) = (Op::None, true, false);
+            (open.op, open.plain, open.settled) = (AdrenoOp::None, true, false);
         }
     }
 
@@ -541,10 +544,10 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         }
     }
 
-    fn missing(&mut self, stream: &Stream<'_>) {
+    fn missing(&mut self, stream: &NestedStream<'_>) {
         let told = matches!(
             stream.kind,
-            StreamKind::Indirect | StreamKind::Bin { .. } | StreamKind::DrawTable { .. }
+            AdrenoStreamKind::Indirect | AdrenoStreamKind::Bin { .. } | AdrenoStreamKind::DrawTable { .. }
         );
         if told && self.lost.missing.len() < MISSING_KEPT {
             self.lost.missing.push((stream.iova.unwrap_or(0), stream.claimed));
@@ -552,13 +555,13 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 }
 
-impl Sink for CffText<'_, '_, '_> {
-    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for CffText<'_, '_, '_> {
+    fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         if let Some(only) = self.only {
             // Most events are these, and most queries do not care.
             let heard = match event {
-                Event::RegWrite(_) => self.hears_writes,
-                Event::PacketEnd(_) | Event::Group(_) => false,
+                AdrenoEvent::RegWrite(_) => self.hears_writes,
+                AdrenoEvent::PacketEnd(_) | AdrenoEvent::Group(_) => false,
                 _ => true,
             };
             return if heard { self.quiet_event(only, state, event) } else { Flow::Continue };
@@ -568,28 +571,28 @@ impl Sink for CffText<'_, '_, '_> {
 }
 
 impl CffText<'_, '_, '_> {
-    fn listed(&mut self, state: &State, event: &Event<'_>) -> Flow {
+    fn listed(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         if self.text.ended().is_some() {
             return Flow::Skip;
         }
         match event {
-            Event::Enter(stream) if self.skipped(state, stream) => return Flow::Skip,
-            Event::Packet(packet) => {
+            AdrenoEvent::Enter(stream) if self.skipped(state, stream) => return Flow::Skip,
+            AdrenoEvent::Packet(packet) => {
                 self.choose(state);
                 self.packet(state, packet);
             }
-            Event::PacketEnd(packet) => self.packet_end(packet),
-            Event::RegWrite(RegWrite { reg, value, .. }) => self.write(state, *reg, *value),
-            Event::Enter(stream) => self.enter(stream),
-            Event::Leave(stream) => self.leave(stream),
-            Event::Missing(stream) => self.missing(stream),
-            Event::Group(group) => {
+            AdrenoEvent::PacketEnd(packet) => self.packet_end(packet),
+            AdrenoEvent::RegWrite(RegWrite { reg, value, .. }) => self.write(state, *reg, *value),
+            AdrenoEvent::Enter(stream) => self.enter(stream),
+            AdrenoEvent::Leave(stream) => self.leave(stream),
+            AdrenoEvent::Missing(stream) => self.missing(stream),
+            AdrenoEvent::Group(group) => {
                 self.choose(state);
                 self.group(group);
             }
-            Event::LoadState(load) => self.load_state(load),
-            Event::Draw(draw) => self.draw(state, draw),
-            Event::Trouble(trouble) => {
+            AdrenoEvent::LoadState(load) => self.load_state(load),
+            AdrenoEvent::Draw(draw) => self.draw(state, draw),
+            AdrenoEvent::Trouble(trouble) => {
                 if matches!(trouble.kind, TroubleKind::BadHeader { .. }) {
                     self.choose(state);
                     if let Some(open) = self.streams.last_mut() {

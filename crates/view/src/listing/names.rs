@@ -1,16 +1,16 @@
 //! Register names, also of registers that the database does not know.
 
-use super::Text;
+use super::TextOut;
 use std::io::Write;
 use unwedge_hw::{Palette, Reg, Registers};
 
 /// Writes the name of the register at `offset`; the offset itself if it has none.
-pub fn write_at(space: Registers<'_>, offset: u32, palette: &Palette, text: &mut Text<'_>) {
+pub fn write_at(space: Registers<'_>, offset: u32, palette: &Palette, text: &mut TextOut<'_>) {
     append(space.at(offset), offset, palette, text.buffer());
 }
 
 /// Writes the offset of a register that has no name.
-pub fn write_unknown(offset: u32, palette: &Palette, text: &mut Text<'_>) {
+pub fn write_unknown(offset: u32, palette: &Palette, text: &mut TextOut<'_>) {
     append(None, offset, palette, text.buffer());
 }
 

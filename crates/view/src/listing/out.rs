@@ -8,12 +8,12 @@ use std::io::Write;
 const PIECE: usize = 64 << 10;
 
 /// Buffered text.
-pub struct Text<'o> {
+pub struct TextOut<'o> {
     buffer: Vec<u8>,
     out: &'o mut dyn Write,
     /// Bytes that may still be handed on.
     left: u64,
-    end: Option<End>,
+    end: Option<TextEnd>,
     /// Text from here on in the buffer is not for showing.
     muted: Option<usize>,
     /// Dwords of code that may still be shown.
@@ -24,18 +24,18 @@ pub struct Text<'o> {
 
 /// Why text is not written any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum TextEnd {
     /// The receiver does not take it.
     Refused,
     /// There is more of it than allowed.
     TooLong,
 }
 
-impl<'o> Text<'o> {
+impl<'o> TextOut<'o> {
     /// Text that goes to `out`, at most about `limit` bytes of it: a few lines of a hostile dump may stand for more
     /// than anybody can read.
-    pub fn new(out: &'o mut dyn Write, limit: u64) -> Text<'o> {
-        Text {
+    pub fn new(out: &'o mut dyn Write, limit: u64) -> TextOut<'o> {
+        TextOut {
             buffer: Vec::with_capacity(PIECE + (PIECE >> 2)),
             out,
             left: limit,
@@ -194,7 +194,7 @@ impl<'o> Text<'o> {
     pub fn finish(&mut self) {
         self.hand_on(1);
         if self.out.flush().is_err() {
-            self.end = Some(End::Refused);
+            self.end = Some(TextEnd::Refused);
         }
     }
 
@@ -204,7 +204,7 @@ impl<'o> Text<'o> {
     }
 
     /// Whether writing more is pointless, and why.
-    pub fn ended(&self) -> Option<End> {
+    pub fn ended(&self) -> Option<TextEnd> {
         self.end
     }
 
@@ -215,11 +215,11 @@ impl<'o> Text<'o> {
             }
             if self.end.is_none() {
                 match self.left.checked_sub(self.buffer.len() as u64) {
-                    None => self.end = Some(End::TooLong),
+                    None => self.end = Some(TextEnd::TooLong),
                     Some(left) => self.left = left,
                 }
                 if self.out.write_all(&self.buffer).is_err() {
-                    self.end = Some(End::Refused);
+                    self.end = Some(TextEnd::Refused);
                 }
             }
             self.buffer.clear();
@@ -254,9 +254,9 @@ pub(super) mod tests {
     use super::*;
 
     /// What was written, as text.
-    pub fn written(write: impl FnOnce(&mut Text<'_>)) -> String {
+    pub fn written(write: impl FnOnce(&mut TextOut<'_>)) -> String {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out, u64::MAX);
+        let mut text = TextOut::new(&mut out, u64::MAX);
         write(&mut text);
         text.finish();
         String::from_utf8(out).unwrap()
@@ -324,11 +324,11 @@ pub(super) mod tests {
     #[test]
     fn a_limit_ends_the_text() {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out, 3 * PIECE as u64);
+        let mut text = TextOut::new(&mut out, 3 * PIECE as u64);
         while text.ended().is_none() {
             text.str("line").end();
         }
-        assert_eq!(text.ended(), Some(End::TooLong));
+        assert_eq!(text.ended(), Some(TextEnd::TooLong));
         let before = out.len();
         assert!((3 * PIECE..=5 * PIECE).contains(&before));
     }

@@ -3,8 +3,8 @@
 use super::{CffText, Shader, disassemble, hex, names};
 use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation};
-use unwedge_hw::Enum;
-use unwedge_stream::adreno::{Op, Packet, State};
+use unwedge_hw::RegEnum;
+use unwedge_stream::adreno::{AdrenoOp, AdrenoState, Packet};
 
 /// Dwords shown of indirect parameters.
 const PARAMETERS: usize = 0x10;
@@ -22,31 +22,31 @@ const NOP_END: u32 = 0x454e_4400;
 
 impl<'d> CffText<'_, '_, 'd> {
     /// The lines of an operation. `level` is one deeper than the stream.
-    pub(super) fn operation(&mut self, state: &State, packet: &Packet<'_>, level: usize) {
+    pub(super) fn operation(&mut self, state: &AdrenoState, packet: &Packet<'_>, level: usize) {
         let p = packet.payload;
         let quiet = self.options.summary;
         match packet.op {
-            Op::Nop if !quiet && !self.quiet => self.nop(p),
-            Op::IndirectBuffer | Op::IndirectBufferPfd | Op::IndirectBufferChain => {
+            AdrenoOp::Nop if !quiet && !self.quiet => self.nop(p),
+            AdrenoOp::IndirectBuffer | AdrenoOp::IndirectBufferPfd | AdrenoOp::IndirectBufferChain => {
                 self.indirect(packet, level)
             }
-            Op::WaitForIdle => self.carry.needs_wfi = false,
-            Op::RegRmw => self.read_modify_write(packet, level),
-            Op::RegToMem | Op::MemToReg => self.register_and_memory(packet, level),
-            Op::MemWrite => self.memory_write(packet, level),
-            Op::EventWrite | Op::EventWrite7 => {
+            AdrenoOp::WaitForIdle => self.carry.needs_wfi = false,
+            AdrenoOp::RegRmw => self.read_modify_write(packet, level),
+            AdrenoOp::RegToMem | AdrenoOp::MemToReg => self.register_and_memory(packet, level),
+            AdrenoOp::MemWrite => self.memory_write(packet, level),
+            AdrenoOp::EventWrite | AdrenoOp::EventWrite7 => {
                 let event = self.arg(packet, 0) & 0xff;
                 let name = name_of(self.layouts.events, event).unwrap_or("(null)");
                 self.text.level(level).str("event ").str(name).end();
             }
-            Op::DrawIndx | Op::DrawIndx2 => self.old_draw(packet, level),
-            Op::DrawIndxOffset | Op::DrawAuto | Op::Blit => self.modes(level),
-            Op::DrawIndirect => {
+            AdrenoOp::DrawIndx | AdrenoOp::DrawIndx2 => self.old_draw(packet, level),
+            AdrenoOp::DrawIndxOffset | AdrenoOp::DrawAuto | AdrenoOp::Blit => self.modes(level),
+            AdrenoOp::DrawIndirect => {
                 self.modes(level);
                 // Two dwords also where an address has one (a4xx).
                 self.hex_at(self.arg64(packet, 1) & ADDRESS, PARAMETERS, level + 1);
             }
-            Op::DrawIndxIndirect => {
+            AdrenoOp::DrawIndxIndirect => {
                 self.modes(level);
                 let [indices, parameters] = if self.is_64bit() {
                     [1, 4].map(|at| self.arg64(packet, at) & ADDRESS)
@@ -56,8 +56,8 @@ impl<'d> CffText<'_, '_, 'd> {
                 self.hex_at(indices, PARAMETERS, level + 1);
                 self.hex_at(parameters, PARAMETERS, level + 1);
             }
-            Op::DrawIndirectMulti => self.indirect_draws(packet, level),
-            Op::ExecCsIndirect => {
+            AdrenoOp::DrawIndirectMulti => self.indirect_draws(packet, level),
+            AdrenoOp::ExecCsIndirect => {
                 let parameters = if self.is_64bit() {
                     self.arg64(packet, 1) & ADDRESS
                 } else {
@@ -68,27 +68,27 @@ impl<'d> CffText<'_, '_, 'd> {
                 }
                 self.hex_at(parameters, PARAMETERS, level + 1);
             }
-            Op::SetConstant => self.aloud(|this| this.set_constant(state, packet, level)),
-            Op::ImLoadImmediate => self.aloud(|this| this.load_immediate(p, level)),
-            Op::SetMarker => {
+            AdrenoOp::SetConstant => self.aloud(|this| this.set_constant(state, packet, level)),
+            AdrenoOp::ImLoadImmediate => self.aloud(|this| this.load_immediate(p, level)),
+            AdrenoOp::SetMarker => {
                 self.carry.render_mode = self.marker_name("a6xx_marker", p.get(0).unwrap_or(0) & 0xf)
             }
-            Op::SetRenderMode => self.render_mode(p, level),
-            Op::ComputeCheckpoint if !quiet => {
+            AdrenoOp::SetRenderMode => self.render_mode(p, level),
+            AdrenoOp::ComputeCheckpoint if !quiet => {
                 let dwords = p.get(if p.len() == 8 { 7 } else { 4 }).unwrap_or(0);
                 self.nested(address(p, 5), dwords, level);
             }
-            Op::SetAmble if !quiet && self.options.ambles => {
+            AdrenoOp::SetAmble if !quiet && self.options.ambles => {
                 self.text.level(level).str("addr=").hex(address(p, 0), 1).end()
             }
-            Op::ThreadControl => {
+            AdrenoOp::ThreadControl => {
                 let threads = self.gpu.enumeration("cp_thread");
                 self.carry.thread = name_of(threads, p.get(0).unwrap_or(0) & 3);
             }
-            Op::SkipIb2EnableGlobal => self.carry.skip_ib2_global = p.get(0).unwrap_or(0) != 0,
-            Op::SkipIb2EnableLocal => self.carry.skip_ib2_local = p.get(0).unwrap_or(0) != 0,
-            Op::StartBin if self.memory_at(address(p, 1)).is_some() => self.pass(packet, 6),
-            Op::FixedStrideDrawTable if self.memory_at(address(p, 0)).is_some() => self.pass(packet, 6),
+            AdrenoOp::SkipIb2EnableGlobal => self.carry.skip_ib2_global = p.get(0).unwrap_or(0) != 0,
+            AdrenoOp::SkipIb2EnableLocal => self.carry.skip_ib2_local = p.get(0).unwrap_or(0) != 0,
+            AdrenoOp::StartBin if self.memory_at(address(p, 1)).is_some() => self.pass(packet, 6),
+            AdrenoOp::FixedStrideDrawTable if self.memory_at(address(p, 0)).is_some() => self.pass(packet, 6),
             _ => {}
         }
     }
@@ -162,7 +162,7 @@ impl<'d> CffText<'_, '_, 'd> {
             self.text.level(level).str("ibsize:").hex(u64::from(dwords.unwrap_or(0)), 8).end();
         }
         // The stop is behind the call when it was in a buffer that was executed but never returned.
-        if packet.op != Op::IndirectBufferChain && self.memory_at(iova).is_some() {
+        if packet.op != AdrenoOp::IndirectBufferChain && self.memory_at(iova).is_some() {
             self.pass(packet, if wide { 4 } else { 3 });
         }
     }
@@ -227,7 +227,7 @@ impl<'d> CffText<'_, '_, 'd> {
             *draws = draws.wrapping_add(1);
         }
         let size = initiator >> 11 & 1 | initiator >> 12 & 2;
-        if packet.op == Op::DrawIndx2 {
+        if packet.op == AdrenoOp::DrawIndx2 {
             let bytes = u64::from(count) * [2, 4, 1, 0][size as usize & 3];
             let place = at(packet, 3);
             let behind = place.and_then(|iova| self.memory_at(iova));
@@ -323,7 +323,7 @@ impl<'d> CffText<'_, '_, 'd> {
     }
 
     /// CP_SET_CONSTANT (a2xx).
-    fn set_constant(&mut self, state: &State, packet: &Packet<'_>, level: usize) {
+    fn set_constant(&mut self, state: &AdrenoState, packet: &Packet<'_>, level: usize) {
         let p = packet.payload;
         let first = p.get(0).unwrap_or(0);
         let index = first & 0xffff;
@@ -439,6 +439,6 @@ fn at(packet: &Packet<'_>, payload: u64) -> Option<u64> {
     packet.place.iova.map(|iova| iova.wrapping_add(4 * (1 + payload)))
 }
 
-fn name_of(names: Option<Enum<'_>>, value: u32) -> Option<&str> {
+fn name_of(names: Option<RegEnum<'_>>, value: u32) -> Option<&str> {
     names?.name_of(u64::from(value))
 }

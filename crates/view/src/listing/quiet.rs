@@ -3,13 +3,14 @@
 //!
 //! Never: what a script is. The lines follow what cffdump of Mesa 25.0 prints.
 
-use super::{CffText, Open, Pair, Query};
+use super::{CffText, OpenStream, Pair, Query};
 use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Domain;
-use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{
-    Draw, DrawKind, Event, Flow, LoadState, Op, Packet, Pass, RegWrite, State, StateType, Stream, StreamKind,
+    AdrenoEvent, AdrenoOp, AdrenoState, AdrenoStreamKind, Draw, DrawKind, Flow, LoadState, NestedStream,
+    Packet, Pass, RegWrite, StateType,
 };
 
 /// What a quiet listing is for.
@@ -38,7 +39,7 @@ pub trait Watch {
 }
 
 /// Work as queries and scripts name it.
-struct Work<'d> {
+struct QuietWork<'d> {
     name: Option<Cow<'d, str>>,
     indices: u32,
 }
@@ -63,48 +64,59 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
     }
 
     #[inline(never)]
-    pub(super) fn quiet_event(&mut self, quiet: Quiet<'t>, state: &State, event: &Event<'_>) -> Flow {
+    pub(super) fn quiet_event(
+        &mut self,
+        quiet: Quiet<'t>,
+        state: &AdrenoState,
+        event: &AdrenoEvent<'_>,
+    ) -> Flow {
         if self.text.ended().is_some() || quiet.watch.is_some_and(|watch| watch.over()) {
             return Flow::Skip;
         }
         match event {
-            Event::Enter(stream) => return self.quiet_enter(state, stream),
-            Event::Leave(_) if self.streams.len() > 1 => drop(self.streams.pop()),
-            Event::Packet(packet) => self.quiet_packet(quiet, state, packet),
-            Event::LoadState(load) => self.quiet_load(quiet, load),
-            Event::Draw(draw) => return self.quiet_draw(quiet, state, draw),
-            Event::Missing(stream) => self.missing(stream),
-            Event::Trouble(trouble) => self.aloud(|this| this.trouble(trouble)),
-            Event::RegWrite(write) => self.quiet_write(quiet, *write),
-            Event::Leave(_) | Event::PacketEnd(_) | Event::Group(_) => {}
+            AdrenoEvent::Enter(stream) => return self.quiet_enter(state, stream),
+            AdrenoEvent::Leave(_) if self.streams.len() > 1 => drop(self.streams.pop()),
+            AdrenoEvent::Packet(packet) => self.quiet_packet(quiet, state, packet),
+            AdrenoEvent::LoadState(load) => self.quiet_load(quiet, load),
+            AdrenoEvent::Draw(draw) => return self.quiet_draw(quiet, state, draw),
+            AdrenoEvent::Missing(stream) => self.missing(stream),
+            AdrenoEvent::Trouble(trouble) => self.aloud(|this| this.trouble(trouble)),
+            AdrenoEvent::RegWrite(write) => self.quiet_write(quiet, *write),
+            AdrenoEvent::Leave(_) | AdrenoEvent::PacketEnd(_) | AdrenoEvent::Group(_) => {}
         }
         Flow::Continue
     }
 
-    fn quiet_enter(&mut self, state: &State, stream: &Stream<'_>) -> Flow {
+    fn quiet_enter(&mut self, state: &AdrenoState, stream: &NestedStream<'_>) -> Flow {
         let deeper = match stream.kind {
-            StreamKind::Indirect | StreamKind::Bin { .. } | StreamKind::DrawTable { .. } => 1,
+            AdrenoStreamKind::Indirect
+            | AdrenoStreamKind::Bin { .. }
+            | AdrenoStreamKind::DrawTable { .. } => 1,
             _ => 2,
         };
         if self.skipped(state, stream) {
             return Flow::Skip;
         }
-        self.streams.push(Open::at(self.level() + deeper));
+        self.streams.push(OpenStream::at(self.level() + deeper));
         Flow::Continue
     }
 
-    fn quiet_packet(&mut self, quiet: Quiet<'t>, state: &State, packet: &Packet<'_>) {
+    fn quiet_packet(&mut self, quiet: Quiet<'t>, state: &AdrenoState, packet: &Packet<'_>) {
         let level = self.level();
         if let Some(open) = self.streams.last_mut() {
-            *open = Open { op: packet.op, iova: packet.place.iova, ..Open::at(level) };
+            *open = OpenStream { op: packet.op, iova: packet.place.iova, ..OpenStream::at(level) };
         }
-        let Header::Operation { opcode, .. } = packet.header else { return };
+        let AdrenoPacketHeader::Operation { opcode, .. } = packet.header else { return };
         if let Some((_, Some(known))) = self.layouts.packets.get(usize::from(opcode)) {
             self.tell(quiet, known.layout(), packet.payload);
         }
         match packet.op {
             // These are printed for a2xx without asking, and the modes are part of query lines.
-            Op::SetConstant | Op::ImLoadImmediate | Op::SetMarker | Op::SetRenderMode | Op::ThreadControl => {
+            AdrenoOp::SetConstant
+            | AdrenoOp::ImLoadImmediate
+            | AdrenoOp::SetMarker
+            | AdrenoOp::SetRenderMode
+            | AdrenoOp::ThreadControl => {
                 self.operation(state, packet, level + 1);
             }
             _ => {}
@@ -120,7 +132,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         }
         if self.is_64bit()
             && let Some(open) = self.streams.last_mut()
-            && open.op != Op::RegRmw
+            && open.op != AdrenoOp::RegRmw
         {
             self.text.mute(false);
             open.pair.push_half(|| self.known.facts(reg).half, reg, value, self.text);
@@ -136,7 +148,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         }
     }
 
-    fn quiet_draw(&mut self, quiet: Quiet<'t>, state: &State, draw: &Draw<'_>) -> Flow {
+    fn quiet_draw(&mut self, quiet: Quiet<'t>, state: &AdrenoState, draw: &Draw<'_>) -> Flow {
         if draw.kind == DrawKind::Event && !draw.summary {
             return Flow::Continue;
         }
@@ -169,7 +181,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
                 true
             }
         };
-        if last && draw.packet.op == Op::DrawIndirectMulti {
+        if last && draw.packet.op == AdrenoOp::DrawIndirectMulti {
             self.operation(state, &draw.packet, self.level() + 1);
         }
         if last && draw.summary && self.options.bindless && quiet.watch.is_some() {
@@ -183,26 +195,28 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         if last { Flow::Skip } else { Flow::Continue }
     }
 
-    fn work(&self, draw: &Draw<'_>) -> Work<'d> {
+    fn work(&self, draw: &Draw<'_>) -> QuietWork<'d> {
         /// The tools read five of the primitive's six bits.
         const PRIMITIVE: u32 = 0x1f;
         let packet = draw.packet;
-        let named = |name: Option<&'d str>| Work { name: name.map(Cow::Borrowed), indices: 0 };
+        let named = |name: Option<&'d str>| QuietWork { name: name.map(Cow::Borrowed), indices: 0 };
         match draw.kind {
             DrawKind::Event => {
                 let event = draw.event.and_then(|event| self.layouts.events?.name_of(event.into()));
-                Work { name: event.map(|name| Cow::Owned(format!("EVENT:{name}"))), indices: 0 }
+                QuietWork { name: event.map(|name| Cow::Owned(format!("EVENT:{name}"))), indices: 0 }
             }
             DrawKind::Blit => {
                 let blit = u64::from(packet.payload.get(0).unwrap_or(0));
                 named(self.gpu.enumeration("cp_blit_cmd").and_then(|names| names.name_of(blit)))
             }
-            DrawKind::Dispatch if packet.op == Op::RunOpencl => Work { indices: 1, ..named(Some("COMPUTE")) },
+            DrawKind::Dispatch if packet.op == AdrenoOp::RunOpencl => {
+                QuietWork { indices: 1, ..named(Some("COMPUTE")) }
+            }
             DrawKind::Dispatch => named(Some("compute")),
             DrawKind::Draw => {
                 let primitive = u64::from(draw.primitive.unwrap_or(0) & PRIMITIVE);
                 let name = self.layouts.primitives.and_then(|names| names.name_of(primitive));
-                Work { indices: draw.count.unwrap_or(0), ..named(name) }
+                QuietWork { indices: draw.count.unwrap_or(0), ..named(name) }
             }
         }
     }
@@ -211,9 +225,9 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
     fn queried(
         &mut self,
         query: &Query,
-        state: &State,
+        state: &AdrenoState,
         draw: &Draw<'_>,
-        work: &Work<'_>,
+        work: &QuietWork<'_>,
         mode: Option<&str>,
     ) {
         let regs = &state.regs;

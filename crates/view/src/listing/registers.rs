@@ -1,9 +1,9 @@
 //! Register values: joining the halves of 64-bit registers, their text, and what some registers point at.
 
-use super::{CffText, Open, Shader, Text, disassemble, names};
+use super::{CffText, OpenStream, Shader, TextOut, disassemble, names};
 use unwedge_base::{Generation, Memory};
-use unwedge_hw::{Gpu, Palette, Reg, Registers, Space, Variants};
-use unwedge_stream::adreno::{Op, Stage, State};
+use unwedge_hw::{Gpu, Palette, Reg, RegSpace, Registers, Variants};
+use unwedge_stream::adreno::{AdrenoOp, AdrenoState, Stage};
 
 /// Dwords shown of memory that a register points at.
 const POINTED_AT: usize = 64;
@@ -26,7 +26,7 @@ impl Pair {
     }
 
     /// Takes a dword. Returns whether `reg` and `value` are complete. Says when a half is missing.
-    pub fn push(&mut self, space: Registers<'_>, reg: u32, dword: u32, text: &mut Text<'_>) -> bool {
+    pub fn push(&mut self, space: Registers<'_>, reg: u32, dword: u32, text: &mut TextOut<'_>) -> bool {
         self.push_half(|| Half::of(space.at(reg)), reg, dword, text)
     }
 
@@ -36,7 +36,7 @@ impl Pair {
         half: impl FnOnce() -> Half,
         reg: u32,
         dword: u32,
-        text: &mut Text<'_>,
+        text: &mut TextOut<'_>,
     ) -> bool {
         if std::mem::take(&mut self.waiting) {
             if reg == self.reg.wrapping_add(1) {
@@ -143,12 +143,12 @@ pub struct RegisterPrinter<'p, 'd> {
 
 impl RegisterPrinter<'_, '_> {
     /// The name of a register of any space.
-    pub fn name(&self, space: Registers<'_>, reg: u32, text: &mut Text<'_>) {
+    pub fn name(&self, space: Registers<'_>, reg: u32, text: &mut TextOut<'_>) {
         names::write_at(space, reg, self.palette, text);
     }
 
     /// `NAME: value` of a register of any space.
-    pub fn plain(&self, space: Registers<'_>, pair: Pair, variants: &mut Variants, text: &mut Text<'_>) {
+    pub fn plain(&self, space: Registers<'_>, pair: Pair, variants: &mut Variants, text: &mut TextOut<'_>) {
         self.name(space, pair.reg, text);
         text.str(": ");
         match space.at(pair.reg).and_then(|e| e.ty()) {
@@ -167,17 +167,17 @@ impl RegisterPrinter<'_, '_> {
         level: usize,
         other: impl Fn(u32) -> u32,
         variants: &mut Variants,
-        text: &mut Text<'_>,
+        text: &mut TextOut<'_>,
     ) {
         text.level(level);
-        self.plain(self.gpu.space(Space::Gpu), pair, variants, text);
+        self.plain(self.gpu.space(RegSpace::Gpu), pair, variants, text);
         base(self.memory, Address::of(self.gpu, pair.reg).join(pair, other), text);
         text.end();
     }
 }
 
 /// In which buffer an address lies.
-fn base(memory: &Memory, iova: u64, text: &mut Text<'_>) {
+fn base(memory: &Memory, iova: u64, text: &mut TextOut<'_>) {
     if iova != 0
         && let Some(buffer) = memory.find(iova)
     {
@@ -303,22 +303,22 @@ const STAGES: [(&str, Stage); 6] = [
 ];
 
 /// The scratch registers that drivers keep their markers in; `first` of all eight.
-fn scratch(state: &State, first: u32) -> [u32; 4] {
+fn scratch(state: &AdrenoState, first: u32) -> [u32; 4] {
     [4, 5, 6, 7].map(|i| state.regs.raw(first.wrapping_add(i)))
 }
 
 impl CffText<'_, '_, '_> {
     /// A register write of the current packet.
-    pub(super) fn write(&mut self, state: &State, reg: u32, value: u32) {
+    pub(super) fn write(&mut self, state: &AdrenoState, reg: u32, value: u32) {
         let Some(open) = self.streams.last_mut() else { return };
         let (op, plain, level) = (open.op, open.plain, open.level + 2);
         let banked = (0x2000..0x2400).contains(&reg);
-        if self.carry.needs_wfi && !banked && (plain || op == Op::SetConstant) {
+        if self.carry.needs_wfi && !banked && (plain || op == AdrenoOp::SetConstant) {
             self.text.str("NEEDS WFI: ");
             self.known.write_name(reg, self.text);
             self.text.str(" (").hex(u64::from(reg), 1).str(")").end();
         }
-        if op == Op::RegRmw {
+        if op == AdrenoOp::RegRmw {
             return;
         }
         let Some(open) = self.streams.last_mut() else { return };
@@ -329,10 +329,13 @@ impl CffText<'_, '_, '_> {
             return;
         }
         let pair = open.pair;
-        let whole = matches!(op, Op::ContextRegBunch | Op::ContextRegBunch2 | Op::NonContextRegBunch);
+        let whole = matches!(
+            op,
+            AdrenoOp::ContextRegBunch | AdrenoOp::ContextRegBunch2 | AdrenoOp::NonContextRegBunch
+        );
         self.register(state, pair, level, (!self.options.summary || whole) && !self.quiet, false);
         if let Some(first) = self.known.special.scratch
-            && let Some(Open { scratch: Some(before), .. }) = self.streams.last_mut()
+            && let Some(OpenStream { scratch: Some(before), .. }) = self.streams.last_mut()
             && let Some(kept) = before.get_mut(reg.wrapping_sub(first).wrapping_sub(4) as usize)
         {
             *kept = value;
@@ -340,7 +343,7 @@ impl CffText<'_, '_, '_> {
     }
 
     /// The line of a complete register value.
-    pub(super) fn value(&mut self, state: &State, pair: Pair, level: usize) {
+    pub(super) fn value(&mut self, state: &AdrenoState, pair: Pair, level: usize) {
         self.text.level(level);
         self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
         let address = self.known.facts(pair.reg).address;
@@ -352,7 +355,7 @@ impl CffText<'_, '_, '_> {
     /// addresses.
     pub(super) fn register(
         &mut self,
-        state: &State,
+        state: &AdrenoState,
         pair: Pair,
         level: usize,
         shown: bool,
@@ -386,19 +389,19 @@ impl CffText<'_, '_, '_> {
     }
 
     /// The scratch registers before a packet whose writes the tools show before they take them in.
-    pub(super) fn scratch_before(&self, state: &State, op: Op) -> Option<[u32; 4]> {
+    pub(super) fn scratch_before(&self, state: &AdrenoState, op: AdrenoOp) -> Option<[u32; 4]> {
         let late = matches!(
             op,
-            Op::RegWrite
-                | Op::WideRegWrite
-                | Op::ContextRegBunch
-                | Op::ContextRegBunch2
-                | Op::NonContextRegBunch
+            AdrenoOp::RegWrite
+                | AdrenoOp::WideRegWrite
+                | AdrenoOp::ContextRegBunch
+                | AdrenoOp::ContextRegBunch2
+                | AdrenoOp::NonContextRegBunch
         );
         self.known.special.scratch.filter(|_| late).map(|first| scratch(state, first))
     }
 
-    fn scratch(&mut self, state: &State, level: usize) {
+    fn scratch(&mut self, state: &AdrenoState, level: usize) {
         let Some(first) = self.known.special.scratch else { return };
         let before = self.streams.last().and_then(|open| open.scratch);
         self.text.level(level).byte(b':');

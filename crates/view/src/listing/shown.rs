@@ -8,12 +8,12 @@ const PLACES: usize = 255;
 
 /// What has been shown.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct ShownTexts {
     /// By address of a buffer object: offsets inside it, and the modes in which what begins there has been shown.
     buffers: HashMap<u64, Vec<(u64, u8)>>,
 }
 
-impl Shown {
+impl ShownTexts {
     /// What lies at this offset of a buffer is about to be shown in these modes. Returns whether it has been in all of
     /// them.
     pub fn again(&mut self, buffer: u64, offset: u64, modes: u8) -> bool {
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn each_mode_counts_for_itself() {
-        let mut shown = Shown::default();
+        let mut shown = ShownTexts::default();
         assert!(!shown.again(0x1000, 8, 1));
         assert!(shown.again(0x1000, 8, 1));
         assert!(!shown.again(0x1000, 8, 3), "2 is new");
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_buffer_with_too_many_places_is_forgotten() {
-        let mut shown = Shown::default();
+        let mut shown = ShownTexts::default();
         for offset in 0..PLACES as u64 {
             assert!(!shown.again(0, offset, 7));
         }

@@ -2,11 +2,11 @@
 
 use super::{CffText, Pair};
 use unwedge_base::Generation;
-use unwedge_stream::adreno::{Draw, DrawKind, State};
+use unwedge_stream::adreno::{AdrenoState, Draw, DrawKind};
 
 impl CffText<'_, '_, '_> {
     /// A draw, dispatch, blit or working event: its registers.
-    pub(super) fn draw(&mut self, state: &State, draw: &Draw<'_>) {
+    pub(super) fn draw(&mut self, state: &AdrenoState, draw: &Draw<'_>) {
         let level = self.level() + 1;
         if !draw.summary || self.quiet {
             return;
@@ -34,7 +34,7 @@ impl CffText<'_, '_, '_> {
         self.text.str(", l=").dec(self.carry.skip_ib2_local.into()).end();
     }
 
-    fn registers_at_draw(&mut self, state: &State, draw: &Draw<'_>, level: usize) {
+    fn registers_at_draw(&mut self, state: &AdrenoState, draw: &Draw<'_>, level: usize) {
         self.text.level(level).str("draw[").dec(u64::from(draw.number)).str("] register values").end();
         if self.options.allregs {
             self.registers(state, state.regs.iter_written(), level);
@@ -43,7 +43,7 @@ impl CffText<'_, '_, '_> {
         }
     }
 
-    fn registers(&mut self, state: &State, registers: impl Iterator<Item = u32>, level: usize) {
+    fn registers(&mut self, state: &AdrenoState, registers: impl Iterator<Item = u32>, level: usize) {
         let mut pair = Pair::default();
         let (mut changed, mut written) = (false, false);
         for reg in registers {

@@ -5,9 +5,9 @@
 use crate::intel::{IntelDump, memory_limit};
 use thiserror::Error;
 use unwedge_base::{Diagnostic, Memory, Span};
-use unwedge_capture::intel::BlockKind;
-use unwedge_hw::intel::platform::Driver;
-use unwedge_intel::lrc::{Image, Layout, Target};
+use unwedge_capture::intel::MemoryBlockKind;
+use unwedge_hw::intel::platform::IntelDriver;
+use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner};
 use unwedge_postmortem::intel::queue_engine;
 
 /// Longest hexadecimal dword.
@@ -41,9 +41,9 @@ pub struct PageError {
 pub struct Context {
     words: Vec<u32>,
     /// Whose dump it is from, where it is from one: that says what it begins with.
-    driver: Option<Driver>,
+    driver: Option<IntelDriver>,
     /// Whose it is, where the file says.
-    pub target: Option<Target>,
+    pub target: Option<LrcOwner>,
     /// `rcs0, HW context`; empty for a file that is a context.
     pub title: String,
     /// Where it lies in the device's table.
@@ -75,7 +75,7 @@ impl Contexts {
         let device = dump.graphics();
         let mut diagnostics = dump.diagnostics().to_vec();
         let mut contexts = Vec::new();
-        for block in dump.blocks().iter().filter(|b| b.kind == BlockKind::HwContext) {
+        for block in dump.blocks().iter().filter(|b| b.kind == MemoryBlockKind::HwContext) {
             let engine = match dump {
                 IntelDump::I915(_) => block.engine(),
                 IntelDump::Xe(xe) => queue_engine(xe),
@@ -86,7 +86,7 @@ impl Contexts {
             contexts.push(Context {
                 driver: Some(device.driver),
                 words: decoded.dwords,
-                target: device.version.zip(engine).map(|(version, engine)| Target {
+                target: device.version.zip(engine).map(|(version, engine)| LrcOwner {
                     driver: device.driver,
                     version,
                     engine,
@@ -119,10 +119,10 @@ impl Context {
     ///
     /// # Errors
     /// When the image does not have the page.
-    pub fn image(&self, page: Option<usize>) -> Result<Image<'_>, PageError> {
+    pub fn image(&self, page: Option<usize>) -> Result<LrcImage<'_>, PageError> {
         let image = match self.driver {
-            Some(driver) => Image::of_dump(driver, &self.words),
-            None => Image::new(&self.words),
+            Some(driver) => LrcImage::of_dump(driver, &self.words),
+            None => LrcImage::new(&self.words),
         };
         let Some(page) = page else { return Ok(image) };
         if page >= image.pages().max(1) {
@@ -132,8 +132,8 @@ impl Context {
     }
 
     /// Its layout as the dump says.
-    pub fn told_layout(&self) -> Option<Layout> {
-        self.target.and_then(|target| Layout::of(target).ok())
+    pub fn told_layout(&self) -> Option<LrcLayout> {
+        self.target.and_then(|target| LrcLayout::of(target).ok())
     }
 }
 

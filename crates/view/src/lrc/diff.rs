@@ -4,30 +4,36 @@ use super::{ContextName, described, register_name};
 use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_intel::lrc::Layout;
-use unwedge_intel::lrc::commands::Saved;
-use unwedge_intel::lrc::diff::Changed;
+use unwedge_intel::lrc::LrcLayout;
+use unwedge_intel::lrc::commands::SavedRegister;
+use unwedge_intel::lrc::diff::ChangedRegister;
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
 
-fn name(changed: &Changed, layout: Option<&Layout>) -> Option<&'static str> {
+fn name(changed: &ChangedRegister, layout: Option<&LrcLayout>) -> Option<&'static str> {
     let saved = changed.a.or(changed.b)?;
     register_name(saved.offset, saved.relative, layout)
 }
 
 /// As text.
-pub fn text(layout: Option<&Layout>, changed: &[Changed], out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
+pub fn text(layout: Option<&LrcLayout>, changed: &[ChangedRegister], out: &mut dyn Write) -> io::Result<()> {
     if let Some(layout) = layout {
         writeln!(out, "{}", described(layout))?;
     }
     for c in changed {
         let name = name(c, layout).map_or_else(|| format!("{:#07x}", c.register), str::to_owned);
         let nth = if c.nth > 0 { format!(" ({})", c.nth + 1) } else { String::new() };
-        let value = |saved: Option<Saved>| match saved {
+        let value = |saved: Option<SavedRegister>| match saved {
             None => "not loaded".to_owned(),
-            Some(Saved { value: None, .. }) => "cut off".to_owned(),
-            Some(Saved { value: Some(value), dword, .. }) => format!("{value:#010x} at {:#05x}", dword + 1),
+            Some(SavedRegister { value: None, .. }) => "cut off".to_owned(),
+            Some(SavedRegister { value: Some(value), dword, .. }) => {
+                format!("{value:#010x} at {:#05x}", dword + 1)
+            }
         };
         writeln!(out, "  {:<28} {:<22} -> {}", name + &nth, value(c.a), value(c.b))?;
     }
@@ -63,8 +69,12 @@ struct Side {
 }
 
 /// As JSON.
-pub fn json(layout: Option<&Layout>, changed: &[Changed], out: &mut dyn Write) -> io::Result<()> {
-    let side = |saved: Saved| Side { dword: saved.dword + 1, value: saved.value.map(Hex::dword) };
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
+pub fn json(layout: Option<&LrcLayout>, changed: &[ChangedRegister], out: &mut dyn Write) -> io::Result<()> {
+    let side = |saved: SavedRegister| Side { dword: saved.dword + 1, value: saved.value.map(Hex::dword) };
     let registers = changed.iter().map(|c| Difference {
         name: name(c, layout),
         offset: Hex::short(c.register.into()),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::lrc::commands::{LOAD_FORCE_POSTED, LOAD_RELATIVE};
 use unwedge_intel::lrc::triage::identify;
-use unwedge_intel::lrc::{Image, Layout};
+use unwedge_intel::lrc::{LrcImage, LrcLayout};
 
 /// Which context of a dump it is that follows.
 ///
@@ -29,8 +29,8 @@ pub fn title(context: &Context, before: usize, out: &mut dyn Write) -> io::Resul
 }
 
 /// The layout that an image fits best.
-pub fn likely(image: &Image<'_>) -> Option<Layout> {
-    identify(image.registers()).first().and_then(|c| Layout::of(c.target).ok())
+pub fn likely(image: &LrcImage<'_>) -> Option<LrcLayout> {
+    identify(image.registers()).first().and_then(|c| LrcLayout::of(c.target).ok())
 }
 
 /// Names of an engine's platforms and the like, for JSON.
@@ -45,7 +45,7 @@ struct ContextName {
 }
 
 impl ContextName {
-    fn of(layout: &Layout) -> Option<ContextName> {
+    fn of(layout: &LrcLayout) -> Option<ContextName> {
         let target = layout.target()?;
         Some(ContextName {
             driver: target.driver.to_string(),
@@ -58,7 +58,7 @@ impl ContextName {
 }
 
 /// `rcs0 of graphics 12.00 (i915, table gen12_rcs)`.
-pub fn described(layout: &Layout) -> String {
+pub fn described(layout: &LrcLayout) -> String {
     match layout.target() {
         Some(t) => format!("{} of graphics {} ({}, table {})", t.engine, t.version, t.driver, layout.table()),
         None => "a table".to_owned(),
@@ -66,7 +66,7 @@ pub fn described(layout: &Layout) -> String {
 }
 
 /// `register page: page 1 of 14`.
-fn place(image: &Image<'_>) -> String {
+fn place(image: &LrcImage<'_>) -> String {
     let (page, pages) = (image.page(), image.pages());
     let cut = if page < pages { "" } else { ", which is missing" };
     format!("register page: page {page} of {pages}{cut}")
@@ -80,7 +80,7 @@ fn load_name(header: u32, registers: usize) -> String {
 }
 
 /// The name of the register at an offset that a page has, or its number.
-fn register_name(offset: u32, relative: bool, layout: Option<&Layout>) -> Option<&'static str> {
+fn register_name(offset: u32, relative: bool, layout: Option<&LrcLayout>) -> Option<&'static str> {
     let layout = layout?;
     let version = layout.target()?.version;
     let addressing = layout.addressing();

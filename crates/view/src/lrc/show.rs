@@ -4,8 +4,8 @@ use super::{ContextName, described, load_name, place, register_name};
 use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_intel::lrc::commands::{Command, Kind, Saved, registers, walk};
-use unwedge_intel::lrc::{Image, Layout, registers as names};
+use unwedge_intel::lrc::commands::{LrcImageCommand, LrcImageCommandKind, SavedRegister, registers, walk};
+use unwedge_intel::lrc::{LrcImage, LrcLayout, registers as names};
 use unwedge_stream::intel::commands::Decoder;
 
 /// Version of the schema of the JSON object.
@@ -14,12 +14,21 @@ const SCHEMA: u32 = 1;
 const LINE: usize = 8;
 
 /// What is shown: the register page, or all from it on.
-fn shown<'a>(image: &Image<'a>, all: bool) -> &'a [u32] {
+fn shown<'a>(image: &LrcImage<'a>, all: bool) -> &'a [u32] {
     if all { image.state() } else { image.registers() }
 }
 
 /// As text. Registers have names where `layout` says whose they are.
-pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
+pub fn text(
+    image: &LrcImage<'_>,
+    layout: Option<&LrcLayout>,
+    all: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match layout {
         Some(layout) => writeln!(out, "{}; {}", described(layout), place(image))?,
         None => writeln!(out, "unlike any known context; {}", place(image))?,
@@ -29,8 +38,8 @@ pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
     let mut end = 0;
     while let Some(command) = commands.next() {
         let mut dwords = command.dwords.clone();
-        if command.kind == Kind::Noop {
-            while let Some(next) = commands.next_if(|next| next.kind == Kind::Noop) {
+        if command.kind == LrcImageCommandKind::Noop {
+            while let Some(next) = commands.next_if(|next| next.kind == LrcImageCommandKind::Noop) {
                 dwords.end = next.dwords.end;
             }
         }
@@ -42,13 +51,13 @@ pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
             out,
             "{}{}",
             named(&command, layout),
-            if command.kind == Kind::Noop { plural } else { String::new() }
+            if command.kind == LrcImageCommandKind::Noop { plural } else { String::new() }
         )?;
-        if let Kind::Load(_) = command.kind {
+        if let LrcImageCommandKind::Load(_) = command.kind {
             for saved in command.registers(words) {
                 register(&saved, layout, out)?;
             }
-        } else if command.kind != Kind::Noop {
+        } else if command.kind != LrcImageCommandKind::Noop {
             let body = words.get(dwords.start + 1..dwords.end).unwrap_or_default();
             for (i, line) in body.chunks(LINE).enumerate() {
                 let digits: Vec<String> = line.iter().map(|w| format!("{w:08x}")).collect();
@@ -65,22 +74,22 @@ pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
 }
 
 /// A command's name, with what its header says.
-fn named(command: &Command, layout: Option<&Layout>) -> String {
+fn named(command: &LrcImageCommand, layout: Option<&LrcLayout>) -> String {
     match command.kind {
-        Kind::Noop => "MI_NOOP".to_owned(),
-        Kind::Load(registers) => load_name(command.header, registers),
-        Kind::End => "MI_BATCH_BUFFER_END".to_owned(),
-        Kind::Other => {
-            let target = layout.and_then(Layout::target);
+        LrcImageCommandKind::Noop => "MI_NOOP".to_owned(),
+        LrcImageCommandKind::Load(registers) => load_name(command.header, registers),
+        LrcImageCommandKind::End => "MI_BATCH_BUFFER_END".to_owned(),
+        LrcImageCommandKind::Other => {
+            let target = layout.and_then(LrcLayout::target);
             let decoder = target.map(|t| Decoder::new(t.version, t.engine.class));
             let found = decoder.and_then(|d| d.command(&[command.header])?.name());
             found.unwrap_or("a command without a name").to_owned()
         }
-        Kind::Unknown => "no command".to_owned(),
+        LrcImageCommandKind::Unknown => "no command".to_owned(),
     }
 }
 
-fn register(saved: &Saved, layout: Option<&Layout>, out: &mut dyn Write) -> io::Result<()> {
+fn register(saved: &SavedRegister, layout: Option<&LrcLayout>, out: &mut dyn Write) -> io::Result<()> {
     let value = saved.value.map_or("cut off ".to_owned(), |v| format!("{v:08x}"));
     write!(out, "{:#06x}    {:08x} {value} ", saved.dword, saved.offset)?;
     let name = register_name(saved.offset, saved.relative, layout);
@@ -97,8 +106,8 @@ fn register(saved: &Saved, layout: Option<&Layout>, out: &mut dyn Write) -> io::
 }
 
 /// The fields of a value that are not zero.
-fn fields(saved: &Saved, name: Option<&str>, layout: Option<&Layout>) -> Vec<names::Field> {
-    let version = layout.and_then(Layout::target).map(|t| t.version);
+fn fields(saved: &SavedRegister, name: Option<&str>, layout: Option<&LrcLayout>) -> Vec<names::LrcField> {
+    let version = layout.and_then(LrcLayout::target).map(|t| t.version);
     let found = name.and_then(names::by_name).zip(version).and_then(|(offset, v)| names::at(offset, v));
     let Some((register, value)) = found.zip(saved.value) else { return Vec::new() };
     register.fields(value).filter(|f| f.value != 0).collect()
@@ -146,9 +155,18 @@ struct ShownField {
 }
 
 /// As JSON.
-pub fn json(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
+pub fn json(
+    image: &LrcImage<'_>,
+    layout: Option<&LrcLayout>,
+    all: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let words = shown(image, all);
-    let commands = walk(words).filter(|c| c.kind != Kind::Noop).map(|c| ShownCommand {
+    let commands = walk(words).filter(|c| c.kind != LrcImageCommandKind::Noop).map(|c| ShownCommand {
         dword: c.dwords.start,
         dwords: c.dwords.len(),
         header: Hex::dword(c.header),

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 use unwedge_hw::intel::platform::Version;
-use unwedge_intel::lrc::encoding::{Sizes, Step};
+use unwedge_intel::lrc::encoding::{TableSizes, TableStep};
 use unwedge_intel::lrc::registers;
-use unwedge_intel::lrc::text::Table;
+use unwedge_intel::lrc::text::LrcTable;
 
 /// Bytes on a line.
 const LINE: usize = 16;
@@ -15,7 +15,13 @@ const NAMES: usize = 5;
 ///
 /// # Errors
 /// When `out` does not take it.
-pub fn listed(table: &Table, bytes: &[u8], sizes: &Sizes, all: bool, out: &mut dyn Write) -> io::Result<()> {
+pub fn listed(
+    table: &LrcTable,
+    bytes: &[u8],
+    sizes: &TableSizes,
+    all: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let name = if table.name.is_empty() { "table" } else { &table.name };
     let plain16 = sizes.plain16.map_or("more than 16 bits".to_owned(), |n| n.to_string());
     let drivers =
@@ -38,11 +44,11 @@ pub fn listed(table: &Table, bytes: &[u8], sizes: &Sizes, all: bool, out: &mut d
 ///
 /// # Errors
 /// When `out` does not take it.
-pub fn readable(steps: &[Step], version: Version, out: &mut dyn Write) -> io::Result<()> {
+pub fn readable(steps: &[TableStep], version: Version, out: &mut dyn Write) -> io::Result<()> {
     for step in steps {
         match step {
-            Step::Skip(dwords) => writeln!(out, "skip {dwords}")?,
-            Step::Load { posted, registers: loaded } => {
+            TableStep::Skip(dwords) => writeln!(out, "skip {dwords}")?,
+            TableStep::Load { posted, registers: loaded } => {
                 writeln!(out, "lri{}", if *posted { " posted" } else { "" })?;
                 for line in loaded.chunks(NAMES) {
                     let names: Vec<String> = line

@@ -6,36 +6,38 @@ use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Memory;
-use unwedge_intel::lrc::triage::{Finding, What, name_copies, triage};
-use unwedge_intel::lrc::values::{Odd, odd};
-use unwedge_intel::lrc::{Difference, Image, Layout, Mismatch, PAGE, Role, Verified, registers, tables};
+use unwedge_intel::lrc::triage::{LrcFinding, LrcRegion, name_copies, triage};
+use unwedge_intel::lrc::values::{OddValue, odd};
+use unwedge_intel::lrc::{
+    LayoutCheck, LayoutDifference, LayoutMismatch, LrcImage, LrcLayout, PAGE, PageDword, registers, tables,
+};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
 
 /// An image beside the layout of its engine.
 pub struct Verification<'a> {
-    image: Image<'a>,
-    layout: Layout,
-    verified: Verified,
-    findings: Vec<Finding>,
-    odd: Vec<Odd>,
-    ring: Option<Ring>,
+    image: LrcImage<'a>,
+    layout: LrcLayout,
+    verified: LayoutCheck,
+    findings: Vec<LrcFinding>,
+    odd: Vec<OddValue>,
+    ring: Option<JsonRingState>,
 }
 
 /// The page of an indirect ring state.
-struct Ring {
+struct JsonRingState {
     page: usize,
-    layout: Layout,
-    verified: Verified,
-    odd: Vec<Odd>,
+    layout: LrcLayout,
+    verified: LayoutCheck,
+    odd: Vec<OddValue>,
 }
 
 /// The ring state of a context that says it has one of its own, behind its other pages.
-fn ring(image: &Image<'_>, layout: &Layout) -> Option<Ring> {
+fn ring(image: &LrcImage<'_>, layout: &LrcLayout) -> Option<JsonRingState> {
     const ENABLE: u32 = 1 << 4;
     let target = layout.target()?;
-    let state = Layout::of_indirect_ring_state(target).ok()?;
+    let state = LrcLayout::of_indirect_ring_state(target).ok()?;
     let control = tables::positions(target.version, target.engine.class)
         .find(|p| p.register == registers::offset::CONTEXT_CONTROL)?;
     let enabled = image.registers().get(control.dword + 1)? & ENABLE != 0;
@@ -43,12 +45,12 @@ fn ring(image: &Image<'_>, layout: &Layout) -> Option<Ring> {
     // The status page is the one before the registers.
     let page = (image.page() + pages).checked_sub(1).filter(|_| enabled && image.pages() > 1)?;
     let words = image.nth(page);
-    Some(Ring { page, verified: state.verify(words), odd: odd(words, &state), layout: state })
+    Some(JsonRingState { page, verified: state.verify(words), odd: odd(words, &state), layout: state })
 }
 
 impl<'a> Verification<'a> {
     /// Looks at an image.
-    pub fn of(image: Image<'a>, layout: Layout) -> Verification<'a> {
+    pub fn of(image: LrcImage<'a>, layout: LrcLayout) -> Verification<'a> {
         let verified = layout.verify(image.registers());
         let (findings, odd) = (triage(&image, &layout, &verified), odd(image.registers(), &layout));
         let ring = ring(&image, &layout);
@@ -79,17 +81,17 @@ impl<'a> Verification<'a> {
     }
 
     /// The layout of a page.
-    fn layout_of(&self, page: usize) -> &Layout {
+    fn layout_of(&self, page: usize) -> &LrcLayout {
         self.ring.as_ref().filter(|r| r.page == page).map_or(&self.layout, |r| &r.layout)
     }
 
     /// Of both pages, with the page.
-    fn differences(&self) -> impl Iterator<Item = (usize, &Difference)> {
+    fn differences(&self) -> impl Iterator<Item = (usize, &LayoutDifference)> {
         let ring = self.ring.iter().flat_map(|r| r.verified.differences.iter().map(|d| (r.page, d)));
         self.verified.differences.iter().map(|d| (self.image.page(), d)).chain(ring)
     }
 
-    fn notes(&self) -> impl Iterator<Item = (usize, &Odd)> {
+    fn notes(&self) -> impl Iterator<Item = (usize, &OddValue)> {
         let ring = self.ring.iter().flat_map(|r| r.odd.iter().map(|o| (r.page, o)));
         self.odd.iter().map(|o| (self.image.page(), o)).chain(ring)
     }
@@ -100,25 +102,29 @@ impl<'a> Verification<'a> {
     }
 
     /// What a dword would be: a command, a register by its name.
-    fn means(&self, word: u32, role: Option<Role>, found: bool) -> String {
+    fn means(&self, word: u32, role: Option<PageDword>, found: bool) -> String {
         match role {
-            Some(Role::Command) if word & 0xff80_0000 == 0x1100_0000 => {
+            Some(PageDword::Command) if word & 0xff80_0000 == 0x1100_0000 => {
                 format!("{word:#010x} ({})", load_name(word, word.wrapping_add(1) as usize % 256 / 2))
             }
-            Some(Role::Register) => {
+            Some(PageDword::Register) => {
                 let relative = self.layout.addressing().relative.is_some();
                 match register_name(word, relative, Some(&self.layout)) {
                     Some(name) => format!("{word:#010x} ({name})"),
                     None => format!("{word:#010x}"),
                 }
             }
-            Some(Role::Skipped) if !found => "MI_NOOP".to_owned(),
+            Some(PageDword::Skipped) if !found => "MI_NOOP".to_owned(),
             _ => format!("{word:#010x}"),
         }
     }
 }
 
 /// As text.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn text(found: &Verification<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}; {}", described(&found.layout), place(&found.image))?;
     if !found.image.is_recognized() {
@@ -166,15 +172,17 @@ pub fn text(found: &Verification<'_>, style: Style, out: &mut dyn Write) -> io::
 }
 
 /// A finding in words.
-fn said(what: &What) -> String {
+fn said(what: &LrcRegion) -> String {
     match what {
-        What::Blank => "nothing but zeros: the context was never saved, or its page was cleared".to_owned(),
-        What::Fill { value, name: Some(name) } => format!("filled with {value:#010x}: {name}"),
-        What::Fill { value, name: None } => format!("filled with {value:#010x}"),
-        What::Text(text) => format!("text: {text:?}"),
-        What::CopyOfPage(page) => format!("the same as in page {page}"),
-        What::CopyOfMemory { name, address } => format!("the same as in {name} at {address:#x}"),
-        What::Shifted { by, matched } => {
+        LrcRegion::Blank => {
+            "nothing but zeros: the context was never saved, or its page was cleared".to_owned()
+        }
+        LrcRegion::Fill { value, name: Some(name) } => format!("filled with {value:#010x}: {name}"),
+        LrcRegion::Fill { value, name: None } => format!("filled with {value:#010x}"),
+        LrcRegion::Text(text) => format!("text: {text:?}"),
+        LrcRegion::CopyOfPage(page) => format!("the same as in page {page}"),
+        LrcRegion::CopyOfMemory { name, address } => format!("the same as in {name} at {address:#x}"),
+        LrcRegion::Shifted { by, matched } => {
             let (dwords, bytes) = (by.unsigned_abs(), 4 * by.unsigned_abs());
             let direction = if *by < 0 { "start" } else { "end" };
             format!(
@@ -182,7 +190,7 @@ fn said(what: &What) -> String {
                  ({matched} commands and registers in a row)"
             )
         }
-        What::OtherContext(c) => {
+        LrcRegion::OtherContext(c) => {
             let drivers: Vec<String> = c.drivers.iter().map(ToString::to_string).collect();
             format!(
                 "a context of {} of {} ({}, table {}): {} of {} commands and registers fit",
@@ -194,11 +202,11 @@ fn said(what: &What) -> String {
                 c.of
             )
         }
-        What::OtherBase(engine) => {
+        LrcRegion::OtherBase(engine) => {
             format!("registers of {engine}: the layout is the same, and the hardware ignores the difference")
         }
-        What::Overwritten { differences: 1 } => "overwritten, 1 dword differs".to_owned(),
-        What::Overwritten { differences } => format!("overwritten, {differences} dwords differ"),
+        LrcRegion::Overwritten { differences: 1 } => "overwritten, 1 dword differs".to_owned(),
+        LrcRegion::Overwritten { differences } => format!("overwritten, {differences} dwords differ"),
     }
 }
 
@@ -267,10 +275,14 @@ struct JsonOdd {
 }
 
 /// As JSON.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn json(found: &Verification<'_>, out: &mut dyn Write) -> io::Result<()> {
     let relative = found.layout.addressing().relative.is_some();
-    let named = |d: &Difference, word: u32| match d.mismatch {
-        Mismatch::OtherRegister => register_name(word, relative, Some(&found.layout)),
+    let named = |d: &LayoutDifference, word: u32| match d.mismatch {
+        LayoutMismatch::OtherRegister => register_name(word, relative, Some(&found.layout)),
         _ => None,
     };
     let differences = found.differences().map(|(page, d)| JsonDifference {
@@ -298,19 +310,19 @@ pub fn json(found: &Verification<'_>, out: &mut dyn Write) -> io::Result<()> {
             matched: None,
         };
         match &f.what {
-            What::Fill { value, .. } => finding.value = Some(Hex::dword(*value)),
-            What::CopyOfPage(page) => finding.copy_of_page = Some(*page),
-            What::CopyOfMemory { address, .. } => finding.copy_of_iova = Some(Hex::wide(*address)),
-            What::Shifted { by, matched } => {
+            LrcRegion::Fill { value, .. } => finding.value = Some(Hex::dword(*value)),
+            LrcRegion::CopyOfPage(page) => finding.copy_of_page = Some(*page),
+            LrcRegion::CopyOfMemory { address, .. } => finding.copy_of_iova = Some(Hex::wide(*address)),
+            LrcRegion::Shifted { by, matched } => {
                 (finding.shifted_by, finding.matched) = (Some(*by), Some(*matched));
             }
-            What::OtherContext(c) => {
+            LrcRegion::OtherContext(c) => {
                 finding.engine = Some(c.target.engine.to_string());
                 finding.platforms.clone_from(&c.platforms);
                 finding.matched = Some(c.matched);
             }
-            What::OtherBase(engine) => finding.engine = Some(engine.to_string()),
-            What::Blank | What::Text(_) | What::Overwritten { .. } => {}
+            LrcRegion::OtherBase(engine) => finding.engine = Some(engine.to_string()),
+            LrcRegion::Blank | LrcRegion::Text(_) | LrcRegion::Overwritten { .. } => {}
         }
         finding
     });

@@ -16,11 +16,11 @@ use std::ops::RangeInclusive;
 pub use steps::dump;
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::msm::Devcore;
-use unwedge_capture::rd::{Section, Step};
-use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Palette, Selected};
-use unwedge_postmortem::adreno::{Case, hang};
-use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
-use unwedge_stream::query::{Draws, Expr, Lost, Pass, Query, RegisterNames, Scene, Visitor, When};
+use unwedge_capture::rd::{LiveStep, RdSection};
+use unwedge_hw::{Db, DbIdentity, Gpu, Palette, Selected};
+use unwedge_postmortem::adreno::{AdrenoCase, hang};
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
+use unwedge_stream::query::{DrawChoice, DrawScene, Draws, Expr, Lost, Pass, Query, RegisterNames, Visitor};
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum ValueForm {
 
 /// What to ask, and how to print the answer.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct QueryOptions {
     /// Names, fields after a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone.
     pub registers: Vec<String>,
     /// Only draws for which this holds.
@@ -60,7 +60,7 @@ pub struct Options {
     /// Only submits of processes whose names begin so.
     pub process: Option<OsString>,
     /// At which draws rows are wanted.
-    pub when: When,
+    pub when: DrawChoice,
     /// Take a buffer that runs for each tile once for each mode.
     pub once: bool,
     /// Also draws for which the condition depends on registers that nothing has written.
@@ -85,7 +85,8 @@ pub fn capture(
     out: &mut dyn Write,
 ) -> Result<Answered, ViewError> {
     let style = question.style("submit");
-    let choice = Choice { exe: question.options.process.clone(), compositors: true, ..Choice::default() };
+    let choice =
+        SubmitChoice { exe: question.options.process.clone(), compositors: true, ..SubmitChoice::default() };
     let mut asker = Asker::new(question, style, db.identity(), stream.live(), out);
     let mut diagnostics = Player::new(choice, db, max_alive).play(&mut *stream, &mut asker);
     diagnostics.extend(stream.diagnostics());
@@ -134,7 +135,7 @@ impl fmt::Display for Note {
 /// What is asked, as far as it is understood without a GPU.
 #[derive(Debug)]
 pub struct Question<'a> {
-    options: &'a Options,
+    options: &'a QueryOptions,
     condition: Option<Expr>,
 }
 
@@ -143,7 +144,7 @@ impl<'a> Question<'a> {
     ///
     /// # Errors
     /// When the condition cannot be understood.
-    pub fn new(options: &'a Options) -> Result<Question<'a>, ViewError> {
+    pub fn new(options: &'a QueryOptions) -> Result<Question<'a>, ViewError> {
         let parse = |text: &String| {
             Expr::parse(text).map_err(|error| ViewError::Condition { text: text.clone(), error })
         };
@@ -152,7 +153,7 @@ impl<'a> Question<'a> {
     }
 
     fn style(&self, stream: &'static str) -> RowStyle {
-        let Options { format, values, unknown, palette, .. } = *self.options;
+        let QueryOptions { format, values, unknown, palette, .. } = *self.options;
         RowStyle { palette, format, values, unknown, stream, named: false }
     }
 
@@ -198,7 +199,7 @@ struct Ask<'o, 'd> {
 }
 
 impl Visitor for Ask<'_, '_> {
-    fn draw(&mut self, scene: &Scene<'_>) {
+    fn draw(&mut self, scene: &DrawScene<'_>) {
         if let Some(query) = &mut self.query
             && let Some(truth) = query.wants(scene)
         {
@@ -322,8 +323,8 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
 }
 
 impl<'d> Consumer<'d> for Asker<'_, '_, 'd> {
-    fn section(&mut self, _section: &Section<'_>, step: Step) {
-        if step == Step::Forgotten
+    fn section(&mut self, _section: &RdSection<'_>, step: LiveStep) {
+        if step == LiveStep::Forgotten
             && let Some(draws) = &mut self.draws
         {
             draws.forget_buffers();
@@ -407,7 +408,7 @@ fn devcore(
     let mut diagnostics = lost.to_vec();
     diagnostics.extend(dump.diagnostics.iter().cloned());
     let gpu = device::gpu(dump, db).ok_or(ViewError::UnknownGpu)?;
-    let case = Case::new(dump, gpu);
+    let case = AdrenoCase::new(dump, gpu);
     let columns: Vec<Option<Selected<'_>>> = question.columns(gpu)?.into_iter().map(Some).collect();
     let names: Vec<String> = columns.iter().flatten().map(|column| column.name.clone()).collect();
     let mut ask = Ask {

@@ -5,8 +5,8 @@ use crate::json::{Decoded, Heading, Hex};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::io::{self, Write};
-use unwedge_hw::{Identity, Palette, Selected, Variants};
-use unwedge_stream::query::{Scene, Truth};
+use unwedge_hw::{DbIdentity, Palette, Selected, Variants};
+use unwedge_stream::query::{DrawScene, Truth};
 
 /// Version of the schema of the JSON lines.
 pub const SCHEMA: u32 = 1;
@@ -129,7 +129,7 @@ impl<'o, 'd> Rows<'o, 'd> {
         names: &[String],
         registers: &[Option<Asked<'d>>],
         family: &str,
-        db: &Identity,
+        db: &DbIdentity,
     ) {
         let first = self.columns.is_empty() && self.width == 0;
         self.width = names.iter().map(String::len).max().unwrap_or(0).clamp(1, WIDEST);
@@ -145,7 +145,7 @@ impl<'o, 'd> Rows<'o, 'd> {
         }
     }
 
-    fn head(&mut self, family: &str, db: &Identity) {
+    fn head(&mut self, family: &str, db: &DbIdentity) {
         match self.format {
             Format::Text => {
                 let value = if self.columns.is_empty() { "" } else { "  register: value" };
@@ -173,7 +173,7 @@ impl<'o, 'd> Rows<'o, 'd> {
             Format::Ndjson => {
                 let columns = self.columns.iter().map(Head::new).collect();
                 let heading = Heading::of_lines("unwedge.query", SCHEMA, db);
-                let header = Header { heading, generation: family, columns };
+                let header = QueryHeader { heading, generation: family, columns };
                 record(&header, &mut self.buffer);
             }
         }
@@ -181,7 +181,7 @@ impl<'o, 'd> Rows<'o, 'd> {
     }
 
     /// A draw and its values.
-    pub fn row(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
+    pub fn row(&mut self, scene: &DrawScene<'_>, truth: Truth, values: &[Option<u64>]) {
         self.rows = self.rows.saturating_add(1);
         match self.format {
             Format::Text => self.text(scene, truth, values),
@@ -191,7 +191,7 @@ impl<'o, 'd> Rows<'o, 'd> {
         self.hand_on(PIECE);
     }
 
-    fn text(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
+    fn text(&mut self, scene: &DrawScene<'_>, truth: Truth, values: &[Option<u64>]) {
         let Rows { buffer: out, palette, columns, named, name, .. } = self;
         let unknown = if truth == Truth::Unknown { "  (condition unknown)\n" } else { "\n" }.as_bytes();
         let start = out.len();
@@ -223,7 +223,7 @@ impl<'o, 'd> Rows<'o, 'd> {
         }
     }
 
-    fn csv(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
+    fn csv(&mut self, scene: &DrawScene<'_>, truth: Truth, values: &[Option<u64>]) {
         let out = &mut self.buffer;
         number(scene.submit, 0, out);
         out.push(b',');
@@ -248,7 +248,7 @@ impl<'o, 'd> Rows<'o, 'd> {
         out.push(b'\n');
     }
 
-    fn json(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
+    fn json(&mut self, scene: &DrawScene<'_>, truth: Truth, values: &[Option<u64>]) {
         let draw = scene.draw;
         let ring = self.stream == "ring";
         let row = Row {
@@ -262,13 +262,17 @@ impl<'o, 'd> Rows<'o, 'd> {
             count: draw.count,
             instances: draw.instances,
             condition: (truth == Truth::Unknown).then_some("unknown"),
-            values: Values { columns: &self.columns, values, decoded: self.values == ValueForm::Decoded },
+            values: ColumnValues {
+                columns: &self.columns,
+                values,
+                decoded: self.values == ValueForm::Decoded,
+            },
         };
         record(&row, &mut self.buffer);
     }
 
     /// What stands below the rows.
-    pub fn end(&mut self, db: &Identity, lost: bool, left_out: u64) {
+    pub fn end(&mut self, db: &DbIdentity, lost: bool, left_out: u64) {
         match self.format {
             Format::Text => {
                 let _ = writeln!(self.buffer, "{}", crate::device::database_line(db));
@@ -276,7 +280,7 @@ impl<'o, 'd> Rows<'o, 'd> {
             Format::Csv => {}
             Format::Ndjson => {
                 let draws = self.rows;
-                record(&End { ty: "end", draws, condition_unknown: left_out, lost }, &mut self.buffer);
+                record(&QueryEnd { ty: "end", draws, condition_unknown: left_out, lost }, &mut self.buffer);
             }
         }
         self.hand_on(0);
@@ -359,7 +363,7 @@ fn word(word: &str, out: &mut Vec<u8>) {
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct QueryHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     generation: &'a str,
@@ -413,20 +417,20 @@ struct Row<'a, 'd> {
     instances: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     condition: Option<&'static str>,
-    values: Values<'a, 'd>,
+    values: ColumnValues<'a, 'd>,
 }
 
 /// Values by the names of their columns, which are only known once a GPU is: a map, written by hand.
-struct Values<'a, 'd> {
+struct ColumnValues<'a, 'd> {
     columns: &'a [Column<'d>],
     values: &'a [Option<u64>],
     decoded: bool,
 }
 
-impl Serialize for Values<'_, '_> {
+impl Serialize for ColumnValues<'_, '_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Entry<'a> {
+        struct QueryValue<'a> {
             value: Hex,
             #[serde(flatten)]
             decoded: Option<Decoded<'a>>,
@@ -435,7 +439,7 @@ impl Serialize for Values<'_, '_> {
         for (column, value) in self.columns.iter().zip(self.values) {
             let entry = column.register.as_ref().zip(*value).map(|(register, value)| {
                 let ty = register.selected.ty.filter(|_| self.decoded);
-                Entry {
+                QueryValue {
                     value: hex(register, value),
                     decoded: ty.map(|ty| Decoded::new(ty, value, &mut Variants::default())),
                 }
@@ -447,7 +451,7 @@ impl Serialize for Values<'_, '_> {
 }
 
 #[derive(Serialize)]
-struct End {
+struct QueryEnd {
     #[serde(rename = "type")]
     ty: &'static str,
     draws: u64,

@@ -7,7 +7,7 @@ use crate::streams::{Family, RegisterSet, Streams, intel_names};
 use std::io::Write;
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::Dump;
-use unwedge_hw::{Db, Identity, Selected};
+use unwedge_hw::{Db, DbIdentity, Selected};
 use unwedge_stream::query::{RegisterNames, StepDraws};
 use unwedge_stream::{Flow, Registers, Step, StepSink};
 
@@ -55,7 +55,7 @@ fn answer<'d>(
     streams: &mut Streams<'_, '_>,
     registers: RegisterSet<'d>,
     diagnostics: &mut Vec<Diagnostic>,
-    tables: &Identity,
+    tables: &DbIdentity,
     out: &mut dyn Write,
 ) -> Result<u64, ViewError> {
     let mut columns = Vec::new();

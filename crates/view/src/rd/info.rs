@@ -5,16 +5,16 @@ use crate::json::{self, Hex};
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::rd::{Section, SectionKind, Step};
+use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
-use unwedge_stream::adreno::{DrawKind, Event, Flow, Sink, State};
-use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
+use unwedge_stream::adreno::{AdrenoEvent, AdrenoSink, AdrenoState, DrawKind, Flow};
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 
 /// What is in a capture.
 #[derive(Serialize, Default)]
 pub struct Capture {
     bytes: u64,
-    gpus: Vec<json::Gpu>,
+    gpus: Vec<json::JsonGpu>,
     processes: Vec<Process>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tests: Vec<String>,
@@ -89,15 +89,15 @@ const LISTED: usize = 4096;
 
 /// Reads a capture.
 pub fn read(capture: impl Read, db: &Db, max_alive: u64) -> (Capture, Vec<Diagnostic>) {
-    let choice = Choice { compositors: true, ..Choice::default() };
-    let mut counter = Counter::default();
+    let choice = SubmitChoice { compositors: true, ..SubmitChoice::default() };
+    let mut counter = CaptureCounter::default();
     let diagnostics = Player::new(choice, db, max_alive).play(capture, &mut counter);
     (counter.capture, diagnostics)
 }
 
 /// Counts while a capture is played.
 #[derive(Default)]
-struct Counter {
+struct CaptureCounter {
     capture: Capture,
     process: Option<usize>,
     fence: Option<u32>,
@@ -105,7 +105,7 @@ struct Counter {
     buffers: (u64, u64, u64),
 }
 
-impl Counter {
+impl CaptureCounter {
     fn process(&mut self, name: &[u8]) -> usize {
         let name = String::from_utf8_lossy(name);
         let (name, fence) = match name.rsplit_once(FENCE) {
@@ -122,10 +122,10 @@ impl Counter {
         })
     }
 
-    fn count(&mut self, section: &Section<'_>) {
+    fn count(&mut self, section: &RdSection<'_>) {
         let number = section.kind.number();
         let name = match section.kind {
-            SectionKind::Unknown(_) => None,
+            RdSectionKind::Unknown(_) => None,
             known => Some(known.name()),
         };
         let sections = &mut self.capture.sections;
@@ -141,27 +141,27 @@ impl Counter {
     }
 }
 
-impl<'d> Consumer<'d> for Counter {
-    fn section(&mut self, section: &Section<'_>, step: Step) {
+impl<'d> Consumer<'d> for CaptureCounter {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         self.count(section);
         self.capture.bytes = section.span.end;
-        if step == Step::Forgotten {
+        if step == LiveStep::Forgotten {
             self.buffers = (0, 0, 0);
         }
         match section.kind {
-            SectionKind::Test if self.capture.tests.len() < LISTED => {
+            RdSectionKind::Test if self.capture.tests.len() < LISTED => {
                 self.capture.tests.push(String::from_utf8_lossy(section.text()).into_owned());
             }
-            SectionKind::Cmd => self.process = Some(self.process(section.text())),
-            SectionKind::GpuAddr => {
+            RdSectionKind::Cmd => self.process = Some(self.process(section.text())),
+            RdSectionKind::GpuAddr => {
                 self.capture.sets += u64::from(self.buffers.0 == 0);
                 self.buffers.0 += 1;
             }
-            SectionKind::BufferContents => {
+            RdSectionKind::BufferContents => {
                 self.buffers.1 += 1;
                 self.buffers.2 = self.buffers.2.saturating_add(section.payload.len() as u64);
             }
-            SectionKind::ShaderLogBuffer | SectionKind::CpLogBuffer => {
+            RdSectionKind::ShaderLogBuffer | RdSectionKind::CpLogBuffer => {
                 if let Some(range) = section.range().filter(|_| self.capture.log_buffers.len() < LISTED) {
                     let (name, iova) = (section.kind.name(), Hex::wide(range.iova));
                     self.capture.log_buffers.push(LogBuffer { name, iova, bytes: range.size });
@@ -174,7 +174,7 @@ impl<'d> Consumer<'d> for Counter {
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
         if self.capture.gpus.len() < LISTED {
             let generation = gpu.map(|gpu| gpu.generation());
-            self.capture.gpus.push(json::Gpu::of_identity(identity, generation));
+            self.capture.gpus.push(json::JsonGpu::of_identity(identity, generation));
         }
     }
 
@@ -187,7 +187,7 @@ impl<'d> Consumer<'d> for Counter {
             process.submits += 1;
         }
         let submit = submission.submit;
-        let mut work = Work::default();
+        let mut work = SubmitCounts::default();
         let walked = submission.open().map(|mut walk| walk.run(&mut work)).is_ok();
         let (buffers, held, held_bytes) = self.buffers;
         self.capture.total.add(&work.started);
@@ -219,21 +219,21 @@ impl Started {
 
 /// Counts while a submit is walked.
 #[derive(Default)]
-struct Work {
+struct SubmitCounts {
     started: Started,
     missing: u64,
 }
 
-impl Sink for Work {
-    fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
+impl AdrenoSink for SubmitCounts {
+    fn event(&mut self, _: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         match event {
-            Event::Draw(draw) => match draw.kind {
+            AdrenoEvent::Draw(draw) => match draw.kind {
                 DrawKind::Draw => self.started.draws += 1,
                 DrawKind::Dispatch => self.started.dispatches += 1,
                 DrawKind::Blit => self.started.blits += 1,
                 DrawKind::Event => self.started.events += 1,
             },
-            Event::Missing(_) => self.missing += 1,
+            AdrenoEvent::Missing(_) => self.missing += 1,
             _ => {}
         }
         Flow::Continue
@@ -247,6 +247,10 @@ impl Capture {
     }
 
     /// The capture as text, below a headline.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
     pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         for gpu in &self.gpus {
             writeln!(out, "  {:9} {gpu}", "gpu")?;

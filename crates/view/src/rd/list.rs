@@ -4,11 +4,11 @@ use crate::json::Hex;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::{ChipId, Diagnostic};
-use unwedge_capture::rd::{Reader, Section, SectionKind};
+use unwedge_capture::rd::{RdReader, RdSection, RdSectionKind};
 
 /// A section, for people and programs.
 #[derive(Serialize, Default)]
-struct Line {
+struct SectionLine {
     offset: u64,
     #[serde(rename = "type")]
     number: u32,
@@ -41,10 +41,10 @@ struct Line {
 
 /// Lists a capture. Returns what was lost of it.
 pub fn list(capture: impl Read, json: bool, max: u64, out: &mut dyn Write) -> Vec<Diagnostic> {
-    let mut reader = Reader::new(capture).with_limit(max);
+    let mut reader = RdReader::new(capture).with_limit(max);
     let mut submits = 0;
     while let Some(section) = reader.next() {
-        let line = Line::of(&section, &mut submits);
+        let line = SectionLine::of(&section, &mut submits);
         // A failed write is for the owner of `out` to remember.
         let written = if json { line.json(out) } else { line.text(out) };
         if written.is_err() {
@@ -54,39 +54,39 @@ pub fn list(capture: impl Read, json: bool, max: u64, out: &mut dyn Write) -> Ve
     reader.diagnostics().to_vec()
 }
 
-impl Line {
-    fn of(section: &Section<'_>, submits: &mut u32) -> Line {
+impl SectionLine {
+    fn of(section: &RdSection<'_>, submits: &mut u32) -> SectionLine {
         let kind = section.kind;
-        let known = !matches!(kind, SectionKind::Unknown(_));
-        let mut line = Line {
+        let known = !matches!(kind, RdSectionKind::Unknown(_));
+        let mut line = SectionLine {
             offset: section.span.start,
             number: kind.number(),
             name: known.then(|| kind.name()),
             bytes: section.claimed,
             there: section.is_cut().then_some(section.payload.len() as u64),
-            ..Line::default()
+            ..SectionLine::default()
         };
         let range = section.range();
         match kind {
-            SectionKind::GpuAddr | SectionKind::ShaderLogBuffer | SectionKind::CpLogBuffer => {
+            RdSectionKind::GpuAddr | RdSectionKind::ShaderLogBuffer | RdSectionKind::CpLogBuffer => {
                 line.iova = range.map(|range| Hex::wide(range.iova));
                 line.size = range.map(|range| range.size);
             }
-            SectionKind::CmdStreamAddr => {
+            RdSectionKind::CmdStreamAddr => {
                 line.iova = range.map(|range| Hex::wide(range.iova));
                 line.dwords = range.map(|range| range.size);
                 line.submit = Some(*submits);
                 *submits = submits.saturating_add(1);
             }
-            SectionKind::GpuId => line.gpu_id = section.gpu_id(),
-            SectionKind::ChipId => {
+            RdSectionKind::GpuId => line.gpu_id = section.gpu_id(),
+            RdSectionKind::ChipId => {
                 line.chip_id = section.chip_id().map(|id| id.to_string());
                 line.speed_bin = section.chip_id().and_then(ChipId::speed_bin);
             }
-            SectionKind::Test
-            | SectionKind::Cmd
-            | SectionKind::VertexShader
-            | SectionKind::FragmentShader => {
+            RdSectionKind::Test
+            | RdSectionKind::Cmd
+            | RdSectionKind::VertexShader
+            | RdSectionKind::FragmentShader => {
                 line.text = Some(String::from_utf8_lossy(section.text()).into_owned());
             }
             _ => {}

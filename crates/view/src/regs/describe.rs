@@ -6,7 +6,7 @@ use crate::json::{Decoded, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Generation;
-use unwedge_hw::{Enum, Reg, Space, Type, Variants};
+use unwedge_hw::{Reg, RegEnum, RegSpace, ValueType, Variants};
 
 /// Enum values listed below a field; more are counted.
 const VALUES_SHOWN: usize = 16;
@@ -16,17 +16,17 @@ const DIFFERENCES_SHOWN: usize = 6;
 /// An answer.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Entry<'d> {
+pub enum DescribedEntry<'d> {
     /// A register.
-    Register(Box<Register<'d>>),
+    Register(Box<DescribedRegister<'d>>),
     /// The layout of a packet's payload or of a descriptor.
-    Layout(Layout<'d>),
+    Layout(DescribedLayout<'d>),
     /// An enum.
     Enum(Enumeration<'d>),
 }
 
 #[derive(Serialize)]
-pub struct Register<'d> {
+pub struct DescribedRegister<'d> {
     name: &'d str,
     #[serde(skip_serializing_if = "Option::is_none")]
     space: Option<&'static str>,
@@ -41,18 +41,18 @@ pub struct Register<'d> {
     #[serde(rename = "meaning", skip_serializing_if = "Option::is_none")]
     decoded: Option<Decoded<'d>>,
     #[serde(skip)]
-    written: Option<Written<'d>>,
+    written: Option<NotatedValue<'d>>,
     generations: Vec<Elsewhere>,
 }
 
 /// A value to print in the database's notation.
-struct Written<'d> {
-    ty: Type<'d>,
+struct NotatedValue<'d> {
+    ty: ValueType<'d>,
     raw: u64,
 }
 
 #[derive(Serialize)]
-pub struct Layout<'d> {
+pub struct DescribedLayout<'d> {
     name: &'d str,
     #[serde(skip_serializing_if = "Option::is_none")]
     opcode: Option<Hex>,
@@ -112,13 +112,13 @@ struct Elsewhere {
 }
 
 /// As `--space` has it; the GPU's own registers go without.
-fn space_name(space: Space) -> Option<&'static str> {
+fn space_name(space: RegSpace) -> Option<&'static str> {
     match space {
-        Space::Gmu => Some("gmu"),
-        Space::CpControl | Space::CpControlGen3 => Some("control"),
-        Space::CpPipe => Some("pipe"),
-        Space::Sqe => Some("sqe"),
-        Space::Gpu => None,
+        RegSpace::Gmu => Some("gmu"),
+        RegSpace::CpControl | RegSpace::CpControlGen3 => Some("control"),
+        RegSpace::CpPipe => Some("pipe"),
+        RegSpace::Sqe => Some("sqe"),
+        RegSpace::Gpu => None,
     }
 }
 
@@ -126,12 +126,12 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-fn values<'d>(e: Enum<'d>) -> Vec<EnumValue<'d>> {
+fn values<'d>(e: RegEnum<'d>) -> Vec<EnumValue<'d>> {
     e.iter().map(|(name, value)| EnumValue { value, name }).collect()
 }
 
 impl<'d> Shape<'d> {
-    fn of(ty: Option<Type<'d>>) -> Shape<'d> {
+    fn of(ty: Option<ValueType<'d>>) -> Shape<'d> {
         let Some(ty) = ty else { return Shape::default() };
         Shape {
             ty: Some(ty.name()),
@@ -175,9 +175,9 @@ fn bits(low: u32, high: u32) -> String {
 
 impl<'d> Lookup<'d> {
     /// Describes a register.
-    pub fn register(self, reg: Reg<'d>, value: Option<u64>) -> Entry<'d> {
+    pub fn register(self, reg: Reg<'d>, value: Option<u64>) -> DescribedEntry<'d> {
         let shape = Shape::of(reg.ty());
-        let written = value.and_then(|raw| Some(Written { ty: reg.ty()?, raw }));
+        let written = value.and_then(|raw| Some(NotatedValue { ty: reg.ty()?, raw }));
         let generations = Generation::ALL
             .into_iter()
             .filter(|g| *g != self.gpu.generation())
@@ -196,7 +196,7 @@ impl<'d> Lookup<'d> {
                 })
             })
             .collect();
-        Entry::Register(Box::new(Register {
+        DescribedEntry::Register(Box::new(DescribedRegister {
             name: reg.name(),
             space: space_name(self.space),
             offset: Hex::offset(reg.offset()),
@@ -211,7 +211,7 @@ impl<'d> Lookup<'d> {
     }
 
     /// Describes a packet's payload or a descriptor, or a packet without a layout.
-    pub fn layout(self, name: &str) -> Option<Entry<'d>> {
+    pub fn layout(self, name: &str) -> Option<DescribedEntry<'d>> {
         let opcode = (0..=u8::MAX).find(|o| self.gpu.packet_name(*o) == Some(name));
         let domain = self.gpu.domain(name);
         let name = domain.map(|d| d.name()).or_else(|| opcode.and_then(|o| self.gpu.packet_name(o)))?;
@@ -225,34 +225,38 @@ impl<'d> Lookup<'d> {
                 });
             }
         }
-        Some(Entry::Layout(Layout { name, opcode: opcode.map(|o| Hex::short(o.into())), dwords }))
+        Some(DescribedEntry::Layout(DescribedLayout {
+            name,
+            opcode: opcode.map(|o| Hex::short(o.into())),
+            dwords,
+        }))
     }
 
     /// Describes an enum.
-    pub fn enumeration(self, name: &str, value: Option<u64>) -> Option<Entry<'d>> {
+    pub fn enumeration(self, name: &str, value: Option<u64>) -> Option<DescribedEntry<'d>> {
         let e = self.gpu.enumeration(name)?;
-        Some(Entry::Enum(Enumeration { name: e.name(), values: values(e), value }))
+        Some(DescribedEntry::Enum(Enumeration { name: e.name(), values: values(e), value }))
     }
 }
 
-impl Entry<'_> {
+impl DescribedEntry<'_> {
     /// One line.
     pub fn in_short(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Entry::Register(r) => match &r.written {
+            DescribedEntry::Register(r) => match &r.written {
                 Some(w) => writeln!(out, "{}  {} = {}", r.offset, r.name, write(w, style)),
                 None => writeln!(out, "{}  {}", r.offset, r.name),
             },
-            Entry::Layout(l) => writeln!(out, "packet   {}", l.name),
-            Entry::Enum(e) => writeln!(out, "enum     {}", e.name),
+            DescribedEntry::Layout(l) => writeln!(out, "packet   {}", l.name),
+            DescribedEntry::Enum(e) => writeln!(out, "enum     {}", e.name),
         }
     }
 
     /// Everything.
     pub fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Entry::Register(r) => r.in_full(style, out)?,
-            Entry::Layout(l) => {
+            DescribedEntry::Register(r) => r.in_full(style, out)?,
+            DescribedEntry::Layout(l) => {
                 write!(out, "{}", style.bold(l.name))?;
                 match l.opcode {
                     Some(opcode) => writeln!(out, "  opcode {opcode}")?,
@@ -271,7 +275,7 @@ impl Entry<'_> {
                     d.shape.body("      ", out)?;
                 }
             }
-            Entry::Enum(e) => {
+            DescribedEntry::Enum(e) => {
                 writeln!(out, "enum {}", style.bold(e.name))?;
                 for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == v.value)) {
                     writeln!(out, "  {:#6x}  {}", v.value, v.name)?;
@@ -286,13 +290,13 @@ impl Entry<'_> {
 }
 
 /// In the database's notation.
-fn write(w: &Written<'_>, style: Style) -> String {
+fn write(w: &NotatedValue<'_>, style: Style) -> String {
     let mut text = Vec::new();
     w.ty.write(w.raw, &mut Variants::default(), &style.palette(), &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
-impl Register<'_> {
+impl DescribedRegister<'_> {
     fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{}  offset {}", style.bold(self.name), self.offset)?;
         if let Some(space) = self.space {
@@ -323,11 +327,11 @@ impl Register<'_> {
     }
 
     /// Every field with its bits of the value.
-    fn decoded_fields(&self, w: &Written<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    fn decoded_fields(&self, w: &NotatedValue<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
         for (name, ty) in w.ty.fields() {
             let (low, high) = (ty.low(), ty.high());
             let mask = u64::MAX >> 63u32.saturating_sub(high) & u64::MAX << low.min(63);
-            let text = write(&Written { ty, raw: w.raw & mask }, style);
+            let text = write(&NotatedValue { ty, raw: w.raw & mask }, style);
             writeln!(out, "    {:>7}  {name:32} {text}", bits(low, high))?;
         }
         Ok(())

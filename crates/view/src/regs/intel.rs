@@ -8,8 +8,8 @@ use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::Pattern;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
-use unwedge_hw::intel::{Gpu, Item, Layout, Type};
-use unwedge_intel::registers::{self, Register};
+use unwedge_hw::intel::{FieldLayout, IntelGpu, IntelType, LayoutItem};
+use unwedge_intel::registers::{self, RegisterEntry};
 use unwedge_stream::intel::commands::Decoder;
 
 /// Names of values listed below a field; more are counted.
@@ -18,11 +18,11 @@ const NAMES: usize = 16;
 /// An answer.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-enum Entry {
+enum IntelAnswer {
     Register(Box<Answer>),
     Command(Shape),
     Structure(Shape),
-    Enum(Names),
+    Enum(JsonEnum),
 }
 
 /// A register, and a value of it.
@@ -49,7 +49,7 @@ struct Answer {
     #[serde(skip)]
     raw: Option<u64>,
     #[serde(skip)]
-    register: Vec<registers::Field>,
+    register: Vec<registers::RegisterField>,
 }
 
 #[derive(Serialize)]
@@ -83,7 +83,7 @@ struct Shape {
 }
 
 #[derive(Serialize)]
-struct Names {
+struct JsonEnum {
     name: &'static str,
     values: Vec<Named>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,19 +95,20 @@ fn named(names: impl Iterator<Item = (u32, &'static str)>) -> Vec<Named> {
 }
 
 impl Answer {
-    fn of(register: Register, engine: Option<Engine>, value: Option<u64>, version: Version) -> Answer {
+    fn of(register: RegisterEntry, engine: Option<Engine>, value: Option<u64>, version: Version) -> Answer {
         let header = value.and_then(|v| u32::try_from(v).ok()).filter(|_| register.name() == "IPEHR");
         let class = engine.map_or(EngineClass::Render, |e| e.class);
         let command = header.and_then(|h| Decoder::new(version, class).command(&[h])?.name());
         let fields = register.fields();
-        let bits = |f: &registers::Field| Bits {
+        let bits = |f: &registers::RegisterField| Bits {
             name: f.name,
             low: f.low,
             high: f.low + f.width.saturating_sub(1),
             names: named(f.names()),
         };
         let decoded = |value: u64| {
-            let line = move |f: &registers::Field| FieldLine::new(f.name, f.low, f.width, f.value(value));
+            let line =
+                move |f: &registers::RegisterField| FieldLine::new(f.name, f.low, f.width, f.value(value));
             fields.iter().map(line).collect()
         };
         Answer {
@@ -163,7 +164,7 @@ impl Answer {
 }
 
 impl Bits {
-    fn of((name, low, width, ty): (&'static str, u32, u32, Type)) -> Bits {
+    fn of((name, low, width, ty): (&'static str, u32, u32, IntelType)) -> Bits {
         let names = ty.enumeration().into_iter().flat_map(|e| e.iter());
         Bits { name, low, high: low + width.saturating_sub(1), names: named(names) }
     }
@@ -184,9 +185,9 @@ impl Bits {
     }
 }
 
-fn fields(layout: Layout) -> Vec<Bits> {
+fn fields(layout: FieldLayout) -> Vec<Bits> {
     let field = |item| match item {
-        Item::Field { name, start, width, ty } if !name.is_empty() => {
+        LayoutItem::Field { name, start, width, ty } if !name.is_empty() => {
             Some(Bits::of((name, start, width, ty)))
         }
         _ => None,
@@ -209,9 +210,9 @@ impl Shape {
 }
 
 /// Everything a query matches: the exact name first, else what contains it.
-fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry>, LookupError> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
-    let register = |(r, engine)| Entry::Register(Box::new(Answer::of(r, engine, value, version)));
+fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<IntelAnswer>, LookupError> {
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
+    let register = |(r, engine)| IntelAnswer::Register(Box::new(Answer::of(r, engine, value, version)));
     if let Some(offset) = number(query) {
         let Ok(offset) = u32::try_from(offset) else { return Ok(Vec::new()) };
         // Small offsets are those from the base of an engine.
@@ -225,10 +226,10 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
         fits(r.name(), 32 * r.dwords(), value)?;
         return Ok(vec![register((r, None))]);
     }
-    let command = |i: unwedge_hw::intel::Instruction| {
+    let command = |i: unwedge_hw::intel::IntelInstruction| {
         let (opcode, mask) = i.opcode();
         let engines = EngineClass::ALL.into_iter().filter(|e| i.is_of(*e));
-        Entry::Command(Shape {
+        IntelAnswer::Command(Shape {
             name: i.name(),
             opcode: Some(Hex::dword(opcode)),
             mask: Some(Hex::dword(mask)),
@@ -237,9 +238,9 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
             fields: fields(i.layout()),
         })
     };
-    let structure = |s: unwedge_hw::intel::Structure| {
+    let structure = |s: unwedge_hw::intel::IntelStructure| {
         let (dwords, fields) = (Some(s.dwords()), fields(s.layout()));
-        Entry::Structure(Shape {
+        IntelAnswer::Structure(Shape {
             name: s.name(),
             opcode: None,
             mask: None,
@@ -248,9 +249,10 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
             fields,
         })
     };
-    let names =
-        |e: unwedge_hw::intel::Enum| Entry::Enum(Names { name: e.name(), values: named(e.iter()), value });
-    let exact: Vec<Entry> = gpu
+    let names = |e: unwedge_hw::intel::IntelEnum| {
+        IntelAnswer::Enum(JsonEnum { name: e.name(), values: named(e.iter()), value })
+    };
+    let exact: Vec<IntelAnswer> = gpu
         .instruction_named(query)
         .map(command)
         .into_iter()
@@ -262,19 +264,19 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
     }
     let pattern = Pattern::new(query);
     let registers = registers::all(version).filter(|r| pattern.matches(r.name()));
-    let mut found: Vec<Entry> = registers.map(|r| register((r, None))).collect();
+    let mut found: Vec<IntelAnswer> = registers.map(|r| register((r, None))).collect();
     found.extend(gpu.instructions().filter(|i| pattern.matches(i.name())).map(command));
     found.extend(gpu.structures().filter(|s| pattern.matches(s.name())).map(structure));
     found.extend(gpu.enumerations().filter(|e| pattern.matches(e.name())).map(names));
     Ok(found)
 }
 
-impl Entry {
+impl IntelAnswer {
     fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Entry::Register(r) => r.in_full(style, out)?,
-            Entry::Command(shape) | Entry::Structure(shape) => shape.in_full(style, out)?,
-            Entry::Enum(e) => {
+            IntelAnswer::Register(r) => r.in_full(style, out)?,
+            IntelAnswer::Command(shape) | IntelAnswer::Structure(shape) => shape.in_full(style, out)?,
+            IntelAnswer::Enum(e) => {
                 writeln!(out, "enum {}", style.bold(e.name))?;
                 for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == u64::from(v.value))) {
                     writeln!(out, "  {:#6x}  {}", v.value, v.name)?;
@@ -286,17 +288,17 @@ impl Entry {
 
     fn in_short(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Entry::Register(r) if r.space.is_some() => writeln!(out, "+{}  {}", r.offset, r.name),
-            Entry::Register(r) => writeln!(out, " {}  {}", r.offset, r.name),
-            Entry::Command(c) => writeln!(out, "command   {}", c.name),
-            Entry::Structure(s) => writeln!(out, "structure {}", s.name),
-            Entry::Enum(e) => writeln!(out, "enum      {}", e.name),
+            IntelAnswer::Register(r) if r.space.is_some() => writeln!(out, "+{}  {}", r.offset, r.name),
+            IntelAnswer::Register(r) => writeln!(out, " {}  {}", r.offset, r.name),
+            IntelAnswer::Command(c) => writeln!(out, "command   {}", c.name),
+            IntelAnswer::Structure(s) => writeln!(out, "structure {}", s.name),
+            IntelAnswer::Enum(e) => writeln!(out, "enum      {}", e.name),
         }
     }
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct IntelRegsHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     graphics_version: String,
@@ -305,7 +307,7 @@ struct Header<'a> {
 /// What was found for each question.
 pub struct Answers<'q> {
     version: Version,
-    results: Vec<(&'q str, Vec<Entry>)>,
+    results: Vec<(&'q str, Vec<IntelAnswer>)>,
 }
 
 impl<'q> Answers<'q> {
@@ -331,7 +333,7 @@ impl<'q> Answers<'q> {
     /// When `out` does not take them.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         let heading = Heading::of_plain_lines("unwedge.regs", super::SCHEMA);
-        let header = Header { heading, graphics_version: self.version.to_string() };
+        let header = IntelRegsHeader { heading, graphics_version: self.version.to_string() };
         serde_json::to_writer(&mut *out, &header)?;
         writeln!(out)?;
         for entry in self.results.iter().flat_map(|(_, found)| found) {

@@ -9,11 +9,11 @@ pub mod intel;
 use crate::Style;
 use crate::device::database_line;
 use crate::json::Heading;
-use describe::Entry;
+use describe::DescribedEntry;
 use serde::Serialize;
 use std::io::{self, Write};
 use thiserror::Error;
-use unwedge_hw::{Adreno, Db, Gpu, Pattern, Space};
+use unwedge_hw::{Adreno, Db, Gpu, Pattern, RegSpace};
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -84,7 +84,7 @@ fn fits(name: &str, width: u32, value: Option<u64>) -> Result<(), LookupError> {
 pub struct Answers<'d, 'q> {
     lookup: Lookup<'d>,
     chip: Adreno<'q>,
-    results: Vec<(&'q str, Vec<Entry<'d>>)>,
+    results: Vec<(&'q str, Vec<DescribedEntry<'d>>)>,
 }
 
 impl<'d, 'q> Answers<'d, 'q> {
@@ -95,10 +95,10 @@ impl<'d, 'q> Answers<'d, 'q> {
     pub fn of(
         db: &'d Db,
         chip: Adreno<'q>,
-        spaces: &[Space],
+        spaces: &[RegSpace],
         questions: &[Question<'q>],
     ) -> Result<Answers<'d, 'q>, LookupError> {
-        let first = spaces.first().copied().unwrap_or(Space::Gpu);
+        let first = spaces.first().copied().unwrap_or(RegSpace::Gpu);
         let lookup = Lookup { db, gpu: db.gpu(chip.generation), space: first };
         let mut results = Vec::new();
         for &Question { query, value } in questions {
@@ -127,7 +127,7 @@ impl<'d, 'q> Answers<'d, 'q> {
     /// # Errors
     /// When `out` does not take them.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let header = Header {
+        let header = RegsHeader {
             heading: Heading::of_lines("unwedge.regs", SCHEMA, self.lookup.db.identity()),
             generation: self.chip.generation.name(),
             gpu: self.chip.name(),
@@ -160,7 +160,7 @@ impl<'d, 'q> Answers<'d, 'q> {
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct RegsHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     generation: &'static str,
@@ -173,12 +173,12 @@ struct Header<'a> {
 struct Lookup<'d> {
     db: &'d Db,
     gpu: Gpu<'d>,
-    space: Space,
+    space: RegSpace,
 }
 
 impl<'d> Lookup<'d> {
     /// Everything a query matches: the exact name first, else what contains it.
-    fn answer(self, query: &str, value: Option<u64>) -> Result<Vec<Entry<'d>>, LookupError> {
+    fn answer(self, query: &str, value: Option<u64>) -> Result<Vec<DescribedEntry<'d>>, LookupError> {
         let registers = self.gpu.space(self.space);
         if let Some(offset) = number(query) {
             let offset =

@@ -1,17 +1,17 @@
 //! The lines inside of sections.
 
-use super::Reader;
-use crate::amd::register::Register;
-use crate::amd::text::{Line, Scan};
-use crate::amdgpu::layout::Section;
+use super::AmdgpuReader;
+use crate::amd::register::AmdRegister;
+use crate::amd::text::{TextLine, TextScan};
+use crate::amdgpu::layout::AmdgpuSection;
 use crate::amdgpu::model::*;
 
 /// Numbers of a version: the kernel writes five.
 const MAX_VERSION: usize = 5;
 
-impl<'a> Reader<'a> {
+impl<'a> AmdgpuReader<'a> {
     /// A line inside of a section. `None`: it was not understood.
-    pub(super) fn field(&mut self, line: &Line<'a>) -> Option<()> {
+    pub(super) fn field(&mut self, line: &TextLine<'a>) -> Option<()> {
         let text = line.text.trim_end();
         if let Some(rest) = text.strip_prefix("SOC ") {
             return self.soc(line, rest);
@@ -32,11 +32,11 @@ impl<'a> Reader<'a> {
             return self.timeout(line, rest);
         }
         if let Some(rest) = text.strip_prefix("Faulty page starting at address") {
-            let address = Scan::new(rest.trim_start_matches([':', ' '])).hex();
+            let address = TextScan::new(rest.trim_start_matches([':', ' '])).hex();
             return self.fault(line, |fault| fill(&mut fault.address, address?));
         }
         if let Some(rest) = text.strip_prefix("Protection fault status register:") {
-            let status = Scan::new(rest.trim_start()).hex32();
+            let status = TextScan::new(rest.trim_start()).hex32();
             return self.fault(line, |fault| fill(&mut fault.status, status?));
         }
         for (key, place) in [("real vram size: ", 0), ("visible vram size: ", 1), ("gtt size: ", 2)] {
@@ -45,17 +45,17 @@ impl<'a> Reader<'a> {
             }
         }
         match self.open.as_ref()?.section? {
-            Section::Ip => self.ip(line, text),
-            Section::Ring => self.ring(line, text),
-            Section::Ib => self.ib(text),
-            Section::ResetRegisters => self.reset_register(text),
-            Section::Discovery => Some(()),
+            AmdgpuSection::Ip => self.ip(line, text),
+            AmdgpuSection::Ring => self.ring(line, text),
+            AmdgpuSection::Ib => self.ib(text),
+            AmdgpuSection::ResetRegisters => self.reset_register(text),
+            AmdgpuSection::Discovery => Some(()),
             _ => None,
         }
     }
 
-    fn soc(&mut self, line: &Line<'a>, rest: &str) -> Option<()> {
-        if !self.within(Section::Soc, line) {
+    fn soc(&mut self, line: &TextLine<'a>, rest: &str) -> Option<()> {
+        if !self.within(AmdgpuSection::Soc, line) {
             return None;
         }
         let soc = self.dump.soc.get_or_insert_default();
@@ -68,11 +68,11 @@ impl<'a> Reader<'a> {
             "External Revision id" => &mut soc.external_revision,
             _ => return None,
         };
-        fill(slot, Scan::new(value).number()?.try_into().ok()?)
+        fill(slot, TextScan::new(value).number()?.try_into().ok()?)
     }
 
-    fn memory(&mut self, line: &Line<'a>, place: usize, value: &str) -> Option<()> {
-        if !self.within(Section::Memory, line) {
+    fn memory(&mut self, line: &TextLine<'a>, place: usize, value: &str) -> Option<()> {
+        if !self.within(AmdgpuSection::Memory, line) {
             return None;
         }
         let memory = self.dump.memory.get_or_insert_default();
@@ -81,11 +81,11 @@ impl<'a> Reader<'a> {
             1 => &mut memory.visible_vram,
             _ => &mut memory.gtt,
         };
-        fill(slot, Scan::new(value).dec()?)
+        fill(slot, TextScan::new(value).dec()?)
     }
 
-    fn gds(&mut self, line: &Line<'a>, rest: &str) -> Option<()> {
-        if !self.within(Section::Gds, line) {
+    fn gds(&mut self, line: &TextLine<'a>, rest: &str) -> Option<()> {
+        if !self.within(AmdgpuSection::Gds, line) {
             return None;
         }
         let gds = self.dump.gds.get_or_insert_default();
@@ -97,15 +97,15 @@ impl<'a> Reader<'a> {
             "os per compute partition" => &mut gds.oa,
             _ => return None,
         };
-        fill(slot, Scan::new(value).dec32()?)
+        fill(slot, TextScan::new(value).dec32()?)
     }
 
     /// `GC[1][0]: v10.3.0.0.0`
-    fn hwip(&mut self, line: &Line<'a>, rest: &str) -> Option<()> {
-        if !self.within(Section::HwIps, line) {
+    fn hwip(&mut self, line: &TextLine<'a>, rest: &str) -> Option<()> {
+        if !self.within(AmdgpuSection::HwIps, line) {
             return None;
         }
-        let mut scan = Scan::new(rest);
+        let mut scan = TextScan::new(rest);
         let name = scan.until("[")?;
         let kind = scan.dec32()?;
         let instance = scan.lit("][")?.dec32()?;
@@ -121,16 +121,16 @@ impl<'a> Reader<'a> {
     }
 
     /// `44, fw version: 0x00000040`, and with `program: …` in between.
-    fn firmware(&mut self, line: &Line<'a>, name: &str, rest: &str) -> Option<()> {
-        if !self.within(Section::Firmware, line) {
+    fn firmware(&mut self, line: &TextLine<'a>, name: &str, rest: &str) -> Option<()> {
+        if !self.within(AmdgpuSection::Firmware, line) {
             return None;
         }
-        let mut scan = Scan::new(rest);
+        let mut scan = TextScan::new(rest);
         let feature = u32::try_from(scan.number()?).ok()?;
         scan.lit(", ")?;
         let program = match scan.rest().strip_prefix("program: ") {
             Some(rest) => {
-                scan = Scan::new(rest);
+                scan = TextScan::new(rest);
                 let program = scan.dec32()?;
                 scan.lit(", ")?;
                 Some(program)
@@ -143,12 +143,12 @@ impl<'a> Reader<'a> {
         }
         let version = scan.hex32()?;
         self.items.take()?;
-        self.dump.firmware.push(Firmware { name: line.keep(name), feature, version, program });
+        self.dump.firmware.push(FirmwareVersion { name: line.keep(name), feature, version, program });
         Some(())
     }
 
-    fn vbios(&mut self, line: &Line<'a>, rest: &str) -> Option<()> {
-        if !self.within(Section::Vbios, line) {
+    fn vbios(&mut self, line: &TextLine<'a>, rest: &str) -> Option<()> {
+        if !self.within(AmdgpuSection::Vbios, line) {
             return None;
         }
         let (key, value) = rest.split_once(':')?;
@@ -164,35 +164,39 @@ impl<'a> Reader<'a> {
         fill(slot, line.keep(value.strip_prefix(' ').unwrap_or(value)))
     }
 
-    fn timeout(&mut self, line: &Line<'a>, rest: &str) -> Option<()> {
-        if !self.within(Section::Timeout, line) {
+    fn timeout(&mut self, line: &TextLine<'a>, rest: &str) -> Option<()> {
+        if !self.within(AmdgpuSection::Timeout, line) {
             return None;
         }
-        let mut scan = Scan::new(rest);
+        let mut scan = TextScan::new(rest);
         let ip_type = Some(scan.dec32()?);
         let ring = line.keep(scan.blanks().lit("Ring Name: ")?.rest());
-        fill(&mut self.dump.timeout, Timeout { ip_type, ring, ..Timeout::default() })
+        fill(&mut self.dump.timeout, RingTimeout { ip_type, ring, ..RingTimeout::default() })
     }
 
-    fn fault(&mut self, line: &Line<'a>, set: impl FnOnce(&mut PageFault<'a>) -> Option<()>) -> Option<()> {
-        if !self.within(Section::Fault, line) {
+    fn fault(
+        &mut self,
+        line: &TextLine<'a>,
+        set: impl FnOnce(&mut PageFault<'a>) -> Option<()>,
+    ) -> Option<()> {
+        if !self.within(AmdgpuSection::Fault, line) {
             return None;
         }
         set(self.dump.fault.get_or_insert_default())
     }
 
-    fn ip(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn ip(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         if let Some(register) = register(line, text) {
             let ip = self.dump.ips.last_mut()?;
             if ip.banks.is_empty() {
-                ip.banks.push(Bank::default());
+                ip.banks.push(RegisterBank::default());
             }
             ip.banks.last_mut()?.registers.push(register);
             return Some(());
         }
         if let Some(place) = place(line, text) {
             self.items.take()?;
-            self.dump.ips.last_mut()?.banks.push(Bank { place, registers: Vec::new() });
+            self.dump.ips.last_mut()?.banks.push(RegisterBank { place, registers: Vec::new() });
             return Some(());
         }
         if text.starts_with("Instance no:") {
@@ -200,19 +204,19 @@ impl<'a> Reader<'a> {
         }
         // All or none of a line's numbers.
         let mut counts = Vec::new();
-        let mut scan = Scan::new(text);
+        let mut scan = TextScan::new(text);
         while scan.end().is_none() {
             self.items.take()?;
             let name = scan.until(":")?;
-            counts.push(Count { name: line.keep(name), number: scan.blanks().dec32()? });
+            counts.push(IpCount { name: line.keep(name), number: scan.blanks().dec32()? });
         }
         self.dump.ips.last_mut()?.counts.append(&mut counts);
         Some(())
     }
 
-    fn ring(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn ring(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         let ring = self.dump.rings.last_mut()?;
-        let mut scan = Scan::new(text);
+        let mut scan = TextScan::new(text);
         if text.starts_with("0x") {
             let offset = scan.hex()?;
             let value = scan.blanks().hex32()?;
@@ -226,7 +230,7 @@ impl<'a> Reader<'a> {
             return Some(());
         }
         if let Some(size) = text.strip_prefix("Ring size in dwords: ") {
-            return fill(&mut ring.size, Scan::new(size).dec32()?);
+            return fill(&mut ring.size, TextScan::new(size).dec32()?);
         }
         let rptr = scan.lit("Rptr: ")?.hex()?;
         let wptr = scan.blanks().lit("Wptr: ")?.hex()?;
@@ -240,7 +244,7 @@ impl<'a> Reader<'a> {
         let offset = open.offset;
         // A line that cannot be read is a dword that is not known.
         open.offset += 1;
-        let mut scan = Scan::new(text);
+        let mut scan = TextScan::new(text);
         let value = scan.hex32()?;
         scan.end()?;
         self.dump.ibs.last_mut()?.contents.push(offset, value);
@@ -251,7 +255,7 @@ impl<'a> Reader<'a> {
         if text.starts_with("Offset:") {
             return Some(());
         }
-        let mut scan = Scan::new(text);
+        let mut scan = TextScan::new(text);
         let offset = scan.hex32()?;
         let value = scan.lit(":")?.blanks().hex32()?;
         scan.end()?;
@@ -270,50 +274,50 @@ fn fill<T>(slot: &mut Option<T>, value: T) -> Option<()> {
 }
 
 /// `mmGRBM_STATUS    \t 0x00003028`
-fn register<'a>(line: &Line<'a>, text: &str) -> Option<Register<'a>> {
-    let mut scan = Scan::new(text);
+fn register<'a>(line: &TextLine<'a>, text: &str) -> Option<AmdRegister<'a>> {
+    let mut scan = TextScan::new(text);
     let name = scan.word()?;
     if scan.rest().is_empty() {
         return None;
     }
     let value = scan.blanks().hex32()?;
     scan.end()?;
-    Some(Register { name: line.keep(name), value })
+    Some(AmdRegister { name: line.keep(name), value })
 }
 
 /// The line in front of the registers of a queue or an instance.
-fn place<'a>(line: &Line<'a>, text: &str) -> Option<Place<'a>> {
-    let mut scan = Scan::new(text);
+fn place<'a>(line: &TextLine<'a>, text: &str) -> Option<BankOwner<'a>> {
+    let mut scan = TextScan::new(text);
     let place = if let Some(rest) = text.strip_prefix("xcc:") {
-        scan = Scan::new(rest);
+        scan = TextScan::new(rest);
         let xcc = Some(scan.dec32()?);
         let mec = scan.lit(" mec:")?.dec32()?;
         let pipe = scan.lit(", pipe:")?.dec32()?;
-        Place::Compute { xcc, mec, pipe, queue: scan.lit(", queue:")?.dec32()? }
+        BankOwner::Compute { xcc, mec, pipe, queue: scan.lit(", queue:")?.dec32()? }
     } else if text.starts_with("mec ") {
         let mec = scan.lit("mec ")?.dec32()?;
         let pipe = scan.lit(", pipe ")?.dec32()?;
-        Place::Compute { xcc: None, mec, pipe, queue: scan.lit(", queue ")?.dec32()? }
+        BankOwner::Compute { xcc: None, mec, pipe, queue: scan.lit(", queue ")?.dec32()? }
     } else if text.starts_with("me ") {
         let me = scan.lit("me ")?.dec32()?;
         let pipe = scan.lit(", pipe ")?.dec32()?;
-        Place::Gfx { me, pipe, queue: scan.lit(", queue ")?.dec32()? }
+        BankOwner::Gfx { me, pipe, queue: scan.lit(", queue ")?.dec32()? }
     } else if let Some(rest) = text.strip_prefix("Instance:").or_else(|| text.strip_prefix("Instance id:")) {
-        scan = Scan::new(rest);
-        Place::Instance(scan.dec32()?)
+        scan = TextScan::new(rest);
+        BankOwner::Instance(scan.dec32()?)
     } else {
         let (state, rest) = text.split_once(" Instance:")?;
         let power = match state {
-            "Active" => Power::Active,
-            "Inactive" => Power::Inactive,
-            "Harvested" => Power::Harvested,
+            "Active" => PowerState::Active,
+            "Inactive" => PowerState::Inactive,
+            "Harvested" => PowerState::Harvested,
             _ => return None,
         };
         let unit = rest.trim_end_matches(" Skipping dump");
         let digits = unit.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let (unit, instance) = (unit.get(..digits)?, unit.get(digits..)?);
-        scan = Scan::new(instance);
-        Place::Video { unit: line.keep(unit), instance: scan.dec32()?, power }
+        scan = TextScan::new(instance);
+        BankOwner::Video { unit: line.keep(unit), instance: scan.dec32()?, power }
     };
     scan.end()?;
     Some(place)

@@ -2,9 +2,9 @@
 //!
 //! A key that is not known goes to the `extra` lines of its entry; a line that fits no entry is a stray.
 
-use super::Reader;
+use super::MsmReader;
 use crate::ascii85;
-use crate::msm::lines::{Line, LineKind, Section};
+use crate::msm::lines::{DevcoreLine, LineKind, MsmSection};
 use crate::msm::model::*;
 use std::borrow::Cow;
 use unwedge_base::Span;
@@ -14,8 +14,8 @@ const MAX_RINGS: usize = 64;
 /// GMU firmware has three queues; anything far above is not an index.
 const MAX_QUEUES: usize = 16;
 
-impl<'a> Reader<'a> {
-    pub(super) fn register(&mut self, line: &Line<'a>, section: Section) {
+impl<'a> MsmReader<'a> {
+    pub(super) fn register(&mut self, line: &DevcoreLine<'a>, section: MsmSection) {
         let LineKind::Register { offset, value, exact } = line.kind else {
             return self.stray(line);
         };
@@ -24,11 +24,11 @@ impl<'a> Reader<'a> {
         let first = self.dump.registers.is_empty() && self.dump.registers_hlsq.is_empty();
         self.begin(line, section);
         match section {
-            Section::RegistersHlsq => self.dump.registers_hlsq.push(register),
-            Section::RegistersGmu => self.dump.registers_gmu.push(register),
+            MsmSection::RegistersHlsq => self.dump.registers_hlsq.push(register),
+            MsmSection::RegistersGmu => self.dump.registers_gmu.push(register),
             _ => self.dump.registers.push(register),
         }
-        if first && section != Section::RegistersGmu {
+        if first && section != MsmSection::RegistersGmu {
             let digits = line.content().split(|&c| c == b',').next().unwrap_or_default();
             let digits = digits.rsplit(|&c| c == b'x').next().unwrap_or_default().len();
             self.dump.layout.style.short_offsets = Some(digits < 6);
@@ -37,32 +37,32 @@ impl<'a> Reader<'a> {
         self.close();
     }
 
-    fn check_register(&mut self, line: &Line<'a>, offset: u32, exact: bool) {
+    fn check_register(&mut self, line: &DevcoreLine<'a>, offset: u32, exact: bool) {
         if !exact || !offset.is_multiple_of(4) {
             self.loss(line.span, || "malformed register".into());
         }
     }
 
-    pub(super) fn vm_log(&mut self, line: &Line<'a>) {
+    pub(super) fn vm_log(&mut self, line: &DevcoreLine<'a>) {
         if !matches!(line.kind, LineKind::ListItem { .. }) {
             return self.stray(line);
         }
         let op = self.string(line.content(), line);
-        self.begin(line, Section::VmLog);
+        self.begin(line, MsmSection::VmLog);
         self.dump.vm_log.push(op);
         self.at = line.span.end as usize;
         self.close();
     }
 
-    pub(super) fn fault(&mut self, line: &Line<'a>) {
+    pub(super) fn fault(&mut self, line: &DevcoreLine<'a>) {
         if !matches!(line.kind, LineKind::ListItem { .. } | LineKind::Field { .. }) {
             return self.stray(line);
         }
-        if !self.is_open(Section::FaultInfo) {
+        if !self.is_open(MsmSection::FaultInfo) {
             if self.dump.fault.is_some() {
                 return self.stray(line);
             }
-            self.begin(line, Section::FaultInfo);
+            self.begin(line, MsmSection::FaultInfo);
             self.dump.fault = Some(Fault::default());
         }
         let mut unknown = false;
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn fault_value(&mut self, line: &Line<'a>, key: &str, value: &'a [u8]) -> bool {
+    fn fault_value(&mut self, line: &DevcoreLine<'a>, key: &str, value: &'a [u8]) -> bool {
         let key = if key == "far" { "iova" } else { key };
         let numeric = matches!(key, "iova" | "ttbr0");
         if !numeric && !matches!(key, "dir" | "type" | "source") {
@@ -99,13 +99,13 @@ impl<'a> Reader<'a> {
         true
     }
 
-    pub(super) fn page_tables(&mut self, line: &Line<'a>) {
+    pub(super) fn page_tables(&mut self, line: &DevcoreLine<'a>) {
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
-        if !self.is_open(Section::PageTables) {
+        if !self.is_open(MsmSection::PageTables) {
             if self.dump.page_tables.is_some() {
                 return self.stray(line);
             }
-            self.begin(line, Section::PageTables);
+            self.begin(line, MsmSection::PageTables);
             self.dump.page_tables = Some(PageTables::default());
         }
         let known = matches!(key, "ttbr0" | "asid" | "ptes") && self.first(key);
@@ -134,23 +134,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn ring(&mut self, line: &Line<'a>) {
+    pub(super) fn ring(&mut self, line: &DevcoreLine<'a>) {
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
         let item = matches!(line.kind, LineKind::ListItem { .. });
         if item && key == "id" && self.dump.rings.len() < MAX_RINGS {
             let id = self.decimal(value, line).unwrap_or(0);
-            self.begin(line, Section::Ringbuffer);
+            self.begin(line, MsmSection::Ringbuffer);
             self.first("id");
             self.dump.rings.push(Ring { id, ..Ring::default() });
             return;
         }
-        if !self.is_open(Section::Ringbuffer) || item {
+        if !self.is_open(MsmSection::Ringbuffer) || item {
             return self.stray(line);
         }
         if key == "iova" && self.has("iova") && self.dump.rings.len() < MAX_RINGS {
             self.loss(line.span, || "the id of a ring is missing".into());
             let id = self.dump.rings.last().map_or(0, |r| r.id.saturating_add(1));
-            self.begin(line, Section::Ringbuffer);
+            self.begin(line, MsmSection::Ringbuffer);
             self.dump.rings.push(Ring { id, ..Ring::default() });
         }
         let known = matches!(key, "iova" | "last-fence" | "retired-fence" | "rptr" | "wptr" | "size")
@@ -172,17 +172,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn bo(&mut self, line: &Line<'a>) {
+    pub(super) fn bo(&mut self, line: &DevcoreLine<'a>) {
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
         let item = matches!(line.kind, LineKind::ListItem { .. });
-        if key == "iova" && (item || !self.is_open(Section::Bos) || self.has("iova")) {
+        if key == "iova" && (item || !self.is_open(MsmSection::Bos) || self.has("iova")) {
             let iova = self.hex64(value, line);
-            self.begin(line, Section::Bos);
+            self.begin(line, MsmSection::Bos);
             self.first("iova");
             self.dump.bos.push(Bo { iova: iova.unwrap_or(0), ..Bo::default() });
             return;
         }
-        if !self.is_open(Section::Bos) || item {
+        if !self.is_open(MsmSection::Bos) || item {
             return self.stray(line);
         }
         let known = matches!(key, "size" | "flags" | "name") && self.first(key);
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn gmu(&mut self, line: &Line<'a>, section: Section) {
+    pub(super) fn gmu(&mut self, line: &DevcoreLine<'a>, section: MsmSection) {
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
         if !self.is_open(section) && !self.begin_gmu(line, section) {
             return self.stray(line);
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
     }
 
     /// False when there already is such a buffer.
-    fn begin_gmu(&mut self, line: &Line<'a>, section: Section) -> bool {
+    fn begin_gmu(&mut self, line: &DevcoreLine<'a>, section: MsmSection) -> bool {
         if self.gmu_buffer(section).is_some() {
             return false;
         }
@@ -250,24 +250,24 @@ impl<'a> Reader<'a> {
         true
     }
 
-    fn gmu_buffer(&mut self, section: Section) -> &mut Option<GmuBuffer<'a>> {
+    fn gmu_buffer(&mut self, section: MsmSection) -> &mut Option<GmuBuffer<'a>> {
         match section {
-            Section::GmuLog => &mut self.dump.gmu_log,
-            Section::GmuHfi => &mut self.dump.gmu_hfi,
+            MsmSection::GmuLog => &mut self.dump.gmu_log,
+            MsmSection::GmuHfi => &mut self.dump.gmu_hfi,
             _ => &mut self.dump.gmu_debug,
         }
     }
 
-    pub(super) fn indexed(&mut self, line: &Line<'a>) {
+    pub(super) fn indexed(&mut self, line: &DevcoreLine<'a>) {
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
         let item = matches!(line.kind, LineKind::ListItem { .. });
         if item && key == "regs-name" {
             let name = self.string(value, line);
-            self.begin(line, Section::IndexedRegisters);
+            self.begin(line, MsmSection::IndexedRegisters);
             self.dump.indexed.push(Indexed { name, ..Indexed::default() });
             return;
         }
-        if !self.is_open(Section::IndexedRegisters) || item {
+        if !self.is_open(MsmSection::IndexedRegisters) || item {
             return self.stray(line);
         }
         let number = if key == "dwords" && self.first(key) { self.decimal(value, line) } else { None };
@@ -281,16 +281,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn debugbus(&mut self, line: &Line<'a>) {
+    pub(super) fn debugbus(&mut self, line: &DevcoreLine<'a>) {
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
         let item = matches!(line.kind, LineKind::ListItem { .. });
         if item && key == "debugbus-block" {
             let name = self.string(value, line);
-            self.begin(line, Section::Debugbus);
+            self.begin(line, MsmSection::Debugbus);
             self.dump.debugbus.push(DebugBus { name, ..DebugBus::default() });
             return;
         }
-        if !self.is_open(Section::Debugbus) || item {
+        if !self.is_open(MsmSection::Debugbus) || item {
             return self.stray(line);
         }
         let number = if key == "count" && self.first(key) { self.decimal(value, line) } else { None };
@@ -304,16 +304,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn shader_block(&mut self, line: &Line<'a>) {
+    pub(super) fn shader_block(&mut self, line: &DevcoreLine<'a>) {
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
         let item = matches!(line.kind, LineKind::ListItem { .. });
         if item && key == "type" {
             let ty = self.string(value, line);
-            self.begin(line, Section::ShaderBlocks);
+            self.begin(line, MsmSection::ShaderBlocks);
             self.dump.shader_blocks.push(ShaderBlock { ty, ..ShaderBlock::default() });
             return;
         }
-        if !self.is_open(Section::ShaderBlocks) {
+        if !self.is_open(MsmSection::ShaderBlocks) {
             return self.stray(line);
         }
         let number = match key {
@@ -352,29 +352,29 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn cluster(&mut self, line: &Line<'a>) {
+    pub(super) fn cluster(&mut self, line: &DevcoreLine<'a>) {
         if let LineKind::Register { offset, value, exact } = line.kind {
             self.check_register(line, offset, exact);
-            let open = self.is_open(Section::Clusters);
+            let open = self.is_open(MsmSection::Clusters);
             return match self.dump.clusters.last_mut() {
                 Some(cluster) if open => cluster.registers.push(RegisterValue { reg: offset / 4, value }),
                 _ => self.stray(line),
             };
         }
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
-        let open = self.is_open(Section::Clusters);
+        let open = self.is_open(MsmSection::Clusters);
         let last = self.dump.clusters.last().filter(|c| open && c.registers.is_empty());
         match key {
             "pipe" => {
                 let pipe = Some(self.string(value, line));
-                self.begin(line, Section::Clusters);
+                self.begin(line, MsmSection::Clusters);
                 self.dump.clusters.push(Cluster { pipe, ..Cluster::default() });
             }
             "cluster-name" => {
                 let continues = last.is_some_and(|c| c.pipe.is_some() && c.name.is_empty());
                 let name = self.string(value, line);
                 if !continues {
-                    self.begin(line, Section::Clusters);
+                    self.begin(line, MsmSection::Clusters);
                     self.dump.clusters.push(Cluster::default());
                 }
                 if let Some(cluster) = self.dump.clusters.last_mut() {
@@ -391,7 +391,7 @@ impl<'a> Reader<'a> {
                         pipe: last.and_then(|c| c.pipe.clone()),
                         ..Cluster::default()
                     };
-                    self.begin(line, Section::Clusters);
+                    self.begin(line, MsmSection::Clusters);
                     self.dump.clusters.push(next);
                 }
                 if let Some(cluster) = self.dump.clusters.last_mut() {
@@ -408,9 +408,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn data_header(&mut self, line: &Line<'a>) {
+    pub(super) fn data_header(&mut self, line: &DevcoreLine<'a>) {
         if self.open.is_none()
-            && let Some(section @ (Section::GmuLog | Section::GmuHfi | Section::GmuDebug)) = line.section
+            && let Some(section @ (MsmSection::GmuLog | MsmSection::GmuHfi | MsmSection::GmuDebug)) =
+                line.section
         {
             self.begin_gmu(line, section);
         }
@@ -420,7 +421,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn data(&mut self, line: &Line<'a>, blob: &Blob<'a>) {
+    pub(super) fn data(&mut self, line: &DevcoreLine<'a>, blob: &Blob<'a>) {
         let Some(open) = &mut self.open else { return self.stray(line) };
         open.header_pending = false;
         let section = open.section;
@@ -433,30 +434,32 @@ impl<'a> Reader<'a> {
         }
         let dump = &mut self.dump;
         let (slot, limit) = match section {
-            Section::Ringbuffer => match dump.rings.last_mut() {
+            MsmSection::Ringbuffer => match dump.rings.last_mut() {
                 Some(r) => (&mut r.data, r.size.map(|s| u64::from(s) / 4)),
                 None => return,
             },
-            Section::Bos => match dump.bos.last_mut() {
+            MsmSection::Bos => match dump.bos.last_mut() {
                 Some(b) => (&mut b.data, Some(b.size / 4)),
                 None => return,
             },
-            Section::IndexedRegisters => match dump.indexed.last_mut() {
+            MsmSection::IndexedRegisters => match dump.indexed.last_mut() {
                 Some(i) => (&mut i.data, Some(i.dwords.into())),
                 None => return,
             },
-            Section::Debugbus => match dump.debugbus.last_mut() {
+            MsmSection::Debugbus => match dump.debugbus.last_mut() {
                 Some(b) => (&mut b.data, Some(b.count.into())),
                 None => return,
             },
-            Section::ShaderBlocks => match dump.shader_blocks.last_mut().and_then(|b| b.banks.last_mut()) {
-                Some(b) => (&mut b.data, Some(b.size.into())),
-                None => return self.stray(line),
-            },
-            Section::GmuLog | Section::GmuHfi | Section::GmuDebug => {
+            MsmSection::ShaderBlocks => {
+                match dump.shader_blocks.last_mut().and_then(|b| b.banks.last_mut()) {
+                    Some(b) => (&mut b.data, Some(b.size.into())),
+                    None => return self.stray(line),
+                }
+            }
+            MsmSection::GmuLog | MsmSection::GmuHfi | MsmSection::GmuDebug => {
                 let buffer = match section {
-                    Section::GmuLog => &mut dump.gmu_log,
-                    Section::GmuHfi => &mut dump.gmu_hfi,
+                    MsmSection::GmuLog => &mut dump.gmu_log,
+                    MsmSection::GmuHfi => &mut dump.gmu_hfi,
                     _ => &mut dump.gmu_debug,
                 };
                 match buffer {
@@ -478,7 +481,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The key and value of a list item or field.
-fn key_value<'a>(line: &Line<'a>) -> Option<(&'a str, &'a [u8])> {
+fn key_value<'a>(line: &DevcoreLine<'a>) -> Option<(&'a str, &'a [u8])> {
     match line.kind {
         LineKind::ListItem { key, value, .. } | LineKind::Field { key, value, .. } => Some((key, value)),
         _ => None,
@@ -486,7 +489,7 @@ fn key_value<'a>(line: &Line<'a>) -> Option<(&'a str, &'a [u8])> {
 }
 
 /// `key: value`, `key=value`, or several `key=value` of one line.
-fn pairs<'a>(line: &Line<'a>) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+fn pairs<'a>(line: &DevcoreLine<'a>) -> impl Iterator<Item = (&'a str, &'a [u8])> {
     let content = line.content();
     let several = content.iter().filter(|&&c| c == b'=').take(2).count() > 1;
     let single = if several { None } else { key_value(line) };

@@ -7,10 +7,10 @@
 //!   repetitions, its offsets and addresses are too low. A wave stands at the address that is said, which is then of an
 //!   instruction in front of the one it is listed below. Here instructions have the place that their dwords give them.
 
-use super::{Told, shown};
-use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use super::{ReadNotes, printed};
+use crate::amd::text::{ItemBudget, TextLine, TextLines, TextNotes, TextScan};
 use crate::radv::model::*;
-use crate::umr::{Vgpr, WavePlace};
+use crate::umr::{UmrVgpr, UmrWaveLocation};
 use std::borrow::Cow;
 use unwedge_base::Span;
 
@@ -26,29 +26,29 @@ const MAX_LOOKED_AT: usize = 64;
 const MAX_NAME: usize = 80;
 
 /// The state, and whether anything of it was found.
-pub(super) fn read<'a>(text: &'a [u8], told: &mut Told) -> (PipelineState<'a>, bool) {
-    let mut reader = Reader {
+pub(super) fn read<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> (PipelineState<'a>, bool) {
+    let mut reader = PipelineReader {
         state: PipelineState::default(),
-        part: Part::Nothing,
+        part: PipelinePart::Nothing,
         listing: None,
-        budget: Budget::new(text.len(), BYTES_EACH),
-        notes: Notes::default(),
+        budget: ItemBudget::new(text.len(), BYTES_EACH),
+        notes: TextNotes::default(),
         recognized: false,
         vertex_buffers: None,
         end: Span::new(text.len(), text.len()),
     };
-    for line in Lines::without_colours(text) {
+    for line in TextLines::without_colours(text) {
         reader.line(&line);
     }
     reader.close_listing();
     reader.complete();
-    told.take(reader.notes);
+    read_notes.take(reader.notes);
     (reader.state, reader.recognized)
 }
 
 /// What lines belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum PipelinePart {
     Nothing,
     /// SPIR-V, NIR and the compiler's IR of a shader.
     Ir,
@@ -62,13 +62,13 @@ enum Part {
     VertexBuffers,
 }
 
-struct Reader<'a> {
+struct PipelineReader<'a> {
     state: PipelineState<'a>,
-    part: Part,
+    part: PipelinePart,
     /// An annotated disassembly.
-    listing: Option<Shader<'a>>,
-    budget: Budget,
-    notes: Notes,
+    listing: Option<RadvShader<'a>>,
+    budget: ItemBudget,
+    notes: TextNotes,
     recognized: bool,
     /// How many vertex buffers there are to be.
     vertex_buffers: Option<u32>,
@@ -76,8 +76,8 @@ struct Reader<'a> {
     end: Span,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, line: &Line<'a>) {
+impl<'a> PipelineReader<'a> {
+    fn line(&mut self, line: &TextLine<'a>) {
         let text = line.text.trim();
         if text.is_empty() {
             return;
@@ -87,52 +87,53 @@ impl<'a> Reader<'a> {
             return;
         }
         match self.part {
-            Part::Nothing => self.notes.other_lines += 1,
-            Part::Ir => {}
-            Part::Code => {
+            PipelinePart::Nothing => self.notes.other_lines += 1,
+            PipelinePart::Ir => {}
+            PipelinePart::Code => {
                 if let Some(shader) = self.state.shaders.last_mut() {
                     shader.span.end = line.span.end;
                     code_line(line, shader, &mut self.budget, &mut self.notes);
                 }
             }
-            Part::Annotated => {
+            PipelinePart::Annotated => {
                 if let Some(shader) = &mut self.listing {
                     shader.span.end = line.span.end;
                     code_line(line, shader, &mut self.budget, &mut self.notes);
                 }
             }
-            Part::Descriptors => self.descriptor_line(line, text),
-            Part::VertexBuffers => self.vertex_buffer_line(text),
+            PipelinePart::Descriptors => self.descriptor_line(line, text),
+            PipelinePart::VertexBuffers => self.vertex_buffer_line(text),
         }
     }
 
-    fn heading(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn heading(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         if let Some(ip) = text.strip_prefix("AMD_IP_").and_then(|rest| rest.strip_suffix(':')) {
             self.state.ip.get_or_insert_with(|| line.keep(ip));
         } else if let Some(hash) = text.strip_prefix("Pipeline hash:") {
             self.state.hash.get_or_insert_with(|| line.keep(hash.trim_start()));
         } else if let Some(waves) = text.strip_prefix("The number of active waves =") {
-            self.begin(Part::Nothing);
-            self.state.active_waves = Scan::new(waves.trim_start()).dec32();
+            self.begin(PipelinePart::Nothing);
+            self.state.active_waves = TextScan::new(waves.trim_start()).dec32();
         } else if let Some(name) = text.strip_suffix(" - annotated disassembly:") {
-            self.begin(Part::Annotated);
-            self.listing = Some(Shader { name: line.keep(name), span: line.span, ..Shader::default() });
+            self.begin(PipelinePart::Annotated);
+            self.listing =
+                Some(RadvShader { name: line.keep(name), span: line.span, ..RadvShader::default() });
         } else if text == "Waves not executing currently-bound shaders:"
             || text.starts_with("*** SHADER STATS")
         {
-            self.begin(Part::Nothing);
+            self.begin(PipelinePart::Nothing);
         } else if let Some(dims) = text.strip_prefix("VkDispatchIndirectCommand: x=") {
-            self.begin(Part::Nothing);
-            let mut scan = Scan::new(dims);
+            self.begin(PipelinePart::Nothing);
+            let mut scan = TextScan::new(dims);
             let x = scan.dec32()?;
             let y = scan.lit(" y=")?.dec32()?;
             self.state.indirect_dispatch = Some([x, y, scan.lit(" z=")?.dec32()?]);
         } else if let Some(number) = text.strip_prefix("Num vertex ") {
-            self.begin(Part::VertexBuffers);
-            let number = number.split_once(": ").and_then(|(_, number)| Scan::new(number).dec32());
+            self.begin(PipelinePart::VertexBuffers);
+            let number = number.split_once(": ").and_then(|(_, number)| TextScan::new(number).dec32());
             self.vertex_buffers = number.or(self.vertex_buffers);
         } else if text == "Descriptors:" {
-            self.begin(Part::Descriptors);
+            self.begin(PipelinePart::Descriptors);
         } else if text.starts_with("SE") && text.contains(" PC=") {
             // Between annotated listings there may be waves that none of them has.
             let wave = annotated_wave(text)?;
@@ -144,16 +145,16 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    fn shader_heading(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+    fn shader_heading(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
         let shader = self.state.shaders.last_mut();
         match text {
             "NIR:" | "ACO IR:" | "LLVM IR:" => {
                 shader?;
-                self.begin(Part::Ir);
+                self.begin(PipelinePart::Ir);
             }
             "DISASM:" => {
                 shader?;
-                self.begin(Part::Code);
+                self.begin(PipelinePart::Code);
             }
             _ => {
                 if let Some(spirv) = text.strip_prefix("SPIRV (see ") {
@@ -167,18 +168,18 @@ impl<'a> Reader<'a> {
                     && !line.text.starts_with([' ', '\t']);
                 is_name.then_some(())?;
                 self.budget.take()?;
-                self.begin(Part::Nothing);
-                self.state.shaders.push(Shader {
+                self.begin(PipelinePart::Nothing);
+                self.state.shaders.push(RadvShader {
                     name: line.keep(name),
                     span: line.span,
-                    ..Shader::default()
+                    ..RadvShader::default()
                 });
             }
         }
         Some(())
     }
 
-    fn begin(&mut self, part: Part) {
+    fn begin(&mut self, part: PipelinePart) {
         self.close_listing();
         self.part = part;
     }
@@ -187,7 +188,7 @@ impl<'a> Reader<'a> {
     fn close_listing(&mut self) {
         let Some(mut listing) = self.listing.take() else { return };
         straighten(&mut listing);
-        let same = |shader: &&mut Shader<'a>| {
+        let same = |shader: &&mut RadvShader<'a>| {
             shader.name == listing.name
                 && shader.address().is_none()
                 && distinct(&shader.code).eq(distinct(&listing.code))
@@ -221,14 +222,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn descriptor_line(&mut self, line: &Line<'a>, text: &str) {
+    fn descriptor_line(&mut self, line: &TextLine<'a>, text: &str) {
         if let Some(descriptor) = descriptor(line, text) {
             if self.budget.take().is_some() {
                 self.state.descriptors.push(descriptor);
             }
         } else if let Some(last) = self.state.descriptors.last_mut() {
             // Further headings (`FMASK:`, `Sampler state:`) are part of the same descriptor.
-            let known = shown::add(line, &mut last.words, &mut self.budget);
+            let known = printed::add(line, &mut last.words, &mut self.budget);
             if known.is_none() && !text.ends_with(':') {
                 self.notes.loss(line.span, || "not a dword of a descriptor".into());
             }
@@ -236,7 +237,7 @@ impl<'a> Reader<'a> {
     }
 
     fn vertex_buffer_line(&mut self, text: &str) {
-        if let Some(number) = text.strip_prefix("VBO#").and_then(|rest| Scan::new(rest).dec32()) {
+        if let Some(number) = text.strip_prefix("VBO#").and_then(|rest| TextScan::new(rest).dec32()) {
             if self.budget.take().is_some() {
                 self.state.vertex_buffers.push(VertexBuffer { number, ..VertexBuffer::default() });
             }
@@ -248,21 +249,21 @@ impl<'a> Reader<'a> {
             return;
         };
         match key {
-            "VA" => buffer.iova = Scan::new(value).hex(),
-            "Stride" => buffer.stride = Scan::new(value).dec32(),
-            "Num records" => buffer.records = shown::number(value),
+            "VA" => buffer.iova = TextScan::new(value).hex(),
+            "Stride" => buffer.stride = TextScan::new(value).dec32(),
+            "Num records" => buffer.records = printed::number(value),
             _ => {}
         }
     }
 }
 
 /// The dwords of instructions, those of repetitions once.
-fn distinct<'s>(code: &'s [Instruction<'_>]) -> impl Iterator<Item = &'s [u32]> {
+fn distinct<'s>(code: &'s [ShaderInstruction<'_>]) -> impl Iterator<Item = &'s [u32]> {
     code.chunk_by(|a, b| a.words == b.words).filter_map(|same| Some(same.first()?.words.as_slice()))
 }
 
 /// Gives the instructions of a listing the places that their dwords give them, if it has those that Mesa's count gives.
-fn straighten(listing: &mut Shader<'_>) {
+fn straighten(listing: &mut RadvShader<'_>) {
     let Some(start) = listing.address() else { return };
     let mut counted = 0_u64;
     for instruction in &listing.code {
@@ -280,18 +281,23 @@ fn straighten(listing: &mut Shader<'_>) {
 }
 
 /// `(set=0 binding=1 offset=0x20) Buffer:`
-fn descriptor<'a>(line: &Line<'a>, text: &str) -> Option<Descriptor<'a>> {
-    let mut scan = Scan::new(text);
+fn descriptor<'a>(line: &TextLine<'a>, text: &str) -> Option<RadvDescriptor<'a>> {
+    let mut scan = TextScan::new(text);
     let set = scan.lit("(set=")?.dec32()?;
     let binding = scan.lit(" binding=")?.dec32()?;
     let offset = scan.lit(" offset=")?.hex32()?;
     let kind = scan.lit(")")?.rest().trim().trim_end_matches(':');
     let kind = (!kind.is_empty()).then(|| line.keep(kind));
-    Some(Descriptor { set, binding, offset, kind, words: Vec::new() })
+    Some(RadvDescriptor { set, binding, offset, kind, words: Vec::new() })
 }
 
 /// An instruction, or a wave below one. Labels and comments of the disassembler are neither.
-fn code_line<'a>(line: &Line<'a>, shader: &mut Shader<'a>, budget: &mut Budget, notes: &mut Notes) {
+fn code_line<'a>(
+    line: &TextLine<'a>,
+    shader: &mut RadvShader<'a>,
+    budget: &mut ItemBudget,
+    notes: &mut TextNotes,
+) {
     let text = line.text.trim();
     if let Some(wave) = text.strip_prefix('^') {
         let wave = annotated_wave(wave.trim_start()).map(|mut wave| {
@@ -317,8 +323,14 @@ fn code_line<'a>(line: &Line<'a>, shader: &mut Shader<'a>, budget: &mut Budget, 
 }
 
 /// `(then repeated 15 times)`: the instruction before it.
-fn repeat<'a>(line: &Line<'a>, text: &str, shader: &mut Shader<'a>, budget: &mut Budget, notes: &mut Notes) {
-    let times = text.split_once("then repeated ").and_then(|(_, rest)| Scan::new(rest).dec32());
+fn repeat<'a>(
+    line: &TextLine<'a>,
+    text: &str,
+    shader: &mut RadvShader<'a>,
+    budget: &mut ItemBudget,
+    notes: &mut TextNotes,
+) {
+    let times = text.split_once("then repeated ").and_then(|(_, rest)| TextScan::new(rest).dec32());
     let (Some(times), Some(last)) = (times, shader.code.last().cloned()) else {
         return notes.loss(line.span, || "a repetition of nothing".into());
     };
@@ -330,12 +342,12 @@ fn repeat<'a>(line: &Line<'a>, text: &str, shader: &mut Shader<'a>, budget: &mut
         }
         let offset = shader.size();
         let pc = last.pc.and_then(|pc| pc.checked_sub(last.offset)?.checked_add(offset));
-        shader.code.push(Instruction { offset, pc, ..last.clone() });
+        shader.code.push(ShaderInstruction { offset, pc, ..last.clone() });
     }
 }
 
 /// `\tv_mov_b32_e32 v0, 0   ; 7e000280 [PC=0x800100000000, off=0, size=4]`
-fn instruction<'a>(line: &Line<'a>, offset: u64) -> Option<Instruction<'a>> {
+fn instruction<'a>(line: &TextLine<'a>, offset: u64) -> Option<ShaderInstruction<'a>> {
     let (text, rest) = line.text.split_once(';')?;
     let (words, place) = match rest.split_once('[') {
         Some((words, place)) => (words, Some(place)),
@@ -349,18 +361,18 @@ fn instruction<'a>(line: &Line<'a>, offset: u64) -> Option<Instruction<'a>> {
     let words = words.filter(|words| (1..=MAX_WORDS).contains(&words.len()))?;
     let (mut pc, mut at) = (None, offset);
     if let Some(place) = place {
-        let mut scan = Scan::new(place);
+        let mut scan = TextScan::new(place);
         pc = Some(scan.lit("PC=")?.hex()?);
         at = scan.lit(", off=")?.dec()?;
     }
-    Some(Instruction { text: line.keep(text.trim()), words, offset: at, pc })
+    Some(ShaderInstruction { text: line.keep(text.trim()), words, offset: at, pc })
 }
 
 /// `SE0 SH0 CU1 SIMD0 WAVE2  EXEC=00000000ffffffff  INST32=BF810000`, or with `INST=… …  PC=…`.
 fn annotated_wave(text: &str) -> Option<AnnotatedWave> {
     let mut wave = AnnotatedWave::default();
     let mut words = text.split_ascii_whitespace().peekable();
-    let mut place = WavePlace::default();
+    let mut place = UmrWaveLocation::default();
     let slots = [
         ("SE", &mut place.se),
         ("SH", &mut place.sa),
@@ -390,13 +402,13 @@ fn annotated_wave(text: &str) -> Option<AnnotatedWave> {
 }
 
 /// `trap_handler.log`; `None` when it is none.
-pub(super) fn trap<'a>(text: &'a [u8], told: &mut Told) -> Option<TrapReport<'a>> {
+pub(super) fn trap<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> Option<TrapReport<'a>> {
     let mut trap = TrapReport::default();
-    let mut budget = Budget::new(text.len(), BYTES_EACH);
-    let mut notes = Notes::default();
+    let mut budget = ItemBudget::new(text.len(), BYTES_EACH);
+    let mut notes = TextNotes::default();
     let (mut low, mut high) = (None, None);
     let mut recognized = false;
-    for line in Lines::without_colours(text) {
+    for line in TextLines::without_colours(text) {
         let shown = line.text.trim();
         if let Some(shader) = &mut trap.shader {
             shader.span.end = line.span.end;
@@ -404,7 +416,7 @@ pub(super) fn trap<'a>(text: &'a [u8], told: &mut Told) -> Option<TrapReport<'a>
             continue;
         }
         recognized |= shown == "Hardware registers:" || shown == "Shader registers:";
-        let dword = |key: &str| shown.strip_prefix(key).and_then(|value| Scan::new(value).hex32());
+        let dword = |key: &str| shown.strip_prefix(key).and_then(|value| TextScan::new(value).hex32());
         if let Some(value) = dword("m0: ") {
             trap.m0 = Some(value);
         } else if let Some(value) = dword("exec_lo: ") {
@@ -412,16 +424,17 @@ pub(super) fn trap<'a>(text: &'a [u8], told: &mut Told) -> Option<TrapReport<'a>
         } else if let Some(value) = dword("exec_hi: ") {
             high = Some(value);
         } else if let Some(rest) = shown.strip_prefix("PC=") {
-            let mut scan = Scan::new(rest);
+            let mut scan = TextScan::new(rest);
             trap.pc = scan.hex();
             trap.trap_id = scan.lit(", trapID=").and_then(|scan| scan.dec32());
         } else if shown.starts_with("Faulty shader found") {
-            trap.shader = Some(Shader { name: Cow::Borrowed(""), span: line.span, ..Shader::default() });
+            trap.shader =
+                Some(RadvShader { name: Cow::Borrowed(""), span: line.span, ..RadvShader::default() });
         } else if let Some((place, values)) = shown.split_once("] = {") {
             if trap_values(place, values, &mut trap, &mut budget).is_none() {
                 notes.loss(line.span, || "a line of registers was not understood".into());
             }
-        } else if shown::add(&line, &mut trap.registers, &mut budget).is_none() {
+        } else if printed::add(&line, &mut trap.registers, &mut budget).is_none() {
             // Headings of tables end in a colon, and lanes have one of their own.
             let heading = shown.is_empty() || shown.ends_with(':') || shown.starts_with("t00");
             notes.other_lines += u64::from(!heading);
@@ -435,14 +448,14 @@ pub(super) fn trap<'a>(text: &'a [u8], told: &mut Told) -> Option<TrapReport<'a>
     if trap.pc.is_none() {
         notes.loss(Span::new(text.len(), text.len()), || "the PC of the exception is missing".into());
     }
-    told.take(notes);
+    read_notes.take(notes);
     Some(trap)
 }
 
 /// `s[0-3] = { … }`, `[  0] = { … }`, `lds[0-7] = { … }`.
-fn trap_values(place: &str, values: &str, trap: &mut TrapReport<'_>, budget: &mut Budget) -> Option<()> {
+fn trap_values(place: &str, values: &str, trap: &mut TrapReport<'_>, budget: &mut ItemBudget) -> Option<()> {
     let (kind, place) = place.split_once('[')?;
-    let first = Scan::new(place.trim_start()).dec32()?;
+    let first = TextScan::new(place.trim_start()).dec32()?;
     let values = values.strip_suffix('}')?.split([',', ' ']).filter(|value| !value.is_empty());
     let values: Option<Vec<u32>> =
         values.take(MAX_LANES).map(|value| u32::from_str_radix(value, 16).ok()).collect();
@@ -452,7 +465,7 @@ fn trap_values(place: &str, values: &str, trap: &mut TrapReport<'_>, budget: &mu
         "lds" => &mut trap.lds,
         "" => {
             budget.take()?;
-            trap.vgprs.push(Vgpr { number: first, lanes: values });
+            trap.vgprs.push(UmrVgpr { number: first, lanes: values });
             return Some(());
         }
         _ => return None,

@@ -3,8 +3,8 @@
 //! A line of a dword begins with its eight digits, indented by four blanks for each stream that it is nested in;
 //! everything else is indented by nine more. Mesa before 21 has no dwords, and its packets begin their line.
 
-use super::Told;
-use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use super::ReadNotes;
+use crate::amd::text::{ItemBudget, TextLine, TextLines, TextNotes, TextScan};
 use crate::radv::model::*;
 use unwedge_base::Span;
 
@@ -14,41 +14,41 @@ const BYTES_EACH: usize = 32;
 const MAX_DEPTH: usize = 16;
 
 /// The trace, and whether anything of one was found.
-pub(super) fn read<'a>(text: &'a [u8], told: &mut Told) -> (Trace<'a>, bool) {
-    let mut reader = Reader {
-        trace: Trace::default(),
+pub(super) fn read<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> (TraceLog<'a>, bool) {
+    let mut reader = TraceReader {
+        trace: TraceLog::default(),
         open: Vec::new(),
-        budget: Budget::new(text.len(), BYTES_EACH),
-        notes: Notes::default(),
+        budget: ItemBudget::new(text.len(), BYTES_EACH),
+        notes: TextNotes::default(),
     };
-    for line in Lines::without_colours(text) {
+    for line in TextLines::without_colours(text) {
         reader.line(&line);
     }
-    let trace = reader.finish(text, told);
+    let trace = reader.finish(text, read_notes);
     let found = trace.id.is_some() || !trace.streams.is_empty();
     (trace, found)
 }
 
 /// A stream that lines are being added to.
-struct Open {
-    /// Its place in [`Trace::streams`].
+struct OpenStream {
+    /// Its place in [`TraceLog::streams`].
     index: usize,
     /// Place of the next dword.
     next: u64,
 }
 
-struct Reader<'a> {
-    trace: Trace<'a>,
-    open: Vec<Open>,
-    budget: Budget,
-    notes: Notes,
+struct TraceReader<'a> {
+    trace: TraceLog<'a>,
+    open: Vec<OpenStream>,
+    budget: ItemBudget,
+    notes: TextNotes,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, line: &Line<'a>) {
+impl<'a> TraceReader<'a> {
+    fn line(&mut self, line: &TextLine<'a>) {
         let text = line.text.trim();
         if let Some(id) = text.strip_prefix("Trace ID:") {
-            self.trace.id = self.trace.id.or(Scan::new(id.trim()).bare_hex32());
+            self.trace.id = self.trace.id.or(TextScan::new(id.trim()).bare_hex32());
             return;
         }
         if text.starts_with("------") && text.ends_with("------") {
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `main IB begin - GFX`, `nested end`.
-    fn rule(&mut self, line: &Line<'a>, text: &str) {
+    fn rule(&mut self, line: &TextLine<'a>, text: &str) {
         let (name, ip) = match text.rsplit_once(" - ") {
             Some((name, ip)) => (name, Some(ip)),
             None => (text, None),
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
             if name != "nested" {
                 self.open.clear();
             }
-            self.open.push(Open { index: self.trace.streams.len(), next: 0 });
+            self.open.push(OpenStream { index: self.trace.streams.len(), next: 0 });
             self.trace.streams.push(TraceStream {
                 name: line.keep(name),
                 ip: ip.map(|ip| line.keep(ip)),
@@ -124,14 +124,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(mut self, text: &[u8], told: &mut Told) -> Trace<'a> {
+    fn finish(mut self, text: &[u8], read_notes: &mut ReadNotes) -> TraceLog<'a> {
         for stream in self.trace.streams.iter().filter(|stream| stream.cut) {
             self.notes.loss(stream.span, || format!("the end of the stream `{}` is missing", stream.name));
         }
         if self.trace.id.is_some() && self.trace.streams.is_empty() {
             self.notes.loss(Span::new(text.len(), text.len()), || "the command streams are missing".into());
         }
-        told.take(self.notes);
+        read_notes.take(self.notes);
         self.trace
     }
 }
@@ -164,29 +164,33 @@ fn packet_name(text: &str) -> &str {
 }
 
 /// What a line below a packet's name says.
-fn detail<'a>(line: &Line<'a>, text: &str, packet: &mut TracePacket<'a>) {
+fn detail<'a>(line: &TextLine<'a>, text: &str, packet: &mut TracePacket<'a>) {
     if let Some(id) = text.strip_prefix("Trace point ID:") {
-        let id = Scan::new(id.trim()).dec32();
-        packet.trace_point = id.map(|id| TracePoint { id, reached: Reached::Unknown });
+        let id = TextScan::new(id.trim()).dec32();
+        packet.trace_point = id.map(|id| TracePoint { id, reached: TraceProgress::Unknown });
         return;
     }
     if let Some(point) = &mut packet.trace_point
         && text.contains("trace point")
     {
         point.reached = if text.contains(" NOT ") {
-            Reached::No
+            TraceProgress::No
         } else if text.contains("last trace point") {
-            Reached::Last
+            TraceProgress::Last
         } else {
-            Reached::Yes
+            TraceProgress::Yes
         };
         return;
     }
     let Some((name, value)) = text.split_once(" <- ") else { return };
-    let mut scan = Scan::new(value);
+    let mut scan = TextScan::new(value);
     let Some(address) = scan.hex() else { return };
     let problem = scan.rest().trim();
     if ["invalid", "out of bounds", "used after free"].contains(&problem) {
-        packet.bad_addresses.push(BadAddress { name: line.keep(name), address, problem: line.keep(problem) });
+        packet.bad_addresses.push(InvalidAddress {
+            name: line.keep(name),
+            address,
+            problem: line.keep(problem),
+        });
     }
 }

@@ -9,9 +9,9 @@ type Files = Rc<RefCell<BTreeMap<String, (Vec<u8>, usize)>>>;
 #[derive(Clone, Default)]
 struct Disk(Files);
 
-struct File(Files, String);
+struct MemoryFile(Files, String);
 
-impl Write for File {
+impl Write for MemoryFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().get_mut(&self.1).unwrap().0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -23,15 +23,15 @@ impl Write for File {
     }
 }
 
-impl Host for Disk {
-    type Output = File;
+impl CaptureHost for Disk {
+    type Output = MemoryFile;
 
-    fn create(&mut self, file: &str) -> io::Result<File> {
+    fn create(&mut self, file: &str) -> io::Result<MemoryFile> {
         if file.starts_with("full_disk") {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.0.borrow_mut().insert(file.to_owned(), Default::default());
-        Ok(File(self.0.clone(), file.to_owned()))
+        Ok(MemoryFile(self.0.clone(), file.to_owned()))
     }
 
     fn create_trigger(&mut self, file: &str) -> io::Result<()> {
@@ -60,14 +60,14 @@ impl Disk {
 }
 
 /// Which of these submits are asked for.
-fn written(control: &mut Control<Disk>, submits: std::ops::Range<u32>) -> Vec<u32> {
+fn written(control: &mut CaptureControl<Disk>, submits: std::ops::Range<u32>) -> Vec<u32> {
     submits.filter(|&submit| control.begin(None, submit).unwrap().is_some()).collect()
 }
 
 #[test]
 fn options() {
     let flags = |text| {
-        let s = Settings::parse(text);
+        let s = CaptureSettings::parse(text);
         [s.enable, s.combine, s.full, s.trigger]
     };
     assert_eq!(flags(""), [false; 4]);
@@ -82,7 +82,7 @@ fn options() {
 #[test]
 fn names_are_plain() {
     let name = |test: Option<&str>, device: &str| {
-        Settings { test: test.map(str::to_owned), ..Settings::default() }.name(device)
+        CaptureSettings { test: test.map(str::to_owned), ..CaptureSettings::default() }.name(device)
     };
     assert_eq!(name(None, "tu_0x1234-a.b"), "tu_0x1234-a.b");
     assert_eq!(name(Some("dEQP/x y:z"), "../dev"), "dEQP_x_y_z_.._dev");
@@ -103,21 +103,21 @@ fn ranges() {
 #[test]
 fn a_submit_is_written_to_a_file_of_its_own() {
     let disk = Disk::default();
-    let mut control = Control::new(Settings::parse("enable"), "dev", disk.clone()).unwrap();
+    let mut control = CaptureControl::new(CaptureSettings::parse("enable"), "dev", disk.clone()).unwrap();
     let mut recording = control.begin(None, 7).unwrap().unwrap();
     recording.chip_id(ChipId(0x0603_0001)).unwrap();
     recording.process("game").unwrap();
     assert!(recording.wants(true) && !recording.wants(false));
-    recording.buffer(Range { iova: 0x1_0000_0000, size: 8 }, Some(&[1; 8])).unwrap();
-    recording.buffer(Range { iova: 0x2_0000_0000, size: 8 }, None).unwrap();
-    recording.stream(Range { iova: 0x1_0000_0000, size: 2 }).unwrap();
+    recording.buffer(MemoryRange { iova: 0x1_0000_0000, size: 8 }, Some(&[1; 8])).unwrap();
+    recording.buffer(MemoryRange { iova: 0x2_0000_0000, size: 8 }, None).unwrap();
+    recording.stream(MemoryRange { iova: 0x1_0000_0000, size: 2 }).unwrap();
     recording.end().unwrap();
     assert!(control.begin(Some(3), 8).unwrap().is_some());
     assert_eq!(disk.names(), ["dev_frame00003_submit00008.rd", "dev_submit00007.rd"]);
     let files = disk.0.borrow();
     let (bytes, flushed) = &files["dev_submit00007.rd"];
     assert_eq!(*flushed, 1);
-    let mut reader = super::super::Reader::new(&bytes[..]);
+    let mut reader = super::super::RdReader::new(&bytes[..]);
     let mut sections = Vec::new();
     while let Some(section) = reader.next() {
         sections.push((section.kind.name(), section.payload.len()));
@@ -136,8 +136,8 @@ fn a_submit_is_written_to_a_file_of_its_own() {
 #[test]
 fn combined_submits_are_readable_one_by_one() {
     let disk = Disk::default();
-    let settings = Settings { test: Some("T".to_owned()), ..Settings::parse("combine,full") };
-    let mut control = Control::new(settings, "dev", disk.clone()).unwrap();
+    let settings = CaptureSettings { test: Some("T".to_owned()), ..CaptureSettings::parse("combine,full") };
+    let mut control = CaptureControl::new(settings, "dev", disk.clone()).unwrap();
     assert_eq!(disk.names(), ["T_dev_combined.rd.gz"], "made before the first submit");
     for submit in 0..3 {
         let mut recording = control.begin(None, submit).unwrap().unwrap();
@@ -152,7 +152,7 @@ fn combined_submits_are_readable_one_by_one() {
 #[test]
 fn the_trigger_file_says_when() {
     let disk = Disk::default();
-    let mut control = Control::new(Settings::parse("trigger"), "dev", disk.clone()).unwrap();
+    let mut control = CaptureControl::new(CaptureSettings::parse("trigger"), "dev", disk.clone()).unwrap();
     assert_eq!(written(&mut control, 0..3), [0; 0], "nothing was asked for yet");
     for (text, submits) in [
         ("2\n", vec![0, 1]),
@@ -180,7 +180,7 @@ fn the_trigger_file_says_when() {
 #[test]
 fn nobody_asked() {
     let disk = Disk::default();
-    let mut control = Control::new(Settings::default(), "dev", disk.clone()).unwrap();
+    let mut control = CaptureControl::new(CaptureSettings::default(), "dev", disk.clone()).unwrap();
     assert_eq!(written(&mut control, 0..3), [0; 0]);
     drop(control);
     assert!(disk.names().is_empty());
@@ -197,8 +197,8 @@ fn frames_or_submits() {
         };
         Some(value.to_owned())
     };
-    let mut control = Control::new(Settings::of(variables), "dev", Disk::default()).unwrap();
-    let submits = |control: &mut Control<Disk>, frames: bool| -> Vec<u32> {
+    let mut control = CaptureControl::new(CaptureSettings::of(variables), "dev", Disk::default()).unwrap();
+    let submits = |control: &mut CaptureControl<Disk>, frames: bool| -> Vec<u32> {
         let frame = |submit| frames.then_some(submit / 2);
         (0..8).filter(|&s| control.begin(frame(s), s).unwrap().is_some()).collect()
     };
@@ -209,9 +209,9 @@ fn frames_or_submits() {
 #[test]
 fn a_host_that_fails() {
     let disk = Disk::default();
-    assert!(Control::new(Settings::parse("combine"), "full_disk", disk.clone()).is_err());
-    assert!(Control::new(Settings::parse("trigger"), "full_disk", disk.clone()).is_err());
-    let mut control = Control::new(Settings::parse("trigger"), "dev", disk.clone()).unwrap();
+    assert!(CaptureControl::new(CaptureSettings::parse("combine"), "full_disk", disk.clone()).is_err());
+    assert!(CaptureControl::new(CaptureSettings::parse("trigger"), "full_disk", disk.clone()).is_err());
+    let mut control = CaptureControl::new(CaptureSettings::parse("trigger"), "dev", disk.clone()).unwrap();
     disk.0.borrow_mut().clear();
     assert!(control.begin(None, 0).is_err(), "somebody removed the trigger file");
     assert!(control.finish().is_err());

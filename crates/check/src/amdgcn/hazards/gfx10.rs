@@ -1,9 +1,9 @@
 //! gfx10: what is read late, and instructions that must not meet. gfx10.3 has one of them.
 
-use super::{Broken, Hazards, Kind, drained, pending, pending_of};
+use super::{BrokenHazard, HazardKind, Hazards, drained, pending, pending_of};
 use crate::amdgcn::facts::Rule;
-use crate::amdgcn::op::{Class, Op, Regs, flag};
-use crate::amdgcn::state::{List, Pending, add};
+use crate::amdgcn::op::{ProgramOp, TouchedRegs, UnitClass, flag};
+use crate::amdgcn::state::{PendingEvent, PendingList, add};
 use crate::amdgcn::waits::{WaitValues, touches};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Role;
@@ -13,41 +13,42 @@ use unwedge_isa::amdgcn::waits::{SA_SDST, VM_VSRC};
 use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// What memory instructions read late.
-const LATE_READS: [Kind; 3] = [Kind::VmemReads, Kind::StoreReads, Kind::DsReads];
+const LATE_READS: [HazardKind; 3] = [HazardKind::VmemReads, HazardKind::StoreReads, HazardKind::DsReads];
 
 impl Hazards {
     pub(super) fn gfx10(
         &self,
-        list: &mut List,
+        list: &mut PendingList,
         number: u32,
-        op: &Op,
-        regs: &[Regs],
-        said: Option<&WaitValues>,
-        broken: Broken<'_>,
+        op: &ProgramOp,
+        regs: &[TouchedRegs],
+        wait_values: Option<&WaitValues>,
+        broken: BrokenHazard<'_>,
     ) {
-        self.denormals(list, number, op, said, broken);
+        self.denormals(list, number, op, wait_values, broken);
         if self.generation != Gfx::Gfx10 {
             return;
         }
         let depctr =
             |field: DepctrField| op.role == Role::Depctr && field.waited(op.imm as u16, self.generation);
-        let gone =
-            |list: &mut List, kinds: &[Kind]| list.forget(|p| kinds.iter().any(|k| *k as u8 == p.kind));
+        let gone = |list: &mut PendingList, kinds: &[HazardKind]| {
+            list.forget(|p| kinds.iter().any(|k| *k as u8 == p.kind))
+        };
         // Scalar registers, exec and m0 that memory instructions read late.
         if op.is_valu() || depctr(VM_VSRC) {
             gone(list, &LATE_READS);
         }
         for (counter, kind) in [
-            (Counter::Memory, Kind::VmemReads),
-            (Counter::Local, Kind::DsReads),
-            (Counter::Store, Kind::StoreReads),
+            (Counter::Memory, HazardKind::VmemReads),
+            (Counter::Local, HazardKind::DsReads),
+            (Counter::Store, HazardKind::StoreReads),
         ] {
-            if drained(said, counter) {
+            if drained(wait_values, counter) {
                 gone(list, &[kind]);
             }
         }
-        let late = |p: &Pending| LATE_READS.iter().any(|k| *k as u8 == p.kind);
-        if matches!(op.class, Class::Salu | Class::Smem) || op.class == Class::Sopp {
+        let late = |p: &PendingEvent| LATE_READS.iter().any(|k| *k as u8 == p.kind);
+        if matches!(op.class, UnitClass::Salu | UnitClass::Smem) || op.class == UnitClass::Sopp {
             let hit =
                 list.all.iter().find(|p| late(p) && regs.iter().any(|r| r.writes && touches(&p.regs, *r)));
             if let Some(p) = hit.copied() {
@@ -56,37 +57,37 @@ impl Hazards {
             }
         }
         let kind = match op.class {
-            Class::Ds => Some(Kind::DsReads),
+            UnitClass::Ds => Some(HazardKind::DsReads),
             _ if !op.is_vmem() && !op.is_flat_like() => None,
             _ if op.has(flag::STORE) || op.has(flag::ATOMIC) && !op.has(flag::RETURNS) => {
-                Some(Kind::StoreReads)
+                Some(HazardKind::StoreReads)
             }
-            _ => Some(Kind::VmemReads),
+            _ => Some(HazardKind::VmemReads),
         };
         if let Some(kind) = kind {
             let mut new = pending_of(kind, number, false, regs, |r| r.reads).unwrap_or(pending(kind, number));
             add(&mut new.regs, Reg::EXEC.0, 2);
-            if op.class == Class::Ds && op.has(flag::GDS) {
+            if op.class == UnitClass::Ds && op.has(flag::GDS) {
                 add(&mut new.regs, Reg::M0.0, 1);
             }
             list.push(new);
         }
-        self.smem_reads(list, number, op, regs, said, broken);
+        self.smem_reads(list, number, op, regs, wait_values, broken);
         self.comparisons(list, number, op, regs, depctr(SA_SDST), broken);
-        self.branches(list, number, op, said, broken);
+        self.branches(list, number, op, wait_values, broken);
         self.images(list, number, op, broken);
     }
 
     fn smem_reads(
         &self,
-        list: &mut List,
+        list: &mut PendingList,
         number: u32,
-        op: &Op,
-        regs: &[Regs],
-        said: Option<&WaitValues>,
-        broken: Broken<'_>,
+        op: &ProgramOp,
+        regs: &[TouchedRegs],
+        wait_values: Option<&WaitValues>,
+        broken: BrokenHazard<'_>,
     ) {
-        let is = |p: &Pending| p.kind == Kind::SmemReads as u8;
+        let is = |p: &PendingEvent| p.kind == HazardKind::SmemReads as u8;
         if op.is_valu() {
             let hit = list
                 .all
@@ -96,14 +97,14 @@ impl Hazards {
                 broken(Rule::SmemToVectorWrite, &p, 0);
                 list.forget(is);
             }
-        } else if op.class == Class::Smem {
-            if let Some(new) = pending_of(Kind::SmemReads, number, false, regs, |r| r.reads) {
+        } else if op.class == UnitClass::Smem {
+            if let Some(new) = pending_of(HazardKind::SmemReads, number, false, regs, |r| r.reads) {
                 list.push(new);
             }
         } else {
             let idle = op.role == Role::Wait || matches!(op.opcode, Opcode::s_setvskip | Opcode::s_version);
-            let cures = op.class == Class::Salu && !idle && writes_something(op, regs);
-            if cures || drained(said, Counter::Local) {
+            let cures = op.class == UnitClass::Salu && !idle && writes_something(op, regs);
+            if cures || drained(wait_values, Counter::Local) {
                 list.forget(is);
             }
         }
@@ -111,26 +112,30 @@ impl Hazards {
 
     fn comparisons(
         &self,
-        list: &mut List,
+        list: &mut PendingList,
         number: u32,
-        op: &Op,
-        regs: &[Regs],
+        op: &ProgramOp,
+        regs: &[TouchedRegs],
         sdst: bool,
-        broken: Broken<'_>,
+        broken: BrokenHazard<'_>,
     ) {
         if op.has(flag::PERMLANE) {
-            for p in list.all.iter().filter(|p| p.kind == Kind::Cmpx as u8 || p.kind == Kind::Vopc as u8) {
-                let cmpx = p.kind == Kind::Cmpx as u8;
+            for p in list
+                .all
+                .iter()
+                .filter(|p| p.kind == HazardKind::Cmpx as u8 || p.kind == HazardKind::Vopc as u8)
+            {
+                let cmpx = p.kind == HazardKind::Cmpx as u8;
                 broken(if cmpx { Rule::VcmpxPermlane10 } else { Rule::VopcPermlane }, p, 0);
             }
         }
         if op.is_valu() && op.opcode != Opcode::v_nop {
-            list.forget(|p| p.kind == Kind::Cmpx as u8 || p.kind == Kind::Vopc as u8);
+            list.forget(|p| p.kind == HazardKind::Cmpx as u8 || p.kind == HazardKind::Vopc as u8);
         }
         if self.has_permlane && op.has(flag::VOPC) {
-            list.push(pending(if op.has(flag::CMPX) { Kind::Cmpx } else { Kind::Vopc }, number));
+            list.push(pending(if op.has(flag::CMPX) { HazardKind::Cmpx } else { HazardKind::Vopc }, number));
         }
-        let is = |p: &Pending| p.kind == Kind::ExecRead as u8;
+        let is = |p: &PendingEvent| p.kind == HazardKind::ExecRead as u8;
         if op.is_valu() {
             if op.has(flag::WRITES_EXEC)
                 && let Some(p) = list.all.iter().filter(|p| is(p)).min_by_key(|p| p.extra).copied()
@@ -143,90 +148,99 @@ impl Hazards {
             }
         } else if sdst {
             list.forget(is);
-        } else if op.has(flag::READS_EXEC) || op.is_vector() && op.class != Class::Vintrp {
+        } else if op.has(flag::READS_EXEC) || op.is_vector() && op.class != UnitClass::Vintrp {
             // Branches on exec, memory instructions and exports do not name it.
             let implicit = u8::from(op.ends_block() || !op.has(flag::READS_EXEC));
             list.forget(|p| is(p) && p.extra >= implicit);
-            list.push(Pending { extra: implicit, ..pending(Kind::ExecRead, number) });
+            list.push(PendingEvent { extra: implicit, ..pending(HazardKind::ExecRead, number) });
         }
     }
 
-    fn branches(&self, list: &mut List, number: u32, op: &Op, said: Option<&WaitValues>, broken: Broken<'_>) {
-        let vmem = op.is_vmem() || matches!(op.class, Class::Global | Class::Scratch);
+    fn branches(
+        &self,
+        list: &mut PendingList,
+        number: u32,
+        op: &ProgramOp,
+        wait_values: Option<&WaitValues>,
+        broken: BrokenHazard<'_>,
+    ) {
+        let vmem = op.is_vmem() || matches!(op.class, UnitClass::Global | UnitClass::Scratch);
         let (own, other_branch) = match op.class {
-            Class::Ds => (Kind::Ds, Kind::VmemBranch),
-            _ => (Kind::Vmem, Kind::DsBranch),
+            UnitClass::Ds => (HazardKind::Ds, HazardKind::VmemBranch),
+            _ => (HazardKind::Vmem, HazardKind::DsBranch),
         };
-        let all = [Kind::Vmem, Kind::VmemBranch, Kind::Ds, Kind::DsBranch];
-        if vmem || op.class == Class::Ds {
+        let all = [HazardKind::Vmem, HazardKind::VmemBranch, HazardKind::Ds, HazardKind::DsBranch];
+        if vmem || op.class == UnitClass::Ds {
             if let Some(p) = list.all.iter().find(|p| p.kind == other_branch as u8).copied() {
                 broken(Rule::LdsBranchVmemWar, &p, 0);
             }
             list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
             list.push(pending(own, number));
-        } else if op.opcode == Opcode::s_waitcnt_vscnt && drained(said, Counter::Store) {
+        } else if op.opcode == Opcode::s_waitcnt_vscnt && drained(wait_values, Counter::Store) {
             list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
         } else if op.ends_block() && op.role != Role::End || op.role == Role::GetPc {
-            for (kind, behind) in [(Kind::Vmem, Kind::VmemBranch), (Kind::Ds, Kind::DsBranch)] {
+            for (kind, behind) in
+                [(HazardKind::Vmem, HazardKind::VmemBranch), (HazardKind::Ds, HazardKind::DsBranch)]
+            {
                 if let Some(p) = list.all.iter().find(|p| p.kind == kind as u8).copied() {
                     list.forget(|p| p.kind == kind as u8);
-                    list.push(Pending { kind: behind as u8, ..p });
+                    list.push(PendingEvent { kind: behind as u8, ..p });
                 }
             }
         }
     }
 
-    fn images(&self, list: &mut List, number: u32, op: &Op, broken: Broken<'_>) {
+    fn images(&self, list: &mut PendingList, number: u32, op: &ProgramOp, broken: BrokenHazard<'_>) {
         if !self.has_nsa {
             return;
         }
         for p in &list.all {
-            if p.kind == Kind::BigNsa as u8 && op.class == Class::Buffer && op.imm & 6 != 0 {
+            if p.kind == HazardKind::BigNsa as u8 && op.class == UnitClass::Buffer && op.imm & 6 != 0 {
                 broken(Rule::NsaToVmem, p, 1);
             }
-            if p.kind == Kind::Writelane as u8 && op.has(flag::NSA) {
+            if p.kind == HazardKind::Writelane as u8 && op.has(flag::NSA) {
                 broken(Rule::WritelaneToNsa, p, 1);
             }
         }
-        list.forget(|p| p.kind == Kind::BigNsa as u8 || p.kind == Kind::Writelane as u8);
+        list.forget(|p| p.kind == HazardKind::BigNsa as u8 || p.kind == HazardKind::Writelane as u8);
         if op.has(flag::NSA) && op.dwords >= 4 {
-            list.push(pending(Kind::BigNsa, number));
+            list.push(pending(HazardKind::BigNsa, number));
         }
         if op.has(flag::WRITELANE) {
-            list.push(pending(Kind::Writelane, number));
+            list.push(pending(HazardKind::Writelane, number));
         }
     }
 
     fn denormals(
         &self,
-        list: &mut List,
+        list: &mut PendingList,
         number: u32,
-        op: &Op,
-        said: Option<&WaitValues>,
-        broken: Broken<'_>,
+        op: &ProgramOp,
+        wait_values: Option<&WaitValues>,
+        broken: BrokenHazard<'_>,
     ) {
         if !self.has_denorm {
             return;
         }
         let distance = Rule::FpAtomicDenorm.info().distance;
-        let is = |p: &Pending| p.kind == Kind::FloatAtomic as u8;
+        let is = |p: &PendingEvent| p.kind == HazardKind::FloatAtomic as u8;
         if op.opcode == Opcode::s_denorm_mode
             && let Some(p) = list.all.iter().find(|p| is(p))
         {
             broken(Rule::FpAtomicDenorm, p, distance - p.age);
         }
-        if op.is_valu() || said.is_some() {
+        if op.is_valu() || wait_values.is_some() {
             list.forget(is);
         }
         list.all.iter_mut().filter(|p| is(p)).for_each(|p| p.age = p.age.saturating_add(op.states()));
         list.forget(|p| is(p) && p.age >= distance);
         if op.has(flag::FLOAT_ATOMIC) && (op.is_vmem() || op.is_flat_like()) {
-            list.push(pending(Kind::FloatAtomic, number));
+            list.push(pending(HazardKind::FloatAtomic, number));
         }
     }
 }
 
 /// Whether a scalar instruction has a result: null counts, which is no register here.
-fn writes_something(op: &Op, regs: &[Regs]) -> bool {
+fn writes_something(op: &ProgramOp, regs: &[TouchedRegs]) -> bool {
     regs.iter().any(|r| r.writes) || matches!(op.opcode, Opcode::s_mov_b32 | Opcode::s_mov_b64)
 }

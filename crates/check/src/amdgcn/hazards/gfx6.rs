@@ -1,10 +1,10 @@
 //! gfx6 to gfx9: distances in wait states, and groups of scalar memory instructions.
 
-use super::{Broken, Hazards, Kind, pending, pending_of, set_of};
-use crate::amdgcn::facts::{Level, Rule};
-use crate::amdgcn::op::{Class, Op, Regs, flag};
+use super::{BrokenHazard, HazardKind, Hazards, pending, pending_of, set_of};
+use crate::amdgcn::facts::{Certainty, Rule};
+use crate::amdgcn::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use crate::amdgcn::program::covers;
-use crate::amdgcn::state::{EMPTY, List, Pending, meet};
+use crate::amdgcn::state::{EMPTY, PendingEvent, PendingList, meet};
 use crate::amdgcn::waits::{WaitValues, touches};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Field;
@@ -23,16 +23,16 @@ const FAR: u8 = 5;
 impl Hazards {
     pub(super) fn gfx6(
         &self,
-        list: &mut List,
+        list: &mut PendingList,
         number: u32,
-        op: &Op,
-        regs: &[Regs],
-        said: Option<&WaitValues>,
-        broken: Broken<'_>,
+        op: &ProgramOp,
+        regs: &[TouchedRegs],
+        wait_values: Option<&WaitValues>,
+        broken: BrokenHazard<'_>,
     ) {
         // Nothing is pending but for what begins here.
         if list.all.is_empty() {
-            self.vccz(list, number, op, regs, said);
+            self.vccz(list, number, op, regs, wait_values);
             self.begin_gfx6(list, number, op, regs);
             return;
         }
@@ -43,7 +43,7 @@ impl Hazards {
                 let distance = rule.info().distance.max(1);
                 if p.age < distance {
                     broken(rule, p, distance - p.age);
-                    if rule.info().level == Level::Doubt {
+                    if rule.info().level == Certainty::Doubt {
                         continue;
                     }
                     missing = missing.max(distance - p.age);
@@ -54,41 +54,38 @@ impl Hazards {
             age(list, missing);
             end_group(list);
         }
-        if op.class != Class::Smem {
+        if op.class != UnitClass::Smem {
             end_group(list);
         }
         if !op.is_valu() {
             let written = set_of(regs, false, |r| r.writes);
             if written != EMPTY {
-                for p in list.all.iter_mut().filter(|p| p.kind == Kind::ValuKept as u8) {
+                for p in list.all.iter_mut().filter(|p| p.kind == HazardKind::ValuKept as u8) {
                     p.regs.iter_mut().zip(written).for_each(|(word, gone)| *word &= !gone);
                 }
             }
         }
         age(list, op.states());
-        self.vccz(list, number, op, regs, said);
+        self.vccz(list, number, op, regs, wait_values);
         self.begin_gfx6(list, number, op, regs);
     }
 
     /// The rule that an instruction breaks if it follows something too closely.
-    fn met(&self, list: &List, p: &Pending, op: &Op, regs: &[Regs]) -> Option<Rule> {
+    fn met(
+        &self,
+        list: &PendingList,
+        p: &PendingEvent,
+        op: &ProgramOp,
+        regs: &[TouchedRegs],
+    ) -> Option<Rule> {
         let reads = || regs.iter().any(|r| r.reads && r.is_vgpr() == p.vector && touches(&p.regs, *r));
-        // LLVM asks for all registers of an operand, Mesa for those up to the last that has not been written anew.
-        let kept = || list.all.iter().find(|k| k.kind == Kind::ValuKept as u8 && k.op == p.op);
-        let still = |r: &Regs| {
-            let own = |n: &u8| {
-                kept()
-                    .is_none_or(|k| touches(&k.regs, Regs { reg: r.reg + u16::from(n - 1), dwords: 1, ..*r }))
-            };
-            touches(&p.regs, *r)
-                && (1..=r.dwords).rev().find(own).is_some_and(|n| touches(&p.regs, Regs { dwords: n, ..*r }))
-        };
+        let still = |r: &TouchedRegs| still_holds(list, p, r);
         let reads_sgpr = || regs.iter().any(|r| r.reads && !r.is_vgpr() && still(r));
         let writes = || regs.iter().any(|r| r.writes && r.is_vgpr() == p.vector && touches(&p.regs, *r));
-        let is = |kind: Kind| p.kind == kind as u8;
+        let is = |kind: HazardKind| p.kind == kind as u8;
         let when = |condition: bool, rule: Rule| condition.then_some(rule);
-        if is(Kind::ValuSgpr) {
-            if op.class == Class::Smem {
+        if is(HazardKind::ValuSgpr) {
+            if op.class == UnitClass::Smem {
                 return when(self.generation == Gfx::Gfx6 && reads_sgpr(), Rule::SmrdReadValuSgpr);
             }
             if op.is_vmem() || op.is_flat_like() {
@@ -102,25 +99,25 @@ impl Hazards {
             }
             return None;
         }
-        if is(Kind::ValuVcc) {
+        if is(HazardKind::ValuVcc) {
             return when(op.has(flag::DIV_FMAS), Rule::DivFmasVcc);
         }
-        if is(Kind::SaluSgpr) {
-            let descriptor = op.class == Class::Smem && op.has(flag::BUFFER);
-            let in_it = |r: &Regs| r.field == Field::Sbase && touches(&p.regs, *r);
+        if is(HazardKind::SaluSgpr) {
+            let descriptor = op.class == UnitClass::Smem && op.has(flag::BUFFER);
+            let in_it = |r: &TouchedRegs| r.field == Field::Sbase && touches(&p.regs, *r);
             return when(descriptor && regs.iter().any(in_it), Rule::SbufferDescSalu);
         }
-        if is(Kind::ValuVgpr) {
-            let fetched = |r: &Regs| r.field == Field::Src0 && r.is_vgpr() && touches(&p.regs, *r);
+        if is(HazardKind::ValuVgpr) {
+            let fetched = |r: &TouchedRegs| r.field == Field::Src0 && r.is_vgpr() && touches(&p.regs, *r);
             return when(op.has(flag::DPP) && regs.iter().any(fetched), Rule::DppReadVgpr);
         }
-        if is(Kind::ValuExec) {
+        if is(HazardKind::ValuExec) {
             return when(op.has(flag::DPP), Rule::DppExec);
         }
-        if is(Kind::InterpVgpr) {
+        if is(HazardKind::InterpVgpr) {
             return when(op.has(flag::READLANE | flag::READFIRST) && reads(), Rule::VintrpReadlane);
         }
-        if is(Kind::SetReg) {
+        if is(HazardKind::SetReg) {
             let same = hardware_register(op) == p.extra;
             return match op.role {
                 Role::GetReg if same => Some(Rule::SetregGetreg),
@@ -129,112 +126,130 @@ impl Hazards {
                 _ => None,
             };
         }
-        if is(Kind::Vskip) {
+        if is(HazardKind::Vskip) {
             let rule = if p.extra == 0 { Rule::Vskip } else { Rule::VskipWide };
             return when(op.is_vector(), rule);
         }
-        if is(Kind::TrapSts) {
+        if is(HazardKind::TrapSts) {
             return when(op.role == Role::Return, Rule::RfeTrapsts);
         }
-        if is(Kind::SaluM0) {
-            let gds = op.class == Class::Ds && op.has(flag::GDS);
+        if is(HazardKind::SaluM0) {
+            let gds = op.class == UnitClass::Ds && op.has(flag::GDS);
             if gds || (op.role == Role::Message || op.opcode == Opcode::s_ttracedata) {
                 return Some(Rule::M0GdsMsg);
             }
             if op.role == Role::Movrel {
                 return Some(Rule::M0Movrel);
             }
-            return when(op.class == Class::Vintrp || op.has(flag::ADDTID | flag::LDS), Rule::M0Lds);
+            return when(op.class == UnitClass::Vintrp || op.has(flag::ADDTID | flag::LDS), Rule::M0Lds);
         }
-        if is(Kind::StoreData) {
-            return when(matches!(op.class, Class::Valu | Class::Vintrp) && writes(), Rule::VmemStoreData);
+        if is(HazardKind::StoreData) {
+            return when(
+                matches!(op.class, UnitClass::Valu | UnitClass::Vintrp) && writes(),
+                Rule::VmemStoreData,
+            );
         }
-        if op.class == Class::Smem {
+        if op.class == UnitClass::Smem {
             let silent = !regs.iter().any(|r| r.writes);
             let store = op.has(flag::STORE | flag::ATOMIC) || p.extra == 2;
-            if is(Kind::GroupStore) && (store || silent || p.extra > 0) {
+            if is(HazardKind::GroupStore) && (store || silent || p.extra > 0) {
                 return Some(if store { Rule::SmemClauseStore } else { Rule::SmemClauseInv });
             }
-            if self.xnack && (is(Kind::GroupReads) && writes() || is(Kind::GroupWrites) && reads()) {
+            if self.xnack
+                && (is(HazardKind::GroupReads) && writes() || is(HazardKind::GroupWrites) && reads())
+            {
                 return Some(Rule::SmemClauseXnack);
             }
         }
-        when(is(Kind::StaleVccz) && op.role == Role::CBranchVcc, Rule::VcczSmem)
+        when(is(HazardKind::StaleVccz) && op.role == Role::CBranchVcc, Rule::VcczSmem)
     }
 
-    fn vccz(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], said: Option<&WaitValues>) {
+    fn vccz(
+        &self,
+        list: &mut PendingList,
+        number: u32,
+        op: &ProgramOp,
+        regs: &[TouchedRegs],
+        wait_values: Option<&WaitValues>,
+    ) {
         if !self.has_vccz || self.generation > Gfx::Gfx7 {
             return;
         }
-        let stale = |p: &&mut Pending| p.kind == Kind::StaleVccz as u8;
-        if op.class == Class::Smem {
-            list.forget(|p| p.kind == Kind::StaleVccz as u8);
-            list.push(Pending { age: 0, ..pending(Kind::StaleVccz, number) });
-        } else if super::drained(said, Counter::Local) {
+        let stale = |p: &&mut PendingEvent| p.kind == HazardKind::StaleVccz as u8;
+        if op.class == UnitClass::Smem {
+            list.forget(|p| p.kind == HazardKind::StaleVccz as u8);
+            list.push(PendingEvent { age: 0, ..pending(HazardKind::StaleVccz, number) });
+        } else if super::drained(wait_values, Counter::Local) {
             list.all.iter_mut().filter(stale).for_each(|p| p.extra = 1);
         } else if regs.iter().any(|r| r.writes && covers(*r, Reg::VCC)) {
-            list.forget(|p| p.kind == Kind::StaleVccz as u8 && p.extra == 1);
+            list.forget(|p| p.kind == HazardKind::StaleVccz as u8 && p.extra == 1);
         }
     }
 
-    fn begin_gfx6(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs]) {
+    fn begin_gfx6(&self, list: &mut PendingList, number: u32, op: &ProgramOp, regs: &[TouchedRegs]) {
         let dpp = self.has_dpp && self.generation >= Gfx::Gfx8;
-        let mut push = |new: Option<Pending>| {
+        let mut push = |new: Option<PendingEvent>| {
             if let Some(new) = new {
                 list.push(new);
             }
         };
         match op.class {
-            Class::Valu => {
-                let written = pending_of(Kind::ValuSgpr, number, false, regs, |r| r.writes);
+            UnitClass::Valu => {
+                let written = pending_of(HazardKind::ValuSgpr, number, false, regs, |r| r.writes);
                 let written = written.filter(|p| meet(&p.regs, &self.late_sgprs));
-                push(written.map(|p| Pending { kind: Kind::ValuKept as u8, regs: [u64::MAX; 4], ..p }));
+                push(written.map(|p| PendingEvent {
+                    kind: HazardKind::ValuKept as u8,
+                    regs: [u64::MAX; 4],
+                    ..p
+                }));
                 push(written);
-                let vcc = |r: &Regs| r.writes && (covers(*r, Reg::VCC) || covers(*r, Reg::VCC_HI));
-                push((self.has_div_fmas && regs.iter().any(vcc)).then(|| pending(Kind::ValuVcc, number)));
+                let vcc = |r: &TouchedRegs| r.writes && (covers(*r, Reg::VCC) || covers(*r, Reg::VCC_HI));
+                push(
+                    (self.has_div_fmas && regs.iter().any(vcc)).then(|| pending(HazardKind::ValuVcc, number)),
+                );
                 if dpp {
-                    push(pending_of(Kind::ValuVgpr, number, true, regs, |r| r.writes));
+                    push(pending_of(HazardKind::ValuVgpr, number, true, regs, |r| r.writes));
                 }
                 if dpp && op.has(flag::WRITES_EXEC) {
-                    push(Some(pending(Kind::ValuExec, number)));
+                    push(Some(pending(HazardKind::ValuExec, number)));
                 }
             }
-            Class::Vintrp => {
+            UnitClass::Vintrp => {
                 if self.generation == Gfx::Gfx6 {
-                    push(pending_of(Kind::InterpVgpr, number, true, regs, |r| r.writes));
+                    push(pending_of(HazardKind::InterpVgpr, number, true, regs, |r| r.writes));
                 }
                 if dpp {
-                    push(pending_of(Kind::ValuVgpr, number, true, regs, |r| r.writes));
+                    push(pending_of(HazardKind::ValuVgpr, number, true, regs, |r| r.writes));
                 }
             }
-            Class::Salu | Class::Sopp => {
+            UnitClass::Salu | UnitClass::Sopp => {
                 if self.generation == Gfx::Gfx6 {
-                    let written = pending_of(Kind::SaluSgpr, number, false, regs, |r| r.writes);
+                    let written = pending_of(HazardKind::SaluSgpr, number, false, regs, |r| r.writes);
                     push(written.filter(|p| meet(&p.regs, &self.late_sgprs)));
                 }
                 if regs.iter().any(|r| r.writes && covers(*r, Reg::M0)) {
-                    push(Some(pending(Kind::SaluM0, number)));
+                    push(Some(pending(HazardKind::SaluM0, number)));
                 }
                 if op.role == Role::SetReg {
                     let id = hardware_register(op);
-                    push(Some(Pending { extra: id, ..pending(Kind::SetReg, number) }));
+                    push(Some(PendingEvent { extra: id, ..pending(HazardKind::SetReg, number) }));
                     let (low, size) = (op.imm >> 6 & 31, (op.imm >> 11 & 31) + 1);
                     if id == MODE && low <= VSKIP_BIT && low + size > VSKIP_BIT {
                         // A write of more may leave it as it is.
-                        push(Some(Pending {
+                        push(Some(PendingEvent {
                             extra: u8::from(low < VSKIP_BIT),
-                            ..pending(Kind::Vskip, number)
+                            ..pending(HazardKind::Vskip, number)
                         }));
                     }
                     if id == TRAPSTS {
-                        push(Some(pending(Kind::TrapSts, number)));
+                        push(Some(pending(HazardKind::TrapSts, number)));
                     }
                 }
             }
-            Class::Smem => {
+            UnitClass::Smem => {
                 if self.xnack {
-                    push(pending_of(Kind::GroupReads, number, false, regs, |r| r.reads));
-                    push(pending_of(Kind::GroupWrites, number, false, regs, |r| r.writes));
+                    push(pending_of(HazardKind::GroupReads, number, false, regs, |r| r.reads));
+                    push(pending_of(HazardKind::GroupWrites, number, false, regs, |r| r.writes));
                 }
                 // 2: a store; 1: neither loads nor stores.
                 let extra = match () {
@@ -242,24 +257,36 @@ impl Hazards {
                     () if !regs.iter().any(|r| r.writes) => 1,
                     () => 0,
                 };
-                push(Some(Pending { extra, ..pending(Kind::GroupStore, number) }));
+                push(Some(PendingEvent { extra, ..pending(HazardKind::GroupStore, number) }));
             }
             _ if op.has(flag::LATE_DATA) => {
-                let data = |r: &Regs| r.reads && matches!(r.field, Field::Vdata | Field::Data);
-                push(pending_of(Kind::StoreData, number, true, regs, data));
+                let data = |r: &TouchedRegs| r.reads && matches!(r.field, Field::Vdata | Field::Data);
+                push(pending_of(HazardKind::StoreData, number, true, regs, data));
             }
             _ => {}
         }
     }
 }
 
+/// Whether registers of `r` that `p` wrote are not written anew since. LLVM asks for all registers of an operand, Mesa for
+/// those up to the last that has not been written anew.
+fn still_holds(list: &PendingList, p: &PendingEvent, r: &TouchedRegs) -> bool {
+    let kept = || list.all.iter().find(|k| k.kind == HazardKind::ValuKept as u8 && k.op == p.op);
+    let own = |n: &u8| {
+        let one = TouchedRegs { reg: r.reg + u16::from(n - 1), dwords: 1, ..*r };
+        kept().is_none_or(|k| touches(&k.regs, one))
+    };
+    touches(&p.regs, *r)
+        && (1..=r.dwords).rev().find(own).is_some_and(|n| touches(&p.regs, TouchedRegs { dwords: n, ..*r }))
+}
+
 /// The hardware register that `s_setreg` and `s_getreg` name.
-fn hardware_register(op: &Op) -> u8 {
+fn hardware_register(op: &ProgramOp) -> u8 {
     (op.imm & 63) as u8
 }
 
 /// Wait states go by.
-fn age(list: &mut List, states: u8) {
+fn age(list: &mut PendingList, states: u8) {
     list.all.retain_mut(|p| {
         let Some(limit) = limit(p.kind) else { return true };
         p.age = p.age.saturating_add(states).min(FAR);
@@ -269,14 +296,20 @@ fn age(list: &mut List, states: u8) {
 
 /// The largest distance at which something pending still matters; `None`: it lasts, whatever the distance.
 fn limit(kind: u8) -> Option<u8> {
-    const LASTING: [Kind; 5] =
-        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore, Kind::StaleVccz, Kind::SmemStored];
-    const TWO: [Kind; 3] = [Kind::ValuVgpr, Kind::SetReg, Kind::Vskip];
-    const ONE: [Kind; 4] = [Kind::InterpVgpr, Kind::TrapSts, Kind::SaluM0, Kind::StoreData];
-    const LIMITS: [u8; Kind::SgprValu as usize + 1] = {
-        let mut limits = [FAR; Kind::SgprValu as usize + 1];
-        limits[Kind::SaluSgpr as usize] = 4;
-        limits[Kind::ValuVcc as usize] = 4;
+    const LASTING: [HazardKind; 5] = [
+        HazardKind::GroupReads,
+        HazardKind::GroupWrites,
+        HazardKind::GroupStore,
+        HazardKind::StaleVccz,
+        HazardKind::SmemStored,
+    ];
+    const TWO: [HazardKind; 3] = [HazardKind::ValuVgpr, HazardKind::SetReg, HazardKind::Vskip];
+    const ONE: [HazardKind; 4] =
+        [HazardKind::InterpVgpr, HazardKind::TrapSts, HazardKind::SaluM0, HazardKind::StoreData];
+    const LIMITS: [u8; HazardKind::SgprValu as usize + 1] = {
+        let mut limits = [FAR; HazardKind::SgprValu as usize + 1];
+        limits[HazardKind::SaluSgpr as usize] = 4;
+        limits[HazardKind::ValuVcc as usize] = 4;
         let mut at = 0;
         while at < LASTING.len() {
             limits[LASTING[at] as usize] = u8::MAX;
@@ -297,6 +330,6 @@ fn limit(kind: u8) -> Option<u8> {
     LIMITS.get(usize::from(kind)).copied().filter(|limit| *limit <= FAR)
 }
 
-fn end_group(list: &mut List) {
-    list.forget(|p| (Kind::GroupReads as u8..=Kind::GroupStore as u8).contains(&p.kind));
+fn end_group(list: &mut PendingList) {
+    list.forget(|p| (HazardKind::GroupReads as u8..=HazardKind::GroupStore as u8).contains(&p.kind));
 }

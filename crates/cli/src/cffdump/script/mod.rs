@@ -10,7 +10,7 @@ use super::Ended;
 use crate::output::SharedOutput;
 use mlua::chunk::ChunkMode;
 use mlua::{AnyUserData, IntoLua, IntoLuaMulti, Lua, LuaString, Table, Value};
-use objects::View;
+use objects::DwordView;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use unwedge::base::{Buffer, Dwords, Generation, Memory};
@@ -65,6 +65,11 @@ const UNSEEN: usize = 2 << 20;
 
 impl Script {
     /// Runs a script's own code, which leaves its functions behind. `name` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// [`Ended`] if the script does not compile, fails while its own code runs, or the output cannot be
+    /// written.
     pub fn load(
         name: &str,
         source: &[u8],
@@ -106,6 +111,10 @@ impl Script {
     }
 
     /// There are no more captures.
+    ///
+    /// # Errors
+    ///
+    /// [`Ended`] with the first error that ended the script, in this or an earlier call.
     pub fn finish(self) -> Result<(), Ended> {
         self.hook("finish", ());
         let Script { lua, shared, .. } = self;
@@ -175,7 +184,7 @@ impl Watch for Script {
             let dwords: Vec<u32> = dwords.iter().collect();
             self.hand_out(dwords.len());
             let size = dwords.len() as f64;
-            let packet = View::payload(shared, self.generation.get(), layout.name(), dwords);
+            let packet = DwordView::payload(shared, self.generation.get(), layout.name(), dwords);
             self.outcome(layout.name(), function.call::<()>((packet, size)));
         }
     }
@@ -295,14 +304,14 @@ fn rnn(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let init = lua.create_function(move |lua, name: Value| {
         let name = objects::text(lua, name)?;
         match generation(&name) {
-            Some(generation) => Ok(View::registers(Rc::clone(&shared), generation)),
+            Some(generation) => Ok(DwordView::registers(Rc::clone(&shared), generation)),
             None => Err(complaint(lua, &format!("no register database for '{name}'"))),
         }
     })?;
     rnn.set("init", init)?;
-    let with_view = |answer: fn(&Lua, &View, [Value; 2]) -> mlua::Result<Value>| {
+    let with_view = |answer: fn(&Lua, &DwordView, [Value; 2]) -> mlua::Result<Value>| {
         lua.create_function(move |lua, (object, first, second): (Value, Value, Value)| {
-            let object = object.as_userdata().and_then(|object| object.borrow::<View>().ok());
+            let object = object.as_userdata().and_then(|object| object.borrow::<DwordView>().ok());
             let Some(view) = object else {
                 return Err(complaint(lua, "bad argument #1 (what rnn.init gives expected)"));
             };

@@ -8,12 +8,12 @@ use super::Shared;
 use mlua::{AnyUserData, IntoLua, Lua, MetaMethod, UserData, UserDataMethods, Value};
 use std::rc::Rc;
 use unwedge::base::Generation;
-use unwedge::hw::{Domain, Gpu, Palette, Reg, Space, Type, Value as Reading, Variants};
+use unwedge::hw::{DecodedValue as Reading, Domain, Gpu, Palette, Reg, RegSpace, ValueType, Variants};
 use unwedge_view::listing::COLORS;
 
 /// Dwords with names: the registers, or a packet's payload, as one generation has them.
 #[derive(Clone)]
-pub struct View {
+pub struct DwordView {
     shared: Rc<Shared>,
     generation: Generation,
     payload: Option<Payload>,
@@ -26,16 +26,16 @@ struct Payload {
     dwords: Rc<[u32]>,
 }
 
-impl View {
+impl DwordView {
     /// The registers.
-    pub fn registers(shared: Rc<Shared>, generation: Generation) -> View {
-        View { shared, generation, payload: None }
+    pub fn registers(shared: Rc<Shared>, generation: Generation) -> DwordView {
+        DwordView { shared, generation, payload: None }
     }
 
     /// Dwords in a layout.
-    pub fn payload(shared: Rc<Shared>, generation: Generation, layout: &str, dwords: Vec<u32>) -> View {
+    pub fn payload(shared: Rc<Shared>, generation: Generation, layout: &str, dwords: Vec<u32>) -> DwordView {
         let payload = Payload { layout: layout.into(), dwords: dwords.into() };
-        View { shared, generation, payload: Some(payload) }
+        DwordView { shared, generation, payload: Some(payload) }
     }
 
     /// The database that names them.
@@ -76,7 +76,7 @@ impl View {
             whole.map(Reg::offset).take(2).collect()
         }
         match self.payload {
-            None => two(self.gpu().space(Space::Gpu).starting(prefix)),
+            None => two(self.gpu().space(RegSpace::Gpu).starting(prefix)),
             Some(_) => self.layout().map(|layout| two(layout.starting(prefix))).unwrap_or_default(),
         }
     }
@@ -113,12 +113,12 @@ impl View {
         };
         match plain {
             Some(value) => Ok(value),
-            None => Register { view: self.clone(), offset }.into_lua(lua),
+            None => ScriptRegister { view: self.clone(), offset }.into_lua(lua),
         }
     }
 
     /// A value with one plain reading. Of a whole register, numbers with a point and shader registers have none.
-    fn plain(&self, lua: &Lua, ty: Type<'_>, value: u64, field: bool) -> mlua::Result<Option<Value>> {
+    fn plain(&self, lua: &Lua, ty: ValueType<'_>, value: u64, field: bool) -> mlua::Result<Option<Value>> {
         // cffdump gives the bits of signed numbers as they are.
         let bits = Value::Integer(ty.extract(value) as i64);
         Ok(Some(match ty.decode(value, &mut Variants::new()) {
@@ -137,7 +137,7 @@ impl View {
 
     /// The name that any generation has for an enum's value, the oldest first: scripts are made for cffdump, which gives
     /// them the first name in the file, whichever generation it is for (`FACENESS_FLUSH` for `PC_CCU_FLUSH_DEPTH_TS`).
-    fn first_name(&self, ty: Type<'_>, value: u64) -> Option<&str> {
+    fn first_name(&self, ty: ValueType<'_>, value: u64) -> Option<&str> {
         let names = ty.enumeration()?.name();
         let of = |generation| self.shared.db.gpu(generation).enumeration(names)?.name_of(value);
         Generation::ALL.into_iter().find_map(of)
@@ -182,7 +182,7 @@ pub fn dword(lua: &Lua, value: Value) -> u32 {
     number(lua, value) as i64 as u32
 }
 
-impl UserData for View {
+impl UserData for DwordView {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, view, key: Value| {
             if view.payload.is_none() {
@@ -208,7 +208,7 @@ impl UserData for View {
 
 /// An array of registers: `RB_MRT`.
 struct Block {
-    view: View,
+    view: DwordView,
     name: String,
 }
 
@@ -239,7 +239,7 @@ impl UserData for Block {
 
 /// One of an array's instances, with several registers: `RB_MRT[1]`.
 struct Instance {
-    view: View,
+    view: DwordView,
     prefix: String,
 }
 
@@ -252,12 +252,12 @@ impl UserData for Instance {
 }
 
 /// A register, or a dword of a packet, that is more than a number.
-struct Register {
-    view: View,
+struct ScriptRegister {
+    view: DwordView,
     offset: u32,
 }
 
-impl Register {
+impl ScriptRegister {
     fn whole(&self) -> u64 {
         self.view.whole(self.offset, self.view.entry(self.offset))
     }
@@ -278,7 +278,7 @@ impl Register {
     }
 }
 
-impl UserData for Register {
+impl UserData for ScriptRegister {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, register, key: Value| {
             register.field(lua, &text(lua, key)?)
@@ -328,5 +328,5 @@ pub fn number_of(object: &AnyUserData) -> Option<i64> {
     if let Ok(value) = object.borrow::<EnumValue>() {
         return Some(value.value as i64);
     }
-    object.borrow::<Register>().ok().map(|register| register.whole() as i64)
+    object.borrow::<ScriptRegister>().ok().map(|register| register.whole() as i64)
 }

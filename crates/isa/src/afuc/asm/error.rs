@@ -4,24 +4,24 @@ use std::fmt;
 
 /// One mistake in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct AfucError {
     /// Line, from 1.
     pub line: usize,
     /// Column in bytes, from 1.
     pub column: usize,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: AfucProblem,
 }
 
-impl Error {
-    pub(super) fn at(line: usize, column: usize, problem: Problem) -> Error {
-        Error { line, column, problem }
+impl AfucError {
+    pub(super) fn at(line: usize, column: usize, problem: AfucProblem) -> AfucError {
+        AfucError { line, column, problem }
     }
 }
 
 /// What is wrong at a place of a source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum AfucProblem {
     /// Characters that are no token.
     #[error("`{0}` is not part of the language")]
     Unreadable(String),
@@ -89,7 +89,7 @@ pub enum Problem {
     SecureRegister,
     /// There is no encoding.
     #[error(transparent)]
-    Encode(#[from] super::super::insn::EncodeError),
+    Encode(#[from] super::super::insn::InsnEncodeError),
     /// No literal tells which firmware this is.
     #[error("which firmware? The first line must be its version, such as [016ee001]")]
     NoVersion,
@@ -103,22 +103,22 @@ pub enum Problem {
 
 /// Every mistake in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Errors {
+pub struct AfucErrors {
     /// Name of the source.
     pub file: String,
     /// The mistakes, by line.
-    pub list: Vec<Error>,
+    pub list: Vec<AfucError>,
     /// The lines they stand on, one for each.
     pub lines: Vec<String>,
 }
 
-impl fmt::Display for Errors {
+impl fmt::Display for AfucErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (error, line)) in self.list.iter().zip(&self.lines).enumerate() {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            let Error { line: number, column, problem } = error;
+            let AfucError { line: number, column, problem } = error;
             if !self.file.is_empty() {
                 write!(f, "{}:", self.file)?;
             }
@@ -132,4 +132,4 @@ impl fmt::Display for Errors {
     }
 }
 
-impl std::error::Error for Errors {}
+impl std::error::Error for AfucErrors {}

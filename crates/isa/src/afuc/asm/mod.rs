@@ -8,18 +8,18 @@ mod error;
 mod lexer;
 mod parser;
 
-pub use error::{Error, Errors, Problem};
+pub use error::{AfucError, AfucErrors, AfucProblem};
 pub use lexer::register;
 
 use super::firmware::{Firmware, TABLE_LEN, id_of};
-use super::insn::{Field, Insn, Op};
-use super::{Names, Space};
-use parser::{Statement, Value, What};
+use super::insn::{AfucOp, Insn, InsnField};
+use super::{AfucNames, SqeSpace};
+use parser::{Statement, StatementKind, ValueExpr};
 use std::collections::HashMap;
 
 /// How to assemble.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct AfucAsmOptions {
     /// Name of the source, for error messages.
     pub file: String,
     /// The firmware where the source's version is not to be believed.
@@ -32,9 +32,19 @@ const MAX_FILL: usize = 1 << 22;
 const MAX_ERRORS: usize = 1000;
 
 /// Assembles a source to the bytes of a firmware file: the dword the kernel strips, then what is loaded.
-pub fn assemble(source: &str, options: &Options, names: &dyn Names) -> Result<Vec<u8>, Errors> {
+///
+/// # Errors
+///
+/// [`AfucErrors`] with the problems of the source, by line: text that does not parse, names of registers, mnemonics
+/// and labels that do not exist, operands without an encoding, a version of no known firmware, or more words than any
+/// firmware has.
+pub fn assemble(
+    source: &str,
+    options: &AfucAsmOptions,
+    names: &dyn AfucNames,
+) -> Result<Vec<u8>, AfucErrors> {
     let (statements, mut errors) = parser::parse(source);
-    let mut assembler = Assembler::new(&statements, options, names, &mut errors);
+    let mut assembler = AfucAssembler::new(&statements, options, names, &mut errors);
     let bytes = assembler.run();
     let mut list = std::mem::take(assembler.errors);
     if list.is_empty() {
@@ -42,38 +52,38 @@ pub fn assemble(source: &str, options: &Options, names: &dyn Names) -> Result<Ve
     }
     list.sort_by_key(|error| (error.line, error.column));
     if let Some(first_untold) = list.get_mut(MAX_ERRORS) {
-        first_untold.problem = Problem::TooMany;
+        first_untold.problem = AfucProblem::TooMany;
         list.truncate(MAX_ERRORS + 1);
     }
     let source_lines: Vec<&str> = source.lines().collect();
-    let line = |error: &Error| source_lines.get(error.line - 1).copied().unwrap_or_default().to_string();
+    let line = |error: &AfucError| source_lines.get(error.line - 1).copied().unwrap_or_default().to_string();
     let lines = list.iter().map(line).collect();
-    Err(Errors { file: options.file.clone(), list, lines })
+    Err(AfucErrors { file: options.file.clone(), list, lines })
 }
 
 /// A label: where it is, from the start of its section, and on which line.
 #[derive(Clone, Copy)]
-struct Place {
+struct LabelPosition {
     offset: u32,
     line: usize,
 }
 
-struct Assembler<'s, 'e> {
+struct AfucAssembler<'s, 'e> {
     statements: &'s [Statement<'s>],
-    names: &'s dyn Names,
+    names: &'s dyn AfucNames,
     firmware: Firmware,
-    errors: &'e mut Vec<Error>,
+    errors: &'e mut Vec<AfucError>,
     /// The labels of each section.
-    labels: Vec<HashMap<&'s str, Place>>,
+    labels: Vec<HashMap<&'s str, LabelPosition>>,
 }
 
-impl<'s, 'e> Assembler<'s, 'e> {
+impl<'s, 'e> AfucAssembler<'s, 'e> {
     fn new(
         statements: &'s [Statement<'s>],
-        options: &Options,
-        names: &'s dyn Names,
-        errors: &'e mut Vec<Error>,
-    ) -> Assembler<'s, 'e> {
+        options: &AfucAsmOptions,
+        names: &'s dyn AfucNames,
+        errors: &'e mut Vec<AfucError>,
+    ) -> AfucAssembler<'s, 'e> {
         let firmware = match options.firmware {
             Some(firmware) => firmware,
             None => match version(statements) {
@@ -84,7 +94,7 @@ impl<'s, 'e> Assembler<'s, 'e> {
                 }
             },
         };
-        Assembler { statements, names, firmware, errors, labels: Vec::new() }
+        AfucAssembler { statements, names, firmware, errors, labels: Vec::new() }
     }
 
     fn run(&mut self) -> Vec<u8> {
@@ -97,30 +107,30 @@ impl<'s, 'e> Assembler<'s, 'e> {
         for statement in self.statements {
             let at = u32::try_from(words.len() - start).unwrap_or(u32::MAX);
             match &statement.what {
-                What::Label(_) | What::Firmware(_) => {}
-                What::Align(bytes) => self.align(&mut words, *bytes),
-                What::Section => {
+                StatementKind::Label(_) | StatementKind::Firmware(_) => {}
+                StatementKind::Align(bytes) => self.align(&mut words, *bytes),
+                StatementKind::Section => {
                     self.align(&mut words, SECTION_ALIGN);
                     start = words.len();
                     section += 1;
                 }
-                What::JumpTable => words.extend(self.jump_table(section)),
-                What::Literal(word) => words.push(*word),
-                What::Offset(label, column) => {
+                StatementKind::JumpTable => words.extend(self.jump_table(section)),
+                StatementKind::Literal(word) => words.push(*word),
+                StatementKind::Offset(label, column) => {
                     let place = self.label(section, label, statement.line, *column);
                     words.push(self.firmware.payload_nop(place));
                 }
-                What::Stripped(word) => {
+                StatementKind::Stripped(word) => {
                     if let Some(first) = words.first_mut() {
                         *first = *word;
                     }
                 }
-                What::Empty => {
+                StatementKind::Empty => {
                     words.clear();
                     start = 0;
                 }
-                What::Byte(byte) => tail.push(*byte),
-                What::Insn(_) => words.push(self.insn(statement, section, at).unwrap_or(0)),
+                StatementKind::Byte(byte) => tail.push(*byte),
+                StatementKind::Insn(_) => words.push(self.insn(statement, section, at).unwrap_or(0)),
             }
         }
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -130,32 +140,41 @@ impl<'s, 'e> Assembler<'s, 'e> {
 
     /// Finds where every label is. `None` when the whole is too long.
     fn layout(&mut self) -> Option<()> {
-        let mut labels: HashMap<&'s str, Place> = HashMap::new();
+        let mut labels: HashMap<&'s str, LabelPosition> = HashMap::new();
         let (mut at, mut start) = (0usize, 0usize);
         let limit = self.statements.len() + MAX_FILL;
         for statement in self.statements {
             let aligned = |at: usize, bytes: u32| at.next_multiple_of((bytes as usize / 4).max(1));
             match &statement.what {
-                What::Label(name) => {
-                    let place =
-                        Place { offset: u32::try_from(at - start).unwrap_or(u32::MAX), line: statement.line };
+                StatementKind::Label(name) => {
+                    let place = LabelPosition {
+                        offset: u32::try_from(at - start).unwrap_or(u32::MAX),
+                        line: statement.line,
+                    };
                     if let Some(first) = labels.insert(name, place) {
-                        let problem = Problem::LabelTwice { label: name.to_string(), line: first.line };
-                        self.errors.push(Error::at(statement.line, statement.column, problem));
+                        let problem = AfucProblem::LabelTwice { label: name.to_string(), line: first.line };
+                        self.errors.push(AfucError::at(statement.line, statement.column, problem));
                     }
                 }
-                What::Align(bytes) => at = aligned(at, *bytes),
-                What::Section => {
+                StatementKind::Align(bytes) => at = aligned(at, *bytes),
+                StatementKind::Section => {
                     self.labels.push(std::mem::take(&mut labels));
                     at = aligned(at, SECTION_ALIGN);
                     start = at;
                 }
-                What::JumpTable => at += TABLE_LEN,
-                What::Literal(_) | What::Offset(..) | What::Insn(_) => at += 1,
-                What::Stripped(_) | What::Firmware(_) | What::Empty | What::Byte(_) => {}
+                StatementKind::JumpTable => at += TABLE_LEN,
+                StatementKind::Literal(_) | StatementKind::Offset(..) | StatementKind::Insn(_) => at += 1,
+                StatementKind::Stripped(_)
+                | StatementKind::Firmware(_)
+                | StatementKind::Empty
+                | StatementKind::Byte(_) => {}
             }
             if at > limit {
-                self.errors.push(Error::at(statement.line, statement.column, Problem::TooLong(limit)));
+                self.errors.push(AfucError::at(
+                    statement.line,
+                    statement.column,
+                    AfucProblem::TooLong(limit),
+                ));
                 return None;
             }
         }
@@ -174,7 +193,8 @@ impl<'s, 'e> Assembler<'s, 'e> {
     fn jump_table(&mut self, section: usize) -> [u32; TABLE_LEN] {
         let mut table = [0; TABLE_LEN];
         let Some(labels) = self.labels.get(section) else { return table };
-        let mut by_line: Vec<(&str, Place)> = labels.iter().map(|(&name, &place)| (name, place)).collect();
+        let mut by_line: Vec<(&str, LabelPosition)> =
+            labels.iter().map(|(&name, &place)| (name, place)).collect();
         by_line.sort_by_key(|&(_, place)| (place.line, place.offset));
         for (name, place) in by_line {
             let opcode = match self.names.opcode(name) {
@@ -187,8 +207,8 @@ impl<'s, 'e> Assembler<'s, 'e> {
             match table.get_mut(opcode) {
                 Some(entry) => *entry = place.offset,
                 None => {
-                    let problem = Problem::BeyondTable(name.to_string());
-                    let error = Error::at(place.line, 1, problem);
+                    let problem = AfucProblem::BeyondTable(name.to_string());
+                    let error = AfucError::at(place.line, 1, problem);
                     if !self.errors.contains(&error) {
                         self.errors.push(error);
                     }
@@ -202,14 +222,14 @@ impl<'s, 'e> Assembler<'s, 'e> {
         match self.labels.get(section).and_then(|labels| labels.get(name)) {
             Some(place) => place.offset,
             None => {
-                self.errors.push(Error::at(line, column, Problem::NoLabel(name.to_string())));
+                self.errors.push(AfucError::at(line, column, AfucProblem::NoLabel(name.to_string())));
                 0
             }
         }
     }
 
     fn insn(&mut self, statement: &Statement<'s>, section: usize, at: u32) -> Option<u32> {
-        let What::Insn(source) = &statement.what else { return None };
+        let StatementKind::Insn(source) = &statement.what else { return None };
         let mut insn: Insn = source.insn;
         let mut whole = true;
         for &(field, ref value, column) in &source.values {
@@ -221,15 +241,15 @@ impl<'s, 'e> Assembler<'s, 'e> {
         if let Some((label, column)) = source.label {
             let place = self.label(section, label, statement.line, column);
             match insn.op {
-                Op::SetSecure => {
+                AfucOp::SetSecure => {
                     let expected = at.saturating_add(3);
                     if place != expected {
-                        let problem = Problem::SecureTarget { expected, found: place };
-                        self.errors.push(Error::at(statement.line, column, problem));
+                        let problem = AfucProblem::SecureTarget { expected, found: place };
+                        self.errors.push(AfucError::at(statement.line, column, problem));
                     }
                 }
-                Op::Call | Op::Bl | Op::Jumpa => insn.set(Field::Target, place),
-                _ => insn.set(Field::Branch, place.wrapping_sub(at)),
+                AfucOp::Call | AfucOp::Bl | AfucOp::Jumpa => insn.set(InsnField::Target, place),
+                _ => insn.set(InsnField::Branch, place.wrapping_sub(at)),
             }
         }
         if !whole {
@@ -238,29 +258,29 @@ impl<'s, 'e> Assembler<'s, 'e> {
         match insn.encode(self.firmware.generation()) {
             Ok(word) => Some(word),
             Err(error) => {
-                self.errors.push(Error::at(statement.line, statement.column, error.into()));
+                self.errors.push(AfucError::at(statement.line, statement.column, error.into()));
                 None
             }
         }
     }
 
-    fn value(&mut self, value: &Value<'s>, section: usize, line: usize, column: usize) -> Option<u32> {
-        let mut named = |space, name: &str, problem: fn(String) -> Problem| {
+    fn value(&mut self, value: &ValueExpr<'s>, section: usize, line: usize, column: usize) -> Option<u32> {
+        let mut named = |space, name: &str, problem: fn(String) -> AfucProblem| {
             let offset = self.names.offset(self.firmware, space, name);
             if offset.is_none() {
-                self.errors.push(Error::at(line, column, problem(name.to_string())));
+                self.errors.push(AfucError::at(line, column, problem(name.to_string())));
             }
             offset
         };
         match *value {
-            Value::Number(number) => Some(number),
-            Value::Control(name, more) => {
-                Some(named(Space::Control, name, Problem::NoControlRegister)?.saturating_add(more))
+            ValueExpr::Number(number) => Some(number),
+            ValueExpr::Control(name, more) => {
+                Some(named(SqeSpace::Control, name, AfucProblem::NoControlRegister)?.saturating_add(more))
             }
-            Value::Sqe(name, more) => {
-                Some(named(Space::Sqe, name, Problem::NoSqeRegister)?.saturating_add(more))
+            ValueExpr::Sqe(name, more) => {
+                Some(named(SqeSpace::Sqe, name, AfucProblem::NoSqeRegister)?.saturating_add(more))
             }
-            Value::Label(name) => {
+            ValueExpr::Label(name) => {
                 let before = self.errors.len();
                 let place = self.label(section, name, line, column);
                 (self.errors.len() == before).then_some(place)
@@ -283,20 +303,20 @@ fn unknown_packet(name: &str) -> Option<usize> {
 }
 
 /// The firmware a source says it is: by `.firmware`, else by its first literal.
-fn version(statements: &[Statement<'_>]) -> Result<Firmware, Error> {
+fn version(statements: &[Statement<'_>]) -> Result<Firmware, AfucError> {
     let said = statements.iter().find_map(|statement| match statement.what {
-        What::Firmware(id) => Some((statement, id)),
+        StatementKind::Firmware(id) => Some((statement, id)),
         _ => None,
     });
     let literal = || {
         statements.iter().find_map(|statement| match statement.what {
-            What::Literal(word) => Some((statement, id_of(word))),
+            StatementKind::Literal(word) => Some((statement, id_of(word))),
             _ => None,
         })
     };
     let Some((statement, id)) = said.or_else(literal) else {
-        return Err(Error::at(1, 1, Problem::NoVersion));
+        return Err(AfucError::at(1, 1, AfucProblem::NoVersion));
     };
-    let unknown = || Error::at(statement.line, statement.column, Problem::UnknownFirmware(id));
+    let unknown = || AfucError::at(statement.line, statement.column, AfucProblem::UnknownFirmware(id));
     Firmware::from_id(id).ok_or_else(unknown)
 }

@@ -3,20 +3,20 @@
 //! A line that cannot be read becomes an error and is left out. Never looks a name up: that needs the firmware, which
 //! the source itself names.
 
-use super::super::insn::{Alu, Field, Insn, Op, Syntax};
-use super::error::{Error, Problem};
-use super::lexer::{Kind, Token, tokens};
+use super::super::insn::{AfucOp, AluOp, Insn, InsnField, Syntax};
+use super::error::{AfucError, AfucProblem};
+use super::lexer::{Token, TokenKind, tokens};
 
 /// What a line (or a part of one) says.
 #[derive(Debug)]
 pub struct Statement<'s> {
     pub line: usize,
     pub column: usize,
-    pub what: What<'s>,
+    pub what: StatementKind<'s>,
 }
 
 #[derive(Debug)]
-pub enum What<'s> {
+pub enum StatementKind<'s> {
     /// `name:`.
     Label(&'s str),
     /// `.align 32`, in bytes.
@@ -38,22 +38,22 @@ pub enum What<'s> {
     /// `.byte 0x12`: after the last whole dword.
     Byte(u8),
     /// An instruction.
-    Insn(Source<'s>),
+    Insn(InsnSource<'s>),
 }
 
 /// An instruction whose names are not looked up yet.
 #[derive(Debug)]
-pub struct Source<'s> {
+pub struct InsnSource<'s> {
     pub insn: Insn,
     /// Fields that need a look-up, with the column of each.
-    pub values: Vec<(Field, Value<'s>, usize)>,
+    pub values: Vec<(InsnField, ValueExpr<'s>, usize)>,
     /// Where it branches, and the label's column.
     pub label: Option<(&'s str, usize)>,
 }
 
 /// A number, or something that stands for one.
 #[derive(Clone, Copy, Debug)]
-pub enum Value<'s> {
+pub enum ValueExpr<'s> {
     Number(u32),
     /// A control register, and what is added.
     Control(&'s str, u32),
@@ -64,13 +64,13 @@ pub enum Value<'s> {
 }
 
 /// The statements of a source, and what could not be read.
-pub fn parse(source: &str) -> (Vec<Statement<'_>>, Vec<Error>) {
+pub fn parse(source: &str) -> (Vec<Statement<'_>>, Vec<AfucError>) {
     let (mut statements, mut errors) = (Vec::new(), Vec::new());
     for (line, number) in source.lines().zip(1..) {
         match tokens(line, number) {
             Err(error) => errors.push(error),
             Ok(tokens) => {
-                let mut cursor = Cursor { tokens: &tokens, at: 0, line: number, end: line.len() + 1 };
+                let mut cursor = TokenCursor { tokens: &tokens, at: 0, line: number, end: line.len() + 1 };
                 while !cursor.is_done() {
                     match cursor.statement() {
                         Ok(statement) => statements.push(statement),
@@ -86,21 +86,21 @@ pub fn parse(source: &str) -> (Vec<Statement<'_>>, Vec<Error>) {
     (statements, errors)
 }
 
-struct Cursor<'t, 's> {
+struct TokenCursor<'t, 's> {
     tokens: &'t [Token<'s>],
     at: usize,
     line: usize,
     end: usize,
 }
 
-type Parsed<T> = Result<T, Error>;
+type Parsed<T> = Result<T, AfucError>;
 
-impl<'s> Cursor<'_, 's> {
+impl<'s> TokenCursor<'_, 's> {
     fn is_done(&self) -> bool {
         self.at >= self.tokens.len()
     }
 
-    fn peek(&self) -> Option<&Kind<'s>> {
+    fn peek(&self) -> Option<&TokenKind<'s>> {
         self.tokens.get(self.at).map(|token| &token.kind)
     }
 
@@ -108,8 +108,8 @@ impl<'s> Cursor<'_, 's> {
         self.tokens.get(self.at).map_or(self.end, |token| token.column)
     }
 
-    fn error(&self, problem: Problem) -> Error {
-        Error::at(self.line, self.column(), problem)
+    fn error(&self, problem: AfucProblem) -> AfucError {
+        AfucError::at(self.line, self.column(), problem)
     }
 
     fn expected<T>(&self, expected: &'static str) -> Parsed<T> {
@@ -117,11 +117,11 @@ impl<'s> Cursor<'_, 's> {
             Some(token) => format!("`{}`", token.text),
             None => "the end of the line".to_string(),
         };
-        Err(self.error(Problem::Expected { expected, found }))
+        Err(self.error(AfucProblem::Expected { expected, found }))
     }
 
     fn take_mark(&mut self, mark: &str) -> bool {
-        let found = matches!(self.peek(), Some(Kind::Mark(m)) if *m == mark);
+        let found = matches!(self.peek(), Some(TokenKind::Mark(m)) if *m == mark);
         self.at += usize::from(found);
         found
     }
@@ -136,7 +136,7 @@ impl<'s> Cursor<'_, 's> {
 
     fn number(&mut self, expected: &'static str) -> Parsed<u32> {
         match self.peek() {
-            Some(&Kind::Number(number)) => {
+            Some(&TokenKind::Number(number)) => {
                 self.at += 1;
                 Ok(number)
             }
@@ -146,7 +146,7 @@ impl<'s> Cursor<'_, 's> {
 
     fn register(&mut self) -> Parsed<u32> {
         match self.peek() {
-            Some(&Kind::Register(register)) => {
+            Some(&TokenKind::Register(register)) => {
                 self.at += 1;
                 Ok(register)
             }
@@ -156,7 +156,7 @@ impl<'s> Cursor<'_, 's> {
 
     fn bit(&mut self) -> Parsed<u32> {
         match self.peek() {
-            Some(&Kind::Bit(bit)) => {
+            Some(&TokenKind::Bit(bit)) => {
                 self.at += 1;
                 Ok(bit)
             }
@@ -166,7 +166,7 @@ impl<'s> Cursor<'_, 's> {
 
     fn label(&mut self) -> Parsed<(&'s str, usize)> {
         match self.peek() {
-            Some(&Kind::Label(label)) => {
+            Some(&TokenKind::Label(label)) => {
                 let column = self.column();
                 self.at += 1;
                 Ok((label, column))
@@ -178,95 +178,98 @@ impl<'s> Cursor<'_, 's> {
     fn statement(&mut self) -> Parsed<Statement<'s>> {
         let column = self.column();
         let what = match self.peek() {
-            Some(&Kind::Literal(word)) => {
+            Some(&TokenKind::Literal(word)) => {
                 self.at += 1;
-                What::Literal(word)
+                StatementKind::Literal(word)
             }
-            Some(Kind::Mark("[")) => {
+            Some(TokenKind::Mark("[")) => {
                 self.at += 1;
                 let (label, column) = self.label()?;
                 self.mark("]", "`]`")?;
-                What::Offset(label, column)
+                StatementKind::Offset(label, column)
             }
-            Some(&Kind::Directive(name)) => self.directive(name)?,
-            Some(&Kind::Word(name)) => {
+            Some(&TokenKind::Directive(name)) => self.directive(name)?,
+            Some(&TokenKind::Word(name)) => {
                 let colon = self.tokens.get(self.at + 1).map(|token| &token.kind);
-                if colon == Some(&Kind::Mark(":")) {
+                if colon == Some(&TokenKind::Mark(":")) {
                     self.at += 2;
-                    What::Label(name)
+                    StatementKind::Label(name)
                 } else {
-                    What::Insn(self.insn()?)
+                    StatementKind::Insn(self.insn()?)
                 }
             }
-            Some(Kind::Bit(_)) if self.tokens.get(self.at + 1).is_some_and(|t| t.kind == Kind::Mark(":")) => {
+            Some(TokenKind::Bit(_))
+                if self.tokens.get(self.at + 1).is_some_and(|t| t.kind == TokenKind::Mark(":")) =>
+            {
                 let name = self.tokens.get(self.at).map_or("", |token| token.text);
                 self.at += 2;
-                What::Label(name)
+                StatementKind::Label(name)
             }
-            Some(Kind::Modifier(_)) => What::Insn(self.insn()?),
+            Some(TokenKind::Modifier(_)) => StatementKind::Insn(self.insn()?),
             _ => return self.expected("an instruction, a label, a literal or a directive"),
         };
         Ok(Statement { line: self.line, column, what })
     }
 
-    fn directive(&mut self, name: &'s str) -> Parsed<What<'s>> {
-        let here = self.error(Problem::NoDirective(name.to_string()));
+    fn directive(&mut self, name: &'s str) -> Parsed<StatementKind<'s>> {
+        let here = self.error(AfucProblem::NoDirective(name.to_string()));
         self.at += 1;
         match name {
-            "jumptbl" => Ok(What::JumpTable),
+            "jumptbl" => Ok(StatementKind::JumpTable),
             "align" => {
                 let column = self.column();
                 let bytes = self.number("a number of bytes")?;
                 if bytes == 0 || !bytes.is_multiple_of(4) || bytes > 4096 {
-                    return Err(Error::at(self.line, column, Problem::BadAlignment(bytes)));
+                    return Err(AfucError::at(self.line, column, AfucProblem::BadAlignment(bytes)));
                 }
-                Ok(What::Align(bytes))
+                Ok(StatementKind::Align(bytes))
             }
             "section" => match self.peek() {
-                Some(Kind::Word(_)) => {
+                Some(TokenKind::Word(_)) => {
                     self.at += 1;
-                    Ok(What::Section)
+                    Ok(StatementKind::Section)
                 }
                 _ => self.expected("the name of a section, BV or LPAC"),
             },
-            "stripped" => Ok(What::Stripped(self.number("a number")?)),
-            "firmware" => Ok(What::Firmware(self.number("a firmware id such as 0x6ee")?)),
-            "empty" => Ok(What::Empty),
+            "stripped" => Ok(StatementKind::Stripped(self.number("a number")?)),
+            "firmware" => Ok(StatementKind::Firmware(self.number("a firmware id such as 0x6ee")?)),
+            "empty" => Ok(StatementKind::Empty),
             "byte" => {
                 let column = self.column();
                 let value = self.number("a byte")?;
-                let too_large = |_| Error::at(self.line, column, Problem::TooLarge(format!("{value:#x}")));
-                Ok(What::Byte(u8::try_from(value).map_err(too_large)?))
+                let too_large =
+                    |_| AfucError::at(self.line, column, AfucProblem::TooLarge(format!("{value:#x}")));
+                Ok(StatementKind::Byte(u8::try_from(value).map_err(too_large)?))
             }
             _ => Err(here),
         }
     }
 
-    fn insn(&mut self) -> Parsed<Source<'s>> {
+    fn insn(&mut self) -> Parsed<InsnSource<'s>> {
         let mut modifiers = Vec::new();
-        while let Some(&Kind::Modifier(name)) = self.peek() {
+        while let Some(&TokenKind::Modifier(name)) = self.peek() {
             let (word, count) = match name.strip_suffix(['1', '2', '3']) {
                 Some(word) => (word, name.bytes().last().map_or(0, |digit| u32::from(digit - b'0'))),
                 None => (name, 1),
             };
             let field = match (word, word == name) {
-                ("rep", true) => Field::Rep,
-                ("peek", true) => Field::Peek,
-                ("xmov", false) => Field::Xmov,
-                ("sds", false) => Field::Sds,
-                _ => return Err(self.error(Problem::NoModifier(name.to_string()))),
+                ("rep", true) => InsnField::Rep,
+                ("peek", true) => InsnField::Peek,
+                ("xmov", false) => InsnField::Xmov,
+                ("sds", false) => InsnField::Sds,
+                _ => return Err(self.error(AfucProblem::NoModifier(name.to_string()))),
             };
             modifiers.push((field, count));
             self.at += 1;
         }
-        let Some(&Kind::Word(mnemonic)) = self.peek() else { return self.expected("an instruction") };
-        let unknown = self.error(Problem::NoMnemonic(mnemonic.to_string()));
+        let Some(&TokenKind::Word(mnemonic)) = self.peek() else { return self.expected("an instruction") };
+        let unknown = self.error(AfucProblem::NoMnemonic(mnemonic.to_string()));
         self.at += 1;
         let mut source = match mnemonic {
             "mov" => self.mov()?,
             "jump" => self.jump()?,
             _ => {
-                let choices: Vec<Op> = Op::with_mnemonic(mnemonic).collect();
+                let choices: Vec<AfucOp> = AfucOp::with_mnemonic(mnemonic).collect();
                 if choices.is_empty() {
                     return Err(unknown);
                 }
@@ -280,66 +283,67 @@ impl<'s> Cursor<'_, 's> {
     }
 
     /// `mov` stands for a shifted immediate, and for an `or` with `$00`.
-    fn mov(&mut self) -> Parsed<Source<'s>> {
+    fn mov(&mut self) -> Parsed<InsnSource<'s>> {
         let dst = self.register()?;
         self.comma()?;
-        if let Some(&Kind::Register(register)) = self.peek() {
+        if let Some(&TokenKind::Register(register)) = self.peek() {
             self.at += 1;
-            let insn = Insn::new(Op::Alu(Alu::Or)).with(Field::Dst, dst).with(Field::Src2, register);
-            return Ok(Source { insn, values: Vec::new(), label: None });
+            let insn =
+                Insn::new(AfucOp::Alu(AluOp::Or)).with(InsnField::Dst, dst).with(InsnField::Src2, register);
+            return Ok(InsnSource { insn, values: Vec::new(), label: None });
         }
         let column = self.column();
         let value = self.value("a register, an immediate or a label")?;
-        let mut insn = Insn::new(Op::MovImm).with(Field::Dst, dst);
-        let mut values = vec![(Field::RegImm, value, column)];
+        let mut insn = Insn::new(AfucOp::MovImm).with(InsnField::Dst, dst);
+        let mut values = vec![(InsnField::RegImm, value, column)];
         if self.take_mark("<<") {
             let column = self.column();
-            values.push((Field::Shift, self.value("a shift")?, column));
+            values.push((InsnField::Shift, self.value("a shift")?, column));
         }
-        insn.set(Field::Shift, 0);
-        Ok(Source { insn, values, label: None })
+        insn.set(InsnField::Shift, 0);
+        Ok(InsnSource { insn, values, label: None })
     }
 
     /// `jump` stands for a branch on a clear bit of `$00`, and for the jump through a register.
-    fn jump(&mut self) -> Parsed<Source<'s>> {
-        if let Some(&Kind::Register(register)) = self.peek() {
+    fn jump(&mut self) -> Parsed<InsnSource<'s>> {
+        if let Some(&TokenKind::Register(register)) = self.peek() {
             self.at += 1;
-            let insn = Insn::new(Op::JumpReg).with(Field::Src1, register);
-            return Ok(Source { insn, values: Vec::new(), label: None });
+            let insn = Insn::new(AfucOp::JumpReg).with(InsnField::Src1, register);
+            return Ok(InsnSource { insn, values: Vec::new(), label: None });
         }
         let label = Some(self.label()?);
-        Ok(Source { insn: Insn::new(Op::BrneBit), values: Vec::new(), label })
+        Ok(InsnSource { insn: Insn::new(AfucOp::BrneBit), values: Vec::new(), label })
     }
 
     /// The operands of an instruction that has one or several operand lists; those of one mnemonic differ only in
     /// whether a source is a register, an immediate or a bit.
-    fn operands(&mut self, choices: &[Op]) -> Parsed<Source<'s>> {
+    fn operands(&mut self, choices: &[AfucOp]) -> Parsed<InsnSource<'s>> {
         let find = |wanted: Syntax| choices.iter().copied().find(|op| op.syntax() == wanted);
         let first = choices.first().map_or(Syntax::Nothing, |op| op.syntax());
-        let mut source = Source { insn: Insn::new(Op::Nop), values: Vec::new(), label: None };
+        let mut source = InsnSource { insn: Insn::new(AfucOp::Nop), values: Vec::new(), label: None };
         let op = match first {
             Syntax::Nothing => find(first),
             Syntax::DstSrcSrc | Syntax::DstSrcImm | Syntax::DstSrcBit | Syntax::DstSrcBitBit => {
-                source.insn.set(Field::Dst, self.register()?);
+                source.insn.set(InsnField::Dst, self.register()?);
                 self.comma()?;
-                source.insn.set(Field::Src1, self.register()?);
+                source.insn.set(InsnField::Src1, self.register()?);
                 self.comma()?;
                 self.last_source(&mut source, &find)?
             }
             Syntax::DstSrc | Syntax::DstImm => {
-                source.insn.set(Field::Dst, self.register()?);
+                source.insn.set(InsnField::Dst, self.register()?);
                 self.comma()?;
                 let immediate = find(Syntax::DstImm);
-                if let (Some(op), false) = (immediate, matches!(self.peek(), Some(Kind::Register(_)))) {
-                    self.immediate(&mut source, Field::Imm)?;
+                if let (Some(op), false) = (immediate, matches!(self.peek(), Some(TokenKind::Register(_)))) {
+                    self.immediate(&mut source, InsnField::Imm)?;
                     Some(op)
                 } else {
-                    source.insn.set(Field::Src1, self.register()?);
+                    source.insn.set(InsnField::Src1, self.register()?);
                     find(Syntax::DstSrc)
                 }
             }
             Syntax::SrcMem | Syntax::DstMem => {
-                let field = if first == Syntax::SrcMem { Field::Src1 } else { Field::Dst };
+                let field = if first == Syntax::SrcMem { InsnField::Src1 } else { InsnField::Dst };
                 source.insn.set(field, self.register()?);
                 self.comma()?;
                 let op = find(first);
@@ -347,14 +351,14 @@ impl<'s> Cursor<'_, 's> {
                 op
             }
             Syntax::SrcImmBranch | Syntax::SrcBitBranch => {
-                source.insn.set(Field::Src1, self.register()?);
+                source.insn.set(InsnField::Src1, self.register()?);
                 self.comma()?;
-                let op = if let Some(&Kind::Bit(bit)) = self.peek() {
+                let op = if let Some(&TokenKind::Bit(bit)) = self.peek() {
                     self.at += 1;
-                    source.insn.set(Field::Bit, bit);
+                    source.insn.set(InsnField::Bit, bit);
                     find(Syntax::SrcBitBranch)
                 } else {
-                    self.immediate(&mut source, Field::Imm)?;
+                    self.immediate(&mut source, InsnField::Imm)?;
                     find(Syntax::SrcImmBranch)
                 };
                 self.comma()?;
@@ -366,7 +370,7 @@ impl<'s> Cursor<'_, 's> {
                 find(first)
             }
             Syntax::Secure => {
-                let here = self.error(Problem::SecureRegister);
+                let here = self.error(AfucProblem::SecureRegister);
                 if self.register()? != 2 {
                     return Err(here);
                 }
@@ -385,66 +389,66 @@ impl<'s> Cursor<'_, 's> {
     /// The last operand of a two-source operation.
     fn last_source(
         &mut self,
-        source: &mut Source<'s>,
-        find: &impl Fn(Syntax) -> Option<Op>,
-    ) -> Parsed<Option<Op>> {
+        source: &mut InsnSource<'s>,
+        find: &impl Fn(Syntax) -> Option<AfucOp>,
+    ) -> Parsed<Option<AfucOp>> {
         let (register, immediate) = (find(Syntax::DstSrcSrc), find(Syntax::DstSrcImm));
         let (bit, bits) = (find(Syntax::DstSrcBit), find(Syntax::DstSrcBitBit));
-        if let (Some(op), Some(&Kind::Register(number))) = (register, self.peek()) {
+        if let (Some(op), Some(&TokenKind::Register(number))) = (register, self.peek()) {
             self.at += 1;
-            source.insn.set(Field::Src2, number);
+            source.insn.set(InsnField::Src2, number);
             return Ok(Some(op));
         }
         if bit.is_some() || bits.is_some() {
-            source.insn.set(Field::Bit, self.bit()?);
+            source.insn.set(InsnField::Bit, self.bit()?);
             if bits.is_some() {
                 self.comma()?;
-                source.insn.set(Field::High, self.bit()?);
+                source.insn.set(InsnField::High, self.bit()?);
             }
             return Ok(bit.or(bits));
         }
         if immediate.is_some() {
-            self.immediate(source, Field::RegImm)?;
+            self.immediate(source, InsnField::RegImm)?;
         }
         Ok(immediate)
     }
 
-    fn immediate(&mut self, source: &mut Source<'s>, field: Field) -> Parsed<()> {
+    fn immediate(&mut self, source: &mut InsnSource<'s>, field: InsnField) -> Parsed<()> {
         let column = self.column();
         source.values.push((field, self.value("a register or an immediate")?, column));
         Ok(())
     }
 
-    fn address(&mut self, source: &mut Source<'s>, op: Option<Op>) -> Parsed<()> {
+    fn address(&mut self, source: &mut InsnSource<'s>, op: Option<AfucOp>) -> Parsed<()> {
         self.mark("[", "`[`")?;
-        source.insn.set(Field::Base, self.register()?);
+        source.insn.set(InsnField::Base, self.register()?);
         self.mark("+", "`+`")?;
         let field = match op {
-            Some(Op::Cwrite | Op::Cread) => Field::ControlOffset,
-            Some(Op::Swrite | Op::Sread) => Field::SqeOffset,
-            _ => Field::MemOffset,
+            Some(AfucOp::Cwrite | AfucOp::Cread) => InsnField::ControlOffset,
+            Some(AfucOp::Swrite | AfucOp::Sread) => InsnField::SqeOffset,
+            _ => InsnField::MemOffset,
         };
         let column = self.column();
         source.values.push((field, self.value("an offset")?, column));
         self.mark("]", "`]`")?;
         if self.take_mark("!") {
-            source.insn.set(Field::PreIncrement, 1);
+            source.insn.set(InsnField::PreIncrement, 1);
         }
         Ok(())
     }
 
-    fn value(&mut self, expected: &'static str) -> Parsed<Value<'s>> {
+    fn value(&mut self, expected: &'static str) -> Parsed<ValueExpr<'s>> {
         let value = match self.peek() {
-            Some(&Kind::Number(number)) => Value::Number(number),
-            Some(&Kind::Label(label)) => Value::Label(label),
-            Some(&Kind::Control(name)) => Value::Control(name, 0),
-            Some(&Kind::Sqe(name)) => Value::Sqe(name, 0),
+            Some(&TokenKind::Number(number)) => ValueExpr::Number(number),
+            Some(&TokenKind::Label(label)) => ValueExpr::Label(label),
+            Some(&TokenKind::Control(name)) => ValueExpr::Control(name, 0),
+            Some(&TokenKind::Sqe(name)) => ValueExpr::Sqe(name, 0),
             _ => return self.expected(expected),
         };
         self.at += 1;
         Ok(match value {
-            Value::Control(name, _) => Value::Control(name, self.more()?),
-            Value::Sqe(name, _) => Value::Sqe(name, self.more()?),
+            ValueExpr::Control(name, _) => ValueExpr::Control(name, self.more()?),
+            ValueExpr::Sqe(name, _) => ValueExpr::Sqe(name, self.more()?),
             other => other,
         })
     }
@@ -456,7 +460,7 @@ impl<'s> Cursor<'_, 's> {
 }
 
 /// The fields of an instruction under another operation.
-fn moved(insn: &Insn, op: Op) -> Insn {
+fn moved(insn: &Insn, op: AfucOp) -> Insn {
     let mut moved = *insn;
     moved.op = op;
     moved

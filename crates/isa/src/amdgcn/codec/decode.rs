@@ -3,13 +3,13 @@
 //! A bit that no slot and no modifier accounts for must be zero; otherwise the words are no instruction.
 
 use super::mem;
-use crate::amdgcn::inst::{Half, Inst, Operand, dwords};
-use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, Slot, Type};
+use crate::amdgcn::inst::{Inst, Operand, RegHalf, dwords};
+use crate::amdgcn::model::{Class, Encoding, EncodingLayout, Field, FieldBits, Mod, OperandSlot, Type};
 use crate::amdgcn::{Gfx, Gpu, Reg, regs, tables, text};
 
 /// An instruction and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decoded {
+pub struct SizedInst {
     /// The instruction.
     pub inst: Inst,
     /// How many dwords it takes.
@@ -17,24 +17,24 @@ pub struct Decoded {
 }
 
 /// The dwords of an encoding, without a literal; no field lies across two of them.
-pub(super) type Own = [u32; 4];
+pub(super) type EncodingDwords = [u32; 4];
 
 /// Words being read.
-pub(super) struct Reader<'a> {
-    pub(super) words: Own,
+pub(super) struct InstReader<'a> {
+    pub(super) words: EncodingDwords,
     /// Bits that have been read.
-    pub(super) seen: Own,
+    pub(super) seen: EncodingDwords,
     /// The dword after the encoding, if it is there.
     pub(super) literal: Option<u32>,
     pub(super) used_literal: bool,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a EncodingLayout,
     pub(super) gpu: &'a Gpu,
 }
 
-impl Reader<'_> {
+impl InstReader<'_> {
     /// The value of a field, which is thereby accounted for.
     pub(super) fn take(&mut self, field: Field) -> u32 {
-        let Bits { lsb, width } = self.layout.fields[field as usize];
+        let FieldBits { lsb, width } = self.layout.fields[field as usize];
         let mask = !(u32::MAX << (width & 31));
         let (dword, shift) = (usize::from(lsb >> 5) & 3, lsb & 31);
         self.seen[dword] |= mask << shift;
@@ -60,7 +60,7 @@ impl Reader<'_> {
     }
 
     /// A register that can only be read, named as a destination of 7 bits in which its code does not fit.
-    fn read_only(&self, slot: &Slot, value: u32, count: u8) -> Option<Operand> {
+    fn read_only(&self, slot: &OperandSlot, value: u32, count: u8) -> Option<Operand> {
         let narrow = self.layout.fields[slot.field as usize].width == 7;
         let single = slot.ty == Type::Mask || slot.ty.bits() <= 32;
         let there = |operand: &Operand| {
@@ -69,7 +69,7 @@ impl Reader<'_> {
         self.scalar(value | 128, count).filter(|operand| narrow && single && there(operand))
     }
 
-    fn operand(&mut self, slot: &Slot) -> Option<Operand> {
+    fn operand(&mut self, slot: &OperandSlot) -> Option<Operand> {
         let count = dwords(slot.ty, self.gpu);
         if matches!(slot.class, Class::Fixed | Class::FixedOptional) {
             return Some(Operand::reg(Reg(slot.reg), count));
@@ -79,7 +79,7 @@ impl Reader<'_> {
         }
         let value = self.take(slot.field);
         let low = value & 127;
-        let half = if value & 128 != 0 { Half::High } else { Half::Low };
+        let half = if value & 128 != 0 { RegHalf::High } else { RegHalf::Low };
         match slot.class {
             Class::SsrcLds if value >= 256 => None,
             Class::Src | Class::SsrcLds => self.source(value, count),
@@ -89,31 +89,35 @@ impl Reader<'_> {
             Class::SrcLow => self.source(value, count),
             Class::SrcHalf if value >= 256 => Some(vector(low, count, half)),
             Class::SrcHalf => self.source(value, count),
-            Class::SrcSel if value >= 256 => Some(vector(value - 256, count, Half::Low)),
+            Class::SrcSel if value >= 256 => Some(vector(value - 256, count, RegHalf::Low)),
             Class::SrcSel => self.source(value, count),
             Class::SrcMatrix if value < 128 || (249..256).contains(&value) => None,
             Class::SrcMatrix => self.source(value, count),
             Class::SrcInline | Class::SsrcInline if value == 255 => None,
             Class::SrcInline | Class::SsrcInline => self.source(value, count),
-            Class::Vgpr | Class::ExpSrc => Some(vector(value, count, Half::Whole)),
-            Class::VgprSel => Some(vector(value, count, Half::Low)),
-            Class::VgprLow => (value < 128).then(|| vector(value, count, Half::Whole)),
+            Class::Vgpr | Class::ExpSrc => Some(vector(value, count, RegHalf::Whole)),
+            Class::VgprSel => Some(vector(value, count, RegHalf::Low)),
+            Class::VgprLow => (value < 128).then(|| vector(value, count, RegHalf::Whole)),
             Class::VgprHalf => Some(vector(low, count, half)),
             Class::VgprSrc => match value {
                 254 => self.scalar(value, count),
-                _ => Some(vector(value.checked_sub(256)?, count, Half::Whole)),
+                _ => Some(vector(value.checked_sub(256)?, count, RegHalf::Whole)),
             },
             Class::VgprLowSrc => {
-                value.checked_sub(256).filter(|n| *n < 128).map(|n| vector(n, count, Half::Whole))
+                value.checked_sub(256).filter(|n| *n < 128).map(|n| vector(n, count, RegHalf::Whole))
             }
             Class::VgprHalfSrc => value.checked_sub(256).map(|_| vector(low, count, half)),
             Class::VgprDual => {
                 let other = self.take(Field::VdstX);
-                Some(vector(value << 1 | (other & 1 ^ 1), count, Half::Whole))
+                Some(vector(value << 1 | (other & 1 ^ 1), count, RegHalf::Whole))
             }
             Class::SrcSdwa => {
                 let scalar = self.take(if slot.source == 0 { Field::S0 } else { Field::S1 });
-                if scalar == 0 { Some(vector(value, count, Half::Whole)) } else { self.source(value, count) }
+                if scalar == 0 {
+                    Some(vector(value, count, RegHalf::Whole))
+                } else {
+                    self.source(value, count)
+                }
             }
             Class::SdwaSdst => match (self.take(Field::Sd), self.scalar(value, count)) {
                 (0, _) => (value == 0).then_some(Operand::reg(Reg::VCC, count)),
@@ -148,7 +152,7 @@ impl Reader<'_> {
 /// What the code of a source says that is no literal.
 fn source(code: u32, count: u8, gpu: &Gpu) -> Option<Operand> {
     match code {
-        256.. => Some(vector(code - 256, count, Half::Whole)),
+        256.. => Some(vector(code - 256, count, RegHalf::Whole)),
         128..=208 | 240..=247 => Some(Operand::Inline(code as u8)),
         248 if gpu.generation() >= Gfx::Gfx8 => Some(Operand::Inline(248)),
         _ => scalar(code, count, gpu),
@@ -168,21 +172,21 @@ pub(in crate::amdgcn) fn source_of(code: u32, count: u8, gpu: &Gpu) -> Option<Op
 
 /// Whether a register may stand as a destination: of those that can only be read, the bases and limits as 64 bits, others
 /// as 32, all of them as masks.
-fn may_be_written(slot: &Slot, reg: Reg) -> bool {
+fn may_be_written(slot: &OperandSlot, reg: Reg) -> bool {
     let base = (Reg::SHARED_BASE.0..=Reg::PRIVATE_LIMIT.0).contains(&reg.0);
     reg.0 < Reg::SHARED_BASE.0
         || reg != Reg::LDS_DIRECT && (slot.ty == Type::Mask || base == (slot.ty.bits() == 64))
 }
 
 /// Vector registers from number `n` on.
-fn vector(n: u32, dwords: u8, half: Half) -> Operand {
+fn vector(n: u32, dwords: u8, half: RegHalf) -> Operand {
     Operand::Reg { reg: Reg(256 + n as u16), dwords, half }
 }
 
 /// The instruction that words begin with; `None`: they are none, or end in its midst.
-pub fn decode(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
+pub fn decode(words: &[u32], gpu: &Gpu) -> Option<SizedInst> {
     let mut inst = Inst::new(0)?;
-    decode_into(words, gpu, &mut inst).map(|dwords| Decoded { inst, dwords })
+    decode_into(words, gpu, &mut inst).map(|dwords| SizedInst { inst, dwords })
 }
 
 /// As [`decode()`], into an instruction that is there; it is undefined if there is none. Returns how many dwords it takes.
@@ -193,21 +197,21 @@ pub fn decode_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
 }
 
 /// Every instruction that words can be read as. There is one at most: tests show it.
-pub fn readings(words: &[u32], gpu: &Gpu) -> impl Iterator<Item = Decoded> {
+pub fn readings(words: &[u32], gpu: &Gpu) -> impl Iterator<Item = SizedInst> {
     let first = words.first().copied();
     let second = words.get(1).copied().unwrap_or_default();
     let layouts = first.map(|first| tables::layouts_of(first, second, gpu));
     layouts.into_iter().flatten().filter_map(move |layout| {
         let mut inst = Inst::new(0)?;
-        decode_as(words, layout, gpu, &mut inst).map(|dwords| Decoded { inst, dwords })
+        decode_as(words, layout, gpu, &mut inst).map(|dwords| SizedInst { inst, dwords })
     })
 }
 
 /// As [`decode()`], and also what text cannot say though hardware does not mind: a literal of 16 bits with something in its
 /// upper half, as LLVM writes negative ones. The operand has the lower half.
-pub fn decode_executed(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
+pub fn decode_executed(words: &[u32], gpu: &Gpu) -> Option<SizedInst> {
     let mut inst = Inst::new(0)?;
-    decode_executed_into(words, gpu, &mut inst).map(|dwords| Decoded { inst, dwords })
+    decode_executed_into(words, gpu, &mut inst).map(|dwords| SizedInst { inst, dwords })
 }
 
 /// As [`decode_executed()`], into an instruction that is there; it is undefined if there is none. Returns how many dwords it
@@ -230,7 +234,7 @@ pub fn decode_executed_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option
 
 /// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal
 /// has no bits beyond its type.
-fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
+fn whole(slot: &OperandSlot, operand: &Operand, gpu: &Gpu) -> bool {
     if let Operand::Literal(value) = operand {
         return slot.ty.bits() != 16 || slot.class == Class::Ssrc32 || value >> 16 == 0;
     }
@@ -253,12 +257,12 @@ fn are_registers(operand: &Operand, gpu: &Gpu) -> bool {
 /// Modifiers of which some bit is always set. The fields of others are those of no operand.
 const SET: u64 = 1 << Mod::Ones as u8 | 1 << Mod::Dpp8 as u8;
 
-fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
+fn decode_as(words: &[u32], layout: &EncodingLayout, gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
     let word = |at: u8| if at < layout.dwords { words.get(usize::from(at)).copied() } else { Some(0) };
     let places = [word(0)?, word(1)?, word(2)?, word(3)?];
     let literal = words.get(usize::from(layout.dwords)).copied();
     let seen = [layout.mask as u32, (layout.mask >> 32) as u32, 0, 0];
-    let mut reader = Reader { words: places, seen, literal, used_literal: false, layout, gpu };
+    let mut reader = InstReader { words: places, seen, literal, used_literal: false, layout, gpu };
     let opcode = reader.take(Field::Op) | reader.take(Field::OpHi) << layout.fields[Field::Op as usize].width;
     let number = tables::variant_of(layout.encoding, opcode, gpu)?;
     let variant = tables::variants().get(usize::from(number))?;
@@ -329,7 +333,7 @@ fn exp_sources(inst: &mut Inst) -> Option<()> {
     let en = inst.mods.get(Mod::En);
     let used = [a, b, c, d].into_iter().enumerate().all(|(at, operand)| {
         let read = if inst.mods.has(Mod::Compr) { en.unbounded_shr(2 * at as u32) & 3 } else { en >> at & 1 };
-        read != 0 || operand == vector(0, 1, Half::Whole)
+        read != 0 || operand == vector(0, 1, RegHalf::Whole)
     });
     for (at, (place, source)) in inst.operands.iter_mut().skip(1).zip(sources).enumerate() {
         *place = if en >> at & 1 != 0 { source } else { Operand::Off };
@@ -343,10 +347,10 @@ fn halves(inst: &mut Inst) {
     let variant = inst.variant();
     for (slot, operand) in variant.slots.iter().zip(&mut inst.operands) {
         let bit = if slot.source < 3 { slot.source } else { 3 };
-        if let Operand::Reg { half: half @ Half::Low, .. } = operand
+        if let Operand::Reg { half: half @ RegHalf::Low, .. } = operand
             && op_sel >> bit & 1 != 0
         {
-            *half = Half::High;
+            *half = RegHalf::High;
         }
     }
 }

@@ -1,13 +1,13 @@
 //! From instruction to words.
 
-use super::{Words, mem};
-use crate::amdgcn::inst::{Half, Inst, Operand};
-use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, NO_OPCODE, Slot};
+use super::{InstWords, mem};
+use crate::amdgcn::inst::{Inst, Operand, RegHalf};
+use crate::amdgcn::model::{Class, Encoding, EncodingLayout, Field, FieldBits, Mod, NO_OPCODE, OperandSlot};
 use crate::amdgcn::{Gpu, Reg, regs, tables};
 
 /// Why an instruction has no words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum EncodeError {
+pub enum InstEncodeError {
     /// The GPU does not have it.
     #[error("not an instruction of this GPU")]
     NotHere,
@@ -20,25 +20,25 @@ pub enum EncodeError {
 }
 
 /// Words being made.
-pub(super) struct Maker<'a> {
+pub(super) struct InstBuilder<'a> {
     /// The dwords of the encoding; no field lies across two of them.
     pub(super) words: [u32; 4],
     pub(super) literal: Option<u32>,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a EncodingLayout,
     pub(super) gpu: &'a Gpu,
 }
 
-impl Maker<'_> {
+impl InstBuilder<'_> {
     /// Puts a value into a field; false if it has more bits than that.
     pub(super) fn put(&mut self, field: Field, value: u32) -> bool {
-        let Bits { lsb, width } = self.layout.fields[field as usize];
+        let FieldBits { lsb, width } = self.layout.fields[field as usize];
         self.words[usize::from(lsb >> 5) & 3] |= value << (lsb & 31);
         u64::from(value) >> width == 0
     }
 
-    fn literal(&mut self, value: u32) -> Result<(), EncodeError> {
+    fn literal(&mut self, value: u32) -> Result<(), InstEncodeError> {
         match self.literal {
-            Some(other) if other != value => Err(EncodeError::Literals),
+            Some(other) if other != value => Err(InstEncodeError::Literals),
             _ => {
                 self.literal = Some(value);
                 Ok(())
@@ -47,7 +47,7 @@ impl Maker<'_> {
     }
 
     /// The 9-bit code of a source.
-    fn source(&mut self, operand: Operand) -> Result<Option<u32>, EncodeError> {
+    fn source(&mut self, operand: Operand) -> Result<Option<u32>, InstEncodeError> {
         Ok(match operand {
             Operand::Reg { reg, .. } => regs::code_of(reg, self.gpu.generation()).map(u32::from),
             Operand::Inline(code) => Some(code.into()),
@@ -60,7 +60,7 @@ impl Maker<'_> {
     }
 
     /// What a slot's field says of an operand; `None`: it cannot.
-    fn value(&mut self, slot: &Slot, operand: Operand) -> Result<Option<u32>, EncodeError> {
+    fn value(&mut self, slot: &OperandSlot, operand: Operand) -> Result<Option<u32>, InstEncodeError> {
         let generation = self.gpu.generation();
         let reg = match operand {
             Operand::Reg { reg, half, .. } => {
@@ -144,24 +144,33 @@ impl Maker<'_> {
 }
 
 /// The bit that says which half.
-fn high(half: Half) -> u32 {
-    if half == Half::High { 128 } else { 0 }
+fn high(half: RegHalf) -> u32 {
+    if half == RegHalf::High { 128 } else { 0 }
 }
 
 /// The words of an instruction on a GPU.
-pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
+///
+/// # Errors
+///
+/// [`InstEncodeError::NotHere`] if the GPU does not have the instruction, [`InstEncodeError::Operand`] for an
+/// operand that its field cannot hold, [`InstEncodeError::Literals`] for two literals that differ.
+pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
     let variant = inst.variant();
     let opcode = variant.opcodes[gpu.generation() as usize];
     if variant.columns & gpu.columns() == 0 || opcode == NO_OPCODE || !gpu.meets(variant.need) {
-        return Err(EncodeError::NotHere);
+        return Err(InstEncodeError::NotHere);
     }
-    let layout = tables::layout(variant.encoding, gpu).ok_or(EncodeError::NotHere)?;
-    let mut maker =
-        Maker { words: [layout.value as u32, (layout.value >> 32) as u32, 0, 0], literal: None, layout, gpu };
+    let layout = tables::layout(variant.encoding, gpu).ok_or(InstEncodeError::NotHere)?;
+    let mut maker = InstBuilder {
+        words: [layout.value as u32, (layout.value >> 32) as u32, 0, 0],
+        literal: None,
+        layout,
+        gpu,
+    };
     let op = layout.fields[Field::Op as usize].width;
     maker.put(Field::Op, u32::from(opcode) & !u32::MAX.unbounded_shl(op.into()));
     maker.put(Field::OpHi, u32::from(opcode) >> op);
-    let mut follow = Words::default();
+    let mut follow = InstWords::default();
     if inst.row().format.is_memory() {
         mem::encode(&mut maker, inst, &mut follow)?;
         return Ok(words(&maker, follow));
@@ -175,7 +184,7 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
         inst
     };
     for (at, (slot, operand)) in (0..).zip(inst.written()) {
-        let wrong = EncodeError::Operand(at);
+        let wrong = InstEncodeError::Operand(at);
         if slot.class == Class::Imm32 {
             match operand {
                 Operand::Literal(value) => maker.literal(value)?,
@@ -235,8 +244,8 @@ fn exp_halves(inst: &mut Inst) {
 }
 
 /// The words of an encoding and those after it.
-fn words(maker: &Maker<'_>, follow: Words) -> Words {
-    let mut words = Words::default();
+fn words(maker: &InstBuilder<'_>, follow: InstWords) -> InstWords {
+    let mut words = InstWords::default();
     for word in maker.words.iter().take(maker.layout.dwords.into()) {
         words.push(*word);
     }

@@ -3,12 +3,12 @@
 //! Bits no operand or modifier of an instruction uses are zero in it; other words are no instruction. Facts: the
 //! encodings of AMD's ISA manuals, and of LLVM 19 where those do not say.
 
-use super::Words;
-use super::decode::Reader;
-use super::encode::{EncodeError, Maker};
+use super::InstWords;
+use super::decode::InstReader;
+use super::encode::{InstBuilder, InstEncodeError};
 use crate::amdgcn::inst::{Inst, Operand};
 use crate::amdgcn::mem;
-use crate::amdgcn::model::{Class, Encoding, Field, Format, Gfx, Mod, Slot, Trait};
+use crate::amdgcn::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait};
 use crate::amdgcn::{Gpu, Reg, regs};
 
 /// Fields of rays that have one value.
@@ -26,20 +26,20 @@ fn is_untyped(inst: &Inst) -> bool {
     variant.encoding == Encoding::Vbuffer && variant.mod_set >> Mod::Format as u8 & 1 == 0
 }
 
-impl Reader<'_> {
+impl InstReader<'_> {
     fn vgpr(&mut self, field: Field, dwords: u8) -> Option<Operand> {
         let number = self.take(field) as u8;
         (usize::from(number) + usize::from(dwords) <= 256).then_some(Operand::reg(Reg::vgpr(number), dwords))
     }
 
-    fn sreg(&mut self, slot: &Slot, scale: u32) -> Option<Operand> {
+    fn sreg(&mut self, slot: &OperandSlot, scale: u32) -> Option<Operand> {
         let code = self.take(slot.field) << scale;
         scalar(slot, code, self.gpu)
     }
 }
 
 /// The registers a code stands for in a slot, if they may stand there.
-fn scalar(slot: &Slot, code: u32, gpu: &Gpu) -> Option<Operand> {
+fn scalar(slot: &OperandSlot, code: u32, gpu: &Gpu) -> Option<Operand> {
     let dwords = slot.ty.dwords();
     let code = u8::try_from(code).ok()?;
     let last = code.checked_add(dwords - 1)?;
@@ -61,7 +61,7 @@ fn signed(value: u32, width: u8) -> i32 {
 }
 
 /// The operands and modifiers of a memory instruction, and how many dwords follow its encoding.
-pub(super) fn decode(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) -> Option<u8> {
+pub(super) fn decode(fields: &mut InstReader<'_>, words: &[u32], inst: &mut Inst) -> Option<u8> {
     let gpu = fields.gpu;
     let variant = inst.variant();
     let row = inst.row();
@@ -147,12 +147,12 @@ pub(super) fn decode(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) ->
 }
 
 /// Whether a field of a ray has another value than it must have.
-fn constant_ray(fields: &mut Reader<'_>, field: Field, value: u32) -> bool {
+fn constant_ray(fields: &mut InstReader<'_>, field: Field, value: u32) -> bool {
     fields.layout.fields[field as usize].width != 0 && fields.take(field) != value
 }
 
 /// The offset of a scalar memory instruction, and how many dwords it takes more.
-fn smem_offset(fields: &mut Reader<'_>, slot: &Slot, inst: &mut Inst) -> Option<(Operand, u8)> {
+fn smem_offset(fields: &mut InstReader<'_>, slot: &OperandSlot, inst: &mut Inst) -> Option<(Operand, u8)> {
     let gpu = fields.gpu;
     let generation = gpu.generation();
     let width = fields.layout.fields[Field::Offset as usize].width;
@@ -193,7 +193,7 @@ fn smem_offset(fields: &mut Reader<'_>, slot: &Slot, inst: &mut Inst) -> Option<
 }
 
 /// Address and base of a flat, global or scratch instruction.
-fn flat(fields: &mut Reader<'_>, inst: &mut Inst) -> Option<()> {
+fn flat(fields: &mut InstReader<'_>, inst: &mut Inst) -> Option<()> {
     let gpu = fields.gpu;
     let format = inst.row().format;
     let code = fields.take(Field::Saddr);
@@ -221,7 +221,7 @@ fn flat(fields: &mut Reader<'_>, inst: &mut Inst) -> Option<()> {
 }
 
 /// The address of an image, and how many dwords of registers follow.
-fn image_address(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) -> Option<(Operand, u8)> {
+fn image_address(fields: &mut InstReader<'_>, words: &[u32], inst: &mut Inst) -> Option<(Operand, u8)> {
     let gpu = fields.gpu;
     if gpu.generation() < Gfx::Gfx10 {
         let (least, _) = mem::image_address_range(inst);
@@ -259,12 +259,16 @@ fn image_address(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) -> Opt
 }
 
 /// A list, or the register that a list of one is.
-fn list(inst: &Inst, count: usize, parts: mem::Parts) -> Operand {
+fn list(inst: &Inst, count: usize, parts: mem::AddressParts) -> Operand {
     if count == 1 { Operand::reg(Reg::vgpr(inst.list[0]), parts[0]) } else { Operand::List(count as u8) }
 }
 
 /// Puts a memory instruction's operands and modifiers into their fields, and what follows into `words`.
-pub(super) fn encode(maker: &mut Maker<'_>, inst: &Inst, words: &mut Words) -> Result<(), EncodeError> {
+pub(super) fn encode(
+    maker: &mut InstBuilder<'_>,
+    inst: &Inst,
+    words: &mut InstWords,
+) -> Result<(), InstEncodeError> {
     let variant = inst.variant();
     let format = inst.row().format;
     for slot in variant.mods.iter().filter(|slot| slot.id != Mod::Offset || format != Format::Smem) {
@@ -296,10 +300,10 @@ pub(super) fn encode(maker: &mut Maker<'_>, inst: &Inst, words: &mut Words) -> R
             Class::GlobalBase | Class::ScratchBase => Some(()),
             _ => put(maker, slot, operand),
         };
-        done.ok_or(EncodeError::Operand(at))?;
+        done.ok_or(InstEncodeError::Operand(at))?;
     }
     if matches!(format, Format::Flat | Format::Global | Format::Scratch) {
-        put_flat(maker, inst).ok_or(EncodeError::Operand(0))?;
+        put_flat(maker, inst).ok_or(InstEncodeError::Operand(0))?;
     }
     Ok(())
 }
@@ -313,7 +317,7 @@ fn code(operand: Operand, gpu: &Gpu) -> Option<u32> {
     }
 }
 
-fn put(maker: &mut Maker<'_>, slot: &Slot, operand: Operand) -> Option<()> {
+fn put(maker: &mut InstBuilder<'_>, slot: &OperandSlot, operand: Operand) -> Option<()> {
     let value = match (slot.class, operand) {
         (_, Operand::None) => return Some(()),
         (Class::BufferAddr | Class::ScratchAddr, Operand::Off) => return Some(()),
@@ -329,7 +333,12 @@ fn put(maker: &mut Maker<'_>, slot: &Slot, operand: Operand) -> Option<()> {
     maker.put(slot.field, value).then_some(())
 }
 
-fn put_smem_offset(maker: &mut Maker<'_>, inst: &Inst, operand: Operand, words: &mut Words) -> Option<()> {
+fn put_smem_offset(
+    maker: &mut InstBuilder<'_>,
+    inst: &Inst,
+    operand: Operand,
+    words: &mut InstWords,
+) -> Option<()> {
     let generation = maker.gpu.generation();
     let width = maker.layout.fields[Field::Offset as usize].width;
     let cut = |value: i32| value as u32 & !u32::MAX.unbounded_shl(width.into());
@@ -364,7 +373,7 @@ fn put_smem_offset(maker: &mut Maker<'_>, inst: &Inst, operand: Operand, words: 
     fits.then_some(())
 }
 
-fn put_flat(maker: &mut Maker<'_>, inst: &Inst) -> Option<()> {
+fn put_flat(maker: &mut InstBuilder<'_>, inst: &Inst) -> Option<()> {
     let gpu = maker.gpu;
     let format = inst.row().format;
     let find = |classes: [Class; 2]| {
@@ -386,7 +395,12 @@ fn put_flat(maker: &mut Maker<'_>, inst: &Inst) -> Option<()> {
     maker.put(Field::Saddr, saddr).then_some(())
 }
 
-fn image_list(maker: &mut Maker<'_>, inst: &Inst, operand: Operand, words: &mut Words) -> Option<()> {
+fn image_list(
+    maker: &mut InstBuilder<'_>,
+    inst: &Inst,
+    operand: Operand,
+    words: &mut InstWords,
+) -> Option<()> {
     let count = match operand {
         Operand::Reg { reg, .. } if reg.is_vgpr() => {
             let field = if maker.gpu.generation() == Gfx::Gfx12 { Field::Vaddr0 } else { Field::Vaddr };

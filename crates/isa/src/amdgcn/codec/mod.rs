@@ -8,20 +8,20 @@ mod encode;
 mod mem;
 
 pub(super) use decode::source_of;
-pub use decode::{Decoded, decode, decode_executed, decode_executed_into, decode_into, readings};
-pub use encode::{EncodeError, encode};
+pub use decode::{SizedInst, decode, decode_executed, decode_executed_into, decode_into, readings};
+pub use encode::{InstEncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.
 pub const NOP: u32 = 0xbf80_0000;
 
 /// The words of one instruction: up to six dwords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Words {
+pub struct InstWords {
     words: [u32; 6],
     count: u8,
 }
 
-impl Words {
+impl InstWords {
     /// The dwords.
     pub fn as_slice(&self) -> &[u32] {
         self.words.get(..usize::from(self.count)).unwrap_or_default()

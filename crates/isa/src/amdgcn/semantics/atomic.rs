@@ -5,14 +5,14 @@ use super::float::Width;
 use super::minmax;
 use crate::amdgcn::model::{AtomicOp, Trait};
 use crate::amdgcn::opcode::Operation;
-use crate::amdgcn::tables::Row;
+use crate::amdgcn::tables::InstRow;
 
 /// An atomic operation on one value.
 pub type Atomic = fn(&Mode, u64, u64, u64) -> u64;
 
 /// How wide the values of an atomic operation are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum AtomicWidth {
     /// 32 bits.
     B32,
     /// 64 bits.
@@ -27,18 +27,18 @@ fn dec(old: u64, data: u64, mask: u64) -> u64 {
 macro_rules! both {
     ($kind:expr, |$old:ident, $data:ident| $small:expr, $wide:expr) => {
         match $kind {
-            Kind::B32 => |_, $old, $data, _| $small,
-            Kind::B64 => |_, $old, $data, _| $wide,
+            AtomicWidth::B32 => |_, $old, $data, _| $small,
+            AtomicWidth::B64 => |_, $old, $data, _| $wide,
         }
     };
 }
 
-fn float(kind: Kind, greater: bool) -> Atomic {
+fn float(kind: AtomicWidth, greater: bool) -> Atomic {
     match (kind, greater) {
-        (Kind::B32, false) => |m, old, data, _| minmax::number(&Width::F32, m, old, data, false),
-        (Kind::B32, true) => |m, old, data, _| minmax::number(&Width::F32, m, old, data, true),
-        (Kind::B64, false) => |m, old, data, _| minmax::number(&Width::F64, m, old, data, false),
-        (Kind::B64, true) => |m, old, data, _| minmax::number(&Width::F64, m, old, data, true),
+        (AtomicWidth::B32, false) => |m, old, data, _| minmax::number(&Width::F32, m, old, data, false),
+        (AtomicWidth::B32, true) => |m, old, data, _| minmax::number(&Width::F32, m, old, data, true),
+        (AtomicWidth::B64, false) => |m, old, data, _| minmax::number(&Width::F64, m, old, data, false),
+        (AtomicWidth::B64, true) => |m, old, data, _| minmax::number(&Width::F64, m, old, data, true),
     }
 }
 
@@ -50,18 +50,18 @@ fn pairs(width: &Width, m: &Mode, old: u64, data: u64) -> u64 {
 }
 
 /// An operation on values of 32 or 64 bits; `None`: it is not of this kind.
-pub fn of(op: AtomicOp, kind: Kind) -> Option<Atomic> {
+pub fn of(op: AtomicOp, kind: AtomicWidth) -> Option<Atomic> {
     let atomic: Atomic = match (op, kind) {
         (AtomicOp::Swap, _) => |_, _, data, _| data,
-        (AtomicOp::Fcmpswap, Kind::B32) => |_, old, data, cmp| {
+        (AtomicOp::Fcmpswap, AtomicWidth::B32) => |_, old, data, cmp| {
             if f32::from_bits(old as u32) == f32::from_bits(cmp as u32) { data } else { old }
         },
-        (AtomicOp::Fcmpswap, Kind::B64) => |_, old, data, cmp| {
+        (AtomicOp::Fcmpswap, AtomicWidth::B64) => |_, old, data, cmp| {
             if f64::from_bits(old) == f64::from_bits(cmp) { data } else { old }
         },
         (AtomicOp::Cmpswap, _) => |_, old, data, cmp| if old == cmp { data } else { old },
-        (AtomicOp::Fadd, Kind::B32) => |m, old, data, _| Width::F32.add(m, old, data),
-        (AtomicOp::Fadd, Kind::B64) => |m, old, data, _| Width::F64.add(m, old, data),
+        (AtomicOp::Fadd, AtomicWidth::B32) => |m, old, data, _| Width::F32.add(m, old, data),
+        (AtomicOp::Fadd, AtomicWidth::B64) => |m, old, data, _| Width::F64.add(m, old, data),
         (AtomicOp::Add, _) => {
             both!(kind, |old, data| u64::from((old as u32).wrapping_add(data as u32)), old.wrapping_add(data))
         }
@@ -104,14 +104,14 @@ pub fn of(op: AtomicOp, kind: Kind) -> Option<Atomic> {
 }
 
 /// Whether a row takes a second value.
-pub fn has_second(row: &Row) -> bool {
+pub fn has_second(row: &InstRow) -> bool {
     matches!(row.operation, Operation::Atomic(op) if op.has_second())
 }
 
 /// The operation of a row, and how wide its values are; `None`: it is not an atomic of this kind.
-pub fn of_row(row: &Row) -> Option<(Atomic, Kind)> {
+pub fn of_row(row: &InstRow) -> Option<(Atomic, AtomicWidth)> {
     let Operation::Atomic(op) = row.operation else { return None };
-    let kind = if row.traits.has(Trait::X2) { Kind::B64 } else { Kind::B32 };
+    let kind = if row.traits.has(Trait::X2) { AtomicWidth::B64 } else { AtomicWidth::B32 };
     Some((of(op, kind)?, kind))
 }
 

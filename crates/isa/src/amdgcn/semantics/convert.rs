@@ -2,7 +2,7 @@
 
 use super::Mode;
 use super::float::Width;
-use super::soft::{self, Env, Number, Round};
+use super::soft::{self, Env, Round, SoftNumber};
 
 /// An integer in a width.
 pub(super) fn from_integer(width: &Width, m: &Mode, value: i128) -> u64 {
@@ -21,10 +21,10 @@ pub(super) enum Whole {
 /// A number as an integer between two bounds; NaN is zero.
 pub(super) fn to_integer(width: &Width, m: &Mode, bits: u64, whole: Whole, least: i64, most: i64) -> i64 {
     match width.format.unpack(bits, width.env(m).flush_in) {
-        Number::Nan(_) => 0,
-        Number::Infinite(true) => least,
-        Number::Infinite(false) => most,
-        Number::Finite(_) => {
+        SoftNumber::Nan(_) => 0,
+        SoftNumber::Infinite(true) => least,
+        SoftNumber::Infinite(false) => most,
+        SoftNumber::Finite(_) => {
             // Every format's numbers are exact in 64 bits.
             let value = width.value(width.input(m, bits));
             let value = match whole {
@@ -134,7 +134,7 @@ pub(super) fn fract(width: &Width, m: &Mode, bits: u64) -> u64 {
 /// The exponent that leaves a mantissa of 0.5 to 1; 0 of zero, infinities and NaNs.
 pub(super) fn frexp_exponent(width: &Width, m: &Mode, bits: u64) -> i32 {
     match width.format.unpack(bits, width.env(m).flush_in) {
-        Number::Finite(value) if value.significand != 0 => {
+        SoftNumber::Finite(value) if value.significand != 0 => {
             value.exponent + 128 - value.significand.leading_zeros() as i32
         }
         _ => 0,
@@ -145,10 +145,10 @@ pub(super) fn frexp_exponent(width: &Width, m: &Mode, bits: u64) -> i32 {
 pub(super) fn frexp_mantissa(width: &Width, m: &Mode, bits: u64) -> u64 {
     let format = width.format;
     match format.unpack(bits, width.env(m).flush_in) {
-        Number::Nan(bits) => bits,
-        Number::Infinite(_) => bits,
-        Number::Finite(value) if value.significand == 0 => bits & format.sign(),
-        Number::Finite(mut value) => {
+        SoftNumber::Nan(bits) => bits,
+        SoftNumber::Infinite(_) => bits,
+        SoftNumber::Finite(value) if value.significand == 0 => bits & format.sign(),
+        SoftNumber::Finite(mut value) => {
             value.exponent = value.significand.leading_zeros() as i32 - 128;
             format.round(value, Env::IEEE)
         }
@@ -159,7 +159,7 @@ pub(super) fn frexp_mantissa(width: &Width, m: &Mode, bits: u64) -> u64 {
 pub(super) fn ldexp(width: &Width, m: &Mode, a: u64, b: i32) -> u64 {
     let env = width.env(m);
     match width.format.unpack(a, env.flush_in) {
-        Number::Finite(mut value) if value.significand != 0 => {
+        SoftNumber::Finite(mut value) if value.significand != 0 => {
             value.exponent += b.clamp(-5000, 5000);
             width.format.round(value, env)
         }

@@ -3,7 +3,7 @@
 use super::Mode;
 use super::convert::ldexp;
 use super::float::Width;
-use super::soft::{Finite, Number, Round};
+use super::soft::{Finite, Round, SoftNumber};
 
 /// How far a width's division scales.
 struct Scale {
@@ -38,7 +38,7 @@ fn biased(width: &Width, bits: u64) -> i32 {
 /// Whether a quotient is a denormal, not zero.
 fn denormal(width: &Width, numerator: u64, denominator: u64) -> bool {
     let magnitude = |bits: u64| match width.format.unpack(bits & !width.format.sign(), false) {
-        Number::Finite(value) if value.significand != 0 => Some(value),
+        SoftNumber::Finite(value) if value.significand != 0 => Some(value),
         _ => None,
     };
     let (Some(n), Some(d)) = (magnitude(numerator), magnitude(denominator)) else { return false };
@@ -103,7 +103,7 @@ fn fmas(s: &Scale, m: &Mode, a: u64, b: u64, c: u64, scaled: bool) -> u64 {
     let bias = (1 << (w.format.exponent - 1)) - 1;
     let by = if biased(w, c) > bias { s.by } else { -s.by };
     match w.format.fused(x, y, z, env.round) {
-        Number::Finite(mut value) if value.significand != 0 => {
+        SoftNumber::Finite(mut value) if value.significand != 0 => {
             value.exponent += by;
             w.format.round(value, env)
         }

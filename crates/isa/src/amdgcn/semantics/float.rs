@@ -4,14 +4,14 @@
 //! the result, made quiet.
 
 use super::Mode;
-use super::soft::{self, Env, Format, Round};
+use super::soft::{self, Env, Round, SoftFormat};
 use crate::amdgcn::model::Gfx;
 
 /// A width, and which part of the mode is for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Width {
     /// Its format.
-    pub format: Format,
+    pub format: SoftFormat,
     single: bool,
 }
 

@@ -4,7 +4,7 @@
 //! with gfx1201.
 
 use super::Mode;
-use super::soft::{self, Env, Finite, Number, Round};
+use super::soft::{self, Env, Finite, Round, SoftNumber};
 
 /// An 8-bit format.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,12 +43,12 @@ pub(super) fn pair_to_f32(small: Small, bytes: u32) -> u64 {
 }
 
 /// Rounds a number; what is too great becomes infinity or, without one, NaN, or the greatest number if the mode says so.
-fn round(m: &Mode, small: Small, number: Number) -> u32 {
+fn round(m: &Mode, small: Small, number: SoftNumber) -> u32 {
     match number {
         // Whatever its sign.
-        Number::Nan(_) => 0xff - u32::from(small.infinite),
-        Number::Infinite(negative) => u32::from(negative) << 7 | (small.greatest + 1),
-        Number::Finite(value) => {
+        SoftNumber::Nan(_) => 0xff - u32::from(small.infinite),
+        SoftNumber::Infinite(negative) => u32::from(negative) << 7 | (small.greatest + 1),
+        SoftNumber::Finite(value) => {
             let most = small.greatest + u32::from(!m.saturate_16);
             u32::from(value.negative) << 7 | magnitude(small, value).min(most)
         }
@@ -79,14 +79,14 @@ pub(super) fn pair(m: &Mode, small: Small, a: u32, b: u32) -> u32 {
 /// number the bits that the random ones have no place for are lost before.
 pub(super) fn stochastic(m: &Mode, small: Small, a: u32, random: u32) -> u32 {
     match soft::F32.unpack(a.into(), false) {
-        Number::Finite(value) if value.significand != 0 => {
+        SoftNumber::Finite(value) if value.significand != 0 => {
             let cut = 23 - small.fraction;
             let least = 1 - small.bias - 23;
             let lost = (least - value.exponent).max(0) as u32;
             let added = value.significand.unbounded_shr(lost) + u128::from(random >> (32 - cut));
             let kept =
                 Finite { significand: added >> cut << cut, exponent: value.exponent.max(least), ..value };
-            round(m, small, Number::Finite(kept))
+            round(m, small, SoftNumber::Finite(kept))
         }
         other => round(m, small, other),
     }

@@ -1,7 +1,7 @@
 //! Products of matrices that are spread over the lanes of a wave: where an element stands, and what an element of the result
 //! is.
 //!
-//! Never registers of a wave: [`Layout`] gives lane, register and bit. Facts: the tables of AMD's RDNA 3 and RDNA 4 manuals
+//! Never registers of a wave: [`MatrixLayout`] gives lane, register and bit. Facts: the tables of AMD's RDNA 3 and RDNA 4 manuals
 //! (matrix elements in VGPRs), AMD's matrix instruction calculator for the sparse indices. The order in which
 //! products are added is not documented: here one after the other by rising K, each fused and rounded to the nearest
 //! even in 32 bits with denormals; a result of 16 bits is rounded once more at the end. Integers are exact, and
@@ -13,7 +13,7 @@ use crate::amdgcn::opcode::MatrixOp;
 
 /// What elements are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Number {
+pub enum ElementType {
     /// IEEE 754, 16 bits.
     F16,
     /// The upper half of 32 bits.
@@ -30,20 +30,20 @@ pub enum Number {
     I32,
 }
 
-impl Number {
+impl ElementType {
     /// Width in bits.
     pub fn bits(self) -> u8 {
         match self {
-            Number::F16 | Number::Bf16 => 16,
-            Number::Fp8 | Number::Bf8 => 8,
-            Number::Integer(bits) => bits,
-            Number::F32 | Number::I32 => 32,
+            ElementType::F16 | ElementType::Bf16 => 16,
+            ElementType::Fp8 | ElementType::Bf8 => 8,
+            ElementType::Integer(bits) => bits,
+            ElementType::F32 | ElementType::I32 => 32,
         }
     }
 
     /// Whether it is a float of 16 bits, whose sources have modifiers for each half of a register.
     pub fn is_half(self) -> bool {
-        matches!(self, Number::F16 | Number::Bf16)
+        matches!(self, ElementType::F16 | ElementType::Bf16)
     }
 
     /// The sign's bit of a float.
@@ -54,25 +54,25 @@ impl Number {
     /// As a float of 32 bits, or an integer of 32 bits with the sign that `signed` gives it.
     pub fn widen(self, value: u32, signed: bool) -> u32 {
         match self {
-            Number::F16 => {
+            ElementType::F16 => {
                 soft::convert(soft::F16, soft::F32, (value & 0xffff).into(), soft::Env::IEEE) as u32
             }
-            Number::Bf16 => value << 16,
-            Number::Fp8 => fp8::to_f32(fp8::FP8, value & 0xff),
-            Number::Bf8 => fp8::to_f32(fp8::BF8, value & 0xff),
-            Number::Integer(bits) => {
+            ElementType::Bf16 => value << 16,
+            ElementType::Fp8 => fp8::to_f32(fp8::FP8, value & 0xff),
+            ElementType::Bf8 => fp8::to_f32(fp8::BF8, value & 0xff),
+            ElementType::Integer(bits) => {
                 let up = 32 - u32::from(bits);
                 if signed { ((value << up) as i32 >> up) as u32 } else { value << up >> up }
             }
-            Number::F32 | Number::I32 => value,
+            ElementType::F32 | ElementType::I32 => value,
         }
     }
 
     /// A sum of 32 bits as an element of the result.
     pub fn narrow(self, sum: u32) -> u32 {
         let to = match self {
-            Number::F16 => soft::F16,
-            Number::Bf16 => soft::BF16,
+            ElementType::F16 => soft::F16,
+            ElementType::Bf16 => soft::BF16,
             _ => return sum,
         };
         soft::convert(soft::F32, to, sum.into(), soft::Env::IEEE) as u32
@@ -83,11 +83,11 @@ impl Number {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Matrix {
     /// Elements of A.
-    pub a: Number,
+    pub a: ElementType,
     /// Elements of B.
-    pub b: Number,
+    pub b: ElementType,
     /// Elements of C and the result.
-    pub result: Number,
+    pub result: ElementType,
     /// How many elements a row of A has.
     pub depth: u8,
     /// Of each four elements of A two are there.
@@ -99,33 +99,67 @@ pub fn of(op: MatrixOp) -> Matrix {
     let dense = |result, depth, a, b| Matrix { a, b, result, depth, sparse: false };
     let sparse = |result, depth, a, b| Matrix { a, b, result, depth, sparse: true };
     match op {
-        MatrixOp::v_wmma_bf16_16x16x16_bf16 => dense(Number::Bf16, 16, Number::Bf16, Number::Bf16),
-        MatrixOp::v_wmma_f16_16x16x16_f16 => dense(Number::F16, 16, Number::F16, Number::F16),
-        MatrixOp::v_wmma_f32_16x16x16_bf16 => dense(Number::F32, 16, Number::Bf16, Number::Bf16),
-        MatrixOp::v_wmma_f32_16x16x16_bf8_bf8 => dense(Number::F32, 16, Number::Bf8, Number::Bf8),
-        MatrixOp::v_wmma_f32_16x16x16_bf8_fp8 => dense(Number::F32, 16, Number::Bf8, Number::Fp8),
-        MatrixOp::v_wmma_f32_16x16x16_f16 => dense(Number::F32, 16, Number::F16, Number::F16),
-        MatrixOp::v_wmma_f32_16x16x16_fp8_bf8 => dense(Number::F32, 16, Number::Fp8, Number::Bf8),
-        MatrixOp::v_wmma_f32_16x16x16_fp8_fp8 => dense(Number::F32, 16, Number::Fp8, Number::Fp8),
-        MatrixOp::v_wmma_i32_16x16x16_iu4 => dense(Number::I32, 16, Number::Integer(4), Number::Integer(4)),
-        MatrixOp::v_wmma_i32_16x16x16_iu8 => dense(Number::I32, 16, Number::Integer(8), Number::Integer(8)),
-        MatrixOp::v_wmma_i32_16x16x32_iu4 => dense(Number::I32, 32, Number::Integer(4), Number::Integer(4)),
-        MatrixOp::v_swmmac_bf16_16x16x32_bf16 => sparse(Number::Bf16, 32, Number::Bf16, Number::Bf16),
-        MatrixOp::v_swmmac_f16_16x16x32_f16 => sparse(Number::F16, 32, Number::F16, Number::F16),
-        MatrixOp::v_swmmac_f32_16x16x32_bf16 => sparse(Number::F32, 32, Number::Bf16, Number::Bf16),
-        MatrixOp::v_swmmac_f32_16x16x32_bf8_bf8 => sparse(Number::F32, 32, Number::Bf8, Number::Bf8),
-        MatrixOp::v_swmmac_f32_16x16x32_bf8_fp8 => sparse(Number::F32, 32, Number::Bf8, Number::Fp8),
-        MatrixOp::v_swmmac_f32_16x16x32_f16 => sparse(Number::F32, 32, Number::F16, Number::F16),
-        MatrixOp::v_swmmac_f32_16x16x32_fp8_bf8 => sparse(Number::F32, 32, Number::Fp8, Number::Bf8),
-        MatrixOp::v_swmmac_f32_16x16x32_fp8_fp8 => sparse(Number::F32, 32, Number::Fp8, Number::Fp8),
+        MatrixOp::v_wmma_bf16_16x16x16_bf16 => {
+            dense(ElementType::Bf16, 16, ElementType::Bf16, ElementType::Bf16)
+        }
+        MatrixOp::v_wmma_f16_16x16x16_f16 => dense(ElementType::F16, 16, ElementType::F16, ElementType::F16),
+        MatrixOp::v_wmma_f32_16x16x16_bf16 => {
+            dense(ElementType::F32, 16, ElementType::Bf16, ElementType::Bf16)
+        }
+        MatrixOp::v_wmma_f32_16x16x16_bf8_bf8 => {
+            dense(ElementType::F32, 16, ElementType::Bf8, ElementType::Bf8)
+        }
+        MatrixOp::v_wmma_f32_16x16x16_bf8_fp8 => {
+            dense(ElementType::F32, 16, ElementType::Bf8, ElementType::Fp8)
+        }
+        MatrixOp::v_wmma_f32_16x16x16_f16 => dense(ElementType::F32, 16, ElementType::F16, ElementType::F16),
+        MatrixOp::v_wmma_f32_16x16x16_fp8_bf8 => {
+            dense(ElementType::F32, 16, ElementType::Fp8, ElementType::Bf8)
+        }
+        MatrixOp::v_wmma_f32_16x16x16_fp8_fp8 => {
+            dense(ElementType::F32, 16, ElementType::Fp8, ElementType::Fp8)
+        }
+        MatrixOp::v_wmma_i32_16x16x16_iu4 => {
+            dense(ElementType::I32, 16, ElementType::Integer(4), ElementType::Integer(4))
+        }
+        MatrixOp::v_wmma_i32_16x16x16_iu8 => {
+            dense(ElementType::I32, 16, ElementType::Integer(8), ElementType::Integer(8))
+        }
+        MatrixOp::v_wmma_i32_16x16x32_iu4 => {
+            dense(ElementType::I32, 32, ElementType::Integer(4), ElementType::Integer(4))
+        }
+        MatrixOp::v_swmmac_bf16_16x16x32_bf16 => {
+            sparse(ElementType::Bf16, 32, ElementType::Bf16, ElementType::Bf16)
+        }
+        MatrixOp::v_swmmac_f16_16x16x32_f16 => {
+            sparse(ElementType::F16, 32, ElementType::F16, ElementType::F16)
+        }
+        MatrixOp::v_swmmac_f32_16x16x32_bf16 => {
+            sparse(ElementType::F32, 32, ElementType::Bf16, ElementType::Bf16)
+        }
+        MatrixOp::v_swmmac_f32_16x16x32_bf8_bf8 => {
+            sparse(ElementType::F32, 32, ElementType::Bf8, ElementType::Bf8)
+        }
+        MatrixOp::v_swmmac_f32_16x16x32_bf8_fp8 => {
+            sparse(ElementType::F32, 32, ElementType::Bf8, ElementType::Fp8)
+        }
+        MatrixOp::v_swmmac_f32_16x16x32_f16 => {
+            sparse(ElementType::F32, 32, ElementType::F16, ElementType::F16)
+        }
+        MatrixOp::v_swmmac_f32_16x16x32_fp8_bf8 => {
+            sparse(ElementType::F32, 32, ElementType::Fp8, ElementType::Bf8)
+        }
+        MatrixOp::v_swmmac_f32_16x16x32_fp8_fp8 => {
+            sparse(ElementType::F32, 32, ElementType::Fp8, ElementType::Fp8)
+        }
         MatrixOp::v_swmmac_i32_16x16x32_iu4 => {
-            sparse(Number::I32, 32, Number::Integer(4), Number::Integer(4))
+            sparse(ElementType::I32, 32, ElementType::Integer(4), ElementType::Integer(4))
         }
         MatrixOp::v_swmmac_i32_16x16x32_iu8 => {
-            sparse(Number::I32, 32, Number::Integer(8), Number::Integer(8))
+            sparse(ElementType::I32, 32, ElementType::Integer(8), ElementType::Integer(8))
         }
         MatrixOp::v_swmmac_i32_16x16x64_iu4 => {
-            sparse(Number::I32, 64, Number::Integer(4), Number::Integer(4))
+            sparse(ElementType::I32, 64, ElementType::Integer(4), ElementType::Integer(4))
         }
     }
 }
@@ -133,7 +167,7 @@ pub fn of(op: MatrixOp) -> Matrix {
 /// Where elements of a matrix stand: which bits of the index along a lane's registers choose the group of 16 lanes, and which
 /// the place in the lane. The other index is the lane in its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct MatrixLayout {
     groups: &'static [u8],
     places: &'static [u8],
 }
@@ -142,7 +176,7 @@ fn gather(value: u8, bits: &[u8]) -> u8 {
     bits.iter().enumerate().fold(0, |all, (to, from)| all | (value >> from & 1) << to)
 }
 
-impl Layout {
+impl MatrixLayout {
     /// Lane, and place in the lane, of an element.
     pub fn place(&self, along: u8, across: u8) -> (usize, usize) {
         (
@@ -157,10 +191,10 @@ impl Layout {
     }
 
     /// Of A or B as it is stored, `depth` elements of so many bits deep; `sparse`: B of a product whose A is sparse.
-    pub fn factor(bits: u8, depth: u8, sparse: bool, generation: Gfx, wave64: bool) -> Option<Layout> {
+    pub fn factor(bits: u8, depth: u8, sparse: bool, generation: Gfx, wave64: bool) -> Option<MatrixLayout> {
         if generation < Gfx::Gfx12 {
             // Every group of 16 lanes holds all of it.
-            return Some(Layout { groups: &[], places: &[0, 1, 2, 3] });
+            return Some(MatrixLayout { groups: &[], places: &[0, 1, 2, 3] });
         }
         let (groups, places): (&[u8], &[u8]) = match (bits, depth, sparse, wave64) {
             (16, 16, _, false) => (&[2], &[0, 1, 3]),
@@ -178,18 +212,18 @@ impl Layout {
             (4, 64, true, true) => (&[5, 4], &[0, 1, 2, 3]),
             _ => return None,
         };
-        Some(Layout { groups, places })
+        Some(MatrixLayout { groups, places })
     }
 
     /// Of C and the result.
-    pub fn result(generation: Gfx, wave64: bool) -> Layout {
+    pub fn result(generation: Gfx, wave64: bool) -> MatrixLayout {
         let (groups, places): (&[u8], &[u8]) = match (generation < Gfx::Gfx12, wave64) {
             (true, false) => (&[0], &[1, 2, 3]),
             (true, true) => (&[0, 1], &[2, 3]),
             (false, false) => (&[3], &[0, 1, 2]),
             (false, true) => (&[3, 2], &[0, 1]),
         };
-        Layout { groups, places }
+        MatrixLayout { groups, places }
     }
 }
 
@@ -201,7 +235,7 @@ pub fn element(
     products: impl Iterator<Item = (u32, u32)>,
     clamp: bool,
 ) -> u32 {
-    if matrix.result == Number::I32 {
+    if matrix.result == ElementType::I32 {
         // What hardware adds at once, which matters where it clamps: of a sparse A first what stands before every eighth
         // place, then what stands behind it.
         let mut stages = [0i64; 2];
@@ -223,9 +257,12 @@ mod tests {
     #[test]
     fn names() {
         let matrix = of(MatrixOp::v_swmmac_f32_16x16x32_fp8_bf8);
-        assert_eq!((matrix.a, matrix.b, matrix.result), (Number::Fp8, Number::Bf8, Number::F32));
+        assert_eq!(
+            (matrix.a, matrix.b, matrix.result),
+            (ElementType::Fp8, ElementType::Bf8, ElementType::F32)
+        );
         assert_eq!((matrix.depth, matrix.sparse), (32, true));
-        assert_eq!(of(MatrixOp::v_wmma_i32_16x16x16_iu4).b, Number::Integer(4));
+        assert_eq!(of(MatrixOp::v_wmma_i32_16x16x16_iu4).b, ElementType::Integer(4));
     }
 
     /// Every place is taken once, but for copies.
@@ -246,7 +283,8 @@ mod tests {
                     if generation < Gfx::Gfx12 && depth > 16 {
                         continue;
                     }
-                    let layout = Layout::factor(bits, depth, sparse, generation, wave64).expect("known");
+                    let layout =
+                        MatrixLayout::factor(bits, depth, sparse, generation, wave64).expect("known");
                     let mut seen = std::collections::HashSet::new();
                     for along in 0..depth {
                         for across in 0..16 {
@@ -256,7 +294,7 @@ mod tests {
                         }
                     }
                 }
-                let layout = Layout::result(generation, wave64);
+                let layout = MatrixLayout::result(generation, wave64);
                 let mut seen: Vec<_> = (0..=255u8).map(|n| layout.place(n >> 4, n & 15)).collect();
                 seen.sort_unstable();
                 seen.dedup();
@@ -268,10 +306,10 @@ mod tests {
     #[test]
     fn halves_round_once_more() {
         let matrix = of(MatrixOp::v_wmma_f16_16x16x16_f16);
-        let one = Number::F16.widen(0x3c00, false);
+        let one = ElementType::F16.widen(0x3c00, false);
         assert_eq!(one, 1f32.to_bits());
         let sum = element(&matrix, Gfx::Gfx11, 2f32.to_bits(), [(one, one); 3].into_iter(), false);
         assert_eq!(matrix.result.narrow(sum), 0x4500);
-        assert_eq!(Number::Integer(4).widen(0xf, true), u32::MAX);
+        assert_eq!(ElementType::Integer(4).widen(0xf, true), u32::MAX);
     }
 }

@@ -30,7 +30,7 @@ impl Round {
 
 /// A binary format with infinities and NaNs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
+pub struct SoftFormat {
     /// Bits of the exponent.
     pub exponent: u32,
     /// Bits of the fraction.
@@ -94,7 +94,7 @@ impl Finite {
 
 /// A number taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Number {
+pub enum SoftNumber {
     /// Zeros among them.
     Finite(Finite),
     /// Infinity, and whether it is negative.
@@ -104,18 +104,18 @@ pub enum Number {
 }
 
 /// The 16-bit format of IEEE 754.
-pub const F16: Format = Format { exponent: 5, fraction: 10 };
+pub const F16: SoftFormat = SoftFormat { exponent: 5, fraction: 10 };
 /// The upper half of [`F32`].
-pub const BF16: Format = Format { exponent: 8, fraction: 7 };
+pub const BF16: SoftFormat = SoftFormat { exponent: 8, fraction: 7 };
 /// The 32-bit format of IEEE 754.
-pub const F32: Format = Format { exponent: 8, fraction: 23 };
+pub const F32: SoftFormat = SoftFormat { exponent: 8, fraction: 23 };
 /// The 64-bit format of IEEE 754.
-pub const F64: Format = Format { exponent: 11, fraction: 52 };
+pub const F64: SoftFormat = SoftFormat { exponent: 11, fraction: 52 };
 
 /// The bit that significands are moved up to before they are added: room for a carry above, many zeros below.
 const TOP: u32 = 125;
 
-impl Format {
+impl SoftFormat {
     /// How many bits.
     pub const fn bits(self) -> u32 {
         1 + self.exponent + self.fraction
@@ -161,15 +161,15 @@ impl Format {
     }
 
     /// Takes bits apart.
-    pub fn unpack(self, bits: u64, flush: bool) -> Number {
+    pub fn unpack(self, bits: u64, flush: bool) -> SoftNumber {
         let negative = bits & self.sign() != 0;
         let magnitude = bits & (self.sign() - 1);
         let (biased, fraction) = (magnitude >> self.fraction, magnitude & ((1 << self.fraction) - 1));
         if magnitude > self.infinity() {
-            return Number::Nan(bits & self.mask() | self.quiet());
+            return SoftNumber::Nan(bits & self.mask() | self.quiet());
         }
         if magnitude == self.infinity() {
-            return Number::Infinite(negative);
+            return SoftNumber::Infinite(negative);
         }
         let lowest = 1 - self.bias() - self.fraction as i32;
         let (significand, exponent) = match biased {
@@ -177,7 +177,7 @@ impl Format {
             0 => (fraction, lowest),
             _ => (fraction | 1 << self.fraction, lowest + biased as i32 - 1),
         };
-        Number::Finite(Finite { negative, exponent, significand: significand.into() })
+        SoftNumber::Finite(Finite { negative, exponent, significand: significand.into() })
     }
 
     /// Rounds a number to this format.
@@ -207,11 +207,11 @@ impl Format {
     }
 
     /// Puts a number together.
-    pub fn pack(self, value: Number, env: Env) -> u64 {
+    pub fn pack(self, value: SoftNumber, env: Env) -> u64 {
         match value {
-            Number::Finite(value) => self.round(value, env),
-            Number::Infinite(negative) => self.infinity() | if negative { self.sign() } else { 0 },
-            Number::Nan(bits) => bits,
+            SoftNumber::Finite(value) => self.round(value, env),
+            SoftNumber::Infinite(negative) => self.infinity() | if negative { self.sign() } else { 0 },
+            SoftNumber::Nan(bits) => bits,
         }
     }
 
@@ -234,29 +234,30 @@ impl Format {
     }
 
     /// `a · b + c`, not rounded.
-    pub fn fused(self, a: Number, b: Number, c: Number, round: Round) -> Number {
+    pub fn fused(self, a: SoftNumber, b: SoftNumber, c: SoftNumber, round: Round) -> SoftNumber {
         match (a, b, c) {
-            (Number::Nan(_), ..) => a,
-            (_, Number::Nan(_), _) => b,
-            (.., Number::Nan(_)) => c,
+            (SoftNumber::Nan(_), ..) => a,
+            (_, SoftNumber::Nan(_), _) => b,
+            (.., SoftNumber::Nan(_)) => c,
             _ => self.sum(self.product(a, b), c, round),
         }
     }
 
     /// `a · b`, exact.
-    pub fn product(self, a: Number, b: Number) -> Number {
+    pub fn product(self, a: SoftNumber, b: SoftNumber) -> SoftNumber {
         match (a, b) {
-            (Number::Nan(_), _) => a,
-            (_, Number::Nan(_)) => b,
-            (Number::Infinite(n), Number::Infinite(m)) => Number::Infinite(n != m),
-            (Number::Infinite(n), Number::Finite(other)) | (Number::Finite(other), Number::Infinite(n)) => {
+            (SoftNumber::Nan(_), _) => a,
+            (_, SoftNumber::Nan(_)) => b,
+            (SoftNumber::Infinite(n), SoftNumber::Infinite(m)) => SoftNumber::Infinite(n != m),
+            (SoftNumber::Infinite(n), SoftNumber::Finite(other))
+            | (SoftNumber::Finite(other), SoftNumber::Infinite(n)) => {
                 if other.significand == 0 {
-                    Number::Nan(self.nan())
+                    SoftNumber::Nan(self.nan())
                 } else {
-                    Number::Infinite(n != other.negative)
+                    SoftNumber::Infinite(n != other.negative)
                 }
             }
-            (Number::Finite(x), Number::Finite(y)) => Number::Finite(Finite {
+            (SoftNumber::Finite(x), SoftNumber::Finite(y)) => SoftNumber::Finite(Finite {
                 negative: x.negative != y.negative,
                 exponent: x.exponent + y.exponent,
                 significand: x.significand * y.significand,
@@ -265,14 +266,14 @@ impl Format {
     }
 
     /// `a + b` as exact as a rounding needs it; which zero the sum of opposites is depends on the rounding.
-    pub fn sum(self, a: Number, b: Number, round: Round) -> Number {
+    pub fn sum(self, a: SoftNumber, b: SoftNumber, round: Round) -> SoftNumber {
         match (a, b) {
-            (Number::Nan(_), _) => a,
-            (_, Number::Nan(_)) => b,
-            (Number::Infinite(n), Number::Infinite(m)) if n != m => Number::Nan(self.nan()),
-            (Number::Infinite(_), _) => a,
-            (_, Number::Infinite(_)) => b,
-            (Number::Finite(x), Number::Finite(y)) => Number::Finite(add(x, y, round)),
+            (SoftNumber::Nan(_), _) => a,
+            (_, SoftNumber::Nan(_)) => b,
+            (SoftNumber::Infinite(n), SoftNumber::Infinite(m)) if n != m => SoftNumber::Nan(self.nan()),
+            (SoftNumber::Infinite(_), _) => a,
+            (_, SoftNumber::Infinite(_)) => b,
+            (SoftNumber::Finite(x), SoftNumber::Finite(y)) => SoftNumber::Finite(add(x, y, round)),
         }
     }
 }
@@ -319,9 +320,9 @@ fn raise(value: Finite) -> Finite {
 }
 
 /// Bits of one format as the number they are in another.
-pub fn convert(from: Format, to: Format, bits: u64, env: Env) -> u64 {
+pub fn convert(from: SoftFormat, to: SoftFormat, bits: u64, env: Env) -> u64 {
     match from.unpack(bits, env.flush_in) {
-        Number::Nan(bits) => {
+        SoftNumber::Nan(bits) => {
             let sign = if bits & from.sign() != 0 { to.sign() } else { 0 };
             let payload = bits & ((1 << from.fraction) - 1);
             let payload = if to.fraction >= from.fraction {
@@ -345,7 +346,7 @@ mod tests {
     use super::*;
 
     /// Bits that are worth trying, and pseudo-random ones.
-    fn samples(format: Format, count: usize) -> Vec<u64> {
+    fn samples(format: SoftFormat, count: usize) -> Vec<u64> {
         let mask = format.mask();
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut all = vec![

@@ -1,8 +1,8 @@
 //! Directives: sections, symbols, data, alignment.
 
-use super::statement::{Line, quoted};
+use super::statement::{LineRest, quoted};
 use super::{Metadata, MetadataLine};
-use super::{Pass, Section, SectionKind, SymbolKind, Wrong};
+use super::{SourcePass, SourceProblem, SourceSection, SourceSectionKind, SymbolKind};
 
 /// Directives that change nothing here: they speak to debuggers and linkers.
 const IGNORED: [&str; 18] = [
@@ -26,9 +26,9 @@ const IGNORED: [&str; 18] = [
     ".end",
 ];
 
-impl Pass<'_> {
+impl SourcePass<'_> {
     /// A line that starts with a point.
-    pub(super) fn directive(&mut self, line: Line<'_>) {
+    pub(super) fn directive(&mut self, line: LineRest<'_>) {
         let (name, rest) = line.word();
         let result = if self.kernel.is_some() {
             self.kernel_directive(name, rest)
@@ -40,12 +40,17 @@ impl Pass<'_> {
         }
     }
 
-    fn known(&mut self, name: &str, line: Line<'_>, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn known(
+        &mut self,
+        name: &str,
+        line: LineRest<'_>,
+        rest: LineRest<'_>,
+    ) -> Result<(), (usize, SourceProblem)> {
         match name {
-            ".text" => self.enter(".text", SectionKind::Code),
-            ".data" => self.enter(".data", SectionKind::Data),
-            ".rodata" => self.enter(".rodata", SectionKind::ReadOnly),
-            ".bss" => self.enter(".bss", SectionKind::Zeros),
+            ".text" => self.enter(".text", SourceSectionKind::Code),
+            ".data" => self.enter(".data", SourceSectionKind::Data),
+            ".rodata" => self.enter(".rodata", SourceSectionKind::ReadOnly),
+            ".bss" => self.enter(".bss", SourceSectionKind::Zeros),
             ".section" | ".pushsection" => return self.section(rest),
             ".previous" | ".popsection" => std::mem::swap(&mut self.section, &mut self.previous),
             ".byte" => return self.data(rest, 1),
@@ -62,7 +67,7 @@ impl Pass<'_> {
             ".equiv" => return self.set(rest, false),
             ".globl" | ".global" => {
                 for name in rest.parts() {
-                    self.said.entry(name.text.to_owned()).or_default().global = true;
+                    self.attrs.entry(name.text.to_owned()).or_default().global = true;
                 }
             }
             ".type" => return self.kind(rest),
@@ -76,17 +81,17 @@ impl Pass<'_> {
             ".amdgpu_metadata" => self.metadata = Some(Vec::new()),
             ".amd_kernel_code_t" => {
                 self.skipped = Some(".end_amd_kernel_code_t");
-                return Err((line.column, Wrong::Header(".amd_kernel_code_t")));
+                return Err((line.column, SourceProblem::Header(".amd_kernel_code_t")));
             }
             _ if IGNORED.contains(&name) => {}
-            _ => return Err((line.column, Wrong::Directive(name.to_owned()))),
+            _ => return Err((line.column, SourceProblem::Directive(name.to_owned()))),
         }
         Ok(())
     }
 
     /// A line of metadata, or its end: YAML is not the assembler's language.
     pub(super) fn metadata_line(&mut self, text: &str) {
-        let line = Line::new(text);
+        let line = LineRest::new(text);
         if line.text != ".end_amdgpu_metadata" {
             let rows = self.metadata.as_mut();
             if let Some(rows) = rows.filter(|_| !matches!(line.text, "" | "---" | "...")) {
@@ -97,64 +102,65 @@ impl Pass<'_> {
         }
         let Some(rows) = self.metadata.take() else { return };
         let back = (self.section, self.previous);
-        self.enter(".note", SectionKind::Note);
+        self.enter(".note", SourceSectionKind::Note);
         self.sections[self.section].align = 4;
         let offset = self.sections[self.section].bytes.len();
         self.blocks.push(Metadata { section: self.section, offset, lines: rows });
         (self.section, self.previous) = back;
     }
 
-    fn enter(&mut self, name: &str, kind: SectionKind) {
+    fn enter(&mut self, name: &str, kind: SourceSectionKind) {
         let found = self.sections.iter().position(|s| s.name == name);
         self.previous = self.section;
         self.section = found.unwrap_or_else(|| {
-            self.sections.push(Section { name: name.to_owned(), kind, bytes: Vec::new(), align: 1 });
+            self.sections.push(SourceSection { name: name.to_owned(), kind, bytes: Vec::new(), align: 1 });
             self.sections.len() - 1
         });
     }
 
     /// `.section name, "flags", @type`
-    fn section(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn section(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
         let parts = rest.parts();
         let Some(name) = parts.first().filter(|p| !p.text.is_empty()) else {
-            return Err((rest.column, Wrong::Expected("the name of a section")));
+            return Err((rest.column, SourceProblem::Expected("the name of a section")));
         };
         let name = name.text.trim_matches('"');
         let flags = parts.get(1).map_or("", |p| p.text);
         let is =
             |prefix: &str| name == prefix || name.strip_prefix(prefix).is_some_and(|r| r.starts_with('.'));
         let kind = match parts.get(2).map(|p| p.text) {
-            Some("@nobits" | "%nobits") => SectionKind::Zeros,
-            Some("@note" | "%note") => SectionKind::Note,
-            _ if flags.contains('x') || is(".text") => SectionKind::Code,
-            _ if is(".note") => SectionKind::Note,
-            _ if flags.contains('w') || is(".data") => SectionKind::Data,
-            _ if is(".bss") => SectionKind::Zeros,
-            _ => SectionKind::ReadOnly,
+            Some("@nobits" | "%nobits") => SourceSectionKind::Zeros,
+            Some("@note" | "%note") => SourceSectionKind::Note,
+            _ if flags.contains('x') || is(".text") => SourceSectionKind::Code,
+            _ if is(".note") => SourceSectionKind::Note,
+            _ if flags.contains('w') || is(".data") => SourceSectionKind::Data,
+            _ if is(".bss") => SourceSectionKind::Zeros,
+            _ => SourceSectionKind::ReadOnly,
         };
         self.enter(name, kind);
         Ok(())
     }
 
-    fn data(&mut self, rest: Line<'_>, size: u8) -> Result<(), (usize, Wrong)> {
+    fn data(&mut self, rest: LineRest<'_>, size: u8) -> Result<(), (usize, SourceProblem)> {
         if rest.text.is_empty() {
-            return Err((rest.column, Wrong::Expected("values")));
+            return Err((rest.column, SourceProblem::Expected("values")));
         }
         for part in rest.parts() {
             let (value, _) = self.whole_expression(part)?;
             let bits = 8 * u32::from(size);
             let fits = bits == 64 || value >> (bits - 1) == -1 || value >> bits == 0;
             if !fits {
-                self.error(part.column, Wrong::Fits(value, size));
+                self.error(part.column, SourceProblem::Fits(value, size));
             }
             self.put(&value.to_le_bytes()[..usize::from(size)]);
         }
         Ok(())
     }
 
-    fn strings(&mut self, rest: Line<'_>, zero: bool) -> Result<(), (usize, Wrong)> {
+    fn strings(&mut self, rest: LineRest<'_>, zero: bool) -> Result<(), (usize, SourceProblem)> {
         for part in rest.parts() {
-            let bytes = quoted(part.text).ok_or((part.column, Wrong::Expected("a text in quotes")))?;
+            let bytes =
+                quoted(part.text).ok_or((part.column, SourceProblem::Expected("a text in quotes")))?;
             self.put(&bytes);
             if zero {
                 self.put(&[0]);
@@ -163,7 +169,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn align(&mut self, name: &str, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn align(&mut self, name: &str, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
         let parts = rest.parts();
         let first = parts.first().copied().unwrap_or(rest);
         let (value, _) = self.whole_expression(first)?;
@@ -173,7 +179,7 @@ impl Pass<'_> {
             u64::try_from(value).ok()
         };
         let align = wanted.filter(|a| a.is_power_of_two() && *a <= 1 << 16);
-        let align = align.ok_or((first.column, Wrong::Expected("a power of two, up to 65536")))?;
+        let align = align.ok_or((first.column, SourceProblem::Expected("a power of two, up to 65536")))?;
         let with = match parts.get(1).filter(|p| !p.text.is_empty()) {
             Some(part) => Some(self.whole_expression(*part)?.0 as u8),
             None => None,
@@ -189,7 +195,7 @@ impl Pass<'_> {
     }
 
     /// `.fill count, size, value`
-    fn repeat(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn repeat(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
         let parts = rest.parts();
         let mut values = [0, 1, 0];
         for (slot, part) in values.iter_mut().zip(&parts) {
@@ -198,7 +204,10 @@ impl Pass<'_> {
         let [count, size, value] = values;
         let sized = usize::try_from(size).ok().filter(|s| *s <= 8);
         let (Ok(count), Some(size)) = (u64::try_from(count), sized) else {
-            return Err((rest.column, Wrong::Expected("a count, a size of up to 8 bytes and a value")));
+            return Err((
+                rest.column,
+                SourceProblem::Expected("a count, a size of up to 8 bytes and a value"),
+            ));
         };
         if count.saturating_mul(size as u64).saturating_add(self.total) > super::MAX_BYTES {
             self.total = super::MAX_BYTES + 1;
@@ -210,7 +219,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn space(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn space(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
         let parts = rest.parts();
         let first = parts.first().copied().unwrap_or(rest);
         let (count, _) = self.whole_expression(first)?;
@@ -218,70 +227,71 @@ impl Pass<'_> {
             Some(part) => self.whole_expression(*part)?.0 as u8,
             None => 0,
         };
-        let count = u64::try_from(count).map_err(|_| (first.column, Wrong::Expected("a number of bytes")))?;
+        let count =
+            u64::try_from(count).map_err(|_| (first.column, SourceProblem::Expected("a number of bytes")))?;
         self.fill(count, Some(with));
         Ok(())
     }
 
-    fn org(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn org(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
         let (value, address) = self.whole_expression(rest)?;
         let base = if address { self.section as i64 * super::SECTION_SPAN } else { 0 };
         let len = self.sections[self.section].bytes.len() as u64;
         match u64::try_from(value.wrapping_sub(base)).ok().and_then(|to| to.checked_sub(len)) {
             Some(count) => self.fill(count, Some(0)),
-            None => return Err((rest.column, Wrong::Behind(len))),
+            None => return Err((rest.column, SourceProblem::Behind(len))),
         }
         Ok(())
     }
 
     /// `.set name, value`; `.equiv` the same, for a name that is not there yet.
-    fn set(&mut self, rest: Line<'_>, again: bool) -> Result<(), (usize, Wrong)> {
+    fn set(&mut self, rest: LineRest<'_>, again: bool) -> Result<(), (usize, SourceProblem)> {
         match rest.parts()[..] {
             [name, value] if !name.text.is_empty() => match self.defined.get(name.text) {
                 Some(old) if !again => {
-                    return Err((name.column, Wrong::Again(name.text.to_owned(), old.line)));
+                    return Err((name.column, SourceProblem::Again(name.text.to_owned(), old.line)));
                 }
                 _ => self.assign(name.text, value, name.column),
             },
-            _ => return Err((rest.column, Wrong::Expected("a name, a comma and a value"))),
+            _ => return Err((rest.column, SourceProblem::Expected("a name, a comma and a value"))),
         }
         Ok(())
     }
 
     /// `.type name, @function`
-    fn kind(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn kind(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
         let parts = rest.parts();
         let kind = match parts.get(1).map(|p| p.text.trim_start_matches(['@', '%', '#'])) {
             Some("function" | "STT_FUNC") => SymbolKind::Function,
             Some("object" | "STT_OBJECT") => SymbolKind::Object,
             Some("notype") => SymbolKind::Label,
-            _ => return Err((rest.column, Wrong::Expected("a name and @function or @object"))),
+            _ => return Err((rest.column, SourceProblem::Expected("a name and @function or @object"))),
         };
         if let Some(name) = parts.first() {
-            self.said.entry(name.text.to_owned()).or_default().kind = Some(kind);
+            self.attrs.entry(name.text.to_owned()).or_default().kind = Some(kind);
         }
         Ok(())
     }
 
     /// `.size name, value`
-    fn size(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn size(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
         match rest.parts()[..] {
             [name, value] => {
                 let (size, _) = self.whole_expression(value)?;
-                self.said.entry(name.text.to_owned()).or_default().size = Some(size);
+                self.attrs.entry(name.text.to_owned()).or_default().size = Some(size);
                 Ok(())
             }
-            _ => Err((rest.column, Wrong::Expected("a name, a comma and a size"))),
+            _ => Err((rest.column, SourceProblem::Expected("a name, a comma and a size"))),
         }
     }
 
     /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx1030:xnack+"`
-    fn target(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
-        let said = rest.text.trim_matches('"');
-        let processor = said.rsplit('-').next().unwrap_or_default();
+    fn target(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
+        let target = rest.text.trim_matches('"');
+        let processor = target.rsplit('-').next().unwrap_or_default();
         let processor = processor.split(':').next().unwrap_or_default();
         if processor != self.gpu.name() {
-            return Err((rest.column, Wrong::OtherGpu(processor.to_owned(), self.gpu.name())));
+            return Err((rest.column, SourceProblem::OtherGpu(processor.to_owned(), self.gpu.name())));
         }
         Ok(())
     }

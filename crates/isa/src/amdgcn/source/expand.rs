@@ -3,10 +3,10 @@
 //! All of it happens while a file is read: a condition asks what is known at its place. Expansion is bounded, in depth and
 //! in all that it makes of a file.
 
-use super::statement::{Line, quoted};
-use super::{Known, Pass, Wrong};
+use super::statement::{LineRest, quoted};
+use super::{SourcePass, SourceProblem, SymbolDef};
 use crate::amdgcn::text;
-use crate::amdgcn::text::{Symbol, Symbols};
+use crate::amdgcn::text::{SymbolValue, Symbols};
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -20,17 +20,17 @@ const COST_PER_BYTE: u64 = 32;
 const LINE: u64 = 16;
 
 /// A line of a body, and where it stands in the file.
-struct Text {
+struct BodyLine {
     line: usize,
     text: String,
 }
 
-type Body = Rc<[Text]>;
+type MacroBody = Rc<[BodyLine]>;
 
 /// `.macro NAME PARAMETERS` to `.endm`.
 pub(super) struct Macro {
     parameters: Vec<Parameter>,
-    body: Body,
+    body: MacroBody,
 }
 
 struct Parameter {
@@ -44,7 +44,7 @@ struct Parameter {
 
 /// What stands for names in a body.
 #[derive(Default)]
-struct Values {
+struct ParamValues {
     named: Vec<(String, String)>,
     /// What `\@` stands for, in macros.
     count: Option<usize>,
@@ -54,16 +54,16 @@ struct Values {
 
 /// Where a piece of a line came from: column of its first character, the column in the file, and whether the piece was put
 /// in there, so that all of it stands at that column.
-pub(super) type Piece = (usize, usize, bool);
+pub(super) type TextOrigin = (usize, usize, bool);
 
 /// Lines that are read one after the other.
-enum Lines<'s> {
+enum LineSource<'s> {
     File(std::iter::Enumerate<std::str::Lines<'s>>),
-    Body { body: Body, at: usize, values: Rc<Values> },
+    Body { body: MacroBody, at: usize, values: Rc<ParamValues> },
 }
 
 /// An `.if` that is open.
-struct Condition {
+struct OpenIf {
     /// Lines are read.
     live: bool,
     /// A branch was read, or none may be.
@@ -75,7 +75,7 @@ struct Condition {
 
 /// What expansion needs of a reading.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ExpandState {
     macros: std::collections::HashMap<String, Rc<Macro>>,
     /// Macros used so far.
     used: usize,
@@ -87,18 +87,18 @@ pub(super) struct State {
     /// The line of the outermost use, where lines are of a body.
     pub(super) use_line: Option<usize>,
     /// Of the line that is read.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<TextOrigin>,
 }
 
 /// Symbols as far as they are known at this place, in every reading the same.
-struct Now<'p, 'q>(&'p Pass<'q>);
+struct PassSymbols<'p, 'q>(&'p SourcePass<'q>);
 
-impl Symbols for Now<'_, '_> {
-    fn symbol(&self, name: &str) -> Option<Symbol> {
+impl Symbols for PassSymbols<'_, '_> {
+    fn symbol(&self, name: &str) -> Option<SymbolValue> {
         match self.0.defined.get(name) {
-            Some(Known { value, address: true, .. }) => Some(Symbol::Address(*value)),
-            Some(Known { value, .. }) => Some(Symbol::Absolute(*value)),
-            None => self.0.builtin(name).map(Symbol::Absolute),
+            Some(SymbolDef { value, address: true, .. }) => Some(SymbolValue::Address(*value)),
+            Some(SymbolDef { value, .. }) => Some(SymbolValue::Absolute(*value)),
+            None => self.0.builtin(name).map(SymbolValue::Absolute),
         }
     }
 
@@ -107,16 +107,16 @@ impl Symbols for Now<'_, '_> {
     }
 }
 
-impl Pass<'_> {
+impl SourcePass<'_> {
     /// Reads a whole file.
     pub(super) fn file(&mut self, source: &str) {
         self.expansion.left = MAX_COST + COST_PER_BYTE * source.len() as u64;
-        self.block(&mut Lines::File(source.lines().enumerate()));
+        self.block(&mut LineSource::File(source.lines().enumerate()));
     }
 
     /// Reads lines to their end, or to `.exitm`.
-    fn block(&mut self, lines: &mut Lines<'_>) {
-        let mut conditions: Vec<Condition> = Vec::new();
+    fn block(&mut self, lines: &mut LineSource<'_>) {
+        let mut conditions: Vec<OpenIf> = Vec::new();
         while let Some(text) = self.next(lines) {
             if self.metadata.is_some() {
                 self.metadata_line(&text);
@@ -126,14 +126,14 @@ impl Pass<'_> {
             let plain =
                 conditions.is_empty() && self.expansion.macros.is_empty() && self.expansion.depth == 0;
             if self.last && plain && self.skipped.is_none() && self.settled.is_bare(self.line) {
-                self.instruction(Line::new(""));
+                self.instruction(LineRest::new(""));
                 continue;
             }
             let plain = plain && !self.last && self.skipped.is_none();
             if plain && self.known_line(&text) {
                 continue;
             }
-            let mut line = Line::new(&text);
+            let mut line = LineRest::new(&text);
             let live = conditions.last().is_none_or(|condition| condition.live);
             self.bare = plain;
             while let Some((label, rest)) = line.label() {
@@ -164,8 +164,10 @@ impl Pass<'_> {
                 }
                 ".rept" | ".rep" | ".irp" | ".irpc" => self.repeated(word, rest, lines),
                 ".exitm" => return,
-                ".endm" | ".endmacro" | ".endr" => Err((line.column, Wrong::NotOpen(word.to_owned()))),
-                ".error" => Err((line.column, Wrong::Said(rest.text.trim_matches('"').to_owned()))),
+                ".endm" | ".endmacro" | ".endr" => {
+                    Err((line.column, SourceProblem::NotOpen(word.to_owned())))
+                }
+                ".error" => Err((line.column, SourceProblem::Said(rest.text.trim_matches('"').to_owned()))),
                 _ => match self.expansion.macros.get(word).map(Rc::clone) {
                     Some(found) => self.use_macro(word, &found, rest),
                     None => {
@@ -183,24 +185,24 @@ impl Pass<'_> {
         }
         if let Some(open) = conditions.first() {
             (self.line, self.expansion.pieces) = (open.line, Vec::new());
-            self.error(1, Wrong::NotEnded(".if", ".endif"));
+            self.error(1, SourceProblem::NotEnded(".if", ".endif"));
         }
     }
 
     /// The next line, with what it stands for put in.
-    fn next<'s>(&mut self, lines: &mut Lines<'s>) -> Option<Cow<'s, str>> {
+    fn next<'s>(&mut self, lines: &mut LineSource<'s>) -> Option<Cow<'s, str>> {
         if self.expansion.stopped || self.is_too_large() {
             return None;
         }
         match lines {
-            Lines::File(lines) => {
+            LineSource::File(lines) => {
                 let (number, text) = lines.next()?;
                 self.line = number + 1;
                 self.expansion.pieces.clear();
                 Some(Cow::Borrowed(text))
             }
-            Lines::Body { body, at, values } => {
-                let Text { line, text } = body.get(*at)?;
+            LineSource::Body { body, at, values } => {
+                let BodyLine { line, text } = body.get(*at)?;
                 *at += 1;
                 self.line = *line;
                 self.expansion.pieces.clear();
@@ -220,7 +222,7 @@ impl Pass<'_> {
             Some(left) => self.expansion.left = left,
             None if !self.expansion.stopped => {
                 self.expansion.stopped = true;
-                self.error(1, Wrong::Expansion);
+                self.error(1, SourceProblem::Expansion);
             }
             None => {}
         }
@@ -228,11 +230,11 @@ impl Pass<'_> {
     }
 
     /// Lines up to the word that ends them; those of the same kind within them have their own.
-    fn body(&mut self, lines: &mut Lines<'_>, begin: &[&str], end: &[&str]) -> Option<Body> {
+    fn body(&mut self, lines: &mut LineSource<'_>, begin: &[&str], end: &[&str]) -> Option<MacroBody> {
         let mut body = Vec::new();
         let mut open = 0;
         while let Some(text) = self.next(lines) {
-            let mut line = Line::new(&text);
+            let mut line = LineRest::new(&text);
             while let Some((_, rest)) = line.label() {
                 line = rest;
             }
@@ -245,43 +247,54 @@ impl Pass<'_> {
                 }
                 open -= 1;
             }
-            body.push(Text { line: self.line, text: text.into_owned() });
+            body.push(BodyLine { line: self.line, text: text.into_owned() });
         }
         None
     }
 
-    fn define_macro(&mut self, rest: Line<'_>, lines: &mut Lines<'_>) -> Result<(), (usize, Wrong)> {
+    fn define_macro(
+        &mut self,
+        rest: LineRest<'_>,
+        lines: &mut LineSource<'_>,
+    ) -> Result<(), (usize, SourceProblem)> {
         let (line, column) = (self.line, rest.column);
         let (name, parameters) = rest.word();
         let name = name.to_owned();
         let parameters = parameters_of(parameters.text);
         let Some(body) = self.body(lines, &[".macro"], &[".endm", ".endmacro"]) else {
             (self.line, self.expansion.pieces) = (line, Vec::new());
-            return Err((1, Wrong::NotEnded(".macro", ".endm")));
+            return Err((1, SourceProblem::NotEnded(".macro", ".endm")));
         };
         (self.line, self.expansion.pieces) = (line, Vec::new());
         if name.is_empty() {
-            return Err((column, Wrong::Expected("the name of a macro")));
+            return Err((column, SourceProblem::Expected("the name of a macro")));
         }
         let parameters = parameters.map_err(|wrong| (column, wrong))?;
         let before = self.expansion.macros.insert(name.clone(), Rc::new(Macro { parameters, body }));
         if before.is_some() {
-            return Err((column, Wrong::AgainMacro(name)));
+            return Err((column, SourceProblem::AgainMacro(name)));
         }
         Ok(())
     }
 
     /// `.rept COUNT`, `.irp NAME, VALUES`, `.irpc NAME, CHARACTERS`.
-    fn repeated(&mut self, word: &str, rest: Line<'_>, lines: &mut Lines<'_>) -> Result<(), (usize, Wrong)> {
+    fn repeated(
+        &mut self,
+        word: &str,
+        rest: LineRest<'_>,
+        lines: &mut LineSource<'_>,
+    ) -> Result<(), (usize, SourceProblem)> {
         let line = self.line;
-        let one =
-            |name: &str, value: String| Values { named: vec![(name.to_owned(), value)], ..Values::default() };
+        let one = |name: &str, value: String| ParamValues {
+            named: vec![(name.to_owned(), value)],
+            ..ParamValues::default()
+        };
         let parts = rest.parts();
         let head = match (word, &parts[..]) {
             (".rept" | ".rep", _) => self.number(rest).and_then(|count| {
-                u64::try_from(count)
-                    .map(|count| (count, Vec::new()))
-                    .map_err(|_| (rest.column, Wrong::Expected("how often: a number that is not negative")))
+                u64::try_from(count).map(|count| (count, Vec::new())).map_err(|_| {
+                    (rest.column, SourceProblem::Expected("how often: a number that is not negative"))
+                })
             }),
             (".irp", [name, values @ ..]) => {
                 let values = values.iter().map(|value| one(name.text, unquoted(value.text))).collect();
@@ -291,15 +304,15 @@ impl Pass<'_> {
                 let text = values.first().map_or("", |value| value.text).trim_matches('"');
                 Ok((0, text.chars().map(|c| one(name.text, c.to_string())).collect()))
             }
-            _ => Err((rest.column, Wrong::Expected("a name, and what it stands for"))),
+            _ => Err((rest.column, SourceProblem::Expected("a name, and what it stands for"))),
         };
         let Some(body) = self.body(lines, &[".rept", ".rep", ".irp", ".irpc"], &[".endr"]) else {
             (self.line, self.expansion.pieces) = (line, Vec::new());
-            return Err((1, Wrong::NotEnded(".rept", ".endr")));
+            return Err((1, SourceProblem::NotEnded(".rept", ".endr")));
         };
         (self.line, self.expansion.pieces) = (line, Vec::new());
-        let (count, each): (u64, Vec<Values>) = head?;
-        let plain = Rc::new(Values { none: true, ..Values::default() });
+        let (count, each): (u64, Vec<ParamValues>) = head?;
+        let plain = Rc::new(ParamValues { none: true, ..ParamValues::default() });
         for _ in 0..count {
             if !self.inside(&body, &plain, line)? {
                 break;
@@ -313,18 +326,28 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn use_macro(&mut self, name: &str, found: &Macro, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    fn use_macro(
+        &mut self,
+        name: &str,
+        found: &Macro,
+        rest: LineRest<'_>,
+    ) -> Result<(), (usize, SourceProblem)> {
         let line = self.line;
         let named = arguments(name, found, rest)?;
-        let values = Values { named, count: Some(self.expansion.used), none: false };
+        let values = ParamValues { named, count: Some(self.expansion.used), none: false };
         self.expansion.used += 1;
         self.inside(&found.body, &Rc::new(values), line).map(drop)
     }
 
     /// Reads a body once. `false` when nothing more is to be read.
-    fn inside(&mut self, body: &Body, values: &Rc<Values>, line: usize) -> Result<bool, (usize, Wrong)> {
+    fn inside(
+        &mut self,
+        body: &MacroBody,
+        values: &Rc<ParamValues>,
+        line: usize,
+    ) -> Result<bool, (usize, SourceProblem)> {
         if self.expansion.depth >= MAX_DEPTH {
-            return Err((1, Wrong::Depth));
+            return Err((1, SourceProblem::Depth));
         }
         if !self.spend(LINE) {
             return Ok(false);
@@ -332,7 +355,7 @@ impl Pass<'_> {
         let outermost = self.expansion.use_line.is_none();
         self.expansion.use_line.get_or_insert(line);
         self.expansion.depth += 1;
-        self.block(&mut Lines::Body { body: Rc::clone(body), at: 0, values: Rc::clone(values) });
+        self.block(&mut LineSource::Body { body: Rc::clone(body), at: 0, values: Rc::clone(values) });
         self.expansion.depth -= 1;
         if outermost {
             self.expansion.use_line = None;
@@ -345,11 +368,11 @@ impl Pass<'_> {
     fn condition(
         &mut self,
         word: &str,
-        rest: Line<'_>,
+        rest: LineRest<'_>,
         live: bool,
-        open: &mut Vec<Condition>,
-    ) -> Result<(), (usize, Wrong)> {
-        let not_open = || (1, Wrong::NotOpen(word.to_owned()));
+        open: &mut Vec<OpenIf>,
+    ) -> Result<(), (usize, SourceProblem)> {
+        let not_open = || (1, SourceProblem::NotOpen(word.to_owned()));
         match word {
             ".endif" => open.pop().map(drop).ok_or_else(not_open),
             ".else" | ".elseif" => {
@@ -371,11 +394,11 @@ impl Pass<'_> {
             _ => {
                 let line = self.line;
                 let holds = if live { self.holds(word, rest) } else { Ok(false) };
-                let told = holds.as_ref().is_ok_and(|holds| *holds);
+                let condition = holds.as_ref().is_ok_and(|holds| *holds);
                 // Of one that cannot be answered, nothing is read.
-                open.push(Condition {
-                    live: told,
-                    taken: told || !live || holds.is_err(),
+                open.push(OpenIf {
+                    live: condition,
+                    taken: condition || !live || holds.is_err(),
                     last: false,
                     line,
                 });
@@ -385,11 +408,11 @@ impl Pass<'_> {
     }
 
     /// Whether a condition holds.
-    fn holds(&self, word: &str, rest: Line<'_>) -> Result<bool, (usize, Wrong)> {
+    fn holds(&self, word: &str, rest: LineRest<'_>) -> Result<bool, (usize, SourceProblem)> {
         let parts = rest.parts();
         let two = || match parts[..] {
             [a, b] => Ok((a.text, b.text)),
-            _ => Err((rest.column, Wrong::Expected("two texts with a comma between them"))),
+            _ => Err((rest.column, SourceProblem::Expected("two texts with a comma between them"))),
         };
         let known = |name: &str| self.defined.contains_key(name) || self.builtin(name).is_some();
         Ok(match word {
@@ -407,26 +430,26 @@ impl Pass<'_> {
             ".ifnc" => two().map(|(a, b)| a != b)?,
             ".ifeqs" => two().map(|(a, b)| quoted(a).is_some() && quoted(a) == quoted(b))?,
             ".ifnes" => two().map(|(a, b)| quoted(a) != quoted(b))?,
-            _ => return Err((1, Wrong::Directive(word.to_owned()))),
+            _ => return Err((1, SourceProblem::Directive(word.to_owned()))),
         })
     }
 
     /// A number that is known here: what comes later may depend on it.
-    fn number(&self, line: Line<'_>) -> Result<i64, (usize, Wrong)> {
-        match text::expression(line.text, &Now(self)) {
+    fn number(&self, line: LineRest<'_>) -> Result<i64, (usize, SourceProblem)> {
+        match text::expression(line.text, &PassSymbols(self)) {
             Ok((value, false, end)) if line.text[end..].trim().is_empty() => Ok(value),
-            Ok((_, true, _)) => Err((line.column, Wrong::Expected("a number that is known here"))),
-            Ok((_, _, end)) => Err((line.column_of(end), Wrong::Rest)),
+            Ok((_, true, _)) => Err((line.column, SourceProblem::Expected("a number that is known here"))),
+            Ok((_, _, end)) => Err((line.column_of(end), SourceProblem::Rest)),
             Err(mut wrong) => {
                 wrong.column += line.column - 1;
-                Err((wrong.column, Wrong::Instruction(wrong)))
+                Err((wrong.column, SourceProblem::Instruction(wrong)))
             }
         }
     }
 }
 
 /// `a, b=5, c:req, d:vararg`; blanks may stand for commas.
-fn parameters_of(text: &str) -> Result<Vec<Parameter>, Wrong> {
+fn parameters_of(text: &str) -> Result<Vec<Parameter>, SourceProblem> {
     let mut parameters: Vec<Parameter> = Vec::new();
     for (_, word) in arguments_of(text) {
         let (head, default) = match word.split_once('=') {
@@ -435,10 +458,10 @@ fn parameters_of(text: &str) -> Result<Vec<Parameter>, Wrong> {
         };
         let (name, how) = head.split_once(':').unwrap_or((head, ""));
         if name.is_empty() || !matches!(how, "" | "req" | "vararg") {
-            return Err(Wrong::Expected("parameters: NAME, NAME=VALUE, NAME:req or NAME:vararg"));
+            return Err(SourceProblem::Expected("parameters: NAME, NAME=VALUE, NAME:req or NAME:vararg"));
         }
         if parameters.iter().any(|known| known.name == name) || parameters.last().is_some_and(|p| p.rest) {
-            return Err(Wrong::Expected("parameters of different names, the one with :vararg last"));
+            return Err(SourceProblem::Expected("parameters of different names, the one with :vararg last"));
         }
         let (required, rest) = (how == "req", how == "vararg");
         parameters.push(Parameter { name: name.to_owned(), default, required, rest });
@@ -447,7 +470,11 @@ fn parameters_of(text: &str) -> Result<Vec<Parameter>, Wrong> {
 }
 
 /// What the parameters of a macro stand for where it is used.
-fn arguments(name: &str, found: &Macro, rest: Line<'_>) -> Result<Vec<(String, String)>, (usize, Wrong)> {
+fn arguments(
+    name: &str,
+    found: &Macro,
+    rest: LineRest<'_>,
+) -> Result<Vec<(String, String)>, (usize, SourceProblem)> {
     let given = arguments_of(rest.text);
     let mut values: Vec<Option<String>> = found.parameters.iter().map(|_| None).collect();
     let mut next = 0;
@@ -458,7 +485,7 @@ fn arguments(name: &str, found: &Macro, rest: Line<'_>) -> Result<Vec<(String, S
         });
         let (at, value) = named.unwrap_or((next, word));
         let (Some(parameter), Some(slot)) = (found.parameters.get(at), values.get_mut(at)) else {
-            return Err((rest.column, Wrong::Arguments(name.to_owned(), found.parameters.len())));
+            return Err((rest.column, SourceProblem::Arguments(name.to_owned(), found.parameters.len())));
         };
         next = at + 1;
         if parameter.rest {
@@ -473,7 +500,7 @@ fn arguments(name: &str, found: &Macro, rest: Line<'_>) -> Result<Vec<(String, S
     let named = found.parameters.iter().zip(values).map(|(parameter, value)| {
         match value.or_else(|| parameter.default.clone()) {
             None if parameter.required => {
-                Err((rest.column, Wrong::Lacks(name.to_owned(), parameter.name.clone())))
+                Err((rest.column, SourceProblem::Lacks(name.to_owned(), parameter.name.clone())))
             }
             value => Ok((parameter.name.clone(), value.unwrap_or_default())),
         }
@@ -528,7 +555,7 @@ fn arguments_of(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// A line of a body with values for `\name`, `\@` and `\()`; of at most about so many bytes.
-fn put_in(text: &str, values: &Values, most: usize, pieces: &mut Vec<Piece>) -> String {
+fn put_in(text: &str, values: &ParamValues, most: usize, pieces: &mut Vec<TextOrigin>) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut column, mut made) = (text, 1, 1);
     while let Some(at) = rest.find('\\') {

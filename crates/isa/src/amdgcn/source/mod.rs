@@ -12,9 +12,9 @@ mod recent;
 mod statement;
 
 use super::descriptor::DescriptorError;
-use super::text::{ParseError, Symbol, Symbols};
+use super::text::{ParseError, SymbolValue, Symbols};
 use super::{Gpu, codec, text};
-use statement::Line;
+use statement::LineRest;
 pub use statement::quoted;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ const SECTION_SPAN: i64 = 1 << 40;
 
 /// What a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SectionKind {
+pub enum SourceSectionKind {
     /// Machine code.
     Code,
     /// Bytes that are only read.
@@ -43,11 +43,11 @@ pub enum SectionKind {
 
 /// A section of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct SourceSection {
     /// `.text`.
     pub name: String,
     /// What it holds.
-    pub kind: SectionKind,
+    pub kind: SourceSectionKind,
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// What its address is a multiple of.
@@ -67,7 +67,7 @@ pub enum SymbolKind {
 
 /// A symbol of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Defined {
+pub struct DefinedSymbol {
     /// Its name.
     pub name: String,
     /// What it stands for.
@@ -121,9 +121,9 @@ pub struct Metadata {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assembly {
     /// Sections, the code first.
-    pub sections: Vec<Section>,
+    pub sections: Vec<SourceSection>,
     /// Symbols, in the order of their names; names that start with `.L` are not among them.
-    pub symbols: Vec<Defined>,
+    pub symbols: Vec<DefinedSymbol>,
     /// Distances that are not known yet.
     pub relocations: Vec<Relocation>,
     /// Metadata, in the order of the file: see [`Assembly::encode_metadata`].
@@ -155,7 +155,8 @@ impl Assembly {
                 Err(_) if self.errors.len() >= MAX_ERRORS => self.more_errors += 1,
                 Err((line, wrong)) => {
                     let at = self.errors.partition_point(|error| error.line <= line);
-                    let error = SourceError { line, column: 1, what: Wrong::Metadata(wrong), used: None };
+                    let error =
+                        SourceError { line, column: 1, what: SourceProblem::Metadata(wrong), used: None };
                     self.errors.insert(at, error);
                 }
             }
@@ -171,20 +172,20 @@ pub struct SourceError {
     /// Column in characters, from 1.
     pub column: usize,
     /// What is wrong.
-    pub what: Wrong,
+    pub what: SourceProblem,
     /// Where it stands in a macro or a repetition: the line that uses it.
     pub used: Option<usize>,
 }
 
 /// What can be wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum SourceProblem {
     /// An instruction, or a value.
     #[error("{}", .0.what())]
     Instruction(ParseError),
     /// An instruction that cannot be encoded.
     #[error("{0}")]
-    Encoding(codec::EncodeError),
+    Encoding(codec::InstEncodeError),
     /// A directive of a kernel descriptor.
     #[error("{0}")]
     Descriptor(DescriptorError),
@@ -265,22 +266,22 @@ pub enum Wrong {
 pub fn assemble(source: &str, gpu: &Gpu) -> Assembly {
     let (clean, open) = statement::without_comments(source);
     let (names, locals) = (HashMap::new(), HashMap::new());
-    let mut first = Pass::new(gpu, &names, &locals);
+    let mut first = SourcePass::new(gpu, &names, &locals);
     first.run(&clean);
     let (names, locals) = (first.defined, first.locals);
-    let mut last = Pass::new(gpu, &names, &locals);
+    let mut last = SourcePass::new(gpu, &names, &locals);
     last.last = true;
     last.settled = first.settled;
     last.run(&clean);
     if open {
-        last.error(1, Wrong::OpenComment);
+        last.error(1, SourceProblem::OpenComment);
     }
     last.finish()
 }
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct SymbolDef {
     value: i64,
     /// A place in a section, not a number.
     address: bool,
@@ -291,7 +292,7 @@ struct Known {
 
 /// What is said of a symbol besides its value.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
+struct SymbolAttrs {
     global: bool,
     kind: Option<SymbolKind>,
     size: Option<i64>,
@@ -299,7 +300,7 @@ struct Said {
 
 /// Instructions of the first reading that ask for no symbol: their bytes are settled. None of them is of a macro.
 #[derive(Debug, Default)]
-struct Settled {
+struct SettledInsts {
     /// By line: where its bytes start, and how many dwords they are (0: it has to be read again, as lines behind the last);
     /// whether nothing but the instruction is on the line.
     lines: Vec<(u32, u8, bool)>,
@@ -307,8 +308,8 @@ struct Settled {
     bytes: Vec<u8>,
 }
 
-impl Settled {
-    fn add(&mut self, line: usize, words: &codec::Words, bare: bool) {
+impl SettledInsts {
+    fn add(&mut self, line: usize, words: &codec::InstWords, bare: bool) {
         let Ok(start) = u32::try_from(self.bytes.len()) else { return };
         self.lines.resize(line, (0, 0, false));
         if let Some(last) = self.lines.last_mut() {
@@ -339,25 +340,25 @@ impl Settled {
 }
 
 /// One reading of a file.
-struct Pass<'p> {
+struct SourcePass<'p> {
     gpu: &'p Gpu,
     /// What the reading before found.
-    before: &'p HashMap<String, Known>,
+    before: &'p HashMap<String, SymbolDef>,
     before_locals: &'p HashMap<(u32, usize), i64>,
-    defined: HashMap<String, Known>,
+    defined: HashMap<String, SymbolDef>,
     /// Addresses of numbered labels: number and how many there were before.
     locals: HashMap<(u32, usize), i64>,
     seen_locals: HashMap<u32, usize>,
-    said: HashMap<String, Said>,
-    sections: Vec<Section>,
+    attrs: HashMap<String, SymbolAttrs>,
+    sections: Vec<SourceSection>,
     section: usize,
     previous: usize,
     version: Option<u32>,
-    kernel: Option<kernel::Kernel>,
-    kernels: Vec<kernel::Placed>,
+    kernel: Option<kernel::OpenKernel>,
+    kernels: Vec<kernel::EmittedKernel>,
     relocations: Vec<Relocation>,
-    settled: Settled,
-    recent: recent::Recent,
+    settled: SettledInsts,
+    recent: recent::RecentLines,
     /// Nothing but a statement is on the line, and nothing decides whether it counts.
     bare: bool,
     /// Whether a symbol or the address has been asked for since it was last reset.
@@ -367,7 +368,7 @@ struct Pass<'p> {
     line: usize,
     total: u64,
     last: bool,
-    expansion: expand::State,
+    expansion: expand::ExpandState,
     /// The first label that is elsewhere than in the reading before, and its line.
     moved: Option<(String, usize)>,
     /// The end of a block that is not read.
@@ -378,14 +379,14 @@ struct Pass<'p> {
     blocks: Vec<Metadata>,
 }
 
-impl Symbols for Pass<'_> {
-    fn symbol(&self, name: &str) -> Option<Symbol> {
+impl Symbols for SourcePass<'_> {
+    fn symbol(&self, name: &str) -> Option<SymbolValue> {
         self.asked.set(true);
         if let Some(known) = self.defined.get(name) {
             return Some(if known.address {
-                Symbol::Address(known.value)
+                SymbolValue::Address(known.value)
             } else {
-                Symbol::Absolute(known.value)
+                SymbolValue::Absolute(known.value)
             });
         }
         if let Some(local) = statement::local_reference(name) {
@@ -394,18 +395,18 @@ impl Symbols for Pass<'_> {
             let found =
                 self.locals.get(&(local.0, which)).or_else(|| self.before_locals.get(&(local.0, which)));
             return match found {
-                Some(&at) => Some(Symbol::Address(at)),
-                None if !self.last => Some(Symbol::Address(self.here())),
+                Some(&at) => Some(SymbolValue::Address(at)),
+                None if !self.last => Some(SymbolValue::Address(self.here())),
                 None => None,
             };
         }
         if let Some(value) = self.builtin(name) {
-            return Some(Symbol::Absolute(value));
+            return Some(SymbolValue::Absolute(value));
         }
         // What comes later is never an inline constant: its size is the same in both readings.
         match self.before.get(name) {
-            Some(known) => Some(Symbol::Address(known.value)),
-            None if !self.last => Some(Symbol::Address(self.here())),
+            Some(known) => Some(SymbolValue::Address(known.value)),
+            None if !self.last => Some(SymbolValue::Address(self.here())),
             None => None,
         }
     }
@@ -417,28 +418,33 @@ impl Symbols for Pass<'_> {
     }
 }
 
-fn put(bytes: &[u8], total: &mut u64, section: &mut Section) {
+fn put(bytes: &[u8], total: &mut u64, section: &mut SourceSection) {
     *total += bytes.len() as u64;
     if *total <= MAX_BYTES {
         section.bytes.extend_from_slice(bytes);
     }
 }
 
-impl<'p> Pass<'p> {
+impl<'p> SourcePass<'p> {
     fn new(
         gpu: &'p Gpu,
-        before: &'p HashMap<String, Known>,
+        before: &'p HashMap<String, SymbolDef>,
         before_locals: &'p HashMap<(u32, usize), i64>,
-    ) -> Pass<'p> {
-        let text = Section { name: ".text".to_owned(), kind: SectionKind::Code, bytes: Vec::new(), align: 4 };
-        Pass {
+    ) -> SourcePass<'p> {
+        let text = SourceSection {
+            name: ".text".to_owned(),
+            kind: SourceSectionKind::Code,
+            bytes: Vec::new(),
+            align: 4,
+        };
+        SourcePass {
             gpu,
             before,
             before_locals,
             defined: HashMap::new(),
             locals: HashMap::new(),
             seen_locals: HashMap::new(),
-            said: HashMap::new(),
+            attrs: HashMap::new(),
             sections: vec![text],
             section: 0,
             previous: 0,
@@ -446,8 +452,8 @@ impl<'p> Pass<'p> {
             kernel: None,
             kernels: Vec::new(),
             relocations: Vec::new(),
-            settled: Settled::default(),
-            recent: recent::Recent::default(),
+            settled: SettledInsts::default(),
+            recent: recent::RecentLines::default(),
             bare: false,
             asked: Cell::new(false),
             errors: Vec::new(),
@@ -455,7 +461,7 @@ impl<'p> Pass<'p> {
             line: 0,
             total: 0,
             last: false,
-            expansion: expand::State::default(),
+            expansion: expand::ExpandState::default(),
             moved: None,
             skipped: None,
             metadata: None,
@@ -466,13 +472,13 @@ impl<'p> Pass<'p> {
     fn run(&mut self, source: &str) {
         self.file(source);
         if self.is_too_large() {
-            self.error(1, Wrong::TooLarge);
+            self.error(1, SourceProblem::TooLarge);
         }
         if self.kernel.is_some() {
-            self.error(1, Wrong::OpenKernel);
+            self.error(1, SourceProblem::OpenKernel);
         }
         if self.metadata.is_some() {
-            self.error(1, Wrong::NotEnded(".amdgpu_metadata", ".end_amdgpu_metadata"));
+            self.error(1, SourceProblem::NotEnded(".amdgpu_metadata", ".end_amdgpu_metadata"));
         }
     }
 
@@ -480,7 +486,7 @@ impl<'p> Pass<'p> {
         self.total > MAX_BYTES
     }
 
-    fn error(&mut self, column: usize, what: Wrong) {
+    fn error(&mut self, column: usize, what: SourceProblem) {
         if !self.last {
             return;
         }
@@ -499,7 +505,7 @@ impl<'p> Pass<'p> {
     }
 
     /// A directive, an assignment or an instruction.
-    fn statement(&mut self, line: Line<'_>) {
+    fn statement(&mut self, line: LineRest<'_>) {
         if let Some(end) = self.skipped {
             if line.text == end {
                 self.skipped = None;
@@ -526,7 +532,7 @@ impl<'p> Pass<'p> {
             return;
         }
         self.check_place(name, here, self.before.get(name).map(|known| known.value));
-        self.define(name, Known { value: here, address: true, line: self.line, variable: false }, column);
+        self.define(name, SymbolDef { value: here, address: true, line: self.line, variable: false }, column);
     }
 
     /// In the last reading a label is where it was before.
@@ -536,10 +542,10 @@ impl<'p> Pass<'p> {
         }
     }
 
-    fn define(&mut self, name: &str, known: Known, column: usize) {
+    fn define(&mut self, name: &str, known: SymbolDef, column: usize) {
         match self.defined.get(name) {
             Some(old) if !(old.variable && known.variable) => {
-                self.error(column, Wrong::Again(name.to_owned(), old.line));
+                self.error(column, SourceProblem::Again(name.to_owned(), old.line));
             }
             _ => {
                 self.defined.insert(name.to_owned(), known);
@@ -547,21 +553,21 @@ impl<'p> Pass<'p> {
         }
     }
 
-    fn assign(&mut self, name: &str, value: Line<'_>, column: usize) {
+    fn assign(&mut self, name: &str, value: LineRest<'_>, column: usize) {
         match self.whole_expression(value) {
             Ok((value, address)) => {
-                let known = Known { value, address, line: self.line, variable: true };
+                let known = SymbolDef { value, address, line: self.line, variable: true };
                 self.define(name, known, column);
             }
             Err((column, wrong)) => self.error(column, wrong),
         }
     }
 
-    fn instruction(&mut self, line: Line<'_>) {
+    fn instruction(&mut self, line: LineRest<'_>) {
         let section = &self.sections[self.section];
-        if section.kind != SectionKind::Code {
+        if section.kind != SourceSectionKind::Code {
             let name = section.name.clone();
-            self.error(line.column, Wrong::NotCode(name));
+            self.error(line.column, SourceProblem::NotCode(name));
             return;
         }
         // Code starts at whole dwords.
@@ -585,11 +591,11 @@ impl<'p> Pass<'p> {
                         self.settled.add(self.line, &words, self.bare);
                     }
                 }
-                Err(wrong) => self.error(line.column, Wrong::Encoding(wrong)),
+                Err(wrong) => self.error(line.column, SourceProblem::Encoding(wrong)),
             },
             Err(mut wrong) => {
                 wrong.column += line.column - 1;
-                self.error(wrong.column, Wrong::Instruction(wrong));
+                self.error(wrong.column, SourceProblem::Instruction(wrong));
                 // So that what follows is where it would be.
                 self.put(&[0; 4]);
             }
@@ -599,7 +605,7 @@ impl<'p> Pass<'p> {
     /// Does what was done with the same line lately, if that is certain to be the same; whether it was.
     fn known_line(&mut self, text: &str) -> bool {
         let Some(earlier) = self.recent.find(text) else { return false };
-        if self.sections[self.section].kind != SectionKind::Code {
+        if self.sections[self.section].kind != SourceSectionKind::Code {
             return false;
         }
         self.pad_to(4);
@@ -627,7 +633,7 @@ impl<'p> Pass<'p> {
         self.total += count;
         let nop = codec::NOP.to_le_bytes();
         let section = &mut self.sections[self.section];
-        let code = section.kind == SectionKind::Code;
+        let code = section.kind == SourceSectionKind::Code;
         for _ in 0..count {
             let at = section.bytes.len() % 4;
             section.bytes.push(with.unwrap_or(if code { nop[at] } else { 0 }));
@@ -646,13 +652,13 @@ impl<'p> Pass<'p> {
     }
 
     /// An expression that is all of a text: its value, and whether it is an address.
-    fn whole_expression(&self, line: Line<'_>) -> Result<(i64, bool), (usize, Wrong)> {
+    fn whole_expression(&self, line: LineRest<'_>) -> Result<(i64, bool), (usize, SourceProblem)> {
         match text::expression(line.text, self) {
             Ok((value, address, end)) if line.text[end..].trim().is_empty() => Ok((value, address)),
-            Ok((_, _, end)) => Err((line.column_of(end), Wrong::Rest)),
+            Ok((_, _, end)) => Err((line.column_of(end), SourceProblem::Rest)),
             Err(mut wrong) => {
                 wrong.column += line.column - 1;
-                Err((wrong.column, Wrong::Instruction(wrong)))
+                Err((wrong.column, SourceProblem::Instruction(wrong)))
             }
         }
     }
@@ -661,23 +667,23 @@ impl<'p> Pass<'p> {
         self.place_kernels();
         // Where something else is wrong, labels may be anywhere.
         if let Some((name, line)) = self.moved.take().filter(|_| self.errors.is_empty()) {
-            (self.line, self.expansion) = (line, expand::State::default());
-            self.error(1, Wrong::Moves(name));
+            (self.line, self.expansion) = (line, expand::ExpandState::default());
+            self.error(1, SourceProblem::Moves(name));
         }
-        let mut symbols: Vec<Defined> = self
+        let mut symbols: Vec<DefinedSymbol> = self
             .defined
             .iter()
             .filter(|(name, _)| !name.starts_with(".L") && !name.starts_with(".amdgcn."))
             .map(|(name, known)| {
-                let said = self.said.get(name).copied().unwrap_or_default();
+                let attrs = self.attrs.get(name).copied().unwrap_or_default();
                 let section = known.address.then_some((known.value / SECTION_SPAN) as usize);
-                Defined {
+                DefinedSymbol {
                     name: name.clone(),
-                    kind: said.kind.unwrap_or(SymbolKind::Label),
-                    global: said.global,
+                    kind: attrs.kind.unwrap_or(SymbolKind::Label),
+                    global: attrs.global,
                     section: section.filter(|&s| s < self.sections.len()),
                     value: if known.address { known.value % SECTION_SPAN } else { known.value },
-                    size: said.size.and_then(|s| u64::try_from(s).ok()).unwrap_or(0),
+                    size: attrs.size.and_then(|s| u64::try_from(s).ok()).unwrap_or(0),
                 }
             })
             .collect();

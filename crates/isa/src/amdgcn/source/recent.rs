@@ -7,7 +7,7 @@ const SLOTS: usize = 8192;
 
 /// Texts of lines with their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
+pub(super) struct RecentLines {
     slots: Vec<(String, usize)>,
 }
 
@@ -22,7 +22,7 @@ fn slot(text: &str) -> usize {
     (mix(hash, rest) >> 40) as usize % SLOTS
 }
 
-impl Recent {
+impl RecentLines {
     /// The number of a line of this text.
     pub(super) fn find(&self, text: &str) -> Option<usize> {
         let (known, line) = self.slots.get(slot(text))?;
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn the_same_text_alone_is_found() {
-        let mut recent = Recent::default();
+        let mut recent = RecentLines::default();
         assert_eq!(recent.find("s_endpgm"), None);
         recent.keep("s_endpgm", 7);
         recent.keep("s_nop 0", 8);

@@ -72,22 +72,22 @@ fn from_line_end(text: &str) -> &str {
 
 /// What is left to read of a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'s> {
+pub(super) struct LineRest<'s> {
     /// Without spaces around it.
     pub(super) text: &'s str,
     /// Column of its first character, from 1.
     pub(super) column: usize,
 }
 
-impl<'s> Line<'s> {
-    pub(super) fn new(line: &'s str) -> Line<'s> {
-        Line { text: line, column: 1 }.trimmed()
+impl<'s> LineRest<'s> {
+    pub(super) fn new(line: &'s str) -> LineRest<'s> {
+        LineRest { text: line, column: 1 }.trimmed()
     }
 
-    fn trimmed(self) -> Line<'s> {
+    fn trimmed(self) -> LineRest<'s> {
         let text = self.text.trim_start();
         let skipped = self.text.len() - text.len();
-        Line { column: self.column_of(skipped), text: text.trim_end() }
+        LineRest { column: self.column_of(skipped), text: text.trim_end() }
     }
 
     /// The column of a byte of the text.
@@ -96,12 +96,12 @@ impl<'s> Line<'s> {
     }
 
     /// What is left from a byte on.
-    pub(super) fn from(&self, byte: usize) -> Line<'s> {
-        Line { text: self.text.get(byte..).unwrap_or_default(), column: self.column_of(byte) }.trimmed()
+    pub(super) fn from(&self, byte: usize) -> LineRest<'s> {
+        LineRest { text: self.text.get(byte..).unwrap_or_default(), column: self.column_of(byte) }.trimmed()
     }
 
     /// The label it starts with, and what follows.
-    pub(super) fn label(&self) -> Option<(&'s str, Line<'s>)> {
+    pub(super) fn label(&self) -> Option<(&'s str, LineRest<'s>)> {
         let end = name_length(self.text);
         let rest = self.text.get(end..)?;
         let colon = rest.len() - rest.trim_start().len();
@@ -110,7 +110,7 @@ impl<'s> Line<'s> {
     }
 
     /// `name = value`.
-    pub(super) fn assignment(&self) -> Option<(&'s str, Line<'s>)> {
+    pub(super) fn assignment(&self) -> Option<(&'s str, LineRest<'s>)> {
         let end = name_length(self.text);
         let behind = self.text.get(end..)?;
         let spaces = behind.len() - behind.trim_start().len();
@@ -120,13 +120,13 @@ impl<'s> Line<'s> {
     }
 
     /// The word it starts with, up to a space or comma, and what follows.
-    pub(super) fn word(&self) -> (&'s str, Line<'s>) {
+    pub(super) fn word(&self) -> (&'s str, LineRest<'s>) {
         let end = self.text.find(|c: char| c.is_whitespace() || c == ',').unwrap_or(self.text.len());
         (&self.text[..end], self.from(end))
     }
 
     /// The parts between commas that stand in no quotes, parentheses or brackets.
-    pub(super) fn parts(&self) -> Vec<Line<'s>> {
+    pub(super) fn parts(&self) -> Vec<LineRest<'s>> {
         let mut parts = Vec::new();
         let (mut start, mut depth, mut quoted, mut escaped) = (0, 0u32, false, false);
         for (at, c) in self.text.char_indices() {
@@ -138,7 +138,7 @@ impl<'s> Line<'s> {
                 '(' | '[' => depth = depth.saturating_add(1),
                 ')' | ']' => depth = depth.saturating_sub(1),
                 ',' if depth == 0 => {
-                    parts.push(Line { text: &self.text[..at], ..*self }.from(start));
+                    parts.push(LineRest { text: &self.text[..at], ..*self }.from(start));
                     start = at + 1;
                 }
                 _ => {}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::amdgcn::listing::{self, Options};
+use crate::amdgcn::listing::{self, AmdListingOptions};
 
 fn gpu(name: &str) -> Gpu {
     Gpu::new(name).unwrap()
@@ -146,7 +146,7 @@ fn listings_assemble_to_their_code() {
         listing::write(
             &code,
             &gpu,
-            &Options { words: round % 2 == 0, ..Options::default() },
+            &AmdListingOptions { words: round % 2 == 0, ..AmdListingOptions::default() },
             &mut text,
             &mut |_, _| (),
         );
@@ -235,7 +235,7 @@ fn metadata_becomes_a_note() {
     );
     assert_eq!(words(&assembly), [0xbf80_0000, 0xbf80_0001]);
     let note = &assembly.sections[1];
-    assert_eq!((note.name.as_str(), note.kind), (".note", SectionKind::Note));
+    assert_eq!((note.name.as_str(), note.kind), (".note", SourceSectionKind::Note));
     let [block] = &assembly.metadata[..] else { panic!("{:?}", assembly.metadata) };
     assert_eq!((block.section, block.offset), (1, 0));
     let line = |line, indent, text: &str| MetadataLine { line, indent, text: text.to_owned() };

@@ -1,28 +1,28 @@
 //! What a slot makes of an operand as it was written, or why it does not take it.
 
-use super::operand::{Kind, Written};
-use super::parse::Rule;
-use super::scan::Value;
-use crate::amdgcn::inst::{Half, Operand, dwords};
-use crate::amdgcn::model::{Class, Field, Slot, Type};
+use super::operand::{OperandSyntax, SignedOperand};
+use super::parse::ParseRule;
+use super::scan::ExprValue;
+use crate::amdgcn::inst::{Operand, RegHalf, dwords};
+use crate::amdgcn::model::{Class, Field, OperandSlot, Type};
 use crate::amdgcn::{Gfx, Gpu, Reg, regs};
 
 /// The operand that `written` is in `slot`.
-pub(super) fn accept(slot: &Slot, written: &Written, gpu: &Gpu) -> Result<Operand, Rule> {
+pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> Result<Operand, ParseRule> {
     match (slot.class, written.kind) {
-        (_, Kind::Special(value)) => Ok(Operand::Imm(value)),
-        (_, Kind::Reg { reg, dwords, half }) => register(slot, reg, dwords, half, gpu),
-        (Class::ExpSrc, Kind::Off) => Ok(Operand::Off),
-        (class, Kind::Value(value)) if takes_constants(class) => {
+        (_, OperandSyntax::Special(value)) => Ok(Operand::Imm(value)),
+        (_, OperandSyntax::Reg { reg, dwords, half }) => register(slot, reg, dwords, half, gpu),
+        (Class::ExpSrc, OperandSyntax::Off) => Ok(Operand::Off),
+        (class, OperandSyntax::Value(value)) if takes_constants(class) => {
             let signed = written.neg || written.abs;
             let ty = if class == Class::Ssrc32 { Type::B32 } else { slot.ty };
             match constant(ty, value, signed, gpu)? {
-                Operand::Literal(_) if !takes_literals(class) => Err(Rule::Literal),
+                Operand::Literal(_) if !takes_literals(class) => Err(ParseRule::Literal),
                 operand => Ok(operand),
             }
         }
-        (Class::Imm32, Kind::Value(value)) => literal(slot.ty, value, false).map(Operand::Literal),
-        _ => Err(Rule::Operand),
+        (Class::Imm32, OperandSyntax::Value(value)) => literal(slot.ty, value, false).map(Operand::Literal),
+        _ => Err(ParseRule::Operand),
     }
 }
 
@@ -56,24 +56,30 @@ fn takes_literals(class: Class) -> bool {
     )
 }
 
-pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) -> Result<Operand, Rule> {
+pub(super) fn register(
+    slot: &OperandSlot,
+    reg: Reg,
+    count: u8,
+    half: RegHalf,
+    gpu: &Gpu,
+) -> Result<Operand, ParseRule> {
     let vector = reg.is_vgpr();
     let low = reg.0 < Reg::VGPR0.0 + 128;
-    if half != Half::Whole && !vector {
-        return Err(Rule::Operand);
+    if half != RegHalf::Whole && !vector {
+        return Err(ParseRule::Operand);
     }
     let fits = match slot.class {
-        Class::Vgpr | Class::VgprDual | Class::ExpSrc => vector && half == Half::Whole,
+        Class::Vgpr | Class::VgprDual | Class::ExpSrc => vector && half == RegHalf::Whole,
         Class::SrcMatrix => {
             let base = (Reg::SHARED_BASE.0..=Reg::PRIVATE_LIMIT.0).contains(&reg.0);
-            (vector || base) && half == Half::Whole
+            (vector || base) && half == RegHalf::Whole
         }
-        Class::VgprSrc => (vector && half == Half::Whole) || reg == Reg::LDS_DIRECT,
+        Class::VgprSrc => (vector && half == RegHalf::Whole) || reg == Reg::LDS_DIRECT,
         Class::VgprSel => vector,
-        Class::VgprLow | Class::VgprLowSrc => vector && low && half == Half::Whole,
+        Class::VgprLow | Class::VgprLowSrc => vector && low && half == RegHalf::Whole,
         Class::VgprHalf | Class::VgprHalfSrc => vector && low,
-        Class::Src | Class::SrcInline | Class::SrcSdwa => half == Half::Whole,
-        Class::SrcLow => !vector || (low && half == Half::Whole),
+        Class::Src | Class::SrcInline | Class::SrcSdwa => half == RegHalf::Whole,
+        Class::SrcLow => !vector || (low && half == RegHalf::Whole),
         Class::SrcHalf => !vector || low,
         Class::SrcSel => true,
         Class::Ssrc | Class::Ssrc32 | Class::SsrcInline | Class::Sreg => !vector && reg != Reg::LDS_DIRECT,
@@ -85,16 +91,16 @@ pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) 
         _ => false,
     };
     if !fits {
-        return Err(Rule::Operand);
+        return Err(ParseRule::Operand);
     }
     let xnack = (Reg::XNACK_MASK.0..=Reg::XNACK_MASK_HI.0).contains(&reg.0);
     if regs::code_of(reg, gpu.generation()).is_none() || (xnack && !gpu.has_xnack_mask()) {
-        return Err(Rule::NotHere);
+        return Err(ParseRule::NotHere);
     }
     let needed = dwords(slot.ty, gpu);
     let special = (!vector && reg.0 >= 235) || reg == Reg::NULL;
     if count != needed && !special {
-        return Err(Rule::RegisterWidth);
+        return Err(ParseRule::RegisterWidth);
     }
     let aligned = match needed {
         _ if vector || special => true,
@@ -103,15 +109,15 @@ pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) 
         _ => reg.index().is_multiple_of(4),
     };
     if !aligned {
-        return Err(Rule::RegisterAlignment);
+        return Err(ParseRule::RegisterAlignment);
     }
     let last = reg.0.saturating_add(u16::from(count) - 1);
     if regs::code_of(Reg(last), gpu.generation()).is_none() {
-        return Err(Rule::NotHere);
+        return Err(ParseRule::NotHere);
     }
     let half = match (slot.class, half) {
-        (Class::VgprHalf | Class::VgprHalfSrc | Class::VgprSel, Half::Whole) => Half::Low,
-        (Class::SrcHalf | Class::SrcSel, Half::Whole) if vector => Half::Low,
+        (Class::VgprHalf | Class::VgprHalfSrc | Class::VgprSel, RegHalf::Whole) => RegHalf::Low,
+        (Class::SrcHalf | Class::SrcSel, RegHalf::Whole) if vector => RegHalf::Low,
         _ => half,
     };
     Ok(Operand::Reg { reg, dwords: needed, half })
@@ -119,7 +125,7 @@ pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) 
 
 /// Whether a register that can only be read may stand as a destination: if the field has room for its code, or the bits
 /// that fit name nothing else.
-fn read_only(slot: &Slot, reg: Reg, gpu: &Gpu) -> bool {
+fn read_only(slot: &OperandSlot, reg: Reg, gpu: &Gpu) -> bool {
     let base = (Reg::SHARED_BASE.0..=Reg::PRIVATE_LIMIT.0).contains(&reg.0);
     let fits = match slot.ty {
         Type::Mask => true,
@@ -131,7 +137,7 @@ fn read_only(slot: &Slot, reg: Reg, gpu: &Gpu) -> bool {
 }
 
 /// A number with the signs around it: the highest bit of its type, or of a double if it was written as one.
-pub(super) fn with_signs(value: Value, ty: Type, neg: bool, abs: bool) -> Value {
+pub(super) fn with_signs(value: ExprValue, ty: Type, neg: bool, abs: bool) -> ExprValue {
     let bits = if value.float { 64 } else { u32::from(ty.bits().clamp(16, 64)) };
     let sign = i64::MIN.unsigned_abs() >> (64 - bits);
     let mut number = value.value as u64;
@@ -144,7 +150,7 @@ pub(super) fn with_signs(value: Value, ty: Type, neg: bool, abs: bool) -> Value 
     if bits < 64 {
         number &= u64::MAX >> (64 - bits);
     }
-    Value { value: number as i64, ..value }
+    ExprValue { value: number as i64, ..value }
 }
 
 /// The code of an inline integer.
@@ -242,7 +248,7 @@ fn fits(value: i64, bits: u32) -> bool {
 }
 
 /// A number in a source of some type.
-pub(super) fn constant(ty: Type, value: Value, signed: bool, gpu: &Gpu) -> Result<Operand, Rule> {
+pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> Result<Operand, ParseRule> {
     if let Some(code) = inline(ty, value, gpu).filter(|_| !value.address) {
         return Ok(Operand::Inline(code));
     }
@@ -250,15 +256,15 @@ pub(super) fn constant(ty: Type, value: Value, signed: bool, gpu: &Gpu) -> Resul
 }
 
 /// Whether the text of a literal is read as that literal: not if it could be an inline constant.
-pub(in crate::amdgcn) fn is_literal(slot: &Slot, value: u32, gpu: &Gpu) -> bool {
-    let number = Value { value: value.into(), float: false, address: false };
+pub(in crate::amdgcn) fn is_literal(slot: &OperandSlot, value: u32, gpu: &Gpu) -> bool {
+    let number = ExprValue { value: value.into(), float: false, address: false };
     let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
     !takes_constants(slot.class) || constant(ty, number, false, gpu) == Ok(Operand::Literal(value))
 }
 
 /// The code of the inline constant a number is, if it is one. What counts are the bits it has as a value of the type: 0.0 is
 /// the integer 0.
-fn inline(ty: Type, value: Value, gpu: &Gpu) -> Option<u8> {
+fn inline(ty: Type, value: ExprValue, gpu: &Gpu) -> Option<u8> {
     let number = value.value;
     let float = f64::from_bits(number as u64);
     let of_16 =
@@ -292,34 +298,34 @@ fn inline(ty: Type, value: Value, gpu: &Gpu) -> Option<u8> {
 }
 
 /// The dword that encodes a number as a literal.
-fn literal(ty: Type, value: Value, signed: bool) -> Result<u32, Rule> {
+fn literal(ty: Type, value: ExprValue, signed: bool) -> Result<u32, ParseRule> {
     let number = value.value;
     let float = f64::from_bits(number as u64);
     match (ty, ty.bits(), value.float) {
         // The high half is encoded.
         (Type::F64, _, true) => Ok((number as u64 >> 32) as u32),
-        (_, 64, true) if ty != Type::PkF32 => Err(Rule::Number),
-        (Type::F16 | Type::PkF16, _, true) => to_half(float).map(u32::from).ok_or(Rule::Range),
-        (Type::Bf16 | Type::PkBf16, _, true) => to_bfloat(float).map(u32::from).ok_or(Rule::Range),
+        (_, 64, true) if ty != Type::PkF32 => Err(ParseRule::Number),
+        (Type::F16 | Type::PkF16, _, true) => to_half(float).map(u32::from).ok_or(ParseRule::Range),
+        (Type::Bf16 | Type::PkBf16, _, true) => to_bfloat(float).map(u32::from).ok_or(ParseRule::Range),
         // It must be one of 16 bits, but those of 32 are encoded.
         (Type::B16 | Type::I16 | Type::U16, _, true) => {
-            to_half(float).and_then(|_| to_single(float)).ok_or(Rule::Range)
+            to_half(float).and_then(|_| to_single(float)).ok_or(ParseRule::Range)
         }
-        (_, _, true) => to_single(float).ok_or(Rule::Range),
+        (_, _, true) => to_single(float).ok_or(ParseRule::Range),
         // A sign would change another value than the one written.
-        (Type::F64, _, false) if signed => Err(Rule::Number),
+        (Type::F64, _, false) if signed => Err(ParseRule::Number),
         (_, 16, false) => {
             if fits(number, 16) {
                 Ok(number as u32 & 0xffff)
             } else {
-                Err(Rule::Range)
+                Err(ParseRule::Range)
             }
         }
         _ => {
             if fits(number, 32) {
                 Ok(number as u32)
             } else {
-                Err(Rule::Range)
+                Err(ParseRule::Range)
             }
         }
     }

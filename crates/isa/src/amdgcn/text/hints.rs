@@ -2,7 +2,7 @@
 //!
 //! Facts: AMD's ISA manuals, and the names LLVM 19 prints per generation.
 
-use super::line::Line;
+use super::line::LineBuf;
 use crate::amdgcn::Gpu;
 use crate::amdgcn::model::{Gfx, Trait, Traits};
 
@@ -165,7 +165,7 @@ pub(in crate::amdgcn) fn format_names(code: u32, gpu: &Gpu) -> Option<(&'static 
 }
 
 /// Appends a buffer format, unless it is the one that is not written.
-pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut Line) {
+pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut LineBuf) {
     if format == DEFAULT {
         return;
     }
@@ -261,7 +261,7 @@ const ATOMIC: [(&str, i32); 7] = [
 const BYPASS: i32 = 3;
 
 /// Appends a temporal hint and a scope, unless they say nothing.
-pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, out: &mut Line) {
+pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, out: &mut LineBuf) {
     if th != 0 {
         out.push_str(" th:");
         if traits.has(Trait::Atomic) {

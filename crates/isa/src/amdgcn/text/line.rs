@@ -1,7 +1,7 @@
 //! Text being made: bytes with room behind them, so that a short piece is one copy of fixed size.
 
 /// Text that grows at its end. All of it is ASCII.
-pub(in crate::amdgcn) struct Line {
+pub(in crate::amdgcn) struct LineBuf {
     /// The text and the room behind it.
     bytes: Vec<u8>,
     /// Where the text ends.
@@ -27,14 +27,14 @@ static NUMBERS: [[u8; 4]; 1000] = {
     numbers
 };
 
-impl Line {
-    pub(in crate::amdgcn) const fn new() -> Line {
-        Line { bytes: Vec::new(), end: 0 }
+impl LineBuf {
+    pub(in crate::amdgcn) const fn new() -> LineBuf {
+        LineBuf { bytes: Vec::new(), end: 0 }
     }
 
     /// With room for so many bytes.
-    pub(in crate::amdgcn) fn with_room(bytes: usize) -> Line {
-        Line { bytes: vec![0; bytes], end: 0 }
+    pub(in crate::amdgcn) fn with_room(bytes: usize) -> LineBuf {
+        LineBuf { bytes: vec![0; bytes], end: 0 }
     }
 
     /// How many bytes the text has.
@@ -57,7 +57,7 @@ impl Line {
         self.bytes.get(from..self.end).unwrap_or_default()
     }
 
-    /// Room behind the text, into which text may be written: [`Line::end_at`] makes it the line's.
+    /// Room behind the text, into which text may be written: [`LineBuf::end_at`] makes it the line's.
     #[inline(always)]
     pub(in crate::amdgcn) fn room_for<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
         const { assert!(N <= ROOM) };

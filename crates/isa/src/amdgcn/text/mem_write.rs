@@ -1,14 +1,14 @@
 //! Memory instructions to text.
 
-use super::line::Line;
+use super::line::LineBuf;
 use super::write::{inline, register};
 use super::{hints, swizzle};
-use crate::amdgcn::inst::{Half, Inst, Operand};
-use crate::amdgcn::model::{Class, Format, Gfx, Mod, Slot, Trait};
+use crate::amdgcn::inst::{Inst, Operand, RegHalf};
+use crate::amdgcn::model::{Class, Format, Gfx, Mod, OperandSlot, Trait};
 use crate::amdgcn::{Gpu, Reg, mem};
 
 /// Appends operands and modifiers.
-pub(super) fn write(inst: &Inst, gpu: &Gpu, out: &mut Line) {
+pub(super) fn write(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let mut separator = " ";
     for (slot, value) in inst.written() {
         if value == Operand::None {
@@ -21,14 +21,14 @@ pub(super) fn write(inst: &Inst, gpu: &Gpu, out: &mut Line) {
     modifiers(inst, gpu, out);
 }
 
-fn signed_hex(value: i32, out: &mut Line) {
+fn signed_hex(value: i32, out: &mut LineBuf) {
     if value < 0 {
         out.push(b'-');
     }
     out.hex(value.unsigned_abs().into());
 }
 
-fn operand(inst: &Inst, slot: &Slot, value: Operand, gpu: &Gpu, out: &mut Line) {
+fn operand(inst: &Inst, slot: &OperandSlot, value: Operand, gpu: &Gpu, out: &mut LineBuf) {
     match value {
         Operand::None => {}
         Operand::Off => out.push_str("off"),
@@ -47,7 +47,7 @@ fn operand(inst: &Inst, slot: &Slot, value: Operand, gpu: &Gpu, out: &mut Line) 
                 if at > 0 {
                     out.push_str(", ");
                 }
-                register(Reg::vgpr(*start), dwords.max(1), Half::Whole, out);
+                register(Reg::vgpr(*start), dwords.max(1), RegHalf::Whole, out);
             }
             out.push(b']');
         }
@@ -57,7 +57,7 @@ fn operand(inst: &Inst, slot: &Slot, value: Operand, gpu: &Gpu, out: &mut Line) 
 /// Modifiers that may be written if they are 0.
 const ZERO: u64 = super::set_of(&[Mod::Offset, Mod::Format, Mod::Th, Mod::Dim]);
 
-fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut Line) {
+fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let traits = inst.row().traits;
     for slot in inst.variant().mods {
         let value = inst.mods.get(slot.id);
@@ -94,7 +94,7 @@ fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut Line) {
 }
 
 /// The offset beside a register: where it may be missing it is written if it is said, from gfx12 on always.
-fn smem_offset(inst: &Inst, gpu: &Gpu, out: &mut Line) {
+fn smem_offset(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let register = inst
         .written()
         .any(|(slot, operand)| slot.class == Class::SmemOffset && matches!(operand, Operand::Reg { .. }));

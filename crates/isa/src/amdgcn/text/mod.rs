@@ -20,9 +20,9 @@ mod write;
 
 pub(super) use accept::is_literal;
 pub(super) use hints::format_names;
-pub(super) use line::{LOWER, Line, UPPER, hexadecimal};
+pub(super) use line::{LOWER, LineBuf, UPPER, hexadecimal};
 pub(super) use modifiers::{at_rest, tail};
-pub use parse::{ParseError, Rule, parse_line};
+pub use parse::{ParseError, ParseRule, parse_line};
 pub(super) use rules::limit as scalar_limit;
 pub use special::export_target;
 pub(super) use special::write as special;
@@ -31,11 +31,11 @@ pub(super) use write::{inline, register, suffix_of, write_line};
 
 use super::Gpu;
 use super::inst::{Inst, Operand};
-use super::model::{Mod, Slot, Type};
+use super::model::{Mod, OperandSlot, Type};
 
 /// What a symbol is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Symbol {
+pub enum SymbolValue {
     /// A number, as one written out.
     Absolute(i64),
     /// An address: always encoded as a literal, never as an inline constant.
@@ -45,7 +45,7 @@ pub enum Symbol {
 /// What the text around a line knows.
 pub trait Symbols {
     /// What a name stands for.
-    fn symbol(&self, name: &str) -> Option<Symbol>;
+    fn symbol(&self, name: &str) -> Option<SymbolValue>;
 
     /// The address of the instruction itself: that of its first byte, to which branches are relative.
     fn here(&self) -> i64;
@@ -53,7 +53,7 @@ pub trait Symbols {
 
 /// No symbols, at address 0.
 impl Symbols for () {
-    fn symbol(&self, _: &str) -> Option<Symbol> {
+    fn symbol(&self, _: &str) -> Option<SymbolValue> {
         None
     }
 
@@ -66,7 +66,7 @@ impl Symbols for () {
 pub(crate) fn can_say(inst: &Inst, gpu: &Gpu) -> bool {
     let kinds = rules::kinds(inst);
     let signs = inst.mods.get(Mod::Neg) | inst.mods.get(Mod::Abs);
-    let named = |(slot, operand): (&Slot, Operand)| match operand {
+    let named = |(slot, operand): (&OperandSlot, Operand)| match operand {
         Operand::Imm(value) => special::has_name(slot, value, gpu),
         // Written as an integer it has no sign.
         Operand::Literal(_) if slot.ty == Type::F64 => signs.unbounded_shr(slot.source.into()) & 1 == 0,
@@ -89,13 +89,18 @@ const fn set_of(mods: &[Mod]) -> u64 {
 
 /// What an expression at the start of a text is worth, whether it is an address, and how many bytes it and the spaces after
 /// it take.
+///
+/// # Errors
+///
+/// [`ParseError`] with the column, if the text does not start with an expression, a symbol is not defined, or
+/// the value is a floating-point number.
 pub fn expression(text: &str, symbols: &dyn Symbols) -> Result<(i64, bool, usize), ParseError> {
-    let mut scan = scan::Scan::new(text);
+    let mut scan = scan::LineScan::new(text);
     scan.space();
     let at = scan.at();
     let value = scan.expression(symbols)?;
     if value.float {
-        return Err(scan.error(at, Rule::Number));
+        return Err(scan.error(at, ParseRule::Number));
     }
     Ok((value.value, value.address, scan.at()))
 }

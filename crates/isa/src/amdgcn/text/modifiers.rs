@@ -3,16 +3,16 @@
 //! Those of memory instructions are read and written with their operands.
 
 use super::Symbols;
-use super::line::Line;
-use super::parse::{ParseError, Rule};
-use super::scan::Scan;
+use super::line::LineBuf;
+use super::parse::{ParseError, ParseRule};
+use super::scan::LineScan;
 use crate::amdgcn::inst::{Inst, Mods};
-use crate::amdgcn::model::{Form, Format, Mod, Slot};
+use crate::amdgcn::model::{Form, Format, Mod, OperandSlot};
 use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gfx, Gpu};
 
 /// `dpp_ctrl` as it is written: where a kind of it begins, how many there are, the first number.
-struct Lanes {
+struct DppForm {
     name: &'static str,
     base: i32,
     first: i32,
@@ -21,12 +21,12 @@ struct Lanes {
     until: Gfx,
 }
 
-const fn lanes(name: &'static str, base: i32, first: i32, last: i32, since: Gfx, until: Gfx) -> Lanes {
-    Lanes { name, base, first, last, since, until }
+const fn lanes(name: &'static str, base: i32, first: i32, last: i32, since: Gfx, until: Gfx) -> DppForm {
+    DppForm { name, base, first, last, since, until }
 }
 
 /// Kinds of `dpp_ctrl` but `quad_perm`: `base + n` for the number `n`.
-const LANES: &[Lanes] = &[
+const LANES: &[DppForm] = &[
     lanes("row_shl", 0x100, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
     lanes("row_shr", 0x110, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
     lanes("row_ror", 0x120, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
@@ -101,7 +101,7 @@ pub(in crate::amdgcn) fn at_rest(id: Mod, sources: u32, variant: &Variant) -> Op
 
 /// How many sources `op_sel` speaks of: a destination that is read is one.
 fn selected(variant: &Variant) -> u32 {
-    let is_source = |slot: &&Slot| slot.source < 3 || (slot.access.reads() && slot.access.writes());
+    let is_source = |slot: &&OperandSlot| slot.source < 3 || (slot.access.reads() && slot.access.writes());
     variant.slots.iter().filter(is_source).count() as u32
 }
 
@@ -124,7 +124,7 @@ const MOST: usize = 24;
 
 /// Modifiers that have been read.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct ReadModifiers {
     pub(super) mods: Mods,
     /// Bit `n`: modifier number `n` was written.
     pub(super) set: u64,
@@ -133,11 +133,11 @@ pub(super) struct Seen {
     count: usize,
 }
 
-impl Seen {
-    pub(super) fn put(&mut self, id: Mod, value: i32) -> Result<(), Rule> {
+impl ReadModifiers {
+    pub(super) fn put(&mut self, id: Mod, value: i32) -> Result<(), ParseRule> {
         let bit = 1 << id as u8;
         if self.set & bit != 0 {
-            return Err(Rule::Twice);
+            return Err(ParseRule::Twice);
         }
         let width = id.width();
         let fits = match width {
@@ -145,7 +145,7 @@ impl Seen {
             _ => value >> width == 0,
         };
         if !fits {
-            return Err(Rule::Range);
+            return Err(ParseRule::Range);
         }
         self.set |= bit;
         self.mods.set(id, value);
@@ -165,20 +165,20 @@ impl Seen {
 
 /// `[a,b,c]`: at most `most` numbers that are below `limit`, `width` bits each, the first lowest.
 fn list(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     symbols: &dyn Symbols,
     most: u8,
     limit: i64,
     width: u32,
 ) -> Result<(i32, u8), ParseError> {
-    scan.expect(b'[', Rule::Bracket)?;
+    scan.expect(b'[', ParseRule::Bracket)?;
     let mut value = 0;
     let mut count = 0u8;
     loop {
         let at = scan.at();
         let number = scan.expression(symbols)?.value;
         if !(0..limit).contains(&number) || count >= most {
-            return Err(scan.error(at, Rule::Range));
+            return Err(scan.error(at, ParseRule::Range));
         }
         value |= (number as i32) << (u32::from(count) * width);
         count += 1;
@@ -186,13 +186,13 @@ fn list(
             break;
         }
     }
-    scan.expect(b']', Rule::Bracket)?;
+    scan.expect(b']', ParseRule::Bracket)?;
     Ok((value, count))
 }
 
 /// A number, from `least` to `most`.
 pub(super) fn number(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     symbols: &dyn Symbols,
     least: i64,
     most: i64,
@@ -201,12 +201,16 @@ pub(super) fn number(
     let value = scan.expression(symbols)?;
     match i32::try_from(value.value) {
         Ok(number) if !value.float && (least..=most).contains(&value.value) => Ok(number),
-        _ => Err(scan.error(at, Rule::Range)),
+        _ => Err(scan.error(at, ParseRule::Range)),
     }
 }
 
 /// One of some names, or its number.
-pub(super) fn one_of(scan: &mut Scan<'_>, symbols: &dyn Symbols, names: &[&str]) -> Result<i32, ParseError> {
+pub(super) fn one_of(
+    scan: &mut LineScan<'_>,
+    symbols: &dyn Symbols,
+    names: &[&str],
+) -> Result<i32, ParseError> {
     let at = scan.at();
     let name = scan.name();
     if let Some(found) = names.iter().position(|n| *n == name) {
@@ -215,23 +219,23 @@ pub(super) fn one_of(scan: &mut Scan<'_>, symbols: &dyn Symbols, names: &[&str])
     }
     scan.back_to(at);
     if !scan.peek().is_ascii_digit() {
-        return Err(scan.error(at, Rule::ModifierValue));
+        return Err(scan.error(at, ParseRule::ModifierValue));
     }
     number(scan, symbols, 0, names.len() as i64 - 1)
 }
 
 /// Reads one modifier; false: what is next is none.
 pub(super) fn parse(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     gpu: &Gpu,
     symbols: &dyn Symbols,
     variant: &Variant,
-    seen: &mut Seen,
+    seen: &mut ReadModifiers,
 ) -> Result<bool, ParseError> {
     let start = scan.at();
     let name = scan.name();
     scan.space();
-    let wrong = |rule: Rule| scan.error(start, rule);
+    let wrong = |rule: ParseRule| scan.error(start, rule);
     let flag = match name {
         "clamp" => Some(Mod::Clamp),
         "high" => Some(Mod::High),
@@ -263,7 +267,7 @@ pub(super) fn parse(
             let value = number(scan, symbols, 1, 4)?;
             match value {
                 1 | 2 | 4 => (Mod::Omod, value >> 1),
-                _ => return Err(scan.error(start, Rule::Range)),
+                _ => return Err(scan.error(start, ParseRule::Range)),
             }
         }
         "div" => match number(scan, symbols, 1, 2)? {
@@ -307,7 +311,7 @@ pub(super) fn parse(
         "row_bcast" => match number(scan, symbols, 15, 31)? {
             15 if generation <= Gfx::Gfx906 => (Mod::DppCtrl, ROW_BCAST15),
             31 if generation <= Gfx::Gfx906 => (Mod::DppCtrl, ROW_BCAST31),
-            _ => return Err(scan.error(start, Rule::Range)),
+            _ => return Err(scan.error(start, ParseRule::Range)),
         },
         "wait_exp" => (Mod::WaitExp, number(scan, symbols, 0, 7)?),
         "wait_vdst" => (Mod::WaitVdst, number(scan, symbols, 0, 15)?),
@@ -318,15 +322,15 @@ pub(super) fn parse(
                 let value = number(scan, symbols, lanes.first.into(), lanes.last.into())?;
                 (Mod::DppCtrl, lanes.base + value)
             }
-            Some(_) => return Err(scan.error(start, Rule::NotHere)),
-            None => return Err(scan.error(start, Rule::Modifier)),
+            Some(_) => return Err(scan.error(start, ParseRule::NotHere)),
+            None => return Err(scan.error(start, ParseRule::Modifier)),
         },
     };
     seen.put(id, value).map(|()| true).map_err(|rule| scan.error(start, rule))
 }
 
 /// Appends ` name:[0,1,…]` of the lowest bits of a value.
-fn bits(name: &str, value: i32, count: u32, out: &mut Line) {
+fn bits(name: &str, value: i32, count: u32, out: &mut LineBuf) {
     out.push(b' ');
     out.push_str(name);
     out.push_str(":[");
@@ -340,7 +344,7 @@ fn bits(name: &str, value: i32, count: u32, out: &mut Line) {
 }
 
 /// Appends ` name:number`.
-pub(super) fn named(name: &str, value: i32, out: &mut Line) {
+pub(super) fn named(name: &str, value: i32, out: &mut LineBuf) {
     out.push(b' ');
     out.push_str(name);
     out.push(b':');
@@ -348,7 +352,7 @@ pub(super) fn named(name: &str, value: i32, out: &mut Line) {
 }
 
 /// Appends `dpp_ctrl`.
-fn dpp_ctrl(value: i32, out: &mut Line) {
+fn dpp_ctrl(value: i32, out: &mut LineBuf) {
     out.push(b' ');
     if value < 0x100 {
         out.push_str("quad_perm:[");
@@ -400,7 +404,7 @@ const WRITTEN: u64 = super::set_of(&[
 ]);
 
 /// Appends the modifiers of an instruction that say something.
-pub(super) fn write(inst: &Inst, out: &mut Line) {
+pub(super) fn write(inst: &Inst, out: &mut LineBuf) {
     let variant = inst.variant();
     if variant.mod_set & WRITTEN == 0 && inst.mods == Mods::default() {
         return;
@@ -466,7 +470,7 @@ pub(super) fn write(inst: &Inst, out: &mut Line) {
 }
 
 /// Appends `omod` or a flag, if it says something.
-pub(in crate::amdgcn) fn tail(id: Mod, value: i32, out: &mut Line) {
+pub(in crate::amdgcn) fn tail(id: Mod, value: i32, out: &mut LineBuf) {
     match (id, value) {
         (_, 0) => {}
         (Mod::Omod, 1) => out.push_str(" mul:2"),

@@ -2,20 +2,20 @@
 //!
 //! Facts: the names and fields LLVM 19 has per generation, tried for every value.
 
-use super::line::Line;
+use super::line::LineBuf;
 use super::modifiers::one_of;
-use super::parse::{ParseError, Rule};
-use super::scan::{Scan, Value};
-use super::{Symbol, Symbols};
-use crate::amdgcn::model::{Class, Slot};
-use crate::amdgcn::waits::{self, Field};
+use super::parse::{ParseError, ParseRule};
+use super::scan::{ExprValue, LineScan};
+use super::{SymbolValue, Symbols};
+use crate::amdgcn::model::{Class, OperandSlot};
+use crate::amdgcn::waits::{self, ImmediateField};
 use crate::amdgcn::{Gfx, Gpu};
 
 /// A name of a value in some generations.
-type Named = (&'static str, i32, Gfx, Gfx);
+type NamedValue = (&'static str, i32, Gfx, Gfx);
 
 /// The name of a value on a GPU.
-fn name_of(table: &[Named], value: i32, gpu: &Gpu) -> Option<&'static str> {
+fn name_of(table: &[NamedValue], value: i32, gpu: &Gpu) -> Option<&'static str> {
     let generation = gpu.generation();
     let found =
         table.iter().find(|(_, v, since, until)| *v == value && (*since..=*until).contains(&generation));
@@ -23,7 +23,7 @@ fn name_of(table: &[Named], value: i32, gpu: &Gpu) -> Option<&'static str> {
 }
 
 /// The value of a name on a GPU.
-fn value_of(table: &[Named], name: &str, gpu: &Gpu) -> Option<i32> {
+fn value_of(table: &[NamedValue], name: &str, gpu: &Gpu) -> Option<i32> {
     let generation = gpu.generation();
     let found =
         table.iter().find(|(n, _, since, until)| *n == name && (*since..=*until).contains(&generation));
@@ -32,7 +32,7 @@ fn value_of(table: &[Named], name: &str, gpu: &Gpu) -> Option<i32> {
 
 /// Hardware registers. Where a number has two names, the first is written.
 #[rustfmt::skip]
-const HWREGS: &[Named] = &[
+const HWREGS: &[NamedValue] = &[
     ("HW_REG_MODE", 1, Gfx::Gfx6, Gfx::Gfx12),
     ("HW_REG_STATUS", 2, Gfx::Gfx6, Gfx::Gfx12),
     ("HW_REG_TRAPSTS", 3, Gfx::Gfx6, Gfx::Gfx11_5),
@@ -80,7 +80,7 @@ const MSG_SYSMSG: i32 = 15;
 
 /// Messages.
 #[rustfmt::skip]
-const MESSAGES: &[Named] = &[
+const MESSAGES: &[NamedValue] = &[
     ("MSG_INTERRUPT", 1, Gfx::Gfx6, Gfx::Gfx12),
     ("MSG_GS", MSG_GS, Gfx::Gfx6, Gfx::Gfx10_3),
     ("MSG_HS_TESSFACTOR", 2, Gfx::Gfx11, Gfx::Gfx12),
@@ -107,7 +107,7 @@ const MESSAGES: &[Named] = &[
 
 /// Operations of system messages.
 #[rustfmt::skip]
-const SYSTEM: &[Named] = &[
+const SYSTEM: &[NamedValue] = &[
     ("SYSMSG_OP_ECC_ERR_INTERRUPT", 1, Gfx::Gfx6, Gfx::Gfx12),
     ("SYSMSG_OP_REG_RD", 2, Gfx::Gfx6, Gfx::Gfx12),
     ("SYSMSG_OP_HOST_TRAP_ACK", 3, Gfx::Gfx6, Gfx::Gfx8),
@@ -119,7 +119,7 @@ const GEOMETRY: &[&str] = &["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_
 
 /// The number of a name, or a number written out, from 0 to `most`.
 fn named_or_number(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     symbols: &dyn Symbols,
     most: i64,
     find: &dyn Fn(&str) -> Option<i32>,
@@ -132,22 +132,24 @@ fn named_or_number(
     }
     scan.back_to(at);
     match scan.expression(symbols)? {
-        Value { value, float: false, .. } if (0..=most).contains(&value) => Ok((value as i32, false)),
-        _ => Err(scan.error(at, Rule::Range)),
+        ExprValue { value, float: false, .. } if (0..=most).contains(&value) => Ok((value as i32, false)),
+        _ => Err(scan.error(at, ParseRule::Range)),
     }
 }
 
 /// A number of 16 bits, signed or not.
-fn plain(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+fn plain(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     let at = scan.at();
     match scan.expression(symbols)? {
-        Value { value, float: false, .. } if (-0x8000..=0xffff).contains(&value) => Ok(value as i32 & 0xffff),
-        _ => Err(scan.error(at, Rule::Range)),
+        ExprValue { value, float: false, .. } if (-0x8000..=0xffff).contains(&value) => {
+            Ok(value as i32 & 0xffff)
+        }
+        _ => Err(scan.error(at, ParseRule::Range)),
     }
 }
 
 /// Whether a word and an opening parenthesis are next; they are taken then.
-fn call(scan: &mut Scan<'_>, word: &str) -> bool {
+fn call(scan: &mut LineScan<'_>, word: &str) -> bool {
     let at = scan.at();
     let name = scan.name();
     scan.space();
@@ -159,7 +161,7 @@ fn call(scan: &mut Scan<'_>, word: &str) -> bool {
 }
 
 /// `hwreg(NAME, offset, width)`.
-pub(super) fn hwreg(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+pub(super) fn hwreg(scan: &mut LineScan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     if !call(scan, "hwreg") {
         return plain(scan, symbols);
     }
@@ -167,19 +169,19 @@ pub(super) fn hwreg(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Re
     let (mut offset, mut width) = (0, 32);
     if scan.eat(b',') {
         offset = named_or_number(scan, symbols, 31, &|_| None)?.0;
-        scan.expect(b',', Rule::Comma)?;
+        scan.expect(b',', ParseRule::Comma)?;
         let at = scan.at();
         width = named_or_number(scan, symbols, 32, &|_| None)?.0;
         if width == 0 {
-            return Err(scan.error(at, Rule::Range));
+            return Err(scan.error(at, ParseRule::Range));
         }
     }
-    scan.expect(b')', Rule::Parenthesis)?;
+    scan.expect(b')', ParseRule::Parenthesis)?;
     Ok(id | offset << 6 | (width - 1) << 11)
 }
 
 /// Appends a hardware register.
-pub(super) fn write_hwreg(value: i32, gpu: &Gpu, out: &mut Line) {
+pub(super) fn write_hwreg(value: i32, gpu: &Gpu, out: &mut LineBuf) {
     let (id, offset, width) = (value & 63, value >> 6 & 31, (value >> 11 & 31) + 1);
     out.push_str("hwreg(");
     match name_of(HWREGS, id, gpu) {
@@ -196,17 +198,17 @@ pub(super) fn write_hwreg(value: i32, gpu: &Gpu, out: &mut Line) {
 }
 
 /// What a message says: which, which operation, which stream.
-struct Message {
+struct MessageText {
     id: i32,
     operation: i32,
     stream: i32,
 }
 
-impl Message {
-    fn new(value: i32, gpu: &Gpu) -> Message {
+impl MessageText {
+    fn new(value: i32, gpu: &Gpu) -> MessageText {
         match gpu.generation() >= Gfx::Gfx11 {
-            true => Message { id: value & 255, operation: 0, stream: 0 },
-            false => Message { id: value & 15, operation: value >> 4 & 7, stream: value >> 8 & 3 },
+            true => MessageText { id: value & 255, operation: 0, stream: 0 },
+            false => MessageText { id: value & 15, operation: value >> 4 & 7, stream: value >> 8 & 3 },
         }
     }
 
@@ -244,8 +246,8 @@ impl Message {
 
 /// `sendmsg(NAME, OPERATION, stream)`.
 pub(super) fn sendmsg(
-    scan: &mut Scan<'_>,
-    slot: &Slot,
+    scan: &mut LineScan<'_>,
+    slot: &OperandSlot,
     gpu: &Gpu,
     symbols: &dyn Symbols,
 ) -> Result<i32, ParseError> {
@@ -253,14 +255,14 @@ pub(super) fn sendmsg(
     if !call(scan, "sendmsg") {
         let value = plain(scan, symbols)?;
         let fits = slot.class == Class::SendMsg || value < 256;
-        return if fits { Ok(value) } else { Err(scan.error(start, Rule::Range)) };
+        return if fits { Ok(value) } else { Err(scan.error(start, ParseRule::Range)) };
     }
     let most = if gpu.generation() >= Gfx::Gfx11 { 255 } else { 15 };
     let (id, named) = named_or_number(scan, symbols, most, &|name| value_of(MESSAGES, name, gpu))?;
-    let mut message = Message { id, operation: 0, stream: 0 };
-    let mut said = false;
+    let mut message = MessageText { id, operation: 0, stream: 0 };
+    let mut has_operation = false;
     if scan.eat(b',') {
-        said = true;
+        has_operation = true;
         let operations = |name: &str| {
             let geometry = GEOMETRY.iter().position(|n| *n == name).map(|n| n as i32);
             geometry.or_else(|| value_of(SYSTEM, name, gpu))
@@ -270,22 +272,22 @@ pub(super) fn sendmsg(
             message.stream = named_or_number(scan, symbols, 3, &|_| None)?.0;
         }
     }
-    scan.expect(b')', Rule::Parenthesis)?;
+    scan.expect(b')', ParseRule::Parenthesis)?;
     let takes = message.is_geometry(gpu) || message.is_system(gpu);
     // What is named must make sense; what is numbered only fit.
-    if named && (!message.is_valid(gpu) || takes != said) {
-        return Err(scan.error(start, Rule::Message));
+    if named && (!message.is_valid(gpu) || takes != has_operation) {
+        return Err(scan.error(start, ParseRule::Message));
     }
     let value = message.value();
     if slot.class == Class::SendMsgRtn && value > 255 {
-        return Err(scan.error(start, Rule::Range));
+        return Err(scan.error(start, ParseRule::Range));
     }
     Ok(value)
 }
 
 /// Appends a message.
-pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut Line) {
-    let message = Message::new(value, gpu);
+pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut LineBuf) {
+    let message = MessageText::new(value, gpu);
     // Bits that are no part of a message make it a number.
     let whole = message.value() == value;
     match name_of(MESSAGES, message.id, gpu).filter(|_| whole && message.is_valid(gpu)) {
@@ -317,9 +319,9 @@ pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut Line) {
 
 /// Fields by name, `name(value)`, between which there are spaces, `&` or commas. What is not said is the greatest.
 fn fields(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     symbols: &dyn Symbols,
-    all: &[Field],
+    all: &[ImmediateField],
     saturates: bool,
 ) -> Result<i32, ParseError> {
     let mut word = i32::from(all.iter().fold(0, |word, field| word | field.mask()));
@@ -335,12 +337,12 @@ fn fields(
         let found = all.iter().position(|field| field.name == stem);
         let (n, field) = found
             .and_then(|n| all.get(n).map(|field| (n, field)))
-            .ok_or_else(|| scan.error(at, Rule::Counter))?;
+            .ok_or_else(|| scan.error(at, ParseRule::Counter))?;
         if seen >> n & 1 != 0 {
-            return Err(scan.error(at, Rule::Twice));
+            return Err(scan.error(at, ParseRule::Twice));
         }
         seen |= 1 << n;
-        scan.expect(b'(', Rule::Parenthesis)?;
+        scan.expect(b'(', ParseRule::Parenthesis)?;
         let value_at = scan.at();
         let value = scan.expression(symbols)?;
         let value = match value.value {
@@ -349,18 +351,18 @@ fn fields(
             value if saturate && value > 0 => Some(field.most()),
             _ => None,
         };
-        let value = value.ok_or_else(|| scan.error(value_at, Rule::Range))?;
-        scan.expect(b')', Rule::Parenthesis)?;
+        let value = value.ok_or_else(|| scan.error(value_at, ParseRule::Range))?;
+        scan.expect(b')', ParseRule::Parenthesis)?;
         word = word & !i32::from(field.mask()) | i32::from(field.put(value));
         let more = scan.eat(b'&') || scan.eat(b',');
         if scan.end() {
-            return if more { Err(scan.here(Rule::Counter)) } else { Ok(word) };
+            return if more { Err(scan.here(ParseRule::Counter)) } else { Ok(word) };
         }
     }
 }
 
 /// Whether a name and an opening parenthesis are next. Nothing is taken.
-fn is_call(scan: &mut Scan<'_>) -> bool {
+fn is_call(scan: &mut LineScan<'_>) -> bool {
     let at = scan.at();
     let name = scan.name();
     scan.space();
@@ -369,22 +371,22 @@ fn is_call(scan: &mut Scan<'_>) -> bool {
     call
 }
 
-fn counters(gpu: &Gpu) -> &'static [Field] {
+fn counters(gpu: &Gpu) -> &'static [ImmediateField] {
     waits::WAITCNT.get(gpu.generation() as usize).copied().unwrap_or_default()
 }
 
 /// `vmcnt(0) & lgkmcnt(0)`.
-pub(super) fn waitcnt(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+pub(super) fn waitcnt(scan: &mut LineScan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     if is_call(scan) { fields(scan, symbols, counters(gpu), true) } else { plain(scan, symbols) }
 }
 
 /// Appends fields that are not the greatest; all, if all are. Bits that are in none make it a number.
-fn write_fields(all: &[Field], value: i32, out: &mut Line) {
+fn write_fields(all: &[ImmediateField], value: i32, out: &mut LineBuf) {
     let (word, known) = (value as u16, all.iter().fold(0, |word, field| word | field.mask()));
     if word & !known != 0 {
         return out.hex(word.into());
     }
-    let greatest = |field: &Field| word & field.mask() == field.mask();
+    let greatest = |field: &ImmediateField| word & field.mask() == field.mask();
     let every = word == known;
     let mut separator = "";
     for field in all.iter().filter(|field| every || !greatest(field)) {
@@ -398,21 +400,21 @@ fn write_fields(all: &[Field], value: i32, out: &mut Line) {
 }
 
 /// Appends what a wait waits for.
-pub(super) fn write_waitcnt(value: i32, gpu: &Gpu, out: &mut Line) {
+pub(super) fn write_waitcnt(value: i32, gpu: &Gpu, out: &mut LineBuf) {
     write_fields(counters(gpu), value, out);
 }
 
-fn dependencies(gpu: &Gpu) -> &'static [Field] {
+fn dependencies(gpu: &Gpu) -> &'static [ImmediateField] {
     waits::DEPCTR.get(gpu.generation() as usize).copied().unwrap_or_default()
 }
 
 /// `depctr_sa_sdst(0) & depctr_va_vdst(0)`.
-pub(super) fn depctr(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+pub(super) fn depctr(scan: &mut LineScan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     if is_call(scan) { fields(scan, symbols, dependencies(gpu), false) } else { plain(scan, symbols) }
 }
 
 /// Appends dependencies; bits that are none make it a number.
-pub(super) fn write_depctr(value: i32, gpu: &Gpu, out: &mut Line) {
+pub(super) fn write_depctr(value: i32, gpu: &Gpu, out: &mut LineBuf) {
     write_fields(dependencies(gpu), value, out);
 }
 
@@ -436,7 +438,7 @@ const DELAYS: &[&str] = &[
 const SKIPS: &[&str] = &["SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4"];
 
 /// `instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_1)`.
-pub(super) fn delay_alu(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+pub(super) fn delay_alu(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     if !is_call(scan) {
         return plain(scan, symbols);
     }
@@ -449,11 +451,11 @@ pub(super) fn delay_alu(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i3
             "instid0" => (DELAYS, 0),
             "instskip" => (SKIPS, 4),
             "instid1" => (DELAYS, 7),
-            _ => return Err(scan.error(at, Rule::Counter)),
+            _ => return Err(scan.error(at, ParseRule::Counter)),
         };
-        scan.expect(b'(', Rule::Parenthesis)?;
+        scan.expect(b'(', ParseRule::Parenthesis)?;
         value |= one_of(scan, symbols, names)? << shift;
-        scan.expect(b')', Rule::Parenthesis)?;
+        scan.expect(b')', ParseRule::Parenthesis)?;
         if !scan.eat(b'|') {
             return Ok(value);
         }
@@ -461,7 +463,7 @@ pub(super) fn delay_alu(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i3
 }
 
 /// Appends a delay.
-pub(super) fn write_delay_alu(value: i32, out: &mut Line) {
+pub(super) fn write_delay_alu(value: i32, out: &mut LineBuf) {
     let mut separator = "";
     let parts = [
         ("instid0", DELAYS, value & 15),
@@ -489,12 +491,16 @@ pub(super) fn write_delay_alu(value: i32, out: &mut Line) {
 const INDEXED: &[&str] = &["SRC0", "SRC1", "SRC2", "DST"];
 
 /// `gpr_idx(SRC0,DST)`.
-pub(super) fn gpr_idx(scan: &mut Scan<'_>, slot: &Slot, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+pub(super) fn gpr_idx(
+    scan: &mut LineScan<'_>,
+    slot: &OperandSlot,
+    symbols: &dyn Symbols,
+) -> Result<i32, ParseError> {
     let at = scan.at();
     if !call(scan, "gpr_idx") {
         let value = plain(scan, symbols)?;
         let fits = value <= 15 || slot.class != Class::GprIdx;
-        return if fits { Ok(value) } else { Err(scan.error(at, Rule::Range)) };
+        return if fits { Ok(value) } else { Err(scan.error(at, ParseRule::Range)) };
     }
     let mut value = 0;
     if !scan.eat(b')') {
@@ -502,22 +508,23 @@ pub(super) fn gpr_idx(scan: &mut Scan<'_>, slot: &Slot, symbols: &dyn Symbols) -
             let at = scan.at();
             let name = scan.name();
             scan.space();
-            let bit = INDEXED.iter().position(|n| *n == name).ok_or_else(|| scan.error(at, Rule::Counter))?;
+            let bit =
+                INDEXED.iter().position(|n| *n == name).ok_or_else(|| scan.error(at, ParseRule::Counter))?;
             if value >> bit & 1 != 0 {
-                return Err(scan.error(at, Rule::Twice));
+                return Err(scan.error(at, ParseRule::Twice));
             }
             value |= 1 << bit;
             if !scan.eat(b',') {
                 break;
             }
         }
-        scan.expect(b')', Rule::Parenthesis)?;
+        scan.expect(b')', ParseRule::Parenthesis)?;
     }
     Ok(value)
 }
 
 /// Appends which operands are indexed.
-pub(super) fn write_gpr_idx(value: i32, out: &mut Line) {
+pub(super) fn write_gpr_idx(value: i32, out: &mut LineBuf) {
     if value & !15 != 0 {
         out.hex(value as u64 & 0xffff);
         return;
@@ -544,9 +551,9 @@ const VERSION_BITS: &[(&str, i32)] =
 struct Versions<'a>(&'a dyn Symbols);
 
 impl Symbols for Versions<'_> {
-    fn symbol(&self, name: &str) -> Option<Symbol> {
+    fn symbol(&self, name: &str) -> Option<SymbolValue> {
         let found = VERSIONS.iter().chain(VERSION_BITS).find(|(n, _)| *n == name);
-        found.map(|(_, value)| Symbol::Absolute((*value).into())).or_else(|| self.0.symbol(name))
+        found.map(|(_, value)| SymbolValue::Absolute((*value).into())).or_else(|| self.0.symbol(name))
     }
 
     fn here(&self) -> i64 {
@@ -555,12 +562,12 @@ impl Symbols for Versions<'_> {
 }
 
 /// `UC_VERSION_GFX10|UC_VERSION_W32_BIT`.
-pub(super) fn version(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+pub(super) fn version(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     plain(scan, &Versions(symbols))
 }
 
 /// Appends a version.
-pub(super) fn write_version(value: i32, out: &mut Line) {
+pub(super) fn write_version(value: i32, out: &mut LineBuf) {
     let bits = || VERSION_BITS.iter().filter(|(_, bit)| value & bit != 0);
     if value & 0x1f00 != 0 {
         out.hex(value as u64 & 0xffff);

@@ -2,22 +2,22 @@
 //! [`super::accept`]'s.
 
 use super::Symbols;
-use super::parse::{ParseError, Rule};
-use super::scan::{Scan, Value};
-use crate::amdgcn::inst::Half;
+use super::parse::{ParseError, ParseRule};
+use super::scan::{ExprValue, LineScan};
+use crate::amdgcn::inst::RegHalf;
 use crate::amdgcn::{Gpu, Reg, regs};
 
 /// What an operand is, before a slot makes something of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum OperandSyntax {
     Reg {
         reg: Reg,
         dwords: u8,
-        half: Half,
+        half: RegHalf,
     },
-    /// Vector registers that need not follow each other, in [`Written::list`].
+    /// Vector registers that need not follow each other, in [`SignedOperand::list`].
     List(u8),
-    Value(Value),
+    Value(ExprValue),
     Off,
     /// The value of a field, read by [`super::special`].
     Special(i32),
@@ -25,8 +25,8 @@ pub(super) enum Kind {
 
 /// An operand and the signs around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Written {
-    pub(super) kind: Kind,
+pub(super) struct SignedOperand {
+    pub(super) kind: OperandSyntax,
     pub(super) neg: bool,
     pub(super) abs: bool,
     pub(super) sext: bool,
@@ -34,17 +34,22 @@ pub(super) struct Written {
     pub(super) at: usize,
 }
 
-impl Written {
+impl SignedOperand {
     /// Whether it is vector registers.
     pub(super) fn is_vector(&self) -> bool {
-        matches!(self.kind, Kind::Reg { reg, .. } if reg.is_vgpr())
+        matches!(self.kind, OperandSyntax::Reg { reg, .. } if reg.is_vgpr())
     }
 
-    pub(super) const NONE: Written = Written { kind: Kind::Off, neg: false, abs: false, sext: false, at: 0 };
+    pub(super) const NONE: SignedOperand =
+        SignedOperand { kind: OperandSyntax::Off, neg: false, abs: false, sext: false, at: 0 };
 
     /// Registers without signs.
-    pub(super) fn register(reg: Reg, dwords: u8, at: usize) -> Written {
-        Written { kind: Kind::Reg { reg, dwords, half: Half::Whole }, at, ..Written::NONE }
+    pub(super) fn register(reg: Reg, dwords: u8, at: usize) -> SignedOperand {
+        SignedOperand {
+            kind: OperandSyntax::Reg { reg, dwords, half: RegHalf::Whole },
+            at,
+            ..SignedOperand::NONE
+        }
     }
 }
 
@@ -67,7 +72,7 @@ fn file(name: &[u8]) -> Option<(&[u8], u16, u16)> {
 }
 
 /// A numbered register in its plainest form, if that is next and there is one. Nothing is taken otherwise.
-pub(super) fn plain(scan: &mut Scan<'_>) -> Option<(Reg, u8)> {
+pub(super) fn plain(scan: &mut LineScan<'_>) -> Option<(Reg, u8)> {
     let start = scan.at();
     let (letter, first, last) = scan.plain_register()?;
     let (file, count) = if letter == b'v' { (Reg::VGPR0.0, 256) } else { (0, 106) };
@@ -80,21 +85,21 @@ pub(super) fn plain(scan: &mut Scan<'_>) -> Option<(Reg, u8)> {
 
 /// A register whose name is next, if it is one. Nothing is taken otherwise.
 pub(super) fn register(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     symbols: &dyn Symbols,
-) -> Result<Option<(Reg, u8, Half)>, ParseError> {
+) -> Result<Option<(Reg, u8, RegHalf)>, ParseError> {
     let start = scan.at();
     let name = scan.name();
     let (stem, half) = match name.as_bytes() {
-        [stem @ .., b'.', b'l'] => (stem, Half::Low),
-        [stem @ .., b'.', b'h'] => (stem, Half::High),
-        stem => (stem, Half::Whole),
+        [stem @ .., b'.', b'l'] => (stem, RegHalf::Low),
+        [stem @ .., b'.', b'h'] => (stem, RegHalf::High),
+        stem => (stem, RegHalf::Whole),
     };
     if let Some((rest, first, count)) = file(stem) {
         if let Some(number) = index(rest) {
             scan.space();
             if number >= count {
-                return Err(scan.error(start, Rule::RegisterIndex));
+                return Err(scan.error(start, ParseRule::RegisterIndex));
             }
             return Ok(Some((Reg(first + number), 1, half)));
         }
@@ -102,9 +107,9 @@ pub(super) fn register(
             scan.eat(b'[');
             let from = scan.expression(symbols)?.value;
             let to = if scan.eat(b':') { scan.expression(symbols)?.value } else { from };
-            scan.expect(b']', Rule::Bracket)?;
+            scan.expect(b']', ParseRule::Bracket)?;
             if from < 0 || to < from || to >= i64::from(count) || to - from >= 64 {
-                return Err(scan.error(start, Rule::RegisterIndex));
+                return Err(scan.error(start, ParseRule::RegisterIndex));
             }
             return Ok(Some((Reg(first + from as u16), (to - from + 1) as u8, half)));
         }
@@ -112,7 +117,7 @@ pub(super) fn register(
     if let Some(reg) = regs::special(name) {
         scan.space();
         let pair = matches!(name, "vcc" | "exec" | "tba" | "tma" | "flat_scratch" | "xnack_mask");
-        return Ok(Some((reg, 1 + u8::from(pair), Half::Whole)));
+        return Ok(Some((reg, 1 + u8::from(pair), RegHalf::Whole)));
     }
     scan.back_to(start);
     Ok(None)
@@ -120,11 +125,11 @@ pub(super) fn register(
 
 /// `[s0,s1]`: registers that follow each other, or vector registers that need not.
 fn list(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     gpu: &Gpu,
     symbols: &dyn Symbols,
     out: &mut [u8; 13],
-) -> Result<Kind, ParseError> {
+) -> Result<OperandSyntax, ParseError> {
     let start = scan.at();
     scan.eat(b'[');
     let mut first = None;
@@ -133,12 +138,12 @@ fn list(
     loop {
         let at = scan.at();
         let Some((reg, dwords, half)) = register(scan, symbols)? else {
-            return Err(scan.error(at, Rule::Operand));
+            return Err(scan.error(at, ParseRule::Operand));
         };
         let first = *first.get_or_insert(reg);
         follow &= reg.0 == first.0.saturating_add(count.into()) && dwords == 1;
-        if half != Half::Whole {
-            return Err(scan.error(at, Rule::Operand));
+        if half != RegHalf::Whole {
+            return Err(scan.error(at, ParseRule::Operand));
         }
         if let Some(place) = out.get_mut(usize::from(count)).filter(|_| reg.is_vgpr()) {
             *place = reg.index() as u8;
@@ -148,32 +153,32 @@ fn list(
             break;
         }
     }
-    scan.expect(b']', Rule::Bracket)?;
+    scan.expect(b']', ParseRule::Bracket)?;
     let _ = gpu;
-    let Some(reg) = first else { return Err(scan.error(start, Rule::Operand)) };
+    let Some(reg) = first else { return Err(scan.error(start, ParseRule::Operand)) };
     if follow {
         let (reg, dwords) = match (reg, count) {
             (Reg::VCC | Reg::EXEC, 2) => (reg, 2),
             _ => (reg, count),
         };
-        return Ok(Kind::Reg { reg, dwords, half: Half::Whole });
+        return Ok(OperandSyntax::Reg { reg, dwords, half: RegHalf::Whole });
     }
     if !reg.is_vgpr() || usize::from(count) > out.len() {
-        return Err(scan.error(start, Rule::RegisterList));
+        return Err(scan.error(start, ParseRule::RegisterList));
     }
-    Ok(Kind::List(count))
+    Ok(OperandSyntax::List(count))
 }
 
 /// An operand that is no special one.
 pub(super) fn parse(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     gpu: &Gpu,
     symbols: &dyn Symbols,
     out: &mut [u8; 13],
-) -> Result<Written, ParseError> {
-    let mut written = Written { at: scan.at(), ..Written::NONE };
+) -> Result<SignedOperand, ParseError> {
+    let mut written = SignedOperand { at: scan.at(), ..SignedOperand::NONE };
     if let Some((reg, dwords)) = plain(scan) {
-        return Ok(Written::register(reg, dwords, written.at));
+        return Ok(SignedOperand::register(reg, dwords, written.at));
     }
     // A minus before something that is no number is a sign of its own.
     if scan.peek() == b'-' {
@@ -222,34 +227,34 @@ pub(super) fn parse(
         scan.eat(b'(');
         closing += 1;
         if closing > 4 {
-            return Err(scan.here(Rule::Nesting));
+            return Err(scan.here(ParseRule::Nesting));
         }
     }
     written.kind = if scan.peek() == b'[' {
         list(scan, gpu, symbols, out)?
     } else if let Some((reg, dwords, half)) = register(scan, symbols)? {
-        Kind::Reg { reg, dwords, half }
+        OperandSyntax::Reg { reg, dwords, half }
     } else if bar || closing > 0 {
         let value = if bar { scan.primary(symbols, 8)? } else { scan.expression(symbols)? };
-        Kind::Value(value)
+        OperandSyntax::Value(value)
     } else {
         let at = scan.at();
         if scan.name() == "off" {
             scan.space();
-            Kind::Off
+            OperandSyntax::Off
         } else {
             scan.back_to(at);
-            Kind::Value(scan.expression(symbols)?)
+            OperandSyntax::Value(scan.expression(symbols)?)
         }
     };
-    if literal && !matches!(written.kind, Kind::Value(_)) {
-        return Err(scan.error(start, Rule::Operand));
+    if literal && !matches!(written.kind, OperandSyntax::Value(_)) {
+        return Err(scan.error(start, ParseRule::Operand));
     }
     if bar {
-        scan.expect(b'|', Rule::Bar)?;
+        scan.expect(b'|', ParseRule::Bar)?;
     }
     for _ in 0..closing {
-        scan.expect(b')', Rule::Parenthesis)?;
+        scan.expect(b')', ParseRule::Parenthesis)?;
     }
     Ok(written)
 }

@@ -1,17 +1,17 @@
 //! From text to instruction: a mnemonic, operands, modifiers; the first way to write the mnemonic that takes them all.
 
-use super::modifiers::{self, Seen};
-use super::operand::{self, Kind, Written};
-use super::scan::Scan;
+use super::modifiers::{self, ReadModifiers};
+use super::operand::{self, OperandSyntax, SignedOperand};
+use super::scan::LineScan;
 use super::{Symbols, accept, mem, rules, special};
-use crate::amdgcn::inst::{Half, Inst, OPERANDS, Operand, dwords};
-use crate::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, Slot, Type};
-use crate::amdgcn::tables::{Name, Variant};
+use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf, dwords};
+use crate::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
+use crate::amdgcn::tables::{Mnemonic, Variant};
 use crate::amdgcn::{Gpu, Reg, tables};
 
 /// Why a line is no instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Rule {
+pub enum ParseRule {
     /// No instruction has this mnemonic.
     #[error("no instruction of this name")]
     Mnemonic,
@@ -162,13 +162,13 @@ pub struct ParseError {
     /// Which operand, counted from 0.
     pub operand: Option<u8>,
     /// Which rule it breaks.
-    pub rule: Rule,
+    pub rule: ParseRule,
 }
 
 /// An operand and the rule it breaks, as text.
-struct What(Option<u8>, Rule);
+struct OperandError(Option<u8>, ParseRule);
 
-impl std::fmt::Display for What {
+impl std::fmt::Display for OperandError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(operand) => write!(f, "operand {}: {}", operand + 1, self.1),
@@ -180,14 +180,14 @@ impl std::fmt::Display for What {
 impl ParseError {
     /// The operand, counted from 1, and the rule: the message without its place.
     pub fn what(&self) -> impl std::fmt::Display {
-        What(self.operand, self.rule)
+        OperandError(self.operand, self.rule)
     }
 
     /// How far a line got before it was wrong: of several ways to read it the one that got furthest is told.
     fn rank(&self) -> u8 {
         match (self.operand, self.rule) {
             (Some(operand), _) => 2 + operand,
-            (None, Rule::Modifier | Rule::ModifierOrder | Rule::ModifierValue) => 1,
+            (None, ParseRule::Modifier | ParseRule::ModifierOrder | ParseRule::ModifierValue) => 1,
             (None, _) => 0,
         }
     }
@@ -195,7 +195,7 @@ impl ParseError {
 
 /// Which forms a suffix of the mnemonic allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Suffix {
+enum MnemonicSuffix {
     Any,
     E32,
     E64,
@@ -204,45 +204,51 @@ enum Suffix {
     E64Dpp,
 }
 
-impl Suffix {
+impl MnemonicSuffix {
     fn allows(self, variant: &Variant) -> bool {
         let form = variant.form;
         let long = matches!(variant.encoding, Encoding::Vop3 | Encoding::Vop3p | Encoding::Vinterp);
         match self {
-            Suffix::Any => true,
-            Suffix::E32 => form == Form::E32 || form == Form::Native && !long,
-            Suffix::E64 => form == Form::E64 || form == Form::Native && long,
-            Suffix::Sdwa => form == Form::Sdwa,
-            Suffix::Dpp => matches!(form, Form::Dpp | Form::Dpp8),
-            Suffix::E64Dpp => matches!(form, Form::E64Dpp | Form::E64Dpp8),
+            MnemonicSuffix::Any => true,
+            MnemonicSuffix::E32 => form == Form::E32 || form == Form::Native && !long,
+            MnemonicSuffix::E64 => form == Form::E64 || form == Form::Native && long,
+            MnemonicSuffix::Sdwa => form == Form::Sdwa,
+            MnemonicSuffix::Dpp => matches!(form, Form::Dpp | Form::Dpp8),
+            MnemonicSuffix::E64Dpp => matches!(form, Form::E64Dpp | Form::E64Dpp8),
         }
     }
 }
 
-fn suffix(mnemonic: &str) -> (&str, Suffix) {
+fn suffix(mnemonic: &str) -> (&str, MnemonicSuffix) {
     let (length, suffix) = match mnemonic.as_bytes() {
-        [.., b'_', b'e', b'3', b'2'] => (4, Suffix::E32),
-        [.., b'_', b'e', b'6', b'4'] => (4, Suffix::E64),
-        [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => (8, Suffix::E64Dpp),
-        [.., b'_', b'd', b'p', b'p'] => (4, Suffix::Dpp),
-        [.., b'_', b's', b'd', b'w', b'a'] => (5, Suffix::Sdwa),
-        _ => (0, Suffix::Any),
+        [.., b'_', b'e', b'3', b'2'] => (4, MnemonicSuffix::E32),
+        [.., b'_', b'e', b'6', b'4'] => (4, MnemonicSuffix::E64),
+        [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => (8, MnemonicSuffix::E64Dpp),
+        [.., b'_', b'd', b'p', b'p'] => (4, MnemonicSuffix::Dpp),
+        [.., b'_', b's', b'd', b'w', b'a'] => (5, MnemonicSuffix::Sdwa),
+        _ => (0, MnemonicSuffix::Any),
     };
     (mnemonic.get(..mnemonic.len() - length).unwrap_or_default(), suffix)
 }
 
 /// Operands and modifiers of a line.
-struct Line {
-    operands: [Written; OPERANDS],
+struct OperandLine {
+    operands: [SignedOperand; OPERANDS],
     count: usize,
     list: [u8; 13],
-    seen: Seen,
+    seen: ReadModifiers,
     end: usize,
 }
 
 /// The instruction a line says. Nothing may follow it.
+///
+/// # Errors
+///
+/// [`ParseError`] with the [`ParseRule`] that the line breaks and the column: an unknown mnemonic, operands or
+/// modifiers that the instruction does not have on this GPU, values that do not fit, or text after the
+/// instruction.
 pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, ParseError> {
-    let mut scan = Scan::new(text);
+    let mut scan = LineScan::new(text);
     scan.space();
     let start = scan.at();
     let mnemonic = scan.name();
@@ -250,11 +256,11 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
     // No name of the table ends like a suffix.
     let (stem, suffix) = suffix(mnemonic);
     let known = match mnemonic.starts_with("v_dual_") {
-        true => dual(mnemonic, text).map(|name| (name, Suffix::Any)),
+        true => dual(mnemonic, text).map(|name| (name, MnemonicSuffix::Any)),
         false => None,
     };
     let known = known.or_else(|| tables::name(stem.as_bytes()).map(|name| (name, suffix)));
-    let (name, suffix) = known.ok_or_else(|| scan.error(start, Rule::Mnemonic))?;
+    let (name, suffix) = known.ok_or_else(|| scan.error(start, ParseRule::Mnemonic))?;
     let candidates = || {
         name.variants
             .iter()
@@ -263,7 +269,7 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
             .filter(move |(_, variant)| suffix.allows(variant) && gpu.meets(variant.need))
     };
     let Some((number, guide)) = candidates().next() else {
-        return Err(scan.error(start, Rule::NotInstruction));
+        return Err(scan.error(start, ParseRule::NotInstruction));
     };
     if tables::rows().get(usize::from(guide.row)).is_some_and(|row| row.format.is_memory()) {
         return mem::parse(&mut scan, number, gpu, symbols);
@@ -280,11 +286,11 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
             }
         }
     }
-    Err(best.unwrap_or_else(|| scan.error(start, Rule::NotInstruction)))
+    Err(best.unwrap_or_else(|| scan.error(start, ParseRule::NotInstruction)))
 }
 
 /// The mnemonic of a dual instruction: of both halves of a line.
-fn dual(first: &str, text: &str) -> Option<&'static Name> {
+fn dual(first: &str, text: &str) -> Option<&'static Mnemonic> {
     let (_, rest) = text.split_once("::")?;
     let second = rest.trim_start();
     let second = second.split([' ', '\t']).next()?;
@@ -299,13 +305,18 @@ fn dual(first: &str, text: &str) -> Option<&'static Name> {
 
 /// Reads operands and modifiers; `guide` says which operands have a syntax of their own.
 fn operands(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     guide: &Variant,
     gpu: &Gpu,
     symbols: &dyn Symbols,
-) -> Result<Line, ParseError> {
-    let mut line =
-        Line { operands: [Written::NONE; OPERANDS], count: 0, list: [0; 13], seen: Seen::default(), end: 0 };
+) -> Result<OperandLine, ParseError> {
+    let mut line = OperandLine {
+        operands: [SignedOperand::NONE; OPERANDS],
+        count: 0,
+        list: [0; 13],
+        seen: ReadModifiers::default(),
+        end: 0,
+    };
     let mut modifiers = false;
     while !scan.end() {
         let start = scan.at();
@@ -325,14 +336,14 @@ fn operands(
                 continue;
             }
             if modifiers {
-                return Err(scan.here(Rule::Modifier));
+                return Err(scan.here(ParseRule::Modifier));
             }
         }
         let Some(place) = line.operands.get_mut(line.count) else {
-            return Err(scan.error(start, Rule::TooMany));
+            return Err(scan.error(start, ParseRule::TooMany));
         };
         let written = match (plain, special) {
-            (Some((reg, dwords)), _) => Ok(Written::register(reg, dwords, start)),
+            (Some((reg, dwords)), _) => Ok(SignedOperand::register(reg, dwords, start)),
             (None, Some(slot)) => special::parse(scan, slot, gpu, symbols),
             (None, None) => operand::parse(scan, gpu, symbols, &mut line.list),
         };
@@ -353,7 +364,7 @@ fn operands(
 }
 
 /// Whether an instruction of this name has a form that takes a sign at a source.
-fn takes_sign(name: &Name, gpu: &Gpu, id: Mod, source: u8) -> bool {
+fn takes_sign(name: &Mnemonic, gpu: &Gpu, id: Mod, source: u8) -> bool {
     name.variants.iter().filter_map(|(at, _)| tables::variants().get(usize::from(*at))).any(|variant| {
         tables::has(variant, gpu) && variant.mods.iter().any(|m| m.id == id && m.mask >> source & 1 != 0)
     })
@@ -361,7 +372,7 @@ fn takes_sign(name: &Name, gpu: &Gpu, id: Mod, source: u8) -> bool {
 
 /// gfx6 and gfx7: whether an addition with carry out is written by its later name. The short form then has vcc at the end as
 /// well, the long one a vector register as the second source.
-fn carry_by_later_name(variant: &Variant, name: &Name, gpu: &Gpu) -> bool {
+fn carry_by_later_name(variant: &Variant, name: &Mnemonic, gpu: &Gpu) -> bool {
     gpu.generation() <= Gfx::Gfx7
         && name.name != variant.name
         && variant.slots.get(1).is_some_and(|slot| slot.access.writes() && slot.ty == Type::Mask)
@@ -371,25 +382,25 @@ fn carry_by_later_name(variant: &Variant, name: &Name, gpu: &Gpu) -> bool {
 fn assemble(
     number: u16,
     variant: &Variant,
-    name: &Name,
-    line: &Line,
+    name: &Mnemonic,
+    line: &OperandLine,
     gpu: &Gpu,
-    scan: &Scan<'_>,
+    scan: &LineScan<'_>,
 ) -> Result<Inst, ParseError> {
-    let mut inst = Inst::new(number).ok_or_else(|| scan.error(0, Rule::NotInstruction))?;
+    let mut inst = Inst::new(number).ok_or_else(|| scan.error(0, ParseRule::NotInstruction))?;
     let written = usize::from(variant.written);
-    let wrong = |operand: usize, rule: Rule| {
+    let wrong = |operand: usize, rule: ParseRule| {
         let at = line.operands.get(operand).filter(|_| operand < line.count).map_or(line.end, |o| o.at);
         ParseError { operand: Some(operand as u8), ..scan.error(at, rule) }
     };
     if line.seen.set & !variant.mod_set != 0 {
-        return Err(scan.error(line.end, Rule::Modifier));
+        return Err(scan.error(line.end, ParseRule::Modifier));
     }
     if modifiers::needed(variant.form).is_some_and(|id| line.seen.set >> id as u8 & 1 == 0) {
-        return Err(scan.error(line.end, Rule::NoLanes));
+        return Err(scan.error(line.end, ParseRule::NoLanes));
     }
     if !line.seen.in_order_of(variant) {
-        return Err(scan.error(line.end, Rule::ModifierOrder));
+        return Err(scan.error(line.end, ParseRule::ModifierOrder));
     }
     // What lists of packed instructions say of sources that are not there is nothing.
     let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
@@ -406,7 +417,7 @@ fn assemble(
             if value as u32 & !all & u32::MAX.unbounded_shr(32 - u32::from(slot.id.width().unsigned_abs()))
                 != 0
             {
-                return Err(scan.error(line.end, Rule::ModifierValue));
+                return Err(scan.error(line.end, ParseRule::ModifierValue));
             }
             value
         } else {
@@ -418,14 +429,14 @@ fn assemble(
     }
     let carry = carry_by_later_name(variant, name, gpu);
     let twice = carry && variant.form == Form::E32;
-    if carry && !twice && !line.operands.get(3).is_some_and(Written::is_vector) {
-        return Err(wrong(3, Rule::Operand));
+    if carry && !twice && !line.operands.get(3).is_some_and(SignedOperand::is_vector) {
+        return Err(wrong(3, ParseRule::Operand));
     }
     if twice && line.count == written + 1 {
-        let vcc = Slot { class: Class::Fixed, ty: Type::Mask, reg: Reg::VCC.0, ..variant.slots[0] };
+        let vcc = OperandSlot { class: Class::Fixed, ty: Type::Mask, reg: Reg::VCC.0, ..variant.slots[0] };
         accept::accept(&vcc, &line.operands[written], gpu).map_err(|rule| wrong(written, rule))?;
     } else if twice {
-        return Err(wrong(line.count, Rule::TooFew));
+        return Err(wrong(line.count, ParseRule::TooFew));
     }
     let left_out = if line.count + 1 == written {
         variant.slots.iter().position(|slot| slot.class == Class::FixedOptional)
@@ -446,10 +457,10 @@ fn assemble(
                 *place = Operand::Imm(0);
                 continue;
             }
-            return Err(wrong(at, Rule::TooFew));
+            return Err(wrong(at, ParseRule::TooFew));
         }
         let signs = [(operand.neg, Mod::Neg), (operand.abs, Mod::Abs), (operand.sext, Mod::Sext)];
-        if let Kind::Value(value) = operand.kind
+        if let OperandSyntax::Value(value) = operand.kind
             && variant.form == Form::E32
             && slot.source <= 2
             && signs.iter().any(|(given, _)| *given)
@@ -457,21 +468,27 @@ fn assemble(
             // The short form has no signs: they are the constant's, if another form could have had them. Of a double
             // written as an integer they could be those of either.
             if slot.ty == Type::F64 && !value.float {
-                return Err(wrong(at, Rule::Number));
+                return Err(wrong(at, ParseRule::Number));
             }
             let could = |id: Mod| takes_sign(name, gpu, id, slot.source);
             if signs.iter().any(|(given, id)| *given && !could(*id)) {
-                return Err(wrong(at, Rule::Modifier));
+                return Err(wrong(at, ParseRule::Modifier));
             }
             let value = accept::with_signs(value, slot.ty, operand.neg, operand.abs);
-            let plain = Written { kind: Kind::Value(value), neg: false, abs: false, sext: false, ..*operand };
+            let plain = SignedOperand {
+                kind: OperandSyntax::Value(value),
+                neg: false,
+                abs: false,
+                sext: false,
+                ..*operand
+            };
             *place = accept::accept(slot, &plain, gpu).map_err(|rule| wrong(at, rule))?;
             continue;
         }
         *place = accept::accept(slot, operand, gpu).map_err(|rule| wrong(at, rule))?;
         for (_, id) in signs.iter().filter(|(given, _)| *given) {
             let bit = 1u32.unbounded_shl(slot.source.into());
-            let constant = matches!(operand.kind, Kind::Value(_)) && variant.form == Form::E64;
+            let constant = matches!(operand.kind, OperandSyntax::Value(_)) && variant.form == Form::E64;
             if *id == Mod::Sext && constant && takes_sign(name, gpu, Mod::Sext, slot.source) {
                 // A constant is as wide as it is, where another form could extend a register.
                 if !variant.mods.iter().any(|m| m.id == Mod::Sext) {
@@ -479,20 +496,20 @@ fn assemble(
                 }
             }
             if slot.source > 2 || !variant.mods.iter().any(|m| m.id == *id && m.mask & bit != 0) {
-                return Err(wrong(at, Rule::Modifier));
+                return Err(wrong(at, ParseRule::Modifier));
             }
             inst.mods.set(*id, inst.mods.get(*id) | bit as i32);
         }
-        if let Operand::Reg { half: half @ Half::High, .. } = place
+        if let Operand::Reg { half: half @ RegHalf::High, .. } = place
             && accept::half_is_selected(slot.class)
         {
             let bit = if slot.source < 3 { slot.source } else { 3 };
             inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
-            *half = Half::Low;
+            *half = RegHalf::Low;
         }
     }
     if line.count > written + usize::from(twice) {
-        return Err(wrong(written, Rule::TooMany));
+        return Err(wrong(written, ParseRule::TooMany));
     }
     inst.list = line.list;
     rules::check(&inst, gpu).map_err(|(operand, rule)| wrong(operand.into(), rule))?;
@@ -506,7 +523,7 @@ mod tests {
     #[test]
     fn no_name_ends_in_a_suffix() {
         for name in tables::names() {
-            assert_eq!(suffix(name.name), (name.name, Suffix::Any));
+            assert_eq!(suffix(name.name), (name.name, MnemonicSuffix::Any));
         }
     }
 }

@@ -3,15 +3,15 @@
 //!
 //! Facts: AMD's ISA manuals on the constant bus and on dual issue; where those are silent, what LLVM 19 rejects.
 
-use super::parse::Rule;
+use super::parse::ParseRule;
 use crate::amdgcn::inst::{Inst, Operand};
-use crate::amdgcn::model::{Class, Form, Format, Mod, Role, Slot, Trait, Type};
+use crate::amdgcn::model::{Class, Form, Format, Mod, OperandSlot, Role, Trait, Type};
 use crate::amdgcn::opcode::Opcode;
-use crate::amdgcn::tables::Row;
+use crate::amdgcn::tables::InstRow;
 use crate::amdgcn::{Gfx, Gpu, OPERANDS, Reg};
 
 /// What is wrong: the operand, counted from 0, and the rule it breaks.
-type Broken = (u8, Rule);
+type BrokenRule = (u8, ParseRule);
 
 /// `dst_sel:DWORD`.
 const DWORD: i32 = 6;
@@ -50,12 +50,12 @@ pub(super) fn kinds(inst: &Inst) -> Kinds {
 }
 
 /// Checks an instruction.
-pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     check_kinds(inst, &kinds(inst), gpu)
 }
 
 /// Checks an instruction of whose operands the kinds are known.
-pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), Broken> {
+pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), BrokenRule> {
     if kinds.literals > 1 {
         literals(inst)?;
     }
@@ -68,11 +68,11 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
     let part = inst.form() == Form::Sdwa && inst.mods.get(Mod::DstSel) != DWORD;
     if part && gpu.generation() == Gfx::Gfx8 && inst.variant().slots.first().is_some_and(|s| s.access.reads())
     {
-        return Err((0, Rule::ModifierValue));
+        return Err((0, ParseRule::ModifierValue));
     }
     if row.format == Format::Sopk && row.role == Role::Wait && gpu.generation() >= Gfx::Gfx11 {
         let null = matches!(inst.operands[0], Operand::Reg { reg: Reg::NULL, .. });
-        return if null { Ok(()) } else { Err((0, Rule::Operand)) };
+        return if null { Ok(()) } else { Err((0, ParseRule::Operand)) };
     }
     let Some(limit) = limit(row, gpu) else { return Ok(()) };
     // One is never too many.
@@ -87,40 +87,40 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
     }
     // A key of 16 bits is one of two in a register, of 8 bits one of four.
     if inst.mods.get(Mod::IndexKey) > i32::from(gpu.wave64()) * 2 + 1 {
-        return Err((0, Rule::Range));
+        return Err((0, ParseRule::Range));
     }
     Ok(())
 }
 
 /// Until gfx7 VOP3 has no constants for sources that are halves.
-fn old_halves(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+fn old_halves(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     if gpu.generation() > Gfx::Gfx7 || inst.form() != Form::E64 {
         return Ok(());
     }
-    let constant = |(_, (slot, operand)): &(u8, (&Slot, Operand))| {
+    let constant = |(_, (slot, operand)): &(u8, (&OperandSlot, Operand))| {
         slot.ty == Type::F16 && matches!(operand, Operand::Inline(_))
     };
     match (0..).zip(inst.written()).find(constant) {
-        Some((at, _)) => Err((at, Rule::Literal)),
+        Some((at, _)) => Err((at, ParseRule::Literal)),
         None => Ok(()),
     }
 }
 
 /// All literals are one.
-fn literals(inst: &Inst) -> Result<(), Broken> {
+fn literals(inst: &Inst) -> Result<(), BrokenRule> {
     let mut first = None;
     for (at, (_, operand)) in (0..).zip(inst.written()) {
         if let Operand::Literal(value) = operand
             && *first.get_or_insert(value) != value
         {
-            return Err((at, Rule::Literals));
+            return Err((at, ParseRule::Literals));
         }
     }
     Ok(())
 }
 
 /// gfx11 has no `src_vccz` and `src_execz`. As LLVM has it, one with a sign passes.
-fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     if gpu.generation() < Gfx::Gfx11 {
         return Ok(());
     }
@@ -129,14 +129,14 @@ fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         if matches!(operand, Operand::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. })
             && signs >> slot.source & 1 == 0
         {
-            return Err((at, Rule::NotHere));
+            return Err((at, ParseRule::NotHere));
         }
     }
     Ok(())
 }
 
 /// How many scalar values an instruction may read, literals included. `None`: any.
-pub(in crate::amdgcn) fn limit(row: &Row, gpu: &Gpu) -> Option<u8> {
+pub(in crate::amdgcn) fn limit(row: &InstRow, gpu: &Gpu) -> Option<u8> {
     match row.format {
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {}
         _ => return None,
@@ -145,7 +145,7 @@ pub(in crate::amdgcn) fn limit(row: &Row, gpu: &Gpu) -> Option<u8> {
     Some(if gpu.generation() < Gfx::Gfx10 || shift { 1 } else { 2 })
 }
 
-fn constant_bus(inst: &Inst, limit: usize) -> Result<(), Broken> {
+fn constant_bus(inst: &Inst, limit: usize) -> Result<(), BrokenRule> {
     let dual = inst.row().format == Format::Vopd;
     let mut read = [(Reg::NULL, 0u8); OPERANDS + 1];
     let mut count = 0;
@@ -183,14 +183,14 @@ fn constant_bus(inst: &Inst, limit: usize) -> Result<(), Broken> {
             _ => {}
         }
         if count + literals > limit {
-            return Err((at.min(OPERANDS as u8 - 1), Rule::ConstantBus));
+            return Err((at.min(OPERANDS as u8 - 1), ParseRule::ConstantBus));
         }
     }
     Ok(())
 }
 
 /// Values from LDS come through the first source.
-fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     let dual = inst.row().format == Format::Vopd;
     for (at, (slot, operand)) in (0..).zip(inst.written()) {
         if !matches!(operand, Operand::Reg { reg: Reg::LDS_DIRECT, .. }) {
@@ -200,14 +200,14 @@ fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         let there = dual || gpu.generation() < Gfx::Gfx11;
         let wide = slot.ty.bits() > 32;
         if !there || wide || slot.source != 0 || reversed || inst.form() == Form::Sdwa {
-            return Err((at, Rule::LdsDirect));
+            return Err((at, ParseRule::LdsDirect));
         }
     }
     Ok(())
 }
 
 /// Dual instructions write an even and an odd register, and their sources at the same place are of different banks.
-fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     /// Bits of a register's number that are its bank, by place: destination, sources.
     const BANKS: [u16; 4] = [1, 3, 3, 1];
     let variant = inst.variant();
@@ -237,7 +237,7 @@ fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         if !x.is_vgpr() || !y.is_vgpr() || (place > 0 && two_moves) || x.0 & bank != y.0 & bank {
             continue;
         }
-        let rule = if place == 0 { Rule::DualParity } else { Rule::DualBank };
+        let rule = if place == 0 { ParseRule::DualParity } else { ParseRule::DualBank };
         return Err((first_of_y + place as u8, rule));
     }
     Ok(())

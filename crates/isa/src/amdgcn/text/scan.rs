@@ -1,18 +1,18 @@
 //! Bytes of a line, read from left to right: names, numbers, expressions.
 
-use super::parse::{ParseError, Rule};
-use super::{Symbol, Symbols};
+use super::parse::{ParseError, ParseRule};
+use super::{SymbolValue, Symbols};
 
 /// A line and a place in it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scan<'a> {
+pub(super) struct LineScan<'a> {
     text: &'a str,
     at: usize,
 }
 
 /// What an expression is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Value {
+pub(super) struct ExprValue {
     /// The number, or its bits as a double if it was written with a point.
     pub(super) value: i64,
     /// Written as floating point.
@@ -29,9 +29,9 @@ fn is_name(byte: u8) -> bool {
 /// How deep parentheses may nest.
 const DEPTH: u8 = 32;
 
-impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a str) -> Scan<'a> {
-        Scan { text, at: 0 }
+impl<'a> LineScan<'a> {
+    pub(super) fn new(text: &'a str) -> LineScan<'a> {
+        LineScan { text, at: 0 }
     }
 
     pub(super) fn at(&self) -> usize {
@@ -42,11 +42,11 @@ impl<'a> Scan<'a> {
         self.at = at;
     }
 
-    pub(super) fn error(&self, at: usize, rule: Rule) -> ParseError {
+    pub(super) fn error(&self, at: usize, rule: ParseRule) -> ParseError {
         ParseError { column: self.text.get(..at).map_or(at, |t| t.chars().count()) + 1, operand: None, rule }
     }
 
-    pub(super) fn here(&self, rule: Rule) -> ParseError {
+    pub(super) fn here(&self, rule: ParseRule) -> ParseError {
         self.error(self.at, rule)
     }
 
@@ -84,7 +84,7 @@ impl<'a> Scan<'a> {
         found
     }
 
-    pub(super) fn expect(&mut self, byte: u8, rule: Rule) -> Result<(), ParseError> {
+    pub(super) fn expect(&mut self, byte: u8, rule: ParseRule) -> Result<(), ParseError> {
         if self.eat(byte) { Ok(()) } else { Err(self.here(rule)) }
     }
 
@@ -181,7 +181,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A number without a sign.
-    pub(super) fn number(&mut self) -> Result<Value, ParseError> {
+    pub(super) fn number(&mut self) -> Result<ExprValue, ParseError> {
         let start = self.at;
         let bytes = self.text.as_bytes();
         // Nearly all are small and decimal.
@@ -191,7 +191,7 @@ impl<'a> Scan<'a> {
         {
             self.at = end;
             self.space();
-            return Ok(Value { value: value.into(), float: false, address: false });
+            return Ok(ExprValue { value: value.into(), float: false, address: false });
         }
         let (radix, digits) = match (self.peek(), self.byte(1)) {
             (b'0', b'x' | b'X') => (16, start + 2),
@@ -208,7 +208,7 @@ impl<'a> Scan<'a> {
             self.at += 1;
         }
         if self.at == digits {
-            return Err(self.error(start, Rule::Number));
+            return Err(self.error(start, ParseRule::Number));
         }
         let point = self.peek() == b'.' || (matches!(self.peek(), b'e' | b'E') && radix == 10);
         if radix == 10 && point {
@@ -224,31 +224,31 @@ impl<'a> Scan<'a> {
                 }
             }
             let text = self.text.get(start..self.at).unwrap_or_default();
-            let float: f64 = text.parse().map_err(|_| self.error(start, Rule::Number))?;
+            let float: f64 = text.parse().map_err(|_| self.error(start, ParseRule::Number))?;
             self.space();
-            return Ok(Value { value: float.to_bits() as i64, float: true, address: false });
+            return Ok(ExprValue { value: float.to_bits() as i64, float: true, address: false });
         }
         if radix == 10 && self.at - start > 1 && bytes.get(start) == Some(&b'0') {
             let text = self.text.get(start..self.at).unwrap_or_default();
-            value = u64::from_str_radix(text, 8).map_err(|_| self.error(start, Rule::Number))?;
+            value = u64::from_str_radix(text, 8).map_err(|_| self.error(start, ParseRule::Number))?;
         }
         if !fits || matches!(self.peek(), b'a'..=b'z' | b'A'..=b'Z' | b'_') {
-            return Err(self.error(start, Rule::Number));
+            return Err(self.error(start, ParseRule::Number));
         }
         self.space();
-        Ok(Value { value: value as i64, float: false, address: false })
+        Ok(ExprValue { value: value as i64, float: false, address: false })
     }
 
     /// An expression: numbers, symbols, operators with C's precedence.
-    pub(super) fn expression(&mut self, symbols: &dyn Symbols) -> Result<Value, ParseError> {
+    pub(super) fn expression(&mut self, symbols: &dyn Symbols) -> Result<ExprValue, ParseError> {
         let first = self.primary(symbols, DEPTH)?;
         self.binary(first, 0, symbols, DEPTH)
     }
 
     /// A number, a symbol or an expression in parentheses, with signs before it.
-    pub(super) fn primary(&mut self, symbols: &dyn Symbols, depth: u8) -> Result<Value, ParseError> {
+    pub(super) fn primary(&mut self, symbols: &dyn Symbols, depth: u8) -> Result<ExprValue, ParseError> {
         let start = self.at;
-        let inner = depth.checked_sub(1).ok_or_else(|| self.here(Rule::Nesting))?;
+        let inner = depth.checked_sub(1).ok_or_else(|| self.here(ParseRule::Nesting))?;
         match self.peek() {
             b'-' => {
                 self.eat(b'-');
@@ -258,7 +258,7 @@ impl<'a> Scan<'a> {
                 } else {
                     of.value.wrapping_neg()
                 };
-                Ok(Value { value, ..of })
+                Ok(ExprValue { value, ..of })
             }
             b'+' => {
                 self.eat(b'+');
@@ -268,32 +268,34 @@ impl<'a> Scan<'a> {
                 self.eat(b'~');
                 let of = self.primary(symbols, inner)?;
                 if of.float {
-                    Err(self.error(start, Rule::Number))
+                    Err(self.error(start, ParseRule::Number))
                 } else {
-                    Ok(Value { value: !of.value, ..of })
+                    Ok(ExprValue { value: !of.value, ..of })
                 }
             }
             b'!' => {
                 self.eat(b'!');
                 let of = self.primary(symbols, inner)?;
                 if of.float {
-                    Err(self.error(start, Rule::Number))
+                    Err(self.error(start, ParseRule::Number))
                 } else {
-                    Ok(Value { value: i64::from(of.value == 0), ..of })
+                    Ok(ExprValue { value: i64::from(of.value == 0), ..of })
                 }
             }
             b'(' => {
                 self.eat(b'(');
                 let first = self.primary(symbols, inner)?;
                 let value = self.binary(first, 0, symbols, inner)?;
-                self.expect(b')', Rule::Parenthesis)?;
+                self.expect(b')', ParseRule::Parenthesis)?;
                 Ok(value)
             }
             b'0'..=b'9' => match self.numbered_label() {
                 Some(name) => match symbols.symbol(name) {
-                    Some(Symbol::Absolute(value)) => Ok(Value { value, float: false, address: false }),
-                    Some(Symbol::Address(value)) => Ok(Value { value, float: false, address: true }),
-                    None => Err(self.error(start, Rule::Symbol)),
+                    Some(SymbolValue::Absolute(value)) => {
+                        Ok(ExprValue { value, float: false, address: false })
+                    }
+                    Some(SymbolValue::Address(value)) => Ok(ExprValue { value, float: false, address: true }),
+                    None => Err(self.error(start, ParseRule::Symbol)),
                 },
                 None => self.number(),
             },
@@ -301,16 +303,18 @@ impl<'a> Scan<'a> {
             _ => {
                 let name = self.name();
                 if name.is_empty() {
-                    return Err(self.error(start, Rule::Operand));
+                    return Err(self.error(start, ParseRule::Operand));
                 }
                 self.space();
                 if name == "." {
-                    return Ok(Value { value: symbols.here(), float: false, address: true });
+                    return Ok(ExprValue { value: symbols.here(), float: false, address: true });
                 }
                 match symbols.symbol(name) {
-                    Some(Symbol::Absolute(value)) => Ok(Value { value, float: false, address: false }),
-                    Some(Symbol::Address(value)) => Ok(Value { value, float: false, address: true }),
-                    None => Err(self.error(start, Rule::Symbol)),
+                    Some(SymbolValue::Absolute(value)) => {
+                        Ok(ExprValue { value, float: false, address: false })
+                    }
+                    Some(SymbolValue::Address(value)) => Ok(ExprValue { value, float: false, address: true }),
+                    None => Err(self.error(start, ParseRule::Symbol)),
                 }
             }
         }
@@ -344,12 +348,12 @@ impl<'a> Scan<'a> {
 
     fn binary(
         &mut self,
-        mut left: Value,
+        mut left: ExprValue,
         least: u8,
         symbols: &dyn Symbols,
         depth: u8,
-    ) -> Result<Value, ParseError> {
-        let inner = depth.checked_sub(1).ok_or_else(|| self.here(Rule::Nesting))?;
+    ) -> Result<ExprValue, ParseError> {
+        let inner = depth.checked_sub(1).ok_or_else(|| self.here(ParseRule::Nesting))?;
         while let Some((operator, length, strength)) = self.operator().filter(|(.., s)| *s > least) {
             let start = self.at;
             self.at += length;
@@ -357,7 +361,7 @@ impl<'a> Scan<'a> {
             let right = self.primary(symbols, inner)?;
             let right = self.binary(right, strength, symbols, inner)?;
             if left.float || right.float {
-                return Err(self.error(start, Rule::Number));
+                return Err(self.error(start, ParseRule::Number));
             }
             let truth = |yes: bool| if yes { -1 } else { 0 };
             let (a, b) = (left.value, right.value);
@@ -365,7 +369,7 @@ impl<'a> Scan<'a> {
                 b'+' => a.wrapping_add(b),
                 b'-' => a.wrapping_sub(b),
                 b'*' => a.wrapping_mul(b),
-                b'/' | b'%' if b == 0 => return Err(self.error(start, Rule::Division)),
+                b'/' | b'%' if b == 0 => return Err(self.error(start, ParseRule::Division)),
                 b'/' => a.wrapping_div(b),
                 b'%' => a.wrapping_rem(b),
                 b'&' => a & b,
@@ -385,7 +389,7 @@ impl<'a> Scan<'a> {
             // The distance of two addresses is a number.
             let address =
                 if operator == b'-' { left.address != right.address } else { left.address || right.address };
-            left = Value { value, float: false, address };
+            left = ExprValue { value, float: false, address };
         }
         Ok(left)
     }

@@ -3,12 +3,12 @@
 //! Messages, hardware registers and counters are in [`super::named`]. Facts: what LLVM 19 accepts and prints, tried for
 //! every value on every generation.
 
-use super::line::Line;
-use super::operand::{Kind, Written};
-use super::parse::{ParseError, Rule};
-use super::scan::Scan;
+use super::line::LineBuf;
+use super::operand::{OperandSyntax, SignedOperand};
+use super::parse::{ParseError, ParseRule};
+use super::scan::LineScan;
 use super::{Symbols, named};
-use crate::amdgcn::model::{Class, Slot, Type};
+use crate::amdgcn::model::{Class, OperandSlot, Type};
 use crate::amdgcn::{Gfx, Gpu};
 
 /// Whether operands of this class are read here.
@@ -56,11 +56,11 @@ const TARGETS: &[(&str, i32, i32, Gfx, Gfx)] = &[
 
 /// Reads an operand of a special class.
 pub(super) fn parse(
-    scan: &mut Scan<'_>,
-    slot: &Slot,
+    scan: &mut LineScan<'_>,
+    slot: &OperandSlot,
     gpu: &Gpu,
     symbols: &dyn Symbols,
-) -> Result<Written, ParseError> {
+) -> Result<SignedOperand, ParseError> {
     let at = scan.at();
     let value = match slot.class {
         Class::Imm16 | Class::Imm16Optional => immediate(scan, slot, symbols)?,
@@ -77,43 +77,43 @@ pub(super) fn parse(
             let name = scan.name();
             scan.space();
             let found = SLOTS.iter().position(|slot| *slot == name);
-            found.ok_or_else(|| scan.error(at, Rule::Operand))? as i32
+            found.ok_or_else(|| scan.error(at, ParseRule::Operand))? as i32
         }
         _ => target(scan, gpu)?,
     };
-    Ok(Written { kind: Kind::Special(value), at, ..Written::NONE })
+    Ok(SignedOperand { kind: OperandSyntax::Special(value), at, ..SignedOperand::NONE })
 }
 
-fn immediate(scan: &mut Scan<'_>, slot: &Slot, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+fn immediate(scan: &mut LineScan<'_>, slot: &OperandSlot, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     let at = scan.at();
     let value = scan.expression(symbols)?;
     let least = if slot.ty == Type::U16 { 0 } else { -0x8000 };
     if value.float || !(least..=0xffff).contains(&value.value) {
-        return Err(scan.error(at, Rule::Range));
+        return Err(scan.error(at, ParseRule::Range));
     }
     Ok(value.value as i32)
 }
 
 /// A distance in dwords, or the address of a symbol.
-fn label(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+fn label(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     let at = scan.at();
     let value = scan.expression(symbols)?;
     if value.float {
-        return Err(scan.error(at, Rule::Number));
+        return Err(scan.error(at, ParseRule::Number));
     }
     if !value.address {
         let fits = (-0x8000..=0xffff).contains(&value.value);
-        return if fits { Ok(i32::from(value.value as i16)) } else { Err(scan.error(at, Rule::Range)) };
+        return if fits { Ok(i32::from(value.value as i16)) } else { Err(scan.error(at, ParseRule::Range)) };
     }
     let distance = value.value.wrapping_sub(symbols.here()).wrapping_sub(4);
     match i16::try_from(distance >> 2) {
         Ok(dwords) if distance & 3 == 0 => Ok(dwords.into()),
-        _ => Err(scan.error(at, Rule::Range)),
+        _ => Err(scan.error(at, ParseRule::Range)),
     }
 }
 
 /// `attr3.x`.
-fn attribute(scan: &mut Scan<'_>) -> Result<i32, ParseError> {
+fn attribute(scan: &mut LineScan<'_>) -> Result<i32, ParseError> {
     let at = scan.at();
     let name = scan.name();
     scan.space();
@@ -124,10 +124,10 @@ fn attribute(scan: &mut Scan<'_>) -> Result<i32, ParseError> {
         let number: i32 = number.parse().ok().filter(|_| digits)?;
         (number <= LAST_ATTRIBUTE).then_some(number << 2 | channel)
     });
-    value.ok_or_else(|| scan.error(at, Rule::Attribute))
+    value.ok_or_else(|| scan.error(at, ParseRule::Attribute))
 }
 
-fn target(scan: &mut Scan<'_>, gpu: &Gpu) -> Result<i32, ParseError> {
+fn target(scan: &mut LineScan<'_>, gpu: &Gpu) -> Result<i32, ParseError> {
     let at = scan.at();
     let name = scan.name();
     scan.space();
@@ -144,11 +144,11 @@ fn target(scan: &mut Scan<'_>, gpu: &Gpu) -> Result<i32, ParseError> {
             (number < *count).then_some(first + number)
         },
     );
-    found.ok_or_else(|| scan.error(at, Rule::Target))
+    found.ok_or_else(|| scan.error(at, ParseRule::Target))
 }
 
 /// Whether text has a name for the value of a field.
-pub(super) fn has_name(slot: &Slot, value: i32, gpu: &Gpu) -> bool {
+pub(super) fn has_name(slot: &OperandSlot, value: i32, gpu: &Gpu) -> bool {
     match slot.class {
         Class::Attr => value >> 2 <= LAST_ATTRIBUTE,
         Class::InterpSlot => (value as usize) < SLOTS.len(),
@@ -159,7 +159,7 @@ pub(super) fn has_name(slot: &Slot, value: i32, gpu: &Gpu) -> bool {
 }
 
 /// Appends the value of a field as an operand.
-pub(in crate::amdgcn) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut Line) {
+pub(in crate::amdgcn) fn write(slot: &OperandSlot, value: i32, gpu: &Gpu, out: &mut LineBuf) {
     match slot.class {
         Class::Imm16 if slot.ty == Type::B16 => number(value, out),
         Class::Imm16 => out.hex(u64::from(value as u16)),
@@ -190,7 +190,7 @@ pub(in crate::amdgcn) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut Lin
 }
 
 /// A number of 16 bits: in decimal if it could be an inline constant.
-fn number(value: i32, out: &mut Line) {
+fn number(value: i32, out: &mut LineBuf) {
     match value as u16 {
         small @ 0..=64 => out.decimal(small.into()),
         other => out.hex(other.into()),
@@ -211,7 +211,7 @@ pub fn export_target(value: i32, gpu: &Gpu) -> Option<String> {
     Some(if *count > 0 { format!("{name}{}", value - first) } else { (*name).to_owned() })
 }
 
-fn write_target(value: i32, gpu: &Gpu, out: &mut Line) {
+fn write_target(value: i32, gpu: &Gpu, out: &mut LineBuf) {
     match target_of(value, gpu) {
         Some((name, first, count, ..)) => {
             out.push_str(name);

@@ -3,9 +3,9 @@
 //! Facts: AMD's ISA manuals, and LLVM 19 for the names of patterns.
 
 use super::Symbols;
-use super::line::Line;
-use super::parse::{ParseError, Rule};
-use super::scan::Scan;
+use super::line::LineBuf;
+use super::parse::{ParseError, ParseRule};
+use super::scan::LineScan;
 
 /// Each of four lanes takes one of these four.
 const QUAD_PERM: i32 = 0x8000;
@@ -14,27 +14,27 @@ const QUAD_PERM: i32 = 0x8000;
 const LANE: i32 = 31;
 
 /// A pattern or a number, after `offset:`.
-pub(super) fn parse(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+pub(super) fn parse(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     let at = scan.at();
     if scan.name() != "swizzle" {
         scan.back_to(at);
         let value = scan.expression(symbols)?;
         let fits = !value.float && (0..=0xffff).contains(&value.value);
-        return if fits { Ok(value.value as i32) } else { Err(scan.error(at, Rule::Offset)) };
+        return if fits { Ok(value.value as i32) } else { Err(scan.error(at, ParseRule::Offset)) };
     }
     scan.space();
-    scan.expect(b'(', Rule::ModifierValue)?;
+    scan.expect(b'(', ParseRule::ModifierValue)?;
     let at = scan.at();
     let mode = scan.word();
-    let next = |scan: &mut Scan<'_>, least: i64, most: i64| -> Result<i32, ParseError> {
-        scan.expect(b',', Rule::ModifierValue)?;
+    let next = |scan: &mut LineScan<'_>, least: i64, most: i64| -> Result<i32, ParseError> {
+        scan.expect(b',', ParseRule::ModifierValue)?;
         let at = scan.at();
         let value = scan.expression(symbols)?;
         let fits = !value.float && (least..=most).contains(&value.value);
-        if fits { Ok(value.value as i32) } else { Err(scan.error(at, Rule::Range)) }
+        if fits { Ok(value.value as i32) } else { Err(scan.error(at, ParseRule::Range)) }
     };
-    let power = |scan: &Scan<'_>, at: usize, value: i32| {
-        if value & (value - 1) == 0 { Ok(value) } else { Err(scan.error(at, Rule::Range)) }
+    let power = |scan: &LineScan<'_>, at: usize, value: i32| {
+        if value & (value - 1) == 0 { Ok(value) } else { Err(scan.error(at, ParseRule::Range)) }
     };
     let pattern = match mode {
         "QUAD_PERM" => {
@@ -45,10 +45,10 @@ pub(super) fn parse(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, P
             pattern
         }
         "BITMASK_PERM" => {
-            scan.expect(b',', Rule::ModifierValue)?;
+            scan.expect(b',', ParseRule::ModifierValue)?;
             let at = scan.at();
             let text = scan.quoted().filter(|text| text.len() == 5);
-            let text = text.ok_or_else(|| scan.error(at, Rule::ModifierValue))?;
+            let text = text.ok_or_else(|| scan.error(at, ParseRule::ModifierValue))?;
             let mut pattern = 0;
             for (letter, bit) in text.bytes().zip((0..5).rev()) {
                 pattern |= match letter {
@@ -56,7 +56,7 @@ pub(super) fn parse(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, P
                     b'1' => 1 << 5,
                     b'p' => 1,
                     b'i' => 1 | 1 << 10,
-                    _ => return Err(scan.error(at, Rule::ModifierValue)),
+                    _ => return Err(scan.error(at, ParseRule::ModifierValue)),
                 } << bit;
             }
             pattern
@@ -75,14 +75,14 @@ pub(super) fn parse(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, P
             let size = next(scan, 2, 32)?;
             LANE | (power(scan, at, size)? - 1) << 10
         }
-        _ => return Err(scan.error(at, Rule::ModifierValue)),
+        _ => return Err(scan.error(at, ParseRule::ModifierValue)),
     };
-    scan.expect(b')', Rule::Parenthesis)?;
+    scan.expect(b')', ParseRule::Parenthesis)?;
     Ok(pattern)
 }
 
 /// Appends a pattern, unless it is 0.
-pub(super) fn write(pattern: i32, out: &mut Line) {
+pub(super) fn write(pattern: i32, out: &mut LineBuf) {
     if pattern == 0 {
         return;
     }

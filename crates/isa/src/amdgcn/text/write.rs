@@ -1,9 +1,9 @@
 //! From instruction to text. Appends to one line; allocates nothing else.
 
-use super::line::Line;
+use super::line::LineBuf;
 use super::{mem_write, modifiers, special};
-use crate::amdgcn::inst::{Half, Inst, Mods, Operand};
-use crate::amdgcn::model::{Class, Field, Form, Format, Mod, Slot, Type};
+use crate::amdgcn::inst::{Inst, Mods, Operand, RegHalf};
+use crate::amdgcn::model::{Class, Field, Form, Format, Mod, OperandSlot, Type};
 use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gfx, Gpu, Reg};
 
@@ -42,20 +42,20 @@ static NAMES: [[u8; 8]; 512] = {
 
 /// Appends a register, or several from it on.
 #[inline]
-pub(in crate::amdgcn) fn register(reg: Reg, dwords: u8, half: Half, out: &mut Line) {
+pub(in crate::amdgcn) fn register(reg: Reg, dwords: u8, half: RegHalf, out: &mut LineBuf) {
     match NAMES.get(usize::from(reg.0)) {
         Some(name) if name[7] != 0 && dwords < 2 => out.start_of(name, name[7].into()),
         _ => return registers(reg, dwords, half, out),
     }
     match half {
-        Half::Whole => {}
-        Half::Low => out.push_str(".l"),
-        Half::High => out.push_str(".h"),
+        RegHalf::Whole => {}
+        RegHalf::Low => out.push_str(".l"),
+        RegHalf::High => out.push_str(".h"),
     }
 }
 
 /// Appends several registers, or one with a name of its own.
-fn registers(reg: Reg, dwords: u8, half: Half, out: &mut Line) {
+fn registers(reg: Reg, dwords: u8, half: RegHalf, out: &mut LineBuf) {
     if reg.is_vgpr() {
         out.push(b'v');
     } else if reg.is_sgpr() {
@@ -85,14 +85,14 @@ fn registers(reg: Reg, dwords: u8, half: Half, out: &mut Line) {
         out.decimal(index);
     }
     match half {
-        Half::Whole => {}
-        Half::Low => out.push_str(".l"),
-        Half::High => out.push_str(".h"),
+        RegHalf::Whole => {}
+        RegHalf::Low => out.push_str(".l"),
+        RegHalf::High => out.push_str(".h"),
     }
 }
 
 /// Appends an inline constant as a slot shows it.
-fn constant(slot: &Slot, code: u8, out: &mut Line) {
+fn constant(slot: &OperandSlot, code: u8, out: &mut LineBuf) {
     match (slot.ty, code) {
         (Type::F64 | Type::B64 | Type::I64 | Type::U64, 248) => out.push_str("0.15915494309189532"),
         _ => inline(code, out),
@@ -100,7 +100,7 @@ fn constant(slot: &Slot, code: u8, out: &mut Line) {
 }
 
 /// Appends an inline constant.
-pub(in crate::amdgcn) fn inline(code: u8, out: &mut Line) {
+pub(in crate::amdgcn) fn inline(code: u8, out: &mut LineBuf) {
     match code {
         128..=192 => out.decimal(i64::from(code) - 128),
         193..=208 => out.decimal(192 - i64::from(code)),
@@ -118,7 +118,7 @@ pub(in crate::amdgcn) fn inline(code: u8, out: &mut Line) {
     }
 }
 
-fn operand(slot: &Slot, operand: Operand, gpu: &Gpu, out: &mut Line) {
+fn operand(slot: &OperandSlot, operand: Operand, gpu: &Gpu, out: &mut LineBuf) {
     match operand {
         Operand::None => {}
         Operand::Reg { reg, dwords, half } => register(reg, dwords, half, out),
@@ -197,13 +197,13 @@ fn is_short(inst: &Inst) -> bool {
 
 /// Appends the text of an instruction.
 pub fn write(inst: &Inst, gpu: &Gpu, out: &mut String) {
-    let mut line = Line::new();
+    let mut line = LineBuf::new();
     write_line(inst, gpu, &mut line);
     out.push_str(line.text(0, line.len()));
 }
 
 /// As [`write()`], to a line.
-pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut Line) {
+pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let variant = inst.variant();
     out.push_name(variant.name);
     if inst.row().format.is_memory() {

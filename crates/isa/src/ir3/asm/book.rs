@@ -1,8 +1,8 @@
 //! The instructions of a GPU by name. What they look like is found out when one is first asked for.
 
-use super::grammar::{Grammar, Rule};
+use super::grammar::{Grammar, TemplateRule};
 use super::invert::Inversion;
-use super::plan::{Common, Mix, Plan};
+use super::plan::{Mix, Plan, SharedPlans};
 use crate::tables::IR3;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -10,14 +10,14 @@ use std::hash::BuildHasherDefault;
 /// The instructions.
 pub(super) struct Book {
     inversion: Inversion,
-    common: Common,
-    entries: Vec<Entry>,
+    common: SharedPlans,
+    entries: Vec<MnemonicPlans>,
     /// Entries by the start of their name, longer names first.
     heads: HashMap<u64, Vec<u32>, BuildHasherDefault<Mix>>,
 }
 
 /// The instructions of one name.
-struct Entry {
+struct MnemonicPlans {
     name: &'static [u8],
     /// Encodings that have a template with this name.
     leaves: Vec<u32>,
@@ -26,14 +26,14 @@ struct Entry {
 
 /// How the instructions of one name are read.
 pub(super) struct Forms {
-    pub rules: Vec<Rule>,
+    pub rules: Vec<TemplateRule>,
     pub plan: Plan,
 }
 
 impl Book {
     pub fn new(gpu_id: u32) -> Book {
         let inversion = Inversion::new(IR3, gpu_id);
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<MnemonicPlans> = Vec::new();
         let mut heads: HashMap<u64, Vec<u32>, _> = HashMap::default();
         for (name, leaf) in inversion.names().filter(|(name, _)| !name.is_empty()) {
             let same: &mut Vec<u32> = heads.entry(head(name)).or_default();
@@ -47,11 +47,11 @@ impl Book {
                 None => {
                     let at = same.partition_point(|&at| entries[at as usize].name.len() >= name.len());
                     same.insert(at, entries.len() as u32);
-                    entries.push(Entry { name, leaves: vec![leaf], forms: None });
+                    entries.push(MnemonicPlans { name, leaves: vec![leaf], forms: None });
                 }
             }
         }
-        Book { inversion, common: Common::default(), entries, heads }
+        Book { inversion, common: SharedPlans::default(), entries, heads }
     }
 
     /// The instructions that a word of the text may be of, by the length of their name; the longest name first, the
@@ -71,7 +71,7 @@ impl Book {
     }
 }
 
-impl Entry {
+impl MnemonicPlans {
     /// Whether a word has this name, perhaps with modifiers behind it.
     #[inline]
     fn starts(&self, word: &[u8]) -> bool {

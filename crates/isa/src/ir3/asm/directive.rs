@@ -1,6 +1,6 @@
 //! `@` lines: what a shader needs from whoever runs it. They make no instruction.
 
-use super::error::Problem;
+use super::error::AsmProblem;
 use super::matcher::is_word;
 use super::number;
 
@@ -72,7 +72,7 @@ pub enum Directive {
 
 /// What a directive line means.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Line {
+pub(super) enum DirectiveLine {
     Header(Directive),
     /// Each instruction from here on (`true`) or no longer (`false`) gets a `(rpt5)nop` before it.
     PadWithNops(bool),
@@ -80,16 +80,16 @@ pub(super) enum Line {
     PadWithSyncs(bool),
 }
 
-struct Cursor<'t> {
+struct DirectiveCursor<'t> {
     text: &'t str,
     pos: usize,
 }
 
-type Failed = (usize, Problem);
+type Failed = (usize, AsmProblem);
 
 /// Reads a line, `@` and all; errors come with the byte they are at.
-pub(super) fn read(text: &str) -> Result<Line, Failed> {
-    let mut cursor = Cursor { text, pos: 1 };
+pub(super) fn read(text: &str) -> Result<DirectiveLine, Failed> {
+    let mut cursor = DirectiveCursor { text, pos: 1 };
     let name = cursor.word();
     let header = match name {
         "localsize" => {
@@ -165,19 +165,23 @@ pub(super) fn read(text: &str) -> Result<Line, Failed> {
                 cursor.expect(',')?;
             }
         }
-        "fullnopstart" | "fullnopend" => return cursor.ends(Line::PadWithNops(name == "fullnopstart")),
-        "fullsyncstart" | "fullsyncend" => return cursor.ends(Line::PadWithSyncs(name == "fullsyncstart")),
-        _ => return Err((0, Problem::UnknownDirective(name.to_string()))),
+        "fullnopstart" | "fullnopend" => {
+            return cursor.ends(DirectiveLine::PadWithNops(name == "fullnopstart"));
+        }
+        "fullsyncstart" | "fullsyncend" => {
+            return cursor.ends(DirectiveLine::PadWithSyncs(name == "fullsyncstart"));
+        }
+        _ => return Err((0, AsmProblem::UnknownDirective(name.to_string()))),
     };
-    cursor.ends(Line::Header(header))
+    cursor.ends(DirectiveLine::Header(header))
 }
 
-struct Register<'t> {
+struct DirectiveReg<'t> {
     file: &'t str,
     component: u32,
 }
 
-impl<'t> Cursor<'t> {
+impl<'t> DirectiveCursor<'t> {
     fn skip_blanks(&mut self) {
         let rest = self.rest();
         self.pos += rest.len() - rest.trim_start_matches([' ', '\t']).len();
@@ -193,7 +197,7 @@ impl<'t> Cursor<'t> {
     }
 
     fn fail<T>(&self, expected: &str) -> Result<T, Failed> {
-        Err((self.pos, Problem::Expected(vec![expected.to_string()])))
+        Err((self.pos, AsmProblem::Expected(vec![expected.to_string()])))
     }
 
     fn expect(&mut self, what: char) -> Result<(), Failed> {
@@ -204,7 +208,7 @@ impl<'t> Cursor<'t> {
         self.fail(&format!("`{what}`"))
     }
 
-    fn ends(&mut self, line: Line) -> Result<Line, Failed> {
+    fn ends(&mut self, line: DirectiveLine) -> Result<DirectiveLine, Failed> {
         if self.peek().is_none() { Ok(line) } else { self.fail("the end of the line") }
     }
 
@@ -249,7 +253,7 @@ impl<'t> Cursor<'t> {
         self.number().map(|value| value as u32)
     }
 
-    fn bracketed_register(&mut self, files: &[&'static str]) -> Result<Register<'static>, Failed> {
+    fn bracketed_register(&mut self, files: &[&'static str]) -> Result<DirectiveReg<'static>, Failed> {
         self.expect('(')?;
         self.skip_blanks();
         let expected = || files.iter().map(|file| format!("a register `{file}0.x`")).collect();
@@ -258,9 +262,9 @@ impl<'t> Cursor<'t> {
             let (number, used) = number::decimal(rest.as_bytes())?;
             let component = "xyzw".find(rest[used..].strip_prefix('.')?.chars().next()?)? as u32;
             let register = u32::try_from(number).ok()?.checked_mul(4)?.checked_add(component)?;
-            Some((Register { file, component: register }, file.len() + used + 2))
+            Some((DirectiveReg { file, component: register }, file.len() + used + 2))
         });
-        let Some((register, used)) = found else { return Err((self.pos, Problem::Expected(expected()))) };
+        let Some((register, used)) = found else { return Err((self.pos, AsmProblem::Expected(expected()))) };
         self.pos += used;
         self.expect(')')?;
         Ok(register)
@@ -273,7 +277,7 @@ mod tests {
 
     fn header(text: &str) -> Directive {
         match read(text) {
-            Ok(Line::Header(directive)) => directive,
+            Ok(DirectiveLine::Header(directive)) => directive,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -309,12 +313,12 @@ mod tests {
             header("@tex(r0.x) src=0, bindless=0, samp=1, tex=2, wrmask=0xf, cmd=sam"),
             Directive::TexturePrefetch { component: 0, settings, command } if settings.len() == 5 && command == "sam"
         ));
-        assert_eq!(read("@fullnopend"), Ok(Line::PadWithNops(false)));
+        assert_eq!(read("@fullnopend"), Ok(DirectiveLine::PadWithNops(false)));
     }
 
     #[test]
     fn errors_say_where() {
-        assert_eq!(read("@nothing 1"), Err((0, Problem::UnknownDirective("nothing".to_string()))));
+        assert_eq!(read("@nothing 1"), Err((0, AsmProblem::UnknownDirective("nothing".to_string()))));
         for (text, at) in [
             ("@localsize 1 2", 13),
             ("@const(r0.x) 1", 7),
@@ -322,7 +326,7 @@ mod tests {
             ("@pvtmem 1 2", 10),
             ("@in", 3),
         ] {
-            let Err((found, Problem::Expected(_))) = read(text) else { panic!("{text}") };
+            let Err((found, AsmProblem::Expected(_))) = read(text) else { panic!("{text}") };
             assert_eq!(found, at, "{text}");
         }
     }

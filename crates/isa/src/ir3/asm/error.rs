@@ -15,12 +15,12 @@ pub struct AsmError {
     /// The source line; of a very long one only its beginning.
     pub source: String,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: AsmProblem,
 }
 
 /// What is wrong with a line.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Problem {
+pub enum AsmProblem {
     /// Something else should stand here.
     #[error("expected {}", list(.0))]
     Expected(Vec<String>),
@@ -67,7 +67,7 @@ const LONGEST_SOURCE: usize = 240;
 
 impl AsmError {
     /// An error at a byte of `source`, the line's text.
-    pub(super) fn new(file: &str, line: usize, byte: usize, source: &str, problem: Problem) -> AsmError {
+    pub(super) fn new(file: &str, line: usize, byte: usize, source: &str, problem: AsmProblem) -> AsmError {
         let column = source.char_indices().take_while(|&(at, _)| at < byte).count() + 1;
         let source = source.trim_end().chars().take(LONGEST_SOURCE).collect();
         AsmError { file: file.to_string(), line, column, source, problem }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_mark_stands_under_the_place() {
-        let problem = Problem::Expected(vec!["`,`".to_string(), "a number".to_string()]);
+        let problem = AsmProblem::Expected(vec!["`,`".to_string(), "a number".to_string()]);
         let error = AsmError::new("a.asm", 3, 9, "\tadd.f r0.x r1.x", problem);
         assert_eq!(
             error.to_string(),

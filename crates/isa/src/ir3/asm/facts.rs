@@ -1,7 +1,7 @@
 //! What has been read of one instruction: bits of the word, and claims about bits that no text shows
 //! ("this expression is 1"), which [`super::solve`] settles once the text has ended.
 
-use super::grammar::{ExprId, Grammar, Target, Window};
+use super::grammar::{ExprId, Grammar, ValueTarget, Window};
 use super::solve::only_answer;
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ pub(super) struct Misfit;
 pub(super) type Fit = Result<(), Misfit>;
 
 /// The facts.
-pub(super) struct Facts {
+pub(super) struct WordFacts {
     pub word: u64,
     /// Bits of the word that are settled.
     pub known: u64,
@@ -72,16 +72,16 @@ pub(super) struct Facts {
 
 /// A state to go back to.
 #[derive(Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct WordMark {
     word: u64,
     known: u64,
     label: Option<LabelUse>,
     claim_count: usize,
 }
 
-impl Facts {
-    pub fn new() -> Facts {
-        Facts {
+impl WordFacts {
+    pub fn new() -> WordFacts {
+        WordFacts {
             word: 0,
             known: 0,
             label: None,
@@ -92,7 +92,7 @@ impl Facts {
     }
 
     pub fn reset(&mut self) {
-        self.rewind(Mark { word: 0, known: 0, label: None, claim_count: 0 });
+        self.rewind(WordMark { word: 0, known: 0, label: None, claim_count: 0 });
         self.conflict = false;
     }
 
@@ -103,12 +103,12 @@ impl Facts {
     }
 
     #[inline]
-    pub fn mark(&self) -> Mark {
-        Mark { word: self.word, known: self.known, label: self.label, claim_count: self.claim_count }
+    pub fn mark(&self) -> WordMark {
+        WordMark { word: self.word, known: self.known, label: self.label, claim_count: self.claim_count }
     }
 
     #[inline]
-    pub fn rewind(&mut self, mark: Mark) {
+    pub fn rewind(&mut self, mark: WordMark) {
         (self.word, self.known, self.label) = (mark.word, mark.known, mark.label);
         self.claim_count = mark.claim_count;
     }
@@ -127,10 +127,10 @@ impl Facts {
 
     /// Sets bits, or notes what an expression comes out as.
     #[inline]
-    pub fn put(&mut self, grammar: &Grammar, target: Target, value: u64) -> Fit {
+    pub fn put(&mut self, grammar: &Grammar, target: ValueTarget, value: u64) -> Fit {
         match target {
-            Target::Bits(window) => self.set(window.mask(), window.place(value)),
-            Target::Derived { expr, bits } => self.derive(grammar, expr, bits, value),
+            ValueTarget::Bits(window) => self.set(window.mask(), window.place(value)),
+            ValueTarget::Derived { expr, bits } => self.derive(grammar, expr, bits, value),
         }
     }
 

@@ -4,11 +4,11 @@
 //! spelled otherwise, or contradicts itself where there are other choices, is none of its business: it says so, and
 //! [`super::matcher`] reads the text from the start. It never tells what is wrong.
 
-use super::facts::{Facts, Fit, LabelUse, Misfit};
-use super::grammar::{Grammar, Target, Window};
+use super::facts::{Fit, LabelUse, Misfit, WordFacts};
+use super::grammar::{Grammar, ValueTarget, Window};
 use super::matcher::is_word;
 use super::number;
-use super::plan::{Choice, Claims, FlagMark, Flags, MOST_SLOTS, Plan, Says, Step, Way};
+use super::plan::{Claims, FlagEffect, FlagMark, Flags, MOST_SLOTS, Plan, PlanBranch, PlanChoice, PlanStep};
 use std::ops::Range;
 
 /// Bytes of the longest line that is read here.
@@ -18,14 +18,14 @@ const ZERO_X: u16 = u16::from_le_bytes(*b"0x");
 const ZERO_X_CAPITAL: u16 = u16::from_le_bytes(*b"0X");
 
 /// A line, with zeros behind it.
-pub(super) struct Line {
+pub(super) struct PaddedLine {
     bytes: [u8; LONGEST + 8],
     length: usize,
 }
 
-impl Line {
-    pub fn new() -> Line {
-        Line { bytes: [0; LONGEST + 8], length: 0 }
+impl PaddedLine {
+    pub fn new() -> PaddedLine {
+        PaddedLine { bytes: [0; LONGEST + 8], length: 0 }
     }
 
     /// Takes a text; false if it is too long.
@@ -59,14 +59,14 @@ impl Line {
 
 /// The flags that stand at a place. The value of a slot that is not there is zero.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct FlagsRead {
     slots: u32,
     values: [u8; MOST_SLOTS],
 }
 
-impl Seen {
+impl FlagsRead {
     #[inline]
-    fn fit(&self, way: &Way) -> bool {
+    fn fit(&self, way: &PlanBranch) -> bool {
         self.slots & !way.known == 0 && way.needed & !self.slots == 0
     }
 
@@ -81,11 +81,11 @@ impl Seen {
 pub(super) fn read(
     plan: &Plan,
     grammar: &Grammar,
-    line: &Line,
+    line: &PaddedLine,
     name: Range<usize>,
-    facts: &mut Facts,
+    facts: &mut WordFacts,
 ) -> Option<u64> {
-    let mut reader = Reader { grammar, line, at: 0, contested: false, facts };
+    let mut reader = PlanReader { grammar, line, at: 0, contested: false, facts };
     let seen = reader.flags(&plan.choice.flags, true)?;
     if reader.at != name.start {
         return None;
@@ -108,20 +108,20 @@ pub(super) fn read(
     None
 }
 
-struct Reader<'a> {
+struct PlanReader<'a> {
     grammar: &'a Grammar,
-    line: &'a Line,
+    line: &'a PaddedLine,
     at: usize,
     /// Something was read in one of several ways that it may be read.
     contested: bool,
-    facts: &'a mut Facts,
+    facts: &'a mut WordFacts,
 }
 
-impl Reader<'_> {
+impl PlanReader<'_> {
     /// The flags that stand here; `None` where a number is not one.
     #[inline]
-    fn flags(&mut self, flags: &Flags, blanks: bool) -> Option<Seen> {
-        let mut seen = Seen::default();
+    fn flags(&mut self, flags: &Flags, blanks: bool) -> Option<FlagsRead> {
+        let mut seen = FlagsRead::default();
         let mut rank = 0;
         loop {
             if blanks {
@@ -167,7 +167,7 @@ impl Reader<'_> {
     }
 
     #[inline]
-    fn says(&mut self, says: &Says, seen: &Seen) -> Fit {
+    fn says(&mut self, says: &FlagEffect, seen: &FlagsRead) -> Fit {
         let mut value = says.value;
         let mut slots = seen.slots;
         while slots != 0 {
@@ -181,12 +181,12 @@ impl Reader<'_> {
     }
 
     /// Flags that stand there speak before those that do not.
-    fn claims(&mut self, claims: &[Claims], seen: &Seen) -> Fit {
+    fn claims(&mut self, claims: &[Claims], seen: &FlagsRead) -> Fit {
         for present in [1, 0] {
             for of in claims.iter().filter(|of| seen.slots >> of.slot & 1 == present) {
                 let value = seen.value(of.slot) ^ of.flip;
                 match of.target {
-                    Target::Derived { expr, bits: 1 } if value <= 1 => {
+                    ValueTarget::Derived { expr, bits: 1 } if value <= 1 => {
                         self.facts.condition(self.grammar, (expr, value == 1))?;
                     }
                     target => self.unsigned(target, value)?,
@@ -196,14 +196,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn choice(&mut self, choice: &Choice) -> Fit {
+    fn choice(&mut self, choice: &PlanChoice) -> Fit {
         let seen = match choice.flags.marks.is_empty() {
-            true => Seen::default(),
+            true => FlagsRead::default(),
             false => self.flags(&choice.flags, false).ok_or(Misfit)?,
         };
         let (at, contested, mark) = (self.at, self.contested, self.facts.mark());
         let next = self.line.byte(at);
-        let can = |way: &Way| seen.fit(way) && (way.starts.has(next) || next == b' ');
+        let can = |way: &PlanBranch| seen.fit(way) && (way.starts.has(next) || next == b' ');
         for (i, way) in choice.ways.iter().enumerate() {
             if !can(way) {
                 continue;
@@ -220,21 +220,21 @@ impl Reader<'_> {
     }
 
     /// Whether the text at a place may be what a way begins with.
-    fn may_be(&self, way: &Way, at: usize) -> bool {
+    fn may_be(&self, way: &PlanBranch, at: usize) -> bool {
         let head = self.line.head(at);
         match way.body.steps.first() {
-            Some(Step::Text(text, _)) => text.heads(head),
-            Some(Step::Component { text, .. }) => {
+            Some(PlanStep::Text(text, _)) => text.heads(head),
+            Some(PlanStep::Component { text, .. }) => {
                 text.heads(head) && self.line.byte(at + text.length).is_ascii_digit()
             }
-            Some(Step::Any(choice)) if choice.flags.marks.is_empty() => {
+            Some(PlanStep::Any(choice)) if choice.flags.marks.is_empty() => {
                 choice.ways.iter().any(|way| self.may_be(way, at))
             }
             first => first.is_some(),
         }
     }
 
-    fn way(&mut self, way: &Way, seen: &Seen) -> Fit {
+    fn way(&mut self, way: &PlanBranch, seen: &FlagsRead) -> Fit {
         self.says(&way.says, seen)?;
         let body = &*way.body;
         for step in &body.steps {
@@ -250,7 +250,7 @@ impl Reader<'_> {
     }
 
     #[inline]
-    fn put(&mut self, target: Target, value: u64) -> Fit {
+    fn put(&mut self, target: ValueTarget, value: u64) -> Fit {
         self.facts.put(self.grammar, target, value)
     }
 
@@ -261,9 +261,9 @@ impl Reader<'_> {
         }
     }
 
-    fn step(&mut self, step: &Step) -> Fit {
+    fn step(&mut self, step: &PlanStep) -> Fit {
         match step {
-            Step::Text(text, blanks) => {
+            PlanStep::Text(text, blanks) => {
                 if !text.stands(self.line, self.at, self.line.head(self.at)) {
                     return Err(Misfit);
                 }
@@ -273,7 +273,7 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
-            Step::Component { text, letters, mask, most, number, letter } => {
+            PlanStep::Component { text, letters, mask, most, number, letter } => {
                 if !text.stands(self.line, self.at, self.line.head(self.at)) {
                     return Err(Misfit);
                 }
@@ -288,38 +288,38 @@ impl Reader<'_> {
                 self.at += 2;
                 self.facts.set(*mask, index << (number & 63) | u64::from(value) << (letter & 63))
             }
-            Step::Blanks => {
+            PlanStep::Blanks => {
                 let before = self.at;
                 self.blanks();
                 let parts_words = || self.at > 0 && is_word(self.line.byte(self.at - 1));
                 if self.at == before && parts_words() { Err(Misfit) } else { Ok(()) }
             }
-            Step::Flags(both) => {
+            PlanStep::Flags(both) => {
                 let (flags, says) = &**both;
                 let seen = self.flags(flags, false).ok_or(Misfit)?;
                 self.says(says, &seen)
             }
-            Step::Unsigned(target) => {
+            PlanStep::Unsigned(target) => {
                 let value = self.number()?;
                 self.unsigned(*target, value)
             }
-            Step::Signed(target) => {
+            PlanStep::Signed(target) => {
                 let (negative, value) = self.signed()?;
                 self.put(*target, target.signed(negative, value).map_err(|_| Misfit)?)
             }
-            Step::Hex(target) => {
+            PlanStep::Hex(target) => {
                 let (value, used) = number::hexadecimal(self.line.rest(self.at)).ok_or(Misfit)?;
                 self.at += used;
                 self.unsigned(*target, value)
             }
-            Step::Float(window) => {
+            PlanStep::Float(window) => {
                 let (value, used) = number::float(self.line.rest(self.at)).ok_or(Misfit)?;
                 self.at += used;
-                self.put(Target::Bits(*window), number::float_bits(value, window.width))
+                self.put(ValueTarget::Bits(*window), number::float_bits(value, window.width))
             }
-            Step::Offset { target, signed, required } => self.offset(*target, *signed, *required),
-            Step::Branch(window) => self.branch(*window),
-            Step::Enum { texts, target } => {
+            PlanStep::Offset { target, signed, required } => self.offset(*target, *signed, *required),
+            PlanStep::Branch(window) => self.branch(*window),
+            PlanStep::Enum { texts, target } => {
                 let head = self.line.head(self.at);
                 for (text, value) in texts {
                     if text.stands(self.line, self.at, head) {
@@ -334,7 +334,7 @@ impl Reader<'_> {
                 self.at += used;
                 self.unsigned(*target, value)
             }
-            Step::Any(choice) => self.choice(choice),
+            PlanStep::Any(choice) => self.choice(choice),
         }
     }
 
@@ -363,7 +363,7 @@ impl Reader<'_> {
     }
 
     #[inline]
-    fn unsigned(&mut self, target: Target, value: u64) -> Fit {
+    fn unsigned(&mut self, target: ValueTarget, value: u64) -> Fit {
         if value > (Window { low: 0, width: target.width() }).ones() {
             Err(Misfit)
         } else {
@@ -378,7 +378,7 @@ impl Reader<'_> {
         Ok((negative, self.number()?))
     }
 
-    fn offset(&mut self, target: Target, signed: bool, required: bool) -> Fit {
+    fn offset(&mut self, target: ValueTarget, signed: bool, required: bool) -> Fit {
         let before = self.at;
         self.blanks();
         let sign = self.line.byte(self.at);
@@ -398,7 +398,7 @@ impl Reader<'_> {
     fn branch(&mut self, window: Window) -> Fit {
         let next = self.line.byte(self.at);
         if next == b'-' || next.is_ascii_digit() {
-            let target = Target::Bits(window);
+            let target = ValueTarget::Bits(window);
             let (negative, value) = self.signed()?;
             return self.put(target, target.signed(negative, value).map_err(|_| Misfit)?);
         }

@@ -1,6 +1,6 @@
 //! The grammar of the assembler: the table's display templates read backwards.
 //!
-//! What the disassembler prints from a field, the assembler reads into it; so a [`Rule`] is one template with the
+//! What the disassembler prints from a field, the assembler reads into it; so a [`TemplateRule`] is one template with the
 //! fields at their place in the word, and a field that is itself a bit set is a list of alternatives. Bits that no text
 //! shows (precision, nop counts, descriptor modes …) follow from expressions that must come out as the text says: the
 //! conditions and derived fields of the table. Nothing here knows an instruction.
@@ -48,19 +48,19 @@ pub(super) struct EnumId(pub u32);
 
 /// Where a value that was read goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Target {
+pub(super) enum ValueTarget {
     /// Into these bits.
     Bits(Window),
     /// Nowhere: this expression, cut to so many bits, must come out as the value.
     Derived { expr: ExprId, bits: u8 },
 }
 
-impl Target {
+impl ValueTarget {
     /// Bits that the value may have.
     pub fn width(self) -> u8 {
         match self {
-            Target::Bits(window) => window.width,
-            Target::Derived { bits, .. } => bits,
+            ValueTarget::Bits(window) => window.width,
+            ValueTarget::Derived { bits, .. } => bits,
         }
     }
 
@@ -81,45 +81,45 @@ impl Target {
 
 /// A step of a template.
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub(super) enum TemplateOp {
     /// Text that must stand there; a blank stands for any amount.
     Text(Box<[u8]>),
     /// The instruction's name: text that no letter, digit or underscore may follow.
     Name(Box<[u8]>),
     /// Text that stands there if the value is one (if `inverted`: zero).
-    Flag { text: Box<[u8]>, target: Target, inverted: bool },
+    Flag { text: Box<[u8]>, target: ValueTarget, inverted: bool },
     /// A number without a sign.
-    Unsigned(Target),
+    Unsigned(ValueTarget),
     /// A number with a sign.
-    Signed(Target),
+    Signed(ValueTarget),
     /// The digits of a hexadecimal number; `0x` before them has been read.
-    Hex(Target),
+    Hex(ValueTarget),
     /// A float of the window's width, 16 or 32.
     Float(Window),
     /// `+5`, `-5` (if `signed`), or nothing for zero unless it is `required`; blanks may stand around the sign.
-    Offset { target: Target, signed: bool, required: bool },
+    Offset { target: ValueTarget, signed: bool, required: bool },
     /// A distance in instructions, or a label.
     Branch(Window),
     /// One of the enum's texts, the longest that fits; or the number of a value that has none.
-    Enum { of: EnumId, target: Target },
+    Enum { of: EnumId, target: ValueTarget },
     /// One of these, the first that fits.
-    Any(Box<[Rule]>),
+    Any(Box<[TemplateRule]>),
     /// These in any order.
-    Unordered(Box<[Item]>),
+    Unordered(Box<[UnorderedItem]>),
 }
 
-/// A part of [`Op::Unordered`].
+/// A part of [`TemplateOp::Unordered`].
 #[derive(Clone, Debug)]
-pub(super) struct Item {
-    pub ops: Box<[Op]>,
+pub(super) struct UnorderedItem {
+    pub ops: Box<[TemplateOp]>,
     /// It must stand there; otherwise it is one step that may match nothing.
     pub required: bool,
 }
 
 /// A template with what holds when it applies.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rule {
-    pub ops: Vec<Op>,
+pub(super) struct TemplateRule {
+    pub ops: Vec<TemplateOp>,
     /// Bits that are fixed, and their value.
     pub fixed: u64,
     pub value: u64,
@@ -131,7 +131,7 @@ pub(super) struct Rule {
     pub starts: u128,
 }
 
-impl Rule {
+impl TemplateRule {
     /// Whether its text may start with this byte.
     pub fn may_start(&self, byte: u8) -> bool {
         starts_with(self.starts, byte)
@@ -140,37 +140,37 @@ impl Rule {
     /// The instruction's name, for looking the rule up.
     pub fn name(&self) -> &[u8] {
         let name = self.ops.iter().find_map(|op| match op {
-            Op::Name(name) => Some(&**name),
+            TemplateOp::Name(name) => Some(&**name),
             _ => None,
         });
         name.unwrap_or_default()
     }
 }
 
-impl Op {
+impl TemplateOp {
     /// Bytes that what it reads can start with, and whether it may read nothing.
     pub fn starts(&self, enums: &[Texts]) -> (u128, bool) {
         const DIGITS: u128 = 0x3ff << b'0';
         match self {
-            Op::Text(text) | Op::Name(text) => {
+            TemplateOp::Text(text) | TemplateOp::Name(text) => {
                 text.iter().find(|&&b| b != b' ').map_or((0, true), |&b| (byte_bit(b), false))
             }
-            Op::Flag { text, .. } => (text.first().map_or(0, |&b| byte_bit(b)), true),
-            Op::Unsigned(_) => (DIGITS, false),
-            Op::Signed(_) => (DIGITS | byte_bit(b'-'), false),
-            Op::Hex(_) | Op::Float(_) | Op::Branch(_) => (u128::MAX, false),
-            Op::Offset { required, .. } => (byte_bit(b'+') | byte_bit(b'-'), !required),
-            Op::Enum { of, .. } => {
+            TemplateOp::Flag { text, .. } => (text.first().map_or(0, |&b| byte_bit(b)), true),
+            TemplateOp::Unsigned(_) => (DIGITS, false),
+            TemplateOp::Signed(_) => (DIGITS | byte_bit(b'-'), false),
+            TemplateOp::Hex(_) | TemplateOp::Float(_) | TemplateOp::Branch(_) => (u128::MAX, false),
+            TemplateOp::Offset { required, .. } => (byte_bit(b'+') | byte_bit(b'-'), !required),
+            TemplateOp::Enum { of, .. } => {
                 let texts = enums.get(of.0 as usize).map_or(&[][..], |texts| &texts.texts);
                 let starts =
                     texts.iter().filter_map(|(text, _)| text.first()).fold(DIGITS, |a, &b| a | byte_bit(b));
                 (starts, texts.iter().any(|(text, _)| text.is_empty()))
             }
-            Op::Any(rules) => (
+            TemplateOp::Any(rules) => (
                 rules.iter().fold(0, |starts, rule| starts | rule.starts),
                 rules.iter().any(|rule| rule.starts == u128::MAX),
             ),
-            Op::Unordered(items) => {
+            TemplateOp::Unordered(items) => {
                 let starts = items.iter().filter_map(|item| item.ops.first()).map(|op| op.starts(enums).0);
                 (starts.fold(0, |all, starts| all | starts), !items.iter().any(|item| item.required))
             }
@@ -188,7 +188,7 @@ fn byte_bit(byte: u8) -> u128 {
 }
 
 /// Bytes that a template's text can start with; all of them if it may be empty.
-pub(super) fn starts(ops: &[Op], enums: &[Texts]) -> u128 {
+pub(super) fn starts(ops: &[TemplateOp], enums: &[Texts]) -> u128 {
     let mut all = 0;
     for op in ops {
         let (starts, empty) = op.starts(enums);
@@ -209,7 +209,7 @@ pub(super) struct Texts {
 /// An expression over bits of the word: steps of the table's own code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Expr {
-    pub steps: Vec<Step>,
+    pub steps: Vec<ExprStep>,
     /// Bits of the word that it reads.
     pub reads: u64,
 }
@@ -226,7 +226,7 @@ impl Texts {
 
 /// A step, on a stack of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ExprStep {
     Const(i64),
     Bits(Window),
     /// Bits compared with a constant.
@@ -249,10 +249,10 @@ pub(super) enum Step {
 }
 
 impl Expr {
-    pub fn new(steps: Vec<Step>) -> Expr {
+    pub fn new(steps: Vec<ExprStep>) -> Expr {
         let reads = steps.iter().fold(0, |reads, step| match step {
-            Step::Bits(window) | Step::Compare { window, .. } => reads | window.mask(),
-            Step::Tabulated { spans, .. } => {
+            ExprStep::Bits(window) | ExprStep::Compare { window, .. } => reads | window.mask(),
+            ExprStep::Tabulated { spans, .. } => {
                 spans.iter().fold(reads, |reads, &(low, mask, _)| reads | u64::from(mask) << (low & 63))
             }
             _ => reads,
@@ -264,9 +264,9 @@ impl Expr {
     #[inline]
     pub fn eval(&self, word: u64) -> i64 {
         match self.steps[..] {
-            [Step::Bits(window)] => window.take(word) as i64,
-            [Step::Compare { window, op, with }] => binary(op, window.take(word) as i64, with),
-            [Step::Tabulated { spans, truths }] => tabulated(&spans, truths, word),
+            [ExprStep::Bits(window)] => window.take(word) as i64,
+            [ExprStep::Compare { window, op, with }] => binary(op, window.take(word) as i64, with),
+            [ExprStep::Tabulated { spans, truths }] => tabulated(&spans, truths, word),
             _ => self.run(word),
         }
     }
@@ -279,24 +279,24 @@ impl Expr {
         while let Some(step) = self.steps.get(at) {
             at += 1;
             let value = match *step {
-                Step::Const(value) => value,
-                Step::Bits(window) => window.take(word) as i64,
-                Step::Compare { window, op, with } => binary(op, window.take(word) as i64, with),
-                Step::Tabulated { spans, truths } => tabulated(&spans, truths, word),
-                Step::Not => {
+                ExprStep::Const(value) => value,
+                ExprStep::Bits(window) => window.take(word) as i64,
+                ExprStep::Compare { window, op, with } => binary(op, window.take(word) as i64, with),
+                ExprStep::Tabulated { spans, truths } => tabulated(&spans, truths, word),
+                ExprStep::Not => {
                     depth = depth.saturating_sub(1);
                     i64::from(stack[depth] == 0)
                 }
-                Step::Binary(op) => {
+                ExprStep::Binary(op) => {
                     depth = depth.saturating_sub(2);
                     binary(op, stack[depth], stack[depth + 1])
                 }
-                Step::SkipUnless(steps) => {
+                ExprStep::SkipUnless(steps) => {
                     depth = depth.saturating_sub(1);
                     at += if stack[depth] == 0 { usize::from(steps) } else { 0 };
                     continue;
                 }
-                Step::Skip(steps) => {
+                ExprStep::Skip(steps) => {
                     at += usize::from(steps);
                     continue;
                 }
@@ -373,18 +373,18 @@ impl Grammar {
 mod tests {
     use super::*;
 
-    fn bits(low: u8, width: u8) -> Step {
-        Step::Bits(Window { low, width })
+    fn bits(low: u8, width: u8) -> ExprStep {
+        ExprStep::Bits(Window { low, width })
     }
 
     #[test]
     fn expressions_read_the_bits_of_the_word() {
         let split = Expr::new(vec![
             bits(9, 5),
-            Step::Const(8),
-            Step::Binary(Binary::Shl),
+            ExprStep::Const(8),
+            ExprStep::Binary(Binary::Shl),
             bits(32, 8),
-            Step::Binary(Binary::BitOr),
+            ExprStep::Binary(Binary::BitOr),
         ]);
         assert_eq!(split.eval(0x98 << 32 | 0x1f << 9), 0x1f98);
         assert_eq!(split.reads, 0xff << 32 | 0x1f << 9);
@@ -393,8 +393,13 @@ mod tests {
 
     #[test]
     fn a_skipped_step_has_no_effect() {
-        let choose =
-            Expr::new(vec![bits(0, 1), Step::SkipUnless(2), Step::Const(5), Step::Skip(1), Step::Const(7)]);
+        let choose = Expr::new(vec![
+            bits(0, 1),
+            ExprStep::SkipUnless(2),
+            ExprStep::Const(5),
+            ExprStep::Skip(1),
+            ExprStep::Const(7),
+        ]);
         assert_eq!((choose.eval(1), choose.eval(0)), (5, 7));
     }
 

@@ -1,8 +1,14 @@
 //! Turns the table's display templates round: what they print is what the rules read.
 
-use super::grammar::{EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, starts};
-use crate::table::Table;
-use crate::table::rows::{self, Assert, Cand, FieldRow, LeafRow, Piece, RootRow, Scope, Show, Span, Type};
+use super::grammar::{
+    EnumId, Expr, ExprId, ExprStep, Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem, ValueTarget,
+    Window, starts,
+};
+use crate::table::IsaTable;
+use crate::table::rows::{
+    self, Assert, FieldCandidate, FieldRow, FieldType, LeafRow, RootRow, RowSpan, Scope, ShowRow,
+    TemplatePart,
+};
 use std::collections::HashMap;
 
 /// Bits that Mesa's compiler sets and no text shows: encoding, field, value.
@@ -14,7 +20,7 @@ const DEEPEST: usize = 8;
 
 /// A table being turned round for one GPU: an instruction at a time, as they are asked for.
 pub(super) struct Inversion {
-    table: &'static Table<'static>,
+    table: &'static IsaTable<'static>,
     gpu_id: u32,
     pub grammar: Grammar,
     codes: HashMap<u32, ExprId>,
@@ -26,7 +32,7 @@ pub(super) struct Inversion {
 type Conditions = Vec<(ExprId, bool)>;
 
 impl Inversion {
-    pub fn new(table: &'static Table<'static>, gpu_id: u32) -> Inversion {
+    pub fn new(table: &'static IsaTable<'static>, gpu_id: u32) -> Inversion {
         Inversion { table, gpu_id, grammar: Grammar::default(), codes: HashMap::new(), enums: HashMap::new() }
     }
 
@@ -35,7 +41,7 @@ impl Inversion {
         let leaves =
             self.instructions().map_or(0..0, |root| root.leaves.at..root.leaves.at + root.leaves.len);
         leaves.filter(|&leaf| self.exists(self.table.leaves[leaf as usize])).flat_map(move |leaf| {
-            let shows = self.scope(leaf).map_or(Span { at: 0, len: 0 }, |scope| scope.shows);
+            let shows = self.scope(leaf).map_or(RowSpan { at: 0, len: 0 }, |scope| scope.shows);
             let title = self.text(self.table.leaves[leaf as usize].title);
             let parts = part(self.table.shows, shows).iter().filter_map(|show| show.parts);
             parts.map(move |parts| (self.name(parts, title).as_bytes(), leaf))
@@ -43,13 +49,13 @@ impl Inversion {
     }
 
     /// The name in a template.
-    fn name(&self, parts: Span, title: &'static str) -> &'static str {
+    fn name(&self, parts: RowSpan, title: &'static str) -> &'static str {
         let pieces = part(self.table.pieces, parts);
-        if pieces.contains(&Piece::Name) {
+        if pieces.contains(&TemplatePart::Name) {
             return title;
         }
-        let word = |piece: &Piece| match *piece {
-            Piece::Literal(text) => name_in(self.text(text)),
+        let word = |piece: &TemplatePart| match *piece {
+            TemplatePart::Literal(text) => name_in(self.text(text)),
             _ => None,
         };
         pieces.iter().find_map(word).unwrap_or_default()
@@ -69,7 +75,7 @@ impl Inversion {
     }
 
     /// The rules of the encodings that have a name, in the order to try.
-    pub fn rules(&mut self, name: &[u8], leaves: &[u32]) -> Vec<Rule> {
+    pub fn rules(&mut self, name: &[u8], leaves: &[u32]) -> Vec<TemplateRule> {
         let mut rules = Vec::new();
         for &leaf in leaves {
             rules.extend(self.scope(leaf).map(|scope| self.form(leaf, scope, 0, 0)).unwrap_or_default());
@@ -84,7 +90,7 @@ impl Inversion {
     }
 
     /// One rule per template of an operand's encodings, at bit `base` of the word.
-    fn forms(&mut self, leaves: Span, scopes: u32, base: u8, depth: usize) -> Vec<Rule> {
+    fn forms(&mut self, leaves: RowSpan, scopes: u32, base: u8, depth: usize) -> Vec<TemplateRule> {
         let mut rules = Vec::new();
         if depth > DEEPEST {
             return rules;
@@ -99,7 +105,7 @@ impl Inversion {
     }
 
     /// One rule per template of an encoding.
-    fn form(&mut self, leaf: u32, scope: Scope, base: u8, depth: usize) -> Vec<Rule> {
+    fn form(&mut self, leaf: u32, scope: Scope, base: u8, depth: usize) -> Vec<TemplateRule> {
         let leaf = self.table.leaves[leaf as usize];
         let mut rules = Vec::new();
         self.templates(scope.shows, self.text(leaf.title), depth, &mut rules);
@@ -115,9 +121,9 @@ impl Inversion {
         rules
     }
 
-    fn templates(&mut self, shows: Span, name: &'static str, depth: usize, rules: &mut Vec<Rule>) {
+    fn templates(&mut self, shows: RowSpan, name: &'static str, depth: usize, rules: &mut Vec<TemplateRule>) {
         // The ways of coming to a template past those before it: what does not hold, and what was checked on the way.
-        let mut ways = vec![Rule::default()];
+        let mut ways = vec![TemplateRule::default()];
         for i in 0..shows.len {
             let show = self.table.shows[(shows.at + i) as usize];
             let when = self.expr(show.when);
@@ -149,8 +155,8 @@ impl Inversion {
     }
 
     /// Turns conditions that only fix bits into fixed bits.
-    fn settle(&self, rule: &mut Rule) {
-        let Rule { conditions, fixed, value, .. } = rule;
+    fn settle(&self, rule: &mut TemplateRule) {
+        let TemplateRule { conditions, fixed, value, .. } = rule;
         conditions.retain(|&(expr, holds)| match self.grammar.expr(expr).fixes(holds) {
             Some((bits, set)) if (*value ^ set) & *fixed & bits == 0 => {
                 *fixed |= bits;
@@ -162,7 +168,7 @@ impl Inversion {
     }
 
     /// The way with one more condition; `None` if it cannot be.
-    fn under(&self, way: &Rule, when: ExprId, holds: bool) -> Option<Rule> {
+    fn under(&self, way: &TemplateRule, when: ExprId, holds: bool) -> Option<TemplateRule> {
         let mut way = way.clone();
         match self.grammar.expr(when).constant() {
             Some(value) if (value != 0) != holds => return None,
@@ -176,7 +182,7 @@ impl Inversion {
         Some(way)
     }
 
-    fn checked(&self, rule: &mut Rule, show: Show) {
+    fn checked(&self, rule: &mut TemplateRule, show: ShowRow) {
         for i in 0..show.asserts.len {
             let Assert { low, high, at, value, .. } = self.table.asserts[(show.asserts.at + i) as usize];
             let window = Window { low: at, width: high.saturating_sub(low).saturating_add(1) };
@@ -185,41 +191,47 @@ impl Inversion {
         }
     }
 
-    fn pieces(&mut self, parts: Span, name: &'static str, under: &Conditions, depth: usize) -> Vec<Op> {
+    fn pieces(
+        &mut self,
+        parts: RowSpan,
+        name: &'static str,
+        under: &Conditions,
+        depth: usize,
+    ) -> Vec<TemplateOp> {
         let mut ops = Vec::new();
         for i in 0..parts.len {
             match self.table.pieces[(parts.at + i) as usize] {
-                Piece::Literal(text) => ops.push(Op::Text(self.text(text).as_bytes().into())),
-                Piece::Name => ops.push(Op::Name(name.as_bytes().into())),
-                Piece::Align(_) => ops.push(Op::Text(b" "[..].into())),
-                Piece::Silent { .. } => {}
-                Piece::Flag { low, text, .. } => ops.push(Op::Flag {
+                TemplatePart::Literal(text) => ops.push(TemplateOp::Text(self.text(text).as_bytes().into())),
+                TemplatePart::Name => ops.push(TemplateOp::Name(name.as_bytes().into())),
+                TemplatePart::Align(_) => ops.push(TemplateOp::Text(b" "[..].into())),
+                TemplatePart::Silent { .. } => {}
+                TemplatePart::Flag { low, text, .. } => ops.push(TemplateOp::Flag {
                     text: self.text(text).as_bytes().into(),
-                    target: Target::Bits(Window { low, width: 1 }),
+                    target: ValueTarget::Bits(Window { low, width: 1 }),
                     inverted: false,
                 }),
-                Piece::Plain { field, .. } => {
+                TemplatePart::Plain { field, .. } => {
                     ops.extend(self.value(self.table.fields[field as usize], depth))
                 }
-                Piece::Field { cands, .. } => ops.extend(self.field(cands, under, depth)),
+                TemplatePart::Field { cands, .. } => ops.extend(self.field(cands, under, depth)),
             }
         }
         readable(ops)
     }
 
     /// What reads the first of the fields whose condition holds.
-    fn field(&mut self, cands: Span, under: &Conditions, depth: usize) -> Option<Op> {
-        let mut ways = vec![Rule { conditions: under.clone(), ..Rule::default() }];
-        let mut rules: Vec<Rule> = Vec::new();
+    fn field(&mut self, cands: RowSpan, under: &Conditions, depth: usize) -> Option<TemplateOp> {
+        let mut ways = vec![TemplateRule { conditions: under.clone(), ..TemplateRule::default() }];
+        let mut rules: Vec<TemplateRule> = Vec::new();
         for i in 0..cands.len {
-            let Cand { when, field } = self.table.cands[(cands.at + i) as usize];
+            let FieldCandidate { when, field } = self.table.cands[(cands.at + i) as usize];
             let when = self.expr(when);
             let field = self.table.fields[field as usize];
             for way in &ways {
                 if let Some(mut way) = self.under(way, when, true) {
                     let added = way.conditions.split_off(under.len());
                     let ops = self.value(field, depth).into_iter().collect();
-                    let mut rule = Rule { ops, conditions: added, ..Rule::default() };
+                    let mut rule = TemplateRule { ops, conditions: added, ..TemplateRule::default() };
                     self.settle(&mut rule);
                     rules.push(rule);
                 }
@@ -228,7 +240,8 @@ impl Inversion {
         }
         // Where none holds, nothing is printed.
         for mut way in ways {
-            let mut rule = Rule { conditions: way.conditions.split_off(under.len()), ..Rule::default() };
+            let mut rule =
+                TemplateRule { conditions: way.conditions.split_off(under.len()), ..TemplateRule::default() };
             self.settle(&mut rule);
             rules.push(rule);
         }
@@ -239,15 +252,16 @@ impl Inversion {
         }
     }
 
-    fn value(&mut self, field: FieldRow, depth: usize) -> Option<Op> {
+    fn value(&mut self, field: FieldRow, depth: usize) -> Option<TemplateOp> {
         let window = Window { low: field.low, width: field.width };
         let derived = (field.code != rows::NONE).then(|| self.expr(field.code));
         let constant = derived.and_then(|expr| self.grammar.expr(expr).constant());
-        let bits = if matches!(field.ty, Type::Bool(_) | Type::BoolInv(_)) { 1 } else { field.width };
-        let target = derived.map_or(Target::Bits(window), |expr| Target::Derived { expr, bits });
-        let flag = |text: Option<rows::Text>, inverted: bool| match (text, constant) {
+        let bits =
+            if matches!(field.ty, FieldType::Bool(_) | FieldType::BoolInv(_)) { 1 } else { field.width };
+        let target = derived.map_or(ValueTarget::Bits(window), |expr| ValueTarget::Derived { expr, bits });
+        let flag = |text: Option<rows::TextId>, inverted: bool| match (text, constant) {
             (Some(text), Some(value)) => {
-                ((value != 0) != inverted).then(|| Op::Text(self.text(text).as_bytes().into()))
+                ((value != 0) != inverted).then(|| TemplateOp::Text(self.text(text).as_bytes().into()))
             }
             (Some(text), None) => {
                 let text = self.text(text).as_bytes().into();
@@ -255,27 +269,31 @@ impl Inversion {
                 Some(match fixes {
                     Some((bits, set)) if bits.count_ones() == 1 => {
                         let window = Window { low: bits.trailing_zeros() as u8, width: 1 };
-                        Op::Flag { text, target: Target::Bits(window), inverted: inverted != (set == 0) }
+                        TemplateOp::Flag {
+                            text,
+                            target: ValueTarget::Bits(window),
+                            inverted: inverted != (set == 0),
+                        }
                     }
-                    _ => Op::Flag { text, target, inverted },
+                    _ => TemplateOp::Flag { text, target, inverted },
                 })
             }
-            (None, _) => Some(Op::Unsigned(target)),
+            (None, _) => Some(TemplateOp::Unsigned(target)),
         };
         match field.ty {
-            Type::Bool(text) => flag(text, false),
-            Type::BoolInv(text) => flag(text, true),
-            Type::Uint => Some(Op::Unsigned(target)),
-            Type::Int => Some(Op::Signed(target)),
-            Type::Hex => Some(Op::Hex(target)),
-            Type::Float => Some(Op::Float(window)),
-            Type::Offset | Type::Uoffset if constant == Some(0) => None,
-            Type::Offset => Some(Op::Offset { target, signed: true, required: false }),
-            Type::Uoffset => Some(Op::Offset { target, signed: false, required: false }),
-            Type::Branch { .. } | Type::AbsBranch { .. } => Some(Op::Branch(window)),
-            Type::Enum(of) => Some(Op::Enum { of: self.texts(of, target.width()), target }),
-            Type::Custom => None,
-            Type::Bitset { root, scopes } => {
+            FieldType::Bool(text) => flag(text, false),
+            FieldType::BoolInv(text) => flag(text, true),
+            FieldType::Uint => Some(TemplateOp::Unsigned(target)),
+            FieldType::Int => Some(TemplateOp::Signed(target)),
+            FieldType::Hex => Some(TemplateOp::Hex(target)),
+            FieldType::Float => Some(TemplateOp::Float(window)),
+            FieldType::Offset | FieldType::Uoffset if constant == Some(0) => None,
+            FieldType::Offset => Some(TemplateOp::Offset { target, signed: true, required: false }),
+            FieldType::Uoffset => Some(TemplateOp::Offset { target, signed: false, required: false }),
+            FieldType::Branch { .. } | FieldType::AbsBranch { .. } => Some(TemplateOp::Branch(window)),
+            FieldType::Enum(of) => Some(TemplateOp::Enum { of: self.texts(of, target.width()), target }),
+            FieldType::Custom => None,
+            FieldType::Bitset { root, scopes } => {
                 let leaves = self.table.roots[root as usize].leaves;
                 let mut rules = self.forms(leaves, scopes, field.low, depth + 1);
                 for rule in &mut rules {
@@ -284,7 +302,7 @@ impl Inversion {
                 if rules.iter().any(|rule| rule.ops.is_empty()) {
                     // That there is no offset is what the empty template says.
                     for rule in &mut rules {
-                        if let [Op::Offset { required, .. }] = &mut rule.ops[..] {
+                        if let [TemplateOp::Offset { required, .. }] = &mut rule.ops[..] {
                             *required = true;
                         }
                     }
@@ -296,14 +314,14 @@ impl Inversion {
         }
     }
 
-    fn one_of(&self, mut rules: Vec<Rule>) -> Op {
+    fn one_of(&self, mut rules: Vec<TemplateRule>) -> TemplateOp {
         for rule in &mut rules {
             rule.starts = starts(&rule.ops, &self.grammar.enums);
         }
-        Op::Any(rules.into())
+        TemplateOp::Any(rules.into())
     }
 
-    fn unshown(&self, leaf: &str, names: Span) -> u64 {
+    fn unshown(&self, leaf: &str, names: RowSpan) -> u64 {
         let mut bits = 0;
         for &(_, name, value) in UNSHOWN.iter().filter(|(of, ..)| *of == leaf) {
             let Some(row) = part(self.table.names, names).iter().find(|row| self.text(row.name) == name)
@@ -322,28 +340,28 @@ impl Inversion {
         if let Some(&known) = self.codes.get(&code) {
             return known;
         }
-        let always = [rows::Op::Push(1), rows::Op::End];
+        let always = [rows::ExprOp::Push(1), rows::ExprOp::End];
         let ops = if code == rows::NONE { &always } else { &self.table.code[code as usize..] };
         let steps = ops.iter().map_while(|op| match *op {
-            rows::Op::Push(value) => Some(Step::Const(value)),
-            rows::Op::Compare { low, width, op, with } => {
-                Some(Step::Compare { window: Window { low, width }, op, with })
+            rows::ExprOp::Push(value) => Some(ExprStep::Const(value)),
+            rows::ExprOp::Compare { low, width, op, with } => {
+                Some(ExprStep::Compare { window: Window { low, width }, op, with })
             }
-            rows::Op::Bits { low, width } => Some(Step::Bits(Window { low, width })),
-            rows::Op::Generation => Some(Step::Const(i64::from(self.gpu_id))),
-            rows::Op::Tabulated(index) => self.table.tabulations.get(index as usize).map(|row| {
+            rows::ExprOp::Bits { low, width } => Some(ExprStep::Bits(Window { low, width })),
+            rows::ExprOp::Generation => Some(ExprStep::Const(i64::from(self.gpu_id))),
+            rows::ExprOp::Tabulated(index) => self.table.tabulations.get(index as usize).map(|row| {
                 let bits: u32 = row.spans.iter().map(|&(_, mask, _)| mask.count_ones()).sum();
                 let count = 1usize.checked_shl(bits).unwrap_or(0).div_ceil(64);
                 let from = row.values as usize;
                 let truths = self.table.truths.get(from..from.saturating_add(count)).unwrap_or_default();
-                Step::Tabulated { spans: row.spans, truths }
+                ExprStep::Tabulated { spans: row.spans, truths }
             }),
-            rows::Op::Not => Some(Step::Not),
-            rows::Op::Binary(op) => Some(Step::Binary(op)),
-            rows::Op::SkipUnless(steps) => Some(Step::SkipUnless(steps)),
-            rows::Op::Skip(steps) => Some(Step::Skip(steps)),
-            rows::Op::Absent { .. } => Some(Step::Const(0)),
-            rows::Op::End => None,
+            rows::ExprOp::Not => Some(ExprStep::Not),
+            rows::ExprOp::Binary(op) => Some(ExprStep::Binary(op)),
+            rows::ExprOp::SkipUnless(steps) => Some(ExprStep::SkipUnless(steps)),
+            rows::ExprOp::Skip(steps) => Some(ExprStep::Skip(steps)),
+            rows::ExprOp::Absent { .. } => Some(ExprStep::Const(0)),
+            rows::ExprOp::End => None,
         });
         let expr = Expr::new(steps.collect());
         let exprs = &mut self.grammar.exprs;
@@ -375,48 +393,50 @@ impl Inversion {
         id
     }
 
-    fn text(&self, text: rows::Text) -> &'static str {
+    fn text(&self, text: rows::TextId) -> &'static str {
         self.table.text(text)
     }
 }
 
 /// The rows of a span.
-fn part<T>(rows: &[T], Span { at, len }: Span) -> &[T] {
+fn part<T>(rows: &[T], RowSpan { at, len }: RowSpan) -> &[T] {
     rows.get(at as usize..(at + len) as usize).unwrap_or_default()
 }
 
 /// How many values of a template are derived ones.
-fn derived(ops: &[Op]) -> usize {
-    let count = |op: &Op| match op {
-        Op::Flag { target, .. }
-        | Op::Unsigned(target)
-        | Op::Enum { target, .. }
-        | Op::Offset { target, .. } => usize::from(matches!(target, Target::Derived { .. })),
-        Op::Any(rules) => rules.iter().map(|rule| derived(&rule.ops)).sum(),
-        Op::Unordered(items) => items.iter().map(|item| derived(&item.ops)).sum(),
+fn derived(ops: &[TemplateOp]) -> usize {
+    let count = |op: &TemplateOp| match op {
+        TemplateOp::Flag { target, .. }
+        | TemplateOp::Unsigned(target)
+        | TemplateOp::Enum { target, .. }
+        | TemplateOp::Offset { target, .. } => usize::from(matches!(target, ValueTarget::Derived { .. })),
+        TemplateOp::Any(rules) => rules.iter().map(|rule| derived(&rule.ops)).sum(),
+        TemplateOp::Unordered(items) => items.iter().map(|item| derived(&item.ops)).sum(),
         _ => 0,
     };
     ops.iter().map(count).sum()
 }
 
 /// Numbers may be written in ways that are not printed: in decimal for hexadecimal, `- 5` for `+ -5`.
-fn readable(ops: Vec<Op>) -> Vec<Op> {
-    let mut readable: Vec<Op> = Vec::with_capacity(ops.len());
+fn readable(ops: Vec<TemplateOp>) -> Vec<TemplateOp> {
+    let mut readable: Vec<TemplateOp> = Vec::with_capacity(ops.len());
     for op in ops {
         let (cut, op) = match (readable.last(), op) {
-            (Some(Op::Text(text)), Op::Hex(target)) if text.ends_with(b"0x") => (2, Op::Unsigned(target)),
-            (Some(Op::Text(text)), Op::Signed(target)) if text.ends_with(b" + ") => {
-                (3, Op::Offset { target, signed: true, required: false })
+            (Some(TemplateOp::Text(text)), TemplateOp::Hex(target)) if text.ends_with(b"0x") => {
+                (2, TemplateOp::Unsigned(target))
             }
-            (Some(Op::Text(text)), Op::Unsigned(target)) if text.ends_with(b" + ") => {
-                (3, Op::Offset { target, signed: false, required: false })
+            (Some(TemplateOp::Text(text)), TemplateOp::Signed(target)) if text.ends_with(b" + ") => {
+                (3, TemplateOp::Offset { target, signed: true, required: false })
+            }
+            (Some(TemplateOp::Text(text)), TemplateOp::Unsigned(target)) if text.ends_with(b" + ") => {
+                (3, TemplateOp::Offset { target, signed: false, required: false })
             }
             (_, op) => (0, op),
         };
-        if let Some(Op::Text(text)) = readable.last_mut().filter(|_| cut > 0) {
+        if let Some(TemplateOp::Text(text)) = readable.last_mut().filter(|_| cut > 0) {
             *text = text[..text.len() - cut].into();
         }
-        readable.retain(|op| !matches!(op, Op::Text(text) if text.is_empty()));
+        readable.retain(|op| !matches!(op, TemplateOp::Text(text) if text.is_empty()));
         readable.push(op);
     }
     readable
@@ -429,41 +449,41 @@ fn name_in(text: &str) -> Option<&str> {
 }
 
 /// Makes the name a step of its own where a template has it as text.
-fn named(mut ops: Vec<Op>) -> Vec<Op> {
-    if ops.iter().any(|op| matches!(op, Op::Name(_))) {
+fn named(mut ops: Vec<TemplateOp>) -> Vec<TemplateOp> {
+    if ops.iter().any(|op| matches!(op, TemplateOp::Name(_))) {
         return ops;
     }
-    let name = |op: &Op| match op {
-        Op::Text(text) => std::str::from_utf8(text).ok().and_then(name_in).map(str::len),
+    let name = |op: &TemplateOp| match op {
+        TemplateOp::Text(text) => std::str::from_utf8(text).ok().and_then(name_in).map(str::len),
         _ => None,
     };
     let Some((at, end)) = ops.iter().enumerate().find_map(|(at, op)| Some((at, name(op)?))) else {
         return Vec::new();
     };
-    if let Op::Text(text) = ops.remove(at) {
+    if let TemplateOp::Text(text) = ops.remove(at) {
         let (name, rest) = text.split_at(end);
         if !rest.is_empty() {
-            ops.insert(at, Op::Text(rest.into()));
+            ops.insert(at, TemplateOp::Text(rest.into()));
         }
-        ops.insert(at, Op::Name(name.into()));
+        ops.insert(at, TemplateOp::Name(name.into()));
     }
     ops
 }
 
 /// Lets flags stand in any order: all before the name, and runs of modifiers after it.
-fn arranged(ops: Vec<Op>, enums: &[Texts]) -> Vec<Op> {
-    let name = ops.iter().position(|op| matches!(op, Op::Name(_))).unwrap_or(0);
+fn arranged(ops: Vec<TemplateOp>, enums: &[Texts]) -> Vec<TemplateOp> {
+    let name = ops.iter().position(|op| matches!(op, TemplateOp::Name(_))).unwrap_or(0);
     let mut rest = ops;
     let tail = rest.split_off(name);
     let mut arranged = Vec::new();
     if let Some(items) = flags(rest) {
-        arranged.push(Op::Unordered(items.into()));
+        arranged.push(TemplateOp::Unordered(items.into()));
     }
-    let mut run: Vec<Op> = Vec::new();
+    let mut run: Vec<TemplateOp> = Vec::new();
     for op in tail {
         match op {
-            Op::Flag { ref text, .. } if matches!(text.first(), Some(b'.' | b'(')) => run.push(op),
-            Op::Enum { of, .. } if enums[of.0 as usize].is_modifier() => run.push(op),
+            TemplateOp::Flag { ref text, .. } if matches!(text.first(), Some(b'.' | b'(')) => run.push(op),
+            TemplateOp::Enum { of, .. } if enums[of.0 as usize].is_modifier() => run.push(op),
             op => {
                 flush(&mut run, &mut arranged);
                 arranged.push(op);
@@ -474,31 +494,31 @@ fn arranged(ops: Vec<Op>, enums: &[Texts]) -> Vec<Op> {
     arranged
 }
 
-fn flush(run: &mut Vec<Op>, into: &mut Vec<Op>) {
+fn flush(run: &mut Vec<TemplateOp>, into: &mut Vec<TemplateOp>) {
     match run.len() {
         0 | 1 => into.append(run),
         _ => {
-            let items = run.drain(..).map(|op| Item { ops: [op].into(), required: false });
-            into.push(Op::Unordered(items.collect()));
+            let items = run.drain(..).map(|op| UnorderedItem { ops: [op].into(), required: false });
+            into.push(TemplateOp::Unordered(items.collect()));
         }
     }
 }
 
 /// What stands before the name: flags, and bracketed texts with a number in them, which must be there.
-fn flags(ops: Vec<Op>) -> Option<Vec<Item>> {
+fn flags(ops: Vec<TemplateOp>) -> Option<Vec<UnorderedItem>> {
     let mut items = Vec::new();
-    let mut bracket: Vec<Op> = Vec::new();
+    let mut bracket: Vec<TemplateOp> = Vec::new();
     for op in ops {
         match op {
-            Op::Text(text) if bracket.is_empty() && text.iter().all(|&b| b == b' ') => {}
-            Op::Text(text) => {
+            TemplateOp::Text(text) if bracket.is_empty() && text.iter().all(|&b| b == b' ') => {}
+            TemplateOp::Text(text) => {
                 let closes = text.contains(&b')');
-                bracket.push(Op::Text(text.trim_ascii_end().into()));
+                bracket.push(TemplateOp::Text(text.trim_ascii_end().into()));
                 if closes {
-                    items.push(Item { ops: std::mem::take(&mut bracket).into(), required: true });
+                    items.push(UnorderedItem { ops: std::mem::take(&mut bracket).into(), required: true });
                 }
             }
-            op if bracket.is_empty() => items.push(Item { ops: [op].into(), required: false }),
+            op if bracket.is_empty() => items.push(UnorderedItem { ops: [op].into(), required: false }),
             op => bracket.push(op),
         }
     }

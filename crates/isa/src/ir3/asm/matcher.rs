@@ -1,8 +1,8 @@
 //! Reads one instruction by one rule of the grammar: in any spelling that is allowed, with every choice that there is,
 //! and with a note of what was expected. Texts as they are printed are read faster by [`super::fast`].
 
-use super::facts::{Facts, Fit, LabelUse, Mark, Misfit};
-use super::grammar::{Grammar, Item, Op, Rule, Target, Texts, Window};
+use super::facts::{Fit, LabelUse, Misfit, WordFacts, WordMark};
+use super::grammar::{Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem, ValueTarget, Window};
 use super::number;
 /// Choices that are taken back after the text fitted but the claims contradicted each other.
 const MOST_CHOICES: usize = 24;
@@ -32,24 +32,24 @@ pub(super) struct Matcher<'a> {
     grammar: &'a Grammar,
     text: &'a [u8],
     pos: usize,
-    facts: &'a mut Facts,
-    choices: [Choice; MOST_CHOICES],
+    facts: &'a mut WordFacts,
+    choices: [TakenAlternative; MOST_CHOICES],
     choice_count: usize,
     scripted: usize,
     trace: Option<&'a mut Trace>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Choice {
+struct TakenAlternative {
     taken: u8,
     of: u8,
 }
 
 /// Where to go back to.
 #[derive(Clone, Copy)]
-struct Place {
+struct BacktrackPoint {
     pos: usize,
-    facts: Mark,
+    facts: WordMark,
     choice_count: usize,
 }
 
@@ -58,20 +58,20 @@ impl<'a> Matcher<'a> {
     pub fn new(
         grammar: &'a Grammar,
         text: &'a [u8],
-        facts: &'a mut Facts,
+        facts: &'a mut WordFacts,
         trace: Option<&'a mut Trace>,
     ) -> Matcher<'a> {
-        let choices = [Choice::default(); MOST_CHOICES];
+        let choices = [TakenAlternative::default(); MOST_CHOICES];
         Matcher { grammar, text, pos: 0, facts, choices, choice_count: 0, scripted: 0, trace }
     }
 
     /// What has been read.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &WordFacts {
         self.facts
     }
 
     /// Reads the text by `rule`, following the choices made before. Whether it read all of it.
-    pub fn read(&mut self, rule: &Rule) -> Result<bool, Misfit> {
+    pub fn read(&mut self, rule: &TemplateRule) -> Result<bool, Misfit> {
         self.reset();
         self.rule(rule)?;
         self.skip_blanks();
@@ -116,11 +116,11 @@ impl<'a> Matcher<'a> {
         self.facts.reset();
     }
 
-    fn place(&self) -> Place {
-        Place { pos: self.pos, facts: self.facts.mark(), choice_count: self.choice_count }
+    fn place(&self) -> BacktrackPoint {
+        BacktrackPoint { pos: self.pos, facts: self.facts.mark(), choice_count: self.choice_count }
     }
 
-    fn rewind(&mut self, place: Place) {
+    fn rewind(&mut self, place: BacktrackPoint) {
         self.pos = place.pos;
         self.choice_count = place.choice_count;
         self.facts.rewind(place.facts);
@@ -170,7 +170,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn rule(&mut self, rule: &Rule) -> Fit {
+    fn rule(&mut self, rule: &TemplateRule) -> Fit {
         self.facts.set(rule.fixed, rule.value)?;
         // A condition on what the template is yet to read is met or not met afterwards.
         let known = self.facts.known;
@@ -185,33 +185,33 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn ops(&mut self, ops: &[Op]) -> Fit {
+    fn ops(&mut self, ops: &[TemplateOp]) -> Fit {
         ops.iter().try_for_each(|op| self.op(op))
     }
 
-    fn put(&mut self, target: Target, value: u64) -> Fit {
+    fn put(&mut self, target: ValueTarget, value: u64) -> Fit {
         self.facts.put(self.grammar, target, value)
     }
 
     /// Sets what the text at `start` says; that it cannot be is told of there.
-    fn put_read(&mut self, target: Target, value: u64, start: usize) -> Fit {
+    fn put_read(&mut self, target: ValueTarget, value: u64, start: usize) -> Fit {
         self.put(target, value).inspect_err(|_| {
             self.note(start, || "a value that the rest of the instruction allows".to_string());
         })
     }
 
-    fn op(&mut self, op: &Op) -> Fit {
+    fn op(&mut self, op: &TemplateOp) -> Fit {
         match op {
-            Op::Text(text) => self.text(text),
-            Op::Name(name) => {
+            TemplateOp::Text(text) => self.text(text),
+            TemplateOp::Name(name) => {
                 self.text(name)?;
                 if is_word(self.next()) { self.miss(|| "the end of the name".to_string()) } else { Ok(()) }
             }
-            Op::Flag { text, target, inverted } => {
+            TemplateOp::Flag { text, target, inverted } => {
                 let present = self.flag(text);
                 self.put(*target, u64::from(present != *inverted))
             }
-            Op::Unsigned(target) => {
+            TemplateOp::Unsigned(target) => {
                 self.skip_between(0);
                 let start = self.pos;
                 let Some((value, used)) = number::integer(self.rest()) else {
@@ -221,7 +221,7 @@ impl<'a> Matcher<'a> {
                 self.pos += used;
                 self.put_read(*target, value, start)
             }
-            Op::Hex(target) => {
+            TemplateOp::Hex(target) => {
                 let start = self.pos;
                 let Some((value, used)) = number::hexadecimal(self.rest()) else {
                     return self.miss(|| "hexadecimal digits".to_string());
@@ -230,13 +230,13 @@ impl<'a> Matcher<'a> {
                 self.pos += used;
                 self.put_read(*target, value, start)
             }
-            Op::Signed(target) => {
+            TemplateOp::Signed(target) => {
                 self.skip_between(0);
                 let start = self.pos;
                 let (negative, value, used) = self.signed()?;
                 self.put_signed(*target, negative, value, used, start)
             }
-            Op::Float(window) => {
+            TemplateOp::Float(window) => {
                 self.skip_between(0);
                 let start = self.pos;
                 let Some((value, used)) = number::float(self.rest()) else {
@@ -244,16 +244,16 @@ impl<'a> Matcher<'a> {
                 };
                 self.pos += used;
                 let bits = number::float_bits(value, window.width);
-                self.put_read(Target::Bits(*window), bits, start)
+                self.put_read(ValueTarget::Bits(*window), bits, start)
             }
-            Op::Offset { target, signed, required } => self.offset(*target, *signed, *required),
-            Op::Branch(window) => self.branch(*window),
-            Op::Enum { of, target } => {
+            TemplateOp::Offset { target, signed, required } => self.offset(*target, *signed, *required),
+            TemplateOp::Branch(window) => self.branch(*window),
+            TemplateOp::Enum { of, target } => {
                 let grammar = self.grammar;
                 self.enumerated(grammar.texts(*of), *target)
             }
-            Op::Any(rules) => self.any(rules),
-            Op::Unordered(items) => self.unordered(items),
+            TemplateOp::Any(rules) => self.any(rules),
+            TemplateOp::Unordered(items) => self.unordered(items),
         }
     }
 
@@ -326,7 +326,14 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn put_signed(&mut self, target: Target, negative: bool, value: u64, used: usize, start: usize) -> Fit {
+    fn put_signed(
+        &mut self,
+        target: ValueTarget,
+        negative: bool,
+        value: u64,
+        used: usize,
+        start: usize,
+    ) -> Fit {
         match target.signed(negative, value) {
             Ok(bits) => {
                 self.pos += used;
@@ -336,7 +343,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn offset(&mut self, target: Target, signed: bool, required: bool) -> Fit {
+    fn offset(&mut self, target: ValueTarget, signed: bool, required: bool) -> Fit {
         let mark = self.pos;
         self.skip_blanks();
         let sign = self.next();
@@ -364,7 +371,7 @@ impl<'a> Matcher<'a> {
         let start = self.pos;
         if self.next() == b'-' || self.next().is_ascii_digit() {
             let (negative, value, used) = self.signed()?;
-            return self.put_signed(Target::Bits(window), negative, value, used, start);
+            return self.put_signed(ValueTarget::Bits(window), negative, value, used, start);
         }
         let length = self.rest().iter().take_while(|&&b| is_word(b)).count();
         if length == 0 {
@@ -375,7 +382,7 @@ impl<'a> Matcher<'a> {
         self.facts.set(window.mask(), 0)
     }
 
-    fn enumerated(&mut self, texts: &Texts, target: Target) -> Fit {
+    fn enumerated(&mut self, texts: &Texts, target: ValueTarget) -> Fit {
         let start = self.pos;
         self.skip_between(texts.texts.first().and_then(|(text, _)| text.first()).copied().unwrap_or(0));
         let rest = self.rest();
@@ -402,13 +409,13 @@ impl<'a> Matcher<'a> {
         self.put_read(target, value, read_at)
     }
 
-    fn any(&mut self, rules: &[Rule]) -> Fit {
+    fn any(&mut self, rules: &[TemplateRule]) -> Fit {
         let at = self.choice_count;
         let first = if at < self.scripted { usize::from(self.choices[at].taken) } else { 0 };
         let mark = self.place();
         let next = self.upcoming();
         let traced = self.trace.is_some();
-        let fits = |rule: &Rule| traced || rule.may_start(next);
+        let fits = |rule: &TemplateRule| traced || rule.may_start(next);
         // Where something stands, that nothing stands there is no other choice.
         let mut last = None;
         for (i, rule) in rules.iter().enumerate().skip(first) {
@@ -420,7 +427,8 @@ impl<'a> Matcher<'a> {
                     rules.iter().rposition(|rule| !rule.ops.is_empty() && fits(rule)).unwrap_or(0)
                 });
                 let small = |index| u8::try_from(index).unwrap_or(u8::MAX);
-                self.choices[at] = Choice { taken: small(i), of: small(last.max(i)).saturating_add(1) };
+                self.choices[at] =
+                    TakenAlternative { taken: small(i), of: small(last.max(i)).saturating_add(1) };
                 self.choice_count = at + 1;
             }
             if self.rule(rule).is_ok() {
@@ -433,7 +441,7 @@ impl<'a> Matcher<'a> {
         Err(Misfit)
     }
 
-    fn unordered(&mut self, items: &[Item]) -> Fit {
+    fn unordered(&mut self, items: &[UnorderedItem]) -> Fit {
         let mut read = 0u64;
         loop {
             let before = read;
@@ -445,14 +453,14 @@ impl<'a> Matcher<'a> {
                     continue;
                 }
                 let present = match (&*item.ops, item.required) {
-                    ([Op::Flag { text, target, inverted }], false) => {
+                    ([TemplateOp::Flag { text, target, inverted }], false) => {
                         let present = self.flag(text);
                         if present {
                             self.put(*target, u64::from(!*inverted))?;
                         }
                         present
                     }
-                    ([Op::Enum { of, target }], false) => {
+                    ([TemplateOp::Enum { of, target }], false) => {
                         let grammar = self.grammar;
                         let found =
                             grammar.texts(*of).texts.iter().find(|(t, _)| !t.is_empty() && self.flag(t));
@@ -481,8 +489,10 @@ impl<'a> Matcher<'a> {
                 continue;
             }
             match (&*item.ops, item.required) {
-                ([Op::Flag { target, inverted, .. }], false) => self.put(*target, u64::from(*inverted))?,
-                ([Op::Enum { target, .. }], false) => self.put(*target, 0)?,
+                ([TemplateOp::Flag { target, inverted, .. }], false) => {
+                    self.put(*target, u64::from(*inverted))?
+                }
+                ([TemplateOp::Enum { target, .. }], false) => self.put(*target, 0)?,
                 _ => return Err(Misfit),
             }
         }

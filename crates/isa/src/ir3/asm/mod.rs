@@ -21,5 +21,5 @@ mod recent;
 mod solve;
 
 pub use directive::Directive;
-pub use error::{AsmError, Problem};
-pub use program::{Assembler, Program};
+pub use error::{AsmError, AsmProblem};
+pub use program::{Assembler, Ir3Program};

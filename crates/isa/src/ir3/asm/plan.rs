@@ -4,8 +4,11 @@
 //! are nothing but others are replaced by them; and what a register is made of is one step. A rule that has something
 //! for which there is no step ends the plan: the matcher has all of them.
 
-use super::fast::Line;
-use super::grammar::{self, ExprId, Grammar, Item, Op, Rule, Step as Expression, Target, Texts, Window};
+use super::fast::PaddedLine;
+use super::grammar::{
+    self, ExprId, ExprStep as Expression, Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem,
+    ValueTarget, Window,
+};
 use super::matcher::is_word;
 use crate::table::expr::Binary;
 use std::collections::HashSet;
@@ -20,16 +23,16 @@ const MOST_MARKS: usize = 64;
 /// The rules of one name.
 #[derive(Default)]
 pub(super) struct Plan {
-    pub choice: Choice,
+    pub choice: PlanChoice,
     /// Bits of each way that are set where nothing says otherwise.
     pub unshown: Vec<u64>,
 }
 
 /// Ways to go on, after flags that they have in common.
 #[derive(Default, PartialEq, Eq, Hash)]
-pub(super) struct Choice {
+pub(super) struct PlanChoice {
     pub flags: Flags,
-    pub ways: Vec<Way>,
+    pub ways: Vec<PlanBranch>,
 }
 
 /// Texts that may stand before something.
@@ -59,7 +62,7 @@ pub(super) struct FlagMark {
 
 /// One way to go on.
 #[derive(Default, PartialEq, Eq, Hash)]
-pub(super) struct Way {
+pub(super) struct PlanBranch {
     /// Slots that it knows, and those that it needs.
     pub known: u32,
     pub needed: u32,
@@ -68,27 +71,27 @@ pub(super) struct Way {
     /// A later way can start so, too.
     pub contested: bool,
     /// What holds, and what the flags mean.
-    pub says: Says,
-    pub body: Arc<Body>,
+    pub says: FlagEffect,
+    pub body: Arc<PlanBody>,
 }
 
 /// What follows the flags.
 #[derive(Default, PartialEq, Eq, Hash)]
-pub(super) struct Body {
-    pub steps: Vec<Step>,
+pub(super) struct PlanBody {
+    pub steps: Vec<PlanStep>,
     /// Bits that must be so, or not so, once all has been read.
-    pub checks: Vec<Check>,
+    pub checks: Vec<BitCheck>,
     pub conditions: Vec<(ExprId, bool)>,
 }
 
 /// What plans have in common, so that they fit into the processor's caches.
 #[derive(Default)]
-pub(super) struct Common {
-    bodies: Set<Body>,
-    choices: Set<Choice>,
+pub(super) struct SharedPlans {
+    bodies: InternSet<PlanBody>,
+    choices: InternSet<PlanChoice>,
 }
 
-type Set<T> = HashSet<Arc<T>, BuildHasherDefault<Mix>>;
+type InternSet<T> = HashSet<Arc<T>, BuildHasherDefault<Mix>>;
 
 /// A hash of words, of what the table says: nobody can choose them.
 #[derive(Default)]
@@ -123,7 +126,7 @@ impl Hasher for Mix {
 }
 
 /// The one of a set that equals this.
-fn shared<T: Eq + Hash>(set: &mut Set<T>, one: T) -> Arc<T> {
+fn shared<T: Eq + Hash>(set: &mut InternSet<T>, one: T) -> Arc<T> {
     if let Some(known) = set.get(&one) {
         return Arc::clone(known);
     }
@@ -134,7 +137,7 @@ fn shared<T: Eq + Hash>(set: &mut Set<T>, one: T) -> Arc<T> {
 
 /// What flags mean, and whatever else is said at once.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Says {
+pub(super) struct FlagEffect {
     /// Bits that are set, and their value where no flag stands.
     pub mask: u64,
     pub value: u64,
@@ -148,13 +151,13 @@ pub(super) struct Says {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Claims {
     pub slot: u8,
-    pub target: Target,
+    pub target: ValueTarget,
     pub flip: u64,
 }
 
 /// Bits that have a value, or do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Check {
+pub(super) struct BitCheck {
     pub mask: u64,
     pub value: u64,
     pub holds: bool,
@@ -162,12 +165,12 @@ pub(super) struct Check {
 
 /// What is read next.
 #[derive(PartialEq, Eq, Hash)]
-pub(super) enum Step {
+pub(super) enum PlanStep {
     /// A text and, if so, blanks.
     Text(Literal, bool),
     /// Any number of blanks, but one where they part words.
     Blanks,
-    Flags(Box<(Flags, Says)>),
+    Flags(Box<(Flags, FlagEffect)>),
     /// A text, a number of at most so much, a dot and a letter: `r0.x`. The letters' values are by their low bits, 255 of
     /// others. Where the bits are: all, the lowest of the number, and of the letter.
     Component {
@@ -178,21 +181,21 @@ pub(super) enum Step {
         number: u8,
         letter: u8,
     },
-    Unsigned(Target),
-    Signed(Target),
-    Hex(Target),
+    Unsigned(ValueTarget),
+    Signed(ValueTarget),
+    Hex(ValueTarget),
     Float(Window),
     Offset {
-        target: Target,
+        target: ValueTarget,
         signed: bool,
         required: bool,
     },
     Branch(Window),
     Enum {
         texts: Vec<(Literal, u64)>,
-        target: Target,
+        target: ValueTarget,
     },
-    Any(Arc<Choice>),
+    Any(Arc<PlanChoice>),
 }
 
 /// A text to compare with.
@@ -220,7 +223,7 @@ impl Literal {
 
     /// Whether it stands in a line, where `head` is.
     #[inline]
-    pub fn stands(&self, line: &Line, at: usize, head: u64) -> bool {
+    pub fn stands(&self, line: &PaddedLine, at: usize, head: u64) -> bool {
         self.heads(head) && (self.tail.is_empty() || line.rest(at + 8).starts_with(&self.tail))
     }
 
@@ -242,7 +245,7 @@ impl Bytes {
     const ALL: Bytes = Bytes([u64::MAX; 4]);
 
     /// The bytes that operations start with.
-    fn starts(ops: &[Op], enums: &[Texts]) -> Bytes {
+    fn starts(ops: &[TemplateOp], enums: &[Texts]) -> Bytes {
         match grammar::starts(ops, enums) {
             u128::MAX => Bytes::ALL,
             ascii => Bytes([ascii as u64, (ascii >> 64) as u64, 0, 0]),
@@ -265,16 +268,16 @@ impl Bytes {
 
 impl Plan {
     /// The steps of rules, as far as there are steps for what they do.
-    pub fn new(grammar: &Grammar, common: &mut Common, rules: &[Rule]) -> Plan {
+    pub fn new(grammar: &Grammar, common: &mut SharedPlans, rules: &[TemplateRule]) -> Plan {
         let mut plan = Plan::default();
         for rule in rules {
-            let Some(at) = rule.ops.iter().position(|op| matches!(op, Op::Name(_))) else { break };
+            let Some(at) = rule.ops.iter().position(|op| matches!(op, TemplateOp::Name(_))) else { break };
             let (before, behind) = (&rule.ops[..at], &rule.ops[at + 1..]);
-            let way = Way::new(rule).leading(grammar, &mut plan.choice.flags, before);
+            let way = PlanBranch::new(rule).leading(grammar, &mut plan.choice.flags, before);
             let Some((way, body)) = way.and_then(|way| way.going_on(grammar, common, rule, behind)) else {
                 break;
             };
-            plan.choice.ways.push(Way { body: shared(&mut common.bodies, body), ..way });
+            plan.choice.ways.push(PlanBranch { body: shared(&mut common.bodies, body), ..way });
             plan.unshown.push(rule.unshown);
         }
         plan
@@ -318,27 +321,27 @@ impl Flags {
 }
 
 /// How many operations at the front are flags.
-fn leading(grammar: &Grammar, ops: &[Op]) -> usize {
-    let is_flag = |op: &&Op| match op {
-        Op::Flag { .. } | Op::Unordered(_) => true,
-        Op::Enum { of, .. } => grammar.texts(*of).is_modifier(),
+fn leading(grammar: &Grammar, ops: &[TemplateOp]) -> usize {
+    let is_flag = |op: &&TemplateOp| match op {
+        TemplateOp::Flag { .. } | TemplateOp::Unordered(_) => true,
+        TemplateOp::Enum { of, .. } => grammar.texts(*of).is_modifier(),
         _ => false,
     };
     ops.iter().take_while(is_flag).count()
 }
 
-impl Choice {
-    fn new(grammar: &Grammar, common: &mut Common, rules: &[Rule]) -> Option<Choice> {
-        let is_half = |op: &Op| matches!(op, Op::Flag { text, .. } if **text == *b"h");
+impl PlanChoice {
+    fn new(grammar: &Grammar, common: &mut SharedPlans, rules: &[TemplateRule]) -> Option<PlanChoice> {
+        let is_half = |op: &TemplateOp| matches!(op, TemplateOp::Flag { text, .. } if **text == *b"h");
         let halves = rules.iter().any(|rule| rule.ops.iter().any(is_half));
-        let mut choice = Choice::default();
+        let mut choice = PlanChoice::default();
         for rule in rules {
             let count = leading(grammar, &rule.ops);
             let (before, behind) = rule.ops.split_at(count);
-            let mut way = Way::new(rule).leading(grammar, &mut choice.flags, before)?;
+            let mut way = PlanBranch::new(rule).leading(grammar, &mut choice.flags, before)?;
             // What others have as a flag may be text here: `h(` of an immediate.
             let mut rest = behind.to_vec();
-            if let Some(Op::Text(text)) = rest.first_mut()
+            if let Some(TemplateOp::Text(text)) = rest.first_mut()
                 && halves
                 && let Some(behind) = text.strip_prefix(b"h")
                 && !behind.first().is_some_and(|&b| is_word(b))
@@ -361,17 +364,17 @@ impl Choice {
     }
 }
 
-impl Default for Says {
-    fn default() -> Says {
-        Says { mask: 0, value: 0, lows: [64; MOST_SLOTS], claims: Vec::new() }
+impl Default for FlagEffect {
+    fn default() -> FlagEffect {
+        FlagEffect { mask: 0, value: 0, lows: [64; MOST_SLOTS], claims: Vec::new() }
     }
 }
 
-impl Says {
+impl FlagEffect {
     /// That a slot's value, exclusive or `flip`, goes to a target; `fits` if the value cannot be too large.
-    fn add(&mut self, slot: u8, target: Target, flip: u64, fits: bool) {
+    fn add(&mut self, slot: u8, target: ValueTarget, flip: u64, fits: bool) {
         match (target, self.lows.get_mut(usize::from(slot))) {
-            (Target::Bits(window), Some(low)) if fits && window.mask() & self.mask == 0 => {
+            (ValueTarget::Bits(window), Some(low)) if fits && window.mask() & self.mask == 0 => {
                 self.mask |= window.mask();
                 self.value |= window.place(flip);
                 *low = window.low;
@@ -381,23 +384,26 @@ impl Says {
     }
 }
 
-impl Way {
-    fn new(rule: &Rule) -> Way {
-        let says = Says { mask: rule.fixed, value: rule.value & rule.fixed, ..Says::default() };
-        Way { says, ..Way::default() }
+impl PlanBranch {
+    fn new(rule: &TemplateRule) -> PlanBranch {
+        let says = FlagEffect { mask: rule.fixed, value: rule.value & rule.fixed, ..FlagEffect::default() };
+        PlanBranch { says, ..PlanBranch::default() }
     }
 
     /// Takes what stands at the front: flags.
-    fn leading(mut self, grammar: &Grammar, flags: &mut Flags, ops: &[Op]) -> Option<Way> {
+    fn leading(mut self, grammar: &Grammar, flags: &mut Flags, ops: &[TemplateOp]) -> Option<PlanBranch> {
         for (rank, op) in ops.iter().enumerate() {
-            let Op::Unordered(items) = op else {
+            let TemplateOp::Unordered(items) = op else {
                 self.flag(grammar, flags, op, rank)?;
                 continue;
             };
-            for Item { ops, required } in items {
+            for UnorderedItem { ops, required } in items {
                 match (&**ops, required) {
                     ([op], false) => self.flag(grammar, flags, op, rank)?,
-                    ([Op::Text(open), Op::Unsigned(target), Op::Text(close)], true) if **close == *b")" => {
+                    (
+                        [TemplateOp::Text(open), TemplateOp::Unsigned(target), TemplateOp::Text(close)],
+                        true,
+                    ) if **close == *b")" => {
                         let slot = flags.slot(&[(open, 0)], true, rank)?;
                         self.known |= 1 << slot;
                         self.needed |= 1 << slot;
@@ -410,12 +416,12 @@ impl Way {
         Some(self)
     }
 
-    fn flag(&mut self, grammar: &Grammar, flags: &mut Flags, op: &Op, rank: usize) -> Option<()> {
+    fn flag(&mut self, grammar: &Grammar, flags: &mut Flags, op: &TemplateOp, rank: usize) -> Option<()> {
         let (slot, target, flip, most) = match op {
-            Op::Flag { text, target, inverted } => {
+            TemplateOp::Flag { text, target, inverted } => {
                 (flags.slot(&[(text, 1)], false, rank)?, *target, u64::from(*inverted), 1)
             }
-            Op::Enum { of, target } => {
+            TemplateOp::Enum { of, target } => {
                 let texts = &grammar.texts(*of).texts;
                 let most = texts.iter().map(|&(_, value)| value).max().unwrap_or(0);
                 let texts: Vec<_> = texts.iter().map(|(text, value)| (&**text, *value)).collect();
@@ -429,10 +435,10 @@ impl Way {
     }
 
     /// Whether another way that says something can start as this does.
-    fn meets(&self, other: &Way) -> bool {
+    fn meets(&self, other: &PlanBranch) -> bool {
         let apart = match (self.body.steps.first(), other.body.steps.first()) {
             // A digit stands behind the text of a register.
-            (Some(Step::Component { text: a, .. }), Some(Step::Text(b, _))) => {
+            (Some(PlanStep::Component { text: a, .. }), Some(PlanStep::Text(b, _))) => {
                 a.length < b.length.min(8) && !((b.head >> (8 * a.length)) as u8).is_ascii_digit()
             }
             (_, None) => true,
@@ -445,12 +451,12 @@ impl Way {
     fn going_on(
         mut self,
         grammar: &Grammar,
-        common: &mut Common,
-        rule: &Rule,
-        ops: &[Op],
-    ) -> Option<(Way, Body)> {
+        common: &mut SharedPlans,
+        rule: &TemplateRule,
+        ops: &[TemplateOp],
+    ) -> Option<(PlanBranch, PlanBody)> {
         self.starts = Bytes::starts(ops, &grammar.enums);
-        let mut body = Body::default();
+        let mut body = PlanBody::default();
         let mut rest = ops;
         while !rest.is_empty() {
             let (taken, steps) = steps(grammar, common, rest)?;
@@ -465,7 +471,11 @@ impl Way {
                         && u64::try_from(with).is_ok_and(|with| with <= window.ones()) =>
                 {
                     let holds = holds == (op == Binary::Eq);
-                    body.checks.push(Check { mask: window.mask(), value: window.place(with as u64), holds });
+                    body.checks.push(BitCheck {
+                        mask: window.mask(),
+                        value: window.place(with as u64),
+                        holds,
+                    });
                 }
                 _ => body.conditions.push((expr, holds)),
             }
@@ -474,45 +484,45 @@ impl Way {
     }
 
     /// The ways of which this is only the sum, if so; or this one.
-    fn unfolded(self, common: &mut Common, body: Body) -> Vec<Way> {
-        let plain = |way: &Way| {
+    fn unfolded(self, common: &mut SharedPlans, body: PlanBody) -> Vec<PlanBranch> {
+        let plain = |way: &PlanBranch| {
             let says = &way.says;
             way.known == 0 && says.claims.is_empty() && says.mask & self.says.mask == 0
         };
         match &body.steps[..] {
-            [Step::Any(choice)]
+            [PlanStep::Any(choice)]
                 if body.checks.is_empty()
                     && body.conditions.is_empty()
                     && choice.flags.marks.is_empty()
                     && choice.ways.iter().all(plain) =>
             {
-                let outer = |way: &Way| {
+                let outer = |way: &PlanBranch| {
                     let mut says = self.says.clone();
                     says.mask |= way.says.mask;
                     says.value |= way.says.value;
-                    Way { says, starts: way.starts, body: Arc::clone(&way.body), ..self }
+                    PlanBranch { says, starts: way.starts, body: Arc::clone(&way.body), ..self }
                 };
                 choice.ways.iter().map(outer).collect()
             }
-            _ => vec![Way { body: shared(&mut common.bodies, body), ..self }],
+            _ => vec![PlanBranch { body: shared(&mut common.bodies, body), ..self }],
         }
     }
 }
 
 /// The steps for the first operations, and how many operations they are for. `None` if there are none.
-fn steps(grammar: &Grammar, common: &mut Common, ops: &[Op]) -> Option<(usize, Vec<Step>)> {
+fn steps(grammar: &Grammar, common: &mut SharedPlans, ops: &[TemplateOp]) -> Option<(usize, Vec<PlanStep>)> {
     let flags = leading(grammar, ops);
     if flags > 0 {
         let mut marks = Flags::default();
-        let way = Way::default().leading(grammar, &mut marks, &ops[..flags])?;
-        return Some((flags, vec![Step::Flags(Box::new((marks, way.says)))]));
+        let way = PlanBranch::default().leading(grammar, &mut marks, &ops[..flags])?;
+        return Some((flags, vec![PlanStep::Flags(Box::new((marks, way.says)))]));
     }
     let texts = |of| grammar.texts(of).texts.iter();
     if let [
-        Op::Text(text),
-        Op::Unsigned(Target::Bits(number)),
-        Op::Text(dot),
-        Op::Enum { of, target: Target::Bits(letter) },
+        TemplateOp::Text(text),
+        TemplateOp::Unsigned(ValueTarget::Bits(number)),
+        TemplateOp::Text(dot),
+        TemplateOp::Enum { of, target: ValueTarget::Bits(letter) },
         ..,
     ] = ops
         && !text.contains(&b' ')
@@ -527,60 +537,60 @@ fn steps(grammar: &Grammar, common: &mut Common, ops: &[Op]) -> Option<(usize, V
         let text = Literal::new(text);
         let mask = number.mask() | letter.mask();
         let (most, number, letter) = (number.ones(), number.low, letter.low);
-        return Some((4, vec![Step::Component { text, letters, mask, most, number, letter }]));
+        return Some((4, vec![PlanStep::Component { text, letters, mask, most, number, letter }]));
     }
     let step = match ops.first()? {
-        Op::Text(text) => return Some((1, text_steps(text))),
-        Op::Unsigned(target) => Step::Unsigned(*target),
-        Op::Signed(target) => Step::Signed(*target),
-        Op::Hex(target) => Step::Hex(*target),
-        Op::Float(window) => Step::Float(*window),
-        Op::Offset { target, signed, required } => {
-            Step::Offset { target: *target, signed: *signed, required: *required }
+        TemplateOp::Text(text) => return Some((1, text_steps(text))),
+        TemplateOp::Unsigned(target) => PlanStep::Unsigned(*target),
+        TemplateOp::Signed(target) => PlanStep::Signed(*target),
+        TemplateOp::Hex(target) => PlanStep::Hex(*target),
+        TemplateOp::Float(window) => PlanStep::Float(*window),
+        TemplateOp::Offset { target, signed, required } => {
+            PlanStep::Offset { target: *target, signed: *signed, required: *required }
         }
-        Op::Branch(window) => Step::Branch(*window),
-        Op::Enum { of, target } => {
+        TemplateOp::Branch(window) => PlanStep::Branch(*window),
+        TemplateOp::Enum { of, target } => {
             let texts = texts(*of).map(|(text, value)| (Literal::new(text), *value)).collect();
-            Step::Enum { texts, target: *target }
+            PlanStep::Enum { texts, target: *target }
         }
-        Op::Any(rules) => {
-            let choice = Choice::new(grammar, common, rules)?;
-            Step::Any(shared(&mut common.choices, choice))
+        TemplateOp::Any(rules) => {
+            let choice = PlanChoice::new(grammar, common, rules)?;
+            PlanStep::Any(shared(&mut common.choices, choice))
         }
-        Op::Name(_) | Op::Flag { .. } | Op::Unordered(_) => return None,
+        TemplateOp::Name(_) | TemplateOp::Flag { .. } | TemplateOp::Unordered(_) => return None,
     };
     Some((1, vec![step]))
 }
 
 /// A text's words and the blanks between them.
-fn text_steps(text: &[u8]) -> Vec<Step> {
+fn text_steps(text: &[u8]) -> Vec<PlanStep> {
     let mut steps = Vec::new();
     for part in text.chunk_by(|&a, &b| (a == b' ') == (b == b' ')) {
         match (part, steps.last_mut()) {
-            ([b' ', ..], Some(Step::Text(text, blanks))) if !text.is_word_at_end() => *blanks = true,
-            ([b' ', ..], _) => steps.push(Step::Blanks),
-            _ => steps.push(Step::Text(Literal::new(part), false)),
+            ([b' ', ..], Some(PlanStep::Text(text, blanks))) if !text.is_word_at_end() => *blanks = true,
+            ([b' ', ..], _) => steps.push(PlanStep::Blanks),
+            _ => steps.push(PlanStep::Text(Literal::new(part), false)),
         }
     }
     steps
 }
 
-impl Step {
+impl PlanStep {
     /// Bits that it sets whenever it is taken.
     fn sets(&self) -> u64 {
         match self {
-            Step::Component { mask, .. } => *mask,
-            Step::Float(window) | Step::Branch(window) => window.mask(),
-            Step::Flags(both) => both.1.mask,
-            Step::Unsigned(target)
-            | Step::Signed(target)
-            | Step::Hex(target)
-            | Step::Offset { target, .. }
-            | Step::Enum { target, .. } => match target {
-                Target::Bits(window) => window.mask(),
-                Target::Derived { .. } => 0,
+            PlanStep::Component { mask, .. } => *mask,
+            PlanStep::Float(window) | PlanStep::Branch(window) => window.mask(),
+            PlanStep::Flags(both) => both.1.mask,
+            PlanStep::Unsigned(target)
+            | PlanStep::Signed(target)
+            | PlanStep::Hex(target)
+            | PlanStep::Offset { target, .. }
+            | PlanStep::Enum { target, .. } => match target {
+                ValueTarget::Bits(window) => window.mask(),
+                ValueTarget::Derived { .. } => 0,
             },
-            Step::Text(..) | Step::Blanks | Step::Any(_) => 0,
+            PlanStep::Text(..) | PlanStep::Blanks | PlanStep::Any(_) => 0,
         }
     }
 }

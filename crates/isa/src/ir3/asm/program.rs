@@ -1,15 +1,15 @@
 //! Whole sources: lines, labels, directives, and every error of a file.
 
 use super::book::{Book, Forms};
-use super::directive::{self, Directive, Line};
-use super::error::{AsmError, Problem};
-use super::facts::{Facts, LabelUse};
-use super::fast::{self, Line as Padded};
+use super::directive::{self, Directive, DirectiveLine};
+use super::error::{AsmError, AsmProblem};
+use super::facts::{LabelUse, WordFacts};
+use super::fast::{self, PaddedLine as Padded};
 use super::grammar::{Grammar, Window, sign_extend};
 use super::matcher::{Matcher, Trace, is_word};
 use super::number;
-use super::recent::{Key, Recent};
-use super::solve::{self, Memory};
+use super::recent::{RecentTexts, TextKey};
+use super::solve::{self, SolveCache};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ const MOST_WAYS: usize = 64;
 
 /// What a source text assembles to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Program {
+pub struct Ir3Program {
     /// The instructions.
     pub words: Vec<u64>,
     /// Line of the source, from 1, of each instruction.
@@ -36,16 +36,16 @@ pub struct Program {
 /// An assembler for one GPU. It learns instructions as they come: use one for many lines.
 pub struct Assembler {
     book: Book,
-    recent: Recent,
-    reading: Reading,
+    recent: RecentTexts,
+    reading: AsmScratch,
     generation: u32,
 }
 
 /// What is used again for every instruction.
-struct Reading {
+struct AsmScratch {
     line: Padded,
-    facts: Facts,
-    memory: Memory,
+    facts: WordFacts,
+    memory: SolveCache,
 }
 
 /// An instruction, and the label it goes to, if any.
@@ -67,8 +67,8 @@ struct Fixup<'t> {
 impl Assembler {
     /// An assembler for a GPU: 630, 730.
     pub fn new(gpu_id: u32) -> Assembler {
-        let reading = Reading { line: Padded::new(), facts: Facts::new(), memory: Memory::new() };
-        Assembler { book: Book::new(gpu_id), recent: Recent::new(), reading, generation: gpu_id / 100 }
+        let reading = AsmScratch { line: Padded::new(), facts: WordFacts::new(), memory: SolveCache::new() };
+        Assembler { book: Book::new(gpu_id), recent: RecentTexts::new(), reading, generation: gpu_id / 100 }
     }
 
     /// The word of one instruction or `raw` line. Labels and directives are not part of it.
@@ -84,20 +84,20 @@ impl Assembler {
             Ok(Encoded { label: Some(label), .. }) => {
                 let bytes = label.bytes();
                 let name = code[start..][bytes.clone()].to_string();
-                Err(fail(start + bytes.start, Problem::UnknownLabel(name)))
+                Err(fail(start + bytes.start, AsmProblem::UnknownLabel(name)))
             }
             Err((byte, problem)) => Err(fail(start + byte, problem)),
         }
     }
 
     /// Assembles a file. Lines that cannot be assembled are left out of the program and told of, all of them.
-    pub fn assemble(&mut self, file: &str, text: &str) -> (Program, Vec<AsmError>) {
-        let mut program = Program::default();
+    pub fn assemble(&mut self, file: &str, text: &str) -> (Ir3Program, Vec<AsmError>) {
+        let mut program = Ir3Program::default();
         let mut errors = Vec::new();
         let mut labels: HashMap<&str, (usize, usize)> = HashMap::new();
         let mut fixups: Vec<Fixup<'_>> = Vec::new();
         let (mut nops, mut syncs) = (false, false);
-        for (i, (source, code)) in (Lines { rest: text }).enumerate() {
+        for (i, (source, code)) in (SourceLines { rest: text }).enumerate() {
             let line = i + 1;
             let mut fail = |byte, problem| errors.push(AsmError::new(file, line, byte, source, problem));
             let mut start = blanks(code);
@@ -109,7 +109,7 @@ impl Assembler {
             }
             if let Some((name, length)) = label_definition(&code[start..]) {
                 if let Some(&(_, first)) = labels.get(name) {
-                    fail(start, Problem::DuplicateLabel { name: name.to_string(), line: first });
+                    fail(start, AsmProblem::DuplicateLabel { name: name.to_string(), line: first });
                 } else {
                     labels.insert(name, (program.words.len(), line));
                 }
@@ -119,9 +119,9 @@ impl Assembler {
             let statement = &code[start..];
             if statement.starts_with('@') {
                 match directive::read(statement.trim_end()) {
-                    Ok(Line::Header(directive)) => program.directives.push(directive),
-                    Ok(Line::PadWithNops(on)) => nops = on,
-                    Ok(Line::PadWithSyncs(on)) => syncs = on,
+                    Ok(DirectiveLine::Header(directive)) => program.directives.push(directive),
+                    Ok(DirectiveLine::PadWithNops(on)) => nops = on,
+                    Ok(DirectiveLine::PadWithSyncs(on)) => syncs = on,
                     Err((byte, problem)) => fail(start + byte, problem),
                 }
             } else if !statement.is_empty() {
@@ -152,7 +152,7 @@ impl Assembler {
                 }
             }
             if errors.len() >= MOST_ERRORS {
-                errors.push(AsmError::new(file, line, 0, source, Problem::TooMany));
+                errors.push(AsmError::new(file, line, 0, source, AsmProblem::TooMany));
                 return (program, errors);
             }
         }
@@ -165,9 +165,9 @@ impl Assembler {
                         program.words[index] |= window.place(distance as u64);
                         continue;
                     }
-                    Problem::FarLabel(label.to_string())
+                    AsmProblem::FarLabel(label.to_string())
                 }
-                None => Problem::UnknownLabel(label.to_string()),
+                None => AsmProblem::UnknownLabel(label.to_string()),
             };
             errors.push(AsmError::new(file, line, byte, source, problem));
         }
@@ -176,10 +176,10 @@ impl Assembler {
     }
 
     /// Encodes a statement without label and comment; errors come with the byte they are at.
-    fn encode(&mut self, statement: &str) -> Result<Encoded, (usize, Problem)> {
+    fn encode(&mut self, statement: &str) -> Result<Encoded, (usize, AsmProblem)> {
         let statement = statement.trim_end();
         let text = statement.as_bytes();
-        let key = Key::of(text);
+        let key = TextKey::of(text);
         if let Some(word) = key.as_ref().and_then(|key| self.recent.find(key)) {
             return Ok(Encoded { word, label: None });
         }
@@ -190,7 +190,7 @@ impl Assembler {
         }
         if let Some(digits) = statement.strip_prefix(NO_MATCH) {
             let word = number::hexadecimal(digits.as_bytes()).filter(|&(_, used)| used == digits.len());
-            let problem = || Problem::Expected(vec!["a word in hexadecimal".to_string()]);
+            let problem = || AsmProblem::Expected(vec!["a word in hexadecimal".to_string()]);
             return word
                 .map(|(word, _)| Encoded { word, label: None })
                 .ok_or_else(|| (NO_MATCH.len(), problem()));
@@ -211,7 +211,7 @@ impl Assembler {
     }
 
     /// Reads again, taking note of what was expected.
-    fn diagnose(&mut self, statement: &str, at: usize, name: &[u8]) -> (usize, Problem) {
+    fn diagnose(&mut self, statement: &str, at: usize, name: &[u8]) -> (usize, AsmProblem) {
         let mut trace = Trace::default();
         let mut found = false;
         let mut nth = 0;
@@ -221,24 +221,24 @@ impl Assembler {
             nth += 1;
         }
         if !found && name.is_empty() {
-            return (at, Problem::Expected(vec!["an instruction".to_string()]));
+            return (at, AsmProblem::Expected(vec!["an instruction".to_string()]));
         }
         if !found {
             let name = String::from_utf8_lossy(&name[..name.len().min(LONGEST_NAME)]).into_owned();
-            return (at, Problem::UnknownInstruction { name, generation: self.generation });
+            return (at, AsmProblem::UnknownInstruction { name, generation: self.generation });
         }
-        (trace.at, Problem::Expected(trace.expected))
+        (trace.at, AsmProblem::Expected(trace.expected))
     }
 }
 
-impl Program {
+impl Ir3Program {
     fn push(&mut self, word: u64, line: usize) {
         self.words.push(word);
         self.lines.push(u32::try_from(line).unwrap_or(u32::MAX));
     }
 }
 
-impl Reading {
+impl AsmScratch {
     /// Reads the line as it is printed; `name` is where its name stands.
     fn quick(&mut self, grammar: &Grammar, forms: &Forms, name: Range<usize>) -> Option<Encoded> {
         let unshown = fast::read(&forms.plan, grammar, &self.line, name, &mut self.facts)?;
@@ -279,9 +279,9 @@ impl Reading {
 }
 
 /// `raw 0x…`: any word.
-fn raw(text: &[u8], mut at: usize) -> Result<Encoded, (usize, Problem)> {
+fn raw(text: &[u8], mut at: usize) -> Result<Encoded, (usize, AsmProblem)> {
     at += text[at..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-    let expected = |at, what: &str| Err((at, Problem::Expected(vec![what.to_string()])));
+    let expected = |at, what: &str| Err((at, AsmProblem::Expected(vec![what.to_string()])));
     match number::integer(&text[at..]) {
         Some((word, used)) if at + used == text.len() => Ok(Encoded { word, label: None }),
         Some((_, used)) => expected(at + used, "the end of the line"),
@@ -311,11 +311,11 @@ fn name_at(text: &[u8], at: usize) -> &[u8] {
 }
 
 /// Lines without their ends, each with what stands before its comment.
-struct Lines<'t> {
+struct SourceLines<'t> {
     rest: &'t str,
 }
 
-impl<'t> Iterator for Lines<'t> {
+impl<'t> Iterator for SourceLines<'t> {
     type Item = (&'t str, &'t str);
 
     #[inline]
@@ -398,19 +398,19 @@ mod tests {
     /// GPUs of the generations that the table tells apart.
     const GPUS: [u32; 5] = [330, 420, 530, 630, 730];
 
-    type Found = Option<(u64, Option<LabelUse>)>;
+    type Reading = Option<(u64, Option<LabelUse>)>;
 
     /// What quick and thorough reading find in a text, for each name that it may start with.
-    fn both(assembler: &mut Assembler, text: &str) -> Vec<(Found, Found)> {
+    fn both(assembler: &mut Assembler, text: &str) -> Vec<(Reading, Reading)> {
         let text = text.trim_end().as_bytes();
         let at = name_start(text);
         let Assembler { book, reading, .. } = assembler;
-        let told = |found: Encoded| (found.word, found.label);
+        let outcome = |found: Encoded| (found.word, found.label);
         let mut found = Vec::new();
         let fits = reading.line.take(text);
         while let Some((grammar, forms, length)) = book.nth(name_at(text, at), found.len()) {
             let quick = if fits { reading.quick(grammar, forms, at..at + length) } else { None };
-            found.push((quick.map(told), reading.thorough(grammar, forms, text, None).map(told)));
+            found.push((quick.map(outcome), reading.thorough(grammar, forms, text, None).map(outcome)));
         }
         found
     }

@@ -12,25 +12,25 @@ const LONGEST: usize = TEXT * 8 - 1;
 
 /// What identifies a text.
 #[derive(Clone, Copy)]
-pub(super) struct Key {
+pub(super) struct TextKey {
     text: [u64; TEXT],
     slot: usize,
 }
 
 /// The table.
-pub(super) struct Recent {
+pub(super) struct RecentTexts {
     /// Text and word. A slot of zeros is empty: no text has the length 0.
     slots: Box<[[u64; TEXT + 1]]>,
 }
 
-impl Recent {
-    pub fn new() -> Recent {
-        Recent { slots: vec![[0; TEXT + 1]; SLOTS].into_boxed_slice() }
+impl RecentTexts {
+    pub fn new() -> RecentTexts {
+        RecentTexts { slots: vec![[0; TEXT + 1]; SLOTS].into_boxed_slice() }
     }
 
     /// The word of a text, if it is still here.
     #[inline]
-    pub fn find(&self, key: &Key) -> Option<u64> {
+    pub fn find(&self, key: &TextKey) -> Option<u64> {
         let [text @ .., word] = &self.slots[key.slot];
         // Without a branch per word.
         let differing = text.iter().zip(&key.text).fold(0, |all, (a, b)| all | (a ^ b));
@@ -38,17 +38,17 @@ impl Recent {
     }
 
     /// Keeps the word of a text.
-    pub fn keep(&mut self, key: &Key, word: u64) {
+    pub fn keep(&mut self, key: &TextKey, word: u64) {
         let slot = &mut self.slots[key.slot];
         slot[..TEXT].copy_from_slice(&key.text);
         slot[TEXT] = word;
     }
 }
 
-impl Key {
+impl TextKey {
     /// The key of a text; none for an empty one, and for one that is too long to be kept.
     #[inline]
-    pub fn of(text: &[u8]) -> Option<Key> {
+    pub fn of(text: &[u8]) -> Option<TextKey> {
         if text.is_empty() || text.len() > LONGEST {
             return None;
         }
@@ -63,7 +63,7 @@ impl Key {
         }
         words[TEXT - 1] |= (text.len() as u64) << 56;
         let hash = words.iter().fold(0u64, |hash, word| (hash.rotate_left(23) ^ word).wrapping_mul(ODD));
-        Some(Key { text: words, slot: (hash >> 40) as usize & (SLOTS - 1) })
+        Some(TextKey { text: words, slot: (hash >> 40) as usize & (SLOTS - 1) })
     }
 }
 
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn a_text_is_found_until_another_takes_its_slot() {
-        let mut recent = Recent::new();
-        let key = Key::of(b"nop").unwrap();
+        let mut recent = RecentTexts::new();
+        let key = TextKey::of(b"nop").unwrap();
         assert_eq!(recent.find(&key), None);
         recent.keep(&key, 5);
         assert_eq!(recent.find(&key), Some(5));
-        let other = Key { text: Key::of(b"end").unwrap().text, slot: key.slot };
+        let other = TextKey { text: TextKey::of(b"end").unwrap().text, slot: key.slot };
         assert_eq!(recent.find(&other), None);
         recent.keep(&other, 6);
         assert_eq!((recent.find(&key), recent.find(&other)), (None, Some(6)));
@@ -90,10 +90,10 @@ mod tests {
         let texts: [&[u8]; 6] = [b"nop", b"nop\0", b"no", b"12345678", b"12345678\0", &longest];
         for (i, a) in texts.iter().enumerate() {
             for b in &texts[..i] {
-                assert_ne!(Key::of(a).unwrap().text, Key::of(b).unwrap().text);
+                assert_ne!(TextKey::of(a).unwrap().text, TextKey::of(b).unwrap().text);
             }
         }
-        assert!(Key::of(b"").is_none());
-        assert!(Key::of(&[b'x'; LONGEST + 1]).is_none());
+        assert!(TextKey::of(b"").is_none());
+        assert!(TextKey::of(&[b'x'; LONGEST + 1]).is_none());
     }
 }

@@ -4,7 +4,7 @@
 //! Answers are remembered: the same kinds of operands come again and again. A value that is spread over several fields
 //! (offsets) is taken apart bit by bit as soon as it is read.
 
-use super::facts::{Claim, Facts};
+use super::facts::{Claim, WordFacts};
 use super::grammar::Grammar;
 
 /// Unknown bits of a claim that are tried in all combinations.
@@ -14,27 +14,32 @@ const MOST_TRIED: u32 = 12;
 const MOST_EVALUATIONS: u32 = 1 << 14;
 
 /// Remembered answers.
-pub(super) struct Memory {
-    slots: Box<[Slot]>,
+pub(super) struct SolveCache {
+    slots: Box<[SolveCacheSlot]>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Slot {
+struct SolveCacheSlot {
     key: u64,
     bits: u64,
 }
 
-/// Slots of [`Memory`], a power of two.
+/// Slots of [`SolveCache`], a power of two.
 const SLOTS: usize = 1 << 12;
 
-impl Memory {
-    pub fn new() -> Memory {
-        Memory { slots: vec![Slot::default(); SLOTS].into_boxed_slice() }
+impl SolveCache {
+    pub fn new() -> SolveCache {
+        SolveCache { slots: vec![SolveCacheSlot::default(); SLOTS].into_boxed_slice() }
     }
 }
 
 /// The word that the facts tell, with `unshown` bits set where nothing says otherwise.
-pub(super) fn word(grammar: &Grammar, memory: &mut Memory, facts: &Facts, unshown: u64) -> Option<u64> {
+pub(super) fn word(
+    grammar: &Grammar,
+    memory: &mut SolveCache,
+    facts: &WordFacts,
+    unshown: u64,
+) -> Option<u64> {
     let unshown = unshown & !facts.known;
     let mut solved = |bits| solve(grammar, memory, facts.word | bits, facts.known | bits, facts.claims());
     match solved(unshown) {
@@ -45,7 +50,7 @@ pub(super) fn word(grammar: &Grammar, memory: &mut Memory, facts: &Facts, unshow
 
 /// The word with every claim met, unknown bits zero where nothing asks for more. `None` if the claims contradict
 /// each other.
-fn solve(grammar: &Grammar, memory: &mut Memory, word: u64, known: u64, claims: &[Claim]) -> Option<u64> {
+fn solve(grammar: &Grammar, memory: &mut SolveCache, word: u64, known: u64, claims: &[Claim]) -> Option<u64> {
     let holds = |word: u64| claims.iter().all(|claim| claim.holds(grammar, word));
     if claims.is_empty() {
         return Some(word);
@@ -63,7 +68,7 @@ fn solve(grammar: &Grammar, memory: &mut Memory, word: u64, known: u64, claims: 
     let mut search = Search { grammar, claims, budget: MOST_EVALUATIONS };
     let all = u32::MAX.checked_shr(32u32.saturating_sub(claims.len() as u32)).unwrap_or(0);
     let solved = search.settle(word, unknown, all)?;
-    *slot = Slot { key, bits: solved & !known };
+    *slot = SolveCacheSlot { key, bits: solved & !known };
     Some(solved)
 }
 
@@ -169,15 +174,15 @@ fn deposit(value: u64, mask: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grammar::{Expr, ExprId, Step, Window};
+    use super::super::grammar::{Expr, ExprId, ExprStep, Window};
     use super::*;
     use crate::table::expr::Binary;
 
-    fn bits_of(low: u8, width: u8) -> Step {
-        Step::Bits(Window { low, width })
+    fn bits_of(low: u8, width: u8) -> ExprStep {
+        ExprStep::Bits(Window { low, width })
     }
 
-    fn grammar(exprs: &[&[Step]]) -> Grammar {
+    fn grammar(exprs: &[&[ExprStep]]) -> Grammar {
         Grammar { exprs: exprs.iter().map(|steps| Expr::new(steps.to_vec())).collect(), ..Grammar::default() }
     }
 
@@ -190,8 +195,8 @@ mod tests {
     fn sizes_follow_from_each_other() {
         let full = bits_of(52, 1);
         let converted = bits_of(46, 1);
-        let grammar = grammar(&[&[full, Step::Not], &[full, converted, Step::Binary(Binary::Eq)]]);
-        let mut memory = Memory::new();
+        let grammar = grammar(&[&[full, ExprStep::Not], &[full, converted, ExprStep::Binary(Binary::Eq)]]);
+        let mut memory = SolveCache::new();
         let mut solved = |source_half, dest_half| {
             solve(&grammar, &mut memory, 0, 0, &[claim(0, source_half, 1), claim(1, dest_half, 1)])
         };
@@ -207,17 +212,17 @@ mod tests {
     fn contradictions_have_no_answer() {
         let full = bits_of(52, 1);
         let grammar = grammar(&[&[full]]);
-        assert_eq!(solve(&grammar, &mut Memory::new(), 0, 0, &[claim(0, 0, 1), claim(0, 1, 1)]), None);
+        assert_eq!(solve(&grammar, &mut SolveCache::new(), 0, 0, &[claim(0, 0, 1), claim(0, 1, 1)]), None);
     }
 
     #[test]
     fn split_offsets_are_taken_apart() {
         let grammar = grammar(&[&[
             bits_of(9, 5),
-            Step::Const(8),
-            Step::Binary(Binary::Shl),
+            ExprStep::Const(8),
+            ExprStep::Binary(Binary::Shl),
             bits_of(32, 8),
-            Step::Binary(Binary::BitOr),
+            ExprStep::Binary(Binary::BitOr),
         ]]);
         for offset in -4096i64..4096 {
             let claim = claim(0, offset as u64 & 0x1fff, 0x1fff);

@@ -5,9 +5,9 @@
 
 use super::super::rows::*;
 use super::super::tree;
-use super::super::types::{Leaf, Root, Table, rows};
-use super::classes::{Classes, Told, gather, spread};
-use super::depends::{Found, bounds, reads, steps, window};
+use super::super::types::{IsaTable, Leaf, Root, rows};
+use super::classes::{Classes, TextDeps, gather, spread};
+use super::depends::{TemplateDeps, bounds, reads, steps, window};
 use super::*;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -24,25 +24,25 @@ const PROGRAM_BITS: u32 = 14;
 pub struct OwnedPrograms {
     pub(crate) bounds: Vec<u32>,
     pub(crate) trees: Vec<u32>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<DecodeNode>,
     pub(crate) picks: Vec<u32>,
-    pub(crate) heads: Vec<Head>,
-    pub(crate) programs: Vec<Program>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) heads: Vec<ProgramHead>,
+    pub(crate) programs: Vec<LineProgram>,
+    pub(crate) steps: Vec<LineStep>,
     pub(crate) targets: Vec<u16>,
-    pub(crate) ways: Vec<Way>,
-    pub(crate) checks: Vec<Check>,
-    pub(crate) texts: Vec<Entry>,
+    pub(crate) ways: Vec<ConditionalProgram>,
+    pub(crate) checks: Vec<WordCheck>,
+    pub(crate) texts: Vec<PackedText>,
 }
 
 impl OwnedPrograms {
     /// The programs of the words of `root`; `None` when they have more than 64 bits.
-    pub fn new(table: &Table<'_>, root: Root) -> Option<OwnedPrograms> {
+    pub fn new(table: &IsaTable<'_>, root: Root) -> Option<OwnedPrograms> {
         if table.width(root) > u64::BITS {
             return None;
         }
         let mut out = OwnedPrograms::default();
-        let mut builder = Builder::new(table, &mut out);
+        let mut builder = ProgramBuilder::new(table, &mut out);
         for generation in bounds(table) {
             builder.generation(root, generation);
         }
@@ -72,41 +72,41 @@ impl OwnedPrograms {
 enum Atom {
     Text(String),
     Name,
-    Texts(Texts),
+    Texts(TextsByBits),
     Forms { bits: u64, targets: Vec<u16> },
-    Ways(Vec<Way>),
-    Field { field: u32, told: u64 },
+    Ways(Vec<ConditionalProgram>),
+    Field { field: u32, deps: u64 },
 }
 
 /// Texts by the values of bits; absent where the word is odd.
 #[derive(Clone)]
-struct Texts {
+struct TextsByBits {
     bits: u64,
     texts: Vec<Option<String>>,
-    told: Told,
+    deps: TextDeps,
 }
 
-impl Texts {
+impl TextsByBits {
     /// The texts one after the other, `between` between them, when that makes a table that is not too large.
-    fn join(&self, between: &str, next: &Texts) -> Option<Texts> {
+    fn join(&self, between: &str, next: &TextsByBits) -> Option<TextsByBits> {
         let bits = self.bits | next.bits;
         let most = JOINED_BITS.max(self.bits.count_ones()).max(next.bits.count_ones());
-        let special = |told: &Told| told.special.contains(&true);
+        let special = |deps: &TextDeps| deps.special.contains(&true);
         // A table has one mark for all its bits.
         let unlike =
-            (special(&self.told) && next.told.bits != 0) || (special(&next.told) && self.told.bits != 0);
+            (special(&self.deps) && next.deps.bits != 0) || (special(&next.deps) && self.deps.bits != 0);
         if bits.count_ones() > most || runs(bits).is_none() || unlike {
             return None;
         }
         let mut texts = Vec::new();
-        let mut told = Told {
-            bits: self.told.bits | next.told.bits,
-            typical: self.told.typical | next.told.typical,
+        let mut deps = TextDeps {
+            bits: self.deps.bits | next.deps.bits,
+            typical: self.deps.typical | next.deps.typical,
             special: Vec::new(),
         };
         for value in 0..1u64 << bits.count_ones() {
             let word = spread(value, bits);
-            let at = |part: &Texts| gather(word, part.bits) as usize;
+            let at = |part: &TextsByBits| gather(word, part.bits) as usize;
             let (a, b) = (at(self), at(next));
             let text = match (self.texts.get(a)?, next.texts.get(b)?) {
                 (Some(a), Some(b)) => Some(format!("{a}{between}{b}")),
@@ -116,9 +116,9 @@ impl Texts {
                 return None;
             }
             texts.push(text);
-            told.special.push(*self.told.special.get(a)? || *next.told.special.get(b)?);
+            deps.special.push(*self.deps.special.get(a)? || *next.deps.special.get(b)?);
         }
-        Some(Texts { bits, texts, told })
+        Some(TextsByBits { bits, texts, deps })
     }
 }
 
@@ -144,9 +144,9 @@ fn runs(mut bits: u64) -> Option<[(u8, u16, u8); MAX_RUNS]> {
 type Tabulated = (u64, Vec<Option<String>>);
 
 /// Rows that are stored once, by content.
-struct Pool<T>(HashMap<Vec<T>, u32>);
+struct ListPool<T>(HashMap<Vec<T>, u32>);
 
-impl<T: Clone + Eq + Hash> Pool<T> {
+impl<T: Clone + Eq + Hash> ListPool<T> {
     fn add(&mut self, rows: &mut Vec<T>, new: Vec<T>) -> u32 {
         *self.0.entry(new).or_insert_with_key(|new| {
             let at = rows.len() as u32;
@@ -159,50 +159,50 @@ impl<T: Clone + Eq + Hash> Pool<T> {
 /// What a program depends on beside the scope: the expressions that matter in the encoding, and the generation if it
 /// matters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Context {
+struct ProgramContext {
     codes: usize,
     generation: Option<u32>,
 }
 
-struct Builder<'t, 'o> {
-    table: &'t Table<'t>,
+struct ProgramBuilder<'t, 'o> {
+    table: &'t IsaTable<'t>,
     out: &'o mut OwnedPrograms,
     generation: u32,
     /// The first of the heads of the class before.
     last: Option<usize>,
-    context: Context,
+    context: ProgramContext,
     /// Expressions of contexts.
     codes: Vec<Vec<u32>>,
     classes: Classes,
     /// Bits and texts of pieces.
-    tables: HashMap<(Piece, Option<u32>), Option<Tabulated>>,
-    scopes: HashMap<(u32, Context), u16>,
-    programs: HashMap<Program, u16>,
-    pool_steps: Pool<Step>,
-    pool_targets: Pool<u16>,
-    pool_ways: Pool<Way>,
-    pool_checks: Pool<Check>,
-    pool_texts: Pool<Entry>,
+    tables: HashMap<(TemplatePart, Option<u32>), Option<Tabulated>>,
+    scopes: HashMap<(u32, ProgramContext), u16>,
+    programs: HashMap<LineProgram, u16>,
+    pool_steps: ListPool<LineStep>,
+    pool_targets: ListPool<u16>,
+    pool_ways: ListPool<ConditionalProgram>,
+    pool_checks: ListPool<WordCheck>,
+    pool_texts: ListPool<PackedText>,
 }
 
-impl<'t, 'o> Builder<'t, 'o> {
-    fn new(table: &'t Table<'t>, out: &'o mut OwnedPrograms) -> Builder<'t, 'o> {
-        Builder {
+impl<'t, 'o> ProgramBuilder<'t, 'o> {
+    fn new(table: &'t IsaTable<'t>, out: &'o mut OwnedPrograms) -> ProgramBuilder<'t, 'o> {
+        ProgramBuilder {
             table,
             out,
             generation: 0,
             last: None,
-            context: Context { codes: 0, generation: None },
+            context: ProgramContext { codes: 0, generation: None },
             codes: Vec::new(),
             classes: Classes::default(),
             tables: HashMap::new(),
             scopes: HashMap::new(),
             programs: HashMap::new(),
-            pool_steps: Pool(HashMap::new()),
-            pool_targets: Pool(HashMap::new()),
-            pool_ways: Pool(HashMap::new()),
-            pool_checks: Pool(HashMap::new()),
-            pool_texts: Pool(HashMap::new()),
+            pool_steps: ListPool(HashMap::new()),
+            pool_targets: ListPool(HashMap::new()),
+            pool_ways: ListPool(HashMap::new()),
+            pool_checks: ListPool(HashMap::new()),
+            pool_texts: ListPool(HashMap::new()),
         }
     }
 
@@ -221,14 +221,14 @@ impl<'t, 'o> Builder<'t, 'o> {
             let (program, seen) = self.encoding(scope);
             let (mask, value, ignored) = (row.mask as u64, row.value as u64, row.ignored as u64);
             let text = self.table.mnemonic(Leaf(leaf)).as_bytes();
-            let mut name = Name::default();
+            let mut name = PackedName::default();
             name.iter_mut().zip(text).for_each(|(to, &byte)| *to = byte);
             let program = if text.len() < name.len() { program } else { ODD_PROGRAM };
             let others = self.out.heads.get(first as usize..).unwrap_or_default();
             let alike = others
                 .iter()
                 .find(|other| (other.program, other.mask, other.ignored) == (program, mask, ignored));
-            self.out.heads.push(Head {
+            self.out.heads.push(ProgramHead {
                 mask,
                 value,
                 ignored,
@@ -254,7 +254,7 @@ impl<'t, 'o> Builder<'t, 'o> {
 
     /// The program of an encoding, and the bits that its text depends on.
     fn encoding(&mut self, scope: u32) -> (u16, u64) {
-        let mut found = Found::default();
+        let mut found = TemplateDeps::default();
         found.scope(self.table, scope, 0);
         let codes: Vec<u32> = found.codes.into_iter().collect();
         let known = self.codes.iter().position(|known| *known == codes);
@@ -263,7 +263,7 @@ impl<'t, 'o> Builder<'t, 'o> {
             self.codes.len() - 1
         });
         let generation = found.generation.then_some(self.generation);
-        self.context = Context { codes: index, generation };
+        self.context = ProgramContext { codes: index, generation };
         (self.scope(scope), found.bits)
     }
 
@@ -285,7 +285,9 @@ impl<'t, 'o> Builder<'t, 'o> {
     fn displays(&mut self, scope: u32) -> Option<Vec<Atom>> {
         let table = self.table;
         let shows = rows(table.shows, table.scopes.get(scope as usize)?.shows);
-        if let Some(&Show { when: NONE, asserts: Span { len: 0, .. }, parts: Some(parts) }) = shows.first() {
+        if let Some(&ShowRow { when: NONE, asserts: RowSpan { len: 0, .. }, parts: Some(parts) }) =
+            shows.first()
+        {
             return self.pieces(parts, scope);
         }
         let ways: Vec<(u32, bool)> = shows.iter().map(|show| (show.when, show.parts.is_some())).collect();
@@ -293,19 +295,19 @@ impl<'t, 'o> Builder<'t, 'o> {
             let mut checks = Vec::new();
             for &at in holding {
                 let show = shows.get(at)?;
-                checks.extend(rows(table.asserts, show.asserts).iter().copied().map(Check::Bits));
+                checks.extend(rows(table.asserts, show.asserts).iter().copied().map(WordCheck::Bits));
                 if let Some(parts) = show.parts {
                     let atoms = this.pieces(parts, scope)?;
                     return Some(this.program(checks, atoms));
                 }
             }
-            checks.push(Check::NoDisplay(owner(table, scope)?));
+            checks.push(WordCheck::NoDisplay(owner(table, scope)?));
             Some(this.program(checks, Vec::new()))
         })?;
         Some(vec![atom])
     }
 
-    fn pieces(&mut self, parts: Span, scope: u32) -> Option<Vec<Atom>> {
+    fn pieces(&mut self, parts: RowSpan, scope: u32) -> Option<Vec<Atom>> {
         let mut atoms = Vec::new();
         for piece in rows(self.table.pieces, parts) {
             atoms.extend(self.piece(piece, scope)?);
@@ -313,30 +315,30 @@ impl<'t, 'o> Builder<'t, 'o> {
         Some(atoms)
     }
 
-    fn piece(&mut self, piece: &Piece, scope: u32) -> Option<Vec<Atom>> {
+    fn piece(&mut self, piece: &TemplatePart, scope: u32) -> Option<Vec<Atom>> {
         match *piece {
-            Piece::Literal(text) => return Some(vec![Atom::Text(self.table.text(text).to_owned())]),
-            Piece::Name => return Some(vec![Atom::Name]),
-            Piece::Silent { .. } => return Some(Vec::new()),
-            Piece::Align(_) => return None,
-            Piece::Flag { .. } | Piece::Plain { .. } | Piece::Field { .. } => {}
+            TemplatePart::Literal(text) => return Some(vec![Atom::Text(self.table.text(text).to_owned())]),
+            TemplatePart::Name => return Some(vec![Atom::Name]),
+            TemplatePart::Silent { .. } => return Some(Vec::new()),
+            TemplatePart::Align(_) => return None,
+            TemplatePart::Flag { .. } | TemplatePart::Plain { .. } | TemplatePart::Field { .. } => {}
         }
         if let Some((bits, texts)) = self.tabulate(piece, scope) {
             if let (0, [text]) = (bits, &texts[..]) {
                 return Some(vec![Atom::Text(text.clone()?)]);
             }
             let codes = self.codes.get(self.context.codes)?;
-            let told = self.classes.told(self.table, self.generation, codes, bits, &texts);
-            return Some(vec![Atom::Texts(Texts { bits, texts, told })]);
+            let deps = self.classes.text_deps(self.table, self.generation, codes, bits, &texts);
+            return Some(vec![Atom::Texts(TextsByBits { bits, texts, deps })]);
         }
         match *piece {
-            Piece::Plain { field, .. } => self.field(field, scope),
-            Piece::Field { name, cands } => {
+            TemplatePart::Plain { field, .. } => self.field(field, scope),
+            TemplatePart::Field { name, cands } => {
                 let cands = rows(self.table.cands, cands);
                 let ways: Vec<(u32, bool)> = cands.iter().map(|cand| (cand.when, true)).collect();
                 let atom = self.choose(&ways, &mut |this, holding| {
                     let cand = cands.get(*holding.first()?)?;
-                    let atoms = this.piece(&Piece::Plain { name, field: cand.field }, scope)?;
+                    let atoms = this.piece(&TemplatePart::Plain { name, field: cand.field }, scope)?;
                     Some(this.program(Vec::new(), atoms))
                 })?;
                 Some(vec![atom])
@@ -346,12 +348,12 @@ impl<'t, 'o> Builder<'t, 'o> {
     }
 
     /// The text of a piece for each value of the bits it depends on; `None` when they are many, or a text is long.
-    fn tabulate(&mut self, piece: &Piece, scope: u32) -> Option<Tabulated> {
+    fn tabulate(&mut self, piece: &TemplatePart, scope: u32) -> Option<Tabulated> {
         let key = (*piece, self.context.generation);
         if let Some(known) = self.tables.get(&key) {
             return known.clone();
         }
-        let mut found = Found::default();
+        let mut found = TemplateDeps::default();
         found.piece(self.table, piece, 0);
         let bits = found.bits;
         let table = self.table;
@@ -366,7 +368,7 @@ impl<'t, 'o> Builder<'t, 'o> {
                 let mut text = Vec::new();
                 let word = spread(value, bits).into();
                 let faults = table.write_piece(piece, scope, word, self.generation, &mut text);
-                checked |= faults.iter().any(|fault| !matches!(fault, Fault::NoField(_)));
+                checked |= faults.iter().any(|fault| !matches!(fault, DecodeFault::NoField(_)));
                 String::from_utf8(text).ok().filter(|_| faults.is_empty())
             };
             let texts: Vec<Option<String>> = (0..1u64 << bits.count_ones()).map(text).collect();
@@ -381,18 +383,23 @@ impl<'t, 'o> Builder<'t, 'o> {
     fn field(&mut self, index: u32, scope: u32) -> Option<Vec<Atom>> {
         let table = self.table;
         let field = table.fields.get(index as usize)?;
-        let Type::Bitset { root, scopes } = field.ty else {
-            if steps(table, field.code).iter().any(|op| matches!(op, Op::Absent { .. })) {
+        let FieldType::Bitset { root, scopes } = field.ty else {
+            if steps(table, field.code).iter().any(|op| matches!(op, ExprOp::Absent { .. })) {
                 return None;
             }
             let bits = if field.code == NONE { window(field.low, field.width) } else { 0 };
             let plain = matches!(
                 field.ty,
-                Type::Uint | Type::Int | Type::Hex | Type::Offset | Type::Uoffset | Type::Branch { .. }
+                FieldType::Uint
+                    | FieldType::Int
+                    | FieldType::Hex
+                    | FieldType::Offset
+                    | FieldType::Uoffset
+                    | FieldType::Branch { .. }
             );
             let codes = self.codes.get(self.context.codes)?;
             let read = codes.iter().any(|&code| reads(table, code) & bits != 0);
-            return Some(vec![Atom::Field { field: index, told: if plain && !read { bits } else { 0 } }]);
+            return Some(vec![Atom::Field { field: index, deps: if plain && !read { bits } else { 0 } }]);
         };
         let leaves = rows(table.leaves, table.roots.get(root as usize)?.leaves);
         let bits = leaves.iter().fold(0, |bits, leaf| bits | (leaf.mask as u64) << (field.low & 63));
@@ -400,7 +407,7 @@ impl<'t, 'o> Builder<'t, 'o> {
             return None;
         }
         let owner = owner(table, scope)?;
-        let none = Check::NoForm { owner, field: field.name, low: field.low, width: field.width };
+        let none = WordCheck::NoForm { owner, field: field.name, low: field.low, width: field.width };
         let mut targets = Vec::new();
         for value in 0..1u64 << bits.count_ones() {
             let word = spread(value, bits).into();
@@ -411,7 +418,7 @@ impl<'t, 'o> Builder<'t, 'o> {
                     LeafRow { ignored: 0, .. } => self.scope(inner),
                     row => {
                         let check =
-                            Check::Ignored { owner: row.owner, low: field.low, bits: row.ignored as u64 };
+                            WordCheck::Ignored { owner: row.owner, low: field.low, bits: row.ignored as u64 };
                         match self.displays(inner) {
                             Some(atoms) => self.program(vec![check], atoms),
                             None => ODD_PROGRAM,
@@ -452,19 +459,19 @@ impl<'t, 'o> Builder<'t, 'o> {
         }
         let mut chosen = Vec::new();
         for (at, &(when, last)) in ways.iter().enumerate() {
-            if !last || steps(table, when).iter().any(|op| matches!(op, Op::Absent { .. })) {
+            if !last || steps(table, when).iter().any(|op| matches!(op, ExprOp::Absent { .. })) {
                 return None;
             }
-            chosen.push(Way { when, program: make(self, &[at]).unwrap_or(ODD_PROGRAM) });
+            chosen.push(ConditionalProgram { when, program: make(self, &[at]).unwrap_or(ODD_PROGRAM) });
         }
         Some(Atom::Ways(chosen))
     }
 
     /// Lays out a program.
-    fn program(&mut self, checks: Vec<Check>, atoms: Vec<Atom>) -> u16 {
+    fn program(&mut self, checks: Vec<WordCheck>, atoms: Vec<Atom>) -> u16 {
         let mut steps = Vec::new();
         let mut before = String::new();
-        let mut table: Option<Texts> = None;
+        let mut table: Option<TextsByBits> = None;
         for atom in atoms {
             let atom = match atom {
                 Atom::Text(text) => {
@@ -489,25 +496,25 @@ impl<'t, 'o> Builder<'t, 'o> {
                 self.texts(texts, &mut steps);
             }
             self.literal(&mut before, &mut steps);
-            let mut step = Step { what: What::Nothing, ..EMPTY };
+            let mut step = LineStep { what: StepLookup::Nothing, ..EMPTY };
             match atom {
                 Atom::Text(_) => {}
                 Atom::Texts(texts) => {
                     table = Some(texts);
                     continue;
                 }
-                Atom::Name => step.what = What::Name,
+                Atom::Name => step.what = StepLookup::Name,
                 Atom::Forms { bits, targets } => {
                     step.runs = runs(bits).unwrap_or_default();
-                    step.what = What::Forms(self.pool_targets.add(&mut self.out.targets, targets));
+                    step.what = StepLookup::Forms(self.pool_targets.add(&mut self.out.targets, targets));
                 }
                 Atom::Ways(ways) => {
                     let len = ways.len() as u32;
-                    step.what = What::Ways { at: self.pool_ways.add(&mut self.out.ways, ways), len };
+                    step.what = StepLookup::Ways { at: self.pool_ways.add(&mut self.out.ways, ways), len };
                 }
-                Atom::Field { field, told } => {
-                    step.what = What::Field(field);
-                    step.told = told;
+                Atom::Field { field, deps } => {
+                    step.what = StepLookup::Field(field);
+                    step.deps = deps;
                 }
             }
             put(step, &mut steps);
@@ -518,22 +525,22 @@ impl<'t, 'o> Builder<'t, 'o> {
         self.literal(&mut before, &mut steps);
         let len = steps.len() as u32;
         let at = self.pool_steps.add(&mut self.out.steps, steps);
-        let steps = Span { at, len };
+        let steps = RowSpan { at, len };
         let (mut mask, mut value) = (0, 0);
         for check in &checks {
             match *check {
-                Check::Ignored { low, bits, .. } => mask |= bits << (low & 63),
-                Check::Bits(assert) => {
+                WordCheck::Ignored { low, bits, .. } => mask |= bits << (low & 63),
+                WordCheck::Bits(assert) => {
                     mask |= window(assert.at, assert.high - assert.low + 1);
                     value |= (assert.value as u64) << (assert.at & 63);
                 }
                 // No word is sound.
-                Check::NoForm { .. } | Check::NoDisplay(_) => value = u64::MAX,
+                WordCheck::NoForm { .. } | WordCheck::NoDisplay(_) => value = u64::MAX,
             }
         }
         let len = checks.len() as u32;
-        let checks = Span { at: self.pool_checks.add(&mut self.out.checks, checks), len };
-        let program = Program { mask, value, checks, steps };
+        let checks = RowSpan { at: self.pool_checks.add(&mut self.out.checks, checks), len };
+        let program = LineProgram { mask, value, checks, steps };
         if let Some(&known) = self.programs.get(&program) {
             return known;
         }
@@ -546,26 +553,26 @@ impl<'t, 'o> Builder<'t, 'o> {
     }
 
     /// Steps for a text that is always there; the next step may come with the last of them.
-    fn literal(&mut self, before: &mut String, steps: &mut Vec<Step>) {
+    fn literal(&mut self, before: &mut String, steps: &mut Vec<LineStep>) {
         for text in before.as_bytes().chunks(MAX_TEXT) {
-            steps.push(Step { before: entry(text, 0), ..EMPTY });
+            steps.push(LineStep { before: entry(text, 0), ..EMPTY });
         }
         before.clear();
     }
 
-    fn texts(&mut self, texts: Texts, steps: &mut Vec<Step>) {
-        let entries = texts.texts.iter().zip(&texts.told.special).map(|(text, &special)| match text {
+    fn texts(&mut self, texts: TextsByBits, steps: &mut Vec<LineStep>) {
+        let entries = texts.texts.iter().zip(&texts.deps.special).map(|(text, &special)| match text {
             Some(text) => entry(text.as_bytes(), if special { SPECIAL } else { 0 }),
             None => entry(b"", ODD),
         });
         let first = self.pool_texts.add(&mut self.out.texts, entries.collect());
         let runs = runs(texts.bits).unwrap_or_default();
         put(
-            Step {
+            LineStep {
                 runs,
-                told: texts.told.bits,
-                typical: texts.told.typical,
-                what: if runs[1].1 == 0 { What::Run(first) } else { What::Runs(first) },
+                deps: texts.deps.bits,
+                typical: texts.deps.typical,
+                what: if runs[1].1 == 0 { StepLookup::Run(first) } else { StepLookup::Runs(first) },
                 ..EMPTY
             },
             steps,
@@ -573,19 +580,24 @@ impl<'t, 'o> Builder<'t, 'o> {
     }
 }
 
-const EMPTY: Step =
-    Step { before: [0; MAX_TEXT + 1], runs: [(0, 0, 0); MAX_RUNS], told: 0, typical: 0, what: What::Nothing };
+const EMPTY: LineStep = LineStep {
+    before: [0; MAX_TEXT + 1],
+    runs: [(0, 0, 0); MAX_RUNS],
+    deps: 0,
+    typical: 0,
+    what: StepLookup::Nothing,
+};
 
 /// Adds a step, together with the text before it if that is the last step.
-fn put(step: Step, steps: &mut Vec<Step>) {
+fn put(step: LineStep, steps: &mut Vec<LineStep>) {
     match steps.last_mut() {
-        Some(last) if last.what == What::Nothing => *last = Step { before: last.before, ..step },
+        Some(last) if last.what == StepLookup::Nothing => *last = LineStep { before: last.before, ..step },
         _ => steps.push(step),
     }
 }
 
 /// A text of at most [`MAX_TEXT`] bytes, with marks.
-fn entry(text: &[u8], marks: u8) -> Entry {
+fn entry(text: &[u8], marks: u8) -> PackedText {
     let mut entry = [0; MAX_TEXT + 1];
     entry.iter_mut().zip(text).for_each(|(to, &byte)| *to = byte);
     entry[MAX_TEXT] = text.len() as u8 | marks;
@@ -593,12 +605,12 @@ fn entry(text: &[u8], marks: u8) -> Entry {
 }
 
 /// What problems with a scope's encoding call it.
-fn owner(table: &Table<'_>, scope: u32) -> Option<Text> {
+fn owner(table: &IsaTable<'_>, scope: u32) -> Option<TextId> {
     Some(table.leaf_row(Leaf(table.scopes.get(scope as usize)?.leaf))?.owner)
 }
 
 /// Which conditions hold for a word, up to the first that ends the search; `None` when one names an absent field.
-fn holding(table: &Table<'_>, ways: &[(u32, bool)], word: u64, generation: u32) -> Option<Vec<usize>> {
+fn holding(table: &IsaTable<'_>, ways: &[(u32, bool)], word: u64, generation: u32) -> Option<Vec<usize>> {
     let mut holding = Vec::new();
     for (at, &(when, last)) in ways.iter().enumerate() {
         let mut absent = false;

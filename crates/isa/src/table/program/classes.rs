@@ -4,7 +4,7 @@
 //! the other bits are, and both are shown in the same manner, as numbers or not. If moreover each value has
 //! its own text, the text tells the field's bits, and any value does in place of those that are alike.
 
-use super::super::types::Table;
+use super::super::types::IsaTable;
 use super::depends::reads;
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const FEW: u32 = 3;
 
 /// What a text tells of the bits it is looked up by.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct TextDeps {
     /// The bits.
     pub bits: u64,
     /// Those of the value that stands for most.
@@ -59,15 +59,15 @@ pub(super) struct Classes {
 
 impl Classes {
     /// What `texts`, looked up by `bits`, tell where the expressions `codes` matter.
-    pub fn told(
+    pub fn text_deps(
         &mut self,
-        table: &Table<'_>,
+        table: &IsaTable<'_>,
         generation: u32,
         codes: &[u32],
         bits: u64,
         texts: &[Option<String>],
-    ) -> Told {
-        let nothing = Told { special: vec![false; texts.len()], ..Told::default() };
+    ) -> TextDeps {
+        let nothing = TextDeps { special: vec![false; texts.len()], ..TextDeps::default() };
         let few = |read: &u64| (1..=FEW).contains(&(read & bits).count_ones());
         let kept =
             codes.iter().map(|&code| reads(table, code)).filter(few).fold(0, |kept, read| kept | read & bits);
@@ -116,13 +116,13 @@ impl Classes {
             let like = gather(spread(value as u64, bits) & kept | typical, bits);
             classes.get(like as usize) != Some(class)
         });
-        Told { bits: free, typical, special: special.collect() }
+        TextDeps { bits: free, typical, special: special.collect() }
     }
 }
 
 /// The class of each value of the bits `shared`: of one class are those for which the expression comes out alike,
 /// whatever the rest of the bits it reads is.
-fn apart(table: &Table<'_>, generation: u32, code: u32, read: u64, shared: u64) -> Vec<u32> {
+fn apart(table: &IsaTable<'_>, generation: u32, code: u32, read: u64, shared: u64) -> Vec<u32> {
     let rest = read & !shared;
     let mut classes: HashMap<Vec<u64>, u32> = HashMap::new();
     (0..1u64 << shared.count_ones())

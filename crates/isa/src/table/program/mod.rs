@@ -17,9 +17,9 @@ mod depends;
 pub use build::OwnedPrograms;
 
 use super::print::write_field;
-use super::read::{Fault, Faults};
-use super::rows::{Assert, Node, Span, Text};
-use super::types::{Table, bits, rows};
+use super::read::{DecodeFault, DecodeFaults};
+use super::rows::{Assert, DecodeNode, RowSpan, TextId};
+use super::types::{IsaTable, bits, rows};
 
 /// The programs of the words of one root.
 #[derive(Clone, Copy, Debug)]
@@ -28,56 +28,56 @@ pub struct Programs<'t> {
     pub(crate) bounds: &'t [u32],
     /// The decode tree of each class.
     pub(crate) trees: &'t [u32],
-    pub(crate) nodes: &'t [Node],
+    pub(crate) nodes: &'t [DecodeNode],
     pub(crate) picks: &'t [u32],
-    pub(crate) heads: &'t [Head],
-    pub(crate) programs: &'t [Program],
-    pub(crate) steps: &'t [Step],
+    pub(crate) heads: &'t [ProgramHead],
+    pub(crate) programs: &'t [LineProgram],
+    pub(crate) steps: &'t [LineStep],
     pub(crate) targets: &'t [u16],
-    pub(crate) ways: &'t [Way],
-    pub(crate) checks: &'t [Check],
-    pub(crate) texts: &'t [Entry],
+    pub(crate) ways: &'t [ConditionalProgram],
+    pub(crate) checks: &'t [WordCheck],
+    pub(crate) texts: &'t [PackedText],
 }
 
 /// An encoding in a class of generations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Head {
+pub(crate) struct ProgramHead {
     pub mask: u64,
     pub value: u64,
     /// Bits that may be anything and mean nothing.
     pub ignored: u64,
     /// Bits that its text does not depend on.
     pub unseen: u64,
-    pub owner: Text,
+    pub owner: TextId,
     pub program: u16,
     /// What makes its bits those of the first encoding that differs in nothing but the name.
     pub rename: u64,
     /// Its name, and the length of that.
-    pub name: Name,
+    pub name: PackedName,
     pub name_len: u8,
 }
 
 /// Steps, and the bits of a word that is sound so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Program {
+pub(crate) struct LineProgram {
     pub mask: u64,
     pub value: u64,
     /// What may be wrong with one that is not.
-    pub checks: Span,
-    pub steps: Span,
+    pub checks: RowSpan,
+    pub steps: RowSpan,
 }
 
 /// Something that may be wrong with a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Check {
+pub(crate) enum WordCheck {
     /// These bits, of what starts at `low`, mean nothing.
-    Ignored { owner: Text, low: u8, bits: u64 },
+    Ignored { owner: TextId, low: u8, bits: u64 },
     /// Bits should be so.
     Bits(Assert),
     /// There is no such operand.
-    NoForm { owner: Text, field: Text, low: u8, width: u8 },
+    NoForm { owner: TextId, field: TextId, low: u8, width: u8 },
     /// There is no template.
-    NoDisplay(Text),
+    NoDisplay(TextId),
 }
 
 /// No program: the word is odd.
@@ -85,20 +85,20 @@ pub(crate) const ODD_PROGRAM: u16 = u16::MAX;
 
 /// A piece of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Step {
+pub(crate) struct LineStep {
     /// The text before what is looked up.
-    pub before: Entry,
-    pub what: What,
+    pub before: PackedText,
+    pub what: StepLookup,
     /// The bits that it is looked up by: lowest one, mask after shifting down, place in the index.
     pub runs: [(u8, u16, u8); MAX_RUNS],
     /// Bits of the shape that the text tells, and what stands for them.
-    pub told: u64,
+    pub deps: u64,
     pub typical: u64,
 }
 
 /// What is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum What {
+pub(crate) enum StepLookup {
     Nothing,
     /// The encoding's name.
     Name,
@@ -119,7 +119,7 @@ pub(crate) enum What {
 
 /// A condition and a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Way {
+pub(crate) struct ConditionalProgram {
     pub when: u32,
     pub program: u16,
 }
@@ -130,20 +130,20 @@ pub(crate) const MAX_RUNS: usize = 4;
 pub(crate) const MAX_TEXT: usize = 15;
 /// A text of a fixed size, which is copied faster than one of any: its bytes, and in the last one its length, with
 /// these marks.
-pub(crate) type Entry = [u8; MAX_TEXT + 1];
+pub(crate) type PackedText = [u8; MAX_TEXT + 1];
 /// The bits are not of the usual kind and stay as they are in the shape.
 pub(crate) const SPECIAL: u8 = 0x10;
 /// There is no text.
 pub(crate) const ODD: u8 = 0x20;
 /// A name, of a fixed size as well.
-pub(crate) type Name = [u8; 32];
+pub(crate) type PackedName = [u8; 32];
 /// Bytes of a line that are collected before they are appended.
 const LINE: usize = 256;
 
 /// What became of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "it is looked at once for each word, and never kept")]
-pub enum Written<'t> {
+pub enum WriteOutcome<'t> {
     /// Its text is there.
     Text {
         /// The word, with other words' bits where the text tells them.
@@ -151,7 +151,7 @@ pub enum Written<'t> {
         /// Bits that the text does not depend on; in the shape they are as they are.
         unseen: u64,
         /// What is odd about it.
-        faults: Faults<'t>,
+        faults: DecodeFaults<'t>,
     },
     /// It is odd: nothing is there.
     Odd,
@@ -159,7 +159,7 @@ pub enum Written<'t> {
     Unknown,
 }
 
-impl Step {
+impl LineStep {
     #[inline(always)]
     fn index(&self, word: u64) -> usize {
         let at = |(low, mask, place): (u8, u16, u8)| (word >> (low & 63) & u64::from(mask)) << (place & 63);
@@ -179,71 +179,71 @@ impl Programs<'_> {
     #[inline]
     pub fn write<'t>(
         &self,
-        table: &'t Table<'t>,
+        table: &'t IsaTable<'t>,
         word: u64,
         generation: u32,
         out: &mut Vec<u8>,
-    ) -> Written<'t> {
-        let Some(head) = self.find(word, generation) else { return Written::Unknown };
+    ) -> WriteOutcome<'t> {
+        let Some(head) = self.find(word, generation) else { return WriteOutcome::Unknown };
         let start = out.len();
-        let mut run = Run {
+        let mut run = ProgramRun {
             programs: self,
             table,
             head,
             word,
             generation,
             shape: word ^ head.rename,
-            faults: Faults::default(),
+            faults: DecodeFaults::default(),
             line: [0; LINE],
             out,
         };
         if word & head.ignored != 0 {
-            let check = Check::Ignored { owner: head.owner, low: 0, bits: head.ignored };
+            let check = WordCheck::Ignored { owner: head.owner, low: 0, bits: head.ignored };
             run.faults.extend(check.fault(table, word));
         }
         match run.program(head.program, 0) {
             Some(end) => {
                 run.flush(end);
-                Written::Text { shape: run.shape, unseen: head.unseen, faults: run.faults }
+                WriteOutcome::Text { shape: run.shape, unseen: head.unseen, faults: run.faults }
             }
             None => {
                 out.truncate(start);
-                Written::Odd
+                WriteOutcome::Odd
             }
         }
     }
 
     #[inline]
-    fn find(&self, word: u64, generation: u32) -> Option<&Head> {
+    fn find(&self, word: u64, generation: u32) -> Option<&ProgramHead> {
         let class = self.bounds.iter().rposition(|&first| first <= generation)?;
         let mut node = self.nodes.get(*self.trees.get(class)? as usize)?;
-        while let Node::Switch { low, bits, first } = *node {
+        while let DecodeNode::Switch { low, bits, first } = *node {
             let value = word >> (low & 63) & ((1 << (bits & 63)) - 1);
             node = self.nodes.get(first as usize + value as usize)?;
         }
-        let Node::Leaves { at, len } = *node else { return None };
+        let DecodeNode::Leaves { at, len } = *node else { return None };
         let matching =
             |&pick: &u32| self.heads.get(pick as usize).filter(|head| word & head.mask == head.value);
-        let mut found = rows(self.picks, Span { at, len }).iter().filter_map(matching);
+        let mut found = rows(self.picks, RowSpan { at, len }).iter().filter_map(matching);
         let head = found.next();
         if found.next().is_none() { head } else { None }
     }
 }
 
-struct Run<'p, 't> {
+struct ProgramRun<'p, 't> {
     programs: &'p Programs<'p>,
-    table: &'t Table<'t>,
-    head: &'p Head,
+    table: &'t IsaTable<'t>,
+    head: &'p ProgramHead,
     word: u64,
     generation: u32,
     shape: u64,
-    faults: Faults<'t>,
+    faults: DecodeFaults<'t>,
     /// What is not appended yet.
     line: [u8; LINE],
     out: &'p mut Vec<u8>,
 }
 
-impl Run<'_, '_> {
+impl ProgramRun<'_, '_> {
     /// Adds to the line, of which there are `end` bytes; gives how many there are then. `None`: the word is odd, or its
     /// line too long.
     fn program(&mut self, program: u16, mut end: usize) -> Option<usize> {
@@ -255,21 +255,21 @@ impl Run<'_, '_> {
         for step in rows(programs.steps, program.steps) {
             end = self.append(&step.before, step.before[MAX_TEXT], end)?;
             end = match step.what {
-                What::Nothing => end,
-                What::Name => self.append(&self.head.name, self.head.name_len, end)?,
-                What::Run(first) => self.text(step, first as usize + step.only_run(self.word), end)?,
-                What::Runs(first) => self.text(step, first as usize + step.index(self.word), end)?,
-                What::Forms(first) => {
+                StepLookup::Nothing => end,
+                StepLookup::Name => self.append(&self.head.name, self.head.name_len, end)?,
+                StepLookup::Run(first) => self.text(step, first as usize + step.only_run(self.word), end)?,
+                StepLookup::Runs(first) => self.text(step, first as usize + step.index(self.word), end)?,
+                StepLookup::Forms(first) => {
                     self.program(*programs.targets.get(first as usize + step.index(self.word))?, end)?
                 }
-                What::Ways { at, len } => {
-                    let holds = |way: &&Way| {
+                StepLookup::Ways { at, len } => {
+                    let holds = |way: &&ConditionalProgram| {
                         self.table.holds(way.when, self.word.into(), self.generation, &mut |_, _, _| 0)
                     };
-                    let way = rows(programs.ways, Span { at, len }).iter().find(holds)?;
+                    let way = rows(programs.ways, RowSpan { at, len }).iter().find(holds)?;
                     self.program(way.program, end)?
                 }
-                What::Field(field) => {
+                StepLookup::Field(field) => {
                     self.flush(end);
                     self.field(step, field)?;
                     0
@@ -286,14 +286,14 @@ impl Run<'_, '_> {
     }
 
     #[inline(always)]
-    fn text(&mut self, step: &Step, at: usize, end: usize) -> Option<usize> {
+    fn text(&mut self, step: &LineStep, at: usize, end: usize) -> Option<usize> {
         let text = self.programs.texts.get(at)?;
         let mark = text[MAX_TEXT];
         if mark & ODD != 0 {
             return None;
         }
         if mark & SPECIAL == 0 {
-            self.shape = self.shape & !step.told | step.typical;
+            self.shape = self.shape & !step.deps | step.typical;
         }
         self.append(text, mark, end)
     }
@@ -302,36 +302,36 @@ impl Run<'_, '_> {
         self.out.extend_from_slice(self.line.get(..end).unwrap_or_default());
     }
 
-    fn field(&mut self, step: &Step, field: u32) -> Option<()> {
+    fn field(&mut self, step: &LineStep, field: u32) -> Option<()> {
         let field = self.table.fields.get(field as usize)?;
         let value = self.table.value(field, self.word.into(), self.generation, &mut |_, _, _| 0);
         write_field(value, field.width.into(), self.table.kind(field.ty, value)?, self.out);
-        self.shape = self.shape & !step.told | step.typical;
+        self.shape = self.shape & !step.deps | step.typical;
         Some(())
     }
 
     /// Takes note of what is wrong.
     #[cold]
-    fn check(&mut self, checks: Span) {
+    fn check(&mut self, checks: RowSpan) {
         for check in rows(self.programs.checks, checks) {
             self.faults.extend(check.fault(self.table, self.word));
         }
     }
 }
 
-impl Check {
-    fn fault<'t>(&self, table: &Table<'t>, word: u64) -> Option<Fault<'t>> {
+impl WordCheck {
+    fn fault<'t>(&self, table: &IsaTable<'t>, word: u64) -> Option<DecodeFault<'t>> {
         match *self {
-            Check::Ignored { owner, low, bits } => {
+            WordCheck::Ignored { owner, low, bits } => {
                 let bits = word >> (low & 63) & bits;
-                (bits != 0).then(|| Fault::Ignored { owner: table.text(owner), bits: bits.into() })
+                (bits != 0).then(|| DecodeFault::Ignored { owner: table.text(owner), bits: bits.into() })
             }
-            Check::Bits(assert) => assert.fault(table, word.into()),
-            Check::NoForm { owner, field, low, width } => {
+            WordCheck::Bits(assert) => assert.fault(table, word.into()),
+            WordCheck::NoForm { owner, field, low, width } => {
                 let bits = bits(word.into(), low, width).into();
-                Some(Fault::NoForm { owner: table.text(owner), field: table.text(field), bits })
+                Some(DecodeFault::NoForm { owner: table.text(owner), field: table.text(field), bits })
             }
-            Check::NoDisplay(owner) => Some(Fault::NoDisplay(table.text(owner))),
+            WordCheck::NoDisplay(owner) => Some(DecodeFault::NoDisplay(table.text(owner))),
         }
     }
 }

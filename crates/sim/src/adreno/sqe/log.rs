@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Something with an address of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Location {
+pub enum SqeLocation {
     /// A general register, `$00` to `$1f`; the queues among them are logged as what they stand for too.
     Gpr(u32),
     /// A GPU register, by dword offset.
@@ -24,11 +24,11 @@ pub enum Location {
 
 /// One read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Access {
+pub struct SqeAccess {
     /// Offset of the instruction.
     pub pc: u32,
     /// What was read or written.
-    pub location: Location,
+    pub location: SqeLocation,
     /// Whether it was written.
     pub write: bool,
     /// The value; `None` for memory that nobody has written: it is unknown, and the processor goes on with 0.
@@ -37,7 +37,7 @@ pub struct Access {
 
 /// Why the processor stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stop {
+pub enum SqeStop {
     /// The steps allowed are used up.
     Steps,
     /// The next instruction has a breakpoint.
@@ -49,12 +49,12 @@ pub enum Stop {
     /// In bootstrap mode: the routine asked for the first packet.
     Booted,
     /// The processor cannot go on.
-    Fault(Fault),
+    Fault(SqeFault),
 }
 
 /// What the processor cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Fault {
+pub enum SqeFault {
     /// Executing beyond the firmware.
     #[error("pc {0:#x} is beyond the firmware")]
     OutsideCode(u32),
@@ -92,21 +92,21 @@ pub enum Fault {
     MemoryFull(u64),
 }
 
-impl From<MemoryFault> for Fault {
-    fn from(fault: MemoryFault) -> Fault {
-        Fault::Memory(fault)
+impl From<MemoryFault> for SqeFault {
+    fn from(fault: MemoryFault) -> SqeFault {
+        SqeFault::Memory(fault)
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for SqeStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stop::Steps => f.write_str("out of steps"),
-            Stop::Breakpoint(pc) => write!(f, "breakpoint at {pc:#x}"),
-            Stop::PacketDone => f.write_str("packet done"),
-            Stop::NeedsData => f.write_str("waiting for a packet"),
-            Stop::Booted => f.write_str("bootstrap done"),
-            Stop::Fault(fault) => fault.fmt(f),
+            SqeStop::Steps => f.write_str("out of steps"),
+            SqeStop::Breakpoint(pc) => write!(f, "breakpoint at {pc:#x}"),
+            SqeStop::PacketDone => f.write_str("packet done"),
+            SqeStop::NeedsData => f.write_str("waiting for a packet"),
+            SqeStop::Booted => f.write_str("bootstrap done"),
+            SqeStop::Fault(fault) => fault.fmt(f),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Never invents contents: what nobody wrote is unknown.
 
-use super::log::Fault;
+use super::log::SqeFault;
 use crate::fault::{MemoryAccess, MemoryFault};
 use crate::memory::{self, Load};
 
@@ -12,23 +12,23 @@ const PAGE_BYTES: usize = 4096;
 
 /// Memory of dwords.
 #[derive(Clone, Debug)]
-pub struct Memory {
-    bytes: memory::Memory,
+pub struct SqeMemory {
+    bytes: memory::SimMemory,
 }
 
-impl Default for Memory {
-    fn default() -> Memory {
-        Memory { bytes: memory::Memory::unknown() }
+impl Default for SqeMemory {
+    fn default() -> SqeMemory {
+        SqeMemory { bytes: memory::SimMemory::unknown() }
     }
 }
 
-impl Memory {
+impl SqeMemory {
     /// The dword at an address; `None` when nobody has written it.
     ///
     /// # Errors
     ///
-    /// [`Fault::Memory`] unless the address is a multiple of 4.
-    pub fn read(&self, address: u64) -> Result<Option<u32>, Fault> {
+    /// [`SqeFault::Memory`] unless the address is a multiple of 4.
+    pub fn read(&self, address: u64) -> Result<Option<u32>, SqeFault> {
         Ok(match self.bytes.load(MemoryFault::aligned(address, 4, MemoryAccess::Read)?, 4) {
             Load::Known(value) => Some(value as u32),
             Load::Unknown | Load::Unmapped => None,
@@ -39,11 +39,11 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Fault::Memory`] unless the address is a multiple of 4, [`Fault::MemoryFull`] once too much is written.
-    pub fn write(&mut self, address: u64, value: u32) -> Result<(), Fault> {
+    /// [`SqeFault::Memory`] unless the address is a multiple of 4, [`SqeFault::MemoryFull`] once too much is written.
+    pub fn write(&mut self, address: u64, value: u32) -> Result<(), SqeFault> {
         let address = MemoryFault::aligned(address, 4, MemoryAccess::Write)?;
         if self.bytes.written_pages() >= MAX_PAGES && !self.bytes.is_written_page(address) {
-            return Err(Fault::MemoryFull((MAX_PAGES * PAGE_BYTES) as u64));
+            return Err(SqeFault::MemoryFull((MAX_PAGES * PAGE_BYTES) as u64));
         }
         // Every address is mapped.
         self.bytes.store(address, 4, value.into());

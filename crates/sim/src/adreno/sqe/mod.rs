@@ -6,7 +6,7 @@
 //! It never panics, never sleeps, never does I/O: every call is bounded by the steps it is given.
 //!
 //! Facts: the notes on the instruction set in Mesa 25.0, and the behaviour of its emulator. Where the two are silent this
-//! model chooses, and says so: shifts count modulo 32, `iret` restores what [`Emulator::interrupt`] saved, and at the end
+//! model chooses, and says so: shifts count modulo 32, `iret` restores what [`SqeEmulator::interrupt`] saved, and at the end
 //! of an IB the next `waitin` dispatches the firmware's IN_IB_END handler.
 
 mod boot;
@@ -18,13 +18,13 @@ mod registers;
 mod special;
 
 pub use boot::{boot, disassemble, sections};
-pub use log::{Access, Fault, Location, Stop};
-pub use memory::Memory;
+pub use log::{SqeAccess, SqeFault, SqeLocation, SqeStop};
+pub use memory::SqeMemory;
 
-use special::Special;
+use special::SpecialRegs;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use unwedge_isa::afuc::insn::Insn;
-use unwedge_isa::afuc::{Firmware, Names, Processor, Space, TABLE_LEN};
+use unwedge_isa::afuc::{AfucNames, Firmware, Processor, SqeSpace, TABLE_LEN};
 
 /// Address the instructions are loaded at.
 pub const INSTRUCTION_BASE: u64 = 0x1000;
@@ -66,11 +66,11 @@ struct DrawState {
 
 /// The emulated processor.
 #[derive(Clone)]
-pub struct Emulator<'n> {
+pub struct SqeEmulator<'n> {
     firmware: Firmware,
     processor: Processor,
-    names: &'n dyn Names,
-    special: Special,
+    names: &'n dyn AfucNames,
+    special: SpecialRegs,
     code: Vec<u32>,
     /// Words decoded so far: a loop decodes each once.
     decoded: HashMap<u32, Option<Insn>>,
@@ -80,7 +80,7 @@ pub struct Emulator<'n> {
     sqe: [u32; SQE_REGISTERS],
     pipe: [u32; PIPE_REGISTERS],
     gpu: Vec<u32>,
-    memory: Memory,
+    memory: SqeMemory,
     table: [u32; TABLE_LEN],
     carry: u32,
     /// Where to go after the delay slot.
@@ -93,25 +93,30 @@ pub struct Emulator<'n> {
     mode: DataMode,
     draw_states: [DrawState; 32],
     selected_state: usize,
-    ring: VecDeque<queue::Chunk>,
+    ring: VecDeque<queue::QueueChunk>,
     secure_succeeds: bool,
     bootstrapping: bool,
     breakpoints: BTreeSet<u32>,
     steps: u64,
-    log: Vec<Access>,
+    log: Vec<SqeAccess>,
     log_limit: usize,
     log_dropped: u64,
     logging_pc: u32,
 }
 
-impl<'n> Emulator<'n> {
+impl<'n> SqeEmulator<'n> {
     /// A processor about to execute the first of `code`: a section of what is loaded, from its version dword on.
-    pub fn new(firmware: Firmware, code: &[u32], processor: Processor, names: &'n dyn Names) -> Emulator<'n> {
-        let mut emulator = Emulator {
+    pub fn new(
+        firmware: Firmware,
+        code: &[u32],
+        processor: Processor,
+        names: &'n dyn AfucNames,
+    ) -> SqeEmulator<'n> {
+        let mut emulator = SqeEmulator {
             firmware,
             processor,
             names,
-            special: Special::new(firmware, names),
+            special: SpecialRegs::new(firmware, names),
             code: code.to_vec(),
             decoded: HashMap::new(),
             pc: 0,
@@ -120,7 +125,7 @@ impl<'n> Emulator<'n> {
             sqe: [0; SQE_REGISTERS],
             pipe: [0; PIPE_REGISTERS],
             gpu: vec![0; GPU_REGISTERS],
-            memory: Memory::default(),
+            memory: SqeMemory::default(),
             table: [0; TABLE_LEN],
             carry: 0,
             branch: None,
@@ -156,14 +161,14 @@ impl<'n> Emulator<'n> {
         }
         let [low, high] = halves(INSTRUCTION_BASE);
         let (space, base) = match (self.processor, self.firmware.generation()) {
-            (Processor::Sqe, _) => (Space::Gpu, self.special.sqe_base),
-            (Processor::Bv, _) => (Space::Control, self.special.bv_base),
-            (Processor::Lpac, 7..) => (Space::Control, self.special.lpac_base),
-            (Processor::Lpac, _) => (Space::Gpu, self.special.lpac_sqe_base),
+            (Processor::Sqe, _) => (SqeSpace::Gpu, self.special.sqe_base),
+            (Processor::Bv, _) => (SqeSpace::Control, self.special.bv_base),
+            (Processor::Lpac, 7..) => (SqeSpace::Control, self.special.lpac_base),
+            (Processor::Lpac, _) => (SqeSpace::Gpu, self.special.lpac_sqe_base),
         };
         if let Some(base) = base {
             for (offset, value) in [(base, low), (base.saturating_add(1), high)] {
-                let registers = if space == Space::Gpu { &mut self.gpu } else { &mut self.control };
+                let registers = if space == SqeSpace::Gpu { &mut self.gpu } else { &mut self.control };
                 if let Some(register) = registers.get_mut(offset as usize) {
                     *register = value;
                 }
@@ -213,7 +218,7 @@ impl<'n> Emulator<'n> {
     }
 
     /// The names it was given.
-    pub fn names(&self) -> &'n dyn Names {
+    pub fn names(&self) -> &'n dyn AfucNames {
         self.names
     }
 
@@ -278,12 +283,12 @@ impl<'n> Emulator<'n> {
 
     /// Appends words to what the ring buffer holds.
     pub fn push(&mut self, words: &[u32]) {
-        self.ring.push_back(queue::Chunk::Words(words.iter().copied().collect()));
+        self.ring.push_back(queue::QueueChunk::Words(words.iter().copied().collect()));
     }
 
     /// Appends `dwords` words at `address` of the emulated memory to what the ring buffer holds.
     pub fn submit(&mut self, address: u64, dwords: u32) {
-        self.ring.push_back(queue::Chunk::Memory { address, dwords });
+        self.ring.push_back(queue::QueueChunk::Memory { address, dwords });
     }
 
     /// Preempts: goes on at the firmware's interrupt routine, until its `iret`. Says whether it did: not while one runs.
@@ -304,12 +309,12 @@ impl<'n> Emulator<'n> {
     }
 
     /// The memory.
-    pub fn memory(&self) -> &Memory {
+    pub fn memory(&self) -> &SqeMemory {
         &self.memory
     }
 
     /// The memory, to be written.
-    pub fn memory_mut(&mut self) -> &mut Memory {
+    pub fn memory_mut(&mut self) -> &mut SqeMemory {
         &mut self.memory
     }
 
@@ -319,47 +324,52 @@ impl<'n> Emulator<'n> {
     }
 
     /// The accesses since the last call, and how many more there were than the log keeps.
-    pub fn take_log(&mut self) -> (Vec<Access>, u64) {
+    pub fn take_log(&mut self) -> (Vec<SqeAccess>, u64) {
         (std::mem::take(&mut self.log), std::mem::take(&mut self.log_dropped))
     }
 
     /// Executes up to the first packet, at most `steps` instructions.
-    pub fn run_bootstrap(&mut self, steps: u64) -> Stop {
+    pub fn run_bootstrap(&mut self, steps: u64) -> SqeStop {
         self.bootstrapping = true;
         let stop = self.run(steps);
         self.bootstrapping = false;
         match stop {
-            Stop::PacketDone => Stop::Booted,
+            SqeStop::PacketDone => SqeStop::Booted,
             other => other,
         }
     }
 
     /// Executes until something stops it, at most `steps` instructions. A breakpoint on the very first is passed.
-    pub fn run(&mut self, steps: u64) -> Stop {
+    pub fn run(&mut self, steps: u64) -> SqeStop {
         let mut last = self.pc;
         for _ in 0..steps {
             // Repetitions of the same instruction are one to whoever waits for it.
             if self.pc != last && self.breakpoints.contains(&self.pc) {
-                return Stop::Breakpoint(self.pc);
+                return SqeStop::Breakpoint(self.pc);
             }
             last = self.pc;
             if let Err(stop) = self.step() {
                 return stop;
             }
         }
-        Stop::Steps
+        SqeStop::Steps
     }
 
     /// Executes one instruction, of a `(rep)` one repetition. `Err` says why the next cannot simply follow; only
-    /// [`Stop::NeedsData`] and faults leave the instruction undone.
-    pub fn step(&mut self) -> Result<(), Stop> {
+    /// [`SqeStop::NeedsData`] and faults leave the instruction undone.
+    ///
+    /// # Errors
+    ///
+    /// [`SqeStop`]: a packet is done, the bootstrap is done, the next packet's dwords are missing, or the
+    /// instruction faults.
+    pub fn step(&mut self) -> Result<(), SqeStop> {
         self.logging_pc = self.pc;
         self.execute()
     }
 
-    fn note(&mut self, location: Location, write: bool, value: Option<u32>) {
+    fn note(&mut self, location: SqeLocation, write: bool, value: Option<u32>) {
         if self.log.len() < self.log_limit {
-            self.log.push(Access { pc: self.logging_pc, location, write, value });
+            self.log.push(SqeAccess { pc: self.logging_pc, location, write, value });
         } else {
             self.log_dropped = self.log_dropped.saturating_add(1);
         }

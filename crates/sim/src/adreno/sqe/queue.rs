@@ -2,44 +2,44 @@
 //!
 //! Never reads ahead: an IB is read from memory when the firmware reads it.
 
-use super::Emulator;
-use super::log::{Location, Stop};
+use super::SqeEmulator;
+use super::log::{SqeLocation, SqeStop};
 use std::collections::VecDeque;
 
 /// A part of the ring buffer's contents.
 #[derive(Clone, Debug)]
-pub enum Chunk {
+pub enum QueueChunk {
     /// Words given by value.
     Words(VecDeque<u32>),
     /// Words in memory, read when it is their turn.
     Memory { address: u64, dwords: u32 },
 }
 
-impl Chunk {
+impl QueueChunk {
     fn len(&self) -> usize {
         match self {
-            Chunk::Words(words) => words.len(),
-            Chunk::Memory { dwords, .. } => *dwords as usize,
+            QueueChunk::Words(words) => words.len(),
+            QueueChunk::Memory { dwords, .. } => *dwords as usize,
         }
     }
 }
 
 /// The control registers of the stream that `$data` reads.
-struct Stream {
+struct DataStream {
     base: u32,
     dwords: u32,
 }
 
-impl Emulator<'_> {
+impl SqeEmulator<'_> {
     /// The stream selected, unless it is the ring buffer.
-    fn stream(&self) -> Option<Stream> {
+    fn stream(&self) -> Option<DataStream> {
         let level = self.control_at(self.special.ib_level?) as usize;
         let indirect = self.special.ib_base.iter().zip(self.special.ib_dwords);
         let mut streams: Vec<(Option<u32>, Option<u32>)> =
             indirect.map(|(&base, dwords)| (base, dwords)).filter(|(base, _)| base.is_some()).collect();
         streams.push((self.special.sds_base, self.special.sds_dwords));
         let &(base, dwords) = streams.get(level.checked_sub(1)?)?;
-        Some(Stream { base: base?, dwords: dwords? })
+        Some(DataStream { base: base?, dwords: dwords? })
     }
 
     /// Whether `$data` can be read `count` times.
@@ -60,7 +60,7 @@ impl Emulator<'_> {
     }
 
     /// Leaves streams that are read to their end, for firmware without a routine of its own for that.
-    pub(super) fn leave_ended_streams(&mut self) -> Result<(), Stop> {
+    pub(super) fn leave_ended_streams(&mut self) -> Result<(), SqeStop> {
         while self.at_stream_end() {
             let Some(level) = self.special.ib_level else { break };
             let outer = self.control_at(level).saturating_sub(1);
@@ -70,14 +70,14 @@ impl Emulator<'_> {
     }
 
     /// The next word of the packet stream.
-    pub(super) fn read_data(&mut self, peek: bool) -> Result<u32, Stop> {
+    pub(super) fn read_data(&mut self, peek: bool) -> Result<u32, SqeStop> {
         if self.stream_ended {
             return Ok(0);
         }
         if let Some(stream) = self.stream() {
             let dwords = self.control_at(stream.dwords);
             if dwords == 0 {
-                return Err(Stop::NeedsData);
+                return Err(SqeStop::NeedsData);
             }
             let address = self.control_pair(stream.base);
             let value = self.load(address)?;
@@ -91,12 +91,12 @@ impl Emulator<'_> {
             self.ring.pop_front();
         }
         let address = match self.ring.front_mut() {
-            None => return Err(Stop::NeedsData),
-            Some(Chunk::Words(words)) => {
+            None => return Err(SqeStop::NeedsData),
+            Some(QueueChunk::Words(words)) => {
                 let value = if peek { words.front().copied() } else { words.pop_front() };
-                return value.ok_or(Stop::NeedsData);
+                return value.ok_or(SqeStop::NeedsData);
             }
-            Some(Chunk::Memory { address, dwords }) => {
+            Some(QueueChunk::Memory { address, dwords }) => {
                 let here = *address;
                 if !peek {
                     *address = here.wrapping_add(4);
@@ -109,16 +109,16 @@ impl Emulator<'_> {
     }
 
     /// A dword of memory; unknown memory reads as 0, and the log says that it is unknown.
-    pub(super) fn load(&mut self, address: u64) -> Result<u32, Stop> {
-        let value = self.memory.read(address).map_err(Stop::Fault)?;
-        self.note(Location::Memory(address), false, value);
+    pub(super) fn load(&mut self, address: u64) -> Result<u32, SqeStop> {
+        let value = self.memory.read(address).map_err(SqeStop::Fault)?;
+        self.note(SqeLocation::Memory(address), false, value);
         Ok(value.unwrap_or(0))
     }
 
     /// Writes a dword of memory.
-    pub(super) fn store(&mut self, address: u64, value: u32) -> Result<(), Stop> {
-        self.memory.write(address, value).map_err(Stop::Fault)?;
-        self.note(Location::Memory(address), true, Some(value));
+    pub(super) fn store(&mut self, address: u64, value: u32) -> Result<(), SqeStop> {
+        self.memory.write(address, value).map_err(SqeStop::Fault)?;
+        self.note(SqeLocation::Memory(address), true, Some(value));
         Ok(())
     }
 }

@@ -1,16 +1,16 @@
 //! The register spaces, and what touching a register does.
 //!
-//! Reads and writes by the firmware are logged; those by the caller ([`Emulator::gpr`] and the like) are not, and have no
+//! Reads and writes by the firmware are logged; those by the caller ([`SqeEmulator::gpr`] and the like) are not, and have no
 //! effect beside the value.
 
-use super::log::{Fault, Location, Stop};
-use super::{DataMode, DrawState, Emulator, halves, pair};
+use super::log::{SqeFault, SqeLocation, SqeStop};
+use super::{DataMode, DrawState, SqeEmulator, halves, pair};
 use unwedge_isa::afuc::text::{ADDR, DATA, NO_INCREMENT, REM, USRADDR};
 
 /// Bit of MEM_READ_ADDR_HI_PREEMPTION that puts the rest of it in place of the high half of the address.
 const PRIVILEGED: u32 = 1 << 31;
 
-impl Emulator<'_> {
+impl SqeEmulator<'_> {
     /// A general register as it is; `$00` is 0. The queues keep what was last written to them.
     pub fn gpr(&self, register: u32) -> u32 {
         self.gprs.get(register as usize).copied().unwrap_or(0)
@@ -29,13 +29,18 @@ impl Emulator<'_> {
     }
 
     /// Writes a control register, with all that does, unlogged: the packet table, GPU registers, draw states follow.
-    pub fn write_control(&mut self, offset: u32, value: u32) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    ///
+    /// [`SqeFault`] if the register does not exist, or what the write does faults: the packet table is full,
+    /// a memory access is unaligned or one too many.
+    pub fn write_control(&mut self, offset: u32, value: u32) -> Result<(), SqeFault> {
         let limit = std::mem::take(&mut self.log_limit);
         let dropped = self.log_dropped;
         let done = self.set_control(offset, value);
         (self.log_limit, self.log_dropped) = (limit, dropped);
         match done {
-            Err(Stop::Fault(fault)) => Err(fault),
+            Err(SqeStop::Fault(fault)) => Err(fault),
             _ => Ok(()),
         }
     }
@@ -46,8 +51,12 @@ impl Emulator<'_> {
     }
 
     /// Sets a register of the SQE itself.
-    pub fn write_sqe(&mut self, offset: u32, value: u32) -> Result<(), Fault> {
-        let register = self.sqe.get_mut(offset as usize).ok_or(Fault::NoRegister(offset))?;
+    ///
+    /// # Errors
+    ///
+    /// [`SqeFault::NoRegister`] if there is no register at the offset.
+    pub fn write_sqe(&mut self, offset: u32, value: u32) -> Result<(), SqeFault> {
+        let register = self.sqe.get_mut(offset as usize).ok_or(SqeFault::NoRegister(offset))?;
         *register = value;
         Ok(())
     }
@@ -77,32 +86,32 @@ impl Emulator<'_> {
         pair(self.control_at(offset), self.control_at(offset.saturating_add(1)))
     }
 
-    pub(super) fn set_control_pair(&mut self, offset: u32, value: u64) -> Result<(), Stop> {
+    pub(super) fn set_control_pair(&mut self, offset: u32, value: u64) -> Result<(), SqeStop> {
         let [low, high] = halves(value);
         self.set_control(offset, low)?;
         self.set_control(offset.saturating_add(1), high)
     }
 
     /// What `cread` reads.
-    pub(super) fn read_control(&mut self, offset: u32) -> Result<u32, Stop> {
-        let value = self.control(offset).ok_or(Stop::Fault(Fault::NoRegister(offset)))?;
-        self.note(Location::Control(offset), false, Some(value));
+    pub(super) fn read_control(&mut self, offset: u32) -> Result<u32, SqeStop> {
+        let value = self.control(offset).ok_or(SqeStop::Fault(SqeFault::NoRegister(offset)))?;
+        self.note(SqeLocation::Control(offset), false, Some(value));
         Ok(value)
     }
 
     /// What `cwrite` does, and everything that follows from it.
-    pub(super) fn set_control(&mut self, offset: u32, value: u32) -> Result<(), Stop> {
+    pub(super) fn set_control(&mut self, offset: u32, value: u32) -> Result<(), SqeStop> {
         let register = self.control.get_mut(offset as usize);
-        *register.ok_or(Stop::Fault(Fault::NoRegister(offset)))? = value;
-        self.note(Location::Control(offset), true, Some(value));
+        *register.ok_or(SqeStop::Fault(SqeFault::NoRegister(offset)))? = value;
+        self.note(SqeLocation::Control(offset), true, Some(value));
         let special = &self.special;
         let is = |register: Option<u32>| register == Some(offset);
         if is(special.table_write) {
             let Some(at) = special.table_addr else { return Ok(()) };
             let index = self.control_at(at);
             let entry = self.table.get_mut(index as usize);
-            *entry.ok_or(Stop::Fault(Fault::TableFull(index)))? = value;
-            self.note(Location::Table(index), true, Some(value));
+            *entry.ok_or(SqeStop::Fault(SqeFault::TableFull(index)))? = value;
+            self.note(SqeLocation::Table(index), true, Some(value));
             self.set_control(at, index + 1)?;
         } else if is(special.reg_write) {
             let Some(at) = special.reg_write_addr else { return Ok(()) };
@@ -134,13 +143,13 @@ impl Emulator<'_> {
     }
 
     /// Clears a bit of THREAD_SYNC, as the processor just started will: the firmware waits for that.
-    fn clear_sync(&mut self, bit: u32) -> Result<(), Stop> {
+    fn clear_sync(&mut self, bit: u32) -> Result<(), SqeStop> {
         let Some(sync) = self.special.thread_sync else { return Ok(()) };
         let value = self.control_at(sync);
         self.set_control(sync, value & !(1 << bit))
     }
 
-    fn select_draw_state(&mut self, group: u32) -> Result<(), Stop> {
+    fn select_draw_state(&mut self, group: u32) -> Result<(), SqeStop> {
         let group = (group & 0x1f) as usize;
         let special = &self.special;
         let (header, base) = (special.draw_state_header, special.draw_state_base);
@@ -176,22 +185,22 @@ impl Emulator<'_> {
     }
 
     /// What `sread` reads.
-    pub(super) fn read_sqe(&mut self, offset: u32) -> Result<u32, Stop> {
-        let value = self.sqe(offset).ok_or(Stop::Fault(Fault::NoRegister(offset)))?;
-        self.note(Location::Sqe(offset), false, Some(value));
+    pub(super) fn read_sqe(&mut self, offset: u32) -> Result<u32, SqeStop> {
+        let value = self.sqe(offset).ok_or(SqeStop::Fault(SqeFault::NoRegister(offset)))?;
+        self.note(SqeLocation::Sqe(offset), false, Some(value));
         Ok(value)
     }
 
     /// What `swrite` does.
-    pub(super) fn set_sqe(&mut self, offset: u32, value: u32) -> Result<(), Stop> {
-        self.write_sqe(offset, value).map_err(Stop::Fault)?;
-        self.note(Location::Sqe(offset), true, Some(value));
+    pub(super) fn set_sqe(&mut self, offset: u32, value: u32) -> Result<(), SqeStop> {
+        self.write_sqe(offset, value).map_err(SqeStop::Fault)?;
+        self.note(SqeLocation::Sqe(offset), true, Some(value));
         Ok(())
     }
 
-    fn set_gpu(&mut self, offset: u32, value: u32) -> Result<(), Stop> {
+    fn set_gpu(&mut self, offset: u32, value: u32) -> Result<(), SqeStop> {
         self.write_gpu(offset, value);
-        self.note(Location::Gpu(offset), true, Some(value));
+        self.note(SqeLocation::Gpu(offset), true, Some(value));
         if self.special.lpac_sqe_control == Some(offset)
             && let Some(sync) = self.special.thread_sync
         {
@@ -202,11 +211,11 @@ impl Emulator<'_> {
         Ok(())
     }
 
-    fn set_pipe(&mut self, offset: u32, value: u32) -> Result<(), Stop> {
+    fn set_pipe(&mut self, offset: u32, value: u32) -> Result<(), SqeStop> {
         if let Some(register) = self.pipe.get_mut(offset as usize) {
             *register = value;
         }
-        self.note(Location::Pipe(offset), true, Some(value));
+        self.note(SqeLocation::Pipe(offset), true, Some(value));
         let special = &self.special;
         if let (Some(address), true) = (special.nrt_addr, special.nrt_data == Some(offset)) {
             let at = |offset: u32| self.pipe(offset).unwrap_or(0);
@@ -226,7 +235,7 @@ impl Emulator<'_> {
     }
 
     /// What an instruction reads from a register. Reading `$data` takes a word of the packet.
-    pub(super) fn read(&mut self, register: u32, peek: bool) -> Result<u32, Stop> {
+    pub(super) fn read(&mut self, register: u32, peek: bool) -> Result<u32, SqeStop> {
         let value = match register {
             0 => 0,
             ADDR => self.read_memory_queue(peek)?,
@@ -241,11 +250,11 @@ impl Emulator<'_> {
             }
             _ => self.gpr(register),
         };
-        self.note(Location::Gpr(register), false, Some(value));
+        self.note(SqeLocation::Gpr(register), false, Some(value));
         Ok(value)
     }
 
-    fn read_memory_queue(&mut self, peek: bool) -> Result<u32, Stop> {
+    fn read_memory_queue(&mut self, peek: bool) -> Result<u32, SqeStop> {
         let special = &self.special;
         let Some(at) = special.mem_read_addr else { return Ok(0) };
         let (dwords_at, high_at) = (special.mem_read_dwords, special.mem_read_high);
@@ -291,13 +300,13 @@ impl Emulator<'_> {
 
     fn read_gpu(&mut self, offset: u32) -> u32 {
         let value = self.gpu(offset);
-        self.note(Location::Gpu(offset), false, Some(value));
+        self.note(SqeLocation::Gpu(offset), false, Some(value));
         value
     }
 
     /// What an instruction's write to a register does.
-    pub(super) fn write(&mut self, register: u32, value: u32) -> Result<(), Stop> {
-        self.note(Location::Gpr(register), true, Some(value));
+    pub(super) fn write(&mut self, register: u32, value: u32) -> Result<(), SqeStop> {
+        self.note(SqeLocation::Gpr(register), true, Some(value));
         match register {
             ADDR | USRADDR => {
                 self.mode = if register == ADDR { DataMode::Addr } else { DataMode::UsrAddr };

@@ -1,10 +1,10 @@
 //! Where the registers are that do something when touched, on one firmware's GPU.
 
-use unwedge_isa::afuc::{Firmware, Names, Space};
+use unwedge_isa::afuc::{AfucNames, Firmware, SqeSpace};
 
 /// Offsets of the registers the emulator gives a behaviour; `None` where the GPU (or the database) has none.
 #[derive(Clone, Debug, Default)]
-pub struct Special {
+pub struct SpecialRegs {
     pub mem_read_addr: Option<u32>,
     pub mem_read_dwords: Option<u32>,
     pub mem_read_high: Option<u32>,
@@ -50,13 +50,13 @@ pub struct Special {
     pub ib_end: Option<u8>,
 }
 
-impl Special {
-    pub fn new(firmware: Firmware, names: &dyn Names) -> Special {
-        let control = |name| names.offset(firmware, Space::Control, name);
-        let gpu = |name| names.offset(firmware, Space::Gpu, name);
-        let pipe = |name| names.offset(firmware, Space::Pipe, name);
-        let sqe = |name| names.offset(firmware, Space::Sqe, name);
-        Special {
+impl SpecialRegs {
+    pub fn new(firmware: Firmware, names: &dyn AfucNames) -> SpecialRegs {
+        let control = |name| names.offset(firmware, SqeSpace::Control, name);
+        let gpu = |name| names.offset(firmware, SqeSpace::Gpu, name);
+        let pipe = |name| names.offset(firmware, SqeSpace::Pipe, name);
+        let sqe = |name| names.offset(firmware, SqeSpace::Sqe, name);
+        SpecialRegs {
             mem_read_addr: control("MEM_READ_ADDR"),
             mem_read_dwords: control("MEM_READ_DWORDS"),
             mem_read_high: control("MEM_READ_ADDR_HI_PREEMPTION"),

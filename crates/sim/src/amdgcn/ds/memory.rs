@@ -1,8 +1,8 @@
 //! Loads, stores and atomics of LDS and GDS.
 
-use super::super::access::{Access, Action, Dst, Form, Piece, Space};
+use super::super::access::{Access, Action, Dst, Form, LaneValue, MemorySpace};
 use super::super::apply;
-use super::super::counters::Counter;
+use super::super::counters::WaitCounter;
 use super::super::decoded::DecodedInst;
 use super::super::fault::FaultKind;
 use super::super::issue;
@@ -26,17 +26,17 @@ fn exchange_if(_: &Mode, old: u64, data: u64, _: u64) -> u64 {
 }
 
 /// One or two values of each lane.
-struct Values {
-    pieces: Vec<Piece>,
+struct LaneValues {
+    pieces: Vec<LaneValue>,
     at: [u64; LANES],
     second: Option<Box<[u64; LANES]>>,
 }
 
-impl Values {
+impl LaneValues {
     /// So many bytes at the offset, or twice so many at two offsets that count elements, or `two` of them.
-    fn new(ds: &DsOp, lanes: u64, base: &Lanes, bytes: u8, two: Option<u32>) -> Values {
+    fn new(ds: &DsOp, lanes: u64, base: &Lanes, bytes: u8, two: Option<u32>) -> LaneValues {
         let Some(scale) = two else {
-            return Values {
+            return LaneValues {
                 pieces: dwords(bytes, false),
                 at: addresses(lanes, base, ds.offset),
                 second: None,
@@ -44,14 +44,14 @@ impl Values {
         };
         let offset = |n: usize| ds.offsets[n] * scale * u32::from(bytes);
         let second = Some(Box::new(addresses(lanes, base, offset(1))));
-        Values { pieces: dwords(bytes, true), at: addresses(lanes, base, offset(0)), second }
+        LaneValues { pieces: dwords(bytes, true), at: addresses(lanes, base, offset(0)), second }
     }
 
     /// The same, each value accessed at once.
-    fn whole(ds: &DsOp, lanes: u64, base: &Lanes, bytes: u8, two: Option<u32>) -> Values {
-        let piece = |second| Piece { second, offset: 0, bytes, valid: u64::MAX };
+    fn whole(ds: &DsOp, lanes: u64, base: &Lanes, bytes: u8, two: Option<u32>) -> LaneValues {
+        let piece = |second| LaneValue { second, offset: 0, bytes, valid: u64::MAX };
         let pieces = if two.is_some() { vec![piece(false), piece(true)] } else { vec![piece(false)] };
-        Values { pieces, ..Values::new(ds, lanes, base, bytes, two) }
+        LaneValues { pieces, ..LaneValues::new(ds, lanes, base, bytes, two) }
     }
 }
 
@@ -64,12 +64,12 @@ fn addresses(lanes: u64, base: &Lanes, offset: u32) -> [u64; LANES] {
 }
 
 /// The dwords of one value, or of two.
-fn dwords(bytes: u8, two: bool) -> Vec<Piece> {
+fn dwords(bytes: u8, two: bool) -> Vec<LaneValue> {
     let count = u32::from(bytes.div_ceil(4));
     let of = |second: bool| {
-        (0..count).map(move |n| Piece { second, offset: 4 * n, bytes: bytes.min(4), valid: u64::MAX })
+        (0..count).map(move |n| LaneValue { second, offset: 4 * n, bytes: bytes.min(4), valid: u64::MAX })
     };
-    let mut all: Vec<Piece> = of(false).collect();
+    let mut all: Vec<LaneValue> = of(false).collect();
     if two {
         all.extend(of(true));
     }
@@ -77,7 +77,7 @@ fn dwords(bytes: u8, two: bool) -> Vec<Piece> {
 }
 
 /// Leaves out what lies beyond the end of LDS.
-fn limit(values: &mut Values, lanes: u64, end: u32) {
+fn limit(values: &mut LaneValues, lanes: u64, end: u32) {
     for piece in &mut values.pieces {
         let from = values.second.as_deref().filter(|_| piece.second).unwrap_or(&values.at);
         let last = |lane: usize| from[lane] + u64::from(piece.offset) + u64::from(piece.bytes);
@@ -110,7 +110,7 @@ pub(super) fn exec(
     };
     let access = Access {
         at: decoded.at,
-        space: if ds.gds { Space::Gds } else { Space::Lds },
+        space: if ds.gds { MemorySpace::Gds } else { MemorySpace::Lds },
         action,
         form,
         dst,
@@ -121,16 +121,16 @@ pub(super) fn exec(
         data: data.0,
         unknown: data.1,
     };
-    let counter = if generation >= Gfx::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+    let counter = if generation >= Gfx::Gfx12 { WaitCounter::Ds } else { WaitCounter::Lgkm };
     // GDS reads its operands late, and counts that.
     let held = (ds.gds && generation <= Gfx::Gfx11_5).then(|| operands(decoded));
-    let counters = [(counter, if ds.gds { 4 } else { 3 }), (Counter::Exp, 5)];
+    let counters = [(counter, if ds.gds { 4 } else { 3 }), (WaitCounter::Exp, 5)];
     issue::issue(machine, wave, access, &counters[..1 + usize::from(held.is_some())], held);
 }
 
 /// Registers that an instruction reads.
 fn operands(decoded: &DecodedInst) -> Locks {
-    let mut held = Locks::new(Counter::Exp);
+    let mut held = Locks::new(WaitCounter::Exp);
     for (slot, operand) in decoded.inst.written() {
         if let (true, Operand::Reg { reg, dwords, .. }) = (slot.access.reads(), operand) {
             held.add(reg, dwords);
@@ -149,29 +149,29 @@ fn operation(
     decoded: &DecodedInst,
     ds: &DsOp,
     base: &Lanes,
-) -> Option<(Action, Form, Values, Data)> {
+) -> Option<(Action, Form, LaneValues, Data)> {
     let lanes = wave.exec(&machine.gpu);
     let none = (Vec::new(), Vec::new());
     Some(match ds.kind {
         DsKind::ExchangeIf => {
             let data = data(machine, wave, ds, 2, false)?;
-            let mut values = Values::whole(ds, lanes, base, 8, None);
+            let mut values = LaneValues::whole(ds, lanes, base, 8, None);
             values.at = values.at.map(|at| at & 0xfff8);
-            let (atomic, width) = (exchange_if as atomic::Atomic, atomic::Kind::B64);
+            let (atomic, width) = (exchange_if as atomic::Atomic, atomic::AtomicWidth::B64);
             (Action::Atomic { atomic, width, returns: true, compares: false }, Form::Dwords, values, data)
         }
         DsKind::Load { form, bytes, two } => {
-            (Action::Load, form, Values::new(ds, lanes, base, bytes, two), none)
+            (Action::Load, form, LaneValues::new(ds, lanes, base, bytes, two), none)
         }
         DsKind::Store { bytes, two, high } => {
             let mut data = data(machine, wave, ds, bytes.div_ceil(4), two.is_some())?;
             if high {
                 data.0.iter_mut().chain(&mut data.1).flatten().for_each(|value| *value >>= 16);
             }
-            (Action::Store, Form::Dwords, Values::new(ds, lanes, base, bytes, two), data)
+            (Action::Store, Form::Dwords, LaneValues::new(ds, lanes, base, bytes, two), data)
         }
         DsKind::Atomic { atomic, width, returns, compares, two } => {
-            let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
+            let bytes = if width == atomic::AtomicWidth::B64 { 8 } else { 4 };
             let mut data = data(machine, wave, ds, bytes / 4, compares || two.is_some())?;
             // Until gfx10 a comparison's first operand is what is compared with.
             let compared = [Operation::Atomic(AtomicOp::Cmpswap), Operation::Atomic(AtomicOp::Fcmpswap)];
@@ -182,7 +182,7 @@ fn operation(
                     data.1.rotate_left(half);
                 }
             }
-            let values = Values::whole(ds, lanes, base, bytes, two);
+            let values = LaneValues::whole(ds, lanes, base, bytes, two);
             (Action::Atomic { atomic, width, returns, compares }, Form::Dwords, values, data)
         }
         DsKind::AddTid { load } => {
@@ -191,7 +191,7 @@ fn operation(
             for lane in bits(lanes) {
                 at[lane] = u64::from(m0 + ds.offset) + 4 * lane as u64;
             }
-            let values = Values { pieces: dwords(4, false), at, second: None };
+            let values = LaneValues { pieces: dwords(4, false), at, second: None };
             if load {
                 (Action::Load, Form::Dwords, values, none)
             } else {
@@ -226,10 +226,10 @@ pub(super) fn from_memory(
     ds: &DsOp,
     base: &Lanes,
     atomic: atomic::Atomic,
-    width: atomic::Kind,
+    width: atomic::AtomicWidth,
 ) {
     let mode = wave.float_mode(machine.gpu.generation());
-    let size = if width == atomic::Kind::B64 { 8usize } else { 4 };
+    let size = if width == atomic::AtomicWidth::B64 { 8usize } else { 4 };
     let get = |memory: &[u8], at: usize| {
         memory
             .get(at..at + size)

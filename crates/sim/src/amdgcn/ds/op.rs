@@ -54,7 +54,7 @@ pub(super) enum DsKind {
     },
     Atomic {
         atomic: atomic::Atomic,
-        width: atomic::Kind,
+        width: atomic::AtomicWidth,
         returns: bool,
         compares: bool,
         two: Option<u32>,
@@ -62,7 +62,7 @@ pub(super) enum DsKind {
     /// The second value is in memory, at an offset.
     FromMemory {
         atomic: atomic::Atomic,
-        width: atomic::Kind,
+        width: atomic::AtomicWidth,
     },
     Swizzle,
     Permute,

@@ -1,8 +1,8 @@
 //! What instructions of LDS and GDS give, and the registers they are given.
 
-use super::super::access::{Access, Dst, Read, Space};
+use super::super::access::{Access, Dst, MemorySpace, Read};
 use super::super::apply;
-use super::super::counters::Counter;
+use super::super::counters::WaitCounter;
 use super::super::fault::FaultKind;
 use super::super::issue;
 use super::super::lanes::splat;
@@ -14,7 +14,7 @@ use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// What GDS counts, until gfx11, and what each is in order among.
-pub(super) const GDS_COUNTERS: [(Counter, u8); 2] = [(Counter::Lgkm, 4), (Counter::Exp, 5)];
+pub(super) const GDS_COUNTERS: [(WaitCounter, u8); 2] = [(WaitCounter::Lgkm, 4), (WaitCounter::Exp, 5)];
 
 /// What a move between lanes gives: it counts as LDS, so that it has to be waited for.
 pub(super) fn put(
@@ -30,15 +30,17 @@ pub(super) fn put(
         return machine.fault(wave, FaultKind::NoRegister);
     };
     let dst = Dst::Vgpr(reg.index() as u8);
-    let space = if ds.gds || matches!(ds.kind, DsKind::Sync(_)) { Space::Gds } else { Space::Lds };
+    let space =
+        if ds.gds || matches!(ds.kind, DsKind::Sync(_)) { MemorySpace::Gds } else { MemorySpace::Lds };
     let access = Access::made(machine.offset(), space, dst, lanes, values.len());
     let read = Read { values: values.to_vec(), unknown: unknown.to_vec() };
-    if space == Space::Lds {
-        let counter = if machine.gpu.generation() >= Gfx::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+    if space == MemorySpace::Lds {
+        let counter =
+            if machine.gpu.generation() >= Gfx::Gfx12 { WaitCounter::Ds } else { WaitCounter::Lgkm };
         return issue::ready(machine, wave, access, read, &[(counter, 3)]);
     }
     // GDS reads its operands late, and counts that.
-    let mut held = Locks::new(Counter::Exp);
+    let mut held = Locks::new(WaitCounter::Exp);
     for reg in [ds.address, ds.data[0]].into_iter().flatten() {
         held.add(reg, 1);
     }

@@ -9,7 +9,7 @@
 use super::super::access::{self};
 use super::super::apply;
 use super::super::common::Resource;
-use super::super::counters::Counter;
+use super::super::counters::WaitCounter;
 use super::super::decoded::DecodedInst;
 use super::super::issue;
 use super::super::lanes::{bits, splat};
@@ -71,9 +71,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     }
     machine.common.changes += 1;
     // Nothing comes back, but counters tell when the operands have been read, and when it is done.
-    let mut access = access::Access::made(decoded.at, access::Space::Gds, access::Dst::None, 0, 0);
+    let mut access = access::Access::made(decoded.at, access::MemorySpace::Gds, access::Dst::None, 0, 0);
     access.action = access::Action::Store;
-    let mut held = Locks::new(Counter::Exp);
+    let mut held = Locks::new(WaitCounter::Exp);
     if let Some(reg) = ds.address {
         held.add(reg, 1);
     }

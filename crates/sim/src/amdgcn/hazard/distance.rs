@@ -58,14 +58,20 @@ impl Distances {
         lately.find(|done| holds(done)).map(|done| done.at)
     }
 
-    pub(super) fn issue(&mut self, decoded: &DecodedInst, class: HazardClass, gpu: &Gpu, found: &mut Found) {
+    pub(super) fn issue(
+        &mut self,
+        decoded: &DecodedInst,
+        class: HazardClass,
+        gpu: &Gpu,
+        found: &mut BrokenRules,
+    ) {
         let (unit, effects) = (class.unit, &decoded.effects);
         self.distances(decoded, class, gpu.generation(), found);
         self.scalar_memory(decoded, unit, effects, gpu, found);
         self.remember(decoded, unit, effects);
     }
 
-    fn distances(&self, decoded: &DecodedInst, class: HazardClass, generation: Gfx, found: &mut Found) {
+    fn distances(&self, decoded: &DecodedInst, class: HazardClass, generation: Gfx, found: &mut BrokenRules) {
         let (unit, effects) = (class.unit, &decoded.effects);
         let inst = &decoded.inst;
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
@@ -156,7 +162,7 @@ impl Distances {
     }
 
     /// Rules of gfx8 and gfx9 about what uses `m0`, and about negative offsets.
-    fn after_m0(&self, decoded: &DecodedInst, unit: Unit, generation: Gfx, found: &mut Found) {
+    fn after_m0(&self, decoded: &DecodedInst, unit: Unit, generation: Gfx, found: &mut BrokenRules) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
         let row = inst.row();
@@ -240,7 +246,7 @@ impl Distances {
         unit: Unit,
         effects: &Effects,
         gpu: &Gpu,
-        found: &mut Found,
+        found: &mut BrokenRules,
     ) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
@@ -285,7 +291,7 @@ impl Distances {
             self.vccz = Some((at, false));
         } else if row.role == Role::CBranchVcc {
             found.extend(self.vccz.map(|(first, _)| ("vccz_smem", first)));
-        } else if decoded.waits.contains(&(Counter::Lgkm, 0)) {
+        } else if decoded.waits.contains(&(WaitCounter::Lgkm, 0)) {
             self.vccz = self.vccz.map(|(first, _)| (first, true));
         } else if effects.writes.meets(&pair(Reg::VCC)) {
             self.vccz = self.vccz.filter(|(_, waited)| !waited);

@@ -7,11 +7,11 @@ use unwedge_isa::amdgcn::waits;
 #[derive(Debug, Default)]
 pub(super) struct Late {
     /// Scalar registers read by vector memory.
-    vmem_read: Open,
+    vmem_read: OpenHazard,
     /// Scalar registers read by scalar memory.
-    smem_read: Open,
+    smem_read: OpenHazard,
     /// `exec` read by something else than the vector ALU.
-    exec_read: Open,
+    exec_read: OpenHazard,
     /// Vector memory or LDS, and whether a branch followed.
     vmem_branch: Option<(u32, bool)>,
     ds_branch: Option<(u32, bool)>,
@@ -29,10 +29,16 @@ pub(super) struct Late {
 }
 
 impl Late {
-    pub(super) fn issue(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, found: &mut Found) {
+    pub(super) fn issue(
+        &mut self,
+        decoded: &DecodedInst,
+        unit: Unit,
+        effects: &Effects,
+        found: &mut BrokenRules,
+    ) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
-        let mut rule = |name: &'static str, open: &Open, writes: &Regs| {
+        let mut rule = |name: &'static str, open: &OpenHazard, writes: &Regs| {
             if open.regs.meets(writes) {
                 found.push((name, open.at));
             }
@@ -51,7 +57,7 @@ impl Late {
             self.vmem_read.close();
         }
         let idle = wait || matches!(row.opcode, Opcode::s_setvskip | Opcode::s_version);
-        if unit == Unit::Salu && !idle || decoded.waits.contains(&(Counter::Lgkm, 0)) {
+        if unit == Unit::Salu && !idle || decoded.waits.contains(&(WaitCounter::Lgkm, 0)) {
             self.smem_read.close();
         }
         let writes_scalar = unit == Unit::Valu && !writes.is_empty();
@@ -109,7 +115,7 @@ impl Late {
     }
 
     /// Comparisons, images with addresses one by one, and scalar stores.
-    fn neighbours(&mut self, decoded: &DecodedInst, unit: Unit, found: &mut Found) {
+    fn neighbours(&mut self, decoded: &DecodedInst, unit: Unit, found: &mut BrokenRules) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
         if row.traits.has(Trait::Permlane) {
@@ -140,7 +146,7 @@ impl Late {
         if row.opcode == Opcode::s_inst_prefetch {
             found.push(("inst_prefetch", at));
         }
-        if decoded.waits.contains(&(Counter::Lgkm, 0)) {
+        if decoded.waits.contains(&(WaitCounter::Lgkm, 0)) {
             self.scalar_store = None;
         }
         if unit == Unit::Smem {

@@ -36,15 +36,15 @@ pub(super) struct Results {
     /// Vector instructions that nothing has waited for, the oldest first.
     valus: VecDeque<Valu>,
     /// Vector registers used by memory instructions.
-    memory: Open,
+    memory: OpenHazard,
     /// The matrix instruction before.
     matrix: Option<(Regs, u32)>,
     /// Scalar registers the vector ALU has read (gfx12), or read as masks in waves of 64.
-    read: Open,
+    read: OpenHazard,
     /// Those of them that the scalar ALU has written since, and scalar instructions since.
     salu: Vec<(Regs, u32, u32)>,
     /// Those that the vector ALU has written since, without carries.
-    valu: Open,
+    valu: OpenHazard,
     /// The instruction before was `s_nop`.
     nop: bool,
     /// A store to scratch that nothing waited for.
@@ -71,7 +71,7 @@ impl Results {
         unit: Unit,
         effects: &Effects,
         gpu: &Gpu,
-        found: &mut Found,
+        found: &mut BrokenRules,
     ) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
@@ -105,7 +105,7 @@ impl Results {
     }
 
     /// Loads into vector registers that pass by what others have not finished.
-    fn lds_direct(&mut self, inst: &Inst, effects: &Effects, generation: Gfx, found: &mut Found) {
+    fn lds_direct(&mut self, inst: &Inst, effects: &Effects, generation: Gfx, found: &mut BrokenRules) {
         let written = effects.writes.vector();
         let wait = counted(inst, generation);
         // Behind a transcendental instruction only waiting for all will do.
@@ -123,7 +123,7 @@ impl Results {
     }
 
     /// What the vector ALU reads of its own results.
-    fn reads(&mut self, effects: &Effects, gpu: &Gpu, found: &mut Found) {
+    fn reads(&mut self, effects: &Effects, gpu: &Gpu, found: &mut BrokenRules) {
         let reads = effects.reads.vector();
         let mut open = reads;
         if gpu.generation() == Gfx::Gfx11 {
@@ -158,7 +158,7 @@ impl Results {
         }
     }
 
-    fn matrices(&mut self, inst: &Inst, effects: &Effects, at: u32, found: &mut Found) {
+    fn matrices(&mut self, inst: &Inst, effects: &Effects, at: u32, found: &mut BrokenRules) {
         let before = self.matrix.take();
         if inst.row().role != Role::Matrix {
             return;
@@ -180,7 +180,7 @@ impl Results {
     fn used(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let used = effects.reads.either(&effects.writes).vector();
-        let drained = decoded.waits.iter().any(|(counter, most)| *most == 0 && *counter != Counter::Exp);
+        let drained = decoded.waits.iter().any(|(counter, most)| *most == 0 && *counter != WaitCounter::Exp);
         if matches!(unit, Unit::Valu | Unit::Export) || drained || depctr(inst, &waits::VM_VSRC) {
             self.memory.close();
         }
@@ -206,7 +206,7 @@ impl Results {
     }
 
     /// gfx12: scalar registers the vector ALU has read, then written, then read.
-    fn scalars(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, found: &mut Found) {
+    fn scalars(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, found: &mut BrokenRules) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let vcc = pair(Reg::VCC);
         if depctr(inst, &waits::SA_SDST) {
@@ -259,7 +259,7 @@ impl Results {
     }
 
     /// Waves of 64: scalar registers read as lane masks, then written by the scalar ALU, then read.
-    fn masks(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, found: &mut Found) {
+    fn masks(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, found: &mut BrokenRules) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let reads = numbered(&effects.reads);
         // That it ends what only masks have begun, too, is said by one source only.
@@ -293,11 +293,11 @@ impl Results {
     }
 
     /// Giving back vector registers before the end.
-    fn leaving(&mut self, decoded: &DecodedInst, found: &mut Found) {
+    fn leaving(&mut self, decoded: &DecodedInst, found: &mut BrokenRules) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
         let traits = inst.row().traits;
-        if decoded.waits.contains(&(Counter::Vs, 0)) {
+        if decoded.waits.contains(&(WaitCounter::Vs, 0)) {
             self.scratch = None;
         }
         if inst.variant().encoding == Encoding::Scratch && traits.has(Trait::Store) {

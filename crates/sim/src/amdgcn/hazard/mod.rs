@@ -10,7 +10,7 @@ mod distance;
 mod gfx10;
 mod gfx11;
 
-use super::counters::Counter;
+use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
 use unwedge_isa::amdgcn::effects::{Effects, Regs};
 use unwedge_isa::amdgcn::model::{Encoding, Format, Mod, Role, Trait};
@@ -59,24 +59,24 @@ impl HazardClass {
 
 /// Registers with the instruction that made them dangerous.
 #[derive(Debug, Clone, Copy, Default)]
-struct Open {
+struct OpenHazard {
     regs: Regs,
     at: u32,
 }
 
-impl Open {
+impl OpenHazard {
     fn add(&mut self, regs: &Regs, at: u32) {
         self.regs = self.regs.either(regs);
         self.at = at;
     }
 
     fn close(&mut self) {
-        *self = Open::default();
+        *self = OpenHazard::default();
     }
 }
 
 /// Rules that are broken, with the offset of the instruction they begin at.
-type Found = Vec<(&'static str, u32)>;
+type BrokenRules = Vec<(&'static str, u32)>;
 
 /// What a wave did lately, as far as its generation's rules ask.
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ pub(super) struct Hazards {
 
 impl Hazards {
     /// Takes an instruction into account: rules it breaks, with the offset of the instruction they begin at.
-    pub(super) fn issue(&mut self, decoded: &DecodedInst, class: HazardClass, gpu: &Gpu) -> Found {
+    pub(super) fn issue(&mut self, decoded: &DecodedInst, class: HazardClass, gpu: &Gpu) -> BrokenRules {
         let (unit, effects) = (class.unit, &decoded.effects);
         let mut found = Vec::new();
         match gpu.generation() {

@@ -3,13 +3,13 @@
 //! Facts: the register descriptions of Mesa and ROCr. Never: addresses of texels ([`super::layout`]).
 
 use super::super::texel::selected;
-use crate::texture::sampler::{Compare, Filter, MipFilter, Sampler, Wrap};
-use unwedge_isa::amdgcn::format::Format;
+use crate::texture::sampler::{CompareFunc, MipFilter, Sampler, TexelFilter, WrapMode};
+use unwedge_isa::amdgcn::format::TexelFormat;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// What kind of image it is: the codes of `SQ_RSRC_IMG_TYPE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ImageType {
     D1,
     D2,
     D3,
@@ -20,26 +20,26 @@ pub(super) enum Kind {
     MsaaArray,
 }
 
-impl Kind {
-    fn of_code(code: u32) -> Option<Kind> {
-        use Kind::*;
+impl ImageType {
+    fn of_code(code: u32) -> Option<ImageType> {
+        use ImageType::*;
         let at = (code as usize).checked_sub(8)?;
         [D1, D2, D3, Cube, D1Array, D2Array, Msaa, MsaaArray].get(at).copied()
     }
 
     pub(super) fn is_array(self) -> bool {
-        matches!(self, Kind::Cube | Kind::D1Array | Kind::D2Array | Kind::MsaaArray)
+        matches!(self, ImageType::Cube | ImageType::D1Array | ImageType::D2Array | ImageType::MsaaArray)
     }
 
     pub(super) fn is_multisampled(self) -> bool {
-        matches!(self, Kind::Msaa | Kind::MsaaArray)
+        matches!(self, ImageType::Msaa | ImageType::MsaaArray)
     }
 
     /// How many coordinates are filtered.
     pub(super) fn axes(self) -> usize {
         match self {
-            Kind::D1 | Kind::D1Array => 1,
-            Kind::D3 => 3,
+            ImageType::D1 | ImageType::D1Array => 1,
+            ImageType::D3 => 3,
             _ => 2,
         }
     }
@@ -62,11 +62,11 @@ pub(super) enum Tiling {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Image {
     pub(super) generation: Gfx,
-    pub(super) kind: Kind,
+    pub(super) kind: ImageType,
     /// Bytes.
     pub(super) base: u64,
     /// `None`: a format that is not emulated.
-    pub(super) format: Option<Format>,
+    pub(super) format: Option<TexelFormat>,
     pub(super) select: [u8; 4],
     /// Texels of the first level.
     pub(super) size: [u32; 3],
@@ -86,7 +86,7 @@ pub(super) struct Image {
 }
 
 /// What a descriptor is.
-pub(super) enum Found {
+pub(super) enum DescriptorKind {
     /// All zeros: loads give zero, stores are dropped.
     Null,
     /// Not an image.
@@ -116,12 +116,12 @@ fn swizzle_mode(mode: u32, generation: Gfx) -> Tiling {
 
 impl Image {
     /// Reads eight dwords.
-    pub(super) fn read(w: [u32; 8], gpu: &Gpu) -> Found {
+    pub(super) fn read(w: [u32; 8], gpu: &Gpu) -> DescriptorKind {
         let field = |word: usize, lsb: u32, width: u32| w[word] >> lsb & (u32::MAX >> (32 - width));
         if w == [0; 8] {
-            return Found::Null;
+            return DescriptorKind::Null;
         }
-        let Some(kind) = Kind::of_code(field(3, 28, 4)) else { return Found::Other };
+        let Some(kind) = ImageType::of_code(field(3, 28, 4)) else { return DescriptorKind::Other };
         let generation = gpu.generation();
         let ten = generation >= Gfx::Gfx10;
         let twelve = generation >= Gfx::Gfx12;
@@ -158,7 +158,7 @@ impl Image {
             Gfx::Gfx9 | Gfx::Gfx906 => (field(5, 0, 13), depth),
             _ => (field(5, 0, 13), field(5, 13, 13)),
         };
-        let flat = matches!(kind, Kind::D1 | Kind::D2 | Kind::Msaa);
+        let flat = matches!(kind, ImageType::D1 | ImageType::D2 | ImageType::Msaa);
         let pitch = match generation {
             Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => Some(field(4, 13, 14) + 1),
             Gfx::Gfx9 | Gfx::Gfx906 => Some(field(4, 13, 16) + 1),
@@ -168,17 +168,17 @@ impl Image {
             _ => None,
         };
         let mode = field(3, 20, 5);
-        let one_dimensional = matches!(kind, Kind::D1 | Kind::D1Array);
-        Found::Image(Box::new(Image {
+        let one_dimensional = matches!(kind, ImageType::D1 | ImageType::D1Array);
+        DescriptorKind::Image(Box::new(Image {
             generation,
             kind,
             base: (u64::from(w[0]) | u64::from(field(1, 0, 8)) << 32) << 8,
-            format: Format::image(code, gpu),
+            format: TexelFormat::image(code, gpu),
             select: selected(w[3]),
             size: [
                 width + 1,
                 if one_dimensional { 1 } else { height + 1 },
-                if kind == Kind::D3 { depth + 1 } else { 1 },
+                if kind == ImageType::D3 { depth + 1 } else { 1 },
             ],
             first_layer: if kind.is_array() { first } else { 0 },
             layers: if kind.is_array() { last.saturating_sub(first) + 1 } else { 1 },
@@ -193,7 +193,7 @@ impl Image {
 
     /// The image of a descriptor of which only the first half is there: one slice, with all levels that it names.
     pub(super) fn of_half(mut self) -> Result<Image, &'static str> {
-        if self.kind.is_array() || self.kind == Kind::D3 {
+        if self.kind.is_array() || self.kind == ImageType::D3 {
             return Err("a descriptor of four dwords of an image with several slices");
         }
         if self.generation < Gfx::Gfx10 {
@@ -213,7 +213,8 @@ impl Image {
 pub(super) fn sampler(w: [u32; 4], gpu: &Gpu) -> Sampler {
     let field = |word: usize, lsb: u32, width: u32| w[word] >> lsb & (u32::MAX >> (32 - width));
     let byte = |word: usize, lsb: u32, width: u32| field(word, lsb, width) as u8;
-    let filter = |lsb: u32| Filter { linear: field(2, lsb, 1) != 0, anisotropic: field(2, lsb + 1, 1) != 0 };
+    let filter =
+        |lsb: u32| TexelFilter { linear: field(2, lsb, 1) != 0, anisotropic: field(2, lsb + 1, 1) != 0 };
     let lod_bits = if gpu.generation() >= Gfx::Gfx12 { 13 } else { 12 };
     let bias = (field(2, 0, 14) << 18) as i32 >> 18;
     Sampler {
@@ -243,28 +244,28 @@ pub(super) fn sampler(w: [u32; 4], gpu: &Gpu) -> Sampler {
     }
 }
 
-fn wrap(code: u32) -> Wrap {
+fn wrap(code: u32) -> WrapMode {
     match code {
-        0 => Wrap::Repeat,
-        1 => Wrap::Mirror,
-        2 => Wrap::ClampToEdge,
-        3 => Wrap::MirrorOnceToEdge,
-        4 => Wrap::ClampHalfBorder,
-        5 => Wrap::MirrorOnceHalfBorder,
-        6 => Wrap::ClampToBorder,
-        _ => Wrap::MirrorOnceToBorder,
+        0 => WrapMode::Repeat,
+        1 => WrapMode::Mirror,
+        2 => WrapMode::ClampToEdge,
+        3 => WrapMode::MirrorOnceToEdge,
+        4 => WrapMode::ClampHalfBorder,
+        5 => WrapMode::MirrorOnceHalfBorder,
+        6 => WrapMode::ClampToBorder,
+        _ => WrapMode::MirrorOnceToBorder,
     }
 }
 
-fn compare(code: u32) -> Compare {
+fn compare(code: u32) -> CompareFunc {
     match code {
-        0 => Compare::Never,
-        1 => Compare::Less,
-        2 => Compare::Equal,
-        3 => Compare::LessEqual,
-        4 => Compare::Greater,
-        5 => Compare::NotEqual,
-        6 => Compare::GreaterEqual,
-        _ => Compare::Always,
+        0 => CompareFunc::Never,
+        1 => CompareFunc::Less,
+        2 => CompareFunc::Equal,
+        3 => CompareFunc::LessEqual,
+        4 => CompareFunc::Greater,
+        5 => CompareFunc::NotEqual,
+        6 => CompareFunc::GreaterEqual,
+        _ => CompareFunc::Always,
     }
 }

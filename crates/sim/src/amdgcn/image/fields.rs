@@ -4,7 +4,7 @@ use super::super::apply;
 use super::super::lanes::{bits, splat};
 use super::super::machine::Machine;
 use super::super::wave::Wave;
-use super::descriptor::Kind;
+use super::descriptor::ImageType;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
@@ -30,7 +30,7 @@ pub(super) struct Coordinates {
 
 impl Coordinates {
     /// Those of a dimension, or of a kind of image.
-    pub(super) fn of(dim: Option<u8>, layered: bool, kind: Kind) -> Coordinates {
+    pub(super) fn of(dim: Option<u8>, layered: bool, kind: ImageType) -> Coordinates {
         let (y, z, sample) = match dim {
             Some(0) => (false, false, false),
             Some(1) => (true, false, false),
@@ -39,13 +39,13 @@ impl Coordinates {
             Some(6) => (true, false, true),
             Some(_) => (true, true, true),
             None => match kind {
-                Kind::D1 => (false, false, false),
-                Kind::D2 => (true, false, false),
-                Kind::D3 | Kind::Cube => (true, true, false),
-                Kind::D1Array => (false, layered, false),
-                Kind::D2Array => (true, layered, false),
-                Kind::Msaa => (true, false, true),
-                Kind::MsaaArray => (true, layered, true),
+                ImageType::D1 => (false, false, false),
+                ImageType::D2 => (true, false, false),
+                ImageType::D3 | ImageType::Cube => (true, true, false),
+                ImageType::D1Array => (false, layered, false),
+                ImageType::D2Array => (true, layered, false),
+                ImageType::Msaa => (true, false, true),
+                ImageType::MsaaArray => (true, layered, true),
             },
         };
         Coordinates { y, z, sample }

@@ -5,7 +5,7 @@
 //! padded to 256 bytes, sizes rounded up; slices have all levels each. Where levels of older generations lie, and how
 //! levels of tiled images share blocks, is not known here.
 
-use super::descriptor::{Image, Kind, Tiling};
+use super::descriptor::{Image, ImageType, Tiling};
 use unwedge_isa::amdgcn::Gfx;
 
 /// Bytes rows of linear images are padded to.
@@ -66,7 +66,7 @@ impl Image {
         if self.kind.is_multisampled() && self.last_level != 0 {
             return Err("an image with several samples");
         }
-        let z = z + if self.kind == Kind::D3 { 0 } else { u64::from(self.first_layer) };
+        let z = z + if self.kind == ImageType::D3 { 0 } else { u64::from(self.first_layer) };
         let offset = match self.tiling {
             Tiling::Linear => self.linear(x, y, z, level, bytes.into())?,
             Tiling::Thin { display } => self.thin(x, y, z, level, bytes.into(), display)?,
@@ -114,7 +114,7 @@ impl Image {
         if self.most_level != 0 || level != 0 {
             return Err("levels of a tiled image");
         }
-        if !matches!(self.kind, Kind::D2 | Kind::D2Array | Kind::Cube) {
+        if !matches!(self.kind, ImageType::D2 | ImageType::D2Array | ImageType::Cube) {
             return Err("a tiled image of this kind");
         }
         let texel = bytes.trailing_zeros();

@@ -9,7 +9,7 @@ mod fields;
 mod layout;
 mod sample;
 
-use super::access::{self, Action, Dst, Form, Piece, Read, Space};
+use super::access::{self, Action, Dst, Form, LaneValue, MemorySpace, Read};
 use super::apply::{self};
 use super::buffer;
 use super::buffer::{MemoryAccess, vector_counters};
@@ -20,10 +20,10 @@ use super::lanes::{bits, splat};
 use super::machine::Machine;
 use super::texel::{Halves, IDENTITY, Texel};
 use super::wave::Wave;
-use descriptor::{Found, Image};
+use descriptor::{DescriptorKind, Image};
 use fields::{Coordinates, Fields};
 use sample::Sampled;
-use unwedge_isa::amdgcn::format::Format;
+use unwedge_isa::amdgcn::format::TexelFormat;
 use unwedge_isa::amdgcn::model::{Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Operation, Reg};
@@ -97,7 +97,8 @@ impl ImageOp {
             "get_resinfo" => ImageKind::Size,
             _ if row.traits.has(Trait::Atomic) => {
                 let Operation::Atomic(op) = row.operation else { return None };
-                let (small, wide) = (atomic::of(op, atomic::Kind::B32)?, atomic::of(op, atomic::Kind::B64));
+                let (small, wide) =
+                    (atomic::of(op, atomic::AtomicWidth::B32)?, atomic::of(op, atomic::AtomicWidth::B64));
                 let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
                     mods.get(Mod::Th) & 1 != 0
                 } else {
@@ -141,7 +142,7 @@ impl ImageOp {
     }
 
     /// Components in their order. Where none is asked for, it is the first.
-    fn plain(&self, format: Format) -> Texel {
+    fn plain(&self, format: TexelFormat) -> Texel {
         Texel {
             format,
             select: IDENTITY,
@@ -153,13 +154,13 @@ impl ImageOp {
     }
 
     /// Components as an image's descriptor chooses them.
-    fn texel(&self, image: &Image, format: Format, generation: Gfx) -> Texel {
+    fn texel(&self, image: &Image, format: TexelFormat, generation: Gfx) -> Texel {
         Texel { select: image.select, zero_fill: Texel::zero_fill(generation), ..self.plain(format) }
     }
 }
 
 /// The format by which elements of so many bytes are moved as they are.
-fn raw_format(bytes: u8, signed: bool) -> Option<Format> {
+fn raw_format(bytes: u8, signed: bool) -> Option<TexelFormat> {
     let data = match bytes {
         1 => "8",
         2 => "16",
@@ -168,7 +169,7 @@ fn raw_format(bytes: u8, signed: bool) -> Option<Format> {
         16 => "32_32_32_32",
         _ => return None,
     };
-    Format::of_name(&format!("{data}_{}", if signed { "SINT" } else { "UINT" }))
+    TexelFormat::of_name(&format!("{data}_{}", if signed { "SINT" } else { "UINT" }))
 }
 
 pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, access: &ImageOp) {
@@ -179,16 +180,16 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         if n < given { apply::address_scalar(machine, wave, Reg(access.resource.0 + n as u16)) } else { 0 }
     });
     let read = match Image::read(words, &machine.gpu) {
-        Found::Image(image) if access.half_descriptor => match image.of_half() {
-            Ok(image) => Found::Image(Box::new(image)),
+        DescriptorKind::Image(image) if access.half_descriptor => match image.of_half() {
+            Ok(image) => DescriptorKind::Image(Box::new(image)),
             Err(what) => return machine.fault(wave, FaultKind::NotEmulated(what)),
         },
         other => other,
     };
     let image = match read {
-        Found::Null => None,
-        Found::Image(image) => Some(*image),
-        Found::Other => {
+        DescriptorKind::Null => None,
+        DescriptorKind::Image(image) => Some(*image),
+        DescriptorKind::Other => {
             return machine.fault(wave, FaultKind::NotEmulated("a descriptor that is not an image's"));
         }
     };
@@ -223,7 +224,7 @@ fn texels(
         _ => None,
     };
     let mip = matches!(access.kind, ImageKind::Load { mip: true, .. } | ImageKind::Store { mip: true, .. });
-    let format = image.and_then(|image| image.format).or_else(|| Format::of_name("32_32_32_32_UINT"));
+    let format = image.and_then(|image| image.format).or_else(|| TexelFormat::of_name("32_32_32_32_UINT"));
     let format = match (format, raw) {
         (Some(format), Some(signed)) => raw_format(format.bytes(), signed),
         (format, _) => format,
@@ -271,21 +272,22 @@ fn texels(
         ImageKind::Atomic { small, wide, returns, compares } => {
             // Four components are a value of 64 bits and one to compare with.
             let double = access.mask == if compares { 15 } else { 3 };
-            let (width, bytes) = if double { (atomic::Kind::B64, 8) } else { (atomic::Kind::B32, 4) };
+            let (width, bytes) =
+                if double { (atomic::AtomicWidth::B64, 8) } else { (atomic::AtomicWidth::B32, 4) };
             if image.is_some() && format.bytes() != bytes {
                 return machine.fault(wave, FaultKind::Undefined("an atomic on texels of another size"));
             }
             let Some(atomic) = (if double { wide } else { Some(small) }) else {
                 return machine.fault(wave, FaultKind::NoSemantics);
             };
-            let piece = Piece { second: false, offset: 0, bytes, valid };
+            let piece = LaneValue { second: false, offset: 0, bytes, valid };
             (Action::Atomic { atomic, width, returns, compares }, Form::Dwords, vec![piece])
         }
         ImageKind::Store { .. } => (Action::Store, Form::Texel(texel), texel.pieces(valid)),
         _ => (Action::Load, Form::Texel(texel), texel.pieces(valid)),
     };
     let memory = MemoryAccess {
-        space: Space::Global,
+        space: MemorySpace::Global,
         action,
         form,
         shape: None,
@@ -321,7 +323,7 @@ fn image_size(
             }
         }
     }
-    let texel = access.plain(Format::INTEGERS);
+    let texel = access.plain(TexelFormat::INTEGERS);
     return_values(machine, wave, decoded, access, &texel, &values, lanes, false);
 }
 
@@ -346,7 +348,7 @@ fn return_values(
         read.values.iter_mut().zip(out).for_each(|(place, value)| place[lane] = value);
     }
     let dst = Dst::Vgpr(first.index() as u8);
-    let made = access::Access::made(decoded.at, Space::Global, dst, lanes, count);
+    let made = access::Access::made(decoded.at, MemorySpace::Global, dst, lanes, count);
     let counter = vector_counters(machine.gpu.generation(), true, sampled);
     issue::ready(machine, wave, made, read, &[counter]);
 }

@@ -11,10 +11,10 @@ use super::super::machine::Machine;
 use super::super::texel::Texel;
 use super::super::wave::Wave;
 use super::ImageOp;
-use super::descriptor::{Image, Kind};
+use super::descriptor::{Image, ImageType};
 use super::fields::{Coordinates, NOTHING};
 use crate::texture::sampler::{Sampler, Tap, across_edge};
-use unwedge_isa::amdgcn::format::{Format, Number};
+use unwedge_isa::amdgcn::format::{NumberFormat, TexelFormat};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 use unwedge_isa::amdgcn::{Gfx, Reg};
 
@@ -111,7 +111,7 @@ fn address_parts(
     wave: &Wave,
     access: &ImageOp,
     sampled: &Sampled,
-    kind: Kind,
+    kind: ImageType,
     lanes: u64,
 ) -> Parts {
     let (mut fields, short) = (access.fields, access.short);
@@ -123,11 +123,12 @@ fn address_parts(
     let offset = part(sampled.offset, machine);
     let bias = part(sampled.detail == Detail::Bias, machine);
     let reference = part(sampled.compare, machine);
-    let bias = if short { bias.map(|bits| Format::HALF.load([bits & 0xffff, 0, 0, 0])[0]) } else { bias };
+    let bias =
+        if short { bias.map(|bits| TexelFormat::HALF.load([bits & 0xffff, 0, 0, 0])[0]) } else { bias };
     let shape = Coordinates::of(access.dim, access.layered, kind);
     let axes = if !shape.y {
         1
-    } else if shape.z && kind == Kind::D3 {
+    } else if shape.z && kind == ImageType::D3 {
         3
     } else {
         2
@@ -167,7 +168,7 @@ pub(super) fn exec(
 ) {
     let generation = machine.gpu.generation();
     let mut values = [[0u32; 4]; LANES];
-    let mut texel = access.plain(Format::FLOATS);
+    let mut texel = access.plain(TexelFormat::FLOATS);
     if sampled.gather {
         texel.mask = 15;
     }
@@ -177,7 +178,7 @@ pub(super) fn exec(
     let Some(first) = access.sampler else { return machine.fault(wave, FaultKind::NoSemantics) };
     let words = [0, 1, 2, 3].map(|n| apply::address_scalar(machine, wave, Reg(first.0 + n)));
     let sampler = super::descriptor::sampler(words, &machine.gpu);
-    let format = image.format.unwrap_or(Format::INTEGERS);
+    let format = image.format.unwrap_or(TexelFormat::INTEGERS);
     if image.kind.is_multisampled() {
         return machine.fault(wave, FaultKind::Undefined("a sample of an image with several samples"));
     }
@@ -185,7 +186,8 @@ pub(super) fn exec(
         return machine.fault(wave, FaultKind::NotEmulated("a border colour from a table"));
     }
     if format.number().is_integer() {
-        texel.format = if format.number() == Number::Sint { Format::SIGNED } else { Format::INTEGERS };
+        texel.format =
+            if format.number() == NumberFormat::Sint { TexelFormat::SIGNED } else { TexelFormat::INTEGERS };
     }
     let parts = address_parts(machine, wave, access, sampled, image.kind, lanes);
     let unnormalized = access.unnormalized || sampler.unnormalized;
@@ -201,11 +203,11 @@ pub(super) fn exec(
         let reference = sampled.compare.then(|| {
             let value = float(&parts.reference, lane);
             // Against normalized depth only 0 to 1 counts.
-            if format.number() == Number::Unorm { value.clamp(0.0, 1.0) } else { value }
+            if format.number() == NumberFormat::Unorm { value.clamp(0.0, 1.0) } else { value }
         });
         let look =
             Look { image, sampler: &sampler, texel: access.texel(image, format, generation), reference };
-        let at = Place {
+        let at = SamplePoint {
             coordinates: std::array::from_fn(|n| float(&parts.coordinates[n], lane)),
             offset: [0, 8, 16].map(|lsb| (parts.offset[lane] << (26 - lsb)) as i32 >> 26),
             unnormalized,
@@ -262,8 +264,8 @@ fn tap(
             }
             let number = look.texel.format.number();
             look.texel.choose(look.texel.format.load(words)).map(|bits| match number {
-                Number::Sint => f64::from(bits as i32),
-                Number::Uint => f64::from(bits),
+                NumberFormat::Sint => f64::from(bits as i32),
+                NumberFormat::Uint => f64::from(bits),
                 _ => f64::from(f32::from_bits(bits)),
             })
         }
@@ -286,7 +288,7 @@ fn wrapped_tap(
 ) -> Option<[f64; 4]> {
     let (image, sampler) = (look.image, look.sampler);
     let size = |axis: usize| image.extent(axis, level + image.base_level);
-    if image.kind == Kind::Cube && !sampler.no_cube_wrap {
+    if image.kind == ImageType::Cube && !sampler.no_cube_wrap {
         let (cube, face) = (spot.layer / 6, spot.layer % 6);
         let limit = i64::from(size(0));
         return match across_edge(face, [at[0], at[1]], size(0)) {
@@ -323,7 +325,7 @@ fn filtered(
     machine: &mut Machine<'_>,
     wave: &Wave,
     look: &Look<'_>,
-    at: &Place,
+    at: &SamplePoint,
     level: u32,
     lod: f32,
 ) -> Option<[f64; 4]> {
@@ -356,7 +358,7 @@ fn gathered(
     machine: &mut Machine<'_>,
     wave: &Wave,
     look: &Look<'_>,
-    at: &Place,
+    at: &SamplePoint,
     level: u32,
     component: usize,
 ) -> Option<[f64; 4]> {
@@ -371,7 +373,7 @@ fn gathered(
 }
 
 /// Where a lane samples.
-struct Place {
+struct SamplePoint {
     coordinates: [f32; 3],
     offset: [i32; 3],
     unnormalized: bool,
@@ -384,14 +386,14 @@ struct Spot {
     layer: u32,
 }
 
-impl Place {
+impl SamplePoint {
     fn spot(&self, look: &Look<'_>, level: u32, linear: [bool; 3]) -> Spot {
         let image = look.image;
         let mut taps = [[(0, 256), (0, 0)]; 3];
         for (axis, place) in taps.iter_mut().enumerate().take(image.kind.axes()) {
             let size = image.extent(axis, level + image.base_level);
             let mut at = f64::from(self.coordinates[axis]);
-            if image.kind == Kind::Cube {
+            if image.kind == ImageType::Cube {
                 // From 1 to 2.
                 at -= 1.0;
             }
@@ -406,7 +408,7 @@ impl Place {
         let whole = |value: f32| (f64::from(value).round_ties_even().max(0.0)) as u32;
         let layer = match image.kind {
             // Every cube of an array has eight numbers, six of them faces.
-            Kind::Cube => {
+            ImageType::Cube => {
                 let number = whole(self.coordinates[2]);
                 (number / 8).saturating_mul(6).saturating_add((number % 8).min(5)).min(image.layers - 1)
             }

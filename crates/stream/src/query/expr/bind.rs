@@ -1,15 +1,15 @@
 //! Conditions with their names looked up, and what they are for a draw.
 
-use super::{Binary, Expr, ExprError, Mistake, What};
+use super::{Binary, Expr, ExprError, ExprNode, Mistake};
 use crate::WorkKind;
-use crate::query::{Column, Pass, RegisterNames, Scene};
-use unwedge_hw::{Enum, Number, Selected, near};
+use crate::query::{Column, DrawScene, Pass, RegisterNames};
+use unwedge_hw::{NumericValue, RegEnum, Selected, near};
 
 /// A condition bound to a generation. Evaluating it allocates nothing.
 #[derive(Clone, Debug)]
 pub struct Condition<'d> {
-    steps: Vec<Step<'d>>,
-    values: Vec<Value>,
+    steps: Vec<ConditionStep<'d>>,
+    values: Vec<ConditionValue>,
 }
 
 /// What a condition is for a draw.
@@ -24,15 +24,15 @@ pub enum Truth {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Value {
+enum ConditionValue {
     Unknown,
     Int(i128),
     Float(f64),
 }
 
 #[derive(Clone, Debug)]
-enum Step<'d> {
-    Constant(Value),
+enum ConditionStep<'d> {
+    Constant(ConditionValue),
     Register(Column<'d>),
     Attribute(Attribute),
     Not(usize),
@@ -74,9 +74,9 @@ const ATTRIBUTES: [(&str, Attribute); 12] = [
 
 /// What names of values an operand takes.
 #[derive(Clone, Copy)]
-enum Names<'d> {
+enum ValueNames<'d> {
     None,
-    Enum(Enum<'d>),
+    Enum(RegEnum<'d>),
     Boolean,
     ShaderRegister,
     Kind,
@@ -85,7 +85,7 @@ enum Names<'d> {
 
 /// What a part of the condition is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OperandKind {
     Int,
     Float,
     Truth,
@@ -93,32 +93,32 @@ enum Kind {
 
 /// A part of the condition, bound.
 struct Bound<'d> {
-    step: Step<'d>,
-    kind: Kind,
-    names: Names<'d>,
+    step: ConditionStep<'d>,
+    kind: OperandKind,
+    names: ValueNames<'d>,
     /// A 32-bit float: numbers it is compared with are rounded likewise.
     single: bool,
 }
 
 impl<'d> Bound<'d> {
-    fn int(step: Step<'d>) -> Bound<'d> {
-        Bound { step, kind: Kind::Int, names: Names::None, single: false }
+    fn int(step: ConditionStep<'d>) -> Bound<'d> {
+        Bound { step, kind: OperandKind::Int, names: ValueNames::None, single: false }
     }
 }
 
 impl Attribute {
-    fn names<'d>(self, gpu: impl RegisterNames<'d>) -> Names<'d> {
-        let named = |name| gpu.enumeration(name).map_or(Names::None, Names::Enum);
+    fn names<'d>(self, gpu: impl RegisterNames<'d>) -> ValueNames<'d> {
+        let named = |name| gpu.enumeration(name).map_or(ValueNames::None, ValueNames::Enum);
         match self {
-            Attribute::Kind => Names::Kind,
-            Attribute::Pass => Names::Pass,
+            Attribute::Kind => ValueNames::Kind,
+            Attribute::Pass => ValueNames::Pass,
             Attribute::Primitive => named("pc_di_primtype"),
             Attribute::Event => named("vgt_event_type"),
-            _ => Names::None,
+            _ => ValueNames::None,
         }
     }
 
-    fn read(self, scene: &Scene<'_>) -> Value {
+    fn read(self, scene: &DrawScene<'_>) -> ConditionValue {
         let draw = scene.draw;
         let known = match self {
             Attribute::Kind => Some(draw.kind as u32),
@@ -134,48 +134,48 @@ impl Attribute {
             Attribute::Right => scene.bin.map(|bin| bin.x2),
             Attribute::Bottom => scene.bin.map(|bin| bin.y2),
         };
-        known.map_or(Value::Unknown, |n| Value::Int(n.into()))
+        known.map_or(ConditionValue::Unknown, |n| ConditionValue::Int(n.into()))
     }
 }
 
-impl<'d> Names<'d> {
-    fn of(selected: &Selected<'d>) -> Names<'d> {
-        let Some(ty) = selected.ty else { return Names::None };
+impl<'d> ValueNames<'d> {
+    fn of(selected: &Selected<'d>) -> ValueNames<'d> {
+        let Some(ty) = selected.ty else { return ValueNames::None };
         if ty.is_boolean() {
-            Names::Boolean
+            ValueNames::Boolean
         } else if ty.is_shader_register() {
-            Names::ShaderRegister
+            ValueNames::ShaderRegister
         } else {
-            ty.enumeration().map_or(Names::None, Names::Enum)
+            ty.enumeration().map_or(ValueNames::None, ValueNames::Enum)
         }
     }
 
     /// What people call them.
     fn title(self) -> Option<&'d str> {
         match self {
-            Names::None => None,
-            Names::Enum(e) => Some(e.name()),
-            Names::Boolean => Some("boolean"),
-            Names::ShaderRegister => Some("shader registers such as r2.y"),
-            Names::Kind => Some("draw.kind"),
-            Names::Pass => Some("pass"),
+            ValueNames::None => None,
+            ValueNames::Enum(e) => Some(e.name()),
+            ValueNames::Boolean => Some("boolean"),
+            ValueNames::ShaderRegister => Some("shader registers such as r2.y"),
+            ValueNames::Kind => Some("draw.kind"),
+            ValueNames::Pass => Some("pass"),
         }
     }
 
     fn fixed(self) -> Vec<(&'static str, u64)> {
         match self {
-            Names::Boolean => vec![("TRUE", 1), ("FALSE", 0), ("true", 1), ("false", 0)],
-            Names::Kind => WorkKind::ALL.map(|kind| (kind.name(), kind as u64)).to_vec(),
-            Names::Pass => Pass::ALL.map(|pass| (pass.name(), pass as u64)).to_vec(),
-            Names::None | Names::Enum(_) | Names::ShaderRegister => Vec::new(),
+            ValueNames::Boolean => vec![("TRUE", 1), ("FALSE", 0), ("true", 1), ("false", 0)],
+            ValueNames::Kind => WorkKind::ALL.map(|kind| (kind.name(), kind as u64)).to_vec(),
+            ValueNames::Pass => Pass::ALL.map(|pass| (pass.name(), pass as u64)).to_vec(),
+            ValueNames::None | ValueNames::Enum(_) | ValueNames::ShaderRegister => Vec::new(),
         }
     }
 
     /// Every value of the name; several only where an enum has the name twice.
     fn values(self, name: &str) -> Vec<u64> {
         let mut found: Vec<u64> = match self {
-            Names::Enum(e) => e.iter().filter(|(n, _)| *n == name).map(|(_, v)| v).collect(),
-            Names::ShaderRegister => shader_register(name).into_iter().collect(),
+            ValueNames::Enum(e) => e.iter().filter(|(n, _)| *n == name).map(|(_, v)| v).collect(),
+            ValueNames::ShaderRegister => shader_register(name).into_iter().collect(),
             _ => self.fixed().into_iter().filter(|(n, _)| *n == name).map(|(_, v)| v).collect(),
         };
         found.sort_unstable();
@@ -185,7 +185,7 @@ impl<'d> Names<'d> {
 
     fn near(self, name: &str) -> Vec<String> {
         let close = match self {
-            Names::Enum(e) => near(e.iter().map(|(n, _)| n), name),
+            ValueNames::Enum(e) => near(e.iter().map(|(n, _)| n), name),
             _ => near(self.fixed().into_iter().map(|(n, _)| n), name),
         };
         let few = self.fixed().into_iter().map(|(n, _)| n);
@@ -212,15 +212,18 @@ impl Expr {
         let mut bound: Vec<Bound<'d>> = Vec::with_capacity(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
             let next = match node.what {
-                What::Int(n) => Bound::int(Step::Constant(Value::Int(n))),
-                What::Float(f) => Bound { kind: Kind::Float, ..Bound::int(Step::Constant(Value::Float(f))) },
-                What::Name => self.name(index, beside.get(index).copied().flatten(), gpu)?,
-                What::Not(a) => Bound { kind: Kind::Truth, ..Bound::int(Step::Not(a)) },
-                What::Complement(a) => {
+                ExprNode::Int(n) => Bound::int(ConditionStep::Constant(ConditionValue::Int(n))),
+                ExprNode::Float(f) => Bound {
+                    kind: OperandKind::Float,
+                    ..Bound::int(ConditionStep::Constant(ConditionValue::Float(f)))
+                },
+                ExprNode::Name => self.name(index, beside.get(index).copied().flatten(), gpu)?,
+                ExprNode::Not(a) => Bound { kind: OperandKind::Truth, ..Bound::int(ConditionStep::Not(a)) },
+                ExprNode::Complement(a) => {
                     self.whole(a, &bound)?;
-                    Bound::int(Step::Complement(a))
+                    Bound::int(ConditionStep::Complement(a))
                 }
-                What::Binary(op, a, b) => {
+                ExprNode::Binary(op, a, b) => {
                     if op.is_comparison() {
                         self.comparable(a, b, &bound)?;
                         round(&mut bound, a, b);
@@ -230,13 +233,13 @@ impl Expr {
                         self.whole(b, &bound)?;
                     }
                     let bits = matches!(op, Binary::BitAnd | Binary::BitOr);
-                    let kind = if bits { Kind::Int } else { Kind::Truth };
-                    Bound { kind, ..Bound::int(Step::Binary(op, a, b)) }
+                    let kind = if bits { OperandKind::Int } else { OperandKind::Truth };
+                    Bound { kind, ..Bound::int(ConditionStep::Binary(op, a, b)) }
                 }
             };
             bound.push(next);
         }
-        let values = vec![Value::Unknown; bound.len()];
+        let values = vec![ConditionValue::Unknown; bound.len()];
         Ok(Condition { steps: bound.into_iter().map(|b| b.step).collect(), values })
     }
 
@@ -244,7 +247,7 @@ impl Expr {
     fn beside(&self) -> Vec<Option<usize>> {
         let mut beside = vec![None; self.nodes.len()];
         for node in &self.nodes {
-            if let What::Binary(op, a, b) = node.what
+            if let ExprNode::Binary(op, a, b) = node.what
                 && !matches!(op, Binary::Or | Binary::And)
             {
                 for (at, other) in [(a, b), (b, a)] {
@@ -270,7 +273,10 @@ impl Expr {
     /// A register, field or attribute.
     fn operand<'d>(&self, name: &str, gpu: impl RegisterNames<'d>) -> Result<Bound<'d>, Mistake> {
         if let Some(&(_, attribute)) = ATTRIBUTES.iter().find(|(n, _)| *n == name) {
-            return Ok(Bound { names: attribute.names(gpu), ..Bound::int(Step::Attribute(attribute)) });
+            return Ok(Bound {
+                names: attribute.names(gpu),
+                ..Bound::int(ConditionStep::Attribute(attribute))
+            });
         }
         if matches!(name.split('.').next(), Some("draw" | "bin")) {
             return Err(Mistake::Attribute(ATTRIBUTES.map(|(n, _)| n).join(", ")));
@@ -279,14 +285,14 @@ impl Expr {
         // Names that are no patterns give one.
         let column = found.swap_remove(0);
         let selected = &column.selected;
-        let names = Names::of(selected);
+        let names = ValueNames::of(selected);
         let kind = match selected.ty {
-            Some(ty) if ty.is_fraction() => Kind::Float,
-            Some(ty) if ty.is_boolean() => Kind::Truth,
-            _ => Kind::Int,
+            Some(ty) if ty.is_fraction() => OperandKind::Float,
+            Some(ty) if ty.is_boolean() => OperandKind::Truth,
+            _ => OperandKind::Int,
         };
         let single = selected.ty.is_some_and(|ty| ty.is_float32());
-        Ok(Bound { step: Step::Register(column), kind, names, single })
+        Ok(Bound { step: ConditionStep::Register(column), kind, names, single })
     }
 
     /// A name: an operand, or a value of what stands on the other side.
@@ -298,10 +304,11 @@ impl Expr {
     ) -> Result<Bound<'d>, ExprError> {
         let name = self.text_of(index);
         let operand = self.operand(name, gpu);
-        let other = beside.filter(|&b| matches!(self.nodes.get(b).map(|node| node.what), Some(What::Name)));
+        let other =
+            beside.filter(|&b| matches!(self.nodes.get(b).map(|node| node.what), Some(ExprNode::Name)));
         let names = match other.map(|b| self.operand(self.text_of(b), gpu)) {
             Some(Ok(bound)) => bound.names,
-            _ => Names::None,
+            _ => ValueNames::None,
         };
         let values = names.values(name);
         match (operand, values.as_slice()) {
@@ -311,8 +318,9 @@ impl Expr {
                 Err(self.fault(index, Mistake::Ambiguous(format!("a register or a value of {title}"))))
             }
             (Err(_), &[value]) => {
-                let kind = if matches!(names, Names::Boolean) { Kind::Truth } else { Kind::Int };
-                Ok(Bound { kind, ..Bound::int(Step::Constant(Value::Int(value.into()))) })
+                let kind =
+                    if matches!(names, ValueNames::Boolean) { OperandKind::Truth } else { OperandKind::Int };
+                Ok(Bound { kind, ..Bound::int(ConditionStep::Constant(ConditionValue::Int(value.into()))) })
             }
             (Err(_), [_, ..]) => {
                 let list: Vec<String> = values.iter().map(|v| format!("{v:#x}")).collect();
@@ -330,7 +338,7 @@ impl Expr {
 
     fn whole(&self, index: usize, bound: &[Bound<'_>]) -> Result<(), ExprError> {
         match bound.get(index).map(|b| b.kind) {
-            Some(Kind::Float) => Err(self.fault(index, Mistake::Bits)),
+            Some(OperandKind::Float) => Err(self.fault(index, Mistake::Bits)),
             _ => Ok(()),
         }
     }
@@ -340,10 +348,13 @@ impl Expr {
         let kind = |i: usize| bound.get(i).map(|b| b.kind);
         let digit = |i: usize| {
             let step = bound.get(i).map(|b| &b.step);
-            matches!(step, Some(Step::Constant(Value::Int(0 | 1))))
+            matches!(step, Some(ConditionStep::Constant(ConditionValue::Int(0 | 1))))
         };
         for (truth, other) in [(a, b), (b, a)] {
-            if kind(truth) == Some(Kind::Truth) && kind(other) != Some(Kind::Truth) && !digit(other) {
+            if kind(truth) == Some(OperandKind::Truth)
+                && kind(other) != Some(OperandKind::Truth)
+                && !digit(other)
+            {
                 return Err(self.fault(truth, Mistake::TruthValue));
             }
         }
@@ -354,7 +365,8 @@ impl Expr {
 /// A number written beside a 32-bit float means the nearest such float.
 fn round(bound: &mut [Bound<'_>], register: usize, number: usize) {
     if bound.get(register).is_some_and(|b| b.single)
-        && let Some(Bound { step: Step::Constant(Value::Float(f)), .. }) = bound.get_mut(number)
+        && let Some(Bound { step: ConditionStep::Constant(ConditionValue::Float(f)), .. }) =
+            bound.get_mut(number)
     {
         *f = f64::from(*f as f32);
     }
@@ -362,35 +374,35 @@ fn round(bound: &mut [Bound<'_>], register: usize, number: usize) {
 
 impl Condition<'_> {
     /// What it is for a draw.
-    pub fn holds(&mut self, scene: &Scene<'_>) -> Truth {
+    pub fn holds(&mut self, scene: &DrawScene<'_>) -> Truth {
         let Condition { steps, values } = self;
         for (index, step) in steps.iter().enumerate() {
-            let at = |i: usize| values.get(i).copied().unwrap_or(Value::Unknown);
+            let at = |i: usize| values.get(i).copied().unwrap_or(ConditionValue::Unknown);
             let value = match step {
-                Step::Constant(value) => *value,
-                Step::Register(Column { selected, shift }) => {
+                ConditionStep::Constant(value) => *value,
+                ConditionStep::Register(Column { selected, shift }) => {
                     match selected.read(|reg| scene.regs.get(reg)) {
-                        None => Value::Unknown,
+                        None => ConditionValue::Unknown,
                         Some(raw) => match selected
                             .ty
-                            .map_or(Number::Int((raw >> shift.min(&63)).into()), |ty| ty.number(raw))
+                            .map_or(NumericValue::Int((raw >> shift.min(&63)).into()), |ty| ty.number(raw))
                         {
-                            Number::Int(n) => Value::Int(n),
-                            Number::Float(f) => Value::Float(f),
+                            NumericValue::Int(n) => ConditionValue::Int(n),
+                            NumericValue::Float(f) => ConditionValue::Float(f),
                         },
                     }
                 }
-                Step::Attribute(attribute) => attribute.read(scene),
-                Step::Not(a) => match at(*a).truth() {
-                    Truth::True => Value::Int(0),
-                    Truth::False => Value::Int(1),
-                    Truth::Unknown => Value::Unknown,
+                ConditionStep::Attribute(attribute) => attribute.read(scene),
+                ConditionStep::Not(a) => match at(*a).truth() {
+                    Truth::True => ConditionValue::Int(0),
+                    Truth::False => ConditionValue::Int(1),
+                    Truth::Unknown => ConditionValue::Unknown,
                 },
-                Step::Complement(a) => match at(*a) {
-                    Value::Int(n) => Value::Int(!n & i128::from(u64::MAX)),
-                    _ => Value::Unknown,
+                ConditionStep::Complement(a) => match at(*a) {
+                    ConditionValue::Int(n) => ConditionValue::Int(!n & i128::from(u64::MAX)),
+                    _ => ConditionValue::Unknown,
                 },
-                Step::Binary(op, a, b) => op.apply(at(*a), at(*b)),
+                ConditionStep::Binary(op, a, b) => op.apply(at(*a), at(*b)),
             };
             if let Some(slot) = values.get_mut(index) {
                 *slot = value;
@@ -400,41 +412,41 @@ impl Condition<'_> {
     }
 }
 
-impl Value {
+impl ConditionValue {
     fn truth(self) -> Truth {
         match self {
-            Value::Unknown => Truth::Unknown,
-            Value::Int(0) => Truth::False,
-            Value::Float(0.0) => Truth::False,
+            ConditionValue::Unknown => Truth::Unknown,
+            ConditionValue::Int(0) => Truth::False,
+            ConditionValue::Float(0.0) => Truth::False,
             _ => Truth::True,
         }
     }
 }
 
 impl Binary {
-    fn apply(self, a: Value, b: Value) -> Value {
-        let decide = |holds: bool| Value::Int(holds.into());
+    fn apply(self, a: ConditionValue, b: ConditionValue) -> ConditionValue {
+        let decide = |holds: bool| ConditionValue::Int(holds.into());
         match self {
             // One side may be enough to know.
             Binary::And => match (a.truth(), b.truth()) {
                 (Truth::False, _) | (_, Truth::False) => decide(false),
                 (Truth::True, Truth::True) => decide(true),
-                _ => Value::Unknown,
+                _ => ConditionValue::Unknown,
             },
             Binary::Or => match (a.truth(), b.truth()) {
                 (Truth::True, _) | (_, Truth::True) => decide(true),
                 (Truth::False, Truth::False) => decide(false),
-                _ => Value::Unknown,
+                _ => ConditionValue::Unknown,
             },
             Binary::BitAnd | Binary::BitOr => match (a, b) {
-                (Value::Int(a), Value::Int(b)) => {
-                    Value::Int(if self == Binary::BitAnd { a & b } else { a | b })
+                (ConditionValue::Int(a), ConditionValue::Int(b)) => {
+                    ConditionValue::Int(if self == Binary::BitAnd { a & b } else { a | b })
                 }
-                _ => Value::Unknown,
+                _ => ConditionValue::Unknown,
             },
             _ => match (a, b) {
-                (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
-                (Value::Int(a), Value::Int(b)) => decide(self.compare(&a, &b)),
+                (ConditionValue::Unknown, _) | (_, ConditionValue::Unknown) => ConditionValue::Unknown,
+                (ConditionValue::Int(a), ConditionValue::Int(b)) => decide(self.compare(&a, &b)),
                 (a, b) => decide(self.compare(&a.float(), &b.float())),
             },
         }
@@ -452,12 +464,12 @@ impl Binary {
     }
 }
 
-impl Value {
+impl ConditionValue {
     fn float(self) -> f64 {
         match self {
-            Value::Int(n) => n as f64,
-            Value::Float(f) => f,
-            Value::Unknown => f64::NAN,
+            ConditionValue::Int(n) => n as f64,
+            ConditionValue::Float(f) => f,
+            ConditionValue::Unknown => f64::NAN,
         }
     }
 }

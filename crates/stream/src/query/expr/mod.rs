@@ -20,6 +20,10 @@ pub struct Expr {
 
 impl Expr {
     /// Reads a condition.
+    ///
+    /// # Errors
+    ///
+    /// [`ExprError`] with the bytes of the text where a condition stops to parse.
     pub fn parse(text: &str) -> Result<Expr, ExprError> {
         Ok(Expr { nodes: parse::parse(text)?, text: text.to_owned() })
     }
@@ -33,13 +37,13 @@ impl Expr {
 /// A part of a condition, and where it stands in the text.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    what: What,
+    what: ExprNode,
     start: usize,
     end: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum ExprNode {
     Int(i128),
     Float(f64),
     Name,
@@ -128,7 +132,7 @@ pub enum Mistake {
     TooLong,
     /// Neither a register nor an attribute.
     #[error("{0}")]
-    Unknown(#[from] unwedge_hw::Unknown),
+    Unknown(#[from] unwedge_hw::SelectError),
     /// Neither a register nor an attribute, of GPUs other than Adreno.
     #[error("{name}: no such register or field{}", meant(.near))]
     NoRegister {

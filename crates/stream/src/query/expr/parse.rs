@@ -3,7 +3,7 @@
 //! Binds tighter from left to right: `||`, `&&`, comparisons (which do not chain), `|`, `&`, then `!`, `~` and `-`.
 
 use super::token::{Token, Tokens, Word};
-use super::{Binary, ExprError, Mistake, Node, What};
+use super::{Binary, ExprError, ExprNode, Mistake, Node};
 
 /// Parentheses and prefixes inside one another.
 const MAX_DEPTH: u32 = 64;
@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok(std::mem::replace(&mut self.ahead, next))
     }
 
-    fn push(&mut self, what: What, start: usize, end: usize) -> Result<usize, ExprError> {
+    fn push(&mut self, what: ExprNode, start: usize, end: usize) -> Result<usize, ExprError> {
         if self.nodes.len() >= MAX_NODES {
             return Err(ExprError::new(Mistake::TooLong, start, end));
         }
@@ -83,7 +83,7 @@ impl Parser<'_> {
         while let Some((op, power)) = operator(self.ahead.what).filter(|&(_, power)| power > least) {
             self.advance()?;
             let right = self.binary(power)?;
-            left = self.push(What::Binary(op, left, right), self.start_of(left), self.end_of(right))?;
+            left = self.push(ExprNode::Binary(op, left, right), self.start_of(left), self.end_of(right))?;
             if power == COMPARISON && operator(self.ahead.what).is_some_and(|(_, next)| next == COMPARISON) {
                 return Err(self.here(Mistake::Chained));
             }
@@ -98,14 +98,14 @@ impl Parser<'_> {
         }
         let token = self.ahead;
         let node = match token.what {
-            Word::Sign("!") => self.unary(What::Not)?,
-            Word::Sign("~") => self.unary(What::Complement)?,
+            Word::Sign("!") => self.unary(ExprNode::Not)?,
+            Word::Sign("~") => self.unary(ExprNode::Complement)?,
             Word::Sign("-") => {
                 self.advance()?;
                 let number = self.advance()?;
                 let what = match number.what {
-                    Word::Int(n) => What::Int(-i128::from(n)),
-                    Word::Float(f) => What::Float(-f),
+                    Word::Int(n) => ExprNode::Int(-i128::from(n)),
+                    Word::Float(f) => ExprNode::Float(-f),
                     _ => return Err(ExprError::new(Mistake::Minus, token.start, number.end)),
                 };
                 self.push(what, token.start, number.end)?
@@ -122,18 +122,18 @@ impl Parser<'_> {
             }
             Word::Int(n) => {
                 self.advance()?;
-                self.push(What::Int(n.into()), token.start, token.end)?
+                self.push(ExprNode::Int(n.into()), token.start, token.end)?
             }
             Word::Float(f) => {
                 self.advance()?;
-                self.push(What::Float(f), token.start, token.end)?
+                self.push(ExprNode::Float(f), token.start, token.end)?
             }
             Word::Name => {
                 self.advance()?;
                 if self.text.get(token.start..token.end).is_some_and(|name| name.contains(['*', '?'])) {
                     return Err(ExprError::new(Mistake::Pattern, token.start, token.end));
                 }
-                self.push(What::Name, token.start, token.end)?
+                self.push(ExprNode::Name, token.start, token.end)?
             }
             Word::Sign(_) | Word::End => return Err(self.here(Mistake::Operand)),
         };
@@ -141,7 +141,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    fn unary(&mut self, what: fn(usize) -> What) -> Result<usize, ExprError> {
+    fn unary(&mut self, what: fn(usize) -> ExprNode) -> Result<usize, ExprError> {
         let sign = self.advance()?;
         let operand = self.prefixed()?;
         self.push(what(operand), sign.start, self.end_of(operand))
