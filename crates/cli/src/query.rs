@@ -7,8 +7,8 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use unwedge::base::Severity;
 use unwedge::stream::query::DrawChoice;
-use unwedge_view::ViewError;
 use unwedge_view::query::{self, Answered, Format, Note, QueryOptions, Question, ValueForm};
+use unwedge_view::{ViewError, device};
 
 /// Runs the command.
 pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
@@ -19,11 +19,13 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, false);
     options.palette = out.style.palette();
     let question = Question::new(&options).map_err(usage)?;
+    let mut database = db.identity().clone();
     let result = match opened {
         Opened::Capture(mut stream) => query::capture(&question, &mut stream, &db, global.max_size, &mut out)
             .map(|answered| report(&stream.name, answered, true))
             .map_err(usage),
         Opened::Dump(files) => files.read().and_then(|dump| {
+            database = device::database(&dump, &db);
             query::dump(&question, &dump, &files.unpacking(), &db, global.max_size, &mut out)
                 .map(|answered| report(&files.name, answered, false))
                 .map_err(|e| match e {
@@ -40,7 +42,7 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     };
     out.finish()?;
     if result.is_ok() && args.format == args::FormatArg::Csv {
-        complain!("{}", unwedge_view::device::database_line(db.identity()));
+        complain!("{}", device::database_line(&database));
     }
     result
 }

@@ -78,7 +78,7 @@ pub fn hang(
         end(&diagnostics, &mut lines);
         lines.hand_on();
     } else {
-        text(&shown, &mut streams, options.style, tables.identity(), out);
+        text(&shown, &mut streams, options.style, &device::database(dump, db), out);
     }
     Ok(diagnostics)
 }

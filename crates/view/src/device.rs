@@ -1,14 +1,24 @@
-//! What is shown of the GPU that a dump of msm is of, and of the database that decoded it.
+//! What is shown of the GPU that a dump of msm is of, and of the database that decodes a dump.
 //!
 //! Facts: the device table of `hw`.
 
 use unwedge_base::Generation;
+use unwedge_capture::Dump;
 use unwedge_capture::msm::{Devcore, Revision};
 use unwedge_hw::{Db, DbIdentity, Gpu};
 
 /// The line at the end of text: which database decoded it.
 pub fn database_line(identity: &DbIdentity) -> String {
     format!("register database: {identity}")
+}
+
+/// Which database names the registers of a dump; `adreno` is that for dumps of msm.
+pub fn database(dump: &Dump<'_>, adreno: &Db) -> DbIdentity {
+    match dump {
+        Dump::Msm(_) => adreno.identity().clone(),
+        Dump::I915(_) | Dump::Xe(_) => unwedge_hw::intel::identity(),
+        Dump::Amdgpu(_) | Dump::Radv(_) | Dump::Umr(_) => Db::amd().identity().clone(),
+    }
 }
 
 /// The name in the device table of the GPU a dump is of: `FD630`.

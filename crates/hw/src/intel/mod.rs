@@ -11,6 +11,7 @@ mod layout;
 pub mod platform;
 mod values;
 
+use crate::DbIdentity;
 pub use engine_class::EngineClass;
 use layout::{enumeration, generation, header, instruction, register, structure};
 use std::fmt;
@@ -39,6 +40,15 @@ fn string(id: u32) -> &'static str {
 /// Hash of the tables' contents: the same for the same facts.
 pub fn hash() -> u64 {
     u64::from(word(header::HASH)) | u64::from(word(header::HASH + 1)) << 32
+}
+
+/// Which tables these are.
+pub fn identity() -> DbIdentity {
+    DbIdentity {
+        source: "built-in intel".to_owned(),
+        version: String::new(),
+        hash: format!("{:016x}", hash()),
+    }
 }
 
 fn partition(count: u32, before: impl Fn(u32) -> bool) -> u32 {

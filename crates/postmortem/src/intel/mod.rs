@@ -24,7 +24,6 @@ use std::cell::{OnceCell, RefCell};
 
 use unwedge_capture::intel::{MemoryBlock, MemoryBlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
-use unwedge_hw::DbIdentity;
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 
@@ -264,11 +263,7 @@ fn mark_by_code(code: Option<(u32, i64)>, engines: &mut [Unit<'_, '_>]) {
 fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
     report.gpu =
         GpuIdentity::Intel { platform: case.platform.map(|platform| platform.name()), version: case.version };
-    report.database = DbIdentity {
-        source: "built-in intel".to_owned(),
-        version: String::new(),
-        hash: format!("{:016x}", unwedge_hw::intel::hash()),
-    };
+    report.database = unwedge_hw::intel::identity();
     let mut findings = more;
     findings.extend(fault::findings(case));
     findings.extend(fault::errors(case));

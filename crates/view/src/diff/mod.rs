@@ -220,8 +220,10 @@ impl Comparison<'_> {
     fn run(&mut self, mut a: Records, mut b: Records) {
         let level = self.a.level();
         let (mut of_a, mut of_b) = (a.next(), b.next());
-        if let Some(Family::Amd(_)) = a.family {
-            self.tables = Db::amd().identity().clone();
+        match a.family {
+            Some(Family::Amd(_)) => self.tables = Db::amd().identity().clone(),
+            Some(Family::Intel(_)) => self.tables = unwedge_hw::intel::identity(),
+            Some(Family::Adreno(_)) | None => {}
         }
         self.head(&a, &b);
         let facts = Db::amd();

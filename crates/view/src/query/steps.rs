@@ -39,7 +39,7 @@ pub fn dump(
         Family::Intel(version) => {
             let names = intel_names(version);
             let set = RegisterSet::Intel(&names);
-            answer(question, &mut streams, set, &mut diagnostics, db.identity(), out)
+            answer(question, &mut streams, set, &mut diagnostics, &unwedge_hw::intel::identity(), out)
         }
         Family::Amd(gfx) => {
             let set = RegisterSet::Amd(facts.amd_gpu(gfx));
