@@ -47,6 +47,9 @@ pub fn sniff(bytes: &[u8]) -> FileKind {
         FileKind::Empty
     } else if head.starts_with(b"\x7fELF") {
         FileKind::Elf
+    } else if head.starts_with(b"---\n") && msm::sniff(head) {
+        // The others search all of the head, which costs more than reading a small dump's lines.
+        FileKind::MsmDevcore
     } else if xe::sniff(head) {
         FileKind::XeDevcore
     } else if amdgpu::sniff(head) {
