@@ -1,6 +1,7 @@
 //! Which units are not done, by the INSTDONE registers.
 
 use super::case::{IntelCase, Unit, register, texts};
+use crate::args::Arg;
 use crate::report::{Evidence, Fact, FieldFact, Finding, Trust};
 use crate::rules::Rule;
 use unwedge_hw::intel::EngineClass;
@@ -102,4 +103,9 @@ fn meaning(units: &[String], complete: bool) -> (Rule, Trust) {
         return (Rule::MemoryArbiterNotDone, Trust::Possible);
     }
     (Rule::UnitsNotDone, Trust::Likely)
+}
+
+/// What the units say, by the rule of the finding on them.
+pub(super) fn units(busy: &Finding) -> Arg {
+    Arg::name(busy.rule.row().id)
 }

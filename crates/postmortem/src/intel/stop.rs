@@ -1,7 +1,7 @@
 //! Where an engine stopped: its ring and batch walked, ACTHD and IPEHR against the commands there.
 
 use super::case::{CommandDwords, IntelCase, Unit, named_register, register};
-use super::{state, wait};
+use super::{busy, state};
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
 use crate::rules::Rule;
@@ -286,7 +286,7 @@ pub(super) fn verdict(
         Some(position) => at_command(case, unit, stop, &position, ipehr),
         None => nowhere(case, unit, stop),
     };
-    found.with_some("busy", busy.map(wait::units)).seen(facts.map(|fact| unit.seen(fact)))
+    found.with_some("busy", busy.map(busy::units)).seen(facts.map(|fact| unit.seen(fact)))
 }
 
 /// The command that an engine was executing, and how the registers agree with it.

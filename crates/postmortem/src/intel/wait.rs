@@ -2,6 +2,7 @@
 //!
 //! Facts: MI_SEMAPHORE_WAIT and MI_WAIT_FOR_EVENT as the command reference has them.
 
+use super::busy;
 use super::case::{CommandDwords, IntelCase, Unit};
 use super::stop::IntelStop;
 use crate::args::Arg;
@@ -106,12 +107,7 @@ fn flush(
     Some(
         unit.finding(rule, stop.trust().min(Trust::Likely))
             .with("flags", Arg::Value(flags.into()))
-            .with_some("busy", busy.map(units))
+            .with_some("busy", busy.map(busy::units))
             .seen([unit.seen_command(command, SHOWN)]),
     )
-}
-
-/// What the units say, by the rule of the finding on them.
-pub(super) fn units(busy: &Finding) -> Arg {
-    Arg::name(busy.rule.row().id)
 }

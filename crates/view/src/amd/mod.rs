@@ -4,6 +4,7 @@
 //! Never: reads a dump from its bytes.
 
 mod code;
+mod dwords;
 mod info;
 mod json;
 mod lines;

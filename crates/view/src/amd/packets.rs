@@ -1,8 +1,8 @@
 //! Packets of the buffers that a hang left, for `decode`: what stands in them, buffer by buffer. Indirect buffers are
 //! not followed: the dump has them, too, and shows them where they are.
 
+use super::dwords::{self, Out};
 use super::lines::{AmdLine, PacketBuffer, PacketField, PacketLine, PacketRegister};
-use super::text::{self, Out};
 use crate::json::Hex;
 use crate::lines::Lines;
 use std::io;
@@ -165,14 +165,14 @@ fn shown(ty: Option<ValueType<'_>>, value: u64) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The packets of a buffer as text, or its dwords where nothing says how they read. `marks` as for [`text::buffer`].
+/// The packets of a buffer as text, or its dwords where nothing says how they read. `marks` as for [`dwords::buffer`].
 pub(super) fn text(
     contents: &DwordContents,
     reader: Option<PacketReader<'_>>,
     marks: &[(u64, &str)],
     out: Out<'_>,
 ) -> io::Result<()> {
-    let Some(reader) = reader else { return text::buffer(contents, marks, out) };
+    let Some(reader) = reader else { return dwords::buffer(contents, marks, out) };
     reader.each(contents, &mut |item| {
         let first = item.dwords.first().copied().unwrap_or_default();
         write!(out, "  {:08x}: {first:08x} {}", u128::from(item.at) * 4, item.title())?;

@@ -2,11 +2,12 @@
 
 use super::AmdDump;
 use super::code::WaveDisassembly;
+use super::dwords::Out;
 use super::info::fault_line;
 use super::packets::{self, PacketReader};
 use crate::Style;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io;
 use unwedge_capture::amd::{AmdRegister, DwordContents};
 use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PowerState, VramState};
 use unwedge_capture::radv::{
@@ -19,11 +20,6 @@ use unwedge_hw::amd::Gfx;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
 use unwedge_stream::amd::Engine;
 
-/// Dwords to a line.
-const PER_LINE: u64 = 8;
-
-pub(super) type Out<'o> = &'o mut dyn Write;
-
 /// Everything of a content.
 pub(super) fn decode(content: AmdDump<'_, '_>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
     writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
@@ -32,34 +28,6 @@ pub(super) fn decode(content: AmdDump<'_, '_>, facts: &Db, style: Style, out: Ou
         AmdDump::Report(report) => radv(report, WaveDisassembly::of_radv(report, facts), style, out),
         AmdDump::Umr(umr) => umr_text(umr, WaveDisassembly::of_umr(umr, facts), style, out),
     }
-}
-
-/// The dwords of a buffer, eight to a line behind their offset in bytes. `marks` are places in dwords with what stands
-/// there: it is said at the end of the line, and `>` is in front of the dword.
-pub(super) fn buffer(contents: &DwordContents, marks: &[(u64, &str)], out: Out<'_>) -> io::Result<()> {
-    for (start, dwords) in contents.runs() {
-        let mut at = start;
-        let mut rest = dwords;
-        while !rest.is_empty() {
-            // Lines begin at multiples of their length, so that gaps do not shift what follows.
-            let room = (PER_LINE - at % PER_LINE).min(rest.len() as u64);
-            let (line, after) = rest.split_at(room as usize);
-            write!(out, "  {:08x}:", u128::from(at) * 4)?;
-            let blanks = (at % PER_LINE) as usize * 9;
-            write!(out, "{:blanks$}", "")?;
-            for (place, dword) in (at..).zip(line) {
-                let marked = marks.iter().any(|(mark, _)| *mark == place);
-                write!(out, "{}{dword:08x}", if marked { '>' } else { ' ' })?;
-            }
-            for (_, what) in marks.iter().filter(|(mark, _)| (at..at.saturating_add(room)).contains(mark)) {
-                write!(out, "  <- {what}")?;
-            }
-            writeln!(out)?;
-            at = at.saturating_add(room);
-            rest = after;
-        }
-    }
-    Ok(())
 }
 
 fn heading(style: Style, title: impl Display, out: Out<'_>) -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! Indexed registers: debug FIFOs that the kernel reads out, and what is known of their contents.
 
 use super::mempool::MemPool;
-use super::ring::is_header;
-use super::sections::SectionsWalk;
+use super::packet::is_header;
+use super::walk::SectionsWalk;
 use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
 use unwedge_capture::msm::corrected_name;

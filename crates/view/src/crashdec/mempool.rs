@@ -3,7 +3,7 @@
 //! For that it does what the post-mortem does not: dwords that are not in the dump count as 0, each block is named as it is
 //! entered, and offsets of chunks are printed as that tool computes them. Facts: [`unwedge_hw::adreno::mempool`].
 
-use super::sections::SectionsWalk;
+use super::walk::SectionsWalk;
 use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::adreno::mempool::{CHUNK_DWORDS, POOL, QueuedWrite, SIZES_DWORDS, clusters, row, writes};

@@ -8,18 +8,20 @@
 mod hfi;
 mod indexed;
 mod mempool;
+mod packet;
 mod prefetch;
 mod ring;
 mod sections;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use crate::listing::TextOut;
-use sections::SectionsWalk;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
+use walk::SectionsWalk;
 
 /// What to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

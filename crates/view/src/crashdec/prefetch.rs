@@ -5,7 +5,7 @@
 //! CP_INDIRECT_BUFFERs that follow each other directly count, and what is not in the dump ends the search. The post-mortem
 //! walks the stream instead.
 
-use super::ring::has_parity;
+use super::packet::has_parity;
 use crate::listing::MarkTarget;
 use std::collections::VecDeque;
 use unwedge_base::{Dwords, Memory};

@@ -1,25 +1,12 @@
 //! The command stream around the hang: from a little before the ring's read pointer to its write pointer, with a mark
 //! where the command processor stopped.
 
+use super::packet::is_header;
 use super::prefetch::{self, Search};
-use super::sections::SectionsWalk;
+use super::walk::{CrashdecRing, SectionsWalk};
 use crate::listing::{self, CffText, MarkTarget, Marker};
 use unwedge_base::{Dwords, Generation};
-use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{AdrenoWalker, Registers, read_ahead};
-
-/// A ring, as `ringbuffer:` says.
-#[derive(Clone, Debug, Default)]
-pub struct CrashdecRing {
-    pub id: u32,
-    pub iova: u64,
-    /// Dwords.
-    pub rptr: u32,
-    /// Dwords.
-    pub wptr: u32,
-    /// Bytes.
-    pub size: u32,
-}
 
 /// The most of a ring that is listed, in dwords; kernels make rings of 8,192.
 const MAX_RING: u32 = 1 << 16;
@@ -121,16 +108,6 @@ fn unread(ring: Dwords<'_>, pointers: &CrashdecRing, lookback: u32, generation: 
     }
     let len = add(pointers.wptr, start.wrapping_neg());
     (0..len).map(|i| ring.get(add(start, i) as usize).unwrap_or(0)).collect()
-}
-
-/// A header; before a5xx everything may be one.
-pub fn is_header(raw: u32, generation: Generation) -> bool {
-    !generation.is_64bit() || has_parity(raw)
-}
-
-/// A header of type 4 or 7.
-pub fn has_parity(raw: u32) -> bool {
-    matches!(raw >> 28, 4 | 7) && AdrenoPacketHeader::decode_lenient(raw).is_some()
 }
 
 fn list(

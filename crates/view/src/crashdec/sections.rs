@@ -1,109 +1,15 @@
 //! The walk over a dump's lines, section by section.
 
-use super::ring::{self, CrashdecRing};
-use super::{CrashdecOptions, DumpNotes, hfi, indexed};
-use crate::listing::{
-    COLORS, Carry, Pair, RegisterPrinter, Shader, TextEnd, TextOut, disassemble, hex_ascii,
-};
-use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
+use super::walk::{Chip, CrashdecRing, OpenSection, SectionsWalk};
+use super::{DumpNotes, hfi, indexed, ring};
+use crate::listing::{RegisterPrinter, Shader, TextEnd, disassemble, hex_ascii};
+use unwedge_base::{Buffer, ChipId, Dwords, Span};
 use unwedge_capture::msm::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, MsmSection, TopKey};
 use unwedge_hw::adreno::hfi::{HISTORY, QUEUES};
-use unwedge_hw::{Adreno, AdrenoDevice, Db, Gpu, Palette, RegSpace};
+use unwedge_hw::{Adreno, RegSpace};
 use unwedge_stream::adreno::Registers;
 
-/// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
-/// that nothing but a claimed size says how many there are.
-const ZEROS_SHOWN: u64 = 16 << 20;
-
-/// Command streams that one listing may show.
-const STREAMS: u32 = 4;
-
-/// Times that a listing goes on to other sections after buffers. Dumps have one section of rings and one of buffers.
-const BUFFER_RUNS: u32 = 32;
-
-/// A dump being listed.
-pub struct SectionsWalk<'r, 'o, 'd> {
-    pub(super) text: &'r mut TextOut<'o>,
-    pub(super) options: CrashdecOptions,
-    pub(super) palette: Palette,
-    db: &'d Db,
-    pub(super) chip: Option<Chip<'d>>,
-    /// Buffers with contents, up to the current section.
-    pub(super) memory: Memory,
-    /// Those of the current section.
-    buffers: Vec<Buffer>,
-    buffer_runs_left: u32,
-    /// Dwords that command streams may still have; `None` before the first.
-    pub(super) budget: Option<u64>,
-    pub(super) rings: Vec<CrashdecRing>,
-    /// Values of `registers:`; nothing counts as written by a packet.
-    pub(super) registers: Registers,
-    /// What listings of command streams leave behind; also what selector fields have chosen.
-    pub(super) carry: Carry<'d>,
-    fault: Option<u64>,
-    entry: OpenSection,
-    zeros_left: u64,
-    /// Command streams that may still be shown: one per revision, as dumps may be put together.
-    streams_left: u32,
-    stream_due: bool,
-    said: DumpNotes,
-}
-
-/// The GPU, as far as the dump says.
-#[derive(Clone, Copy)]
-pub struct Chip<'d> {
-    pub(super) gpu: Gpu<'d>,
-    pub(super) device: Option<AdrenoDevice<'d>>,
-    pub(super) gpu_id: u32,
-}
-
-impl Chip<'_> {
-    pub(super) fn generation(&self) -> Generation {
-        self.gpu.generation()
-    }
-}
-
-/// What the lines of the current section have said so far.
-#[derive(Clone, Debug, Default)]
-struct OpenSection {
-    section: Option<MsmSection>,
-    iova: u64,
-    /// Bytes of a buffer, dwords of anything else.
-    size: u64,
-    name: String,
-    pair: Pair,
-    history: Vec<[i32; HISTORY]>,
-}
-
-impl<'r, 'o, 'd> SectionsWalk<'r, 'o, 'd> {
-    pub fn new(
-        text: &'r mut TextOut<'o>,
-        options: &CrashdecOptions,
-        db: &'d Db,
-        said: DumpNotes,
-    ) -> SectionsWalk<'r, 'o, 'd> {
-        SectionsWalk {
-            text,
-            options: *options,
-            palette: if options.color { COLORS } else { Palette::default() },
-            db,
-            chip: None,
-            memory: Memory::default(),
-            buffers: Vec::new(),
-            buffer_runs_left: BUFFER_RUNS,
-            budget: None,
-            rings: Vec::new(),
-            registers: Registers::new(0),
-            carry: Carry::default(),
-            fault: None,
-            entry: OpenSection::default(),
-            zeros_left: ZEROS_SHOWN,
-            streams_left: STREAMS,
-            stream_due: false,
-            said,
-        }
-    }
-
+impl SectionsWalk<'_, '_, '_> {
     /// Lists the whole dump; returns what was wrong with it.
     pub fn run(mut self, dump: &[u8]) -> DumpNotes {
         for line in DevcoreLines::new(dump) {
@@ -176,14 +82,6 @@ impl<'r, 'o, 'd> SectionsWalk<'r, 'o, 'd> {
     /// The line as it is.
     fn echo(&mut self, line: &DevcoreLine<'_>) {
         self.text.bytes(line.raw);
-    }
-
-    pub(super) fn loss(&mut self, span: Option<Span>, message: impl Into<String>) {
-        self.said.say(Diagnostic::loss(span, message));
-    }
-
-    pub(super) fn note(&mut self, message: String) {
-        self.said.say(Diagnostic::note(None, message));
     }
 
     /// `630 (6.3.0.2)`
