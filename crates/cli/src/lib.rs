@@ -14,6 +14,7 @@ pub mod dump;
 mod explain;
 pub mod failure;
 mod getopt;
+pub mod in_memory;
 mod info;
 pub mod input;
 mod isa;
@@ -26,7 +27,6 @@ mod progress;
 mod query;
 pub mod rd;
 mod regs;
-pub mod view;
 
 use args::{Cli, Command, Global};
 use clap::Parser;

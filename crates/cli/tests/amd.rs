@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 use unwedge::hw::Db;
-use unwedge_cli::view::amd::{Given, View, show};
+use unwedge_cli::in_memory::amd::{Given, View, show};
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, AmdgpuEra, Gfx, RadvBuilder, WaveForm, WaveSpec, registers_text, texts, waves_text,
 };

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use unwedge::hw::Db;
+use unwedge_cli::in_memory::captures::{ALL, Words, limit, show};
 use unwedge_cli::output::SharedOutput;
-use unwedge_cli::view::captures::{ALL, Words, limit, show};
 use unwedge_testkit::captures::{expensive, hostile, mutate, variety};
 use unwedge_testkit::count::ByteCounter;
 

@@ -4,8 +4,8 @@ use super::judge::Judge;
 use super::{FILES_SHARE, MAX_INPUT, WORKERS, pick};
 use std::sync::Arc;
 use unwedge_capture::rd::{RdReader, RdSectionKind, RdWriter, without_zeros};
+use unwedge_cli::in_memory::captures as capture_views;
 use unwedge_cli::input::Input;
-use unwedge_cli::view::captures as capture_views;
 use unwedge_testkit::{captures, pack};
 
 /// The same of captures.

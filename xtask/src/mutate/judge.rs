@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use unwedge_cli::dump::DumpFiles;
+use unwedge_cli::in_memory::amd::{self as amd_views, Given, View as AmdView};
+use unwedge_cli::in_memory::amdisa::{self, View as AmdisaView};
+use unwedge_cli::in_memory::captures::{self as capture_views, Words};
+use unwedge_cli::in_memory::contexts as context_views;
+use unwedge_cli::in_memory::{self, View};
 use unwedge_cli::input::Input;
 use unwedge_cli::output::SharedOutput;
-use unwedge_cli::view::amd::{self as amd_views, Given, View as AmdView};
-use unwedge_cli::view::amdisa::{self, View as AmdisaView};
-use unwedge_cli::view::captures::{self as capture_views, Words};
-use unwedge_cli::view::contexts as context_views;
-use unwedge_cli::view::{self, View};
 use unwedge_hw::Db;
 use unwedge_intel::lrc::{LrcLayout, encoding};
 use unwedge_isa::amdgcn::Gpu;
@@ -56,8 +56,8 @@ impl Judge {
         let shown = once(|mut counter| {
             let input = Input::read(text, "dump".to_owned(), text.len() as u64, MAX_INPUT);
             // What cannot be used is said so: that is an answer, too.
-            let _ =
-                input.is_ok_and(|input| view::show(view, &DumpFiles::of(input), &db, &mut counter).is_ok());
+            let _ = input
+                .is_ok_and(|input| in_memory::show(view, &DumpFiles::of(input), &db, &mut counter).is_ok());
         });
         let limits = Limits {
             walk: Duration::ZERO,

@@ -1,6 +1,6 @@
 //! Writing: a relocatable file, as an assembler makes it.
 
-use super::{CodeObject, EM_AMDGPU, ElfRelocation, ElfSectionKind, ElfSymbolKind};
+use super::{CodeObject, EM_AMDGPU, ElfRelocation, ElfSectionKind, ElfSymbol, ElfSymbolKind};
 use object::Endianness;
 use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, Writer};
@@ -76,66 +76,34 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
         }
     }
     for (.., relocations) in &tables {
-        writer.write_align_relocation();
-        for relocation in relocations {
-            let symbol = order.iter().position(|&i| i == relocation.symbol).map_or(0, |at| at + 1);
-            writer.write_relocation(
-                true,
-                &Rel {
-                    r_offset: relocation.offset,
-                    r_sym: symbol as u32,
-                    r_type: elf::RelocationType(relocation.kind.0),
-                    r_addend: relocation.addend,
-                },
-            );
-        }
+        write_relocations(&mut writer, relocations, &order);
     }
     writer.write_null_symbol();
     for (&i, &name) in order.iter().zip(&symbol_names) {
         let symbol = &object.symbols[i];
         let section = symbol.section.and_then(|s| indices.get(s).copied().flatten());
-        let bind = if symbol.global { elf::STB_GLOBAL } else { elf::STB_LOCAL };
-        let kind = match symbol.kind {
-            ElfSymbolKind::Function => elf::STT_FUNC,
-            ElfSymbolKind::Object => elf::STT_OBJECT,
-            ElfSymbolKind::HsaKernel => elf::SymbolType(10),
-            ElfSymbolKind::Other => elf::STT_NOTYPE,
-        };
-        writer.write_symbol(&Sym {
-            section: section.map(|s| s.0),
-            st_name: writer.string_offset(Some(name)),
-            st_info: elf::SymbolInfo::new(bind, kind),
-            st_other: elf::SymbolOther(0),
-            st_shndx: if symbol.section.is_none() && !symbol.global { elf::SHN_ABS } else { elf::SHN_UNDEF },
-            st_value: symbol.value,
-            st_size: symbol.size,
-        });
+        let name = writer.string_offset(Some(name));
+        writer.write_symbol(&symbol_entry(symbol, section, name));
     }
     writer.write_strtab();
     writer.write_shstrtab();
     writer.write_null_section_header();
     for ((&i, &name), &offset) in kept.iter().zip(&names).zip(&offsets) {
         let section = &object.sections[i];
-        let (kind, flags) = match section.kind {
-            ElfSectionKind::Code => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0),
-            ElfSectionKind::ReadOnly => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0),
-            ElfSectionKind::Data => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
-            ElfSectionKind::Zeros => (elf::SHT_NOBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
-            ElfSectionKind::Note => (elf::SHT_NOTE, elf::SHF_ALLOC.0),
-            ElfSectionKind::Other => continue,
-        };
-        writer.write_section_header(&SectionHeader {
-            sh_name: writer.section_name_offset(Some(name)),
-            sh_type: kind,
-            sh_flags: elf::SectionFlags(flags),
-            sh_addr: 0,
-            sh_offset: offset,
-            sh_size: section.bytes.len() as u64,
-            sh_link: 0,
-            sh_info: 0,
-            sh_addralign: section.align.max(1),
-            sh_entsize: 0,
-        });
+        if let Some((kind, flags)) = section_type(section.kind) {
+            writer.write_section_header(&SectionHeader {
+                sh_name: writer.section_name_offset(Some(name)),
+                sh_type: kind,
+                sh_flags: elf::SectionFlags(flags),
+                sh_addr: 0,
+                sh_offset: offset,
+                sh_size: section.bytes.len() as u64,
+                sh_link: 0,
+                sh_info: 0,
+                sh_addralign: section.align.max(1),
+                sh_entsize: 0,
+            });
+        }
     }
     let symtab = writer.symtab_index();
     for (section, name, offset, relocations) in &tables {
@@ -146,4 +114,53 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
     writer.write_strtab_section_header();
     writer.write_shstrtab_section_header();
     Ok(bytes)
+}
+
+/// Entries of one table of relocations; symbols are numbered in the order in which they are written, from 1.
+fn write_relocations(writer: &mut Writer<'_>, relocations: &[ElfRelocation], order: &[usize]) {
+    writer.write_align_relocation();
+    for relocation in relocations {
+        let symbol = order.iter().position(|&i| i == relocation.symbol).map_or(0, |at| at + 1);
+        writer.write_relocation(
+            true,
+            &Rel {
+                r_offset: relocation.offset,
+                r_sym: symbol as u32,
+                r_type: elf::RelocationType(relocation.kind.0),
+                r_addend: relocation.addend,
+            },
+        );
+    }
+}
+
+/// A symbol as the table has it.
+fn symbol_entry(symbol: &ElfSymbol, section: Option<SectionIndex>, name: u32) -> Sym {
+    let bind = if symbol.global { elf::STB_GLOBAL } else { elf::STB_LOCAL };
+    let kind = match symbol.kind {
+        ElfSymbolKind::Function => elf::STT_FUNC,
+        ElfSymbolKind::Object => elf::STT_OBJECT,
+        ElfSymbolKind::HsaKernel => elf::SymbolType(10),
+        ElfSymbolKind::Other => elf::STT_NOTYPE,
+    };
+    Sym {
+        section: section.map(|s| s.0),
+        st_name: name,
+        st_info: elf::SymbolInfo::new(bind, kind),
+        st_other: elf::SymbolOther(0),
+        st_shndx: if symbol.section.is_none() && !symbol.global { elf::SHN_ABS } else { elf::SHN_UNDEF },
+        st_value: symbol.value,
+        st_size: symbol.size,
+    }
+}
+
+/// Type and flags of a section; `None` for those that are not copied.
+fn section_type(kind: ElfSectionKind) -> Option<(elf::SectionType, u64)> {
+    Some(match kind {
+        ElfSectionKind::Code => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0),
+        ElfSectionKind::ReadOnly => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0),
+        ElfSectionKind::Data => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
+        ElfSectionKind::Zeros => (elf::SHT_NOBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
+        ElfSectionKind::Note => (elf::SHT_NOTE, elf::SHF_ALLOC.0),
+        ElfSectionKind::Other => return None,
+    })
 }

@@ -9,7 +9,6 @@ pub mod codec;
 pub mod descriptor;
 pub mod effects;
 pub mod entry;
-pub mod format;
 mod gpu;
 mod inst;
 pub mod listing;
@@ -21,6 +20,7 @@ pub mod regs;
 pub mod semantics;
 pub mod source;
 pub mod tables;
+pub mod texel;
 pub mod text;
 pub mod waits;
 

@@ -3,8 +3,8 @@
 //! Never: addresses. A lane that is out of bounds gets zeros in all components.
 
 use unwedge_isa::amdgcn::Gfx;
-use unwedge_isa::amdgcn::format::TexelFormat;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
+use unwedge_isa::amdgcn::texel::TexelFormat;
 
 /// How registers hold components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ fn half(format: &TexelFormat, value: u32) -> u32 {
 }
 
 fn whole(format: &TexelFormat, half: u32) -> u32 {
-    use unwedge_isa::amdgcn::format::NumberFormat;
+    use unwedge_isa::amdgcn::texel::NumberFormat;
     match format.number() {
         NumberFormat::Uint => half & 0xffff,
         NumberFormat::Sint => half as u16 as i16 as u32,

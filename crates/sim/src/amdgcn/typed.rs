@@ -1,8 +1,8 @@
 //! Typed buffers: which format an instruction means, and how many components.
 
 use super::texel::{Halves, IDENTITY, Texel, selected};
-use unwedge_isa::amdgcn::format::TexelFormat;
 use unwedge_isa::amdgcn::model::Mod;
+use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst};
 
 /// What a typed instruction says.

@@ -6,6 +6,7 @@ use crate::lines::{Lines, Start};
 use serde::Serialize;
 use std::borrow::Cow;
 use unwedge_base::Span;
+use unwedge_capture::msm::lines::MsmSection;
 use unwedge_capture::msm::{Blob, Devcore, GmuBuffer, RegisterValue};
 use unwedge_hw::{Db, RegSpace, Registers};
 
@@ -183,7 +184,49 @@ fn gmu(ty: &'static str, buffer: Option<&GmuBuffer<'_>>, lines: &mut Lines<'_>) 
 /// Header and every section.
 pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
     header(dump, db, lines);
+    faults(dump, lines);
+    memory(dump, lines);
+    for (section, content) in [
+        (MsmSection::GmuLog, &dump.gmu_log),
+        (MsmSection::GmuHfi, &dump.gmu_hfi),
+        (MsmSection::GmuDebug, &dump.gmu_debug),
+    ] {
+        gmu(section.name(), content.as_ref(), lines);
+    }
     let gpu = device::gpu(dump, db);
+    let space = |s| gpu.map(|g| g.space(s));
+    for (section, values, of) in [
+        (MsmSection::Registers, &dump.registers, RegSpace::Gpu),
+        (MsmSection::RegistersGmu, &dump.registers_gmu, RegSpace::Gmu),
+        (MsmSection::RegistersHlsq, &dump.registers_hlsq, RegSpace::Gpu),
+    ] {
+        registers(values, space(of), At { section: section.name(), ..At::default() }, lines);
+    }
+    blocks(dump, lines);
+    for c in &dump.clusters {
+        let at = At {
+            section: MsmSection::Clusters.name(),
+            cluster: Some(&c.name),
+            context: c.context,
+            pipe: c.pipe.as_deref(),
+            location: c.location,
+        };
+        registers(&c.registers, space(RegSpace::Gpu), at, lines);
+    }
+    for d in &dump.debugbus {
+        lines.push(&SectionEntry {
+            ty: "debugbus",
+            name: Some(Cow::Borrowed(&d.name)),
+            size: Some(u64::from(d.count)),
+            data: data(d.data.as_ref()),
+            span: span(d.span),
+            ..SectionEntry::default()
+        });
+    }
+}
+
+/// What the kernel says of an IOMMU fault.
+fn faults(dump: &Devcore<'_>, lines: &mut Lines<'_>) {
     if let Some(f) = &dump.fault {
         lines.push(&SectionEntry {
             ty: "fault",
@@ -206,6 +249,10 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             ..SectionEntry::default()
         });
     }
+}
+
+/// Rings, buffers, and the log of what was mapped.
+fn memory(dump: &Devcore<'_>, lines: &mut Lines<'_>) {
     for r in &dump.rings {
         lines.push(&SectionEntry {
             ty: "ring",
@@ -240,14 +287,10 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             ..SectionEntry::default()
         });
     }
-    gmu("gmu-log", dump.gmu_log.as_ref(), lines);
-    gmu("gmu-hfi", dump.gmu_hfi.as_ref(), lines);
-    gmu("gmu-debug", dump.gmu_debug.as_ref(), lines);
-    let space = |s| gpu.map(|g| g.space(s));
-    let at = |section| At { section, ..At::default() };
-    registers(&dump.registers, space(RegSpace::Gpu), at("registers"), lines);
-    registers(&dump.registers_gmu, space(RegSpace::Gmu), at("registers-gmu"), lines);
-    registers(&dump.registers_hlsq, space(RegSpace::Gpu), at("registers-hlsq"), lines);
+}
+
+/// Indexed registers and shader blocks.
+fn blocks(dump: &Devcore<'_>, lines: &mut Lines<'_>) {
     for x in &dump.indexed {
         let name = x.canonical_name();
         lines.push(&SectionEntry {
@@ -276,25 +319,5 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
                 ..SectionEntry::default()
             });
         }
-    }
-    for c in &dump.clusters {
-        let at = At {
-            section: "clusters",
-            cluster: Some(&c.name),
-            context: c.context,
-            pipe: c.pipe.as_deref(),
-            location: c.location,
-        };
-        registers(&c.registers, space(RegSpace::Gpu), at, lines);
-    }
-    for d in &dump.debugbus {
-        lines.push(&SectionEntry {
-            ty: "debugbus",
-            name: Some(Cow::Borrowed(&d.name)),
-            size: Some(u64::from(d.count)),
-            data: data(d.data.as_ref()),
-            span: span(d.span),
-            ..SectionEntry::default()
-        });
     }
 }

@@ -1,168 +1,14 @@
-//! Names that are values of modifiers: formats of typed buffers, temporal hints, scopes.
+//! Names that are values of modifiers: formats of typed buffers, temporal hints, scopes. The names of formats are `hw`'s.
 //!
 //! Facts: AMD's ISA manuals, and the names LLVM 19 prints per generation.
 
 use super::line::LineBuf;
 use crate::amdgcn::Gpu;
-use crate::amdgcn::model::{Gfx, Trait, Traits};
+use crate::amdgcn::model::{Trait, Traits};
+use unwedge_hw::amd::formats;
 
 /// The format that is not written.
 pub(super) const DEFAULT: i32 = 1;
-
-/// Until gfx9 a format is a data format (four bits) and a number format (three).
-const DATA: [&str; 16] = [
-    "INVALID",
-    "8",
-    "16",
-    "8_8",
-    "32",
-    "16_16",
-    "10_11_11",
-    "11_11_10",
-    "10_10_10_2",
-    "2_10_10_10",
-    "8_8_8_8",
-    "32_32",
-    "16_16_16_16",
-    "32_32_32",
-    "32_32_32_32",
-    "RESERVED_15",
-];
-
-/// Number formats.
-const NUMBER: [&str; 8] = ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"];
-
-/// What number format 6 was until gfx7.
-const NUMBER_6: &str = "SNORM_OGL";
-
-/// Formats of gfx10, by code.
-const FORMATS_10: [&str; 78] = [
-    "INVALID",
-    "8_UNORM",
-    "8_SNORM",
-    "8_USCALED",
-    "8_SSCALED",
-    "8_UINT",
-    "8_SINT",
-    "16_UNORM",
-    "16_SNORM",
-    "16_USCALED",
-    "16_SSCALED",
-    "16_UINT",
-    "16_SINT",
-    "16_FLOAT",
-    "8_8_UNORM",
-    "8_8_SNORM",
-    "8_8_USCALED",
-    "8_8_SSCALED",
-    "8_8_UINT",
-    "8_8_SINT",
-    "32_UINT",
-    "32_SINT",
-    "32_FLOAT",
-    "16_16_UNORM",
-    "16_16_SNORM",
-    "16_16_USCALED",
-    "16_16_SSCALED",
-    "16_16_UINT",
-    "16_16_SINT",
-    "16_16_FLOAT",
-    "10_11_11_UNORM",
-    "10_11_11_SNORM",
-    "10_11_11_USCALED",
-    "10_11_11_SSCALED",
-    "10_11_11_UINT",
-    "10_11_11_SINT",
-    "10_11_11_FLOAT",
-    "11_11_10_UNORM",
-    "11_11_10_SNORM",
-    "11_11_10_USCALED",
-    "11_11_10_SSCALED",
-    "11_11_10_UINT",
-    "11_11_10_SINT",
-    "11_11_10_FLOAT",
-    "10_10_10_2_UNORM",
-    "10_10_10_2_SNORM",
-    "10_10_10_2_USCALED",
-    "10_10_10_2_SSCALED",
-    "10_10_10_2_UINT",
-    "10_10_10_2_SINT",
-    "2_10_10_10_UNORM",
-    "2_10_10_10_SNORM",
-    "2_10_10_10_USCALED",
-    "2_10_10_10_SSCALED",
-    "2_10_10_10_UINT",
-    "2_10_10_10_SINT",
-    "8_8_8_8_UNORM",
-    "8_8_8_8_SNORM",
-    "8_8_8_8_USCALED",
-    "8_8_8_8_SSCALED",
-    "8_8_8_8_UINT",
-    "8_8_8_8_SINT",
-    "32_32_UINT",
-    "32_32_SINT",
-    "32_32_FLOAT",
-    "16_16_16_16_UNORM",
-    "16_16_16_16_SNORM",
-    "16_16_16_16_USCALED",
-    "16_16_16_16_SSCALED",
-    "16_16_16_16_UINT",
-    "16_16_16_16_SINT",
-    "16_16_16_16_FLOAT",
-    "32_32_32_UINT",
-    "32_32_32_SINT",
-    "32_32_32_FLOAT",
-    "32_32_32_32_UINT",
-    "32_32_32_32_SINT",
-    "32_32_32_32_FLOAT",
-];
-
-/// Formats of gfx10 that later GPUs do not have: all but the floats of `10_11_11` and `11_11_10`, the scaled ones of
-/// `10_10_10_2`.
-const GONE: [std::ops::Range<usize>; 3] = [30..36, 37..43, 46..48];
-
-/// Formats from gfx11 on, by code: those that are left.
-const FORMATS_11: [&str; 64] = {
-    let mut formats = [""; 64];
-    let (mut at, mut gone, mut count) = (0, 0, 0);
-    while at < FORMATS_10.len() {
-        if gone < GONE.len() && at == GONE[gone].start {
-            at = GONE[gone].end;
-            gone += 1;
-        } else {
-            formats[count] = FORMATS_10[at];
-            count += 1;
-            at += 1;
-        }
-    }
-    assert!(count == formats.len());
-    formats
-};
-
-fn number_format(code: usize, gpu: &Gpu) -> &'static str {
-    if code == 6 && gpu.generation() <= Gfx::Gfx7 {
-        NUMBER_6
-    } else {
-        NUMBER.get(code).copied().unwrap_or_default()
-    }
-}
-
-fn unified(gpu: &Gpu) -> Option<&'static [&'static str]> {
-    match gpu.generation() {
-        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 => None,
-        Gfx::Gfx10 | Gfx::Gfx10_3 => Some(&FORMATS_10),
-        _ => Some(&FORMATS_11),
-    }
-}
-
-/// The names of a buffer format: of its components and of what they are.
-pub(in crate::amdgcn) fn format_names(code: u32, gpu: &Gpu) -> Option<(&'static str, &'static str)> {
-    let code = code as usize;
-    match unified(gpu) {
-        Some(names) => names.get(code)?.rsplit_once('_'),
-        None => Some((DATA.get(code & 15)?, number_format(code >> 4, gpu))),
-    }
-}
 
 /// Appends a buffer format, unless it is the one that is not written.
 pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut LineBuf) {
@@ -171,7 +17,7 @@ pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut LineBuf) {
     }
     out.push_str(" format:");
     let code = format as usize & 127;
-    if let Some(names) = unified(gpu) {
+    if let Some(names) = formats::unified_buffer(gpu.generation()) {
         match names.get(code) {
             Some(name) => {
                 out.push_str("[BUF_FMT_");
@@ -186,14 +32,14 @@ pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut LineBuf) {
     out.push(b'[');
     if data != 1 {
         out.push_str("BUF_DATA_FORMAT_");
-        out.push_str(DATA[data]);
+        out.push_str(formats::BUFFER_DATA[data]);
     }
     if data != 1 && number != 0 {
         out.push(b',');
     }
     if number != 0 {
         out.push_str("BUF_NUM_FORMAT_");
-        out.push_str(number_format(number, gpu));
+        out.push_str(formats::buffer_number(number as u32, gpu.generation()));
     }
     out.push(b']');
 }
@@ -201,31 +47,32 @@ pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut LineBuf) {
 /// A format by the names in its brackets; `None`: the GPU has none of these names.
 pub(super) fn format(first: &str, second: Option<&str>, gpu: &Gpu) -> Option<i32> {
     if let Some(name) = first.strip_prefix("BUF_FMT_") {
-        let names = unified(gpu).filter(|_| second.is_none())?;
+        let names = formats::unified_buffer(gpu.generation()).filter(|_| second.is_none())?;
         return names.iter().position(|have| *have == name).map(|code| code as i32);
     }
     let (mut data, mut number) = (None, None);
     for name in [Some(first), second].into_iter().flatten() {
         if let Some(name) = name.strip_prefix("BUF_DATA_FORMAT_") {
-            let code = DATA.iter().position(|have| *have == name)?;
+            let code = formats::BUFFER_DATA.iter().position(|have| *have == name)?;
             if data.replace(code).is_some() {
                 return None;
             }
         } else {
             let name = name.strip_prefix("BUF_NUM_FORMAT_")?;
-            let code = (0..8).find(|code| number_format(*code, gpu) == name)?;
+            let code =
+                (0..8usize).find(|code| formats::buffer_number(*code as u32, gpu.generation()) == name)?;
             if number.replace(code).is_some() {
                 return None;
             }
         }
     }
     let (data, number) = (data.unwrap_or(1), number.unwrap_or(0));
-    match unified(gpu) {
+    match formats::unified_buffer(gpu.generation()) {
         None => Some((data | number << 4) as i32),
         // The unified format is named as both together.
         Some(_) if data == 0 => (number == 0).then_some(0),
         Some(names) => {
-            let parts = (DATA[data], NUMBER[number]);
+            let parts = (formats::BUFFER_DATA[data], formats::buffer_number(number as u32, gpu.generation()));
             let same = |name: &&str| {
                 name.strip_prefix(parts.0).and_then(|rest| rest.strip_prefix('_')) == Some(parts.1)
             };

@@ -19,7 +19,6 @@ mod swizzle;
 mod write;
 
 pub(super) use accept::is_literal;
-pub(super) use hints::format_names;
 pub(super) use line::{LOWER, LineBuf, UPPER, hexadecimal};
 pub(super) use modifiers::{at_rest, tail};
 pub use parse::{ParseError, ParseRule, parse_line};

@@ -402,31 +402,7 @@ fn assemble(
     if !line.seen.in_order_of(variant) {
         return Err(scan.error(line.end, ParseRule::ModifierOrder));
     }
-    // What lists of packed instructions say of sources that are not there is nothing.
-    let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
-    let packed = tables::rows().get(usize::from(variant.row)).is_some_and(|row| row.format == Format::Vop3p);
-    for slot in variant.mods {
-        let given = line.seen.set >> slot.id as u8 & 1 != 0;
-        let value = if given {
-            let all: u32 =
-                variant.mods.iter().filter(|m| m.id == slot.id).map(|m| m.mask).fold(0, |a, b| a | b);
-            let mut value = line.seen.mods.get(slot.id);
-            if packed && matches!(slot.id, Mod::OpSel | Mod::OpSelHi | Mod::NegLo | Mod::NegHi) {
-                value &= (1 << sources) - 1;
-            }
-            if value as u32 & !all & u32::MAX.unbounded_shr(32 - u32::from(slot.id.width().unsigned_abs()))
-                != 0
-            {
-                return Err(scan.error(line.end, ParseRule::ModifierValue));
-            }
-            value
-        } else {
-            modifiers::default_of(slot.id, slot.mask, modifiers::is_mixed(variant))
-        };
-        if value & slot.mask as i32 != 0 {
-            inst.mods.set(slot.id, inst.mods.get(slot.id) | value & slot.mask as i32);
-        }
-    }
+    set_modifiers(&mut inst, variant, line).map_err(|rule| scan.error(line.end, rule))?;
     let carry = carry_by_later_name(variant, name, gpu);
     let twice = carry && variant.form == Form::E32;
     if carry && !twice && !line.operands.get(3).is_some_and(SignedOperand::is_vector) {
@@ -449,64 +425,17 @@ fn assemble(
             continue;
         }
         let from = at - usize::from(left_out.is_some_and(|out| out < at));
-        let (Some(place), Some(operand)) = (inst.operands.get_mut(at), line.operands.get(from)) else {
+        let Some(operand) = line.operands.get(from).filter(|_| at < inst.operands.len()) else {
             break;
         };
         if from >= line.count {
             if slot.class == Class::Imm16Optional {
-                *place = Operand::Imm(0);
+                inst.operands[at] = Operand::Imm(0);
                 continue;
             }
             return Err(wrong(at, ParseRule::TooFew));
         }
-        let signs = [(operand.neg, Mod::Neg), (operand.abs, Mod::Abs), (operand.sext, Mod::Sext)];
-        if let OperandSyntax::Value(value) = operand.kind
-            && variant.form == Form::E32
-            && slot.source <= 2
-            && signs.iter().any(|(given, _)| *given)
-        {
-            // The short form has no signs: they are the constant's, if another form could have had them. Of a double
-            // written as an integer they could be those of either.
-            if slot.ty == Type::F64 && !value.float {
-                return Err(wrong(at, ParseRule::Number));
-            }
-            let could = |id: Mod| takes_sign(name, gpu, id, slot.source);
-            if signs.iter().any(|(given, id)| *given && !could(*id)) {
-                return Err(wrong(at, ParseRule::Modifier));
-            }
-            let value = accept::with_signs(value, slot.ty, operand.neg, operand.abs);
-            let plain = SignedOperand {
-                kind: OperandSyntax::Value(value),
-                neg: false,
-                abs: false,
-                sext: false,
-                ..*operand
-            };
-            *place = accept::accept(slot, &plain, gpu).map_err(|rule| wrong(at, rule))?;
-            continue;
-        }
-        *place = accept::accept(slot, operand, gpu).map_err(|rule| wrong(at, rule))?;
-        for (_, id) in signs.iter().filter(|(given, _)| *given) {
-            let bit = 1u32.unbounded_shl(slot.source.into());
-            let constant = matches!(operand.kind, OperandSyntax::Value(_)) && variant.form == Form::E64;
-            if *id == Mod::Sext && constant && takes_sign(name, gpu, Mod::Sext, slot.source) {
-                // A constant is as wide as it is, where another form could extend a register.
-                if !variant.mods.iter().any(|m| m.id == Mod::Sext) {
-                    continue;
-                }
-            }
-            if slot.source > 2 || !variant.mods.iter().any(|m| m.id == *id && m.mask & bit != 0) {
-                return Err(wrong(at, ParseRule::Modifier));
-            }
-            inst.mods.set(*id, inst.mods.get(*id) | bit as i32);
-        }
-        if let Operand::Reg { half: half @ RegHalf::High, .. } = place
-            && accept::half_is_selected(slot.class)
-        {
-            let bit = if slot.source < 3 { slot.source } else { 3 };
-            inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
-            *half = RegHalf::Low;
-        }
+        set_operand(&mut inst, at, operand, variant, name, gpu).map_err(|rule| wrong(at, rule))?;
     }
     if line.count > written + usize::from(twice) {
         return Err(wrong(written, ParseRule::TooMany));
@@ -514,6 +443,98 @@ fn assemble(
     inst.list = line.list;
     rules::check(&inst, gpu).map_err(|(operand, rule)| wrong(operand.into(), rule))?;
     Ok(inst)
+}
+
+/// The modifiers of a line, and the defaults of those that it does not give.
+fn set_modifiers(inst: &mut Inst, variant: &Variant, line: &OperandLine) -> Result<(), ParseRule> {
+    // What lists of packed instructions say of sources that are not there is nothing.
+    let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
+    let packed = tables::rows().get(usize::from(variant.row)).is_some_and(|row| row.format == Format::Vop3p);
+    for slot in variant.mods {
+        let given = line.seen.set >> slot.id as u8 & 1 != 0;
+        let value = if given {
+            let all: u32 =
+                variant.mods.iter().filter(|m| m.id == slot.id).map(|m| m.mask).fold(0, |a, b| a | b);
+            let mut value = line.seen.mods.get(slot.id);
+            if packed && matches!(slot.id, Mod::OpSel | Mod::OpSelHi | Mod::NegLo | Mod::NegHi) {
+                value &= (1 << sources) - 1;
+            }
+            if value as u32 & !all & u32::MAX.unbounded_shr(32 - u32::from(slot.id.width().unsigned_abs()))
+                != 0
+            {
+                return Err(ParseRule::ModifierValue);
+            }
+            value
+        } else {
+            modifiers::default_of(slot.id, slot.mask, modifiers::is_mixed(variant))
+        };
+        if value & slot.mask as i32 != 0 {
+            inst.mods.set(slot.id, inst.mods.get(slot.id) | value & slot.mask as i32);
+        }
+    }
+    Ok(())
+}
+
+/// One operand, with its signs and its half.
+fn set_operand(
+    inst: &mut Inst,
+    at: usize,
+    operand: &SignedOperand,
+    variant: &Variant,
+    name: &Mnemonic,
+    gpu: &Gpu,
+) -> Result<(), ParseRule> {
+    let slot = &variant.slots[at];
+    let place = &mut inst.operands[at];
+    let signs = [(operand.neg, Mod::Neg), (operand.abs, Mod::Abs), (operand.sext, Mod::Sext)];
+    if let OperandSyntax::Value(value) = operand.kind
+        && variant.form == Form::E32
+        && slot.source <= 2
+        && signs.iter().any(|(given, _)| *given)
+    {
+        // The short form has no signs: they are the constant's, if another form could have had them. Of a double
+        // written as an integer they could be those of either.
+        if slot.ty == Type::F64 && !value.float {
+            return Err(ParseRule::Number);
+        }
+        let could = |id: Mod| takes_sign(name, gpu, id, slot.source);
+        if signs.iter().any(|(given, id)| *given && !could(*id)) {
+            return Err(ParseRule::Modifier);
+        }
+        let value = accept::with_signs(value, slot.ty, operand.neg, operand.abs);
+        let plain = SignedOperand {
+            kind: OperandSyntax::Value(value),
+            neg: false,
+            abs: false,
+            sext: false,
+            ..*operand
+        };
+        *place = accept::accept(slot, &plain, gpu)?;
+        return Ok(());
+    }
+    *place = accept::accept(slot, operand, gpu)?;
+    for (_, id) in signs.iter().filter(|(given, _)| *given) {
+        let bit = 1u32.unbounded_shl(slot.source.into());
+        let constant = matches!(operand.kind, OperandSyntax::Value(_)) && variant.form == Form::E64;
+        if *id == Mod::Sext && constant && takes_sign(name, gpu, Mod::Sext, slot.source) {
+            // A constant is as wide as it is, where another form could extend a register.
+            if !variant.mods.iter().any(|m| m.id == Mod::Sext) {
+                continue;
+            }
+        }
+        if slot.source > 2 || !variant.mods.iter().any(|m| m.id == *id && m.mask & bit != 0) {
+            return Err(ParseRule::Modifier);
+        }
+        inst.mods.set(*id, inst.mods.get(*id) | bit as i32);
+    }
+    if let Operand::Reg { half: half @ RegHalf::High, .. } = place
+        && accept::half_is_selected(slot.class)
+    {
+        let bit = if slot.source < 3 { slot.source } else { 3 };
+        inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
+        *half = RegHalf::Low;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

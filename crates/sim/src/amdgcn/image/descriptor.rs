@@ -4,7 +4,7 @@
 
 use super::super::texel::selected;
 use crate::texture::sampler::{CompareFunc, MipFilter, Sampler, TexelFilter, WrapMode};
-use unwedge_isa::amdgcn::format::TexelFormat;
+use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// What kind of image it is: the codes of `SQ_RSRC_IMG_TYPE`.

@@ -23,9 +23,9 @@ use super::wave::Wave;
 use descriptor::{DescriptorKind, Image};
 use fields::{Coordinates, Fields};
 use sample::Sampled;
-use unwedge_isa::amdgcn::format::TexelFormat;
 use unwedge_isa::amdgcn::model::{Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
+use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Operation, Reg};
 
 /// What an instruction does.

@@ -14,8 +14,8 @@ use super::ImageOp;
 use super::descriptor::{Image, ImageType};
 use super::fields::{Coordinates, NOTHING};
 use crate::texture::sampler::{Sampler, Tap, across_edge};
-use unwedge_isa::amdgcn::format::{NumberFormat, TexelFormat};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
+use unwedge_isa::amdgcn::texel::{NumberFormat, TexelFormat};
 use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// Where the level of detail comes from.

@@ -1,17 +1,15 @@
-//! Formats of typed buffers and images: the bits of a texel as values of registers, and back.
+//! Texels of typed buffers and images: the bits of a texel as values of registers, and back.
 //!
-//! A [`TexelFormat`] is made of its name; which code means which name is said by the tables of names (those of buffers are
-//! the ones assembly is written with). Never: addresses, tiling, filters. Facts: AMD's ISA manuals, the descriptors'
-//! formats in AMD's ROCr and in Mesa. Names list components from the highest bits down, so the last one is X.
+//! A [`TexelFormat`] is made of a format's name, which `hw::amd::formats` has for each code. Never: addresses, tiling,
+//! filters. Facts: AMD's ISA manuals. Names list components from the highest bits down, so the last one is X.
 //!
 //! Loads are exact: the correctly rounded value of the quotient or of the curve. Stores round to nearest even and clamp to
 //! what the format holds; of integers that do not fit, and of the rounding into small floats, no source says what
 //! hardware does.
 
 use super::Gpu;
-use super::model::Gfx;
 use super::semantics::soft::{self, Env};
-use super::text;
+use unwedge_hw::amd::formats;
 
 /// What the bits of a component mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,52 +65,6 @@ pub struct TexelFormat {
     shared: bool,
 }
 
-/// Formats of images up to gfx9, beyond those of buffers: `IMG_DATA_FORMAT`.
-const IMAGE_DATA: [(u32, &str); 6] =
-    [(16, "5_6_5"), (17, "1_5_5_5"), (18, "5_5_5_1"), (19, "4_4_4_4"), (20, "8_24"), (21, "24_8")];
-/// `IMG_DATA_FORMAT` of shared exponents.
-const IMAGE_DATA_SHARED: u32 = 34;
-/// `IMG_NUM_FORMAT` of sRGB up to gfx9.
-const IMAGE_NUMBER_SRGB: u32 = 9;
-
-/// Formats of images of gfx10, beyond those of buffers.
-const IMAGE_10: [(u32, &str); 13] = [
-    (128, "8_SRGB"),
-    (129, "8_8_SRGB"),
-    (130, "8_8_8_8_SRGB"),
-    (132, "5_9_9_9_FLOAT"),
-    (133, "5_6_5_UNORM"),
-    (134, "1_5_5_5_UNORM"),
-    (135, "5_5_5_1_UNORM"),
-    (136, "4_4_4_4_UNORM"),
-    (137, "4_4_UNORM"),
-    (141, "8_24_UNORM"),
-    (142, "8_24_UINT"),
-    (143, "24_8_UNORM"),
-    (144, "24_8_UINT"),
-];
-
-/// Formats of images from gfx11 on, beyond those of buffers. ROCr's header for gfx11 has the numbers of gfx10 instead.
-const IMAGE_11: [(u32, &str); 13] = [
-    (64, "8_SRGB"),
-    (65, "8_8_SRGB"),
-    (66, "8_8_8_8_SRGB"),
-    (67, "5_9_9_9_FLOAT"),
-    (68, "5_6_5_UNORM"),
-    (69, "1_5_5_5_UNORM"),
-    (70, "5_5_5_1_UNORM"),
-    (71, "4_4_4_4_UNORM"),
-    (72, "4_4_UNORM"),
-    (76, "8_24_UNORM"),
-    (77, "8_24_UINT"),
-    (78, "24_8_UNORM"),
-    (79, "24_8_UINT"),
-];
-
-fn named<'a>(table: &[(u32, &'a str)], code: u32) -> Option<&'a str> {
-    table.iter().find(|(have, _)| *have == code).map(|(_, name)| *name)
-}
-
 impl TexelFormat {
     /// Four floats of 32 bits.
     pub const FLOATS: TexelFormat = TexelFormat::words(NumberFormat::Float);
@@ -158,43 +110,15 @@ impl TexelFormat {
     /// The format that a typed buffer instruction or a buffer descriptor says: the unified code from gfx10 on, before it
     /// the data format in the low four bits and the number format above.
     pub fn buffer(code: u32, gpu: &Gpu) -> Option<TexelFormat> {
-        let (data, number) = text::format_names(code, gpu)?;
+        let (data, number) = formats::buffer(code, gpu.generation())?;
         TexelFormat::of_names(data, number)
     }
 
     /// The format that an image descriptor says: the unified code from gfx10 on, before it the data format in the low six
     /// bits and the number format above.
     pub fn image(code: u32, gpu: &Gpu) -> Option<TexelFormat> {
-        let unified = match gpu.generation() {
-            Gfx::Gfx10 | Gfx::Gfx10_3 => Some(&IMAGE_10),
-            generation if generation >= Gfx::Gfx11 => Some(&IMAGE_11),
-            _ => None,
-        };
-        if let Some(table) = unified {
-            return match named(table, code) {
-                Some(name) => TexelFormat::of_name(name),
-                None => TexelFormat::buffer(code, gpu),
-            };
-        }
-        let (data, number) = (code & 63, code >> 6);
-        if data == IMAGE_DATA_SHARED {
-            return TexelFormat::of_names("5_9_9_9", "FLOAT");
-        }
-        let known = |data: &'static str| {
-            let number = if number == IMAGE_NUMBER_SRGB {
-                "SRGB"
-            } else {
-                text::format_names(number << 4 | 1, gpu)?.1
-            };
-            TexelFormat::of_names(data, number)
-        };
-        match named(&IMAGE_DATA, data) {
-            Some(name) => known(name),
-            None if data < 16 && number < 8 || number == IMAGE_NUMBER_SRGB => {
-                known(text::format_names(data, gpu)?.0)
-            }
-            None => None,
-        }
+        let (data, number) = formats::image(code, gpu.generation())?;
+        TexelFormat::of_names(data, number)
     }
 
     /// Bytes of a texel: 1 to 16.

@@ -6,6 +6,8 @@
 use crate::db::{Db, DbView, Domain, Reg};
 use std::ops::Deref;
 
+pub mod formats;
+
 pub use unwedge_base::Gfx;
 
 impl Db {
