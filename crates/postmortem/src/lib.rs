@@ -10,6 +10,7 @@ pub mod intel;
 mod report;
 mod rules;
 mod signature;
+mod verdict;
 
 pub use adreno::explain_msm;
 pub use amd::{explain_amdgpu, explain_radv, explain_umr};
@@ -17,7 +18,7 @@ pub use args::{Arg, Args};
 pub use head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 pub use intel::{explain_i915, explain_xe};
 pub use report::*;
-pub use rules::{AdrenoRule, AdviceId, AmdRule, IntelRule, RULES, Rule, RuleRow, VendorRule, Vendors};
+pub use rules::{AdrenoRule, AdviceId, AmdRule, IntelRule, RULES, Rule, RuleRole, RuleRow, VendorRule, Vendors};
 
 use unwedge_capture::Dump;
 use unwedge_hw::Db;

@@ -189,6 +189,30 @@ pub struct FieldFact {
     pub meaning: Option<Cow<'static, str>>,
 }
 
+/// What part a finding plays in its report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FindingRole {
+    /// What hung and why.
+    Cause,
+    /// Where the command processor stopped.
+    Position,
+    /// It supports the cause, or says what was in flight.
+    Why,
+    /// It stands on its own.
+    Also,
+    /// It names what the dump does not hold.
+    Missing,
+}
+
+/// The finding that best explains a hang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerdictCause {
+    /// Its position in [`Report::findings`].
+    pub finding: usize,
+    /// How sure it is that this is the cause: at most likely where the finding is only what was seen.
+    pub trust: Trust,
+}
+
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -196,6 +220,8 @@ pub struct Finding {
     pub rule: Rule,
     /// What it is about, coarsely: that of the rule.
     pub kind: FindingKind,
+    /// What part it plays in its report.
+    pub role: FindingRole,
     /// How sure it is.
     pub trust: Trust,
     /// What it is about, exactly.
@@ -225,7 +251,15 @@ impl Advice {
 impl Finding {
     /// A finding by a rule, about a subject.
     pub fn new(rule: Rule, trust: Trust, subject: Subject) -> Finding {
-        Finding { rule, kind: rule.row().kind, trust, subject, args: Args::default(), evidence: Vec::new() }
+        Finding {
+            rule,
+            kind: rule.row().kind,
+            role: FindingRole::Also,
+            trust,
+            subject,
+            args: Args::default(),
+            evidence: Vec::new(),
+        }
     }
 
     /// Adds a value that its words are made of.
@@ -343,9 +377,11 @@ pub struct Report {
     pub database: DbIdentity,
     /// Where the CP stopped, if the dump tells.
     pub hang: Option<HangPoint>,
-    /// Findings, the most telling first; where the hang point is known, it is the first.
+    /// The finding that best explains the hang; `None` if none does.
+    pub cause: Option<VerdictCause>,
+    /// Findings: the hang point first where it is known, then those that explain more before those that explain less.
     pub findings: Vec<Finding>,
-    /// The findings that explain the hang, as positions in `findings`, the strongest first.
+    /// The findings that explain the hang and are at least likely, as positions in `findings`, the strongest first.
     pub causes: Vec<usize>,
     /// Code that waves stand in, most waves first.
     pub code: Vec<CodeExcerpt>,
@@ -399,6 +435,19 @@ impl LevelPosition {
     /// The name of a level by its number.
     pub fn name_of(level: u8) -> Option<&'static str> {
         ["ring", "IB1", "IB2", "SDS"].get(usize::from(level)).copied()
+    }
+}
+
+impl FindingRole {
+    /// A stable identifier: `cause`, `position`, `why`, `also`, `missing`.
+    pub fn id(self) -> &'static str {
+        match self {
+            FindingRole::Cause => "cause",
+            FindingRole::Position => "position",
+            FindingRole::Why => "why",
+            FindingRole::Also => "also",
+            FindingRole::Missing => "missing",
+        }
     }
 }
 

@@ -1,10 +1,10 @@
-//! The table of rules: every reason for which a finding is reported, with its weight, whether it is a cause, and what it
+//! The table of rules: every reason for which a finding is reported, with its weight, the part it can play, and what it
 //! advises.
 //!
 //! Never: sentences. The words of a rule are made in crate `view`, which matches on [`Rule`] without a default arm, so
 //! that a rule without words does not compile.
 
-use crate::report::{Finding, FindingKind, Trust};
+use crate::report::FindingKind;
 
 /// Drivers whose dumps a rule reads, as a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,23 @@ impl Vendors {
     }
 }
 
+/// What part the findings of a rule can play in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleRole {
+    /// It says where the command processor stopped.
+    Position,
+    /// It explains a hang by itself: the heaviest is the cause, and every other stands on its own.
+    Cause,
+    /// It explains a hang if nothing better does, and else supports what does.
+    Clue,
+    /// It says what was in flight or pending, and supports whatever the cause is.
+    Context,
+    /// It is worth knowing, and has nothing to do with the cause.
+    Record,
+    /// It names what the dump does not hold.
+    Absence,
+}
+
 /// A row of [`RULES`].
 #[derive(Clone, Copy, Debug)]
 pub struct RuleRow {
@@ -35,17 +52,17 @@ pub struct RuleRow {
     pub kind: FindingKind,
     /// Whose dumps it reads.
     pub vendors: Vendors,
-    /// How telling it is: among findings that are equally likely, the heaviest comes first.
+    /// How much it explains: the heaviest finding comes first, less a discount for what is only possible or a guess.
     pub weight: u32,
-    /// Whether it says why something hung, and not only what was seen.
-    pub cause: bool,
+    /// What part its findings can play in a report.
+    pub role: RuleRole,
     /// What to try next, the most telling first. Whether it fits this dump is decided where the report is put together.
     pub advice: &'static [AdviceId],
 }
 
 macro_rules! rules {
     ($($vendor:ident $vendor_rule:ident $vendors:ident {
-        $($(#[$doc:meta])* $rule:ident: $id:literal, $kind:ident, $weight:literal, $cause:literal, [$($advice:ident),*];)*
+        $($(#[$doc:meta])* $rule:ident: $id:literal, $kind:ident, $weight:literal, $role:ident, [$($advice:ident),*];)*
     })*) => {
         /// A reason for which a finding is reported.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,7 +104,7 @@ macro_rules! rules {
                 kind: FindingKind::$kind,
                 vendors: Vendors::$vendors,
                 weight: $weight,
-                cause: $cause,
+                role: RuleRole::$role,
                 advice: &[$(AdviceId::$advice),*],
             },)*)*
         ];
@@ -188,272 +205,272 @@ rules! {
     Adreno AdrenoRule ADRENO {
         // In the order of weight: a broken stream, a fault or a wait says more than the blocks that are busy because of it.
         /// Where the command processor stopped.
-        CpStopped: "cp-stopped", HangPoint, 100, false, [DecodeAroundHang];
+        CpStopped: "cp-stopped", HangPoint, 100, Position, [DecodeAroundHang];
         /// A value that somebody writes on purpose is where a packet should start.
-        PoisonInStream: "poison-in-stream", CorruptStream, 60, true, [CaptureHungSubmit];
+        PoisonInStream: "poison-in-stream", CorruptStream, 60, Cause, [CaptureHungSubmit];
         /// A dword that no packet starts with is where a packet should start.
-        NotAPacket: "not-a-packet", CorruptStream, 60, true, [CaptureHungSubmit];
+        NotAPacket: "not-a-packet", CorruptStream, 60, Cause, [CaptureHungSubmit];
         /// Bad packet headers before the stop.
-        EarlierBadHeaders: "earlier-bad-headers", CorruptStream, 60, true, [CaptureHungSubmit];
+        EarlierBadHeaders: "earlier-bad-headers", CorruptStream, 45, Clue, [CaptureHungSubmit];
         /// An IOMMU fault in the first pages.
-        IommuFaultNullPage: "iommu-fault-null-page", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultNullPage: "iommu-fault-null-page", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault at what has more bits than an address.
-        IommuFaultNotAnAddress: "iommu-fault-not-an-address", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultNotAnAddress: "iommu-fault-not-an-address", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault where UCHE sends accesses out of bounds.
-        IommuFaultTrapRange: "iommu-fault-trap-range", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultTrapRange: "iommu-fault-trap-range", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault in a buffer that is mapped for other accesses.
-        IommuFaultPermission: "iommu-fault-permission", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultPermission: "iommu-fault-permission", Fault, 55, Cause, [CaptureAllBuffers];
         /// Memory refused an access after its address was translated.
-        IommuFaultExternal: "iommu-fault-external", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultExternal: "iommu-fault-external", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault in a listed buffer that was unmapped.
-        IommuFaultUnmappedBuffer: "iommu-fault-unmapped-buffer", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultUnmappedBuffer: "iommu-fault-unmapped-buffer", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault in a buffer that the submit lists.
-        IommuFaultListedBuffer: "iommu-fault-listed-buffer", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultListedBuffer: "iommu-fault-listed-buffer", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault in memory that was unmapped.
-        IommuFaultUseAfterFree: "iommu-fault-use-after-free", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultUseAfterFree: "iommu-fault-use-after-free", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault shortly after the end of a buffer.
-        IommuFaultOverrun: "iommu-fault-overrun", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultOverrun: "iommu-fault-overrun", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault shortly before the start of a buffer.
-        IommuFaultUnderrun: "iommu-fault-underrun", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultUnderrun: "iommu-fault-underrun", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault between the buffers of the submit.
-        IommuFaultBetweenBuffers: "iommu-fault-between-buffers", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultBetweenBuffers: "iommu-fault-between-buffers", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault far from every buffer.
-        IommuFaultOutside: "iommu-fault-outside", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultOutside: "iommu-fault-outside", Fault, 55, Cause, [CaptureAllBuffers];
         /// An IOMMU fault in a dump that lists no buffers.
-        IommuFaultNoBuffers: "iommu-fault-no-buffers", Fault, 55, true, [CaptureAllBuffers];
+        IommuFaultNoBuffers: "iommu-fault-no-buffers", Fault, 55, Cause, [CaptureAllBuffers];
         /// The CP waits for a value, and the dump has another.
-        CpWaitsForValue: "cp-waits-for-value", CpWait, 50, true, [CaptureEarlierSubmits];
+        CpWaitsForValue: "cp-waits-for-value", CpWait, 50, Cause, [CaptureEarlierSubmits];
         /// The CP is at a wait for a value that the dump has.
-        CpAwaitedValueIsThere: "cp-awaited-value-is-there", CpWait, 50, true, [];
+        CpAwaitedValueIsThere: "cp-awaited-value-is-there", CpWait, 30, Clue, [];
         /// The CP waits for a value that the dump does not have.
-        CpWaitsForUnknownValue: "cp-waits-for-unknown-value", CpWait, 50, true, [CaptureEarlierSubmits];
+        CpWaitsForUnknownValue: "cp-waits-for-unknown-value", CpWait, 50, Cause, [CaptureEarlierSubmits];
         /// The CP waits for earlier work.
-        CpWaitsForWork: "cp-waits-for-work", CpWait, 50, true, [];
+        CpWaitsForWork: "cp-waits-for-work", CpWait, 34, Clue, [];
         /// The CP waits for earlier register writes.
-        CpWaitsForRegisterWrites: "cp-waits-for-register-writes", CpWait, 50, true, [];
+        CpWaitsForRegisterWrites: "cp-waits-for-register-writes", CpWait, 34, Clue, [];
         /// The CP waits for earlier waits.
-        CpWaitsForWaits: "cp-waits-for-waits", CpWait, 50, true, [];
+        CpWaitsForWaits: "cp-waits-for-waits", CpWait, 34, Clue, [];
         /// The GPU was not initialized when the dump was taken.
-        GpuNotInitialized: "gpu-not-initialized", Gmu, 46, true, [];
+        GpuNotInitialized: "gpu-not-initialized", Gmu, 46, Cause, [];
         /// The watchdog of the GMU fired.
-        GmuWatchdog: "gmu-watchdog", Gmu, 46, true, [];
+        GmuWatchdog: "gmu-watchdog", Gmu, 46, Cause, [];
         /// A register access was stopped at the GMU's fence.
-        GmuFenceStoppedAccess: "gmu-fence-stopped-access", Gmu, 46, true, [];
+        GmuFenceStoppedAccess: "gmu-fence-stopped-access", Gmu, 46, Cause, [];
         /// An AHB bus error on the side of the GMU.
-        GmuBusError: "gmu-bus-error", Gmu, 46, true, [];
+        GmuBusError: "gmu-bus-error", Gmu, 46, Cause, [];
         /// The processor of the GMU reports a fault.
-        GmuProcessorFault: "gmu-processor-fault", Gmu, 46, true, [];
+        GmuProcessorFault: "gmu-processor-fault", Gmu, 46, Cause, [];
         /// A register write was dropped at the GMU's fence.
-        GmuFenceDroppedWrite: "gmu-fence-dropped-write", Gmu, 46, true, [];
+        GmuFenceDroppedWrite: "gmu-fence-dropped-write", Gmu, 46, Cause, [];
         /// The firmware of the GMU did not start as usual.
-        GmuStartResult: "gmu-start-result", Gmu, 46, true, [];
+        GmuStartResult: "gmu-start-result", Gmu, 46, Cause, [];
         /// The GMU sent an error message.
-        GmuErrorMessage: "gmu-error-message", Gmu, 46, true, [];
+        GmuErrorMessage: "gmu-error-message", Gmu, 46, Cause, [];
         /// The GMU refused a message of the kernel.
-        GmuRefusedMessage: "gmu-refused-message", Gmu, 46, true, [];
+        GmuRefusedMessage: "gmu-refused-message", Gmu, 46, Cause, [];
         /// The GMU has not read the last message of the kernel.
-        GmuMessageUnread: "gmu-message-unread", Gmu, 46, true, [];
+        GmuMessageUnread: "gmu-message-unread", Gmu, 35, Clue, [];
         /// A HFI queue dropped messages.
-        HfiDroppedMessages: "hfi-dropped-messages", Gmu, 46, true, [];
+        HfiDroppedMessages: "hfi-dropped-messages", Gmu, 35, Clue, [];
         /// An error interrupt that the CP or the GPU raised.
-        ErrorInterrupt: "error-interrupt", ErrorInterrupt, 44, true, [];
+        ErrorInterrupt: "error-interrupt", ErrorInterrupt, 44, Clue, [];
         /// The CP hardware reports a fault.
-        CpHwFault: "cp-hw-fault", ErrorInterrupt, 44, true, [];
+        CpHwFault: "cp-hw-fault", ErrorInterrupt, 44, Clue, [];
         /// The stream accessed a protected register.
-        ProtectedRegister: "protected-register", ErrorInterrupt, 44, true, [];
+        ProtectedRegister: "protected-register", ErrorInterrupt, 44, Clue, [];
         /// A blit whose end the clusters have not taken.
-        BlitNotFinished: "blit-not-finished", Suspect, 40, true, [];
+        BlitNotFinished: "blit-not-finished", Suspect, 40, Clue, [];
         /// Earlier work that no wait is known to have ended.
-        WorkMayBeRunning: "work-may-be-running", Suspect, 40, true, [];
+        WorkMayBeRunning: "work-may-be-running", Suspect, 40, Clue, [];
         /// The IOMMU stalls the GPU at a fault.
-        SmmuStalled: "smmu-stalled", Busy, 36, true, [];
+        SmmuStalled: "smmu-stalled", Busy, 36, Clue, [];
         /// Shader processors, texture units and the L2 cache have work open.
-        ShadersWaitForTextures: "shaders-wait-for-textures", Busy, 36, true, [];
+        ShadersWaitForTextures: "shaders-wait-for-textures", Busy, 36, Clue, [];
         /// Shader processors wait for the bus.
-        ShadersWaitForMemory: "shaders-wait-for-memory", Busy, 36, true, [];
+        ShadersWaitForMemory: "shaders-wait-for-memory", Busy, 36, Clue, [];
         /// Shader processors are busy without a memory access.
-        ShaderProcessorsStuck: "shader-processors-stuck", Busy, 36, true, [ShaderOptimizationsOff];
+        ShaderProcessorsStuck: "shader-processors-stuck", Busy, 36, Clue, [ShaderOptimizationsOff];
         /// Shader processors are busy.
-        ShaderProcessorsBusy: "shader-processors-busy", Busy, 36, true, [ShaderOptimizationsOff];
+        ShaderProcessorsBusy: "shader-processors-busy", Busy, 36, Clue, [ShaderOptimizationsOff];
         /// The render backend holds earlier work while the front end waits.
-        BackEndNotDraining: "back-end-not-draining", Busy, 36, true, [];
+        BackEndNotDraining: "back-end-not-draining", Busy, 36, Clue, [];
         /// The front end waits for memory.
-        FrontEndWaitsForMemory: "front-end-waits-for-memory", Busy, 36, true, [];
+        FrontEndWaitsForMemory: "front-end-waits-for-memory", Busy, 36, Clue, [];
         /// Primitive or vertex fetch is busy alone.
-        FrontEndStuck: "front-end-stuck", Busy, 36, true, [];
+        FrontEndStuck: "front-end-stuck", Busy, 36, Clue, [];
         /// The rasterizer is busy alone.
-        RasterizerStuck: "rasterizer-stuck", Busy, 36, true, [];
+        RasterizerStuck: "rasterizer-stuck", Busy, 36, Clue, [];
         /// The 2D engine is busy.
-        BlitEngineBusy: "blit-engine-busy", Busy, 36, true, [];
+        BlitEngineBusy: "blit-engine-busy", Busy, 36, Clue, [];
         /// The render backends are busy alone.
-        RenderBackendsStuck: "render-backends-stuck", Busy, 36, true, [];
+        RenderBackendsStuck: "render-backends-stuck", Busy, 36, Clue, [];
         /// The L2 cache is busy alone.
-        CacheWaitsForMemory: "cache-waits-for-memory", Busy, 36, true, [];
+        CacheWaitsForMemory: "cache-waits-for-memory", Busy, 36, Clue, [];
         /// HLSQ is busy without a running shader.
-        SequencerWaits: "sequencer-waits", Busy, 36, true, [];
+        SequencerWaits: "sequencer-waits", Busy, 36, Clue, [];
         /// The CP is master on the AHB bus and all else is idle.
-        CpWaitsOnAhb: "cp-waits-on-ahb", Busy, 36, true, [];
+        CpWaitsOnAhb: "cp-waits-on-ahb", Busy, 36, Clue, [];
         /// The CP and the bus are busy and all else is idle.
-        CpWaitsForMemory: "cp-waits-for-memory", Busy, 36, true, [];
+        CpWaitsForMemory: "cp-waits-for-memory", Busy, 36, Clue, [];
         /// Only the CP is busy.
-        OnlyCpBusy: "only-cp-busy", Busy, 36, true, [];
+        OnlyCpBusy: "only-cp-busy", Busy, 36, Clue, [];
         /// No block is busy.
-        NoBlockBusy: "no-block-busy", Busy, 36, true, [];
+        NoBlockBusy: "no-block-busy", Busy, 36, Clue, [];
         /// Register writes that the clusters have not taken.
-        QueuedWrites: "queued-writes", QueuedWrites, 30, false, [];
+        QueuedWrites: "queued-writes", QueuedWrites, 30, Context, [];
         /// The work that the CP was starting.
-        WorkStarting: "work-starting", InFlight, 20, false, [];
+        WorkStarting: "work-starting", InFlight, 20, Context, [];
         /// The last work that the CP sent.
-        WorkLastSent: "work-last-sent", InFlight, 20, false, [];
+        WorkLastSent: "work-last-sent", InFlight, 20, Context, [];
         /// The packet that the BV thread has in work.
-        BvThreadAt: "bv-thread-at", InFlight, 20, false, [];
+        BvThreadAt: "bv-thread-at", InFlight, 20, Context, [];
         /// The ring is read to its end, no block is busy, and a fence is not retired.
-        FenceNotRetired: "fence-not-retired", Progress, 10, false, [];
+        FenceNotRetired: "fence-not-retired", Progress, 38, Clue, [];
         /// Submits of the hung ring are open.
-        SubmitsOpen: "submits-open", Progress, 10, false, [];
+        SubmitsOpen: "submits-open", Progress, 10, Context, [];
         /// All submits of the hung ring are complete.
-        SubmitsComplete: "submits-complete", Progress, 10, false, [];
+        SubmitsComplete: "submits-complete", Progress, 11, Clue, [];
         /// The fences of the hung ring are not in the dump.
-        FencesNotCaptured: "fences-not-captured", Progress, 10, false, [];
+        FencesNotCaptured: "fences-not-captured", Progress, 10, Context, [];
         /// Submits of another ring are open.
-        OtherRingWaits: "other-ring-waits", Progress, 10, false, [];
+        OtherRingWaits: "other-ring-waits", Progress, 10, Record, [];
         /// Another ring has commands that the CP has not read.
-        OtherRingUnread: "other-ring-unread", Progress, 10, false, [];
+        OtherRingUnread: "other-ring-unread", Progress, 10, Record, [];
         /// The CP has not been given all that the kernel wrote to the ring.
-        WritePointerNotSeen: "write-pointer-not-seen", Progress, 10, false, [];
+        WritePointerNotSeen: "write-pointer-not-seen", Progress, 39, Cause, [];
         /// fault-info names no fault.
-        FaultInfoEmpty: "fault-info-empty", NotCaptured, 0, false, [];
+        FaultInfoEmpty: "fault-info-empty", NotCaptured, 0, Absence, [];
         /// No registers were captured.
-        RegistersNotCaptured: "registers-not-captured", NotCaptured, 0, false, [];
+        RegistersNotCaptured: "registers-not-captured", NotCaptured, 0, Absence, [];
         /// No ring was captured.
-        RingNotCaptured: "ring-not-captured", NotCaptured, 0, false, [];
+        RingNotCaptured: "ring-not-captured", NotCaptured, 0, Absence, [];
         /// The contents of the ring were not captured.
-        RingDwordsNotCaptured: "ring-dwords-not-captured", NotCaptured, 0, false, [];
+        RingDwordsNotCaptured: "ring-dwords-not-captured", NotCaptured, 0, Absence, [];
         /// The contents of an IB were not captured.
-        IbNotCaptured: "ib-not-captured", NotCaptured, 0, false, [];
+        IbNotCaptured: "ib-not-captured", NotCaptured, 0, Absence, [];
         /// Sections that would help are not there.
-        SectionsNotCaptured: "sections-not-captured", NotCaptured, 0, false, [];
+        SectionsNotCaptured: "sections-not-captured", NotCaptured, 0, Absence, [];
         /// The dump names no GPU that the tables have.
-        UnknownGpu: "unknown-gpu", NotCaptured, 0, false, [];
+        UnknownGpu: "unknown-gpu", NotCaptured, 0, Absence, [];
     }
     Amd AmdRule AMD {
         // In the order of weight: what the stream, a fault or a wait shows, before what waves and blocks show.
         /// The kernel reports that a ring timed out.
-        JobTimedOut: "job-timed-out", HangPoint, 100, false, [DecodeStreams];
+        JobTimedOut: "job-timed-out", HangPoint, 100, Position, [DecodeStreams];
         /// Trace points alone show how far a queue came.
-        QueueHungAfterTracePoint: "queue-hung-after-trace-point", HangPoint, 100, false, [];
+        QueueHungAfterTracePoint: "queue-hung-after-trace-point", HangPoint, 100, Position, [];
         /// Dwords that are executed are not valid packets.
-        DwordsNotPackets: "dwords-not-packets", CorruptStream, 60, true, [];
+        DwordsNotPackets: "dwords-not-packets", CorruptStream, 60, Cause, [];
         /// A page fault of the GPU's own memory management.
-        GpuvmFault: "gpuvm-fault", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        GpuvmFault: "gpuvm-fault", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
         /// A page fault in a buffer that was destroyed.
-        GpuvmUseAfterFree: "gpuvm-use-after-free", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        GpuvmUseAfterFree: "gpuvm-use-after-free", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
         /// A page fault in a part of a sparse buffer that was unmapped.
-        GpuvmUnmappedRange: "gpuvm-unmapped-range", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        GpuvmUnmappedRange: "gpuvm-unmapped-range", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
         /// A page fault where no buffer ever was.
-        GpuvmNoBuffer: "gpuvm-no-buffer", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        GpuvmNoBuffer: "gpuvm-no-buffer", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
         /// A packet waits for memory that no packet in the dump writes.
-        PacketWaitsForOtherQueue: "packet-waits-for-other-queue", CpWait, 50, true, [RadvNoAsyncCompute];
+        PacketWaitsForOtherQueue: "packet-waits-for-other-queue", CpWait, 50, Cause, [RadvNoAsyncCompute];
         /// A packet waits for memory that only a packet after it writes.
-        PacketWaitsForLaterWrite: "packet-waits-for-later-write", CpWait, 50, true, [];
+        PacketWaitsForLaterWrite: "packet-waits-for-later-write", CpWait, 50, Cause, [];
         /// A packet waits for memory that a packet before it writes.
-        PacketWaitsForEarlierWrite: "packet-waits-for-earlier-write", CpWait, 50, true, [];
+        PacketWaitsForEarlierWrite: "packet-waits-for-earlier-write", CpWait, 45, Clue, [];
         /// A packet waits for a register.
-        PacketWaitsForRegister: "packet-waits-for-register", CpWait, 50, true, [];
+        PacketWaitsForRegister: "packet-waits-for-register", CpWait, 50, Cause, [];
         /// The ME waits for shaders to end.
-        MeWaitsForShaders: "me-waits-for-shaders", CpWait, 50, true, [];
+        MeWaitsForShaders: "me-waits-for-shaders", CpWait, 37, Clue, [];
         /// A fence waits for the pipeline to drain.
-        FenceWaitsForPipeline: "fence-waits-for-pipeline", CpWait, 50, true, [];
+        FenceWaitsForPipeline: "fence-waits-for-pipeline", CpWait, 37, Clue, [];
         /// The ME waits for compute shaders to end.
-        MeWaitsForComputeShaders: "me-waits-for-compute-shaders", CpWait, 50, true, [];
+        MeWaitsForComputeShaders: "me-waits-for-compute-shaders", CpWait, 37, Clue, [];
         /// The ME waits for pixel shaders to end.
-        MeWaitsForPixelShaders: "me-waits-for-pixel-shaders", CpWait, 50, true, [];
+        MeWaitsForPixelShaders: "me-waits-for-pixel-shaders", CpWait, 37, Clue, [];
         /// A cache flush waits for draws to end.
-        CacheFlushWaitsForDraws: "cache-flush-waits-for-draws", CpWait, 50, true, [];
+        CacheFlushWaitsForDraws: "cache-flush-waits-for-draws", CpWait, 37, Clue, [];
         /// A cache flush waits for caches to be clean.
-        CacheFlushWaitsForCaches: "cache-flush-waits-for-caches", CpWait, 50, true, [];
+        CacheFlushWaitsForCaches: "cache-flush-waits-for-caches", CpWait, 37, Clue, [];
         /// All register contexts are in use.
-        RegisterContextsInUse: "register-contexts-in-use", CpWait, 50, true, [];
+        RegisterContextsInUse: "register-contexts-in-use", CpWait, 37, Clue, [];
         /// The ME waits for memory that it reads.
-        MeWaitsForMemoryRead: "me-waits-for-memory-read", CpWait, 50, true, [];
+        MeWaitsForMemoryRead: "me-waits-for-memory-read", CpWait, 37, Clue, [];
         /// The ME waits for a register that it reads.
-        MeWaitsForRegisterRead: "me-waits-for-register-read", CpWait, 50, true, [];
+        MeWaitsForRegisterRead: "me-waits-for-register-read", CpWait, 37, Clue, [];
         /// The ME waits for a write to arrive in memory.
-        MeWaitsForMemoryWrite: "me-waits-for-memory-write", CpWait, 50, true, [];
+        MeWaitsForMemoryWrite: "me-waits-for-memory-write", CpWait, 37, Clue, [];
         /// A packet touched a register that it must not.
-        RegisterViolation: "register-violation", CpWait, 50, true, [];
+        RegisterViolation: "register-violation", CpWait, 50, Cause, [];
         /// The ME waits for the constant engine.
-        MeWaitsForConstantEngine: "me-waits-for-constant-engine", CpWait, 50, true, [];
+        MeWaitsForConstantEngine: "me-waits-for-constant-engine", CpWait, 37, Clue, [];
         /// The constant engine waits for the ME.
-        ConstantEngineWaitsForMe: "constant-engine-waits-for-me", CpWait, 50, true, [];
+        ConstantEngineWaitsForMe: "constant-engine-waits-for-me", CpWait, 37, Clue, [];
         /// An address translation is open.
-        AddressTranslationOpen: "address-translation-open", CpWait, 50, true, [];
+        AddressTranslationOpen: "address-translation-open", CpWait, 39, Clue, [];
         /// The command processor polls.
-        CpPolls: "cp-polls", CpWait, 50, true, [];
+        CpPolls: "cp-polls", CpWait, 34, Clue, [];
         /// Code uses a register before the wait that it needs.
-        CodeMissesWait: "code-misses-wait", CodeFault, 42, true, [];
+        CodeMissesWait: "code-misses-wait", CodeFault, 42, Cause, [];
         /// Code breaks another rule of the GPU.
-        CodeBreaksRule: "code-breaks-rule", CodeFault, 42, true, [];
+        CodeBreaksRule: "code-breaks-rule", CodeFault, 42, Cause, [];
         /// Waves have an error in their state.
-        WavesWithErrors: "waves-with-errors", Suspect, 40, true, [AcoNoOptimizations];
+        WavesWithErrors: "waves-with-errors", Suspect, 52, Cause, [AcoNoOptimizations];
         /// Waves are in a loop.
-        WavesInLoop: "waves-in-loop", Suspect, 40, true, [AcoNoOptimizations];
+        WavesInLoop: "waves-in-loop", Suspect, 41, Clue, [AcoNoOptimizations];
         /// Waves are in code of no shader that a report lists.
-        WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, 40, true, [AcoNoOptimizations];
+        WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, 38, Clue, [AcoNoOptimizations];
         /// RADV's trap handler caught an exception of a shader.
-        ShaderException: "shader-exception", Suspect, 40, true, [AcoNoOptimizations];
+        ShaderException: "shader-exception", Suspect, 58, Cause, [AcoNoOptimizations];
         /// An address in a command buffer is in no buffer that Mesa knows.
-        AddressWithoutBuffer: "address-without-buffer", Suspect, 40, true, [AcoNoOptimizations];
+        AddressWithoutBuffer: "address-without-buffer", Suspect, 40, Cause, [AcoNoOptimizations];
         /// Draws or dispatches do not end, and the command processor waits for them.
-        GrbmWorkDoesNotEnd: "grbm-work-does-not-end", Busy, 36, true, [];
+        GrbmWorkDoesNotEnd: "grbm-work-does-not-end", Busy, 36, Clue, [];
         /// Draws or dispatches are open while the command processor polls.
-        GrbmWorkWhilePolling: "grbm-work-while-polling", Busy, 36, true, [];
+        GrbmWorkWhilePolling: "grbm-work-while-polling", Busy, 36, Clue, [];
         /// Draws or dispatches are open.
-        GrbmWorkOpen: "grbm-work-open", Busy, 36, true, [];
+        GrbmWorkOpen: "grbm-work-open", Busy, 36, Clue, [];
         /// No block but the command processor is busy.
-        GrbmCpAlone: "grbm-cp-alone", Busy, 36, true, [];
+        GrbmCpAlone: "grbm-cp-alone", Busy, 36, Clue, [];
         /// No block is busy.
-        GrbmIdle: "grbm-idle", Busy, 36, true, [];
+        GrbmIdle: "grbm-idle", Busy, 36, Clue, [];
         /// A DMA engine is not idle.
-        SdmaBusy: "sdma-busy", Busy, 36, true, [];
+        SdmaBusy: "sdma-busy", Busy, 36, Clue, [];
         /// Waves are at an instruction of a shader that a report lists.
-        WavesAtInstruction: "waves-at-instruction", InFlight, 20, true, [AcoNoOptimizations];
+        WavesAtInstruction: "waves-at-instruction", InFlight, 38, Clue, [AcoNoOptimizations];
         /// No wave was running.
-        NoWaves: "no-waves", InFlight, 20, true, [];
+        NoWaves: "no-waves", InFlight, 20, Context, [];
         /// Shaders of the work that hangs.
-        WorkRunsShaders: "work-runs-shaders", InFlight, 20, true, [];
+        WorkRunsShaders: "work-runs-shaders", InFlight, 20, Context, [];
         /// The command processor passed one trace point and not the next.
-        StoppedBetweenTracePoints: "stopped-between-trace-points", Progress, 10, false, [];
+        StoppedBetweenTracePoints: "stopped-between-trace-points", Progress, 15, Clue, [];
         /// The command processor passed every trace point.
-        PassedEveryTracePoint: "passed-every-trace-point", Progress, 10, false, [];
+        PassedEveryTracePoint: "passed-every-trace-point", Progress, 12, Clue, [];
         /// The packet that an engine read last.
-        EngineLastRead: "engine-last-read", Progress, 10, false, [];
+        EngineLastRead: "engine-last-read", Progress, 10, Context, [];
         /// Packets that an engine remembers.
-        EngineRemembers: "engine-remembers", Progress, 10, false, [];
+        EngineRemembers: "engine-remembers", Progress, 10, Context, [];
         /// Jobs of the ring are open.
-        JobsOpen: "jobs-open", Progress, 10, false, [];
+        JobsOpen: "jobs-open", Progress, 10, Context, [];
         /// Every job of the ring has ended.
-        JobsEnded: "jobs-ended", Progress, 10, false, [];
+        JobsEnded: "jobs-ended", Progress, 11, Clue, [];
         /// VRAM was lost in the reset.
-        VramLost: "vram-lost", Progress, 10, false, [];
+        VramLost: "vram-lost", Progress, 10, Record, [];
         /// The generation of an AMD GPU.
-        AmdGenerationUnknown: "amd-generation-unknown", NotCaptured, 0, false, [];
+        AmdGenerationUnknown: "amd-generation-unknown", NotCaptured, 0, Absence, [];
         /// The ring that timed out.
-        RingNotNamed: "ring-not-named", NotCaptured, 0, false, [];
+        RingNotNamed: "ring-not-named", NotCaptured, 0, Absence, [];
         /// Contents of the ring.
-        RingContentsMissing: "ring-contents-missing", NotCaptured, 0, false, [];
+        RingContentsMissing: "ring-contents-missing", NotCaptured, 0, Absence, [];
         /// Packets of a video ring.
-        VideoRingPackets: "video-ring-packets", NotCaptured, 0, false, [];
+        VideoRingPackets: "video-ring-packets", NotCaptured, 0, Absence, [];
         /// Buffers that the ring calls.
-        CalledBuffersMissing: "called-buffers-missing", NotCaptured, 0, false, [];
+        CalledBuffersMissing: "called-buffers-missing", NotCaptured, 0, Absence, [];
         /// A page fault: the kernel recorded none.
-        NoFaultRecorded: "no-fault-recorded", NotCaptured, 0, false, [];
+        NoFaultRecorded: "no-fault-recorded", NotCaptured, 0, Absence, [];
         /// Page faults: the source has nothing about them.
-        FaultsNotReported: "faults-not-reported", NotCaptured, 0, false, [];
+        FaultsNotReported: "faults-not-reported", NotCaptured, 0, Absence, [];
         /// Registers of an AMD GPU.
-        GpuRegistersMissing: "gpu-registers-missing", NotCaptured, 0, false, [];
+        GpuRegistersMissing: "gpu-registers-missing", NotCaptured, 0, Absence, [];
         /// Waves.
-        WavesMissing: "waves-missing", NotCaptured, 0, false, [];
+        WavesMissing: "waves-missing", NotCaptured, 0, Absence, [];
     }
     Intel IntelRule INTEL {
         // In the order of weight. A wait comes before a broken stream, unlike on Adreno: IPEHR holds the very command that waits, and
@@ -461,111 +478,111 @@ rules! {
         // the walk, also where the engine never comes. Units that are not done are not causes: every hang has some. Which they
         // are is a value of the wait or the stop.
         /// The command that an engine was executing.
-        EngineAtCommand: "engine-at-command", HangPoint, 100, false, [DecodeEngineStreams, IntelDebugCaptureAll];
+        EngineAtCommand: "engine-at-command", HangPoint, 100, Position, [DecodeEngineStreams, IntelDebugCaptureAll];
         /// An engine has read its ring to the end.
-        EngineRingDrained: "engine-ring-drained", HangPoint, 100, false, [IntelDebugCaptureAll];
+        EngineRingDrained: "engine-ring-drained", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// An engine is in a buffer that no command leads to.
-        EngineInUnreachedBuffer: "engine-in-unreached-buffer", HangPoint, 100, false, [IntelDebugCaptureAll];
+        EngineInUnreachedBuffer: "engine-in-unreached-buffer", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// An engine is in memory that the dump does not hold.
-        EngineInMissingMemory: "engine-in-missing-memory", HangPoint, 100, false, [IntelDebugCaptureAll];
+        EngineInMissingMemory: "engine-in-missing-memory", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// ACTHD of an engine that hangs is not in the dump.
-        EnginePositionMissing: "engine-position-missing", HangPoint, 100, false, [IntelDebugCaptureAll];
+        EnginePositionMissing: "engine-position-missing", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// A semaphore whose memory holds another value.
-        SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, 60, true, [IntelDebugSync];
+        SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, 60, Cause, [IntelDebugSync];
         /// A semaphore whose memory holds the value that it waits for.
-        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 60, true, [IntelDebugSync];
+        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 30, Clue, [IntelDebugSync];
         /// A semaphore whose memory is not in the dump.
-        SemaphoreValueMissing: "semaphore-value-missing", CpWait, 60, true, [IntelDebugSync];
+        SemaphoreValueMissing: "semaphore-value-missing", CpWait, 60, Cause, [IntelDebugSync];
         /// A wait for an event of the display.
-        DisplayEventWait: "display-event-wait", CpWait, 60, true, [IntelDebugSync];
+        DisplayEventWait: "display-event-wait", CpWait, 60, Cause, [IntelDebugSync];
         /// A PIPE_CONTROL stalls after a draw or dispatch.
-        StallWaitsForWork: "stall-waits-for-work", CpWait, 60, true, [IntelDebugSync];
+        StallWaitsForWork: "stall-waits-for-work", CpWait, 45, Clue, [IntelDebugSync];
         /// A PIPE_CONTROL stalls without a draw or dispatch before it.
-        StallWithoutWork: "stall-without-work", CpWait, 60, true, [IntelDebugSync];
+        StallWithoutWork: "stall-without-work", CpWait, 35, Clue, [IntelDebugSync];
         /// A PIPE_CONTROL flushes or invalidates caches.
-        FlushAtStop: "flush-at-stop", CpWait, 60, true, [IntelDebugSync];
+        FlushAtStop: "flush-at-stop", CpWait, 34, Clue, [IntelDebugSync];
         /// A page fault in memory that the dump holds.
-        PageFaultInBuffer: "page-fault-in-buffer", Fault, 55, true, [IntelDebugBatches];
+        PageFaultInBuffer: "page-fault-in-buffer", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault shortly after the end of a buffer.
-        PageFaultOverrun: "page-fault-overrun", Fault, 55, true, [IntelDebugBatches];
+        PageFaultOverrun: "page-fault-overrun", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault shortly before the start of a buffer.
-        PageFaultUnderrun: "page-fault-underrun", Fault, 55, true, [IntelDebugBatches];
+        PageFaultUnderrun: "page-fault-underrun", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault in the first pages.
-        PageFaultNull: "page-fault-null", Fault, 55, true, [IntelDebugBatches];
+        PageFaultNull: "page-fault-null", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault far from every buffer of the dump.
-        PageFaultOutside: "page-fault-outside", Fault, 55, true, [IntelDebugBatches];
+        PageFaultOutside: "page-fault-outside", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault whose address is not in the dump.
-        PageFaultWithoutAddress: "page-fault-without-address", Fault, 55, true, [IntelDebugBatches];
+        PageFaultWithoutAddress: "page-fault-without-address", Fault, 55, Cause, [IntelDebugBatches];
         /// IPEHR holds what is not a valid command.
-        HeaderNotCommand: "header-not-command", CorruptStream, 50, true, [];
+        HeaderNotCommand: "header-not-command", CorruptStream, 50, Cause, [];
         /// What memory is filled with is where commands should be.
-        FillInStream: "fill-in-stream", CorruptStream, 50, true, [];
+        FillInStream: "fill-in-stream", CorruptStream, 50, Cause, [];
         /// Dwords of the stream are not valid commands.
-        DwordsNotCommands: "dwords-not-commands", CorruptStream, 50, true, [];
+        DwordsNotCommands: "dwords-not-commands", CorruptStream, 50, Cause, [];
         /// An engine runs through zeros.
-        ZerosInStream: "zeros-in-stream", CorruptStream, 50, true, [];
+        ZerosInStream: "zeros-in-stream", CorruptStream, 50, Cause, [];
         /// The image of a context was never saved, or was cleared.
-        ContextNeverSaved: "context-never-saved", CorruptStream, 50, true, [];
+        ContextNeverSaved: "context-never-saved", CorruptStream, 50, Cause, [];
         /// The image of a context is not as the hardware saves it.
-        ContextCorrupted: "context-corrupted", CorruptStream, 50, true, [];
+        ContextCorrupted: "context-corrupted", CorruptStream, 50, Cause, [];
         /// The device recorded an error.
-        DeviceErrorRegister: "device-error-register", ErrorInterrupt, 44, true, [];
+        DeviceErrorRegister: "device-error-register", ErrorInterrupt, 44, Clue, [];
         /// The memory interface recorded an error.
-        MemoryInterfaceError: "memory-interface-error", ErrorInterrupt, 44, true, [];
+        MemoryInterfaceError: "memory-interface-error", ErrorInterrupt, 44, Clue, [];
         /// An engine or its instruction parser raised an error.
-        EngineErrorRegister: "engine-error-register", ErrorInterrupt, 44, true, [];
+        EngineErrorRegister: "engine-error-register", ErrorInterrupt, 44, Clue, [];
         /// Another engine that hangs, where it stopped.
-        OtherEngineStopped: "other-engine-stopped", Suspect, 40, false, [];
+        OtherEngineStopped: "other-engine-stopped", Suspect, 40, Record, [];
         /// Engines that do not hang, and have not read all there is.
-        OtherEnginesNotDone: "other-engines-not-done", Suspect, 40, false, [];
+        OtherEnginesNotDone: "other-engines-not-done", Suspect, 40, Record, [];
         /// Every unit of an engine is done.
-        AllUnitsDone: "all-units-done", Busy, 36, false, [IntelDebugShaders];
+        AllUnitsDone: "all-units-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Only units that the tables do not have may not be done.
-        UnknownUnitsNotDone: "unknown-units-not-done", Busy, 36, false, [IntelDebugShaders];
+        UnknownUnitsNotDone: "unknown-units-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Only the command streamer is not done.
-        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, false, [IntelDebugShaders];
+        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Shader threads run.
-        ShaderThreadsRun: "shader-threads-run", Busy, 36, false, [IntelDebugShaders];
+        ShaderThreadsRun: "shader-threads-run", Busy, 36, Clue, [IntelDebugShaders];
         /// A sampler is not done.
-        SamplerNotDone: "sampler-not-done", Busy, 36, false, [IntelDebugShaders];
+        SamplerNotDone: "sampler-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Vertex fetch is not done.
-        VertexFetchNotDone: "vertex-fetch-not-done", Busy, 36, false, [IntelDebugShaders];
+        VertexFetchNotDone: "vertex-fetch-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// A stage of the geometry pipeline is not done.
-        GeometryNotDone: "geometry-not-done", Busy, 36, false, [IntelDebugShaders];
+        GeometryNotDone: "geometry-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// The memory arbiter has requests open.
-        MemoryArbiterNotDone: "memory-arbiter-not-done", Busy, 36, false, [IntelDebugShaders];
+        MemoryArbiterNotDone: "memory-arbiter-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Other units are not done.
-        UnitsNotDone: "units-not-done", Busy, 36, false, [IntelDebugShaders];
+        UnitsNotDone: "units-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// What was drawn, dispatched or set before the stop.
-        WorkBeforeStop: "work-before-stop", InFlight, 20, false, [];
+        WorkBeforeStop: "work-before-stop", InFlight, 20, Context, [];
         /// State was set before the stop, and nothing was drawn or dispatched.
-        StateBeforeStop: "state-before-stop", InFlight, 20, false, [];
+        StateBeforeStop: "state-before-stop", InFlight, 20, Context, [];
         /// The kernel's code of the hang.
-        KernelHangCode: "kernel-hang-code", Progress, 10, false, [];
+        KernelHangCode: "kernel-hang-code", Progress, 10, Record, [];
         /// Why the kernel made the dump.
-        KernelReason: "kernel-reason", Progress, 10, false, [];
+        KernelReason: "kernel-reason", Progress, 10, Context, [];
         /// Resets before this one.
-        EarlierResets: "earlier-resets", Progress, 10, false, [];
+        EarlierResets: "earlier-resets", Progress, 10, Record, [];
         /// A queue that timed out.
-        QueueTimedOut: "queue-timed-out", Progress, 10, false, [];
+        QueueTimedOut: "queue-timed-out", Progress, 10, Context, [];
         /// Whose context is on an engine.
-        EngineRunsProcess: "engine-runs-process", Progress, 10, false, [];
+        EngineRunsProcess: "engine-runs-process", Progress, 10, Context, [];
         /// Registers of a context have values that no driver sets.
-        ContextOddValues: "context-odd-values", Progress, 10, false, [];
+        ContextOddValues: "context-odd-values", Progress, 10, Record, [];
         /// The part of a ring that a walk goes to.
-        RingPartMissing: "ring-part-missing", NotCaptured, 0, false, [];
+        RingPartMissing: "ring-part-missing", NotCaptured, 0, Absence, [];
         /// The batch that a walk goes to.
-        BatchMissing: "batch-missing", NotCaptured, 0, false, [];
+        BatchMissing: "batch-missing", NotCaptured, 0, Absence, [];
         /// Buffers of the address space, which the kernel could not read.
-        VmBuffersMissing: "vm-buffers-missing", NotCaptured, 0, false, [];
+        VmBuffersMissing: "vm-buffers-missing", NotCaptured, 0, Absence, [];
         /// Engines.
-        EnginesMissing: "engines-missing", NotCaptured, 0, false, [];
+        EnginesMissing: "engines-missing", NotCaptured, 0, Absence, [];
         /// The generation of an Intel GPU.
-        IntelGenerationUnknown: "intel-generation-unknown", NotCaptured, 0, false, [];
+        IntelGenerationUnknown: "intel-generation-unknown", NotCaptured, 0, Absence, [];
         /// Ring and batch of an engine that hangs.
-        RingAndBatchMissing: "ring-and-batch-missing", NotCaptured, 0, false, [];
+        RingAndBatchMissing: "ring-and-batch-missing", NotCaptured, 0, Absence, [];
         /// The context of an engine that hangs.
-        ContextMissing: "context-missing", NotCaptured, 0, false, [];
+        ContextMissing: "context-missing", NotCaptured, 0, Absence, [];
     }
 }
 
@@ -574,18 +591,4 @@ impl Rule {
     pub fn row(self) -> &'static RuleRow {
         &RULES[self as usize]
     }
-}
-
-/// Findings in the order they are shown: what is likely comes first, then what its rule weighs.
-pub(crate) fn rank(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| {
-        let likely = finding.trust >= Trust::Likely;
-        std::cmp::Reverse((likely, finding.rule.row().weight))
-    });
-}
-
-/// The findings that explain the hang, as positions, the strongest first: causes that are at least likely.
-pub(crate) fn causes(findings: &[Finding]) -> Vec<usize> {
-    let explains = |f: &Finding| f.trust >= Trust::Likely && f.rule.row().cause;
-    findings.iter().enumerate().filter(|(_, f)| explains(f)).map(|(i, _)| i).collect()
 }

@@ -28,7 +28,8 @@ use unwedge_hw::Db;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::report::{Finding, Report, Subject, Trust};
-use crate::rules::{Rule, causes, rank};
+use crate::rules::Rule;
+use crate::verdict;
 use hang::CpStop;
 
 /// Explains a msm devcoredump.
@@ -63,6 +64,7 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
         let message = "the GPU is not known: registers and command streams are not read";
         report.diagnostics.push(Diagnostic::loss(None, message));
         report.findings.push(Finding::new(Rule::UnknownGpu, Trust::Certain, Subject::Gpu));
+        verdict::assign(&mut report);
         return report;
     };
     judge(&AdrenoCase::new(dump, db.gpu(generation)), &mut report);
@@ -91,15 +93,15 @@ fn judge(case: &AdrenoCase<'_>, report: &mut Report) {
         findings.extend(inflight::suspects(case, &open_work, queues));
     }
     findings.extend(progress::findings(case, found.as_ref()));
-    rank(&mut findings);
+    verdict::rank(&mut findings);
     if let Some(stop) = stop {
         findings.insert(0, verdict(case, stop));
     }
     findings.extend(missing::findings(case, found.as_ref()));
     report.advice = if finished { advice::finished() } else { advice::advise(case, stop, &findings, open) };
-    report.causes = causes(&findings);
     report.findings = findings;
     report.hang = found.filter(|_| !finished).map(|s| s.point);
+    verdict::assign(report);
 }
 
 /// The headline: the packet at the stop, what it belongs to, and what makes the place doubtful.

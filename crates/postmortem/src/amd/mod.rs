@@ -26,7 +26,8 @@ pub use waves::wave_code;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 use crate::report::{Evidence, Fact, Finding, HangPoint, Report, Subject, Trust};
-use crate::rules::{Rule, causes, rank};
+use crate::rules::Rule;
+use crate::verdict;
 use case::AmdCase;
 use position::AmdStop;
 use programs::AmdWork;
@@ -157,7 +158,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     findings.extend(trace::findings(case, progress.as_ref()));
     findings.extend(fences(case));
     findings.extend(vram(case));
-    rank(&mut findings);
+    verdict::rank(&mut findings);
     let point = stop.as_ref().map(|stop| named_by_trace(stop, progress.as_ref()));
     if let (Some(stop), Some(point)) = (&stop, &point) {
         findings.insert(0, verdict(stop, point, &walked, progress.as_ref()));
@@ -167,10 +168,10 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
         findings.insert(0, by_trace_alone(progress, place));
     }
     report.advice = advice::advise(case, stop.as_ref(), &findings);
-    report.causes = causes(&findings);
     findings.extend(missing(case, stop.as_ref(), &walked));
     report.findings = findings;
     report.hang = point;
+    verdict::assign(report);
 }
 
 /// Of a report without rings, trace points tell the packet.

@@ -16,7 +16,8 @@ mod wait;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::report::{Evidence, Fact, Finding, Report, Subject, Trust};
-use crate::rules::{Rule, causes, rank};
+use crate::rules::Rule;
+use crate::verdict;
 use case::{IntelCase, Unit, field, seen, texts};
 pub use device::{IntelDevice, active_head, queue_engine};
 pub use fault::fault_address;
@@ -288,14 +289,14 @@ fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
         }
     }
     findings.extend(who(case, &hung));
-    rank(&mut findings);
+    verdict::rank(&mut findings);
     if let Some(verdict) = verdict {
         findings.insert(0, verdict);
     }
     findings.extend(missing(case, &hung));
     report.advice = advice::advise(case, &hung, &findings);
-    report.causes = causes(&findings);
     report.findings = findings;
+    verdict::assign(report);
 }
 
 /// Where another engine stopped.
