@@ -10,6 +10,7 @@ pub mod intel;
 mod report;
 mod rules;
 mod signature;
+mod sqe_position;
 mod verdict;
 
 pub use adreno::explain_msm;
@@ -18,7 +19,10 @@ pub use args::{Arg, Args};
 pub use head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 pub use intel::{explain_i915, explain_xe};
 pub use report::*;
-pub use rules::{AdrenoRule, AdviceId, AmdRule, IntelRule, RULES, Rule, RuleRole, RuleRow, VendorRule, Vendors};
+pub use rules::{
+    AdrenoRule, AdviceId, AmdRule, FindingKind, IntelRule, RULES, Rule, RuleRole, RuleRow, VendorRule,
+    Vendors,
+};
 
 use unwedge_capture::Dump;
 use unwedge_hw::Db;

@@ -1,9 +1,9 @@
 //! The result of a post-mortem. Serializers (text, JSON, later HTML) show exactly this.
 
-use crate::adreno::SqePosition;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
-use crate::rules::{AdviceId, Rule};
+use crate::rules::{AdviceId, FindingKind, Rule};
+use crate::sqe_position::SqePosition;
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 use unwedge_hw::DbIdentity;
@@ -19,38 +19,6 @@ pub enum Trust {
     Likely,
     /// The dump says it.
     Certain,
-}
-
-/// What a finding is about, coarsely. New kinds may be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FindingKind {
-    /// Where the command processor stopped.
-    HangPoint,
-    /// The command stream itself is broken.
-    CorruptStream,
-    /// A fault of the IOMMU or the GPU's own memory management.
-    Fault,
-    /// The CP waits for memory or a register.
-    CpWait,
-    /// Which blocks are busy and what that means.
-    Busy,
-    /// Code of a shader breaks a rule of the GPU.
-    CodeFault,
-    /// Earlier work that is not known to be done, and may be the culprit.
-    Suspect,
-    /// What the shaders or the draw in flight do.
-    InFlight,
-    /// Rings and fences.
-    Progress,
-    /// Register writes still queued for a cluster.
-    QueuedWrites,
-    /// The GMU.
-    Gmu,
-    /// An error interrupt the CP or the GPU raised.
-    ErrorInterrupt,
-    /// Something the dump does not hold.
-    NotCaptured,
 }
 
 /// What a finding is about.
@@ -401,27 +369,6 @@ impl Trust {
             Trust::Possible => "possible",
             Trust::Likely => "likely",
             Trust::Certain => "certain",
-        }
-    }
-}
-
-impl FindingKind {
-    /// A stable identifier: `hang-point`, `corrupt-stream` …
-    pub fn id(self) -> &'static str {
-        match self {
-            FindingKind::HangPoint => "hang-point",
-            FindingKind::CorruptStream => "corrupt-stream",
-            FindingKind::Fault => "fault",
-            FindingKind::CpWait => "cp-wait",
-            FindingKind::Busy => "busy",
-            FindingKind::CodeFault => "code-fault",
-            FindingKind::Suspect => "suspect",
-            FindingKind::InFlight => "in-flight",
-            FindingKind::Progress => "progress",
-            FindingKind::QueuedWrites => "queued-writes",
-            FindingKind::Gmu => "gmu",
-            FindingKind::ErrorInterrupt => "error-interrupt",
-            FindingKind::NotCaptured => "not-captured",
         }
     }
 }

@@ -4,8 +4,6 @@
 //! Never: sentences. The words of a rule are made in crate `view`, which matches on [`Rule`] without a default arm, so
 //! that a rule without words does not compile.
 
-use crate::report::FindingKind;
-
 /// Drivers whose dumps a rule reads, as a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vendors(u8);
@@ -21,6 +19,59 @@ impl Vendors {
     /// Whether all of `other` are among them.
     pub fn contains(self, other: Vendors) -> bool {
         self.0 & other.0 == other.0
+    }
+}
+
+/// What a finding is about, coarsely. New kinds may be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// Where the command processor stopped.
+    HangPoint,
+    /// The command stream itself is broken.
+    CorruptStream,
+    /// A fault of the IOMMU or the GPU's own memory management.
+    Fault,
+    /// The CP waits for memory or a register.
+    CpWait,
+    /// Which blocks are busy and what that means.
+    Busy,
+    /// Code of a shader breaks a rule of the GPU.
+    CodeFault,
+    /// Earlier work that is not known to be done, and may be the culprit.
+    Suspect,
+    /// What the shaders or the draw in flight do.
+    InFlight,
+    /// Rings and fences.
+    Progress,
+    /// Register writes still queued for a cluster.
+    QueuedWrites,
+    /// The GMU.
+    Gmu,
+    /// An error interrupt the CP or the GPU raised.
+    ErrorInterrupt,
+    /// Something the dump does not hold.
+    NotCaptured,
+}
+
+impl FindingKind {
+    /// A stable identifier: `hang-point`, `corrupt-stream` …
+    pub fn id(self) -> &'static str {
+        match self {
+            FindingKind::HangPoint => "hang-point",
+            FindingKind::CorruptStream => "corrupt-stream",
+            FindingKind::Fault => "fault",
+            FindingKind::CpWait => "cp-wait",
+            FindingKind::Busy => "busy",
+            FindingKind::CodeFault => "code-fault",
+            FindingKind::Suspect => "suspect",
+            FindingKind::InFlight => "in-flight",
+            FindingKind::Progress => "progress",
+            FindingKind::QueuedWrites => "queued-writes",
+            FindingKind::Gmu => "gmu",
+            FindingKind::ErrorInterrupt => "error-interrupt",
+            FindingKind::NotCaptured => "not-captured",
+        }
     }
 }
 

@@ -5,7 +5,8 @@
 //! family of the GPU, the rules that fired, the stable part of their subjects, and the names and flags of their values.
 
 use crate::args::{Arg, Args};
-use crate::report::{Finding, FindingKind, HangPoint, Report, Subject};
+use crate::report::{Finding, HangPoint, Report, Subject};
+use crate::rules::FindingKind;
 
 /// Causes that a signature names.
 const CAUSES: usize = 2;

@@ -9,8 +9,9 @@ use crate::adreno::case::AdrenoCase;
 use crate::adreno::hang::CpStop;
 
 use crate::args::{Arg, Args};
-use crate::report::{Advice, Finding, FindingKind, Trust};
+use crate::report::{Advice, Finding, Trust};
 use crate::rules::AdviceId;
+use crate::rules::FindingKind;
 
 /// Which driver made the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,11 @@
 //! never zero.
 
 use unwedge_base::Memory;
-use unwedge_capture::msm::{Devcore, Indexed, RegisterValue};
+use unwedge_capture::msm::{Devcore, Indexed, RegisterValue, Ring};
 use unwedge_hw::{DecodedValue, Gpu, RegSpace, Registers, Variants};
 
 use crate::adreno::sqe::SqeStat;
-use crate::args::Arg;
+use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, FieldFact};
 
 /// One register section of a dump, by name.
@@ -191,4 +191,17 @@ fn indexed<'d>(dump: &'d Devcore<'_>, name: &str) -> Option<(Vec<u32>, &'d Index
     let block = dump.indexed.iter().find(|b| b.canonical_name() == name)?;
     let words = block.data.as_ref()?.decode();
     (!words.is_empty()).then_some((words, block))
+}
+
+/// Where a ring's pointers and fences are.
+pub fn ring_evidence(ring: &Ring<'_>) -> Evidence {
+    let number = |n: Option<u32>| n.map(|n| Arg::Number(u64::from(n)));
+    let fences = ring.last_fence.zip(ring.retired_fence);
+    let args = Args::new()
+        .with_some("last-fence", number(fences.map(|f| f.0)))
+        .with_some("retired-fence", number(fences.map(|f| f.1)))
+        .with_some("rptr", number(ring.rptr))
+        .with_some("wptr", number(ring.wptr));
+    let evidence = seen(format!("ringbuffer {}", ring.id), Fact::Record(args));
+    Evidence { iova: Some(ring.iova), span: Some(ring.span), ..evidence }
 }

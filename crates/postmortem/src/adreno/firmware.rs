@@ -3,6 +3,7 @@
 //! Facts: the firmware names of the msm driver, by GPU. Never: opening a file.
 
 use crate::adreno::sqe::{self, SqeStat};
+use crate::sqe_position::{SqeInstruction, SqePosition};
 use thiserror::Error;
 use unwedge_base::Generation;
 use unwedge_capture::msm::Devcore;
@@ -12,34 +13,6 @@ use unwedge_sim::adreno::sqe::sections;
 
 /// Instructions before and after the PC.
 const CONTEXT: u32 = 6;
-
-/// Where the SQE was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SqePosition {
-    /// What the firmware's file is called.
-    pub firmware: String,
-    /// The PC, in dwords from the start of the firmware.
-    pub pc: u32,
-    /// The packet whose handler the PC is in, and how many instructions into it.
-    pub handler: Option<(String, u32)>,
-    /// What the instructions there wait for.
-    pub waits_for: Option<String>,
-    /// The instructions around the PC; none when it is not in the firmware's code.
-    pub instructions: Vec<SqeInstruction>,
-}
-
-/// An instruction of the firmware.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SqeInstruction {
-    /// In dwords from the start of the firmware.
-    pub offset: u32,
-    /// The instruction.
-    pub word: u32,
-    /// Its text.
-    pub text: String,
-    /// Packets whose handlers start here.
-    pub handlers: Vec<String>,
-}
 
 /// The file is not firmware of the command processor of this GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -13,10 +13,10 @@ use unwedge_stream::adreno::Wait;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{AdrenoWalker, DrawKind, Exec, WalkerOptions, read_ahead};
 
+use crate::adreno::case;
 use crate::adreno::case::AdrenoCase;
 use crate::adreno::trace::{Call, CallList, StopScene, Stopper, header_of, packet_at, packet_name};
 use crate::adreno::wait;
-use crate::adreno::{case, progress};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
 
@@ -605,7 +605,7 @@ fn seen(case: &AdrenoCase<'_>, ring: usize) -> Vec<Evidence> {
         out.extend(case.regs.field_evidence(&format!("CP_ROQ_AVAIL_{level}"), "REM"));
     }
     out.extend(case.regs.evidence("CP_RB_RPTR"));
-    out.extend(case.dump.rings.get(ring).map(progress::ring_evidence));
+    out.extend(case.dump.rings.get(ring).map(case::ring_evidence));
     if let Some(sqe) = &case.sqe {
         let dwords = |first: u64, words: &[u32]| {
             let (count, words) = (words.len() as u64, words.to_vec());

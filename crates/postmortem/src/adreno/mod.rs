@@ -16,10 +16,11 @@ pub mod sqe;
 pub mod trace;
 pub mod wait;
 
+pub use crate::sqe_position::{SqeInstruction, SqePosition};
 pub use advice::Driver;
 pub use case::{AdrenoCase, SectionValues};
 pub use fault::{Whereabouts, whereabouts};
-pub use firmware::{NotFirmware, SqeInstruction, SqePosition, firmware_name, has_sqe_pc, locate_sqe};
+pub use firmware::{NotFirmware, firmware_name, has_sqe_pc, locate_sqe};
 
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;

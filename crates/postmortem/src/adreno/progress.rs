@@ -1,12 +1,11 @@
 //! Rings and fences: what was submitted, what completed, what other rings did.
 
 use crate::adreno::busy::idle;
-use crate::adreno::case::{AdrenoCase, seen};
+use crate::adreno::case::{AdrenoCase, ring_evidence};
 use crate::adreno::hang::CpStop;
-use crate::args::{Arg, Args};
-use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::args::Arg;
+use crate::report::{Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::msm::Ring;
 
 /// There is nothing left to do: the hung ring is read to its end, its fences are retired, and no block is known to be
 /// busy.
@@ -48,19 +47,6 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
     }
     out.extend(write_pointer_not_seen(case, stop));
     out
-}
-
-/// Where a ring's pointers and fences are.
-pub(super) fn ring_evidence(ring: &Ring<'_>) -> Evidence {
-    let number = |n: Option<u32>| n.map(|n| Arg::Number(u64::from(n)));
-    let fences = ring.last_fence.zip(ring.retired_fence);
-    let args = Args::new()
-        .with_some("last-fence", number(fences.map(|f| f.0)))
-        .with_some("retired-fence", number(fences.map(|f| f.1)))
-        .with_some("rptr", number(ring.rptr))
-        .with_some("wptr", number(ring.wptr));
-    let evidence = seen(format!("ringbuffer {}", ring.id), Fact::Record(args));
-    Evidence { iova: Some(ring.iova), span: Some(ring.span), ..evidence }
 }
 
 /// The CP has not been given all that the kernel wrote to the ring.

@@ -4,7 +4,8 @@
 use super::case::AmdCase;
 use super::position::AmdStop;
 use crate::args::{Arg, Args};
-use crate::report::{Advice, Finding, FindingKind, Trust};
+use crate::report::{Advice, Finding, Trust};
+use crate::rules::FindingKind;
 use crate::rules::{AdviceId, Rule};
 use unwedge_stream::amd::Engine;
 
