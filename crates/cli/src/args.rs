@@ -246,6 +246,9 @@ pub struct Explain {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+    /// Show every finding whole, with all its evidence
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
     /// The firmware the command processor ran; without it, one in /lib/firmware/qcom is taken
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,

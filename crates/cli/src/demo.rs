@@ -6,7 +6,7 @@
 
 use crate::args::{self, Global};
 use crate::database;
-use crate::explain::print_report;
+use crate::explain::{print_report, report_options};
 use crate::failure::{Failure, Outcome};
 use crate::input::InputError;
 use crate::output::Output;
@@ -42,8 +42,8 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     let report = unwedge::postmortem::explain_msm(&dump, &db);
     let file = args.save.as_ref().map(|path| path.to_string_lossy());
     let mut out = Output::open(global, false);
-    let style = out.style;
-    print_report(&report, file.as_deref(), args.json, style, &mut out);
+    let options = report_options(out.style);
+    print_report(&report, file.as_deref(), args.json, options, &mut out);
     out.finish()?;
     Ok(Outcome::of("demo", &report.diagnostics))
 }

@@ -13,7 +13,8 @@ use unwedge::capture::msm::Devcore;
 use unwedge::hw::Db;
 use unwedge::postmortem::adreno::{firmware_name, has_sqe_pc, locate_sqe};
 use unwedge::postmortem::{Report, explain};
-use unwedge_view::{Style, report};
+use unwedge_view::Style;
+use unwedge_view::report::{self, ReportOptions};
 
 /// Where distributions keep the firmware.
 const FIRMWARE: &str = "/lib/firmware/qcom";
@@ -42,8 +43,18 @@ fn show(report: &Report, args: &args::Explain, global: &Global) -> Result<(), Fa
     let style = out.style;
     // What advised commands call the dump: its file, unless it came from standard input.
     let file = (args.file.as_os_str() != "-").then(|| args.file.to_string_lossy().into_owned());
-    print_report(report, file.as_deref(), args.json, style, &mut out);
+    let options = ReportOptions { verbose: args.verbose, ..report_options(style) };
+    print_report(report, file.as_deref(), args.json, options, &mut out);
     Ok(out.finish()?)
+}
+
+/// A report as wide as the terminal, if there is one.
+pub(crate) fn report_options(style: Style) -> ReportOptions {
+    let mut options = ReportOptions { style, ..ReportOptions::default() };
+    if let Some((terminal_size::Width(columns), _)) = terminal_size::terminal_size_of(std::io::stdout()) {
+        options.width = columns.into();
+    }
+    options
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
@@ -51,10 +62,10 @@ pub(crate) fn print_report(
     report: &Report,
     file: Option<&str>,
     json: bool,
-    style: Style,
+    options: ReportOptions,
     out: &mut dyn Write,
 ) {
-    let _ = if json { report::json(report, file, out) } else { report::text(report, file, style, out) };
+    let _ = if json { report::json(report, file, out) } else { report::text(report, file, options, out) };
 }
 
 /// Looks the PC of a dump up in a firmware: in the one given, or in the one the system would load.

@@ -15,6 +15,7 @@ use unwedge::capture::Dump;
 use unwedge::hw::Db;
 use unwedge::postmortem::explain;
 use unwedge_view::intel::{self, IntelDump};
+use unwedge_view::report::ReportOptions;
 use unwedge_view::{Style, around, crashdec, decode};
 
 /// What to print.
@@ -114,7 +115,7 @@ pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Resu
         }
         (View::Json, Dump::Msm(dump), _) => drop(decode::json((dump, size), &lost, db, out)),
         (View::Explain { json }, dump, _) => {
-            print_report(&explain(dump, db), Some(&files.name), json, style, out);
+            print_report(&explain(dump, db), Some(&files.name), json, ReportOptions::default(), out);
         }
         (View::Around { json }, dump, _) => {
             let options = around::Options { json, style, max_size };

@@ -88,7 +88,8 @@ impl Opened<'_> {
     /// # Errors
     /// When `out` does not take it.
     pub fn explain_text(&self, options: &ShowOptions, out: &mut dyn Write) -> io::Result<()> {
-        report::text(&self.explain(), None, options.style, out)
+        let set = report::ReportOptions { style: options.style, ..report::ReportOptions::default() };
+        report::text(&self.explain(), None, set, out)
     }
 
     /// What hung, where and why, as JSON.

@@ -25,7 +25,7 @@ use unwedge_testkit::intel::{
     semaphore_wait, store_data, stream,
 };
 use unwedge_testkit::pm4::pkt3;
-use unwedge_view::Style;
+use unwedge_view::report::ReportOptions;
 
 /// Compares text with the snapshot of this name, or writes it if the switch is on.
 fn check(name: &str, text: &str) {
@@ -43,7 +43,7 @@ fn check(name: &str, text: &str) {
 
 fn check_report(name: &str, report: &Report) {
     let mut out = Vec::new();
-    unwedge_view::report::text(report, None, Style { colour: false }, &mut out).expect("memory takes it");
+    unwedge_view::report::text(report, None, ReportOptions::default(), &mut out).expect("memory takes it");
     check(name, &String::from_utf8(out).expect("text"));
 }
 

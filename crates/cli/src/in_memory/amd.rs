@@ -10,6 +10,7 @@ use unwedge::hw::Db;
 use unwedge::postmortem::explain;
 use unwedge_view::Style;
 use unwedge_view::amd::{self, AmdDump};
+use unwedge_view::report::ReportOptions;
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +91,9 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
     let dump = AmdDump::of(&read).ok_or_else(|| files.not_a_dump())?;
     match view {
         View::Info { json } => drop(info::show(&files, db, json, style, out)?),
-        View::Explain { json } => print_report(&explain(&read, db), None, json, style, out),
+        View::Explain { json } => {
+            print_report(&explain(&read, db), None, json, ReportOptions::default(), out);
+        }
         View::Decode { json: true } => {
             let compression = files.compression();
             amd::decode_json(&files.info(dump.kind(), &compression), dump, &files.unpacking(), out);

@@ -1,6 +1,6 @@
 //! The words of rules over dumps of msm.
 
-use super::{Words, because};
+use super::Words;
 use unwedge_postmortem::{AdrenoRule, AdviceId, Arg, Args, Finding, Report, Subject};
 
 /// The words of a rule.
@@ -213,20 +213,14 @@ fn cp_stopped(report: &Report, f: &Finding) -> Words {
     let after = f.args.record("after").map(|args| format!(", after {}", work(args, true)));
     let of = of.or(after).unwrap_or_default();
     let pass = f.args.record("pass").map(|args| format!(" in {}", pass(args))).unwrap_or_default();
-    let because = because(report);
-    let why = match because.is_empty() && f.args.flag("sqe_disagrees") {
-        true => {
-            "the SQE's current packet differs from the one the registers point to, so the place is doubtful"
-                .to_owned()
-        }
-        false => because,
-    };
+    let disagrees =
+        "The SQE's current packet differs from the one the registers point to, so the place is doubtful.";
+    let disagrees = f.args.flag("sqe_disagrees").then(|| disagrees.to_owned());
     let stray = f.args.record("stray").map(|args| {
         let (register, iova) = (args.text("register").unwrap_or_default(), args.number("iova").unwrap_or(0));
-        format!("{register} = {iova:#x} is not a buffer that the ring calls, so the place may be another")
+        format!("{register} = {iova:#x} is not a buffer that the ring calls, so the place may be another.")
     });
-    let why = [Some(why).filter(|why| !why.is_empty()), stray];
-    let why = why.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let why = [disagrees, stray].into_iter().flatten().collect::<Vec<_>>().join(" ");
     Words::new(format!("{place}: {packet}{of}{pass}"), why)
 }
 
@@ -494,9 +488,19 @@ fn own_work(f: &Finding, verb: &str) -> Words {
 }
 
 fn blit_not_finished(f: &Finding) -> Words {
-    let work = f.args.record("work").map(|args| work(args, true)).unwrap_or_default();
-    let why = "The PS cluster has not taken the end of a 2D event, and this is the last blit sent.";
-    Words::new(format!("earlier work has not finished: {work}"), sentences(&[why, &state(f)]))
+    let state = || records(f.args.list("state"));
+    let format = state().find_map(|register| register.text("format"));
+    let target = state().find(|r| {
+        r.number("address").is_some() && r.text("register").is_some_and(|name| name.contains("DST"))
+    });
+    let to = format.map(|format| format!(" to {format}")).unwrap_or_default();
+    let at = target.and_then(|r| r.number("address")).map(|at| format!(" at {at:#x}")).unwrap_or_default();
+    let number = f.args.record("work").and_then(|work| work.number("number")).unwrap_or(0);
+    let packet = f.args.record("work").and_then(|work| work.text("packet")).unwrap_or("CP_BLIT");
+    Words::new(
+        format!("blit {number} ({packet}{to}{at}) never finished"),
+        "The PS cluster has not taken the end of a 2D event, and this is the last blit that was sent.",
+    )
 }
 
 fn work_may_be_running(f: &Finding) -> Words {

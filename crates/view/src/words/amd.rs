@@ -1,6 +1,6 @@
 //! The words of rules over dumps of amdgpu, reports of RADV and text of umr.
 
-use super::{Words, because};
+use super::Words;
 use unwedge_check::amdgcn::Rule as Check;
 use unwedge_postmortem::{AdviceId, AmdRule, Arg, Args, Finding, Report, Subject};
 
@@ -8,7 +8,7 @@ use unwedge_postmortem::{AdviceId, AmdRule, Arg, Args, Finding, Report, Subject}
 pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
     match rule {
         AmdRule::JobTimedOut => job_timed_out(report, f),
-        AmdRule::QueueHungAfterTracePoint => queue_hung_after_trace_point(report, f),
+        AmdRule::QueueHungAfterTracePoint => queue_hung_after_trace_point(f),
         AmdRule::DwordsNotPackets => dwords_not_packets(f),
         AmdRule::GpuvmFault => gpuvm_fault(f, ""),
         AmdRule::GpuvmUseAfterFree => {
@@ -128,18 +128,16 @@ fn job_timed_out(report: &Report, f: &Finding) -> Words {
         None if f.args.flag("ring_alone") => String::new(),
         None => ": the packet there is not known".to_owned(),
     };
-    let mut why = because(report);
-    if f.args.flag("drained") && !f.args.flag("ring_alone") {
-        let fetched = "all of the ring was fetched, or the pointers are from after the reset";
-        why = if why.is_empty() { fetched.to_owned() } else { format!("{why}; {fetched}") };
-    }
+    let drained = f.args.flag("drained") && !f.args.flag("ring_alone");
+    let why =
+        if drained { "All of the ring was fetched, or the pointers are from after the reset." } else { "" };
     Words::new(format!("{place} timed out{after}{packet}"), why)
 }
 
-fn queue_hung_after_trace_point(report: &Report, f: &Finding) -> Words {
+fn queue_hung_after_trace_point(f: &Finding) -> Words {
     let point = trace_point(&f.args).unwrap_or_default();
     let packet = f.args.text("packet").map(|packet| format!(": {packet}")).unwrap_or_default();
-    Words::new(format!("a queue of the process hung after {point}{packet}"), because(report))
+    Words::new(format!("a queue of the process hung after {point}{packet}"), "")
 }
 
 /// `trace point 2 (Main IB, dwords 0x4 to 0x10)`

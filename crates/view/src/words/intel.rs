@@ -1,7 +1,7 @@
 //! The words of rules over dumps of i915 and xe.
 
-use super::{Words, because, because_of, hex};
-use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Report, Subject};
+use super::{Words, hex};
+use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Subject};
 
 /// Units that are named.
 const UNITS: usize = 12;
@@ -11,14 +11,14 @@ const ENGINES: usize = 6;
 const NAMED: usize = 3;
 
 /// The words of a rule.
-pub(super) fn words(report: &Report, f: &Finding, rule: IntelRule) -> Words {
+pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
     match rule {
         IntelRule::EngineAtCommand
         | IntelRule::EngineRingDrained
         | IntelRule::EngineInUnreachedBuffer
         | IntelRule::EngineInMissingMemory
-        | IntelRule::EnginePositionMissing => stopped(f, because(report)),
-        IntelRule::OtherEngineStopped => stopped(f, because_of(report, |cause| cause.subject == f.subject)),
+        | IntelRule::EnginePositionMissing
+        | IntelRule::OtherEngineStopped => stopped(f),
         IntelRule::OtherEnginesNotDone => other_engines_not_done(f),
         IntelRule::SemaphoreNotSignaled => semaphore(
             f,
@@ -146,8 +146,8 @@ fn at_base(buffer: &Args) -> String {
 
 // ---- Where it stopped ----
 
-/// Where an engine stopped; `because` names the causes.
-fn stopped(f: &Finding, because: String) -> Words {
+/// Where an engine stopped.
+fn stopped(f: &Finding) -> Words {
     let (title, why) = match (f.args.number("address"), f.args.number("read_to"), f.args.number("acthd")) {
         (Some(address), ..) => (at_command(f, address), agreement(f)),
         (None, Some(read_to), _) => (
@@ -171,7 +171,6 @@ fn stopped(f: &Finding, because: String) -> Words {
             "ACTHD was not captured".to_owned(),
         ),
     };
-    let why = if because.is_empty() { why } else { format!("{because}; {why}") };
     Words::new(title, why)
 }
 

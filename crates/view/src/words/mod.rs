@@ -34,7 +34,7 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
     match f.rule.by_vendor() {
         VendorRule::Adreno(rule) => adreno::words(report, f, rule),
         VendorRule::Amd(rule) => amd::words(report, f, rule),
-        VendorRule::Intel(rule) => intel::words(report, f, rule),
+        VendorRule::Intel(rule) => intel::words(f, rule),
     }
 }
 
@@ -65,17 +65,6 @@ pub fn hang_place(hang: &HangPoint) -> String {
 pub fn hang_packet(hang: &HangPoint) -> Option<String> {
     let header = || Some(format!("{:#010x} (not a valid packet)", hang.header?));
     hang.packet.clone().or_else(header)
-}
-
-/// Why it hung, in the titles of the strongest causes: for the reason of the hang point.
-pub fn because(report: &Report) -> String {
-    because_of(report, |_| true)
-}
-
-/// The same, of those causes that are about one thing.
-fn because_of(report: &Report, about: impl Fn(&Finding) -> bool) -> String {
-    let causes = report.causes.iter().filter_map(|&i| report.findings.get(i)).filter(|cause| about(cause));
-    causes.take(2).map(|f| finding(report, f).title).collect::<Vec<_>>().join("; ")
 }
 
 /// Where code is: `Pixel Shader+0x8`, `the PS at 0x800120000000+0x8`.
