@@ -30,7 +30,7 @@ pub fn faithful(words: impl Iterator<Item = u64>, gpu_id: u32, out: &mut dyn Wri
 /// # Errors
 /// When `out` does not take them.
 pub fn stats(words: &[u64], gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
-    let stats = Stats::of(words, gpu_id);
+    let stats = Stats::of(words.iter().copied(), gpu_id);
     let mut text = Vec::new();
     stats.write(gpu_id, 0, &mut text);
     out.write_all(&text)?;
