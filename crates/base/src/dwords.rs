@@ -56,9 +56,11 @@ impl<'a> Dwords<'a> {
 
     /// Every two dwords as one value, the low one first, implied zeros included; a last dword without another is left
     /// out.
-    pub fn iter64(self) -> impl ExactSizeIterator<Item = u64> + 'a {
-        let dword = move |i| u64::from(self.stored.get(i).copied().unwrap_or(0));
-        (0..self.len / 2).map(move |i| dword(2 * i) | dword(2 * i + 1) << 32)
+    pub fn iter64(self) -> impl Iterator<Item = u64> + 'a {
+        let (pairs, rest) = self.stored.as_chunks::<2>();
+        let pairs = pairs.iter().map(|&[low, high]| u64::from(low) | u64::from(high) << 32);
+        let last = rest.first().map(|&low| u64::from(low));
+        pairs.chain(last).chain(std::iter::repeat(0)).take(self.len / 2)
     }
 }
 
@@ -79,7 +81,9 @@ mod tests {
         assert_eq!((d.get(1), d.get(3), d.get(4)), (Some(2), Some(0), None));
         assert_eq!(d.get64(1), Some(2));
         assert_eq!(d.iter64().collect::<Vec<_>>(), [1 | 2 << 32, 0]);
-        assert_eq!(Dwords::new(&[1, 2, 3], 5).iter64().collect::<Vec<_>>(), [1 | 2 << 32, 3]);
+        for (len, words) in [(5, vec![1 | 2 << 32, 3]), (3, vec![1 | 2 << 32]), (1, vec![])] {
+            assert_eq!(Dwords::new(&[1, 2, 3], len).iter64().collect::<Vec<_>>(), words);
+        }
         assert_eq!(d.skip(3).len(), 1);
         assert_eq!(d.skip(9).len(), 0);
         assert_eq!(d.take(1).iter().collect::<Vec<_>>(), [1]);
