@@ -94,15 +94,3 @@ fn status_registers_have_fields() {
     );
     assert_eq!(fault(Gfx::Gfx12, "GCVM_L2_PROTECTION_FAULT_STATUS_LO32", 8 << 11), "CID=Enum(8, None)");
 }
-
-#[test]
-fn chips_by_code_name() {
-    let db = Db::amd();
-    assert_eq!(db.amd_chip("AMD Radeon RX 6800 XT (RADV NAVI21)"), Some(Gfx::Gfx10_3));
-    assert_eq!(db.amd_chip("AMD Custom GPU (RADV VANGOGH)"), Some(Gfx::Gfx10_3));
-    assert_eq!(db.amd_chip("name = raven2"), Some(Gfx::Gfx9));
-    assert_eq!(db.amd_chip("RADV NAVI"), None);
-    for device in db.devices() {
-        assert!(db.amd_chip(device.name()).is_some(), "{}", device.name());
-    }
-}

@@ -2,6 +2,7 @@
 //!
 //! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
 
+use crate::amd::AmdGpuFields;
 use crate::sqe::{self, JsonSqe};
 use crate::{Style, words};
 use std::io::{self, Write};
@@ -234,6 +235,7 @@ pub fn json(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io::Res
         schema_version: SCHEMA_VERSION,
         signature: report.signature(),
         gpu: words::gpu(report),
+        gpu_identity: AmdGpuFields::of(&report.gpu),
         kernel: words::driver(report),
         process: words::process(report),
         database: words::database(report),
@@ -264,6 +266,8 @@ struct Document<'r> {
     schema_version: u32,
     signature: String,
     gpu: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_identity: Option<AmdGpuFields>,
     kernel: String,
     process: String,
     database: String,

@@ -3,24 +3,14 @@
 //! Registers of the GPU have offsets in dwords of its register space, as packets and debug interfaces use them; status
 //! registers that dumps name are known by name alone. Never: walking packets, a dump's format.
 
-use crate::db::{Db, DbView, Domain, Reg};
+use crate::db::{DbView, Domain, Reg};
 use std::ops::Deref;
 
+mod chip;
 pub mod formats;
 
-pub use unwedge_base::Gfx;
-
-impl Db {
-    /// The generation of the chip whose code name (`NAVI21`) is a word of this text; of a database made by
-    /// [`Db::amd`].
-    pub fn amd_chip(&self, text: &str) -> Option<Gfx> {
-        let word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-        let device =
-            text.split(word).find_map(|w| self.devices().find(|d| d.name().eq_ignore_ascii_case(w)))?;
-        let mut version = device.property("gfx")?.split('.').map(|part| part.parse().unwrap_or(0));
-        Gfx::from_version(version.next()?, version.next()?, version.next()?)
-    }
-}
+pub use chip::{AmdChip, product};
+pub use unwedge_base::{GcVersion, Gfx, GfxTarget};
 
 /// Ranges of registers that SET and LOAD packets count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -24,7 +24,7 @@ impl<'w> WaveDisassembly<'w> {
 
     /// Of text of umr.
     pub(super) fn of_umr(text: &UmrText<'_>, facts: &'w Db) -> WaveDisassembly<'w> {
-        WaveDisassembly { gfx: gfx_of_umr(text), gpu: code_of_umr(text), facts }
+        WaveDisassembly { gfx: gfx_of_umr(text, facts), gpu: code_of_umr(text, facts), facts }
     }
 
     /// The text of each word, empty where there is none.

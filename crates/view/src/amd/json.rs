@@ -1,6 +1,5 @@
 //! `decode --json` of what AMD GPUs leave: one object per entry.
 
-use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::lines::{
     AmdLine, BadAddress, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField, WaveLine,
@@ -8,9 +7,11 @@ use super::lines::{
 };
 use super::packets::{self, PacketReader};
 use super::text::{stream_engine, umr_engine};
+use super::{AmdDump, AmdGpuFields};
 use crate::info::FileInfo;
 use crate::json::{self, Hex};
 use crate::lines::{Lines, Start, end};
+use crate::words;
 use serde::Serialize;
 use std::io::Write;
 use unwedge_base::Diagnostic;
@@ -29,8 +30,9 @@ use unwedge_stream::amd::Engine;
 struct AmdHeaderLine<'a> {
     #[serde(flatten)]
     start: Start<'a>,
+    gpu: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gpu: Option<String>,
+    gpu_identity: Option<AmdGpuFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,9 +61,11 @@ pub(super) fn decode(
         _ => None,
     };
     let process = dump.and_then(|dump| dump.process.as_ref());
+    let identity = content.identity(db);
     lines.push(&AmdHeaderLine {
         start: Start::of(file.kind, db),
-        gpu: content.gpu(),
+        gpu: words::amd_gpu(&identity),
+        gpu_identity: AmdGpuFields::of(&identity),
         version: dump.and_then(|dump| dump.version.as_deref()),
         kernel: dump.and_then(|dump| dump.kernel.as_deref()),
         module: dump.and_then(|dump| dump.module.as_deref()),
@@ -120,7 +124,7 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
         }
         ip.banks.iter().for_each(|found| bank(&ip.name, found, lines));
     }
-    let gfx = gfx_of_dump(dump);
+    let gfx = gfx_of_dump(dump, facts);
     for ring in &dump.rings {
         lines.push(&AmdLine::Ring {
             name: Some(&ring.name),

@@ -5,7 +5,7 @@ use super::code::WaveDisassembly;
 use super::dwords::Out;
 use super::info::fault_line;
 use super::packets::{self, PacketReader};
-use crate::Style;
+use crate::{Style, words};
 use std::fmt::Display;
 use std::io;
 use unwedge_capture::amd::{AmdRegister, DwordContents};
@@ -22,7 +22,7 @@ use unwedge_stream::amd::Engine;
 
 /// Everything of a content.
 pub(super) fn decode(content: AmdDump<'_, '_>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
-    writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
+    writeln!(out, "gpu {}", words::amd_gpu(&content.identity(facts)))?;
     match content {
         AmdDump::Dump(dump) => devcoredump(dump, facts, style, out),
         AmdDump::Report(report) => radv(report, WaveDisassembly::of_radv(report, facts), style, out),
@@ -81,7 +81,7 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
             registers("    ", &bank.registers, out)?;
         }
     }
-    let gfx = gfx_of_dump(dump);
+    let gfx = gfx_of_dump(dump, facts);
     for ring in &dump.rings {
         heading(style, format_args!("ring {}", ring.name), out)?;
         row("rptr", ring.rptr.map(|v| format!("{v:#x}")), out)?;
