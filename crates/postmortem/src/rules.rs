@@ -346,6 +346,12 @@ rules! {
         DwordsNotPackets: "dwords-not-packets", CorruptStream, 60, true, [];
         /// A page fault of the GPU's own memory management.
         GpuvmFault: "gpuvm-fault", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault at an address where nothing is mapped.
+        GpuvmPageNotMapped: "gpuvm-page-not-mapped", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault at a page that is mapped and does not permit the access.
+        GpuvmAccessNotPermitted: "gpuvm-access-not-permitted", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault in the address space of the kernel, which the driver and firmware use.
+        GpuvmKernelFault: "gpuvm-kernel-fault", Fault, 55, true, [];
         /// A page fault in a buffer that was destroyed.
         GpuvmUseAfterFree: "gpuvm-use-after-free", Fault, 55, true, [VulkanValidation, RadvNoCompression];
         /// A page fault in a part of a sparse buffer that was unmapped.

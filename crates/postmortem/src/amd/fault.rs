@@ -16,7 +16,9 @@ pub(super) struct Status {
     pub(super) client: Option<(u64, Option<String>)>,
     pub(super) write: Option<bool>,
     pub(super) walker_error: u64,
+    /// What the page table entry did not have: the whole field, and the names of its bits.
     pub(super) permissions: u64,
+    pub(super) missing: Vec<String>,
     pub(super) mapping_error: bool,
     pub(super) more: bool,
     pub(super) vmid: Option<u64>,
@@ -87,7 +89,13 @@ impl AmdFault<'_> {
                 }
                 "RW" | "MEMORY_CLIENT_RW" => status.write = Some(raw == 1),
                 "WALKER_ERROR" => status.walker_error = raw,
-                "PERMISSION_FAULTS" | "PROTECTIONS" => status.permissions = raw,
+                "PERMISSION_FAULTS" | "PROTECTIONS" => {
+                    status.permissions = raw;
+                    if let DecodedValue::Fields(bits) = value {
+                        let set = bits.into_iter().filter(|bit| bit.raw != 0 && !bit.name.is_empty());
+                        status.missing = set.map(|bit| bit.name.to_owned()).collect();
+                    }
+                }
                 "MAPPING_ERROR" => status.mapping_error = raw == 1,
                 "MORE_FAULTS" => status.more = raw == 1,
                 "VMID" => status.vmid = Some(raw),
@@ -98,6 +106,25 @@ impl AmdFault<'_> {
     }
 }
 
+impl Status {
+    /// Whether nothing is mapped there, or what is mapped does not permit the access: different bugs.
+    fn rule(&self) -> Rule {
+        let has = |name: &str| self.missing.iter().any(|missing| missing == name);
+        // An entry that is not valid has no permissions either: their bits say nothing more.
+        if ["NOT_VALID", "PDE0", "OUT_OF_RANGE"].into_iter().any(has) {
+            Rule::GpuvmPageNotMapped
+        } else if ["NOT_READABLE", "NOT_WRITABLE", "NOT_EXECUTABLE"].into_iter().any(has) {
+            Rule::GpuvmAccessNotPermitted
+        } else {
+            Rule::GpuvmFault
+        }
+    }
+}
+
+fn names(list: &[String]) -> Arg {
+    Arg::List(list.iter().map(|name| Arg::name(name.clone())).collect())
+}
+
 fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
     let status = fault.status(case);
     let memory = match (case.radv, fault.address) {
@@ -105,7 +132,14 @@ fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
         _ => MemoryHistory::default(),
     };
     let subject = fault.address.map_or(Subject::Gpu, Subject::Memory);
-    let mut found = Finding::new(memory.rule.unwrap_or(Rule::GpuvmFault), Trust::Certain, subject)
+    let vmid = status.as_ref().and_then(|s| s.vmid).or(fault.vmid.map(u64::from));
+    let rule = match (vmid, memory.rule) {
+        // The kernel's own address space: what the process did with its memory does not matter.
+        (Some(0), _) => Rule::GpuvmKernelFault,
+        (_, Some(rule)) => rule,
+        (_, None) => status.as_ref().map_or(Rule::GpuvmFault, Status::rule),
+    };
+    let mut found = Finding::new(rule, Trust::Certain, subject)
         .with_some("hub", fault.hub.map(|hub| Arg::name(hub.to_owned())))
         .with_some("address", fault.address.map(Arg::Address));
     if let Some(status) = &status {
@@ -119,10 +153,10 @@ fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
         found = found
             .with_some("walker_error", nonzero(status.walker_error).map(Arg::Number))
             .with_some("permission_faults", nonzero(status.permissions).map(Arg::Value))
+            .with_some("pte", (!status.missing.is_empty()).then(|| names(&status.missing)))
             .with_some("mapping_error", status.mapping_error.then_some(true))
             .with_some("more_faults", status.more.then_some(true));
     }
-    let vmid = status.and_then(|s| s.vmid).or(fault.vmid.map(u64::from));
     found
         .with_some("vmid", vmid.map(Arg::Number))
         .with_some("buffer", memory.buffer)

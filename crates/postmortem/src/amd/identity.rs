@@ -66,9 +66,11 @@ fn chip_of_dump<'d>(dump: &Devcoredump<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
 /// The generation that a kernel's dump is of: without a version or a PCI id that says it, the oldest that the block's code in the
 /// kernel is for.
 pub fn gfx_of_dump(dump: &Devcoredump<'_>, db: &Db) -> Option<Gfx> {
-    let by_chip = || chip_of_dump(dump, db)?.generation();
+    if let Some(version) = dump.gc_version() {
+        return version.generation();
+    }
     let by_block = || dump.gfx_block_version().and_then(GcVersion::generation);
-    dump.gc_version().and_then(GcVersion::generation).or_else(by_chip).or_else(by_block)
+    chip_of_dump(dump, db).and_then(AmdChip::generation).or_else(by_block)
 }
 
 /// What the code in a kernel's dump is for; `None` where its instructions are not known.
