@@ -37,6 +37,12 @@ impl RegBank {
     }
 }
 
+/// Whether a register, without its prefix, holds the header of a packet that a micro engine read: `CP_ME_HEADER_DUMP`. Kernels read it
+/// several times, for it is the window of a FIFO.
+pub fn holds_packet_header(register: &str) -> bool {
+    register.starts_with("CP_") && register.ends_with("_HEADER_DUMP")
+}
+
 /// The facts of AMD GPUs as one generation sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct Amd<'d> {
@@ -89,6 +95,11 @@ impl<'d> Amd<'d> {
     /// Every register that has an offset, by it.
     pub fn registers_of_gpu(self) -> impl Iterator<Item = Reg<'d>> {
         self.view.registers(0).iter()
+    }
+
+    /// Every register that dumps only name. What is its offset in the tables is only its place in a list.
+    pub fn registers_by_name(self) -> impl Iterator<Item = Reg<'d>> {
+        self.view.registers(1).iter()
     }
 
     /// Name and layout of a packet of a DMA engine by its header. The name is that of the layout: `SDMA_POLL_REGMEM`,

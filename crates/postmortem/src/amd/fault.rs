@@ -24,6 +24,17 @@ pub(super) struct Status {
     pub(super) vmid: Option<u64>,
 }
 
+/// The register that a page fault's status is read from, which depends on hub and generation.
+pub fn fault_status_register(gfx: Gfx, hub: Option<&str>) -> &'static str {
+    let display = hub.is_some_and(|hub| hub.starts_with("mmhub"));
+    match (gfx, display) {
+        (Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8, _) => "VM_CONTEXT1_PROTECTION_FAULT_STATUS",
+        (Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940, _) => "VM_L2_PROTECTION_FAULT_STATUS",
+        (_, false) => "GCVM_L2_PROTECTION_FAULT_STATUS",
+        (_, true) => "MMVM_L2_PROTECTION_FAULT_STATUS",
+    }
+}
+
 /// Findings about faults; those that were not recorded are none.
 pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
@@ -49,7 +60,7 @@ impl AmdFault<'_> {
         let seen = |fact, iova| Evidence { iova, span: self.span, ..evidence(self.section, fact) };
         let address = self.address.map(|a| seen(field("faulting page", Arg::Address(a)), Some(a)));
         let status = self.status.map(|status| {
-            let name = case.amd.map(|amd| self.status_name(amd.gfx()));
+            let name = case.amd.map(|amd| fault_status_register(amd.gfx(), self.hub));
             let fact = match name {
                 Some(name) => Fact::Register { name: name.into(), value: status.into(), fields: Vec::new() },
                 None => field("protection fault status", Arg::Value(status.into())),
@@ -59,21 +70,10 @@ impl AmdFault<'_> {
         address.into_iter().chain(status).collect()
     }
 
-    /// The status register's name, which depends on hub and generation.
-    fn status_name(&self, gfx: Gfx) -> &'static str {
-        let display = self.hub.is_some_and(|hub| hub.starts_with("mmhub"));
-        match (gfx, display) {
-            (Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8, _) => "VM_CONTEXT1_PROTECTION_FAULT_STATUS",
-            (Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940, _) => "VM_L2_PROTECTION_FAULT_STATUS",
-            (_, false) => "GCVM_L2_PROTECTION_FAULT_STATUS",
-            (_, true) => "MMVM_L2_PROTECTION_FAULT_STATUS",
-        }
-    }
-
     /// The fields of the status, by the facts.
     pub(super) fn status(&self, case: &AmdCase<'_>) -> Option<Status> {
         let (amd, raw) = (case.amd?, self.status?);
-        let ty = amd.register(self.status_name(amd.gfx()))?.ty()?;
+        let ty = amd.register(fault_status_register(amd.gfx(), self.hub))?.ty()?;
         let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
         // On gfx9 both hubs have a register of this name; its clients are those of the graphics hub.
         let foreign = self.hub.is_some_and(|hub| hub.starts_with("mmhub")) && amd.gfx() <= Gfx::Gfx940;

@@ -21,6 +21,7 @@ mod wait;
 mod waves;
 
 pub use case::engine_of;
+pub use fault::fault_status_register;
 pub use identity::{
     code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr, identity_of_dump,
     identity_of_radv, identity_of_umr,

@@ -10,6 +10,7 @@ mod info;
 mod json;
 mod lines;
 mod packets;
+mod registers;
 mod text;
 
 pub use identity::AmdGpuFields;

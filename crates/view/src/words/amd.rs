@@ -203,7 +203,10 @@ fn client(name: &str) -> Option<&'static str> {
 fn page_table_entry(args: &Args) -> Option<String> {
     let list: Vec<&str> = names(args.list("pte")).collect();
     let has = |name: &str| list.contains(&name);
-    let value = args.number("permission_faults").map(|value| format!(" (permission faults {value:#x})")).unwrap_or_default();
+    let value = args
+        .number("permission_faults")
+        .map(|value| format!(" (permission faults {value:#x})"))
+        .unwrap_or_default();
     if has("NOT_VALID") {
         return Some(format!("PTE not valid{value}"));
     }
