@@ -281,6 +281,46 @@ fn gpus_by_core_version_have_their_own_name() {
 }
 
 #[test]
+fn stall_registers_are_read() {
+    let stalled = |register: &str, value: u32| {
+        explain(&stuck(Gfx::V10, &draw(3), draw(3)[0]).register(register, value)).findings
+    };
+    for (register, bit, rule) in [
+        ("CP_STALLED_STAT1", 13, Rule::MeWaitsForAtomic),
+        ("CP_STALLED_STAT2", 22, Rule::FenceWriteNotConfirmed),
+        ("CP_STALLED_STAT1", 24, Rule::RegisterWritesBlocked),
+        ("CP_CPC_STALLED_STAT1", 10, Rule::MecWaitsForRegister),
+        ("CP_STALLED_STAT2", 15, Rule::MeWaitsForShaders),
+    ] {
+        let findings = stalled(register, 1 << bit);
+        let found =
+            findings.iter().find(|f| f.rule == rule).unwrap_or_else(|| panic!("{rule:?}: {findings:?}"));
+        assert!(matches!(&found.evidence[0].fact, Fact::Register { name, .. } if name == register));
+        assert!(findings.iter().all(|f| f.rule != Rule::CpStallFlags), "{rule:?} says it");
+    }
+    // What no rule reads is listed.
+    let findings = stalled("CP_STALLED_STAT1", 0x400);
+    let flags = findings.iter().find(|f| f.rule == Rule::CpStallFlags).expect("the flags");
+    assert_eq!(flags.args.list("flags"), [Arg::name("ME_HAS_ACTIVE_CE_BUFFER_FLAG")]);
+    assert!(stalled("CP_STALLED_STAT1", 0).iter().all(|f| f.rule != Rule::CpStallFlags));
+}
+
+/// Kernels list the FIFO of packet headers eight times; it is one piece of evidence.
+#[test]
+fn repeated_packet_headers_are_one_piece_of_evidence() {
+    let ib = [draw(3), dispatch(64), draw(6)].concat();
+    let report = explain(&stuck(Gfx::V10, &ib, dispatch(1)[0]));
+    let headers: Vec<&Fact> = report.findings[0]
+        .evidence
+        .iter()
+        .map(|e| &e.fact)
+        .filter(|fact| matches!(fact, Fact::PacketHeader { .. }))
+        .collect();
+    let [Fact::PacketHeader { register, packet, times, .. }] = headers[..] else { panic!("{headers:?}") };
+    assert_eq!((&**register, packet.as_deref(), *times), ("CP_ME_HEADER_DUMP", Some("DISPATCH_DIRECT"), 8));
+}
+
+#[test]
 fn a_status_of_zero_is_no_fault() {
     let report = explain(&stuck(Gfx::V10, &draw(3), draw(3)[0]));
     assert!(report.findings.iter().all(|f| f.kind != FindingKind::Fault), "{}", listing(&report));

@@ -320,7 +320,13 @@ impl Reg<'_> {
 
     /// The register as evidence, for the sake of a field that is set.
     pub(super) fn evidence_with(&self, field: &str) -> Evidence {
-        self.evidence_of(vec![FieldFact { name: field.to_owned().into(), value: 1, meaning: None }])
+        self.evidence_with_all(&[field])
+    }
+
+    /// The register as evidence, for the sake of fields that are set.
+    pub(super) fn evidence_with_all(&self, fields: &[&str]) -> Evidence {
+        let fact = |name: &&str| FieldFact { name: (*name).to_owned().into(), value: 1, meaning: None };
+        self.evidence_of(fields.iter().map(fact).collect())
     }
 
     fn evidence_of(&self, fields: Vec<FieldFact>) -> Evidence {

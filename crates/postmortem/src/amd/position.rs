@@ -11,6 +11,7 @@
 
 use super::case::{AmdCase, AmdRing, Reg};
 use super::evidence::evidence;
+use super::headers;
 use super::stream::{Called, Walked};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
@@ -243,7 +244,7 @@ fn pin(case: &AmdCase<'_>, walked: &Walked, engine: Engine, buffer: Option<(Call
     names.iter().find_map(|name| {
         let headers: Vec<u32> = case.all(name).map(|reg| reg.value).collect();
         let (at, run) = newest(&headers, walked, buffer)?;
-        let evidence = case.all(name).take(8).map(Reg::evidence).collect();
+        let evidence = headers::evidence(case, name);
         Some(Pin { at, strong: run >= 3, evidence })
     })
 }

@@ -45,6 +45,13 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::MeWaitsForConstantEngine => stall("the ME waits for the constant engine"),
         AmdRule::ConstantEngineWaitsForMe => stall("the constant engine waits for the ME"),
         AmdRule::AddressTranslationOpen => stall("an address translation is open"),
+        AmdRule::MeWaitsForAtomic => stall("the ME or PFP waits for the result of an atomic operation"),
+        AmdRule::FenceWriteNotConfirmed => stall("the write of a fence has not been confirmed by memory"),
+        AmdRule::RegisterWritesBlocked => {
+            stall("register writes of the command processor wait for the block that takes them")
+        }
+        AmdRule::MecWaitsForRegister => stall("a compute micro engine waits for a register it reads"),
+        AmdRule::CpStallFlags => cp_stall_flags(f),
         AmdRule::CpPolls => stall("the command processor polls until a condition holds"),
         AmdRule::CodeMissesWait => code_misses_wait(f),
         AmdRule::CodeBreaksRule => code_breaks_rule(f),
@@ -378,6 +385,17 @@ fn stall(title: &'static str) -> Words {
     Words::new(title, "")
 }
 
+fn cp_stall_flags(f: &Finding) -> Words {
+    let flags: Vec<&str> = names(f.args.list("flags")).collect();
+    let (noun, verb) = if flags.len() == 1 { ("flag", "is") } else { ("flags", "are") };
+    let title = format!(
+        "{} more stall {noun} of the command processor {verb} set: {}",
+        flags.len(),
+        flags.join(", ")
+    );
+    Words::new(title, "")
+}
+
 // ---- Blocks ----
 
 /// Blocks that are busy, and what that means.
@@ -667,6 +685,15 @@ fn remembered(f: &Finding) -> (String, Vec<String>) {
         other => super::value(other),
     });
     (engine, packets.collect())
+}
+
+/// `CP_ME_HEADER_DUMP ×8 = DISPATCH_DIRECT`
+pub(super) fn packet_header(register: &str, header: u32, packet: Option<&str>, times: usize) -> String {
+    let times = if times > 1 { format!(" ×{times}") } else { String::new() };
+    match packet {
+        Some(packet) => format!("{register}{times} = {packet}"),
+        None => format!("{register}{times} = {header:#010x}"),
+    }
 }
 
 fn engine_last_read(f: &Finding) -> Words {
