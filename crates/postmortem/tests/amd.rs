@@ -13,31 +13,25 @@ use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec, ring_stream_text, texts,
 };
 use unwedge_testkit::mutate::{Rng, mutate};
+use unwedge_testkit::pm4::pkt3;
 
 const IB: u64 = 0x8001_0010_0000;
 const SEMAPHORE: u64 = 0x8001_2000_0000;
 
-/// A type 3 packet.
-fn packet(opcode: u32, payload: &[u32]) -> Vec<u32> {
-    let mut out = vec![3 << 30 | (payload.len() as u32 - 1) << 16 | opcode << 8];
-    out.extend(payload);
-    out
-}
-
 fn call(iova: u64, dwords: usize) -> Vec<u32> {
-    packet(0x3f, &[iova as u32, (iova >> 32) as u32, dwords as u32])
+    pkt3(0x3f, &[iova as u32, (iova >> 32) as u32, dwords as u32])
 }
 
 fn wait(iova: u64, value: u32) -> Vec<u32> {
-    packet(0x3c, &[0x13, iova as u32, (iova >> 32) as u32, value, u32::MAX, 4])
+    pkt3(0x3c, &[0x13, iova as u32, (iova >> 32) as u32, value, u32::MAX, 4])
 }
 
 fn draw(vertices: u32) -> Vec<u32> {
-    packet(0x2d, &[vertices, 2])
+    pkt3(0x2d, &[vertices, 2])
 }
 
 fn dispatch(groups: u32) -> Vec<u32> {
-    packet(0x15, &[groups, 1, 1, 1])
+    pkt3(0x15, &[groups, 1, 1, 1])
 }
 
 fn explain(builder: &AmdgpuBuilder) -> Report {
@@ -97,7 +91,7 @@ fn assert_waits(found: &Finding, packet: &str, value: u64) {
 
 /// A graphics ring that calls an IB in which the ME stands at the packet with this header.
 fn stuck(gfx: Gfx, ib: &[u32], header: u32) -> AmdgpuBuilder {
-    let mut ring = packet(0x10, &[0, 0]);
+    let mut ring = pkt3(0x10, &[0, 0]);
     ring.extend(call(IB, ib.len()));
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(gfx)
@@ -154,7 +148,7 @@ fn a_wait_that_nobody_ends() {
 #[test]
 fn who_ends_a_wait_is_told() {
     // RELEASE_MEM of gfx10 writes what is waited for, behind the wait: it deadlocks.
-    let release = packet(0x49, &[0x14, 1 << 29, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 7, 0, 0]);
+    let release = pkt3(0x49, &[0x14, 1 << 29, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 7, 0, 0]);
     let wait = wait(SEMAPHORE, 7);
     let after = [draw(3), wait.clone(), release.clone()].concat();
     let report = explain(&stuck(Gfx::V10, &after, wait[0]));
@@ -329,7 +323,7 @@ fn a_status_of_zero_is_no_fault() {
 #[test]
 fn a_dispatch_on_a_compute_queue() {
     for gfx in [Gfx::V9, Gfx::V9_4_3, Gfx::V10, Gfx::V11, Gfx::V12] {
-        let ib = [packet(0x10, &[1, 2]), dispatch(5), packet(0x10, &[3, 4])].concat();
+        let ib = [pkt3(0x10, &[1, 2]), dispatch(5), pkt3(0x10, &[3, 4])].concat();
         let ring = [call(IB, ib.len()), vec![NOP; 12]].concat();
         let mut builder = AmdgpuBuilder::new(gfx)
             .era(AmdgpuEra::V6_19)
@@ -464,11 +458,11 @@ fn waves_in_a_loop() {
 fn trace_points_tell_the_command() {
     let stream = [
         draw(3),
-        packet(0x10, &[0xcafe_0001]),
+        pkt3(0x10, &[0xcafe_0001]),
         dispatch(4),
-        packet(0x10, &[0xcafe_0002]),
+        pkt3(0x10, &[0xcafe_0002]),
         draw(6),
-        packet(0x10, &[0xcafe_0003]),
+        pkt3(0x10, &[0xcafe_0003]),
     ]
     .concat();
     let report = explain_folder(&RadvBuilder::new(Gfx::V10).trace(1, &[("Main IB", &stream)]));

@@ -18,7 +18,7 @@ use unwedge_testkit::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, primitive,
     semaphore_wait, store_data, stream,
 };
-use unwedge_testkit::pm4::{CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt7};
+use unwedge_testkit::pm4::{CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt7};
 use unwedge_testkit::{i915, xe};
 
 /// Where things are in one run, and whose they are.
@@ -124,25 +124,18 @@ fn hangs_of_adreno() {
 
 // ---- AMD ----
 
-/// A type 3 packet.
-fn packet(opcode: u32, payload: &[u32]) -> Vec<u32> {
-    let mut out = vec![3 << 30 | (payload.len() as u32 - 1) << 16 | opcode << 8];
-    out.extend(payload);
-    out
-}
-
 fn amd_draw() -> Vec<u32> {
-    packet(0x2d, &[3, 2])
+    pkt3(0x2d, &[3, 2])
 }
 
 fn amd_wait(run: Run) -> Vec<u32> {
-    packet(0x3c, &[0x13, run.fence as u32, (run.fence >> 32) as u32, 7, u32::MAX, 4])
+    pkt3(0x3c, &[0x13, run.fence as u32, (run.fence >> 32) as u32, 7, u32::MAX, 4])
 }
 
 /// A graphics ring that calls an IB in which the ME is at the packet with this header.
 fn amd(run: Run, ib: &[u32], header: u32, fault: u32) -> AmdgpuBuilder {
-    let call = packet(0x3f, &[run.ib as u32, (run.ib >> 32) as u32, ib.len() as u32]);
-    let ring = [packet(0x10, &[0, 0]), call].concat();
+    let call = pkt3(0x3f, &[run.ib as u32, (run.ib >> 32) as u32, ib.len() as u32]);
+    let ring = [pkt3(0x10, &[0, 0]), call].concat();
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(Gfx::V10)
         .era(AmdgpuEra::V6_19)
@@ -179,7 +172,7 @@ fn hangs_of_amd() {
         let wait = amd_wait(run);
         amd_report(&amd(run, &[before, wait.clone(), after].concat(), wait[0], 0))
     };
-    let write = |run: Run| packet(0x37, &[0x100, run.fence as u32, (run.fence >> 32) as u32, 7]);
+    let write = |run: Run| pkt3(0x37, &[0x100, run.fence as u32, (run.fence >> 32) as u32, 7]);
     let broken = [vec![0x7fff_ffff; 5], amd_draw()].concat();
     let shader = |run: Run| ShaderSpec::waiting("Pixel Shader", run.fence);
     assert_tells_apart(&[

@@ -4,14 +4,18 @@ use unwedge_hw::Db;
 use unwedge_isa::afuc::asm::{self, AfucProblem};
 use unwedge_isa::afuc::disasm::{self, DisasmError, ListingForm};
 use unwedge_isa::afuc::{AfucNames, Firmware, FirmwareBlob, Processor, assemble, text};
-use unwedge_sim::adreno::sqe::{
-    SqeEmulator, SqeFault, SqeLocation, SqeStop, disassemble, packet4, packet7, sections,
-};
+use unwedge_sim::adreno::sqe::{SqeEmulator, SqeFault, SqeLocation, SqeStop, disassemble, sections};
 use unwedge_sim::{MemoryAccess, MemoryFault, MemoryFaultCause};
+use unwedge_testkit::pm4::{pkt4, pkt7};
 
 #[path = "sqe_rig/mod.rs"]
 mod rig;
 use rig::*;
+
+/// A packet of an opcode.
+fn operation(opcode: u8, payload: &[u32]) -> Vec<u32> {
+    pkt7(opcode.into(), payload)
+}
 
 /// The problems of a source, with their lines and columns.
 fn problems(source: &str, names: &dyn AfucNames) -> Vec<(usize, usize, AfucProblem)> {
@@ -194,8 +198,8 @@ waitin
 mov $01, $data
 ";
     let nop = names.opcode("CP_NOP").expect("CP_NOP");
-    let mut packets = packet7(nop, &[0x900, 1, 2, 3, 4, 5]);
-    packets.extend(packet4(0xa00, &[6, 7]));
+    let mut packets = operation(nop, &[0x900, 1, 2, 3, 4, 5]);
+    packets.extend(pkt4(0xa00, &[6, 7]));
     let emulator = run(handlers, &packets, &names);
     let values =
         |first: u32, count: u32| -> Vec<u32> { (first..first + count).map(|r| emulator.gpu(r)).collect() };
@@ -233,7 +237,7 @@ mov $01, $data
     let copy = names.opcode("CP_MEM_TO_MEM").expect("CP_MEM_TO_MEM");
     let mut emulator = boot(handlers, &names);
     emulator.memory_mut().write(0x2_0000_0100, 77).expect("memory");
-    emulator.push(&packet7(copy, &[0x100, 2, 0x200 - 4, 3, 2]));
+    emulator.push(&operation(copy, &[0x100, 2, 0x200 - 4, 3, 2]));
     while emulator.run(10_000) == SqeStop::PacketDone {}
     assert_eq!(emulator.memory().read(0x3_0000_0200), Ok(Some(77)));
     let (log, dropped) = emulator.take_log();
@@ -259,7 +263,7 @@ waitin
 mov $01, $data
 ";
     let write = names.opcode("CP_MEM_WRITE").expect("CP_MEM_WRITE");
-    let mut emulator = run(handlers, &packet7(write, &[0x100, 5, 11, 22, 33]), &names);
+    let mut emulator = run(handlers, &operation(write, &[0x100, 5, 11, 22, 33]), &names);
     let read = |i: u64| emulator.memory().read(0x5_0000_0100 + 4 * i);
     assert_eq!([read(0), read(1), read(2), read(3)], [Ok(Some(11)), Ok(Some(22)), Ok(Some(33)), Ok(None)]);
     let (log, _) = emulator.take_log();
@@ -285,7 +289,7 @@ waitin
 mov $01, $data
 ";
     let set = names.opcode("CP_SET_DRAW_STATE").expect("CP_SET_DRAW_STATE");
-    let packet = packet7(set, &[0x0370_0010, 0x1000, 1, 0x0410_0020, 0x2000, 2]);
+    let packet = operation(set, &[0x0370_0010, 0x1000, 1, 0x0410_0020, 0x2000, 2]);
     let emulator = run(handlers, &packet, &names);
     assert_eq!([3, 4, 5, 6].map(|r| emulator.gpr(r)), [0x1000, 1, 0x7_0010, 0x18]);
 }
@@ -314,12 +318,12 @@ mov $01, $data
 ";
     let opcode = |name| names.opcode(name).expect("a packet");
     let mut emulator = boot(handlers, &names);
-    let inner = [packet7(opcode("CP_NOP"), &[1]), packet7(opcode("CP_NOP"), &[2])].concat();
+    let inner = [operation(opcode("CP_NOP"), &[1]), operation(opcode("CP_NOP"), &[2])].concat();
     for (i, &word) in (0u64..).zip(&inner) {
         emulator.memory_mut().write(0x8000 + 4 * i, word).expect("memory");
     }
-    emulator.push(&packet7(opcode("CP_INDIRECT_BUFFER"), &[0x8000, 0, inner.len() as u32]));
-    emulator.push(&packet7(opcode("CP_NOP"), &[4]));
+    emulator.push(&operation(opcode("CP_INDIRECT_BUFFER"), &[0x8000, 0, inner.len() as u32]));
+    emulator.push(&operation(opcode("CP_NOP"), &[4]));
     while emulator.run(1_000) == SqeStop::PacketDone {}
     assert_eq!((emulator.gpr(0x12), emulator.gpr(0x13)), (7, 1));
 }
@@ -344,7 +348,7 @@ waitin
 mov $01, $data
 ";
     let nop = names.opcode("CP_NOP").expect("CP_NOP");
-    let emulator = run(handlers, &packet7(nop, &[3]), &names);
+    let emulator = run(handlers, &operation(nop, &[3]), &names);
     assert_eq!([2, 3, 4].map(|r| emulator.gpr(r)), [8, 0x2b, 0]);
     assert!(emulator.call_stack().is_empty());
 }
@@ -386,7 +390,7 @@ fn what_cannot_go_on_is_a_fault() {
             }
         }
     };
-    let nop = packet7(names.opcode("CP_NOP").expect("CP_NOP"), &[0]);
+    let nop = operation(names.opcode("CP_NOP").expect("CP_NOP"), &[0]);
     assert_eq!(stop("ret\nnop", &nop), SqeStop::Fault(SqeFault::StackEmpty));
     assert_eq!(stop("again:\ncall #again\nnop", &nop), SqeStop::Fault(SqeFault::StackFull));
     assert_eq!(stop("iret", &nop), SqeStop::Fault(SqeFault::NoInterrupt));

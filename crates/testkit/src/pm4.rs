@@ -1,6 +1,7 @@
 //! PM4 packets for rings and command buffers.
 //!
-//! Every function gives a whole packet, header and payload. Facts: `adreno_pm4.xml` and the packet macros of the msm
+//! Every function gives a whole packet, header and payload. Headers are composed here without the library's encoder, so that
+//! tests compare two writers of them: `stream/tests/headers.rs` holds both to the same bits. Facts: `adreno_pm4.xml` and the packet macros of the msm
 //! driver.
 
 /// `CP_NOP`

@@ -24,6 +24,7 @@ use unwedge_testkit::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, primitive,
     semaphore_wait, store_data, stream,
 };
+use unwedge_testkit::pm4::pkt3;
 use unwedge_view::Style;
 
 /// Compares text with the snapshot of this name, or writes it if the switch is on.
@@ -49,25 +50,18 @@ fn check_report(name: &str, report: &Report) {
 const IB: u64 = 0x8001_0010_0000;
 const SEMAPHORE: u64 = 0x8001_2000_0000;
 
-/// A type 3 packet of AMD.
-fn packet(opcode: u32, payload: &[u32]) -> Vec<u32> {
-    let mut out = vec![3 << 30 | (payload.len() as u32 - 1) << 16 | opcode << 8];
-    out.extend(payload);
-    out
-}
-
 fn draw() -> Vec<u32> {
-    packet(0x2d, &[3, 2])
+    pkt3(0x2d, &[3, 2])
 }
 
 fn wait() -> Vec<u32> {
-    packet(0x3c, &[0x13, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 7, u32::MAX, 4])
+    pkt3(0x3c, &[0x13, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 7, u32::MAX, 4])
 }
 
 /// A graphics ring that calls an IB in which the ME is at the packet with this header.
 fn stuck(ib: &[u32], header: u32) -> AmdgpuBuilder {
-    let call = packet(0x3f, &[IB as u32, (IB >> 32) as u32, ib.len() as u32]);
-    let ring = [packet(0x10, &[0, 0]), call].concat();
+    let call = pkt3(0x3f, &[IB as u32, (IB >> 32) as u32, ib.len() as u32]);
+    let ring = [pkt3(0x10, &[0, 0]), call].concat();
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(Gfx::V10)
         .era(AmdgpuEra::V6_19)
@@ -100,7 +94,7 @@ fn check_radv(name: &str, builder: &RadvBuilder) {
 
 #[test]
 fn amdgpu_waits() {
-    let release = packet(0x49, &[0x14, 1 << 29, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 7, 0, 0]);
+    let release = pkt3(0x49, &[0x14, 1 << 29, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 7, 0, 0]);
     check_dump("amdgpu-wait-for-other-queue", &stuck(&[draw(), wait(), draw()].concat(), wait()[0]));
     check_dump("amdgpu-wait-written-after", &stuck(&[wait(), release.clone()].concat(), wait()[0]));
     check_dump("amdgpu-wait-written-before", &stuck(&[release, wait()].concat(), wait()[0]));
@@ -139,7 +133,7 @@ fn radv_reports() {
     check_radv("radv-exception", &builder.clone().shader(shader.clone()).trap(&shader, 8));
     let freed = builder.clone().buffer(1000, 0x8001_0000_0000, 0x10000, Some(2000));
     check_radv("radv-use-after-free", &freed.fault(0x8001_0000_1000, 0x0080_0831));
-    let stream = [draw(), packet(0x10, &[0xcafe_0001]), draw(), packet(0x10, &[0xcafe_0002])].concat();
+    let stream = [draw(), pkt3(0x10, &[0xcafe_0001]), draw(), pkt3(0x10, &[0xcafe_0002])].concat();
     check_radv("radv-trace-points", &RadvBuilder::new(Gfx::V10).trace(1, &[("Main IB", &stream)]));
     check_radv("radv-complete", &RadvBuilder::complete(Gfx::V12));
 }

@@ -73,8 +73,8 @@ impl AdrenoPacketHeader {
         }
     }
 
-    /// Types 4, 7.
-    pub(crate) fn decode_parity(raw: u32) -> Option<AdrenoPacketHeader> {
+    /// Reads a header of type 4 or 7, whatever the generation; `None` for one whose parity is wrong.
+    pub fn decode_parity(raw: u32) -> Option<AdrenoPacketHeader> {
         match raw >> 28 {
             0x4 => {
                 let (reg, count) = (raw >> 8 & 0x7_ffff, raw & 0x7f);

@@ -153,3 +153,20 @@ pub(super) fn plausible(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> boo
     };
     there && known
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unwedge_testkit::pm4::pkt3;
+
+    #[test]
+    fn headers_are_those_that_the_test_kit_composes() {
+        for count in [1u32, 2, 3, 0x7f, 0x80, 0x3ffe, 0x3fff] {
+            let payload = vec![0; count as usize];
+            for opcode in 0..=255u8 {
+                let header = AmdPacketHeader::Type3 { opcode, count, predicate: false, compute: false };
+                assert_eq!(header.encode(), Some(pkt3(opcode.into(), &payload)[0]), "{header:?}");
+            }
+        }
+    }
+}

@@ -4,8 +4,10 @@
 
 use super::sqe_log::{changes, line};
 use std::fmt::Write as _;
+use unwedge_base::Generation;
 use unwedge_isa::afuc::{SqeSpace, asm, text};
-use unwedge_sim::adreno::sqe::{SqeEmulator, SqeFault, SqeLocation, SqeStop, packet4, packet7};
+use unwedge_sim::adreno::sqe::{SqeEmulator, SqeFault, SqeLocation, SqeStop};
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
 /// What `h` prints.
 pub const HELP: &str = "\
@@ -245,15 +247,23 @@ impl<'n> Session<'n> {
         };
         let payload: Vec<u32> =
             rest.iter().map(|text| number(text).and_then(narrow)).collect::<Result<_, _>>()?;
+        let count = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         if let Some(address) = name.strip_prefix('@') {
             let &[dwords] = payload.as_slice() else { return Err(Refusal::Usage(PACKET_USAGE)) };
             self.emulator.submit(number(address)?, dwords);
         } else if let Some(opcode) = self.emulator.names().opcode(name) {
-            self.emulator.push(&packet7(opcode, &payload));
+            self.push(AdrenoPacketHeader::Operation { opcode, count }, &payload)?;
         } else {
             let offset = self.register(SqeSpace::Gpu, name)?;
-            self.emulator.push(&packet4(offset, &payload));
+            self.push(AdrenoPacketHeader::Registers { reg: offset, count }, &payload)?;
         }
+        Ok(())
+    }
+
+    /// A packet for the emulator to read; the firmware it runs is that of a6xx or later.
+    fn push(&mut self, header: AdrenoPacketHeader, payload: &[u32]) -> Result<(), Refusal> {
+        let header = header.encode(Generation::A6xx).ok_or(Refusal::Usage(PACKET_USAGE))?;
+        self.emulator.push(&[&[header], payload].concat());
         Ok(())
     }
 

@@ -5,7 +5,6 @@
 //! CP_INDIRECT_BUFFERs that follow each other directly count, and what is not in the dump ends the search. The post-mortem
 //! walks the stream instead.
 
-use super::packet::has_parity;
 use crate::listing::MarkTarget;
 use std::collections::VecDeque;
 use unwedge_base::{Dwords, Memory};
@@ -89,7 +88,11 @@ impl Search<'_> {
                 }
                 _ => {
                     at += 1;
-                    while stream.stored().get(at).is_some_and(|&raw| !has_parity(raw)) {
+                    while stream
+                        .stored()
+                        .get(at)
+                        .is_some_and(|&raw| AdrenoPacketHeader::decode_parity(raw).is_none())
+                    {
                         at += 1;
                     }
                 }

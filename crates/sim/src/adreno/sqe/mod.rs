@@ -376,29 +376,6 @@ impl<'n> SqeEmulator<'n> {
     }
 }
 
-/// A packet that writes `payload` to successive registers from `register` on. At most 127 words fit.
-pub fn packet4(register: u32, payload: &[u32]) -> Vec<u32> {
-    let payload = payload.get(..payload.len().min(0x7f)).unwrap_or_default();
-    let count = payload.len() as u32;
-    let register = register & 0x3_ffff;
-    let header = 4 << 28 | odd_parity(register) << 27 | register << 8 | odd_parity(count) << 7 | count;
-    std::iter::once(header).chain(payload.iter().copied()).collect()
-}
-
-/// A packet of an opcode. At most 16,383 words of payload fit.
-pub fn packet7(opcode: u8, payload: &[u32]) -> Vec<u32> {
-    let payload = payload.get(..payload.len().min(0x3fff)).unwrap_or_default();
-    let count = payload.len() as u32;
-    let opcode = u32::from(opcode & 0x7f);
-    let header = 7 << 28 | odd_parity(opcode) << 23 | opcode << 16 | odd_parity(count) << 15 | count;
-    std::iter::once(header).chain(payload.iter().copied()).collect()
-}
-
-/// The bit that makes the number of ones odd.
-fn odd_parity(value: u32) -> u32 {
-    (value.count_ones() + 1) % 2
-}
-
 fn halves(value: u64) -> [u32; 2] {
     [value as u32, (value >> 32) as u32]
 }
