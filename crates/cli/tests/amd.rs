@@ -185,6 +185,9 @@ fn what_hung_is_explained() {
         (&report["schema"], &report["hang"]["ring_name"]),
         (&"unwedge.explain".into(), &"gfx_0.0.0".into())
     );
+    // Where a ring lies no dump of amdgpu says.
+    assert_eq!(report["hang"]["levels"][0]["base"], Value::Null);
+    assert_eq!(report["hang"]["levels"][0]["name"], "ring");
     let folder = Folder::of(&RadvBuilder::complete(Gfx::V10).members());
     let screen = ok(&unwedge(&["explain", folder.name()], b""), 0);
     for expected in ["vkcube", "HUNG  gfx_0.0.0", "s_waitcnt lgkmcnt(0)", "trace point 2"] {

@@ -266,7 +266,7 @@ impl Finding {
 pub struct LevelPosition {
     /// 0 ring, 1 IB1, 2 IB2, 3 draw state (SDS).
     pub level: u8,
-    /// Address of the stream.
+    /// Address of the stream; 0 of a ring whose address the dump does not have.
     pub base: u64,
     /// Dwords of the stream, where known.
     pub size: Option<u64>,

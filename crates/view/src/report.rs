@@ -303,7 +303,8 @@ struct Hang<'r> {
 struct JsonLevel {
     level: u8,
     name: &'static str,
-    base: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size_dwords: Option<u64>,
     first_dword: u64,
@@ -398,7 +399,7 @@ impl<'r> Hang<'r> {
         let levels = point.levels.iter().map(|level| JsonLevel {
             level: level.level,
             name: level.name(),
-            base: address(level.base),
+            base: (level.level > 0 || level.base != 0).then(|| address(level.base)),
             size_dwords: level.size,
             first_dword: level.range.0,
             last_dword: level.range.1,
