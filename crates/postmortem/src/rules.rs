@@ -414,6 +414,12 @@ rules! {
         DwordsNotPackets: "dwords-not-packets", CorruptStream, 60, Cause, [];
         /// A page fault of the GPU's own memory management.
         GpuvmFault: "gpuvm-fault", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
+        /// A page fault at an address where nothing is mapped.
+        GpuvmPageNotMapped: "gpuvm-page-not-mapped", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
+        /// A page fault at a page that is mapped and does not permit the access.
+        GpuvmAccessNotPermitted: "gpuvm-access-not-permitted", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
+        /// A page fault in the address space of the kernel, which the driver and firmware use.
+        GpuvmKernelFault: "gpuvm-kernel-fault", Fault, 55, Cause, [];
         /// A page fault in a buffer that was destroyed.
         GpuvmUseAfterFree: "gpuvm-use-after-free", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
         /// A page fault in a part of a sparse buffer that was unmapped.
@@ -456,6 +462,14 @@ rules! {
         ConstantEngineWaitsForMe: "constant-engine-waits-for-me", CpWait, 37, Clue, [];
         /// An address translation is open.
         AddressTranslationOpen: "address-translation-open", CpWait, 39, Clue, [];
+        /// The ME or PFP waits for the result of an atomic operation.
+        MeWaitsForAtomic: "me-waits-for-atomic", CpWait, 37, Clue, [];
+        /// Memory has not confirmed the write of a fence.
+        FenceWriteNotConfirmed: "fence-write-not-confirmed", CpWait, 37, Clue, [];
+        /// Register writes wait for the block that takes them.
+        RegisterWritesBlocked: "register-writes-blocked", CpWait, 37, Clue, [];
+        /// A compute micro engine waits for a register that it reads.
+        MecWaitsForRegister: "mec-waits-for-register", CpWait, 37, Clue, [];
         /// The command processor polls.
         CpPolls: "cp-polls", CpWait, 34, Clue, [];
         /// Code uses a register before the wait that it needs.
@@ -482,6 +496,8 @@ rules! {
         GrbmCpAlone: "grbm-cp-alone", Busy, 36, Clue, [];
         /// No block is busy.
         GrbmIdle: "grbm-idle", Busy, 36, Clue, [];
+        /// Flags of stall registers that no other rule reads.
+        CpStallFlags: "cp-stall-flags", Busy, 30, Clue, [];
         /// A DMA engine is not idle.
         SdmaBusy: "sdma-busy", Busy, 36, Clue, [];
         /// Waves are at an instruction of a shader that a report lists.
