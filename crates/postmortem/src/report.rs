@@ -49,6 +49,8 @@ pub enum FindingKind {
     Gmu,
     /// An error interrupt the CP or the GPU raised.
     ErrorInterrupt,
+    /// The device as a whole does not answer.
+    Device,
     /// Something the dump does not hold.
     NotCaptured,
 }
@@ -173,7 +175,7 @@ pub enum Fact {
     Absent {
         /// What is not there.
         name: Cow<'static, str>,
-        /// Why, where it is known: `not recorded before Linux 5.13`.
+        /// Why, where it is known: `not recorded before Linux 5.14`.
         reason: Option<Cow<'static, str>>,
     },
 }
@@ -385,6 +387,7 @@ impl FindingKind {
             FindingKind::QueuedWrites => "queued-writes",
             FindingKind::Gmu => "gmu",
             FindingKind::ErrorInterrupt => "error-interrupt",
+            FindingKind::Device => "device",
             FindingKind::NotCaptured => "not-captured",
         }
     }

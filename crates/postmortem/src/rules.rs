@@ -193,6 +193,10 @@ rules! {
         PoisonInStream: "poison-in-stream", CorruptStream, 60, true, [CaptureHungSubmit];
         /// A dword that no packet starts with is where a packet should start.
         NotAPacket: "not-a-packet", CorruptStream, 60, true, [CaptureHungSubmit];
+        /// A stream that leads back to itself, with the CP in it.
+        StreamLoops: "stream-loops", CorruptStream, 61, true, [CaptureHungSubmit];
+        /// Registers of the GPU read as all ones.
+        RegistersAllOnes: "registers-all-ones", Device, 58, true, [];
         /// Bad packet headers before the stop.
         EarlierBadHeaders: "earlier-bad-headers", CorruptStream, 60, true, [CaptureHungSubmit];
         /// An IOMMU fault in the first pages.
@@ -325,6 +329,14 @@ rules! {
         FaultInfoEmpty: "fault-info-empty", NotCaptured, 0, false, [];
         /// No registers were captured.
         RegistersNotCaptured: "registers-not-captured", NotCaptured, 0, false, [];
+        /// Every register reads zero, so none was read.
+        RegistersAllZero: "registers-all-zero", NotCaptured, 0, false, [];
+        /// The dump ends inside a ring, or its contents are damaged from a dword on.
+        RingContentsCut: "ring-contents-cut", NotCaptured, 0, false, [];
+        /// The dump ends inside a buffer, or its contents are damaged from a dword on.
+        BufferContentsCut: "buffer-contents-cut", NotCaptured, 0, false, [];
+        /// How far the CP has read the ring.
+        RingPositionNotCaptured: "ring-position-not-captured", NotCaptured, 0, false, [];
         /// No ring was captured.
         RingNotCaptured: "ring-not-captured", NotCaptured, 0, false, [];
         /// The contents of the ring were not captured.
@@ -404,6 +416,8 @@ rules! {
         ShaderException: "shader-exception", Suspect, 40, true, [AcoNoOptimizations];
         /// An address in a command buffer is in no buffer that Mesa knows.
         AddressWithoutBuffer: "address-without-buffer", Suspect, 40, true, [AcoNoOptimizations];
+        /// Status registers of the GPU read as all ones.
+        GpuNotResponding: "gpu-not-responding", Device, 58, true, [];
         /// Draws or dispatches do not end, and the command processor waits for them.
         GrbmWorkDoesNotEnd: "grbm-work-does-not-end", Busy, 36, true, [];
         /// Draws or dispatches are open while the command processor polls.
@@ -468,6 +482,10 @@ rules! {
         EngineInUnreachedBuffer: "engine-in-unreached-buffer", HangPoint, 100, false, [IntelDebugCaptureAll];
         /// An engine is in memory that the dump does not hold.
         EngineInMissingMemory: "engine-in-missing-memory", HangPoint, 100, false, [IntelDebugCaptureAll];
+        /// Registers of an engine read as all ones.
+        EngineNotResponding: "engine-not-responding", HangPoint, 100, true, [];
+        /// Registers of an engine read as zero, so none was read.
+        EngineRegistersZero: "engine-registers-zero", HangPoint, 100, false, [];
         /// ACTHD of an engine that hangs is not in the dump.
         EnginePositionMissing: "engine-position-missing", HangPoint, 100, false, [IntelDebugCaptureAll];
         /// A semaphore whose memory holds another value.
@@ -496,6 +514,8 @@ rules! {
         PageFaultOutside: "page-fault-outside", Fault, 55, true, [IntelDebugBatches];
         /// A page fault whose address is not in the dump.
         PageFaultWithoutAddress: "page-fault-without-address", Fault, 55, true, [IntelDebugBatches];
+        /// A batch that jumps back to itself, with the engine in it.
+        BatchLoops: "batch-loops", CorruptStream, 61, true, [];
         /// IPEHR holds what is not a valid command.
         HeaderNotCommand: "header-not-command", CorruptStream, 50, true, [];
         /// What memory is filled with is where commands should be.
