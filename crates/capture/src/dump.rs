@@ -126,7 +126,7 @@ pub enum SectionState {
     /// The dump does not hold it, which is not usual for one of this GPU.
     Absent {
         /// What that means.
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
 }
 
@@ -324,14 +324,14 @@ fn held<'d>(name: &'d str, known: bool, entries: usize, span: Option<Span>) -> D
     DumpSection { name, state: SectionState::Held { known, entries, part: 0, span } }
 }
 
-fn absent<'d>(name: impl Into<Cow<'d, str>>, reason: &'static str) -> DumpSection<'d> {
-    DumpSection { name: name.into(), state: SectionState::Absent { reason } }
+fn absent<'d>(name: impl Into<Cow<'d, str>>, reason: impl Into<Cow<'static, str>>) -> DumpSection<'d> {
+    DumpSection { name: name.into(), state: SectionState::Absent { reason: reason.into() } }
 }
 
 fn msm_sections<'d>(dump: &'d msm::Devcore<'_>) -> Vec<DumpSection<'d>> {
     let generation = dump.revision.and_then(|r| Generation::of(r.gpu_id, r.chip_id));
     let there = dump.sections().iter().map(|s| held(&s.name, s.section.is_some(), s.entries, Some(s.span)));
-    there.chain(dump.absent(generation).map(|s| absent(s.name(), s.absence()))).collect()
+    there.chain(dump.absent(generation).map(|s| absent(s.name(), dump.absence_meaning(s)))).collect()
 }
 
 fn intel_sections<'d>(sections: &'d [intel::IntelSectionInfo<'_>]) -> Vec<DumpSection<'d>> {

@@ -177,7 +177,7 @@ fn a_report_in_a_folder_and_as_a_text() {
 fn what_hung_is_explained() {
     let dump = AmdgpuBuilder::complete(Gfx::V11).text();
     let screen = ok(&unwedge(&["explain", "-"], &dump), 0);
-    for expected in ["Navi 31 (gfx1100, GC 11.0.0, PCI 1002:73bf)", "HUNG  gfx_0.0.0", "page fault", "NEXT"] {
+    for expected in ["Navi 31 (gfx1100, GC 11.0.0, PCI 1002:73bf)", "WHERE    gfx_0.0.0", "page fault", "NEXT"] {
         assert!(screen.contains(expected), "{expected} in\n{screen}");
     }
     let report: Value = serde_json::from_str(&ok(&unwedge(&["explain", "--json", "-"], &dump), 0)).unwrap();
@@ -190,7 +190,7 @@ fn what_hung_is_explained() {
     assert_eq!(report["hang"]["levels"][0]["name"], "ring");
     let folder = Folder::of(&RadvBuilder::complete(Gfx::V10).members());
     let screen = ok(&unwedge(&["explain", folder.name()], b""), 0);
-    for expected in ["vkcube", "HUNG  gfx_0.0.0", "s_waitcnt lgkmcnt(0)", "trace point 2"] {
+    for expected in ["vkcube", "WHERE    gfx_0.0.0", "s_waitcnt lgkmcnt(0)", "trace point 2"] {
         assert!(screen.contains(expected), "{expected} in\n{screen}");
     }
     let waves = waves_text(Gfx::V10, &WaveSpec::some(Gfx::V10), WaveForm::Columns);

@@ -152,7 +152,7 @@ pub enum Fact {
     Absent {
         /// What is not there.
         name: Cow<'static, str>,
-        /// Why, where it is known: `not recorded before Linux 5.13`.
+        /// Why, where it is known: `not recorded before Linux 5.14`.
         reason: Option<Cow<'static, str>>,
     },
 }

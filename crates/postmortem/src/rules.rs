@@ -50,6 +50,8 @@ pub enum FindingKind {
     Gmu,
     /// An error interrupt the CP or the GPU raised.
     ErrorInterrupt,
+    /// The device as a whole does not answer.
+    Device,
     /// Something the dump does not hold.
     NotCaptured,
 }
@@ -70,6 +72,7 @@ impl FindingKind {
             FindingKind::QueuedWrites => "queued-writes",
             FindingKind::Gmu => "gmu",
             FindingKind::ErrorInterrupt => "error-interrupt",
+            FindingKind::Device => "device",
             FindingKind::NotCaptured => "not-captured",
         }
     }
@@ -261,6 +264,10 @@ rules! {
         PoisonInStream: "poison-in-stream", CorruptStream, 60, Cause, [CaptureHungSubmit];
         /// A dword that no packet starts with is where a packet should start.
         NotAPacket: "not-a-packet", CorruptStream, 60, Cause, [CaptureHungSubmit];
+        /// A stream that leads back to itself, with the CP in it.
+        StreamLoops: "stream-loops", CorruptStream, 61, Cause, [CaptureHungSubmit];
+        /// Registers of the GPU read as all ones.
+        RegistersAllOnes: "registers-all-ones", Device, 90, Cause, [];
         /// Bad packet headers before the stop.
         EarlierBadHeaders: "earlier-bad-headers", CorruptStream, 45, Clue, [CaptureHungSubmit];
         /// An IOMMU fault in the first pages.
@@ -393,6 +400,14 @@ rules! {
         FaultInfoEmpty: "fault-info-empty", NotCaptured, 0, Absence, [];
         /// No registers were captured.
         RegistersNotCaptured: "registers-not-captured", NotCaptured, 0, Absence, [];
+        /// Every register reads zero, so none was read.
+        RegistersAllZero: "registers-all-zero", NotCaptured, 0, Absence, [];
+        /// The dump ends inside a ring, or its contents are damaged from a dword on.
+        RingContentsCut: "ring-contents-cut", NotCaptured, 0, Absence, [];
+        /// The dump ends inside a buffer, or its contents are damaged from a dword on.
+        BufferContentsCut: "buffer-contents-cut", NotCaptured, 0, Absence, [];
+        /// How far the CP has read the ring.
+        RingPositionNotCaptured: "ring-position-not-captured", NotCaptured, 0, Absence, [];
         /// No ring was captured.
         RingNotCaptured: "ring-not-captured", NotCaptured, 0, Absence, [];
         /// The contents of the ring were not captured.
@@ -486,6 +501,8 @@ rules! {
         ShaderException: "shader-exception", Suspect, 58, Cause, [AcoNoOptimizations];
         /// An address in a command buffer is in no buffer that Mesa knows.
         AddressWithoutBuffer: "address-without-buffer", Suspect, 40, Cause, [AcoNoOptimizations];
+        /// Status registers of the GPU read as all ones.
+        GpuNotResponding: "gpu-not-responding", Device, 90, Cause, [];
         /// Draws or dispatches do not end, and the command processor waits for them.
         GrbmWorkDoesNotEnd: "grbm-work-does-not-end", Busy, 36, Clue, [];
         /// Draws or dispatches are open while the command processor polls.
@@ -552,6 +569,10 @@ rules! {
         EngineInUnreachedBuffer: "engine-in-unreached-buffer", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// An engine is in memory that the dump does not hold.
         EngineInMissingMemory: "engine-in-missing-memory", HangPoint, 100, Position, [IntelDebugCaptureAll];
+        /// Registers of an engine read as all ones.
+        EngineNotResponding: "engine-not-responding", HangPoint, 90, Cause, [];
+        /// Registers of an engine read as zero, so none was read.
+        EngineRegistersZero: "engine-registers-zero", HangPoint, 100, Position, [];
         /// ACTHD of an engine that hangs is not in the dump.
         EnginePositionMissing: "engine-position-missing", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// A semaphore whose memory holds another value.
@@ -580,6 +601,8 @@ rules! {
         PageFaultOutside: "page-fault-outside", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault whose address is not in the dump.
         PageFaultWithoutAddress: "page-fault-without-address", Fault, 55, Cause, [IntelDebugBatches];
+        /// A batch that jumps back to itself, with the engine in it.
+        BatchLoops: "batch-loops", CorruptStream, 61, Cause, [];
         /// IPEHR holds what is not a valid command.
         HeaderNotCommand: "header-not-command", CorruptStream, 50, Cause, [];
         /// What memory is filled with is where commands should be.

@@ -14,6 +14,7 @@ pub struct MsmLayout<'a> {
     pub(super) pieces: Vec<TextRun<'a>>,
     pub(super) style: TextStyle,
     pub(super) sections: Vec<MsmSectionInfo<'a>>,
+    pub(super) cut: bool,
 }
 
 /// What holds for the whole text.
@@ -77,6 +78,11 @@ impl<'a> MsmLayout<'a> {
         pieces.extend(TopKey::ALL.map(TextRun::Top));
         pieces.extend(headings.into_iter().map(TextRun::Heading));
         MsmLayout { pieces, ..MsmLayout::default() }
+    }
+
+    /// The text ends before a kernel would have ended it.
+    pub fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// Lines that nobody knows, outside of any entry, in order.

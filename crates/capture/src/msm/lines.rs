@@ -166,7 +166,8 @@ impl<'a> DevcoreLines<'a> {
         let indent = text.len() - body.len();
         let kind = if std::mem::take(&mut self.below_data_header) && self.is_data(body, indent) {
             let start = self.at + indent;
-            LineKind::Data(Blob { encoded: Cow::Borrowed(body), span: Span::new(start, start + body.len()) })
+            let span = Span::new(start, start + body.len());
+            LineKind::Data(Blob { encoded: Cow::Borrowed(body), span, cut: !raw.ends_with(b"\n") })
         } else {
             self.classify_plain(body, indent)
         };
@@ -372,7 +373,7 @@ mod tests {
     #[test]
     fn lines_of_a_kernel() {
         let text = "---\nkernel: 5.8.0\nbos:\n  - iova: 0x0000000100000000\n    size: 4096\n    data: !!ascii85 |\n     z!!!!\"\nregisters:\n  - { offset: 0x000840, value: 0x00800005 }\n";
-        let blob = Blob { encoded: Cow::Borrowed(b"z!!!!\""), span: Span::default() };
+        let blob = Blob { encoded: Cow::Borrowed(b"z!!!!\""), ..Blob::default() };
         let (bos, registers) = (Some(MsmSection::Bos), Some(MsmSection::Registers));
         assert_eq!(
             kinds(text),

@@ -29,7 +29,7 @@ mod sections;
 
 pub use layout::MsmLayout;
 pub use model::*;
-pub use sections::{MsmSection, SectionFacts, SectionHeading};
+pub use sections::{MsmSection, SectionAbsence, SectionFacts, SectionHeading};
 
 /// Whether the start of a file looks like a msm devcoredump. Looks at the first kilobyte only.
 pub fn sniff(start: &[u8]) -> bool {

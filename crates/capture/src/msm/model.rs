@@ -5,7 +5,7 @@
 
 use super::layout::{MsmLayout, MsmSectionInfo};
 use super::lines::TopKey;
-use super::sections::MsmSection;
+use super::sections::{MsmSection, SectionAbsence, kernel_version};
 use super::{read, render};
 use crate::ascii85;
 use std::borrow::Cow;
@@ -120,9 +120,23 @@ pub struct Blob<'a> {
     pub encoded: Cow<'a, [u8]>,
     /// Where it stands in the dump.
     pub span: Span,
+    /// The dump ends in it, or right after it without the end of the line: more may have followed.
+    pub cut: bool,
 }
 
 impl Blob<'_> {
+    /// The dwords that are known to be right, and whether that is all of them. A text that is cut, or that a character
+    /// outside the alphabet ends, says nothing of the dwords after that; a last group of fewer than five characters is
+    /// not a dword.
+    pub fn decode_known(&self) -> (Vec<u32>, bool) {
+        let mut data = ascii85::decode(&self.encoded);
+        if data.partial {
+            data.dwords.pop();
+        }
+        let complete = !self.cut && !data.partial && data.consumed == self.encoded.len();
+        (data.dwords, complete)
+    }
+
     /// The dwords. Characters outside the alphabet end the text; see [`crate::ascii85`].
     pub fn decode(&self) -> Vec<u32> {
         ascii85::decode(&self.encoded).dwords
@@ -141,7 +155,7 @@ impl Blob<'_> {
     /// Contents for a dump built in code. Zeros at the end are left out, as kernels do.
     pub fn encode(dwords: &[u32]) -> Blob<'static> {
         let used = dwords.iter().rposition(|&d| d != 0).map_or(0, |last| last + 1);
-        Blob { encoded: Cow::Owned(ascii85::encode(&dwords[..used])), span: Span::default() }
+        Blob { encoded: Cow::Owned(ascii85::encode(&dwords[..used])), ..Blob::default() }
     }
 }
 
@@ -391,26 +405,70 @@ impl<'a> Devcore<'a> {
         MsmSection::ALL.into_iter().filter(move |&s| !there(s) && s.is_written_for(generation))
     }
 
+    /// Why a section has no entries; `None` where it has some.
+    pub fn absence(&self, section: MsmSection) -> Option<SectionAbsence> {
+        if self.entries(section) > 0 {
+            return None;
+        }
+        let facts = section.facts();
+        let headings = || self.sections().iter().filter_map(|info| info.section);
+        let passed = headings().any(|other| other.follows(section))
+            || facts.before_status && self.rbbm_status.is_some();
+        let ends_in_it = headings().next_back() == Some(section);
+        if self.layout.is_cut() && (ends_in_it || !passed) {
+            return Some(SectionAbsence::DumpCut);
+        }
+        let kernel = self.kernel.as_deref().and_then(kernel_version);
+        Some(match (facts.since, kernel) {
+            (Some(since), Some(kernel)) if kernel < since => SectionAbsence::KernelTooOld(since),
+            (Some(since), None) => SectionAbsence::KernelUnknown(since),
+            _ => SectionAbsence::NothingRecorded,
+        })
+    }
+
+    /// What it means that a section has nothing.
+    pub fn absence_meaning(&self, section: MsmSection) -> Cow<'static, str> {
+        self.absence(section).unwrap_or(SectionAbsence::NothingRecorded).meaning(section)
+    }
+
     /// The value of a register of `registers:`.
     pub fn register(&self, reg: u32) -> Option<u32> {
         self.registers.iter().find(|r| r.reg == reg).map(|r| r.value)
     }
 
-    /// Rings and buffers as memory. Where there is more data than the size claims, the data counts.
+    /// Rings and buffers as memory. Where there is more data than the size claims, the data counts. What follows the known
+    /// dwords of contents that are not complete is unknown; only complete ones end in the zeros that kernels leave out.
     pub fn memory(&self) -> Memory {
-        let buffer = |iova, size: u64, data: &Option<Blob<'_>>, name| {
-            let contents = data.as_ref().map(Blob::decode);
-            let captured = contents.as_ref().map_or(0, |c| c.len() as u64 * 4);
-            Buffer { iova, size: size.max(captured), contents, name }
-        };
-        let bo = |bo: &Bo<'_>| {
-            buffer(bo.iova, bo.size, &bo.data, bo.name.as_deref().unwrap_or_default().to_owned())
-        };
-        let ring = |ring: &Ring<'_>| {
-            buffer(ring.iova, ring.size.unwrap_or(0).into(), &ring.data, format!("ring {}", ring.id))
-        };
-        self.bos.iter().map(bo).chain(self.rings.iter().map(ring)).collect()
+        let bos = self.bos.iter().map(|bo| {
+            let name = bo.name.as_deref().unwrap_or_default().to_owned();
+            captured(bo.iova, bo.size, bo.data.as_ref(), name)
+        });
+        let rings = self.rings.iter().map(|ring| {
+            let size = ring.size.unwrap_or(0).into();
+            captured(ring.iova, size, ring.data.as_ref(), format!("ring {}", ring.id))
+        });
+        bos.chain(rings).flatten().collect()
     }
+}
+
+/// A buffer, in two parts where its contents are not complete: what is known, and the rest without contents.
+fn captured(
+    iova: u64,
+    size: u64,
+    data: Option<&Blob<'_>>,
+    name: String,
+) -> impl Iterator<Item = Buffer> + use<> {
+    let Some((contents, complete)) = data.map(Blob::decode_known) else {
+        return [Some(Buffer { iova, size, contents: None, name }), None].into_iter().flatten();
+    };
+    let known = contents.len() as u64 * 4;
+    if complete {
+        let buffer = Buffer { iova, size: size.max(known), contents: Some(contents), name };
+        return [Some(buffer), None].into_iter().flatten();
+    }
+    let rest = size.checked_sub(known).filter(|&size| size > 0).zip(iova.checked_add(known));
+    let rest = rest.map(|(size, iova)| Buffer { iova, size, contents: None, name: name.clone() });
+    [Some(Buffer { iova, size: known, contents: Some(contents), name }), rest].into_iter().flatten()
 }
 
 /// Equality of what is said, not of where it stands. Taking the struct apart keeps a new field from being forgotten.
@@ -428,7 +486,7 @@ macro_rules! equal_but_for_place {
 equal_but_for_place! {
     Fault { iova, ttbr0, dir, kind, source, extra }, span;
     PageTables { ttbr0, asid, ptes, extra }, span;
-    Blob { encoded }, span;
+    Blob { encoded }, span, cut;
     Ring { id, iova, last_fence, retired_fence, rptr, wptr, size, data, extra }, span;
     Bo { iova, size, flags, name, data, extra }, span;
     GmuBuffer { iova, size, history, data, extra }, span;

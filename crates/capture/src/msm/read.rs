@@ -485,6 +485,12 @@ impl<'a> MsmReader<'a> {
     /// A kernel ends its dump with a newline. It always writes the heading of the rings; on a6xx, and from the GMU
     /// registers on, all the headings up to the debug bus (a8xx: up to the shader blocks).
     fn report_cut(&mut self, section: Option<&str>, end: Span) {
+        let losses = self.losses;
+        self.find_cut(section, end);
+        self.dump.layout.cut = self.losses > losses || self.dump.layout.sections.is_empty();
+    }
+
+    fn find_cut(&mut self, section: Option<&str>, end: Span) {
         if self.text.last() != Some(&b'\n') {
             let place =
                 section.map_or_else(|| "before its first section".into(), |s| format!("in section `{s}`"));

@@ -4,6 +4,7 @@
 //! that shows a dump or says what is missing from it ask this table. What an entry holds is a field of
 //! [`Devcore`](super::Devcore). Facts: `adreno_show`, `a5xx_show` and `a6xx_show` of Linux 4.19 to 6.17.
 
+use std::borrow::Cow;
 use unwedge_base::Generation;
 
 /// What is known of a section.
@@ -13,8 +14,8 @@ pub struct SectionFacts {
     pub name: &'static str,
     /// Another heading for it: the format document calls `bos` `bo`.
     pub alias: Option<&'static str>,
-    /// The kernel that was the first to write it (`6.14`); `None` for those that have been there from the start.
-    pub since: Option<&'static str>,
+    /// The kernel that was the first to write it, `(6, 14)`; `None` for those that have been there from the start.
+    pub since: Option<(u32, u32)>,
     /// Generations whose dumps have it, from the first to the last.
     pub generations: (Generation, Generation),
     /// The list item that opens an entry of it and of no other section.
@@ -25,7 +26,7 @@ pub struct SectionFacts {
     pub heading: SectionHeading,
     /// It precedes `rbbm-status`.
     pub before_status: bool,
-    /// What its absence from a dump means.
+    /// What its absence from a dump means where the kernel could have written it.
     pub absence: &'static str,
 }
 
@@ -38,6 +39,42 @@ pub enum SectionHeading {
     AlwaysFromA6xx,
     /// Always, for those GPUs that have the section.
     Always,
+}
+
+/// Why a section has nothing in a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SectionAbsence {
+    /// The dump ends before the place of the section, so what it would have had is unknown.
+    DumpCut,
+    /// The kernel of the dump does not write the section yet. The first that does is given.
+    KernelTooOld((u32, u32)),
+    /// The dump does not name its kernel, and those before the given one do not write the section.
+    KernelUnknown((u32, u32)),
+    /// The kernel writes the section, and had nothing to write.
+    NothingRecorded,
+}
+
+impl SectionAbsence {
+    /// What it means that this section has nothing, for this reason.
+    pub fn meaning(self, section: MsmSection) -> Cow<'static, str> {
+        match self {
+            SectionAbsence::DumpCut => Cow::Borrowed("unknown, because the dump ends before it"),
+            SectionAbsence::KernelTooOld((major, minor)) => Cow::Owned(format!(
+                "this kernel does not write it; Linux {major}.{minor} is the first that does"
+            )),
+            SectionAbsence::KernelUnknown((major, minor)) => Cow::Owned(format!(
+                "{}, or the kernel is older than Linux {major}.{minor}",
+                section.absence()
+            )),
+            SectionAbsence::NothingRecorded => Cow::Borrowed(section.absence()),
+        }
+    }
+}
+
+/// The version in front of a release, `(5, 8)` of `5.8.0-rc1-c630+`.
+pub(super) fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 const FIRST: Generation = Generation::A2xx;
@@ -81,27 +118,27 @@ sections! {
     /// `fault-info`
     FaultInfo = SectionFacts {
         name: "fault-info",
-        since: Some("5.13"),
+        since: Some((5, 14)),
         heading: SectionHeading::WithEntries,
         before_status: true,
-        absence: "no IOMMU fault was recorded, or the kernel is older than 5.13",
+        absence: "no IOMMU fault was recorded",
         ..ROW
     };
     /// `pgtable-fault-info`
     PageTables = SectionFacts {
         name: "pgtable-fault-info",
-        since: Some("6.14"),
+        since: Some((6, 14)),
         heading: SectionHeading::WithEntries,
         before_status: true,
-        absence: "page tables of a fault come with Linux 6.14",
+        absence: "no page table of a fault was recorded",
         ..ROW
     };
     /// `vm-log`
     VmLog = SectionFacts {
         name: "vm-log",
-        since: Some("6.17"),
+        since: Some((6, 17)),
         before_status: true,
-        absence: "the log of maps and unmaps comes with Linux 6.17",
+        absence: "no map or unmap was logged",
         ..ROW
     };
     /// `ringbuffer`
@@ -224,7 +261,12 @@ impl MsmSection {
         generation.map_or(first != last, |generation| (first..=last).contains(&generation))
     }
 
-    /// What its absence means.
+    /// Whether this section comes after that one in the text of a kernel.
+    pub(super) fn follows(self, other: MsmSection) -> bool {
+        self as u8 > other as u8
+    }
+
+    /// What its absence means where the kernel could have written it.
     pub fn absence(self) -> &'static str {
         self.facts().absence
     }

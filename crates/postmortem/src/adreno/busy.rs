@@ -184,12 +184,12 @@ pub fn findings(case: &AdrenoCase<'_>) -> Vec<Finding> {
 }
 
 /// The flags of RBBM_STATUS, from the registers; where those were not read, from the dump's head, unless it is zero,
-/// as some kernels write for want of the value.
+/// as some kernels write for want of the value, or all ones, as a GPU without power reads.
 fn status<'a>(case: &AdrenoCase<'a>) -> Option<(Vec<&'a str>, Evidence)> {
     if let Some(flags) = case.regs.flags("RBBM_STATUS") {
         return Some((flags, case.regs.flags_evidence("RBBM_STATUS")?));
     }
-    let value = case.dump.rbbm_status.filter(|&v| v != 0)?;
+    let value = case.dump.rbbm_status.filter(|&v| v != 0 && v != u32::MAX)?;
     let evidence = seen("header", field("rbbm-status", Arg::Value(u64::from(value))));
     Some((case.regs.flags_of("RBBM_STATUS", value), evidence))
 }

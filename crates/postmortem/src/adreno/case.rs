@@ -7,6 +7,7 @@ use unwedge_base::Memory;
 use unwedge_capture::msm::{Devcore, Indexed, RegisterValue, Ring};
 use unwedge_hw::{DecodedValue, Gpu, RegSpace, Registers, Variants};
 
+use crate::adreno::device::{self, RegisterReads};
 use crate::adreno::sqe::SqeStat;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, FieldFact};
@@ -141,6 +142,8 @@ pub struct AdrenoCase<'a> {
     pub memory: Memory,
     /// What the SQE was doing (a6xx on).
     pub sqe: Option<SqeStat>,
+    /// What the registers are worth. Those of a GPU that did not answer are not in `regs`.
+    pub reads: RegisterReads,
 }
 
 impl<'a> AdrenoCase<'a> {
@@ -148,13 +151,16 @@ impl<'a> AdrenoCase<'a> {
     pub fn new(dump: &'a Devcore<'a>, gpu: Gpu<'a>) -> AdrenoCase<'a> {
         let wide = gpu.generation().is_64bit();
         let sqe = indexed(dump, "CP_SQE_STAT").and_then(|(words, _)| SqeStat::parse(&words));
+        let reads = device::reads(dump, gpu);
+        let registers = if reads == RegisterReads::Answered { dump.registers.as_slice() } else { &[] };
         AdrenoCase {
             dump,
             gpu,
-            regs: SectionValues::new("registers", gpu.space(RegSpace::Gpu), wide, &dump.registers),
+            regs: SectionValues::new("registers", gpu.space(RegSpace::Gpu), wide, registers),
             gmu: SectionValues::new("registers-gmu", gpu.space(RegSpace::Gmu), wide, &dump.registers_gmu),
             memory: dump.memory(),
             sqe,
+            reads,
         }
     }
 
@@ -169,6 +175,7 @@ impl<'a> AdrenoCase<'a> {
             gmu: none("registers-gmu", RegSpace::Gmu),
             memory: dump.memory(),
             sqe: None,
+            reads: RegisterReads::Answered,
         }
     }
 
@@ -189,7 +196,7 @@ impl<'a> AdrenoCase<'a> {
 
 fn indexed<'d>(dump: &'d Devcore<'_>, name: &str) -> Option<(Vec<u32>, &'d Indexed<'d>)> {
     let block = dump.indexed.iter().find(|b| b.canonical_name() == name)?;
-    let words = block.data.as_ref()?.decode();
+    let (words, _) = block.data.as_ref()?.decode_known();
     (!words.is_empty()).then_some((words, block))
 }
 

@@ -89,26 +89,26 @@ struct Candidate {
 }
 
 /// A stretch of the ring.
-struct Window<'m> {
+pub(super) struct Window<'m> {
     /// Ring dword of its first dword.
     start: u64,
     words: Cow<'m, [u32]>,
     len: u64,
-    iova: Option<u64>,
+    pub(super) iova: Option<u64>,
 }
 
 impl Window<'_> {
-    fn dwords(&self) -> Dwords<'_> {
+    pub(super) fn dwords(&self) -> Dwords<'_> {
         Dwords::new(&self.words, self.len as usize)
     }
 }
 
-/// Finds where the CP stopped; `None` if the dump has no ring.
+/// Finds where the CP stopped; `None` if the dump has no ring, or does not say how far one was read.
 pub fn locate(case: &AdrenoCase<'_>) -> Option<CpStop> {
     let ring_index = hung_ring(case)?;
     let ring = case.dump.rings.get(ring_index)?;
-    let ring_dwords = u64::from(ring.size.unwrap_or(0) / 4).max(1);
-    let read = ring_position(case, ring_index, ring_dwords);
+    let ring_dwords = u64::from(ring.size? / 4).max(1);
+    let read = ring_position(case, ring_index, ring_dwords)?;
     let written =
         ring.wptr.or_else(|| case.regs.get("CP_RB_WPTR")).map_or(read, |w| u64::from(w) % ring_dwords);
     let anchor = ring.rptr.map_or(read, |r| u64::from(r) % ring_dwords);
@@ -146,15 +146,14 @@ fn hung_ring(case: &AdrenoCase<'_>) -> Option<usize> {
 }
 
 /// The ring dword the CP consumes next.
-fn ring_position(case: &AdrenoCase<'_>, ring: usize, ring_dwords: u64) -> u64 {
+fn ring_position(case: &AdrenoCase<'_>, ring: usize, ring_dwords: u64) -> Option<u64> {
     let shadow = case.dump.rings.get(ring).and_then(|r| r.rptr);
-    let rptr = case.regs.get("CP_RB_RPTR").or(shadow).unwrap_or(0);
-    let rptr = u64::from(rptr) % ring_dwords;
-    match case.gpu.generation() {
+    let rptr = u64::from(case.regs.get("CP_RB_RPTR").or(shadow)?) % ring_dwords;
+    Some(match case.gpu.generation() {
         // The register is where the fetcher reads. On a7xx it is where the SQE reads.
         Generation::A6xx => back(rptr, buffered(case, "RB").unwrap_or(0), ring_dwords),
         _ => rptr,
-    }
+    })
 }
 
 fn back(from: u64, by: u64, size: u64) -> u64 {
@@ -197,8 +196,15 @@ fn window<'m>(
         return Window { start: from, words: Cow::Borrowed(&[]), len: 0, iova: None };
     };
     let span = back(written, from, ring_dwords).min(MAX_WINDOW);
-    let at = |i: u64| contents.get(((from + i) % ring_dwords) as usize);
     let goal = back(read, from, ring_dwords);
+    // Where the dump ends inside of the ring, dwords are unknown from some place on. The walk takes those that are known
+    // and lead to where the CP reads; if that is unknown too, those from the start on.
+    let is_known = |i: u64| contents.get(((from + i) % ring_dwords) as usize).is_some();
+    let lead = (0..goal.min(span)).rev().take_while(|&i| is_known(i)).count() as u64;
+    let skipped = if lead > 0 { goal.min(span) - lead } else { 0 };
+    let span = (skipped..span).take_while(|&i| is_known(i)).count() as u64;
+    let (from, goal) = ((from + skipped) % ring_dwords, goal.saturating_sub(skipped));
+    let at = |i: u64| contents.get(((from + i) % ring_dwords) as usize);
     // How far the headers lead from each dword on.
     let mut reach = vec![0u64; span as usize];
     for i in (0..span).rev() {
@@ -213,14 +219,26 @@ fn window<'m>(
     let best = || reach.iter().copied().max().and_then(|max| reach.iter().position(|&end| end == max));
     let skip = leads.or_else(best).unwrap_or(0) as u64;
     let (start, len) = ((from + skip) % ring_dwords, span - skip);
+    stretch(contents, iova, (start, len), ring_dwords)
+}
+
+/// A stretch of the ring, all of it known.
+fn stretch(contents: Dwords<'_>, iova: u64, (start, len): (u64, u64), ring_dwords: u64) -> Window<'_> {
     if start + len <= ring_dwords {
         let part = contents.skip(start as usize).take(len as usize);
         let iova = iova.checked_add(start * 4);
-        return Window { start, words: Cow::Borrowed(part.stored()), len, iova };
+        return Window { start, words: Cow::Borrowed(part.stored()), len: part.len() as u64, iova };
     }
     let words: Vec<u32> =
-        (0..len).map(|i| contents.get(((start + i) % ring_dwords) as usize).unwrap_or(0)).collect();
-    Window { start, words: Cow::Owned(words), len, iova: None }
+        (0..len).map_while(|i| contents.get(((start + i) % ring_dwords) as usize)).collect();
+    Window { start, len: words.len() as u64, words: Cow::Owned(words), iova: None }
+}
+
+/// The stretch of the ring that was walked to find a stop.
+pub(super) fn walked<'m>(case: &'m AdrenoCase<'_>, stop: &CpStop) -> Option<Window<'m>> {
+    let ring = case.dump.rings.get(stop.ring)?;
+    let ring_dwords = u64::from(ring.size? / 4).max(1);
+    Some(stretch(case.memory.dwords(ring.iova)?, ring.iova, stop.walked, ring_dwords))
 }
 
 fn locate_in(case: &AdrenoCase<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> CpStop {

@@ -1,12 +1,13 @@
 //! What the dump does not hold, and what therefore cannot be said.
 
 use unwedge_base::Generation;
-use unwedge_capture::msm::MsmSection;
+use unwedge_capture::msm::{Blob, MsmSection, SectionAbsence};
 
 use crate::adreno::case::{AdrenoCase, seen};
+use crate::adreno::device::RegisterReads;
 use crate::adreno::hang::CpStop;
 use crate::adreno::inflight::pool;
-use crate::args::Arg;
+use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 
@@ -15,12 +16,21 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
     let mut out = Vec::new();
     let dump = case.dump;
     let gap = |rule, subject| Finding::new(rule, Trust::Certain, subject);
-    if case.regs.is_empty() {
+    if case.reads == RegisterReads::AllZero {
         let registers = Subject::Section(MsmSection::Registers.name().into());
-        out.push(gap(Rule::RegistersNotCaptured, registers).seen([absent_section(MsmSection::Registers)]));
+        let count = dump.registers.len() as u64;
+        out.push(gap(Rule::RegistersAllZero, registers).with("registers", Arg::Number(count)));
+    } else if case.regs.is_empty() && case.reads == RegisterReads::Answered {
+        let registers = Subject::Section(MsmSection::Registers.name().into());
+        out.push(
+            gap(Rule::RegistersNotCaptured, registers).seen([absent_section(case, MsmSection::Registers)]),
+        );
     }
     match stop {
-        None => out.push(gap(Rule::RingNotCaptured, Subject::Dump)),
+        None => match dump.rings.first() {
+            Some(ring) => out.push(gap(Rule::RingPositionNotCaptured, Subject::Ring(ring.id))),
+            None => out.push(gap(Rule::RingNotCaptured, Subject::Dump)),
+        },
         Some(stop) => {
             if let Some(ring) = dump.rings.get(stop.ring).filter(|r| r.data.is_none()) {
                 out.push(gap(Rule::RingDwordsNotCaptured, Subject::Ring(ring.id)));
@@ -37,28 +47,95 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
             }
         }
     }
+    out.extend(cut(case, stop));
     let a6xx = case.gpu.generation() >= Generation::A6xx;
-    let sections = [
-        (dump.fault.is_none(), MsmSection::FaultInfo),
-        (dump.bos.is_empty(), MsmSection::Bos),
-        (a6xx && dump.registers_gmu.is_empty(), MsmSection::RegistersGmu),
-        (a6xx && dump.gmu_hfi.is_none(), MsmSection::GmuHfi),
-    ];
-    let blocks = [(a6xx && case.sqe.is_none(), "CP_SQE_STAT"), (a6xx && pool(case).is_none(), "CP_MEMPOOL")];
-    let sections = sections.into_iter().filter(|(absent, _)| *absent).map(|(_, s)| absent_section(s));
-    let blocks = blocks.into_iter().filter(|(absent, _)| *absent).map(|(_, name)| {
-        let section = MsmSection::IndexedRegisters.name();
-        seen(section, Fact::Absent { name: name.into(), reason: None })
+    let sections = [MsmSection::FaultInfo, MsmSection::Bos, MsmSection::RegistersGmu, MsmSection::GmuHfi];
+    let of_gpu = |section: &MsmSection| section.is_written_for(Some(case.gpu.generation()));
+    let absent = |section: MsmSection| Some(absent_args(section, dump.absence(section)?));
+    let sections: Vec<Args> = sections.into_iter().filter(of_gpu).filter_map(absent).collect();
+    let blocks = [(case.sqe.is_none(), "CP_SQE_STAT"), (pool(case).is_none(), "CP_MEMPOOL")];
+    let blocks = blocks.into_iter().filter(|&(absent, _)| a6xx && absent).map(|(_, name)| name);
+    let why = dump.absence(MsmSection::IndexedRegisters);
+    let blocks = blocks.map(|name| {
+        let why = why.map(|why| Arg::name(absence_id(why)));
+        Args::new().with("section", Arg::name(name)).with_some("absence", why)
     });
-    let evidence: Vec<Evidence> = sections.chain(blocks).collect();
-    if !evidence.is_empty() {
-        out.push(gap(Rule::SectionsNotCaptured, Subject::Dump).seen(evidence));
+    let absent: Vec<Args> = sections.into_iter().chain(blocks).collect();
+    if !absent.is_empty() {
+        let evidence: Vec<Evidence> = absent.iter().filter_map(|args| absent_evidence(case, args)).collect();
+        let list: Vec<Arg> = absent.into_iter().map(Arg::Record).collect();
+        out.push(gap(Rule::SectionsNotCaptured, Subject::Dump).with("sections", list).seen(evidence));
+    }
+    out
+}
+
+/// A section that has nothing: its name, why, and the first kernel that writes it where that is why.
+fn absent_args(section: MsmSection, why: SectionAbsence) -> Args {
+    let since = match why {
+        SectionAbsence::KernelTooOld(since) | SectionAbsence::KernelUnknown(since) => Some(since),
+        SectionAbsence::DumpCut | SectionAbsence::NothingRecorded => None,
+    };
+    Args::new()
+        .with("section", Arg::name(section.name()))
+        .with("absence", Arg::name(absence_id(why)))
+        .with_some("since", since.map(|(major, minor)| Arg::name(format!("{major}.{minor}"))))
+}
+
+fn absence_id(why: SectionAbsence) -> &'static str {
+    match why {
+        SectionAbsence::DumpCut => "dump-cut",
+        SectionAbsence::KernelTooOld(_) => "kernel-too-old",
+        SectionAbsence::KernelUnknown(_) => "kernel-unknown",
+        SectionAbsence::NothingRecorded => "nothing-recorded",
+    }
+}
+
+fn absent_evidence(case: &AdrenoCase<'_>, args: &Args) -> Option<Evidence> {
+    let name = args.text("section")?.to_owned();
+    let reason = MsmSection::from_name(&name).map(|section| case.dump.absence_meaning(section));
+    let section =
+        if reason.is_some() { name.clone() } else { MsmSection::IndexedRegisters.name().to_owned() };
+    Some(seen(section, Fact::Absent { name: name.into(), reason }))
+}
+
+/// Rings and buffers whose contents end before they should: the dump is cut there, or damaged.
+fn cut(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
+    let known = |data: &Option<Blob<'_>>, size: u64| {
+        let (words, complete) = data.as_ref()?.decode_known();
+        let (known, size) = (words.len() as u64, size / 4);
+        (!complete && known < size).then_some((known, size))
+    };
+    let gap = |rule, subject, (known, size): (u64, u64), cut: bool| {
+        Finding::new(rule, Trust::Certain, subject)
+            .with("captured", Arg::Number(known))
+            .with("dwords", Arg::Number(size))
+            .with("cut", cut)
+    };
+    let is_cut = |data: &Option<Blob<'_>>| data.as_ref().is_some_and(|data| data.cut);
+    let mut out = Vec::new();
+    for (i, ring) in case.dump.rings.iter().enumerate() {
+        let Some(known) = known(&ring.data, ring.size.unwrap_or(0).into()) else { continue };
+        let at = stop.filter(|stop| stop.ring == i).and_then(|stop| stop.point.levels.first());
+        let at = at.map(|level| level.range.1).filter(|&at| at >= known.0);
+        let found = gap(Rule::RingContentsCut, Subject::Ring(ring.id), known, is_cut(&ring.data));
+        out.push(found.with_some("stop", at.map(Arg::Number)));
+    }
+    for bo in &case.dump.bos {
+        let Some(known) = known(&bo.data, bo.size) else { continue };
+        let levels = stop.into_iter().flat_map(|stop| &stop.point.levels);
+        let at = levels.filter(|level| level.base == bo.iova).map(|level| level.range.1).max();
+        let found = gap(Rule::BufferContentsCut, Subject::Memory(bo.iova), known, is_cut(&bo.data));
+        out.push(
+            found
+                .with("base", Arg::Address(bo.iova))
+                .with_some("stop", at.filter(|&at| at >= known.0).map(Arg::Number)),
+        );
     }
     out
 }
 
 /// That a section is not there, and what that means.
-fn absent_section(section: MsmSection) -> Evidence {
-    let fact = Fact::Absent { name: section.name().into(), reason: Some(section.absence().into()) };
+fn absent_section(case: &AdrenoCase<'_>, section: MsmSection) -> Evidence {
+    let fact = Fact::Absent { name: section.name().into(), reason: Some(case.dump.absence_meaning(section)) };
     seen(section.name(), fact)
 }

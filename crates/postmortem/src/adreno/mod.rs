@@ -4,6 +4,8 @@ mod advice;
 mod busy;
 mod case;
 mod corrupt;
+mod cycle;
+mod device;
 mod fault;
 mod firmware;
 mod gmu;
@@ -15,6 +17,7 @@ mod progress;
 pub mod sqe;
 pub mod trace;
 pub mod wait;
+mod writer;
 
 pub use crate::sqe_position::{SqeInstruction, SqePosition};
 pub use advice::Driver;
@@ -79,7 +82,9 @@ fn judge(case: &AdrenoCase<'_>, report: &mut Report) {
     let pool = inflight::pool(case);
     let queues = pool.as_ref().map(|(pool, _)| pool);
     let mut findings = Vec::new();
+    findings.extend(device::finding(case));
     findings.extend(corrupt::findings(case, stop));
+    findings.extend(stop.and_then(|stop| cycle::finding(case, stop)));
     findings.extend(fault::finding(case, stop));
     findings.extend(gmu::findings(case));
     findings.extend(busy::findings(case));

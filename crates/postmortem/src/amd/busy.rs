@@ -120,8 +120,19 @@ const STATUS: [&str; 6] = [
     "GRBM_STATUS_SE3",
 ];
 
+/// Status registers that are all ones, at least two and no other: the device does not answer, and they say nothing of blocks.
+fn not_responding(case: &AmdCase<'_>) -> Option<Finding> {
+    let read: Vec<&Reg<'_>> = STATUS.iter().filter_map(|name| case.reg(name)).collect();
+    let silent = read.len() >= 2 && read.iter().all(|reg| reg.value == u32::MAX);
+    let evidence = read.into_iter().map(Reg::evidence);
+    silent.then(|| Finding::new(Rule::GpuNotResponding, Trust::Likely, Subject::Gpu).seen(evidence))
+}
+
 /// Findings about blocks.
 pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
+    if let Some(silent) = not_responding(case) {
+        return vec![silent];
+    }
     let load = Load::of(case);
     let mut out = Vec::new();
     out.extend(blocks(case, &load));

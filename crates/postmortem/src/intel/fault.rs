@@ -5,6 +5,7 @@
 //! bits 16:12 say whose fault it is, and the address and its space are in FAULT_TLB_DATA.
 
 use super::case::{IntelCase, Unit, buffer, register, seen};
+use super::response::all_ones;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -14,6 +15,9 @@ use unwedge_capture::intel::{IntelRegister, RingRegister};
 use unwedge_hw::intel::IntelValue;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers;
+
+/// What the address registers of a fault read as on a device that does not answer.
+const NO_ANSWER: (u32, u32) = (u32::MAX, u32::MAX);
 
 /// From this version on there is one fault register for all engines.
 const ONE_FOR_ALL: Version = Version::new(8, 0);
@@ -42,11 +46,14 @@ struct IntelFault {
 /// The page faults of a dump.
 pub(super) fn findings(case: &IntelCase<'_, '_>) -> Vec<Finding> {
     let own = case.version.is_some_and(|v| v < ONE_FOR_ALL);
-    let device = ErrorState::fault_tlb_data(case.registers).filter(|&data| data != (0, 0) && !own);
+    let device = ErrorState::fault_tlb_data(case.registers)
+        .filter(|&data| data != (0, 0) && data != NO_ANSWER && !own);
     let mut faults: Vec<(Option<&Unit<'_, '_>>, IntelFault)> = Vec::new();
     for unit in &case.engines {
-        let Some(value) = unit.ring32(RingRegister::Fault).filter(|v| v & 1 != 0) else { continue };
-        let captured = ErrorState::fault_tlb_data(&unit.dump.registers);
+        let Some(value) = unit.ring32(RingRegister::Fault).filter(|&v| v & 1 != 0 && v != u32::MAX) else {
+            continue;
+        };
+        let captured = ErrorState::fault_tlb_data(&unit.dump.registers).filter(|&data| data != NO_ANSWER);
         let address = captured.or(device).map(|(data0, data1)| fault_address(data0, data1));
         let evidence = unit.seen(register("FAULT_REG", value.into()));
         let same = faults.iter_mut().find(|(_, f)| !own && f.value == Some(value) && f.address == address);
@@ -67,8 +74,9 @@ pub(super) fn findings(case: &IntelCase<'_, '_>) -> Vec<Finding> {
         };
         faults.push((of, fault));
     }
-    let of_device =
-        |r: &&IntelRegister<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0;
+    let of_device = |r: &&IntelRegister<'_>| {
+        matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0 && !all_ones(r.value)
+    };
     if let Some(read) = case.registers.iter().find(of_device)
         && !faults.iter().any(|(_, f)| f.value == Some(read.value as u32))
     {
@@ -232,7 +240,7 @@ fn near(
 /// Registers in which the hardware records errors.
 pub(super) fn errors(case: &IntelCase<'_, '_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for read in case.registers.iter().filter(|r| r.value != 0) {
+    for read in case.registers.iter().filter(|r| r.value != 0 && !all_ones(r.value)) {
         let rule = match read.name {
             "EIR" | "PGTBL_ER" => Rule::DeviceErrorRegister,
             "ERROR" | "ERROR_GEN6" => Rule::MemoryInterfaceError,
@@ -249,7 +257,7 @@ pub(super) fn errors(case: &IntelCase<'_, '_>) -> Vec<Finding> {
         for (of, name) in
             [(RingRegister::Eir, "EIR"), (RingRegister::Ipeir, "IPEIR"), (RingRegister::Esr, "ESR")]
         {
-            let Some(value) = unit.ring32(of).filter(|&v| v != 0) else { continue };
+            let Some(value) = unit.ring32(of).filter(|&v| v != 0 && v != u32::MAX) else { continue };
             let trust = if of == RingRegister::Ipeir { Trust::Possible } else { Trust::Likely };
             findings.push(
                 unit.finding(Rule::EngineErrorRegister, trust)

@@ -7,11 +7,14 @@ mod advice;
 mod busy;
 mod case;
 mod context;
+mod cycle;
 mod device;
 mod fault;
+mod response;
 mod state;
 mod stop;
 mod wait;
+mod writer;
 
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
@@ -269,8 +272,14 @@ fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
     findings.extend(fault::findings(case));
     findings.extend(fault::errors(case));
     let hung: Vec<&Unit<'_, '_>> = suspects(case);
-    let mut verdict = None;
+    let (mut verdict, mut silent) = (None, None);
     for unit in &hung {
+        if let Some(found) = response::finding(unit) {
+            // What such registers say of units, faults and places is nothing.
+            findings.extend(context::findings(case, unit));
+            silent.get_or_insert(found);
+            continue;
+        }
         let stop = stop::locate(case, unit);
         let busy = busy::finding(case, unit);
         findings.extend(busy.clone());
@@ -288,6 +297,14 @@ fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
             findings.push(other_engine(stopped));
         }
     }
+    // An engine with a position says more than one that does not answer.
+    let verdict = match verdict {
+        Some(verdict) => {
+            findings.extend(silent);
+            Some(verdict)
+        }
+        None => silent,
+    };
     findings.extend(who(case, &hung));
     verdict::rank(&mut findings);
     if let Some(verdict) = verdict {

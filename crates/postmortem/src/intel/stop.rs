@@ -1,6 +1,7 @@
 //! Where an engine stopped: its ring and batch walked, ACTHD and IPEHR against the commands there.
 
 use super::case::{CommandDwords, IntelCase, Unit, named_register, register};
+use super::cycle::{self, BatchCycle};
 use super::{busy, state};
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
@@ -46,6 +47,8 @@ pub(super) struct IntelStop {
     pub(super) drained: bool,
     /// What was set before the stop.
     pub(super) state: Vec<Evidence>,
+    /// A loop of batches that the stop is in.
+    pub(super) cycle: Option<BatchCycle>,
 }
 
 /// The first dwords of a command.
@@ -71,6 +74,7 @@ pub(super) fn locate(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<In
         if let Some(position) = stop.position {
             let place = position.executing.unwrap_or(position.at_acthd);
             stop.count_up_to(walk.1.clone(), place);
+            stop.cycle = cycle::find(walk.1.clone()).filter(|cycle| cycle.holds(place.address));
             stop.state = state::evidence(case, unit, &IntelState::before(walk.1, place));
         }
         let better = match &best {
@@ -96,7 +100,7 @@ fn drained(unit: &Unit<'_, '_>) -> bool {
 }
 
 /// Walks that may come by where the engine stands: its ring, its batch, then every buffer that holds ACTHD.
-fn starts<'m>(
+pub(super) fn starts<'m>(
     case: &'m IntelCase<'_, '_>,
     unit: &'m Unit<'_, '_>,
     decoder: Decoder,
@@ -361,6 +365,7 @@ pub(super) fn corrupt(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, stop: &Inte
             );
         }
     }
+    findings.extend(stop.cycle.as_ref().map(|cycle| cycle.finding(case, unit, stop)));
     findings.extend(stop.unknown.as_ref().map(|(address, words)| not_commands(case, unit, *address, words)));
     if let Some(count) = stop.noops.filter(|&n| n >= 16) {
         let from = stop.position.map(|position| position.at_acthd.address);

@@ -5,6 +5,7 @@
 use super::busy;
 use super::case::{CommandDwords, IntelCase, Unit};
 use super::stop::IntelStop;
+use super::writer::{self, WriterOrder};
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, Trust};
 use crate::rules::Rule;
@@ -68,9 +69,13 @@ fn semaphore(
         5 => ("!=", |a, b| a != b),
         _ => ("?", |_, _| false),
     };
+    let writer = writer::find(case, unit, stop, (address, ggtt));
+    let order = writer.as_ref().and_then(|w| Some(w.as_ref()?.order()));
     let (rule, trust) = match held {
         Some(value) if met(value, wanted) => (Rule::SemaphoreValueIsThere, Trust::Possible),
-        Some(_) => (Rule::SemaphoreNotSignaled, stop.trust()),
+        // A command after the wait is never reached, so the stream holds itself up. Who else could write is not known.
+        Some(_) if order == Some(WriterOrder::Later) => (Rule::SemaphoreNotSignaled, stop.trust()),
+        Some(_) => (Rule::SemaphoreNotSignaled, stop.trust().min(Trust::Likely)),
         None => (Rule::SemaphoreValueMissing, stop.trust().min(Trust::Likely)),
     };
     let found = unit
@@ -81,6 +86,8 @@ fn semaphore(
         .with("relation", Arg::name(relation))
         .with("reference", Arg::Value(wanted.into()))
         .with_some("value", held.map(|value| Arg::Value(value.into())))
+        .with("no_writer", writer == Some(None))
+        .with_some("writer", writer.flatten().map(|writer| Arg::Record(writer.args())))
         .seen([unit.seen_command(command, SHOWN)]);
     Some(found.seen(held.map(|value| {
         let fact = Fact::Dwords { level: None, first: None, count: 1, words: vec![value], packet: None };

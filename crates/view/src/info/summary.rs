@@ -5,6 +5,7 @@ use crate::json::{Heading, Hex, Origin};
 use crate::rd::info::Capture;
 use crate::{Style, device, intel};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::msm::Devcore;
@@ -64,7 +65,7 @@ struct SectionSummary<'a> {
 #[derive(Serialize)]
 struct Absent {
     name: &'static str,
-    meaning: &'static str,
+    meaning: Cow<'static, str>,
 }
 
 #[derive(Serialize)]
@@ -137,7 +138,7 @@ impl<'a> DumpSummary<'a> {
                 .collect(),
             absent: dump
                 .absent(generation)
-                .map(|s| Absent { name: s.name(), meaning: s.absence() })
+                .map(|s| Absent { name: s.name(), meaning: dump.absence_meaning(s) })
                 .collect(),
         }
     }

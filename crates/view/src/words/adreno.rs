@@ -100,6 +100,20 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         ),
         AdrenoRule::RingNotCaptured => Words::new("the ring", "No stream can be walked."),
         AdrenoRule::RingDwordsNotCaptured => Words::new("the ring's contents", "No stream can be walked."),
+        AdrenoRule::RegistersAllOnes => Words::new(
+            "the GPU does not respond: its registers read as 0xffffffff",
+            "It lost power or its clocks, or the bus does not reach it. No value of a register counts, and the place is that of the kernel's read pointer.",
+        ),
+        AdrenoRule::RegistersAllZero => Words::new(
+            "registers (every one reads as 0, so none was read)",
+            "The capture did not fill the memory for them. Neither the position nor the state of the hardware is known.",
+        ),
+        AdrenoRule::RingPositionNotCaptured => Words::new(
+            "the read pointer of the ring",
+            "How far the CP has read is unknown, so no stream can be walked.",
+        ),
+        AdrenoRule::RingContentsCut | AdrenoRule::BufferContentsCut => contents_cut(f),
+        AdrenoRule::StreamLoops => stream_loops(f),
         AdrenoRule::CpStopped => cp_stopped(report, f),
         AdrenoRule::PoisonInStream => garbage_at_stop(f, true),
         AdrenoRule::NotAPacket => garbage_at_stop(f, false),
@@ -107,22 +121,78 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         AdrenoRule::ErrorInterrupt => error_interrupt(f),
         AdrenoRule::CpHwFault => cp_hw_fault(f),
         AdrenoRule::ProtectedRegister => protected_register(f),
-        AdrenoRule::IommuFaultNullPage
-        | AdrenoRule::IommuFaultNotAnAddress
-        | AdrenoRule::IommuFaultTrapRange
-        | AdrenoRule::IommuFaultPermission
-        | AdrenoRule::IommuFaultExternal
-        | AdrenoRule::IommuFaultUnmappedBuffer
-        | AdrenoRule::IommuFaultListedBuffer
-        | AdrenoRule::IommuFaultUseAfterFree
-        | AdrenoRule::IommuFaultOverrun
-        | AdrenoRule::IommuFaultUnderrun
-        | AdrenoRule::IommuFaultBetweenBuffers
-        | AdrenoRule::IommuFaultOutside
-        | AdrenoRule::IommuFaultNoBuffers => iommu_fault(f, rule),
-        AdrenoRule::CpWaitsForValue
-        | AdrenoRule::CpAwaitedValueIsThere
-        | AdrenoRule::CpWaitsForUnknownValue => cp_waits_for_value(f, rule),
+        AdrenoRule::IommuFaultNullPage => iommu_fault(
+            f,
+            "in the null page",
+            &format!(
+                "An address this low is a null pointer plus {:#x}: an unset descriptor or base.",
+                f.args.number("iova").unwrap_or(0)
+            ),
+        ),
+        AdrenoRule::IommuFaultNotAnAddress => iommu_fault(
+            f,
+            "which is not a GPU address",
+            "It has more bits than GPU addresses have: garbage used as a pointer.",
+        ),
+        AdrenoRule::IommuFaultTrapRange => {
+            iommu_fault(f, "in UCHE's trap range", "UCHE sends accesses out of bounds there.")
+        }
+        AdrenoRule::IommuFaultPermission => {
+            iommu_fault(f, &into_buffer(f), "The buffer is mapped, but not for this kind of access.")
+        }
+        AdrenoRule::IommuFaultExternal => {
+            iommu_fault(f, &into_buffer(f), "The translation succeeded and the memory refused the access.")
+        }
+        AdrenoRule::IommuFaultUnmappedBuffer => {
+            iommu_fault(f, &into_buffer(f), "The buffer is listed, but was unmapped.")
+        }
+        AdrenoRule::IommuFaultListedBuffer => iommu_fault(
+            f,
+            &into_buffer(f),
+            "The submit lists this buffer: it was mapped too late, unmapped too early, or only in part.",
+        ),
+        AdrenoRule::IommuFaultUseAfterFree => {
+            iommu_fault(f, "in unmapped memory", "It was mapped once: use after free.")
+        }
+        AdrenoRule::IommuFaultOverrun => iommu_fault(
+            f,
+            &format!("{:#x} past the end of {}", distance(f), buffer(f)),
+            "Closest to the end of that buffer: an overrun of it.",
+        ),
+        AdrenoRule::IommuFaultUnderrun => iommu_fault(
+            f,
+            &format!("{:#x} below {}", distance(f), buffer(f)),
+            "Closest to the start of that buffer: an underrun of it.",
+        ),
+        AdrenoRule::IommuFaultBetweenBuffers => iommu_fault(
+            f,
+            "between the buffers of the submit",
+            "A hole between buffers: a freed buffer's address, or one that the submit does not list.",
+        ),
+        AdrenoRule::IommuFaultOutside => iommu_fault(
+            f,
+            "outside of all buffers",
+            "Far from every listed buffer: a wild pointer, or a buffer that the submit does not list.",
+        ),
+        AdrenoRule::IommuFaultNoBuffers => iommu_fault(
+            f,
+            "in unknown memory",
+            "The dump lists no buffers, so the owner of that address is not known.",
+        ),
+        AdrenoRule::CpWaitsForValue => {
+            let now = f.args.number("value").unwrap_or(0);
+            let why = format!("The CP polls until the value is there; the dump has {now:#x}.");
+            cp_waits_for_value(f, &format!("has {now:#x}"), &sentences(&[&why, &writers(f)]))
+        }
+        AdrenoRule::CpAwaitedValueIsThere => cp_waits_for_value(
+            f,
+            &format!("has {:#x} now", f.args.number("value").unwrap_or(0)),
+            "The awaited value is there in the dump: it came late, or the CP is past this packet.",
+        ),
+        AdrenoRule::CpWaitsForUnknownValue => {
+            let why = "The CP polls until the value is there.";
+            cp_waits_for_value(f, "value not in the dump", &sentences(&[why, &writers(f)]))
+        }
         AdrenoRule::CpWaitsForWork => cp_waits_for(f, "earlier work to finish"),
         AdrenoRule::CpWaitsForRegisterWrites => cp_waits_for(f, "earlier register writes to land"),
         AdrenoRule::CpWaitsForWaits => cp_waits_for(f, "earlier waits to end"),
@@ -135,12 +205,29 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         AdrenoRule::WorkStarting => own_work(f, "the CP was starting"),
         AdrenoRule::WorkLastSent => own_work(f, "the last work sent was"),
         AdrenoRule::BvThreadAt => bv_thread_at(f),
-        AdrenoRule::FenceNotRetired
-        | AdrenoRule::SubmitsOpen
-        | AdrenoRule::SubmitsComplete
-        | AdrenoRule::FencesNotCaptured
-        | AdrenoRule::OtherRingWaits
-        | AdrenoRule::OtherRingUnread => ring_progress(f, rule),
+        AdrenoRule::FenceNotRetired => Words::new(
+            format!(
+                "{} is read to its end and no block is busy, but fence {} is not retired",
+                ring(f),
+                oldest_fence(f)
+            ),
+            "The write of the fence or its interrupt was lost, or the dump was taken just before them.",
+        ),
+        AdrenoRule::SubmitsOpen => Words::new(
+            format!("{}: {}, the oldest is fence {}", ring(f), open_submits(f), oldest_fence(f)),
+            "",
+        ),
+        AdrenoRule::SubmitsComplete => Words::new(
+            format!("{}: all submits are complete", ring(f)),
+            "The GPU finished before the dump was taken, or what hung is not a submit.",
+        ),
+        AdrenoRule::FencesNotCaptured => Words::new(format!("{}: fences are not in the dump", ring(f)), ""),
+        AdrenoRule::OtherRingWaits => {
+            Words::new(format!("{} waits too: {}", ring(f), open_submits(f)), OTHER_RING)
+        }
+        AdrenoRule::OtherRingUnread => {
+            Words::new(format!("{} has commands that the CP has not read", ring(f)), OTHER_RING)
+        }
         AdrenoRule::WritePointerNotSeen => write_pointer_not_seen(f),
         AdrenoRule::IbNotCaptured => ib_not_captured(f),
         AdrenoRule::SectionsNotCaptured => sections_not_captured(f),
@@ -356,67 +443,20 @@ fn buffer(f: &Finding) -> String {
     format!("buffer {start:#x}…{end:#x}{name}")
 }
 
-fn iommu_fault(f: &Finding, rule: AdrenoRule) -> Words {
+fn distance(f: &Finding) -> u64 {
+    f.args.number("distance").unwrap_or(0)
+}
+
+fn into_buffer(f: &Finding) -> String {
+    format!("{:#x} into {}", distance(f), buffer(f))
+}
+
+/// A fault at a place of memory. What the VM log has of the address follows the reason.
+fn iommu_fault(f: &Finding, place: &str, why: &str) -> Words {
     let iova = f.args.number("iova").unwrap_or(0);
-    let distance = f.args.number("distance").unwrap_or(0);
     let log = f.args.text("vm_log");
     let history =
         log.map(|line| format!("The last entry of the VM log for it is: {line}.")).unwrap_or_default();
-    let inside = || format!("{distance:#x} into {}", buffer(f));
-    let null = format!("An address this low is a null pointer plus {iova:#x}: an unset descriptor or base.");
-    let (place, why, history) = match rule {
-        AdrenoRule::IommuFaultNullPage => ("in the null page".to_owned(), &*null, &*history),
-        AdrenoRule::IommuFaultNotAnAddress => (
-            "which is not a GPU address".to_owned(),
-            "It has more bits than GPU addresses have: garbage used as a pointer.",
-            "",
-        ),
-        AdrenoRule::IommuFaultTrapRange => {
-            ("in UCHE's trap range".to_owned(), "UCHE sends accesses out of bounds there.", "")
-        }
-        AdrenoRule::IommuFaultPermission => {
-            (inside(), "The buffer is mapped, but not for this kind of access.", &*history)
-        }
-        AdrenoRule::IommuFaultExternal => {
-            (inside(), "The translation succeeded and the memory refused the access.", &*history)
-        }
-        AdrenoRule::IommuFaultUnmappedBuffer => {
-            (inside(), "The buffer is listed, but was unmapped.", &*history)
-        }
-        AdrenoRule::IommuFaultListedBuffer => (
-            inside(),
-            "The submit lists this buffer: it was mapped too late, unmapped too early, or only in part.",
-            &*history,
-        ),
-        AdrenoRule::IommuFaultUseAfterFree => {
-            ("in unmapped memory".to_owned(), "It was mapped once: use after free.", &*history)
-        }
-        AdrenoRule::IommuFaultOverrun => (
-            format!("{distance:#x} past the end of {}", buffer(f)),
-            "Closest to the end of that buffer: an overrun of it.",
-            "",
-        ),
-        AdrenoRule::IommuFaultUnderrun => (
-            format!("{distance:#x} below {}", buffer(f)),
-            "Closest to the start of that buffer: an underrun of it.",
-            "",
-        ),
-        AdrenoRule::IommuFaultBetweenBuffers => (
-            "between the buffers of the submit".to_owned(),
-            "A hole between buffers: a freed buffer's address, or one that the submit does not list.",
-            "",
-        ),
-        AdrenoRule::IommuFaultNoBuffers => (
-            "in unknown memory".to_owned(),
-            "The dump lists no buffers, so the owner of that address is not known.",
-            &*history,
-        ),
-        _ => (
-            "outside of all buffers".to_owned(),
-            "Far from every listed buffer: a wild pointer, or a buffer that the submit does not list.",
-            "",
-        ),
-    };
     let holder = f.args.text("holder").map(|holder| match f.args.number("holder_distance") {
         None | Some(0) => format!("{holder} holds exactly that address."),
         Some(distance) => format!("{holder} points {distance:#x} below it."),
@@ -428,7 +468,7 @@ fn iommu_fault(f: &Finding, rule: AdrenoRule) -> Words {
         (None, None) => "access".to_owned(),
     };
     let title = format!("IOMMU fault: {access} at {iova:#x}, {place}");
-    Words::new(title, sentences(&[why, history, &holder.unwrap_or_default()]))
+    Words::new(title, sentences(&[why, &history, &holder.unwrap_or_default()]))
 }
 
 // ---- What the CP waits for ----
@@ -451,27 +491,37 @@ pub(super) fn packet_wait(args: &Args) -> String {
     format!("{packet} waits for {}", args.record("waits_for").map(wait).unwrap_or_default())
 }
 
-fn cp_waits_for_value(f: &Finding, rule: AdrenoRule) -> Words {
+/// Who could still write the awaited value.
+fn writers(f: &Finding) -> String {
+    let idle = f.args.flag("idle_downstream");
+    let blocks = if idle { "All blocks downstream of the CP are idle." } else { "" };
+    let writer = match f.args.record("writer") {
+        Some(writer) => {
+            let packet = writer.text("packet").unwrap_or("a packet");
+            let at = writer.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
+            match writer.text("order") {
+                Some("later") => format!("{packet}{at} writes this address, but comes after the wait."),
+                Some("other-ring") => {
+                    let ring = writer.number("ring").unwrap_or(0);
+                    format!("{packet}{at} of ring {ring} writes this address.")
+                }
+                Some(_) | None => format!("{packet}{at}, before the wait, writes this address."),
+            }
+        }
+        None if f.args.flag("no_writer") => {
+            let shader = if idle { "" } else { "a shader, a blit, " };
+            format!(
+                "No packet in the dump writes this address, so only {shader}the CPU, another process or another queue could."
+            )
+        }
+        None => String::new(),
+    };
+    sentences(&[blocks, &writer])
+}
+
+fn cp_waits_for_value(f: &Finding, value: &str, why: &str) -> Words {
     let packet = f.args.text("packet").unwrap_or("a packet");
     let wanted = f.args.record("waits_for").map(wait).unwrap_or_default();
-    let now = f.args.number("value").unwrap_or(0);
-    let idle = match f.args.flag("idle_downstream") {
-        true => "All blocks downstream of the CP are idle: nothing running will write it.",
-        false => "",
-    };
-    let (value, why) = match rule {
-        AdrenoRule::CpWaitsForValue => (
-            format!("has {now:#x}"),
-            sentences(&[&format!("The CP polls until the value is there; the dump has {now:#x}."), idle]),
-        ),
-        AdrenoRule::CpAwaitedValueIsThere => (
-            format!("has {now:#x} now"),
-            "The awaited value is there in the dump: it came late, or the CP is past this packet.".to_owned(),
-        ),
-        _ => {
-            ("value not in the dump".to_owned(), sentences(&["The CP polls until the value is there.", idle]))
-        }
-    };
     Words::new(format!("the CP waits in {packet} for {wanted}: {value}"), why)
 }
 
@@ -567,33 +617,24 @@ fn gmu_refused_message(f: &Finding) -> Words {
 
 // ---- Rings and fences ----
 
-fn ring_progress(f: &Finding, rule: AdrenoRule) -> Words {
-    let ring = match f.subject {
+const OTHER_RING: &str = "It is not the ring the CP was reading: preempted, or not scheduled yet.";
+
+fn ring(f: &Finding) -> String {
+    match f.subject {
         Subject::Ring(id) => format!("ring {id}"),
         _ => "a ring".to_owned(),
-    };
-    let open = match f.args.number("open") {
+    }
+}
+
+fn open_submits(f: &Finding) -> String {
+    match f.args.number("open") {
         Some(1) => "1 submit is open".to_owned(),
         n => format!("{} submits are open", n.unwrap_or(0)),
-    };
-    let fence = f.args.number("oldest_fence").map_or_else(|| "unknown".to_owned(), |n| n.to_string());
-    let other = "It is not the ring the CP was reading: preempted, or not scheduled yet.";
-    match rule {
-        AdrenoRule::FenceNotRetired => Words::new(
-            format!("{ring} is read to its end and no block is busy, but fence {fence} is not retired"),
-            "The write of the fence or its interrupt was lost, or the dump was taken just before them.",
-        ),
-        AdrenoRule::SubmitsOpen => Words::new(format!("{ring}: {open}, the oldest is fence {fence}"), ""),
-        AdrenoRule::SubmitsComplete => Words::new(
-            format!("{ring}: all submits are complete"),
-            "The GPU finished before the dump was taken, or what hung is not a submit.",
-        ),
-        AdrenoRule::OtherRingWaits => Words::new(format!("{ring} waits too: {open}"), other),
-        AdrenoRule::OtherRingUnread => {
-            Words::new(format!("{ring} has commands that the CP has not read"), other)
-        }
-        _ => Words::new(format!("{ring}: fences are not in the dump"), ""),
     }
+}
+
+fn oldest_fence(f: &Finding) -> String {
+    f.args.number("oldest_fence").map_or_else(|| "unknown".to_owned(), |n| n.to_string())
 }
 
 fn write_pointer_not_seen(f: &Finding) -> Words {
@@ -618,17 +659,63 @@ fn ib_not_captured(f: &Finding) -> Words {
     )
 }
 
+/// Which sections are not there, with the reason where it matters: an absent fault says something only where the kernel
+/// records faults.
 fn sections_not_captured(f: &Finding) -> Words {
-    use unwedge_postmortem::Fact;
-    let name = |fact: &Fact| match fact {
-        Fact::Absent { name, .. } if name == "fault-info" => {
-            Some("fault-info (no IOMMU fault was reported with this dump)".to_owned())
+    let one = |args: &Args| {
+        let name = args.text("section").unwrap_or_default();
+        let since = args.text("since").unwrap_or("?");
+        match (args.text("absence"), name == "fault-info") {
+            (Some("dump-cut"), true) => {
+                format!("{name} (unknown, the dump ends before it)")
+            }
+            (Some("dump-cut"), false) => format!("{name} (the dump ends before it)"),
+            (Some("kernel-too-old"), true) => {
+                format!(
+                    "{name} (this kernel does not record IOMMU faults; Linux {since} is the first that does)"
+                )
+            }
+            (Some("kernel-too-old"), false) => format!("{name} (since Linux {since})"),
+            (Some("kernel-unknown"), true) => {
+                format!("{name} (no IOMMU fault was recorded, or the kernel is older than Linux {since})")
+            }
+            (Some("kernel-unknown"), false) => format!("{name} (since Linux {since})"),
+            (_, true) => format!("{name} (no IOMMU fault was recorded)"),
+            (_, false) => name.to_owned(),
         }
-        Fact::Absent { name, .. } => Some(name.to_string()),
-        _ => None,
     };
-    let names: Vec<String> = f.evidence.iter().filter_map(|e| name(&e.fact)).collect();
+    let names: Vec<String> = records(f.args.list("sections")).map(one).collect();
     Words::new(names.join(", "), "")
+}
+
+/// Contents that end before they should, and the dword there that would be the next.
+fn contents_cut(f: &Finding) -> Words {
+    let contents = match f.args.number("base") {
+        Some(base) => format!("the buffer at {base:#x}"),
+        None => ring(f),
+    };
+    let captured = f.args.number("captured").unwrap_or(0);
+    let last = f.args.number("dwords").unwrap_or(0).saturating_sub(1);
+    let title = match f.args.flag("cut") {
+        true => format!("dwords {captured}…{last} of {contents}, where the dump ends"),
+        false => format!("dwords {captured}…{last} of {contents}, whose text is damaged there"),
+    };
+    let why = match f.args.number("stop") {
+        Some(stop) => format!("The CP is at dword {stop}, which was not captured."),
+        None => String::new(),
+    };
+    Words::new(title, why)
+}
+
+fn stream_loops(f: &Finding) -> Words {
+    let packet = f.args.text("packet").unwrap_or("a packet");
+    let at = f.args.number("from").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
+    let target = f.args.number("target").unwrap_or(0);
+    let why = match f.args.flag("chained") {
+        true => "The chain leads back to a buffer that it has been through, and no packet in it ends it.",
+        false => "The buffer is called from inside of itself, so the calls never return.",
+    };
+    Words::new(format!("endless loop: {packet}{at} goes back to {target:#x}"), why)
 }
 
 // ---- What to try next ----

@@ -67,6 +67,10 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::GrbmWorkWhilePolling => busy_blocks(f, "work is open while the command processor polls"),
         AmdRule::GrbmWorkOpen => busy_blocks(f, "draws or dispatches are open"),
         AmdRule::GrbmCpAlone => grbm_cp_alone(),
+        AmdRule::GpuNotResponding => Words::new(
+            "the GPU does not respond: its status registers read as 0xffffffff",
+            "It is powered down or off the bus. The values of its registers say nothing about the blocks.",
+        ),
         AmdRule::GrbmIdle => grbm_idle(),
         AmdRule::SdmaBusy => sdma_busy(f),
         AmdRule::NoWaves => no_waves(),

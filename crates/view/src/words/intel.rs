@@ -19,16 +19,24 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         | IntelRule::EngineInMissingMemory
         | IntelRule::EnginePositionMissing
         | IntelRule::OtherEngineStopped => stopped(f),
-        IntelRule::OtherEnginesNotDone => other_engines_not_done(f),
-        IntelRule::SemaphoreNotSignaled => semaphore(
-            f,
-            "The value was not written: look at the other engines and processes, and at the awaited value.",
+        IntelRule::EngineNotResponding => Words::new(
+            format!("{}: every register reads 0xffffffff, the device is not responding", engine(f)),
+            "It is powered down or off the bus. The values of its registers say nothing about the work it had.",
         ),
+        IntelRule::EngineRegistersZero => Words::new(
+            format!("{}: every register reads 0, so none was read", engine(f)),
+            "Not even INSTDONE has a bit set. The place of the hang and the state of the units are not known.",
+        ),
+        IntelRule::BatchLoops => batch_loops(f),
+        IntelRule::OtherEnginesNotDone => other_engines_not_done(f),
+        IntelRule::SemaphoreNotSignaled => semaphore(f, &writers(f, "The awaited value is not there.")),
         IntelRule::SemaphoreValueIsThere => semaphore(
             f,
             "The wait was about to end, or the engine did not see the change because of a missing signal or a stale cache.",
         ),
-        IntelRule::SemaphoreValueMissing => semaphore(f, "Whether the value was written is not known."),
+        IntelRule::SemaphoreValueMissing => {
+            semaphore(f, &writers(f, "Whether the value was written is not known."))
+        }
         IntelRule::DisplayEventWait => Words::new(
             format!(
                 "{} waits for an event of the display ({})",
@@ -50,16 +58,38 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::FlushAtStop => {
             flush(f, "", "It flushes or invalidates caches; what comes before it may be what hangs.")
         }
-        IntelRule::PageFaultInBuffer
-        | IntelRule::PageFaultOverrun
-        | IntelRule::PageFaultUnderrun
-        | IntelRule::PageFaultNull
-        | IntelRule::PageFaultOutside
-        | IntelRule::PageFaultWithoutAddress => page_fault(f, rule),
-        IntelRule::HeaderNotCommand
-        | IntelRule::FillInStream
-        | IntelRule::DwordsNotCommands
-        | IntelRule::ZerosInStream => broken_stream(f, rule),
+        IntelRule::PageFaultInBuffer => {
+            let near = NearBuffer::of(f);
+            page_fault(f, &format!("{:#x} bytes into {}, which the dump holds", near.offset, near.buffer))
+        }
+        IntelRule::PageFaultOverrun => {
+            let near = NearBuffer::of(f);
+            let place = match near.distance {
+                0 => format!("at the end of {}", near.buffer),
+                distance => format!("{distance:#x} bytes past the end of {}", near.buffer),
+            };
+            page_fault(f, &format!("{place}: an access past a buffer's end"))
+        }
+        IntelRule::PageFaultUnderrun => {
+            let near = NearBuffer::of(f);
+            page_fault(f, &format!("{:#x} bytes before {}", near.distance, near.buffer))
+        }
+        IntelRule::PageFaultNull => page_fault(f, "next to address 0: an address that was never set"),
+        IntelRule::PageFaultOutside => page_fault(f, "in none of the buffers the dump holds"),
+        IntelRule::PageFaultWithoutAddress => page_fault(f, ""),
+        IntelRule::HeaderNotCommand => Words::new(
+            format!("{} was given {:#010x}, which is not a valid command", engine(f), number(f, "header")),
+            "The streamer stops at a header it does not know. The batch is broken, or the engine ran out of it.",
+        ),
+        IntelRule::FillInStream | IntelRule::DwordsNotCommands => dwords_not_commands(f),
+        IntelRule::ZerosInStream => Words::new(
+            format!(
+                "{} runs through {} MI_NOOP: zeros where commands should be",
+                engine(f),
+                number(f, "dwords")
+            ),
+            "The batch has no end, or its memory was cleared or never written.",
+        ),
         IntelRule::ContextNeverSaved => Words::new(
             format!("the context of {} was never saved, or its page was cleared", engine(f)),
             damage(f),
@@ -75,34 +105,68 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::EngineErrorRegister => {
             error_register(f, "The instruction parser or the engine raised an error.")
         }
-        IntelRule::AllUnitsDone
-        | IntelRule::UnknownUnitsNotDone
-        | IntelRule::OnlyStreamerNotDone
-        | IntelRule::ShaderThreadsRun
-        | IntelRule::SamplerNotDone
-        | IntelRule::VertexFetchNotDone
-        | IntelRule::GeometryNotDone
-        | IntelRule::MemoryArbiterNotDone
-        | IntelRule::UnitsNotDone => units(f, rule),
+        IntelRule::AllUnitsDone => Words::new(
+            format!("all units of {} are done", engine(f)),
+            "The engine's units have nothing to do: it waits for something else, or its command streamer is stuck.",
+        ),
+        IntelRule::UnknownUnitsNotDone => Words::new(
+            format!(
+                "{}: the units that are not done are not known ({})",
+                engine(f),
+                list(f.args.list("unknown_registers"), UNITS)
+            ),
+            "Some bits of registers whose bits are not known are not set; the units of all others are done.",
+        ),
+        IntelRule::OnlyStreamerNotDone => units(
+            f,
+            "Only the command streamer is not done: it waits for a semaphore, a flush or an event, or is stuck.",
+        ),
+        IntelRule::ShaderThreadsRun => units(
+            f,
+            "Shader threads are running. One may be in an endless loop, wait for a message without an answer, or be at a barrier that not all reach.",
+        ),
+        IntelRule::SamplerNotDone => {
+            units(f, "A sampler has work open: its surface or memory does not answer.")
+        }
+        IntelRule::VertexFetchNotDone => {
+            units(f, "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it.")
+        }
+        IntelRule::GeometryNotDone => units(f, "The geometry pipeline is not empty: a stage in it is stuck."),
+        IntelRule::MemoryArbiterNotDone => {
+            units(f, "The memory arbiter has requests open: memory, or a translation, does not answer.")
+        }
+        IntelRule::UnitsNotDone => units(f, ""),
         IntelRule::WorkBeforeStop => work_before_stop(f),
         IntelRule::StateBeforeStop => {
             Words::new(format!("{}: no draw, dispatch or blit before the stop", engine(f)), "")
         }
-        IntelRule::KernelHangCode
-        | IntelRule::KernelReason
-        | IntelRule::EarlierResets
-        | IntelRule::QueueTimedOut
-        | IntelRule::EngineRunsProcess => kernel(f, rule),
+        IntelRule::KernelHangCode => kernel_hang_code(f),
+        IntelRule::KernelReason => {
+            Words::new(format!("the kernel's reason: {}", f.args.text("reason").unwrap_or_default()), "")
+        }
+        IntelRule::EarlierResets => {
+            Words::new(format!("{} before this one", count(number(f, "resets"), "reset", "resets")), "")
+        }
+        IntelRule::QueueTimedOut => queue_timed_out(f),
+        IntelRule::EngineRunsProcess => engine_runs_process(f),
         IntelRule::ContextOddValues => {
             Words::new(format!("values in the context of {} that no driver sets", engine(f)), "")
         }
-        IntelRule::RingPartMissing
-        | IntelRule::BatchMissing
-        | IntelRule::VmBuffersMissing
-        | IntelRule::EnginesMissing
-        | IntelRule::IntelGenerationUnknown
-        | IntelRule::RingAndBatchMissing
-        | IntelRule::ContextMissing => missing(f, rule),
+        IntelRule::RingPartMissing => Words::new(
+            format!("the ring of {} from {:#x} on", engine(f), number(f, "address")),
+            acthd_is_near(f),
+        ),
+        IntelRule::BatchMissing => Words::new(
+            format!("the batch at {:#x} that {} goes to", number(f, "address"), engine(f)),
+            acthd_is_near(f),
+        ),
+        IntelRule::VmBuffersMissing => vm_buffers_missing(f),
+        IntelRule::EnginesMissing => Words::new("engines", ""),
+        IntelRule::IntelGenerationUnknown => {
+            Words::new("which GPU it is: commands and registers are not read", "")
+        }
+        IntelRule::RingAndBatchMissing => Words::new(format!("ring and batch of {}", engine(f)), ""),
+        IntelRule::ContextMissing => Words::new(format!("the context of {}", engine(f)), ""),
     }
 }
 
@@ -245,6 +309,48 @@ fn semaphore(f: &Finding, why: &str) -> Words {
     Words::new(title, why)
 }
 
+/// What is known of the value, then who could still write it.
+fn writers(f: &Finding, known: &str) -> String {
+    let writer = match f.args.record("writer") {
+        Some(writer) => {
+            let command = writer.text("command").unwrap_or("a command");
+            let at = writer.number("address").unwrap_or(0);
+            match writer.text("order") {
+                Some("later") => {
+                    format!("{command} at {at:#x} writes this address, but comes after the wait.")
+                }
+                Some("other-engine") => {
+                    let engine = writer.text("engine").unwrap_or("another engine");
+                    format!("{command} at {at:#x} of {engine} writes this address.")
+                }
+                Some(_) | None => format!("{command} at {at:#x}, before the wait, writes this address."),
+            }
+        }
+        None if f.args.flag("no_writer") => {
+            "No command in the dump writes this address, so only a shader, the CPU, another process or another queue could."
+                .to_owned()
+        }
+        None => String::new(),
+    };
+    format!("{known} {writer}").trim_end().to_owned()
+}
+
+/// A batch that jumps back to itself.
+fn batch_loops(f: &Finding) -> Words {
+    let place = f.args.record("buffer").map(|buffer| format!(" ({})", in_buffer(buffer))).unwrap_or_default();
+    let title = format!(
+        "{}: endless loop, MI_BATCH_BUFFER_START at {:#x} jumps back to {:#x}{place}",
+        engine(f),
+        number(f, "from"),
+        number(f, "target")
+    );
+    let why = match f.args.flag("conditional") {
+        true => "A conditional end or a predicate in the loop may end it.",
+        false => "Nothing in the loop ends it, and the engine is in it.",
+    };
+    Words::new(title, why)
+}
+
 fn flush(f: &Finding, stall: &str, why: &str) -> Words {
     let flags = number(f, "flags");
     Words::new(format!("{} is at a PIPE_CONTROL with the flags {flags:#010x}{stall}", engine(f)), why)
@@ -252,7 +358,30 @@ fn flush(f: &Finding, stall: &str, why: &str) -> Words {
 
 // ---- Faults and errors ----
 
-fn page_fault(f: &Finding, rule: IntelRule) -> Words {
+/// The buffer that a fault is next to, and how far it is.
+struct NearBuffer {
+    buffer: String,
+    distance: u64,
+    offset: u64,
+}
+
+impl NearBuffer {
+    fn of(f: &Finding) -> NearBuffer {
+        let near = f.args.record("near");
+        let buffer = near.map(|near| match near.text("engine") {
+            Some(engine) => format!("{} of {engine}", at_base(near)),
+            None => at_base(near),
+        });
+        let number = |name: &str| near.and_then(|near| near.number(name)).unwrap_or(0);
+        NearBuffer {
+            buffer: buffer.unwrap_or_default(),
+            distance: number("distance"),
+            offset: number("offset"),
+        }
+    }
+}
+
+fn page_fault(f: &Finding, near: &str) -> Words {
     let of = match &f.subject {
         Subject::Engine(name) => format!(" of {name}"),
         _ => String::new(),
@@ -262,29 +391,6 @@ fn page_fault(f: &Finding, rule: IntelRule) -> Words {
         _ => "the context's address space (PPGTT)",
     };
     let at = f.args.number("address").map(|address| format!(" at {address:#x} in {space}"));
-    let near = f.args.record("near");
-    let buffer = near.map(|near| match near.text("engine") {
-        Some(engine) => format!("{} of {engine}", at_base(near)),
-        None => at_base(near),
-    });
-    let buffer = buffer.unwrap_or_default();
-    let distance = near.and_then(|near| near.number("distance")).unwrap_or(0);
-    let offset = near.and_then(|near| near.number("offset")).unwrap_or(0);
-    let near = match rule {
-        IntelRule::PageFaultInBuffer => {
-            Some(format!("{offset:#x} bytes into {buffer}, which the dump holds"))
-        }
-        IntelRule::PageFaultOverrun if distance == 0 => {
-            Some(format!("at the end of {buffer}: an access past a buffer's end"))
-        }
-        IntelRule::PageFaultOverrun => {
-            Some(format!("{distance:#x} bytes past the end of {buffer}: an access past a buffer's end"))
-        }
-        IntelRule::PageFaultUnderrun => Some(format!("{distance:#x} bytes before {buffer}")),
-        IntelRule::PageFaultNull => Some("next to address 0: an address that was never set".to_owned()),
-        IntelRule::PageFaultOutside => Some("in none of the buffers the dump holds".to_owned()),
-        _ => None,
-    };
     let named = |value: &str, name: &str, what: &str| {
         let value = f.args.number(value)?;
         Some(match f.args.text(name) {
@@ -293,7 +399,7 @@ fn page_fault(f: &Finding, rule: IntelRule) -> Words {
         })
     };
     let why = [
-        near,
+        Some(near.to_owned()).filter(|near| !near.is_empty()),
         named("fault_type", "fault_type_name", "fault type"),
         f.args.number("source").map(|source| format!("source {source:#x}")),
         named("engine_id", "engine_id_name", "engine id"),
@@ -313,29 +419,17 @@ fn error_register(f: &Finding, why: &str) -> Words {
 
 // ---- Broken streams and contexts ----
 
-fn broken_stream(f: &Finding, rule: IntelRule) -> Words {
-    let engine = engine(f);
-    match rule {
-        IntelRule::HeaderNotCommand => Words::new(
-            format!("{engine} was given {:#010x}, which is not a valid command", number(f, "header")),
-            "The streamer stops at a header it does not know. The batch is broken, or the engine ran out of it.",
+fn dwords_not_commands(f: &Finding) -> Words {
+    let fill = f.args.text("fill").map(|name| format!(": {}", fill(name)));
+    Words::new(
+        format!(
+            "{}: dwords at {:#x} are not valid commands{}",
+            engine(f),
+            number(f, "address"),
+            fill.unwrap_or_default()
         ),
-        IntelRule::ZerosInStream => Words::new(
-            format!("{engine} runs through {} MI_NOOP: zeros where commands should be", number(f, "dwords")),
-            "The batch has no end, or its memory was cleared or never written.",
-        ),
-        _ => {
-            let fill = f.args.text("fill").map(|name| format!(": {}", fill(name)));
-            Words::new(
-                format!(
-                    "{engine}: dwords at {:#x} are not valid commands{}",
-                    number(f, "address"),
-                    fill.unwrap_or_default()
-                ),
-                "Commands were overwritten, or a length before them is wrong.",
-            )
-        }
-    }
+        "Commands were overwritten, or a length before them is wrong.",
+    )
 }
 
 /// What memory is filled with, by the names that the rule has for it.
@@ -397,37 +491,7 @@ fn damaged(range: &Args) -> String {
 
 // ---- Units ----
 
-fn units(f: &Finding, rule: IntelRule) -> Words {
-    let why = match rule {
-        IntelRule::AllUnitsDone => {
-            return Words::new(
-                format!("all units of {} are done", engine(f)),
-                "The engine's units have nothing to do: it waits for something else, or its command streamer is stuck.",
-            );
-        }
-        IntelRule::UnknownUnitsNotDone => {
-            let registers = list(f.args.list("unknown_registers"), UNITS);
-            return Words::new(
-                format!("{}: the units that are not done are not known ({registers})", engine(f)),
-                "Some bits of registers whose bits are not known are not set; the units of all others are done.",
-            );
-        }
-        IntelRule::OnlyStreamerNotDone => {
-            "Only the command streamer is not done: it waits for a semaphore, a flush or an event, or is stuck."
-        }
-        IntelRule::ShaderThreadsRun => {
-            "Shader threads are running. One may be in an endless loop, wait for a message without an answer, or be at a barrier that not all reach."
-        }
-        IntelRule::SamplerNotDone => "A sampler has work open: its surface or memory does not answer.",
-        IntelRule::VertexFetchNotDone => {
-            "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it."
-        }
-        IntelRule::GeometryNotDone => "The geometry pipeline is not empty: a stage in it is stuck.",
-        IntelRule::MemoryArbiterNotDone => {
-            "The memory arbiter has requests open: memory, or a translation, does not answer."
-        }
-        _ => "",
-    };
+fn units(f: &Finding, why: &str) -> Words {
     Words::new(format!("{}: {} not done", engine(f), list(f.args.list("units"), UNITS)), why)
 }
 
@@ -480,33 +544,21 @@ pub(super) fn record(args: &Args) -> Option<String> {
 
 // ---- What the kernel reports ----
 
-fn kernel(f: &Finding, rule: IntelRule) -> Words {
-    match rule {
-        IntelRule::KernelHangCode => {
-            let reason = f.args.text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
-            let (generation, engines, code) =
-                (number(f, "generation"), number(f, "engines"), number(f, "code"));
-            Words::new(
-                format!("the kernel's code of this hang is {generation}:{engines:x}:{code:08x}{reason}"),
-                "IPEHR xor INSTDONE of the engine: the same code twice is likely the same hang.",
-            )
-        }
-        IntelRule::KernelReason => {
-            Words::new(format!("the kernel's reason: {}", f.args.text("reason").unwrap_or_default()), "")
-        }
-        IntelRule::EarlierResets => {
-            Words::new(format!("{} before this one", count(number(f, "resets"), "reset", "resets")), "")
-        }
-        IntelRule::QueueTimedOut => queue_timed_out(f),
-        _ => {
-            let process = f.args.text("process").unwrap_or_default();
-            let pid = f.args.number("pid").map(|pid| format!(" [{pid}]")).unwrap_or_default();
-            let guilty = f.args.number("guilty").filter(|&n| n > 0);
-            let guilty =
-                guilty.map(|n| format!("; its work was held to be guilty {}", count(n, "time", "times")));
-            Words::new(format!("{} runs {process}{pid}{}", engine(f), guilty.unwrap_or_default()), "")
-        }
-    }
+fn kernel_hang_code(f: &Finding) -> Words {
+    let reason = f.args.text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
+    let (generation, engines, code) = (number(f, "generation"), number(f, "engines"), number(f, "code"));
+    Words::new(
+        format!("the kernel's code of this hang is {generation}:{engines:x}:{code:08x}{reason}"),
+        "IPEHR xor INSTDONE of the engine: the same code twice is likely the same hang.",
+    )
+}
+
+fn engine_runs_process(f: &Finding) -> Words {
+    let process = f.args.text("process").unwrap_or_default();
+    let pid = f.args.number("pid").map(|pid| format!(" [{pid}]")).unwrap_or_default();
+    let guilty = f.args.number("guilty").filter(|&n| n > 0);
+    let guilty = guilty.map(|n| format!("; its work was held to be guilty {}", count(n, "time", "times")));
+    Words::new(format!("{} runs {process}{pid}{}", engine(f), guilty.unwrap_or_default()), "")
 }
 
 fn queue_timed_out(f: &Finding) -> Words {
@@ -520,38 +572,21 @@ fn queue_timed_out(f: &Finding) -> Words {
 
 // ---- What is not in the dump ----
 
-fn missing(f: &Finding, rule: IntelRule) -> Words {
-    let near = if f.args.flag("acthd_is_near") { "ACTHD is near it." } else { "" };
-    match rule {
-        IntelRule::RingPartMissing => {
-            Words::new(format!("the ring of {} from {:#x} on", engine(f), number(f, "address")), near)
+fn acthd_is_near(f: &Finding) -> &'static str {
+    if f.args.flag("acthd_is_near") { "ACTHD is near it." } else { "" }
+}
+
+fn vm_buffers_missing(f: &Finding) -> Words {
+    let buffers = f.args.list("buffers");
+    let one = |buffer: &Arg| match buffer {
+        Arg::Record(buffer) => {
+            Some(Arg::Text(format!("{:#x} (error {})", buffer.number("address")?, buffer.text("error")?)))
         }
-        IntelRule::BatchMissing => {
-            Words::new(format!("the batch at {:#x} that {} goes to", number(f, "address"), engine(f)), near)
-        }
-        IntelRule::VmBuffersMissing => {
-            let buffers = f.args.list("buffers");
-            let named: Vec<Arg> = buffers
-                .iter()
-                .filter_map(|buffer| match buffer {
-                    Arg::Record(buffer) => Some(Arg::Text(format!(
-                        "{:#x} (error {})",
-                        buffer.number("address")?,
-                        buffer.text("error")?
-                    ))),
-                    _ => None,
-                })
-                .collect();
-            let count = count(buffers.len() as u64, "buffer", "buffers");
-            Words::new(format!("{count} of the address space: {}", list(&named, NAMED)), "")
-        }
-        IntelRule::EnginesMissing => Words::new("engines", ""),
-        IntelRule::IntelGenerationUnknown => {
-            Words::new("which GPU it is: commands and registers are not read", "")
-        }
-        IntelRule::RingAndBatchMissing => Words::new(format!("ring and batch of {}", engine(f)), ""),
-        _ => Words::new(format!("the context of {}", engine(f)), ""),
-    }
+        _ => None,
+    };
+    let named: Vec<Arg> = buffers.iter().filter_map(one).collect();
+    let count = count(buffers.len() as u64, "buffer", "buffers");
+    Words::new(format!("{count} of the address space: {}", list(&named, NAMED)), "")
 }
 
 // ---- Advice ----

@@ -1,0 +1,429 @@
+//! What a dump cannot tell is not told: contents that were not captured, sections that a kernel does not write, registers of
+//! a device that does not answer. And streams that never end, and who could still end a wait.
+
+mod common;
+
+use common::*;
+use std::collections::HashSet;
+use std::io::Read;
+use unwedge_base::Generation;
+use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::intel::RingRegister;
+use unwedge_capture::msm::Devcore;
+use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
+use unwedge_hw::Db;
+use unwedge_postmortem::{
+    Arg, Args, Fact, Finding, FindingKind, Report, Rule, Trust, explain_amdgpu, explain_i915, explain_msm,
+    explain_xe,
+};
+use unwedge_testkit::amdgpu::{AmdgpuBuilder, Gfx};
+use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra, variety};
+use unwedge_testkit::intel::{
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, primitive, semaphore_wait, store_data,
+    stream,
+};
+use unwedge_testkit::pm4::{CP_NOP, indirect_buffer, pkt7};
+use unwedge_testkit::{i915, xe};
+
+const CP_INDIRECT_BUFFER_CHAIN: u32 = 0x57;
+const CP_MEM_WRITE: u32 = 0x3d;
+const BATCH: u64 = 0x1_0010_0000;
+const ENGINE_RING: u64 = 0x10_0000;
+
+fn explain_text(text: &[u8]) -> Option<Report> {
+    Some(explain_msm(&Devcore::read(text).ok()?, &Db::builtin()))
+}
+
+fn has(report: &Report, rule: Rule) -> bool {
+    report.findings.iter().any(|f| f.rule == rule)
+}
+
+// ---- Contents that were not captured ----
+
+/// Dwords of the stream that a finding takes for evidence.
+fn dwords(finding: &Finding) -> impl Iterator<Item = (u64, u32)> + '_ {
+    finding.evidence.iter().filter_map(|e| match &e.fact {
+        Fact::Dwords { words, .. } => Some((e.iova?, *words.first()?)),
+        _ => None,
+    })
+}
+
+/// Cuts a dump and asserts that what is said of its stream is what the whole dump has there.
+fn assert_cut(name: &str, text: &[u8], at: usize) {
+    let whole = Devcore::read(text).unwrap().memory();
+    let Some(report) = explain_text(&text[..at.min(text.len())]) else { return };
+    for finding in report.findings.iter().filter(|f| f.kind == FindingKind::CorruptStream) {
+        for (iova, word) in dwords(finding) {
+            assert_eq!(whole.read(iova), Some(word), "{name} cut at {at}: {finding:#?}");
+        }
+    }
+    if let Some((iova, header)) = report.hang.as_ref().and_then(|hang| Some((hang.iova?, hang.header?))) {
+        assert_eq!(whole.read(iova), Some(header), "{name} cut at {at}");
+    }
+}
+
+#[test]
+fn no_verdict_rests_on_a_dword_that_was_not_captured() {
+    for (name, text) in variety() {
+        for at in (0..text.len()).step_by(100) {
+            assert_cut(&name, &text, at);
+        }
+    }
+    let text = waiting().1.bo(FENCE, 4096, "fences", &[3]).text();
+    (0..text.len()).for_each(|at| assert_cut("a wait", &text, at));
+}
+
+#[test]
+fn real_dumps_cut_short() {
+    let folder = std::env::var("UNWEDGE_DATA").unwrap_or_else(|_| "../../../shared/data".to_owned());
+    let folder = std::path::Path::new(&folder).join("adreno/devcoredump");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        eprintln!("skipped: no {}", folder.display());
+        return;
+    };
+    for file in
+        files.map(|file| file.unwrap().path()).filter(|path| path.to_string_lossy().ends_with(".devcore.gz"))
+    {
+        let mut text = Vec::new();
+        let packed = std::fs::File::open(&file).unwrap();
+        flate2::read::MultiGzDecoder::new(packed).read_to_end(&mut text).unwrap();
+        let name = file.display().to_string();
+        for at in [1_500, 2_000, 2_500, 10_000].into_iter().chain((100..20_000).step_by(100)) {
+            assert_cut(&name, &text, at);
+        }
+    }
+}
+
+/// A dump cut inside of its ring: 100 dwords of the ring are captured, the CP is at dword 300.
+#[test]
+fn a_dump_that_ends_inside_the_ring() {
+    let ring: Vec<u32> = (0..100).flat_map(|i| pkt7(CP_NOP, &[i | 0x1234_0000, i + 1, 7, 8])).collect();
+    let text = DevcoreBuilder::a6xx().ring(RING, &ring).with_ring(|r| r.rptr = Some(300)).text();
+    let data = text.windows(9).position(|w| w == b"ascii85 |").unwrap() + 10;
+    let start = data + text[data..].iter().position(|&c| !c.is_ascii_whitespace()).unwrap();
+    let dump = &text[..start + 5 * 100];
+    let report = explain_text(dump).unwrap();
+    let cut = by_rule(&report, Rule::RingContentsCut);
+    assert_eq!((cut.args.number("captured"), cut.args.number("stop")), (Some(100), Some(299)), "{cut:#?}");
+    assert!(cut.args.flag("cut"));
+    assert!(report.findings.iter().all(|f| f.kind != FindingKind::CorruptStream), "{report:#?}");
+    assert_eq!(report.hang.as_ref().and_then(|hang| hang.header), None);
+    // The rest of a group is no dword.
+    let report = explain_text(&text[..start + 5 * 100 + 3]).unwrap();
+    assert_eq!(by_rule(&report, Rule::RingContentsCut).args.number("captured"), Some(100));
+    // The ring that is complete is padded.
+    assert!(!has(&explain_text(&text).unwrap(), Rule::RingContentsCut));
+}
+
+#[test]
+fn contents_that_are_damaged_are_unknown_from_there_on() {
+    let text = String::from_utf8(waiting().1.bo(FENCE, 4096, "fences", &[3]).text()).unwrap();
+    let whole = explain_text(text.as_bytes()).unwrap();
+    assert!(!has(&whole, Rule::BufferContentsCut), "{whole:#?}");
+    let data = unwedge_capture::ascii85::encode(&wait_for_fence());
+    let data = String::from_utf8(data).unwrap();
+    let damaged = text.replacen(&data[..10], "~~~~~~~~~~", 1);
+    assert_ne!(damaged, text);
+    let report = explain_text(damaged.as_bytes()).unwrap();
+    let cut = by_rule(&report, Rule::BufferContentsCut);
+    assert!(!cut.args.flag("cut") && cut.args.number("base") == Some(IB1), "{cut:#?}");
+    assert!(!has(&report, Rule::NotAPacket), "{report:#?}");
+}
+
+// ---- Sections that are not there ----
+
+/// Why a section is not there, and the kernel that is the first to write it.
+fn absence<'r>(report: &'r Report, section: &str) -> Option<(&'r str, Option<&'r str>)> {
+    let list = report.findings.iter().find(|f| f.rule == Rule::SectionsNotCaptured)?.args.list("sections");
+    let records = list.iter().filter_map(|arg| match arg {
+        Arg::Record(args) => Some(args),
+        _ => None,
+    });
+    let found: &Args = records.into_iter().find(|args| args.text("section") == Some(section))?;
+    Some((found.text("absence")?, found.text("since")))
+}
+
+#[test]
+fn an_absent_fault_means_what_the_kernel_could_record() {
+    let dump = |era| waiting().1.era(era).text();
+    for era in [MsmEra::V4_19, MsmEra::V5_8] {
+        let report = explain_text(&dump(era)).unwrap();
+        assert_eq!(absence(&report, "fault-info"), Some(("kernel-too-old", Some("5.14"))), "{era:?}");
+    }
+    for era in [MsmEra::V5_19, MsmEra::V6_12] {
+        let report = explain_text(&dump(era)).unwrap();
+        assert_eq!(absence(&report, "fault-info"), Some(("nothing-recorded", None)), "{era:?}");
+    }
+    // Cut before `rbbm-status`, which comes after the place of fault-info.
+    let text = dump(MsmEra::V6_12);
+    let status = text.windows(11).position(|w| w == b"rbbm-status").unwrap();
+    let report = explain_text(&text[..status]).unwrap();
+    assert_eq!(absence(&report, "fault-info"), Some(("dump-cut", None)), "{report:#?}");
+    // Cut after it: the kernel had none.
+    let report = explain_text(&text[..text.len() - 9]).unwrap();
+    assert_eq!(absence(&report, "fault-info"), Some(("nothing-recorded", None)));
+    let bos = text.windows(5).position(|w| w == b"\nbos:").unwrap();
+    let report = explain_text(&text[..bos - 3]).unwrap();
+    assert_eq!(absence(&report, "bos"), Some(("dump-cut", None)), "{report:#?}");
+}
+
+#[test]
+fn a_kernel_that_is_not_named_leaves_it_open() {
+    let text = String::from_utf8(waiting().1.text()).unwrap();
+    let text: String = text.split_inclusive('\n').filter(|line| !line.starts_with("kernel:")).collect();
+    let report = explain_text(text.as_bytes()).unwrap();
+    assert_eq!(absence(&report, "fault-info"), Some(("kernel-unknown", Some("5.14"))));
+}
+
+// ---- Devices that do not answer ----
+
+/// Rules drawn from the values of registers.
+fn from_registers(report: &Report) -> Vec<Rule> {
+    let kinds = [FindingKind::Busy, FindingKind::ErrorInterrupt, FindingKind::CpWait, FindingKind::Fault];
+    report.findings.iter().filter(|f| kinds.contains(&f.kind)).map(|f| f.rule).collect()
+}
+
+#[test]
+fn an_adreno_whose_registers_are_all_ones() {
+    let (generation, mut builder) = waiting();
+    for name in ["RBBM_STATUS", "CP_RB_BASE", "CP_RB_RPTR", "CP_RB_WPTR", "CP_IB1_BASE"] {
+        builder = builder.replace(offset(generation, name), u32::MAX);
+    }
+    let report = explain(builder.register(offset(generation, "CP_INTERRUPT_STATUS"), u32::MAX));
+    let found = by_rule(&report, Rule::RegistersAllOnes);
+    assert!(saw_register(found, "RBBM_STATUS", 0xffff_ffff), "{found:#?}");
+    assert_eq!(from_registers(&report), [], "{report:#?}");
+    assert!(!has(&report, Rule::RegistersNotCaptured));
+    // One register that is all ones says nothing of the device.
+    let one = waiting();
+    let report = explain(one.1.replace(offset(one.0, "CP_RB_WPTR"), u32::MAX));
+    assert!(!has(&report, Rule::RegistersAllOnes));
+}
+
+#[test]
+fn an_adreno_whose_registers_are_all_zero() {
+    let (generation, mut builder) = waiting();
+    for name in [
+        "RBBM_STATUS",
+        "CP_RB_BASE",
+        "CP_RB_RPTR",
+        "CP_RB_WPTR",
+        "CP_IB1_BASE",
+        "CP_IB1_REM_SIZE",
+        "CP_IB1_DWORDS",
+    ] {
+        builder = builder.replace(offset(generation, name), 0);
+    }
+    for name in ["CP_ROQ_AVAIL_RB", "CP_ROQ_AVAIL_IB1"] {
+        builder = builder.replace(offset(generation, name), 0);
+    }
+    let high = |name| offset(generation, name) + 1;
+    let report = explain(builder.replace(high("CP_RB_BASE"), 0).replace(high("CP_IB1_BASE"), 0));
+    assert!(by_rule(&report, Rule::RegistersAllZero).args.number("registers") > Some(7), "{report:#?}");
+    assert_eq!(from_registers(&report), []);
+}
+
+fn engine(value: u64, instdone: u64) -> EngineState {
+    let mut state = EngineState::new("rcs0").hung(1);
+    let registers = [
+        RingRegister::Start,
+        RingRegister::Head,
+        RingRegister::Tail,
+        RingRegister::Ctl,
+        RingRegister::Acthd,
+        RingRegister::Ipehr,
+        RingRegister::Fault,
+        RingRegister::Eir,
+        RingRegister::Ipeir,
+    ];
+    for register in registers {
+        state = state.set(register, value);
+    }
+    state.set(RingRegister::Instdone, instdone).batch(BATCH, &[MI_BATCH_BUFFER_END])
+}
+
+fn i915_report(device: TestDevice, engine: EngineState) -> Report {
+    explain_i915(&ErrorState::read(&i915::ErrorStateBuilder::new(device).engine(engine).text()).unwrap())
+}
+
+fn xe_report(device: TestDevice, engine: EngineState) -> Report {
+    explain_xe(&XeDevcore::read(&xe::DevcoreBuilder::new(device).engine(engine).text()).unwrap())
+}
+
+#[test]
+fn an_intel_engine_that_does_not_answer() {
+    for (name, reports) in [("tgl", i915_report as fn(TestDevice, EngineState) -> Report), ("lnl", xe_report)]
+    {
+        let device = TestDevice::named(name);
+        let report = reports(device, engine(0xffff_ffff, 0xffff_ffff));
+        assert_eq!(report.findings[0].rule, Rule::EngineNotResponding, "{name}: {report:#?}");
+        assert!(saw_register(&report.findings[0], "ACTHD", 0xffff_ffff));
+        assert_eq!(from_registers(&report), [], "{name}: {report:#?}");
+        assert!(report.hang.is_none() && !has(&report, Rule::HeaderNotCommand), "{name}");
+        let report = reports(device, engine(0, 0));
+        assert_eq!(report.findings[0].rule, Rule::EngineRegistersZero, "{name}: {report:#?}");
+        assert_eq!(from_registers(&report), [], "{name}: {report:#?}");
+        assert!(!report.causes.contains(&0), "registers that were not read are no cause");
+    }
+}
+
+#[test]
+fn an_amd_gpu_that_does_not_answer() {
+    let report = |status2: u32| {
+        let builder = AmdgpuBuilder::new(Gfx::V10).timeout("gfx_0.0.0");
+        let builder = builder.register("GRBM_STATUS", u32::MAX).register("GRBM_STATUS2", status2);
+        let text = builder.register("CP_STALLED_STAT3", u32::MAX).text();
+        explain_amdgpu(&Devcoredump::read(&text).unwrap(), &Db::amd())
+    };
+    let silent = report(u32::MAX);
+    assert!(saw_register(by_rule(&silent, Rule::GpuNotResponding), "GRBM_STATUS", 0xffff_ffff));
+    assert_eq!(from_registers(&silent), [], "{silent:#?}");
+    assert!(!has(&report(8), Rule::GpuNotResponding));
+}
+
+// ---- Streams that lead back to themselves ----
+
+#[test]
+fn a_chain_of_indirect_buffers_that_never_ends() {
+    let chain = |to: u64| pkt7(CP_INDIRECT_BUFFER_CHAIN, &[to as u32, (to >> 32) as u32, 6]);
+    let nop = pkt7(CP_NOP, &[1]);
+    let chained = [nop.clone(), chain(IB1)].concat();
+    let report =
+        explain(stopped(At { ib1: (&chained, 4), ib2: None, headers: [nop[0], chained[2], nop[0]] }).1);
+    let found = by_rule(&report, Rule::StreamLoops);
+    assert_eq!((found.args.number("target"), found.args.number("from")), (Some(IB1), Some(IB1 + 8)));
+    assert!(found.args.flag("chained") && found.trust == Trust::Likely, "{found:#?}");
+    assert_eq!(report.findings[report.causes[0]].rule, Rule::StreamLoops);
+    // A chain that goes on elsewhere is none.
+    let there = [nop.clone(), chain(IB2)].concat();
+    let dump = stopped(At { ib1: (&there, 4), ib2: None, headers: [nop[0], there[2], nop[0]] });
+    let report = explain(dump.1.bo(IB2, 4096, "", &[nop.clone(), nop.clone(), nop].concat()));
+    assert!(!has(&report, Rule::StreamLoops), "{report:#?}");
+}
+
+#[test]
+fn a_buffer_that_calls_itself() {
+    let nop = pkt7(CP_NOP, &[1]);
+    let ib1 = [nop.clone(), indirect_buffer(IB1, 6)].concat();
+    let report = explain(stopped(At { ib1: (&ib1, 4), ib2: None, headers: [nop[0], ib1[2], nop[0]] }).1);
+    let found = by_rule(&report, Rule::StreamLoops);
+    assert!(!found.args.flag("chained") && found.args.number("target") == Some(IB1), "{found:#?}");
+}
+
+/// An engine that stopped in a batch its ring started.
+fn in_batch(batch: &[u32], dword: usize) -> EngineState {
+    let ring = stream(&[&[0, 0], &batch_buffer_start(BATCH), &[0, 0, 0]]);
+    EngineState::new("rcs0")
+        .ring(ENGINE_RING, &ring, 0x14, 0x20)
+        .set(RingRegister::Acthd, BATCH + 4 * dword as u64)
+        .set(RingRegister::Ipehr, batch[dword].into())
+        .set(RingRegister::Instdone, 0xffff_fffe)
+        .batch(BATCH, batch)
+        .hung(1)
+}
+
+#[test]
+fn an_intel_batch_that_jumps_back() {
+    let device = TestDevice::named("tgl");
+    let draw = primitive(3);
+    for target in [BATCH, BATCH + 4] {
+        let batch = stream(&[&[0x0280_0000], &draw, &batch_buffer_start(target)]);
+        for dword in [1, 8] {
+            let report = i915_report(device, in_batch(&batch, dword));
+            let found = by_rule(&report, Rule::BatchLoops);
+            assert_eq!(found.args.number("target"), Some(target), "{found:#?}");
+            assert_eq!(found.args.number("from"), Some(BATCH + 32));
+            assert_eq!((found.trust, found.args.flag("conditional")), (Trust::Likely, false));
+            assert_eq!(report.findings[report.causes[0]].rule, Rule::BatchLoops, "{report:#?}");
+        }
+    }
+    // One that a conditional end can leave is only possible.
+    let end = [0x1b << 24 | 2 | 1 << 21, 5, BATCH as u32 + 0x800, 1];
+    let batch = stream(&[&draw, &end, &batch_buffer_start(BATCH)]);
+    let report = i915_report(device, in_batch(&batch, 0));
+    let found = by_rule(&report, Rule::BatchLoops);
+    assert!(found.args.flag("conditional") && found.trust == Trust::Possible, "{found:#?}");
+    // A chain that ends is no loop.
+    let batch = stream(&[&draw, &batch_buffer_start(BATCH + 0x28), &[MI_BATCH_BUFFER_END; 2]]);
+    assert!(!has(&i915_report(device, in_batch(&batch, 0)), Rule::BatchLoops));
+}
+
+// ---- Who could still end a wait ----
+
+fn write_fence() -> Vec<u32> {
+    pkt7(CP_MEM_WRITE, &[FENCE as u32, (FENCE >> 32) as u32, 5])
+}
+
+/// IB1: a wait for the fence among other packets; the finding.
+fn wait_among(before: &[u32], after: &[u32], other: Option<&[u32]>) -> Finding {
+    let nop = pkt7(CP_NOP, &[0]);
+    let ib1 = [nop.clone(), before.to_vec(), wait_for_fence(), after.to_vec(), nop.clone()].concat();
+    let last = if before.is_empty() { nop[0] } else { before[0] };
+    let headers = [wait_for_fence()[0], last, if before.is_empty() { 0 } else { nop[0] }];
+    let dump = stopped(At { ib1: (&ib1, after.len() + nop.len()), ib2: None, headers });
+    let mut builder = dump.named("RBBM_STATUS", ONLY_CP).1.bo(FENCE, 4096, "fences", &[3]);
+    if let Some(other) = other {
+        builder = builder.ring(RING + 0x10_0000, other);
+    }
+    by_rule(&explain(builder), Rule::CpWaitsForValue).clone()
+}
+
+#[test]
+fn who_could_still_write_what_the_cp_waits_for() {
+    let order = |f: &Finding| f.args.record("writer").and_then(|w| w.text("order")).map(str::to_owned);
+    let nobody = wait_among(&[], &[], None);
+    assert!(nobody.args.flag("no_writer") && order(&nobody).is_none(), "{nobody:#?}");
+    assert_eq!(nobody.trust, Trust::Likely, "the CPU or another queue may write it");
+    let later = wait_among(&[], &write_fence(), None);
+    assert_eq!((order(&later).as_deref(), later.trust), (Some("later"), Trust::Certain), "{later:#?}");
+    assert!(!later.args.flag("no_writer"));
+    let earlier = wait_among(&write_fence(), &[], None);
+    assert_eq!((order(&earlier).as_deref(), earlier.trust), (Some("earlier"), Trust::Likely), "{earlier:#?}");
+    let other = wait_among(&[], &[], Some(&write_fence()));
+    assert_eq!((order(&other).as_deref(), other.trust), (Some("other-ring"), Trust::Likely), "{other:#?}");
+}
+
+#[test]
+fn who_could_still_signal_a_semaphore() {
+    let device = TestDevice::named("tgl");
+    let flag = BATCH + 0x10_0000;
+    let wait = semaphore_wait(flag, 5, device);
+    let report = |before: &[u32], after: &[u32]| {
+        let batch = stream(&[before, &wait, after, &[MI_BATCH_BUFFER_END]]);
+        let engine = in_batch(&batch, before.len()).user(flag, &[3]);
+        by_rule(&i915_report(device, engine), Rule::SemaphoreNotSignaled).clone()
+    };
+    let order = |f: &Finding| f.args.record("writer").and_then(|w| w.text("order")).map(str::to_owned);
+    let nobody = report(&[], &[]);
+    assert!(nobody.args.flag("no_writer") && nobody.trust == Trust::Likely, "{nobody:#?}");
+    let store = store_data(flag, 5);
+    assert_eq!(order(&report(&[], &store)).as_deref(), Some("later"));
+    assert_eq!(order(&report(&store, &[])).as_deref(), Some("earlier"));
+}
+
+// ---- Signatures ----
+
+#[test]
+fn signatures_of_these_causes_differ() {
+    let device = TestDevice::named("tgl");
+    let (generation, mut silent) = waiting();
+    for name in ["RBBM_STATUS", "CP_RB_BASE", "CP_RB_RPTR", "CP_RB_WPTR", "CP_IB1_BASE"] {
+        silent = silent.replace(offset(generation, name), u32::MAX);
+    }
+    let nop = pkt7(CP_NOP, &[1]);
+    let calls_itself = [nop.clone(), indirect_buffer(IB1, 6)].concat();
+    let calls =
+        stopped(At { ib1: (&calls_itself, 4), ib2: None, headers: [nop[0], calls_itself[2], nop[0]] });
+    let back = stream(&[&primitive(3), &batch_buffer_start(BATCH)]);
+    let reports = [
+        explain(silent),
+        explain(calls.1),
+        i915_report(device, engine(0xffff_ffff, 0xffff_ffff)),
+        i915_report(device, engine(0, 0)),
+        i915_report(device, in_batch(&back, 0)),
+    ];
+    let signatures: HashSet<String> = reports.iter().map(Report::signature).collect();
+    assert_eq!(signatures.len(), reports.len(), "{signatures:?}");
+    assert_eq!(reports[0].gpu.family().as_deref(), Some("a6xx"));
+    assert_eq!(generation, Generation::A6xx);
+}
