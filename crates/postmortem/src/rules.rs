@@ -492,13 +492,13 @@ rules! {
         /// Code breaks another rule of the GPU.
         CodeBreaksRule: "code-breaks-rule", CodeFault, 42, Cause, [];
         /// Waves have an error in their state.
-        WavesWithErrors: "waves-with-errors", Suspect, 52, Cause, [AcoNoOptimizations];
+        WavesWithErrors: "waves-with-errors", Suspect, 52, Clue, [AcoNoOptimizations];
         /// Waves are in a loop.
         WavesInLoop: "waves-in-loop", Suspect, 41, Clue, [AcoNoOptimizations];
         /// Waves are in code of no shader that a report lists.
         WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, 38, Clue, [AcoNoOptimizations];
         /// RADV's trap handler caught an exception of a shader.
-        ShaderException: "shader-exception", Suspect, 58, Cause, [AcoNoOptimizations];
+        ShaderException: "shader-exception", Suspect, 54, Clue, [AcoNoOptimizations];
         /// An address in a command buffer is in no buffer that Mesa knows.
         AddressWithoutBuffer: "address-without-buffer", Suspect, 40, Cause, [AcoNoOptimizations];
         /// Status registers of the GPU read as all ones.

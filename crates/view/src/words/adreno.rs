@@ -11,7 +11,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
             "Registers and packets differ by generation; none can be named without it.",
         ),
         AdrenoRule::BackEndNotDraining => Words::new(
-            "the back end does not drain: RB or CCU are busy, no shader runs, and the front end waits for them",
+            "the back end is not draining: RB or CCU busy, no shader running, front end stalled upstream",
             "With SP and HLSQ idle, what RB and CCU still hold is earlier work, such as a blit, a resolve or a cache flush that does not finish.",
         ),
         AdrenoRule::FrontEndWaitsForMemory => Words::new(
@@ -59,8 +59,8 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
             "A fetch of commands or a memory packet is not answered.",
         ),
         AdrenoRule::OnlyCpBusy => Words::new(
-            "only the CP is busy: everything downstream of it has finished",
-            "The hardware is idle and the CP itself is stuck. The packet at the stop is the one to look at.",
+            "only the CP is busy; every downstream block is idle",
+            "The rest of the GPU is idle and the CP is stuck. Look at the packet it stopped on.",
         ),
         AdrenoRule::NoBlockBusy => Words::new(
             "no block is busy: the GPU was idle when the dump was taken",
@@ -213,10 +213,9 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
             ),
             "The write of the fence or its interrupt was lost, or the dump was taken just before them.",
         ),
-        AdrenoRule::SubmitsOpen => Words::new(
-            format!("{}: {}, the oldest is fence {}", ring(f), open_submits(f), oldest_fence(f)),
-            "",
-        ),
+        AdrenoRule::SubmitsOpen => {
+            Words::new(format!("{}: {}, oldest fence {}", ring(f), open_submits(f), oldest_fence(f)), "")
+        }
         AdrenoRule::SubmitsComplete => Words::new(
             format!("{}: all submits are complete", ring(f)),
             "The GPU finished before the dump was taken, or what hung is not a submit.",
@@ -335,8 +334,8 @@ fn garbage_at_stop(f: &Finding, deliberate: bool) -> Words {
     let raw = f.args.number("header").unwrap_or(0);
     let (title, cause) = match deliberate {
         true => (
-            format!("a deliberately broken command stream stalled the CP: {raw:#010x} is not a valid packet"),
-            "Somebody wrote that value on purpose: a test, a poisoned buffer or freed memory.",
+            format!("poison value {raw:#010x} in the command stream stalled the CP"),
+            "Tests, and allocators that poison memory, write this value.",
         ),
         false => (
             format!("the command stream is corrupt: the CP took {raw:#010x} for a packet header"),
@@ -589,12 +588,13 @@ fn queued_writes(f: &Finding) -> Words {
     };
     Words::new(
         format!(
-            "{} register writes are queued; CLUSTER_{} is furthest behind ({}), next for it: {next}",
+            "{} register {} still queued; CLUSTER_{} is furthest behind ({}; next is {next})",
             f.args.number("total").unwrap_or(0),
+            if f.args.number("total") == Some(1) { "write" } else { "writes" },
             longest.text("cluster").unwrap_or("?"),
             longest.number("queued").unwrap_or(0),
         ),
-        "The stage with the longest queue is the one that is stuck; stages before it wait for it.",
+        "The cluster with the longest queue is usually the one that stalled.",
     )
 }
 
@@ -628,8 +628,8 @@ fn ring(f: &Finding) -> String {
 
 fn open_submits(f: &Finding) -> String {
     match f.args.number("open") {
-        Some(1) => "1 submit is open".to_owned(),
-        n => format!("{} submits are open", n.unwrap_or(0)),
+        Some(1) => "1 submit pending".to_owned(),
+        n => format!("{} submits pending", n.unwrap_or(0)),
     }
 }
 
@@ -737,7 +737,7 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, String)> {
         }
         AdviceId::CaptureHungSubmit => plain(
             "cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
-            "captures the submit as the kernel got it: was the stream broken already when it was submitted?",
+            "captures the command stream as submitted, to see whether it was already corrupt",
         ),
         AdviceId::CaptureAllBuffers => plain(
             "echo Y > /sys/module/msm/parameters/rd_full; cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
@@ -757,7 +757,7 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, String)> {
         AdviceId::RenderToSysmem => {
             option("does it hang without tiling? tells GMEM, binning and resolves apart")
         }
-        AdviceId::RenderToGmem => option("does it hang with tiling? the hang is in the sysmem path now"),
+        AdviceId::RenderToGmem => option("does it hang with tiling? this hang was in sysmem mode"),
         AdviceId::NoBinning => option("excludes the binning pass and its visibility streams"),
         AdviceId::NoLrz => option("excludes LRZ"),
         AdviceId::NoUbwc => option("excludes compressed render targets and their flag buffers"),

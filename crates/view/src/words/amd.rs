@@ -476,12 +476,16 @@ fn code(f: &Finding, wrong: &str) -> Words {
     let check = args.text("check").unwrap_or_default();
     let cure = Check::named(check).map_or("", |rule| rule.info().cure);
     if !cure.is_empty() {
-        why.push(format!("cure: {cure}"));
+        why.push(format!("fix: {cure}"));
     }
     if let Some(more) = args.number("more") {
         why.push(format!("{more} more like it in this code: unwedge amd check shows all"));
     }
-    let title = format!("{} at {} {wrong} (rule {check})", text("instruction"), place("place"));
+    let title = match check {
+        "no_end" => format!("endless loop: no path from {} reaches s_endpgm", place("place")),
+        "not_instruction" => format!("the code at {} can be reached and does not decode", place("place")),
+        _ => format!("{} at {} {wrong} (rule {check})", text("instruction"), place("place")),
+    };
     Words::new(title, why.join("; "))
 }
 

@@ -48,12 +48,12 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::StallWaitsForWork => flush(
             f,
             " (CS stall)",
-            "It stalls the streamer until everything before it is done: the draw or dispatch before it is what hangs.",
+            "It stalls the CS until all earlier work is done, so the draw or dispatch before it is what hangs.",
         ),
         IntelRule::StallWithoutWork => flush(
             f,
             " (CS stall)",
-            "It stalls the streamer until everything before it is done; no draw or dispatch comes before it in this walk.",
+            "It stalls the CS until all earlier work is done; there is no draw or dispatch before it in this walk.",
         ),
         IntelRule::FlushAtStop => {
             flush(f, "", "It flushes or invalidates caches; what comes before it may be what hangs.")
@@ -78,17 +78,17 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::PageFaultOutside => page_fault(f, "in none of the buffers the dump holds"),
         IntelRule::PageFaultWithoutAddress => page_fault(f, ""),
         IntelRule::HeaderNotCommand => Words::new(
-            format!("{} was given {:#010x}, which is not a valid command", engine(f), number(f, "header")),
-            "The streamer stops at a header it does not know. The batch is broken, or the engine ran out of it.",
+            format!("the CS of {} fetched {:#010x}, not a valid command", engine(f), number(f, "header")),
+            "The CS halts at a header it does not know. The batch is broken, or the engine ran past its end.",
         ),
         IntelRule::FillInStream | IntelRule::DwordsNotCommands => dwords_not_commands(f),
         IntelRule::ZerosInStream => Words::new(
             format!(
-                "{} runs through {} MI_NOOP: zeros where commands should be",
+                "{} is executing {} MI_NOOPs: the batch is zeros from here",
                 engine(f),
                 number(f, "dwords")
             ),
-            "The batch has no end, or its memory was cleared or never written.",
+            "Its memory was never written or was cleared, or MI_BATCH_BUFFER_END is missing.",
         ),
         IntelRule::ContextNeverSaved => Words::new(
             format!("the context of {} was never saved, or its page was cleared", engine(f)),
@@ -106,8 +106,8 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             error_register(f, "The instruction parser or the engine raised an error.")
         }
         IntelRule::AllUnitsDone => Words::new(
-            format!("all units of {} are done", engine(f)),
-            "The engine's units have nothing to do: it waits for something else, or its command streamer is stuck.",
+            format!("all units of {} are idle", engine(f)),
+            "Only the command streamer (CS) can be blocked; it waits for a semaphore or an event, or it is stuck.",
         ),
         IntelRule::UnknownUnitsNotDone => Words::new(
             format!(
@@ -216,7 +216,7 @@ fn stopped(f: &Finding) -> Words {
         (Some(address), ..) => (at_command(f, address), agreement(f)),
         (None, Some(read_to), _) => (
             format!("{} › ring: all of it was read, up to {read_to:#x}", engine(f)),
-            "HEAD is at TAIL: the streamer has nothing left to read, and what it started or waits for is not done"
+            "HEAD is at TAIL, so the CS has nothing left to read; work that it started is not done"
                 .to_owned(),
         ),
         (None, None, Some(acthd)) => match f.args.record("buffer") {
@@ -258,13 +258,13 @@ fn agreement(f: &Finding) -> String {
     let Some(ipehr) = f.args.number("ipehr") else { return "IPEHR is not in the dump".to_owned() };
     let next = f.args.number("next_after");
     let why = match (f.args.number("bytes_ahead"), f.args.number("between")) {
-        (Some(0), _) => "the command at ACTHD has the header that IPEHR holds".to_owned(),
+        (Some(0), _) => "IPEHR matches the command at ACTHD".to_owned(),
         (Some(bytes), Some(between)) => format!(
             "IPEHR may name this command, {bytes} bytes before ACTHD with {} between them",
             count(between, "command", "commands")
         ),
         (Some(bytes), None) => {
-            format!("IPEHR names the command {bytes} bytes before ACTHD: the streamer reads that far ahead")
+            format!("IPEHR matches the command {bytes} bytes before ACTHD (CS prefetch)")
         }
         (None, _) if next.is_some() => {
             format!("no command at or before ACTHD has the header that IPEHR holds ({ipehr:#010x})")
@@ -548,8 +548,8 @@ fn kernel_hang_code(f: &Finding) -> Words {
     let reason = f.args.text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
     let (generation, engines, code) = (number(f, "generation"), number(f, "engines"), number(f, "code"));
     Words::new(
-        format!("the kernel's code of this hang is {generation}:{engines:x}:{code:08x}{reason}"),
-        "IPEHR xor INSTDONE of the engine: the same code twice is likely the same hang.",
+        format!("kernel ecode {generation}:{engines:x}:{code:08x}{reason}"),
+        "The same ecode usually means the same hang.",
     )
 }
 
@@ -557,7 +557,8 @@ fn engine_runs_process(f: &Finding) -> Words {
     let process = f.args.text("process").unwrap_or_default();
     let pid = f.args.number("pid").map(|pid| format!(" [{pid}]")).unwrap_or_default();
     let guilty = f.args.number("guilty").filter(|&n| n > 0);
-    let guilty = guilty.map(|n| format!("; its work was held to be guilty {}", count(n, "time", "times")));
+    let guilty =
+        guilty.map(|n| format!("; context blamed for {}", count(n, "earlier hang", "earlier hangs")));
     Words::new(format!("{} runs {process}{pid}{}", engine(f), guilty.unwrap_or_default()), "")
 }
 
