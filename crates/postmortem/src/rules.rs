@@ -189,6 +189,8 @@ advice! {
     /// Show the packets around the hang.
     DecodeAroundHang: "decode-around-hang";
     // Adreno.
+    /// Show the state of the work that is suspected.
+    QueryWork: "query-work";
     /// Capture the submit as the kernel got it.
     CaptureHungSubmit: "capture-hung-submit";
     /// Capture the submit with all its buffers.

@@ -9,9 +9,8 @@ use crate::adreno::case::AdrenoCase;
 use crate::adreno::hang::CpStop;
 
 use crate::args::{Arg, Args};
-use crate::report::{Advice, Finding, Trust};
-use crate::rules::AdviceId;
-use crate::rules::FindingKind;
+use crate::report::{Advice, Finding, Subject, Trust};
+use crate::rules::{AdviceId, FindingKind, Rule};
 
 /// Which driver made the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,13 +117,19 @@ pub fn advise(
     if stop.is_some_and(|s| !s.point.levels.is_empty()) {
         out.push(Advice::new(AdviceId::DecodeAroundHang, Args::new()));
     }
+    out.extend(findings.iter().find_map(|finding| query_work(case, finding)));
     if strong(FindingKind::Gmu) && stop.is_none() {
         return out;
     }
     // The position in a broken stream is exact; flushing cannot narrow it.
     let broken = sure(FindingKind::CorruptStream);
     let waits_for_itself = sure(FindingKind::CpWait) && open == 0;
-    if !broken && !waits_for_itself {
+    // Options of the driver change nothing about a GPU that did not run.
+    let not_run = |f: &Finding| {
+        let kind = matches!(f.kind, FindingKind::Gmu | FindingKind::Device | FindingKind::Progress);
+        kind || f.rule == Rule::NoBlockBusy
+    };
+    if !broken && !waits_for_itself && !findings.first().is_some_and(not_run) {
         let driver = driver(case);
         let pieces = (open > 1).then_some(Arg::Number(open as u64));
         let serialize = SERIALIZE.advice(driver);
@@ -149,6 +154,20 @@ pub fn advise(
     }
     out.truncate(MOST);
     out
+}
+
+/// The state of a draw, dispatch or blit that a finding is about: its number counts over the hung ring.
+fn query_work(case: &AdrenoCase<'_>, finding: &Finding) -> Option<Advice> {
+    let Subject::Work { kind, number } = finding.subject else { return None };
+    let registers = match kind {
+        _ if case.gpu.generation() < Generation::A5xx => return None,
+        "blit" => "RB_2D_*",
+        "dispatch" => "SP_CS_*",
+        "draw" => "RB_MRT[0].*",
+        _ => return None,
+    };
+    let args = Args::new().with("registers", Arg::name(registers));
+    Some(Advice::new(AdviceId::QueryWork, args.with("number", Arg::Number(number.into()))))
 }
 
 /// What to try when everything was done by the time the dump was taken.

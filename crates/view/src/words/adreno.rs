@@ -735,6 +735,14 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, String)> {
         AdviceId::DecodeAroundHang => {
             plain("unwedge decode FILE --around hang", "shows the packets and the state around the stop")
         }
+        AdviceId::QueryWork => (
+            format!(
+                "unwedge query FILE '{}' --draw {}",
+                args.text("registers").unwrap_or_default(),
+                args.number("number").unwrap_or(0)
+            ),
+            "shows the state of the suspected work".to_owned(),
+        ),
         AdviceId::CaptureHungSubmit => plain(
             "cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
             "captures the command stream as submitted, to see whether it was already corrupt",
