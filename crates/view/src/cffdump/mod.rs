@@ -154,6 +154,13 @@ impl<'d> Listing<'d> {
         self
     }
 
+    /// The same, for a listing that is complete even where a capture submits a command stream that it does not hold, as
+    /// cffdump sees it.
+    pub fn with_absent_streams_as_notes(mut self) -> Self {
+        self.player.tolerate_absent_streams();
+        self
+    }
+
     /// The same, with a script that looks on. It writes where the listing goes.
     pub fn with_script(mut self, script: Option<&'d dyn Script>) -> Self {
         self.script = script;
