@@ -230,6 +230,9 @@ pub enum Command {
     /// Print a man page
     #[command(after_help = "Examples:\n  unwedge man | man -l -\n  unwedge man regs > unwedge-regs.1")]
     Man(Man),
+    /// Print the help of a command
+    #[command(after_help = "Examples:\n  unwedge help explain\n  unwedge help ir3 disasm")]
+    Help(Man),
     /// Print completions for a shell
     #[command(
         after_help = "Examples:\n  unwedge completions bash > ~/.local/share/bash-completion/completions/unwedge\n  \
