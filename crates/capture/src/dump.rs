@@ -182,6 +182,7 @@ impl<'a> Dump<'a> {
             | FileKind::Elf
             | FileKind::Folder
             | FileKind::Empty
+            | FileKind::ToolText
             | FileKind::Binary => None,
         };
         dump.ok_or(NotADump { kind })

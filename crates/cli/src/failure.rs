@@ -22,10 +22,9 @@ const UNUSABLE: u8 = 1;
 const LOST: u8 = 3;
 const FOUND: u8 = 4;
 /// What commands take that read dumps of all drivers.
-const DUMPS: &str = "a devcoredump (msm, xe, amdgpu), an error state of i915, a hang report of RADV (a folder, or one text), \
-                     text of umr, and some commands a capture (rd)";
+const DUMPS: &str = "a GPU crash dump";
 /// What commands take that read what Adreno GPUs leave.
-pub const MSM: &str = "a msm devcoredump, and some commands a capture (rd), too";
+pub const MSM: &str = "an msm devcoredump";
 /// Diagnostics printed one by one; the rest is counted.
 const SHOWN: usize = 10;
 
@@ -83,6 +82,8 @@ pub enum Failure {
         what: String,
         /// What the command takes.
         takes: &'static str,
+        /// What to do instead.
+        instead: &'static str,
     },
     /// The arguments make no sense together.
     Usage(String),
@@ -123,7 +124,7 @@ impl Failure {
             (true, _) => kind.describe().to_owned(),
             (false, _) => format!("a {}{}", input.wrapping(), kind.describe()),
         };
-        Failure::WrongKind { name: input.name.clone(), what, takes }
+        Failure::WrongKind { name: input.name.clone(), what, takes, instead: instead(kind) }
     }
 
     /// Its exit status.
@@ -135,15 +136,32 @@ impl Failure {
     }
 }
 
+/// What to do with a file that a command does not take.
+pub fn instead(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::RdCapture => "use `unwedge decode`, `query` or `rd info`",
+        FileKind::Elf => "`unwedge amd disasm` and `amd check` read AMD code objects",
+        FileKind::ToolText => "it is already decoded: give the dump or capture that it was made from",
+        FileKind::NoErrorState => "no hang has been recorded since boot, or it was cleared",
+        FileKind::I915ErrorState
+        | FileKind::XeDevcore
+        | FileKind::AmdgpuDevcore
+        | FileKind::RadvReport
+        | FileKind::UmrText
+        | FileKind::MsmDevcore => "use `unwedge explain`, `decode` or `info`",
+        FileKind::Folder | FileKind::Empty | FileKind::Text | FileKind::Binary => {
+            "the kernel's dump is /sys/class/devcoredump/devcd*/data, i915's /sys/class/drm/card*/error"
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Input(e) => e.fmt(f),
-            Failure::WrongKind { name, what, takes } => write!(
-                f,
-                "{name}: looks like {what}; this takes {takes}. The kernel's dump is \
-                 /sys/class/devcoredump/devcd*/data"
-            ),
+            Failure::WrongKind { name, what, takes, instead } => {
+                write!(f, "{name}: {what}, not {takes}; {instead}")
+            }
             Failure::Usage(message)
             | Failure::Database(message)
             | Failure::NotFound(message)

@@ -69,7 +69,9 @@ fn render(path: &[String]) -> Result<Vec<u8>, Failure> {
     let title = command.get_display_name().unwrap_or("unwedge").to_owned();
     let mut page = Vec::new();
     // No date: the page is reproducible.
-    let man = clap_mangen::Man::new(command.clone()).date("").source(format!("unwedge {}", env!("CARGO_PKG_VERSION")));
+    let man = clap_mangen::Man::new(command.clone())
+        .date("")
+        .source(format!("unwedge {}", env!("CARGO_PKG_VERSION")));
     man.title(title).manual("unwedge manual").render(&mut page)?;
     Ok(page)
 }

@@ -1,6 +1,6 @@
 //! `unwedge ir3`.
 
-use super::{batch, code_at, deliver, source};
+use super::{batch, code_at, deliver, refuse_dump, source};
 use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
@@ -82,8 +82,10 @@ struct Code {
 impl Code {
     fn read(file: &Path, gpu: Option<u32>, shader_at: Option<u64>, global: &Global) -> Result<Code, Failure> {
         let Some(at) = shader_at else {
+            let input = Input::open(file, global.max_size)?;
+            refuse_dump(&input, "ir3 disasm")?;
             let gpu_id = gpu.ok_or_else(no_generation)?;
-            return Ok(Code { bytes: Input::open(file, global.max_size)?.bytes, gpu_id });
+            return Ok(Code { bytes: input.bytes, gpu_id });
         };
         let (code, generation) = code_at(file, at, 8, global)?;
         let gpu_id = gpu.unwrap_or(100 * generation.number());
