@@ -400,6 +400,9 @@ pub struct Regs {
     /// Which registers; without it the GPU's own, and for a name they lack the others
     #[arg(long, value_enum)]
     pub space: Option<SpaceArg>,
+    /// Also how a register differs on other generations of Adreno; JSON always has it
+    #[arg(long)]
+    pub generations: bool,
     /// Print one JSON object per line instead of text
     #[arg(long)]
     pub json: bool,
@@ -687,7 +690,11 @@ fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
         Some((first, last)) => (number(first, 0)?, number(last.trim_start_matches('='), u32::MAX)?),
         None => text.parse().map(|n| (n, n)).map_err(|_| expected())?,
     };
-    if first > last { Err(format!("{first} is behind {last}")) } else { Ok(first..=last) }
+    if first > last {
+        Err(format!("the range ends before it starts: {last} is less than {first}"))
+    } else {
+        Ok(first..=last)
+    }
 }
 
 /// `0x100020000`: hexadecimal with or without its prefix.

@@ -253,9 +253,9 @@ impl DescribedEntry<'_> {
     }
 
     /// Everything.
-    pub fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    pub fn in_full(&self, style: Style, generations: bool, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            DescribedEntry::Register(r) => r.in_full(style, out)?,
+            DescribedEntry::Register(r) => r.in_full(style, generations, out)?,
             DescribedEntry::Layout(l) => {
                 write!(out, "{}", style.bold(l.name))?;
                 match l.opcode {
@@ -297,7 +297,7 @@ fn write(w: &NotatedValue<'_>, style: Style) -> String {
 }
 
 impl DescribedRegister<'_> {
-    fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    fn in_full(&self, style: Style, generations: bool, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{}  offset {}", style.bold(self.name), self.offset)?;
         if let Some(space) = self.space {
             write!(out, " ({space})")?;
@@ -316,7 +316,7 @@ impl DescribedRegister<'_> {
             Some(w) if !self.shape.fields.is_empty() => self.decoded_fields(w, style, out)?,
             _ => self.shape.body("    ", out)?,
         }
-        for e in &self.generations {
+        for e in self.generations.iter().filter(|_| generations) {
             let shown = &e.differences[..e.differences.len().min(DIFFERENCES_SHOWN)];
             let more = e.differences.len() - shown.len();
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
