@@ -156,7 +156,7 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// Reads a file whose kind is known from [`sniff`]. Text of no known kind may be a msm devcoredump whose start is
+    /// Reads a file whose kind is known from [`sniff`]. Text of no known kind may be an msm devcoredump whose start is
     /// damaged.
     ///
     /// # Errors

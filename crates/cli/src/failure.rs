@@ -114,7 +114,7 @@ impl Failure {
         Failure::other_kind(input, kind, DUMPS)
     }
 
-    /// A file that is not a msm devcoredump, nor a capture.
+    /// A file that is not an msm devcoredump, nor a capture.
     pub fn wrong_kind(input: &Input, kind: FileKind) -> Failure {
         Failure::other_kind(input, kind, MSM)
     }

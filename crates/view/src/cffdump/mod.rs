@@ -1,4 +1,4 @@
-//! `unwedge cffdump`: a rd capture as text, with the options and the lines of Mesa's cffdump.
+//! `unwedge cffdump`: an rd capture as text, with the options and the lines of Mesa's cffdump.
 //!
 //! Lists each submit's command stream as a capture is played. Never: files, scripts, what a packet means. Where cffdump stops or crashes (a cut capture, a device it does not know) this goes on and says
 //! so. The layout of the lines follows what cffdump of Mesa 25.0 prints.
