@@ -6,6 +6,7 @@ use std::io;
 use std::process::ExitCode;
 use unwedge::base::{Diagnostic, Severity};
 use unwedge::capture::FileKind;
+use unwedge_view::plural::counted;
 
 /// Says something on standard error. Nobody listening is no reason to fail.
 macro_rules! complain {
@@ -97,8 +98,8 @@ pub enum Failure {
     Source {
         /// Its name.
         name: String,
-        /// How many mistakes it has.
-        mistakes: usize,
+        /// How many errors it has.
+        errors: usize,
     },
     /// A file cannot be written.
     Write(String, io::Error),
@@ -166,9 +167,8 @@ impl fmt::Display for Failure {
             | Failure::Database(message)
             | Failure::NotFound(message)
             | Failure::Unusable(message) => f.write_str(message),
-            Failure::Source { name, mistakes: 1 } => write!(f, "{name}: a mistake, nothing was assembled"),
-            Failure::Source { name, mistakes } => {
-                write!(f, "{name}: {mistakes} mistakes, nothing was assembled")
+            Failure::Source { name, errors } => {
+                write!(f, "{name}: {}, no output written", counted(*errors as u64, "error", "errors"))
             }
             Failure::Write(name, e) => write!(f, "{name}: {e}"),
             Failure::NoHang(name) => write!(

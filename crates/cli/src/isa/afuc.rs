@@ -62,7 +62,7 @@ fn assemble(
     let options = asm::AfucAsmOptions { file: name.clone(), firmware };
     let bytes = afuc::assemble(&text, &options, &DbNames::new(&db)).map_err(|errors| {
         let _ = writeln!(std::io::stderr(), "{errors}");
-        Failure::Source { name, mistakes: errors.list.len() }
+        Failure::Source { name, errors: errors.list.len() }
     })?;
     deliver(&bytes, output, global)?;
     Ok(Outcome::Complete)

@@ -130,7 +130,7 @@ fn asm(args: &Ir3Asm, global: &Global) -> Result<Outcome, Failure> {
         let _ = writeln!(std::io::stderr(), "{error}");
     }
     if !errors.is_empty() {
-        return Err(Failure::Source { name, mistakes: errors.len() });
+        return Err(Failure::Source { name, errors: errors.len() });
     }
     let mut bytes = Vec::with_capacity(8 * program.words.len());
     for word in &program.words {

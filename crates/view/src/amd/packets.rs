@@ -1,6 +1,7 @@
 //! Packets of the buffers that a hang left, for `decode`: what stands in them, buffer by buffer. Indirect buffers are
 //! not followed: the dump has them, too, and shows them where they are.
 
+use crate::plural::counted;
 use super::dwords::{self, Out};
 use super::lines::{AmdLine, PacketBuffer, PacketField, PacketLine, PacketRegister};
 use crate::json::Hex;
@@ -183,7 +184,7 @@ pub(super) fn text(
             write!(out, ", trace point {number}")?;
         }
         if item.cut > 0 {
-            write!(out, ", {} dwords of it are missing", item.cut)?;
+            write!(out, ", {} missing", counted(item.cut as u64, "dword of it is", "dwords of it are"))?;
         }
         let len = (item.dwords.len() as u64).saturating_mul(item.times);
         for (mark, what) in marks {

@@ -1,5 +1,6 @@
 //! `decode` of what AMD GPUs leave, as text.
 
+use crate::plural::counted;
 use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::dwords::Out;
@@ -255,10 +256,10 @@ fn streams(trace: &TraceLog<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out
         let cut = if stream.cut { ", cut" } else { "" };
         writeln!(
             out,
-            "  {} {ip} (depth {}, {} packets{cut})",
+            "  {} {ip} (depth {}, {}{cut})",
             stream.name,
             stream.depth,
-            stream.packets.len()
+            counted(stream.packets.len() as u64, "packet", "packets")
         )?;
         for packet in &stream.packets {
             match packet.dword {

@@ -1,5 +1,6 @@
 //! The command streams of a dump's rings as JSON lines: one object per event of the walk.
 
+use crate::plural::counted;
 use super::Lines;
 use crate::json::{Decoded, Hex, HexWords};
 use serde::Serialize;
@@ -320,7 +321,8 @@ fn modes(mask: u8) -> Vec<&'static str> {
 pub fn trouble_text(kind: TroubleKind) -> Cow<'static, str> {
     match kind {
         TroubleKind::BadHeader { raw, skipped, resynced } => Cow::Owned(format!(
-            "{raw:#010x} is no packet header; {skipped} dwords skipped{}",
+            "{raw:#010x} is not a packet header; {} skipped{}",
+            counted(skipped as u64, "dword", "dwords"),
             if resynced { "" } else { ", no packet follows" }
         )),
         TroubleKind::ForeignType { raw } => {

@@ -6,6 +6,7 @@
 mod show;
 mod side;
 
+use crate::plural::counted;
 use crate::json::Heading;
 use crate::streams::{Family, RegisterSet, intel_names};
 use crate::{CaptureStream, Style, ViewError, device};
@@ -300,7 +301,7 @@ impl Comparison<'_> {
             return;
         }
         if !self.options.json && equal > 0 {
-            let _ = writeln!(self.out, "{equal} submits do not differ");
+            let _ = writeln!(self.out, "{} not differ", counted(equal as u64, "submit does", "submits do"));
         }
         if left.0 != left.1 || left == (true, true) {
             while a.next().is_some() {}

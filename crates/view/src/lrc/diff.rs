@@ -1,5 +1,6 @@
 //! `lrc diff`: registers whose values differ between two contexts.
 
+use crate::plural::counted;
 use super::{ContextName, described, register_name};
 use crate::json::{Heading, Hex};
 use serde::Serialize;
@@ -37,7 +38,7 @@ pub fn text(layout: Option<&LrcLayout>, changed: &[ChangedRegister], out: &mut d
         };
         writeln!(out, "  {:<28} {:<22} -> {}", name + &nth, value(c.a), value(c.b))?;
     }
-    writeln!(out, "{} registers differ", changed.len())
+    writeln!(out, "{}", counted(changed.len() as u64, "register differs", "registers differ"))
 }
 
 #[derive(Serialize)]
