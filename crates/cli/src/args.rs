@@ -496,6 +496,9 @@ pub struct Ir3Disasm {
     /// The shader at this address of a dump or a capture
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hex")]
     pub shader_at: Option<u64>,
+    /// The shader of this number of a dump of msm, as they are listed without this option
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["hex", "shader_at"])]
+    pub shader: Option<usize>,
     /// List up to the shader's end as crashdec does, with labels, the words and where they are
     #[arg(long, conflicts_with = "hex")]
     pub raw: bool,

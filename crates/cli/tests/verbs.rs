@@ -126,3 +126,35 @@ fn other_generations_are_shown_on_demand() {
     let all = status(&[&question[..], &["--generations"]].concat(), b"").1;
     assert!(!plain.contains("\n  a5xx ") && all.contains("\n  a5xx "), "{all}");
 }
+
+/// Every real dump of msm lists its shaders, and each that the dump holds disassembles by number as by address.
+#[test]
+fn shaders_of_a_dump_are_listed_and_chosen() {
+    let folder = program::data().join("adreno/devcoredump");
+    let Ok(index) = std::fs::read_to_string(folder.join("index.csv")) else {
+        println!("skipped: no {}", folder.join("index.csv").display());
+        return;
+    };
+    let files: std::collections::BTreeSet<&str> = index
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split(',').find(|cell| cell.contains(".devcore")))
+        .collect();
+    for file in files {
+        let path = folder.join(file);
+        let path = path.to_str().expect("a path");
+        let (code, list, err) = status(&["ir3", "disasm", path], b"");
+        if code == Some(2) {
+            assert!(list.is_empty() && err.contains("load no shader"), "{file}: {err}");
+            continue;
+        }
+        assert_eq!(code, Some(0), "{file}: {err}");
+        for line in list.lines().skip(1).filter(|line| !line.contains("not in the dump")) {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            let by_number = status(&["ir3", "disasm", path, "--shader", cells[0]], b"");
+            assert_eq!(by_number.0, Some(0), "{file}: {}", by_number.2);
+            assert_eq!(by_number, status(&["ir3", "disasm", path, "--shader-at", cells[1]], b""), "{file}");
+        }
+        assert_eq!(status(&["ir3", "disasm", path, "--shader", "99999"], b"").0, Some(1), "{file}");
+    }
+}

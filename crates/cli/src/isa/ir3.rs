@@ -2,14 +2,19 @@
 
 use super::{batch, code_at, deliver, refuse_dump, source};
 use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
+use crate::database;
+use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
+use unwedge::capture::{Dump, FileKind};
 use unwedge::isa::ir3::asm::Assembler;
 use unwedge::isa::ir3::{Ir3ListingOptions, disassemble, write};
 use unwedge_view::asm::ir3;
+use unwedge_view::asm::shaders::{self, LoadedShader};
+use unwedge_view::plural::counted;
 
 /// Runs the command.
 pub fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
@@ -57,7 +62,24 @@ fn hex_word(line: &str) -> Option<u64> {
 }
 
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
-    let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
+    let mut shader_at = args.shader_at;
+    if shader_at.is_none()
+        && let Some(shaders) = shaders_of_dump(&args.file, global)?
+    {
+        let Some(number) = args.shader else {
+            let mut out = Output::open(global, true);
+            // A failed write is remembered, and reported by `finish`.
+            let _ = shaders::text(&shaders, &mut out);
+            out.finish()?;
+            return Ok(Outcome::Complete);
+        };
+        let shader = shaders.get(number).ok_or_else(|| {
+            let there = counted(shaders.len() as u64, "shader", "shaders");
+            Failure::NotFound(format!("{}: no shader {number}: there are {there}", args.file.display()))
+        })?;
+        shader_at = Some(shader.iova);
+    }
+    let code = Code::read(&args.file, args.r#gen, shader_at, global)?;
     let mut out = Output::open(global, true);
     if args.raw {
         let mut text = Vec::new();
@@ -70,6 +92,27 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     }
     out.finish()?;
     Ok(code.outcome(&args.file))
+}
+
+/// The shaders that a dump of msm loads; `None` if the file is something else. Standard input is read once, and is not
+/// listed.
+fn shaders_of_dump(file: &Path, global: &Global) -> Result<Option<Vec<LoadedShader>>, Failure> {
+    if file.as_os_str() == "-" {
+        return Ok(None);
+    }
+    let Opened::Dump(files) = dump::open(file, global.max_size)? else { return Ok(None) };
+    if files.kind != FileKind::MsmDevcore {
+        return Ok(None);
+    }
+    let Ok(Dump::Msm(dump)) = files.read() else { return Err(files.not_of_msm()) };
+    let shaders = shaders::of_dump(&dump, &database::load(global)?);
+    if shaders.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{}: its command streams load no shader; name an address with --shader-at",
+            files.name
+        )));
+    }
+    Ok(Some(shaders))
 }
 
 /// The code of a shader.

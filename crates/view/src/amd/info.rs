@@ -1,10 +1,10 @@
 //! `info` of what AMD GPUs leave: what is there, and what is not.
 
-use crate::plural::counted;
 use super::AmdDump;
 use crate::Style;
 use crate::info::FileInfo;
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -132,8 +132,12 @@ fn contents(dump: &Devcoredump<'_>, section: AmdgpuSection) -> String {
             let busy = dump.rings.iter().filter(|ring| ring.rptr != ring.wptr).count();
             format!("{}, {busy} with unread packets", counted(dwords as u64, "dword", "dwords"))
         }
-        AmdgpuSection::Ib => counted(dump.ibs.iter().map(|ib| ib.contents.len() as u64).sum(), "dword", "dwords").to_string(),
-        AmdgpuSection::ResetRegisters => counted(dump.reset_registers.len() as u64, "register", "registers").to_string(),
+        AmdgpuSection::Ib => {
+            counted(dump.ibs.iter().map(|ib| ib.contents.len() as u64).sum(), "dword", "dwords").to_string()
+        }
+        AmdgpuSection::ResetRegisters => {
+            counted(dump.reset_registers.len() as u64, "register", "registers").to_string()
+        }
         _ => String::new(),
     }
 }
@@ -175,17 +179,29 @@ fn member_contents(report: &RadvReport<'_>, kind: MemberKind) -> String {
         MemberKind::Trace => {
             let streams = report.trace.as_ref().map_or(&[][..], |trace| &trace.streams);
             let packets: usize = streams.iter().map(|stream| stream.packets.len()).sum();
-            format!("{}, {}", counted(streams.len() as u64, "stream", "streams"), counted(packets as u64, "packet", "packets"))
+            format!(
+                "{}, {}",
+                counted(streams.len() as u64, "stream", "streams"),
+                counted(packets as u64, "packet", "packets")
+            )
         }
-        MemberKind::Pipeline => {
-            counted(report.pipeline.as_ref().map_or(0, |state| state.shaders.len()) as u64, "shader", "shaders").to_string()
-        }
+        MemberKind::Pipeline => counted(
+            report.pipeline.as_ref().map_or(0, |state| state.shaders.len()) as u64,
+            "shader",
+            "shaders",
+        )
+        .to_string(),
         MemberKind::UmrWaves => counted(report.waves().len() as u64, "wave", "waves").to_string(),
         MemberKind::Registers => counted(report.registers.len() as u64, "register", "registers").to_string(),
         MemberKind::BoRanges => counted(report.bo_ranges.len() as u64, "buffer", "buffers").to_string(),
         MemberKind::BoHistory => counted(report.bo_history.len() as u64, "event", "events").to_string(),
         MemberKind::AddressBindings => counted(report.bindings.len() as u64, "event", "events").to_string(),
-        MemberKind::Dmesg => counted(report.kernel.len() as u64, "message of amdgpu about a hang", "messages of amdgpu about a hang").to_string(),
+        MemberKind::Dmesg => counted(
+            report.kernel.len() as u64,
+            "message of amdgpu about a hang",
+            "messages of amdgpu about a hang",
+        )
+        .to_string(),
         _ => String::new(),
     }
 }

@@ -1,11 +1,11 @@
 //! Packets of the buffers that a hang left, for `decode`: what stands in them, buffer by buffer. Indirect buffers are
 //! not followed: the dump has them, too, and shows them where they are.
 
-use crate::plural::counted;
 use super::dwords::{self, Out};
 use super::lines::{AmdLine, PacketBuffer, PacketField, PacketLine, PacketRegister};
 use crate::json::Hex;
 use crate::lines::Lines;
+use crate::plural::counted;
 use std::io;
 use unwedge_base::{Dwords, Memory};
 use unwedge_capture::amd::DwordContents;

@@ -1,12 +1,12 @@
 //! `decode` of what AMD GPUs leave, as text.
 
-use crate::plural::counted;
 use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::dwords::Out;
 use super::info::fault_line;
 use super::packets::{self, PacketReader};
 use crate::Style;
+use crate::plural::counted;
 use std::fmt::Display;
 use std::io;
 use unwedge_capture::amd::{AmdRegister, DwordContents};

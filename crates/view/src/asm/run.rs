@@ -1,7 +1,7 @@
 //! What machine code of AMD GPUs did on the emulator, as text and JSON.
 
-use crate::plural::counted;
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! The command streams of a dump's rings as JSON lines: one object per event of the walk.
 
-use crate::plural::counted;
 use super::Lines;
 use crate::json::{Decoded, Hex, HexWords};
+use crate::plural::counted;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;

@@ -6,8 +6,8 @@
 mod show;
 mod side;
 
-use crate::plural::counted;
 use crate::json::Heading;
+use crate::plural::counted;
 use crate::streams::{Family, RegisterSet, intel_names};
 use crate::{CaptureStream, Style, ViewError, device};
 use serde::Serialize;

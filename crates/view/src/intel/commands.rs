@@ -1,12 +1,12 @@
 //! A command stream of a dump of i915 or xe, for people and as JSON lines.
 
-use crate::plural::counted;
 use super::engine_name;
 use super::streams::EngineStream;
 use super::values::{FieldLine, ValueText, significant};
 use crate::Style;
 use crate::json::{Hex, HexWords};
 use crate::lines::Lines;
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::intel::platform::Version;
@@ -161,7 +161,12 @@ fn text_of(
     dwords(command.length as usize, out)?;
     if command.is_cut() {
         let missing = command.length as usize - command.words.len();
-        writeln!(out, "{:10}{} missing here", "", counted(missing as u64, "more dword is", "more dwords are"))?;
+        writeln!(
+            out,
+            "{:10}{} missing here",
+            "",
+            counted(missing as u64, "more dword is", "more dwords are")
+        )?;
     }
     Ok(())
 }

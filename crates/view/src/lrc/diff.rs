@@ -1,8 +1,8 @@
 //! `lrc diff`: registers whose values differ between two contexts.
 
-use crate::plural::counted;
 use super::{ContextName, described, register_name};
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::lrc::LrcLayout;

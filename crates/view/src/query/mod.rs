@@ -446,10 +446,22 @@ pub(crate) fn lost_messages(lost: Lost) -> Vec<(Severity, String)> {
         messages.push((Severity::Note, format!("and {} more", missing_in_all - shown)));
     }
     if skipped > 0 {
-        messages.push((Severity::Note, format!("{} not packets", counted(skipped, "dword of its streams is", "dwords of its streams are"))));
+        messages.push((
+            Severity::Note,
+            format!(
+                "{} not packets",
+                counted(skipped, "dword of its streams is", "dwords of its streams are")
+            ),
+        ));
     }
     if too_deep > 0 {
-        messages.push((Severity::Loss, format!("{} left out", counted(too_deep, "buffer inside too many others is", "buffers inside too many others are"))));
+        messages.push((
+            Severity::Loss,
+            format!(
+                "{} left out",
+                counted(too_deep, "buffer inside too many others is", "buffers inside too many others are")
+            ),
+        ));
     }
     if budget_spent {
         let message = "the command stream is too long, or its buffers call each other too often: the rest of it is \

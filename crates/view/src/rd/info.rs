@@ -1,8 +1,8 @@
 //! `unwedge rd info`, and what `unwedge info` says about captures: GPU, processes, submits and what they start.
 
-use crate::plural::counted;
 use crate::Style;
 use crate::json::{self, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
