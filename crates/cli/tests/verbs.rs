@@ -91,6 +91,8 @@ fn dwords_in_hexadecimal_are_the_same_code_everywhere() {
     let listing = |input: &[u8]| status(&["amd", "disasm", "--gpu", "gfx1030", "-"], input);
     assert_eq!(listing(words), listing(&bytes));
     assert_eq!(listing(words).0, Some(0));
+    let ir3 = |input: &[u8]| status(&["ir3", "disasm", "--gen", "6", "-"], input);
+    assert_eq!(ir3(b"0x0300000000000000\n"), ir3(&0x0300_0000_0000_0000_u64.to_le_bytes()));
     let noise: Vec<u8> = (0..64).flat_map(|_| u32::MAX.to_le_bytes()).collect();
     assert_eq!(listing(&noise).0, Some(3), "most of it does not decode");
 }

@@ -94,6 +94,17 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     Ok(code.outcome(&args.file))
 }
 
+/// The bytes of words in hexadecimal, sixteen digits each; `None`: it is something else.
+fn hex_bytes(source: &[u8]) -> Option<Vec<u8>> {
+    let tokens = std::str::from_utf8(source).ok()?.split_ascii_whitespace();
+    let mut bytes = Vec::new();
+    for token in tokens {
+        let digits = token.strip_prefix("0x").unwrap_or(token).len();
+        bytes.extend(hex_word(token).filter(|_| digits == 16)?.to_le_bytes());
+    }
+    (!bytes.is_empty()).then_some(bytes)
+}
+
 /// The shaders that a dump of msm loads; `None` if the file is something else. Standard input is read once, and is not
 /// listed.
 fn shaders_of_dump(file: &Path, global: &Global) -> Result<Option<Vec<LoadedShader>>, Failure> {
@@ -128,7 +139,8 @@ impl Code {
             let input = Input::open(file, global.max_size)?;
             refuse_dump(&input, "ir3 disasm")?;
             let gpu_id = gpu.ok_or_else(no_generation)?;
-            return Ok(Code { bytes: input.bytes, gpu_id });
+            let bytes = hex_bytes(&input.bytes).unwrap_or(input.bytes);
+            return Ok(Code { bytes, gpu_id });
         };
         let (code, generation) = code_at(file, at, 8, global)?;
         let gpu_id = gpu.unwrap_or(100 * generation.number());

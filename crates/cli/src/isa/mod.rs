@@ -47,9 +47,8 @@ fn refuse_dump(input: &Input, verb: &str) -> Result<(), Failure> {
         FileKind::Elf | FileKind::Empty | FileKind::Text | FileKind::Binary | FileKind::Folder => {
             return Ok(());
         }
-        FileKind::MsmDevcore | FileKind::RdCapture => {
-            "name a shader with `unwedge ir3 disasm --shader-at ADDRESS`; `unwedge decode` shows where they are"
-        }
+        FileKind::MsmDevcore => "`unwedge ir3 disasm` lists its shaders, and --shader-at ADDRESS takes one",
+        FileKind::RdCapture => "`unwedge ir3 disasm --shader-at ADDRESS` takes a shader of it",
         FileKind::ToolText => "give the dump or capture that it was made from",
         _ => "`unwedge decode` shows what is in it",
     };
