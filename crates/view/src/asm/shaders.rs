@@ -2,14 +2,14 @@
 //!
 //! Never: shaders that no packet in the dump loads; nothing says where those begin.
 
+use super::ir3;
 use crate::decode::stretches;
 use crate::device;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use unwedge_base::{Dwords, Generation};
+use unwedge_base::Generation;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
-use unwedge_isa::ir3::{Ir3ListingOptions, disassemble};
 use unwedge_postmortem::adreno::{AdrenoCase, hang};
 use unwedge_stream::Flow;
 use unwedge_stream::adreno::{
@@ -50,20 +50,13 @@ impl AdrenoSink for ShaderSink {
             self.shaders.entry(*iova).or_insert_with(|| LoadedShader {
                 iova: *iova,
                 stage: load.stage,
-                bytes: load.contents.map(|code| length(code, generation)),
+                bytes: load
+                    .contents
+                    .map(|code| 4 * ir3::length(code.take(LONGEST), 100 * generation.number()) as u64),
             });
         }
         Flow::Continue
     }
-}
-
-/// Bytes of a shader up to its end.
-fn length(code: Dwords<'_>, generation: Generation) -> u64 {
-    let dwords: Vec<u32> = code.take(LONGEST).iter().collect();
-    let words: Vec<u64> =
-        dwords.as_chunks().0.iter().map(|&[low, high]| u64::from(high) << 32 | u64::from(low)).collect();
-    let options = Ir3ListingOptions { gpu_id: 100 * generation.number(), raw: false, level: 0 };
-    8 * disassemble(&words, &options, &mut Vec::new()) as u64
 }
 
 /// The shaders that a dump's command streams load, by address. None if its GPU is not known.
