@@ -155,7 +155,7 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// Reads a file whose kind is known from [`sniff`]. Text of no known kind may be a msm devcoredump whose start is
+    /// Reads a file whose kind is known from [`sniff`]. Text of no known kind may be an msm devcoredump whose start is
     /// damaged.
     ///
     /// # Errors
@@ -181,6 +181,7 @@ impl<'a> Dump<'a> {
             | FileKind::Elf
             | FileKind::Folder
             | FileKind::Empty
+            | FileKind::ToolText
             | FileKind::Binary => None,
         };
         dump.ok_or(NotADump { kind })

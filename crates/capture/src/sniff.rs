@@ -30,6 +30,8 @@ pub enum FileKind {
     Folder,
     /// Nothing.
     Empty,
+    /// What crashdec or cffdump printed of a dump or capture.
+    ToolText,
     /// Text of some other kind.
     Text,
     /// Bytes of some other kind.
@@ -47,6 +49,8 @@ pub fn sniff(bytes: &[u8]) -> FileKind {
         FileKind::Empty
     } else if head.starts_with(b"\x7fELF") {
         FileKind::Elf
+    } else if text() && is_tool_text(head) {
+        FileKind::ToolText
     } else if head.starts_with(b"---\n") && msm::sniff(head) {
         // The others search all of the head, which costs more than reading a small dump's lines.
         FileKind::MsmDevcore
@@ -73,6 +77,15 @@ pub fn sniff(bytes: &[u8]) -> FileKind {
     }
 }
 
+/// Whether a text is what Mesa's crashdec or cffdump, or a stand-in for them, printed: crashdec repeats the first lines of
+/// the dump and adds the chip id that it understood, cffdump heads each command stream.
+fn is_tool_text(head: &[u8]) -> bool {
+    let mut lines = head.split(|&byte| byte == b'\n');
+    lines.any(|line| {
+        line.starts_with(b"Got chip_id=0x") || line.starts_with(b"cmdstream[") && line.ends_with(b" dwords")
+    })
+}
+
 impl FileKind {
     /// For JSON: stable, lower case.
     pub fn id(self) -> &'static str {
@@ -88,6 +101,7 @@ impl FileKind {
             FileKind::Elf => "elf",
             FileKind::Folder => "folder",
             FileKind::Empty => "empty",
+            FileKind::ToolText => "tool-text",
             FileKind::Text => "text",
             FileKind::Binary => "binary",
         }
@@ -96,8 +110,8 @@ impl FileKind {
     /// For messages, with its article.
     pub fn describe(self) -> &'static str {
         match self {
-            FileKind::MsmDevcore => "a msm devcoredump",
-            FileKind::RdCapture => "a freedreno or Turnip command-stream capture (rd)",
+            FileKind::MsmDevcore => "an msm devcoredump",
+            FileKind::RdCapture => "an rd capture (commands of freedreno or Turnip)",
             FileKind::I915ErrorState => "an i915 error state",
             FileKind::NoErrorState => "the error file of i915 while it holds no error state",
             FileKind::XeDevcore => "a xe devcoredump",
@@ -107,6 +121,7 @@ impl FileKind {
             FileKind::Elf => "an ELF file",
             FileKind::Folder => "a folder that is not a hang report of RADV",
             FileKind::Empty => "an empty file",
+            FileKind::ToolText => "output of crashdec or cffdump",
             FileKind::Text => "some other text",
             FileKind::Binary => "some other binary file",
         }
@@ -136,6 +151,11 @@ mod tests {
             (b"", FileKind::Empty),
             (b"No error state collected\n", FileKind::NoErrorState),
             (b"no error state collected\n", FileKind::NoErrorState),
+            (
+                b"---\nkernel: 6.6.0\nmodule: msm\nrevision: 630 (6.3.0.2)\nGot chip_id=0x6030002\n",
+                FileKind::ToolText,
+            ),
+            (b"gpu_id: 630\ncmd: game/1: fence=1\n####\ncmdstream[0]: 1023 dwords\n", FileKind::ToolText),
             (b"hello, world\n", FileKind::Text),
             (b"\0\xff\0\xfe\0", FileKind::Binary),
         ] {

@@ -231,6 +231,9 @@ pub enum Command {
     /// Print a man page
     #[command(after_help = "Examples:\n  unwedge man | man -l -\n  unwedge man regs > unwedge-regs.1")]
     Man(Man),
+    /// Print the help of a command
+    #[command(after_help = "Examples:\n  unwedge help explain\n  unwedge help ir3 disasm")]
+    Help(Man),
     /// Print completions for a shell
     #[command(
         after_help = "Examples:\n  unwedge completions bash > ~/.local/share/bash-completion/completions/unwedge\n  \
@@ -402,6 +405,9 @@ pub struct Regs {
     /// Which registers; without it the GPU's own, and for a name they lack the others
     #[arg(long, value_enum)]
     pub space: Option<SpaceArg>,
+    /// Also how a register differs on other generations of Adreno; JSON always has it
+    #[arg(long)]
+    pub generations: bool,
     /// Print one JSON object per line instead of text
     #[arg(long)]
     pub json: bool,
@@ -495,6 +501,9 @@ pub struct Ir3Disasm {
     /// The shader at this address of a dump or a capture
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hex")]
     pub shader_at: Option<u64>,
+    /// The shader of this number of a dump of msm, as they are listed without this option
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["hex", "shader_at"])]
+    pub shader: Option<usize>,
     /// List up to the shader's end as crashdec does, with labels, the words and where they are
     #[arg(long, conflicts_with = "hex")]
     pub raw: bool,
@@ -689,7 +698,11 @@ fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
         Some((first, last)) => (number(first, 0)?, number(last.trim_start_matches('='), u32::MAX)?),
         None => text.parse().map(|n| (n, n)).map_err(|_| expected())?,
     };
-    if first > last { Err(format!("{first} is behind {last}")) } else { Ok(first..=last) }
+    if first > last {
+        Err(format!("the range ends before it starts: {last} is less than {first}"))
+    } else {
+        Ok(first..=last)
+    }
 }
 
 /// `0x100020000`: hexadecimal with or without its prefix.

@@ -11,6 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::InputError;
 use crate::output::Output;
 use std::borrow::Cow;
+use std::io::Write;
 use unwedge::base::{ChipId, Generation};
 use unwedge::capture::msm::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
 use unwedge::hw::{Db, Gpu};
@@ -21,6 +22,8 @@ const FENCE: u64 = 0x0001_0000_0000_0040;
 const IB1: u64 = 0x0000_0001_0010_0000;
 const SEMAPHORE: u64 = 0x0000_0001_0020_0000;
 const TARGET: u64 = 0x0000_0001_0040_0000;
+/// What commands in the report call the dump when it is not saved.
+const UNSAVED: &str = "demo.devcore";
 /// What the semaphore must become.
 const SIGNALLED: u32 = 2;
 /// What it is.
@@ -43,7 +46,13 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     let file = args.save.as_ref().map(|path| path.to_string_lossy());
     let mut out = Output::open(global, false);
     let options = report_options(out.style);
-    print_report(&report, file.as_deref(), args.json, options, &mut out);
+    // What the report advises to run takes a file.
+    let advised = if args.json { None } else { Some(UNSAVED) };
+    print_report(&report, file.as_deref().or(advised), args.json, options, &mut out);
+    if file.is_none() && !args.json {
+        // A failed write is remembered, and reported by `finish`.
+        let _ = writeln!(out, "\n`unwedge demo --save {UNSAVED}` writes this dump to a file; run it first.");
+    }
     out.finish()?;
     Ok(Outcome::of("demo", &report.diagnostics))
 }

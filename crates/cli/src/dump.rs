@@ -1,7 +1,7 @@
 //! Opens captures, dumps of any driver and folders of reports, for every command that takes them: each file is opened,
 //! read and sniffed once. Never: what is in them.
 
-use crate::failure::{Failure, MSM};
+use crate::failure::{Failure, MSM, instead};
 use crate::input::{Input, InputStream};
 use std::path::Path;
 use unwedge::base::Diagnostic;
@@ -103,6 +103,7 @@ impl DumpFiles {
                 name: self.name.clone(),
                 what: "the folder of a hang report of RADV".to_owned(),
                 takes: MSM,
+                instead: instead(FileKind::RadvReport),
             },
         }
     }
@@ -195,7 +196,7 @@ pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
         return Ok(stream);
     }
     let what = sniff(stream.peek(0)?).describe();
-    let message = format!("{}: not a rd capture: looks like {}{what}", stream.name, stream.wrapping());
+    let message = format!("{}: not an rd capture: looks like {}{what}", stream.name, stream.wrapping());
     Err(Failure::Unusable(message))
 }
 

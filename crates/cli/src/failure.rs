@@ -6,6 +6,7 @@ use std::io;
 use std::process::ExitCode;
 use unwedge::base::{Diagnostic, Severity};
 use unwedge::capture::FileKind;
+use unwedge_view::plural::counted;
 
 /// Says something on standard error. Nobody listening is no reason to fail.
 macro_rules! complain {
@@ -22,10 +23,9 @@ const UNUSABLE: u8 = 1;
 const LOST: u8 = 3;
 const FOUND: u8 = 4;
 /// What commands take that read dumps of all drivers.
-const DUMPS: &str = "a devcoredump (msm, xe, amdgpu), an error state of i915, a hang report of RADV (a folder, or one text), \
-                     text of umr, and some commands a capture (rd)";
+const DUMPS: &str = "a GPU crash dump";
 /// What commands take that read what Adreno GPUs leave.
-pub const MSM: &str = "a msm devcoredump, and some commands a capture (rd), too";
+pub const MSM: &str = "an msm devcoredump";
 /// Diagnostics printed one by one; the rest is counted.
 const SHOWN: usize = 10;
 
@@ -83,6 +83,8 @@ pub enum Failure {
         what: String,
         /// What the command takes.
         takes: &'static str,
+        /// What to do instead.
+        instead: &'static str,
     },
     /// The arguments make no sense together.
     Usage(String),
@@ -96,8 +98,8 @@ pub enum Failure {
     Source {
         /// Its name.
         name: String,
-        /// How many mistakes it has.
-        mistakes: usize,
+        /// How many errors it has.
+        errors: usize,
     },
     /// A file cannot be written.
     Write(String, io::Error),
@@ -113,7 +115,7 @@ impl Failure {
         Failure::other_kind(input, kind, DUMPS)
     }
 
-    /// A file that is not a msm devcoredump, nor a capture.
+    /// A file that is not an msm devcoredump, nor a capture.
     pub fn wrong_kind(input: &Input, kind: FileKind) -> Failure {
         Failure::other_kind(input, kind, MSM)
     }
@@ -123,7 +125,7 @@ impl Failure {
             (true, _) => kind.describe().to_owned(),
             (false, _) => format!("a {}{}", input.wrapping(), kind.describe()),
         };
-        Failure::WrongKind { name: input.name.clone(), what, takes }
+        Failure::WrongKind { name: input.name.clone(), what, takes, instead: instead(kind) }
     }
 
     /// Its exit status.
@@ -135,22 +137,38 @@ impl Failure {
     }
 }
 
+/// What to do with a file that a command does not take.
+pub fn instead(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::RdCapture => "use `unwedge decode`, `query` or `rd info`",
+        FileKind::Elf => "`unwedge amd disasm` and `amd check` read AMD code objects",
+        FileKind::ToolText => "it is already decoded: give the dump or capture that it was made from",
+        FileKind::NoErrorState => "no hang has been recorded since boot, or it was cleared",
+        FileKind::I915ErrorState
+        | FileKind::XeDevcore
+        | FileKind::AmdgpuDevcore
+        | FileKind::RadvReport
+        | FileKind::UmrText
+        | FileKind::MsmDevcore => "use `unwedge explain`, `decode` or `info`",
+        FileKind::Folder | FileKind::Empty | FileKind::Text | FileKind::Binary => {
+            "the kernel's dump is /sys/class/devcoredump/devcd*/data, i915's /sys/class/drm/card*/error"
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Input(e) => e.fmt(f),
-            Failure::WrongKind { name, what, takes } => write!(
-                f,
-                "{name}: looks like {what}; this takes {takes}. The kernel's dump is \
-                 /sys/class/devcoredump/devcd*/data"
-            ),
+            Failure::WrongKind { name, what, takes, instead } => {
+                write!(f, "{name}: {what}, not {takes}; {instead}")
+            }
             Failure::Usage(message)
             | Failure::Database(message)
             | Failure::NotFound(message)
             | Failure::Unusable(message) => f.write_str(message),
-            Failure::Source { name, mistakes: 1 } => write!(f, "{name}: a mistake, nothing was assembled"),
-            Failure::Source { name, mistakes } => {
-                write!(f, "{name}: {mistakes} mistakes, nothing was assembled")
+            Failure::Source { name, errors } => {
+                write!(f, "{name}: {}, no output written", counted(*errors as u64, "error", "errors"))
             }
             Failure::Write(name, e) => write!(f, "{name}: {e}"),
             Failure::NoHang(name) => write!(

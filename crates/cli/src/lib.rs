@@ -102,6 +102,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Crashdec(args) => crashdec::run(&args.args, global),
         Command::Cffdump(args) => cffdump::run(&args.args, global),
         Command::Man(args) => man::page(args),
+        Command::Help(args) => man::help(args),
         Command::Completions(args) => man::completions(args),
     }
 }

@@ -245,7 +245,7 @@ impl ContextSource {
                 "{}: empty: a context image has a page of 4096 bytes at least",
                 files.name
             ))),
-            FileKind::Text | FileKind::Binary => Ok(image()),
+            FileKind::Text | FileKind::ToolText | FileKind::Binary => Ok(image()),
             FileKind::RdCapture | FileKind::Elf if is_image => Ok(image()),
             kind => Err(Failure::Unusable(format!(
                 "{}: {}, neither a context image nor a dump of i915 or xe",

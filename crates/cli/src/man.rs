@@ -3,11 +3,35 @@
 use crate::args::{Cli, Completions, Man};
 use crate::failure::{Failure, Outcome};
 use clap::CommandFactory;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::process::{Command, Stdio};
 
-/// Prints the man page of the program or of one command.
+/// Prints the man page of the program or of one command; on a terminal, through `man` where there is one.
 pub fn page(args: &Man) -> Result<Outcome, Failure> {
-    write_all(&render(&args.command)?)
+    let page = render(&args.command)?;
+    if io::stdout().is_terminal() && shown_by_man(&page) {
+        return Ok(Outcome::Complete);
+    }
+    write_all(&page)
+}
+
+/// Shows a page with the system's `man`; `false` when that is not there, or fails.
+fn shown_by_man(page: &[u8]) -> bool {
+    let Ok(mut man) = Command::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn() else {
+        return false;
+    };
+    if let Some(mut stdin) = man.stdin.take() {
+        // A reader who quits early is no failure; whether the page was shown, the exit status says.
+        let _ = stdin.write_all(page);
+    }
+    man.wait().is_ok_and(|status| status.success())
+}
+
+/// Prints the help of the program or of one command, as `--help` does.
+pub fn help(args: &Man) -> Result<Outcome, Failure> {
+    let program = built();
+    let mut command = find(&program, &args.command)?.clone();
+    Ok(command.print_long_help().map(|()| Outcome::Complete)?)
 }
 
 /// Prints completions for a shell.
@@ -17,11 +41,16 @@ pub fn completions(args: &Completions) -> Result<Outcome, Failure> {
     write_all(&script)
 }
 
-/// `path` is a command and the command within it, as typed (`ir3 disasm`) or as its page is called (`ir3-disasm`).
-fn render(path: &[String]) -> Result<Vec<u8>, Failure> {
+/// The argument table with the names of all commands filled in.
+fn built() -> clap::Command {
     let mut program = Cli::command();
     program.build();
-    let mut command = &program;
+    program
+}
+
+/// `path` is a command and the command within it, as typed (`ir3 disasm`) or as its page is called (`ir3-disasm`).
+fn find<'c>(program: &'c clap::Command, path: &[String]) -> Result<&'c clap::Command, Failure> {
+    let mut command = program;
     for name in path {
         let within = command.find_subcommand(name).or_else(|| {
             let (outer, inner) = name.split_once('-')?;
@@ -31,9 +60,19 @@ fn render(path: &[String]) -> Result<Vec<u8>, Failure> {
             Failure::Usage(format!("no command is called {}: see `unwedge --help`", path.join(" ")))
         })?;
     }
+    Ok(command)
+}
+
+fn render(path: &[String]) -> Result<Vec<u8>, Failure> {
+    let program = built();
+    let command = find(&program, path)?;
+    let title = command.get_display_name().unwrap_or("unwedge").to_owned();
     let mut page = Vec::new();
     // No date: the page is reproducible.
-    clap_mangen::Man::new(command.clone()).date("").manual("unwedge manual").render(&mut page)?;
+    let man = clap_mangen::Man::new(command.clone())
+        .date("")
+        .source(format!("unwedge {}", env!("CARGO_PKG_VERSION")));
+    man.title(title).manual("unwedge manual").render(&mut page)?;
     Ok(page)
 }
 

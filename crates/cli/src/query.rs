@@ -86,7 +86,7 @@ pub fn usage(error: ViewError) -> Failure {
 
 /// Says what there is to say beside the rows.
 fn report(name: &str, answered: Answered, with_notes: bool) -> Outcome {
-    let Answered { notes, diagnostics, left_out } = answered;
+    let Answered { notes, diagnostics, left_out, rows, seen } = answered;
     for note in notes {
         match note {
             Note::LeftOut { generation, why } => {
@@ -98,6 +98,9 @@ fn report(name: &str, answered: Answered, with_notes: bool) -> Outcome {
     let outcome = Outcome::of(name, &diagnostics);
     for note in diagnostics.iter().filter(|d| with_notes && d.severity == Severity::Note) {
         complain!("{name}: {note}");
+    }
+    if rows == 0 && left_out == 0 {
+        complain!("{name}: {seen}");
     }
     if left_out > 0 {
         complain!(

@@ -25,6 +25,9 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
         if args.space.is_some() && (amd.is_some() || platform.is_some()) {
             return Err(Failure::Usage("--space is for Adreno GPUs".to_owned()));
         }
+        if args.generations && (amd.is_some() || platform.is_some()) {
+            return Err(Failure::Usage("--generations is for Adreno GPUs".to_owned()));
+        }
         if let Some(gpu) = amd {
             let answers = amd::Answers::of(&facts, &gpu, &questions).map_err(usage)?;
             let mut out = Output::open(global, false);
@@ -58,7 +61,7 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, false);
     let style = out.style;
     // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json { answers.json(&mut out) } else { answers.text(style, &mut out) };
+    let _ = if args.json { answers.json(&mut out) } else { answers.text(style, args.generations, &mut out) };
     out.finish()?;
     answers.missing().map_or(Ok(Outcome::Complete), |message| Err(Failure::NotFound(message)))
 }

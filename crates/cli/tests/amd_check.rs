@@ -51,9 +51,13 @@ fn every_form_of_code_is_checked() {
     let gpu = ["--gpu", "gfx1030"];
     for input in [BAD.as_bytes(), &raw, words.join("\n").as_bytes(), words.concat().as_bytes()] {
         let told = check(&gpu, input, 4);
-        for expected in
-            ["0x8: error: wait: ", "registers: v1", "missing: vmcnt(0)", "> ", "v_mov_b32_e32 v2, v1"]
-        {
+        for expected in [
+            "error[missing-wait]: v1 ",
+            " --> standard input:+0x8\n",
+            "insert s_waitcnt vmcnt(0)\n",
+            "   > ",
+            "v_mov_b32_e32 v2, v1",
+        ] {
             assert!(told.contains(expected), "{expected} in\n{told}");
         }
     }
@@ -61,7 +65,7 @@ fn every_form_of_code_is_checked() {
     assert_eq!(check(&gpu, &assembled(GOOD, "raw"), 0), "");
     // A code object says its GPU, and names its functions.
     let told = check(&[], &kernel(BAD, ""), 4);
-    assert!(told.contains("main+0x8: error: wait: "), "{told}");
+    assert!(told.contains("error[missing-wait]: ") && told.contains(":+0x8 (main+0x8)"), "{told}");
     let none = unwedge(&["amd", "check", "--function", "other", "-"], &kernel(BAD, ""));
     assert!(text(&none.stderr).contains("no function other"), "{}", text(&none.stderr));
 }
@@ -131,17 +135,17 @@ fn options_say_what_is_set_and_where_code_starts() {
     let reads = "s_mov_b32 s5, s4\nv_mov_b32 v2, v1\ns_endpgm\n";
     check(&gpu, reads.as_bytes(), 0);
     let told = check(&with(&["--sgprs", "4", "--vgprs", "1"]), reads.as_bytes(), 4);
-    assert!(told.contains("registers: s4") && told.contains("registers: v1"), "{told}");
+    assert!(told.contains("(s4)") && told.contains("(v1)"), "{told}");
     check(&with(&["--sgprs", "5", "--vgprs", "2"]), reads.as_bytes(), 0);
     // The load is not reached from the second instruction on.
     check(&with(&["--entry", "0x8"]), BAD.as_bytes(), 0);
     let open = "v_mov_b32 v0, v1\n";
-    assert!(check(&gpu, open.as_bytes(), 4).contains("runs_off"));
+    assert!(check(&gpu, open.as_bytes(), 4).contains("error[runs-off]"));
     check(&with(&["--continues"]), open.as_bytes(), 0);
     // What is no mistake is shown where it is asked for.
     let spare = "s_waitcnt vmcnt(0)\ns_endpgm\n";
     assert_eq!(check(&gpu, spare.as_bytes(), 0), "");
-    assert!(check(&with(&["--all"]), spare.as_bytes(), 0).contains("speed: spare_wait"));
+    assert!(check(&with(&["--all"]), spare.as_bytes(), 0).contains("speed[spare-wait]"));
 }
 
 /// A kernel's descriptor tells which registers are set where it starts, and how many lanes its waves have.
@@ -153,9 +157,12 @@ fn kernels_say_what_is_set() {
     // Two of the pointer, numbers x and y of the group; numbers x and y of the item.
     check(&[], &kernel(&reads(3, 1), directives), 0);
     let told = check(&[], &kernel(&reads(4, 1), directives), 4);
-    assert!(told.contains("main+0x0: error: unwritten: ") && told.contains("registers: s4"), "{told}");
+    assert!(
+        told.contains("error[unwritten]: ") && told.contains(":+0x0 (main+0x0)") && told.contains("(s4)"),
+        "{told}"
+    );
     let told = check(&[], &kernel(&reads(3, 2), directives), 4);
-    assert!(told.contains("registers: v2"), "{told}");
+    assert!(told.contains("(v2)"), "{told}");
     check(&["--sgprs", "5", "--vgprs", "3"], &kernel(&reads(4, 2), directives), 0);
     let wave = |directives: &str| {
         let object = kernel("s_endpgm\n", directives);
@@ -184,10 +191,10 @@ fn stages_of_pal_say_what_is_set() {
     let (user, rsrc2) = ("        .user_sgprs: 6\n", "      11795: 0x980\n");
     let reads = |sgpr: u32, vgpr: u32| format!("s_mov_b32 s9, s{sgpr}\nv_mov_b32 v7, v{vgpr}\ns_endpgm\n");
     check(&[], &object(&reads(7, 1), user, rsrc2), 0);
-    assert!(check(&[], &object(&reads(8, 1), user, rsrc2), 4).contains("registers: s8"));
-    assert!(check(&[], &object(&reads(7, 2), user, rsrc2), 4).contains("registers: v2"));
+    assert!(check(&[], &object(&reads(8, 1), user, rsrc2), 4).contains("(s8)"));
+    assert!(check(&[], &object(&reads(7, 2), user, rsrc2), 4).contains("(v2)"));
     // The same number from the register; where nobody tells it, all may be set.
-    assert!(check(&[], &object(&reads(8, 1), "", "      11795: 0x98c\n"), 4).contains("registers: s8"));
+    assert!(check(&[], &object(&reads(8, 1), "", "      11795: 0x98c\n"), 4).contains("(s8)"));
     check(&[], &object(&reads(30, 9), "", rsrc2), 0);
     let wave = |user: &str, registers: &str| {
         let object = object("s_endpgm\n", user, registers);
@@ -206,7 +213,7 @@ fn an_object_of_llvm_for_pal() {
     let report: Value = serde_json::from_str(&check(&["--json", "--function", "cs"], object, 0)).unwrap();
     assert_eq!((report["wave"].as_u64(), report["gpu"].as_str()), (Some(32), Some("gfx1030")));
     // The part goes on in another, which is not there.
-    assert!(check(&["--function", "ps"], object, 4).contains("runs_off"));
+    assert!(check(&["--function", "ps"], object, 4).contains("error[runs-off]"));
 }
 
 /// Distances within a section are filled in; what is elsewhere is not known. Made by LLVM 19 with `llc -mcpu=gfx900 -O2 -filetype=obj`, of a
@@ -247,8 +254,8 @@ fn objects_of_mesa_say_what_is_set() {
         output.stdout
     };
     check(&[], &object(2, 1), 0);
-    assert!(check(&[], &object(3, 1), 4).contains("registers: s3"));
-    assert!(check(&[], &object(2, 2), 4).contains("registers: v2"));
+    assert!(check(&[], &object(3, 1), 4).contains("(s3)"));
+    assert!(check(&[], &object(2, 2), 4).contains("(v2)"));
 }
 
 /// A shader of gfx10 that loads what it then uses.

@@ -86,7 +86,7 @@ fn mistakes_name_place_and_use() {
         ":2:9: operand 1: unknown symbol (used in line 9)",
         ":10:7: ",
         ":16:3: the file says: another GPU",
-        "3 mistakes",
+        "3 errors",
     ] {
         assert!(said.contains(expected), "{expected} in\n{said}");
     }

@@ -72,7 +72,7 @@ fn two_submits_differ_for_stretches_of_draws() {
     let at = told.iter().position(|line| line == "RB_MRT[0].BUF_INFO").unwrap();
     assert_eq!(told[at + 1], "    draws 1: COLOR_FORMAT: FMT6_8_8_8_8_UNORM -> FMT6_8_8_8_X8_UNORM");
     assert_eq!(told.len(), at + 2, "{told:?}");
-    let expected = ["submit 0, 3 | 3 draws: RB_MRT[0].BUF_INFO", "1 submits do not differ"];
+    let expected = ["submit 0, 3 | 3 draws: RB_MRT[0].BUF_INFO", "1 submit does not differ"];
     assert_eq!(lines(&diff(&[a.path(), b.path()])), expected);
 }
 
@@ -139,8 +139,8 @@ fn one_side_may_have_more_submits_or_another_gpu() {
     let old = Capture::new(330).submit(0x1000, &draw(Generation::A3xx)).bytes();
     let (one, two) = (Temporary::new("one.rd", &one), Temporary::new("two.rd", &two));
     let old = Temporary::new("old.rd", &old);
-    assert_eq!(lines(&diff(&[one.path(), two.path()])), ["1 submits do not differ", "submits: 1 | 2"]);
-    assert_eq!(lines(&diff(&[two.path(), one.path()])), ["1 submits do not differ", "submits: 2 | 1"]);
+    assert_eq!(lines(&diff(&[one.path(), two.path()])), ["1 submit does not differ", "submits: 1 | 2"]);
+    assert_eq!(lines(&diff(&[two.path(), one.path()])), ["1 submit does not differ", "submits: 2 | 1"]);
     assert!(lines(&diff(&[one.path(), old.path()]))[0].starts_with("a6xx | a3xx"));
     assert_eq!(status(&diff(&["--exit-code", one.path(), two.path()])), Some(4));
     assert_eq!(status(&diff(&["--exit-code", one.path(), one.path()])), Some(0));

@@ -107,7 +107,7 @@ fn every_mistake_is_shown_with_its_line() {
         for (number, line) in source.lines().enumerate().skip(1) {
             assert!(told.contains(&format!(":{}:", number + 1)) && told.contains(line), "{args:?}: {told}");
         }
-        assert!(told.contains('^') && told.contains("2 mistakes"), "{told}");
+        assert!(told.contains('^') && told.contains("2 errors, no output written"), "{told}");
     }
 }
 

@@ -87,6 +87,16 @@ fn shared_registers_and_special_ones_have_no_footprint() {
 }
 
 #[test]
+fn registers_that_alias_tex_names_have_a_footprint() {
+    let source = "alias.tex.b32.0 r40.x, c0.x\nisam (f32)(xyzw)r0.x, r40.x, s#0, t#0\nend\n";
+    let stats = stats(730, source);
+    assert_eq!(stats.highest_full, Some(160));
+    let mut listing = Vec::new();
+    stats.write(730, 0, &mut listing);
+    assert!(String::from_utf8(listing).unwrap().contains(" 40 full,"));
+}
+
+#[test]
 fn waves_are_limited_by_registers() {
     let limits = WaveLimits { registers: 96, granularity: 2, most: 16 };
     let waves = |source, double| stats(630, source).max_waves(630, limits, double);

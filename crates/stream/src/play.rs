@@ -90,17 +90,23 @@ pub struct Player<'d> {
     gpu: Option<Gpu<'d>>,
     state: Option<AdrenoState>,
     max_alive: u64,
+    absent_stream: Severity,
 }
 
 impl<'d> Player<'d> {
     /// A player with nothing known yet, that holds no more than about `max_alive` bytes of buffers.
     pub fn new(choice: SubmitChoice, db: &'d Db, max_alive: u64) -> Player<'d> {
-        Player { choice, db, gpu: None, state: None, max_alive }
+        Player { choice, db, gpu: None, state: None, max_alive, absent_stream: Severity::Loss }
     }
 
     /// Whatever was chosen, a capture may be of several GPUs.
     pub fn follow_gpus(&mut self) {
         self.choice.one_gpu = false;
+    }
+
+    /// A submit whose command stream is not in the capture is a note, not a loss: the capture itself was read whole.
+    pub fn tolerate_absent_streams(&mut self) {
+        self.absent_stream = Severity::Note;
     }
 
     /// Plays a capture. Returns what was lost and left out.
@@ -133,6 +139,7 @@ impl<'d> Player<'d> {
                             state: &mut self.state,
                             allowance: &mut scene.allowance,
                             diagnostics: &mut diagnostics,
+                            absent_stream: self.absent_stream,
                         });
                     }
                 }
@@ -279,6 +286,7 @@ pub struct Submission<'a, 'd> {
     state: &'a mut Option<AdrenoState>,
     allowance: &'a mut u64,
     diagnostics: &'a mut PlayDiagnostics,
+    absent_stream: Severity,
 }
 
 /// Why a submit cannot be walked.
@@ -291,7 +299,7 @@ pub enum Absent {
 }
 
 impl<'a, 'd> Submission<'a, 'd> {
-    /// Finds the command stream. What is not there is reported as a loss.
+    /// Finds the command stream. What is not there is reported.
     ///
     /// # Errors
     /// [`Absent`] when the GPU is not known, or the capture does not hold the stream.
@@ -304,7 +312,8 @@ impl<'a, 'd> Submission<'a, 'd> {
         let memory = self.live.memory();
         let Some(stream) = memory.dwords(iova) else {
             let message = format!("the command stream at {iova:#x} is not in the capture");
-            self.diagnostics.report(Diagnostic::loss(span, message));
+            let severity = self.absent_stream;
+            self.diagnostics.report(Diagnostic { severity, span: Some(span), message });
             return Err(Absent::Stream);
         };
         let stream = stream.take(dwords as usize);

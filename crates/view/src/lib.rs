@@ -18,6 +18,7 @@ pub mod json;
 pub mod lines;
 pub mod listing;
 pub mod lrc;
+pub mod plural;
 pub mod query;
 pub mod rd;
 pub mod regs;

@@ -31,7 +31,7 @@ pub use layout::MsmLayout;
 pub use model::*;
 pub use sections::{MsmSection, SectionAbsence, SectionFacts, SectionHeading};
 
-/// Whether the start of a file looks like a msm devcoredump. Looks at the first kilobyte only.
+/// Whether the start of a file looks like an msm devcoredump. Looks at the first kilobyte only.
 pub fn sniff(start: &[u8]) -> bool {
     let start = &start[..start.len().min(1024)];
     let mut marker = false;

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Generation, Memory, Span};
 
-/// A msm devcoredump. Absent sections are `None` or empty; nothing is filled in.
+/// An msm devcoredump. Absent sections are `None` or empty; nothing is filled in.
 #[derive(Clone, Debug, Default)]
 pub struct Devcore<'a> {
     /// `kernel:`
@@ -338,9 +338,9 @@ pub struct DebugBus<'a> {
     pub span: Span,
 }
 
-/// The input is not a msm devcoredump.
+/// The input is not an msm devcoredump.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a msm devcoredump: none of its section headings was found")]
+#[error("not an msm devcoredump: none of its section headings was found")]
 pub struct NotDevcore;
 
 impl<'a> Devcore<'a> {
@@ -348,7 +348,7 @@ impl<'a> Devcore<'a> {
     ///
     /// # Errors
     ///
-    /// [`NotDevcore`] if no line has a key of a msm devcoredump.
+    /// [`NotDevcore`] if no line has a key of an msm devcoredump.
     pub fn read(text: &'a [u8]) -> Result<Devcore<'a>, NotDevcore> {
         read::read(text)
     }

@@ -1,4 +1,4 @@
-//! The sections of a msm devcoredump, one row each.
+//! The sections of an msm devcoredump, one row each.
 //!
 //! The order of the rows is the order in which kernels write them. The line grammar, the reader, the writer and everything
 //! that shows a dump or says what is missing from it ask this table. What an entry holds is a field of

@@ -78,6 +78,9 @@ pub struct AmdCheck {
     /// Instructions shown before each finding
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     pub context: usize,
+    /// The sources of each rule, and the generations it holds for
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
 }
 
 /// A number, in hexadecimal behind `0x`.
@@ -144,7 +147,7 @@ pub enum AmdLoader {
 /// `amd disasm`
 #[derive(Args, Debug)]
 pub struct AmdDisasm {
-    /// A code object (ELF), or bare code; `-` for standard input
+    /// A code object (ELF), bare code, or its dwords in hexadecimal (eight digits each); `-` for standard input
     pub file: PathBuf,
     /// Which GPU.
     #[command(flatten)]

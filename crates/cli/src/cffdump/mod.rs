@@ -118,6 +118,7 @@ pub fn run(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
         false => None,
     };
     let listing = Listing::new(arguments.options.clone(), colour, &db, global.max_size);
+    let listing = listing.with_absent_streams_as_notes();
     let mut listing = listing.with_script(script.as_ref().map(|script| script as _)).with_shaders(shaders);
     let mut outcome = Outcome::Complete;
     let mut failures = Vec::new();

@@ -8,11 +8,12 @@ use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::output::Output;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use unwedge::isa::afuc::DbNames;
-use unwedge::isa::afuc::{self, Firmware, asm, disasm};
+use unwedge::isa::afuc::{self, AfucNames, DbNames, Firmware, FirmwareBlob, SqeSpace, asm, disasm};
+use unwedge_view::listing::COLORS;
 
 /// Runs the command.
 pub fn run(command: &AfucCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -31,20 +32,19 @@ fn disassemble(args: &AfucDisasm, global: &Global) -> Result<Outcome, Failure> {
         form: disasm::ListingForm::Exact,
         ..Default::default()
     };
-    print(&args.file, &options, global, true)
+    let input = Input::open(&args.file, global.max_size)?;
+    let db = database::load(global)?;
+    print(&input, &options, &DbNames::new(&db), Output::open(global, true))
 }
 
 fn print(
-    file: &Path,
+    input: &Input,
     options: &disasm::AfucDisasmOptions,
-    global: &Global,
-    page: bool,
+    names: &dyn AfucNames,
+    mut out: Output,
 ) -> Result<Outcome, Failure> {
-    let input = Input::open(file, global.max_size)?;
-    let db = database::load(global)?;
-    let text = unwedge::sim::adreno::sqe::disassemble(&input.bytes, options, &DbNames::new(&db))
+    let text = unwedge::sim::adreno::sqe::disassemble(&input.bytes, options, names)
         .map_err(|e| Failure::Unusable(format!("{}: {e}", input.name)))?;
-    let mut out = Output::open(global, page);
     // A failed write is remembered, and reported by `finish`.
     let _ = out.write_all(text.as_bytes());
     out.finish()?;
@@ -62,24 +62,73 @@ fn assemble(
     let options = asm::AfucAsmOptions { file: name.clone(), firmware };
     let bytes = afuc::assemble(&text, &options, &DbNames::new(&db)).map_err(|errors| {
         let _ = writeln!(std::io::stderr(), "{errors}");
-        Failure::Source { name, mistakes: errors.list.len() }
+        Failure::Source { name, errors: errors.list.len() }
     })?;
     deliver(&bytes, output, global)?;
     Ok(Outcome::Complete)
 }
 
 const DISASM_USAGE: &str = "Usage:\n\tafuc-disasm [-g ID] [-v] [-c] [-r] [-e] [-u] FILE\n\
-    \t\t-c - accepted; the text has no colours\n\
+    \t\t-c - register names in colour\n\
     \t\t-e - run the firmware instead: unwedge afuc run\n\
     \t\t-g - the firmware's id (hexadecimal), not the file's own\n\
     \t\t-r - the words in their order, no packet table\n\
     \t\t-u - leave out what differs from one place to another\n\
     \t\t-v - offsets and words too\n";
+const ASM_USAGE: &str = "Usage:\n\tafuc-asm filename.asm filename.fw\n";
+
+/// Register names in the colours of Mesa's tools.
+struct ColouredNames<'n>(DbNames<'n>);
+
+impl AfucNames for ColouredNames<'_> {
+    fn register(&self, firmware: Firmware, space: SqeSpace, offset: u32) -> Option<Cow<'_, str>> {
+        let name = self.0.register(firmware, space, offset)?;
+        Some(Cow::Owned(format!("{}{name}{}", COLORS.name, COLORS.reset)))
+    }
+
+    fn offset(&self, firmware: Firmware, space: SqeSpace, name: &str) -> Option<u32> {
+        self.0.offset(firmware, space, name)
+    }
+
+    fn pipe_is_void(&self, firmware: Firmware, offset: u32) -> bool {
+        self.0.pipe_is_void(firmware, offset)
+    }
+
+    fn packet(&self, firmware: Firmware, opcode: u8) -> Option<Cow<'_, str>> {
+        self.0.packet(firmware, opcode)
+    }
+
+    fn opcode(&self, name: &str) -> Option<u8> {
+        self.0.opcode(name)
+    }
+}
+
+/// The usage, to whoever asked for it.
+fn help(usage: &str, global: &Global) -> Result<Outcome, Failure> {
+    let mut out = Output::open(global, false);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = out.write_all(usage.as_bytes());
+    out.finish()?;
+    Ok(Outcome::Complete)
+}
+
+/// A firmware of another generation than the one named: its bootstrap routine would not find the packet tables.
+fn of_generation(input: &Input, named: Firmware) -> Result<(), Failure> {
+    match FirmwareBlob::new(&input.bytes).firmware() {
+        Some(own) if own.generation() != named.generation() => Err(Failure::Unusable(format!(
+            "{}: firmware of {own} ({:03x}), which does not run on {named} ({:03x})",
+            input.name,
+            own.id(),
+            named.id()
+        ))),
+        _ => Ok(()),
+    }
+}
 
 /// Mesa's afuc-disasm.
 pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     let mut options = disasm::AfucDisasmOptions::default();
-    let (mut file, mut emulate, mut unit_test) = (None::<PathBuf>, false, false);
+    let (mut file, mut emulate, mut unit_test, mut colour) = (None::<PathBuf>, false, false, false);
     let misused = |complaint: &str| {
         let _ = write!(std::io::stderr(), "{complaint}{DISASM_USAGE}");
         Ok(Outcome::Misused)
@@ -92,6 +141,9 @@ pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Fai
             only_files = true;
             continue;
         }
+        if !only_files && text == "--help" {
+            return help(DISASM_USAGE, global);
+        }
         let Some(letters) = text.strip_prefix('-').filter(|letters| !only_files && !letters.is_empty())
         else {
             file.get_or_insert_with(|| PathBuf::from(arg));
@@ -100,7 +152,7 @@ pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Fai
         let mut letters = letters.chars();
         while let Some(letter) = letters.next() {
             match letter {
-                'c' => {}
+                'c' => colour = true,
                 'e' => emulate = true,
                 'r' => options.raw = true,
                 'u' => unit_test = true,
@@ -135,13 +187,25 @@ pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Fai
         return afuc_run::run(&run, global);
     }
     options.file = (!unit_test).then(|| file.display().to_string());
-    print(&file, &options, global, false)
+    let input = Input::open(&file, global.max_size)?;
+    if let Some(named) = options.firmware.filter(|_| !options.raw) {
+        of_generation(&input, named)?;
+    }
+    let db = database::load(global)?;
+    let (names, out) = (DbNames::new(&db), Output::open(global, false));
+    if colour {
+        return print(&input, &options, &ColouredNames(names), out);
+    }
+    print(&input, &options, &names, out)
 }
 
 /// Mesa's afuc-asm.
 pub fn asm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        return help(ASM_USAGE, global);
+    }
     let [input, output] = args else {
-        let _ = write!(std::io::stderr(), "Usage:\n\tafuc-asm filename.asm filename.fw\n");
+        let _ = write!(std::io::stderr(), "{ASM_USAGE}");
         return Ok(Outcome::Misused);
     };
     assemble(Path::new(input), None, Some(Path::new(output)), global)

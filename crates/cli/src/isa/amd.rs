@@ -1,7 +1,8 @@
 //! `unwedge amd asm` and `unwedge amd disasm`; `amd check` and `amd run` are files of their own.
 
+use super::amd_check::dwords;
 use super::amd_target::{assembled, gpu};
-use super::{batch, deliver, source};
+use super::{batch, deliver, refuse_dump, source};
 use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
@@ -10,6 +11,7 @@ use std::io::Write;
 use unwedge::capture::elf::{self, Loader, NotCodeObject};
 use unwedge::isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
 use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line, list_object};
+use unwedge_view::plural::counted;
 
 /// Runs the command.
 pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -62,6 +64,7 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
 
 fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
+    refuse_dump(&input, "amd disasm")?;
     // Opened when there is something to show.
     let mut out: Option<Output> = None;
     let mut write = |part: &str| {
@@ -72,10 +75,16 @@ fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
     if let Some(out) = out {
         out.finish()?;
     }
-    if counts.unknown > 0 {
-        complain!("{}: {} dwords are no instructions of this GPU", input.name, counts.unknown);
+    if counts.unknown == 0 {
+        return Ok(outcome);
     }
-    Ok(outcome)
+    let (unknown, name) = (counts.unknown, &input.name);
+    complain!(
+        "{name}: {} not decode as instructions of this GPU",
+        counted(unknown as u64, "dword does", "dwords do")
+    );
+    let most = counts.unknown > counts.instructions;
+    Ok(if most { Outcome::Lost } else { outcome })
 }
 
 /// The listing of a code object, or of bare code. What was lost is told on standard error.
@@ -102,6 +111,9 @@ pub(crate) fn disassembled(
             }
             let gpu = gpu(&args.target, None)?;
             let options = AmdListingOptions { words: args.words, ..AmdListingOptions::default() };
+            let hex = std::str::from_utf8(bytes).ok().and_then(dwords).filter(|words| !words.is_empty());
+            let unhexed: Vec<u8> = hex.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+            let bytes = if hex.is_some() { &unhexed[..] } else { bytes };
             Ok((listing::write_to(bytes, &gpu, &options, &mut |_, _| (), write), Outcome::Complete))
         }
     }

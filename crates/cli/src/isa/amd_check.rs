@@ -1,6 +1,7 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
 use super::amd_target::{assembled, gpu, gpu_of, with_lanes};
+use super::refuse_dump;
 use crate::args::{AmdCheck, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
@@ -11,7 +12,7 @@ use unwedge::check::amdgcn::{
 };
 use unwedge::isa::amdgcn::Gpu;
 use unwedge_view::asm::amd::Emit;
-use unwedge_view::asm::check::{self, CheckedCode};
+use unwedge_view::asm::check::{self, CheckedCode, FindingText};
 
 /// Code to be checked: a section of a code object, or all of a file.
 struct Code {
@@ -36,7 +37,7 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
             "no instruction begins at {entry:#x}: it is not a multiple of 4"
         )));
     }
-    let input = Input::open(&args.file, global.max_size)?;
+    let mut input = Input::open(&args.file, global.max_size)?;
     let mut outcome = Outcome::Complete;
     let (gpu, codes) = match elf::read(&input.bytes) {
         Ok(object) => {
@@ -53,7 +54,8 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
                 return Err(Failure::Usage(format!("{} is bare code: it names no functions", input.name)));
             }
             let gpu = gpu(&args.target, None)?;
-            let bytes = bare(input.bytes, &input.name, &gpu)?;
+            refuse_dump(&input, "amd check")?;
+            let bytes = bare(std::mem::take(&mut input.bytes), &input.name, &gpu)?;
             let (functions, presets, called) = (Vec::new(), Vec::new(), Vec::new());
             (
                 gpu,
@@ -104,7 +106,9 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     let _ = if args.json {
         check::json(&checked, &gpu, args.all, &mut out)
     } else {
-        checked.iter().try_for_each(|code| code.text(args.all, args.context, &mut out))
+        let shown =
+            FindingText { file: &input.name, all: args.all, context: args.context, verbose: args.verbose };
+        shown.legend(&mut out).and_then(|()| checked.iter().try_for_each(|code| code.text(&shown, &mut out)))
     };
     out.finish()?;
     Ok(if found { Outcome::Found } else { outcome })
@@ -189,7 +193,7 @@ pub(super) fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Fai
 }
 
 /// Dwords in hexadecimal, eight digits each; `None`: it is something else.
-fn dwords(source: &str) -> Option<Vec<u32>> {
+pub(super) fn dwords(source: &str) -> Option<Vec<u32>> {
     let mut words = Vec::new();
     for token in source.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty()) {
         let digits = token.strip_prefix("0x").unwrap_or(token);

@@ -44,7 +44,7 @@ pub(crate) fn assembled(name: &str, text: &str, gpu: &Gpu, emit: Emit) -> Result
     assemble(text, gpu, emit).map_err(|e| match e {
         AsmError::Source(errors) => {
             errors.texts(name).for_each(|text| complain!("{text}"));
-            Failure::Source { name: name.to_owned(), mistakes: errors.count }
+            Failure::Source { name: name.to_owned(), errors: errors.count }
         }
         e @ AsmError::Object(_) => Failure::Unusable(format!("{name}: {e}")),
     })

@@ -21,7 +21,7 @@ pub fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
         for text in errors.texts(&name) {
             let _ = writeln!(std::io::stderr(), "{text}");
         }
-        Failure::Source { name: name.clone(), mistakes: errors.count }
+        Failure::Source { name: name.clone(), errors: errors.count }
     })?;
     deliver(&bytes, args.output.as_deref(), global)?;
     Ok(Outcome::Complete)

@@ -1,16 +1,21 @@
 //! `unwedge ir3`.
 
-use super::{batch, code_at, deliver, source};
+use super::{batch, code_at, deliver, refuse_dump, source};
 use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
+use crate::database;
+use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
 use unwedge::base::Dwords;
+use unwedge::capture::{Dump, FileKind};
 use unwedge::isa::ir3::asm::Assembler;
 use unwedge::isa::ir3::write;
 use unwedge_view::asm::ir3;
+use unwedge_view::asm::shaders::{self, LoadedShader};
+use unwedge_view::plural::counted;
 
 /// Runs the command.
 pub fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
@@ -58,7 +63,24 @@ fn hex_word(line: &str) -> Option<u64> {
 }
 
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
-    let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
+    let mut shader_at = args.shader_at;
+    if shader_at.is_none()
+        && let Some(shaders) = shaders_of_dump(&args.file, global)?
+    {
+        let Some(number) = args.shader else {
+            let mut out = Output::open(global, true);
+            // A failed write is remembered, and reported by `finish`.
+            let _ = shaders::text(&shaders, &mut out);
+            out.finish()?;
+            return Ok(Outcome::Complete);
+        };
+        let shader = shaders.get(number).ok_or_else(|| {
+            let there = counted(shaders.len() as u64, "shader", "shaders");
+            Failure::NotFound(format!("{}: no shader {number}: there are {there}", args.file.display()))
+        })?;
+        shader_at = Some(shader.iova);
+    }
+    let code = Code::read(&args.file, args.r#gen, shader_at, global)?;
     let mut out = Output::open(global, true);
     // A failed write is remembered, and reported by `finish`.
     let _ = if args.raw {
@@ -68,6 +90,38 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     };
     out.finish()?;
     Ok(code.outcome(&args.file))
+}
+
+/// The bytes of words in hexadecimal, sixteen digits each; `None`: it is something else.
+fn hex_bytes(source: &[u8]) -> Option<Vec<u8>> {
+    let tokens = std::str::from_utf8(source).ok()?.split_ascii_whitespace();
+    let mut bytes = Vec::new();
+    for token in tokens {
+        let digits = token.strip_prefix("0x").unwrap_or(token).len();
+        bytes.extend(hex_word(token).filter(|_| digits == 16)?.to_le_bytes());
+    }
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+/// The shaders that a dump of msm loads; `None` if the file is something else. Standard input is read once, and is not
+/// listed.
+fn shaders_of_dump(file: &Path, global: &Global) -> Result<Option<Vec<LoadedShader>>, Failure> {
+    if file.as_os_str() == "-" {
+        return Ok(None);
+    }
+    let Opened::Dump(files) = dump::open(file, global.max_size)? else { return Ok(None) };
+    if files.kind != FileKind::MsmDevcore {
+        return Ok(None);
+    }
+    let Ok(Dump::Msm(dump)) = files.read() else { return Err(files.not_of_msm()) };
+    let shaders = shaders::of_dump(&dump, &database::load(global)?);
+    if shaders.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{}: its command streams load no shader; name an address with --shader-at",
+            files.name
+        )));
+    }
+    Ok(Some(shaders))
 }
 
 /// The code of a shader.
@@ -81,8 +135,10 @@ struct Code {
 impl Code {
     fn read(file: &Path, gpu: Option<u32>, shader_at: Option<u64>, global: &Global) -> Result<Code, Failure> {
         let Some(at) = shader_at else {
+            let input = Input::open(file, global.max_size)?;
+            refuse_dump(&input, "ir3 disasm")?;
             let gpu_id = gpu.ok_or_else(no_generation)?;
-            let bytes = Input::open(file, global.max_size)?.bytes;
+            let bytes = hex_bytes(&input.bytes).unwrap_or(input.bytes);
             let (words, rest) = bytes.as_chunks::<8>();
             let dwords = words.as_flattened().as_chunks().0.iter().map(|&dword| u32::from_le_bytes(dword));
             return Ok(Code { dwords: dwords.collect(), left: rest.len(), gpu_id });
@@ -125,7 +181,7 @@ fn asm(args: &Ir3Asm, global: &Global) -> Result<Outcome, Failure> {
         let _ = writeln!(std::io::stderr(), "{error}");
     }
     if !errors.is_empty() {
-        return Err(Failure::Source { name, mistakes: errors.len() });
+        return Err(Failure::Source { name, errors: errors.len() });
     }
     let mut bytes = Vec::with_capacity(8 * program.words.len());
     for word in &program.words {

@@ -14,26 +14,51 @@ use crate::dump::{self, Opened};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::output::Output;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use unwedge::base::{Generation, Memory};
-use unwedge::capture::Dump;
 use unwedge::capture::rd::{LiveMemory, LiveStep, RdReader};
+use unwedge::capture::{Dump, FileKind};
 
 /// Bytes shown of a line, from where it is no text.
 const LONGEST_SHOWN: usize = 80;
 /// A line of a batch is never longer.
 const MAX_LINE: u64 = 64 << 10;
 
-/// Bytes to a file, or to standard output.
+/// Bytes to a file, or to standard output unless that is a terminal.
 fn deliver(bytes: &[u8], file: Option<&Path>, global: &Global) -> Result<(), Failure> {
     if let Some(path) = file {
         return std::fs::write(path, bytes).map_err(|e| Failure::Write(path.display().to_string(), e));
+    }
+    if std::io::stdout().is_terminal() && !std::str::from_utf8(bytes).is_ok_and(is_text) {
+        let message = "the result is binary, and standard output is a terminal: name a file with -o";
+        return Err(Failure::Usage(message.to_owned()));
     }
     let mut out = Output::open(global, false);
     // A failed write is remembered, and reported by `finish`.
     let _ = out.write_all(bytes);
     Ok(out.finish()?)
+}
+
+/// Refuses what is known not to be bare code, which would be disassembled as words without meaning.
+fn refuse_dump(input: &Input, verb: &str) -> Result<(), Failure> {
+    let kind = unwedge::capture::sniff(&input.bytes);
+    let advice = match kind {
+        FileKind::Elf | FileKind::Empty | FileKind::Text | FileKind::Binary | FileKind::Folder => {
+            return Ok(());
+        }
+        FileKind::MsmDevcore => "`unwedge ir3 disasm` lists its shaders, and --shader-at ADDRESS takes one",
+        FileKind::RdCapture => "`unwedge ir3 disasm --shader-at ADDRESS` takes a shader of it",
+        FileKind::ToolText => "give the dump or capture that it was made from",
+        _ => "`unwedge decode` shows what is in it",
+    };
+    let what = kind.describe();
+    Err(Failure::Unusable(format!("{}: {what}, and {verb} takes code; {advice}", input.name)))
+}
+
+/// No control characters but those of white space.
+fn is_text(text: &str) -> bool {
+    text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t'))
 }
 
 /// A source as text.

@@ -1,7 +1,7 @@
 //! What a shader costs, read off its instructions: how many, which registers, what it waits for.
 //!
 //! Never: control flow; every instruction counts once. What is counted, and the text of [`Stats::write`], is as Mesa's
-//! disassembler has it.
+//! disassembler has it: a register that `alias.tex` names counts like any other, although no such register is written.
 
 use super::decode;
 use crate::table::DisplayPart;
@@ -161,13 +161,7 @@ struct CurrentInstr {
     ss: bool,
     nop: u32,
     repeat: u32,
-    alias: bool,
-    alias_scope: u64,
-    alias_full: bool,
 }
-
-/// Registers that stand for others until the next texture instruction.
-type Aliases = [u64; 4];
 
 #[derive(Default)]
 struct StatsCounter {
@@ -175,8 +169,6 @@ struct StatsCounter {
     current: CurrentInstr,
     operand: StatsOperand,
     sfu_delay: u32,
-    full_aliases: Aliases,
-    half_aliases: Aliases,
 }
 
 impl StatsCounter {
@@ -230,21 +222,10 @@ impl StatsCounter {
             "CONST" => (self.operand.file, self.operand.number) = (RegFile::Const, small),
             "GPR" if value < FIRST_SHARED => (self.operand.file, self.operand.number) = (RegFile::Gpr, small),
             "SRC_R" | "SRC1_R" | "SRC2_R" | "SRC3_R" => self.operand.repeated = value != 0,
-            "DST" => {
-                // Destinations repeat always.
-                self.operand.repeated = true;
-                if self.current.alias && self.current.alias_scope == ALIAS_TEX {
-                    let aliases =
-                        if self.current.alias_full { &mut self.full_aliases } else { &mut self.half_aliases };
-                    if let Some(bits) = aliases.get_mut(small as usize / 64) {
-                        *bits |= 1 << (small % 64);
-                    }
-                }
-            }
-            "SCOPE" => self.current.alias_scope = value,
+            // Destinations repeat always.
+            "DST" => self.operand.repeated = true,
             "SWIZ" => self.component(small),
             name if name.contains("HALF") => self.operand.half = value != 0,
-            name if name.contains("TYPE_SIZE") => self.current.alias_full = value == 1,
             _ => {}
         }
     }
@@ -253,7 +234,6 @@ impl StatsCounter {
         match name {
             "nop" => self.stats.nops = self.stats.nops.saturating_add(1 + self.current.repeat),
             "bary.f" => self.stats.last_varying_fetch = self.stats.words - 1,
-            "alias" => self.current.alias = true,
             _ => {}
         }
     }
@@ -263,14 +243,11 @@ impl StatsCounter {
         let StatsOperand { file, number, half, repeated } = std::mem::take(&mut self.operand);
         let repeat = if repeated { self.current.repeat } else { 0 };
         let at = number.saturating_mul(4).saturating_add(component).saturating_add(repeat);
-        let aliased =
-            |aliases: &Aliases| aliases.get(at as usize / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1);
         let highest = match file {
             RegFile::None => return,
             RegFile::Const => &mut self.stats.highest_const,
-            RegFile::Gpr if half && !aliased(&self.half_aliases) => &mut self.stats.highest_half,
-            RegFile::Gpr if !aliased(&self.full_aliases) => &mut self.stats.highest_full,
-            RegFile::Gpr => return,
+            RegFile::Gpr if half => &mut self.stats.highest_half,
+            RegFile::Gpr => &mut self.stats.highest_full,
         };
         *highest = (*highest).max(Some(at));
     }
@@ -287,12 +264,5 @@ impl StatsCounter {
             let cycles = 1u32.saturating_add(self.current.repeat).saturating_add(self.current.nop);
             self.sfu_delay = self.sfu_delay.saturating_sub(cycles);
         }
-        if category == 5 {
-            self.full_aliases = Aliases::default();
-            self.half_aliases = Aliases::default();
-        }
     }
 }
-
-/// The scope of aliases for texture instructions.
-const ALIAS_TEX: u64 = 0;

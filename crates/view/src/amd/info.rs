@@ -3,6 +3,7 @@
 use super::{AmdDump, AmdGpuFields};
 use crate::info::FileInfo;
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use crate::{Style, words};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -121,20 +122,24 @@ pub fn fault_line(fault: &unwedge_capture::amdgpu::PageFault<'_>) -> String {
 
 fn contents(dump: &Devcoredump<'_>, section: AmdgpuSection) -> String {
     match section {
-        AmdgpuSection::HwIps => format!("{} versions", dump.hwips.len()),
-        AmdgpuSection::Firmware => format!("{} firmwares", dump.firmware.len()),
+        AmdgpuSection::HwIps => counted(dump.hwips.len() as u64, "version", "versions").to_string(),
+        AmdgpuSection::Firmware => counted(dump.firmware.len() as u64, "firmware", "firmwares").to_string(),
         AmdgpuSection::Ip => {
             let registers: usize =
                 dump.ips.iter().flat_map(|ip| &ip.banks).map(|bank| bank.registers.len()).sum();
-            format!("{registers} registers")
+            counted(registers as u64, "register", "registers").to_string()
         }
         AmdgpuSection::Ring => {
             let dwords: usize = dump.rings.iter().map(|ring| ring.contents.len()).sum();
             let busy = dump.rings.iter().filter(|ring| ring.rptr != ring.wptr).count();
-            format!("{dwords} dwords, {busy} with unread packets")
+            format!("{}, {busy} with unread packets", counted(dwords as u64, "dword", "dwords"))
         }
-        AmdgpuSection::Ib => format!("{} dwords", dump.ibs.iter().map(|ib| ib.contents.len()).sum::<usize>()),
-        AmdgpuSection::ResetRegisters => format!("{} registers", dump.reset_registers.len()),
+        AmdgpuSection::Ib => {
+            counted(dump.ibs.iter().map(|ib| ib.contents.len() as u64).sum(), "dword", "dwords").to_string()
+        }
+        AmdgpuSection::ResetRegisters => {
+            counted(dump.reset_registers.len() as u64, "register", "registers").to_string()
+        }
         _ => String::new(),
     }
 }
@@ -176,17 +181,29 @@ fn member_contents(report: &RadvReport<'_>, kind: MemberKind) -> String {
         MemberKind::Trace => {
             let streams = report.trace.as_ref().map_or(&[][..], |trace| &trace.streams);
             let packets: usize = streams.iter().map(|stream| stream.packets.len()).sum();
-            format!("{} streams, {packets} packets", streams.len())
+            format!(
+                "{}, {}",
+                counted(streams.len() as u64, "stream", "streams"),
+                counted(packets as u64, "packet", "packets")
+            )
         }
-        MemberKind::Pipeline => {
-            format!("{} shaders", report.pipeline.as_ref().map_or(0, |state| state.shaders.len()))
-        }
-        MemberKind::UmrWaves => format!("{} waves", report.waves().len()),
-        MemberKind::Registers => format!("{} registers", report.registers.len()),
-        MemberKind::BoRanges => format!("{} buffers", report.bo_ranges.len()),
-        MemberKind::BoHistory => format!("{} events", report.bo_history.len()),
-        MemberKind::AddressBindings => format!("{} events", report.bindings.len()),
-        MemberKind::Dmesg => format!("{} messages of amdgpu about a hang", report.kernel.len()),
+        MemberKind::Pipeline => counted(
+            report.pipeline.as_ref().map_or(0, |state| state.shaders.len()) as u64,
+            "shader",
+            "shaders",
+        )
+        .to_string(),
+        MemberKind::UmrWaves => counted(report.waves().len() as u64, "wave", "waves").to_string(),
+        MemberKind::Registers => counted(report.registers.len() as u64, "register", "registers").to_string(),
+        MemberKind::BoRanges => counted(report.bo_ranges.len() as u64, "buffer", "buffers").to_string(),
+        MemberKind::BoHistory => counted(report.bo_history.len() as u64, "event", "events").to_string(),
+        MemberKind::AddressBindings => counted(report.bindings.len() as u64, "event", "events").to_string(),
+        MemberKind::Dmesg => counted(
+            report.kernel.len() as u64,
+            "message of amdgpu about a hang",
+            "messages of amdgpu about a hang",
+        )
+        .to_string(),
         _ => String::new(),
     }
 }

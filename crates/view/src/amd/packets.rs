@@ -5,6 +5,7 @@ use super::dwords::{self, Out};
 use super::lines::{AmdLine, PacketBuffer, PacketField, PacketLine, PacketRegister};
 use crate::json::Hex;
 use crate::lines::Lines;
+use crate::plural::counted;
 use std::io;
 use unwedge_base::{Dwords, Memory};
 use unwedge_capture::amd::DwordContents;
@@ -183,7 +184,7 @@ pub(super) fn text(
             write!(out, ", trace point {number}")?;
         }
         if item.cut > 0 {
-            write!(out, ", {} dwords of it are missing", item.cut)?;
+            write!(out, ", {} missing", counted(item.cut as u64, "dword of it is", "dwords of it are"))?;
         }
         let len = (item.dwords.len() as u64).saturating_mul(item.times);
         for (mark, what) in marks {

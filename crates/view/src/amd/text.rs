@@ -6,6 +6,7 @@ use super::dwords::Out;
 use super::info::fault_line;
 use super::packets::{self, PacketReader};
 use super::registers::{RegisterReader, runs};
+use crate::plural::counted;
 use crate::{Style, words};
 use std::fmt::Display;
 use std::io;
@@ -279,10 +280,10 @@ fn streams(trace: &TraceLog<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out
         let cut = if stream.cut { ", cut" } else { "" };
         writeln!(
             out,
-            "  {} {ip} (depth {}, {} packets{cut})",
+            "  {} {ip} (depth {}, {}{cut})",
             stream.name,
             stream.depth,
-            stream.packets.len()
+            counted(stream.packets.len() as u64, "packet", "packets")
         )?;
         for packet in &stream.packets {
             match packet.dword {

@@ -3,7 +3,7 @@
 use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckReport};
+use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckReport, WaitNeed};
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
@@ -31,13 +31,41 @@ impl CheckedCode<'_> {
         self.report.findings.iter().filter(move |f| all || f.level == Certainty::Error)
     }
 
-    /// The findings as text, each with up to `context` instructions before it; those that are no errors, too, if `all` is
-    /// set.
+    /// The findings as text, in the form of a compiler's messages.
     ///
     /// # Errors
     /// When `out` does not take it.
-    pub fn text(&self, all: bool, context: usize, out: &mut dyn Write) -> io::Result<()> {
-        self.shown(all).try_for_each(|f| write_finding(self, f, context, out))
+    pub fn text(&self, options: &FindingText<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.shown(options.all).try_for_each(|f| write_finding(self, f, options, out))
+    }
+}
+
+/// How findings are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct FindingText<'a> {
+    /// The file the code is from.
+    pub file: &'a str,
+    /// Those that are not errors, too.
+    pub all: bool,
+    /// Up to so many instructions before each.
+    pub context: usize,
+    /// The sources of each rule, and the generations it holds for.
+    pub verbose: bool,
+}
+
+impl FindingText<'_> {
+    /// What the letters of sources stand for, where they are shown.
+    ///
+    /// # Errors
+    /// When `out` does not take it.
+    pub fn legend(&self, out: &mut dyn Write) -> io::Result<()> {
+        if !self.verbose {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "sources: I = AMD's ISA manuals, L = LLVM, M = Mesa (ACO), R = the ISA notes in Mesa's README-ISA"
+        )
     }
 }
 
@@ -77,58 +105,83 @@ fn level(level: Certainty) -> &'static str {
     }
 }
 
-/// What is missing, in words.
-fn missing(f: &CheckFinding) -> Option<String> {
-    match (f.need, f.missing) {
-        (Some(need), _) => Some(format!("{}({})", need.counter, need.value)),
-        (None, 0) => None,
-        (None, n) => Some(format!("{n} of {}", f.rule.info().distance)),
+/// The wait to insert, as the GPU's assembler reads it.
+fn wait(need: WaitNeed, gpu: &Gpu) -> String {
+    let WaitNeed { counter, value } = need;
+    match gpu.generation() {
+        Gfx::Gfx12 => format!("s_wait_{counter} {value:#x}"),
+        _ if counter == "vscnt" => format!("s_waitcnt_vscnt null, {value:#x}"),
+        _ => format!("s_waitcnt {counter}({value})"),
+    }
+}
+
+/// What is wrong, in one line.
+fn title(code: &CheckedCode<'_>, f: &CheckFinding) -> String {
+    let regs = f.regs.map(|(reg, count)| (reg.run_name(count), count));
+    match (f.need, f.first, regs) {
+        (Some(_), Some(first), Some((regs, count))) if first != f.at => {
+            let pending = line(code, first).0;
+            let pending = pending.split_whitespace().next().unwrap_or_default();
+            format!("{regs} {} used before {pending} has returned", if count == 1 { "is" } else { "are" })
+        }
+        (_, _, Some((regs, _))) => format!("{} ({regs})", f.rule.info().then),
+        _ => f.rule.info().then.to_owned(),
+    }
+}
+
+/// The name of a rule in the brackets of a message.
+fn code_name(f: &CheckFinding) -> String {
+    match f.need {
+        Some(_) => format!("missing-{}", f.rule.info().name.replace('_', "-")),
+        None => f.rule.info().name.replace('_', "-"),
     }
 }
 
 fn write_finding(
     code: &CheckedCode<'_>,
     f: &CheckFinding,
-    context: usize,
+    options: &FindingText<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let info = f.open.unwrap_or(f.rule).info();
-    writeln!(
-        out,
-        "{}: {}: {}: {}",
-        place(code, f.at),
-        level(f.level),
-        f.rule.info().name,
-        f.rule.info().then
-    )?;
-    if let Some(open) = f.open {
-        writeln!(out, "  open: {}: {}", open.info().name, open.info().then)?;
-    }
-    if let Some(regs) = f.regs {
-        writeln!(out, "  registers: {}", regs.0.run_name(regs.1))?;
-    }
-    if let Some(missing) = missing(f) {
-        writeln!(out, "  missing: {missing}")?;
-    }
-    if !info.cure.is_empty() {
-        writeln!(out, "  cure: {}", info.cure)?;
-    }
-    let gens: Vec<&str> = Gfx::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.number()).collect();
-    writeln!(out, "  source: {} (gfx {})", info.source, gens.join(", "))?;
-    if !info.dispute.is_empty() {
-        writeln!(out, "  sources differ: {}", info.dispute)?;
-    }
-    if f.path.len() > 1 {
-        let path: Vec<String> = f.path.iter().map(|at| place(code, *at)).collect();
-        writeln!(out, "  path: {}", path.join(" > "))?;
+    writeln!(out, "{}[{}]: {}", level(f.level), code_name(f), title(code, f))?;
+    let function = place(code, f.at);
+    let offset = format!("+{:#x}", f.at);
+    match function.contains('+') {
+        true => writeln!(out, " --> {}:{offset} ({function})", options.file)?,
+        false => writeln!(out, " --> {}:{offset}", options.file)?,
     }
     if let Some(first) = f.first.filter(|first| *first != f.at) {
         writeln!(out, "     {:>8}  {}", place(code, first), line(code, first).0)?;
     }
-    for at in before(code, f, context) {
+    for at in before(code, f, options.context) {
         writeln!(out, "     {:>8}  {}", place(code, at), line(code, at).0)?;
     }
-    writeln!(out, "   > {:>8}  {}", place(code, f.at), line(code, f.at).0)
+    writeln!(out, "   > {:>8}  {}", function, line(code, f.at).0)?;
+    if let Some(open) = f.open {
+        writeln!(out, "  = note: open: {}: {}", open.info().name.replace('_', "-"), open.info().then)?;
+    }
+    if f.need.is_none() && !info.first.is_empty() {
+        writeln!(out, "  = note: after: {}", info.first)?;
+    }
+    match (f.need, f.missing) {
+        (Some(need), _) => writeln!(out, "  = help: insert {}", wait(need, &code.gpu))?,
+        (None, 0) if info.cure.is_empty() => {}
+        (None, 0) => writeln!(out, "  = help: {}", info.cure)?,
+        (None, n) => writeln!(out, "  = help: {} ({n} of {} missing)", info.cure, f.rule.info().distance)?,
+    }
+    if f.path.len() > 1 {
+        let path: Vec<String> = f.path.iter().map(|at| place(code, *at)).collect();
+        writeln!(out, "  = path: {}", path.join(" > "))?;
+    }
+    if options.verbose {
+        let gens: Vec<&str> = Gfx::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.number()).collect();
+        writeln!(out, "  = source: {} (gfx {})", info.source, gens.join(", "))?;
+        if !info.dispute.is_empty() {
+            writeln!(out, "  = sources differ: {}", info.dispute)?;
+        }
+    }
+    Ok(())
 }
 
 /// Instructions before a finding, read from the start of its block or from what made it so.

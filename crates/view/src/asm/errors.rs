@@ -1,5 +1,6 @@
 //! Why a source does not assemble, and why an object is not listed.
 
+use crate::plural::counted;
 use std::fmt;
 use thiserror::Error;
 use unwedge_isa::amdgcn::codec::InstEncodeError;
@@ -55,7 +56,7 @@ impl SourceErrors {
 
 impl fmt::Display for SourceErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} errors, nothing was assembled", self.count)
+        write!(f, "{}, no output written", counted(self.count as u64, "error", "errors"))
     }
 }
 

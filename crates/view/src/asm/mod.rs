@@ -8,6 +8,7 @@ mod errors;
 pub mod ir2;
 pub mod ir3;
 pub mod run;
+pub mod shaders;
 pub mod sqe_log;
 pub mod sqe_session;
 pub mod step;

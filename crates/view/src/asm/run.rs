@@ -1,6 +1,7 @@
 //! What machine code of AMD GPUs did on the emulator, as text and JSON.
 
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -142,11 +143,6 @@ pub fn traced(program: &Program, trace: &Trace, out: &mut String) {
     }
 }
 
-/// So many of something.
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// An export with the values of its enabled lanes, or a message.
 fn exported(told: &WaveMessage, shown: &JsonMessage, out: &mut String) {
     let JsonMessage { workgroup, wave, offset, lanes, .. } = shown;
@@ -237,9 +233,9 @@ pub fn text(
         text,
         "{}: {} in {}, {}",
         report.gpu,
-        counted(report.instructions, "instruction"),
-        counted(report.workgroups.into(), "workgroup"),
-        counted(report.faults.len() as u64, "fault")
+        counted(report.instructions, "instruction", "instructions"),
+        counted(report.workgroups.into(), "workgroup", "workgroups"),
+        counted(report.faults.len() as u64, "fault", "faults")
     );
     out.write_all(text.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! `unwedge cffdump`: a rd capture as text, with the options and the lines of Mesa's cffdump.
+//! `unwedge cffdump`: an rd capture as text, with the options and the lines of Mesa's cffdump.
 //!
 //! Lists each submit's command stream as a capture is played. Never: files, scripts, what a packet means. Where cffdump stops or crashes (a cut capture, a device it does not know) this goes on and says
 //! so. The layout of the lines follows what cffdump of Mesa 25.0 prints.
@@ -151,6 +151,13 @@ impl<'d> Listing<'d> {
     /// The same, for captures that need not be of one GPU.
     pub fn with_any_gpus(mut self) -> Self {
         self.player.follow_gpus();
+        self
+    }
+
+    /// The same, for a listing that is complete even where a capture submits a command stream that it does not hold, as
+    /// cffdump sees it.
+    pub fn with_absent_streams_as_notes(mut self) -> Self {
+        self.player.tolerate_absent_streams();
         self
     }
 

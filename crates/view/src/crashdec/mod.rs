@@ -1,4 +1,4 @@
-//! `unwedge crashdec`: a msm devcoredump as text, with the options and the lines of Mesa's crashdec.
+//! `unwedge crashdec`: an msm devcoredump as text, with the options and the lines of Mesa's crashdec.
 //!
 //! Walks the dump line by line, shows most lines as they are, and decodes registers, buffers and queues between them;
 //! after the registers it shows the command stream around the hang. Never: a verdict, terminals, files. Where crashdec

@@ -1,4 +1,4 @@
-//! Everything in a msm devcoredump or a capture as JSON lines, and the packets around a hang as those or as text. The
+//! Everything in an msm devcoredump or a capture as JSON lines, and the packets around a hang as those or as text. The
 //! text of all of a dump is [`crate::crashdec`]'s, that of a capture [`crate::cffdump`]'s.
 //!
 //! Never: a verdict.

@@ -2,6 +2,7 @@
 
 use super::Lines;
 use crate::json::{Decoded, Hex, HexWords};
+use crate::plural::counted;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -320,7 +321,8 @@ fn modes(mask: u8) -> Vec<&'static str> {
 pub fn trouble_text(kind: TroubleKind) -> Cow<'static, str> {
     match kind {
         TroubleKind::BadHeader { raw, skipped, resynced } => Cow::Owned(format!(
-            "{raw:#010x} is no packet header; {skipped} dwords skipped{}",
+            "{raw:#010x} is not a packet header; {} skipped{}",
+            counted(skipped as u64, "dword", "dwords"),
             if resynced { "" } else { ", no packet follows" }
         )),
         TroubleKind::ForeignType { raw } => {

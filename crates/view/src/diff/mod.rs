@@ -7,6 +7,7 @@ mod show;
 mod side;
 
 use crate::json::Heading;
+use crate::plural::counted;
 use crate::streams::{Family, RegisterSet, intel_names};
 use crate::{CaptureStream, Style, ViewError, device};
 use serde::Serialize;
@@ -300,7 +301,7 @@ impl Comparison<'_> {
             return;
         }
         if !self.options.json && equal > 0 {
-            let _ = writeln!(self.out, "{equal} submits do not differ");
+            let _ = writeln!(self.out, "{} not differ", counted(equal as u64, "submit does", "submits do"));
         }
         if left.0 != left.1 || left == (true, true) {
             while a.next().is_some() {}

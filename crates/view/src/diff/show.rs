@@ -3,6 +3,7 @@
 use super::DiffLevel;
 use crate::Style;
 use crate::json::Hex;
+use crate::plural::counted;
 use crate::streams::RegisterSet;
 use serde::Serialize;
 use std::io::Write;
@@ -208,7 +209,12 @@ impl Show<'_> {
             }
             let more = difference.stretches_in_all.saturating_sub(difference.stretches.len() as u64);
             if more > 0 {
-                let _ = writeln!(out, "    and {more} more times, {} draws in all", difference.draws);
+                let _ = writeln!(
+                    out,
+                    "    and {} more, {} in all",
+                    counted(more, "time", "times"),
+                    counted(difference.draws, "draw", "draws")
+                );
             }
         }
         if !moved.is_empty() {
@@ -261,7 +267,11 @@ impl Show<'_> {
         let (only_a, only_b) = lonely(a, b, comparison);
         let mut what = Vec::new();
         if !only_a.is_empty() || !only_b.is_empty() {
-            what.push(format!("{} draws only in A, {} only in B", only_a.len(), only_b.len()));
+            what.push(format!(
+                "{} only in A, {} only in B",
+                counted(only_a.len() as u64, "draw", "draws"),
+                only_b.len()
+            ));
         }
         let (more_a, more_b) = sizes(a, b);
         if !more_a.is_empty() || !more_b.is_empty() {

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::msm::Devcore;
 use unwedge_capture::msm::lines::MsmSection;
-use unwedge_hw::Db;
+use unwedge_hw::{Db, DbIdentity};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -96,7 +96,7 @@ impl<'a> JsonSummary<'a> {
         let mut summary = JsonSummary {
             heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
             name: file.name,
-            database_line: device::database_line(db.identity()),
+            database_line: device::database_line(&identity_of(contents, db)),
             kind: file.kind,
             described: file.described,
             stored_bytes: file.stored,
@@ -114,6 +114,14 @@ impl<'a> JsonSummary<'a> {
             FileContents::Other => {}
         }
         summary
+    }
+}
+
+/// The database that names the registers of a file's GPU.
+fn identity_of(contents: FileContents<'_>, db: &Db) -> DbIdentity {
+    match contents {
+        FileContents::Intel(_) => unwedge_hw::intel::identity(),
+        FileContents::Msm(_) | FileContents::Capture(_) | FileContents::Other => db.identity().clone(),
     }
 }
 

@@ -6,6 +6,7 @@ use super::values::{FieldLine, ValueText, significant};
 use crate::Style;
 use crate::json::{Hex, HexWords};
 use crate::lines::Lines;
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::intel::platform::Version;
@@ -160,7 +161,12 @@ fn text_of(
     dwords(command.length as usize, out)?;
     if command.is_cut() {
         let missing = command.length as usize - command.words.len();
-        writeln!(out, "{:10}{missing} dwords more are not here", "")?;
+        writeln!(
+            out,
+            "{:10}{} missing here",
+            "",
+            counted(missing as u64, "more dword is", "more dwords are")
+        )?;
     }
     Ok(())
 }
@@ -181,8 +187,12 @@ fn text_of_state(
     let counts = state.counts();
     writeln!(
         out,
-        "  {} commands before it: {} draws, {} dispatches, {} blits, {} PIPE_CONTROL",
-        counts.commands, counts.draws, counts.dispatches, counts.blits, counts.pipe_controls
+        "  {} before it: {}, {}, {}, {} PIPE_CONTROL",
+        counted(counts.commands, "command", "commands"),
+        counted(counts.draws, "draw", "draws"),
+        counted(counts.dispatches, "dispatch", "dispatches"),
+        counted(counts.blits, "blit", "blits"),
+        counts.pipe_controls
     )?;
     if let Some((work, name)) = state.last_work().and_then(|w| Some((w, w.command.name()?))) {
         writeln!(out, "  last work: {name} at {}", Hex48(work.address))?;

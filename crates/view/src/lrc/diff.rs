@@ -2,6 +2,7 @@
 
 use super::{ContextName, described, register_name};
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::lrc::LrcLayout;
@@ -37,7 +38,7 @@ pub fn text(layout: Option<&LrcLayout>, changed: &[ChangedRegister], out: &mut d
         };
         writeln!(out, "  {:<28} {:<22} -> {}", name + &nth, value(c.a), value(c.b))?;
     }
-    writeln!(out, "{} registers differ", changed.len())
+    writeln!(out, "{}", counted(changed.len() as u64, "register differs", "registers differ"))
 }
 
 #[derive(Serialize)]

@@ -7,8 +7,10 @@ mod rows;
 mod steps;
 
 use crate::decode::stretches;
+use crate::plural::counted;
 use crate::{CaptureStream, ViewError, device};
 use rows::{Asked, RowStyle, Rows};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
@@ -102,6 +104,55 @@ pub struct Answered {
     pub diagnostics: Vec<Diagnostic>,
     /// Draws for which the condition was neither true nor false.
     pub left_out: u64,
+    /// Rows that were shown.
+    pub rows: u64,
+    /// What was there to choose from.
+    pub seen: DrawsSeen,
+}
+
+/// The draws that a question chose from, by pass.
+#[derive(Clone, Debug, Default)]
+pub struct DrawsSeen {
+    /// Draws of each pass, by name; under no name those whose pass is not known.
+    pub passes: BTreeMap<&'static str, u64>,
+    /// Draws of each kind, by name.
+    pub kinds: BTreeMap<&'static str, u64>,
+}
+
+impl DrawsSeen {
+    fn count(&mut self, scene: &DrawScene<'_>) {
+        *self.passes.entry(scene.pass.map_or("", Pass::name)).or_default() += 1;
+        *self.kinds.entry(scene.draw.kind.name()).or_default() += 1;
+    }
+}
+
+/// Why no row was shown: what there is instead.
+impl fmt::Display for DrawsSeen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let draws = self.kinds.values().sum();
+        if draws == 0 {
+            return f.write_str("no draw matches: there are none");
+        }
+        write!(f, "no draw matches, of {}", counted(draws, "draw", "draws"))?;
+        let listed = |counts: &BTreeMap<&'static str, u64>| -> Vec<String> {
+            counts
+                .iter()
+                .filter(|(name, _)| !name.is_empty())
+                .map(|(name, n)| format!("{n} {name}"))
+                .collect()
+        };
+        let (passes, kinds) = (listed(&self.passes), listed(&self.kinds));
+        if !passes.is_empty() {
+            write!(f, "; by pass: {}", passes.join(", "))?;
+        }
+        write!(f, "; by kind (--where 'draw.kind == {}'): {}", self.most_frequent(), kinds.join(", "))
+    }
+}
+
+impl DrawsSeen {
+    fn most_frequent(&self) -> &'static str {
+        self.kinds.iter().max_by_key(|(_, count)| **count).map_or("draw", |(name, _)| *name)
+    }
 }
 
 /// A GPU that cannot be asked all.
@@ -196,13 +247,28 @@ impl<'a> Question<'a> {
 struct Ask<'o, 'd> {
     query: Option<Query<'d>>,
     rows: Rows<'o, 'd>,
+    shown: u64,
+    seen: DrawsSeen,
+}
+
+impl<'o, 'd> Ask<'o, 'd> {
+    fn new(query: Option<Query<'d>>, rows: Rows<'o, 'd>) -> Ask<'o, 'd> {
+        Ask { query, rows, shown: 0, seen: DrawsSeen::default() }
+    }
+
+    /// What there is to say beside the rows.
+    fn answered(self, left_out: u64, notes: Vec<Note>, diagnostics: Vec<Diagnostic>) -> Answered {
+        Answered { notes, diagnostics, left_out, rows: self.shown, seen: self.seen }
+    }
 }
 
 impl Visitor for Ask<'_, '_> {
     fn draw(&mut self, scene: &DrawScene<'_>) {
+        self.seen.count(scene);
         if let Some(query) = &mut self.query
             && let Some(truth) = query.wants(scene)
         {
+            self.shown += 1;
             self.rows.row(scene, truth, query.values());
         }
     }
@@ -246,7 +312,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
             db,
             names: Vec::new(),
             met: Vec::new(),
-            ask: Some(Ask { query: None, rows: Rows::new(style, out) }),
+            ask: Some(Ask::new(None, Rows::new(style, out))),
             draws: None,
             failure: None,
             live,
@@ -317,8 +383,9 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
         let left_out = self.left_out + self.draws.as_ref().map_or(0, |draws| left(&draws.visitor));
         if let Some(mut ask) = self.draws.map(|draws| draws.visitor).or(self.ask) {
             ask.rows.end(self.db, lost, left_out);
+            return Ok(ask.answered(left_out, self.notes, diagnostics));
         }
-        Ok(Answered { notes: self.notes, diagnostics, left_out })
+        Ok(Answered { notes: self.notes, diagnostics, left_out, ..Answered::default() })
     }
 }
 
@@ -379,10 +446,22 @@ pub(crate) fn lost_messages(lost: Lost) -> Vec<(Severity, String)> {
         messages.push((Severity::Note, format!("and {} more", missing_in_all - shown)));
     }
     if skipped > 0 {
-        messages.push((Severity::Note, format!("{skipped} dwords of its streams are no packets")));
+        messages.push((
+            Severity::Note,
+            format!(
+                "{} not packets",
+                counted(skipped, "dword of its streams is", "dwords of its streams are")
+            ),
+        ));
     }
     if too_deep > 0 {
-        messages.push((Severity::Loss, format!("{too_deep} buffers inside too many others are left out")));
+        messages.push((
+            Severity::Loss,
+            format!(
+                "{} left out",
+                counted(too_deep, "buffer inside too many others is", "buffers inside too many others are")
+            ),
+        ));
     }
     if budget_spent {
         let message = "the command stream is too long, or its buffers call each other too often: the rest of it is \
@@ -411,10 +490,8 @@ fn devcore(
     let case = AdrenoCase::new(dump, gpu);
     let columns: Vec<Option<Selected<'_>>> = question.columns(gpu)?.into_iter().map(Some).collect();
     let names: Vec<String> = columns.iter().flatten().map(|column| column.name.clone()).collect();
-    let mut ask = Ask {
-        query: Some(question.bind(gpu, columns.clone())?),
-        rows: Rows::new(question.style("ring"), out),
-    };
+    let mut ask =
+        Ask::new(Some(question.bind(gpu, columns.clone())?), Rows::new(question.style("ring"), out));
     ask.rows.columns(&names, &asked(&columns), gpu.generation().name(), db.identity());
     let mut budget = unwedge_stream::adreno::budget(&case.memory);
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {
@@ -433,5 +510,5 @@ fn devcore(
     let lost = diagnostics.iter().any(|d| d.severity == Severity::Loss);
     let left_out = ask.query.as_ref().map_or(0, |query| query.left_out);
     ask.rows.end(db.identity(), lost, left_out);
-    Ok(Answered { notes: Vec::new(), diagnostics, left_out })
+    Ok(ask.answered(left_out, Vec::new(), diagnostics))
 }

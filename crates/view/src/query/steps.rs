@@ -47,7 +47,7 @@ pub fn dump(
         }
         Family::Adreno(_) => Err(ViewError::UnknownGpu),
     }
-    .map(|left_out| Answered { notes: Vec::new(), diagnostics, left_out })
+    .map(|answered| Answered { diagnostics, ..answered })
 }
 
 fn answer<'d>(
@@ -57,7 +57,7 @@ fn answer<'d>(
     diagnostics: &mut Vec<Diagnostic>,
     tables: &DbIdentity,
     out: &mut dyn Write,
-) -> Result<u64, ViewError> {
+) -> Result<Answered, ViewError> {
     let mut columns = Vec::new();
     for name in &question.options.registers {
         columns.extend(registers.select(name).map_err(ViewError::NoRegister)?);
@@ -79,7 +79,7 @@ fn answer<'d>(
     let style = RowStyle { named: true, ..question.style("ring") };
     let rows = Rows::new(style, &mut *out);
     let family = streams.family().name();
-    let mut ask = Some(Ask { query: Some(question.bind(registers, selected)?), rows });
+    let mut ask = Some(Ask::new(Some(question.bind(registers, selected)?), rows));
     let (mut walked, mut packets) = (false, 0_u64);
     streams.each(&mut |stream| {
         let Some(mut visitor) = ask.take() else { return false };
@@ -103,15 +103,15 @@ fn answer<'d>(
     if !walked {
         return Err(ViewError::NoStreams);
     }
-    let Some(Ask { query, mut rows }) = ask else { return Err(ViewError::NoStreams) };
+    let Some(mut ask) = ask else { return Err(ViewError::NoStreams) };
     if packets == 0 {
         let message = "the dump does not hold the memory of its streams: no packet was read";
         diagnostics.push(Diagnostic::loss(None, message));
     }
     let lost = diagnostics.iter().any(|d| d.severity == Severity::Loss);
-    let left_out = query.as_ref().map_or(0, |query| query.left_out);
-    rows.end(tables, lost, left_out);
-    Ok(left_out)
+    let left_out = ask.query.as_ref().map_or(0, |query| query.left_out);
+    ask.rows.end(tables, lost, left_out);
+    Ok(ask.answered(left_out, Vec::new(), Vec::new()))
 }
 
 /// Counts packets on their way.

@@ -2,6 +2,7 @@
 
 use crate::Style;
 use crate::json::{self, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
@@ -257,7 +258,7 @@ impl Capture {
         }
         for process in &self.processes {
             let name = if process.name.is_empty() { "not said" } else { &process.name };
-            writeln!(out, "  {:9} {name} ({} submits)", "process", process.submits)?;
+            writeln!(out, "  {:9} {name} ({})", "process", counted(process.submits, "submit", "submits"))?;
         }
         for test in &self.tests {
             writeln!(out, "  {:9} {test}", "test")?;
@@ -290,12 +291,12 @@ impl Capture {
         let t = &self.total;
         writeln!(
             out,
-            "\n  {} submits over {} sets of buffers: {} draws, {} dispatches, {} blits",
-            self.submits.len(),
-            self.sets,
-            t.draws,
-            t.dispatches,
-            t.blits.saturating_add(t.events)
+            "\n  {} over {}: {}, {}, {}",
+            counted(self.submits.len() as u64, "submit", "submits"),
+            counted(self.sets.into(), "set of buffers", "sets of buffers"),
+            counted(t.draws, "draw", "draws"),
+            counted(t.dispatches, "dispatch", "dispatches"),
+            counted(t.blits.saturating_add(t.events), "blit", "blits")
         )?;
         writeln!(out, "\n  {}", style.bold("section            type    count        bytes"))?;
         for s in &self.sections {

@@ -206,7 +206,7 @@ impl<'d, 'q> Answers<'d, 'q> {
         for (_, found) in &self.results {
             for entry in found {
                 if found.len() <= IN_FULL {
-                    entry.in_full(style, out)?
+                    entry.in_full(style, false, out)?
                 } else {
                     entry.in_short(style, out)?
                 }

@@ -299,9 +299,9 @@ impl DescribedEntry<'_> {
     }
 
     /// Everything.
-    pub fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    pub fn in_full(&self, style: Style, generations: bool, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            DescribedEntry::Register(r) => r.in_full(style, out)?,
+            DescribedEntry::Register(r) => r.in_full(style, generations, out)?,
             DescribedEntry::PacketHeader(header) => header.line(style, out)?,
             DescribedEntry::Layout(l) => {
                 write!(out, "{}", style.bold(l.name))?;
@@ -359,7 +359,7 @@ impl DescribedHeader<'_> {
 }
 
 impl DescribedRegister<'_> {
-    fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    fn in_full(&self, style: Style, generations: bool, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{}", style.bold(self.name))?;
         if let Some(offset) = self.offset {
             write!(out, "  offset {offset}")?;
@@ -381,7 +381,7 @@ impl DescribedRegister<'_> {
             Some(w) if !self.shape.fields.is_empty() => self.decoded_fields(w, style, out)?,
             _ => self.shape.body("    ", out)?,
         }
-        for e in &self.generations {
+        for e in self.generations.iter().filter(|_| generations) {
             let shown = &e.differences[..e.differences.len().min(DIFFERENCES_SHOWN)];
             let more = e.differences.len() - shown.len();
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };

@@ -143,15 +143,16 @@ impl<'d, 'q> Answers<'d, 'q> {
         Ok(())
     }
 
-    /// For people: in full, unless a question has many answers.
+    /// For people: in full, unless a question has many answers; with `generations`, also how registers of the same names
+    /// differ on other generations.
     ///
     /// # Errors
     /// When `out` does not take it.
-    pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    pub fn text(&self, style: Style, generations: bool, out: &mut dyn Write) -> io::Result<()> {
         for (_, found) in &self.results {
             for entry in found {
                 if found.len() <= IN_FULL {
-                    entry.in_full(style, out)?
+                    entry.in_full(style, generations, out)?
                 } else {
                     entry.in_short(style, out)?
                 }
