@@ -4,7 +4,7 @@ use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
-use unwedge_isa::eu::{Instruction, Platform, compaction, disasm};
+use unwedge_isa::eu::{Instruction, Platform, asm, compaction, disasm};
 
 /// A file of the test data, `None` when the data is not there.
 fn data(name: &str) -> Option<String> {
@@ -134,4 +134,25 @@ fn compacted_forms_expand_and_compact_again() {
         tally.add(&row[1], good, || format!("{} {} {again:x?} {}", row[1], row[2], row[3]));
     }
     tally.finish("compaction");
+}
+
+#[test]
+fn bytes_of_texts() {
+    let Some(source) = data("vectors.csv.gz") else { return };
+    let mut tally = Tally::default();
+    for line in source.lines().skip(1) {
+        let row = csv(line);
+        if row[4] != "yes" {
+            continue;
+        }
+        let platform = Platform::by_name(&row[1]).unwrap();
+        let mut out = Vec::new();
+        let result = asm::assemble(platform, &row[3]).and_then(|a| a.push_bytes(&mut out));
+        let good = result.is_ok() && out == bytes(&row[2]);
+        tally.add(&row[1], good, || {
+            let got: String = out.iter().map(|b| format!("{b:02x}")).collect();
+            format!("{} {}\n  {}\n  {} {got} {result:?}", row[1], row[3], "want", row[2])
+        });
+    }
+    tally.finish("bytes");
 }

@@ -89,8 +89,7 @@ pub(super) struct SourceFields {
     pub negate: F,
     pub absolute: F,
     pub subregister16: F,
-    pub swizzle: [F,
-    pub  4],
+    pub swizzle: [F; 4],
 }
 
 pub(super) const SOURCES: [SourceFields; 2] = [
@@ -141,8 +140,7 @@ pub(super) struct ThreeFields {
     pub vertical: Option<F>,
     pub kind: F,
     pub file: F,
-    pub dpas: [F,
-    pub  4],
+    pub dpas: [F; 4],
 }
 
 pub(super) const THREE: [ThreeFields; 3] = [
