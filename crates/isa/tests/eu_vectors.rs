@@ -4,7 +4,7 @@ use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
-use unwedge_isa::eu::{Instruction, Platform, asm, compaction, disasm};
+use unwedge_isa::eu::{Instruction, Platform, asm, compaction, disasm, program};
 
 /// A file of the test data, `None` when the data is not there.
 fn data(name: &str) -> Option<String> {
@@ -155,4 +155,34 @@ fn bytes_of_texts() {
         });
     }
     tally.finish("bytes");
+}
+
+/// `\n`, `\t` and `\\` of a CSV field.
+fn unescape(text: &str) -> String {
+    text.replace("\\\\", "\u{1}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{1}', "\\")
+}
+
+#[test]
+fn programs_both_ways() {
+    let Some(source) = data("programs.csv.gz") else { return };
+    let mut tally = Tally::default();
+    for line in source.lines().skip(1) {
+        let row = csv(line);
+        let (platform, bytes, text) = (Platform::by_name(&row[1]).unwrap(), bytes(&row[3]), unescape(&row[4]));
+        if row[5] == "yes" {
+            let got = program::assemble(platform, &text);
+            tally.add(&format!("{} bytes", row[1]), got.as_ref() == Ok(&bytes), || format!("{} {} {:?}", row[1], row[2], got.err()));
+        }
+        if !row[2].starts_with("asm-test") {
+            let got = program::disassemble(platform, &bytes);
+            tally.add(&format!("{} text", row[1]), got == text, || {
+                let (want, got) = text.lines().zip(got.lines()).find(|(a, b)| a != b).unwrap_or(("", ""));
+                format!("{} {}\n  want {want}\n  got  {got}", row[1], row[2])
+            });
+        }
+        let listing = program::listing(platform, &bytes);
+        let again = program::assemble(platform, &listing);
+        tally.add(&format!("{} listing", row[1]), again.as_ref() == Ok(&bytes), || format!("{} {} {:?}", row[1], row[2], again.err()));
+    }
+    tally.finish("programs");
 }

@@ -254,7 +254,6 @@ impl<'a> Parser<'a> {
                 "breakpoint" => self.inst.set(F::Breakpoint, 1),
                 word if row.opcode == Opcode::Dpas => self.dpas_shape(word)?,
                 word if word.starts_with('f') && word[1..].bytes().all(|c| c.is_ascii_digit()) => {
-                    self.rest = &self.rest[..];
                     let register = word[1..].parse().unwrap_or(u64::MAX);
                     self.put(F::FlagRegister, register)?;
                     self.expect(".")?;
@@ -296,7 +295,7 @@ impl<'a> Parser<'a> {
             return self.three();
         }
         if self.inst.is_split_send(row.opcode) {
-            return self.split_send(row);
+            return self.split_send();
         }
         if row.destinations > 0 {
             self.destination()?;
@@ -366,6 +365,14 @@ impl<'a> Parser<'a> {
                 let subregister = inst.get(F::A1DstSubregister);
                 inst.set(F::Src0RegisterNumber, number);
                 inst.set(F::A1Src0Subregister, subregister);
+                if !new {
+                    // null<8,8,1>F
+                    let of = REGISTER_TYPES[inst.platform.g()].iter().position(|&t| t == Some(Type::F));
+                    inst.set(F::Src1Type, of.unwrap_or(0) as u64);
+                    inst.set(F::A1Src1VerticalStride, 4);
+                    inst.set(F::A1Src1Width, 3);
+                    inst.set(F::A1Src1HorizontalStride, 1);
+                }
             }
             _ => {}
         }
@@ -817,7 +824,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn split_send(&mut self, row: &OpcodeRow) -> Result<(), AsmError> {
+    fn split_send(&mut self) -> Result<(), AsmError> {
         let new = self.generation() >= GEN12;
         self.space();
         if self.rest.starts_with("g[") {
@@ -866,7 +873,6 @@ impl<'a> Parser<'a> {
                 self.put(F::SendsExtendedDescriptor, value >> 16 << 4 | (value >> 6 & 15))?;
             }
         }
-        let _ = row;
         self.function()
     }
 
