@@ -67,7 +67,11 @@ fn platforms(source: &str, text: &mut String) -> Result<Generations, Failure> {
             rows.push((words[0], generation, words[2..].contains(&"math-doubles")));
         }
     }
-    writeln!(text, "/// How many generations the tables have.\npub const GENERATIONS: usize = {};", gens.0.len())?;
+    writeln!(
+        text,
+        "/// How many generations the tables have.\npub const GENERATIONS: usize = {};",
+        gens.0.len()
+    )?;
     writeln!(text, "/// Their names.\npub static GENERATION_NAMES: [&str; GENERATIONS] = {:?};", gens.0)?;
     writeln!(text, "/// Name, generation, and whether 64-bit floats run in the math pipe.")?;
     writeln!(text, "pub static PLATFORMS: &[(&str, u8, bool)] = &{rows:?};")?;
@@ -106,7 +110,10 @@ fn fields(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fai
         }
     }
     writeln!(text, "/// A field of an instruction, see `data/intel/eu/fields.txt`.")?;
-    writeln!(text, "#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n#[allow(missing_docs, dead_code)]\n#[repr(u8)]")?;
+    writeln!(
+        text,
+        "#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n#[allow(missing_docs, dead_code)]\n#[repr(u8)]"
+    )?;
     writeln!(text, "pub enum Field {{ {} }}", names.join(", "))?;
     writeln!(text, "/// Count of ranges, and (lowest bit, width) of each, the highest part first.")?;
     writeln!(text, "pub static FIELDS: [[(u8, [(u8, u8); {RANGES}]); {}]; GENERATIONS] = [", names.len())?;
@@ -182,7 +189,8 @@ fn types(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fail
             types.push((words[1].to_owned(), words[2].parse::<u8>()?));
             continue;
         }
-        let index = types.iter().position(|(n, _)| n == words[1]).ok_or_else(|| format!("{line:?}: no such type"))?;
+        let index =
+            types.iter().position(|(n, _)| n == words[1]).ok_or_else(|| format!("{line:?}: no such type"))?;
         let table = tables.entry(words[0]).or_insert_with(|| vec![[None; 16]; gens.0.len()]);
         for place in &words[2..] {
             let (range, code) = place.split_once(':').ok_or_else(|| format!("{line:?}: no code"))?;
@@ -193,7 +201,11 @@ fn types(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fail
     }
     let variants: Vec<_> = types.iter().map(|(name, _)| name.as_str()).collect();
     writeln!(text, "/// The type of an operand.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]")?;
-    writeln!(text, "#[allow(missing_docs, clippy::upper_case_acronyms)]\npub enum Type {{ {} }}", variants.join(", "))?;
+    writeln!(
+        text,
+        "#[allow(missing_docs, clippy::upper_case_acronyms)]\npub enum Type {{ {} }}",
+        variants.join(", ")
+    )?;
     writeln!(text, "/// Type, name and bytes.\npub static TYPES: &[(Type, &str, u8)] = &[")?;
     for (name, bytes) in &types {
         writeln!(text, "(Type::{name}, {name:?}, {bytes}),")?;
@@ -201,7 +213,10 @@ fn types(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fail
     text.push_str("];\n");
     for (name, table) in tables {
         let name = format!("{}_TYPES", name.to_uppercase());
-        writeln!(text, "/// By generation and code.\npub static {name}: [[Option<Type>; 16]; GENERATIONS] = [")?;
+        writeln!(
+            text,
+            "/// By generation and code.\npub static {name}: [[Option<Type>; 16]; GENERATIONS] = ["
+        )?;
         for codes in table {
             text.push('[');
             for code in codes {
@@ -270,7 +285,8 @@ fn swsb(source: &str, gens: &Generations, text: &mut String) -> Result<(), Failu
         }
         let class = camel(words[2]);
         let pipe = words[3].trim_matches('-');
-        let mode = if words[4] == "-" { "None".to_owned() } else { format!("Some(TokenMode::{})", camel(words[4])) };
+        let mode =
+            if words[4] == "-" { "None".to_owned() } else { format!("Some(TokenMode::{})", camel(words[4])) };
         writeln!(
             text,
             "SwsbRow {{ first: {}, last: {}, mask: {mask}, value: {value}, distance: {distance}, token: {token}, class: SwsbClass::{class}, pipe: {pipe:?}, mode: {mode} }},",
@@ -308,7 +324,10 @@ fn compaction(source: &str, gens: &Generations, text: &mut String) -> Result<(),
             }
         }
     }
-    writeln!(text, "/// A table of compaction.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n#[allow(missing_docs)]")?;
+    writeln!(
+        text,
+        "/// A table of compaction.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n#[allow(missing_docs)]"
+    )?;
     writeln!(text, "pub enum CompactTable {{ {} }}", names.join(", "))?;
     writeln!(text, "/// By generation and table: bit ranges of the full instruction, and the entries.")?;
     writeln!(text, "pub static COMPACTION: [[CompactRows; {}]; GENERATIONS] = [", names.len())?;

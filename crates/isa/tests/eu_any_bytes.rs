@@ -28,7 +28,12 @@ fn listings_of_random_bytes_assemble_to_them() {
             }
             bytes.truncate(128 - (next(&mut state) % 16) as usize);
             let listing = program::listing(platform, &bytes);
-            assert_eq!(program::assemble(platform, &listing).as_ref(), Ok(&bytes), "{}\n{listing}", platform.name());
+            assert_eq!(
+                program::assemble(platform, &listing).as_ref(),
+                Ok(&bytes),
+                "{}\n{listing}",
+                platform.name()
+            );
             let _ = program::disassemble(platform, &bytes);
         }
     }

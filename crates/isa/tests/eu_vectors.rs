@@ -91,7 +91,9 @@ fn texts_of_single_instructions() {
         let row = csv(line);
         let platform = Platform::by_name(&row[1]).unwrap();
         let got = text(platform, &bytes(&row[2])).split_whitespace().collect::<Vec<_>>().join(" ");
-        tally.add(&row[1], got == row[3], || format!("{} {}\n  want {}\n  got  {got}", row[1], row[2], row[3]));
+        tally.add(&row[1], got == row[3], || {
+            format!("{} {}\n  want {}\n  got  {got}", row[1], row[2], row[3])
+        });
     }
     tally.finish("texts");
 }
@@ -112,7 +114,9 @@ fn exact_layout() {
             }
             left_over += 1;
         }
-        tally.add(&row[1], got == row[3], || format!("{} {}\n  want {}\n  got  {got}", row[1], row[2], row[3]));
+        tally.add(&row[1], got == row[3], || {
+            format!("{} {}\n  want {}\n  got  {got}", row[1], row[2], row[3])
+        });
     }
     println!("rows without columns: {left_over}");
     tally.finish("layout");
@@ -130,7 +134,9 @@ fn compacted_forms_expand_and_compact_again() {
         // Entries that stand in a table twice are compacted to the first of them.
         let inst = compaction::expand(platform, compact);
         let again = inst.and_then(|inst| compaction::compact(&inst));
-        let good = again.is_some_and(|again| if row[4] == "yes" { again == compact } else { compaction::expand(platform, again) == inst });
+        let good = again.is_some_and(|again| {
+            if row[4] == "yes" { again == compact } else { compaction::expand(platform, again) == inst }
+        });
         tally.add(&row[1], good, || format!("{} {} {again:x?} {}", row[1], row[2], row[3]));
     }
     tally.finish("compaction");
@@ -168,10 +174,20 @@ fn programs_both_ways() {
     let mut tally = Tally::default();
     for line in source.lines().skip(1) {
         let row = csv(line);
-        let (platform, bytes, text) = (Platform::by_name(&row[1]).unwrap(), bytes(&row[3]), unescape(&row[4]));
+        let (platform, bytes, text) =
+            (Platform::by_name(&row[1]).unwrap(), bytes(&row[3]), unescape(&row[4]));
         if row[5] == "yes" {
             let got = program::assemble(platform, &text);
-            tally.add(&format!("{} bytes", row[1]), got.as_ref() == Ok(&bytes), || format!("{} {} {:?}", row[1], row[2], got.err()));
+            tally.add(&format!("{} bytes", row[1]), got.as_ref() == Ok(&bytes), || {
+                let differing = got.as_ref().ok().and_then(|got| {
+                    let at = got.iter().zip(&bytes).position(|(a, b)| a != b)? / 8 * 8;
+                    let window = |bytes: &[u8]| {
+                        bytes.iter().skip(at).take(16).map(|b| format!("{b:02x}")).collect::<String>()
+                    };
+                    Some(format!("at {at:#x} {} {}", window(&bytes), window(got)))
+                });
+                format!("{} {} {differing:?} {:?}", row[1], row[2], got.err())
+            });
         }
         if !row[2].starts_with("asm-test") {
             let got = program::disassemble(platform, &bytes);
@@ -182,7 +198,9 @@ fn programs_both_ways() {
         }
         let listing = program::listing(platform, &bytes);
         let again = program::assemble(platform, &listing);
-        tally.add(&format!("{} listing", row[1]), again.as_ref() == Ok(&bytes), || format!("{} {} {:?}", row[1], row[2], again.err()));
+        tally.add(&format!("{} listing", row[1]), again.as_ref() == Ok(&bytes), || {
+            format!("{} {} {:?}", row[1], row[2], again.err())
+        });
     }
     tally.finish("programs");
 }

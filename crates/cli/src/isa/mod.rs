@@ -1,4 +1,4 @@
-//! `unwedge ir3`, `unwedge ir2`, `unwedge afuc`, `unwedge amd`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
+//! `unwedge ir3`, `unwedge ir2`, `unwedge eu`, `unwedge afuc`, `unwedge amd`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
 
 pub mod afuc;
 pub mod afuc_run;
@@ -6,6 +6,7 @@ pub mod amd;
 pub mod amd_check;
 mod amd_run;
 pub(crate) mod amd_target;
+pub mod eu;
 pub mod ir2;
 pub mod ir3;
 

@@ -4,10 +4,11 @@
 
 use super::compaction;
 use super::disasm::{SOURCES, THREE, branch_targets, has_branch_control, three_vertical};
-use super::inst::{File, GEN12, GEN125, GEN8, GEN9, Instruction, Platform, XE2};
+use super::inst::{File, GEN8, GEN9, GEN12, GEN125, Instruction, Platform, XE2};
 use super::tables::{
-    ALIGN16_TYPES, ARF, CONDITION, FLOAT_TYPES, Field as F, IMMEDIATE_TYPES, INTEGER_TYPES, MATH, OPCODES, Opcode,
-    OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16, REGISTER_TYPES, SFID, SWSB, SYNC, TYPES, TokenMode, Type,
+    ALIGN16_TYPES, ARF, CONDITION, FLOAT_TYPES, Field as F, IMMEDIATE_TYPES, INTEGER_TYPES, MATH, OPCODES,
+    Opcode, OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16, REGISTER_TYPES, SFID, SWSB, SYNC, TYPES,
+    TokenMode, Type,
 };
 
 /// Why a text is not an instruction.
@@ -335,6 +336,7 @@ impl<'a> Parser<'a> {
             Opcode::Endif => {
                 inst.set(F::Src0Type, 1);
                 inst.set(F::Src0RegisterFile, 3);
+                inst.set(F::Src1Type, 1);
             }
             _ if jip => {
                 inst.set(F::A1DstHorizontalStride, 1);
@@ -342,22 +344,28 @@ impl<'a> Parser<'a> {
                 if cont {
                     inst.set(F::DstRegisterNumber, IP);
                 }
-                inst.set(F::DstType, match (new, cont) {
-                    (true, true) => 2,
-                    (true, false) => 6,
-                    (false, cont) => u64::from(!cont),
-                });
+                inst.set(
+                    F::DstType,
+                    match (new, cont) {
+                        (true, true) => 2,
+                        (true, false) => 6,
+                        (false, cont) => u64::from(!cont),
+                    },
+                );
                 if new {
                     inst.set(F::Src0RegisterFile, 2);
                     if uip {
                         inst.set(F::Src1RegisterFile, 2);
                     }
-                    if cont {
+                    if cont || row.opcode == Opcode::Break {
                         inst.set(F::Src0Type, 6);
                     }
                 } else {
                     inst.set(F::Src0RegisterFile, 3);
                     inst.set(F::Src0Type, 1);
+                    if !uip {
+                        inst.set(F::Src1Type, 1);
+                    }
                 }
             }
             Opcode::Wait => {
@@ -597,7 +605,8 @@ impl<'a> Parser<'a> {
                 _ => return self.error("a vertical stride"),
             }
         };
-        let vertical = if vertical == u64::MAX { (1 << self.inst.width(fields.vertical)) - 1 } else { vertical };
+        let vertical =
+            if vertical == u64::MAX { (1 << self.inst.width(fields.vertical)) - 1 } else { vertical };
         self.put(fields.vertical, vertical)?;
         if self.inst.is_align16() {
             self.expect(">")?;
@@ -731,7 +740,8 @@ impl<'a> Parser<'a> {
             let of = self.operand_type()?;
             self.type_code(fields.kind, table, of)?;
             self.put(fields.file, if new { 2 } else { 1 })?;
-            return self.put(if index == 0 { F::ThreeA1Src0Immediate } else { F::ThreeA1Src2Immediate }, value);
+            return self
+                .put(if index == 0 { F::ThreeA1Src0Immediate } else { F::ThreeA1Src2Immediate }, value);
         }
         self.three_modifiers(index);
         let register = self.register()?;
@@ -762,9 +772,12 @@ impl<'a> Parser<'a> {
 
     fn dpas(&mut self) -> Result<(), AsmError> {
         let g = self.g();
-        let destination = [F::DpasDstRegisterFile, F::DpasDstRegisterNumber, F::DpasDstSubregister, F::DpasDstType];
+        let destination =
+            [F::DpasDstRegisterFile, F::DpasDstRegisterNumber, F::DpasDstSubregister, F::DpasDstType];
         let mut table = &INTEGER_TYPES[g];
-        for (index, fields) in [destination, THREE[0].dpas, THREE[1].dpas, THREE[2].dpas].into_iter().enumerate() {
+        for (index, fields) in
+            [destination, THREE[0].dpas, THREE[1].dpas, THREE[2].dpas].into_iter().enumerate()
+        {
             self.space();
             let [file, number, subregister, kind] = fields;
             let register = self.register()?;
@@ -930,7 +943,8 @@ impl<'a> Parser<'a> {
     /// `1Q`, `2H`, `5N`.
     fn channels(&mut self, option: &str) -> Result<(), AsmError> {
         let unsupported = || AsmError::Unsupported("the option", option.to_owned());
-        let (number, unit) = option.split_at_checked(option.len().saturating_sub(1)).ok_or_else(unsupported)?;
+        let (number, unit) =
+            option.split_at_checked(option.len().saturating_sub(1)).ok_or_else(unsupported)?;
         let number: u64 = number.parse().ok().filter(|&n| n > 0).ok_or_else(unsupported)?;
         let first = number - 1;
         match unit {
@@ -944,12 +958,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn scoreboard(&mut self, distance: u16, pipe: &str, token: Option<(u16, TokenMode)>) -> Result<(), AsmError> {
-        let shown = || AsmError::Unsupported("the scoreboard annotation", format!("{pipe}@{distance} {token:?}"));
+    fn scoreboard(
+        &mut self,
+        distance: u16,
+        pipe: &str,
+        token: Option<(u16, TokenMode)>,
+    ) -> Result<(), AsmError> {
+        let shown =
+            || AsmError::Unsupported("the scoreboard annotation", format!("{pipe}@{distance} {token:?}"));
         if self.generation() < GEN12 {
             return Err(shown());
         }
-        let fits = |mask: u16, value: u16| mask != 0 && u32::from(value) <= u32::from(mask >> mask.trailing_zeros());
+        let fits =
+            |mask: u16, value: u16| mask != 0 && u32::from(value) <= u32::from(mask >> mask.trailing_zeros());
         let row = SWSB
             .iter()
             .find(|row| {

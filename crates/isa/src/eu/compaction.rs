@@ -76,11 +76,13 @@ fn form(platform: Platform, code: u64) -> Option<Form> {
     let row = OPCODES.get(usize::from(OPCODE_ROWS[platform.g()][code as usize & 0x7f]))?;
     if row.sources != 3 {
         let send = matches!(row.opcode, Opcode::Send | Opcode::Sendc | Opcode::Sends | Opcode::Sendsc);
-        let split = send && (platform.generation >= GEN12 || !matches!(row.opcode, Opcode::Send | Opcode::Sendc));
+        let split =
+            send && (platform.generation >= GEN12 || !matches!(row.opcode, Opcode::Send | Opcode::Sendc));
         return (!split).then_some(Form::Basic);
     }
     let tables = &COMPACTION[platform.g()][CompactTable::ThreeControl as usize];
-    (!tables.entries.is_empty()).then_some(Form::Three { dpas: row.opcode == Opcode::Dpas && platform.generation >= XE2 })
+    (!tables.entries.is_empty())
+        .then_some(Form::Three { dpas: row.opcode == Opcode::Dpas && platform.generation >= XE2 })
 }
 
 /// The table of a form, dpas having its own.
@@ -111,7 +113,9 @@ impl Form {
 /// The type of the immediate that a basic instruction has in one of its sources.
 fn immediate_type(inst: &Instruction) -> Option<Option<Type>> {
     use super::inst::File;
-    for (file, field) in [(Field::Src1RegisterFile, Field::Src1Type), (Field::Src0RegisterFile, Field::Src0Type)] {
+    for (file, field) in
+        [(Field::Src1RegisterFile, Field::Src1Type), (Field::Src0RegisterFile, Field::Src0Type)]
+    {
         if inst.file(file) == File::Immediate {
             return Some(inst.basic_type(field, File::Immediate));
         }

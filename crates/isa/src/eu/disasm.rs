@@ -3,12 +3,12 @@
 //! Quirks of that text are kept: columns at 16, 32, 48 and 64, descriptors and the indent of messages not counted for them,
 //! subregisters of indirect operands in different units. Never: labels of a whole program, see [`super::program`].
 
-use super::inst::{File, GEN8, GEN12, GEN125, GEN9, Instruction, XE2};
+use super::inst::{File, GEN8, GEN9, GEN12, GEN125, Instruction, XE2};
 use super::message::{self, Descriptors, push_name};
 use super::number;
 use super::tables::{
-    ALIGN16_TYPES, ARF, CONDITION, Field as F, MATH, Opcode, OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16, SFID, SYNC,
-    TokenMode, Type,
+    ALIGN16_TYPES, ARF, CONDITION, Field as F, MATH, Opcode, OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16,
+    SFID, SYNC, TokenMode, Type,
 };
 use std::fmt::Write as _;
 
@@ -402,7 +402,12 @@ fn push_destination(line: &mut Line, inst: &Instruction, row: &OpcodeRow) {
             }
             line.push("UD");
         } else {
-            push_address(line, inst.get(F::DstAddressSubregister), 4, sends_address(inst, F::SendsDstAddressImmediate));
+            push_address(
+                line,
+                inst.get(F::DstAddressSubregister),
+                4,
+                sends_address(inst, F::SendsDstAddressImmediate),
+            );
             line.push("<UD");
         }
         return;
@@ -427,7 +432,12 @@ fn push_destination(line: &mut Line, inst: &Instruction, row: &OpcodeRow) {
         return;
     }
     if inst.flag(F::DstAddressMode) {
-        push_address(line, inst.get(F::DstAddressSubregister), size, address_immediate(inst, F::A1DstAddressImmediate));
+        push_address(
+            line,
+            inst.get(F::DstAddressSubregister),
+            size,
+            address_immediate(inst, F::A1DstAddressImmediate),
+        );
     } else {
         if !push_register(line, inst, inst.file(F::DstRegisterFile), inst.get(F::DstRegisterNumber)) {
             return;
@@ -812,7 +822,8 @@ fn push_dpas(line: &mut Line, inst: &Instruction) {
         push_type(line, of);
     };
     line.pad(16);
-    let destination = [F::DpasDstRegisterFile, F::DpasDstRegisterNumber, F::DpasDstSubregister, F::DpasDstType];
+    let destination =
+        [F::DpasDstRegisterFile, F::DpasDstRegisterNumber, F::DpasDstSubregister, F::DpasDstType];
     operand(line, destination, "<1>");
     for (fields, column) in THREE.iter().zip([32, 48, 64]) {
         line.pad(column);
@@ -944,8 +955,20 @@ pub(super) fn has_branch_control(opcode: Opcode) -> bool {
     use Opcode as O;
     matches!(
         opcode,
-        O::If | O::Else | O::Goto | O::Break | O::Cont | O::Halt | O::Call | O::Calla | O::Ret | O::Brd | O::Brc
-            | O::While | O::Endif | O::Jmpi
+        O::If
+            | O::Else
+            | O::Goto
+            | O::Break
+            | O::Cont
+            | O::Halt
+            | O::Call
+            | O::Calla
+            | O::Ret
+            | O::Brd
+            | O::Brc
+            | O::While
+            | O::Endif
+            | O::Jmpi
     )
 }
 

@@ -1,8 +1,8 @@
 //! One instruction: its bits, and its fields by name.
 
 use super::tables::{
-    FIELDS, FLOAT_TYPES, Field, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES, Opcode, OpcodeRow, PLATFORMS,
-    REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
+    FIELDS, FLOAT_TYPES, Field, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES, Opcode, OpcodeRow,
+    PLATFORMS, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
 };
 
 /// Index of gen8 in the tables.
@@ -37,7 +37,8 @@ impl Platform {
     /// When the tables do not have it.
     pub fn by_name(name: &str) -> Result<Self, PlatformError> {
         let wanted = name.to_ascii_lowercase();
-        let index = PLATFORMS.iter().position(|row| row.0 == wanted).ok_or_else(|| PlatformError(name.to_owned()))?;
+        let index =
+            PLATFORMS.iter().position(|row| row.0 == wanted).ok_or_else(|| PlatformError(name.to_owned()))?;
         let (_, generation, math_doubles) = PLATFORMS[index];
         Ok(Self { index: u8::try_from(index).unwrap_or(u8::MAX), generation, math_doubles })
     }
@@ -260,7 +261,11 @@ impl Instruction {
         let bits = self.get(Field::SoftwareScoreboard) as u16;
         let row = SWSB.iter().find(|row| bits & row.mask == row.value && self.swsb_row_fits(row))?;
         let part = |mask: u16| if mask == 0 { 0 } else { ((bits & mask) >> mask.trailing_zeros()) as u8 };
-        Some(Swsb { distance: part(row.distance), pipe: row.pipe, token: row.mode.map(|m| (part(row.token), m)) })
+        Some(Swsb {
+            distance: part(row.distance),
+            pipe: row.pipe,
+            token: row.mode.map(|m| (part(row.token), m)),
+        })
     }
 }
 

@@ -68,7 +68,6 @@ pub fn push(out: &mut String, inst: &Instruction, of: &Descriptors) {
     }
 }
 
-
 /// Length of the second payload.
 fn second_length(inst: &Instruction, extended: u32) -> u32 {
     if inst.platform.generation >= XE2 { bits(extended, 10, 6) } else { bits(extended, 9, 6) }
@@ -87,7 +86,8 @@ fn push_function(out: &mut String, inst: &Instruction, of: &Descriptors, descrip
             out.push(')');
         }
         4 | 9 => {
-            let (bti, control, of) = (bits(descriptor, 7, 0), bits(descriptor, 13, 8), bits(descriptor, 18, 14));
+            let (bti, control, of) =
+                (bits(descriptor, 7, 0), bits(descriptor, 13, 8), bits(descriptor, 18, 14));
             let _ = write!(out, " (bti {bti}, msg_ctrl {control}, msg_type {of}");
             out.push_str(if inst.platform.generation == GEN8 { ", write_commit 0)" } else { ")" });
         }
@@ -243,7 +243,8 @@ fn push_lsc(out: &mut String, inst: &Instruction, of: &Descriptors, descriptor: 
             }
         }
         out.push_str(", ");
-        let cache = if inst.platform.generation >= XE2 { bits(descriptor, 19, 16) } else { bits(descriptor, 19, 17) };
+        let cache =
+            if inst.platform.generation >= XE2 { bits(descriptor, 19, 16) } else { bits(descriptor, 19, 17) };
         if matches!(operation, 0 | 2) {
             push_name(out, &names::LSC_LOAD_CACHE[g], cache);
         } else {

@@ -32,7 +32,9 @@ impl Placed {
     /// The places a branch leads to: JIP, UIP.
     #[must_use]
     pub fn targets(&self) -> (Option<i64>, Option<i64>) {
-        let Some((inst, row)) = self.inst.and_then(|inst| Some((inst, inst.row()?))) else { return (None, None) };
+        let Some((inst, row)) = self.inst.and_then(|inst| Some((inst, inst.row()?))) else {
+            return (None, None);
+        };
         let place = |field| self.offset as i64 + i64::from(inst.get(field) as u32 as i32);
         let (jip, uip) = branch_targets(row.opcode);
         (jip.then(|| place(Field::BranchJIP)), uip.then(|| place(Field::BranchUIP)))
@@ -149,7 +151,10 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
         }
         out.push('\n');
     }
-    labels.push(&mut out, end);
+    // Mesa leaves out the label at the end.
+    if exact_bytes {
+        labels.push(&mut out, end);
+    }
     out
 }
 
@@ -209,7 +214,8 @@ pub fn assemble(platform: Platform, text: &str) -> Result<Vec<u8>, ProgramError>
         } else if let Some(raw) = rest.strip_prefix(".raw") {
             let (line, after) = raw.split_once('\n').unwrap_or((raw, ""));
             let digits = line.split("//").next().unwrap_or("").trim();
-            let bytes = raw_bytes(digits).ok_or_else(|| failed(AsmError::Expected("bytes", digits.chars().take(24).collect())))?;
+            let expected = || failed(AsmError::Expected("bytes", digits.chars().take(24).collect()));
+            let bytes = raw_bytes(digits).ok_or_else(expected)?;
             statements.push((offset, rest, Statement::Raw(bytes.clone())));
             offset += bytes.len();
             rest = after;
@@ -260,7 +266,8 @@ fn label(text: &str) -> Option<(&str, &str)> {
     (end > 0).then_some((&text[..end], rest))
 }
 
-/// The bytes of hexadecimal digits.
+/// The bytes of hexadecimal digits, `None` when they are not.
+#[must_use]
 pub fn raw_bytes(digits: &str) -> Option<Vec<u8>> {
     if digits.len() % 2 != 0 || !digits.is_ascii() {
         return None;
