@@ -65,6 +65,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", data.display());
     family("adreno", &compile::ADRENO, &data, Path::new(&out))?;
     family("amd", &AMD, &data, Path::new(&out))?;
+    let products = data.join("amd/amd.products");
+    let list = amd_products(&read(&products)?).map_err(|e| format!("{}:{e}", products.display()))?;
+    fs::write(Path::new(&out).join("amd_products.rs"), list)?;
     intel_tables(&data.join("intel"), Path::new(&out))
 }
 
@@ -91,6 +94,36 @@ fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Re
     fs::write(out.join(format!("{vendor}.words")), &tables.words)?;
     fs::write(out.join(format!("{vendor}.strings")), &tables.strings)?;
     Ok(())
+}
+
+/// The source of the list of names that AMD's chips are sold under, by PCI device id and revision. A line is the device id, its
+/// revisions and the name: `163f ae,e1 AMD Custom GPU 0405`.
+fn amd_products(text: &str) -> Result<String, String> {
+    let mut rows = std::collections::BTreeMap::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#') && !line.is_empty())
+    {
+        let place = at + 1;
+        let row = || {
+            let (device, rest) = line.split_once(' ')?;
+            let (revisions, name) = rest.split_once(' ')?;
+            let revisions: Option<Vec<u8>> =
+                revisions.split(',').map(|revision| u8::from_str_radix(revision, 16).ok()).collect();
+            Some((u16::from_str_radix(device, 16).ok()?, revisions?, name))
+        };
+        let (device, revisions, name) = row().ok_or_else(|| format!("{place}: no product: {line}"))?;
+        for revision in revisions {
+            if rows.insert((device, revision), name).is_some() {
+                return Err(format!("{place}: {device:04x}:{revision:02x} twice"));
+            }
+        }
+    }
+    let rows: String = rows
+        .iter()
+        .map(|((device, revision), name)| format!("    ({device:#06x}, {revision:#04x}, {name:?}),\n"))
+        .collect();
+    Ok(format!(
+        "/// PCI device id, revision and name, sorted.\nstatic PRODUCTS: &[(u16, u8, &str)] = &[\n{rows}];\n"
+    ))
 }
 
 fn intel_tables(root: &Path, out: &Path) -> Result<(), Box<dyn Error>> {

@@ -53,6 +53,15 @@ impl<'a> Dwords<'a> {
     pub fn iter(self) -> impl Iterator<Item = u32> + 'a {
         self.stored.iter().copied().chain(std::iter::repeat_n(0, self.len - self.stored.len()))
     }
+
+    /// Every two dwords as one value, the low one first, implied zeros included; a last dword without another is left
+    /// out.
+    pub fn iter64(self) -> impl Iterator<Item = u64> + 'a {
+        let (pairs, rest) = self.stored.as_chunks::<2>();
+        let pairs = pairs.iter().map(|&[low, high]| u64::from(low) | u64::from(high) << 32);
+        let last = rest.first().map(|&low| u64::from(low));
+        pairs.chain(last).chain(std::iter::repeat(0)).take(self.len / 2)
+    }
 }
 
 impl<'a> From<&'a [u32]> for Dwords<'a> {
@@ -71,6 +80,10 @@ mod tests {
         assert_eq!(d.iter().collect::<Vec<_>>(), [1, 2, 0, 0]);
         assert_eq!((d.get(1), d.get(3), d.get(4)), (Some(2), Some(0), None));
         assert_eq!(d.get64(1), Some(2));
+        assert_eq!(d.iter64().collect::<Vec<_>>(), [1 | 2 << 32, 0]);
+        for (len, words) in [(5, vec![1 | 2 << 32, 3]), (3, vec![1 | 2 << 32]), (1, vec![])] {
+            assert_eq!(Dwords::new(&[1, 2, 3], len).iter64().collect::<Vec<_>>(), words);
+        }
         assert_eq!(d.skip(3).len(), 1);
         assert_eq!(d.skip(9).len(), 0);
         assert_eq!(d.take(1).iter().collect::<Vec<_>>(), [1]);

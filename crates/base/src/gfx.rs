@@ -54,24 +54,6 @@ generations! {
 }
 
 impl Gfx {
-    /// By the version of the graphics core: 10, 3 for gfx1030; 9, 4, 3 for gfx943.
-    pub const fn from_version(major: u32, minor: u32, stepping: u32) -> Option<Gfx> {
-        Some(match (major, minor, stepping) {
-            (6, ..) => Gfx::Gfx6,
-            (7, ..) => Gfx::Gfx7,
-            (8, ..) => Gfx::Gfx8,
-            (9, 4, 3..) | (9, 5.., _) => Gfx::Gfx940,
-            (9, 0, 6) => Gfx::Gfx906,
-            (9, ..) => Gfx::Gfx9,
-            (10, 3.., _) => Gfx::Gfx10_3,
-            (10, ..) => Gfx::Gfx10,
-            (11, 5.., _) => Gfx::Gfx11_5,
-            (11, ..) => Gfx::Gfx11,
-            (12, ..) => Gfx::Gfx12,
-            _ => return None,
-        })
-    }
-
     /// By its number: `10.3`.
     pub fn from_number(number: &str) -> Option<Gfx> {
         Gfx::ALL.into_iter().find(|gfx| gfx.number() == number)
@@ -84,20 +66,128 @@ impl fmt::Display for Gfx {
     }
 }
 
+/// Version of the graphics core (GC) as the chip's IP discovery table and the kernel state it: `10.3.1` is Van Gogh. Its
+/// numbers are not those of the compilers' target, which is gfx1033 there: only the table of chips leads from one to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GcVersion {
+    /// 6 to 12.
+    pub major: u8,
+    /// 3 in 10.3.1.
+    pub minor: u8,
+    /// 1 in 10.3.1.
+    pub revision: u8,
+}
+
+impl GcVersion {
+    /// The generation whose registers and packets it has, also of versions that no table names.
+    pub const fn generation(self) -> Option<Gfx> {
+        Some(match (self.major, self.minor, self.revision) {
+            (6, ..) => Gfx::Gfx6,
+            (7, ..) => Gfx::Gfx7,
+            (8, ..) => Gfx::Gfx8,
+            (9, 4, 3..) | (9, 5.., _) => Gfx::Gfx940,
+            (9, 4, 0) => Gfx::Gfx906,
+            (9, ..) => Gfx::Gfx9,
+            (10, 3.., _) => Gfx::Gfx10_3,
+            (10, ..) => Gfx::Gfx10,
+            (11, 5.., _) => Gfx::Gfx11_5,
+            (11, ..) => Gfx::Gfx11,
+            (12, ..) => Gfx::Gfx12,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for GcVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.revision)
+    }
+}
+
+/// What compilers generate code for, in the notation of LLVM: `gfx1033`, `gfx90a`. Kernels state it as `gfx_target_version`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GfxTarget {
+    /// 9 in gfx90a.
+    pub major: u8,
+    /// 0 in gfx90a.
+    pub minor: u8,
+    /// 10 in gfx90a.
+    pub stepping: u8,
+}
+
+impl GfxTarget {
+    /// The generation that it is of.
+    pub const fn generation(self) -> Option<Gfx> {
+        Some(match (self.major, self.minor, self.stepping) {
+            (9, 0, 6) => Gfx::Gfx906,
+            (9, 4.., _) => Gfx::Gfx940,
+            // Elsewhere the first two numbers tell, and both notations have them.
+            (major, minor, _) => return GcVersion { major, minor, revision: u8::MAX }.generation(),
+        })
+    }
+
+    /// By its numbers with dots between them: `10.3.3` is gfx1033.
+    pub fn from_numbers(text: &str) -> Option<GfxTarget> {
+        let mut numbers = text.split('.').map(|number| number.parse().ok());
+        let target =
+            GfxTarget { major: numbers.next()??, minor: numbers.next()??, stepping: numbers.next()?? };
+        numbers.next().is_none().then_some(target)
+    }
+
+    /// By its name: `gfx1033`. The last two digits are hexadecimal.
+    pub fn from_name(name: &str) -> Option<GfxTarget> {
+        let digits = name.strip_prefix("gfx")?;
+        let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;
+        let mut rest = rest.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
+        Some(GfxTarget { major: major.parse().ok()?, minor: rest.next()??, stepping: rest.next()?? })
+    }
+}
+
+impl fmt::Display for GfxTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gfx{}{:x}{:x}", self.major, self.minor, self.stepping)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn generations_by_version() {
-        assert_eq!(Gfx::from_version(10, 1, 0), Some(Gfx::Gfx10));
-        assert_eq!(Gfx::from_version(10, 3, 6), Some(Gfx::Gfx10_3));
-        assert_eq!(Gfx::from_version(9, 0, 6), Some(Gfx::Gfx906));
-        assert_eq!(Gfx::from_version(9, 4, 2), Some(Gfx::Gfx9));
-        assert_eq!(Gfx::from_version(9, 4, 3), Some(Gfx::Gfx940));
-        assert_eq!(Gfx::from_version(9, 5, 0), Some(Gfx::Gfx940));
-        assert_eq!(Gfx::from_version(11, 5, 1), Some(Gfx::Gfx11_5));
-        assert_eq!(Gfx::from_version(13, 0, 0), None);
+    fn generations_by_core_version() {
+        let of = |major, minor, revision| GcVersion { major, minor, revision }.generation();
+        assert_eq!(of(10, 1, 10), Some(Gfx::Gfx10));
+        assert_eq!(of(10, 3, 6), Some(Gfx::Gfx10_3));
+        assert_eq!(of(9, 4, 0), Some(Gfx::Gfx906), "Vega 20");
+        assert_eq!(of(9, 4, 2), Some(Gfx::Gfx9), "Aldebaran");
+        assert_eq!(of(9, 4, 3), Some(Gfx::Gfx940));
+        assert_eq!(of(9, 5, 0), Some(Gfx::Gfx940));
+        assert_eq!(of(11, 5, 1), Some(Gfx::Gfx11_5));
+        assert_eq!(of(13, 0, 0), None);
+    }
+
+    #[test]
+    fn generations_by_target() {
+        let of = |name| GfxTarget::from_name(name).and_then(GfxTarget::generation);
+        assert_eq!(of("gfx906"), Some(Gfx::Gfx906), "Vega 20");
+        assert_eq!(of("gfx90a"), Some(Gfx::Gfx9), "Aldebaran");
+        assert_eq!(of("gfx942"), Some(Gfx::Gfx940));
+        assert_eq!(of("gfx950"), Some(Gfx::Gfx940));
+        assert_eq!(of("gfx1036"), Some(Gfx::Gfx10_3));
+        assert_eq!(of("gfx1153"), Some(Gfx::Gfx11_5));
+        assert_eq!(of("gfx1310"), None);
+        for name in ["", "gfx", "gfx9", "gfx1", "navi21", "gfx10zz", "gfx\u{e4}12"] {
+            assert_eq!(GfxTarget::from_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn targets_and_core_versions_are_written_differently() {
+        let target = GfxTarget::from_numbers("9.0.10").expect("numbers");
+        assert_eq!((target.to_string(), GfxTarget::from_name("gfx90a")), ("gfx90a".to_owned(), Some(target)));
+        assert_eq!(GfxTarget::from_numbers("10.3"), None);
+        assert_eq!(GfxTarget::from_numbers("10.3.0.1"), None);
+        assert_eq!(GcVersion { major: 10, minor: 1, revision: 10 }.to_string(), "10.1.10");
     }
 
     #[test]

@@ -13,5 +13,5 @@ pub mod memory;
 pub use chip::{ChipId, Generation};
 pub use diag::{Diagnostic, Severity, Span};
 pub use dwords::Dwords;
-pub use gfx::Gfx;
+pub use gfx::{GcVersion, Gfx, GfxTarget};
 pub use memory::{Buffer, Memory};

@@ -4,12 +4,11 @@
 //! comes from, what it holds and lacks, what was lost. Everything else is in the format's own type. Never: which GPU the
 //! numbers of an [`GpuClaim`] mean.
 
-use crate::amd::GfxVersion;
 use crate::radv::{RadvReport, ReportMember};
 use crate::sniff::{FileKind, sniff};
 use crate::{amdgpu, i915, intel, msm, umr, xe};
 use std::borrow::Cow;
-use unwedge_base::{Diagnostic, Generation, Span};
+use unwedge_base::{Diagnostic, GcVersion, Generation, Span};
 
 /// A dump of any driver.
 #[derive(Clone, Debug)]
@@ -89,7 +88,7 @@ pub enum GpuClaim<'d> {
     /// An Adreno.
     Adreno(msm::Revision),
     /// An AMD GPU, by the version of its graphics core.
-    Amd(GfxVersion),
+    Amd(GcVersion),
     /// An AMD GPU, by a name: a code name, or what RADV calls it.
     AmdName(Cow<'d, str>),
     /// An Intel GPU.
@@ -283,7 +282,7 @@ impl<'a> Dump<'a> {
                 }
             }
             Dump::Amdgpu(dump) => DumpOrigin {
-                gpu: dump.gfx_version().map(GpuClaim::Amd),
+                gpu: dump.gc_version().map(GpuClaim::Amd),
                 kernel: dump.kernel.as_deref(),
                 time: dump.time.as_deref(),
                 process: dump.process.as_ref().map(|process| process.name.as_ref()),
@@ -297,7 +296,7 @@ impl<'a> Dump<'a> {
             },
             Dump::Umr(text) => {
                 let path = text.registers.iter().find_map(|register| register.path.as_deref());
-                let name = path.map(|path| path.rsplit('.').next().unwrap_or(path));
+                let name = path.map(|path| path.split('.').next().unwrap_or(path));
                 DumpOrigin { gpu: name.map(|name| GpuClaim::AmdName(Cow::Borrowed(name))), ..bare }
             }
         }

@@ -1,7 +1,7 @@
 //! Files of AMD GPU hangs: every section and form that testkit makes, texts as kernels and tools print them, broken ones.
 
+use unwedge_base::GcVersion;
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::amd::GfxVersion;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::amdgpu::{
     self as devcore, AmdgpuSection, BankOwner, NotDevcoredump, PowerState, RingType, VramState,
@@ -144,7 +144,7 @@ fn a_dump_as_the_kernel_prints_it() {
     assert_eq!((&*process.name, process.pid), ("game.exe", Some(4242)));
     assert_eq!(dump.soc.unwrap().device_id, Some(0x73bf));
     assert_eq!(dump.memory.unwrap().gtt, Some(16_706_195_456));
-    assert_eq!(dump.gfx_version(), Some(GfxVersion { major: 10, minor: 3, stepping: 0 }));
+    assert_eq!(dump.gc_version(), Some(GcVersion { major: 10, minor: 3, revision: 0 }));
     let firmware = |name: &str| dump.firmware.iter().find(|f| f.name == name).unwrap();
     assert_eq!((firmware("MEC2").version, firmware("SMC").program), (0x74, Some(0)));
     assert_eq!(dump.vbios.as_ref().unwrap().name.as_deref(), Some("NAVI21"));
@@ -206,11 +206,12 @@ fn what_was_built_is_what_is_read_from_its_text() {
             assert!(!read.layout.has_exceptions(), "{gfx:?} {era:?}");
             let [major, minor, _] = gfx.version();
             if gfx != Gfx::V8 && era > AmdgpuEra::V5_19 {
-                let version = read.gfx_version().map(|v| [u32::from(v.major), u32::from(v.minor)]);
+                let version = read.gc_version().map(|v| [u32::from(v.major), u32::from(v.minor)]);
                 assert_eq!(version, Some([major, minor]), "{gfx:?}");
                 let unversioned = Devcoredump { hwips: Vec::new(), ..read.clone() };
+                assert_eq!(unversioned.gc_version(), None, "{gfx:?}");
                 assert_eq!(
-                    unversioned.gfx_version().map(|v| u32::from(v.major)),
+                    unversioned.gfx_block_version().map(|v| u32::from(v.major)),
                     Some(major),
                     "by its blocks"
                 );

@@ -32,7 +32,7 @@ fn what_people_leave_of_a_dump() {
                 IP Type: 2 Ring Name: sdma0\n\n[gfxhub] Page fault observed\n\
                 Faulty page starting at address: 0x0000000000000000\nProtection fault status register: 0x0\n";
     let dump = Devcoredump::read(text.as_bytes()).expect("a dump");
-    assert_eq!(dump.gfx_version().map(|v| v.to_string()), Some("gfx1200".to_owned()));
+    assert_eq!(dump.gc_version().map(|v| v.to_string()), Some("12.0.0".to_owned()));
     assert_eq!(dump.soc.and_then(|soc| soc.device_id), Some(30096));
     assert_eq!(dump.fault.and_then(|fault| fault.is_recorded()), Some(false));
     let missing: Vec<&str> = dump.diagnostics.iter().map(|d| d.message.as_str()).collect();

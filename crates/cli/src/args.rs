@@ -154,6 +154,7 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  unwedge regs a630 RB_MRT[0].CONTROL\n  unwedge regs a6xx 0x8c17 0x4b\n  \
         unwedge regs FD740 'RB_MRT*'\n  unwedge regs 6.3.0.2 CP_WAIT_REG_MEM\n  unwedge regs a3xx pc_di_primtype\n  \
+        unwedge regs gfx1030 GRBM_STATUS 0xa0000000\n  unwedge regs navi21 WAIT_REG_MEM\n  \
         unwedge regs tgl INSTDONE 0xffdffffe\n  unwedge regs 12.70 0x22034\n  unwedge regs lnl 'MI_SEMAPHORE*'\n\n\
         A number right after a register is a value to decode; a further look-up starts with a name or pattern. \
         Quote patterns: the shell expands `*`."
@@ -396,7 +397,8 @@ pub struct Diff {
 /// `regs`
 #[derive(Args, Debug)]
 pub struct Regs {
-    /// A GPU: a630, a6xx, FD630 or 6.3.0.2; of Intel's a platform (tgl), a PCI id (0x9a49) or a graphics version (12.70)
+    /// A GPU: a630, a6xx, FD630 or 6.3.0.2; of AMD's a target (gfx1030), a chip (navi21), a PCI id (1002:73bf) or a GC version
+    /// (10.3.0); of Intel's a platform (tgl), a PCI id (0x9a49) or a graphics version (12.70)
     pub chip: String,
     /// Names, patterns with `*`, or offsets (in dwords; Intel's in bytes); a number after one of them is a value to decode
     #[arg(required = true, value_name = "NAME|PATTERN|OFFSET [VALUE]")]

@@ -60,18 +60,27 @@ fn a_devcoredump() {
     let info = ok(&unwedge(&["info", "-"], &dump), 0);
     for expected in [
         "an amdgpu devcoredump",
-        "gpu       gfx1030",
+        "gpu       Navi 21 (gfx1030, GC 10.3.0, PCI 1002:73bf)",
         "timed out ring gfx_0.0.0",
         "fault     gfxhub at 0x800100000000, status 0x301031",
     ] {
         assert!(info.contains(expected), "{expected} in\n{info}");
     }
     let object: Value = serde_json::from_str(&ok(&unwedge(&["info", "--json", "-"], &dump), 0)).unwrap();
-    assert_eq!((&object["kind"], &object["amd"]["gpu"]), (&"amdgpu-devcoredump".into(), &"gfx1030".into()));
+    let identity = &object["amd"]["gpu_identity"];
+    assert_eq!((&object["kind"], &identity["target"]), (&"amdgpu-devcoredump".into(), &"gfx1030".into()));
+    assert_eq!((&identity["code_name"], &identity["gc_version"]), (&"Navi 21".into(), &"10.3.0".into()));
+    assert_eq!(
+        (&identity["pci_id"], &identity["name"]),
+        (&"1002:73bf".into(), &"AMD Radeon RX 6800 XT".into())
+    );
 
     let listing = ok(&unwedge(&["decode", "-"], &dump), 0);
     for expected in [
-        "mmGRBM_STATUS",
+        "gpu Navi 21 (gfx1030, GC 10.3.0, PCI 1002:73bf), AMD Radeon RX 6800 XT",
+        "PERMISSION_FAULTS = { NOT_VALID | NOT_READABLE } | CID = TCP | RW = READ | VMID = 3",
+        "0xa0003028  { RSMU_RQ_PENDING | ME0PIPE0_CMDFIFO_AVAIL = 8 | DB_CLEAN | CB_CLEAN | CP_BUSY | GUI_ACTIVE }",
+        "mmCP_ME_HEADER_DUMP                      0xc0023f00 ×8  INDIRECT_BUFFER",
         "mec 0, pipe 1, queue 0",
         "ring gfx_0.0.0",
         "<- rptr",
@@ -94,10 +103,49 @@ fn a_devcoredump() {
     let fault = of_type(&lines, "page-fault")[0];
     assert_eq!((&fault["iova"], &fault["recorded"]), (&"0x0000800100000000".into(), &true.into()));
     let registers = of_type(&lines, "register");
+    let status = registers.iter().find(|register| register["name"] == "mmGRBM_STATUS").unwrap();
+    let busy = status["fields"].as_array().unwrap().iter().find(|field| field["name"] == "CP_BUSY").unwrap();
+    assert_eq!((&busy["raw"], &busy["text"]), (&"0x1".into(), &"true".into()));
+    let header = registers.iter().find(|register| register["name"] == "mmCP_ME_HEADER_DUMP").unwrap();
+    assert_eq!(header["packet"], "INDIRECT_BUFFER");
     let queue = registers.iter().find(|register| register["queue"] == 1).unwrap();
     assert_eq!((&queue["ip"], &queue["name"]), (&"gfx_v10_0".into(), &"mmCP_HQD_ACTIVE".into()));
+    assert_eq!(fault["status_name"], "GCVM_L2_PROTECTION_FAULT_STATUS");
     let ring = of_type(&lines, "ring")[0];
     assert!(ring["contents"][0]["data"].as_str().unwrap().starts_with("c0023f00 00100000 "));
+}
+
+#[test]
+fn registers_of_amd_gpus_are_looked_up() {
+    let regs = |args: &[&str], status| ok(&unwedge(&[&["regs"], args].concat(), b""), status);
+    for gpu in ["gfx1030", "navi21", "Navi 21", "1002:73bf", "10.3.0", "sienna_cichlid"] {
+        let shown = regs(&[gpu, "GRBM_STATUS", "0xa0000000"], 0);
+        assert!(
+            shown.contains("= 0xa0000000: { ME0PIPE0_CMDFIFO_AVAIL = 0 | CP_BUSY | GUI_ACTIVE }"),
+            "{shown}"
+        );
+    }
+    let shown = regs(&["vangogh", "mmCP_STALLED_STAT2", "0x8000", "CP_ME_HEADER_DUMP", "0xc0031500"], 0);
+    for expected in ["{ ME_WAITING_ON_PARTIAL_FLUSH }", "= 0xc0031500: DISPATCH_DIRECT, 4 dwords of payload"]
+    {
+        assert!(shown.contains(expected), "{expected} in\n{shown}");
+    }
+    let found =
+        lines(&regs(&["gfx90a", "--json", "WAIT_REG_MEM", "VM_L2_PROTECTION_FAULT_STATUS", "0x31"], 0));
+    assert_eq!((&found[0]["vendor"], &found[0]["target"]), (&"AMD".into(), &"gfx90a".into()));
+    assert_eq!((&found[1]["type"], &found[1]["opcode"]), (&"layout".into(), &"0x3c".into()));
+    assert_eq!(
+        (&found[2]["name"], &found[2]["offset"]),
+        (&"VM_L2_PROTECTION_FAULT_STATUS".into(), &Value::Null)
+    );
+    let missing = unwedge(&["regs", "gfx1200", "VGT_DMA_NUM_INSTANCES"], b"");
+    assert!(text(&missing.stderr).contains("not on gfx12; known on gfx6, gfx7"), "{}", text(&missing.stderr));
+    for gpu in ["gfx101a", "navi99", "1002:0000"] {
+        let unknown = unwedge(&["regs", gpu, "GRBM_STATUS"], b"");
+        assert_eq!(unknown.status.code(), Some(2), "{gpu}");
+    }
+    assert_eq!(unwedge(&["regs", "--space", "gpu", "gfx1030", "GRBM_STATUS"], b"").status.code(), Some(2));
+    assert_eq!(unwedge(&["regs", "gfx1030", "GRBM_STATUS", "0x100000000"], b"").status.code(), Some(2));
 }
 
 #[test]
@@ -129,7 +177,7 @@ fn a_report_in_a_folder_and_as_a_text() {
 fn what_hung_is_explained() {
     let dump = AmdgpuBuilder::complete(Gfx::V11).text();
     let screen = ok(&unwedge(&["explain", "-"], &dump), 0);
-    for expected in ["AMD gfx1100", "HUNG  gfx_0.0.0", "page fault", "NEXT"] {
+    for expected in ["Navi 31 (gfx1100, GC 11.0.0, PCI 1002:73bf)", "HUNG  gfx_0.0.0", "page fault", "NEXT"] {
         assert!(screen.contains(expected), "{expected} in\n{screen}");
     }
     let report: Value = serde_json::from_str(&ok(&unwedge(&["explain", "--json", "-"], &dump), 0)).unwrap();
@@ -137,6 +185,9 @@ fn what_hung_is_explained() {
         (&report["schema"], &report["hang"]["ring_name"]),
         (&"unwedge.explain".into(), &"gfx_0.0.0".into())
     );
+    // Where a ring lies no dump of amdgpu says.
+    assert_eq!(report["hang"]["levels"][0]["base"], Value::Null);
+    assert_eq!(report["hang"]["levels"][0]["name"], "ring");
     let folder = Folder::of(&RadvBuilder::complete(Gfx::V10).members());
     let screen = ok(&unwedge(&["explain", folder.name()], b""), 0);
     for expected in ["vkcube", "HUNG  gfx_0.0.0", "s_waitcnt lgkmcnt(0)", "trace point 2"] {

@@ -1,12 +1,18 @@
-//! Captures as streams: cut anywhere they list what is there, and memory does not grow with their length.
+//! Captures as streams: cut anywhere they list what is there, and memory does not grow with their length. Memory for dumps does
+//! not grow with the sizes that they claim.
 
 use peak_alloc::PeakAlloc;
 use std::io::{self, Read, Write};
 use std::sync::Mutex;
+use unwedge::capture::msm::Devcore;
 use unwedge::capture::rd::RdReader;
 use unwedge::hw::Db;
+use unwedge_testkit::count::ByteCounter;
+use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_testkit::pm4::{indirect_buffer, pkt4};
 use unwedge_testkit::rd::{self, CaptureBuilder};
 use unwedge_view::cffdump::{CffdumpOptions, Listing};
+use unwedge_view::crashdec::{self, CrashdecOptions};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
@@ -86,4 +92,38 @@ fn a_bomb_is_cut_to_what_may_be_alive() {
         1,
         "it goes on behind the bomb"
     );
+}
+
+#[test]
+fn claimed_shaders_and_nameless_registers_take_no_memory() {
+    const RING: u64 = 0x1_0000_0000;
+    const STREAM: u64 = 0x2_0000_0000;
+    const CODE: u64 = 0x3_0000_0000;
+    const SP_VS_OBJ_START: u32 = 0xa81c;
+    const SP_FS_OBJ_START: u32 = 0xa983;
+    const CP_RB_BASE: u32 = 0x800;
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut stream = Vec::new();
+    for (reg, code) in [(SP_VS_OBJ_START, CODE), (SP_FS_OBJ_START, CODE + 64)] {
+        stream.extend(pkt4(reg, &[code as u32, (code >> 32) as u32]));
+    }
+    // Packets name 18 bits of a register.
+    (0..0x4_0000 / 0x40).for_each(|at| stream.extend(pkt4(at * 0x40 + 0x3f, &[1])));
+    let dump = DevcoreBuilder::a6xx()
+        .ring(RING, &indirect_buffer(STREAM, stream.len() as u32))
+        .bo(STREAM, 4 * stream.len() as u64, "stream", &stream)
+        .bo(CODE, 64 << 20, "code", &[0, 1])
+        .register64(CP_RB_BASE, RING)
+        .text();
+    let db = Db::builtin();
+    let options = CrashdecOptions { lookback: 12, ..CrashdecOptions::default() };
+    HEAP.reset_peak_usage();
+    let before = HEAP.current_usage();
+    let mut shown = ByteCounter::default();
+    let read = Devcore::read(&dump).unwrap();
+    crashdec::run((&dump, &read), &options, &db, &mut shown, &mut io::sink());
+    let heap = HEAP.peak_usage() - before;
+    // Half a million instructions of the first shader, all of them `nop`.
+    assert!(shown.bytes() > 16 << 20, "{} bytes of text", shown.bytes());
+    assert!(heap < 4 << 20, "{heap} bytes for a dump of {}", dump.len());
 }

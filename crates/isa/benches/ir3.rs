@@ -3,7 +3,8 @@
 
 use divan::counter::BytesCount;
 use std::collections::HashSet;
-use unwedge_isa::ir3::{self, Faithful, Ir3ListingOptions};
+use unwedge_base::Dwords;
+use unwedge_isa::ir3::{self, Faithful, Ir3Listing, Ir3ListingOptions};
 use unwedge_isa::table::generate;
 use unwedge_isa::tables::{IR3, IR3_INSTRUCTION};
 
@@ -56,11 +57,14 @@ fn faithful(bencher: divan::Bencher<'_, '_>, gpu_id: u32) {
 #[divan::bench(args = [300, 630, 730])]
 fn listing(bencher: divan::Bencher<'_, '_>, gpu_id: u32) {
     let words = shader(gpu_id);
+    let dwords: Vec<u32> = words.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]).collect();
+    let options = Ir3ListingOptions { gpu_id, raw: true, level: 1 };
     let mut out = Vec::new();
     bencher.counter(BytesCount::of_slice(&words)).bench_local(|| {
         out.clear();
-        for part in words.chunks(64) {
-            ir3::disassemble(part, &Ir3ListingOptions { gpu_id, raw: true, level: 1 }, &mut out);
+        for part in dwords.chunks(128) {
+            let mut listing = Ir3Listing::new(Dwords::from(part), options);
+            while listing.instruction(&mut out) {}
         }
         out.len()
     });

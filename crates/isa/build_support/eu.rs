@@ -116,7 +116,7 @@ fn fields(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fai
     )?;
     writeln!(text, "pub enum Field {{ {} }}", names.join(", "))?;
     writeln!(text, "/// Count of ranges, and (lowest bit, width) of each, the highest part first.")?;
-    writeln!(text, "pub static FIELDS: [[(u8, [(u8, u8); {RANGES}]); {}]; GENERATIONS] = [", names.len())?;
+    writeln!(text, "pub static FIELDS: [[FieldRanges; {}]; GENERATIONS] = [", names.len())?;
     for table in tables {
         text.push('[');
         for mut parts in table {
@@ -233,7 +233,8 @@ fn types(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fail
 }
 
 fn names(source: &str, gens: &Generations, text: &mut String) -> Result<(), Failure> {
-    let mut tables: Vec<(&str, Vec<(usize, &str, &str)>)> = Vec::new();
+    type Row<'a> = (usize, &'a str, &'a str);
+    let mut tables: Vec<(&str, Vec<Row>)> = Vec::new();
     for line in source.lines().filter(|l| !l.is_empty()) {
         match line.strip_prefix("  ") {
             None => tables.push((line, Vec::new())),

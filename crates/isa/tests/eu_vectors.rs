@@ -108,7 +108,7 @@ fn exact_layout() {
         let platform = Platform::by_name(&row[1]).unwrap();
         let mut got = text(platform, &bytes(&row[2])).replace('\n', "\\n") + "\\n";
         // Mesa's column count of some rows was left over from the row before, so that nothing is aligned in their first line.
-        if !row[3].split("\\n").next().unwrap().contains("  ") {
+        if got != row[3] && !row[3].split("\\n").next().unwrap().contains("  ") {
             if let Some((first, rest)) = got.split_once("\\n") {
                 got = first.split_whitespace().collect::<Vec<_>>().join(" ") + "\\n" + rest;
             }

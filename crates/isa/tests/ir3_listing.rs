@@ -5,7 +5,8 @@
 
 mod data;
 
-use unwedge_isa::ir3::{Ir3ListingOptions, disassemble};
+use unwedge_base::Dwords;
+use unwedge_isa::ir3::{Ir3Listing, Ir3ListingOptions};
 
 /// The words and the lines (from the category on) of the listings in a log.
 fn listings(log: &str) -> Vec<(Vec<u64>, Vec<&str>)> {
@@ -43,10 +44,11 @@ fn prefix(line: &str) -> Option<(usize, u64)> {
 }
 
 fn wrong(gpu_id: u32, words: &[u64], lines: &[&str]) -> Option<String> {
-    let mut padded = words.to_vec();
-    padded.resize(words.len() + 64, 0);
+    let dwords: Vec<u32> = words.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]).collect();
+    let padded = Dwords::new(&dwords, dwords.len() + 128);
+    let mut listing = Ir3Listing::new(padded, Ir3ListingOptions { gpu_id, raw: true, level: 0 });
     let mut out = Vec::new();
-    disassemble(&padded, &Ir3ListingOptions { gpu_id, raw: true, level: 0 }, &mut out);
+    while listing.instruction(&mut out) {}
     let text = String::from_utf8(out).unwrap();
     let mut have = text.lines();
     for line in lines {

@@ -39,7 +39,7 @@ fn shaders_have_the_statistics_of_the_logs() {
         let problem = |gpu_id: u32| {
             shaders.iter().find_map(|(words, expected)| {
                 let mut out = Vec::new();
-                Stats::of(words, gpu_id).write(gpu_id, 0, &mut out);
+                Stats::of(words.iter().copied(), gpu_id).write(gpu_id, 0, &mut out);
                 let text = String::from_utf8(out).unwrap();
                 let got = text.trim_start_matches("Stats:\n").trim_end();
                 (got != expected)
@@ -59,7 +59,7 @@ fn shaders_have_the_statistics_of_the_logs() {
 fn stats(gpu_id: u32, source: &str) -> Stats {
     let (program, errors) = Assembler::new(gpu_id).assemble("test", source);
     assert!(errors.is_empty(), "{errors:?}");
-    Stats::of(&program.words, gpu_id)
+    Stats::of(program.words, gpu_id)
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn any_words_have_statistics() {
     for _ in 0..20_000 {
         word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         for gpu_id in [0, 330, 420, 530, 630, 730] {
-            Stats::of(&[word, word.rotate_left(32)], gpu_id);
+            Stats::of([word, word.rotate_left(32)], gpu_id);
         }
     }
 }

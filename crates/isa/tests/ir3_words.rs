@@ -1,6 +1,7 @@
 //! ir3 text of words made here: one for each thing the printer has to get right, and any words at all.
 
-use unwedge_isa::ir3::{self, Ir3ListingOptions};
+use unwedge_base::Dwords;
+use unwedge_isa::ir3::{self, Ir3Listing, Ir3ListingOptions};
 use unwedge_isa::table::generate;
 use unwedge_isa::tables::{IR3, IR3_INSTRUCTION};
 
@@ -32,7 +33,10 @@ fn generations_differ() {
 
 fn list(gpu_id: u32, words: &[u64]) -> String {
     let mut out = Vec::new();
-    ir3::disassemble(words, &Ir3ListingOptions { gpu_id, raw: true, level: 1 }, &mut out);
+    let dwords: Vec<u32> = words.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]).collect();
+    let options = Ir3ListingOptions { gpu_id, raw: true, level: 1 };
+    let mut listing = Ir3Listing::new(Dwords::from(&dwords[..]), options);
+    while listing.instruction(&mut out) {}
     String::from_utf8(out).unwrap()
 }
 

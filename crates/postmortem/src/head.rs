@@ -3,8 +3,7 @@
 //! Never: sentences, and nothing that the dump does not say.
 
 use unwedge_base::{ChipId, Generation};
-use unwedge_capture::amd::GfxVersion;
-use unwedge_hw::amd::Gfx;
+use unwedge_hw::amd::{GcVersion, Gfx, GfxTarget};
 use unwedge_hw::intel::platform::Version;
 
 /// Which GPU it is, as far as the dump tells.
@@ -27,12 +26,16 @@ pub enum GpuIdentity {
     },
     /// A GPU of AMD.
     Amd {
-        /// The name of the device, as the driver has it.
+        /// The name of the device: as the driver has it, or what a chip with its PCI ids is sold as.
         name: Option<String>,
+        /// The code name of its chip: `Van Gogh`.
+        chip: Option<String>,
+        /// What compilers generate code for: gfx1033. `None` for chips that the table does not have.
+        target: Option<GfxTarget>,
         /// Its generation.
         gfx: Option<Gfx>,
-        /// The exact version of its graphics block.
-        version: Option<GfxVersion>,
+        /// The version of its graphics core.
+        gc: Option<GcVersion>,
         /// Its PCI device id.
         device_id: Option<u32>,
         /// The generation follows from registers that several generations have.

@@ -125,6 +125,17 @@ pub enum Fact {
         /// Its fields that matter; empty where the whole value does.
         fields: Vec<FieldFact>,
     },
+    /// The header of a packet in a register that remembers those that a micro engine read.
+    PacketHeader {
+        /// The register.
+        register: Cow<'static, str>,
+        /// The header.
+        header: u32,
+        /// The packet's name, if the generation has such a packet.
+        packet: Option<String>,
+        /// How often the dump lists it in a row: a FIFO that has been read out repeats its last entry.
+        times: usize,
+    },
     /// Dwords of a stream, a ring or a buffer.
     Dwords {
         /// 0 ring, 1 IB1, 2 IB2, 3 draw state; `None` for memory that is no stream.
@@ -255,7 +266,7 @@ impl Finding {
 pub struct LevelPosition {
     /// 0 ring, 1 IB1, 2 IB2, 3 draw state (SDS).
     pub level: u8,
-    /// Address of the stream.
+    /// Address of the stream; 0 of a ring whose address the dump does not have.
     pub base: u64,
     /// Dwords of the stream, where known.
     pub size: Option<u64>,

@@ -346,6 +346,12 @@ rules! {
         DwordsNotPackets: "dwords-not-packets", CorruptStream, 60, true, [];
         /// A page fault of the GPU's own memory management.
         GpuvmFault: "gpuvm-fault", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault at an address where nothing is mapped.
+        GpuvmPageNotMapped: "gpuvm-page-not-mapped", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault at a page that is mapped and does not permit the access.
+        GpuvmAccessNotPermitted: "gpuvm-access-not-permitted", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault in the address space of the kernel, which the driver and firmware use.
+        GpuvmKernelFault: "gpuvm-kernel-fault", Fault, 55, true, [];
         /// A page fault in a buffer that was destroyed.
         GpuvmUseAfterFree: "gpuvm-use-after-free", Fault, 55, true, [VulkanValidation, RadvNoCompression];
         /// A page fault in a part of a sparse buffer that was unmapped.
@@ -388,6 +394,14 @@ rules! {
         ConstantEngineWaitsForMe: "constant-engine-waits-for-me", CpWait, 50, true, [];
         /// An address translation is open.
         AddressTranslationOpen: "address-translation-open", CpWait, 50, true, [];
+        /// The ME or PFP waits for the result of an atomic operation.
+        MeWaitsForAtomic: "me-waits-for-atomic", CpWait, 50, true, [];
+        /// Memory has not confirmed the write of a fence.
+        FenceWriteNotConfirmed: "fence-write-not-confirmed", CpWait, 50, true, [];
+        /// Register writes wait for the block that takes them.
+        RegisterWritesBlocked: "register-writes-blocked", CpWait, 50, true, [];
+        /// A compute micro engine waits for a register that it reads.
+        MecWaitsForRegister: "mec-waits-for-register", CpWait, 50, true, [];
         /// The command processor polls.
         CpPolls: "cp-polls", CpWait, 50, true, [];
         /// Code uses a register before the wait that it needs.
@@ -414,6 +428,8 @@ rules! {
         GrbmCpAlone: "grbm-cp-alone", Busy, 36, true, [];
         /// No block is busy.
         GrbmIdle: "grbm-idle", Busy, 36, true, [];
+        /// Flags of stall registers that no other rule reads.
+        CpStallFlags: "cp-stall-flags", Busy, 30, false, [];
         /// A DMA engine is not idle.
         SdmaBusy: "sdma-busy", Busy, 36, true, [];
         /// Waves are at an instruction of a shader that a report lists.

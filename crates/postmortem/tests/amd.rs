@@ -1,7 +1,7 @@
 //! Hangs of AMD GPUs that the tests make up: what they are has to be what the report has, by rules, subjects, arguments and
 //! evidence.
 
-use unwedge_capture::amdgpu::{Devcoredump, VramState};
+use unwedge_capture::amdgpu::{Devcoredump, Soc, VramState};
 use unwedge_capture::radv::{RadvReport, ReportMember};
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
@@ -168,8 +168,12 @@ fn who_ends_a_wait_is_told() {
 fn a_draw_that_faults() {
     for gfx in GRAPHICS {
         let ib = [draw(3), dispatch(64), draw(6)].concat();
-        // Not writable, a client by its number, VMID 3; SPI and TA busy, the ME waits for shaders.
-        let status = 0x0030_0000 | 1 << 18 | 8 << 9 | 0x30;
+        // Not valid, a write of client 8, VMID 3; SPI and TA busy, the ME waits for shaders.
+        // The fields are elsewhere on gfx12.
+        let status = match gfx {
+            Gfx::V12 => 3 << 22 | 1 << 20 | 8 << 11 | 3 << 5,
+            _ => 3 << 20 | 1 << 18 | 8 << 9 | 3 << 4,
+        };
         let report = explain(
             &stuck(gfx, &ib, dispatch(1)[0])
                 .fault("gfxhub", 0x8001_3000_0000, status)
@@ -181,12 +185,12 @@ fn a_draw_that_faults() {
         assert_eq!(hang.draw, Some(1), "{gfx:?}");
         assert_eq!(report.findings[0].args.text("work"), Some("dispatch"), "{gfx:?}");
         assert_eq!(report.findings[0].args.number("number"), Some(1), "{gfx:?}");
-        let fault = find(&report, Rule::GpuvmFault);
+        let rule = Rule::GpuvmPageNotMapped;
+        let fault = find(&report, rule);
         assert_eq!(fault.subject, Subject::Memory(0x8001_3000_0000), "{gfx:?}");
         assert_eq!(fault.args.text("hub"), Some("gfxhub"), "{gfx:?}");
-        // The fields are elsewhere on gfx12.
-        let permissions = if gfx == Gfx::V12 { 1 } else { 3 };
-        assert_eq!(fault.args.number("permission_faults"), Some(permissions), "{gfx:?}: {fault:?}");
+        assert_eq!(fault.args.number("permission_faults"), Some(3), "{gfx:?}: {fault:?}");
+        assert_eq!(fault.args.list("pte"), ["NOT_VALID", "NOT_READABLE"].map(Arg::name), "{gfx:?}");
         assert_eq!(fault.args.get("write"), Some(&Arg::Flag(true)), "{gfx:?}: {fault:?}");
         assert!(fault.trust >= Trust::Likely, "{gfx:?}: {fault:?}");
         let register = |fact: &Fact| match fact {
@@ -196,8 +200,118 @@ fn a_draw_that_faults() {
         let (name, value) = fault.evidence.iter().find_map(|e| register(&e.fact)).expect("the register");
         assert!(name.ends_with("VM_L2_PROTECTION_FAULT_STATUS"), "{name}");
         assert_eq!(value, u64::from(status), "{gfx:?}");
-        assert!(is_cause(&report, Rule::GpuvmFault), "{gfx:?}\n{}", listing(&report));
+        assert!(is_cause(&report, rule), "{gfx:?}\n{}", listing(&report));
     }
+}
+
+/// What the kernel's documentation says of PERMISSION_FAULTS: bit 0 is that nothing is mapped, whatever the others are.
+#[test]
+fn a_fault_is_by_what_the_page_table_entry_lacks() {
+    let fault = |gfx, status: u32| {
+        let report = explain(&stuck(gfx, &draw(3), draw(3)[0]).fault("gfxhub", 0x8001_0234_5000, status));
+        let found = report.findings.into_iter().find(|f| f.kind == FindingKind::Fault).expect("a fault");
+        let pte: Vec<String> = found.args.list("pte").iter().map(|arg| format!("{arg:?}")).collect();
+        (found.rule, found.args.text("client").map(str::to_owned), found.args.number("vmid"), pte.len())
+    };
+    let sqc = Some("SQC (data)".to_owned());
+    // A read by SQC in VMID 5.
+    let status = |permissions: u32| 5 << 20 | 10 << 9 | permissions << 4;
+    assert_eq!(fault(Gfx::V10, status(3)), (Rule::GpuvmPageNotMapped, sqc.clone(), Some(5), 2));
+    assert_eq!(fault(Gfx::V10, status(1)), (Rule::GpuvmPageNotMapped, sqc.clone(), Some(5), 1));
+    assert_eq!(fault(Gfx::V9, status(4)), (Rule::GpuvmAccessNotPermitted, sqc.clone(), Some(5), 1));
+    assert_eq!(fault(Gfx::V11, status(8)), (Rule::GpuvmAccessNotPermitted, sqc.clone(), Some(5), 1));
+    assert_eq!(fault(Gfx::V10, status(0)), (Rule::GpuvmFault, sqc.clone(), Some(5), 0));
+    // VMID 0 is the kernel's.
+    assert_eq!(fault(Gfx::V10, 10 << 9 | 3 << 4), (Rule::GpuvmKernelFault, sqc, Some(0), 2));
+    // gfx12 has one bit more in front, and clients that the kernel has no names for.
+    let gfx12 = |permissions: u32| 5 << 22 | 10 << 11 | permissions << 5;
+    assert_eq!(fault(Gfx::V12, gfx12(3)), (Rule::GpuvmPageNotMapped, None, Some(5), 2));
+    assert_eq!(fault(Gfx::V12, gfx12(4)), (Rule::GpuvmAccessNotPermitted, None, Some(5), 1));
+}
+
+/// A kernel without versions of IPs: the PCI id names the chip. gfx8 has other bits: 1 is a page directory, 2 a page table entry, 3
+/// and 4 permissions.
+#[test]
+fn a_fault_of_a_chip_that_only_its_pci_id_names() {
+    let fault = |permissions: u32| {
+        let builder = stuck(Gfx::V8, &draw(3), draw(3)[0]);
+        let mut dump = builder.fault("gfxhub", 0x1_0234_5000, 5 << 25 | 1 << 24 | permissions).build();
+        dump.soc = Some(Soc { device_id: Some(0x67df), pci_revision: Some(0xe7), ..Soc::default() });
+        let report = explain_amdgpu(&dump, &Db::amd());
+        let GpuIdentity::Amd { name, chip, target, gfx, gc, .. } = report.gpu else { panic!("an AMD GPU") };
+        assert_eq!((chip.as_deref(), gc), (Some("Polaris 10"), None));
+        assert_eq!(target.map(|target| target.to_string()).as_deref(), Some("gfx803"));
+        assert_eq!(gfx.map(|gfx| gfx.name()), Some("gfx8"));
+        assert_eq!(name.as_deref(), Some("AMD Radeon RX 580 Series"));
+        let found = report.findings.into_iter().find(|f| f.kind == FindingKind::Fault).expect("a fault");
+        assert_eq!(found.args.number("vmid"), Some(5));
+        found.rule
+    };
+    assert_eq!(fault(2), Rule::GpuvmPageNotMapped);
+    assert_eq!(fault(4), Rule::GpuvmPageNotMapped);
+    assert_eq!(fault(0x10), Rule::GpuvmAccessNotPermitted);
+}
+
+/// Versions of the graphics core are not targets: a Steam Deck is GC 10.3.1 and gfx1033. What no table has gets no target.
+#[test]
+fn gpus_by_core_version_have_their_own_name() {
+    let identity = |version: [u32; 3]| {
+        let mut dump = stuck(Gfx::V10, &draw(3), draw(3)[0]).build();
+        dump.hwips[0].version = version.to_vec();
+        let GpuIdentity::Amd { chip, target, gfx, gc, .. } = explain_amdgpu(&dump, &Db::amd()).gpu else {
+            panic!("an AMD GPU")
+        };
+        let target = target.map(|target| target.to_string()).unwrap_or_default();
+        (chip.unwrap_or_default(), target, gfx.map(|gfx| gfx.name()), gc.map(|gc| gc.to_string()))
+    };
+    let known = |chip: &str, target: &str, gfx, gc: &str| {
+        (chip.to_owned(), target.to_owned(), Some(gfx), Some(gc.to_owned()))
+    };
+    assert_eq!(identity([10, 3, 1]), known("Van Gogh", "gfx1033", "gfx10.3", "10.3.1"));
+    assert_eq!(identity([9, 4, 0]), known("Vega 20", "gfx906", "gfx906", "9.4.0"));
+    assert_eq!(identity([10, 1, 10]), known("Navi 10", "gfx1010", "gfx10", "10.1.10"));
+    assert_eq!(identity([10, 3, 99]), known("", "", "gfx10.3", "10.3.99"));
+    assert_eq!(identity([14, 0, 0]), (String::new(), String::new(), None, Some("14.0.0".to_owned())));
+}
+
+#[test]
+fn stall_registers_are_read() {
+    let stalled = |register: &str, value: u32| {
+        explain(&stuck(Gfx::V10, &draw(3), draw(3)[0]).register(register, value)).findings
+    };
+    for (register, bit, rule) in [
+        ("CP_STALLED_STAT1", 13, Rule::MeWaitsForAtomic),
+        ("CP_STALLED_STAT2", 22, Rule::FenceWriteNotConfirmed),
+        ("CP_STALLED_STAT1", 24, Rule::RegisterWritesBlocked),
+        ("CP_CPC_STALLED_STAT1", 10, Rule::MecWaitsForRegister),
+        ("CP_STALLED_STAT2", 15, Rule::MeWaitsForShaders),
+    ] {
+        let findings = stalled(register, 1 << bit);
+        let found =
+            findings.iter().find(|f| f.rule == rule).unwrap_or_else(|| panic!("{rule:?}: {findings:?}"));
+        assert!(matches!(&found.evidence[0].fact, Fact::Register { name, .. } if name == register));
+        assert!(findings.iter().all(|f| f.rule != Rule::CpStallFlags), "{rule:?} says it");
+    }
+    // What no rule reads is listed.
+    let findings = stalled("CP_STALLED_STAT1", 0x400);
+    let flags = findings.iter().find(|f| f.rule == Rule::CpStallFlags).expect("the flags");
+    assert_eq!(flags.args.list("flags"), [Arg::name("ME_HAS_ACTIVE_CE_BUFFER_FLAG")]);
+    assert!(stalled("CP_STALLED_STAT1", 0).iter().all(|f| f.rule != Rule::CpStallFlags));
+}
+
+/// Kernels list the FIFO of packet headers eight times; it is one piece of evidence.
+#[test]
+fn repeated_packet_headers_are_one_piece_of_evidence() {
+    let ib = [draw(3), dispatch(64), draw(6)].concat();
+    let report = explain(&stuck(Gfx::V10, &ib, dispatch(1)[0]));
+    let headers: Vec<&Fact> = report.findings[0]
+        .evidence
+        .iter()
+        .map(|e| &e.fact)
+        .filter(|fact| matches!(fact, Fact::PacketHeader { .. }))
+        .collect();
+    let [Fact::PacketHeader { register, packet, times, .. }] = headers[..] else { panic!("{headers:?}") };
+    assert_eq!((&**register, packet.as_deref(), *times), ("CP_ME_HEADER_DUMP", Some("DISPATCH_DIRECT"), 8));
 }
 
 #[test]

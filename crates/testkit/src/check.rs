@@ -71,7 +71,8 @@ pub fn amdgpu_devcoredump(text: &[u8]) {
     let dwords: usize = dump.rings.iter().map(|ring| ring.contents.len()).sum();
     assert!(dwords <= text.len() / 4, "{dwords} dwords from {} bytes", text.len());
     assert!(dump.diagnostics.len() < 256, "diagnostics are bounded");
-    dump.gfx_version();
+    dump.gc_version();
+    dump.gfx_block_version();
     dump.hung_ring();
     assert!(started.elapsed() < PATIENCE, "took {:?}", started.elapsed());
 }

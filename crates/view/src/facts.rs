@@ -122,6 +122,13 @@ impl Serialize for JsonFact<'_> {
                     map.serialize_entry("fields", &fields.iter().map(JsonField::of).collect::<Vec<_>>())?;
                 }
             }
+            Fact::PacketHeader { register, header, packet, times } => {
+                map.serialize_entry("kind", "packet-header")?;
+                map.serialize_entry("name", register)?;
+                map.serialize_entry("value", &hex((*header).into()))?;
+                packet.as_ref().map_or(Ok(()), |packet| map.serialize_entry("packet", packet))?;
+                map.serialize_entry("times", times)?;
+            }
             Fact::Dwords { level, first, count, words: dwords, packet } => {
                 map.serialize_entry("kind", "dwords")?;
                 for (name, value) in [("level", level.map(u64::from)), ("first", *first)] {

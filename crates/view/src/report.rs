@@ -2,6 +2,7 @@
 //!
 //! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
 
+use crate::amd::AmdGpuFields;
 use crate::sqe::{self, JsonSqe};
 use crate::{Style, words};
 use std::io::{self, Write};
@@ -234,6 +235,7 @@ pub fn json(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io::Res
         schema_version: SCHEMA_VERSION,
         signature: report.signature(),
         gpu: words::gpu(report),
+        gpu_identity: AmdGpuFields::of(&report.gpu),
         kernel: words::driver(report),
         process: words::process(report),
         database: words::database(report),
@@ -264,6 +266,8 @@ struct Document<'r> {
     schema_version: u32,
     signature: String,
     gpu: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_identity: Option<AmdGpuFields>,
     kernel: String,
     process: String,
     database: String,
@@ -299,7 +303,8 @@ struct Hang<'r> {
 struct JsonLevel {
     level: u8,
     name: &'static str,
-    base: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size_dwords: Option<u64>,
     first_dword: u64,
@@ -394,7 +399,7 @@ impl<'r> Hang<'r> {
         let levels = point.levels.iter().map(|level| JsonLevel {
             level: level.level,
             name: level.name(),
-            base: address(level.base),
+            base: (level.level > 0 || level.base != 0).then(|| address(level.base)),
             size_dwords: level.size,
             first_dword: level.range.0,
             last_dword: level.range.1,

@@ -33,6 +33,7 @@ impl Captures {
     pub(super) fn expenses(&mut self, worker: u64, like: &str, judge: &mut Judge) {
         let expensive = captures::expensive(EXPENSIVE).into_iter().filter(|(name, _)| name.contains(like));
         for (name, capture) in expensive.skip(worker as usize).step_by(WORKERS as usize) {
+            println!("on {name}");
             let size = Size::of(&capture);
             let capture = Arc::from(capture);
             // What is compared with itself is read to its end.
@@ -40,6 +41,7 @@ impl Captures {
         }
         let bombs = captures::bombs(BOMB).into_iter().filter(|(name, _)| name.contains(like));
         for (name, bomb) in bombs.skip(worker as usize).step_by(WORKERS as usize) {
+            println!("on {name}");
             let size = Size { unpacked: BOMB, held: bomb.len() };
             let bomb = Arc::from(bomb);
             capture_views::ALL.iter().for_each(|words| judge.capture(&bomb, &bomb, words, size, name));

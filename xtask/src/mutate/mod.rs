@@ -139,6 +139,12 @@ impl Campaign {
                         eprint!("\r{} of {}", at.iter().sum::<u64>(), self.count);
                     }
                 }
+                // A hundred expensive captures take minutes before the first broken one.
+                Some(("on", name)) => {
+                    if io::stderr().is_terminal() {
+                        eprintln!("{name}");
+                    }
+                }
                 Some(("worst", found)) => worst.iter_mut().for_each(|w| w.read(found)),
                 _ => {
                     println!("{line}");

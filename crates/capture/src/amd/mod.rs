@@ -1,4 +1,4 @@
-//! What the formats of AMD GPUs share: [`AmdRegister`], [`DwordContents`], [`GfxVersion`] and lines of text.
+//! What the formats of AMD GPUs share: [`AmdRegister`], [`DwordContents`] and lines of text.
 //!
 //! The formats are [`crate::amdgpu`] (what the kernel writes after a reset), [`crate::radv`] (the folder, or single text,
 //! that RADV leaves when a queue hangs) and [`crate::umr`] (what umr printed about waves, rings and registers).
@@ -10,4 +10,4 @@ pub(crate) mod register;
 pub(crate) mod text;
 
 pub use contents::DwordContents;
-pub use register::{AmdRegister, GfxVersion, plain_name};
+pub use register::{AmdRegister, plain_name};

@@ -1,7 +1,6 @@
-//! A register by its name, and versions of the graphics core.
+//! A register by its name.
 
 use std::borrow::Cow;
-use std::fmt;
 
 /// A register as a dump names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,23 +36,6 @@ pub(crate) fn find(registers: &[AmdRegister<'_>], name: &str) -> Option<u32> {
     registers.iter().find(|r| r.plain_name() == name).map(|r| r.value)
 }
 
-/// Version of the graphics core (GC): 10.3.0 is gfx1030.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GfxVersion {
-    /// 6 to 12.
-    pub major: u8,
-    /// 4 in gfx942.
-    pub minor: u8,
-    /// 2 in gfx942.
-    pub stepping: u8,
-}
-
-impl fmt::Display for GfxVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "gfx{}{:x}{:x}", self.major, self.minor, self.stepping)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,13 +56,5 @@ mod tests {
         let registers = [AmdRegister { name: "regCP_STAT".into(), value: 7 }];
         assert_eq!(find(&registers, "mmCP_STAT"), Some(7));
         assert_eq!(find(&registers, "CP_STALLED_STAT1"), None);
-    }
-
-    #[test]
-    fn versions_as_compilers_name_them() {
-        let version = |major, minor, stepping| GfxVersion { major, minor, stepping }.to_string();
-        assert_eq!(version(9, 4, 2), "gfx942");
-        assert_eq!(version(9, 0, 10), "gfx90a");
-        assert_eq!(version(10, 3, 0), "gfx1030");
     }
 }

@@ -7,9 +7,9 @@
 use super::layout::{AmdgpuLayout, AmdgpuSection, AmdgpuSectionInfo};
 use super::{read, render};
 use crate::amd::register::find;
-use crate::amd::{AmdRegister, DwordContents, GfxVersion};
+use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
-use unwedge_base::{Diagnostic, Span};
+use unwedge_base::{Diagnostic, GcVersion, Span};
 
 /// An amdgpu devcoredump. Absent sections are `None` or empty; nothing is filled in.
 #[derive(Clone, Debug, Default)]
@@ -485,18 +485,21 @@ impl<'a> Devcoredump<'a> {
         self.hwips.iter().find(|ip| ip.name == name)
     }
 
-    /// Version of the graphics core: as the versions of IPs have it, or as far as the name of its block tells.
-    pub fn gfx_version(&self) -> Option<GfxVersion> {
-        let of = |numbers: &[u32]| {
-            let number = |at: usize| u8::try_from(numbers.get(at).copied().unwrap_or(0)).ok();
-            Some(GfxVersion { major: number(0)?, minor: number(1)?, stepping: number(2)? })
-        };
-        if let Some(gc) = self.hwip("GC").filter(|ip| !ip.version.is_empty()) {
-            return of(&gc.version);
-        }
+    /// Version of the graphics core, as the versions of IPs state it.
+    pub fn gc_version(&self) -> Option<GcVersion> {
+        let gc = self.hwip("GC").filter(|ip| !ip.version.is_empty())?;
+        let number = |at: usize| u8::try_from(gc.version.get(at).copied().unwrap_or(0)).ok();
+        Some(GcVersion { major: number(0)?, minor: number(1)?, revision: number(2)? })
+    }
+
+    /// Version in the name of the graphics block: 10.0.0 of `gfx_v10_0`. It is that of the kernel's code for it, which several
+    /// chips share: `gfx_v10_0` is that of Navi 1x and Navi 2x.
+    pub fn gfx_block_version(&self) -> Option<GcVersion> {
         let name = self.ips.iter().find_map(|ip| ip.name.strip_prefix("gfx_v"))?;
-        of(&name.split('_').map_while(|part| part.parse().ok()).collect::<Vec<u32>>())
-            .filter(|version| version.major > 0)
+        let mut numbers = name.split('_').map_while(|part| part.parse::<u8>().ok());
+        let major = numbers.next().filter(|&major| major > 0)?;
+        let mut number = || numbers.next().unwrap_or(0);
+        Some(GcVersion { major, minor: number(), revision: number() })
     }
 }
 

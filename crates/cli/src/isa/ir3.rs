@@ -7,8 +7,9 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
+use unwedge::base::Dwords;
 use unwedge::isa::ir3::asm::Assembler;
-use unwedge::isa::ir3::{Ir3ListingOptions, disassemble, write};
+use unwedge::isa::ir3::write;
 use unwedge_view::asm::ir3;
 
 /// Runs the command.
@@ -59,23 +60,21 @@ fn hex_word(line: &str) -> Option<u64> {
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
     let mut out = Output::open(global, true);
-    if args.raw {
-        let mut text = Vec::new();
-        let listing = Ir3ListingOptions { gpu_id: code.gpu_id, raw: true, level: 0 };
-        disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut text);
-        // A failed write is remembered, and reported by `finish`.
-        let _ = out.write_all(&text);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = if args.raw {
+        ir3::listing(code.dwords(), code.gpu_id, &mut out)
     } else {
-        let _ = ir3::faithful(code.words(), code.gpu_id, &mut out);
-    }
+        ir3::faithful(code.dwords().iter64(), code.gpu_id, &mut out)
+    };
     out.finish()?;
     Ok(code.outcome(&args.file))
 }
 
 /// The code of a shader.
 struct Code {
-    /// Words of eight bytes, the lowest byte first.
-    bytes: Vec<u8>,
+    dwords: Vec<u32>,
+    /// Bytes at the end that are no word.
+    left: usize,
     gpu_id: u32,
 }
 
@@ -83,40 +82,38 @@ impl Code {
     fn read(file: &Path, gpu: Option<u32>, shader_at: Option<u64>, global: &Global) -> Result<Code, Failure> {
         let Some(at) = shader_at else {
             let gpu_id = gpu.ok_or_else(no_generation)?;
-            return Ok(Code { bytes: Input::open(file, global.max_size)?.bytes, gpu_id });
+            let bytes = Input::open(file, global.max_size)?.bytes;
+            let (words, rest) = bytes.as_chunks::<8>();
+            let dwords = words.as_flattened().as_chunks().0.iter().map(|&dword| u32::from_le_bytes(dword));
+            return Ok(Code { dwords: dwords.collect(), left: rest.len(), gpu_id });
         };
-        let (code, generation) = code_at(file, at, 8, global)?;
+        let (mut dwords, generation) = code_at(file, at, 8, global)?;
         let gpu_id = gpu.unwrap_or(100 * generation.number());
-        let bytes = code.iter().flat_map(|dword| dword.to_le_bytes()).collect();
-        let mut code = Code { bytes, gpu_id };
-        // The buffer goes on behind the shader.
-        let listing = Ir3ListingOptions { gpu_id, raw: false, level: 0 };
-        let length = disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut Vec::new());
-        code.bytes.truncate(8 * length);
-        Ok(code)
+        // The buffer goes on after the shader.
+        let length = ir3::length(Dwords::from(&dwords[..]), gpu_id);
+        dwords.truncate(length);
+        Ok(Code { dwords, left: 0, gpu_id })
     }
 
-    fn words(&self) -> impl Iterator<Item = u64> {
-        self.bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word))
+    fn dwords(&self) -> Dwords<'_> {
+        Dwords::from(&self.dwords[..])
     }
 
     /// Bytes that are no word are told of.
     fn outcome(&self, file: &Path) -> Outcome {
-        let left = self.bytes.len() % 8;
-        if left == 0 {
+        if self.left == 0 {
             return Outcome::Complete;
         }
-        complain!("{}: {left} bytes at the end are no word", file.display());
+        complain!("{}: {} bytes at the end are no word", file.display(), self.left);
         Outcome::Lost
     }
 }
 
 fn stats(args: &Ir3Stats, global: &Global) -> Result<Outcome, Failure> {
     let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
-    let words: Vec<u64> = code.words().collect();
     let mut out = Output::open(global, false);
     // A failed write is remembered, and reported by `finish`.
-    let _ = ir3::stats(&words, code.gpu_id, &mut out);
+    let _ = ir3::stats(code.dwords().iter64(), code.gpu_id, &mut out);
     out.finish()?;
     Ok(code.outcome(&args.file))
 }

@@ -3,24 +3,14 @@
 //! Registers of the GPU have offsets in dwords of its register space, as packets and debug interfaces use them; status
 //! registers that dumps name are known by name alone. Never: walking packets, a dump's format.
 
-use crate::db::{Db, DbView, Domain, Reg};
+use crate::db::{DbView, Domain, Reg};
 use std::ops::Deref;
 
+mod chip;
 pub mod formats;
 
-pub use unwedge_base::Gfx;
-
-impl Db {
-    /// The generation of the chip whose code name (`NAVI21`) is a word of this text; of a database made by
-    /// [`Db::amd`].
-    pub fn amd_chip(&self, text: &str) -> Option<Gfx> {
-        let word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-        let device =
-            text.split(word).find_map(|w| self.devices().find(|d| d.name().eq_ignore_ascii_case(w)))?;
-        let mut version = device.property("gfx")?.split('.').map(|part| part.parse().unwrap_or(0));
-        Gfx::from_version(version.next()?, version.next()?, version.next()?)
-    }
-}
+pub use chip::{AmdChip, product};
+pub use unwedge_base::{GcVersion, Gfx, GfxTarget};
 
 /// Ranges of registers that SET and LOAD packets count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +35,12 @@ impl RegBank {
             RegBank::Uconfig => 0xc000,
         }
     }
+}
+
+/// Whether a register, without its prefix, holds the header of a packet that a micro engine read: `CP_ME_HEADER_DUMP`. Kernels read it
+/// several times, for it is the window of a FIFO.
+pub fn holds_packet_header(register: &str) -> bool {
+    register.starts_with("CP_") && register.ends_with("_HEADER_DUMP")
 }
 
 /// The facts of AMD GPUs as one generation sees them.
@@ -99,6 +95,11 @@ impl<'d> Amd<'d> {
     /// Every register that has an offset, by it.
     pub fn registers_of_gpu(self) -> impl Iterator<Item = Reg<'d>> {
         self.view.registers(0).iter()
+    }
+
+    /// Every register that dumps only name. What is its offset in the tables is only its place in a list.
+    pub fn registers_by_name(self) -> impl Iterator<Item = Reg<'d>> {
+        self.view.registers(1).iter()
     }
 
     /// Name and layout of a packet of a DMA engine by its header. The name is that of the layout: `SDMA_POLL_REGMEM`,

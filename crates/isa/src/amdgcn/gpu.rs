@@ -3,6 +3,7 @@
 //! Facts: `data/amd/amd.devices`, in which `unwedge_hw` looks chips up too; features are those of LLVM 19.
 
 use super::model::{COLUMNS, Columns, GENS, Gfx, Need, REAL_TRUE16};
+use unwedge_base::GfxTarget;
 
 /// What a chip has, or a mode it is used in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,7 +44,7 @@ pub enum GpuError {
 
 /// A GPU as LLVM counts them.
 struct Processor {
-    /// Version of the graphics core.
+    /// Numbers of the target: 9, 0, 10 of gfx90a.
     version: [u8; 3],
     /// LLVM's name.
     name: &'static str,
@@ -80,9 +81,9 @@ impl Gpu {
             .ok_or_else(|| GpuError::Name(name.to_owned()))
     }
 
-    /// The GPU of a version of the graphics core: 10, 3, 0 for gfx1030.
-    pub fn from_version(major: u8, minor: u8, stepping: u8) -> Option<Gpu> {
-        Gpu::find(|processor| processor.version == [major, minor, stepping])
+    /// The GPU of a target: gfx1030. A version of the graphics core is not one; `unwedge_hw` knows which target a chip has.
+    pub fn from_target(target: GfxTarget) -> Option<Gpu> {
+        Gpu::find(|processor| processor.version == [target.major, target.minor, target.stepping])
     }
 
     /// A GPU that reads code of a generation: the one with the most instructions and the fewest modes of its own. `None` for
@@ -146,7 +147,7 @@ impl Gpu {
         self.name
     }
 
-    /// The version of its graphics core: 10, 3, 0 for gfx1030.
+    /// The numbers of its target: 10, 3, 0 for gfx1030.
     pub fn version(&self) -> [u8; 3] {
         self.version
     }
@@ -241,9 +242,10 @@ mod tests {
     }
 
     #[test]
-    fn versions_name_gpus() {
-        assert_eq!(Gpu::from_version(10, 3, 0), Gpu::new("gfx1030").ok());
-        assert_eq!(Gpu::from_version(9, 0, 12), Gpu::new("gfx90c").ok());
-        assert_eq!(Gpu::from_version(9, 4, 2), None);
+    fn targets_name_gpus() {
+        let of = |name| Gpu::from_target(GfxTarget::from_name(name).expect("a target"));
+        assert_eq!(of("gfx1030"), Gpu::new("gfx1030").ok());
+        assert_eq!(of("gfx90c"), Gpu::new("gfx90c").ok());
+        assert_eq!(of("gfx942"), None);
     }
 }

@@ -3,8 +3,9 @@
 //! What a message's text says after `MsgDesc:` is a comment: the descriptors before it are what is encoded.
 
 use super::compaction;
-use super::disasm::{SOURCES, THREE, branch_targets, has_branch_control, three_vertical};
+use super::disasm::{branch_targets, has_branch_control, three_vertical};
 use super::inst::{File, GEN8, GEN9, GEN12, GEN125, Instruction, Platform, XE2};
+use super::operands::{SOURCES, THREE};
 use super::tables::{
     ALIGN16_TYPES, ARF, CONDITION, FLOAT_TYPES, Field as F, IMMEDIATE_TYPES, INTEGER_TYPES, MATH, OPCODES,
     Opcode, OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16, REGISTER_TYPES, SFID, SWSB, SYNC, TYPES,
@@ -445,7 +446,7 @@ impl<'a> Parser<'a> {
     /// Bytes in a subregister field, which on Xe2 may count in 2 bytes.
     fn put_subregister(&mut self, field: F, bytes: u64) -> Result<(), AsmError> {
         let half = self.generation() >= XE2 && self.inst.width(field) == 5;
-        if half && bytes % 2 != 0 {
+        if half && !bytes.is_multiple_of(2) {
             return Err(AsmError::Unsupported("the subregister", bytes.to_string()));
         }
         self.put(field, if half { bytes / 2 } else { bytes })
@@ -462,7 +463,7 @@ impl<'a> Parser<'a> {
 
     fn put_address(&mut self, field: F, immediate: u64) -> Result<(), AsmError> {
         let half = self.generation() >= XE2 && self.inst.width(field) == 10;
-        if half && immediate % 2 != 0 {
+        if half && !immediate.is_multiple_of(2) {
             return Err(AsmError::Unsupported("the address", immediate.to_string()));
         }
         self.put(field, if half { immediate / 2 } else { immediate })
@@ -521,7 +522,7 @@ impl<'a> Parser<'a> {
         let g = self.g();
         self.type_code(F::DstType, &REGISTER_TYPES[g], of)?;
         if let Some(sub) = scale {
-            self.put(F::DstAddressSubregister, sub * u64::from(of.bytes()))?;
+            self.put(F::DstAddressSubregister, sub.saturating_mul(u64::from(of.bytes())))?;
         } else if align16 {
             self.put(F::A16DstSubregister, u64::from(subregister != 0))?;
         } else {
@@ -545,9 +546,9 @@ impl<'a> Parser<'a> {
             return Ok([0, 1, 2, 3]);
         }
         let components = self.take(|c| (b'w'..=b'z').contains(&c)).as_bytes();
-        match components {
-            &[one] => Ok([component(one); 4]),
-            &[x, y, z, w] => Ok([x, y, z, w].map(component)),
+        match *components {
+            [one] => Ok([component(one); 4]),
+            [x, y, z, w] => Ok([x, y, z, w].map(component)),
             _ => self.error("a swizzle"),
         }
     }
@@ -665,7 +666,7 @@ impl<'a> Parser<'a> {
             }
             of = self.operand_type()?;
         }
-        let bytes = subregister * u64::from(of.bytes());
+        let bytes = subregister.saturating_mul(u64::from(of.bytes()));
         if align16 {
             self.type_code(F::ThreeA16DstType, &ALIGN16_TYPES[g], of)?;
             let unit = if self.generation() == GEN8 { 4 } else { 1 };
@@ -704,7 +705,7 @@ impl<'a> Parser<'a> {
         }
         let of = self.operand_type()?;
         let unit = if self.generation() == GEN8 { 4 } else { 2 };
-        self.put(fields.subregister16, subregister * u64::from(of.bytes()) / unit)?;
+        self.put(fields.subregister16, subregister.saturating_mul(u64::from(of.bytes())) / unit)?;
         let g = self.g();
         match index {
             0 => self.type_code(F::ThreeA16SourceType, &ALIGN16_TYPES[g], of),
@@ -767,7 +768,7 @@ impl<'a> Parser<'a> {
         self.expect(">")?;
         let of = self.operand_type()?;
         self.type_code(fields.kind, table, of)?;
-        self.put_subregister(fields.subregister, subregister * u64::from(of.bytes()))
+        self.put_subregister(fields.subregister, subregister.saturating_mul(u64::from(of.bytes())))
     }
 
     fn dpas(&mut self) -> Result<(), AsmError> {
@@ -794,7 +795,7 @@ impl<'a> Parser<'a> {
                 self.inst.set(F::DpasExecutionType, 1);
             }
             self.type_code(kind, table, of)?;
-            self.put_subregister(subregister, sub * u64::from(of.bytes()))?;
+            self.put_subregister(subregister, sub.saturating_mul(u64::from(of.bytes())))?;
         }
         Ok(())
     }
@@ -953,7 +954,7 @@ impl<'a> Parser<'a> {
                 self.put(F::NibbleControl, first % 2)
             }
             "Q" => self.put(F::QuarterControl, first),
-            "H" => self.put(F::QuarterControl, first * 2),
+            "H" => self.put(F::QuarterControl, first.saturating_mul(2)),
             _ => Err(unsupported()),
         }
     }

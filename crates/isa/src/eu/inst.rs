@@ -273,6 +273,10 @@ impl Instruction {
 #[inline]
 pub(super) fn get_bits(bits: u128, platform: Platform, field: Field) -> u64 {
     let (count, parts) = &FIELDS[platform.g()][field as usize];
+    if *count == 1 {
+        let (low, width) = parts[0];
+        return (bits >> low) as u64 & (u64::MAX >> (64 - width));
+    }
     let mut value = 0;
     for &(low, width) in &parts[..usize::from(*count)] {
         let part = (bits >> low) as u64 & (u64::MAX >> (64 - width));

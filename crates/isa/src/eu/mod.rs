@@ -11,6 +11,7 @@ pub mod disasm;
 mod inst;
 pub mod message;
 mod number;
+mod operands;
 pub mod program;
 pub mod tables;
 

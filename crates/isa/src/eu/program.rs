@@ -175,14 +175,26 @@ fn assembles_to(platform: Platform, text: &str, inst: &Instruction, bytes: &[u8]
     }
 }
 
-/// The text is not a program.
+/// A statement that is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {error}")]
+#[error("{line}:{column}: {error}")]
 pub struct ProgramError {
     /// The line, from 1.
     pub line: usize,
+    /// The column the statement starts in, from 1.
+    pub column: usize,
     /// What is wrong.
     pub error: AsmError,
+}
+
+impl ProgramError {
+    /// An error of the statement at the start of `rest`, the end of `text`.
+    fn at(text: &str, rest: &str, error: AsmError) -> Self {
+        let before = &text[..text.len() - rest.len()];
+        let line = before.bytes().filter(|&c| c == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Self { line, column, error }
+    }
 }
 
 /// A statement of a program.
@@ -194,19 +206,18 @@ enum Statement<'a> {
 /// Assembles a program: instructions that end with `;`, labels, `.raw` with hexadecimal digits, and comments.
 ///
 /// # Errors
-/// At the first statement that is not one, or that does not exist on the platform.
-pub fn assemble(platform: Platform, text: &str) -> Result<Vec<u8>, ProgramError> {
+/// All statements that are not valid, or that the platform does not have.
+pub fn assemble(platform: Platform, text: &str) -> Result<Vec<u8>, Vec<ProgramError>> {
+    let mut errors = Vec::new();
     let mut statements = Vec::new();
     let mut labels: HashMap<&str, usize> = HashMap::new();
     let mut offset = 0;
     let mut rest = text;
-    let line_of = |rest: &str| 1 + text[..text.len() - rest.len()].bytes().filter(|&c| c == b'\n').count();
     loop {
         rest = rest.trim_start();
         if rest.is_empty() {
             break;
         }
-        let failed = |error| ProgramError { line: line_of(rest), error };
         if rest.starts_with("//") {
             rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
         } else if let Some((_, after)) = rest.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
@@ -214,37 +225,52 @@ pub fn assemble(platform: Platform, text: &str) -> Result<Vec<u8>, ProgramError>
         } else if let Some(raw) = rest.strip_prefix(".raw") {
             let (line, after) = raw.split_once('\n').unwrap_or((raw, ""));
             let digits = line.split("//").next().unwrap_or("").trim();
-            let expected = || failed(AsmError::Expected("bytes", digits.chars().take(24).collect()));
-            let bytes = raw_bytes(digits).ok_or_else(expected)?;
-            statements.push((offset, rest, Statement::Raw(bytes.clone())));
-            offset += bytes.len();
+            match raw_bytes(digits) {
+                Some(bytes) => {
+                    let length = bytes.len();
+                    statements.push((offset, rest, Statement::Raw(bytes)));
+                    offset += length;
+                }
+                None => {
+                    let error = AsmError::Expected("bytes", digits.chars().take(24).collect());
+                    errors.push(ProgramError::at(text, rest, error));
+                }
+            }
             rest = after;
         } else if let Some((label, after)) = label(rest) {
             labels.insert(label, offset);
             rest = after;
         } else {
             let Some((statement, after)) = rest.split_once(';') else {
-                return Err(failed(AsmError::Expected(";", rest.chars().take(24).collect())));
+                let error = AsmError::Expected(";", rest.chars().take(24).collect());
+                errors.push(ProgramError::at(text, rest, error));
+                break;
             };
-            let assembled = asm::assemble(platform, statement).map_err(failed)?;
-            let length = if assembled.compacted { 8 } else { 16 };
-            statements.push((offset, rest, Statement::Instruction(assembled)));
-            offset += length;
+            match asm::assemble(platform, statement) {
+                Ok(assembled) => {
+                    let length = if assembled.compacted { 8 } else { 16 };
+                    statements.push((offset, rest, Statement::Instruction(assembled)));
+                    offset += length;
+                }
+                Err(error) => errors.push(ProgramError::at(text, rest, error)),
+            }
             rest = after;
         }
     }
     let mut bytes = Vec::with_capacity(offset);
     for (offset, at, statement) in statements {
-        let failed = |error| ProgramError { line: line_of(at), error };
         match statement {
             Statement::Raw(raw) => bytes.extend_from_slice(&raw),
             Statement::Instruction(mut assembled) => {
-                resolve(&mut assembled, offset, &labels).map_err(failed)?;
-                assembled.push_bytes(&mut bytes).map_err(failed)?;
+                let result =
+                    resolve(&mut assembled, offset, &labels).and_then(|()| assembled.push_bytes(&mut bytes));
+                if let Err(error) = result {
+                    errors.push(ProgramError::at(text, at, error));
+                }
             }
         }
     }
-    Ok(bytes)
+    if errors.is_empty() { Ok(bytes) } else { Err(errors) }
 }
 
 /// Sets the distances to the labels.
@@ -269,7 +295,7 @@ fn label(text: &str) -> Option<(&str, &str)> {
 /// The bytes of hexadecimal digits, `None` when they are not.
 #[must_use]
 pub fn raw_bytes(digits: &str) -> Option<Vec<u8>> {
-    if digits.len() % 2 != 0 || !digits.is_ascii() {
+    if !digits.len().is_multiple_of(2) || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
         return None;
     }
     (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(digits.get(i..i + 2)?, 16).ok()).collect()

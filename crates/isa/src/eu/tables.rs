@@ -66,6 +66,9 @@ pub struct SwsbRow {
     pub mode: Option<TokenMode>,
 }
 
+/// The bits of a field: count of ranges, and (lowest bit, width) of each.
+pub type FieldRanges = (u8, [(u8, u8); 5]);
+
 /// A table of compaction in one generation.
 #[derive(Debug)]
 pub struct CompactRows {

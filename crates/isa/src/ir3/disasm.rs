@@ -6,6 +6,7 @@ use crate::table::program::WriteOutcome;
 use crate::table::{DecodeFaults, DecodedWord, DisplayPart, FieldKind, Printer, print};
 use crate::tables::{IR3, IR3_INSTRUCTION, IR3_PROGRAMS};
 use std::io::Write;
+use unwedge_base::Dwords;
 
 /// Words in a row that are no instructions, or odd ones, after which a listing gives up.
 const MAX_FAULTY: u32 = 5;
@@ -57,78 +58,108 @@ pub(super) fn write_raw(word: u64, out: &mut Vec<u8>) {
     out.extend((0..16).rev().map(digit));
 }
 
-/// Appends the listing of a shader, one instruction a line, with labels, as the tools that print whole shaders have it.
-/// It ends after `chsh`, four `nop`s after an `end`, six words in a row that are no sound instructions, or the words.
-/// Returns how many words were listed.
-pub fn disassemble(words: &[u64], listing: &Ir3ListingOptions, out: &mut Vec<u8>) -> usize {
-    let (branches, calls) = targets(words, listing.gpu_id);
-    let is_target = |set: &[usize], index| set.binary_search(&index).is_ok();
-    let mut shader = Ir3Lister { count: words.len(), ..Ir3Lister::default() };
-    let mut faulty = 0;
-    let mut pending = DecodeFaults::default();
-    for (index, &word) in words.iter().enumerate() {
-        if faulty > MAX_FAULTY {
-            return index;
-        }
-        shader.index = index;
-        if is_target(&calls, index) {
-            if index != 0 {
-                prefix(word, &shader, listing, out);
-                out.push(b'\n');
-            }
-            prefix(word, &shader, listing, out);
-            let _ = writeln!(out, "fxn{index}:");
-        }
-        if is_target(&branches, index) {
-            prefix(word, &shader, listing, out);
-            let _ = writeln!(out, "l{index}:");
-        }
-        prefix(word, &shader, listing, out);
-        let Some(decoded) = decode(word, listing.gpu_id) else {
-            let _ = writeln!(out, "no match: {word:016x}");
-            // Mesa says so after the next instruction.
-            IR3.conflict(IR3_INSTRUCTION, word.into(), listing.gpu_id)
-                .into_iter()
-                .for_each(|f| pending.push(f));
-            faulty += 1;
-            continue;
-        };
-        let mut faults = std::mem::take(&mut pending);
-        print(&decoded, &mut shader, out).iter().for_each(|fault| faults.push(fault));
-        faults.write(64, out);
-        faulty = if faults.is_empty() { 0 } else { faulty + 1 };
-        out.push(b'\n');
-        if shader.stop {
-            return index + 1;
-        }
-    }
-    words.len()
+/// The listing of a shader, made instruction by instruction: code may be much longer than anybody wants its text to be
+/// in memory.
+///
+/// One instruction a line, with labels, as the tools that print whole shaders have it. It ends after `chsh`, four `nop`s
+/// after an `end`, six words in a row that are no sound instructions, or the words.
+pub struct Ir3Listing<'a> {
+    code: Dwords<'a>,
+    options: Ir3ListingOptions,
+    /// Where labels stand, sorted.
+    branches: Vec<usize>,
+    calls: Vec<usize>,
+    lister: Ir3Lister,
+    listed: usize,
+    /// The last so many words are no sound instructions.
+    faulty: u32,
+    /// Faults of words that are no instructions, for the next line.
+    pending: DecodeFaults<'static>,
 }
 
-fn prefix(word: u64, shader: &Ir3Lister, listing: &Ir3ListingOptions, out: &mut Vec<u8>) {
-    if !listing.raw {
-        return;
+impl<'a> Ir3Listing<'a> {
+    /// Reads the code once, for the branches in it.
+    pub fn new(code: Dwords<'a>, options: Ir3ListingOptions) -> Ir3Listing<'a> {
+        let lister = Ir3Lister { count: code.len() / 2, ..Ir3Lister::default() };
+        let (branches, calls) = targets(code, options.gpu_id);
+        let pending = DecodeFaults::default();
+        Ir3Listing { code, options, branches, calls, lister, listed: 0, faulty: 0, pending }
     }
-    match listing.level {
-        level @ 0..10 => out.extend(std::iter::repeat_n(b'\t', level)),
-        _ => out.push(b'x'),
+
+    /// Words listed so far.
+    pub fn listed(&self) -> usize {
+        self.listed
     }
-    let (category, index, high, low) = (word >> 61, shader.index, word >> 32, word as u32);
-    let cycle = shader.cycles.saturating_add(index as u64);
-    let _ = write!(out, ":{category}:{index:04}:{cycle:04}[{high:08x}x_{low:08x}x] ");
+
+    /// Appends the next instruction, after its labels; `false` when there is none.
+    pub fn instruction(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.lister.stop || self.faulty > MAX_FAULTY {
+            return false;
+        }
+        let Some(word) = self.code.get64(2 * self.listed) else { return false };
+        let index = self.listed;
+        self.lister.index = index;
+        self.listed += 1;
+        self.labels(word, index, out);
+        self.prefix(word, out);
+        let Some(decoded) = decode(word, self.options.gpu_id) else {
+            let _ = writeln!(out, "no match: {word:016x}");
+            // Mesa says so after the next instruction.
+            IR3.conflict(IR3_INSTRUCTION, word.into(), self.options.gpu_id)
+                .into_iter()
+                .for_each(|f| self.pending.push(f));
+            self.faulty += 1;
+            return true;
+        };
+        let mut faults = std::mem::take(&mut self.pending);
+        print(&decoded, &mut self.lister, out).iter().for_each(|fault| faults.push(fault));
+        faults.write(64, out);
+        self.faulty = if faults.is_empty() { 0 } else { self.faulty + 1 };
+        out.push(b'\n');
+        true
+    }
+
+    fn labels(&self, word: u64, index: usize, out: &mut Vec<u8>) {
+        if self.calls.binary_search(&index).is_ok() {
+            if index != 0 {
+                self.prefix(word, out);
+                out.push(b'\n');
+            }
+            self.prefix(word, out);
+            let _ = writeln!(out, "fxn{index}:");
+        }
+        if self.branches.binary_search(&index).is_ok() {
+            self.prefix(word, out);
+            let _ = writeln!(out, "l{index}:");
+        }
+    }
+
+    fn prefix(&self, word: u64, out: &mut Vec<u8>) {
+        if !self.options.raw {
+            return;
+        }
+        match self.options.level {
+            level @ 0..10 => out.extend(std::iter::repeat_n(b'\t', level)),
+            _ => out.push(b'x'),
+        }
+        let (category, index, high, low) = (word >> 61, self.lister.index, word >> 32, word as u32);
+        let cycle = self.lister.cycles.saturating_add(index as u64);
+        let _ = write!(out, ":{category}:{index:04}:{cycle:04}[{high:08x}x_{low:08x}x] ");
+    }
 }
 
 /// The instructions that branches and calls of the shader go to, sorted.
-fn targets(words: &[u64], gpu_id: u32) -> (Vec<usize>, Vec<usize>) {
+fn targets(code: Dwords<'_>, gpu_id: u32) -> (Vec<usize>, Vec<usize>) {
     let (mut branches, mut calls) = (Vec::new(), Vec::new());
-    for (index, &word) in words.iter().enumerate() {
+    let count = code.len() / 2;
+    for (index, word) in code.iter64().take(code.stored().len().div_ceil(2)).enumerate() {
         // Only flow control has branches, and most of a shader is not that. Zero is `nop`: the rest of many a buffer.
         if word >> 61 != 0 || word == 0 {
             continue;
         }
         let Some(decoded) = decode(word, gpu_id) else { continue };
         decoded.walk(&mut |part| {
-            if let Some((target, call)) = target(&part, index, words.len()) {
+            if let Some((target, call)) = target(&part, index, count) {
                 if call { &mut calls } else { &mut branches }.push(target);
             }
         });

@@ -5,6 +5,6 @@ mod disasm;
 mod faithful;
 mod stats;
 
-pub use disasm::{Ir3ListingOptions, decode, disassemble, write};
+pub use disasm::{Ir3Listing, Ir3ListingOptions, decode, write};
 pub use faithful::Faithful;
 pub use stats::{Stats, WaveLimits};

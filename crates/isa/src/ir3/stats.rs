@@ -58,9 +58,9 @@ pub struct WaveLimits {
 
 impl Stats {
     /// Counts over `words`, all of them; branch targets and the end of the shader do not matter.
-    pub fn of(words: &[u64], gpu_id: u32) -> Stats {
+    pub fn of(words: impl IntoIterator<Item = u64>, gpu_id: u32) -> Stats {
         let mut counter = StatsCounter { stats: Stats::default(), ..StatsCounter::default() };
-        for &word in words {
+        for word in words {
             counter.instruction(word, gpu_id);
         }
         counter.stats

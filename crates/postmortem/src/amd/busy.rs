@@ -12,7 +12,7 @@ const WORKERS: [&str; 14] = [
 ];
 
 /// Fields of the command processor's stall registers, and what each reports.
-const STALLS: [(&str, Rule); 18] = [
+const STALLS: [(&str, Rule); 27] = [
     ("ME_WAITING_ON_PARTIAL_FLUSH", Rule::MeWaitsForShaders),
     ("EOPD_FIFO_NEEDS_SC_EOP_DONE", Rule::FenceWaitsForPipeline),
     ("QU_STALLED_ON_EOP_DONE_PULSE", Rule::FenceWaitsForPipeline),
@@ -31,6 +31,15 @@ const STALLS: [(&str, Rule); 18] = [
     ("UTCL1_WAITING_ON_TRANS", Rule::AddressTranslationOpen),
     ("GFX_UTCL1_WAITING_ON_TRANS", Rule::AddressTranslationOpen),
     ("CMP_UTCL1_WAITING_ON_TRANS", Rule::AddressTranslationOpen),
+    ("ME_STALLED_ON_ATOMIC_RTN_DATA", Rule::MeWaitsForAtomic),
+    ("PFP_STALLED_ON_ATOMIC_RTN_DATA", Rule::MeWaitsForAtomic),
+    ("QU_STALLED_ON_EOP_DONE_WR_CONFIRM", Rule::FenceWriteNotConfirmed),
+    ("EOPD_FIFO_NEEDS_WR_CONFIRM", Rule::FenceWriteNotConfirmed),
+    ("RCIU_WAITING_ON_GRBM_FREE", Rule::RegisterWritesBlocked),
+    ("RCIU_WAITING_ON_VGT_FREE", Rule::RegisterWritesBlocked),
+    ("RCIU_WAITING_ON_GDS_FREE", Rule::RegisterWritesBlocked),
+    ("MEC1_WAIT_ON_RCIU_READ", Rule::MecWaitsForRegister),
+    ("MEC2_WAIT_ON_RCIU_READ", Rule::MecWaitsForRegister),
 ];
 
 /// What the registers say about who works and who waits.
@@ -63,18 +72,37 @@ impl Load {
     }
 }
 
-/// Fields of the registers that say what stalls, with the register.
+/// Registers whose flags say what the command processor is stalled by.
+const STALL_REGISTERS: [&str; 5] = [
+    "CP_STALLED_STAT1",
+    "CP_STALLED_STAT2",
+    "CP_STALLED_STAT3",
+    "CP_CPC_STALLED_STAT1",
+    "CP_CPF_STALLED_STAT1",
+];
+
+/// Fields of the registers that say what stalls or polls, with the register.
 fn stalled<'a>(case: &'a AmdCase<'_>) -> Vec<(&'a Reg<'a>, &'a str)> {
-    let names = [
-        "CP_STALLED_STAT1",
-        "CP_STALLED_STAT2",
-        "CP_STALLED_STAT3",
-        "CP_BUSY_STAT",
-        "CP_CPC_STALLED_STAT1",
-        "CP_CPF_STALLED_STAT1",
-    ];
-    let regs = names.into_iter().filter_map(|name| case.reg(name));
+    let regs = STALL_REGISTERS.into_iter().chain(["CP_BUSY_STAT"]).filter_map(|name| case.reg(name));
     regs.flat_map(|reg| case.set_fields(reg).into_iter().map(move |field| (reg, field))).collect()
+}
+
+/// Flags of stall registers that no rule reads: one finding, for they are what a developer looks at first.
+fn other_flags(case: &AmdCase<'_>) -> Option<Finding> {
+    let known = |flag: &str| STALLS.iter().any(|(name, _)| *name == flag);
+    // A register that reads all ones was not read.
+    let regs =
+        STALL_REGISTERS.into_iter().filter_map(|name| case.reg(name)).filter(|reg| reg.value != u32::MAX);
+    let (mut flags, mut seen) = (Vec::new(), Vec::new());
+    for reg in regs {
+        let own: Vec<&str> = case.set_fields(reg).into_iter().filter(|flag| !known(flag)).collect();
+        if !own.is_empty() {
+            seen.push(reg.evidence_with_all(&own));
+            flags.extend(own.into_iter().map(|flag| Arg::name(flag.to_owned())));
+        }
+    }
+    let found = Finding::new(Rule::CpStallFlags, Trust::Certain, Subject::Block("CP".into()));
+    (!flags.is_empty()).then(|| found.with("flags", flags).seen(seen))
 }
 
 /// `SPI` of `SPI_BUSY`.
@@ -110,6 +138,7 @@ pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
         let seen = case.reg("CP_BUSY_STAT").map(Reg::evidence);
         out.push(Finding::new(Rule::CpPolls, Trust::Likely, Subject::Block("CP".into())).seen(seen));
     }
+    out.extend(other_flags(case));
     out.extend(dma(case));
     out
 }

@@ -3,6 +3,7 @@
 //! Never: conclusions. What a source does not say stays absent.
 
 use super::evidence::{evidence, field};
+use super::identity::{code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, FieldFact};
 use unwedge_base::{Buffer, Memory, Span};
@@ -10,7 +11,7 @@ use unwedge_capture::amd::{DwordContents, plain_name};
 use unwedge_capture::amdgpu::{BankOwner, Devcoredump, RingType};
 use unwedge_capture::radv::{KernelEvent, RadvReport, RadvShader};
 use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave};
-use unwedge_hw::amd::{Amd, Gfx};
+use unwedge_hw::amd::Amd;
 use unwedge_hw::{Db, DecodedField, DecodedValue, Variants};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_stream::amd::Engine;
@@ -107,7 +108,8 @@ impl<'c> AmdCase<'c> {
 
     /// Of a kernel's dump.
     pub(super) fn of_dump(dump: &'c Devcoredump<'c>, db: &'c Db) -> AmdCase<'c> {
-        let mut case = AmdCase::empty(gfx_of_dump(dump).map(|gfx| db.amd_gpu(gfx)), code_of_dump(dump));
+        let mut case =
+            AmdCase::empty(gfx_of_dump(dump, db).map(|gfx| db.amd_gpu(gfx)), code_of_dump(dump, db));
         case.dump = Some(dump);
         for ip in &dump.ips {
             for bank in &ip.banks {
@@ -229,7 +231,7 @@ impl<'c> AmdCase<'c> {
 
     /// Of text that umr printed.
     pub(super) fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> AmdCase<'c> {
-        let mut case = AmdCase::empty(gfx_of_umr(text).map(|gfx| db.amd_gpu(gfx)), code_of_umr(text));
+        let mut case = AmdCase::empty(gfx_of_umr(text, db).map(|gfx| db.amd_gpu(gfx)), code_of_umr(text, db));
         case.umr(text, "umr");
         case
     }
@@ -318,7 +320,13 @@ impl Reg<'_> {
 
     /// The register as evidence, for the sake of a field that is set.
     pub(super) fn evidence_with(&self, field: &str) -> Evidence {
-        self.evidence_of(vec![FieldFact { name: field.to_owned().into(), value: 1, meaning: None }])
+        self.evidence_with_all(&[field])
+    }
+
+    /// The register as evidence, for the sake of fields that are set.
+    pub(super) fn evidence_with_all(&self, fields: &[&str]) -> Evidence {
+        let fact = |name: &&str| FieldFact { name: (*name).to_owned().into(), value: 1, meaning: None };
+        self.evidence_of(fields.iter().map(fact).collect())
     }
 
     fn evidence_of(&self, fields: Vec<FieldFact>) -> Evidence {
@@ -376,84 +384,4 @@ fn buffers(iova: u64, contents: &DwordContents, name: String) -> impl Iterator<I
         contents: Some(dwords.to_vec()),
         name: name.clone(),
     })
-}
-
-/// The generation in the path of a register, `gfx1030`, as compilers name it.
-fn gfx_of_path(path: &str) -> Option<Gfx> {
-    let digits = path.split('.').find_map(|part| part.strip_prefix("gfx"))?;
-    let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;
-    let mut rest = rest.chars().map(|c| c.to_digit(16));
-    Gfx::from_version(major.parse().ok()?, rest.next()??, rest.next()??)
-}
-
-/// The generation that text of umr is of: registers are printed with their path. Of waves alone it is one that has the
-/// registers they have.
-pub fn gfx_of_umr(text: &UmrText<'_>) -> Option<Gfx> {
-    let named = text.registers.iter().find_map(|register| gfx_of_path(register.path.as_deref()?));
-    named.or_else(|| text.waves.first().and_then(gfx_of_wave))
-}
-
-/// A generation whose waves have these registers: gfx12 split the status, gfx11 does not tell the instruction, gfx10 made
-/// two of `HW_ID`, gfx9 lost the addresses of the trap handler.
-fn gfx_of_wave(wave: &UmrWave<'_>) -> Option<Gfx> {
-    let has = |name: &str| wave.register(name).is_some();
-    Some(match (has("HW_ID1"), has("INST_DW0")) {
-        _ if has("STATE_PRIV") => Gfx::Gfx12,
-        (true, false) => Gfx::Gfx11,
-        (true, true) => Gfx::Gfx10_3,
-        (false, true) if has("TBA_LO") => Gfx::Gfx8,
-        (false, true) if has("HW_ID") => Gfx::Gfx9,
-        _ => return None,
-    })
-}
-
-/// The generation that a kernel's dump is of.
-pub fn gfx_of_dump(dump: &Devcoredump<'_>) -> Option<Gfx> {
-    let version = dump.gfx_version()?;
-    Gfx::from_version(version.major.into(), version.minor.into(), version.stepping.into())
-}
-
-/// The generation that a report is of: by the chip's code name, or what Mesa calls its level.
-pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
-    let named = report.gpu.iter().filter(|e| ["Device name", "name"].contains(&e.name.trim()));
-    if let Some(gfx) = named.into_iter().find_map(|entry| db.amd_chip(&entry.value)) {
-        return Some(gfx);
-    }
-    let level =
-        report.gpu.iter().find(|e| ["gfx_level", "chip_class"].contains(&e.name.trim()))?.value.trim();
-    if let Some((major, minor)) = level.split_once('.') {
-        return Gfx::from_version(major.parse().ok()?, minor.parse().ok()?, 0);
-    }
-    // Mesa's numbers of its enum, the same since gfx10.
-    const LEVELS: [Gfx; 8] =
-        [Gfx::Gfx6, Gfx::Gfx7, Gfx::Gfx8, Gfx::Gfx9, Gfx::Gfx10, Gfx::Gfx10_3, Gfx::Gfx11, Gfx::Gfx11_5];
-    LEVELS.get(level.parse::<usize>().ok()?.checked_sub(8)?).copied()
-}
-
-/// What the code in a kernel's dump is for; `None` where its instructions are not known.
-pub fn code_of_dump(dump: &Devcoredump<'_>) -> Option<Gpu> {
-    let generation = Gpu::from_gfx(gfx_of_dump(dump)?)?;
-    let version = dump.gfx_version()?;
-    Some(Gpu::from_version(version.major, version.minor, version.stepping).unwrap_or(generation))
-}
-
-/// What the code in a report of RADV is for: by the chip's code name, else a GPU of its generation.
-pub fn code_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gpu> {
-    let generation = Gpu::from_gfx(gfx_of_radv(report, db)?)?;
-    let device = report.gpu.iter().find(|entry| entry.name == "Device name");
-    Some(device.and_then(|entry| named_gpu(&entry.value)).unwrap_or(generation))
-}
-
-/// What the code in text of umr is for: by the path of registers, else a GPU of the generation of its waves.
-pub fn code_of_umr(text: &UmrText<'_>) -> Option<Gpu> {
-    let generation = Gpu::from_gfx(gfx_of_umr(text)?)?;
-    let path = text.registers.iter().find_map(|register| register.path.as_deref());
-    let last = path.map(|path| path.rsplit('.').next().unwrap_or(path));
-    Some(last.and_then(named_gpu).unwrap_or(generation))
-}
-
-/// The GPU that is named somewhere in words: `AMD Radeon RX 6800 (RADV NAVI21)`.
-fn named_gpu(words: &str) -> Option<Gpu> {
-    let words = words.to_ascii_lowercase();
-    words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').find_map(|word| Gpu::new(word).ok())
 }

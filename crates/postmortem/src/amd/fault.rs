@@ -16,10 +16,23 @@ pub(super) struct Status {
     pub(super) client: Option<(u64, Option<String>)>,
     pub(super) write: Option<bool>,
     pub(super) walker_error: u64,
+    /// What the page table entry did not have: the whole field, and the names of its bits.
     pub(super) permissions: u64,
+    pub(super) missing: Vec<String>,
     pub(super) mapping_error: bool,
     pub(super) more: bool,
     pub(super) vmid: Option<u64>,
+}
+
+/// The register that a page fault's status is read from, which depends on hub and generation.
+pub fn fault_status_register(gfx: Gfx, hub: Option<&str>) -> &'static str {
+    let display = hub.is_some_and(|hub| hub.starts_with("mmhub"));
+    match (gfx, display) {
+        (Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8, _) => "VM_CONTEXT1_PROTECTION_FAULT_STATUS",
+        (Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940, _) => "VM_L2_PROTECTION_FAULT_STATUS",
+        (_, false) => "GCVM_L2_PROTECTION_FAULT_STATUS",
+        (_, true) => "MMVM_L2_PROTECTION_FAULT_STATUS",
+    }
 }
 
 /// Findings about faults; those that were not recorded are none.
@@ -47,7 +60,7 @@ impl AmdFault<'_> {
         let seen = |fact, iova| Evidence { iova, span: self.span, ..evidence(self.section, fact) };
         let address = self.address.map(|a| seen(field("faulting page", Arg::Address(a)), Some(a)));
         let status = self.status.map(|status| {
-            let name = case.amd.map(|amd| self.status_name(amd.gfx()));
+            let name = case.amd.map(|amd| fault_status_register(amd.gfx(), self.hub));
             let fact = match name {
                 Some(name) => Fact::Register { name: name.into(), value: status.into(), fields: Vec::new() },
                 None => field("protection fault status", Arg::Value(status.into())),
@@ -57,21 +70,10 @@ impl AmdFault<'_> {
         address.into_iter().chain(status).collect()
     }
 
-    /// The status register's name, which depends on hub and generation.
-    fn status_name(&self, gfx: Gfx) -> &'static str {
-        let display = self.hub.is_some_and(|hub| hub.starts_with("mmhub"));
-        match (gfx, display) {
-            (Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8, _) => "VM_CONTEXT1_PROTECTION_FAULT_STATUS",
-            (Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940, _) => "VM_L2_PROTECTION_FAULT_STATUS",
-            (_, false) => "GCVM_L2_PROTECTION_FAULT_STATUS",
-            (_, true) => "MMVM_L2_PROTECTION_FAULT_STATUS",
-        }
-    }
-
     /// The fields of the status, by the facts.
     pub(super) fn status(&self, case: &AmdCase<'_>) -> Option<Status> {
         let (amd, raw) = (case.amd?, self.status?);
-        let ty = amd.register(self.status_name(amd.gfx()))?.ty()?;
+        let ty = amd.register(fault_status_register(amd.gfx(), self.hub))?.ty()?;
         let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
         // On gfx9 both hubs have a register of this name; its clients are those of the graphics hub.
         let foreign = self.hub.is_some_and(|hub| hub.starts_with("mmhub")) && amd.gfx() <= Gfx::Gfx940;
@@ -87,7 +89,13 @@ impl AmdFault<'_> {
                 }
                 "RW" | "MEMORY_CLIENT_RW" => status.write = Some(raw == 1),
                 "WALKER_ERROR" => status.walker_error = raw,
-                "PERMISSION_FAULTS" | "PROTECTIONS" => status.permissions = raw,
+                "PERMISSION_FAULTS" | "PROTECTIONS" => {
+                    status.permissions = raw;
+                    if let DecodedValue::Fields(bits) = value {
+                        let set = bits.into_iter().filter(|bit| bit.raw != 0 && !bit.name.is_empty());
+                        status.missing = set.map(|bit| bit.name.to_owned()).collect();
+                    }
+                }
                 "MAPPING_ERROR" => status.mapping_error = raw == 1,
                 "MORE_FAULTS" => status.more = raw == 1,
                 "VMID" => status.vmid = Some(raw),
@@ -98,6 +106,25 @@ impl AmdFault<'_> {
     }
 }
 
+impl Status {
+    /// Whether nothing is mapped there, or what is mapped does not permit the access: different bugs.
+    fn rule(&self) -> Rule {
+        let has = |name: &str| self.missing.iter().any(|missing| missing == name);
+        // An entry that is not valid has no permissions either: their bits say nothing more.
+        if ["NOT_VALID", "PDE0", "OUT_OF_RANGE"].into_iter().any(has) {
+            Rule::GpuvmPageNotMapped
+        } else if ["NOT_READABLE", "NOT_WRITABLE", "NOT_EXECUTABLE"].into_iter().any(has) {
+            Rule::GpuvmAccessNotPermitted
+        } else {
+            Rule::GpuvmFault
+        }
+    }
+}
+
+fn names(list: &[String]) -> Arg {
+    Arg::List(list.iter().map(|name| Arg::name(name.clone())).collect())
+}
+
 fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
     let status = fault.status(case);
     let memory = match (case.radv, fault.address) {
@@ -105,7 +132,14 @@ fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
         _ => MemoryHistory::default(),
     };
     let subject = fault.address.map_or(Subject::Gpu, Subject::Memory);
-    let mut found = Finding::new(memory.rule.unwrap_or(Rule::GpuvmFault), Trust::Certain, subject)
+    let vmid = status.as_ref().and_then(|s| s.vmid).or(fault.vmid.map(u64::from));
+    let rule = match (vmid, memory.rule) {
+        // The kernel's own address space: what the process did with its memory does not matter.
+        (Some(0), _) => Rule::GpuvmKernelFault,
+        (_, Some(rule)) => rule,
+        (_, None) => status.as_ref().map_or(Rule::GpuvmFault, Status::rule),
+    };
+    let mut found = Finding::new(rule, Trust::Certain, subject)
         .with_some("hub", fault.hub.map(|hub| Arg::name(hub.to_owned())))
         .with_some("address", fault.address.map(Arg::Address));
     if let Some(status) = &status {
@@ -119,10 +153,10 @@ fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
         found = found
             .with_some("walker_error", nonzero(status.walker_error).map(Arg::Number))
             .with_some("permission_faults", nonzero(status.permissions).map(Arg::Value))
+            .with_some("pte", (!status.missing.is_empty()).then(|| names(&status.missing)))
             .with_some("mapping_error", status.mapping_error.then_some(true))
             .with_some("more_faults", status.more.then_some(true));
     }
-    let vmid = status.and_then(|s| s.vmid).or(fault.vmid.map(u64::from));
     found
         .with_some("vmid", vmid.map(Arg::Number))
         .with_some("buffer", memory.buffer)

@@ -4,8 +4,9 @@ use super::case::{AmdCase, Reg};
 use super::position::AmdStop;
 use super::stream::Walked;
 use crate::args::Arg;
-use crate::report::{Evidence, Finding, Subject, Trust};
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
+use std::borrow::Cow;
 use unwedge_stream::amd::{AmdPacketHeader, Engine};
 
 /// The FIFOs of headers that dumps list, and whose they are.
@@ -18,6 +19,8 @@ const FIFOS: [(&str, &str, Engine); 4] = [
 
 /// Registers of one FIFO that are looked at: kernels list it eight times, for each XCC.
 const MOST: usize = 64;
+/// Different headers that are evidence.
+const SHOWN: usize = 8;
 
 /// The packets that the engines of the ring remember, unless one of them was found in the stream.
 pub(super) fn findings(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<Finding> {
@@ -47,18 +50,30 @@ fn remembered(case: &AmdCase<'_>, walked: &Walked, register: &str, engine: &'sta
     }
     let in_dump = walked.packets.iter().any(|packet| headers.contains(&packet.raw));
     let names: Vec<Arg> = headers.iter().map(|&header| name(case, header)).collect();
-    let mut evidence: Vec<Evidence> = case.all(register).take(MOST).map(Reg::evidence).collect();
-    evidence.dedup();
-    evidence.truncate(8);
     let found = Finding::new(rule, trust, Subject::Block(engine.into())).with("packets", names);
-    Some(found.with("in_dump", in_dump).seen(evidence))
+    Some(found.with("in_dump", in_dump).seen(evidence(case, register)))
+}
+
+/// What a register that remembers packet headers holds, in the order of the dump: each header once for as often as it is listed in a
+/// row.
+pub(super) fn evidence(case: &AmdCase<'_>, register: &str) -> Vec<Evidence> {
+    let regs: Vec<&Reg<'_>> = case.all(register).take(MOST).collect();
+    let runs = regs.chunk_by(|a, b| a.value == b.value && a.section == b.section);
+    let run = |run: &[&Reg<'_>]| {
+        let reg = *run.first()?;
+        let packet = packet_name(case, reg.value).map(str::to_owned);
+        let register = Cow::Owned(reg.name.to_owned());
+        let fact = Fact::PacketHeader { register, header: reg.value, packet, times: run.len() };
+        Some(Evidence { span: reg.span, ..super::evidence::evidence(&*reg.section, fact) })
+    };
+    runs.filter_map(run).take(SHOWN).collect()
+}
+
+fn packet_name<'c>(case: &AmdCase<'c>, header: u32) -> Option<&'c str> {
+    AmdPacketHeader::decode(header)?.name(case.amd?)
 }
 
 /// The packet of a header, or the header itself.
 fn name(case: &AmdCase<'_>, header: u32) -> Arg {
-    let known = match AmdPacketHeader::decode(header) {
-        Some(AmdPacketHeader::Type3 { opcode, .. }) => case.amd.and_then(|amd| amd.packet_name(opcode)),
-        _ => None,
-    };
-    known.map_or(Arg::Value(header.into()), |name| Arg::name(name.to_owned()))
+    packet_name(case, header).map_or(Arg::Value(header.into()), |name| Arg::name(name.to_owned()))
 }

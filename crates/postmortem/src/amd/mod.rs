@@ -11,6 +11,7 @@ mod evidence;
 mod fault;
 mod faults;
 mod headers;
+mod identity;
 mod position;
 mod programs;
 mod stream;
@@ -19,12 +20,17 @@ mod trace;
 mod wait;
 mod waves;
 
-pub use case::{code_of_dump, code_of_radv, code_of_umr, engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
+pub use case::engine_of;
+pub use fault::fault_status_register;
+pub use identity::{
+    code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr, identity_of_dump,
+    identity_of_radv, identity_of_umr,
+};
 pub use streams::{Stream, Streams};
 pub use waves::wave_code;
 
 use crate::args::{Arg, Args};
-use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
+use crate::head::{DriverIdentity, ProcessIdentity};
 use crate::report::{Evidence, Fact, Finding, HangPoint, Report, Subject, Trust};
 use crate::rules::{Rule, causes, rank};
 use case::AmdCase;
@@ -44,13 +50,7 @@ pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
     let case = AmdCase::of_dump(dump, db);
     let process = dump.process.as_ref().filter(|process| !process.name.is_empty());
     let mut report = Report {
-        gpu: GpuIdentity::Amd {
-            name: None,
-            gfx: case.amd.map(|amd| amd.gfx()),
-            version: dump.gfx_version(),
-            device_id: dump.soc.and_then(|soc| soc.device_id),
-            by_registers: false,
-        },
+        gpu: identity_of_dump(dump, db),
         driver: DriverIdentity {
             name: Some(dump.module.as_deref().unwrap_or("amdgpu").to_owned()),
             linux: dump.kernel.as_deref().map(str::to_owned),
@@ -78,13 +78,7 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
             .filter(|v| !v.is_empty())
     };
     let mut report = Report {
-        gpu: GpuIdentity::Amd {
-            name: of(&radv.gpu, "Device name"),
-            gfx: case.amd.map(|amd| amd.gfx()),
-            version: None,
-            device_id: None,
-            by_registers: false,
-        },
+        gpu: identity_of_radv(radv, db),
         driver: DriverIdentity {
             name: Some("RADV".to_owned()),
             linux: None,
@@ -102,13 +96,7 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
 pub fn explain_umr(text: &UmrText<'_>, db: &Db) -> Report {
     let case = AmdCase::of_umr(text, db);
     let mut report = Report {
-        gpu: GpuIdentity::Amd {
-            name: None,
-            gfx: case.amd.map(|amd| amd.gfx()),
-            version: None,
-            device_id: None,
-            by_registers: text.registers.iter().all(|register| register.path.is_none()),
-        },
+        gpu: identity_of_umr(text, db),
         driver: DriverIdentity { name: Some("umr".to_owned()), ..DriverIdentity::default() },
         diagnostics: text.diagnostics.clone(),
         ..Report::default()

@@ -11,6 +11,7 @@
 
 use super::case::{AmdCase, AmdRing, Reg};
 use super::evidence::evidence;
+use super::headers;
 use super::stream::{Called, Walked};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
@@ -76,7 +77,9 @@ pub(super) fn locate(case: &AmdCase<'_>, walked: &Walked) -> Option<AmdStop> {
         (None, None) => pointers.as_ref().and_then(|p| p.rptr),
     };
     if let (Some(ring), Some(at)) = (ring, caller) {
-        let size = Some(ring.contents.end()).filter(|&size| size != 0).or(ring.size);
+        // The dump may hold less of a ring than it has.
+        let held = Some(ring.contents.end()).filter(|&size| size != 0);
+        let size = ring.size.or(ring.mask.map(|mask| u64::from(mask) + 1)).or(held);
         let last = ring_packet(at)
             .and_then(|i| walked.packets.get(i))
             .map_or(at, |p| at.saturating_add(p.len.saturating_sub(1) as u64));
@@ -243,7 +246,7 @@ fn pin(case: &AmdCase<'_>, walked: &Walked, engine: Engine, buffer: Option<(Call
     names.iter().find_map(|name| {
         let headers: Vec<u32> = case.all(name).map(|reg| reg.value).collect();
         let (at, run) = newest(&headers, walked, buffer)?;
-        let evidence = case.all(name).take(8).map(Reg::evidence).collect();
+        let evidence = headers::evidence(case, name);
         Some(Pin { at, strong: run >= 3, evidence })
     })
 }

@@ -64,6 +64,24 @@ impl AmdPacketHeader {
         }
     }
 
+    /// The name of the packet; of one of a DMA engine its layout says it.
+    pub fn name(self, amd: Amd<'_>) -> Option<&str> {
+        match self {
+            AmdPacketHeader::Type3 { opcode, .. } => amd.packet_name(opcode),
+            AmdPacketHeader::Type0 { .. } | AmdPacketHeader::Type2 | AmdPacketHeader::Dma { .. } => None,
+        }
+    }
+
+    /// Dwords after the header.
+    pub fn payload_dwords(self) -> u32 {
+        match self {
+            AmdPacketHeader::Type0 { count, .. }
+            | AmdPacketHeader::Type3 { count, .. }
+            | AmdPacketHeader::Dma { count, .. } => count,
+            AmdPacketHeader::Type2 => 0,
+        }
+    }
+
     /// Reads the header of a DMA packet and how long it is, by what follows it; `None` when the facts have no such
     /// packet: its length is not known then.
     pub fn decode_dma(amd: Amd<'_>, dwords: Dwords<'_>) -> Option<AmdPacketHeader> {

@@ -1,5 +1,6 @@
 //! Texts of the instruction words that umr read around waves, where umr itself has none.
 
+use super::registers::RegisterReader;
 use std::borrow::Cow;
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::{UmrText, UmrWave};
@@ -24,7 +25,12 @@ impl<'w> WaveDisassembly<'w> {
 
     /// Of text of umr.
     pub(super) fn of_umr(text: &UmrText<'_>, facts: &'w Db) -> WaveDisassembly<'w> {
-        WaveDisassembly { gfx: gfx_of_umr(text), gpu: code_of_umr(text), facts }
+        WaveDisassembly { gfx: gfx_of_umr(text, facts), gpu: code_of_umr(text, facts), facts }
+    }
+
+    /// What reads registers.
+    pub(super) fn registers(self) -> RegisterReader<'w> {
+        RegisterReader::new(self.gfx, self.facts)
     }
 
     /// The text of each word, empty where there is none.

@@ -1,9 +1,9 @@
 //! `info` of what AMD GPUs leave: what is there, and what is not.
 
-use super::AmdDump;
-use crate::Style;
+use super::{AmdDump, AmdGpuFields};
 use crate::info::FileInfo;
 use crate::json::{Heading, Hex};
+use crate::{Style, words};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,6 +13,7 @@ use unwedge_capture::amdgpu::{AmdgpuSection, VramState};
 use unwedge_capture::radv::{MemberKind, RadvReport};
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
+use unwedge_postmortem::GpuIdentity;
 
 /// Version of the schema of the JSON object: that of all files.
 const SCHEMA: u32 = 1;
@@ -35,10 +36,11 @@ pub fn info(
         AmdDump::Report(report) => report_summary(report),
         AmdDump::Umr(umr) => umr_summary(umr),
     };
+    let identity = content.identity(&Db::amd());
     if as_json {
-        json(file, content, &summary, diagnostics, db, out)
+        json(file, &identity, &summary, diagnostics, db, out)
     } else {
-        text(file, content, &summary, diagnostics, style, out)
+        text(file, &identity, &summary, diagnostics, style, out)
     }
 }
 
@@ -211,7 +213,7 @@ fn umr_summary<'a>(umr: &UmrText<'_>) -> AmdSummary<'a> {
 
 fn text(
     file: &FileInfo<'_>,
-    content: AmdDump<'_, '_>,
+    identity: &GpuIdentity,
     summary: &AmdSummary<'_>,
     diagnostics: &[Diagnostic],
     style: Style,
@@ -224,7 +226,7 @@ fn text(
     } else {
         writeln!(out, "  size      {bytes} bytes ({}: {stored} stored)", compression.join(" of "))?;
     }
-    writeln!(out, "  gpu       {}", content.gpu().as_deref().unwrap_or("not said"))?;
+    writeln!(out, "  gpu       {}", words::amd_gpu(identity))?;
     for (name, value) in &summary.facts {
         writeln!(out, "  {name:9} {value}")?;
     }
@@ -275,8 +277,9 @@ struct InfoObject<'a> {
 
 #[derive(Serialize)]
 struct ContentObject<'a> {
+    gpu: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gpu: Option<String>,
+    gpu_identity: Option<AmdGpuFields>,
     facts: Vec<Fact<'a>>,
     sections: Vec<SectionObject<'a>>,
     absent: Vec<Absent<'a>>,
@@ -316,7 +319,7 @@ struct Problem<'a> {
 
 fn json(
     file: &FileInfo<'_>,
-    content: AmdDump<'_, '_>,
+    identity: &GpuIdentity,
     summary: &AmdSummary<'_>,
     diagnostics: &[Diagnostic],
     db: &Db,
@@ -342,7 +345,8 @@ fn json(
         bytes: file.bytes,
         compression: file.compression,
         amd: ContentObject {
-            gpu: content.gpu(),
+            gpu: words::amd_gpu(identity),
+            gpu_identity: AmdGpuFields::of(identity),
             facts: summary.facts.iter().map(|(name, value)| Fact { name, value }).collect(),
             sections: sections.collect(),
             absent: summary.absent.iter().map(|(name, meaning)| Absent { name, meaning }).collect(),

@@ -1,17 +1,20 @@
 //! `decode --json` of what AMD GPUs leave: one object per entry.
 
-use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::lines::{
     AmdLine, BadAddress, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField, WaveLine,
     WaveLocation, WaveRegister, WaveShader, WaveVgpr, WaveWord,
 };
 use super::packets::{self, PacketReader};
+use super::registers::RegisterReader;
 use super::text::{stream_engine, umr_engine};
+use super::{AmdDump, AmdGpuFields};
 use crate::info::FileInfo;
 use crate::json::{self, Hex};
 use crate::lines::{Lines, Start, end};
+use crate::words;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::amd::DwordContents;
@@ -21,7 +24,7 @@ use unwedge_capture::radv::{
 };
 use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave, UmrWaveLocation};
 use unwedge_hw::Db;
-use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
+use unwedge_postmortem::amd::{engine_of, fault_status_register, gfx_of_dump};
 use unwedge_stream::amd::Engine;
 
 /// The first line.
@@ -29,8 +32,9 @@ use unwedge_stream::amd::Engine;
 struct AmdHeaderLine<'a> {
     #[serde(flatten)]
     start: Start<'a>,
+    gpu: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gpu: Option<String>,
+    gpu_identity: Option<AmdGpuFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,9 +63,11 @@ pub(super) fn decode(
         _ => None,
     };
     let process = dump.and_then(|dump| dump.process.as_ref());
+    let identity = content.identity(db);
     lines.push(&AmdHeaderLine {
         start: Start::of(file.kind, db),
-        gpu: content.gpu(),
+        gpu: words::amd_gpu(&identity),
+        gpu_identity: AmdGpuFields::of(&identity),
         version: dump.and_then(|dump| dump.version.as_deref()),
         kernel: dump.and_then(|dump| dump.kernel.as_deref()),
         module: dump.and_then(|dump| dump.module.as_deref()),
@@ -97,11 +103,15 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
         lines.push(&AmdLine::Timeout { ring: &timeout.ring, ip_type: timeout.ip_type });
     }
     if let Some(fault) = &dump.fault {
+        let gfx = gfx_of_dump(dump, facts);
+        let name = gfx.map(|gfx| fault_status_register(gfx, Some(&fault.hub)));
+        let reader = RegisterReader::new(gfx, facts);
         lines.push(&AmdLine::PageFault {
             hub: Some(&fault.hub),
             iova: fault.address.map(Hex::wide),
-            status_name: None,
+            status_name: name,
             status: fault.status.map(Hex::dword),
+            status_fields: name.zip(fault.status).and_then(|(name, status)| reader.fields(name, status)),
             recorded: fault.is_recorded(),
             use_after_free: None,
             not_found: None,
@@ -114,13 +124,14 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
         };
         lines.push(&AmdLine::Vram { state });
     }
+    let gfx = gfx_of_dump(dump, facts);
+    let reader = RegisterReader::new(gfx, facts);
     for ip in &dump.ips {
         for count in &ip.counts {
             lines.push(&AmdLine::Count { ip: &ip.name, name: &count.name, number: count.number });
         }
-        ip.banks.iter().for_each(|found| bank(&ip.name, found, lines));
+        ip.banks.iter().for_each(|found| bank(&ip.name, found, reader, lines));
     }
-    let gfx = gfx_of_dump(dump);
     for ring in &dump.rings {
         lines.push(&AmdLine::Ring {
             name: Some(&ring.name),
@@ -152,7 +163,9 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
         lines.push(&AmdLine::Register(Box::new(RegisterLine {
             section: "reset-registers",
             offset: Some(Hex::dword(register.offset)),
+            name: reader.name_at(register.offset),
             value: Some(Hex::dword(register.value)),
+            fields: reader.name_at(register.offset).and_then(|name| reader.fields(name, register.value)),
             ..RegisterLine::default()
         })));
     }
@@ -207,7 +220,7 @@ fn chip(dump: &Devcoredump<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn bank(ip: &str, bank: &RegisterBank<'_>, lines: &mut Lines<'_>) {
+fn bank(ip: &str, bank: &RegisterBank<'_>, reader: RegisterReader<'_>, lines: &mut Lines<'_>) {
     if let BankOwner::Video { unit, instance, power } = &bank.place {
         let power = match power {
             PowerState::Active => "active",
@@ -225,6 +238,8 @@ fn bank(ip: &str, bank: &RegisterBank<'_>, lines: &mut Lines<'_>) {
             ip: Some(ip),
             name: Some(&register.name),
             value: Some(Hex::dword(register.value)),
+            fields: reader.fields(&register.name, register.value),
+            packet: reader.packet(&register.name, register.value),
             ..RegisterLine::default()
         };
         match &bank.place {
@@ -259,6 +274,7 @@ fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_
             iova: fault.address.map(Hex::wide),
             status_name: fault.status_name.as_deref(),
             status: fault.status.map(Hex::dword),
+            status_fields: None,
             recorded: None,
             use_after_free: Some(fault.use_after_free),
             not_found: Some(fault.not_found),
@@ -268,9 +284,9 @@ fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_
     if let Some(found) = &report.trace {
         trace(found, code, lines);
     }
-    report.registers.iter().for_each(|shown| shown_register("registers", shown, lines));
+    report.registers.iter().for_each(|shown| shown_register("registers", shown, code.registers(), lines));
     if let Some(state) = &report.pipeline {
-        pipeline(state, lines);
+        pipeline(state, code.registers(), lines);
     }
     for umr in [&report.umr_waves, &report.umr_ring].into_iter().flatten() {
         umr_text(umr, code, lines);
@@ -284,7 +300,9 @@ fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_
             sgprs: data(&trap.sgprs),
             lds: data(&trap.lds),
         });
-        trap.registers.iter().for_each(|shown| shown_register("trap_handler", shown, lines));
+        trap.registers
+            .iter()
+            .for_each(|shown| shown_register("trap_handler", shown, code.registers(), lines));
         trap.shader.iter().for_each(|found| shader(found, lines));
     }
     buffers(report, lines);
@@ -373,23 +391,34 @@ fn kernel_event<'a>(event: &'a KernelEvent<'_>) -> AmdLine<'a> {
     }
 }
 
-fn shown_register(section: &'static str, shown: &PrintedRegister<'_>, lines: &mut Lines<'_>) {
-    let fields = shown.fields.iter().map(|field| RegisterField {
+fn shown_register(
+    section: &'static str,
+    shown: &PrintedRegister<'_>,
+    reader: RegisterReader<'_>,
+    lines: &mut Lines<'_>,
+) {
+    let printed = shown.fields.iter().map(|field| RegisterField {
         name: &field.name,
-        text: &field.text,
+        text: Cow::Borrowed(&*field.text),
         raw: field.value.map(|value| Hex::short(value.into())),
     });
+    let by_tables = || reader.fields(&shown.name, shown.value?);
+    let fields = match shown.fields.as_slice() {
+        [] => by_tables().unwrap_or_default(),
+        _ => printed.collect(),
+    };
     lines.push(&AmdLine::Register(Box::new(RegisterLine {
         section,
         path: shown.path.as_deref(),
         name: Some(&shown.name),
         value: shown.value.map(Hex::dword),
-        fields: Some(fields.collect()),
+        fields: Some(fields),
+        packet: shown.value.and_then(|value| reader.packet(&shown.name, value)),
         ..RegisterLine::default()
     })));
 }
 
-fn pipeline(state: &PipelineState<'_>, lines: &mut Lines<'_>) {
+fn pipeline(state: &PipelineState<'_>, reader: RegisterReader<'_>, lines: &mut Lines<'_>) {
     lines.push(&AmdLine::Pipeline {
         ip: state.ip.as_deref(),
         hash: state.hash.as_deref(),
@@ -413,7 +442,7 @@ fn pipeline(state: &PipelineState<'_>, lines: &mut Lines<'_>) {
             offset: descriptor.offset,
             kind: descriptor.kind.as_deref(),
         });
-        descriptor.words.iter().for_each(|word| shown_register("descriptor", word, lines));
+        descriptor.words.iter().for_each(|word| shown_register("descriptor", word, reader, lines));
     }
 }
 
@@ -490,20 +519,28 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>)
             packets::json(&ib.contents, reader, of, lines);
         }
     }
-    umr.registers.iter().for_each(|shown| shown_register("umr", shown, lines));
+    umr.registers.iter().for_each(|shown| shown_register("umr", shown, code.registers(), lines));
 }
 
-fn wave<'a>(wave: &'a UmrWave<'_>, code: WaveDisassembly<'_>) -> AmdLine<'a> {
+fn wave<'a>(wave: &'a UmrWave<'_>, code: WaveDisassembly<'a>) -> AmdLine<'a> {
     let registers = wave.registers.iter();
     let fields = wave.fields.iter();
     let vgprs = wave.vgprs.iter();
+    // Where umr printed fields, they are in `fields`.
+    let reader = Some(code.registers()).filter(|_| wave.fields.is_empty());
     let code = wave.code.iter().zip(code.texts(wave));
     AmdLine::Wave(Box::new(WaveLine {
         place: wave_location(&wave.place),
         pc: wave.pc().map(Hex::wide),
         exec: wave.exec().map(Hex::wide),
         tainted: wave.tainted,
-        registers: registers.map(|r| WaveRegister { name: &r.name, value: Hex::dword(r.value) }).collect(),
+        registers: registers
+            .map(|r| WaveRegister {
+                name: &r.name,
+                value: Hex::dword(r.value),
+                fields: reader.and_then(|reader| reader.wave_fields(&r.name, r.value)),
+            })
+            .collect(),
         fields: fields
             .map(|field| WaveField { register: &field.register, name: &field.name, value: field.value })
             .collect(),

@@ -83,6 +83,8 @@ pub enum AmdLine<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<Hex>,
         #[serde(skip_serializing_if = "Option::is_none")]
+        status_fields: Option<Vec<RegisterField<'a>>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         recorded: Option<bool>,
         #[serde(skip_serializing_if = "Option::is_none")]
         use_after_free: Option<bool>,
@@ -282,11 +284,11 @@ pub struct BadAddress<'a> {
     pub problem: &'a str,
 }
 
-/// A field of a register as a tool prints it.
+/// A field of a register: as the tool printed it, else by the register tables.
 #[derive(Serialize)]
 pub struct RegisterField<'a> {
     pub name: &'a str,
-    pub text: &'a str,
+    pub text: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Hex>,
 }
@@ -296,6 +298,8 @@ pub struct RegisterField<'a> {
 pub struct WaveRegister<'a> {
     pub name: &'a str,
     pub value: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Vec<RegisterField<'a>>>,
 }
 
 /// A field of a register of a wave.
@@ -381,6 +385,9 @@ pub struct RegisterLine<'a> {
     pub value: Option<Hex>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<RegisterField<'a>>>,
+    /// The packet whose header it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet: Option<&'a str>,
 }
 
 /// Where a wave runs.

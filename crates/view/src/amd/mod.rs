@@ -5,12 +5,15 @@
 
 mod code;
 mod dwords;
+mod identity;
 mod info;
 mod json;
 mod lines;
 mod packets;
+mod registers;
 mod text;
 
+pub use identity::AmdGpuFields;
 pub use info::info;
 
 use crate::Style;
@@ -22,6 +25,8 @@ use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::UmrText;
 use unwedge_capture::{Dump, FileKind};
 use unwedge_hw::Db;
+use unwedge_postmortem::GpuIdentity;
+use unwedge_postmortem::amd::{identity_of_dump, identity_of_radv, identity_of_umr};
 
 /// What an AMD GPU left: a dump, a report or a text.
 #[derive(Clone, Copy)]
@@ -63,18 +68,12 @@ impl<'d, 'a> AmdDump<'d, 'a> {
         }
     }
 
-    /// The GPU, as far as it is named: `gfx1030`, or what RADV calls it.
-    pub fn gpu(self) -> Option<String> {
+    /// Which GPU it is of. `db` is that of [`Db::amd`].
+    pub fn identity(self, db: &Db) -> GpuIdentity {
         match self {
-            AmdDump::Dump(dump) => dump.gfx_version().map(|version| version.to_string()),
-            AmdDump::Report(report) => {
-                let device = report.gpu.iter().find(|entry| entry.name == "Device name")?;
-                Some(device.value.clone().into_owned())
-            }
-            AmdDump::Umr(umr) => umr.registers.iter().find_map(|register| {
-                let path = register.path.as_deref()?;
-                Some(path.rsplit('.').next().unwrap_or(path).to_owned())
-            }),
+            AmdDump::Dump(dump) => identity_of_dump(dump, db),
+            AmdDump::Report(report) => identity_of_radv(report, db),
+            AmdDump::Umr(umr) => identity_of_umr(umr, db),
         }
     }
 }

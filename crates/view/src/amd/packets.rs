@@ -158,7 +158,7 @@ impl PacketItem<'_, '_> {
 }
 
 /// A value as its type reads.
-fn shown(ty: Option<ValueType<'_>>, value: u64) -> String {
+pub(super) fn shown(ty: Option<ValueType<'_>>, value: u64) -> String {
     let Some(ty) = ty else { return format!("{value:#x}") };
     let mut out = Vec::new();
     ty.write(value, &mut Variants::new(), &Palette::default(), &mut out);

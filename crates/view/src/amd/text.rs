@@ -5,11 +5,12 @@ use super::code::WaveDisassembly;
 use super::dwords::Out;
 use super::info::fault_line;
 use super::packets::{self, PacketReader};
-use crate::Style;
+use super::registers::{RegisterReader, runs};
+use crate::{Style, words};
 use std::fmt::Display;
 use std::io;
 use unwedge_capture::amd::{AmdRegister, DwordContents};
-use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PowerState, VramState};
+use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PageFault, PowerState, VramState};
 use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, RadvShader, TraceLog, TraceProgress,
     TraceStream, TrapReport,
@@ -17,12 +18,12 @@ use unwedge_capture::radv::{
 use unwedge_capture::umr::{PrintedRegister, UmrRing, UmrText, UmrVgpr, UmrWave, UmrWaveLocation};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
-use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
+use unwedge_postmortem::amd::{engine_of, fault_status_register, gfx_of_dump};
 use unwedge_stream::amd::Engine;
 
 /// Everything of a content.
 pub(super) fn decode(content: AmdDump<'_, '_>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
-    writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
+    writeln!(out, "gpu {}", words::amd_gpu(&content.identity(facts)))?;
     match content {
         AmdDump::Dump(dump) => devcoredump(dump, facts, style, out),
         AmdDump::Report(report) => radv(report, WaveDisassembly::of_radv(report, facts), style, out),
@@ -41,9 +42,19 @@ fn row(name: &str, value: Option<impl Display>, out: Out<'_>) -> io::Result<()> 
     }
 }
 
-fn registers(indent: &str, registers: &[AmdRegister<'_>], out: Out<'_>) -> io::Result<()> {
-    for register in registers {
-        writeln!(out, "{indent}{:40} 0x{:08x}", register.name, register.value)?;
+/// Registers with their fields; those that are read several times in a row once, with their number.
+fn registers(
+    indent: &str,
+    registers: &[AmdRegister<'_>],
+    reader: RegisterReader<'_>,
+    out: Out<'_>,
+) -> io::Result<()> {
+    for (register, times) in runs(registers) {
+        let AmdRegister { name, value } = register;
+        let times = if times > 1 { format!(" ×{times}") } else { String::new() };
+        let text = reader.text(name, *value);
+        let line = format!("{indent}{name:40} 0x{value:08x}{times}  {text}");
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
 }
@@ -60,6 +71,9 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
         row("ring that timed out", Some(&timeout.ring), out)?;
     }
     row("page fault", dump.fault.as_ref().map(fault_line), out)?;
+    if let Some((name, status)) = dump.fault.as_ref().and_then(|fault| fault_status(fault, dump, facts)) {
+        row(name, Some(RegisterReader::new(gfx_of_dump(dump, facts), facts).text(name, status)), out)?;
+    }
     row(
         "vram",
         dump.vram.map(|state| match state {
@@ -69,6 +83,8 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
         out,
     )?;
     chip(dump, style, out)?;
+    let gfx = gfx_of_dump(dump, facts);
+    let reader = RegisterReader::new(gfx, facts);
     for ip in &dump.ips {
         heading(style, format_args!("IP {}", ip.name), out)?;
         for count in &ip.counts {
@@ -78,10 +94,9 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
             if let Some(place) = place(&bank.place) {
                 writeln!(out, "  {place}")?;
             }
-            registers("    ", &bank.registers, out)?;
+            registers("    ", &bank.registers, reader, out)?;
         }
     }
-    let gfx = gfx_of_dump(dump);
     for ring in &dump.rings {
         heading(style, format_args!("ring {}", ring.name), out)?;
         row("rptr", ring.rptr.map(|v| format!("{v:#x}")), out)?;
@@ -103,9 +118,18 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
         heading(style, "registers by offset", out)?;
     }
     for register in &dump.reset_registers {
-        writeln!(out, "  0x{:08x} 0x{:08x}", register.offset, register.value)?;
+        let name = reader.name_at(register.offset).unwrap_or_default();
+        let text = reader.text(name, register.value);
+        let line = format!("  0x{:08x} 0x{:08x}  {name:24}  {text}", register.offset, register.value);
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// The register that a fault's status was read from, and its value, if a fault was recorded.
+fn fault_status(fault: &PageFault<'_>, dump: &Devcoredump<'_>, facts: &Db) -> Option<(&'static str, u32)> {
+    let status = fault.status.filter(|&status| status != 0)?;
+    Some((fault_status_register(gfx_of_dump(dump, facts)?, Some(&fault.hub)), status))
 }
 
 fn chip(dump: &Devcoredump<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
@@ -213,15 +237,15 @@ fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, style: Style, out: O
     if let Some(trace) = &report.trace {
         streams(trace, code.gfx, code.facts, style, out)?;
     }
-    shown_registers("registers", &report.registers, style, out)?;
+    shown_registers("registers", &report.registers, code.registers(), style, out)?;
     if let Some(state) = &report.pipeline {
-        pipeline(state, style, out)?;
+        pipeline(state, code.registers(), style, out)?;
     }
     for umr in [&report.umr_waves, &report.umr_ring].into_iter().flatten() {
         umr_text(umr, code, style, out)?;
     }
     if let Some(trap) = &report.trap {
-        trap_handler(trap, style, out)?;
+        trap_handler(trap, code.registers(), style, out)?;
     }
     buffers(report, style, out)
 }
@@ -284,13 +308,28 @@ fn streams(trace: &TraceLog<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out
     Ok(())
 }
 
-fn shown_registers(title: &str, shown: &[PrintedRegister<'_>], style: Style, out: Out<'_>) -> io::Result<()> {
+/// Registers as a tool printed them: with its fields, or where it has none with those of the tables.
+fn shown_registers(
+    title: &str,
+    shown: &[PrintedRegister<'_>],
+    reader: RegisterReader<'_>,
+    style: Style,
+    out: Out<'_>,
+) -> io::Result<()> {
     if !shown.is_empty() {
         heading(style, title, out)?;
     }
     for register in shown {
         match register.value {
-            Some(value) => writeln!(out, "  {:40} 0x{value:08x}", register.name)?,
+            Some(value) => {
+                let text = if register.fields.is_empty() {
+                    reader.text(&register.name, value)
+                } else {
+                    String::new()
+                };
+                let line = format!("  {:40} 0x{value:08x}  {text}", register.name);
+                writeln!(out, "{}", line.trim_end())?;
+            }
             None => writeln!(out, "  {}", register.name)?,
         }
         for field in &register.fields {
@@ -300,7 +339,12 @@ fn shown_registers(title: &str, shown: &[PrintedRegister<'_>], style: Style, out
     Ok(())
 }
 
-fn pipeline(state: &PipelineState<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn pipeline(
+    state: &PipelineState<'_>,
+    reader: RegisterReader<'_>,
+    style: Style,
+    out: Out<'_>,
+) -> io::Result<()> {
     heading(style, "pipeline", out)?;
     row("queue", state.ip.as_ref(), out)?;
     row("hash", state.hash.as_ref(), out)?;
@@ -329,7 +373,7 @@ fn pipeline(state: &PipelineState<'_>, style: Style, out: Out<'_>) -> io::Result
         let kind = descriptor.kind.as_deref().unwrap_or("not shown");
         let title = format!("descriptor set {} binding {}: {kind}", descriptor.set, descriptor.binding);
         heading(style, title, out)?;
-        shown_registers("", &descriptor.words, Style { colour: false }, out)?;
+        shown_registers("", &descriptor.words, reader, Style { colour: false }, out)?;
     }
     Ok(())
 }
@@ -409,7 +453,7 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out
             packets::text(&ib.contents, reader, &[], out)?;
         }
     }
-    shown_registers("registers", &umr.registers, style, out)
+    shown_registers("registers", &umr.registers, code.registers(), style, out)
 }
 
 fn wave_block(wave: &UmrWave<'_>, code: WaveDisassembly<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
@@ -417,7 +461,13 @@ fn wave_block(wave: &UmrWave<'_>, code: WaveDisassembly<'_>, style: Style, out: 
     if wave.tainted {
         writeln!(out, "  umr: the values may be of several moments")?;
     }
-    registers("  ", &wave.registers, out)?;
+    for register in &wave.registers {
+        // Where umr printed fields, they follow.
+        let reader = Some(code.registers()).filter(|_| wave.fields.is_empty());
+        let text = reader.map(|reader| reader.wave_text(&register.name, register.value)).unwrap_or_default();
+        let line = format!("  {:40} 0x{:08x}  {text}", register.name, register.value);
+        writeln!(out, "{}", line.trim_end())?;
+    }
     for field in &wave.fields {
         writeln!(out, "    {:38} {:#x}", field.name, field.value)?;
     }
@@ -459,13 +509,18 @@ fn vgprs(vgprs: &[UmrVgpr], out: Out<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn trap_handler(trap: &TrapReport<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn trap_handler(
+    trap: &TrapReport<'_>,
+    reader: RegisterReader<'_>,
+    style: Style,
+    out: Out<'_>,
+) -> io::Result<()> {
     heading(style, "shader exception", out)?;
     row("pc", trap.pc.map(|pc| format!("{pc:#x}")), out)?;
     row("trap", trap.trap_id, out)?;
     row("exec", trap.exec.map(|exec| format!("{exec:016x}")), out)?;
     row("m0", trap.m0.map(|m0| format!("{m0:#x}")), out)?;
-    shown_registers("", &trap.registers, Style { colour: false }, out)?;
+    shown_registers("", &trap.registers, reader, Style { colour: false }, out)?;
     numbered("s", &trap.sgprs, out)?;
     vgprs(&trap.vgprs, out)?;
     numbered("lds", &trap.lds, out)?;

@@ -82,10 +82,12 @@ pub fn lines_disassembled(platform: Platform, lines: &str, of: EuText) -> (Strin
 /// The code of a source.
 ///
 /// # Errors
-/// At the first statement that cannot be assembled.
+/// When the source has errors: all of them.
 pub fn assembled(platform: Platform, source: &str) -> Result<Vec<u8>, SourceErrors> {
-    program::assemble(platform, source)
-        .map_err(|e| SourceErrors::of(source, [(e.line, 1, e.error.to_string())].into_iter(), 1))
+    program::assemble(platform, source).map_err(|errors| {
+        let count = errors.len();
+        SourceErrors::of(source, errors.into_iter().map(|e| (e.line, e.column, e.error.to_string())), count)
+    })
 }
 
 /// Lines of text, an instruction each, as lines of hexadecimal bytes, and how many could not be assembled.
@@ -99,8 +101,10 @@ pub fn lines_assembled(platform: Platform, lines: &str) -> (String, usize) {
                     let _ = write!(text, "{byte:02x}");
                 }
             }
-            Err(e) => {
-                let _ = write!(text, "error: {}", e.error);
+            Err(errors) => {
+                for error in errors.iter().take(1) {
+                    let _ = write!(text, "error: {}", error.error);
+                }
                 failed += 1;
             }
         }

@@ -1,8 +1,9 @@
 //! Shaders of ir3: text that assembles to the same words, and statistics.
 
 use std::io::{self, Write};
+use unwedge_base::Dwords;
 use unwedge_hw::Db;
-use unwedge_isa::ir3::{Faithful, Stats, WaveLimits};
+use unwedge_isa::ir3::{Faithful, Ir3Listing, Ir3ListingOptions, Stats, WaveLimits};
 
 /// Text is handed to the output in blocks of about so many bytes.
 const BLOCK: usize = 32 << 10;
@@ -11,12 +12,39 @@ const BLOCK: usize = 32 << 10;
 ///
 /// # Errors
 /// When `out` does not take it.
-pub fn faithful(words: impl Iterator<Item = u64>, gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
+pub fn faithful(mut words: impl Iterator<Item = u64>, gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = Faithful::new(gpu_id);
-    let mut lines = Vec::with_capacity(2 * BLOCK);
-    for word in words {
-        writer.write(word, &mut lines);
+    blocks(out, |lines| {
+        let Some(word) = words.next() else { return false };
+        writer.write(word, lines);
         lines.push(b'\n');
+        true
+    })
+}
+
+/// The listing of a shader, with its words.
+///
+/// # Errors
+/// When `out` does not take it.
+pub fn listing(code: Dwords<'_>, gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
+    let mut listing = Ir3Listing::new(code, Ir3ListingOptions { gpu_id, raw: true, level: 0 });
+    blocks(out, |lines| listing.instruction(lines))
+}
+
+/// Dwords of a shader: code usually goes on after it.
+pub fn length(code: Dwords<'_>, gpu_id: u32) -> usize {
+    let mut listing = Ir3Listing::new(code, Ir3ListingOptions { gpu_id, raw: false, level: 0 });
+    let mut line = Vec::new();
+    while listing.instruction(&mut line) {
+        line.clear();
+    }
+    2 * listing.listed()
+}
+
+/// Writes lines until there are no more.
+fn blocks(out: &mut dyn Write, mut line: impl FnMut(&mut Vec<u8>) -> bool) -> io::Result<()> {
+    let mut lines = Vec::with_capacity(2 * BLOCK);
+    while line(&mut lines) {
         if lines.len() >= BLOCK {
             out.write_all(&lines)?;
             lines.clear();
@@ -29,7 +57,7 @@ pub fn faithful(words: impl Iterator<Item = u64>, gpu_id: u32, out: &mut dyn Wri
 ///
 /// # Errors
 /// When `out` does not take them.
-pub fn stats(words: &[u64], gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
+pub fn stats(words: impl Iterator<Item = u64>, gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
     let stats = Stats::of(words, gpu_id);
     let mut text = Vec::new();
     stats.write(gpu_id, 0, &mut text);

@@ -62,6 +62,9 @@ const READ: u64 = 4;
 /// The same of those that may be code and lie behind it: they are searched for branches into it.
 const BEHIND: u64 = 16;
 
+/// Bytes of a listing that are collected before they are handed on.
+const PART: usize = 16 << 10;
+
 /// Shows a shader, with its words. `code` may go on behind it.
 pub fn disassemble(
     text: &mut TextOut<'_>,
@@ -79,15 +82,22 @@ pub fn disassemble(
     let mut listings = std::mem::take(&mut text.listings);
     let looking = if listings.has_place(code, how) { 1 } else { 1 + code.len() as u64 / BEHIND };
     if let Some(budget) = text.code_budget.checked_sub(looking) {
-        let mut read = 0;
-        let listing = listings.get(code, how, || {
-            let listing;
-            (listing, read) = self::listing(code, how);
-            listing
-        });
-        let cost = listing.len() as u64 / TEXT_PER_DWORD + read as u64 / READ;
+        let cost = match listings.find(code, how) {
+            Some(listing) => {
+                listing.iter().for_each(|part| _ = text.bytes(part));
+                length(listing) as u64 / TEXT_PER_DWORD
+            }
+            None => {
+                let mut out = ListingOut::new(text, Listings::room(code));
+                let read = list(code, how, &mut out);
+                let cost = out.length as u64 / TEXT_PER_DWORD + read as u64 / READ;
+                if let Some(listing) = out.kept {
+                    listings.keep(code, how, listing);
+                }
+                cost
+            }
+        };
         text.code_budget = budget.saturating_sub(cost);
-        text.bytes(listing);
     } else {
         text.level(level).str("; not shown: too much code in all").end();
     }
@@ -106,29 +116,70 @@ struct How {
     cut: bool,
 }
 
+/// A listing on its way to the text, in parts: of code that goes on and on it is much longer than the code.
+struct ListingOut<'a, 'o> {
+    text: &'a mut TextOut<'o>,
+    part: Vec<u8>,
+    length: usize,
+    /// All of it so far, unless that is more than there is room for.
+    kept: Option<Vec<Box<[u8]>>>,
+    /// Bytes of a listing that may be remembered.
+    room: usize,
+}
+
+impl<'a, 'o> ListingOut<'a, 'o> {
+    fn new(text: &'a mut TextOut<'o>, room: usize) -> ListingOut<'a, 'o> {
+        ListingOut { text, part: Vec::new(), length: 0, kept: Some(Vec::new()), room }
+    }
+
+    /// After each line.
+    fn end(&mut self) {
+        if self.part.len() >= PART {
+            self.hand_on();
+        }
+    }
+
+    fn hand_on(&mut self) {
+        self.text.bytes(&self.part);
+        self.length += self.part.len();
+        if self.length > self.room {
+            self.kept = None;
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.push(self.part.as_slice().into());
+        }
+        self.part.clear();
+    }
+}
+
+/// Bytes of a listing.
+fn length(parts: &[Box<[u8]>]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
+}
+
 /// Listings of code that has been shown.
 #[derive(Debug, Default)]
 pub struct Listings {
-    /// Text by where the code lies: what lies behind a shader may be much, and is not looked at again.
+    /// Listings by where the code lies: what follows a shader may be much, and is not looked at again.
     places: HashMap<(usize, How), Range<usize>>,
     /// By hash of code and [`How`]. Of two with the same hash, the later one stays.
     known: HashMap<u64, CachedListing>,
-    words: Vec<u32>,
-    text: Vec<u8>,
-    /// One that is not remembered.
-    last: Vec<u8>,
+    /// Of all listings.
+    parts: Vec<Box<[u8]>>,
+    /// Bytes of code and text.
+    bytes: usize,
 }
 
 #[derive(Clone, Debug)]
 struct CachedListing {
     how: How,
-    words: Range<usize>,
-    text: Range<usize>,
+    words: Box<[u32]>,
+    parts: Range<usize>,
 }
 
 impl Listings {
     /// Bytes of code and text remembered; beyond that all is forgotten.
-    const MOST: usize = 4 << 20;
+    const MOST: usize = 2 << 20;
 
     /// More dwords than this are not remembered by what they are, only by where they lie.
     const LONG: usize = 1 << 14;
@@ -142,64 +193,45 @@ impl Listings {
         self.places.contains_key(&(place(code), how))
     }
 
-    fn get(&mut self, code: Dwords<'_>, how: How, make: impl FnOnce() -> Vec<u8>) -> &[u8] {
+    /// Bytes that a listing of this code may have to be remembered.
+    fn room(code: Dwords<'_>) -> usize {
+        (Self::MOST / 4).saturating_sub(words(code).map_or(0, size_of_val))
+    }
+
+    /// A listing that is remembered.
+    fn find(&mut self, code: Dwords<'_>, how: How) -> Option<&[Box<[u8]>]> {
         let place = (place(code), how);
-        if let Some(text) = self.places.get(&place) {
-            return self.text.get(text.clone()).unwrap_or_default();
-        }
-        let text = if code.stored().len() > Self::LONG {
-            let text = make();
-            if text.len() > Self::MOST / 4 {
-                self.last = text;
-                return &self.last;
-            }
-            self.keep(&[], &text).1
-        } else {
-            match self.by_words(code, how, make) {
-                Some(text) => text,
-                None => return &self.last,
+        let parts = match self.places.get(&place) {
+            Some(parts) => parts.clone(),
+            None => {
+                let words = words(code)?;
+                let known = self.known.get(&hash(words, how))?;
+                if known.how != how || *known.words != *words {
+                    return None;
+                }
+                let parts = known.parts.clone();
+                self.places.insert(place, parts.clone());
+                parts
             }
         };
-        self.places.insert(place, text.clone());
-        self.text.get(text).unwrap_or_default()
+        self.parts.get(parts)
     }
 
-    /// The listing of words that are few; `None` if it is not remembered, but the last one.
-    fn by_words(
-        &mut self,
-        code: Dwords<'_>,
-        how: How,
-        make: impl FnOnce() -> Vec<u8>,
-    ) -> Option<Range<usize>> {
-        let mut hasher = DefaultHasher::new();
-        (how, code.stored()).hash(&mut hasher);
-        let hash = hasher.finish();
-        let same = |known: &&CachedListing| {
-            known.how == how && self.words.get(known.words.clone()) == Some(code.stored())
-        };
-        if let Some(known) = self.known.get(&hash).filter(same) {
-            return Some(known.text.clone());
-        }
-        let text = make();
-        if 4 * code.stored().len() + text.len() > Self::MOST / 4 {
-            self.last = text;
-            return None;
-        }
-        let (words, text) = self.keep(code.stored(), &text);
-        self.known.insert(hash, CachedListing { how, words, text: text.clone() });
-        Some(text)
-    }
-
-    /// Keeps words and text; forgets everything else if that is too much. Returns where they are.
-    fn keep(&mut self, words: &[u32], text: &[u8]) -> (Range<usize>, Range<usize>) {
-        if 4 * (self.words.len() + words.len()) + self.text.len() + text.len() > Self::MOST {
+    /// Remembers a listing; forgets everything else if that is too much.
+    fn keep(&mut self, code: Dwords<'_>, how: How, listing: Vec<Box<[u8]>>) {
+        let words = words(code);
+        let bytes = words.map_or(0, size_of_val) + length(&listing);
+        if self.bytes + bytes > Self::MOST {
             *self = Listings::default();
         }
-        let place =
-            (self.words.len()..self.words.len() + words.len(), self.text.len()..self.text.len() + text.len());
-        self.words.extend_from_slice(words);
-        self.text.extend_from_slice(text);
-        place
+        self.bytes += bytes;
+        let parts = self.parts.len()..self.parts.len() + listing.len();
+        self.parts.extend(listing);
+        if let Some(words) = words {
+            let listing = CachedListing { how, words: words.into(), parts: parts.clone() };
+            self.known.insert(hash(words, how), listing);
+        }
+        self.places.insert((place(code), how), parts);
     }
 }
 
@@ -208,75 +240,90 @@ fn place(code: Dwords<'_>) -> usize {
     code.stored().as_ptr().addr()
 }
 
-/// The text, and how many dwords were read for it.
-fn listing(code: Dwords<'_>, how: How) -> (Vec<u8>, usize) {
+/// The words that a listing is remembered by, unless there are too many.
+fn words(code: Dwords<'_>) -> Option<&[u32]> {
+    (code.stored().len() <= Listings::LONG).then_some(code.stored())
+}
+
+fn hash(words: &[u32], how: How) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (how, words).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Makes the listing. Returns how many dwords were read for it.
+fn list(code: Dwords<'_>, how: How, out: &mut ListingOut<'_, '_>) -> usize {
     let How { shader, generation, level, cut, .. } = how;
-    let mut text = Vec::new();
-    let (stage, read) = match shader {
+    let read = match shader {
         Shader::Ir3 { stats } => {
-            let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
-            let listing = ir3::Ir3ListingOptions { gpu_id: 100 * generation.number(), raw: true, level };
-            let listed = ir3::disassemble(&words, &listing, &mut text);
-            if stats {
-                let words = words.get(..listed).unwrap_or(&words);
-                ir3::Stats::of(words, listing.gpu_id).write(listing.gpu_id, level, &mut text);
+            let gpu_id = 100 * generation.number();
+            let mut listing = ir3::Ir3Listing::new(code, ir3::Ir3ListingOptions { gpu_id, raw: true, level });
+            while listing.instruction(&mut out.part) {
+                out.end();
             }
-            (None, 2 * listed)
+            if stats {
+                ir3::Stats::of(code.iter64().take(listing.listed()), gpu_id).write(
+                    gpu_id,
+                    level,
+                    &mut out.part,
+                );
+            }
+            2 * listing.listed()
         }
-        Shader::Ir2Vertex => (Some(ir2::ShaderStage::Vertex), code.len()),
-        Shader::Ir2Fragment => (Some(ir2::ShaderStage::Fragment), code.len()),
+        Shader::Ir2Vertex | Shader::Ir2Fragment => {
+            let stage = match shader {
+                Shader::Ir2Vertex => ir2::ShaderStage::Vertex,
+                _ => ir2::ShaderStage::Fragment,
+            };
+            let how = ir2::Ir2ListingOptions { stage, tabs: level + 1, words: true, complete: false };
+            // Of as many words as an instruction can address.
+            out.part = ir2::listing(code, &how).into_bytes();
+            code.len()
+        }
     };
-    if let Some(stage) = stage {
-        let how = ir2::Ir2ListingOptions { stage, tabs: level + 1, words: true, complete: false };
-        text = ir2::listing(code, &how).into_bytes();
-    }
     if cut && read >= code.len() {
-        text.extend_from_slice(b"; the rest is not shown: too long for a shader\n");
+        out.part.extend_from_slice(b"; the rest is not shown: too long for a shader\n");
     }
-    (text, read)
+    out.hand_on();
+    read
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn how(level: usize) -> How {
+        How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level, dwords: 2, cut: false }
+    }
+
+    /// The remembered listing, or one made now; and whether it was remembered.
+    fn get(listings: &mut Listings, words: &[u32], level: usize, made: &[u8]) -> (Vec<u8>, bool) {
+        let code = Dwords::from(words);
+        let found = listings.find(code, how(level)).map(<[Box<[u8]>]>::concat);
+        let known = found.is_some();
+        let text = found.unwrap_or_else(|| {
+            listings.keep(code, how(level), vec![made.into()]);
+            made.to_vec()
+        });
+        (text, known)
+    }
+
     #[test]
     fn remembered_listings_are_those_of_the_code() {
-        let how = |level| How {
-            shader: Shader::Ir2Vertex,
-            generation: Generation::A6xx,
-            level,
-            dwords: 2,
-            cut: false,
-        };
         let mut listings = Listings::default();
-        let mut made = 0;
-        let mut show = |words: &[u32], level| {
+        for (words, level, known) in
+            [([1, 2], 0, false), ([3, 2], 0, false), ([1, 2], 1, false), ([1, 2], 0, true), ([3, 2], 0, true)]
+        {
             listings.forget_places();
             let text = vec![words[0] as u8; 2 + level];
-            let shown = listings.get(Dwords::from(words), how(level), || {
-                made += 1;
-                text.clone()
-            });
-            assert_eq!(shown, text);
-        };
-        for (words, level) in [([1, 2], 0), ([3, 2], 0), ([1, 2], 1), ([1, 2], 0), ([3, 2], 0)] {
-            show(&words, level);
+            assert_eq!(get(&mut listings, &words, level, &text), (text, known));
         }
-        assert_eq!(made, 3);
     }
 
     #[test]
     fn much_code_is_remembered_by_its_place() {
         let words = vec![7; Listings::LONG + 2];
         let code = Dwords::from(&words[..]);
-        let how = |level| How {
-            shader: Shader::Ir2Vertex,
-            generation: Generation::A6xx,
-            level,
-            dwords: words.len(),
-            cut: false,
-        };
         let mut listings = Listings::default();
         for (level, forget, known) in
             [(0, false, false), (0, false, true), (1, false, false), (1, true, false)]
@@ -285,27 +332,53 @@ mod tests {
                 listings.forget_places();
             }
             assert_eq!(listings.has_place(code, how(level)), known);
-            let mut made = false;
-            let shown = listings.get(code, how(level), || {
-                made = true;
-                vec![level as u8]
-            });
-            assert_eq!(shown, [level as u8]);
-            assert_eq!(made, !known);
+            assert_eq!(get(&mut listings, &words, level, &[level as u8]), (vec![level as u8], known));
         }
-        assert!(listings.words.is_empty());
+        assert!(listings.known.is_empty());
     }
 
     #[test]
     fn little_is_remembered() {
-        let how =
-            How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level: 0, dwords: 1, cut: false };
         let mut listings = Listings::default();
         for i in 0..100_u32 {
-            let text = vec![i as u8; Listings::MOST / if i % 10 == 0 { 3 } else { 8 }];
+            let text = vec![i as u8; Listings::MOST / 8];
             listings.forget_places();
-            assert!(listings.get(Dwords::from(&[i][..]), how, || text.clone()) == text, "listing {i}");
-            assert!(listings.text.capacity() <= Listings::MOST);
+            assert_eq!(get(&mut listings, &[i], 0, &text), (text, false), "listing {i}");
+            assert!(length(&listings.parts) <= Listings::MOST);
         }
+    }
+
+    /// What is shown of code, and what is remembered of it.
+    fn shown(code: Dwords<'_>, times: usize) -> (Vec<u8>, usize) {
+        let mut out = Vec::new();
+        let mut text = TextOut::new(&mut out, u64::MAX);
+        for _ in 0..times {
+            disassemble(&mut text, code, Shader::Ir3 { stats: false }, Generation::A6xx, 0);
+            assert!(text.buffer().capacity() <= 1 << 18, "{} bytes wait", text.buffer().capacity());
+        }
+        text.finish();
+        let remembered = length(&text.listings.parts);
+        drop(text);
+        (out, remembered)
+    }
+
+    #[test]
+    fn claimed_code_is_shown_and_not_remembered() {
+        // `nop` and nothing else.
+        let (text, remembered) = shown(Dwords::new(&[], LONGEST + 2), 1);
+        let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+        assert_eq!(lines.len(), LONGEST / 2 + 2);
+        assert_eq!(lines[LONGEST / 2 - 1], b":0:524287:524287[00000000x_00000000x] nop");
+        assert_eq!(lines[LONGEST / 2], b"; the rest is not shown: too long for a shader");
+        assert_eq!(remembered, 0);
+    }
+
+    #[test]
+    fn a_remembered_listing_of_several_parts_is_shown_again() {
+        let code = Dwords::new(&[], 4096);
+        let (once, remembered) = shown(code, 1);
+        assert!(once.len() > 2 * PART);
+        assert_eq!(remembered, once.len());
+        assert_eq!(shown(code, 3), (once.repeat(3), remembered));
     }
 }

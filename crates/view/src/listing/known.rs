@@ -140,11 +140,11 @@ pub struct Facts {
     pub beside: Option<Beside>,
 }
 
-/// What is known of one register.
+/// What is known of one register that has a name.
 #[derive(Clone, Debug)]
 struct KnownText<'d> {
     facts: Facts,
-    /// Its name in its colours; its offset if it has none.
+    /// Its name in its colours.
     name: Vec<u8>,
     ty: Option<ValueType<'d>>,
     /// Its text depends on the value alone.
@@ -155,7 +155,7 @@ struct KnownText<'d> {
 
 type Page<'d> = [Option<Box<KnownText<'d>>>; PAGE];
 
-/// The registers met so far.
+/// The registers met so far, of those that have names: streams can write to any number, and there are many.
 pub struct KnownRegisters<'d> {
     gpu: Gpu<'d>,
     palette: Palette,
@@ -188,13 +188,14 @@ impl<'d> KnownRegisters<'d> {
     fn meet(&mut self, reg: u32) {
         // No register space is larger; a packet may name any number.
         const END: u32 = 0x8_0000;
+        let Some(entry) = self.gpu.space(RegSpace::Gpu).at(reg) else { return };
         let index = reg as usize / PAGE;
         if index >= self.pages.len() && reg < END {
             self.pages.resize_with(index + 1, || None);
         }
         let Some(page) = self.pages.get_mut(index) else { return };
         let page = page.get_or_insert_with(|| Box::new([const { None }; PAGE]));
-        page[reg as usize % PAGE] = Some(Box::new(known(self.gpu, &self.palette, &self.special, reg)));
+        page[reg as usize % PAGE] = Some(Box::new(known(self.gpu, &self.palette, &self.special, reg, entry)));
     }
 
     /// What counts of it before its text.
@@ -231,16 +232,48 @@ impl<'d> KnownRegisters<'d> {
     }
 }
 
-fn known<'d>(gpu: Gpu<'d>, palette: &Palette, special: &Special, reg: u32) -> KnownText<'d> {
-    let entry = gpu.space(RegSpace::Gpu).at(reg);
-    let ty = entry.and_then(Reg::ty);
+fn known<'d>(gpu: Gpu<'d>, palette: &Palette, special: &Special, reg: u32, entry: Reg<'d>) -> KnownText<'d> {
+    let ty = entry.ty();
     let mut name = Vec::new();
-    names::append(entry, reg, palette, &mut name);
+    names::append(Some(entry), reg, palette, &mut name);
     KnownText {
-        facts: Facts { half: Half::of(entry), address: Address::of(gpu, reg), beside: special.beside(reg) },
+        facts: Facts {
+            half: Half::of(Some(entry)),
+            address: Address::of(gpu, reg),
+            beside: special.beside(reg),
+        },
         name,
         ty,
         steady: ty.is_none_or(ValueType::is_steady),
         last: Remembered::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::out::tests::written;
+    use super::*;
+    use unwedge_base::Generation;
+    use unwedge_hw::Db;
+
+    #[test]
+    fn registers_without_a_name_are_shown_and_not_remembered() {
+        let db = Db::builtin();
+        let gpu = db.gpu(Generation::A6xx);
+        let mut known = KnownRegisters::new(gpu, Palette::default());
+        let text = written(|text| {
+            for reg in 0..0x10_0000 {
+                let named = gpu.space(RegSpace::Gpu).at(reg).is_some();
+                let facts = known.facts(reg);
+                assert!(named || (facts.half, facts.address) == (Half::Whole, Address::No), "{reg:#x}");
+                known.write_value(reg, 1, &mut Variants::default(), text);
+                text.end();
+            }
+        });
+        assert_eq!(text.lines().nth(0x7ffff), Some("0x7ffff: 00000001"));
+        let remembered = known.pages.iter().flatten().flat_map(|page| page.iter()).flatten().count();
+        let named = (0..0x8_0000).filter(|&reg| gpu.space(RegSpace::Gpu).at(reg).is_some()).count();
+        assert_eq!(remembered, named);
+        assert!(named < 0x8000, "{named} registers have names");
     }
 }

@@ -1,12 +1,10 @@
 //! What is said about a register, a packet layout or an enum: once as data, printed as text or JSON.
 
-use super::Lookup;
 use crate::Style;
 use crate::json::{Decoded, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_base::Generation;
-use unwedge_hw::{Reg, RegEnum, RegSpace, ValueType, Variants};
+use unwedge_hw::{DbView, Reg, RegEnum, RegSpace, ValueType, Variants};
 
 /// Enum values listed below a field; more are counted.
 const VALUES_SHOWN: usize = 16;
@@ -23,6 +21,19 @@ pub enum DescribedEntry<'d> {
     Layout(DescribedLayout<'d>),
     /// An enum.
     Enum(Enumeration<'d>),
+    /// The header of a packet, in a register that holds one.
+    PacketHeader(DescribedHeader<'d>),
+}
+
+#[derive(Serialize)]
+pub struct DescribedHeader<'d> {
+    #[serde(rename = "name")]
+    register: String,
+    value: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packet: Option<&'d str>,
+    #[serde(rename = "payload_dwords", skip_serializing_if = "Option::is_none")]
+    dwords: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -30,7 +41,8 @@ pub struct DescribedRegister<'d> {
     name: &'d str,
     #[serde(skip_serializing_if = "Option::is_none")]
     space: Option<&'static str>,
-    offset: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<Hex>,
     width: u32,
     #[serde(skip_serializing_if = "is_zero")]
     dword: u32,
@@ -105,7 +117,8 @@ struct FieldShape<'d> {
 #[derive(Serialize)]
 struct Elsewhere {
     generation: &'static str,
-    offset: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<Hex>,
     same: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<String>,
@@ -173,80 +186,113 @@ fn bits(low: u32, high: u32) -> String {
     if low == high { low.to_string() } else { format!("{high}:{low}") }
 }
 
-impl<'d> Lookup<'d> {
-    /// Describes a register.
-    pub fn register(self, reg: Reg<'d>, value: Option<u64>) -> DescribedEntry<'d> {
-        let shape = Shape::of(reg.ty());
-        let written = value.and_then(|raw| Some(NotatedValue { ty: reg.ty()?, raw }));
-        let generations = Generation::ALL
-            .into_iter()
-            .filter(|g| *g != self.gpu.generation())
-            .filter_map(|g| {
-                let registers = self.db.gpu(g).space(self.space);
-                let other = registers.at(registers.offset_of(reg.name())?)?;
-                let mut differences = shape.differences(&Shape::of(other.ty()));
-                if other.width() != reg.width() {
-                    differences.push(format!("{} bits", other.width()));
-                }
-                Some(Elsewhere {
-                    generation: g.name(),
-                    offset: Hex::offset(other.offset()),
-                    same: differences.is_empty(),
-                    differences,
-                })
-            })
-            .collect();
-        DescribedEntry::Register(Box::new(DescribedRegister {
-            name: reg.name(),
-            space: space_name(self.space),
-            offset: Hex::offset(reg.offset()),
-            width: reg.width(),
-            dword: reg.dword(),
-            shape,
-            value: value.map(Hex::short),
-            decoded: written.as_ref().map(|w| Decoded::new(w.ty, w.raw, &mut Variants::default())),
-            written,
-            generations,
-        }))
-    }
-
-    /// Describes a packet's payload or a descriptor, or a packet without a layout.
-    pub fn layout(self, name: &str) -> Option<DescribedEntry<'d>> {
-        let opcode = (0..=u8::MAX).find(|o| self.gpu.packet_name(*o) == Some(name));
-        let domain = self.gpu.domain(name);
-        let name = domain.map(|d| d.name()).or_else(|| opcode.and_then(|o| self.gpu.packet_name(o)))?;
-        let mut dwords = Vec::new();
-        if let Some(domain) = domain {
-            for reg in domain.iter().filter(|r| r.dword() == 0) {
-                dwords.push(LayoutDword {
-                    index: reg.offset(),
-                    name: reg.name(),
-                    shape: Shape::of(reg.ty()),
-                });
+/// Describes a register. `elsewhere` is the register of its name on the other generations, by their names.
+pub(super) fn register<'d>(
+    reg: Reg<'d>,
+    address: RegAddress,
+    value: Option<u64>,
+    elsewhere: impl Iterator<Item = (&'static str, Reg<'d>)>,
+) -> DescribedEntry<'d> {
+    let shape = Shape::of(reg.ty());
+    let written = value.and_then(|raw| Some(NotatedValue { ty: reg.ty()?, raw }));
+    let generations = elsewhere
+        .map(|(generation, other)| {
+            let mut differences = shape.differences(&Shape::of(other.ty()));
+            if other.width() != reg.width() {
+                differences.push(format!("{} bits", other.width()));
             }
-        }
-        Some(DescribedEntry::Layout(DescribedLayout {
-            name,
-            opcode: opcode.map(|o| Hex::short(o.into())),
-            dwords,
-        }))
+            let same = differences.is_empty();
+            Elsewhere { generation, offset: address.offset(other), same, differences }
+        })
+        .collect();
+    DescribedEntry::Register(Box::new(DescribedRegister {
+        name: reg.name(),
+        space: address.space,
+        offset: address.offset(reg),
+        width: reg.width(),
+        dword: reg.dword(),
+        shape,
+        value: value.map(Hex::short),
+        decoded: written.as_ref().map(|w| Decoded::new(w.ty, w.raw, &mut Variants::default())),
+        written,
+        generations,
+    }))
+}
+
+/// How a register is addressed.
+#[derive(Clone, Copy)]
+pub(super) struct RegAddress {
+    /// Its space, where there is more than one.
+    pub(super) space: Option<&'static str>,
+    /// The tables have its offset. Registers that dumps only name have none.
+    pub(super) has_offset: bool,
+}
+
+impl RegAddress {
+    /// In a space of Adreno's; the GPU's own registers go without.
+    pub(super) fn adreno(space: RegSpace) -> RegAddress {
+        RegAddress { space: space_name(space), has_offset: true }
     }
 
-    /// Describes an enum.
-    pub fn enumeration(self, name: &str, value: Option<u64>) -> Option<DescribedEntry<'d>> {
-        let e = self.gpu.enumeration(name)?;
-        Some(DescribedEntry::Enum(Enumeration { name: e.name(), values: values(e), value }))
+    fn offset(self, reg: Reg<'_>) -> Option<Hex> {
+        self.has_offset.then(|| Hex::offset(reg.offset()))
     }
+}
+
+/// Describes a packet's payload or a descriptor, or a packet without a layout.
+pub(super) fn layout<'d>(view: DbView<'d>, name: &str) -> Option<DescribedEntry<'d>> {
+    let opcode = (0..=u8::MAX).find(|o| view.packet_name(*o) == Some(name));
+    let domain = view.domain(name);
+    let name = domain.map(|d| d.name()).or_else(|| opcode.and_then(|o| view.packet_name(o)))?;
+    let mut dwords = Vec::new();
+    if let Some(domain) = domain {
+        for reg in domain.iter().filter(|r| r.dword() == 0) {
+            dwords.push(LayoutDword { index: reg.offset(), name: reg.name(), shape: Shape::of(reg.ty()) });
+        }
+    }
+    Some(DescribedEntry::Layout(DescribedLayout {
+        name,
+        opcode: opcode.map(|o| Hex::short(o.into())),
+        dwords,
+    }))
+}
+
+/// Describes an enum.
+pub(super) fn enumeration<'d>(
+    view: DbView<'d>,
+    name: &str,
+    value: Option<u64>,
+) -> Option<DescribedEntry<'d>> {
+    let e = view.enumeration(name)?;
+    Some(DescribedEntry::Enum(Enumeration { name: e.name(), values: values(e), value }))
+}
+
+/// Describes a packet header, as registers hold that remember what a micro engine read.
+pub(super) fn header<'d>(
+    register: String,
+    value: u32,
+    packet: Option<&'d str>,
+    dwords: Option<u32>,
+) -> DescribedEntry<'d> {
+    DescribedEntry::PacketHeader(DescribedHeader { register, value: Hex::dword(value), packet, dwords })
 }
 
 impl DescribedEntry<'_> {
     /// One line.
     pub fn in_short(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            DescribedEntry::Register(r) => match &r.written {
-                Some(w) => writeln!(out, "{}  {} = {}", r.offset, r.name, write(w, style)),
-                None => writeln!(out, "{}  {}", r.offset, r.name),
-            },
+            DescribedEntry::Register(r) => {
+                // Registers without an offset are aligned with those that have one.
+                match r.offset {
+                    Some(offset) => write!(out, "{offset}")?,
+                    None => write!(out, "       ")?,
+                }
+                match &r.written {
+                    Some(w) => writeln!(out, "  {} = {}", r.name, write(w, style)),
+                    None => writeln!(out, "  {}", r.name),
+                }
+            }
+            DescribedEntry::PacketHeader(header) => header.line(style, out),
             DescribedEntry::Layout(l) => writeln!(out, "packet   {}", l.name),
             DescribedEntry::Enum(e) => writeln!(out, "enum     {}", e.name),
         }
@@ -256,6 +302,7 @@ impl DescribedEntry<'_> {
     pub fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
             DescribedEntry::Register(r) => r.in_full(style, out)?,
+            DescribedEntry::PacketHeader(header) => header.line(style, out)?,
             DescribedEntry::Layout(l) => {
                 write!(out, "{}", style.bold(l.name))?;
                 match l.opcode {
@@ -296,9 +343,27 @@ fn write(w: &NotatedValue<'_>, style: Style) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+impl DescribedHeader<'_> {
+    fn line(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{} = {}: ", style.bold(&self.register), self.value)?;
+        let payload = match self.dwords {
+            Some(1) => ", 1 dword of payload".to_owned(),
+            Some(n) => format!(", {n} dwords of payload"),
+            None => String::new(),
+        };
+        match self.packet {
+            Some(packet) => writeln!(out, "{packet}{payload}"),
+            None => writeln!(out, "not a packet that this generation has"),
+        }
+    }
+}
+
 impl DescribedRegister<'_> {
     fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
-        write!(out, "{}  offset {}", style.bold(self.name), self.offset)?;
+        write!(out, "{}", style.bold(self.name))?;
+        if let Some(offset) = self.offset {
+            write!(out, "  offset {offset}")?;
+        }
         if let Some(space) = self.space {
             write!(out, " ({space})")?;
         }
@@ -321,7 +386,10 @@ impl DescribedRegister<'_> {
             let more = e.differences.len() - shown.len();
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
             let what = if e.same { "same".to_owned() } else { format!("{}{more}", shown.join(", ")) };
-            writeln!(out, "  {} {}: {what}", e.generation, e.offset)?;
+            match e.offset {
+                Some(offset) => writeln!(out, "  {} {offset}: {what}", e.generation)?,
+                None => writeln!(out, "  {}: {what}", e.generation)?,
+            }
         }
         Ok(())
     }

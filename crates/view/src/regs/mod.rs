@@ -2,6 +2,7 @@
 //!
 //! Facts: the register databases of `hw` and `intel`.
 
+pub mod amd;
 pub mod chip;
 mod describe;
 pub mod intel;
@@ -9,11 +10,12 @@ pub mod intel;
 use crate::Style;
 use crate::device::database_line;
 use crate::json::Heading;
-use describe::DescribedEntry;
+use describe::{DescribedEntry, RegAddress};
 use serde::Serialize;
 use std::io::{self, Write};
 use thiserror::Error;
-use unwedge_hw::{Adreno, Db, Gpu, Pattern, RegSpace};
+use unwedge_base::Generation;
+use unwedge_hw::{Adreno, Db, Gpu, Pattern, Reg, RegSpace};
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -191,22 +193,35 @@ impl<'d> Lookup<'d> {
             fits(r.name(), r.width(), value)?;
             return Ok(vec![self.register(r, value)]);
         }
-        let exact: Vec<_> = self.layout(query).into_iter().chain(self.enumeration(query, value)).collect();
+        let exact: Vec<_> = describe::layout(*self.gpu, query)
+            .into_iter()
+            .chain(describe::enumeration(*self.gpu, query, value))
+            .collect();
         if !exact.is_empty() {
             return Ok(exact);
         }
         let mut found: Vec<_> = registers.search(query).map(|r| self.register(r, value)).collect();
         let pattern = Pattern::new(query);
         let layouts = self.gpu.domains().map(|d| d.name()).filter(|n| pattern.matches(n));
-        found.extend(layouts.filter_map(|n| self.layout(n)));
+        found.extend(layouts.filter_map(|n| describe::layout(*self.gpu, n)));
         let enums = self.gpu.enumerations().map(|e| e.name()).filter(|n| pattern.matches(n));
-        found.extend(enums.filter_map(|n| self.enumeration(n, value)));
+        found.extend(enums.filter_map(|n| describe::enumeration(*self.gpu, n, value)));
         Ok(found)
+    }
+
+    /// Describes a register, here and on the other generations.
+    fn register(self, reg: Reg<'d>, value: Option<u64>) -> DescribedEntry<'d> {
+        let others = Generation::ALL.into_iter().filter(|g| *g != self.gpu.generation());
+        let elsewhere = others.filter_map(|g| {
+            let registers = self.db.gpu(g).space(self.space);
+            Some((g.name(), registers.at(registers.offset_of(reg.name())?)?))
+        });
+        describe::register(reg, RegAddress::adreno(self.space), value, elsewhere)
     }
 
     /// Why nothing was found, and where there is something.
     fn unknown(self, query: &str, chip: Adreno<'_>) -> String {
-        let elsewhere: Vec<&str> = unwedge_base::Generation::ALL
+        let elsewhere: Vec<&str> = Generation::ALL
             .into_iter()
             .filter(|g| *g != chip.generation)
             .filter(|g| {

@@ -10,12 +10,21 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::JobTimedOut => job_timed_out(report, f),
         AmdRule::QueueHungAfterTracePoint => queue_hung_after_trace_point(report, f),
         AmdRule::DwordsNotPackets => dwords_not_packets(f),
-        AmdRule::GpuvmFault => gpuvm_fault(f, ""),
-        AmdRule::GpuvmUseAfterFree => {
-            gpuvm_fault(f, "the page is in a buffer that was destroyed: use after free")
+        AmdRule::GpuvmFault | AmdRule::GpuvmPageNotMapped | AmdRule::GpuvmAccessNotPermitted => {
+            gpuvm_fault(f, rule, "")
         }
-        AmdRule::GpuvmUnmappedRange => gpuvm_fault(f, "the page is in a sparse range that was unmapped"),
-        AmdRule::GpuvmNoBuffer => gpuvm_fault(f, "no buffer was ever there"),
+        AmdRule::GpuvmKernelFault => gpuvm_fault(
+            f,
+            rule,
+            "VMID 0 is the kernel's address space: the kernel driver or firmware made this access, not the application",
+        ),
+        AmdRule::GpuvmUseAfterFree => {
+            gpuvm_fault(f, rule, "use after free: the page was in a buffer that has been destroyed")
+        }
+        AmdRule::GpuvmUnmappedRange => {
+            gpuvm_fault(f, rule, "the page is in a sparse range that was unmapped")
+        }
+        AmdRule::GpuvmNoBuffer => gpuvm_fault(f, rule, "no buffer was ever at this address"),
         AmdRule::PacketWaitsForOtherQueue => packet_waits_for_other_queue(f),
         AmdRule::PacketWaitsForLaterWrite => packet_waits_for_later_write(f),
         AmdRule::PacketWaitsForEarlierWrite => packet_waits_for_earlier_write(f),
@@ -36,6 +45,13 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::MeWaitsForConstantEngine => stall("the ME waits for the constant engine"),
         AmdRule::ConstantEngineWaitsForMe => stall("the constant engine waits for the ME"),
         AmdRule::AddressTranslationOpen => stall("an address translation is open"),
+        AmdRule::MeWaitsForAtomic => stall("the ME or PFP waits for the result of an atomic operation"),
+        AmdRule::FenceWriteNotConfirmed => stall("the write of a fence has not been confirmed by memory"),
+        AmdRule::RegisterWritesBlocked => {
+            stall("register writes of the command processor wait for the block that takes them")
+        }
+        AmdRule::MecWaitsForRegister => stall("a compute micro engine waits for a register it reads"),
+        AmdRule::CpStallFlags => cp_stall_flags(f),
         AmdRule::CpPolls => stall("the command processor polls until a condition holds"),
         AmdRule::CodeMissesWait => code_misses_wait(f),
         AmdRule::CodeBreaksRule => code_breaks_rule(f),
@@ -168,73 +184,118 @@ fn dwords_not_packets(f: &Finding) -> Words {
 
 // ---- Page faults ----
 
-/// What accesses by a client are.
+/// What a client is, and what its accesses are for.
 fn client(name: &str) -> Option<&'static str> {
     Some(match name {
-        "TCP" => "a shader's access to memory or an image",
-        "SQC (inst)" => "the fetch of a shader's instructions",
-        "SQC (data)" => "a shader's scalar load: a descriptor or a constant",
+        "TCP" => "a shader's vector memory or image access",
+        "SQC (inst)" => "a shader's instruction fetch",
+        "SQC (data)" => "a shader's scalar load, of a descriptor or constant",
+        "SQG" => "the shader sequencer's own access",
         "CB" => "a colour attachment",
         "DB" => "a depth or stencil attachment",
         "CB/DB" => "a colour, depth or stencil attachment",
         "GE1" | "GE2" | "IA" | "WD" => "indices or parameters of a draw",
-        "CPF" => "the fetch of packets",
-        "CPG" => "the graphics command processor's own access",
-        "CPC" => "a compute command processor's own access",
-        "RLC" => "the run list controller",
-        name if name.starts_with("SDMA") => "a DMA engine",
+        "PA" => "the primitive assembler's own access",
+        "CPF" => "the command processor's packet fetch",
+        "CPG" => "an access of the graphics command processor itself",
+        "CPC" => "an access of the compute command processor itself",
+        "RLC" => "an access of the run list controller's firmware",
+        "GCR" => "a cache operation",
+        name if name.starts_with("SDMA") => "a DMA engine's access",
         _ => return None,
     })
 }
 
+/// What the page table entry lacks, from the names of its bits: `PTE not valid`.
+fn page_table_entry(args: &Args) -> Option<String> {
+    let list: Vec<&str> = names(args.list("pte")).collect();
+    let has = |name: &str| list.contains(&name);
+    let value = args
+        .number("permission_faults")
+        .map(|value| format!(" (permission faults {value:#x})"))
+        .unwrap_or_default();
+    if has("NOT_VALID") {
+        return Some(format!("PTE not valid{value}"));
+    }
+    if has("PDE0") {
+        return Some(format!("no page table at this address{value}"));
+    }
+    if has("OUT_OF_RANGE") {
+        return Some(format!("address outside the page table's range{value}"));
+    }
+    let permissions =
+        [("NOT_READABLE", "readable"), ("NOT_WRITABLE", "writable"), ("NOT_EXECUTABLE", "executable")];
+    let lacking: Vec<&str> =
+        permissions.into_iter().filter(|(name, _)| has(name)).map(|(_, word)| word).collect();
+    (!lacking.is_empty()).then(|| format!("PTE valid, but not {}{value}", lacking.join(" or ")))
+}
+
+/// `read unmapped page 0x800102345000`, `write to page 0x800102345000, which is mapped and does not permit it`
+fn access(f: &Finding, rule: AmdRule) -> String {
+    let args = &f.args;
+    let page = args.number("address").map_or("at an unknown address".to_owned(), |a| format!("{a:#x}"));
+    let of = |unmapped: bool| match (args.get("write"), unmapped) {
+        (Some(Arg::Flag(true)), true) => "wrote to unmapped page",
+        (Some(Arg::Flag(true)), false) => "wrote to page",
+        (Some(Arg::Flag(false)), true) => "read unmapped page",
+        (Some(Arg::Flag(false)), false) => "read page",
+        (_, true) => "accessed unmapped page",
+        (_, false) => "accessed page",
+    };
+    let invalid = names(args.list("pte")).any(|name| ["NOT_VALID", "PDE0", "OUT_OF_RANGE"].contains(&name));
+    match rule {
+        AmdRule::GpuvmAccessNotPermitted => format!("{} {page} without permission", of(false)),
+        _ => format!("{} {page}", of(invalid)),
+    }
+}
+
 /// A fault; `memory` says what was there.
-fn gpuvm_fault(f: &Finding, memory: &str) -> Words {
+fn gpuvm_fault(f: &Finding, rule: AmdRule, memory: &str) -> Words {
     let args = &f.args;
     let hub = args.text("hub").unwrap_or("GPU");
-    let at = args.number("address").map_or("an unknown page".to_owned(), |a| format!("{a:#x}"));
-    let access = match args.get("write") {
-        Some(Arg::Flag(true)) => "a write",
-        Some(Arg::Flag(false)) => "a read",
-        _ => "an access",
-    };
     let by = match (args.text("client"), args.number("client_number")) {
-        (Some(name), _) => format!(" by {name}"),
-        (None, Some(number)) => format!(" by client {number:#x}"),
-        (None, None) => String::new(),
+        (Some(name), _) => name.to_owned(),
+        (None, Some(number)) => format!("client {number:#x}"),
+        (None, None) => "an unknown client".to_owned(),
     };
-    let vmid = args.number("vmid").map(|vmid| format!(" (VMID {vmid})")).unwrap_or_default();
+    let whose =
+        [args.number("vmid").map(|vmid| format!("VMID {vmid}")), args.text("process").map(str::to_owned)];
+    let whose: Vec<String> = whose.into_iter().flatten().collect();
+    let whose = if whose.is_empty() { String::new() } else { format!(" ({})", whose.join(", ")) };
     let mut why = Vec::new();
-    why.extend(args.text("client").and_then(client).map(|words| format!("that is {words}")));
-    why.extend(args.number("walker_error").map(|error| format!("the page table walk failed ({error})")));
+    why.extend((!memory.is_empty()).then(|| memory.to_owned()));
+    why.extend(args.text("client").and_then(|name| Some(format!("{name} is {}", client(name)?))));
+    why.extend(page_table_entry(args));
     why.extend(
-        args.number("permission_faults")
-            .map(|faults| format!("the page does not allow it (permission faults {faults:#x})")),
+        args.number("walker_error").map(|error| format!("the page table walk failed (WALKER_ERROR {error})")),
     );
     if args.flag("mapping_error") {
-        why.push("the page's mapping is invalid".to_owned());
+        why.push("MAPPING_ERROR is set".to_owned());
     }
     if args.flag("more_faults") {
-        why.push("more faults followed".to_owned());
+        why.push("more faults followed, which the kernel does not record".to_owned());
     }
     if let Some((start, end)) = args.record("buffer").and_then(range) {
-        why.push(format!("the page is in a buffer that exists, {start:#x} to {end:#x}"));
-    }
-    if !memory.is_empty() {
-        why.push(memory.to_owned());
+        why.push(format!("the page is in an existing buffer, {}", sized(start, end)));
     }
     if let (Some((start, end)), Some(address)) =
         (args.record("nearest_buffer").and_then(range), args.number("address"))
     {
         let distance = address.saturating_sub(end);
-        why.push(format!("{distance:#x} bytes past the end of the buffer at {start:#x}"));
+        why.push(format!("{distance:#x} bytes past the end of the buffer {}", sized(start, end)));
     }
     if let Some(binding) = args.record("binding") {
-        let state = if binding.flag("bound") { "bound there" } else { "bound there, and unbound since" };
+        let state =
+            if binding.flag("bound") { "is bound there" } else { "was bound there, and is unbound now" };
         let object = binding.number("object").unwrap_or(0);
-        why.push(format!("{} {object:#x} was {state}", binding.text("type").unwrap_or_default()));
+        why.push(format!("{} {object:#x} {state}", binding.text("type").unwrap_or_default()));
     }
-    why.extend(args.text("process").map(|process| format!("the kernel names {process}")));
-    Words::new(format!("{hub} page fault: {access}{by} at {at}{vmid}"), why.join("; "))
+    Words::new(format!("{hub} page fault: {by} {}{whose}", access(f, rule)), why.join("; "))
+}
+
+/// `0x800100000000 to 0x800100010000 (0x10000 bytes)`
+fn sized(start: u64, end: u64) -> String {
+    format!("{start:#x} to {end:#x} ({:#x} bytes)", end.saturating_sub(start))
 }
 
 fn range(args: &Args) -> Option<(u64, u64)> {
@@ -321,6 +382,17 @@ fn packet_waits_for_register(f: &Finding) -> Words {
 
 /// What stalls the command processor; the title is all.
 fn stall(title: &'static str) -> Words {
+    Words::new(title, "")
+}
+
+fn cp_stall_flags(f: &Finding) -> Words {
+    let flags: Vec<&str> = names(f.args.list("flags")).collect();
+    let (noun, verb) = if flags.len() == 1 { ("flag", "is") } else { ("flags", "are") };
+    let title = format!(
+        "{} more stall {noun} of the command processor {verb} set: {}",
+        flags.len(),
+        flags.join(", ")
+    );
     Words::new(title, "")
 }
 
@@ -613,6 +685,15 @@ fn remembered(f: &Finding) -> (String, Vec<String>) {
         other => super::value(other),
     });
     (engine, packets.collect())
+}
+
+/// `CP_ME_HEADER_DUMP ×8 = DISPATCH_DIRECT`
+pub(super) fn packet_header(register: &str, header: u32, packet: Option<&str>, times: usize) -> String {
+    let times = if times > 1 { format!(" ×{times}") } else { String::new() };
+    match packet {
+        Some(packet) => format!("{register}{times} = {packet}"),
+        None => format!("{register}{times} = {header:#010x}"),
+    }
 }
 
 fn engine_last_read(f: &Finding) -> Words {

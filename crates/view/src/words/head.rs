@@ -3,7 +3,7 @@
 use unwedge_base::Generation;
 use unwedge_postmortem::{GpuIdentity, Report};
 
-/// `Adreno 630 (a6xx, 6.3.0.2)`, `AMD gfx10.3.0 (PCI 1002:73bf)`, `Intel Kaby Lake (graphics 9)`.
+/// `Adreno 630 (a6xx, 6.3.0.2)`, `Navi 21 (gfx1030, GC 10.3.0, PCI 1002:73bf)`, `Intel Kaby Lake (graphics 9)`.
 pub fn gpu(report: &Report) -> String {
     match &report.gpu {
         GpuIdentity::Adreno { gpu_id, chip, device, generation } => {
@@ -18,17 +18,7 @@ pub fn gpu(report: &Report) -> String {
             };
             format!("{name} ({family}, {chip})")
         }
-        GpuIdentity::Amd { name: Some(name), .. } => name.clone(),
-        GpuIdentity::Amd { gfx, version, device_id, by_registers, .. } => {
-            let version = version.map(|version| version.to_string());
-            let generation = match (version.or_else(|| gfx.map(|gfx| gfx.to_string())), by_registers) {
-                (Some(gfx), false) => format!("AMD {gfx}"),
-                (Some(gfx), true) => format!("AMD {gfx} or one like it, by the registers of its waves"),
-                (None, _) => "AMD GPU of unknown generation".to_owned(),
-            };
-            let device = device_id.map(|device| format!(" (PCI 1002:{device:04x})")).unwrap_or_default();
-            generation + &device
-        }
+        amd @ GpuIdentity::Amd { .. } => amd_gpu(amd),
         GpuIdentity::Intel { platform: Some(platform), version: Some(version) } => {
             format!("Intel {platform} (graphics {version})")
         }
@@ -36,6 +26,32 @@ pub fn gpu(report: &Report) -> String {
         GpuIdentity::Intel { .. } => "Intel, of an unknown generation".to_owned(),
         _ => "unknown GPU".to_owned(),
     }
+}
+
+/// `Van Gogh (gfx1033, GC 10.3.1, PCI 1002:163f), AMD Custom GPU 0405`. Of a chip that the table does not have: what the dump states,
+/// and no target.
+pub fn amd_gpu(identity: &GpuIdentity) -> String {
+    let GpuIdentity::Amd { name, chip, target, gfx, gc, device_id, by_registers } = identity else {
+        return "unknown GPU".to_owned();
+    };
+    let facts = [
+        target.map(|target| target.to_string()),
+        gc.map(|gc| format!("GC {gc}")),
+        device_id.map(|id| format!("PCI 1002:{id:04x}")),
+    ];
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+    let generation = match (chip, gfx) {
+        (Some(_), _) => String::new(),
+        (None, Some(gfx)) if *by_registers => {
+            format!(" of {gfx} or a similar generation, by the registers of its waves")
+        }
+        (None, Some(gfx)) => format!(" of the {gfx} generation"),
+        (None, None) => " of unknown generation".to_owned(),
+    };
+    let chip = chip.as_deref().unwrap_or("AMD GPU");
+    let name = name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+    format!("{chip}{facts}{generation}{name}")
 }
 
 /// `msm, Linux 5.8.0-rc1-c630+`, `RADV, Mesa 25.0.7`.

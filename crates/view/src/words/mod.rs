@@ -8,7 +8,7 @@ mod amd;
 mod head;
 mod intel;
 
-pub use head::{database, driver, gpu, process};
+pub use head::{amd_gpu, database, driver, gpu, process};
 
 use unwedge_postmortem::{
     Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, VendorRule,
@@ -101,6 +101,9 @@ pub fn evidence(e: &Evidence) -> String {
             }
             fields => format!("{name} = {}", fields.iter().map(field).collect::<Vec<_>>().join(" | ")),
         },
+        Fact::PacketHeader { register, header, packet, times } => {
+            amd::packet_header(register, *header, packet.as_deref(), *times)
+        }
         Fact::Dwords { level, first, count, words, packet } => match (packet, first) {
             (Some(packet), Some(first)) => format!("{packet} at dword {first:#x}"),
             (Some(packet), None) => match e.iova.filter(|_| !words.is_empty()) {

@@ -1,0 +1,162 @@
+//! Which GPU a source is of: by versions, PCI ids and names in it, and what its code is for.
+//!
+//! Facts: the table of chips of `hw`. What only names a generation gives no target.
+
+use crate::head::GpuIdentity;
+use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::radv::RadvReport;
+use unwedge_capture::umr::{UmrText, UmrWave};
+use unwedge_hw::Db;
+use unwedge_hw::amd::{AmdChip, GcVersion, Gfx, product};
+use unwedge_isa::amdgcn::Gpu;
+
+/// The GPU of a kernel's dump. `db` is that of [`Db::amd`].
+pub fn identity_of_dump(dump: &Devcoredump<'_>, db: &Db) -> GpuIdentity {
+    let gc = dump.gc_version();
+    let device_id = dump.soc.and_then(|soc| soc.device_id);
+    let revision = dump.soc.and_then(|soc| soc.pci_revision);
+    let chip = chip_of_dump(dump, db);
+    GpuIdentity::Amd {
+        name: device_id.zip(revision).and_then(|(id, revision)| product(id, revision)).map(str::to_owned),
+        chip: chip.map(|chip| chip.code_name().to_owned()),
+        target: chip.and_then(AmdChip::target),
+        gfx: gfx_of_dump(dump, db),
+        gc,
+        device_id,
+        by_registers: false,
+    }
+}
+
+/// The GPU of a report of RADV. `db` is that of [`Db::amd`].
+pub fn identity_of_radv(report: &RadvReport<'_>, db: &Db) -> GpuIdentity {
+    let chip = chip_of_radv(report, db);
+    let name = report.gpu_entry("Device name").map(str::trim).filter(|name| !name.is_empty());
+    GpuIdentity::Amd {
+        name: name.map(str::to_owned),
+        chip: chip.map(|chip| chip.code_name().to_owned()),
+        target: chip.and_then(AmdChip::target),
+        gfx: gfx_of_radv(report, db),
+        gc: None,
+        device_id: None,
+        by_registers: false,
+    }
+}
+
+/// The GPU of text of umr. `db` is that of [`Db::amd`].
+pub fn identity_of_umr(text: &UmrText<'_>, db: &Db) -> GpuIdentity {
+    let chip = chip_of_umr(text, db);
+    GpuIdentity::Amd {
+        name: None,
+        chip: chip.map(|chip| chip.code_name().to_owned()),
+        target: chip.and_then(AmdChip::target),
+        gfx: gfx_of_umr(text, db),
+        gc: None,
+        device_id: None,
+        by_registers: text.registers.iter().all(|register| register.path.is_none()),
+    }
+}
+
+fn chip_of_dump<'d>(dump: &Devcoredump<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
+    match dump.gc_version() {
+        Some(version) => db.amd_chip_by_gc(version),
+        None => db.amd_chip_by_pci(dump.soc?.device_id?),
+    }
+}
+
+/// The generation that a kernel's dump is of: without a version or a PCI id that says it, the oldest that the block's code in the
+/// kernel is for.
+pub fn gfx_of_dump(dump: &Devcoredump<'_>, db: &Db) -> Option<Gfx> {
+    if let Some(version) = dump.gc_version() {
+        return version.generation();
+    }
+    let by_block = || dump.gfx_block_version().and_then(GcVersion::generation);
+    chip_of_dump(dump, db).and_then(AmdChip::generation).or_else(by_block)
+}
+
+/// What the code in a kernel's dump is for; `None` where its instructions are not known.
+pub fn code_of_dump(dump: &Devcoredump<'_>, db: &Db) -> Option<Gpu> {
+    code_of(chip_of_dump(dump, db), gfx_of_dump(dump, db))
+}
+
+/// The code of a chip; of one that is not known, that of a GPU of its generation.
+fn code_of(chip: Option<AmdChip<'_>>, gfx: Option<Gfx>) -> Option<Gpu> {
+    let generation = Gpu::from_gfx(gfx?)?;
+    Some(chip.and_then(AmdChip::target).and_then(Gpu::from_target).unwrap_or(generation))
+}
+
+fn chip_of_radv<'d>(report: &RadvReport<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
+    let named = report.gpu.iter().filter(|e| ["Device name", "name"].contains(&e.name.trim()));
+    named.into_iter().find_map(|entry| db.amd_chip_named(&entry.value))
+}
+
+/// The generation that a report is of: by the chip's code name, or what Mesa calls its level.
+pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
+    if let Some(gfx) = chip_of_radv(report, db).and_then(AmdChip::generation) {
+        return Some(gfx);
+    }
+    let level =
+        report.gpu.iter().find(|e| ["gfx_level", "chip_class"].contains(&e.name.trim()))?.value.trim();
+    if let Some((major, minor)) = level.split_once('.') {
+        let version = GcVersion { major: major.parse().ok()?, minor: minor.parse().ok()?, revision: 0 };
+        // A level is no version: 9.4 is that of MI300.
+        let mi300 = (version.major, version.minor) == (9, 4);
+        return if mi300 { Some(Gfx::Gfx940) } else { version.generation() };
+    }
+    // Mesa's numbers of its enum, the same since gfx10.
+    const LEVELS: [Gfx; 8] =
+        [Gfx::Gfx6, Gfx::Gfx7, Gfx::Gfx8, Gfx::Gfx9, Gfx::Gfx10, Gfx::Gfx10_3, Gfx::Gfx11, Gfx::Gfx11_5];
+    LEVELS.get(level.parse::<usize>().ok()?.checked_sub(8)?).copied()
+}
+
+/// What the code in a report of RADV is for: by the chip's code name, else a GPU of its generation.
+pub fn code_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gpu> {
+    code_of(chip_of_radv(report, db), gfx_of_radv(report, db))
+}
+
+/// Registers are printed with their path, which begins with the chip: `navi21.gfx1030.mmGRBM_STATUS`. The name of the block is
+/// not that of a target: it has the numbers of the core's version.
+fn chip_of_umr<'d>(text: &UmrText<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
+    text.registers.iter().find_map(|register| {
+        let first = register.path.as_deref()?.split('.').next()?;
+        db.amd_chip_named(first).filter(|_| !first.starts_with("gfx"))
+    })
+}
+
+/// The generation that text of umr is of: that of the chip in the path of registers, or of the block there. Of waves alone it is
+/// one that has the registers they have.
+pub fn gfx_of_umr(text: &UmrText<'_>, db: &Db) -> Option<Gfx> {
+    let by_chip = chip_of_umr(text, db).and_then(AmdChip::generation);
+    let by_block = || text.registers.iter().find_map(|register| gfx_of_block(register.path.as_deref()?));
+    by_chip.or_else(by_block).or_else(|| text.waves.first().and_then(gfx_of_wave))
+}
+
+/// The generation of a block in the path of a register, `gfx1030`. umr counts by core versions: major, minor and revision.
+fn gfx_of_block(path: &str) -> Option<Gfx> {
+    let digits = path.split('.').find_map(|part| part.strip_prefix("gfx"))?;
+    let (major, rest) = match digits.get(..1)? {
+        "1" => digits.split_at_checked(2)?,
+        _ => digits.split_at_checked(1)?,
+    };
+    let mut rest = rest.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
+    let mut number = || rest.next().unwrap_or(Some(0));
+    GcVersion { major: major.parse().ok()?, minor: number()?, revision: number()? }.generation()
+}
+
+/// What the code in text of umr is for: by the chip in the path of registers, else a GPU of the generation.
+pub fn code_of_umr(text: &UmrText<'_>, db: &Db) -> Option<Gpu> {
+    code_of(chip_of_umr(text, db), gfx_of_umr(text, db))
+}
+
+/// A generation whose waves have these registers: gfx12 split the status, gfx11 does not tell the instruction, gfx10 made
+/// two of `HW_ID`, gfx9 lost the addresses of the trap handler.
+fn gfx_of_wave(wave: &UmrWave<'_>) -> Option<Gfx> {
+    let has = |name: &str| wave.register(name).is_some();
+    Some(match (has("HW_ID1"), has("INST_DW0")) {
+        _ if has("STATE_PRIV") => Gfx::Gfx12,
+        (true, false) => Gfx::Gfx11,
+        (true, true) => Gfx::Gfx10_3,
+        (false, true) if has("TBA_LO") => Gfx::Gfx8,
+        (false, true) if has("HW_ID") => Gfx::Gfx9,
+        _ => return None,
+    })
+}
