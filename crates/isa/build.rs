@@ -1,4 +1,4 @@
-//! Compiles the instruction sets of `data/*/isa` into the tables the library includes.
+//! Compiles the instruction sets of `data/*/isa`, `data/amd` and `data/intel/eu` into the tables the library includes.
 
 #[path = "build_support/amdgcn/mod.rs"]
 mod amdgcn;
@@ -10,6 +10,8 @@ mod amdgcn_facts {
 }
 #[path = "build_support/emit.rs"]
 mod emit;
+#[path = "build_support/eu.rs"]
+mod eu;
 #[allow(dead_code, unused_imports, reason = "what only users of a table need")]
 #[path = "src/table/mod.rs"]
 mod table;
@@ -28,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/amdgcn/model.rs");
     println!("cargo::rerun-if-changed=src/amdgcn/regs.rs");
     amdgcn::compile(&data.join("amd"), Path::new(&out))?;
+    eu::compile(&data.join("intel/eu"), Path::new(&out))?;
     for (folder, name, programs) in [("adreno", "ir3", true), ("adreno", "afuc", false)] {
         let path = data.join(folder).join("isa").join(format!("{name}.isa"));
         println!("cargo::rerun-if-changed={}", path.display());

@@ -186,6 +186,13 @@ pub enum Command {
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
+    /// Disassemble and assemble shaders and kernels of Intel GPUs, gen8 to Xe2
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
+        echo 60000000000000000000000000000000 | unwedge eu disasm --platform tgl --hex -"
+    )]
+    Eu(Eu),
     /// Disassemble, assemble, run and check shaders and kernels of AMD GPUs
     #[command(
         subcommand_required = true,
@@ -579,6 +586,65 @@ pub struct Ir2Asm {
     #[arg(long, conflicts_with = "output")]
     pub hex: bool,
     /// Write the words (little-endian) here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `eu`
+#[derive(Args, Debug)]
+pub struct Eu {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: EuCommand,
+}
+
+/// The commands of `eu`.
+#[derive(Debug, Subcommand)]
+pub enum EuCommand {
+    /// Code to text that assembles to the same bytes
+    #[command(
+        after_help = "Examples:\n  unwedge eu disasm --platform dg2 kernel.bin\n  unwedge eu disasm --platform skl --mesa kernel.bin"
+    )]
+    Disasm(EuDisasm),
+    /// Text to code
+    #[command(
+        after_help = "Examples:\n  unwedge eu asm --platform dg2 kernel.asm -o kernel.bin\n  unwedge eu asm --platform skl --hex lines.txt"
+    )]
+    Asm(EuAsm),
+}
+
+/// `eu disasm`
+#[derive(Args, Debug)]
+pub struct EuDisasm {
+    /// The code; `-` for standard input
+    pub file: PathBuf,
+    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
+    pub platform: unwedge::isa::eu::Platform,
+    /// The input is one instruction per line as hexadecimal bytes; prints one line of text for each, `error: …` where there is none
+    #[arg(long)]
+    pub hex: bool,
+    /// With --hex: `.raw` for instructions whose text leaves bits out, so that each line assembles to its bytes. Files always are
+    /// shown like that
+    #[arg(long, requires = "hex", conflicts_with = "mesa")]
+    pub lossless: bool,
+    /// The text exactly as Mesa's brw_disasm prints it, white space included; bits that it does not show are left out
+    #[arg(long)]
+    pub mesa: bool,
+}
+
+/// `eu asm`
+#[derive(Args, Debug)]
+pub struct EuAsm {
+    /// The text; `-` for standard input
+    pub file: PathBuf,
+    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
+    pub platform: unwedge::isa::eu::Platform,
+    /// The input is one instruction per line; prints the hexadecimal bytes of each, `error: …` where that is not possible
+    #[arg(long, conflicts_with = "output")]
+    pub hex: bool,
+    /// Write the code here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

@@ -209,3 +209,19 @@ fn is_capture(stream: &mut InputStream) -> Result<bool, Failure> {
     }
     Ok(false)
 }
+
+/// Refuses what is known not to be bare code, which would be disassembled as words without meaning.
+pub(crate) fn refuse_dump(input: &Input, verb: &str) -> Result<(), Failure> {
+    let kind = sniff(&input.bytes);
+    let advice = match kind {
+        FileKind::Elf | FileKind::Empty | FileKind::Text | FileKind::Binary | FileKind::Folder => {
+            return Ok(());
+        }
+        FileKind::MsmDevcore => "`unwedge ir3 disasm` lists its shaders, and --shader-at ADDRESS takes one",
+        FileKind::RdCapture => "`unwedge ir3 disasm --shader-at ADDRESS` takes a shader of it",
+        FileKind::ToolText => "give the dump or capture that it was made from",
+        _ => "`unwedge decode` shows what is in it",
+    };
+    let what = kind.describe();
+    Err(Failure::Unusable(format!("{}: {what}, and {verb} takes code; {advice}", input.name)))
+}

@@ -96,6 +96,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Amd(args) => isa::amd::run(&args.command, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),
         Command::Ir2(args) => isa::ir2::run(&args.command, global),
+        Command::Eu(args) => isa::eu::run(&args.command, global),
         Command::Afuc(args) => isa::afuc::run(&args.command, global),
         Command::AfucDisasm(args) => isa::afuc::disasm_drop_in(&args.args, global),
         Command::AfucAsm(args) => isa::afuc::asm_drop_in(&args.args, global),

@@ -90,6 +90,10 @@ fn any_words_survive_text() {
         assert_eq!(good(&["ir2", "asm", "-"], &good(options, &words)), words, "{options:?}");
     }
     assert_eq!(good(&["afuc", "asm", "-"], &good(&["afuc", "disasm", "-"], &words)), words);
+    for platform in ["bdw", "skl", "icl", "tgl", "dg2", "mtl", "lnl"] {
+        let listing = unwedge(&["eu", "disasm", "--platform", platform, "-"], &words).stdout;
+        assert_eq!(good(&["eu", "asm", "--platform", platform, "-"], &listing), words, "{platform}");
+    }
     assert_eq!(unwedge(&["ir3", "disasm", "--gen", "6", "-"], &words[..12]).status.code(), Some(3));
 }
 
@@ -99,6 +103,10 @@ fn every_mistake_is_shown_with_its_line() {
         (&["ir3", "asm", "--gen", "6", "-"][..], "nop\nfrob r0\nadd.f r0.x, r1.x\n"),
         (&["ir2", "asm", "-"], "NOP\nFROB\nALLOC POSITION SIZE(99)\n"),
         (&["afuc", "asm", "-"], "[016ee001]\nfrob $01\nmov $99, 0x1\n"),
+        (
+            &["eu", "asm", "--platform", "tgl", "-"],
+            "nop ;\nfrob(8) g1<1>F ;\nelse(8) JIP: A UIP: A { align1 1Q };\n",
+        ),
     ] {
         let output = unwedge(args, source.as_bytes());
         assert_eq!(output.status.code(), Some(1), "{args:?}");
@@ -208,4 +216,24 @@ fn statistics_of_a_shader() {
     assert!(told.contains(" 1 (ss), 1 (sy)"), "{told}");
     assert!(told.contains("registers: 4 full") && told.contains("constants: 5 of"), "{told}");
     assert!(told.contains("waves: at most 16"), "{told}");
+}
+
+#[test]
+fn eu_lines() {
+    let encodings = "60000000000000000000000000000000\n77560206641685610454440000000000\n00ff\n2200060760c001008000000080000000\n";
+    let args = ["eu", "disasm", "--platform", "mtl", "--hex", "-"];
+    let output = unwedge(&args, encodings.as_bytes());
+    assert_eq!(output.status.code(), Some(3));
+    let lines = text(output.stdout);
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines[0], "nop ;");
+    assert_eq!(lines[1], "(+f0.0.any4h) bfrev.sat(4) g97.4<1>D (abs)g84<8,4,0>D { align1 1N L@6 };");
+    assert!(lines[2].starts_with("error: "));
+    assert!(lines[3].contains("if(") && lines[3].contains("LABEL0"), "{}", lines[3]);
+    let lossless =
+        unwedge(&["eu", "disasm", "--platform", "mtl", "--hex", "--lossless", "-"], encodings.as_bytes());
+    let source =
+        text(lossless.stdout).replace("error: expected 8 or 16 bytes of an instruction", ".raw 00ff");
+    assert_eq!(text(good(&["eu", "asm", "--platform", "mtl", "--hex", "-"], source.as_bytes())), encodings);
+    assert_eq!(unwedge(&["eu", "disasm", "--platform", "vax", "-"], b"").status.code(), Some(2));
 }

@@ -4,6 +4,7 @@
 
 pub mod afuc;
 pub mod amdgcn;
+pub mod eu;
 pub mod ir2;
 pub mod ir3;
 pub mod table;

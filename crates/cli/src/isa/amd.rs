@@ -2,8 +2,9 @@
 
 use super::amd_check::dwords;
 use super::amd_target::{assembled, gpu};
-use super::{batch, deliver, refuse_dump, source};
+use super::{batch, deliver, source};
 use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, Global};
+use crate::dump::refuse_dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;

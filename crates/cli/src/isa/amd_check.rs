@@ -1,8 +1,8 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
 use super::amd_target::{assembled, gpu, gpu_of, with_lanes};
-use super::refuse_dump;
 use crate::args::{AmdCheck, Global};
+use crate::dump::refuse_dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;

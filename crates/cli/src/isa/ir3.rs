@@ -1,9 +1,9 @@
 //! `unwedge ir3`.
 
-use super::{batch, code_at, deliver, refuse_dump, source};
+use super::{batch, code_at, deliver, source};
 use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
 use crate::database;
-use crate::dump::{self, Opened};
+use crate::dump::{self, Opened, refuse_dump};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;

@@ -1,4 +1,4 @@
-//! `unwedge ir3`, `unwedge ir2`, `unwedge afuc`, `unwedge amd`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
+//! `unwedge ir3`, `unwedge ir2`, `unwedge eu`, `unwedge afuc`, `unwedge amd`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
 
 pub mod afuc;
 pub mod afuc_run;
@@ -6,6 +6,7 @@ pub mod amd;
 pub mod amd_check;
 mod amd_run;
 pub(crate) mod amd_target;
+pub mod eu;
 pub mod ir2;
 pub mod ir3;
 
@@ -17,8 +18,8 @@ use crate::output::Output;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use unwedge::base::{Generation, Memory};
+use unwedge::capture::Dump;
 use unwedge::capture::rd::{LiveMemory, LiveStep, RdReader};
-use unwedge::capture::{Dump, FileKind};
 
 /// Bytes shown of a line, from where it is no text.
 const LONGEST_SHOWN: usize = 80;
@@ -38,22 +39,6 @@ fn deliver(bytes: &[u8], file: Option<&Path>, global: &Global) -> Result<(), Fai
     // A failed write is remembered, and reported by `finish`.
     let _ = out.write_all(bytes);
     Ok(out.finish()?)
-}
-
-/// Refuses what is known not to be bare code, which would be disassembled as words without meaning.
-fn refuse_dump(input: &Input, verb: &str) -> Result<(), Failure> {
-    let kind = unwedge::capture::sniff(&input.bytes);
-    let advice = match kind {
-        FileKind::Elf | FileKind::Empty | FileKind::Text | FileKind::Binary | FileKind::Folder => {
-            return Ok(());
-        }
-        FileKind::MsmDevcore => "`unwedge ir3 disasm` lists its shaders, and --shader-at ADDRESS takes one",
-        FileKind::RdCapture => "`unwedge ir3 disasm --shader-at ADDRESS` takes a shader of it",
-        FileKind::ToolText => "give the dump or capture that it was made from",
-        _ => "`unwedge decode` shows what is in it",
-    };
-    let what = kind.describe();
-    Err(Failure::Unusable(format!("{}: {what}, and {verb} takes code; {advice}", input.name)))
 }
 
 /// No control characters but those of white space.

@@ -1,10 +1,11 @@
-//! Instructions of every instruction set, and what checker and emulator find, as `afuc`, `ir2`, `ir3` and `amd` show them.
+//! Instructions of every instruction set, and what checker and emulator find, as `afuc`, `ir2`, `ir3`, `eu` and `amd` show them.
 //!
 //! Never: reads a file, talks to a terminal.
 
 pub mod amd;
 pub mod check;
 mod errors;
+pub mod eu;
 pub mod ir2;
 pub mod ir3;
 pub mod run;

@@ -1,0 +1,905 @@
+//! The text of one instruction, as Mesa's disassembler prints it.
+//!
+//! Quirks of that text are kept: columns at 16, 32, 48 and 64, descriptors and the indent of messages not counted for them,
+//! subregisters of indirect operands in different units. Never: labels of a whole program, see [`super::program`].
+
+use super::inst::{File, GEN8, GEN9, GEN12, GEN125, Instruction, XE2};
+use super::message::{self, Descriptors, push_name};
+use super::number;
+use super::operands::{SOURCES, SourceFields, THREE};
+use super::tables::{
+    ALIGN16_TYPES, ARF, CONDITION, Field as F, MATH, Opcode, OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16,
+    SFID, SYNC, TokenMode, Type,
+};
+use std::fmt::Write as _;
+
+/// The text is being built: `column` is Mesa's count, which leaves some parts out.
+struct Line<'a> {
+    out: &'a mut String,
+    /// Length of `out` that is column 0.
+    start: usize,
+}
+
+impl Line<'_> {
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    /// At least one space, up to a column.
+    fn pad(&mut self, column: usize) {
+        const SPACES: &str = "                                                                ";
+        let at = self.out.len().saturating_sub(self.start);
+        self.out.push_str(&SPACES[..column.saturating_sub(at).clamp(1, SPACES.len())]);
+    }
+
+    /// Text that does not count for the column.
+    fn uncounted(&mut self, text: std::fmt::Arguments) {
+        let before = self.out.len();
+        let _ = self.out.write_fmt(text);
+        self.start += self.out.len() - before;
+    }
+
+    /// A small number.
+    fn number(&mut self, value: u64) {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        let mut rest = value;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        for &digit in &digits[at..] {
+            self.out.push(char::from(digit));
+        }
+    }
+
+    fn hex(&mut self, value: u64, width: usize) {
+        let digits = ((64 - value.leading_zeros() as usize).div_ceil(4)).max(1).max(width);
+        self.out.push_str("0x");
+        for digit in (0..digits).rev() {
+            let nibble = (value >> (4 * digit) & 15) as u8;
+            self.out.push(char::from(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 }));
+        }
+    }
+}
+
+/// Where the branch of an instruction leads: names of labels.
+pub struct Targets {
+    /// The number of the label at UIP.
+    pub uip: usize,
+    /// The number of the label at JIP.
+    pub jip: usize,
+}
+
+/// Vertical stride of three sources in align1, by code; from gen12 code 1 means 1.
+pub(super) fn three_vertical(generation: u8, code: u64) -> u64 {
+    [0, if generation >= GEN12 { 1 } else { 2 }, 4, 8][code as usize & 3]
+}
+
+/// Horizontal stride by code.
+fn horizontal(code: u64) -> u64 {
+    [0, 1, 2, 4][code as usize & 3]
+}
+
+/// Whether an opcode has a JIP, and whether it has a UIP as well.
+#[must_use]
+pub fn branch_targets(opcode: Opcode) -> (bool, bool) {
+    match opcode {
+        Opcode::If | Opcode::Else | Opcode::Break | Opcode::Cont | Opcode::Halt => (true, true),
+        Opcode::Endif | Opcode::While => (true, false),
+        _ => (false, false),
+    }
+}
+
+/// Appends the text of an instruction, as it is alone: labels are numbered from 0.
+pub fn push_alone(out: &mut String, inst: &Instruction, compacted: bool) {
+    let uip = inst.row().is_some_and(|row| branch_targets(row.opcode).1);
+    let same = inst.get(F::BranchJIP) == inst.get(F::BranchUIP);
+    let targets = Targets { uip: 0, jip: usize::from(uip && !same) };
+    push(out, inst, compacted, &targets);
+}
+
+/// Appends the text of an instruction, without a line end.
+pub fn push(out: &mut String, inst: &Instruction, compacted: bool, targets: &Targets) {
+    let start = out.len();
+    let line = &mut Line { out, start };
+    let Some(row) = inst.row() else {
+        let _ = write!(line.out, "illegal_{}", inst.get(F::Opcode));
+        return;
+    };
+    let send = matches!(row.opcode, Opcode::Send | Opcode::Sendc | Opcode::Sends | Opcode::Sendsc);
+    push_head(line, inst, row, send);
+    match branch_targets(row.opcode) {
+        (true, true) => {
+            line.pad(16);
+            let _ = write!(line.out, "JIP:  LABEL{}", targets.jip);
+            line.pad(38);
+            let _ = write!(line.out, "UIP:  LABEL{}", targets.uip);
+        }
+        (true, false) => {
+            line.pad(16);
+            let _ = write!(line.out, "JIP:  LABEL{}", targets.jip);
+        }
+        _ if row.opcode == Opcode::Jmpi => {
+            line.pad(16);
+            push_source(line, inst, row, 1);
+        }
+        _ if row.opcode == Opcode::Dpas => push_dpas(line, inst),
+        _ if row.sources == 3 => {
+            line.pad(16);
+            push_three_destination(line, inst);
+            for (index, column) in [32, 48, 64].into_iter().enumerate() {
+                line.pad(column);
+                push_three_source(line, inst, index);
+            }
+        }
+        _ => {
+            if row.destinations > 0 {
+                line.pad(16);
+                push_destination(line, inst, row);
+            }
+            if row.sources > 0 {
+                line.pad(32);
+                push_source(line, inst, row, 0);
+            }
+            if row.sources > 1 {
+                line.pad(48);
+                push_source(line, inst, row, 1);
+            }
+        }
+    }
+    if send {
+        push_message(line, inst, row);
+    }
+    push_options(line, inst, row, send, compacted);
+}
+
+/// Predicate, name, modifiers and execution size.
+fn push_head(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool) {
+    let g = inst.platform.g();
+    let predicate = inst.get(F::PredicateControl) as u32;
+    if predicate != 0 {
+        line.push(if inst.flag(F::PredicateInverse) { "(-f" } else { "(+f" });
+        line.number(inst.get(F::FlagRegister));
+        line.push(".");
+        line.number(inst.get(F::FlagSubregister));
+        let name = if inst.is_align16() {
+            PREDICATE_ALIGN16[g].get(predicate as usize)
+        } else {
+            PREDICATE_ALIGN1[g].get(predicate as usize)
+        };
+        match name {
+            Some(&".") => {}
+            Some(name) if !name.is_empty() => line.push(name),
+            _ => {
+                let _ = write!(line.out, ".unknown_{predicate}");
+            }
+        }
+        line.push(") ");
+    }
+    line.push(row.name);
+    if !send && inst.flag(F::Saturate) {
+        line.push(".sat");
+    }
+    if inst.flag(F::Breakpoint) {
+        line.push(".breakpoint");
+    }
+    if row.opcode == Opcode::Dpas {
+        let _ = write!(
+            line.out,
+            ".{}x{}",
+            [16, 2, 4, 8][inst.get(F::DpasSystolicDepth) as usize & 3],
+            inst.get(F::DpasRepeatCount) + 1
+        );
+    }
+    let function = inst.get(F::ConditionModifier) as u32;
+    if row.opcode == Opcode::Math {
+        line.push(" ");
+        push_name(line.out, &MATH[g], function);
+    } else if row.opcode == Opcode::Sync {
+        line.push(" ");
+        push_name(line.out, &SYNC[g], function);
+    } else if !send && has_condition(inst) && function != 0 {
+        line.push(".");
+        push_name(line.out, &CONDITION[g], function);
+        if !matches!(row.opcode, Opcode::Sel | Opcode::Csel | Opcode::If | Opcode::While) {
+            line.push(".f");
+            line.number(inst.get(F::FlagRegister));
+            line.push(".");
+            line.number(inst.get(F::FlagSubregister));
+        }
+    }
+    if row.opcode != Opcode::Nop {
+        line.push("(");
+        line.number(u64::from(inst.execution_size()));
+        line.push(")");
+    }
+}
+
+/// Whether the bits of the condition modifier are one, and not part of a 64-bit immediate.
+pub(super) fn has_condition(inst: &Instruction) -> bool {
+    inst.platform.generation < GEN12
+        || inst.file(F::Src0RegisterFile) != File::Immediate
+        || inst.basic_type(F::Src0Type, File::Immediate).is_none_or(|t| t.bytes() < 8)
+}
+
+/// A register. False for those that are printed without region and type.
+fn push_register(line: &mut Line, inst: &Instruction, file: File, number: u64) -> bool {
+    match file {
+        File::Arf => {
+            let name = ARF[inst.platform.g()].get(number as usize >> 4).copied().unwrap_or("");
+            match name {
+                "" => {
+                    line.push("ARF");
+                    line.number(number);
+                }
+                "null" => line.push("null"),
+                "ip" => {
+                    line.push("ip");
+                    return false;
+                }
+                "tdr" => {
+                    line.push("tdr0");
+                    return false;
+                }
+                _ => {
+                    line.push(name);
+                    line.number(number & 15);
+                }
+            }
+        }
+        File::Grf => {
+            line.push("g");
+            line.number(number);
+        }
+        File::Reserved | File::Immediate => {
+            line.push(if file == File::Reserved { "m" } else { "imm" });
+            line.number(number);
+        }
+    }
+    true
+}
+
+/// The letters of a type, `?` for a reserved code.
+fn push_type(line: &mut Line, of: Option<Type>) {
+    line.push(of.map_or("?", Type::name));
+}
+
+fn elements(of: Option<Type>) -> u64 {
+    u64::from(of.map_or(1, Type::bytes))
+}
+
+/// A subregister in bytes, on Xe2 in units of 2 bytes where the field has no lowest bit.
+pub(super) fn subregister_bytes(inst: &Instruction, field: F) -> u64 {
+    let value = inst.get(field);
+    if inst.platform.generation >= XE2 && inst.width(field) == 5 { value * 2 } else { value }
+}
+
+fn push_destination(line: &mut Line, inst: &Instruction, row: &OpcodeRow) {
+    if inst.is_split_send(row.opcode) {
+        let file = inst.file(F::SendsDstRegisterFile);
+        if inst.platform.generation >= GEN12 || !inst.flag(F::DstAddressMode) {
+            push_register(line, inst, file, inst.get(F::DstRegisterNumber));
+            if inst.platform.generation < GEN12 && inst.flag(F::A16DstSubregister) {
+                line.push(".16");
+            }
+            line.push("UD");
+        } else {
+            push_address(
+                line,
+                inst.get(F::DstAddressSubregister),
+                4,
+                sends_address(inst, F::SendsDstAddressImmediate),
+            );
+            line.push("<UD");
+        }
+        return;
+    }
+    let of = inst.basic_type(F::DstType, File::Grf);
+    let size = elements(of);
+    if inst.is_align16() {
+        if inst.flag(F::DstAddressMode) {
+            line.push("Indirect align16 address mode not supported");
+            return;
+        }
+        if !push_register(line, inst, inst.file(F::DstRegisterFile), inst.get(F::DstRegisterNumber)) {
+            return;
+        }
+        if inst.flag(F::A16DstSubregister) {
+            line.push(".");
+            line.number(16 / size);
+        }
+        line.push("<1>");
+        push_mask(line, inst.get(F::A16WriteMask));
+        push_type(line, of);
+        return;
+    }
+    if inst.flag(F::DstAddressMode) {
+        push_address(
+            line,
+            inst.get(F::DstAddressSubregister),
+            size,
+            address_immediate(inst, F::A1DstAddressImmediate),
+        );
+    } else {
+        if !push_register(line, inst, inst.file(F::DstRegisterFile), inst.get(F::DstRegisterNumber)) {
+            return;
+        }
+        let subregister = subregister_bytes(inst, F::A1DstSubregister);
+        if subregister != 0 {
+            line.push(".");
+            line.number(subregister / size);
+        }
+    }
+    line.push("<");
+    line.number(horizontal(inst.get(F::A1DstHorizontalStride)));
+    line.push(">");
+    push_type(line, of);
+}
+
+/// `g[a0.4 -16]` with a subregister in units of `size`.
+fn push_address(line: &mut Line, subregister: u64, size: u64, immediate: i64) {
+    line.push("g[a0");
+    if subregister != 0 {
+        line.push(".");
+        line.number(subregister / size);
+    }
+    if immediate != 0 {
+        let _ = write!(line.out, " {immediate}");
+    }
+    line.push("]");
+}
+
+/// The offset of a split send's indirect operand, in units of 16 bytes, signed.
+fn sends_address(inst: &Instruction, field: F) -> i64 {
+    signed(inst, field) * 16
+}
+
+/// A field as a signed number.
+fn signed(inst: &Instruction, field: F) -> i64 {
+    let width = inst.width(field);
+    if width == 0 {
+        return 0;
+    }
+    let value = inst.get(field);
+    (value << (64 - width)) as i64 >> (64 - width)
+}
+
+fn push_mask(line: &mut Line, mask: u64) {
+    if mask == 15 {
+        return;
+    }
+    line.push(".");
+    for (bit, name) in ["x", "y", "z", "w"].into_iter().enumerate() {
+        if mask >> bit & 1 == 1 {
+            line.push(name);
+        }
+    }
+}
+
+fn push_swizzle(line: &mut Line, swizzle: [u64; 4]) {
+    const NAMES: [&str; 4] = ["x", "y", "z", "w"];
+    if swizzle == [0, 1, 2, 3] {
+        return;
+    }
+    line.push(".");
+    let count = if swizzle.iter().all(|&c| c == swizzle[0]) { 1 } else { 4 };
+    for component in &swizzle[..count] {
+        line.push(NAMES[*component as usize & 3]);
+    }
+}
+
+fn push_region(line: &mut Line, vertical: Option<u64>, width: u64, horizontal: u64) {
+    match vertical {
+        Some(vertical) => {
+            line.push("<");
+            line.number(vertical);
+        }
+        None => line.push("<VxH"),
+    }
+    line.push(",");
+    line.number(width);
+    line.push(",");
+    line.number(horizontal);
+    line.push(">");
+}
+
+/// Negation and absolute value; negation is the bitwise not in logic instructions.
+fn push_modifiers(line: &mut Line, inst: &Instruction, row: &OpcodeRow, fields: &SourceFields) {
+    if inst.flag(fields.negate) {
+        let logic = matches!(row.opcode, Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not);
+        line.push(if logic { "~" } else { "-" });
+    }
+    if inst.flag(fields.absolute) {
+        line.push("(abs)");
+    }
+}
+
+fn push_source(line: &mut Line, inst: &Instruction, row: &OpcodeRow, index: usize) {
+    if inst.is_split_send(row.opcode) {
+        push_split_send_source(line, inst, index);
+        return;
+    }
+    let fields = &SOURCES[index];
+    let file = inst.file(fields.file);
+    let of = inst.basic_type(fields.kind, file);
+    if file == File::Immediate {
+        push_immediate(line, inst, of);
+        return;
+    }
+    push_modifiers(line, inst, row, fields);
+    if inst.is_align16() {
+        if inst.flag(fields.mode) {
+            line.push("Indirect align16 address mode not supported");
+            return;
+        }
+        if !push_register(line, inst, file, inst.get(fields.register)) {
+            return;
+        }
+        if inst.flag(fields.subregister16) {
+            line.push(".");
+            line.number(16 / elements(of));
+        }
+        line.push("<");
+        line.number(vertical(inst, fields.vertical).unwrap_or(0));
+        line.push(">");
+        push_swizzle(line, fields.swizzle.map(|f| inst.get(f)));
+        push_type(line, of);
+        return;
+    }
+    if inst.flag(fields.mode) {
+        push_address(line, inst.get(fields.address_subregister), 1, address_immediate(inst, fields.address));
+    } else {
+        if !push_register(line, inst, file, inst.get(fields.register)) {
+            return;
+        }
+        let subregister = subregister_bytes(inst, fields.subregister);
+        if subregister != 0 {
+            line.push(".");
+            line.number(subregister / elements(of));
+        }
+    }
+    let width = 1 << inst.get(fields.width);
+    push_region(line, vertical(inst, fields.vertical), width, horizontal(inst.get(fields.horizontal)));
+    push_type(line, of);
+}
+
+/// The address immediate of a source, which is printed unsigned.
+fn address_immediate(inst: &Instruction, field: F) -> i64 {
+    let value = inst.get(field) as i64;
+    if inst.platform.generation >= XE2 && inst.width(field) == 10 { value * 2 } else { value }
+}
+
+/// The vertical stride, `None` for VxH.
+fn vertical(inst: &Instruction, field: F) -> Option<u64> {
+    match inst.get(field) {
+        0 => Some(0),
+        code @ 1..=6 => Some(1 << (code - 1)),
+        _ => None,
+    }
+}
+
+fn push_split_send_source(line: &mut Line, inst: &Instruction, index: usize) {
+    if index == 1 {
+        push_register(line, inst, inst.file(F::SendsSrc1RegisterFile), inst.get(F::SendsSrc1RegisterNumber));
+    } else if inst.platform.generation >= GEN12 {
+        push_register(line, inst, inst.file(F::SendsSrc0RegisterFile), inst.get(F::Src0RegisterNumber));
+    } else if inst.flag(F::SendsSrc0AddressMode) {
+        let immediate = sends_address(inst, F::SendsSrc0AddressImmediate);
+        push_address(line, inst.get(F::Src0AddressSubregister), 1, immediate);
+    } else {
+        line.push("g");
+        line.number(inst.get(F::Src0RegisterNumber));
+        if inst.flag(F::A16Src0Subregister) {
+            line.push(".16");
+        }
+    }
+    line.push("UD");
+}
+
+fn push_immediate(line: &mut Line, inst: &Instruction, of: Option<Type>) {
+    let value = inst.get(F::DwordImmediate);
+    let wide = || inst.get(F::WideImmediate);
+    match of {
+        Some(Type::UQ | Type::Q) => {
+            line.hex(wide(), 16);
+            push_type(line, of);
+        }
+        Some(Type::DF) => {
+            line.hex(wide(), 16);
+            line.push("DF");
+            line.pad(48);
+            line.push("/* ");
+            number::push_g(line.out, f64::from_bits(wide()));
+            line.push("DF */");
+        }
+        Some(Type::UD | Type::UV | Type::V) => {
+            line.hex(value, 8);
+            push_type(line, of);
+        }
+        Some(Type::UW) => {
+            line.hex(value & 0xffff, 4);
+            line.push("UW");
+        }
+        Some(Type::D) => {
+            let _ = write!(line.out, "{}D", value as u32 as i32);
+        }
+        Some(Type::W) => {
+            let _ = write!(line.out, "{}W", value as u16 as i16);
+        }
+        Some(Type::VF) => {
+            line.hex(value, 0);
+            line.push("VF");
+            line.pad(48);
+            line.push("/* [");
+            for (index, byte) in (value as u32).to_le_bytes().into_iter().enumerate() {
+                if index > 0 {
+                    line.push(", ");
+                }
+                number::push_g(line.out, number::vf(byte));
+                line.push("F");
+            }
+            line.push("]VF */");
+        }
+        Some(Type::F) => {
+            line.hex(value, 0);
+            line.push("F");
+            line.pad(48);
+            line.push(" /* ");
+            number::push_g(line.out, f64::from(f32::from_bits(value as u32)));
+            line.push("F */");
+        }
+        Some(Type::HF) => {
+            line.hex(value & 0xffff, 4);
+            line.push("HF");
+            line.pad(48);
+            line.push("/* ");
+            number::push_g(line.out, number::half(value as u16));
+            line.push("HF */");
+        }
+        _ => {
+            line.hex(value, 8);
+            line.push("?");
+        }
+    }
+}
+
+fn push_three_destination(line: &mut Line, inst: &Instruction) {
+    let align16 = inst.platform.generation <= GEN9;
+    let (file, of, subregister) = if align16 {
+        let of = ALIGN16_TYPES[inst.platform.g()][inst.get(F::ThreeA16DstType) as usize & 15];
+        // Mesa takes the dwords of gen9 for bytes.
+        let unit = if inst.platform.generation == GEN8 { 4 } else { 1 };
+        (File::Grf, of, inst.get(F::ThreeA16DstSubregister) * unit)
+    } else {
+        let of = inst.align1_type(F::ThreeA1DstType, F::ThreeA1ExecutionType);
+        let code = inst.flag(F::ThreeA1DstRegisterFile);
+        let file = if code == (inst.platform.generation >= GEN12) { File::Grf } else { File::Arf };
+        (file, of, inst.get(F::ThreeA1DstSubregister))
+    };
+    if !push_register(line, inst, file, inst.get(F::ThreeDstRegisterNumber)) {
+        return;
+    }
+    let subregister = subregister / elements(of);
+    if subregister != 0 {
+        line.push(".");
+        line.number(subregister);
+    }
+    line.push("<1>");
+    if align16 {
+        push_mask(line, inst.get(F::ThreeA16WriteMask));
+    }
+    push_type(line, of);
+}
+
+/// The type of a source of a three-source instruction in align16, with its mixed modes.
+fn align16_source_type(inst: &Instruction, index: usize) -> Option<Type> {
+    let half = match index {
+        1 => inst.flag(F::ThreeA16Src1IsHalfFloat),
+        2 => inst.flag(F::ThreeA16Src2IsHalfFloat),
+        _ => false,
+    };
+    let of = ALIGN16_TYPES[inst.platform.g()][inst.get(F::ThreeA16SourceType) as usize & 15];
+    if half && of == Some(Type::F) { Some(Type::HF) } else { of }
+}
+
+fn push_three_source(line: &mut Line, inst: &Instruction, index: usize) {
+    let fields = &THREE[index];
+    let generation = inst.platform.generation;
+    let modifiers = |line: &mut Line| {
+        if inst.flag(fields.negate) {
+            line.push("-");
+        }
+        if inst.flag(fields.absolute) {
+            line.push("(abs)");
+        }
+    };
+    if generation <= GEN9 {
+        let of = align16_source_type(inst, index);
+        let scalar = inst.flag(fields.replicate);
+        let unit = if generation == GEN8 { 4 } else { 2 };
+        modifiers(line);
+        push_register(line, inst, File::Grf, inst.get(fields.register));
+        let subregister = inst.get(fields.subregister16) * unit / elements(of);
+        if subregister != 0 || scalar {
+            line.push(".");
+            line.number(subregister);
+        }
+        if scalar {
+            line.push("<0,1,0>");
+        } else {
+            line.push("<4,4,1>");
+            let swizzle = inst.get(fields.swizzle);
+            push_swizzle(line, [0, 2, 4, 6].map(|shift| swizzle >> shift & 3));
+        }
+        push_type(line, of);
+        return;
+    }
+    let of = inst.align1_type(fields.kind, F::ThreeA1ExecutionType);
+    let file = three_file(inst, index);
+    if file == File::Immediate {
+        let value = inst.get(if index == 0 { F::ThreeA1Src0Immediate } else { F::ThreeA1Src2Immediate });
+        if of == Some(Type::W) {
+            line.number(value);
+        } else {
+            line.hex(value, 4);
+        }
+        push_type(line, of);
+        return;
+    }
+    modifiers(line);
+    if !push_register(line, inst, file, inst.get(fields.register)) {
+        return;
+    }
+    let stride = horizontal(inst.get(fields.horizontal));
+    let vertical = fields.vertical.map_or(stride, |f| three_vertical(generation, inst.get(f)));
+    let width = match (vertical, stride) {
+        (0, 0) => 1,
+        (vertical, 0) => vertical,
+        (vertical, stride) => vertical / stride,
+    };
+    let (vertical, width) = src2_region(fields.vertical.is_some(), vertical, width, stride);
+    let subregister = subregister_bytes(inst, fields.subregister) / elements(of);
+    if subregister != 0 || (vertical == 0 && stride == 0) {
+        line.push(".");
+        line.number(subregister);
+    }
+    push_region(line, Some(vertical), width, stride);
+    push_type(line, of);
+}
+
+/// src2 has no vertical stride: its region is that of the horizontal one.
+fn src2_region(has_vertical: bool, vertical: u64, width: u64, stride: u64) -> (u64, u64) {
+    if has_vertical || stride == 0 { (vertical, width) } else { (stride, 1) }
+}
+
+/// The file of a source of a three-source instruction in align1.
+pub(super) fn three_file(inst: &Instruction, index: usize) -> File {
+    let code = inst.get(THREE[index].file);
+    if inst.platform.generation >= GEN12 {
+        return match code {
+            0 => File::Arf,
+            1 => File::Grf,
+            _ => File::Immediate,
+        };
+    }
+    match (code, index) {
+        (0, _) => File::Grf,
+        (_, 1) => File::Arf,
+        _ => File::Immediate,
+    }
+}
+
+fn push_dpas(line: &mut Line, inst: &Instruction) {
+    let operand = |line: &mut Line, [file, number, subregister, kind]: [F; 4], region: &str| {
+        let of = inst.align1_type(kind, F::DpasExecutionType);
+        if !push_register(line, inst, inst.file(file), inst.get(number)) {
+            return;
+        }
+        let subregister = subregister_bytes(inst, subregister) / elements(of);
+        if subregister != 0 {
+            line.push(".");
+            line.number(subregister);
+        }
+        line.push(region);
+        push_type(line, of);
+    };
+    line.pad(16);
+    let destination =
+        [F::DpasDstRegisterFile, F::DpasDstRegisterNumber, F::DpasDstSubregister, F::DpasDstType];
+    operand(line, destination, "<1>");
+    for (fields, column) in THREE.iter().zip([32, 48, 64]) {
+        line.pad(column);
+        operand(line, fields.dpas, "<1,1,0>");
+    }
+}
+
+/// The descriptors of a send.
+#[must_use]
+pub fn descriptors(inst: &Instruction, row: &OpcodeRow) -> Descriptors {
+    let function = inst.get(F::SendSharedFunction) as u32;
+    if inst.is_split_send(row.opcode) {
+        let in_register = inst.flag(F::SendsExtendedDescriptorInA0);
+        Descriptors {
+            function,
+            descriptor: (!inst.flag(F::SendsDescriptorInA00)).then(|| inst.get(F::SendDescriptor) as u32),
+            extended: (!in_register).then(|| extended_descriptor(inst)),
+            extended_in_register: in_register,
+            bindless_length: (inst.platform.generation >= GEN125
+                && in_register
+                && inst.flag(F::SendsExtendedBindlessSurfaceOffset))
+            .then(|| inst.get(F::SendsSrc1Length) as u32),
+        }
+    } else {
+        Descriptors {
+            function,
+            descriptor: (inst.file(F::Src1RegisterFile) == File::Immediate)
+                .then(|| inst.get(F::DwordImmediate) as u32),
+            extended: None,
+            extended_in_register: false,
+            bindless_length: None,
+        }
+    }
+}
+
+/// The bits of an extended descriptor where they belong; the instruction does not hold all.
+fn extended_descriptor(inst: &Instruction) -> u32 {
+    let value = inst.get(if inst.platform.generation >= GEN12 {
+        F::SendExtendedDescriptor
+    } else {
+        F::SendsExtendedDescriptor
+    }) as u32;
+    if inst.platform.generation >= GEN12 { value << 6 } else { value >> 4 << 16 | (value & 15) << 6 }
+}
+
+fn push_message(line: &mut Line, inst: &Instruction, row: &OpcodeRow) {
+    let of = descriptors(inst, row);
+    if inst.is_split_send(row.opcode) {
+        line.pad(64);
+        match of.descriptor {
+            Some(descriptor) => line.uncounted(format_args!("0x{descriptor:08x}")),
+            None => line.push("a0<0>UD"),
+        }
+        line.pad(80);
+        match of.extended {
+            Some(extended) => line.uncounted(format_args!("0x{extended:08x}")),
+            None => {
+                line.push("a0");
+                let subregister = inst.get(F::SendsExtendedDescriptorSubregister);
+                if subregister != 0 {
+                    line.push(".");
+                    line.number(subregister);
+                }
+                line.push("<0>UD");
+            }
+        }
+    } else {
+        line.pad(48);
+        if of.descriptor.is_none() {
+            push_source(line, inst, row, 1);
+            line.pad(64);
+        }
+        line.uncounted(format_args!("0x{:08x}", inst.get(F::DwordImmediate)));
+    }
+    line.push("\n");
+    line.start = line.out.len();
+    line.pad(16);
+    line.uncounted(format_args!("            "));
+    push_name(line.out, &SFID[inst.platform.g()], of.function);
+    line.push(" MsgDesc:");
+    message::push(line.out, inst, &of);
+}
+
+fn push_options(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool, compacted: bool) {
+    line.pad(64);
+    if row.opcode == Opcode::Nop {
+        line.push(";");
+        return;
+    }
+    line.push(if inst.is_align16() { "{ align16" } else { "{ align1" });
+    if inst.flag(F::NoMask) {
+        line.push(" WE_all");
+    }
+    match (inst.flag(F::NoDependencyClear), inst.flag(F::NoDependencyCheck)) {
+        (true, true) => line.push(" NoDDClr,NoDDChk"),
+        (true, false) => line.push(" NoDDClr"),
+        (false, true) => line.push(" NoDDChk"),
+        (false, false) => {}
+    }
+    push_channels(line, inst);
+    push_swsb(line, inst);
+    if compacted {
+        line.push(" compacted");
+    }
+    match inst.get(F::ThreadControl) {
+        0 => {}
+        1 => line.push(" atomic"),
+        2 => line.push(" switch"),
+        _ => line.push(" thread_3"),
+    }
+    if inst.flag(F::Atomic) {
+        line.push(" atomic");
+    }
+    if has_branch_control(row.opcode) {
+        if inst.flag(F::BranchControl) {
+            line.push(" BranchCtrl");
+        }
+    } else if inst.flag(F::AccumulatorWrite) {
+        line.push(" AccWrEnable");
+    }
+    if send && inst.flag(F::SendEndOfThread) {
+        line.push(" EOT");
+    }
+    line.push(" };");
+}
+
+/// Whether the accumulator bit is branch control.
+pub(super) fn has_branch_control(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(
+        opcode,
+        O::If
+            | O::Else
+            | O::Goto
+            | O::Break
+            | O::Cont
+            | O::Halt
+            | O::Call
+            | O::Calla
+            | O::Ret
+            | O::Brd
+            | O::Brc
+            | O::While
+            | O::Endif
+            | O::Jmpi
+    )
+}
+
+/// Which channels of the mask are meant.
+fn push_channels(line: &mut Line, inst: &Instruction) {
+    let quarter = inst.get(F::QuarterControl);
+    let nibble = inst.get(F::NibbleControl);
+    match inst.execution_size() {
+        size if size < 8 || nibble != 0 => {
+            line.push(" ");
+            line.number(quarter * 2 + nibble + 1);
+            line.push("N");
+        }
+        8 => {
+            line.push(" ");
+            line.number(quarter + 1);
+            line.push("Q");
+        }
+        16 => line.push(if quarter < 2 { " 1H" } else { " 2H" }),
+        _ => {}
+    }
+}
+
+fn push_swsb(line: &mut Line, inst: &Instruction) {
+    if inst.platform.generation < GEN12 {
+        return;
+    }
+    let Some(swsb) = inst.swsb() else {
+        let _ = write!(line.out, " swsb_{}", inst.get(F::SoftwareScoreboard));
+        return;
+    };
+    if swsb.distance != 0 {
+        line.push(" ");
+        line.push(swsb.pipe);
+        line.push("@");
+        line.number(u64::from(swsb.distance));
+    }
+    if let Some((token, mode)) = swsb.token {
+        line.push(" $");
+        line.number(u64::from(token));
+        line.push(match mode {
+            TokenMode::Set => "",
+            TokenMode::Dst => ".dst",
+            TokenMode::Src => ".src",
+        });
+    }
+}

@@ -1,0 +1,296 @@
+//! One instruction: its bits, and its fields by name.
+
+use super::tables::{
+    FIELDS, FLOAT_TYPES, Field, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES, Opcode, OpcodeRow,
+    PLATFORMS, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
+};
+
+/// Index of gen8 in the tables.
+pub(super) const GEN8: u8 = 0;
+/// Index of gen9.
+pub(super) const GEN9: u8 = 1;
+/// Index of gen12.
+pub(super) const GEN12: u8 = 3;
+/// Index of gen12.5.
+pub(super) const GEN125: u8 = 4;
+/// Index of Xe2.
+pub(super) const XE2: u8 = 5;
+
+/// A platform: its generation, and what is special about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Platform {
+    index: u8,
+    /// The generation, an index of the tables.
+    pub(super) generation: u8,
+    math_doubles: bool,
+}
+
+/// The name is not that of a platform.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not a platform of the EU tables")]
+pub struct PlatformError(pub String);
+
+impl Platform {
+    /// The platform of a name as Mesa's `--gen` takes it, `tgl`.
+    ///
+    /// # Errors
+    /// When the tables do not have it.
+    pub fn by_name(name: &str) -> Result<Self, PlatformError> {
+        let wanted = name.to_ascii_lowercase();
+        let index =
+            PLATFORMS.iter().position(|row| row.0 == wanted).ok_or_else(|| PlatformError(name.to_owned()))?;
+        let (_, generation, math_doubles) = PLATFORMS[index];
+        Ok(Self { index: u8::try_from(index).unwrap_or(u8::MAX), generation, math_doubles })
+    }
+
+    /// The names of all platforms.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        PLATFORMS.iter().map(|row| row.0)
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        PLATFORMS[usize::from(self.index)].0
+    }
+
+    /// The generation's index as a subscript.
+    pub(super) fn g(self) -> usize {
+        usize::from(self.generation)
+    }
+}
+
+/// Where an operand is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum File {
+    /// Architecture registers.
+    Arf,
+    /// General registers.
+    Grf,
+    /// A reserved code.
+    Reserved,
+    /// An immediate.
+    Immediate,
+}
+
+impl Type {
+    /// Its letters.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        TYPES[self as usize].1
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn bytes(self) -> u8 {
+        TYPES[self as usize].2
+    }
+
+    /// Whether it is a float.
+    #[must_use]
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F | Self::HF | Self::DF | Self::VF)
+    }
+}
+
+/// An instruction in its full form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instruction {
+    /// The 128 bits; the first byte in memory is the lowest.
+    pub bits: u128,
+    /// Where it runs.
+    pub platform: Platform,
+}
+
+/// The scoreboard annotation of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Swsb {
+    /// Distance to the in-order instruction that is waited for; 0 for none.
+    pub distance: u8,
+    /// Letter of the pipe it counts in, empty when it is inferred from the types.
+    pub pipe: &'static str,
+    /// The token, and what is done with it.
+    pub token: Option<(u8, TokenMode)>,
+}
+
+impl Instruction {
+    /// The instruction of 16 bytes as they are in memory.
+    #[must_use]
+    pub fn decode(platform: Platform, bytes: [u8; 16]) -> Self {
+        Self { bits: u128::from_le_bytes(bytes), platform }
+    }
+
+    /// The bytes in memory.
+    #[must_use]
+    pub fn encode(self) -> [u8; 16] {
+        self.bits.to_le_bytes()
+    }
+
+    /// The value of a field, 0 where the generation does not have it.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, field: Field) -> u64 {
+        get_bits(self.bits, self.platform, field)
+    }
+
+    /// Sets a field. Bits above its width are dropped.
+    pub fn set(&mut self, field: Field, value: u64) {
+        set_bits(&mut self.bits, self.platform, field, value);
+    }
+
+    /// How many bits the field has in this generation.
+    #[must_use]
+    pub fn width(&self, field: Field) -> u32 {
+        let (count, parts) = &FIELDS[self.platform.g()][field as usize];
+        parts[..usize::from(*count)].iter().map(|p| u32::from(p.1)).sum()
+    }
+
+    /// A one-bit field.
+    #[must_use]
+    #[inline]
+    pub fn flag(&self, field: Field) -> bool {
+        self.get(field) != 0
+    }
+
+    /// The opcode's row, `None` for a reserved code.
+    #[must_use]
+    pub fn row(&self) -> Option<&'static OpcodeRow> {
+        let index = OPCODE_ROWS[self.platform.g()][usize::from(self.bits as u8 & 0x7f)];
+        OPCODES.get(usize::from(index))
+    }
+
+    /// Whether source and descriptors have the layout of a split send.
+    #[must_use]
+    pub fn is_split_send(&self, opcode: Opcode) -> bool {
+        matches!(opcode, Opcode::Sends | Opcode::Sendsc)
+            || (self.platform.generation >= GEN12 && matches!(opcode, Opcode::Send | Opcode::Sendc))
+    }
+
+    /// Whether registers are addressed in align16.
+    #[must_use]
+    pub fn is_align16(&self) -> bool {
+        self.platform.generation <= GEN9 && self.flag(Field::AccessMode)
+    }
+
+    /// Channels, as a power of 2.
+    #[must_use]
+    pub fn execution_size(&self) -> u32 {
+        1 << self.get(Field::ExecutionSize)
+    }
+
+    /// A register file of one, two or three bits.
+    pub(super) fn file(&self, field: Field) -> File {
+        let code = self.get(field);
+        if self.platform.generation < GEN12 {
+            return [File::Arf, File::Grf, File::Reserved, File::Immediate][code as usize & 3];
+        }
+        match code {
+            0 => File::Arf,
+            1 => File::Grf,
+            _ => File::Immediate,
+        }
+    }
+
+    /// The type of a source or destination of a basic instruction.
+    #[must_use]
+    pub fn basic_type(&self, field: Field, file: File) -> Option<Type> {
+        let table = if file == File::Immediate { &IMMEDIATE_TYPES } else { &REGISTER_TYPES };
+        table[self.platform.g()][self.get(field) as usize & 15]
+    }
+
+    /// The type of an operand of a three-source instruction in align1.
+    pub(super) fn align1_type(&self, field: Field, execution: Field) -> Option<Type> {
+        let table = if self.flag(execution) { &FLOAT_TYPES } else { &INTEGER_TYPES };
+        table[self.platform.g()][self.get(field) as usize & 15]
+    }
+
+    /// The types of destination and sources, as far as they are known.
+    fn types(&self, row: &OpcodeRow) -> impl Iterator<Item = Type> {
+        use Field as F;
+        let three = row.sources == 3;
+        let basic = |field, file| self.basic_type(field, file);
+        let types = if row.opcode == Opcode::Dpas {
+            [
+                self.align1_type(F::DpasDstType, F::DpasExecutionType),
+                self.align1_type(F::DpasSrc0Type, F::DpasExecutionType),
+                None,
+                None,
+            ]
+        } else if three {
+            let at = |field| self.align1_type(field, F::ThreeA1ExecutionType);
+            [at(F::ThreeA1DstType), at(F::ThreeA1Src0Type), at(F::ThreeA1Src1Type), at(F::ThreeA1Src2Type)]
+        } else {
+            let src0 = self.file(F::Src0RegisterFile);
+            [
+                (row.destinations > 0).then(|| basic(F::DstType, File::Grf)).flatten(),
+                (row.sources > 0).then(|| basic(F::Src0Type, src0)).flatten(),
+                (row.sources > 1).then(|| basic(F::Src1Type, self.file(F::Src1RegisterFile))).flatten(),
+                None,
+            ]
+        };
+        types.into_iter().flatten()
+    }
+
+    /// Whether it ends out of order, and so needs a token.
+    #[must_use]
+    pub fn is_unordered(&self) -> bool {
+        let Some(row) = self.row() else { return false };
+        matches!(row.opcode, Opcode::Send | Opcode::Sendc | Opcode::Math | Opcode::Dpas)
+            || (self.platform.math_doubles && self.types(row).any(|t| t == Type::DF))
+    }
+
+    /// Whether a row of the scoreboard table is for this instruction.
+    pub(super) fn swsb_row_fits(&self, row: &SwsbRow) -> bool {
+        let opcode = self.row().map(|r| r.opcode);
+        let send = matches!(opcode, Some(Opcode::Send | Opcode::Sendc));
+        let dpas = opcode == Some(Opcode::Dpas);
+        (row.first..=row.last).contains(&self.platform.generation)
+            && match row.class {
+                SwsbClass::Any => true,
+                SwsbClass::Send => send,
+                SwsbClass::Dpas => dpas,
+                SwsbClass::Other => !send && !dpas,
+                SwsbClass::Unordered => self.is_unordered(),
+                SwsbClass::Ordered => !self.is_unordered(),
+            }
+    }
+
+    /// The scoreboard annotation, `None` for a reserved pattern.
+    #[must_use]
+    pub fn swsb(&self) -> Option<Swsb> {
+        let bits = self.get(Field::SoftwareScoreboard) as u16;
+        let row = SWSB.iter().find(|row| bits & row.mask == row.value && self.swsb_row_fits(row))?;
+        let part = |mask: u16| if mask == 0 { 0 } else { ((bits & mask) >> mask.trailing_zeros()) as u8 };
+        Some(Swsb {
+            distance: part(row.distance),
+            pipe: row.pipe,
+            token: row.mode.map(|m| (part(row.token), m)),
+        })
+    }
+}
+
+/// A field of bits.
+#[inline]
+pub(super) fn get_bits(bits: u128, platform: Platform, field: Field) -> u64 {
+    let (count, parts) = &FIELDS[platform.g()][field as usize];
+    if *count == 1 {
+        let (low, width) = parts[0];
+        return (bits >> low) as u64 & (u64::MAX >> (64 - width));
+    }
+    let mut value = 0;
+    for &(low, width) in &parts[..usize::from(*count)] {
+        let part = (bits >> low) as u64 & (u64::MAX >> (64 - width));
+        value = (value << (width & 63)) | part;
+    }
+    value
+}
+
+/// Sets a field of bits.
+pub(super) fn set_bits(bits: &mut u128, platform: Platform, field: Field, mut value: u64) {
+    let (count, parts) = &FIELDS[platform.g()][field as usize];
+    for &(low, width) in parts[..usize::from(*count)].iter().rev() {
+        let mask = u128::from(u64::MAX >> (64 - width));
+        *bits = (*bits & !(mask << low)) | ((u128::from(value) & mask) << low);
+        value = value.checked_shr(u32::from(width)).unwrap_or(0);
+    }
+}

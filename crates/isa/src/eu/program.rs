@@ -1,0 +1,302 @@
+//! Whole programs: labels at the targets of branches, and text that assembles to the same bytes.
+//!
+//! Mesa's text of an instruction leaves bits out. In a listing an instruction whose text does not assemble to its bytes
+//! is written `.raw`, with what it reads as in a comment. So is what is not an instruction.
+
+use super::asm::{self, AsmError, Assembled};
+use super::compaction;
+use super::disasm::{self, Targets, branch_targets};
+use super::inst::{Instruction, Platform};
+use super::tables::Field;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// Where an instruction is, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Bytes from the start of the program.
+    pub offset: usize,
+    /// Its length: 8, 16, or what is left at the end.
+    pub length: usize,
+    /// The instruction in its full form, `None` where the bytes are not one.
+    pub inst: Option<Instruction>,
+}
+
+impl Placed {
+    /// Whether it has the form of 8 bytes.
+    #[must_use]
+    pub fn compacted(&self) -> bool {
+        self.length == 8
+    }
+
+    /// The places a branch leads to: JIP, UIP.
+    #[must_use]
+    pub fn targets(&self) -> (Option<i64>, Option<i64>) {
+        let Some((inst, row)) = self.inst.and_then(|inst| Some((inst, inst.row()?))) else {
+            return (None, None);
+        };
+        let place = |field| self.offset as i64 + i64::from(inst.get(field) as u32 as i32);
+        let (jip, uip) = branch_targets(row.opcode);
+        (jip.then(|| place(Field::BranchJIP)), uip.then(|| place(Field::BranchUIP)))
+    }
+}
+
+/// The instructions of a program, one after the other.
+pub fn instructions(platform: Platform, bytes: &[u8]) -> impl Iterator<Item = Placed> {
+    let mut offset = 0;
+    std::iter::from_fn(move || {
+        let rest = bytes.get(offset..).filter(|rest| !rest.is_empty())?;
+        let (length, inst) = first(platform, rest);
+        let placed = Placed { offset, length, inst };
+        offset += length;
+        Some(placed)
+    })
+}
+
+/// The first instruction of some bytes, and its length.
+fn first(platform: Platform, bytes: &[u8]) -> (usize, Option<Instruction>) {
+    let dword = bytes.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
+    if compaction::is_compacted(dword) {
+        if let Some(compact) = bytes.first_chunk::<8>() {
+            return (8, compaction::expand(platform, u64::from_le_bytes(*compact)));
+        }
+    } else if let Some(full) = bytes.first_chunk::<16>() {
+        let inst = Instruction::decode(platform, *full);
+        return (16, inst.row().map(|_| inst));
+    }
+    (bytes.len(), None)
+}
+
+/// The labels of a program, numbered in the order they are met, that of a UIP before that of the JIP.
+#[derive(Debug, Default)]
+struct Labels {
+    by_place: HashMap<i64, usize>,
+}
+
+impl Labels {
+    fn of(platform: Platform, bytes: &[u8]) -> Self {
+        let mut labels = Self::default();
+        for placed in instructions(platform, bytes) {
+            let (jip, uip) = placed.targets();
+            for place in [uip, jip].into_iter().flatten() {
+                let next = labels.by_place.len();
+                labels.by_place.entry(place).or_insert(next);
+            }
+        }
+        labels
+    }
+
+    fn number(&self, place: Option<i64>) -> usize {
+        place.and_then(|place| self.by_place.get(&place)).copied().unwrap_or(0)
+    }
+
+    /// Writes the label of a place.
+    fn push(&self, out: &mut String, place: usize) {
+        if let Some(number) = self.by_place.get(&(place as i64)) {
+            let _ = write!(out, "\nLABEL{number}:\n");
+        }
+    }
+}
+
+/// The text of a program as Mesa prints it. Bytes that are not an instruction are shown as a comment.
+#[must_use]
+pub fn disassemble(platform: Platform, bytes: &[u8]) -> String {
+    write_program(platform, bytes, false)
+}
+
+/// The text of a program that assembles to the same bytes.
+#[must_use]
+pub fn listing(platform: Platform, bytes: &[u8]) -> String {
+    write_program(platform, bytes, true)
+}
+
+fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String {
+    let labels = Labels::of(platform, bytes);
+    let mut starts: Vec<i64> = Vec::new();
+    if exact_bytes && !labels.by_place.is_empty() {
+        starts.extend(instructions(platform, bytes).map(|placed| placed.offset as i64));
+        starts.push(bytes.len() as i64);
+    }
+    let mut out = String::with_capacity(bytes.len().saturating_mul(5));
+    let mut end = 0;
+    for placed in instructions(platform, bytes) {
+        end = placed.offset + placed.length;
+        labels.push(&mut out, placed.offset);
+        let start = out.len();
+        if let Some(inst) = &placed.inst {
+            let (jip, uip) = placed.targets();
+            let targets = Targets { jip: labels.number(jip), uip: labels.number(uip) };
+            disasm::push(&mut out, inst, placed.compacted(), &targets);
+            let defined = |place: Option<i64>| place.is_none_or(|place| starts.binary_search(&place).is_ok());
+            let same = || {
+                let of = &bytes[placed.offset..end];
+                defined(jip) && defined(uip) && assembles_to(platform, &out[start..], inst, of)
+            };
+            if !exact_bytes || same() {
+                out.push('\n');
+                continue;
+            }
+        }
+        let reading = out.split_off(start);
+        out.push_str(".raw ");
+        for byte in &bytes[placed.offset..end] {
+            let _ = write!(out, "{byte:02x}");
+        }
+        if !reading.is_empty() {
+            out.push_str(" //");
+            for word in reading.split_whitespace() {
+                out.push(' ');
+                out.push_str(word);
+            }
+        }
+        out.push('\n');
+    }
+    // Mesa leaves out the label at the end.
+    if exact_bytes {
+        labels.push(&mut out, end);
+    }
+    out
+}
+
+/// Whether a text stands for exactly these bytes.
+fn assembles_to(platform: Platform, text: &str, inst: &Instruction, bytes: &[u8]) -> bool {
+    let Ok(mut assembled) = asm::assemble(platform, text) else { return false };
+    for (label, field) in [(assembled.jip, Field::BranchJIP), (assembled.uip, Field::BranchUIP)] {
+        if label.is_some() {
+            assembled.inst.set(field, inst.get(field));
+        }
+    }
+    if assembled.inst != *inst {
+        return false;
+    }
+    match assembled.compacted {
+        false => bytes.len() == 16,
+        true => compaction::compact(inst).is_some_and(|compact| compact.to_le_bytes() == bytes),
+    }
+}
+
+/// A statement that is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {error}")]
+pub struct ProgramError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column the statement starts in, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub error: AsmError,
+}
+
+impl ProgramError {
+    /// An error of the statement at the start of `rest`, the end of `text`.
+    fn at(text: &str, rest: &str, error: AsmError) -> Self {
+        let before = &text[..text.len() - rest.len()];
+        let line = before.bytes().filter(|&c| c == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Self { line, column, error }
+    }
+}
+
+/// A statement of a program.
+enum Statement<'a> {
+    Instruction(Assembled<'a>),
+    Raw(Vec<u8>),
+}
+
+/// Assembles a program: instructions that end with `;`, labels, `.raw` with hexadecimal digits, and comments.
+///
+/// # Errors
+/// All statements that are not valid, or that the platform does not have.
+pub fn assemble(platform: Platform, text: &str) -> Result<Vec<u8>, Vec<ProgramError>> {
+    let mut errors = Vec::new();
+    let mut statements = Vec::new();
+    let mut labels: HashMap<&str, usize> = HashMap::new();
+    let mut offset = 0;
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            break;
+        }
+        if rest.starts_with("//") {
+            rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+        } else if let Some((_, after)) = rest.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
+            rest = after;
+        } else if let Some(raw) = rest.strip_prefix(".raw") {
+            let (line, after) = raw.split_once('\n').unwrap_or((raw, ""));
+            let digits = line.split("//").next().unwrap_or("").trim();
+            match raw_bytes(digits) {
+                Some(bytes) => {
+                    let length = bytes.len();
+                    statements.push((offset, rest, Statement::Raw(bytes)));
+                    offset += length;
+                }
+                None => {
+                    let error = AsmError::Expected("bytes", digits.chars().take(24).collect());
+                    errors.push(ProgramError::at(text, rest, error));
+                }
+            }
+            rest = after;
+        } else if let Some((label, after)) = label(rest) {
+            labels.insert(label, offset);
+            rest = after;
+        } else {
+            let Some((statement, after)) = rest.split_once(';') else {
+                let error = AsmError::Expected(";", rest.chars().take(24).collect());
+                errors.push(ProgramError::at(text, rest, error));
+                break;
+            };
+            match asm::assemble(platform, statement) {
+                Ok(assembled) => {
+                    let length = if assembled.compacted { 8 } else { 16 };
+                    statements.push((offset, rest, Statement::Instruction(assembled)));
+                    offset += length;
+                }
+                Err(error) => errors.push(ProgramError::at(text, rest, error)),
+            }
+            rest = after;
+        }
+    }
+    let mut bytes = Vec::with_capacity(offset);
+    for (offset, at, statement) in statements {
+        match statement {
+            Statement::Raw(raw) => bytes.extend_from_slice(&raw),
+            Statement::Instruction(mut assembled) => {
+                let result =
+                    resolve(&mut assembled, offset, &labels).and_then(|()| assembled.push_bytes(&mut bytes));
+                if let Err(error) = result {
+                    errors.push(ProgramError::at(text, at, error));
+                }
+            }
+        }
+    }
+    if errors.is_empty() { Ok(bytes) } else { Err(errors) }
+}
+
+/// Sets the distances to the labels.
+fn resolve(assembled: &mut Assembled, offset: usize, labels: &HashMap<&str, usize>) -> Result<(), AsmError> {
+    for (label, field) in [(assembled.jip, Field::BranchJIP), (assembled.uip, Field::BranchUIP)] {
+        if let Some(label) = label {
+            let place = labels.get(label).ok_or_else(|| AsmError::Label(label.to_owned()))?;
+            let distance = *place as i64 - offset as i64;
+            assembled.inst.set(field, u64::from(distance as u32));
+        }
+    }
+    Ok(())
+}
+
+/// A label and what follows it.
+fn label(text: &str) -> Option<(&str, &str)> {
+    let end = text.bytes().position(|c| !c.is_ascii_alphanumeric() && c != b'_')?;
+    let rest = text[end..].strip_prefix(':')?;
+    (end > 0).then_some((&text[..end], rest))
+}
+
+/// The bytes of hexadecimal digits, `None` when they are not.
+#[must_use]
+pub fn raw_bytes(digits: &str) -> Option<Vec<u8>> {
+    if !digits.len().is_multiple_of(2) || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(digits.get(i..i + 2)?, 16).ok()).collect()
+}

@@ -1,0 +1,81 @@
+//! The tables that the build script makes of `data/intel/eu`, and the vocabulary of their rows.
+
+/// An opcode: name, operands, and its code by generation.
+#[derive(Debug)]
+pub struct OpcodeRow {
+    /// What it does.
+    pub opcode: Opcode,
+    /// Its name in assembly.
+    pub name: &'static str,
+    /// How many sources it has.
+    pub sources: u8,
+    /// How many destinations it has.
+    pub destinations: u8,
+    /// Its code by generation.
+    pub codes: [Option<u8>; GENERATIONS],
+}
+
+/// Instructions that a row of the scoreboard table is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwsbClass {
+    /// All.
+    Any,
+    /// `send` and `sendc`.
+    Send,
+    /// `dpas`.
+    Dpas,
+    /// All but `send`, `sendc` and `dpas`.
+    Other,
+    /// Those that end out of order: messages, math, dpas, doubles in the math pipe.
+    Unordered,
+    /// All others.
+    Ordered,
+}
+
+/// What an instruction does with a scoreboard token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenMode {
+    /// It allocates the token.
+    Set,
+    /// It waits until the token's instruction has written its destination.
+    Dst,
+    /// It waits until the token's instruction has read its sources.
+    Src,
+}
+
+/// What a pattern of the scoreboard field means.
+#[derive(Debug)]
+pub struct SwsbRow {
+    /// First generation, an index.
+    pub first: u8,
+    /// Last generation, an index.
+    pub last: u8,
+    /// The bits that decide.
+    pub mask: u16,
+    /// What they are.
+    pub value: u16,
+    /// The bits of the distance.
+    pub distance: u16,
+    /// The bits of the token.
+    pub token: u16,
+    /// The instructions it is for.
+    pub class: SwsbClass,
+    /// The pipe's letter, empty when it is inferred.
+    pub pipe: &'static str,
+    /// What is done with the token.
+    pub mode: Option<TokenMode>,
+}
+
+/// The bits of a field: count of ranges, and (lowest bit, width) of each.
+pub type FieldRanges = (u8, [(u8, u8); 5]);
+
+/// A table of compaction in one generation.
+#[derive(Debug)]
+pub struct CompactRows {
+    /// (lowest bit, width) in the full instruction, the highest part first.
+    pub ranges: &'static [(u8, u8)],
+    /// The bits by index.
+    pub entries: &'static [u64],
+}
+
+include!(concat!(env!("OUT_DIR"), "/eu.rs"));

@@ -1,0 +1,114 @@
+//! Code of Intel's EUs as text, and texts as code: whole programs, and lines for another program.
+
+use super::SourceErrors;
+use std::fmt::Write as _;
+use unwedge_isa::eu::program::{self, raw_bytes};
+use unwedge_isa::eu::{Platform, PlatformError, disasm};
+
+/// The platform of a name.
+///
+/// # Errors
+/// When the tables do not have it.
+pub fn platform(name: &str) -> Result<Platform, PlatformError> {
+    Platform::by_name(name)
+}
+
+/// What a text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EuText {
+    /// It is read by people: all instructions as Mesa prints them, bits that this leaves out left out.
+    Reading,
+    /// The same, with Mesa's columns and lines.
+    Mesa,
+    /// It assembles to the same bytes.
+    Lossless,
+}
+
+/// The text of a program, and how many of its parts are not instructions.
+#[must_use]
+pub fn disassembled(platform: Platform, bytes: &[u8], of: EuText) -> (String, usize) {
+    let lost = program::instructions(platform, bytes).filter(|placed| placed.inst.is_none()).count();
+    let text = match of {
+        EuText::Lossless => program::listing(platform, bytes),
+        EuText::Reading | EuText::Mesa => program::disassemble(platform, bytes),
+    };
+    (text, lost)
+}
+
+/// Lines of hexadecimal bytes, an instruction each, as text, and how many are not instructions. It is one line for each,
+/// with single spaces, but for [`EuText::Mesa`], where a message has a second line.
+#[must_use]
+pub fn lines_disassembled(platform: Platform, lines: &str, of: EuText) -> (String, usize) {
+    let (mut text, mut lost) = (String::new(), 0);
+    for line in lines.lines() {
+        let bytes = raw_bytes(line.trim()).unwrap_or_default();
+        let whole = program::instructions(platform, &bytes).next().filter(|p| p.length == bytes.len());
+        let Some(placed) = whole.filter(|placed| matches!(placed.length, 8 | 16)) else {
+            text.push_str("error: expected 8 or 16 bytes of an instruction\n");
+            lost += 1;
+            continue;
+        };
+        let shown = match placed.inst {
+            Some(inst) if of != EuText::Lossless => {
+                let mut shown = String::new();
+                disasm::push_alone(&mut shown, &inst, placed.compacted());
+                shown
+            }
+            inst => {
+                lost += usize::from(inst.is_none());
+                let listing = program::listing(platform, &bytes);
+                listing
+                    .lines()
+                    .filter(|line| !line.starts_with("LABEL") && !line.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            }
+        };
+        if of == EuText::Mesa {
+            text.push_str(&shown);
+        } else {
+            for (index, word) in shown.split_whitespace().enumerate() {
+                if index > 0 {
+                    text.push(' ');
+                }
+                text.push_str(word);
+            }
+        }
+        text.push('\n');
+    }
+    (text, lost)
+}
+
+/// The code of a source.
+///
+/// # Errors
+/// When the source has errors: all of them.
+pub fn assembled(platform: Platform, source: &str) -> Result<Vec<u8>, SourceErrors> {
+    program::assemble(platform, source).map_err(|errors| {
+        let count = errors.len();
+        SourceErrors::of(source, errors.into_iter().map(|e| (e.line, e.column, e.error.to_string())), count)
+    })
+}
+
+/// Lines of text, an instruction each, as lines of hexadecimal bytes, and how many could not be assembled.
+#[must_use]
+pub fn lines_assembled(platform: Platform, lines: &str) -> (String, usize) {
+    let (mut text, mut failed) = (String::new(), 0);
+    for line in lines.lines() {
+        match program::assemble(platform, line) {
+            Ok(bytes) => {
+                for byte in bytes {
+                    let _ = write!(text, "{byte:02x}");
+                }
+            }
+            Err(errors) => {
+                for error in errors.iter().take(1) {
+                    let _ = write!(text, "error: {}", error.error);
+                }
+                failed += 1;
+            }
+        }
+        text.push('\n');
+    }
+    (text, failed)
+}
