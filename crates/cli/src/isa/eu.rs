@@ -46,14 +46,14 @@ fn asm(args: &EuAsm, global: &Global) -> Result<Outcome, Failure> {
         return if failed == 0 {
             Ok(Outcome::Complete)
         } else {
-            Err(Failure::Source { name, mistakes: failed })
+            Err(Failure::Source { name, errors: failed })
         };
     }
     let bytes = eu::assembled(args.platform, &text).map_err(|errors| {
         for text in errors.texts(&name) {
             let _ = writeln!(std::io::stderr(), "{text}");
         }
-        Failure::Source { name: name.clone(), mistakes: errors.count }
+        Failure::Source { name: name.clone(), errors: errors.count }
     })?;
     deliver(&bytes, args.output.as_deref(), global)?;
     Ok(Outcome::Complete)
