@@ -54,6 +54,12 @@ pub fn lines_disassembled(platform: Platform, lines: &str, of: EuText) -> (Strin
                 disasm::push_alone(&mut shown, &inst, placed.compacted());
                 shown
             }
+            // Alone, a label has no distance.
+            Some(inst) if placed.targets() != (None, None) => {
+                let mut shown = format!(".raw {} // ", line.trim());
+                disasm::push_alone(&mut shown, &inst, placed.compacted());
+                shown
+            }
             inst => {
                 lost += usize::from(inst.is_none());
                 let listing = program::listing(platform, &bytes);
