@@ -293,7 +293,7 @@ impl Capture {
             out,
             "\n  {} over {}: {}, {}, {}",
             counted(self.submits.len() as u64, "submit", "submits"),
-            counted(self.sets.into(), "set of buffers", "sets of buffers"),
+            counted(self.sets, "set of buffers", "sets of buffers"),
             counted(t.draws, "draw", "draws"),
             counted(t.dispatches, "dispatch", "dispatches"),
             counted(t.blits.saturating_add(t.events), "blit", "blits")
