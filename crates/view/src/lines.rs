@@ -106,11 +106,18 @@ impl<'o> Lines<'o> {
 /// Pieces of a line: one line may be larger than the buffer.
 impl Write for Lines<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    // Serializers write a few bytes at a time: this is where a listing spends its time.
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() >= Lines::FULL {
             self.hand_on();
         }
-        Ok(bytes.len())
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
