@@ -11,7 +11,8 @@ use crate::args::{Arg, Args};
 use crate::report::{CodeLine, CounterWait};
 use unwedge_capture::radv::RadvShader;
 use unwedge_capture::umr::UmrWave;
-use unwedge_isa::amdgcn::{Gpu, codec, text};
+use unwedge_hw::amd::Gfx;
+use unwedge_isa::amdgcn::{Gpu, codec, text, waits as isa_waits};
 
 /// Instructions that are shown in front of a place, and behind it.
 const AROUND: usize = 4;
@@ -248,7 +249,7 @@ pub(super) fn open_counters(case: &AmdCase<'_>, wave: &UmrWave<'_>) -> Vec<Arg> 
 }
 
 /// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`.
-fn awaited(text: &str) -> Vec<(&'static WaveCounter, u64)> {
+fn awaited(text: &str, generation: Gfx) -> Vec<(&'static WaveCounter, u64)> {
     let (word, operands) = text.split_once([' ', '\t']).unwrap_or((text, ""));
     if word == "s_waitcnt" {
         let of = |counter: &'static WaveCounter| {
@@ -259,16 +260,17 @@ fn awaited(text: &str) -> Vec<(&'static WaveCounter, u64)> {
         };
         return COUNTERS.iter().filter_map(of).collect();
     }
-    let Some(name) = word.strip_prefix("s_waitcnt_").or_else(|| word.strip_prefix("s_wait_")) else {
-        return Vec::new();
-    };
     let last = operands.rsplit(',').next().unwrap_or_default().trim();
     let number = match last.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
+        Some(digits) => u16::from_str_radix(digits, 16),
         None => last.parse(),
     };
-    let Ok(number) = number else { return Vec::new() };
-    COUNTERS.iter().filter(|counter| counter.0 == name).map(|counter| (counter, number)).collect()
+    let Ok(immediate) = number else { return Vec::new() };
+    let fields = isa_waits::fields_of_mnemonic(word, generation).filter_map(|wait| {
+        let counter = COUNTERS.iter().find(|counter| counter.0 == wait.field.name)?;
+        Some((counter, u64::from(wait.field.get(immediate))))
+    });
+    fields.collect()
 }
 
 /// What waves wait for at an instruction, counter by counter.
@@ -282,15 +284,27 @@ pub(super) fn waits(case: &AmdCase<'_>, waves: &[&UmrWave<'_>], text: &str) -> V
         }
         CounterWait { counter: counter.0.to_owned(), until, open: range, waves: held }
     };
-    awaited(text).into_iter().map(wait).collect()
+    let Some(generation) = case.amd.map(|amd| amd.gfx()) else { return Vec::new() };
+    awaited(text, generation).into_iter().map(wait).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn names_on(generation: Gfx, text: &str) -> Vec<(&'static str, u64)> {
+        awaited(text, generation).into_iter().map(|(counter, n)| (counter.0, n)).collect()
+    }
+
     fn names(text: &str) -> Vec<(&'static str, u64)> {
-        awaited(text).into_iter().map(|(counter, n)| (counter.0, n)).collect()
+        names_on(Gfx::Gfx10_3, text)
+    }
+
+    #[test]
+    fn a_wait_of_two_counters() {
+        let expected = [("dscnt", 2), ("loadcnt", 1)];
+        assert_eq!(names_on(Gfx::Gfx12, "s_wait_loadcnt_dscnt 0x102"), expected);
+        assert_eq!(names_on(Gfx::Gfx12, "s_wait_storecnt_dscnt 0x0"), [("dscnt", 0), ("storecnt", 0)]);
     }
 
     #[test]
@@ -298,7 +312,7 @@ mod tests {
         assert_eq!(names("s_waitcnt vmcnt(3) & lgkmcnt(0)"), [("vmcnt", 3), ("lgkmcnt", 0)]);
         assert_eq!(names("s_waitcnt expcnt(0)"), [("expcnt", 0)]);
         assert_eq!(names("s_waitcnt_vscnt null, 0x2"), [("vscnt", 2)]);
-        assert_eq!(names("s_wait_loadcnt 0x0"), [("loadcnt", 0)]);
+        assert_eq!(names_on(Gfx::Gfx12, "s_wait_loadcnt 0x0"), [("loadcnt", 0)]);
         assert_eq!(names("s_waitcnt_depctr 0xffe3"), []);
         assert_eq!(names("s_waitcnt 0x3f70"), []);
         assert_eq!(names("v_mov_b32 v0, v1"), []);

@@ -254,7 +254,7 @@ fn fences(case: &AmdCase<'_>) -> Option<Finding> {
     let rule = if open == 0 { Rule::JobsEnded } else { Rule::JobsOpen };
     Some(
         Finding::new(rule, Trust::Certain, Subject::Engine(hung.ring.to_owned()))
-            .with("ring", Arg::name(hung.ring.to_owned()))
+            .with("ring", Arg::Text(hung.ring.to_owned()))
             .with("open", Arg::Number(open))
             .seen([hung.evidence.clone()]),
     )
