@@ -53,7 +53,10 @@ pub(super) fn elide(text: &str, width: usize, lines: usize) -> Vec<String> {
         Some(wrap(&kept, width, 3)).filter(|set| set.len() <= lines)
     };
     let least = usize::from(end == 0);
-    (least..words.len() - end).rev().find_map(set).unwrap_or_else(|| {
+    // What is wider than the lines is not tried: a text may have any number of words.
+    let fits = |&start: &usize| columns(&words[..start]) < width * lines;
+    let most = (least..words.len() - end).take_while(fits).last().unwrap_or(least);
+    (least..=most).rev().find_map(set).unwrap_or_else(|| {
         let mut cut = whole;
         cut.truncate(lines);
         if let Some(last) = cut.last_mut() {
@@ -75,6 +78,13 @@ mod tests {
         assert!(lines[0].starts_with("program --option=0"), "{lines:?}");
         assert!(lines[1].ends_with("--option=59") && lines.concat().contains('…'), "{lines:?}");
         assert_eq!(elide("short", 60, 2), ["short"]);
+    }
+
+    /// Setting takes time in proportion to the text.
+    #[test]
+    fn any_number_of_words_is_set() {
+        let lines = elide(&"word ".repeat(1 << 20), 100, 2);
+        assert!(lines.len() == 2 && lines.concat().contains('…'), "{lines:?}");
     }
 
     #[test]
