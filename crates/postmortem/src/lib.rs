@@ -2,6 +2,7 @@
 //!
 //! Every [`Finding`] names its evidence and how far to trust it. Never: formatting for a screen, I/O.
 
+mod absence;
 pub mod adreno;
 pub mod amd;
 mod args;

@@ -429,6 +429,8 @@ rules! {
         QueueHungAfterTracePoint: "queue-hung-after-trace-point", HangPoint, 100, Position, [];
         /// Dwords that are executed are not valid packets.
         DwordsNotPackets: "dwords-not-packets", CorruptStream, 60, Cause, [];
+        /// A chain of indirect buffers that leads back to itself.
+        IbLoops: "ib-loops", CorruptStream, 61, Cause, [];
         /// A page fault of the GPU's own memory management.
         GpuvmFault: "gpuvm-fault", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
         /// A page fault at an address where nothing is mapped.
@@ -675,6 +677,10 @@ rules! {
         RingAndBatchMissing: "ring-and-batch-missing", NotCaptured, 0, Absence, [];
         /// The context of an engine that hangs.
         ContextMissing: "context-missing", NotCaptured, 0, Absence, [];
+        /// A page fault: the registers were captured, and hold none.
+        NoPageFaultRecorded: "no-page-fault-recorded", NotCaptured, 0, Absence, [];
+        /// The registers of page faults.
+        PageFaultRegistersMissing: "page-fault-registers-missing", NotCaptured, 0, Absence, [];
     }
 }
 

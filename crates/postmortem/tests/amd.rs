@@ -95,7 +95,7 @@ fn stuck(gfx: Gfx, ib: &[u32], header: u32) -> AmdgpuBuilder {
     ring.extend(call(IB, ib.len()));
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(gfx)
-        .era(AmdgpuEra::V6_19)
+        .era(AmdgpuEra::V7_1)
         .process("vkcube", 4711)
         .timeout("gfx_0.0.0")
         .fault("gfxhub", 0, 0)
@@ -326,7 +326,7 @@ fn a_dispatch_on_a_compute_queue() {
         let ib = [pkt3(0x10, &[1, 2]), dispatch(5), pkt3(0x10, &[3, 4])].concat();
         let ring = [call(IB, ib.len()), vec![NOP; 12]].concat();
         let mut builder = AmdgpuBuilder::new(gfx)
-            .era(AmdgpuEra::V6_19)
+            .era(AmdgpuEra::V7_1)
             .timeout("comp_1.2.3")
             .ring("comp_1.2.3", 4, 8, &ring)
             .ib(IB, &ib)
@@ -362,7 +362,7 @@ fn a_dma_engine_that_polls() {
 
 #[test]
 fn what_the_engine_remembers_is_told_without_the_buffer() {
-    // Linux before 6.19 dumps no IBs.
+    // Linux before 7.1 dumps no IBs.
     let wait = wait(SEMAPHORE, 7);
     let report = explain(&stuck(Gfx::V10, &wait, wait[0]).era(AmdgpuEra::V6_12));
     let found = find(&report, Rule::EngineLastRead);
@@ -406,7 +406,7 @@ fn headers_in_a_row_tell_draws_apart() {
 #[test]
 fn a_dump_with_next_to_nothing_says_so() {
     for gfx in Gfx::ALL {
-        for era in [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V6_19] {
+        for era in [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V7_1] {
             let report = explain(&AmdgpuBuilder::new(gfx).era(era).timeout("gfx_0.0.0"));
             assert!(
                 report.findings.iter().any(|f| f.kind == FindingKind::NotCaptured),

@@ -138,7 +138,7 @@ fn amd(run: Run, ib: &[u32], header: u32, fault: u32) -> AmdgpuBuilder {
     let ring = [pkt3(0x10, &[0, 0]), call].concat();
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(Gfx::V10)
-        .era(AmdgpuEra::V6_19)
+        .era(AmdgpuEra::V7_1)
         .process(run.process, run.pid)
         .timeout("gfx_0.0.0")
         .fault("gfxhub", run.ib + 0x1000, fault)

@@ -16,7 +16,7 @@ use unwedge_postmortem::{
     Arg, Args, Fact, Finding, FindingKind, Report, Rule, Trust, explain_amdgpu, explain_i915, explain_msm,
     explain_xe,
 };
-use unwedge_testkit::amdgpu::{AmdgpuBuilder, Gfx};
+use unwedge_testkit::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx};
 use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra, variety};
 use unwedge_testkit::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, primitive, semaphore_wait, store_data,
@@ -173,6 +173,76 @@ fn a_kernel_that_is_not_named_leaves_it_open() {
     let text: String = text.split_inclusive('\n').filter(|line| !line.starts_with("kernel:")).collect();
     let report = explain_text(text.as_bytes()).unwrap();
     assert_eq!(absence(&report, "fault-info"), Some(("kernel-unknown", Some("5.14"))));
+}
+
+/// Why what a rule is about is not there, and the kernel that is the first to record it.
+fn gap(report: &Report, rule: Rule) -> (Option<&str>, Option<&str>) {
+    let args = &by_rule(report, rule).args;
+    (args.text("absence"), args.text("since"))
+}
+
+fn amd_report(text: &[u8]) -> Report {
+    explain_amdgpu(&Devcoredump::read(text).unwrap(), &Db::amd())
+}
+
+#[test]
+fn what_kernels_of_amdgpu_cannot_record() {
+    let text = |era| AmdgpuBuilder::complete(Gfx::V10).era(era).text();
+    let old = amd_report(&text(AmdgpuEra::V5_19));
+    for (rule, since) in
+        [(Rule::RingNotNamed, "6.9"), (Rule::FaultsNotReported, "6.10"), (Rule::GpuRegistersMissing, "6.11")]
+    {
+        assert_eq!(gap(&old, rule), (Some("kernel-too-old"), Some(since)), "{rule:?}");
+    }
+    assert_eq!(by_rule(&old, Rule::FaultsNotReported).args.text("kernel"), Some("5.19.0"));
+    let newer = amd_report(&text(AmdgpuEra::V6_12));
+    assert_eq!(gap(&newer, Rule::CalledBuffersMissing), (Some("kernel-too-old"), Some("7.1")));
+    // Cut before the page fault, whose place is before the registers.
+    let text = text(AmdgpuEra::V7_1);
+    let at = |what: &[u8]| text.windows(what.len()).position(|w| w == what).unwrap();
+    let cut = amd_report(&text[..at(b"Page fault observed") - 10]);
+    assert_eq!(gap(&cut, Rule::FaultsNotReported), (Some("dump-cut"), None), "{cut:#?}");
+    assert_eq!(gap(&cut, Rule::GpuRegistersMissing), (Some("dump-cut"), None));
+    let cut = amd_report(&text[..at(b"\nring name: ") + 1]);
+    assert_eq!(gap(&cut, Rule::RingContentsMissing), (Some("dump-cut"), None), "{cut:#?}");
+    assert!(!has(&cut, Rule::FaultsNotReported));
+    // A reset that no job made has no ring that timed out.
+    let none = amd_report(&AmdgpuBuilder::new(Gfx::V10).fault("gfxhub", 0, 0).text());
+    assert_eq!(gap(&none, Rule::RingNotNamed), (Some("nothing-recorded"), None), "{none:#?}");
+    let unnamed = AmdgpuBuilder::new(Gfx::V10).timeout("gfx_0.0.0").register("GRBM_STATUS", 8).text();
+    let unnamed = String::from_utf8(unnamed).unwrap();
+    let unnamed: String = unnamed.split_inclusive('\n').filter(|line| !line.starts_with("kernel:")).collect();
+    let report = amd_report(unnamed.as_bytes());
+    assert_eq!(gap(&report, Rule::FaultsNotReported), (Some("kernel-unknown"), Some("6.10")), "{report:#?}");
+}
+
+#[test]
+fn what_drivers_of_intel_cannot_record() {
+    let tgl = TestDevice::named("tgl");
+    let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+    let engine = in_batch(&batch, 0);
+    // xe has no fault registers; before 6.10 it has no contexts, and before 6.9 no memory.
+    let xe = |era| {
+        let text = xe::DevcoreBuilder::new(tgl).era(era).engine(engine.clone()).text();
+        explain_xe(&XeDevcore::read(&text).unwrap())
+    };
+    let old = xe(xe::XeEra::V6_8);
+    assert_eq!(gap(&old, Rule::ContextMissing), (Some("kernel-too-old"), Some("6.10")), "{old:#?}");
+    assert_eq!(gap(&old, Rule::RingAndBatchMissing), (Some("kernel-too-old"), Some("6.9")));
+    assert_eq!(gap(&old, Rule::PageFaultRegistersMissing), (Some("never-written"), None));
+    let new = xe(xe::XeEra::V6_14);
+    assert_eq!(gap(&new, Rule::ContextMissing), (Some("nothing-recorded"), None), "{new:#?}");
+    // i915 records all of it.
+    let text = i915::ErrorStateBuilder::new(tgl).engine(engine.set(RingRegister::Fault, 0)).text();
+    let report = |text: &[u8]| explain_i915(&ErrorState::read(text).unwrap());
+    let whole = report(&text);
+    assert!(has(&whole, Rule::NoPageFaultRecorded) && !has(&whole, Rule::PageFaultRegistersMissing));
+    assert_eq!(gap(&whole, Rule::ContextMissing), (Some("nothing-recorded"), None), "{whole:#?}");
+    let at = |what: &[u8]| text.windows(what.len()).position(|w| w == what).unwrap();
+    let cut = report(&text[..at(b"  FAULT_REG") - 4]);
+    assert_eq!(gap(&cut, Rule::PageFaultRegistersMissing), (Some("dump-cut"), None), "{cut:#?}");
+    assert_eq!(gap(&cut, Rule::RingAndBatchMissing), (Some("dump-cut"), None));
+    assert_eq!(gap(&cut, Rule::ContextMissing), (Some("dump-cut"), None));
 }
 
 // ---- Devices that do not answer ----

@@ -69,6 +69,14 @@ pub(super) struct AmdRing<'c> {
     pub(super) span: Span,
 }
 
+impl<'c> AmdRing<'c> {
+    /// All of its dwords, if none is missing: only then does the oldest follow the newest.
+    pub(super) fn whole(&self) -> Option<&'c [u32]> {
+        let claimed = self.size.or(self.mask.map(|mask| u64::from(mask) + 1));
+        self.contents.whole().filter(|dwords| claimed.is_none_or(|size| dwords.len() as u64 >= size))
+    }
+}
+
 /// The ring that timed out.
 pub(super) struct Hung<'c> {
     pub(super) ring: &'c str,

@@ -7,6 +7,7 @@ mod advice;
 mod busy;
 mod case;
 mod code;
+mod cycle;
 mod evidence;
 mod fault;
 mod faults;
@@ -19,6 +20,7 @@ mod streams;
 mod trace;
 mod wait;
 mod waves;
+mod writer;
 
 pub use case::engine_of;
 pub use fault::fault_status_register;
@@ -29,6 +31,7 @@ pub use identity::{
 pub use streams::{Stream, Streams};
 pub use waves::wave_code;
 
+use crate::absence;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, ProcessIdentity};
 use crate::report::{Evidence, Fact, Finding, HangPoint, Report, Subject, Trust};
@@ -40,7 +43,7 @@ use programs::AmdWork;
 use stream::Walked;
 use trace::Progress;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::{Devcoredump, VramState};
+use unwedge_capture::amdgpu::{AmdgpuSection, Devcoredump, VramState};
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
@@ -118,6 +121,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
         let loose = Walked::buffers(case, engine.unwrap_or(Engine::Gfx));
         walked.packets.extend(loose.packets);
         walked.garbage.extend(loose.garbage);
+        walked.cycle = walked.cycle.or(loose.cycle);
     }
     if walked.cut {
         report.diagnostics.push(Diagnostic::loss(None, "the streams are too long to be walked whole"));
@@ -131,6 +135,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
         findings.extend(wait::findings(case, &walked, stop, load.polls));
         findings.extend(garbage(&walked, stop));
     }
+    findings.extend(walked.cycle.as_ref().and_then(|cycle| cycle.finding(stop.as_ref())));
     findings.extend(headers::findings(case, stop.as_ref(), &walked));
     let decoder = code::Decoder(case.gpu);
     let work = AmdWork::of_stop(stop.as_ref(), &walked);
@@ -274,31 +279,39 @@ fn vram(case: &AmdCase<'_>) -> Option<Finding> {
 /// What is unknown.
 fn missing(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<Finding> {
     let mut out = Vec::new();
-    let mut gap = |rule| out.push(Finding::new(rule, Trust::Certain, Subject::Dump));
+    let mut gap = |rule, section: Option<AmdgpuSection>| {
+        let mut found = Finding::new(rule, Trust::Certain, Subject::Dump);
+        if let Some((dump, why)) =
+            section.and_then(|section| Some((case.dump?, case.dump?.absence(section)?)))
+        {
+            found.args = absence::of_kernel(found.args, why, dump.kernel.as_deref());
+        }
+        out.push(found);
+    };
     if case.amd.is_none() {
-        gap(Rule::AmdGenerationUnknown);
+        gap(Rule::AmdGenerationUnknown, None);
     }
     if stop.is_none() {
-        gap(Rule::RingNotNamed);
+        gap(Rule::RingNotNamed, Some(AmdgpuSection::Timeout));
     } else if case.hung_ring().is_none_or(|ring| ring.contents.is_empty()) {
-        gap(Rule::RingContentsMissing);
+        gap(Rule::RingContentsMissing, Some(AmdgpuSection::Ring));
     } else if case.engine().is_none() {
-        gap(Rule::VideoRingPackets);
+        gap(Rule::VideoRingPackets, None);
     }
     let calls = walked.packets.iter().filter_map(|packet| packet.calls).filter(|called| !called.held).count();
     if calls > 0 && case.memory.buffers().is_empty() {
-        gap(Rule::CalledBuffersMissing);
+        gap(Rule::CalledBuffersMissing, Some(AmdgpuSection::Ib));
     }
     if case.faults.is_empty() {
-        gap(Rule::FaultsNotReported);
+        gap(Rule::FaultsNotReported, Some(AmdgpuSection::Fault));
     } else if case.faults.iter().all(|fault| !fault.is_recorded()) {
-        gap(Rule::NoFaultRecorded);
+        gap(Rule::NoFaultRecorded, None);
     }
     if case.regs.is_empty() {
-        gap(Rule::GpuRegistersMissing);
+        gap(Rule::GpuRegistersMissing, Some(AmdgpuSection::Ip));
     }
     if case.waves.is_empty() && !case.no_waves && case.shaders.iter().all(|shader| shader.waves.is_empty()) {
-        gap(Rule::WavesMissing);
+        gap(Rule::WavesMissing, None);
     }
     out
 }

@@ -5,7 +5,7 @@
 //!
 //! # Folklore
 //! - The read pointer is where fetching got to: what is executed stands in front of it.
-//! - Up to Linux 6.18 rings are read when somebody reads the dump: pointers and contents are of after the reset.
+//! - Before Linux 7.1 rings are read when somebody reads the dump: pointers and contents are of after the reset.
 //! - `CP_*_HEADER_DUMP` are FIFOs of the last eight headers; kernels list them eight times. In which order, nothing says:
 //!   the order that fits the stream counts.
 

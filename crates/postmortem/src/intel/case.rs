@@ -10,7 +10,12 @@ use crate::rules::Rule;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use unwedge_base::{Buffer, Memory, Span};
-use unwedge_capture::intel::{DumpEngine, IntelRegister, MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_capture::SectionAbsence;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::{
+    DumpEngine, IntelRecord, IntelRegister, MemoryBlock, MemoryBlockKind, RingRegister,
+};
+use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::IntelGpu;
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
 use unwedge_stream::intel::commands::Decoder;
@@ -29,8 +34,37 @@ pub(super) struct IntelCase<'c, 'a> {
     pub(super) registers: &'c [IntelRegister<'a>],
     pub(super) blocks: &'c [MemoryBlock<'a>],
     pub(super) ggtt: &'c Memory,
+    /// Which dump it is, for what only one driver records.
+    pub(super) source: IntelSource<'c, 'a>,
     /// Addresses that were looked up and not found, with the engine; none for the device's table.
     pub(super) wanted: RefCell<Vec<Wanted>>,
+}
+
+/// The dump that a case is of.
+#[derive(Clone, Copy)]
+pub(super) enum IntelSource<'c, 'a> {
+    /// An error state.
+    I915(&'c ErrorState<'a>),
+    /// A devcoredump of xe.
+    Xe(&'c XeDevcore<'a>),
+}
+
+impl IntelSource<'_, '_> {
+    /// Why something is not recorded of an engine, or of the device.
+    pub(super) fn absence(self, unit: Option<&Unit<'_, '_>>, record: IntelRecord) -> SectionAbsence {
+        match self {
+            IntelSource::I915(dump) => dump.absence(unit.map(|unit| unit.dump), record),
+            IntelSource::Xe(dump) => dump.absence(record),
+        }
+    }
+
+    /// The kernel's release.
+    pub(super) fn kernel(&self) -> Option<&str> {
+        match self {
+            IntelSource::I915(dump) => dump.field("Kernel"),
+            IntelSource::Xe(dump) => dump.field("kernel"),
+        }
+    }
 }
 
 /// An engine of a dump.

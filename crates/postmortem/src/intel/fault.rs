@@ -10,8 +10,9 @@ use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 use unwedge_base::{Buffer, Memory, Span};
+use unwedge_capture::SectionAbsence;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{IntelRegister, RingRegister};
+use unwedge_capture::intel::{IntelRecord, IntelRegister, RingRegister};
 use unwedge_hw::intel::IntelValue;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers;
@@ -94,6 +95,27 @@ pub(super) fn findings(case: &IntelCase<'_, '_>) -> Vec<Finding> {
         }
     }
     faults.into_iter().map(|(unit, fault)| page_fault(case, unit, fault)).collect()
+}
+
+/// What of page faults the dump does not say: that none was recorded, or that the registers of faults are not there.
+pub(super) fn unrecorded(case: &IntelCase<'_, '_>) -> Option<(Rule, SectionAbsence)> {
+    let of_device = |r: &IntelRegister<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG");
+    let data = |r: &IntelRegister<'_>| r.name.contains("FAULT_TLB_DATA");
+    let answers = |value: u64| !all_ones(value);
+    let engines = case.engines.iter();
+    let recorded = engines.clone().any(|unit| unit.ring(RingRegister::Fault).is_some_and(answers))
+        || case.registers.iter().any(|r| (of_device(r) || data(r)) && answers(r.value))
+        || engines.flat_map(|unit| &unit.dump.registers).any(|r| data(r) && answers(r.value));
+    if recorded {
+        let none = findings(case).is_empty();
+        return none.then_some((Rule::NoPageFaultRecorded, SectionAbsence::NothingRecorded));
+    }
+    let device = case.source.absence(None, IntelRecord::PageFault);
+    let of_engines =
+        || case.engines.iter().map(|unit| case.source.absence(Some(unit), IntelRecord::PageFault));
+    // Up to gen7 each engine has its own, and so it is where the GuC captures registers.
+    let cut = of_engines().find(|&why| why == SectionAbsence::DumpCut);
+    Some((Rule::PageFaultRegistersMissing, cut.unwrap_or(device)))
 }
 
 /// A register of the device.

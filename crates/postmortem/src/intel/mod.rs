@@ -16,17 +16,19 @@ mod stop;
 mod wait;
 mod writer;
 
+use crate::absence;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::report::{Evidence, Fact, Finding, Report, Subject, Trust};
 use crate::rules::Rule;
 use crate::verdict;
-use case::{IntelCase, Unit, field, seen, texts};
+use case::{IntelCase, IntelSource, Unit, field, seen, texts};
 pub use device::{IntelDevice, active_head, queue_engine};
 pub use fault::fault_address;
 use std::cell::{OnceCell, RefCell};
 
-use unwedge_capture::intel::{MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_capture::SectionAbsence;
+use unwedge_capture::intel::{IntelRecord, MemoryBlock, MemoryBlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
@@ -84,6 +86,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
         registers: &dump.registers,
         blocks: &dump.blocks,
         ggtt: memory.ggtt(),
+        source: IntelSource::I915(dump),
         wanted: RefCell::default(),
     };
     let mut report = Report {
@@ -166,6 +169,7 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
         registers: &[],
         blocks: &dump.blocks,
         ggtt: memory.ggtt(),
+        source: IntelSource::Xe(dump),
         wanted: RefCell::default(),
     };
     let mut report = Report {
@@ -384,6 +388,10 @@ fn in_flight(unit: &Unit<'_, '_>, stop: &stop::IntelStop) -> Option<Finding> {
 /// What the dump does not hold, and would help.
 fn missing(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     let of_dump = |rule| Finding::new(rule, Trust::Certain, Subject::Dump);
+    let why = |found: Finding, why: SectionAbsence| {
+        let args = absence::of_kernel(found.args, why, case.source.kernel());
+        Finding { args, ..found }
+    };
     let mut absent = Vec::new();
     if case.engines.is_empty() {
         absent.push(of_dump(Rule::EnginesMissing));
@@ -394,11 +402,14 @@ fn missing(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     for unit in hung {
         let has = |kind| case.blocks_of(unit, kind).any(|b: &MemoryBlock<'_>| b.data.is_some());
         if !has(MemoryBlockKind::Ring) && !has(MemoryBlockKind::Batch) && !has(MemoryBlockKind::Vm) {
-            absent.push(unit.finding(Rule::RingAndBatchMissing, Trust::Certain));
+            let reason = case.source.absence(Some(unit), IntelRecord::Commands);
+            absent.push(why(unit.finding(Rule::RingAndBatchMissing, Trust::Certain), reason));
         }
         if !has(MemoryBlockKind::HwContext) {
-            absent.push(unit.finding(Rule::ContextMissing, Trust::Certain));
+            let reason = case.source.absence(Some(unit), IntelRecord::ContextImage);
+            absent.push(why(unit.finding(Rule::ContextMissing, Trust::Certain), reason));
         }
     }
+    absent.extend(fault::unrecorded(case).map(|(rule, reason)| why(of_dump(rule), reason)));
     absent
 }

@@ -10,6 +10,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::JobTimedOut => job_timed_out(report, f),
         AmdRule::QueueHungAfterTracePoint => queue_hung_after_trace_point(f),
         AmdRule::DwordsNotPackets => dwords_not_packets(f),
+        AmdRule::IbLoops => ib_loops(f),
         AmdRule::GpuvmFault | AmdRule::GpuvmPageNotMapped | AmdRule::GpuvmAccessNotPermitted => {
             gpuvm_fault(f, rule, "")
         }
@@ -85,23 +86,29 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
             "the GPU's generation",
             "Registers and packets differ by generation; none can be named without it.",
         ),
-        AmdRule::RingNotNamed => Words::new(
-            "the ring that timed out",
-            "Something other than a job made the kernel reset the GPU, or the name is lost.",
+        AmdRule::RingNotNamed => ring_not_named(f),
+        AmdRule::RingContentsMissing => Words::new(
+            super::not_captured(&f.args, "the ring's contents", "them", ""),
+            "Its packets are unknown.",
         ),
-        AmdRule::RingContentsMissing => Words::new("the ring's contents", "Its packets are unknown."),
         AmdRule::VideoRingPackets => Words::new(
             "the packets of this ring",
             "They are for a video engine, whose packets this tool does not know.",
         ),
-        AmdRule::CalledBuffersMissing => {
-            Words::new("the buffers that the ring calls", "The kernel dumps them from Linux 6.19 on.")
-        }
+        AmdRule::CalledBuffersMissing => Words::new(
+            super::not_captured(&f.args, "the buffers that the ring calls", "them", ""),
+            "What the job did is not known.",
+        ),
         AmdRule::NoFaultRecorded => {
             Words::new("a page fault: the status register is 0, none was recorded", "")
         }
-        AmdRule::FaultsNotReported => Words::new("page faults: none is reported", ""),
-        AmdRule::GpuRegistersMissing => Words::new("registers", "Which blocks are busy is not known."),
+        AmdRule::FaultsNotReported => {
+            Words::new(super::not_captured(&f.args, "page faults", "them", "none is reported"), "")
+        }
+        AmdRule::GpuRegistersMissing => Words::new(
+            super::not_captured(&f.args, "registers", "them", ""),
+            "Which blocks are busy is not known.",
+        ),
         AmdRule::WavesMissing => {
             Words::new("waves", "What shaders execute is not known; umr reads them while the GPU hangs.")
         }
@@ -154,6 +161,17 @@ fn job_timed_out(report: &Report, f: &Finding) -> Words {
     Words::new(format!("{place} timed out{after}{packet}"), why)
 }
 
+fn ring_not_named(f: &Finding) -> Words {
+    let title = super::not_captured(&f.args, "the ring that timed out", "its name", "");
+    let why = match f.args.text("absence") {
+        None | Some("nothing-recorded") => {
+            "Something other than a job made the kernel reset the GPU, or the name is lost."
+        }
+        Some(_) => "",
+    };
+    Words::new(title, why)
+}
+
 fn queue_hung_after_trace_point(f: &Finding) -> Words {
     let point = trace_point(&f.args).unwrap_or_default();
     let packet = f.args.text("packet").map(|packet| format!(": {packet}")).unwrap_or_default();
@@ -182,6 +200,16 @@ fn dwords_not_packets(f: &Finding) -> Words {
         n => format!("{n} dwords {at} are not valid packets"),
     };
     Words::new(title, "a command processor that reads them stops, or does something else")
+}
+
+fn ib_loops(f: &Finding) -> Words {
+    let at = f.args.number("from").map(|from| format!(" at {from:#x}")).unwrap_or_default();
+    let target = f.args.number("target").unwrap_or(0);
+    let why = match f.args.flag("conditional") {
+        true => "whether the packet is executed depends on a condition, which may end the loop",
+        false => "the chain leads back to a buffer that it has been through, and no packet in it ends it",
+    };
+    Words::new(format!("endless loop: INDIRECT_BUFFER{at} chains back to {target:#x}"), why)
 }
 
 // ---- Page faults ----
@@ -361,17 +389,24 @@ fn value(f: &Finding) -> String {
 }
 
 fn packet_waits_for_other_queue(f: &Finding) -> Words {
-    let writer = "no packet in the dump writes it: another queue or the CPU has to";
-    waits(f, vec![value(f), writer.to_owned()])
+    let ring = f.args.record("writer").and_then(|args| args.text("ring"));
+    let writer = match ring {
+        Some(ring) => format!("{} of {ring} writes it, if that queue gets there", writer(f)),
+        None => {
+            "no packet in the dump writes it, so only a shader, the CPU or another queue could".to_owned()
+        }
+    };
+    waits(f, vec![value(f), writer])
 }
 
 fn packet_waits_for_later_write(f: &Finding) -> Words {
-    let writer = format!("of this stream, only {} writes it, after the wait: that cannot end it", writer(f));
+    let writer =
+        format!("of this stream, only {} writes it; it comes after the wait and cannot end it", writer(f));
     waits(f, vec![value(f), writer])
 }
 
 fn packet_waits_for_earlier_write(f: &Finding) -> Words {
-    waits(f, vec![value(f), format!("it is written by {}, before the wait", writer(f))])
+    waits(f, vec![value(f), format!("{} writes it, before the wait", writer(f))])
 }
 
 fn packet_waits_for_register(f: &Finding) -> Words {

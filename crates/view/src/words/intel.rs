@@ -165,8 +165,23 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::IntelGenerationUnknown => {
             Words::new("which GPU it is: commands and registers are not read", "")
         }
-        IntelRule::RingAndBatchMissing => Words::new(format!("ring and batch of {}", engine(f)), ""),
-        IntelRule::ContextMissing => Words::new(format!("the context of {}", engine(f)), ""),
+        IntelRule::RingAndBatchMissing => Words::new(
+            super::not_captured(&f.args, &format!("ring and batch of {}", engine(f)), "them", ""),
+            "",
+        ),
+        IntelRule::ContextMissing => {
+            Words::new(super::not_captured(&f.args, &format!("the context of {}", engine(f)), "it", ""), "")
+        }
+        IntelRule::NoPageFaultRecorded => Words::new("a page fault: the fault registers hold none", ""),
+        IntelRule::PageFaultRegistersMissing => Words::new(
+            super::not_captured(
+                &f.args,
+                "page faults",
+                "them",
+                "no fault register of the dump says whether there was one",
+            ),
+            "",
+        ),
     }
 }
 
