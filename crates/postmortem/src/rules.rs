@@ -547,6 +547,10 @@ rules! {
         RingNotNamed: "ring-not-named", NotCaptured, 0, Absence, [];
         /// Contents of the ring.
         RingContentsMissing: "ring-contents-missing", NotCaptured, 0, Absence, [];
+        /// A part of the ring that hangs.
+        AmdRingContentsCut: "amd-ring-contents-cut", NotCaptured, 0, Absence, [];
+        /// A part of an indirect buffer.
+        IbContentsCut: "ib-contents-cut", NotCaptured, 0, Absence, [];
         /// Packets of a video ring.
         VideoRingPackets: "video-ring-packets", NotCaptured, 0, Absence, [];
         /// Buffers that the ring calls.
@@ -557,6 +561,8 @@ rules! {
         FaultsNotReported: "faults-not-reported", NotCaptured, 0, Absence, [];
         /// Registers of an AMD GPU.
         GpuRegistersMissing: "gpu-registers-missing", NotCaptured, 0, Absence, [];
+        /// Every register reads zero, so none was read.
+        GpuRegistersAllZero: "gpu-registers-all-zero", NotCaptured, 0, Absence, [];
         /// Waves.
         WavesMissing: "waves-missing", NotCaptured, 0, Absence, [];
     }
@@ -599,6 +605,8 @@ rules! {
         PageFaultOverrun: "page-fault-overrun", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault shortly before the start of a buffer.
         PageFaultUnderrun: "page-fault-underrun", Fault, 55, Cause, [IntelDebugBatches];
+        /// A page fault after the captured part of a buffer whose end was not captured.
+        PageFaultBeyondCapture: "page-fault-beyond-capture", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault in the first pages.
         PageFaultNull: "page-fault-null", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault far from every buffer of the dump.
@@ -659,6 +667,8 @@ rules! {
         EarlierResets: "earlier-resets", Progress, 10, Record, [];
         /// A queue that timed out.
         QueueTimedOut: "queue-timed-out", Progress, 10, Context, [];
+        /// Requests that were handed to an engine and are not done.
+        RequestsPending: "requests-pending", Progress, 10, Context, [];
         /// Whose context is on an engine.
         EngineRunsProcess: "engine-runs-process", Progress, 10, Context, [];
         /// Registers of a context have values that no driver sets.
@@ -673,6 +683,8 @@ rules! {
         EnginesMissing: "engines-missing", NotCaptured, 0, Absence, [];
         /// The generation of an Intel GPU.
         IntelGenerationUnknown: "intel-generation-unknown", NotCaptured, 0, Absence, [];
+        /// The end of a block of memory.
+        MemoryContentsCut: "memory-contents-cut", NotCaptured, 0, Absence, [];
         /// Ring and batch of an engine that hangs.
         RingAndBatchMissing: "ring-and-batch-missing", NotCaptured, 0, Absence, [];
         /// The context of an engine that hangs.

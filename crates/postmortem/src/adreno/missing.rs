@@ -5,10 +5,10 @@ use unwedge_capture::msm::{Blob, MsmSection};
 
 use crate::absence;
 use crate::adreno::case::{AdrenoCase, seen};
-use crate::adreno::device::RegisterReads;
 use crate::adreno::hang::CpStop;
 use crate::adreno::inflight::pool;
 use crate::args::{Arg, Args};
+use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 

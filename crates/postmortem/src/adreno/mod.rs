@@ -7,6 +7,7 @@ mod corrupt;
 mod cycle;
 mod device;
 mod fault;
+mod fences;
 mod firmware;
 mod gmu;
 pub mod hang;

@@ -9,6 +9,9 @@ use unwedge_capture::radv::{BoAction, RadvReport};
 use unwedge_hw::amd::Gfx;
 use unwedge_hw::{DecodedField, DecodedValue, Variants};
 
+/// What the status register reads as on a device that does not answer.
+const UNANSWERED: u32 = u32::MAX;
+
 /// What a status register says.
 #[derive(Default)]
 pub(super) struct Status {
@@ -53,7 +56,10 @@ pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
 impl AmdFault<'_> {
     /// Kernels write the lines about a fault always; a status of 0 says that there was none.
     pub(super) fn is_recorded(&self) -> bool {
-        self.status.map_or(self.address.is_some_and(|address| address != 0), |status| status != 0)
+        match self.status.filter(|&status| status != UNANSWERED) {
+            Some(status) => status != 0,
+            None => self.address.is_some_and(|address| address != 0),
+        }
     }
 
     fn evidence(&self, case: &AmdCase<'_>) -> Vec<Evidence> {
@@ -72,7 +78,7 @@ impl AmdFault<'_> {
 
     /// The fields of the status, by the facts.
     pub(super) fn status(&self, case: &AmdCase<'_>) -> Option<Status> {
-        let (amd, raw) = (case.amd?, self.status?);
+        let (amd, raw) = (case.amd?, self.status.filter(|&status| status != UNANSWERED)?);
         let ty = amd.register(fault_status_register(amd.gfx(), self.hub))?.ty()?;
         let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
         // On gfx9 both hubs have a register of this name; its clients are those of the graphics hub.

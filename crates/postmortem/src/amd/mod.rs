@@ -34,6 +34,7 @@ pub use waves::wave_code;
 use crate::absence;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, ProcessIdentity};
+use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, Finding, HangPoint, Report, Subject, Trust};
 use crate::rules::Rule;
 use crate::verdict;
@@ -48,6 +49,9 @@ use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_stream::amd::Engine;
+
+/// Buffers with missing contents that are reported.
+const MAX_CUT: usize = 4;
 
 /// Explains a devcoredump of amdgpu. `db` is that of [`Db::amd`].
 pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
@@ -149,7 +153,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     }
     report.code = listings;
     findings.extend(trace::findings(case, progress.as_ref()));
-    findings.extend(fences(case));
+    findings.extend(fences(case, &walked, stop.as_ref()));
     findings.extend(vram(case));
     verdict::rank(&mut findings);
     let point = stop.as_ref().map(|stop| named_by_trace(stop, progress.as_ref()));
@@ -251,16 +255,24 @@ fn garbage(walked: &Walked, stop: &AmdStop) -> Option<Finding> {
     )
 }
 
-/// How many jobs are open, where the kernel's log reports it.
-fn fences(case: &AmdCase<'_>) -> Option<Finding> {
+/// How many fences of the ring are pending, where the kernel's log reports it, and which of them the ring would write next.
+fn fences(case: &AmdCase<'_>, walked: &Walked, stop: Option<&AmdStop>) -> Option<Finding> {
     let hung = case.hung.as_ref()?;
     let (signaled, emitted) = hung.fences?;
     let open = emitted.checked_sub(signaled)?;
     let rule = if open == 0 { Rule::JobsEnded } else { Rule::JobsOpen };
+    let after = stop.and_then(|stop| walked.packets.get(stop.at?..)).unwrap_or_default();
+    let pending = |value: &u64| *value > signaled && *value <= emitted;
+    let next = after.iter().filter(|packet| packet.place.level == 0).filter_map(|packet| packet.fence);
+    let next = next.map(|value| value & 0xffff_ffff).find(pending);
+    let nth = next.map(|fence| Arg::Number(fence - signaled));
     Some(
         Finding::new(rule, Trust::Certain, Subject::Engine(hung.ring.to_owned()))
             .with("ring", Arg::Text(hung.ring.to_owned()))
             .with("open", Arg::Number(open))
+            .with_some("oldest_fence", (open > 0).then_some(Arg::Number(signaled.saturating_add(1))))
+            .with_some("hung_fence", next.map(Arg::Number))
+            .with_some("nth", nth)
             .seen([hung.evidence.clone()]),
     )
 }
@@ -307,11 +319,44 @@ fn missing(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<F
     } else if case.faults.iter().all(|fault| !fault.is_recorded()) {
         gap(Rule::NoFaultRecorded, None);
     }
-    if case.regs.is_empty() {
+    if case.regs.is_empty() && case.reads == RegisterReads::Answered {
         gap(Rule::GpuRegistersMissing, Some(AmdgpuSection::Ip));
     }
     if case.waves.is_empty() && !case.no_waves && case.shaders.iter().all(|shader| shader.waves.is_empty()) {
         gap(Rule::WavesMissing, None);
     }
+    out.extend(contents_cut(case, stop));
+    if case.reads == RegisterReads::AllZero {
+        let (evidence, count) = &case.silent;
+        let found = Finding::new(Rule::GpuRegistersAllZero, Trust::Certain, Subject::Dump);
+        out.push(found.with("registers", Arg::Number(*count as u64)).seen(evidence.iter().cloned()));
+    }
     out
+}
+
+/// The ring that hangs, and indirect buffers, of which dwords are missing.
+fn contents_cut(case: &AmdCase<'_>, stop: Option<&AmdStop>) -> Vec<Finding> {
+    let missing = |rule, subject, captured: u64, claimed: Option<u64>, base: Option<u64>| {
+        let dwords = claimed.filter(|&size| captured > 0 && captured < size)?;
+        let levels = stop.into_iter().flat_map(|stop| &stop.point.levels);
+        let own = levels
+            .filter(|level| base.map_or(level.level == 0, |base| level.level > 0 && level.base == base));
+        let at = own.map(|level| level.range.1).filter(|&at| at >= captured).max();
+        Some(
+            Finding::new(rule, Trust::Certain, subject)
+                .with("captured", Arg::Number(captured))
+                .with("dwords", Arg::Number(dwords))
+                .with_some("base", base.map(Arg::Address))
+                .with_some("stop", at.map(Arg::Number)),
+        )
+    };
+    // umr prints a part of a ring, and says so by the offsets; only what starts at 0 is cut where it ends.
+    let ring = case.hung_ring().filter(|ring| ring.contents.whole().is_some()).and_then(|ring| {
+        let subject = Subject::Engine(ring.name.to_owned());
+        missing(Rule::AmdRingContentsCut, subject, ring.contents.len() as u64, ring.claimed(), None)
+    });
+    let ibs = case.ibs.iter().filter_map(|ib| {
+        missing(Rule::IbContentsCut, Subject::Memory(ib.iova), ib.captured, ib.claimed, Some(ib.iova))
+    });
+    ring.into_iter().chain(ibs.take(MAX_CUT)).collect()
 }

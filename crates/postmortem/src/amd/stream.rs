@@ -3,7 +3,7 @@
 use super::case::{AmdCase, AmdRing};
 use super::cycle::{ChainWatch, IbCycle};
 use super::evidence::evidence;
-use super::writer::WrittenRange;
+use super::writer::{self, WrittenRange};
 use crate::report::{Evidence, Fact};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
@@ -37,6 +37,8 @@ pub(super) struct SeenPacket {
     pub(super) trace: Option<u16>,
     /// Memory that it writes.
     pub(super) writes: Option<WrittenRange>,
+    /// The value that it writes, of a packet that ends work with a fence.
+    pub(super) fence: Option<u64>,
     /// A buffer that it calls.
     pub(super) calls: Option<Called>,
 }
@@ -132,6 +134,7 @@ impl Collect<'_, '_> {
             programs: Vec::new(),
             trace: None,
             writes: WrittenRange::of(packet, self.amd, name),
+            fence: writer::fence_value(packet, self.amd, name),
             calls: None,
         });
     }

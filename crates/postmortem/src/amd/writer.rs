@@ -53,6 +53,14 @@ impl WrittenRange {
     }
 }
 
+/// The value that a packet writes when the work before it has ended.
+pub(super) fn fence_value(packet: &Packet<'_>, amd: Amd<'_>, name: Option<&str>) -> Option<u64> {
+    match name? {
+        "RELEASE_MEM" | "EVENT_WRITE_EOP" | "SDMA_FENCE" | "SIDMA_FENCE" => packet.get(amd, "DATA"),
+        _ => None,
+    }
+}
+
 /// A packet in another ring than the one that hangs, which writes an address: the ring, and the packet.
 pub(super) fn in_other_rings(case: &AmdCase<'_>, iova: u64) -> Option<(String, SeenPacket)> {
     let hung = case.hung_ring().map(|ring| ring.name);

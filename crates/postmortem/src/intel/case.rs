@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::SectionAbsence;
-use unwedge_capture::i915::ErrorState;
+use unwedge_capture::i915::{ErrorState, RequestLine};
 use unwedge_capture::intel::{
     DumpEngine, IntelRecord, IntelRegister, MemoryBlock, MemoryBlockKind, RingRegister,
 };
@@ -21,6 +21,9 @@ use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Vers
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::unpack::Wanted;
 use unwedge_stream::intel::walk::Spaces;
+
+/// Bytes of a block that are unpacked to see whether its end was captured.
+const MOST_UNPACKED: usize = 32 << 20;
 
 /// A dump.
 pub(super) struct IntelCase<'c, 'a> {
@@ -58,6 +61,14 @@ impl IntelSource<'_, '_> {
         }
     }
 
+    /// Bytes of the dump's text.
+    pub(super) fn text_len(self) -> u64 {
+        match self {
+            IntelSource::I915(dump) => dump.text().len() as u64,
+            IntelSource::Xe(dump) => dump.text().len() as u64,
+        }
+    }
+
     /// The kernel's release.
     pub(super) fn kernel(&self) -> Option<&str> {
         match self {
@@ -75,6 +86,8 @@ pub(super) struct Unit<'c, 'a> {
     pub(super) hung: Option<bool>,
     /// Whose context was on it.
     pub(super) process: Option<ProcessIdentity>,
+    /// Requests that were handed to it, in their order.
+    pub(super) requests: Vec<RequestLine>,
     /// How often work of that context was held to be guilty before.
     pub(super) guilty: Option<i64>,
     /// Where its batch starts and ends, if the dump says.
@@ -106,6 +119,26 @@ impl<'c> IntelCase<'c, '_> {
         blocks.iter().filter(move |b| b.kind == kind).filter(move |b| {
             b.owner.is_empty() || *b.owner == *name || b.engine().is_some() && b.engine() == id
         })
+    }
+
+    /// Whether the end of a buffer was not captured.
+    pub(super) fn is_cut(&self, buffer: &Buffer) -> bool {
+        let block = self.blocks.iter().find(|b| b.address == Some(buffer.iova) && *b.name == *buffer.name);
+        block.is_some_and(|block| self.captured_before_cut(block).is_some())
+    }
+
+    /// Dwords that were captured of a block, where its end was not.
+    pub(super) fn captured_before_cut(&self, block: &MemoryBlock<'_>) -> Option<u64> {
+        let lost = || block.captured_before_cut(MOST_UNPACKED);
+        // A text that ends with the dump may end between two dwords.
+        let ended =
+            || self.ends_with(block).then(|| block.dwords(MOST_UNPACKED).unwrap_or_default().len() as u64);
+        lost().or_else(ended)
+    }
+
+    /// Whether the dump ends in the text of a block: a kernel ends the line.
+    pub(super) fn ends_with(&self, block: &MemoryBlock<'_>) -> bool {
+        block.data.as_ref().is_some_and(|data| data.span.end >= self.source.text_len())
     }
 
     /// Asks for the memory at an address, should the dump hold it.

@@ -249,7 +249,9 @@ fn near(
         before.filter(|(by, ..)| after.is_none_or(|(to_next, ..)| *by <= to_next || to_next >= UNDERRUN));
     match (before, after) {
         (Some((by, unit, block)), _) if by < OVERRUN => {
-            (Rule::PageFaultOverrun, found(unit, block, Some(by)))
+            // How far a buffer goes that ends with the dump is not known.
+            let rule = if case.is_cut(block) { Rule::PageFaultBeyondCapture } else { Rule::PageFaultOverrun };
+            (rule, found(unit, block, Some(by)))
         }
         (_, Some((by, unit, block))) if by < UNDERRUN => {
             (Rule::PageFaultUnderrun, found(unit, block, Some(by)))

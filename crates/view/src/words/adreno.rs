@@ -1,6 +1,7 @@
 //! The words of rules over dumps of msm.
 
 use super::Words;
+use crate::plural::ordinal;
 use unwedge_postmortem::{AdrenoRule, AdviceId, Arg, Args, Finding, Report, Subject};
 
 /// The words of a rule.
@@ -213,9 +214,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
             ),
             "The write of the fence or its interrupt was lost, or the dump was taken just before them.",
         ),
-        AdrenoRule::SubmitsOpen => {
-            Words::new(format!("{}: {}, oldest fence {}", ring(f), open_submits(f), oldest_fence(f)), "")
-        }
+        AdrenoRule::SubmitsOpen => Words::new(submits_open(f), ""),
         AdrenoRule::SubmitsComplete => Words::new(
             format!("{}: all submits are complete", ring(f)),
             "The GPU finished before the dump was taken, or what hung is not a submit.",
@@ -630,6 +629,20 @@ fn open_submits(f: &Finding) -> String {
     match f.args.number("open") {
         Some(1) => "1 submit pending".to_owned(),
         n => format!("{} submits pending", n.unwrap_or(0)),
+    }
+}
+
+/// `ring 0: the CP is in fence 5425, 6th of 8 pending`
+fn submits_open(f: &Finding) -> String {
+    let open = f.args.number("open").unwrap_or(0);
+    match (f.args.number("hung_fence"), f.args.number("nth")) {
+        (Some(fence), Some(1)) if open == 1 => {
+            format!("{}: the CP is in fence {fence}, the only one pending", ring(f))
+        }
+        (Some(fence), Some(nth)) => {
+            format!("{}: the CP is in fence {fence}, {} of {open} pending", ring(f), ordinal(nth))
+        }
+        _ => format!("{}: {}, oldest fence {}", ring(f), open_submits(f), oldest_fence(f)),
     }
 }
 

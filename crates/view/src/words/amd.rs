@@ -1,6 +1,7 @@
 //! The words of rules over dumps of amdgpu, reports of RADV and text of umr.
 
 use super::Words;
+use crate::plural::{counted, ordinal};
 use unwedge_check::amdgcn::Rule as Check;
 use unwedge_postmortem::{AdviceId, AmdRule, Arg, Args, Finding, Report, Subject};
 
@@ -91,6 +92,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
             super::not_captured(&f.args, "the ring's contents", "them", ""),
             "Its packets are unknown.",
         ),
+        AmdRule::AmdRingContentsCut | AmdRule::IbContentsCut => contents_cut(f),
         AmdRule::VideoRingPackets => Words::new(
             "the packets of this ring",
             "They are for a video engine, whose packets this tool does not know.",
@@ -109,6 +111,13 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
             super::not_captured(&f.args, "registers", "them", ""),
             "Which blocks are busy is not known.",
         ),
+        AmdRule::GpuRegistersAllZero => {
+            let count = f.args.number("registers").unwrap_or(0);
+            Words::new(
+                "registers (they read 0, so none was read)",
+                format!("All {count} of them are 0. Which blocks are busy is not known."),
+            )
+        }
         AmdRule::WavesMissing => {
             Words::new("waves", "What shaders execute is not known; umr reads them while the GPU hangs.")
         }
@@ -159,6 +168,22 @@ fn job_timed_out(report: &Report, f: &Finding) -> Words {
     let why =
         if drained { "All of the ring was fetched, or the pointers are from after the reset." } else { "" };
     Words::new(format!("{place} timed out{after}{packet}"), why)
+}
+
+/// Contents that end before they should, and the dword there that would be the next.
+fn contents_cut(f: &Finding) -> Words {
+    let contents = match (&f.subject, f.args.number("base")) {
+        (_, Some(base)) => format!("the IB at {base:#x}"),
+        (Subject::Engine(name), None) => format!("the ring {name}"),
+        _ => "the ring".to_owned(),
+    };
+    let captured = f.args.number("captured").unwrap_or(0);
+    let last = f.args.number("dwords").unwrap_or(0).saturating_sub(1);
+    let why = match f.args.number("stop") {
+        Some(stop) => format!("The command processor is at dword {stop}, which was not captured."),
+        None => String::new(),
+    };
+    Words::new(format!("dwords {captured}…{last} of {contents}"), why)
 }
 
 fn ring_not_named(f: &Finding) -> Words {
@@ -558,7 +583,7 @@ fn meaning(mnemonic: &str) -> Option<&'static str> {
 }
 
 /// What a counter counts.
-fn counted(counter: &str) -> &'static str {
+fn counter_subject(counter: &str) -> &'static str {
     match counter {
         "vmcnt" => "vector memory",
         "lgkmcnt" => "LDS, scalar memory or messages",
@@ -586,7 +611,7 @@ fn counters(waits: &[Arg], waves: u64) -> Option<String> {
         let shown = if low == high { low.to_string() } else { format!("{low}…{high}") };
         let until = wait.number("until")?;
         let of = if held < waves { format!(" in {held} of them") } else { String::new() };
-        Some(format!("{} ({counter} is {shown}, to be {until}{of})", counted(counter)))
+        Some(format!("{} ({counter} is {shown}, to be {until}{of})", counter_subject(counter)))
     });
     let open: Vec<String> = open.collect();
     Some(match (open.is_empty(), unknown) {
@@ -594,7 +619,7 @@ fn counters(waits: &[Arg], waves: u64) -> Option<String> {
         (true, false) => "what it waits for has arrived: it is about to go on".to_owned(),
         (true, true) => {
             let names: Vec<&str> =
-                records(waits).filter_map(|wait| wait.text("counter")).map(counted).collect();
+                records(waits).filter_map(|wait| wait.text("counter")).map(counter_subject).collect();
             format!("it waits for {}", names.join(" and "))
         }
     })
@@ -754,10 +779,17 @@ fn engine_remembers(f: &Finding) -> Words {
 
 fn jobs(f: &Finding) -> Words {
     let ring = f.args.text("ring").unwrap_or_default();
-    let title = match f.args.number("open").unwrap_or(0) {
-        0 => format!("{ring}: every job has ended"),
-        1 => format!("{ring}: 1 job is open"),
-        n => format!("{ring}: {n} jobs are open; the oldest of them hangs, or waits"),
+    let open = f.args.number("open").unwrap_or(0);
+    let oldest = f.args.number("oldest_fence").unwrap_or(0);
+    let title = match (f.args.number("hung_fence"), f.args.number("nth")) {
+        _ if open == 0 => format!("{ring}: every fence was signaled"),
+        (Some(fence), Some(_)) if open == 1 => {
+            format!("{ring}: the job at the stop has fence {fence}, the only one pending")
+        }
+        (Some(fence), Some(nth)) => {
+            format!("{ring}: the job at the stop has fence {fence}, {} of {open} pending", ordinal(nth))
+        }
+        _ => format!("{ring}: {}, the oldest is {oldest}", counted(open, "fence pending", "fences pending")),
     };
     Words::new(title, "")
 }

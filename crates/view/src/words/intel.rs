@@ -1,6 +1,7 @@
 //! The words of rules over dumps of i915 and xe.
 
 use super::{Words, hex};
+use crate::plural::ordinal;
 use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Subject};
 
 /// Units that are named.
@@ -73,6 +74,11 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::PageFaultUnderrun => {
             let near = NearBuffer::of(f);
             page_fault(f, &format!("{:#x} bytes before {}", near.distance, near.buffer))
+        }
+        IntelRule::PageFaultBeyondCapture => {
+            let near = NearBuffer::of(f);
+            let place = format!("{:#x} bytes past the captured part of {}", near.distance, near.buffer);
+            page_fault(f, &format!("{place}, whose end was not captured"))
         }
         IntelRule::PageFaultNull => page_fault(f, "next to address 0: an address that was never set"),
         IntelRule::PageFaultOutside => page_fault(f, "in none of the buffers the dump holds"),
@@ -148,6 +154,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             Words::new(format!("{} before this one", count(number(f, "resets"), "reset", "resets")), "")
         }
         IntelRule::QueueTimedOut => queue_timed_out(f),
+        IntelRule::RequestsPending => requests_pending(f),
         IntelRule::EngineRunsProcess => engine_runs_process(f),
         IntelRule::ContextOddValues => {
             Words::new(format!("values in the context of {} that no driver sets", engine(f)), "")
@@ -165,6 +172,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::IntelGenerationUnknown => {
             Words::new("which GPU it is: commands and registers are not read", "")
         }
+        IntelRule::MemoryContentsCut => memory_contents_cut(f),
         IntelRule::RingAndBatchMissing => Words::new(
             super::not_captured(&f.args, &format!("ring and batch of {}", engine(f)), "them", ""),
             "",
@@ -577,9 +585,27 @@ fn engine_runs_process(f: &Finding) -> Words {
     Words::new(format!("{} runs {process}{pid}{}", engine(f), guilty.unwrap_or_default()), "")
 }
 
+/// `rcs0: request 1a:4 hangs, 1st of 2 pending`
+fn requests_pending(f: &Finding) -> Words {
+    let context = f.args.number("context").map(|context| format!("{context:x}:")).unwrap_or_default();
+    let nth = match number(f, "open") {
+        1 => "the only one pending".to_owned(),
+        open => format!("1st of {open} pending"),
+    };
+    let title = format!("{} is in request {context}{}, {nth}", engine(f), number(f, "seqno"));
+    Words::new(title, "An engine executes what was submitted to it in order.")
+}
+
 fn queue_timed_out(f: &Finding) -> Words {
     let queue = f.args.text("queue").map_or_else(|| "a queue".to_owned(), |name| format!("queue {name}"));
     let id = f.args.number("guc_id").map(|id| format!(" (GuC id {id})")).unwrap_or_default();
+    if let (Some(job), Some(nth)) = (f.args.number("hung_job"), f.args.number("nth")) {
+        let place = match number(f, "open") {
+            1 => "the only one not done".to_owned(),
+            open => format!("{} of {open} not done", ordinal(nth)),
+        };
+        return Words::new(format!("{queue}{id} timed out in job {job}, {place}"), "");
+    }
     let jobs = f.args.list("jobs");
     let open =
         if jobs.is_empty() { String::new() } else { format!(", jobs not done: {}", list(jobs, NAMED)) };
@@ -590,6 +616,18 @@ fn queue_timed_out(f: &Finding) -> Words {
 
 fn acthd_is_near(f: &Finding) -> &'static str {
     if f.args.flag("acthd_is_near") { "ACTHD is near it." } else { "" }
+}
+
+/// A block of memory whose end was not captured.
+fn memory_contents_cut(f: &Finding) -> Words {
+    let block = at_base(&f.args);
+    let captured = number(f, "captured");
+    let why = match f.args.flag("cut") {
+        true => "the dump ends there",
+        false => "its text is damaged there",
+    };
+    let acthd = if f.args.flag("acthd") { "ACTHD is in the part that was not captured." } else { "" };
+    Words::new(format!("{block} from dword {captured} on ({why})"), acthd)
 }
 
 fn vm_buffers_missing(f: &Finding) -> Words {
