@@ -586,13 +586,13 @@ rules! {
         /// ACTHD of an engine that hangs is not in the dump.
         EnginePositionMissing: "engine-position-missing", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// A semaphore whose memory holds another value.
-        SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, 60, Cause, [IntelDebugSync];
+        SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, 60, Cause, [];
         /// A semaphore whose memory holds the value that it waits for.
-        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 30, Clue, [IntelDebugSync];
+        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 30, Clue, [];
         /// A semaphore whose memory is not in the dump.
-        SemaphoreValueMissing: "semaphore-value-missing", CpWait, 60, Cause, [IntelDebugSync];
+        SemaphoreValueMissing: "semaphore-value-missing", CpWait, 60, Cause, [];
         /// A wait for an event of the display.
-        DisplayEventWait: "display-event-wait", CpWait, 60, Cause, [IntelDebugSync];
+        DisplayEventWait: "display-event-wait", CpWait, 60, Cause, [];
         /// A PIPE_CONTROL stalls after a draw or dispatch.
         StallWaitsForWork: "stall-waits-for-work", CpWait, 45, Clue, [IntelDebugSync];
         /// A PIPE_CONTROL stalls without a draw or dispatch before it.
@@ -638,11 +638,11 @@ rules! {
         /// Engines that do not hang, and have not read all there is.
         OtherEnginesNotDone: "other-engines-not-done", Suspect, 40, Record, [];
         /// Every unit of an engine is done.
-        AllUnitsDone: "all-units-done", Busy, 36, Clue, [IntelDebugShaders];
+        AllUnitsDone: "all-units-done", Busy, 36, Clue, [];
         /// Only units that the tables do not have may not be done.
         UnknownUnitsNotDone: "unknown-units-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Only the command streamer is not done.
-        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Clue, [IntelDebugShaders];
+        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Clue, [];
         /// Shader threads run.
         ShaderThreadsRun: "shader-threads-run", Busy, 36, Clue, [IntelDebugShaders];
         /// A sampler is not done.

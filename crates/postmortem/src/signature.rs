@@ -16,7 +16,10 @@ impl Report {
     /// addresses and processes have the same.
     pub fn signature(&self) -> String {
         let findings = || self.findings.iter().filter(|f| f.kind != FindingKind::NotCaptured);
-        let causes = self.causes.iter().filter_map(|&i| self.findings.get(i)).take(CAUSES);
+        // The cause counts although it may be only possible: it is what tells such hangs apart.
+        let cause = self.cause.map(|cause| cause.finding);
+        let others = self.causes.iter().copied().filter(|&i| Some(i) != cause);
+        let causes = cause.into_iter().chain(others).filter_map(|i| self.findings.get(i)).take(CAUSES);
         let mut reasons: Vec<String> = causes.map(Finding::signature).collect();
         if reasons.is_empty() {
             reasons.extend(findings().next().map(Finding::signature));

@@ -328,7 +328,8 @@ fn xe_waits_in_a_second_batch() {
             let builder = xe::DevcoreBuilder::complete(device, era);
             let report = xe_report(&builder);
             assert_eq!(verdict(&report).subject, rcs0(), "{} {era:?}", device.name);
-            assert!(!report.advice.is_empty());
+            let wedged = report.advice.iter().any(|advice| advice.id == AdviceId::XeWedgedMode);
+            assert_eq!(wedged, era >= xe::XeEra::V6_11, "wedged_mode came with 6.11");
             let named = String::from_utf8_lossy(&builder.text()).contains("game");
             let process = report.process.name.as_deref().unwrap_or_default();
             assert_eq!(process.contains("game"), named, "{} {era:?}: {process}", device.name);

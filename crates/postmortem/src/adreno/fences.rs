@@ -8,7 +8,7 @@ use unwedge_stream::adreno::{
 };
 
 use crate::adreno::case::AdrenoCase;
-use crate::adreno::hang::CpStop;
+use crate::adreno::hang::{self, CpStop};
 
 /// Looks for the first event that writes a pending fence.
 struct FenceFinder {
@@ -40,17 +40,10 @@ pub(super) fn hung(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<(u32, u32)> {
     let (last, retired) = (ring.last_fence?, ring.retired_fence?);
     let open = last.wrapping_sub(retired);
     let level = stop.point.levels.first().filter(|level| level.level == 0)?;
-    let words: Vec<u32> = case.memory.dwords(ring.iova)?.iter().collect();
-    let size = usize::try_from(ring.size? / 4).ok()?;
-    let (from, to) = (usize::try_from(level.range.0).ok()?, usize::try_from(ring.wptr?).ok()?);
-    // A ring of which a part is missing has no order.
-    let stretch = match from <= to {
-        true => words.get(from..to)?.to_vec(),
-        false => [words.get(from..size)?, words.get(..to)?].concat(),
-    };
+    let window = hang::part_of_ring(case, stop.ring, level.range.0, u64::from(ring.wptr?))?;
     let mut finder = FenceFinder { retired, open, found: None };
     let options = WalkerOptions { linear: false, budget: unwedge_stream::adreno::budget(&case.memory) / 4 };
-    AdrenoWalker::new(case.gpu, &case.memory, options).walk(stretch.as_slice().into(), None, &mut finder);
+    AdrenoWalker::new(case.gpu, &case.memory, options).walk(window.dwords(), window.iova, &mut finder);
     let fence = finder.found?;
     Some((fence, fence.wrapping_sub(retired)))
 }

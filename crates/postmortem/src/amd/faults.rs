@@ -10,7 +10,7 @@ use super::evidence::{at_offset, evidence, listed_place, program_place};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::radv::RadvShader;
+use unwedge_capture::radv::{MemberKind, RadvShader};
 use unwedge_capture::umr::UmrWave;
 use unwedge_check::amdgcn as check;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
@@ -46,12 +46,41 @@ struct CodeRange {
     waves: Vec<u64>,
     /// Lanes of its waves; `None`: not known.
     wave64: Option<bool>,
+    /// The pipeline and the SPIR-V that a report names for it.
+    origin: Args,
 }
 
 impl CodeRange {
     fn holds(&self, pc: u64) -> Option<u64> {
         let offset = pc.checked_sub(self.base?)?;
         (offset < 4 * self.words.len() as u64).then_some(offset)
+    }
+
+    /// Whether it is another listing of the same code: RADV lists the shader of an exception without its name.
+    fn is_same(&self, other: &CodeRange) -> bool {
+        let base = self.base.is_none() || other.base.is_none() || self.base == other.base;
+        let shared = self.words.len().min(other.words.len());
+        base && (self.whole || other.whole) && self.words[..shared] == other.words[..shared]
+    }
+
+    /// Takes what another listing of the same code has and this one lacks.
+    fn merge(&mut self, other: CodeRange) {
+        let named = |place: &Args| place.text("shader").is_some_and(|name| !name.is_empty());
+        if !named(&self.place) && named(&other.place) {
+            self.place = other.place;
+        }
+        if self.place.get("start").is_none() {
+            let start = self.base.or(other.base);
+            self.place = std::mem::take(&mut self.place).with_some("start", start.map(Arg::Address));
+        }
+        if self.origin.is_empty() {
+            self.origin = other.origin;
+        }
+        if other.words.len() > self.words.len() {
+            self.words = other.words;
+        }
+        self.base = self.base.or(other.base);
+        self.whole |= other.whole;
     }
 
     fn place(&self, at: u64) -> Args {
@@ -85,8 +114,14 @@ pub(super) fn findings(
     programs: &[Program],
 ) -> Vec<Finding> {
     let Some(gpu) = case.gpu else { return Vec::new() };
-    let mut pieces: Vec<CodeRange> = case.shaders.iter().filter_map(|shader| listed(shader)).collect();
-    pieces.extend(programs.iter().filter_map(|program| started(case, program)));
+    let mut pieces: Vec<CodeRange> = Vec::new();
+    let of_report = case.shaders.iter().filter_map(|shader| listed(case, shader));
+    for piece in of_report.chain(programs.iter().filter_map(|program| started(case, program))) {
+        match pieces.iter_mut().find(|known| known.is_same(&piece)) {
+            Some(known) => known.merge(piece),
+            None => pieces.push(piece),
+        }
+    }
     for wave in waves {
         let Some(pc) = wave.pc else { continue };
         let known = pieces.iter().position(|piece| piece.holds(pc).is_some());
@@ -177,6 +212,7 @@ fn finding(piece: &CodeRange, fault: &check::CheckFinding, near: bool, decoder: 
             "first_instruction",
             first.and_then(|first| piece.instruction(first, decoder).0).map(Arg::Text),
         )
+        .with_some("origin", (!piece.origin.is_empty()).then(|| piece.origin.clone()))
         .with("near", near)
         .with("waves", Arg::Number(piece.waves.len() as u64))
         .seen([Some(at), first].into_iter().flatten().map(|at| piece.evidence(at, decoder)))
@@ -191,7 +227,7 @@ fn lanes(case: &AmdCase<'_>, wave: &Stands<'_>) -> Option<bool> {
 }
 
 /// A shader that a report lists, as far as it is without gaps.
-fn listed(shader: &RadvShader<'_>) -> Option<CodeRange> {
+fn listed(case: &AmdCase<'_>, shader: &RadvShader<'_>) -> Option<CodeRange> {
     let mut words = Vec::new();
     let mut whole = true;
     for instruction in &shader.code {
@@ -210,7 +246,22 @@ fn listed(shader: &RadvShader<'_>) -> Option<CodeRange> {
         section,
         waves: Vec::new(),
         wave64: None,
+        origin: origin(case, shader),
     })
+}
+
+/// `pipeline`: the hash of the bound pipeline; `spirv`: the file with the shader's module, where RADV left it.
+pub(super) fn origin(case: &AmdCase<'_>, shader: &RadvShader<'_>) -> Args {
+    let Some(report) = case.radv else { return Args::new() };
+    let hash = report.pipeline.as_ref().and_then(|pipeline| pipeline.hash.as_deref());
+    let file = shader.spirv.as_deref().map(|hash| format!("{hash}.spv"));
+    let there = |file: &String| {
+        let is = |name: &str| name == file || name.ends_with(&format!("/{file}"));
+        report.members.iter().any(|member| member.kind == Some(MemberKind::Spirv) && is(&member.name))
+    };
+    Args::new()
+        .with_some("pipeline", hash.map(|hash| Arg::Text(hash.to_owned())))
+        .with_some("spirv", file.filter(there).map(Arg::Text))
 }
 
 /// A shader of the work that hangs, where memory holds it.
@@ -226,6 +277,7 @@ fn started(case: &AmdCase<'_>, program: &Program) -> Option<CodeRange> {
         section: if section.is_empty() { "memory".to_owned() } else { section },
         waves: Vec::new(),
         wave64: None,
+        origin: Args::new(),
     })
 }
 
@@ -259,7 +311,8 @@ fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<CodeRange> {
             let place = program_place(None, first);
             let section = "waves".to_owned();
             let (waves, wave64) = (Vec::new(), None);
-            Some(CodeRange { place, base: Some(first), words, whole, section, waves, wave64 })
+            let origin = Args::new();
+            Some(CodeRange { place, base: Some(first), words, whole, section, waves, wave64, origin })
         }
         None => part(&words, first, before, "waves".to_owned(), decoder),
     }
@@ -289,5 +342,6 @@ fn part(words: &[u32], first: u64, at: usize, section: String, decoder: Decoder)
         section,
         waves: Vec::new(),
         wave64: None,
+        origin: Args::new(),
     })
 }

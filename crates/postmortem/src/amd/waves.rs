@@ -8,7 +8,7 @@
 use super::case::{AmdCase, wave_field};
 use super::code::{self, Decoder};
 use super::evidence::{at_offset, evidence, field, listed_place, program_place};
-use super::faults::Stands;
+use super::faults::{self, Stands};
 use crate::args::{Arg, Args};
 use crate::report::{CodeExcerpt, CounterWait, Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -320,9 +320,11 @@ fn finding(case: &AmdCase<'_>, group: &WaveGroup<'_>, waits: &[CounterWait]) -> 
     let no_lanes = group.waves.iter().filter(|w| w.exec == Some(0)).count();
     let tainted = group.waves.iter().filter_map(|w| w.umr).any(|wave| wave.tainted);
     let mnemonic = group.text.as_deref().and_then(|text| text.split_whitespace().next());
+    let origin = group.shader.map(|shader| faults::origin(case, shader)).filter(|origin| !origin.is_empty());
     Finding::new(rule, trust, subject)
         .with("waves", Arg::Number(group.waves.len() as u64))
         .with("place", group.place.clone())
+        .with_some("origin", origin)
         .with_some("mnemonic", mnemonic.map(|mnemonic| Arg::name(mnemonic.to_owned())))
         .with_some("instruction", group.text.clone().map(Arg::Text))
         .with_some("waits", (!waits.is_empty()).then(|| waits.iter().map(wait_args).collect::<Vec<_>>()))

@@ -60,7 +60,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::WavesWithErrors
         | AmdRule::WavesInLoop
         | AmdRule::WavesInUnlistedCode
-        | AmdRule::WavesAtInstruction => waves(f),
+        | AmdRule::WavesAtInstruction => waves(report, f),
         AmdRule::ShaderException => shader_exception(f),
         AmdRule::AddressWithoutBuffer => address_without_buffer(f),
         AmdRule::GrbmWorkDoesNotEnd => {
@@ -541,12 +541,21 @@ fn code(f: &Finding, wrong: &str) -> Words {
     if let Some(more) = args.number("more") {
         why.push(format!("{more} more like it in this code: unwedge amd check shows all"));
     }
+    why.extend(origin(args));
     let title = match check {
         "no_end" => format!("endless loop: no path from {} reaches s_endpgm", place("place")),
         "not_instruction" => format!("the code at {} can be reached and does not decode", place("place")),
         _ => format!("{} at {} {wrong} (rule {check})", text("instruction"), place("place")),
     };
     Words::new(title, why.join("; "))
+}
+
+/// `pipeline 123456789abcdef0, SPIR-V in 0123456789.spv`
+fn origin(args: &Args) -> Option<String> {
+    let origin = args.record("origin")?;
+    let pipeline = origin.text("pipeline").map(|hash| format!("pipeline {hash}"));
+    let spirv = origin.text("spirv").map(|file| format!("SPIR-V in {file}"));
+    Some(pipeline.into_iter().chain(spirv).collect::<Vec<_>>().join(", "))
 }
 
 fn code_misses_wait(f: &Finding) -> Words {
@@ -638,7 +647,7 @@ fn error(register: &str, field: &str) -> &'static str {
     }
 }
 
-fn waves(f: &Finding) -> Words {
+fn waves(report: &Report, f: &Finding) -> Words {
     let args = &f.args;
     let count = args.number("waves").unwrap_or(0);
     let place = args.record("place").map(code_place).unwrap_or_default();
@@ -664,6 +673,9 @@ fn waves(f: &Finding) -> Words {
             n => format!("{words} ({register}.{field} of {n} waves)"),
         });
     }
+    // Said once, with what is wrong in the code or with the first waves.
+    let first = report.findings.iter().find(|other| other.args.record("origin").is_some());
+    why.extend(origin(args).filter(|_| first.is_some_and(|first| std::ptr::eq(first, f))));
     if args.flag("tainted") {
         why.push("umr warns that waves ran while it read them".to_owned());
     }
@@ -865,9 +877,10 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, &'static str)
             "RADV_DEBUG=hang,syncshaders",
             "one command at a time: trace points then tell the very draw",
         ),
-        AdviceId::UmrSetuid => {
-            plain("sudo chmod u+s $(which umr)", "lets RADV ask umr for the waves the next time it hangs")
-        }
+        AdviceId::UmrSetuid => plain(
+            "sudo chmod u+s $(which umr)",
+            "lets RADV ask umr for the waves at the next hang; makes umr run as root for everyone, u-s undoes it",
+        ),
         AdviceId::RadvNoAsyncCompute => plain(
             "RADV_DEBUG=noasynccompute",
             "is it a wait between queues? a single queue cannot wait for another",

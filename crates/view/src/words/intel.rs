@@ -673,12 +673,12 @@ pub(super) fn advice(id: AdviceId) -> Option<(&'static str, &'static str)> {
             "has libva write down what the player asks the video driver to decode: the stream, and the frame that hangs",
         ),
         AdviceId::I915NextErrorState => (
-            "cat /sys/class/drm/card0/error > next.error; echo 1 > /sys/class/drm/card0/error",
-            "keeps the state of the next hang: the kernel holds only the first until it is cleared",
+            "echo 1 | sudo tee /sys/class/drm/card0/error",
+            "clears this error so that the next hang is recorded; card0 may be card1",
         ),
         AdviceId::XeWedgedMode => (
-            "echo 2 > /sys/kernel/debug/dri/0/wedged_mode",
-            "leaves the device as it is after the next hang: its registers can be read, and nothing is reset",
+            "echo 2 | sudo tee /sys/kernel/debug/dri/0/wedged_mode",
+            "resets nothing after the next hang, so that registers can be read; dri/0 may be another number",
         ),
         _ => return None,
     })
