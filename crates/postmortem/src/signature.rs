@@ -37,7 +37,7 @@ impl Finding {
     /// What identifies this finding among others: its rule, the stable part of its subject, its names and flags.
     pub fn signature(&self) -> String {
         let mut out = self.rule.row().id.to_owned();
-        if let Some(subject) = subject(&self.subject) {
+        if let Some(subject) = subject(&self.subject).filter(|subject| !subject.is_empty()) {
             out.push(':');
             out.push_str(&subject);
         }
@@ -90,6 +90,7 @@ fn collect(args: &Args, out: &mut Vec<String>) {
 
 fn collect_arg(arg: &Arg, out: &mut Vec<String>) {
     match arg {
+        Arg::Name(name) if name.is_empty() => {}
         Arg::Name(name) => out.push(name.to_string()),
         Arg::List(list) => list.iter().for_each(|arg| collect_arg(arg, out)),
         Arg::Record(args) => collect(args, out),

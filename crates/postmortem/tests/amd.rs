@@ -600,3 +600,26 @@ fn a_stall_is_reported_once() {
     assert!(count > 0 && rules.len() == count, "{}", listing(&report));
     assert!(!has(&report, Rule::GrbmIdle), "{}", listing(&report));
 }
+
+/// An endless loop is reported once, by the name that the pipeline has for its shader.
+#[test]
+fn one_shader_that_two_files_list() {
+    let shader = ShaderSpec::waiting("Pixel Shader", 0x8001_2000_0000);
+    let builder = RadvBuilder::new(Gfx::V10).shader(shader.clone()).trap(&shader, 8);
+    let report = explain_folder(&builder);
+    let loops: Vec<&Finding> = report.findings.iter().filter(|f| f.rule == Rule::CodeBreaksRule).collect();
+    assert_eq!(loops.len(), 1, "{}", listing(&report));
+    assert_eq!(record(loops[0], "place").text("shader"), Some("Pixel Shader"));
+    let origin = record(loops[0], "origin");
+    assert_eq!(origin.text("pipeline"), Some("123456789abcdef0"));
+    assert!(origin.text("spirv").is_some_and(|file| file.ends_with(".spv")), "{origin:?}");
+    let exception = find(&report, Rule::ShaderException);
+    assert_eq!(record(exception, "place").text("shader"), Some("Pixel Shader"));
+    // A file that is not in the folder is not named.
+    let mut files = builder.members();
+    files.retain(|(name, _)| !name.ends_with(".spv"));
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
+    let report = explain_radv(&RadvReport::read(&members).unwrap(), &Db::amd());
+    assert!(record(find(&report, Rule::CodeBreaksRule), "origin").text("spirv").is_none());
+}

@@ -445,3 +445,31 @@ fn cut_and_broken_dumps() {
         }
     }
 }
+
+/// Options of the driver are no use where the device does not answer, or where somebody else has to end a wait.
+#[test]
+fn options_of_mesa_are_advised_where_mesa_can_help() {
+    let of_mesa = [
+        AdviceId::IntelDebugCaptureAll,
+        AdviceId::IntelDebugSync,
+        AdviceId::IntelDebugBatches,
+        AdviceId::IntelDebugShaders,
+    ];
+    for hang in unwedge_testkit::hangs::hangs(unwedge_testkit::hangs::HangRun::BOTH[0]) {
+        if !hang.name.starts_with("i915") {
+            continue;
+        }
+        let state = ErrorState::read(&hang.files[0].1).unwrap();
+        let report = explain_i915(&state);
+        let mesa = report.advice.iter().any(|advice| of_mesa.contains(&advice.id));
+        let useless = ["semaphore", "does not answer", "not read", "display"];
+        if useless.iter().any(|what| hang.name.contains(what)) {
+            assert!(!mesa, "{}: {:?}", hang.name, report.advice);
+        }
+        assert!(
+            report.advice.iter().any(|advice| advice.id == AdviceId::I915NextErrorState),
+            "{}",
+            hang.name
+        );
+    }
+}

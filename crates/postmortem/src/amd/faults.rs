@@ -56,33 +56,6 @@ impl CodeRange {
         (offset < 4 * self.words.len() as u64).then_some(offset)
     }
 
-    /// Whether it is another listing of the same code: RADV lists the shader of an exception without its name.
-    fn is_same(&self, other: &CodeRange) -> bool {
-        let base = self.base.is_none() || other.base.is_none() || self.base == other.base;
-        let shared = self.words.len().min(other.words.len());
-        base && (self.whole || other.whole) && self.words[..shared] == other.words[..shared]
-    }
-
-    /// Takes what another listing of the same code has and this one lacks.
-    fn merge(&mut self, other: CodeRange) {
-        let named = |place: &Args| place.text("shader").is_some_and(|name| !name.is_empty());
-        if !named(&self.place) && named(&other.place) {
-            self.place = other.place;
-        }
-        if self.place.get("start").is_none() {
-            let start = self.base.or(other.base);
-            self.place = std::mem::take(&mut self.place).with_some("start", start.map(Arg::Address));
-        }
-        if self.origin.is_empty() {
-            self.origin = other.origin;
-        }
-        if other.words.len() > self.words.len() {
-            self.words = other.words;
-        }
-        self.base = self.base.or(other.base);
-        self.whole |= other.whole;
-    }
-
     fn place(&self, at: u64) -> Args {
         at_offset(self.place.clone(), at)
     }
@@ -115,11 +88,15 @@ pub(super) fn findings(
 ) -> Vec<Finding> {
     let Some(gpu) = case.gpu else { return Vec::new() };
     let mut pieces: Vec<CodeRange> = Vec::new();
-    let of_report = case.shaders.iter().filter_map(|shader| listed(case, shader));
-    for piece in of_report.chain(programs.iter().filter_map(|program| started(case, program))) {
-        match pieces.iter_mut().find(|known| known.is_same(&piece)) {
-            Some(known) => known.merge(piece),
-            None => pieces.push(piece),
+    for shader in &case.shaders {
+        // RADV lists the shader of an exception a second time, without its name.
+        if named_twin(case, shader).is_none() {
+            pieces.extend(listed(case, shader));
+        }
+    }
+    for piece in programs.iter().filter_map(|program| started(case, program)) {
+        if !pieces.iter().any(|known| known.base.is_some() && known.base == piece.base) {
+            pieces.push(piece);
         }
     }
     for wave in waves {
@@ -238,9 +215,16 @@ fn listed(case: &AmdCase<'_>, shader: &RadvShader<'_>) -> Option<CodeRange> {
         words.extend_from_slice(&instruction.words);
     }
     let section = "pipeline.log".to_owned();
+    // Without waves the pipeline does not say where its shaders are; an exception does.
+    let twin = || {
+        case.shaders
+            .iter()
+            .find(|other| named_twin(case, other).is_some_and(|named| std::ptr::eq(named, shader)))
+    };
+    let base = shader.address().or_else(|| twin().and_then(|other| other.address()));
     (!words.is_empty()).then(|| CodeRange {
-        place: listed_place(&shader.name, shader.address()),
-        base: shader.address(),
+        place: listed_place(&shader.name, base),
+        base,
         words,
         whole,
         section,
@@ -248,6 +232,26 @@ fn listed(case: &AmdCase<'_>, shader: &RadvShader<'_>) -> Option<CodeRange> {
         wave64: None,
         origin: origin(case, shader),
     })
+}
+
+/// The shader of the bound pipeline that is listed again without a name: the one at its address, or the only one with its
+/// code.
+pub(super) fn named_twin<'c>(case: &AmdCase<'c>, shader: &RadvShader<'_>) -> Option<&'c RadvShader<'c>> {
+    if !shader.name.is_empty() {
+        return None;
+    }
+    let words = |shader: &RadvShader<'_>| -> Vec<u32> {
+        shader.code.iter().flat_map(|i| i.words.iter().copied()).take(MOST_DWORDS).collect()
+    };
+    let code = words(shader);
+    let named =
+        || case.shaders.iter().copied().filter(|other| !other.name.is_empty() && words(other) == code);
+    let address = shader.address();
+    if let Some(at_address) = named().find(|other| other.address().is_some() && other.address() == address) {
+        return Some(at_address);
+    }
+    let mut others = named().filter(|other| other.address().is_none() || address.is_none());
+    others.next().filter(|_| others.next().is_none() && !code.is_empty())
 }
 
 /// `pipeline`: the hash of the bound pipeline; `spirv`: the file with the shader's module, where RADV left it.

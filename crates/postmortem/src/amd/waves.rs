@@ -342,18 +342,23 @@ fn trap(case: &AmdCase<'_>) -> Option<Finding> {
     let pc = trap.pc?;
     let shader = trap.shader.as_ref();
     let within = shader.and_then(|shader| Some((shader, pc.checked_sub(shader.address()?)?)));
+    // The report of an exception does not name its shader; the pipeline does.
+    let named = shader.and_then(|shader| faults::named_twin(case, shader));
+    let name = named.or(shader).map(|shader| shader.name.clone().into_owned()).unwrap_or_default();
+    let origin = named.map(|shader| faults::origin(case, shader)).filter(|origin| !origin.is_empty());
     let place = match within {
-        Some((shader, offset)) => at_offset(listed_place(&shader.name, shader.address()), offset),
+        Some((shader, offset)) => at_offset(listed_place(&name, shader.address()), offset),
         None => Args::new().with("pc", Arg::Address(pc)),
     };
     let text =
         within.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
-    let name = shader.map(|shader| shader.name.clone().into_owned());
+    let name = (!name.is_empty()).then_some(name);
     let subject = Subject::Shader { name, iova: shader.and_then(RadvShader::address) };
     let seen = Evidence { iova: Some(pc), ..evidence("trap_handler.log", field("PC", Arg::Address(pc))) };
     Some(
         Finding::new(Rule::ShaderException, Trust::Certain, subject)
             .with("place", place)
+            .with_some("origin", origin)
             .with_some("instruction", text.map(Arg::Text))
             .seen([seen]),
     )

@@ -221,7 +221,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         ),
         AdrenoRule::FencesNotCaptured => Words::new(format!("{}: fences are not in the dump", ring(f)), ""),
         AdrenoRule::OtherRingWaits => {
-            Words::new(format!("{} waits too: {}", ring(f), open_submits(f)), OTHER_RING)
+            Words::new(format!("{} also waits: {}", ring(f), open_submits(f)), OTHER_RING)
         }
         AdrenoRule::OtherRingUnread => {
             Words::new(format!("{} has commands that the CP has not read", ring(f)), OTHER_RING)

@@ -525,7 +525,7 @@ fn code(f: &Finding, wrong: &str) -> Words {
     let text = |name| args.text(name).unwrap_or("a dword");
     let mut why = Vec::new();
     if args.record("first").is_some() {
-        why.push(format!("{} at {} made it so", text("first_instruction"), place("first")));
+        why.push(format!("because of {} at {}", text("first_instruction"), place("first")));
     }
     why.push(match (args.flag("near"), args.number("waves").unwrap_or(0)) {
         (true, 1) => "a wave is near".to_owned(),
@@ -620,12 +620,12 @@ fn counters(waits: &[Arg], waves: u64) -> Option<String> {
         let shown = if low == high { low.to_string() } else { format!("{low}…{high}") };
         let until = wait.number("until")?;
         let of = if held < waves { format!(" in {held} of them") } else { String::new() };
-        Some(format!("{} ({counter} is {shown}, to be {until}{of})", counter_subject(counter)))
+        Some(format!("{} ({counter} is {shown} and has to be {until}{of})", counter_subject(counter)))
     });
     let open: Vec<String> = open.collect();
     Some(match (open.is_empty(), unknown) {
         (false, _) => format!("it waits for {}", open.join(" and ")),
-        (true, false) => "what it waits for has arrived: it is about to go on".to_owned(),
+        (true, false) => "what it waits for has arrived, so it is about to continue".to_owned(),
         (true, true) => {
             let names: Vec<&str> =
                 records(waits).filter_map(|wait| wait.text("counter")).map(counter_subject).collect();
@@ -656,7 +656,7 @@ fn waves(report: &Report, f: &Finding) -> Words {
     let mnemonic = || args.text("mnemonic").and_then(meaning).map(str::to_owned);
     why.extend(counters(args.list("waits"), count).or_else(mnemonic));
     if let (Some(start), Some(end)) = (args.number("loop_start"), args.number("loop_end")) {
-        why.push(format!("the loop from +{start:#x} to +{end:#x} is around it: it may not end"));
+        why.push(format!("inside the loop from +{start:#x} to +{end:#x}, which may be endless"));
     }
     match args.number("no_lanes") {
         None => {}
@@ -694,7 +694,9 @@ fn no_waves() -> Words {
 fn shader_exception(f: &Finding) -> Words {
     let place = f.args.record("place").map(code_place).unwrap_or_default();
     let text = f.args.text("instruction").map(|text| format!(": {text}")).unwrap_or_default();
-    Words::new(format!("a shader raised an exception at {place}{text}"), "RADV's trap handler caught it")
+    let mut why = vec!["RADV's trap handler caught it".to_owned()];
+    why.extend(origin(&f.args));
+    Words::new(format!("a shader raised an exception at {place}{text}"), why.join("; "))
 }
 
 fn address_without_buffer(f: &Finding) -> Words {

@@ -228,7 +228,10 @@ fn in_buffer(buffer: &Args) -> String {
 /// `batch 0x100100000`
 fn at_base(buffer: &Args) -> String {
     let base = buffer.number("base").unwrap_or(0);
-    format!("{} {base:#x}", buffer.text("block").unwrap_or("memory"))
+    let name = buffer.text("block").unwrap_or("memory");
+    // xe calls a buffer by its address.
+    let name = if u64::from_str_radix(name, 16) == Ok(base) { "buffer" } else { name };
+    format!("{name} {base:#x}")
 }
 
 // ---- Where it stopped ----
