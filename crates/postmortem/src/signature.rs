@@ -8,6 +8,9 @@ use crate::args::{Arg, Args};
 use crate::report::{Finding, HangPoint, Report, Subject};
 use crate::rules::FindingKind;
 
+/// Values that describe what was near a fault, and differ between equal hangs.
+const CIRCUMSTANCES: [&str; 3] = ["target", "before", "after"];
+
 /// Causes that a signature names.
 const CAUSES: usize = 2;
 
@@ -80,7 +83,7 @@ fn engine_class(name: &str) -> &str {
 
 /// Names, and flags that are set.
 fn collect(args: &Args, out: &mut Vec<String>) {
-    for (name, arg) in args.iter() {
+    for (name, arg) in args.iter().filter(|(name, _)| !CIRCUMSTANCES.contains(name)) {
         match arg {
             Arg::Flag(true) => out.push(name.to_owned()),
             arg => collect_arg(arg, out),

@@ -23,7 +23,7 @@ use unwedge_testkit::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, primitive, semaphore_wait, store_data,
     stream,
 };
-use unwedge_testkit::pm4::{CP_EVENT_WRITE, CP_NOP, indirect_buffer, pkt3, pkt7};
+use unwedge_testkit::pm4::{CP_EVENT_WRITE, CP_NOP, CP_WAIT_FOR_IDLE, indirect_buffer, pkt3, pkt4, pkt7};
 use unwedge_testkit::{i915, xe};
 
 const CP_INDIRECT_BUFFER_CHAIN: u32 = 0x57;
@@ -637,6 +637,62 @@ fn the_request_that_an_engine_of_intel_is_in() {
     let queue = by_rule(&report, Rule::QueueTimedOut);
     let number = |name| queue.args.number(name);
     assert_eq!((number("hung_job"), number("nth"), number("open")), (Some(0xffff_ff81), Some(1), Some(1)));
+}
+
+// ---- What points at a faulting address ----
+
+#[test]
+fn what_of_an_adreno_stream_is_at_a_faulting_address() {
+    let (start, size) = (0x1_0010_0000u64, 0x1000);
+    let target = pkt4(offset(Generation::A6xx, "RB_2D_DST_INFO"), &[0x30, start as u32 + 0x800, 1]);
+    let blit = [target, pkt7(0x2c, &[3])].concat();
+    let wait = pkt7(CP_WAIT_FOR_IDLE, &[]);
+    let past = start + size + 0x10;
+    let write = pkt7(CP_MEM_WRITE, &[past as u32, 1, 7]);
+    let ib1 = [blit, write.clone(), wait.clone(), wait.clone()].concat();
+    let report = |iova: u64| {
+        let dump = stopped(At { ib1: (&ib1, 1), ib2: None, headers: [wait[0], write[0], 0] });
+        let builder = dump.named("RBBM_STATUS", ONLY_CP).1;
+        let builder = builder.bo(start, size, "target", &[1]).bo(start + 0x10_0000, 0x2000, "next", &[1]);
+        explain(builder.fault(iova, "WRITE", "TRANSLATION", "CCU"))
+    };
+    let found = report(past);
+    let fault = by_rule(&found, Rule::IommuFaultOverrun);
+    let record = |name| fault.args.record(name).unwrap_or_else(|| panic!("no {name} in {fault:#?}"));
+    assert_eq!(record("writer").text("packet"), Some("CP_MEM_WRITE"));
+    let (before, after) = (record("before"), record("after"));
+    assert_eq!((before.number("size"), before.number("gap")), (Some(size), Some(0x10)));
+    assert_eq!((after.text("name"), after.number("gap")), (Some("next"), Some(0x10_0000 - size - 0x10)));
+    let target = record("target");
+    assert_eq!(
+        (target.text("kind"), target.text("register")),
+        (Some("blit"), Some("RB_2D_DST")),
+        "{fault:#?}"
+    );
+    assert_eq!(target.number("distance"), Some(0x810));
+    // A target that starts after the address is not one that reaches it.
+    let found = report(start + 0x20);
+    let fault = by_rule(&found, Rule::IommuFaultListedBuffer);
+    assert!(fault.args.get("target").is_none() && fault.args.get("writer").is_none(), "{fault:#?}");
+}
+
+#[test]
+fn what_of_streams_of_amd_and_intel_is_at_a_faulting_address() {
+    let page = AMD_FENCE & !0xfff;
+    let write = pkt3(0x37, &[5 << 8, AMD_FENCE as u32, (AMD_FENCE >> 32) as u32, 7]);
+    let report = amd_report(&amd_ib(&write, None).fault("gfxhub", page, 0x0084_0831).text());
+    let fault = by_rule(&report, Rule::GpuvmPageNotMapped);
+    assert_eq!(fault.args.record("writer").and_then(|w| w.text("packet")), Some("WRITE_DATA"), "{fault:#?}");
+    let device = TestDevice::named("tgl");
+    let page = BATCH + 0x50_0000;
+    let batch = stream(&[&store_data(page + 8, 1), &primitive(3), &[MI_BATCH_BUFFER_END]]);
+    let engine = in_batch(&batch, 4).set(RingRegister::Fault, 1);
+    let builder = i915::ErrorStateBuilder::new(device).engine(engine);
+    let text = builder.fault((page >> 12) as u32, (page >> 44) as u32).text();
+    let report = explain_i915(&ErrorState::read(&text).unwrap());
+    let fault = report.findings.iter().find(|f| f.kind == FindingKind::Fault).unwrap();
+    let writer = fault.args.record("writer").and_then(|w| w.text("command"));
+    assert_eq!(writer, Some("MI_STORE_DATA_IMM"), "{fault:#?}");
 }
 
 // ---- Signatures ----

@@ -16,6 +16,7 @@ pub mod mempool;
 mod missing;
 mod progress;
 pub mod sqe;
+mod target;
 pub mod trace;
 pub mod wait;
 mod writer;

@@ -2,6 +2,9 @@
 
 use super::case::{AmdCase, AmdFault};
 use super::evidence::{evidence, field, range};
+use super::stream::{SeenPacket, Walked};
+use super::wait::place;
+use super::writer::WrittenRange;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -39,7 +42,7 @@ pub fn fault_status_register(gfx: Gfx, hub: Option<&str>) -> &'static str {
 }
 
 /// Findings about faults; those that were not recorded are none.
-pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>, walked: &Walked) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for fault in case.faults.iter().rev().filter(|fault| fault.is_recorded()) {
         // The log and the kernel's answer to RADV are about the same fault.
@@ -48,7 +51,7 @@ pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
             found.evidence.extend(fault.evidence(case));
             continue;
         }
-        out.push(finding(case, fault));
+        out.push(finding(case, fault, walked));
     }
     out
 }
@@ -131,7 +134,16 @@ fn names(list: &[String]) -> Arg {
     Arg::List(list.iter().map(|name| Arg::name(name.clone())).collect())
 }
 
-fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
+/// The last packet of the streams that writes to a page by itself.
+fn page_writer<'w>(walked: &'w Walked, page: u64) -> Option<&'w SeenPacket> {
+    const PAGE: u64 = 0x1000;
+    let touches = |range: &WrittenRange| {
+        range.iova < page.saturating_add(PAGE) && page < range.iova.saturating_add(range.bytes)
+    };
+    walked.packets.iter().rev().find(|packet| packet.writes.as_ref().is_some_and(touches))
+}
+
+fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>, walked: &Walked) -> Finding {
     let status = fault.status(case);
     let memory = match (case.radv, fault.address) {
         (Some(radv), Some(address)) => memory_at(radv, address),
@@ -145,7 +157,9 @@ fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
         (_, Some(rule)) => rule,
         (_, None) => status.as_ref().map_or(Rule::GpuvmFault, Status::rule),
     };
+    let writer = fault.address.filter(|&page| page != 0).and_then(|page| page_writer(walked, page));
     let mut found = Finding::new(rule, Trust::Certain, subject)
+        .with_some("writer", writer.map(place))
         .with_some("hub", fault.hub.map(|hub| Arg::name(hub.to_owned())))
         .with_some("address", fault.address.map(Arg::Address));
     if let Some(status) = &status {
@@ -170,6 +184,7 @@ fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
         .with_some("binding", memory.binding)
         .with_some("process", fault.process.map(|process| Arg::Text(process.to_owned())))
         .seen(fault.evidence(case))
+        .seen(writer.map(SeenPacket::evidence))
         .seen(memory.evidence)
 }
 

@@ -133,7 +133,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     let load = busy::Load::of(case);
     let stop = position::locate(case, &walked);
     let progress = Progress::of(case);
-    let mut findings = fault::findings(case);
+    let mut findings = fault::findings(case, &walked);
     findings.extend(busy::findings(case));
     if let Some(stop) = &stop {
         findings.extend(wait::findings(case, &walked, stop, load.polls));

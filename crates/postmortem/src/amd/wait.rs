@@ -81,7 +81,7 @@ fn describe(
 }
 
 /// Where a packet is, by its name, and its buffer or the ring.
-fn place(packet: &SeenPacket) -> Args {
+pub(super) fn place(packet: &SeenPacket) -> Args {
     let name = packet.name.clone().unwrap_or_default();
     let dword = packet.place.index as u64;
     Args::new()

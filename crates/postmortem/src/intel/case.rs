@@ -171,6 +171,7 @@ pub(super) fn buffer(block: &Buffer, address: u64) -> Args {
     Args::new()
         .with("block", Arg::Text(block.name.clone()))
         .with("base", Arg::Address(block.iova))
+        .with("size", Arg::Value(block.size))
         .with("offset", Arg::Value(address.wrapping_sub(block.iova)))
 }
 

@@ -6,9 +6,11 @@
 
 use super::case::{IntelCase, Unit, buffer, register, seen};
 use super::response::all_ones;
+use super::stop::IntelStop;
+use super::writer;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
-use crate::rules::Rule;
+use crate::rules::{FindingKind, Rule};
 use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::SectionAbsence;
 use unwedge_capture::i915::ErrorState;
@@ -204,6 +206,23 @@ fn page_fault(case: &IntelCase<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: Inte
         .with_some("engine_id", fault.engine.map(number))
         .with_some("engine_id_name", name(fault.engine))
         .seen(fault.evidence)
+}
+
+/// Adds to faults the command that writes to their page, of the streams of an engine that hangs.
+pub(super) fn name_writers(
+    case: &IntelCase<'_, '_>,
+    unit: &Unit<'_, '_>,
+    stop: &IntelStop,
+    findings: &mut [Finding],
+) {
+    let faults = findings.iter_mut().filter(|f| f.kind == FindingKind::Fault);
+    for fault in faults.filter(|fault| fault.args.get("writer").is_none()) {
+        let Some(page) = fault.args.number("address") else { continue };
+        let ggtt = fault.args.text("space") == Some("GGTT");
+        if let Some(writer) = writer::of_page(case, unit, stop, (page, ggtt)) {
+            fault.args = std::mem::take(&mut fault.args).with("writer", Arg::Record(writer.args()));
+        }
+    }
 }
 
 /// What is next to an address, of an engine where that is known, else of any: the rule, and the buffer with its `distance`.

@@ -320,6 +320,7 @@ fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
         findings.extend(busy.clone());
         findings.extend(context::findings(case, unit));
         let Some(stop) = stop else { continue };
+        fault::name_writers(case, unit, &stop, &mut findings);
         let stopped = stop::verdict(case, unit, &stop, busy.as_ref());
         findings.extend(wait::finding(case, unit, &stop, busy.as_ref()));
         findings.extend(stop::corrupt(case, unit, &stop));

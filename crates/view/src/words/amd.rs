@@ -330,6 +330,9 @@ fn gpuvm_fault(f: &Finding, rule: AmdRule, memory: &str) -> Words {
     if args.flag("more_faults") {
         why.push("more faults followed, which the kernel does not record".to_owned());
     }
+    if args.record("writer").is_some() {
+        why.push(format!("{} is the last packet that writes to this page", writer(f)));
+    }
     if let Some((start, end)) = args.record("buffer").and_then(range) {
         why.push(format!("the page is in an existing buffer, {}", sized(start, end)));
     }

@@ -399,8 +399,10 @@ impl NearBuffer {
             None => at_base(near),
         });
         let number = |name: &str| near.and_then(|near| near.number(name)).unwrap_or(0);
+        let size = near.and_then(|near| near.number("size")).filter(|&size| size > 0);
+        let size = size.map(|size| format!(" ({size:#x} bytes)")).unwrap_or_default();
         NearBuffer {
-            buffer: buffer.unwrap_or_default(),
+            buffer: format!("{}{size}", buffer.unwrap_or_default()),
             distance: number("distance"),
             offset: number("offset"),
         }
@@ -427,6 +429,10 @@ fn page_fault(f: &Finding, near: &str) -> Words {
     let why = [
         Some(near.to_owned()).filter(|near| !near.is_empty()),
         named("fault_type", "fault_type_name", "fault type"),
+        f.args.record("writer").map(|writer| {
+            let command = writer.text("command").unwrap_or("a command");
+            format!("{command} at {:#x} writes to this page", writer.number("address").unwrap_or(0))
+        }),
         f.args.number("source").map(|source| format!("source {source:#x}")),
         named("engine_id", "engine_id_name", "engine id"),
     ];
