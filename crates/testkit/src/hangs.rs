@@ -277,7 +277,7 @@ type Files = Vec<(String, Vec<u8>)>;
 
 fn radv_hangs(run: HangRun) -> Vec<(&'static str, Files)> {
     let new = || RadvBuilder::new(Gfx::V10).timeout("gfx_0.0.0", run.fences, run.fences + 2);
-    let shader = ShaderSpec::waiting("Pixel Shader", run.fence);
+    let shader = ShaderSpec::waiting(Gfx::V10, "Pixel Shader", run.fence);
     let mut broken = shader.clone();
     broken.code = [
         (vec![0xf400_0100, 0xfa00_0000], "s_load_dword s4, s[0:1], null"),
