@@ -135,7 +135,7 @@ fn names(list: &[String]) -> Arg {
 }
 
 /// The last packet of the streams that writes to a page by itself.
-fn page_writer<'w>(walked: &'w Walked, page: u64) -> Option<&'w SeenPacket> {
+fn page_writer(walked: &Walked, page: u64) -> Option<&SeenPacket> {
     const PAGE: u64 = 0x1000;
     let touches = |range: &WrittenRange| {
         range.iova < page.saturating_add(PAGE) && page < range.iova.saturating_add(range.bytes)

@@ -686,7 +686,7 @@ pub(super) fn advice(id: AdviceId) -> Option<(&'static str, &'static str)> {
             "clears this error so that the next hang is recorded; card0 may be card1",
         ),
         AdviceId::XeWedgedMode => (
-            "echo 2 | sudo tee /sys/kernel/debug/dri/0/wedged_mode",
+            "echo 2 > /sys/kernel/debug/dri/0/wedged_mode",
             "resets nothing after the next hang, so that registers can be read; dri/0 may be another number",
         ),
         _ => return None,
