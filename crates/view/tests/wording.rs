@@ -7,7 +7,7 @@ use unwedge_base::Generation;
 use unwedge_capture::{Dump, DumpPart};
 use unwedge_hw::Db;
 use unwedge_postmortem::explain;
-use unwedge_testkit::hangs::{HangRun, hangs};
+use unwedge_testkit::hangs::{HangDump, HangRun, hangs};
 use unwedge_testkit::{amdgpu, devcore, i915, xe};
 use unwedge_view::report::ReportOptions;
 
@@ -128,10 +128,10 @@ fn real_dumps() -> Vec<PathBuf> {
 
 #[test]
 fn no_report_has_a_pattern_that_has_gone_wrong_before() {
-    let one = |(name, bytes): (String, Vec<u8>)| (name, vec![("dump".to_owned(), bytes)]);
-    let mut dumps: Vec<(String, Vec<(String, Vec<u8>)>)> = Vec::new();
+    let one = |(name, bytes): (String, Vec<u8>)| HangDump { name, files: vec![("dump".to_owned(), bytes)] };
+    let mut dumps: Vec<HangDump> = Vec::new();
     for run in HangRun::BOTH {
-        dumps.extend(hangs(run).into_iter().map(|hang| (hang.name, hang.files)));
+        dumps.extend(hangs(run));
     }
     dumps.extend(devcore::variety().into_iter().chain(i915::variety()).chain(xe::variety()).map(one));
     dumps.extend(amdgpu::texts().into_iter().map(one));
@@ -139,7 +139,8 @@ fn no_report_has_a_pattern_that_has_gone_wrong_before() {
         dumps.push(one((generation.name().to_owned(), devcore::DevcoreBuilder::complete(generation).text())));
     }
     for gfx in amdgpu::Gfx::ALL {
-        dumps.push((format!("radv {gfx:?}"), amdgpu::RadvBuilder::complete(gfx).members()));
+        let files = amdgpu::RadvBuilder::complete(gfx).members();
+        dumps.push(HangDump { name: format!("radv {gfx:?}"), files });
     }
     for path in real_dumps() {
         let mut bytes = Vec::new();
@@ -150,8 +151,8 @@ fn no_report_has_a_pattern_that_has_gone_wrong_before() {
     let db = Db::builtin();
     let mut wrong: Vec<String> = Vec::new();
     let mut seen = 0;
-    for (name, parts) in dumps {
-        for text in texts(&parts, &db) {
+    for HangDump { name, files } in dumps {
+        for text in texts(&files, &db) {
             seen += 1;
             for fault in faults(&text) {
                 let fault = format!("{name}: {fault}");
