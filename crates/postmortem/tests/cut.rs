@@ -81,7 +81,7 @@ fn intel_dumps() {
     for (name, text) in xe::variety() {
         assert_cut(&name, &text, text.len() / 40 + 1, xe);
     }
-    let draws: Vec<u32> = (0..60).flat_map(|i| primitive(i)).chain([MI_BATCH_BUFFER_END]).collect();
+    let draws: Vec<u32> = (0..60).flat_map(primitive).chain([MI_BATCH_BUFFER_END]).collect();
     for packed in [true, false] {
         let builder = i915::ErrorStateBuilder::new(tgl()).engine(in_batch(&draws, 7));
         let builder = if packed { builder } else { builder.unpacked() };
@@ -163,7 +163,7 @@ fn what_is_missing_of_a_ring() {
 
 #[test]
 fn what_is_missing_of_a_batch() {
-    let batch: Vec<u32> = (0..60).flat_map(|i| primitive(i)).chain([MI_BATCH_BUFFER_END]).collect();
+    let batch: Vec<u32> = (0..60).flat_map(primitive).chain([MI_BATCH_BUFFER_END]).collect();
     let builder = i915::ErrorStateBuilder::new(tgl()).engine(in_batch(&batch, 210)).unpacked();
     let text = builder.text();
     assert!(!has(&i915(&text).unwrap(), Rule::MemoryContentsCut));
