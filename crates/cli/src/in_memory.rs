@@ -115,10 +115,12 @@ pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Resu
         }
         (View::Json, Dump::Msm(dump), _) => drop(decode::json((dump, size), &lost, db, out)),
         (View::Explain { json }, dump, _) => {
-            print_report(&explain(dump, db), Some(&files.name), json, ReportOptions::default(), out);
+            let mut report = explain(dump, db);
+            around::attach(&mut report, dump, db, max_size);
+            print_report(&report, Some(&files.name), json, ReportOptions::default(), out);
         }
         (View::Around { json }, dump, _) => {
-            let options = around::Options { json, style, max_size };
+            let options = around::Options { json, style, max_size, context: None };
             around::hang(dump, size, &lost, options, db, out).map_err(|e| e.to_string())?;
         }
         (View::Intel { json: true }, _, Some(dump)) => {

@@ -7,6 +7,7 @@ pub mod amd;
 mod args;
 mod head;
 pub mod intel;
+mod packets;
 mod report;
 mod rules;
 mod signature;
@@ -18,6 +19,7 @@ pub use amd::{explain_amdgpu, explain_radv, explain_umr};
 pub use args::{Arg, Args};
 pub use head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 pub use intel::{explain_i915, explain_xe};
+pub use packets::{ExcerptPacket, PacketExcerpt, PacketMark, PacketValue};
 pub use report::*;
 pub use rules::{
     AdrenoRule, AdviceId, AmdRule, FindingKind, IntelRule, RULES, Rule, RuleRole, RuleRow, VendorRule,

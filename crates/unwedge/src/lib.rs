@@ -24,7 +24,7 @@ pub mod adreno;
 pub mod amd;
 mod dump;
 
-pub use dump::{Format, Opened, QueryOptions, ShowOptions, ValueForm, open};
+pub use dump::{Format, Opened, Place, QueryOptions, ShowOptions, ValueForm, open};
 pub use unwedge_capture::{DumpPart, FileKind, NotADump, sniff};
 pub use unwedge_postmortem::Report;
 pub use unwedge_view::ViewError;

@@ -10,6 +10,7 @@ use unwedge::hw::Db;
 use unwedge::postmortem::explain;
 use unwedge_view::Style;
 use unwedge_view::amd::{self, AmdDump};
+use unwedge_view::around;
 use unwedge_view::report::ReportOptions;
 
 /// What to print.
@@ -92,7 +93,9 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
     match view {
         View::Info { json } => drop(info::show(&files, db, json, style, out)?),
         View::Explain { json } => {
-            print_report(&explain(&read, db), None, json, ReportOptions::default(), out);
+            let mut report = explain(&read, db);
+            around::attach(&mut report, &read, db, 1 << 30);
+            print_report(&report, None, json, ReportOptions::default(), out);
         }
         View::Decode { json: true } => {
             let compression = files.compression();

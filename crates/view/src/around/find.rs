@@ -1,0 +1,287 @@
+//! Finds the visits of a walk to a place. Never: what is shown of them.
+
+use crate::plural::counted;
+use crate::streams::Walkable;
+use std::collections::{BTreeMap, VecDeque};
+use unwedge_postmortem::{HangPoint, LevelPosition};
+use unwedge_stream::{Flow, Registers, Step, StepSink, StreamPos, TroubleKind, WorkKind};
+
+/// Levels that are told apart: ring, IB1, IB2, draw state.
+const LEVELS: usize = 4;
+/// Why work of a number is not shown.
+pub(super) const OTHER_KIND: &str = "the work of that number is of another kind: `--around '{} N'` shows it";
+
+/// How many pieces of work there are, for people.
+pub(super) fn work_seen(work: &BTreeMap<&'static str, u64>) -> String {
+    let all = work.values().sum::<u64>();
+    if all == 0 {
+        return "the streams start no work".to_owned();
+    }
+    let kinds: Vec<String> = work.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let pieces = counted(all, "piece", "pieces");
+    format!("the streams start {pieces} of work, numbered from 0 in each stream ({})", kinds.join(", "))
+}
+
+/// What is looked for.
+pub(super) struct Target {
+    /// The ring or engine, by its name.
+    ring: Option<String>,
+    /// The stop, from the ring inwards, but for the innermost level: the nearest visit counts.
+    outer: Vec<LevelPosition>,
+    /// The work that was in flight at the stop.
+    draw: Option<u32>,
+    spot: Spot,
+}
+
+/// A place within a stream.
+#[derive(Clone, Copy)]
+enum Spot {
+    /// First and last dword in the ring.
+    Ring(u64, u64),
+    /// First and last address.
+    Buffer(u64, u64),
+    Work(Option<WorkKind>, u32),
+}
+
+impl Target {
+    fn new(point: Option<&HangPoint>, spot: Spot) -> Target {
+        let Some(point) = point else {
+            return Target { ring: None, outer: Vec::new(), draw: None, spot };
+        };
+        let mut outer = point.levels.clone();
+        outer.sort_by_key(|level| level.level);
+        if outer.last().is_some_and(|level| level.level > 0) {
+            outer.pop();
+        }
+        let number = point.ring.map(|ring| format!("ring {ring}"));
+        Target { ring: point.ring_name.clone().or(number), outer, draw: point.draw, spot }
+    }
+
+    /// Where it stopped; `None` where nothing says.
+    pub(super) fn of_hang(point: &HangPoint) -> Option<Target> {
+        let at = |base: u64, dword: u64| base.saturating_add(dword.saturating_mul(4));
+        let spot = match (point.iova, point.levels.iter().max_by_key(|level| level.level)) {
+            (Some(iova), _) => Spot::Buffer(iova, iova),
+            (None, Some(level)) if level.level > 0 => {
+                Spot::Buffer(at(level.base, level.range.0), at(level.base, level.range.1))
+            }
+            (None, Some(level)) => Spot::Ring(level.range.0, level.range.1),
+            (None, None) => return None,
+        };
+        Some(Target::new(Some(point), spot))
+    }
+
+    pub(super) fn of_work(kind: Option<WorkKind>, number: u32, point: Option<&HangPoint>) -> Target {
+        Target::new(point, Spot::Work(kind, number))
+    }
+
+    pub(super) fn of_address(iova: u64, point: Option<&HangPoint>) -> Target {
+        Target::new(point, Spot::Buffer(iova, iova))
+    }
+
+    /// The address, of a place in a buffer.
+    pub(super) fn address(&self) -> Option<u64> {
+        match self.spot {
+            Spot::Buffer(first, _) => Some(first),
+            Spot::Ring(..) | Spot::Work(..) => None,
+        }
+    }
+
+    pub(super) fn is_in_ring(&self) -> bool {
+        matches!(self.spot, Spot::Ring(..))
+    }
+
+    /// The stream is of another ring or engine than the one that stopped.
+    pub(super) fn is_of_other_ring(&self, stream: &Walkable<'_>) -> bool {
+        let name = stream.engine.as_ref().unwrap_or(&stream.name);
+        self.ring.as_ref().is_some_and(|ring| ring != name)
+    }
+
+    /// A packet of so many dwords is there.
+    fn hits(&self, place: StreamPos, base: u8, dwords: usize) -> bool {
+        let dwords = dwords.max(1) as u64;
+        match self.spot {
+            Spot::Buffer(first, last) => {
+                place.iova.is_some_and(|at| at <= last && first < at.saturating_add(dwords.saturating_mul(4)))
+            }
+            Spot::Ring(first, last) => {
+                let at = place.index as u64;
+                let end = at.saturating_add(dwords);
+                // Below the first where the ring wraps around in between.
+                let inside = if first <= last { at <= last && first < end } else { at <= last || first < end };
+                place.level == 0 && base == 0 && inside
+            }
+            Spot::Work(..) => false,
+        }
+    }
+}
+
+/// What counts as one packet: a packet, or dwords that are none. Where it is, and its size in dwords.
+pub(super) fn unit(step: &Step<'_>) -> Option<(StreamPos, usize)> {
+    match step {
+        Step::Packet(packet) => Some((packet.place, packet.payload.len().saturating_add(1))),
+        Step::Trouble(trouble) => match trouble.kind {
+            TroubleKind::BadHeader { skipped, .. } => Some((trouble.place, skipped)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// How far a visit is from the stop: dwords from the packet of each level that leads there, from the ring inwards, and
+/// pieces of work.
+pub(super) type Distance = [u64; LEVELS + 1];
+
+/// A run of packets at the place.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    /// Numbers of packets in the walk, from 1.
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// The level of the first.
+    pub(super) level: u8,
+    pub(super) distance: Distance,
+    /// Packets before it, of its own buffer and of those that lead there.
+    pub(super) before: Vec<usize>,
+}
+
+/// Finds visits.
+pub(super) struct Find<'t> {
+    target: &'t Target,
+    base: u8,
+    context: usize,
+    packets: usize,
+    /// Where the packet of each level is that is executed: the start of its stream, and dwords from there.
+    at: [Option<(Option<u64>, u64)>; LEVELS],
+    /// The newest packets of each level and those above it.
+    recent: [VecDeque<usize>; LEVELS],
+    /// The packet before.
+    packet: Option<(StreamPos, usize)>,
+    last_work: Option<u32>,
+    current: Option<Visit>,
+    best: Option<Visit>,
+    visits: u64,
+    /// Pieces of work, by kind.
+    pub(super) work: Vec<(WorkKind, u64)>,
+    /// The kind of the work that has the wanted number, and not the wanted kind.
+    pub(super) other_kind: Option<WorkKind>,
+}
+
+impl<'t> Find<'t> {
+    /// Nothing seen; of a visit, `context` packets before it are remembered.
+    pub(super) fn new(target: &'t Target, base: u8, context: usize) -> Find<'t> {
+        Find {
+            target,
+            base,
+            context,
+            packets: 0,
+            at: [None; LEVELS],
+            recent: Default::default(),
+            packet: None,
+            last_work: None,
+            current: None,
+            best: None,
+            visits: 0,
+            work: WorkKind::ALL.map(|kind| (kind, 0)).to_vec(),
+            other_kind: None,
+        }
+    }
+
+    /// The nearest visit, of equals the first; and how many there were.
+    pub(super) fn finish(&mut self) -> (Option<Visit>, u64) {
+        self.settle();
+        (self.best.take(), self.visits)
+    }
+
+    /// The visit is over.
+    fn settle(&mut self) {
+        let Some(mut visit) = self.current.take() else { return };
+        visit.distance[LEVELS] = match (self.target.draw, self.last_work) {
+            (Some(draw), Some(last)) => u64::from(draw.abs_diff(last)),
+            (Some(_), None) => u64::MAX,
+            (None, _) => 0,
+        };
+        self.visits = self.visits.saturating_add(1);
+        if self.best.as_ref().is_none_or(|best| visit.distance < best.distance) {
+            self.best = Some(visit);
+        }
+    }
+
+    fn start(&mut self, level: u8) {
+        let mut distance = [0; LEVELS + 1];
+        for outer in &self.target.outer {
+            let Some(slot) = distance.get_mut(usize::from(outer.level)) else { continue };
+            let at = self.at.get(usize::from(outer.level)).copied().flatten();
+            *slot = match at {
+                Some((base, _)) if outer.level > 0 && base != Some(outer.base) => u64::MAX,
+                Some((_, at)) => {
+                    let (first, last) = outer.range;
+                    at.saturating_sub(last).max(first.saturating_sub(at))
+                }
+                None => u64::MAX,
+            };
+        }
+        let recent = self.recent.get(usize::from(level).min(LEVELS - 1));
+        let before = recent.into_iter().flatten().copied().filter(|&packet| packet < self.packets).collect();
+        self.current = Some(Visit { first: self.packets, last: self.packets, level, distance, before });
+    }
+
+    fn unit(&mut self, place: StreamPos, dwords: usize) {
+        self.packets = self.packets.saturating_add(1);
+        let hit = self.target.hits(place, self.base, dwords);
+        if !hit {
+            self.settle();
+        }
+        let level = usize::from(place.level.saturating_add(self.base));
+        let start = place.iova.and_then(|at| at.checked_sub((place.index as u64).saturating_mul(4)));
+        for (number, at) in self.at.iter_mut().enumerate().skip(level) {
+            *at = (number == level).then_some((start, place.index as u64));
+        }
+        if hit {
+            match &mut self.current {
+                Some(visit) => visit.last = self.packets,
+                None => self.start(place.level),
+            }
+        }
+        if self.context > 0 {
+            for recent in self.recent.iter_mut().skip(usize::from(place.level)) {
+                if recent.len() > self.context {
+                    recent.pop_front();
+                }
+                recent.push_back(self.packets);
+            }
+        }
+        self.packet = Some((place, dwords));
+    }
+
+    fn work(&mut self, kind: WorkKind, number: u32) {
+        self.last_work = Some(number);
+        if let Some((_, count)) = self.work.iter_mut().find(|(of, _)| *of == kind) {
+            *count = count.saturating_add(1);
+        }
+        let Spot::Work(wanted, of_number) = self.target.spot else { return };
+        if number != of_number {
+            return;
+        }
+        if wanted.is_some_and(|wanted| wanted != kind) {
+            self.other_kind = Some(kind);
+            return;
+        }
+        let level = self.packet.map_or(0, |(place, _)| place.level);
+        // Work is counted once, unless the count starts again.
+        if self.best.is_none() && self.current.is_none() {
+            self.start(level);
+        }
+    }
+}
+
+impl StepSink for Find<'_> {
+    fn step(&mut self, _regs: &Registers, step: &Step<'_>) -> Flow {
+        if let Some((place, dwords)) = unit(step) {
+            self.unit(place, dwords);
+        } else if let Step::Work(work) = step {
+            self.work(work.kind, work.number);
+        }
+        Flow::Continue
+    }
+}

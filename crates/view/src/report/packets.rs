@@ -1,0 +1,204 @@
+//! The packets of a report: a line each as text, all that is known of them as JSON.
+
+use super::layout::clean;
+use super::{LABEL, Screen};
+use crate::around::{PartLine, WorkLine};
+use crate::json::Hex;
+use serde::Serialize;
+use unwedge_postmortem::{ExcerptPacket, FieldFact, PacketExcerpt, PacketMark, PacketValue};
+
+/// Packets shown before the stop and after it.
+const AROUND: (usize, usize) = (3, 2);
+
+impl Screen<'_> {
+    /// The packets around the stop, and the suspected work where that is elsewhere.
+    pub(super) fn packets(&mut self) {
+        let report = self.report;
+        let Some(first) = report.packets.first() else { return };
+        let suspect = report.packets.iter().flat_map(|excerpt| &excerpt.packets);
+        let suspect = suspect.filter(|packet| packet.mark == Some(PacketMark::Suspect)).find_map(|p| p.work);
+        let marks = match suspect {
+            Some((kind, number)) => format!("> is the stop, * the suspected {kind} {number}"),
+            None if report.packets.len() > 1 => "> is the stop, * what the cause is about".to_owned(),
+            None => "> is the stop".to_owned(),
+        };
+        self.lines.push(String::new());
+        self.titled("PACKETS", "1;34", &format!("{}: {marks}", clean(&first.stream)), None, false);
+        for excerpt in &report.packets {
+            // Suspected work elsewhere was sent before.
+            if excerpt.mark == PacketMark::Stop {
+                continue;
+            }
+            self.excerpt(excerpt, (0, 0));
+        }
+        let stop = report.packets.iter().find(|excerpt| excerpt.mark == PacketMark::Stop);
+        if let Some(stop) = stop {
+            self.excerpt(stop, AROUND);
+        }
+    }
+
+    fn excerpt(&mut self, excerpt: &PacketExcerpt, (before, after): (usize, usize)) {
+        let marked = |packet: &ExcerptPacket| packet.mark == Some(excerpt.mark);
+        let first = excerpt.packets.iter().position(marked).unwrap_or(0);
+        let last = excerpt.packets.iter().rposition(marked).unwrap_or(first);
+        let (start, end) = match self.verbose {
+            true => (0, excerpt.packets.len()),
+            false => (first.saturating_sub(before), last.saturating_add(after + 1)),
+        };
+        let packets = excerpt.packets.get(start..end.min(excerpt.packets.len())).unwrap_or_default();
+        let address = |packet: &ExcerptPacket| packet.iova.map_or(0, |iova| format!("{iova:#x}").len());
+        let place = packets.iter().map(|packet| place(packet).len()).max().unwrap_or(0);
+        let address = packets.iter().map(address).max().unwrap_or(0);
+        for packet in packets {
+            let line = self.packet(packet, (address, place));
+            self.lines.push(line);
+        }
+    }
+
+    /// `> 0x100216174 IB2+0x174  CP_DRAW_INDX_OFFSET draw 19: PRIM_TYPE=DI_PT_TRILIST NUM_INDICES=6`, as far as it fits.
+    fn packet(&self, packet: &ExcerptPacket, (address, columns): (usize, usize)) -> String {
+        let mark = match packet.mark {
+            Some(PacketMark::Stop) => '>',
+            Some(PacketMark::Suspect) => '*',
+            None => ' ',
+        };
+        let iova = packet.iova.map(|iova| format!("{iova:#x}")).unwrap_or_default();
+        let head = format!("{mark} {iova:address$} {:<columns$}  ", place(packet));
+        let what = clean(&described(packet));
+        let left = self.width.saturating_sub(LABEL + head.chars().count());
+        let fits = what.chars().count() <= left;
+        let what = match fits {
+            true => what,
+            false => what.chars().take(left.saturating_sub(1)).chain(['…']).collect(),
+        };
+        let line = format!("{head}{what}");
+        let line = if packet.mark.is_some() { self.style.paint("1", &line) } else { line };
+        format!("{}{line}", " ".repeat(LABEL))
+    }
+}
+
+/// `IB2+0x174`
+fn place(packet: &ExcerptPacket) -> String {
+    format!("{}+{:#x}", packet.level, packet.index.saturating_mul(4))
+}
+
+/// A packet in a few words: its name, the work it starts, its fields or the registers that it sets.
+fn described(packet: &ExcerptPacket) -> String {
+    let dwords = packet.dwords;
+    let mut line = match (&packet.name, packet.header) {
+        (Some(name), Some(0)) if dwords > 1 => format!("{name}, {dwords} times"),
+        (Some(name), _) => name.clone(),
+        (None, Some(header)) => format!("{header:#010x}"),
+        (None, None) if dwords > 1 => format!("{dwords} dwords that are not valid packets"),
+        (None, None) => "not a valid packet".to_owned(),
+    };
+    if let Some((kind, number)) = packet.work {
+        line.push_str(&format!(", {kind} {number}"));
+    }
+    match packet.executed {
+        Some(false) => line.push_str(" (skipped by its predicate)"),
+        None => line.push_str(" (predicate not known)"),
+        Some(true) => {}
+    }
+    if let Some(iova) = packet.missing {
+        line.push_str(&format!(" (the dump does not hold {iova:#x})"));
+    }
+    let sets = !packet.registers.is_empty();
+    let values = if sets { &packet.registers } else { &packet.fields };
+    let values: Vec<String> = values.iter().filter_map(|value| short(value, sets, &packet.name)).collect();
+    if !values.is_empty() {
+        line.push_str(": ");
+        line.push_str(&values.join(" "));
+    }
+    line
+}
+
+/// `NUM_INDICES=6`, `RB_MRT[0].BUF_INFO=COLOR_FORMAT(FMT6_8_8_8_8_UNORM)`; nothing for fields that are zero and have no name.
+fn short(value: &PacketValue, register: bool, packet: &Option<String>) -> Option<String> {
+    let fields: Vec<String> = value.fields.iter().filter_map(field).collect();
+    let own = register && packet.as_deref().is_some_and(|name| name.ends_with(&value.name));
+    match (register, value.fields.is_empty()) {
+        // The name of the register is the packet's.
+        (true, true) if own => Some(format!("={}", value.text)),
+        (true, true) => Some(format!("{}={}", value.name, value.text)),
+        (true, false) => {
+            let bits = if fields.is_empty() { "0".to_owned() } else { fields.join("|") };
+            Some(if own { format!("={bits}") } else { format!("{}={bits}", value.name) })
+        }
+        (false, false) => (!fields.is_empty()).then(|| fields.join(" ")),
+        (false, true) if value.name.is_empty() => Some(value.text.clone()),
+        (false, true) => Some(format!("{}={}", value.name.replace(' ', ""), value.text)),
+    }
+}
+
+/// `PRIM_TYPE=DI_PT_TRILIST`; a bit by its name.
+fn field(field: &FieldFact) -> Option<String> {
+    match (&field.meaning, field.value) {
+        (Some(meaning), _) => Some(format!("{}={meaning}", field.name)),
+        (None, 0) => None,
+        (None, value) if value < 10 => Some(format!("{}={value}", field.name)),
+        (None, value) => Some(format!("{}={value:#x}", field.name)),
+    }
+}
+
+/// Packets around a place.
+#[derive(Serialize)]
+pub(super) struct JsonPackets<'r> {
+    mark: &'static str,
+    stream: &'r str,
+    packets: Vec<JsonPacket<'r>>,
+}
+
+#[derive(Serialize)]
+struct JsonPacket<'r> {
+    level: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<Hex>,
+    index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mark: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    header: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'r str>,
+    dwords: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executed: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<PartLine<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    registers: Vec<PartLine<'r>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    left_out: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work: Option<WorkLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<Hex>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl<'r> JsonPackets<'r> {
+    pub(super) fn of(excerpt: &'r PacketExcerpt) -> JsonPackets<'r> {
+        let packet = |packet: &'r ExcerptPacket| JsonPacket {
+            level: &packet.level,
+            address: packet.iova.map(Hex::wide),
+            index: packet.index,
+            mark: packet.mark.map(PacketMark::id),
+            header: packet.header.map(Hex::dword),
+            name: packet.name.as_deref(),
+            dwords: packet.dwords,
+            executed: packet.executed,
+            fields: packet.fields.iter().map(PartLine::of).collect(),
+            registers: packet.registers.iter().map(PartLine::of).collect(),
+            left_out: packet.more,
+            work: packet.work.map(|(kind, number)| WorkLine { kind, number }),
+            missing: packet.missing.map(Hex::wide),
+        };
+        let packets = excerpt.packets.iter().map(packet).collect();
+        JsonPackets { mark: excerpt.mark.id(), stream: &excerpt.stream, packets }
+    }
+}
