@@ -28,7 +28,8 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
             let result = match args.around {
                 Some(place) => {
                     let (size, options) = (files.size(), around_options(args, global, &out));
-                    let shown = around::dump((&read, size), &files.unpacking(), place, options, &db, &mut out);
+                    let shown =
+                        around::dump((&read, size), &files.unpacking(), place, options, &db, &mut out);
                     around_outcome(&files.name, shown)
                 }
                 None => Ok(whole(args, (&files, &read), &db, global.max_size, &mut out)),

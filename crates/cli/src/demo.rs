@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(dump.diagnostics, []);
         assert_eq!((dump.rings.len(), dump.bos.len()), (1, 3));
         let mut report = unwedge::postmortem::explain_msm(&dump, &db);
-    around::attach(&mut report, &Dump::Msm(Box::new(dump)), &db, global.max_size);
+        around::attach(&mut report, &Dump::Msm(Box::new(dump)), &db, global.max_size);
         let hang = report.hang.as_ref().expect("a hang point");
         assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"));
         assert_eq!(hang.levels.iter().map(|l| l.level).max(), Some(1), "{hang:?}");

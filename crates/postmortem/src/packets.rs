@@ -64,6 +64,10 @@ pub struct ExcerptPacket {
     pub work: Option<(&'static str, u32)>,
     /// A stream that it calls and the dump does not hold.
     pub missing: Option<u64>,
+    /// A stream that it calls.
+    pub calls: Option<u64>,
+    /// The first dword of those that are not a valid packet.
+    pub word: Option<u32>,
 }
 
 /// A field of a packet, or a register that it sets.

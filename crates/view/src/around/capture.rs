@@ -1,14 +1,12 @@
 //! The packets around a place of a capture, which is read once, submit by submit, up to the one that has the place.
 
 use super::find::{Find, Target};
-use super::near::Near;
 use super::state::Describing;
 use super::{Found, Options, Place, Search, Surroundings, database};
 use crate::lines::{Lines, Start, end};
 use crate::streams::{PacketDecoder, RegisterSet, Walkable};
 use crate::{CaptureStream, ViewError};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_hw::Db;
@@ -33,7 +31,7 @@ pub fn capture(
         Place::Work(kind, number) => Target::of_work(kind, number, None),
         Place::Address(iova) => Target::of_address(iova, None),
     };
-    let search = Search { best: None, work: BTreeMap::new(), other_kind: None, near: Near::default() };
+    let search = Search::default();
     let mut lines = Lines::new(u64::from(u32::MAX), &mut *out);
     let mut buffer = Vec::new();
     if options.json {
@@ -102,10 +100,7 @@ impl<'d> Consumer<'d> for Looker<'_, '_> {
         let mut find = Find::new(&self.target, stream.base, 0);
         (stream.walk)(&mut find);
         let (visit, visits) = find.finish();
-        for (kind, count) in find.work {
-            *self.search.work.entry(kind.name()).or_default() += count;
-        }
-        self.search.other_kind = self.search.other_kind.or(find.other_kind);
+        self.search.work.add(find.work);
         let Some(visit) = visit else { return };
         let shown = Surroundings {
             place: self.place,
@@ -130,7 +125,11 @@ impl<'d> Consumer<'d> for Looker<'_, '_> {
 struct SinkRef<'s>(&'s mut dyn StepSink);
 
 impl StepSink for SinkRef<'_> {
-    fn step(&mut self, regs: &unwedge_stream::Registers, step: &unwedge_stream::Step<'_>) -> unwedge_stream::Flow {
+    fn step(
+        &mut self,
+        regs: &unwedge_stream::Registers,
+        step: &unwedge_stream::Step<'_>,
+    ) -> unwedge_stream::Flow {
         self.0.step(regs, step)
     }
 }

@@ -97,5 +97,7 @@ fn packet(item: &Item) -> ExcerptPacket {
         more: item.more.saturating_add(more),
         work: item.work,
         missing: item.missing,
+        calls: item.calls.map(|(iova, _)| iova),
+        word: item.word,
     }
 }

@@ -8,18 +8,51 @@ use unwedge_stream::{Flow, Registers, Step, StepSink, StreamPos, TroubleKind, Wo
 
 /// Levels that are told apart: ring, IB1, IB2, draw state.
 const LEVELS: usize = 4;
-/// Why work of a number is not shown.
-pub(super) const OTHER_KIND: &str = "the work of that number is of another kind: `--around '{} N'` shows it";
+/// What work the streams start.
+#[derive(Default)]
+pub(super) struct WorkSeen {
+    /// Pieces of each kind.
+    kinds: BTreeMap<&'static str, u64>,
+    /// The highest number.
+    last: Option<u32>,
+    /// The kind that the work of the wanted number has.
+    other_kind: Option<WorkKind>,
+}
 
-/// How many pieces of work there are, for people.
-pub(super) fn work_seen(work: &BTreeMap<&'static str, u64>) -> String {
-    let all = work.values().sum::<u64>();
-    if all == 0 {
-        return "the streams start no work".to_owned();
+impl WorkSeen {
+    fn see(&mut self, kind: WorkKind, number: u32) {
+        *self.kinds.entry(kind.name()).or_default() += 1;
+        self.last = self.last.max(Some(number));
     }
-    let kinds: Vec<String> = work.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    let pieces = counted(all, "piece", "pieces");
-    format!("the streams start {pieces} of work, numbered from 0 in each stream ({})", kinds.join(", "))
+
+    /// Takes in that of another stream.
+    pub(super) fn add(&mut self, other: WorkSeen) {
+        for (kind, count) in other.kinds {
+            *self.kinds.entry(kind).or_default() += count;
+        }
+        self.last = self.last.max(other.last);
+        self.other_kind = self.other_kind.or(other.other_kind);
+    }
+
+    /// Why there is no work of a number, for people.
+    pub(super) fn why_not(&self, number: u32) -> String {
+        if let Some(kind) = self.other_kind {
+            return format!("{number} is a {}: --around '{} {number}'", kind.name(), kind.name());
+        }
+        let all = self.kinds.values().sum::<u64>();
+        match self.last {
+            None => "the streams start no work".to_owned(),
+            Some(last) if number < last => {
+                "a predicate skips it, or no stream that is held starts it".to_owned()
+            }
+            Some(last) => {
+                let kinds: Vec<String> =
+                    self.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+                let pieces = counted(all, "piece", "pieces");
+                format!("the streams start {pieces} of work, up to number {last} ({})", kinds.join(", "))
+            }
+        }
+    }
 }
 
 /// What is looked for.
@@ -108,7 +141,8 @@ impl Target {
                 let at = place.index as u64;
                 let end = at.saturating_add(dwords);
                 // Below the first where the ring wraps around in between.
-                let inside = if first <= last { at <= last && first < end } else { at <= last || first < end };
+                let inside =
+                    if first <= last { at <= last && first < end } else { at <= last || first < end };
                 place.level == 0 && base == 0 && inside
             }
             Spot::Work(..) => false,
@@ -161,10 +195,8 @@ pub(super) struct Find<'t> {
     current: Option<Visit>,
     best: Option<Visit>,
     visits: u64,
-    /// Pieces of work, by kind.
-    pub(super) work: Vec<(WorkKind, u64)>,
-    /// The kind of the work that has the wanted number, and not the wanted kind.
-    pub(super) other_kind: Option<WorkKind>,
+    /// What work there is.
+    pub(super) work: WorkSeen,
 }
 
 impl<'t> Find<'t> {
@@ -182,8 +214,7 @@ impl<'t> Find<'t> {
             current: None,
             best: None,
             visits: 0,
-            work: WorkKind::ALL.map(|kind| (kind, 0)).to_vec(),
-            other_kind: None,
+            work: WorkSeen::default(),
         }
     }
 
@@ -256,15 +287,13 @@ impl<'t> Find<'t> {
 
     fn work(&mut self, kind: WorkKind, number: u32) {
         self.last_work = Some(number);
-        if let Some((_, count)) = self.work.iter_mut().find(|(of, _)| *of == kind) {
-            *count = count.saturating_add(1);
-        }
+        self.work.see(kind, number);
         let Spot::Work(wanted, of_number) = self.target.spot else { return };
         if number != of_number {
             return;
         }
         if wanted.is_some_and(|wanted| wanted != kind) {
-            self.other_kind = Some(kind);
+            self.work.other_kind = Some(kind);
             return;
         }
         let level = self.packet.map_or(0, |(place, _)| place.level);

@@ -102,6 +102,7 @@ impl Item {
             registers: self.registers.iter().map(PartLine::of).collect(),
             work: self.work.map(|(kind, number)| WorkLine { kind, number }),
             missing: self.missing.map(Hex::wide),
+            calls: self.calls.map(|(iova, _)| Hex::wide(iova)),
             trouble: self.trouble.as_deref(),
         });
     }
@@ -135,6 +136,8 @@ struct PacketLine<'a> {
     work: Option<WorkLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Hex>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<&'a str>,
 }

@@ -21,7 +21,7 @@ pub(crate) use json::{PartLine, WorkLine};
 use crate::lines::{Lines, Start, end};
 use crate::streams::{Family, RegisterSet, Streams, Walkable, intel_names};
 use crate::{Style, ViewError, decode, device};
-use find::{Find, Target, Visit};
+use find::{Find, Target, Visit, WorkSeen};
 use near::Near;
 use state::{Describing, PlaceState};
 use std::collections::BTreeMap;
@@ -227,12 +227,10 @@ struct Found {
 }
 
 /// What a search of all streams gave.
+#[derive(Default)]
 struct Search {
     best: Option<Found>,
-    /// Pieces of work, by kind.
-    work: BTreeMap<&'static str, u64>,
-    /// The kind that the work of the wanted number has.
-    other_kind: Option<WorkKind>,
+    work: WorkSeen,
     near: Near,
 }
 
@@ -241,13 +239,9 @@ impl Search {
     fn error(self, place: Place) -> ViewError {
         match place {
             Place::Hang => ViewError::NoStreamOfHang,
-            Place::Work(..) => ViewError::NoSuchWork {
-                place: place.to_string(),
-                why: match self.other_kind {
-                    Some(kind) => find::OTHER_KIND.replace("{}", kind.name()),
-                    None => find::work_seen(&self.work),
-                },
-            },
+            Place::Work(_, number) => {
+                ViewError::NoSuchWork { place: place.to_string(), why: self.work.why_not(number) }
+            }
             Place::Address(iova) => ViewError::NothingAt { iova, near: self.near.text(iova) },
         }
     }
@@ -256,8 +250,7 @@ impl Search {
 /// The visit of a place: in streams of its ring before others, then the nearest to the stop. `context` are packets of the
 /// visit's own buffer that it remembers before it.
 fn locate(streams: &mut Streams<'_, '_>, target: &Target, context: usize) -> Search {
-    let mut search =
-        Search { best: None, work: BTreeMap::new(), other_kind: None, near: Near::default() };
+    let mut search = Search::default();
     let mut best_key = None;
     let mut names: Vec<(u32, String)> = Vec::new();
     streams.each(&mut |stream| {
@@ -272,10 +265,7 @@ fn locate(streams: &mut Streams<'_, '_>, target: &Target, context: usize) -> Sea
         let mut find = Find::new(target, stream.base, context);
         (stream.walk)(&mut find);
         let (visit, visits) = find.finish();
-        for (kind, count) in find.work {
-            *search.work.entry(kind.name()).or_default() += count;
-        }
-        search.other_kind = search.other_kind.or(find.other_kind);
+        search.work.add(find.work);
         let Some(visit) = visit else { return true };
         names.push((stream.number, stream.name.clone()));
         let key = (other, visit.distance);
@@ -294,12 +284,7 @@ fn locate(streams: &mut Streams<'_, '_>, target: &Target, context: usize) -> Sea
 }
 
 /// The visit of a place in one stream.
-fn locate_in(
-    streams: &mut Streams<'_, '_>,
-    target: &Target,
-    number: u32,
-    context: usize,
-) -> Option<Visit> {
+fn locate_in(streams: &mut Streams<'_, '_>, target: &Target, number: u32, context: usize) -> Option<Visit> {
     let mut found = None;
     streams.each(&mut |stream| {
         if stream.number != number {

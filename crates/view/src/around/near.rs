@@ -62,16 +62,24 @@ impl Near {
                     name(buffer)
                 ),
                 false => format!(
-                    "it is {offset:#x} bytes into the buffer {}, whose contents are not there",
+                    "it is {offset:#x} bytes into the buffer {}, whose contents are not captured",
                     name(buffer)
                 ),
             };
         }
         let below = self.below.as_ref().map(|below| {
-            format!("the nearest buffer below is {}, {:#x} bytes before it", name(below), iova.saturating_sub(below.end))
+            format!(
+                "the nearest buffer below is {}, {:#x} bytes before it",
+                name(below),
+                iova.saturating_sub(below.end)
+            )
         });
         let above = self.above.as_ref().map(|above| {
-            format!("the nearest above is {}, {:#x} bytes after it", name(above), above.start.saturating_sub(iova))
+            format!(
+                "the nearest above is {}, {:#x} bytes after it",
+                name(above),
+                above.start.saturating_sub(iova)
+            )
         });
         match [below, above].into_iter().flatten().collect::<Vec<_>>() {
             near if near.is_empty() => "there is no buffer at all".to_owned(),

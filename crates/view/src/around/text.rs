@@ -2,8 +2,9 @@
 
 use super::window::{Item, Mark};
 use super::{Place, PlaceSeen, Surroundings};
-use crate::streams::Walkable;
 use crate::Style;
+use crate::plural::counted;
+use crate::streams::Walkable;
 use std::io::Write;
 use unwedge_postmortem::PacketMark;
 use unwedge_stream::Exec;
@@ -18,7 +19,7 @@ impl Surroundings<'_> {
         for (nth, (mark, range)) in self.ranges().into_iter().enumerate() {
             match nth {
                 0 => drop(writeln!(out, "{}", style.bold(&stream.name))),
-                _ => drop(writeln!(out, "\n{}", style.bold("suspected work"))),
+                _ => drop(writeln!(out, "\n{}", style.bold("suspected work, marked *"))),
             }
             let seen = self.window(stream, range, &mut |item| item.text(style, out));
             if nth == 0 {
@@ -37,7 +38,10 @@ impl Surroundings<'_> {
     fn notes(&self, out: &mut dyn Write) {
         if self.found.visits > 1 && self.place != Place::Hang {
             let visits = self.found.visits;
-            let _ = writeln!(out, "(the streams come by here {visits} times; this is the visit nearest to the stop, or the first)");
+            let _ = writeln!(
+                out,
+                "(the streams come by here {visits} times; this is the visit nearest to the stop, or the first)"
+            );
         }
         let also = &self.found.also_in;
         if !also.is_empty() && matches!(self.place, Place::Work(..)) {
@@ -117,6 +121,10 @@ impl Item {
         }
         if let Some((kind, number)) = self.work {
             let _ = writeln!(out, "{:32}{}", "", style.bold(&format!("{kind} {number}")));
+        }
+        if let Some((iova, dwords)) = self.calls {
+            let dwords = dwords.map_or(String::new(), |n| format!(", {}", counted(n, "dword", "dwords")));
+            let _ = writeln!(out, "{:32}calls {iova:#x}{dwords}", "");
         }
         if let Some(iova) = self.missing {
             let _ = writeln!(out, "{:32}(the dump does not hold the stream at {iova:#x})", "");

@@ -1,14 +1,16 @@
 //! The packets of a window, each with what it does. Never: which window.
 
+use super::PlaceSeen;
 use super::find::unit;
 use super::state::Describing;
-use super::PlaceSeen;
 use crate::decode::trouble_text;
 use crate::streams::{PacketDecoder, RegisterSet, Walkable, typed};
 use std::collections::BTreeMap;
 use unwedge_hw::Variants;
 use unwedge_postmortem::{PacketMark, PacketValue};
-use unwedge_stream::{Exec, Flow, PacketStep, RegWrite, Registers, Step, StepSink, StreamPos, WorkKind};
+use unwedge_stream::{
+    Exec, Flow, PacketStep, RegWrite, Registers, Step, StepSink, StreamKind, StreamPos, TroubleKind, WorkKind,
+};
 
 /// Parts and register writes shown of a packet.
 const PARTS: usize = 256;
@@ -53,6 +55,10 @@ pub(super) struct Item {
     pub(super) more: usize,
     pub(super) work: Option<(&'static str, u32)>,
     pub(super) missing: Option<u64>,
+    /// The stream that it calls or goes on in: its address, and its dwords where the packet says them.
+    pub(super) calls: Option<(u64, Option<u64>)>,
+    /// The first dword of those that are not a valid packet.
+    pub(super) word: Option<u32>,
     pub(super) trouble: Option<String>,
 }
 
@@ -167,6 +173,8 @@ impl<'w, 'd> Window<'w, 'd> {
             more: 0,
             work: None,
             missing: None,
+            calls: None,
+            word: None,
             trouble: None,
         })
     }
@@ -239,8 +247,16 @@ impl StepSink for Window<'_, '_> {
                     item.missing = stream.iova;
                 }
             }
+            Step::Enter(stream) if matches!(stream.kind, StreamKind::Call | StreamKind::Chain) => {
+                if let (Some(item), Some(iova)) = (&mut self.item, stream.iova) {
+                    item.calls.get_or_insert((iova, stream.claimed));
+                }
+            }
             Step::Trouble(trouble) => {
                 if let Some(item) = &mut self.item {
+                    if let TroubleKind::BadHeader { raw, .. } = trouble.kind {
+                        item.word = Some(raw);
+                    }
                     item.trouble = Some(trouble_text(trouble.kind).into_owned());
                 }
             }
@@ -258,4 +274,3 @@ impl Item {
         Some((words, self.raw.len() > RAW))
     }
 }
-

@@ -11,8 +11,8 @@ pub use captures::{LENGTH_PER_BYTE as LENGTH_PER_BYTE_OF_CAPTURE, capture};
 pub(crate) use sections::header;
 pub(crate) use stream::{JsonSink, Stretch, stretches, trouble_text};
 
-use crate::lines::{Lines, end};
 use crate::device;
+use crate::lines::{Lines, end};
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::msm::Devcore;

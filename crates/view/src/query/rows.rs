@@ -329,13 +329,7 @@ fn hex(column: &Asked<'_>, value: u64) -> Hex {
 }
 
 /// What a value means, or its bits.
-pub fn value_text(
-    register: &Asked<'_>,
-    value: u64,
-    how: ValueForm,
-    palette: &Palette,
-    out: &mut Vec<u8>,
-) {
+pub fn value_text(register: &Asked<'_>, value: u64, how: ValueForm, palette: &Palette, out: &mut Vec<u8>) {
     match register.selected.ty {
         Some(ty) if how == ValueForm::Decoded => {
             ty.write(value, &mut Variants::default(), palette, out);

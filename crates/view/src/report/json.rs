@@ -1,7 +1,7 @@
 //! A report as one JSON object. Its schema is docs/json-schema.md.
 
-use crate::amd::AmdGpuFields;
 use super::packets::JsonPackets;
+use crate::amd::AmdGpuFields;
 use crate::facts::{JsonArgs, JsonFact, JsonSubject, address};
 use crate::sqe::JsonSqe;
 use crate::words;

@@ -24,20 +24,25 @@ impl Screen<'_> {
         };
         self.lines.push(String::new());
         self.titled("PACKETS", "1;34", &format!("{}: {marks}", clean(&first.stream)), None, false);
-        for excerpt in &report.packets {
-            // Suspected work elsewhere was sent before.
-            if excerpt.mark == PacketMark::Stop {
-                continue;
-            }
-            self.excerpt(excerpt, (0, 0));
-        }
-        let stop = report.packets.iter().find(|excerpt| excerpt.mark == PacketMark::Stop);
-        if let Some(stop) = stop {
-            self.excerpt(stop, AROUND);
-        }
+        // Suspected work that is elsewhere was sent before.
+        let suspects = report.packets.iter().filter(|excerpt| excerpt.mark == PacketMark::Suspect);
+        let stops = report.packets.iter().filter(|excerpt| excerpt.mark == PacketMark::Stop);
+        let shown = suspects.flat_map(|suspect| self.of_excerpt(suspect, (0, 0)));
+        let shown: Vec<_> = shown.chain(stops.flat_map(|stop| self.of_excerpt(stop, AROUND))).collect();
+        let address = |packet: &&ExcerptPacket| packet.iova.map_or(0, |iova| format!("{iova:#x}").len());
+        let columns = shown.iter().map(|packet| place(packet).len()).max().unwrap_or(0);
+        let address = shown.iter().map(address).max().unwrap_or(0);
+        let lines: Vec<String> =
+            shown.into_iter().map(|packet| self.packet(packet, (address, columns))).collect();
+        self.lines.extend(lines);
     }
 
-    fn excerpt(&mut self, excerpt: &PacketExcerpt, (before, after): (usize, usize)) {
+    /// The packets of an excerpt that are shown: so many before the marked ones and after them.
+    fn of_excerpt<'e>(
+        &self,
+        excerpt: &'e PacketExcerpt,
+        (before, after): (usize, usize),
+    ) -> &'e [ExcerptPacket] {
         let marked = |packet: &ExcerptPacket| packet.mark == Some(excerpt.mark);
         let first = excerpt.packets.iter().position(marked).unwrap_or(0);
         let last = excerpt.packets.iter().rposition(marked).unwrap_or(first);
@@ -45,14 +50,7 @@ impl Screen<'_> {
             true => (0, excerpt.packets.len()),
             false => (first.saturating_sub(before), last.saturating_add(after + 1)),
         };
-        let packets = excerpt.packets.get(start..end.min(excerpt.packets.len())).unwrap_or_default();
-        let address = |packet: &ExcerptPacket| packet.iova.map_or(0, |iova| format!("{iova:#x}").len());
-        let place = packets.iter().map(|packet| place(packet).len()).max().unwrap_or(0);
-        let address = packets.iter().map(address).max().unwrap_or(0);
-        for packet in packets {
-            let line = self.packet(packet, (address, place));
-            self.lines.push(line);
-        }
+        excerpt.packets.get(start..end.min(excerpt.packets.len())).unwrap_or_default()
     }
 
     /// `> 0x100216174 IB2+0x174  CP_DRAW_INDX_OFFSET draw 19: PRIM_TYPE=DI_PT_TRILIST NUM_INDICES=6`, as far as it fits.
@@ -84,13 +82,15 @@ fn place(packet: &ExcerptPacket) -> String {
 
 /// A packet in a few words: its name, the work it starts, its fields or the registers that it sets.
 fn described(packet: &ExcerptPacket) -> String {
-    let dwords = packet.dwords;
-    let mut line = match (&packet.name, packet.header) {
-        (Some(name), Some(0)) if dwords > 1 => format!("{name}, {dwords} times"),
-        (Some(name), _) => name.clone(),
-        (None, Some(header)) => format!("{header:#010x}"),
-        (None, None) if dwords > 1 => format!("{dwords} dwords that are not valid packets"),
-        (None, None) => "not a valid packet".to_owned(),
+    let mut line = match (&packet.name, packet.header, packet.word) {
+        (Some(name), Some(0), _) if packet.dwords > 1 => format!("{name}, {} times", packet.dwords),
+        (Some(name), ..) => name.clone(),
+        (None, Some(header), _) => format!("{header:#010x}"),
+        (None, None, Some(word)) => match packet.dwords {
+            0 | 1 => format!("{word:#010x} (not a valid packet)"),
+            dwords => format!("{word:#010x} (not a valid packet; {dwords} dwords skipped)"),
+        },
+        (None, None, None) => "not a valid packet".to_owned(),
     };
     if let Some((kind, number)) = packet.work {
         line.push_str(&format!(", {kind} {number}"));
@@ -100,31 +100,46 @@ fn described(packet: &ExcerptPacket) -> String {
         None => line.push_str(" (predicate not known)"),
         Some(true) => {}
     }
-    if let Some(iova) = packet.missing {
-        line.push_str(&format!(" (the dump does not hold {iova:#x})"));
+    match (packet.missing, packet.calls) {
+        (Some(iova), _) => line.push_str(&format!(" (the dump does not hold {iova:#x})")),
+        (None, Some(iova)) => line.push_str(&format!(" to {iova:#x}")),
+        (None, None) => {}
     }
-    let sets = !packet.registers.is_empty();
-    let values = if sets { &packet.registers } else { &packet.fields };
-    let values: Vec<String> = values.iter().filter_map(|value| short(value, sets, &packet.name)).collect();
-    if !values.is_empty() {
-        line.push_str(": ");
-        line.push_str(&values.join(" "));
+    let mut values = match packet.registers.is_empty() {
+        true => &packet.fields[..],
+        false => &packet.registers[..],
+    };
+    // The packet is named after the first register that it writes.
+    if let (Some((first, rest)), Some(name)) = (packet.registers.split_first(), &packet.name)
+        && name.ends_with(&first.name)
+    {
+        line.push_str(&format!(" = {}", value_of(first)));
+        values = rest;
+    }
+    let mut separator = if values.len() < packet.registers.len() { ", " } else { ": " };
+    for value in values.iter().filter_map(short) {
+        line.push_str(separator);
+        line.push_str(&value);
+        separator = " ";
     }
     line
 }
 
-/// `NUM_INDICES=6`, `RB_MRT[0].BUF_INFO=COLOR_FORMAT(FMT6_8_8_8_8_UNORM)`; nothing for fields that are zero and have no name.
-fn short(value: &PacketValue, register: bool, packet: &Option<String>) -> Option<String> {
+/// What a register becomes.
+fn value_of(value: &PacketValue) -> String {
     let fields: Vec<String> = value.fields.iter().filter_map(field).collect();
-    let own = register && packet.as_deref().is_some_and(|name| name.ends_with(&value.name));
-    match (register, value.fields.is_empty()) {
-        // The name of the register is the packet's.
-        (true, true) if own => Some(format!("={}", value.text)),
-        (true, true) => Some(format!("{}={}", value.name, value.text)),
-        (true, false) => {
-            let bits = if fields.is_empty() { "0".to_owned() } else { fields.join("|") };
-            Some(if own { format!("={bits}") } else { format!("{}={bits}", value.name) })
-        }
+    match (value.fields.is_empty(), fields.is_empty()) {
+        (true, _) => value.text.clone(),
+        (false, true) => "0".to_owned(),
+        (false, false) => fields.join("|"),
+    }
+}
+
+/// `NUM_INDICES=6`, `RB_MRT[0].BUF_INFO=COLOR_FORMAT=FMT6_8_8_8_8_UNORM`; nothing for fields that are zero and have no name.
+fn short(value: &PacketValue) -> Option<String> {
+    let fields: Vec<String> = value.fields.iter().filter_map(field).collect();
+    match (value.offset.is_some(), value.fields.is_empty()) {
+        (true, _) => Some(format!("{}={}", value.name, value_of(value))),
         (false, false) => (!fields.is_empty()).then(|| fields.join(" ")),
         (false, true) if value.name.is_empty() => Some(value.text.clone()),
         (false, true) => Some(format!("{}={}", value.name.replace(' ', ""), value.text)),
@@ -174,6 +189,10 @@ struct JsonPacket<'r> {
     work: Option<WorkLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    word: Option<Hex>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -197,6 +216,8 @@ impl<'r> JsonPackets<'r> {
             left_out: packet.more,
             work: packet.work.map(|(kind, number)| WorkLine { kind, number }),
             missing: packet.missing.map(Hex::wide),
+            calls: packet.calls.map(Hex::wide),
+            word: packet.word.map(Hex::dword),
         };
         let packets = excerpt.packets.iter().map(packet).collect();
         JsonPackets { mark: excerpt.mark.id(), stream: &excerpt.stream, packets }
