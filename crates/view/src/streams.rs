@@ -371,12 +371,19 @@ impl PacketDecoder<'_> {
                     dword: Some(u64::from(field.start / 32)),
                     value: field.raw.unwrap_or_default(),
                     text: ValueText(value).to_string(),
-                    ..PacketValue::default()
+                    fields: named(field.name, value).into_iter().collect(),
+                    offset: None,
                 };
                 fields.map(part).collect()
             }
         }
     }
+}
+
+/// A value that has a name.
+fn named(field: &'static str, value: IntelValue) -> Option<FieldFact> {
+    let IntelValue::Enum(value, meaning) = value else { return None };
+    Some(FieldFact { name: field.replace(' ', "").into(), value, meaning: Some(meaning.into()) })
 }
 
 /// A value by its type: its text, and its bit fields.

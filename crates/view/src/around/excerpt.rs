@@ -4,7 +4,7 @@ use super::find::{Target, Visit};
 use super::json::executed;
 use super::state::Describing;
 use super::window::{Item, Mark, Selection, Window};
-use super::{locate, locate_in, suspect, with_streams};
+use super::{locate, locate_in, marks, suspect, with_streams};
 use crate::streams::Streams;
 use unwedge_capture::Dump;
 use unwedge_hw::Db;
@@ -28,8 +28,8 @@ pub fn attach(report: &mut Report, dump: &Dump<'_>, db: &Db, max_size: u64) {
         let describing = Describing::new(registers);
         let Some(found) = locate(streams, &target, AROUND.0).best else { return Vec::new() };
         let suspect = suspect.and_then(|target| locate_in(streams, &target, found.stream, BESIDE.0));
-        let mut marks = vec![mark(PacketMark::Stop, &found.visit)];
-        marks.extend(suspect.as_ref().map(|visit| mark(PacketMark::Suspect, visit)));
+        let suspect = suspect.filter(|suspect| !suspect.is_at(&found.visit));
+        let marks = marks(Mark::Packet(PacketMark::Stop), &found.visit, suspect.as_ref());
         let mut excerpt = |kind: PacketMark, visit: &Visit, around: (usize, usize)| {
             let packets = excerpt(streams, &describing, found.stream, &marks, visit, around)?;
             Some(PacketExcerpt { mark: kind, ..packets })
@@ -41,10 +41,6 @@ pub fn attach(report: &mut Report, dump: &Dump<'_>, db: &Db, max_size: u64) {
         stop.into_iter().chain(suspect).collect()
     });
     report.packets = packets.unwrap_or_default();
-}
-
-fn mark(mark: PacketMark, visit: &Visit) -> (Mark, (usize, usize)) {
-    (Mark::Packet(mark), (visit.first, visit.last))
 }
 
 fn excerpt(

@@ -179,6 +179,13 @@ pub(super) struct Visit {
     pub(super) before: Vec<usize>,
 }
 
+impl Visit {
+    /// It is the same packets.
+    pub(super) fn is_at(&self, other: &Visit) -> bool {
+        (self.first, self.last) == (other.first, other.last)
+    }
+}
+
 /// Finds visits.
 pub(super) struct Find<'t> {
     target: &'t Target,

@@ -95,7 +95,7 @@ impl Item {
             header: self.header.map(Hex::dword),
             name: self.name.as_deref(),
             dwords: self.dwords,
-            at_hang: self.mark == Some(Mark::Packet(PacketMark::Stop)),
+            at_hang: self.at_stop,
             mark: self.mark.map(Mark::id),
             executed: executed(self.exec),
             fields: self.parts.iter().map(PartLine::of).collect(),

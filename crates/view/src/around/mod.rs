@@ -147,6 +147,7 @@ pub fn dump(
         let found = locate(streams, &target, 0);
         let Some(found) = found.best else { return Err(found.error(place)) };
         let suspect = suspect.and_then(|target| locate_in(streams, &target, found.stream, 0));
+        let suspect = suspect.filter(|suspect| !suspect.is_at(&found.visit));
         let shown = Surroundings { place, found, suspect, describing: Describing::new(registers), options };
         if options.json {
             let mut lines = Lines::new(bytes, out);
@@ -308,6 +309,12 @@ struct Surroundings<'d> {
     options: Options,
 }
 
+/// The packets that are marked. One of several that the engine may have stopped in can be what the cause is about.
+fn marks(mark: Mark, visit: &Visit, suspect: Option<&Visit>) -> Vec<(Mark, (usize, usize))> {
+    let suspect = suspect.map(|s| (Mark::Packet(PacketMark::Suspect), (s.first, s.last)));
+    suspect.into_iter().chain([(mark, (visit.first, visit.last))]).collect()
+}
+
 /// A window and what is known of the place in it.
 #[derive(Default)]
 struct PlaceSeen {
@@ -335,9 +342,7 @@ impl Surroundings<'_> {
 
     /// The places that are marked, by their packets.
     fn marks(&self) -> Vec<(Mark, (usize, usize))> {
-        let own = [(self.mark(), (self.found.visit.first, self.found.visit.last))];
-        let suspect = self.suspect.iter().map(|s| (Mark::Packet(PacketMark::Suspect), (s.first, s.last)));
-        own.into_iter().chain(suspect).collect()
+        marks(self.mark(), &self.found.visit, self.suspect.as_ref())
     }
 
     /// First and last packet of the window around a visit.

@@ -43,6 +43,8 @@ pub(super) struct Item {
     /// `ring`, `IB1`, `batch1`
     pub(super) level: String,
     pub(super) mark: Option<Mark>,
+    /// The engine may have stopped in it, whatever else it is.
+    pub(super) at_stop: bool,
     pub(super) header: Option<u32>,
     pub(super) dwords: usize,
     pub(super) name: Option<String>,
@@ -158,11 +160,14 @@ impl<'w, 'd> Window<'w, 'd> {
             level => format!("{called}{level}"),
         };
         let here = |&&(_, (first, last)): &&(Mark, (usize, usize))| (first..=last).contains(&self.packets);
-        let mark = self.marks.iter().find(here).map(|(mark, _)| *mark);
+        let mut marks = self.marks.iter().filter(here).map(|(mark, _)| *mark);
+        let mark = marks.next();
+        let at_stop = mark.into_iter().chain(marks).any(|mark| mark == Mark::Packet(PacketMark::Stop));
         self.item.insert(Item {
             place,
             level,
             mark,
+            at_stop,
             header: None,
             dwords,
             name: None,

@@ -15,13 +15,17 @@ impl Screen<'_> {
     pub(super) fn packets(&mut self) {
         let report = self.report;
         let Some(first) = report.packets.first() else { return };
-        let suspect = report.packets.iter().flat_map(|excerpt| &excerpt.packets);
-        let suspect = suspect.filter(|packet| packet.mark == Some(PacketMark::Suspect)).find_map(|p| p.work);
-        let marks = match suspect {
-            Some((kind, number)) => format!("> is the stop, * the suspected {kind} {number}"),
-            None if report.packets.len() > 1 => "> is the stop, * what the cause is about".to_owned(),
-            None => "> is the stop".to_owned(),
+        let packets = || report.packets.iter().flat_map(|excerpt| &excerpt.packets);
+        let marked = |mark: PacketMark| packets().filter(move |packet| packet.mark == Some(mark));
+        let suspect = marked(PacketMark::Suspect).next().map(|packet| match packet.work {
+            Some((kind, number)) => format!("* the suspected {kind} {number}"),
+            None => "* what the cause is about".to_owned(),
+        });
+        let stop = match marked(PacketMark::Stop).count() {
+            1 => "> is the stop",
+            _ => "> is where it may have stopped",
         };
+        let marks = [Some(stop.to_owned()), suspect].into_iter().flatten().collect::<Vec<_>>().join(", ");
         self.lines.push(String::new());
         self.titled("PACKETS", "1;34", &format!("{}: {marks}", clean(&first.stream)), None, false);
         // Suspected work that is elsewhere was sent before.
@@ -43,7 +47,10 @@ impl Screen<'_> {
         excerpt: &'e PacketExcerpt,
         (before, after): (usize, usize),
     ) -> &'e [ExcerptPacket] {
-        let marked = |packet: &ExcerptPacket| packet.mark == Some(excerpt.mark);
+        let marked = |packet: &ExcerptPacket| match excerpt.mark {
+            PacketMark::Stop => packet.mark.is_some(),
+            PacketMark::Suspect => packet.mark == Some(PacketMark::Suspect),
+        };
         let first = excerpt.packets.iter().position(marked).unwrap_or(0);
         let last = excerpt.packets.iter().rposition(marked).unwrap_or(first);
         let (start, end) = match self.verbose {
@@ -61,7 +68,8 @@ impl Screen<'_> {
             None => ' ',
         };
         let iova = packet.iova.map(|iova| format!("{iova:#x}")).unwrap_or_default();
-        let head = format!("{mark} {iova:address$} {:<columns$}  ", place(packet));
+        let iova = if address == 0 { iova } else { format!("{iova:address$} ") };
+        let head = format!("{mark} {iova}{:<columns$}  ", place(packet));
         let what = clean(&described(packet));
         let left = self.width.saturating_sub(LABEL + head.chars().count());
         let fits = what.chars().count() <= left;
@@ -149,6 +157,7 @@ fn short(value: &PacketValue) -> Option<String> {
 /// `PRIM_TYPE=DI_PT_TRILIST`; a bit by its name.
 fn field(field: &FieldFact) -> Option<String> {
     match (&field.meaning, field.value) {
+        _ if field.name.is_empty() => None,
         (Some(meaning), _) => Some(format!("{}={meaning}", field.name)),
         (None, 0) => None,
         (None, value) if value < 10 => Some(format!("{}={value}", field.name)),
