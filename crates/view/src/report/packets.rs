@@ -1,6 +1,6 @@
 //! The packets of a report: a line each as text, all that is known of them as JSON.
 
-use super::layout::clean;
+use super::layout::{clean, wrap};
 use super::{LABEL, Screen};
 use crate::around::{PartLine, WorkLine};
 use crate::json::Hex;
@@ -9,6 +9,8 @@ use unwedge_postmortem::{ExcerptPacket, FieldFact, PacketExcerpt, PacketMark, Pa
 
 /// Packets shown before the stop and after it.
 const AROUND: (usize, usize) = (3, 2);
+/// Lines that the packet at the stop may take.
+const STOP_LINES: usize = 2;
 
 impl Screen<'_> {
     /// The packets around the stop, and the suspected work where that is elsewhere.
@@ -36,8 +38,13 @@ impl Screen<'_> {
         let address = |packet: &&ExcerptPacket| packet.iova.map_or(0, |iova| format!("{iova:#x}").len());
         let columns = shown.iter().map(|packet| place(packet).len()).max().unwrap_or(0);
         let address = shown.iter().map(address).max().unwrap_or(0);
-        let lines: Vec<String> =
-            shown.into_iter().map(|packet| self.packet(packet, (address, columns))).collect();
+        // The stop may take a second line, where there is one.
+        let most = if marked(PacketMark::Stop).count() == 1 { STOP_LINES } else { 1 };
+        let lines = |packet: &ExcerptPacket| {
+            let most = if packet.mark == Some(PacketMark::Stop) { most } else { 1 };
+            self.packet(packet, (address, columns), if self.verbose { usize::MAX } else { most })
+        };
+        let lines: Vec<String> = shown.into_iter().flat_map(lines).collect();
         self.lines.extend(lines);
     }
 
@@ -61,7 +68,7 @@ impl Screen<'_> {
     }
 
     /// `> 0x100216174 IB2+0x174  CP_DRAW_INDX_OFFSET draw 19: PRIM_TYPE=DI_PT_TRILIST NUM_INDICES=6`, as far as it fits.
-    fn packet(&self, packet: &ExcerptPacket, (address, columns): (usize, usize)) -> String {
+    fn packet(&self, packet: &ExcerptPacket, (address, columns): (usize, usize), most: usize) -> Vec<String> {
         let mark = match packet.mark {
             Some(PacketMark::Stop) => '>',
             Some(PacketMark::Suspect) => '*',
@@ -70,16 +77,22 @@ impl Screen<'_> {
         let iova = packet.iova.map(|iova| format!("{iova:#x}")).unwrap_or_default();
         let iova = if address == 0 { iova } else { format!("{iova:address$} ") };
         let head = format!("{mark} {iova}{:<columns$}  ", place(packet));
-        let what = clean(&described(packet));
-        let left = self.width.saturating_sub(LABEL + head.chars().count());
-        let fits = what.chars().count() <= left;
-        let what = match fits {
-            true => what,
-            false => what.chars().take(left.saturating_sub(1)).chain(['…']).collect(),
+        let indent = head.chars().count();
+        let mut lines = wrap(&clean(&described(packet)), self.width.saturating_sub(LABEL + indent), 2);
+        if lines.len() > most {
+            let width = self.width.saturating_sub(LABEL + indent + 1);
+            // What is cut is cut where the line ends, as the start of a value says more than none.
+            let rest = lines.split_off(most - 1);
+            let rest = rest.iter().map(|line| line.trim_start()).collect::<Vec<_>>().join(" ");
+            let hang = if most > 1 { "  " } else { "" };
+            lines.push(format!("{hang}{rest}").chars().take(width).chain(['…']).collect());
+        }
+        let line = |(nth, line): (usize, String)| {
+            let line = if nth == 0 { format!("{head}{line}") } else { format!("{:indent$}{line}", "") };
+            let line = if packet.mark.is_some() { self.style.paint("1", &line) } else { line };
+            format!("{}{line}", " ".repeat(LABEL))
         };
-        let line = format!("{head}{what}");
-        let line = if packet.mark.is_some() { self.style.paint("1", &line) } else { line };
-        format!("{}{line}", " ".repeat(LABEL))
+        lines.into_iter().enumerate().map(line).collect()
     }
 }
 
