@@ -220,8 +220,7 @@ mod tests {
         let dump = Devcore::read(&written).unwrap();
         assert_eq!(dump.diagnostics, []);
         assert_eq!((dump.rings.len(), dump.bos.len()), (1, 3));
-        let mut report = unwedge::postmortem::explain_msm(&dump, &db);
-        around::attach(&mut report, &Dump::Msm(Box::new(dump)), &db, global.max_size);
+        let report = unwedge::postmortem::explain_msm(&dump, &db);
         let hang = report.hang.as_ref().expect("a hang point");
         assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"));
         assert_eq!(hang.levels.iter().map(|l| l.level).max(), Some(1), "{hang:?}");
