@@ -406,6 +406,7 @@ pub fn typed(ty: ValueType<'_>, value: u64, selected: &mut Variants) -> (String,
 fn meaning(value: &DecodedValue<'_>) -> Option<String> {
     match value {
         DecodedValue::Enum(_, name) => name.map(str::to_owned),
+        DecodedValue::Bool(true) => Some("true".to_owned()),
         DecodedValue::Float(number) => Some(number.to_string()),
         DecodedValue::Int(number) if *number < 0 => Some(number.to_string()),
         DecodedValue::RegId(reg, component) => {

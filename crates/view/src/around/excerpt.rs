@@ -87,7 +87,7 @@ fn packet(item: &Item) -> ExcerptPacket {
         header: item.header,
         name: item.name.clone(),
         dwords: item.dwords as u64,
-        executed: executed(item.exec),
+        executed: item.header.and_then(|_| executed(item.exec)),
         fields: item.parts.iter().take(VALUES).cloned().collect(),
         registers: item.registers.iter().take(VALUES).cloned().collect(),
         more: item.more.saturating_add(more),

@@ -116,34 +116,65 @@ fn described(packet: &ExcerptPacket) -> String {
     if let Some((kind, number)) = packet.work {
         line.push_str(&format!(", {kind} {number}"));
     }
-    match packet.executed {
-        Some(false) => line.push_str(" (skipped by its predicate)"),
-        None => line.push_str(" (predicate not known)"),
-        Some(true) => {}
+    match (packet.header, packet.executed) {
+        (Some(_), Some(false)) => line.insert_str(0, "(skipped by its predicate) "),
+        (Some(_), None) => line.insert_str(0, "(predicate not known) "),
+        (Some(_), Some(true)) | (None, _) => {}
     }
     match (packet.missing, packet.calls) {
         (Some(iova), _) => line.push_str(&format!(" (the dump does not hold {iova:#x})")),
         (None, Some(iova)) => line.push_str(&format!(" to {iova:#x}")),
         (None, None) => {}
     }
-    let mut values = match packet.registers.is_empty() {
-        true => &packet.fields[..],
-        false => &packet.registers[..],
+    let values = match packet.registers.is_empty() {
+        true => whole(&packet.fields),
+        false => whole(&packet.registers),
     };
+    let (mut values, mut separator) = (&values[..], ": ");
     // The packet is named after the first register that it writes.
-    if let (Some((first, rest)), Some(name)) = (packet.registers.split_first(), &packet.name)
+    if let (Some((first, rest)), Some(name), false) =
+        (values.split_first(), &packet.name, packet.registers.is_empty())
         && name.ends_with(&first.name)
     {
         line.push_str(&format!(" = {}", value_of(first)));
-        values = rest;
+        (values, separator) = (rest, ", ");
     }
-    let mut separator = if values.len() < packet.registers.len() { ", " } else { ": " };
     for value in values.iter().filter_map(short) {
         line.push_str(separator);
         line.push_str(&value);
         separator = " ";
     }
     line
+}
+
+/// The same values, halves of an address as one: `ADDR_LO` and `ADDR_HI`, `RB_2D_DST` and `RB_2D_DST_HI`.
+fn whole(values: &[PacketValue]) -> Vec<PacketValue> {
+    let mut out: Vec<PacketValue> = Vec::new();
+    for value in values {
+        let low = out.last().and_then(|low| Some((low, half_name(low)?, half_name(value)?)));
+        let joined = low.and_then(|(low, of_low, of_high)| {
+            let name = of_low.strip_suffix("_LO").unwrap_or(of_low);
+            (of_high.strip_suffix("_HI") == Some(name)).then(|| {
+                let address = low.value | value.value << 32;
+                let (name, text) = (name.to_owned(), format!("{address:#x}"));
+                PacketValue { name, value: address, text, fields: Vec::new(), ..low.clone() }
+            })
+        });
+        if joined.is_some() {
+            out.pop();
+        }
+        out.push(joined.unwrap_or_else(|| value.clone()));
+    }
+    out
+}
+
+/// What a dword is that holds nothing else.
+fn half_name(value: &PacketValue) -> Option<&str> {
+    match &value.fields[..] {
+        [] if value.value <= u64::from(u32::MAX) => Some(&value.name),
+        [only] if only.meaning.is_none() && value.offset.is_none() => Some(&only.name),
+        _ => None,
+    }
 }
 
 /// What a register becomes.
@@ -163,6 +194,8 @@ fn short(value: &PacketValue) -> Option<String> {
         (true, _) => Some(format!("{}={}", value.name, value_of(value))),
         (false, false) => (!fields.is_empty()).then(|| fields.join(" ")),
         (false, true) if value.name.is_empty() => Some(value.text.clone()),
+        // Dwords without a name of their own are numbered.
+        (false, true) if value.value == 0 && value.name.bytes().all(|b| b.is_ascii_digit()) => None,
         (false, true) => Some(format!("{}={}", value.name.replace(' ', ""), value.text)),
     }
 }
@@ -171,6 +204,7 @@ fn short(value: &PacketValue) -> Option<String> {
 fn field(field: &FieldFact) -> Option<String> {
     match (&field.meaning, field.value) {
         _ if field.name.is_empty() => None,
+        (Some(meaning), _) if meaning == "true" => Some(field.name.to_string()),
         (Some(meaning), _) => Some(format!("{}={meaning}", field.name)),
         (None, 0) => None,
         (None, value) if value < 10 => Some(format!("{}={value}", field.name)),
@@ -243,5 +277,98 @@ impl<'r> JsonPackets<'r> {
         };
         let packets = excerpt.packets.iter().map(packet).collect();
         JsonPackets { mark: excerpt.mark.id(), stream: &excerpt.stream, packets }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{ReportOptions, text};
+    use unwedge_postmortem::Report;
+
+    fn packet(index: u64, name: &str) -> ExcerptPacket {
+        ExcerptPacket {
+            level: "IB1".to_owned(),
+            iova: Some(0x1_0000_0000 + 4 * index),
+            index,
+            header: Some(0x7010_8000),
+            name: Some(name.to_owned()),
+            dwords: 1,
+            executed: Some(true),
+            ..ExcerptPacket::default()
+        }
+    }
+
+    fn value(name: &str, value: u64) -> PacketValue {
+        PacketValue { name: name.to_owned(), value, text: format!("{value:#x}"), ..PacketValue::default() }
+    }
+
+    /// Ten packets, the sixth the stop, and a suspect elsewhere.
+    fn report() -> Report {
+        let mut packets: Vec<ExcerptPacket> = (0..10).map(|i| packet(i, &format!("PACKET_{i}"))).collect();
+        packets[5].mark = Some(PacketMark::Stop);
+        packets[5].fields = (0..40).map(|i| value(&format!("FIELD_{i}"), i)).collect();
+        let mut suspect = packet(100, "BLIT");
+        (suspect.mark, suspect.work) = (Some(PacketMark::Suspect), Some(("blit", 3)));
+        let excerpt = |mark, packets| PacketExcerpt { mark, stream: "ring 0".to_owned(), packets };
+        let beside = vec![packet(99, "BEFORE"), suspect, packet(101, "AFTER")];
+        let packets = vec![excerpt(PacketMark::Stop, packets), excerpt(PacketMark::Suspect, beside)];
+        Report { packets, ..Report::default() }
+    }
+
+    fn section(options: ReportOptions) -> Vec<String> {
+        let mut out = Vec::new();
+        text(&report(), None, options, &mut out).expect("memory takes it");
+        let shown = String::from_utf8(out).expect("text");
+        let lines = shown.lines().skip_while(|line| !line.starts_with("PACKETS"));
+        lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_stop_has_a_few_packets_around_it_and_the_suspect_a_line() {
+        for width in [60, 80, 100, 160] {
+            let lines = section(ReportOptions { width, ..ReportOptions::default() });
+            assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:#?}");
+            assert_eq!(lines[0], "PACKETS  ring 0: > is the stop, * the suspected blit 3");
+            assert!(lines[1].starts_with("         * 0x100000190 IB1+0x190  BLIT, blit 3"), "{lines:#?}");
+            assert!(lines[2].ends_with("PACKET_2") && lines[4].ends_with("PACKET_4"), "{lines:#?}");
+            assert!(
+                lines[5].starts_with("         > 0x100000014 IB1+0x14   PACKET_5: FIELD_0"),
+                "{lines:#?}"
+            );
+            assert!(lines[6].ends_with('…'), "the rest of the stop, as far as two lines go: {lines:#?}");
+            assert!(lines[7].ends_with("PACKET_6") && lines[8].ends_with("PACKET_7"), "{lines:#?}");
+            assert_eq!(lines.len(), 9);
+        }
+        let all = section(ReportOptions { verbose: true, ..ReportOptions::default() }).join("\n");
+        for shown in ["BEFORE", "AFTER", "PACKET_0", "PACKET_9", "FIELD_39=0x27"] {
+            assert!(all.contains(shown), "{shown}: {all}");
+        }
+    }
+
+    #[test]
+    fn halves_of_addresses_are_one() {
+        let joined = |values: &[PacketValue]| {
+            whole(values).into_iter().map(|value| (value.name, value.value)).collect::<Vec<_>>()
+        };
+        let both = [value("ADDR_LO", 0x10), value("ADDR_HI", 1), value("DATA", 7)];
+        assert_eq!(joined(&both), [("ADDR".to_owned(), 0x1_0000_0010), ("DATA".to_owned(), 7)]);
+        let base = [value("BASE", 0x10), value("BASE_HI", 1)];
+        assert_eq!(joined(&base), [("BASE".to_owned(), 0x1_0000_0010)]);
+        let other = [value("ADDR_LO", 0x10), value("DATA_HI", 1)];
+        assert_eq!(joined(&other).len(), 2);
+    }
+
+    #[test]
+    fn packets_are_json_with_their_marks() {
+        let shown: Vec<serde_json::Value> = report()
+            .packets
+            .iter()
+            .map(|excerpt| serde_json::to_value(JsonPackets::of(excerpt)).expect("no map has other keys"))
+            .collect();
+        assert_eq!(shown[0]["packets"][5]["mark"], "stop");
+        assert_eq!(shown[0]["packets"][5]["fields"][1]["value"], "0x1");
+        assert_eq!(shown[1]["packets"][1]["work"]["number"], 3);
+        assert!(shown[0]["packets"][0].get("mark").is_none(), "what is not so is absent");
     }
 }
