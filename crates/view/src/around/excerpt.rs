@@ -22,7 +22,7 @@ const VALUES: usize = 16;
 /// Fills the packets of a report in: those of the buffer it stopped in, and of the buffers that lead there. `db` is the
 /// database of Adreno; memory is unpacked in proportion to `max_size`. Where the dump does not hold them, there are none.
 pub fn attach(report: &mut Report, dump: &Dump<'_>, db: &Db, max_size: u64) {
-    let Some(target) = report.hang.as_ref().and_then(Target::of_hang) else { return };
+    let Some(target) = Target::of_report(report) else { return };
     let suspect = suspect(report);
     let packets = with_streams(dump, db, max_size, |streams, registers| {
         let describing = Describing::new(registers);

@@ -3,7 +3,8 @@
 use crate::plural::counted;
 use crate::streams::Walkable;
 use std::collections::{BTreeMap, VecDeque};
-use unwedge_postmortem::{HangPoint, LevelPosition};
+use unwedge_postmortem::amd::traced_name;
+use unwedge_postmortem::{FindingRole, HangPoint, LevelPosition, Report};
 use unwedge_stream::{Flow, Registers, Step, StepSink, StreamPos, TroubleKind, WorkKind};
 
 /// Levels that are told apart: ring, IB1, IB2, draw state.
@@ -73,6 +74,8 @@ enum Spot {
     Ring(u64, u64),
     /// First and last address.
     Buffer(u64, u64),
+    /// First and last dword of a stream that RADV wrote down, without the address.
+    Traced(u64, u64),
     Work(Option<WorkKind>, u32),
 }
 
@@ -90,8 +93,22 @@ impl Target {
         Target { ring: point.ring_name.clone().or(number), outer, draw: point.draw, spot }
     }
 
+    /// Where a report says that it stopped; `None` where nothing says.
+    pub(super) fn of_report(report: &Report) -> Option<Target> {
+        report.hang.as_ref().and_then(Target::of_hang).or_else(|| Target::of_trace(report))
+    }
+
+    /// Between which trace points it stopped, of a report without its ring.
+    fn of_trace(report: &Report) -> Option<Target> {
+        let position = report.findings.iter().find(|finding| finding.role == FindingRole::Position)?;
+        let place = position.args.record("trace_place")?;
+        let spot = Spot::Traced(place.number("first")?, place.number("last")?);
+        let ring = Some(traced_name(place.text("stream")?));
+        Some(Target { ring, ..Target::new(None, spot) })
+    }
+
     /// Where it stopped; `None` where nothing says.
-    pub(super) fn of_hang(point: &HangPoint) -> Option<Target> {
+    fn of_hang(point: &HangPoint) -> Option<Target> {
         let at = |base: u64, dword: u64| base.saturating_add(dword.saturating_mul(4));
         let spot = match (point.iova, point.levels.iter().max_by_key(|level| level.level)) {
             (Some(iova), _) => Spot::Buffer(iova, iova),
@@ -116,12 +133,12 @@ impl Target {
     pub(super) fn address(&self) -> Option<u64> {
         match self.spot {
             Spot::Buffer(first, _) => Some(first),
-            Spot::Ring(..) | Spot::Work(..) => None,
+            Spot::Ring(..) | Spot::Traced(..) | Spot::Work(..) => None,
         }
     }
 
     pub(super) fn is_in_ring(&self) -> bool {
-        matches!(self.spot, Spot::Ring(..))
+        matches!(self.spot, Spot::Ring(..) | Spot::Traced(..))
     }
 
     /// The stream is of another ring or engine than the one that stopped.
@@ -144,6 +161,10 @@ impl Target {
                 let inside =
                     if first <= last { at <= last && first < end } else { at <= last || first < end };
                 place.level == 0 && base == 0 && inside
+            }
+            Spot::Traced(first, last) => {
+                let at = place.index as u64;
+                place.iova.is_none() && at <= last && first < at.saturating_add(dwords)
             }
             Spot::Work(..) => false,
         }

@@ -136,8 +136,7 @@ pub fn dump(
 ) -> Result<Vec<Diagnostic>, ViewError> {
     let report = explain(dump, db);
     let target = match (place, &report.hang) {
-        (Place::Hang, None) => return Err(ViewError::NoHang),
-        (Place::Hang, Some(point)) => Target::of_hang(point).ok_or(ViewError::NoHang)?,
+        (Place::Hang, _) => Target::of_report(&report).ok_or(ViewError::NoHang)?,
         (Place::Work(kind, number), point) => Target::of_work(kind, number, point.as_ref()),
         (Place::Address(iova), point) => Target::of_address(iova, point.as_ref()),
     };
