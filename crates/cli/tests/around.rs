@@ -9,6 +9,7 @@ use program::{text, unwedge};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;
+use std::time::{Duration, Instant};
 use unwedge::base::Generation;
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx, texts};
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
@@ -311,5 +312,29 @@ fn every_generation_has_places() {
         let dump = DevcoreBuilder::complete(generation).text();
         let output = around(&dump, &["--around", "hang"]);
         assert_eq!(output.status.code(), Some(0), "{generation}: {}", text(&output.stderr));
+    }
+}
+
+/// Buffers that call one another over and over, none of which a ring leads to.
+#[test]
+fn buffers_that_call_one_another_take_bounded_time() {
+    const BASE: u64 = 0x8001_0010_0000;
+    let at = |buffer: u64| BASE + buffer * 0x1000;
+    let mut dump = AmdgpuBuilder::new(Gfx::V10).era(AmdgpuEra::V6_19).timeout("gfx_0.0.0");
+    for buffer in 0..400 {
+        let call = |to: u64| pm4::pkt3(0x3f, &[at(to) as u32, (at(to) >> 32) as u32, 256]);
+        let calls: Vec<u32> = (0..64).flat_map(|i| call((buffer * 7 + i * 13) % 400)).collect();
+        dump = dump.ib(at(buffer), &calls);
+    }
+    let dump = dump.text();
+    for options in [
+        &["explain", "-"][..],
+        &["decode", "-", "--around", "draw", "1"],
+        &["decode", "-", "--around", "0x4"],
+    ] {
+        let started = Instant::now();
+        let output = unwedge(options, &dump);
+        assert!(output.status.code().is_some_and(|code| code < 4), "{options:?}");
+        assert!(started.elapsed() < Duration::from_secs(60), "{options:?} took {:?}", started.elapsed());
     }
 }

@@ -307,6 +307,7 @@ impl StepSink for InRing<'_> {
 impl IntelStreams<'_, '_> {
     fn each(&mut self, visit: &mut dyn FnMut(&Walkable<'_>) -> bool) {
         let (mut number, mut goes_on) = (0, true);
+        self.unpacked.restart();
         for index in 0..self.engines {
             // A visitor that wants no more is no error: what it says is kept apart.
             let _ = self.unpacked.each(index, &mut |stream| {
@@ -477,6 +478,9 @@ pub enum PacketDecoder<'d> {
     Intel(Decoder),
 }
 
+/// Walks a stream of Adreno.
+pub type EventWalk<'m> = &'m dyn Fn(&mut dyn AdrenoSink);
+
 /// A stream that can be walked, any number of times.
 pub struct Walkable<'m> {
     /// Counts from 0 over the dump.
@@ -494,7 +498,7 @@ pub struct Walkable<'m> {
     /// Walks it.
     pub walk: &'m dyn Fn(&mut dyn StepSink),
     /// Walks one of Adreno, as the events that its listings show.
-    pub events: Option<&'m dyn Fn(&mut dyn AdrenoSink)>,
+    pub events: Option<EventWalk<'m>>,
 }
 
 impl Walkable<'_> {

@@ -97,7 +97,7 @@ impl<'d> Consumer<'d> for Looker<'_, '_> {
             walk: steps,
             events: Some(events),
         };
-        let mut find = Find::new(&self.target, stream.base, 0);
+        let mut find = Find::new(&self.target, stream.base, 0, u64::MAX);
         (stream.walk)(&mut find);
         let (visit, visits) = find.finish();
         self.search.work.add(find.work);

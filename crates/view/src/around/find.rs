@@ -212,6 +212,8 @@ pub(super) struct Find<'t> {
     target: &'t Target,
     base: u8,
     context: usize,
+    /// Dwords that may still be looked at: then no further stream is entered, and nothing found any more.
+    pub(super) left: u64,
     packets: usize,
     /// Where the packet of each level is that is executed: the start of its stream, and dwords from there.
     at: [Option<(Option<u64>, u64)>; LEVELS],
@@ -229,8 +231,9 @@ pub(super) struct Find<'t> {
 
 impl<'t> Find<'t> {
     /// Nothing seen; of a visit, `context` packets before it are remembered.
-    pub(super) fn new(target: &'t Target, base: u8, context: usize) -> Find<'t> {
+    pub(super) fn new(target: &'t Target, base: u8, context: usize, left: u64) -> Find<'t> {
         Find {
+            left,
             target,
             base,
             context,
@@ -334,7 +337,11 @@ impl<'t> Find<'t> {
 
 impl StepSink for Find<'_> {
     fn step(&mut self, _regs: &Registers, step: &Step<'_>) -> Flow {
+        if self.left == 0 {
+            return Flow::Skip;
+        }
         if let Some((place, dwords)) = unit(step) {
+            self.left = self.left.saturating_sub(dwords.max(1) as u64);
             self.unit(place, dwords);
         } else if let Step::Work(work) = step {
             self.work(work.kind, work.number);

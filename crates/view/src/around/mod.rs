@@ -41,6 +41,8 @@ const BEFORE: usize = 16;
 const AFTER: usize = 8;
 /// Packets shown around suspected work that is elsewhere, before and after.
 const BESIDE: (usize, usize) = (4, 2);
+/// All streams of a dump together are searched as far as so many walks of one go: there may be thousands.
+const WALKS: u64 = 4;
 /// Packets shown of the place: more of them are the same ones over and over.
 const MOST: usize = 64;
 
@@ -251,6 +253,7 @@ impl Search {
 /// visit's own buffer that it remembers before it.
 fn locate(streams: &mut Streams<'_, '_>, target: &Target, context: usize) -> Search {
     let mut search = Search::default();
+    let mut left = None;
     let mut best_key = None;
     let mut names: Vec<(u32, String)> = Vec::new();
     streams.each(&mut |stream| {
@@ -262,8 +265,10 @@ fn locate(streams: &mut Streams<'_, '_>, target: &Target, context: usize) -> Sea
         if target.is_in_ring() && other {
             return true;
         }
-        let mut find = Find::new(target, stream.base, context);
+        let budget = || unwedge_stream::budget(stream.memory).saturating_mul(WALKS);
+        let mut find = Find::new(target, stream.base, context, *left.get_or_insert_with(budget));
         (stream.walk)(&mut find);
+        left = Some(find.left);
         let (visit, visits) = find.finish();
         search.work.add(find.work);
         let Some(visit) = visit else { return true };
@@ -290,7 +295,7 @@ fn locate_in(streams: &mut Streams<'_, '_>, target: &Target, number: u32, contex
         if stream.number != number {
             return true;
         }
-        let mut find = Find::new(target, stream.base, context);
+        let mut find = Find::new(target, stream.base, context, u64::MAX);
         (stream.walk)(&mut find);
         found = find.finish().0;
         false

@@ -83,6 +83,14 @@ pub(super) enum Selection {
 }
 
 impl Selection {
+    /// Nothing after this packet is wanted.
+    fn is_over(&self, packet: usize) -> bool {
+        match self {
+            Selection::Range((_, last)) => packet > *last,
+            Selection::Own { place: (_, last), after, .. } => packet > *last && *after == 0,
+        }
+    }
+
     fn wants(&mut self, packet: usize, at_level: u8) -> bool {
         match self {
             Selection::Range((first, last)) => (*first..=*last).contains(&packet),
@@ -267,7 +275,8 @@ impl StepSink for Window<'_, '_> {
             }
             Step::Packet(_) | Step::Enter(_) | Step::Leave(_) | Step::Wait(_) => {}
         }
-        Flow::Continue
+        // What is not wanted any more is not walked, as far as a walk can be shortened.
+        if self.item.is_none() && self.selection.is_over(self.packets) { Flow::Skip } else { Flow::Continue }
     }
 }
 
