@@ -66,11 +66,18 @@ fn the_place_is_that_of_the_post_mortem() {
         if output.status.code() == Some(1) {
             assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{name}");
             assert!(stops.is_empty(), "{name}: the report has packets of a place that is not there");
+            let advice = report["advice"].as_array().map_or(&[][..], Vec::as_slice);
+            let advised =
+                |advice: &Value| advice["action"].as_str().is_some_and(|action| action.contains("--around"));
+            assert!(!advice.iter().any(advised), "{name}: the report advises what cannot be done");
             continue;
         }
         *shown.entry(name.split(' ').next().unwrap_or_default().to_owned()).or_insert(0) += 1;
         let places = places(&output);
-        let stop = &places["stop"];
+        let Some(stop) = places.get("stop") else {
+            assert!(places.contains_key("caller") && stops.is_empty(), "{name}: {places:?}");
+            continue;
+        };
         assert_eq!(stop["iova"], stops[0]["address"], "{name}: both show the same packet");
         assert_eq!((&stop["name"], &stop["index"]), (&stops[0]["name"], &stops[0]["index"]), "{name}");
         let hang = &report["hang"];
@@ -207,6 +214,23 @@ fn an_address_is_that_of_the_packet_that_holds_it() {
         "{}",
         text(&output.stderr)
     );
+}
+
+#[test]
+fn where_the_stream_of_the_stop_is_missing_its_call_is_shown() {
+    const IB: u64 = 0x1_0020_0000;
+    let nop = pm4::pkt7(0x10, &[]);
+    let ring = [nop.clone(), pm4::indirect_buffer(IB, 16), nop].concat();
+    // CP_IB1_BASE and CP_IB1_REM_SIZE.
+    let dump =
+        DevcoreBuilder::a6xx().ring(0x1_0000_1000, &ring).register64(0x928, IB).register(0x92a, 5).text();
+    assert!(explained(&dump)["packets"].is_null(), "the report does not take the call for the stop");
+    let output = around(&dump, &["--around", "hang"]);
+    let places = places(&output);
+    assert_eq!(places["caller"]["iova"], "0x0000000100001004");
+    assert_eq!(places["caller"]["name"], "CP_INDIRECT_BUFFER");
+    let listing = text(&unwedge(&["decode", "-", "--around", "hang"], &dump).stdout);
+    assert!(listing.contains("the dump does not hold the stream at 0x100200000"), "{listing}");
 }
 
 #[test]

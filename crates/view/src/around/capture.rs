@@ -104,6 +104,7 @@ impl<'d> Consumer<'d> for Looker<'_, '_> {
         let Some(visit) = visit else { return };
         let shown = Surroundings {
             place: self.place,
+            caller: false,
             found: Found { stream: number, visit, visits, also_in: Vec::new() },
             suspect: None,
             describing: Describing::new(RegisterSet::Adreno(gpu)),

@@ -82,7 +82,7 @@ fn packet(item: &Item) -> ExcerptPacket {
         index: item.place.index as u64,
         mark: match item.mark {
             Some(Mark::Packet(mark)) => Some(mark),
-            Some(Mark::Place) | None => None,
+            Some(Mark::Place | Mark::Caller) | None => None,
         },
         header: item.header,
         name: item.name.clone(),

@@ -98,6 +98,16 @@ impl Target {
         report.hang.as_ref().and_then(Target::of_hang).or_else(|| Target::of_trace(report))
     }
 
+    /// The packets that lead to where it stopped, the innermost first.
+    pub(super) fn callers(point: &HangPoint) -> impl Iterator<Item = Target> {
+        let mut point = HangPoint { iova: None, ..point.clone() };
+        point.levels.sort_by_key(|level| level.level);
+        std::iter::from_fn(move || {
+            point.levels.pop()?;
+            Target::of_hang(&point)
+        })
+    }
+
     /// Between which trace points it stopped, of a report without its ring.
     fn of_trace(report: &Report) -> Option<Target> {
         let position = report.findings.iter().find(|finding| finding.role == FindingRole::Position)?;

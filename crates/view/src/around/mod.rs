@@ -146,10 +146,17 @@ pub fn dump(
     let diagnostics = [lost, dump.diagnostics()].concat();
     with_streams(dump, db, options.max_size, |streams, registers| {
         let found = locate(streams, &target, 0);
-        let Some(found) = found.best else { return Err(found.error(place)) };
+        let caller = found.best.is_none() && place == Place::Hang;
+        let mut callers = report.hang.iter().filter(|_| caller).flat_map(Target::callers);
+        let best = match found.best {
+            None => callers.find_map(|target| locate(streams, &target, 0).best),
+            best => best,
+        };
+        let Some(found) = best else { return Err(Search { best: None, ..found }.error(place)) };
         let suspect = suspect.and_then(|target| locate_in(streams, &target, found.stream, 0));
         let suspect = suspect.filter(|suspect| !suspect.is_at(&found.visit));
-        let shown = Surroundings { place, found, suspect, describing: Describing::new(registers), options };
+        let shown =
+            Surroundings { place, caller, found, suspect, describing: Describing::new(registers), options };
         if options.json {
             let mut lines = Lines::new(bytes, out);
             match dump {
@@ -306,6 +313,8 @@ fn locate_in(streams: &mut Streams<'_, '_>, target: &Target, number: u32, contex
 /// What is shown, and of which stream.
 struct Surroundings<'d> {
     place: Place,
+    /// Of the stop there is only what leads to it.
+    caller: bool,
     found: Found,
     /// The work that the cause is about, in the same stream.
     suspect: Option<Visit>,
@@ -341,7 +350,11 @@ impl Surroundings<'_> {
 
     /// What the place is called where it is marked.
     fn mark(&self) -> Mark {
-        if self.place == Place::Hang { Mark::Packet(PacketMark::Stop) } else { Mark::Place }
+        match (self.place, self.caller) {
+            (Place::Hang, true) => Mark::Caller,
+            (Place::Hang, false) => Mark::Packet(PacketMark::Stop),
+            (Place::Work(..) | Place::Address(_), _) => Mark::Place,
+        }
     }
 
     /// The places that are marked, by their packets.

@@ -36,6 +36,11 @@ impl Surroundings<'_> {
 
     /// Where else such a place is.
     fn notes(&self, out: &mut dyn Write) {
+        if self.caller {
+            let text =
+                "the dump does not hold the stream that it stopped in; > is the packet that leads there";
+            let _ = writeln!(out, "({text})");
+        }
         if self.found.visits > 1 && self.place != Place::Hang {
             let visits = self.found.visits;
             let _ = writeln!(
@@ -60,6 +65,7 @@ fn state(mark: Mark, seen: &PlaceSeen, style: Style, out: &mut dyn Write) {
         (Mark::Packet(PacketMark::Stop), Some(work)) => format!("the stop, {work}"),
         (Mark::Packet(PacketMark::Stop), None) => "the stop".to_owned(),
         (_, Some(work)) => work,
+        (Mark::Caller, None) => "the call".to_owned(),
         (Mark::Packet(PacketMark::Suspect), None) => "the suspected packet".to_owned(),
         (Mark::Place, None) => "this place".to_owned(),
     };
@@ -81,7 +87,7 @@ impl Item {
         let palette = style.palette();
         let iova = self.place.iova.map(|iova| format!("{iova:#018x}")).unwrap_or_default();
         let mark = match self.mark {
-            Some(Mark::Place | Mark::Packet(PacketMark::Stop)) => ">",
+            Some(Mark::Place | Mark::Caller | Mark::Packet(PacketMark::Stop)) => ">",
             Some(Mark::Packet(PacketMark::Suspect)) => "*",
             None => " ",
         };

@@ -22,6 +22,8 @@ const RAW: usize = 8;
 pub(super) enum Mark {
     /// The place that was asked for.
     Place,
+    /// What leads to the stop, where the dump does not hold the stream of that.
+    Caller,
     /// What a report names.
     Packet(PacketMark),
 }
@@ -31,6 +33,7 @@ impl Mark {
     pub(super) fn id(self) -> &'static str {
         match self {
             Mark::Place => "place",
+            Mark::Caller => "caller",
             Mark::Packet(mark) => mark.id(),
         }
     }
