@@ -13,7 +13,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use unwedge::stream::WorkKind;
 use unwedge::stream::query::Pass;
+use unwedge_view::around::Place;
 
 /// `--max-size` unless it is given: 4G.
 const MAX_SIZE: u64 = 4 << 30;
@@ -114,6 +116,7 @@ pub enum Command {
     /// Decode everything in a dump or capture, as text or JSON
     #[command(
         after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
+        unwedge decode --around blit 18 crash.devcore\n  unwedge decode crash.devcore --around 0x100216174 -C 4\n  \
         unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'\n  \
         cat /sys/kernel/debug/dri/0/rd | unwedge decode --summary -\n  \
         unwedge decode /sys/class/drm/card0/device/devcoredump/data\n  \
@@ -273,9 +276,13 @@ pub struct Decode {
     /// Print one JSON object per line instead of text; not with -a, -m, -s, -v, which are about text
     #[arg(long)]
     pub json: bool,
-    /// Show only the packets around a place of a dump of any vendor; not with -a, -m, -s, -v
-    #[arg(long, value_name = "PLACE", value_enum)]
-    pub around: Option<Around>,
+    /// Show only the packets around a place, and the state there: `hang` (of a dump), `draw N`, `blit N`, `dispatch N`, or an
+    /// address (0x…); not with -a, -m, -s, -v
+    #[arg(long, value_name = "PLACE", value_parser = place)]
+    pub around: Option<Place>,
+    /// Packets to show before and after that place [default: 16 before, 8 after]
+    #[arg(short = 'C', long, value_name = "N", requires = "around", value_parser = clap::value_parser!(u16).range(..=4096))]
+    pub context: Option<u16>,
     /// Show all registers at each draw, not only those written since the last one
     #[arg(short, long, conflicts_with_all = ["json", "around"])]
     pub allregs: bool,
@@ -290,11 +297,11 @@ pub struct Decode {
     pub verbose: bool,
 }
 
-/// A place in the command stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Around {
-    /// Where the command processor, or Intel's command streamer, stopped.
-    Hang,
+/// A place of the command stream, as `decode --around` takes it.
+fn place(text: &str) -> Result<Place, String> {
+    Place::parse(text).ok_or_else(|| {
+        "PLACE is hang, draw N, blit N, dispatch N, event N (N counts from 0, as listings count) or an address (0x…)".to_owned()
+    })
 }
 
 /// `info`
@@ -794,12 +801,20 @@ fn firmware(text: &str) -> Result<unwedge::isa::afuc::Firmware, String> {
     id.and_then(unwedge::isa::afuc::Firmware::from_id).ok_or_else(|| format!("expected one of {}", known()))
 }
 
-/// Joins `--color WHEN` to `--color=WHEN`, the spelling the table knows: a bare `--color` in front of FILE stays
-/// possible.
-pub fn join_colour(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+/// Joins words that are one value to the spelling that the table knows: `--color WHEN` to `--color=WHEN`, so that a bare
+/// `--color` in front of FILE stays possible, and `--around draw 18` to `--around=draw 18`, as a kind of work alone is no place.
+pub fn join_words(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut out: Vec<OsString> = Vec::new();
     for arg in args {
         match out.last_mut() {
+            Some(last) if last == "--around" && WorkKind::ALL.iter().any(|kind| arg == *kind.name()) => {
+                last.push("=");
+                last.push(arg);
+            }
+            Some(last) if lacks_number(last) && arg.to_str().is_some_and(|n| n.parse::<u32>().is_ok()) => {
+                last.push(" ");
+                last.push(arg);
+            }
             Some(last) if last == "--color" && (arg == "auto" || arg == "always" || arg == "never") => {
                 last.push("=");
                 last.push(arg);
@@ -810,13 +825,19 @@ pub fn join_colour(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     out
 }
 
+/// It is `--around=draw`.
+fn lacks_number(arg: &OsString) -> bool {
+    let kind = arg.to_str().and_then(|arg| arg.strip_prefix("--around="));
+    kind.is_some_and(|kind| WorkKind::ALL.iter().any(|of| of.name() == kind))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
-        Cli::try_parse_from(join_colour(line.split(' ').map(OsString::from)))
+        Cli::try_parse_from(join_words(line.split(' ').map(OsString::from)))
     }
 
     #[test]
@@ -841,6 +862,42 @@ mod tests {
         assert_eq!(colour("unwedge info --color x").unwrap().0, Colour::Always);
         assert!(colour("unwedge info --no-color x").unwrap().1);
         assert!(colour("unwedge info --color=blue x").is_err());
+    }
+
+    #[test]
+    fn places_in_every_spelling() {
+        let around = |line: &str| match parse(line).map(|cli| cli.command) {
+            Ok(Command::Decode(decode)) => Ok((decode.around, decode.file)),
+            other => Err(format!("{other:?}")),
+        };
+        let blit = Place::Work(Some(WorkKind::Blit), 18);
+        for (line, place) in [
+            ("unwedge decode x --around hang", Place::Hang),
+            ("unwedge decode --around blit 18 x", blit),
+            ("unwedge decode x --around blit 18", blit),
+            ("unwedge decode --around blit=18 x", blit),
+            ("unwedge decode --around=blit 18 x", blit),
+            ("unwedge decode --around=blit=18 x", blit),
+            ("unwedge decode --around draw 18 x", Place::Work(None, 18)),
+            ("unwedge decode --around 0x100 x", Place::Address(0x100)),
+        ] {
+            assert_eq!(around(line), Ok((Some(place), PathBuf::from("x"))), "{line}");
+        }
+        let quoted = ["unwedge", "decode", "--around", "draw 3", "7"].map(OsString::from);
+        assert!(Cli::try_parse_from(join_words(quoted)).is_ok());
+        for line in [
+            "unwedge decode x --around",
+            "unwedge decode x --around draw",
+            "unwedge decode --around draw x",
+            "unwedge decode --around draw 18",
+            "unwedge decode x --around 18",
+            "unwedge decode x --around 0xg",
+            "unwedge decode x --around draw 99999999999",
+            "unwedge decode x -C 3",
+            "unwedge decode x --around hang -C 5000",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
     }
 
     #[test]

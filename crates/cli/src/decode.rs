@@ -1,4 +1,4 @@
-//! `unwedge decode`: everything in a dump or a capture, as text, as JSON lines, or only the packets around a hang.
+//! `unwedge decode`: everything in a dump or a capture, as text, as JSON lines, or only the packets around a place.
 
 use crate::args::{self, Global};
 use crate::database;
@@ -19,17 +19,20 @@ use unwedge_view::{CaptureStream, ViewError, around, crashdec, decode, device};
 /// Runs the command.
 pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
     let opened = dump::open(&args.file, global.max_size)?;
-    let around = matches!(args.around, Some(args::Around::Hang));
     match opened {
-        Opened::Capture(stream) if around => Err(Failure::NoHang(stream.name)),
         Opened::Capture(stream) => capture(args, stream, global),
         Opened::Dump(files) => {
             let read = files.read()?;
             let db = database::load(global)?;
             let mut out = Output::open(global, !args.json);
-            let result = match around {
-                true => around_hang(args, (&files, &read), &db, global.max_size, &mut out),
-                false => Ok(whole(args, (&files, &read), &db, global.max_size, &mut out)),
+            let result = match args.around {
+                Some(place) => {
+                    let (size, options) = (files.size(), around_options(args, global, &out));
+                    let shown =
+                        around::dump((&read, size), &files.unpacking(), place, options, &db, &mut out);
+                    around_outcome(&files.name, shown)
+                }
+                None => Ok(whole(args, (&files, &read), &db, global.max_size, &mut out)),
             };
             out.finish()?;
             result
@@ -37,9 +40,28 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
     }
 }
 
+fn around_options(args: &args::Decode, global: &Global, out: &Output) -> around::Options {
+    let context = args.context.map(usize::from);
+    around::Options { json: args.json, style: out.style, max_size: global.max_size, context }
+}
+
+fn around_outcome(name: &str, shown: Result<Vec<Diagnostic>, ViewError>) -> Result<Outcome, Failure> {
+    match shown {
+        Ok(lost) => Ok(Outcome::of(name, &lost)),
+        Err(ViewError::NoHang) => Err(Failure::NoHang(name.to_owned())),
+        Err(e) => Err(Failure::Unusable(format!("{name}: {e}"))),
+    }
+}
+
 fn capture(args: &args::Decode, mut stream: InputStream, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
+    if let Some(place) = args.around {
+        let options = around_options(args, global, &out);
+        let shown = around::capture(&mut stream, place, options, &db, &mut out);
+        out.finish()?;
+        return around_outcome(&stream.name, shown);
+    }
     let outcome = if args.json {
         let lost = decode::capture(&mut stream, &db, global.max_size, &mut out);
         Outcome::of(&stream.name, &lost)
@@ -48,22 +70,6 @@ fn capture(args: &args::Decode, mut stream: InputStream, global: &Global) -> Res
     };
     out.finish()?;
     Ok(outcome)
-}
-
-/// The packets around the place where the post-mortem says that the engine stopped.
-fn around_hang(
-    args: &args::Decode,
-    (files, dump): (&DumpFiles, &Dump<'_>),
-    db: &Db,
-    max_size: u64,
-    out: &mut Output,
-) -> Result<Outcome, Failure> {
-    let options = around::Options { json: args.json, style: out.style, max_size };
-    match around::hang(dump, files.size(), &files.unpacking(), options, db, out) {
-        Ok(lost) => Ok(Outcome::of(&files.name, &lost)),
-        Err(ViewError::NoHang) => Err(Failure::NoHang(files.name.clone())),
-        Err(e) => Err(Failure::Unusable(format!("{}: {e}", files.name))),
-    }
 }
 
 /// Everything in a dump.

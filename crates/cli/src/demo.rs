@@ -13,9 +13,11 @@ use crate::output::Output;
 use std::borrow::Cow;
 use std::io::Write;
 use unwedge::base::{ChipId, Generation};
+use unwedge::capture::Dump;
 use unwedge::capture::msm::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
 use unwedge::hw::{Db, Gpu};
 use unwedge::stream::adreno::header::AdrenoPacketHeader;
+use unwedge_view::around;
 
 const RING: u64 = 0x0001_0000_0000_1000;
 const FENCE: u64 = 0x0001_0000_0000_0040;
@@ -42,7 +44,8 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     }
     let dump =
         Devcore::read(&text).map_err(|_| Failure::Database("the demo's dump does not read back".into()))?;
-    let report = unwedge::postmortem::explain_msm(&dump, &db);
+    let mut report = unwedge::postmortem::explain_msm(&dump, &db);
+    around::attach(&mut report, &Dump::Msm(Box::new(dump)), &db, global.max_size);
     let file = args.save.as_ref().map(|path| path.to_string_lossy());
     let mut out = Output::open(global, false);
     let options = report_options(out.style);

@@ -14,6 +14,7 @@ use unwedge::hw::Db;
 use unwedge::postmortem::adreno::{firmware_name, has_sqe_pc, locate_sqe};
 use unwedge::postmortem::{Report, explain};
 use unwedge_view::Style;
+use unwedge_view::around;
 use unwedge_view::report::{self, ReportOptions};
 
 /// Where distributions keep the firmware.
@@ -25,6 +26,7 @@ pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     let dump = files.read()?;
     let db = database::load(global)?;
     let mut report = explain(&dump, &db);
+    around::attach(&mut report, &dump, &db, global.max_size);
     match &dump {
         Dump::Msm(dump) => look_up_sqe(dump, args.firmware.as_deref(), &db, global, &mut report)?,
         _ if args.firmware.is_some() => {

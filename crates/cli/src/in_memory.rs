@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use unwedge::capture::Dump;
 use unwedge::hw::Db;
 use unwedge::postmortem::explain;
+use unwedge_view::around::Place;
 use unwedge_view::intel::{self, IntelDump};
 use unwedge_view::report::ReportOptions;
 use unwedge_view::{Style, around, crashdec, decode};
@@ -30,8 +31,10 @@ pub enum View {
     },
     /// `decode --json`.
     Json,
-    /// `decode --around hang`, as text or JSON.
+    /// `decode --around PLACE`, as text or JSON.
     Around {
+        /// The place.
+        place: Place,
         /// As JSON.
         json: bool,
     },
@@ -54,7 +57,7 @@ pub enum View {
 
 impl View {
     /// Every view of a dump of i915 or xe.
-    pub const OF_INTEL: [View; 8] = [
+    pub const OF_INTEL: [View; 11] = [
         View::Explain { json: false },
         View::Explain { json: true },
         View::Info { json: false },
@@ -63,6 +66,9 @@ impl View {
         View::Intel { json: true },
         View::Contexts { json: false },
         View::Contexts { json: true },
+        View::Around { place: Place::Hang, json: false },
+        View::Around { place: Place::Work(None, 0), json: true },
+        View::Around { place: Place::Address(0x1_0010_0000), json: false },
     ];
 
     /// Every view of a dump of msm, the listing with several sets of options.
@@ -72,9 +78,11 @@ impl View {
         let everything =
             crashdec::CrashdecOptions { allregs: true, color: true, markers: true, verbose: true, ..plain };
         let listings = [plain, summary, everything].map(View::Listing);
-        let others = [false, true]
-            .into_iter()
-            .flat_map(|json| [View::Explain { json }, View::Around { json }, View::Info { json }]);
+        let others = [false, true].into_iter().flat_map(|json| {
+            let around = |place| View::Around { place, json };
+            let places = [Place::Hang, Place::Work(None, 0), Place::Address(0x1_0000_0000)].map(around);
+            places.into_iter().chain([View::Explain { json }, View::Info { json }])
+        });
         listings.into_iter().chain(others).chain([View::Json]).collect()
     }
 
@@ -115,11 +123,13 @@ pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Resu
         }
         (View::Json, Dump::Msm(dump), _) => drop(decode::json((dump, size), &lost, db, out)),
         (View::Explain { json }, dump, _) => {
-            print_report(&explain(dump, db), Some(&files.name), json, ReportOptions::default(), out);
+            let mut report = explain(dump, db);
+            around::attach(&mut report, dump, db, max_size);
+            print_report(&report, Some(&files.name), json, ReportOptions::default(), out);
         }
-        (View::Around { json }, dump, _) => {
-            let options = around::Options { json, style, max_size };
-            around::hang(dump, size, &lost, options, db, out).map_err(|e| e.to_string())?;
+        (View::Around { place, json }, dump, _) => {
+            let options = around::Options { json, style, max_size, context: None };
+            around::dump((dump, size), &lost, place, options, db, out).map_err(|e| e.to_string())?;
         }
         (View::Intel { json: true }, _, Some(dump)) => {
             drop(intel::json::decode(dump, size, &lost, max_size, db, out));

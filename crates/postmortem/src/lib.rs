@@ -8,6 +8,7 @@ pub mod amd;
 mod args;
 mod head;
 pub mod intel;
+mod packets;
 mod reads;
 mod report;
 mod rules;
@@ -20,6 +21,7 @@ pub use amd::{explain_amdgpu, explain_radv, explain_umr};
 pub use args::{Arg, Args};
 pub use head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 pub use intel::{explain_i915, explain_xe};
+pub use packets::{ExcerptPacket, PacketExcerpt, PacketMark, PacketValue};
 pub use reads::RegisterReads;
 pub use report::*;
 pub use rules::{

@@ -2,6 +2,7 @@
 
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
+use crate::packets::PacketExcerpt;
 use crate::rules::{AdviceId, FindingKind, Rule};
 use crate::sqe_position::SqePosition;
 use std::borrow::Cow;
@@ -364,6 +365,8 @@ pub struct Report {
     pub causes: Vec<usize>,
     /// Code that waves stand in, most waves first.
     pub code: Vec<CodeExcerpt>,
+    /// Packets around the stop, and around the suspected work where that is elsewhere; empty until they are filled in.
+    pub packets: Vec<PacketExcerpt>,
     /// What to try next, the most telling first.
     pub advice: Vec<Advice>,
     /// Where the SQE of an Adreno was in its firmware, if that was looked up.

@@ -329,6 +329,13 @@ impl<'a, 'd> Submission<'a, 'd> {
     }
 }
 
+/// What a walk of a submit starts from: see [`SubmitWalk::mark`].
+#[derive(Clone, Debug)]
+pub struct WalkMark {
+    state: Option<AdrenoState>,
+    allowance: u64,
+}
+
 /// A submit that can be walked.
 pub struct SubmitWalk<'a, 'd> {
     /// The database view of the GPU.
@@ -358,6 +365,17 @@ impl SubmitWalk<'_, '_> {
         walker.walk(self.stream, Some(self.iova), sink);
         *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(walker.left()));
         *self.state = Some(std::mem::take(&mut walker.state));
+    }
+
+    /// What a walk starts from, to walk again from there.
+    pub fn mark(&self) -> WalkMark {
+        WalkMark { state: self.state.clone(), allowance: *self.allowance }
+    }
+
+    /// Goes back to where the submit has not been walked, or not so often.
+    pub fn rewind(&mut self, mark: &WalkMark) {
+        self.state.clone_from(&mark.state);
+        *self.allowance = mark.allowance;
     }
 
     /// The same as if nothing had been before it, and without a trace in the submits after it.

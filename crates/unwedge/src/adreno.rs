@@ -12,8 +12,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::ShowOptions;
 use crate::compare::{self, DiffQuestion, Differences};
+use crate::{Place, ShowOptions};
 use std::io::{Read, Write};
 use unwedge_base::Diagnostic;
 use unwedge_hw::Db;
@@ -21,7 +21,7 @@ pub use unwedge_isa::{afuc, ir2, ir3};
 pub use unwedge_view::cffdump::CffdumpOptions as ListingOptions;
 use unwedge_view::cffdump::Listing;
 use unwedge_view::query::{self, Answered, QueryOptions, Question};
-use unwedge_view::{CaptureStream, ViewError, decode, diff};
+use unwedge_view::{CaptureStream, ViewError, around, decode, diff};
 
 /// Lists a capture as cffdump does, under a name, while it is read. No more than about `max_alive` bytes of its buffers are
 /// held. Returns what was lost and left out. A failed write ends the output; it is for the owner of `out` to remember why.
@@ -65,6 +65,33 @@ pub fn query(
     out: &mut dyn Write,
 ) -> Result<Answered, ViewError> {
     query::capture(&Question::new(question)?, capture, &Db::builtin(), max_alive, out)
+}
+
+/// The packets around a place of a capture and the state there, as text or JSON lines; it is read up to that place. Returns
+/// what was lost up to there. A failed write ends the output; it is for the owner of `out` to remember why.
+///
+/// ```
+/// use unwedge::{Place, ShowOptions, adreno};
+/// # let capture = unwedge_testkit::captures::variety().remove(0);
+/// let place = Place::parse("draw 0").expect("a place");
+/// let mut text = Vec::new();
+/// adreno::around(place, &mut &capture[..], false, &ShowOptions::default(), &mut text)?;
+/// assert!(String::from_utf8_lossy(&text).lines().any(|line| line.starts_with('>')));
+/// # Ok::<(), unwedge::ViewError>(())
+/// ```
+///
+/// # Errors
+/// When no packet is at the place. A capture does not record where it hung.
+pub fn around(
+    place: Place,
+    capture: &mut dyn CaptureStream,
+    as_json: bool,
+    options: &ShowOptions,
+    out: &mut dyn Write,
+) -> Result<Vec<Diagnostic>, ViewError> {
+    let ShowOptions { style, max_size } = *options;
+    let options = around::Options { json: as_json, style, max_size, context: None };
+    around::capture(capture, place, options, &Db::builtin(), out)
 }
 
 /// Everything in a capture as JSON lines, while it is read. No more than about `max_alive` bytes of its buffers are held.

@@ -12,6 +12,7 @@ use unwedge_view::intel::{self, IntelDump};
 use unwedge_view::query::{Answered, Question};
 use unwedge_view::{Style, ViewError, around, crashdec, decode, diff, query, report};
 
+pub use unwedge_view::around::Place;
 pub use unwedge_view::query::{Format, QueryOptions, ValueForm};
 
 /// How a dump is shown.
@@ -79,9 +80,11 @@ impl Opened<'_> {
         &self.dump
     }
 
-    /// What hung, where and why.
+    /// What hung, where and why, with the packets around the stop.
     pub fn explain(&self) -> Report {
-        explain(&self.dump, &self.db)
+        let mut report = explain(&self.dump, &self.db);
+        around::attach(&mut report, &self.dump, &self.db, ShowOptions::default().max_size);
+        report
     }
 
     /// What hung, where and why, as text.
@@ -170,7 +173,7 @@ impl Opened<'_> {
 
     /// The report's signature: equal for hangs of one cause, whatever their addresses and processes.
     pub fn signature(&self) -> String {
-        self.explain().signature()
+        explain(&self.dump, &self.db).signature()
     }
 
     /// The packets around the place where [`Opened::explain`] says that the engine stopped, as text or JSON lines. Returns
@@ -195,8 +198,35 @@ impl Opened<'_> {
         options: &ShowOptions,
         out: &mut dyn Write,
     ) -> Result<Vec<Diagnostic>, ViewError> {
-        let options = around::Options { json: as_json, style: options.style, max_size: options.max_size };
-        around::hang(&self.dump, self.bytes, &[], options, &self.db, out)
+        self.around(Place::Hang, as_json, options, out)
+    }
+
+    /// The packets around a place and the state there, as text or JSON lines. Returns what was lost. A failed write ends the
+    /// output; it is for the owner of `out` to remember why.
+    ///
+    /// ```
+    /// use unwedge::{ShowOptions, DumpPart, Place, open};
+    /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
+    /// let opened = open(&[DumpPart { name: "error", bytes: dump }])?;
+    /// let place = Place::parse("draw 0").expect("a place");
+    /// let mut text = Vec::new();
+    /// opened.around(place, false, &ShowOptions::default(), &mut text)?;
+    /// assert!(String::from_utf8_lossy(&text).lines().any(|line| line.starts_with('>')));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When no packet is at the place, or the dump does not hold it.
+    pub fn around(
+        &self,
+        place: Place,
+        as_json: bool,
+        options: &ShowOptions,
+        out: &mut dyn Write,
+    ) -> Result<Vec<Diagnostic>, ViewError> {
+        let ShowOptions { style, max_size } = *options;
+        let options = around::Options { json: as_json, style, max_size, context: None };
+        around::dump((&self.dump, self.bytes), &[], place, options, &self.db, out)
     }
 
     /// Values of registers at each draw of the dump's streams.

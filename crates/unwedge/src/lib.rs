@@ -27,7 +27,7 @@ mod compare;
 mod dump;
 
 pub use compare::{DiffPlace, DiffQuestion, Differences};
-pub use dump::{Format, Opened, QueryOptions, ShowOptions, ValueForm, open};
+pub use dump::{Format, Opened, Place, QueryOptions, ShowOptions, ValueForm, open};
 pub use unwedge_capture::{DumpPart, FileKind, NotADump, sniff};
 pub use unwedge_postmortem::Report;
 pub use unwedge_view::{CaptureStream, ViewError};

@@ -33,6 +33,27 @@ pub enum ViewError {
     /// The dump says where the engine stopped, but does not hold what it read there.
     #[error("the dump does not hold the stream that the engine stopped in")]
     NoStreamOfHang,
+    /// A capture is of what was submitted; where it hung is not in it.
+    #[error(
+        "a capture does not record a hang: --around takes 'draw N', 'blit N', 'dispatch N' or an address (0x…) of it"
+    )]
+    CaptureHasNoHang,
+    /// The streams do not start that work.
+    #[error("no {place}: {why}")]
+    NoSuchWork {
+        /// The work: `draw 18`.
+        place: String,
+        /// What there is instead.
+        why: String,
+    },
+    /// No packet that is executed lies at an address.
+    #[error("no packet at {iova:#x}: {near}")]
+    NothingAt {
+        /// The address.
+        iova: u64,
+        /// What is near.
+        near: String,
+    },
     /// The dump holds no command stream.
     #[error("{NO_STREAMS}")]
     NoStreams,

@@ -97,7 +97,7 @@ impl Serialize for JsonSubject<'_> {
 
 /// A field of a register.
 #[derive(Serialize)]
-struct JsonField<'r> {
+pub(crate) struct JsonField<'r> {
     name: &'r str,
     value: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,8 @@ struct JsonField<'r> {
 }
 
 impl<'r> JsonField<'r> {
-    fn of(field: &'r FieldFact) -> JsonField<'r> {
+    /// Of evidence, or of a packet.
+    pub(crate) fn of(field: &'r FieldFact) -> JsonField<'r> {
         JsonField { name: &field.name, value: hex(field.value), meaning: field.meaning.as_deref() }
     }
 }

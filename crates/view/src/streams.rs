@@ -1,7 +1,8 @@
-//! The command streams of a dump of AMD or Intel, for the commands that work on the steps of any vendor.
+//! The command streams of a dump, for the commands that work on the steps of any vendor.
 //!
 //! Never: formatting.
 
+use crate::decode::{Stretch, stretches};
 use crate::intel::streams::Unpacked;
 use crate::intel::values::{ValueText, significant};
 use crate::intel::{IntelDump, memory_limit};
@@ -11,14 +12,19 @@ use unwedge_capture::Dump;
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_hw::intel::{FieldValue, IntelValue};
-use unwedge_hw::{Db, Gpu, Palette, RegEnum, ValueType, Variants};
-use unwedge_postmortem::amd;
+use unwedge_hw::{Db, DecodedValue, Gpu, Palette, RegEnum, ValueType, Variants};
+use unwedge_postmortem::adreno::AdrenoCase;
+use unwedge_postmortem::adreno::hang::CpStop;
+use unwedge_postmortem::adreno::trace::{header_of, packet_name};
+use unwedge_postmortem::{FieldFact, PacketValue, amd};
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::adreno::{AdrenoSink, AdrenoSteps};
 use unwedge_stream::compare::RegisterFacts;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::registers::{IntelNames, MMIO, REGISTERS};
 use unwedge_stream::intel::steps::IntelSteps;
 use unwedge_stream::query::{Column, Mistake, RegisterNames};
-use unwedge_stream::{PacketStep, StepSink, amd as amd_stream};
+use unwedge_stream::{Flow, PacketStep, Registers, Step, StepSink, StreamPos, amd as amd_stream};
 
 /// Which registers there are, and how what a GPU's streams do is named: Adreno's by generation, AMD's by that of the
 /// graphics core, Intel's by graphics version.
@@ -145,12 +151,22 @@ impl RegisterFacts for RegisterSet<'_> {
     }
 }
 
-/// The streams of a dump of AMD or Intel.
+/// The streams of a dump.
 pub enum Streams<'d, 'a> {
+    /// Of Adreno.
+    Adreno(AdrenoStreams<'d>),
     /// Of AMD.
     Amd(amd::Streams<'d>),
     /// Of Intel.
     Intel(IntelStreams<'d, 'a>),
+}
+
+/// The rings of a dump of msm.
+pub struct AdrenoStreams<'d> {
+    case: &'d AdrenoCase<'d>,
+    stretches: Vec<Stretch<'d>>,
+    /// Index of the hung ring.
+    hung: Option<usize>,
 }
 
 /// The streams of a dump of Intel, unpacked as they are walked.
@@ -179,9 +195,16 @@ impl<'d, 'a> Streams<'d, 'a> {
         }
     }
 
+    /// Of a dump of msm and the stop that the post-mortem found in it.
+    pub fn of_adreno(case: &'d AdrenoCase<'d>, stop: Option<&CpStop>) -> Streams<'d, 'a> {
+        let stretches = stretches(case, stop).collect();
+        Streams::Adreno(AdrenoStreams { case, stretches, hung: stop.map(|stop| stop.ring) })
+    }
+
     /// What its registers are.
     pub fn family(&self) -> Family {
         match self {
+            Streams::Adreno(streams) => Family::Adreno(streams.case.gpu.generation()),
             Streams::Amd(streams) => Family::Amd(streams.amd().gfx()),
             Streams::Intel(streams) => Family::Intel(streams.version),
         }
@@ -190,6 +213,7 @@ impl<'d, 'a> Streams<'d, 'a> {
     /// Hands on its streams in their order, until `visit` wants no more.
     pub fn each(&mut self, visit: &mut dyn FnMut(&Walkable<'_>) -> bool) {
         match self {
+            Streams::Adreno(streams) => streams.each(visit),
             Streams::Amd(streams) => {
                 for (number, stream) in (0..).zip(streams.streams()) {
                     let walk = &|sink: &mut dyn StepSink| streams.walk(stream, sink);
@@ -203,6 +227,7 @@ impl<'d, 'a> Streams<'d, 'a> {
                         decoder,
                         base: 0,
                         walk,
+                        events: None,
                     }) {
                         return;
                     }
@@ -213,9 +238,76 @@ impl<'d, 'a> Streams<'d, 'a> {
     }
 }
 
+impl AdrenoStreams<'_> {
+    fn each(&self, visit: &mut dyn FnMut(&Walkable<'_>) -> bool) {
+        let case = self.case;
+        let whole = unwedge_stream::adreno::budget(&case.memory);
+        // The hung ring is walked as far as any walk of it; the others share as much.
+        let share = whole / (self.stretches.len().max(1) as u64);
+        for (number, stretch) in self.stretches.iter().enumerate() {
+            let budget = if self.hung == Some(number) { whole } else { share };
+            let events = &|sink: &mut dyn AdrenoSink| stretch.walk(case, &mut budget.clone(), sink);
+            let walk = &|sink: &mut dyn StepSink| {
+                events(&mut AdrenoSteps::new(case.gpu, InRing { stretch, sink }));
+            };
+            if !visit(&Walkable {
+                number: number as u32,
+                name: format!("ring {}", stretch.ring.id),
+                engine: None,
+                memory: &case.memory,
+                decoder: PacketDecoder::Adreno(case.gpu),
+                base: 0,
+                walk,
+                events: Some(events),
+            }) {
+                return;
+            }
+        }
+    }
+}
+
+/// Hands on the steps of a stretch of a ring, with places that count from the start of the ring.
+struct InRing<'s> {
+    stretch: &'s Stretch<'s>,
+    sink: &'s mut dyn StepSink,
+}
+
+impl InRing<'_> {
+    fn place(&self, place: StreamPos) -> StreamPos {
+        if place.level != 0 {
+            return place;
+        }
+        let index = self.stretch.in_ring(place.index);
+        let iova = index.checked_mul(4).and_then(|bytes| self.stretch.ring.iova.checked_add(bytes));
+        match place.iova.and_then(|at| at.checked_sub(self.stretch.ring.iova)) {
+            Some(bytes) => StreamPos { index: usize::try_from(bytes / 4).unwrap_or(place.index), ..place },
+            None => StreamPos { index: usize::try_from(index).unwrap_or(place.index), iova, ..place },
+        }
+    }
+}
+
+impl StepSink for InRing<'_> {
+    fn step(&mut self, regs: &Registers, step: &Step<'_>) -> Flow {
+        let mut step = *step;
+        let place = match &mut step {
+            Step::Packet(packet) => Some(&mut packet.place),
+            Step::Write(write) => Some(&mut write.place),
+            Step::Work(work) => Some(&mut work.place),
+            Step::Wait(wait) => Some(&mut wait.place),
+            Step::Trouble(trouble) => Some(&mut trouble.place),
+            Step::Enter(_) | Step::Leave(_) | Step::Missing(_) => None,
+        };
+        if let Some(place) = place {
+            *place = self.place(*place);
+        }
+        self.sink.step(regs, &step)
+    }
+}
+
 impl IntelStreams<'_, '_> {
     fn each(&mut self, visit: &mut dyn FnMut(&Walkable<'_>) -> bool) {
         let (mut number, mut goes_on) = (0, true);
+        self.unpacked.restart();
         for index in 0..self.engines {
             // A visitor that wants no more is no error: what it says is kept apart.
             let _ = self.unpacked.each(index, &mut |stream| {
@@ -227,8 +319,16 @@ impl IntelStreams<'_, '_> {
                 let decoder = PacketDecoder::Intel(stream.decoder);
                 let memory = stream.spaces.ppgtt;
                 let base = u8::from(stream.name != "ring");
-                goes_on =
-                    visit(&Walkable { number, name, engine: Some(engine), memory, decoder, base, walk });
+                goes_on = visit(&Walkable {
+                    number,
+                    name,
+                    engine: Some(engine),
+                    memory,
+                    decoder,
+                    base,
+                    walk,
+                    events: None,
+                });
                 number += 1;
                 if goes_on { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
             });
@@ -239,41 +339,41 @@ impl IntelStreams<'_, '_> {
     }
 }
 
-/// A named part of a packet.
-#[derive(Clone, Debug)]
-pub struct PacketPart {
-    /// Its name; empty for dwords that the tables say nothing about.
-    pub name: String,
-    /// Dword of the packet, the header being 0.
-    pub dword: u64,
-    /// Its bits.
-    pub value: u64,
-    /// What they mean.
-    pub text: String,
-}
-
 /// Dwords of a packet whose parts are named.
 const NAMED: usize = 1 << 10;
 
 impl PacketDecoder<'_> {
+    /// What a packet is called: the operation, or the registers that it writes where it is none.
+    pub fn name(self, packet: &PacketStep<'_>) -> Option<String> {
+        match self {
+            PacketDecoder::Adreno(gpu) => {
+                header_of(packet.header, gpu.generation()).map(|header| packet_name(gpu, header))
+            }
+            PacketDecoder::Amd(..) | PacketDecoder::Intel(_) => packet.name().map(str::to_owned),
+        }
+    }
+
     /// The parts of a packet that say something.
-    pub fn parts(self, packet: &PacketStep<'_>) -> Vec<PacketPart> {
+    pub fn parts(self, packet: &PacketStep<'_>) -> Vec<PacketValue> {
         let words: Vec<u32> = [packet.header].into_iter().chain(packet.payload.iter().take(NAMED)).collect();
         match self {
+            PacketDecoder::Adreno(gpu) => adreno_parts(gpu, &words),
             PacketDecoder::Amd(amd, engine) => amd_parts(amd, engine, packet, &words),
             PacketDecoder::Intel(decoder) => {
                 let command = decoder.command(&words);
                 let fields = command.iter().flat_map(|command| significant(command.fields()));
                 let fields =
                     fields.filter(|(_, value)| !matches!(value, IntelValue::Struct | IntelValue::Wide));
-                let part = |(field, value): (FieldValue, IntelValue)| PacketPart {
+                let part = |(field, value): (FieldValue, IntelValue)| PacketValue {
                     name: field
                         .indices()
                         .iter()
                         .fold(field.name.to_owned(), |name, i| format!("{name}[{i}]")),
-                    dword: u64::from(field.start / 32),
+                    dword: Some(u64::from(field.start / 32)),
                     value: field.raw.unwrap_or_default(),
                     text: ValueText(value).to_string(),
+                    fields: named(field.name, value).into_iter().collect(),
+                    offset: None,
                 };
                 fields.map(part).collect()
             }
@@ -281,12 +381,71 @@ impl PacketDecoder<'_> {
     }
 }
 
+/// A value that has a name.
+fn named(field: &'static str, value: IntelValue) -> Option<FieldFact> {
+    let IntelValue::Enum(value, meaning) = value else { return None };
+    Some(FieldFact { name: field.replace(' ', "").into(), value, meaning: Some(meaning.into()) })
+}
+
+/// A value by its type: its text, and its bit fields.
+pub fn typed(ty: ValueType<'_>, value: u64, selected: &mut Variants) -> (String, Vec<FieldFact>) {
+    let fields = match ty.decode(value, &mut selected.clone()) {
+        DecodedValue::Fields(fields) => fields,
+        _ => Vec::new(),
+    };
+    let mut out = Vec::new();
+    ty.write(value, selected, &Palette::default(), &mut out);
+    let fact = |field: unwedge_hw::DecodedField<'_>| FieldFact {
+        name: field.name.to_owned().into(),
+        value: field.raw,
+        meaning: meaning(&field.value).map(Into::into),
+    };
+    (String::from_utf8_lossy(&out).into_owned(), fields.into_iter().map(fact).collect())
+}
+
+/// What the bits of a field mean, where that is more than a number.
+fn meaning(value: &DecodedValue<'_>) -> Option<String> {
+    match value {
+        DecodedValue::Enum(_, name) => name.map(str::to_owned),
+        DecodedValue::Bool(true) => Some("true".to_owned()),
+        DecodedValue::Float(number) => Some(number.to_string()),
+        DecodedValue::Int(number) if *number < 0 => Some(number.to_string()),
+        DecodedValue::RegId(reg, component) => {
+            Some(format!("r{reg}.{}", ["x", "y", "z", "w"][*component as usize & 3]))
+        }
+        _ => None,
+    }
+}
+
+fn adreno_parts(gpu: Gpu<'_>, words: &[u32]) -> Vec<PacketValue> {
+    let Some((&raw, payload)) = words.split_first() else { return Vec::new() };
+    let Some(AdrenoPacketHeader::Operation { opcode, .. }) = header_of(raw, gpu.generation()) else {
+        return Vec::new();
+    };
+    let Some(domain) = gpu.packet_name(opcode).and_then(|name| gpu.domain(name)) else { return Vec::new() };
+    let (mut parts, mut selected, mut i) = (Vec::new(), Variants::default(), 0);
+    while let Some(&low) = payload.get(i) {
+        let reg = u32::try_from(i).ok().and_then(|index| domain.at(index, &selected));
+        let Some((reg, ty)) = reg.and_then(|reg| Some((reg, reg.ty()?))) else {
+            i += 1;
+            continue;
+        };
+        let high = payload.get(i + 1).copied().filter(|_| ty.high() >= 32);
+        let value = u64::from(low) | u64::from(high.unwrap_or(0)) << 32;
+        let (text, fields) = typed(ty, value, &mut selected);
+        let (name, dword) = (reg.name().to_owned(), Some(i as u64 + 1));
+        parts.push(PacketValue { name, offset: None, dword, value, text, fields });
+        i += if high.is_some() { 2 } else { 1 };
+    }
+    parts
+}
+
 fn amd_parts(
     amd: Amd<'_>,
     engine: amd_stream::Engine,
     packet: &PacketStep<'_>,
     words: &[u32],
-) -> Vec<PacketPart> {
+) -> Vec<PacketValue> {
     let dwords = Dwords::from(words);
     let header = match engine {
         amd_stream::Engine::Sdma => amd_stream::AmdPacketHeader::decode_dma(amd, dwords),
@@ -298,15 +457,12 @@ fn amd_parts(
     let (place, raw, exec, payload) = (packet.place, packet.header, packet.exec, dwords.skip(1));
     let packet = amd_stream::Packet { place, raw, header, engine, payload, dwords, exec };
     let part = |field: amd_stream::PayloadField<'_>| {
-        let text = match field.ty {
-            Some(ty) => {
-                let mut out = Vec::new();
-                ty.write(field.value, &mut Variants::new(), &Palette::default(), &mut out);
-                String::from_utf8_lossy(&out).into_owned()
-            }
-            None => format!("{:#x}", field.value),
+        let (text, fields) = match field.ty {
+            Some(ty) => typed(ty, field.value, &mut Variants::new()),
+            None => (format!("{:#x}", field.value), Vec::new()),
         };
-        PacketPart { name: field.name.to_owned(), dword: field.dword as u64, value: field.value, text }
+        let (name, dword) = (field.name.to_owned(), Some(field.dword as u64));
+        PacketValue { name, offset: None, dword, value: field.value, text, fields }
     };
     packet.fields(amd).map(part).collect()
 }
@@ -314,11 +470,16 @@ fn amd_parts(
 /// What names the parts of packets.
 #[derive(Clone, Copy)]
 pub enum PacketDecoder<'d> {
+    /// Of Adreno.
+    Adreno(Gpu<'d>),
     /// Of an engine of AMD.
     Amd(Amd<'d>, amd_stream::Engine),
     /// Of an engine of Intel.
     Intel(Decoder),
 }
+
+/// Walks a stream of Adreno.
+pub type EventWalk<'m> = &'m dyn Fn(&mut dyn AdrenoSink);
 
 /// A stream that can be walked, any number of times.
 pub struct Walkable<'m> {
@@ -334,7 +495,10 @@ pub struct Walkable<'m> {
     pub decoder: PacketDecoder<'m>,
     /// The level of the engine's that level 0 of the walk is: 1 for a batch that is walked by itself.
     pub base: u8,
-    walk: &'m dyn Fn(&mut dyn StepSink),
+    /// Walks it.
+    pub walk: &'m dyn Fn(&mut dyn StepSink),
+    /// Walks one of Adreno, as the events that its listings show.
+    pub events: Option<EventWalk<'m>>,
 }
 
 impl Walkable<'_> {

@@ -4,17 +4,10 @@
 
 use std::path::Path;
 use unwedge_base::Generation;
-use unwedge_capture::amdgpu::Devcoredump;
-use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::RingRegister;
-use unwedge_capture::msm::Devcore;
-use unwedge_capture::radv::{RadvReport, ReportMember};
-use unwedge_capture::umr::UmrText;
-use unwedge_capture::xe;
+use unwedge_capture::{Dump, DumpPart};
 use unwedge_hw::Db;
-use unwedge_postmortem::{
-    Report, explain_amdgpu, explain_i915, explain_msm, explain_radv, explain_umr, explain_xe,
-};
+use unwedge_postmortem::explain;
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, waves_text,
 };
@@ -41,10 +34,17 @@ fn check(name: &str, text: &str) {
     );
 }
 
-fn check_report(name: &str, report: &Report) {
-    let mut out = Vec::new();
-    unwedge_view::report::text(report, None, ReportOptions::default(), &mut out).expect("memory takes it");
+/// The report of a dump, with its packets.
+fn check_report(name: &str, dump: &Dump<'_>) {
+    let (mut out, db) = (Vec::new(), Db::builtin());
+    let mut report = explain(dump, &db);
+    unwedge_view::around::attach(&mut report, dump, &db, 1 << 30);
+    unwedge_view::report::text(&report, None, ReportOptions::default(), &mut out).expect("memory takes it");
     check(name, &String::from_utf8(out).expect("text"));
+}
+
+fn check_file(name: &str, bytes: &[u8]) {
+    check_report(name, &Dump::read(&[DumpPart { name, bytes }]).expect("a dump"));
 }
 
 const IB: u64 = 0x8001_0010_0000;
@@ -82,14 +82,13 @@ fn stuck(ib: &[u32], header: u32) -> AmdgpuBuilder {
 
 fn check_dump(name: &str, builder: &AmdgpuBuilder) {
     let text = builder.text();
-    check_report(name, &explain_amdgpu(&Devcoredump::read(&text).expect("a dump"), &Db::amd()));
+    check_file(name, &text);
 }
 
 fn check_radv(name: &str, builder: &RadvBuilder) {
     let files = builder.members();
-    let members: Vec<ReportMember<'_>> =
-        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
-    check_report(name, &explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd()));
+    let parts: Vec<DumpPart<'_>> = files.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();
+    check_report(name, &Dump::read(&parts).expect("a report"));
 }
 
 #[test]
@@ -141,16 +140,14 @@ fn radv_reports() {
 #[test]
 fn waves_of_umr() {
     let text = waves_text(Gfx::V11, &WaveSpec::some(Gfx::V11), WaveForm::ALL[0]);
-    let report = explain_umr(&UmrText::read(text.as_bytes()).expect("text of umr"), &Db::amd());
-    check_report("umr-waves", &report);
+    check_file("umr-waves", text.as_bytes());
 }
 
 #[test]
 fn msm_dumps() {
     for generation in Generation::ALL {
         let text = DevcoreBuilder::complete(generation).text();
-        let dump = Devcore::read(&text).expect("a dump");
-        check_report(&format!("msm-{}", generation.name()), &explain_msm(&dump, &Db::builtin()));
+        check_file(&format!("msm-{}", generation.name()), &text);
     }
 }
 
@@ -176,7 +173,7 @@ fn tgl() -> TestDevice {
 }
 
 fn check_state(name: &str, builder: &ErrorStateBuilder) {
-    check_report(name, &explain_i915(&ErrorState::read(&builder.text()).expect("an error state")));
+    check_file(name, &builder.text());
 }
 
 fn check_engine(name: &str, engine: EngineState) {
@@ -224,5 +221,5 @@ fn complete_dumps_of_intel() {
         TestDevice::named("bmg"),
         unwedge_testkit::xe::XeEra::V6_14,
     );
-    check_report("xe-complete", &explain_xe(&xe::XeDevcore::read(&builder.text()).expect("a dump")));
+    check_file("xe-complete", &builder.text());
 }

@@ -10,6 +10,7 @@ use unwedge::hw::Db;
 use unwedge::postmortem::explain;
 use unwedge_view::Style;
 use unwedge_view::amd::{self, AmdDump};
+use unwedge_view::around::{self, Place};
 use unwedge_view::report::ReportOptions;
 
 /// What to print.
@@ -30,6 +31,13 @@ pub enum View {
         /// As JSON.
         json: bool,
     },
+    /// `decode --around PLACE`, as text or JSON.
+    Around {
+        /// The place.
+        place: Place,
+        /// As JSON.
+        json: bool,
+    },
 }
 
 /// What is given to the command.
@@ -43,13 +51,16 @@ pub enum Given<'a> {
 
 impl View {
     /// Every view.
-    pub const ALL: [View; 6] = [
+    pub const ALL: [View; 9] = [
         View::Info { json: false },
         View::Info { json: true },
         View::Explain { json: false },
         View::Explain { json: true },
         View::Decode { json: false },
         View::Decode { json: true },
+        View::Around { place: Place::Hang, json: false },
+        View::Around { place: Place::Work(None, 0), json: true },
+        View::Around { place: Place::Address(0x8001_0010_0000), json: false },
     ];
 
     /// The most bytes that it prints for an input of so many.
@@ -57,7 +68,7 @@ impl View {
         // The last piece of work is printed to its end.
         const OVER: u64 = 4 << 20;
         let (fixed, per_byte) = match self {
-            View::Decode { json: true } => {
+            View::Decode { json: true } | View::Around { .. } => {
                 (unwedge_view::lines::LENGTH, unwedge_view::lines::LENGTH_PER_BYTE)
             }
             // A dword of a register can have many fields.
@@ -92,11 +103,18 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
     match view {
         View::Info { json } => drop(info::show(&files, db, json, style, out)?),
         View::Explain { json } => {
-            print_report(&explain(&read, db), None, json, ReportOptions::default(), out);
+            let mut report = explain(&read, db);
+            around::attach(&mut report, &read, db, 1 << 30);
+            print_report(&report, None, json, ReportOptions::default(), out);
         }
         View::Decode { json: true } => {
             let compression = files.compression();
             amd::decode_json(&files.info(dump.kind(), &compression), dump, &files.unpacking(), out);
+        }
+        View::Around { place, json } => {
+            let options = around::Options { json, style, max_size: 1 << 30, context: None };
+            around::dump((&read, files.size()), &files.unpacking(), place, options, db, out)
+                .map_err(|e| Failure::Unusable(e.to_string()))?;
         }
         // A failed write is for the owner of `out` to remember.
         View::Decode { json: false } => drop(amd::decode_text(dump, style, out)),

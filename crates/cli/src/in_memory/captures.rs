@@ -15,13 +15,13 @@ use std::sync::Arc;
 use unwedge::hw::Db;
 use unwedge_view::cffdump::{self, Listing};
 use unwedge_view::rd::{info, list};
-use unwedge_view::{Style, decode, diff, query};
+use unwedge_view::{Style, around, decode, diff, query};
 
 /// A command line: `-` is the capture, `other` the one it is compared with.
 pub type Words = &'static [&'static str];
 
 /// Command lines of everything that takes captures.
-pub const ALL: [Words; 30] = [
+pub const ALL: [Words; 33] = [
     &["cffdump", "-"],
     &["cffdump", "-s", "--once", "-"],
     &["cffdump", "--unit-test", "-a", "--show-compositor", "-"],
@@ -34,6 +34,9 @@ pub const ALL: [Words; 30] = [
     &["cffdump", "--query-compare", "--query-written", "-q", "0x8010", "-"],
     &["cffdump", "--script", WATCHER, "-"],
     &["decode", "--json", "-"],
+    &["decode", "--around=draw 5", "-"],
+    &["decode", "--json", "--around=draw 0", "-"],
+    &["decode", "--around=0x10000000", "-C", "3", "-"],
     &["info", "-"],
     &["info", "--json", "-"],
     &["rd", "cat", "-"],
@@ -119,6 +122,18 @@ fn run(
     let command = command.map_err(|e| Failure::Usage(e.to_string()))?.command;
     // A failed write is for the owner of `out` to remember.
     match command {
+        Command::Decode(args) if args.around.is_some() => {
+            let context = args.context.map(usize::from);
+            let options = around::Options {
+                json: args.json,
+                style: Style { colour: false },
+                max_size: max_alive,
+                context,
+            };
+            let place = args.around.unwrap_or(around::Place::Hang);
+            around::capture(&mut open(capture)?, place, options, db, &mut writer)
+                .map_err(|e| Failure::Unusable(e.to_string()))?;
+        }
         Command::Decode(_) => drop(decode::capture(&mut open(capture)?, db, max_alive, &mut writer)),
         Command::Info(args) => {
             let mut stream = open(capture)?;

@@ -458,6 +458,11 @@ fn narrow_to_wait(case: &AdrenoCase<'_>, calls: &[Call], window: &RingWindow<'_>
     }
 }
 
+/// Names of the registers that describe work of a kind for people. A generation may not have all of them.
+pub fn describing_registers(kind: DrawKind) -> impl Iterator<Item = &'static str> {
+    KEY_REGISTERS.iter().filter(move |(of, _)| *of == kind).flat_map(|(_, names)| names.iter().copied())
+}
+
 /// Registers that describe work for people, where a generation has them.
 const KEY_REGISTERS: &[(DrawKind, &[&str])] = &[
     (

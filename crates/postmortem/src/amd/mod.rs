@@ -28,7 +28,7 @@ pub use identity::{
     code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr, identity_of_dump,
     identity_of_radv, identity_of_umr,
 };
-pub use streams::{Stream, Streams};
+pub use streams::{Stream, Streams, traced_name};
 pub use waves::wave_code;
 
 use crate::absence;

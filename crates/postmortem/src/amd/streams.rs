@@ -55,6 +55,11 @@ impl Run<'_> {
     }
 }
 
+/// What a stream of RADV's trace.log is called among those of its report.
+pub fn traced_name(stream: &str) -> String {
+    format!("trace.log {stream}")
+}
+
 impl<'c> Streams<'c> {
     /// Of a kernel's dump; `None` when the generation is not known. `db` is that of [`Db::amd`].
     pub fn of_amdgpu(dump: &'c Devcoredump<'c>, db: &'c Db) -> Option<Streams<'c>> {
@@ -71,7 +76,7 @@ impl<'c> Streams<'c> {
             };
             let runs =
                 stream.contents.runs().map(|(start, dwords)| Run { dwords: dwords.into(), start, size: 0 });
-            let (name, level) = (format!("trace.log {}", stream.name), if stream.depth == 0 { 1 } else { 2 });
+            let (name, level) = (traced_name(&stream.name), if stream.depth == 0 { 1 } else { 2 });
             Stream { name, engine, level, iova: None, runs: runs.collect() }
         };
         let traced: Vec<Stream<'c>> = report.trace.iter().flat_map(|trace| &trace.streams).map(of).collect();

@@ -1,23 +1,23 @@
-//! Everything in an msm devcoredump or a capture as JSON lines, and the packets around a hang as those or as text. The
-//! text of all of a dump is [`crate::crashdec`]'s, that of a capture [`crate::cffdump`]'s.
+//! Everything in an msm devcoredump or a capture as JSON lines. The text of all of a dump is [`crate::crashdec`]'s, that of
+//! a capture [`crate::cffdump`]'s, the packets around a place are [`crate::around`]'s.
 //!
 //! Never: a verdict.
 
-mod around;
 mod captures;
 mod sections;
 mod stream;
 
 pub use captures::{LENGTH_PER_BYTE as LENGTH_PER_BYTE_OF_CAPTURE, capture};
-pub(crate) use stream::{stretches, trouble_text};
+pub(crate) use sections::header;
+pub(crate) use stream::{JsonSink, Stretch, stretches, trouble_text};
 
+use crate::device;
 use crate::lines::{Lines, end};
-use crate::{Style, ViewError, device};
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::adreno::{AdrenoCase, hang};
+use unwedge_postmortem::adreno::AdrenoCase;
 
 /// Everything in a dump of so many bytes as JSON lines. `lost` is what was lost of it before it got here. Returns what was
 /// lost. A failed write is for the owner of `out` to remember.
@@ -43,33 +43,4 @@ pub fn json(
     end(&diagnostics, &mut lines);
     lines.hand_on();
     diagnostics
-}
-
-/// The packets around the hang of a dump of msm, as JSON lines or text. Returns what was lost. A failed write is for the
-/// owner of `out` to remember.
-///
-/// # Errors
-/// When the dump does not tell where the GPU hung.
-pub(crate) fn around_hang(
-    json: bool,
-    (dump, bytes): (&Devcore<'_>, u64),
-    lost: &[Diagnostic],
-    db: &Db,
-    style: Style,
-    out: &mut dyn Write,
-) -> Result<Vec<Diagnostic>, ViewError> {
-    let diagnostics = [lost, &dump.diagnostics].concat();
-    let case = AdrenoCase::new(dump, device::gpu(dump, db).ok_or(ViewError::NoHang)?);
-    let stop = hang::locate(&case).ok_or(ViewError::NoHang)?;
-    if json {
-        let mut lines = Lines::new(bytes, out);
-        sections::header(dump, db, &mut lines);
-        around::json(&case, &stop, &mut lines);
-        end(&diagnostics, &mut lines);
-        lines.hand_on();
-    } else {
-        around::text(&case, &stop, style, out);
-        let _ = writeln!(out, "{}", device::database_line(db.identity()));
-    }
-    Ok(diagnostics)
 }

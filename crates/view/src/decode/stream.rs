@@ -58,9 +58,17 @@ pub struct Stretch<'a> {
     pub iova: Option<u64>,
     /// Its dwords.
     pub dwords: Vec<u32>,
+    /// The dword of the ring that it starts at, and the dwords of the ring.
+    first: usize,
+    size: usize,
 }
 
 impl Stretch<'_> {
+    /// The dword of the ring that a dword of the stretch is.
+    pub fn in_ring(&self, index: usize) -> u64 {
+        (self.first.saturating_add(index) % self.size) as u64
+    }
+
     /// Walks it from the state that a GPU starts with; takes what that costs from the budget.
     pub fn walk(&self, case: &AdrenoCase<'_>, budget: &mut u64, sink: &mut dyn AdrenoSink) {
         let options = WalkerOptions { budget: *budget, ..WalkerOptions::default() };
@@ -100,7 +108,7 @@ pub fn stretches<'a>(case: &AdrenoCase<'a>, stop: Option<&CpStop>) -> impl Itera
             dwords.extend_from_slice(part(wrapped));
         }
         let iova = if wraps { None } else { ring.iova.checked_add(4 * start as u64) };
-        Stretch { ring, iova, dwords }
+        Stretch { ring, iova, dwords, first: start, size }
     })
 }
 

@@ -68,6 +68,8 @@ pub struct Unpacked<'d, 'a> {
     version: Version,
     memory: AddressSpaces<'d, 'a>,
     left: u64,
+    /// What was left at first, and what came with memory that was unpacked since.
+    granted: u64,
 }
 
 impl<'d, 'a> Unpacked<'d, 'a> {
@@ -77,7 +79,12 @@ impl<'d, 'a> Unpacked<'d, 'a> {
         let version = dump.graphics().version?;
         let memory = AddressSpaces::new(dump.blocks(), dump.engines(), limit);
         let left = BUDGET.saturating_add(memory.ggtt().stored().saturating_mul(BUDGET_PER_DWORD));
-        Some(Unpacked { dump, version, memory, left })
+        Some(Unpacked { dump, version, memory, left, granted: left })
+    }
+
+    /// Starts from the first stream again: what was walked before can be walked as far again.
+    pub fn restart(&mut self) {
+        self.left = self.granted;
     }
 
     /// Hands on the streams of the engine that the dump names as number `index`.
@@ -97,7 +104,9 @@ impl<'d, 'a> Unpacked<'d, 'a> {
             let before = self.memory.ppgtt(engine).1.stored();
             self.lead(engine, first, nth);
             let more = self.memory.ppgtt(engine).1.stored().saturating_sub(before);
-            self.left = self.left.saturating_add(more.saturating_mul(BUDGET_PER_DWORD));
+            let more = more.saturating_mul(BUDGET_PER_DWORD);
+            self.left = self.left.saturating_add(more);
+            self.granted = self.granted.saturating_add(more);
             let of = EngineStreams::new(self.dump, self.version, &self.memory, engine);
             let Some((name, walk, marks)) = of.walks(first).into_iter().nth(nth).filter(|_| self.left > 0)
             else {

@@ -328,7 +328,8 @@ fn hex(column: &Asked<'_>, value: u64) -> Hex {
     }
 }
 
-fn value_text(register: &Asked<'_>, value: u64, how: ValueForm, palette: &Palette, out: &mut Vec<u8>) {
+/// What a value means, or its bits.
+pub fn value_text(register: &Asked<'_>, value: u64, how: ValueForm, palette: &Palette, out: &mut Vec<u8>) {
     match register.selected.ty {
         Some(ty) if how == ValueForm::Decoded => {
             ty.write(value, &mut Variants::default(), palette, out);

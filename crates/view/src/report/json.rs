@@ -1,5 +1,6 @@
 //! A report as one JSON object. Its schema is docs/json-schema.md.
 
+use super::packets::JsonPackets;
 use crate::amd::AmdGpuFields;
 use crate::facts::{JsonArgs, JsonFact, JsonSubject, address};
 use crate::sqe::JsonSqe;
@@ -34,6 +35,7 @@ pub fn json(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io::Res
         }),
         hang: report.hang.as_ref().map(Hang::of),
         findings: report.findings.iter().map(|finding| JsonFinding::of(report, finding)).collect(),
+        packets: report.packets.iter().map(JsonPackets::of).collect(),
         code: report.code.iter().map(JsonCode::of).collect(),
         advice: report.advice.iter().map(|advice| JsonAdvice::of(advice, file)).collect(),
         diagnostics: report
@@ -71,6 +73,8 @@ struct Document<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sqe: Option<JsonSqe<'r>>,
     findings: Vec<JsonFinding<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    packets: Vec<JsonPackets<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code: Vec<JsonCode<'r>>,
     advice: Vec<JsonAdvice>,

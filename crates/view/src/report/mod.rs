@@ -1,11 +1,12 @@
 //! A post-mortem for people and for programs: a report as one screen of text, or as JSON.
 //!
-//! The screen has the cause first, then where the command processor stopped, each with its own trust; then what supports the
-//! cause, what stands on its own, what the dump does not hold, and what to try next. Shows what the report holds and
+//! The screen has the cause first, then where the command processor stopped, each with its own trust, and the packets there;
+//! then what supports the cause, what stands on its own, what the dump does not hold, and what to try next. Shows what the report holds and
 //! nothing else.
 
 mod json;
 mod layout;
+mod packets;
 
 pub use json::json;
 
@@ -64,6 +65,7 @@ pub fn text(
         Screen { report, style: options.style, width, verbose: options.verbose, lines: Vec::new() };
     screen.head();
     screen.verdict();
+    screen.packets();
     screen.supporting();
     screen.code();
     screen.independent();
