@@ -108,7 +108,9 @@ pub enum Command {
     /// Say what hung, where and why: a ranked verdict with its evidence
     #[command(
         after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
-        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -\n  unwedge explain ~/radv_dumps_1234_2026.05.01_12.00.00"
+        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -\n  unwedge explain ~/radv_dumps_1234_2026.05.01_12.00.00\n  \
+        unwedge explain /var/spool/crash\n  unwedge explain --signature *.devcore | cut -f1 | sort | uniq -c\n\n\
+        Of several dumps the exit status is 0 if all were read whole, 3 if one was not, 1 if none could be read."
     )]
     Explain(Explain),
     /// Decode everything in a dump or capture, as text or JSON
@@ -252,11 +254,16 @@ pub enum Command {
 /// `explain`
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// The dump, or the folder that RADV left; `-` for standard input
-    pub file: PathBuf,
-    /// Print one JSON object instead of text
+    /// The dump, or the folder that RADV left; `-` for standard input. Several of them, or a folder of dumps: a line for each, then
+    /// which of them have the same signature
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print one JSON object instead of text; of several dumps one object a line, and a summary
     #[arg(long)]
     pub json: bool,
+    /// Print the signature and the name of each file, separated by a tab
+    #[arg(long, conflicts_with_all = ["json", "verbose"])]
+    pub signature: bool,
     /// Show every finding whole, with all its evidence
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,

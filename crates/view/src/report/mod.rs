@@ -5,9 +5,10 @@
 //! nothing else.
 
 mod json;
-mod layout;
+pub(crate) mod layout;
 
-pub use json::json;
+pub use json::{json, json_line};
+pub(crate) use json::{SCHEMA_NAME, SCHEMA_VERSION};
 
 use crate::{Style, sqe, words};
 use layout::{clean, elide, wrap};

@@ -8,7 +8,7 @@ mod amd;
 mod head;
 mod intel;
 
-pub use head::{amd_gpu, database, driver, gpu, process};
+pub use head::{amd_gpu, database, driver, gpu, gpu_name, process};
 
 use unwedge_postmortem::{
     Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, VendorRule,
