@@ -148,7 +148,9 @@ pub enum Command {
     Query(Query),
     /// Which state differs between two draws, two submits, two captures or two dumps of any vendor
     #[command(after_help = "Examples:\n  unwedge diff good.rd bad.rd\n  unwedge diff good.rd:3 bad.rd:3\n  \
-        unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n\n\
+        unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n  unwedge diff yesterday.devcore today.devcore\n\n\
+        Of two dumps the verdicts are compared, then the registers that both hold. `alike` is what differs between two runs of one \
+        hang, such as addresses.\n\n\
         FILE:SUBMIT is a submit, FILE:.DRAW a draw by the number that listings give it, FILE:SUBMIT.DRAW the same, \
         checked; without FILE, the first one's. With --exit-code, status 4 says that something differs.")]
     Diff(Diff),
@@ -267,6 +269,9 @@ pub struct Explain {
     /// Show every finding whole, with all its evidence
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,
+    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
+    pub chip: Option<unwedge::hw::ChipOverride>,
     /// The firmware the command processor ran; without it, one in /lib/firmware/qcom is taken
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
@@ -283,6 +288,9 @@ pub struct Decode {
     /// Show only the packets around a place of a dump of any vendor; not with -a, -m, -s, -v
     #[arg(long, value_name = "PLACE", value_enum)]
     pub around: Option<Around>,
+    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
+    pub chip: Option<unwedge::hw::ChipOverride>,
     /// Show all registers at each draw, not only those written since the last one
     #[arg(short, long, conflicts_with_all = ["json", "around"])]
     pub allregs: bool,
@@ -322,6 +330,9 @@ pub struct Query {
     /// Names, fields behind a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
     #[arg(value_name = "REG")]
     pub registers: Vec<String>,
+    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
+    pub chip: Option<unwedge::hw::ChipOverride>,
     /// Only draws for which this holds; docs/query.md has the language
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub condition: Option<String>,
@@ -396,9 +407,15 @@ pub struct Diff {
     /// This draw of both
     #[arg(long, value_name = "N")]
     pub draw: Option<u32>,
+    /// Compare two dumps draw by draw, as captures are, instead of their verdicts and registers
+    #[arg(long)]
+    pub draws: bool,
     /// Take a buffer that runs for each tile once for each mode
     #[arg(long)]
     pub once: bool,
+    /// Of two dumps, show every register that differs
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Exit with status 4 when something differs
     #[arg(long)]
     pub exit_code: bool,

@@ -7,6 +7,7 @@ use std::path::Path;
 use unwedge::base::Diagnostic;
 use unwedge::capture::radv::MemberKind;
 use unwedge::capture::{Dump, DumpPart, FileKind, rd, sniff};
+use unwedge::hw::ChipOverride;
 use unwedge_view::diff;
 use unwedge_view::info::FileInfo;
 
@@ -77,6 +78,19 @@ impl DumpFiles {
         let parts: Vec<DumpPart<'_>> =
             self.files.iter().map(|(name, input)| DumpPart { name, bytes: &input.bytes }).collect();
         Dump::read_as(self.kind, &parts).map_err(|_| self.not_a_dump())
+    }
+
+    /// Reads the dump, which is taken to be of a GPU where one is named.
+    ///
+    /// # Errors
+    /// As [`DumpFiles::read`], and when no GPU of that vendor leaves such a dump.
+    pub fn read_as(&self, chip: Option<&ChipOverride>) -> Result<Dump<'_>, Failure> {
+        let mut dump = self.read()?;
+        if let Some(chip) = chip {
+            let wrong = |e| Failure::Usage(format!("{}: --chip {}: {e}", self.name, chip.name));
+            dump.take_as(chip.clone()).map_err(wrong)?;
+        }
+        Ok(dump)
     }
 
     /// For commands that take something else.
@@ -200,7 +214,11 @@ pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
     Err(Failure::Unusable(message))
 }
 
-fn is_capture(stream: &mut InputStream) -> Result<bool, Failure> {
+/// Whether a stream is a capture; looks at its start only.
+///
+/// # Errors
+/// When it cannot be read or unpacked.
+pub fn is_capture(stream: &mut InputStream) -> Result<bool, Failure> {
     // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.
     for bytes in [8, 64, 1 << 10, 16 << 10] {
         if rd::sniff(stream.peek(bytes)?) {

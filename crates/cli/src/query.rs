@@ -2,6 +2,7 @@
 
 use crate::args::{self, Global};
 use crate::database;
+use crate::decode::{not_for_captures, say_chip};
 use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
@@ -21,10 +22,12 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let question = Question::new(&options).map_err(usage)?;
     let mut database = db.identity().clone();
     let result = match opened {
+        Opened::Capture(stream) if args.chip.is_some() => Err(not_for_captures(&stream.name)),
         Opened::Capture(mut stream) => query::capture(&question, &mut stream, &db, global.max_size, &mut out)
             .map(|answered| report(&stream.name, answered, true))
             .map_err(usage),
-        Opened::Dump(files) => files.read().and_then(|dump| {
+        Opened::Dump(files) => files.read_as(args.chip.as_ref()).and_then(|dump| {
+            say_chip(&files.name, args.chip.as_ref());
             database = device::database(&dump, &db);
             query::dump(&question, &dump, &files.unpacking(), &db, global.max_size, &mut out)
                 .map(|answered| report(&files.name, answered, false))

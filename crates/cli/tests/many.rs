@@ -40,9 +40,9 @@ fn dump(process: &str) -> Vec<u8> {
     DevcoreBuilder::complete(Generation::A6xx).process(process, process).text()
 }
 
-fn mixed() -> Folder {
+fn mixed(test: &str) -> Folder {
     Folder::of(
-        "mixed",
+        test,
         &[
             ("a.devcore", dump("one")),
             ("b.devcore.gz", gzip(&dump("two"))),
@@ -57,7 +57,7 @@ fn mixed() -> Folder {
 
 #[test]
 fn a_folder_has_a_line_for_each_dump() {
-    let folder = mixed();
+    let folder = mixed("folder");
     let (code, out, err) = folder.run(&["explain", "."], b"");
     assert_eq!(code, Some(3), "the report of RADV says nothing: {out}{err}");
     let lines: Vec<&str> = out.lines().collect();
@@ -74,7 +74,7 @@ fn a_folder_has_a_line_for_each_dump() {
 
 #[test]
 fn json_has_a_line_for_each_file_and_a_summary() {
-    let folder = mixed();
+    let folder = mixed("json");
     let (code, out, _) = folder.run(&["explain", "--json", "a.devcore", "notes.txt", "-"], &dump("piped"));
     assert_eq!(code, Some(3));
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -94,7 +94,7 @@ fn json_has_a_line_for_each_file_and_a_summary() {
 
 #[test]
 fn signatures_stand_before_their_files() {
-    let folder = mixed();
+    let folder = mixed("signatures");
     let (code, out, err) = folder.run(&["explain", "--signature", "a.devcore", "c.devcore", "absent"], b"");
     assert_eq!(code, Some(3));
     assert!(err.contains("absent: "), "{err}");
@@ -107,7 +107,7 @@ fn signatures_stand_before_their_files() {
 
 #[test]
 fn the_exit_status_is_that_of_all() {
-    let folder = mixed();
+    let folder = mixed("status");
     let status = |args: &[&str]| folder.run(&[&["explain"], args].concat(), b"").0;
     assert_eq!(status(&["a.devcore", "b.devcore.gz"]), Some(0));
     let cut = Folder::of("cut", &[("cut.devcore", dump("one")[..2000].to_vec())]);

@@ -5,6 +5,7 @@
 pub mod adreno;
 pub mod amd;
 mod args;
+mod compare;
 mod head;
 pub mod intel;
 mod report;
@@ -16,6 +17,7 @@ mod verdict;
 pub use adreno::explain_msm;
 pub use amd::{explain_amdgpu, explain_radv, explain_umr};
 pub use args::{Arg, Args};
+pub use compare::{AspectState, ReportAspect, ReportComparison, SetComparison};
 pub use head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 pub use intel::{explain_i915, explain_xe};
 pub use report::*;

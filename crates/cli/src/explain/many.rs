@@ -178,7 +178,7 @@ fn examine(
         }
         DumpFiles::of(Input::of_stream(stream, global.max_size)?)
     };
-    let dump = match files.read() {
+    let dump = match files.read_as(args.chip.as_ref()) {
         Ok(dump) => dump,
         // Text may be a dump whose start is damaged; if nothing of it can be read, it is not.
         Err(_) if *found && files.kind == FileKind::Text => return Ok(None),

@@ -29,7 +29,7 @@ pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         _ => return many::run(args, &db, global),
     };
     let files = open_dump(file, global.max_size)?;
-    let dump = files.read()?;
+    let dump = files.read_as(args.chip.as_ref())?;
     let mut report = explain(&dump, &db);
     match &dump {
         Dump::Msm(dump) => look_up_sqe(dump, args.firmware.as_deref(), &db, global, &mut report)?,
@@ -61,7 +61,7 @@ fn show(report: &Report, file: &Path, args: &args::Explain, global: &Global) -> 
 }
 
 /// Columns of the terminal that results go to, if they go to one.
-fn terminal_columns() -> Option<usize> {
+pub(crate) fn terminal_columns() -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stdout())?;
     Some(columns.into())
 }

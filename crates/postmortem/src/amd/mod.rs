@@ -52,6 +52,7 @@ pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
     let process = dump.process.as_ref().filter(|process| !process.name.is_empty());
     let mut report = Report {
         gpu: identity_of_dump(dump, db),
+        taken_as: dump.taken_as.as_ref().map(|chip| chip.name.clone()),
         driver: DriverIdentity {
             name: Some(dump.module.as_deref().unwrap_or("amdgpu").to_owned()),
             linux: dump.kernel.as_deref().map(str::to_owned),
@@ -80,6 +81,7 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
     };
     let mut report = Report {
         gpu: identity_of_radv(radv, db),
+        taken_as: radv.taken_as.as_ref().map(|chip| chip.name.clone()),
         driver: DriverIdentity {
             name: Some("RADV".to_owned()),
             linux: None,
@@ -98,6 +100,7 @@ pub fn explain_umr(text: &UmrText<'_>, db: &Db) -> Report {
     let case = AmdCase::of_umr(text, db);
     let mut report = Report {
         gpu: identity_of_umr(text, db),
+        taken_as: text.taken_as.as_ref().map(|chip| chip.name.clone()),
         driver: DriverIdentity { name: Some("umr".to_owned()), ..DriverIdentity::default() },
         diagnostics: text.diagnostics.clone(),
         ..Report::default()

@@ -40,6 +40,8 @@ struct Document<'r> {
     signature: String,
     gpu: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    taken_as: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     gpu_identity: Option<AmdGpuFields>,
     kernel: String,
     process: String,
@@ -66,6 +68,7 @@ impl<'r> Document<'r> {
             file,
             signature: report.signature(),
             gpu: words::gpu(report),
+            taken_as: report.taken_as.as_deref(),
             gpu_identity: AmdGpuFields::of(&report.gpu),
             kernel: words::driver(report),
             process: words::process(report),

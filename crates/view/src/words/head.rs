@@ -5,6 +5,14 @@ use unwedge_postmortem::{GpuIdentity, Report};
 
 /// `Adreno 630 (a6xx, 6.3.0.2)`, `Navi 21 (gfx1030, GC 10.3.0, PCI 1002:73bf)`, `Intel Kaby Lake (graphics 9)`.
 pub fn gpu(report: &Report) -> String {
+    let own = own_gpu(report);
+    match &report.taken_as {
+        Some(name) => format!("{own}, taken as {name} (--chip)"),
+        None => own,
+    }
+}
+
+fn own_gpu(report: &Report) -> String {
     match &report.gpu {
         GpuIdentity::Adreno { gpu_id, chip, device, generation } => {
             let family = generation.map_or("unknown generation", Generation::name);

@@ -5,9 +5,11 @@
 
 mod adreno;
 mod amd;
+mod compare;
 mod head;
 mod intel;
 
+pub use compare::{aspect, aspect_name};
 pub use head::{amd_gpu, database, driver, gpu, gpu_name, process};
 
 use unwedge_postmortem::{
