@@ -1,5 +1,14 @@
 //! The argument table: parser, help, man pages and completions all come from it.
 
+/// What code in hexadecimal is, for the help of every verb that takes it.
+macro_rules! hex_help {
+    () => {
+        "\n\nHexadecimal: with `0x` before all of its digits a number is a word as listings print it (0xbf810000), in every verb. Without \
+        `0x`, --hex takes the bytes of an instruction in memory order (amd, eu: 000081bf) or a word (ir2, ir3: 0300000000000000). A file \
+        of words of 8 digits each (ir3: 16) is recognized without --hex; eu wants their `0x`."
+    };
+}
+
 mod lrc;
 mod rd;
 
@@ -498,6 +507,11 @@ pub struct Ir3 {
 #[derive(Debug, Subcommand)]
 pub enum Ir3Command {
     /// Words to text
+    #[command(after_help = concat!(
+        "Examples:\n  unwedge ir3 disasm --gen 6 shader.bin\n  unwedge ir3 disasm crash.devcore --shader 0\n  \
+        echo 4210000000000000 | unwedge ir3 disasm --gen 6 --hex -",
+        hex_help!()
+    ))]
     Disasm(Ir3Disasm),
     /// Text to words
     Asm(Ir3Asm),
@@ -568,6 +582,7 @@ pub struct Ir2 {
 #[derive(Debug, Subcommand)]
 pub enum Ir2Command {
     /// Words to text
+    #[command(after_help = concat!("Examples:\n  unwedge ir2 disasm --stage fragment shader.bin", hex_help!()))]
     Disasm(Ir2Disasm),
     /// Text to words
     Asm(Ir2Asm),
@@ -627,7 +642,10 @@ pub struct Eu {
 pub enum EuCommand {
     /// Code to text that assembles to the same bytes
     #[command(
-        after_help = "Examples:\n  unwedge eu disasm --platform dg2 kernel.bin\n  unwedge eu disasm --platform skl --mesa kernel.bin"
+        after_help = concat!(
+            "Examples:\n  unwedge eu disasm --platform dg2 kernel.bin\n  unwedge eu disasm --platform skl --mesa kernel.bin",
+            hex_help!()
+        )
     )]
     Disasm(EuDisasm),
     /// Text to code

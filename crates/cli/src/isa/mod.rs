@@ -4,9 +4,11 @@ pub mod afuc;
 pub mod afuc_run;
 pub mod amd;
 pub mod amd_check;
+mod amd_dump;
 mod amd_run;
 pub(crate) mod amd_target;
 pub mod eu;
+mod hex;
 pub mod ir2;
 pub mod ir3;
 

@@ -14,6 +14,7 @@ mod headers;
 mod identity;
 mod position;
 mod programs;
+mod shaders;
 mod stream;
 mod streams;
 mod trace;
@@ -26,6 +27,7 @@ pub use identity::{
     code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr, identity_of_dump,
     identity_of_radv, identity_of_umr,
 };
+pub use shaders::{AmdShader, AmdShaders, shaders};
 pub use streams::{Stream, Streams};
 pub use waves::wave_code;
 

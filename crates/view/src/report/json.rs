@@ -18,11 +18,11 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// # Errors
 /// When a write fails.
 pub fn json(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Document::of(report, file))?;
+    serde_json::to_writer_pretty(&mut *out, &Document { file: None, ..Document::of(report, file) })?;
     writeln!(out)
 }
 
-/// Writes the same object on one line, for reports in a row.
+/// Writes the same object on one line, with the name of its file, for reports in a row.
 ///
 /// # Errors
 /// When a write fails.
