@@ -8,6 +8,7 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use unwedge::base::Severity;
 use unwedge::stream::query::DrawChoice;
+use unwedge_view::plural::counted;
 use unwedge_view::query::{self, Answered, Format, Note, QueryOptions, Question, ValueForm};
 use unwedge_view::{ViewError, device};
 
@@ -107,8 +108,9 @@ fn report(name: &str, answered: Answered, with_notes: bool) -> Outcome {
     }
     if left_out > 0 {
         complain!(
-            "{name}: {left_out} draws are left out because the condition depends on registers that nothing has \
-             written: --unknown lists them"
+            "{name}: {} left out because the condition depends on registers that nothing has written: --unknown lists {}",
+            counted(left_out, "draw is", "draws are"),
+            if left_out == 1 { "it" } else { "them" }
         );
     }
     outcome

@@ -65,7 +65,10 @@ fn reports_and_waves_have_shaders_too() {
     let (_, listing, _) = status(&["amd", "disasm", "--shader", "0", "-"], waves.as_bytes());
     assert!(listing.contains("s_waitcnt") && listing.contains("s_endpgm"), "{listing}");
     // Another GPU may be named.
-    assert_eq!(status(&["amd", "disasm", "--gpu", "gfx1010", "--shader", "0", "-"], waves.as_bytes()).0, Some(0));
+    assert_eq!(
+        status(&["amd", "disasm", "--gpu", "gfx1010", "--shader", "0", "-"], waves.as_bytes()).0,
+        Some(0)
+    );
 }
 
 #[test]

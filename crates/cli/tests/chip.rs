@@ -69,7 +69,10 @@ fn gpus_of_amd_and_intel_are_named_too() {
     for chip in ["tgl", "0x9a49", "12.70"] {
         let (_, out, err) = status(&["explain", "--chip", chip, "-"], &intel);
         let head = head(&out);
-        assert!(head.contains("graphics 12") && head.contains(&format!("taken as {chip}")), "{chip}: {out}{err}");
+        assert!(
+            head.contains("graphics 12") && head.contains(&format!("taken as {chip}")),
+            "{chip}: {out}{err}"
+        );
     }
 }
 

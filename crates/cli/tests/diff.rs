@@ -186,7 +186,8 @@ fn what_is_not_there_is_said() {
 #[test]
 fn dumps_are_compared_by_their_verdicts() {
     let of = |name: &str, process: &str, generation, status| {
-        let dump = DevcoreBuilder::complete(generation).process(process, process).gmu_register(0x1f400, status);
+        let dump =
+            DevcoreBuilder::complete(generation).process(process, process).gmu_register(0x1f400, status);
         Temporary::new(name, &dump.text())
     };
     let first = of("first.devcore", "one", A6XX, 1);

@@ -126,5 +126,8 @@ fn dumps_beside_a_kernel_log_are_a_folder_of_dumps() {
     let folder = Folder::of("log", &[("a.devcore", dump("one")), ("dmesg.log", b"[1.0] hello\n".to_vec())]);
     let (code, out, _) = folder.run(&["explain", "."], b"");
     assert_eq!(code, Some(0), "{out}");
-    assert!(out.starts_with("./a.devcore  ") && out.contains("1 file is not a crash dump: dmesg.log"), "{out}");
+    assert!(
+        out.starts_with("./a.devcore  ") && out.contains("1 file is not a crash dump: dmesg.log"),
+        "{out}"
+    );
 }

@@ -136,7 +136,9 @@ fn a_word_with_its_prefix_is_the_same_everywhere() {
     let (line, words) = ("60000000".repeat(4) + "\n", "0x00000060 ".repeat(4) + "\n");
     assert_eq!(eu(&["--hex"], words.as_bytes()), eu(&["--hex"], line.as_bytes()));
     assert_eq!(eu(&[], words.as_bytes()), eu(&[], &bytes));
-    for help in [&["ir3", "disasm"][..], &["ir2", "disasm"], &["eu", "disasm"], &["amd", "disasm"], &["amd", "run"]] {
+    for help in
+        [&["ir3", "disasm"][..], &["ir2", "disasm"], &["eu", "disasm"], &["amd", "disasm"], &["amd", "run"]]
+    {
         assert!(status(&[help, &["--help"]].concat(), b"").1.contains("Hexadecimal: "), "{help:?}");
     }
 }

@@ -72,8 +72,7 @@ struct SignatureGroup {
 impl Batch {
     /// Adds the report of a dump.
     pub fn add(&mut self, file: &str, report: &Report) {
-        let cause =
-            report.cause.and_then(|cause| Some((cause.trust, report.findings.get(cause.finding)?)));
+        let cause = report.cause.and_then(|cause| Some((cause.trust, report.findings.get(cause.finding)?)));
         let text = match (cause, &report.hang) {
             (Some((_, finding)), _) => words::finding(report, finding).title,
             (None, Some(hang)) => format!("cause not known, stopped at {}", words::hang_place(hang)),
@@ -166,7 +165,8 @@ impl Batch {
             group.text(options, out)?;
         }
         if !self.skipped.is_empty() {
-            let files = counted(self.skipped.len() as u64, "file is not a crash dump", "files are not crash dumps");
+            let files =
+                counted(self.skipped.len() as u64, "file is not a crash dump", "files are not crash dumps");
             let names: Vec<String> = self.skipped.iter().map(|file| file_name(file).to_owned()).collect();
             let line = format!("{files}: {}", shortened(&names, options.width));
             writeln!(out)?;
@@ -310,7 +310,9 @@ impl SignatureGroup {
         let indent = " ".repeat(indent);
         // Not broken into lines: it is there to be copied.
         writeln!(out, "{indent}{}", options.style.paint("2", &clean(&self.signature)))?;
-        for line in lines(&shortened(&self.files, options.width.map(|width| width.saturating_sub(indent.len())))) {
+        for line in
+            lines(&shortened(&self.files, options.width.map(|width| width.saturating_sub(indent.len()))))
+        {
             writeln!(out, "{indent}{line}")?;
         }
         Ok(())
@@ -375,7 +377,10 @@ mod tests {
     fn batch() -> Batch {
         let mut batch = Batch::default();
         batch.add("a.error", &report(Rule::ZerosInStream, "rcs0"));
-        batch.add("folder/of/a/long/name/that/does/not/fit/into/its/column/b.error", &report(Rule::HeaderNotCommand, "rcs0"));
+        batch.add(
+            "folder/of/a/long/name/that/does/not/fit/into/its/column/b.error",
+            &report(Rule::HeaderNotCommand, "rcs0"),
+        );
         batch.add_unread("c\x1b[2J", "some other text");
         let lost = vec![Diagnostic::loss(None, "cut".to_owned())];
         batch.add("d.error", &Report { diagnostics: lost, ..report(Rule::ZerosInStream, "rcs0") });

@@ -93,8 +93,7 @@ pub(super) fn run(args: &args::Explain, db: &Db, global: &Global) -> Result<Outc
         }
     }
     drop(progress);
-    let options =
-        BatchOptions { style: out.style, width: super::terminal_columns() };
+    let options = BatchOptions { style: out.style, width: super::terminal_columns() };
     // A failed write is remembered by `out`, and reported by its `finish`.
     let _ = match (args.json, args.signature) {
         (true, _) => batch.json_summary(&mut out),
@@ -112,7 +111,9 @@ fn outcome(batch: &Batch) -> Result<Outcome, Failure> {
     match (batch.explained(), batch.unread(), batch.lossy()) {
         (0, 0, _) => {
             let skipped = counted(batch.skipped() as u64, "file", "files");
-            Err(Failure::NotFound(format!("no crash dump and no hang report of RADV found, {skipped} looked at")))
+            Err(Failure::NotFound(format!(
+                "no crash dump and no hang report of RADV found, {skipped} looked at"
+            )))
         }
         (0, _, _) => Err(Failure::NotFound(format!("no crash dump read, of {of_files}"))),
         (_, 0, 0) => Ok(Outcome::Complete),

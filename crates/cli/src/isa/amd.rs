@@ -10,8 +10,8 @@ use crate::output::Output;
 use std::io::Write;
 use unwedge::capture::elf::{self, Loader, NotCodeObject};
 use unwedge::isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
-use unwedge_view::asm::amd_shaders;
 use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line, list_object};
+use unwedge_view::asm::amd_shaders;
 use unwedge_view::plural::counted;
 
 /// Runs the command.

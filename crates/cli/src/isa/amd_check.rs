@@ -1,8 +1,8 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
 use super::amd_dump::{self, AmdInput, DumpShaders};
-use super::hex;
 use super::amd_target::{assembled, gpu, gpu_of, with_lanes};
+use super::hex;
 use crate::args::{AmdCheck, Global};
 use crate::dump::refuse_dump;
 use crate::failure::{Failure, Outcome, complain};
@@ -15,8 +15,8 @@ use unwedge::isa::amdgcn::Gpu;
 use unwedge::postmortem::amd::AmdShader;
 use unwedge_view::asm::amd::Emit;
 use unwedge_view::asm::amd_shaders;
-use unwedge_view::plural::counted;
 use unwedge_view::asm::check::{self, CheckedCode, FindingText};
+use unwedge_view::plural::counted;
 
 /// Code to be checked: a section of a code object, or all of a file.
 struct Code {

@@ -67,7 +67,11 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     let _ = out.write_all(listing(Dwords::from(&words[..]), &how).as_bytes());
     out.finish()?;
     if left != 0 {
-        let bytes = counted(left as u64, "byte at the end is not a whole word", "bytes at the end are not a whole word");
+        let bytes = counted(
+            left as u64,
+            "byte at the end is not a whole word",
+            "bytes at the end are not a whole word",
+        );
         complain!("{}: {bytes}", args.file.display());
     }
     // Of another instruction set, nothing in the listing is what it says.

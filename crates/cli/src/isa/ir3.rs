@@ -160,7 +160,11 @@ impl Code {
         if self.left == 0 {
             return Outcome::Complete;
         }
-        let bytes = counted(self.left as u64, "byte at the end is not a whole word", "bytes at the end are not a whole word");
+        let bytes = counted(
+            self.left as u64,
+            "byte at the end is not a whole word",
+            "bytes at the end are not a whole word",
+        );
         complain!("{}: {bytes}", file.display());
         Outcome::Lost
     }

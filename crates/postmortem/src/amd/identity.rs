@@ -52,7 +52,8 @@ pub fn identity_of_umr(text: &UmrText<'_>, db: &Db) -> GpuIdentity {
         gfx: gfx_of_umr(text, db),
         gc: None,
         device_id: None,
-        by_registers: text.taken_as.is_none() && text.registers.iter().all(|register| register.path.is_none()),
+        by_registers: text.taken_as.is_none()
+            && text.registers.iter().all(|register| register.path.is_none()),
     }
 }
 

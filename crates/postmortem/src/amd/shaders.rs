@@ -6,8 +6,8 @@
 use super::case::{AmdCase, engine_of};
 use super::code::Decoder;
 use super::evidence::program_place;
-use super::identity::identity_of_umr;
 use super::faults::{CodeRange, code_ranges, is_about_shape};
+use super::identity::identity_of_umr;
 use super::stream::Walked;
 use super::waves;
 use crate::args::{Arg, Args};

@@ -3,8 +3,8 @@
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{DumpEngine, RingRegister};
 use unwedge_capture::xe::XeDevcore;
-use unwedge_hw::{ChipOverride, OverrideGpu};
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
+use unwedge_hw::{ChipOverride, OverrideGpu};
 use unwedge_stream::intel::position::{self, RingState};
 use unwedge_stream::intel::walk::canonical;
 

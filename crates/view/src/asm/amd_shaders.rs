@@ -42,7 +42,9 @@ pub fn text(shaders: &[AmdShader], out: &mut dyn Write) -> io::Result<()> {
 pub fn name(shader: &AmdShader) -> String {
     let place = &shader.place;
     match (place.text("shader"), place.text("stage")) {
-        (Some(name), _) if !name.is_empty() => name.chars().map(|c| if c.is_control() { '?' } else { c }).collect(),
+        (Some(name), _) if !name.is_empty() => {
+            name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+        }
         (_, Some(stage)) => stage.to_owned(),
         _ if place.flag("part") => "around a wave".to_owned(),
         _ => "shader".to_owned(),

@@ -1,11 +1,11 @@
 //! Registers that two dumps hold, compared by name. Never: registers that a stream writes.
 
 use super::show::{RegisterPart, value_parts};
+use crate::device;
 use crate::intel::IntelDump;
 use crate::intel::values::Meaning;
 use crate::json::Hex;
 use crate::streams::Family;
-use crate::device;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use unwedge_capture::Dump;
@@ -65,12 +65,7 @@ pub(super) fn family(dump: &Dump<'_>, facts: &Db) -> Option<Family> {
 }
 
 /// Compares the registers of two dumps of one family. `db` is the database of Adreno, `facts` that of AMD.
-pub(super) fn compare(
-    [a, b]: [&Dump<'_>; 2],
-    db: &Db,
-    facts: &Db,
-    palette: &Palette,
-) -> ComparedRegisters {
+pub(super) fn compare([a, b]: [&Dump<'_>; 2], db: &Db, facts: &Db, palette: &Palette) -> ComparedRegisters {
     let key = |r: &CapturedRegister<'_>| (r.section.clone(), r.name.clone(), r.nth);
     let of_b: HashMap<_, _> = captured(b, db, facts).into_iter().map(|r| (key(&r), r)).collect();
     let mut compared = ComparedRegisters { both: 0, differences: Vec::new() };
@@ -99,14 +94,7 @@ fn difference(a: CapturedRegister<'_>, b: &CapturedRegister<'_>, palette: &Palet
     };
     let hex = |value: u64| u32::try_from(value).map_or_else(|_| Hex::wide(value), Hex::dword);
     let name = if a.nth > 0 { format!("{} ({})", a.name, a.nth + 1) } else { a.name };
-    RegisterDifference {
-        line: "register",
-        section: a.section,
-        name,
-        a: hex(a.value),
-        b: hex(b.value),
-        parts,
-    }
+    RegisterDifference { line: "register", section: a.section, name, a: hex(a.value), b: hex(b.value), parts }
 }
 
 /// The registers of a dump, in its order.

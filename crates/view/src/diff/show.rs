@@ -110,7 +110,7 @@ fn parts(
     let text = |value: SubjectValue| match subject {
         Subject::Shader(_) | Subject::Load(_) => {
             // The low half tells contents apart well enough for people.
-            format!("{} dwords #{:08x}", value.dwords, value.bits as u32)
+            format!("{} #{:08x}", counted(value.dwords.into(), "dword", "dwords"), value.bits as u32)
         }
         Subject::Count | Subject::Instances => value.bits.to_string(),
         Subject::Pass => {
@@ -249,11 +249,11 @@ impl Show<'_> {
             |record: &Record| record.buffers.iter().fold(0_u64, |sum, &(_, size)| sum.saturating_add(size));
         let _ = writeln!(
             out,
-            "buffers: {} of {} bytes | {} of {} bytes",
+            "buffers: {} of {} | {} of {}",
             a.buffers.len(),
-            bytes(a),
+            counted(bytes(a), "byte", "bytes"),
             b.buffers.len(),
-            bytes(b)
+            counted(bytes(b), "byte", "bytes")
         );
         let (more_a, more_b) = sizes(a, b);
         for (side, more) in [("A", more_a), ("B", more_b)] {
@@ -283,7 +283,11 @@ impl Show<'_> {
         }
         let (more_a, more_b) = sizes(a, b);
         if !more_a.is_empty() || !more_b.is_empty() {
-            what.push(format!("buffers: {} sizes only in A, {} only in B", more_a.len(), more_b.len()));
+            what.push(format!(
+                "buffers: {} only in A, {} only in B",
+                counted(more_a.len() as u64, "size", "sizes"),
+                more_b.len()
+            ));
         }
         if !names.is_empty() {
             what.push(some(&names));
@@ -295,7 +299,7 @@ impl Show<'_> {
             (of_a, of_b) if of_a == of_b => format!("ring {which}, {of_a}"),
             (of_a, of_b) => format!("ring {which}, {of_a} | {of_b}"),
         };
-        let draws = format!("{} | {} draws", a.draws.len(), b.draws.len());
+        let draws = format!("{} | {}", a.draws.len(), counted(b.draws.len() as u64, "draw", "draws"));
         let _ = writeln!(out, "{which}, {draws}: {}", what.join("; "));
     }
 

@@ -156,10 +156,7 @@ impl Shown<'_> {
             AspectState::Unknown => return,
             AspectState::Same => vec![a.or(b).unwrap_or_else(unknown)],
             AspectState::Alike | AspectState::Differs => {
-                vec![
-                    format!("A: {}", a.unwrap_or_else(unknown)),
-                    format!("B: {}", b.unwrap_or_else(unknown)),
-                ]
+                vec![format!("A: {}", a.unwrap_or_else(unknown)), format!("B: {}", b.unwrap_or_else(unknown))]
             }
         };
         self.cells(name, state, &texts, lines);
@@ -209,9 +206,10 @@ impl Shown<'_> {
             ["A only", "B only"].into_iter().zip(self.sides.iter().zip(&self.comparison.findings_only))
         {
             let findings = only.iter().filter_map(|&i| side.report.findings.get(i));
-            texts.extend(findings.map(|finding| {
-                format!("{name}: {}", clean(&words::finding(side.report, finding).title))
-            }));
+            texts
+                .extend(findings.map(|finding| {
+                    format!("{name}: {}", clean(&words::finding(side.report, finding).title))
+                }));
         }
         if !texts.is_empty() {
             self.cells("findings", AspectState::Differs, &texts, lines);
@@ -309,9 +307,8 @@ impl Shown<'_> {
         for difference in registers.iter().flat_map(|registers| &registers.differences) {
             line::<RegisterDifference>(difference, out);
         }
-        let lost = |side: &ExplainedDump<'_>| {
-            side.report.diagnostics.iter().any(|d| d.severity == Severity::Loss)
-        };
+        let lost =
+            |side: &ExplainedDump<'_>| side.report.diagnostics.iter().any(|d| d.severity == Severity::Loss);
         line(&super::DiffEnd { ty: "end", differs, lost: self.sides.iter().any(lost) }, out);
     }
 }

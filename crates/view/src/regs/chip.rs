@@ -39,7 +39,8 @@ pub fn chip_override(text: &str) -> Result<ChipOverride, String> {
 /// That no GPU has a name, and which look like it.
 fn unknown_chip(text: &str) -> String {
     let (devices, facts) = (Db::builtin(), Db::amd());
-    let mut names: Vec<String> = Generation::ALL.iter().map(|generation| generation.name().to_owned()).collect();
+    let mut names: Vec<String> =
+        Generation::ALL.iter().map(|generation| generation.name().to_owned()).collect();
     names.extend(devices.devices().filter_map(|device| Some(format!("a{}", device.gpu_id()?))));
     names.extend(devices.devices().map(|device| device.name().to_ascii_lowercase()));
     names.extend(Gfx::ALL.iter().map(|gfx| gfx.name().to_owned()));
@@ -50,7 +51,8 @@ fn unknown_chip(text: &str) -> String {
     names.extend(Platform::all().iter().flat_map(Platform::names).map(|name| (*name).to_owned()));
     let near = near(names.iter().map(String::as_str), text);
     match &near[..] {
-        [] => "not a known GPU: take a630, a7xx, 0x43050a01, gfx1030, navi21, 1002:73bf, tgl or 12.70".to_owned(),
+        [] => "not a known GPU: take a630, a7xx, 0x43050a01, gfx1030, navi21, 1002:73bf, tgl or 12.70"
+            .to_owned(),
         near => format!("not a known GPU; near it: {}", near.join(", ")),
     }
 }
