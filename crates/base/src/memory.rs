@@ -46,12 +46,12 @@ pub struct Memory {
     /// Sorted by address; a buffer added later at the same address comes first.
     buffers: Vec<Buffer>,
     /// Made when an address is first looked up.
-    index: OnceLock<Vec<Stretch>>,
+    index: OnceLock<Vec<AddressStretch>>,
 }
 
 /// From an address on, up to the next stretch, one buffer answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stretch {
+struct AddressStretch {
     start: u64,
     buffer: Option<usize>,
 }
@@ -124,7 +124,7 @@ impl FromIterator<Buffer> for Memory {
 }
 
 /// Walks the starts and ends of all buffers in order, with the buffers that hold the current address at hand.
-fn stretches(buffers: &[Buffer]) -> Vec<Stretch> {
+fn stretches(buffers: &[Buffer]) -> Vec<AddressStretch> {
     let mut edges: Vec<(u64, bool, usize)> = Vec::with_capacity(buffers.len() * 2);
     for (i, b) in buffers.iter().enumerate().filter(|(_, b)| b.iova < b.end()) {
         edges.push((b.iova, true, i));
@@ -133,7 +133,7 @@ fn stretches(buffers: &[Buffer]) -> Vec<Stretch> {
     edges.sort_unstable();
     let mut known = BTreeSet::new();
     let mut unknown = BTreeSet::new();
-    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut stretches: Vec<AddressStretch> = Vec::new();
     for edges in edges.chunk_by(|a, b| a.0 == b.0) {
         for &(_, starts, i) in edges {
             let holders = if buffers[i].contents.is_some() { &mut known } else { &mut unknown };
@@ -145,7 +145,7 @@ fn stretches(buffers: &[Buffer]) -> Vec<Stretch> {
         }
         let buffer = known.last().or(unknown.last()).copied();
         if stretches.last().is_none_or(|s| s.buffer != buffer) {
-            stretches.push(Stretch { start: edges[0].0, buffer });
+            stretches.push(AddressStretch { start: edges[0].0, buffer });
         }
     }
     stretches

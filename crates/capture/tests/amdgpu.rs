@@ -435,13 +435,15 @@ fn a_complete_report() {
         assert_eq!(pixel.address(), Some(0x8001_2000_0000));
         assert_eq!(pixel.at(0x8001_2000_0008), Some(1));
         assert_eq!(pixel.at(0x8001_2000_0004), None, "inside of an instruction");
-        assert_eq!(&*pixel.code[1].text, "s_waitcnt lgkmcnt(0)");
+        let code = ShaderSpec::waiting(gfx, "Pixel Shader", 0).code;
+        let (wait, branch) = (&code[1], &code[2]);
+        assert_eq!(&*pixel.code[1].text, wait.1);
         let waves: Vec<_> = pixel.waves.iter().map(|wave| (wave.place.se, wave.pc, wave.inst)).collect();
         assert_eq!(
             waves,
             [
-                (Some(0), Some(0x8001_2000_0008), [Some(0xbf8c_c07f), None]),
-                (Some(1), Some(0x8001_2000_000c), [Some(0xbf82_fffc), None])
+                (Some(0), Some(0x8001_2000_0008), [Some(wait.0[0]), None]),
+                (Some(1), Some(0x8001_2000_000c), [Some(branch.0[0]), None])
             ]
         );
         assert_eq!(pipeline.vertex_buffers[0].iova, Some(0x8002_0000_0000));
@@ -560,7 +562,7 @@ fn shaders_without_their_pipeline() {
             .unwrap();
     let shader = &report.pipeline.unwrap().shaders[0];
     assert_eq!(shader.code.iter().map(|i| i.offset).collect::<Vec<_>>(), [0, 4, 8, 12, 16]);
-    let stranger = ShaderSpec::waiting("Pixel Shader", 0x1000);
+    let stranger = ShaderSpec::waiting(Gfx::V10, "Pixel Shader", 0x1000);
     let mut wave = WaveSpec::some(Gfx::V10).remove(0);
     wave.pc = 0x9999_0000;
     let files = RadvBuilder::new(Gfx::V10).shader(stranger).waves(&[wave]).members();

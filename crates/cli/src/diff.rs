@@ -87,7 +87,8 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
         return verdicts(&a.file, &b.file, args, &db, global);
     }
     let mut out = Output::open(global, !args.json);
-    let options = DiffOptions { once: args.once, json: args.json, style: out.style };
+    let one_input = a.file == b.file;
+    let options = DiffOptions { once: args.once, one_input, json: args.json, style: out.style };
     let open = |file: &Path, wrong: &OnceLock<Failure>| {
         Ok(match dump::open(file, global.max_size)? {
             Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),

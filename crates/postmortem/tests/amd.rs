@@ -436,7 +436,7 @@ fn complete_dumps_are_explained() {
 
 #[test]
 fn waves_in_a_loop() {
-    let shader = ShaderSpec::waiting("Pixel Shader", SEMAPHORE);
+    let shader = ShaderSpec::waiting(Gfx::V10, "Pixel Shader", SEMAPHORE);
     let report = explain_folder(
         &RadvBuilder::new(Gfx::V10)
             .timeout("gfx_0.0.0", 100, 102)
@@ -489,7 +489,7 @@ fn a_buffer_that_was_freed() {
 
 #[test]
 fn an_exception_in_a_shader() {
-    let shader = ShaderSpec::waiting("Pixel Shader", SEMAPHORE);
+    let shader = ShaderSpec::waiting(Gfx::V10, "Pixel Shader", SEMAPHORE);
     let report = explain_folder(&RadvBuilder::new(Gfx::V10).shader(shader.clone()).trap(&shader, 8));
     let found = find(&report, Rule::ShaderException);
     assert_eq!(record(found, "place").number("offset"), Some(8));
@@ -576,7 +576,7 @@ fn a_wait_that_is_missing() {
         (vec![0x8005_0404], "s_add_u32 s5, s4, s4"),
         (vec![0xbf81_0000], "s_endpgm"),
     ];
-    let mut shader = ShaderSpec::waiting("Pixel Shader", SEMAPHORE);
+    let mut shader = ShaderSpec::waiting(Gfx::V10, "Pixel Shader", SEMAPHORE);
     shader.code = code.map(|(words, text)| (words, text.to_owned())).to_vec();
     let report = explain_folder(&RadvBuilder::new(Gfx::V10).timeout("gfx_0.0.0", 1, 2).shader(shader));
     let found = find(&report, Rule::CodeMissesWait);

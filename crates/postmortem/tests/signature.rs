@@ -174,7 +174,7 @@ fn hangs_of_amd() {
     };
     let write = |run: Run| pkt3(0x37, &[0x100, run.fence as u32, (run.fence >> 32) as u32, 7]);
     let broken = [vec![0x7fff_ffff; 5], amd_draw()].concat();
-    let shader = |run: Run| ShaderSpec::waiting("Pixel Shader", run.fence);
+    let shader = |run: Run| ShaderSpec::waiting(Gfx::V10, "Pixel Shader", run.fence);
     assert_tells_apart(&[
         ("a wait for another queue", &|run| waiting(run, amd_draw(), amd_draw())),
         ("a wait for a later write", &|run| waiting(run, amd_draw(), write(run))),

@@ -1,5 +1,6 @@
 //! A dump of any driver: opened once, then explained and decoded.
 
+use crate::compare::{self, DiffQuestion, Differences};
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::{Dump, DumpPart, FileKind, NotADump};
@@ -223,44 +224,39 @@ impl Opened<'_> {
         query::dump(&Question::new(question)?, &self.dump, &[], &self.db, options.max_size, out)
     }
 
-    /// Compares the state that draws of two dumps of one GPU generation have, as text or JSON lines. Returns whether
-    /// something differs.
+    /// Compares the state that draws of two dumps of one GPU generation have, or of two places of one dump, as text or JSON
+    /// lines.
     ///
     /// ```
-    /// use unwedge::{ShowOptions, DumpPart, open};
+    /// use unwedge::{DiffQuestion, ShowOptions, DumpPart, open};
     /// # let dump = unwedge_testkit::amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").unwrap().1;
     /// let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
     /// let mut text = Vec::new();
-    /// assert!(!opened.diff(&opened, false, &ShowOptions::default(), &mut text)?);
+    /// let same = opened.diff(&opened, DiffQuestion::default(), &ShowOptions::default(), &mut text)?;
+    /// assert!(!same.differs);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// When one of them is of a GPU that is not known, or holds no stream.
+    /// When one of them is of a GPU that is not known, or holds no stream; when a submit or draw that is asked for is not on
+    /// its side, or the two sides are not asked for alike.
     pub fn diff(
         &self,
         other: &Opened<'_>,
-        as_json: bool,
+        question: DiffQuestion,
         options: &ShowOptions,
         out: &mut dyn Write,
-    ) -> Result<bool, ViewError> {
-        let selector =
-            |opened: &Opened<'_>| diff::Selector { name: opened.name.to_owned(), submit: None, draw: None };
-        let selectors = [selector(self), selector(other)];
+    ) -> Result<Differences, ViewError> {
         let open_a = || Ok::<_, ViewError>(diff::Opened::Dump { dump: &self.dump, lost: &[] });
         let open_b = || Ok::<_, ViewError>(diff::Opened::Dump { dump: &other.dump, lost: &[] });
-        let sides = [
-            diff::Side { selector: &selectors[0], open: &open_a },
-            diff::Side { selector: &selectors[1], open: &open_b },
-        ];
-        let shown = diff::DiffOptions { once: false, json: as_json, style: options.style };
-        let compared = diff::compare(sides, shown, &self.db, options.max_size, out);
-        for side in compared.sides {
-            side.map_err(|e| match e {
-                diff::SideError::Open(e) | diff::SideError::View(e) => e,
-            })?;
-        }
-        Ok(compared.differs)
+        let shown = diff::DiffOptions {
+            one_input: std::ptr::eq(self, other),
+            once: question.once,
+            json: question.json,
+            style: options.style,
+        };
+        let sides: [(&str, compare::Open<'_, '_>); 2] = [(self.name, &open_a), (other.name, &open_b)];
+        compare::run(sides, question, shown, &self.db, options.max_size, out)
     }
 
     fn file(&self) -> FileInfo<'_> {

@@ -1,8 +1,9 @@
 //! Why did the GPU hang?
 //!
 //! What programs link: [`open`] reads what any driver left of a hang, and [`Opened`] explains, decodes, queries and
-//! compares it; [`adreno`] lists and queries captures, assembles and disassembles shaders and firmware, [`amd`] assembles, disassembles, checks and runs machine code. The crates underneath are modules here
-//! ([`base`], [`hw`], [`capture`], …) for what goes further. Never: files, arguments, a terminal.
+//! compares it; [`adreno`] lists, decodes, queries and compares captures, assembles and disassembles shaders and firmware;
+//! [`amd`] assembles, disassembles, checks and runs machine code. The crates underneath are modules here ([`base`], [`hw`],
+//! [`capture`], …) for what goes further. Never: files, arguments, a terminal.
 //!
 //! ```
 //! use unwedge::{ShowOptions, DumpPart, open};
@@ -22,12 +23,14 @@
 pub mod adreno;
 #[cfg(feature = "amd")]
 pub mod amd;
+mod compare;
 mod dump;
 
+pub use compare::{DiffPlace, DiffQuestion, Differences};
 pub use dump::{Format, Opened, QueryOptions, ShowOptions, ValueForm, open};
 pub use unwedge_capture::{DumpPart, FileKind, NotADump, sniff};
 pub use unwedge_postmortem::Report;
-pub use unwedge_view::ViewError;
+pub use unwedge_view::{CaptureStream, ViewError};
 
 pub use unwedge_base as base;
 pub use unwedge_capture as capture;

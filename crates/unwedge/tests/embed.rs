@@ -1,12 +1,17 @@
 //! What a program that links the facade can do without the `unwedge` program.
 
+use std::io::Cursor;
 use unwedge::amd::{Emit, Gpu, Loader};
 use unwedge::capture::DumpPart;
 use unwedge::sim::amdgcn::{Dispatch, SimMemory};
 use unwedge::sim::hsa::LaunchOptions;
-use unwedge::{FileKind, Opened, QueryOptions, ShowOptions, ViewError, open};
-use unwedge_testkit::amdgpu::{self, Gfx, RadvBuilder};
-use unwedge_testkit::{captures, devcore, i915, xe};
+use unwedge::{
+    CaptureStream, DiffPlace, DiffQuestion, FileKind, Opened, QueryOptions, ShowOptions, ViewError, adreno,
+    open,
+};
+use unwedge_testkit::amdgpu::{self, AmdgpuBuilder, AmdgpuEra, Gfx, RadvBuilder};
+use unwedge_testkit::rd::CaptureBuilder;
+use unwedge_testkit::{captures, devcore, i915, intel, pm4, xe};
 
 /// Names and contents of files.
 type Files = Vec<(String, Vec<u8>)>;
@@ -112,59 +117,172 @@ fn the_packets_around_a_hang_are_those_of_the_post_mortem() {
     }
 }
 
-#[test]
-fn the_streams_of_each_vendor_are_queried() {
-    let msm = devcore::DevcoreBuilder::complete(unwedge::base::Generation::A6xx).text();
-    let [(_, amd, _), (_, intel, _)] = &hangs()[..] else { panic!("two vendors") };
-    for (bytes, register) in
-        [(&msm, "RB_CCU_CNTL"), (amd, "VGT_PRIMITIVE_TYPE"), (intel, "3DPRIMITIVE.VertexCountPerInstance")]
-    {
-        let opened = open(&[DumpPart { name: "dump", bytes }]).expect("a dump");
-        let options = QueryOptions {
-            registers: vec![register.to_owned()],
-            format: unwedge::Format::Ndjson,
-            ..QueryOptions::default()
-        };
-        let mut rows = Vec::new();
-        opened.query(&options, &ShowOptions::default(), &mut rows).expect("an answer");
-        let lines = lines_of_json(opened.kind(), &rows);
-        assert_eq!(lines[0]["columns"][0]["name"], register);
-        assert_eq!(lines.last().map(|line| &line["type"]), Some(&"end".into()));
-        let draws: Vec<_> = lines.iter().filter(|line| line["type"] == "draw").collect();
-        assert_eq!(lines.last().expect("an end")["draws"], draws.len());
-        let unknown = QueryOptions { registers: vec!["NO_SUCH_REGISTER".to_owned()], ..options };
-        assert!(opened.query(&unknown, &ShowOptions::default(), &mut Vec::new()).is_err());
-    }
-    // What nothing has written is not known; what the draw says itself is.
-    let value = |bytes: &[u8], register: &str| {
-        let opened = open(&[DumpPart { name: "dump", bytes }]).expect("a dump");
-        let registers = vec![register.to_owned()];
-        let options = QueryOptions { registers, format: unwedge::Format::Ndjson, ..QueryOptions::default() };
-        let mut rows = Vec::new();
-        opened.query(&options, &ShowOptions::default(), &mut rows).expect("an answer");
-        lines_of_json(opened.kind(), &rows)[1]["values"][register].clone()
-    };
-    assert_eq!(value(amd, "VGT_PRIMITIVE_TYPE"), serde_json::Value::Null);
-    assert_eq!(value(intel, "3DPRIMITIVE.VertexCountPerInstance")["value"], "0x00000003");
+/// A dump of a vendor whose ring draws so many times with a register of state at a value.
+struct Drawing {
+    vendor: &'static str,
+    /// The register of state, or the field of the command that draws.
+    register: &'static str,
+    /// What of two draws is not the same when the values are not.
+    compared: &'static [&'static str],
+    dump: fn(&[u32]) -> Vec<u8>,
+}
+
+/// Each vendor's.
+const DRAWINGS: [Drawing; 3] = [
+    Drawing {
+        vendor: "Adreno",
+        register: "RB_MRT[0].BUF_INFO",
+        compared: &["RB_MRT[0].BUF_INFO"],
+        dump: |values| {
+            let draw = pm4::pkt7(pm4::CP_DRAW_INDX_OFFSET, &[0x8004, 1, 3]);
+            let frame = values.iter().flat_map(|value| [pm4::pkt4(0x8822, &[*value]), draw.clone()]);
+            let ring: Vec<u32> = frame.flatten().collect();
+            devcore::DevcoreBuilder::a6xx().ring(0x1_0000_1000, &ring).text()
+        },
+    },
+    Drawing {
+        vendor: "AMD",
+        register: "VGT_PRIMITIVE_TYPE",
+        compared: &["VGT_PRIMITIVE_TYPE"],
+        dump: |values| {
+            let frame = values.iter().flat_map(|value| [0xc001_7900, 0x242, *value, 0xc001_2d00, 3, 2]);
+            let buffer: Vec<u32> = frame.collect();
+            let call = [0xc002_3f00, 0x0010_0000, 0x8001, buffer.len() as u32];
+            let ring = Gfx::V10.ring();
+            // Older kernels do not write what the ring calls.
+            let dump = AmdgpuBuilder::new(Gfx::V10).era(AmdgpuEra::V6_19).timeout(ring);
+            dump.ring(ring, 0, 4, &call).ib(0x8001_0010_0000, &buffer).text()
+        },
+    },
+    Drawing {
+        vendor: "Intel",
+        register: "3DPRIMITIVE.VertexCountPerInstance",
+        compared: &["draw.count", "3DPRIMITIVE[2]"],
+        dump: |values| {
+            let mut batch: Vec<u32> = values.iter().flat_map(|value| intel::primitive(*value)).collect();
+            batch.push(0x0500_0000);
+            let call = intel::batch_buffer_start(0x1_0010_0000);
+            let engine = intel::EngineState::new("rcs0").ring(0x10_0000, &call, 0, 12);
+            let dump = i915::ErrorStateBuilder::new(intel::TestDevice::named("tgl"));
+            dump.engine(engine.batch(0x1_0010_0000, &batch)).text()
+        },
+    },
+];
+
+/// The values of a register at each draw of what is queried, as JSON lines.
+fn values_at_draws(kind: FileKind, rows: &[u8], register: &str) -> Vec<String> {
+    let lines = lines_of_json(kind, rows);
+    assert_eq!(lines[0]["columns"][0]["name"], register);
+    let draws: Vec<_> = lines.iter().filter(|line| line["type"] == "draw").collect();
+    let end = lines.last().expect("an end");
+    assert_eq!((&end["type"], &end["draws"]), (&"end".into(), &draws.len().into()));
+    let value = |line: &&serde_json::Value| line["values"][register]["value"].as_str().map(str::to_owned);
+    draws.iter().map(|line| value(line).unwrap_or_else(|| panic!("{line}"))).collect()
+}
+
+fn asked(register: &str) -> QueryOptions {
+    let registers = vec![register.to_owned()];
+    QueryOptions { registers, format: unwedge::Format::Ndjson, ..QueryOptions::default() }
 }
 
 #[test]
-fn the_streams_of_each_vendor_are_compared() {
-    let msm = devcore::DevcoreBuilder::complete(unwedge::base::Generation::A6xx).text();
-    let [(_, amd, _), (_, intel, _)] = &hangs()[..] else { panic!("two vendors") };
-    let dumps = [&msm, amd, intel];
-    for (i, a) in dumps.into_iter().enumerate() {
-        for (j, b) in dumps.into_iter().enumerate() {
-            let a = open(&[DumpPart { name: "a", bytes: a }]).expect("a dump");
-            let b = open(&[DumpPart { name: "b", bytes: b }]).expect("a dump");
+fn the_streams_of_each_vendor_are_queried() {
+    for Drawing { vendor, register, dump, .. } in DRAWINGS {
+        let bytes = dump(&[5, 6, 4]);
+        let opened = open(&[DumpPart { name: vendor, bytes: &bytes }]).expect("a dump");
+        let mut rows = Vec::new();
+        opened.query(&asked(register), &ShowOptions::default(), &mut rows).expect("an answer");
+        let values = values_at_draws(opened.kind(), &rows, register);
+        assert_eq!(values, ["0x00000005", "0x00000006", "0x00000004"], "{vendor}");
+        let refused = opened.query(&asked("NO_SUCH_REGISTER"), &ShowOptions::default(), &mut Vec::new());
+        assert!(
+            matches!(refused, Err(ViewError::UnknownRegister(_) | ViewError::NoRegister(_))),
+            "{vendor}: {refused:?}"
+        );
+    }
+    // What nothing has written is not known.
+    let bytes = (DRAWINGS[1].dump)(&[]);
+    let opened = open(&[DumpPart { name: "nothing drawn", bytes: &bytes }]).expect("a dump");
+    let mut rows = Vec::new();
+    let question = asked(DRAWINGS[1].register);
+    opened.query(&question, &ShowOptions::default(), &mut rows).expect("an answer");
+    assert!(values_at_draws(opened.kind(), &rows, DRAWINGS[1].register).is_empty());
+    let [(_, amd, _), _] = &hangs()[..] else { panic!("two vendors") };
+    let opened = open(&[DumpPart { name: "unwritten", bytes: amd }]).expect("a dump");
+    let mut rows = Vec::new();
+    opened.query(&question, &ShowOptions::default(), &mut rows).expect("an answer");
+    let lines = lines_of_json(opened.kind(), &rows);
+    assert_eq!(lines[1]["values"][DRAWINGS[1].register], serde_json::Value::Null);
+}
+
+/// The differences of the submits of a comparison: names, and the values of both sides where they first differ.
+fn differences(kind: FileKind, lines: &[u8]) -> Vec<(String, u64, u64)> {
+    let lines = lines_of_json(kind, lines);
+    assert_eq!(lines.last().map(|line| &line["type"]), Some(&"end".into()));
+    let compared = lines.iter().filter(|line| line["type"] == "submit" || line["type"] == "draw");
+    let found = compared.flat_map(|line| line["differences"].as_array().cloned().unwrap_or_default());
+    let value = |value: &serde_json::Value| {
+        let digits = value.as_str().and_then(|value| value.strip_prefix("0x")).expect("a value");
+        u64::from_str_radix(digits, 16).expect("digits")
+    };
+    found
+        .map(|difference| {
+            let first = &difference["stretches"][0];
+            let name = difference["name"].as_str().expect("a name").to_owned();
+            (name, value(&first["a"]), value(&first["b"]))
+        })
+        .collect()
+}
+
+#[test]
+fn dumps_of_each_vendor_are_compared() {
+    for Drawing { vendor, compared, dump, .. } in DRAWINGS {
+        let (bytes_a, bytes_b) = (dump(&[5, 6, 4]), dump(&[5, 7, 4]));
+        let part = |bytes| [DumpPart { name: vendor, bytes }];
+        let a = open(&part(&bytes_a[..])).expect("a dump");
+        let b = open(&part(&bytes_b[..])).expect("a dump");
+        let json = DiffQuestion { json: true, ..DiffQuestion::default() };
+        let mut lines = Vec::new();
+        let found = a.diff(&b, json, &ShowOptions::default(), &mut lines).expect("a comparison");
+        assert!(found.differs && !found.cut, "{vendor}: {found:?}");
+        let expected = |a, b| compared.iter().map(|name| ((*name).to_owned(), a, b)).collect::<Vec<_>>();
+        assert_eq!(differences(a.kind(), &lines), expected(6, 7), "{vendor}");
+        // Draws of one dump; those with equal values do not differ.
+        let at = |draw| DiffPlace { submit: None, draw: Some(draw) };
+        for (draw, differs) in [(1, true), (0, false)] {
+            let question = DiffQuestion { a: at(0), b: at(draw), ..json };
             let mut lines = Vec::new();
-            let differs = a.diff(&b, true, &ShowOptions::default(), &mut lines);
-            assert_eq!(differs.ok(), Some(i != j), "{i} and {j}");
-            let lines = lines_of_json(a.kind(), &lines);
-            let vendors = lines.iter().any(|line| {
-                line["message"].as_str().is_some_and(|text| text.contains("other vendors are not compared"))
-            });
-            assert_eq!(vendors, i != j, "{lines:?}");
+            let found = a.diff(&a, question, &ShowOptions::default(), &mut lines).expect("a comparison");
+            assert_eq!(found.differs, differs, "{vendor}: draws 0 and {draw}");
+            let expected = if differs { expected(5, 6) } else { Vec::new() };
+            assert_eq!(differences(a.kind(), &lines), expected, "{vendor}: draws 0 and {draw}");
+        }
+        // Nothing of it is there.
+        let question = DiffQuestion { a: at(0), b: at(99), ..json };
+        let absent = a.diff(&b, question, &ShowOptions::default(), &mut Vec::new());
+        assert!(matches!(absent, Err(ViewError::Absent(_))), "{vendor}: {absent:?}");
+        let question = DiffQuestion { a: at(0), ..json };
+        let unlike = a.diff(&b, question, &ShowOptions::default(), &mut Vec::new());
+        assert!(matches!(unlike, Err(ViewError::UnlikeSides)), "{vendor}: {unlike:?}");
+    }
+}
+
+#[test]
+fn dumps_of_different_vendors_are_not_compared() {
+    for a in DRAWINGS {
+        for b in DRAWINGS.iter().filter(|b| b.vendor != a.vendor) {
+            let (bytes_a, bytes_b) = ((a.dump)(&[5]), (b.dump)(&[5]));
+            let first = open(&[DumpPart { name: "a", bytes: &bytes_a }]).expect("a dump");
+            let second = open(&[DumpPart { name: "b", bytes: &bytes_b }]).expect("a dump");
+            let mut lines = Vec::new();
+            let json = DiffQuestion { json: true, ..DiffQuestion::default() };
+            let found = first.diff(&second, json, &ShowOptions::default(), &mut lines).expect("an answer");
+            assert!(found.differs);
+            let lines = lines_of_json(first.kind(), &lines);
+            let submits = lines.iter().filter(|line| line["type"] == "submit").count();
+            assert_eq!(submits, 0, "{} and {}", a.vendor, b.vendor);
+            assert!(lines.iter().any(|line| line["type"] == "note"), "{lines:?}");
+            assert_ne!(lines[0]["a"]["generation"], lines[0]["b"]["generation"]);
         }
     }
 }
@@ -189,12 +307,61 @@ fn what_is_no_dump_is_refused_with_what_it_looks_like() {
     assert_eq!(error.map_err(|e| e.kind), Err(FileKind::RdCapture));
 }
 
+/// A capture of an a6xx whose submits draw once each with a register at a value.
+fn drawing_capture(values: &[u32]) -> Vec<u8> {
+    let mut capture = CaptureBuilder::new(630, "drawing\0");
+    for value in values {
+        let draw = pm4::pkt7(pm4::CP_DRAW_INDX_OFFSET, &[0x8004, 1, 3]);
+        let stream = [pm4::pkt4(0x8822, &[*value]), draw].concat();
+        capture = capture.buffer(0x1000_0000, &stream).submit(0x1000_0000, stream.len() as u32);
+    }
+    capture.bytes()
+}
+
 #[test]
-fn a_capture_is_listed() {
-    let capture = captures::variety().remove(0);
+fn a_capture_is_listed_and_decoded() {
+    let capture = drawing_capture(&[0x30]);
     let mut text = Vec::new();
-    unwedge::adreno::list("capture", &capture[..], Default::default(), 1 << 30, &mut text);
-    assert!(!text.is_empty());
+    let lost = adreno::list("capture", &capture[..], Default::default(), 1 << 30, &mut text);
+    assert!(lost.is_empty(), "{lost:?}");
+    let text = String::from_utf8(text).expect("text");
+    assert!(text.contains("RB_MRT[0].BUF_INFO: { COLOR_FORMAT = FMT6_8_8_8_8_UNORM"), "{text}");
+    assert!(text.contains("CP_DRAW_INDX_OFFSET"), "{text}");
+    let mut lines = Vec::new();
+    let lost = adreno::decode_json(&mut &capture[..], 1 << 30, &mut lines);
+    assert!(lost.is_empty(), "{lost:?}");
+    let lines = lines_of_json(FileKind::RdCapture, &lines);
+    let writes = lines.iter().filter(|line| line["type"] == "reg-write");
+    let writes: Vec<_> = writes.map(|line| (&line["name"], &line["value"])).collect();
+    assert_eq!(writes, [(&"RB_MRT[0].BUF_INFO".into(), &"0x00000030".into())]);
+    assert_eq!(lines.last().map(|line| &line["type"]), Some(&"end".into()));
+}
+
+#[test]
+fn captures_are_queried_and_compared() {
+    const REGISTER: &str = "RB_MRT[0].BUF_INFO";
+    let (first, second) = (drawing_capture(&[0x30, 0x31]), drawing_capture(&[0x30, 0x32]));
+    let mut rows = Vec::new();
+    adreno::query(&asked(REGISTER), &mut &first[..], 1 << 30, &mut rows).expect("an answer");
+    let values = values_at_draws(FileKind::RdCapture, &rows, REGISTER);
+    assert_eq!(values, ["0x00000030", "0x00000031"]);
+
+    let open_a = || -> Box<dyn CaptureStream> { Box::new(Cursor::new(first.clone())) };
+    let open_b = || -> Box<dyn CaptureStream> { Box::new(Cursor::new(second.clone())) };
+    let a = adreno::ComparedCapture { name: "a", open: &open_a };
+    let b = adreno::ComparedCapture { name: "b", open: &open_b };
+    let json = DiffQuestion { json: true, ..DiffQuestion::default() };
+    let compared = |b, question| {
+        let mut lines = Vec::new();
+        let found = adreno::diff(a, b, question, &ShowOptions::default(), &mut lines).expect("a comparison");
+        (found.differs, differences(FileKind::RdCapture, &lines))
+    };
+    let difference = |a: u64, b: u64| (true, vec![(REGISTER.to_owned(), a, b)]);
+    assert_eq!(compared(Some(b), json), difference(0x31, 0x32));
+    assert_eq!(compared(Some(a), json), (false, Vec::new()));
+    let [of_a, of_b] = [0, 1].map(|submit| DiffPlace { submit: Some(submit), draw: None });
+    let submits = DiffQuestion { a: of_a, b: of_b, ..json };
+    assert_eq!(compared(None, submits), difference(0x30, 0x31));
 }
 
 /// Each thread writes 7 at four times its number.

@@ -36,6 +36,12 @@ pub enum ViewError {
     /// The dump holds no command stream.
     #[error("{NO_STREAMS}")]
     NoStreams,
+    /// Of one side a draw, a submit or all is to be compared, and of the other not the same.
+    #[error("one side is a draw, a submit or a file, and the other is not: select the same of both")]
+    UnlikeSides,
+    /// The submit or draw to compare is not on both sides.
+    #[error("nothing to compare: {0}")]
+    Absent(String),
     /// A condition cannot be understood, or not asked of a GPU.
     #[error("{error}{}", pointed(text, error))]
     Condition {

@@ -117,7 +117,7 @@ fn amdgpu_faults_and_broken_streams() {
 
 #[test]
 fn radv_reports() {
-    let shader = ShaderSpec::waiting("Pixel Shader", SEMAPHORE);
+    let shader = ShaderSpec::waiting(Gfx::V10, "Pixel Shader", SEMAPHORE);
     let builder = RadvBuilder::new(Gfx::V10).timeout("gfx_0.0.0", 100, 102);
     let waves = builder.clone().shader(shader.clone()).waves(&WaveSpec::some(Gfx::V10));
     check_radv("radv-waves-in-loop", &waves);

@@ -146,8 +146,12 @@ fn run(
             let [a, b] = &selectors;
             let sides =
                 [diff::Side { selector: a, open: &open_a }, diff::Side { selector: b, open: &open_b }];
-            let options =
-                diff::DiffOptions { once: args.once, json: args.json, ..diff::DiffOptions::default() };
+            let options = diff::DiffOptions {
+                once: args.once,
+                one_input: args.a == args.b,
+                json: args.json,
+                ..diff::DiffOptions::default()
+            };
             let compared = diff::compare(sides, options, db, max_alive, &mut writer);
             for side in compared.sides {
                 match side {

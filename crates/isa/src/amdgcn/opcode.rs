@@ -69,6 +69,13 @@ impl Opcode {
         &tables::rows()[self as usize]
     }
 
+    /// The opcode that a mnemonic without a suffix means in the first generation that has it. `None`: none has.
+    pub fn named(mnemonic: &str) -> Option<Opcode> {
+        let (variant, _) = tables::name(mnemonic.as_bytes())?.variants.first()?;
+        let variant = tables::variants().get(usize::from(*variant))?;
+        tables::rows().get(usize::from(variant.row)).map(|row| row.opcode)
+    }
+
     /// The name of its row.
     pub fn name(self) -> &'static str {
         self.row().name

@@ -135,11 +135,6 @@ pub fn fields(opcode: Opcode, generation: Gfx) -> impl Iterator<Item = &'static 
     WAITS.iter().filter(move |wait| wait.opcode == opcode && on(wait.gens, generation))
 }
 
-/// The numbers that the wait with this mnemonic has.
-pub fn fields_of_mnemonic(name: &str, generation: Gfx) -> impl Iterator<Item = &'static WaitField> {
-    WAITS.iter().filter(move |wait| wait.opcode.name() == name && on(wait.gens, generation))
-}
-
 #[rustfmt::skip]
 mod compiled {
     use super::{CounterUse, Counter, DepctrField, Event, ImmediateField, GENS, Opcode, WaitField};

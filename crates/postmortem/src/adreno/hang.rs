@@ -89,7 +89,7 @@ struct Candidate {
 }
 
 /// A stretch of the ring.
-pub(super) struct Window<'m> {
+pub(super) struct RingWindow<'m> {
     /// Ring dword of its first dword.
     start: u64,
     words: Cow<'m, [u32]>,
@@ -97,7 +97,7 @@ pub(super) struct Window<'m> {
     pub(super) iova: Option<u64>,
 }
 
-impl Window<'_> {
+impl RingWindow<'_> {
     pub(super) fn dwords(&self) -> Dwords<'_> {
         Dwords::new(&self.words, self.len as usize)
     }
@@ -190,10 +190,10 @@ fn window<'m>(
     from: u64,
     (read, written): (u64, u64),
     ring_dwords: u64,
-) -> Window<'m> {
+) -> RingWindow<'m> {
     let iova = case.dump.rings.get(ring).map_or(0, |r| r.iova);
     let Some(contents) = case.memory.dwords(iova) else {
-        return Window { start: from, words: Cow::Borrowed(&[]), len: 0, iova: None };
+        return RingWindow { start: from, words: Cow::Borrowed(&[]), len: 0, iova: None };
     };
     let span = back(written, from, ring_dwords).min(MAX_WINDOW);
     let goal = back(read, from, ring_dwords);
@@ -223,25 +223,31 @@ fn window<'m>(
 }
 
 /// A stretch of the ring, all of it known.
-fn stretch(contents: Dwords<'_>, iova: u64, (start, len): (u64, u64), ring_dwords: u64) -> Window<'_> {
+fn stretch(contents: Dwords<'_>, iova: u64, (start, len): (u64, u64), ring_dwords: u64) -> RingWindow<'_> {
     if start + len <= ring_dwords {
         let part = contents.skip(start as usize).take(len as usize);
         let iova = iova.checked_add(start * 4);
-        return Window { start, words: Cow::Borrowed(part.stored()), len: part.len() as u64, iova };
+        return RingWindow { start, words: Cow::Borrowed(part.stored()), len: part.len() as u64, iova };
     }
     let words: Vec<u32> =
         (0..len).map_while(|i| contents.get(((start + i) % ring_dwords) as usize)).collect();
-    Window { start, len: words.len() as u64, words: Cow::Owned(words), iova: None }
+    RingWindow { start, len: words.len() as u64, words: Cow::Owned(words), iova: None }
 }
 
 /// The stretch of the ring that was walked to find a stop.
-pub(super) fn walked<'m>(case: &'m AdrenoCase<'_>, stop: &CpStop) -> Option<Window<'m>> {
+pub(super) fn walked<'m>(case: &'m AdrenoCase<'_>, stop: &CpStop) -> Option<RingWindow<'m>> {
     let ring = case.dump.rings.get(stop.ring)?;
     let ring_dwords = u64::from(ring.size? / 4).max(1);
     Some(stretch(case.memory.dwords(ring.iova)?, ring.iova, stop.walked, ring_dwords))
 }
 
-fn locate_in(case: &AdrenoCase<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> CpStop {
+fn locate_in(
+    case: &AdrenoCase<'_>,
+    ring: usize,
+    window: &RingWindow<'_>,
+    read: u64,
+    ring_dwords: u64,
+) -> CpStop {
     // There may be four such walks.
     let options = WalkerOptions { linear: false, budget: unwedge_stream::adreno::budget(&case.memory) / 4 };
     let mut list = CallList::default();
@@ -401,7 +407,7 @@ fn compare_headers(case: &AdrenoCase<'_>, stream: Dwords<'_>, c: &mut Candidate)
 
 /// Without a count of what is fetched ahead, the CP may be anywhere in the last stretch: a packet there that waits for
 /// a value which is not there is where it stands.
-fn narrow_to_wait(case: &AdrenoCase<'_>, calls: &[Call], window: &Window<'_>, best: &mut Candidate) {
+fn narrow_to_wait(case: &AdrenoCase<'_>, calls: &[Call], window: &RingWindow<'_>, best: &mut Candidate) {
     if best.slack == 0 {
         return;
     }
@@ -472,7 +478,7 @@ fn key_registers(case: &AdrenoCase<'_>) -> Vec<(DrawKind, u32)> {
 fn describe(
     case: &AdrenoCase<'_>,
     ring: usize,
-    window: &Window<'_>,
+    window: &RingWindow<'_>,
     ring_dwords: u64,
     calls: &[Call],
     fetches: &[Option<Fetch>; 2],

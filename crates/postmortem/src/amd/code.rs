@@ -12,7 +12,8 @@ use crate::report::{CodeLine, CounterWait};
 use unwedge_capture::radv::RadvShader;
 use unwedge_capture::umr::UmrWave;
 use unwedge_hw::amd::Gfx;
-use unwedge_isa::amdgcn::{Gpu, codec, text, waits as isa_waits};
+use unwedge_isa::amdgcn::opcode::Opcode;
+use unwedge_isa::amdgcn::{Gpu, codec, listing, text, waits as isa_waits};
 
 /// Instructions that are shown in front of a place, and behind it.
 const AROUND: usize = 4;
@@ -33,6 +34,18 @@ impl Decoder {
         let mut out = String::new();
         text::write(&decoded.inst, &gpu, &mut out);
         Some((out, usize::from(decoded.dwords)))
+    }
+
+    /// The offset to which an instruction at an offset branches, both in bytes. `None`: it does not branch, or the GPU is not
+    /// known.
+    pub(super) fn branch_target(self, words: &[u32], offset: u64) -> Option<u64> {
+        let decoded = codec::decode_executed(words, &self.0?)?;
+        let role = decoded.inst.opcode().row().role;
+        if !role.ends_block() || role.calls() {
+            return None;
+        }
+        let at = usize::try_from(offset / 4).ok()?;
+        listing::target(&decoded.inst, at, decoded.dwords.into())?.checked_mul(4)?.try_into().ok()
     }
 
     /// The first dword, of the longest way back, from which instructions follow each other up to one that starts at `at`.
@@ -251,7 +264,8 @@ pub(super) fn open_counters(case: &AmdCase<'_>, wave: &UmrWave<'_>) -> Vec<Arg> 
 /// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`.
 fn awaited(text: &str, generation: Gfx) -> Vec<(&'static WaveCounter, u64)> {
     let (word, operands) = text.split_once([' ', '\t']).unwrap_or((text, ""));
-    if word == "s_waitcnt" {
+    let Some(opcode) = Opcode::named(word) else { return Vec::new() };
+    if opcode == Opcode::s_waitcnt {
         let of = |counter: &'static WaveCounter| {
             let (before, rest) = operands.split_once(&format!("{}(", counter.0))?;
             let whole = !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
@@ -266,7 +280,7 @@ fn awaited(text: &str, generation: Gfx) -> Vec<(&'static WaveCounter, u64)> {
         None => last.parse(),
     };
     let Ok(immediate) = number else { return Vec::new() };
-    let fields = isa_waits::fields_of_mnemonic(word, generation).filter_map(|wait| {
+    let fields = isa_waits::fields(opcode, generation).filter_map(|wait| {
         let counter = COUNTERS.iter().find(|counter| counter.0 == wait.field.name)?;
         Some((counter, u64::from(wait.field.get(immediate))))
     });

@@ -71,7 +71,7 @@ pub(super) fn findings(
             let waves: Vec<&UmrWave<'_>> = group.waves.iter().filter_map(|wave| wave.umr).collect();
             listing.waits = code::waits(case, &waves, text);
         }
-        out.push(finding(case, group, &listing.waits));
+        out.push(finding(case, group, &listing.waits, decoder));
         mark(&mut listing, &groups);
         if !listing.lines.is_empty() {
             listings.push(listing);
@@ -213,17 +213,11 @@ fn instruction<'s, 'c>(shader: &'s RadvShader<'c>, offset: u64) -> Option<&'s Sh
     shader.code.get(at)
 }
 
-/// The innermost loop around an offset: where its first instruction and its branch back stand.
-fn loop_around(shader: &RadvShader<'_>, offset: u64) -> Option<(u64, u64)> {
-    let back = shader.code.iter().filter_map(|i| {
-        let name = i.text.split_whitespace().next()?;
-        if !name.starts_with("s_branch") && !name.starts_with("s_cbranch") {
-            return None;
-        }
-        // The lower half of a branch is how far it goes, in dwords behind it.
-        let distance = i64::from(*i.words.first()? as u16 as i16).checked_mul(4)?;
-        let target = i.offset.checked_add(4)?.checked_add_signed(distance)?;
-        (target <= offset && offset <= i.offset).then_some((target, i.offset))
+/// The innermost loop around an offset: where its first instruction and its branch back are.
+fn loop_around(shader: &RadvShader<'_>, offset: u64, decoder: Decoder) -> Option<(u64, u64)> {
+    let back = shader.code.iter().filter(|i| i.offset >= offset).filter_map(|i| {
+        let target = decoder.branch_target(&i.words, i.offset)?;
+        (target <= offset).then_some((target, i.offset))
     });
     back.min_by_key(|(start, end)| end - start)
 }
@@ -304,8 +298,8 @@ fn wait_args(wait: &CounterWait) -> Arg {
         .into()
 }
 
-fn finding(case: &AmdCase<'_>, group: &WaveGroup<'_>, waits: &[CounterWait]) -> Finding {
-    let around = group.shader.zip(group.offset).and_then(|(shader, at)| loop_around(shader, at));
+fn finding(case: &AmdCase<'_>, group: &WaveGroup<'_>, waits: &[CounterWait], decoder: Decoder) -> Finding {
+    let around = group.shader.zip(group.offset).and_then(|(shader, at)| loop_around(shader, at, decoder));
     let errors = errors(case, group);
     let rule = match (errors.is_empty(), around, group.shader) {
         (false, ..) => Rule::WavesWithErrors,

@@ -30,20 +30,20 @@ pub(super) struct BatchCycle {
 }
 
 /// A stretch of a batch, from where it was entered to where it was left.
-struct Stretch {
+struct BatchStretch {
     range: std::ops::Range<u64>,
     conditional: bool,
 }
 
 /// The first jump of a walk that leads back to where the walk has been, in the same batch or one around it.
 pub(super) fn find(walk: IntelWalk<'_>) -> Option<BatchCycle> {
-    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut stretches: Vec<BatchStretch> = Vec::new();
     let mut jump = None;
     for event in walk {
         match event.kind {
             EventKind::Enter(entry) if stretches.len() < MAX_STRETCHES => {
                 let range = event.address..event.address;
-                stretches.push(Stretch { range, conditional: entry.predicated });
+                stretches.push(BatchStretch { range, conditional: entry.predicated });
             }
             EventKind::Command(command) => {
                 let opcode = command.header() >> 23;

@@ -11,7 +11,7 @@ use super::counters::WaitCounter;
 use super::fault::{FaultKind, Missing};
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::pending::{Counted, Locks, Path, PendingAccess, registers, spare};
+use super::pending::{CountedAccess, Locks, Path, PendingAccess, registers, spare};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::Reg;
 
@@ -85,7 +85,7 @@ fn put_off(
     for (counter, _) in counters {
         make_room(machine, wave, *counter);
     }
-    let counted = |&(counter, kind)| Counted { counter, kind, full: false, gone: 0, over: false };
+    let counted = |&(counter, kind)| CountedAccess { counter, kind, full: false, gone: 0, over: false };
     let entry = PendingAccess {
         registers: registers(&access),
         access,

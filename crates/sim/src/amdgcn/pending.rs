@@ -27,7 +27,7 @@ pub(super) struct PendingAccess {
     pub(super) read: Option<Read>,
     pub(super) done: bool,
     /// Counters it is still under way for.
-    pub(super) counters: Vec<Counted>,
+    pub(super) counters: Vec<CountedAccess>,
     /// Registers that will be written: the first, and how many.
     pub(super) registers: Option<(u16, u16)>,
     /// A counter whose fall says nothing of its result: that of LDS if no lane is there, that of memory if all are.
@@ -40,7 +40,7 @@ pub(super) struct PendingAccess {
 
 /// An access as one counter counts it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counted {
+pub(super) struct CountedAccess {
     pub(super) counter: WaitCounter,
     /// Which ones are in order among themselves.
     pub(super) kind: u8,
@@ -100,7 +100,7 @@ pub(super) fn registers(access: &Access) -> Option<(u16, u16)> {
 
 impl PendingAccess {
     /// How it is counted by a counter.
-    pub(super) fn counted(&self, counter: WaitCounter) -> Option<&Counted> {
+    pub(super) fn counted(&self, counter: WaitCounter) -> Option<&CountedAccess> {
         self.counters.iter().find(|counted| counted.counter == counter)
     }
 
@@ -125,7 +125,7 @@ impl PendingAccess {
             _ => false,
         };
         let same_form = earlier.registers.is_none() || earlier.access.form == self.access.form;
-        let same_counters = |a: &Counted| self.counted(a.counter).is_some_and(|b| a.kind == b.kind);
+        let same_counters = |a: &CountedAccess| self.counted(a.counter).is_some_and(|b| a.kind == b.kind);
         let read = earlier.locks.is_none() || earlier.locks == self.locks;
         written && same_form && read && earlier.counters.iter().all(same_counters)
     }
@@ -195,7 +195,7 @@ impl Pending {
         let (at, entry) = gone;
         for counted in entry.counters.iter().filter(|_| !entry.shares) {
             for earlier in self.entries.range_mut(..at) {
-                let same = |c: &&mut Counted| c.counter == counted.counter && c.kind == counted.kind;
+                let same = |c: &&mut CountedAccess| c.counter == counted.counter && c.kind == counted.kind;
                 earlier.counters.iter_mut().filter(same).for_each(|c| c.gone = c.gone.saturating_add(1));
             }
         }

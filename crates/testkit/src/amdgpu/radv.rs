@@ -21,22 +21,39 @@ pub struct ShaderSpec {
 }
 
 impl ShaderSpec {
-    /// A shader that waits for memory and ends.
-    pub fn waiting(name: &str, address: u64) -> ShaderSpec {
-        let code = [
-            (&[0xf408_0100, 0xfa00_0000][..], "s_load_dwordx4 s[4:7], s[0:1], null"),
-            (&[0xbf8c_c07f], "s_waitcnt lgkmcnt(0)"),
-            (&[0xbf82_fffc], "s_branch BB0"),
-            (&[0xbf81_0000], "s_endpgm"),
-        ];
-        let code = code.iter().map(|(words, text)| (words.to_vec(), (*text).to_owned())).collect();
-        ShaderSpec { name: name.to_owned(), address, code }
+    /// A shader that waits for memory in a loop.
+    pub fn waiting(gfx: Gfx, name: &str, address: u64) -> ShaderSpec {
+        ShaderSpec { name: name.to_owned(), address, code: waiting_code(gfx) }
     }
 
     /// Bytes.
     pub fn size(&self) -> u64 {
         self.code.iter().map(|(words, _)| 4 * words.len() as u64).sum()
     }
+}
+
+/// A loop that loads a descriptor and waits for it, and an end that is never reached: dwords, and their text.
+pub(super) fn waiting_code(gfx: Gfx) -> Vec<(Vec<u32>, String)> {
+    let (load, operands) = match gfx {
+        Gfx::V8 | Gfx::V9 | Gfx::V9_4_3 => ([0xc00a_0100, 0], "s_load_dwordx4 s[4:7], s[0:1], 0x0"),
+        Gfx::V10 => ([0xf408_0100, 0xfa00_0000], "s_load_dwordx4 s[4:7], s[0:1], null"),
+        Gfx::V11 => ([0xf408_0100, 0xf800_0000], "s_load_b128 s[4:7], s[0:1], null"),
+        Gfx::V12 => ([0xf400_4100, 0xf800_0000], "s_load_b128 s[4:7], s[0:1], 0x0"),
+    };
+    let (wait, waits) = match gfx {
+        Gfx::V8 => (0xbf8c_007f, "s_waitcnt lgkmcnt(0)"),
+        Gfx::V9 | Gfx::V9_4_3 | Gfx::V10 => (0xbf8c_c07f, "s_waitcnt lgkmcnt(0)"),
+        Gfx::V11 => (0xbf89_fc07, "s_waitcnt lgkmcnt(0)"),
+        Gfx::V12 => (0xbfc7_0000, "s_wait_kmcnt 0x0"),
+    };
+    let (branch, end) = if gfx >= Gfx::V11 { (0xbfa0_fffc, 0xbfb0_0000) } else { (0xbf82_fffc, 0xbf81_0000) };
+    let code = [
+        (load.to_vec(), operands),
+        (vec![wait], waits),
+        (vec![branch], "s_branch BB0"),
+        (vec![end], "s_endpgm"),
+    ];
+    code.map(|(words, text)| (words, text.to_owned())).into()
 }
 
 /// Builds a report. Files that nothing was said for are empty or absent, as in real ones.
@@ -204,7 +221,7 @@ impl RadvBuilder {
 
     /// A report with something in every file.
     pub fn complete(gfx: Gfx) -> RadvBuilder {
-        let shader = ShaderSpec::waiting("Pixel Shader", 0x8001_2000_0000);
+        let shader = ShaderSpec::waiting(gfx, "Pixel Shader", 0x8001_2000_0000);
         let inner = [0xc001_2d00, 3, 2];
         let mut builder = RadvBuilder::new(gfx)
             .trace(
@@ -218,7 +235,7 @@ impl RadvBuilder {
                     ("Postamble IB", &inner),
                 ],
             )
-            .shader(ShaderSpec::waiting("Vertex Shader as NGG", 0x8001_1000_0000))
+            .shader(ShaderSpec::waiting(gfx, "Vertex Shader as NGG", 0x8001_1000_0000))
             .shader(shader.clone())
             .waves(&WaveSpec::some(gfx))
             .ring(&[0xc002_3f00, 0x0010_0000, 0x8001, 0x40])

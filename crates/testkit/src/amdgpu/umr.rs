@@ -1,6 +1,7 @@
 //! Text as umr prints it: waves in the forms of old and new versions, rings, registers.
 
 use super::Gfx;
+use super::radv::waiting_code;
 use std::fmt::Write;
 
 /// How waves are printed.
@@ -72,14 +73,14 @@ impl WaveSpec {
     }
 
     /// Two waves in a loop that waits for memory.
-    pub fn some(_gfx: Gfx) -> Vec<WaveSpec> {
-        let code = [
-            (0xf408_0100, "s_load_dwordx4 s[4:7], s[0:1], 0x0"),
-            (0xfa00_0000, ";;"),
-            (0xbf8c_c07f, "s_waitcnt lgkmcnt(0)"),
-            (0xbf82_fffc, "s_branch -4"),
-            (0xbf81_0000, "s_endpgm"),
-        ];
+    pub fn some(gfx: Gfx) -> Vec<WaveSpec> {
+        // umr writes the distance of a branch, and nothing beside the further dwords of an instruction.
+        let text = |at: usize, text: &str| if at == 0 { text.replace("BB0", "-4") } else { ";;".to_owned() };
+        let dwords = |(words, name): (Vec<u32>, String)| {
+            words.into_iter().enumerate().map(|(at, word)| (word, text(at, &name))).collect::<Vec<_>>()
+        };
+        let code: Vec<(u32, String)> = waiting_code(gfx).into_iter().flat_map(dwords).collect();
+        let code: Vec<(u32, &str)> = code.iter().map(|(word, text)| (*word, text.as_str())).collect();
         let shader = 0x8001_2000_0000;
         vec![
             WaveSpec::at([0, 0, 1, 0, 0], shader, 8, &code),

@@ -30,7 +30,7 @@ const SCHEMA: u32 = 1;
 /// What of which input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
-    /// What the input is called. Two sides of one name are of one input.
+    /// What the input is called.
     pub name: String,
     /// Only this submit; of a dump this ring.
     pub submit: Option<u32>,
@@ -63,7 +63,7 @@ impl Selector {
 /// An input that was opened.
 pub enum Opened<'d> {
     /// A capture, to be read bit by bit.
-    Capture(Box<dyn CaptureStream>),
+    Capture(Box<dyn CaptureStream + 'd>),
     /// A dump of any driver, to be read.
     Files {
         /// Names and contents of its files: one, or those of a folder.
@@ -83,11 +83,11 @@ pub enum Opened<'d> {
 }
 
 /// One of the two that are compared.
-pub struct Side<'a, E> {
+pub struct Side<'a, 'd, E> {
     /// What of it.
     pub selector: &'a Selector,
     /// Opens it, on a thread of its own.
-    pub open: &'a (dyn Fn() -> Result<Opened<'a>, E> + Sync),
+    pub open: &'a (dyn Fn() -> Result<Opened<'d>, E> + Sync + 'a),
 }
 
 /// How to compare.
@@ -95,6 +95,8 @@ pub struct Side<'a, E> {
 pub struct DiffOptions {
     /// Take a buffer that runs for each tile once for each mode.
     pub once: bool,
+    /// Both sides are of one input: an address means the same place on both.
+    pub one_input: bool,
     /// JSON lines instead of text.
     pub json: bool,
     /// How text may style.
@@ -127,15 +129,15 @@ pub struct Compared<E> {
 
 /// Compares two sides. A failed write is for the owner of `out` to remember. Half of a comparison is none: where a side
 /// cannot be read, or lacks what was asked for, the output has no end.
-pub fn compare<'s, E: Send>(
-    [a, b]: [Side<'s, E>; 2],
+pub fn compare<'s, 'd, E: Send>(
+    [a, b]: [Side<'s, 'd, E>; 2],
     options: DiffOptions,
     db: &Db,
     max_alive: u64,
     out: &mut dyn Write,
 ) -> Compared<E> {
     let (comparison, sides) = std::thread::scope(|scope| {
-        let start = |side: Side<'s, E>| {
+        let start = |side: Side<'s, 'd, E>| {
             let Side { selector, open } = side;
             let selector = selector.clone();
             // Nothing waits in between: each side has the submit it reads and the one that is compared.
@@ -254,7 +256,7 @@ impl Comparison<'_> {
             };
             let comparer = match &mut comparer {
                 Some((of, comparer)) if *of == family => comparer,
-                slot => &mut slot.insert((family, Comparer::new(registers, self.a.name != self.b.name))).1,
+                slot => &mut slot.insert((family, Comparer::new(registers, !self.options.one_input))).1,
             };
             let comparison = match level {
                 DiffLevel::Draw => comparer.compare_paired(x, y, vec![Pairing::Both(0, 0)]),

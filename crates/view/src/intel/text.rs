@@ -43,7 +43,8 @@ fn show(
 ) -> Vec<Diagnostic> {
     let length = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(bytes));
     let version = dump.graphics().version;
-    let mut listing = Listing { dump, version, style, out: Counted { out, left: length }, lost: Vec::new() };
+    let mut listing =
+        Listing { dump, version, style, out: CappedWriter { out, left: length }, lost: Vec::new() };
     let ended = listing.all(max_size);
     let too_long = ended.is_err() && listing.out.left == 0;
     let mut lost = listing.lost;
@@ -54,12 +55,12 @@ fn show(
 }
 
 /// Counts what may still be written.
-struct Counted<'o> {
+struct CappedWriter<'o> {
     out: &'o mut dyn Write,
     left: u64,
 }
 
-impl Write for Counted<'_> {
+impl Write for CappedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.left == 0 {
             return Err(io::ErrorKind::StorageFull.into());
@@ -79,7 +80,7 @@ struct Listing<'d, 'a, 'o> {
     /// Of its graphics; `None` when it does not say.
     version: Option<Version>,
     style: Style,
-    out: Counted<'o>,
+    out: CappedWriter<'o>,
     lost: Vec<Diagnostic>,
 }
 

@@ -89,7 +89,7 @@ fn answer<'d>(
         visitor.rows.name.clone_from(&stream.name);
         let mut draws = StepDraws::new(visitor);
         draws.submit = stream.number;
-        let mut counted = Counted { sink: &mut draws, packets: 0 };
+        let mut counted = PacketCount { sink: &mut draws, packets: 0 };
         stream.walk(&mut counted);
         packets = packets.saturating_add(counted.packets);
         for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
@@ -115,12 +115,12 @@ fn answer<'d>(
 }
 
 /// Counts packets on their way.
-struct Counted<'s> {
+struct PacketCount<'s> {
     sink: &'s mut dyn StepSink,
     packets: u64,
 }
 
-impl StepSink for Counted<'_> {
+impl StepSink for PacketCount<'_> {
     fn step(&mut self, regs: &Registers, step: &Step<'_>) -> Flow {
         self.packets = self.packets.saturating_add(u64::from(matches!(step, Step::Packet(_))));
         self.sink.step(regs, step)

@@ -2,6 +2,8 @@
 
 use super::Words;
 use unwedge_check::amdgcn::Rule as Check;
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::opcode::Opcode;
 use unwedge_postmortem::{AdviceId, AmdRule, Arg, Args, Finding, Report, Subject};
 
 /// The words of a rule.
@@ -507,24 +509,25 @@ fn code_breaks_rule(f: &Finding) -> Words {
 
 // ---- Waves ----
 
-/// What an instruction that a wave is at means.
+/// What a wave does at an instruction, as far as the instruction alone says.
 fn meaning(mnemonic: &str) -> Option<&'static str> {
-    Some(match mnemonic {
-        "s_waitcnt_depctr" => "it waits for instructions before it",
-        "s_barrier" | "s_barrier_wait" => "it waits at a barrier for other waves of its group",
-        "s_sleep" | "s_sleep_var" => "it sleeps, as loops that poll do",
-        "s_trap" => "it traps",
-        "s_endpgm" => "it is at its end",
-        "s_sethalt" => "it halts itself",
-        word if word.starts_with("s_waitcnt") || word.starts_with("s_wait_") => {
-            "it waits for memory, exports or messages"
+    let opcode = Opcode::named(mnemonic)?;
+    Some(match (opcode.row().role, opcode) {
+        (Role::Wait | Role::WaitIdle, _) => "it waits for memory, exports or messages",
+        (Role::Depctr, _) => "it waits for instructions before it",
+        (_, Opcode::s_barrier | Opcode::s_barrier_wait) => {
+            "it waits at a barrier for other waves of its group"
         }
+        (_, Opcode::s_sleep | Opcode::s_sleep_var) => "it sleeps, as loops that poll do",
+        (_, Opcode::s_sethalt) => "it halts itself",
+        (Role::Trap, _) => "it traps",
+        (Role::End, _) => "it is at its end",
         _ => return None,
     })
 }
 
-/// What a counter counts.
-fn counted(counter: &str) -> &'static str {
+/// What a counter counts; its name, where nothing is known of it.
+fn counted(counter: &str) -> &str {
     match counter {
         "vmcnt" => "vector memory",
         "lgkmcnt" => "LDS, scalar memory or messages",
@@ -535,7 +538,7 @@ fn counted(counter: &str) -> &'static str {
         "bvhcnt" => "ray tracing",
         "dscnt" => "LDS",
         "kmcnt" => "scalar memory or messages",
-        _ => "a counter",
+        unknown => unknown,
     }
 }
 
@@ -808,4 +811,33 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, &'static str)
         ),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unwedge_isa::amdgcn::model::Gfx;
+    use unwedge_isa::amdgcn::waits::Counter;
+
+    #[test]
+    fn every_counter_of_every_generation_has_words() {
+        for generation in Gfx::ALL {
+            for counter in Counter::of(generation) {
+                let name = counter.name_in(generation).expect("a counter of the generation");
+                assert_ne!(counted(name), name, "{generation:?}");
+            }
+        }
+        assert_eq!(counted("newcnt"), "newcnt");
+    }
+
+    #[test]
+    fn instructions_that_waves_are_at() {
+        assert_eq!(meaning("s_barrier_wait"), Some("it waits at a barrier for other waves of its group"));
+        // gfx12's name of s_waitcnt_depctr.
+        assert_eq!(meaning("s_wait_alu"), meaning("s_waitcnt_depctr"));
+        assert_eq!(meaning("s_wait_loadcnt_dscnt"), meaning("s_waitcnt"));
+        for other in ["v_mov_b32", "s_nop", "no_such_instruction", ""] {
+            assert_eq!(meaning(other), None, "{other}");
+        }
+    }
 }

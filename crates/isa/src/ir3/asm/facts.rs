@@ -1,7 +1,7 @@
 //! What has been read of one instruction: bits of the word, and claims about bits that no text shows
 //! ("this expression is 1"), which [`super::solve`] settles once the text has ended.
 
-use super::grammar::{ExprId, Grammar, ValueTarget, Window};
+use super::grammar::{BitWindow, ExprId, Grammar, ValueTarget};
 use super::solve::only_answer;
 use std::ops::Range;
 
@@ -35,14 +35,14 @@ impl Claim {
 /// A label that the instruction jumps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LabelUse {
-    pub window: Window,
+    pub window: BitWindow,
     start: u32,
     end: u32,
 }
 
 impl LabelUse {
     /// That the bytes from `start` to `end` of the text name the label.
-    pub fn new(window: Window, start: usize, end: usize) -> LabelUse {
+    pub fn new(window: BitWindow, start: usize, end: usize) -> LabelUse {
         LabelUse { window, start: start as u32, end: end as u32 }
     }
 
@@ -164,7 +164,7 @@ impl WordFacts {
     /// Notes what an expression comes out as, or sets the bits that it reads where that settles them.
     #[inline(never)]
     fn derive(&mut self, grammar: &Grammar, expr: ExprId, bits: u8, value: u64) -> Fit {
-        let mask = Window { low: 0, width: bits }.ones();
+        let mask = BitWindow { low: 0, width: bits }.ones();
         let claim = Claim { expr, value: value & mask, mask };
         let unknown = grammar.expr(expr).reads & !self.known;
         if mask != CONDITION

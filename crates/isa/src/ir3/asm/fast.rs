@@ -5,7 +5,7 @@
 //! [`super::matcher`] reads the text from the start. It never tells what is wrong.
 
 use super::facts::{Fit, LabelUse, Misfit, WordFacts};
-use super::grammar::{Grammar, ValueTarget, Window};
+use super::grammar::{BitWindow, Grammar, ValueTarget};
 use super::matcher::is_word;
 use super::number;
 use super::plan::{Claims, FlagEffect, FlagMark, Flags, MOST_SLOTS, Plan, PlanBranch, PlanChoice, PlanStep};
@@ -364,7 +364,7 @@ impl PlanReader<'_> {
 
     #[inline]
     fn unsigned(&mut self, target: ValueTarget, value: u64) -> Fit {
-        if value > (Window { low: 0, width: target.width() }).ones() {
+        if value > (BitWindow { low: 0, width: target.width() }).ones() {
             Err(Misfit)
         } else {
             self.put(target, value)
@@ -395,7 +395,7 @@ impl PlanReader<'_> {
         if minus { Err(Misfit) } else { self.unsigned(target, value) }
     }
 
-    fn branch(&mut self, window: Window) -> Fit {
+    fn branch(&mut self, window: BitWindow) -> Fit {
         let next = self.line.byte(self.at);
         if next == b'-' || next.is_ascii_digit() {
             let target = ValueTarget::Bits(window);

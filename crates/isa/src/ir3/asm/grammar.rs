@@ -11,12 +11,12 @@ use crate::table::rows::{MAX_SPANS, MAX_STACK};
 
 /// Bits of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Window {
+pub(super) struct BitWindow {
     pub low: u8,
     pub width: u8,
 }
 
-impl Window {
+impl BitWindow {
     /// As many ones as the window is wide.
     pub fn ones(self) -> u64 {
         if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 }
@@ -50,7 +50,7 @@ pub(super) struct EnumId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ValueTarget {
     /// Into these bits.
-    Bits(Window),
+    Bits(BitWindow),
     /// Nowhere: this expression, cut to so many bits, must come out as the value.
     Derived { expr: ExprId, bits: u8 },
 }
@@ -66,7 +66,7 @@ impl ValueTarget {
 
     /// The bits of a number with a sign; if they do not hold it, the magnitudes of the least and the greatest number.
     pub fn signed(self, negative: bool, value: u64) -> Result<u64, (u64, u64)> {
-        let ones = Window { low: 0, width: self.width() }.ones();
+        let ones = BitWindow { low: 0, width: self.width() }.ones();
         let half = ones / 2;
         // Words and halves may be written without a sign as well.
         let most = if matches!(self.width(), 16 | 32) { ones } else { half };
@@ -95,11 +95,11 @@ pub(super) enum TemplateOp {
     /// The digits of a hexadecimal number; `0x` before them has been read.
     Hex(ValueTarget),
     /// A float of the window's width, 16 or 32.
-    Float(Window),
+    Float(BitWindow),
     /// `+5`, `-5` (if `signed`), or nothing for zero unless it is `required`; blanks may stand around the sign.
     Offset { target: ValueTarget, signed: bool, required: bool },
     /// A distance in instructions, or a label.
-    Branch(Window),
+    Branch(BitWindow),
     /// One of the enum's texts, the longest that fits; or the number of a value that has none.
     Enum { of: EnumId, target: ValueTarget },
     /// One of these, the first that fits.
@@ -228,10 +228,10 @@ impl Texts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExprStep {
     Const(i64),
-    Bits(Window),
+    Bits(BitWindow),
     /// Bits compared with a constant.
     Compare {
-        window: Window,
+        window: BitWindow,
         op: Binary,
         with: i64,
     },
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     fn bits(low: u8, width: u8) -> ExprStep {
-        ExprStep::Bits(Window { low, width })
+        ExprStep::Bits(BitWindow { low, width })
     }
 
     #[test]

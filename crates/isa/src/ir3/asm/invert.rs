@@ -1,8 +1,8 @@
 //! Turns the table's display templates round: what they print is what the rules read.
 
 use super::grammar::{
-    EnumId, Expr, ExprId, ExprStep, Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem, ValueTarget,
-    Window, starts,
+    BitWindow, EnumId, Expr, ExprId, ExprStep, Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem,
+    ValueTarget, starts,
 };
 use crate::table::IsaTable;
 use crate::table::rows::{
@@ -185,7 +185,7 @@ impl Inversion {
     fn checked(&self, rule: &mut TemplateRule, show: ShowRow) {
         for i in 0..show.asserts.len {
             let Assert { low, high, at, value, .. } = self.table.asserts[(show.asserts.at + i) as usize];
-            let window = Window { low: at, width: high.saturating_sub(low).saturating_add(1) };
+            let window = BitWindow { low: at, width: high.saturating_sub(low).saturating_add(1) };
             rule.fixed |= window.mask();
             rule.value |= window.place(value as u64);
         }
@@ -207,7 +207,7 @@ impl Inversion {
                 TemplatePart::Silent { .. } => {}
                 TemplatePart::Flag { low, text, .. } => ops.push(TemplateOp::Flag {
                     text: self.text(text).as_bytes().into(),
-                    target: ValueTarget::Bits(Window { low, width: 1 }),
+                    target: ValueTarget::Bits(BitWindow { low, width: 1 }),
                     inverted: false,
                 }),
                 TemplatePart::Plain { field, .. } => {
@@ -253,7 +253,7 @@ impl Inversion {
     }
 
     fn value(&mut self, field: FieldRow, depth: usize) -> Option<TemplateOp> {
-        let window = Window { low: field.low, width: field.width };
+        let window = BitWindow { low: field.low, width: field.width };
         let derived = (field.code != rows::NONE).then(|| self.expr(field.code));
         let constant = derived.and_then(|expr| self.grammar.expr(expr).constant());
         let bits =
@@ -268,7 +268,7 @@ impl Inversion {
                 let fixes = derived.and_then(|expr| self.grammar.expr(expr).fixes(true));
                 Some(match fixes {
                     Some((bits, set)) if bits.count_ones() == 1 => {
-                        let window = Window { low: bits.trailing_zeros() as u8, width: 1 };
+                        let window = BitWindow { low: bits.trailing_zeros() as u8, width: 1 };
                         TemplateOp::Flag {
                             text,
                             target: ValueTarget::Bits(window),
@@ -330,7 +330,7 @@ impl Inversion {
             };
             if row.cands.len > 0 {
                 let field = self.table.fields[self.table.cands[row.cands.at as usize].field as usize];
-                bits |= Window { low: field.low, width: field.width }.place(value);
+                bits |= BitWindow { low: field.low, width: field.width }.place(value);
             }
         }
         bits
@@ -345,9 +345,9 @@ impl Inversion {
         let steps = ops.iter().map_while(|op| match *op {
             rows::ExprOp::Push(value) => Some(ExprStep::Const(value)),
             rows::ExprOp::Compare { low, width, op, with } => {
-                Some(ExprStep::Compare { window: Window { low, width }, op, with })
+                Some(ExprStep::Compare { window: BitWindow { low, width }, op, with })
             }
-            rows::ExprOp::Bits { low, width } => Some(ExprStep::Bits(Window { low, width })),
+            rows::ExprOp::Bits { low, width } => Some(ExprStep::Bits(BitWindow { low, width })),
             rows::ExprOp::Generation => Some(ExprStep::Const(i64::from(self.gpu_id))),
             rows::ExprOp::Tabulated(index) => self.table.tabulations.get(index as usize).map(|row| {
                 let bits: u32 = row.spans.iter().map(|&(_, mask, _)| mask.count_ones()).sum();
@@ -378,7 +378,7 @@ impl Inversion {
     fn texts(&mut self, of: u32, width: u8) -> EnumId {
         let row = self.table.enums[of as usize];
         let values = &self.table.values[row.values.at as usize..(row.values.at + row.values.len) as usize];
-        let most = Window { low: 0, width }.ones();
+        let most = BitWindow { low: 0, width }.ones();
         let values = values.iter().filter(|value| value.value <= most);
         let key = (of, values.clone().count());
         if let Some(&known) = self.enums.get(&key) {

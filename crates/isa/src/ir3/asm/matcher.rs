@@ -2,7 +2,7 @@
 //! and with a note of what was expected. Texts as they are printed are read faster by [`super::fast`].
 
 use super::facts::{Fit, LabelUse, Misfit, WordFacts, WordMark};
-use super::grammar::{Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem, ValueTarget, Window};
+use super::grammar::{BitWindow, Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem, ValueTarget};
 use super::number;
 /// Choices that are taken back after the text fitted but the claims contradicted each other.
 const MOST_CHOICES: usize = 24;
@@ -309,7 +309,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn limit(&mut self, value: u64, width: u8) -> Fit {
-        let most = Window { low: 0, width }.ones();
+        let most = BitWindow { low: 0, width }.ones();
         if value <= most { Ok(()) } else { self.miss(|| format!("a number of at most {most}")) }
     }
 
@@ -367,7 +367,7 @@ impl<'a> Matcher<'a> {
         self.put_signed(target, minus != (sign == b'-'), value, used, start)
     }
 
-    fn branch(&mut self, window: Window) -> Fit {
+    fn branch(&mut self, window: BitWindow) -> Fit {
         let start = self.pos;
         if self.next() == b'-' || self.next().is_ascii_digit() {
             let (negative, value, used) = self.signed()?;

@@ -6,8 +6,8 @@
 
 use super::fast::PaddedLine;
 use super::grammar::{
-    self, ExprId, ExprStep as Expression, Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem,
-    ValueTarget, Window,
+    self, BitWindow, ExprId, ExprStep as Expression, Grammar, TemplateOp, TemplateRule, Texts, UnorderedItem,
+    ValueTarget,
 };
 use super::matcher::is_word;
 use crate::table::expr::Binary;
@@ -184,13 +184,13 @@ pub(super) enum PlanStep {
     Unsigned(ValueTarget),
     Signed(ValueTarget),
     Hex(ValueTarget),
-    Float(Window),
+    Float(BitWindow),
     Offset {
         target: ValueTarget,
         signed: bool,
         required: bool,
     },
-    Branch(Window),
+    Branch(BitWindow),
     Enum {
         texts: Vec<(Literal, u64)>,
         target: ValueTarget,
@@ -430,7 +430,7 @@ impl PlanBranch {
             _ => return None,
         };
         self.known |= 1 << slot;
-        self.says.add(slot, target, flip, most <= Window { low: 0, width: target.width() }.ones());
+        self.says.add(slot, target, flip, most <= BitWindow { low: 0, width: target.width() }.ones());
         Some(())
     }
 

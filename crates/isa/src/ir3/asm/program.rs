@@ -5,7 +5,7 @@ use super::directive::{self, Directive, DirectiveLine};
 use super::error::{AsmError, AsmProblem};
 use super::facts::{LabelUse, WordFacts};
 use super::fast::{self, PaddedLine as Padded};
-use super::grammar::{Grammar, Window, sign_extend};
+use super::grammar::{BitWindow, Grammar, sign_extend};
 use super::matcher::{Matcher, Trace, is_word};
 use super::number;
 use super::recent::{RecentTexts, TextKey};
@@ -57,7 +57,7 @@ struct Encoded {
 /// A branch whose label is looked up at the end.
 struct Fixup<'t> {
     index: usize,
-    window: Window,
+    window: BitWindow,
     label: &'t str,
     line: usize,
     byte: usize,

@@ -174,12 +174,12 @@ fn deposit(value: u64, mask: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grammar::{Expr, ExprId, ExprStep, Window};
+    use super::super::grammar::{BitWindow, Expr, ExprId, ExprStep};
     use super::*;
     use crate::table::expr::Binary;
 
     fn bits_of(low: u8, width: u8) -> ExprStep {
-        ExprStep::Bits(Window { low, width })
+        ExprStep::Bits(BitWindow { low, width })
     }
 
     fn grammar(exprs: &[&[ExprStep]]) -> Grammar {
