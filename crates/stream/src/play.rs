@@ -156,7 +156,7 @@ impl<'d> Player<'d> {
             let message = format!(
                 "{}: --show-compositor shows {}",
                 counted(
-                    submits.into(),
+                    submits,
                     &format!("submit of {process} is not shown"),
                     &format!("submits of {process} are not shown")
                 ),

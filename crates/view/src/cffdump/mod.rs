@@ -396,7 +396,7 @@ impl<'d> Lister<'_, '_, 'd> {
             walk.tell(Severity::Note, format!("could not find: {iova:016x} ({dwords})"));
         }
         if lost.too_deep > 0 {
-            let buffers = counted(lost.too_deep as u64, "buffer", "buffers");
+            let buffers = counted(lost.too_deep, "buffer", "buffers");
             let message = format!("{buffers} inside too many others: not shown");
             walk.tell(Severity::Loss, message);
         }

@@ -144,7 +144,7 @@ fn list(
         walk.note(format!("could not find: {iova:016x} ({dwords})"));
     }
     if lost.too_deep > 0 {
-        let buffers = counted(lost.too_deep as u64, "buffer", "buffers");
+        let buffers = counted(lost.too_deep, "buffer", "buffers");
         walk.loss(None, format!("{buffers} inside too many others: not shown"));
     }
     if lost.budget_spent {

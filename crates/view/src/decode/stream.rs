@@ -337,7 +337,7 @@ pub fn trouble_text(kind: TroubleKind) -> Cow<'static, str> {
             Cow::Owned(format!("the packet is too short: it needs {needed}"))
         }
         TroubleKind::CutStream { claimed, present } => {
-            let claimed = counted(claimed as u64, "dword", "dwords");
+            let claimed = counted(claimed, "dword", "dwords");
             Cow::Owned(format!("the stream claims {claimed}, and has {present}"))
         }
         TroubleKind::TooDeep => Cow::Borrowed("indirect buffers nest too deep"),

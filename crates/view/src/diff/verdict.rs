@@ -49,8 +49,8 @@ pub struct VerdictOptions {
     pub width: Option<usize>,
 }
 
-/// Compares the verdicts on two dumps, and the registers that both hold. Returns whether something differs; where runs of
-/// one hang differ, such as addresses, does not count. `db` is the database of Adreno. A failed write is for the owner of
+/// Compares the verdicts on two dumps, and the registers that both hold. Returns whether something differs: a part of the
+/// verdicts, beyond what differs between two runs of one hang, or a register. `db` is the database of Adreno. A failed write is for the owner of
 /// `out` to remember.
 pub fn verdicts(
     [a, b]: [ExplainedDump<'_>; 2],
