@@ -14,6 +14,9 @@ use unwedge_view::info::FileInfo;
 /// SPIR-V modules of a report that are read; RADV writes one for each shader of a pipeline.
 const MAX_SPIRV: usize = 64;
 
+/// Bytes that tell what a file is.
+const HEAD: usize = 16 << 10;
+
 /// A file for commands that take captures and dumps.
 pub enum Opened {
     /// A capture, to be read bit by bit.
@@ -180,6 +183,60 @@ pub fn open(file: &Path, limit: u64) -> Result<Opened, Failure> {
         return Ok(Opened::Capture(stream));
     }
     Ok(Opened::Dump(DumpFiles::of(Input::of_stream(stream, limit)?)))
+}
+
+/// Opens what was found in a folder; `None` for what is not a dump by its first bytes. Text may be a dump whose start is
+/// damaged.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_found(file: &Path, limit: u64) -> Result<Option<DumpFiles>, Failure> {
+    let mut stream = InputStream::open(file)?;
+    let may_be_dump = match sniff(stream.peek(HEAD)?) {
+        FileKind::MsmDevcore
+        | FileKind::I915ErrorState
+        | FileKind::XeDevcore
+        | FileKind::AmdgpuDevcore
+        | FileKind::RadvReport
+        | FileKind::UmrText
+        | FileKind::Text => true,
+        FileKind::RdCapture
+        | FileKind::NoErrorState
+        | FileKind::Elf
+        | FileKind::Folder
+        | FileKind::Empty
+        | FileKind::ToolText
+        | FileKind::Binary => false,
+    };
+    if !may_be_dump {
+        return Ok(None);
+    }
+    Ok(Some(DumpFiles::of(Input::of_stream(stream, limit)?)))
+}
+
+/// Code of an AMD GPU, or a dump of one.
+pub enum AmdFile {
+    /// A file that is not a dump of an AMD GPU.
+    Code(Input),
+    /// A dump or a folder.
+    Dump(DumpFiles),
+}
+
+/// Opens code of an AMD GPU, or a dump or folder that may hold such code.
+///
+/// # Errors
+/// When the file cannot be opened, unpacked or is larger than `limit`.
+pub fn open_amd(file: &Path, limit: u64) -> Result<AmdFile, Failure> {
+    if file.is_dir() {
+        return DumpFiles::open_folder(file, limit).map(AmdFile::Dump);
+    }
+    let input = Input::open(file, limit)?;
+    Ok(match sniff(&input.bytes) {
+        FileKind::AmdgpuDevcore | FileKind::RadvReport | FileKind::UmrText => {
+            AmdFile::Dump(DumpFiles::of(input))
+        }
+        _ => AmdFile::Code(input),
+    })
 }
 
 /// Opens a dump or a folder, for commands that take no captures.

@@ -80,8 +80,9 @@ fn verify(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
         found.look_in(&source.contexts.memory, context.address);
         for missing in found.missing() {
             if missing != 0 {
-                let missing = counted(missing as u64, "dword", "dwords");
-                let message = format!("the image is cut: {missing} of the registers missing");
+                let missing =
+                    counted(missing as u64, "dword of the registers is", "dwords of the registers are");
+                let message = format!("{missing} missing: the image is cut");
                 diagnostics.push(Diagnostic::loss(None, message));
             }
         }

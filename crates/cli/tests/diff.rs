@@ -84,7 +84,7 @@ fn what_a_submit_leaves_differs_in_the_next_one_still() {
         Temporary::new(name, &Capture::new(630).submit(0x1000, &first).submit(0x2000, &second).bytes())
     };
     let (a, b) = (capture("left-a.rd", 1), capture("left-b.rd", 0));
-    let expected = ["submit 0, 1 | 1 draws: RB_CCU_CNTL", "submit 1, 1 | 1 draws: RB_CCU_CNTL"];
+    let expected = ["submit 0, 1 | 1 draw: RB_CCU_CNTL", "submit 1, 1 | 1 draw: RB_CCU_CNTL"];
     assert_eq!(lines(&diff(&[a.path(), b.path()])), expected);
     let told = lines(&diff(&[a.path(), b.path(), "--submit", "1"]));
     assert_eq!(told[2..], ["RB_CCU_CNTL", "    draws 1: GMEM_FAST_CLEAR_DISABLE: TRUE -> FALSE"]);
@@ -275,7 +275,7 @@ fn what_differs_differs_until_it_is_written_again() {
     });
     let files = [Temporary::new("still-a.rd", &sides[0]), Temporary::new("still-b.rd", &sides[1])];
     let output = diff(&[files[0].path(), files[1].path()]);
-    let differs = |submit: u32| format!("submit {submit}, 1 | 1 draws: RB_MRT[0].BUF_INFO");
+    let differs = |submit: u32| format!("submit {submit}, 1 | 1 draw: RB_MRT[0].BUF_INFO");
     assert_eq!(lines(&output), [differs(0), differs(1), differs(2), "2 submits do not differ".to_owned()]);
     // What another capture behind it begins with is not what this one ended with.
     let [a, b] = sides.each_ref().map(|side| [&side[..], &Capture::new(630).bytes(), &sides[0]].concat());

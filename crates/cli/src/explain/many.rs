@@ -2,23 +2,20 @@
 
 use super::look_up_sqe;
 use crate::args::{self, Global};
-use crate::dump::{self, DumpFiles};
+use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::{Input, InputStream};
 use crate::output::Output;
 use crate::progress::ProgressLine;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use unwedge::capture::radv::MemberKind;
-use unwedge::capture::{Dump, FileKind, sniff};
+use unwedge::capture::{Dump, FileKind};
 use unwedge::hw::Db;
 use unwedge::postmortem::{Report, explain};
 use unwedge_view::batch::{self, Batch, BatchOptions};
 use unwedge_view::plural::counted;
 
-/// Bytes that tell what a file is.
-const HEAD: usize = 16 << 10;
 /// A log that is kept beside dumps, and that RADV leaves, too.
 const KERNEL_LOG: &str = "dmesg.log";
 
@@ -170,14 +167,13 @@ fn examine(
     global: &Global,
 ) -> Result<Option<Report>, Failure> {
     let Candidate { path, found } = candidate;
-    let files = if path.is_dir() {
-        dump::open_dump(path, global.max_size)?
-    } else {
-        let mut stream = InputStream::open(path)?;
-        if *found && !may_be_dump(sniff(stream.peek(HEAD)?)) {
-            return Ok(None);
+    let files = if *found && !path.is_dir() {
+        match dump::open_found(path, global.max_size)? {
+            Some(files) => files,
+            None => return Ok(None),
         }
-        DumpFiles::of(Input::of_stream(stream, global.max_size)?)
+    } else {
+        dump::open_dump(path, global.max_size)?
     };
     let dump = match files.read_as(args.chip.as_ref()) {
         Ok(dump) => dump,
@@ -191,26 +187,6 @@ fn examine(
     }
     report.diagnostics.splice(0..0, files.unpacking());
     Ok(Some(report))
-}
-
-/// Whether a file of this kind may be a dump.
-fn may_be_dump(kind: FileKind) -> bool {
-    match kind {
-        FileKind::MsmDevcore
-        | FileKind::I915ErrorState
-        | FileKind::XeDevcore
-        | FileKind::AmdgpuDevcore
-        | FileKind::RadvReport
-        | FileKind::UmrText
-        | FileKind::Text => true,
-        FileKind::RdCapture
-        | FileKind::NoErrorState
-        | FileKind::Elf
-        | FileKind::Folder
-        | FileKind::Empty
-        | FileKind::ToolText
-        | FileKind::Binary => false,
-    }
 }
 
 /// A message without the name that it starts with: the line has it already.

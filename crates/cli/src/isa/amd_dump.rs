@@ -1,13 +1,11 @@
 //! The shaders of a dump of an AMD GPU, for `amd disasm` and `amd check`.
 
 use super::amd_target::gpu;
-use crate::args::AmdTarget;
-use crate::args::Global;
-use crate::dump::{self, DumpFiles};
+use crate::args::{AmdTarget, Global};
+use crate::dump::{self, AmdFile, DumpFiles};
 use crate::failure::{Failure, complain};
 use crate::input::Input;
 use std::path::Path;
-use unwedge::capture::{FileKind, sniff};
 use unwedge::hw::Db;
 use unwedge::isa::amdgcn::Gpu;
 use unwedge::postmortem::amd::{AmdShader, shaders};
@@ -37,16 +35,10 @@ pub(super) struct DumpShaders {
 
 /// Opens code, or a dump or folder with shaders.
 pub(super) fn open(file: &Path, target: &AmdTarget, global: &Global) -> Result<AmdInput, Failure> {
-    if file.is_dir() {
-        return read(&dump::open_dump(file, global.max_size)?, target).map(AmdInput::Dump);
-    }
-    let input = Input::open(file, global.max_size)?;
-    match sniff(&input.bytes) {
-        FileKind::AmdgpuDevcore | FileKind::RadvReport | FileKind::UmrText => {
-            read(&DumpFiles::of(input), target).map(AmdInput::Dump)
-        }
-        _ => Ok(AmdInput::Code(input)),
-    }
+    Ok(match dump::open_amd(file, global.max_size)? {
+        AmdFile::Code(input) => AmdInput::Code(input),
+        AmdFile::Dump(files) => AmdInput::Dump(read(&files, target)?),
+    })
 }
 
 fn read(files: &DumpFiles, target: &AmdTarget) -> Result<DumpShaders, Failure> {
