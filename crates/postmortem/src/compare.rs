@@ -203,7 +203,7 @@ fn state(aspect: ReportAspect, a: &Report, b: &Report, busy: &SetComparison) -> 
         }
         ReportAspect::Place => {
             AspectState::of_some(hangs.0.map(place).as_ref(), hangs.1.map(place).as_ref(), |place| {
-                Some((place.ring, place.ring_name.clone(), place.streams.len()))
+                Some((place.ring, place.ring_name.clone(), place.streams.last().map(|stream| stream.0)))
             })
         }
         ReportAspect::Packet => {
@@ -279,7 +279,7 @@ fn only(report: &Report, other: &Report) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::args::Arg;
-    use crate::report::{Evidence, FieldFact, Subject, Trust, VerdictCause};
+    use crate::report::{Evidence, FieldFact, LevelPosition, Subject, Trust, VerdictCause};
     use crate::rules::Rule;
 
     fn finding(rule: Rule, role: FindingRole, address: u64) -> Finding {
@@ -323,6 +323,23 @@ mod tests {
         assert!(found.differs() && !found.same_signature);
         assert_eq!(found.busy.only_b, ["SP_BUSY"]);
         assert_eq!(found.busy.both, ["CP_BUSY"]);
+    }
+
+    #[test]
+    fn a_place_is_alike_in_the_same_level_of_the_same_ring() {
+        let stopped = |level, base| {
+            let levels = vec![LevelPosition { level, base, size: None, range: (1, 2) }];
+            let (ring, ring_name, packet, header) = (Some(0), None, None, None);
+            let (iova, draw, trust) = (None, None, Trust::Likely);
+            let hang = HangPoint { ring, ring_name, levels, packet, header, iova, draw, trust };
+            Report { hang: Some(hang), ..Report::default() }
+        };
+        let place = |a: &Report, b: &Report| state_of(&ReportComparison::of(a, b), ReportAspect::Place);
+        let first = stopped(1, 0x1000);
+        assert_eq!(place(&first, &stopped(1, 0x1000)), AspectState::Same);
+        assert_eq!(place(&first, &stopped(1, 0x2000)), AspectState::Alike);
+        assert_eq!(place(&first, &stopped(2, 0x1000)), AspectState::Differs);
+        assert_eq!(place(&first, &Report::default()), AspectState::Differs);
     }
 
     #[test]
