@@ -25,8 +25,9 @@ fn unknown_adreno() -> Vec<u8> {
 #[test]
 fn an_unknown_adreno_is_explained_as_the_one_that_is_named() {
     let dump = unknown_adreno();
-    let (code, out, _) = status(&["explain", "-"], &dump);
+    let (code, out, err) = status(&["explain", "-"], &dump);
     assert_eq!(code, Some(3), "the GPU is not known: {out}");
+    assert!(err.contains("--chip NAME"), "{err}");
     for chip in ["a7xx", "a740", "FD740", "0x43050a01", "7.3.0.1"] {
         let (code, out, err) = status(&["explain", "--chip", chip, "-"], &dump);
         assert_eq!(code, Some(0), "{chip}: {err}");

@@ -41,7 +41,11 @@ pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     }
     report.diagnostics.splice(0..0, files.unpacking());
     show(&report, file, args, global)?;
-    Ok(Outcome::of(&files.name, &report.diagnostics))
+    let outcome = Outcome::of(&files.name, &report.diagnostics);
+    if report.gpu.family().is_none() && args.chip.is_none() {
+        complain!("{}: --chip NAME reads it as a GPU that is known, as in --chip a7xx", files.name);
+    }
+    Ok(outcome)
 }
 
 fn show(report: &Report, file: &Path, args: &args::Explain, global: &Global) -> Result<(), Failure> {

@@ -102,6 +102,7 @@ impl<'d> SectionsWalk<'_, '_, 'd> {
         let device = gpu.and_then(|gpu| gpu.device);
         match device {
             Some(_) => self.text.str("Got chip_id=0x").hex(chip_id.0, 1).end(),
+            None if self.taken_as.is_some() => self.text.str("Taken as another device").end(),
             None => self.text.str("Unsupported device").end(),
         };
         let Some(Adreno { generation, .. }) = gpu else {
