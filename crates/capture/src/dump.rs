@@ -385,8 +385,8 @@ fn amdgpu_sections<'d>(dump: &'d amdgpu::Devcoredump<'_>) -> Vec<DumpSection<'d>
     let name =
         |section: Option<amdgpu::AmdgpuSection>| section.map_or("not known", amdgpu::AmdgpuSection::name);
     let there = dump.sections().map(|s| held(name(s.section), s.section.is_some(), 1, Some(s.span)));
-    let lacks = amdgpu::AmdgpuSection::ALL.into_iter().filter(|&section| !dump.has(section));
-    there.chain(lacks.filter_map(|s| s.absence().map(|reason| absent(s.name(), reason)))).collect()
+    let lacks = amdgpu::AmdgpuSection::ALL.into_iter();
+    there.chain(lacks.filter_map(|s| Some(absent(s.name(), dump.absence_meaning(s)?)))).collect()
 }
 
 fn radv_sections<'d>(report: &'d RadvReport<'_>) -> Vec<DumpSection<'d>> {

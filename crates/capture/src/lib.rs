@@ -6,6 +6,7 @@
 //! A broken input is not an error: readers return what is there plus diagnostics. `Err` means the input is not of that
 //! format at all. Never: what a packet or register means; I/O.
 
+pub mod absence;
 pub mod amd;
 pub mod amdgpu;
 pub mod ascii85;
@@ -20,5 +21,6 @@ pub mod sniff;
 pub mod umr;
 pub mod xe;
 
+pub use absence::SectionAbsence;
 pub use dump::{Dump, DumpPart, NotADump};
 pub use sniff::{FileKind, sniff};

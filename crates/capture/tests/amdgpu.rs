@@ -231,7 +231,7 @@ fn every_quirk_is_written_back_as_it_was() {
 
 #[test]
 fn quirks_do_not_change_what_is_said() {
-    let plain = AmdgpuBuilder::complete(Gfx::V10).era(AmdgpuEra::V6_19);
+    let plain = AmdgpuBuilder::complete(Gfx::V10).era(AmdgpuEra::V7_1);
     for quirk in [Quirk::CarriageReturns, Quirk::UnknownThings, Quirk::NoHeadings, Quirk::RingsFirst] {
         let text = plain.clone().quirk(quirk).text();
         let read = Devcoredump::read(&text).unwrap();
@@ -243,7 +243,7 @@ fn quirks_do_not_change_what_is_said() {
 
 #[test]
 fn what_is_changed_is_written_and_nothing_else() {
-    let text = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V6_19).quirk(Quirk::UnknownThings).text();
+    let text = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V7_1).quirk(Quirk::UnknownThings).text();
     let mut dump = Devcoredump::read(&text).unwrap();
     dump.ips[0].banks[0].registers[0].value = 0x1234_5678;
     dump.fault = None;
@@ -581,7 +581,7 @@ fn names_of_files() {
 
 #[test]
 fn every_cut_of_a_dump() {
-    let text = AmdgpuBuilder::complete(Gfx::V9_4_3).era(AmdgpuEra::V6_19).text();
+    let text = AmdgpuBuilder::complete(Gfx::V9_4_3).era(AmdgpuEra::V7_1).text();
     for end in (0..text.len()).step_by(3) {
         check::amdgpu_devcoredump(&text[..end]);
     }

@@ -56,7 +56,7 @@ fn of_type<'l>(lines: &'l [Value], ty: &str) -> Vec<&'l Value> {
 
 #[test]
 fn a_devcoredump() {
-    let dump = AmdgpuBuilder::complete(Gfx::V10).era(AmdgpuEra::V6_19).text();
+    let dump = AmdgpuBuilder::complete(Gfx::V10).era(AmdgpuEra::V7_1).text();
     let info = ok(&unwedge(&["info", "-"], &dump), 0);
     for expected in [
         "an amdgpu devcoredump",
@@ -219,7 +219,7 @@ fn code_around_waves() {
     let (screen, report) = shown(text.as_bytes());
     for expected in [
         "5 waves are at the shader at 0x800120000000+0x8: s_waitcnt lgkmcnt(0)",
-        "it waits for LDS, scalar memory or messages (lgkmcnt is 1, to be 0)",
+        "it waits for LDS, scalar memory or messages (lgkmcnt is 1 and has to be 0)",
         "CODE     the shader at 0x800120000000+0x8, 5 waves",
         "+0x0000  f4080100 fa000000  s_load_dwordx4 s[4:7], s[0:1]",
         "5 > +0x0008  bf8cc07f",
@@ -263,7 +263,7 @@ fn shaders_of_the_work_that_hangs() {
 
 /// A small dump with every section, and a small report with every file.
 fn small() -> [(&'static str, Vec<u8>); 2] {
-    let dump = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V6_19).text();
+    let dump = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V7_1).text();
     let mut report = RadvBuilder::complete(Gfx::V11).text();
     // 64 lanes of a register say no more than one.
     let line = |bytes: &[u8]| bytes.windows(8).filter(|w| *w == b"3f800000").count() > 1;
@@ -393,7 +393,7 @@ fn what_cannot_be_used_says_why() {
 
 #[test]
 fn streams_are_queried_and_compared() {
-    let (_, dump) = texts().into_iter().find(|(name, _)| name == "V10 V6_19").expect("one with IBs");
+    let (_, dump) = texts().into_iter().find(|(name, _)| name == "V10 V7_1").expect("one with IBs");
     let rows = unwedge(&["query", "-", "VGT_PRIMITIVE_TYPE", "--format", "csv"], &dump);
     let rows = text(&rows.stdout);
     assert!(rows.starts_with("ring,draw,kind,stream,VGT_PRIMITIVE_TYPE\n0,0,draw,gfx_0.0.0,"), "{rows}");

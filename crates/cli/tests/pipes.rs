@@ -11,7 +11,7 @@ use unwedge_testkit::{amdgpu, i915, xe};
 /// A dump of each kind of file.
 fn dumps() -> Vec<(&'static str, Vec<u8>)> {
     let first = |dumps: Vec<(String, Vec<u8>)>| dumps.into_iter().next().expect("a dump").1;
-    let full = amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").expect("a dump with rings");
+    let full = amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V7_1").expect("a dump with rings");
     vec![
         ("msm", DevcoreBuilder::complete(Generation::A6xx).text()),
         ("i915", first(i915::variety())),

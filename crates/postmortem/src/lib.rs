@@ -2,12 +2,14 @@
 //!
 //! Every [`Finding`] names its evidence and how far to trust it. Never: formatting for a screen, I/O.
 
+mod absence;
 pub mod adreno;
 pub mod amd;
 mod args;
 mod compare;
 mod head;
 pub mod intel;
+mod reads;
 mod report;
 mod rules;
 mod signature;
@@ -20,6 +22,7 @@ pub use args::{Arg, Args};
 pub use compare::{AspectState, ReportAspect, ReportComparison, SetComparison};
 pub use head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 pub use intel::{explain_i915, explain_xe};
+pub use reads::RegisterReads;
 pub use report::*;
 pub use rules::{
     AdrenoRule, AdviceId, AmdRule, FindingKind, IntelRule, RULES, Rule, RuleRole, RuleRow, VendorRule,

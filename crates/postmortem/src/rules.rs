@@ -429,6 +429,8 @@ rules! {
         QueueHungAfterTracePoint: "queue-hung-after-trace-point", HangPoint, 100, Position, [];
         /// Dwords that are executed are not valid packets.
         DwordsNotPackets: "dwords-not-packets", CorruptStream, 60, Cause, [];
+        /// A chain of indirect buffers that leads back to itself.
+        IbLoops: "ib-loops", CorruptStream, 61, Cause, [];
         /// A page fault of the GPU's own memory management.
         GpuvmFault: "gpuvm-fault", Fault, 55, Cause, [VulkanValidation, RadvNoCompression];
         /// A page fault at an address where nothing is mapped.
@@ -545,6 +547,10 @@ rules! {
         RingNotNamed: "ring-not-named", NotCaptured, 0, Absence, [];
         /// Contents of the ring.
         RingContentsMissing: "ring-contents-missing", NotCaptured, 0, Absence, [];
+        /// A part of the ring that hangs.
+        AmdRingContentsCut: "amd-ring-contents-cut", NotCaptured, 0, Absence, [];
+        /// A part of an indirect buffer.
+        IbContentsCut: "ib-contents-cut", NotCaptured, 0, Absence, [];
         /// Packets of a video ring.
         VideoRingPackets: "video-ring-packets", NotCaptured, 0, Absence, [];
         /// Buffers that the ring calls.
@@ -555,6 +561,8 @@ rules! {
         FaultsNotReported: "faults-not-reported", NotCaptured, 0, Absence, [];
         /// Registers of an AMD GPU.
         GpuRegistersMissing: "gpu-registers-missing", NotCaptured, 0, Absence, [];
+        /// Every register reads zero, so none was read.
+        GpuRegistersAllZero: "gpu-registers-all-zero", NotCaptured, 0, Absence, [];
         /// Waves.
         WavesMissing: "waves-missing", NotCaptured, 0, Absence, [];
     }
@@ -578,13 +586,13 @@ rules! {
         /// ACTHD of an engine that hangs is not in the dump.
         EnginePositionMissing: "engine-position-missing", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// A semaphore whose memory holds another value.
-        SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, 60, Cause, [IntelDebugSync];
+        SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, 60, Cause, [];
         /// A semaphore whose memory holds the value that it waits for.
-        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 30, Clue, [IntelDebugSync];
+        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 30, Clue, [];
         /// A semaphore whose memory is not in the dump.
-        SemaphoreValueMissing: "semaphore-value-missing", CpWait, 60, Cause, [IntelDebugSync];
+        SemaphoreValueMissing: "semaphore-value-missing", CpWait, 60, Cause, [];
         /// A wait for an event of the display.
-        DisplayEventWait: "display-event-wait", CpWait, 60, Cause, [IntelDebugSync];
+        DisplayEventWait: "display-event-wait", CpWait, 60, Cause, [];
         /// A PIPE_CONTROL stalls after a draw or dispatch.
         StallWaitsForWork: "stall-waits-for-work", CpWait, 45, Clue, [IntelDebugSync];
         /// A PIPE_CONTROL stalls without a draw or dispatch before it.
@@ -597,6 +605,8 @@ rules! {
         PageFaultOverrun: "page-fault-overrun", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault shortly before the start of a buffer.
         PageFaultUnderrun: "page-fault-underrun", Fault, 55, Cause, [IntelDebugBatches];
+        /// A page fault after the captured part of a buffer whose end was not captured.
+        PageFaultBeyondCapture: "page-fault-beyond-capture", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault in the first pages.
         PageFaultNull: "page-fault-null", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault far from every buffer of the dump.
@@ -628,11 +638,11 @@ rules! {
         /// Engines that do not hang, and have not read all there is.
         OtherEnginesNotDone: "other-engines-not-done", Suspect, 40, Record, [];
         /// Every unit of an engine is done.
-        AllUnitsDone: "all-units-done", Busy, 36, Clue, [IntelDebugShaders];
+        AllUnitsDone: "all-units-done", Busy, 36, Clue, [];
         /// Only units that the tables do not have may not be done.
         UnknownUnitsNotDone: "unknown-units-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Only the command streamer is not done.
-        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Clue, [IntelDebugShaders];
+        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Clue, [];
         /// Shader threads run.
         ShaderThreadsRun: "shader-threads-run", Busy, 36, Clue, [IntelDebugShaders];
         /// A sampler is not done.
@@ -657,6 +667,8 @@ rules! {
         EarlierResets: "earlier-resets", Progress, 10, Record, [];
         /// A queue that timed out.
         QueueTimedOut: "queue-timed-out", Progress, 10, Context, [];
+        /// Requests that were handed to an engine and are not done.
+        RequestsPending: "requests-pending", Progress, 10, Context, [];
         /// Whose context is on an engine.
         EngineRunsProcess: "engine-runs-process", Progress, 10, Context, [];
         /// Registers of a context have values that no driver sets.
@@ -671,10 +683,16 @@ rules! {
         EnginesMissing: "engines-missing", NotCaptured, 0, Absence, [];
         /// The generation of an Intel GPU.
         IntelGenerationUnknown: "intel-generation-unknown", NotCaptured, 0, Absence, [];
+        /// The end of a block of memory.
+        MemoryContentsCut: "memory-contents-cut", NotCaptured, 0, Absence, [];
         /// Ring and batch of an engine that hangs.
         RingAndBatchMissing: "ring-and-batch-missing", NotCaptured, 0, Absence, [];
         /// The context of an engine that hangs.
         ContextMissing: "context-missing", NotCaptured, 0, Absence, [];
+        /// A page fault: the registers were captured, and hold none.
+        NoPageFaultRecorded: "no-page-fault-recorded", NotCaptured, 0, Absence, [];
+        /// The registers of page faults.
+        PageFaultRegistersMissing: "page-fault-registers-missing", NotCaptured, 0, Absence, [];
     }
 }
 

@@ -8,6 +8,9 @@ use crate::args::{Arg, Args};
 use crate::report::{Finding, HangPoint, Report, Subject};
 use crate::rules::FindingKind;
 
+/// Values that describe what was near a fault, and differ between equal hangs.
+const CIRCUMSTANCES: [&str; 3] = ["target", "before", "after"];
+
 /// Causes that a signature names.
 const CAUSES: usize = 2;
 
@@ -16,7 +19,10 @@ impl Report {
     /// addresses and processes have the same.
     pub fn signature(&self) -> String {
         let findings = || self.findings.iter().filter(|f| f.kind != FindingKind::NotCaptured);
-        let causes = self.causes.iter().filter_map(|&i| self.findings.get(i)).take(CAUSES);
+        // The cause counts although it may be only possible: it is what tells such hangs apart.
+        let cause = self.cause.map(|cause| cause.finding);
+        let others = self.causes.iter().copied().filter(|&i| Some(i) != cause);
+        let causes = cause.into_iter().chain(others).filter_map(|i| self.findings.get(i)).take(CAUSES);
         let mut reasons: Vec<String> = causes.map(Finding::signature).collect();
         if reasons.is_empty() {
             reasons.extend(findings().next().map(Finding::signature));
@@ -34,7 +40,7 @@ impl Finding {
     /// What identifies this finding among others: its rule, the stable part of its subject, its names and flags.
     pub fn signature(&self) -> String {
         let mut out = self.rule.row().id.to_owned();
-        if let Some(subject) = subject(&self.subject) {
+        if let Some(subject) = subject(&self.subject).filter(|subject| !subject.is_empty()) {
             out.push(':');
             out.push_str(&subject);
         }
@@ -77,7 +83,7 @@ fn engine_class(name: &str) -> &str {
 
 /// Names, and flags that are set.
 fn collect(args: &Args, out: &mut Vec<String>) {
-    for (name, arg) in args.iter() {
+    for (name, arg) in args.iter().filter(|(name, _)| !CIRCUMSTANCES.contains(name)) {
         match arg {
             Arg::Flag(true) => out.push(name.to_owned()),
             arg => collect_arg(arg, out),
@@ -87,6 +93,7 @@ fn collect(args: &Args, out: &mut Vec<String>) {
 
 fn collect_arg(arg: &Arg, out: &mut Vec<String>) {
     match arg {
+        Arg::Name(name) if name.is_empty() => {}
         Arg::Name(name) => out.push(name.to_string()),
         Arg::List(list) => list.iter().for_each(|arg| collect_arg(arg, out)),
         Arg::Record(args) => collect(args, out),

@@ -95,7 +95,7 @@ fn stuck(gfx: Gfx, ib: &[u32], header: u32) -> AmdgpuBuilder {
     ring.extend(call(IB, ib.len()));
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(gfx)
-        .era(AmdgpuEra::V6_19)
+        .era(AmdgpuEra::V7_1)
         .process("vkcube", 4711)
         .timeout("gfx_0.0.0")
         .fault("gfxhub", 0, 0)
@@ -326,7 +326,7 @@ fn a_dispatch_on_a_compute_queue() {
         let ib = [pkt3(0x10, &[1, 2]), dispatch(5), pkt3(0x10, &[3, 4])].concat();
         let ring = [call(IB, ib.len()), vec![NOP; 12]].concat();
         let mut builder = AmdgpuBuilder::new(gfx)
-            .era(AmdgpuEra::V6_19)
+            .era(AmdgpuEra::V7_1)
             .timeout("comp_1.2.3")
             .ring("comp_1.2.3", 4, 8, &ring)
             .ib(IB, &ib)
@@ -362,7 +362,7 @@ fn a_dma_engine_that_polls() {
 
 #[test]
 fn what_the_engine_remembers_is_told_without_the_buffer() {
-    // Linux before 6.19 dumps no IBs.
+    // Linux before 7.1 dumps no IBs.
     let wait = wait(SEMAPHORE, 7);
     let report = explain(&stuck(Gfx::V10, &wait, wait[0]).era(AmdgpuEra::V6_12));
     let found = find(&report, Rule::EngineLastRead);
@@ -406,7 +406,7 @@ fn headers_in_a_row_tell_draws_apart() {
 #[test]
 fn a_dump_with_next_to_nothing_says_so() {
     for gfx in Gfx::ALL {
-        for era in [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V6_19] {
+        for era in [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V7_1] {
             let report = explain(&AmdgpuBuilder::new(gfx).era(era).timeout("gfx_0.0.0"));
             assert!(
                 report.findings.iter().any(|f| f.kind == FindingKind::NotCaptured),
@@ -599,4 +599,27 @@ fn a_stall_is_reported_once() {
     rules.dedup();
     assert!(count > 0 && rules.len() == count, "{}", listing(&report));
     assert!(!has(&report, Rule::GrbmIdle), "{}", listing(&report));
+}
+
+/// An endless loop is reported once, by the name that the pipeline has for its shader.
+#[test]
+fn one_shader_that_two_files_list() {
+    let shader = ShaderSpec::waiting(Gfx::V10, "Pixel Shader", 0x8001_2000_0000);
+    let builder = RadvBuilder::new(Gfx::V10).shader(shader.clone()).trap(&shader, 8);
+    let report = explain_folder(&builder);
+    let loops: Vec<&Finding> = report.findings.iter().filter(|f| f.rule == Rule::CodeBreaksRule).collect();
+    assert_eq!(loops.len(), 1, "{}", listing(&report));
+    assert_eq!(record(loops[0], "place").text("shader"), Some("Pixel Shader"));
+    let origin = record(loops[0], "origin");
+    assert_eq!(origin.text("pipeline"), Some("123456789abcdef0"));
+    assert!(origin.text("spirv").is_some_and(|file| file.ends_with(".spv")), "{origin:?}");
+    let exception = find(&report, Rule::ShaderException);
+    assert_eq!(record(exception, "place").text("shader"), Some("Pixel Shader"));
+    // A file that is not in the folder is not named.
+    let mut files = builder.members();
+    files.retain(|(name, _)| !name.ends_with(".spv"));
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
+    let report = explain_radv(&RadvReport::read(&members).unwrap(), &Db::amd());
+    assert!(record(find(&report, Rule::CodeBreaksRule), "origin").text("spirv").is_none());
 }

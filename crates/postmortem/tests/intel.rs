@@ -328,7 +328,8 @@ fn xe_waits_in_a_second_batch() {
             let builder = xe::DevcoreBuilder::complete(device, era);
             let report = xe_report(&builder);
             assert_eq!(verdict(&report).subject, rcs0(), "{} {era:?}", device.name);
-            assert!(!report.advice.is_empty());
+            let wedged = report.advice.iter().any(|advice| advice.id == AdviceId::XeWedgedMode);
+            assert_eq!(wedged, era >= xe::XeEra::V6_11, "wedged_mode came with 6.11");
             let named = String::from_utf8_lossy(&builder.text()).contains("game");
             let process = report.process.name.as_deref().unwrap_or_default();
             assert_eq!(process.contains("game"), named, "{} {era:?}: {process}", device.name);
@@ -442,5 +443,33 @@ fn cut_and_broken_dumps() {
         if let Ok(dump) = XeDevcore::read(&mutate(&xe, seed)) {
             assert_ne!(explain_xe(&dump).gpu, GpuIdentity::Unknown);
         }
+    }
+}
+
+/// Options of the driver are no use where the device does not answer, or where somebody else has to end a wait.
+#[test]
+fn options_of_mesa_are_advised_where_mesa_can_help() {
+    let of_mesa = [
+        AdviceId::IntelDebugCaptureAll,
+        AdviceId::IntelDebugSync,
+        AdviceId::IntelDebugBatches,
+        AdviceId::IntelDebugShaders,
+    ];
+    for hang in unwedge_testkit::hangs::hangs(unwedge_testkit::hangs::HangRun::BOTH[0]) {
+        if !hang.name.starts_with("i915") {
+            continue;
+        }
+        let state = ErrorState::read(&hang.files[0].1).unwrap();
+        let report = explain_i915(&state);
+        let mesa = report.advice.iter().any(|advice| of_mesa.contains(&advice.id));
+        let useless = ["semaphore", "does not answer", "not read", "display"];
+        if useless.iter().any(|what| hang.name.contains(what)) {
+            assert!(!mesa, "{}: {:?}", hang.name, report.advice);
+        }
+        assert!(
+            report.advice.iter().any(|advice| advice.id == AdviceId::I915NextErrorState),
+            "{}",
+            hang.name
+        );
     }
 }

@@ -10,25 +10,28 @@ use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::intel::RingRegister;
 use unwedge_capture::msm::Devcore;
+use unwedge_capture::radv::{RadvReport, ReportMember};
 use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
 use unwedge_hw::Db;
 use unwedge_postmortem::{
     Arg, Args, Fact, Finding, FindingKind, Report, Rule, Trust, explain_amdgpu, explain_i915, explain_msm,
-    explain_xe,
+    explain_radv, explain_xe,
 };
-use unwedge_testkit::amdgpu::{AmdgpuBuilder, Gfx};
+use unwedge_testkit::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder};
 use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra, variety};
 use unwedge_testkit::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, primitive, semaphore_wait, store_data,
     stream,
 };
-use unwedge_testkit::pm4::{CP_NOP, indirect_buffer, pkt7};
+use unwedge_testkit::pm4::{CP_EVENT_WRITE, CP_NOP, CP_WAIT_FOR_IDLE, indirect_buffer, pkt3, pkt4, pkt7};
 use unwedge_testkit::{i915, xe};
 
 const CP_INDIRECT_BUFFER_CHAIN: u32 = 0x57;
 const CP_MEM_WRITE: u32 = 0x3d;
 const BATCH: u64 = 0x1_0010_0000;
 const ENGINE_RING: u64 = 0x10_0000;
+const AMD_IB: u64 = 0x8001_0010_0000;
+const AMD_FENCE: u64 = 0x8001_2000_0010;
 
 fn explain_text(text: &[u8]) -> Option<Report> {
     Some(explain_msm(&Devcore::read(text).ok()?, &Db::builtin()))
@@ -175,6 +178,76 @@ fn a_kernel_that_is_not_named_leaves_it_open() {
     assert_eq!(absence(&report, "fault-info"), Some(("kernel-unknown", Some("5.14"))));
 }
 
+/// Why what a rule is about is not there, and the kernel that is the first to record it.
+fn gap(report: &Report, rule: Rule) -> (Option<&str>, Option<&str>) {
+    let args = &by_rule(report, rule).args;
+    (args.text("absence"), args.text("since"))
+}
+
+fn amd_report(text: &[u8]) -> Report {
+    explain_amdgpu(&Devcoredump::read(text).unwrap(), &Db::amd())
+}
+
+#[test]
+fn what_kernels_of_amdgpu_cannot_record() {
+    let text = |era| AmdgpuBuilder::complete(Gfx::V10).era(era).text();
+    let old = amd_report(&text(AmdgpuEra::V5_19));
+    for (rule, since) in
+        [(Rule::RingNotNamed, "6.9"), (Rule::FaultsNotReported, "6.10"), (Rule::GpuRegistersMissing, "6.11")]
+    {
+        assert_eq!(gap(&old, rule), (Some("kernel-too-old"), Some(since)), "{rule:?}");
+    }
+    assert_eq!(by_rule(&old, Rule::FaultsNotReported).args.text("kernel"), Some("5.19.0"));
+    let newer = amd_report(&text(AmdgpuEra::V6_12));
+    assert_eq!(gap(&newer, Rule::CalledBuffersMissing), (Some("kernel-too-old"), Some("7.1")));
+    // Cut before the page fault, whose place is before the registers.
+    let text = text(AmdgpuEra::V7_1);
+    let at = |what: &[u8]| text.windows(what.len()).position(|w| w == what).unwrap();
+    let cut = amd_report(&text[..at(b"Page fault observed") - 10]);
+    assert_eq!(gap(&cut, Rule::FaultsNotReported), (Some("dump-cut"), None), "{cut:#?}");
+    assert_eq!(gap(&cut, Rule::GpuRegistersMissing), (Some("dump-cut"), None));
+    let cut = amd_report(&text[..at(b"\nring name: ") + 1]);
+    assert_eq!(gap(&cut, Rule::RingContentsMissing), (Some("dump-cut"), None), "{cut:#?}");
+    assert!(!has(&cut, Rule::FaultsNotReported));
+    // A reset that no job made has no ring that timed out.
+    let none = amd_report(&AmdgpuBuilder::new(Gfx::V10).fault("gfxhub", 0, 0).text());
+    assert_eq!(gap(&none, Rule::RingNotNamed), (Some("nothing-recorded"), None), "{none:#?}");
+    let unnamed = AmdgpuBuilder::new(Gfx::V10).timeout("gfx_0.0.0").register("GRBM_STATUS", 8).text();
+    let unnamed = String::from_utf8(unnamed).unwrap();
+    let unnamed: String = unnamed.split_inclusive('\n').filter(|line| !line.starts_with("kernel:")).collect();
+    let report = amd_report(unnamed.as_bytes());
+    assert_eq!(gap(&report, Rule::FaultsNotReported), (Some("kernel-unknown"), Some("6.10")), "{report:#?}");
+}
+
+#[test]
+fn what_drivers_of_intel_cannot_record() {
+    let tgl = TestDevice::named("tgl");
+    let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+    let engine = in_batch(&batch, 0);
+    // xe has no fault registers; before 6.10 it has no contexts, and before 6.9 no memory.
+    let xe = |era| {
+        let text = xe::DevcoreBuilder::new(tgl).era(era).engine(engine.clone()).text();
+        explain_xe(&XeDevcore::read(&text).unwrap())
+    };
+    let old = xe(xe::XeEra::V6_8);
+    assert_eq!(gap(&old, Rule::ContextMissing), (Some("kernel-too-old"), Some("6.10")), "{old:#?}");
+    assert_eq!(gap(&old, Rule::RingAndBatchMissing), (Some("kernel-too-old"), Some("6.9")));
+    assert_eq!(gap(&old, Rule::PageFaultRegistersMissing), (Some("never-written"), None));
+    let new = xe(xe::XeEra::V6_14);
+    assert_eq!(gap(&new, Rule::ContextMissing), (Some("nothing-recorded"), None), "{new:#?}");
+    // i915 records all of it.
+    let text = i915::ErrorStateBuilder::new(tgl).engine(engine.set(RingRegister::Fault, 0)).text();
+    let report = |text: &[u8]| explain_i915(&ErrorState::read(text).unwrap());
+    let whole = report(&text);
+    assert!(has(&whole, Rule::NoPageFaultRecorded) && !has(&whole, Rule::PageFaultRegistersMissing));
+    assert_eq!(gap(&whole, Rule::ContextMissing), (Some("nothing-recorded"), None), "{whole:#?}");
+    let at = |what: &[u8]| text.windows(what.len()).position(|w| w == what).unwrap();
+    let cut = report(&text[..at(b"  FAULT_REG") - 4]);
+    assert_eq!(gap(&cut, Rule::PageFaultRegistersMissing), (Some("dump-cut"), None), "{cut:#?}");
+    assert_eq!(gap(&cut, Rule::RingAndBatchMissing), (Some("dump-cut"), None));
+    assert_eq!(gap(&cut, Rule::ContextMissing), (Some("dump-cut"), None));
+}
+
 // ---- Devices that do not answer ----
 
 /// Rules drawn from the values of registers.
@@ -281,6 +354,40 @@ fn an_amd_gpu_that_does_not_answer() {
     assert!(!has(&report(8), Rule::GpuNotResponding));
 }
 
+/// What registers of a GPU that does not answer say of packets and buffers is nothing.
+#[test]
+fn an_amd_gpu_whose_registers_are_all_the_same() {
+    let names = [
+        "GRBM_STATUS",
+        "GRBM_STATUS2",
+        "CP_STALLED_STAT3",
+        "CP_IB1_BASE_LO",
+        "CP_IB1_BASE_HI",
+        "CP_IB1_BUFSZ",
+        "CP_ME_HEADER_DUMP",
+        "CP_PFP_HEADER_DUMP",
+    ];
+    let report = |value: u32| {
+        let builder = AmdgpuBuilder::new(Gfx::V10).timeout("gfx_0.0.0").fault("gfxhub", 0, 0);
+        let builder = names.into_iter().fold(builder, |builder, name| builder.register(name, value));
+        amd_report(&builder.ring("gfx_0.0.0", 3, 5, &[0xc001_2d00, 3, 2, NOP, NOP, NOP, NOP, NOP]).text())
+    };
+    for (value, rule) in [(u32::MAX, Rule::GpuNotResponding), (0, Rule::GpuRegistersAllZero)] {
+        let found = report(value);
+        by_rule(&found, rule);
+        assert_eq!(from_registers(&found), [], "{value:#x}: {found:#?}");
+        let remembered = [Rule::EngineLastRead, Rule::EngineRemembers, Rule::GpuRegistersMissing];
+        assert!(remembered.iter().all(|&rule| !has(&found, rule)), "{value:#x}: {found:#?}");
+        let levels = &found.hang.as_ref().unwrap().levels;
+        assert!(levels.iter().all(|level| level.level == 0), "{value:#x}: {levels:?}");
+    }
+    // The status of a fault that could not be read says nothing of the client.
+    let fault = AmdgpuBuilder::new(Gfx::V10).timeout("gfx_0.0.0").fault("gfxhub", 0x8000_0000_1000, u32::MAX);
+    let report = amd_report(&fault.text());
+    let fault = by_rule(&report, Rule::GpuvmFault);
+    assert!(fault.args.get("client").is_none() && fault.args.get("vmid").is_none(), "{fault:#?}");
+}
+
 // ---- Streams that lead back to themselves ----
 
 #[test]
@@ -348,7 +455,67 @@ fn an_intel_batch_that_jumps_back() {
     assert!(!has(&i915_report(device, in_batch(&batch, 0)), Rule::BatchLoops));
 }
 
+/// A graphics ring that calls an IB of `ib` dwords, with the ME in it.
+fn amd_ib(ib: &[u32], other: Option<&[u32]>) -> AmdgpuBuilder {
+    let call = pkt3(0x3f, &[AMD_IB as u32, (AMD_IB >> 32) as u32, ib.len() as u32]);
+    let rptr = call.len() as u64;
+    let builder = AmdgpuBuilder::new(Gfx::V10)
+        .era(AmdgpuEra::V7_1)
+        .timeout("gfx_0.0.0")
+        .register("GRBM_STATUS", 0xa000_0000)
+        .register("CP_IB1_BASE_LO", AMD_IB as u32)
+        .register("CP_IB1_BASE_HI", (AMD_IB >> 32) as u32)
+        .register("CP_IB1_BUFSZ", ib.len() as u32)
+        .ring("gfx_0.0.0", rptr, rptr + 2, &[call, vec![NOP; 4]].concat());
+    let builder = (0..8).fold(builder, |builder, _| builder.register("CP_ME_HEADER_DUMP", ib[0]));
+    let builder = other.map_or(builder.clone(), |ring| {
+        let end = ring.len() as u64;
+        builder.ring("comp_1.0.0", 0, end, &[ring, &[NOP; 8]].concat())
+    });
+    builder.ib(AMD_IB, ib)
+}
+
+#[test]
+fn an_amd_ib_that_chains_back() {
+    let draw = pkt3(0x2d, &[3, 2]);
+    let chain =
+        |to: u64, dwords: u32| pkt3(0x3f, &[to as u32, (to >> 32) as u32, dwords | 1 << 20 | 1 << 23]);
+    let looping = [draw.clone(), chain(AMD_IB, 7)].concat();
+    let report = amd_report(&amd_ib(&looping, None).text());
+    let found = by_rule(&report, Rule::IbLoops);
+    assert_eq!((found.args.number("from"), found.args.number("target")), (Some(AMD_IB + 12), Some(AMD_IB)));
+    assert_eq!((found.trust, found.args.flag("conditional")), (Trust::Likely, false), "{found:#?}");
+    assert_eq!(report.findings[report.causes[0]].rule, Rule::IbLoops, "{report:#?}");
+    // Through a second buffer, and back to the first.
+    let second = AMD_IB + 0x1000;
+    let builder = amd_ib(&[draw.clone(), chain(second, 7)].concat(), None);
+    let report = amd_report(&builder.clone().ib(second, &looping).text());
+    let found = by_rule(&report, Rule::IbLoops);
+    assert_eq!((found.args.number("from"), found.args.number("buffers")), (Some(second + 12), Some(2)));
+    // One that ends is none.
+    let report = amd_report(&builder.ib(second, &[draw.clone(), draw].concat()).text());
+    assert!(!has(&report, Rule::IbLoops), "{report:#?}");
+}
+
 // ---- Who could still end a wait ----
+
+#[test]
+fn who_could_still_write_what_an_amd_packet_waits_for() {
+    let fence = [AMD_FENCE as u32, (AMD_FENCE >> 32) as u32];
+    let wait = pkt3(0x3c, &[0x13, fence[0], fence[1], 7, u32::MAX, 4]);
+    // Two dwords, of which the second is the awaited one.
+    let write = pkt3(0x37, &[5 << 8, fence[0] - 4, fence[1], 0, 7]);
+    let found = |other: Option<&[u32]>| {
+        by_rule(&amd_report(&amd_ib(&wait, other).text()), Rule::PacketWaitsForOtherQueue).clone()
+    };
+    let nobody = found(None);
+    assert!(nobody.args.record("writer").is_none() && nobody.trust <= Trust::Likely, "{nobody:#?}");
+    let other = found(Some(&write));
+    let writer = other.args.record("writer").unwrap();
+    assert_eq!((writer.text("packet"), writer.text("ring")), (Some("WRITE_DATA"), Some("comp_1.0.0")));
+    let after = amd_report(&amd_ib(&[wait, write].concat(), None).text());
+    assert!(has(&after, Rule::PacketWaitsForLaterWrite), "{after:#?}");
+}
 
 fn write_fence() -> Vec<u32> {
     pkt7(CP_MEM_WRITE, &[FENCE as u32, (FENCE >> 32) as u32, 5])
@@ -399,6 +566,133 @@ fn who_could_still_signal_a_semaphore() {
     let store = store_data(flag, 5);
     assert_eq!(order(&report(&[], &store)).as_deref(), Some("later"));
     assert_eq!(order(&report(&store, &[])).as_deref(), Some("earlier"));
+}
+
+// ---- Which of the pending submits hangs ----
+
+/// A ring with one submit after another, each ended by the event that writes its fence.
+#[test]
+fn the_submit_that_the_cp_is_in() {
+    let fence = |seqno: u32| pkt7(CP_EVENT_WRITE, &[4 | 1 << 30, FENCE as u32, (FENCE >> 32) as u32, seqno]);
+    let ib = |nth: u32| IB1 + 0x1000 * u64::from(nth);
+    let ib1 = [pkt7(CP_NOP, &[1]), wait_for_fence()].concat();
+    let submit = |nth: u32| [indirect_buffer(ib(nth), ib1.len() as u32), fence(5419 + nth)].concat();
+    let ring: Vec<u32> = (1..=8).flat_map(submit).collect();
+    for nth in [1, 6, 8] {
+        let read = (nth - 1) * submit(nth).len() as u32 + 4;
+        let builder = DevcoreBuilder::a6xx().ring(RING, &ring).with_ring(|r| {
+            (r.last_fence, r.retired_fence) = (Some(5427), Some(5419));
+            r.rptr = Some(read);
+        });
+        let builder = (1..=8).fold(builder, |builder, nth| builder.bo(ib(nth), 4096, "", &ib1));
+        let mut sqe = vec![0u32; 51];
+        (sqe[1], sqe[36], sqe[37]) = (wait_for_fence()[0], wait_for_fence()[0], ib1[0]);
+        let builder = (Generation::A6xx, builder.indexed("CP_SQE_STAT", &sqe))
+            .named64("CP_RB_BASE", RING)
+            .named("CP_RB_RPTR", read)
+            .named("CP_RB_WPTR", ring.len() as u32)
+            .named64("CP_IB1_BASE", ib(nth))
+            .named("CP_IB1_REM_SIZE", 0)
+            .named("CP_IB1_DWORDS", ib1.len() as u32)
+            .named("CP_ROQ_AVAIL_IB1", 1 << 16)
+            .named("RBBM_STATUS", ONLY_CP);
+        let report = explain(builder.1);
+        let open = by_rule(&report, Rule::SubmitsOpen);
+        assert_eq!(open.args.number("open"), Some(8), "{open:#?}");
+        assert_eq!(open.args.number("hung_fence"), Some(u64::from(5419 + nth)), "{open:#?}");
+        assert_eq!(open.args.number("nth"), Some(nth.into()));
+    }
+    // A ring that writes no fence that is pending leaves it open.
+    assert!(by_rule(&explain(waiting().1), Rule::SubmitsOpen).args.get("hung_fence").is_none());
+}
+
+#[test]
+fn the_job_that_a_ring_of_amd_is_in() {
+    let release = |value: u32| pkt3(0x49, &[0x14, 1 << 29, AMD_FENCE as u32, 0, value, 0, 0]);
+    let ring: Vec<u32> =
+        [100, 101, 102].into_iter().flat_map(|n| [pkt3(0x2d, &[n, 2]), release(n)].concat()).collect();
+    let builder = RadvBuilder::new(Gfx::V10).timeout("gfx_0.0.0", 100, 102).ring(&ring);
+    let files = builder.members();
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
+    let report = explain_radv(&RadvReport::read(&members).unwrap(), &Db::amd());
+    let jobs = by_rule(&report, Rule::JobsOpen);
+    assert_eq!(
+        (jobs.args.number("open"), jobs.args.number("oldest_fence")),
+        (Some(2), Some(101)),
+        "{jobs:#?}"
+    );
+}
+
+#[test]
+fn the_request_that_an_engine_of_intel_is_in() {
+    let device = TestDevice::named("tgl");
+    let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+    let engine = in_batch(&batch, 0).port(4, 0, 0x40).port(5, 0x40, 0x80);
+    let report = i915_report(device, engine.clone());
+    let pending = by_rule(&report, Rule::RequestsPending);
+    let number = |name| pending.args.number(name);
+    assert_eq!((number("context"), number("seqno"), number("open")), (Some(0x1a), Some(4), Some(2)));
+    let report = xe_report(device, engine);
+    let queue = by_rule(&report, Rule::QueueTimedOut);
+    let number = |name| queue.args.number(name);
+    assert_eq!((number("hung_job"), number("nth"), number("open")), (Some(0xffff_ff81), Some(1), Some(1)));
+}
+
+// ---- What points at a faulting address ----
+
+#[test]
+fn what_of_an_adreno_stream_is_at_a_faulting_address() {
+    let (start, size) = (0x1_0010_0000u64, 0x1000);
+    let target = pkt4(offset(Generation::A6xx, "RB_2D_DST_INFO"), &[0x30, start as u32 + 0x800, 1]);
+    let blit = [target, pkt7(0x2c, &[3])].concat();
+    let wait = pkt7(CP_WAIT_FOR_IDLE, &[]);
+    let past = start + size + 0x10;
+    let write = pkt7(CP_MEM_WRITE, &[past as u32, 1, 7]);
+    let ib1 = [blit, write.clone(), wait.clone(), wait.clone()].concat();
+    let report = |iova: u64| {
+        let dump = stopped(At { ib1: (&ib1, 1), ib2: None, headers: [wait[0], write[0], 0] });
+        let builder = dump.named("RBBM_STATUS", ONLY_CP).1;
+        let builder = builder.bo(start, size, "target", &[1]).bo(start + 0x10_0000, 0x2000, "next", &[1]);
+        explain(builder.fault(iova, "WRITE", "TRANSLATION", "CCU"))
+    };
+    let found = report(past);
+    let fault = by_rule(&found, Rule::IommuFaultOverrun);
+    let record = |name| fault.args.record(name).unwrap_or_else(|| panic!("no {name} in {fault:#?}"));
+    assert_eq!(record("writer").text("packet"), Some("CP_MEM_WRITE"));
+    let (before, after) = (record("before"), record("after"));
+    assert_eq!((before.number("size"), before.number("gap")), (Some(size), Some(0x10)));
+    assert_eq!((after.text("name"), after.number("gap")), (Some("next"), Some(0x10_0000 - size - 0x10)));
+    let target = record("target");
+    assert_eq!(
+        (target.text("kind"), target.text("register")),
+        (Some("blit"), Some("RB_2D_DST")),
+        "{fault:#?}"
+    );
+    assert_eq!(target.number("distance"), Some(0x810));
+    // A target that starts after the address is not one that reaches it.
+    let found = report(start + 0x20);
+    let fault = by_rule(&found, Rule::IommuFaultListedBuffer);
+    assert!(fault.args.get("target").is_none() && fault.args.get("writer").is_none(), "{fault:#?}");
+}
+
+#[test]
+fn what_of_streams_of_amd_and_intel_is_at_a_faulting_address() {
+    let page = AMD_FENCE & !0xfff;
+    let write = pkt3(0x37, &[5 << 8, AMD_FENCE as u32, (AMD_FENCE >> 32) as u32, 7]);
+    let report = amd_report(&amd_ib(&write, None).fault("gfxhub", page, 0x0084_0831).text());
+    let fault = by_rule(&report, Rule::GpuvmPageNotMapped);
+    assert_eq!(fault.args.record("writer").and_then(|w| w.text("packet")), Some("WRITE_DATA"), "{fault:#?}");
+    let device = TestDevice::named("tgl");
+    let page = BATCH + 0x50_0000;
+    let batch = stream(&[&store_data(page + 8, 1), &primitive(3), &[MI_BATCH_BUFFER_END]]);
+    let engine = in_batch(&batch, 4).set(RingRegister::Fault, 1);
+    let builder = i915::ErrorStateBuilder::new(device).engine(engine);
+    let text = builder.fault((page >> 12) as u32, (page >> 44) as u32).text();
+    let report = explain_i915(&ErrorState::read(&text).unwrap());
+    let fault = report.findings.iter().find(|f| f.kind == FindingKind::Fault).unwrap();
+    let writer = fault.args.record("writer").and_then(|w| w.text("command"));
+    assert_eq!(writer, Some("MI_STORE_DATA_IMM"), "{fault:#?}");
 }
 
 // ---- Signatures ----

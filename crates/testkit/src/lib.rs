@@ -8,6 +8,7 @@ pub mod check;
 pub mod contexts;
 pub mod count;
 pub mod devcore;
+pub mod hangs;
 pub mod hostile;
 pub mod i915;
 pub mod intel;

@@ -230,7 +230,7 @@ impl Opened<'_> {
     ///
     /// ```
     /// use unwedge::{DiffQuestion, ShowOptions, DumpPart, open};
-    /// # let dump = unwedge_testkit::amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").unwrap().1;
+    /// # let dump = unwedge_testkit::amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V7_1").unwrap().1;
     /// let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
     /// let mut text = Vec::new();
     /// let same = opened.diff(&opened, DiffQuestion::default(), &ShowOptions::default(), &mut text)?;

@@ -91,7 +91,7 @@ fn a_dump_of_each_kind_is_decoded() {
 
 /// A dump of each vendor with a hang whose place is known: a name, its files, and the packet where it is.
 fn hangs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
-    let amd = amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").expect("one of Navi").1;
+    let amd = amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V7_1").expect("one of Navi").1;
     let intel =
         i915::variety().into_iter().find(|(name, _)| name == "tgl V6_12").expect("one of Tiger Lake").1;
     vec![("amd", amd, "DRAW_INDEX_AUTO"), ("intel", intel, "3DPRIMITIVE")]
@@ -150,7 +150,7 @@ const DRAWINGS: [Drawing; 3] = [
             let call = [0xc002_3f00, 0x0010_0000, 0x8001, buffer.len() as u32];
             let ring = Gfx::V10.ring();
             // Older kernels do not write what the ring calls.
-            let dump = AmdgpuBuilder::new(Gfx::V10).era(AmdgpuEra::V6_19).timeout(ring);
+            let dump = AmdgpuBuilder::new(Gfx::V10).era(AmdgpuEra::V7_1).timeout(ring);
             dump.ring(ring, 0, 4, &call).ib(0x8001_0010_0000, &buffer).text()
         },
     },

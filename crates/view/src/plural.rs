@@ -1,3 +1,3 @@
 //! Numbers with their nouns, for everything that shows.
 
-pub use unwedge_base::plural::{Counted, counted};
+pub use unwedge_base::plural::{Counted, counted, ordinal};

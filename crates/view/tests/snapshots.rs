@@ -64,7 +64,7 @@ fn stuck(ib: &[u32], header: u32) -> AmdgpuBuilder {
     let ring = [pkt3(0x10, &[0, 0]), call].concat();
     let rptr = ring.len() as u64;
     let mut builder = AmdgpuBuilder::new(Gfx::V10)
-        .era(AmdgpuEra::V6_19)
+        .era(AmdgpuEra::V7_1)
         .process("vkcube", 4711)
         .timeout("gfx_0.0.0")
         .fault("gfxhub", 0, 0)

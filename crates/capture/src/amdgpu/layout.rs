@@ -109,17 +109,26 @@ impl AmdgpuSection {
         }
     }
 
-    /// What its absence means; `None` where that says nothing about the hang.
+    /// The first kernel that writes it; `None` where that is the first that writes dumps, or does not matter.
+    pub fn since(self) -> Option<(u32, u32)> {
+        match self {
+            AmdgpuSection::Timeout => Some((6, 9)),
+            AmdgpuSection::HwIps | AmdgpuSection::Fault | AmdgpuSection::Ring => Some((6, 10)),
+            AmdgpuSection::Ip => Some((6, 11)),
+            AmdgpuSection::Discovery | AmdgpuSection::Ib => Some((7, 1)),
+            _ => None,
+        }
+    }
+
+    /// What its absence means where the kernel could have written it; `None` where that says nothing about the hang.
     pub fn absence(self) -> Option<&'static str> {
         match self {
-            AmdgpuSection::Timeout => Some("no job timed out, or the kernel is older than 6.9"),
-            AmdgpuSection::Fault => Some("page faults are told from Linux 6.10 on"),
-            AmdgpuSection::HwIps => {
-                Some("versions of IPs are told from Linux 6.10 on, of chips that have a list of them")
-            }
-            AmdgpuSection::Ip => Some("registers are dumped from Linux 6.11 on, of gfx9 and later"),
-            AmdgpuSection::Ring => Some("rings are dumped from Linux 6.10 on"),
-            AmdgpuSection::Ib => Some("IBs come with Linux after 6.18: what the job did is not known"),
+            AmdgpuSection::Timeout => Some("no job timed out"),
+            AmdgpuSection::Fault => Some("page faults are not reported"),
+            AmdgpuSection::HwIps => Some("the chip has no list of its IP versions"),
+            AmdgpuSection::Ip => Some("no registers were dumped, as of chips before gfx9"),
+            AmdgpuSection::Ring => Some("no ring was dumped"),
+            AmdgpuSection::Ib => Some("no IB was dumped, so what the job did is not known"),
             _ => None,
         }
     }
@@ -177,11 +186,18 @@ pub struct AmdgpuLayout<'a> {
     pub(super) pieces: Vec<LayoutRun<'a>>,
     /// Lines end in `\r\n`.
     pub(super) crlf: bool,
+    /// The text ends before its end.
+    pub(super) cut: bool,
 }
 
 impl AmdgpuLayout<'_> {
     /// Whether any text had to be kept because it would be written otherwise.
     pub fn has_exceptions(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece.text, LayoutText::Own { .. }))
+    }
+
+    /// Whether the text ends before its end: in a line, in a ring or IB, or before what kernels write in every case.
+    pub fn is_cut(&self) -> bool {
+        self.cut
     }
 }

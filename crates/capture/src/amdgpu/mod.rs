@@ -2,9 +2,9 @@
 //!
 //! # Folklore
 //! - The format grew: Linux 5.19 has five lines and the registers that debugfs asked for, 6.9 the SoC, versions and
-//!   firmware, 6.10 and 6.11 the registers of IP blocks and the rings, later ones discovery data and IBs.
+//!   firmware, 6.10 and 6.11 the registers of IP blocks and the rings, 7.1 discovery data and IBs.
 //! - `Page fault observed` is always there; a status of 0 says that there was none ([`PageFault::is_recorded`]).
-//! - Up to 6.18 rings and their pointers are read when somebody reads the dump, after the reset, not when the GPU hung.
+//! - Before 7.1 rings and their pointers are read when somebody reads the dump, after the reset, not when the GPU hung.
 //! - Header dump registers are FIFOs: kernels list them eight times in a row, and each line is the next entry.
 //! - IP blocks without registers are listed all the same.
 

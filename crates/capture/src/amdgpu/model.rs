@@ -2,10 +2,11 @@
 //!
 //! Two dumps are equal when they say the same: where in the text it stood and what was reported about it do not count.
 //! Facts: `amdgpu_dev_coredump.c` (before 6.10 `amdgpu_reset.c` and `amdgpu_device.c`) and the `print_ip_state`
-//! functions of Linux 5.19 to 6.19.
+//! functions of Linux 5.19 to 7.1.
 
 use super::layout::{AmdgpuLayout, AmdgpuSection, AmdgpuSectionInfo};
 use super::{read, render};
+use crate::absence::SectionAbsence;
 use crate::amd::register::find;
 use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
@@ -35,7 +36,7 @@ pub struct Devcoredump<'a> {
     pub taken_as: Option<ChipOverride>,
     /// `HW IP Version Information`
     pub hwips: Vec<HwIp<'a>>,
-    /// `HW IP Discovery` (6.14 on): its lines as written.
+    /// `HW IP Discovery` (7.1 on): its lines as written.
     pub discovery: Option<Cow<'a, str>>,
     /// `IP Firmwares`
     pub firmware: Vec<FirmwareVersion<'a>>,
@@ -440,6 +441,25 @@ impl<'a> Devcoredump<'a> {
     /// The stretches of the text that was read, in its order. Empty for a dump built in code.
     pub fn sections(&self) -> impl Iterator<Item = AmdgpuSectionInfo> + use<'a, '_> {
         self.layout.sections()
+    }
+
+    /// Why a section is not there; `None` where it is.
+    pub fn absence(&self, section: AmdgpuSection) -> Option<SectionAbsence> {
+        if self.has(section) {
+            return None;
+        }
+        let by_kernel = SectionAbsence::by_kernel(section.since(), self.kernel.as_deref());
+        let passed = self.sections().any(|info| info.section.is_some_and(|other| other > section));
+        Some(match by_kernel {
+            SectionAbsence::KernelTooOld(_) => by_kernel,
+            _ if self.layout.is_cut() && !passed => SectionAbsence::DumpCut,
+            _ => by_kernel,
+        })
+    }
+
+    /// What it means that a section is not there; `None` where it is, or where that says nothing about the hang.
+    pub fn absence_meaning(&self, section: AmdgpuSection) -> Option<Cow<'static, str>> {
+        Some(self.absence(section)?.meaning(section.absence()?))
     }
 
     /// Whether the dump says anything in this section.

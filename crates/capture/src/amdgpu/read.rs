@@ -9,6 +9,7 @@ mod blocks;
 use super::layout::{AmdgpuLayout, AmdgpuSection, AmdgpuSectionInfo, LayoutRun, LayoutText};
 use super::model::*;
 use super::render;
+use crate::absence::kernel_version;
 use crate::amd::text::{ItemBudget, TextLine, TextLines, TextNotes, TextScan};
 use std::borrow::Cow;
 use unwedge_base::Span;
@@ -17,9 +18,6 @@ use unwedge_base::plural::counted;
 /// Bytes of text that an item (block, bank, ring, IB, version …) takes at least, over the whole dump: kernels write
 /// more. Below that the items would take many times the memory of their text.
 const BYTES_PER_ITEM: usize = 24;
-
-/// The first Linux that dumps rings.
-const RELEASE_OF_RINGS: (u32, u32) = (6, 10);
 
 /// See [`Devcoredump::read`].
 pub(super) fn read(text: &[u8]) -> Result<Devcoredump<'_>, NotDevcoredump> {
@@ -97,6 +95,7 @@ impl<'a> AmdgpuReader<'a> {
         }
         if end == self.text.len() && !self.text.ends_with(b"\n") && !is_complete(&line.text) {
             self.notes.loss(line.span, || "the last line is cut".into());
+            self.dump.layout.cut = true;
             if self.open.is_none() {
                 self.begin(None, line);
             }
@@ -399,8 +398,8 @@ impl<'a> AmdgpuReader<'a> {
                 .dump
                 .kernel
                 .as_deref()
-                .and_then(release)
-                .is_some_and(|release| release >= RELEASE_OF_RINGS);
+                .and_then(kernel_version)
+                .is_some_and(|release| Some(release) >= AmdgpuSection::Ring.since());
         let rings_begun = self.saw(AmdgpuSection::RingInformation) || !self.dump.rings.is_empty();
         if rings_due && !rings_begun {
             return Some("the dump ends before its rings".to_owned());
@@ -408,6 +407,20 @@ impl<'a> AmdgpuReader<'a> {
         let timeout = self.dump.timeout.as_ref().filter(|_| rings_begun)?;
         let there = self.dump.rings.iter().any(|ring| ring.name == timeout.ring);
         (!there).then(|| format!("the ring that timed out, {}, is not among the rings", timeout.ring))
+    }
+
+    /// The text ends in a ring or an IB of which dwords are missing.
+    fn ends_in_contents(&self) -> bool {
+        let lacks = |have: usize, size: Option<u32>| size.is_none_or(|size| have < size as usize);
+        match self.dump.layout.pieces.last().and_then(|piece| piece.info.section) {
+            Some(AmdgpuSection::Ring) => {
+                self.dump.rings.last().is_some_and(|ring| lacks(ring.contents.len(), ring.size))
+            }
+            Some(AmdgpuSection::Ib) => {
+                self.dump.ibs.last().is_some_and(|ib| lacks(ib.contents.len(), ib.size))
+            }
+            _ => false,
+        }
     }
 
     fn finish(mut self) -> Result<Devcoredump<'a>, NotDevcoredump> {
@@ -418,19 +431,14 @@ impl<'a> AmdgpuReader<'a> {
         if !self.saw(AmdgpuSection::Marker) {
             self.notes.note(Span::default(), || "the dump does not begin with its marker".into());
         }
+        self.dump.layout.cut |= self.ends_in_contents();
         if let Some(lost) = self.lost_end() {
+            self.dump.layout.cut = true;
             self.notes.loss(Span::new(self.text.len(), self.text.len()), || lost);
         }
         self.dump.diagnostics = self.notes.finish();
         Ok(self.dump)
     }
-}
-
-/// `6.12.4-arch1` is 6.12.
-fn release(kernel: &str) -> Option<(u32, u32)> {
-    let mut scan = TextScan::new(kernel);
-    let major = scan.dec32()?;
-    Some((major, scan.lit(".")?.dec32()?))
 }
 
 /// Whether a line without an end can be the whole line: kernels pad values of registers and dwords to eight digits.

@@ -22,9 +22,11 @@ mod read;
 
 pub use message::{ActiveContext, ActiveProcess, HangMessage, RequestLine};
 
+use crate::absence::{SectionAbsence, kernel_version};
 use crate::intel::text::{IntelLines, hex_0x, number, split_once};
 use crate::intel::{
-    DumpEdits, DumpEngine, IntelRegister, IntelSectionInfo, KeyValue, MemoryBlock, MemoryImage, RegisterIndex,
+    DumpEdits, DumpEngine, IntelRecord, IntelRegister, IntelSectionInfo, KeyValue, MemoryBlock, MemoryImage,
+    RegisterIndex,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -182,6 +184,36 @@ impl<'a> ErrorState<'a> {
     /// The context that was on an engine.
     pub fn context<'e>(&self, engine: &'e DumpEngine<'_>) -> Option<ActiveContext<'e>> {
         ActiveContext::parse(engine.field("Active context")?)
+    }
+
+    /// Whether the text ends before its end: within a line, before any engine, or after the heading of memory.
+    pub fn is_cut(&self) -> bool {
+        let headless = self.blocks.last().is_some_and(|block| block.data.is_none());
+        !self.text.ends_with(b"\n") || self.engines.is_empty() || headless
+    }
+
+    /// Why something is not recorded of an engine, or of the device.
+    pub fn absence(&self, engine: Option<&DumpEngine<'_>>, record: IntelRecord) -> SectionAbsence {
+        let passed = match (record, engine) {
+            // Kernels write these registers before memory, and those of the device before the engines.
+            (IntelRecord::PageFault, None) => !self.engines.is_empty(),
+            (IntelRecord::PageFault, Some(_)) => !self.blocks.is_empty(),
+            (IntelRecord::ContextImage | IntelRecord::Commands, None) => false,
+            (IntelRecord::ContextImage | IntelRecord::Commands, Some(engine)) => self.is_past(engine),
+        };
+        let release = self.field("Kernel");
+        record.facts().i915.absence(release, self.is_cut() && !passed)
+    }
+
+    /// Whether the text goes on after the memory of an engine with that of another.
+    fn is_past(&self, engine: &DumpEngine<'_>) -> bool {
+        let id = engine.id();
+        let own = self.blocks.iter().filter(|block| block.engine() == id);
+        let end = own.map(|block| block.span.end).fold(engine.span.end, u64::max);
+        let other = |block: &MemoryBlock<'_>| block.engine() != id && block.span.start >= end;
+        // Memory comes below its engine since 5.6, and before that after all engines.
+        let below = self.field("Kernel").and_then(kernel_version).is_some_and(|kernel| kernel >= (5, 6));
+        self.blocks.iter().any(other) || below && self.engines.iter().any(|other| other.span.start >= end)
     }
 
     /// The requests that were handed to an engine: its execlist ports.

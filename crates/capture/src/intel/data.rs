@@ -62,6 +62,16 @@ pub struct UnpackedBlock {
 }
 
 impl UnpackedBlock {
+    /// Whether memory is missing at its end, as far as the text tells.
+    pub fn is_cut(&self) -> bool {
+        match self.end {
+            UnpackEnd::Whole => false,
+            // Linux 4.10 to 4.18 may have no room for the end of the stream, behind whole pages.
+            UnpackEnd::Unfinished => self.dwords.is_empty() || !self.dwords.len().is_multiple_of(1024),
+            _ => true,
+        }
+    }
+
     /// What to say of a block that was not unpacked as a whole.
     pub fn diagnostic(&self, name: &str, span: Span) -> Option<Diagnostic> {
         let count = self.dwords.len() as u64 * 4;

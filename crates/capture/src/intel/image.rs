@@ -86,6 +86,14 @@ impl MemoryBlock<'_> {
             || self.engine().is_some() && self.engine() == engine.id()
     }
 
+    /// Dwords that were captured of it, where its end was not: the text ends in it, is damaged or larger than `limit` bytes.
+    pub fn captured_before_cut(&self, limit: usize) -> Option<u64> {
+        let unpacked = self.data.as_ref()?.decode(limit);
+        let dwords = unpacked.dwords.len() as u64;
+        let short = self.length.is_some_and(|claimed| dwords.saturating_mul(4) < claimed);
+        (unpacked.is_cut() || short).then_some(dwords)
+    }
+
     /// Its contents, up to `limit` bytes; `None` when the dump holds none.
     pub fn dwords(&self, limit: usize) -> Option<Vec<u32>> {
         Some(self.data.as_ref()?.decode(limit).dwords)

@@ -8,6 +8,7 @@ mod data;
 mod edit;
 mod engine;
 mod image;
+mod record;
 pub(crate) mod text;
 
 pub(crate) use data::is_row;
@@ -15,6 +16,7 @@ pub use data::{BlockEncoding, BlockText, UnpackEnd, UnpackedBlock};
 pub use edit::DumpEdits;
 pub use engine::{DumpEngine, IntelRegister, RegisterIndex, RingRegister, engine_id};
 pub use image::{AddressSpace, LazyImage, MemoryBlock, MemoryBlockKind, MemoryImage};
+pub use record::{IntelRecord, IntelRecordFacts, RecordedSince};
 
 use std::borrow::Cow;
 use unwedge_base::Span;

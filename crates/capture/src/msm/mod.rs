@@ -27,9 +27,10 @@ mod read;
 mod render;
 mod sections;
 
+pub use crate::absence::SectionAbsence;
 pub use layout::MsmLayout;
 pub use model::*;
-pub use sections::{MsmSection, SectionAbsence, SectionFacts, SectionHeading};
+pub use sections::{MsmSection, SectionFacts, SectionHeading};
 
 /// Whether the start of a file looks like an msm devcoredump. Looks at the first kilobyte only.
 pub fn sniff(start: &[u8]) -> bool {

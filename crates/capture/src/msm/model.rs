@@ -5,8 +5,9 @@
 
 use super::layout::{MsmLayout, MsmSectionInfo};
 use super::lines::TopKey;
-use super::sections::{MsmSection, SectionAbsence, kernel_version};
+use super::sections::MsmSection;
 use super::{read, render};
+use crate::absence::SectionAbsence;
 use crate::ascii85;
 use std::borrow::Cow;
 use std::fmt;
@@ -427,17 +428,12 @@ impl<'a> Devcore<'a> {
         if self.layout.is_cut() && (ends_in_it || !passed) {
             return Some(SectionAbsence::DumpCut);
         }
-        let kernel = self.kernel.as_deref().and_then(kernel_version);
-        Some(match (facts.since, kernel) {
-            (Some(since), Some(kernel)) if kernel < since => SectionAbsence::KernelTooOld(since),
-            (Some(since), None) => SectionAbsence::KernelUnknown(since),
-            _ => SectionAbsence::NothingRecorded,
-        })
+        Some(SectionAbsence::by_kernel(facts.since, self.kernel.as_deref()))
     }
 
     /// What it means that a section has nothing.
     pub fn absence_meaning(&self, section: MsmSection) -> Cow<'static, str> {
-        self.absence(section).unwrap_or(SectionAbsence::NothingRecorded).meaning(section)
+        self.absence(section).unwrap_or(SectionAbsence::NothingRecorded).meaning(section.absence())
     }
 
     /// The value of a register of `registers:`.

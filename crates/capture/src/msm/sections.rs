@@ -4,7 +4,6 @@
 //! that shows a dump or says what is missing from it ask this table. What an entry holds is a field of
 //! [`Devcore`](super::Devcore). Facts: `adreno_show`, `a5xx_show` and `a6xx_show` of Linux 4.19 to 6.17.
 
-use std::borrow::Cow;
 use unwedge_base::Generation;
 
 /// What is known of a section.
@@ -39,42 +38,6 @@ pub enum SectionHeading {
     AlwaysFromA6xx,
     /// Always, for those GPUs that have the section.
     Always,
-}
-
-/// Why a section has nothing in a dump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SectionAbsence {
-    /// The dump ends before the place of the section, so what it would have had is unknown.
-    DumpCut,
-    /// The kernel of the dump does not write the section yet. The first that does is given.
-    KernelTooOld((u32, u32)),
-    /// The dump does not name its kernel, and those before the given one do not write the section.
-    KernelUnknown((u32, u32)),
-    /// The kernel writes the section, and had nothing to write.
-    NothingRecorded,
-}
-
-impl SectionAbsence {
-    /// What it means that this section has nothing, for this reason.
-    pub fn meaning(self, section: MsmSection) -> Cow<'static, str> {
-        match self {
-            SectionAbsence::DumpCut => Cow::Borrowed("unknown, because the dump ends before it"),
-            SectionAbsence::KernelTooOld((major, minor)) => Cow::Owned(format!(
-                "this kernel does not write it; Linux {major}.{minor} is the first that does"
-            )),
-            SectionAbsence::KernelUnknown((major, minor)) => Cow::Owned(format!(
-                "{}, or the kernel is older than Linux {major}.{minor}",
-                section.absence()
-            )),
-            SectionAbsence::NothingRecorded => Cow::Borrowed(section.absence()),
-        }
-    }
-}
-
-/// The version in front of a release, `(5, 8)` of `5.8.0-rc1-c630+`.
-pub(super) fn kernel_version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 const FIRST: Generation = Generation::A2xx;

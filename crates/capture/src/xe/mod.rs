@@ -13,8 +13,11 @@
 
 mod read;
 
+use crate::absence::SectionAbsence;
 use crate::intel::text::{IntelLines, number};
-use crate::intel::{DumpEdits, DumpEngine, IntelSectionInfo, KeyValue, MemoryBlock, MemoryImage};
+use crate::intel::{
+    DumpEdits, DumpEngine, IntelRecord, IntelSectionInfo, KeyValue, MemoryBlock, MemoryImage,
+};
 use unwedge_base::{Diagnostic, Span};
 use unwedge_hw::ChipOverride;
 
@@ -146,6 +149,22 @@ impl<'a> XeDevcore<'a> {
             Some((name, Some(pid))) => Some((name, Some(pid))),
             _ => Some((process, None)),
         }
+    }
+
+    /// Whether the text ends before its end: within a line, before any engine, or after the heading of memory.
+    pub fn is_cut(&self) -> bool {
+        let headless = self.blocks.last().is_some_and(|block| block.data.is_none() && block.error.is_none());
+        !self.text.ends_with(b"\n") || self.engines.is_empty() || headless
+    }
+
+    /// Why something is not recorded.
+    pub fn absence(&self, record: IntelRecord) -> SectionAbsence {
+        let passed = match record {
+            // Contexts come before engines, and memory comes last.
+            IntelRecord::ContextImage => !self.engines.is_empty(),
+            IntelRecord::PageFault | IntelRecord::Commands => false,
+        };
+        record.facts().xe.absence(self.field("kernel"), self.is_cut() && !passed)
     }
 
     /// The GT that the dump is about.

@@ -7,9 +7,10 @@ use unwedge_base::Memory;
 use unwedge_capture::msm::{Devcore, Indexed, RegisterValue, Ring};
 use unwedge_hw::{DecodedValue, Gpu, RegSpace, Registers, Variants};
 
-use crate::adreno::device::{self, RegisterReads};
+use crate::adreno::device;
 use crate::adreno::sqe::SqeStat;
 use crate::args::{Arg, Args};
+use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, FieldFact};
 
 /// One register section of a dump, by name.

@@ -5,6 +5,7 @@ use unwedge_capture::msm::Fault;
 
 use crate::adreno::case::{AdrenoCase, register, seen};
 use crate::adreno::hang::CpStop;
+use crate::adreno::target;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -13,6 +14,8 @@ use crate::rules::Rule;
 const NULL_LIMIT: u64 = 0x1_0000;
 /// An access this far behind a buffer still looks like an overrun of it.
 const OVERRUN: u64 = 0x10_0000;
+/// Buffers that are this far away or further say nothing of a fault.
+const NEIGHBOUR: u64 = 1 << 30;
 /// GPU virtual addresses have 49 bits at most.
 const ADDRESS_BITS: u32 = 49;
 
@@ -86,10 +89,17 @@ pub fn finding(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> 
             .with("holder", Arg::name(holder.register.clone()))
             .with("holder_distance", Arg::Value(holder.distance));
     }
+    let (before, after) = neighbours(case, iova);
+    let users = stop.map(|stop| target::users(case, stop, iova, before)).unwrap_or_default();
+    finding = finding.with_some("writer", users.writer).with_some("target", users.target);
+    let gap = |buffer: &Buffer, bytes: u64| buffer_args(buffer).with("gap", Arg::Value(bytes));
+    finding = finding
+        .with_some("before", before.map(|buffer| gap(buffer, iova.saturating_sub(buffer.end()))))
+        .with_some("after", after.map(|buffer| gap(buffer, buffer.iova.saturating_sub(iova))));
     let buffers = place.near.into_iter().map(buffer_evidence);
     let finding = finding.seen([evidence(fault, iova)]).seen(page_tables(case));
     let finding = finding.seen(unmapped.map(|(_, seen)| seen)).seen(buffers);
-    Some(finding.seen(holders.into_iter().map(|holder| holder.evidence)))
+    Some(finding.seen(holders.into_iter().map(|holder| holder.evidence)).seen(users.evidence))
 }
 
 /// The source without the kernel's remarks.
@@ -109,12 +119,25 @@ fn units(fault: &Fault<'_>) -> Option<Vec<String>> {
     Some(units.split('|').map(unit).collect())
 }
 
+/// The buffers of the process before and after an address that is in none, where there are any within reach of a mistake in
+/// an offset.
+fn neighbours<'m>(case: &'m AdrenoCase<'_>, iova: u64) -> (Option<&'m Buffer>, Option<&'m Buffer>) {
+    match whereabouts(case, iova) {
+        Whereabouts::Between(below, above) => (
+            below.filter(|buffer| iova - buffer.end() < NEIGHBOUR),
+            above.filter(|buffer| buffer.iova - iova < NEIGHBOUR),
+        ),
+        _ => (None, None),
+    }
+}
+
 /// A buffer's range and name.
 fn buffer_args(buffer: &Buffer) -> Args {
     let name = Some(&buffer.name).filter(|name| !name.is_empty());
     Args::new()
         .with("start", Arg::Address(buffer.iova))
         .with("end", Arg::Address(buffer.end()))
+        .with("size", Arg::Value(buffer.size))
         .with_some("name", name.map(|name| Arg::Text(name.clone())))
 }
 

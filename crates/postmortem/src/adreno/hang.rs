@@ -234,6 +234,20 @@ fn stretch(contents: Dwords<'_>, iova: u64, (start, len): (u64, u64), ring_dword
     RingWindow { start, len: words.len() as u64, words: Cow::Owned(words), iova: None }
 }
 
+/// The ring from one dword up to another, as far as it is known and not longer than what is walked.
+pub(super) fn part_of_ring<'m>(
+    case: &'m AdrenoCase<'_>,
+    ring: usize,
+    from: u64,
+    to: u64,
+) -> Option<RingWindow<'m>> {
+    let ring = case.dump.rings.get(ring)?;
+    let ring_dwords = u64::from(ring.size? / 4).max(1);
+    let len = back(to, from, ring_dwords).min(MAX_WINDOW);
+    (from < ring_dwords).then_some(())?;
+    Some(stretch(case.memory.dwords(ring.iova)?, ring.iova, (from, len), ring_dwords))
+}
+
 /// The stretch of the ring that was walked to find a stop.
 pub(super) fn walked<'m>(case: &'m AdrenoCase<'_>, stop: &CpStop) -> Option<RingWindow<'m>> {
     let ring = case.dump.rings.get(stop.ring)?;

@@ -1,13 +1,14 @@
 //! What the dump does not hold, and what therefore cannot be said.
 
 use unwedge_base::Generation;
-use unwedge_capture::msm::{Blob, MsmSection, SectionAbsence};
+use unwedge_capture::msm::{Blob, MsmSection};
 
+use crate::absence;
 use crate::adreno::case::{AdrenoCase, seen};
-use crate::adreno::device::RegisterReads;
 use crate::adreno::hang::CpStop;
 use crate::adreno::inflight::pool;
 use crate::args::{Arg, Args};
+use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 
@@ -51,14 +52,15 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
     let a6xx = case.gpu.generation() >= Generation::A6xx;
     let sections = [MsmSection::FaultInfo, MsmSection::Bos, MsmSection::RegistersGmu, MsmSection::GmuHfi];
     let of_gpu = |section: &MsmSection| section.is_written_for(Some(case.gpu.generation()));
-    let absent = |section: MsmSection| Some(absent_args(section, dump.absence(section)?));
+    let named = |section: &'static str| Args::new().with("section", Arg::name(section));
+    let absent = |section: MsmSection| Some(absence::values(named(section.name()), dump.absence(section)?));
     let sections: Vec<Args> = sections.into_iter().filter(of_gpu).filter_map(absent).collect();
     let blocks = [(case.sqe.is_none(), "CP_SQE_STAT"), (pool(case).is_none(), "CP_MEMPOOL")];
     let blocks = blocks.into_iter().filter(|&(absent, _)| a6xx && absent).map(|(_, name)| name);
     let why = dump.absence(MsmSection::IndexedRegisters);
     let blocks = blocks.map(|name| {
-        let why = why.map(|why| Arg::name(absence_id(why)));
-        Args::new().with("section", Arg::name(name)).with_some("absence", why)
+        let why = why.map(|why| Arg::name(why.id()));
+        named(name).with_some("absence", why)
     });
     let absent: Vec<Args> = sections.into_iter().chain(blocks).collect();
     if !absent.is_empty() {
@@ -67,27 +69,6 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
         out.push(gap(Rule::SectionsNotCaptured, Subject::Dump).with("sections", list).seen(evidence));
     }
     out
-}
-
-/// A section that has nothing: its name, why, and the first kernel that writes it where that is why.
-fn absent_args(section: MsmSection, why: SectionAbsence) -> Args {
-    let since = match why {
-        SectionAbsence::KernelTooOld(since) | SectionAbsence::KernelUnknown(since) => Some(since),
-        SectionAbsence::DumpCut | SectionAbsence::NothingRecorded => None,
-    };
-    Args::new()
-        .with("section", Arg::name(section.name()))
-        .with("absence", Arg::name(absence_id(why)))
-        .with_some("since", since.map(|(major, minor)| Arg::name(format!("{major}.{minor}"))))
-}
-
-fn absence_id(why: SectionAbsence) -> &'static str {
-    match why {
-        SectionAbsence::DumpCut => "dump-cut",
-        SectionAbsence::KernelTooOld(_) => "kernel-too-old",
-        SectionAbsence::KernelUnknown(_) => "kernel-unknown",
-        SectionAbsence::NothingRecorded => "nothing-recorded",
-    }
 }
 
 fn absent_evidence(case: &AdrenoCase<'_>, args: &Args) -> Option<Evidence> {

@@ -2,6 +2,7 @@
 
 use crate::adreno::busy::idle;
 use crate::adreno::case::{AdrenoCase, ring_evidence};
+use crate::adreno::fences;
 use crate::adreno::hang::CpStop;
 use crate::args::Arg;
 use crate::report::{Finding, Subject, Trust};
@@ -40,9 +41,14 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
             (false, ..) => continue,
         };
         let next = ring.retired_fence.map(|r| Arg::Number(u64::from(r.wrapping_add(1))));
+        // Which of them hangs; of another ring, or of one that is read to its end, nothing tells.
+        let hung_fence = stop.filter(|_| rule == Rule::SubmitsOpen).and_then(|stop| fences::hung(case, stop));
+        let number = |n: u32| Arg::Number(n.into());
         let finding = Finding::new(rule, trust, Subject::Ring(ring.id))
             .with_some("open", open.filter(|&n| n > 0).map(|n| Arg::Number(n.unsigned_abs().into())))
-            .with_some("oldest_fence", next);
+            .with_some("oldest_fence", next)
+            .with_some("hung_fence", hung_fence.map(|(fence, _)| number(fence)))
+            .with_some("nth", hung_fence.map(|(_, nth)| number(nth)));
         out.push(finding.seen([ring_evidence(ring)]));
     }
     out.extend(write_pointer_not_seen(case, stop));

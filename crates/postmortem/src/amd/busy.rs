@@ -1,7 +1,8 @@
 //! Which blocks are busy, what the command processor waits for, and what that means together.
 
-use super::case::{AmdCase, Reg};
+use super::case::{AmdCase, Reg, STATUS_REGISTERS};
 use crate::args::Arg;
+use crate::reads::RegisterReads;
 use crate::report::{Evidence, Finding, Subject, Trust};
 use crate::rules::Rule;
 
@@ -110,22 +111,11 @@ fn block_name(field: &'static str) -> Arg {
     Arg::name(field.strip_suffix("_BUSY").unwrap_or(field))
 }
 
-/// Registers whose fields say which blocks are busy.
-const STATUS: [&str; 6] = [
-    "GRBM_STATUS",
-    "GRBM_STATUS2",
-    "GRBM_STATUS_SE0",
-    "GRBM_STATUS_SE1",
-    "GRBM_STATUS_SE2",
-    "GRBM_STATUS_SE3",
-];
-
-/// Status registers that are all ones, at least two and no other: the device does not answer, and they say nothing of blocks.
+/// The device does not answer: its registers are all ones, and say nothing of blocks.
 fn not_responding(case: &AmdCase<'_>) -> Option<Finding> {
-    let read: Vec<&Reg<'_>> = STATUS.iter().filter_map(|name| case.reg(name)).collect();
-    let silent = read.len() >= 2 && read.iter().all(|reg| reg.value == u32::MAX);
-    let evidence = read.into_iter().map(Reg::evidence);
-    silent.then(|| Finding::new(Rule::GpuNotResponding, Trust::Likely, Subject::Gpu).seen(evidence))
+    let silent = case.reads == RegisterReads::AllOnes;
+    let found = || Finding::new(Rule::GpuNotResponding, Trust::Likely, Subject::Gpu);
+    silent.then(|| found().seen(case.silent.0.iter().cloned()))
 }
 
 /// Findings about blocks.
@@ -157,7 +147,7 @@ pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
 /// What the status of all blocks means together.
 fn blocks(case: &AmdCase<'_>, load: &Load) -> Option<Finding> {
     let status = || -> Vec<Evidence> {
-        let regs = STATUS.iter().filter_map(|name| case.reg(name));
+        let regs = STATUS_REGISTERS.iter().filter_map(|name| case.reg(name));
         regs.filter(|reg| reg.value != 0).map(Reg::evidence).collect()
     };
     if load.idle {

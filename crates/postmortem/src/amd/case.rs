@@ -5,6 +5,7 @@
 use super::evidence::{evidence, field};
 use super::identity::{code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 use crate::args::{Arg, Args};
+use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, FieldFact};
 use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::amd::{DwordContents, plain_name};
@@ -16,20 +17,39 @@ use unwedge_hw::{Db, DecodedField, DecodedValue, Variants};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_stream::amd::Engine;
 
+/// Registers whose fields say which blocks are busy.
+pub(super) const STATUS_REGISTERS: [&str; 6] = [
+    "GRBM_STATUS",
+    "GRBM_STATUS2",
+    "GRBM_STATUS_SE0",
+    "GRBM_STATUS_SE1",
+    "GRBM_STATUS_SE2",
+    "GRBM_STATUS_SE3",
+];
+
+/// Registers that are shown where the GPU did not answer.
+const MAX_SILENT: usize = 6;
+
 /// A hang, as far as its sources tell.
 pub(super) struct AmdCase<'c> {
     /// The facts, if the generation is known.
     pub(super) amd: Option<Amd<'c>>,
     /// What its code is for; `None` where instructions are not known.
     pub(super) gpu: Option<Gpu>,
-    /// Registers, in the order of the source.
+    /// Registers, in the order of the source; none where the GPU did not answer.
     pub(super) regs: Vec<Reg<'c>>,
+    /// What the registers of the source are worth.
+    pub(super) reads: RegisterReads,
+    /// Registers that say that the GPU did not answer, and how many there were.
+    pub(super) silent: (Vec<Evidence>, usize),
     /// Rings.
     pub(super) rings: Vec<AmdRing<'c>>,
     /// The ring that timed out.
     pub(super) hung: Option<Hung<'c>>,
     /// Contents of indirect buffers.
     pub(super) memory: Memory,
+    /// Indirect buffers of which the source says how large they are.
+    pub(super) ibs: Vec<CapturedIb>,
     /// Page faults, newest last.
     pub(super) faults: Vec<AmdFault<'c>>,
     /// Waves.
@@ -69,12 +89,33 @@ pub(super) struct AmdRing<'c> {
     pub(super) span: Span,
 }
 
+impl<'c> AmdRing<'c> {
+    /// Its size in dwords, as claimed.
+    pub(super) fn claimed(&self) -> Option<u64> {
+        self.size.or(self.mask.map(|mask| u64::from(mask) + 1))
+    }
+
+    /// All of its dwords, if none is missing: only then does the oldest follow the newest.
+    pub(super) fn whole(&self) -> Option<&'c [u32]> {
+        let size = self.claimed();
+        self.contents.whole().filter(|dwords| size.is_none_or(|size| dwords.len() as u64 >= size))
+    }
+}
+
 /// The ring that timed out.
 pub(super) struct Hung<'c> {
     pub(super) ring: &'c str,
     /// Newest fence that was signaled, and emitted.
     pub(super) fences: Option<(u64, u64)>,
     pub(super) evidence: Evidence,
+}
+
+/// How much of an indirect buffer was captured, in dwords.
+pub(super) struct CapturedIb {
+    pub(super) iova: u64,
+    pub(super) captured: u64,
+    /// Its size, where the source says it.
+    pub(super) claimed: Option<u64>,
 }
 
 /// A page fault.
@@ -94,9 +135,12 @@ impl<'c> AmdCase<'c> {
             amd,
             gpu,
             regs: Vec::new(),
+            reads: RegisterReads::Answered,
+            silent: (Vec::new(), 0),
             rings: Vec::new(),
             hung: None,
             memory: Memory::default(),
+            ibs: Vec::new(),
             faults: Vec::new(),
             waves: Vec::new(),
             no_waves: false,
@@ -170,6 +214,10 @@ impl<'c> AmdCase<'c> {
             section: "Page fault information",
             span: Some(fault.span),
         }));
+        case.drop_unanswered();
+        for ib in &dump.ibs {
+            case.add_ib(ib.iova, ib.contents.len() as u64, ib.size);
+        }
         case.memory.extend(
             dump.ibs.iter().flat_map(|ib| buffers(ib.iova, &ib.contents, format!("IB #{}", ib.number))),
         );
@@ -188,6 +236,7 @@ impl<'c> AmdCase<'c> {
         if let Some(waves) = &report.umr_waves {
             case.umr(waves, "umr_waves.log");
         }
+        case.drop_unanswered();
         case.shaders.extend(report.pipeline.iter().flat_map(|pipeline| &pipeline.shaders));
         case.shaders.extend(report.trap.iter().filter_map(|trap| trap.shader.as_ref()));
         for event in &report.kernel {
@@ -233,6 +282,7 @@ impl<'c> AmdCase<'c> {
     pub(super) fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> AmdCase<'c> {
         let mut case = AmdCase::empty(gfx_of_umr(text, db).map(|gfx| db.amd_gpu(gfx)), code_of_umr(text, db));
         case.umr(text, "umr");
+        case.drop_unanswered();
         case
     }
 
@@ -252,6 +302,20 @@ impl<'c> AmdCase<'c> {
                 span: ring.span,
             });
             self.memory.extend(ring.ibs.iter().flat_map(|ib| buffers(ib.iova, &ib.contents, String::new())));
+            for ib in &ring.ibs {
+                self.add_ib(ib.iova, ib.contents.len() as u64, ib.size);
+            }
+        }
+    }
+
+    /// Counts dwords of a buffer that was captured in one piece or several.
+    fn add_ib(&mut self, iova: u64, captured: u64, claimed: Option<u32>) {
+        match self.ibs.iter_mut().find(|ib| ib.iova == iova) {
+            Some(ib) => {
+                ib.captured = ib.captured.saturating_add(captured);
+                ib.claimed = ib.claimed.max(claimed.map(u64::from));
+            }
+            None => self.ibs.push(CapturedIb { iova, captured, claimed: claimed.map(u64::from) }),
         }
     }
 
@@ -260,6 +324,26 @@ impl<'c> AmdCase<'c> {
             let (section, span) = (section.to_owned(), Some(r.span));
             Some(Reg { name: plain_name(&r.name), value: r.value?, section, span, place: None })
         }));
+    }
+
+    /// Looks at whether the GPU answered. What registers read as where it did not says nothing of it.
+    fn drop_unanswered(&mut self) {
+        let values = || self.regs.iter().map(|reg| reg.value);
+        let witness = |reg: &&Reg<'_>| STATUS_REGISTERS.contains(&reg.name);
+        let witnesses = || self.regs.iter().filter(witness);
+        let reads = match RegisterReads::of(witnesses().map(|reg| reg.value), values()) {
+            RegisterReads::Answered => RegisterReads::of(values(), values()),
+            reads => reads,
+        };
+        if reads == RegisterReads::Answered {
+            return;
+        }
+        let shown =
+            if witnesses().next().is_some() { witnesses().collect() } else { Vec::from_iter(&self.regs) };
+        let evidence = shown.into_iter().take(MAX_SILENT).map(Reg::evidence).collect();
+        self.silent = (evidence, self.regs.len());
+        self.reads = reads;
+        self.regs.clear();
     }
 
     /// The first register of this name.

@@ -21,7 +21,8 @@ pub(super) fn range(start: u64, end: u64) -> Args {
 
 /// A shader that a report lists by name.
 pub(super) fn listed_place(name: &str, start: Option<u64>) -> Args {
-    Args::new().with("shader", Arg::name(name.to_owned())).with_some("start", start.map(Arg::Address))
+    let name = (!name.is_empty()).then(|| Arg::name(name.to_owned()));
+    Args::new().with_some("shader", name).with_some("start", start.map(Arg::Address))
 }
 
 /// A shader that registers or umr point to, by its stage where that is known.

@@ -2,12 +2,18 @@
 
 use super::case::{AmdCase, AmdFault};
 use super::evidence::{evidence, field, range};
+use super::stream::{SeenPacket, Walked};
+use super::wait::place;
+use super::writer::WrittenRange;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 use unwedge_capture::radv::{BoAction, RadvReport};
 use unwedge_hw::amd::Gfx;
 use unwedge_hw::{DecodedField, DecodedValue, Variants};
+
+/// What the status register reads as on a device that does not answer.
+const UNANSWERED: u32 = u32::MAX;
 
 /// What a status register says.
 #[derive(Default)]
@@ -36,7 +42,7 @@ pub fn fault_status_register(gfx: Gfx, hub: Option<&str>) -> &'static str {
 }
 
 /// Findings about faults; those that were not recorded are none.
-pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>, walked: &Walked) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for fault in case.faults.iter().rev().filter(|fault| fault.is_recorded()) {
         // The log and the kernel's answer to RADV are about the same fault.
@@ -45,7 +51,7 @@ pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
             found.evidence.extend(fault.evidence(case));
             continue;
         }
-        out.push(finding(case, fault));
+        out.push(finding(case, fault, walked));
     }
     out
 }
@@ -53,7 +59,10 @@ pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
 impl AmdFault<'_> {
     /// Kernels write the lines about a fault always; a status of 0 says that there was none.
     pub(super) fn is_recorded(&self) -> bool {
-        self.status.map_or(self.address.is_some_and(|address| address != 0), |status| status != 0)
+        match self.status.filter(|&status| status != UNANSWERED) {
+            Some(status) => status != 0,
+            None => self.address.is_some_and(|address| address != 0),
+        }
     }
 
     fn evidence(&self, case: &AmdCase<'_>) -> Vec<Evidence> {
@@ -72,7 +81,7 @@ impl AmdFault<'_> {
 
     /// The fields of the status, by the facts.
     pub(super) fn status(&self, case: &AmdCase<'_>) -> Option<Status> {
-        let (amd, raw) = (case.amd?, self.status?);
+        let (amd, raw) = (case.amd?, self.status.filter(|&status| status != UNANSWERED)?);
         let ty = amd.register(fault_status_register(amd.gfx(), self.hub))?.ty()?;
         let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
         // On gfx9 both hubs have a register of this name; its clients are those of the graphics hub.
@@ -125,7 +134,16 @@ fn names(list: &[String]) -> Arg {
     Arg::List(list.iter().map(|name| Arg::name(name.clone())).collect())
 }
 
-fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
+/// The last packet of the streams that writes to a page by itself.
+fn page_writer(walked: &Walked, page: u64) -> Option<&SeenPacket> {
+    const PAGE: u64 = 0x1000;
+    let touches = |range: &WrittenRange| {
+        range.iova < page.saturating_add(PAGE) && page < range.iova.saturating_add(range.bytes)
+    };
+    walked.packets.iter().rev().find(|packet| packet.writes.as_ref().is_some_and(touches))
+}
+
+fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>, walked: &Walked) -> Finding {
     let status = fault.status(case);
     let memory = match (case.radv, fault.address) {
         (Some(radv), Some(address)) => memory_at(radv, address),
@@ -139,7 +157,9 @@ fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
         (_, Some(rule)) => rule,
         (_, None) => status.as_ref().map_or(Rule::GpuvmFault, Status::rule),
     };
+    let writer = fault.address.filter(|&page| page != 0).and_then(|page| page_writer(walked, page));
     let mut found = Finding::new(rule, Trust::Certain, subject)
+        .with_some("writer", writer.map(place))
         .with_some("hub", fault.hub.map(|hub| Arg::name(hub.to_owned())))
         .with_some("address", fault.address.map(Arg::Address));
     if let Some(status) = &status {
@@ -164,6 +184,7 @@ fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
         .with_some("binding", memory.binding)
         .with_some("process", fault.process.map(|process| Arg::Text(process.to_owned())))
         .seen(fault.evidence(case))
+        .seen(writer.map(SeenPacket::evidence))
         .seen(memory.evidence)
 }
 

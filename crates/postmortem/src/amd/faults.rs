@@ -10,7 +10,7 @@ use super::evidence::{at_offset, evidence, listed_place, program_place};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::radv::RadvShader;
+use unwedge_capture::radv::{MemberKind, RadvShader};
 use unwedge_capture::umr::UmrWave;
 use unwedge_check::amdgcn as check;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
@@ -46,6 +46,8 @@ pub(super) struct CodeRange {
     pub(super) waves: Vec<u64>,
     /// Lanes of its waves; `None`: not known.
     pub(super) wave64: Option<bool>,
+    /// The pipeline and the SPIR-V that a report names for it.
+    pub(super) origin: Args,
 }
 
 impl CodeRange {
@@ -100,8 +102,18 @@ pub(super) fn code_ranges(
     waves: &[Stands<'_>],
     programs: &[Program],
 ) -> Vec<CodeRange> {
-    let mut pieces: Vec<CodeRange> = case.shaders.iter().filter_map(|shader| listed(shader)).collect();
-    pieces.extend(programs.iter().filter_map(|program| started(case, program)));
+    let mut pieces: Vec<CodeRange> = Vec::new();
+    for shader in &case.shaders {
+        // RADV lists the shader of an exception a second time, without its name.
+        if named_twin(case, shader).is_none() {
+            pieces.extend(listed(case, shader));
+        }
+    }
+    for piece in programs.iter().filter_map(|program| started(case, program)) {
+        if !pieces.iter().any(|known| known.base.is_some() && known.base == piece.base) {
+            pieces.push(piece);
+        }
+    }
     for wave in waves {
         let Some(pc) = wave.pc else { continue };
         let known = pieces.iter().position(|piece| piece.holds(pc).is_some());
@@ -193,6 +205,7 @@ fn finding(piece: &CodeRange, fault: &check::CheckFinding, near: bool, decoder: 
             "first_instruction",
             first.and_then(|first| piece.instruction(first, decoder).0).map(Arg::Text),
         )
+        .with_some("origin", (!piece.origin.is_empty()).then(|| piece.origin.clone()))
         .with("near", near)
         .with("waves", Arg::Number(piece.waves.len() as u64))
         .seen([Some(at), first].into_iter().flatten().map(|at| piece.evidence(at, decoder)))
@@ -207,7 +220,7 @@ fn lanes(case: &AmdCase<'_>, wave: &Stands<'_>) -> Option<bool> {
 }
 
 /// A shader that a report lists, as far as it is without gaps.
-fn listed(shader: &RadvShader<'_>) -> Option<CodeRange> {
+fn listed(case: &AmdCase<'_>, shader: &RadvShader<'_>) -> Option<CodeRange> {
     let mut words = Vec::new();
     let mut whole = true;
     for instruction in &shader.code {
@@ -218,15 +231,57 @@ fn listed(shader: &RadvShader<'_>) -> Option<CodeRange> {
         words.extend_from_slice(&instruction.words);
     }
     let section = "pipeline.log".to_owned();
+    // Without waves the pipeline does not say where its shaders are; an exception does.
+    let twin = || {
+        case.shaders
+            .iter()
+            .find(|other| named_twin(case, other).is_some_and(|named| std::ptr::eq(named, shader)))
+    };
+    let base = shader.address().or_else(|| twin().and_then(|other| other.address()));
     (!words.is_empty()).then(|| CodeRange {
-        place: listed_place(&shader.name, shader.address()),
-        base: shader.address(),
+        place: listed_place(&shader.name, base),
+        base,
         words,
         whole,
         section,
         waves: Vec::new(),
         wave64: None,
+        origin: origin(case, shader),
     })
+}
+
+/// The shader of the bound pipeline that is listed again without a name: the one at its address, or the only one with its
+/// code.
+pub(super) fn named_twin<'c>(case: &AmdCase<'c>, shader: &RadvShader<'_>) -> Option<&'c RadvShader<'c>> {
+    if !shader.name.is_empty() {
+        return None;
+    }
+    let words = |shader: &RadvShader<'_>| -> Vec<u32> {
+        shader.code.iter().flat_map(|i| i.words.iter().copied()).take(MOST_DWORDS).collect()
+    };
+    let code = words(shader);
+    let named =
+        || case.shaders.iter().copied().filter(|other| !other.name.is_empty() && words(other) == code);
+    let address = shader.address();
+    if let Some(at_address) = named().find(|other| other.address().is_some() && other.address() == address) {
+        return Some(at_address);
+    }
+    let mut others = named().filter(|other| other.address().is_none() || address.is_none());
+    others.next().filter(|_| others.next().is_none() && !code.is_empty())
+}
+
+/// `pipeline`: the hash of the bound pipeline; `spirv`: the file with the shader's module, where RADV left it.
+pub(super) fn origin(case: &AmdCase<'_>, shader: &RadvShader<'_>) -> Args {
+    let Some(report) = case.radv else { return Args::new() };
+    let hash = report.pipeline.as_ref().and_then(|pipeline| pipeline.hash.as_deref());
+    let file = shader.spirv.as_deref().map(|hash| format!("{hash}.spv"));
+    let there = |file: &String| {
+        let is = |name: &str| name == file || name.ends_with(&format!("/{file}"));
+        report.members.iter().any(|member| member.kind == Some(MemberKind::Spirv) && is(&member.name))
+    };
+    Args::new()
+        .with_some("pipeline", hash.map(|hash| Arg::Text(hash.to_owned())))
+        .with_some("spirv", file.filter(there).map(Arg::Text))
 }
 
 /// A shader of the work that hangs, where memory holds it.
@@ -242,6 +297,7 @@ fn started(case: &AmdCase<'_>, program: &Program) -> Option<CodeRange> {
         section: if section.is_empty() { "memory".to_owned() } else { section },
         waves: Vec::new(),
         wave64: None,
+        origin: Args::new(),
     })
 }
 
@@ -275,7 +331,8 @@ fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<CodeRange> {
             let place = program_place(None, first);
             let section = "waves".to_owned();
             let (waves, wave64) = (Vec::new(), None);
-            Some(CodeRange { place, base: Some(first), words, whole, section, waves, wave64 })
+            let origin = Args::new();
+            Some(CodeRange { place, base: Some(first), words, whole, section, waves, wave64, origin })
         }
         None => part(&words, first, before, "waves".to_owned(), decoder),
     }
@@ -305,5 +362,6 @@ fn part(words: &[u32], first: u64, at: usize, section: String, decoder: Decoder)
         section,
         waves: Vec::new(),
         wave64: None,
+        origin: Args::new(),
     })
 }

@@ -7,6 +7,7 @@ mod advice;
 mod busy;
 mod case;
 mod code;
+mod cycle;
 mod evidence;
 mod fault;
 mod faults;
@@ -20,6 +21,7 @@ mod streams;
 mod trace;
 mod wait;
 mod waves;
+mod writer;
 
 pub use case::engine_of;
 pub use fault::fault_status_register;
@@ -31,8 +33,10 @@ pub use shaders::{AmdShader, AmdShaders, shaders};
 pub use streams::{Stream, Streams};
 pub use waves::wave_code;
 
+use crate::absence;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, ProcessIdentity};
+use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, Finding, HangPoint, Report, Subject, Trust};
 use crate::rules::Rule;
 use crate::verdict;
@@ -42,11 +46,14 @@ use programs::AmdWork;
 use stream::Walked;
 use trace::Progress;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::{Devcoredump, VramState};
+use unwedge_capture::amdgpu::{AmdgpuSection, Devcoredump, VramState};
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_stream::amd::Engine;
+
+/// Buffers with missing contents that are reported.
+const MAX_CUT: usize = 4;
 
 /// Explains a devcoredump of amdgpu. `db` is that of [`Db::amd`].
 pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
@@ -123,6 +130,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
         let loose = Walked::buffers(case, engine.unwrap_or(Engine::Gfx));
         walked.packets.extend(loose.packets);
         walked.garbage.extend(loose.garbage);
+        walked.cycle = walked.cycle.or(loose.cycle);
     }
     if walked.cut {
         report.diagnostics.push(Diagnostic::loss(None, "the streams are too long to be walked whole"));
@@ -130,12 +138,13 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     let load = busy::Load::of(case);
     let stop = position::locate(case, &walked);
     let progress = Progress::of(case);
-    let mut findings = fault::findings(case);
+    let mut findings = fault::findings(case, &walked);
     findings.extend(busy::findings(case));
     if let Some(stop) = &stop {
         findings.extend(wait::findings(case, &walked, stop, load.polls));
         findings.extend(garbage(&walked, stop));
     }
+    findings.extend(walked.cycle.as_ref().and_then(|cycle| cycle.finding(stop.as_ref())));
     findings.extend(headers::findings(case, stop.as_ref(), &walked));
     let decoder = code::Decoder(case.gpu);
     let work = AmdWork::of_stop(stop.as_ref(), &walked);
@@ -149,7 +158,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     }
     report.code = listings;
     findings.extend(trace::findings(case, progress.as_ref()));
-    findings.extend(fences(case));
+    findings.extend(fences(case, &walked, stop.as_ref()));
     findings.extend(vram(case));
     verdict::rank(&mut findings);
     let point = stop.as_ref().map(|stop| named_by_trace(stop, progress.as_ref()));
@@ -251,16 +260,24 @@ fn garbage(walked: &Walked, stop: &AmdStop) -> Option<Finding> {
     )
 }
 
-/// How many jobs are open, where the kernel's log reports it.
-fn fences(case: &AmdCase<'_>) -> Option<Finding> {
+/// How many fences of the ring are pending, where the kernel's log reports it, and which of them the ring would write next.
+fn fences(case: &AmdCase<'_>, walked: &Walked, stop: Option<&AmdStop>) -> Option<Finding> {
     let hung = case.hung.as_ref()?;
     let (signaled, emitted) = hung.fences?;
     let open = emitted.checked_sub(signaled)?;
     let rule = if open == 0 { Rule::JobsEnded } else { Rule::JobsOpen };
+    let after = stop.and_then(|stop| walked.packets.get(stop.at?..)).unwrap_or_default();
+    let pending = |value: &u64| *value > signaled && *value <= emitted;
+    let next = after.iter().filter(|packet| packet.place.level == 0).filter_map(|packet| packet.fence);
+    let next = next.map(|value| value & 0xffff_ffff).find(pending);
+    let nth = next.map(|fence| Arg::Number(fence - signaled));
     Some(
         Finding::new(rule, Trust::Certain, Subject::Engine(hung.ring.to_owned()))
             .with("ring", Arg::Text(hung.ring.to_owned()))
             .with("open", Arg::Number(open))
+            .with_some("oldest_fence", (open > 0).then_some(Arg::Number(signaled.saturating_add(1))))
+            .with_some("hung_fence", next.map(Arg::Number))
+            .with_some("nth", nth)
             .seen([hung.evidence.clone()]),
     )
 }
@@ -279,31 +296,72 @@ fn vram(case: &AmdCase<'_>) -> Option<Finding> {
 /// What is unknown.
 fn missing(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<Finding> {
     let mut out = Vec::new();
-    let mut gap = |rule| out.push(Finding::new(rule, Trust::Certain, Subject::Dump));
+    let mut gap = |rule, section: Option<AmdgpuSection>| {
+        let mut found = Finding::new(rule, Trust::Certain, Subject::Dump);
+        if let Some((dump, why)) =
+            section.and_then(|section| Some((case.dump?, case.dump?.absence(section)?)))
+        {
+            found.args = absence::of_kernel(found.args, why, dump.kernel.as_deref());
+        }
+        out.push(found);
+    };
     if case.amd.is_none() {
-        gap(Rule::AmdGenerationUnknown);
+        gap(Rule::AmdGenerationUnknown, None);
     }
     if stop.is_none() {
-        gap(Rule::RingNotNamed);
+        gap(Rule::RingNotNamed, Some(AmdgpuSection::Timeout));
     } else if case.hung_ring().is_none_or(|ring| ring.contents.is_empty()) {
-        gap(Rule::RingContentsMissing);
+        gap(Rule::RingContentsMissing, Some(AmdgpuSection::Ring));
     } else if case.engine().is_none() {
-        gap(Rule::VideoRingPackets);
+        gap(Rule::VideoRingPackets, None);
     }
     let calls = walked.packets.iter().filter_map(|packet| packet.calls).filter(|called| !called.held).count();
     if calls > 0 && case.memory.buffers().is_empty() {
-        gap(Rule::CalledBuffersMissing);
+        gap(Rule::CalledBuffersMissing, Some(AmdgpuSection::Ib));
     }
     if case.faults.is_empty() {
-        gap(Rule::FaultsNotReported);
+        gap(Rule::FaultsNotReported, Some(AmdgpuSection::Fault));
     } else if case.faults.iter().all(|fault| !fault.is_recorded()) {
-        gap(Rule::NoFaultRecorded);
+        gap(Rule::NoFaultRecorded, None);
     }
-    if case.regs.is_empty() {
-        gap(Rule::GpuRegistersMissing);
+    if case.regs.is_empty() && case.reads == RegisterReads::Answered {
+        gap(Rule::GpuRegistersMissing, Some(AmdgpuSection::Ip));
     }
     if case.waves.is_empty() && !case.no_waves && case.shaders.iter().all(|shader| shader.waves.is_empty()) {
-        gap(Rule::WavesMissing);
+        gap(Rule::WavesMissing, None);
+    }
+    out.extend(contents_cut(case, stop));
+    if case.reads == RegisterReads::AllZero {
+        let (evidence, count) = &case.silent;
+        let found = Finding::new(Rule::GpuRegistersAllZero, Trust::Certain, Subject::Dump);
+        out.push(found.with("registers", Arg::Number(*count as u64)).seen(evidence.iter().cloned()));
     }
     out
+}
+
+/// The ring that hangs, and indirect buffers, of which dwords are missing.
+fn contents_cut(case: &AmdCase<'_>, stop: Option<&AmdStop>) -> Vec<Finding> {
+    let missing = |rule, subject, captured: u64, claimed: Option<u64>, base: Option<u64>| {
+        let dwords = claimed.filter(|&size| captured > 0 && captured < size)?;
+        let levels = stop.into_iter().flat_map(|stop| &stop.point.levels);
+        let own = levels
+            .filter(|level| base.map_or(level.level == 0, |base| level.level > 0 && level.base == base));
+        let at = own.map(|level| level.range.1).filter(|&at| at >= captured).max();
+        Some(
+            Finding::new(rule, Trust::Certain, subject)
+                .with("captured", Arg::Number(captured))
+                .with("dwords", Arg::Number(dwords))
+                .with_some("base", base.map(Arg::Address))
+                .with_some("stop", at.map(Arg::Number)),
+        )
+    };
+    // umr prints a part of a ring, and says so by the offsets; only what starts at 0 is cut where it ends.
+    let ring = case.hung_ring().filter(|ring| ring.contents.whole().is_some()).and_then(|ring| {
+        let subject = Subject::Engine(ring.name.to_owned());
+        missing(Rule::AmdRingContentsCut, subject, ring.contents.len() as u64, ring.claimed(), None)
+    });
+    let ibs = case.ibs.iter().filter_map(|ib| {
+        missing(Rule::IbContentsCut, Subject::Memory(ib.iova), ib.captured, ib.claimed, Some(ib.iova))
+    });
+    ring.into_iter().chain(ibs.take(MAX_CUT)).collect()
 }

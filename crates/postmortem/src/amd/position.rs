@@ -5,7 +5,7 @@
 //!
 //! # Folklore
 //! - The read pointer is where fetching got to: what is executed stands in front of it.
-//! - Up to Linux 6.18 rings are read when somebody reads the dump: pointers and contents are of after the reset.
+//! - Before Linux 7.1 rings are read when somebody reads the dump: pointers and contents are of after the reset.
 //! - `CP_*_HEADER_DUMP` are FIFOs of the last eight headers; kernels list them eight times. In which order, nothing says:
 //!   the order that fits the stream counts.
 
@@ -58,7 +58,7 @@ pub(super) fn locate(case: &AmdCase<'_>, walked: &Walked) -> Option<AmdStop> {
 
     let mut levels = Vec::new();
     let ring_packet = |at: u64| walked.packets.iter().rposition(|p| p.place.level == 0 && p.ring_at == at);
-    let by_rptr = pointers.as_ref().and_then(|p| p.last_before(walked));
+    let by_rptr = ring.zip(pointers.as_ref()).and_then(|(ring, p)| p.last_before(ring, walked));
     let (at, mut trust) = match (&pinned, buffer) {
         (Some(pin), _) => (Some(pin.at), if pin.strong { Trust::Likely } else { Trust::Possible }),
         (None, Some(_)) => (None, Trust::Possible),
@@ -153,12 +153,17 @@ impl Pointers {
         (self.rptr.is_some() || self.wptr.is_some()).then_some(Evidence { span: Some(ring.span), ..seen })
     }
 
-    /// The last packet of the ring that was fetched and is no padding.
-    fn last_before(&self, walked: &Walked) -> Option<usize> {
+    /// The last packet of the ring that was fetched and is no padding. `None` where the dword before the read pointer was
+    /// not captured.
+    fn last_before(&self, ring: &AmdRing<'_>, walked: &Walked) -> Option<usize> {
         let rptr = self.rptr?;
+        let whole = ring.whole().is_some();
+        if !whole && rptr.checked_sub(1).is_none_or(|last| ring.contents.get(last).is_none()) {
+            return None;
+        }
         let ring = || walked.packets.iter().enumerate().filter(|(_, p)| p.place.level == 0);
         // Packets are in order from the oldest: those up to the read pointer come first.
-        let end = ring().position(|(_, p)| p.ring_at == rptr).filter(|_| !self.drained);
+        let end = ring().position(|(_, p)| p.ring_at == rptr).filter(|_| !self.drained || !whole);
         let fetched = ring().take(end.unwrap_or(usize::MAX));
         fetched.filter(|(_, p)| !p.filler).last().map(|(i, _)| i)
     }
@@ -305,6 +310,7 @@ mod tests {
             programs: Vec::new(),
             trace: None,
             writes: None,
+            fence: None,
             calls: None,
         };
         Walked { packets: raws.iter().enumerate().map(packet).collect(), ..Walked::default() }

@@ -113,7 +113,7 @@ fn length(words: &[u32], gpu: &Gpu) -> Option<usize> {
 
 impl AmdShader {
     fn of(range: CodeRange, gpu: Option<Gpu>) -> AmdShader {
-        let CodeRange { place, base, mut words, mut whole, section, waves, wave64 } = range;
+        let CodeRange { place, base, mut words, mut whole, section, waves, wave64, .. } = range;
         let part = place.flag("part");
         if !whole && !part {
             // A buffer goes on after the shader.

@@ -1,7 +1,9 @@
 //! The streams of a hang as one list of packets, in the order they are executed.
 
 use super::case::{AmdCase, AmdRing};
+use super::cycle::{ChainWatch, IbCycle};
 use super::evidence::evidence;
+use super::writer::{self, WrittenRange};
 use crate::report::{Evidence, Fact};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
@@ -34,7 +36,9 @@ pub(super) struct SeenPacket {
     pub(super) programs: Vec<Program>,
     pub(super) trace: Option<u16>,
     /// Memory that it writes.
-    pub(super) writes: Option<u64>,
+    pub(super) writes: Option<WrittenRange>,
+    /// The value that it writes, of a packet that ends work with a fence.
+    pub(super) fence: Option<u64>,
     /// A buffer that it calls.
     pub(super) calls: Option<Called>,
 }
@@ -83,6 +87,8 @@ pub(super) struct Walked {
     pub(super) garbage: Vec<(StreamPos, usize)>,
     /// The walk was given up, or packets were left out.
     pub(super) cut: bool,
+    /// A chain of buffers that leads back to itself.
+    pub(super) cycle: Option<IbCycle>,
 }
 
 struct Collect<'d, 'o> {
@@ -93,6 +99,7 @@ struct Collect<'d, 'o> {
     size: u64,
     ring_at: u64,
     buffers: Vec<Called>,
+    chains: ChainWatch,
 }
 
 impl Collect<'_, '_> {
@@ -126,7 +133,8 @@ impl Collect<'_, '_> {
             draw: None,
             programs: Vec::new(),
             trace: None,
-            writes: writes(packet, self.amd, name),
+            writes: WrittenRange::of(packet, self.amd, name),
+            fence: writer::fence_value(packet, self.amd, name),
             calls: None,
         });
     }
@@ -140,31 +148,22 @@ impl Collect<'_, '_> {
     }
 }
 
-/// Memory that a packet writes, for those that signal something.
-fn writes(packet: &Packet<'_>, amd: Amd<'_>, name: Option<&str>) -> Option<u64> {
-    let address = match name? {
-        "RELEASE_MEM" | "SDMA_FENCE" | "ATOMIC_MEM" => packet.get(amd, "ADDR"),
-        "EVENT_WRITE_EOP" | "EVENT_WRITE_EOS" | "SIDMA_FENCE" => {
-            packet.split_address(amd, "ADDR_LO", "ADDR_HI")
-        }
-        "WRITE_DATA" if packet.get(amd, "DST_SEL").is_some_and(|to| [1, 2, 5].contains(&to)) => {
-            packet.get(amd, "DST_ADDR")
-        }
-        "SDMA_WRITE_LINEAR" => packet.get(amd, "DST_ADDR"),
-        _ => None,
-    };
-    address.map(|address| address & !3)
-}
-
 impl AmdSink for Collect<'_, '_> {
     fn event(&mut self, state: &AmdState, event: &AmdEvent<'_>) -> Flow {
         match event {
             AmdEvent::Packet(packet) => self.packet(packet),
             AmdEvent::Enter(stream) => {
                 let called = self.enter(stream, true);
+                if let Some(cycle) = self.chains.enter(stream, called, self.out.packets.last()) {
+                    self.out.cycle.get_or_insert(cycle);
+                    return Flow::Skip;
+                }
                 self.buffers.push(called);
             }
-            AmdEvent::Leave(_) => drop(self.buffers.pop()),
+            AmdEvent::Leave(stream) => {
+                self.chains.leave(stream);
+                self.buffers.pop();
+            }
             AmdEvent::Missing(stream) => drop(self.enter(stream, false)),
             AmdEvent::Draw(Draw { number, kind, .. }) => {
                 if let Some(last) = self.out.packets.last_mut() {
@@ -209,7 +208,7 @@ impl Walked {
         walker.budget = budget(case, ring.contents.len());
         let size = ring.contents.end();
         let start = ring.wptr.and_then(|wptr| reduce(wptr, ring.mask, size));
-        match (ring.contents.whole(), start) {
+        match (ring.whole(), start) {
             (Some(dwords), Some(start)) if !dwords.is_empty() => {
                 let (dwords, start) = in_order(dwords, start);
                 out.walk(&mut walker, amd, &dwords, start, size);
@@ -224,7 +223,15 @@ impl Walked {
     }
 
     fn walk(&mut self, walker: &mut AmdWalker<'_>, amd: Amd<'_>, dwords: &[u32], start: u64, size: u64) {
-        let mut sink = Collect { amd, out: self, start, size, ring_at: start, buffers: Vec::new() };
+        let mut sink = Collect {
+            amd,
+            out: self,
+            start,
+            size,
+            ring_at: start,
+            buffers: Vec::new(),
+            chains: ChainWatch::default(),
+        };
         walker.walk(Dwords::from(dwords), None, &mut sink);
     }
 
@@ -237,8 +244,15 @@ impl Walked {
         for buffer in case.memory.buffers() {
             let Some(dwords) = buffer.dwords_at(buffer.iova) else { continue };
             let called = Called { iova: buffer.iova, dwords: dwords.len() as u32, level: 1, held: true };
-            let mut sink =
-                Collect { amd, out: &mut out, start: 0, size: 0, ring_at: 0, buffers: vec![called] };
+            let mut sink = Collect {
+                amd,
+                out: &mut out,
+                start: 0,
+                size: 0,
+                ring_at: 0,
+                buffers: vec![called],
+                chains: ChainWatch::inside(called),
+            };
             walker.walk_at(1, dwords, Some(buffer.iova), &mut sink);
         }
         out

@@ -161,7 +161,7 @@ impl<'c> Streams<'c> {
 fn runs<'c>(ring: &AmdRing<'c>) -> Vec<Run<'c>> {
     let size = ring.contents.end();
     let start = ring.wptr.and_then(|wptr| reduce(wptr, ring.mask, size));
-    match (ring.contents.whole(), start) {
+    match (ring.whole(), start) {
         (Some(dwords), Some(start)) if !dwords.is_empty() => {
             let (dwords, start) = in_order(dwords, start);
             vec![Run { dwords: dwords.into(), start, size }]

@@ -3,6 +3,7 @@
 use super::case::{AmdCase, Reg};
 use super::position::AmdStop;
 use super::stream::{SeenPacket, Walked};
+use super::writer;
 use crate::args::{Arg, Args};
 use crate::report::{Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -58,7 +59,7 @@ fn describe(
     let subject = Subject::Packet { name: packet.name.clone(), iova: packet.place.iova };
     let (rule, value, writer, registers) = match wait.operand {
         Operand::Memory(iova) => {
-            let (rule, writer) = writer(walked, at, iova);
+            let (rule, writer) = writer(case, walked, at, iova);
             (rule, case.memory.read(iova), writer, None)
         }
         Operand::Register(reg) => {
@@ -73,14 +74,14 @@ fn describe(
             .with("condition", condition(case, &wait))
             .with_some("value", value.map(|value| Arg::Value(value.into())))
             .with_some("holds", holds)
-            .with_some("writer", writer.map(place))
+            .with_some("writer", writer)
             .seen([packet.evidence()])
             .seen(registers),
     )
 }
 
 /// Where a packet is, by its name, and its buffer or the ring.
-fn place(packet: &SeenPacket) -> Args {
+pub(super) fn place(packet: &SeenPacket) -> Args {
     let name = packet.name.clone().unwrap_or_default();
     let dword = packet.place.index as u64;
     Args::new()
@@ -90,12 +91,17 @@ fn place(packet: &SeenPacket) -> Args {
 }
 
 /// Who writes the memory that is waited for, of the packets in the dump, and what that means.
-fn writer(walked: &Walked, at: usize, iova: u64) -> (Rule, Option<&SeenPacket>) {
-    let mut writers = walked.packets.iter().enumerate().filter(|(_, p)| p.writes == Some(iova));
-    let (before, after): (Vec<_>, Vec<_>) = writers.by_ref().partition(|(i, _)| *i < at);
+fn writer(case: &AmdCase<'_>, walked: &Walked, at: usize, iova: u64) -> (Rule, Option<Args>) {
+    let writes = |packet: &SeenPacket| packet.writes.is_some_and(|range| range.holds(iova));
+    let writers = walked.packets.iter().enumerate().filter(|(_, packet)| writes(packet));
+    let (before, after): (Vec<_>, Vec<_>) = writers.partition(|(i, _)| *i < at);
     match (before.last(), after.first()) {
-        (Some((_, packet)), _) => (Rule::PacketWaitsForEarlierWrite, Some(*packet)),
-        (None, Some((_, packet))) => (Rule::PacketWaitsForLaterWrite, Some(*packet)),
-        (None, None) => (Rule::PacketWaitsForOtherQueue, None),
+        (Some((_, packet)), _) => (Rule::PacketWaitsForEarlierWrite, Some(place(packet))),
+        (None, Some((_, packet))) => (Rule::PacketWaitsForLaterWrite, Some(place(packet))),
+        (None, None) => {
+            let other = writer::in_other_rings(case, iova);
+            let other = other.map(|(ring, packet)| place(&packet).with("ring", Arg::Text(ring)));
+            (Rule::PacketWaitsForOtherQueue, other)
+        }
     }
 }

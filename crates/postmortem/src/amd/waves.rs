@@ -8,7 +8,7 @@
 use super::case::{AmdCase, wave_field};
 use super::code::{self, Decoder};
 use super::evidence::{at_offset, evidence, field, listed_place, program_place};
-use super::faults::Stands;
+use super::faults::{self, Stands};
 use crate::args::{Arg, Args};
 use crate::report::{CodeExcerpt, CounterWait, Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -314,9 +314,11 @@ fn finding(case: &AmdCase<'_>, group: &WaveGroup<'_>, waits: &[CounterWait], dec
     let no_lanes = group.waves.iter().filter(|w| w.exec == Some(0)).count();
     let tainted = group.waves.iter().filter_map(|w| w.umr).any(|wave| wave.tainted);
     let mnemonic = group.text.as_deref().and_then(|text| text.split_whitespace().next());
+    let origin = group.shader.map(|shader| faults::origin(case, shader)).filter(|origin| !origin.is_empty());
     Finding::new(rule, trust, subject)
         .with("waves", Arg::Number(group.waves.len() as u64))
         .with("place", group.place.clone())
+        .with_some("origin", origin)
         .with_some("mnemonic", mnemonic.map(|mnemonic| Arg::name(mnemonic.to_owned())))
         .with_some("instruction", group.text.clone().map(Arg::Text))
         .with_some("waits", (!waits.is_empty()).then(|| waits.iter().map(wait_args).collect::<Vec<_>>()))
@@ -334,18 +336,23 @@ fn trap(case: &AmdCase<'_>) -> Option<Finding> {
     let pc = trap.pc?;
     let shader = trap.shader.as_ref();
     let within = shader.and_then(|shader| Some((shader, pc.checked_sub(shader.address()?)?)));
+    // The report of an exception does not name its shader; the pipeline does.
+    let named = shader.and_then(|shader| faults::named_twin(case, shader));
+    let name = named.or(shader).map(|shader| shader.name.clone().into_owned()).unwrap_or_default();
+    let origin = named.map(|shader| faults::origin(case, shader)).filter(|origin| !origin.is_empty());
     let place = match within {
-        Some((shader, offset)) => at_offset(listed_place(&shader.name, shader.address()), offset),
+        Some((shader, offset)) => at_offset(listed_place(&name, shader.address()), offset),
         None => Args::new().with("pc", Arg::Address(pc)),
     };
     let text =
         within.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
-    let name = shader.map(|shader| shader.name.clone().into_owned());
+    let name = (!name.is_empty()).then_some(name);
     let subject = Subject::Shader { name, iova: shader.and_then(RadvShader::address) };
     let seen = Evidence { iova: Some(pc), ..evidence("trap_handler.log", field("PC", Arg::Address(pc))) };
     Some(
         Finding::new(Rule::ShaderException, Trust::Certain, subject)
             .with("place", place)
+            .with_some("origin", origin)
             .with_some("instruction", text.map(Arg::Text))
             .seen([seen]),
     )

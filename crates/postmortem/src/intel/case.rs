@@ -10,12 +10,20 @@ use crate::rules::Rule;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use unwedge_base::{Buffer, Memory, Span};
-use unwedge_capture::intel::{DumpEngine, IntelRegister, MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_capture::SectionAbsence;
+use unwedge_capture::i915::{ErrorState, RequestLine};
+use unwedge_capture::intel::{
+    DumpEngine, IntelRecord, IntelRegister, MemoryBlock, MemoryBlockKind, RingRegister,
+};
+use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::IntelGpu;
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::unpack::Wanted;
 use unwedge_stream::intel::walk::Spaces;
+
+/// Bytes of a block that are unpacked to see whether its end was captured.
+const MOST_UNPACKED: usize = 32 << 20;
 
 /// A dump.
 pub(super) struct IntelCase<'c, 'a> {
@@ -29,8 +37,45 @@ pub(super) struct IntelCase<'c, 'a> {
     pub(super) registers: &'c [IntelRegister<'a>],
     pub(super) blocks: &'c [MemoryBlock<'a>],
     pub(super) ggtt: &'c Memory,
+    /// Which dump it is, for what only one driver records.
+    pub(super) source: IntelSource<'c, 'a>,
     /// Addresses that were looked up and not found, with the engine; none for the device's table.
     pub(super) wanted: RefCell<Vec<Wanted>>,
+}
+
+/// The dump that a case is of.
+#[derive(Clone, Copy)]
+pub(super) enum IntelSource<'c, 'a> {
+    /// An error state.
+    I915(&'c ErrorState<'a>),
+    /// A devcoredump of xe.
+    Xe(&'c XeDevcore<'a>),
+}
+
+impl IntelSource<'_, '_> {
+    /// Why something is not recorded of an engine, or of the device.
+    pub(super) fn absence(self, unit: Option<&Unit<'_, '_>>, record: IntelRecord) -> SectionAbsence {
+        match self {
+            IntelSource::I915(dump) => dump.absence(unit.map(|unit| unit.dump), record),
+            IntelSource::Xe(dump) => dump.absence(record),
+        }
+    }
+
+    /// Bytes of the dump's text.
+    pub(super) fn text_len(self) -> u64 {
+        match self {
+            IntelSource::I915(dump) => dump.text().len() as u64,
+            IntelSource::Xe(dump) => dump.text().len() as u64,
+        }
+    }
+
+    /// The kernel's release.
+    pub(super) fn kernel(&self) -> Option<&str> {
+        match self {
+            IntelSource::I915(dump) => dump.field("Kernel"),
+            IntelSource::Xe(dump) => dump.field("kernel"),
+        }
+    }
 }
 
 /// An engine of a dump.
@@ -41,6 +86,8 @@ pub(super) struct Unit<'c, 'a> {
     pub(super) hung: Option<bool>,
     /// Whose context was on it.
     pub(super) process: Option<ProcessIdentity>,
+    /// Requests that were handed to it, in their order.
+    pub(super) requests: Vec<RequestLine>,
     /// How often work of that context was held to be guilty before.
     pub(super) guilty: Option<i64>,
     /// Where its batch starts and ends, if the dump says.
@@ -74,6 +121,26 @@ impl<'c> IntelCase<'c, '_> {
         })
     }
 
+    /// Whether the end of a buffer was not captured.
+    pub(super) fn is_cut(&self, buffer: &Buffer) -> bool {
+        let block = self.blocks.iter().find(|b| b.address == Some(buffer.iova) && *b.name == *buffer.name);
+        block.is_some_and(|block| self.captured_before_cut(block).is_some())
+    }
+
+    /// Dwords that were captured of a block, where its end was not.
+    pub(super) fn captured_before_cut(&self, block: &MemoryBlock<'_>) -> Option<u64> {
+        let lost = || block.captured_before_cut(MOST_UNPACKED);
+        // A text that ends with the dump may end between two dwords.
+        let ended =
+            || self.ends_with(block).then(|| block.dwords(MOST_UNPACKED).unwrap_or_default().len() as u64);
+        lost().or_else(ended)
+    }
+
+    /// Whether the dump ends in the text of a block: a kernel ends the line.
+    pub(super) fn ends_with(&self, block: &MemoryBlock<'_>) -> bool {
+        block.data.as_ref().is_some_and(|data| data.span.end >= self.source.text_len())
+    }
+
     /// Asks for the memory at an address, should the dump hold it.
     pub(super) fn want(&self, unit: &Unit<'_, '_>, address: u64) {
         self.wanted.borrow_mut().push(Wanted::Either(unit.space, address));
@@ -104,6 +171,7 @@ pub(super) fn buffer(block: &Buffer, address: u64) -> Args {
     Args::new()
         .with("block", Arg::Text(block.name.clone()))
         .with("base", Arg::Address(block.iova))
+        .with("size", Arg::Value(block.size))
         .with("offset", Arg::Value(address.wrapping_sub(block.iova)))
 }
 

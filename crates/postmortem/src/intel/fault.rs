@@ -6,12 +6,15 @@
 
 use super::case::{IntelCase, Unit, buffer, register, seen};
 use super::response::all_ones;
+use super::stop::IntelStop;
+use super::writer;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
-use crate::rules::Rule;
+use crate::rules::{FindingKind, Rule};
 use unwedge_base::{Buffer, Memory, Span};
+use unwedge_capture::SectionAbsence;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{IntelRegister, RingRegister};
+use unwedge_capture::intel::{IntelRecord, IntelRegister, RingRegister};
 use unwedge_hw::intel::IntelValue;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers;
@@ -94,6 +97,27 @@ pub(super) fn findings(case: &IntelCase<'_, '_>) -> Vec<Finding> {
         }
     }
     faults.into_iter().map(|(unit, fault)| page_fault(case, unit, fault)).collect()
+}
+
+/// What of page faults the dump does not say: that none was recorded, or that the registers of faults are not there.
+pub(super) fn unrecorded(case: &IntelCase<'_, '_>) -> Option<(Rule, SectionAbsence)> {
+    let of_device = |r: &IntelRegister<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG");
+    let data = |r: &IntelRegister<'_>| r.name.contains("FAULT_TLB_DATA");
+    let answers = |value: u64| !all_ones(value);
+    let engines = case.engines.iter();
+    let recorded = engines.clone().any(|unit| unit.ring(RingRegister::Fault).is_some_and(answers))
+        || case.registers.iter().any(|r| (of_device(r) || data(r)) && answers(r.value))
+        || engines.flat_map(|unit| &unit.dump.registers).any(|r| data(r) && answers(r.value));
+    if recorded {
+        let none = findings(case).is_empty();
+        return none.then_some((Rule::NoPageFaultRecorded, SectionAbsence::NothingRecorded));
+    }
+    let device = case.source.absence(None, IntelRecord::PageFault);
+    let of_engines =
+        || case.engines.iter().map(|unit| case.source.absence(Some(unit), IntelRecord::PageFault));
+    // Up to gen7 each engine has its own, and so it is where the GuC captures registers.
+    let cut = of_engines().find(|&why| why == SectionAbsence::DumpCut);
+    Some((Rule::PageFaultRegistersMissing, cut.unwrap_or(device)))
 }
 
 /// A register of the device.
@@ -184,6 +208,23 @@ fn page_fault(case: &IntelCase<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: Inte
         .seen(fault.evidence)
 }
 
+/// Adds to faults the command that writes to their page, of the streams of an engine that hangs.
+pub(super) fn name_writers(
+    case: &IntelCase<'_, '_>,
+    unit: &Unit<'_, '_>,
+    stop: &IntelStop,
+    findings: &mut [Finding],
+) {
+    let faults = findings.iter_mut().filter(|f| f.kind == FindingKind::Fault);
+    for fault in faults.filter(|fault| fault.args.get("writer").is_none()) {
+        let Some(page) = fault.args.number("address") else { continue };
+        let ggtt = fault.args.text("space") == Some("GGTT");
+        if let Some(writer) = writer::of_page(case, unit, stop, (page, ggtt)) {
+            fault.args = std::mem::take(&mut fault.args).with("writer", Arg::Record(writer.args()));
+        }
+    }
+}
+
 /// What is next to an address, of an engine where that is known, else of any: the rule, and the buffer with its `distance`.
 /// `engine` says whose buffer it is where there are several address spaces.
 fn near(
@@ -227,7 +268,9 @@ fn near(
         before.filter(|(by, ..)| after.is_none_or(|(to_next, ..)| *by <= to_next || to_next >= UNDERRUN));
     match (before, after) {
         (Some((by, unit, block)), _) if by < OVERRUN => {
-            (Rule::PageFaultOverrun, found(unit, block, Some(by)))
+            // How far a buffer goes that ends with the dump is not known.
+            let rule = if case.is_cut(block) { Rule::PageFaultBeyondCapture } else { Rule::PageFaultOverrun };
+            (rule, found(unit, block, Some(by)))
         }
         (_, Some((by, unit, block))) if by < UNDERRUN => {
             (Rule::PageFaultUnderrun, found(unit, block, Some(by)))

@@ -16,18 +16,21 @@ mod stop;
 mod wait;
 mod writer;
 
+use crate::absence;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::report::{Evidence, Fact, Finding, Report, Subject, Trust};
 use crate::rules::Rule;
 use crate::verdict;
-use case::{IntelCase, Unit, field, seen, texts};
+use case::{IntelCase, IntelSource, Unit, field, seen, texts};
 pub use device::{IntelDevice, active_head, queue_engine};
 pub use fault::fault_address;
 use std::cell::{OnceCell, RefCell};
 
-use unwedge_capture::intel::{MemoryBlock, MemoryBlockKind, RingRegister};
-use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
+use unwedge_capture::SectionAbsence;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::{IntelRecord, MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_capture::xe::{XeDevcore, XeQueue};
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 
@@ -38,6 +41,9 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
     report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
     report
 }
+
+/// Blocks with missing contents that are reported.
+const MAX_CUT: usize = 4;
 
 /// Bytes of an address space that are unpacked at most: so many, and so many for each byte of the dump.
 const MEMORY: usize = 32 << 20;
@@ -67,6 +73,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
             id,
             hung: dump.hung(engine),
             process,
+            requests: dump.ports(engine).collect(),
             guilty: context.and_then(|c| c.guilty),
             batch: dump.batch(engine),
             ppgtt,
@@ -84,6 +91,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
         registers: &dump.registers,
         blocks: &dump.blocks,
         ggtt: memory.ggtt(),
+        source: IntelSource::I915(dump),
         wanted: RefCell::default(),
     };
     let mut report = Report {
@@ -151,6 +159,7 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
                 id,
                 hung,
                 process: process.clone().filter(|_| hung == Some(true)),
+                requests: Vec::new(),
                 guilty: None,
                 batch: dump.batches.first().map(|&b| b..b),
                 ppgtt,
@@ -167,6 +176,7 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
         registers: &[],
         blocks: &dump.blocks,
         ggtt: memory.ggtt(),
+        source: IntelSource::Xe(dump),
         wanted: RefCell::default(),
     };
     let mut report = Report {
@@ -199,6 +209,27 @@ fn process(name: &str, pid: Option<i64>) -> ProcessIdentity {
     ProcessIdentity { name: Some(name.to_owned()), command_line: None, pid }
 }
 
+/// The job of a queue that was started last: its number, its place among those that are not done, counted from 1, and how
+/// many those are.
+fn hung_job(queue: &XeQueue<'_>) -> Option<(u32, u64, u64)> {
+    // Kernels print these numbers signed.
+    let number = |text: &str, key: &str| {
+        let digits = text.split_once(key)?.1.trim_start();
+        let end = digits.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits.get(..end)?.parse::<i64>().ok().map(|value| value as u32)
+    };
+    let started =
+        queue.contexts.iter().find_map(|context| number(context.field("Start seqno")?, "(memory) "))?;
+    let open: Vec<u32> = queue
+        .jobs
+        .iter()
+        .filter(|job| number(&job.value, "fence=") == Some(0))
+        .filter_map(|job| number(&job.value, "seqno="))
+        .collect();
+    let nth = open.iter().position(|&seqno| seqno == started)?;
+    Some((started, nth as u64 + 1, open.len() as u64))
+}
+
 /// The queues that hang, and their jobs.
 fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
     for queue in &dump.queues {
@@ -214,6 +245,7 @@ fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
             evidence.extend(keys.into_iter().filter_map(|key| read(key, context.field(key))));
         }
         let name = queue.field("Name");
+        let hung_job = hung_job(queue);
         let jobs = queue.jobs.iter().map(|job| job.value.to_string()).filter(|job| !job.is_empty());
         more.push(
             Finding::new(
@@ -224,6 +256,9 @@ fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
             .with_some("queue", name.map(|name| Arg::Text(name.to_owned())))
             .with_some("guc_id", queue.guc_id.map(|id| Arg::Number(id.into())))
             .with("jobs", texts(jobs))
+            .with_some("hung_job", hung_job.map(|(seqno, ..)| Arg::Number(seqno.into())))
+            .with_some("nth", hung_job.map(|(_, nth, _)| Arg::Number(nth)))
+            .with_some("open", hung_job.map(|(.., open)| Arg::Number(open)))
             .seen(evidence),
         );
     }
@@ -287,6 +322,7 @@ fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
         findings.extend(busy.clone());
         findings.extend(context::findings(case, unit));
         let Some(stop) = stop else { continue };
+        fault::name_writers(case, unit, &stop, &mut findings);
         let stopped = stop::verdict(case, unit, &stop, busy.as_ref());
         findings.extend(wait::finding(case, unit, &stop, busy.as_ref()));
         findings.extend(stop::corrupt(case, unit, &stop));
@@ -308,6 +344,7 @@ fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
         None => silent,
     };
     findings.extend(who(case, &hung));
+    findings.extend(hung.iter().filter_map(|unit| requests(unit)));
     verdict::rank(&mut findings);
     if let Some(verdict) = verdict {
         findings.insert(0, verdict);
@@ -363,6 +400,26 @@ fn who(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     findings
 }
 
+/// Which of the requests that were handed to an engine it was in: the first that is not done, for they are executed in order.
+fn requests(unit: &Unit<'_, '_>) -> Option<Finding> {
+    let open = || unit.requests.iter().filter(|request| !request.signaled);
+    let first = open().next()?;
+    let shown = unit.requests.iter().map(|request| {
+        let args = Args::new()
+            .with_some("context", request.context.map(Arg::Value))
+            .with("seqno", Arg::Number(request.seqno.into()))
+            .with("signaled", request.signaled);
+        unit.seen(Fact::Record(args))
+    });
+    Some(
+        unit.finding(Rule::RequestsPending, Trust::Likely)
+            .with_some("context", first.context.map(Arg::Value))
+            .with("seqno", Arg::Number(first.seqno.into()))
+            .with("open", Arg::Number(open().count() as u64))
+            .seen(shown),
+    )
+}
+
 /// What was set up or started before the stop.
 fn in_flight(unit: &Unit<'_, '_>, stop: &stop::IntelStop) -> Option<Finding> {
     let mut evidence = Vec::new();
@@ -386,6 +443,10 @@ fn in_flight(unit: &Unit<'_, '_>, stop: &stop::IntelStop) -> Option<Finding> {
 /// What the dump does not hold, and would help.
 fn missing(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     let of_dump = |rule| Finding::new(rule, Trust::Certain, Subject::Dump);
+    let why = |found: Finding, why: SectionAbsence| {
+        let args = absence::of_kernel(found.args, why, case.source.kernel());
+        Finding { args, ..found }
+    };
     let mut absent = Vec::new();
     if case.engines.is_empty() {
         absent.push(of_dump(Rule::EnginesMissing));
@@ -396,11 +457,41 @@ fn missing(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     for unit in hung {
         let has = |kind| case.blocks_of(unit, kind).any(|b: &MemoryBlock<'_>| b.data.is_some());
         if !has(MemoryBlockKind::Ring) && !has(MemoryBlockKind::Batch) && !has(MemoryBlockKind::Vm) {
-            absent.push(unit.finding(Rule::RingAndBatchMissing, Trust::Certain));
+            let reason = case.source.absence(Some(unit), IntelRecord::Commands);
+            absent.push(why(unit.finding(Rule::RingAndBatchMissing, Trust::Certain), reason));
         }
         if !has(MemoryBlockKind::HwContext) {
-            absent.push(unit.finding(Rule::ContextMissing, Trust::Certain));
+            let reason = case.source.absence(Some(unit), IntelRecord::ContextImage);
+            absent.push(why(unit.finding(Rule::ContextMissing, Trust::Certain), reason));
         }
     }
+    absent.extend(contents_cut(case, hung));
+    absent.extend(fault::unrecorded(case).map(|(rule, reason)| why(of_dump(rule), reason)));
     absent
+}
+
+/// Blocks of the engines that hang whose end was not captured: the dump ends in them, or their text is damaged.
+fn contents_cut(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
+    let of_hung = |block: &&MemoryBlock<'_>| {
+        let known = block.kind != MemoryBlockKind::Other && block.kind != MemoryBlockKind::GucLog;
+        known && hung.iter().any(|unit| block.is_of(unit.dump))
+    };
+    let cut = case.blocks.iter().filter(of_hung).filter_map(|block| {
+        let captured = case.captured_before_cut(block)?;
+        let base = block.address?;
+        let end = base.saturating_add(captured.saturating_mul(4));
+        // How far it goes is not known; what is after its end and before the next block may be of it.
+        let next = case.blocks.iter().filter_map(|b| b.address).filter(|&other| other > base).min();
+        let lost = |address: u64| address >= end && next.is_none_or(|next| address < next);
+        let acthd = hung.iter().filter_map(|unit| unit.active_head()).any(lost);
+        Some(
+            Finding::new(Rule::MemoryContentsCut, Trust::Certain, Subject::Memory(base))
+                .with("block", Arg::Text(block.name.to_string()))
+                .with("base", Arg::Address(base))
+                .with("captured", Arg::Number(captured))
+                .with("cut", case.ends_with(block))
+                .with("acthd", acthd),
+        )
+    });
+    cut.take(MAX_CUT).collect()
 }

@@ -85,6 +85,26 @@ pub(super) fn find(
     stop: &IntelStop,
     (awaited, ggtt): (u64, bool),
 ) -> Option<Option<MemoryWriter>> {
+    find_any(case, unit, stop, &|address| address == awaited, ggtt)
+}
+
+/// The command that writes to a page.
+pub(super) fn of_page(
+    case: &IntelCase<'_, '_>,
+    unit: &Unit<'_, '_>,
+    stop: &IntelStop,
+    (page, ggtt): (u64, bool),
+) -> Option<MemoryWriter> {
+    find_any(case, unit, stop, &|address| address >> 12 == page >> 12, ggtt)?
+}
+
+fn find_any(
+    case: &IntelCase<'_, '_>,
+    unit: &Unit<'_, '_>,
+    stop: &IntelStop,
+    is_there: &dyn Fn(u64) -> bool,
+    ggtt: bool,
+) -> Option<Option<MemoryWriter>> {
     if case.version? < FIRST {
         return None;
     }
@@ -109,7 +129,7 @@ pub(super) fn find(
                 }
                 let Some((address, through_ggtt)) = written(&command) else { continue };
                 let same = through_ggtt == ggtt || event.space == Space::Ggtt && ggtt;
-                if same && address == awaited {
+                if same && is_there(address) {
                     let command = command.name().unwrap_or_default();
                     found.push(MemoryWriter { command, address: event.address, engine: of.name(), order });
                     break;

@@ -93,18 +93,18 @@ pub enum AmdgpuEra {
     /// SoC, versions, firmware, the ring that timed out, the page fault, registers, rings.
     V6_12,
     /// Discovery data, IBs; debugfs asks for no registers any more.
-    V6_19,
+    V7_1,
 }
 
 impl AmdgpuEra {
     /// Every era, oldest first.
-    pub const ALL: [AmdgpuEra; 3] = [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V6_19];
+    pub const ALL: [AmdgpuEra; 3] = [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V7_1];
 
     fn release(self) -> &'static str {
         match self {
             AmdgpuEra::V5_19 => "5.19.0",
             AmdgpuEra::V6_12 => "6.12.0",
-            AmdgpuEra::V6_19 => "6.19.0",
+            AmdgpuEra::V7_1 => "7.1.0",
         }
     }
 }
@@ -232,7 +232,7 @@ impl AmdgpuBuilder {
         let stream = [&set[..], &[0xc003_1500, 1, 1, 1, 1], &[0xc000_1000, 0]].concat();
         let call = [0xc002_3f00, ib as u32, (ib >> 32) as u32, stream.len() as u32];
         let builder = AmdgpuBuilder::new(Gfx::V10)
-            .era(AmdgpuEra::V6_19)
+            .era(AmdgpuEra::V7_1)
             .timeout("gfx_0.0.0")
             .register("CP_IB1_BASE_LO", ib as u32)
             .register("CP_IB1_BASE_HI", (ib >> 32) as u32)
@@ -321,7 +321,7 @@ impl AmdgpuBuilder {
         self
     }
 
-    /// An IB of the job (6.19).
+    /// An IB of the job (7.1).
     pub fn ib(mut self, iova: u64, dwords: &[u32]) -> AmdgpuBuilder {
         self.dump.ibs.push(AmdgpuIb {
             number: self.dump.ibs.len() as u32,
@@ -399,7 +399,7 @@ impl AmdgpuBuilder {
     pub fn build(&self) -> Devcoredump<'static> {
         let mut dump = self.dump.clone();
         dump.kernel = Some(self.era.release().into());
-        if self.era < AmdgpuEra::V6_19 {
+        if self.era < AmdgpuEra::V7_1 {
             dump.discovery = None;
             dump.ibs.clear();
         } else {
@@ -524,7 +524,7 @@ pub fn variety() -> Vec<(String, Vec<u8>)> {
             all.push((format!("{gfx:?} {era:?}"), AmdgpuBuilder::complete(gfx).era(era).text()));
         }
         for quirk in Quirk::ALL {
-            let text = AmdgpuBuilder::complete(gfx).era(AmdgpuEra::V6_19).quirk(quirk).text();
+            let text = AmdgpuBuilder::complete(gfx).era(AmdgpuEra::V7_1).quirk(quirk).text();
             all.push((format!("{gfx:?} {quirk:?}"), text));
         }
     }

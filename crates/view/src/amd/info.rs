@@ -6,6 +6,7 @@ use crate::json::{Heading, Hex};
 use crate::plural::counted;
 use crate::{Style, words};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
@@ -52,7 +53,7 @@ struct AmdSummary<'a> {
     /// Sections or files.
     parts: Vec<DumpPartLine<'a>>,
     /// What is not there, and what that means.
-    absent: Vec<(String, &'static str)>,
+    absent: Vec<(String, Cow<'static, str>)>,
 }
 
 struct DumpPartLine<'a> {
@@ -100,10 +101,7 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> AmdSummary<'a> {
         part.entries += 1;
         part.bytes += info.span.len();
     }
-    let missing = |section: AmdgpuSection| {
-        let meaning = section.absence().filter(|_| !dump.has(section))?;
-        Some((section.name().to_owned(), meaning))
-    };
+    let missing = |section: AmdgpuSection| Some((section.name().to_owned(), dump.absence_meaning(section)?));
     let absent = AmdgpuSection::ALL.into_iter().filter_map(missing).collect();
     // What nobody knows comes last.
     let unknown = parts.remove(&None);
@@ -172,7 +170,7 @@ fn report_summary<'a>(report: &'a RadvReport<'_>) -> AmdSummary<'a> {
         contents: member.kind.map(|kind| member_contents(report, kind)).unwrap_or_default(),
         other_lines: member.other_lines,
     });
-    let absent = report.absent().map(|(_, name, meaning)| (name, meaning));
+    let absent = report.absent().map(|(_, name, meaning)| (name, Cow::Borrowed(meaning)));
     AmdSummary { facts, parts: parts.collect(), absent: absent.collect() }
 }
 
@@ -324,7 +322,7 @@ struct SectionObject<'a> {
 #[derive(Serialize)]
 struct Absent<'a> {
     name: &'a str,
-    meaning: &'static str,
+    meaning: &'a str,
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,7 @@
 //! The words of rules over dumps of msm.
 
 use super::Words;
+use crate::plural::ordinal;
 use unwedge_postmortem::{AdrenoRule, AdviceId, Arg, Args, Finding, Report, Subject};
 
 /// The words of a rule.
@@ -213,16 +214,14 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
             ),
             "The write of the fence or its interrupt was lost, or the dump was taken just before them.",
         ),
-        AdrenoRule::SubmitsOpen => {
-            Words::new(format!("{}: {}, oldest fence {}", ring(f), open_submits(f), oldest_fence(f)), "")
-        }
+        AdrenoRule::SubmitsOpen => Words::new(submits_open(f), ""),
         AdrenoRule::SubmitsComplete => Words::new(
             format!("{}: all submits are complete", ring(f)),
             "The GPU finished before the dump was taken, or what hung is not a submit.",
         ),
         AdrenoRule::FencesNotCaptured => Words::new(format!("{}: fences are not in the dump", ring(f)), ""),
         AdrenoRule::OtherRingWaits => {
-            Words::new(format!("{} waits too: {}", ring(f), open_submits(f)), OTHER_RING)
+            Words::new(format!("{} also waits: {}", ring(f), open_submits(f)), OTHER_RING)
         }
         AdrenoRule::OtherRingUnread => {
             Words::new(format!("{} has commands that the CP has not read", ring(f)), OTHER_RING)
@@ -467,7 +466,44 @@ fn iommu_fault(f: &Finding, place: &str, why: &str) -> Words {
         (None, None) => "access".to_owned(),
     };
     let title = format!("IOMMU fault: {access} at {iova:#x}, {place}");
-    Words::new(title, sentences(&[why, &history, &holder.unwrap_or_default()]))
+    let parts = [history, holder.unwrap_or_default(), fault_users(f), fault_neighbours(f)];
+    let parts: Vec<&str> = std::iter::once(why).chain(parts.iter().map(String::as_str)).collect();
+    Words::new(title, sentences(&parts))
+}
+
+/// What of the stream points at a faulting address.
+fn fault_users(f: &Finding) -> String {
+    let writer = f.args.record("writer").map(|writer| {
+        let at = writer.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
+        format!("{}{at} writes this address.", writer.text("packet").unwrap_or("A packet"))
+    });
+    let target = f.args.record("target").map(|target| {
+        let register = target.text("register").unwrap_or("its target");
+        let place = match target.number("distance") {
+            None | Some(0) => "there".to_owned(),
+            Some(distance) => format!("{distance:#x} below it"),
+        };
+        format!(
+            "The last work with a target near it is {}, whose {register} is {place}.",
+            work(target, false)
+        )
+    });
+    writer.into_iter().chain(target).collect::<Vec<_>>().join(" ")
+}
+
+/// The buffers before and after a faulting address that is in none.
+fn fault_neighbours(f: &Finding) -> String {
+    let of = |key: &str| {
+        let args = f.args.record(key)?;
+        let name = args.text("name").map(|name| format!(" \"{name}\"")).unwrap_or_default();
+        let start = args.number("start").unwrap_or(0);
+        let size = args.number("size").unwrap_or(0);
+        Some((format!("{start:#x}{name} ({size:#x} bytes)"), args.number("gap").unwrap_or(0)))
+    };
+    let before = of("before").map(|(buffer, gap)| format!("{buffer} ends {gap:#x} before it"));
+    let after = of("after").map(|(buffer, gap)| format!("{buffer} starts {gap:#x} after it"));
+    let both: Vec<String> = before.into_iter().chain(after).collect();
+    if both.is_empty() { String::new() } else { format!("Buffer {}.", both.join("; ")) }
 }
 
 // ---- What the CP waits for ----
@@ -630,6 +666,20 @@ fn open_submits(f: &Finding) -> String {
     match f.args.number("open") {
         Some(1) => "1 submit pending".to_owned(),
         n => format!("{} submits pending", n.unwrap_or(0)),
+    }
+}
+
+/// `ring 0: the CP is in fence 5425, 6th of 8 pending`
+fn submits_open(f: &Finding) -> String {
+    let open = f.args.number("open").unwrap_or(0);
+    match (f.args.number("hung_fence"), f.args.number("nth")) {
+        (Some(fence), Some(1)) if open == 1 => {
+            format!("{}: the CP is in fence {fence}, the only one pending", ring(f))
+        }
+        (Some(fence), Some(nth)) => {
+            format!("{}: the CP is in fence {fence}, {} of {open} pending", ring(f), ordinal(nth))
+        }
+        _ => format!("{}: {}, oldest fence {}", ring(f), open_submits(f), oldest_fence(f)),
     }
 }
 

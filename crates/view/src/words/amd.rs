@@ -1,6 +1,7 @@
 //! The words of rules over dumps of amdgpu, reports of RADV and text of umr.
 
 use super::Words;
+use crate::plural::{counted, ordinal};
 use unwedge_check::amdgcn::Rule as Check;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::opcode::Opcode;
@@ -12,6 +13,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::JobTimedOut => job_timed_out(report, f),
         AmdRule::QueueHungAfterTracePoint => queue_hung_after_trace_point(f),
         AmdRule::DwordsNotPackets => dwords_not_packets(f),
+        AmdRule::IbLoops => ib_loops(f),
         AmdRule::GpuvmFault | AmdRule::GpuvmPageNotMapped | AmdRule::GpuvmAccessNotPermitted => {
             gpuvm_fault(f, rule, "")
         }
@@ -60,7 +62,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::WavesWithErrors
         | AmdRule::WavesInLoop
         | AmdRule::WavesInUnlistedCode
-        | AmdRule::WavesAtInstruction => waves(f),
+        | AmdRule::WavesAtInstruction => waves(report, f),
         AmdRule::ShaderException => shader_exception(f),
         AmdRule::AddressWithoutBuffer => address_without_buffer(f),
         AmdRule::GrbmWorkDoesNotEnd => {
@@ -87,23 +89,37 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
             "the GPU's generation",
             "Registers and packets differ by generation; none can be named without it.",
         ),
-        AmdRule::RingNotNamed => Words::new(
-            "the ring that timed out",
-            "Something other than a job made the kernel reset the GPU, or the name is lost.",
+        AmdRule::RingNotNamed => ring_not_named(f),
+        AmdRule::RingContentsMissing => Words::new(
+            super::not_captured(&f.args, "the ring's contents", "them", ""),
+            "Its packets are unknown.",
         ),
-        AmdRule::RingContentsMissing => Words::new("the ring's contents", "Its packets are unknown."),
+        AmdRule::AmdRingContentsCut | AmdRule::IbContentsCut => contents_cut(f),
         AmdRule::VideoRingPackets => Words::new(
             "the packets of this ring",
             "They are for a video engine, whose packets this tool does not know.",
         ),
-        AmdRule::CalledBuffersMissing => {
-            Words::new("the buffers that the ring calls", "The kernel dumps them from Linux 6.19 on.")
-        }
+        AmdRule::CalledBuffersMissing => Words::new(
+            super::not_captured(&f.args, "the buffers that the ring calls", "them", ""),
+            "What the job did is not known.",
+        ),
         AmdRule::NoFaultRecorded => {
             Words::new("a page fault: the status register is 0, none was recorded", "")
         }
-        AmdRule::FaultsNotReported => Words::new("page faults: none is reported", ""),
-        AmdRule::GpuRegistersMissing => Words::new("registers", "Which blocks are busy is not known."),
+        AmdRule::FaultsNotReported => {
+            Words::new(super::not_captured(&f.args, "page faults", "them", "none is reported"), "")
+        }
+        AmdRule::GpuRegistersMissing => Words::new(
+            super::not_captured(&f.args, "registers", "them", ""),
+            "Which blocks are busy is not known.",
+        ),
+        AmdRule::GpuRegistersAllZero => {
+            let count = f.args.number("registers").unwrap_or(0);
+            Words::new(
+                "registers (they read 0, so none was read)",
+                format!("All {count} of them are 0. Which blocks are busy is not known."),
+            )
+        }
         AmdRule::WavesMissing => {
             Words::new("waves", "What shaders execute is not known; umr reads them while the GPU hangs.")
         }
@@ -141,7 +157,7 @@ fn job_timed_out(report: &Report, f: &Finding) -> Words {
         (Some(work), _) => format!("{name} ({work} {})", f.args.number("number").unwrap_or(0)),
         (None, Some(called)) => {
             let dwords = f.args.number("called_dwords").unwrap_or(0);
-            format!("{name} of {} at {called:#x}", crate::plural::counted(dwords, "dword", "dwords"))
+            format!("{name} of {} at {called:#x}", counted(dwords, "dword", "dwords"))
         }
         (None, None) => name,
     });
@@ -155,6 +171,33 @@ fn job_timed_out(report: &Report, f: &Finding) -> Words {
     let why =
         if drained { "All of the ring was fetched, or the pointers are from after the reset." } else { "" };
     Words::new(format!("{place} timed out{after}{packet}"), why)
+}
+
+/// Contents that end before they should, and the dword there that would be the next.
+fn contents_cut(f: &Finding) -> Words {
+    let contents = match (&f.subject, f.args.number("base")) {
+        (_, Some(base)) => format!("the IB at {base:#x}"),
+        (Subject::Engine(name), None) => format!("the ring {name}"),
+        _ => "the ring".to_owned(),
+    };
+    let captured = f.args.number("captured").unwrap_or(0);
+    let last = f.args.number("dwords").unwrap_or(0).saturating_sub(1);
+    let why = match f.args.number("stop") {
+        Some(stop) => format!("The command processor is at dword {stop}, which was not captured."),
+        None => String::new(),
+    };
+    Words::new(format!("dwords {captured}…{last} of {contents}"), why)
+}
+
+fn ring_not_named(f: &Finding) -> Words {
+    let title = super::not_captured(&f.args, "the ring that timed out", "its name", "");
+    let why = match f.args.text("absence") {
+        None | Some("nothing-recorded") => {
+            "Something other than a job made the kernel reset the GPU, or the name is lost."
+        }
+        Some(_) => "",
+    };
+    Words::new(title, why)
 }
 
 fn queue_hung_after_trace_point(f: &Finding) -> Words {
@@ -185,6 +228,16 @@ fn dwords_not_packets(f: &Finding) -> Words {
         n => format!("{n} dwords {at} are not valid packets"),
     };
     Words::new(title, "a command processor that reads them stops, or does something else")
+}
+
+fn ib_loops(f: &Finding) -> Words {
+    let at = f.args.number("from").map(|from| format!(" at {from:#x}")).unwrap_or_default();
+    let target = f.args.number("target").unwrap_or(0);
+    let why = match f.args.flag("conditional") {
+        true => "whether the packet is executed depends on a condition, which may end the loop",
+        false => "the chain leads back to a buffer that it has been through, and no packet in it ends it",
+    };
+    Words::new(format!("endless loop: INDIRECT_BUFFER{at} chains back to {target:#x}"), why)
 }
 
 // ---- Page faults ----
@@ -280,6 +333,9 @@ fn gpuvm_fault(f: &Finding, rule: AmdRule, memory: &str) -> Words {
     if args.flag("more_faults") {
         why.push("more faults followed, which the kernel does not record".to_owned());
     }
+    if args.record("writer").is_some() {
+        why.push(format!("{} is the last packet that writes to this page", writer(f)));
+    }
     if let Some((start, end)) = args.record("buffer").and_then(range) {
         why.push(format!("the page is in an existing buffer, {}", sized(start, end)));
     }
@@ -364,17 +420,24 @@ fn value(f: &Finding) -> String {
 }
 
 fn packet_waits_for_other_queue(f: &Finding) -> Words {
-    let writer = "no packet in the dump writes it: another queue or the CPU has to";
-    waits(f, vec![value(f), writer.to_owned()])
+    let ring = f.args.record("writer").and_then(|args| args.text("ring"));
+    let writer = match ring {
+        Some(ring) => format!("{} of {ring} writes it, if that queue gets there", writer(f)),
+        None => {
+            "no packet in the dump writes it, so only a shader, the CPU or another queue could".to_owned()
+        }
+    };
+    waits(f, vec![value(f), writer])
 }
 
 fn packet_waits_for_later_write(f: &Finding) -> Words {
-    let writer = format!("of this stream, only {} writes it, after the wait: that cannot end it", writer(f));
+    let writer =
+        format!("of this stream, only {} writes it; it comes after the wait and cannot end it", writer(f));
     waits(f, vec![value(f), writer])
 }
 
 fn packet_waits_for_earlier_write(f: &Finding) -> Words {
-    waits(f, vec![value(f), format!("it is written by {}, before the wait", writer(f))])
+    waits(f, vec![value(f), format!("{} writes it, before the wait", writer(f))])
 }
 
 fn packet_waits_for_register(f: &Finding) -> Words {
@@ -468,7 +531,7 @@ fn code(f: &Finding, wrong: &str) -> Words {
     let text = |name| args.text(name).unwrap_or("a dword");
     let mut why = Vec::new();
     if args.record("first").is_some() {
-        why.push(format!("{} at {} made it so", text("first_instruction"), place("first")));
+        why.push(format!("because of {} at {}", text("first_instruction"), place("first")));
     }
     why.push(match (args.flag("near"), args.number("waves").unwrap_or(0)) {
         (true, 1) => "a wave is near".to_owned(),
@@ -484,12 +547,21 @@ fn code(f: &Finding, wrong: &str) -> Words {
     if let Some(more) = args.number("more") {
         why.push(format!("{more} more like it in this code: unwedge amd check shows all"));
     }
+    why.extend(origin(args));
     let title = match check {
         "no_end" => format!("endless loop: no path from {} reaches s_endpgm", place("place")),
         "not_instruction" => format!("the code at {} can be reached and does not decode", place("place")),
         _ => format!("{} at {} {wrong} (rule {check})", text("instruction"), place("place")),
     };
     Words::new(title, why.join("; "))
+}
+
+/// `pipeline 123456789abcdef0, SPIR-V in 0123456789.spv`
+fn origin(args: &Args) -> Option<String> {
+    let origin = args.record("origin")?;
+    let pipeline = origin.text("pipeline").map(|hash| format!("pipeline {hash}"));
+    let spirv = origin.text("spirv").map(|file| format!("SPIR-V in {file}"));
+    Some(pipeline.into_iter().chain(spirv).collect::<Vec<_>>().join(", "))
 }
 
 fn code_misses_wait(f: &Finding) -> Words {
@@ -527,7 +599,7 @@ fn meaning(mnemonic: &str) -> Option<&'static str> {
 }
 
 /// What a counter counts; its name, where nothing is known of it.
-fn counted(counter: &str) -> &str {
+fn counter_subject(counter: &str) -> &str {
     match counter {
         "vmcnt" => "vector memory",
         "lgkmcnt" => "LDS, scalar memory or messages",
@@ -555,15 +627,15 @@ fn counters(waits: &[Arg], waves: u64) -> Option<String> {
         let shown = if low == high { low.to_string() } else { format!("{low}…{high}") };
         let until = wait.number("until")?;
         let of = if held < waves { format!(" in {held} of them") } else { String::new() };
-        Some(format!("{} ({counter} is {shown}, to be {until}{of})", counted(counter)))
+        Some(format!("{} ({counter} is {shown} and has to be {until}{of})", counter_subject(counter)))
     });
     let open: Vec<String> = open.collect();
     Some(match (open.is_empty(), unknown) {
         (false, _) => format!("it waits for {}", open.join(" and ")),
-        (true, false) => "what it waits for has arrived: it is about to go on".to_owned(),
+        (true, false) => "what it waits for has arrived, so it is about to continue".to_owned(),
         (true, true) => {
             let names: Vec<&str> =
-                records(waits).filter_map(|wait| wait.text("counter")).map(counted).collect();
+                records(waits).filter_map(|wait| wait.text("counter")).map(counter_subject).collect();
             format!("it waits for {}", names.join(" and "))
         }
     })
@@ -582,7 +654,7 @@ fn error(register: &str, field: &str) -> &'static str {
     }
 }
 
-fn waves(f: &Finding) -> Words {
+fn waves(report: &Report, f: &Finding) -> Words {
     let args = &f.args;
     let count = args.number("waves").unwrap_or(0);
     let place = args.record("place").map(code_place).unwrap_or_default();
@@ -591,7 +663,7 @@ fn waves(f: &Finding) -> Words {
     let mnemonic = || args.text("mnemonic").and_then(meaning).map(str::to_owned);
     why.extend(counters(args.list("waits"), count).or_else(mnemonic));
     if let (Some(start), Some(end)) = (args.number("loop_start"), args.number("loop_end")) {
-        why.push(format!("the loop from +{start:#x} to +{end:#x} is around it: it may not end"));
+        why.push(format!("inside the loop from +{start:#x} to +{end:#x}, which may be endless"));
     }
     match args.number("no_lanes") {
         None => {}
@@ -608,6 +680,9 @@ fn waves(f: &Finding) -> Words {
             n => format!("{words} ({register}.{field} of {n} waves)"),
         });
     }
+    // Said once, with what is wrong in the code or with the first waves.
+    let first = report.findings.iter().find(|other| other.args.record("origin").is_some());
+    why.extend(origin(args).filter(|_| first.is_some_and(|first| std::ptr::eq(first, f))));
     if args.flag("tainted") {
         why.push("umr warns that waves ran while it read them".to_owned());
     }
@@ -626,7 +701,9 @@ fn no_waves() -> Words {
 fn shader_exception(f: &Finding) -> Words {
     let place = f.args.record("place").map(code_place).unwrap_or_default();
     let text = f.args.text("instruction").map(|text| format!(": {text}")).unwrap_or_default();
-    Words::new(format!("a shader raised an exception at {place}{text}"), "RADV's trap handler caught it")
+    let mut why = vec!["RADV's trap handler caught it".to_owned()];
+    why.extend(origin(&f.args));
+    Words::new(format!("a shader raised an exception at {place}{text}"), why.join("; "))
 }
 
 fn address_without_buffer(f: &Finding) -> Words {
@@ -723,10 +800,17 @@ fn engine_remembers(f: &Finding) -> Words {
 
 fn jobs(f: &Finding) -> Words {
     let ring = f.args.text("ring").unwrap_or_default();
-    let title = match f.args.number("open").unwrap_or(0) {
-        0 => format!("{ring}: every job has ended"),
-        1 => format!("{ring}: 1 job is open"),
-        n => format!("{ring}: {n} jobs are open; the oldest of them hangs, or waits"),
+    let open = f.args.number("open").unwrap_or(0);
+    let oldest = f.args.number("oldest_fence").unwrap_or(0);
+    let title = match (f.args.number("hung_fence"), f.args.number("nth")) {
+        _ if open == 0 => format!("{ring}: every fence was signaled"),
+        (Some(fence), Some(_)) if open == 1 => {
+            format!("{ring}: the job at the stop has fence {fence}, the only one pending")
+        }
+        (Some(fence), Some(nth)) => {
+            format!("{ring}: the job at the stop has fence {fence}, {} of {open} pending", ordinal(nth))
+        }
+        _ => format!("{ring}: {}, the oldest is {oldest}", counted(open, "fence pending", "fences pending")),
     };
     Words::new(title, "")
 }
@@ -802,9 +886,10 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, &'static str)
             "RADV_DEBUG=hang,syncshaders",
             "one command at a time: trace points then tell the very draw",
         ),
-        AdviceId::UmrSetuid => {
-            plain("sudo chmod u+s $(which umr)", "lets RADV ask umr for the waves the next time it hangs")
-        }
+        AdviceId::UmrSetuid => plain(
+            "sudo chmod u+s $(which umr)",
+            "lets RADV ask umr for the waves at the next hang; makes umr run as root for everyone, u-s undoes it",
+        ),
         AdviceId::RadvNoAsyncCompute => plain(
             "RADV_DEBUG=noasynccompute",
             "is it a wait between queues? a single queue cannot wait for another",
@@ -824,10 +909,10 @@ mod tests {
         for generation in Gfx::ALL {
             for counter in Counter::of(generation) {
                 let name = counter.name_in(generation).expect("a counter of the generation");
-                assert_ne!(counted(name), name, "{generation:?}");
+                assert_ne!(counter_subject(name), name, "{generation:?}");
             }
         }
-        assert_eq!(counted("newcnt"), "newcnt");
+        assert_eq!(counter_subject("newcnt"), "newcnt");
     }
 
     #[test]

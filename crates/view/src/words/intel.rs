@@ -1,6 +1,7 @@
 //! The words of rules over dumps of i915 and xe.
 
 use super::{Words, hex};
+use crate::plural::ordinal;
 use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Subject};
 
 /// Units that are named.
@@ -73,6 +74,11 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::PageFaultUnderrun => {
             let near = NearBuffer::of(f);
             page_fault(f, &format!("{:#x} bytes before {}", near.distance, near.buffer))
+        }
+        IntelRule::PageFaultBeyondCapture => {
+            let near = NearBuffer::of(f);
+            let place = format!("{:#x} bytes past the captured part of {}", near.distance, near.buffer);
+            page_fault(f, &format!("{place}, whose end was not captured"))
         }
         IntelRule::PageFaultNull => page_fault(f, "next to address 0: an address that was never set"),
         IntelRule::PageFaultOutside => page_fault(f, "in none of the buffers the dump holds"),
@@ -148,6 +154,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             Words::new(format!("{} before this one", count(number(f, "resets"), "reset", "resets")), "")
         }
         IntelRule::QueueTimedOut => queue_timed_out(f),
+        IntelRule::RequestsPending => requests_pending(f),
         IntelRule::EngineRunsProcess => engine_runs_process(f),
         IntelRule::ContextOddValues => {
             Words::new(format!("values in the context of {} that no driver sets", engine(f)), "")
@@ -165,8 +172,24 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::IntelGenerationUnknown => {
             Words::new("which GPU it is: commands and registers are not read", "")
         }
-        IntelRule::RingAndBatchMissing => Words::new(format!("ring and batch of {}", engine(f)), ""),
-        IntelRule::ContextMissing => Words::new(format!("the context of {}", engine(f)), ""),
+        IntelRule::MemoryContentsCut => memory_contents_cut(f),
+        IntelRule::RingAndBatchMissing => Words::new(
+            super::not_captured(&f.args, &format!("ring and batch of {}", engine(f)), "them", ""),
+            "",
+        ),
+        IntelRule::ContextMissing => {
+            Words::new(super::not_captured(&f.args, &format!("the context of {}", engine(f)), "it", ""), "")
+        }
+        IntelRule::NoPageFaultRecorded => Words::new("a page fault: the fault registers hold none", ""),
+        IntelRule::PageFaultRegistersMissing => Words::new(
+            super::not_captured(
+                &f.args,
+                "page faults",
+                "them",
+                "no fault register of the dump says whether there was one",
+            ),
+            "",
+        ),
     }
 }
 
@@ -205,7 +228,10 @@ fn in_buffer(buffer: &Args) -> String {
 /// `batch 0x100100000`
 fn at_base(buffer: &Args) -> String {
     let base = buffer.number("base").unwrap_or(0);
-    format!("{} {base:#x}", buffer.text("block").unwrap_or("memory"))
+    let name = buffer.text("block").unwrap_or("memory");
+    // xe calls a buffer by its address.
+    let name = if u64::from_str_radix(name, 16) == Ok(base) { "buffer" } else { name };
+    format!("{name} {base:#x}")
 }
 
 // ---- Where it stopped ----
@@ -373,8 +399,10 @@ impl NearBuffer {
             None => at_base(near),
         });
         let number = |name: &str| near.and_then(|near| near.number(name)).unwrap_or(0);
+        let size = near.and_then(|near| near.number("size")).filter(|&size| size > 0);
+        let size = size.map(|size| format!(" ({size:#x} bytes)")).unwrap_or_default();
         NearBuffer {
-            buffer: buffer.unwrap_or_default(),
+            buffer: format!("{}{size}", buffer.unwrap_or_default()),
             distance: number("distance"),
             offset: number("offset"),
         }
@@ -401,6 +429,10 @@ fn page_fault(f: &Finding, near: &str) -> Words {
     let why = [
         Some(near.to_owned()).filter(|near| !near.is_empty()),
         named("fault_type", "fault_type_name", "fault type"),
+        f.args.record("writer").map(|writer| {
+            let command = writer.text("command").unwrap_or("a command");
+            format!("{command} at {:#x} writes to this page", writer.number("address").unwrap_or(0))
+        }),
         f.args.number("source").map(|source| format!("source {source:#x}")),
         named("engine_id", "engine_id_name", "engine id"),
     ];
@@ -562,9 +594,27 @@ fn engine_runs_process(f: &Finding) -> Words {
     Words::new(format!("{} runs {process}{pid}{}", engine(f), guilty.unwrap_or_default()), "")
 }
 
+/// `rcs0: request 1a:4 hangs, 1st of 2 pending`
+fn requests_pending(f: &Finding) -> Words {
+    let context = f.args.number("context").map(|context| format!("{context:x}:")).unwrap_or_default();
+    let nth = match number(f, "open") {
+        1 => "the only one pending".to_owned(),
+        open => format!("1st of {open} pending"),
+    };
+    let title = format!("{} is in request {context}{}, {nth}", engine(f), number(f, "seqno"));
+    Words::new(title, "An engine executes what was submitted to it in order.")
+}
+
 fn queue_timed_out(f: &Finding) -> Words {
     let queue = f.args.text("queue").map_or_else(|| "a queue".to_owned(), |name| format!("queue {name}"));
     let id = f.args.number("guc_id").map(|id| format!(" (GuC id {id})")).unwrap_or_default();
+    if let (Some(job), Some(nth)) = (f.args.number("hung_job"), f.args.number("nth")) {
+        let place = match number(f, "open") {
+            1 => "the only one not done".to_owned(),
+            open => format!("{} of {open} not done", ordinal(nth)),
+        };
+        return Words::new(format!("{queue}{id} timed out in job {job}, {place}"), "");
+    }
     let jobs = f.args.list("jobs");
     let open =
         if jobs.is_empty() { String::new() } else { format!(", jobs not done: {}", list(jobs, NAMED)) };
@@ -575,6 +625,18 @@ fn queue_timed_out(f: &Finding) -> Words {
 
 fn acthd_is_near(f: &Finding) -> &'static str {
     if f.args.flag("acthd_is_near") { "ACTHD is near it." } else { "" }
+}
+
+/// A block of memory whose end was not captured.
+fn memory_contents_cut(f: &Finding) -> Words {
+    let block = at_base(&f.args);
+    let captured = number(f, "captured");
+    let why = match f.args.flag("cut") {
+        true => "the dump ends there",
+        false => "its text is damaged there",
+    };
+    let acthd = if f.args.flag("acthd") { "ACTHD is in the part that was not captured." } else { "" };
+    Words::new(format!("{block} from dword {captured} on ({why})"), acthd)
 }
 
 fn vm_buffers_missing(f: &Finding) -> Words {
@@ -620,12 +682,12 @@ pub(super) fn advice(id: AdviceId) -> Option<(&'static str, &'static str)> {
             "has libva write down what the player asks the video driver to decode: the stream, and the frame that hangs",
         ),
         AdviceId::I915NextErrorState => (
-            "cat /sys/class/drm/card0/error > next.error; echo 1 > /sys/class/drm/card0/error",
-            "keeps the state of the next hang: the kernel holds only the first until it is cleared",
+            "echo 1 | sudo tee /sys/class/drm/card0/error",
+            "clears this error so that the next hang is recorded; card0 may be card1",
         ),
         AdviceId::XeWedgedMode => (
             "echo 2 > /sys/kernel/debug/dri/0/wedged_mode",
-            "leaves the device as it is after the next hang: its registers can be read, and nothing is reset",
+            "resets nothing after the next hang, so that registers can be read; dri/0 may be another number",
         ),
         _ => return None,
     })

@@ -41,6 +41,29 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
     }
 }
 
+/// What is not in a dump, and why: `page faults (kernel 6.8.0 does not record them; Linux 6.10 is the first that does)`.
+/// `them` is the pronoun for it; `nothing` is said where the kernel could have recorded it.
+fn not_captured(args: &Args, what: &str, them: &str, nothing: &str) -> String {
+    let kernel =
+        args.text("kernel").map_or_else(|| "this kernel".to_owned(), |kernel| format!("kernel {kernel}"));
+    let since = args.text("since").unwrap_or("?");
+    let why = match args.text("absence") {
+        Some("dump-cut") => format!("unknown, the dump ends before {them}"),
+        Some("kernel-too-old") => {
+            format!("{kernel} does not record {them}; Linux {since} is the first that does")
+        }
+        Some("kernel-unknown") if nothing.is_empty() => {
+            format!(
+                "kernels before Linux {since} do not record {them}, and the dump does not name its kernel"
+            )
+        }
+        Some("kernel-unknown") => format!("{nothing}, or the kernel is older than Linux {since}"),
+        Some("never-written") => format!("the driver does not record {them}"),
+        _ => nothing.to_owned(),
+    };
+    if why.is_empty() { what.to_owned() } else { format!("{what} ({why})") }
+}
+
 /// Where it hung: `ring 0 › IB1 0x100000000+0x18`, `gfx_0.0.0 › IB1 0x100000000+0x18`. The offset is in bytes; it is a range
 /// where the dump leaves one.
 pub fn hang_place(hang: &HangPoint) -> String {
