@@ -9,6 +9,7 @@ pub mod diag;
 pub mod dwords;
 mod gfx;
 pub mod memory;
+pub mod plural;
 
 pub use chip::{ChipId, Generation};
 pub use diag::{Diagnostic, Severity, Span};

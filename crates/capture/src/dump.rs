@@ -9,6 +9,7 @@ use crate::sniff::{FileKind, sniff};
 use crate::{amdgpu, i915, intel, msm, umr, xe};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, GcVersion, Generation, Span};
+use unwedge_hw::{ChipOverride, OverrideGpu};
 
 /// A dump of any driver.
 #[derive(Clone, Debug)]
@@ -41,6 +42,16 @@ pub struct DumpPart<'a> {
 #[error("not a GPU dump, or one of which nothing can be read; it looks like {}", kind.describe())]
 pub struct NotADump {
     /// What it looks like.
+    pub kind: FileKind,
+}
+
+/// A dump cannot be of a GPU of that vendor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{vendor} GPUs do not leave {}", kind.describe())]
+pub struct OtherVendor {
+    /// The vendor.
+    pub vendor: &'static str,
+    /// The kind of the dump.
     pub kind: FileKind,
 }
 
@@ -236,6 +247,37 @@ impl<'a> Dump<'a> {
         }
     }
 
+    /// Takes it to be of a GPU, whatever it says itself.
+    ///
+    /// # Errors
+    /// [`OtherVendor`] when no GPU of that vendor leaves such a dump.
+    pub fn take_as(&mut self, chip: ChipOverride) -> Result<(), OtherVendor> {
+        let other = OtherVendor { vendor: chip.vendor(), kind: self.kind() };
+        let taken_as = match (self, &chip.gpu) {
+            (Dump::Msm(dump), OverrideGpu::Adreno { .. }) => &mut dump.taken_as,
+            (Dump::I915(state), OverrideGpu::Intel { .. }) => &mut state.taken_as,
+            (Dump::Xe(dump), OverrideGpu::Intel { .. }) => &mut dump.taken_as,
+            (Dump::Amdgpu(dump), OverrideGpu::Amd { .. }) => &mut dump.taken_as,
+            (Dump::Radv(report), OverrideGpu::Amd { .. }) => &mut report.taken_as,
+            (Dump::Umr(text), OverrideGpu::Amd { .. }) => &mut text.taken_as,
+            _ => return Err(other),
+        };
+        *taken_as = Some(chip);
+        Ok(())
+    }
+
+    /// The GPU that it is taken to be of.
+    pub fn taken_as(&self) -> Option<&ChipOverride> {
+        match self {
+            Dump::Msm(dump) => dump.taken_as.as_ref(),
+            Dump::I915(state) => state.taken_as.as_ref(),
+            Dump::Xe(dump) => dump.taken_as.as_ref(),
+            Dump::Amdgpu(dump) => dump.taken_as.as_ref(),
+            Dump::Radv(report) => report.taken_as.as_ref(),
+            Dump::Umr(text) => text.taken_as.as_ref(),
+        }
+    }
+
     /// Where it comes from.
     pub fn origin(&self) -> DumpOrigin<'_> {
         let bare = DumpOrigin {
@@ -330,7 +372,7 @@ fn absent<'d>(name: impl Into<Cow<'d, str>>, reason: impl Into<Cow<'static, str>
 }
 
 fn msm_sections<'d>(dump: &'d msm::Devcore<'_>) -> Vec<DumpSection<'d>> {
-    let generation = dump.revision.and_then(|r| Generation::of(r.gpu_id, r.chip_id));
+    let generation = dump.identity().and_then(|(gpu_id, chip_id)| Generation::of(gpu_id, chip_id));
     let there = dump.sections().iter().map(|s| held(&s.name, s.section.is_some(), s.entries, Some(s.span)));
     there.chain(dump.absent(generation).map(|s| absent(s.name(), dump.absence_meaning(s)))).collect()
 }

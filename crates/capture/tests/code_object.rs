@@ -207,7 +207,7 @@ fn addresses_a_loader_writes() {
     let pointer = |offset, address| AddressPointer { section: 3, offset, address };
     assert_eq!(object.pointers, [pointer(0, 0x2030), pointer(8, 0x2014)]);
     let told: Vec<_> = object.diagnostics.iter().map(|d| d.message.as_str()).collect();
-    assert_eq!(told, ["2 relocations are of no section or symbol that is there"]);
+    assert_eq!(told, ["2 relocations are of a section or symbol that is not there"]);
     for end in 0..file.len() {
         let _ = read(&file[..end]);
     }

@@ -1,5 +1,14 @@
 //! The argument table: parser, help, man pages and completions all come from it.
 
+/// What code in hexadecimal is, for the help of every verb that takes it.
+macro_rules! hex_help {
+    () => {
+        "\n\nHexadecimal: with `0x` before all of its digits a number is a word as listings print it (0xbf810000), in every verb. Without \
+        `0x`, --hex takes the bytes of an instruction in memory order (amd, eu: 000081bf) or a word (ir2, ir3: 0300000000000000). A file \
+        of words of 8 digits each (ir3: 16) is recognized without --hex; eu wants their `0x`."
+    };
+}
+
 mod lrc;
 mod rd;
 
@@ -110,7 +119,9 @@ pub enum Command {
     /// Say what hung, where and why: a ranked verdict with its evidence
     #[command(
         after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
-        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -\n  unwedge explain ~/radv_dumps_1234_2026.05.01_12.00.00"
+        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -\n  unwedge explain ~/radv_dumps_1234_2026.05.01_12.00.00\n  \
+        unwedge explain /var/spool/crash\n  unwedge explain --signature *.devcore | cut -f1 | sort | uniq -c\n\n\
+        Of several dumps the exit status is 0 if all were read whole, 3 if one was not, 1 if none could be read."
     )]
     Explain(Explain),
     /// Decode everything in a dump or capture, as text or JSON
@@ -149,7 +160,9 @@ pub enum Command {
     Query(Query),
     /// Which state differs between two draws, two submits, two captures or two dumps of any vendor
     #[command(after_help = "Examples:\n  unwedge diff good.rd bad.rd\n  unwedge diff good.rd:3 bad.rd:3\n  \
-        unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n\n\
+        unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n  unwedge diff yesterday.devcore today.devcore\n\n\
+        Of two dumps the verdicts are compared, then the registers that both hold. `alike` is what differs between two runs of one \
+        hang, such as addresses.\n\n\
         FILE:SUBMIT is a submit, FILE:.DRAW a draw by the number that listings give it, FILE:SUBMIT.DRAW the same, \
         checked; without FILE, the first one's. With --exit-code, status 4 says that something differs.")]
     Diff(Diff),
@@ -255,14 +268,22 @@ pub enum Command {
 /// `explain`
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// The dump, or the folder that RADV left; `-` for standard input
-    pub file: PathBuf,
-    /// Print one JSON object instead of text
+    /// The dump, or the folder that RADV left; `-` for standard input. Several of them, or a folder of dumps: a line for each, then
+    /// which of them have the same signature
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print one JSON object instead of text; of several dumps one object a line, and a summary
     #[arg(long)]
     pub json: bool,
+    /// Print the signature and the name of each file, separated by a tab
+    #[arg(long, conflicts_with_all = ["json", "verbose"])]
+    pub signature: bool,
     /// Show every finding whole, with all its evidence
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,
+    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
+    pub chip: Option<unwedge::hw::ChipOverride>,
     /// The firmware the command processor ran; without it, one in /lib/firmware/qcom is taken
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
@@ -283,6 +304,9 @@ pub struct Decode {
     /// Packets to show before and after that place [default: 16 before, 8 after]
     #[arg(short = 'C', long, value_name = "N", requires = "around", value_parser = clap::value_parser!(u16).range(..=4096))]
     pub context: Option<u16>,
+    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
+    pub chip: Option<unwedge::hw::ChipOverride>,
     /// Show all registers at each draw, not only those written since the last one
     #[arg(short, long, conflicts_with_all = ["json", "around"])]
     pub allregs: bool,
@@ -322,6 +346,9 @@ pub struct Query {
     /// Names, fields behind a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
     #[arg(value_name = "REG")]
     pub registers: Vec<String>,
+    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
+    pub chip: Option<unwedge::hw::ChipOverride>,
     /// Only draws for which this holds; docs/query.md has the language
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub condition: Option<String>,
@@ -396,9 +423,15 @@ pub struct Diff {
     /// This draw of both
     #[arg(long, value_name = "N")]
     pub draw: Option<u32>,
+    /// Compare two dumps draw by draw, as captures are, instead of their verdicts and registers
+    #[arg(long)]
+    pub draws: bool,
     /// Take a buffer that runs for each tile once for each mode
     #[arg(long)]
     pub once: bool,
+    /// Of two dumps, show every register that differs
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Exit with status 4 when something differs
     #[arg(long)]
     pub exit_code: bool,
@@ -481,6 +514,11 @@ pub struct Ir3 {
 #[derive(Debug, Subcommand)]
 pub enum Ir3Command {
     /// Words to text
+    #[command(after_help = concat!(
+        "Examples:\n  unwedge ir3 disasm --gen 6 shader.bin\n  unwedge ir3 disasm crash.devcore --shader 0\n  \
+        echo 4210000000000000 | unwedge ir3 disasm --gen 6 --hex -",
+        hex_help!()
+    ))]
     Disasm(Ir3Disasm),
     /// Text to words
     Asm(Ir3Asm),
@@ -551,6 +589,7 @@ pub struct Ir2 {
 #[derive(Debug, Subcommand)]
 pub enum Ir2Command {
     /// Words to text
+    #[command(after_help = concat!("Examples:\n  unwedge ir2 disasm --stage fragment shader.bin", hex_help!()))]
     Disasm(Ir2Disasm),
     /// Text to words
     Asm(Ir2Asm),
@@ -610,7 +649,10 @@ pub struct Eu {
 pub enum EuCommand {
     /// Code to text that assembles to the same bytes
     #[command(
-        after_help = "Examples:\n  unwedge eu disasm --platform dg2 kernel.bin\n  unwedge eu disasm --platform skl --mesa kernel.bin"
+        after_help = concat!(
+            "Examples:\n  unwedge eu disasm --platform dg2 kernel.bin\n  unwedge eu disasm --platform skl --mesa kernel.bin",
+            hex_help!()
+        )
     )]
     Disasm(EuDisasm),
     /// Text to code

@@ -3,14 +3,14 @@
 use crate::args::{self, Global};
 use crate::database;
 use crate::dump::{self, DumpFiles, Opened};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, complain};
 use crate::input::InputStream;
 use crate::output::Output;
 use std::io::{self, Write};
 use unwedge::base::Diagnostic;
 use unwedge::capture::Dump;
 use unwedge::capture::msm::Devcore;
-use unwedge::hw::Db;
+use unwedge::hw::{ChipOverride, Db};
 use unwedge_view::amd::{self, AmdDump};
 use unwedge_view::cffdump::{self, Listing};
 use unwedge_view::intel::{self, IntelDump};
@@ -20,9 +20,11 @@ use unwedge_view::{CaptureStream, ViewError, around, crashdec, decode, device};
 pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
     let opened = dump::open(&args.file, global.max_size)?;
     match opened {
+        Opened::Capture(stream) if args.chip.is_some() => Err(not_for_captures(&stream.name)),
         Opened::Capture(stream) => capture(args, stream, global),
         Opened::Dump(files) => {
-            let read = files.read()?;
+            let read = files.read_as(args.chip.as_ref())?;
+            say_chip(&files.name, args.chip.as_ref());
             let db = database::load(global)?;
             let mut out = Output::open(global, !args.json);
             let result = match args.around {
@@ -50,6 +52,18 @@ fn around_outcome(name: &str, shown: Result<Vec<Diagnostic>, ViewError>) -> Resu
         Ok(lost) => Ok(Outcome::of(name, &lost)),
         Err(ViewError::NoHang) => Err(Failure::NoHang(name.to_owned())),
         Err(e) => Err(Failure::Unusable(format!("{name}: {e}"))),
+    }
+}
+
+/// `--chip` with a capture, which says itself which GPU each of its submits is for.
+pub(crate) fn not_for_captures(name: &str) -> Failure {
+    Failure::Usage(format!("{name}: --chip is for dumps, and this is a capture, which names its GPU"))
+}
+
+/// Says on standard error what a dump is taken to be of.
+pub(crate) fn say_chip(name: &str, chip: Option<&ChipOverride>) {
+    if let Some(chip) = chip {
+        complain!("{name}: taken as {} (--chip)", chip.name);
     }
 }
 

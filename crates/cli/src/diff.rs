@@ -1,16 +1,23 @@
-//! `unwedge diff`: which state differs between two draws, two submits or two captures.
+//! `unwedge diff`: which state differs between two draws, two submits or two captures; of two dumps, the verdicts.
 
 use crate::args::{self, Global};
 use crate::database;
-use crate::dump::{self, Opened};
+use crate::dump::{self, DumpFiles, Opened};
+use crate::explain::terminal_columns;
 use crate::failure::{Failure, Outcome, complain};
+use crate::input::InputStream;
 use crate::output::Output;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use unwedge::base::{Diagnostic, Severity};
+use unwedge::capture::Dump;
+use unwedge::hw::Db;
+use unwedge::postmortem::explain;
 use unwedge_view::ViewError;
-use unwedge_view::diff::{self, Compared, DiffOptions, Selector, Side, SideError};
+use unwedge_view::diff::{
+    self, Compared, DiffLevel, DiffOptions, ExplainedDump, Selector, Side, SideError, VerdictOptions,
+};
 
 /// A side as an argument names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +83,9 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
         return Err(Failure::Usage("standard input can be one side only".to_owned()));
     }
     let db = database::load(global)?;
+    if of_a.level() == DiffLevel::File && !args.draws && !args.once && are_dumps(&a.file, &b.file)? {
+        return verdicts(&a.file, &b.file, args, &db, global);
+    }
     let mut out = Output::open(global, !args.json);
     let one_input = a.file == b.file;
     let options = DiffOptions { once: args.once, one_input, json: args.json, style: out.style };
@@ -120,6 +130,47 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
         return Err(Failure::NotFound("nothing to compare".to_owned()));
     }
     let lost = sides.into_iter().fold(cut, |lost, (name, diagnostics)| tell(name, &diagnostics) | lost);
+    Ok(match (lost, differs && args.exit_code) {
+        (true, _) => Outcome::Lost,
+        (false, true) => Outcome::Found,
+        (false, false) => Outcome::Complete,
+    })
+}
+
+/// Whether no side is a capture. Standard input is not looked at: it can be read once only.
+fn are_dumps(a: &Path, b: &Path) -> Result<bool, Failure> {
+    for file in [a, b] {
+        if file.as_os_str() != "-" && !file.is_dir() && dump::is_capture(&mut InputStream::open(file)?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Compares two dumps by what is said of them.
+fn verdicts(a: &Path, b: &Path, args: &args::Diff, db: &Db, global: &Global) -> Result<Outcome, Failure> {
+    let [files_a, files_b] = [dump::open_dump(a, global.max_size)?, dump::open_dump(b, global.max_size)?];
+    let (dump_a, dump_b) = (files_a.read()?, files_b.read()?);
+    let report = |dump: &Dump<'_>, files: &DumpFiles| {
+        let mut report = explain(dump, db);
+        report.diagnostics.splice(0..0, files.unpacking());
+        report
+    };
+    let (report_a, report_b) = (report(&dump_a, &files_a), report(&dump_b, &files_b));
+    let mut out = Output::open(global, !args.json);
+    let options = VerdictOptions {
+        json: args.json,
+        verbose: args.verbose,
+        style: out.style,
+        width: terminal_columns(),
+    };
+    let sides = [
+        ExplainedDump { name: &files_a.name, dump: &dump_a, report: &report_a },
+        ExplainedDump { name: &files_b.name, dump: &dump_b, report: &report_b },
+    ];
+    let differs = diff::verdicts(sides, options, db, &mut out);
+    out.finish()?;
+    let lost = tell(&files_a.name, &report_a.diagnostics) | tell(&files_b.name, &report_b.diagnostics);
     Ok(match (lost, differs && args.exit_code) {
         (true, _) => Outcome::Lost,
         (false, true) => Outcome::Found,

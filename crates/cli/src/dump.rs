@@ -7,11 +7,15 @@ use std::path::Path;
 use unwedge::base::Diagnostic;
 use unwedge::capture::radv::MemberKind;
 use unwedge::capture::{Dump, DumpPart, FileKind, rd, sniff};
+use unwedge::hw::ChipOverride;
 use unwedge_view::diff;
 use unwedge_view::info::FileInfo;
 
 /// SPIR-V modules of a report that are read; RADV writes one for each shader of a pipeline.
 const MAX_SPIRV: usize = 64;
+
+/// Bytes that tell what a file is.
+const HEAD: usize = 16 << 10;
 
 /// A file for commands that take captures and dumps.
 pub enum Opened {
@@ -77,6 +81,19 @@ impl DumpFiles {
         let parts: Vec<DumpPart<'_>> =
             self.files.iter().map(|(name, input)| DumpPart { name, bytes: &input.bytes }).collect();
         Dump::read_as(self.kind, &parts).map_err(|_| self.not_a_dump())
+    }
+
+    /// Reads the dump, which is taken to be of a GPU where one is named.
+    ///
+    /// # Errors
+    /// As [`DumpFiles::read`], and when no GPU of that vendor leaves such a dump.
+    pub fn read_as(&self, chip: Option<&ChipOverride>) -> Result<Dump<'_>, Failure> {
+        let mut dump = self.read()?;
+        if let Some(chip) = chip {
+            let wrong = |e| Failure::Usage(format!("{}: --chip {}: {e}", self.name, chip.name));
+            dump.take_as(chip.clone()).map_err(wrong)?;
+        }
+        Ok(dump)
     }
 
     /// For commands that take something else.
@@ -168,6 +185,60 @@ pub fn open(file: &Path, limit: u64) -> Result<Opened, Failure> {
     Ok(Opened::Dump(DumpFiles::of(Input::of_stream(stream, limit)?)))
 }
 
+/// Opens what was found in a folder; `None` for what is not a dump by its first bytes. Text may be a dump whose start is
+/// damaged.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_found(file: &Path, limit: u64) -> Result<Option<DumpFiles>, Failure> {
+    let mut stream = InputStream::open(file)?;
+    let may_be_dump = match sniff(stream.peek(HEAD)?) {
+        FileKind::MsmDevcore
+        | FileKind::I915ErrorState
+        | FileKind::XeDevcore
+        | FileKind::AmdgpuDevcore
+        | FileKind::RadvReport
+        | FileKind::UmrText
+        | FileKind::Text => true,
+        FileKind::RdCapture
+        | FileKind::NoErrorState
+        | FileKind::Elf
+        | FileKind::Folder
+        | FileKind::Empty
+        | FileKind::ToolText
+        | FileKind::Binary => false,
+    };
+    if !may_be_dump {
+        return Ok(None);
+    }
+    Ok(Some(DumpFiles::of(Input::of_stream(stream, limit)?)))
+}
+
+/// Code of an AMD GPU, or a dump of one.
+pub enum AmdFile {
+    /// A file that is not a dump of an AMD GPU.
+    Code(Input),
+    /// A dump or a folder.
+    Dump(DumpFiles),
+}
+
+/// Opens code of an AMD GPU, or a dump or folder that may hold such code.
+///
+/// # Errors
+/// When the file cannot be opened, unpacked or is larger than `limit`.
+pub fn open_amd(file: &Path, limit: u64) -> Result<AmdFile, Failure> {
+    if file.is_dir() {
+        return DumpFiles::open_folder(file, limit).map(AmdFile::Dump);
+    }
+    let input = Input::open(file, limit)?;
+    Ok(match sniff(&input.bytes) {
+        FileKind::AmdgpuDevcore | FileKind::RadvReport | FileKind::UmrText => {
+            AmdFile::Dump(DumpFiles::of(input))
+        }
+        _ => AmdFile::Code(input),
+    })
+}
+
 /// Opens a dump or a folder, for commands that take no captures.
 ///
 /// # Errors
@@ -200,7 +271,11 @@ pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
     Err(Failure::Unusable(message))
 }
 
-fn is_capture(stream: &mut InputStream) -> Result<bool, Failure> {
+/// Whether a stream is a capture; looks at its start only.
+///
+/// # Errors
+/// When it cannot be read or unpacked.
+pub fn is_capture(stream: &mut InputStream) -> Result<bool, Failure> {
     // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.
     for bytes in [8, 64, 1 << 10, 16 << 10] {
         if rd::sniff(stream.peek(bytes)?) {

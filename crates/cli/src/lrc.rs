@@ -21,6 +21,7 @@ use unwedge_view::intel::IntelDump;
 use unwedge_view::lrc::contexts::{Context, Contexts};
 use unwedge_view::lrc::verify::Verification;
 use unwedge_view::lrc::{described, diff, likely, show, tables, title, verify};
+use unwedge_view::plural::counted;
 use unwedge_view::regs;
 
 /// Runs the command.
@@ -79,7 +80,9 @@ fn verify(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
         found.look_in(&source.contexts.memory, context.address);
         for missing in found.missing() {
             if missing != 0 {
-                let message = format!("{missing} dwords of the registers are missing: the image is cut");
+                let missing =
+                    counted(missing as u64, "dword of the registers is", "dwords of the registers are");
+                let message = format!("{missing} missing: the image is cut");
                 diagnostics.push(Diagnostic::loss(None, message));
             }
         }
@@ -146,8 +149,11 @@ fn expand(args: &LrcExpand, global: &Global) -> Result<Outcome, Failure> {
     deliver(&bytes, args.output.as_deref().unwrap_or(Path::new("-")), global)?;
     if args.output.is_some() {
         let count = builtin::pages(target.driver, target.version, target.engine.class);
-        let of = count.map_or(String::new(), |count| format!(" of a context of {count} pages"));
-        complain!("{}: the register page{of}, {} dwords of it", described(&layout), layout.dwords());
+        let of = count.map_or(String::new(), |count| {
+            format!(" of a context of {}", counted(count as u64, "page", "pages"))
+        });
+        let dwords = counted(layout.dwords() as u64, "dword", "dwords");
+        complain!("{}: the register page{of}, {dwords} of it", described(&layout));
     }
     Ok(Outcome::Complete)
 }
@@ -220,7 +226,7 @@ fn decode(args: &LrcDecode, global: &Global) -> Result<Outcome, Failure> {
     out.finish()?;
     let left = input.bytes.len() - length;
     if left != 0 {
-        complain!("{}: {left} bytes follow the table", input.name);
+        complain!("{}: {} the table", input.name, counted(left as u64, "byte follows", "bytes follow"));
     }
     Ok(if left == 0 { Outcome::Complete } else { Outcome::Lost })
 }

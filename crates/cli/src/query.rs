@@ -2,11 +2,13 @@
 
 use crate::args::{self, Global};
 use crate::database;
+use crate::decode::{not_for_captures, say_chip};
 use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use unwedge::base::Severity;
 use unwedge::stream::query::DrawChoice;
+use unwedge_view::plural::counted;
 use unwedge_view::query::{self, Answered, Format, Note, QueryOptions, Question, ValueForm};
 use unwedge_view::{ViewError, device};
 
@@ -21,10 +23,12 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let question = Question::new(&options).map_err(usage)?;
     let mut database = db.identity().clone();
     let result = match opened {
+        Opened::Capture(stream) if args.chip.is_some() => Err(not_for_captures(&stream.name)),
         Opened::Capture(mut stream) => query::capture(&question, &mut stream, &db, global.max_size, &mut out)
             .map(|answered| report(&stream.name, answered, true))
             .map_err(usage),
-        Opened::Dump(files) => files.read().and_then(|dump| {
+        Opened::Dump(files) => files.read_as(args.chip.as_ref()).and_then(|dump| {
+            say_chip(&files.name, args.chip.as_ref());
             database = device::database(&dump, &db);
             query::dump(&question, &dump, &files.unpacking(), &db, global.max_size, &mut out)
                 .map(|answered| report(&files.name, answered, false))
@@ -104,8 +108,9 @@ fn report(name: &str, answered: Answered, with_notes: bool) -> Outcome {
     }
     if left_out > 0 {
         complain!(
-            "{name}: {left_out} draws are left out because the condition depends on registers that nothing has \
-             written: --unknown lists them"
+            "{name}: {} left out because the condition depends on registers that nothing has written: --unknown lists {}",
+            counted(left_out, "draw is", "draws are"),
+            if left_out == 1 { "it" } else { "them" }
         );
     }
     outcome

@@ -88,7 +88,7 @@ fn what_is_not_known_is_a_question_mark() {
     let output = unwedge(&[&run[..], &BUFFER, &commands].concat(), b"");
     let shown = text(&output.stdout);
     assert!(shown.contains("s4 = ????????"), "{shown}");
-    assert!(shown.contains("1 accesses under way"), "{shown}");
+    assert!(shown.contains("1 access under way"), "{shown}");
     assert!(shown.contains("s4 = 00000000"), "{shown}");
 }
 

@@ -84,7 +84,7 @@ fn what_a_submit_leaves_differs_in_the_next_one_still() {
         Temporary::new(name, &Capture::new(630).submit(0x1000, &first).submit(0x2000, &second).bytes())
     };
     let (a, b) = (capture("left-a.rd", 1), capture("left-b.rd", 0));
-    let expected = ["submit 0, 1 | 1 draws: RB_CCU_CNTL", "submit 1, 1 | 1 draws: RB_CCU_CNTL"];
+    let expected = ["submit 0, 1 | 1 draw: RB_CCU_CNTL", "submit 1, 1 | 1 draw: RB_CCU_CNTL"];
     assert_eq!(lines(&diff(&[a.path(), b.path()])), expected);
     let told = lines(&diff(&[a.path(), b.path(), "--submit", "1"]));
     assert_eq!(told[2..], ["RB_CCU_CNTL", "    draws 1: GMEM_FAST_CLEAR_DISABLE: TRUE -> FALSE"]);
@@ -184,9 +184,64 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn dumps_are_compared_too() {
-    let dump = Temporary::new("dump.devcore", &DevcoreBuilder::complete(A6XX).text());
-    assert_eq!(status(&diff(&["--exit-code", dump.path(), dump.path()])), Some(0));
+fn dumps_are_compared_by_their_verdicts() {
+    let of = |name: &str, process: &str, generation, status| {
+        let dump =
+            DevcoreBuilder::complete(generation).process(process, process).gmu_register(0x1f400, status);
+        Temporary::new(name, &dump.text())
+    };
+    let first = of("first.devcore", "one", A6XX, 1);
+    let second = of("second.devcore", "two", A6XX, 5);
+    let newer = of("newer.devcore", "one", Generation::A7xx, 1);
+    let same = diff(&["--exit-code", first.path(), first.path()]);
+    assert_eq!(status(&same), Some(0));
+    let told = text(&same.stdout);
+    assert!(told.contains("\ncause     same  ") && told.contains("none differs"), "{told}");
+    let output = diff(&["--exit-code", first.path(), second.path()]);
+    assert_eq!(status(&output), Some(4));
+    let told = text(&output.stdout);
+    let row = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(row("cause ").contains(" same "), "{told}");
+    assert!(row("process ").contains(" differs  A: one"), "{told}");
+    assert!(row("signature ").contains(" same "), "{told}");
+    assert!(told.contains("1 differs") && told.contains(": 0x00000001 -> 0x00000005"), "{told}");
+    let told = text(&diff(&[first.path(), newer.path()]).stdout);
+    assert!(told.contains("a6xx | a7xx: registers of other generations are not compared"), "{told}");
+    // By draws, as captures are.
+    let told = text(&diff(&["--draws", first.path(), first.path()]).stdout);
+    assert!(told.contains("does not differ") || told.contains("do not differ"), "{told}");
+}
+
+#[test]
+fn json_of_verdicts_has_a_line_for_each_part() {
+    let of = |name: &str, process: &str| {
+        Temporary::new(name, &DevcoreBuilder::complete(A6XX).process(process, process).text())
+    };
+    let (first, second) = (of("json-first.devcore", "one"), of("json-second.devcore", "two"));
+    let output = diff(&["--json", first.path(), second.path()]);
+    let lines: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["schema"], &lines[0]["compares"]), (&"unwedge.diff".into(), &"verdicts".into()));
+    assert_eq!(lines[0]["a"]["signature"], lines[0]["b"]["signature"]);
+    let part = |name: &str| lines.iter().find(|line| line["aspect"] == name).unwrap();
+    assert_eq!(part("cause")["state"], "same");
+    assert_eq!((&part("process")["state"], &part("process")["b"]), (&"differs".into(), &"two: two".into()));
+    let end = lines.last().unwrap();
+    assert_eq!((&end["type"], &end["differs"], &end["lost"]), (&"end".into(), &true.into(), &false.into()));
+}
+
+#[test]
+fn verdicts_of_every_vendor_are_compared() {
+    let i915 = unwedge_testkit::i915::variety();
+    let amd = unwedge_testkit::amdgpu::texts();
+    for (i, (_, dump)) in i915.iter().take(2).chain(amd.iter().take(2)).enumerate() {
+        let file = Temporary::new(&format!("vendor-{i}.dump"), dump);
+        let output = diff(&["--exit-code", file.path(), "-"]);
+        assert_eq!(status(&output), Some(1), "nothing comes from standard input");
+        let output = unwedge(&["diff", "--exit-code", file.path(), "-"], dump);
+        assert!(matches!(status(&output), Some(0 | 3)), "{}", text(&output.stdout));
+        assert!(!text(&output.stdout).contains(" differs  "), "{}", text(&output.stdout));
+    }
 }
 
 #[test]
@@ -220,7 +275,7 @@ fn what_differs_differs_until_it_is_written_again() {
     });
     let files = [Temporary::new("still-a.rd", &sides[0]), Temporary::new("still-b.rd", &sides[1])];
     let output = diff(&[files[0].path(), files[1].path()]);
-    let differs = |submit: u32| format!("submit {submit}, 1 | 1 draws: RB_MRT[0].BUF_INFO");
+    let differs = |submit: u32| format!("submit {submit}, 1 | 1 draw: RB_MRT[0].BUF_INFO");
     assert_eq!(lines(&output), [differs(0), differs(1), differs(2), "2 submits do not differ".to_owned()]);
     // What another capture behind it begins with is not what this one ended with.
     let [a, b] = sides.each_ref().map(|side| [&side[..], &Capture::new(630).bytes(), &sides[0]].concat());

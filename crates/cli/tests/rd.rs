@@ -354,7 +354,7 @@ fn files_come_whole_and_inputs_stay() {
     let out = folder.path("out.rd.gz");
     let output = unwedge(&["rd", "trim", "--submits", "9", &input, "-o", &out], b"");
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("none of its 4 submits"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("no submit is chosen, of 4 submits"), "{}", text(&output.stderr));
     let output = unwedge(&["rd", "merge", &input, &folder.path("absent.rd"), "-o", &out], b"");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(folder.names(), ["in.rd"], "nothing is left behind");
@@ -370,7 +370,7 @@ fn what_is_missing_is_told_and_the_rest_is_done() {
     assert_eq!(kinds(cut).len(), kinds(&whole).len());
     for (args, done) in [
         (&["rd", "info", "-"][..], "3 submits"),
-        (&["rd", "cat", "-"], "cut: 7 bytes are there"),
+        (&["rd", "cat", "-"], "cut after 7 bytes"),
         (&["info", "-"], "loss: the capture ends inside"),
     ] {
         let output = unwedge(args, cut);

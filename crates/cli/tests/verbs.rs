@@ -98,6 +98,52 @@ fn dwords_in_hexadecimal_are_the_same_code_everywhere() {
 }
 
 #[test]
+fn noise_is_not_code_of_any_instruction_set() {
+    // A generator of numbers without a pattern.
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as u8
+    };
+    let noise: Vec<u8> = (0..4096).map(|_| next()).collect();
+    for verb in [
+        &["ir3", "disasm", "--gen", "6"][..],
+        &["ir3", "disasm", "--gen", "6", "--raw"],
+        &["eu", "disasm", "--platform", "tgl"],
+    ] {
+        let (code, out, err) = status(&[verb, &["-"]].concat(), &noise);
+        assert_eq!(code, Some(3), "{verb:?}: {err}");
+        assert!(!out.is_empty() && (err.contains("not decode") || err.contains("not valid")), "{err}");
+    }
+    // nop, end: code says nothing.
+    let code = [0, 0x0300_0000_0000_0000_u64].map(u64::to_le_bytes).concat();
+    let (status, _, err) = status(&["ir3", "disasm", "--gen", "6", "-"], &code);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_word_with_its_prefix_is_the_same_everywhere() {
+    let amd = |line: &[u8]| status(&["amd", "disasm", "--gpu", "gfx1030", "--hex", "-"], line);
+    assert_eq!(amd(b"0xbf810000\n"), amd(b"000081bf\n"));
+    assert_eq!(amd(b"0xbf810000\n"), amd(b"[0x00,0x00,0x81,0xbf]\n"));
+    assert_eq!(amd(b"0xbf810000\n").1, "s_endpgm\n");
+    let two = amd(b"0xf4000001 0xfa000000\n");
+    assert_eq!(two, amd(b"010000f4000000fa\n"));
+    let eu = |args: &[&str], input: &[u8]| {
+        status(&[&["eu", "disasm", "--platform", "tgl"], args, &["-"]].concat(), input)
+    };
+    let bytes = [0x60_u8, 0, 0, 0].repeat(4);
+    let (line, words) = ("60000000".repeat(4) + "\n", "0x00000060 ".repeat(4) + "\n");
+    assert_eq!(eu(&["--hex"], words.as_bytes()), eu(&["--hex"], line.as_bytes()));
+    assert_eq!(eu(&[], words.as_bytes()), eu(&[], &bytes));
+    for help in
+        [&["ir3", "disasm"][..], &["ir2", "disasm"], &["eu", "disasm"], &["amd", "disasm"], &["amd", "run"]]
+    {
+        assert!(status(&[help, &["--help"]].concat(), b"").1.contains("Hexadecimal: "), "{help:?}");
+    }
+}
+
+#[test]
 fn what_explain_does_not_take_is_named_in_a_short_line() {
     let log = b"gpu_id: 630\ncmd: game/1: fence=1\n####\ncmdstream[0]: 1023 dwords\n";
     let capture = rd::capture(630, 1);

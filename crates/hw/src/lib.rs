@@ -6,6 +6,7 @@
 
 pub mod adreno;
 pub mod amd;
+mod chip_override;
 mod compile;
 mod db;
 pub mod intel;
@@ -23,6 +24,7 @@ pub mod text_writer;
 mod types;
 
 pub use adreno::{Adreno, AdrenoDevice};
+pub use chip_override::{ChipOverride, OverrideGpu};
 pub use db::{Db, DbIdentity, DbView, Domain, Gpu, Pattern, Reg, RegEnum, RegSpace, Registers};
 pub use model::FactsIssue;
 pub use near::near;

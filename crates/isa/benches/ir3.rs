@@ -51,7 +51,9 @@ fn instructions(bencher: divan::Bencher<'_, '_>, gpu_id: u32) {
 #[divan::bench(args = [300, 630, 730])]
 fn faithful(bencher: divan::Bencher<'_, '_>, gpu_id: u32) {
     let mut faithful = Faithful::new(gpu_id);
-    lines(bencher, gpu_id, |word, out| faithful.write(word, out));
+    lines(bencher, gpu_id, |word, out| {
+        faithful.write(word, out);
+    });
 }
 
 #[divan::bench(args = [300, 630, 730])]

@@ -353,6 +353,8 @@ pub struct Report {
     pub driver: DriverIdentity,
     /// The process whose work it was.
     pub process: ProcessIdentity,
+    /// The GPU that the dump was taken to be of, as it was named; `None` where the dump tells.
+    pub taken_as: Option<String>,
     /// Which register database was used.
     pub database: DbIdentity,
     /// Where the CP stopped, if the dump tells.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
+use unwedge_base::plural::counted;
 use unwedge_base::{ChipId, Diagnostic, Dwords, Memory, Severity, Span};
 use unwedge_capture::rd::{LiveMemory, LiveStep, RdReader, RdSection, RdSectionKind, Submit};
 use unwedge_hw::{Db, Gpu};
@@ -152,8 +153,15 @@ impl<'d> Player<'d> {
         reader.diagnostics().iter().cloned().chain(live.diagnostics()).for_each(|d| diagnostics.report(d));
         for (process, submits) in scene.compositors {
             let process = String::from_utf8_lossy(&process);
-            let message =
-                format!("{submits} submits of {process} are not shown: --show-compositor shows them");
+            let message = format!(
+                "{}: --show-compositor shows {}",
+                counted(
+                    submits,
+                    &format!("submit of {process} is not shown"),
+                    &format!("submits of {process} are not shown")
+                ),
+                if submits == 1 { "it" } else { "them" }
+            );
             diagnostics.report(Diagnostic::note(None, message));
         }
         diagnostics.finish()
@@ -319,8 +327,9 @@ impl<'a, 'd> Submission<'a, 'd> {
         let stream = stream.take(dwords as usize);
         if stream.len() < dwords as usize {
             let message = format!(
-                "the command stream at {iova:#x} is longer than its buffer: {} of {dwords} dwords are there",
+                "the command stream at {iova:#x} is longer than its buffer: it has {} of {}",
                 stream.len(),
+                counted(dwords.into(), "dword", "dwords"),
             );
             self.diagnostics.report(Diagnostic::loss(span, message));
         }

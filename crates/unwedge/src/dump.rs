@@ -3,8 +3,9 @@
 use crate::compare::{self, DiffQuestion, Differences};
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
+use unwedge_capture::dump::OtherVendor;
 use unwedge_capture::{Dump, DumpPart, FileKind, NotADump};
-use unwedge_hw::Db;
+use unwedge_hw::{ChipOverride, Db};
 use unwedge_postmortem::{Report, explain};
 use unwedge_view::amd::{self, AmdDump};
 use unwedge_view::info::{self, FileContents, FileInfo};
@@ -287,6 +288,51 @@ impl Opened<'_> {
         };
         let sides: [(&str, compare::Open<'_, '_>); 2] = [(self.name, &open_a), (other.name, &open_b)];
         compare::run(sides, question, shown, &self.db, options.max_size, out)
+    }
+
+    /// Compares what is said of two dumps, part by part, then the registers that both hold, as text or JSON lines. Returns
+    /// whether something differs: a part, beyond what differs between two runs of one hang, or a register.
+    ///
+    /// ```
+    /// use unwedge::{ShowOptions, DumpPart, open};
+    /// # let dump = unwedge_testkit::amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").unwrap().1;
+    /// let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
+    /// let mut text = Vec::new();
+    /// assert!(!opened.diff_verdicts(&opened, false, &ShowOptions::default(), &mut text));
+    /// # Ok::<(), unwedge::NotADump>(())
+    /// ```
+    pub fn diff_verdicts(
+        &self,
+        other: &Opened<'_>,
+        as_json: bool,
+        options: &ShowOptions,
+        out: &mut dyn Write,
+    ) -> bool {
+        let (report_a, report_b) = (self.explain(), other.explain());
+        let sides = [
+            diff::ExplainedDump { name: self.name, dump: &self.dump, report: &report_a },
+            diff::ExplainedDump { name: other.name, dump: &other.dump, report: &report_b },
+        ];
+        let shown =
+            diff::VerdictOptions { json: as_json, style: options.style, ..diff::VerdictOptions::default() };
+        diff::verdicts(sides, shown, &self.db, out)
+    }
+
+    /// Takes the dump to be of a GPU, whatever it says itself, from here on.
+    ///
+    /// ```
+    /// use unwedge::{DumpPart, chip_override, open};
+    /// # let dump = unwedge_testkit::devcore::DevcoreBuilder::a7xx().revision(0, [99, 1, 2, 3]).text();
+    /// let mut opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
+    /// opened.take_as(chip_override("a7xx")?)?;
+    /// assert_eq!(opened.explain().taken_as.as_deref(), Some("a7xx"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When no GPU of that vendor leaves such a dump.
+    pub fn take_as(&mut self, chip: ChipOverride) -> Result<(), OtherVendor> {
+        self.dump.take_as(chip)
     }
 
     fn file(&self) -> FileInfo<'_> {

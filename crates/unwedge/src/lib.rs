@@ -30,6 +30,7 @@ pub use compare::{DiffPlace, DiffQuestion, Differences};
 pub use dump::{Format, Opened, Place, QueryOptions, ShowOptions, ValueForm, open};
 pub use unwedge_capture::{DumpPart, FileKind, NotADump, sniff};
 pub use unwedge_postmortem::Report;
+pub use unwedge_view::regs::chip::chip_override;
 pub use unwedge_view::{CaptureStream, ViewError};
 
 pub use unwedge_base as base;

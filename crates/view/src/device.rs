@@ -29,8 +29,8 @@ pub fn name(revision: Revision) -> Option<String> {
 
 /// The generation of the GPU a dump is of.
 pub fn generation(dump: &Devcore<'_>) -> Option<Generation> {
-    let revision = dump.revision?;
-    Generation::of(revision.gpu_id, revision.chip_id)
+    let (gpu_id, chip_id) = dump.identity()?;
+    Generation::of(gpu_id, chip_id)
 }
 
 /// The database as the GPU of a dump sees it.

@@ -5,6 +5,7 @@
 pub mod amd;
 pub mod around;
 pub mod asm;
+pub mod batch;
 pub mod cffdump;
 pub mod crashdec;
 pub mod decode;

@@ -1,5 +1,6 @@
 //! Where the SQE was in its firmware, as text and JSON.
 
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_postmortem::adreno::SqePosition;
@@ -56,7 +57,8 @@ impl<'r> JsonSqe<'r> {
 pub(crate) fn text(sqe: &SqePosition, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "SQE   PC {:#x}", sqe.pc)?;
     if let Some((packet, offset)) = &sqe.handler {
-        write!(out, " in the handler of {packet}, {offset} instructions in")?;
+        let offset = counted((*offset).into(), "instruction", "instructions");
+        write!(out, " in the handler of {packet}, {offset} in")?;
     }
     if sqe.instructions.is_empty() {
         return writeln!(out, " is not in the code of {}: another firmware ran", sqe.firmware);

@@ -11,6 +11,7 @@ use crate::amd::register::find;
 use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, GcVersion, Span};
+use unwedge_hw::ChipOverride;
 
 /// An amdgpu devcoredump. Absent sections are `None` or empty; nothing is filled in.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,8 @@ pub struct Devcoredump<'a> {
     pub memory: Option<MemorySizes>,
     /// `GDS Config`
     pub gds: Option<Gds>,
+    /// The GPU that it is taken to be of, whatever it says itself. No reader sets it.
+    pub taken_as: Option<ChipOverride>,
     /// `HW IP Version Information`
     pub hwips: Vec<HwIp<'a>>,
     /// `HW IP Discovery` (7.1 on): its lines as written.
@@ -544,5 +547,5 @@ equal_but_for_place! {
     Devcoredump<'_>, Devcoredump {
         version, kernel, module, time, process, soc, memory, gds, hwips, discovery, firmware, vbios, timeout, fault, ips,
         rings, vram, reset_registers, ibs
-    }, diagnostics, layout;
+    }, diagnostics, layout, taken_as;
 }

@@ -13,6 +13,7 @@ use crate::absence::kernel_version;
 use crate::amd::text::{ItemBudget, TextLine, TextLines, TextNotes, TextScan};
 use std::borrow::Cow;
 use unwedge_base::Span;
+use unwedge_base::plural::counted;
 
 /// Bytes of text that an item (block, bank, ring, IB, version …) takes at least, over the whole dump: kernels write
 /// more. Below that the items would take many times the memory of their text.
@@ -291,7 +292,10 @@ impl<'a> AmdgpuReader<'a> {
     /// Says what an entry lacks, once it is complete.
     fn check(&mut self, section: AmdgpuSection, span: Span) {
         let lacks = |what: &str, have: usize, size: Option<u32>| match size {
-            Some(size) if have < size as usize => Some(format!("{what}: {have} of {size} dwords are there")),
+            Some(size) if have < size as usize => {
+                let size = counted(size.into(), "dword", "dwords");
+                Some(format!("{what} has {have} of {size}"))
+            }
             _ => None,
         };
         let complaint = match section {

@@ -9,6 +9,7 @@ use object::elf;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::read::{ReadRef, StringTable};
 use std::borrow::Cow;
+use unwedge_base::plural::counted;
 use unwedge_base::{Diagnostic, Span};
 
 type ElfHeader = elf::FileHeader64<LE>;
@@ -92,7 +93,8 @@ fn relocations(header: &ElfHeader, bytes: &[u8], places: &[Option<usize>], objec
         }
     }
     if lost > 0 {
-        let message = format!("{lost} relocations are of no section or symbol that is there");
+        let lost = counted(lost as u64, "relocation is", "relocations are");
+        let message = format!("{lost} of a section or symbol that is not there");
         object.diagnostics.push(Diagnostic::note(None, message));
     }
     object.relocations.sort_by_key(|relocation| (relocation.section, relocation.offset));
@@ -171,7 +173,8 @@ fn sections<'a>(header: &ElfHeader, bytes: &'a [u8], object: &mut CodeObject<'a>
             _ => held(bytes, section.sh_offset.get(LE), claimed),
         };
         if kind != elf::SHT_NOBITS && (held.len() as u64) < claimed {
-            let message = format!("section {name}: {} of {claimed} bytes are there", held.len());
+            let message =
+                format!("section {name} has {} of {}", held.len(), counted(claimed, "byte", "bytes"));
             object.diagnostics.push(Diagnostic::loss(Span::new(bytes.len(), bytes.len()), message));
         }
         places.push(Some(object.sections.len()));
@@ -215,7 +218,7 @@ fn segments<'a>(header: &ElfHeader, bytes: &'a [u8], object: &mut CodeObject<'a>
         let claimed = segment.p_filesz(LE);
         let held = held(bytes, segment.p_offset(LE), claimed);
         if (held.len() as u64) < claimed {
-            let message = format!("a segment: {} of {claimed} bytes are there", held.len());
+            let message = format!("a segment has {} of {}", held.len(), counted(claimed, "byte", "bytes"));
             object.diagnostics.push(Diagnostic::loss(Span::new(bytes.len(), bytes.len()), message));
         }
         object.sections.push(ElfSection {

@@ -31,6 +31,7 @@ use crate::intel::{
 use std::borrow::Cow;
 use std::ops::Range;
 use unwedge_base::Diagnostic;
+use unwedge_hw::ChipOverride;
 
 /// An i915 error state. Nothing is filled in.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +54,8 @@ pub struct ErrorState<'a> {
     pub sections: Vec<IntelSectionInfo<'a>>,
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
+    /// The GPU that it is taken to be of, whatever it says itself. No reader sets it.
+    pub taken_as: Option<ChipOverride>,
 }
 
 /// The input is not an i915 error state.

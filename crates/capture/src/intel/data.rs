@@ -8,6 +8,7 @@ use crate::ascii85;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::borrow::Cow;
 use std::fmt;
+use unwedge_base::plural::counted;
 use unwedge_base::{Diagnostic, Span};
 
 /// How a text stands for memory.
@@ -73,23 +74,29 @@ impl UnpackedBlock {
 
     /// What to say of a block that was not unpacked as a whole.
     pub fn diagnostic(&self, name: &str, span: Span) -> Option<Diagnostic> {
-        let bytes = self.dwords.len() as u64 * 4;
+        let count = self.dwords.len() as u64 * 4;
+        let bytes = counted(count, "byte", "bytes");
         let why = match self.end {
             UnpackEnd::Whole => return None,
-            UnpackEnd::Limit => format!("the contents of {name} are too large: {bytes} bytes were unpacked"),
-            UnpackEnd::Cut => format!("the contents of {name} break off after {bytes} bytes"),
+            UnpackEnd::Limit => format!("the contents of {name} are too large: {bytes} unpacked"),
+            UnpackEnd::Cut => format!("the contents of {name} break off after {bytes}"),
             UnpackEnd::Invalid(at) => {
-                format!("the contents of {name} have a strange character, {at} bytes in")
+                format!(
+                    "the contents of {name} have an invalid character after {}",
+                    counted(at as u64, "byte", "bytes")
+                )
             }
             // Linux 4.10 to 4.18 may have no room for the end of the stream, behind whole pages.
-            UnpackEnd::Unfinished if bytes > 0 && bytes.is_multiple_of(4096) => {
+            UnpackEnd::Unfinished if count > 0 && count.is_multiple_of(4096) => {
                 let why =
                     format!("the packed contents of {name} have no end mark; all pages in front are whole");
                 return Some(Diagnostic::note(span, why));
             }
-            UnpackEnd::Unfinished => format!("the packed contents of {name} break off after {bytes} bytes"),
-            UnpackEnd::Broken => format!("the packed contents of {name} are broken after {bytes} bytes"),
-            UnpackEnd::Gap(at) => format!("the contents of {name} have a gap after {at} bytes"),
+            UnpackEnd::Unfinished => format!("the packed contents of {name} break off after {bytes}"),
+            UnpackEnd::Broken => format!("the packed contents of {name} are broken after {bytes}"),
+            UnpackEnd::Gap(at) => {
+                format!("the contents of {name} have a gap after {}", counted(at as u64, "byte", "bytes"))
+            }
         };
         Some(Diagnostic::loss(span, why))
     }

@@ -12,6 +12,7 @@ use crate::ascii85;
 use std::borrow::Cow;
 use std::fmt;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Generation, Memory, Span};
+use unwedge_hw::ChipOverride;
 
 /// An msm devcoredump. Absent sections are `None` or empty; nothing is filled in.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,8 @@ pub struct Devcore<'a> {
     pub gpu_initialized: Option<u32>,
     /// `revision:`
     pub revision: Option<Revision>,
+    /// The GPU that it is taken to be of, whatever it says itself. No reader sets it.
+    pub taken_as: Option<ChipOverride>,
     /// `rbbm-status:`
     pub rbbm_status: Option<u32>,
     /// `fault-info:`
@@ -360,6 +363,12 @@ impl<'a> Devcore<'a> {
         render::write(self, out);
     }
 
+    /// The numbers that say which GPU it is of: those it is taken to be of, else its own.
+    pub fn identity(&self) -> Option<(u32, ChipId)> {
+        let taken_as = self.taken_as.as_ref().and_then(ChipOverride::adreno);
+        taken_as.or_else(|| self.revision.map(|revision| (revision.gpu_id, revision.chip_id)))
+    }
+
     /// The sections of the text that was read, in its order, those nobody knows too. Empty for a dump built in code.
     pub fn sections(&self) -> &[MsmSectionInfo<'a>] {
         self.layout.sections()
@@ -495,5 +504,5 @@ equal_but_for_place! {
         kernel, module, time, comm, cmdline, gpu_initialized, revision, rbbm_status, fault, page_tables, rings, bos,
         vm_log, gmu_log, gmu_hfi, gmu_debug, registers, registers_gmu, registers_hlsq, indexed, shader_blocks,
         clusters, debugbus
-    }, diagnostics, layout;
+    }, diagnostics, layout, taken_as;
 }

@@ -6,6 +6,7 @@ use crate::amd::DwordContents;
 use crate::umr::{PrintedRegister, UmrText, UmrVgpr, UmrWave, UmrWaveLocation};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
+use unwedge_hw::ChipOverride;
 
 /// A hang report. Absent files are `None` or empty; nothing is filled in. Spans are within the file they come from, or
 /// within the text when the report is one text.
@@ -43,6 +44,8 @@ pub struct RadvReport<'a> {
     pub trap: Option<TrapReport<'a>>,
     /// What was malformed or lost; messages name the file.
     pub diagnostics: Vec<Diagnostic>,
+    /// The GPU that it is taken to be of, whatever it says itself. No reader sets it.
+    pub taken_as: Option<ChipOverride>,
 }
 
 /// `trace.log`.

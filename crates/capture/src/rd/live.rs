@@ -5,6 +5,7 @@
 
 use super::{MemoryRange, RdSection, RdSectionKind, without_zeros};
 use std::collections::BTreeMap;
+use unwedge_base::plural::counted;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
 
 /// What a buffer costs beside its contents, in bytes, for the limit.
@@ -162,15 +163,13 @@ impl LiveMemory {
     /// What could not be held so far.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let refused = (self.refused > 0).then(|| {
-            let message =
-                format!("{} bytes of buffers are more than may be alive at once: unknown", self.refused);
+            let bytes = counted(self.refused, "byte", "bytes");
+            let message = format!("{bytes} of buffers are over what may be alive at once, and not known");
             Diagnostic::loss(None, message)
         });
         let placeless = (self.placeless > 0).then(|| {
-            Diagnostic::loss(
-                None,
-                format!("{} buffers have contents and no address: not used", self.placeless),
-            )
+            let buffers = counted(self.placeless, "buffer with contents has", "buffers with contents have");
+            Diagnostic::loss(None, format!("{buffers} no address, and cannot be used"))
         });
         refused.into_iter().chain(placeless).collect()
     }

@@ -2,6 +2,7 @@
 
 use super::{FILLER, HEADER, MAX_PAYLOAD, RdSection, RdSectionKind, header};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use unwedge_base::plural::counted;
 use unwedge_base::{Diagnostic, Span};
 
 /// Bytes asked for at once.
@@ -74,7 +75,10 @@ impl<R: Read> RdReader<R> {
             self.ended = true;
             self.lose(
                 start,
-                format!("the capture ends inside {section}: {there} of {claimed} bytes are there"),
+                format!(
+                    "the capture ends inside {section}, which has {there} of {}",
+                    counted(claimed.into(), "byte", "bytes")
+                ),
             );
         } else if kept < wanted {
             self.lose(start, format!("{section} is too long: {kept} of its {claimed} bytes are read"));
@@ -107,8 +111,9 @@ impl<R: Read> RdReader<R> {
                 if there > 0 && there < HEADER as u64 {
                     let start = self.at;
                     self.at = self.at.saturating_add(there);
+                    let there = counted(there, "byte", "bytes");
                     let message =
-                        format!("the capture ends inside the header of a section, after {there} bytes of it");
+                        format!("the capture ends inside the header of a section, after {there} of it");
                     self.lose(start, message);
                 }
                 return header(&self.payload);

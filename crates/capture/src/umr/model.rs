@@ -4,6 +4,7 @@ use super::read::read;
 use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
+use unwedge_hw::ChipOverride;
 
 /// Text of umr.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,8 @@ pub struct UmrText<'a> {
     pub other_lines: u64,
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
+    /// The GPU that it is taken to be of, whatever it says itself. No reader sets it.
+    pub taken_as: Option<ChipOverride>,
 }
 
 /// A wave.

@@ -10,6 +10,7 @@ use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use unwedge_base::Span;
+use unwedge_base::plural::counted;
 
 /// Bytes of text that waves and streams take at least.
 const BYTES_PER_WAVE: usize = 256;
@@ -310,7 +311,8 @@ impl<'a> UmrReader<'a> {
             }
             for ((vmid, iova), (have, size)) in sizes {
                 if let Some(size) = size.filter(|&size| have < size as usize) {
-                    let message = || format!("IB at {vmid}@{iova:#x}: {have} of {size} dwords are there");
+                    let size = counted(size.into(), "dword", "dwords");
+                    let message = || format!("IB at {vmid}@{iova:#x} has {have} of {size}");
                     self.notes.loss(ring.span, message);
                 }
             }

@@ -19,6 +19,7 @@ use crate::intel::{
     DumpEdits, DumpEngine, IntelRecord, IntelSectionInfo, KeyValue, MemoryBlock, MemoryImage,
 };
 use unwedge_base::{Diagnostic, Span};
+use unwedge_hw::ChipOverride;
 
 /// A devcoredump of xe. Nothing is filled in.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,8 @@ pub struct XeDevcore<'a> {
     pub sections: Vec<IntelSectionInfo<'a>>,
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
+    /// The GPU that it is taken to be of, whatever it says itself. No reader sets it.
+    pub taken_as: Option<ChipOverride>,
 }
 
 /// A GT of the device.

@@ -9,6 +9,7 @@ use crate::intel::{
 };
 use std::borrow::Cow;
 use unwedge_base::Span;
+use unwedge_base::plural::counted;
 
 /// The status page of a process is the first page of a context's image; what is called HWCTX follows it.
 const STATUS_PAGE: u64 = 4096;
@@ -122,7 +123,9 @@ impl<'a> XeReader<'a> {
         if block.span.end == self.text.len() as u64 && !self.text.ends_with(b"\n") {
             self.collector.loss(block.span, || format!("the dump ends inside memory {name}"));
         } else if let Some(claimed) = block.length.filter(|&claimed| claimed != held) {
-            self.collector.loss(block.span, || format!("memory {name} has {held} of {claimed} bytes"));
+            self.collector.loss(block.span, || {
+                format!("memory {name} has {held} of {}", counted(claimed, "byte", "bytes"))
+            });
         }
     }
 

@@ -24,21 +24,22 @@ pub enum AmdCommand {
     Asm(AmdAsm),
     /// A code object, or bare code, to assembly that makes the same bytes
     #[command(
-        after_help = "Examples:\n  unwedge amd disasm kernel.o\n  unwedge amd disasm --words --function main shader.elf\n  \
-        unwedge amd disasm --gpu gfx1100 shader.bin\n  echo 000000d800010000 | unwedge amd disasm --gpu gfx900 --hex -"
+        after_help = concat!("Examples:\n  unwedge amd disasm kernel.o\n  unwedge amd disasm --words --function main shader.elf\n  \
+        unwedge amd disasm --gpu gfx1100 shader.bin\n  \
+        unwedge amd disasm ~/radv_dumps_4711_2025.01.31_12.00.00 --shader 0\n  echo 000000d800010000 | unwedge amd disasm --gpu gfx900 --hex -", hex_help!())
     )]
     Disasm(AmdDisasm),
     /// Execute code without a GPU, and say what it does wrong
-    #[command(after_help = "Registers not given are unknown with --seed, and zero without.\n\n\
+    #[command(after_help = concat!("Registers not given are unknown with --seed, and zero without.\n\n\
         Examples:\n  unwedge amd run --gpu gfx1030 --buffer 0x1000=in.bin --buffer 0x2000:1024 --sgpr s2=0x1000 \\\n    \
         --vgpr v0=local-id-x --group-id s4 --dump 0x2000:64 shader.bin\n  \
-        unwedge amd run --gpu gfx900 --seed 1 --trace shader.bin\n  unwedge amd run --json kernel.co --function main --groups 4 --buffer 0x1000:1024 --arg 0x1000")]
+        unwedge amd run --gpu gfx900 --seed 1 --trace shader.bin\n  unwedge amd run --json kernel.co --function main --groups 4 --buffer 0x1000:1024 --arg 0x1000", hex_help!()))]
     Run(Box<AmdRun>),
     /// Find missing waits, hazards and broken control flow in machine code
     #[command(
-        after_help = "Nothing is run. docs/amd-check.md says what is checked, and where the rules come from. Exit status 4: something is wrong.\n\n\
-        Examples:\n  unwedge amd check kernel.o\n  unwedge amd check --gpu gfx1030 --json shader.bin\n  \
-        unwedge amd check --gpu navi31 --features +wavefrontsize64 --all shader.s"
+        after_help = concat!("Nothing is run. docs/amd-check.md says what is checked, and where the rules come from. Exit status 4: something is wrong.\n\n\
+        Examples:\n  unwedge amd check kernel.o\n  unwedge amd check --gpu gfx1030 --json shader.bin\n  unwedge amd check ~/radv_dumps_4711_2025.01.31_12.00.00\n  \
+        unwedge amd check --gpu navi31 --features +wavefrontsize64 --all shader.s", hex_help!())
     )]
     Check(AmdCheck),
 }
@@ -46,7 +47,8 @@ pub enum AmdCommand {
 /// `amd check`
 #[derive(Args, Debug)]
 pub struct AmdCheck {
-    /// A code object (ELF), bare code, its dwords in hexadecimal, or assembly; `-` for standard input
+    /// A code object (ELF), bare code, its dwords in hexadecimal, or assembly; or an amdgpu devcoredump, a RADV report or text of umr,
+    /// whose shaders are checked; `-` for standard input
     pub file: PathBuf,
     /// Which GPU.
     #[command(flatten)]
@@ -54,6 +56,9 @@ pub struct AmdCheck {
     /// Only this function of a code object
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
+    /// Only the shader of this number of a dump, as `amd disasm` lists them
+    #[arg(long, value_name = "NUMBER")]
+    pub shader: Option<usize>,
     /// Also what sources differ on, waits that are spare, code that is not reached
     #[arg(long)]
     pub all: bool,
@@ -147,7 +152,8 @@ pub enum AmdLoader {
 /// `amd disasm`
 #[derive(Args, Debug)]
 pub struct AmdDisasm {
-    /// A code object (ELF), bare code, or its dwords in hexadecimal (eight digits each); `-` for standard input
+    /// A code object (ELF), bare code, or its dwords in hexadecimal (eight digits each); or an amdgpu devcoredump, a RADV report or text
+    /// of umr, whose shaders are listed; `-` for standard input
     pub file: PathBuf,
     /// Which GPU.
     #[command(flatten)]
@@ -155,12 +161,15 @@ pub struct AmdDisasm {
     /// The bytes of an instruction per line, in hexadecimal; prints one line for each, `error: …` where that is not possible
     #[arg(long, conflicts_with_all = ["words", "function"])]
     pub hex: bool,
-    /// Show address and dwords behind each line
+    /// Show address and dwords after each line
     #[arg(long)]
     pub words: bool,
     /// Only this function of a code object
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
+    /// The shader of this number of a dump, as they are listed without this option
+    #[arg(long, value_name = "NUMBER", conflicts_with = "hex")]
+    pub shader: Option<usize>,
 }
 
 /// `amd run`

@@ -82,6 +82,7 @@ pub fn show(view: View, bytes: &[u8], gpu: Gpu, out: &mut dyn Write) -> Result<(
                 target: AmdTarget { gpu: Some(gpu.name().to_owned()), features: None },
                 hex: false,
                 words: view == View::DisassembleWords,
+                shader: None,
                 function: None,
             };
             let mut text = String::new();

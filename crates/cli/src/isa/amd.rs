@@ -1,17 +1,17 @@
 //! `unwedge amd asm` and `unwedge amd disasm`; `amd check` and `amd run` are files of their own.
 
-use super::amd_check::dwords;
+use super::amd_dump::{self, AmdInput, DumpShaders};
 use super::amd_target::{assembled, gpu};
-use super::{batch, deliver, source};
+use super::{batch, deliver, hex, source};
 use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, Global};
 use crate::dump::refuse_dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::capture::elf::{self, Loader, NotCodeObject};
 use unwedge::isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
 use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line, list_object};
+use unwedge_view::asm::amd_shaders;
 use unwedge_view::plural::counted;
 
 /// Runs the command.
@@ -64,7 +64,13 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
-    let input = Input::open(&args.file, global.max_size)?;
+    let input = match amd_dump::open(&args.file, &args.target, global)? {
+        AmdInput::Code(input) => input,
+        AmdInput::Dump(shaders) => return disasm_dump(&shaders, args, global),
+    };
+    if args.shader.is_some() {
+        return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", input.name)));
+    }
     refuse_dump(&input, "amd disasm")?;
     // Opened when there is something to show.
     let mut out: Option<Output> = None;
@@ -76,16 +82,47 @@ fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
     if let Some(out) = out {
         out.finish()?;
     }
+    Ok(decoded(&input.name, counts, outcome))
+}
+
+/// Says how much of code did not decode; if that is most of it, the result is of little worth.
+fn decoded(name: &str, counts: ListingCounts, outcome: Outcome) -> Outcome {
     if counts.unknown == 0 {
-        return Ok(outcome);
+        return outcome;
     }
-    let (unknown, name) = (counts.unknown, &input.name);
     complain!(
         "{name}: {} not decode as instructions of this GPU",
-        counted(unknown as u64, "dword does", "dwords do")
+        counted(counts.unknown as u64, "dword does", "dwords do")
     );
-    let most = counts.unknown > counts.instructions;
-    Ok(if most { Outcome::Lost } else { outcome })
+    if counts.unknown > counts.instructions { Outcome::Lost } else { outcome }
+}
+
+/// Lists the shaders of a dump, or one of them with its instructions.
+fn disasm_dump(dump: &DumpShaders, args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
+    if args.function.is_some() {
+        let message = format!("{}: --function is for code objects; of a dump take --shader", dump.name);
+        return Err(Failure::Usage(message));
+    }
+    let Some(number) = args.shader else {
+        let mut out = Output::open(global, true);
+        // A failed write is remembered, and reported by `finish`.
+        let _ = amd_shaders::text(&dump.shaders, &mut out);
+        out.finish()?;
+        return Ok(Outcome::Complete);
+    };
+    let shader = dump.get(number)?;
+    let gpu = dump.gpu_of(shader, &args.target)?;
+    dump.say_guess();
+    let options = AmdListingOptions { words: args.words, ..AmdListingOptions::default() };
+    let mut out = Output::open(global, true);
+    let mut write = |part: &str| drop(out.write_all(part.as_bytes()));
+    let counts = listing::write_to(&shader.bytes(), &gpu, &options, &mut |_, _| (), &mut write);
+    out.finish()?;
+    if !shader.whole {
+        let place = amd_shaders::place(shader);
+        complain!("{}: {place}: a part of the code; its end is not in the dump", dump.name);
+    }
+    Ok(decoded(&dump.name, counts, Outcome::Complete))
 }
 
 /// The listing of a code object, or of bare code. What was lost is told on standard error.
@@ -112,9 +149,8 @@ pub(crate) fn disassembled(
             }
             let gpu = gpu(&args.target, None)?;
             let options = AmdListingOptions { words: args.words, ..AmdListingOptions::default() };
-            let hex = std::str::from_utf8(bytes).ok().and_then(dwords).filter(|words| !words.is_empty());
-            let unhexed: Vec<u8> = hex.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
-            let bytes = if hex.is_some() { &unhexed[..] } else { bytes };
+            let read = hex::words(bytes, 8);
+            let bytes = read.as_deref().unwrap_or(bytes);
             Ok((listing::write_to(bytes, &gpu, &options, &mut |_, _| (), write), Outcome::Complete))
         }
     }

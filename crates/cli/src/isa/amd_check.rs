@@ -1,18 +1,22 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
+use super::amd_dump::{self, AmdInput, DumpShaders};
 use super::amd_target::{assembled, gpu, gpu_of, with_lanes};
+use super::hex;
 use crate::args::{AmdCheck, Global};
 use crate::dump::refuse_dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
 use crate::output::Output;
 use unwedge::capture::elf::{self, CodeObject, NotCodeObject};
 use unwedge::check::amdgcn::{
     Certainty, CheckOptions, CheckReport, EntryPreset, ProgramEntry, check as check_code,
 };
 use unwedge::isa::amdgcn::Gpu;
+use unwedge::postmortem::amd::AmdShader;
 use unwedge_view::asm::amd::Emit;
+use unwedge_view::asm::amd_shaders;
 use unwedge_view::asm::check::{self, CheckedCode, FindingText};
+use unwedge_view::plural::counted;
 
 /// Code to be checked: a section of a code object, or all of a file.
 struct Code {
@@ -37,7 +41,13 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
             "no instruction begins at {entry:#x}: it is not a multiple of 4"
         )));
     }
-    let mut input = Input::open(&args.file, global.max_size)?;
+    let mut input = match amd_dump::open(&args.file, &args.target, global)? {
+        AmdInput::Code(input) => input,
+        AmdInput::Dump(shaders) => return check_dump(&shaders, args, global),
+    };
+    if args.shader.is_some() {
+        return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", input.name)));
+    }
     let mut outcome = Outcome::Complete;
     let (gpu, codes) = match elf::read(&input.bytes) {
         Ok(object) => {
@@ -74,7 +84,7 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     let said = (args.sgprs.is_some() || args.vgprs.is_some())
         .then(|| EntryPreset { sgprs: args.sgprs.unwrap_or(gpu.sgprs()), vgprs: args.vgprs.unwrap_or(256) });
     let default = if args.entry.is_empty() { &[0][..] } else { &args.entry };
-    let mut out = Output::open(global, true);
+    let out = Output::open(global, true);
     let (mut found, mut reports) = (false, Vec::new());
     for code in &codes {
         let named = code.functions.iter().zip(&code.presets).zip(&code.called);
@@ -100,17 +110,73 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
         }
         reports.push(report);
     }
-    // A failed write is remembered, and reported by `finish`.
     let checked: Vec<CheckedCode<'_>> =
         codes.iter().zip(&reports).map(|(code, report)| code.checked(gpu, report)).collect();
+    show(&checked, gpu, &input.name, args, out)?;
+    Ok(if found { Outcome::Found } else { outcome })
+}
+
+/// Prints what was found.
+fn show(
+    checked: &[CheckedCode<'_>],
+    gpu: Gpu,
+    file: &str,
+    args: &AmdCheck,
+    mut out: Output,
+) -> Result<(), Failure> {
+    // A failed write is remembered, and reported by `finish`.
     let _ = if args.json {
-        check::json(&checked, &gpu, args.all, &mut out)
+        check::json(checked, &gpu, args.all, &mut out)
     } else {
-        let shown =
-            FindingText { file: &input.name, all: args.all, context: args.context, verbose: args.verbose };
+        let shown = FindingText { file, all: args.all, context: args.context, verbose: args.verbose };
         shown.legend(&mut out).and_then(|()| checked.iter().try_for_each(|code| code.text(&shown, &mut out)))
     };
-    out.finish()?;
+    Ok(out.finish()?)
+}
+
+/// Checks the shaders of a dump, or one of them.
+fn check_dump(dump: &DumpShaders, args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
+    if args.function.is_some() || !args.entry.is_empty() {
+        let message =
+            format!("{}: --function and --entry are for files of code; of a dump take --shader", dump.name);
+        return Err(Failure::Usage(message));
+    }
+    let chosen: Vec<&AmdShader> = match args.shader {
+        Some(number) => vec![dump.get(number)?],
+        None => dump.shaders.iter().filter(|shader| !shader.words.is_empty()).collect(),
+    };
+    let Some(first) = chosen.first() else {
+        let there = counted(dump.shaders.len() as u64, "shader", "shaders");
+        return Err(Failure::NotFound(format!(
+            "{}: the dump names {there} and holds the code of none",
+            dump.name
+        )));
+    };
+    let gpu = dump.gpu_of(first, &args.target)?;
+    dump.say_guess();
+    let mut codes = Vec::new();
+    for shader in chosen {
+        let gpu = dump.gpu_of(shader, &args.target)?;
+        let functions = vec![(0, amd_shaders::place(shader))];
+        codes.push((shader.bytes(), shader.address.unwrap_or(0), functions, gpu, shader.check(&gpu)));
+    }
+    let found = codes.iter().any(|(.., report)| report.findings.iter().any(|f| f.level == Certainty::Error));
+    let mut outcome = Outcome::Complete;
+    if codes.iter().any(|(.., report)| !report.complete) {
+        complain!("{}: too many ways through the code: not all were followed to their end", dump.name);
+        outcome = Outcome::Lost;
+    }
+    let checked: Vec<CheckedCode<'_>> = codes
+        .iter()
+        .map(|(bytes, address, functions, gpu, report)| CheckedCode {
+            bytes,
+            address: *address,
+            functions,
+            gpu: *gpu,
+            report,
+        })
+        .collect();
+    show(&checked, gpu, &dump.name, args, Output::open(global, true))?;
     Ok(if found { Outcome::Found } else { outcome })
 }
 
@@ -186,23 +252,8 @@ pub(super) fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Fai
     if !printable || source.trim().is_empty() {
         return Ok(bytes);
     }
-    if let Some(words) = dwords(source) {
-        return Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect());
+    if let Some(code) = hex::words(source.as_bytes(), 8) {
+        return Ok(code);
     }
     assembled(name, source, gpu, Emit::Raw)
-}
-
-/// Dwords in hexadecimal, eight digits each; `None`: it is something else.
-pub(super) fn dwords(source: &str) -> Option<Vec<u32>> {
-    let mut words = Vec::new();
-    for token in source.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty()) {
-        let digits = token.strip_prefix("0x").unwrap_or(token);
-        if digits.len() % 8 != 0 || digits.is_empty() || !digits.is_ascii() {
-            return None;
-        }
-        for dword in digits.as_bytes().chunks(8) {
-            words.push(u32::from_str_radix(std::str::from_utf8(dword).ok()?, 16).ok()?);
-        }
-    }
-    Some(words)
 }

@@ -16,6 +16,7 @@ use unwedge::sim::hsa::{self, LaunchOptions};
 use unwedge_view::asm;
 use unwedge_view::asm::run::{self, MemoryDump};
 use unwedge_view::asm::step::{Loaded, Stepper};
+use unwedge_view::plural::counted;
 
 /// Where code lies that says nothing of it.
 const CODE: u64 = 0x7f00_0000_0000;
@@ -143,7 +144,8 @@ fn fits(asked: &Dispatch, gpu: &Gpu) -> Result<(), Failure> {
         [(asked.lds, lds_limit(gpu), "of LDS"), (asked.scratch, SCRATCH, "of scratch for each lane")]
     {
         if bytes > most {
-            return Err(usage(format!("{bytes} bytes {what} are asked for; there can be at most {most}")));
+            let bytes = counted(bytes.into(), "byte", "bytes");
+            return Err(usage(format!("{bytes} {what} asked for; there can be at most {most}")));
         }
     }
     Ok(())

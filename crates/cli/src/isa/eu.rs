@@ -1,12 +1,13 @@
 //! `unwedge eu`.
 
-use super::{deliver, source};
+use super::{deliver, hex, source};
 use crate::args::{EuAsm, EuCommand, EuDisasm, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge_view::asm::eu::{self, EuText};
+use unwedge_view::plural::counted;
 
 /// Runs the command.
 pub fn run(command: &EuCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -26,14 +27,16 @@ fn disasm(args: &EuDisasm, global: &Global) -> Result<Outcome, Failure> {
     let (text, lost) = if args.hex {
         eu::lines_disassembled(args.platform, &String::from_utf8_lossy(&input.bytes), of)
     } else {
-        eu::disassembled(args.platform, &input.bytes, of)
+        let read = hex::prefixed_words(&input.bytes, 8);
+        eu::disassembled(args.platform, read.as_deref().unwrap_or(&input.bytes), of)
     };
     let mut out = Output::open(global, true);
     // A failed write is remembered, and reported by `finish`.
     let _ = out.write_all(text.as_bytes());
     out.finish()?;
     if lost != 0 {
-        complain!("{}: {lost} of the instructions are not valid", args.file.display());
+        let lost = counted(lost as u64, "instruction is not valid", "instructions are not valid");
+        complain!("{}: {lost}", args.file.display());
     }
     Ok(if lost != 0 { Outcome::Lost } else { Outcome::Complete })
 }

@@ -1,6 +1,6 @@
 //! `unwedge ir2`.
 
-use super::{code_at, deliver, source};
+use super::{code_at, deliver, hex as hex_text, source};
 use crate::args::{Global, Ir2Command, Ir2Disasm, StageArg};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
@@ -9,6 +9,7 @@ use std::io::Write;
 use unwedge::base::{Dwords, Generation};
 use unwedge::isa::ir2::{Ir2ListingOptions, ShaderStage, listing};
 use unwedge_view::asm::ir2;
+use unwedge_view::plural::counted;
 
 /// Runs the command.
 pub fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
@@ -44,7 +45,8 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
             if args.hex {
                 hex(&input)?
             } else {
-                let (words, rest) = input.bytes.as_chunks::<4>();
+                let read = hex_text::words(&input.bytes, 8);
+                let (words, rest) = read.as_deref().unwrap_or(&input.bytes).as_chunks::<4>();
                 left = rest.len();
                 words.iter().map(|&w| u32::from_le_bytes(w)).collect()
             }
@@ -65,7 +67,12 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     let _ = out.write_all(listing(Dwords::from(&words[..]), &how).as_bytes());
     out.finish()?;
     if left != 0 {
-        complain!("{}: {left} bytes at the end are no word", args.file.display());
+        let bytes = counted(
+            left as u64,
+            "byte at the end is not a whole word",
+            "bytes at the end are not a whole word",
+        );
+        complain!("{}: {bytes}", args.file.display());
     }
     // Of another instruction set, nothing in the listing is what it says.
     Ok(if foreign || left != 0 { Outcome::Lost } else { Outcome::Complete })

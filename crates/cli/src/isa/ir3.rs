@@ -1,6 +1,6 @@
 //! `unwedge ir3`.
 
-use super::{batch, code_at, deliver, source};
+use super::{batch, code_at, deliver, hex, source};
 use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
 use crate::database;
 use crate::dump::{self, Opened, refuse_dump};
@@ -13,7 +13,7 @@ use unwedge::base::Dwords;
 use unwedge::capture::{Dump, FileKind};
 use unwedge::isa::ir3::asm::Assembler;
 use unwedge::isa::ir3::write;
-use unwedge_view::asm::ir3;
+use unwedge_view::asm::ir3::{self, WordCounts};
 use unwedge_view::asm::shaders::{self, LoadedShader};
 use unwedge_view::plural::counted;
 
@@ -83,24 +83,24 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let code = Code::read(&args.file, args.r#gen, shader_at, global)?;
     let mut out = Output::open(global, true);
     // A failed write is remembered, and reported by `finish`.
-    let _ = if args.raw {
-        ir3::listing(code.dwords(), code.gpu_id, &mut out)
+    let counts = if args.raw {
+        let _ = ir3::listing(code.dwords(), code.gpu_id, &mut out);
+        ir3::faithful(code.dwords().iter64(), code.gpu_id, &mut std::io::sink())
     } else {
         ir3::faithful(code.dwords().iter64(), code.gpu_id, &mut out)
     };
     out.finish()?;
-    Ok(code.outcome(&args.file))
-}
-
-/// The bytes of words in hexadecimal, sixteen digits each; `None`: it is something else.
-fn hex_bytes(source: &[u8]) -> Option<Vec<u8>> {
-    let tokens = std::str::from_utf8(source).ok()?.split_ascii_whitespace();
-    let mut bytes = Vec::new();
-    for token in tokens {
-        let digits = token.strip_prefix("0x").unwrap_or(token).len();
-        bytes.extend(hex_word(token).filter(|_| digits == 16)?.to_le_bytes());
-    }
-    (!bytes.is_empty()).then_some(bytes)
+    let outcome = code.outcome(&args.file);
+    let Ok(WordCounts { words, unknown: unknown @ 1.. }) = counts else { return Ok(outcome) };
+    complain!(
+        "{}: {} of {} not decode as instructions of a{}xx",
+        args.file.display(),
+        unknown,
+        counted(words as u64, "word does", "words do"),
+        code.gpu_id / 100
+    );
+    // A few may be data; most of them are not code of this GPU.
+    Ok(if 2 * unknown > words { Outcome::Lost } else { outcome })
 }
 
 /// The shaders that a dump of msm loads; `None` if the file is something else. Standard input is read once, and is not
@@ -138,7 +138,7 @@ impl Code {
             let input = Input::open(file, global.max_size)?;
             refuse_dump(&input, "ir3 disasm")?;
             let gpu_id = gpu.ok_or_else(no_generation)?;
-            let bytes = hex_bytes(&input.bytes).unwrap_or(input.bytes);
+            let bytes = hex::words(&input.bytes, 16).unwrap_or(input.bytes);
             let (words, rest) = bytes.as_chunks::<8>();
             let dwords = words.as_flattened().as_chunks().0.iter().map(|&dword| u32::from_le_bytes(dword));
             return Ok(Code { dwords: dwords.collect(), left: rest.len(), gpu_id });
@@ -160,7 +160,12 @@ impl Code {
         if self.left == 0 {
             return Outcome::Complete;
         }
-        complain!("{}: {} bytes at the end are no word", file.display(), self.left);
+        let bytes = counted(
+            self.left as u64,
+            "byte at the end is not a whole word",
+            "bytes at the end are not a whole word",
+        );
+        complain!("{}: {bytes}", file.display());
         Outcome::Lost
     }
 }

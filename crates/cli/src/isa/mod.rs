@@ -4,9 +4,11 @@ pub mod afuc;
 pub mod afuc_run;
 pub mod amd;
 pub mod amd_check;
+mod amd_dump;
 mod amd_run;
 pub(crate) mod amd_target;
 pub mod eu;
+mod hex;
 pub mod ir2;
 pub mod ir3;
 
@@ -78,7 +80,7 @@ fn not_text(name: &str, bytes: &[u8], at: usize) -> String {
 fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
     if !at.is_multiple_of(unit) {
         return Err(Failure::Usage(format!(
-            "no shader starts at {at:#x}: that is no multiple of {unit} bytes"
+            "no shader starts at {at:#x}: it is not a multiple of {unit} bytes"
         )));
     }
     match dump::open(file, global.max_size)? {

@@ -19,6 +19,7 @@ use unwedge::stream::cut::{Choice, CutTarget, Cutter};
 use unwedge::stream::play::{Player, SubmitChoice as Submits};
 use unwedge_view::CaptureStream;
 use unwedge_view::json::Heading;
+use unwedge_view::plural::counted;
 use unwedge_view::rd::{info, list};
 
 /// Version of the schema of `info --json`.
@@ -101,7 +102,9 @@ fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
                 false => format!(" ({})", compression.join(" of ")),
             };
             writeln!(out, "{gap}{}", style.bold(&stream.name))
-                .and_then(|()| writeln!(out, "  {:9} {} bytes{packed}", "size", capture.bytes()))
+                .and_then(|()| {
+                    writeln!(out, "  {:9} {}{packed}", "size", counted(capture.bytes(), "byte", "bytes"))
+                })
                 .and_then(|()| capture.text(style, &mut out))
         };
         outcome = worse(outcome, told(&source, diagnostics));
@@ -172,18 +175,21 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
     let outcome = told(&source, diagnostics);
     drop(source);
     if kept.submits == 0 {
-        return Err(Failure::NotFound(format!("{name}: none of its {} submits is chosen", seen.submits)));
+        return Err(Failure::NotFound(format!(
+            "{name}: no submit is chosen, of {}",
+            counted(seen.submits.into(), "submit", "submits")
+        )));
     }
     target.out.commit()?;
-    complain!(
-        "{name}: kept {} submits with {} buffers, {} bytes; read {} submits with {} buffers, {} bytes",
-        kept.submits,
-        kept.buffers,
-        kept.bytes,
-        seen.submits,
-        seen.buffers,
-        seen.bytes
-    );
+    let [kept, seen] = [kept, seen].map(|tally| {
+        format!(
+            "{} with {}, {}",
+            counted(tally.submits.into(), "submit", "submits"),
+            counted(tally.buffers, "buffer", "buffers"),
+            counted(tally.bytes, "byte", "bytes")
+        )
+    });
+    complain!("{name}: kept {kept}; read {seen}");
     Ok(outcome)
 }
 

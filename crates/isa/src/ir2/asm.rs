@@ -6,6 +6,7 @@
 use super::table::{AttrArg, AttrCondition, InstrAttr, WordField, WordForm, alu, cf, fetch};
 use std::collections::HashMap;
 use thiserror::Error;
+use unwedge_base::plural::counted;
 
 /// Complaints about one file, after which the rest is not read.
 const MOST_COMPLAINTS: usize = 1000;
@@ -178,7 +179,11 @@ impl Ir2Program {
             }
             flow.word = cf::COUNT.set(flow.word, count as u128);
         } else if cf::COUNT.get(flow.word) != count as u128 {
-            complain(format!("CNT is {}, but {count} instructions follow", cf::COUNT.get(flow.word)));
+            complain(format!(
+                "CNT is {}, but it is followed by {}",
+                cf::COUNT.get(flow.word),
+                counted(count as u64, "instruction", "instructions")
+            ));
         }
         if flow.given & cf::ADDRESS.mask() == 0 {
             if *next > cf::ADDRESS.max() as usize {

@@ -32,9 +32,11 @@ impl Faithful {
     }
 
     /// Appends the text of an instruction as [`write`](super::write()) has it, without end of line. Where it does not
-    /// tell all bits, the word itself with the text behind it: `raw 0x0123456789ABCDEF\t; nop`.
-    pub fn write(&mut self, word: u64, out: &mut Vec<u8>) {
+    /// tell all bits, the word itself with the text after it: `raw 0x0123456789ABCDEF\t; nop`. Returns whether the word is an
+    /// instruction of the GPU.
+    pub fn write(&mut self, word: u64, out: &mut Vec<u8>) -> bool {
         let start = out.len();
+        let mut known = true;
         let faithful = match IR3_PROGRAMS.write(IR3, word, self.gpu_id, out) {
             WriteOutcome::Text { shape, unseen, faults } if faults.is_empty() => {
                 let text = out.get(start..).unwrap_or_default();
@@ -42,6 +44,7 @@ impl Faithful {
             }
             WriteOutcome::Text { faults, .. } => {
                 faults.without_ignored().write(u64::BITS, out);
+                known = false;
                 false
             }
             WriteOutcome::Odd => {
@@ -50,6 +53,7 @@ impl Faithful {
             }
             WriteOutcome::Unknown => {
                 write_raw(word, out);
+                known = false;
                 true
             }
         };
@@ -60,6 +64,7 @@ impl Faithful {
             before.extend_from_slice(b"\t; ");
             out.splice(start..start, before);
         }
+        known
     }
 
     /// What the unseen bits of words of this shape are if the text of one, `text`, is assembled; `NEVER` when other

@@ -54,7 +54,7 @@ pub fn locate_sqe(
     db: &Db,
 ) -> Result<Option<SqePosition>, NotFirmware> {
     let Some(stat) = stat(dump) else { return Ok(None) };
-    let generation = dump.revision.and_then(|r| Generation::of(r.gpu_id, r.chip_id));
+    let generation = dump.identity().and_then(|(gpu_id, chip_id)| Generation::of(gpu_id, chip_id));
     let blob = FirmwareBlob::new(bytes);
     let fits = |generation: Generation, firmware: u32| generation.number() == firmware;
     let known = blob.firmware().filter(|f| generation.is_none_or(|g| fits(g, f.generation())));

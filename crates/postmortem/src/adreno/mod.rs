@@ -51,14 +51,16 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
             command_line: dump.cmdline.as_deref().and_then(some_text),
             pid: None,
         },
+        taken_as: dump.taken_as.as_ref().map(|chip| chip.name.clone()),
         database: db.identity().clone(),
         diagnostics: dump.diagnostics.clone(),
         ..Report::default()
     };
-    let revision = dump.revision.map(|r| (r.gpu_id, r.chip_id));
-    let gpu = revision.and_then(|(gpu_id, chip)| db.identify(gpu_id, chip));
+    let gpu = dump.identity().and_then(|(gpu_id, chip)| db.identify(gpu_id, chip));
     let known = gpu.map(|gpu| gpu.generation);
-    if let Some((gpu_id, chip)) = revision {
+    // What the dump says of itself is shown, whatever it is taken to be of.
+    let own = dump.revision.map(|r| (r.gpu_id, r.chip_id));
+    if let Some((gpu_id, chip)) = own.or_else(|| dump.identity()) {
         let device = gpu.and_then(|gpu| gpu.name()).map(str::to_owned);
         report.gpu = GpuIdentity::Adreno { gpu_id, chip, device, generation: known };
     }

@@ -34,20 +34,20 @@ pub(super) struct Stands<'c> {
 }
 
 /// Code that a dump holds.
-struct CodeRange {
+pub(super) struct CodeRange {
     /// Where its first dword is.
-    place: Args,
+    pub(super) place: Args,
     /// Address of the first dword.
-    base: Option<u64>,
-    words: Vec<u32>,
-    whole: bool,
-    section: String,
+    pub(super) base: Option<u64>,
+    pub(super) words: Vec<u32>,
+    pub(super) whole: bool,
+    pub(super) section: String,
     /// Bytes from the first dword to each wave in it.
-    waves: Vec<u64>,
+    pub(super) waves: Vec<u64>,
     /// Lanes of its waves; `None`: not known.
-    wave64: Option<bool>,
+    pub(super) wave64: Option<bool>,
     /// The pipeline and the SPIR-V that a report names for it.
-    origin: Args,
+    pub(super) origin: Args,
 }
 
 impl CodeRange {
@@ -87,6 +87,21 @@ pub(super) fn findings(
     programs: &[Program],
 ) -> Vec<Finding> {
     let Some(gpu) = case.gpu else { return Vec::new() };
+    let mut pieces = code_ranges(case, decoder, waves, programs);
+    // A bound pipeline has shaders that no wave runs.
+    if pieces.iter().any(|piece| !piece.waves.is_empty()) {
+        pieces.retain(|piece| !piece.waves.is_empty());
+    }
+    pieces.iter().take(MOST_PIECES).flat_map(|piece| of_piece(piece, gpu, decoder)).collect()
+}
+
+/// The code that a dump holds: of shaders that a report lists, of programs, and around waves.
+pub(super) fn code_ranges(
+    case: &AmdCase<'_>,
+    decoder: Decoder,
+    waves: &[Stands<'_>],
+    programs: &[Program],
+) -> Vec<CodeRange> {
     let mut pieces: Vec<CodeRange> = Vec::new();
     for shader in &case.shaders {
         // RADV lists the shader of an exception a second time, without its name.
@@ -113,14 +128,10 @@ pub(super) fn findings(
             piece.wave64 = piece.wave64.or(lanes(case, wave));
         }
     }
-    // A bound pipeline has shaders that no wave runs.
-    if pieces.iter().any(|piece| !piece.waves.is_empty()) {
-        pieces.retain(|piece| !piece.waves.is_empty());
-    }
-    if gpu.generation() < Gfx::Gfx10 {
+    if case.gpu.is_some_and(|gpu| gpu.generation() < Gfx::Gfx10) {
         pieces.iter_mut().for_each(|piece| piece.wave64 = Some(true));
     }
-    pieces.iter().take(MOST_PIECES).flat_map(|piece| of_piece(piece, gpu, decoder)).collect()
+    pieces
 }
 
 /// Rules about the shape of code, which say nothing where its end is not there.
@@ -133,11 +144,16 @@ const SHAPE: [check::Rule; 6] = [
     check::Rule::DeallocVgprsNop,
 ];
 
+/// Whether a rule is about the shape of code.
+pub(super) fn is_about_shape(rule: check::Rule) -> bool {
+    SHAPE.contains(&rule)
+}
+
 /// What is wrong with a piece if its waves have this many lanes, in the order of addresses.
 fn wrong(piece: &CodeRange, gpu: Gpu, wave64: bool) -> Vec<check::CheckFinding> {
     let report = check::check_words(&piece.words, &gpu.with_wave64(wave64), &check::CheckOptions::default());
     let wrong = |f: &check::CheckFinding| {
-        f.level == check::Certainty::Error && (piece.whole || !SHAPE.contains(&f.rule))
+        f.level == check::Certainty::Error && (piece.whole || !is_about_shape(f.rule))
     };
     report.findings.into_iter().filter(wrong).collect()
 }

@@ -6,8 +6,8 @@ use crate::head::GpuIdentity;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::{UmrText, UmrWave};
-use unwedge_hw::Db;
-use unwedge_hw::amd::{AmdChip, GcVersion, Gfx, product};
+use unwedge_hw::amd::{AmdChip, GcVersion, Gfx, GfxTarget, product};
+use unwedge_hw::{ChipOverride, Db, OverrideGpu};
 use unwedge_isa::amdgcn::Gpu;
 
 /// The GPU of a kernel's dump. `db` is that of [`Db::amd`].
@@ -19,7 +19,7 @@ pub fn identity_of_dump(dump: &Devcoredump<'_>, db: &Db) -> GpuIdentity {
     GpuIdentity::Amd {
         name: device_id.zip(revision).and_then(|(id, revision)| product(id, revision)).map(str::to_owned),
         chip: chip.map(|chip| chip.code_name().to_owned()),
-        target: chip.and_then(AmdChip::target),
+        target: chip.and_then(AmdChip::target).or_else(|| target_taken(dump.taken_as.as_ref())),
         gfx: gfx_of_dump(dump, db),
         gc,
         device_id,
@@ -34,7 +34,7 @@ pub fn identity_of_radv(report: &RadvReport<'_>, db: &Db) -> GpuIdentity {
     GpuIdentity::Amd {
         name: name.map(str::to_owned),
         chip: chip.map(|chip| chip.code_name().to_owned()),
-        target: chip.and_then(AmdChip::target),
+        target: chip.and_then(AmdChip::target).or_else(|| target_taken(report.taken_as.as_ref())),
         gfx: gfx_of_radv(report, db),
         gc: None,
         device_id: None,
@@ -48,15 +48,43 @@ pub fn identity_of_umr(text: &UmrText<'_>, db: &Db) -> GpuIdentity {
     GpuIdentity::Amd {
         name: None,
         chip: chip.map(|chip| chip.code_name().to_owned()),
-        target: chip.and_then(AmdChip::target),
+        target: chip.and_then(AmdChip::target).or_else(|| target_taken(text.taken_as.as_ref())),
         gfx: gfx_of_umr(text, db),
         gc: None,
         device_id: None,
-        by_registers: text.registers.iter().all(|register| register.path.is_none()),
+        by_registers: text.taken_as.is_none()
+            && text.registers.iter().all(|register| register.path.is_none()),
     }
 }
 
+/// The chip that a source is taken to be of; `Some(None)` where only its generation or target was named.
+fn chip_taken<'d>(taken_as: Option<&ChipOverride>, db: &'d Db) -> Option<Option<AmdChip<'d>>> {
+    match &taken_as?.gpu {
+        OverrideGpu::Amd { code_name, .. } => {
+            let name = code_name.as_deref();
+            Some(name.and_then(|name| db.amd_chips().find(|chip| chip.code_name() == name)))
+        }
+        OverrideGpu::Adreno { .. } | OverrideGpu::Intel { .. } => None,
+    }
+}
+
+/// The target that a source is taken to be of.
+fn target_taken(taken_as: Option<&ChipOverride>) -> Option<GfxTarget> {
+    match taken_as?.gpu {
+        OverrideGpu::Amd { target, .. } => target,
+        OverrideGpu::Adreno { .. } | OverrideGpu::Intel { .. } => None,
+    }
+}
+
+/// The generation that a source is taken to be of.
+fn gfx_taken(taken_as: Option<&ChipOverride>) -> Option<Gfx> {
+    taken_as.and_then(ChipOverride::gfx)
+}
+
 fn chip_of_dump<'d>(dump: &Devcoredump<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
+    if let Some(chip) = chip_taken(dump.taken_as.as_ref(), db) {
+        return chip;
+    }
     match dump.gc_version() {
         Some(version) => db.amd_chip_by_gc(version),
         None => db.amd_chip_by_pci(dump.soc?.device_id?),
@@ -66,6 +94,9 @@ fn chip_of_dump<'d>(dump: &Devcoredump<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
 /// The generation that a kernel's dump is of: without a version or a PCI id that says it, the oldest that the block's code in the
 /// kernel is for.
 pub fn gfx_of_dump(dump: &Devcoredump<'_>, db: &Db) -> Option<Gfx> {
+    if let Some(gfx) = gfx_taken(dump.taken_as.as_ref()) {
+        return Some(gfx);
+    }
     if let Some(version) = dump.gc_version() {
         return version.generation();
     }
@@ -75,22 +106,29 @@ pub fn gfx_of_dump(dump: &Devcoredump<'_>, db: &Db) -> Option<Gfx> {
 
 /// What the code in a kernel's dump is for; `None` where its instructions are not known.
 pub fn code_of_dump(dump: &Devcoredump<'_>, db: &Db) -> Option<Gpu> {
-    code_of(chip_of_dump(dump, db), gfx_of_dump(dump, db))
+    code_of(chip_of_dump(dump, db), dump.taken_as.as_ref(), gfx_of_dump(dump, db))
 }
 
 /// The code of a chip; of one that is not known, that of a GPU of its generation.
-fn code_of(chip: Option<AmdChip<'_>>, gfx: Option<Gfx>) -> Option<Gpu> {
+fn code_of(chip: Option<AmdChip<'_>>, taken_as: Option<&ChipOverride>, gfx: Option<Gfx>) -> Option<Gpu> {
     let generation = Gpu::from_gfx(gfx?)?;
-    Some(chip.and_then(AmdChip::target).and_then(Gpu::from_target).unwrap_or(generation))
+    let target = chip.and_then(AmdChip::target).or_else(|| target_taken(taken_as));
+    Some(target.and_then(Gpu::from_target).unwrap_or(generation))
 }
 
 fn chip_of_radv<'d>(report: &RadvReport<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
+    if let Some(chip) = chip_taken(report.taken_as.as_ref(), db) {
+        return chip;
+    }
     let named = report.gpu.iter().filter(|e| ["Device name", "name"].contains(&e.name.trim()));
     named.into_iter().find_map(|entry| db.amd_chip_named(&entry.value))
 }
 
 /// The generation that a report is of: by the chip's code name, or what Mesa calls its level.
 pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
+    if let Some(gfx) = gfx_taken(report.taken_as.as_ref()) {
+        return Some(gfx);
+    }
     if let Some(gfx) = chip_of_radv(report, db).and_then(AmdChip::generation) {
         return Some(gfx);
     }
@@ -110,12 +148,15 @@ pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
 
 /// What the code in a report of RADV is for: by the chip's code name, else a GPU of its generation.
 pub fn code_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gpu> {
-    code_of(chip_of_radv(report, db), gfx_of_radv(report, db))
+    code_of(chip_of_radv(report, db), report.taken_as.as_ref(), gfx_of_radv(report, db))
 }
 
 /// Registers are printed with their path, which begins with the chip: `navi21.gfx1030.mmGRBM_STATUS`. The name of the block is
 /// not that of a target: it has the numbers of the core's version.
 fn chip_of_umr<'d>(text: &UmrText<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
+    if let Some(chip) = chip_taken(text.taken_as.as_ref(), db) {
+        return chip;
+    }
     text.registers.iter().find_map(|register| {
         let first = register.path.as_deref()?.split('.').next()?;
         db.amd_chip_named(first).filter(|_| !first.starts_with("gfx"))
@@ -125,6 +166,9 @@ fn chip_of_umr<'d>(text: &UmrText<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
 /// The generation that text of umr is of: that of the chip in the path of registers, or of the block there. Of waves alone it is
 /// one that has the registers they have.
 pub fn gfx_of_umr(text: &UmrText<'_>, db: &Db) -> Option<Gfx> {
+    if let Some(gfx) = gfx_taken(text.taken_as.as_ref()) {
+        return Some(gfx);
+    }
     let by_chip = chip_of_umr(text, db).and_then(AmdChip::generation);
     let by_block = || text.registers.iter().find_map(|register| gfx_of_block(register.path.as_deref()?));
     by_chip.or_else(by_block).or_else(|| text.waves.first().and_then(gfx_of_wave))
@@ -144,7 +188,7 @@ fn gfx_of_block(path: &str) -> Option<Gfx> {
 
 /// What the code in text of umr is for: by the chip in the path of registers, else a GPU of the generation.
 pub fn code_of_umr(text: &UmrText<'_>, db: &Db) -> Option<Gpu> {
-    code_of(chip_of_umr(text, db), gfx_of_umr(text, db))
+    code_of(chip_of_umr(text, db), text.taken_as.as_ref(), gfx_of_umr(text, db))
 }
 
 /// A generation whose waves have these registers: gfx12 split the status, gfx11 does not tell the instruction, gfx10 made

@@ -15,6 +15,7 @@ mod headers;
 mod identity;
 mod position;
 mod programs;
+mod shaders;
 mod stream;
 mod streams;
 mod trace;
@@ -28,6 +29,7 @@ pub use identity::{
     code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr, identity_of_dump,
     identity_of_radv, identity_of_umr,
 };
+pub use shaders::{AmdShader, AmdShaders, shaders};
 pub use streams::{Stream, Streams, traced_name};
 pub use waves::wave_code;
 
@@ -59,6 +61,7 @@ pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
     let process = dump.process.as_ref().filter(|process| !process.name.is_empty());
     let mut report = Report {
         gpu: identity_of_dump(dump, db),
+        taken_as: dump.taken_as.as_ref().map(|chip| chip.name.clone()),
         driver: DriverIdentity {
             name: Some(dump.module.as_deref().unwrap_or("amdgpu").to_owned()),
             linux: dump.kernel.as_deref().map(str::to_owned),
@@ -87,6 +90,7 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
     };
     let mut report = Report {
         gpu: identity_of_radv(radv, db),
+        taken_as: radv.taken_as.as_ref().map(|chip| chip.name.clone()),
         driver: DriverIdentity {
             name: Some("RADV".to_owned()),
             linux: None,
@@ -105,6 +109,7 @@ pub fn explain_umr(text: &UmrText<'_>, db: &Db) -> Report {
     let case = AmdCase::of_umr(text, db);
     let mut report = Report {
         gpu: identity_of_umr(text, db),
+        taken_as: text.taken_as.as_ref().map(|chip| chip.name.clone()),
         driver: DriverIdentity { name: Some("umr".to_owned()), ..DriverIdentity::default() },
         diagnostics: text.diagnostics.clone(),
         ..Report::default()

@@ -4,6 +4,7 @@ use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{DumpEngine, RingRegister};
 use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
+use unwedge_hw::{ChipOverride, OverrideGpu};
 use unwedge_stream::intel::position::{self, RingState};
 use unwedge_stream::intel::walk::canonical;
 
@@ -21,6 +22,9 @@ pub struct IntelDevice {
 impl IntelDevice {
     /// The device of an error state.
     pub fn of_i915(dump: &ErrorState<'_>) -> IntelDevice {
+        if let Some(device) = taken_as(dump.taken_as.as_ref(), IntelDriver::I915) {
+            return device;
+        }
         let by_name = || {
             let name = dump.field("Platform").or_else(|| dump.field("platform"))?;
             Platform::by_name(&name.trim().replace('_', "-"))
@@ -37,6 +41,9 @@ impl IntelDevice {
 
     /// The device of a devcoredump.
     pub fn of_xe(dump: &XeDevcore<'_>) -> IntelDevice {
+        if let Some(device) = taken_as(dump.taken_as.as_ref(), IntelDriver::Xe) {
+            return device;
+        }
         let platform = dump.pci_id().and_then(Platform::by_pci_id);
         let told = || {
             let (major, release, _) = dump.this_gt().or(dump.gts.first())?.ip_version()?;
@@ -46,6 +53,16 @@ impl IntelDevice {
         };
         let version = told().or_else(|| platform.map(Platform::version));
         IntelDevice { driver: IntelDriver::Xe, platform, version }
+    }
+}
+
+/// The device that a dump is taken to be of.
+fn taken_as(chip: Option<&ChipOverride>, driver: IntelDriver) -> Option<IntelDevice> {
+    match chip?.gpu {
+        OverrideGpu::Intel { platform, version } => {
+            Some(IntelDevice { driver, platform, version: Some(version) })
+        }
+        OverrideGpu::Adreno { .. } | OverrideGpu::Amd { .. } => None,
     }
 }
 

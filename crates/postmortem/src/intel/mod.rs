@@ -100,6 +100,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
             linux: dump.field("Kernel").map(str::trim).and_then(some_text),
             mesa: None,
         },
+        taken_as: dump.taken_as.as_ref().map(|chip| chip.name.clone()),
         process: hang
             .and_then(|h| Some((h.process?, h.pid?)))
             .map(|(name, pid)| process(name, Some(pid)))
@@ -184,6 +185,7 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
             linux: dump.field("kernel").map(str::trim).and_then(some_text),
             mesa: None,
         },
+        taken_as: dump.taken_as.as_ref().map(|chip| chip.name.clone()),
         process: process.clone().unwrap_or_default(),
         ..Report::default()
     };

@@ -13,6 +13,7 @@ use crate::adreno::Reach;
 use crate::play::{Consumer, Submission, SubmitWalk};
 use frames::Frames;
 use std::io::{self, Write};
+use unwedge_base::plural::counted;
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind, RdWriteError, RdWriter, without_zeros};
 
@@ -159,7 +160,8 @@ impl<T: CutTarget> Cutter<T> {
     /// What could not be held.
     pub fn lost(&self) -> Option<Diagnostic> {
         (self.refused > 0).then(|| {
-            let message = format!("{} bytes are more than may be held at once: left out", self.refused);
+            let bytes = counted(self.refused, "byte is", "bytes are");
+            let message = format!("{bytes} over what may be held at once, and left out");
             Diagnostic::loss(None, message)
         })
     }

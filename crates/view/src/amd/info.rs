@@ -237,9 +237,10 @@ fn text(
     writeln!(out, "{}: {}", style.bold(file.name), file.described)?;
     let FileInfo { stored, bytes, compression, .. } = *file;
     if compression.is_empty() {
-        writeln!(out, "  size      {bytes} bytes")?;
+        writeln!(out, "  size      {}", counted(bytes, "byte", "bytes"))?;
     } else {
-        writeln!(out, "  size      {bytes} bytes ({}: {stored} stored)", compression.join(" of "))?;
+        let size = counted(bytes, "byte", "bytes");
+        writeln!(out, "  size      {size} ({}: {stored} stored)", compression.join(" of "))?;
     }
     writeln!(out, "  gpu       {}", words::amd_gpu(identity))?;
     for (name, value) in &summary.facts {

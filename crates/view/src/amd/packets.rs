@@ -190,7 +190,9 @@ pub(super) fn text(
         for (mark, what) in marks {
             match mark.checked_sub(item.at) {
                 Some(0) => write!(out, "  <- {what}")?,
-                Some(inside) if inside < len => write!(out, "  <- {what} {inside} dwords behind")?,
+                Some(inside) if inside < len => {
+                    write!(out, "  <- {what} {} further on", counted(inside, "dword", "dwords"))?
+                }
                 _ => {}
             }
         }

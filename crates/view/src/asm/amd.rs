@@ -75,12 +75,19 @@ pub fn disassembled_line(
     Ok(())
 }
 
-/// Bytes in hexadecimal as dwords: `000000d8`, `0x00 0x00 0x00 0xd8`, `[0x00,0x00,0x00,0xd8]`.
+/// Bytes in hexadecimal as dwords: `000000d8`, `0x00 0x00 0x00 0xd8`, `[0x00,0x00,0x00,0xd8]`; eight digits after `0x` are a dword:
+/// `0xd8000000`.
 fn read_words(line: &str, words: &mut Vec<u32>) -> Result<(), LineError> {
     words.clear();
     let (mut word, mut digits) = (0u32, 0u32);
     let mut rest = line.trim_ascii().as_bytes();
     while let [first, after @ ..] = rest {
+        if let Some((dword, behind)) = dword(rest).filter(|_| digits.is_multiple_of(8)) {
+            words.push(dword);
+            digits += 8;
+            rest = behind;
+            continue;
+        }
         rest = after;
         match (first, after.first()) {
             (b' ' | b'\t' | b',' | b'[' | b']', _) if digits.is_multiple_of(2) => continue,
@@ -102,6 +109,15 @@ fn read_words(line: &str, words: &mut Vec<u32>) -> Result<(), LineError> {
         return Err(LineError::NotDwords);
     }
     Ok(())
+}
+
+/// A dword with `0x` and all of its digits, and what follows it.
+fn dword(text: &[u8]) -> Option<(u32, &[u8])> {
+    let rest = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))?;
+    let (word, rest) = rest.split_at_checked(8)?;
+    let digits = word.iter().all(u8::is_ascii_hexdigit) && !rest.first().is_some_and(u8::is_ascii_hexdigit);
+    let word = digits.then(|| std::str::from_utf8(word).ok())??;
+    Some((u32::from_str_radix(word, 16).ok()?, rest))
 }
 
 /// What an assembled source is given out as.

@@ -35,13 +35,27 @@ pub fn disassembled(platform: Platform, bytes: &[u8], of: EuText) -> (String, us
     (text, lost)
 }
 
+/// The bytes of a line: in memory order, or dwords with `0x` and all of their digits.
+fn line_bytes(line: &str) -> Option<Vec<u8>> {
+    if !line.trim_start().starts_with("0x") {
+        return raw_bytes(line.trim());
+    }
+    let words = line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let mut bytes = Vec::new();
+    for word in words {
+        let digits = word.strip_prefix("0x").filter(|digits| digits.len() == 8)?;
+        bytes.extend(raw_bytes(digits)?.into_iter().rev());
+    }
+    Some(bytes)
+}
+
 /// Lines of hexadecimal bytes, an instruction each, as text, and how many are not instructions. It is one line for each,
 /// with single spaces, but for [`EuText::Mesa`], where a message has a second line.
 #[must_use]
 pub fn lines_disassembled(platform: Platform, lines: &str, of: EuText) -> (String, usize) {
     let (mut text, mut lost) = (String::new(), 0);
     for line in lines.lines() {
-        let bytes = raw_bytes(line.trim()).unwrap_or_default();
+        let bytes = line_bytes(line).unwrap_or_default();
         let whole = program::instructions(platform, &bytes).next().filter(|p| p.length == bytes.len());
         let Some(placed) = whole.filter(|placed| matches!(placed.length, 8 | 16)) else {
             text.push_str("error: expected 8 or 16 bytes of an instruction\n");

@@ -8,18 +8,33 @@ use unwedge_isa::ir3::{Faithful, Ir3Listing, Ir3ListingOptions, Stats, WaveLimit
 /// Text is handed to the output in blocks of about so many bytes.
 const BLOCK: usize = 32 << 10;
 
+/// Words that were listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WordCounts {
+    /// All of them.
+    pub words: usize,
+    /// Those that are not instructions of the GPU.
+    pub unknown: usize,
+}
+
 /// Text that assembles to the same words, a line for each.
 ///
 /// # Errors
 /// When `out` does not take it.
-pub fn faithful(mut words: impl Iterator<Item = u64>, gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = Faithful::new(gpu_id);
+pub fn faithful(
+    mut words: impl Iterator<Item = u64>,
+    gpu_id: u32,
+    out: &mut dyn Write,
+) -> io::Result<WordCounts> {
+    let (mut writer, mut counts) = (Faithful::new(gpu_id), WordCounts::default());
     blocks(out, |lines| {
         let Some(word) = words.next() else { return false };
-        writer.write(word, lines);
+        counts.words += 1;
+        counts.unknown += usize::from(!writer.write(word, lines));
         lines.push(b'\n');
         true
-    })
+    })?;
+    Ok(counts)
 }
 
 /// The listing of a shader, with its words.

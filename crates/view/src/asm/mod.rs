@@ -3,6 +3,7 @@
 //! Never: reads a file, talks to a terminal.
 
 pub mod amd;
+pub mod amd_shaders;
 pub mod check;
 mod errors;
 pub mod eu;

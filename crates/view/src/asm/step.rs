@@ -1,6 +1,7 @@
 //! The emulator's state before each instruction, by commands.
 
 use super::{number, scalar};
+use crate::plural::counted;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -219,8 +220,9 @@ impl<'p> Stepper<'p> {
                     };
                     let _ = writeln!(
                         out,
-                        "    {what}, {} instructions executed, {} accesses under way",
-                        stand.steps, stand.pending
+                        "    {what}, {} executed, {} under way",
+                        counted(stand.steps, "instruction", "instructions"),
+                        counted(stand.pending as u64, "access", "accesses")
                     );
                 }
             }

@@ -6,6 +6,7 @@
 use crate::listing::{
     self, Carry, CffText, MarkTarget, Marker, Query, QueryMode, Quiet, TextEnd, TextOut, Watch,
 };
+use crate::plural::counted;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use unwedge_base::{Diagnostic, Dwords, Generation, Memory, Severity};
@@ -395,7 +396,8 @@ impl<'d> Lister<'_, '_, 'd> {
             walk.tell(Severity::Note, format!("could not find: {iova:016x} ({dwords})"));
         }
         if lost.too_deep > 0 {
-            let message = format!("{} buffers inside too many others are not shown", lost.too_deep);
+            let buffers = counted(lost.too_deep, "buffer", "buffers");
+            let message = format!("{buffers} inside too many others: not shown");
             walk.tell(Severity::Loss, message);
         }
         if lost.budget_spent {

@@ -20,7 +20,7 @@ use crate::listing::TextOut;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::msm::Devcore;
-use unwedge_hw::Db;
+use unwedge_hw::{ChipOverride, Db};
 use walk::SectionsWalk;
 
 /// What to show.
@@ -69,8 +69,9 @@ pub fn run(
     // What is malformed about the dump is for its reader to say; the listing adds what it could not show.
     let mut said = DumpNotes::default();
     dump.diagnostics.iter().for_each(|diagnostic| said.say(diagnostic.clone()));
+    let taken_as = dump.taken_as.as_ref().and_then(ChipOverride::adreno);
     let mut listing = TextOut::new(out, LENGTH + LENGTH_PER_BYTE * text.len() as u64);
-    let said = SectionsWalk::new(&mut listing, options, db, said).run(text);
+    let said = SectionsWalk::new(&mut listing, options, db, taken_as, said).run(text);
     listing.finish();
     // Nobody is left to tell when standard error is gone.
     let _ = said.report(err);

@@ -5,6 +5,7 @@ use super::packet::is_header;
 use super::prefetch::{self, Search};
 use super::walk::{CrashdecRing, SectionsWalk};
 use crate::listing::{self, CffText, MarkTarget, Marker};
+use crate::plural::counted;
 use unwedge_base::{Dwords, Generation};
 use unwedge_stream::adreno::{AdrenoWalker, Registers, read_ahead};
 
@@ -143,7 +144,8 @@ fn list(
         walk.note(format!("could not find: {iova:016x} ({dwords})"));
     }
     if lost.too_deep > 0 {
-        walk.loss(None, format!("{} buffers inside too many others are not shown", lost.too_deep));
+        let buffers = counted(lost.too_deep, "buffer", "buffers");
+        walk.loss(None, format!("{buffers} inside too many others: not shown"));
     }
     if lost.budget_spent {
         let message =

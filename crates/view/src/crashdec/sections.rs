@@ -3,13 +3,13 @@
 use super::walk::{Chip, CrashdecRing, OpenSection, SectionsWalk};
 use super::{DumpNotes, hfi, indexed, ring};
 use crate::listing::{RegisterPrinter, Shader, TextEnd, disassemble, hex_ascii};
-use unwedge_base::{Buffer, ChipId, Dwords, Span};
+use unwedge_base::{Buffer, ChipId, Dwords, Generation, Span};
 use unwedge_capture::msm::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, MsmSection, TopKey};
 use unwedge_hw::adreno::hfi::{HISTORY, QUEUES};
-use unwedge_hw::{Adreno, RegSpace};
+use unwedge_hw::{Adreno, AdrenoDevice, RegSpace};
 use unwedge_stream::adreno::Registers;
 
-impl SectionsWalk<'_, '_, '_> {
+impl<'d> SectionsWalk<'_, '_, 'd> {
     /// Lists the whole dump; returns what was wrong with it.
     pub fn run(mut self, dump: &[u8]) -> DumpNotes {
         for line in DevcoreLines::new(dump) {
@@ -54,6 +54,9 @@ impl SectionsWalk<'_, '_, '_> {
     }
 
     fn line(&mut self, line: &DevcoreLine<'_>) {
+        if self.chip.is_none() && line.section.is_some() {
+            self.decode_as_taken();
+        }
         match &line.kind {
             LineKind::Section(_) => self.echo(line),
             LineKind::Top { key: TopKey::Revision, value } => {
@@ -94,22 +97,37 @@ impl SectionsWalk<'_, '_, '_> {
         };
         let [major, minor, patch] = [major, minor, patch].map(|n| n.unwrap_or(0));
         let chip_id = ChipId(u64::from(core << 24 | major << 16 | minor << 8 | patch));
-        let gpu = self.db.identify(gpu_id, chip_id);
+        let (taken_id, taken_chip) = self.taken_as.unwrap_or((gpu_id, chip_id));
+        let gpu = self.db.identify(taken_id, taken_chip);
         let device = gpu.and_then(|gpu| gpu.device);
         match device {
             Some(_) => self.text.str("Got chip_id=0x").hex(chip_id.0, 1).end(),
+            None if self.taken_as.is_some() => self.text.str("Taken as another device").end(),
             None => self.text.str("Unsupported device").end(),
         };
         let Some(Adreno { generation, .. }) = gpu else {
             return self
                 .loss(Some(span), format!("no device and no generation known for {gpu_id} ({chip_id})"));
         };
-        if device.is_none() {
+        if device.is_none() && self.taken_as.is_none() {
             self.note(format!("device {gpu_id} ({chip_id}) is not known; decoded as {generation}"));
         }
+        self.decode_as(generation, device, gpu_id);
+    }
+
+    /// Decodes what follows for a GPU.
+    fn decode_as(&mut self, generation: Generation, device: Option<AdrenoDevice<'d>>, gpu_id: u32) {
         self.chip = Some(Chip { gpu: self.db.gpu(generation), device, gpu_id });
         self.stream_due = self.streams_left > 0;
         self.registers = Registers::new(if generation.is_64bit() { 0x4_0000 } else { 0x8000 });
+    }
+
+    /// Of a dump that does not say its GPU before its first section, the GPU that it is taken to be of.
+    fn decode_as_taken(&mut self) {
+        let Some((gpu_id, chip_id)) = self.taken_as else { return };
+        if let Some(Adreno { generation, device }) = self.db.identify(gpu_id, chip_id) {
+            self.decode_as(generation, device, gpu_id);
+        }
     }
 
     fn fault_info(&mut self, line: &DevcoreLine<'_>) {

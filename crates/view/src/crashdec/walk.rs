@@ -2,7 +2,7 @@
 
 use super::{CrashdecOptions, DumpNotes};
 use crate::listing::{COLORS, Carry, Pair, TextOut};
-use unwedge_base::{Buffer, Diagnostic, Generation, Memory, Span};
+use unwedge_base::{Buffer, ChipId, Diagnostic, Generation, Memory, Span};
 use unwedge_capture::msm::lines::MsmSection;
 use unwedge_hw::adreno::hfi::HISTORY;
 use unwedge_hw::{AdrenoDevice, Db, Gpu, Palette};
@@ -37,6 +37,8 @@ pub struct SectionsWalk<'r, 'o, 'd> {
     pub(super) options: CrashdecOptions,
     pub(super) palette: Palette,
     pub(super) db: &'d Db,
+    /// The GPU that the dump is taken to be of, whatever it says itself.
+    pub(super) taken_as: Option<(u32, ChipId)>,
     pub(super) chip: Option<Chip<'d>>,
     /// Buffers with contents, up to the current section.
     pub(super) memory: Memory,
@@ -90,6 +92,7 @@ impl<'r, 'o, 'd> SectionsWalk<'r, 'o, 'd> {
         text: &'r mut TextOut<'o>,
         options: &CrashdecOptions,
         db: &'d Db,
+        taken_as: Option<(u32, ChipId)>,
         said: DumpNotes,
     ) -> SectionsWalk<'r, 'o, 'd> {
         SectionsWalk {
@@ -97,6 +100,7 @@ impl<'r, 'o, 'd> SectionsWalk<'r, 'o, 'd> {
             options: *options,
             palette: if options.color { COLORS } else { Palette::default() },
             db,
+            taken_as,
             chip: None,
             memory: Memory::default(),
             buffers: Vec::new(),

@@ -337,13 +337,16 @@ pub fn trouble_text(kind: TroubleKind) -> Cow<'static, str> {
             Cow::Owned(format!("{raw:#010x} is of a packet type this GPU has not"))
         }
         TroubleKind::CutPacket { claimed, present } => {
-            Cow::Owned(format!("the packet claims {claimed} dwords, {present} are there"))
+            let claimed = counted(claimed as u64, "dword", "dwords");
+            Cow::Owned(format!("the packet claims {claimed}, and has {present}"))
         }
         TroubleKind::ShortPacket { needed } => {
-            Cow::Owned(format!("the packet is too short: {needed} dwords needed"))
+            let needed = counted(needed as u64, "dword", "dwords");
+            Cow::Owned(format!("the packet is too short: it needs {needed}"))
         }
         TroubleKind::CutStream { claimed, present } => {
-            Cow::Owned(format!("the stream claims {claimed} dwords, {present} are there"))
+            let claimed = counted(claimed, "dword", "dwords");
+            Cow::Owned(format!("the stream claims {claimed}, and has {present}"))
         }
         TroubleKind::TooDeep => Cow::Borrowed("indirect buffers nest too deep"),
         TroubleKind::RecursiveGroups => Cow::Borrowed("a draw-state group loads draw state"),

@@ -1,10 +1,14 @@
-//! Which state differs between two draws, two submits or two captures.
+//! Which state differs between two draws, two submits or two captures; and what differs between two dumps.
 //!
 //! Both sides are read at once, each by a thread of its own, submit by submit: memory is bounded by the longest submit.
 //! Never: what a difference is; that is `unwedge_stream::compare`'s.
 
+mod registers;
 mod show;
 mod side;
+mod verdict;
+
+pub use verdict::{ExplainedDump, VerdictOptions, verdicts};
 
 use crate::json::Heading;
 use crate::plural::counted;
@@ -368,7 +372,7 @@ fn wanted(selector: &Selector) -> String {
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
-fn line(record: &impl Serialize, out: &mut dyn Write) {
+fn line<T: Serialize>(record: &T, out: &mut dyn Write) {
     if serde_json::to_writer(&mut *out, record).is_ok() {
         let _ = out.write_all(b"\n");
     }

@@ -61,11 +61,35 @@ fn name(registers: RegisterSet<'_>, subject: Subject) -> String {
 
 /// A part of a register that differs.
 #[derive(Serialize)]
-struct RegisterPart {
+pub(super) struct RegisterPart {
+    /// The field; `None` for what is in no field.
     #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<String>,
-    a: Option<String>,
-    b: Option<String>,
+    pub field: Option<String>,
+    /// Its value in the first.
+    pub a: Option<String>,
+    /// In the second.
+    pub b: Option<String>,
+}
+
+/// What of two values of a register differs: the fields, or the whole of one without fields.
+pub(super) fn value_parts(ty: Option<ValueType<'_>>, a: u64, b: u64, palette: &Palette) -> Vec<RegisterPart> {
+    let Some(ty) = ty.filter(|ty| ty.is_bitset()) else {
+        let (a, b) = (Some(written(ty, a, palette)), Some(written(ty, b, palette)));
+        return vec![RegisterPart { field: None, a, b }];
+    };
+    let changed = a ^ b;
+    let mut parts = Vec::new();
+    let mut rest = changed;
+    for (name, field) in ty.fields().filter(|(_, field)| changed & field.mask() != 0) {
+        rest &= !field.mask();
+        let text = |bits: u64| written(Some(field), bits & field.mask(), palette);
+        parts.push(RegisterPart { field: Some(name.to_owned()), a: Some(text(a)), b: Some(text(b)) });
+    }
+    if rest != 0 {
+        let text = |bits: u64| format!("{:#x}", bits & rest);
+        parts.push(RegisterPart { field: None, a: Some(text(a)), b: Some(text(b)) });
+    }
+    parts
 }
 
 /// What of two values differs: of a register with fields these, else the whole.
@@ -81,28 +105,12 @@ fn parts(
     };
     let (a, b) = stretch.values;
     if let (Some(ty), Some(a), Some(b)) = (ty.filter(|ty| ty.is_bitset()), a, b) {
-        let changed = a.bits ^ b.bits;
-        let mut parts = Vec::new();
-        let mut rest = changed;
-        for (name, field) in ty.fields().filter(|(_, field)| changed & field.mask() != 0) {
-            rest &= !field.mask();
-            let text = |bits: u64| written(Some(field), bits & field.mask(), palette);
-            parts.push(RegisterPart {
-                field: Some(name.to_owned()),
-                a: Some(text(a.bits)),
-                b: Some(text(b.bits)),
-            });
-        }
-        if rest != 0 {
-            let text = |bits: u64| format!("{:#x}", bits & rest);
-            parts.push(RegisterPart { field: None, a: Some(text(a.bits)), b: Some(text(b.bits)) });
-        }
-        return parts;
+        return value_parts(Some(ty), a.bits, b.bits, palette);
     }
     let text = |value: SubjectValue| match subject {
         Subject::Shader(_) | Subject::Load(_) => {
             // The low half tells contents apart well enough for people.
-            format!("{} dwords #{:08x}", value.dwords, value.bits as u32)
+            format!("{} #{:08x}", counted(value.dwords.into(), "dword", "dwords"), value.bits as u32)
         }
         Subject::Count | Subject::Instances => value.bits.to_string(),
         Subject::Pass => {
@@ -241,11 +249,11 @@ impl Show<'_> {
             |record: &Record| record.buffers.iter().fold(0_u64, |sum, &(_, size)| sum.saturating_add(size));
         let _ = writeln!(
             out,
-            "buffers: {} of {} bytes | {} of {} bytes",
+            "buffers: {} of {} | {} of {}",
             a.buffers.len(),
-            bytes(a),
+            counted(bytes(a), "byte", "bytes"),
             b.buffers.len(),
-            bytes(b)
+            counted(bytes(b), "byte", "bytes")
         );
         let (more_a, more_b) = sizes(a, b);
         for (side, more) in [("A", more_a), ("B", more_b)] {
@@ -275,7 +283,11 @@ impl Show<'_> {
         }
         let (more_a, more_b) = sizes(a, b);
         if !more_a.is_empty() || !more_b.is_empty() {
-            what.push(format!("buffers: {} sizes only in A, {} only in B", more_a.len(), more_b.len()));
+            what.push(format!(
+                "buffers: {} only in A, {} only in B",
+                counted(more_a.len() as u64, "size", "sizes"),
+                more_b.len()
+            ));
         }
         if !names.is_empty() {
             what.push(some(&names));
@@ -287,7 +299,7 @@ impl Show<'_> {
             (of_a, of_b) if of_a == of_b => format!("ring {which}, {of_a}"),
             (of_a, of_b) => format!("ring {which}, {of_a} | {of_b}"),
         };
-        let draws = format!("{} | {} draws", a.draws.len(), b.draws.len());
+        let draws = format!("{} | {}", a.draws.len(), counted(b.draws.len() as u64, "draw", "draws"));
         let _ = writeln!(out, "{which}, {draws}: {}", what.join("; "));
     }
 

@@ -2,6 +2,7 @@
 
 use super::{FileContents, FileInfo};
 use crate::json::{Heading, Hex, Origin};
+use crate::plural::counted;
 use crate::rd::info::Capture;
 use crate::{Style, device, intel};
 use serde::Serialize;
@@ -162,7 +163,7 @@ fn contents(dump: &Devcore<'_>, section: MsmSection) -> String {
         MsmSection::Bos => {
             let size = dump.bos.iter().fold(0u64, |sum, b| sum.saturating_add(b.size));
             let held = dump.bos.iter().filter(|b| b.data.is_some()).count();
-            format!("{held} with contents, {size} bytes allocated")
+            format!("{held} with contents, {} allocated", counted(size, "byte", "bytes"))
         }
         MsmSection::IndexedRegisters => {
             dump.indexed.iter().map(|i| i.canonical_name()).collect::<Vec<_>>().join(" ")
@@ -204,9 +205,10 @@ pub fn text(
 fn write_text(s: &JsonSummary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}: {}", style.bold(s.name), s.described)?;
     let size = if s.compression.is_empty() {
-        format!("{} bytes", s.bytes)
+        counted(s.bytes, "byte", "bytes").to_string()
     } else {
-        format!("{} bytes ({}: {} stored)", s.bytes, s.compression.join(" of "), s.stored_bytes)
+        let bytes = counted(s.bytes, "byte", "bytes");
+        format!("{bytes} ({}: {} stored)", s.compression.join(" of "), s.stored_bytes)
     };
     let mut row = |key: &str, value: Option<&str>| match value {
         Some(value) => writeln!(out, "  {key:9} {value}"),

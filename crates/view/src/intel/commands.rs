@@ -50,8 +50,7 @@ fn register_name(offset: u32, relative: bool, version: Version) -> Option<&'stat
 fn agreement(stream: &EngineStream<'_>) -> Option<String> {
     let position = stream.position?;
     let behind = position.bytes_behind();
-    let behind =
-        behind.map_or(String::new(), |b| format!("; another with its header stands {b} bytes behind"));
+    let behind = behind.map_or(String::new(), |b| format!("; another with its header is {b} bytes past it"));
     match position.agreement {
         Agreement::Here => Some("the command at ACTHD is the one of IPEHR".to_owned()),
         Agreement::Before(bytes) if position.is_doubtful() => {
@@ -83,7 +82,8 @@ pub fn text(stream: &EngineStream<'_>, style: Style, out: &mut dyn Write) -> io:
             EventKind::Command(command) => text_of(stream, &event, &command, style, out)?,
             EventKind::Noops(1) => writeln!(out, "  {at}: 00000000 MI_NOOP{}", marks(1))?,
             EventKind::Noops(count) => {
-                writeln!(out, "  {at}: 00000000 MI_NOOP, {count} times{}", marks(count as usize))?;
+                let times = counted(count.into(), "time", "times");
+                writeln!(out, "  {at}: 00000000 MI_NOOP, {times}{}", marks(count as usize))?;
             }
             EventKind::Unknown(words) => {
                 let (first, more) = words.split_at(words.len().min(LINE));
@@ -151,7 +151,7 @@ fn text_of(
         field.indices().iter().try_for_each(|i| write!(out, "[{i}]"))?;
         match value {
             IntelValue::Struct => writeln!(out)?,
-            IntelValue::Wide => writeln!(out, ": {} bits", field.width)?,
+            IntelValue::Wide => writeln!(out, ": {}", counted(field.width.into(), "bit", "bits"))?,
             _ => match register_of(command, &field, value, stream.version) {
                 Some(register) => writeln!(out, ": {} ({register})", ValueText(value))?,
                 None => writeln!(out, ": {}", ValueText(value))?,

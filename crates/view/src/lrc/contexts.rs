@@ -3,6 +3,7 @@
 //! Never: opens a file.
 
 use crate::intel::{IntelDump, memory_limit};
+use crate::plural::counted;
 use thiserror::Error;
 use unwedge_base::{Diagnostic, Memory, Span};
 use unwedge_capture::intel::MemoryBlockKind;
@@ -60,7 +61,8 @@ impl Contexts {
                 let (words, rest) = bytes.as_chunks::<4>();
                 if !rest.is_empty() {
                     let span = Span::new(bytes.len() - rest.len(), bytes.len());
-                    let message = format!("{} bytes at the end are no dword", rest.len());
+                    let bytes = counted(rest.len() as u64, "byte at the end is", "bytes at the end are");
+                    let message = format!("{bytes} not a whole dword");
                     diagnostics.push(Diagnostic::loss(span, message));
                 }
                 words.iter().map(|&w| u32::from_le_bytes(w)).collect()

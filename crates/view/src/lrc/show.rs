@@ -2,6 +2,7 @@
 
 use super::{ContextName, described, load_name, place, register_name};
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::lrc::commands::{LrcImageCommand, LrcImageCommandKind, SavedRegister, registers, walk};
@@ -68,7 +69,8 @@ pub fn text(
     let rest = words.get(end..).unwrap_or_default();
     if !rest.is_empty() {
         let used = rest.iter().filter(|&&w| w != 0).count();
-        writeln!(out, "{end:#06x}  {} dwords behind the batch end, {used} of them not zero", rest.len())?;
+        let rest = counted(rest.len() as u64, "dword", "dwords");
+        writeln!(out, "{end:#06x}  {rest} after the batch end, {used} of them not zero")?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Tables of context images: the bytes of one, and one for people.
 
+use crate::plural::counted;
 use std::io::{self, Write};
 use unwedge_hw::intel::platform::Version;
 use unwedge_intel::lrc::encoding::{TableSizes, TableStep};
@@ -28,10 +29,10 @@ pub fn listed(
         if table.drivers.is_empty() { String::new() } else { format!(" ({})", table.drivers.join(", ")) };
     writeln!(
         out,
-        "{name}{drivers}: {} bytes; plain 16-bit {plain16}, 32-bit {}; {} dwords of the register page",
+        "{name}{drivers}: {} bytes; plain 16-bit {plain16}, 32-bit {}; {} of the register page",
         sizes.compact,
         sizes.plain32,
-        sizes.expanded / 4
+        counted(sizes.expanded as u64 / 4, "dword", "dwords")
     )?;
     for line in bytes.chunks(LINE).filter(|_| all) {
         let digits: Vec<String> = line.iter().map(|b| format!("{b:02x}")).collect();

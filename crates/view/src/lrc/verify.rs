@@ -3,6 +3,7 @@
 use super::{ContextName, described, load_name, place, register_name};
 use crate::Style;
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Memory;
@@ -162,11 +163,14 @@ pub fn text(found: &Verification<'_>, style: Style, out: &mut dyn Write) -> io::
     }
     let verdict = match found.differences().count() {
         0 if found.verified.missing > 0 => {
-            format!("{} dwords are as they have to be, the rest is missing", found.verified.compared)
+            let compared = counted(found.verified.compared as u64, "dword is", "dwords are");
+            format!("{compared} as expected, the rest is missing")
         }
-        0 => format!("the layout is as it has to be: {} dwords compared", found.verified.compared),
-        1 => "1 dword differs".to_owned(),
-        n => format!("{n} dwords differ"),
+        0 => {
+            let compared = counted(found.verified.compared as u64, "dword", "dwords");
+            format!("the layout is as expected: {compared} compared")
+        }
+        n => counted(n as u64, "dword differs", "dwords differ").to_string(),
     };
     writeln!(out, "{}", style.bold(&verdict))
 }
@@ -186,8 +190,9 @@ fn said(what: &LrcRegion) -> String {
             let (dwords, bytes) = (by.unsigned_abs(), 4 * by.unsigned_abs());
             let direction = if *by < 0 { "start" } else { "end" };
             format!(
-                "registers as they have to be, but {dwords} dwords ({bytes} bytes) nearer to the {direction} \
-                 ({matched} commands and registers in a row)"
+                "registers as expected, but {} ({bytes} bytes) nearer to the {direction} \
+                 ({matched} commands and registers in a row)",
+                counted(dwords as u64, "dword", "dwords")
             )
         }
         LrcRegion::OtherContext(c) => {
@@ -205,8 +210,9 @@ fn said(what: &LrcRegion) -> String {
         LrcRegion::OtherBase(engine) => {
             format!("registers of {engine}: the layout is the same, and the hardware ignores the difference")
         }
-        LrcRegion::Overwritten { differences: 1 } => "overwritten, 1 dword differs".to_owned(),
-        LrcRegion::Overwritten { differences } => format!("overwritten, {differences} dwords differ"),
+        LrcRegion::Overwritten { differences } => {
+            format!("overwritten, {}", counted(*differences as u64, "dword differs", "dwords differ"))
+        }
     }
 }
 

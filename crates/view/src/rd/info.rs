@@ -264,7 +264,8 @@ impl Capture {
             writeln!(out, "  {:9} {test}", "test")?;
         }
         for log in &self.log_buffers {
-            writeln!(out, "  {:9} {} at {}, {} bytes", "log", log.name, log.iova, log.bytes)?;
+            let bytes = counted(log.bytes.into(), "byte", "bytes");
+            writeln!(out, "  {:9} {} at {}, {bytes}", "log", log.name, log.iova)?;
         }
         let heading = format!(
             "{:>6} {:>5}  {:18} {:>8} {:>8} {:>7} {:>10} {:>8} {:>11} {:>6}  process",

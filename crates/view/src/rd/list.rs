@@ -1,6 +1,7 @@
 //! `unwedge rd cat`: the sections of a capture, one per line.
 
 use crate::json::Hex;
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::{ChipId, Diagnostic};
@@ -103,7 +104,7 @@ impl SectionLine {
         let name = self.name.map_or_else(|| format!("type {:#x}", self.number), str::to_owned);
         write!(out, "{:#012x}  {name:18} {:>10}", self.offset, self.bytes)?;
         if let Some(there) = self.there {
-            write!(out, "  cut: {there} bytes are there")?;
+            write!(out, "  cut after {}", counted(there, "byte", "bytes"))?;
         }
         if let Some(submit) = self.submit {
             write!(out, "  [{submit}]")?;
@@ -112,10 +113,10 @@ impl SectionLine {
             write!(out, "  {iova}")?;
         }
         if let Some(size) = self.size {
-            write!(out, "  {size} bytes")?;
+            write!(out, "  {}", counted(size.into(), "byte", "bytes"))?;
         }
         if let Some(dwords) = self.dwords {
-            write!(out, "  {dwords} dwords")?;
+            write!(out, "  {}", counted(dwords.into(), "dword", "dwords"))?;
         }
         if let Some(gpu_id) = self.gpu_id {
             write!(out, "  {gpu_id}")?;

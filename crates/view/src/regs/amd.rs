@@ -17,10 +17,10 @@ use unwedge_stream::amd::AmdPacketHeader;
 /// An AMD GPU that a person means.
 #[derive(Clone, Debug)]
 pub struct AmdGpu {
-    gfx: Gfx,
+    pub(crate) gfx: Gfx,
     /// `Navi 21`, where a chip was named.
-    code_name: Option<String>,
-    target: Option<GfxTarget>,
+    pub(crate) code_name: Option<String>,
+    pub(crate) target: Option<GfxTarget>,
 }
 
 /// The AMD GPU of `gfx1030`, `navi21`, `gfx10.3`, a PCI id (`1002:73bf`) or a version of the graphics core (`10.3.0`). `db` is that

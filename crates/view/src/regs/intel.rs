@@ -4,6 +4,7 @@ use super::{IN_FULL, LookupError, Question, fits, number};
 use crate::Style;
 use crate::intel::values::{FieldLine, ValueText};
 use crate::json::{Heading, Hex};
+use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::Pattern;
@@ -135,7 +136,7 @@ impl Answer {
             (None, None) => {}
         }
         if self.width != 32 {
-            write!(out, ", {} bits", self.width)?;
+            write!(out, ", {}", counted(self.width.into(), "bit", "bits"))?;
         }
         if self.masked {
             write!(out, ", masked: bits 31:16 say which of 15:0 a write changes")?;
@@ -202,7 +203,7 @@ impl Shape {
             write!(out, "  opcode {opcode}, mask {mask}")?;
         }
         if let Some(dwords) = self.dwords {
-            write!(out, ", {dwords} dwords")?;
+            write!(out, ", {}", counted(dwords.into(), "dword", "dwords"))?;
         }
         writeln!(out)?;
         self.fields.iter().try_for_each(|f| f.in_full(out))

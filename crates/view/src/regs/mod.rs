@@ -10,6 +10,7 @@ pub mod intel;
 use crate::Style;
 use crate::device::database_line;
 use crate::json::Heading;
+use crate::plural::counted;
 use describe::{DescribedEntry, RegAddress};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -26,7 +27,7 @@ const IN_FULL: usize = 4;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LookupError {
     /// A value with more bits than its register.
-    #[error("{value:#x}: {name} has {width} bits")]
+    #[error("{value:#x}: {name} has {}", counted((*width).into(), "bit", "bits"))]
     TooWide {
         /// The value.
         value: u64,

@@ -10,48 +10,25 @@ use std::io::{self, Write};
 use unwedge_base::{Severity, Span};
 use unwedge_postmortem::{Advice, CodeExcerpt, CodeLine, Finding, HangPoint, Report};
 
-/// Version of the schema.
-pub(super) const SCHEMA_VERSION: u32 = 1;
+/// Name and version of the schema.
+pub(crate) const SCHEMA_NAME: &str = "unwedge.explain";
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// Writes a report as JSON, with a line end. `file` is what the advised commands call the dump.
 ///
 /// # Errors
 /// When a write fails.
 pub fn json(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
-    let document = Document {
-        sqe: report.sqe.as_ref().map(JsonSqe::of),
-        schema: "unwedge.explain",
-        schema_version: SCHEMA_VERSION,
-        signature: report.signature(),
-        gpu: words::gpu(report),
-        gpu_identity: AmdGpuFields::of(&report.gpu),
-        kernel: words::driver(report),
-        process: words::process(report),
-        database: words::database(report),
-        cause: report.cause.map(|cause| JsonCause {
-            finding: cause.finding,
-            rule: report.findings.get(cause.finding).map(|finding| finding.rule.row().id),
-            trust: cause.trust.word(),
-        }),
-        hang: report.hang.as_ref().map(Hang::of),
-        findings: report.findings.iter().map(|finding| JsonFinding::of(report, finding)).collect(),
-        packets: report.packets.iter().map(JsonPackets::of).collect(),
-        code: report.code.iter().map(JsonCode::of).collect(),
-        advice: report.advice.iter().map(|advice| JsonAdvice::of(advice, file)).collect(),
-        diagnostics: report
-            .diagnostics
-            .iter()
-            .map(|d| JsonDiagnostic {
-                severity: match d.severity {
-                    Severity::Note => "note",
-                    Severity::Loss => "loss",
-                },
-                message: &d.message,
-                bytes: d.span.map(bytes),
-            })
-            .collect(),
-    };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
+    serde_json::to_writer_pretty(&mut *out, &Document { file: None, ..Document::of(report, file) })?;
+    writeln!(out)
+}
+
+/// Writes the same object on one line, with the name of its file, for reports in a row.
+///
+/// # Errors
+/// When a write fails.
+pub fn json_line(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Document::of(report, file))?;
     writeln!(out)
 }
 
@@ -59,8 +36,12 @@ pub fn json(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io::Res
 struct Document<'r> {
     schema: &'static str,
     schema_version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'r str>,
     signature: String,
     gpu: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taken_as: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_identity: Option<AmdGpuFields>,
     kernel: String,
@@ -79,6 +60,46 @@ struct Document<'r> {
     code: Vec<JsonCode<'r>>,
     advice: Vec<JsonAdvice>,
     diagnostics: Vec<JsonDiagnostic<'r>>,
+}
+
+impl<'r> Document<'r> {
+    fn of(report: &'r Report, file: Option<&'r str>) -> Document<'r> {
+        Document {
+            sqe: report.sqe.as_ref().map(JsonSqe::of),
+            schema: SCHEMA_NAME,
+            schema_version: SCHEMA_VERSION,
+            file,
+            signature: report.signature(),
+            gpu: words::gpu(report),
+            taken_as: report.taken_as.as_deref(),
+            gpu_identity: AmdGpuFields::of(&report.gpu),
+            kernel: words::driver(report),
+            process: words::process(report),
+            database: words::database(report),
+            cause: report.cause.map(|cause| JsonCause {
+                finding: cause.finding,
+                rule: report.findings.get(cause.finding).map(|finding| finding.rule.row().id),
+                trust: cause.trust.word(),
+            }),
+            hang: report.hang.as_ref().map(Hang::of),
+            findings: report.findings.iter().map(|finding| JsonFinding::of(report, finding)).collect(),
+            packets: report.packets.iter().map(JsonPackets::of).collect(),
+            code: report.code.iter().map(JsonCode::of).collect(),
+            advice: report.advice.iter().map(|advice| JsonAdvice::of(advice, file)).collect(),
+            diagnostics: report
+                .diagnostics
+                .iter()
+                .map(|d| JsonDiagnostic {
+                    severity: match d.severity {
+                        Severity::Note => "note",
+                        Severity::Loss => "loss",
+                    },
+                    message: &d.message,
+                    bytes: d.span.map(bytes),
+                })
+                .collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]

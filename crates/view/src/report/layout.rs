@@ -1,12 +1,12 @@
 //! Setting of text in columns.
 
 /// Text of a dump is not trusted with the terminal: control characters become `?`.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>().trim().to_owned()
 }
 
 /// Breaks a line at blanks; lines after the first are indented by `hang`. Words that are too long are cut.
-pub(super) fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut columns = 0;
@@ -37,7 +37,7 @@ pub(super) fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
 
 /// Breaks text into so many lines at most. What does not fit is left out in the middle, at blanks: of a command line both
 /// the program and its last arguments matter.
-pub(super) fn elide(text: &str, width: usize, lines: usize) -> Vec<String> {
+pub(crate) fn elide(text: &str, width: usize, lines: usize) -> Vec<String> {
     let whole = wrap(text, width, 3);
     if whole.len() <= lines {
         return whole;

@@ -5,10 +5,11 @@
 //! nothing else.
 
 mod json;
-mod layout;
+pub(crate) mod layout;
 mod packets;
 
-pub use json::json;
+pub(crate) use json::{SCHEMA_NAME, SCHEMA_VERSION};
+pub use json::{json, json_line};
 
 use crate::{Style, sqe, words};
 use layout::{clean, elide, wrap};
@@ -458,7 +459,7 @@ mod tests {
         let mut out = Vec::new();
         json(&report(), None, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
-        assert_eq!(value["schema_version"], json::SCHEMA_VERSION);
+        assert_eq!(value["schema_version"], SCHEMA_VERSION);
         assert_eq!(value["findings"][0]["kind"], "hang-point");
         assert_eq!(value["findings"][0]["evidence"][0]["address"], "0x0000000000001000");
         assert_eq!(value["findings"][0]["evidence"][0]["bytes"], serde_json::json!([3, 9]));

@@ -86,7 +86,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         AdrenoRule::GmuProcessorFault => Words::new("the GMU's processor reports a fault", ""),
         AdrenoRule::GmuFenceDroppedWrite => Words::new("a register write was dropped at the GMU's fence", ""),
         AdrenoRule::GmuMessageUnread => Words::new("the GMU has not read the kernel's last message", ""),
-        AdrenoRule::HfiDroppedMessages => Words::new("a HFI queue dropped messages", ""),
+        AdrenoRule::HfiDroppedMessages => Words::new("an HFI queue dropped messages", ""),
         AdrenoRule::SmmuStalled => Words::new(
             "the IOMMU holds the GPU at a fault",
             "Whatever blocks are busy, a translation fault stalls their access.",

@@ -156,7 +156,8 @@ fn job_timed_out(report: &Report, f: &Finding) -> Words {
     let packet = packet.map(|name| match (f.args.text("work"), f.args.number("called")) {
         (Some(work), _) => format!("{name} ({work} {})", f.args.number("number").unwrap_or(0)),
         (None, Some(called)) => {
-            format!("{name} of {} dwords at {called:#x}", f.args.number("called_dwords").unwrap_or(0))
+            let dwords = f.args.number("called_dwords").unwrap_or(0);
+            format!("{name} of {} at {called:#x}", counted(dwords, "dword", "dwords"))
         }
         (None, None) => name,
     });

@@ -5,18 +5,18 @@ use unwedge_postmortem::{GpuIdentity, Report};
 
 /// `Adreno 630 (a6xx, 6.3.0.2)`, `Navi 21 (gfx1030, GC 10.3.0, PCI 1002:73bf)`, `Intel Kaby Lake (graphics 9)`.
 pub fn gpu(report: &Report) -> String {
+    let own = own_gpu(report);
+    match &report.taken_as {
+        Some(name) => format!("{own}, taken as {name} (--chip)"),
+        None => own,
+    }
+}
+
+fn own_gpu(report: &Report) -> String {
     match &report.gpu {
         GpuIdentity::Adreno { gpu_id, chip, device, generation } => {
             let family = generation.map_or("unknown generation", Generation::name);
-            let name = match (gpu_id, device) {
-                (0, Some(device)) => match device.strip_prefix("FD") {
-                    Some(number) => format!("Adreno {number}"),
-                    None => device.clone(),
-                },
-                (0, None) => "Adreno".to_owned(),
-                (id, _) => format!("Adreno {id}"),
-            };
-            format!("{name} ({family}, {chip})")
+            format!("{} ({family}, {chip})", adreno_name(*gpu_id, device.as_deref()))
         }
         amd @ GpuIdentity::Amd { .. } => amd_gpu(amd),
         GpuIdentity::Intel { platform: Some(platform), version: Some(version) } => {
@@ -25,6 +25,33 @@ pub fn gpu(report: &Report) -> String {
         GpuIdentity::Intel { platform: None, version: Some(version) } => format!("Intel, graphics {version}"),
         GpuIdentity::Intel { .. } => "Intel, of an unknown generation".to_owned(),
         _ => "unknown GPU".to_owned(),
+    }
+}
+
+fn adreno_name(gpu_id: u32, device: Option<&str>) -> String {
+    match (gpu_id, device) {
+        (0, Some(device)) => match device.strip_prefix("FD") {
+            Some(number) => format!("Adreno {number}"),
+            None => device.to_owned(),
+        },
+        (0, None) => "Adreno".to_owned(),
+        (id, _) => format!("Adreno {id}"),
+    }
+}
+
+/// The shortest name of a GPU: `Adreno 630`, `Navi 21`, `Kaby Lake`; empty where the dump does not tell.
+pub fn gpu_name(gpu: &GpuIdentity) -> String {
+    match gpu {
+        GpuIdentity::Adreno { gpu_id, device, .. } => adreno_name(*gpu_id, device.as_deref()),
+        GpuIdentity::Amd { chip: Some(chip), .. } => chip.clone(),
+        GpuIdentity::Amd { target: Some(target), .. } => target.to_string(),
+        GpuIdentity::Amd { gfx: Some(gfx), .. } => gfx.to_string(),
+        GpuIdentity::Amd { gc: Some(gc), .. } => format!("GC {gc}"),
+        GpuIdentity::Amd { .. } => "AMD".to_owned(),
+        GpuIdentity::Intel { platform: Some(platform), .. } => (*platform).to_owned(),
+        GpuIdentity::Intel { version: Some(version), .. } => format!("Intel {version}"),
+        GpuIdentity::Intel { .. } => "Intel".to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -5,11 +5,14 @@
 
 mod adreno;
 mod amd;
+mod compare;
 mod head;
 mod intel;
 
-pub use head::{amd_gpu, database, driver, gpu, process};
+pub use compare::{aspect, aspect_name};
+pub use head::{amd_gpu, database, driver, gpu, gpu_name, process};
 
+use crate::plural::counted;
 use unwedge_postmortem::{
     Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, VendorRule,
 };
@@ -134,10 +137,10 @@ pub fn evidence(e: &Evidence) -> String {
                         let the = if level == "ring" { "the " } else { "" };
                         format!("dwords {first}…{} of {the}{level}", first + count.saturating_sub(1))
                     }
-                    None => format!("{count} dwords at dword {first:#x}"),
+                    None => format!("{} at dword {first:#x}", counted(*count, "dword", "dwords")),
                 }
             }
-            (None, None) => format!("{count} dwords"),
+            (None, None) => counted(*count, "dword", "dwords").to_string(),
         },
         Fact::Field { name, value: arg } => format!("{name}: {}", value(arg)),
         Fact::Record(args) if args.record("waits_for").is_some() => adreno::packet_wait(args),

@@ -8,6 +8,7 @@ use crate::msm::lines::{DevcoreLine, LineKind, MsmSection};
 use crate::msm::model::*;
 use std::borrow::Cow;
 use unwedge_base::Span;
+use unwedge_base::plural::counted;
 
 /// Kernels have up to four rings; more than so many are not read.
 const MAX_RINGS: usize = 64;
@@ -475,7 +476,9 @@ impl<'a> MsmReader<'a> {
         let dwords = blob.len() as u64;
         *slot = Some(blob.clone());
         if let Some(limit) = limit.filter(|&limit| limit < dwords) {
-            self.loss(blob.span, || format!("{dwords} dwords of data where {limit} have room"));
+            self.loss(blob.span, || {
+                format!("{} of data where {limit} have room", counted(dwords, "dword", "dwords"))
+            });
         }
     }
 }

@@ -1,4 +1,6 @@
-//! `unwedge explain`: why it hung, as one screen or JSON.
+//! `unwedge explain`: why it hung, as one screen or JSON; of several dumps as a line each.
+
+mod many;
 
 use crate::args::{self, Global};
 use crate::database;
@@ -13,18 +15,21 @@ use unwedge::capture::msm::Devcore;
 use unwedge::hw::Db;
 use unwedge::postmortem::adreno::{firmware_name, has_sqe_pc, locate_sqe};
 use unwedge::postmortem::{Report, explain};
-use unwedge_view::Style;
-use unwedge_view::around;
 use unwedge_view::report::{self, ReportOptions};
+use unwedge_view::{Style, around, batch};
 
 /// Where distributions keep the firmware.
 const FIRMWARE: &str = "/lib/firmware/qcom";
 
 /// Runs the command.
 pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
-    let files = open_dump(&args.file, global.max_size)?;
-    let dump = files.read()?;
     let db = database::load(global)?;
+    let file = match &args.files[..] {
+        [file] if !many::is_batch(&args.files) => file,
+        _ => return many::run(args, &db, global),
+    };
+    let files = open_dump(file, global.max_size)?;
+    let dump = files.read_as(args.chip.as_ref())?;
     let mut report = explain(&dump, &db);
     around::attach(&mut report, &dump, &db, global.max_size);
     match &dump {
@@ -36,25 +41,41 @@ pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         _ => {}
     }
     report.diagnostics.splice(0..0, files.unpacking());
-    show(&report, args, global)?;
-    Ok(Outcome::of(&files.name, &report.diagnostics))
+    show(&report, file, args, global)?;
+    let outcome = Outcome::of(&files.name, &report.diagnostics);
+    if report.gpu.family().is_none() && args.chip.is_none() {
+        complain!("{}: --chip NAME reads it as a GPU that is known, as in --chip a7xx", files.name);
+    }
+    Ok(outcome)
 }
 
-fn show(report: &Report, args: &args::Explain, global: &Global) -> Result<(), Failure> {
+fn show(report: &Report, file: &Path, args: &args::Explain, global: &Global) -> Result<(), Failure> {
     let mut out = Output::open(global, false);
     let style = out.style;
+    let name = file.to_string_lossy();
+    if args.signature {
+        // A failed write is remembered by `out`, and reported by its `finish`.
+        let _ = batch::signature_line(&name, report, &mut out);
+        return Ok(out.finish()?);
+    }
     // What advised commands call the dump: its file, unless it came from standard input.
-    let file = (args.file.as_os_str() != "-").then(|| args.file.to_string_lossy().into_owned());
+    let file = (name != "-").then_some(&*name);
     let options = ReportOptions { verbose: args.verbose, ..report_options(style) };
-    print_report(report, file.as_deref(), args.json, options, &mut out);
+    print_report(report, file, args.json, options, &mut out);
     Ok(out.finish()?)
+}
+
+/// Columns of the terminal that results go to, if they go to one.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(columns.into())
 }
 
 /// A report as wide as the terminal, if there is one.
 pub(crate) fn report_options(style: Style) -> ReportOptions {
     let mut options = ReportOptions { style, ..ReportOptions::default() };
-    if let Some((terminal_size::Width(columns), _)) = terminal_size::terminal_size_of(std::io::stdout()) {
-        options.width = columns.into();
+    if let Some(columns) = terminal_columns() {
+        options.width = columns;
     }
     options
 }
