@@ -295,8 +295,8 @@ impl Opened<'_> {
     ///
     /// ```
     /// use unwedge::{ShowOptions, DumpPart, open};
-    /// # let dump = unwedge_testkit::amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").unwrap().1;
-    /// let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
+    /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
+    /// let opened = open(&[DumpPart { name: "devcore", bytes: dump }])?;
     /// let mut text = Vec::new();
     /// assert!(!opened.diff_verdicts(&opened, false, &ShowOptions::default(), &mut text));
     /// # Ok::<(), unwedge::NotADump>(())
