@@ -1,11 +1,12 @@
 //! The argument table: parser, help, man pages and completions all come from it.
 
+mod amd;
+pub mod groups;
 mod lrc;
 mod rd;
 
-pub use lrc::*;
-mod amd;
 pub use amd::*;
+pub use lrc::*;
 pub use rd::*;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -24,13 +25,14 @@ const MAX_SIZE: u64 = 4 << 30;
     name = "unwedge",
     version,
     about = "Why did the GPU hang?",
-    long_about = "Tells a driver developer why a GPU hung, and decodes the crash dump that says so.\n\n\
-        Reads crash dumps and captures of Qualcomm Adreno a2xx to a7xx (devcoredumps of msm, rd files), crash dumps and \
-        context images of Intel GPUs from Gen8 to Xe2 (error states of i915, devcoredumps of xe), crash dumps, RADV's reports and \
-        machine code of AMD GPUs from gfx6 to gfx12. FILE may be `-` for standard input; gzip, zstd and xz are undone on the way; \
-        what a file is follows from its content, never its name.",
+    long_about = "Explains why a GPU hung, and decodes the crash dump it left.\n\n\
+        Qualcomm Adreno a2xx to a7xx: devcoredumps of msm, rd captures, shaders, firmware. \
+        Intel Gen8 to Xe3: error states of i915, devcoredumps of xe, context images; shaders of Gen8 to Xe2. \
+        AMD gfx6 to gfx12: devcoredumps of amdgpu, hang reports of RADV, output of umr, machine code.\n\n\
+        FILE may be `-` for standard input. gzip, zstd and xz input is decompressed; file types are detected by content.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
-        3  decoded, but something was lost or malformed (standard error says what)\n  4  a check found something (lrc verify, amd check), code did something wrong (amd run) or something differs (diff --exit-code)\n\n\
+        3  decoded, but something was lost or malformed (standard error says what)\n  \
+        4  a check found something (amd check, amd run, lrc verify, diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -105,13 +107,14 @@ pub enum Colour {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say what hung, where and why: a ranked verdict with its evidence
+    /// Explain what hung, why and where, with the evidence
     #[command(
+        long_about = explain_about(),
         after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
         ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -\n  unwedge explain ~/radv_dumps_1234_2026.05.01_12.00.00"
     )]
     Explain(Explain),
-    /// Decode everything in a dump or capture, as text or JSON
+    /// Decode everything in a dump or capture, as text or JSON lines
     #[command(
         after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
         unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'\n  \
@@ -121,13 +124,13 @@ pub enum Command {
         unwedge decode ~/radv_dumps_4711_2025.01.31_12.00.00"
     )]
     Decode(Decode),
-    /// Say what is in a file, and what is not
+    /// List what is in a file, and what was not captured
     #[command(
         after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore\n  \
         unwedge info ~/radv_dumps_4711_2025.01.31_12.00.00"
     )]
     Info(Info),
-    /// List, cut, join and repack command-stream captures (rd)
+    /// List, cut, split, merge and recompress captures (.rd)
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge rd info game.rd.gz\n  unwedge rd trim --submits 57 game.rd.gz -o hang.rd.gz\n  \
@@ -135,7 +138,7 @@ pub enum Command {
         unwedge rd recompress --to xz game.rd.gz -o game.rd.xz"
     )]
     Rd(Rd),
-    /// Values of registers at each draw of a capture, or of a dump of any vendor
+    /// Show registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
         unwedge query capture.rd GRAS_CL_CNTL --where 'RB_MRT[0].BUF_INFO.COLOR_FORMAT == FMT6_8_8_8_8_UNORM && draw.count > 100'\n  \
@@ -144,13 +147,13 @@ pub enum Command {
         unwedge query /sys/class/drm/card0/error 3DSTATE_PS.KernelStartPointer0\n\n\
         Quote patterns and conditions: the shell expands `*` and `&`. docs/query.md has the language of conditions.")]
     Query(Query),
-    /// Which state differs between two draws, two submits, two captures or two dumps of any vendor
+    /// Compare the state of two draws, submits, captures or dumps
     #[command(after_help = "Examples:\n  unwedge diff good.rd bad.rd\n  unwedge diff good.rd:3 bad.rd:3\n  \
         unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n\n\
         FILE:SUBMIT is a submit, FILE:.DRAW a draw by the number that listings give it, FILE:SUBMIT.DRAW the same, \
         checked; without FILE, the first one's. With --exit-code, status 4 says that something differs.")]
     Diff(Diff),
-    /// Look registers, packets and enums up; decode a value
+    /// Look up registers, packets and enums; decode a value
     #[command(
         after_help = "Examples:\n  unwedge regs a630 RB_MRT[0].CONTROL\n  unwedge regs a6xx 0x8c17 0x4b\n  \
         unwedge regs FD740 'RB_MRT*'\n  unwedge regs 6.3.0.2 CP_WAIT_REG_MEM\n  unwedge regs a3xx pc_di_primtype\n  \
@@ -160,7 +163,7 @@ pub enum Command {
         Quote patterns: the shell expands `*`."
     )]
     Regs(Regs),
-    /// Intel context images (LRC): show, verify, compare; expand and encode their register tables
+    /// Show, verify, compare and build Intel context images (LRC)
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge lrc verify hwctx.bin --platform tgl --engine rcs0\n  \
@@ -168,39 +171,39 @@ pub enum Command {
         unwedge lrc diff good.bin bad.bin\n  unwedge lrc encode --table gen12_rcs"
     )]
     Lrc(Lrc),
-    /// Build the dump of a hung GPU and explain it: needs no input
+    /// Explain a hang built in memory: needs no input
     #[command(
         after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore"
     )]
     Demo(Demo),
-    /// Disassemble and assemble shaders of a3xx to a7xx
+    /// Disassemble and assemble Adreno shaders, a3xx to a7xx
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge ir3 disasm --gen 6 shader.bin\n  unwedge ir3 disasm crash.devcore --shader-at 0x100020000\n  \
         unwedge ir3 asm --gen 630 shader.asm -o shader.bin\n  echo 4210000000000000 | unwedge ir3 disasm --gen 6 --hex -"
     )]
     Ir3(Ir3),
-    /// Disassemble and assemble shaders of a2xx
+    /// Disassemble and assemble Adreno shaders, a2xx
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
-    /// Disassemble and assemble shaders and kernels of Intel GPUs, gen8 to Xe2
+    /// Disassemble and assemble Intel shaders, Gen8 to Xe2
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
         echo 60000000000000000000000000000000 | unwedge eu disasm --platform tgl --hex -"
     )]
     Eu(Eu),
-    /// Disassemble, assemble, run and check shaders and kernels of AMD GPUs
+    /// Disassemble, assemble, check and run AMD shaders, gfx6 to gfx12
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge amd disasm kernel.o\n  unwedge amd disasm --gpu gfx1100 shader.bin\n  \
         unwedge amd asm --gpu gfx1030 shader.s -o shader.o"
     )]
     Amd(Amd),
-    /// Disassemble, assemble and run the command processor's firmware
+    /// Disassemble, assemble and run firmware of Adreno's CP
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge afuc disasm a630_sqe.fw > sqe.asm\n  unwedge afuc asm sqe.asm -o a630_sqe.fw\n  \
@@ -247,6 +250,23 @@ pub enum Command {
         unwedge completions zsh > ~/.zfunc/_unwedge"
     )]
     Completions(Completions),
+}
+
+/// What `explain` does, with what its levels of trust mean.
+fn explain_about() -> String {
+    use unwedge::postmortem::Trust;
+    let mut about = "Explain what hung, why and where, with the evidence.\n\n\
+        Every finding has a level of trust:"
+        .to_owned();
+    for trust in Trust::ALL {
+        let meaning = unwedge_view::words::trust(trust);
+        about.push_str(&format!("\n  {:9} {meaning}", trust.word()));
+    }
+    about.push_str(
+        "\n\nThe command processor runs ahead of the work it starts: where it stopped (WHERE) is seldom what hung (CAUSE). \
+        docs/explain.md lists the rules that findings come from.",
+    );
+    about
 }
 
 /// `explain`
@@ -821,7 +841,7 @@ mod tests {
 
     #[test]
     fn the_table_is_consistent() {
-        Cli::command().debug_assert();
+        groups::command().debug_assert();
     }
 
     #[test]

@@ -11,7 +11,8 @@ mod intel;
 pub use head::{amd_gpu, database, driver, gpu, process};
 
 use unwedge_postmortem::{
-    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, VendorRule,
+    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, Trust,
+    VendorRule,
 };
 
 /// The words of a finding.
@@ -35,6 +36,16 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
         VendorRule::Adreno(rule) => adreno::words(report, f, rule),
         VendorRule::Amd(rule) => amd::words(report, f, rule),
         VendorRule::Intel(rule) => intel::words(f, rule),
+    }
+}
+
+/// What a level of trust means.
+pub fn trust(trust: Trust) -> &'static str {
+    match trust {
+        Trust::Certain => "the dump states it",
+        Trust::Likely => "several independent parts of the dump agree",
+        Trust::Possible => "it fits, and so do other readings",
+        Trust::Guess => "one of several possibilities",
     }
 }
 
