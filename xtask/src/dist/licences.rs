@@ -8,6 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The crate that has the sources of Lua: a dependency of a build, whose result is linked in.
+const LUA: &str = "lua-src";
+
 /// The crates that are linked into the program on a target, with the texts of their licences; equal texts stand once.
 pub fn texts(target: &str) -> Result<String, String> {
     let mut crates: Vec<Crate> = linked(target)?;
@@ -18,7 +21,10 @@ pub fn texts(target: &str) -> Result<String, String> {
     );
     out.push_str(match target {
         _ if target.contains("musl") => ", and musl (MIT, Rich Felker and contributors).\n\n",
-        _ => ", and the C library of the target.\n\n",
+        _ => {
+            ", and the GNU C library (LGPL-2.1-or-later).\n\
+            The sources of the program are public, so it can be linked with another version of that library.\n\n"
+        }
     });
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for c in &crates {
@@ -73,9 +79,9 @@ impl Crate {
         Ok(texts)
     }
 
-    /// Whether it is, by its name, the sources of a library in another language.
+    /// Whether it is the sources of a library that is linked in.
     fn carries_sources(&self) -> bool {
-        self.name.ends_with("-src")
+        self.name == LUA
     }
 }
 
@@ -85,7 +91,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     entries.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
 }
 
-/// What is linked into the program: what it depends on when it runs, and crates of sources that are built on the way.
+/// What is linked into the program: what it depends on when it runs, and Lua, which is built on the way.
 fn linked(target: &str) -> Result<Vec<Crate>, String> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["metadata", "--format-version=1", "--locked", "--filter-platform", target]);
@@ -111,6 +117,7 @@ fn linked(target: &str) -> Result<Vec<Crate>, String> {
                 folder: manifest.parent().map(Path::to_owned).unwrap_or_default(),
             });
         }
+        let package_name = text(&package["name"]);
         for dependency in nodes.get(&id).map(|node| list(&node["deps"])).unwrap_or_default() {
             let id = text(&dependency["pkg"]);
             let kinds = list(&dependency["dep_kinds"]);
@@ -121,7 +128,8 @@ fn linked(target: &str) -> Result<Vec<Crate>, String> {
             let macros = list(&package["targets"])
                 .iter()
                 .any(|target| list(&target["kind"]).contains(&Value::from("proc-macro")));
-            if (runs && !macros || built && name.ends_with("-src")) && !seen.contains(&id) {
+            let linked = package_name != LUA && (runs && !macros || built && name == LUA);
+            if linked && !seen.contains(&id) {
                 seen.push(id.clone());
                 open.push(id);
             }
