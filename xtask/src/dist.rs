@@ -12,6 +12,8 @@ use std::process::Command;
 
 /// What is built unless `--target` says otherwise. With musl, whose allocator is slower, bulk decoding takes half as long again.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// The file with the licences of what is linked in.
+const LICENCES: &str = "THIRD-PARTY-LICENCES.txt";
 /// Names under which the program is a tool of Mesa's.
 const DROP_INS: [&str; 4] = ["crashdec", "cffdump", "afuc-disasm", "afuc-asm"];
 
@@ -46,7 +48,10 @@ pub fn assets(args: &[String]) -> Result<(), String> {
         return Err("usage: cargo xtask assets".into());
     }
     let folder = root().join("target/assets");
-    fresh(&folder).and_then(|()| write_assets(&folder)).map_err(|e| format!("{}: {e}", folder.display()))
+    let failed = |e: io::Error| format!("{}: {e}", folder.display());
+    fresh(&folder).and_then(|()| write_assets(&folder)).map_err(failed)?;
+    let licences = folder.join("share/doc/unwedge").join(LICENCES);
+    write(&licences, licences::texts(TARGET)?.as_bytes()).map_err(failed)
 }
 
 fn root() -> PathBuf {
@@ -145,7 +150,7 @@ fn stage(folder: &Path, binary: &Path, target: &str) -> io::Result<()> {
         }
     }
     let licences = licences::texts(target).map_err(io::Error::other)?;
-    write(&documents.join("THIRD-PARTY-LICENCES.txt"), licences.as_bytes())
+    write(&documents.join(LICENCES), licences.as_bytes())
 }
 
 /// Packs the folder, with the time of the commit for every file.

@@ -350,16 +350,16 @@ pub struct Query {
     /// Only submits of processes whose names begin so
     #[arg(long, value_name = "NAME")]
     pub process: Option<OsString>,
-    /// Only draws where one of the registers was written since the draw before
+    /// Only draws where one of the registers was written since the previous draw
     #[arg(long, conflicts_with = "changed")]
     pub written: bool,
-    /// Only draws where one of the values is another than at the draw before that fits everything else
+    /// Only draws where a value differs from the previous matching draw
     #[arg(long)]
     pub changed: bool,
-    /// Take a buffer that runs for each tile once for each mode
+    /// Decode a per-tile buffer only once per mode
     #[arg(long)]
     pub once: bool,
-    /// Also list draws for which the condition depends on registers that nothing has written
+    /// Also list draws whose condition depends on registers that no packet has written
     #[arg(long, requires = "condition")]
     pub unknown: bool,
     /// How to print
@@ -373,7 +373,7 @@ pub struct Query {
 /// Reads the name of a pass.
 fn pass() -> impl TypedValueParser<Value = Pass> {
     PossibleValuesParser::new(Pass::ALL.map(Pass::name))
-        .try_map(|name| Pass::from_name(&name).ok_or("no pass has the name"))
+        .try_map(|name| Pass::from_name(&name).ok_or("not a pass"))
 }
 
 /// A format of rows.
@@ -409,7 +409,7 @@ pub struct Diff {
     /// This draw of both
     #[arg(long, value_name = "N")]
     pub draw: Option<u32>,
-    /// Take a buffer that runs for each tile once for each mode
+    /// Decode a per-tile buffer only once per mode
     #[arg(long)]
     pub once: bool,
     /// Exit with status 4 when something differs
@@ -506,7 +506,7 @@ pub enum Ir3Command {
 pub struct Ir3Stats {
     /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
     pub file: PathBuf,
-    /// Generation (3 to 7) or GPU (630: then, from a6xx on, the most waves are told too); a dump tells it
+    /// Generation (3 to 7) or GPU (630: from a6xx on, the maximum of waves is printed, too); a dump names its own
     #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
     pub r#gen: Option<u32>,
     /// The shader at this address of a dump or a capture
@@ -519,7 +519,7 @@ pub struct Ir3Stats {
 pub struct Ir3Disasm {
     /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
     pub file: PathBuf,
-    /// Generation (3 to 7) or GPU (630); a dump tells it
+    /// Generation (3 to 7) or GPU (630); a dump names its own
     #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
     pub r#gen: Option<u32>,
     /// A hexadecimal 64-bit word per line; prints one line for each, `error: …` where that is not possible
@@ -694,7 +694,7 @@ pub enum AfucCommand {
 pub struct AfucDisasm {
     /// The firmware file; `-` for standard input
     pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) where the file's own is not to be believed
+    /// Id of the firmware (hexadecimal: 6ee) to use instead of the file's own
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
     pub gpuver: Option<unwedge::isa::afuc::Firmware>,
 }
@@ -704,7 +704,7 @@ pub struct AfucDisasm {
 pub struct AfucAsm {
     /// The text; `-` for standard input
     pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) where the text's own is not to be believed
+    /// Id of the firmware (hexadecimal: 6ee) to use instead of the text's own
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
     pub gpuver: Option<unwedge::isa::afuc::Firmware>,
     /// Write the firmware here instead of to standard output
@@ -717,7 +717,7 @@ pub struct AfucAsm {
 pub struct AfucRun {
     /// The firmware file
     pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) where the file's own is not to be believed
+    /// Id of the firmware (hexadecimal: 6ee) to use instead of the file's own
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
     pub gpuver: Option<unwedge::isa::afuc::Firmware>,
     /// Which processor
