@@ -1,6 +1,8 @@
 //! Maintenance commands: `cargo xtask COMMAND`.
 
 mod bench_dump;
+mod dist;
+mod docs;
 mod fold_vectors;
 mod import;
 mod import_genxml;
@@ -15,6 +17,9 @@ const USAGE: &str = "\
 usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask import-isaspec DIR
        cargo xtask import-genxml DIR
+       cargo xtask docs [--check]
+       cargo xtask dist [--target TARGET] [--no-lua]
+       cargo xtask assets
        cargo xtask bench-dump FILE [--binary PATH]
        cargo xtask fold-vectors OPS OUT [--seed S] [--count N] [--opt PROGRAM]
        cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]
@@ -29,6 +34,9 @@ fn main() -> ExitCode {
         Some("import-rnndb") => import::run(rest).map_err(|e| e.to_string()),
         Some("import-isaspec") => import_isaspec::run(rest).map_err(|e| e.to_string()),
         Some("import-genxml") => import_genxml::run(rest).map_err(|e| e.to_string()),
+        Some("docs") => docs::run(rest),
+        Some("dist") => dist::run(rest),
+        Some("assets") => dist::assets(rest),
         Some("bench-dump") => bench_dump::run(rest),
         Some("fold-vectors") => fold_vectors::run(rest),
         Some("kernel-vectors") => kernel_vectors::run(rest),

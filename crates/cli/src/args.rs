@@ -9,12 +9,13 @@ macro_rules! hex_help {
     };
 }
 
+mod amd;
+pub mod groups;
 mod lrc;
 mod rd;
 
-pub use lrc::*;
-mod amd;
 pub use amd::*;
+pub use lrc::*;
 pub use rd::*;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -35,13 +36,14 @@ const MAX_SIZE: u64 = 4 << 30;
     name = "unwedge",
     version,
     about = "Why did the GPU hang?",
-    long_about = "Tells a driver developer why a GPU hung, and decodes the crash dump that says so.\n\n\
-        Reads crash dumps and captures of Qualcomm Adreno a2xx to a7xx (devcoredumps of msm, rd files), crash dumps and \
-        context images of Intel GPUs from Gen8 to Xe2 (error states of i915, devcoredumps of xe), crash dumps, RADV's reports and \
-        machine code of AMD GPUs from gfx6 to gfx12. FILE may be `-` for standard input; gzip, zstd and xz are undone on the way; \
-        what a file is follows from its content, never its name.",
+    long_about = "Explains why a GPU hung, and decodes the crash dump it left.\n\n\
+        Qualcomm Adreno a2xx to a7xx: devcoredumps of msm, rd captures, shaders, firmware. \
+        Intel Gen8 to Xe3: error states of i915, devcoredumps of xe, context images; shaders of Gen8 to Xe2. \
+        AMD gfx6 to gfx12: devcoredumps of amdgpu, hang reports of RADV, output of umr, machine code.\n\n\
+        FILE may be `-` for standard input. gzip, zstd and xz input is decompressed; file types are detected by content.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
-        3  decoded, but something was lost or malformed (standard error says what)\n  4  a check found something (lrc verify, amd check), code did something wrong (amd run) or something differs (diff --exit-code)\n\n\
+        3  decoded, but something was lost or malformed (standard error says what)\n  \
+        4  a check found something (amd check, amd run, lrc verify, diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -116,15 +118,16 @@ pub enum Colour {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say what hung, where and why: a ranked verdict with its evidence
+    /// Explain what hung, why and where, with the evidence
     #[command(
+        long_about = explain_about(),
         after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
         ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -\n  unwedge explain ~/radv_dumps_1234_2026.05.01_12.00.00\n  \
         unwedge explain /var/spool/crash\n  unwedge explain --signature *.devcore | cut -f1 | sort | uniq -c\n\n\
         Of several dumps the exit status is 0 if all were read whole, 3 if one was not, 1 if none could be read."
     )]
     Explain(Explain),
-    /// Decode everything in a dump or capture, as text or JSON
+    /// Decode everything in a dump or capture, as text or JSON lines
     #[command(
         after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
         unwedge decode --around blit 18 crash.devcore\n  unwedge decode crash.devcore --around 0x100216174 -C 4\n  \
@@ -135,13 +138,13 @@ pub enum Command {
         unwedge decode ~/radv_dumps_4711_2025.01.31_12.00.00"
     )]
     Decode(Decode),
-    /// Say what is in a file, and what is not
+    /// List what is in a file, and what was not captured
     #[command(
         after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore\n  \
         unwedge info ~/radv_dumps_4711_2025.01.31_12.00.00"
     )]
     Info(Info),
-    /// List, cut, join and repack command-stream captures (rd)
+    /// List, cut, split, merge and recompress captures (.rd)
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge rd info game.rd.gz\n  unwedge rd trim --submits 57 game.rd.gz -o hang.rd.gz\n  \
@@ -149,7 +152,7 @@ pub enum Command {
         unwedge rd recompress --to xz game.rd.gz -o game.rd.xz"
     )]
     Rd(Rd),
-    /// Values of registers at each draw of a capture, or of a dump of any vendor
+    /// Show registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
         unwedge query capture.rd GRAS_CL_CNTL --where 'RB_MRT[0].BUF_INFO.COLOR_FORMAT == FMT6_8_8_8_8_UNORM && draw.count > 100'\n  \
@@ -158,7 +161,7 @@ pub enum Command {
         unwedge query /sys/class/drm/card0/error 3DSTATE_PS.KernelStartPointer0\n\n\
         Quote patterns and conditions: the shell expands `*` and `&`. docs/query.md has the language of conditions.")]
     Query(Query),
-    /// Which state differs between two draws, two submits, two captures or two dumps of any vendor
+    /// Compare the state of two draws, submits, captures or dumps
     #[command(after_help = "Examples:\n  unwedge diff good.rd bad.rd\n  unwedge diff good.rd:3 bad.rd:3\n  \
         unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n  unwedge diff yesterday.devcore today.devcore\n\n\
         Of two dumps the verdicts are compared, then the registers that both hold. `alike` is what differs between two runs of one \
@@ -166,7 +169,7 @@ pub enum Command {
         FILE:SUBMIT is a submit, FILE:.DRAW a draw by the number that listings give it, FILE:SUBMIT.DRAW the same, \
         checked; without FILE, the first one's. With --exit-code, status 4 says that something differs.")]
     Diff(Diff),
-    /// Look registers, packets and enums up; decode a value
+    /// Look up registers, packets and enums; decode a value
     #[command(
         after_help = "Examples:\n  unwedge regs a630 RB_MRT[0].CONTROL\n  unwedge regs a6xx 0x8c17 0x4b\n  \
         unwedge regs FD740 'RB_MRT*'\n  unwedge regs 6.3.0.2 CP_WAIT_REG_MEM\n  unwedge regs a3xx pc_di_primtype\n  \
@@ -176,7 +179,7 @@ pub enum Command {
         Quote patterns: the shell expands `*`."
     )]
     Regs(Regs),
-    /// Intel context images (LRC): show, verify, compare; expand and encode their register tables
+    /// Show, verify, compare and build Intel context images (LRC)
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge lrc verify hwctx.bin --platform tgl --engine rcs0\n  \
@@ -184,39 +187,39 @@ pub enum Command {
         unwedge lrc diff good.bin bad.bin\n  unwedge lrc encode --table gen12_rcs"
     )]
     Lrc(Lrc),
-    /// Build the dump of a hung GPU and explain it: needs no input
+    /// Explain a hang built in memory: needs no input
     #[command(
         after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore"
     )]
     Demo(Demo),
-    /// Disassemble and assemble shaders of a3xx to a7xx
+    /// Disassemble and assemble Adreno shaders, a3xx to a7xx
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge ir3 disasm --gen 6 shader.bin\n  unwedge ir3 disasm crash.devcore --shader-at 0x100020000\n  \
         unwedge ir3 asm --gen 630 shader.asm -o shader.bin\n  echo 4210000000000000 | unwedge ir3 disasm --gen 6 --hex -"
     )]
     Ir3(Ir3),
-    /// Disassemble and assemble shaders of a2xx
+    /// Disassemble and assemble Adreno shaders, a2xx
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
-    /// Disassemble and assemble shaders and kernels of Intel GPUs, gen8 to Xe2
+    /// Disassemble and assemble Intel shaders, Gen8 to Xe2
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
         echo 60000000000000000000000000000000 | unwedge eu disasm --platform tgl --hex -"
     )]
     Eu(Eu),
-    /// Disassemble, assemble, run and check shaders and kernels of AMD GPUs
+    /// Disassemble, assemble, check and run AMD shaders, gfx6 to gfx12
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge amd disasm kernel.o\n  unwedge amd disasm --gpu gfx1100 shader.bin\n  \
         unwedge amd asm --gpu gfx1030 shader.s -o shader.o"
     )]
     Amd(Amd),
-    /// Disassemble, assemble and run the command processor's firmware
+    /// Disassemble, assemble and run firmware of Adreno's CP
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge afuc disasm a630_sqe.fw > sqe.asm\n  unwedge afuc asm sqe.asm -o a630_sqe.fw\n  \
@@ -263,6 +266,23 @@ pub enum Command {
         unwedge completions zsh > ~/.zfunc/_unwedge"
     )]
     Completions(Completions),
+}
+
+/// What `explain` does, with what its levels of trust mean.
+fn explain_about() -> String {
+    use unwedge::postmortem::Trust;
+    let mut about = "Explain what hung, why and where, with the evidence.\n\n\
+        Every finding has a level of trust:"
+        .to_owned();
+    for trust in Trust::ALL {
+        let meaning = unwedge_view::words::trust(trust);
+        about.push_str(&format!("\n  {:9} {meaning}", trust.word()));
+    }
+    about.push_str(
+        "\n\nThe command processor runs ahead of the work it starts: where it stopped (WHERE) is seldom what hung (CAUSE). \
+        docs/explain.md lists the rules that findings come from.",
+    );
+    about
 }
 
 /// `explain`
@@ -364,16 +384,16 @@ pub struct Query {
     /// Only submits of processes whose names begin so
     #[arg(long, value_name = "NAME")]
     pub process: Option<OsString>,
-    /// Only draws where one of the registers was written since the draw before
+    /// Only draws where one of the registers was written since the previous draw
     #[arg(long, conflicts_with = "changed")]
     pub written: bool,
-    /// Only draws where one of the values is another than at the draw before that fits everything else
+    /// Only draws where a value differs from the previous matching draw
     #[arg(long)]
     pub changed: bool,
-    /// Take a buffer that runs for each tile once for each mode
+    /// Decode a per-tile buffer only once per mode
     #[arg(long)]
     pub once: bool,
-    /// Also list draws for which the condition depends on registers that nothing has written
+    /// Also list draws whose condition depends on registers that no packet has written
     #[arg(long, requires = "condition")]
     pub unknown: bool,
     /// How to print
@@ -387,7 +407,7 @@ pub struct Query {
 /// Reads the name of a pass.
 fn pass() -> impl TypedValueParser<Value = Pass> {
     PossibleValuesParser::new(Pass::ALL.map(Pass::name))
-        .try_map(|name| Pass::from_name(&name).ok_or("no pass has the name"))
+        .try_map(|name| Pass::from_name(&name).ok_or("not a pass"))
 }
 
 /// A format of rows.
@@ -426,7 +446,7 @@ pub struct Diff {
     /// Compare two dumps draw by draw, as captures are, instead of their verdicts and registers
     #[arg(long)]
     pub draws: bool,
-    /// Take a buffer that runs for each tile once for each mode
+    /// Decode a per-tile buffer only once per mode
     #[arg(long)]
     pub once: bool,
     /// Of two dumps, show every register that differs
@@ -531,7 +551,7 @@ pub enum Ir3Command {
 pub struct Ir3Stats {
     /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
     pub file: PathBuf,
-    /// Generation (3 to 7) or GPU (630: then, from a6xx on, the most waves are told too); a dump tells it
+    /// Generation (3 to 7) or GPU (630: from a6xx on, the maximum of waves is printed, too); a dump names its own
     #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
     pub r#gen: Option<u32>,
     /// The shader at this address of a dump or a capture
@@ -544,7 +564,7 @@ pub struct Ir3Stats {
 pub struct Ir3Disasm {
     /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
     pub file: PathBuf,
-    /// Generation (3 to 7) or GPU (630); a dump tells it
+    /// Generation (3 to 7) or GPU (630); a dump names its own
     #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
     pub r#gen: Option<u32>,
     /// A hexadecimal 64-bit word per line; prints one line for each, `error: …` where that is not possible
@@ -723,7 +743,7 @@ pub enum AfucCommand {
 pub struct AfucDisasm {
     /// The firmware file; `-` for standard input
     pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) where the file's own is not to be believed
+    /// Id of the firmware (hexadecimal: 6ee) to use instead of the file's own
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
     pub gpuver: Option<unwedge::isa::afuc::Firmware>,
 }
@@ -733,7 +753,7 @@ pub struct AfucDisasm {
 pub struct AfucAsm {
     /// The text; `-` for standard input
     pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) where the text's own is not to be believed
+    /// Id of the firmware (hexadecimal: 6ee) to use instead of the text's own
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
     pub gpuver: Option<unwedge::isa::afuc::Firmware>,
     /// Write the firmware here instead of to standard output
@@ -746,7 +766,7 @@ pub struct AfucAsm {
 pub struct AfucRun {
     /// The firmware file
     pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) where the file's own is not to be believed
+    /// Id of the firmware (hexadecimal: 6ee) to use instead of the file's own
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
     pub gpuver: Option<unwedge::isa::afuc::Firmware>,
     /// Which processor
@@ -884,7 +904,7 @@ mod tests {
 
     #[test]
     fn the_table_is_consistent() {
-        Cli::command().debug_assert();
+        groups::command().debug_assert();
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod info;
 pub mod input;
 mod isa;
 mod lrc;
-mod man;
+pub mod man;
 pub mod output;
 mod packed;
 mod pager;
@@ -29,7 +29,7 @@ pub mod rd;
 mod regs;
 
 use args::{Cli, Command, Global};
-use clap::Parser;
+use clap::FromArgMatches;
 use failure::{Failure, Outcome, complain};
 
 use std::ffi::{OsStr, OsString};
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let result = match drop_in(&args) {
         Some((run, rest)) => run(rest, &Global::of_environment()),
-        None => match Cli::try_parse_from(args::join_words(args)) {
+        None => match parse(args) {
             Ok(cli) => run(&cli),
             Err(e) => {
                 // Help and version go to standard output; a reader that goes away is no error.
@@ -57,6 +57,13 @@ pub fn main() -> ExitCode {
             failure.code()
         }
     }
+}
+
+/// Reads the command line.
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut command = args::groups::command();
+    let mut matches = command.try_get_matches_from_mut(args::join_words(args))?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
 }
 
 /// A tool of Mesa's that the program stands in for.

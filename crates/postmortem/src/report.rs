@@ -378,6 +378,9 @@ pub struct Report {
 }
 
 impl Trust {
+    /// Every level, the strongest first.
+    pub const ALL: [Trust; 4] = [Trust::Certain, Trust::Likely, Trust::Possible, Trust::Guess];
+
     /// The word for people: `certain`, `likely`, `possible`, `guess`.
     pub fn word(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
 //! The table of rules: every reason for which a finding is reported, with its weight, the part it can play, and what it
 //! advises.
 //!
-//! Never: sentences. The words of a rule are made in crate `view`, which matches on [`Rule`] without a default arm, so
-//! that a rule without words does not compile.
+//! Never: sentences of a report. The words of a finding are made in crate `view`, which matches on [`Rule`] without a default
+//! arm, so that a rule without words does not compile. The comment of a rule is what `docs/explain.md` says it means.
 
 /// Drivers whose dumps a rule reads, as a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,23 +112,25 @@ pub struct RuleRow {
     pub role: RuleRole,
     /// What to try next, the most telling first. Whether it fits this dump is decided where the report is put together.
     pub advice: &'static [AdviceId],
+    /// What the rule means, for the reference of rules. No report has it.
+    pub summary: &'static str,
 }
 
 macro_rules! rules {
     ($($vendor:ident $vendor_rule:ident $vendors:ident {
-        $($(#[$doc:meta])* $rule:ident: $id:literal, $kind:ident, $weight:literal, $role:ident, [$($advice:ident),*];)*
+        $($(#[doc = $doc:literal])* $rule:ident: $id:literal, $kind:ident, $weight:literal, $role:ident, [$($advice:ident),*];)*
     })*) => {
         /// A reason for which a finding is reported.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Rule {
-            $($($(#[$doc])* $rule,)*)*
+            $($($(#[doc = $doc])* $rule,)*)*
         }
 
         $(
             /// The rules of one vendor, for matches that leave none out.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
             pub enum $vendor_rule {
-                $($(#[$doc])* $rule,)*
+                $($(#[doc = $doc])* $rule,)*
             }
         )*
 
@@ -160,17 +162,18 @@ macro_rules! rules {
                 weight: $weight,
                 role: RuleRole::$role,
                 advice: &[$(AdviceId::$advice),*],
+                summary: concat!($($doc),*).trim_ascii(),
             },)*)*
         ];
     };
 }
 
 macro_rules! advice {
-    ($($(#[$doc:meta])* $name:ident: $id:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident: $id:literal;)*) => {
         /// Something to try next.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum AdviceId {
-            $($(#[$doc])* $name,)*
+            $($(#[doc = $doc])* $name,)*
         }
 
         impl AdviceId {
@@ -178,6 +181,16 @@ macro_rules! advice {
             pub fn id(self) -> &'static str {
                 match self {
                     $(AdviceId::$name => $id,)*
+                }
+            }
+
+            /// All advice there is.
+            pub const ALL: &[AdviceId] = &[$(AdviceId::$name),*];
+
+            /// What to do, for the reference of rules. Reports have words of their own.
+            pub fn summary(self) -> &'static str {
+                match self {
+                    $(AdviceId::$name => concat!($($doc),*).trim_ascii(),)*
                 }
             }
         }

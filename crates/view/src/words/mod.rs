@@ -14,7 +14,8 @@ pub use head::{amd_gpu, database, driver, gpu, gpu_name, process};
 
 use crate::plural::counted;
 use unwedge_postmortem::{
-    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, VendorRule,
+    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, Trust,
+    VendorRule,
 };
 
 /// The words of a finding.
@@ -62,6 +63,16 @@ fn not_captured(args: &Args, what: &str, them: &str, nothing: &str) -> String {
         _ => nothing.to_owned(),
     };
     if why.is_empty() { what.to_owned() } else { format!("{what} ({why})") }
+}
+
+/// What a level of trust means.
+pub fn trust(trust: Trust) -> &'static str {
+    match trust {
+        Trust::Certain => "the dump states it",
+        Trust::Likely => "several independent parts of the dump agree",
+        Trust::Possible => "it fits, and so do other readings",
+        Trust::Guess => "one of several possibilities",
+    }
 }
 
 /// Where it hung: `ring 0 › IB1 0x100000000+0x18`, `gfx_0.0.0 › IB1 0x100000000+0x18`. The offset is in bytes; it is a range

@@ -23,6 +23,7 @@ impl Script {
         Err(Ended::Failed(format!("{name}: this unwedge was built without Lua")))
     }
 
+    /// Nothing can have been written.
     pub fn finish(self) -> Result<(), Ended> {
         match self {}
     }
