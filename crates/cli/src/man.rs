@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
 /// Prints the man page of the program or of one command; on a terminal, through `man` where there is one.
-pub fn page(args: &Man) -> Result<Outcome, Failure> {
+pub(crate) fn page(args: &Man) -> Result<Outcome, Failure> {
     let page = render(find(&built(), &args.command)?)?;
     if io::stdout().is_terminal() && shown_by_man(&page) {
         return Ok(Outcome::Complete);
@@ -29,14 +29,14 @@ fn shown_by_man(page: &[u8]) -> bool {
 }
 
 /// Prints the help of the program or of one command, as `--help` does.
-pub fn help(args: &Man) -> Result<Outcome, Failure> {
+pub(crate) fn help(args: &Man) -> Result<Outcome, Failure> {
     let program = built();
     let mut command = find(&program, &args.command)?.clone();
     Ok(command.print_long_help().map(|()| Outcome::Complete)?)
 }
 
 /// Prints completions for a shell.
-pub fn completions(args: &Completions) -> Result<Outcome, Failure> {
+pub(crate) fn completions(args: &Completions) -> Result<Outcome, Failure> {
     write_all(&completion_script(args.shell))
 }
 
@@ -48,6 +48,9 @@ fn completion_script(shell: Shell) -> Vec<u8> {
 }
 
 /// The man pages of the program and of every command, with the names of their files, for packages.
+///
+/// # Errors
+/// When a page cannot be written to memory, which does not happen.
 pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     fn collect(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
         let name = command.get_display_name().unwrap_or("unwedge");

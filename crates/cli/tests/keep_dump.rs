@@ -61,7 +61,7 @@ fn a_dump_of_a_gpu_is_kept_whole_for_its_owner_alone_and_dismissed() {
 fn dumps_of_other_drivers_are_left_alone() {
     let class = Class::new("wireless", b"ATH10K-FW-DUMP\0\0\x01\0");
     assert_eq!(class.keep("devcd1").status.code(), Some(0));
-    assert_eq!(class.kept(), [PathBuf::new(); 0]);
+    assert!(class.kept().is_empty());
     assert_eq!(class.data(), b"ATH10K-FW-DUMP\0\0\x01\0");
     // One that has expired is an error.
     assert_eq!(class.keep("devcd2").status.code(), Some(1));
