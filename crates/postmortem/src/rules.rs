@@ -326,13 +326,13 @@ rules! {
         /// The GPU was not initialized when the dump was taken.
         GpuNotInitialized: "gpu-not-initialized", Gmu, 46, Cause, [];
         /// The watchdog of the GMU fired.
-        GmuWatchdog: "gmu-watchdog", Gmu, 46, Cause, [];
+        GmuWatchdog: "gmu-watchdog", Gmu, 47, Cause, [];
         /// A register access was stopped at the GMU's fence.
         GmuFenceStoppedAccess: "gmu-fence-stopped-access", Gmu, 46, Cause, [];
         /// An AHB bus error on the side of the GMU.
-        GmuBusError: "gmu-bus-error", Gmu, 46, Cause, [];
+        GmuBusError: "gmu-bus-error", Gmu, 47, Cause, [];
         /// The processor of the GMU reports a fault.
-        GmuProcessorFault: "gmu-processor-fault", Gmu, 46, Cause, [];
+        GmuProcessorFault: "gmu-processor-fault", Gmu, 47, Cause, [];
         /// A register write was dropped at the GMU's fence.
         GmuFenceDroppedWrite: "gmu-fence-dropped-write", Gmu, 46, Cause, [];
         /// The firmware of the GMU did not start as usual.

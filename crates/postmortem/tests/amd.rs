@@ -591,7 +591,7 @@ fn a_wait_that_is_missing() {
 /// What stalls the command processor is one finding for each reason, whichever of its fields are set.
 #[test]
 fn a_stall_is_reported_once() {
-    let report = explain(&stuck(Gfx::V10, &draw(3), 0).register("CP_STALLED_STAT3", u32::MAX));
+    let report = explain(&stuck(Gfx::V10, &draw(3), 0).register("CP_STALLED_STAT3", u32::MAX >> 1));
     let stalls = report.findings.iter().filter(|f| f.kind == FindingKind::CpWait);
     let mut rules: Vec<Rule> = stalls.map(|f| f.rule).collect();
     let count = rules.len();

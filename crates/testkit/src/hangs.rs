@@ -365,6 +365,8 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
     };
     let running = |register: &str, value: u64| text(drawing().register(register, value));
     let elsewhere = EngineState::new("rcs0").hung(1).set(RingRegister::Ipehr, 0x7a00_0004);
+    // The CS alone.
+    let elsewhere = elsewhere.set(RingRegister::Instdone, 0xffff_fffe);
     let elsewhere = elsewhere.process(run.process, run.pid as i32);
     let zeros = stream(&[&store_data(run.ib, 1), &[0; 200]]);
     vec![

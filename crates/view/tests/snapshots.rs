@@ -108,7 +108,7 @@ fn amdgpu_faults_and_broken_streams() {
     let status = 0x0030_0000 | 1 << 18 | 8 << 9 | 0x30;
     let builder = stuck(&[draw(), draw()].concat(), draw()[0]);
     check_dump("amdgpu-page-fault", &builder.clone().fault("gfxhub", 0x8001_3000_0000, status));
-    check_dump("amdgpu-stalls", &builder.register("CP_STALLED_STAT3", u32::MAX));
+    check_dump("amdgpu-stalls", &builder.register("CP_STALLED_STAT3", u32::MAX >> 1));
     check_dump("amdgpu-garbage", &stuck(&[draw(), vec![0x5234_5678; 5], draw()].concat(), draw()[0]));
     check_dump("amdgpu-nothing", &AmdgpuBuilder::new(Gfx::V8).era(AmdgpuEra::V5_19).timeout("gfx"));
     check_dump("amdgpu-complete", &AmdgpuBuilder::complete(Gfx::V11));

@@ -9,8 +9,8 @@ use crate::adreno::case::AdrenoCase;
 use crate::adreno::hang::CpStop;
 
 use crate::args::{Arg, Args};
-use crate::report::{Advice, Finding, Subject, Trust};
-use crate::rules::{AdviceId, FindingKind, Rule};
+use crate::report::{Advice, Finding, HangPoint, Subject, Trust};
+use crate::rules::{AdviceId, FindingKind, Rule, RuleRole};
 
 /// Which driver made the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,13 @@ pub fn advise(
     let strong = |kind: FindingKind| findings.iter().any(|f| f.kind == kind && f.trust >= Trust::Possible);
     let sure = |kind: FindingKind| findings.iter().any(|f| f.kind == kind && f.trust >= Trust::Likely);
     let mut out = Vec::new();
-    if stop.is_some_and(|s| !s.point.levels.is_empty()) {
+    // Of a stop that the dump does not hold there is nothing to show, unless it holds what leads there.
+    let held = |point: &HangPoint| {
+        (point.packet.is_some() || point.header.is_some()) && !point.levels.is_empty()
+            || point.levels.len() > 1
+    };
+    let stop_is_held = stop.is_some_and(|stop| held(&stop.point));
+    if stop_is_held {
         out.push(Advice::new(AdviceId::DecodeAroundHang, Args::new()));
     }
     out.extend(findings.iter().find_map(|finding| query_work(case, finding)));
@@ -125,11 +131,13 @@ pub fn advise(
     let broken = sure(FindingKind::CorruptStream);
     let waits_for_itself = sure(FindingKind::CpWait) && open == 0;
     // Options of the driver change nothing about a GPU that did not run.
-    let not_run = |f: &Finding| {
-        let kind = matches!(f.kind, FindingKind::Gmu | FindingKind::Device | FindingKind::Progress);
-        kind || f.rule == Rule::NoBlockBusy
+    let down = |f: &Finding| {
+        let kind = matches!(f.kind, FindingKind::Gmu | FindingKind::Device);
+        kind && f.trust >= Trust::Likely && f.rule.row().role == RuleRole::Cause
     };
-    if !broken && !waits_for_itself && !findings.first().is_some_and(not_run) {
+    let idle = |f: &Finding| f.kind == FindingKind::Progress || f.rule == Rule::NoBlockBusy;
+    let not_run = findings.iter().any(down) || findings.first().is_some_and(idle);
+    if !broken && !waits_for_itself && !not_run {
         let driver = driver(case);
         let pieces = (open > 1).then_some(Arg::Number(open as u64));
         let serialize = SERIALIZE.advice(driver);
@@ -140,6 +148,7 @@ pub fn advise(
     for finding in findings {
         for &id in finding.rule.row().advice {
             let fits = match id {
+                AdviceId::DecodeAroundHang => stop_is_held,
                 AdviceId::CaptureHungSubmit => finding.trust >= Trust::Likely,
                 _ if broken => false,
                 AdviceId::CaptureEarlierSubmits => {

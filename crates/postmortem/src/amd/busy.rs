@@ -82,9 +82,10 @@ const STALL_REGISTERS: [&str; 5] = [
     "CP_CPF_STALLED_STAT1",
 ];
 
-/// Fields of the registers that say what stalls or polls, with the register.
+/// Fields of the registers that say what stalls or polls, with the register. One that reads all ones was not read.
 fn stalled<'a>(case: &'a AmdCase<'_>) -> Vec<(&'a Reg<'a>, &'a str)> {
     let regs = STALL_REGISTERS.into_iter().chain(["CP_BUSY_STAT"]).filter_map(|name| case.reg(name));
+    let regs = regs.filter(|reg| reg.value != u32::MAX);
     regs.flat_map(|reg| case.set_fields(reg).into_iter().map(move |field| (reg, field))).collect()
 }
 

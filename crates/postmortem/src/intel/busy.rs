@@ -4,6 +4,7 @@ use super::case::{IntelCase, Unit, register, texts};
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, FieldFact, Finding, Trust};
 use crate::rules::Rule;
+use unwedge_capture::intel::RingRegister;
 use unwedge_hw::intel::EngineClass;
 use unwedge_stream::intel::instdone;
 
@@ -56,10 +57,16 @@ impl Units {
     }
 }
 
+/// Whether INSTDONE was not read: it is zero, as if every unit worked, on an engine whose ring is empty.
+fn unread(unit: &Unit<'_, '_>) -> bool {
+    let empty = unit.ring(RingRegister::Head) == unit.ring(RingRegister::Tail);
+    empty && unit.ring(RingRegister::Instdone) == Some(0)
+}
+
 /// Units of an engine that have something to do.
 pub(super) fn finding(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<Finding> {
     let units = Units::read(case, unit);
-    if units.known.is_empty() {
+    if units.known.is_empty() || unread(unit) {
         return None;
     }
     let complete = units.unknown.is_empty();
