@@ -2,7 +2,7 @@
 //!
 //! Never: formatting.
 
-use crate::decode::{Stretch, stretches};
+use crate::decode::{MAX_RINGS, Stretch, stretches};
 use crate::intel::streams::Unpacked;
 use crate::intel::values::{ValueText, significant};
 use crate::intel::{IntelDump, memory_limit};
@@ -164,9 +164,7 @@ pub enum Streams<'d, 'a> {
 /// The rings of a dump of msm.
 pub struct AdrenoStreams<'d> {
     case: &'d AdrenoCase<'d>,
-    stretches: Vec<Stretch<'d>>,
-    /// Index of the hung ring.
-    hung: Option<usize>,
+    stop: Option<&'d CpStop>,
 }
 
 /// The streams of a dump of Intel, unpacked as they are walked.
@@ -196,9 +194,8 @@ impl<'d, 'a> Streams<'d, 'a> {
     }
 
     /// Of a dump of msm and the stop that the post-mortem found in it.
-    pub fn of_adreno(case: &'d AdrenoCase<'d>, stop: Option<&CpStop>) -> Streams<'d, 'a> {
-        let stretches = stretches(case, stop).collect();
-        Streams::Adreno(AdrenoStreams { case, stretches, hung: stop.map(|stop| stop.ring) })
+    pub fn of_adreno(case: &'d AdrenoCase<'d>, stop: Option<&'d CpStop>) -> Streams<'d, 'a> {
+        Streams::Adreno(AdrenoStreams { case, stop })
     }
 
     /// What its registers are.
@@ -243,9 +240,12 @@ impl AdrenoStreams<'_> {
         let case = self.case;
         let whole = unwedge_stream::adreno::budget(&case.memory);
         // The hung ring is walked as far as any walk of it; the others share as much.
-        let share = whole / (self.stretches.len().max(1) as u64);
-        for (number, stretch) in self.stretches.iter().enumerate() {
-            let budget = if self.hung == Some(number) { whole } else { share };
+        let share = whole / (case.dump.rings.len().clamp(1, MAX_RINGS) as u64);
+        // One at a time: a dump may have many.
+        for (number, stretch) in stretches(case, self.stop).enumerate() {
+            let stretch = &stretch;
+            let hung = self.stop.is_some_and(|stop| stop.ring == number);
+            let budget = if hung { whole } else { share };
             let events = &|sink: &mut dyn AdrenoSink| stretch.walk(case, &mut budget.clone(), sink);
             let walk = &|sink: &mut dyn StepSink| {
                 events(&mut AdrenoSteps::new(case.gpu, InRing { stretch, sink }));

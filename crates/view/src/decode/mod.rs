@@ -9,7 +9,7 @@ mod stream;
 
 pub use captures::{LENGTH_PER_BYTE as LENGTH_PER_BYTE_OF_CAPTURE, capture};
 pub(crate) use sections::header;
-pub(crate) use stream::{JsonSink, Stretch, stretches, trouble_text};
+pub(crate) use stream::{JsonSink, MAX_RINGS, Stretch, stretches, trouble_text};
 
 use crate::device;
 use crate::lines::{Lines, end};

@@ -20,7 +20,7 @@ use unwedge_stream::adreno::{
 /// Zeros that stand for the end of a ring in front of its wrapped part; rings of kernels have 8,192 dwords.
 const MAX_GAP: usize = 1 << 16;
 /// Rings that are walked; kernels have four.
-const MAX_RINGS: usize = 64;
+pub const MAX_RINGS: usize = 64;
 
 /// Walks every ring. Returns what was left out.
 pub fn write(case: &AdrenoCase<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
