@@ -70,6 +70,7 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.span {
+            Some(s) if s.is_empty() => write!(f, "at byte {:#x}: {}", s.start, self.message),
             Some(s) => write!(f, "bytes {:#x}..{:#x}: {}", s.start, s.end, self.message),
             None => f.write_str(&self.message),
         }

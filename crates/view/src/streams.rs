@@ -437,6 +437,11 @@ fn adreno_parts(gpu: Gpu<'_>, words: &[u32]) -> Vec<PacketValue> {
         parts.push(PacketValue { name, offset: None, dword, value, text, fields });
         i += if high.is_some() { 2 } else { 1 };
     }
+    // The database has some packets only as later generations have them, whose addresses are of 64 bits.
+    let upper = |part: &PacketValue| part.fields.iter().any(|field| field.name.ends_with("_HI"));
+    if !gpu.generation().is_64bit() && parts.iter().any(upper) {
+        return Vec::new();
+    }
     parts
 }
 

@@ -123,7 +123,9 @@ pub fn advise(
     if stop_is_held {
         out.push(Advice::new(AdviceId::DecodeAroundHang, Args::new()));
     }
-    out.extend(findings.iter().find_map(|finding| query_work(case, finding)));
+    // Work that a finding is about without suspecting it is at the stop, which the first advice shows.
+    let suspects = |f: &&Finding| f.kind == FindingKind::Suspect || f.rule.row().role == RuleRole::Cause;
+    out.extend(findings.iter().filter(suspects).find_map(|finding| query_work(case, finding)));
     if strong(FindingKind::Gmu) && stop.is_none() {
         return out;
     }

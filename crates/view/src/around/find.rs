@@ -42,7 +42,7 @@ impl WorkSeen {
         }
         let all = self.kinds.values().sum::<u64>();
         match self.last {
-            None => "the streams start no work".to_owned(),
+            None => "no command stream that was captured starts work".to_owned(),
             Some(last) if number < last => {
                 "a predicate skips it, or no stream that is held starts it".to_owned()
             }

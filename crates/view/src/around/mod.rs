@@ -31,7 +31,7 @@ use unwedge_base::Diagnostic;
 use unwedge_capture::Dump;
 use unwedge_hw::{Db, DbIdentity};
 use unwedge_postmortem::adreno::{AdrenoCase, hang};
-use unwedge_postmortem::{PacketMark, Report, Subject, explain};
+use unwedge_postmortem::{Finding, FindingRole, PacketMark, Report, Subject, explain};
 use unwedge_stream::WorkKind;
 use window::{Item, Mark, Selection, Window};
 
@@ -138,7 +138,7 @@ pub fn dump(
 ) -> Result<Vec<Diagnostic>, ViewError> {
     let report = explain(dump, db);
     let target = match (place, &report.hang) {
-        (Place::Hang, _) => Target::of_report(&report).ok_or(ViewError::NoHang)?,
+        (Place::Hang, _) => Target::of_report(&report).ok_or_else(|| no_place(&report))?,
         (Place::Work(kind, number), point) => Target::of_work(kind, number, point.as_ref()),
         (Place::Address(iova), point) => Target::of_address(iova, point.as_ref()),
     };
@@ -182,6 +182,13 @@ pub fn dump(
 /// The last line of text. A failed write is remembered by the output.
 fn database(tables: &DbIdentity, out: &mut dyn Write) {
     let _ = writeln!(out, "{}", device::database_line(tables));
+}
+
+/// Why there is no stop to show: an engine of Intel that stopped in memory that was not captured, or nothing says where.
+fn no_place(report: &Report) -> ViewError {
+    let outside =
+        |finding: &Finding| finding.role == FindingRole::Position && finding.args.number("acthd").is_some();
+    if report.findings.iter().any(outside) { ViewError::NoStreamOfHang } else { ViewError::NoHang }
 }
 
 /// What the cause of a report is about, where that is work or a packet other than the one it stopped in.

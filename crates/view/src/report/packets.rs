@@ -5,7 +5,7 @@ use super::{LABEL, Screen};
 use crate::around::{PartLine, WorkLine};
 use crate::json::Hex;
 use serde::Serialize;
-use unwedge_postmortem::{ExcerptPacket, FieldFact, PacketExcerpt, PacketMark, PacketValue};
+use unwedge_postmortem::{ExcerptPacket, FieldFact, PacketExcerpt, PacketMark, PacketValue, Trust};
 
 /// Packets shown before the stop and after it.
 const AROUND: (usize, usize) = (3, 2);
@@ -24,7 +24,7 @@ impl Screen<'_> {
             None => "* what the cause is about".to_owned(),
         });
         let stop = match marked(PacketMark::Stop).count() {
-            1 => "> is the stop",
+            1 if report.hang.as_ref().is_none_or(|hang| hang.trust >= Trust::Likely) => "> is the stop",
             _ => "> is where it may have stopped",
         };
         let marks = [Some(stop.to_owned()), suspect].into_iter().flatten().collect::<Vec<_>>().join(", ");

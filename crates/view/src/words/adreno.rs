@@ -610,7 +610,7 @@ fn bv_thread_at(f: &Finding) -> Words {
         });
     let queued = f.args.number("queued").map(|n| format!("; {n} of its register writes are queued"));
     Words::new(
-        format!("the BV thread has {packet} in work{}", queued.unwrap_or_default()),
+        format!("the BV thread is executing {packet}{}", queued.unwrap_or_default()),
         "BV runs ahead through the binning pass, or waits for BR.",
     )
 }
@@ -694,7 +694,7 @@ fn write_pointer_not_seen(f: &Finding) -> Words {
     };
     let (given, written) = (f.args.number("given").unwrap_or(0), f.args.number("written").unwrap_or(0));
     Words::new(
-        format!("the CP has ring {ring} up to {given}, the kernel wrote up to {written}"),
+        format!("ring {ring}: the write pointer of the CP is {given}, that of the kernel {written}"),
         "The last submits did not reach the hardware: the GPU lost power or its state, or the ring was being switched.",
     )
 }
@@ -794,15 +794,15 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, String)> {
             "shows the state of the suspected work".to_owned(),
         ),
         AdviceId::CaptureHungSubmit => plain(
-            "cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
+            "sudo cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
             "captures the command stream as submitted, to see whether it was already corrupt",
         ),
         AdviceId::CaptureAllBuffers => plain(
-            "echo Y > /sys/module/msm/parameters/rd_full; cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
+            "echo Y | sudo tee /sys/module/msm/parameters/rd_full; sudo cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
             "captures the submit with all its buffers, to find who made that address",
         ),
         AdviceId::CaptureEarlierSubmits => plain(
-            "cat /sys/kernel/debug/dri/0/rd > all.rd",
+            "sudo cat /sys/kernel/debug/dri/0/rd > all.rd",
             "captures the submits before it: one of them should have written the awaited value",
         ),
         AdviceId::SerializeWork => match args.number("pieces") {

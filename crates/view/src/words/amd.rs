@@ -482,7 +482,7 @@ fn grbm_idle() -> Words {
 fn grbm_cp_alone() -> Words {
     Words::new(
         "busy: the command processor alone",
-        "no draw is open: it waits for something that is not the GPU's own work, or fetches what is not there",
+        "no block downstream is busy: it waits for something outside the pipeline, or fetches what is not there",
     )
 }
 
@@ -534,8 +534,8 @@ fn code(f: &Finding, wrong: &str) -> Words {
         why.push(format!("because of {} at {}", text("first_instruction"), place("first")));
     }
     why.push(match (args.flag("near"), args.number("waves").unwrap_or(0)) {
-        (true, 1) => "a wave is near".to_owned(),
-        (true, n) => format!("{n} waves are in this code, and one of them is near"),
+        (true, 1) => "a wave is close to this place".to_owned(),
+        (true, n) => format!("{n} waves are in this code, one of them close to this place"),
         (false, 0) => "whether a wave was there is not known".to_owned(),
         (false, _) => "no wave is near".to_owned(),
     });
@@ -667,7 +667,7 @@ fn waves(report: &Report, f: &Finding) -> Words {
     }
     match args.number("no_lanes") {
         None => {}
-        Some(n) if n == count => why.push("no lane is on".to_owned()),
+        Some(n) if n == count => why.push("no lane is active".to_owned()),
         Some(n) => why.push(format!("{n} of them with no lane on")),
     }
     for set in records(args.list("errors")) {
@@ -695,7 +695,7 @@ fn waves(report: &Report, f: &Finding) -> Words {
 }
 
 fn no_waves() -> Words {
-    Words::new("no wave was running", "no shader is what the command processor waits for")
+    Words::new("no wave was running", "so the command processor is not waiting for a shader")
 }
 
 fn shader_exception(f: &Finding) -> Words {
@@ -880,11 +880,11 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, &'static str)
         }
         AdviceId::AcoNoOptimizations => plain(
             "ACO_DEBUG=noopt,nosched",
-            "does it hang without optimizations? tells the compiler and the shader apart",
+            "if it still hangs without optimizations, suspect the shader, not the compiler",
         ),
         AdviceId::RadvSyncShaders => plain(
             "RADV_DEBUG=hang,syncshaders",
-            "one command at a time: trace points then tell the very draw",
+            "one command at a time: trace points then name the exact draw",
         ),
         AdviceId::UmrSetuid => plain(
             "sudo chmod u+s $(which umr)",

@@ -247,7 +247,11 @@ fn stopped(f: &Finding) -> Words {
         ),
         (None, None, Some(acthd)) => match f.args.record("buffer") {
             Some(buffer) => (
-                format!("{} › {}: in a buffer that no command leads to", engine(f), in_buffer(buffer)),
+                format!(
+                    "{} › {}: in a buffer that no captured MI_BATCH_BUFFER_START points to",
+                    engine(f),
+                    in_buffer(buffer)
+                ),
                 "neither the ring nor the batch jumps there, as far as the dump holds them".to_owned(),
             ),
             None => (
@@ -686,7 +690,7 @@ pub(super) fn advice(id: AdviceId) -> Option<(&'static str, &'static str)> {
             "clears this error so that the next hang is recorded; card0 may be card1",
         ),
         AdviceId::XeWedgedMode => (
-            "echo 2 > /sys/kernel/debug/dri/0/wedged_mode",
+            "echo 2 | sudo tee /sys/kernel/debug/dri/0/wedged_mode",
             "resets nothing after the next hang, so that registers can be read; dri/0 may be another number",
         ),
         _ => return None,
