@@ -864,7 +864,7 @@ fn firmware(text: &str) -> Result<unwedge::isa::afuc::Firmware, String> {
 }
 
 /// Joins words that are one value to the spelling that the table knows: `--color WHEN` to `--color=WHEN`, so that a bare
-/// `--color` in front of FILE stays possible, and `--around draw 18` to `--around=draw 18`, as a kind of work alone is no place.
+/// `--color` in front of FILE stays possible, and `--around draw 18` to `--around=draw 18`, because a kind of work without a number is not a place.
 pub fn join_words(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut out: Vec<OsString> = Vec::new();
     for arg in args {

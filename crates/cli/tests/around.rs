@@ -40,7 +40,7 @@ fn around(dump: &[u8], options: &[&str]) -> Output {
     unwedge(&[&["decode", "--json", "-"], options].concat(), dump)
 }
 
-/// The report; null of what is no dump at all.
+/// The report; null for what is not a dump.
 fn explained(dump: &[u8]) -> Value {
     let output = unwedge(&["explain", "--json", "-"], dump);
     if output.status.code() == Some(1) {

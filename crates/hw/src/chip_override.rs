@@ -1,6 +1,6 @@
 //! The GPU that somebody says a dump is of, where the dump itself does not say, or says one that no table has.
 //!
-//! Never: reading the name; that is for whoever takes it from a person.
+//! Never: parsing the name; the caller that takes it from a person does that.
 
 use crate::amd::{Gfx, GfxTarget};
 use crate::intel::platform::{Platform, Version};

@@ -35,6 +35,20 @@ pub enum Step<'e> {
     Trouble(Trouble),
 }
 
+impl Step<'_> {
+    /// Where it is in the streams, to be changed; `None` for what enters or leaves a stream.
+    pub fn place_mut(&mut self) -> Option<&mut StreamPos> {
+        match self {
+            Step::Packet(packet) => Some(&mut packet.place),
+            Step::Write(write) => Some(&mut write.place),
+            Step::Work(work) => Some(&mut work.place),
+            Step::Wait(wait) => Some(&mut wait.place),
+            Step::Trouble(trouble) => Some(&mut trouble.place),
+            Step::Enter(_) | Step::Leave(_) | Step::Missing(_) => None,
+        }
+    }
+}
+
 /// Names of packets, looked up when they are asked for.
 pub trait PacketNames {
     /// The name of a packet; `None` where the tables have none, and for packets that only write registers.

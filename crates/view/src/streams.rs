@@ -289,15 +289,7 @@ impl InRing<'_> {
 impl StepSink for InRing<'_> {
     fn step(&mut self, regs: &Registers, step: &Step<'_>) -> Flow {
         let mut step = *step;
-        let place = match &mut step {
-            Step::Packet(packet) => Some(&mut packet.place),
-            Step::Write(write) => Some(&mut write.place),
-            Step::Work(work) => Some(&mut work.place),
-            Step::Wait(wait) => Some(&mut wait.place),
-            Step::Trouble(trouble) => Some(&mut trouble.place),
-            Step::Enter(_) | Step::Leave(_) | Step::Missing(_) => None,
-        };
-        if let Some(place) = place {
+        if let Some(place) = step.place_mut() {
             *place = self.place(*place);
         }
         self.sink.step(regs, &step)

@@ -127,7 +127,7 @@ fn shaders_of_dump(file: &Path, global: &Global) -> Result<Option<Vec<LoadedShad
 /// The code of a shader.
 struct Code {
     dwords: Vec<u32>,
-    /// Bytes at the end that are no word.
+    /// Bytes at the end that do not fill a word.
     left: usize,
     gpu_id: u32,
 }
@@ -155,7 +155,7 @@ impl Code {
         Dwords::from(&self.dwords[..])
     }
 
-    /// Bytes that are no word are told of.
+    /// Bytes that do not fill a word are reported.
     fn outcome(&self, file: &Path) -> Outcome {
         if self.left == 0 {
             return Outcome::Complete;

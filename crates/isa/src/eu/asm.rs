@@ -807,7 +807,7 @@ impl<'a> Parser<'a> {
             self.source(row, 1)?;
             self.space();
             let value = self.hex()?;
-            // The bits of the source stand in the lower half of the second quadword, and some in the upper half.
+            // The bits of the source are in the lower half of the second quadword, and some in the upper half.
             self.put(F::DwordImmediate, value)?;
         } else {
             self.file(F::Src1RegisterFile, File::Immediate)?;

@@ -1,4 +1,4 @@
-//! Compacted instructions: 8 bytes whose indexes stand for the usual combinations of fields.
+//! Compacted instructions: 8 bytes whose indexes select the usual combinations of fields.
 //!
 //! Compacting looks an instruction's bits up, and gives the result only when expanding it gives the same bits.
 
@@ -27,7 +27,7 @@ const THREE: [(Field, CompactTable); 3] = [
     (Field::CompactThreeSubregIndex, CompactTable::ThreeSubregister),
 ];
 
-/// Fields that stand in the compact form as they are: (compact, full).
+/// Fields that the compact form has unchanged: (compact, full).
 const BASIC_FIELDS: [(Field, Field); 8] = [
     (Field::CompactHwOpcode, Field::Opcode),
     (Field::CompactDebugControl, Field::Breakpoint),

@@ -1,6 +1,6 @@
 //! Intel's EU instruction set, gen8 to Xe2.
 //!
-//! The facts stand in `data/intel/eu`, compiled in by the build script ([`tables`] has the vocabulary). [`Instruction`] is one
+//! The facts are in `data/intel/eu`, compiled in by the build script ([`tables`] has the vocabulary). [`Instruction`] is one
 //! instruction, its fields by name; [`compaction`] has the forms of 8 bytes, [`disasm`] the text of one instruction as
 //! Mesa prints it, [`message`] what descriptors of messages say, [`asm`] reads the text back, [`program`] has whole
 //! programs with labels. Never: a file format.

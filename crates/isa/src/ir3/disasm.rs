@@ -62,7 +62,7 @@ pub(super) fn write_raw(word: u64, out: &mut Vec<u8>) {
 /// in memory.
 ///
 /// One instruction a line, with labels, as the tools that print whole shaders have it. It ends after `chsh`, four `nop`s
-/// after an `end`, six words in a row that are no sound instructions, or the words.
+/// after an `end`, six words in a row that are not valid instructions, or the words.
 pub struct Ir3Listing<'a> {
     code: Dwords<'a>,
     options: Ir3ListingOptions,
@@ -71,7 +71,7 @@ pub struct Ir3Listing<'a> {
     calls: Vec<usize>,
     lister: Ir3Lister,
     listed: usize,
-    /// The last so many words are no sound instructions.
+    /// So many words before this one are not valid instructions.
     faulty: u32,
     /// Faults of words that are no instructions, for the next line.
     pending: DecodeFaults<'static>,

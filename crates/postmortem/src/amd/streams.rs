@@ -189,15 +189,7 @@ struct Placed<'r, 's> {
 impl StepSink for Placed<'_, '_> {
     fn step(&mut self, regs: &Registers, step: &Step<'_>) -> Flow {
         let mut step = *step;
-        let place = match &mut step {
-            Step::Packet(packet) => Some(&mut packet.place),
-            Step::Write(write) => Some(&mut write.place),
-            Step::Work(work) => Some(&mut work.place),
-            Step::Wait(wait) => Some(&mut wait.place),
-            Step::Trouble(trouble) => Some(&mut trouble.place),
-            Step::Enter(_) | Step::Leave(_) | Step::Missing(_) => None,
-        };
-        if let Some(place) = place.filter(|place| place.level == self.level) {
+        if let Some(place) = step.place_mut().filter(|place| place.level == self.level) {
             *place = self.run.place(*place);
         }
         self.sink.step(regs, &step)
