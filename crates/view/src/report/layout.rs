@@ -60,15 +60,39 @@ pub(crate) fn elide(text: &str, width: usize, lines: usize) -> Vec<String> {
         let mut cut = whole;
         cut.truncate(lines);
         if let Some(last) = cut.last_mut() {
-            last.push_str(" …");
+            mark_cut(last, width, " …");
         }
         cut
     })
 }
 
+/// Appends a mark that says that more follows; what does not fit beside it gives way, a word at a time.
+pub(crate) fn mark_cut(line: &mut String, width: usize, mark: &str) {
+    let indent = line.len() - line.trim_start().len();
+    while line.chars().count() + mark.chars().count() > width && line.len() > indent {
+        match line.rfind(' ').filter(|at| *at > indent) {
+            Some(at) => line.truncate(at),
+            None => drop(line.pop()),
+        }
+    }
+    line.push_str(mark);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_fits_beside_what_is_left() {
+        let cut = |text: &str, width| {
+            let mut line = text.to_owned();
+            mark_cut(&mut line, width, " … (-v)");
+            line
+        };
+        assert_eq!(cut("  one two three", 30), "  one two three … (-v)");
+        assert_eq!(cut("  one two three", 16), "  one two … (-v)");
+        assert_eq!(cut("  onetwothree", 14), "  onetw … (-v)");
+    }
 
     #[test]
     fn both_ends_of_a_long_line_are_kept() {

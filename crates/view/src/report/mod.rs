@@ -12,7 +12,7 @@ pub(crate) use json::{SCHEMA_NAME, SCHEMA_VERSION};
 pub use json::{json, json_line};
 
 use crate::{Style, sqe, words};
-use layout::{clean, elide, wrap};
+use layout::{clean, elide, mark_cut, wrap};
 use std::io::{self, Write};
 use unwedge_base::Severity;
 use unwedge_postmortem::{Evidence, Finding, FindingRole, Report, Trust};
@@ -239,7 +239,7 @@ impl<'r> Screen<'r> {
         if lines.len() > SEEN_LINES {
             lines.truncate(SEEN_LINES);
             if let Some(last) = lines.last_mut() {
-                last.push_str(" … (-v)");
+                mark_cut(last, self.width - indent, " … (-v)");
             }
         }
         for line in lines {
