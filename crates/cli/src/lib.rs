@@ -3,7 +3,7 @@
 //! This crate reads files, talks to the terminal and prints. It never decodes: the library crates do. It is a library
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
-mod args;
+pub mod args;
 pub mod cffdump;
 pub mod crashdec;
 mod database;
@@ -14,17 +14,16 @@ pub mod dump;
 mod explain;
 pub mod failure;
 mod getopt;
-pub mod in_memory;
-mod info;
+pub mod info;
 pub mod input;
-mod isa;
+pub mod isa;
 mod lrc;
 pub mod man;
 pub mod output;
-mod packed;
+pub mod packed;
 mod pager;
 mod progress;
-mod query;
+pub mod query;
 pub mod rd;
 mod regs;
 

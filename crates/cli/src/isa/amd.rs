@@ -126,7 +126,7 @@ fn disasm_dump(dump: &DumpShaders, args: &AmdDisasm, global: &Global) -> Result<
 }
 
 /// The listing of a code object, or of bare code. What was lost is told on standard error.
-pub(crate) fn disassembled(
+pub fn disassembled(
     name: &str,
     bytes: &[u8],
     args: &AmdDisasm,

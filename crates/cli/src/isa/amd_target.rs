@@ -40,7 +40,7 @@ pub(super) fn with_lanes(gpu: Gpu, wave32: Option<bool>) -> Gpu {
 }
 
 /// What a source makes. Its errors are printed on standard error.
-pub(crate) fn assembled(name: &str, text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, Failure> {
+pub fn assembled(name: &str, text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, Failure> {
     assemble(text, gpu, emit).map_err(|e| match e {
         AsmError::Source(errors) => {
             errors.texts(name).for_each(|text| complain!("{text}"));

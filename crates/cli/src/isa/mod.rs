@@ -6,7 +6,7 @@ pub mod amd;
 pub mod amd_check;
 mod amd_dump;
 mod amd_run;
-pub(crate) mod amd_target;
+pub mod amd_target;
 pub mod eu;
 mod hex;
 pub mod ir2;
@@ -136,7 +136,7 @@ fn held(memory: &Memory, at: u64, unit: u64) -> Option<Vec<u32>> {
 }
 
 /// Appends the answer to a line, or says why there is none.
-pub(crate) type Answer<'a> = dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String> + 'a;
+pub type Answer<'a> = dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String> + 'a;
 
 /// Answers each line of standard input or of a file with one line, as soon as there is one.
 fn batch(file: &Path, global: &Global, answer: &mut Answer<'_>) -> Result<(), Failure> {

@@ -1,22 +1,23 @@
-//! What the commands print for an input in memory, without the process around them: for tests and campaigns over many
-//! inputs.
+//! What the verbs print for an input in memory, and the most that they may print: for tests and campaigns over many inputs.
+//!
+//! Each view does what its verb does, without the process around it. Never: files, the terminal, a decision that a verb
+//! makes.
 
 pub mod amd;
 pub mod amdisa;
 pub mod captures;
 pub mod contexts;
 
-use crate::dump::DumpFiles;
-use crate::explain::print_report;
-use crate::failure::Failure;
-use crate::info;
 use std::io::{self, Write};
 use unwedge::capture::Dump;
 use unwedge::hw::Db;
-use unwedge::postmortem::explain;
+use unwedge::postmortem::{Report, explain};
+use unwedge_cli::dump::DumpFiles;
+use unwedge_cli::failure::Failure;
+use unwedge_cli::info;
 use unwedge_view::around::Place;
 use unwedge_view::intel::{self, IntelDump};
-use unwedge_view::report::ReportOptions;
+use unwedge_view::report::{self, ReportOptions};
 use unwedge_view::{Style, around, crashdec, decode};
 
 /// What to print.
@@ -125,7 +126,7 @@ pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Resu
         (View::Explain { json }, dump, _) => {
             let mut report = explain(dump, db);
             around::attach(&mut report, dump, db, max_size);
-            print_report(&report, Some(&files.name), json, ReportOptions::default(), out);
+            print_report(&report, Some(&files.name), json, out);
         }
         (View::Around { place, json }, dump, _) => {
             let options = around::Options { json, style, max_size, context: None };
@@ -144,4 +145,12 @@ pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Resu
         _ => return Err(files.not_of_msm().to_string()),
     }
     Ok(())
+}
+
+/// A report as wide as one that does not go to a terminal. A failed write is for the owner of `out` to remember.
+fn print_report(found: &Report, file: Option<&str>, json: bool, out: &mut dyn Write) {
+    let _ = match json {
+        true => report::json(found, file, out),
+        false => report::text(found, file, ReportOptions::default(), out),
+    };
 }

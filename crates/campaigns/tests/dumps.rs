@@ -1,12 +1,12 @@
 //! Broken and hostile dumps through everything that prints: no panic, no end of the world, and output in proportion.
 
-use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use unwedge::base::Generation;
 use unwedge::hw::Db;
+use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge_cli::in_memory::{View, show};
 use unwedge_cli::input::Input;
+use unwedge_testkit::count::ByteCounter;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::hostile::{hostile, repetitive};
 use unwedge_testkit::mutate::mutate;
@@ -18,20 +18,6 @@ mod data;
 /// Above what a slow machine under load takes without optimization, below what a hang takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Counts bytes.
-struct Counter(u64);
-
-impl Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 fn input(text: &[u8]) -> DumpFiles {
     let input = Input::read(text, "dump".to_owned(), text.len() as u64, 1 << 30);
     DumpFiles::of(input.expect("bytes in memory"))
@@ -42,11 +28,11 @@ fn views(text: &[u8], views: impl IntoIterator<Item = View>, db: &Db) {
     let input = input(text);
     for view in views {
         let started = Instant::now();
-        let mut counter = Counter(0);
+        let counter = ByteCounter::default();
         // An input that cannot be used is said to be so.
-        let _ = show(view, &input, db, &mut counter);
+        let _ = show(view, &input, db, &mut counter.clone());
         let limit = view.limit(text.len() as u64);
-        assert!(counter.0 <= limit, "{view:?}: {} bytes from {}", counter.0, text.len());
+        assert!(counter.bytes() <= limit, "{view:?}: {} bytes from {}", counter.bytes(), text.len());
         assert!(started.elapsed() < PATIENCE, "{view:?} took {:?}", started.elapsed());
     }
 }

@@ -1,17 +1,16 @@
 //! What `info`, `explain` and `decode` print for what an AMD GPU left, in memory. Never: files, the terminal, other processes.
 
-use crate::dump::DumpFiles;
-use crate::explain::print_report;
-use crate::failure::Failure;
-use crate::info;
-use crate::input::Input;
+use crate::print_report;
 use std::io::Write;
 use unwedge::hw::Db;
 use unwedge::postmortem::explain;
+use unwedge_cli::dump::DumpFiles;
+use unwedge_cli::failure::Failure;
+use unwedge_cli::info;
+use unwedge_cli::input::Input;
 use unwedge_view::Style;
 use unwedge_view::amd::{self, AmdDump};
 use unwedge_view::around::{self, Place};
-use unwedge_view::report::ReportOptions;
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +104,7 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
         View::Explain { json } => {
             let mut report = explain(&read, db);
             around::attach(&mut report, &read, db, 1 << 30);
-            print_report(&report, None, json, ReportOptions::default(), out);
+            print_report(&report, None, json, out);
         }
         View::Decode { json: true } => {
             let compression = files.compression();

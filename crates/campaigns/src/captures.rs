@@ -1,18 +1,18 @@
 //! What the commands that take captures print for one in memory. Never: files, the terminal, other processes.
 
-use crate::args::{Cli, Command, Packing, RdCommand};
-use crate::failure::Failure;
-use crate::input::InputStream;
-use crate::output::{Share, SharedOutput};
-use crate::packed::Packed;
-use crate::rd;
-use crate::{cffdump as program, dump};
 use clap::Parser;
 use std::io::{self, Cursor};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use unwedge::hw::Db;
+use unwedge_cli::args::{Cli, Command, Packing, RdCommand};
+use unwedge_cli::failure::Failure;
+use unwedge_cli::input::InputStream;
+use unwedge_cli::output::{Share, SharedOutput};
+use unwedge_cli::packed::Packed;
+use unwedge_cli::query as query_verb;
+use unwedge_cli::{cffdump as program, dump, rd};
 use unwedge_view::cffdump::{self, Listing};
 use unwedge_view::rd::{info, list};
 use unwedge_view::{Style, around, decode, diff, query};
@@ -144,10 +144,10 @@ fn run(
             };
         }
         Command::Query(args) => {
-            let options = crate::query::options(&args);
-            let question = query::Question::new(&options).map_err(crate::query::usage)?;
+            let options = query_verb::options(&args);
+            let question = query::Question::new(&options).map_err(query_verb::usage)?;
             query::capture(&question, &mut open(capture)?, db, max_alive, &mut writer)
-                .map_err(crate::query::usage)?;
+                .map_err(query_verb::usage)?;
         }
         Command::Diff(args) => {
             let selectors = [&args.a, &args.b].map(|file| diff::Selector {

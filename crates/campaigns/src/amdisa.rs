@@ -1,13 +1,13 @@
-//! What `amd asm` and `amd disasm` print, in memory. Never: files, the terminal, other processes; mistakes are told on
-//! standard error, as the commands do.
+//! What `amd asm` and `amd disasm` print, in memory. Never: files, the terminal, other processes; errors of a
+//! source are printed on standard error, as the verbs do.
 
-use crate::args::{AmdDisasm, AmdTarget};
-use crate::isa::Answer;
-use crate::isa::amd::disassembled;
-use crate::isa::amd_target::assembled;
 use std::io::Write;
 use unwedge::capture::elf::Loader;
 use unwedge::isa::amdgcn::Gpu;
+use unwedge_cli::args::{AmdDisasm, AmdTarget};
+use unwedge_cli::isa::Answer;
+use unwedge_cli::isa::amd::disassembled;
+use unwedge_cli::isa::amd_target::assembled;
 use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line};
 
 /// What to run.
