@@ -6,6 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use unwedge::hw::Db;
+use unwedge::stream::cut::Merger;
 use unwedge_cli::args::{Cli, Command, Packing, RdCommand};
 use unwedge_cli::failure::Failure;
 use unwedge_cli::input::InputStream;
@@ -193,9 +194,11 @@ fn run(
             }
             RdCommand::Merge(args) => {
                 let mut packed = packed(args.to.compress, out)?;
-                let mut merger = rd::Merger::default();
+                let mut merger = Merger::default();
                 for bytes in [capture, other] {
-                    merger.add(open(bytes)?, max_alive, &mut packed)?;
+                    merger
+                        .add(open(bytes)?, max_alive, &mut packed)
+                        .map_err(|e| Failure::Unusable(e.to_string()))?;
                 }
                 packed.commit()?;
             }

@@ -10,7 +10,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use unwedge_capture::elf::{self, CodeObject, LinkError, LoadError, LoadedKernel, NotCodeObject};
+use unwedge_capture::elf::{
+    self, CodeObject, LinkError, LoadError, LoadedKernel, NotCodeObject, ProcessorError,
+};
 use unwedge_check::amdgcn::{self as checker, EntryPreset, ProgramEntry};
 use unwedge_sim::amdgcn::{Dispatch, MapError, Outcome, Program, SimMemory, run as run_program};
 use unwedge_sim::hsa::{self, LaunchError, LaunchOptions, LaunchWarning};
@@ -30,12 +32,9 @@ pub enum CodeError {
     /// It is not a code object of an AMD GPU.
     #[error(transparent)]
     NotCodeObject(#[from] NotCodeObject),
-    /// It does not name its processor.
-    #[error("the code object does not name its processor")]
-    NoProcessor,
-    /// Its processor is not known.
+    /// Its GPU is not known.
     #[error(transparent)]
-    Gpu(#[from] GpuError),
+    Processor(#[from] ProcessorError),
     /// It does not have the function.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -53,15 +52,10 @@ pub enum CodeError {
     Launch(#[from] LaunchError),
 }
 
-/// The object's GPU, with waves as long as a kernel asks for.
-fn gpu_of(object: &CodeObject<'_>, kernel: Option<&str>) -> Result<Gpu, CodeError> {
-    let gpu = Gpu::new(object.processor().ok_or(CodeError::NoProcessor)?)?;
-    let lanes = kernel.and_then(|name| object.start(name, &gpu)).and_then(|start| start.wave32);
-    Ok(match lanes {
-        Some(true) => gpu.with_features("+wavefrontsize32")?,
-        Some(false) => gpu.with_features("+wavefrontsize64")?,
-        None => gpu,
-    })
+/// The object's GPU, with waves as long as a function asks for.
+fn gpu_of(object: &CodeObject<'_>, function: &str) -> Result<Gpu, CodeError> {
+    let gpu = object.gpu()?;
+    Ok(object.start(function, &gpu).map_or(gpu, |start| start.mode(gpu)))
 }
 
 /// The text of a code object's functions.
@@ -70,7 +64,7 @@ fn gpu_of(object: &CodeObject<'_>, kernel: Option<&str>) -> Result<Gpu, CodeErro
 /// When it is not a code object, or of a GPU that is not known.
 pub fn disassemble(object: &[u8]) -> Result<String, CodeError> {
     let object = elf::read(object)?;
-    let gpu = gpu_of(&object, None)?;
+    let gpu = object.gpu()?;
     let mut text = String::new();
     // All functions are asked for, so none is missing.
     let _ = list_object(&object, &gpu, false, None, &mut text);
@@ -83,7 +77,7 @@ pub fn disassemble(object: &[u8]) -> Result<String, CodeError> {
 /// When it is not a code object, of a GPU that is not known, or without the function.
 pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
     let object = elf::read(object)?;
-    let gpu = gpu_of(&object, Some(function))?;
+    let gpu = gpu_of(&object, function)?;
     let kernel = LoadedKernel::load(&object, function, &gpu)?;
     let set = kernel.start.and_then(|start| start.registers);
     let preset = set.map(|set| EntryPreset { sgprs: set.sgprs, vgprs: set.vgprs });
@@ -109,18 +103,14 @@ pub fn run(
     memory: &mut SimMemory,
 ) -> Result<(Outcome, Vec<LaunchWarning>), CodeError> {
     let mut object = elf::read(object)?;
-    let gpu = gpu_of(&object, Some(kernel))?;
+    let gpu = gpu_of(&object, kernel)?;
     let loaded = LoadedKernel::load(&object, kernel, &gpu)?;
     let entry = loaded.entry.ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
     object.link(BASE)?;
-    let functions = object.functions();
-    let found = functions.iter().find(|function| function.name == kernel);
-    let section = found.and_then(|found| Some((found, object.sections.get(found.section)?)));
-    let (found, section) = section.ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
-    let (dwords, _) = section.bytes.as_chunks::<4>();
-    let words: Vec<u32> = dwords.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-    let program = Program::new(&words, BASE.wrapping_add(section.address), gpu);
-    dispatch.entry = found.address.wrapping_sub(section.address) as u32;
+    let section =
+        object.linked_section(Some(kernel)).ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
+    let program = Program::new(&section.words, BASE.wrapping_add(section.address), gpu);
+    dispatch.entry = section.entry;
     hsa::map(&object, BASE, memory)?;
     let warnings = hsa::prepare(&object, kernel, &entry, &gpu, launch, &mut dispatch, memory)?;
     Ok((run_program(&program, memory, &dispatch, None), warnings))

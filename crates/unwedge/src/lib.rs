@@ -24,6 +24,7 @@ pub mod adreno;
 #[cfg(feature = "amd")]
 pub mod amd;
 mod compare;
+pub mod demo;
 mod dump;
 
 pub use compare::{DiffPlace, DiffQuestion, Differences};

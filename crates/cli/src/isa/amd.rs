@@ -2,7 +2,7 @@
 
 use super::amd_dump::{self, AmdInput, DumpShaders};
 use super::amd_target::{assembled, gpu};
-use super::{batch, deliver, hex, source};
+use super::{batch, deliver, source};
 use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, Global};
 use crate::dump::refuse_dump;
 use crate::failure::{Failure, Outcome, complain};
@@ -11,7 +11,7 @@ use std::io::Write;
 use unwedge::capture::elf::{self, Loader, NotCodeObject};
 use unwedge::isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
 use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line, list_object};
-use unwedge_view::asm::amd_shaders;
+use unwedge_view::asm::{amd_shaders, hex};
 use unwedge_view::plural::counted;
 
 /// Runs the command.

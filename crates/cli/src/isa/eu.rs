@@ -1,12 +1,13 @@
 //! `unwedge eu`.
 
-use super::{deliver, hex, source};
+use super::{deliver, source};
 use crate::args::{EuAsm, EuCommand, EuDisasm, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge_view::asm::eu::{self, EuText};
+use unwedge_view::asm::hex;
 use unwedge_view::plural::counted;
 
 /// Runs the command.

@@ -1,6 +1,6 @@
 //! `unwedge ir2`.
 
-use super::{code_at, deliver, hex as hex_text, source};
+use super::{code_at, deliver, source};
 use crate::args::{Global, Ir2Command, Ir2Disasm, StageArg};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
@@ -8,7 +8,7 @@ use crate::output::Output;
 use std::io::Write;
 use unwedge::base::{Dwords, Generation};
 use unwedge::isa::ir2::{Ir2ListingOptions, ShaderStage, listing};
-use unwedge_view::asm::ir2;
+use unwedge_view::asm::{hex, ir2};
 use unwedge_view::plural::counted;
 
 /// Runs the command.
@@ -45,7 +45,7 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
             if args.hex {
                 hex(&input)?
             } else {
-                let read = hex_text::words(&input.bytes, 8);
+                let read = hex::words(&input.bytes, 8);
                 let (words, rest) = read.as_deref().unwrap_or(&input.bytes).as_chunks::<4>();
                 left = rest.len();
                 words.iter().map(|&w| u32::from_le_bytes(w)).collect()

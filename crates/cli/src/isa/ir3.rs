@@ -1,6 +1,6 @@
 //! `unwedge ir3`.
 
-use super::{batch, code_at, deliver, hex, source};
+use super::{batch, code_at, deliver, source};
 use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
 use crate::database;
 use crate::dump::{self, Opened, refuse_dump};
@@ -13,6 +13,7 @@ use unwedge::base::Dwords;
 use unwedge::capture::{Dump, FileKind};
 use unwedge::isa::ir3::asm::Assembler;
 use unwedge::isa::ir3::write;
+use unwedge_view::asm::hex;
 use unwedge_view::asm::ir3::{self, WordCounts};
 use unwedge_view::asm::shaders::{self, LoadedShader};
 use unwedge_view::plural::counted;
@@ -45,21 +46,11 @@ fn no_generation() -> Failure {
 fn disasm_batch(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let gpu_id = args.r#gen.ok_or_else(no_generation)?;
     batch(&args.file, global, &mut |line, reply| {
-        let word = hex_word(line).ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
+        let word = hex::word(line).ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
         write(word, gpu_id, reply);
         Ok(())
     })?;
     Ok(Outcome::Complete)
-}
-
-/// One to sixteen digits, with `0x` in front or without.
-fn hex_word(line: &str) -> Option<u64> {
-    let digits = line.trim_ascii().as_bytes();
-    let digits = digits.strip_prefix(b"0x").or_else(|| digits.strip_prefix(b"0X")).unwrap_or(digits);
-    if !(1..=16).contains(&digits.len()) {
-        return None;
-    }
-    digits.iter().try_fold(0, |word, &digit| Some(word << 4 | u64::from(char::from(digit).to_digit(16)?)))
 }
 
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {

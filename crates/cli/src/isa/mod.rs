@@ -8,7 +8,6 @@ mod amd_dump;
 mod amd_run;
 pub mod amd_target;
 pub mod eu;
-mod hex;
 pub mod ir2;
 pub mod ir3;
 
@@ -19,9 +18,9 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
-use unwedge::base::{Generation, Memory};
+use unwedge::base::Generation;
 use unwedge::capture::Dump;
-use unwedge::capture::rd::{LiveMemory, LiveStep, RdReader};
+use unwedge_view::asm::shader_code::ShaderCode;
 
 /// Bytes shown of a line, from where it is no text.
 const LONGEST_SHOWN: usize = 80;
@@ -83,56 +82,23 @@ fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>
             "no shader starts at {at:#x}: it is not a multiple of {unit} bytes"
         )));
     }
-    match dump::open(file, global.max_size)? {
+    let (name, kind, code) = match dump::open(file, global.max_size)? {
         Opened::Dump(files) => {
             let Ok(Dump::Msm(dump)) = files.read() else { return Err(files.not_of_msm()) };
-            let generation = unwedge_view::device::generation(&dump);
-            found(&files.name, "dump", held(&dump.memory(), at, unit), generation, at)
+            (files.name.clone(), "dump", ShaderCode::of_dump(&dump, at, unit))
         }
         Opened::Capture(mut stream) => {
-            let mut reader = RdReader::new(&mut stream).with_limit(global.max_size);
-            let mut live = LiveMemory::new().with_limit(global.max_size);
-            let mut code = None;
-            while let Some(section) = reader.next() {
-                if matches!(live.take(&section), LiveStep::Submit(_)) {
-                    code = held(live.memory(), at, unit);
-                }
-                if code.is_some() {
-                    break;
-                }
-            }
-            let (gpu_id, chip_id) = (live.gpu_id().unwrap_or(0), live.chip_id().unwrap_or_default());
-            let generation = Generation::of(gpu_id, chip_id);
-            found(&stream.name, "capture", code, generation, at)
+            let code = ShaderCode::of_capture(&mut stream, at, unit, global.max_size);
+            (stream.name.clone(), "capture", code)
         }
-    }
-}
-
-/// The code, or why there is none.
-fn found(
-    name: &str,
-    kind: &str,
-    code: Option<Vec<u32>>,
-    generation: Option<Generation>,
-    at: u64,
-) -> Result<(Vec<u32>, Generation), Failure> {
-    let generation = generation
+    };
+    let generation = code
+        .generation
         .ok_or_else(|| Failure::NotFound(format!("{name}: the {kind} does not tell which GPU it is of")))?;
-    let code = code.ok_or_else(|| {
+    let words = code.words.ok_or_else(|| {
         Failure::NotFound(format!("{name}: the {kind} does not hold the memory at {at:#x}"))
     })?;
-    Ok((code, generation))
-}
-
-/// The words at an address, up to the end of its buffer, if there is at least one instruction.
-fn held(memory: &Memory, at: u64, unit: u64) -> Option<Vec<u32>> {
-    let code = memory.dwords(at).filter(|code| 4 * code.len() as u64 >= unit)?;
-    // Zeros at the buffer's end are not stored: those of the last instruction belong to it.
-    let mut words = code.stored().to_vec();
-    while words.is_empty() || !(4 * words.len() as u64).is_multiple_of(unit) && words.len() < code.len() {
-        words.push(0);
-    }
-    Some(words)
+    Ok((words, generation))
 }
 
 /// Appends the answer to a line, or says why there is none.

@@ -5,17 +5,20 @@
 //! opening files.
 
 mod frames;
+mod merge;
 mod select;
 
+pub use merge::Merger;
 pub use select::{Numbers, NumbersError};
 
 use crate::adreno::Reach;
-use crate::play::{Consumer, Submission, SubmitWalk};
+use crate::play::{Consumer, Player, Submission, SubmitChoice, SubmitWalk};
 use frames::Frames;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use unwedge_base::plural::counted;
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind, RdWriteError, RdWriter, without_zeros};
+use unwedge_hw::Db;
 
 /// Which submits are wanted, and of their buffers all or only those that they need.
 #[derive(Clone, Debug)]
@@ -56,6 +59,32 @@ pub trait CutTarget {
     /// # Errors
     /// The capture cannot be opened.
     fn open(&mut self, first: Option<u32>) -> io::Result<(&mut dyn Write, bool)>;
+}
+
+/// All that is cut goes into one capture.
+#[derive(Debug)]
+pub struct OneCapture<W> {
+    out: W,
+    begun: bool,
+}
+
+impl<W: Write> OneCapture<W> {
+    /// A capture that nothing is written to yet.
+    pub fn new(out: W) -> OneCapture<W> {
+        OneCapture { out, begun: false }
+    }
+
+    /// What was written to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+}
+
+impl<W: Write> CutTarget for OneCapture<W> {
+    fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
+        let new = !std::mem::replace(&mut self.begun, true);
+        Ok((&mut self.out, new))
+    }
 }
 
 /// What holding a section costs beside its payload, in bytes, for the limit.
@@ -157,8 +186,16 @@ impl<T: CutTarget> Cutter<T> {
         }
     }
 
+    /// Plays a capture into this. Returns what was lost of it.
+    pub fn play(&mut self, capture: impl Read, db: &Db) -> Vec<Diagnostic> {
+        let choice = SubmitChoice { compositors: true, ..SubmitChoice::default() };
+        let mut diagnostics = Player::new(choice, db, self.limit).play(capture, self);
+        diagnostics.extend(self.lost());
+        diagnostics
+    }
+
     /// What could not be held.
-    pub fn lost(&self) -> Option<Diagnostic> {
+    fn lost(&self) -> Option<Diagnostic> {
         (self.refused > 0).then(|| {
             let bytes = counted(self.refused, "byte is", "bytes are");
             let message = format!("{bytes} over what may be held at once, and left out");

@@ -1,16 +1,15 @@
 //! Code as text in hexadecimal: words as listings print them, the most significant digit first.
 //!
-//! What each verb takes is in its help, from `args::hex_help`. Never: bytes in memory order, which the line modes of the
-//! instruction sets read.
+//! Never: bytes in memory order, which the line modes of the instruction sets read.
 
 /// The bytes of words of so many digits, with `0x` before each or without, separated by blanks or commas; several words may
 /// be written without anything between them. `None`: the source is something else.
-pub(super) fn words(source: &[u8], digits: usize) -> Option<Vec<u8>> {
+pub fn words(source: &[u8], digits: usize) -> Option<Vec<u8>> {
     read(source, digits, false)
 }
 
 /// The same, of words that all have `0x`.
-pub(super) fn prefixed_words(source: &[u8], digits: usize) -> Option<Vec<u8>> {
+pub fn prefixed_words(source: &[u8], digits: usize) -> Option<Vec<u8>> {
     read(source, digits, true)
 }
 
@@ -31,6 +30,16 @@ fn read(source: &[u8], digits: usize, prefixed: bool) -> Option<Vec<u8>> {
         }
     }
     (!bytes.is_empty()).then_some(bytes)
+}
+
+/// A word of up to 64 bits: one to sixteen digits, with `0x` before them or without.
+pub fn word(line: &str) -> Option<u64> {
+    let digits = line.trim_ascii().as_bytes();
+    let digits = digits.strip_prefix(b"0x").or_else(|| digits.strip_prefix(b"0X")).unwrap_or(digits);
+    if !(1..=16).contains(&digits.len()) {
+        return None;
+    }
+    digits.iter().try_fold(0, |word, &digit| Some(word << 4 | u64::from(char::from(digit).to_digit(16)?)))
 }
 
 #[cfg(test)]
