@@ -160,8 +160,10 @@ fn run(
             let opened = |file| open(of(file)).map(|stream| diff::Opened::Capture(Box::new(stream)));
             let (open_a, open_b) = (|| opened(&args.a), || opened(&args.b));
             let [a, b] = &selectors;
-            let sides =
-                [diff::Side { selector: a, open: &open_a }, diff::Side { selector: b, open: &open_b }];
+            let sides = [
+                diff::Side { selector: a, open: Box::new(open_a) },
+                diff::Side { selector: b, open: Box::new(open_b) },
+            ];
             let options = diff::DiffOptions {
                 once: args.once,
                 one_input: args.a == args.b,

@@ -184,7 +184,7 @@ impl<'a> Dump<'a> {
                 amdgpu::Devcoredump::read(bytes).ok().map(|dump| Dump::Amdgpu(Box::new(dump)))
             }
             FileKind::RadvReport => {
-                RadvReport::read_text(bytes).ok().map(|report| Dump::Radv(Box::new(report)))
+                RadvReport::read_known_text(bytes).ok().map(|report| Dump::Radv(Box::new(report)))
             }
             FileKind::UmrText => umr::UmrText::read(bytes).ok().map(|text| Dump::Umr(Box::new(text))),
             FileKind::RdCapture

@@ -64,14 +64,15 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
-    let input = match amd_dump::open(&args.file, &args.target, global)? {
-        AmdInput::Code(input) => input,
+    let file = match amd_dump::open(&args.file, &args.target, global)? {
+        AmdInput::Code(file) => file,
         AmdInput::Dump(shaders) => return disasm_dump(&shaders, args, global),
     };
+    let input = &file.input;
     if args.shader.is_some() {
         return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", input.name)));
     }
-    refuse_dump(&input, "amd disasm")?;
+    refuse_dump(&file, "amd disasm")?;
     // Opened when there is something to show.
     let mut out: Option<Output> = None;
     let mut write = |part: &str| {

@@ -23,10 +23,11 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
             "no instruction begins at {entry:#x}: it is not a multiple of 4"
         )));
     }
-    let mut input = match amd_dump::open(&args.file, &args.target, global)? {
-        AmdInput::Code(input) => input,
+    let file = match amd_dump::open(&args.file, &args.target, global)? {
+        AmdInput::Code(file) => file,
         AmdInput::Dump(shaders) => return check_dump(&shaders, args, global),
     };
+    let input = &file.input;
     if args.shader.is_some() {
         return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", input.name)));
     }
@@ -54,8 +55,8 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
                 return Err(Failure::Usage(format!("{} is bare code: it names no functions", input.name)));
             }
             let gpu = gpu(&args.target, None)?;
-            refuse_dump(&input, "amd check")?;
-            let code = bare(std::mem::take(&mut input.bytes), &input.name, &gpu)?;
+            refuse_dump(&file, "amd check")?;
+            let code = bare(&input.bytes, &input.name, &gpu)?;
             let (functions, unknown) = (Vec::new(), Vec::new());
             (gpu, vec![LoadedSection { address: 0, code, unknown, functions, wave32: None }])
         }
@@ -172,11 +173,11 @@ fn check_dump(dump: &DumpShaders, args: &AmdCheck, global: &Global) -> Result<Ou
 }
 
 /// Bare code: dwords in hexadecimal, assembly, or the bytes themselves.
-pub(super) fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
-    let Ok(source) = std::str::from_utf8(&bytes) else { return Ok(bytes) };
+pub(super) fn bare(bytes: &[u8], name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
+    let Ok(source) = std::str::from_utf8(bytes) else { return Ok(bytes.to_vec()) };
     let printable = source.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t'));
     if !printable || source.trim().is_empty() {
-        return Ok(bytes);
+        return Ok(bytes.to_vec());
     }
     if let Some(code) = hex::words(source.as_bytes(), 8) {
         return Ok(code);

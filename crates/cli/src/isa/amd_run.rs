@@ -236,7 +236,7 @@ fn start(
         }
         Err(NotCodeObject::NotElf) => {
             let gpu = gpu(&args.target, None)?;
-            let bytes = bare(input.bytes, &input.name, &gpu)?;
+            let bytes = bare(&input.bytes, &input.name, &gpu)?;
             let code = Loaded {
                 program: Program::new(&words(&bytes), CODE, gpu),
                 base: CODE,

@@ -2,6 +2,7 @@
 
 use super::{code_at, deliver, source};
 use crate::args::{Global, Ir2Command, Ir2Disasm, StageArg};
+use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
@@ -33,7 +34,7 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     let mut foreign = false;
     let words = match args.shader_at {
         Some(at) => {
-            let (code, generation) = code_at(&args.file, at, 4, global)?;
+            let (code, generation) = code_at(dump::open(&args.file, global.max_size)?, at, 4, global)?;
             foreign = generation != Generation::A2xx;
             if foreign {
                 complain!("{}: that is of {generation}, ir2 is of a2xx", args.file.display());

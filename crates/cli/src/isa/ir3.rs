@@ -5,7 +5,6 @@ use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
 use crate::database;
 use crate::dump::{self, Opened, refuse_dump};
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
@@ -54,9 +53,10 @@ fn disasm_batch(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
+    let opened = dump::open(&args.file, global.max_size)?;
     let mut shader_at = args.shader_at;
     if shader_at.is_none()
-        && let Some(shaders) = shaders_of_dump(&args.file, global)?
+        && let Some(shaders) = shaders_of_dump(&opened, global)?
     {
         let Some(number) = args.shader else {
             let mut out = Output::open(global, true);
@@ -71,7 +71,7 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
         })?;
         shader_at = Some(shader.iova);
     }
-    let code = Code::read(&args.file, args.r#gen, shader_at, global)?;
+    let code = Code::read(opened, args.r#gen, shader_at, global)?;
     let mut out = Output::open(global, true);
     // A failed write is remembered, and reported by `finish`.
     let counts = if args.raw {
@@ -94,13 +94,9 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     Ok(if 2 * unknown > words { Outcome::Lost } else { outcome })
 }
 
-/// The shaders that a dump of msm loads; `None` if the file is something else. Standard input is read once, and is not
-/// listed.
-fn shaders_of_dump(file: &Path, global: &Global) -> Result<Option<Vec<LoadedShader>>, Failure> {
-    if file.as_os_str() == "-" {
-        return Ok(None);
-    }
-    let Opened::Dump(files) = dump::open(file, global.max_size)? else { return Ok(None) };
+/// The shaders that a dump of msm loads; `None` if the file is something else.
+fn shaders_of_dump(opened: &Opened, global: &Global) -> Result<Option<Vec<LoadedShader>>, Failure> {
+    let Opened::Dump(files) = opened else { return Ok(None) };
     if files.kind != FileKind::MsmDevcore {
         return Ok(None);
     }
@@ -124,17 +120,22 @@ struct Code {
 }
 
 impl Code {
-    fn read(file: &Path, gpu: Option<u32>, shader_at: Option<u64>, global: &Global) -> Result<Code, Failure> {
+    fn read(
+        opened: Opened,
+        gpu: Option<u32>,
+        shader_at: Option<u64>,
+        global: &Global,
+    ) -> Result<Code, Failure> {
         let Some(at) = shader_at else {
-            let input = Input::open(file, global.max_size)?;
-            refuse_dump(&input, "ir3 disasm")?;
-            let gpu_id = gpu.ok_or_else(no_generation)?;
+            let file = opened.into_code(global.max_size)?;
+            refuse_dump(&file, "ir3 disasm")?;
+            let (input, gpu_id) = (file.input, gpu.ok_or_else(no_generation)?);
             let bytes = hex::words(&input.bytes, 16).unwrap_or(input.bytes);
             let (words, rest) = bytes.as_chunks::<8>();
             let dwords = words.as_flattened().as_chunks().0.iter().map(|&dword| u32::from_le_bytes(dword));
             return Ok(Code { dwords: dwords.collect(), left: rest.len(), gpu_id });
         };
-        let (mut dwords, generation) = code_at(file, at, 8, global)?;
+        let (mut dwords, generation) = code_at(opened, at, 8, global)?;
         let gpu_id = gpu.unwrap_or(100 * generation.number());
         // The buffer goes on after the shader.
         let length = ir3::length(Dwords::from(&dwords[..]), gpu_id);
@@ -162,7 +163,8 @@ impl Code {
 }
 
 fn stats(args: &Ir3Stats, global: &Global) -> Result<Outcome, Failure> {
-    let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
+    let opened = dump::open(&args.file, global.max_size)?;
+    let code = Code::read(opened, args.r#gen, args.shader_at, global)?;
     let mut out = Output::open(global, false);
     // A failed write is remembered, and reported by `finish`.
     let _ = ir3::stats(code.dwords().iter64(), code.gpu_id, &mut out);

@@ -12,7 +12,7 @@ pub mod ir2;
 pub mod ir3;
 
 use crate::args::Global;
-use crate::dump::{self, Opened};
+use crate::dump::Opened;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::output::Output;
@@ -76,13 +76,13 @@ fn not_text(name: &str, bytes: &[u8], at: usize) -> String {
 /// The code at an address of a dump or a capture, up to the end of its buffer, and the generation of the GPU. Of a capture
 /// it is what the first submit has there that has anything. `unit`: what the address is a multiple of, in bytes, and what
 /// has to be there at least.
-fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
+fn code_at(opened: Opened, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
     if !at.is_multiple_of(unit) {
         return Err(Failure::Usage(format!(
             "no shader starts at {at:#x}: it is not a multiple of {unit} bytes"
         )));
     }
-    let (name, kind, code) = match dump::open(file, global.max_size)? {
+    let (name, kind, code) = match opened {
         Opened::Dump(files) => {
             let Ok(Dump::Msm(dump)) = files.read() else { return Err(files.not_of_msm()) };
             (files.name.clone(), "dump", ShaderCode::of_dump(&dump, at, unit))
