@@ -93,6 +93,40 @@ pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
 /// Runs a kernel of HSA on the emulator, over the caller's memory. Of `dispatch` counts what the kernel does not say: the
 /// number and size of workgroups, the budget of steps, threads.
 ///
+/// A kernel that writes a number to the address that is its argument:
+///
+/// ```
+/// use unwedge::amd::{Emit, Gpu, Loader, assemble, run};
+/// use unwedge::sim::amdgcn::{Dispatch, SimMemory};
+/// use unwedge::sim::hsa::LaunchOptions;
+/// let source = "
+///     .text
+///     .globl answer
+///     .type answer,@function
+///     answer:
+///     s_load_dwordx2 s[0:1], s[0:1], 0x0
+///     s_waitcnt lgkmcnt(0)
+///     v_mov_b32 v0, 0
+///     v_mov_b32 v1, 42
+///     global_store_dword v0, v1, s[0:1]
+///     s_endpgm
+///     .amdhsa_kernel answer
+///     .amdhsa_user_sgpr_kernarg_segment_ptr 1
+///     .amdhsa_kernarg_size 8
+///     .amdhsa_next_free_sgpr 2
+///     .amdhsa_next_free_vgpr 2
+///     .end_amdhsa_kernel
+/// ";
+/// let object = assemble(source, &Gpu::new("gfx900")?, Emit::Object(Loader::Hsa(5)))?;
+/// let mut memory = SimMemory::default();
+/// memory.map(0x1_0000, vec![0; 4])?;
+/// let options = LaunchOptions { kernarg: Some(0x1_0000_u64.to_le_bytes().to_vec()), ..LaunchOptions::default() };
+/// let (outcome, warnings) = run(&object, "answer", &options, Dispatch::default(), &mut memory)?;
+/// assert!(outcome.faults.is_empty() && warnings.is_empty());
+/// assert_eq!(memory.get(0x1_0000, 4), Some(&42_u32.to_le_bytes()[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// When it is not a code object, of a GPU that is not known, without the kernel, or when the kernel cannot be launched.
 pub fn run(

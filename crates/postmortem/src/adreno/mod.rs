@@ -12,6 +12,8 @@ mod firmware;
 mod gmu;
 pub mod hang;
 mod inflight;
+#[cfg(feature = "sim")]
+mod locate_sqe;
 pub mod mempool;
 mod missing;
 mod progress;
@@ -25,7 +27,9 @@ pub use crate::sqe_position::{SqeInstruction, SqePosition};
 pub use advice::Driver;
 pub use case::{AdrenoCase, SectionValues};
 pub use fault::{Whereabouts, whereabouts};
-pub use firmware::{NotFirmware, firmware_name, has_sqe_pc, locate_sqe};
+pub use firmware::{firmware_name, has_sqe_pc};
+#[cfg(feature = "sim")]
+pub use locate_sqe::{NotFirmware, locate_sqe};
 
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;

@@ -10,11 +10,15 @@ pub mod eu;
 pub mod hex;
 pub mod ir2;
 pub mod ir3;
+#[cfg(feature = "sim")]
 pub mod run;
 pub mod shader_code;
 pub mod shaders;
+#[cfg(feature = "sim")]
 pub mod sqe_log;
+#[cfg(feature = "sim")]
 pub mod sqe_session;
+#[cfg(feature = "sim")]
 pub mod step;
 
 pub use errors::{AsmError, LineError, NoFunction, SourceError, SourceErrors};
