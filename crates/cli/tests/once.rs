@@ -179,8 +179,9 @@ fn code_from_a_named_pipe() {
     printed(&["amd", "disasm", "--gpu", "gfx900", "@"], &[&amd], &[0]);
     printed(&["amd", "check", "--gpu", "gfx900", "--json", "@"], &[&amd], &[0]);
     printed(&["amd", "run", "--gpu", "gfx900", "--json", "@"], &[&amd], &[0]);
-    let (_, dump) = &dumps()[3];
-    printed(&["amd", "disasm", "@"], &[dump], &[0]);
+    let report = amdgpu::RadvBuilder::complete(amdgpu::Gfx::V10).text();
+    printed(&["amd", "disasm", "@"], &[&report], &[0]);
+    printed(&["amd", "check", "@"], &[&report], &[0, 4]);
 }
 
 #[test]

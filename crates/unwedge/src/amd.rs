@@ -110,10 +110,13 @@ pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
 ///     v_mov_b32 v1, 42
 ///     global_store_dword v0, v1, s[0:1]
 ///     s_endpgm
+///     .Lend:
+///     .size answer, .Lend - answer
+///     .rodata
 ///     .amdhsa_kernel answer
 ///     .amdhsa_user_sgpr_kernarg_segment_ptr 1
 ///     .amdhsa_kernarg_size 8
-///     .amdhsa_next_free_sgpr 2
+///     .amdhsa_next_free_sgpr 8
 ///     .amdhsa_next_free_vgpr 2
 ///     .end_amdhsa_kernel
 /// ";

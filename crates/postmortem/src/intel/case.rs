@@ -18,6 +18,7 @@ use unwedge_capture::intel::{
 use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::IntelGpu;
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
+use unwedge_hw::intel::ring::HEAD_OFFSET;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::unpack::Wanted;
 use unwedge_stream::intel::walk::Spaces;
@@ -191,7 +192,7 @@ impl Unit<'_, '_> {
 
     /// HEAD is at TAIL, or neither is in the dump.
     pub(super) fn has_read_all(&self) -> bool {
-        let offset = |register| self.ring32(register).map(|value| value & 0x001f_fffc);
+        let offset = |register| self.ring32(register).map(|value| value & HEAD_OFFSET);
         offset(RingRegister::Head) == offset(RingRegister::Tail)
     }
 

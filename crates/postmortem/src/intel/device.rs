@@ -4,6 +4,7 @@ use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{DumpEngine, RingRegister};
 use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
+use unwedge_hw::intel::ring;
 use unwedge_hw::{ChipOverride, OverrideGpu};
 use unwedge_stream::intel::position::{self, RingState};
 use unwedge_stream::intel::walk::canonical;
@@ -71,7 +72,7 @@ pub fn active_head(engine: &DumpEngine<'_>, is_batch: impl Fn(u64) -> bool) -> O
     let acthd = canonical(engine.ring(RingRegister::Acthd)?);
     let low = |register| engine.ring(register).map_or(0, |v| v as u32);
     let ctl = low(RingRegister::Ctl);
-    let size = if ctl & 1 == 0 { 0 } else { (ctl & 0x001f_f000) + 0x1000 };
+    let size = if ctl & ring::CTL_ENABLE == 0 { 0 } else { ring::size(ctl) };
     let start = engine.ring(RingRegister::Start).unwrap_or(0) & !0xfff;
     let ring = RingState { start, head: low(RingRegister::Head), size };
     Some(position::active_head(acthd, ring, is_batch(acthd)))

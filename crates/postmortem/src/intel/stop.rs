@@ -7,15 +7,15 @@ use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
 use crate::rules::Rule;
 use unwedge_capture::intel::{MemoryBlockKind, RingRegister};
+use unwedge_hw::intel::ring::MAX_SIZE;
 use unwedge_stream::intel::commands::{Command, Decoder};
 use unwedge_stream::intel::position::{Agreement, CommandPos, Locator, Position};
+use unwedge_stream::intel::ring::EngineRing;
 use unwedge_stream::intel::state::{IntelState, IntelWorkKind};
-use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, Space, canonical};
+use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, Space, canonical};
 
 /// Dwords of command streams that are walked for one engine.
 const BUDGET: u64 = 4 << 20;
-/// No ring is longer, in bytes.
-const RING: u64 = 2 << 20;
 /// Dwords of an unknown stretch that are shown.
 const SHOWN: usize = 8;
 
@@ -107,21 +107,10 @@ pub(super) fn starts<'m>(
 ) -> Vec<((bool, u64), IntelWalk<'m>)> {
     let spaces = case.spaces(unit);
     let mut walks = Vec::new();
-    let ring =
-        (unit.ring(RingRegister::Start), unit.ring32(RingRegister::Head), unit.ring32(RingRegister::Tail));
-    if let (Some(start), Some(head), Some(tail)) = ring {
-        let start = start & !0xfff;
-        let held = case.ggtt.find(start).map_or(0, |b| b.size);
-        let size = unit.ring32(RingRegister::Ctl).map_or(0, |ctl| (ctl & 0x001f_f000) + 0x1000);
-        let size = if size <= 0x1000 { held.min(1 << 21) as u32 } else { size };
-        if held > 0 {
-            // What the engine works at lies before HEAD: from the start of the request, which is not known, the walk
-            // starts at the beginning of the page before it.
-            let head = head & 0x001f_fffc;
-            let from = head.saturating_sub(0x400) & !0x3f;
-            let ring = RingRange { start, size, from, to: tail & 0x001f_fff8 };
-            walks.push(((true, start), IntelWalk::ring(decoder, spaces, ring).with_budget(BUDGET)));
-        }
+    let block = case.blocks_of(unit, MemoryBlockKind::Ring).find_map(|block| block.address);
+    let held = |start| case.ggtt.find(start).map(|block| block.size);
+    if let Some(ring) = EngineRing::of(unit.dump, block, held).and_then(|ring| ring.at_work()) {
+        walks.push(((true, ring.start), IntelWalk::ring(decoder, spaces, ring).with_budget(BUDGET)));
     }
     let mut batches: Vec<u64> = unit.batch.iter().map(|b| b.start).collect();
     batches.extend(case.blocks_of(unit, MemoryBlockKind::Batch).filter_map(|b| b.address));
@@ -381,7 +370,7 @@ pub(super) fn corrupt(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, stop: &Inte
     if let Some(absent) = stop.absent.filter(|_| stop.position.is_none()) {
         let near = unit.active_head().is_some_and(|acthd| acthd.abs_diff(absent) < 0x10_0000);
         let rule = match stop.start {
-            Some((true, ring)) if absent.wrapping_sub(ring) <= RING => Rule::RingPartMissing,
+            Some((true, ring)) if absent.wrapping_sub(ring) <= u64::from(MAX_SIZE) => Rule::RingPartMissing,
             _ => Rule::BatchMissing,
         };
         findings.push(

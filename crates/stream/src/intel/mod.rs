@@ -7,6 +7,7 @@ pub mod commands;
 pub mod instdone;
 pub mod position;
 pub mod registers;
+pub mod ring;
 pub mod state;
 pub mod steps;
 pub mod unpack;

@@ -12,6 +12,7 @@ use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_postmortem::intel::active_head;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::position::{Locator, Position};
+use unwedge_stream::intel::ring::EngineRing;
 use unwedge_stream::intel::state::IntelState;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, Space, Spaces, canonical};
@@ -21,8 +22,6 @@ use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, S
 const BUDGET: u64 = 1 << 16;
 /// See [`BUDGET`].
 const BUDGET_PER_DWORD: u64 = 4;
-/// Bits of HEAD and TAIL that are the offset.
-const HEAD: u64 = 0x001f_fffc;
 
 /// A stream of commands of an engine.
 pub struct EngineStream<'m> {
@@ -170,9 +169,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
 
     fn walks(&self, first: bool) -> Vec<(&'m str, IntelWalk<'m>, Marks)> {
         let mut walks = Vec::new();
-        if let Some(start) = self.ring_start()
-            && let Some((ring, marks)) = self.ring(start)
-        {
+        if let Some((ring, marks)) = self.ring() {
             walks.push(("ring", IntelWalk::ring(self.decoder, self.spaces, ring).without_following(), marks));
         }
         for block in self.blocks(&[MemoryBlockKind::WaContext, MemoryBlockKind::WaBatch]) {
@@ -205,18 +202,15 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             .filter(|b| kinds.contains(&b.kind))
     }
 
-    fn ring_start(&self) -> Option<u64> {
+    /// All that there is of the ring, with the places of HEAD and TAIL.
+    fn ring(&self) -> Option<(RingRange, Marks)> {
         let block = self.blocks(&[MemoryBlockKind::Ring]).find_map(|b| b.address);
-        block.or_else(|| self.engine.ring(RingRegister::Start).filter(|&start| start != 0))
-    }
-
-    fn ring(&self, start: u64) -> Option<(RingRange, Marks)> {
-        let held = self.spaces.words(Space::Ggtt, start)?;
-        let size = u32::try_from(held.len() as u64 * 4).ok()?;
-        let at = |register| self.engine.ring(register).map(|v| start.wrapping_add(v & HEAD));
-        let marks = [(at(RingRegister::Head), "HEAD"), (at(RingRegister::Tail), "TAIL")];
+        let held = |start| Some(self.spaces.words(Space::Ggtt, start)?.len() as u64 * 4);
+        let ring = EngineRing::of(self.engine, block, held)?;
+        let at = |offset: Option<u32>| offset.map(|offset| ring.start.wrapping_add(offset.into()));
+        let marks = [(at(ring.head), "HEAD"), (at(ring.tail), "TAIL")];
         let marks = marks.into_iter().filter_map(|(at, name)| Some((at?, name))).collect();
-        Some((RingRange { start, size, from: 0, to: size }, marks))
+        Some((ring.whole()?, marks))
     }
 
     /// Where batches of the engine start.
