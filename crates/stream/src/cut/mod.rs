@@ -484,7 +484,7 @@ mod tests {
         let limit = 1 << 24;
         let db = Db::builtin();
         let mut cutter = Cutter::new(choice, target, limit);
-        let submits = play::SubmitChoice { compositors: true, ..play::SubmitChoice::default() };
+        let submits = SubmitChoice { compositors: true, ..SubmitChoice::default() };
         Player::new(submits, &db, 1 << 24).play(bytes, &mut cutter);
         cutter.end()
     }
@@ -516,7 +516,7 @@ mod tests {
         let bytes = whole(630, 3);
         for limit in [0, 1 << 8, 1 << 10, 1 << 14] {
             let mut cutter = Cutter::new(all(), Each::default(), limit);
-            Player::new(play::SubmitChoice::default(), &db, 1 << 24).play(&bytes[..], &mut cutter);
+            Player::new(SubmitChoice::default(), &db, 1 << 24).play(&bytes[..], &mut cutter);
             assert_eq!(cutter.lost().is_some(), limit < 1 << 14, "{limit}");
             assert!(cutter.held <= limit);
             assert!(cutter.end().1.is_ok());
