@@ -426,7 +426,6 @@ impl<'d, T: CutTarget> Consumer<'d> for Cutter<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::play::{self, Player};
     use unwedge_capture::rd::{MemoryRange, RdReader};
     use unwedge_hw::Db;
     use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
