@@ -44,7 +44,11 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
         None => {
             let input = Input::open(&args.file, global.max_size)?;
             if args.hex {
-                hex(&input)?
+                let text = String::from_utf8_lossy(&input.bytes);
+                hex::short_words(&text).map_err(|line| {
+                    let place = format!("{}: line {line}", input.name);
+                    Failure::Unusable(format!("{place}: expected hexadecimal words of 32 bits"))
+                })?
             } else {
                 let read = hex::words(&input.bytes, 8);
                 let (words, rest) = read.as_deref().unwrap_or(&input.bytes).as_chunks::<4>();
@@ -77,20 +81,4 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     }
     // Of another instruction set, nothing in the listing is what it says.
     Ok(if foreign || left != 0 { Outcome::Lost } else { Outcome::Complete })
-}
-
-/// Words between blanks.
-fn hex(input: &Input) -> Result<Vec<u32>, Failure> {
-    let text = String::from_utf8_lossy(&input.bytes);
-    let word = |word: &str| u32::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16);
-    let mut words = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        for part in line.split_whitespace() {
-            words.push(word(part).map_err(|_| {
-                let place = format!("{}: line {}", input.name, number + 1);
-                Failure::Unusable(format!("{place}: expected hexadecimal words of 32 bits"))
-            })?);
-        }
-    }
-    Ok(words)
 }

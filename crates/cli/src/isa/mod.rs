@@ -22,8 +22,6 @@ use unwedge::base::Generation;
 use unwedge::capture::Dump;
 use unwedge_view::asm::shader_code::ShaderCode;
 
-/// Bytes shown of a line, from where it is no text.
-const LONGEST_SHOWN: usize = 80;
 /// A line of a batch is never longer.
 const MAX_LINE: u64 = 64 << 10;
 
@@ -52,25 +50,12 @@ fn source(file: &Path, global: &Global) -> Result<(String, String), Failure> {
     let input = Input::open(file, global.max_size)?;
     match String::from_utf8(input.bytes) {
         Ok(text) => Ok((input.name, text)),
-        Err(e) => Err(Failure::Unusable(not_text(&input.name, e.as_bytes(), e.utf8_error().valid_up_to()))),
+        Err(e) => Err(Failure::Unusable(unwedge_view::asm::not_text(
+            &input.name,
+            e.as_bytes(),
+            e.utf8_error().valid_up_to(),
+        ))),
     }
-}
-
-/// That a source is no text at a byte: the place, the line, and a mark under it.
-fn not_text(name: &str, bytes: &[u8], at: usize) -> String {
-    let (before, behind) = bytes.split_at(at);
-    let number = before.split(|&b| b == b'\n').count();
-    let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-    let lead = String::from_utf8_lossy(&before[start..]);
-    let rest = behind.split(|&b| b == b'\n').next().unwrap_or_default();
-    let shown = String::from_utf8_lossy(&rest[..rest.len().min(LONGEST_SHOWN)]);
-    let found = behind.first().copied().unwrap_or(0);
-    let mark: String = lead.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
-    let column = lead.chars().count() + 1;
-    format!(
-        "{name}:{number}:{column}: expected text in UTF-8, the byte 0x{found:02x} is none\n  {lead}{}\n  {mark}^",
-        shown.trim_end()
-    )
 }
 
 /// The code at an address of a dump or a capture, up to the end of its buffer, and the generation of the GPU. Of a capture

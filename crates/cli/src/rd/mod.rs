@@ -1,7 +1,5 @@
 //! `unwedge rd`: lists, cuts, joins and repacks captures.
 
-pub mod host;
-
 use crate::args::{self, Global, Packing, RdCommand};
 use crate::database;
 use crate::dump;

@@ -42,6 +42,21 @@ pub fn word(line: &str) -> Option<u64> {
     digits.iter().try_fold(0, |word, &digit| Some(word << 4 | u64::from(char::from(digit).to_digit(16)?)))
 }
 
+/// Words of up to 32 bits between blanks, with `0x` before each or without.
+///
+/// # Errors
+/// The number of the first line with something else, counted from 1.
+pub fn short_words(text: &str) -> Result<Vec<u32>, usize> {
+    let mut words = Vec::new();
+    for (line, text) in text.lines().enumerate() {
+        for word in text.split_whitespace() {
+            let digits = word.strip_prefix("0x").unwrap_or(word);
+            words.push(u32::from_str_radix(digits, 16).map_err(|_| line + 1)?);
+        }
+    }
+    Ok(words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //!
 //! Never: reads a file, talks to a terminal.
 
+pub mod afuc;
 pub mod amd;
 pub mod amd_shaders;
 pub mod check;
@@ -21,7 +22,7 @@ pub mod sqe_session;
 #[cfg(feature = "sim")]
 pub mod step;
 
-pub use errors::{AsmError, LineError, NoFunction, SourceError, SourceErrors};
+pub use errors::{AsmError, LineError, NoFunction, SourceError, SourceErrors, not_text};
 
 use unwedge_isa::amdgcn::regs;
 
