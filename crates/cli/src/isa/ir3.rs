@@ -103,7 +103,7 @@ fn shaders_of_dump(opened: &Opened, global: &Global) -> Result<Option<Vec<Loaded
     let Ok(Dump::Msm(dump)) = files.read() else { return Err(files.not_of_msm()) };
     let shaders = shaders::of_dump(&dump, &database::load(global)?);
     if shaders.is_empty() {
-        return Err(Failure::NotFound(format!(
+        return Err(Failure::Usage(format!(
             "{}: its command streams load no shader; name an address with --shader-at",
             files.name
         )));
