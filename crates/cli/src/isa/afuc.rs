@@ -15,7 +15,7 @@ use unwedge::isa::afuc::{self, AfucNames, DbNames, Firmware, FirmwareBlob, asm, 
 use unwedge_view::asm::afuc::ColouredNames;
 
 /// Runs the command.
-pub fn run(command: &AfucCommand, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &AfucCommand, global: &Global) -> Result<Outcome, Failure> {
     match command {
         AfucCommand::Disasm(args) => disassemble(args, global),
         AfucCommand::Asm(AfucAsm { file, gpuver, output }) => {
@@ -99,7 +99,7 @@ fn of_generation(input: &Input, named: Firmware) -> Result<(), Failure> {
 }
 
 /// Mesa's afuc-disasm.
-pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     let mut options = disasm::AfucDisasmOptions::default();
     let (mut file, mut emulate, mut unit_test, mut colour) = (None::<PathBuf>, false, false, false);
     let misused = |complaint: &str| {
@@ -173,7 +173,7 @@ pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Fai
 }
 
 /// Mesa's afuc-asm.
-pub fn asm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn asm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
         return help(ASM_USAGE, global);
     }

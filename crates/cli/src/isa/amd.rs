@@ -15,7 +15,7 @@ use unwedge_view::asm::{amd_shaders, hex};
 use unwedge_view::plural::counted;
 
 /// Runs the command.
-pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
     match command {
         AmdCommand::Asm(args) if args.hex => asm_batch(args, global),
         AmdCommand::Asm(args) => asm(args, global),
@@ -127,6 +127,9 @@ fn disasm_dump(dump: &DumpShaders, args: &AmdDisasm, global: &Global) -> Result<
 }
 
 /// The listing of a code object, or of bare code. What was lost is told on standard error.
+///
+/// # Errors
+/// When the GPU is not known, the object is for another machine, or it has no such function.
 pub fn disassembled(
     name: &str,
     bytes: &[u8],

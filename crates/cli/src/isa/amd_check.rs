@@ -17,7 +17,7 @@ use unwedge_view::asm::hex;
 use unwedge_view::plural::counted;
 
 /// Runs the command.
-pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     if let Some(entry) = args.entry.iter().find(|entry| *entry % 4 != 0) {
         return Err(Failure::Usage(format!(
             "no instruction begins at {entry:#x}: it is not a multiple of 4"

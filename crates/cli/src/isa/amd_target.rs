@@ -26,6 +26,9 @@ pub(super) fn gpu_of(target: &AmdTarget, object: &CodeObject<'_>, file: &str) ->
 }
 
 /// What a source makes. Its errors are printed on standard error.
+///
+/// # Errors
+/// When the source has errors, or the object cannot be written.
 pub fn assembled(name: &str, text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, Failure> {
     assemble(text, gpu, emit).map_err(|e| match e {
         AsmError::Source(errors) => {

@@ -11,7 +11,7 @@ use unwedge_view::asm::hex;
 use unwedge_view::plural::counted;
 
 /// Runs the command.
-pub fn run(command: &EuCommand, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &EuCommand, global: &Global) -> Result<Outcome, Failure> {
     match command {
         EuCommand::Disasm(args) => disasm(args, global),
         EuCommand::Asm(args) => asm(args, global),

@@ -13,7 +13,7 @@ use unwedge_view::asm::{hex, ir2};
 use unwedge_view::plural::counted;
 
 /// Runs the command.
-pub fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
     let args = match command {
         Ir2Command::Disasm(args) => return disasm(args, global),
         Ir2Command::Asm(args) => args,

@@ -18,7 +18,7 @@ use unwedge_view::asm::shaders::{self, LoadedShader};
 use unwedge_view::plural::counted;
 
 /// Runs the command.
-pub fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
     match command {
         Ir3Command::Disasm(args) if args.hex => disasm_batch(args, global),
         Ir3Command::Disasm(args) => disasm(args, global),

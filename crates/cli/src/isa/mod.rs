@@ -1,15 +1,15 @@
 //! `unwedge ir3`, `unwedge ir2`, `unwedge eu`, `unwedge afuc`, `unwedge amd`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
 
-pub mod afuc;
-pub mod afuc_run;
+pub(crate) mod afuc;
+pub(crate) mod afuc_run;
 pub mod amd;
-pub mod amd_check;
+pub(crate) mod amd_check;
 mod amd_dump;
 mod amd_run;
 pub mod amd_target;
-pub mod eu;
-pub mod ir2;
-pub mod ir3;
+pub(crate) mod eu;
+pub(crate) mod ir2;
+pub(crate) mod ir3;
 
 use crate::args::Global;
 use crate::dump::Opened;
