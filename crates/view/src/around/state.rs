@@ -40,12 +40,12 @@ const INTEL_DISPATCH: &[&str] =
 
 /// A register or field with its value.
 #[derive(Clone, Debug)]
-pub(super) struct StateValue {
-    pub(super) name: String,
+pub(crate) struct StateValue {
+    pub(crate) name: String,
     /// The offset that people know the register by.
     pub(super) offset: Option<u32>,
-    pub(super) value: u64,
-    pub(super) text: String,
+    pub(crate) value: u64,
+    pub(crate) text: String,
 }
 
 /// The state at a place.

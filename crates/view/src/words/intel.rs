@@ -1,6 +1,6 @@
 //! The words of rules over dumps of i915 and xe.
 
-use super::{Words, hex};
+use super::{Words, hex, what_is_written};
 use crate::plural::ordinal;
 use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Subject};
 
@@ -31,6 +31,14 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::BatchLoops => batch_loops(f),
         IntelRule::OtherEnginesNotDone => other_engines_not_done(f),
         IntelRule::SemaphoreNotSignaled => semaphore(f, &writers(f, "The awaited value is not there.")),
+        IntelRule::SemaphoreWaitsForItself => {
+            let words =
+                semaphore(f, &writers(f, "The CS does not reach the command that would end the wait."));
+            Words::new(format!("{}: it waits for itself", words.title), words.why)
+        }
+        IntelRule::SemaphoreWrongWrite => {
+            semaphore(f, &writers(f, "What the dump writes there cannot end the wait."))
+        }
         IntelRule::SemaphoreValueIsThere => semaphore(
             f,
             "The wait was about to end, or the engine did not see the change because of a missing signal or a stale cache.",
@@ -262,7 +270,10 @@ fn stopped(f: &Finding) -> Words {
         },
         (None, None, None) => (
             format!("{}: where it stopped is not in the dump", engine(f)),
-            "ACTHD was not captured".to_owned(),
+            match f.args.number("head") {
+                Some(head) => format!("ACTHD was not captured; only HEAD of the ring is known, {head:#x}"),
+                None => "neither ACTHD nor HEAD of the ring was captured".to_owned(),
+            },
         ),
     };
     Words::new(title, why)
@@ -275,7 +286,15 @@ fn at_command(f: &Finding, address: u64) -> String {
         (None, Some(command)) => command.to_owned(),
         (None, None) => format!("{:#010x}", number(f, "header")),
     };
-    let place = f.args.record("buffer").map_or_else(|| format!("{address:#x}"), in_buffer);
+    let place = match (f.args.record("buffer"), f.args.number("level")) {
+        // As the packets there name it.
+        (Some(buffer), Some(level)) => {
+            let (base, offset) = (buffer.number("base").unwrap_or(0), buffer.number("offset").unwrap_or(0));
+            format!("batch{level} {base:#x}+{offset:#x}")
+        }
+        (Some(buffer), None) => in_buffer(buffer),
+        (None, _) => format!("{address:#x}"),
+    };
     let draws = f.args.number("draws").map(|n| {
         let draws = count(n, "draw or dispatch", "draws or dispatches");
         format!(", {draws} into the walk")
@@ -345,15 +364,14 @@ fn writers(f: &Finding, known: &str) -> String {
         Some(writer) => {
             let command = writer.text("command").unwrap_or("a command");
             let at = writer.number("address").unwrap_or(0);
+            let what = what_is_written(writer);
             match writer.text("order") {
-                Some("later") => {
-                    format!("{command} at {at:#x} writes this address, but comes after the wait.")
-                }
+                Some("later") => format!("{command} at {at:#x}, after the wait, writes {what}."),
                 Some("other-engine") => {
                     let engine = writer.text("engine").unwrap_or("another engine");
-                    format!("{command} at {at:#x} of {engine} writes this address.")
+                    format!("{command} at {at:#x} of {engine} writes {what}.")
                 }
-                Some(_) | None => format!("{command} at {at:#x}, before the wait, writes this address."),
+                Some(_) | None => format!("{command} at {at:#x}, before the wait, writes {what}."),
             }
         }
         None if f.args.flag("no_writer") => {
