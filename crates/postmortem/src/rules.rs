@@ -600,6 +600,8 @@ rules! {
         EngineRingDrained: "engine-ring-drained", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// An engine is in a buffer that no command leads to.
         EngineInUnreachedBuffer: "engine-in-unreached-buffer", HangPoint, 100, Position, [IntelDebugCaptureAll];
+        /// An engine is in a batch that it executes, where no valid command is.
+        EngineAtInvalidCommand: "engine-at-invalid-command", HangPoint, 100, Position, [DecodeEngineStreams, IntelDebugCaptureAll];
         /// An engine is in memory that the dump does not hold.
         EngineInMissingMemory: "engine-in-missing-memory", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// Registers of an engine read as all ones.

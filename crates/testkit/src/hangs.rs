@@ -446,7 +446,7 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
             "a buffer that no command leads to",
             text(elsewhere.set(RingRegister::Acthd, run.fence + 0x10).user(run.fence, &[1; 64])),
         ),
-        ("an error of the engine", text(drawing().set(RingRegister::Eir, 1))),
+        ("an error of the engine", text(drawing().set(RingRegister::Ipeir, 1))),
         ("shader threads that run", running("ROW_INSTDONE[0][1]", !(1 << 16) & 0xffff_ffff)),
         ("a sampler that is not done", running("SAMPLER_INSTDONE[0][1]", !(1 << 6) & 0xffff_ffff)),
         ("a device that does not answer", text(intel_same(run, 0xffff_ffff, 0xffff_ffff))),

@@ -152,7 +152,7 @@ fn verdict(case: &AdrenoCase<'_>, stop: &CpStop) -> Finding {
         .with_some("work", own)
         .with_some("after", after)
         .with_some("pass", inflight::pass_args(case, stop))
-        .with("ring_pointer_only", case.regs.is_empty())
+        .with("ring_pointer_only", case.dump.registers.is_empty())
         .with("sqe_disagrees", stop.headers_agree == Some(false))
         .with_some("stray", stray)
         .seen(stop.evidence.clone())

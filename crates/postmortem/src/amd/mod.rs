@@ -197,7 +197,7 @@ fn verdict(
     let ring = Subject::Engine(point.ring_name.clone().unwrap_or_default());
     let packet = stop.at.and_then(|at| walked.packets.get(at));
     let mut found = Finding::new(Rule::JobTimedOut, point.trust, ring)
-        .with("no_registers", case.regs.is_empty() && case.dump.is_some())
+        .with("no_registers", registers_missing(case))
         .with_some("packet", point.packet.clone().map(Arg::name))
         .with("ring_alone", stop.bare)
         .with("drained", stop.drained);
@@ -299,6 +299,11 @@ fn vram(case: &AmdCase<'_>) -> Option<Finding> {
     }
 }
 
+/// No register was captured; those that read as all ones or zeros were.
+fn registers_missing(case: &AmdCase<'_>) -> bool {
+    case.regs.is_empty() && case.reads == RegisterReads::Answered
+}
+
 /// What is unknown.
 fn missing(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<Finding> {
     let mut out = Vec::new();
@@ -330,7 +335,7 @@ fn missing(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<F
     } else if case.faults.iter().all(|fault| !fault.is_recorded()) {
         gap(Rule::NoFaultRecorded, None);
     }
-    if case.regs.is_empty() && case.reads == RegisterReads::Answered {
+    if registers_missing(case) {
         gap(Rule::GpuRegistersMissing, Some(AmdgpuSection::Ip));
     }
     if case.waves.is_empty() && !case.no_waves && case.shaders.iter().all(|shader| shader.waves.is_empty()) {

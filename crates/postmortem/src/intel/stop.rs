@@ -3,7 +3,7 @@
 use super::case::{CommandDwords, IntelCase, Unit, named_register, register};
 use super::cycle::{self, BatchCycle};
 use super::{busy, state};
-use crate::args::Arg;
+use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
 use crate::rules::Rule;
 use unwedge_capture::intel::{MemoryBlockKind, RingRegister};
@@ -340,10 +340,25 @@ fn nowhere(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, stop: &IntelStop) -> F
         return unit.finding(Rule::EngineRingDrained, trust).with("read_to", Arg::Address(acthd));
     }
     match case.block_at(unit, acthd) {
+        Some(buffer) if is_executed(case, unit, &buffer) => {
+            unit.finding(Rule::EngineAtInvalidCommand, trust).with("buffer", buffer)
+        }
         Some(buffer) => unit.finding(Rule::EngineInUnreachedBuffer, trust).with("buffer", buffer),
         None => unit.finding(Rule::EngineInMissingMemory, trust),
     }
     .with("acthd", Arg::Address(acthd))
+}
+
+/// Whether the kernel says that an engine executes a buffer, or its ring leads there.
+fn is_executed(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, buffer: &Args) -> bool {
+    let (Some(base), Some(size)) = (buffer.number("base"), buffer.number("size")) else { return false };
+    let holds = |address: u64| address.checked_sub(base).is_some_and(|offset| offset < size);
+    if unit.batch.iter().any(|batch| holds(batch.start)) {
+        return true;
+    }
+    let Some(decoder) = unit.decoder(case.version) else { return false };
+    let mut of_ring = starts(case, unit, decoder).into_iter().filter(|((is_ring, _), _)| *is_ring);
+    of_ring.any(|(_, mut walk)| walk.any(|event| event.space != Space::Ggtt && holds(event.address)))
 }
 
 /// Dwords of memory; `words` as far as they matter.

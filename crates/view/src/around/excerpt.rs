@@ -43,7 +43,7 @@ pub fn explained(dump: &Dump<'_>, db: &Db, max_size: u64) -> Report {
 fn packets(report: &Report, streams: &mut Streams<'_, '_>, registers: RegisterSet<'_>) -> Vec<PacketExcerpt> {
     let Some(target) = Target::of_report(report) else { return Vec::new() };
     let suspect = suspect(report);
-    let describing = Describing::new(registers);
+    let describing = Describing::without_state(registers);
     let Some(found) = locate(streams, &target, AROUND.0).best else { return Vec::new() };
     let suspect = suspect.and_then(|target| locate_in(streams, &target, found.stream, BESIDE.0));
     let suspect = suspect.filter(|suspect| !suspect.is_at(&found.visit));

@@ -92,6 +92,11 @@ impl<'d> Describing<'d> {
         Describing { registers, of: of.to_vec() }
     }
 
+    /// Of a GPU, for packets alone: no state is remembered.
+    pub(super) fn without_state(registers: RegisterSet<'d>) -> Describing<'d> {
+        Describing { registers, of: Vec::new() }
+    }
+
     /// What is set: for work of a kind, or for every kind where the place starts none.
     pub(super) fn state(&self, regs: &Registers, work: Option<(WorkKind, u32)>) -> PlaceState {
         let mut values: Vec<StateValue> = Vec::new();

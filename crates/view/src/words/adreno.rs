@@ -629,7 +629,8 @@ fn work_may_be_running(f: &Finding) -> Words {
         Some(n) => format!(" ({n} more sent, but still queued)"),
     };
     let why = format!("No CP_WAIT_FOR_IDLE after it is known to be complete{pending}.");
-    let title = format!("{pieces} may still be running, the newest {newest}");
+    let newest = if pieces.starts_with("1 ") { newest } else { format!("the newest is {newest}") };
+    let title = format!("{pieces} may still be running: {newest}");
     Words::new(title, sentences(&[&why, &state(f)]))
 }
 
@@ -699,15 +700,19 @@ fn open_submits(f: &Finding) -> String {
     }
 }
 
-/// `ring 0: the CP is in fence 5425, 6th of 8 pending`
+/// `ring 0: the CP is in the submit of fence 5425, 6th of 8 pending`
 fn submits_open(f: &Finding) -> String {
     let open = f.args.number("open").unwrap_or(0);
     match (f.args.number("hung_fence"), f.args.number("nth")) {
         (Some(fence), Some(1)) if open == 1 => {
-            format!("{}: the CP is in fence {fence}, the only one pending", ring(f))
+            format!("{}: the CP is in the submit of fence {fence}, the only one pending", ring(f))
         }
         (Some(fence), Some(nth)) => {
-            format!("{}: the CP is in fence {fence}, {} of {open} pending", ring(f), ordinal(nth))
+            format!(
+                "{}: the CP is in the submit of fence {fence}, {} of {open} pending",
+                ring(f),
+                ordinal(nth)
+            )
         }
         _ => format!("{}: {}, oldest fence {}", ring(f), open_submits(f), oldest_fence(f)),
     }

@@ -477,13 +477,8 @@ fn stall(title: &'static str) -> Words {
 
 fn cp_stall_flags(f: &Finding) -> Words {
     let flags: Vec<&str> = names(f.args.list("flags")).collect();
-    let (noun, verb) = if flags.len() == 1 { ("flag", "is") } else { ("flags", "are") };
-    let title = format!(
-        "{} more stall {noun} of the command processor {verb} set: {}",
-        flags.len(),
-        flags.join(", ")
-    );
-    Words::new(title, "")
+    let noun = if flags.len() == 1 { "flag" } else { "flags" };
+    Words::new(format!("stall {noun} of the command processor: {}", flags.join(", ")), "")
 }
 
 // ---- Blocks ----
@@ -503,7 +498,7 @@ fn grbm_idle() -> Words {
 
 fn grbm_cp_alone() -> Words {
     Words::new(
-        "busy: the command processor alone",
+        "only the command processor is busy",
         "no block downstream is busy: it waits for something outside the pipeline, or fetches what is not there",
     )
 }

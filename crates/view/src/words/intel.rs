@@ -2,7 +2,7 @@
 
 use super::{Words, hex, what_is_written};
 use crate::plural::ordinal;
-use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Subject};
+use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Rule, Subject};
 
 /// Units that are named.
 const UNITS: usize = 12;
@@ -17,6 +17,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::EngineAtCommand
         | IntelRule::EngineRingDrained
         | IntelRule::EngineInUnreachedBuffer
+        | IntelRule::EngineAtInvalidCommand
         | IntelRule::EngineInMissingMemory
         | IntelRule::EnginePositionMissing
         | IntelRule::OtherEngineStopped => stopped(f),
@@ -54,9 +55,8 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             ),
             "A vertical blank or scan line does not come because the pipe is off or the event is not enabled.",
         ),
-        IntelRule::StallWaitsForWork => flush(
-            f,
-            " (CS stall)",
+        IntelRule::StallWaitsForWork => Words::new(
+            format!("{}: a PIPE_CONTROL (CS stall) waits for the draw or dispatch before it", engine(f)),
             "It stalls the CS until all earlier work is done, so the draw or dispatch before it is what hangs.",
         ),
         IntelRule::StallWithoutWork => flush(
@@ -135,20 +135,31 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             f,
             "Only the command streamer is not done: it waits for a semaphore, a flush or an event, or is stuck.",
         ),
-        IntelRule::ShaderThreadsRun => units(
+        IntelRule::ShaderThreadsRun => unfinished(
             f,
+            "shader threads do not end",
             "Shader threads are running. One may be in an endless loop, wait for a message without an answer, or be at a barrier that not all reach.",
         ),
-        IntelRule::SamplerNotDone => {
-            units(f, "A sampler has work open: its surface or memory does not answer.")
-        }
-        IntelRule::VertexFetchNotDone => {
-            units(f, "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it.")
-        }
-        IntelRule::GeometryNotDone => units(f, "The geometry pipeline is not empty: a stage in it is stuck."),
-        IntelRule::MemoryArbiterNotDone => {
-            units(f, "The memory arbiter has requests open: memory, or a translation, does not answer.")
-        }
+        IntelRule::SamplerNotDone => unfinished(
+            f,
+            "a sampler does not finish",
+            "A sampler has work open: its surface or memory does not answer.",
+        ),
+        IntelRule::VertexFetchNotDone => unfinished(
+            f,
+            "vertex fetch does not finish",
+            "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it.",
+        ),
+        IntelRule::GeometryNotDone => unfinished(
+            f,
+            "the geometry pipeline does not drain",
+            "The geometry pipeline is not empty: a stage in it is stuck.",
+        ),
+        IntelRule::MemoryArbiterNotDone => unfinished(
+            f,
+            "requests to memory do not complete",
+            "The memory arbiter has requests open: memory, or a translation, does not answer.",
+        ),
         IntelRule::UnitsNotDone => units(f, ""),
         IntelRule::WorkBeforeStop => work_before_stop(f),
         IntelRule::StateBeforeStop => {
@@ -254,6 +265,10 @@ fn stopped(f: &Finding) -> Words {
                 .to_owned(),
         ),
         (None, None, Some(acthd)) => match f.args.record("buffer") {
+            Some(buffer) if f.rule == Rule::EngineAtInvalidCommand => (
+                format!("{} › {}: not at a valid command", engine(f), in_buffer(buffer)),
+                "the engine executes this buffer, and what is there is not a command".to_owned(),
+            ),
             Some(buffer) => (
                 format!(
                     "{} › {}: in a buffer that no captured MI_BATCH_BUFFER_START points to",
@@ -343,7 +358,7 @@ fn other_engines_not_done(f: &Finding) -> Words {
 
 fn semaphore(f: &Finding, why: &str) -> Words {
     let held = match f.args.number("value") {
-        Some(value) if f.rule == unwedge_postmortem::Rule::SemaphoreValueIsThere => {
+        Some(value) if f.rule == Rule::SemaphoreValueIsThere => {
             format!("memory holds {value:#x} by now")
         }
         Some(value) => format!("memory holds {value:#x}"),
@@ -547,6 +562,11 @@ fn damaged(range: &Args) -> String {
 
 fn units(f: &Finding, why: &str) -> Words {
     Words::new(format!("{}: {} not done", engine(f), list(f.args.list("units"), UNITS)), why)
+}
+
+/// Units that are not done, as what that means.
+fn unfinished(f: &Finding, what: &str, why: &str) -> Words {
+    Words::new(format!("{}: {what} ({} not done)", engine(f), list(f.args.list("units"), UNITS)), why)
 }
 
 /// An INSTDONE register with the units that are not done.
