@@ -3,7 +3,6 @@
 use crate::print_report;
 use std::io::Write;
 use unwedge::hw::Db;
-use unwedge::postmortem::explain;
 use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::failure::Failure;
 use unwedge_cli::info;
@@ -102,8 +101,7 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
     match view {
         View::Info { json } => drop(info::show(&files, db, json, style, out)?),
         View::Explain { json } => {
-            let mut report = explain(&read, db);
-            around::attach(&mut report, &read, db, 1 << 30);
+            let report = around::explained(&read, db, 1 << 30);
             print_report(&report, None, json, out);
         }
         View::Decode { json: true } => {

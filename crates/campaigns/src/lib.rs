@@ -11,7 +11,7 @@ pub mod contexts;
 use std::io::{self, Write};
 use unwedge::capture::Dump;
 use unwedge::hw::Db;
-use unwedge::postmortem::{Report, explain};
+use unwedge::postmortem::Report;
 use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::failure::Failure;
 use unwedge_cli::info;
@@ -124,8 +124,7 @@ pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Resu
         }
         (View::Json, Dump::Msm(dump), _) => drop(decode::json((dump, size), &lost, db, out)),
         (View::Explain { json }, dump, _) => {
-            let mut report = explain(dump, db);
-            around::attach(&mut report, dump, db, max_size);
+            let report = around::explained(dump, db, max_size);
             print_report(&report, Some(&files.name), json, out);
         }
         (View::Around { place, json }, dump, _) => {

@@ -5,7 +5,7 @@ macro_rules! hex_help {
     () => {
         "\n\nHexadecimal: with `0x` before all of its digits a number is a word as listings print it (0xbf810000), in every verb. Without \
         `0x`, --hex takes the bytes of an instruction in memory order (amd, eu: 000081bf) or a word (ir2, ir3: 0300000000000000). A file \
-        of words of 8 digits each (ir3: 16) is recognized without --hex; eu wants their `0x`."
+        of words of 8 digits each (ir3: 16) is recognized without --hex; eu needs their `0x`."
     };
 }
 
@@ -301,6 +301,9 @@ pub struct Explain {
     /// Show every finding whole, with all its evidence
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,
+    /// Set the text for N columns [default: COLUMNS, else those of the terminal, else 100]
+    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u16).range(1..))]
+    pub width: Option<u16>,
     /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
     #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
     pub chip: Option<unwedge::hw::ChipOverride>,
@@ -363,7 +366,7 @@ pub struct Info {
 pub struct Query {
     /// The capture or dump, or the folder of a RADV report; `-` for standard input
     pub file: PathBuf,
-    /// Names, fields behind a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
+    /// Names, fields after a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
     #[arg(value_name = "REG")]
     pub registers: Vec<String>,
     /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
@@ -452,6 +455,9 @@ pub struct Diff {
     /// Of two dumps, show every register that differs
     #[arg(short, long)]
     pub verbose: bool,
+    /// Of two dumps, set the text for N columns [default: COLUMNS, else those of the terminal, else 100]
+    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u16).range(1..))]
+    pub width: Option<u16>,
     /// Exit with status 4 when something differs
     #[arg(long)]
     pub exit_code: bool,

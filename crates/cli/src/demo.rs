@@ -22,11 +22,10 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     }
     let dump = Dump::read(&[DumpPart { name: "demo", bytes: &text }])
         .map_err(|_| Failure::Database("the demo's dump does not read back".into()))?;
-    let mut report = explain(&dump, &db);
-    around::attach(&mut report, &dump, &db, global.max_size);
+    let report = around::explained(&dump, &db, global.max_size);
     let file = args.save.as_ref().map(|path| path.to_string_lossy());
     let mut out = Output::open(global, false);
-    let options = report_options(out.style);
+    let options = report_options(out.style, None);
     // What the report advises to run takes a file.
     let advised = if args.json { None } else { Some(UNSAVED) };
     print_report(&report, file.as_deref().or(advised), args.json, options, &mut out);

@@ -3,9 +3,8 @@
 use crate::args::{self, Global};
 use crate::database;
 use crate::dump::{self, DumpFiles, Opened, Source};
-use crate::explain::terminal_columns;
 use crate::failure::{Failure, Outcome, complain};
-use crate::output::Output;
+use crate::output::{Output, columns};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -166,7 +165,8 @@ fn verdicts([a, b]: [Source; 2], args: &args::Diff, db: &Db, global: &Global) ->
         json: args.json,
         verbose: args.verbose,
         style: out.style,
-        width: terminal_columns(),
+        width: columns(args.width),
+        max_size: global.max_size,
     };
     let sides = [
         ExplainedDump { name: &files_a.name, dump: &dump_a, report: &report_a },

@@ -214,6 +214,11 @@ pub fn pipe_control(flags: u32) -> [u32; 6] {
     [0x7a00_0004, flags, 0, 0, 0, 0]
 }
 
+/// PIPE_CONTROL that writes a value to memory after it.
+pub fn pipe_control_write(address: u64, value: u32) -> [u32; 6] {
+    [0x7a00_0004, 1 << 20 | 1 << 14, address as u32, (address >> 32) as u32, value, 0]
+}
+
 /// 3DPRIMITIVE of a triangle list with so many vertices (gen8 to gen12).
 pub fn primitive(vertices: u32) -> [u32; 7] {
     [0x7b00_0005, 4, vertices, 0, 1, 0, 0]

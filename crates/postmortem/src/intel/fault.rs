@@ -220,7 +220,7 @@ pub(super) fn name_writers(
         let Some(page) = fault.args.number("address") else { continue };
         let ggtt = fault.args.text("space") == Some("GGTT");
         if let Some(writer) = writer::of_page(case, unit, stop, (page, ggtt)) {
-            fault.args = std::mem::take(&mut fault.args).with("writer", Arg::Record(writer.args()));
+            fault.args = std::mem::take(&mut fault.args).with("writer", Arg::Record(writer));
         }
     }
 }

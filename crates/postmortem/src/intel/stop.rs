@@ -3,7 +3,7 @@
 use super::case::{CommandDwords, IntelCase, Unit, named_register, register};
 use super::cycle::{self, BatchCycle};
 use super::{busy, state};
-use crate::args::Arg;
+use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
 use crate::rules::Rule;
 use unwedge_capture::intel::{MemoryBlockKind, RingRegister};
@@ -224,6 +224,12 @@ impl IntelStop {
         }
     }
 
+    /// How deep the innermost batch is that it is in: 1 for one that the ring starts; `None` in the ring.
+    fn level(&self) -> Option<u8> {
+        let (level, _) = *self.path.last()?;
+        Some(if matches!(self.start, Some((true, _))) { level } else { level + 1 })
+    }
+
     /// The hang point of a report.
     pub(super) fn point(&self, unit: &Unit<'_, '_>, trust: Trust) -> Option<HangPoint> {
         let position = self.position?;
@@ -305,6 +311,7 @@ fn at_command(
         .with("header", Arg::Value(place.header.into()))
         .with("address", Arg::Address(place.address))
         .with_some("buffer", case.block_at(unit, place.address))
+        .with_some("level", stop.level().map(|level| Arg::Number(level.into())))
         .with_some("draws", Some(stop.draws).filter(|&n| n > 0).map(|n| Arg::Number(n.into())))
         .with_some("ipehr", ipehr.map(|value| Arg::Value(value.into())))
         .with_some("bytes_ahead", ahead.map(Arg::Number))
@@ -325,15 +332,33 @@ fn name_of(unit: &Unit<'_, '_>, case: &IntelCase<'_, '_>, header: u32) -> Option
 /// Where an engine stopped that no walk came by.
 fn nowhere(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, stop: &IntelStop) -> Finding {
     let trust = Trust::Possible;
-    let Some(acthd) = unit.active_head() else { return unit.finding(Rule::EnginePositionMissing, trust) };
+    let Some(acthd) = unit.active_head() else {
+        let head = unit.ring(RingRegister::Head).map(|head| Arg::Value(head & 0x1f_fffc));
+        return unit.finding(Rule::EnginePositionMissing, trust).with_some("head", head);
+    };
     if stop.drained {
         return unit.finding(Rule::EngineRingDrained, trust).with("read_to", Arg::Address(acthd));
     }
     match case.block_at(unit, acthd) {
+        Some(buffer) if is_executed(case, unit, &buffer) => {
+            unit.finding(Rule::EngineAtInvalidCommand, trust).with("buffer", buffer)
+        }
         Some(buffer) => unit.finding(Rule::EngineInUnreachedBuffer, trust).with("buffer", buffer),
         None => unit.finding(Rule::EngineInMissingMemory, trust),
     }
     .with("acthd", Arg::Address(acthd))
+}
+
+/// Whether the kernel says that an engine executes a buffer, or its ring leads there.
+fn is_executed(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, buffer: &Args) -> bool {
+    let (Some(base), Some(size)) = (buffer.number("base"), buffer.number("size")) else { return false };
+    let holds = |address: u64| address.checked_sub(base).is_some_and(|offset| offset < size);
+    if unit.batch.iter().any(|batch| holds(batch.start)) {
+        return true;
+    }
+    let Some(decoder) = unit.decoder(case.version) else { return false };
+    let mut of_ring = starts(case, unit, decoder).into_iter().filter(|((is_ring, _), _)| *is_ring);
+    of_ring.any(|(_, mut walk)| walk.any(|event| event.space != Space::Ggtt && holds(event.address)))
 }
 
 /// Dwords of memory; `words` as far as they matter.

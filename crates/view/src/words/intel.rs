@@ -1,8 +1,8 @@
 //! The words of rules over dumps of i915 and xe.
 
-use super::{Words, hex};
+use super::{Words, hex, what_is_written};
 use crate::plural::ordinal;
-use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Subject};
+use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Rule, Subject};
 
 /// Units that are named.
 const UNITS: usize = 12;
@@ -17,6 +17,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::EngineAtCommand
         | IntelRule::EngineRingDrained
         | IntelRule::EngineInUnreachedBuffer
+        | IntelRule::EngineAtInvalidCommand
         | IntelRule::EngineInMissingMemory
         | IntelRule::EnginePositionMissing
         | IntelRule::OtherEngineStopped => stopped(f),
@@ -31,6 +32,14 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::BatchLoops => batch_loops(f),
         IntelRule::OtherEnginesNotDone => other_engines_not_done(f),
         IntelRule::SemaphoreNotSignaled => semaphore(f, &writers(f, "The awaited value is not there.")),
+        IntelRule::SemaphoreWaitsForItself => {
+            let words =
+                semaphore(f, &writers(f, "The CS does not reach the command that would end the wait."));
+            Words::new(format!("{}: it waits for itself", words.title), words.why)
+        }
+        IntelRule::SemaphoreWrongWrite => {
+            semaphore(f, &writers(f, "What the dump writes there cannot end the wait."))
+        }
         IntelRule::SemaphoreValueIsThere => semaphore(
             f,
             "The wait was about to end, or the engine did not see the change because of a missing signal or a stale cache.",
@@ -46,9 +55,8 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             ),
             "A vertical blank or scan line does not come because the pipe is off or the event is not enabled.",
         ),
-        IntelRule::StallWaitsForWork => flush(
-            f,
-            " (CS stall)",
+        IntelRule::StallWaitsForWork => Words::new(
+            format!("{}: a PIPE_CONTROL (CS stall) waits for the draw or dispatch before it", engine(f)),
             "It stalls the CS until all earlier work is done, so the draw or dispatch before it is what hangs.",
         ),
         IntelRule::StallWithoutWork => flush(
@@ -127,20 +135,31 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             f,
             "Only the command streamer is not done: it waits for a semaphore, a flush or an event, or is stuck.",
         ),
-        IntelRule::ShaderThreadsRun => units(
+        IntelRule::ShaderThreadsRun => unfinished(
             f,
+            "shader threads do not end",
             "Shader threads are running. One may be in an endless loop, wait for a message without an answer, or be at a barrier that not all reach.",
         ),
-        IntelRule::SamplerNotDone => {
-            units(f, "A sampler has work open: its surface or memory does not answer.")
-        }
-        IntelRule::VertexFetchNotDone => {
-            units(f, "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it.")
-        }
-        IntelRule::GeometryNotDone => units(f, "The geometry pipeline is not empty: a stage in it is stuck."),
-        IntelRule::MemoryArbiterNotDone => {
-            units(f, "The memory arbiter has requests open: memory, or a translation, does not answer.")
-        }
+        IntelRule::SamplerNotDone => unfinished(
+            f,
+            "a sampler does not finish",
+            "A sampler has work open: its surface or memory does not answer.",
+        ),
+        IntelRule::VertexFetchNotDone => unfinished(
+            f,
+            "vertex fetch does not finish",
+            "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it.",
+        ),
+        IntelRule::GeometryNotDone => unfinished(
+            f,
+            "the geometry pipeline does not drain",
+            "The geometry pipeline is not empty: a stage in it is stuck.",
+        ),
+        IntelRule::MemoryArbiterNotDone => unfinished(
+            f,
+            "requests to memory do not complete",
+            "The memory arbiter has requests open: memory, or a translation, does not answer.",
+        ),
         IntelRule::UnitsNotDone => units(f, ""),
         IntelRule::WorkBeforeStop => work_before_stop(f),
         IntelRule::StateBeforeStop => {
@@ -246,6 +265,10 @@ fn stopped(f: &Finding) -> Words {
                 .to_owned(),
         ),
         (None, None, Some(acthd)) => match f.args.record("buffer") {
+            Some(buffer) if f.rule == Rule::EngineAtInvalidCommand => (
+                format!("{} › {}: not at a valid command", engine(f), in_buffer(buffer)),
+                "the engine executes this buffer, and what is there is not a command".to_owned(),
+            ),
             Some(buffer) => (
                 format!(
                     "{} › {}: in a buffer that no captured MI_BATCH_BUFFER_START points to",
@@ -262,7 +285,10 @@ fn stopped(f: &Finding) -> Words {
         },
         (None, None, None) => (
             format!("{}: where it stopped is not in the dump", engine(f)),
-            "ACTHD was not captured".to_owned(),
+            match f.args.number("head") {
+                Some(head) => format!("ACTHD was not captured; only HEAD of the ring is known, {head:#x}"),
+                None => "neither ACTHD nor HEAD of the ring was captured".to_owned(),
+            },
         ),
     };
     Words::new(title, why)
@@ -275,7 +301,15 @@ fn at_command(f: &Finding, address: u64) -> String {
         (None, Some(command)) => command.to_owned(),
         (None, None) => format!("{:#010x}", number(f, "header")),
     };
-    let place = f.args.record("buffer").map_or_else(|| format!("{address:#x}"), in_buffer);
+    let place = match (f.args.record("buffer"), f.args.number("level")) {
+        // As the packets there name it.
+        (Some(buffer), Some(level)) => {
+            let (base, offset) = (buffer.number("base").unwrap_or(0), buffer.number("offset").unwrap_or(0));
+            format!("batch{level} {base:#x}+{offset:#x}")
+        }
+        (Some(buffer), None) => in_buffer(buffer),
+        (None, _) => format!("{address:#x}"),
+    };
     let draws = f.args.number("draws").map(|n| {
         let draws = count(n, "draw or dispatch", "draws or dispatches");
         format!(", {draws} into the walk")
@@ -324,7 +358,7 @@ fn other_engines_not_done(f: &Finding) -> Words {
 
 fn semaphore(f: &Finding, why: &str) -> Words {
     let held = match f.args.number("value") {
-        Some(value) if f.rule == unwedge_postmortem::Rule::SemaphoreValueIsThere => {
+        Some(value) if f.rule == Rule::SemaphoreValueIsThere => {
             format!("memory holds {value:#x} by now")
         }
         Some(value) => format!("memory holds {value:#x}"),
@@ -345,15 +379,14 @@ fn writers(f: &Finding, known: &str) -> String {
         Some(writer) => {
             let command = writer.text("command").unwrap_or("a command");
             let at = writer.number("address").unwrap_or(0);
+            let what = what_is_written(writer);
             match writer.text("order") {
-                Some("later") => {
-                    format!("{command} at {at:#x} writes this address, but comes after the wait.")
-                }
+                Some("later") => format!("{command} at {at:#x}, after the wait, writes {what}."),
                 Some("other-engine") => {
                     let engine = writer.text("engine").unwrap_or("another engine");
-                    format!("{command} at {at:#x} of {engine} writes this address.")
+                    format!("{command} at {at:#x} of {engine} writes {what}.")
                 }
-                Some(_) | None => format!("{command} at {at:#x}, before the wait, writes this address."),
+                Some(_) | None => format!("{command} at {at:#x}, before the wait, writes {what}."),
             }
         }
         None if f.args.flag("no_writer") => {
@@ -529,6 +562,11 @@ fn damaged(range: &Args) -> String {
 
 fn units(f: &Finding, why: &str) -> Words {
     Words::new(format!("{}: {} not done", engine(f), list(f.args.list("units"), UNITS)), why)
+}
+
+/// Units that are not done, as what that means.
+fn unfinished(f: &Finding, what: &str, why: &str) -> Words {
+    Words::new(format!("{}: {what} ({} not done)", engine(f), list(f.args.list("units"), UNITS)), why)
 }
 
 /// An INSTDONE register with the units that are not done.
