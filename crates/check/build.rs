@@ -11,10 +11,8 @@ fn main() -> Result<(), Failure> {
     let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data");
     let folder = env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=build.rs");
-    let tables: [(&str, &str, Compile); 2] = [
-        ("amd/check/rules.txt", "amdgcn_check.rs", rules),
-        ("intel/eu/rules.txt", "eu_check.rs", eu_rules),
-    ];
+    let tables: [(&str, &str, Compile); 2] =
+        [("amd/check/rules.txt", "amdgcn_check.rs", rules), ("intel/eu/rules.txt", "eu_check.rs", eu_rules)];
     for (from, to, compile) in tables {
         let path = data.join(from);
         println!("cargo::rerun-if-changed={}", path.display());

@@ -45,8 +45,10 @@ fn rules_of_every_vector_are_found() {
         };
         let platform = Platform::by_name(platform).unwrap();
         let inst = instruction(platform, &raw_bytes(encoding).unwrap());
-        let mut wanted: Vec<Rule> =
-            rules.split_whitespace().map(|name| Rule::named(name).unwrap_or_else(|| panic!("{name}"))).collect();
+        let mut wanted: Vec<Rule> = rules
+            .split_whitespace()
+            .map(|name| Rule::named(name).unwrap_or_else(|| panic!("{name}")))
+            .collect();
         wanted.sort_unstable();
         let mut got = check_instruction(&inst);
         got.retain(|rule| rule.info().level == Level::Error);
@@ -67,7 +69,9 @@ fn rules_of_every_vector_are_found() {
             differences.entry(key).or_insert((0, format!("{encoding} {text}"))).0 += 1;
         }
     }
-    println!("{count} rows: {exact} with exactly their rules, {found} with all of their rules, {quiet} of {accepted} accepted rows silent");
+    println!(
+        "{count} rows: {exact} with exactly their rules, {found} with all of their rules, {quiet} of {accepted} accepted rows silent"
+    );
     for (key, (times, example)) in &differences {
         println!("{times:5} {key}: {example}");
     }

@@ -43,7 +43,7 @@ const MAX_SIZE: u64 = 4 << 30;
         FILE may be `-` for standard input, or a pipe. gzip, zstd and xz input is decompressed; file types are detected by content.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
         3  decoded, but something was lost or malformed (standard error says what)\n  \
-        4  a check found something (amd check, amd run, lrc verify, diff --exit-code)\n\n\
+        4  a check found something (eu check, amd check, amd run, lrc verify, diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,

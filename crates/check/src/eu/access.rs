@@ -55,7 +55,8 @@ impl Touches {
         if self.set.iter().zip(&other.set).all(|(a, b)| a & b == 0) {
             return None;
         }
-        let meets = |a: &&Touch| other.list.iter().any(|b| b.register == a.register && a.bytes & b.bytes != 0);
+        let meets =
+            |a: &&Touch| other.list.iter().any(|b| b.register == a.register && a.bytes & b.bytes != 0);
         let mut registers: Vec<u16> = self.list.iter().filter(meets).map(|touch| touch.register).collect();
         registers.sort_unstable();
         let first = *registers.first()?;

@@ -306,9 +306,24 @@ impl Operation {
             F::DpasDstType,
         ]));
         self.sources = [
-            operand([F::DpasSrc0RegisterFile, F::DpasSrc0RegisterNumber, F::DpasSrc0Subregister, F::DpasSrc0Type]),
-            operand([F::DpasSrc1RegisterFile, F::DpasSrc1RegisterNumber, F::DpasSrc1Subregister, F::DpasSrc1Type]),
-            operand([F::DpasSrc2RegisterFile, F::DpasSrc2RegisterNumber, F::DpasSrc2Subregister, F::DpasSrc2Type]),
+            operand([
+                F::DpasSrc0RegisterFile,
+                F::DpasSrc0RegisterNumber,
+                F::DpasSrc0Subregister,
+                F::DpasSrc0Type,
+            ]),
+            operand([
+                F::DpasSrc1RegisterFile,
+                F::DpasSrc1RegisterNumber,
+                F::DpasSrc1Subregister,
+                F::DpasSrc1Type,
+            ]),
+            operand([
+                F::DpasSrc2RegisterFile,
+                F::DpasSrc2RegisterNumber,
+                F::DpasSrc2Subregister,
+                F::DpasSrc2Type,
+            ]),
         ];
     }
 
@@ -397,20 +412,8 @@ fn basic_source(inst: &Instruction, index: usize, align16: bool, generation: Gen
         ],
     ][index];
     let [vertical_field, width, stride, negate, absolute] = [
-        [
-            F::A1Src0VerticalStride,
-            F::A1Src0Width,
-            F::A1Src0HorizontalStride,
-            F::Src0Negate,
-            F::Src0Absolute,
-        ],
-        [
-            F::A1Src1VerticalStride,
-            F::A1Src1Width,
-            F::A1Src1HorizontalStride,
-            F::Src1Negate,
-            F::Src1Absolute,
-        ],
+        [F::A1Src0VerticalStride, F::A1Src0Width, F::A1Src0HorizontalStride, F::Src0Negate, F::Src0Absolute],
+        [F::A1Src1VerticalStride, F::A1Src1Width, F::A1Src1HorizontalStride, F::Src1Negate, F::Src1Absolute],
     ][index];
     let file = match inst.file(file) {
         // The message registers are gone; their code reads as an immediate.
@@ -493,7 +496,8 @@ fn three_source(inst: &Instruction, index: usize, generation: Generation) -> Reg
     if file == File::Immediate {
         return Region { file, kind, byte_float, negate, absolute, ..Region::NONE };
     }
-    let vertical_field = [Some(F::ThreeA1Src0VerticalStride), Some(F::ThreeA1Src1VerticalStride), None][index];
+    let vertical_field =
+        [Some(F::ThreeA1Src0VerticalStride), Some(F::ThreeA1Src1VerticalStride), None][index];
     let stride = horizontal(inst.get(stride)) as u32;
     let code = generation as u8;
     Region {

@@ -194,9 +194,7 @@ impl Program {
             }
         }
         // One place for each part of the program: where it is entered.
-        let entered = |number: usize| {
-            number == 0 || before[number].iter().any(|previous| can_end[*previous])
-        };
+        let entered = |number: usize| number == 0 || before[number].iter().any(|previous| can_end[*previous]);
         (0..self.blocks.len())
             .filter(|number| !can_end[*number] && entered(*number))
             .map(|number| self.steps[self.blocks[number].first].offset)

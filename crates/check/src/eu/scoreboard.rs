@@ -404,7 +404,8 @@ fn waited_pipes(op: &Operation, letter: &str) -> u8 {
     if let Some(pipe) = PIPES.iter().find(|pipe| pipe.letter() == letter) {
         return pipe.bit();
     }
-    let inferred = letter.is_empty() && !op.is_send() && op.opcode != Opcode::Sync && !op.sources().is_empty();
+    let inferred =
+        letter.is_empty() && !op.is_send() && op.opcode != Opcode::Sync && !op.sources().is_empty();
     if !inferred {
         return ALL_PIPES;
     }

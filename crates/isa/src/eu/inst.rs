@@ -56,8 +56,10 @@ impl Platform {
     /// When the tables do not have it.
     pub fn by_name(name: &str) -> Result<Self, PlatformError> {
         let wanted = name.to_ascii_lowercase();
-        let index =
-            PLATFORMS.iter().position(|row| row.name == wanted).ok_or_else(|| PlatformError(name.to_owned()))?;
+        let index = PLATFORMS
+            .iter()
+            .position(|row| row.name == wanted)
+            .ok_or_else(|| PlatformError(name.to_owned()))?;
         let PlatformRow { generation, math_doubles, .. } = PLATFORMS[index];
         Ok(Self { index: u8::try_from(index).unwrap_or(u8::MAX), generation, math_doubles })
     }

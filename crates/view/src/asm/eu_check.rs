@@ -105,7 +105,9 @@ impl CheckedEu<'_> {
         }
         writeln!(out, "   > {:>#8x}  {}", f.at, self.line(f.at))?;
         match f.need {
-            Some(need) => writeln!(out, "  = help: add {} to its options, or a sync with it before", wait(need)),
+            Some(need) => {
+                writeln!(out, "  = help: add {} to its options, or a sync with it before", wait(need))
+            }
             None if info.cure.is_empty() => Ok(()),
             None => writeln!(out, "  = help: {}", info.cure),
         }

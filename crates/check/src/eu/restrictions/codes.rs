@@ -31,7 +31,7 @@ pub(super) fn check(op: &Operation, broken: &mut Broken) {
         return;
     }
     let channel = (op.inst.get(F::QuarterControl) * 2 + op.inst.get(F::NibbleControl)) * 4;
-    broken.add(Rule::ChannelOffset, channel % u64::from(op.execution) != 0);
+    broken.add(Rule::ChannelOffset, !channel.is_multiple_of(op.execution.into()));
 }
 
 fn gen8_codes(op: &Operation, three_align1: bool, broken: &mut Broken) {

@@ -27,7 +27,7 @@ pub(super) fn check(op: &Operation, broken: &mut Broken) {
             broken.add(Rule::DpasSubType, code != 0);
         }
     }
-    let bits = |source: &Region, code: u64| source.bytes() * 8 >> code;
+    let bits = |source: &Region, code: u64| (source.bytes() * 8) >> code;
     let (bits1, bits2) = (bits(src1, precision[0]), bits(src2, precision[1]));
     let per_channel = (32 / bits1.max(bits2).max(1)).max(1);
     let channels = if op.generation >= Generation::Xe2 { 16 } else { 8 };
@@ -48,8 +48,7 @@ pub(super) fn check(op: &Operation, broken: &mut Broken) {
 fn types(op: &Operation, destination: &Region, broken: &mut Broken) {
     let [src0, src1, src2] = [op.source(0), op.source(1), op.source(2)];
     if op.inst.flag(F::DpasExecutionType) {
-        let floats =
-            destination.is(Type::F) && src0.is(Type::F) && src1.is(Type::HF) && src2.is(Type::HF);
+        let floats = destination.is(Type::F) && src0.is(Type::F) && src1.is(Type::HF) && src2.is(Type::HF);
         broken.add(Rule::DpasFloat, !floats);
         return;
     }

@@ -57,8 +57,8 @@ fn mul(op: &Operation, broken: &mut Broken) {
         let architecture = destination.file == File::Arf && destination.register != arf::NULL;
         broken.add(Rule::MulDstAcc, dword(first) && dword(second) && architecture);
     }
-    let truncated = (dword(first) || dword(second))
-        && (destination.is_one_of(&DWORDS) || destination.is_one_of(&WORDS));
+    let truncated =
+        (dword(first) || dword(second)) && (destination.is_one_of(&DWORDS) || destination.is_one_of(&WORDS));
     broken.add(Rule::MulDwModifier, truncated && (op.saturate || op.condition != 0));
 }
 

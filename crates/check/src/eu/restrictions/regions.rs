@@ -50,7 +50,8 @@ fn row_crosses(op: &Operation, source: &Region, start: u32) -> bool {
     let element = |index: u32| start + index * source.horizontal * source.bytes();
     if op.generation == Generation::Gen8 {
         // It has two registers to tell apart: those at even and at odd numbers.
-        let bytes = (0..source.width.min(128)).fold(0, |bytes, index| bytes | byte_mask(source, element(index)));
+        let bytes =
+            (0..source.width.min(128)).fold(0, |bytes, index| bytes | byte_mask(source, element(index)));
         return bytes as u32 != 0 && bytes >> 32 != 0;
     }
     let register = |byte: u32| byte / op.register_bytes();
@@ -88,9 +89,7 @@ pub(super) fn spans(op: &Operation, broken: &mut Broken) {
     }
     let limit = 0..i64::from(2 * op.register_bytes());
     let gen8 = op.generation == Generation::Gen8;
-    let located = |s: &&Region| {
-        !s.indirect && (s.file == File::Grf || (gen8 && s.file != File::Immediate))
-    };
+    let located = |s: &&Region| !s.indirect && (s.file == File::Grf || (gen8 && s.file != File::Immediate));
     let mut reaches = false;
     for source in op.sources().iter().filter(located) {
         let rows = i64::from(op.execution / source.width.max(1));
@@ -123,9 +122,8 @@ pub(super) fn spans(op: &Operation, broken: &mut Broken) {
 
 /// How the elements of gen8 are divided between registers and their halves.
 fn split_gen8(op: &Operation, destination: &Region, located: impl Fn(&&Region) -> bool, broken: &mut Broken) {
-    let masks = |operand: &Region| -> Vec<u64> {
-        elements(op, operand).map(|at| byte_mask(operand, at)).collect()
-    };
+    let masks =
+        |operand: &Region| -> Vec<u64> { elements(op, operand).map(|at| byte_mask(operand, at)).collect() };
     let in_two = |masks: &[u64]| masks.iter().any(|mask| *mask >> 32 != 0);
     let written = masks(&as_region(op, destination));
     let above = |bit: u32| written.iter().filter(|mask| **mask >> bit != 0).count();
@@ -176,7 +174,9 @@ fn is_routed(destination: &Region, source: &Region, first: bool) -> bool {
         (1, 2, _) if first => {
             stride < 4 || spread(4, 2 * at % 16 == start / 2) || spread(8, 2 * at % 8 == start / 4)
         }
-        (1, 1, 2) if first => stride < 4 || spread(4, at % 32 == start / 2) || spread(8, at % 16 == start / 4),
+        (1, 1, 2) if first => {
+            stride < 4 || spread(4, at % 32 == start / 2) || spread(8, at % 16 == start / 4)
+        }
         (1, 1, 1) if first && w != 2 => {
             stride < 2 || spread(2, at % 32 == start / 2) || spread(4, at % 16 == start / 4)
         }
@@ -189,7 +189,7 @@ fn is_routed(destination: &Region, source: &Region, first: bool) -> bool {
 fn pairs_routed(v: u32, h: u32, at: u32, start: u32) -> bool {
     match (h, v) {
         (0 | 1, 0..=3) | (2, 0..=1) => true,
-        (1, 4) => at % 32 == 2 * (start / 4) && start % 2 == 0,
+        (1, 4) => at % 32 == 2 * (start / 4) && start.is_multiple_of(2),
         (2, 4) => at % 32 == start / 2,
         (4, 8) => at % 32 == start / 4,
         _ => false,

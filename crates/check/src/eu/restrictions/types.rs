@@ -104,9 +104,10 @@ fn available(op: &Operation, broken: &mut Broken) {
     broken.add(Rule::SrcF64, op.sources().iter().any(double));
     broken.add(Rule::SrcI64, op.sources().iter().any(quad));
     if op.format == Format::Three && op.generation == Generation::Gen9 {
-        let replicated =
-            [F::ThreeA16Src0Replicate, F::ThreeA16Src1Replicate, F::ThreeA16Src2Replicate].map(|f| op.inst.flag(f));
-        let broken_here = op.sources().iter().zip(replicated).any(|(s, replicated)| s.bytes() > 4 && replicated);
+        let replicated = [F::ThreeA16Src0Replicate, F::ThreeA16Src1Replicate, F::ThreeA16Src2Replicate]
+            .map(|f| op.inst.flag(f));
+        let broken_here =
+            op.sources().iter().zip(replicated).any(|(s, replicated)| s.bytes() > 4 && replicated);
         broken.add(Rule::RepF64, broken_here);
     }
 }
@@ -137,8 +138,7 @@ fn conversions(op: &Operation, destination: &Region, broken: &mut Broken) {
     };
     broken.add(Rule::Byte64, narrow(&|operand| operand.bytes() == 1));
     let half = |operand: &Region| operand.is(Type::HF);
-    let converts =
-        sources.iter().any(|s| s.kind != destination.kind && (half(destination) || half(s)));
+    let converts = sources.iter().any(|s| s.kind != destination.kind && (half(destination) || half(s)));
     if !converts {
         return;
     }

@@ -61,8 +61,8 @@ fn low_power_region(op: &Operation, destination: &Region, source: &Region, broke
 }
 
 fn lanes(destination: &Region, source: &Region, broken: &mut Broken) {
-    let linear = source.vertical == source.width * source.horizontal
-        || (source.horizontal == 0 && source.width == 1);
+    let linear =
+        source.vertical == source.width * source.horizontal || (source.horizontal == 0 && source.width == 1);
     let moved = !linear
         || distance(source) != destination.horizontal * destination.bytes()
         || source.subregister != destination.subregister;
