@@ -186,6 +186,8 @@ fn what_cannot_end_is_found() {
 
 /// A message with token 3 that writes g20 and reads g2.
 const SEND: &str = "send(8) g20UD g2UD nullUD 0x02180000 0x00000000\n data MsgDesc: { align1 1Q $3 };";
+/// A dword for each of 8 channels.
+const LOAD: &str = "send(8) g20UD g2UD nullUD 0x02100500 0x00000000\n ugm MsgDesc: { align1 1Q $3 };";
 const BYTES: &str = ".raw ffffffffffffff5fffffffffffffffff";
 
 /// A program that breaks a rule of programs, and one that does not, for each of them.
@@ -204,6 +206,7 @@ fn pairs() -> Vec<(Rule, String, String)> {
         pair(Rule::Endless, ".raw 200000000080000000000000f0ffffff", ".raw 20000000008000000000000000000000"),
         (Rule::NotReached, format!("{END}\n{MOV}"), format!("{MOV}\n{END}")),
         pair(Rule::MessageLength, &SEND.replace("g20UD", "g255UD").replace("0x0218", "0x0228"), SEND),
+        pair(Rule::MessageSize, &LOAD.replace("0x0210", "0x0220"), LOAD),
         pair(Rule::NotWritten, "mov(8) g10<1>D g100<8,8,1>D { align1 1Q };", MOV),
         pair(
             Rule::TokenRead,

@@ -8,6 +8,7 @@ mod access;
 pub mod facts;
 mod finding;
 mod inputs;
+mod messages;
 mod operands;
 mod program;
 mod restrictions;
@@ -84,6 +85,9 @@ fn shape(program: &Program, whole: bool, findings: &mut Vec<CheckFinding>) {
         reached = step.reached;
         if step.access.beyond {
             findings.push(CheckFinding::at(Rule::MessageLength, step.offset));
+        }
+        if step.reached && step.operation.as_ref().is_some_and(messages::differ_in_length) {
+            findings.push(CheckFinding::at(Rule::MessageSize, step.offset));
         }
     }
 }
