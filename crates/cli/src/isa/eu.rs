@@ -2,7 +2,7 @@
 
 use super::{deliver, source};
 use crate::args::{EuAsm, EuCheck, EuCommand, EuDisasm, Global};
-use crate::dump::refuse_dump;
+use crate::dump::{self, refuse_dump};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
@@ -68,8 +68,9 @@ fn asm(args: &EuAsm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn check(args: &EuCheck, global: &Global) -> Result<Outcome, Failure> {
-    let input = Input::open(&args.file, global.max_size)?;
-    refuse_dump(&input, "eu check")?;
+    let file = dump::open(&args.file, global.max_size)?.into_code(global.max_size)?;
+    refuse_dump(&file, "eu check")?;
+    let input = file.input;
     let shown = if args.all { Level::Note } else { args.deny.max(Level::Warning) };
     if args.hex {
         let checked = CheckedLines::of(args.platform, &String::from_utf8_lossy(&input.bytes));
