@@ -43,7 +43,7 @@ const MAX_SIZE: u64 = 4 << 30;
         FILE may be `-` for standard input, or a pipe. gzip, zstd and xz input is decompressed; file types are detected by content.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
         3  decoded, but something was lost or malformed (standard error says what)\n  \
-        4  a check found something (amd check, amd run, lrc verify, diff --exit-code)\n\n\
+        4  a check found something (eu check, amd check, amd run, lrc verify, diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -205,10 +205,10 @@ pub enum Command {
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
-    /// Disassemble and assemble Intel shaders, Gen8 to Xe2
+    /// Disassemble, assemble and check Intel shaders, Gen8 to Xe2
     #[command(
         subcommand_required = true,
-        after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
+        after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu check --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
         echo 60000000000000000000000000000000 | unwedge eu disasm --platform tgl --hex -"
     )]
     Eu(Eu),
@@ -686,6 +686,42 @@ pub enum EuCommand {
         after_help = "Examples:\n  unwedge eu asm --platform dg2 kernel.asm -o kernel.bin\n  unwedge eu asm --platform skl --hex lines.txt"
     )]
     Asm(EuAsm),
+    /// Find broken restrictions, missing waits and broken control flow in code
+    #[command(
+        after_help = concat!("Nothing is run. docs/eu-check.md says what is checked, and where the rules come from. Exit status 4: something is wrong.\n\n\
+            Examples:\n  unwedge eu check --platform dg2 kernel.bin\n  unwedge eu check --platform tgl --all --json kernel.bin\n  \
+            unwedge eu check --platform lnl --deny warning kernel.bin\n  \
+            echo 60000000000000000000000000000000 | unwedge eu check --platform tgl --hex -", hex_help!())
+    )]
+    Check(EuCheck),
+}
+
+/// `eu check`
+#[derive(Args, Debug)]
+pub struct EuCheck {
+    /// The code; `-` for standard input
+    pub file: PathBuf,
+    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
+    pub platform: unwedge::isa::eu::Platform,
+    /// The input is one instruction per line as hexadecimal bytes; each is checked by itself
+    #[arg(long, conflicts_with_all = ["whole", "inputs"])]
+    pub hex: bool,
+    /// It is a whole program, also where no message ends the thread
+    #[arg(long)]
+    pub whole: bool,
+    /// General registers that the thread starts with, from g0 on; others must be written before they are read
+    #[arg(long, value_name = "COUNT")]
+    pub inputs: Option<u16>,
+    /// Also notes: waits that are redundant, code that is not reached, and what depends on the rest of the program
+    #[arg(long)]
+    pub all: bool,
+    /// Findings of this level count as wrong, too: warning, note
+    #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::eu_check::level_of, default_value = "error")]
+    pub deny: unwedge::check::eu::Level,
+    /// One JSON object, whose schema docs/json-schema.md tells
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `eu disasm`

@@ -8,7 +8,6 @@ use crate::input::InputError;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::capture::{Dump, DumpPart};
-use unwedge::postmortem::explain;
 use unwedge_view::around;
 
 /// What commands in the report call the dump when it is not saved.

@@ -43,7 +43,7 @@ impl CaptureHost for Folder {
     }
 
     fn remove_trigger(&mut self, file: &str) -> io::Result<()> {
-        std::fs::remove_file(self.0.join(file))
+        fs::remove_file(self.0.join(file))
     }
 }
 

@@ -64,7 +64,15 @@ fn platforms(source: &str, text: &mut String) -> Result<Generations, Failure> {
             gens.0 = words[1..].iter().map(|&g| g.to_owned()).collect();
         } else {
             let generation = *gens.range(words[1])?.start();
-            rows.push((words[0], generation, words[2..].contains(&"math-doubles")));
+            let has = |word| words[2..].contains(&word);
+            rows.push(format!(
+                "PlatformRow {{ name: {:?}, generation: {generation}, math_doubles: {}, doubles: {}, quads: {}, low_power: {} }}",
+                words[0],
+                has("math-doubles"),
+                has("doubles"),
+                has("quads"),
+                has("low-power"),
+            ));
         }
     }
     writeln!(
@@ -73,8 +81,8 @@ fn platforms(source: &str, text: &mut String) -> Result<Generations, Failure> {
         gens.0.len()
     )?;
     writeln!(text, "/// Their names.\npub static GENERATION_NAMES: [&str; GENERATIONS] = {:?};", gens.0)?;
-    writeln!(text, "/// Name, generation, and whether 64-bit floats run in the math pipe.")?;
-    writeln!(text, "pub static PLATFORMS: &[(&str, u8, bool)] = &{rows:?};")?;
+    writeln!(text, "/// The platforms.")?;
+    writeln!(text, "pub static PLATFORMS: &[PlatformRow] = &[{}];", rows.join(", "))?;
     Ok(gens)
 }
 

@@ -41,7 +41,7 @@ pub use unwedge_view::{CaptureStream, ViewError};
 
 pub use unwedge_base as base;
 pub use unwedge_capture as capture;
-#[cfg(feature = "amd")]
+#[cfg(any(feature = "amd", feature = "intel"))]
 pub use unwedge_check as check;
 pub use unwedge_hw as hw;
 #[cfg(feature = "intel")]

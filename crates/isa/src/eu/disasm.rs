@@ -76,12 +76,14 @@ pub struct Targets {
 }
 
 /// Vertical stride of three sources in align1, by code; from gen12 code 1 means 1.
-pub(super) fn three_vertical(generation: u8, code: u64) -> u64 {
+#[must_use]
+pub fn three_vertical(generation: u8, code: u64) -> u64 {
     [0, if generation >= GEN12 { 1 } else { 2 }, 4, 8][code as usize & 3]
 }
 
 /// Horizontal stride by code.
-fn horizontal(code: u64) -> u64 {
+#[must_use]
+pub fn horizontal(code: u64) -> u64 {
     [0, 1, 2, 4][code as usize & 3]
 }
 
@@ -221,7 +223,8 @@ fn push_head(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool) {
 }
 
 /// Whether the bits of the condition modifier are one, and not part of a 64-bit immediate.
-pub(super) fn has_condition(inst: &Instruction) -> bool {
+#[must_use]
+pub fn has_condition(inst: &Instruction) -> bool {
     inst.platform.generation < GEN12
         || inst.file(F::Src0RegisterFile) != File::Immediate
         || inst.basic_type(F::Src0Type, File::Immediate).is_none_or(|t| t.bytes() < 8)
@@ -274,7 +277,8 @@ fn elements(of: Option<Type>) -> u64 {
 }
 
 /// A subregister in bytes, on Xe2 in units of 2 bytes where the field has no lowest bit.
-pub(super) fn subregister_bytes(inst: &Instruction, field: F) -> u64 {
+#[must_use]
+pub fn subregister_bytes(inst: &Instruction, field: F) -> u64 {
     let value = inst.get(field);
     if inst.platform.generation >= XE2 && inst.width(field) == 5 { value * 2 } else { value }
 }
@@ -678,7 +682,8 @@ fn src2_region(has_vertical: bool, vertical: u64, width: u64, stride: u64) -> (u
 }
 
 /// The file of a source of a three-source instruction in align1.
-pub(super) fn three_file(inst: &Instruction, index: usize) -> File {
+#[must_use]
+pub fn three_file(inst: &Instruction, index: usize) -> File {
     let code = inst.get(THREE[index].file);
     if inst.platform.generation >= GEN12 {
         return match code {
@@ -838,7 +843,8 @@ fn push_options(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool
 }
 
 /// Whether the accumulator bit is branch control.
-pub(super) fn has_branch_control(opcode: Opcode) -> bool {
+#[must_use]
+pub fn has_branch_control(opcode: Opcode) -> bool {
     use Opcode as O;
     matches!(
         opcode,

@@ -2,19 +2,38 @@
 
 use super::tables::{
     FIELDS, FLOAT_TYPES, Field, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES, Opcode, OpcodeRow,
-    PLATFORMS, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
+    PLATFORMS, PlatformRow, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
 };
 
 /// Index of gen8 in the tables.
 pub(super) const GEN8: u8 = 0;
 /// Index of gen9.
 pub(super) const GEN9: u8 = 1;
+/// Index of gen11.
+pub(super) const GEN11: u8 = 2;
 /// Index of gen12.
 pub(super) const GEN12: u8 = 3;
 /// Index of gen12.5.
 pub(super) const GEN125: u8 = 4;
 /// Index of Xe2.
 pub(super) const XE2: u8 = 5;
+
+/// A generation of the instruction set, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Generation {
+    /// Broadwell, Cherryview.
+    Gen8,
+    /// Skylake and its kin.
+    Gen9,
+    /// Ice Lake, Elkhart Lake.
+    Gen11,
+    /// Tiger Lake, Alder Lake, DG1.
+    Gen12,
+    /// DG2, Meteor Lake.
+    Gen125,
+    /// Lunar Lake, Battlemage.
+    Xe2,
+}
 
 /// A platform: its generation, and what is special about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,21 +56,42 @@ impl Platform {
     /// When the tables do not have it.
     pub fn by_name(name: &str) -> Result<Self, PlatformError> {
         let wanted = name.to_ascii_lowercase();
-        let index =
-            PLATFORMS.iter().position(|row| row.0 == wanted).ok_or_else(|| PlatformError(name.to_owned()))?;
-        let (_, generation, math_doubles) = PLATFORMS[index];
+        let index = PLATFORMS
+            .iter()
+            .position(|row| row.name == wanted)
+            .ok_or_else(|| PlatformError(name.to_owned()))?;
+        let PlatformRow { generation, math_doubles, .. } = PLATFORMS[index];
         Ok(Self { index: u8::try_from(index).unwrap_or(u8::MAX), generation, math_doubles })
     }
 
     /// The names of all platforms.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        PLATFORMS.iter().map(|row| row.0)
+        PLATFORMS.iter().map(|row| row.name)
     }
 
     /// The name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        PLATFORMS[usize::from(self.index)].0
+        self.row().name
+    }
+
+    /// What the tables say of it.
+    #[must_use]
+    pub fn row(self) -> &'static PlatformRow {
+        &PLATFORMS[usize::from(self.index)]
+    }
+
+    /// Its generation.
+    #[must_use]
+    pub fn generation(self) -> Generation {
+        match self.generation {
+            GEN8 => Generation::Gen8,
+            GEN9 => Generation::Gen9,
+            GEN11 => Generation::Gen11,
+            GEN12 => Generation::Gen12,
+            GEN125 => Generation::Gen125,
+            _ => Generation::Xe2,
+        }
     }
 
     /// The generation's index as a subscript.
@@ -178,8 +218,9 @@ impl Instruction {
         1 << self.get(Field::ExecutionSize)
     }
 
-    /// A register file of one, two or three bits.
-    pub(super) fn file(&self, field: Field) -> File {
+    /// A register file of one or two bits.
+    #[must_use]
+    pub fn file(&self, field: Field) -> File {
         let code = self.get(field);
         if self.platform.generation < GEN12 {
             return [File::Arf, File::Grf, File::Reserved, File::Immediate][code as usize & 3];
@@ -199,7 +240,8 @@ impl Instruction {
     }
 
     /// The type of an operand of a three-source instruction in align1.
-    pub(super) fn align1_type(&self, field: Field, execution: Field) -> Option<Type> {
+    #[must_use]
+    pub fn align1_type(&self, field: Field, execution: Field) -> Option<Type> {
         let table = if self.flag(execution) { &FLOAT_TYPES } else { &INTEGER_TYPES };
         table[self.platform.g()][self.get(field) as usize & 15]
     }

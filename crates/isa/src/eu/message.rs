@@ -68,8 +68,9 @@ pub fn push(out: &mut String, inst: &Instruction, of: &Descriptors) {
     }
 }
 
-/// Length of the second payload.
-fn second_length(inst: &Instruction, extended: u32) -> u32 {
+/// Length of the second payload, as the extended descriptor has it.
+#[must_use]
+pub fn second_length(inst: &Instruction, extended: u32) -> u32 {
     if inst.platform.generation >= XE2 { bits(extended, 10, 6) } else { bits(extended, 9, 6) }
 }
 

@@ -15,5 +15,5 @@ mod operands;
 pub mod program;
 pub mod tables;
 
-pub use inst::{File, Instruction, Platform, PlatformError};
+pub use inst::{File, Generation, Instruction, Platform, PlatformError, Swsb};
 pub use tables::{Field, Opcode, Type};

@@ -1,5 +1,22 @@
 //! The tables that the build script makes of `data/intel/eu`, and the vocabulary of their rows.
 
+/// A platform, see `data/intel/eu/platforms.txt`.
+#[derive(Debug)]
+pub struct PlatformRow {
+    /// Its name.
+    pub name: &'static str,
+    /// Its generation, an index.
+    pub generation: u8,
+    /// Whether 64-bit floats run in the math pipe.
+    pub math_doubles: bool,
+    /// Whether there are 64-bit floats.
+    pub doubles: bool,
+    /// Whether there are 64-bit integers.
+    pub quads: bool,
+    /// Whether it has the restrictions of the low power parts of gen8 and gen9 on 64-bit types.
+    pub low_power: bool,
+}
+
 /// An opcode: name, operands, and its code by generation.
 #[derive(Debug)]
 pub struct OpcodeRow {

@@ -36,7 +36,7 @@ pub fn disassembled(platform: Platform, bytes: &[u8], of: EuText) -> (String, us
 }
 
 /// The bytes of a line: in memory order, or dwords with `0x` and all of their digits.
-fn line_bytes(line: &str) -> Option<Vec<u8>> {
+pub(super) fn line_bytes(line: &str) -> Option<Vec<u8>> {
     if !line.trim_start().starts_with("0x") {
         return raw_bytes(line.trim());
     }

@@ -8,6 +8,7 @@ pub mod amd_shaders;
 pub mod check;
 mod errors;
 pub mod eu;
+pub mod eu_check;
 pub mod hex;
 pub mod ir2;
 pub mod ir3;
