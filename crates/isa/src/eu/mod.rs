@@ -14,6 +14,7 @@ mod number;
 mod operands;
 pub mod program;
 pub mod tables;
+mod text;
 
 pub use inst::{File, Instruction, Platform, PlatformError};
 pub use tables::{Field, Opcode, Type};
