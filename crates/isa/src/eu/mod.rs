@@ -14,6 +14,7 @@ mod number;
 mod operands;
 pub mod program;
 pub mod tables;
+mod text;
 
 pub use inst::{File, Generation, Instruction, Platform, PlatformError, Swsb};
 pub use tables::{Field, Opcode, Type};

@@ -8,8 +8,8 @@ use super::compaction;
 use super::disasm::{self, Targets, branch_targets};
 use super::inst::{Instruction, Platform};
 use super::tables::Field;
+use super::text::{self, Text};
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 /// Where an instruction is, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,57 +43,87 @@ impl Placed {
 
 /// The instructions of a program, one after the other.
 pub fn instructions(platform: Platform, bytes: &[u8]) -> impl Iterator<Item = Placed> {
+    extents(bytes).map(move |(offset, length)| place(platform, bytes, offset, length))
+}
+
+/// Offset and length of each instruction: the first bytes say which of the two forms it has.
+fn extents(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     let mut offset = 0;
     std::iter::from_fn(move || {
         let rest = bytes.get(offset..).filter(|rest| !rest.is_empty())?;
-        let (length, inst) = first(platform, rest);
-        let placed = Placed { offset, length, inst };
+        let dword = rest.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
+        let length = if compaction::is_compacted(dword) { 8 } else { 16 }.min(rest.len());
+        let at = offset;
         offset += length;
-        Some(placed)
+        Some((at, length))
     })
 }
 
-/// The first instruction of some bytes, and its length.
-fn first(platform: Platform, bytes: &[u8]) -> (usize, Option<Instruction>) {
-    let dword = bytes.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
-    if compaction::is_compacted(dword) {
-        if let Some(compact) = bytes.first_chunk::<8>() {
-            return (8, compaction::expand(platform, u64::from_le_bytes(*compact)));
-        }
-    } else if let Some(full) = bytes.first_chunk::<16>() {
-        let inst = Instruction::decode(platform, *full);
-        return (16, inst.row().map(|_| inst));
-    }
-    (bytes.len(), None)
+/// The instruction of one of the [`extents`].
+fn place(platform: Platform, bytes: &[u8], offset: usize, length: usize) -> Placed {
+    let of = &bytes[offset..offset + length];
+    let inst = if let Ok(full) = of.try_into() {
+        let inst = Instruction::decode(platform, full);
+        inst.row().map(|_| inst)
+    } else if let Ok(compact) = of.try_into() {
+        let compact = u64::from_le_bytes(compact);
+        compaction::is_compacted(compact as u32).then(|| compaction::expand(platform, compact)).flatten()
+    } else {
+        None
+    };
+    Placed { offset, length, inst }
+}
+
+/// Whether the instruction with this first byte is a branch; the opcode is there in either form.
+fn branches(platform: Platform, first: u8) -> bool {
+    Instruction { bits: u128::from(first), platform }.row().is_some_and(|row| branch_targets(row.opcode).0)
 }
 
 /// The labels of a program, numbered in the order they are met, that of a UIP before that of the JIP.
 #[derive(Debug, Default)]
 struct Labels {
-    by_place: HashMap<i64, usize>,
+    /// (place, number), in the order of places.
+    by_place: Vec<(i64, usize)>,
 }
 
 impl Labels {
     fn of(platform: Platform, bytes: &[u8]) -> Self {
-        let mut labels = Self::default();
-        for placed in instructions(platform, bytes) {
-            let (jip, uip) = placed.targets();
-            for place in [uip, jip].into_iter().flatten() {
-                let next = labels.by_place.len();
-                labels.by_place.entry(place).or_insert(next);
+        let mut by_place = Vec::new();
+        for (offset, length) in extents(bytes) {
+            if branches(platform, bytes[offset]) {
+                let placed = place(platform, bytes, offset, length);
+                let (jip, uip) = placed.targets();
+                for place in [uip, jip].into_iter().flatten() {
+                    by_place.push((place, by_place.len()));
+                }
             }
         }
-        labels
+        by_place.sort_unstable();
+        by_place.dedup_by_key(|&mut (place, _)| place);
+        by_place.sort_unstable_by_key(|&(_, met)| met);
+        for (number, label) in by_place.iter_mut().enumerate() {
+            label.1 = number;
+        }
+        by_place.sort_unstable();
+        Self { by_place }
+    }
+
+    /// The number of the label at a place.
+    fn at(&self, place: i64) -> Option<usize> {
+        let index = self.by_place.binary_search_by_key(&place, |&(place, _)| place).ok()?;
+        Some(self.by_place[index].1)
     }
 
     fn number(&self, place: Option<i64>) -> usize {
-        place.and_then(|place| self.by_place.get(&place)).copied().unwrap_or(0)
+        place.and_then(|place| self.at(place)).unwrap_or(0)
     }
 
     /// Writes the label of a place.
-    fn push(&self, out: &mut String, place: usize) {
-        if let Some(number) = self.by_place.get(&(place as i64)) {
-            let _ = write!(out, "\nLABEL{number}:\n");
+    fn push(&self, out: &mut Vec<u8>, place: usize) {
+        if let Some(number) = self.at(place as i64) {
+            out.extend_from_slice(b"\nLABEL");
+            Text::new(out).number(number as u64);
+            out.extend_from_slice(b":\n");
         }
     }
 }
@@ -114,10 +144,10 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
     let labels = Labels::of(platform, bytes);
     let mut starts: Vec<i64> = Vec::new();
     if exact_bytes && !labels.by_place.is_empty() {
-        starts.extend(instructions(platform, bytes).map(|placed| placed.offset as i64));
+        starts.extend(extents(bytes).map(|(offset, _)| offset as i64));
         starts.push(bytes.len() as i64);
     }
-    let mut out = String::with_capacity(bytes.len().saturating_mul(5));
+    let mut out = Vec::with_capacity(bytes.len().saturating_mul(6));
     let mut end = 0;
     for placed in instructions(platform, bytes) {
         end = placed.offset + placed.length;
@@ -126,36 +156,42 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
         if let Some(inst) = &placed.inst {
             let (jip, uip) = placed.targets();
             let targets = Targets { jip: labels.number(jip), uip: labels.number(uip) };
-            disasm::push(&mut out, inst, placed.compacted(), &targets);
+            disasm::write(&mut out, inst, placed.compacted(), &targets);
             let defined = |place: Option<i64>| place.is_none_or(|place| starts.binary_search(&place).is_ok());
             let same = || {
                 let of = &bytes[placed.offset..end];
-                defined(jip) && defined(uip) && assembles_to(platform, &out[start..], inst, of)
+                let text = std::str::from_utf8(&out[start..]).unwrap_or_default();
+                defined(jip) && defined(uip) && assembles_to(platform, text, inst, of)
             };
             if !exact_bytes || same() {
-                out.push('\n');
+                out.push(b'\n');
                 continue;
             }
         }
         let reading = out.split_off(start);
-        out.push_str(".raw ");
-        for byte in &bytes[placed.offset..end] {
-            let _ = write!(out, "{byte:02x}");
-        }
-        if !reading.is_empty() {
-            out.push_str(" //");
-            for word in reading.split_whitespace() {
-                out.push(' ');
-                out.push_str(word);
-            }
-        }
-        out.push('\n');
+        push_raw(&mut out, &bytes[placed.offset..end], &reading);
     }
     // Mesa leaves out the label at the end.
     if exact_bytes {
         labels.push(&mut out, end);
     }
-    out
+    text::string(out)
+}
+
+/// Bytes as `.raw`, and what they read as in a comment.
+fn push_raw(out: &mut Vec<u8>, bytes: &[u8], reading: &[u8]) {
+    out.extend_from_slice(b".raw ");
+    for &byte in bytes {
+        Text::new(out).hex_digits(u64::from(byte), 2);
+    }
+    if !reading.is_empty() {
+        out.extend_from_slice(b" //");
+        for word in reading.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+            out.push(b' ');
+            out.extend_from_slice(word);
+        }
+    }
+    out.push(b'\n');
 }
 
 /// Whether a text stands for exactly these bytes.
