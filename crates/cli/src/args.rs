@@ -11,10 +11,12 @@ macro_rules! hex_help {
 
 mod amd;
 pub mod groups;
+mod layout;
 mod lrc;
 mod rd;
 
 pub use amd::*;
+pub use layout::*;
 pub use lrc::*;
 pub use rd::*;
 
@@ -179,6 +181,9 @@ pub enum Command {
         Quote patterns: the shell expands `*`."
     )]
     Regs(Regs),
+    /// Show where levels, layers, UBWC flags and texels of an Adreno image are
+    #[command(after_help = LAYOUT_EXAMPLES)]
+    Layout(Box<Layout>),
     /// Show, verify, compare and build Intel context images (LRC)
     #[command(
         subcommand_required = true,

@@ -17,6 +17,7 @@ mod getopt;
 pub mod info;
 pub mod input;
 pub mod isa;
+mod layout;
 mod lrc;
 pub mod man;
 pub mod output;
@@ -97,6 +98,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),
+        Command::Layout(args) => layout::run(args, global),
         Command::Lrc(args) => lrc::run(&args.command, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Amd(args) => isa::amd::run(&args.command, global),

@@ -16,6 +16,7 @@ mod facts;
 pub mod info;
 pub mod intel;
 pub mod json;
+pub mod layout;
 pub mod lines;
 pub mod listing;
 pub mod lrc;

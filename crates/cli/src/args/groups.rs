@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Diagnose", &["explain", "decode", "info", "demo"]),
     ("Captures", &["query", "diff", "rd"]),
-    ("Registers", &["regs", "lrc"]),
+    ("Registers", &["regs", "lrc", "layout"]),
     ("Shaders", &["ir3", "ir2", "eu", "amd"]),
     ("Firmware", &["afuc"]),
     ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm"]),
