@@ -7,7 +7,7 @@ use super::asm::{self, AsmError, Assembled};
 use super::compaction;
 use super::disasm::{self, Targets, branch_targets};
 use super::inst::{Instruction, Platform};
-use super::tables::Field;
+use super::tables::{Field, Opcode};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -65,6 +65,61 @@ fn first(platform: Platform, bytes: &[u8]) -> (usize, Option<Instruction>) {
         return (16, inst.row().map(|_| inst));
     }
     (bytes.len(), None)
+}
+
+/// How the code of a kernel ends: it has no length of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelEnd {
+    /// A send ends the thread, and no jump leads past it.
+    EndOfThread,
+    /// The opcode `illegal`, which is 0, comes first.
+    Illegal,
+    /// Bytes that are not an instruction come first.
+    NotCode,
+    /// The bytes end first.
+    Cut,
+}
+
+/// The code of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelExtent {
+    /// Bytes of code.
+    pub length: usize,
+    /// What comes after them.
+    pub end: KernelEnd,
+}
+
+/// The code of the kernel at the start of some bytes.
+#[must_use]
+pub fn kernel(platform: Platform, bytes: &[u8]) -> KernelExtent {
+    let (mut furthest, mut ended, mut length) = (0, None, 0);
+    let mut end = KernelEnd::Cut;
+    for placed in instructions(platform, bytes) {
+        let Some((inst, row)) = placed.inst.and_then(|inst| Some((inst, inst.row()?))) else {
+            let rest = bytes.len() - placed.offset;
+            end = if rest < 16 && rest == placed.length { KernelEnd::Cut } else { KernelEnd::NotCode };
+            break;
+        };
+        if row.opcode == Opcode::Illegal {
+            end = KernelEnd::Illegal;
+            break;
+        }
+        length = placed.offset + placed.length;
+        let (jip, uip) = placed.targets();
+        furthest = [jip, uip].into_iter().flatten().fold(furthest, i64::max);
+        let sends = matches!(row.opcode, Opcode::Send | Opcode::Sendc | Opcode::Sends | Opcode::Sendsc);
+        if sends && inst.flag(Field::SendEndOfThread) {
+            ended = Some(length);
+            if furthest < length as i64 {
+                break;
+            }
+        }
+    }
+    // A jump that leads out of the code does not make more of it.
+    match ended {
+        Some(length) => KernelExtent { length, end: KernelEnd::EndOfThread },
+        None => KernelExtent { length, end },
+    }
 }
 
 /// The labels of a program, numbered in the order they are met, that of a UIP before that of the JIP.
