@@ -122,6 +122,23 @@ pub fn kernel(platform: Platform, bytes: &[u8]) -> KernelExtent {
     }
 }
 
+/// The code of the kernel at the start of dwords, of which at most `most` bytes are read, and how it ends. No more is copied than
+/// a few times the code.
+#[must_use]
+pub fn kernel_in(platform: Platform, words: &[u32], most: usize) -> (Vec<u8>, KernelExtent) {
+    let most = words.len().min(most / 4);
+    let mut count = most.min(1024);
+    loop {
+        let mut bytes: Vec<u8> = words.iter().take(count).flat_map(|word| word.to_le_bytes()).collect();
+        let extent = kernel(platform, &bytes);
+        if extent.end != KernelEnd::Cut || count == most {
+            bytes.truncate(extent.length);
+            return (bytes, extent);
+        }
+        count = count.saturating_mul(4).min(most);
+    }
+}
+
 /// The labels of a program, numbered in the order they are met, that of a UIP before that of the JIP.
 #[derive(Debug, Default)]
 struct Labels {

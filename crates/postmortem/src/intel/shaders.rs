@@ -215,12 +215,10 @@ impl<'m> Gatherer<'_, 'm, '_, '_> {
         let Some(platform) = device.eu_platform() else {
             return EuCode { zero, length: 0, end: None, lines: Vec::new() };
         };
-        let bytes: Vec<u8> =
-            words.iter().take(LONGEST_KERNEL / 4).flat_map(|word| word.to_le_bytes()).collect();
-        let extent = program::kernel(platform, &bytes);
+        let (bytes, extent) = program::kernel_in(platform, words, LONGEST_KERNEL);
         // What is longer than what is read is not known to be cut.
-        let whole = extent.end != KernelEnd::Cut || bytes.len() == words.len() * 4;
-        let text = program::disassemble(platform, bytes.get(..extent.length).unwrap_or_default());
+        let whole = extent.end != KernelEnd::Cut || words.len().saturating_mul(4) <= LONGEST_KERNEL;
+        let text = program::disassemble(platform, &bytes);
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines = text.lines().filter(|line| !line.is_empty()).take(LINES).map(words).collect();
         EuCode { zero, length: extent.length, end: whole.then_some(extent.end), lines }

@@ -24,6 +24,8 @@ use unwedge_stream::intel::walk::IntelEvent;
 const LONGEST_KERNEL: usize = 1 << 20;
 /// Bytes of all kernels of a stream that are disassembled.
 const KERNELS: usize = 8 << 20;
+/// Bytes that a kernel counts as at least.
+const LEAST_KERNEL: usize = 256;
 /// Spaces before what a command points to.
 const INDENT: usize = 10;
 
@@ -126,12 +128,12 @@ impl<'s, 'm> ReferenceListing<'s, 'm> {
 
     fn disassembled(&mut self, words: &[u32]) -> Option<KernelText> {
         let platform = self.stream.eu?;
-        let bytes: Vec<u8> =
-            words.iter().take(LONGEST_KERNEL / 4).flat_map(|word| word.to_le_bytes()).collect();
-        let extent = program::kernel(platform, &bytes);
-        self.left = self.left.checked_sub(extent.length)?;
-        let text = program::disassemble(platform, bytes.get(..extent.length)?);
-        Some(KernelText { extent, text })
+        if self.left == 0 {
+            return None;
+        }
+        let (bytes, extent) = program::kernel_in(platform, words, LONGEST_KERNEL.min(self.left));
+        self.left = self.left.saturating_sub(extent.length.max(LEAST_KERNEL));
+        Some(KernelText { extent, text: program::disassemble(platform, &bytes) })
     }
 
     fn table(

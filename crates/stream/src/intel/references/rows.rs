@@ -171,3 +171,34 @@ impl ReferenceRow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unwedge_hw::intel::IntelGpu;
+
+    #[test]
+    fn every_row_is_a_field_of_some_generation() {
+        for row in ROWS {
+            let has = |layout: unwedge_hw::intel::FieldLayout| {
+                layout.values(&[0; 64], 64).any(|field| row.has(field.name))
+            };
+            let found = IntelGpu::all().any(|gpu| {
+                let commands = gpu.instructions().filter(|found| row.is_of(found.name()));
+                let structures = gpu.structures().filter(|found| row.is_of(found.name()));
+                commands.map(|found| found.layout()).any(has)
+                    || structures.map(|found| found.layout()).any(has)
+            });
+            assert!(found, "{}: {}", row.owner, row.field);
+        }
+    }
+
+    #[test]
+    fn every_structure_of_a_row_is_known() {
+        for row in ROWS {
+            if let States(name) = row.target {
+                assert!(IntelGpu::all().any(|gpu| gpu.structure(name).is_some()), "{name}");
+            }
+        }
+    }
+}
