@@ -135,7 +135,8 @@ pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Resu
             drop(intel::json::decode(dump, size, &lost, max_size, db, out));
         }
         (View::Intel { json: false }, _, Some(dump)) => {
-            drop(intel::text::decode(dump, size, &lost, max_size, style, out));
+            let options = intel::text::ListingOptions { max_size, style, all_fields: false };
+            drop(intel::text::decode(dump, size, &lost, options, out));
         }
         (View::Contexts { json }, _, Some(dump)) => contexts::of_dump(dump, max_size, json, out)?,
         (View::Intel { .. } | View::Contexts { .. }, _, None) => {

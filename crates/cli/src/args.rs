@@ -344,7 +344,7 @@ pub struct Decode {
     /// Leave single register writes out, show registers at draws
     #[arg(short, long, conflicts_with_all = ["json", "around"])]
     pub summary: bool,
-    /// Show the contents of less interesting buffers too
+    /// Show the contents of less interesting buffers too; of Intel dumps also fields that are zero
     #[arg(short, long, conflicts_with_all = ["json", "around"])]
     pub verbose: bool,
 }

@@ -628,6 +628,16 @@ rules! {
         StallWithoutWork: "stall-without-work", CpWait, 35, Observation, [IntelDebugSync];
         /// A PIPE_CONTROL flushes or invalidates caches.
         FlushAtStop: "flush-at-stop", CpWait, 34, Observation, [IntelDebugSync];
+        /// The code of a shader of the work at the stop is zero.
+        EuCodeZero: "eu-code-zero", CodeFault, 52, Cause, [DecodeEngineStreams];
+        /// An illegal opcode, or what is not an instruction, comes before the end of the thread in a shader of the work at the stop.
+        EuCodeIllegal: "eu-code-illegal", CodeFault, 51, Cause, [DecodeEngineStreams];
+        /// The buffer of a shader of the work at the stop ends before the end of the thread.
+        EuCodeWithoutEnd: "eu-code-without-end", CodeFault, 48, Cause, [DecodeEngineStreams];
+        /// The code of a shader of the work at the stop is in memory that the kernel could not read.
+        EuCodeUnreadable: "eu-code-unreadable", CodeFault, 33, Clue, [];
+        /// A surface of the work at the stop goes past the end of its buffer.
+        SurfacePastBuffer: "surface-past-buffer", CodeFault, 46, Clue, [DecodeEngineStreams];
         /// A page fault in memory that the dump holds.
         PageFaultInBuffer: "page-fault-in-buffer", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault shortly after the end of a buffer.

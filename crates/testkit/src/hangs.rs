@@ -9,6 +9,7 @@ use crate::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, pipe_control_write,
     primitive, semaphore_wait, store_data, stream,
 };
+use crate::intel_states::{self, TestStage, WorkStates};
 use crate::pm4::{
     CP_DRAW_INDX_OFFSET, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt4, pkt7,
 };
@@ -413,6 +414,12 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
     let elsewhere = elsewhere.set(RingRegister::Instdone, 0xffff_fffe);
     let elsewhere = elsewhere.process(run.process, run.pid as i32);
     let zeros = stream(&[&store_data(run.ib, 1), &[0; 200]]);
+    let dispatching = |code: Vec<u32>| {
+        let states = (run.fence & !0xfff) + 0x1_0000_0000;
+        let work = WorkStates::new(tgl(), TestStage::Compute, states, 0x1000).kernel(code);
+        text(work.engine(run.ib).process(run.process, run.pid as i32))
+    };
+    let endless = [intel_states::kernel(tgl(), 3, false), vec![0; 64]].concat();
     vec![
         ("a semaphore nobody signals", text(intel_waiting(run, Some(3)))),
         (
@@ -446,6 +453,8 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
             "a buffer that no command leads to",
             text(elsewhere.set(RingRegister::Acthd, run.fence + 0x10).user(run.fence, &[1; 64])),
         ),
+        ("a shader of zeros", dispatching(vec![0; 64])),
+        ("a shader without an end", dispatching(endless)),
         ("an error of the engine", text(drawing().set(RingRegister::Ipeir, 1))),
         ("shader threads that run", running("ROW_INSTDONE[0][1]", !(1 << 16) & 0xffff_ffff)),
         ("a sampler that is not done", running("SAMPLER_INSTDONE[0][1]", !(1 << 6) & 0xffff_ffff)),

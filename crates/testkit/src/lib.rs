@@ -12,6 +12,7 @@ pub mod hangs;
 pub mod hostile;
 pub mod i915;
 pub mod intel;
+pub mod intel_states;
 pub mod mutate;
 pub mod pack;
 pub mod pm4;

@@ -146,7 +146,12 @@ impl Opened<'_> {
             }
             dump => match (IntelDump::of(dump), AmdDump::of(dump)) {
                 (Some(dump), _) => {
-                    return intel::text::decode(dump, self.bytes, &[], options.max_size, options.style, out);
+                    let options = intel::text::ListingOptions {
+                        max_size: options.max_size,
+                        style: options.style,
+                        all_fields: false,
+                    };
+                    return intel::text::decode(dump, self.bytes, &[], options, out);
                 }
                 (None, Some(dump)) => drop(amd::decode_text(dump, options.style, out)),
                 (None, None) => {}

@@ -7,7 +7,7 @@ use super::asm::{self, AsmError, Assembled};
 use super::compaction;
 use super::disasm::{self, Targets, branch_targets};
 use super::inst::{Instruction, Platform};
-use super::tables::Field;
+use super::tables::{Field, Opcode};
 use super::text::{self, Text};
 use std::collections::HashMap;
 
@@ -77,6 +77,78 @@ fn place(platform: Platform, bytes: &[u8], offset: usize, length: usize) -> Plac
 /// Whether the instruction with this first byte is a branch; the opcode is there in either form.
 fn branches(platform: Platform, first: u8) -> bool {
     Instruction { bits: u128::from(first), platform }.row().is_some_and(|row| branch_targets(row.opcode).0)
+}
+
+/// How the code of a kernel ends: it has no length of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelEnd {
+    /// A send ends the thread, and no jump leads past it.
+    EndOfThread,
+    /// The opcode `illegal`, which is 0, comes first.
+    Illegal,
+    /// Bytes that are not an instruction come first.
+    NotCode,
+    /// The bytes end first.
+    Cut,
+}
+
+/// The code of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelExtent {
+    /// Bytes of code.
+    pub length: usize,
+    /// What comes after them.
+    pub end: KernelEnd,
+}
+
+/// The code of the kernel at the start of some bytes.
+#[must_use]
+pub fn kernel(platform: Platform, bytes: &[u8]) -> KernelExtent {
+    let (mut furthest, mut ended, mut length) = (0, None, 0);
+    let mut end = KernelEnd::Cut;
+    for placed in instructions(platform, bytes) {
+        let Some((inst, row)) = placed.inst.and_then(|inst| Some((inst, inst.row()?))) else {
+            let rest = bytes.len() - placed.offset;
+            end = if rest < 16 && rest == placed.length { KernelEnd::Cut } else { KernelEnd::NotCode };
+            break;
+        };
+        if row.opcode == Opcode::Illegal {
+            end = KernelEnd::Illegal;
+            break;
+        }
+        length = placed.offset + placed.length;
+        let (jip, uip) = placed.targets();
+        furthest = [jip, uip].into_iter().flatten().fold(furthest, i64::max);
+        let sends = matches!(row.opcode, Opcode::Send | Opcode::Sendc | Opcode::Sends | Opcode::Sendsc);
+        if sends && inst.flag(Field::SendEndOfThread) {
+            ended = Some(length);
+            if furthest < length as i64 {
+                break;
+            }
+        }
+    }
+    // A jump that leads out of the code does not make more of it.
+    match ended {
+        Some(length) => KernelExtent { length, end: KernelEnd::EndOfThread },
+        None => KernelExtent { length, end },
+    }
+}
+
+/// The code of the kernel at the start of dwords, of which at most `most` bytes are read, and how it ends. No more is copied than
+/// a few times the code.
+#[must_use]
+pub fn kernel_in(platform: Platform, words: &[u32], most: usize) -> (Vec<u8>, KernelExtent) {
+    let most = words.len().min(most / 4);
+    let mut count = most.min(1024);
+    loop {
+        let mut bytes: Vec<u8> = words.iter().take(count).flat_map(|word| word.to_le_bytes()).collect();
+        let extent = kernel(platform, &bytes);
+        if extent.end != KernelEnd::Cut || count == most {
+            bytes.truncate(extent.length);
+            return (bytes, extent);
+        }
+        count = count.saturating_mul(4).min(most);
+    }
 }
 
 /// The labels of a program, numbered in the order they are met, that of a UIP before that of the JIP.

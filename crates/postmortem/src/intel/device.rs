@@ -6,6 +6,7 @@ use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
 use unwedge_hw::intel::ring;
 use unwedge_hw::{ChipOverride, OverrideGpu};
+use unwedge_isa::eu;
 use unwedge_stream::intel::position::{self, RingState};
 use unwedge_stream::intel::walk::canonical;
 
@@ -54,6 +55,18 @@ impl IntelDevice {
         };
         let version = told().or_else(|| platform.map(Platform::version));
         IntelDevice { driver: IntelDriver::Xe, platform, version }
+    }
+}
+
+impl IntelDevice {
+    /// The instruction set of its shaders: by a name of the platform, else that of the first platform of its version. `None`
+    /// where the tables do not have it.
+    pub fn eu_platform(&self) -> Option<eu::Platform> {
+        let by_name =
+            |platform: &Platform| platform.names().iter().find_map(|n| eu::Platform::by_name(n).ok());
+        let version = self.version.or_else(|| self.platform.map(Platform::version))?;
+        let same = || Platform::all().iter().filter(|other| other.version() == version).find_map(by_name);
+        self.platform.and_then(by_name).or_else(same)
     }
 }
 

@@ -11,6 +11,7 @@ mod cycle;
 mod device;
 mod fault;
 mod response;
+mod shaders;
 mod state;
 mod stop;
 mod wait;
@@ -323,6 +324,8 @@ fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
         findings.extend(context::findings(case, unit));
         let Some(stop) = stop else { continue };
         fault::name_writers(case, unit, &stop, &mut findings);
+        stop.work.name_surfaces(&mut findings);
+        findings.extend(stop.work.findings(case, unit));
         let stopped = stop::verdict(case, unit, &stop, busy.as_ref());
         findings.extend(wait::finding(case, unit, &stop, busy.as_ref()));
         findings.extend(stop::corrupt(case, unit, &stop));
@@ -437,7 +440,7 @@ fn in_flight(unit: &Unit<'_, '_>, stop: &stop::IntelStop) -> Option<Finding> {
         0 => unit.finding(Rule::StateBeforeStop, trust),
         n => unit.finding(Rule::WorkBeforeStop, trust).with("work", Arg::Number(n.into())),
     };
-    Some(finding.seen(evidence))
+    Some(finding.with_some("shaders", stop.work.shaders()).seen(evidence))
 }
 
 /// What the dump does not hold, and would help.

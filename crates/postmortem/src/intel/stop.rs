@@ -2,6 +2,7 @@
 
 use super::case::{CommandDwords, IntelCase, Unit, named_register, register};
 use super::cycle::{self, BatchCycle};
+use super::shaders::{self, WorkAtStop};
 use super::{busy, state};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
@@ -47,6 +48,8 @@ pub(super) struct IntelStop {
     pub(super) drained: bool,
     /// What was set before the stop.
     pub(super) state: Vec<Evidence>,
+    /// The shaders and surfaces of the work at the stop.
+    pub(super) work: WorkAtStop,
     /// A loop of batches that the stop is in.
     pub(super) cycle: Option<BatchCycle>,
 }
@@ -75,7 +78,9 @@ pub(super) fn locate(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<In
             let place = position.executing.unwrap_or(position.at_acthd);
             stop.count_up_to(walk.1.clone(), place);
             stop.cycle = cycle::find(walk.1.clone()).filter(|cycle| cycle.holds(place.address));
-            stop.state = state::evidence(case, unit, &IntelState::before(walk.1, place));
+            stop.work = shaders::at_stop(case, unit, decoder, walk.1.clone(), place);
+            stop.state = state::evidence(unit, &IntelState::before(walk.1, place));
+            stop.state.extend(stop.work.evidence(case, unit));
         }
         let better = match &best {
             None => true,

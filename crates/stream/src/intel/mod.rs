@@ -6,6 +6,7 @@
 pub mod commands;
 pub mod instdone;
 pub mod position;
+pub mod references;
 pub mod registers;
 pub mod ring;
 pub mod state;

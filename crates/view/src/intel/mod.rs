@@ -5,6 +5,7 @@
 mod commands;
 pub mod info;
 pub mod json;
+mod references;
 pub(crate) mod streams;
 pub mod text;
 pub mod values;

@@ -4,14 +4,17 @@
 //! Never: formatting.
 
 use super::IntelDump;
+use std::collections::HashSet;
 use std::io;
 use unwedge_capture::intel::{
     AddressSpace as DumpSpace, DumpEngine, MemoryBlock, MemoryBlockKind, RingRegister,
 };
 use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_isa::eu;
 use unwedge_postmortem::intel::active_head;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::position::{Locator, Position};
+use unwedge_stream::intel::references::ReferenceWalk;
 use unwedge_stream::intel::ring::EngineRing;
 use unwedge_stream::intel::state::IntelState;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
@@ -37,6 +40,8 @@ pub struct EngineStream<'m> {
     pub spaces: Spaces<'m>,
     /// What decodes its commands.
     pub decoder: Decoder,
+    /// What disassembles the kernels it points to; `None` where the tables have no such instruction set.
+    pub eu: Option<eu::Platform>,
     walk: IntelWalk<'m>,
     marks: Vec<(u64, &'static str)>,
 }
@@ -128,13 +133,22 @@ impl<'d, 'a> Unpacked<'d, 'a> {
             let of = EngineStreams::new(dump, version, memory, engine);
             let Some((_, walk, _)) = of.walks(first).into_iter().nth(nth) else { return ((), Vec::new()) };
             let (context, _) = memory.ppgtt(engine);
-            let absent = walk.with_budget(budget).filter(|e| matches!(e.kind, EventKind::Absent));
-            let absent = absent.map(|e| match e.space {
-                Space::Ggtt => Wanted::Ggtt(e.address),
-                Space::Ppgtt => Wanted::Ppgtt(context, e.address),
-            });
             let acthd = engine.ring(RingRegister::Acthd).map(canonical);
-            ((), absent.chain(acthd.map(|at| Wanted::Ppgtt(context, at))).collect())
+            let mut wanted: Vec<Wanted> = acthd.map(|at| Wanted::Ppgtt(context, at)).into_iter().collect();
+            let mut references = ReferenceWalk::new(of.decoder.gpu, of.spaces);
+            let (mut seen, mut missing) = (HashSet::new(), Vec::new());
+            for event in walk.with_budget(budget) {
+                match (event.kind, event.space) {
+                    (EventKind::Absent, Space::Ggtt) => wanted.push(Wanted::Ggtt(event.address)),
+                    (EventKind::Absent, Space::Ppgtt) => wanted.push(Wanted::Ppgtt(context, event.address)),
+                    _ => {}
+                }
+                for reference in references.see(&event) {
+                    references.missing(&reference, &mut seen, &mut missing);
+                }
+            }
+            wanted.extend(missing.into_iter().map(|at| Wanted::Either(context, at)));
+            ((), wanted)
         });
     }
 }
@@ -258,6 +272,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             version: self.version,
             spaces: self.spaces,
             decoder: self.decoder,
+            eu: self.dump.graphics().eu_platform(),
             walk,
             marks,
         }

@@ -18,18 +18,28 @@ pub const LENGTH: u64 = 64 << 20;
 /// See [`LENGTH`].
 pub const LENGTH_PER_BYTE: u64 = 64;
 
+/// How a dump is listed.
+#[derive(Clone, Copy, Debug)]
+pub struct ListingOptions {
+    /// Bytes that may be held at once.
+    pub max_size: u64,
+    /// Colours.
+    pub style: Style,
+    /// Fields that are zero are shown, too.
+    pub all_fields: bool,
+}
+
 /// A dump as text. `bytes` is the size of its file, `unpacking` what was lost before it was read. Returns what was lost; a
 /// failed write is for the owner of `out` to remember.
 pub fn decode(
     dump: IntelDump<'_, '_>,
     bytes: u64,
     unpacking: &[Diagnostic],
-    max_size: u64,
-    style: Style,
+    options: ListingOptions,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
     let mut diagnostics = [unpacking, dump.diagnostics()].concat();
-    diagnostics.extend(show(dump, bytes, max_size, style, out));
+    diagnostics.extend(show(dump, bytes, options, out));
     diagnostics
 }
 
@@ -37,15 +47,14 @@ pub fn decode(
 fn show(
     dump: IntelDump<'_, '_>,
     bytes: u64,
-    max_size: u64,
-    style: Style,
+    options: ListingOptions,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
     let length = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(bytes));
     let version = dump.graphics().version;
     let mut listing =
-        Listing { dump, version, style, out: CappedWriter { out, left: length }, lost: Vec::new() };
-    let ended = listing.all(max_size);
+        Listing { dump, version, options, out: CappedWriter { out, left: length }, lost: Vec::new() };
+    let ended = listing.all(options.max_size);
     let too_long = ended.is_err() && listing.out.left == 0;
     let mut lost = listing.lost;
     if too_long {
@@ -79,7 +88,7 @@ struct Listing<'d, 'a, 'o> {
     dump: IntelDump<'d, 'a>,
     /// Of its graphics; `None` when it does not say.
     version: Option<Version>,
-    style: Style,
+    options: ListingOptions,
     out: CappedWriter<'o>,
     lost: Vec<Diagnostic>,
 }
@@ -128,8 +137,8 @@ impl Listing<'_, '_, '_> {
             self.fields(&engine.fields)?;
             self.registers(&engine.registers, Some(engine))?;
             if let Some(unpacked) = &mut unpacked {
-                let (style, out) = (self.style, &mut self.out);
-                unpacked.each(i, &mut |stream| commands::text(stream, style, out))?;
+                let (ListingOptions { style, all_fields, .. }, out) = (self.options, &mut self.out);
+                unpacked.each(i, &mut |stream| commands::text(stream, style, all_fields, out))?;
             }
         }
         drop(unpacked);
@@ -152,7 +161,7 @@ impl Listing<'_, '_, '_> {
     }
 
     fn heading(&mut self, name: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", self.style.bold(name))
+        writeln!(self.out, "{}", self.options.style.bold(name))
     }
 
     fn list(&mut self, name: &str, fields: &[KeyValue<'_>]) -> io::Result<()> {

@@ -57,6 +57,16 @@ pub fn significant(
     })
 }
 
+/// All fields whose value is known, zero or not; bits that must have one value are left out where they have it.
+pub fn with_value(
+    fields: impl Iterator<Item = FieldValue>,
+) -> impl Iterator<Item = (FieldValue, IntelValue)> {
+    fields.filter_map(|field| {
+        let value = field.value()?;
+        (!field.name.is_empty() && value != IntelValue::AsRequired).then_some((field, value))
+    })
+}
+
 /// A field of a command or register as JSON.
 #[derive(Serialize)]
 pub struct FieldLine {

@@ -67,6 +67,39 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::FlushAtStop => {
             flush(f, "", "It flushes or invalidates caches; what comes before it may be what hangs.")
         }
+        IntelRule::EuCodeZero => Words::new(
+            format!("the code of {} is zero", shader(&f.args)),
+            "Opcode 0 is illegal: the code was never written, was cleared, or the pointer is wrong.",
+        ),
+        IntelRule::EuCodeIllegal => Words::new(
+            format!("{} has no end of thread before an illegal opcode", shader(&f.args)),
+            format!("The first {} are code; no send with EOT is among them.", bytes(&f.args)),
+        ),
+        IntelRule::EuCodeWithoutEnd => Words::new(
+            format!("the buffer of {} ends before the end of its thread", shader(&f.args)),
+            format!(
+                "There are {} of code up to the end of the buffer, without a send with EOT.",
+                bytes(&f.args)
+            ),
+        ),
+        IntelRule::EuCodeUnreadable => Words::new(
+            format!("the kernel could not read the code of {}", shader(&f.args)),
+            format!(
+                "Its buffer failed with error {}: the memory may be gone.",
+                f.args.text("error").unwrap_or("?")
+            ),
+        ),
+        IntelRule::SurfacePastBuffer => {
+            let buffer = f.args.record("buffer").map(at_base).unwrap_or_default();
+            Words::new(
+                format!(
+                    "{} goes {:#x} bytes past the end of {buffer}",
+                    memory_use(&f.args),
+                    number(f, "past")
+                ),
+                "What it reads or writes there is of another buffer, or is not mapped.",
+            )
+        }
         IntelRule::PageFaultInBuffer => {
             let near = NearBuffer::of(f);
             page_fault(f, &format!("{:#x} bytes into {}, which the dump holds", near.offset, near.buffer))
@@ -465,6 +498,10 @@ fn page_fault(f: &Finding, near: &str) -> Words {
     };
     let why = [
         Some(near.to_owned()).filter(|near| !near.is_empty()),
+        f.args.record("surface").map(|used| match used.number("distance") {
+            Some(distance) => format!("{} ends {distance:#x} bytes before it", memory_use(used)),
+            None => format!("{} holds it", memory_use(used)),
+        }),
         named("fault_type", "fault_type_name", "fault type"),
         f.args.record("writer").map(|writer| {
             let command = writer.text("command").unwrap_or("a command");
@@ -579,7 +616,40 @@ pub(super) fn instdone(name: &str, value: u64, fields: &[FieldFact]) -> String {
 
 fn work_before_stop(f: &Finding) -> Words {
     let work = count(number(f, "work"), "draw, dispatch or blit", "draws, dispatches or blits");
-    Words::new(format!("{}: {work} on the way to the stop", engine(f)), "")
+    Words::new(format!("{}: {work} on the way to the stop", engine(f)), shaders(f))
+}
+
+/// The shaders of the work at the stop, as a sentence; empty where none is known.
+fn shaders(f: &Finding) -> String {
+    let shaders = f.args.list("shaders").iter().filter_map(|shader| match shader {
+        Arg::Record(args) => Some(self::shader(args)),
+        _ => None,
+    });
+    let shaders: Vec<String> = shaders.take(NAMED * 2).collect();
+    if shaders.is_empty() { String::new() } else { format!("The last of it runs {}.", shaders.join(", ")) }
+}
+
+/// `the SIMD16 fragment shader at 0x840`
+fn shader(args: &Args) -> String {
+    let at = args.number("address").map(|address| format!(" at {address:#x}")).unwrap_or_default();
+    format!("the {}{at}", shader_name(args))
+}
+
+/// `SIMD16 fragment shader`
+fn shader_name(args: &Args) -> String {
+    let simd = args.number("simd").map(|simd| format!("SIMD{simd} ")).unwrap_or_default();
+    format!("{simd}{}", args.text("stage").unwrap_or("shader"))
+}
+
+fn bytes(args: &Args) -> String {
+    count(args.number("bytes").unwrap_or(0), "byte", "bytes")
+}
+
+/// `surface 1 of the fragment shader at 0x500000 (16x8 R8_UNORM)`
+fn memory_use(args: &Args) -> String {
+    let shape = args.text("shape").map(|shape| format!(" ({shape})")).unwrap_or_default();
+    let at = args.number("address").unwrap_or(0);
+    format!("{} at {at:#x}{shape}", args.text("use").unwrap_or("a buffer"))
 }
 
 /// A command with its dwords.
@@ -599,7 +669,17 @@ pub(super) fn record(args: &Args) -> Option<String> {
             (Some(address), None) => format!(" = {address:#x}, not in the dump"),
             (None, _) => ", and no instruction base address is set in this walk".to_owned(),
         };
-        return Some(format!("{command}, {}: {:#x}{place}", args.text("field")?, number("offset")?));
+        let pointer = format!("{command}, {}: {:#x}{place}", args.text("field")?, number("offset")?);
+        let bytes = args.number("bytes").map(|_| format!(", {} of code", bytes(args))).unwrap_or_default();
+        return Some(format!("{}: {pointer}{bytes}", shader_name(args)));
+    }
+    if args.text("use").is_some() {
+        let bytes = number("bytes").map(|_| format!(", at least {}", bytes(args))).unwrap_or_default();
+        let place = match args.record("buffer") {
+            Some(buffer) => format!("in {}", in_buffer(buffer)),
+            None => "not in the dump".to_owned(),
+        };
+        return Some(format!("{}{bytes}, {place}", memory_use(args)));
     }
     if let (Some(found), Some(expected)) = (number("found"), number("expected")) {
         return Some(format!("dword {:#x}: {found:#010x}, expected {expected:#010x}", number("dword")?));
