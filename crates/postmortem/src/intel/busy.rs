@@ -29,6 +29,8 @@ impl Units {
         let own = unit.dump.registers.iter().map(|r| (r, instdone::register(gpu, engine, r.name)));
         let of_device = case.registers.iter().filter(|_| engine == EngineClass::Render);
         let of_device = of_device.map(|r| (r, instdone::register_of_device(gpu, r.name)));
+        // Of registers that a generation does not have, the driver prints 0.
+        let of_device = of_device.filter(|(r, known)| known.is_some() || r.value != 0);
         for (read, known) in own.chain(of_device).filter(|(r, _)| instdone::is_one(r.name)) {
             let (value, index) = (read.value as u32, read.index);
             let name = format!("{}{index}", read.name);

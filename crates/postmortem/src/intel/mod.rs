@@ -23,13 +23,14 @@ use crate::report::{Evidence, Fact, Finding, Report, Subject, Trust};
 use crate::rules::Rule;
 use crate::verdict;
 use case::{IntelCase, IntelSource, Unit, field, seen, texts};
-pub use device::{IntelDevice, active_head, queue_engine};
+pub use device::{IntelDevice, active_head, queue_engine, ring_start};
 pub use fault::fault_address;
 use std::cell::{OnceCell, RefCell};
 
+use unwedge_base::Memory;
 use unwedge_capture::SectionAbsence;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{IntelRecord, MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_capture::intel::{DumpEngine, IntelRecord, MemoryBlock, MemoryBlockKind, RingRegister};
 use unwedge_capture::xe::{XeDevcore, XeQueue};
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
@@ -76,12 +77,13 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
             requests: dump.ports(engine).collect(),
             guilty: context.and_then(|c| c.guilty),
             batch: dump.batch(engine),
+            ring: captured_ring(&dump.blocks, engine, memory.ggtt()),
             ppgtt,
             space,
             decoder: OnceCell::new(),
         });
     }
-    mark_by_code(hang.map(|h| (h.generation, h.engines)), &mut engines);
+    mark_by_code(hang.map(|h| h.engines), &mut engines);
     let span = dump.fields.iter().find(|f| f.key == "GPU HANG").map(|f| f.span);
     let case = IntelCase {
         driver,
@@ -112,7 +114,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
         let line = Fact::Line(dump.field("GPU HANG").unwrap_or_default().to_owned());
         more.push(
             Finding::new(Rule::KernelHangCode, Trust::Certain, Subject::Gpu)
-                .with("generation", Arg::Number(hang.generation.into()))
+                .with_some("generation", hang.generation.map(|generation| Arg::Number(generation.into())))
                 .with("engines", Arg::Value(hang.engines as u64))
                 .with("code", Arg::Value(hang.code.into()))
                 .with_some("reason", hang.reason.map(|reason| Arg::Text(reason.to_owned())))
@@ -162,6 +164,7 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
                 requests: Vec::new(),
                 guilty: None,
                 batch: dump.batches.first().map(|&b| b..b),
+                ring: None,
                 ppgtt,
                 space,
                 decoder: OnceCell::new(),
@@ -202,6 +205,17 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
     vm(dump, &mut more);
     judge(&case, more, &mut report);
     (report, case.wanted.into_inner())
+}
+
+/// Where the ring of an engine was captured, and how many bytes of it.
+fn captured_ring(
+    blocks: &[MemoryBlock<'_>],
+    engine: &DumpEngine<'_>,
+    ggtt: &Memory,
+) -> Option<(u64, u64)> {
+    let ring = |b: &&MemoryBlock<'_>| b.kind == MemoryBlockKind::Ring && b.is_of(engine);
+    let start = blocks.iter().find(ring)?.address?;
+    Some((start, ggtt.find(start).map_or(0, |buffer| buffer.size)))
 }
 
 /// A process by its name and number.
@@ -279,11 +293,11 @@ fn vm(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
 }
 
 /// Engines the code of a hang names, where nothing else says which hang.
-fn mark_by_code(code: Option<(u32, i64)>, engines: &mut [Unit<'_, '_>]) {
+fn mark_by_code(code: Option<i64>, engines: &mut [Unit<'_, '_>]) {
     if engines.iter().any(|u| u.hung == Some(true)) {
         return;
     }
-    let Some((_, mask)) = code.filter(|(_, mask)| *mask > 0) else { return };
+    let Some(mask) = code.filter(|mask| *mask > 0) else { return };
     // A mask of classes since 5.2, as user space numbers them: render, copy, video, video enhancement, compute.
     const CLASSES: [EngineClass; 5] = [
         EngineClass::Render,
@@ -368,7 +382,15 @@ fn suspects<'u, 'c, 'a>(case: &'u IntelCase<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
         return said;
     }
     let open: Vec<_> = case.engines.iter().filter(|u| !u.has_read_all()).collect();
-    if open.is_empty() { case.engines.iter().take(1).collect() } else { open }
+    if !open.is_empty() {
+        return open;
+    }
+    // Kernels up to 3.1 print no HEAD. They capture the batch of an engine that has work, and of no other.
+    let unread = |u: &&Unit<'_, '_>| u.ring(RingRegister::Head).is_none();
+    let working = case.engines.iter().filter(unread);
+    let working: Vec<_> =
+        working.filter(|u| case.blocks_of(u, MemoryBlockKind::Batch).next().is_some()).collect();
+    if working.is_empty() { case.engines.iter().take(1).collect() } else { working }
 }
 
 /// Whose work it was.
@@ -460,7 +482,9 @@ fn missing(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
             let reason = case.source.absence(Some(unit), IntelRecord::Commands);
             absent.push(why(unit.finding(Rule::RingAndBatchMissing, Trust::Certain), reason));
         }
-        if !has(MemoryBlockKind::HwContext) {
+        // Before gen8 the command streamer saved no registers of itself, and what it saved has no layout here.
+        let logical = case.version.is_none_or(|version| version.major >= 8);
+        if logical && !has(MemoryBlockKind::HwContext) {
             let reason = case.source.absence(Some(unit), IntelRecord::ContextImage);
             absent.push(why(unit.finding(Rule::ContextMissing, Trust::Certain), reason));
         }

@@ -2,6 +2,7 @@
 
 use super::case::{CommandDwords, IntelCase, Unit, named_register, register};
 use super::cycle::{self, BatchCycle};
+use super::device::ring_start;
 use super::{busy, state};
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
@@ -107,9 +108,11 @@ pub(super) fn starts<'m>(
 ) -> Vec<((bool, u64), IntelWalk<'m>)> {
     let spaces = case.spaces(unit);
     let mut walks = Vec::new();
-    let ring =
-        (unit.ring(RingRegister::Start), unit.ring32(RingRegister::Head), unit.ring32(RingRegister::Tail));
-    if let (Some(start), Some(head), Some(tail)) = ring {
+    let start = ring_start(unit.dump, unit.ring);
+    let ends = unit.ring32(RingRegister::Head).zip(unit.ring32(RingRegister::Tail));
+    // Kernels up to 3.1 print neither: all of the ring is walked.
+    let ends = ends.or_else(|| unit.ring.map(|(_, size)| (0, size.min(RING - 8) as u32)));
+    if let (Some(start), Some((head, tail))) = (start, ends) {
         let start = start & !0xfff;
         let held = case.ggtt.find(start).map_or(0, |b| b.size);
         let size = unit.ring32(RingRegister::Ctl).map_or(0, |ctl| (ctl & 0x001f_f000) + 0x1000);

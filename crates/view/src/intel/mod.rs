@@ -257,7 +257,7 @@ fn kind_name(kind: MemoryBlockKind) -> &'static str {
 
 fn space_name(space: AddressSpace) -> Option<&'static str> {
     match space {
-        AddressSpace::Ggtt => Some("ggtt"),
+        AddressSpace::Ggtt | AddressSpace::Shared => Some("ggtt"),
         AddressSpace::Ppgtt => Some("ppgtt"),
         AddressSpace::Unknown => None,
     }
