@@ -54,7 +54,11 @@ fn every_old_error_state_says_the_same() {
             assert!(listed.more.contains("(name: 2) (fence: 0)"), "{what}: {listed:?}");
             let kinds: Vec<_> = state.blocks.iter().map(|b| (b.kind, b.address, b.space)).collect();
             let of = |kind, at| (kind, Some(at), AddressSpace::Shared);
-            assert_eq!(kinds[..2], [of(MemoryBlockKind::Batch, BATCH), of(MemoryBlockKind::Ring, RING)], "{what}");
+            assert_eq!(
+                kinds[..2],
+                [of(MemoryBlockKind::Batch, BATCH), of(MemoryBlockKind::Ring, RING)],
+                "{what}"
+            );
             for block in &state.blocks {
                 assert_eq!(block.engine(), render.id(), "{what}");
                 assert_eq!(block.data.as_ref().unwrap().decode(ALL).end, UnpackEnd::Whole, "{what}");
@@ -98,7 +102,9 @@ fn cut_old_error_states_hold_nothing_new() {
 #[test]
 fn the_kernel_decides_whether_gen7_has_one_table() {
     let text = |kernel: &str, id: &str| {
-        format!("GPU HANG: ecode 7:1:0x0\nKernel: {kernel}\nPCI ID: {id}\nrcs0 --- batch = 0x00000000 00001000\n:\n")
+        format!(
+            "GPU HANG: ecode 7:1:0x0\nKernel: {kernel}\nPCI ID: {id}\nrcs0 --- batch = 0x00000000 00001000\n:\n"
+        )
     };
     for (kernel, id, space) in [
         ("4.19.0", "0x0166", AddressSpace::Shared),

@@ -658,6 +658,8 @@ rules! {
         OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Clue, [];
         /// Shader threads run.
         ShaderThreadsRun: "shader-threads-run", Busy, 36, Clue, [IntelDebugShaders];
+        /// Threads of EUs waited for a debugger: an exception had stopped them.
+        EuThreadsNeedAttention: "eu-threads-need-attention", Busy, 38, Clue, [IntelDebugShaders];
         /// A sampler is not done.
         SamplerNotDone: "sampler-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Vertex fetch is not done.

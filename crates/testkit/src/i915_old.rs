@@ -122,7 +122,11 @@ impl OldErrorState {
         ]);
         let draw = pipe_control(device, 0).len() as u64 * 4;
         let header = primitive(device, 3)[0];
-        let ring = stream(&[&[0x0200_0000, 0], &batch_buffer_start(BATCH as u32), &[0x1080_0001, 0, 7, 0x0100_0000]]);
+        let ring = stream(&[
+            &[0x0200_0000, 0],
+            &batch_buffer_start(BATCH as u32),
+            &[0x1080_0001, 0, 7, 0x0100_0000],
+        ]);
         let render = EngineState::new("rcs0")
             .ring(RING, &ring, HEAD, 0x20)
             .set(R::Acthd, BATCH + draw + 8)
@@ -175,7 +179,9 @@ impl OldText<'_> {
         let render = state.engines.iter().find(|e| e.name == "rcs0").cloned().unwrap_or_default();
         if era >= OldEra::V3_16 {
             let code = render.get(R::Ipehr) ^ render.get(R::Instdone);
-            self.line(format_args!("GPU HANG: ecode 0:0x{code:08x}, in game [1234], reason: Ring hung, action: reset"));
+            self.line(format_args!(
+                "GPU HANG: ecode 0:0x{code:08x}, in game [1234], reason: Ring hung, action: reset"
+            ));
         }
         self.line(format_args!("Time: 1300000000 s 123456 us"));
         if era >= OldEra::V3_10 {
@@ -183,7 +189,9 @@ impl OldText<'_> {
             self.line(format_args!("Kernel: {release}"));
         }
         if era >= OldEra::V3_16 {
-            self.line(format_args!("Active process (on ring render): game [1234]\nReset count: 0\nSuspend count: 0"));
+            self.line(format_args!(
+                "Active process (on ring render): game [1234]\nReset count: 0\nSuspend count: 0"
+            ));
         }
         if era.has_pci_id() {
             self.line(format_args!("PCI ID: 0x{:04x}", state.device.pci_id));
@@ -215,7 +223,9 @@ impl OldText<'_> {
             }
         }
         if era >= OldEra::V2_6_38 {
-            self.line(format_args!("Overlay, status: 0x00000000, interrupt: 0x00000000\n  Register file at 0x00000000:"));
+            self.line(format_args!(
+                "Overlay, status: 0x00000000, interrupt: 0x00000000\n  Register file at 0x00000000:"
+            ));
             self.line(format_args!("Pipe [0]:\n  CONF: c0000000\n  SRC: 04ff031f"));
         }
     }
@@ -341,15 +351,20 @@ impl OldText<'_> {
     fn buffers(&mut self) {
         let flags = " X dirty render (name: 2) (fence: 0)";
         match self.state.era {
-            OldEra::V2_6_35 => self.line(format_args!("Buffers [1]:\n  {BATCH:08x}     4096 00000040 00000000 00001234{flags}")),
+            OldEra::V2_6_35 => self
+                .line(format_args!("Buffers [1]:\n  {BATCH:08x}     4096 00000040 00000000 00001234{flags}")),
             OldEra::V2_6_38 | OldEra::V3_4 => {
                 self.line(format_args!("Active [1]:\n  {BATCH:08x}     4096 0040 0000 00001234{flags}"));
                 self.line(format_args!("Pinned [1]:\n  {RING:08x}   131072 0040 0040 00000000 P LLC"));
             }
             OldEra::V3_10 => {
-                self.line(format_args!("Active [1]:\n  {BATCH:08x}     4096 40 00 1234 0{flags}\nPinned [0]:"));
+                self.line(format_args!(
+                    "Active [1]:\n  {BATCH:08x}     4096 40 00 1234 0{flags}\nPinned [0]:"
+                ));
             }
-            _ => self.line(format_args!("vm[0]\n  Active [1]:\n    {BATCH:08x}     4096 40 00 1234 0{flags}\n  Pinned [0]:")),
+            _ => self.line(format_args!(
+                "vm[0]\n  Active [1]:\n    {BATCH:08x}     4096 40 00 1234 0{flags}\n  Pinned [0]:"
+            )),
         }
     }
 
@@ -358,14 +373,19 @@ impl OldText<'_> {
         let ring = format!("{} ring ", OldText::name(engine));
         let batch_owner = if era >= OldEra::V2_6_38 { ring.as_str() } else { "" };
         let ring_owner = if era >= OldEra::V3_4 { ring.as_str() } else { "" };
-        let blocks = ["batch", "ring"].into_iter().flat_map(|kind| engine.memory.iter().filter(move |m| m.0 == kind));
+        let blocks =
+            ["batch", "ring"].into_iter().flat_map(|kind| engine.memory.iter().filter(move |m| m.0 == kind));
         for (kind, address, dwords) in blocks {
             let submitted = if era >= OldEra::V3_16 { "(submitted by game [1234]) " } else { "" };
             match *kind {
-                "batch" => self.line(format_args!("{batch_owner}{submitted}--- gtt_offset = 0x{address:08x}")),
+                "batch" => {
+                    self.line(format_args!("{batch_owner}{submitted}--- gtt_offset = 0x{address:08x}"))
+                }
                 _ => {
                     if era >= OldEra::V3_4 {
-                        self.line(format_args!("{ring}--- 1 requests\n  seqno 0x00001235, emitted 4294937296, tail 0x00000020"));
+                        self.line(format_args!(
+                            "{ring}--- 1 requests\n  seqno 0x00001235, emitted 4294937296, tail 0x00000020"
+                        ));
                     }
                     self.line(format_args!("{ring_owner}--- ringbuffer = 0x{address:08x}"));
                 }
@@ -380,5 +400,6 @@ impl OldText<'_> {
 /// Error states of every device and era.
 pub fn variety() -> Vec<(String, Vec<u8>)> {
     let all = DEVICES.into_iter().flat_map(|device| OldEra::ALL.map(|era| (device, era)));
-    all.map(|(device, era)| (format!("{} {era:?}", device.name), OldErrorState::complete(device, era).text())).collect()
+    all.map(|(device, era)| (format!("{} {era:?}", device.name), OldErrorState::complete(device, era).text()))
+        .collect()
 }

@@ -67,13 +67,16 @@ mod tests {
 
     #[test]
     fn bits_are_threads() {
-        let read = EuAttention::parse("TD_ATT after (3)", "00000000 00000000 80000001 00000100 250us after FEH");
+        let read =
+            EuAttention::parse("TD_ATT after (3)", "00000000 00000000 80000001 00000100 250us after FEH");
         let read = read.unwrap();
         assert_eq!((read.when.as_str(), read.count, read.after_us), ("after", 3, Some(250)));
         let threads: Vec<_> = read.threads().map(|t| (t.subslice, t.eu, t.thread)).collect();
         assert_eq!(threads, [(1, 0, 0), (1, 3, 7), (1, 5, 0)]);
         assert_eq!(EuAttention::parse("TD_ATT before (0)", "").unwrap().rows, []);
-        for (key, value) in [("TD_ATT", "00000000"), ("TD_ATT x", ""), ("TD_CTL", "0"), ("TD_ATT x (1)", "zzzzzzzz")] {
+        for (key, value) in
+            [("TD_ATT", "00000000"), ("TD_ATT x", ""), ("TD_CTL", "0"), ("TD_ATT x (1)", "zzzzzzzz")]
+        {
             assert_eq!(EuAttention::parse(key, value), None, "{key}");
         }
     }

@@ -63,7 +63,10 @@ mod tests {
             Some((read.address, read.size, read.more.into_owned()))
         };
         let old = b"  08a33000   131072 00000040 00000000 00001234 X dirty (name: 2) (fence: 3)";
-        assert_eq!(read(old), Some((0x8a3_3000, 131_072, "00000040 00000000 00001234 X dirty (name: 2) (fence: 3)".into())));
+        assert_eq!(
+            read(old),
+            Some((0x8a3_3000, 131_072, "00000040 00000000 00001234 X dirty (name: 2) (fence: 3)".into()))
+        );
         let new = b"    00000001_00100000     4096 41 00 [ 05 00 ] 00 dirty LLC";
         assert_eq!(read(new), Some((0x1_0010_0000, 4096, "41 00 [ 05 00 ] 00 dirty LLC".into())));
         for text in [&b"  nothing"[..], b"  1000", b"  1000 -4 00", b"  ffffffffffff_0 1 00"] {

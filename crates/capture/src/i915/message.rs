@@ -191,7 +191,8 @@ mod tests {
             (hang.engines, hang.process, hang.reason),
             (-1, None, Some("Kicking stuck wait on render ring"))
         );
-        let hang = HangMessage::parse("ecode 0:0x85fffff8, in Xorg [577], reason: Ring hung, action: reset").unwrap();
+        let hang = HangMessage::parse("ecode 0:0x85fffff8, in Xorg [577], reason: Ring hung, action: reset")
+            .unwrap();
         assert_eq!((hang.generation, hang.engines, hang.code), (None, 0, 0x85ff_fff8));
         assert_eq!((hang.process, hang.reason), (Some("Xorg"), Some("Ring hung, action: reset")));
         for text in ["ecode 8", "ecode 8:", "ecode a:b:c:1", "ecode :1:2"] {

@@ -35,8 +35,8 @@ pub use message::{ActiveContext, ActiveProcess, HangMessage, RequestLine};
 use crate::absence::{SectionAbsence, kernel_version};
 use crate::intel::text::{IntelLines, hex_0x, number, split_once};
 use crate::intel::{
-    AddressSpace, DumpEdits, DumpEngine, IntelRecord, IntelRegister, IntelSectionInfo, KeyValue, MemoryBlock, MemoryBlockKind,
-    MemoryImage, RegisterIndex,
+    AddressSpace, DumpEdits, DumpEngine, IntelRecord, IntelRegister, IntelSectionInfo, KeyValue, MemoryBlock,
+    MemoryBlockKind, MemoryImage, RegisterIndex,
 };
 use std::borrow::Cow;
 use std::ops::Range;

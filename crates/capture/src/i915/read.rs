@@ -346,9 +346,10 @@ impl<'a> I915Reader<'a> {
 
     /// `[0xc000] 0x00000001 0x00000002`
     fn guc_registers(&mut self, line: IntelLine<'a>, text: &'a [u8]) {
-        let parsed = text.strip_prefix(b"[").and_then(hex_0x).and_then(|(at, rest)| {
-            Some((u32::try_from(at).ok()?, rest.strip_prefix(b"]")?))
-        });
+        let parsed = text
+            .strip_prefix(b"[")
+            .and_then(hex_0x)
+            .and_then(|(at, rest)| Some((u32::try_from(at).ok()?, rest.strip_prefix(b"]")?)));
         let Some((mut at, mut rest)) = parsed else { return self.unknown(line) };
         let mut count = 0_usize;
         while let Some((value, after)) = hex_0x(text::skip_blanks(rest)) {

@@ -66,7 +66,9 @@ pub(super) fn findings(case: &IntelCase<'_, '_>) -> Vec<Finding> {
             fault.evidence.push(evidence);
             continue;
         }
-        let mut fault = IntelFault { address, ..decoded(value, case.version) };
+        let mut fault = decoded(value, case.version);
+        // Up to gen7 the register itself has the address.
+        fault.address = fault.address.or(address);
         fault.evidence.push(evidence);
         if captured.is_some() {
             fault.evidence.extend(data_seen(&unit.dump.registers, |fact, _| unit.seen(fact)));

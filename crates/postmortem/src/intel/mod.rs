@@ -121,6 +121,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
                 .seen([seen("header", line, span)]),
         );
     }
+    more.extend(busy::attention(dump));
     let resets = dump.field("Reset count").and_then(|count| count.trim().parse::<u64>().ok());
     if let Some(count) = resets.filter(|&count| count > 0) {
         let fact = Fact::Field { name: "Reset count".into(), value: Arg::Number(count) };
@@ -208,11 +209,7 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
 }
 
 /// Where the ring of an engine was captured, and how many bytes of it.
-fn captured_ring(
-    blocks: &[MemoryBlock<'_>],
-    engine: &DumpEngine<'_>,
-    ggtt: &Memory,
-) -> Option<(u64, u64)> {
+fn captured_ring(blocks: &[MemoryBlock<'_>], engine: &DumpEngine<'_>, ggtt: &Memory) -> Option<(u64, u64)> {
     let ring = |b: &&MemoryBlock<'_>| b.kind == MemoryBlockKind::Ring && b.is_of(engine);
     let start = blocks.iter().find(ring)?.address?;
     Some((start, ggtt.find(start).map_or(0, |buffer| buffer.size)))
@@ -386,11 +383,13 @@ fn suspects<'u, 'c, 'a>(case: &'u IntelCase<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
         return open;
     }
     // Kernels up to 3.1 print no HEAD. They capture the batch of an engine that has work, and of no other.
-    let unread = |u: &&Unit<'_, '_>| u.ring(RingRegister::Head).is_none();
-    let working = case.engines.iter().filter(unread);
-    let working: Vec<_> =
-        working.filter(|u| case.blocks_of(u, MemoryBlockKind::Batch).next().is_some()).collect();
-    if working.is_empty() { case.engines.iter().take(1).collect() } else { working }
+    let captured = |kind| {
+        let unread = case.engines.iter().filter(|u| u.ring(RingRegister::Head).is_none());
+        unread.filter(|u| case.blocks_of(u, kind).next().is_some()).collect::<Vec<_>>()
+    };
+    let captured = [MemoryBlockKind::Batch, MemoryBlockKind::Ring].map(captured);
+    let working = captured.into_iter().find(|engines| !engines.is_empty());
+    working.unwrap_or_else(|| case.engines.iter().take(1).collect())
 }
 
 /// Whose work it was.

@@ -127,7 +127,10 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     fn device(self) -> Option<String> {
         let (id, revision) = self.pci();
         let version = match self {
-            IntelDump::I915(state) => state.field("Platform").map(str::to_owned),
+            IntelDump::I915(state) => state.field("Platform").map(str::to_owned).or_else(|| {
+                let platform = state.platform()?;
+                Some(format!("{}, graphics {}", platform.name(), platform.version()))
+            }),
             IntelDump::Xe(_) => self.graphics().version.map(|version| format!("graphics {version}")),
         };
         let id = id.map(|id| format!("PCI 8086:{id:04x}"));
