@@ -650,6 +650,8 @@ rules! {
         OtherEngineStopped: "other-engine-stopped", Suspect, 40, Record, [];
         /// Engines that do not hang, and have not read all there is.
         OtherEnginesNotDone: "other-engines-not-done", Suspect, 40, Record, [];
+        /// Threads of EUs waited for a debugger: an exception had stopped them.
+        EuThreadsNeedAttention: "eu-threads-need-attention", Busy, 38, Clue, [IntelDebugShaders];
         /// Every unit of an engine is done.
         AllUnitsDone: "all-units-done", Busy, 36, Clue, [];
         /// Only units that the tables do not have may not be done.
@@ -658,8 +660,6 @@ rules! {
         OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Clue, [];
         /// Shader threads run.
         ShaderThreadsRun: "shader-threads-run", Busy, 36, Clue, [IntelDebugShaders];
-        /// Threads of EUs waited for a debugger: an exception had stopped them.
-        EuThreadsNeedAttention: "eu-threads-need-attention", Busy, 38, Clue, [IntelDebugShaders];
         /// A sampler is not done.
         SamplerNotDone: "sampler-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Vertex fetch is not done.
