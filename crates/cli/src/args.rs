@@ -40,7 +40,7 @@ const MAX_SIZE: u64 = 4 << 30;
     about = "Why did the GPU hang?",
     long_about = "Explains why a GPU hung, and decodes the crash dump it left.\n\n\
         Qualcomm Adreno a2xx to a7xx: devcoredumps of msm, rd captures, shaders, firmware. \
-        Intel Gen8 to Xe3: error states of i915, devcoredumps of xe, context images; shaders of Gen8 to Xe2. \
+        Intel Gen4 to Xe3: error states of i915, devcoredumps of xe; context images, shaders of Gen8 to Xe2. \
         AMD gfx6 to gfx12: devcoredumps of amdgpu, hang reports of RADV, output of umr, machine code.\n\n\
         FILE may be `-` for standard input, or a pipe. gzip, zstd and xz input is decompressed; file types are detected by content.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \

@@ -676,6 +676,8 @@ rules! {
         OtherEngineStopped: "other-engine-stopped", Suspect, 40, Record, [];
         /// Engines that do not hang, and have not read all there is.
         OtherEnginesNotDone: "other-engines-not-done", Suspect, 40, Record, [];
+        /// Threads of EUs waited for a debugger: an exception had stopped them.
+        EuThreadsNeedAttention: "eu-threads-need-attention", Busy, 38, Clue, [IntelDebugShaders];
         /// Every unit of an engine is done.
         AllUnitsDone: "all-units-done", Busy, 36, Observation, [];
         /// Only units that the tables do not have may not be done.

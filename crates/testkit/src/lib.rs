@@ -11,6 +11,7 @@ pub mod devcore;
 pub mod hangs;
 pub mod hostile;
 pub mod i915;
+pub mod i915_old;
 pub mod intel;
 pub mod intel_states;
 pub mod mutate;

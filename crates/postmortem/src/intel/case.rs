@@ -93,6 +93,8 @@ pub(super) struct Unit<'c, 'a> {
     pub(super) guilty: Option<i64>,
     /// Where its batch starts and ends, if the dump says.
     pub(super) batch: Option<std::ops::Range<u64>>,
+    /// Where its ring was captured, and how many bytes of it.
+    pub(super) ring: Option<(u64, u64)>,
     pub(super) ppgtt: &'c Memory,
     /// Which address space that is.
     pub(super) space: usize,
@@ -198,7 +200,7 @@ impl Unit<'_, '_> {
 
     /// Where it reads, as an address.
     pub(super) fn active_head(&self) -> Option<u64> {
-        active_head(self.dump, |address| self.ppgtt.find(address).is_some())
+        active_head(self.dump, self.ring, |address| self.ppgtt.find(address).is_some())
     }
 
     pub(super) fn class(&self) -> EngineClass {

@@ -24,6 +24,8 @@ pub struct EngineRing {
     pub tail: Option<u32>,
     /// Its length in bytes by RING_CTL, if that tells one.
     size: Option<u32>,
+    /// The registers of the dump are not those of another ring.
+    own: bool,
 }
 
 impl EngineRing {
@@ -47,6 +49,7 @@ impl EngineRing {
             tail: of(RingRegister::Tail).map(|value| value & TAIL_OFFSET),
             // A length of one page is what the register is reset to.
             size: of(RingRegister::Ctl).map(size).filter(|size| *size > PAGE),
+            own,
         })
     }
 
@@ -56,9 +59,14 @@ impl EngineRing {
         Some(RingRange { start: self.start, size, from: 0, to: size })
     }
 
-    /// What the engine works at, and what was left to do: from before HEAD to TAIL. `None` where the dump does not say.
+    /// What the engine works at, and what was left to do: from before HEAD to TAIL, or all of it where the dump has neither, as
+    /// from kernels up to 3.1. `None` where the dump does not say.
     pub fn at_work(&self) -> Option<RingRange> {
         let size = self.size.unwrap_or(self.held.min(u64::from(MAX_SIZE)) as u32);
+        if self.own && self.head.is_none() && self.tail.is_none() {
+            let to = (self.held.min(u64::from(MAX_SIZE)) as u32).saturating_sub(8);
+            return Some(RingRange { start: self.start, size, from: 0, to });
+        }
         let from = self.head?.saturating_sub(BEFORE_HEAD) & !(LINE - 1);
         Some(RingRange { start: self.start, size, from, to: self.tail? })
     }

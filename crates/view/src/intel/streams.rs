@@ -216,6 +216,12 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             .filter(|b| kinds.contains(&b.kind))
     }
 
+    /// Where the ring was captured, and how many bytes of it.
+    fn captured_ring(&self) -> Option<(u64, u64)> {
+        let start = self.blocks(&[MemoryBlockKind::Ring]).find_map(|b| b.address)?;
+        Some((start, self.spaces.words(Space::Ggtt, start).map_or(0, |words| words.len() as u64 * 4)))
+    }
+
     /// All that there is of the ring, with the places of HEAD and TAIL.
     fn ring(&self) -> Option<(RingRange, Marks)> {
         let block = self.blocks(&[MemoryBlockKind::Ring]).find_map(|b| b.address);
@@ -233,7 +239,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             IntelDump::I915(state) => {
                 let block = self.blocks(&[MemoryBlockKind::Batch]).next();
                 let space = match block.map(|b| b.space) {
-                    Some(DumpSpace::Ggtt) => Space::Ggtt,
+                    Some(DumpSpace::Ggtt | DumpSpace::Shared) => Space::Ggtt,
                     _ => Space::Ppgtt,
                 };
                 let told = state.batch(self.engine).map(|batch| batch.start).filter(|&start| start != 0);
@@ -254,7 +260,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
     fn stream(&self, name: &'m str, walk: IntelWalk<'m>, mut marks: Marks) -> EngineStream<'m> {
         let mut position = None;
         let is_batch = |address| self.spaces.words(Space::Ppgtt, address).is_some();
-        if let Some(acthd) = active_head(self.engine, is_batch) {
+        if let Some(acthd) = active_head(self.engine, self.captured_ring(), is_batch) {
             let ipehr = self.engine.ring(RingRegister::Ipehr).map(|v| v as u32);
             let mut locator = Locator::new(acthd, None, ipehr);
             walk.clone().for_each(|event: IntelEvent<'_>| locator.see(&event));

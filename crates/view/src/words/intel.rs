@@ -173,6 +173,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             "shader threads do not end",
             "Shader threads are running. One may be in an endless loop, wait for a message without an answer, or be at a barrier that not all reach.",
         ),
+        IntelRule::EuThreadsNeedAttention => eu_threads(f),
         IntelRule::SamplerNotDone => unfinished(
             f,
             "a sampler does not finish",
@@ -700,10 +701,30 @@ pub(super) fn record(args: &Args) -> Option<String> {
 
 fn kernel_hang_code(f: &Finding) -> Words {
     let reason = f.args.text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
-    let (generation, engines, code) = (number(f, "generation"), number(f, "engines"), number(f, "code"));
+    let generation = f.args.number("generation").map(|n| format!("{n}:")).unwrap_or_default();
+    let (engines, code) = (number(f, "engines"), number(f, "code"));
     Words::new(
-        format!("kernel ecode {generation}:{engines:x}:{code:08x}{reason}"),
+        format!("kernel ecode {generation}{engines:x}:{code:08x}{reason}"),
         "The same ecode usually means the same hang.",
+    )
+}
+
+fn eu_threads(f: &Finding) -> Words {
+    let threads = f.args.list("threads").iter().take(NAMED).filter_map(|thread| {
+        let Arg::Record(thread) = thread else { return None };
+        let number = |name| thread.number(name).unwrap_or(0);
+        Some(format!("subslice {} EU {} thread {}", number("subslice"), number("eu"), number("thread")))
+    });
+    let threads: Vec<String> = threads.collect();
+    let waiting = number(f, "count");
+    let more = if waiting > threads.len() as u64 { ", …" } else { "" };
+    Words::new(
+        format!(
+            "{} attention: {}{more}",
+            count(waiting, "EU thread needs", "EU threads need"),
+            threads.join(", ")
+        ),
+        "An exception (a page fault, a breakpoint, an illegal instruction) stopped them in the system routine.",
     )
 }
 
