@@ -28,11 +28,13 @@ fn found(report: &Report, rule: Rule) -> Option<&Finding> {
 
 fn shaders(report: &Report) -> Vec<&Args> {
     let work = found(report, Rule::WorkBeforeStop).unwrap();
-    let record = |arg| match arg {
-        &Arg::Record(ref args) => Some(args),
-        _ => None,
-    };
-    work.args.list("shaders").iter().filter_map(record).collect()
+    let mut found = Vec::new();
+    for shader in work.args.list("shaders") {
+        if let Arg::Record(args) = shader {
+            found.push(args);
+        }
+    }
+    found
 }
 
 #[test]
