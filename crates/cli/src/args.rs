@@ -40,7 +40,7 @@ const MAX_SIZE: u64 = 4 << 30;
     about = "Why did the GPU hang?",
     long_about = "Explains why a GPU hung, and decodes the crash dump it left.\n\n\
         Qualcomm Adreno a2xx to a7xx: devcoredumps of msm, rd captures, shaders, firmware. \
-        Intel Gen4 to Xe3: error states of i915, devcoredumps of xe; context images, shaders of Gen8 to Xe2. \
+        Intel Gen4 to Xe3: error states of i915, devcoredumps of xe; context images, shaders of Gen8 to Xe3. \
         AMD gfx6 to gfx12: devcoredumps of amdgpu, hang reports of RADV, output of umr, machine code.\n\n\
         FILE may be `-` for standard input, or a pipe. gzip, zstd and xz input is decompressed; file types are detected by content.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
@@ -734,7 +734,7 @@ pub struct EuCheck {
 pub struct EuDisasm {
     /// The code; `-` for standard input
     pub file: PathBuf,
-    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
+    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg, ptl and others of these generations, or a PCI id (0x9a49)
     #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
     pub platform: unwedge::isa::eu::Platform,
     /// The input is one instruction per line as hexadecimal bytes; prints one line of text for each, `error: …` where there is none
@@ -754,7 +754,7 @@ pub struct EuDisasm {
 pub struct EuAsm {
     /// The text; `-` for standard input
     pub file: PathBuf,
-    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
+    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg, ptl and others of these generations, or a PCI id (0x9a49)
     #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
     pub platform: unwedge::isa::eu::Platform,
     /// The input is one instruction per line; prints the hexadecimal bytes of each, `error: …` where that is not possible

@@ -385,7 +385,7 @@ fn three_type(inst: &Instruction, field: F, execution: F) -> (Option<Type>, bool
     match (inst.platform.generation(), inst.flag(execution), code) {
         (Generation::Gen11, false, 6) => (Some(Type::UB), false),
         (Generation::Gen11, false, 7) => (Some(Type::B), false),
-        (Generation::Gen12 | Generation::Gen125 | Generation::Xe2, true, 0) => (None, true),
+        (Generation::Gen12 | Generation::Gen125 | Generation::Xe2 | Generation::Xe3, true, 0) => (None, true),
         _ => (kind, false),
     }
 }

@@ -13,6 +13,9 @@ use super::tables::{
 };
 use super::text::{self, Text};
 
+/// The bits of an extended descriptor that are a subregister where a scalar register lists the first payload.
+pub(super) const GATHER_SUBREGISTER: u32 = 31 << 6;
+
 /// Where the branch of an instruction leads: names of labels.
 pub struct Targets {
     /// The number of the label at UIP.
@@ -54,12 +57,12 @@ pub fn push_alone(out: &mut String, inst: &Instruction, compacted: bool) {
 /// Appends the text of an instruction, without a line end.
 pub fn push(out: &mut String, inst: &Instruction, compacted: bool, targets: &Targets) {
     let mut bytes = Vec::with_capacity(160);
-    write(&mut bytes, inst, compacted, targets);
+    write(&mut bytes, inst, compacted, targets, false);
     out.push_str(&text::string(bytes));
 }
 
-/// The same, for a whole program.
-pub(super) fn write(out: &mut Vec<u8>, inst: &Instruction, compacted: bool, targets: &Targets) {
+/// The same, for a whole program. An exact text also has what Mesa leaves out.
+pub(super) fn write(out: &mut Vec<u8>, inst: &Instruction, compacted: bool, targets: &Targets, exact: bool) {
     let line = &mut Text::new(out);
     let Some(row) = inst.row() else {
         line.with("illegal_", inst.get(F::Opcode));
@@ -110,6 +113,10 @@ pub(super) fn write(out: &mut Vec<u8>, inst: &Instruction, compacted: bool, targ
         push_message(line, inst, row);
     }
     push_options(line, inst, row, send, compacted);
+    if exact && row.opcode == Opcode::Dpas {
+        push_precisions(line, inst);
+    }
+    line.push(if row.opcode == Opcode::Nop { ";" } else { " };" });
 }
 
 /// Predicate, name, modifiers and execution size.
@@ -374,7 +381,7 @@ fn push_modifiers(line: &mut Text, inst: &Instruction, row: &OpcodeRow, fields: 
 
 fn push_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, index: usize) {
     if inst.is_split_send(row.opcode) {
-        push_split_send_source(line, inst, index);
+        push_split_send_source(line, inst, row, index);
         return;
     }
     let fields = &SOURCES[index];
@@ -436,9 +443,15 @@ fn vertical(inst: &Instruction, field: F) -> Option<u64> {
     }
 }
 
-fn push_split_send_source(line: &mut Text, inst: &Instruction, index: usize) {
+fn push_split_send_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, index: usize) {
     if index == 1 {
         push_register(line, inst, inst.file(F::SendsSrc1RegisterFile), inst.get(F::SendsSrc1RegisterNumber));
+    } else if inst.is_gather_send(row.opcode) {
+        line.push("r[");
+        push_register(line, inst, File::Arf, inst.get(F::Src0RegisterNumber));
+        line.with(".", inst.get(F::SendsSrc0Subregister) * 2);
+        line.push("]");
+        return;
     } else if inst.platform.generation >= GEN12 {
         push_register(line, inst, inst.file(F::SendsSrc0RegisterFile), inst.get(F::Src0RegisterNumber));
     } else if inst.flag(F::SendsSrc0AddressMode) {
@@ -683,7 +696,7 @@ pub fn descriptors(inst: &Instruction, row: &OpcodeRow) -> Descriptors {
         Descriptors {
             function,
             descriptor: (!inst.flag(F::SendsDescriptorInA00)).then(|| inst.get(F::SendDescriptor) as u32),
-            extended: (!in_register).then(|| extended_descriptor(inst)),
+            extended: (!in_register).then(|| extended_descriptor(inst, row)),
             extended_in_register: in_register,
             bindless_length: (inst.platform.generation >= GEN125
                 && in_register
@@ -702,14 +715,16 @@ pub fn descriptors(inst: &Instruction, row: &OpcodeRow) -> Descriptors {
     }
 }
 
-/// The bits of an extended descriptor where they belong; the instruction does not hold all.
-fn extended_descriptor(inst: &Instruction) -> u32 {
-    let value = inst.get(if inst.platform.generation >= GEN12 {
-        F::SendExtendedDescriptor
+/// The bits of an extended descriptor where they belong; the instruction does not hold all. Those of the length of the
+/// second payload are the scalar register's subregister where that lists the first.
+fn extended_descriptor(inst: &Instruction, row: &OpcodeRow) -> u32 {
+    if inst.platform.generation >= GEN12 {
+        let value = (inst.get(F::SendExtendedDescriptor) as u32) << 6;
+        if inst.is_gather_send(row.opcode) { value & !GATHER_SUBREGISTER } else { value }
     } else {
-        F::SendsExtendedDescriptor
-    }) as u32;
-    if inst.platform.generation >= GEN12 { value << 6 } else { value >> 4 << 16 | (value & 15) << 6 }
+        let value = inst.get(F::SendsExtendedDescriptor) as u32;
+        value >> 4 << 16 | (value & 15) << 6
+    }
 }
 
 /// A descriptor, which does not count for the column.
@@ -761,7 +776,6 @@ fn push_message(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
 fn push_options(line: &mut Text, inst: &Instruction, row: &OpcodeRow, send: bool, compacted: bool) {
     line.pad(64);
     if row.opcode == Opcode::Nop {
-        line.push(";");
         return;
     }
     line.push(if inst.is_align16() { "{ align16" } else { "{ align1" });
@@ -798,7 +812,21 @@ fn push_options(line: &mut Text, inst: &Instruction, row: &OpcodeRow, send: bool
     if send && inst.flag(F::SendEndOfThread) {
         line.push(" EOT");
     }
-    line.push(" };");
+}
+
+/// The parts of a byte that the elements of a matrix are, by the code of its field.
+pub(super) const PRECISIONS: [(F, [&str; 3]); 2] = [
+    (F::DpasSrc1Precision, ["", "src1_4bit", "src1_2bit"]),
+    (F::DpasSrc2Precision, ["", "src2_4bit", "src2_2bit"]),
+];
+
+fn push_precisions(line: &mut Text, inst: &Instruction) {
+    for (field, names) in PRECISIONS {
+        if let Some(name) = names.get(inst.get(field) as usize).filter(|name| !name.is_empty()) {
+            line.push(" ");
+            line.push(name);
+        }
+    }
 }
 
 /// Whether the accumulator bit is branch control.

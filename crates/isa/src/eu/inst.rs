@@ -1,8 +1,8 @@
 //! One instruction: its bits, and its fields by name.
 
 use super::tables::{
-    FIELDS, FLOAT_TYPES, Field, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES, Opcode, OpcodeRow,
-    PLATFORMS, PlatformRow, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
+    FIELD_PARTS, FIELDS, FLOAT_TYPES, Field, FieldBits, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES,
+    Opcode, OpcodeRow, PLATFORMS, PlatformRow, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
 };
 
 /// Index of gen8 in the tables.
@@ -17,6 +17,8 @@ pub(super) const GEN12: u8 = 3;
 pub(super) const GEN125: u8 = 4;
 /// Index of Xe2.
 pub(super) const XE2: u8 = 5;
+/// Index of Xe3.
+pub(super) const XE3: u8 = 6;
 
 /// A generation of the instruction set, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +35,8 @@ pub enum Generation {
     Gen125,
     /// Lunar Lake, Battlemage.
     Xe2,
+    /// Panther Lake, Wildcat Lake.
+    Xe3,
 }
 
 /// A platform: its generation, and what is special about it.
@@ -46,8 +50,12 @@ pub struct Platform {
 
 /// The name is not that of a platform.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a platform of the EU tables")]
+#[error("{0} is not a platform of the EU tables, which have {names}", names = names_of_all())]
 pub struct PlatformError(pub String);
+
+fn names_of_all() -> String {
+    Platform::names().collect::<Vec<_>>().join(" ")
+}
 
 impl Platform {
     /// The platform of a name as Mesa's `--gen` takes it, `tgl`.
@@ -90,7 +98,8 @@ impl Platform {
             GEN11 => Generation::Gen11,
             GEN12 => Generation::Gen12,
             GEN125 => Generation::Gen125,
-            _ => Generation::Xe2,
+            XE2 => Generation::Xe2,
+            _ => Generation::Xe3,
         }
     }
 
@@ -181,8 +190,7 @@ impl Instruction {
     /// How many bits the field has in this generation.
     #[must_use]
     pub fn width(&self, field: Field) -> u32 {
-        let (count, parts) = &FIELDS[self.platform.g()][field as usize];
-        parts[..usize::from(*count)].iter().map(|p| u32::from(p.1)).sum()
+        u32::from(FIELDS[self.platform.g()][field as usize].width)
     }
 
     /// A one-bit field.
@@ -194,6 +202,7 @@ impl Instruction {
 
     /// The opcode's row, `None` for a reserved code.
     #[must_use]
+    #[inline]
     pub fn row(&self) -> Option<&'static OpcodeRow> {
         let index = OPCODE_ROWS[self.platform.g()][usize::from(self.bits as u8 & 0x7f)];
         OPCODES.get(usize::from(index))
@@ -204,6 +213,14 @@ impl Instruction {
     pub fn is_split_send(&self, opcode: Opcode) -> bool {
         matches!(opcode, Opcode::Sends | Opcode::Sendsc)
             || (self.platform.generation >= GEN12 && matches!(opcode, Opcode::Send | Opcode::Sendc))
+    }
+
+    /// Whether the first payload of a split send is a list of registers, which a scalar register holds.
+    #[must_use]
+    pub fn is_gather_send(&self, opcode: Opcode) -> bool {
+        self.platform.generation >= XE3
+            && self.is_split_send(opcode)
+            && self.file(Field::SendsSrc0RegisterFile) == File::Arf
     }
 
     /// Whether registers are addressed in align16.
@@ -283,15 +300,15 @@ impl Instruction {
 
     /// Whether a row of the scoreboard table is for this instruction.
     pub(super) fn swsb_row_fits(&self, row: &SwsbRow) -> bool {
-        let opcode = self.row().map(|r| r.opcode);
-        let send = matches!(opcode, Some(Opcode::Send | Opcode::Sendc));
-        let dpas = opcode == Some(Opcode::Dpas);
+        let opcode = || self.row().map(|r| r.opcode);
+        let send = || matches!(opcode(), Some(Opcode::Send | Opcode::Sendc));
+        let dpas = || opcode() == Some(Opcode::Dpas);
         (row.first..=row.last).contains(&self.platform.generation)
             && match row.class {
                 SwsbClass::Any => true,
-                SwsbClass::Send => send,
-                SwsbClass::Dpas => dpas,
-                SwsbClass::Other => !send && !dpas,
+                SwsbClass::Send => send(),
+                SwsbClass::Dpas => dpas(),
+                SwsbClass::Other => !send() && !dpas(),
                 SwsbClass::Unordered => self.is_unordered(),
                 SwsbClass::Ordered => !self.is_unordered(),
             }
@@ -311,28 +328,36 @@ impl Instruction {
     }
 }
 
+/// The ranges of a field after its first: (lowest bit, width) of each.
+fn rest(field: &FieldBits) -> &'static [(u8, u8)] {
+    let (first, count) = field.rest;
+    FIELD_PARTS.get(usize::from(first)..usize::from(first) + usize::from(count)).unwrap_or_default()
+}
+
 /// A field of bits.
 #[inline]
 pub(super) fn get_bits(bits: u128, platform: Platform, field: Field) -> u64 {
-    let (count, parts) = &FIELDS[platform.g()][field as usize];
-    if *count == 1 {
-        let (low, width) = parts[0];
-        return (bits >> low) as u64 & (u64::MAX >> (64 - width));
-    }
-    let mut value = 0;
-    for &(low, width) in &parts[..usize::from(*count)] {
-        let part = (bits >> low) as u64 & (u64::MAX >> (64 - width));
-        value = (value << (width & 63)) | part;
+    let field = &FIELDS[platform.g()][field as usize];
+    let mut value = (bits >> field.low) as u64 & field.mask;
+    if field.rest.1 != 0 {
+        for &(low, width) in rest(field) {
+            value = (value << width) | ((bits >> low) as u64 & ((1 << width) - 1));
+        }
     }
     value
 }
 
 /// Sets a field of bits.
+#[inline]
 pub(super) fn set_bits(bits: &mut u128, platform: Platform, field: Field, mut value: u64) {
-    let (count, parts) = &FIELDS[platform.g()][field as usize];
-    for &(low, width) in parts[..usize::from(*count)].iter().rev() {
-        let mask = u128::from(u64::MAX >> (64 - width));
-        *bits = (*bits & !(mask << low)) | ((u128::from(value) & mask) << low);
-        value = value.checked_shr(u32::from(width)).unwrap_or(0);
+    let field = &FIELDS[platform.g()][field as usize];
+    if field.rest.1 != 0 {
+        for &(low, width) in rest(field).iter().rev() {
+            let mask = (1u128 << width) - 1;
+            *bits = (*bits & !(mask << low)) | ((u128::from(value) & mask) << low);
+            value >>= width;
+        }
     }
+    let mask = u128::from(field.mask);
+    *bits = (*bits & !(mask << field.low)) | ((u128::from(value) & mask) << field.low);
 }

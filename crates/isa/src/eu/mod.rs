@@ -1,4 +1,4 @@
-//! Intel's EU instruction set, gen8 to Xe2.
+//! Intel's EU instruction set, gen8 to Xe3.
 //!
 //! The facts are in `data/intel/eu`, compiled in by the build script ([`tables`] has the vocabulary). [`Instruction`] is one
 //! instruction, its fields by name; [`compaction`] has the forms of 8 bytes, [`disasm`] the text of one instruction as
@@ -9,6 +9,7 @@ pub mod asm;
 pub mod compaction;
 pub mod disasm;
 mod inst;
+mod key;
 pub mod message;
 mod number;
 mod operands;

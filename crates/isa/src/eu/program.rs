@@ -7,9 +7,10 @@ use super::asm::{self, AsmError, Assembled};
 use super::compaction;
 use super::disasm::{self, Targets, branch_targets};
 use super::inst::{Instruction, Platform};
+use super::operands::register_numbers;
 use super::tables::{Field, Opcode};
 use super::text::{self, Text};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Where an instruction is, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,6 +221,7 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
         starts.push(bytes.len() as i64);
     }
     let mut out = Vec::with_capacity(bytes.len().saturating_mul(6));
+    let mut known = Known::default();
     let mut end = 0;
     for placed in instructions(platform, bytes) {
         end = placed.offset + placed.length;
@@ -228,12 +230,12 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
         if let Some(inst) = &placed.inst {
             let (jip, uip) = placed.targets();
             let targets = Targets { jip: labels.number(jip), uip: labels.number(uip) };
-            disasm::write(&mut out, inst, placed.compacted(), &targets);
+            disasm::write(&mut out, inst, placed.compacted(), &targets, exact_bytes);
             let defined = |place: Option<i64>| place.is_none_or(|place| starts.binary_search(&place).is_ok());
-            let same = || {
+            let mut same = || {
                 let of = &bytes[placed.offset..end];
                 let text = std::str::from_utf8(&out[start..]).unwrap_or_default();
-                defined(jip) && defined(uip) && assembles_to(platform, text, inst, of)
+                defined(jip) && defined(uip) && known.assembles_to(text, inst, of)
             };
             if !exact_bytes || same() {
                 out.push(b'\n');
@@ -264,6 +266,31 @@ fn push_raw(out: &mut Vec<u8>, bytes: &[u8], reading: &[u8]) {
         }
     }
     out.push(b'\n');
+}
+
+/// Instructions whose text assembles to their bytes, without the numbers that any such text has as they are. Code has few
+/// of them.
+#[derive(Default)]
+struct Known {
+    /// Bits, and whether the form is that of 8 bytes.
+    forms: HashSet<(u128, bool)>,
+}
+
+impl Known {
+    /// Whether a text stands for exactly these bytes.
+    fn assembles_to(&mut self, text: &str, inst: &Instruction, bytes: &[u8]) -> bool {
+        const MOST: usize = 1 << 16;
+        let numbers = inst.row().map_or(0, |row| register_numbers(inst, row));
+        let form = (inst.bits & !numbers, bytes.len() == 8);
+        if numbers != 0 && self.forms.contains(&form) {
+            return true;
+        }
+        let same = assembles_to(inst.platform, text, inst, bytes);
+        if same && numbers != 0 && self.forms.len() < MOST {
+            self.forms.insert(form);
+        }
+        same
+    }
 }
 
 /// Whether a text stands for exactly these bytes.

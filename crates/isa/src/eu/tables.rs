@@ -83,8 +83,18 @@ pub struct SwsbRow {
     pub mode: Option<TokenMode>,
 }
 
-/// The bits of a field: count of ranges, and (lowest bit, width) of each.
-pub type FieldRanges = (u8, [(u8, u8); 5]);
+/// The bits of a field in one generation.
+#[derive(Debug)]
+pub struct FieldBits {
+    /// As many ones as the first range, which is the highest part of the value, has bits; 0 where there is no field.
+    pub mask: u64,
+    /// Its lowest bit.
+    pub low: u8,
+    /// Bits of all ranges.
+    pub width: u8,
+    /// The other ranges: first and count in `FIELD_PARTS`.
+    pub rest: (u8, u8),
+}
 
 /// A table of compaction in one generation.
 #[derive(Debug)]
