@@ -440,25 +440,25 @@ fn copies_go_both_ways() {
         let texel = level.texel_bytes() as usize;
         let part = Rect { x: 3, y: 5, width: 61, height: 40 };
         let pitch = 61 * texel + 7;
-        let rows: Vec<u8> = (0..pitch * 40).map(|at| (at * 31 >> 3) as u8 | 1).collect();
+        let rows: Vec<u8> = (0..pitch * 40).map(|at| ((at * 31) >> 3) as u8 | 1).collect();
         let mut image = vec![0; layout.size as usize];
-        level.from_rows(&mut image, 1, part, &rows, pitch).expect("written");
+        level.write_rows(&mut image, 1, part, &rows, pitch).expect("written");
         let written = image.iter().filter(|byte| **byte != 0).count();
         assert_eq!(written, 61 * 40 * texel, "{name}");
         let mut back = vec![0; pitch * 40];
-        level.to_rows(&image, 1, part, &mut back, pitch).expect("read");
+        level.read_rows(&image, 1, part, &mut back, pitch).expect("read");
         for row in 0..40 {
             let start = row * pitch;
             assert_eq!(back[start..start + 61 * texel], rows[start..start + 61 * texel]);
         }
         let outside = Rect { x: u32::MAX, y: 0, width: 2, height: 1 };
-        assert_eq!(level.to_rows(&image, 0, outside, &mut back, pitch), Err(CopyError::Outside));
-        assert_eq!(level.to_rows(&image, 2, part, &mut back, pitch), Err(CopyError::Outside));
-        let few = level.to_rows(&image, 0, part, &mut back[..pitch], pitch);
+        assert_eq!(level.read_rows(&image, 0, outside, &mut back, pitch), Err(CopyError::Outside));
+        assert_eq!(level.read_rows(&image, 2, part, &mut back, pitch), Err(CopyError::Outside));
+        let few = level.read_rows(&image, 0, part, &mut back[..pitch], pitch);
         assert!(matches!(few, Err(CopyError::Rows { .. })), "{few:?}");
-        let close = level.to_rows(&image, 0, part, &mut back, texel);
+        let close = level.read_rows(&image, 0, part, &mut back, texel);
         assert!(matches!(close, Err(CopyError::Pitch { .. })), "{close:?}");
-        let short = level.to_rows(&image[..100], 0, part, &mut back, pitch);
+        let short = level.read_rows(&image[..100], 0, part, &mut back, pitch);
         assert!(matches!(short, Err(CopyError::Image { .. })), "{short:?}");
     }
 }

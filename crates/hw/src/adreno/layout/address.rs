@@ -272,7 +272,7 @@ impl Tiles {
     /// What a tile's y adds to its place in the row of macrotiles.
     #[inline]
     fn y_part(&self, tile_y: u32) -> u64 {
-        let place = (tile_y & 1) * 6 ^ (tile_y >> 1 & 1) * 3 ^ tile_y & self.y_mix;
+        let place = ((tile_y & 1) * 6) ^ ((tile_y >> 1 & 1) * 3) ^ (tile_y & self.y_mix);
         u64::from(place) << TILE_SHIFT ^ u64::from(tile_y & self.bank_mask) << self.bank_shift
     }
 
@@ -308,7 +308,7 @@ impl Tiles {
 /// What a tile's x adds to its place in the row of macrotiles.
 #[inline]
 fn x_part(tile_x: u32, mix: u32) -> u64 {
-    let place = (tile_x & 1) * 7 ^ tile_x & mix;
+    let place = ((tile_x & 1) * 7) ^ (tile_x & mix);
     (u64::from(place) ^ u64::from(tile_x >> 1) << 3) << TILE_SHIFT
 }
 

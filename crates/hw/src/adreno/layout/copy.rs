@@ -51,7 +51,7 @@ impl Addresser {
     ///
     /// # Errors
     /// When the part is not inside the level, or one of the memories is too small. Rows before the missing texel are copied then.
-    pub fn to_rows(
+    pub fn read_rows(
         &self,
         image: &[u8],
         layer: u32,
@@ -72,7 +72,7 @@ impl Addresser {
     ///
     /// # Errors
     /// When the part is not inside the level, or one of the memories is too small. Rows before the missing texel are copied then.
-    pub fn from_rows(
+    pub fn write_rows(
         &self,
         image: &mut [u8],
         layer: u32,

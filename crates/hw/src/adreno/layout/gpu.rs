@@ -55,10 +55,12 @@ impl ImageGpu {
         }
         let device = gpu.device.ok_or(LayoutError::WholeGeneration { generation })?;
         let bank = device.highest_bank_bit().zip(device.ubwc_swizzle()).zip(device.macrotile_mode());
-        let classes = match () {
-            () if device.flag("a7xx.ubwc_all_formats_compatible") => UbwcClasses::BySize,
-            () if device.flag("a7xx.ubwc_unorm_snorm_int_compatible") => UbwcClasses::UnormSnormInt,
-            () => UbwcClasses::Separate,
+        let classes = if device.flag("a7xx.ubwc_all_formats_compatible") {
+            UbwcClasses::BySize
+        } else if device.flag("a7xx.ubwc_unorm_snorm_int_compatible") {
+            UbwcClasses::UnormSnormInt
+        } else {
+            UbwcClasses::Separate
         };
         Ok(ImageGpu {
             generation,

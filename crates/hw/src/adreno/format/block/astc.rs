@@ -241,15 +241,15 @@ fn color_value(range: Range, (low, digit): (u32, u32)) -> i32 {
     let (mix, factor) = match (range.digit, bits) {
         (Digit::Trit, 1) => (0, 204),
         (Digit::Trit, 2) => (b * 0x116, 93),
-        (Digit::Trit, 3) => (c * 0x10a | b * 0x85, 44),
-        (Digit::Trit, 4) => (d * 0x104 | c * 0x82 | b * 0x41, 22),
-        (Digit::Trit, 5) => (e * 0x102 | d * 0x81 | c * 0x40 | b * 0x20, 11),
-        (Digit::Trit, _) => (f * 0x101 | e * 0x80 | d * 0x40 | c * 0x20 | b * 0x10, 5),
+        (Digit::Trit, 3) => ((c * 0x10a) | (b * 0x85), 44),
+        (Digit::Trit, 4) => ((d * 0x104) | (c * 0x82) | (b * 0x41), 22),
+        (Digit::Trit, 5) => ((e * 0x102) | (d * 0x81) | (c * 0x40) | (b * 0x20), 11),
+        (Digit::Trit, _) => ((f * 0x101) | (e * 0x80) | (d * 0x40) | (c * 0x20) | (b * 0x10), 5),
         (_, 1) => (0, 113),
         (_, 2) => (b * 0x10c, 54),
-        (_, 3) => (c * 0x105 | b * 0x82, 26),
-        (_, 4) => (d * 0x102 | c * 0x81 | b * 0x40, 13),
-        _ => (e * 0x101 | d * 0x80 | c * 0x40 | b * 0x20, 6),
+        (_, 3) => ((c * 0x105) | (b * 0x82), 26),
+        (_, 4) => ((d * 0x102) | (c * 0x81) | (b * 0x40), 13),
+        _ => ((e * 0x101) | (d * 0x80) | (c * 0x40) | (b * 0x20), 6),
     };
     let all = if low & 1 == 1 { 0x1ff } else { 0 };
     let value = (digit * factor + mix) ^ all;
@@ -268,7 +268,7 @@ fn weight_value(range: Range, (low, digit): (u32, u32)) -> i32 {
             let (mix, factor) = match (kind, bits) {
                 (Digit::Trit, 1) => (0, 50),
                 (Digit::Trit, 2) => (b * 0x45, 23),
-                (Digit::Trit, _) => (c * 0x42 | b * 0x21, 11),
+                (Digit::Trit, _) => ((c * 0x42) | (b * 0x21), 11),
                 (_, 1) => (0, 28),
                 _ => (b * 0x42, 13),
             };
@@ -312,7 +312,7 @@ fn endpoints(kind: u32, v: &[i32]) -> Option<[[i32; 4]; 2]> {
             [[l, l, l, a], [l + dl, l + dl, l + dl, a + da]]
         }
         6 | 10 => {
-            let scaled = [0, 1, 2].map(|index| at(index) * at(3) >> 8);
+            let scaled = [0, 1, 2].map(|index| (at(index) * at(3)) >> 8);
             let (low, high) = if kind == 10 { (at(4), at(5)) } else { (255, 255) };
             [[scaled[0], scaled[1], scaled[2], low], [at(0), at(1), at(2), high]]
         }
