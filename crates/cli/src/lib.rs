@@ -27,6 +27,7 @@ mod progress;
 pub mod query;
 pub mod rd;
 mod regs;
+mod replay;
 
 use args::{Cli, Command, Global};
 use clap::FromArgMatches;
@@ -95,6 +96,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
         Command::Rd(args) => rd::run(&args.command, global),
+        Command::Replay(args) => replay::run(args, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),

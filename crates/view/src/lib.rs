@@ -24,6 +24,8 @@ pub mod plural;
 pub mod query;
 pub mod rd;
 pub mod regs;
+#[cfg(feature = "sim")]
+pub mod replay;
 pub mod report;
 mod source;
 mod sqe;

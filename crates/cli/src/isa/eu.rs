@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::check::eu::{CheckOptions, Level, check as check_code};
+use unwedge::isa::eu::Generation;
 use unwedge_view::asm::eu::{self, EuText};
 use unwedge_view::asm::eu_check::{self, CheckedEu, CheckedLines};
 use unwedge_view::asm::hex;
@@ -68,6 +69,10 @@ fn asm(args: &EuAsm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn check(args: &EuCheck, global: &Global) -> Result<Outcome, Failure> {
+    if args.platform.generation() > Generation::Xe2 {
+        let name = args.platform.name();
+        return Err(Failure::Usage(format!("eu check has no rules for {name}: it knows Gen8 to Xe2")));
+    }
     let file = dump::open(&args.file, global.max_size)?.into_code(global.max_size)?;
     refuse_dump(&file, "eu check")?;
     let input = file.input;

@@ -10,6 +10,7 @@ mod load_state;
 mod once;
 mod op;
 mod ops;
+pub mod payload;
 mod predicate;
 pub mod read_ahead;
 mod state;
@@ -19,6 +20,7 @@ mod walker;
 
 pub use crate::reach::{Reach, Watch};
 pub use event::*;
+pub use op::table as operations;
 pub use once::Once;
 pub use state::*;
 pub use steps::AdrenoSteps;

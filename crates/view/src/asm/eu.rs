@@ -2,7 +2,7 @@
 
 use super::SourceErrors;
 use std::fmt::Write as _;
-use unwedge_hw::intel::Platform as KnownPlatform;
+use unwedge_hw::intel::platform::Platform as KnownPlatform;
 use unwedge_isa::eu::program::{self, raw_bytes};
 use unwedge_isa::eu::{Platform, PlatformError, disasm};
 
