@@ -523,7 +523,7 @@ rules! {
         /// Waves are in a loop.
         WavesInLoop: "waves-in-loop", Suspect, 41, Clue, [AcoNoOptimizations];
         /// Waves are in code of no shader that a report lists.
-        WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, 38, Clue, [AcoNoOptimizations];
+        WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, 38, Observation, [AcoNoOptimizations];
         /// RADV's trap handler caught an exception of a shader.
         ShaderException: "shader-exception", Suspect, 54, Clue, [AcoNoOptimizations];
         /// An address in a command buffer is in no buffer that Mesa knows.

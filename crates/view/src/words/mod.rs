@@ -56,7 +56,7 @@ pub fn unknown_cause(report: &Report) -> String {
     let suspect = match (suspect.kind, packet) {
         (FindingKind::CpWait, Some(packet)) => format!("the wait of {packet}, {stopped}"),
         (FindingKind::CpWait, None) => format!("the wait {stopped}"),
-        (FindingKind::InFlight, _) => "the shader that the waves are in".to_owned(),
+        (FindingKind::InFlight | FindingKind::Suspect, _) => "the shader that the waves are in".to_owned(),
         (_, Some(packet)) => format!("{packet}, {stopped}"),
         (_, None) => "the packet at the stop".to_owned(),
     };
