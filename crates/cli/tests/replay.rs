@@ -43,10 +43,17 @@ fn what_the_gpu_wrote_stays_from_submit_to_submit() {
     assert_eq!(read("last"), words([7, 7, 1, 2]));
     let shown = text(&output.stdout);
     assert!(shown.contains("FD630, virtual") && shown.contains("done"), "{shown}");
-    assert!(shown.contains("0x0000000010000000         64          2  0x0000000010000008 0x000000001000000c"), "{shown}");
+    assert!(
+        shown.contains("0x0000000010000000         64          2  0x0000000010000008 0x000000001000000c"),
+        "{shown}"
+    );
 
     // The second snapshot is as the first one: loading it takes back what the GPU wrote.
-    let again = unwedge_in(&folder, &["replay", "-", "--memory", "snapshot", "--dump-mem", "0x10000000:16=last"], &bytes);
+    let again = unwedge_in(
+        &folder,
+        &["replay", "-", "--memory", "snapshot", "--dump-mem", "0x10000000:16=last"],
+        &bytes,
+    );
     assert_eq!(again.status.code(), Some(0));
     assert_eq!(read("last"), words([7, 7, 7, 2]));
     std::fs::remove_dir_all(folder).unwrap();

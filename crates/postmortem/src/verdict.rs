@@ -60,7 +60,9 @@ pub(crate) fn assign(report: &mut Report) {
 fn nearest_suspect(report: &Report) -> Option<usize> {
     let with_role =
         |role: RuleRole| report.findings.iter().enumerate().filter(move |(_, f)| f.rule.row().role == role);
-    let names_one = |kind: FindingKind| matches!(kind, FindingKind::CpWait | FindingKind::InFlight | FindingKind::Suspect);
+    let names_one = |kind: FindingKind| {
+        matches!(kind, FindingKind::CpWait | FindingKind::InFlight | FindingKind::Suspect)
+    };
     let seen = with_role(RuleRole::Observation).filter(|(_, f)| names_one(f.kind));
     // Of equals the first: `max_by_key` takes the last.
     let seen = seen.min_by_key(|(_, f)| std::cmp::Reverse(relevance(f)));

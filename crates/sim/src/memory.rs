@@ -143,7 +143,9 @@ impl SimMemory {
                 if from > end || from + 63 < base {
                     continue;
                 }
-                (0..64).filter(|bit| (base..=end).contains(&(from + bit))).for_each(|bit| *known &= !(1 << bit));
+                (0..64)
+                    .filter(|bit| (base..=end).contains(&(from + bit)))
+                    .for_each(|bit| *known &= !(1 << bit));
             }
             patch.known.iter().any(|&known| known != 0)
         });

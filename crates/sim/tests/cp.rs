@@ -66,7 +66,8 @@ fn registers_are_changed_in_place_and_kept_in_scratch() {
         assert_eq!(register(&m, PLAIN), 0xf001, "masked, rotated by 8, 1 set");
         assert_eq!(register(&m, PLAIN + 1), 12, "3 & 3, 9 added");
         assert_eq!([register(&m, PLAIN + 4), register(&m, PLAIN + 5)], [11, 12]);
-        let scratch = s.gpu.reg_offset("CP_SCRATCH[0x2].REG").or(s.gpu.reg_offset("CP_SCRATCH[2].REG")).unwrap();
+        let scratch =
+            s.gpu.reg_offset("CP_SCRATCH[0x2].REG").or(s.gpu.reg_offset("CP_SCRATCH[2].REG")).unwrap();
         assert_eq!(register(&m, scratch), 9);
         assert_eq!([register(&m, PLAIN + 6), register(&m, PLAIN + 7)], [21, 22]);
     }
@@ -240,7 +241,8 @@ fn threads_of_a7xx_take_their_own_packets_and_meet() {
 fn events_write_when_they_are_over() {
     let db = Db::builtin();
     let (mut m, mut s) = (machine(&db, A6xx), Stream::new(&db, A6xx));
-    let number = |s: &Stream<'_>, name| s.gpu.enumeration("vgt_event_type").unwrap().value_of(name).unwrap() as u32;
+    let number =
+        |s: &Stream<'_>, name| s.gpu.enumeration("vgt_event_type").unwrap().value_of(name).unwrap() as u32;
     let flush = number(&s, "CACHE_FLUSH_TS");
     s.op("EVENT_WRITE", &[flush | 1 << 31, low(DATA), high(DATA), 42]);
     let count = s.gpu.reg_offset("RB_SAMPLE_COUNT_ADDR").unwrap();

@@ -55,8 +55,21 @@ fn check(capture: &mut Capture, row: &Row, words: &[u32], options: &Options) -> 
     let dispatch = submitted.dispatch.clone();
     let stats = run(&program, &dispatch, &mut capture.memory, options).map_err(|fault| fault.to_string())?;
     if std::env::var_os("DEBUG_ONE").is_some() {
-        println!("{stats:?} code {:x} {} {:?}", submitted.code, submitted.instructions, Dispatch { state: ShaderState { constants: dispatch.state.constants[..64].to_vec(), ..dispatch.state.clone() }, ..dispatch.clone() });
-        for at in 0..32u64 { println!("{:x?}", capture.memory.load((dispatch.state.bindless[0] & !3) + 4 * at, 4)); }
+        println!(
+            "{stats:?} code {:x} {} {:?}",
+            submitted.code,
+            submitted.instructions,
+            Dispatch {
+                state: ShaderState {
+                    constants: dispatch.state.constants[..64].to_vec(),
+                    ..dispatch.state.clone()
+                },
+                ..dispatch.clone()
+            }
+        );
+        for at in 0..32u64 {
+            println!("{:x?}", capture.memory.load((dispatch.state.bindless[0] & !3) + 4 * at, 4));
+        }
         panic!();
     }
     difference(&capture.memory, row, words).map_or(Ok(()), Err)

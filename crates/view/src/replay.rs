@@ -269,7 +269,8 @@ impl Replayed {
         if let Some(gpu) = &self.gpu {
             writeln!(out, "  {:9} {gpu}, virtual", "gpu")?;
         }
-        let heading = format!("{:>6} {:>5}  {:18} {:>8} {:>8}  end", "submit", "set", "iova", "dwords", "work");
+        let heading =
+            format!("{:>6} {:>5}  {:18} {:>8} {:>8}  end", "submit", "set", "iova", "dwords", "work");
         writeln!(out, "\n  {}", style.bold(&heading))?;
         for submit in &self.submits {
             let end = match submit.end {
@@ -289,7 +290,8 @@ impl Replayed {
         if self.changed.is_empty() {
             writeln!(out, "\n  no buffer was changed")?;
         } else {
-            let heading = format!("{:18} {:>10} {:>10}  first and last byte", "changed buffer", "size", "changed");
+            let heading =
+                format!("{:18} {:>10} {:>10}  first and last byte", "changed buffer", "size", "changed");
             writeln!(out, "\n  {}", style.bold(&heading))?;
         }
         for ChangedBuffer { iova, size, changed, first, last } in &self.changed {

@@ -41,7 +41,9 @@ fn table(path: &Path) -> Option<Vec<BTreeMap<String, String>>> {
 }
 
 fn number(text: &str) -> u64 {
-    text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16)).expect(text)
+    text.strip_prefix("0x")
+        .map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16))
+        .expect(text)
 }
 
 fn run(capture: &Path, wanted: Vec<MemoryWanted>) -> Replayed {

@@ -57,7 +57,9 @@ fn dump(text: &str) -> Result<MemoryDump, String> {
     const FORM: &str = "write it as [SET@]ADDRESS:SIZE=FILE: 0x100027000:1024=out.bin";
     let (place, file) = text.split_once('=').ok_or(FORM)?;
     let (set, place) = match place.split_once('@') {
-        Some((set, place)) => (Some(set.parse().map_err(|_| format!("`{set}` is no number of a set; {FORM}"))?), place),
+        Some((set, place)) => {
+            (Some(set.parse().map_err(|_| format!("`{set}` is no number of a set; {FORM}"))?), place)
+        }
         None => (None, place),
     };
     let (address, size) = place.split_once(':').ok_or(FORM)?;

@@ -2,7 +2,8 @@
 
 use super::tables::{
     FIELD_PARTS, FIELDS, FLOAT_TYPES, Field, FieldBits, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES,
-    Opcode, OpcodeRow, PLATFORMS, PlatformRow, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
+    Opcode, OpcodeRow, PLATFORMS, PlatformRow, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode,
+    Type,
 };
 
 /// Index of gen8 in the tables.

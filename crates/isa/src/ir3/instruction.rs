@@ -672,9 +672,7 @@ impl Opcode {
 
 /// How a texture instruction names its texture and sampler.
 fn descriptors(access: &mut TextureAccess, reader: &Reader<'_, '_>, gpu_id: u32) -> Option<()> {
-    let number = |name: &str, field: &str| {
-        Some(reader.word.nested(name)?.field(field).unwrap_or(0) as u8)
-    };
+    let number = |name: &str, field: &str| Some(reader.word.nested(name)?.field(field).unwrap_or(0) as u8);
     let Some(mode) = reader.word.field("DESC_MODE").filter(|_| reader.flag("S2EN_BINDLESS")) else {
         if reader.word.field("S2EN_BINDLESS").is_some() {
             access.sampler = number("SAMP", "SAMP")?;

@@ -172,8 +172,11 @@ impl SurfaceInfo {
 
     fn codec(self) -> Option<TexelCodec> {
         let named = |srgb| {
-            Format::of_render_target(self.format(), ColorSwap::Wzyx, srgb)
-                .or(Format::of_texture(self.format(), ColorSwap::Wzyx, srgb))
+            Format::of_render_target(self.format(), ColorSwap::Wzyx, srgb).or(Format::of_texture(
+                self.format(),
+                ColorSwap::Wzyx,
+                srgb,
+            ))
         };
         // Formats that have no sRGB form ignore the bit.
         let codec = named(self.srgb()).or(named(false))?.codec();
@@ -217,8 +220,7 @@ impl AdrenoMachine<'_> {
         let pitch = u64::from(read(places.dst_pitch) & 0xffff) << 6;
         let dst = surface(info, dst_base, pitch, None, gpu, Client::Ccu)?;
         let corner = |word: u32| [word & 0x3fff, word >> 16 & 0x3fff];
-        let ([x1, y1], [x2, y2]) =
-            (corner(read(places.destination[0])), corner(read(places.destination[1])));
+        let ([x1, y1], [x2, y2]) = (corner(read(places.destination[0])), corner(read(places.destination[1])));
         let to = [x1, y1, x2, y2];
         let area = if control >> 16 & 1 != 0 {
             let ([left, top], [right, bottom]) =
@@ -437,7 +439,8 @@ impl Blit {
 
 /// A format whose 8-bit channels have signs: what a solid colour of such a destination has as well.
 fn is_signed(format: HardwareFormat) -> bool {
-    Format::of_render_target(format, ColorSwap::Wzyx, false).is_some_and(|format| format.name().ends_with("_SNORM"))
+    Format::of_render_target(format, ColorSwap::Wzyx, false)
+        .is_some_and(|format| format.name().ends_with("_SNORM"))
 }
 
 fn surface(
@@ -456,9 +459,7 @@ fn surface(
     let tiling = match info.tile_mode()? {
         TileMode::Linear => Tiling::Linear,
         TileMode::Tile2 => return None,
-        TileMode::Tile3 => {
-            Tiling::Tile3 { bank: gpu?.bank?, split_channels: is_channel_pair(info.format()) }
-        }
+        TileMode::Tile3 => Tiling::Tile3 { bank: gpu?.bank?, split_channels: is_channel_pair(info.format()) },
     };
     let addresser = Addresser::new(&AddresserParts {
         base: 0,

@@ -106,11 +106,12 @@ impl AdrenoMachine<'_> {
         let program = self.program(id, &places, code)?;
         let dispatch = self.dispatch_of(id, &places, groups);
         let options = ir3::Options { steps: self.allowance, ..self.compute };
-        let stats = ir3::run(&program, &dispatch, &mut self.space.memory, &options)
-            .map_err(|fault| match fault.kind {
+        let stats = ir3::run(&program, &dispatch, &mut self.space.memory, &options).map_err(|fault| {
+            match fault.kind {
                 FaultKind::Steps => CpStop::Budget,
                 _ => CpStop::Dispatch(DispatchStop::Shader { code, fault }),
-            })?;
+            }
+        })?;
         self.spend(stats.steps)
     }
 
@@ -138,7 +139,9 @@ impl AdrenoMachine<'_> {
                     .immediates
                     .map(|first| (first..first + IMMEDIATES).map(read).collect())
                     .unwrap_or_default(),
-                bindless: sets.map(|set| self.register_pair(id, Some(places.descriptor_sets + 2 * set))).collect(),
+                bindless: sets
+                    .map(|set| self.register_pair(id, Some(places.descriptor_sets + 2 * set)))
+                    .collect(),
                 tables: [
                     self.register_pair(id, Some(places.textures)),
                     self.register_pair(id, Some(places.images)),

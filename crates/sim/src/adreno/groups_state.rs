@@ -38,8 +38,7 @@ impl Groups {
 
     /// The first group that waits and is enabled in one of these modes. It waits no more.
     pub(crate) fn take(&mut self, modes: u8) -> Option<GroupState> {
-        let group =
-            self.groups.iter_mut().find(|group| group.dirty && group.set.enable_mask & modes != 0)?;
+        let group = self.groups.iter_mut().find(|group| group.dirty && group.set.enable_mask & modes != 0)?;
         group.dirty = false;
         Some(group.set)
     }

@@ -1,9 +1,9 @@
 //! The machine: memory, registers, the threads of its command processor, and what they have loaded.
 
 use super::blit2d::BlitPlaces;
+use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::dispatch::ComputePlaces;
 use super::ir3;
-use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::space::AddressSpace;
 use super::state::LoadedState;
 use std::collections::BTreeSet;
@@ -74,7 +74,8 @@ impl Places {
         let stream = |field: &str| [0, 1, 2, 3].map(|n| reg(&format!("VPC_SO[{n}].{field}")));
         let ready = ["RBBM_PERFCTR_SRAM_INIT_STATUS"].iter().filter_map(|name| reg(name));
         // What is visible in a bin is not found out: everything is.
-        let visible = (0..32).filter_map(|n| reg(&format!("VSC_STATE[{n:#x}].REG")).or(reg(&format!("VSC_STATE[{n}].REG"))));
+        let visible = (0..32)
+            .filter_map(|n| reg(&format!("VSC_STATE[{n:#x}].REG")).or(reg(&format!("VSC_STATE[{n}].REG"))));
         Places {
             scratch: reg("CP_SCRATCH[0].REG"),
             always_on: reg("CP_ALWAYS_ON_COUNTER"),

@@ -128,7 +128,13 @@ impl Replay<'_> {
                 if captured_byte(buffer, at).map(u64::from) == Some(now) {
                     continue;
                 }
-                let none = BufferChange { iova: buffer.iova, size: buffer.size, changed: 0, first: iova, last: iova };
+                let none = BufferChange {
+                    iova: buffer.iova,
+                    size: buffer.size,
+                    changed: 0,
+                    first: iova,
+                    last: iova,
+                };
                 let change = change.get_or_insert(none);
                 change.changed += 1;
                 change.last = iova;

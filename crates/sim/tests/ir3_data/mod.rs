@@ -13,10 +13,8 @@ use unwedge_hw::{Db, Gpu};
 use unwedge_sim::SimMemory;
 use unwedge_sim::adreno::ir3::{Dispatch, PrivateMemory, Program, ShaderState};
 use unwedge_stream::Flow;
-use unwedge_stream::adreno::{
-    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, LoadState, Stage, StateType,
-};
-use unwedge_stream::play::{Consumer, Identity, Player, SubmitChoice, Submission};
+use unwedge_stream::adreno::{AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, LoadState, Stage, StateType};
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 
 pub fn folder(name: &str) -> Option<PathBuf> {
     let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -46,7 +44,9 @@ pub fn table(path: &Path) -> Vec<HashMap<String, String>> {
     let text = text(path);
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    let row = |line: &str| header.iter().zip(line.split(',')).map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let row = |line: &str| {
+        header.iter().zip(line.split(',')).map(|(k, v)| (k.to_string(), v.to_string())).collect()
+    };
     lines.map(row).collect()
 }
 

@@ -20,8 +20,8 @@ mod walker;
 
 pub use crate::reach::{Reach, Watch};
 pub use event::*;
-pub use op::table as operations;
 pub use once::Once;
+pub use op::table as operations;
 pub use state::*;
 pub use steps::AdrenoSteps;
 pub use wait::Wait;

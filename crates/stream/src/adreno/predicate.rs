@@ -147,7 +147,8 @@ impl AdrenoWalker<'_> {
         let certain = cx.packet.exec != Exec::Unknown;
         match RegTest::parse(cx.args) {
             RegTest::Update { mask, values } => {
-                for (predicate, i) in self.state.predicates.iter_mut().zip(0..).filter(|&(_, i)| bit(mask, i)) {
+                for (predicate, i) in self.state.predicates.iter_mut().zip(0..).filter(|&(_, i)| bit(mask, i))
+                {
                     *predicate = certain.then(|| bit(values, i));
                 }
             }

@@ -55,8 +55,8 @@ impl AdrenoMachine<'_> {
             }
             Event::FlushSo(n) => {
                 let iova = self.register_pair(packet.thread, self.places.stream_flush[n as usize]);
-                let offset =
-                    self.places.stream_offset[n as usize].map_or(0, |reg| self.read_register(packet.thread, reg));
+                let offset = self.places.stream_offset[n as usize]
+                    .map_or(0, |reg| self.read_register(packet.thread, reg));
                 self.write_dword(iova, offset)?;
             }
             Event::ZpassDone => return self.sample_count(packet, wide),
@@ -69,9 +69,7 @@ impl AdrenoMachine<'_> {
         match wide {
             true => self.event_write7(packet, word),
             // Only events that are time stamps carry an address.
-            false if packet.payload.len() >= 4 => {
-                Ok(self.write_dword(packet.arg64(1)?, packet.arg(3)?)?)
-            }
+            false if packet.payload.len() >= 4 => Ok(self.write_dword(packet.arg64(1)?, packet.arg(3)?)?),
             false => Ok(()),
         }
     }

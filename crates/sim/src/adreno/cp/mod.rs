@@ -99,7 +99,8 @@ impl AdrenoMachine<'_> {
         let generation = self.generation;
         let raw = self.fetch(at.iova)?;
         let error = |kind| CpError { iova: at.iova, kind };
-        let header = AdrenoPacketHeader::decode(raw, generation).ok_or(error(CpErrorKind::BadHeader { raw }))?;
+        let header =
+            AdrenoPacketHeader::decode(raw, generation).ok_or(error(CpErrorKind::BadHeader { raw }))?;
         let count = header.count();
         if u64::from(count) > at.left.saturating_sub(1) {
             return Err(error(CpErrorKind::CutPacket { raw, left: at.left }).into());

@@ -278,7 +278,10 @@ impl AdrenoMachine<'_> {
             StateSource::Ubo => {
                 let word = packet.arg(1)?;
                 let stage = header.stage.ok_or(packet.error(CpErrorKind::NoUbo { index: word >> 16 }))?;
-                let ubo = self.loaded(packet.thread).stage(stage).descriptor(DescriptorTable::Ubo, word as usize >> 16);
+                let ubo = self
+                    .loaded(packet.thread)
+                    .stage(stage)
+                    .descriptor(DescriptorTable::Ubo, word as usize >> 16);
                 let ubo = ubo.ok_or(packet.error(CpErrorKind::NoUbo { index: word >> 16 }))?;
                 let base = u64::from(ubo[0]) | u64::from(ubo[1] & 0x1_ffff) << 32;
                 base.wrapping_add(u64::from(word & 0xffff))

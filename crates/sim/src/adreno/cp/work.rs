@@ -29,9 +29,10 @@ impl AdrenoMachine<'_> {
             }
             AdrenoOp::ExecCsIndirect => self.dispatch_indirect(packet)?,
             AdrenoOp::RunOpencl => {
-                let groups = self.places.kernel_groups.map(|reg| {
-                    reg.map_or(1, |reg| self.read_register(packet.thread, reg))
-                });
+                let groups = self
+                    .places
+                    .kernel_groups
+                    .map(|reg| reg.map_or(1, |reg| self.read_register(packet.thread, reg)));
                 self.dispatch(packet.thread, groups)?;
             }
             AdrenoOp::Blit => self.blit(packet.thread)?,
