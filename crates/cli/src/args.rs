@@ -193,7 +193,7 @@ pub enum Command {
         Quote patterns: the shell expands `*`."
     )]
     Regs(Regs),
-    /// Show where levels, layers, UBWC flags and texels of an Adreno image are
+    /// Show where levels, UBWC flags and texels of an Adreno image are
     #[command(after_help = LAYOUT_EXAMPLES)]
     Layout(Box<Layout>),
     /// Show, verify, compare and build Intel context images (LRC)

@@ -107,7 +107,7 @@ fn vectors_of_the_data() {
             for (is, wanted) in numbers.iter().zip(wanted).filter(|(_, wanted)| wanted.is_some()) {
                 match (product, is, wanted) {
                     (true, Some(is), Some(wanted)) => {
-                        assert!(is % wanted == 0 && is > wanted, "{row}: level {level}")
+                        assert!(is.is_multiple_of(*wanted) && is > wanted, "{row}: level {level}")
                     }
                     _ => assert_eq!(is, wanted, "{row}: level {level}"),
                 }
@@ -155,7 +155,7 @@ fn naive_offset(
     let hbb = bank.highest_bank_bit;
     let mut column = u64::from(tx / 2) * 2048 + (b[0] + 2 * b[1] + 4 * b[2]) * 256;
     for (level, row_bit, unit) in [(1u32, 0u32, hbb), (2, 1, hbb + 1), (0, 2, hbb + 2)] {
-        let bytes_aligned = stride % (1 << (unit - 12 + extra)) == 0;
+        let bytes_aligned = stride.is_multiple_of(1 << (unit - 12 + extra));
         if bank.swizzle_levels >> level & 1 == 1 && bytes_aligned {
             column ^= bit(ty / 4, row_bit) << (hbb - 1 + row_bit);
         }

@@ -229,7 +229,7 @@ impl Tiles {
         };
         // A macrotile is two tiles wide, and macrotiles are in pairs.
         let pair = 4 * width * u64::from(texel_bytes);
-        if pitch == 0 || pitch % pair != 0 {
+        if pitch == 0 || !pitch.is_multiple_of(pair) {
             return Err(LayoutError::Pitch { pitch, least: pair, align: pair });
         }
         let bit = bank.highest_bank_bit;

@@ -56,7 +56,7 @@ fn first_pitch(params: &ImageParams, texel_bytes: u32, align: u32) -> Result<u64
     let least = u64::from(params.width.div_ceil(block_width)) * u64::from(texel_bytes);
     let Some(import) = params.import else { return Ok(least.next_multiple_of(align)) };
     let pitch = u64::from(import.pitch);
-    if pitch < least || pitch % align != 0 {
+    if pitch < least || !pitch.is_multiple_of(align) {
         return Err(LayoutError::Pitch { pitch, least, align });
     }
     Ok(pitch)
@@ -257,7 +257,7 @@ impl ImageLayout {
             slice = whole;
             *least = Some(slice);
         }
-        if slice % PAGE != 0 {
+        if !slice.is_multiple_of(PAGE) {
             slice = slice.next_multiple_of(PAGE);
             *least = Some(slice);
         }

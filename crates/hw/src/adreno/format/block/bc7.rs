@@ -112,7 +112,7 @@ fn endpoints(bits: &mut Bits, mode: &Mode) -> [[i32; 4]; 6] {
     let lowest = mode.end_bits || mode.subset_bits;
     let mut shared = 0;
     for (at, end) in ends[..count].iter_mut().enumerate().filter(|_| lowest) {
-        if mode.end_bits || at % 2 == 0 {
+        if mode.end_bits || at.is_multiple_of(2) {
             shared = bits.take(1);
         }
         *end = end.map(|value| value << 1 | shared);
