@@ -65,9 +65,9 @@ fn error_registers_have_fields() {
         listing(&OldErrorState::complete(device, era).register(register, value).text())
     };
     let old = OldEra::V2_6_35;
-    has(&of("i965gm", old, "PGTBL_ER", 1 << 21 | 1), "0x00200001  Host, Vertex Fetch");
+    has(&of("i965gm", old, "PGTBL_ER", 1 << 21 | 1), "0x00200001    Host, Vertex Fetch");
     has(&of("gm45", OldEra::V3_10, "ERROR", 0), "EIR");
-    has(&of("snb", OldEra::V3_10, "ERROR", 1), "0x00000001  TLB Page Fault Error");
+    has(&of("snb", OldEra::V3_10, "ERROR", 1), "0x00000001    TLB Page Fault Error");
     has(&of("ivb", OldEra::V3_16, "ERR_INT", 1 << 13 | 1), "FIFO Underrun A, Unclaimed MMIO");
 }
 
