@@ -142,7 +142,7 @@ fn movmsk(wave: &mut Wave, instruction: &Instruction) -> Result<(), FaultKind> {
     let exec = wave.exec();
     let Some(dst) = instruction.dsts.get(0) else { return Ok(()) };
     for word in 0..usize::from(dst.count) {
-        let bits = (exec >> (32 * word as u32 & 127)) as u32;
+        let bits = (exec >> ((32 * word as u32) & 127)) as u32;
         wave.write(dst.kind, false, word, &[bits; FIBERS], exec)?;
     }
     Ok(())
@@ -197,9 +197,4 @@ pub(super) fn special(
         results.push(&dst, repeat, mask, result);
     }
     Ok(results)
-}
-
-/// Whether an operand is a register that instructions of this kind read late or early.
-pub(super) fn is_register(operand: &Operand) -> bool {
-    matches!(operand.kind, OperandKind::Gpr(..252) | OperandKind::RelativeGpr(_))
 }
