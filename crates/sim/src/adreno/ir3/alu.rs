@@ -6,7 +6,7 @@ use super::program::Step;
 use super::results::Results;
 use super::wave::{FIBERS, Mask, Row, Wave};
 use unwedge_isa::ir3::semantics::{self, Alu, Fibers, ValueKind, convert};
-use unwedge_isa::ir3::{Attributes, Instruction, Opcode, Operand, OperandKind};
+use unwedge_isa::ir3::{Attributes, Instruction, Opcode};
 
 /// Rows of sources and of the result.
 struct Rows<'r, const N: usize> {
