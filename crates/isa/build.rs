@@ -12,6 +12,8 @@ mod amdgcn_facts {
 mod emit;
 #[path = "build_support/eu.rs"]
 mod eu;
+#[path = "build_support/ir3.rs"]
+mod ir3;
 #[allow(dead_code, unused_imports, reason = "what only users of a table need")]
 #[path = "src/table/mod.rs"]
 mod table;
@@ -42,6 +44,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::write(out.join(format!("{name}.rs")), emit::emit(&name.to_uppercase(), &table))?;
         if programs {
             let table = table.table();
+            let opcodes = ir3::emit(&table).ok_or("no instructions")?;
+            fs::write(out.join(format!("{name}_opcodes.rs")), opcodes)?;
             let root = table.root("instruction").ok_or("no instructions")?;
             let programs = OwnedPrograms::new(&table, root).ok_or("instructions of more than 64 bits")?;
             let texts = format!("{name}.texts");

@@ -36,6 +36,13 @@ pub struct Root(pub(crate) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Leaf(pub(crate) u32);
 
+impl Leaf {
+    /// Its number in the table.
+    pub(crate) fn index(self) -> u32 {
+        self.0
+    }
+}
+
 /// How a field's bits are read and shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind<'t> {
