@@ -8,6 +8,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+/// When memory is accessed and results are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// At once: what is missing in the program does not show.
+    Plain,
+    /// As late, and in as bad an order, as hardware may; what the program must not rely on is reported.
+    Adversarial {
+        /// Chooses among what is possible.
+        seed: u64,
+    },
+}
+
 /// Groups that are run at once before their results are committed.
 const AHEAD: usize = 64;
 

@@ -588,7 +588,7 @@ impl Instruction {
                 self.srcs.push(reader.gpr("SRC2")?.components(access.dims));
                 self.srcs.push(reader.gpr("SSBO")?);
             }
-            _ if atomic => {
+            _ if atomic && !self.opcode.name().starts_with("atomic.s") => {
                 let compares = self.opcode.name().ends_with("cmpxchg");
                 let address = if self.opcode.is_local_atomic() { 1 } else { 2 };
                 self.dsts.push(reader.gpr("DST")?.components(width));
@@ -604,8 +604,10 @@ impl Instruction {
                     };
                     self.dsts.push(reader.operand("DST", half)?.components(count));
                 }
-                if reader.word.field("SSBO").is_some() {
-                    self.srcs.push(reader.gpr("SSBO")?);
+                for name in ["SSBO", "SRC1", "SRC2", "SRC3"] {
+                    if reader.word.field(name).is_some() {
+                        self.srcs.push(reader.gpr(name)?);
+                    }
                 }
             }
         }

@@ -125,6 +125,12 @@ pub(super) fn nested(word: &DecodedWord<'_>, name: &str, half: bool) -> Option<O
     let kind = kind(inner.as_ref().unwrap_or(&form), half)?;
     let flag = |name: &str| form.field(name).is_some_and(|bit| bit != 0);
     let modifiers = form.field("ABSNEG").unwrap_or(0);
+    let kind = match kind {
+        OperandKind::Gpr(number) if word.field(&format!("{name}_CONST")).is_some_and(|bit| bit != 0) => {
+            OperandKind::Const(number.into())
+        }
+        kind => kind,
+    };
     let half = half && !matches!(kind, OperandKind::Address(_) | OperandKind::Predicate(_));
     Some(Operand {
         negate: modifiers & 1 != 0,
@@ -136,21 +142,17 @@ pub(super) fn nested(word: &DecodedWord<'_>, name: &str, half: bool) -> Option<O
 
 fn kind(form: &DecodedWord<'_>, half: bool) -> Option<OperandKind> {
     let number = |high: u64| (high << 2 | form.field("SWIZ").unwrap_or(0)) as u16;
-    if let Some(gpr) = form.field("GPR") {
-        if form.name() == "cat6-src-const-or-gpr" && form.field("SRC_CONST").is_some_and(|bit| bit != 0) {
-            return Some(OperandKind::Const(number(gpr)));
-        }
-        if form.name() != "cat6-src" || form.field("SRC_IM").is_none_or(|bit| bit == 0) {
-            return Some(register(number(gpr) as u8));
-        }
+    // Of an immediate form both fields are there.
+    if let Some(gpr) = form.field("GPR").filter(|_| form.field("IMMED").is_none()) {
+        return Some(register(number(gpr) as u8));
     }
     if let Some(target) = form.field("RT") {
         return Some(OperandKind::RenderTarget(number(target) as u8));
     }
     if form.name() == "cat3-src-const-or-immed" {
-        return Some(match form.field("IMMED_ENCODING").is_some_and(|bit| bit != 0) {
-            true => OperandKind::Immediate(form.field("IMMED")? as u32),
-            false => OperandKind::Const(number(form.field("CONST")?)),
+        return Some(match form.field("IMMED") {
+            Some(value) => OperandKind::Immediate(value as u32),
+            None => OperandKind::Const(number(form.field("CONST")?)),
         });
     }
     if let Some(constant) = form.field("CONST") {

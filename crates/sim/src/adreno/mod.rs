@@ -1,3 +1,4 @@
 //! Adreno.
 
+pub mod ir3;
 pub mod sqe;

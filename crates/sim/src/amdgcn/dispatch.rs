@@ -1,16 +1,6 @@
 //! What a grid of workgroups is run with, and with which timing.
 
-/// When memory is accessed and results are there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timing {
-    /// At once: what is missing in the program does not show.
-    Plain,
-    /// As late, and in as bad an order, as hardware may; what the program must not rely on is reported.
-    Adversarial {
-        /// Chooses among what is possible.
-        seed: u64,
-    },
-}
+pub use crate::run::Timing;
 
 /// What a vector register holds when a wave begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,95 @@
+//! What waves are run with.
+
+use crate::run::Timing;
+
+/// Private memory, as `SP_xS_PVT_MEM_*` give it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PrivateMemory {
+    /// Where it starts.
+    pub base: u64,
+    /// Bytes of a fiber.
+    pub per_fiber: u32,
+}
+
+/// The state that any shader stage has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShaderState {
+    /// Fibers of a wave: 64 or 128.
+    pub wave_size: u32,
+    /// The constant file by component. Shared constants of a6xx are at `c504.x` of it.
+    pub constants: Vec<u32>,
+    /// What `stsc` copies from.
+    pub immediate_constants: Vec<u32>,
+    /// `SP_xS_BINDLESS_BASE`: addresses with the size of a descriptor in the low two bits.
+    pub bindless: Vec<u64>,
+    /// Tables of descriptors that are not bindless: textures, images, uniform buffers.
+    pub tables: [u64; 3],
+    /// Private memory.
+    pub private: PrivateMemory,
+}
+
+/// A grid of workgroups of a compute shader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispatch {
+    /// State of the stage.
+    pub state: ShaderState,
+    /// Index of the first instruction in the program.
+    pub entry: u32,
+    /// Workgroups along each axis.
+    pub groups: [u32; 3],
+    /// Fibers of a workgroup along each axis, at most 2,048 in all.
+    pub local_size: [u32; 3],
+    /// Bytes of local memory of a workgroup.
+    pub local_memory: u32,
+    /// Three registers that hold a fiber's place in its workgroup, if any do: the first one, by component.
+    pub local_id: Option<u8>,
+    /// Three shared registers that hold the workgroup's place.
+    pub group_id: Option<u8>,
+}
+
+/// How it is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Instructions that all waves may execute.
+    pub steps: u64,
+    /// Timing.
+    pub timing: Timing,
+    /// Threads of the host; the result is the same with any number.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    /// Plain timing, a hundred million steps, one thread.
+    fn default() -> Options {
+        Options { steps: 100_000_000, timing: Timing::Plain, threads: 1 }
+    }
+}
+
+impl Default for ShaderState {
+    /// Waves of 64 fibers with nothing bound.
+    fn default() -> ShaderState {
+        ShaderState {
+            wave_size: 64,
+            constants: Vec::new(),
+            immediate_constants: Vec::new(),
+            bindless: Vec::new(),
+            tables: [0; 3],
+            private: PrivateMemory::default(),
+        }
+    }
+}
+
+impl Default for Dispatch {
+    /// One workgroup of 64 fibers.
+    fn default() -> Dispatch {
+        Dispatch {
+            state: ShaderState::default(),
+            entry: 0,
+            groups: [1; 3],
+            local_size: [64, 1, 1],
+            local_memory: 0,
+            local_id: None,
+            group_id: None,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The shader processor of Adreno 6xx and 7xx: whole waves of ir3 over memory.
+//!
+//! A [`Program`] is decoded once; a [`Dispatch`] says with which state its waves begin; [`run`] runs them. What the
+//! arithmetic computes is in [`unwedge_isa::ir3::semantics`]. Registers are rows of all fibers of a wave, so that an
+//! instruction is one loop.
+//!
+//! Never: packets or registers of the command processor; those who read them fill the [`Dispatch`].
+
+mod access;
+mod alu;
+mod cross;
+mod descriptor;
+mod dispatch;
+mod fault;
+mod flow;
+mod group;
+mod late;
+mod memory;
+mod program;
+mod results;
+mod run;
+mod texture;
+mod wave;
+
+pub use crate::run::Timing;
+pub use dispatch::{Dispatch, Options, PrivateMemory, ShaderState};
+pub use fault::{Fault, FaultKind, MemoryUnit};
+pub use program::Program;
+pub use run::{Stats, run};
