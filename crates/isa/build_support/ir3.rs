@@ -37,11 +37,17 @@ pub fn emit(table: &IsaTable<'_>) -> Option<String> {
         }
     }
     let mut out = String::new();
-    let _ = writeln!(out, "#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]\npub enum Opcode {{");
+    let _ = writeln!(
+        out,
+        "#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]\npub enum Opcode {{"
+    );
     for (name, _) in &order {
         let _ = writeln!(out, "{},", variant(name));
     }
-    let _ = writeln!(out, "}}\nimpl Opcode {{\n/// All of them, in the order of the description.\npub const ALL: &'static [Opcode] = &[");
+    let _ = writeln!(
+        out,
+        "}}\nimpl Opcode {{\n/// All of them, in the order of the description.\npub const ALL: &'static [Opcode] = &["
+    );
     for (name, _) in &order {
         let _ = writeln!(out, "Opcode::{},", variant(name));
     }

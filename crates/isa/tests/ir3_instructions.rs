@@ -4,8 +4,8 @@ mod data;
 
 use data::{cell, csv};
 use std::collections::BTreeSet;
-use unwedge_isa::table::{DisplayPart, FieldKind};
 use unwedge_isa::ir3::{self, Attributes, Instruction, Opcode, Operand, OperandKind};
+use unwedge_isa::table::{DisplayPart, FieldKind};
 
 fn text(word: u64, gpu_id: u32) -> String {
     let mut out = Vec::new();
@@ -49,11 +49,14 @@ fn is_register(token: &str) -> Option<(String, bool)> {
     if name.starts_with(['a', 'p'])
         && !digits.is_empty()
         && digits.bytes().all(|b| b.is_ascii_digit())
-        && component.len() == 1 {
+        && component.len() == 1
+    {
         return Some((if name == "a0.y" { "a1.x".into() } else { name.to_owned() }, false));
     }
-    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) && matches!(component, "x" | "y" | "z" | "w"))
-        .then(|| (name.to_owned(), half))
+    (!digits.is_empty()
+        && digits.bytes().all(|b| b.is_ascii_digit())
+        && matches!(component, "x" | "y" | "z" | "w"))
+    .then(|| (name.to_owned(), half))
 }
 
 /// The registers that a text names, and whether each is a half one.
@@ -77,8 +80,10 @@ fn named(text: &str) -> BTreeSet<(String, bool)> {
 /// Operands of local memory are shown without their size.
 fn hides_size(opcode: Opcode) -> bool {
     use Opcode::*;
-    matches!(opcode, Ldl | Ldlw | Ldlv | Stl | Stp | Stlw | Stc | ResinfoB | Resinfo | Resbase | Getspid | Getwid)
-        || matches!(opcode, Getfiberid | Ldib | Ldgb)
+    matches!(
+        opcode,
+        Ldl | Ldlw | Ldlv | Stl | Stp | Stlw | Stc | ResinfoB | Resinfo | Resbase | Getspid | Getwid
+    ) || matches!(opcode, Getfiberid | Ldib | Ldgb)
 }
 
 fn check(word: u64, gpu_id: u32, shown: &str) -> Result<(), String> {
@@ -91,13 +96,9 @@ fn check(word: u64, gpu_id: u32, shown: &str) -> Result<(), String> {
         return Err(format!("is {}", instruction.opcode));
     }
     let flags = instruction.flags;
-    for (flag, set) in [
-        ("(ss)", flags.ss),
-        ("(sy)", flags.sy),
-        ("(jp)", flags.jp),
-        ("(ul)", flags.ul),
-        ("(sat)", flags.sat),
-    ] {
+    for (flag, set) in
+        [("(ss)", flags.ss), ("(sy)", flags.sy), ("(jp)", flags.jp), ("(ul)", flags.ul), ("(sat)", flags.sat)]
+    {
         if body.contains(flag) != set {
             return Err(format!("{flag} is {set}"));
         }

@@ -76,7 +76,7 @@ impl Operand {
 
     /// Whether it is the same for all fibers of a wave.
     pub fn is_uniform(&self) -> bool {
-        use OperandKind::{Const, IndexedConst, Immediate};
+        use OperandKind::{Const, Immediate, IndexedConst};
         self.is_shared() || matches!(self.kind, Const(_) | IndexedConst(_) | Immediate(_))
     }
 

@@ -8,15 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use unwedge_base::Memory;
 use unwedge_hw::{Db, Gpu};
 use unwedge_sim::SimMemory;
 use unwedge_sim::adreno::ir3::{Dispatch, PrivateMemory, Program, ShaderState};
 use unwedge_stream::Flow;
-use unwedge_stream::adreno::{
-    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, LoadState, Stage, StateType,
-};
-use unwedge_stream::play::{Consumer, Identity, Player, SubmitChoice, Submission};
+use unwedge_stream::adreno::{AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, LoadState, Stage, StateType};
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 
 pub fn folder(name: &str) -> Option<PathBuf> {
     let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -46,7 +43,9 @@ pub fn table(path: &Path) -> Vec<HashMap<String, String>> {
     let text = text(path);
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    let row = |line: &str| header.iter().zip(line.split(',')).map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let row = |line: &str| {
+        header.iter().zip(line.split(',')).map(|(k, v)| (k.to_string(), v.to_string())).collect()
+    };
     lines.map(row).collect()
 }
 
@@ -63,7 +62,8 @@ pub struct Capture {
     pub dispatches: Vec<Submitted>,
     pub memory: SimMemory,
     pub gpu_id: u32,
-    pub program_words: Memory,
+    /// Address and size of each buffer.
+    pub buffers: Vec<(u64, u64)>,
 }
 
 struct Collector<'d> {
@@ -115,10 +115,13 @@ impl Collector<'_> {
         };
         let a7xx = self.capture.gpu_id >= 700;
         let sets = if a7xx { 8 } else { 5 };
-        let bindless = (0..sets).map(|set| wide(&format!("SP_CS_BINDLESS_BASE[{set}].DESCRIPTOR"))).collect();
-        let immediate =
-            offset("HLSQ_SHARED_CONSTS_IMM[0]").or_else(|| offset("HLSQ_SHARED_CONSTS_IMM[0].REG"));
-        let immediate_constants = match immediate {
+        // Indices are in hexadecimal but for the first one.
+        let name = |set: u32| match set {
+            0 => "SP_CS_BINDLESS_BASE[0].DESCRIPTOR".to_owned(),
+            _ => format!("SP_CS_BINDLESS_BASE[{set:#x}].DESCRIPTOR"),
+        };
+        let bindless = (0..sets).map(|set| wide(&name(set))).collect();
+        let immediate_constants = match offset("HLSQ_SHARED_CONSTS_IMM[0]+0") {
             Some(at) => (0..64).map(|n| regs.raw(at + n)).collect(),
             None => Vec::new(),
         };
@@ -168,7 +171,10 @@ impl<'d> Consumer<'d> for Collector<'d> {
     }
 
     fn submit(&mut self, submission: Submission<'_, 'd>) {
-        self.capture.memory = SimMemory::from(submission.live.memory());
+        let held = submission.live.memory();
+        self.capture.memory = SimMemory::from(held);
+        self.capture.buffers =
+            held.buffers().iter().map(|buffer| (buffer.iova, buffer.end() - buffer.iova)).collect();
         let Ok(mut walk) = submission.open() else { return };
         walk.run(self);
     }

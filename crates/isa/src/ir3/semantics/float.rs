@@ -224,7 +224,8 @@ mod tests {
 
     fn samples() -> Vec<u32> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
-        let mut all = vec![0, 1, 0x8000_0000, 0x7f80_0000, 0x7fc0_0000, 0x0080_0000, 0x007f_ffff, 0x3f80_0000];
+        let mut all =
+            vec![0, 1, 0x8000_0000, 0x7f80_0000, 0x7fc0_0000, 0x0080_0000, 0x007f_ffff, 0x3f80_0000];
         for at in 0..600 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let bits = (state >> 32) as u32;

@@ -134,18 +134,15 @@ pub(super) fn cat3<F: Fibers<3>>(alu: Alu, fibers: F) -> Option<F::Out> {
     let bits = if alu.half { 15 } else { 31 };
     let mask = if alu.half { 0xffff } else { u32::MAX };
     Some(match alu.opcode {
-        MadU16 => fibers.run(|[a, b, c]| {
-            (a & 0xffff).wrapping_mul(b & 0xffff).wrapping_add(c & 0xffff) & 0xffff
-        }),
-        MadS16 => fibers.run(|[a, b, c]| {
-            signed16(a).wrapping_mul(signed16(b)).wrapping_add(signed16(c)) as u32 & 0xffff
-        }),
+        MadU16 => {
+            fibers.run(|[a, b, c]| (a & 0xffff).wrapping_mul(b & 0xffff).wrapping_add(c & 0xffff) & 0xffff)
+        }
+        MadS16 => fibers
+            .run(|[a, b, c]| signed16(a).wrapping_mul(signed16(b)).wrapping_add(signed16(c)) as u32 & 0xffff),
         MadshU16 => fibers.run(|[a, b, c]| ((a & 0xffff).wrapping_mul(b & 0xffff) << 16).wrapping_add(c)),
         MadshM16 => fibers.run(|[a, b, c]| ((a & 0xffff).wrapping_mul(b >> 16) << 16).wrapping_add(c)),
         MadU24 => fibers.run(|[a, b, c]| (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c)),
-        MadS24 => {
-            fibers.run(|[a, b, c]| (signed24(a).wrapping_mul(signed24(b)) as u32).wrapping_add(c))
-        }
+        MadS24 => fibers.run(|[a, b, c]| (signed24(a).wrapping_mul(signed24(b)) as u32).wrapping_add(c)),
         SelB16 => fibers.run(|[a, b, c]| if b & 0xffff != 0 { a } else { c }),
         SelB32 => fibers.run(|[a, b, c]| if b != 0 { a } else { c }),
         SelS16 => fibers.run(|[a, b, c]| if signed16(b) >= 0 { a } else { c }),

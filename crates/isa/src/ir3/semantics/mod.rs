@@ -148,12 +148,12 @@ impl Alu {
     pub fn sources(&self) -> ValueKind {
         use Opcode::*;
         match self.opcode {
-            AddF | MinF | MaxF | MulF | SignF | CmpsF | AbsnegF | CmpvF | FloorF | CeilF | RndneF | RndazF
-            | TruncF | BaryF | MadF16 | MadF32 | SelF16 | SelF32 => ValueKind::Float,
+            AddF | MinF | MaxF | MulF | SignF | CmpsF | AbsnegF | CmpvF | FloorF | CeilF | RndneF
+            | RndazF | TruncF | BaryF | MadF16 | MadF32 | SelF16 | SelF32 => ValueKind::Float,
             AddU | SubU | CmpsU | MinU | MaxU | CmpvU | MulU24 | MullU | MadU16 | MadshU16 | MadU24
             | MadshM16 => ValueKind::Unsigned,
-            AddS | SubS | CmpsS | MinS | MaxS | AbsnegS | CmpvS | MulS24 | MadS16 | MadS24 | SelS16 | SelS32
-            | SadS16 | SadS32 | ClzS | Dp2acc | Dp4acc => ValueKind::Signed,
+            AddS | SubS | CmpsS | MinS | MaxS | AbsnegS | CmpvS | MulS24 | MadS16 | MadS24 | SelS16
+            | SelS32 | SadS16 | SadS32 | ClzS | Dp2acc | Dp4acc => ValueKind::Signed,
             _ if self.opcode.category() == 4 => ValueKind::Float,
             _ => ValueKind::Bits,
         }
@@ -181,11 +181,14 @@ impl Alu {
                 if negate { value ^ sign } else { value }
             }
             ValueKind::Bits => {
-                if negate { !value & mask } else { value }
+                if negate {
+                    !value & mask
+                } else {
+                    value
+                }
             }
             ValueKind::Unsigned | ValueKind::Signed => {
-                let value =
-                    if absolute && value & sign != 0 { value.wrapping_neg() & mask } else { value };
+                let value = if absolute && value & sign != 0 { value.wrapping_neg() & mask } else { value };
                 if negate { value.wrapping_neg() & mask } else { value }
             }
         }

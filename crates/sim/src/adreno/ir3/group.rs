@@ -253,12 +253,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Reads the sources of an instruction and does what it does to memory.
-    pub(super) fn perform(
-        &mut self,
-        wave: &mut Wave,
-        step: &Step,
-        exec: Mask,
-    ) -> Result<Results, FaultKind> {
+    pub(super) fn perform(&mut self, wave: &mut Wave, step: &Step, exec: Mask) -> Result<Results, FaultKind> {
         match step.instruction.opcode.category() {
             4 => alu::special(self, wave, step, exec),
             5 => texture::exec(self, wave, step, exec),

@@ -73,7 +73,11 @@ impl Step {
         let shared = instruction.dsts.get(0).is_some_and(|dst| dst.is_shared());
         let uniform = instruction.srcs.iter().all(|src| src.is_uniform());
         let scalar = shared && uniform && matches!(instruction.opcode.category(), 1..=4);
-        Step { instruction, alu: Alu::new(&instruction), scalar: scalar && instruction.opcode != Opcode::Movmsk }
+        Step {
+            instruction,
+            alu: Alu::new(&instruction),
+            scalar: scalar && instruction.opcode != Opcode::Movmsk,
+        }
     }
 }
 
@@ -82,7 +86,8 @@ fn registers(instruction: &Instruction) -> usize {
     let reach = |operand: Operand| match operand.kind {
         OperandKind::RelativeGpr(_) => REGISTERS,
         OperandKind::Gpr(number) if usize::from(number) < REGISTERS => {
-            let last = usize::from(number) + usize::from(operand.count.max(4)) + usize::from(instruction.repeat);
+            let last =
+                usize::from(number) + usize::from(operand.count.max(4)) + usize::from(instruction.repeat);
             if operand.half { last / 2 + 1 } else { last + 1 }
         }
         _ => 0,
