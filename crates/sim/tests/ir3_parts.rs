@@ -77,7 +77,7 @@ fn fragile(source: &str) -> bool {
 fn arithmetic_of_each_category() {
     assert_eq!(plain("add.u r1.x, r0.x, c0.x")[5], 12);
     assert_eq!(plain("(rpt1)mov.u32u32 r1.x, 9\n(rpt5)nop\n(rpt1)add.u r1.x, (r)r1.x, r0.x")[3], 12);
-    assert_eq!(plain("mad.f32 r1.x, c0.y, c0.y, c0.y")[0], 12f32.to_bits());
+    assert_eq!(plain("mov.f32f32 r2.x, c0.y\n(rpt2)nop\nmad.f32 r1.x, c0.y, r2.x, r2.x")[0], 12f32.to_bits());
     assert_eq!(plain("mov.f32f32 r2.x, c0.y\n(rpt5)nop\nrcp r1.x, r2.x")[0], (1.0f32 / 3.0).to_bits());
     // A half register is half of a full one.
     let halves = "mov.u32u32 r1.x, 0\n(rpt5)nop\nmov.u16u16 hr2.y, 5\nmov.u16u16 hr2.x, 6";

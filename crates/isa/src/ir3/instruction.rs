@@ -446,7 +446,7 @@ impl Instruction {
             numbers: None,
             cluster: reader.bits("CLUSTER_SIZE") as u8,
         };
-        let written = 8 - (access.mask << 4).leading_zeros().min(8) as u8;
+        let written = 4 - (access.mask << 4).leading_zeros().min(4) as u8;
         self.dsts.push(reader.operand("DST", reader.flag("DST_HALF"))?.components(written));
         for name in ["SRC1", "SRC2"] {
             let form = reader.word.nested(name)?;

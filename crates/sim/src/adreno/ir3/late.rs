@@ -284,16 +284,9 @@ impl Machine<'_> {
         reads: impl Fn(&LateOp) -> bool,
         writes: impl Fn(Flag) -> bool,
     ) -> Result<(), FaultKind> {
-        let last = wave.late.as_ref().and_then(|late| late.ops.iter().rposition(&reads));
-        let mut at = last.map_or(0, |last| last + 1);
-        // From the last one on: those that are performed may leave the list.
-        while at > 0 {
-            at -= 1;
-            let wanted = wave.late.as_ref().and_then(|late| late.ops.get(at)).is_some_and(&reads);
-            if wanted {
-                let before = self.perform_until(wave, at)?;
-                at = at.saturating_sub(before);
-            }
+        let waits = |op: &LateOp| op.results.is_none() && reads(op);
+        while let Some(last) = wave.late.as_ref().and_then(|late| late.ops.iter().rposition(waits)) {
+            self.perform_until(wave, last)?;
         }
         loop {
             let Some(late) = &mut wave.late else { return Ok(()) };
@@ -304,11 +297,11 @@ impl Machine<'_> {
         }
     }
 
-    /// Performs an instruction that has been issued, after those of its unit before it; how many left the list because
-    /// they have no results.
-    fn perform_until(&mut self, wave: &mut Wave, last: usize) -> Result<usize, FaultKind> {
+    /// Performs an instruction that has been issued, after those of its unit before it. Those without results leave the
+    /// list.
+    fn perform_until(&mut self, wave: &mut Wave, last: usize) -> Result<(), FaultKind> {
         let unit = wave.late.as_ref().and_then(|late| late.ops.get(last)).map(|op| op.unit);
-        let (mut at, mut last, mut left) = (0, last as isize, 0);
+        let (mut at, mut last) = (0, last as isize);
         while at as isize <= last {
             let op = wave.late.as_ref().and_then(|late| late.ops.get(at));
             let Some(&LateOp { at: pc, exec, unit: of, results: None, .. }) = op else {
@@ -325,7 +318,7 @@ impl Machine<'_> {
             let aliases = std::mem::take(&mut wave.aliases);
             let results = self.perform(wave, step, exec)?;
             wave.aliases = aliases;
-            let Some(late) = &mut wave.late else { return Ok(left) };
+            let Some(late) = &mut wave.late else { return Ok(()) };
             if results.has_values() {
                 if let Some(op) = late.ops.get_mut(at) {
                     op.results = Some(results);
@@ -334,11 +327,10 @@ impl Machine<'_> {
             } else {
                 late.ops.remove(at);
                 last -= 1;
-                left += 1;
                 self.complete(wave, &results)?;
             }
         }
-        Ok(left)
+        Ok(())
     }
 
     /// The wave ends: everything comes.
