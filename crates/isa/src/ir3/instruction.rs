@@ -446,7 +446,7 @@ impl Instruction {
             numbers: None,
             cluster: reader.bits("CLUSTER_SIZE") as u8,
         };
-        let written = 8 - (access.mask << 4).leading_zeros().min(8) as u8;
+        let written = 4 - (access.mask << 4).leading_zeros().min(4) as u8;
         self.dsts.push(reader.operand("DST", reader.flag("DST_HALF"))?.components(written));
         for name in ["SRC1", "SRC2"] {
             let form = reader.word.nested(name)?;
@@ -482,8 +482,14 @@ impl Instruction {
             index,
             component: 0,
             uniform: false,
-            shuffle: 0,
+            shuffle: if self.opcode == Opcode::Shfl { reader.bits("MODE") as u8 } else { 0 },
         };
+        if self.opcode == Opcode::Shfl {
+            access.index = DescriptorIndex::Immediate;
+        }
+        if matches!(self.opcode, Opcode::StibB | Opcode::LdibB) {
+            access.offset = reader.bits("OFFSET") as i32;
+        }
         if let Some(dims) = reader.word.field("D") {
             access.dims = dims as u8;
         }
@@ -506,7 +512,6 @@ impl Instruction {
     ) -> Option<()> {
         use Opcode::*;
         let half = access.ty.is_half();
-        let width = if access.ty == Type::U64 { 2 } else { 1 };
         let count = access.size;
         let data = |name: &str, count: u8| Some(reader.operand(name, half)?.components(count));
         match self.opcode {
@@ -558,22 +563,45 @@ impl Instruction {
                 self.srcs.push(reader.gpr("SRC1")?);
                 self.srcs.push(reader.gpr("SRC2")?);
             }
+            _ if atomic => self.atomic_operands(reader, access)?,
+            _ => self.image_operands(reader, access)?,
+        }
+        Some(())
+    }
+
+    /// Operands of atomic operations: the old value is the result.
+    fn atomic_operands(&mut self, reader: &Reader<'_, '_>, access: &MemoryAccess) -> Option<()> {
+        let width = if access.ty == Type::U64 { 2 } else { 1 };
+        let name = self.opcode.name();
+        let values = 1 + u8::from(name.ends_with("cmpxchg"));
+        if name.starts_with("atomic.b") {
+            // One vector receives it and has the data after it.
+            self.dsts.push(reader.gpr("SRC1")?.components(width));
+            self.srcs.push(reader.gpr("SRC1")?.components((1 + values) * width));
+            self.srcs.push(reader.gpr("SRC2")?.components(access.dims));
+            self.srcs.push(reader.gpr("SSBO")?);
+            return Some(());
+        }
+        if name.starts_with("atomic.s") {
+            return self.image_operands(reader, access);
+        }
+        let address = if self.opcode.is_local_atomic() { 1 } else { 2 };
+        self.dsts.push(reader.gpr("DST")?.components(width));
+        self.srcs.push(reader.gpr("SRC1")?.components(address));
+        self.srcs.push(reader.gpr("SRC2")?.components(values * width));
+        Some(())
+    }
+
+    /// Operands of image and buffer access, of questions about the wave, and of older generations.
+    fn image_operands(&mut self, reader: &Reader<'_, '_>, access: &MemoryAccess) -> Option<()> {
+        use Opcode::*;
+        let half = access.ty.is_half();
+        match self.opcode {
             StibB | LdibB => {
-                if self.opcode == LdibB {
-                    self.dsts.push(data("SRC1", count)?);
-                } else {
-                    self.srcs.push(data("SRC1", count)?);
-                }
+                let data = reader.operand("SRC1", half)?.components(access.size);
+                if self.opcode == LdibB { &mut self.dsts } else { &mut self.srcs }.push(data);
                 self.srcs.push(reader.gpr("SRC2")?.components(access.dims));
                 self.srcs.push(reader.gpr("SSBO")?);
-                access.offset = reader.bits("OFFSET") as i32;
-            }
-            Shfl => {
-                access.shuffle = reader.bits("MODE") as u8;
-                access.index = DescriptorIndex::Immediate;
-                self.dsts.push(data("DST", 1)?);
-                self.srcs.push(data("SRC1", 1)?);
-                self.srcs.push(reader.gpr("SRC2")?);
             }
             RayIntersection => {
                 self.dsts.push(reader.gpr("DST")?.components(5));
@@ -581,19 +609,10 @@ impl Instruction {
                     self.srcs.push(reader.gpr(name)?.components(count));
                 }
             }
-            _ if atomic && self.opcode.name().starts_with("atomic.b") => {
-                let exchanged = if self.opcode == AtomicBCmpxchg { 3 } else { 2 };
-                self.dsts.push(reader.gpr("SRC1")?.components(width));
-                self.srcs.push(reader.gpr("SRC1")?.components(exchanged * width));
-                self.srcs.push(reader.gpr("SRC2")?.components(access.dims));
-                self.srcs.push(reader.gpr("SSBO")?);
-            }
-            _ if atomic && !self.opcode.name().starts_with("atomic.s") => {
-                let compares = self.opcode.name().ends_with("cmpxchg");
-                let address = if self.opcode.is_local_atomic() { 1 } else { 2 };
-                self.dsts.push(reader.gpr("DST")?.components(width));
-                self.srcs.push(reader.gpr("SRC1")?.components(address));
-                self.srcs.push(reader.gpr("SRC2")?.components(width * (1 + u8::from(compares))));
+            Shfl => {
+                self.dsts.push(reader.operand("DST", half)?);
+                self.srcs.push(reader.operand("SRC1", half)?);
+                self.srcs.push(reader.gpr("SRC2")?);
             }
             _ => {
                 if reader.word.field("DST").is_some() {

@@ -6,6 +6,7 @@
 use super::cp::{CpStop, ThreadId};
 use super::machine::{AdrenoMachine, Note};
 use super::space::{Client, GpuFault};
+use std::ops::Range;
 use unwedge_hw::Gpu;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, Numeric, TexelCodec};
 use unwedge_hw::adreno::format::{f16_to_f32, f32_to_f16, linear_to_srgb8, srgb8_to_linear};
@@ -141,6 +142,18 @@ struct Surface {
     samples: u32,
     /// Texels across and down that there are; beyond, the nearest one is read.
     size: (u32, u32),
+}
+
+impl Surface {
+    /// Where pieces of a texel's bytes lie from its first byte on: tiles may keep two channels apart.
+    fn pieces(&self, bytes: usize) -> impl Iterator<Item = (u64, Range<usize>)> + use<> {
+        let apart = self.addresser.second_byte();
+        let step = if apart.is_some() { 1 } else { 8 };
+        (0..bytes).step_by(step).map(move |at| {
+            let offset = apart.map_or(at as u64, |second| at as u64 * u64::from(second));
+            (offset, at..(at + step).min(bytes))
+        })
+    }
 }
 
 /// Fields of RB_2D_DST_INFO and SP_PS_2D_SRC_INFO.
@@ -371,10 +384,15 @@ impl AdrenoMachine<'_> {
     fn load_texel(&self, src: &Surface, x: i64, y: i64, sample: u32, to: &mut [u8]) -> Result<(), GpuFault> {
         let inside = |at: i64, size: u32| at.clamp(0, i64::from(size.max(1)) - 1) as u32;
         let (x, y) = (inside(x, src.size.0), inside(y, src.size.1));
-        let at = src.base.wrapping_add(src.addresser.offset(x, y, 0, sample));
-        for (n, part) in (0..).zip(to.chunks_mut(8)) {
-            let value = self.space.read(at.wrapping_add(8 * n), part.len(), src.client)?;
-            part.copy_from_slice(&value.to_le_bytes()[..part.len()]);
+        self.load_bytes(src, src.base.wrapping_add(src.addresser.offset(x, y, 0, sample)), to)
+    }
+
+    /// The bytes of the texel at an address.
+    fn load_bytes(&self, of: &Surface, at: u64, to: &mut [u8]) -> Result<(), GpuFault> {
+        for (offset, part) in of.pieces(to.len()) {
+            let value = self.space.read(at.wrapping_add(offset), part.len(), of.client)?;
+            let bytes = value.to_le_bytes();
+            to[part].iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
         }
         Ok(())
     }
@@ -395,10 +413,7 @@ impl AdrenoMachine<'_> {
         } else {
             let mut old = [0; TEXEL];
             let bytes = packed.len();
-            for (n, part) in (0..).zip(old[..bytes].chunks_mut(8)) {
-                let value = self.space.read(at.wrapping_add(8 * n), part.len(), dst.client)?;
-                part.copy_from_slice(&value.to_le_bytes()[..part.len()]);
-            }
+            self.load_bytes(dst, at, &mut old[..bytes])?;
             let kept = dst.codec.unpack(&old[..bytes], 0, 0).unwrap_or_default();
             let mut both = kept;
             (0..4).filter(|n| mask >> n & 1 != 0).for_each(|n| both[n] = colour[n]);
@@ -407,10 +422,11 @@ impl AdrenoMachine<'_> {
             }
             &merged[..bytes]
         };
-        for (n, part) in (0..).zip(packed.chunks(8)) {
+        for (offset, part) in dst.pieces(packed.len()) {
             let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.space.write(at.wrapping_add(8 * n), part.len(), u64::from_le_bytes(word), dst.client)?;
+            let size = part.len();
+            word[..size].copy_from_slice(&packed[part]);
+            self.space.write(at.wrapping_add(offset), size, u64::from_le_bytes(word), dst.client)?;
         }
         Ok(())
     }

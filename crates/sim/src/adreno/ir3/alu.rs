@@ -31,8 +31,8 @@ impl<const N: usize> Fibers<N> for Rows<'_, N> {
 pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(), FaultKind> {
     let instruction = &step.instruction;
     match instruction.opcode {
-        Opcode::Movmsk => return movmsk(wave, instruction),
-        Opcode::Swz | Opcode::Gat | Opcode::Sct => return moves(machine, wave, instruction),
+        Opcode::Movmsk => return movmsk(machine, wave, step),
+        Opcode::Swz | Opcode::Gat | Opcode::Sct => return moves(machine, wave, step),
         _ => {}
     }
     let exec = wave.exec();
@@ -138,25 +138,28 @@ fn fetch(
 }
 
 /// The mask of the fibers that execute, 32 of them a register.
-fn movmsk(wave: &mut Wave, instruction: &Instruction) -> Result<(), FaultKind> {
-    let exec = wave.exec();
+fn movmsk(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(), FaultKind> {
+    let (instruction, exec) = (&step.instruction, wave.exec());
     let Some(dst) = instruction.dsts.get(0) else { return Ok(()) };
     for word in 0..usize::from(dst.count) {
         let bits = (exec >> ((32 * word as u32) & 127)) as u32;
         wave.write(dst.kind, false, word, &[bits; FIBERS], exec)?;
+        machine.wrote(wave, step, &dst, word);
     }
     Ok(())
 }
 
 /// Several registers at once: all are read before any is written.
-fn moves(machine: &mut Machine<'_>, wave: &mut Wave, instruction: &Instruction) -> Result<(), FaultKind> {
+fn moves(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(), FaultKind> {
+    let instruction: &Instruction = &step.instruction;
     let Attributes::Move { from, to, round } = instruction.attributes else { return Ok(()) };
     let kind = if from.is_float() { ValueKind::Float } else { ValueKind::Unsigned };
     let mut values = Vec::new();
-    for source in instruction.srcs.iter() {
+    for (at, source) in instruction.srcs.iter().enumerate() {
         for component in 0..usize::from(source.count) {
             let mut sources = [[0; FIBERS]; 1];
             wave.read(&source, component, &machine.constants, kind, &mut sources[0])?;
+            machine.taint_component(wave, step, at, component, &mut sources[0]);
             let mut result = [0; FIBERS];
             let rows = Rows { sources: &sources, result: &mut result, lanes: wave.lanes };
             convert::cat1(from, to, round, rows);
@@ -170,8 +173,8 @@ fn moves(machine: &mut Machine<'_>, wave: &mut Wave, instruction: &Instruction) 
         .flat_map(|dst| (0..usize::from(dst.count)).map(move |component| (dst, component)));
     for ((dst, component), value) in places.zip(&values) {
         wave.write(dst.kind, dst.half, component, value, exec)?;
+        machine.wrote(wave, step, &dst, component);
     }
-    let _ = machine;
     Ok(())
 }
 

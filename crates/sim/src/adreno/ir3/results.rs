@@ -28,6 +28,11 @@ pub(super) struct Results {
 }
 
 impl Results {
+    /// Whether registers or constants wait to be written.
+    pub(super) fn has_values(&self) -> bool {
+        !self.writes.is_empty() || !self.constants.is_empty()
+    }
+
     /// A component of an operand, for the fibers of a mask.
     pub(super) fn push(&mut self, operand: &Operand, step: usize, mask: Mask, values: Row) {
         let Operand { kind, half, .. } = *operand;

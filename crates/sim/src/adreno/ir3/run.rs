@@ -7,6 +7,7 @@ use super::program::Program;
 use crate::memory::{GroupView, SimMemory};
 use crate::run::{GroupRun, at_once, one_by_one};
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Components of the constant file.
 const CONSTANTS: usize = 512 * 4;
@@ -35,6 +36,21 @@ fn outcome(machine: Machine<'_>, fault: Option<Fault>) -> GroupRun<GroupOutcome>
     GroupRun { written: machine.view.written(), complete, result }
 }
 
+/// What came of all workgroups so far.
+#[derive(Default)]
+struct Total {
+    stats: Stats,
+    fault: Option<Fault>,
+}
+
+impl Total {
+    fn take(&mut self, group: GroupOutcome) {
+        self.stats.steps += group.steps;
+        self.stats.lane_steps += group.lane_steps;
+        self.fault = self.fault.take().or(group.fault);
+    }
+}
+
 /// Runs a grid: the preamble once, then workgroup after workgroup, in order.
 ///
 /// # Errors
@@ -48,52 +64,41 @@ pub fn run(
 ) -> Result<Stats, Fault> {
     let mut constants = dispatch.state.constants.clone();
     constants.resize(CONSTANTS, 0);
-    let mut stats = Stats::default();
-    let mut fault = None;
-    let mut take = |group: GroupOutcome| {
-        stats.steps += group.steps;
-        stats.lane_steps += group.lane_steps;
-        fault = fault.take().or(group.fault);
-    };
+    let mut total = Total::default();
     let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
+    // What all groups have executed so far.
+    let used = AtomicU64::new(0);
+    let left = || Options { steps: options.steps.saturating_sub(used.load(Ordering::Relaxed)), ..*options };
     if program.has_preamble() && count > 0 {
         let mut written = Vec::new();
         let run = |view: GroupView<'_>, number: u32| {
-            let machine = Machine::new(program, dispatch, options, view, Cow::Borrowed(&constants), number);
-            match machine.preamble() {
-                (Ok(constants), machine) => {
-                    written = constants;
-                    outcome(machine, None)
-                }
-                (Err(fault), machine) => outcome(machine, Some(fault)),
-            }
+            let machine = Machine::new(program, dispatch, &left(), view, Cow::Borrowed(&constants), number);
+            let (done, machine) = machine.preamble();
+            used.fetch_add(machine.steps, Ordering::Relaxed);
+            let fault = done.map(|constants| written = constants).err();
+            outcome(machine, fault)
         };
-        one_by_one(memory, 1, run, &mut take);
+        one_by_one(memory, 1, run, |group| total.take(group));
         constants = written;
     }
-    if fault.is_none() {
-        let mut take = |group: GroupOutcome| {
-            stats.steps += group.steps;
-            stats.lane_steps += group.lane_steps;
-            fault = fault.take().or(group.fault);
-        };
-        let left = options.steps;
+    if total.fault.is_none() {
         let run = |view: GroupView<'_>, number: u32| {
-            let options = Options { steps: left, ..*options };
             let mut machine =
-                Machine::new(program, dispatch, &options, view, Cow::Borrowed(&constants), number);
+                Machine::new(program, dispatch, &left(), view, Cow::Borrowed(&constants), number);
             let fault = machine.run().err();
+            used.fetch_add(machine.steps, Ordering::Relaxed);
             outcome(machine, fault)
         };
         let threads = options.threads.clamp(1, 256);
-        stats.groups = if threads > 1 {
-            at_once(memory, count, threads, run, &mut take)
+        let groups = if threads > 1 {
+            at_once(memory, count, threads, run, |group| total.take(group))
         } else {
-            one_by_one(memory, count, run, &mut take)
+            one_by_one(memory, count, run, |group| total.take(group))
         };
+        total.stats.groups = groups;
     }
-    match fault {
+    match total.fault {
         Some(fault) => Err(fault),
-        None => Ok(stats),
+        None => Ok(total.stats),
     }
 }
