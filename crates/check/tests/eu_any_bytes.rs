@@ -1,7 +1,7 @@
 //! Any bytes are checked in a bounded time, on every platform.
 
 use unwedge_check::eu::{CheckOptions, check, check_instruction};
-use unwedge_isa::eu::{Instruction, Platform};
+use unwedge_isa::eu::{Generation, Instruction, Platform};
 
 /// xorshift
 fn next(state: &mut u64) -> u64 {
@@ -29,7 +29,8 @@ fn any_instruction_is_checked() {
                 assert!(rule.info().holds(platform), "{} on {name}: {bits:#034x}", rule.info().name);
             }
         }
-        assert!(broken > 1000, "{name}");
+        let known = platform.generation() <= Generation::Xe2;
+        assert!(if known { broken > 1000 } else { broken == 0 }, "{name}: {broken}");
     }
 }
 
