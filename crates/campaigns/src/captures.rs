@@ -9,7 +9,7 @@ use unwedge::hw::Db;
 use unwedge::stream::cut::Merger;
 use unwedge_cli::args::{Cli, Command, Packing, RdCommand};
 use unwedge_cli::failure::Failure;
-use unwedge_cli::input::InputStream;
+use unwedge::files::InputStream;
 use unwedge_cli::output::{Share, SharedOutput};
 use unwedge_cli::packed::Packed;
 use unwedge_cli::query as query_verb;

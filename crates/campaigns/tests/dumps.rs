@@ -5,7 +5,7 @@ use unwedge::base::Generation;
 use unwedge::hw::Db;
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge_cli::input::Input;
+use unwedge::files::Input;
 use unwedge_testkit::count::ByteCounter;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::hostile::{hostile, repetitive};

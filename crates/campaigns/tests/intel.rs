@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use unwedge::hw::Db;
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge_cli::input::Input;
+use unwedge::files::Input;
 use unwedge_testkit::count::ByteCounter;
 use unwedge_testkit::intel::{cut_in_lines, dump_of_every_platform, repetitive};
 use unwedge_testkit::mutate::mutate;

@@ -4,7 +4,7 @@ use crate::args::{self, Global};
 use crate::database;
 use crate::dump::{self, DumpFiles, Opened};
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::InputStream;
+use unwedge::files::InputStream;
 use crate::output::Output;
 use std::io::{self, Write};
 use unwedge::base::Diagnostic;

@@ -4,7 +4,7 @@ use crate::args::{self, Global};
 use crate::database;
 use crate::explain::{print_report, report_options};
 use crate::failure::{Failure, Outcome};
-use crate::input::InputError;
+use unwedge::files::InputError;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::capture::{Dump, DumpPart};

@@ -2,7 +2,7 @@
 //! read and sniffed once. Never: what is in them.
 
 use crate::failure::{Failure, MSM, instead};
-use crate::input::{Input, InputStream};
+use unwedge::files::{Input, InputStream};
 use std::path::{Path, PathBuf};
 use unwedge::base::Diagnostic;
 use unwedge::capture::radv::MemberKind;

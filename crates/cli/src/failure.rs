@@ -1,6 +1,6 @@
 //! How a run ends: exit statuses and what standard error says.
 
-use crate::input::{Input, InputError};
+use unwedge::files::{Input, InputError};
 use std::fmt;
 use std::io;
 use std::process::ExitCode;

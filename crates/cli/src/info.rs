@@ -4,7 +4,7 @@ use crate::args::{self, Global};
 use crate::database;
 use crate::dump::{self, DumpFiles, Opened};
 use crate::failure::{Failure, Outcome};
-use crate::input::{Compression, InputStream};
+use unwedge::files::{Compression, InputStream};
 use crate::output::Output;
 use std::io::Write;
 use unwedge::base::Diagnostic;

@@ -15,7 +15,6 @@ mod explain;
 pub mod failure;
 mod getopt;
 pub mod info;
-pub mod input;
 pub mod isa;
 mod layout;
 mod lrc;

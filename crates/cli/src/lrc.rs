@@ -5,7 +5,7 @@ use crate::args::{
 };
 use crate::dump::{DumpFiles, is_read_once};
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
+use unwedge::files::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //! What programs link: [`open`] reads what any driver left of a hang, and [`Opened`] explains, decodes, queries and
 //! compares it; [`adreno`] lists, decodes, queries and compares captures, assembles and disassembles shaders and firmware;
 //! [`amd`] assembles, disassembles, checks and runs machine code. The crates underneath are modules here ([`base`], [`hw`],
-//! [`capture`], …) for what goes further. Never: files, arguments, a terminal.
+//! [`capture`], …) for what goes further. [`files`] reads files and undoes their compression. Never: arguments, a terminal.
 //!
 //! Features choose what there is beside dumps: `adreno` for captures and firmware, `amd` for machine code, `intel` for
 //! context images. Dumps of every vendor are read and explained in any case, and by the same crates; what is not linked
@@ -31,6 +31,8 @@ mod compare;
 #[cfg(feature = "adreno")]
 pub mod demo;
 mod dump;
+#[cfg(feature = "files")]
+pub mod files;
 
 pub use compare::{DiffPlace, DiffQuestion, Differences};
 pub use dump::{Format, Opened, Place, QueryOptions, ShowOptions, ValueForm, open};

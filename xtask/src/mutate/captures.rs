@@ -5,7 +5,7 @@ use super::{FILES_SHARE, MAX_INPUT, WORKERS, pick};
 use std::sync::Arc;
 use unwedge_campaigns::captures as capture_views;
 use unwedge_capture::rd::{RdReader, RdSectionKind, RdWriter, without_zeros};
-use unwedge_cli::input::Input;
+use unwedge::files::Input;
 use unwedge_testkit::{captures, pack};
 
 /// The same of captures.

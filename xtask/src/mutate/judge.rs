@@ -14,7 +14,7 @@ use unwedge_campaigns::captures::{self as capture_views, Words};
 use unwedge_campaigns::contexts as context_views;
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge_cli::input::Input;
+use unwedge::files::Input;
 use unwedge_cli::output::SharedOutput;
 use unwedge_hw::Db;
 use unwedge_intel::lrc::{LrcLayout, encoding};

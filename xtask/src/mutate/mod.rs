@@ -27,7 +27,7 @@ use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
-use unwedge_cli::input::Input;
+use unwedge::files::Input;
 use unwedge_hw::Db;
 use unwedge_testkit::{i915, i915_old, xe};
 

@@ -6,7 +6,7 @@ use crate::args::{self, Global};
 use crate::database;
 use crate::dump::open_dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
+use unwedge::files::Input;
 use crate::output::{Output, columns};
 use std::io::Write;
 use std::path::{Path, PathBuf};

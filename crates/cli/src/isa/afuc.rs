@@ -6,7 +6,7 @@ use super::{afuc_run, deliver, source};
 use crate::args::{AfucAsm, AfucCommand, AfucDisasm, AfucRun, Global, ProcessorArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
-use crate::input::Input;
+use unwedge::files::Input;
 use crate::output::Output;
 use std::ffi::OsString;
 use std::io::Write;

@@ -3,7 +3,7 @@
 use crate::args::{AfucRun, Global, ProcessorArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
-use crate::input::Input;
+use unwedge::files::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use unwedge::isa::afuc::DbNames;

@@ -4,7 +4,7 @@ use super::amd_check::bare;
 use super::amd_target::{gpu, gpu_of};
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
+use unwedge::files::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;

@@ -4,7 +4,7 @@ use super::{deliver, source};
 use crate::args::{EuAsm, EuCheck, EuCommand, EuDisasm, Global};
 use crate::dump::{self, refuse_dump};
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
+use unwedge::files::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::check::eu::{CheckOptions, Level, check as check_code};

@@ -4,7 +4,7 @@ use super::{code_at, deliver, source};
 use crate::args::{Global, Ir2Command, Ir2Disasm, StageArg};
 use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
+use unwedge::files::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::base::{Dwords, Generation};

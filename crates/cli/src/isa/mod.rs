@@ -14,7 +14,7 @@ pub(crate) mod ir3;
 use crate::args::Global;
 use crate::dump::Opened;
 use crate::failure::Failure;
-use crate::input::Input;
+use unwedge::files::Input;
 use crate::output::Output;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
@@ -107,7 +107,7 @@ fn batch(file: &Path, global: &Global, answer: &mut Answer<'_>) -> Result<(), Fa
             Ok(true) => {}
             Ok(false) => break,
             Err(e) => {
-                ended = Err(Failure::Input(crate::input::InputError::Io(file.display().to_string(), e)));
+                ended = Err(Failure::Input(unwedge::files::InputError::Io(file.display().to_string(), e)));
                 break;
             }
         }

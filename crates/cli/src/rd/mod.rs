@@ -4,7 +4,7 @@ use crate::args::{self, Global, Packing, RdCommand};
 use crate::database;
 use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::InputStream;
+use unwedge::files::InputStream;
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;

@@ -5,7 +5,7 @@ use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::{Action, Status, XzStream};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, ErrorKind, Read};
-use unwedge::base::Diagnostic;
+use unwedge_base::Diagnostic;
 
 /// Window or dictionary a compressed stream may ask for.
 const MAX_WINDOW: u64 = 128 << 20;

@@ -13,7 +13,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use unwedge::base::Diagnostic;
+use unwedge_base::Diagnostic;
 use unwedge_view::CaptureStream;
 
 /// How many times compression is undone: a gzip of an xz happens, more is an attack.

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use unwedge::base::Diagnostic;
+use unwedge_base::Diagnostic;
 use unwedge_view::CaptureStream;
 
 /// Bytes that tell a compression.
