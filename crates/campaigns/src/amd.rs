@@ -2,11 +2,11 @@
 
 use crate::print_report;
 use std::io::Write;
+use unwedge::files::Input;
 use unwedge::hw::Db;
 use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::failure::Failure;
 use unwedge_cli::info;
-use unwedge::files::Input;
 use unwedge_view::Style;
 use unwedge_view::amd::{self, AmdDump};
 use unwedge_view::around::{self, Place};

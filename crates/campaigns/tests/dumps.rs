@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 use unwedge::base::Generation;
+use unwedge::files::Input;
 use unwedge::hw::Db;
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge::files::Input;
 use unwedge_testkit::count::ByteCounter;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::hostile::{hostile, repetitive};

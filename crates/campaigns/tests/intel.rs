@@ -1,10 +1,10 @@
 //! Error states of i915 and dumps of xe, cut and broken: what they hold is said, and costs no more than what they are.
 
 use std::time::{Duration, Instant};
+use unwedge::files::Input;
 use unwedge::hw::Db;
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge::files::Input;
 use unwedge_testkit::count::ByteCounter;
 use unwedge_testkit::intel::{cut_in_lines, dump_of_every_platform, repetitive};
 use unwedge_testkit::mutate::mutate;

@@ -2,6 +2,8 @@
 //!
 //! Never: sentences, and nothing that the dump does not say.
 
+use crate::report::LevelPosition;
+use std::borrow::Cow;
 use unwedge_base::{ChipId, Generation};
 use unwedge_hw::amd::{GcVersion, Gfx, GfxTarget};
 use unwedge_hw::intel::platform::Version;
@@ -51,6 +53,15 @@ pub enum GpuIdentity {
 }
 
 impl GpuIdentity {
+    /// A level of a command stream as this vendor calls it: `ring`, `IB1`, `IB2`, `SDS`; of Intel `batch1`, `batch2`.
+    pub fn level_name(&self, level: u8) -> Cow<'static, str> {
+        match (level, self) {
+            (1.., GpuIdentity::Intel { .. }) => Cow::Owned(format!("batch{level}")),
+            (3, GpuIdentity::Amd { .. }) => Cow::Borrowed("IB3"),
+            _ => LevelPosition::name_of(level),
+        }
+    }
+
     /// The family that signatures name: `a6xx`, `gfx10`, `Kaby Lake`.
     pub fn family(&self) -> Option<String> {
         match self {

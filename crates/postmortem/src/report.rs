@@ -397,14 +397,13 @@ impl Trust {
 }
 
 impl LevelPosition {
-    /// `ring`, `IB1`, `IB2` or `SDS`.
-    pub fn name(&self) -> &'static str {
-        LevelPosition::name_of(self.level).unwrap_or("IB3")
-    }
-
-    /// The name of a level by its number.
-    pub fn name_of(level: u8) -> Option<&'static str> {
-        ["ring", "IB1", "IB2", "SDS"].get(usize::from(level)).copied()
+    /// A level of Adreno's streams: `ring`, `IB1`, `IB2`, `SDS`.
+    pub fn name_of(level: u8) -> Cow<'static, str> {
+        match level {
+            0 => Cow::Borrowed("ring"),
+            3 => Cow::Borrowed("SDS"),
+            ib => Cow::Owned(format!("IB{ib}")),
+        }
     }
 }
 

@@ -624,6 +624,8 @@ rules! {
         DisplayEventWait: "display-event-wait", CpWait, 60, Cause, [];
         /// A PIPE_CONTROL stalls after a draw or dispatch.
         StallWaitsForWork: "stall-waits-for-work", CpWait, 45, Clue, [IntelDebugSync];
+        /// A PIPE_CONTROL stalls after a draw or dispatch, and no unit but the command streamer has anything left to do.
+        StallWithUnitsIdle: "stall-with-units-idle", CpWait, 37, Observation, [IntelDebugSync];
         /// A PIPE_CONTROL stalls without a draw or dispatch before it.
         StallWithoutWork: "stall-without-work", CpWait, 35, Observation, [IntelDebugSync];
         /// A PIPE_CONTROL flushes or invalidates caches.

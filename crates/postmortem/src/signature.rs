@@ -5,6 +5,7 @@
 //! family of the GPU, the rules that fired, the stable part of their subjects, and the names and flags of their values.
 
 use crate::args::{Arg, Args};
+use crate::head::GpuIdentity;
 use crate::report::{Finding, HangPoint, Report, Subject};
 use crate::rules::{FindingKind, RuleRole};
 
@@ -33,7 +34,7 @@ impl Report {
             reasons.extend(seen.map(|finding| finding.signature_at(packet)));
         }
         let family = self.gpu.family().map_or_else(|| "unknown".to_owned(), |family| token(&family));
-        let place = self.hang.as_ref().map(|hang| format!("/{}", place(hang))).unwrap_or_default();
+        let place = self.hang.as_ref().map(|hang| format!("/{}", place(hang, &self.gpu))).unwrap_or_default();
         format!("{family}/{}{place}", reasons.join("+"))
     }
 }
@@ -77,13 +78,13 @@ fn token(name: &str) -> String {
 }
 
 /// The packet at the stop and the level of its stream: `CP_NOP@IB1`.
-fn place(hang: &HangPoint) -> String {
+fn place(hang: &HangPoint, gpu: &GpuIdentity) -> String {
     let packet = match (&hang.packet, hang.header) {
         (Some(packet), _) => token(packet),
         (None, Some(_)) => "garbage".to_owned(),
         (None, None) => "unknown".to_owned(),
     };
-    format!("{packet}@{}", hang.innermost().map_or("ring", |level| level.name()))
+    format!("{packet}@{}", gpu.level_name(hang.innermost().map_or(0, |at| at.level)))
 }
 
 /// The part of a subject that is the same in every run; `None` for the GPU as a whole and what has no such part.

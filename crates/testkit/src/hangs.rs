@@ -404,10 +404,13 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         builder.fault((address >> 12) as u32, (address >> 44) as u32 & 0xf).text()
     };
     let overwritten = |with: &[u32]| at(&stream(&[&store_data(run.ib, 1), with]), 4);
-    let stalled = |before: &[u32]| {
+    let stalled = |before: &[u32], instdone: u64| {
         let flush = pipe_control(1 << 20);
-        text(intel(run, &stream(&[before, &flush, &end]), before.len() + 4, flush[0]))
+        let engine = intel(run, &stream(&[before, &flush, &end]), before.len() + 4, flush[0]);
+        text(engine.set(RingRegister::Instdone, instdone))
     };
+    // The CS and the memory of vertices are not done; the CS alone.
+    let (working, idle) = (0xffff_dffe, 0xffff_fffe);
     let running = |register: &str, value: u64| text(drawing().register(register, value));
     let elsewhere = EngineState::new("rcs0").hung(1).set(RingRegister::Ipehr, 0x7a00_0004);
     // The CS alone.
@@ -437,8 +440,9 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         ("a semaphore whose value is there", text(intel_waiting(run, Some(7)))),
         ("a semaphore whose memory is not in the dump", text(intel_waiting(run, None))),
         ("a wait for the display", at(&stream(&[&[0x03 << 23 | 1], &end]), 0)),
-        ("a stall after a draw", stalled(&primitive(3))),
-        ("a stall without work", stalled(&store_data(run.ib, 1))),
+        ("a stall after a draw", stalled(&primitive(3), working)),
+        ("a stall after a draw that is done", stalled(&primitive(3), idle)),
+        ("a stall without work", stalled(&store_data(run.ib, 1), idle)),
         ("a batch that jumps to itself", at(&stream(&[&primitive(3), &batch_buffer_start(run.ib)]), 0)),
         ("a page fault past a buffer's end", faulting(run.fence + 0x1000)),
         ("a page fault before a buffer", faulting(run.fence - 0x1000)),

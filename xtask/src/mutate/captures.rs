@@ -3,9 +3,9 @@
 use super::judge::Judge;
 use super::{FILES_SHARE, MAX_INPUT, WORKERS, pick};
 use std::sync::Arc;
+use unwedge::files::Input;
 use unwedge_campaigns::captures as capture_views;
 use unwedge_capture::rd::{RdReader, RdSectionKind, RdWriter, without_zeros};
-use unwedge::files::Input;
 use unwedge_testkit::{captures, pack};
 
 /// The same of captures.

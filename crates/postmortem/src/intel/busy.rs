@@ -144,6 +144,11 @@ fn meaning(units: &[String], complete: bool) -> (Rule, Trust) {
     (Rule::UnitsNotDone, Trust::Likely)
 }
 
+/// Whether no unit but the command streamer itself has anything left to do.
+pub(super) fn is_idle(busy: &Finding) -> bool {
+    matches!(busy.rule, Rule::AllUnitsDone | Rule::OnlyStreamerNotDone)
+}
+
 /// What the units say, by the rule of the finding on them.
 pub(super) fn units(busy: &Finding) -> Arg {
     Arg::name(busy.rule.row().id)

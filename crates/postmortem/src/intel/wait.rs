@@ -110,6 +110,7 @@ fn flush(
     let flags = command.words.get(1).copied().unwrap_or(0);
     let rule = match (flags >> 20 & 1 != 0, stop.draws) {
         (true, 0) => Rule::StallWithoutWork,
+        (true, _) if busy.is_some_and(busy::is_idle) => Rule::StallWithUnitsIdle,
         (true, _) => Rule::StallWaitsForWork,
         (false, _) => Rule::FlushAtStop,
     };

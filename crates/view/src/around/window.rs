@@ -14,6 +14,8 @@ use unwedge_stream::{
 
 /// Parts and register writes shown of a packet.
 const PARTS: usize = 256;
+/// Dwords shown behind those that the tables name: what CP_MEM_WRITE writes.
+const BEHIND: usize = 4;
 /// Payload dwords kept of a packet whose layout is not known.
 const RAW: usize = 8;
 
@@ -197,6 +199,8 @@ impl<'w, 'd> Window<'w, 'd> {
 
     fn packet(&mut self, packet: &PacketStep<'_>) {
         let mut parts = self.decoder.parts(packet);
+        let behind = self.behind(&parts, packet);
+        parts.extend(behind);
         let name = self.decoder.name(packet);
         let item = self.start(packet.place, packet.payload.len().saturating_add(1));
         item.header = Some(packet.header);
@@ -206,6 +210,23 @@ impl<'w, 'd> Window<'w, 'd> {
         parts.truncate(PARTS);
         item.parts = parts;
         item.raw = packet.payload.stored().iter().take(RAW + 1).copied().collect();
+    }
+
+    /// The first dwords behind those that the tables of Adreno name.
+    fn behind(&self, parts: &[PacketValue], packet: &PacketStep<'_>) -> Vec<PacketValue> {
+        let last = parts.iter().filter_map(|part| Some((part.dword?, part.value))).max();
+        let (PacketDecoder::Adreno(_), Some((last, value))) = (self.decoder, last) else { return Vec::new() };
+        // Dword 0 is the header, and a named value may have 64 bits.
+        let named = last.saturating_add(u64::from(value > u64::from(u32::MAX)));
+        let first = usize::try_from(named).unwrap_or(usize::MAX);
+        let words = packet.payload.iter().skip(first).take(BEHIND);
+        let unnamed = |(i, word): (u64, u32)| PacketValue {
+            dword: Some(named.saturating_add(i).saturating_add(1)),
+            value: word.into(),
+            text: format!("{word:#x}"),
+            ..PacketValue::default()
+        };
+        (0..).zip(words).map(unnamed).collect()
     }
 
     fn write(&mut self, write: RegWrite) {

@@ -6,6 +6,7 @@ use crate::facts::{JsonArgs, JsonFact, JsonSubject, address};
 use crate::sqe::JsonSqe;
 use crate::words;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use unwedge_base::{Severity, Span};
 use unwedge_postmortem::{Advice, CodeExcerpt, CodeLine, Finding, HangPoint, Report};
@@ -133,7 +134,7 @@ struct Hang<'r> {
 #[derive(Serialize)]
 struct JsonLevel {
     level: u8,
-    name: &'static str,
+    name: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,7 +231,7 @@ impl<'r> Hang<'r> {
     fn of(report: &Report, point: &'r HangPoint) -> Hang<'r> {
         let levels = point.levels.iter().map(|level| JsonLevel {
             level: level.level,
-            name: level.name(),
+            name: report.gpu.level_name(level.level),
             base: (level.level > 0 || level.base != 0).then(|| address(level.base)),
             size_dwords: level.size,
             first_dword: level.range.0,

@@ -357,7 +357,7 @@ fn gpuvm_fault(f: &Finding, rule: AmdRule, memory: &str) -> Words {
         let object = binding.number("object").unwrap_or(0);
         why.push(format!("{} {object:#x} {state}", binding.text("type").unwrap_or_default()));
     }
-    Words::new(format!("{hub} page fault: {by} {}{whose}", access(f, rule)), why.join("; "))
+    Words::because(format!("{hub} page fault: {by} {}{whose}", access(f, rule)), why)
 }
 
 /// `0x800100000000 to 0x800100010000 (0x10000 bytes)`
@@ -402,7 +402,7 @@ fn waits(f: &Finding, mut why: Vec<String>) -> Words {
     };
     let condition = f.args.record("condition").map(condition).unwrap_or_default();
     why.retain(|part| !part.is_empty());
-    Words::new(format!("{packet} waits until {condition}"), why.join("; "))
+    Words::because(format!("{packet} waits until {condition}"), why)
 }
 
 /// `RELEASE_MEM at 0x800100100000+0x8`
@@ -518,7 +518,7 @@ fn sdma_busy(f: &Finding) -> Words {
             _ => return None,
         })
     });
-    Words::new(format!("{engine} is not idle"), why.collect::<Vec<_>>().join("; "))
+    Words::because(format!("{engine} is not idle"), why.map(str::to_owned))
 }
 
 // ---- Code ----
@@ -570,7 +570,7 @@ fn code(f: &Finding, wrong: &str) -> Words {
         "not_instruction" => format!("the code at {} can be reached and does not decode", place("place")),
         _ => format!("{} at {} {wrong} (rule {check})", text("instruction"), place("place")),
     };
-    Words::new(title, why.join("; "))
+    Words::because(title, why)
 }
 
 /// `pipeline 123456789abcdef0, SPIR-V in 0123456789.spv`
@@ -708,7 +708,7 @@ fn waves(report: &Report, f: &Finding) -> Words {
         Some(1) => why.push("waves are at 1 other instruction, too".to_owned()),
         Some(n) => why.push(format!("waves are at {n} other instructions, too")),
     }
-    Words::new(format!("{} at {place}{text}", waves_are(count)), why.join("; "))
+    Words::because(format!("{} at {place}{text}", waves_are(count)), why)
 }
 
 fn no_waves() -> Words {
@@ -720,7 +720,7 @@ fn shader_exception(f: &Finding) -> Words {
     let text = f.args.text("instruction").map(|text| format!(": {text}")).unwrap_or_default();
     let mut why = vec!["RADV's trap handler caught it".to_owned()];
     why.extend(origin(&f.args));
-    Words::new(format!("a shader raised an exception at {place}{text}"), why.join("; "))
+    Words::because(format!("a shader raised an exception at {place}{text}"), why)
 }
 
 fn address_without_buffer(f: &Finding) -> Words {

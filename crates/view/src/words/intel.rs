@@ -59,6 +59,12 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             format!("{}: a PIPE_CONTROL (CS stall) waits for the draw or dispatch before it", engine(f)),
             "It stalls the CS until all earlier work is done, so the draw or dispatch before it is what hangs.",
         ),
+        IntelRule::StallWithUnitsIdle => flush(
+            f,
+            " (CS stall)",
+            "INSTDONE says that the draws and dispatches before it are done: the flush itself does not end, or a unit that \
+             INSTDONE does not show holds it up.",
+        ),
         IntelRule::StallWithoutWork => flush(
             f,
             " (CS stall)",
@@ -110,7 +116,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
                 0 => format!("at the end of {}", near.buffer),
                 distance => format!("{distance:#x} bytes past the end of {}", near.buffer),
             };
-            page_fault(f, &format!("{place}: an access past a buffer's end"))
+            page_fault(f, &format!("{place}, so an access went past a buffer's end"))
         }
         IntelRule::PageFaultUnderrun => {
             let near = NearBuffer::of(f);
@@ -121,7 +127,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             let place = format!("{:#x} bytes past the captured part of {}", near.distance, near.buffer);
             page_fault(f, &format!("{place}, whose end was not captured"))
         }
-        IntelRule::PageFaultNull => page_fault(f, "next to address 0: an address that was never set"),
+        IntelRule::PageFaultNull => page_fault(f, "next to 0: a pointer that was never set"),
         IntelRule::PageFaultOutside => page_fault(f, "in none of the buffers the dump holds"),
         IntelRule::PageFaultWithoutAddress => page_fault(f, ""),
         IntelRule::HeaderNotCommand => Words::new(
@@ -497,22 +503,25 @@ fn page_fault(f: &Finding, near: &str) -> Words {
             None => format!("{what} {value}"),
         })
     };
+    let numbers = [
+        named("fault_type", "fault_type_name", "fault type"),
+        f.args.number("source").map(|source| format!("source {source:#x}")),
+        named("engine_id", "engine_id_name", "engine id"),
+    ];
+    let numbers: Vec<String> = numbers.into_iter().flatten().collect();
     let why = [
-        Some(near.to_owned()).filter(|near| !near.is_empty()),
+        Some(near.to_owned()).filter(|near| !near.is_empty()).map(|near| format!("the address is {near}")),
         f.args.record("surface").map(|used| match used.number("distance") {
             Some(distance) => format!("{} ends {distance:#x} bytes before it", memory_use(used)),
             None => format!("{} holds it", memory_use(used)),
         }),
-        named("fault_type", "fault_type_name", "fault type"),
         f.args.record("writer").map(|writer| {
             let command = writer.text("command").unwrap_or("a command");
             format!("{command} at {:#x} writes to this page", writer.number("address").unwrap_or(0))
         }),
-        f.args.number("source").map(|source| format!("source {source:#x}")),
-        named("engine_id", "engine_id_name", "engine id"),
+        Some(numbers.join(", ")),
     ];
-    let why = why.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    Words::new(format!("page fault{of}{}", at.unwrap_or_default()), why)
+    Words::because(format!("page fault{of}{}", at.unwrap_or_default()), why.into_iter().flatten())
 }
 
 fn error_register(f: &Finding, why: &str) -> Words {

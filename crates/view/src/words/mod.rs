@@ -14,8 +14,8 @@ pub use head::{amd_gpu, database, driver, gpu, gpu_name, process};
 
 use crate::plural::counted;
 use unwedge_postmortem::{
-    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, FindingKind, GpuIdentity, HangPoint,
-    LevelPosition, Report, Rule, Trust, VendorRule,
+    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, FindingKind, HangPoint, LevelPosition, Report,
+    Rule, Trust, VendorRule,
 };
 
 /// The words of a finding.
@@ -23,14 +23,39 @@ use unwedge_postmortem::{
 pub struct Words {
     /// One line, for the verdict.
     pub title: String,
-    /// Why, in one or two sentences; may be empty.
+    /// Why, in whole sentences; may be empty.
     pub why: String,
 }
 
 impl Words {
     fn new(title: impl Into<String>, why: impl Into<String>) -> Words {
-        Words { title: title.into(), why: why.into() }
+        Words { title: title.into(), why: sentence(&why.into()) }
     }
+
+    /// With reasons that are a sentence each.
+    fn because(title: impl Into<String>, why: impl IntoIterator<Item = String>) -> Words {
+        let why: Vec<String> =
+            why.into_iter().map(|part| sentence(&part)).filter(|s| !s.is_empty()).collect();
+        Words { title: title.into(), why: why.join(" ") }
+    }
+}
+
+/// A text with a capital letter and a full stop, as far as its first word is one of the language: `CP_NOP` and `v_mov_b32`
+/// stay as they are.
+fn sentence(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default();
+    let word = first.trim_end_matches([',', ':', ';', '.']).trim_end_matches("'s");
+    let mut out = text.to_owned();
+    if !word.is_empty()
+        && word.bytes().all(|b| b.is_ascii_lowercase())
+        && let Some(letter) = out.get_mut(..1)
+    {
+        letter.make_ascii_uppercase();
+    }
+    if !text.is_empty() && !text.ends_with(['.', ':', '?', '!']) {
+        out.push('.');
+    }
+    out
 }
 
 /// The words of a finding of a report.
@@ -124,10 +149,7 @@ pub fn hang_place(report: &Report, hang: &HangPoint) -> String {
         // A ring with a name is known by it: where it lies is not in the dump.
         0 if hang.ring_name.is_some() => format!("{ring}{offset}"),
         0 => format!("{ring} {:#x}{offset}", at.base),
-        level if matches!(report.gpu, GpuIdentity::Intel { .. }) => {
-            format!("{ring} › batch{level} {:#x}{offset}", at.base)
-        }
-        _ => format!("{ring} › {} {:#x}{offset}", at.name(), at.base),
+        level => format!("{ring} › {} {:#x}{offset}", report.gpu.level_name(level), at.base),
     }
 }
 
@@ -189,7 +211,7 @@ pub fn evidence(e: &Evidence) -> String {
             },
             // A range that the CP is in; elsewhere the section says which stream it is.
             (None, Some(first)) => {
-                match level.filter(|_| e.section == "position").and_then(LevelPosition::name_of) {
+                match level.filter(|_| e.section == "position").map(LevelPosition::name_of) {
                     Some(level) => {
                         let the = if level == "ring" { "the " } else { "" };
                         format!("dwords {first}…{} of {the}{level}", first + count.saturating_sub(1))
