@@ -4,10 +4,10 @@ use crate::args::{self, Global};
 use crate::database;
 use crate::explain::{print_report, report_options};
 use crate::failure::{Failure, Outcome};
-use unwedge::files::InputError;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::capture::{Dump, DumpPart};
+use unwedge::files::InputError;
 use unwedge_view::around;
 
 /// What commands in the report call the dump when it is not saved.

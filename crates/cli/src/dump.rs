@@ -2,11 +2,11 @@
 //! read and sniffed once. Never: what is in them.
 
 use crate::failure::{Failure, MSM, instead};
-use unwedge::files::{Input, InputStream};
 use std::path::{Path, PathBuf};
 use unwedge::base::Diagnostic;
 use unwedge::capture::radv::MemberKind;
 use unwedge::capture::{Dump, DumpPart, FileKind, rd, sniff};
+use unwedge::files::{Input, InputStream};
 use unwedge::hw::ChipOverride;
 use unwedge_view::diff;
 use unwedge_view::info::FileInfo;

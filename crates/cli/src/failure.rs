@@ -1,11 +1,11 @@
 //! How a run ends: exit statuses and what standard error says.
 
-use unwedge::files::{Input, InputError};
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use unwedge::base::{Diagnostic, Severity};
 use unwedge::capture::FileKind;
+use unwedge::files::{Input, InputError};
 use unwedge_view::plural::counted;
 
 /// Says something on standard error. Nobody listening is no reason to fail.

@@ -5,12 +5,12 @@ use crate::args::{
 };
 use crate::dump::{DumpFiles, is_read_once};
 use crate::failure::{Failure, Outcome, complain};
-use unwedge::files::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
 use unwedge::base::Diagnostic;
 use unwedge::capture::FileKind;
+use unwedge::files::Input;
 use unwedge::hw::intel::platform::{Engine, IntelDriver, Platform, Version};
 use unwedge::intel::lrc::diff::diff as differences;
 use unwedge::intel::lrc::encoding::{self, TableSizes};

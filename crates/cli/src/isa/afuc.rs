@@ -6,11 +6,11 @@ use super::{afuc_run, deliver, source};
 use crate::args::{AfucAsm, AfucCommand, AfucDisasm, AfucRun, Global, ProcessorArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
-use unwedge::files::Input;
 use crate::output::Output;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use unwedge::files::Input;
 use unwedge::isa::afuc::{self, AfucNames, DbNames, Firmware, FirmwareBlob, asm, disasm};
 use unwedge_view::asm::afuc::ColouredNames;
 

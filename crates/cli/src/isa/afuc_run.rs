@@ -3,9 +3,9 @@
 use crate::args::{AfucRun, Global, ProcessorArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
-use unwedge::files::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
+use unwedge::files::Input;
 use unwedge::isa::afuc::DbNames;
 use unwedge::isa::afuc::{FirmwareBlob, Processor};
 use unwedge::sim::adreno::sqe::{self, SqeEmulator};

@@ -14,12 +14,12 @@ pub(crate) mod ir3;
 use crate::args::Global;
 use crate::dump::Opened;
 use crate::failure::Failure;
-use unwedge::files::Input;
 use crate::output::Output;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use unwedge::base::Generation;
 use unwedge::capture::Dump;
+use unwedge::files::Input;
 use unwedge_view::asm::shader_code::ShaderCode;
 
 /// A line of a batch is never longer.
