@@ -9,27 +9,40 @@ macro_rules! hex_help {
     };
 }
 
+mod afuc;
 mod amd;
+mod drop_in;
+mod eu;
+mod explain;
 pub mod groups;
+mod ir2;
+mod ir3;
 mod layout;
 mod lrc;
+mod query;
 mod rd;
+mod regs;
 mod replay;
+mod value;
 
+pub use afuc::*;
 pub use amd::*;
+pub use drop_in::*;
+pub use eu::*;
+pub use explain::*;
+pub use ir2::*;
+pub use ir3::*;
 pub use layout::*;
 pub use lrc::*;
+pub use query::*;
 pub use rd::*;
+pub use regs::*;
 pub use replay::*;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use unwedge::stream::WorkKind;
-use unwedge::stream::query::Pass;
-use unwedge_view::around::Place;
+use value::size;
 
 /// `--max-size` unless it is given: 4G.
 const MAX_SIZE: u64 = 4 << 30;
@@ -124,7 +137,7 @@ pub enum Colour {
 pub enum Command {
     /// Explain what hung, why and where, with the evidence
     #[command(
-        long_about = explain_about(),
+        long_about = explain::about(),
         after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
         ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -\n  unwedge explain ~/radv_dumps_1234_2026.05.01_12.00.00\n  \
         unwedge explain /var/spool/crash\n  unwedge explain --signature *.devcore | cut -f1 | sort | uniq -c\n\n\
@@ -285,571 +298,6 @@ pub enum Command {
     Completions(Completions),
 }
 
-/// What `explain` does, with what its levels of trust mean.
-fn explain_about() -> String {
-    use unwedge::postmortem::Trust;
-    let mut about = "Explain what hung, why and where, with the evidence.\n\n\
-        Every finding has a level of trust:"
-        .to_owned();
-    for trust in Trust::ALL {
-        let meaning = unwedge_view::words::trust(trust);
-        about.push_str(&format!("\n  {:9} {meaning}", trust.word()));
-    }
-    about.push_str(
-        "\n\nThe command processor runs ahead of the work it starts: where it stopped (WHERE) is seldom what hung (CAUSE). \
-        docs/explain.md lists the rules that findings come from.",
-    );
-    about
-}
-
-/// `explain`
-#[derive(Args, Debug)]
-pub struct Explain {
-    /// The dump, or the folder that RADV left; `-` for standard input. Several of them, or a folder of dumps: a line for each, then
-    /// which of them have the same signature
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Print one JSON object instead of text; of several dumps one object a line, and a summary
-    #[arg(long)]
-    pub json: bool,
-    /// Print the signature and the name of each file, separated by a tab
-    #[arg(long, conflicts_with_all = ["json", "verbose"])]
-    pub signature: bool,
-    /// Show every finding whole, with all its evidence
-    #[arg(short, long, conflicts_with = "json")]
-    pub verbose: bool,
-    /// Set the text for N columns [default: COLUMNS, else those of the terminal, else 100]
-    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u16).range(1..))]
-    pub width: Option<u16>,
-    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
-    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
-    pub chip: Option<unwedge::hw::ChipOverride>,
-    /// The firmware the command processor ran; without it, one in /lib/firmware/qcom is taken
-    #[arg(long, value_name = "FILE")]
-    pub firmware: Option<PathBuf>,
-}
-
-/// `decode`
-#[derive(Args, Debug)]
-pub struct Decode {
-    /// The dump or capture, or the folder of a RADV report; `-` for standard input
-    pub file: PathBuf,
-    /// Print one JSON object per line instead of text; not with -a, -m, -s, -v, which are about text
-    #[arg(long)]
-    pub json: bool,
-    /// Show only the packets around a place, and the state there: `hang` (of a dump), `draw N`, `blit N`, `dispatch N`, or an
-    /// address (0x…); not with -a, -m, -s, -v
-    #[arg(long, value_name = "PLACE", value_parser = place)]
-    pub around: Option<Place>,
-    /// Packets to show before and after that place [default: 16 before, 8 after]
-    #[arg(short = 'C', long, value_name = "N", requires = "around", value_parser = clap::value_parser!(u16).range(..=4096))]
-    pub context: Option<u16>,
-    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
-    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
-    pub chip: Option<unwedge::hw::ChipOverride>,
-    /// Show all registers at each draw, not only those written since the last one
-    #[arg(short, long, conflicts_with_all = ["json", "around"])]
-    pub allregs: bool,
-    /// Try to read CP_NOP payloads as string markers
-    #[arg(short, long, conflicts_with_all = ["json", "around"])]
-    pub markers: bool,
-    /// Leave single register writes out, show registers at draws
-    #[arg(short, long, conflicts_with_all = ["json", "around"])]
-    pub summary: bool,
-    /// Show the contents of less interesting buffers too; of Intel dumps also fields that are zero
-    #[arg(short, long, conflicts_with_all = ["json", "around"])]
-    pub verbose: bool,
-}
-
-/// A place of the command stream, as `decode --around` takes it.
-fn place(text: &str) -> Result<Place, String> {
-    Place::parse(text).ok_or_else(|| {
-        "PLACE is hang, draw N, blit N, dispatch N, event N (N counts from 0, as listings count) or an address (0x…)".to_owned()
-    })
-}
-
-/// `info`
-#[derive(Args, Debug)]
-pub struct Info {
-    /// The file, or the folder of a RADV report; `-` for standard input
-    pub file: PathBuf,
-    /// Print one JSON object instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `query`
-#[derive(Args, Debug)]
-pub struct Query {
-    /// The capture or dump, or the folder of a RADV report; `-` for standard input
-    pub file: PathBuf,
-    /// Names, fields after a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
-    #[arg(value_name = "REG")]
-    pub registers: Vec<String>,
-    /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
-    #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
-    pub chip: Option<unwedge::hw::ChipOverride>,
-    /// Only draws for which this holds; docs/query.md has the language
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub condition: Option<String>,
-    /// Only these submits, both ends included (of a dump: rings and other streams)
-    #[arg(long, value_name = "A..B", value_parser = range)]
-    pub submit: Option<RangeInclusive<u32>>,
-    /// Only these draws, both ends included
-    #[arg(long, value_name = "A..B", value_parser = range)]
-    pub draw: Option<RangeInclusive<u32>>,
-    /// Only draws of this pass of Adreno; can be repeated
-    #[arg(long, value_parser = pass())]
-    pub pass: Vec<Pass>,
-    /// Only submits of processes whose names begin so
-    #[arg(long, value_name = "NAME")]
-    pub process: Option<OsString>,
-    /// Only draws where one of the registers was written since the previous draw
-    #[arg(long, conflicts_with = "changed")]
-    pub written: bool,
-    /// Only draws where a value differs from the previous matching draw
-    #[arg(long)]
-    pub changed: bool,
-    /// Decode a per-tile buffer only once per mode
-    #[arg(long)]
-    pub once: bool,
-    /// Also list draws whose condition depends on registers that no packet has written
-    #[arg(long, requires = "condition")]
-    pub unknown: bool,
-    /// How to print
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: FormatArg,
-    /// What to print of a value
-    #[arg(long, value_enum, default_value = "decoded")]
-    pub values: ValuesArg,
-}
-
-/// Reads the name of a pass.
-fn pass() -> impl TypedValueParser<Value = Pass> {
-    PossibleValuesParser::new(Pass::ALL.map(Pass::name))
-        .try_map(|name| Pass::from_name(&name).ok_or("not a pass"))
-}
-
-/// A format of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// A line for each register.
-    Text,
-    /// A line for each draw, with a line of names above.
-    Csv,
-    /// A JSON object for each draw.
-    Ndjson,
-}
-
-/// What is printed of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ValuesArg {
-    /// Its bits, hexadecimal.
-    Raw,
-    /// What it means.
-    Decoded,
-}
-
-/// `diff`
-#[derive(Args, Debug)]
-pub struct Diff {
-    /// FILE, FILE:SUBMIT, FILE:SUBMIT.DRAW or FILE:.DRAW
-    pub a: OsString,
-    /// The same; without FILE, of the first one's
-    pub b: OsString,
-    /// This submit of both
-    #[arg(long, value_name = "N")]
-    pub submit: Option<u32>,
-    /// This draw of both
-    #[arg(long, value_name = "N")]
-    pub draw: Option<u32>,
-    /// Compare two dumps draw by draw, as captures are, instead of their verdicts and registers
-    #[arg(long)]
-    pub draws: bool,
-    /// Decode a per-tile buffer only once per mode
-    #[arg(long)]
-    pub once: bool,
-    /// Of two dumps, show every register that differs
-    #[arg(short, long)]
-    pub verbose: bool,
-    /// Of two dumps, set the text for N columns [default: COLUMNS, else those of the terminal, else 100]
-    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u16).range(1..))]
-    pub width: Option<u16>,
-    /// Exit with status 4 when something differs
-    #[arg(long)]
-    pub exit_code: bool,
-    /// Print JSON lines instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `regs`
-#[derive(Args, Debug)]
-pub struct Regs {
-    /// A GPU: a630, a6xx, FD630 or 6.3.0.2; of AMD's a target (gfx1030), a chip (navi21), a PCI id (1002:73bf) or a GC version
-    /// (10.3.0); of Intel's a platform (tgl), a PCI id (0x9a49) or a graphics version (12.70)
-    pub chip: String,
-    /// Names, patterns with `*`, or offsets (in dwords; Intel's in bytes); a number after one of them is a value to decode
-    #[arg(required = true, value_name = "NAME|PATTERN|OFFSET [VALUE]")]
-    pub queries: Vec<String>,
-    /// Which registers; without it the GPU's own, and for a name they lack the others
-    #[arg(long, value_enum)]
-    pub space: Option<SpaceArg>,
-    /// Also how a register differs on other generations of Adreno; JSON always has it
-    #[arg(long)]
-    pub generations: bool,
-    /// Print one JSON object per line instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// A register space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SpaceArg {
-    /// The GPU's own registers.
-    Gpu,
-    /// The GMU's.
-    Gmu,
-    /// The command processor's control registers.
-    Control,
-    /// The command processor's pipe registers.
-    Pipe,
-    /// The SQE's special registers.
-    Sqe,
-}
-
-/// `demo`
-#[derive(Args, Debug)]
-pub struct Demo {
-    /// Write the dump to this file as well
-    #[arg(long, value_name = "FILE")]
-    pub save: Option<PathBuf>,
-    /// Print one JSON object instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `crashdec`
-#[derive(Args, Debug)]
-pub struct Crashdec {
-    /// Options as Mesa's crashdec takes them: [-achmsv] [-f FILE]
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
-    pub args: Vec<OsString>,
-}
-
-/// A drop-in with options of its own.
-#[derive(Args, Debug)]
-pub struct DropIn {
-    /// Options and files as the tool takes them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
-    pub args: Vec<OsString>,
-}
-
-/// `ir3`
-#[derive(Args, Debug)]
-pub struct Ir3 {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Ir3Command,
-}
-
-/// The commands of `ir3`.
-#[derive(Debug, Subcommand)]
-pub enum Ir3Command {
-    /// Words to text
-    #[command(after_help = concat!(
-        "Examples:\n  unwedge ir3 disasm --gen 6 shader.bin\n  unwedge ir3 disasm crash.devcore --shader 0\n  \
-        echo 4210000000000000 | unwedge ir3 disasm --gen 6 --hex -",
-        hex_help!()
-    ))]
-    Disasm(Ir3Disasm),
-    /// Text to words
-    Asm(Ir3Asm),
-    /// Instructions, nops, registers, constants, syncs and stalls of a shader
-    Stats(Ir3Stats),
-}
-
-/// `ir3 stats`
-#[derive(Args, Debug)]
-pub struct Ir3Stats {
-    /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
-    pub file: PathBuf,
-    /// Generation (3 to 7) or GPU (630: from a6xx on, the maximum of waves is printed, too); a dump names its own
-    #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
-    pub r#gen: Option<u32>,
-    /// The shader at this address of a dump or a capture
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    pub shader_at: Option<u64>,
-}
-
-/// `ir3 disasm`
-#[derive(Args, Debug)]
-pub struct Ir3Disasm {
-    /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
-    pub file: PathBuf,
-    /// Generation (3 to 7) or GPU (630); a dump names its own
-    #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
-    pub r#gen: Option<u32>,
-    /// A hexadecimal 64-bit word per line; prints one line for each, `error: …` where that is not possible
-    #[arg(long)]
-    pub hex: bool,
-    /// The shader at this address of a dump or a capture
-    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hex")]
-    pub shader_at: Option<u64>,
-    /// The shader of this number of a dump of msm, as they are listed without this option
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["hex", "shader_at"])]
-    pub shader: Option<usize>,
-    /// List up to the shader's end as crashdec does, with labels, the words and where they are
-    #[arg(long, conflicts_with = "hex")]
-    pub raw: bool,
-}
-
-/// `ir3 asm`
-#[derive(Args, Debug)]
-pub struct Ir3Asm {
-    /// The text; `-` for standard input
-    pub file: PathBuf,
-    /// Generation (3 to 7) or GPU (630)
-    #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
-    pub r#gen: u32,
-    /// An instruction per line; prints one hexadecimal 64-bit word for each, `error: …` where that is not possible
-    #[arg(long, conflicts_with = "output")]
-    pub hex: bool,
-    /// Write the words (little-endian) here instead of to standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// `ir2`
-#[derive(Args, Debug)]
-pub struct Ir2 {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Ir2Command,
-}
-
-/// The commands of `ir2`.
-#[derive(Debug, Subcommand)]
-pub enum Ir2Command {
-    /// Words to text
-    #[command(after_help = concat!("Examples:\n  unwedge ir2 disasm --stage fragment shader.bin", hex_help!()))]
-    Disasm(Ir2Disasm),
-    /// Text to words
-    Asm(Ir2Asm),
-}
-
-/// `ir2 disasm`
-#[derive(Args, Debug)]
-pub struct Ir2Disasm {
-    /// The shader (32-bit words, little-endian), or a dump; `-` for standard input
-    pub file: PathBuf,
-    /// Whose exports to name
-    #[arg(long, value_enum, default_value = "vertex")]
-    pub stage: StageArg,
-    /// The input is hexadecimal 32-bit words as text
-    #[arg(long)]
-    pub hex: bool,
-    /// The shader at this address of a dump or a capture
-    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hex")]
-    pub shader_at: Option<u64>,
-    /// Show the words beside the text
-    #[arg(long)]
-    pub raw: bool,
-}
-
-/// A kind of a2xx shader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StageArg {
-    /// Vertex shader.
-    Vertex,
-    /// Fragment shader.
-    Fragment,
-}
-
-/// `ir2 asm`
-#[derive(Args, Debug)]
-pub struct Ir2Asm {
-    /// The text; `-` for standard input
-    pub file: PathBuf,
-    /// Print hexadecimal words, one per line
-    #[arg(long, conflicts_with = "output")]
-    pub hex: bool,
-    /// Write the words (little-endian) here instead of to standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// `eu`
-#[derive(Args, Debug)]
-pub struct Eu {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: EuCommand,
-}
-
-/// The commands of `eu`.
-#[derive(Debug, Subcommand)]
-pub enum EuCommand {
-    /// Code to text that assembles to the same bytes
-    #[command(
-        after_help = concat!(
-            "Examples:\n  unwedge eu disasm --platform dg2 kernel.bin\n  unwedge eu disasm --platform skl --mesa kernel.bin",
-            hex_help!()
-        )
-    )]
-    Disasm(EuDisasm),
-    /// Text to code
-    #[command(
-        after_help = "Examples:\n  unwedge eu asm --platform dg2 kernel.asm -o kernel.bin\n  unwedge eu asm --platform skl --hex lines.txt"
-    )]
-    Asm(EuAsm),
-    /// Find broken restrictions, missing waits and broken control flow in code
-    #[command(
-        after_help = concat!("Nothing is run. docs/eu-check.md says what is checked, and where the rules come from. Exit status 4: something is wrong.\n\n\
-            Examples:\n  unwedge eu check --platform dg2 kernel.bin\n  unwedge eu check --platform tgl --all --json kernel.bin\n  \
-            unwedge eu check --platform lnl --deny warning kernel.bin\n  \
-            echo 60000000000000000000000000000000 | unwedge eu check --platform tgl --hex -", hex_help!())
-    )]
-    Check(EuCheck),
-}
-
-/// `eu check`
-#[derive(Args, Debug)]
-pub struct EuCheck {
-    /// The code; `-` for standard input
-    pub file: PathBuf,
-    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
-    #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
-    pub platform: unwedge::isa::eu::Platform,
-    /// The input is one instruction per line as hexadecimal bytes; each is checked by itself
-    #[arg(long, conflicts_with_all = ["whole", "inputs"])]
-    pub hex: bool,
-    /// It is a whole program, also where no message ends the thread
-    #[arg(long)]
-    pub whole: bool,
-    /// General registers that the thread starts with, from g0 on; others must be written before they are read
-    #[arg(long, value_name = "COUNT")]
-    pub inputs: Option<u16>,
-    /// Also notes: waits that are redundant, code that is not reached, and what depends on the rest of the program
-    #[arg(long)]
-    pub all: bool,
-    /// Findings of this level count as wrong, too: warning, note
-    #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::eu_check::level_of, default_value = "error")]
-    pub deny: unwedge::check::eu::Level,
-    /// One JSON object, whose schema docs/json-schema.md tells
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `eu disasm`
-#[derive(Args, Debug)]
-pub struct EuDisasm {
-    /// The code; `-` for standard input
-    pub file: PathBuf,
-    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg, ptl and others of these generations, or a PCI id (0x9a49)
-    #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
-    pub platform: unwedge::isa::eu::Platform,
-    /// The input is one instruction per line as hexadecimal bytes; prints one line of text for each, `error: …` where there is none
-    #[arg(long)]
-    pub hex: bool,
-    /// With --hex: `.raw` for instructions whose text leaves bits out, so that each line assembles to its bytes. Files always are
-    /// shown like that
-    #[arg(long, requires = "hex", conflicts_with = "mesa")]
-    pub lossless: bool,
-    /// The text exactly as Mesa's brw_disasm prints it, white space included; bits that it does not show are left out
-    #[arg(long)]
-    pub mesa: bool,
-}
-
-/// `eu asm`
-#[derive(Args, Debug)]
-pub struct EuAsm {
-    /// The text; `-` for standard input
-    pub file: PathBuf,
-    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg, ptl and others of these generations, or a PCI id (0x9a49)
-    #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
-    pub platform: unwedge::isa::eu::Platform,
-    /// The input is one instruction per line; prints the hexadecimal bytes of each, `error: …` where that is not possible
-    #[arg(long, conflicts_with = "output")]
-    pub hex: bool,
-    /// Write the code here instead of to standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// `afuc`
-#[derive(Args, Debug)]
-pub struct Afuc {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: AfucCommand,
-}
-
-/// The commands of `afuc`.
-#[derive(Debug, Subcommand)]
-pub enum AfucCommand {
-    /// A firmware file to text that assembles to the same file
-    Disasm(AfucDisasm),
-    /// Text to a firmware file
-    Asm(AfucAsm),
-    /// Run a firmware on an emulated command processor
-    #[command(after_help = unwedge_view::asm::sqe_session::HELP)]
-    Run(AfucRun),
-}
-
-/// `afuc disasm`
-#[derive(Args, Debug)]
-pub struct AfucDisasm {
-    /// The firmware file; `-` for standard input
-    pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) to use instead of the file's own
-    #[arg(short, long, value_name = "ID", value_parser = firmware)]
-    pub gpuver: Option<unwedge::isa::afuc::Firmware>,
-}
-
-/// `afuc asm`
-#[derive(Args, Debug)]
-pub struct AfucAsm {
-    /// The text; `-` for standard input
-    pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) to use instead of the text's own
-    #[arg(short, long, value_name = "ID", value_parser = firmware)]
-    pub gpuver: Option<unwedge::isa::afuc::Firmware>,
-    /// Write the firmware here instead of to standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// `afuc run`
-#[derive(Args, Debug)]
-pub struct AfucRun {
-    /// The firmware file
-    pub file: PathBuf,
-    /// Id of the firmware (hexadecimal: 6ee) to use instead of the file's own
-    #[arg(short, long, value_name = "ID", value_parser = firmware)]
-    pub gpuver: Option<unwedge::isa::afuc::Firmware>,
-    /// Which processor
-    #[arg(long, value_enum, default_value = "sqe")]
-    pub processor: ProcessorArg,
-    /// Run this command instead of asking; can be repeated
-    #[arg(short = 'x', long = "execute", value_name = "COMMAND")]
-    pub commands: Vec<String>,
-    /// Run the commands of this file instead of asking
-    #[arg(long, value_name = "FILE", conflicts_with = "commands")]
-    pub script: Option<PathBuf>,
-}
-
-/// A processor that runs firmware.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProcessorArg {
-    /// The SQE; on a7xx BR.
-    Sqe,
-    /// BV (a7xx).
-    Bv,
-    /// LPAC (a660 on).
-    Lpac,
-}
-
 /// `man`
 #[derive(Args, Debug)]
 pub struct Man {
@@ -862,64 +310,6 @@ pub struct Man {
 pub struct Completions {
     /// For which shell
     pub shell: clap_complete::Shell,
-}
-
-/// `4096`, `64K`, `512M`, `4G`: bytes.
-fn size(text: &str) -> Result<u64, String> {
-    let number = text.trim_end_matches(['B', 'b']);
-    let shift = match number.as_bytes().last() {
-        Some(b'K' | b'k') => 10,
-        Some(b'M' | b'm') => 20,
-        Some(b'G' | b'g') => 30,
-        _ => 0,
-    };
-    let digits = if shift == 0 { number } else { &number[..number.len() - 1] };
-    digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|n| n.checked_mul(1 << shift))
-        .ok_or_else(|| "expected a number of bytes such as 512M".to_owned())
-}
-
-/// `3`, `3..5`, `3..`, `..5`: numbers, both ends included.
-fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let expected = || "expected a number or a range such as 3..5, 3.. or ..5".to_owned();
-    let number = |text: &str, none: u32| match text {
-        "" => Ok(none),
-        _ => text.parse().map_err(|_| expected()),
-    };
-    let (first, last) = match text.split_once("..") {
-        Some((first, last)) => (number(first, 0)?, number(last.trim_start_matches('='), u32::MAX)?),
-        None => text.parse().map(|n| (n, n)).map_err(|_| expected())?,
-    };
-    if first > last {
-        Err(format!("the range ends before it starts: {last} is less than {first}"))
-    } else {
-        Ok(first..=last)
-    }
-}
-
-/// `0x100020000`: hexadecimal with or without its prefix.
-fn address(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| "expected an address such as 0x100020000".to_owned())
-}
-
-/// `6` or `630`: the number of a GPU.
-fn ir3_gpu(text: &str) -> Result<u32, String> {
-    match text.trim_start_matches(['a', 'A']).parse::<u32>() {
-        Ok(generation @ 3..=7) => Ok(100 * generation),
-        Ok(gpu @ 300..=799) => Ok(gpu),
-        _ => Err("expected a generation from 3 to 7 or a GPU such as 630".to_owned()),
-    }
-}
-
-/// The id of a firmware.
-fn firmware(text: &str) -> Result<unwedge::isa::afuc::Firmware, String> {
-    let known = || unwedge::isa::afuc::Firmware::ALL.map(|f| format!("{:03x} ({f})", f.id())).join(", ");
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    let id = u32::from_str_radix(digits, 16).ok();
-    id.and_then(unwedge::isa::afuc::Firmware::from_id).ok_or_else(|| format!("expected one of {}", known()))
 }
 
 /// Joins words that are one value to the spelling that the table knows: `--color WHEN` to `--color=WHEN`, so that a bare
@@ -956,6 +346,8 @@ fn lacks_number(arg: &OsString) -> bool {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use std::path::PathBuf;
+    use unwedge_view::around::Place;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(join_words(line.split(' ').map(OsString::from)))
@@ -1020,27 +412,9 @@ mod tests {
             assert!(parse(line).is_err(), "{line}");
         }
     }
-
     #[test]
-    fn sizes() {
-        assert_eq!(size("4096"), Ok(4096));
-        assert_eq!(size("64K"), Ok(65536));
-        assert_eq!(size("4GB"), Ok(4 << 30));
+    fn the_default_of_max_size_is_that_of_drop_ins() {
         assert_eq!(parse("unwedge info x").unwrap().global.max_size, MAX_SIZE);
-        for bad in ["", "G", "1T", "-1", "99999999999G"] {
-            assert!(size(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn ranges_include_both_ends() {
-        assert_eq!(range("3"), Ok(3..=3));
-        assert_eq!(range("3..5"), Ok(3..=5));
-        assert_eq!(range("3.."), Ok(3..=u32::MAX));
-        assert_eq!(range("..5"), Ok(0..=5));
-        for bad in ["", "a", "5..3", "1-2", "-1"] {
-            assert!(range(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]
