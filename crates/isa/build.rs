@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build_support");
     println!("cargo::rerun-if-changed=src/eu/key.rs");
     println!("cargo::rerun-if-changed=src/amdgcn/model.rs");
+    println!("cargo::rerun-if-changed=src/amdgcn/model");
     println!("cargo::rerun-if-changed=src/amdgcn/regs.rs");
     amdgcn::compile(&data.join("amd"), Path::new(&out))?;
     eu::compile(&data.join("intel/eu"), Path::new(&out))?;

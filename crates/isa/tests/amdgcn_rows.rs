@@ -6,8 +6,11 @@ mod amdgcn;
 use amdgcn::{GPUS, Numbers, assemble, disassemble, gpu, instructions, variants};
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
-use unwedge_isa::amdgcn::model::{Class, Encoding, Field, OperandSlot, Role, Trait};
-use unwedge_isa::amdgcn::{Gpu, Operation, codec, semantics, source, tables, text};
+use unwedge_isa::amdgcn::model::{
+    Access, AccessWord, Class, Components, Direction, Element, Encoding, Field, OperandSlot, Pair, Role,
+    Signedness, Trait,
+};
+use unwedge_isa::amdgcn::{Gpu, Opcode, Operation, codec, semantics, source, tables, text};
 
 /// Instructions of each form in each generation and mode.
 const OF_EACH: usize = 5;
@@ -442,6 +445,39 @@ fn roles_and_traits_of_heads_are_documented() {
         .filter(|word| !documented.contains(&format!("\n| `{word}` | ")))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
+    let (_, moved) = documented.split_once("| `memory=` | |").expect("a table of what is moved");
+    let words = moved.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let words: Vec<&str> =
+        words.filter_map(|line| line.split('|').nth(1)).flat_map(str::split_whitespace).collect();
+    let missing: Vec<&str> =
+        AccessWord::names().filter(|word| !words.contains(&format!("`{word}`").as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn what_rows_of_memory_access_is_known() {
+    for row in tables::rows() {
+        let accesses = matches!(row.role, Role::Memory | Role::Atomic);
+        assert_eq!(row.access.is_some(), accesses, "{:?}", row.opcode);
+    }
+    for (opcode, access) in [
+        (Opcode::s_load_dwordx16, Access::Value(Direction::Load, Element::B512, None)),
+        (Opcode::buffer_store_byte_d16_hi, Access::Value(Direction::Store, Element::U8Hi, None)),
+        (Opcode::ds_read_i8_d16, Access::Value(Direction::Load, Element::I8Lo, None)),
+        (Opcode::ds_read2_b64, Access::Value(Direction::Load, Element::B64, Some(Pair { stride: 1 }))),
+        (Opcode::ds_write2st64_b32, Access::Value(Direction::Store, Element::B32, Some(Pair { stride: 64 }))),
+        (
+            Opcode::ds_wrxchg2st64_rtn_b64,
+            Access::Atomic { pair: Some(Pair { stride: 64 }), from_memory: false },
+        ),
+        (Opcode::ds_add_src2_u32, Access::Atomic { pair: None, from_memory: true }),
+        (Opcode::tbuffer_load_format_d16_xyz, Access::Typed(Direction::Load, Components::D16Xyz)),
+        (Opcode::global_load_tr_b128, Access::Transposed { halves: true }),
+        (Opcode::image_load_mip_pck_sgn, Access::Raw(Direction::Load, Signedness::Signed)),
+        (Opcode::image_get_lod, Access::Sample),
+    ] {
+        assert_eq!(opcode.row().access, Some(access), "{opcode:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Writes the tables as Rust source.
 
-use super::{Tables, forms, opcodes, read};
+use super::{Tables, access, forms, opcodes, read};
 use crate::amdgcn_facts::model::{
     COLUMNS, Class, ENCODINGS, EncodingLayout, GENS, Gfx, LayoutIndex, ModSlot, OperandSlot, name_hash,
 };
@@ -72,10 +72,11 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
         let (name, format, unit, role) = (&row.name, row.format, row.unit, row.role);
         let (traits, operation) = (opcodes::traits(row), opcodes::operation(row, &opcode));
         let operation = operation.map_err(|what| Error::Row(name.clone(), what))?;
+        let access = access::access(row).map_err(|what| Error::Row(name.clone(), what))?;
         writeln!(
             out,
             "InstRow {{ opcode: Opcode::{opcode}, name: {name:?}, format: Format::{format:?}, unit: Unit::{unit:?}, \
-             role: Role::{role:?}, operation: {operation}, traits: {traits:?} }},"
+             role: Role::{role:?}, operation: {operation}, access: {access:?}, traits: {traits:?} }},"
         )?;
     }
     writeln!(out, "];\npub(super) static LAYOUTS: &[EncodingLayout] = &[")?;

@@ -1,5 +1,6 @@
 //! Compiles `data/amd` into the tables of `amdgcn`.
 
+mod access;
 mod emit;
 mod forms;
 mod gpus;
@@ -80,6 +81,7 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     }
     for row in &tables.rows {
         opcodes::check(row)?;
+        access::access(row)?;
     }
     tables.expand()?;
     let (source, path) = waits.ok_or("no waits.txt")?;

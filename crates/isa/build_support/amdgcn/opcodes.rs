@@ -2,7 +2,9 @@
 //! forgets a row does not compile.
 
 use super::read::{Operand, SourceRow};
-use crate::amdgcn_facts::model::{AtomicOp, Class, Format, Gfx, Relation, Role, Trait, Traits, Type, Unit};
+use crate::amdgcn_facts::model::{
+    AccessWord, AtomicOp, Class, Format, Gfx, Relation, Role, Trait, Traits, Type, Unit,
+};
 use crate::amdgcn_facts::regs::Reg;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -142,14 +144,25 @@ pub fn check(row: &SourceRow) -> Result<(), String> {
     Ok(())
 }
 
-/// A role's argument: `compare=lt`, `atomic=add`.
-pub fn role(word: &str) -> Option<(Role, Option<Relation>, Option<AtomicOp>)> {
+/// A role with its argument.
+pub struct RoleWord {
+    pub role: Role,
+    pub relation: Option<Relation>,
+    pub atomic: Option<AtomicOp>,
+    pub access: Option<AccessWord>,
+}
+
+/// A role and its argument: `compare=lt`, `atomic=add`, `memory=b32`.
+pub fn role(word: &str) -> Option<RoleWord> {
     let (name, argument) = word.split_once('=').map_or((word, None), |(name, of)| (name, Some(of)));
     let role = Role::from_name(name)?;
+    let mut made = RoleWord { role, relation: None, atomic: None, access: None };
     match (role, argument) {
-        (Role::Compare, Some(relation)) => Some((role, Some(Relation::from_name(relation)?), None)),
-        (Role::Atomic, Some(op)) => Some((role, None, Some(AtomicOp::from_name(op)?))),
-        (Role::Compare | Role::Atomic, None) | (_, Some(_)) => None,
-        _ => Some((role, None, None)),
+        (Role::Compare, Some(relation)) => made.relation = Some(Relation::from_name(relation)?),
+        (Role::Atomic, Some(op)) => made.atomic = Some(AtomicOp::from_name(op)?),
+        (Role::Memory, Some(moved)) => made.access = Some(AccessWord::from_name(moved)?),
+        (Role::Compare | Role::Atomic | Role::Memory, None) | (_, Some(_)) => return None,
+        _ => {}
     }
+    Some(made)
 }

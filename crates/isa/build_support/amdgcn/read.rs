@@ -2,8 +2,8 @@
 
 use super::opcodes;
 use crate::amdgcn_facts::model::{
-    AtomicOp, COLUMNS, Class, Columns, Encoding, EncodingLayout, FIELDS, Field, FieldBits, Format, GENS, Gfx,
-    Need, Relation, Role, Trait, Type, Unit, generations,
+    AccessWord, AtomicOp, COLUMNS, Class, Columns, Encoding, EncodingLayout, FIELDS, Field, FieldBits,
+    Format, GENS, Gfx, Need, Relation, Role, Trait, Type, Unit, generations,
 };
 
 /// A source, one line of which is wrong.
@@ -48,6 +48,8 @@ pub struct SourceRow {
     pub relation: Option<Relation>,
     /// Of the role `atomic`.
     pub atomic: Option<AtomicOp>,
+    /// Of the role `memory`.
+    pub access: Option<AccessWord>,
     /// Those of the head. Flags say more.
     pub traits: Vec<Trait>,
     pub operands: Vec<Operand>,
@@ -247,7 +249,8 @@ pub fn rows(source: &str, register: &dyn Fn(&str) -> Option<u16>) -> Result<Vec<
         let [name, format, unit, role, traits @ ..] = &head[..] else {
             return Err(wrong("NAME FORMAT UNIT ROLE TRAITS"));
         };
-        let (role, relation, atomic) = opcodes::role(role).ok_or_else(|| wrong(role))?;
+        let opcodes::RoleWord { role, relation, atomic, access } =
+            opcodes::role(role).ok_or_else(|| wrong(role))?;
         let traits = traits
             .iter()
             .map(|word| Trait::from_name(word).ok_or_else(|| wrong(word)))
@@ -275,6 +278,7 @@ pub fn rows(source: &str, register: &dyn Fn(&str) -> Option<u16>) -> Result<Vec<
             role,
             relation,
             atomic,
+            access,
             traits,
             operands,
             flags,

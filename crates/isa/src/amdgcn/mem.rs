@@ -5,7 +5,7 @@
 //! modifiers mean, LLVM 19 for what is taken, tried per generation.
 
 use super::inst::{Inst, Mods, dwords};
-use super::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait, Type};
+use super::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait, Traits, Type};
 use super::{Gpu, Opcode, Reg};
 
 /// The most registers an image address has as a list.
@@ -119,19 +119,21 @@ pub(super) fn image_address_range(inst: &Inst) -> (u8, u8) {
     let extra = extra(traits);
     let gradients = traits.has(Trait::Grad);
     let least = extra + 1 + u8::from(gradients);
-    let most = extra + 3 + u8::from(traits.has(Trait::Lod)) + if gradients { 6 } else { 0 };
+    let most = extra + 3 + level(traits) + if gradients { 6 } else { 0 };
     // There is no block of three registers alone.
     let blocks = inst.variant().encoding == Encoding::Mimg;
     (least, if blocks { most.max(4) } else { most })
 }
 
-fn extra(traits: super::model::Traits) -> u8 {
-    match (traits.has(Trait::Extra1), traits.has(Trait::Extra2), traits.has(Trait::Extra3)) {
-        (true, ..) => 1,
-        (_, true, _) => 2,
-        (.., true) => 3,
-        _ => 0,
-    }
+/// How many dwords of an image address are before its coordinates.
+fn extra(traits: Traits) -> u8 {
+    let parts = [Trait::TexelOffset, Trait::Bias, Trait::DepthCompare];
+    parts.into_iter().map(|part| u8::from(traits.has(part))).sum()
+}
+
+/// How many parts of an image address are after its coordinates.
+fn level(traits: Traits) -> u8 {
+    u8::from(traits.has(Trait::Level) || traits.has(Trait::ClampLod))
 }
 
 /// Coordinates and derivatives of each dimension, by its code.
@@ -152,7 +154,7 @@ pub(super) fn image_address(inst: &Inst, gpu: &Gpu) -> u8 {
     let a16 = inst.mods.has(Mod::A16);
     let (coordinates, gradients) = DIMS[inst.mods.get(Mod::Dim) as usize & 7];
     let coordinates = if traits.has(Trait::NoCoord) { 0 } else { coordinates };
-    let parts = coordinates + u8::from(traits.has(Trait::Lod));
+    let parts = coordinates + level(traits);
     let mut dwords = extra(traits) + if a16 { parts.div_ceil(2) } else { parts };
     if traits.has(Trait::Grad) {
         // Derivatives are halved by an opcode of their own, or where there is none by a16.

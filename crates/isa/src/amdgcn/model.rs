@@ -30,6 +30,10 @@ macro_rules! vocabulary {
     };
 }
 
+mod access;
+
+pub use access::*;
+
 /// How many generations there are.
 pub const GENS: usize = Gfx::ALL.len();
 
@@ -514,7 +518,7 @@ vocabulary! {
         Parameter = "parameter",
         /// Exports to the fixed functions.
         Export = "export",
-        /// Loads, stores, samples, asks a descriptor, or moves data through LDS.
+        /// `memory=MOVED`: loads, stores, samples, asks a descriptor, or moves data through LDS.
         Memory = "memory",
         /// `atomic=OPERATION`: changes memory.
         Atomic = "atomic",
@@ -711,6 +715,8 @@ vocabulary! {
         Addtid = "addtid",
         /// Scalar memory through a descriptor.
         Buffer = "buffer",
+        /// Scalar memory of scratch: a register's offset counts 64 bytes.
+        Scratch = "scratch",
         /// An atomic of 64 bits.
         X2 = "x2",
         Load = "load", Store = "store", Atomic = "atomic",
@@ -726,6 +732,8 @@ vocabulary! {
         Gds = "gds", GdsAlways = "gds_always",
         /// Modifiers of most memory instructions: caching, offsets, the address of a buffer, its format, status.
         Cpol = "cpol", Offset = "offset", Offset0 = "offset0", Offset1 = "offset1", Vaddr = "vaddr",
+        /// Two offsets count 64 values each.
+        Stride64 = "stride64",
         Format = "format", Tfe = "tfe",
         /// The offset is a pattern of lanes.
         Swizzle = "swizzle",
@@ -733,12 +741,15 @@ vocabulary! {
         Gather4 = "gather4",
         /// Four samples of one channel, from gfx11 on.
         Msaa = "msaa",
-        /// Dwords of the address that are not coordinates.
-        Extra1 = "extra1", Extra2 = "extra2", Extra3 = "extra3",
+        /// Parts of a sample's address before its coordinates: offsets of texels, what is added to the level of detail,
+        /// what texels are compared with.
+        TexelOffset = "texel_offset", Bias = "bias", DepthCompare = "depth_compare",
         /// Derivatives, of 16 bits each with the second.
         Grad = "grad", G16 = "g16",
-        /// A level of detail, a clamp of it, or a mip level.
-        Lod = "lod",
+        /// Parts of an address after its coordinates: a level of detail or mip level, the least level of detail.
+        Level = "level", ClampLod = "clamp_lod",
+        /// The level of detail is zero.
+        LevelZero = "level_zero",
         /// No coordinates.
         NoCoord = "nocoord",
         /// `d16` and `a16` may be said.

@@ -2,8 +2,8 @@
 
 use super::gpu::Gpu;
 use super::model::{
-    COLUMNS, Columns, Encoding, EncodingLayout, Form, Format, GENS, LayoutIndex, ModSlot, Need, OperandSlot,
-    Role, Traits, Unit, name_hash,
+    Access, COLUMNS, Columns, Encoding, EncodingLayout, Form, Format, GENS, LayoutIndex, ModSlot, Need,
+    OperandSlot, Role, Traits, Unit, name_hash,
 };
 use super::opcode::{Opcode, Operation};
 
@@ -11,7 +11,7 @@ use super::opcode::{Opcode, Operation};
 #[allow(missing_docs, clippy::unreadable_literal, reason = "made by the build script")]
 mod compiled {
     use super::{Mnemonic, InstRow, Variant};
-    use crate::amdgcn::model::*;
+    use crate::amdgcn::model::{*, Access::*, Components::*, Direction::*, Element::*, Signedness::*};
     use crate::amdgcn::opcode::*;
     include!(concat!(env!("OUT_DIR"), "/amdgcn.rs"));
 }
@@ -31,6 +31,8 @@ pub struct InstRow {
     pub role: Role,
     /// What it does, with the opcode among its like.
     pub operation: Operation,
+    /// What it accesses, of the roles `memory` and `atomic`.
+    pub access: Option<Access>,
     /// What it does beyond its operands.
     pub traits: Traits,
 }

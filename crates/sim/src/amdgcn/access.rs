@@ -2,6 +2,7 @@
 
 use super::texel::{Halves, Texel};
 use unwedge_isa::amdgcn::Reg;
+use unwedge_isa::amdgcn::model::{Direction, Element};
 use unwedge_isa::amdgcn::semantics::atomic::{Atomic, AtomicWidth as Width};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 
@@ -149,45 +150,33 @@ pub(super) struct Read {
     pub(super) unknown: Vec<Lanes>,
 }
 
-/// What a name says of a load or store.
+/// A value as it is loaded or stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
-    pub(super) load: bool,
     pub(super) form: Form,
     /// Bytes of memory.
     pub(super) bytes: u8,
 }
 
-/// The shape of `load_dwordx2`, `store_byte_d16_hi` and their like.
-pub(super) fn shape(name: &str) -> Option<Shape> {
-    let (load, rest) = match name.strip_prefix("load_") {
-        Some(rest) => (true, rest),
-        None => (false, name.strip_prefix("store_")?),
-    };
-    let dwords = |n: u8| Some(Shape { load, form: Form::Dwords, bytes: 4 * n });
-    let (kind, half) = match (rest.strip_suffix("_d16_hi"), rest.strip_suffix("_d16")) {
-        (Some(kind), _) => (kind, Some(true)),
-        (_, Some(kind)) => (kind, Some(false)),
-        _ => (rest, None),
-    };
-    let (bytes, signed) = match kind {
-        "dword" => return dwords(1),
-        "dwordx2" => return dwords(2),
-        "dwordx3" => return dwords(3),
-        "dwordx4" => return dwords(4),
-        "dwordx8" => return dwords(8),
-        "dwordx16" => return dwords(16),
-        "ubyte" | "byte" => (1, false),
-        "sbyte" => (1, true),
-        "ushort" | "short" => (2, false),
-        "sshort" => (2, true),
-        _ => return None,
-    };
-    let form = match half {
-        Some(high) => Form::Half { bytes, signed, high },
-        None => Form::Extended { bytes, signed },
-    };
-    Some(Shape { load, form, bytes })
+impl From<Element> for Shape {
+    fn from(element: Element) -> Shape {
+        let (bytes, signed) = (element.bytes(), element.is_signed());
+        let form = match element.high_half() {
+            Some(high) => Form::Half { bytes, signed, high },
+            None if bytes < 4 => Form::Extended { bytes, signed },
+            None => Form::Dwords,
+        };
+        Shape { form, bytes }
+    }
+}
+
+impl From<Direction> for Action {
+    fn from(direction: Direction) -> Action {
+        match direction {
+            Direction::Load => Action::Load,
+            Direction::Store => Action::Store,
+        }
+    }
 }
 
 impl Shape {

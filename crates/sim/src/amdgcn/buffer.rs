@@ -1,6 +1,6 @@
 //! Buffers: addresses and bounds by a descriptor of four dwords.
 
-use super::access::{self, Action, Dst, Form, LaneValue, MemorySpace};
+use super::access::{self, Action, Dst, Form, LaneValue, MemorySpace, Shape};
 use super::apply::{self};
 use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
@@ -13,7 +13,7 @@ use super::pending::{self, Locks};
 use super::texel::Texel;
 use super::typed::Typed;
 use super::wave::Wave;
-use unwedge_isa::amdgcn::model::{Class, Mod};
+use unwedge_isa::amdgcn::model::{Access, Class, Direction, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
 
@@ -22,7 +22,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
 pub(super) struct BufferOp {
     action: Action,
     form: Form,
-    shape: Option<access::Shape>,
+    shape: Option<Shape>,
     typed: Option<Typed>,
     data: Option<(Reg, u8)>,
     address: Option<Reg>,
@@ -154,34 +154,26 @@ impl BufferOp {
     }
 
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<BufferOp> {
-        let name = inst.row().name;
-        let rest = name.strip_prefix("tbuffer_").or_else(|| name.strip_prefix("buffer_"))?;
+        let row = inst.row();
         let typed = Typed::new(inst, gpu);
-        let lds_load = rest.strip_prefix("load_lds_").map(|kind| match kind {
-            "b32" => "load_dword",
-            "i8" => "load_sbyte",
-            "u8" => "load_ubyte",
-            "i16" => "load_sshort",
-            "u16" => "load_ushort",
-            other => other,
-        });
-        let from_lds = rest == "store_lds_dword";
-        let shape = access::shape(if from_lds { "store_dword" } else { lds_load.unwrap_or(rest) });
-        let action = match shape {
+        let access = row.access?;
+        let shape = match access {
+            Access::Value(_, element, _) => Some(Shape::from(element)),
+            _ => None,
+        };
+        let from_lds = row.traits.has(Trait::LdsAlways);
+        let action = match access {
             // Where in LDS is known when it is executed.
-            _ if from_lds => Action::FromLds(0),
-            _ if typed.is_some_and(|typed| typed.load) => Action::Load,
-            _ if typed.is_some() => Action::Store,
-            Some(shape) if shape.load => Action::Load,
-            Some(_) => Action::Store,
-            None => {
-                let (atomic, width) = atomic::of_row(inst.row())?;
+            Access::Value(Direction::Store, ..) if from_lds => Action::FromLds(0),
+            Access::Value(direction, ..) | Access::Typed(direction, _) => direction.into(),
+            _ => {
+                let (atomic, width) = atomic::of_row(row)?;
                 let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
                     inst.mods.get(Mod::Th) & 1 != 0
                 } else {
                     inst.mods.has(Mod::Glc)
                 };
-                Action::Atomic { atomic, width, returns, compares: atomic::has_second(inst.row()) }
+                Action::Atomic { atomic, width, returns, compares: atomic::has_second(row) }
             }
         };
         let mut access = BufferOp {
@@ -197,7 +189,7 @@ impl BufferOp {
             idxen: inst.mods.has(Mod::Idxen),
             offen: inst.mods.has(Mod::Offen),
             addr64: inst.mods.has(Mod::Addr64),
-            lds: inst.mods.has(Mod::Lds) && !from_lds || lds_load.is_some(),
+            lds: inst.mods.has(Mod::Lds) && !from_lds || row.traits.has(Trait::ToLds),
             status: inst.mods.has(Mod::Tfe) && typed.is_none(),
         };
         if access.status && (access.lds || !matches!(action, Action::Load)) {
@@ -319,7 +311,7 @@ pub(super) struct MemoryAccess {
     pub(super) space: MemorySpace,
     pub(super) action: Action,
     pub(super) form: Form,
-    pub(super) shape: Option<access::Shape>,
+    pub(super) shape: Option<Shape>,
     pub(super) dst: Dst,
     /// The first register to be stored.
     pub(super) data: Option<Reg>,

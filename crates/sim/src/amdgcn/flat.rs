@@ -1,6 +1,6 @@
 //! Flat, global and scratch memory.
 
-use super::access::{self, Action, Dst, Form, LaneValue, MemorySpace};
+use super::access::{Action, Dst, Form, LaneValue, MemorySpace, Shape};
 use super::apply::{self};
 use super::buffer::{self, MemoryAccess};
 use super::decoded::DecodedInst;
@@ -9,7 +9,7 @@ use super::lanes::{SHARED_APERTURE, bits};
 use super::machine::Machine;
 use super::operand::{From, from};
 use super::wave::Wave;
-use unwedge_isa::amdgcn::model::{Class, Format, Mod};
+use unwedge_isa::amdgcn::model::{Access, Class, Element, Field, Format, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, Mode, atomic};
 use unwedge_isa::amdgcn::{Gfx, Inst, Opcode, Operand, Reg};
 
@@ -19,7 +19,7 @@ pub(super) struct FlatOp {
     space: MemorySpace,
     action: Action,
     form: Form,
-    shape: Option<access::Shape>,
+    shape: Option<Shape>,
     data: Option<Reg>,
     dst: Option<Reg>,
     address: Option<(Reg, u8)>,
@@ -44,24 +44,24 @@ fn ordered_add(_: &Mode, old: u64, data: u64, _: u64) -> u64 {
 impl FlatOp {
     pub(super) fn new(inst: &Inst) -> Option<FlatOp> {
         let row = inst.row();
-        let (space, rest) = match row.format {
-            Format::Flat => (MemorySpace::Flat, row.name.strip_prefix("flat_")?),
-            Format::Global => (MemorySpace::Global, row.name.strip_prefix("global_")?),
-            _ => (MemorySpace::Scratch, row.name.strip_prefix("scratch_")?),
+        let space = match row.format {
+            Format::Flat => MemorySpace::Flat,
+            Format::Global => MemorySpace::Global,
+            _ => MemorySpace::Scratch,
         };
-        let add_tid = rest.ends_with("_addtid");
-        let (turned, name) = match rest {
-            "load_tr_b128" => (Some(true), "load_dwordx4"),
-            "load_tr_b64" => (Some(false), "load_dwordx2"),
-            _ => (None, rest.strip_suffix("_addtid").unwrap_or(rest)),
-        };
-        let shape = access::shape(name);
-        let action = match shape {
-            _ if rest == "load_block" => Action::Load,
-            _ if rest == "store_block" => Action::Store,
-            Some(shape) if shape.load => Action::Load,
-            Some(_) => Action::Store,
-            None => {
+        let (mut shape, mut turned) = (None, None);
+        let action = match row.access? {
+            Access::Block(direction) => direction.into(),
+            Access::Transposed { halves } => {
+                turned = Some(Form::Turned { halves });
+                shape = Some(Shape::from(if halves { Element::B128 } else { Element::B64 }));
+                Action::Load
+            }
+            Access::Value(direction, element, _) => {
+                shape = Some(Shape::from(element));
+                direction.into()
+            }
+            _ => {
                 let (atomic, width) = match inst.opcode() {
                     Opcode::global_atomic_ordered_add_b64 => {
                         (ordered_add as atomic::Atomic, atomic::AtomicWidth::B64)
@@ -79,19 +79,16 @@ impl FlatOp {
         let mut access = FlatOp {
             space,
             action,
-            form: match turned {
-                Some(halves) => Form::Turned { halves },
-                None => shape.map_or(Form::Dwords, |shape| shape.form),
-            },
+            form: turned.or(shape.map(|shape| shape.form)).unwrap_or(Form::Dwords),
             shape,
             data: None,
             dst: None,
             address: None,
             base: None,
             offset: inst.mods.get(Mod::Offset),
-            add_tid,
+            add_tid: row.traits.has(Trait::Addtid),
             lds: inst.mods.has(Mod::Lds),
-            block: rest.ends_with("_block"),
+            block: matches!(row.access, Some(Access::Block(_))),
         };
         for (slot, operand) in inst.written() {
             match (slot.class, operand) {
@@ -103,7 +100,7 @@ impl FlatOp {
                 (Class::GlobalAddr | Class::ScratchAddr, Operand::Reg { reg, dwords, .. }) => {
                     access.address = Some((reg, dwords));
                 }
-                (_, Operand::Reg { reg, dwords, .. }) if slot.field.name() == "addr" => {
+                (_, Operand::Reg { reg, dwords, .. }) if slot.field == Field::Addr => {
                     access.address = Some((reg, dwords));
                 }
                 (_, Operand::Reg { reg, .. }) if slot.access.writes() => access.dst = Some(reg),

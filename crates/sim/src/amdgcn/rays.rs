@@ -15,7 +15,7 @@ use super::issue;
 use super::lanes::{bits, splat};
 use super::machine::Machine;
 use super::wave::Wave;
-use unwedge_isa::amdgcn::model::{Format, Mod};
+use unwedge_isa::amdgcn::model::{Field, Format, Mod};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
@@ -82,9 +82,9 @@ impl RayOp {
         let node = 1 + u8::from(wide);
         let grouped = gpu.generation() >= Gfx::Gfx11;
         for (slot, operand) in inst.written() {
-            match (slot.field.name(), operand) {
-                ("vdata", Operand::Reg { reg, .. }) => rays.data = reg,
-                ("srsrc", Operand::Reg { reg, .. }) => rays.descriptor = reg,
+            match (slot.field, operand) {
+                (Field::Vdata, Operand::Reg { reg, .. }) => rays.data = reg,
+                (Field::Srsrc, Operand::Reg { reg, .. }) => rays.descriptor = reg,
                 (_, Operand::Reg { reg, .. }) if reg.is_vgpr() => {
                     rays.address = std::array::from_fn(|at| (reg.index() as u8).wrapping_add(at as u8));
                 }

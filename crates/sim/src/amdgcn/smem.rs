@@ -10,7 +10,7 @@ use super::lanes::splat;
 use super::machine::Machine;
 use super::pending::UNORDERED;
 use super::wave::Wave;
-use unwedge_isa::amdgcn::model::{Class, Mod, Trait};
+use unwedge_isa::amdgcn::model::{Access, Class, Direction, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
@@ -43,20 +43,16 @@ pub(super) struct SmemOp {
 
 impl SmemOp {
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<SmemOp> {
-        let name = inst.row().name;
+        let row = inst.row();
         let generation = gpu.generation();
-        let buffer = inst.row().traits.has(Trait::Buffer);
-        let scratch = name.starts_with("s_scratch_");
-        let rest = name.strip_prefix("s_")?;
-        let rest = rest.strip_prefix("buffer_").or_else(|| rest.strip_prefix("scratch_")).unwrap_or(rest);
-        let kind = match inst.opcode() {
-            Opcode::s_memtime | Opcode::s_memrealtime => SmemKind::Time(2),
-            Opcode::s_get_waveid_in_workgroup => SmemKind::WaveId,
-            _ if rest.starts_with("load_") => SmemKind::Load(access::shape(rest)?),
-            _ if rest.starts_with("store_") => SmemKind::Store(access::shape(rest)?.dwords()),
-            _ if rest.starts_with("atomic_") => {
-                let (atomic, width) = atomic::of_row(inst.row())?;
-                SmemKind::Atomic { atomic, width, compares: atomic::has_second(inst.row()) }
+        let kind = match (row.access?, row.opcode) {
+            (Access::State, Opcode::s_memtime | Opcode::s_memrealtime) => SmemKind::Time(2),
+            (Access::State, Opcode::s_get_waveid_in_workgroup) => SmemKind::WaveId,
+            (Access::Value(Direction::Load, element, _), _) => SmemKind::Load(element.into()),
+            (Access::Value(Direction::Store, element, _), _) => SmemKind::Store(element.dwords()),
+            (Access::Atomic { .. }, _) => {
+                let (atomic, width) = atomic::of_row(row)?;
+                SmemKind::Atomic { atomic, width, compares: atomic::has_second(row) }
             }
             _ => return None,
         };
@@ -64,10 +60,10 @@ impl SmemOp {
             kind,
             data: Reg::NULL,
             base: Reg::NULL,
-            buffer,
+            buffer: row.traits.has(Trait::Buffer),
             offset: 0,
             register: None,
-            scratch,
+            scratch: row.traits.has(Trait::Scratch),
             returns: inst.mods.has(Mod::Glc),
         };
         // Until gfx7 immediates count dwords.

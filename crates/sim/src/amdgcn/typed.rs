@@ -1,14 +1,13 @@
 //! Typed buffers: which format an instruction means, and how many components.
 
 use super::texel::{Halves, IDENTITY, Texel, selected};
-use unwedge_isa::amdgcn::model::Mod;
+use unwedge_isa::amdgcn::model::{Access, Format, Mod};
 use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst};
 
 /// What a typed instruction says.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Typed {
-    pub(super) load: bool,
     components: u8,
     halves: Halves,
     status: bool,
@@ -19,23 +18,17 @@ pub(super) struct Typed {
 impl Typed {
     /// `None`: the instruction is not typed.
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Typed> {
-        let name = inst.row().name;
-        let rest = name.strip_prefix('t').unwrap_or(name).strip_prefix("buffer_")?;
-        let (load, rest) = match rest.strip_prefix("load_") {
-            Some(rest) => (true, rest.strip_prefix("lds_").unwrap_or(rest)),
-            None => (false, rest.strip_prefix("store_")?),
+        let row = inst.row();
+        let Some(Access::Typed(_, components)) = row.access else { return None };
+        let halves = match (components.is_high(), components.is_d16()) {
+            (true, _) => Halves::High,
+            (_, true) if gpu.unpacked_d16() => Halves::Spread,
+            (_, true) => Halves::Packed,
+            _ => Halves::Whole,
         };
-        let rest = rest.strip_prefix("format_")?;
-        let (letters, halves) = match (rest.strip_prefix("d16_hi_"), rest.strip_prefix("d16_")) {
-            (Some(letters), _) => (letters, Halves::High),
-            (_, Some(letters)) if gpu.unpacked_d16() => (letters, Halves::Spread),
-            (_, Some(letters)) => (letters, Halves::Packed),
-            _ => (rest, Halves::Whole),
-        };
-        let own = name.starts_with('t');
+        let own = row.format == Format::Mtbuf;
         Some(Typed {
-            load,
-            components: letters.len().min(4) as u8,
+            components: components.count(),
             halves,
             status: inst.mods.has(Mod::Tfe),
             code: own.then(|| inst.mods.get(Mod::Format) as u32 & 127),

@@ -1,7 +1,7 @@
 //! Instructions of LDS and GDS with their operands.
 
-use super::super::access::Form;
-use unwedge_isa::amdgcn::model::Mod;
+use super::super::access::{Form, Shape};
+use unwedge_isa::amdgcn::model::{Access, Direction, Field, Mod, Pair, Trait};
 use unwedge_isa::amdgcn::semantics::atomic;
 use unwedge_isa::amdgcn::{Inst, Opcode, Operand, Reg};
 
@@ -41,7 +41,7 @@ impl Sync {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DsKind {
-    /// Loads: bytes of each piece, whether there are two, how far offsets are scaled.
+    /// Loads: bytes of each value, how many values an offset counts if there are two.
     Load {
         form: Form,
         bytes: u8,
@@ -93,78 +93,45 @@ pub(in crate::amdgcn) struct DsOp {
     pub(super) gds: bool,
 }
 
-fn size(name: &str) -> u8 {
-    match name {
-        _ if name.ends_with("b128") => 16,
-        _ if name.ends_with("b96") => 12,
-        _ if name.ends_with("b64") => 8,
-        _ if name.contains("16")
-            && !name.contains("_u8")
-            && !name.contains("_i8")
-            && !name.contains("_b8") =>
-        {
-            2
-        }
-        _ if name.contains('8') => 1,
-        _ => 4,
-    }
+/// How many values an offset counts.
+fn stride(pair: Pair) -> u32 {
+    pair.stride.into()
 }
 
 impl DsOp {
     pub(in crate::amdgcn) fn new(inst: &Inst) -> Option<DsOp> {
-        let name = inst.row().name;
-        let rest = name.strip_prefix("ds_")?;
-        let two = if rest.contains("2st64") {
-            Some(64)
-        } else if rest.starts_with("read2") || rest.starts_with("write2") || rest.starts_with("wrxchg2") {
-            Some(1)
-        } else {
-            None
-        };
-        let half = rest.contains("_d16").then(|| rest.ends_with("_hi"));
-        let kind = match inst.opcode() {
-            Opcode::ds_swizzle_b32 => DsKind::Swizzle,
-            Opcode::ds_permute_b32 => DsKind::Permute,
-            Opcode::ds_bpermute_b32 => DsKind::Bpermute,
-            Opcode::ds_append => DsKind::Append { add: true },
-            Opcode::ds_consume => DsKind::Append { add: false },
-            Opcode::ds_read_addtid_b32 => DsKind::AddTid { load: true },
-            Opcode::ds_write_addtid_b32 => DsKind::AddTid { load: false },
-            Opcode::ds_condxchg32_rtn_b64 => DsKind::ExchangeIf,
-            Opcode::ds_bvh_stack_rtn_b32 => DsKind::Stack,
-            opcode if let Some(sync) = Sync::of(opcode) => DsKind::Sync(sync),
-            _ if rest.contains("_src2_") => {
-                let (atomic, width) = atomic::of_row(inst.row())?;
+        let row = inst.row();
+        let kind = match (row.access?, row.opcode) {
+            (_, Opcode::ds_swizzle_b32) => DsKind::Swizzle,
+            (_, Opcode::ds_permute_b32) => DsKind::Permute,
+            (_, Opcode::ds_bpermute_b32) => DsKind::Bpermute,
+            (_, Opcode::ds_append) => DsKind::Append { add: true },
+            (_, Opcode::ds_consume) => DsKind::Append { add: false },
+            (_, Opcode::ds_condxchg32_rtn_b64) => DsKind::ExchangeIf,
+            (_, Opcode::ds_bvh_stack_rtn_b32) => DsKind::Stack,
+            (_, opcode) if let Some(sync) = Sync::of(opcode) => DsKind::Sync(sync),
+            (Access::Value(direction, ..), _) if row.traits.has(Trait::Addtid) => {
+                DsKind::AddTid { load: direction == Direction::Load }
+            }
+            (Access::Value(Direction::Load, element, pair), _) => {
+                let Shape { form, bytes } = element.into();
+                DsKind::Load { form, bytes, two: pair.map(stride) }
+            }
+            (Access::Value(Direction::Store, element, pair), _) => {
+                let high = element.high_half() == Some(true);
+                DsKind::Store { bytes: element.bytes(), two: pair.map(stride), high }
+            }
+            (Access::Atomic { from_memory: true, .. }, _) => {
+                let (atomic, width) = atomic::of_row(row)?;
                 DsKind::FromMemory { atomic, width }
             }
-            _ if rest.starts_with("read") => {
-                let bytes = if two.is_some() && rest.ends_with("64") { 8 } else { size(rest) };
-                let signed = rest.contains("_i8") || rest.contains("_i16");
-                let form = match (half, bytes) {
-                    (Some(high), _) => {
-                        let bytes = if rest.contains("_u8") || rest.contains("_i8") { 1 } else { 2 };
-                        Form::Half { bytes, signed, high }
-                    }
-                    (None, 1 | 2) => Form::Extended { bytes, signed },
-                    _ => Form::Dwords,
-                };
-                let bytes = if let Form::Half { bytes, .. } = form { bytes } else { bytes };
-                DsKind::Load { form, bytes, two }
+            (Access::Atomic { pair, .. }, _) => {
+                let (atomic, width) = atomic::of_row(row)?;
+                let returns = inst.written().any(|(slot, _)| slot.access.writes());
+                let compares = atomic::has_second(row);
+                DsKind::Atomic { atomic, width, returns, compares, two: pair.map(stride) }
             }
-            _ if rest.starts_with("write") => {
-                let bytes = match rest {
-                    _ if rest.starts_with("write_b8") => 1,
-                    _ if rest.starts_with("write_b16") => 2,
-                    _ if two.is_some() && rest.ends_with("64") => 8,
-                    _ => size(rest),
-                };
-                DsKind::Store { bytes, two, high: half == Some(true) }
-            }
-            _ => {
-                let (atomic, width) = atomic::of_row(inst.row())?;
-                let compares = atomic::has_second(inst.row());
-                DsKind::Atomic { atomic, width, returns: rest.contains("rtn"), compares, two }
-            }
+            _ => return None,
         };
         let mut access = DsOp {
             kind,
@@ -177,28 +144,14 @@ impl DsOp {
         };
         for (slot, operand) in inst.written() {
             let Operand::Reg { reg, .. } = operand else { continue };
-            match slot.field.name() {
-                "vdst" => access.dst = Some(reg),
-                "addr" => access.address = Some(reg),
-                "data0" => access.data[0] = Some(reg),
-                "data1" => access.data[1] = Some(reg),
+            match slot.field {
+                Field::Vdst => access.dst = Some(reg),
+                Field::Addr => access.address = Some(reg),
+                Field::Data0 => access.data[0] = Some(reg),
+                Field::Data1 => access.data[1] = Some(reg),
                 _ => {}
             }
         }
         Some(access)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_by_name() {
-        for (name, bytes) in
-            [("read_u8_d16_hi", 1), ("read_i16", 2), ("read_b96", 12), ("read_b32", 4), ("write_b128", 16)]
-        {
-            assert_eq!(size(name), bytes, "{name}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::collections::VecDeque;
-use unwedge_isa::amdgcn::model::Class;
+use unwedge_isa::amdgcn::model::{Class, Field};
 
 /// Wait states that are remembered: the most that a rule asks for.
 const MEMORY: u32 = 5;
@@ -171,8 +171,7 @@ impl Distances {
             && inst.mods.get(Mod::Offset) < 0
             && matches!(inst.variant().encoding, Encoding::Global | Encoding::Scratch)
             && inst.written().any(|(slot, operand)| {
-                slot.field.name() == "saddr"
-                    && matches!(operand, Operand::Reg { reg, .. } if reg != Reg::NULL)
+                slot.field == Field::Saddr && matches!(operand, Operand::Reg { reg, .. } if reg != Reg::NULL)
             })
         {
             rule("scratch_offset_negative", Some(at));
@@ -218,7 +217,7 @@ impl Distances {
             });
             let data = inst.written().find_map(|(slot, operand)| match operand {
                 Operand::Reg { reg, dwords, .. }
-                    if reg.is_vgpr() && matches!(slot.field.name(), "vdata" | "data") =>
+                    if reg.is_vgpr() && matches!(slot.field, Field::Vdata | Field::Data) =>
                 {
                     Some((reg, dwords))
                 }

@@ -23,7 +23,7 @@ use super::wave::Wave;
 use descriptor::{DescriptorKind, Image};
 use fields::{Coordinates, Fields};
 use sample::Sampled;
-use unwedge_isa::amdgcn::model::{Mod, Trait};
+use unwedge_isa::amdgcn::model::{Access, Direction, Field, Mod, Signedness, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
 use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Operation, Reg};
@@ -76,26 +76,16 @@ pub(super) struct ImageOp {
 impl ImageOp {
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<ImageOp> {
         let (row, mods) = (inst.row(), &inst.mods);
-        let name = row.name.strip_prefix("image_")?;
-        if row.traits.has(Trait::Msaa)
-            || row.traits.has(Trait::Bvh)
-            || row.traits.has(Trait::Bvh64)
-            || row.opcode == Opcode::image_gather4h
-        {
-            return None;
-        }
-        let kind = match name {
-            "load" | "load_mip" | "load_pck" | "load_pck_sgn" | "load_mip_pck" | "load_mip_pck_sgn" => {
-                ImageKind::Load {
-                    mip: name.contains("_mip"),
-                    raw: name.contains("_pck").then(|| name.ends_with("_sgn")),
-                }
+        let mip = row.traits.has(Trait::Level);
+        let kind = match row.access? {
+            Access::Texel(Direction::Load) => ImageKind::Load { mip, raw: None },
+            Access::Texel(Direction::Store) => ImageKind::Store { mip, raw: false },
+            Access::Raw(Direction::Load, sign) => {
+                ImageKind::Load { mip, raw: Some(sign == Signedness::Signed) }
             }
-            "store" | "store_mip" | "store_pck" | "store_mip_pck" => {
-                ImageKind::Store { mip: name.contains("_mip"), raw: name.ends_with("_pck") }
-            }
-            "get_resinfo" => ImageKind::Size,
-            _ if row.traits.has(Trait::Atomic) => {
+            Access::Raw(Direction::Store, _) => ImageKind::Store { mip, raw: true },
+            Access::Size => ImageKind::Size,
+            Access::Atomic { .. } => {
                 let Operation::Atomic(op) = row.operation else { return None };
                 let (small, wide) =
                     (atomic::of(op, atomic::AtomicWidth::B32)?, atomic::of(op, atomic::AtomicWidth::B64));
@@ -106,7 +96,10 @@ impl ImageOp {
                 };
                 ImageKind::Atomic { small, wide, returns, compares: op.has_second() }
             }
-            _ => ImageKind::Sample(Sampled::new(name)?),
+            Access::Sample if row.opcode != Opcode::image_gather4h => {
+                ImageKind::Sample(Sampled::new(row.traits))
+            }
+            _ => return None,
         };
         let halves = match mods.has(Mod::D16) {
             false => Halves::Whole,
@@ -129,10 +122,10 @@ impl ImageOp {
             status: mods.has(Mod::Tfe) || mods.has(Mod::Lwe),
         };
         for (slot, operand) in inst.written() {
-            match (slot.field.name(), operand) {
-                ("vdata", Operand::Reg { reg, .. }) => access.data = Some(reg),
-                ("srsrc", Operand::Reg { reg, .. }) => access.resource = reg,
-                ("ssamp", Operand::Reg { reg, .. }) => access.sampler = Some(reg),
+            match (slot.field, operand) {
+                (Field::Vdata, Operand::Reg { reg, .. }) => access.data = Some(reg),
+                (Field::Srsrc, Operand::Reg { reg, .. }) => access.resource = reg,
+                (Field::Ssamp, Operand::Reg { reg, .. }) => access.sampler = Some(reg),
                 (_, Operand::Reg { reg, .. }) if reg.is_vgpr() => access.fields = Fields::block(reg),
                 (_, Operand::List(count)) => access.fields = Fields::list(&inst.list, count),
                 _ => {}

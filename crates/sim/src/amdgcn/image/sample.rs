@@ -14,6 +14,7 @@ use super::ImageOp;
 use super::descriptor::{Image, ImageType};
 use super::fields::{Coordinates, NOTHING};
 use crate::texture::sampler::{Sampler, Tap, across_edge};
+use unwedge_isa::amdgcn::model::{Trait, Traits};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 use unwedge_isa::amdgcn::texel::{NumberFormat, TexelFormat};
 use unwedge_isa::amdgcn::{Gfx, Reg};
@@ -29,7 +30,7 @@ enum Detail {
     Zero,
 }
 
-/// What the name of a sample says.
+/// What a sample does, and which parts its address has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sampled {
     gather: bool,
@@ -45,39 +46,23 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    pub(super) fn new(name: &str) -> Option<Sampled> {
-        let mut made = Sampled {
-            gather: false,
-            query: name == "get_lod",
-            compare: false,
-            offset: false,
-            short_derivatives: false,
-            least: false,
-            detail: Detail::Quad,
-        };
-        if made.query {
-            return Some(made);
+    pub(super) fn new(traits: Traits) -> Sampled {
+        let has = |id: Trait| traits.has(id);
+        Sampled {
+            gather: has(Trait::Gather4),
+            query: has(Trait::Query),
+            compare: has(Trait::DepthCompare),
+            offset: has(Trait::TexelOffset),
+            short_derivatives: has(Trait::G16),
+            least: has(Trait::ClampLod),
+            detail: match () {
+                () if has(Trait::Bias) => Detail::Bias,
+                () if has(Trait::Grad) => Detail::Derivatives,
+                () if has(Trait::Level) => Detail::Given,
+                () if has(Trait::LevelZero) => Detail::Zero,
+                () => Detail::Quad,
+            },
         }
-        let mut words = name.split('_');
-        made.gather = match words.next()? {
-            "gather4" => true,
-            "sample" => false,
-            _ => return None,
-        };
-        for word in words {
-            match word {
-                "c" => made.compare = true,
-                "o" => made.offset = true,
-                "cl" => made.least = true,
-                "g16" => made.short_derivatives = true,
-                "b" => made.detail = Detail::Bias,
-                "d" | "cd" => made.detail = Detail::Derivatives,
-                "l" => made.detail = Detail::Given,
-                "lz" => made.detail = Detail::Zero,
-                _ => return None,
-            }
-        }
-        Some(made)
     }
 }
 
