@@ -121,7 +121,9 @@ impl Collector<'_> {
             _ => format!("SP_CS_BINDLESS_BASE[{set:#x}].DESCRIPTOR"),
         };
         let bindless = (0..sets).map(|set| wide(&name(set))).collect();
-        let immediate_constants = match offset("HLSQ_SHARED_CONSTS_IMM[0]+0") {
+        let is_first =
+            |at: &u32| gpu.reg(*at).is_some_and(|reg| reg.name().starts_with("HLSQ_SHARED_CONSTS_IMM[0]"));
+        let immediate_constants = match (0xa000..0xc000).find(is_first) {
             Some(at) => (0..64).map(|n| regs.raw(at + n)).collect(),
             None => Vec::new(),
         };
