@@ -1,4 +1,4 @@
-//! Compiles `data/amd/check` into the tables the library includes.
+//! Compiles `data/amd/check` and the rules of `data/intel/eu` into the tables the library includes.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -8,24 +8,32 @@ use std::{env, fs};
 type Failure = Box<dyn Error>;
 
 fn main() -> Result<(), Failure> {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data/amd/check");
+    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data");
+    let folder = env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=build.rs");
-    let path = folder.join("rules.txt");
-    println!("cargo::rerun-if-changed={}", path.display());
-    let mut out = String::new();
-    rules(&fs::read_to_string(&path)?, &mut out).map_err(|e| format!("{}: {e}", path.display()))?;
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("amdgcn_check.rs"), out)?;
+    let tables: [(&str, &str, Compile); 2] =
+        [("amd/check/rules.txt", "amdgcn_check.rs", rules), ("intel/eu/rules.txt", "eu_check.rs", eu_rules)];
+    for (from, to, compile) in tables {
+        let path = data.join(from);
+        println!("cargo::rerun-if-changed={}", path.display());
+        let mut out = String::new();
+        compile(&fs::read_to_string(&path)?, &mut out).map_err(|e| format!("{}: {e}", path.display()))?;
+        fs::write(Path::new(&folder).join(to), out)?;
+    }
     Ok(())
 }
+
+/// Makes Rust of a table.
+type Compile = fn(&str, &mut String) -> Result<(), Failure>;
 
 /// Lines without comments.
 fn lines(source: &str) -> impl Iterator<Item = &str> {
     source.lines().map(|line| line.split('#').next().unwrap_or_default().trim_end()).filter(|l| !l.is_empty())
 }
 
-/// `snake_case` as the name of a variant.
+/// `snake_case` or `kebab-case` as the name of a variant.
 fn camel(name: &str) -> String {
-    name.split('_').map(|part| part[..1].to_uppercase() + &part[1..]).collect()
+    name.split(['_', '-']).map(|part| part[..1].to_uppercase() + &part[1..]).collect()
 }
 
 fn rules(source: &str, out: &mut String) -> Result<(), Failure> {
@@ -85,6 +93,54 @@ fn rules(source: &str, out: &mut String) -> Result<(), Failure> {
             said("cure"),
             said("source"),
             said("dispute"),
+        )?;
+    }
+    out.push_str("];\n");
+    Ok(())
+}
+
+/// Rules of the EU: `rule NAME LEVEL GENERATIONS [low-power]`, then what is wrong and what helps.
+fn eu_rules(source: &str, out: &mut String) -> Result<(), Failure> {
+    let mut rows: Vec<(Vec<&str>, &str, &str)> = Vec::new();
+    for line in lines(source) {
+        if let Some(head) = line.strip_prefix("rule ") {
+            rows.push((head.split_whitespace().collect(), "", ""));
+            continue;
+        }
+        let row = rows.last_mut().ok_or("a sentence without a rule")?;
+        match line.trim().split_once(": ") {
+            Some(("is", text)) => row.1 = text,
+            Some(("cure", text)) => row.2 = text,
+            _ => return Err(format!("{line:?} is not a sentence with a key").into()),
+        }
+    }
+    out.push_str("/// One thing the checker knows.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]\npub enum Rule {\n");
+    for (head, is, _) in &rows {
+        if is.is_empty() {
+            return Err(format!("{head:?}: a rule without words").into());
+        }
+        writeln!(out, "/// `{}`: {is}.\n{},", head[0], camel(head[0]))?;
+    }
+    writeln!(
+        out,
+        "}}\n/// What each rule is, in the order of [`Rule`].\npub static RULES: [RuleInfo; {}] = [",
+        rows.len()
+    )?;
+    for (head, is, cure) in &rows {
+        let [name, level, on, platforms @ ..] = &head[..] else {
+            return Err(format!("{head:?}: a rule without generations").into());
+        };
+        let low_power = match platforms {
+            [] => false,
+            ["low-power"] => true,
+            other => return Err(format!("{name}: {other:?} are not platforms").into()),
+        };
+        writeln!(
+            out,
+            "RuleInfo {{ rule: Rule::{}, name: {name:?}, level: Level::{}, generations: {on:?}, low_power: {low_power}, \
+             is: {is:?}, cure: {cure:?} }},",
+            camel(name),
+            camel(level),
         )?;
     }
     out.push_str("];\n");

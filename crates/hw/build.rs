@@ -1,5 +1,7 @@
 //! Compiles the facts of `data/adreno`, `data/amd` and `data/intel` into the tables the library includes.
 
+#[path = "build/adreno/mod.rs"]
+mod adreno;
 #[path = "src/compile.rs"]
 mod compile;
 #[path = "build/intel/mod.rs"]
@@ -61,9 +63,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     ] {
         println!("cargo::rerun-if-changed=src/{module}.rs");
     }
+    println!("cargo::rerun-if-changed=build/adreno");
     println!("cargo::rerun-if-changed=build/intel");
     println!("cargo::rerun-if-changed={}", data.display());
-    family("adreno", &compile::ADRENO, &data, Path::new(&out))?;
+    let facts = family("adreno", &compile::ADRENO, &data, Path::new(&out))?;
+    adreno_formats(&data.join("adreno/formats.txt"), &facts, Path::new(&out))?;
     family("amd", &AMD, &data, Path::new(&out))?;
     let products = data.join("amd/amd.products");
     let list = amd_products(&read(&products)?).map_err(|e| format!("{}:{e}", products.display()))?;
@@ -72,7 +76,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The tables of one vendor, from the files of its folder and what those of `additions` add to them.
-fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+fn family(
+    vendor: &str,
+    family: &compile::Family,
+    data: &Path,
+    out: &Path,
+) -> Result<model::DbFacts, Box<dyn Error>> {
     let root = &data.join(vendor);
     let mut facts =
         model::DbFacts { version: read(&root.join("version"))?.trim().to_string(), ..Default::default() };
@@ -93,6 +102,16 @@ fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Re
     }
     fs::write(out.join(format!("{vendor}.words")), &tables.words)?;
     fs::write(out.join(format!("{vendor}.strings")), &tables.strings)?;
+    Ok(facts)
+}
+
+/// Formats of texels, whose numbers are in the register tables.
+fn adreno_formats(path: &Path, facts: &model::DbFacts, out: &Path) -> Result<(), Box<dyn Error>> {
+    let enums = adreno::formats::HardwareEnums::of(&facts.files);
+    let rows =
+        adreno::formats::compile(&read(path)?, &enums).map_err(|e| format!("{}:{e}", path.display()))?;
+    fs::write(out.join("adreno_formats.rs"), rows)?;
+    fs::write(out.join("srgb.rs"), adreno::formats::srgb_tables())?;
     Ok(())
 }
 

@@ -12,6 +12,8 @@ mod amdgcn_facts {
 mod emit;
 #[path = "build_support/eu.rs"]
 mod eu;
+#[path = "src/eu/key.rs"]
+mod eu_key;
 #[path = "build_support/ir3.rs"]
 mod ir3;
 #[allow(dead_code, unused_imports, reason = "what only users of a table need")]
@@ -29,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=src/table");
     println!("cargo::rerun-if-changed=build_support");
+    println!("cargo::rerun-if-changed=src/eu/key.rs");
     println!("cargo::rerun-if-changed=src/amdgcn/model.rs");
     println!("cargo::rerun-if-changed=src/amdgcn/regs.rs");
     amdgcn::compile(&data.join("amd"), Path::new(&out))?;

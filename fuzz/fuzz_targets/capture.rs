@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use unwedge_campaigns::captures;
 use unwedge_cli::output::SharedOutput;
-use unwedge_cli::in_memory::captures;
 use unwedge_hw::Db;
 
 fuzz_target!(|bytes: &[u8]| {

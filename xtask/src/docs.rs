@@ -92,6 +92,7 @@ fn role(role: RuleRole) -> &'static str {
         RuleRole::Position => "position",
         RuleRole::Cause => "cause",
         RuleRole::Clue => "clue",
+        RuleRole::Observation => "observation",
         RuleRole::Context => "context",
         RuleRole::Record => "record",
         RuleRole::Absence => "absence",

@@ -184,7 +184,7 @@ impl<'a> Dump<'a> {
                 amdgpu::Devcoredump::read(bytes).ok().map(|dump| Dump::Amdgpu(Box::new(dump)))
             }
             FileKind::RadvReport => {
-                RadvReport::read_text(bytes).ok().map(|report| Dump::Radv(Box::new(report)))
+                RadvReport::read_known_text(bytes).ok().map(|report| Dump::Radv(Box::new(report)))
             }
             FileKind::UmrText => umr::UmrText::read(bytes).ok().map(|text| Dump::Umr(Box::new(text))),
             FileKind::RdCapture
@@ -253,7 +253,7 @@ impl<'a> Dump<'a> {
     /// [`OtherVendor`] when no GPU of that vendor leaves such a dump.
     pub fn take_as(&mut self, chip: ChipOverride) -> Result<(), OtherVendor> {
         let other = OtherVendor { vendor: chip.vendor(), kind: self.kind() };
-        let taken_as = match (self, &chip.gpu) {
+        let taken_as = match (&mut *self, &chip.gpu) {
             (Dump::Msm(dump), OverrideGpu::Adreno { .. }) => &mut dump.taken_as,
             (Dump::I915(state), OverrideGpu::Intel { .. }) => &mut state.taken_as,
             (Dump::Xe(dump), OverrideGpu::Intel { .. }) => &mut dump.taken_as,
@@ -263,6 +263,9 @@ impl<'a> Dump<'a> {
             _ => return Err(other),
         };
         *taken_as = Some(chip);
+        if let Dump::I915(state) = self {
+            state.assign_spaces();
+        }
         Ok(())
     }
 

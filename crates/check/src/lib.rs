@@ -4,3 +4,4 @@
 //! waits, unmet hazards, branches to nowhere. Never: prints, runs code, knows a file format.
 
 pub mod amdgcn;
+pub mod eu;

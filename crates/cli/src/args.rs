@@ -5,18 +5,22 @@ macro_rules! hex_help {
     () => {
         "\n\nHexadecimal: with `0x` before all of its digits a number is a word as listings print it (0xbf810000), in every verb. Without \
         `0x`, --hex takes the bytes of an instruction in memory order (amd, eu: 000081bf) or a word (ir2, ir3: 0300000000000000). A file \
-        of words of 8 digits each (ir3: 16) is recognized without --hex; eu wants their `0x`."
+        of words of 8 digits each (ir3: 16) is recognized without --hex; eu needs their `0x`."
     };
 }
 
 mod amd;
 pub mod groups;
+mod layout;
 mod lrc;
 mod rd;
+mod replay;
 
 pub use amd::*;
+pub use layout::*;
 pub use lrc::*;
 pub use rd::*;
+pub use replay::*;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -38,12 +42,12 @@ const MAX_SIZE: u64 = 4 << 30;
     about = "Why did the GPU hang?",
     long_about = "Explains why a GPU hung, and decodes the crash dump it left.\n\n\
         Qualcomm Adreno a2xx to a7xx: devcoredumps of msm, rd captures, shaders, firmware. \
-        Intel Gen8 to Xe3: error states of i915, devcoredumps of xe, context images; shaders of Gen8 to Xe2. \
+        Intel Gen4 to Xe3: error states of i915, devcoredumps of xe; context images, shaders of Gen8 to Xe3. \
         AMD gfx6 to gfx12: devcoredumps of amdgpu, hang reports of RADV, output of umr, machine code.\n\n\
-        FILE may be `-` for standard input. gzip, zstd and xz input is decompressed; file types are detected by content.",
+        FILE may be `-` for standard input, or a pipe. gzip, zstd and xz input is decompressed; file types are detected by content.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
         3  decoded, but something was lost or malformed (standard error says what)\n  \
-        4  a check found something (amd check, amd run, lrc verify, diff --exit-code)\n\n\
+        4  a check found something (eu check, amd check, amd run, lrc verify, diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -152,6 +156,16 @@ pub enum Command {
         unwedge rd recompress --to xz game.rd.gz -o game.rd.xz"
     )]
     Rd(Rd),
+    /// Execute a capture on a virtual Adreno, without hardware
+    #[command(
+        after_help = "Examples:\n  unwedge replay capture.rd.gz\n  unwedge replay --first 3 --last 5 capture.rd.gz\n  \
+        unwedge replay --dump-mem 0x100027000:1024=out.bin capture.rd.gz\n  \
+        unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz\n\n\
+        The machine is an a6xx or an a7xx, as the capture says. It executes packets, compute shaders and events; draws are \
+        not rendered, and it says so. docs/replay.md has what is executed, and what is not. Status 4 says that a submit \
+        faulted or hung."
+    )]
+    Replay(Replay),
     /// Show registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
@@ -179,6 +193,9 @@ pub enum Command {
         Quote patterns: the shell expands `*`."
     )]
     Regs(Regs),
+    /// Show where levels, UBWC flags and texels of an Adreno image are
+    #[command(after_help = LAYOUT_EXAMPLES)]
+    Layout(Box<Layout>),
     /// Show, verify, compare and build Intel context images (LRC)
     #[command(
         subcommand_required = true,
@@ -205,10 +222,10 @@ pub enum Command {
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
-    /// Disassemble and assemble Intel shaders, Gen8 to Xe2
+    /// Disassemble, assemble and check Intel shaders, Gen8 to Xe2
     #[command(
         subcommand_required = true,
-        after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
+        after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu check --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
         echo 60000000000000000000000000000000 | unwedge eu disasm --platform tgl --hex -"
     )]
     Eu(Eu),
@@ -301,6 +318,9 @@ pub struct Explain {
     /// Show every finding whole, with all its evidence
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,
+    /// Set the text for N columns [default: COLUMNS, else those of the terminal, else 100]
+    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u16).range(1..))]
+    pub width: Option<u16>,
     /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
     #[arg(long, value_name = "NAME", value_parser = unwedge_view::regs::chip::chip_override)]
     pub chip: Option<unwedge::hw::ChipOverride>,
@@ -336,7 +356,7 @@ pub struct Decode {
     /// Leave single register writes out, show registers at draws
     #[arg(short, long, conflicts_with_all = ["json", "around"])]
     pub summary: bool,
-    /// Show the contents of less interesting buffers too
+    /// Show the contents of less interesting buffers too; of Intel dumps also fields that are zero
     #[arg(short, long, conflicts_with_all = ["json", "around"])]
     pub verbose: bool,
 }
@@ -363,7 +383,7 @@ pub struct Info {
 pub struct Query {
     /// The capture or dump, or the folder of a RADV report; `-` for standard input
     pub file: PathBuf,
-    /// Names, fields behind a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
+    /// Names, fields after a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
     #[arg(value_name = "REG")]
     pub registers: Vec<String>,
     /// Take the dump to be of this GPU, whatever it says itself: a630, a7xx, 0x43050a01, gfx1030, navi21, tgl, 12.70, as `regs` takes them
@@ -452,6 +472,9 @@ pub struct Diff {
     /// Of two dumps, show every register that differs
     #[arg(short, long)]
     pub verbose: bool,
+    /// Of two dumps, set the text for N columns [default: COLUMNS, else those of the terminal, else 100]
+    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u16).range(1..))]
+    pub width: Option<u16>,
     /// Exit with status 4 when something differs
     #[arg(long)]
     pub exit_code: bool,
@@ -680,6 +703,42 @@ pub enum EuCommand {
         after_help = "Examples:\n  unwedge eu asm --platform dg2 kernel.asm -o kernel.bin\n  unwedge eu asm --platform skl --hex lines.txt"
     )]
     Asm(EuAsm),
+    /// Find broken restrictions, missing waits and broken control flow in code
+    #[command(
+        after_help = concat!("Nothing is run. docs/eu-check.md says what is checked, and where the rules come from. Exit status 4: something is wrong.\n\n\
+            Examples:\n  unwedge eu check --platform dg2 kernel.bin\n  unwedge eu check --platform tgl --all --json kernel.bin\n  \
+            unwedge eu check --platform lnl --deny warning kernel.bin\n  \
+            echo 60000000000000000000000000000000 | unwedge eu check --platform tgl --hex -", hex_help!())
+    )]
+    Check(EuCheck),
+}
+
+/// `eu check`
+#[derive(Args, Debug)]
+pub struct EuCheck {
+    /// The code; `-` for standard input
+    pub file: PathBuf,
+    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
+    #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
+    pub platform: unwedge::isa::eu::Platform,
+    /// The input is one instruction per line as hexadecimal bytes; each is checked by itself
+    #[arg(long, conflicts_with_all = ["whole", "inputs"])]
+    pub hex: bool,
+    /// It is a whole program, also where no message ends the thread
+    #[arg(long)]
+    pub whole: bool,
+    /// General registers that the thread starts with, from g0 on; others must be written before they are read
+    #[arg(long, value_name = "COUNT")]
+    pub inputs: Option<u16>,
+    /// Also notes: waits that are redundant, code that is not reached, and what depends on the rest of the program
+    #[arg(long)]
+    pub all: bool,
+    /// Findings of this level count as wrong, too: warning, note
+    #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::eu_check::level_of, default_value = "error")]
+    pub deny: unwedge::check::eu::Level,
+    /// One JSON object, whose schema docs/json-schema.md tells
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `eu disasm`
@@ -687,7 +746,7 @@ pub enum EuCommand {
 pub struct EuDisasm {
     /// The code; `-` for standard input
     pub file: PathBuf,
-    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
+    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg, ptl and others of these generations, or a PCI id (0x9a49)
     #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
     pub platform: unwedge::isa::eu::Platform,
     /// The input is one instruction per line as hexadecimal bytes; prints one line of text for each, `error: …` where there is none
@@ -707,7 +766,7 @@ pub struct EuDisasm {
 pub struct EuAsm {
     /// The text; `-` for standard input
     pub file: PathBuf,
-    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg and others of these generations
+    /// The platform: bdw, skl, icl, tgl, dg2, mtl, lnl, bmg, ptl and others of these generations, or a PCI id (0x9a49)
     #[arg(long, value_name = "NAME", value_parser = unwedge_view::asm::eu::platform)]
     pub platform: unwedge::isa::eu::Platform,
     /// The input is one instruction per line; prints the hexadecimal bytes of each, `error: …` where that is not possible

@@ -100,7 +100,10 @@ fn whole(
         Dump::Msm(dump) => return text(args, (files, dump), db, out),
         dump => match (IntelDump::of(dump), AmdDump::of(dump)) {
             (Some(dump), _) if args.json => intel::json::decode(dump, size, &lost, max_size, db, out),
-            (Some(dump), _) => intel::text::decode(dump, size, &lost, max_size, style, out),
+            (Some(dump), _) => {
+                let options = intel::text::ListingOptions { max_size, style, all_fields: args.verbose };
+                intel::text::decode(dump, size, &lost, options, out)
+            }
             (None, Some(dump)) if args.json => {
                 let compression = files.compression();
                 amd::decode_json(&files.info(dump.kind(), &compression), dump, &lost, out)

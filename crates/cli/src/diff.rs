@@ -2,11 +2,9 @@
 
 use crate::args::{self, Global};
 use crate::database;
-use crate::dump::{self, DumpFiles, Opened};
-use crate::explain::terminal_columns;
+use crate::dump::{self, DumpFiles, Opened, Source};
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::InputStream;
-use crate::output::Output;
+use crate::output::{Output, columns};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -79,18 +77,31 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
         let message = "one side is a draw, a submit or a file, and the other is not: select the same of both";
         return Err(Failure::Usage(message.to_owned()));
     }
-    if a.file == b.file && a.file.as_os_str() == "-" {
+    let one_input = a.file == b.file;
+    if one_input && a.file.as_os_str() == "-" {
         return Err(Failure::Usage("standard input can be one side only".to_owned()));
     }
+    if one_input && dump::is_read_once(&a.file) {
+        let message = format!("{}: can be read once, so it can be one side only", a.file.display());
+        return Err(Failure::Usage(message));
+    }
     let db = database::load(global)?;
-    if of_a.level() == DiffLevel::File && !args.draws && !args.once && are_dumps(&a.file, &b.file)? {
-        return verdicts(&a.file, &b.file, args, &db, global);
+    let (source_a, source_b) = match (Source::open(&a.file), Source::open(&b.file)) {
+        (Ok(source_a), Ok(source_b)) => (source_a, source_b),
+        (Err(e), Err(other)) => {
+            complain!("{other}");
+            return Err(e);
+        }
+        (Err(e), Ok(_)) | (Ok(_), Err(e)) => return Err(e),
+    };
+    let dumps = !source_a.is_capture() && !source_b.is_capture();
+    if of_a.level() == DiffLevel::File && !args.draws && !args.once && dumps {
+        return verdicts([source_a, source_b], args, &db, global);
     }
     let mut out = Output::open(global, !args.json);
-    let one_input = a.file == b.file;
     let options = DiffOptions { once: args.once, one_input, json: args.json, style: out.style };
-    let open = |file: &Path, wrong: &OnceLock<Failure>| {
-        Ok(match dump::open(file, global.max_size)? {
+    let load = |source: Source, wrong: &OnceLock<Failure>| {
+        Ok(match source.load(global.max_size)? {
             Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),
             Opened::Dump(files) => {
                 let (side, failure) = files.into_side();
@@ -101,8 +112,10 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     };
     // What is said of a dump of another kind, which only its reader finds out.
     let (wrong_a, wrong_b) = (OnceLock::new(), OnceLock::new());
-    let (open_a, open_b) = (|| open(&a.file, &wrong_a), || open(&b.file, &wrong_b));
-    let sides = [Side { selector: &of_a, open: &open_a }, Side { selector: &of_b, open: &open_b }];
+    let sides = [
+        Side { selector: &of_a, open: Box::new(|| load(source_a, &wrong_a)) },
+        Side { selector: &of_b, open: Box::new(|| load(source_b, &wrong_b)) },
+    ];
     let compared = diff::compare(sides, options, &db, global.max_size, &mut out);
     out.finish()?;
     let Compared { differs, cut, absent, notes, sides: [read_a, read_b] } = compared;
@@ -137,19 +150,9 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     })
 }
 
-/// Whether no side is a capture. Standard input is not looked at: it can be read once only.
-fn are_dumps(a: &Path, b: &Path) -> Result<bool, Failure> {
-    for file in [a, b] {
-        if file.as_os_str() != "-" && !file.is_dir() && dump::is_capture(&mut InputStream::open(file)?)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Compares two dumps by what is said of them.
-fn verdicts(a: &Path, b: &Path, args: &args::Diff, db: &Db, global: &Global) -> Result<Outcome, Failure> {
-    let [files_a, files_b] = [dump::open_dump(a, global.max_size)?, dump::open_dump(b, global.max_size)?];
+fn verdicts([a, b]: [Source; 2], args: &args::Diff, db: &Db, global: &Global) -> Result<Outcome, Failure> {
+    let (files_a, files_b) = (a.read(global.max_size)?, b.read(global.max_size)?);
     let (dump_a, dump_b) = (files_a.read()?, files_b.read()?);
     let report = |dump: &Dump<'_>, files: &DumpFiles| {
         let mut report = explain(dump, db);
@@ -162,7 +165,8 @@ fn verdicts(a: &Path, b: &Path, args: &args::Diff, db: &Db, global: &Global) -> 
         json: args.json,
         verbose: args.verbose,
         style: out.style,
-        width: terminal_columns(),
+        width: columns(args.width),
+        max_size: global.max_size,
     };
     let sides = [
         ExplainedDump { name: &files_a.name, dump: &dump_a, report: &report_a },

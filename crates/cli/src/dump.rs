@@ -3,7 +3,7 @@
 
 use crate::failure::{Failure, MSM, instead};
 use crate::input::{Input, InputStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use unwedge::base::Diagnostic;
 use unwedge::capture::radv::MemberKind;
 use unwedge::capture::{Dump, DumpPart, FileKind, rd, sniff};
@@ -25,6 +25,21 @@ pub enum Opened {
     Dump(DumpFiles),
 }
 
+impl Opened {
+    /// As a file of code: what it is says whether it can be that. Of a capture no more than `limit` bytes are read.
+    ///
+    /// # Errors
+    /// When it is a folder, cannot be read, or is larger than `limit`.
+    pub fn into_code(self, limit: u64) -> Result<CodeFile, Failure> {
+        match self {
+            Opened::Capture(stream) => {
+                Ok(CodeFile { input: Input::of_stream(stream, limit)?, kind: FileKind::RdCapture })
+            }
+            Opened::Dump(files) => files.into_code().map_err(|folder| folder.not_of_msm()),
+        }
+    }
+}
+
 /// The files of a dump of any driver, or what may be one, in memory.
 pub struct DumpFiles {
     /// How messages call it.
@@ -36,9 +51,15 @@ pub struct DumpFiles {
 }
 
 impl DumpFiles {
-    /// A file.
+    /// A file, which is asked what it is.
     pub fn of(input: Input) -> DumpFiles {
-        let (name, kind) = (input.name.clone(), sniff(&input.bytes));
+        let kind = sniff(&input.bytes);
+        DumpFiles::of_kind(input, kind)
+    }
+
+    /// A file of a kind that is known.
+    fn of_kind(input: Input, kind: FileKind) -> DumpFiles {
+        let name = input.name.clone();
         DumpFiles { files: vec![(name.clone(), input)], name, kind }
     }
 
@@ -162,6 +183,20 @@ impl DumpFiles {
         }
     }
 
+    /// As a file of code; a folder is none.
+    ///
+    /// # Errors
+    /// The folder.
+    pub fn into_code(mut self) -> Result<CodeFile, DumpFiles> {
+        match self.files.pop() {
+            Some((_, input)) if self.kind != FileKind::Folder => Ok(CodeFile { input, kind: self.kind }),
+            last => {
+                self.files.extend(last);
+                Err(self)
+            }
+        }
+    }
+
     /// As a side of a comparison, and what to say if it is no dump.
     pub fn into_side(self) -> (diff::Opened<'static>, Failure) {
         let (wrong, diagnostics, kind) = (self.not_a_dump(), self.unpacking(), self.kind);
@@ -170,19 +205,70 @@ impl DumpFiles {
     }
 }
 
+/// Whether a file can be read once only: standard input, a pipe, a terminal.
+pub fn is_read_once(file: &Path) -> bool {
+    file.as_os_str() == "-" || file.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
+/// A file that was opened, of which no more was read than tells what it is; or a folder.
+pub struct Source {
+    /// What it is.
+    pub kind: FileKind,
+    from: SourceFrom,
+}
+
+enum SourceFrom {
+    File(InputStream),
+    Folder(PathBuf),
+}
+
+impl Source {
+    /// Opens a file, standard input for `-`, or a folder. That is done once: what is opened may be a pipe.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, or its start cannot be read or unpacked.
+    pub fn open(file: &Path) -> Result<Source, Failure> {
+        if file.is_dir() {
+            return Ok(Source { kind: FileKind::Folder, from: SourceFrom::Folder(file.to_owned()) });
+        }
+        let mut stream = InputStream::open(file)?;
+        Ok(Source { kind: kind_of(&mut stream)?, from: SourceFrom::File(stream) })
+    }
+
+    /// Whether it is a capture.
+    pub fn is_capture(&self) -> bool {
+        self.kind == FileKind::RdCapture
+    }
+
+    /// A capture as it is, and the whole of anything else; of that no more than `limit` bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read or unpacked, or is larger than `limit`.
+    pub fn load(self, limit: u64) -> Result<Opened, Failure> {
+        match self.from {
+            SourceFrom::File(stream) if self.kind == FileKind::RdCapture => Ok(Opened::Capture(stream)),
+            from => Source { kind: self.kind, from }.read(limit).map(Opened::Dump),
+        }
+    }
+
+    /// The whole of it, whatever it is; no more than `limit` bytes.
+    ///
+    /// # Errors
+    /// As [`Source::load`].
+    pub fn read(self, limit: u64) -> Result<DumpFiles, Failure> {
+        match self.from {
+            SourceFrom::Folder(folder) => DumpFiles::open_folder(&folder, limit),
+            SourceFrom::File(stream) => Ok(DumpFiles::of_kind(Input::of_stream(stream, limit)?, self.kind)),
+        }
+    }
+}
+
 /// Opens a capture, a dump or a folder, whatever its kind; of the last two no more than `limit` bytes.
 ///
 /// # Errors
 /// When the file cannot be opened, unpacked or is larger than `limit`.
 pub fn open(file: &Path, limit: u64) -> Result<Opened, Failure> {
-    if file.is_dir() {
-        return DumpFiles::open_folder(file, limit).map(Opened::Dump);
-    }
-    let mut stream = InputStream::open(file)?;
-    if is_capture(&mut stream)? {
-        return Ok(Opened::Capture(stream));
-    }
-    Ok(Opened::Dump(DumpFiles::of(Input::of_stream(stream, limit)?)))
+    Source::open(file)?.load(limit)
 }
 
 /// Opens what was found in a folder; `None` for what is not a dump by its first bytes. Text may be a dump whose start is
@@ -191,8 +277,8 @@ pub fn open(file: &Path, limit: u64) -> Result<Opened, Failure> {
 /// # Errors
 /// As [`open`].
 pub fn open_found(file: &Path, limit: u64) -> Result<Option<DumpFiles>, Failure> {
-    let mut stream = InputStream::open(file)?;
-    let may_be_dump = match sniff(stream.peek(HEAD)?) {
+    let source = Source::open(file)?;
+    let may_be_dump = match source.kind {
         FileKind::MsmDevcore
         | FileKind::I915ErrorState
         | FileKind::XeDevcore
@@ -208,16 +294,21 @@ pub fn open_found(file: &Path, limit: u64) -> Result<Option<DumpFiles>, Failure>
         | FileKind::ToolText
         | FileKind::Binary => false,
     };
-    if !may_be_dump {
-        return Ok(None);
-    }
-    Ok(Some(DumpFiles::of(Input::of_stream(stream, limit)?)))
+    may_be_dump.then(|| source.read(limit)).transpose()
+}
+
+/// Code, and what kind of file it is in.
+pub struct CodeFile {
+    /// The file.
+    pub input: Input,
+    /// What it is.
+    pub kind: FileKind,
 }
 
 /// Code of an AMD GPU, or a dump of one.
 pub enum AmdFile {
     /// A file that is not a dump of an AMD GPU.
-    Code(Input),
+    Code(CodeFile),
     /// A dump or a folder.
     Dump(DumpFiles),
 }
@@ -227,15 +318,12 @@ pub enum AmdFile {
 /// # Errors
 /// When the file cannot be opened, unpacked or is larger than `limit`.
 pub fn open_amd(file: &Path, limit: u64) -> Result<AmdFile, Failure> {
-    if file.is_dir() {
-        return DumpFiles::open_folder(file, limit).map(AmdFile::Dump);
-    }
-    let input = Input::open(file, limit)?;
-    Ok(match sniff(&input.bytes) {
-        FileKind::AmdgpuDevcore | FileKind::RadvReport | FileKind::UmrText => {
-            AmdFile::Dump(DumpFiles::of(input))
+    let files = open_dump(file, limit)?;
+    Ok(match files.kind {
+        FileKind::AmdgpuDevcore | FileKind::RadvReport | FileKind::UmrText | FileKind::Folder => {
+            AmdFile::Dump(files)
         }
-        _ => AmdFile::Code(input),
+        _ => files.into_code().map_or_else(AmdFile::Dump, AmdFile::Code),
     })
 }
 
@@ -244,10 +332,7 @@ pub fn open_amd(file: &Path, limit: u64) -> Result<AmdFile, Failure> {
 /// # Errors
 /// As [`open`].
 pub fn open_dump(file: &Path, limit: u64) -> Result<DumpFiles, Failure> {
-    if file.is_dir() {
-        return DumpFiles::open_folder(file, limit);
-    }
-    Ok(DumpFiles::of(Input::open(file, limit)?))
+    Source::open(file)?.read(limit)
 }
 
 /// Opens a file, or standard input for `-`, that must be a capture.
@@ -263,32 +348,30 @@ pub fn open_capture(file: &Path) -> Result<InputStream, Failure> {
 /// # Errors
 /// When the stream cannot be read or unpacked, or is not a capture.
 pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
-    if is_capture(&mut stream)? {
-        return Ok(stream);
-    }
-    let what = sniff(stream.peek(0)?).describe();
-    let message = format!("{}: not an rd capture: looks like {}{what}", stream.name, stream.wrapping());
-    Err(Failure::Unusable(message))
-}
-
-/// Whether a stream is a capture; looks at its start only.
-///
-/// # Errors
-/// When it cannot be read or unpacked.
-pub fn is_capture(stream: &mut InputStream) -> Result<bool, Failure> {
-    // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.
-    for bytes in [8, 64, 1 << 10, 16 << 10] {
-        if rd::sniff(stream.peek(bytes)?) {
-            return Ok(true);
+    match kind_of(&mut stream)? {
+        FileKind::RdCapture => Ok(stream),
+        kind => {
+            let (name, wrapping, what) = (&stream.name, stream.wrapping(), kind.describe());
+            let message = format!("{name}: not an rd capture: looks like {wrapping}{what}");
+            Err(Failure::Unusable(message))
         }
     }
-    Ok(false)
+}
+
+/// What a stream is, by its start only.
+fn kind_of(stream: &mut InputStream) -> Result<FileKind, Failure> {
+    // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.
+    for bytes in [8, 64, 1 << 10, HEAD] {
+        if rd::sniff(stream.peek(bytes)?) {
+            return Ok(FileKind::RdCapture);
+        }
+    }
+    Ok(sniff(stream.peek(HEAD)?))
 }
 
 /// Refuses what is known not to be bare code, which would be disassembled as words without meaning.
-pub(crate) fn refuse_dump(input: &Input, verb: &str) -> Result<(), Failure> {
-    let kind = sniff(&input.bytes);
-    let advice = match kind {
+pub(crate) fn refuse_dump(file: &CodeFile, verb: &str) -> Result<(), Failure> {
+    let advice = match file.kind {
         FileKind::Elf | FileKind::Empty | FileKind::Text | FileKind::Binary | FileKind::Folder => {
             return Ok(());
         }
@@ -297,6 +380,6 @@ pub(crate) fn refuse_dump(input: &Input, verb: &str) -> Result<(), Failure> {
         FileKind::ToolText => "give the dump or capture that it was made from",
         _ => "`unwedge decode` shows what is in it",
     };
-    let what = kind.describe();
-    Err(Failure::Unusable(format!("{}: {what}, and {verb} takes code; {advice}", input.name)))
+    let what = file.kind.describe();
+    Err(Failure::Unusable(format!("{}: {what}, and {verb} takes code; {advice}", file.input.name)))
 }

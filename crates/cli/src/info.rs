@@ -16,7 +16,7 @@ use unwedge_view::intel::IntelDump;
 use unwedge_view::{CaptureStream, Style, rd};
 
 /// Runs the command.
-pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let files = match dump::open(&args.file, global.max_size)? {
         Opened::Capture(stream) => return stream_of(args, stream, &db, global),
@@ -63,6 +63,9 @@ fn stream_of(
 
 /// What is in a dump, or in a file of another known kind, as JSON or text. Returns what was lost. A failed write ends the
 /// output; it is for the owner of `out` to remember why.
+///
+/// # Errors
+/// When the dump cannot be read.
 pub fn show(
     files: &DumpFiles,
     db: &Db,

@@ -3,7 +3,7 @@
 //! This crate reads files, talks to the terminal and prints. It never decodes: the library crates do. It is a library
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
-mod args;
+pub mod args;
 pub mod cffdump;
 pub mod crashdec;
 mod database;
@@ -14,19 +14,20 @@ pub mod dump;
 mod explain;
 pub mod failure;
 mod getopt;
-pub mod in_memory;
-mod info;
+pub mod info;
 pub mod input;
-mod isa;
+pub mod isa;
+mod layout;
 mod lrc;
 pub mod man;
 pub mod output;
-mod packed;
+pub mod packed;
 mod pager;
 mod progress;
-mod query;
+pub mod query;
 pub mod rd;
 mod regs;
+mod replay;
 
 use args::{Cli, Command, Global};
 use clap::FromArgMatches;
@@ -95,9 +96,11 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
         Command::Rd(args) => rd::run(&args.command, global),
+        Command::Replay(args) => replay::run(args, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),
+        Command::Layout(args) => layout::run(args, global),
         Command::Lrc(args) => lrc::run(&args.command, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Amd(args) => isa::amd::run(&args.command, global),

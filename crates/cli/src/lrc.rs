@@ -3,7 +3,7 @@
 use crate::args::{
     Global, LrcCommand, LrcDecode, LrcDiff, LrcEncode, LrcExpand, LrcShow, LrcTarget, LrcVerify,
 };
-use crate::dump::DumpFiles;
+use crate::dump::{DumpFiles, is_read_once};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
@@ -103,6 +103,10 @@ fn verify(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
 fn diff(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
     if args.a == args.b && args.a.as_os_str() == "-" {
         return Err(Failure::Usage("standard input can be one side only".to_owned()));
+    }
+    if args.a == args.b && is_read_once(&args.a) {
+        let message = format!("{}: can be read once, so it can be one side only", args.a.display());
+        return Err(Failure::Usage(message));
     }
     let (a, b) = (
         ContextSource::open(&args.a, &args.target, global)?,

@@ -40,6 +40,17 @@ enum OutputSink {
     Pager(BufWriter<Pager>),
 }
 
+/// Columns that text is set for: those asked for, those of the environment variable COLUMNS, or those of the terminal, if
+/// results go to one.
+pub fn columns(asked: Option<u16>) -> Option<usize> {
+    let of_environment = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|&columns| columns > 0);
+    let of_terminal = || {
+        let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(usize::from(columns))
+    };
+    asked.map(usize::from).or_else(of_environment).or_else(of_terminal)
+}
+
 impl Output {
     /// Standard output; through a pager when `page` is set and both ends are a terminal.
     pub fn open(global: &Global, page: bool) -> Output {

@@ -49,6 +49,9 @@ enum Encoder {
 impl Packed {
     /// Starts a result at `path`; `-` or none is standard output. Without `packing` the end of the name tells it.
     /// `inputs` are what it is made from.
+    ///
+    /// # Errors
+    /// When it would go to a terminal or over an input, or the file cannot be created.
     pub fn create(
         path: Option<&Path>,
         packing: Option<Packing>,
@@ -80,6 +83,9 @@ impl Packed {
     }
 
     /// A result that goes to `raw`, and is called so in messages.
+    ///
+    /// # Errors
+    /// When the compression cannot start.
     pub fn over(name: &str, raw: Box<dyn Write>, packing: Packing) -> Result<Packed, Failure> {
         Packed::new(name.to_owned(), raw, None, packing)
     }
@@ -104,6 +110,9 @@ impl Packed {
     }
 
     /// Ends the result and puts it in its place.
+    ///
+    /// # Errors
+    /// When the last of it cannot be written, or the file cannot be moved to its place.
     pub fn commit(self) -> Result<(), Failure> {
         let Packed { name, encoder, draft } = self;
         let failed = |e| Failure::Write(name.clone(), e);

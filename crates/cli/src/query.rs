@@ -13,7 +13,7 @@ use unwedge_view::query::{self, Answered, Format, Note, QueryOptions, Question, 
 use unwedge_view::{ViewError, device};
 
 /// Runs the command.
-pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let mut options = options(args);
     Question::new(&options).map_err(usage)?;
     let db = database::load(global)?;

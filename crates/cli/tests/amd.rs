@@ -1,4 +1,4 @@
-//! What AMD GPUs leave, through `info` and `decode`: files, folders, exit statuses, JSON; broken ones.
+//! What AMD GPUs leave, through `info` and `decode`: files, folders, exit statuses, JSON.
 
 mod program;
 
@@ -7,13 +7,9 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
-use unwedge::hw::Db;
-use unwedge_cli::in_memory::amd::{Given, View, show};
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, AmdgpuEra, Gfx, RadvBuilder, WaveForm, WaveSpec, registers_text, texts, waves_text,
 };
-use unwedge_testkit::count::ByteCounter;
-use unwedge_testkit::mutate::mutate;
 
 /// A folder that goes away with the test.
 struct Folder(PathBuf);
@@ -261,90 +257,15 @@ fn shaders_of_the_work_that_hangs() {
     assert_eq!(report["code"][0]["waves"], 0);
 }
 
-/// A small dump with every section, and a small report with every file.
-fn small() -> [(&'static str, Vec<u8>); 2] {
-    let dump = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V7_1).text();
-    let mut report = RadvBuilder::complete(Gfx::V11).text();
-    // 64 lanes of a register say no more than one.
-    let line = |bytes: &[u8]| bytes.windows(8).filter(|w| *w == b"3f800000").count() > 1;
-    let lines = report.split_inclusive(|&c| c == b'\n').filter(|bytes| !line(bytes));
-    report = lines.flatten().copied().collect();
-    [("dump", dump), ("report", report)]
-}
-
-/// However much of a file is there, what it says is said, and what is lost is, too.
 #[test]
-fn every_cut_is_explained() {
-    let db = Db::builtin();
-    for (what, text) in small() {
-        for end in 64..text.len() {
-            let cut = &text[..end];
-            let mut out = Vec::new();
-            let told = show(View::Explain { json: true }, Given::File(cut), &db, &mut out);
-            assert_eq!(told, Ok(()), "{what} of {end} bytes");
-            let report: Value = serde_json::from_slice(&out).unwrap();
-            assert!(!report["findings"].as_array().unwrap().is_empty(), "{what} of {end} bytes: {report}");
-            let lost =
-                report["diagnostics"].as_array().into_iter().flatten().any(|d| d["severity"] == "loss");
-            // Nothing says how many lines, rings or files there would have been; within any of them it is seen.
-            let whole_line = cut.ends_with(b"\n") || text[end..].starts_with(b"\n");
-            assert!(lost || whole_line, "{what} of {end} bytes: {}", String::from_utf8_lossy(cut));
-            // Up to the ring that timed out everything is due.
-            let rings = text.windows(11).position(|w| w == b"ring name: ").unwrap_or(0);
-            assert!(lost || what != "dump" || end > rings + 300, "{what} of {end} bytes");
-        }
+fn the_exit_status_of_a_cut_file_says_whether_anything_was_lost() {
+    let dump = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V7_1).text();
+    for text in [dump, RadvBuilder::complete(Gfx::V11).text()] {
         for eighth in 1..8 {
             let output = unwedge(&["explain", "-"], &text[..text.len() * eighth / 8 - 3]);
             let status = output.status.code();
             assert!(status == Some(0) || status == Some(3), "{}", text_of(&output));
             assert_eq!(status == Some(3), !output.stderr.is_empty(), "{}", text_of(&output));
-        }
-    }
-}
-
-/// A folder of which a file is missing, empty, binary, cut or one huge line.
-#[test]
-fn broken_files_of_a_folder() {
-    let db = Db::builtin();
-    let whole = RadvBuilder::complete(Gfx::V10).members();
-    let garbage: Vec<u8> = (0..4096_u32).map(|i| (i * 167 % 251) as u8).collect();
-    for at in 0..whole.len() {
-        let (name, bytes) = &whole[at];
-        let kinds: [(&str, Option<Vec<u8>>); 5] = [
-            ("missing", None),
-            ("empty", Some(Vec::new())),
-            ("binary", Some(garbage.clone())),
-            ("cut", Some(bytes[..bytes.len() / 2 - 1].to_vec())),
-            ("a huge line", Some(bytes.repeat(20).into_iter().filter(|&c| c != b'\n').collect())),
-        ];
-        for (what, broken) in kinds {
-            let mut files = whole.clone();
-            match broken {
-                Some(bytes) => files[at].1 = bytes,
-                None => drop(files.remove(at)),
-            }
-            for view in View::ALL {
-                let mut out = Vec::new();
-                let told = show(view, Given::Folder(&files), &db, &mut out);
-                // Nothing need be at a place.
-                if matches!(view, View::Around { .. }) && told.is_err() {
-                    continue;
-                }
-                assert_eq!(told, Ok(()), "{name} {what}");
-                assert!(!out.is_empty(), "{name} {what}");
-            }
-            let mut out = Vec::new();
-            let _ = show(View::Info { json: true }, Given::Folder(&files), &db, &mut out);
-            let info: Value = serde_json::from_slice(&out).unwrap();
-            let said = info["problems"].as_array().map_or(0, Vec::len);
-            let part =
-                info["amd"]["sections"].as_array().unwrap().iter().find(|s| s["name"] == name.as_str());
-            let others = part.and_then(|part| part["other_lines"].as_u64()).unwrap_or(0);
-            let text = name.ends_with(".log");
-            if text && matches!(what, "binary" | "a huge line") {
-                assert!(said > 0 || others > 0, "{name} {what}: {info}");
-            }
-            assert!(said > 0 || !text || what != "cut", "{name} {what}: {info}");
         }
     }
 }
@@ -420,23 +341,4 @@ fn a_cut_dump_is_shown_as_far_as_it_goes() {
     assert_eq!(lines.last().unwrap()["lost"], true);
     assert!(!of_type(&lines, "register").is_empty());
     assert!(text(&output.stderr).contains("standard input: bytes "));
-}
-
-#[test]
-fn broken_texts_print_in_proportion() {
-    let (texts, db) = (texts(), Db::builtin());
-    for seed in 0..300 {
-        let (_, text) = &texts[seed as usize % texts.len()];
-        let broken = mutate(text, seed);
-        for view in View::ALL {
-            let counter = ByteCounter::default();
-            // What cannot be used is said to be so.
-            let _ = show(view, Given::File(&broken), &db, &mut counter.clone());
-            assert!(
-                counter.bytes() <= view.limit(broken.len() as u64),
-                "{view:?}, seed {seed}: {} bytes",
-                counter.bytes()
-            );
-        }
-    }
 }

@@ -1,23 +1,12 @@
-//! Error states of i915 and dumps of xe through `info` and `decode`: what they say, and that broken ones cost no more
-//! than what they are.
+//! Error states of i915 and dumps of xe through `info` and `decode`: what they say.
 
 mod program;
 
 use program::{text, unwedge};
-use std::io::{self, Write};
-use std::time::{Duration, Instant};
 use unwedge::capture::intel::RingRegister;
-use unwedge::hw::Db;
-use unwedge_cli::dump::DumpFiles;
-use unwedge_cli::in_memory::{View, show};
-use unwedge_cli::input::Input;
 use unwedge_testkit::i915::{self, ErrorStateBuilder};
-use unwedge_testkit::intel::{EngineState, TestDevice, repetitive};
-use unwedge_testkit::mutate::mutate;
+use unwedge_testkit::intel::{EngineState, TestDevice, cut_in_lines, dump_of_every_platform};
 use unwedge_testkit::xe::{self, DevcoreBuilder};
-
-/// Above what a slow machine under load takes without optimization, below what a hang takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn error_state() -> Vec<u8> {
     ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::V6_12).text()
@@ -251,61 +240,6 @@ fn a_cut_dump_is_shown_and_said_to_be_cut() {
     }
 }
 
-/// What `decode --json` and `explain --json` say of a dump.
-fn told(dump: &[u8], db: &Db) -> [Vec<u8>; 2] {
-    let input = Input::read(dump, "dump".to_owned(), dump.len() as u64, 1 << 30).expect("bytes in memory");
-    let input = DumpFiles::of(input);
-    [View::Intel { json: true }, View::Explain { json: true }].map(|view| {
-        let mut out = Vec::new();
-        show(view, &input, db, &mut out).expect("a dump");
-        out
-    })
-}
-
-/// Of every platform, by turns as kernels write it: what i915 leaves of those it drives, then what xe does.
-fn dump_of_every_platform() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
-    let i915 = TestDevice::ALL
-        .into_iter()
-        .zip(i915::I915Era::ALL.into_iter().cycle())
-        .filter(|(d, _)| d.version < (20, 0));
-    let xe = TestDevice::ALL
-        .into_iter()
-        .zip(xe::XeEra::ALL.into_iter().cycle())
-        .filter(|(d, _)| d.version >= (12, 0));
-    let i915 = i915.map(|(device, era)| (device.name, ErrorStateBuilder::complete(device, era).text()));
-    let xe = xe.map(|(device, era)| (device.name, DevcoreBuilder::complete(device, era).text()));
-    i915.chain(xe)
-}
-
-/// The dump up to the middle of each line, behind what makes it a dump of its kind.
-fn cut_in_lines(dump: &[u8]) -> Vec<&[u8]> {
-    let starts: Vec<usize> = (0..dump.len()).filter(|&i| i == 0 || dump[i - 1] == b'\n').collect();
-    let first = starts.iter().position(|&at| dump[at..].starts_with(b"PCI ID")).unwrap();
-    let middles = starts.windows(2).skip(first).map(|pair| &dump[..(pair[0] + pair[1]) / 2 + 1]);
-    middles.filter(|cut| !cut.ends_with(b"\n")).collect()
-}
-
-#[test]
-fn every_platform_s_dump_cut_in_any_line_says_what_is_there_and_that_it_is_cut() {
-    /// Every so many lines of a dump, others of the next one: all of them take minutes.
-    const STEP: usize = 101;
-    let db = Db::builtin();
-    for (i, (platform, dump)) in dump_of_every_platform().enumerate() {
-        let cuts = cut_in_lines(&dump);
-        for (line, cut) in cuts.into_iter().enumerate().skip(17 * i % STEP).step_by(STEP) {
-            let what = format!("{platform}, cut {line}");
-            let [decoded, explained] = told(cut, &db);
-            let last = decoded.trim_ascii_end().split(|&c| c == b'\n').next_back().unwrap();
-            let end: serde_json::Value = serde_json::from_slice(last).unwrap();
-            assert_eq!((&end["type"], &end["lost"]), (&"end".into(), &true.into()), "{what}");
-            let report: serde_json::Value = serde_json::from_slice(&explained).unwrap();
-            let losses = report["diagnostics"].as_array().unwrap();
-            assert!(losses.iter().any(|d| d["severity"] == "loss"), "{what}: {report}");
-            assert!(report["gpu"].as_str().unwrap().starts_with("Intel"), "{what}");
-        }
-    }
-}
-
 #[test]
 fn a_cut_dump_of_any_platform_is_exit_status_3() {
     const COMMANDS: [&[&str]; 4] = [&["explain"], &["info"], &["decode"], &["explain", "--json"]];
@@ -339,48 +273,4 @@ fn memory_that_does_not_unpack_is_said() {
 fn empty_error_states_are_no_dumps() {
     let output = unwedge(&["decode", "-"], b"No error state collected\n");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-}
-
-/// Counts bytes.
-struct Counter(u64);
-
-impl Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Shows an input; what it prints and how long it takes are bounded.
-fn bounded(text: &[u8], what: &str, db: &Db) {
-    let input = Input::read(text, "dump".to_owned(), text.len() as u64, 1 << 30).expect("bytes in memory");
-    let input = DumpFiles::of(input);
-    for view in View::OF_INTEL {
-        let started = Instant::now();
-        let mut counter = Counter(0);
-        // An input that cannot be used is said to be so.
-        let _ = show(view, &input, db, &mut counter);
-        assert!(counter.0 <= view.limit(text.len() as u64), "{what}, {view:?}: {} bytes", counter.0);
-        assert!(started.elapsed() < PATIENCE, "{what}, {view:?} took {:?}", started.elapsed());
-    }
-}
-
-#[test]
-fn broken_dumps() {
-    let db = Db::builtin();
-    for (i, (name, text)) in i915::variety().into_iter().chain(xe::variety()).enumerate() {
-        bounded(&mutate(&text, i as u64), &name, &db);
-    }
-}
-
-#[test]
-fn many_of_anything_takes_linear_time() {
-    let db = Db::builtin();
-    for (i, text) in repetitive(30_000).iter().enumerate() {
-        bounded(text, &format!("repetition {i}"), &db);
-    }
 }

@@ -244,5 +244,13 @@ fn eu_lines() {
     let source =
         text(lossless.stdout).replace("error: expected 8 or 16 bytes of an instruction", ".raw 00ff");
     assert_eq!(text(good(&["eu", "asm", "--platform", "mtl", "--hex", "-"], source.as_bytes())), encodings);
-    assert_eq!(unwedge(&["eu", "disasm", "--platform", "vax", "-"], b"").status.code(), Some(2));
+    for (name, other) in [("dg2", "alchemist"), ("tgl", "0x9a49"), ("ptl", "PantherLake")] {
+        let mut code = [0; 16];
+        code[0] = 0x61;
+        let listing = |name| good(&["eu", "disasm", "--platform", name, "-"], &code);
+        assert_eq!(listing(name), listing(other), "{other}");
+    }
+    let unknown = unwedge(&["eu", "disasm", "--platform", "vax", "-"], b"");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(unknown.stderr).contains("lnl bmg ptl"), "the message says which platforms there are");
 }

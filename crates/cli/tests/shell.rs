@@ -499,3 +499,29 @@ fn real_dumps_decode_whole() {
         }
     }
 }
+
+/// Text is as wide as asked for, else as COLUMNS says, and a pipe has no width of its own.
+#[test]
+fn text_is_as_wide_as_asked_for() {
+    let folder = Folder::new();
+    let dump = folder.file("a.devcore", &DevcoreBuilder::complete(Generation::A6xx).text());
+    let widest = |columns: Option<&str>, args: &[&str]| {
+        let mut command = command(args);
+        if let Some(columns) = columns {
+            command.env("COLUMNS", columns);
+        }
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        // Commands to copy are never broken; the report has them last.
+        let lines = stdout(&output).lines().take_while(|line| !line.starts_with("NEXT"));
+        lines.map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    let explain = ["explain", dump.as_str()];
+    let default = widest(None, &explain);
+    assert!((81..=100).contains(&default), "{default}");
+    assert!(widest(Some("80"), &explain) <= 80);
+    assert!(widest(Some("132"), &explain) > 100);
+    assert_eq!(widest(Some("many"), &explain), default);
+    assert!(widest(Some("132"), &["explain", "--width", "80", dump.as_str()]) <= 80);
+    assert!(widest(Some("80"), &["diff", "--width", "120", dump.as_str(), dump.as_str()]) > 80);
+    assert_eq!(status(&run(&["explain", "--width", "0", dump.as_str()])), USAGE);
+}

@@ -52,6 +52,9 @@ const OF_GPU: [(&str, u32); 8] = [
     ("GEN12_FAULT_TLB_DATA1", 0xcebc),
 ];
 
+/// What i915 calls registers that have another name in the tables.
+const OTHERWISE: [(&str, &str); 2] = [("ERROR", "GFX_ARB_ERROR_RPT"), ("ERR_INT", "GEN7_ERR_INT")];
+
 /// A register.
 #[derive(Clone, Copy)]
 pub struct RegisterEntry(RegisterSource);
@@ -105,7 +108,11 @@ pub fn named(version: Version, class: EngineClass, name: &str) -> Option<Registe
 /// The same of a dump, where names may stand for other registers than in the tables.
 pub fn printed(version: Version, class: EngineClass, name: &str) -> Option<RegisterEntry> {
     let gpu = IntelGpu::of(version.major.into(), version.release.into());
-    let of_device = instdone::register_of_device(gpu, name);
+    let otherwise = || {
+        let (_, name) = OTHERWISE.iter().find(|(printed, _)| *printed == name)?;
+        gpu.register_named(name)
+    };
+    let of_device = instdone::register_of_device(gpu, name).or_else(otherwise);
     of_device.map(|r| RegisterEntry(RegisterSource::Commands(r))).or_else(|| named(version, class, name))
 }
 
@@ -176,10 +183,14 @@ impl RegisterEntry {
         matches!(self.0, RegisterSource::Context(register) if register.masked())
     }
 
-    /// As [`instdone`] reads it, where its bits are 0 while units have something to do.
+    /// The register, where its bits are 0 while units have something to do.
     pub fn done(self) -> Option<unwedge_hw::intel::IntelRegisterDef> {
         match self.0 {
-            RegisterSource::Commands(register) if register.name().contains("INSTDONE") => Some(register),
+            RegisterSource::Commands(register)
+                if register.name().contains("INSTDONE") || register.name() == "GAM_DONE" =>
+            {
+                Some(register)
+            }
             _ => None,
         }
     }

@@ -44,11 +44,12 @@ fn any_bytes_are_a_table_or_an_error() {
 
 #[test]
 fn any_image_is_looked_at() {
-    let platforms = Platform::all();
+    // Contexts are images of registers from gen8 on.
+    let platforms: Vec<&Platform> = Platform::all().iter().filter(|p| p.version().major >= 8).collect();
     let mut differing = 0;
     for seed in 0..IMAGES {
         let mut rng = Rng::new(seed);
-        let platform = rng.pick(platforms).unwrap();
+        let platform = *rng.pick(&platforms).unwrap();
         let (version, driver) = (platform.version(), *rng.pick(platform.drivers()).unwrap());
         let engines: Vec<Engine> = Engine::all(version).collect();
         let target = LrcOwner { driver, version, engine: *rng.pick(&engines).unwrap() };

@@ -62,6 +62,8 @@ fn table_files() -> Vec<(IntelDriver, String)> {
 /// Versions that the tables tell apart.
 fn versions() -> Vec<Version> {
     let mut versions: Vec<Version> = Platform::all().iter().map(Platform::version).collect();
+    // Contexts are images of registers from gen8 on.
+    versions.retain(|version| version.major >= 8);
     versions.push(Version::new(12, 50));
     versions.sort();
     versions.dedup();

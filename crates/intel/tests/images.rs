@@ -9,7 +9,8 @@ use unwedge_intel::lrc::{LayoutDifference, LayoutMismatch, LrcImage, LrcLayout, 
 /// Every engine of every platform with each of its drivers.
 fn targets() -> Vec<(&'static Platform, LrcOwner)> {
     let mut out = Vec::new();
-    for platform in Platform::all() {
+    // Contexts are images of registers from gen8 on.
+    for platform in Platform::all().iter().filter(|platform| platform.version().major >= 8) {
         let version = platform.version();
         for &driver in platform.drivers() {
             out.extend(Engine::all(version).map(|engine| (platform, LrcOwner { driver, version, engine })));

@@ -1,13 +1,11 @@
 //! Compiles `data/intel/eu` into the tables of `eu`.
 
+use super::eu_key;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-
-/// Most bit ranges of one field.
-const RANGES: usize = 5;
 
 type Failure = Box<dyn Error>;
 
@@ -64,7 +62,15 @@ fn platforms(source: &str, text: &mut String) -> Result<Generations, Failure> {
             gens.0 = words[1..].iter().map(|&g| g.to_owned()).collect();
         } else {
             let generation = *gens.range(words[1])?.start();
-            rows.push((words[0], generation, words[2..].contains(&"math-doubles")));
+            let has = |word| words[2..].contains(&word);
+            rows.push(format!(
+                "PlatformRow {{ name: {:?}, generation: {generation}, math_doubles: {}, doubles: {}, quads: {}, low_power: {} }}",
+                words[0],
+                has("math-doubles"),
+                has("doubles"),
+                has("quads"),
+                has("low-power"),
+            ));
         }
     }
     writeln!(
@@ -73,8 +79,8 @@ fn platforms(source: &str, text: &mut String) -> Result<Generations, Failure> {
         gens.0.len()
     )?;
     writeln!(text, "/// Their names.\npub static GENERATION_NAMES: [&str; GENERATIONS] = {:?};", gens.0)?;
-    writeln!(text, "/// Name, generation, and whether 64-bit floats run in the math pipe.")?;
-    writeln!(text, "pub static PLATFORMS: &[(&str, u8, bool)] = &{rows:?};")?;
+    writeln!(text, "/// The platforms.")?;
+    writeln!(text, "pub static PLATFORMS: &[PlatformRow] = &[{}];", rows.join(", "))?;
     Ok(gens)
 }
 
@@ -101,9 +107,6 @@ fn fields(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fai
         for entry in rest.split(';') {
             let (range, bits) = entry.trim().split_once(' ').ok_or_else(|| format!("{line:?}: no bits"))?;
             let parts = ranges(bits)?;
-            if parts.len() > RANGES {
-                return Err(format!("{line:?}: more than {RANGES} ranges").into());
-            }
             for generation in gens.range(range)? {
                 tables[generation][names.len() - 1].clone_from(&parts);
             }
@@ -115,18 +118,33 @@ fn fields(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fai
         "#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n#[allow(missing_docs, dead_code)]\n#[repr(u8)]"
     )?;
     writeln!(text, "pub enum Field {{ {} }}", names.join(", "))?;
-    writeln!(text, "/// Count of ranges, and (lowest bit, width) of each, the highest part first.")?;
-    writeln!(text, "pub static FIELDS: [[FieldRanges; {}]; GENERATIONS] = [", names.len())?;
+    writeln!(text, "/// The bits of each field, by generation.")?;
+    writeln!(text, "pub static FIELDS: [[FieldBits; {}]; GENERATIONS] = [", names.len())?;
+    let mut further: Vec<(u8, u8)> = Vec::new();
     for table in tables {
         text.push('[');
-        for mut parts in table {
-            let count = parts.len();
-            parts.resize(RANGES, (0, 0));
-            write!(text, "({count},{parts:?}),")?;
+        for parts in table {
+            let (&(low, first), rest) = parts.split_first().unwrap_or((&(0, 0), &[]));
+            let mask = u64::MAX.checked_shr(64 - u32::from(first)).unwrap_or(0);
+            let width: u8 = parts.iter().map(|part| part.1).sum();
+            // The same ranges stand in the table once.
+            let known = further.windows(rest.len().max(1)).position(|window| window == rest);
+            let start = known.filter(|_| !rest.is_empty()).unwrap_or(further.len());
+            if known.is_none() {
+                further.extend(rest);
+            }
+            let place = if rest.is_empty() { 0 } else { u8::try_from(start)? };
+            write!(
+                text,
+                "FieldBits {{ mask: {mask}, low: {low}, width: {width}, rest: ({place}, {}) }},",
+                rest.len()
+            )?;
         }
         text.push_str("],\n");
     }
     text.push_str("];\n");
+    writeln!(text, "/// The ranges of fields after the first: (lowest bit, width).")?;
+    writeln!(text, "pub static FIELD_PARTS: &[(u8, u8)] = &{further:?};")?;
     Ok(())
 }
 
@@ -170,7 +188,12 @@ fn opcodes(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fa
             "OpcodeRow {{ opcode: Opcode::{opcode}, name: {name:?}, sources: {sources}, destinations: {destinations}, codes: {codes:?} }},"
         )?;
     }
-    writeln!(text, "];\n/// By generation and code: an index of `OPCODES`, 255 for none.")?;
+    let (multiplier, slots) = slots(&rows)?;
+    writeln!(text, "];\n/// Multiplier of the key of a name, whose highest 8 bits are then its slot.")?;
+    writeln!(text, "pub const OPCODE_NAME_MULTIPLIER: u64 = {multiplier};")?;
+    writeln!(text, "/// By slot: rows of `OPCODES` of one name; `OPCODES.len()` twice for none.")?;
+    writeln!(text, "pub static OPCODE_NAME_SLOTS: [(u8, u8); 256] = {slots:?};")?;
+    writeln!(text, "/// By generation and code: an index of `OPCODES`, 255 for none.")?;
     writeln!(text, "pub static OPCODE_ROWS: [[u8; 128]; GENERATIONS] = [")?;
     for table in codes {
         let table: Vec<_> = table.iter().map(|row| row.unwrap_or(255)).collect();
@@ -178,6 +201,38 @@ fn opcodes(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fa
     }
     text.push_str("];\n");
     Ok(())
+}
+
+/// A row of `opcodes.txt`: variant, name, sources, destinations, code by generation.
+type Row = (usize, String, u8, u8, Vec<Option<u8>>);
+
+/// A hash of the names without collisions: the multiplier, and (first, last) row of the name by slot. At most two rows
+/// share a name.
+fn slots(rows: &[Row]) -> Result<(u64, Vec<(u8, u8)>), Failure> {
+    let mut places: BTreeMap<u64, (u8, u8)> = BTreeMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        let index = u8::try_from(index)?;
+        let key = eu_key::packed(row.1.as_bytes()).ok_or_else(|| format!("{}: a long name", row.1))?;
+        let place = places.entry(key).or_insert((index, index));
+        if place.1 != place.0 {
+            return Err(format!("{}: more than two rows", row.1).into());
+        }
+        place.1 = index;
+    }
+    let none = u8::try_from(rows.len())?;
+    let mut multiplier = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..1_000_000 {
+        let mut slots = vec![(none, none); 256];
+        let free = places.iter().all(|(&key, &place)| {
+            let slot = eu_key::slot(key, multiplier);
+            std::mem::replace(&mut slots[slot], place) == (none, none)
+        });
+        if free {
+            return Ok((multiplier, slots));
+        }
+        multiplier = multiplier.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f) | 1;
+    }
+    Err("no hash of the names without collisions".into())
 }
 
 fn types(source: &str, gens: &Generations, text: &mut String) -> Result<(), Failure> {

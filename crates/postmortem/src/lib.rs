@@ -6,6 +6,7 @@ mod absence;
 pub mod adreno;
 pub mod amd;
 mod args;
+mod awaited;
 mod compare;
 mod head;
 pub mod intel;

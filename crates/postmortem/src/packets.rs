@@ -1,6 +1,6 @@
 //! Decoded packets around the places that a report names, as data.
 //!
-//! Who has the streams and the tables fills them in: `unwedge_view::around::attach`. Never: where these places are; that is
+//! Who has the streams and the tables fills them in: `unwedge_view::around::explained`. Never: where these places are; that is
 //! in the report's hang point and its cause.
 
 use crate::report::FieldFact;

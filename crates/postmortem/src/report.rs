@@ -180,6 +180,8 @@ pub enum FindingRole {
     Why,
     /// It stands on its own.
     Also,
+    /// It was seen, and says nothing beside the cause.
+    Aside,
     /// It names what the dump does not hold.
     Missing,
 }
@@ -361,6 +363,8 @@ pub struct Report {
     pub hang: Option<HangPoint>,
     /// The finding that best explains the hang; `None` if none does.
     pub cause: Option<VerdictCause>,
+    /// Where no finding explains the hang: the wait, shader or packet to look at first, as a position in `findings`.
+    pub suspect: Option<usize>,
     /// Findings: the hang point first where it is known, then those that explain more before those that explain less.
     pub findings: Vec<Finding>,
     /// The findings that explain the hang and are at least likely, as positions in `findings`, the strongest first.
@@ -405,13 +409,14 @@ impl LevelPosition {
 }
 
 impl FindingRole {
-    /// A stable identifier: `cause`, `position`, `why`, `also`, `missing`.
+    /// A stable identifier: `cause`, `position`, `why`, `also`, `aside`, `missing`.
     pub fn id(self) -> &'static str {
         match self {
             FindingRole::Cause => "cause",
             FindingRole::Position => "position",
             FindingRole::Why => "why",
             FindingRole::Also => "also",
+            FindingRole::Aside => "aside",
             FindingRole::Missing => "missing",
         }
     }

@@ -87,6 +87,8 @@ pub enum RuleRole {
     Cause,
     /// It explains a hang if nothing better does, and else supports what does.
     Clue,
+    /// It was seen, and explains nothing: where nothing else fired, the cause is not known.
+    Observation,
     /// It says what was in flight or pending, and supports whatever the cause is.
     Context,
     /// It is worth knowing, and has nothing to do with the cause.
@@ -313,16 +315,20 @@ rules! {
         IommuFaultNoBuffers: "iommu-fault-no-buffers", Fault, 55, Cause, [CaptureAllBuffers];
         /// The CP waits for a value, and the dump has another.
         CpWaitsForValue: "cp-waits-for-value", CpWait, 50, Cause, [CaptureEarlierSubmits];
+        /// The CP waits for a value that only a packet after the wait writes.
+        CpWaitsForItself: "cp-waits-for-itself", CpWait, 52, Cause, [CaptureHungSubmit];
+        /// The CP waits for a value, and the packets that write there write another one.
+        CpWaitsForWrongWrite: "cp-waits-for-wrong-write", CpWait, 52, Cause, [CaptureHungSubmit];
         /// The CP is at a wait for a value that the dump has.
-        CpAwaitedValueIsThere: "cp-awaited-value-is-there", CpWait, 30, Clue, [];
+        CpAwaitedValueIsThere: "cp-awaited-value-is-there", CpWait, 30, Observation, [];
         /// The CP waits for a value that the dump does not have.
         CpWaitsForUnknownValue: "cp-waits-for-unknown-value", CpWait, 50, Cause, [CaptureEarlierSubmits];
         /// The CP waits for earlier work.
-        CpWaitsForWork: "cp-waits-for-work", CpWait, 34, Clue, [];
+        CpWaitsForWork: "cp-waits-for-work", CpWait, 34, Observation, [];
         /// The CP waits for earlier register writes.
-        CpWaitsForRegisterWrites: "cp-waits-for-register-writes", CpWait, 34, Clue, [];
+        CpWaitsForRegisterWrites: "cp-waits-for-register-writes", CpWait, 34, Observation, [];
         /// The CP waits for earlier waits.
-        CpWaitsForWaits: "cp-waits-for-waits", CpWait, 34, Clue, [];
+        CpWaitsForWaits: "cp-waits-for-waits", CpWait, 34, Observation, [];
         /// The GPU was not initialized when the dump was taken.
         GpuNotInitialized: "gpu-not-initialized", Gmu, 46, Cause, [];
         /// The watchdog of the GMU fired.
@@ -386,9 +392,9 @@ rules! {
         /// The CP and the bus are busy and all else is idle.
         CpWaitsForMemory: "cp-waits-for-memory", Busy, 36, Clue, [];
         /// Only the CP is busy.
-        OnlyCpBusy: "only-cp-busy", Busy, 36, Clue, [];
+        OnlyCpBusy: "only-cp-busy", Busy, 36, Observation, [];
         /// No block is busy.
-        NoBlockBusy: "no-block-busy", Busy, 36, Clue, [];
+        NoBlockBusy: "no-block-busy", Busy, 36, Observation, [];
         /// Register writes that the clusters have not taken.
         QueuedWrites: "queued-writes", QueuedWrites, 30, Context, [];
         /// The work that the CP was starting.
@@ -464,6 +470,10 @@ rules! {
         PacketWaitsForLaterWrite: "packet-waits-for-later-write", CpWait, 50, Cause, [];
         /// A packet waits for memory that a packet before it writes.
         PacketWaitsForEarlierWrite: "packet-waits-for-earlier-write", CpWait, 45, Clue, [];
+        /// A packet waits for a value, and the packets that write there write another one.
+        PacketWaitsForWrongWrite: "packet-waits-for-wrong-write", CpWait, 52, Cause, [];
+        /// A packet waits for a value that the dump has.
+        PacketAwaitedValueIsThere: "packet-awaited-value-is-there", CpWait, 30, Observation, [];
         /// A packet waits for a register.
         PacketWaitsForRegister: "packet-waits-for-register", CpWait, 50, Cause, [];
         /// The ME waits for shaders to end.
@@ -503,7 +513,7 @@ rules! {
         /// A compute micro engine waits for a register that it reads.
         MecWaitsForRegister: "mec-waits-for-register", CpWait, 37, Clue, [];
         /// The command processor polls.
-        CpPolls: "cp-polls", CpWait, 34, Clue, [];
+        CpPolls: "cp-polls", CpWait, 34, Observation, [];
         /// Code uses a register before the wait that it needs.
         CodeMissesWait: "code-misses-wait", CodeFault, 42, Cause, [];
         /// Code breaks another rule of the GPU.
@@ -513,7 +523,7 @@ rules! {
         /// Waves are in a loop.
         WavesInLoop: "waves-in-loop", Suspect, 41, Clue, [AcoNoOptimizations];
         /// Waves are in code of no shader that a report lists.
-        WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, 38, Clue, [AcoNoOptimizations];
+        WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, 38, Observation, [AcoNoOptimizations];
         /// RADV's trap handler caught an exception of a shader.
         ShaderException: "shader-exception", Suspect, 54, Clue, [AcoNoOptimizations];
         /// An address in a command buffer is in no buffer that Mesa knows.
@@ -525,25 +535,25 @@ rules! {
         /// Draws or dispatches are open while the command processor polls.
         GrbmWorkWhilePolling: "grbm-work-while-polling", Busy, 36, Clue, [];
         /// Draws or dispatches are open.
-        GrbmWorkOpen: "grbm-work-open", Busy, 36, Clue, [];
+        GrbmWorkOpen: "grbm-work-open", Busy, 36, Observation, [];
         /// No block but the command processor is busy.
-        GrbmCpAlone: "grbm-cp-alone", Busy, 36, Clue, [];
+        GrbmCpAlone: "grbm-cp-alone", Busy, 36, Observation, [];
         /// No block is busy.
-        GrbmIdle: "grbm-idle", Busy, 36, Clue, [];
+        GrbmIdle: "grbm-idle", Busy, 36, Observation, [];
         /// Flags of stall registers that no other rule reads.
-        CpStallFlags: "cp-stall-flags", Busy, 30, Clue, [];
+        CpStallFlags: "cp-stall-flags", Busy, 30, Observation, [];
         /// A DMA engine is not idle.
-        SdmaBusy: "sdma-busy", Busy, 36, Clue, [];
+        SdmaBusy: "sdma-busy", Busy, 36, Observation, [];
         /// Waves are at an instruction of a shader that a report lists.
-        WavesAtInstruction: "waves-at-instruction", InFlight, 38, Clue, [AcoNoOptimizations];
+        WavesAtInstruction: "waves-at-instruction", InFlight, 38, Observation, [AcoNoOptimizations];
         /// No wave was running.
         NoWaves: "no-waves", InFlight, 20, Context, [];
         /// Shaders of the work that hangs.
         WorkRunsShaders: "work-runs-shaders", InFlight, 20, Context, [];
         /// The command processor passed one trace point and not the next.
-        StoppedBetweenTracePoints: "stopped-between-trace-points", Progress, 15, Clue, [];
+        StoppedBetweenTracePoints: "stopped-between-trace-points", Progress, 15, Observation, [];
         /// The command processor passed every trace point.
-        PassedEveryTracePoint: "passed-every-trace-point", Progress, 12, Clue, [];
+        PassedEveryTracePoint: "passed-every-trace-point", Progress, 12, Observation, [];
         /// The packet that an engine read last.
         EngineLastRead: "engine-last-read", Progress, 10, Context, [];
         /// Packets that an engine remembers.
@@ -590,6 +600,8 @@ rules! {
         EngineRingDrained: "engine-ring-drained", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// An engine is in a buffer that no command leads to.
         EngineInUnreachedBuffer: "engine-in-unreached-buffer", HangPoint, 100, Position, [IntelDebugCaptureAll];
+        /// An engine is in a batch that it executes, where no valid command is.
+        EngineAtInvalidCommand: "engine-at-invalid-command", HangPoint, 100, Position, [DecodeEngineStreams, IntelDebugCaptureAll];
         /// An engine is in memory that the dump does not hold.
         EngineInMissingMemory: "engine-in-missing-memory", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// Registers of an engine read as all ones.
@@ -600,8 +612,12 @@ rules! {
         EnginePositionMissing: "engine-position-missing", HangPoint, 100, Position, [IntelDebugCaptureAll];
         /// A semaphore whose memory holds another value.
         SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, 60, Cause, [];
+        /// A semaphore that only a command after the wait signals.
+        SemaphoreWaitsForItself: "semaphore-waits-for-itself", CpWait, 61, Cause, [];
+        /// A semaphore whose memory is written with a value that cannot end the wait.
+        SemaphoreWrongWrite: "semaphore-wrong-write", CpWait, 61, Cause, [];
         /// A semaphore whose memory holds the value that it waits for.
-        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 30, Clue, [];
+        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 30, Observation, [];
         /// A semaphore whose memory is not in the dump.
         SemaphoreValueMissing: "semaphore-value-missing", CpWait, 60, Cause, [];
         /// A wait for an event of the display.
@@ -609,9 +625,19 @@ rules! {
         /// A PIPE_CONTROL stalls after a draw or dispatch.
         StallWaitsForWork: "stall-waits-for-work", CpWait, 45, Clue, [IntelDebugSync];
         /// A PIPE_CONTROL stalls without a draw or dispatch before it.
-        StallWithoutWork: "stall-without-work", CpWait, 35, Clue, [IntelDebugSync];
+        StallWithoutWork: "stall-without-work", CpWait, 35, Observation, [IntelDebugSync];
         /// A PIPE_CONTROL flushes or invalidates caches.
-        FlushAtStop: "flush-at-stop", CpWait, 34, Clue, [IntelDebugSync];
+        FlushAtStop: "flush-at-stop", CpWait, 34, Observation, [IntelDebugSync];
+        /// The code of a shader of the work at the stop is zero.
+        EuCodeZero: "eu-code-zero", CodeFault, 52, Cause, [DecodeEngineStreams];
+        /// An illegal opcode, or what is not an instruction, comes before the end of the thread in a shader of the work at the stop.
+        EuCodeIllegal: "eu-code-illegal", CodeFault, 51, Cause, [DecodeEngineStreams];
+        /// The buffer of a shader of the work at the stop ends before the end of the thread.
+        EuCodeWithoutEnd: "eu-code-without-end", CodeFault, 48, Cause, [DecodeEngineStreams];
+        /// The code of a shader of the work at the stop is in memory that the kernel could not read.
+        EuCodeUnreadable: "eu-code-unreadable", CodeFault, 33, Clue, [];
+        /// A surface of the work at the stop goes past the end of its buffer.
+        SurfacePastBuffer: "surface-past-buffer", CodeFault, 46, Clue, [DecodeEngineStreams];
         /// A page fault in memory that the dump holds.
         PageFaultInBuffer: "page-fault-in-buffer", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault shortly after the end of a buffer.
@@ -650,12 +676,14 @@ rules! {
         OtherEngineStopped: "other-engine-stopped", Suspect, 40, Record, [];
         /// Engines that do not hang, and have not read all there is.
         OtherEnginesNotDone: "other-engines-not-done", Suspect, 40, Record, [];
+        /// Threads of EUs waited for a debugger: an exception had stopped them.
+        EuThreadsNeedAttention: "eu-threads-need-attention", Busy, 38, Clue, [IntelDebugShaders];
         /// Every unit of an engine is done.
-        AllUnitsDone: "all-units-done", Busy, 36, Clue, [];
+        AllUnitsDone: "all-units-done", Busy, 36, Observation, [];
         /// Only units that the tables do not have may not be done.
-        UnknownUnitsNotDone: "unknown-units-not-done", Busy, 36, Clue, [IntelDebugShaders];
+        UnknownUnitsNotDone: "unknown-units-not-done", Busy, 36, Observation, [IntelDebugShaders];
         /// Only the command streamer is not done.
-        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Clue, [];
+        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, Observation, [];
         /// Shader threads run.
         ShaderThreadsRun: "shader-threads-run", Busy, 36, Clue, [IntelDebugShaders];
         /// A sampler is not done.
@@ -667,7 +695,7 @@ rules! {
         /// The memory arbiter has requests open.
         MemoryArbiterNotDone: "memory-arbiter-not-done", Busy, 36, Clue, [IntelDebugShaders];
         /// Other units are not done.
-        UnitsNotDone: "units-not-done", Busy, 36, Clue, [IntelDebugShaders];
+        UnitsNotDone: "units-not-done", Busy, 36, Observation, [IntelDebugShaders];
         /// What was drawn, dispatched or set before the stop.
         WorkBeforeStop: "work-before-stop", InFlight, 20, Context, [];
         /// State was set before the stop, and nothing was drawn or dispatched.

@@ -6,7 +6,7 @@
 
 use crate::args::{Arg, Args};
 use crate::report::{Finding, HangPoint, Report, Subject};
-use crate::rules::FindingKind;
+use crate::rules::{FindingKind, RuleRole};
 
 /// Values that describe what was near a fault, and differ between equal hangs.
 const CIRCUMSTANCES: [&str; 3] = ["target", "before", "after"];
@@ -15,22 +15,24 @@ const CIRCUMSTANCES: [&str; 3] = ["target", "before", "after"];
 const CAUSES: usize = 2;
 
 impl Report {
-    /// What identifies this hang among others: `a6xx/poison-in-stream(agree)+only-cp-busy/garbage@IB1`. Two equal hangs with other
-    /// addresses and processes have the same.
+    /// What identifies this hang among others: `a6xx/poison-in-stream(agree)/garbage@IB1`. Two equal hangs with other
+    /// addresses and processes have the same. Where nothing explains the hang, it has what was seen:
+    /// `a6xx/unexplained+only-cp-busy/CP_WAIT_REG_MEM@IB1`.
     pub fn signature(&self) -> String {
         let findings = || self.findings.iter().filter(|f| f.kind != FindingKind::NotCaptured);
+        let packet = self.hang.as_ref().and_then(|hang| hang.packet.as_deref());
         // The cause counts although it may be only possible: it is what tells such hangs apart.
         let cause = self.cause.map(|cause| cause.finding);
         let others = self.causes.iter().copied().filter(|&i| Some(i) != cause);
         let causes = cause.into_iter().chain(others).filter_map(|i| self.findings.get(i)).take(CAUSES);
-        let mut reasons: Vec<String> = causes.map(Finding::signature).collect();
+        let mut reasons: Vec<String> = causes.map(|finding| finding.signature_at(packet)).collect();
         if reasons.is_empty() {
-            reasons.extend(findings().next().map(Finding::signature));
+            let seen = || findings().filter(|f| f.rule.row().role == RuleRole::Observation).take(CAUSES);
+            let seen = seen().chain(findings().filter(|_| seen().next().is_none()).take(1));
+            reasons.push("unexplained".to_owned());
+            reasons.extend(seen.map(|finding| finding.signature_at(packet)));
         }
-        if reasons.is_empty() {
-            reasons.push("nothing".to_owned());
-        }
-        let family = self.gpu.family().unwrap_or_else(|| "unknown".to_owned());
+        let family = self.gpu.family().map_or_else(|| "unknown".to_owned(), |family| token(&family));
         let place = self.hang.as_ref().map(|hang| format!("/{}", place(hang))).unwrap_or_default();
         format!("{family}/{}{place}", reasons.join("+"))
     }
@@ -39,13 +41,27 @@ impl Report {
 impl Finding {
     /// What identifies this finding among others: its rule, the stable part of its subject, its names and flags.
     pub fn signature(&self) -> String {
+        self.signature_at(None)
+    }
+
+    /// The same, without the packet at the stop, which has a part of its own.
+    fn signature_at(&self, packet: Option<&str>) -> String {
         let mut out = self.rule.row().id.to_owned();
-        if let Some(subject) = subject(&self.subject).filter(|subject| !subject.is_empty()) {
+        let mut named: Vec<String> = packet.map(token).into_iter().collect();
+        let mut is_new = |name: &String| {
+            let new = !name.is_empty() && !named.contains(name);
+            if new {
+                named.push(name.clone());
+            }
+            new
+        };
+        if let Some(subject) = subject(&self.subject).map(|subject| token(&subject)).filter(&mut is_new) {
             out.push(':');
             out.push_str(&subject);
         }
         let mut names = Vec::new();
         collect(&self.args, &mut names);
+        let names: Vec<String> = names.iter().map(|name| token(name)).filter(is_new).collect();
         if !names.is_empty() {
             out.push_str(&format!("({})", names.join(",")));
         }
@@ -53,12 +69,19 @@ impl Finding {
     }
 }
 
+/// A name without what separates the parts of a signature: `SQC-data` of `SQC (data)`. Comparison signs stay.
+fn token(name: &str) -> String {
+    let separates = |c: char| c.is_whitespace() || c.is_control() || "()/+:,@".contains(c);
+    let words: Vec<&str> = name.split(separates).filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
 /// The packet at the stop and the level of its stream: `CP_NOP@IB1`.
 fn place(hang: &HangPoint) -> String {
     let packet = match (&hang.packet, hang.header) {
-        (Some(packet), _) => packet,
-        (None, Some(_)) => "garbage",
-        (None, None) => "unknown",
+        (Some(packet), _) => token(packet),
+        (None, Some(_)) => "garbage".to_owned(),
+        (None, None) => "unknown".to_owned(),
     };
     format!("{packet}@{}", hang.innermost().map_or("ring", |level| level.name()))
 }
@@ -93,7 +116,6 @@ fn collect(args: &Args, out: &mut Vec<String>) {
 
 fn collect_arg(arg: &Arg, out: &mut Vec<String>) {
     match arg {
-        Arg::Name(name) if name.is_empty() => {}
         Arg::Name(name) => out.push(name.to_string()),
         Arg::List(list) => list.iter().for_each(|arg| collect_arg(arg, out)),
         Arg::Record(args) => collect(args, out),

@@ -4,7 +4,7 @@
 //! reason. Never: new findings.
 
 use crate::report::{Finding, FindingRole, Report, Subject, Trust, VerdictCause};
-use crate::rules::RuleRole;
+use crate::rules::{FindingKind, RuleRole};
 
 /// What is taken off the weight of a finding for its trust.
 fn discount(trust: Trust) -> u32 {
@@ -37,13 +37,39 @@ pub(crate) fn assign(report: &mut Report) {
         let most = if f.rule.row().role == RuleRole::Clue { Trust::Likely } else { Trust::Certain };
         VerdictCause { finding, trust: f.trust.min(most) }
     });
+    report.suspect = match report.cause {
+        Some(_) => None,
+        None => nearest_suspect(report),
+    };
     let cause = report.cause.map(|cause| cause.finding);
     let engine = report.hang.as_ref().and_then(|hang| hang.ring_name.clone());
+    // A fault explains itself: that no block is busy beside it says nothing.
+    let faulted = cause.is_some_and(|i| report.findings[i].kind == FindingKind::Fault);
+    let idle = |f: &Finding| f.kind == FindingKind::Busy && f.rule.row().role == RuleRole::Observation;
     for (i, finding) in report.findings.iter_mut().enumerate() {
-        finding.role = role(finding, cause == Some(i), engine.as_deref());
+        finding.role = match role(finding, cause == Some(i), engine.as_deref()) {
+            FindingRole::Why if faulted && idle(finding) => FindingRole::Aside,
+            role => role,
+        };
     }
     causes.retain(|&i| report.findings[i].trust >= Trust::Likely);
     report.causes = causes;
+}
+
+/// Where no finding explains the hang: the wait or the shader that was seen, else the packet at the stop.
+fn nearest_suspect(report: &Report) -> Option<usize> {
+    let with_role =
+        |role: RuleRole| report.findings.iter().enumerate().filter(move |(_, f)| f.rule.row().role == role);
+    let names_one = |kind: FindingKind| {
+        matches!(kind, FindingKind::CpWait | FindingKind::InFlight | FindingKind::Suspect)
+    };
+    let seen = with_role(RuleRole::Observation).filter(|(_, f)| names_one(f.kind));
+    // Of equals the first: `max_by_key` takes the last.
+    let seen = seen.min_by_key(|(_, f)| std::cmp::Reverse(relevance(f)));
+    let packet = report.hang.as_ref().is_some_and(|hang| hang.packet.is_some());
+    let names_packet = |f: &Finding| packet || f.args.text("packet").is_some();
+    let stop = || with_role(RuleRole::Position).next().filter(|(_, f)| names_packet(f));
+    seen.or_else(stop).map(|(i, _)| i)
 }
 
 /// The part of a finding.
@@ -57,7 +83,7 @@ fn role(finding: &Finding, is_cause: bool, engine: Option<&str>) -> FindingRole 
         RuleRole::Position => FindingRole::Position,
         RuleRole::Absence => FindingRole::Missing,
         RuleRole::Cause | RuleRole::Record => FindingRole::Also,
-        RuleRole::Clue | RuleRole::Context if elsewhere => FindingRole::Also,
-        RuleRole::Clue | RuleRole::Context => FindingRole::Why,
+        RuleRole::Clue | RuleRole::Observation | RuleRole::Context if elsewhere => FindingRole::Also,
+        RuleRole::Clue | RuleRole::Observation | RuleRole::Context => FindingRole::Why,
     }
 }

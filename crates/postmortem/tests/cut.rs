@@ -15,7 +15,7 @@ use unwedge_testkit::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, primitive, store_data, stream,
 };
 use unwedge_testkit::pm4::pkt3;
-use unwedge_testkit::{i915, xe};
+use unwedge_testkit::{i915, i915_old, xe};
 
 const IB: u64 = 0x8001_0010_0000;
 const BATCH: u64 = 0x1_0010_0000;
@@ -75,7 +75,7 @@ fn amd_dumps_and_text_of_umr() {
 
 #[test]
 fn intel_dumps() {
-    for (name, text) in i915::variety() {
+    for (name, text) in i915::variety().into_iter().chain(i915_old::variety()) {
         assert_cut(&name, &text, text.len() / 40 + 1, i915);
     }
     for (name, text) in xe::variety() {

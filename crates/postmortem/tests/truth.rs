@@ -522,7 +522,7 @@ fn write_fence() -> Vec<u32> {
 }
 
 /// IB1: a wait for the fence among other packets; the finding.
-fn wait_among(before: &[u32], after: &[u32], other: Option<&[u32]>) -> Finding {
+fn wait_among(before: &[u32], after: &[u32], other: Option<&[u32]>, rule: Rule) -> Finding {
     let nop = pkt7(CP_NOP, &[0]);
     let ib1 = [nop.clone(), before.to_vec(), wait_for_fence(), after.to_vec(), nop.clone()].concat();
     let last = if before.is_empty() { nop[0] } else { before[0] };
@@ -532,21 +532,21 @@ fn wait_among(before: &[u32], after: &[u32], other: Option<&[u32]>) -> Finding {
     if let Some(other) = other {
         builder = builder.ring(RING + 0x10_0000, other);
     }
-    by_rule(&explain(builder), Rule::CpWaitsForValue).clone()
+    by_rule(&explain(builder), rule).clone()
 }
 
 #[test]
 fn who_could_still_write_what_the_cp_waits_for() {
     let order = |f: &Finding| f.args.record("writer").and_then(|w| w.text("order")).map(str::to_owned);
-    let nobody = wait_among(&[], &[], None);
+    let nobody = wait_among(&[], &[], None, Rule::CpWaitsForValue);
     assert!(nobody.args.flag("no_writer") && order(&nobody).is_none(), "{nobody:#?}");
     assert_eq!(nobody.trust, Trust::Likely, "the CPU or another queue may write it");
-    let later = wait_among(&[], &write_fence(), None);
+    let later = wait_among(&[], &write_fence(), None, Rule::CpWaitsForItself);
     assert_eq!((order(&later).as_deref(), later.trust), (Some("later"), Trust::Certain), "{later:#?}");
     assert!(!later.args.flag("no_writer"));
-    let earlier = wait_among(&write_fence(), &[], None);
+    let earlier = wait_among(&write_fence(), &[], None, Rule::CpWaitsForValue);
     assert_eq!((order(&earlier).as_deref(), earlier.trust), (Some("earlier"), Trust::Likely), "{earlier:#?}");
-    let other = wait_among(&[], &[], Some(&write_fence()));
+    let other = wait_among(&[], &[], Some(&write_fence()), Rule::CpWaitsForValue);
     assert_eq!((order(&other).as_deref(), other.trust), (Some("other-ring"), Trust::Likely), "{other:#?}");
 }
 
@@ -555,17 +555,17 @@ fn who_could_still_signal_a_semaphore() {
     let device = TestDevice::named("tgl");
     let flag = BATCH + 0x10_0000;
     let wait = semaphore_wait(flag, 5, device);
-    let report = |before: &[u32], after: &[u32]| {
+    let report = |before: &[u32], after: &[u32], rule: Rule| {
         let batch = stream(&[before, &wait, after, &[MI_BATCH_BUFFER_END]]);
         let engine = in_batch(&batch, before.len()).user(flag, &[3]);
-        by_rule(&i915_report(device, engine), Rule::SemaphoreNotSignaled).clone()
+        by_rule(&i915_report(device, engine), rule).clone()
     };
     let order = |f: &Finding| f.args.record("writer").and_then(|w| w.text("order")).map(str::to_owned);
-    let nobody = report(&[], &[]);
+    let nobody = report(&[], &[], Rule::SemaphoreNotSignaled);
     assert!(nobody.args.flag("no_writer") && nobody.trust == Trust::Likely, "{nobody:#?}");
     let store = store_data(flag, 5);
-    assert_eq!(order(&report(&[], &store)).as_deref(), Some("later"));
-    assert_eq!(order(&report(&store, &[])).as_deref(), Some("earlier"));
+    assert_eq!(order(&report(&[], &store, Rule::SemaphoreWaitsForItself)).as_deref(), Some("later"));
+    assert_eq!(order(&report(&store, &[], Rule::SemaphoreNotSignaled)).as_deref(), Some("earlier"));
 }
 
 // ---- Which of the pending submits hangs ----

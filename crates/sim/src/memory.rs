@@ -104,6 +104,53 @@ impl SimMemory {
         self.insert(base, size, None)
     }
 
+    /// Maps so many bytes: those given, and zeros behind them.
+    ///
+    /// # Errors
+    ///
+    /// As [`SimMemory::map`].
+    pub fn map_zero_filled(&mut self, base: u64, size: u64, mut bytes: Vec<u8>) -> Result<(), MapError> {
+        bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+        self.insert(base, size, Some(bytes))
+    }
+
+    /// Takes away what is mapped in a range, whole mappings or parts of them, with what was written there.
+    pub fn unmap(&mut self, base: u64, size: u64) {
+        let Some(beyond) = size.checked_sub(1) else { return };
+        let end = base.saturating_add(beyond);
+        let first = self.regions.partition_point(|region| region.last < base);
+        let count = self.regions[first..].partition_point(|region| region.base <= end);
+        let mut kept = Vec::new();
+        for region in self.regions.drain(first..first + count) {
+            let Region { base: start, last, bytes } = region;
+            if start < base {
+                let length = usize::try_from(base - start).unwrap_or(usize::MAX);
+                let bytes = bytes.as_ref().map(|bytes| bytes[..bytes.len().min(length)].to_vec());
+                kept.push(Region { base: start, last: base - 1, bytes });
+            }
+            if last > end {
+                let skipped = usize::try_from(end + 1 - start).unwrap_or(usize::MAX);
+                let bytes = bytes.map(|bytes| bytes.get(skipped..).unwrap_or_default().to_vec());
+                kept.push(Region { base: end + 1, last, bytes });
+            }
+        }
+        self.regions.splice(first..first, kept);
+        let page = PAGE as u64;
+        self.patches.retain(|&number, patch| {
+            let start = number * page;
+            for (n, known) in (0..).zip(patch.known.iter_mut()) {
+                let from = start + 64 * n;
+                if from > end || from + 63 < base {
+                    continue;
+                }
+                (0..64)
+                    .filter(|bit| (base..=end).contains(&(from + bit)))
+                    .for_each(|bit| *known &= !(1 << bit));
+            }
+            patch.known.iter().any(|&known| known != 0)
+        });
+    }
+
     fn insert(&mut self, base: u64, size: u64, bytes: Option<Vec<u8>>) -> Result<(), MapError> {
         base.checked_add(size).ok_or(MapError::Beyond(base))?;
         let Some(beyond) = size.checked_sub(1) else { return Ok(()) };
@@ -126,8 +173,24 @@ impl SimMemory {
         region.bytes.as_ref()?.get(from..from.checked_add(size)?)
     }
 
+    /// The bytes at an address, if all of them are mapped and known.
+    pub fn read_known(&self, address: u64, size: u64) -> Option<Vec<u8>> {
+        // Nothing is taken for bytes that are not there.
+        let mut bytes = Vec::new();
+        for n in 0..size {
+            match self.byte(address.checked_add(n)?) {
+                Load::Known(byte) => bytes.push(byte as u8),
+                Load::Unknown | Load::Unmapped => return None,
+            }
+        }
+        Some(bytes)
+    }
+
     /// Up to eight bytes at an address.
     pub fn load(&self, address: u64, size: usize) -> Load {
+        if let Some(bytes) = self.get(address, size.min(8)) {
+            return Load::Known(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)));
+        }
         let mut found = Load::Known(0);
         for n in 0..size as u64 {
             let Some(address) = address.checked_add(n) else { return Load::Unmapped };
@@ -142,6 +205,15 @@ impl SimMemory {
 
     /// Writes up to eight bytes; false: not all are mapped, and none was written.
     pub fn store(&mut self, address: u64, size: usize, value: u64) -> bool {
+        let at = self.regions.partition_point(|region| region.base <= address);
+        if let Some(region) = at.checked_sub(1).and_then(|at| self.regions.get_mut(at))
+            && let Ok(from) = usize::try_from(address - region.base)
+            && let Some(place) = region.bytes.as_mut().and_then(|bytes| bytes.get_mut(from..))
+            && let Some(place) = place.get_mut(..size.min(8))
+        {
+            place.copy_from_slice(&value.to_le_bytes()[..size.min(8)]);
+            return true;
+        }
         let mapped = |n: u64| address.checked_add(n).is_some_and(|at| self.region(at).is_some());
         if !(0..size as u64).all(mapped) {
             return false;

@@ -6,9 +6,10 @@
 use crate::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec};
 use crate::devcore::DevcoreBuilder;
 use crate::intel::{
-    EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, primitive,
-    semaphore_wait, store_data, stream,
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, pipe_control_write,
+    primitive, semaphore_wait, store_data, stream,
 };
+use crate::intel_states::{self, TestStage, WorkStates};
 use crate::pm4::{
     CP_DRAW_INDX_OFFSET, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt4, pkt7,
 };
@@ -69,6 +70,9 @@ pub fn hangs(run: HangRun) -> Vec<HangDump> {
 
 const ADRENO_RING: u64 = 0x0001_0000_0000_1000;
 const CHAIN: u32 = 0x57;
+const CP_MEM_WRITE: u32 = 0x3d;
+const CP_EVENT_WRITE: u32 = 0x46;
+const CACHE_FLUSH_TS: u32 = 4;
 /// The CP is busy, nothing else is.
 const ONLY_CP: u32 = 1 << 23 | 1 << 2;
 
@@ -135,9 +139,22 @@ fn adreno_draw() -> Vec<u32> {
     pkt7(CP_DRAW_INDX_OFFSET, &[0x0d84, 1, 6])
 }
 
+fn adreno_wait_packet(run: HangRun) -> Vec<u32> {
+    pkt7(CP_WAIT_REG_MEM, &[3 | 1 << 4, run.fence as u32, (run.fence >> 32) as u32, 5, u32::MAX, 16])
+}
+
+/// A wait for 5 with packets before and after it, in memory that has another value.
+fn adreno_wait_with(run: HangRun, before: &[u32], after: &[u32], value: u32) -> Vec<u8> {
+    let wait = adreno_wait_packet(run);
+    let ib1 = [&adreno_draw(), before, &wait, after, &pkt7(CP_NOP, &[])].concat();
+    adreno(run, &ib1, wait[0], ONLY_CP)
+        .set("CP_ROQ_AVAIL_IB1", (2 + after.len() as u32) << 16)
+        .with(|b| b.bo(run.fence, 4096, "fences", &[value]))
+        .text()
+}
+
 fn adreno_wait(run: HangRun) -> Adreno {
-    let wait =
-        pkt7(CP_WAIT_REG_MEM, &[3 | 1 << 4, run.fence as u32, (run.fence >> 32) as u32, 5, u32::MAX, 16]);
+    let wait = adreno_wait_packet(run);
     adreno(run, &[adreno_draw(), wait.clone(), pkt7(CP_NOP, &[])].concat(), wait[0], ONLY_CP)
 }
 
@@ -155,6 +172,7 @@ fn adreno_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
     let fault = |at: u64, dir: &str, kind: &str| {
         adreno_idle(run, 0).with(|b| b.bo(run.fence, 4096, "render target", &[1]).fault(at, dir, kind, "CCU"))
     };
+    let fence = |value: u32| [run.fence as u32, (run.fence >> 32) as u32, value];
     let nop = pkt7(CP_NOP, &[1]);
     let jump = |packet: Vec<u32>| {
         let ib1 = [nop.clone(), packet].concat();
@@ -169,6 +187,20 @@ fn adreno_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("a wait for memory", adreno_wait(run).with(|b| b.bo(run.fence, 4096, "fences", &[3])).text()),
         ("a wait for memory that is not in the dump", adreno_wait(run).text()),
+        ("a wait for itself", adreno_wait_with(run, &[], &pkt7(CP_MEM_WRITE, &fence(5)), 3)),
+        (
+            "a wait whose memory gets a wrong value",
+            adreno_wait_with(run, &pkt7(CP_MEM_WRITE, &fence(3)), &[], 3),
+        ),
+        (
+            "a wait whose memory gets a wrong value of an event",
+            adreno_wait_with(
+                run,
+                &pkt7(CP_EVENT_WRITE, &[&[CACHE_FLUSH_TS][..], &fence(3)].concat()),
+                &[],
+                3,
+            ),
+        ),
         (
             "a wait whose value is there",
             adreno_wait(run).with(|b| b.bo(run.fence, 64, "fences", &[5])).text(),
@@ -243,7 +275,10 @@ fn amdgpu_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         let wait = amd_wait(run);
         amd(run, &[before, wait.clone(), after].concat(), wait[0], 0)
     };
-    let write = pkt3(0x37, &[0x100, run.fence as u32, (run.fence >> 32) as u32, 7]);
+    let write_of = |value: u32| pkt3(0x37, &[0x100, run.fence as u32, (run.fence >> 32) as u32, value]);
+    let write = write_of(7);
+    let release_of =
+        |value: u32| pkt3(0x49, &[0x514, 1 << 29, run.fence as u32, (run.fence >> 32) as u32, value, 0, 0]);
     let broken = [vec![0x7fff_ffff; 5], amd_draw()].concat();
     let chain = pkt3(0x3f, &[run.ib as u32, (run.ib >> 32) as u32, 7 | 1 << 20 | 1 << 23]);
     let looping = [amd_draw(), chain].concat();
@@ -261,6 +296,9 @@ fn amdgpu_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         ("a wait for another queue", waiting(amd_draw(), amd_draw()).text()),
         ("a wait for a later write", waiting(amd_draw(), write.clone()).text()),
         ("a wait for an earlier write", waiting(write, amd_draw()).text()),
+        ("a wait for a later fence", waiting(amd_draw(), release_of(7)).text()),
+        ("a wait whose memory gets a wrong value", waiting(write_of(6), amd_draw()).text()),
+        ("a wait whose memory gets a wrong fence", waiting(release_of(6), amd_draw()).text()),
         ("a wait for a register", amd(run, &for_register, for_register[0], 0).text()),
         ("a poll of a DMA engine", sdma.text()),
         ("a page fault", drawing(0x0080_0831).text()),
@@ -329,6 +367,13 @@ fn intel_waiting(run: HangRun, flag: Option<u32>) -> EngineState {
     flag.map_or(engine.clone(), |value| engine.user(run.fence, &[value]))
 }
 
+/// The same wait with commands before and after it, in memory that has another value.
+fn intel_waiting_with(run: HangRun, before: &[u32], after: &[u32]) -> EngineState {
+    let wait = semaphore_wait(run.fence, 5, tgl());
+    let batch = stream(&[before, &wait, after, &[MI_BATCH_BUFFER_END]]);
+    intel(run, &batch, before.len() + wait.len(), wait[0]).user(run.fence, &[3])
+}
+
 /// An engine whose registers all read the same.
 fn intel_same(run: HangRun, value: u64, instdone: u64) -> EngineState {
     let registers = [
@@ -369,8 +414,26 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
     let elsewhere = elsewhere.set(RingRegister::Instdone, 0xffff_fffe);
     let elsewhere = elsewhere.process(run.process, run.pid as i32);
     let zeros = stream(&[&store_data(run.ib, 1), &[0; 200]]);
+    let dispatching = |code: Vec<u32>| {
+        let states = (run.fence & !0xfff) + 0x1_0000_0000;
+        let work = WorkStates::new(tgl(), TestStage::Compute, states, 0x1000).kernel(code);
+        text(work.engine(run.ib).process(run.process, run.pid as i32))
+    };
+    let endless = [intel_states::kernel(tgl(), 3, false), vec![0; 64]].concat();
     vec![
         ("a semaphore nobody signals", text(intel_waiting(run, Some(3)))),
+        (
+            "a semaphore that waits for itself",
+            text(intel_waiting_with(run, &pipe_control(1 << 20), &store_data(run.fence, 5))),
+        ),
+        (
+            "a semaphore whose memory gets a wrong value",
+            text(intel_waiting_with(run, &store_data(run.fence, 3), &[])),
+        ),
+        (
+            "a semaphore whose memory gets a wrong value of a PIPE_CONTROL",
+            text(intel_waiting_with(run, &pipe_control_write(run.fence, 3), &[])),
+        ),
         ("a semaphore whose value is there", text(intel_waiting(run, Some(7)))),
         ("a semaphore whose memory is not in the dump", text(intel_waiting(run, None))),
         ("a wait for the display", at(&stream(&[&[0x03 << 23 | 1], &end]), 0)),
@@ -390,7 +453,9 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
             "a buffer that no command leads to",
             text(elsewhere.set(RingRegister::Acthd, run.fence + 0x10).user(run.fence, &[1; 64])),
         ),
-        ("an error of the engine", text(drawing().set(RingRegister::Eir, 1))),
+        ("a shader of zeros", dispatching(vec![0; 64])),
+        ("a shader without an end", dispatching(endless)),
+        ("an error of the engine", text(drawing().set(RingRegister::Ipeir, 1))),
         ("shader threads that run", running("ROW_INSTDONE[0][1]", !(1 << 16) & 0xffff_ffff)),
         ("a sampler that is not done", running("SAMPLER_INSTDONE[0][1]", !(1 << 6) & 0xffff_ffff)),
         ("a device that does not answer", text(intel_same(run, 0xffff_ffff, 0xffff_ffff))),

@@ -75,6 +75,7 @@ pub struct ErrorStateBuilder {
     fault: Option<(u32, u32)>,
     guc_capture: bool,
     unpacked: bool,
+    attention: Option<(u32, Vec<u32>, Vec<u32>)>,
 }
 
 impl ErrorStateBuilder {
@@ -90,6 +91,7 @@ impl ErrorStateBuilder {
             fault: None,
             guc_capture: false,
             unpacked: false,
+            attention: None,
         }
     }
 
@@ -127,6 +129,13 @@ impl ErrorStateBuilder {
     /// The semaphore page (before 4.19).
     pub fn semaphores(mut self, address: u64, dwords: &[u32]) -> ErrorStateBuilder {
         self.semaphores = Some((address, dwords.to_vec()));
+        self
+    }
+
+    /// TD_CTL, and which threads waited for a debugger before and after all were halted: what Intel's driver for data
+    /// centre GPUs prints.
+    pub fn attention(mut self, control: u32, before: &[u32], after: &[u32]) -> ErrorStateBuilder {
+        self.attention = Some((control, before.to_vec(), after.to_vec()));
         self
     }
 
@@ -652,6 +661,16 @@ impl I915Text<'_> {
             "graphics version: {}\nmemory-regions: 0x21\nhas_llc: yes",
             b.device.version.0
         ));
+        if let Some((control, before, after)) = &b.attention {
+            self.line(format_args!("TD_CTL: 0x{control:08x}"));
+            for (when, rows, end) in
+                [("before", before, ""), ("after", after, " 250us after FEH"), ("resolved", before, "")]
+            {
+                let count: u32 = rows.iter().map(|row| row.count_ones()).sum();
+                let rows: String = rows.iter().map(|row| format!(" {row:08x}")).collect();
+                self.line(format_args!("TD_ATT {when} ({count}):{rows}{end}"));
+            }
+        }
         self.line(format_args!("i915.modeset=-1\ni915.enable_guc=3\ni915.reset=3"));
     }
 }
@@ -671,6 +690,9 @@ pub fn variety() -> Vec<(String, Vec<u8>)> {
         "captured by the GuC".into(),
         ErrorStateBuilder::complete(tgl, I915Era::V6_12).guc_capture().text(),
     ));
+    let attention = ErrorStateBuilder::complete(TestDevice::named("pvc"), I915Era::V6_1);
+    let attention = attention.attention(0x80, &[0, 0, 0x101, 0], &[0, 0, 0x101, 0x8000_0000]);
+    out.push(("EU attention".into(), attention.text()));
     let crlf = String::from_utf8_lossy(&out[0].1).replace('\n', "\r\n").into_bytes();
     out.push(("carriage returns".into(), crlf));
     out

@@ -1,5 +1,6 @@
 //! What synthetic dumps of i915 and xe share: devices, engines, and a few words of command streams.
 
+use crate::{i915, xe};
 use std::collections::BTreeMap;
 use unwedge_capture::intel::{BlockEncoding, BlockText, RingRegister};
 
@@ -37,6 +38,31 @@ impl TestDevice {
     pub fn named(name: &str) -> TestDevice {
         TestDevice::ALL.into_iter().find(|d| d.name == name).unwrap_or(TestDevice::ALL[0])
     }
+}
+
+/// A dump of every platform with its name, by turns as kernels write it: what i915 leaves of those it drives, then what xe
+/// does.
+pub fn dump_of_every_platform() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
+    let by_i915 = TestDevice::ALL
+        .into_iter()
+        .zip(i915::I915Era::ALL.into_iter().cycle())
+        .filter(|(d, _)| d.version < (20, 0));
+    let by_xe = TestDevice::ALL
+        .into_iter()
+        .zip(xe::XeEra::ALL.into_iter().cycle())
+        .filter(|(d, _)| d.version >= (12, 0));
+    let by_i915 =
+        by_i915.map(|(device, era)| (device.name, i915::ErrorStateBuilder::complete(device, era).text()));
+    let by_xe = by_xe.map(|(device, era)| (device.name, xe::DevcoreBuilder::complete(device, era).text()));
+    by_i915.chain(by_xe)
+}
+
+/// The dump up to the middle of each line, after what makes it a dump of its kind.
+pub fn cut_in_lines(dump: &[u8]) -> Vec<&[u8]> {
+    let starts: Vec<usize> = (0..dump.len()).filter(|&i| i == 0 || dump[i - 1] == b'\n').collect();
+    let first = starts.iter().position(|&at| dump[at..].starts_with(b"PCI ID")).unwrap_or(0);
+    let middles = starts.windows(2).skip(first).map(|pair| &dump[..(pair[0] + pair[1]) / 2 + 1]);
+    middles.filter(|cut| !cut.ends_with(b"\n")).collect()
 }
 
 /// The state of an engine, for a dump of either driver. Registers that nobody set are 0.
@@ -186,6 +212,11 @@ pub fn load_registers(registers: &[(u32, u32)]) -> Vec<u32> {
 /// PIPE_CONTROL with these flags in its second dword (gen8 on).
 pub fn pipe_control(flags: u32) -> [u32; 6] {
     [0x7a00_0004, flags, 0, 0, 0, 0]
+}
+
+/// PIPE_CONTROL that writes a value to memory after it.
+pub fn pipe_control_write(address: u64, value: u32) -> [u32; 6] {
+    [0x7a00_0004, 1 << 20 | 1 << 14, address as u32, (address >> 32) as u32, value, 0]
 }
 
 /// 3DPRIMITIVE of a triangle list with so many vertices (gen8 to gen12).

@@ -10,7 +10,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use unwedge_capture::elf::{self, CodeObject, LinkError, LoadError, LoadedKernel, NotCodeObject};
+use unwedge_capture::elf::{
+    self, CodeObject, LinkError, LoadError, LoadedKernel, NotCodeObject, ProcessorError,
+};
 use unwedge_check::amdgcn::{self as checker, EntryPreset, ProgramEntry};
 use unwedge_sim::amdgcn::{Dispatch, MapError, Outcome, Program, SimMemory, run as run_program};
 use unwedge_sim::hsa::{self, LaunchError, LaunchOptions, LaunchWarning};
@@ -30,12 +32,9 @@ pub enum CodeError {
     /// It is not a code object of an AMD GPU.
     #[error(transparent)]
     NotCodeObject(#[from] NotCodeObject),
-    /// It does not name its processor.
-    #[error("the code object does not name its processor")]
-    NoProcessor,
-    /// Its processor is not known.
+    /// Its GPU is not known.
     #[error(transparent)]
-    Gpu(#[from] GpuError),
+    Processor(#[from] ProcessorError),
     /// It does not have the function.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -53,15 +52,10 @@ pub enum CodeError {
     Launch(#[from] LaunchError),
 }
 
-/// The object's GPU, with waves as long as a kernel asks for.
-fn gpu_of(object: &CodeObject<'_>, kernel: Option<&str>) -> Result<Gpu, CodeError> {
-    let gpu = Gpu::new(object.processor().ok_or(CodeError::NoProcessor)?)?;
-    let lanes = kernel.and_then(|name| object.start(name, &gpu)).and_then(|start| start.wave32);
-    Ok(match lanes {
-        Some(true) => gpu.with_features("+wavefrontsize32")?,
-        Some(false) => gpu.with_features("+wavefrontsize64")?,
-        None => gpu,
-    })
+/// The object's GPU, with waves as long as a function asks for.
+fn gpu_of(object: &CodeObject<'_>, function: &str) -> Result<Gpu, CodeError> {
+    let gpu = object.gpu()?;
+    Ok(object.start(function, &gpu).map_or(gpu, |start| start.mode(gpu)))
 }
 
 /// The text of a code object's functions.
@@ -70,7 +64,7 @@ fn gpu_of(object: &CodeObject<'_>, kernel: Option<&str>) -> Result<Gpu, CodeErro
 /// When it is not a code object, or of a GPU that is not known.
 pub fn disassemble(object: &[u8]) -> Result<String, CodeError> {
     let object = elf::read(object)?;
-    let gpu = gpu_of(&object, None)?;
+    let gpu = object.gpu()?;
     let mut text = String::new();
     // All functions are asked for, so none is missing.
     let _ = list_object(&object, &gpu, false, None, &mut text);
@@ -83,7 +77,7 @@ pub fn disassemble(object: &[u8]) -> Result<String, CodeError> {
 /// When it is not a code object, of a GPU that is not known, or without the function.
 pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
     let object = elf::read(object)?;
-    let gpu = gpu_of(&object, Some(function))?;
+    let gpu = gpu_of(&object, function)?;
     let kernel = LoadedKernel::load(&object, function, &gpu)?;
     let set = kernel.start.and_then(|start| start.registers);
     let preset = set.map(|set| EntryPreset { sgprs: set.sgprs, vgprs: set.vgprs });
@@ -99,6 +93,43 @@ pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
 /// Runs a kernel of HSA on the emulator, over the caller's memory. Of `dispatch` counts what the kernel does not say: the
 /// number and size of workgroups, the budget of steps, threads.
 ///
+/// A kernel that writes a number to the address that is its argument:
+///
+/// ```
+/// use unwedge::amd::{Emit, Gpu, Loader, assemble, run};
+/// use unwedge::sim::amdgcn::{Dispatch, SimMemory};
+/// use unwedge::sim::hsa::LaunchOptions;
+/// let source = "
+///     .text
+///     .globl answer
+///     .type answer,@function
+///     answer:
+///     s_load_dwordx2 s[0:1], s[0:1], 0x0
+///     s_waitcnt lgkmcnt(0)
+///     v_mov_b32 v0, 0
+///     v_mov_b32 v1, 42
+///     global_store_dword v0, v1, s[0:1]
+///     s_endpgm
+///     .Lend:
+///     .size answer, .Lend - answer
+///     .rodata
+///     .amdhsa_kernel answer
+///     .amdhsa_user_sgpr_kernarg_segment_ptr 1
+///     .amdhsa_kernarg_size 8
+///     .amdhsa_next_free_sgpr 8
+///     .amdhsa_next_free_vgpr 2
+///     .end_amdhsa_kernel
+/// ";
+/// let object = assemble(source, &Gpu::new("gfx900")?, Emit::Object(Loader::Hsa(5)))?;
+/// let mut memory = SimMemory::default();
+/// memory.map(0x1_0000, vec![0; 4])?;
+/// let options = LaunchOptions { kernarg: Some(0x1_0000_u64.to_le_bytes().to_vec()), ..LaunchOptions::default() };
+/// let (outcome, warnings) = run(&object, "answer", &options, Dispatch::default(), &mut memory)?;
+/// assert!(outcome.faults.is_empty() && warnings.is_empty());
+/// assert_eq!(memory.get(0x1_0000, 4), Some(&42_u32.to_le_bytes()[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// When it is not a code object, of a GPU that is not known, without the kernel, or when the kernel cannot be launched.
 pub fn run(
@@ -109,18 +140,14 @@ pub fn run(
     memory: &mut SimMemory,
 ) -> Result<(Outcome, Vec<LaunchWarning>), CodeError> {
     let mut object = elf::read(object)?;
-    let gpu = gpu_of(&object, Some(kernel))?;
+    let gpu = gpu_of(&object, kernel)?;
     let loaded = LoadedKernel::load(&object, kernel, &gpu)?;
     let entry = loaded.entry.ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
     object.link(BASE)?;
-    let functions = object.functions();
-    let found = functions.iter().find(|function| function.name == kernel);
-    let section = found.and_then(|found| Some((found, object.sections.get(found.section)?)));
-    let (found, section) = section.ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
-    let (dwords, _) = section.bytes.as_chunks::<4>();
-    let words: Vec<u32> = dwords.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-    let program = Program::new(&words, BASE.wrapping_add(section.address), gpu);
-    dispatch.entry = found.address.wrapping_sub(section.address) as u32;
+    let section =
+        object.linked_section(Some(kernel)).ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
+    let program = Program::new(&section.words, BASE.wrapping_add(section.address), gpu);
+    dispatch.entry = section.entry;
     hsa::map(&object, BASE, memory)?;
     let warnings = hsa::prepare(&object, kernel, &entry, &gpu, launch, &mut dispatch, memory)?;
     Ok((run_program(&program, memory, &dispatch, None), warnings))

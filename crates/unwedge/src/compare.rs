@@ -62,7 +62,8 @@ pub(crate) fn run<'d>(
     if a.level() != b.level() {
         return Err(ViewError::UnlikeSides);
     }
-    let sides = [Side { selector: &a, open: open_a }, Side { selector: &b, open: open_b }];
+    let sides =
+        [Side { selector: &a, open: Box::new(open_a) }, Side { selector: &b, open: Box::new(open_b) }];
     let Compared { differs, cut, absent, notes, sides } = diff::compare(sides, shown, db, max_alive, out);
     let [of_a, of_b] = sides.map(|side| {
         side.map_err(|error| match error {

@@ -83,9 +83,7 @@ impl Opened<'_> {
 
     /// What hung, where and why, with the packets around the stop.
     pub fn explain(&self) -> Report {
-        let mut report = explain(&self.dump, &self.db);
-        around::attach(&mut report, &self.dump, &self.db, ShowOptions::default().max_size);
-        report
+        around::explained(&self.dump, &self.db, ShowOptions::default().max_size)
     }
 
     /// What hung, where and why, as text.
@@ -148,7 +146,12 @@ impl Opened<'_> {
             }
             dump => match (IntelDump::of(dump), AmdDump::of(dump)) {
                 (Some(dump), _) => {
-                    return intel::text::decode(dump, self.bytes, &[], options.max_size, options.style, out);
+                    let options = intel::text::ListingOptions {
+                        max_size: options.max_size,
+                        style: options.style,
+                        all_fields: false,
+                    };
+                    return intel::text::decode(dump, self.bytes, &[], options, out);
                 }
                 (None, Some(dump)) => drop(amd::decode_text(dump, options.style, out)),
                 (None, None) => {}
@@ -313,8 +316,12 @@ impl Opened<'_> {
             diff::ExplainedDump { name: self.name, dump: &self.dump, report: &report_a },
             diff::ExplainedDump { name: other.name, dump: &other.dump, report: &report_b },
         ];
-        let shown =
-            diff::VerdictOptions { json: as_json, style: options.style, ..diff::VerdictOptions::default() };
+        let shown = diff::VerdictOptions {
+            json: as_json,
+            style: options.style,
+            max_size: options.max_size,
+            ..diff::VerdictOptions::default()
+        };
         diff::verdicts(sides, shown, &self.db, out)
     }
 

@@ -5,6 +5,10 @@
 //! [`amd`] assembles, disassembles, checks and runs machine code. The crates underneath are modules here ([`base`], [`hw`],
 //! [`capture`], …) for what goes further. Never: files, arguments, a terminal.
 //!
+//! Features choose what there is beside dumps: `adreno` for captures and firmware, `amd` for machine code, `intel` for
+//! context images. Dumps of every vendor are read and explained in any case, and by the same crates; what is not linked
+//! without `adreno` and `amd` are the emulators.
+//!
 //! ```
 //! use unwedge::{ShowOptions, DumpPart, open};
 //! # use unwedge_testkit::devcore::DevcoreBuilder;
@@ -24,6 +28,8 @@ pub mod adreno;
 #[cfg(feature = "amd")]
 pub mod amd;
 mod compare;
+#[cfg(feature = "adreno")]
+pub mod demo;
 mod dump;
 
 pub use compare::{DiffPlace, DiffQuestion, Differences};
@@ -35,13 +41,13 @@ pub use unwedge_view::{CaptureStream, ViewError};
 
 pub use unwedge_base as base;
 pub use unwedge_capture as capture;
-#[cfg(feature = "amd")]
+#[cfg(any(feature = "amd", feature = "intel"))]
 pub use unwedge_check as check;
 pub use unwedge_hw as hw;
 #[cfg(feature = "intel")]
 pub use unwedge_intel as intel;
 pub use unwedge_isa as isa;
 pub use unwedge_postmortem as postmortem;
-#[cfg(any(feature = "adreno", feature = "amd"))]
+#[cfg(feature = "sim")]
 pub use unwedge_sim as sim;
 pub use unwedge_stream as stream;

@@ -137,3 +137,14 @@ fn what_a_file_is_is_asked_in_one_place() {
     }
     assert_eq!(asking, ["cli/src/dump.rs"]);
 }
+
+/// The program is arguments, files, terminal, pager and scripts: what decodes, or knows what a section means, has no place
+/// in it, and would show here first.
+#[test]
+fn the_program_stays_small() {
+    const MOST: usize = 9_000;
+    let texts = sources(&root().join("crates/cli/src"));
+    let lines: usize = texts.iter().map(|(_, text)| text.lines().count()).sum();
+    assert!(lines > 1_000, "the sources have been found: {lines} lines");
+    assert!(lines < MOST, "crates/cli/src has {lines} lines: what is not its own belongs in view or below");
+}

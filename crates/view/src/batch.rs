@@ -75,7 +75,8 @@ impl Batch {
         let cause = report.cause.and_then(|cause| Some((cause.trust, report.findings.get(cause.finding)?)));
         let text = match (cause, &report.hang) {
             (Some((_, finding)), _) => words::finding(report, finding).title,
-            (None, Some(hang)) => format!("cause not known, stopped at {}", words::hang_place(hang)),
+            (None, Some(_)) if report.suspect.is_some() => format!("cause {}", words::unknown_cause(report)),
+            (None, Some(hang)) => format!("cause not known, stopped at {}", words::hang_place(report, hang)),
             (None, None) => "cause not known".to_owned(),
         };
         let text = clean(&text);

@@ -41,6 +41,11 @@ impl Hex {
     pub fn offset(value: u32) -> Hex {
         Hex { value: u64::from(value), digits: 5 }
     }
+
+    /// The number.
+    pub fn value(self) -> u64 {
+        self.value
+    }
 }
 
 impl fmt::Display for Hex {

@@ -16,6 +16,7 @@ mod facts;
 pub mod info;
 pub mod intel;
 pub mod json;
+pub mod layout;
 pub mod lines;
 pub mod listing;
 pub mod lrc;
@@ -23,6 +24,8 @@ pub mod plural;
 pub mod query;
 pub mod rd;
 pub mod regs;
+#[cfg(feature = "sim")]
+pub mod replay;
 pub mod report;
 mod source;
 mod sqe;

@@ -7,7 +7,6 @@ use unwedge_base::Generation;
 use unwedge_capture::intel::RingRegister;
 use unwedge_capture::{Dump, DumpPart};
 use unwedge_hw::Db;
-use unwedge_postmortem::explain;
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, waves_text,
 };
@@ -37,8 +36,7 @@ fn check(name: &str, text: &str) {
 /// The report of a dump, with its packets.
 fn check_report(name: &str, dump: &Dump<'_>) {
     let (mut out, db) = (Vec::new(), Db::builtin());
-    let mut report = explain(dump, &db);
-    unwedge_view::around::attach(&mut report, dump, &db, 1 << 30);
+    let report = unwedge_view::around::explained(dump, &db, 1 << 30);
     unwedge_view::report::text(&report, None, ReportOptions::default(), &mut out).expect("memory takes it");
     check(name, &String::from_utf8(out).expect("text"));
 }

@@ -8,7 +8,7 @@ use unwedge_capture::{Dump, DumpPart};
 use unwedge_hw::Db;
 use unwedge_postmortem::explain;
 use unwedge_testkit::hangs::{HangDump, HangRun, hangs};
-use unwedge_testkit::{amdgpu, devcore, i915, xe};
+use unwedge_testkit::{amdgpu, devcore, i915, i915_old, xe};
 use unwedge_view::report::ReportOptions;
 
 /// Phrases that are wrong wherever they stand.
@@ -133,7 +133,14 @@ fn no_report_has_a_pattern_that_has_gone_wrong_before() {
     for run in HangRun::BOTH {
         dumps.extend(hangs(run));
     }
-    dumps.extend(devcore::variety().into_iter().chain(i915::variety()).chain(xe::variety()).map(one));
+    dumps.extend(
+        devcore::variety()
+            .into_iter()
+            .chain(i915::variety())
+            .chain(i915_old::variety())
+            .chain(xe::variety())
+            .map(one),
+    );
     dumps.extend(amdgpu::texts().into_iter().map(one));
     for generation in Generation::ALL {
         dumps.push(one((generation.name().to_owned(), devcore::DevcoreBuilder::complete(generation).text())));

@@ -1,7 +1,7 @@
 //! What AMD GPUs leave, broken.
 
 use super::judge::Judge;
-use unwedge_cli::in_memory::amd::{Given, View};
+use unwedge_campaigns::amd::{Given, View};
 use unwedge_testkit::amdgpu::{self, Gfx, RadvBuilder};
 use unwedge_testkit::mutate::mutate;
 

@@ -1,7 +1,7 @@
 //! Assembly of AMD GPUs, broken: sources, single lines, code objects, bare code, and bytes in hexadecimal.
 
 use super::judge::Judge;
-use unwedge_cli::in_memory::amdisa::{View, show};
+use unwedge_campaigns::amdisa::{View, show};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
 use unwedge_testkit::captures::mutate_bytes;

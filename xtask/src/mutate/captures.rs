@@ -3,8 +3,8 @@
 use super::judge::Judge;
 use super::{FILES_SHARE, MAX_INPUT, WORKERS, pick};
 use std::sync::Arc;
+use unwedge_campaigns::captures as capture_views;
 use unwedge_capture::rd::{RdReader, RdSectionKind, RdWriter, without_zeros};
-use unwedge_cli::in_memory::captures as capture_views;
 use unwedge_cli::input::Input;
 use unwedge_testkit::{captures, pack};
 

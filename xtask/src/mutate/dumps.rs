@@ -3,7 +3,7 @@
 use super::judge::Judge;
 use super::{FILES_SHARE, REPETITIVE, pick};
 use unwedge_base::Generation;
-use unwedge_cli::in_memory::View;
+use unwedge_campaigns::View;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::hostile::{hostile, repetitive};
 use unwedge_testkit::mutate::mutate;

@@ -2,7 +2,7 @@
 
 use super::judge::Judge;
 use super::{FILES_SHARE, REPETITIVE, WORKERS, pick};
-use unwedge_cli::in_memory::View;
+use unwedge_campaigns::View;
 use unwedge_hw::intel::platform::{Engine, Platform};
 use unwedge_intel::lrc::{LrcLayout, LrcOwner};
 use unwedge_testkit::contexts;

@@ -8,12 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use unwedge_campaigns::amd::{self as amd_views, Given, View as AmdView};
+use unwedge_campaigns::amdisa::{self, View as AmdisaView};
+use unwedge_campaigns::captures::{self as capture_views, Words};
+use unwedge_campaigns::contexts as context_views;
+use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge_cli::in_memory::amd::{self as amd_views, Given, View as AmdView};
-use unwedge_cli::in_memory::amdisa::{self, View as AmdisaView};
-use unwedge_cli::in_memory::captures::{self as capture_views, Words};
-use unwedge_cli::in_memory::contexts as context_views;
-use unwedge_cli::in_memory::{self, View};
 use unwedge_cli::input::Input;
 use unwedge_cli::output::SharedOutput;
 use unwedge_hw::Db;
@@ -56,8 +56,7 @@ impl Judge {
         let shown = once(|mut counter| {
             let input = Input::read(text, "dump".to_owned(), text.len() as u64, MAX_INPUT);
             // What cannot be used is said so: that is an answer, too.
-            let _ = input
-                .is_ok_and(|input| in_memory::show(view, &DumpFiles::of(input), &db, &mut counter).is_ok());
+            let _ = input.is_ok_and(|input| show(view, &DumpFiles::of(input), &db, &mut counter).is_ok());
         });
         let limits = Limits {
             walk: Duration::ZERO,

@@ -29,7 +29,7 @@ use std::thread;
 use std::time::Instant;
 use unwedge_cli::input::Input;
 use unwedge_hw::Db;
-use unwedge_testkit::{i915, xe};
+use unwedge_testkit::{i915, i915_old, xe};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
@@ -208,7 +208,8 @@ impl Campaign {
             files,
             what,
         };
-        let i915 = of_intel(i915::variety(), i915_files, "i915");
+        let made = [i915::variety(), i915_old::variety()].concat();
+        let i915 = of_intel(made, i915_files, "i915");
         let xe = of_intel(xe::variety(), xe_files, "xe");
         let (amdgpu, amdisa) = (Amdgpu::new(), Amdisa::new());
         if wanted(Kind::Dumps) {

@@ -1,14 +1,15 @@
-//! Loads a function of a code object: its bytes with relocations done, and what registers hold where it begins.
+//! Loads functions of a code object, one ([`LoadedKernel`]), those of each section ([`LoadedSection`]) or those of a section
+//! that is in memory ([`LinkedSection`]): their bytes with relocations done, and what registers hold where they begin.
 //!
 //! What the bits of a descriptor mean is `isa`'s; this finds the descriptor, the stage of PAL's metadata or the registers
 //! that Mesa's objects list. Never: memory, or a dispatch. Facts: LLVM's `AMDGPUUsage`.
 
 use super::metadata::{self, COMPUTE_PGM_RSRC2, KernelArgument, PalStage};
 use super::{CodeFunction, CodeObject, ElfSectionKind};
-use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
 use unwedge_isa::amdgcn::model::Gfx;
+use unwedge_isa::amdgcn::{Gpu, GpuError};
 
 /// What is set where a function begins, as far as its object tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,63 @@ pub struct LoadedKernel {
     pub arguments: Option<Vec<KernelArgument>>,
 }
 
+/// A section with functions, ready to be checked. Functions for waves of different lengths are in sections of their own,
+/// with the same bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedSection {
+    /// Its address, of an object that is not linked.
+    pub address: u64,
+    /// Its bytes, relocated as far as the section tells.
+    pub code: Vec<u8>,
+    /// Dwords of the code, in bytes, that are not known before the object is linked.
+    pub unknown: Vec<u32>,
+    /// Its functions; never empty.
+    pub functions: Vec<LoadedFunction>,
+    /// Whether waves have 32 lanes, if there is a choice and it is told.
+    pub wave32: Option<bool>,
+}
+
+/// A function of a [`LoadedSection`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedFunction {
+    /// Its name; empty where no symbol names it.
+    pub name: String,
+    /// Where it begins in its section, in bytes.
+    pub at: u32,
+    /// What is set where it begins; `None` where nothing says that the GPU starts it.
+    pub start: Option<FunctionStart>,
+    /// Whether it may be called: nothing in the object says that the GPU starts it.
+    pub called: bool,
+}
+
+/// The section of a function of an object that is linked, ready to run: functions call each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkedSection {
+    /// Its address relative to the object's.
+    pub address: u64,
+    /// Its dwords.
+    pub words: Vec<u32>,
+    /// Names of its functions, with where they begin in bytes.
+    pub functions: Vec<(String, u32)>,
+    /// The function that is run.
+    pub name: String,
+    /// Where it begins in the section, in bytes.
+    pub entry: u32,
+    /// Its descriptor; `None` where it is not a kernel of HSA.
+    pub descriptor: Option<[u8; SIZE]>,
+}
+
+/// Why the GPU of an object is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProcessorError {
+    /// It does not name its processor.
+    #[error("the code object does not name its processor")]
+    None,
+    /// Its processor is not known.
+    #[error(transparent)]
+    Unknown(#[from] GpuError),
+}
+
 /// Why a function cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
@@ -79,15 +137,29 @@ impl From<EntryRegCounts> for FunctionStart {
     }
 }
 
+impl FunctionStart {
+    /// A GPU in the mode that the function is for: waves of 32 or 64 lanes, where that is told.
+    #[must_use]
+    pub fn mode(self, gpu: Gpu) -> Gpu {
+        self.wave32.map_or(gpu, |wave32| gpu.with_wave64(!wave32))
+    }
+}
+
+impl LoadedSection {
+    /// A GPU in the mode that the functions are for, as [`FunctionStart::mode`].
+    #[must_use]
+    pub fn mode(&self, gpu: Gpu) -> Gpu {
+        self.wave32.map_or(gpu, |wave32| gpu.with_wave64(!wave32))
+    }
+}
+
 impl LoadedKernel {
     /// Loads a function by its name.
     ///
     /// # Errors
     /// When the object has no function of this name, or is for another processor than `gpu`.
     pub fn load(object: &CodeObject<'_>, name: &str, gpu: &Gpu) -> Result<LoadedKernel, LoadError> {
-        if let Some(processor) = object.processor().filter(|name| Gpu::new(name).is_ok())
-            && processor != gpu.name()
-        {
+        if let Some(processor) = object.other_processor(gpu) {
             return Err(LoadError::OtherProcessor { object: processor, asked: gpu.name().to_owned() });
         }
         let functions = object.functions();
@@ -120,6 +192,73 @@ impl LoadedKernel {
 }
 
 impl CodeObject<'_> {
+    /// The GPU that the object names.
+    ///
+    /// # Errors
+    /// When it names none, or one that is not known.
+    pub fn gpu(&self) -> Result<Gpu, ProcessorError> {
+        Ok(Gpu::new(self.processor().ok_or(ProcessorError::None)?)?)
+    }
+
+    /// The processor that the object names, if it is not that of a GPU. A generic processor is that of every GPU of its
+    /// family; one that is not known may be any.
+    pub fn other_processor(&self, gpu: &Gpu) -> Option<&'static str> {
+        self.processor().filter(|own| match own.strip_suffix("-generic") {
+            Some(family) => !gpu.name().starts_with(&family.replace('-', "")),
+            None => Gpu::new(own).is_ok_and(|own| own.name() != gpu.name()),
+        })
+    }
+
+    /// The sections with functions, or with the one of a name. With `mode`, what functions say of the length of waves
+    /// counts. Code that no symbol covers is a function if it is all there is of its section.
+    pub fn loaded_sections(&self, wanted: Option<&str>, gpu: &Gpu, mode: bool) -> Vec<LoadedSection> {
+        let mut sections: Vec<(usize, LoadedSection)> = Vec::new();
+        for function in self.functions() {
+            let Some(section) = self.sections.get(function.section) else { continue };
+            let at = function.address.wrapping_sub(section.address) as u32;
+            if wanted.is_some_and(|name| name != function.name) || function.name.is_empty() && at != 0 {
+                continue;
+            }
+            let start = self.start(function.name, gpu);
+            let wave32 = start.and_then(|start| start.wave32).filter(|_| mode);
+            let called = start.is_none() && !function.kernel;
+            let loaded = LoadedFunction { name: function.name.to_owned(), at, start, called };
+            let same = |known: Option<bool>| known.is_none() || wave32.is_none() || known == wave32;
+            let known = sections.iter_mut().find(|(i, known)| *i == function.section && same(known.wave32));
+            if let Some((_, known)) = known {
+                known.functions.push(loaded);
+                known.wave32 = known.wave32.or(wave32);
+                continue;
+            }
+            let (code, unknown) = self.relocated(function.section);
+            let (address, functions) = (section.address, vec![loaded]);
+            sections.push((function.section, LoadedSection { address, code, unknown, functions, wave32 }));
+        }
+        sections.into_iter().map(|(_, section)| section).collect()
+    }
+
+    /// The section to run a function of: the one of a name; or the first kernel of HSA, or the first function if there is
+    /// none. The object has to be linked.
+    pub fn linked_section(&self, wanted: Option<&str>) -> Option<LinkedSection> {
+        let functions = self.functions();
+        let mut fitting =
+            functions.iter().filter(|function| wanted.is_none_or(|name| name == function.name)).peekable();
+        let first = fitting.peek().copied();
+        // Functions that kernels call may stand before them.
+        let found = fitting.find(|function| self.descriptor(function.name).is_some()).or(first)?;
+        let section = self.sections.get(found.section)?;
+        let at = |function: &CodeFunction<'_>| function.address.wrapping_sub(section.address) as u32;
+        let siblings = functions.iter().filter(|function| function.section == found.section);
+        Some(LinkedSection {
+            address: section.address,
+            words: section.bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect(),
+            functions: siblings.map(|function| (function.name.to_owned(), at(function))).collect(),
+            name: found.name.to_owned(),
+            entry: at(found),
+            descriptor: self.descriptor(found.name),
+        })
+    }
+
     /// The descriptor of a kernel of HSA v3 and later.
     pub fn descriptor(&self, kernel: &str) -> Option<[u8; SIZE]> {
         self.descriptor_of(kernel)?.try_into().ok()

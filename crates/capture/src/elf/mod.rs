@@ -11,7 +11,10 @@ mod read;
 mod write;
 
 pub use link::LinkError;
-pub use load::{FunctionStart, LoadError, LoadedKernel, StartRegisters};
+pub use load::{
+    FunctionStart, LinkedSection, LoadError, LoadedFunction, LoadedKernel, LoadedSection, ProcessorError,
+    StartRegisters,
+};
 pub use read::read;
 pub use write::write;
 

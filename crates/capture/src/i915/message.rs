@@ -1,6 +1,6 @@
 //! What the kernel says in words: the hang, processes, contexts, requests. Read when somebody asks.
 //!
-//! Facts: `error_msg`, `error_print_context`, `error_print_request` of `i915_gpu_error.c`, Linux 4.4 to 6.12.
+//! Facts: `error_msg`, `error_print_context`, `error_print_request` of `i915_gpu_error.c`, Linux 3.14 to 6.12.
 
 use crate::intel::engine_id;
 use crate::intel::text::{decimal, hex, hex_0x, split_once, trim};
@@ -10,8 +10,8 @@ use unwedge_hw::intel::platform::Engine as EngineId;
 /// `GPU HANG: ecode 12:1:859ffffb, in game [1234]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HangMessage<'a> {
-    /// Graphics version of the device.
-    pub generation: u32,
+    /// Graphics version of the device; not of kernels before 3.17, which name the engine first.
+    pub generation: Option<u32>,
     /// The engines or classes that hang, as a mask; before 5.2 the number of one engine, or -1.
     pub engines: i64,
     /// IPEHR xor INSTDONE of the first engine that hangs.
@@ -29,11 +29,13 @@ impl<'a> HangMessage<'a> {
     pub(super) fn parse(text: &'a str) -> Option<HangMessage<'a>> {
         let rest = text.strip_prefix("ecode ")?;
         let (code, rest) = rest.split_once(',').unwrap_or((rest, ""));
-        let mut parts = code.splitn(3, ':');
-        let generation = parts.next()?.parse().ok()?;
-        let engines = parts.next()?;
+        let (before, code) = code.rsplit_once(':')?;
+        let (generation, engines) = match before.split_once(':') {
+            Some((generation, engines)) => (Some(generation.parse().ok()?), engines),
+            None => (None, before),
+        };
         let engines = engines.parse().ok().or_else(|| i64::from_str_radix(engines, 16).ok())?;
-        let code = parts.next()?.trim();
+        let code = code.trim();
         let code = u32::from_str_radix(code.strip_prefix("0x").unwrap_or(code), 16).ok()?;
         let (who, reason) = match rest.split_once(", reason: ") {
             Some((who, reason)) => (who, Some(reason)),
@@ -177,7 +179,7 @@ mod tests {
     #[test]
     fn hangs_of_every_era() {
         let hang = HangMessage::parse("ecode 12:1:859ffffb, in game [x] [1234]").unwrap();
-        assert_eq!((hang.generation, hang.engines, hang.code), (12, 1, 0x859f_fffb));
+        assert_eq!((hang.generation, hang.engines, hang.code), (Some(12), 1, 0x859f_fffb));
         assert_eq!((hang.process, hang.pid, hang.reason), (Some("game [x]"), Some(1234), None));
         let hang =
             HangMessage::parse("ecode 9:0:0x85dffffb, in Xorg [577], reason: Hang on rcs0, action: reset")
@@ -189,7 +191,13 @@ mod tests {
             (hang.engines, hang.process, hang.reason),
             (-1, None, Some("Kicking stuck wait on render ring"))
         );
-        assert_eq!(HangMessage::parse("ecode 8:1"), None);
+        let hang = HangMessage::parse("ecode 0:0x85fffff8, in Xorg [577], reason: Ring hung, action: reset")
+            .unwrap();
+        assert_eq!((hang.generation, hang.engines, hang.code), (None, 0, 0x85ff_fff8));
+        assert_eq!((hang.process, hang.reason), (Some("Xorg"), Some("Ring hung, action: reset")));
+        for text in ["ecode 8", "ecode 8:", "ecode a:b:c:1", "ecode :1:2"] {
+            assert_eq!(HangMessage::parse(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! i915 error states: `/sys/class/drm/card*/error` and `i915_error_state` of debugfs, as kernels from 4.4 on write them.
+//! i915 error states: `/sys/class/drm/card*/error` and `i915_error_state` of debugfs, as kernels from 2.6.31 on write them.
 //!
 //! Every line is kept: [`ErrorState::write`] gives the bytes that were read, [`ErrorState::edits`] changes values in
 //! them. What is asked for seldom (requests, the context, the hang message) is read from its field when it is.
@@ -15,23 +15,34 @@
 //!   `GEN8_` beside them are of offsets that gen12 gave up.
 //! - Before 4.9 more INSTDONE registers of the render engine stood behind the fences, as `INSTDONE_0` to `INSTDONE_3`, with
 //!   the indentation that registers of engines have.
+//! - Up to 2.6.36 there was one engine, without a heading: its registers follow `EIR`, with PGTBL_ER the first of them, and its
+//!   memory has no owner (`--- gtt_offset = 0x…`). 2.6.37 to 3.1 wrote `Render command stream:` and its like, 3.2 to 3.7 a
+//!   blank in front of the name. Fences were behind the registers of the last engine.
+//! - HEAD and TAIL are there since 3.2, CTL since 3.10, START since 4.1.
+//! - The driver that Intel ships for data centre GPUs prints which threads of EUs wait for a debugger (`TD_ATT before (1): …`).
+//!   No mainline kernel does.
 //! - The second number of `ecode` was the number of one engine, then a mask of engines, and is one of classes.
 
+mod attention;
+mod buffers;
 mod message;
 mod read;
 
+pub use attention::{EuAttention, EuThread};
+pub use buffers::ListedBuffer;
 pub use message::{ActiveContext, ActiveProcess, HangMessage, RequestLine};
 
 use crate::absence::{SectionAbsence, kernel_version};
 use crate::intel::text::{IntelLines, hex_0x, number, split_once};
 use crate::intel::{
-    DumpEdits, DumpEngine, IntelRecord, IntelRegister, IntelSectionInfo, KeyValue, MemoryBlock, MemoryImage,
-    RegisterIndex,
+    AddressSpace, DumpEdits, DumpEngine, IntelRecord, IntelRegister, IntelSectionInfo, KeyValue, MemoryBlock,
+    MemoryBlockKind, MemoryImage, RegisterIndex,
 };
 use std::borrow::Cow;
 use std::ops::Range;
 use unwedge_base::Diagnostic;
-use unwedge_hw::ChipOverride;
+use unwedge_hw::intel::platform::{Platform, Version};
+use unwedge_hw::{ChipOverride, OverrideGpu};
 
 /// An i915 error state. Nothing is filled in.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +57,10 @@ pub struct ErrorState<'a> {
     pub fences: Vec<(u16, u64)>,
     /// Engines in the order of the dump.
     pub engines: Vec<DumpEngine<'a>>,
+    /// Buffers that were bound, without their contents (before 5.6).
+    pub buffers: Vec<ListedBuffer<'a>>,
+    /// Registers of the GuC, by offset (6.17 on).
+    pub guc_registers: Vec<(u32, u32)>,
     /// Requests that were not done, of all engines (before 5.6).
     pub requests: Vec<(Cow<'a, str>, RequestLine)>,
     /// Captured memory in the order of the dump.
@@ -66,6 +81,9 @@ pub struct NotErrorState;
 /// The start of the first line.
 const HANG: &[u8] = b"GPU HANG: ecode";
 
+/// From this kernel on contexts of gen7 may have tables of their own.
+const OWN_TABLES: (u32, u32) = (4, 20);
+
 /// Bytes of a file that are looked at to tell its kind.
 const SNIFFED: usize = 16 << 10;
 
@@ -75,9 +93,11 @@ pub fn sniff(start: &[u8]) -> bool {
     let mut device = false;
     IntelLines::new(start.get(..SNIFFED).unwrap_or(start)).any(|line| {
         let text = line.text;
-        device |= text.starts_with(b"PCI ID: 0x") || text.starts_with(b"Reset count: ");
+        device |= text.starts_with(b"PCI ID: 0x")
+            || text.starts_with(b"Reset count: ")
+            || text.starts_with(b"Time: ") && text.ends_with(b" us");
         let memory =
-            || split_once(text, b" --- ").is_some_and(|(_, name)| split_once(name, b" = 0x").is_some());
+            || split_once(text, b"--- ").is_some_and(|(_, name)| split_once(name, b" = 0x").is_some());
         text.starts_with(HANG)
             || text.ends_with(b" command stream:")
             || device && text.starts_with(b"EIR: 0x")
@@ -136,6 +156,53 @@ impl<'a> ErrorState<'a> {
     /// The PCI revision of the device.
     pub fn pci_revision(&self) -> Option<u8> {
         u8::try_from(number(self.field("PCI Revision")?.as_bytes())?).ok()
+    }
+
+    /// The platform: by the PCI id, or by its name.
+    pub fn platform(&self) -> Option<&'static Platform> {
+        if let Some(OverrideGpu::Intel { platform, .. }) = self.taken_as.as_ref().map(|chip| &chip.gpu) {
+            return *platform;
+        }
+        let by_name = || {
+            let name = self.field("Platform").or_else(|| self.field("platform"))?;
+            Platform::by_name(&name.trim().replace('_', "-"))
+        };
+        self.pci_id().and_then(Platform::by_pci_id).or_else(by_name)
+    }
+
+    /// The version of its graphics: that of the platform, or what the dump says. `None` before gen4, of which nothing is known.
+    pub fn version(&self) -> Option<Version> {
+        if let Some(OverrideGpu::Intel { version, .. }) = self.taken_as.as_ref().map(|chip| &chip.gpu) {
+            return Some(*version);
+        }
+        let written = || {
+            let text = self.field("graphics version").or_else(|| self.field("gen"))?.trim();
+            text.parse().ok()
+        };
+        let by_code = || Some(Version::new(u8::try_from(self.hang()?.generation?).ok()?, 0));
+        let version = self.platform().map(Platform::version).or_else(written).or_else(by_code);
+        version.filter(|version| version.major >= 4)
+    }
+
+    /// Says of each block in which address space it is.
+    pub(crate) fn assign_spaces(&mut self) {
+        let kernel = self.field("Kernel").and_then(kernel_version);
+        let shared = self.version().is_some_and(|version| {
+            version.major < 7 || version.major == 7 && kernel.is_none_or(|kernel| kernel < OWN_TABLES)
+        });
+        for block in &mut self.blocks {
+            block.space = match block.kind {
+                MemoryBlockKind::Other => AddressSpace::Unknown,
+                _ if shared => AddressSpace::Shared,
+                MemoryBlockKind::Batch | MemoryBlockKind::User => AddressSpace::Ppgtt,
+                _ => AddressSpace::Ggtt,
+            };
+        }
+    }
+
+    /// Which threads of EUs waited for a debugger, one entry for each time the driver looked.
+    pub fn attentions(&self) -> impl Iterator<Item = EuAttention> {
+        self.fields.iter().filter_map(|f| EuAttention::parse(&f.key, &f.value))
     }
 
     /// What the kernel says of the hang in its first line.

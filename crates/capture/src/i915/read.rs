@@ -1,6 +1,6 @@
 //! Builds an error state from its lines. Linear in the input, whatever the input.
 
-use super::{ErrorState, HANG, NotErrorState, RequestLine};
+use super::{ErrorState, HANG, NotErrorState, RequestLine, buffers};
 use crate::intel::collect::{Collector, field, shown};
 use crate::intel::text::{self, IntelLine, IntelLines, decimal, hex, hex_0x, rsplit_once, split_once, trim};
 use crate::intel::{
@@ -21,7 +21,11 @@ enum I915Group {
     Requests,
     /// Captured memory.
     Memory,
-    /// Something that is not read into values: lists of buffers, the display.
+    /// A list of buffers.
+    Buffers,
+    /// Registers of the GuC, by offset.
+    GucRegisters,
+    /// Something that is not read into values: the display, waiters.
     Other,
 }
 
@@ -47,14 +51,7 @@ pub(super) fn read(text: &[u8]) -> Result<ErrorState<'_>, NotErrorState> {
     if state.engines.is_empty() && state.blocks.is_empty() && state.field("GPU HANG").is_none() && !begun {
         return Err(NotErrorState);
     }
-    if state.hang().is_some_and(|hang| hang.generation < 8) {
-        // One table, or two that say the same.
-        state
-            .blocks
-            .iter_mut()
-            .filter(|b| b.space == AddressSpace::Ppgtt)
-            .for_each(|b| b.space = AddressSpace::Ggtt);
-    }
+    state.assign_spaces();
     (state.sections, state.diagnostics) = collector.finish(text.len());
     Ok(state)
 }
@@ -64,7 +61,7 @@ struct I915Reader<'a> {
     state: ErrorState<'a>,
     collector: Collector<'a>,
     group: I915Group,
-    /// Whose requests they are.
+    /// Whose requests they are, or which buffers.
     owner: Cow<'a, str>,
     /// The last block has a heading and waits for its contents.
     pending: bool,
@@ -141,7 +138,22 @@ impl<'a> I915Reader<'a> {
             self.engine_field(line, b"Missing GuC capture node", b"yes");
             return;
         }
+        // A blank in front of it, Linux 3.2 to 3.7.
+        if let Some(name) = body.strip_suffix(b" command stream:") {
+            self.open_engine(line, name);
+            return;
+        }
+        if self.group == I915Group::Engine && body.starts_with(b"fence[") {
+            self.device(line);
+            return;
+        }
         let register = text::register(line.text);
+        if self.group == I915Group::Device && register.as_ref().is_some_and(|r| r.name == "PGTBL_ER") {
+            // Up to Linux 2.6.36 the registers of the only engine follow.
+            self.device(line);
+            self.open_engine(line, b"render");
+            return;
+        }
         let of_engine = register.as_ref().is_some_and(|r| RingRegister::is_one(r.name));
         if of_engine && matches!(self.group, I915Group::Device | I915Group::Memory) {
             self.collector.loss(line.span, || "registers of an engine whose name is lost".into());
@@ -171,7 +183,11 @@ impl<'a> I915Reader<'a> {
                 Some(_) => {}
                 None => self.collector.loss(line.span, || "a request is malformed".into()),
             },
-            (I915Group::Memory, _) => self.unknown(line),
+            (I915Group::Memory | I915Group::GucRegisters, _) => self.unknown(line),
+            (I915Group::Buffers, _) => match buffers::heading(line.text) {
+                Some(list) => self.owner = shown(list),
+                None => self.buffer(line),
+            },
             (I915Group::Other, _) => {}
         }
     }
@@ -211,16 +227,29 @@ impl<'a> I915Reader<'a> {
             self.heading(line, owner, name);
             return;
         }
+        if let Some(name) = text.strip_prefix(b"--- ") {
+            // Up to Linux 3.0 memory of the render engine had no owner.
+            self.heading(line, b"render ring", name);
+            return;
+        }
         if let Some(address) = text.strip_prefix(b"Semaphore page = ") {
             self.open_block(line, b"", b"Semaphores", address);
             return;
         }
-        if let Some(name) = list(text) {
-            self.collector.section(Cow::Borrowed(name), true, line.span);
-            self.group = I915Group::Other;
+        if let Some(list) = buffers::heading(text) {
+            self.collector.section(Cow::Borrowed("buffers"), true, line.span);
+            self.owner = shown(list);
+            self.group = I915Group::Buffers;
             return;
         }
-        if text.starts_with(b"[0x") && self.group == I915Group::Other {
+        if let Some((name, group)) = list(text) {
+            self.collector.section(Cow::Borrowed(name), true, line.span);
+            self.owner = Cow::Borrowed("");
+            self.group = group;
+            return;
+        }
+        if text.starts_with(b"[0x") && self.group == I915Group::GucRegisters {
+            self.guc_registers(line, text);
             return;
         }
         if self.group != I915Group::Device {
@@ -254,7 +283,10 @@ impl<'a> I915Reader<'a> {
     }
 
     fn open_block(&mut self, line: IntelLine<'a>, owner: &'a [u8], name: &'a [u8], address: &'a [u8]) {
-        let kind = kind_of(name);
+        let (owner, kind) = match owner.strip_suffix(b" (w/a)") {
+            Some(owner) => (owner, MemoryBlockKind::WaBatch),
+            None => (owner, kind_of(name)),
+        };
         self.collector.section(Cow::Borrowed("memory"), true, line.span);
         self.group = I915Group::Memory;
         if !self.collector.take(8, line.span) {
@@ -265,17 +297,13 @@ impl<'a> I915Reader<'a> {
             self.collector.loss(line.span, || format!("the address of {} is malformed", shown(name)));
         }
         let owner = if owner == b"global" { Cow::Borrowed("") } else { shown(owner) };
-        let space = match kind {
-            MemoryBlockKind::Batch | MemoryBlockKind::User => AddressSpace::Ppgtt,
-            MemoryBlockKind::Other => AddressSpace::Unknown,
-            _ => AddressSpace::Ggtt,
-        };
         self.state.blocks.push(MemoryBlock {
             owner,
             kind,
             name: shown(name),
             address: found,
-            space,
+            // It depends on the device.
+            space: AddressSpace::Unknown,
             length: None,
             error: None,
             data: None,
@@ -305,6 +333,37 @@ impl<'a> I915Reader<'a> {
             && let Some(engine) = self.engine(line)
         {
             engine.fields.push(field(key, value, line.span));
+        }
+    }
+
+    fn buffer(&mut self, line: IntelLine<'a>) {
+        match buffers::entry(self.owner.clone(), line.text, line.span) {
+            Some(buffer) if self.collector.take(4, line.span) => self.state.buffers.push(buffer),
+            Some(_) => {}
+            None => self.collector.loss(line.span, || "a buffer of a list is malformed".into()),
+        }
+    }
+
+    /// `[0xc000] 0x00000001 0x00000002`
+    fn guc_registers(&mut self, line: IntelLine<'a>, text: &'a [u8]) {
+        let parsed = text
+            .strip_prefix(b"[")
+            .and_then(hex_0x)
+            .and_then(|(at, rest)| Some((u32::try_from(at).ok()?, rest.strip_prefix(b"]")?)));
+        let Some((mut at, mut rest)) = parsed else { return self.unknown(line) };
+        let mut count = 0_usize;
+        while let Some((value, after)) = hex_0x(text::skip_blanks(rest)) {
+            // They are smaller than other values, as is their text.
+            if count.is_multiple_of(3) && !self.collector.take(1, line.span) {
+                return;
+            }
+            count += 1;
+            let Ok(value) = u32::try_from(value) else { return self.unknown(line) };
+            self.state.guc_registers.push((at, value));
+            (at, rest) = (at.wrapping_add(4), after);
+        }
+        if !trim(rest).is_empty() {
+            self.unknown(line);
         }
     }
 
@@ -359,13 +418,11 @@ fn address_of(text: &[u8]) -> Option<u64> {
     (rest.is_empty() && high <= u64::from(u32::MAX) && low <= u64::from(u32::MAX)).then_some(high << 32 | low)
 }
 
-/// The heading of a list that is not read into values, and what is in it.
-fn list(text: &[u8]) -> Option<&'static str> {
+/// The heading of a list: what is in it, and how its lines are read.
+fn list(text: &[u8]) -> Option<(&'static str, I915Group)> {
     let starts = |heads: &[&str]| heads.iter().any(|head| text.starts_with(head.as_bytes()));
     match () {
-        _ if starts(&["Active (", "Pinned ("]) && text.ends_with(b"]:") || starts(&["vm["]) => {
-            Some("buffers")
-        }
+        _ if starts(&["vm["]) => Some(("buffers", I915Group::Buffers)),
         _ if starts(&[
             "Num Pipes: ",
             "PWR_WELL_CTL2: ",
@@ -375,10 +432,10 @@ fn list(text: &[u8]) -> Option<&'static str> {
             "CPU transcoder: ",
         ]) =>
         {
-            Some("display")
+            Some(("display", I915Group::Other))
         }
-        _ if starts(&["Overlay, status: "]) => Some("overlay"),
-        _ if text == b"GuC Register State:" => Some("GuC registers"),
+        _ if starts(&["Overlay, status: "]) => Some(("overlay", I915Group::Other)),
+        _ if text == b"GuC Register State:" => Some(("GuC registers", I915Group::GucRegisters)),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Engines and their registers, under all names that kernels have had for them.
 //!
-//! Facts: the print functions of i915 (`i915_gpu_error.c`, `intel_guc_capture.c`) from Linux 4.4 and of xe
+//! Facts: the print functions of i915 (`i915_debugfs.c`, `i915_gpu_error.c`, `intel_guc_capture.c`) from Linux 2.6.31 and of xe
 //! (`xe_hw_engine.c`, `xe_guc_capture.c`) from 6.8 on.
 
 use super::KeyValue;
@@ -10,14 +10,15 @@ use unwedge_base::Span;
 use unwedge_hw::intel::EngineClass;
 use unwedge_hw::intel::platform::Engine as EngineId;
 
-/// Which engine a kernel means by a name: `rcs0`, `rcs'0` (not seen by user space), `render` and `render ring` (before 4.13).
+/// Which engine a kernel means by a name: `rcs0`, `rcs'0` (not seen by user space), `render` and `render ring` (before 4.13),
+/// `Render` and `Video (BSD)` (before 3.2).
 pub fn engine_id(name: &str) -> Option<EngineId> {
     let id = |class, instance| Some(EngineId { class, instance });
     match name.strip_suffix(" ring").unwrap_or(name) {
-        "render" => return id(EngineClass::Render, 0),
-        "bsd" => return id(EngineClass::VideoDecode, 0),
+        "render" | "Render" => return id(EngineClass::Render, 0),
+        "bsd" | "gen6 bsd" | "Video (BSD)" => return id(EngineClass::VideoDecode, 0),
         "bsd2" => return id(EngineClass::VideoDecode, 1),
-        "blt" | "blitter" => return id(EngineClass::Copy, 0),
+        "blt" | "blitter" | "Blitter" => return id(EngineClass::Copy, 0),
         "vebox" | "video enhancement" => return id(EngineClass::VideoEnhance, 0),
         _ => {}
     }

@@ -15,6 +15,8 @@ pub enum AddressSpace {
     Ggtt,
     /// The address space of the context that ran: batches and what they use.
     Ppgtt,
+    /// The one table of gen4 to gen6, and of gen7 where contexts have none of their own: rings and batches.
+    Shared,
     /// The dump does not say, or the block has no address.
     Unknown,
 }
@@ -139,12 +141,20 @@ pub struct LazyImage<'d, 'a> {
 impl<'d, 'a> LazyImage<'d, 'a> {
     /// The device's table. Unpacks up to `limit` bytes over all of it.
     pub fn ggtt(blocks: &'d [MemoryBlock<'a>], limit: usize) -> LazyImage<'d, 'a> {
-        LazyImage::of(blocks.iter().filter(|b| b.space == AddressSpace::Ggtt), limit)
+        LazyImage::of(
+            blocks.iter().filter(|b| matches!(b.space, AddressSpace::Ggtt | AddressSpace::Shared)),
+            limit,
+        )
     }
 
     /// The address space of the context that ran on an engine; blocks without an owner belong to all.
     pub fn ppgtt(blocks: &'d [MemoryBlock<'a>], engine: &DumpEngine<'_>, limit: usize) -> LazyImage<'d, 'a> {
-        LazyImage::of(blocks.iter().filter(|b| b.space == AddressSpace::Ppgtt && b.is_of(engine)), limit)
+        let seen = |b: &&MemoryBlock<'_>| match b.space {
+            AddressSpace::Ppgtt => b.is_of(engine),
+            AddressSpace::Shared => true,
+            AddressSpace::Ggtt | AddressSpace::Unknown => false,
+        };
+        LazyImage::of(blocks.iter().filter(seen), limit)
     }
 
     fn of(blocks: impl Iterator<Item = &'d MemoryBlock<'a>>, limit: usize) -> LazyImage<'d, 'a> {

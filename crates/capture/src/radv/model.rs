@@ -388,7 +388,15 @@ impl<'a> RadvReport<'a> {
     ///
     /// [`NotRadvReport`] if the text has no heading of a report and nothing in it reads as one.
     pub fn read_text(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvReport> {
-        read::read_text(text)
+        read::read_text(text, false)
+    }
+
+    /// The same of a text whose start says that it is a report: one that breaks off after that is a report, too.
+    ///
+    /// # Errors
+    /// None: the text is known to be a report.
+    pub(crate) fn read_known_text(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvReport> {
+        read::read_text(text, true)
     }
 
     /// Whether there is nothing in it that explains anything.

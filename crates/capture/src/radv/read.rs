@@ -29,18 +29,19 @@ impl ReadNotes {
 
 /// See [`RadvReport::read`].
 pub(super) fn read<'a>(members: &[ReportMember<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
-    let (report, recognized) = all(members);
+    let (report, recognized) = all(members, false);
     if recognized { Ok(report) } else { Err(NotRadvReport) }
 }
 
-/// See [`RadvReport::read_text`]. The headings tell what the text is: one that ends behind them is a report of which all
-/// is lost.
-pub(super) fn read_text<'a>(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvReport> {
+/// See [`RadvReport::read_text`]. The headings tell what the text is: one that ends after them is a report of which all
+/// is lost. `known`: the start of the text is known to be that of a report.
+pub(super) fn read_text<'a>(text: &'a [u8], known: bool) -> Result<RadvReport<'a>, NotRadvReport> {
+    let known = known || members::sniff(text);
     let members = members::of_text(text);
     let headed =
         members.iter().any(|member| MemberKind::from_name(member.name) != Some(MemberKind::Everything));
-    let (mut report, recognized) = all(&members);
-    if !recognized && !headed && !members::sniff(text) {
+    let (mut report, recognized) = all(&members, known);
+    if !recognized && !headed && !known {
         return Err(NotRadvReport);
     }
     if report.says_nothing() {
@@ -50,14 +51,15 @@ pub(super) fn read_text<'a>(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvRep
     Ok(report)
 }
 
-/// The files, and whether one of them says that this is a report.
-fn all<'a>(members: &[ReportMember<'a>]) -> (RadvReport<'a>, bool) {
+/// The files, and whether one of them says that this is a report. `known`: a text without parts is known to be one.
+fn all<'a>(members: &[ReportMember<'a>], known: bool) -> (RadvReport<'a>, bool) {
     let mut report = RadvReport::default();
     let mut recognized = false;
     for member in members {
         let kind = MemberKind::from_name(member.name);
         let mut read_notes = ReadNotes::default();
-        if let Some(kind) = kind {
+        let other = kind == Some(MemberKind::Everything) && !known && !members::sniff(member.bytes);
+        if let Some(kind) = kind.filter(|_| !other) {
             recognized |= one(kind, member.bytes, &mut report, &mut read_notes);
         }
         report.members.push(MemberInfo {
@@ -158,16 +160,16 @@ fn one<'a>(
             report.trap.is_some()
         }
         MemberKind::Spirv => false,
-        MemberKind::Everything => everything(text, report, read_notes),
+        MemberKind::Everything => {
+            everything(text, report, read_notes);
+            true
+        }
     }
 }
 
 /// A text that does not say what its parts are: every reader takes what it knows, and what one of them does not know is
 /// no loss.
-fn everything<'a>(text: &'a [u8], report: &mut RadvReport<'a>, read_notes: &mut ReadNotes) -> bool {
-    if !members::sniff(text) {
-        return false;
-    }
+fn everything<'a>(text: &'a [u8], report: &mut RadvReport<'a>, read_notes: &mut ReadNotes) {
     let mut of_trace = ReadNotes::default();
     let (trace, traced) = trace::read(text, &mut of_trace);
     read_notes.diagnostics.append(&mut of_trace.diagnostics);
@@ -180,5 +182,4 @@ fn everything<'a>(text: &'a [u8], report: &mut RadvReport<'a>, read_notes: &mut 
     report.vm_fault = lists::vm_fault(text, &mut ignored);
     report.umr_waves = UmrText::read(text).ok();
     report.kernel = lists::kernel_events(text, &mut ignored);
-    true
 }

@@ -68,7 +68,7 @@ pub struct AmdCheck {
     /// Where code starts, in bytes from its beginning; may be given several times
     #[arg(long, value_name = "OFFSET", value_parser = clap_num)]
     pub entry: Vec<u32>,
-    /// The code is a part of a program: it need not end in s_endpgm, and must leave no hazard behind
+    /// The code is a part of a program: it need not end in s_endpgm, and no hazard may be open at its end
     #[arg(long)]
     pub continues: bool,
     /// It is a pixel shader or exports geometry
@@ -88,7 +88,7 @@ pub struct AmdCheck {
     pub verbose: bool,
 }
 
-/// A number, in hexadecimal behind `0x`.
+/// A number, in hexadecimal after `0x`.
 fn clap_num(text: &str) -> Result<u32, std::num::ParseIntError> {
     text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u32::from_str_radix(hex, 16))
 }

@@ -9,8 +9,8 @@ use std::fmt::Write;
 /// The groups with their commands, in the order in which they are listed.
 pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Diagnose", &["explain", "decode", "info", "demo"]),
-    ("Captures", &["query", "diff", "rd"]),
-    ("Registers", &["regs", "lrc"]),
+    ("Captures", &["query", "diff", "replay", "rd"]),
+    ("Registers", &["regs", "lrc", "layout"]),
     ("Shaders", &["ir3", "ir2", "eu", "amd"]),
     ("Firmware", &["afuc"]),
     ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm"]),

@@ -93,7 +93,7 @@ pub struct LrcShow {
     /// Whose it is; without it, whose it looks like.
     #[command(flatten)]
     pub target: LrcTarget,
-    /// Go on behind the register page, up to the image's batch end
+    /// Continue past the register page, up to the batch end of the image
     #[arg(long)]
     pub all: bool,
     /// Print one JSON object instead of text

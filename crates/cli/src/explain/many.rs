@@ -4,7 +4,7 @@ use super::look_up_sqe;
 use crate::args::{self, Global};
 use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::output::Output;
+use crate::output::{Output, columns};
 use crate::progress::ProgressLine;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -91,7 +91,7 @@ pub(super) fn run(args: &args::Explain, db: &Db, global: &Global) -> Result<Outc
         }
     }
     drop(progress);
-    let options = BatchOptions { style: out.style, width: super::terminal_columns() };
+    let options = BatchOptions { style: out.style, width: columns(args.width) };
     // A failed write is remembered by `out`, and reported by its `finish`.
     let _ = match (args.json, args.signature) {
         (true, _) => batch.json_summary(&mut out),
@@ -182,11 +182,9 @@ fn examine(
         Err(_) if *found && files.kind == FileKind::Text => return Ok(None),
         Err(failure) => return Err(failure),
     };
-    let mut report = explain(&dump, db);
     // The line of a file has no packets, its JSON has.
-    if args.json {
-        around::attach(&mut report, &dump, db, global.max_size);
-    }
+    let mut report =
+        if args.json { around::explained(&dump, db, global.max_size) } else { explain(&dump, db) };
     if let Dump::Msm(dump) = &dump {
         look_up_sqe(dump, args.firmware.as_deref(), db, global, &mut report)?;
     }

@@ -7,14 +7,14 @@ use crate::database;
 use crate::dump::open_dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
-use crate::output::Output;
+use crate::output::{Output, columns};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use unwedge::capture::Dump;
 use unwedge::capture::msm::Devcore;
 use unwedge::hw::Db;
+use unwedge::postmortem::Report;
 use unwedge::postmortem::adreno::{firmware_name, has_sqe_pc, locate_sqe};
-use unwedge::postmortem::{Report, explain};
 use unwedge_view::report::{self, ReportOptions};
 use unwedge_view::{Style, around, batch};
 
@@ -30,8 +30,7 @@ pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     };
     let files = open_dump(file, global.max_size)?;
     let dump = files.read_as(args.chip.as_ref())?;
-    let mut report = explain(&dump, &db);
-    around::attach(&mut report, &dump, &db, global.max_size);
+    let mut report = around::explained(&dump, &db, global.max_size);
     match &dump {
         Dump::Msm(dump) => look_up_sqe(dump, args.firmware.as_deref(), &db, global, &mut report)?,
         _ if args.firmware.is_some() => {
@@ -60,24 +59,15 @@ fn show(report: &Report, file: &Path, args: &args::Explain, global: &Global) -> 
     }
     // What advised commands call the dump: its file, unless it came from standard input.
     let file = (name != "-").then_some(&*name);
-    let options = ReportOptions { verbose: args.verbose, ..report_options(style) };
+    let options = ReportOptions { verbose: args.verbose, ..report_options(style, args.width) };
     print_report(report, file, args.json, options, &mut out);
     Ok(out.finish()?)
 }
 
-/// Columns of the terminal that results go to, if they go to one.
-pub(crate) fn terminal_columns() -> Option<usize> {
-    let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stdout())?;
-    Some(columns.into())
-}
-
-/// A report as wide as the terminal, if there is one.
-pub(crate) fn report_options(style: Style) -> ReportOptions {
-    let mut options = ReportOptions { style, ..ReportOptions::default() };
-    if let Some(columns) = terminal_columns() {
-        options.width = columns;
-    }
-    options
+/// A report in so many columns, if that is asked for or known.
+pub(crate) fn report_options(style: Style, width: Option<u16>) -> ReportOptions {
+    let options = ReportOptions { style, ..ReportOptions::default() };
+    ReportOptions { width: columns(width).unwrap_or(options.width), ..options }
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.

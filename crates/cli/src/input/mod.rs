@@ -157,7 +157,14 @@ impl Input {
     /// When it cannot be read or unpacked, or more than `limit` comes out.
     pub fn of_stream(mut stream: InputStream, limit: u64) -> Result<Input, InputError> {
         let name = stream.name.clone();
-        let mut input = Input::read(&mut stream, name, 0, limit)?;
+        let expected = if stream.compression.is_empty() { stream.size } else { 0 };
+        let read = Input::read(&mut stream, name, expected, limit);
+        let mut input = read.map_err(|error| match error {
+            InputError::TooLarge { name, limit, compression: None } => {
+                InputError::TooLarge { name, limit, compression: stream.compression.last().copied() }
+            }
+            error => error,
+        })?;
         input.stored = stream.stored();
         input.compression.splice(0..0, stream.compression.iter().copied());
         input.diagnostics.splice(0..0, stream.diagnostics());

@@ -1,18 +1,18 @@
 //! An input that is read bit by bit: compression is undone on the way, and what comes slowly is handed on as it comes.
 
 use super::{Compression, InputError, MAX_LAYERS, unpack};
-use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use unwedge::base::Diagnostic;
 use unwedge_view::CaptureStream;
 
 /// Bytes that tell a compression.
 const MAGIC: usize = 8;
 
-/// An input, decompressed while it is read. A compressed stream that breaks off just ends;
+/// An input, decompressed while it is read. It may be opened on one thread and read on another. A compressed stream that breaks off just ends;
 /// [`InputStream::diagnostics`] then says so.
 pub struct InputStream {
     /// How messages call it.
@@ -21,16 +21,18 @@ pub struct InputStream {
     pub live: bool,
     /// Compression that is undone, outermost first.
     pub compression: Vec<Compression>,
+    /// Bytes as stored, as far as the operating system knows; 0 if it does not.
+    pub(super) size: u64,
     /// Read ahead, and how much of it has been given out since.
     head: Vec<u8>,
     given: usize,
-    source: Box<dyn Read>,
-    stored: Rc<Cell<u64>>,
+    source: Box<dyn Read + Send>,
+    stored: Arc<AtomicU64>,
     broken: Broken,
 }
 
 /// What broke, layer by layer.
-type Broken = Rc<RefCell<Vec<Diagnostic>>>;
+type Broken = Arc<Mutex<Vec<Diagnostic>>>;
 
 impl InputStream {
     /// Opens a file, or standard input for `-`.
@@ -40,8 +42,8 @@ impl InputStream {
     /// [`InputError`] if the file cannot be opened, or its first bytes cannot be read or decompressed.
     pub fn open(path: &Path) -> Result<InputStream, InputError> {
         if path.as_os_str() == "-" {
-            let live = !File::open("/dev/stdin").and_then(|f| f.metadata()).is_ok_and(|m| m.is_file());
-            return InputStream::new(Box::new(io::stdin().lock()), "standard input".to_owned(), live);
+            let live = !stdin_is_file();
+            return InputStream::new(Box::new(io::stdin()), "standard input".to_owned(), live, 0);
         }
         let name = path.display().to_string();
         let failed = |e| InputError::Io(name.clone(), e);
@@ -49,7 +51,7 @@ impl InputStream {
         let meta = file.metadata().map_err(failed)?;
         // Files of debugfs say that they are empty.
         let live = !meta.is_file() || meta.len() == 0;
-        InputStream::new(Box::new(file), name, live)
+        InputStream::new(Box::new(file), name, live, meta.len())
     }
 
     /// Something that is there at once, under a name.
@@ -57,17 +59,23 @@ impl InputStream {
     /// # Errors
     ///
     /// [`InputError`] if the first bytes of `source` cannot be read or decompressed.
-    pub fn of(source: impl Read + 'static, name: &str) -> Result<InputStream, InputError> {
-        InputStream::new(Box::new(source), name.to_owned(), false)
+    pub fn of(source: impl Read + Send + 'static, name: &str) -> Result<InputStream, InputError> {
+        InputStream::new(Box::new(source), name.to_owned(), false, 0)
     }
 
-    fn new(source: Box<dyn Read>, name: String, live: bool) -> Result<InputStream, InputError> {
-        let (stored, broken) = (Rc::default(), Broken::default());
-        let source = Box::new(CountingRead { source, stored: Rc::clone(&stored) });
+    fn new(
+        source: Box<dyn Read + Send>,
+        name: String,
+        live: bool,
+        size: u64,
+    ) -> Result<InputStream, InputError> {
+        let (stored, broken) = (Arc::default(), Broken::default());
+        let source = Box::new(CountingRead { source, stored: Arc::clone(&stored) });
         let mut stream = InputStream {
             name,
             live,
             compression: Vec::new(),
+            size,
             head: Vec::new(),
             given: 0,
             source,
@@ -108,7 +116,7 @@ impl InputStream {
 
     /// Bytes that were read so far, as stored.
     pub fn stored(&self) -> u64 {
-        self.stored.get()
+        self.stored.load(Ordering::Relaxed)
     }
 
     /// `a gzip of …`, for messages; empty when nothing is undone.
@@ -117,16 +125,29 @@ impl InputStream {
     }
 }
 
+/// Whether standard input is a file, which is there at once. It is not opened again: another name of a pipe is a reader more.
+#[cfg(unix)]
+fn stdin_is_file() -> bool {
+    use std::os::fd::AsFd;
+    let own = io::stdin().as_fd().try_clone_to_owned();
+    own.and_then(|fd| File::from(fd).metadata()).is_ok_and(|meta| meta.is_file())
+}
+
+#[cfg(not(unix))]
+fn stdin_is_file() -> bool {
+    false
+}
+
 /// Counts what is read.
 struct CountingRead {
-    source: Box<dyn Read>,
-    stored: Rc<Cell<u64>>,
+    source: Box<dyn Read + Send>,
+    stored: Arc<AtomicU64>,
 }
 
 impl Read for CountingRead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.source.read(buffer)?;
-        self.stored.set(self.stored.get().saturating_add(got as u64));
+        self.stored.fetch_add(got as u64, Ordering::Relaxed);
         Ok(got)
     }
 }
@@ -137,7 +158,7 @@ impl CaptureStream for InputStream {
     }
 
     fn diagnostics(&self) -> Vec<Diagnostic> {
-        self.broken.borrow().clone()
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -156,7 +177,7 @@ impl Read for InputStream {
 
 /// A compression being undone. Breakage is told and ends it; only when nothing came out is it an error.
 struct Layer {
-    unpacked: Box<dyn Read>,
+    unpacked: Box<dyn Read + Send>,
     compression: Compression,
     given: u64,
     ended: bool,
@@ -172,7 +193,8 @@ impl Read for Layer {
             Err(e) if e.kind() == ErrorKind::Interrupted || self.given == 0 => Err(e),
             Err(e) => {
                 self.ended = true;
-                self.broken.borrow_mut().push(unpack::broken(self.compression, self.given, &e));
+                let broken = unpack::broken(self.compression, self.given, &e);
+                self.broken.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
                 Ok(0)
             }
             Ok(got) => {

@@ -11,7 +11,7 @@ use unwedge::base::Diagnostic;
 const MAX_WINDOW: u64 = 128 << 20;
 
 /// What comes out of a compressed stream; of several in a row, one after another.
-pub fn unpacked<'s>(compression: Compression, packed: impl BufRead + 's) -> Box<dyn Read + 's> {
+pub fn unpacked<'s>(compression: Compression, packed: impl BufRead + Send + 's) -> Box<dyn Read + Send + 's> {
     match compression {
         Compression::Gzip => Box::new(MultiGzDecoder::new(packed)),
         Compression::Zstd => Box::new(Zstd::new(packed)),

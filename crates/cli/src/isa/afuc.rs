@@ -8,15 +8,14 @@ use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::output::Output;
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use unwedge::isa::afuc::{self, AfucNames, DbNames, Firmware, FirmwareBlob, SqeSpace, asm, disasm};
-use unwedge_view::listing::COLORS;
+use unwedge::isa::afuc::{self, AfucNames, DbNames, Firmware, FirmwareBlob, asm, disasm};
+use unwedge_view::asm::afuc::ColouredNames;
 
 /// Runs the command.
-pub fn run(command: &AfucCommand, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &AfucCommand, global: &Global) -> Result<Outcome, Failure> {
     match command {
         AfucCommand::Disasm(args) => disassemble(args, global),
         AfucCommand::Asm(AfucAsm { file, gpuver, output }) => {
@@ -77,32 +76,6 @@ const DISASM_USAGE: &str = "Usage:\n\tafuc-disasm [-g ID] [-v] [-c] [-r] [-e] [-
     \t\t-v - offsets and words too\n";
 const ASM_USAGE: &str = "Usage:\n\tafuc-asm filename.asm filename.fw\n";
 
-/// Register names in the colours of Mesa's tools.
-struct ColouredNames<'n>(DbNames<'n>);
-
-impl AfucNames for ColouredNames<'_> {
-    fn register(&self, firmware: Firmware, space: SqeSpace, offset: u32) -> Option<Cow<'_, str>> {
-        let name = self.0.register(firmware, space, offset)?;
-        Some(Cow::Owned(format!("{}{name}{}", COLORS.name, COLORS.reset)))
-    }
-
-    fn offset(&self, firmware: Firmware, space: SqeSpace, name: &str) -> Option<u32> {
-        self.0.offset(firmware, space, name)
-    }
-
-    fn pipe_is_void(&self, firmware: Firmware, offset: u32) -> bool {
-        self.0.pipe_is_void(firmware, offset)
-    }
-
-    fn packet(&self, firmware: Firmware, opcode: u8) -> Option<Cow<'_, str>> {
-        self.0.packet(firmware, opcode)
-    }
-
-    fn opcode(&self, name: &str) -> Option<u8> {
-        self.0.opcode(name)
-    }
-}
-
 /// The usage, to whoever asked for it.
 fn help(usage: &str, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, false);
@@ -126,7 +99,7 @@ fn of_generation(input: &Input, named: Firmware) -> Result<(), Failure> {
 }
 
 /// Mesa's afuc-disasm.
-pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     let mut options = disasm::AfucDisasmOptions::default();
     let (mut file, mut emulate, mut unit_test, mut colour) = (None::<PathBuf>, false, false, false);
     let misused = |complaint: &str| {
@@ -200,7 +173,7 @@ pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Fai
 }
 
 /// Mesa's afuc-asm.
-pub fn asm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn asm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
         return help(ASM_USAGE, global);
     }

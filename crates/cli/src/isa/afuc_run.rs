@@ -12,7 +12,7 @@ use unwedge::sim::adreno::sqe::{self, SqeEmulator};
 use unwedge_view::asm::sqe_session::Session;
 
 /// Runs the command.
-pub fn run(args: &AfucRun, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &AfucRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let db = database::load(global)?;
     let names = DbNames::new(&db);

@@ -2,7 +2,7 @@
 
 use super::amd_dump::{self, AmdInput, DumpShaders};
 use super::amd_target::{assembled, gpu};
-use super::{batch, deliver, hex, source};
+use super::{batch, deliver, source};
 use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, Global};
 use crate::dump::refuse_dump;
 use crate::failure::{Failure, Outcome, complain};
@@ -11,11 +11,11 @@ use std::io::Write;
 use unwedge::capture::elf::{self, Loader, NotCodeObject};
 use unwedge::isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
 use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line, list_object};
-use unwedge_view::asm::amd_shaders;
+use unwedge_view::asm::{amd_shaders, hex};
 use unwedge_view::plural::counted;
 
 /// Runs the command.
-pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
     match command {
         AmdCommand::Asm(args) if args.hex => asm_batch(args, global),
         AmdCommand::Asm(args) => asm(args, global),
@@ -64,14 +64,15 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
-    let input = match amd_dump::open(&args.file, &args.target, global)? {
-        AmdInput::Code(input) => input,
+    let file = match amd_dump::open(&args.file, &args.target, global)? {
+        AmdInput::Code(file) => file,
         AmdInput::Dump(shaders) => return disasm_dump(&shaders, args, global),
     };
+    let input = &file.input;
     if args.shader.is_some() {
         return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", input.name)));
     }
-    refuse_dump(&input, "amd disasm")?;
+    refuse_dump(&file, "amd disasm")?;
     // Opened when there is something to show.
     let mut out: Option<Output> = None;
     let mut write = |part: &str| {
@@ -126,7 +127,10 @@ fn disasm_dump(dump: &DumpShaders, args: &AmdDisasm, global: &Global) -> Result<
 }
 
 /// The listing of a code object, or of bare code. What was lost is told on standard error.
-pub(crate) fn disassembled(
+///
+/// # Errors
+/// When the GPU is not known, the object is for another machine, or it has no such function.
+pub fn disassembled(
     name: &str,
     bytes: &[u8],
     args: &AmdDisasm,

@@ -1,50 +1,33 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
 use super::amd_dump::{self, AmdInput, DumpShaders};
-use super::amd_target::{assembled, gpu, gpu_of, with_lanes};
-use super::hex;
+use super::amd_target::{assembled, gpu, gpu_of};
 use crate::args::{AmdCheck, Global};
 use crate::dump::refuse_dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
-use unwedge::capture::elf::{self, CodeObject, NotCodeObject};
-use unwedge::check::amdgcn::{
-    Certainty, CheckOptions, CheckReport, EntryPreset, ProgramEntry, check as check_code,
-};
+use unwedge::capture::elf::{self, LoadedFunction, LoadedSection, NotCodeObject};
+use unwedge::check::amdgcn::{Certainty, CheckOptions, EntryPreset, ProgramEntry, check as check_code};
 use unwedge::isa::amdgcn::Gpu;
 use unwedge::postmortem::amd::AmdShader;
 use unwedge_view::asm::amd::Emit;
 use unwedge_view::asm::amd_shaders;
 use unwedge_view::asm::check::{self, CheckedCode, FindingText};
+use unwedge_view::asm::hex;
 use unwedge_view::plural::counted;
 
-/// Code to be checked: a section of a code object, or all of a file.
-struct Code {
-    bytes: Vec<u8>,
-    address: u64,
-    /// Names of functions, with where they begin in bytes.
-    functions: Vec<(u32, String)>,
-    /// Registers that are set where a function begins, where the file tells.
-    presets: Vec<Option<EntryPreset>>,
-    /// Whether a function may be called, where nothing in the file says that the GPU starts it.
-    called: Vec<bool>,
-    /// Lanes of waves, where the file tells: 32 or not.
-    wave32: Option<bool>,
-    /// Dwords that a linker fills in with what is not known here, in bytes.
-    relocated: Vec<u32>,
-}
-
 /// Runs the command.
-pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     if let Some(entry) = args.entry.iter().find(|entry| *entry % 4 != 0) {
         return Err(Failure::Usage(format!(
             "no instruction begins at {entry:#x}: it is not a multiple of 4"
         )));
     }
-    let mut input = match amd_dump::open(&args.file, &args.target, global)? {
-        AmdInput::Code(input) => input,
+    let file = match amd_dump::open(&args.file, &args.target, global)? {
+        AmdInput::Code(file) => file,
         AmdInput::Dump(shaders) => return check_dump(&shaders, args, global),
     };
+    let input = &file.input;
     if args.shader.is_some() {
         return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", input.name)));
     }
@@ -53,7 +36,15 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
         Ok(object) => {
             outcome = Outcome::of(&input.name, &object.diagnostics);
             let gpu = gpu_of(&args.target, &object, &input.name)?;
-            let codes = sections(&object, args, &gpu, &input.name)?;
+            // Options say more than the file.
+            let mode = args.target.features.is_none();
+            let codes = object.loaded_sections(args.function.as_deref(), &gpu, mode);
+            if codes.is_empty() {
+                return Err(Failure::NotFound(match &args.function {
+                    Some(wanted) => format!("{}: no function {wanted}", input.name),
+                    None => format!("{}: no code", input.name),
+                }));
+            }
             (gpu, codes)
         }
         Err(wrong @ NotCodeObject::OtherMachine(_)) => {
@@ -64,21 +55,10 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
                 return Err(Failure::Usage(format!("{} is bare code: it names no functions", input.name)));
             }
             let gpu = gpu(&args.target, None)?;
-            refuse_dump(&input, "amd check")?;
-            let bytes = bare(std::mem::take(&mut input.bytes), &input.name, &gpu)?;
-            let (functions, presets, called) = (Vec::new(), Vec::new(), Vec::new());
-            (
-                gpu,
-                vec![Code {
-                    bytes,
-                    address: 0,
-                    functions,
-                    presets,
-                    called,
-                    wave32: None,
-                    relocated: Vec::new(),
-                }],
-            )
+            refuse_dump(&file, "amd check")?;
+            let code = bare(&input.bytes, &input.name, &gpu)?;
+            let (functions, unknown) = (Vec::new(), Vec::new());
+            (gpu, vec![LoadedSection { address: 0, code, unknown, functions, wave32: None }])
         }
     };
     let said = (args.sgprs.is_some() || args.vgprs.is_some())
@@ -87,22 +67,20 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     let out = Output::open(global, true);
     let (mut found, mut reports) = (false, Vec::new());
     for code in &codes {
-        let named = code.functions.iter().zip(&code.presets).zip(&code.called);
-        let named = named.map(|(((at, _), preset), called)| ProgramEntry {
-            at: *at,
-            preset: said.or(*preset),
-            called: *called,
-        });
+        let of_object = |function: &LoadedFunction| {
+            let set = function.start.and_then(|start| start.registers);
+            let preset = set.map(|set| EntryPreset { sgprs: set.sgprs, vgprs: set.vgprs });
+            ProgramEntry { at: function.at, preset: said.or(preset), called: function.called }
+        };
         let given = if code.functions.is_empty() { default } else { &args.entry };
         let given = given.iter().map(|at| ProgramEntry { at: *at, preset: said, called: false });
         let options = CheckOptions {
-            entries: given.chain(named).collect(),
+            entries: given.chain(code.functions.iter().map(of_object)).collect(),
             continues: args.continues,
             exports: args.exports,
-            relocated: code.relocated.clone(),
+            relocated: code.unknown.clone(),
         };
-        let gpu = code.gpu(gpu);
-        let report = check_code(&code.bytes, &gpu, &options);
+        let report = check_code(&code.code, &code.mode(gpu), &options);
         found |= report.findings.iter().any(|f| f.level == Certainty::Error);
         if !report.complete {
             complain!("{}: too many ways through the code: not all were followed to their end", input.name);
@@ -110,8 +88,22 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
         }
         reports.push(report);
     }
-    let checked: Vec<CheckedCode<'_>> =
-        codes.iter().zip(&reports).map(|(code, report)| code.checked(gpu, report)).collect();
+    let names: Vec<Vec<(u32, String)>> = codes
+        .iter()
+        .map(|code| code.functions.iter().map(|function| (function.at, function.name.clone())).collect())
+        .collect();
+    let checked: Vec<CheckedCode<'_>> = codes
+        .iter()
+        .zip(&names)
+        .zip(&reports)
+        .map(|((code, functions), report)| CheckedCode {
+            bytes: &code.code,
+            address: code.address,
+            functions,
+            gpu: code.mode(gpu),
+            report,
+        })
+        .collect();
     show(&checked, gpu, &input.name, args, out)?;
     Ok(if found { Outcome::Found } else { outcome })
 }
@@ -180,77 +172,12 @@ fn check_dump(dump: &DumpShaders, args: &AmdCheck, global: &Global) -> Result<Ou
     Ok(if found { Outcome::Found } else { outcome })
 }
 
-impl Code {
-    /// The GPU, with waves of as many lanes as the code is for.
-    fn gpu(&self, gpu: Gpu) -> Gpu {
-        with_lanes(gpu, self.wave32)
-    }
-
-    fn checked<'a>(&'a self, gpu: Gpu, report: &'a CheckReport) -> CheckedCode<'a> {
-        CheckedCode {
-            bytes: &self.bytes,
-            address: self.address,
-            functions: &self.functions,
-            gpu: self.gpu(gpu),
-            report,
-        }
-    }
-}
-
-/// The code sections of an object, with the functions that are asked for; those for other lanes by themselves.
-fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> Result<Vec<Code>, Failure> {
-    let mut codes: Vec<(usize, Code)> = Vec::new();
-    for function in object.functions() {
-        if args.function.as_deref().is_some_and(|wanted| wanted != function.name) {
-            continue;
-        }
-        let section = &object.sections[function.section];
-        let start = function.address.wrapping_sub(section.address) as u32;
-        // Code that no symbol covers is an entry only if it is all there is.
-        if function.name.is_empty() && start != 0 {
-            continue;
-        }
-        let entry = (start, function.name.to_owned());
-        let set = object.start(function.name, gpu);
-        let called = set.is_none() && !function.kernel;
-        let registers = set.and_then(|set| set.registers);
-        let preset = registers.map(|set| EntryPreset { sgprs: set.sgprs, vgprs: set.vgprs });
-        // Options say more than the file.
-        let wave32 = set.and_then(|set| set.wave32).filter(|_| args.target.features.is_none());
-        let same = |code: &Code| code.wave32.is_none() || wave32.is_none() || code.wave32 == wave32;
-        match codes.iter_mut().find(|(index, code)| *index == function.section && same(code)) {
-            Some((_, code)) => {
-                code.functions.push(entry);
-                code.presets.push(preset);
-                code.called.push(called);
-                code.wave32 = code.wave32.or(wave32);
-            }
-            None => {
-                let (bytes, relocated) = object.relocated(function.section);
-                let address = section.address;
-                let (functions, presets, called) = (vec![entry], vec![preset], vec![called]);
-                codes.push((
-                    function.section,
-                    Code { bytes, address, functions, presets, called, wave32, relocated },
-                ));
-            }
-        }
-    }
-    if codes.is_empty() {
-        return Err(Failure::NotFound(match &args.function {
-            Some(wanted) => format!("{name}: no function {wanted}"),
-            None => format!("{name}: no code"),
-        }));
-    }
-    Ok(codes.into_iter().map(|(_, code)| code).collect())
-}
-
 /// Bare code: dwords in hexadecimal, assembly, or the bytes themselves.
-pub(super) fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
-    let Ok(source) = std::str::from_utf8(&bytes) else { return Ok(bytes) };
+pub(super) fn bare(bytes: &[u8], name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
+    let Ok(source) = std::str::from_utf8(bytes) else { return Ok(bytes.to_vec()) };
     let printable = source.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t'));
     if !printable || source.trim().is_empty() {
-        return Ok(bytes);
+        return Ok(bytes.to_vec());
     }
     if let Some(code) = hex::words(source.as_bytes(), 8) {
         return Ok(code);

@@ -2,9 +2,8 @@
 
 use super::amd_target::gpu;
 use crate::args::{AmdTarget, Global};
-use crate::dump::{self, AmdFile, DumpFiles};
+use crate::dump::{self, AmdFile, CodeFile, DumpFiles};
 use crate::failure::{Failure, complain};
-use crate::input::Input;
 use std::path::Path;
 use unwedge::hw::Db;
 use unwedge::isa::amdgcn::Gpu;
@@ -16,7 +15,7 @@ use unwedge_view::regs::chip::chip_override;
 /// What a file holds.
 pub(super) enum AmdInput {
     /// A file that is not a dump of an AMD GPU: code, or what may be.
-    Code(Input),
+    Code(CodeFile),
     /// The shaders of a dump.
     Dump(DumpShaders),
 }
@@ -36,7 +35,7 @@ pub(super) struct DumpShaders {
 /// Opens code, or a dump or folder with shaders.
 pub(super) fn open(file: &Path, target: &AmdTarget, global: &Global) -> Result<AmdInput, Failure> {
     Ok(match dump::open_amd(file, global.max_size)? {
-        AmdFile::Code(input) => AmdInput::Code(input),
+        AmdFile::Code(file) => AmdInput::Code(file),
         AmdFile::Dump(files) => AmdInput::Dump(read(&files, target)?),
     })
 }

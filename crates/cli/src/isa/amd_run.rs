@@ -1,15 +1,15 @@
 //! `unwedge amd run`: machine code on the emulator.
 
 use super::amd_check::bare;
-use super::amd_target::{gpu, gpu_of, with_lanes};
+use super::amd_target::{gpu, gpu_of};
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
-use unwedge::capture::elf::{self, CodeFunction, NotCodeObject};
-use unwedge::isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
+use unwedge::capture::elf::{self, NotCodeObject};
+use unwedge::isa::amdgcn::entry::KernelEntry;
 use unwedge::isa::amdgcn::{Gfx, Gpu};
 use unwedge::sim::amdgcn::{Dispatch, GroupState, Initial, Program, SimMemory, Timing, Trace, Watch, watch};
 use unwedge::sim::hsa::{self, LaunchOptions};
@@ -180,44 +180,30 @@ fn start(
         Ok(mut object) => {
             let gpu = gpu_of(&args.target, &object, &input.name)?;
             object.link(CODE).map_err(|why| Failure::Unusable(format!("{}: {why}", input.name)))?;
-            let functions = object.functions();
-            let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
-            let mut wanted = functions.iter().filter(|function| wanted(function.name)).peekable();
-            let first = wanted.peek().copied();
-            // Functions that kernels call may stand before them.
-            let found = wanted.find(|found| object.descriptor(found.name).is_some());
-            let found = found
-                .or(first)
+            let section = object
+                .linked_section(args.function.as_deref())
                 .ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
-            // All of its section, as functions call each other.
-            let section = &object.sections[found.section];
             let base = CODE.wrapping_add(section.address);
-            let at = |function: &CodeFunction<'_>| function.address.wrapping_sub(section.address) as u32;
             let code = |gpu: Gpu| Loaded {
-                program: Program::new(&words(&section.bytes), base, gpu),
+                program: Program::new(&section.words, base, gpu),
                 base,
-                functions: functions
-                    .iter()
-                    .filter(|function| function.section == found.section)
-                    .map(|function| (function.name.to_owned(), at(function)))
-                    .collect(),
+                functions: section.functions.clone(),
             };
-            let Some(descriptor) = object.descriptor(found.name) else {
+            let Some(descriptor) = section.descriptor else {
                 if arguments {
-                    return Err(none(found.name));
+                    return Err(none(&section.name));
                 }
                 hsa::map(&object, CODE, memory).map_err(|e| usage(e.to_string()))?;
-                return Ok((code(gpu), Dispatch { entry: at(found), ..dispatch(args, &gpu, global)? }));
+                return Ok((code(gpu), Dispatch { entry: section.entry, ..dispatch(args, &gpu, global)? }));
             };
-            let lanes = EntryRegCounts::of(&descriptor, gpu.generation())
-                .wave32
-                .filter(|_| args.target.features.is_none());
-            let gpu = with_lanes(gpu, lanes);
+            // Options say more than the file.
+            let start = object.start(&section.name, &gpu).filter(|_| args.target.features.is_none());
+            let gpu = start.map_or(gpu, |start| start.mode(gpu));
             let entry = KernelEntry::of(&descriptor, &gpu);
             // What the command line says comes after what the kernel says.
             let said = dispatch(args, &gpu, global)?;
             let mut made =
-                Dispatch { entry: at(found), scalars: Vec::new(), vectors: Vec::new(), ..said.clone() };
+                Dispatch { entry: section.entry, scalars: Vec::new(), vectors: Vec::new(), ..said.clone() };
             hsa::map(&object, CODE, memory).map_err(|e| usage(e.to_string()))?;
             let options = LaunchOptions {
                 kernarg: match &args.kernarg {
@@ -231,7 +217,7 @@ fn start(
                 keep_lds: args.lds.is_some(),
                 keep_mode: args.mode.is_some(),
             };
-            let warnings = hsa::prepare(&object, found.name, &entry, &gpu, &options, &mut made, memory)
+            let warnings = hsa::prepare(&object, &section.name, &entry, &gpu, &options, &mut made, memory)
                 .map_err(|e| usage(e.to_string()))?;
             warnings.iter().for_each(|warning| complain!("{warning}"));
             made.scalars.extend(said.scalars);
@@ -250,7 +236,7 @@ fn start(
         }
         Err(NotCodeObject::NotElf) => {
             let gpu = gpu(&args.target, None)?;
-            let bytes = bare(input.bytes, &input.name, &gpu)?;
+            let bytes = bare(&input.bytes, &input.name, &gpu)?;
             let code = Loaded {
                 program: Program::new(&words(&bytes), CODE, gpu),
                 base: CODE,

@@ -19,28 +19,17 @@ pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure
 /// The GPU of a code object, of which the command line must not say another. A processor that is not known is what it says.
 pub(super) fn gpu_of(target: &AmdTarget, object: &CodeObject<'_>, file: &str) -> Result<Gpu, Failure> {
     let gpu = gpu(target, object.processor())?;
-    let other = |own: &&str| match own.strip_suffix("-generic") {
-        Some(family) => !gpu.name().starts_with(&family.replace('-', "")),
-        None => Gpu::new(own).is_ok_and(|own| own.name() != gpu.name()),
-    };
-    match object.processor().filter(other) {
+    match object.other_processor(&gpu) {
         Some(own) => Err(Failure::Usage(format!("{file} is code of {own}, not of {}", gpu.name()))),
         None => Ok(gpu),
     }
 }
 
-/// A GPU with waves of 32 lanes, or 64, where that is told.
-pub(super) fn with_lanes(gpu: Gpu, wave32: Option<bool>) -> Gpu {
-    let mode = match wave32 {
-        Some(true) => "+wavefrontsize32",
-        Some(false) => "+wavefrontsize64",
-        None => return gpu,
-    };
-    gpu.with_features(mode).unwrap_or(gpu)
-}
-
 /// What a source makes. Its errors are printed on standard error.
-pub(crate) fn assembled(name: &str, text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, Failure> {
+///
+/// # Errors
+/// When the source has errors, or the object cannot be written.
+pub fn assembled(name: &str, text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, Failure> {
     assemble(text, gpu, emit).map_err(|e| match e {
         AsmError::Source(errors) => {
             errors.texts(name).for_each(|text| complain!("{text}"));

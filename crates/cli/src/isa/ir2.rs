@@ -1,18 +1,19 @@
 //! `unwedge ir2`.
 
-use super::{code_at, deliver, hex as hex_text, source};
+use super::{code_at, deliver, source};
 use crate::args::{Global, Ir2Command, Ir2Disasm, StageArg};
+use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge::base::{Dwords, Generation};
 use unwedge::isa::ir2::{Ir2ListingOptions, ShaderStage, listing};
-use unwedge_view::asm::ir2;
+use unwedge_view::asm::{hex, ir2};
 use unwedge_view::plural::counted;
 
 /// Runs the command.
-pub fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
     let args = match command {
         Ir2Command::Disasm(args) => return disasm(args, global),
         Ir2Command::Asm(args) => args,
@@ -33,7 +34,7 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     let mut foreign = false;
     let words = match args.shader_at {
         Some(at) => {
-            let (code, generation) = code_at(&args.file, at, 4, global)?;
+            let (code, generation) = code_at(dump::open(&args.file, global.max_size)?, at, 4, global)?;
             foreign = generation != Generation::A2xx;
             if foreign {
                 complain!("{}: that is of {generation}, ir2 is of a2xx", args.file.display());
@@ -43,9 +44,13 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
         None => {
             let input = Input::open(&args.file, global.max_size)?;
             if args.hex {
-                hex(&input)?
+                let text = String::from_utf8_lossy(&input.bytes);
+                hex::short_words(&text).map_err(|line| {
+                    let place = format!("{}: line {line}", input.name);
+                    Failure::Unusable(format!("{place}: expected hexadecimal words of 32 bits"))
+                })?
             } else {
-                let read = hex_text::words(&input.bytes, 8);
+                let read = hex::words(&input.bytes, 8);
                 let (words, rest) = read.as_deref().unwrap_or(&input.bytes).as_chunks::<4>();
                 left = rest.len();
                 words.iter().map(|&w| u32::from_le_bytes(w)).collect()
@@ -76,20 +81,4 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     }
     // Of another instruction set, nothing in the listing is what it says.
     Ok(if foreign || left != 0 { Outcome::Lost } else { Outcome::Complete })
-}
-
-/// Words between blanks.
-fn hex(input: &Input) -> Result<Vec<u32>, Failure> {
-    let text = String::from_utf8_lossy(&input.bytes);
-    let word = |word: &str| u32::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16);
-    let mut words = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        for part in line.split_whitespace() {
-            words.push(word(part).map_err(|_| {
-                let place = format!("{}: line {}", input.name, number + 1);
-                Failure::Unusable(format!("{place}: expected hexadecimal words of 32 bits"))
-            })?);
-        }
-    }
-    Ok(words)
 }

@@ -1,11 +1,10 @@
 //! `unwedge ir3`.
 
-use super::{batch, code_at, deliver, hex, source};
+use super::{batch, code_at, deliver, source};
 use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
 use crate::database;
 use crate::dump::{self, Opened, refuse_dump};
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
@@ -13,12 +12,13 @@ use unwedge::base::Dwords;
 use unwedge::capture::{Dump, FileKind};
 use unwedge::isa::ir3::asm::Assembler;
 use unwedge::isa::ir3::write;
+use unwedge_view::asm::hex;
 use unwedge_view::asm::ir3::{self, WordCounts};
 use unwedge_view::asm::shaders::{self, LoadedShader};
 use unwedge_view::plural::counted;
 
 /// Runs the command.
-pub fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
+pub(crate) fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
     match command {
         Ir3Command::Disasm(args) if args.hex => disasm_batch(args, global),
         Ir3Command::Disasm(args) => disasm(args, global),
@@ -45,27 +45,18 @@ fn no_generation() -> Failure {
 fn disasm_batch(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let gpu_id = args.r#gen.ok_or_else(no_generation)?;
     batch(&args.file, global, &mut |line, reply| {
-        let word = hex_word(line).ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
+        let word = hex::word(line).ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
         write(word, gpu_id, reply);
         Ok(())
     })?;
     Ok(Outcome::Complete)
 }
 
-/// One to sixteen digits, with `0x` in front or without.
-fn hex_word(line: &str) -> Option<u64> {
-    let digits = line.trim_ascii().as_bytes();
-    let digits = digits.strip_prefix(b"0x").or_else(|| digits.strip_prefix(b"0X")).unwrap_or(digits);
-    if !(1..=16).contains(&digits.len()) {
-        return None;
-    }
-    digits.iter().try_fold(0, |word, &digit| Some(word << 4 | u64::from(char::from(digit).to_digit(16)?)))
-}
-
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
+    let opened = dump::open(&args.file, global.max_size)?;
     let mut shader_at = args.shader_at;
     if shader_at.is_none()
-        && let Some(shaders) = shaders_of_dump(&args.file, global)?
+        && let Some(shaders) = shaders_of_dump(&opened, global)?
     {
         let Some(number) = args.shader else {
             let mut out = Output::open(global, true);
@@ -80,7 +71,7 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
         })?;
         shader_at = Some(shader.iova);
     }
-    let code = Code::read(&args.file, args.r#gen, shader_at, global)?;
+    let code = Code::read(opened, args.r#gen, shader_at, global)?;
     let mut out = Output::open(global, true);
     // A failed write is remembered, and reported by `finish`.
     let counts = if args.raw {
@@ -103,13 +94,9 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     Ok(if 2 * unknown > words { Outcome::Lost } else { outcome })
 }
 
-/// The shaders that a dump of msm loads; `None` if the file is something else. Standard input is read once, and is not
-/// listed.
-fn shaders_of_dump(file: &Path, global: &Global) -> Result<Option<Vec<LoadedShader>>, Failure> {
-    if file.as_os_str() == "-" {
-        return Ok(None);
-    }
-    let Opened::Dump(files) = dump::open(file, global.max_size)? else { return Ok(None) };
+/// The shaders that a dump of msm loads; `None` if the file is something else.
+fn shaders_of_dump(opened: &Opened, global: &Global) -> Result<Option<Vec<LoadedShader>>, Failure> {
+    let Opened::Dump(files) = opened else { return Ok(None) };
     if files.kind != FileKind::MsmDevcore {
         return Ok(None);
     }
@@ -133,17 +120,22 @@ struct Code {
 }
 
 impl Code {
-    fn read(file: &Path, gpu: Option<u32>, shader_at: Option<u64>, global: &Global) -> Result<Code, Failure> {
+    fn read(
+        opened: Opened,
+        gpu: Option<u32>,
+        shader_at: Option<u64>,
+        global: &Global,
+    ) -> Result<Code, Failure> {
         let Some(at) = shader_at else {
-            let input = Input::open(file, global.max_size)?;
-            refuse_dump(&input, "ir3 disasm")?;
-            let gpu_id = gpu.ok_or_else(no_generation)?;
+            let file = opened.into_code(global.max_size)?;
+            refuse_dump(&file, "ir3 disasm")?;
+            let (input, gpu_id) = (file.input, gpu.ok_or_else(no_generation)?);
             let bytes = hex::words(&input.bytes, 16).unwrap_or(input.bytes);
             let (words, rest) = bytes.as_chunks::<8>();
             let dwords = words.as_flattened().as_chunks().0.iter().map(|&dword| u32::from_le_bytes(dword));
             return Ok(Code { dwords: dwords.collect(), left: rest.len(), gpu_id });
         };
-        let (mut dwords, generation) = code_at(file, at, 8, global)?;
+        let (mut dwords, generation) = code_at(opened, at, 8, global)?;
         let gpu_id = gpu.unwrap_or(100 * generation.number());
         // The buffer goes on after the shader.
         let length = ir3::length(Dwords::from(&dwords[..]), gpu_id);
@@ -171,7 +163,8 @@ impl Code {
 }
 
 fn stats(args: &Ir3Stats, global: &Global) -> Result<Outcome, Failure> {
-    let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
+    let opened = dump::open(&args.file, global.max_size)?;
+    let code = Code::read(opened, args.r#gen, args.shader_at, global)?;
     let mut out = Output::open(global, false);
     // A failed write is remembered, and reported by `finish`.
     let _ = ir3::stats(code.dwords().iter64(), code.gpu_id, &mut out);

@@ -1,30 +1,27 @@
 //! `unwedge ir3`, `unwedge ir2`, `unwedge eu`, `unwedge afuc`, `unwedge amd`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
 
-pub mod afuc;
-pub mod afuc_run;
+pub(crate) mod afuc;
+pub(crate) mod afuc_run;
 pub mod amd;
-pub mod amd_check;
+pub(crate) mod amd_check;
 mod amd_dump;
 mod amd_run;
-pub(crate) mod amd_target;
-pub mod eu;
-mod hex;
-pub mod ir2;
-pub mod ir3;
+pub mod amd_target;
+pub(crate) mod eu;
+pub(crate) mod ir2;
+pub(crate) mod ir3;
 
 use crate::args::Global;
-use crate::dump::{self, Opened};
+use crate::dump::Opened;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::output::Output;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
-use unwedge::base::{Generation, Memory};
+use unwedge::base::Generation;
 use unwedge::capture::Dump;
-use unwedge::capture::rd::{LiveMemory, LiveStep, RdReader};
+use unwedge_view::asm::shader_code::ShaderCode;
 
-/// Bytes shown of a line, from where it is no text.
-const LONGEST_SHOWN: usize = 80;
 /// A line of a batch is never longer.
 const MAX_LINE: u64 = 64 << 10;
 
@@ -53,90 +50,44 @@ fn source(file: &Path, global: &Global) -> Result<(String, String), Failure> {
     let input = Input::open(file, global.max_size)?;
     match String::from_utf8(input.bytes) {
         Ok(text) => Ok((input.name, text)),
-        Err(e) => Err(Failure::Unusable(not_text(&input.name, e.as_bytes(), e.utf8_error().valid_up_to()))),
+        Err(e) => Err(Failure::Unusable(unwedge_view::asm::not_text(
+            &input.name,
+            e.as_bytes(),
+            e.utf8_error().valid_up_to(),
+        ))),
     }
-}
-
-/// That a source is no text at a byte: the place, the line, and a mark under it.
-fn not_text(name: &str, bytes: &[u8], at: usize) -> String {
-    let (before, behind) = bytes.split_at(at);
-    let number = before.split(|&b| b == b'\n').count();
-    let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-    let lead = String::from_utf8_lossy(&before[start..]);
-    let rest = behind.split(|&b| b == b'\n').next().unwrap_or_default();
-    let shown = String::from_utf8_lossy(&rest[..rest.len().min(LONGEST_SHOWN)]);
-    let found = behind.first().copied().unwrap_or(0);
-    let mark: String = lead.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
-    let column = lead.chars().count() + 1;
-    format!(
-        "{name}:{number}:{column}: expected text in UTF-8, the byte 0x{found:02x} is none\n  {lead}{}\n  {mark}^",
-        shown.trim_end()
-    )
 }
 
 /// The code at an address of a dump or a capture, up to the end of its buffer, and the generation of the GPU. Of a capture
 /// it is what the first submit has there that has anything. `unit`: what the address is a multiple of, in bytes, and what
 /// has to be there at least.
-fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
+fn code_at(opened: Opened, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
     if !at.is_multiple_of(unit) {
         return Err(Failure::Usage(format!(
             "no shader starts at {at:#x}: it is not a multiple of {unit} bytes"
         )));
     }
-    match dump::open(file, global.max_size)? {
+    let (name, kind, code) = match opened {
         Opened::Dump(files) => {
             let Ok(Dump::Msm(dump)) = files.read() else { return Err(files.not_of_msm()) };
-            let generation = unwedge_view::device::generation(&dump);
-            found(&files.name, "dump", held(&dump.memory(), at, unit), generation, at)
+            (files.name.clone(), "dump", ShaderCode::of_dump(&dump, at, unit))
         }
         Opened::Capture(mut stream) => {
-            let mut reader = RdReader::new(&mut stream).with_limit(global.max_size);
-            let mut live = LiveMemory::new().with_limit(global.max_size);
-            let mut code = None;
-            while let Some(section) = reader.next() {
-                if matches!(live.take(&section), LiveStep::Submit(_)) {
-                    code = held(live.memory(), at, unit);
-                }
-                if code.is_some() {
-                    break;
-                }
-            }
-            let (gpu_id, chip_id) = (live.gpu_id().unwrap_or(0), live.chip_id().unwrap_or_default());
-            let generation = Generation::of(gpu_id, chip_id);
-            found(&stream.name, "capture", code, generation, at)
+            let code = ShaderCode::of_capture(&mut stream, at, unit, global.max_size);
+            (stream.name.clone(), "capture", code)
         }
-    }
-}
-
-/// The code, or why there is none.
-fn found(
-    name: &str,
-    kind: &str,
-    code: Option<Vec<u32>>,
-    generation: Option<Generation>,
-    at: u64,
-) -> Result<(Vec<u32>, Generation), Failure> {
-    let generation = generation
+    };
+    let generation = code
+        .generation
         .ok_or_else(|| Failure::NotFound(format!("{name}: the {kind} does not tell which GPU it is of")))?;
-    let code = code.ok_or_else(|| {
+    let words = code.words.ok_or_else(|| {
         Failure::NotFound(format!("{name}: the {kind} does not hold the memory at {at:#x}"))
     })?;
-    Ok((code, generation))
-}
-
-/// The words at an address, up to the end of its buffer, if there is at least one instruction.
-fn held(memory: &Memory, at: u64, unit: u64) -> Option<Vec<u32>> {
-    let code = memory.dwords(at).filter(|code| 4 * code.len() as u64 >= unit)?;
-    // Zeros at the buffer's end are not stored: those of the last instruction belong to it.
-    let mut words = code.stored().to_vec();
-    while words.is_empty() || !(4 * words.len() as u64).is_multiple_of(unit) && words.len() < code.len() {
-        words.push(0);
-    }
-    Some(words)
+    Ok((words, generation))
 }
 
 /// Appends the answer to a line, or says why there is none.
-pub(crate) type Answer<'a> = dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String> + 'a;
+pub type Answer<'a> = dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String> + 'a;
 
 /// Answers each line of standard input or of a file with one line, as soon as there is one.
 fn batch(file: &Path, global: &Global, answer: &mut Answer<'_>) -> Result<(), Failure> {

@@ -1,7 +1,5 @@
 //! `unwedge rd`: lists, cuts, joins and repacks captures.
 
-pub mod host;
-
 use crate::args::{self, Global, Packing, RdCommand};
 use crate::database;
 use crate::dump;
@@ -14,9 +12,8 @@ use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge::base::{Diagnostic, Severity};
-use unwedge::capture::rd::{RdReader, RdSectionKind, RdWriteError, RdWriter};
-use unwedge::stream::cut::{Choice, CutTarget, Cutter};
-use unwedge::stream::play::{Player, SubmitChoice as Submits};
+use unwedge::capture::rd::RdWriteError;
+use unwedge::stream::cut::{Choice, CutTarget, Cutter, Merger, OneCapture};
 use unwedge_view::CaptureStream;
 use unwedge_view::json::Heading;
 use unwedge_view::plural::counted;
@@ -124,19 +121,6 @@ fn cat(args: &args::RdCat, global: &Global) -> Result<Outcome, Failure> {
     Ok(told(&source, diagnostics))
 }
 
-/// A cut capture in one place.
-struct Single<W> {
-    out: W,
-    begun: bool,
-}
-
-impl<W: Write> CutTarget for Single<W> {
-    fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
-        let new = !std::mem::replace(&mut self.begun, true);
-        Ok((&mut self.out, new))
-    }
-}
-
 /// Cuts a capture as `trim` does. Returns what was lost of it.
 ///
 /// # Errors
@@ -149,8 +133,8 @@ pub fn trimmed(
     max_alive: u64,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, RdWriteError> {
-    let mut cutter = Cutter::new(choice(args), Single { out, begun: false }, max_alive);
-    let diagnostics = play(capture, db, max_alive, &mut cutter);
+    let mut cutter = Cutter::new(choice(args), OneCapture::new(out), max_alive);
+    let diagnostics = cutter.play(capture, db);
     cutter.end().1.map(|_| diagnostics)
 }
 
@@ -167,8 +151,8 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut source = open(&args.file)?;
     let packed = Packed::create(args.to.output.as_deref(), args.to.compress, &[&args.file])?;
-    let mut cutter = Cutter::new(choice(args), Single { out: packed, begun: false }, global.max_size);
-    let diagnostics = play(&mut source, &db, global.max_size, &mut cutter);
+    let mut cutter = Cutter::new(choice(args), OneCapture::new(packed), global.max_size);
+    let diagnostics = cutter.play(&mut source, &db);
     let name = source.source().name.clone();
     let (target, tallies) = cutter.end();
     let (seen, kept) = tallies.map_err(|e| failed(&name, e))?;
@@ -180,7 +164,7 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
             counted(seen.submits.into(), "submit", "submits")
         )));
     }
-    target.out.commit()?;
+    target.into_inner().commit()?;
     let [kept, seen] = [kept, seen].map(|tally| {
         format!(
             "{} with {}, {}",
@@ -191,18 +175,6 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
     });
     complain!("{name}: kept {kept}; read {seen}");
     Ok(outcome)
-}
-
-fn play<T: CutTarget>(
-    source: impl Read,
-    db: &unwedge::hw::Db,
-    max_alive: u64,
-    cutter: &mut Cutter<T>,
-) -> Vec<Diagnostic> {
-    let choice = Submits { compositors: true, ..Submits::default() };
-    let mut diagnostics = Player::new(choice, db, max_alive).play(source, cutter);
-    diagnostics.extend(cutter.lost());
-    diagnostics
 }
 
 fn failed(name: &str, error: RdWriteError) -> Failure {
@@ -295,7 +267,7 @@ pub fn parted<'a>(
     let parts = Parts { prefix, packing, every, create, part: None, names: Vec::new(), failure: None };
     let choice = Choice { submits: None, frames: None, frame_end: None, all_buffers: true };
     let mut cutter = Cutter::new(choice, parts, max_alive);
-    let diagnostics = play(capture, db, max_alive, &mut cutter);
+    let diagnostics = cutter.play(capture, db);
     let (mut parts, written) = cutter.end();
     if let Some(failure) = parts.failure.take() {
         return Err(failure);
@@ -322,63 +294,12 @@ fn merge(args: &args::RdMerge, global: &Global) -> Result<Outcome, Failure> {
     let mut merger = Merger::default();
     for file in &args.files {
         let mut source = open(file)?;
-        let diagnostics = merger.add(&mut source, global.max_size, &mut packed)?;
+        let added = merger.add(&mut source, global.max_size, &mut packed);
+        let diagnostics = added.map_err(|e| failed("merge", e))?;
         outcome = worse(outcome, told(&source, diagnostics));
     }
     packed.commit()?;
     Ok(outcome)
-}
-
-/// Puts captures one behind another.
-#[derive(Debug, Default)]
-pub struct Merger {
-    /// What names the GPU of the first.
-    first: Option<(RdSectionKind, Vec<u8>)>,
-}
-
-impl Merger {
-    /// The next capture. Returns what was lost of it.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure`] if `out` cannot be written to.
-    pub fn add(
-        &mut self,
-        capture: impl Read,
-        max_alive: u64,
-        out: &mut dyn Write,
-    ) -> Result<Vec<Diagnostic>, Failure> {
-        let mut reader = RdReader::new(capture).with_limit(max_alive);
-        let mut writer = RdWriter::new(out);
-        let mut identity = None;
-        let mut nameless = false;
-        while let Some(section) = reader.next() {
-            match section.kind {
-                RdSectionKind::GpuId | RdSectionKind::ChipId => {
-                    identity.get_or_insert_with(|| (section.kind, section.payload.to_vec()));
-                }
-                RdSectionKind::CmdStreamAddr => nameless |= identity.is_none(),
-                _ => {}
-            }
-            writer.section(section.kind, section.payload).map_err(|e| failed("merge", e))?;
-        }
-        let mut diagnostics = reader.diagnostics().to_vec();
-        if nameless {
-            let message =
-                "submits before the GPU is named: they are read as of the GPU of the capture before";
-            diagnostics.push(Diagnostic::note(None, message));
-        }
-        match (&self.first, &identity) {
-            (None, _) => self.first = identity,
-            (Some(first), Some(other)) if first != other => {
-                let message =
-                    "another GPU than the first capture's, which some tools take for all of the result";
-                diagnostics.push(Diagnostic::note(None, message));
-            }
-            _ => {}
-        }
-        Ok(diagnostics)
-    }
 }
 
 fn recompress(args: &args::RdRecompress) -> Result<Outcome, Failure> {

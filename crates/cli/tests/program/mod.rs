@@ -20,6 +20,7 @@ pub fn unwedge_in(folder: &Path, args: &[&str], input: &[u8]) -> Output {
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unwedge"));
     command.env_remove("RNN_PATH").env_remove("NO_COLOR").env_remove("PAGER");
+    command.env_remove("COLUMNS");
     command
 }
 

@@ -9,6 +9,7 @@ mod engine_class;
 #[allow(dead_code, reason = "what only the writer of the tables needs")]
 mod layout;
 pub mod platform;
+pub mod ring;
 mod values;
 
 use crate::DbIdentity;

@@ -9,12 +9,9 @@ use super::registers::offset;
 use super::tables::{indirect_ctx_offset, positions};
 use thiserror::Error;
 use unwedge_hw::intel::platform::IntelDriver;
+use unwedge_hw::intel::ring;
 
 const PAGE_BYTES: u32 = 4096;
-const HEAD_OFFSET: u32 = 0x1f_fffc;
-const TAIL_OFFSET: u32 = 0x1f_fff8;
-const RING_PAGES: u32 = 0x1f_f000;
-const RING_ENABLE: u32 = 1;
 /// Bytes, a cache line, that drivers leave free between the tail and what the engine has yet to execute: a tail within them
 /// below the head is one the head ran past.
 const LEFT_FREE: u32 = 64;
@@ -219,9 +216,9 @@ fn ring(values: &PageValues, out: &mut Vec<OddValue>) {
     };
     let [control, start, head, tail] =
         [offset::CONTROL, offset::START, offset::HEAD, offset::TAIL].map(|register| values.get(register));
-    let size = control.map(|(_, v)| (v & RING_PAGES) + PAGE_BYTES);
+    let size = control.map(|(_, v)| ring::size(v));
     if let Some(at) = control {
-        if at.1 & RING_ENABLE == 0 {
+        if at.1 & ring::CTL_ENABLE == 0 {
             odd(offset::CONTROL, at, OddReason::RingDisabled);
         }
         if let Some(size) = size.filter(|size| !size.is_power_of_two()) {
@@ -233,7 +230,7 @@ fn ring(values: &PageValues, out: &mut Vec<OddValue>) {
     }
     // The head's high bits count how often it wrapped.
     let offset_of = |at: Option<(usize, u32)>, mask: u32| at.map(|(_, v)| v & mask);
-    let (head_at, tail_at) = (offset_of(head, HEAD_OFFSET), offset_of(tail, TAIL_OFFSET));
+    let (head_at, tail_at) = (offset_of(head, ring::HEAD_OFFSET), offset_of(tail, ring::TAIL_OFFSET));
     if let (Some(at), Some(head), Some(size)) = (head, head_at, size) {
         if head >= size {
             odd(offset::HEAD, at, OddReason::HeadOutside { head, size });
@@ -251,7 +248,7 @@ fn ring(values: &PageValues, out: &mut Vec<OddValue>) {
         if tail >= size {
             odd(offset::TAIL, at, OddReason::TailOutside { tail, size });
         }
-        if at.1 & !TAIL_OFFSET != 0 {
+        if at.1 & !ring::TAIL_OFFSET != 0 {
             odd(offset::TAIL, at, OddReason::TailUnaligned);
         }
     }

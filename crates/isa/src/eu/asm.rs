@@ -2,14 +2,18 @@
 //!
 //! What a message's text says after `MsgDesc:` is a comment: the descriptors before it are what is encoded.
 
+mod scan;
+mod send;
+
 use super::compaction;
-use super::disasm::{branch_targets, has_branch_control, three_vertical};
-use super::inst::{File, GEN8, GEN9, GEN12, GEN125, Instruction, Platform, XE2};
+use super::disasm::{PRECISIONS, branch_targets, has_branch_control, three_vertical};
+use super::inst::{File, GEN8, GEN9, GEN12, Instruction, Platform, XE2};
+use super::key;
 use super::operands::{SOURCES, THREE};
 use super::tables::{
-    ALIGN16_TYPES, ARF, CONDITION, FLOAT_TYPES, Field as F, IMMEDIATE_TYPES, INTEGER_TYPES, MATH, OPCODES,
-    Opcode, OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16, REGISTER_TYPES, SFID, SWSB, SYNC, TYPES,
-    TokenMode, Type,
+    ALIGN16_TYPES, ARF, CONDITION, FLOAT_TYPES, Field as F, IMMEDIATE_TYPES, INTEGER_TYPES, MATH,
+    OPCODE_NAME_MULTIPLIER, OPCODE_NAME_SLOTS, OPCODES, Opcode, OpcodeRow, PREDICATE_ALIGN1,
+    PREDICATE_ALIGN16, REGISTER_TYPES, SWSB, SYNC, TokenMode, Type,
 };
 
 /// Why a text is not an instruction.
@@ -89,71 +93,6 @@ impl<'a> Parser<'a> {
         self.inst.platform.generation
     }
 
-    /// Skips white space and comments.
-    fn space(&mut self) {
-        loop {
-            self.rest = self.rest.trim_start();
-            match self.rest.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
-                Some((_, rest)) => self.rest = rest,
-                None => return,
-            }
-        }
-    }
-
-    fn error<T>(&self, what: &'static str) -> Result<T, AsmError> {
-        Err(AsmError::Expected(what, self.rest.chars().take(24).collect()))
-    }
-
-    fn eat(&mut self, text: &str) -> bool {
-        match self.rest.strip_prefix(text) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn expect(&mut self, text: &'static str) -> Result<(), AsmError> {
-        if self.eat(text) { Ok(()) } else { self.error(text) }
-    }
-
-    /// The longest prefix of characters.
-    fn take(&mut self, of: impl Fn(u8) -> bool) -> &'a str {
-        let end = self.rest.bytes().position(|c| !of(c)).unwrap_or(self.rest.len());
-        let (text, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        text
-    }
-
-    fn word(&mut self) -> &'a str {
-        self.take(|c| c.is_ascii_alphanumeric() || c == b'_')
-    }
-
-    fn number(&mut self) -> Result<u64, AsmError> {
-        let digits = self.take(|c| c.is_ascii_digit());
-        match digits.parse() {
-            Ok(number) => Ok(number),
-            Err(_) => self.error("a number"),
-        }
-    }
-
-    fn hex(&mut self) -> Result<u64, AsmError> {
-        self.expect("0x")?;
-        let digits = self.take(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
-        match u64::from_str_radix(digits, 16) {
-            Ok(number) => Ok(number),
-            Err(_) => self.error("a hexadecimal number"),
-        }
-    }
-
-    fn code(table: &[&str], what: &'static str, name: &str) -> Result<u64, AsmError> {
-        match table.iter().position(|entry| !name.is_empty() && *entry == name) {
-            Some(code) => Ok(code as u64),
-            None => Err(AsmError::Unsupported(what, name.to_owned())),
-        }
-    }
-
     /// Sets a field to a value that must fit.
     fn put(&mut self, field: F, value: u64) -> Result<(), AsmError> {
         let width = self.inst.width(field);
@@ -166,16 +105,13 @@ impl<'a> Parser<'a> {
 
     fn instruction(&mut self, text: &'a str) -> Result<Assembled<'a>, AsmError> {
         self.space();
-        let align16 = self.generation() <= GEN9 && text.contains("{ align16");
+        let options = || text.split_once('{').map_or("", |(_, options)| options.trim_start());
+        let align16 = self.generation() <= GEN9 && options().starts_with("align16");
         self.inst.set(F::AccessMode, u64::from(align16));
         self.predicate(align16)?;
         let name = self.word();
         let g = self.g();
-        let Some((row, code)) = OPCODES
-            .iter()
-            .filter(|row| row.name == name)
-            .find_map(|row| row.codes[g].map(|code| (row, code)))
-        else {
+        let Some((row, code)) = opcode(name, g) else {
             return Err(AsmError::Unsupported("the instruction", name.to_owned()));
         };
         self.inst.set(F::Opcode, u64::from(code));
@@ -426,14 +362,6 @@ impl<'a> Parser<'a> {
     /// `.4` after a register, 0 without.
     fn subregister(&mut self) -> Result<u64, AsmError> {
         if self.eat(".") { self.number() } else { Ok(0) }
-    }
-
-    fn operand_type(&mut self) -> Result<Type, AsmError> {
-        let letters = self.take(|c| c.is_ascii_uppercase());
-        match TYPES.iter().find(|row| row.1 == letters) {
-            Some(row) => Ok(row.0),
-            None => self.error("a type"),
-        }
     }
 
     fn type_code(&mut self, field: F, table: &[Option<Type>; 16], of: Type) -> Result<(), AsmError> {
@@ -800,96 +728,6 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The descriptor of a send with one payload, and the function.
-    fn message(&mut self, row: &OpcodeRow) -> Result<(), AsmError> {
-        self.space();
-        if !self.rest.starts_with("0x") {
-            self.source(row, 1)?;
-            self.space();
-            let value = self.hex()?;
-            // The bits of the source are in the lower half of the second quadword, and some in the upper half.
-            self.put(F::DwordImmediate, value)?;
-        } else {
-            self.file(F::Src1RegisterFile, File::Immediate)?;
-            let value = self.hex()?;
-            self.put(F::DwordImmediate, value)?;
-        }
-        self.function()
-    }
-
-    /// The function's name, and the text that says what the message is.
-    fn function(&mut self) -> Result<(), AsmError> {
-        self.space();
-        let Some((name, rest)) = self.rest.split_once(" MsgDesc:") else { return self.error("MsgDesc:") };
-        self.rest = rest;
-        let code = Self::code(&SFID[self.g()], "the shared function", name)?;
-        self.inst.set(F::SendSharedFunction, code);
-        let Some(options) = self.rest.find('{') else { return self.error("{") };
-        let (message, rest) = self.rest.split_at(options);
-        self.rest = rest;
-        if let Some((before, _)) = message.split_once(" ex_bso") {
-            let length = before.rsplit(' ').next().and_then(|n| n.parse().ok());
-            let Some(length) = length else { return self.error("a length") };
-            if self.generation() >= GEN125 {
-                self.inst.set(F::SendsExtendedBindlessSurfaceOffset, 1);
-                self.put(F::SendsSrc1Length, length)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn split_send(&mut self) -> Result<(), AsmError> {
-        let new = self.generation() >= GEN12;
-        self.space();
-        if self.rest.starts_with("g[") {
-            return self.error("a direct register");
-        }
-        let register = self.register()?;
-        self.file(F::SendsDstRegisterFile, register.file)?;
-        self.put(F::DstRegisterNumber, register.number)?;
-        if !new && self.eat(".16") {
-            self.inst.set(F::A16DstSubregister, 1);
-        }
-        self.expect("UD")?;
-        self.space();
-        let register = self.register()?;
-        if new {
-            self.file(F::SendsSrc0RegisterFile, register.file)?;
-        }
-        self.put(F::Src0RegisterNumber, register.number)?;
-        if !new && self.eat(".16") {
-            self.inst.set(F::A16Src0Subregister, 1);
-        }
-        self.expect("UD")?;
-        self.space();
-        let register = self.register()?;
-        self.file(F::SendsSrc1RegisterFile, register.file)?;
-        self.put(F::SendsSrc1RegisterNumber, register.number)?;
-        self.expect("UD")?;
-        self.space();
-        if self.eat("a0<0>UD") {
-            self.inst.set(F::SendsDescriptorInA00, 1);
-        } else {
-            let value = self.hex()?;
-            self.put(F::SendDescriptor, value & if new { u64::MAX } else { 0x7fff_ffff })?;
-        }
-        self.space();
-        if self.eat("a0") {
-            let subregister = self.subregister()?;
-            self.expect("<0>UD")?;
-            self.inst.set(F::SendsExtendedDescriptorInA0, 1);
-            self.put(F::SendsExtendedDescriptorSubregister, subregister)?;
-        } else {
-            let value = self.hex()?;
-            if new {
-                self.put(F::SendExtendedDescriptor, value >> 6)?;
-            } else {
-                self.put(F::SendsExtendedDescriptor, value >> 16 << 4 | (value >> 6 & 15))?;
-            }
-        }
-        self.function()
-    }
-
     fn options(&mut self, row: &OpcodeRow) -> Result<bool, AsmError> {
         self.space();
         self.expect("{")?;
@@ -916,6 +754,7 @@ impl<'a> Parser<'a> {
                 "switch" => self.put(F::ThreadControl, 2)?,
                 "AccWrEnable" => self.inst.set(F::AccumulatorWrite, 1),
                 "BranchCtrl" if has_branch_control(row.opcode) => self.inst.set(F::BranchControl, 1),
+                _ if row.opcode == Opcode::Dpas && self.precision(option) => {}
                 "EOT" => self.inst.set(F::SendEndOfThread, 1),
                 _ => {
                     if let Some((letter, number)) = option.split_once('@') {
@@ -939,6 +778,17 @@ impl<'a> Parser<'a> {
             self.scoreboard(distance, pipe, token)?;
         }
         Ok(compacted)
+    }
+
+    /// Whether an option is the precision of a matrix.
+    fn precision(&mut self, option: &str) -> bool {
+        for (field, names) in PRECISIONS {
+            if let Ok(code) = Self::code(&names, "the precision", option) {
+                self.inst.set(field, code);
+                return true;
+            }
+        }
+        false
     }
 
     /// `1Q`, `2H`, `5N`.
@@ -986,6 +836,15 @@ impl<'a> Parser<'a> {
         let bits = row.value | place(row.distance, distance) | place(row.token, token.map_or(0, |t| t.0));
         self.put(F::SoftwareScoreboard, u64::from(bits))
     }
+}
+
+/// The row of a name in a generation, and its code.
+fn opcode(name: &str, g: usize) -> Option<(&'static OpcodeRow, u8)> {
+    let slot = key::slot(key::packed(name.as_bytes())?, OPCODE_NAME_MULTIPLIER);
+    let (first, last) = OPCODE_NAME_SLOTS[slot];
+    let row = |index: u8| OPCODES.get(usize::from(index)).filter(|row| row.name == name);
+    let coded = |row: &'static OpcodeRow| Some((row, row.codes[g]?));
+    row(first).and_then(coded).or_else(|| row(last).and_then(coded))
 }
 
 /// The number of a component.

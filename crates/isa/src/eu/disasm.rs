@@ -11,61 +11,10 @@ use super::tables::{
     ALIGN16_TYPES, ARF, CONDITION, Field as F, MATH, Opcode, OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16,
     SFID, SYNC, TokenMode, Type,
 };
-use std::fmt::Write as _;
+use super::text::{self, Text};
 
-/// The text is being built: `column` is Mesa's count, which leaves some parts out.
-struct Line<'a> {
-    out: &'a mut String,
-    /// Length of `out` that is column 0.
-    start: usize,
-}
-
-impl Line<'_> {
-    fn push(&mut self, text: &str) {
-        self.out.push_str(text);
-    }
-
-    /// At least one space, up to a column.
-    fn pad(&mut self, column: usize) {
-        const SPACES: &str = "                                                                ";
-        let at = self.out.len().saturating_sub(self.start);
-        self.out.push_str(&SPACES[..column.saturating_sub(at).clamp(1, SPACES.len())]);
-    }
-
-    /// Text that does not count for the column.
-    fn uncounted(&mut self, text: std::fmt::Arguments) {
-        let before = self.out.len();
-        let _ = self.out.write_fmt(text);
-        self.start += self.out.len() - before;
-    }
-
-    /// A small number.
-    fn number(&mut self, value: u64) {
-        let mut digits = [0; 20];
-        let mut at = digits.len();
-        let mut rest = value;
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        for &digit in &digits[at..] {
-            self.out.push(char::from(digit));
-        }
-    }
-
-    fn hex(&mut self, value: u64, width: usize) {
-        let digits = ((64 - value.leading_zeros() as usize).div_ceil(4)).max(1).max(width);
-        self.out.push_str("0x");
-        for digit in (0..digits).rev() {
-            let nibble = (value >> (4 * digit) & 15) as u8;
-            self.out.push(char::from(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 }));
-        }
-    }
-}
+/// The bits of an extended descriptor that are a subregister where a scalar register lists the first payload.
+pub(super) const GATHER_SUBREGISTER: u32 = 31 << 6;
 
 /// Where the branch of an instruction leads: names of labels.
 pub struct Targets {
@@ -76,12 +25,14 @@ pub struct Targets {
 }
 
 /// Vertical stride of three sources in align1, by code; from gen12 code 1 means 1.
-pub(super) fn three_vertical(generation: u8, code: u64) -> u64 {
+#[must_use]
+pub fn three_vertical(generation: u8, code: u64) -> u64 {
     [0, if generation >= GEN12 { 1 } else { 2 }, 4, 8][code as usize & 3]
 }
 
 /// Horizontal stride by code.
-fn horizontal(code: u64) -> u64 {
+#[must_use]
+pub fn horizontal(code: u64) -> u64 {
     [0, 1, 2, 4][code as usize & 3]
 }
 
@@ -105,10 +56,16 @@ pub fn push_alone(out: &mut String, inst: &Instruction, compacted: bool) {
 
 /// Appends the text of an instruction, without a line end.
 pub fn push(out: &mut String, inst: &Instruction, compacted: bool, targets: &Targets) {
-    let start = out.len();
-    let line = &mut Line { out, start };
+    let mut bytes = Vec::with_capacity(160);
+    write(&mut bytes, inst, compacted, targets, false);
+    out.push_str(&text::string(bytes));
+}
+
+/// The same, for a whole program. An exact text also has what Mesa leaves out.
+pub(super) fn write(out: &mut Vec<u8>, inst: &Instruction, compacted: bool, targets: &Targets, exact: bool) {
+    let line = &mut Text::new(out);
     let Some(row) = inst.row() else {
-        let _ = write!(line.out, "illegal_{}", inst.get(F::Opcode));
+        line.with("illegal_", inst.get(F::Opcode));
         return;
     };
     let send = matches!(row.opcode, Opcode::Send | Opcode::Sendc | Opcode::Sends | Opcode::Sendsc);
@@ -116,13 +73,13 @@ pub fn push(out: &mut String, inst: &Instruction, compacted: bool, targets: &Tar
     match branch_targets(row.opcode) {
         (true, true) => {
             line.pad(16);
-            let _ = write!(line.out, "JIP:  LABEL{}", targets.jip);
+            line.with("JIP:  LABEL", targets.jip as u64);
             line.pad(38);
-            let _ = write!(line.out, "UIP:  LABEL{}", targets.uip);
+            line.with("UIP:  LABEL", targets.uip as u64);
         }
         (true, false) => {
             line.pad(16);
-            let _ = write!(line.out, "JIP:  LABEL{}", targets.jip);
+            line.with("JIP:  LABEL", targets.jip as u64);
         }
         _ if row.opcode == Opcode::Jmpi => {
             line.pad(16);
@@ -156,10 +113,14 @@ pub fn push(out: &mut String, inst: &Instruction, compacted: bool, targets: &Tar
         push_message(line, inst, row);
     }
     push_options(line, inst, row, send, compacted);
+    if exact && row.opcode == Opcode::Dpas {
+        push_precisions(line, inst);
+    }
+    line.push(if row.opcode == Opcode::Nop { ";" } else { " };" });
 }
 
 /// Predicate, name, modifiers and execution size.
-fn push_head(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool) {
+fn push_head(line: &mut Text, inst: &Instruction, row: &OpcodeRow, send: bool) {
     let g = inst.platform.g();
     let predicate = inst.get(F::PredicateControl) as u32;
     if predicate != 0 {
@@ -176,12 +137,12 @@ fn push_head(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool) {
             Some(&".") => {}
             Some(name) if !name.is_empty() => line.push(name),
             _ => {
-                let _ = write!(line.out, ".unknown_{predicate}");
+                line.with(".unknown_", predicate);
             }
         }
         line.push(") ");
     }
-    line.push(row.name);
+    line.name(row.name);
     if !send && inst.flag(F::Saturate) {
         line.push(".sat");
     }
@@ -189,23 +150,19 @@ fn push_head(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool) {
         line.push(".breakpoint");
     }
     if row.opcode == Opcode::Dpas {
-        let _ = write!(
-            line.out,
-            ".{}x{}",
-            [16, 2, 4, 8][inst.get(F::DpasSystolicDepth) as usize & 3],
-            inst.get(F::DpasRepeatCount) + 1
-        );
+        line.with(".", [16u64, 2, 4, 8][inst.get(F::DpasSystolicDepth) as usize & 3]);
+        line.with("x", inst.get(F::DpasRepeatCount) + 1);
     }
     let function = inst.get(F::ConditionModifier) as u32;
     if row.opcode == Opcode::Math {
         line.push(" ");
-        push_name(line.out, &MATH[g], function);
+        push_name(line, &MATH[g], function);
     } else if row.opcode == Opcode::Sync {
         line.push(" ");
-        push_name(line.out, &SYNC[g], function);
+        push_name(line, &SYNC[g], function);
     } else if !send && has_condition(inst) && function != 0 {
         line.push(".");
-        push_name(line.out, &CONDITION[g], function);
+        push_name(line, &CONDITION[g], function);
         if !matches!(row.opcode, Opcode::Sel | Opcode::Csel | Opcode::If | Opcode::While) {
             line.push(".f");
             line.number(inst.get(F::FlagRegister));
@@ -221,14 +178,15 @@ fn push_head(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool) {
 }
 
 /// Whether the bits of the condition modifier are one, and not part of a 64-bit immediate.
-pub(super) fn has_condition(inst: &Instruction) -> bool {
+#[must_use]
+pub fn has_condition(inst: &Instruction) -> bool {
     inst.platform.generation < GEN12
         || inst.file(F::Src0RegisterFile) != File::Immediate
         || inst.basic_type(F::Src0Type, File::Immediate).is_none_or(|t| t.bytes() < 8)
 }
 
 /// A register. False for those that are printed without region and type.
-fn push_register(line: &mut Line, inst: &Instruction, file: File, number: u64) -> bool {
+fn push_register(line: &mut Text, inst: &Instruction, file: File, number: u64) -> bool {
     match file {
         File::Arf => {
             let name = ARF[inst.platform.g()].get(number as usize >> 4).copied().unwrap_or("");
@@ -247,7 +205,7 @@ fn push_register(line: &mut Line, inst: &Instruction, file: File, number: u64) -
                     return false;
                 }
                 _ => {
-                    line.push(name);
+                    line.name(name);
                     line.number(number & 15);
                 }
             }
@@ -265,8 +223,8 @@ fn push_register(line: &mut Line, inst: &Instruction, file: File, number: u64) -
 }
 
 /// The letters of a type, `?` for a reserved code.
-fn push_type(line: &mut Line, of: Option<Type>) {
-    line.push(of.map_or("?", Type::name));
+fn push_type(line: &mut Text, of: Option<Type>) {
+    line.name(of.map_or("?", Type::name));
 }
 
 fn elements(of: Option<Type>) -> u64 {
@@ -274,12 +232,13 @@ fn elements(of: Option<Type>) -> u64 {
 }
 
 /// A subregister in bytes, on Xe2 in units of 2 bytes where the field has no lowest bit.
-pub(super) fn subregister_bytes(inst: &Instruction, field: F) -> u64 {
+#[must_use]
+pub fn subregister_bytes(inst: &Instruction, field: F) -> u64 {
     let value = inst.get(field);
     if inst.platform.generation >= XE2 && inst.width(field) == 5 { value * 2 } else { value }
 }
 
-fn push_destination(line: &mut Line, inst: &Instruction, row: &OpcodeRow) {
+fn push_destination(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
     if inst.is_split_send(row.opcode) {
         let file = inst.file(F::SendsDstRegisterFile);
         if inst.platform.generation >= GEN12 || !inst.flag(F::DstAddressMode) {
@@ -342,14 +301,15 @@ fn push_destination(line: &mut Line, inst: &Instruction, row: &OpcodeRow) {
 }
 
 /// `g[a0.4 -16]` with a subregister in units of `size`.
-fn push_address(line: &mut Line, subregister: u64, size: u64, immediate: i64) {
+fn push_address(line: &mut Text, subregister: u64, size: u64, immediate: i64) {
     line.push("g[a0");
     if subregister != 0 {
         line.push(".");
         line.number(subregister / size);
     }
     if immediate != 0 {
-        let _ = write!(line.out, " {immediate}");
+        line.push(" ");
+        line.signed(immediate);
     }
     line.push("]");
 }
@@ -369,7 +329,7 @@ fn signed(inst: &Instruction, field: F) -> i64 {
     (value << (64 - width)) as i64 >> (64 - width)
 }
 
-fn push_mask(line: &mut Line, mask: u64) {
+fn push_mask(line: &mut Text, mask: u64) {
     if mask == 15 {
         return;
     }
@@ -381,7 +341,7 @@ fn push_mask(line: &mut Line, mask: u64) {
     }
 }
 
-fn push_swizzle(line: &mut Line, swizzle: [u64; 4]) {
+fn push_swizzle(line: &mut Text, swizzle: [u64; 4]) {
     const NAMES: [&str; 4] = ["x", "y", "z", "w"];
     if swizzle == [0, 1, 2, 3] {
         return;
@@ -393,7 +353,7 @@ fn push_swizzle(line: &mut Line, swizzle: [u64; 4]) {
     }
 }
 
-fn push_region(line: &mut Line, vertical: Option<u64>, width: u64, horizontal: u64) {
+fn push_region(line: &mut Text, vertical: Option<u64>, width: u64, horizontal: u64) {
     match vertical {
         Some(vertical) => {
             line.push("<");
@@ -409,7 +369,7 @@ fn push_region(line: &mut Line, vertical: Option<u64>, width: u64, horizontal: u
 }
 
 /// Negation and absolute value; negation is the bitwise not in logic instructions.
-fn push_modifiers(line: &mut Line, inst: &Instruction, row: &OpcodeRow, fields: &SourceFields) {
+fn push_modifiers(line: &mut Text, inst: &Instruction, row: &OpcodeRow, fields: &SourceFields) {
     if inst.flag(fields.negate) {
         let logic = matches!(row.opcode, Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not);
         line.push(if logic { "~" } else { "-" });
@@ -419,9 +379,9 @@ fn push_modifiers(line: &mut Line, inst: &Instruction, row: &OpcodeRow, fields: 
     }
 }
 
-fn push_source(line: &mut Line, inst: &Instruction, row: &OpcodeRow, index: usize) {
+fn push_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, index: usize) {
     if inst.is_split_send(row.opcode) {
-        push_split_send_source(line, inst, index);
+        push_split_send_source(line, inst, row, index);
         return;
     }
     let fields = &SOURCES[index];
@@ -483,9 +443,15 @@ fn vertical(inst: &Instruction, field: F) -> Option<u64> {
     }
 }
 
-fn push_split_send_source(line: &mut Line, inst: &Instruction, index: usize) {
+fn push_split_send_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, index: usize) {
     if index == 1 {
         push_register(line, inst, inst.file(F::SendsSrc1RegisterFile), inst.get(F::SendsSrc1RegisterNumber));
+    } else if inst.is_gather_send(row.opcode) {
+        line.push("r[");
+        push_register(line, inst, File::Arf, inst.get(F::Src0RegisterNumber));
+        line.with(".", inst.get(F::SendsSrc0Subregister) * 2);
+        line.push("]");
+        return;
     } else if inst.platform.generation >= GEN12 {
         push_register(line, inst, inst.file(F::SendsSrc0RegisterFile), inst.get(F::Src0RegisterNumber));
     } else if inst.flag(F::SendsSrc0AddressMode) {
@@ -501,7 +467,7 @@ fn push_split_send_source(line: &mut Line, inst: &Instruction, index: usize) {
     line.push("UD");
 }
 
-fn push_immediate(line: &mut Line, inst: &Instruction, of: Option<Type>) {
+fn push_immediate(line: &mut Text, inst: &Instruction, of: Option<Type>) {
     let value = inst.get(F::DwordImmediate);
     let wide = || inst.get(F::WideImmediate);
     match of {
@@ -514,7 +480,7 @@ fn push_immediate(line: &mut Line, inst: &Instruction, of: Option<Type>) {
             line.push("DF");
             line.pad(48);
             line.push("/* ");
-            number::push_g(line.out, f64::from_bits(wide()));
+            number::push_g(line, f64::from_bits(wide()));
             line.push("DF */");
         }
         Some(Type::UD | Type::UV | Type::V) => {
@@ -526,10 +492,12 @@ fn push_immediate(line: &mut Line, inst: &Instruction, of: Option<Type>) {
             line.push("UW");
         }
         Some(Type::D) => {
-            let _ = write!(line.out, "{}D", value as u32 as i32);
+            line.signed(i64::from(value as u32 as i32));
+            line.push("D");
         }
         Some(Type::W) => {
-            let _ = write!(line.out, "{}W", value as u16 as i16);
+            line.signed(i64::from(value as u16 as i16));
+            line.push("W");
         }
         Some(Type::VF) => {
             line.hex(value, 0);
@@ -540,7 +508,7 @@ fn push_immediate(line: &mut Line, inst: &Instruction, of: Option<Type>) {
                 if index > 0 {
                     line.push(", ");
                 }
-                number::push_g(line.out, number::vf(byte));
+                number::push_g(line, number::vf(byte));
                 line.push("F");
             }
             line.push("]VF */");
@@ -550,7 +518,7 @@ fn push_immediate(line: &mut Line, inst: &Instruction, of: Option<Type>) {
             line.push("F");
             line.pad(48);
             line.push(" /* ");
-            number::push_g(line.out, f64::from(f32::from_bits(value as u32)));
+            number::push_g(line, f64::from(f32::from_bits(value as u32)));
             line.push("F */");
         }
         Some(Type::HF) => {
@@ -558,7 +526,7 @@ fn push_immediate(line: &mut Line, inst: &Instruction, of: Option<Type>) {
             line.push("HF");
             line.pad(48);
             line.push("/* ");
-            number::push_g(line.out, number::half(value as u16));
+            number::push_g(line, number::half(value as u16));
             line.push("HF */");
         }
         _ => {
@@ -568,7 +536,7 @@ fn push_immediate(line: &mut Line, inst: &Instruction, of: Option<Type>) {
     }
 }
 
-fn push_three_destination(line: &mut Line, inst: &Instruction) {
+fn push_three_destination(line: &mut Text, inst: &Instruction) {
     let align16 = inst.platform.generation <= GEN9;
     let (file, of, subregister) = if align16 {
         let of = ALIGN16_TYPES[inst.platform.g()][inst.get(F::ThreeA16DstType) as usize & 15];
@@ -607,10 +575,10 @@ fn align16_source_type(inst: &Instruction, index: usize) -> Option<Type> {
     if half && of == Some(Type::F) { Some(Type::HF) } else { of }
 }
 
-fn push_three_source(line: &mut Line, inst: &Instruction, index: usize) {
+fn push_three_source(line: &mut Text, inst: &Instruction, index: usize) {
     let fields = &THREE[index];
     let generation = inst.platform.generation;
-    let modifiers = |line: &mut Line| {
+    let modifiers = |line: &mut Text| {
         if inst.flag(fields.negate) {
             line.push("-");
         }
@@ -678,7 +646,8 @@ fn src2_region(has_vertical: bool, vertical: u64, width: u64, stride: u64) -> (u
 }
 
 /// The file of a source of a three-source instruction in align1.
-pub(super) fn three_file(inst: &Instruction, index: usize) -> File {
+#[must_use]
+pub fn three_file(inst: &Instruction, index: usize) -> File {
     let code = inst.get(THREE[index].file);
     if inst.platform.generation >= GEN12 {
         return match code {
@@ -694,8 +663,8 @@ pub(super) fn three_file(inst: &Instruction, index: usize) -> File {
     }
 }
 
-fn push_dpas(line: &mut Line, inst: &Instruction) {
-    let operand = |line: &mut Line, [file, number, subregister, kind]: [F; 4], region: &str| {
+fn push_dpas(line: &mut Text, inst: &Instruction) {
+    let operand = |line: &mut Text, [file, number, subregister, kind]: [F; 4], region: &str| {
         let of = inst.align1_type(kind, F::DpasExecutionType);
         if !push_register(line, inst, inst.file(file), inst.get(number)) {
             return;
@@ -727,7 +696,7 @@ pub fn descriptors(inst: &Instruction, row: &OpcodeRow) -> Descriptors {
         Descriptors {
             function,
             descriptor: (!inst.flag(F::SendsDescriptorInA00)).then(|| inst.get(F::SendDescriptor) as u32),
-            extended: (!in_register).then(|| extended_descriptor(inst)),
+            extended: (!in_register).then(|| extended_descriptor(inst, row)),
             extended_in_register: in_register,
             bindless_length: (inst.platform.generation >= GEN125
                 && in_register
@@ -746,27 +715,36 @@ pub fn descriptors(inst: &Instruction, row: &OpcodeRow) -> Descriptors {
     }
 }
 
-/// The bits of an extended descriptor where they belong; the instruction does not hold all.
-fn extended_descriptor(inst: &Instruction) -> u32 {
-    let value = inst.get(if inst.platform.generation >= GEN12 {
-        F::SendExtendedDescriptor
+/// The bits of an extended descriptor where they belong; the instruction does not hold all. Those of the length of the
+/// second payload are the scalar register's subregister where that lists the first.
+fn extended_descriptor(inst: &Instruction, row: &OpcodeRow) -> u32 {
+    if inst.platform.generation >= GEN12 {
+        let value = (inst.get(F::SendExtendedDescriptor) as u32) << 6;
+        if inst.is_gather_send(row.opcode) { value & !GATHER_SUBREGISTER } else { value }
     } else {
-        F::SendsExtendedDescriptor
-    }) as u32;
-    if inst.platform.generation >= GEN12 { value << 6 } else { value >> 4 << 16 | (value & 15) << 6 }
+        let value = inst.get(F::SendsExtendedDescriptor) as u32;
+        value >> 4 << 16 | (value & 15) << 6
+    }
 }
 
-fn push_message(line: &mut Line, inst: &Instruction, row: &OpcodeRow) {
+/// A descriptor, which does not count for the column.
+fn push_descriptor(line: &mut Text, descriptor: u32) {
+    let mark = line.mark();
+    line.hex(u64::from(descriptor), 8);
+    line.uncount(mark);
+}
+
+fn push_message(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
     let of = descriptors(inst, row);
     if inst.is_split_send(row.opcode) {
         line.pad(64);
         match of.descriptor {
-            Some(descriptor) => line.uncounted(format_args!("0x{descriptor:08x}")),
+            Some(descriptor) => push_descriptor(line, descriptor),
             None => line.push("a0<0>UD"),
         }
         line.pad(80);
         match of.extended {
-            Some(extended) => line.uncounted(format_args!("0x{extended:08x}")),
+            Some(extended) => push_descriptor(line, extended),
             None => {
                 line.push("a0");
                 let subregister = inst.get(F::SendsExtendedDescriptorSubregister);
@@ -783,21 +761,21 @@ fn push_message(line: &mut Line, inst: &Instruction, row: &OpcodeRow) {
             push_source(line, inst, row, 1);
             line.pad(64);
         }
-        line.uncounted(format_args!("0x{:08x}", inst.get(F::DwordImmediate)));
+        push_descriptor(line, inst.get(F::DwordImmediate) as u32);
     }
-    line.push("\n");
-    line.start = line.out.len();
+    line.line();
     line.pad(16);
-    line.uncounted(format_args!("            "));
-    push_name(line.out, &SFID[inst.platform.g()], of.function);
+    let mark = line.mark();
+    line.push("            ");
+    line.uncount(mark);
+    push_name(line, &SFID[inst.platform.g()], of.function);
     line.push(" MsgDesc:");
-    message::push(line.out, inst, &of);
+    message::write(line, inst, &of);
 }
 
-fn push_options(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool, compacted: bool) {
+fn push_options(line: &mut Text, inst: &Instruction, row: &OpcodeRow, send: bool, compacted: bool) {
     line.pad(64);
     if row.opcode == Opcode::Nop {
-        line.push(";");
         return;
     }
     line.push(if inst.is_align16() { "{ align16" } else { "{ align1" });
@@ -834,11 +812,26 @@ fn push_options(line: &mut Line, inst: &Instruction, row: &OpcodeRow, send: bool
     if send && inst.flag(F::SendEndOfThread) {
         line.push(" EOT");
     }
-    line.push(" };");
+}
+
+/// The parts of a byte that the elements of a matrix are, by the code of its field.
+pub(super) const PRECISIONS: [(F, [&str; 3]); 2] = [
+    (F::DpasSrc1Precision, ["", "src1_4bit", "src1_2bit"]),
+    (F::DpasSrc2Precision, ["", "src2_4bit", "src2_2bit"]),
+];
+
+fn push_precisions(line: &mut Text, inst: &Instruction) {
+    for (field, names) in PRECISIONS {
+        if let Some(name) = names.get(inst.get(field) as usize).filter(|name| !name.is_empty()) {
+            line.push(" ");
+            line.push(name);
+        }
+    }
 }
 
 /// Whether the accumulator bit is branch control.
-pub(super) fn has_branch_control(opcode: Opcode) -> bool {
+#[must_use]
+pub fn has_branch_control(opcode: Opcode) -> bool {
     use Opcode as O;
     matches!(
         opcode,
@@ -860,7 +853,7 @@ pub(super) fn has_branch_control(opcode: Opcode) -> bool {
 }
 
 /// Which channels of the mask are meant.
-fn push_channels(line: &mut Line, inst: &Instruction) {
+fn push_channels(line: &mut Text, inst: &Instruction) {
     let quarter = inst.get(F::QuarterControl);
     let nibble = inst.get(F::NibbleControl);
     match inst.execution_size() {
@@ -879,17 +872,17 @@ fn push_channels(line: &mut Line, inst: &Instruction) {
     }
 }
 
-fn push_swsb(line: &mut Line, inst: &Instruction) {
+fn push_swsb(line: &mut Text, inst: &Instruction) {
     if inst.platform.generation < GEN12 {
         return;
     }
     let Some(swsb) = inst.swsb() else {
-        let _ = write!(line.out, " swsb_{}", inst.get(F::SoftwareScoreboard));
+        line.with(" swsb_", inst.get(F::SoftwareScoreboard));
         return;
     };
     if swsb.distance != 0 {
         line.push(" ");
-        line.push(swsb.pipe);
+        line.name(swsb.pipe);
         line.push("@");
         line.number(u64::from(swsb.distance));
     }

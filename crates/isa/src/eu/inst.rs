@@ -1,20 +1,44 @@
 //! One instruction: its bits, and its fields by name.
 
 use super::tables::{
-    FIELDS, FLOAT_TYPES, Field, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES, Opcode, OpcodeRow,
-    PLATFORMS, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode, Type,
+    FIELD_PARTS, FIELDS, FLOAT_TYPES, Field, FieldBits, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES,
+    Opcode, OpcodeRow, PLATFORMS, PlatformRow, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode,
+    Type,
 };
 
 /// Index of gen8 in the tables.
 pub(super) const GEN8: u8 = 0;
 /// Index of gen9.
 pub(super) const GEN9: u8 = 1;
+/// Index of gen11.
+pub(super) const GEN11: u8 = 2;
 /// Index of gen12.
 pub(super) const GEN12: u8 = 3;
 /// Index of gen12.5.
 pub(super) const GEN125: u8 = 4;
 /// Index of Xe2.
 pub(super) const XE2: u8 = 5;
+/// Index of Xe3.
+pub(super) const XE3: u8 = 6;
+
+/// A generation of the instruction set, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Generation {
+    /// Broadwell, Cherryview.
+    Gen8,
+    /// Skylake and its kin.
+    Gen9,
+    /// Ice Lake, Elkhart Lake.
+    Gen11,
+    /// Tiger Lake, Alder Lake, DG1.
+    Gen12,
+    /// DG2, Meteor Lake.
+    Gen125,
+    /// Lunar Lake, Battlemage.
+    Xe2,
+    /// Panther Lake, Wildcat Lake.
+    Xe3,
+}
 
 /// A platform: its generation, and what is special about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +51,12 @@ pub struct Platform {
 
 /// The name is not that of a platform.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a platform of the EU tables")]
+#[error("{0} is not a platform of the EU tables, which have {names}", names = names_of_all())]
 pub struct PlatformError(pub String);
+
+fn names_of_all() -> String {
+    Platform::names().collect::<Vec<_>>().join(" ")
+}
 
 impl Platform {
     /// The platform of a name as Mesa's `--gen` takes it, `tgl`.
@@ -37,21 +65,43 @@ impl Platform {
     /// When the tables do not have it.
     pub fn by_name(name: &str) -> Result<Self, PlatformError> {
         let wanted = name.to_ascii_lowercase();
-        let index =
-            PLATFORMS.iter().position(|row| row.0 == wanted).ok_or_else(|| PlatformError(name.to_owned()))?;
-        let (_, generation, math_doubles) = PLATFORMS[index];
+        let index = PLATFORMS
+            .iter()
+            .position(|row| row.name == wanted)
+            .ok_or_else(|| PlatformError(name.to_owned()))?;
+        let PlatformRow { generation, math_doubles, .. } = PLATFORMS[index];
         Ok(Self { index: u8::try_from(index).unwrap_or(u8::MAX), generation, math_doubles })
     }
 
     /// The names of all platforms.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        PLATFORMS.iter().map(|row| row.0)
+        PLATFORMS.iter().map(|row| row.name)
     }
 
     /// The name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        PLATFORMS[usize::from(self.index)].0
+        self.row().name
+    }
+
+    /// What the tables say of it.
+    #[must_use]
+    pub fn row(self) -> &'static PlatformRow {
+        &PLATFORMS[usize::from(self.index)]
+    }
+
+    /// Its generation.
+    #[must_use]
+    pub fn generation(self) -> Generation {
+        match self.generation {
+            GEN8 => Generation::Gen8,
+            GEN9 => Generation::Gen9,
+            GEN11 => Generation::Gen11,
+            GEN12 => Generation::Gen12,
+            GEN125 => Generation::Gen125,
+            XE2 => Generation::Xe2,
+            _ => Generation::Xe3,
+        }
     }
 
     /// The generation's index as a subscript.
@@ -141,8 +191,7 @@ impl Instruction {
     /// How many bits the field has in this generation.
     #[must_use]
     pub fn width(&self, field: Field) -> u32 {
-        let (count, parts) = &FIELDS[self.platform.g()][field as usize];
-        parts[..usize::from(*count)].iter().map(|p| u32::from(p.1)).sum()
+        u32::from(FIELDS[self.platform.g()][field as usize].width)
     }
 
     /// A one-bit field.
@@ -154,6 +203,7 @@ impl Instruction {
 
     /// The opcode's row, `None` for a reserved code.
     #[must_use]
+    #[inline]
     pub fn row(&self) -> Option<&'static OpcodeRow> {
         let index = OPCODE_ROWS[self.platform.g()][usize::from(self.bits as u8 & 0x7f)];
         OPCODES.get(usize::from(index))
@@ -164,6 +214,14 @@ impl Instruction {
     pub fn is_split_send(&self, opcode: Opcode) -> bool {
         matches!(opcode, Opcode::Sends | Opcode::Sendsc)
             || (self.platform.generation >= GEN12 && matches!(opcode, Opcode::Send | Opcode::Sendc))
+    }
+
+    /// Whether the first payload of a split send is a list of registers, which a scalar register holds.
+    #[must_use]
+    pub fn is_gather_send(&self, opcode: Opcode) -> bool {
+        self.platform.generation >= XE3
+            && self.is_split_send(opcode)
+            && self.file(Field::SendsSrc0RegisterFile) == File::Arf
     }
 
     /// Whether registers are addressed in align16.
@@ -178,8 +236,9 @@ impl Instruction {
         1 << self.get(Field::ExecutionSize)
     }
 
-    /// A register file of one, two or three bits.
-    pub(super) fn file(&self, field: Field) -> File {
+    /// A register file of one or two bits.
+    #[must_use]
+    pub fn file(&self, field: Field) -> File {
         let code = self.get(field);
         if self.platform.generation < GEN12 {
             return [File::Arf, File::Grf, File::Reserved, File::Immediate][code as usize & 3];
@@ -199,7 +258,8 @@ impl Instruction {
     }
 
     /// The type of an operand of a three-source instruction in align1.
-    pub(super) fn align1_type(&self, field: Field, execution: Field) -> Option<Type> {
+    #[must_use]
+    pub fn align1_type(&self, field: Field, execution: Field) -> Option<Type> {
         let table = if self.flag(execution) { &FLOAT_TYPES } else { &INTEGER_TYPES };
         table[self.platform.g()][self.get(field) as usize & 15]
     }
@@ -241,15 +301,15 @@ impl Instruction {
 
     /// Whether a row of the scoreboard table is for this instruction.
     pub(super) fn swsb_row_fits(&self, row: &SwsbRow) -> bool {
-        let opcode = self.row().map(|r| r.opcode);
-        let send = matches!(opcode, Some(Opcode::Send | Opcode::Sendc));
-        let dpas = opcode == Some(Opcode::Dpas);
+        let opcode = || self.row().map(|r| r.opcode);
+        let send = || matches!(opcode(), Some(Opcode::Send | Opcode::Sendc));
+        let dpas = || opcode() == Some(Opcode::Dpas);
         (row.first..=row.last).contains(&self.platform.generation)
             && match row.class {
                 SwsbClass::Any => true,
-                SwsbClass::Send => send,
-                SwsbClass::Dpas => dpas,
-                SwsbClass::Other => !send && !dpas,
+                SwsbClass::Send => send(),
+                SwsbClass::Dpas => dpas(),
+                SwsbClass::Other => !send() && !dpas(),
                 SwsbClass::Unordered => self.is_unordered(),
                 SwsbClass::Ordered => !self.is_unordered(),
             }
@@ -269,28 +329,36 @@ impl Instruction {
     }
 }
 
+/// The ranges of a field after its first: (lowest bit, width) of each.
+fn rest(field: &FieldBits) -> &'static [(u8, u8)] {
+    let (first, count) = field.rest;
+    FIELD_PARTS.get(usize::from(first)..usize::from(first) + usize::from(count)).unwrap_or_default()
+}
+
 /// A field of bits.
 #[inline]
 pub(super) fn get_bits(bits: u128, platform: Platform, field: Field) -> u64 {
-    let (count, parts) = &FIELDS[platform.g()][field as usize];
-    if *count == 1 {
-        let (low, width) = parts[0];
-        return (bits >> low) as u64 & (u64::MAX >> (64 - width));
-    }
-    let mut value = 0;
-    for &(low, width) in &parts[..usize::from(*count)] {
-        let part = (bits >> low) as u64 & (u64::MAX >> (64 - width));
-        value = (value << (width & 63)) | part;
+    let field = &FIELDS[platform.g()][field as usize];
+    let mut value = (bits >> field.low) as u64 & field.mask;
+    if field.rest.1 != 0 {
+        for &(low, width) in rest(field) {
+            value = (value << width) | ((bits >> low) as u64 & ((1 << width) - 1));
+        }
     }
     value
 }
 
 /// Sets a field of bits.
+#[inline]
 pub(super) fn set_bits(bits: &mut u128, platform: Platform, field: Field, mut value: u64) {
-    let (count, parts) = &FIELDS[platform.g()][field as usize];
-    for &(low, width) in parts[..usize::from(*count)].iter().rev() {
-        let mask = u128::from(u64::MAX >> (64 - width));
-        *bits = (*bits & !(mask << low)) | ((u128::from(value) & mask) << low);
-        value = value.checked_shr(u32::from(width)).unwrap_or(0);
+    let field = &FIELDS[platform.g()][field as usize];
+    if field.rest.1 != 0 {
+        for &(low, width) in rest(field).iter().rev() {
+            let mask = (1u128 << width) - 1;
+            *bits = (*bits & !(mask << low)) | ((u128::from(value) & mask) << low);
+            value >>= width;
+        }
     }
+    let mask = u128::from(field.mask);
+    *bits = (*bits & !(mask << field.low)) | ((u128::from(value) & mask) << field.low);
 }

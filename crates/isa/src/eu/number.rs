@@ -1,44 +1,66 @@
 //! Floats of small formats, and numbers as C's `%g` prints them.
 
+use super::text::Text;
+use std::io::Write as _;
+
 /// `%g`: six significant digits, without trailing zeros.
-pub fn push_g(out: &mut String, value: f64) {
-    use std::fmt::Write as _;
+pub(super) fn push_g(text: &mut Text, value: f64) {
+    const FIXED: std::ops::Range<i32> = -4..6;
+    if value.is_sign_negative() {
+        text.push_byte(b'-');
+    }
+    let value = value.abs();
     if value.is_nan() || value.is_infinite() {
-        if value.is_sign_negative() {
-            out.push('-');
-        }
-        out.push_str(if value.is_nan() { "nan" } else { "inf" });
+        text.push(if value.is_nan() { "nan" } else { "inf" });
         return;
     }
-    if value == 0.0 {
-        out.push_str(if value.is_sign_negative() { "-0" } else { "0" });
+    if value < 100_000.0 && value.trunc() == value {
+        text.number(value as u64);
         return;
     }
-    if value.abs() < 100_000.0 && value.trunc() == value {
-        let _ = write!(out, "{}", value as i32);
-        return;
-    }
-    let scientific = format!("{value:.5e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    // `d.ddddde-X` in a buffer that holds any exponent.
+    let mut buffer = [0; 24];
+    let mut rest = &mut buffer[..];
+    let _ = write!(rest, "{value:.5e}");
+    let left = rest.len();
+    let written = std::str::from_utf8(&buffer[..buffer.len() - left]).unwrap_or("0.00000e0");
+    let (mantissa, exponent) = written.split_once('e').unwrap_or((written, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..6).contains(&exponent) {
-        let digits = usize::try_from(5 - exponent).unwrap_or(0);
-        let fixed = format!("{value:.digits$}");
-        out.push_str(trimmed(&fixed));
+    let mut digits = [b'0'; 6];
+    for (digit, byte) in digits.iter_mut().zip(mantissa.bytes().filter(u8::is_ascii_digit)) {
+        *digit = byte;
+    }
+    let count = digits.iter().rposition(|&digit| digit != b'0').map_or(1, |last| last + 1);
+    if !FIXED.contains(&exponent) {
+        push_digits(text, &digits, count, 1);
+        text.push(if exponent < 0 { "e-" } else { "e+" });
+        if exponent.abs() < 10 {
+            text.push_byte(b'0');
+        }
+        text.number(u64::from(exponent.unsigned_abs()));
+    } else if exponent < 0 {
+        text.push("0.");
+        for _ in exponent..-1 {
+            text.push_byte(b'0');
+        }
+        push_digits(text, &digits, count, count);
     } else {
-        out.push_str(trimmed(mantissa));
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let _ = write!(out, "e{sign}{:02}", exponent.abs());
+        push_digits(text, &digits, count, exponent as usize + 1);
     }
 }
 
-/// Without zeros at the end of the fraction.
-fn trimmed(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+/// Digits, with a point after the first `whole`.
+fn push_digits(text: &mut Text, digits: &[u8; 6], count: usize, whole: usize) {
+    for (index, &digit) in digits.iter().enumerate().take(count.max(whole)) {
+        if index == whole {
+            text.push_byte(b'.');
+        }
+        text.push_byte(digit);
+    }
 }
 
 /// A half float's value.
-pub fn half(bits: u16) -> f64 {
+pub(super) fn half(bits: u16) -> f64 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let fraction = f64::from(bits & 0x3ff);
     match bits >> 10 & 31 {
@@ -50,7 +72,7 @@ pub fn half(bits: u16) -> f64 {
 }
 
 /// The value of one of the four floats of a `VF`: sign, 3 exponent bits, 4 mantissa bits.
-pub fn vf(bits: u8) -> f64 {
+pub(super) fn vf(bits: u8) -> f64 {
     let sign = if bits & 0x80 == 0 { 1.0 } else { -1.0 };
     if bits & 0x7f == 0 {
         return 0.0 * sign;

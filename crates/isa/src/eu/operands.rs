@@ -1,6 +1,8 @@
 //! Which fields make a source: one row for each source of basic instructions and of those with three.
 
-use super::tables::Field as F;
+use super::disasm::{branch_targets, three_file};
+use super::inst::{File, GEN12, Instruction, set_bits};
+use super::tables::{Field as F, Opcode, OpcodeRow};
 
 /// The fields of a source of a basic instruction.
 pub(super) struct SourceFields {
@@ -115,3 +117,36 @@ pub(super) const THREE: [ThreeFields; 3] = [
         dpas: [F::DpasSrc2RegisterFile, F::DpasSrc2RegisterNumber, F::DpasSrc2Subregister, F::DpasSrc2Type],
     },
 ];
+
+/// The bits of an instruction that are a number in its text whatever they and all other bits are: the numbers of general
+/// registers. Instructions that differ in nothing else have texts that are right or wrong together.
+pub(super) fn register_numbers(inst: &Instruction, row: &OpcodeRow) -> u128 {
+    let mut bits = 0;
+    let mut add = |general: bool, field: F| {
+        if general {
+            set_bits(&mut bits, inst.platform, field, u64::MAX);
+        }
+    };
+    let general = |field| inst.file(field) == File::Grf;
+    if row.sources == 0 || branch_targets(row.opcode).0 || row.opcode == Opcode::Dpas {
+        return 0;
+    }
+    if inst.is_split_send(row.opcode) {
+        if inst.platform.generation >= GEN12 {
+            add(general(F::SendsDstRegisterFile), F::DstRegisterNumber);
+            add(general(F::SendsSrc0RegisterFile), F::Src0RegisterNumber);
+            add(general(F::SendsSrc1RegisterFile), F::SendsSrc1RegisterNumber);
+        }
+    } else if row.sources == 3 {
+        for (index, fields) in THREE.iter().enumerate() {
+            add(three_file(inst, index) == File::Grf, fields.register);
+        }
+    } else {
+        let direct = row.destinations > 0 && !inst.flag(F::DstAddressMode);
+        add(direct && general(F::DstRegisterFile), F::DstRegisterNumber);
+        for fields in &SOURCES[..usize::from(row.sources)] {
+            add(general(fields.file) && !inst.flag(fields.mode), fields.register);
+        }
+    }
+    bits
+}

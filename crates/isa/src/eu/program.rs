@@ -7,9 +7,10 @@ use super::asm::{self, AsmError, Assembled};
 use super::compaction;
 use super::disasm::{self, Targets, branch_targets};
 use super::inst::{Instruction, Platform};
-use super::tables::Field;
-use std::collections::HashMap;
-use std::fmt::Write as _;
+use super::operands::register_numbers;
+use super::tables::{Field, Opcode};
+use super::text::{self, Text};
+use std::collections::{HashMap, HashSet};
 
 /// Where an instruction is, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,57 +44,159 @@ impl Placed {
 
 /// The instructions of a program, one after the other.
 pub fn instructions(platform: Platform, bytes: &[u8]) -> impl Iterator<Item = Placed> {
+    extents(bytes).map(move |(offset, length)| place(platform, bytes, offset, length))
+}
+
+/// Offset and length of each instruction: the first bytes say which of the two forms it has.
+fn extents(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     let mut offset = 0;
     std::iter::from_fn(move || {
         let rest = bytes.get(offset..).filter(|rest| !rest.is_empty())?;
-        let (length, inst) = first(platform, rest);
-        let placed = Placed { offset, length, inst };
+        let dword = rest.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
+        let length = if compaction::is_compacted(dword) { 8 } else { 16 }.min(rest.len());
+        let at = offset;
         offset += length;
-        Some(placed)
+        Some((at, length))
     })
 }
 
-/// The first instruction of some bytes, and its length.
-fn first(platform: Platform, bytes: &[u8]) -> (usize, Option<Instruction>) {
-    let dword = bytes.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
-    if compaction::is_compacted(dword) {
-        if let Some(compact) = bytes.first_chunk::<8>() {
-            return (8, compaction::expand(platform, u64::from_le_bytes(*compact)));
+/// The instruction of one of the [`extents`].
+fn place(platform: Platform, bytes: &[u8], offset: usize, length: usize) -> Placed {
+    let of = &bytes[offset..offset + length];
+    let inst = if let Ok(full) = of.try_into() {
+        let inst = Instruction::decode(platform, full);
+        inst.row().map(|_| inst)
+    } else if let Ok(compact) = of.try_into() {
+        let compact = u64::from_le_bytes(compact);
+        compaction::is_compacted(compact as u32).then(|| compaction::expand(platform, compact)).flatten()
+    } else {
+        None
+    };
+    Placed { offset, length, inst }
+}
+
+/// Whether the instruction with this first byte is a branch; the opcode is there in either form.
+fn branches(platform: Platform, first: u8) -> bool {
+    Instruction { bits: u128::from(first), platform }.row().is_some_and(|row| branch_targets(row.opcode).0)
+}
+
+/// How the code of a kernel ends: it has no length of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelEnd {
+    /// A send ends the thread, and no jump leads past it.
+    EndOfThread,
+    /// The opcode `illegal`, which is 0, comes first.
+    Illegal,
+    /// Bytes that are not an instruction come first.
+    NotCode,
+    /// The bytes end first.
+    Cut,
+}
+
+/// The code of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelExtent {
+    /// Bytes of code.
+    pub length: usize,
+    /// What comes after them.
+    pub end: KernelEnd,
+}
+
+/// The code of the kernel at the start of some bytes.
+#[must_use]
+pub fn kernel(platform: Platform, bytes: &[u8]) -> KernelExtent {
+    let (mut furthest, mut ended, mut length) = (0, None, 0);
+    let mut end = KernelEnd::Cut;
+    for placed in instructions(platform, bytes) {
+        let Some((inst, row)) = placed.inst.and_then(|inst| Some((inst, inst.row()?))) else {
+            let rest = bytes.len() - placed.offset;
+            end = if rest < 16 && rest == placed.length { KernelEnd::Cut } else { KernelEnd::NotCode };
+            break;
+        };
+        if row.opcode == Opcode::Illegal {
+            end = KernelEnd::Illegal;
+            break;
         }
-    } else if let Some(full) = bytes.first_chunk::<16>() {
-        let inst = Instruction::decode(platform, *full);
-        return (16, inst.row().map(|_| inst));
+        length = placed.offset + placed.length;
+        let (jip, uip) = placed.targets();
+        furthest = [jip, uip].into_iter().flatten().fold(furthest, i64::max);
+        let sends = matches!(row.opcode, Opcode::Send | Opcode::Sendc | Opcode::Sends | Opcode::Sendsc);
+        if sends && inst.flag(Field::SendEndOfThread) {
+            ended = Some(length);
+            if furthest < length as i64 {
+                break;
+            }
+        }
     }
-    (bytes.len(), None)
+    // A jump that leads out of the code does not make more of it.
+    match ended {
+        Some(length) => KernelExtent { length, end: KernelEnd::EndOfThread },
+        None => KernelExtent { length, end },
+    }
+}
+
+/// The code of the kernel at the start of dwords, of which at most `most` bytes are read, and how it ends. No more is copied than
+/// a few times the code.
+#[must_use]
+pub fn kernel_in(platform: Platform, words: &[u32], most: usize) -> (Vec<u8>, KernelExtent) {
+    let most = words.len().min(most / 4);
+    let mut count = most.min(1024);
+    loop {
+        let mut bytes: Vec<u8> = words.iter().take(count).flat_map(|word| word.to_le_bytes()).collect();
+        let extent = kernel(platform, &bytes);
+        if extent.end != KernelEnd::Cut || count == most {
+            bytes.truncate(extent.length);
+            return (bytes, extent);
+        }
+        count = count.saturating_mul(4).min(most);
+    }
 }
 
 /// The labels of a program, numbered in the order they are met, that of a UIP before that of the JIP.
 #[derive(Debug, Default)]
 struct Labels {
-    by_place: HashMap<i64, usize>,
+    /// (place, number), in the order of places.
+    by_place: Vec<(i64, usize)>,
 }
 
 impl Labels {
     fn of(platform: Platform, bytes: &[u8]) -> Self {
-        let mut labels = Self::default();
-        for placed in instructions(platform, bytes) {
-            let (jip, uip) = placed.targets();
-            for place in [uip, jip].into_iter().flatten() {
-                let next = labels.by_place.len();
-                labels.by_place.entry(place).or_insert(next);
+        let mut by_place = Vec::new();
+        for (offset, length) in extents(bytes) {
+            if branches(platform, bytes[offset]) {
+                let placed = place(platform, bytes, offset, length);
+                let (jip, uip) = placed.targets();
+                for place in [uip, jip].into_iter().flatten() {
+                    by_place.push((place, by_place.len()));
+                }
             }
         }
-        labels
+        by_place.sort_unstable();
+        by_place.dedup_by_key(|&mut (place, _)| place);
+        by_place.sort_unstable_by_key(|&(_, met)| met);
+        for (number, label) in by_place.iter_mut().enumerate() {
+            label.1 = number;
+        }
+        by_place.sort_unstable();
+        Self { by_place }
+    }
+
+    /// The number of the label at a place.
+    fn at(&self, place: i64) -> Option<usize> {
+        let index = self.by_place.binary_search_by_key(&place, |&(place, _)| place).ok()?;
+        Some(self.by_place[index].1)
     }
 
     fn number(&self, place: Option<i64>) -> usize {
-        place.and_then(|place| self.by_place.get(&place)).copied().unwrap_or(0)
+        place.and_then(|place| self.at(place)).unwrap_or(0)
     }
 
     /// Writes the label of a place.
-    fn push(&self, out: &mut String, place: usize) {
-        if let Some(number) = self.by_place.get(&(place as i64)) {
-            let _ = write!(out, "\nLABEL{number}:\n");
+    fn push(&self, out: &mut Vec<u8>, place: usize) {
+        if let Some(number) = self.at(place as i64) {
+            out.extend_from_slice(b"\nLABEL");
+            Text::new(out).number(number as u64);
+            out.extend_from_slice(b":\n");
         }
     }
 }
@@ -114,10 +217,11 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
     let labels = Labels::of(platform, bytes);
     let mut starts: Vec<i64> = Vec::new();
     if exact_bytes && !labels.by_place.is_empty() {
-        starts.extend(instructions(platform, bytes).map(|placed| placed.offset as i64));
+        starts.extend(extents(bytes).map(|(offset, _)| offset as i64));
         starts.push(bytes.len() as i64);
     }
-    let mut out = String::with_capacity(bytes.len().saturating_mul(5));
+    let mut out = Vec::with_capacity(bytes.len().saturating_mul(6));
+    let mut known = Known::default();
     let mut end = 0;
     for placed in instructions(platform, bytes) {
         end = placed.offset + placed.length;
@@ -126,36 +230,67 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
         if let Some(inst) = &placed.inst {
             let (jip, uip) = placed.targets();
             let targets = Targets { jip: labels.number(jip), uip: labels.number(uip) };
-            disasm::push(&mut out, inst, placed.compacted(), &targets);
+            disasm::write(&mut out, inst, placed.compacted(), &targets, exact_bytes);
             let defined = |place: Option<i64>| place.is_none_or(|place| starts.binary_search(&place).is_ok());
-            let same = || {
+            let mut same = || {
                 let of = &bytes[placed.offset..end];
-                defined(jip) && defined(uip) && assembles_to(platform, &out[start..], inst, of)
+                let text = std::str::from_utf8(&out[start..]).unwrap_or_default();
+                defined(jip) && defined(uip) && known.assembles_to(text, inst, of)
             };
             if !exact_bytes || same() {
-                out.push('\n');
+                out.push(b'\n');
                 continue;
             }
         }
         let reading = out.split_off(start);
-        out.push_str(".raw ");
-        for byte in &bytes[placed.offset..end] {
-            let _ = write!(out, "{byte:02x}");
-        }
-        if !reading.is_empty() {
-            out.push_str(" //");
-            for word in reading.split_whitespace() {
-                out.push(' ');
-                out.push_str(word);
-            }
-        }
-        out.push('\n');
+        push_raw(&mut out, &bytes[placed.offset..end], &reading);
     }
     // Mesa leaves out the label at the end.
     if exact_bytes {
         labels.push(&mut out, end);
     }
-    out
+    text::string(out)
+}
+
+/// Bytes as `.raw`, and what they read as in a comment.
+fn push_raw(out: &mut Vec<u8>, bytes: &[u8], reading: &[u8]) {
+    out.extend_from_slice(b".raw ");
+    for &byte in bytes {
+        Text::new(out).hex_digits(u64::from(byte), 2);
+    }
+    if !reading.is_empty() {
+        out.extend_from_slice(b" //");
+        for word in reading.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+            out.push(b' ');
+            out.extend_from_slice(word);
+        }
+    }
+    out.push(b'\n');
+}
+
+/// Instructions whose text assembles to their bytes, without the numbers that any such text has as they are. Code has few
+/// of them.
+#[derive(Default)]
+struct Known {
+    /// Bits, and whether the form is that of 8 bytes.
+    forms: HashSet<(u128, bool)>,
+}
+
+impl Known {
+    /// Whether a text stands for exactly these bytes.
+    fn assembles_to(&mut self, text: &str, inst: &Instruction, bytes: &[u8]) -> bool {
+        const MOST: usize = 1 << 16;
+        let numbers = inst.row().map_or(0, |row| register_numbers(inst, row));
+        let form = (inst.bits & !numbers, bytes.len() == 8);
+        if numbers != 0 && self.forms.contains(&form) {
+            return true;
+        }
+        let same = assembles_to(inst.platform, text, inst, bytes);
+        if same && numbers != 0 && self.forms.len() < MOST {
+            self.forms.insert(form);
+        }
+        same
+    }
 }
 
 /// Whether a text stands for exactly these bytes.

@@ -1,5 +1,22 @@
 //! The tables that the build script makes of `data/intel/eu`, and the vocabulary of their rows.
 
+/// A platform, see `data/intel/eu/platforms.txt`.
+#[derive(Debug)]
+pub struct PlatformRow {
+    /// Its name.
+    pub name: &'static str,
+    /// Its generation, an index.
+    pub generation: u8,
+    /// Whether 64-bit floats run in the math pipe.
+    pub math_doubles: bool,
+    /// Whether there are 64-bit floats.
+    pub doubles: bool,
+    /// Whether there are 64-bit integers.
+    pub quads: bool,
+    /// Whether it has the restrictions of the low power parts of gen8 and gen9 on 64-bit types.
+    pub low_power: bool,
+}
+
 /// An opcode: name, operands, and its code by generation.
 #[derive(Debug)]
 pub struct OpcodeRow {
@@ -66,8 +83,18 @@ pub struct SwsbRow {
     pub mode: Option<TokenMode>,
 }
 
-/// The bits of a field: count of ranges, and (lowest bit, width) of each.
-pub type FieldRanges = (u8, [(u8, u8); 5]);
+/// The bits of a field in one generation.
+#[derive(Debug)]
+pub struct FieldBits {
+    /// As many ones as the first range, which is the highest part of the value, has bits; 0 where there is no field.
+    pub mask: u64,
+    /// Its lowest bit.
+    pub low: u8,
+    /// Bits of all ranges.
+    pub width: u8,
+    /// The other ranges: first and count in `FIELD_PARTS`.
+    pub rest: (u8, u8),
+}
 
 /// A table of compaction in one generation.
 #[derive(Debug)]

@@ -15,8 +15,9 @@ use crate::adreno::mempool::{self, Mempool, Queue, QueueEnd};
 use crate::adreno::sqe::SqeStat;
 use crate::adreno::trace::{TracedWork, header_of, packet_name};
 use crate::adreno::wait;
-use crate::adreno::writer::{self, WriterOrder};
+use crate::adreno::writer;
 use crate::args::{Arg, Args};
+use crate::awaited::WaitEnd;
 use crate::report::{Evidence, Fact, FieldFact, Finding, Subject, Trust};
 use crate::rules::Rule;
 
@@ -110,19 +111,19 @@ pub fn cp_wait(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Finding> {
             _ => seen("registers", register(wanted.text("register").unwrap_or_default(), u64::from(now))),
         });
         let writer = match parsed.operand {
-            WaitOperand::Memory(iova) => writer::find(case, stop, iova),
+            WaitOperand::Memory(iova) => writer::find(case, stop, Some(&parsed), iova),
             WaitOperand::Register(_) | WaitOperand::OnChip(_) => None,
         };
         let in_memory = matches!(parsed.operand, WaitOperand::Memory(_));
-        let order = writer.as_ref().and_then(|w| Some(w.as_ref()?.order()));
-        let (rule, trust) = match now.map(|now| parsed.accepts(now)) {
+        let (rule, trust) = match (now.map(|now| parsed.accepts(now)), &writer) {
+            (Some(true), _) => (Rule::CpAwaitedValueIsThere, Trust::Possible),
             // A packet after the wait is never reached, so the stream holds itself up. Who else could write is not known.
-            Some(false) if in_memory && order != Some(WriterOrder::Later) => {
-                (Rule::CpWaitsForValue, Trust::Likely)
-            }
-            Some(false) => (Rule::CpWaitsForValue, Trust::Certain),
-            Some(true) => (Rule::CpAwaitedValueIsThere, Trust::Possible),
-            None => (Rule::CpWaitsForUnknownValue, Trust::Likely),
+            (Some(false), Some(WaitEnd::Itself(_))) => (Rule::CpWaitsForItself, Trust::Certain),
+            (None, Some(WaitEnd::Itself(_))) => (Rule::CpWaitsForItself, Trust::Likely),
+            (_, Some(WaitEnd::WrongValue(_))) => (Rule::CpWaitsForWrongWrite, Trust::Likely),
+            (Some(false), _) if in_memory => (Rule::CpWaitsForValue, Trust::Likely),
+            (Some(false), _) => (Rule::CpWaitsForValue, Trust::Certain),
+            (None, _) => (Rule::CpWaitsForUnknownValue, Trust::Likely),
         };
         let trust = trust.min(stop.point.trust.max(Trust::Possible));
         return Some(
@@ -131,8 +132,8 @@ pub fn cp_wait(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Finding> {
                 .with("waits_for", Arg::Record(wanted.clone()))
                 .with_some("value", now.map(|now| Arg::Value(u64::from(now))))
                 .with("idle_downstream", idle_behind_cp(case) == Some(true))
-                .with("no_writer", writer == Some(None))
-                .with_some("writer", writer.flatten().map(|writer| Arg::Record(writer.args())))
+                .with("no_writer", writer == Some(WaitEnd::Nobody))
+                .with_some("writer", writer.and_then(WaitEnd::writer).map(|w| Arg::Record(w.into_args())))
                 .seen([own(Some(wanted))])
                 .seen(source),
         );

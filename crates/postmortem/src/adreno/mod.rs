@@ -12,6 +12,8 @@ mod firmware;
 mod gmu;
 pub mod hang;
 mod inflight;
+#[cfg(feature = "sim")]
+mod locate_sqe;
 pub mod mempool;
 mod missing;
 mod progress;
@@ -25,7 +27,9 @@ pub use crate::sqe_position::{SqeInstruction, SqePosition};
 pub use advice::Driver;
 pub use case::{AdrenoCase, SectionValues};
 pub use fault::{Whereabouts, whereabouts};
-pub use firmware::{NotFirmware, firmware_name, has_sqe_pc, locate_sqe};
+pub use firmware::{firmware_name, has_sqe_pc};
+#[cfg(feature = "sim")]
+pub use locate_sqe::{NotFirmware, locate_sqe};
 
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;
@@ -38,8 +42,21 @@ use crate::rules::Rule;
 use crate::verdict;
 use hang::CpStop;
 
+/// A report, and what it was made from, for those who show more of the same dump.
+pub struct ExplainedCase<'d> {
+    /// The report.
+    pub report: Report,
+    /// The dump laid out, and where the CP stopped in it; `None` where the GPU is not known.
+    pub case: Option<(AdrenoCase<'d>, Option<CpStop>)>,
+}
+
 /// Explains a msm devcoredump.
 pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
+    explain_case(dump, db).report
+}
+
+/// Explains a msm devcoredump, and hands on what was found on the way.
+pub fn explain_case<'d>(dump: &'d Devcore<'d>, db: &'d Db) -> ExplainedCase<'d> {
     let mut report = Report {
         driver: DriverIdentity {
             name: dump.module.as_deref().map(str::to_owned),
@@ -73,16 +90,17 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
         report.diagnostics.push(Diagnostic::loss(None, message));
         report.findings.push(Finding::new(Rule::UnknownGpu, Trust::Certain, Subject::Gpu));
         verdict::assign(&mut report);
-        return report;
+        return ExplainedCase { report, case: None };
     };
-    judge(&AdrenoCase::new(dump, db.gpu(generation)), &mut report);
-    report
+    let case = AdrenoCase::new(dump, db.gpu(generation));
+    let stop = hang::locate(&case);
+    judge(&case, stop.as_ref(), &mut report);
+    ExplainedCase { report, case: Some((case, stop)) }
 }
 
-fn judge(case: &AdrenoCase<'_>, report: &mut Report) {
-    let found = hang::locate(case);
-    let finished = found.as_ref().is_some_and(|stop| progress::finished(case, stop));
-    let stop = found.as_ref().filter(|_| !finished);
+fn judge(case: &AdrenoCase<'_>, found: Option<&CpStop>, report: &mut Report) {
+    let finished = found.is_some_and(|stop| progress::finished(case, stop));
+    let stop = found.filter(|_| !finished);
     let pool = inflight::pool(case);
     let queues = pool.as_ref().map(|(pool, _)| pool);
     let mut findings = Vec::new();
@@ -102,15 +120,15 @@ fn judge(case: &AdrenoCase<'_>, report: &mut Report) {
         findings.extend(inflight::own_draw(case, stop, &open_work));
         findings.extend(inflight::suspects(case, &open_work, queues));
     }
-    findings.extend(progress::findings(case, found.as_ref()));
+    findings.extend(progress::findings(case, found));
     verdict::rank(&mut findings);
     if let Some(stop) = stop {
         findings.insert(0, verdict(case, stop));
     }
-    findings.extend(missing::findings(case, found.as_ref()));
+    findings.extend(missing::findings(case, found));
     report.advice = if finished { advice::finished() } else { advice::advise(case, stop, &findings, open) };
     report.findings = findings;
-    report.hang = found.filter(|_| !finished).map(|s| s.point);
+    report.hang = stop.map(|stop| stop.point.clone());
     verdict::assign(report);
 }
 
@@ -134,6 +152,7 @@ fn verdict(case: &AdrenoCase<'_>, stop: &CpStop) -> Finding {
         .with_some("work", own)
         .with_some("after", after)
         .with_some("pass", inflight::pass_args(case, stop))
+        .with("ring_pointer_only", case.dump.registers.is_empty())
         .with("sqe_disagrees", stop.headers_agree == Some(false))
         .with_some("stray", stray)
         .seen(stop.evidence.clone())

@@ -11,6 +11,7 @@ use crate::adreno::inflight;
 use crate::adreno::trace::TracedWork;
 use crate::adreno::writer;
 use crate::args::{Arg, Args};
+use crate::awaited::{AwaitedWrite, WaitEnd};
 use crate::report::{Evidence, Fact};
 
 /// What of the stream points at an address.
@@ -31,7 +32,7 @@ pub(super) fn users(
     before: Option<&Buffer>,
 ) -> AddressUsers {
     let mut users = AddressUsers {
-        writer: writer::find(case, stop, iova).flatten().map(|writer| writer.args()),
+        writer: writer::find(case, stop, None, iova).and_then(WaitEnd::writer).map(AwaitedWrite::into_args),
         ..AddressUsers::default()
     };
     let home = case.memory.find(iova).or(before);

@@ -5,120 +5,125 @@
 
 use unwedge_base::Generation;
 use unwedge_stream::adreno::{
-    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoWalker, Exec, Flow, Packet, WalkerOptions,
+    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoWalker, Exec, Flow, Packet, Wait, WalkerOptions,
 };
 
 use crate::adreno::case::AdrenoCase;
 use crate::adreno::hang::{self, CpStop};
 use crate::adreno::trace::packet_name;
 use crate::args::{Arg, Args};
+use crate::awaited::{AwaitedWrite, WaitEnd, WriterOrder};
 use unwedge_hw::Gpu;
 
-/// Which packet writes the awaited memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MemoryWriter {
-    packet: String,
-    iova: Option<u64>,
-    ring: u32,
-    order: WriterOrder,
-}
-
-/// Where a writer is, seen from the packet that waits. The order is that in which they count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum WriterOrder {
-    /// After it in the same stream: it is never reached.
-    Later,
-    /// In another ring, which may still run.
-    OtherRing,
-    /// Before it in the same stream.
-    Earlier,
-}
-
-impl MemoryWriter {
-    pub(super) fn order(&self) -> WriterOrder {
-        self.order
-    }
-
-    /// `packet`, `iova`, `ring`, `order`.
-    pub(super) fn args(&self) -> Args {
-        let order = match self.order {
-            WriterOrder::Later => "later",
-            WriterOrder::OtherRing => "other-ring",
-            WriterOrder::Earlier => "earlier",
-        };
-        Args::new()
-            .with("packet", Arg::name(self.packet.clone()))
-            .with_some("iova", self.iova.map(Arg::Address))
-            .with("ring", Arg::Number(u64::from(self.ring)))
-            .with("order", Arg::name(order))
-    }
-}
+/// Writes that are kept of a ring: the newest before the wait, and so many after it.
+const MOST: usize = 64;
 
 /// Looks for packets that write an address.
-struct WriterFinder<'g> {
+struct WriterFinder<'g, 'w> {
     gpu: Gpu<'g>,
+    /// What is waited for; `None` where any write counts.
+    wait: Option<&'w Wait>,
     awaited: u64,
     ring: u32,
     /// The packet that waits, in the ring that hangs.
     waits_at: Option<u64>,
     order: WriterOrder,
-    found: Vec<MemoryWriter>,
+    found: Vec<AwaitedWrite>,
 }
 
-impl AdrenoSink for WriterFinder<'_> {
+impl AdrenoSink for WriterFinder<'_, '_> {
     fn event(&mut self, _state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         let AdrenoEvent::Packet(packet) = event else { return Flow::Continue };
         if self.waits_at.is_some() && packet.place.iova == self.waits_at {
             self.order = WriterOrder::Later;
             return Flow::Continue;
         }
-        if packet.exec == Exec::NotTaken || self.found.iter().any(|w| w.order == self.order) {
+        if packet.exec == Exec::NotTaken || self.found.len() >= MOST && self.order != WriterOrder::Earlier {
             return Flow::Continue;
         }
-        if writes(self.gpu, packet, self.awaited) {
-            let (packet, iova) = (packet_name(self.gpu, packet.header), packet.place.iova);
-            self.found.push(MemoryWriter { packet, iova, ring: self.ring, order: self.order });
+        if let Some(value) = written(self.gpu, packet, self.awaited) {
+            if self.order == WriterOrder::Earlier {
+                // Only the newest counts.
+                self.found.clear();
+            }
+            let order = match self.order {
+                WriterOrder::Later => "later",
+                WriterOrder::Elsewhere => "other-ring",
+                WriterOrder::Earlier => "earlier",
+            };
+            let args = Args::new()
+                .with("packet", Arg::name(packet_name(self.gpu, packet.header)))
+                .with_some("iova", packet.place.iova.map(Arg::Address))
+                .with("ring", Arg::Number(u64::from(self.ring)))
+                .with("order", Arg::name(order));
+            self.found.push(AwaitedWrite {
+                order: self.order,
+                args,
+                value: value.map(u64::from),
+                ends: self.wait.zip(value).map(|(wait, value)| wait.accepts(value)),
+            });
         }
         Flow::Continue
     }
 }
 
-/// Whether a packet writes the dword at an address.
-fn writes(gpu: Gpu<'_>, packet: &Packet<'_>, awaited: u64) -> bool {
+/// What a packet writes to the dword at an address: `None` where it does not write it, `Some(None)` where the packet does
+/// not hold the value.
+fn written(gpu: Gpu<'_>, packet: &Packet<'_>, awaited: u64) -> Option<Option<u32>> {
     let payload = packet.payload;
-    let starts_at = |i: usize| payload.get64(i).is_some_and(|iova| iova & !3 == awaited);
-    let holds = |i: usize, dwords: u64| {
-        let from = payload.get64(i).map(|iova| iova & !3);
-        from.and_then(|from| awaited.checked_sub(from)).is_some_and(|at| at < dwords.saturating_mul(4))
-    };
+    let at = |i: usize| payload.get64(i).and_then(|iova| awaited.checked_sub(iova & !3));
+    let holds = |i: usize, dwords: u64| at(i).filter(|&at| at < dwords.saturating_mul(4));
+    let dword = |from: usize, at: u64| payload.get(from.checked_add(usize::try_from(at / 4).ok()?)?);
+    let unknown = |written: Option<u64>| written.map(|_| None);
     match packet.op {
-        AdrenoOp::MemWrite => holds(0, (payload.len() as u64).saturating_sub(2)),
-        AdrenoOp::EventWrite | AdrenoOp::EventWrite7 => payload.len() >= 4 && holds(1, 2),
-        AdrenoOp::RegToMem => holds(1, u64::from(payload.get(0).unwrap_or(0) >> 18 & 0xfff).max(1)),
+        AdrenoOp::MemWrite => holds(0, (payload.len() as u64).saturating_sub(2)).map(|at| dword(2, at)),
+        AdrenoOp::EventWrite | AdrenoOp::EventWrite7 if payload.len() >= 4 => {
+            let at = holds(1, 2)?;
+            Some(if event_has_value(gpu, packet) { dword(3, at) } else { None })
+        }
+        AdrenoOp::RegToMem => unknown(holds(1, u64::from(payload.get(0).unwrap_or(0) >> 18 & 0xfff).max(1))),
         _ => match packet_name(gpu, packet.header).as_str() {
-            "CP_MEM_TO_MEM" => holds(1, 2),
-            "CP_COND_WRITE5" => starts_at(5),
-            "CP_WHERE_AM_I" | "CP_RECORD_PFP_TIMESTAMP" => holds(0, 2),
-            "CP_MEMCPY" => holds(3, u64::from(payload.get(0).unwrap_or(0))),
-            _ => false,
+            "CP_MEM_TO_MEM" => unknown(holds(1, 2)),
+            "CP_COND_WRITE5" => holds(5, 1).map(|_| payload.get(7)),
+            "CP_WHERE_AM_I" | "CP_RECORD_PFP_TIMESTAMP" => unknown(holds(0, 2)),
+            "CP_MEMCPY" => unknown(holds(3, u64::from(payload.get(0).unwrap_or(0)))),
+            _ => None,
         },
     }
 }
 
-/// The packet that writes the memory which the packet at the stop waits for, looked for in all rings and what they call;
-/// `Some(None)`: none does. `None` on GPUs with 32-bit addresses, whose packets are not looked at.
-pub(super) fn find(case: &AdrenoCase<'_>, stop: &CpStop, awaited: u64) -> Option<Option<MemoryWriter>> {
+/// Whether an event writes what its packet holds, and not a counter or a clock.
+fn event_has_value(gpu: Gpu<'_>, packet: &Packet<'_>) -> bool {
+    let first = packet.payload.get(0).unwrap_or(0);
+    if packet.op == AdrenoOp::EventWrite7 {
+        // EV_WRITE_USER_32B and EV_WRITE_USER_64B, to memory.
+        return first >> 20 & 7 <= 1 && first >> 24 & 1 == 0;
+    }
+    let event = gpu.enumeration("vgt_event_type").and_then(|e| e.name_of(u64::from(first & 0xff)));
+    // Bit 30 asks for the counter of the clock.
+    first >> 30 & 1 == 0 && event.is_some_and(|name| name.ends_with("_TS"))
+}
+
+/// The packets that write an address, which the packet at the stop may wait for, looked for in all rings and what they
+/// call. `None` on GPUs with 32-bit addresses, whose packets are not looked at.
+pub(super) fn find(
+    case: &AdrenoCase<'_>,
+    stop: &CpStop,
+    wait: Option<&Wait>,
+    awaited: u64,
+) -> Option<WaitEnd> {
     if case.gpu.generation() < Generation::A5xx {
         return None;
     }
-    let mut found: Vec<MemoryWriter> = Vec::new();
+    let mut found: Vec<AwaitedWrite> = Vec::new();
     let budget = unwedge_stream::adreno::budget(&case.memory) / 4;
     for (i, ring) in case.dump.rings.iter().enumerate() {
         let hung = i == stop.ring;
-        let order = if hung { WriterOrder::Earlier } else { WriterOrder::OtherRing };
+        let order = if hung { WriterOrder::Earlier } else { WriterOrder::Elsewhere };
         let waits_at = stop.point.iova.filter(|_| hung);
+        let (gpu, ring_id) = (case.gpu, ring.id);
         let mut finder =
-            WriterFinder { gpu: case.gpu, awaited, ring: ring.id, waits_at, order, found: Vec::new() };
+            WriterFinder { gpu, wait, awaited, ring: ring_id, waits_at, order, found: Vec::new() };
         let mut walker = AdrenoWalker::new(case.gpu, &case.memory, WalkerOptions { linear: false, budget });
         if hung {
             let window = hang::walked(case, stop)?;
@@ -128,5 +133,5 @@ pub(super) fn find(case: &AdrenoCase<'_>, stop: &CpStop, awaited: u64) -> Option
         }
         found.append(&mut finder.found);
     }
-    Some(found.into_iter().min_by_key(MemoryWriter::order))
+    Some(WaitEnd::of(&found))
 }

@@ -149,7 +149,7 @@ pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
 fn blocks(case: &AmdCase<'_>, load: &Load) -> Option<Finding> {
     let status = || -> Vec<Evidence> {
         let regs = STATUS_REGISTERS.iter().filter_map(|name| case.reg(name));
-        regs.filter(|reg| reg.value != 0).map(Reg::evidence).collect()
+        regs.filter(|reg| reg.value != 0).map(|reg| reg.evidence_with_all(&case.set_fields(reg))).collect()
     };
     if load.idle {
         let seen = case.reg("GRBM_STATUS").map(Reg::evidence);

@@ -13,6 +13,7 @@ use unwedge_capture::radv::RadvShader;
 use unwedge_capture::umr::UmrWave;
 use unwedge_hw::amd::Gfx;
 use unwedge_isa::amdgcn::opcode::Opcode;
+use unwedge_isa::amdgcn::waits::Counter;
 use unwedge_isa::amdgcn::{Gpu, codec, listing, text, waits as isa_waits};
 
 /// Instructions that are shown in front of a place, and behind it.
@@ -229,50 +230,51 @@ pub(super) fn of_memory(
     Some((around(lines.collect(), center), name))
 }
 
-/// A counter of a wave: how instructions call it, and its fields in `IB_STS` with the bit that each starts at.
-type WaveCounter = (&'static str, &'static [(&'static str, u32)]);
+/// Fields of `IB_STS` that hold a counter, after the counter's name, with the bit that each starts at: fields have grown.
+const COUNTER_PARTS: [(&str, u32); 4] = [("", 0), ("_HI", 4), ("_BIT4", 4), ("_BIT5", 5)];
 
-const COUNTERS: [WaveCounter; 10] = [
-    ("vmcnt", &[("VM_CNT", 0), ("VM_CNT_HI", 4)]),
-    ("lgkmcnt", &[("LGKM_CNT", 0), ("LGKM_CNT_BIT4", 4), ("LGKM_CNT_BIT5", 5)]),
-    ("expcnt", &[("EXP_CNT", 0)]),
-    ("vscnt", &[("VS_CNT", 0)]),
-    ("loadcnt", &[("LOAD_CNT", 0)]),
-    ("storecnt", &[("STORE_CNT", 0)]),
-    ("samplecnt", &[("SAMPLE_CNT", 0)]),
-    ("bvhcnt", &[("BVH_CNT", 0)]),
-    ("dscnt", &[("DS_CNT", 0)]),
-    ("kmcnt", &[("KM_CNT", 0)]),
-];
-
-/// What a counter of a wave is at; `None` where nothing says.
-fn open(case: &AmdCase<'_>, wave: &UmrWave<'_>, counter: &WaveCounter) -> Option<u64> {
-    let mut parts = counter.1.iter();
-    let (first, _) = parts.next()?;
-    let low = wave_field(case, wave, "IB_STS", first)?;
-    let rest = parts.filter_map(|(name, shift)| Some(wave_field(case, wave, "IB_STS", name)? << shift));
-    Some(rest.fold(low, |value, part| value | part))
+/// The counters of a generation, with the names that its instructions have for them.
+fn counters(generation: Gfx) -> impl Iterator<Item = (Counter, &'static str)> {
+    Counter::of(generation).filter_map(move |counter| Some((counter, counter.name_in(generation)?)))
 }
 
-/// The counters of a wave that are not at zero.
+/// What a counter of a wave is at, by its name; `None` where nothing says. `IB_STS` has `VM_CNT` of `vmcnt`.
+fn open(case: &AmdCase<'_>, wave: &UmrWave<'_>, name: &str) -> Option<u64> {
+    let field = format!("{}_CNT", name.strip_suffix("cnt")?.to_ascii_uppercase());
+    let part = |(suffix, shift): (&str, u32)| {
+        Some(wave_field(case, wave, "IB_STS", &format!("{field}{suffix}"))? << shift)
+    };
+    let [low, rest @ ..] = COUNTER_PARTS;
+    Some(rest.into_iter().filter_map(part).fold(part(low)?, |value, part| value | part))
+}
+
+/// The counters of a wave that are not at zero. Of a GPU that is not known they may be those of any generation.
 pub(super) fn open_counters(case: &AmdCase<'_>, wave: &UmrWave<'_>) -> Vec<Arg> {
-    let of = |counter: &WaveCounter| Some((counter.0, open(case, wave, counter).filter(|&n| n > 0)?));
+    let own = case.amd.map(|amd| amd.gfx());
+    let generations = Gfx::ALL.into_iter().filter(|generation| own.is_none_or(|own| own == *generation));
+    let mut names: Vec<&str> = Vec::new();
+    for (_, name) in generations.flat_map(counters) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let of = |name| Some((name, open(case, wave, name).filter(|&n| n > 0)?));
     let record = |(name, n)| Args::new().with("counter", Arg::name(name)).with("value", Arg::Number(n));
-    COUNTERS.iter().filter_map(of).map(record).map(Arg::from).collect()
+    names.into_iter().filter_map(of).map(record).map(Arg::from).collect()
 }
 
 /// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`.
-fn awaited(text: &str, generation: Gfx) -> Vec<(&'static WaveCounter, u64)> {
+fn awaited(text: &str, generation: Gfx) -> Vec<(Counter, u64)> {
     let (word, operands) = text.split_once([' ', '\t']).unwrap_or((text, ""));
     let Some(opcode) = Opcode::named(word) else { return Vec::new() };
     if opcode == Opcode::s_waitcnt {
-        let of = |counter: &'static WaveCounter| {
-            let (before, rest) = operands.split_once(&format!("{}(", counter.0))?;
+        let of = |(counter, name): (Counter, &str)| {
+            let (before, rest) = operands.split_once(&format!("{name}("))?;
             let whole = !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
             let number = rest.split(')').next()?.trim().parse().ok()?;
             whole.then_some((counter, number))
         };
-        return COUNTERS.iter().filter_map(of).collect();
+        return counters(generation).filter_map(of).collect();
     }
     let last = operands.rsplit(',').next().unwrap_or_default().trim();
     let number = match last.strip_prefix("0x") {
@@ -280,25 +282,23 @@ fn awaited(text: &str, generation: Gfx) -> Vec<(&'static WaveCounter, u64)> {
         None => last.parse(),
     };
     let Ok(immediate) = number else { return Vec::new() };
-    let fields = isa_waits::fields(opcode, generation).filter_map(|wait| {
-        let counter = COUNTERS.iter().find(|counter| counter.0 == wait.field.name)?;
-        Some((counter, u64::from(wait.field.get(immediate))))
-    });
-    fields.collect()
+    let fields = isa_waits::fields(opcode, generation);
+    fields.map(|wait| (wait.counter, u64::from(wait.field.get(immediate)))).collect()
 }
 
 /// What waves wait for at an instruction, counter by counter.
 pub(super) fn waits(case: &AmdCase<'_>, waves: &[&UmrWave<'_>], text: &str) -> Vec<CounterWait> {
-    let wait = |(counter, until): (&WaveCounter, u64)| {
+    let Some(generation) = case.amd.map(|amd| amd.gfx()) else { return Vec::new() };
+    let wait = |(counter, until): (Counter, u64)| {
+        let name = counter.name_in(generation).unwrap_or_default();
         let mut range: Option<(u64, u64)> = None;
         let mut held = 0;
-        for value in waves.iter().filter_map(|wave| open(case, wave, counter)) {
+        for value in waves.iter().filter_map(|wave| open(case, wave, name)) {
             range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
             held += usize::from(value > until);
         }
-        CounterWait { counter: counter.0.to_owned(), until, open: range, waves: held }
+        CounterWait { counter: name.to_owned(), until, open: range, waves: held }
     };
-    let Some(generation) = case.amd.map(|amd| amd.gfx()) else { return Vec::new() };
     awaited(text, generation).into_iter().map(wait).collect()
 }
 
@@ -307,7 +307,8 @@ mod tests {
     use super::*;
 
     fn names_on(generation: Gfx, text: &str) -> Vec<(&'static str, u64)> {
-        awaited(text, generation).into_iter().map(|(counter, n)| (counter.0, n)).collect()
+        let named = |(counter, n): (Counter, u64)| (counter.name_in(generation).unwrap_or_default(), n);
+        awaited(text, generation).into_iter().map(named).collect()
     }
 
     fn names(text: &str) -> Vec<(&'static str, u64)> {

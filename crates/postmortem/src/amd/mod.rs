@@ -163,7 +163,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     verdict::rank(&mut findings);
     let point = stop.as_ref().map(|stop| named_by_trace(stop, progress.as_ref()));
     if let (Some(stop), Some(point)) = (&stop, &point) {
-        findings.insert(0, verdict(stop, point, &walked, progress.as_ref()));
+        findings.insert(0, verdict(case, stop, point, (&walked, progress.as_ref())));
     } else if let Some(progress) = &progress
         && let Some(place) = progress.place()
     {
@@ -188,10 +188,16 @@ fn named_by_trace(stop: &AmdStop, progress: Option<&Progress<'_>>) -> HangPoint 
 }
 
 /// Where the ring that timed out stopped.
-fn verdict(stop: &AmdStop, point: &HangPoint, walked: &Walked, progress: Option<&Progress<'_>>) -> Finding {
+fn verdict(
+    case: &AmdCase<'_>,
+    stop: &AmdStop,
+    point: &HangPoint,
+    (walked, progress): (&Walked, Option<&Progress<'_>>),
+) -> Finding {
     let ring = Subject::Engine(point.ring_name.clone().unwrap_or_default());
     let packet = stop.at.and_then(|at| walked.packets.get(at));
     let mut found = Finding::new(Rule::JobTimedOut, point.trust, ring)
+        .with("no_registers", registers_missing(case))
         .with_some("packet", point.packet.clone().map(Arg::name))
         .with("ring_alone", stop.bare)
         .with("drained", stop.drained);
@@ -293,6 +299,11 @@ fn vram(case: &AmdCase<'_>) -> Option<Finding> {
     }
 }
 
+/// No register was captured; those that read as all ones or zeros were.
+fn registers_missing(case: &AmdCase<'_>) -> bool {
+    case.regs.is_empty() && case.reads == RegisterReads::Answered
+}
+
 /// What is unknown.
 fn missing(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<Finding> {
     let mut out = Vec::new();
@@ -324,7 +335,7 @@ fn missing(case: &AmdCase<'_>, stop: Option<&AmdStop>, walked: &Walked) -> Vec<F
     } else if case.faults.iter().all(|fault| !fault.is_recorded()) {
         gap(Rule::NoFaultRecorded, None);
     }
-    if case.regs.is_empty() && case.reads == RegisterReads::Answered {
+    if registers_missing(case) {
         gap(Rule::GpuRegistersMissing, Some(AmdgpuSection::Ip));
     }
     if case.waves.is_empty() && !case.no_waves && case.shaders.iter().all(|shader| shader.waves.is_empty()) {

@@ -5,6 +5,7 @@ use super::position::AmdStop;
 use super::stream::{SeenPacket, Walked};
 use super::writer;
 use crate::args::{Arg, Args};
+use crate::awaited::{AwaitedWrite, WaitEnd, WriterOrder};
 use crate::report::{Finding, Subject, Trust};
 use crate::rules::Rule;
 use unwedge_stream::amd::{Operand, Wait};
@@ -59,7 +60,7 @@ fn describe(
     let subject = Subject::Packet { name: packet.name.clone(), iova: packet.place.iova };
     let (rule, value, writer, registers) = match wait.operand {
         Operand::Memory(iova) => {
-            let (rule, writer) = writer(case, walked, at, iova);
+            let (rule, writer) = writer(case, walked, at, (iova, &wait));
             (rule, case.memory.read(iova), writer, None)
         }
         Operand::Register(reg) => {
@@ -69,6 +70,7 @@ fn describe(
         }
     };
     let holds = value.and_then(|value| wait.holds(u64::from(value)));
+    let rule = if holds == Some(true) { Rule::PacketAwaitedValueIsThere } else { rule };
     Some(
         Finding::new(rule, trust, subject)
             .with("condition", condition(case, &wait))
@@ -91,17 +93,42 @@ pub(super) fn place(packet: &SeenPacket) -> Args {
 }
 
 /// Who writes the memory that is waited for, of the packets in the dump, and what that means.
-fn writer(case: &AmdCase<'_>, walked: &Walked, at: usize, iova: u64) -> (Rule, Option<Args>) {
-    let writes = |packet: &SeenPacket| packet.writes.is_some_and(|range| range.holds(iova));
-    let writers = walked.packets.iter().enumerate().filter(|(_, packet)| writes(packet));
-    let (before, after): (Vec<_>, Vec<_>) = writers.partition(|(i, _)| *i < at);
-    match (before.last(), after.first()) {
-        (Some((_, packet)), _) => (Rule::PacketWaitsForEarlierWrite, Some(place(packet))),
-        (None, Some((_, packet))) => (Rule::PacketWaitsForLaterWrite, Some(place(packet))),
-        (None, None) => {
-            let other = writer::in_other_rings(case, iova);
-            let other = other.map(|(ring, packet)| place(&packet).with("ring", Arg::Text(ring)));
-            (Rule::PacketWaitsForOtherQueue, other)
-        }
-    }
+fn writer(
+    case: &AmdCase<'_>,
+    walked: &Walked,
+    at: usize,
+    (iova, wait): (u64, &Wait),
+) -> (Rule, Option<Args>) {
+    let write = |packet: &SeenPacket, order: WriterOrder, ring: Option<&str>| {
+        let range = packet.writes.filter(|range| range.holds(iova))?;
+        let value = range.dword(iova);
+        // A semaphore counts, and the upper half of a wide value is not looked at.
+        let compared = value.filter(|_| !wait.semaphore && wait.reference >> 32 == 0);
+        let word = match order {
+            WriterOrder::Earlier => "earlier",
+            WriterOrder::Elsewhere => "other-ring",
+            WriterOrder::Later => "later",
+        };
+        let args = place(packet)
+            .with("order", Arg::name(word))
+            .with_some("ring", ring.map(|ring| Arg::Text(ring.to_owned())));
+        let ends = compared.and_then(|value| wait.holds(u64::from(value)));
+        Some(AwaitedWrite { order, args, value: value.map(u64::from), ends })
+    };
+    let own = walked.packets.iter().enumerate().filter_map(|(i, packet)| {
+        write(packet, if i < at { WriterOrder::Earlier } else { WriterOrder::Later }, None)
+    });
+    let mut writes: Vec<AwaitedWrite> = own.collect();
+    let others = writer::in_other_rings(case, iova);
+    writes.extend(
+        others.iter().filter_map(|(ring, packet)| write(packet, WriterOrder::Elsewhere, Some(ring.as_str()))),
+    );
+    let end = WaitEnd::of(&writes);
+    let rule = match &end {
+        WaitEnd::Writer(writer) if writer.order == WriterOrder::Earlier => Rule::PacketWaitsForEarlierWrite,
+        WaitEnd::Writer(_) | WaitEnd::Nobody => Rule::PacketWaitsForOtherQueue,
+        WaitEnd::Itself(_) => Rule::PacketWaitsForLaterWrite,
+        WaitEnd::WrongValue(_) => Rule::PacketWaitsForWrongWrite,
+    };
+    (rule, end.writer().map(AwaitedWrite::into_args))
 }

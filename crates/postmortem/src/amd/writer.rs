@@ -13,6 +13,8 @@ use unwedge_stream::amd::Packet;
 pub(super) struct WrittenRange {
     pub(super) iova: u64,
     pub(super) bytes: u64,
+    /// Its first dwords, where the packet holds what it writes.
+    first: [Option<u32>; 2],
 }
 
 impl WrittenRange {
@@ -20,7 +22,8 @@ impl WrittenRange {
     pub(super) fn of(packet: &Packet<'_>, amd: Amd<'_>, name: Option<&str>) -> Option<WrittenRange> {
         let get = |field| packet.get(amd, field);
         let payload = packet.payload.len() as u64;
-        let (iova, bytes) = match name? {
+        let name = name?;
+        let (iova, bytes) = match name {
             "RELEASE_MEM" | "ATOMIC_MEM" | "EVENT_WRITE_ZPASS" => (get("ADDR")?, 8),
             "SDMA_FENCE" => (get("ADDR")?, 4),
             "EVENT_WRITE_EOP" | "EVENT_WRITE_EOS" | "SIDMA_FENCE" => {
@@ -44,12 +47,41 @@ impl WrittenRange {
             "SDMA_COPY_LINEAR" => (get("DST_ADDR")?, get("COUNT")?.saturating_add(1)),
             _ => return None,
         };
-        Some(WrittenRange { iova: iova & !3, bytes })
+        Some(WrittenRange { iova: iova & !3, bytes, first: first_dwords(packet, amd, name) })
+    }
+
+    /// What it writes to the dword at an address, where the packet holds that.
+    pub(super) fn dword(self, iova: u64) -> Option<u32> {
+        let at = (iova & !3).checked_sub(self.iova)? / 4;
+        self.first.get(usize::try_from(at).ok()?).copied().flatten()
     }
 
     /// Whether it writes the dword at an address.
     pub(super) fn holds(self, iova: u64) -> bool {
         (iova & !3).checked_sub(self.iova).is_some_and(|at| at < self.bytes)
+    }
+}
+
+/// The first dwords that a packet writes: those that it holds.
+fn first_dwords(packet: &Packet<'_>, amd: Amd<'_>, name: &str) -> [Option<u32>; 2] {
+    let get = |field| packet.get(amd, field);
+    let low = |value: Option<u64>| value.map(|value| value as u32);
+    let both = |value: Option<u64>| [low(value), low(value.map(|value| value >> 32))];
+    let payload = |i: usize| packet.payload.get(i);
+    match name {
+        "RELEASE_MEM" | "EVENT_WRITE_EOP" => match get("DATA_SEL") {
+            Some(1) => [low(get("DATA")), None],
+            Some(2) => both(get("DATA")),
+            _ => [None; 2],
+        },
+        "SDMA_FENCE" | "SIDMA_FENCE" => [low(get("DATA")), None],
+        "COPY_DATA" if get("SRC_SEL") == Some(5) => both(get("SRC")),
+        // With one address for all, the last dword stays.
+        "WRITE_DATA" if get("WR_ONE_ADDR") == Some(1) => {
+            [packet.payload.len().checked_sub(1).filter(|&last| last >= 3).and_then(payload), None]
+        }
+        "WRITE_DATA" | "SDMA_WRITE_LINEAR" => [payload(3), payload(4)],
+        _ => [None; 2],
     }
 }
 
@@ -61,13 +93,18 @@ pub(super) fn fence_value(packet: &Packet<'_>, amd: Amd<'_>, name: Option<&str>)
     }
 }
 
-/// A packet in another ring than the one that hangs, which writes an address: the ring, and the packet.
-pub(super) fn in_other_rings(case: &AmdCase<'_>, iova: u64) -> Option<(String, SeenPacket)> {
+/// The packets in other rings than the one that hangs which write an address: the ring, and the packet.
+pub(super) fn in_other_rings(case: &AmdCase<'_>, iova: u64) -> Vec<(String, SeenPacket)> {
     let hung = case.hung_ring().map(|ring| ring.name);
-    case.rings.iter().filter(|ring| Some(ring.name) != hung).find_map(|ring| {
-        let walked = Walked::ring(case, ring, engine_of(ring.name)?);
+    let others = case.rings.iter().filter(|ring| Some(ring.name) != hung);
+    let walks = others.filter_map(|ring| Some((ring, Walked::ring(case, ring, engine_of(ring.name)?))));
+    let found = walks.flat_map(|(ring, walked)| {
         let writes = |packet: &SeenPacket| packet.writes.is_some_and(|range| range.holds(iova));
-        let found = walked.packets.into_iter().rev().find(writes)?;
-        Some((ring.name.to_owned(), found))
-    })
+        let newest = walked.packets.into_iter().rev().filter(writes).take(MOST);
+        newest.map(|packet| (ring.name.to_owned(), packet)).collect::<Vec<_>>()
+    });
+    found.collect()
 }
+
+/// Packets of another ring that are kept.
+const MOST: usize = 64;

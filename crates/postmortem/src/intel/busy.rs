@@ -1,9 +1,10 @@
-//! Which units are not done, by the INSTDONE registers.
+//! Which units are not done, by the INSTDONE registers; which threads of EUs wait for a debugger.
 
-use super::case::{IntelCase, Unit, register, texts};
-use crate::args::Arg;
-use crate::report::{Evidence, Fact, FieldFact, Finding, Trust};
+use super::case::{IntelCase, Unit, register, seen, texts};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, FieldFact, Finding, Subject, Trust};
 use crate::rules::Rule;
+use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::RingRegister;
 use unwedge_hw::intel::EngineClass;
 use unwedge_stream::intel::instdone;
@@ -29,6 +30,8 @@ impl Units {
         let own = unit.dump.registers.iter().map(|r| (r, instdone::register(gpu, engine, r.name)));
         let of_device = case.registers.iter().filter(|_| engine == EngineClass::Render);
         let of_device = of_device.map(|r| (r, instdone::register_of_device(gpu, r.name)));
+        // Of registers that a generation does not have, the driver prints 0.
+        let of_device = of_device.filter(|(r, known)| known.is_some() || r.value != 0);
         for (read, known) in own.chain(of_device).filter(|(r, _)| instdone::is_one(r.name)) {
             let (value, index) = (read.value as u32, read.index);
             let name = format!("{}{index}", read.name);
@@ -78,6 +81,35 @@ pub(super) fn finding(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<F
     // Which of a hundred execution units it is differs from run to run.
     let found = unit.finding(rule, trust).with("units", texts(units.not_done));
     Some(found.with("unknown_registers", texts(units.unknown)).seen(units.evidence))
+}
+
+/// Threads that are named.
+const THREADS: usize = 32;
+
+/// Threads of EUs that waited for a debugger before the driver halted the others, or after that.
+pub(super) fn attention(dump: &ErrorState<'_>) -> Option<Finding> {
+    let read = |when: &str| dump.attentions().find(|a| a.when == when && a.threads().next().is_some());
+    let (found, trust) = match read("before") {
+        Some(before) => (before, Trust::Certain),
+        // The driver asked them to stop.
+        None => (read("after")?, Trust::Possible),
+    };
+    let threads = found.threads().take(THREADS).map(|thread| {
+        let args = Args::new()
+            .with("subslice", Arg::Number(thread.subslice.into()))
+            .with("eu", Arg::Number(thread.eu.into()))
+            .with("thread", Arg::Number(thread.thread.into()));
+        Arg::Record(args)
+    });
+    let control = dump.registers.iter().find(|r| r.name == "TD_CTL");
+    let control = control.map(|r| seen("registers", register("TD_CTL", r.value), Some(r.span)));
+    Some(
+        Finding::new(Rule::EuThreadsNeedAttention, trust, Subject::Gpu)
+            .with("when", Arg::Text(found.when.clone()))
+            .with("count", Arg::Number(found.threads().count() as u64))
+            .with("threads", threads.collect::<Vec<Arg>>())
+            .seen(control),
+    )
 }
 
 /// What a set of units says; `complete` where there are no others.

@@ -18,6 +18,7 @@ use unwedge_capture::intel::{
 use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::IntelGpu;
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
+use unwedge_hw::intel::ring::HEAD_OFFSET;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::unpack::Wanted;
 use unwedge_stream::intel::walk::Spaces;
@@ -92,6 +93,8 @@ pub(super) struct Unit<'c, 'a> {
     pub(super) guilty: Option<i64>,
     /// Where its batch starts and ends, if the dump says.
     pub(super) batch: Option<std::ops::Range<u64>>,
+    /// Where its ring was captured, and how many bytes of it.
+    pub(super) ring: Option<(u64, u64)>,
     pub(super) ppgtt: &'c Memory,
     /// Which address space that is.
     pub(super) space: usize,
@@ -191,13 +194,13 @@ impl Unit<'_, '_> {
 
     /// HEAD is at TAIL, or neither is in the dump.
     pub(super) fn has_read_all(&self) -> bool {
-        let offset = |register| self.ring32(register).map(|value| value & 0x001f_fffc);
+        let offset = |register| self.ring32(register).map(|value| value & HEAD_OFFSET);
         offset(RingRegister::Head) == offset(RingRegister::Tail)
     }
 
     /// Where it reads, as an address.
     pub(super) fn active_head(&self) -> Option<u64> {
-        active_head(self.dump, |address| self.ppgtt.find(address).is_some())
+        active_head(self.dump, self.ring, |address| self.ppgtt.find(address).is_some())
     }
 
     pub(super) fn class(&self) -> EngineClass {

@@ -4,7 +4,9 @@ use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{DumpEngine, RingRegister};
 use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
+use unwedge_hw::intel::ring as bits;
 use unwedge_hw::{ChipOverride, OverrideGpu};
+use unwedge_isa::eu;
 use unwedge_stream::intel::position::{self, RingState};
 use unwedge_stream::intel::walk::canonical;
 
@@ -22,21 +24,7 @@ pub struct IntelDevice {
 impl IntelDevice {
     /// The device of an error state.
     pub fn of_i915(dump: &ErrorState<'_>) -> IntelDevice {
-        if let Some(device) = taken_as(dump.taken_as.as_ref(), IntelDriver::I915) {
-            return device;
-        }
-        let by_name = || {
-            let name = dump.field("Platform").or_else(|| dump.field("platform"))?;
-            Platform::by_name(&name.trim().replace('_', "-"))
-        };
-        let platform = dump.pci_id().and_then(Platform::by_pci_id).or_else(by_name);
-        let told = || {
-            let text = dump.field("graphics version").or_else(|| dump.field("gen"))?.trim();
-            text.parse().ok()
-        };
-        let by_code = || Some(Version::new(u8::try_from(dump.hang()?.generation).ok()?, 0));
-        let version = platform.map(Platform::version).or_else(told).or_else(by_code);
-        IntelDevice { driver: IntelDriver::I915, platform, version }
+        IntelDevice { driver: IntelDriver::I915, platform: dump.platform(), version: dump.version() }
     }
 
     /// The device of a devcoredump.
@@ -56,6 +44,18 @@ impl IntelDevice {
     }
 }
 
+impl IntelDevice {
+    /// The instruction set of its shaders: by a name of the platform, else that of the first platform of its version. `None`
+    /// where the tables do not have it.
+    pub fn eu_platform(&self) -> Option<eu::Platform> {
+        let by_name =
+            |platform: &Platform| platform.names().iter().find_map(|n| eu::Platform::by_name(n).ok());
+        let version = self.version.or_else(|| self.platform.map(Platform::version))?;
+        let same = || Platform::all().iter().filter(|other| other.version() == version).find_map(by_name);
+        self.platform.and_then(by_name).or_else(same)
+    }
+}
+
 /// The device that a dump is taken to be of.
 fn taken_as(chip: Option<&ChipOverride>, driver: IntelDriver) -> Option<IntelDevice> {
     match chip?.gpu {
@@ -66,15 +66,24 @@ fn taken_as(chip: Option<&ChipOverride>, driver: IntelDriver) -> Option<IntelDev
     }
 }
 
-/// Where an engine reads, as an address: `is_batch` tells whether the dump holds something at an address of the context.
-pub fn active_head(engine: &DumpEngine<'_>, is_batch: impl Fn(u64) -> bool) -> Option<u64> {
+/// Where an engine reads, as an address: `ring` is where its ring was captured and how many bytes of it, `is_batch` tells whether
+/// the dump holds something at an address of the context.
+pub fn active_head(
+    engine: &DumpEngine<'_>,
+    ring: Option<(u64, u64)>,
+    is_batch: impl Fn(u64) -> bool,
+) -> Option<u64> {
     let acthd = canonical(engine.ring(RingRegister::Acthd)?);
-    let low = |register| engine.ring(register).map_or(0, |v| v as u32);
-    let ctl = low(RingRegister::Ctl);
-    let size = if ctl & 1 == 0 { 0 } else { (ctl & 0x001f_f000) + 0x1000 };
-    let start = engine.ring(RingRegister::Start).unwrap_or(0) & !0xfff;
-    let ring = RingState { start, head: low(RingRegister::Head), size };
-    Some(position::active_head(acthd, ring, is_batch(acthd)))
+    let low = |register| engine.ring(register).map(|v| v as u32);
+    let enabled = |ctl: u32| if ctl & bits::CTL_ENABLE == 0 { 0 } else { bits::size(ctl) };
+    let captured = || ring.map_or(0, |(_, size)| size.min(u64::from(bits::MAX_SIZE)) as u32);
+    let size = low(RingRegister::Ctl).map_or_else(captured, enabled);
+    let is_batch = is_batch(acthd);
+    // Kernels up to 3.1 do not print HEAD: what is no batch can only be the ring.
+    let head = low(RingRegister::Head).unwrap_or(if is_batch { 0 } else { acthd as u32 });
+    let named = engine.ring(RingRegister::Start).filter(|&start| start != 0);
+    let start = named.or(ring.map(|(start, _)| start)).unwrap_or(0) & !0xfff;
+    Some(position::active_head(acthd, RingState { start, head, size }, is_batch))
 }
 
 /// The class of the queue that hangs: a number as xe counts classes, or a name.

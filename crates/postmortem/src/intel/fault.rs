@@ -22,6 +22,8 @@ use unwedge_intel::registers;
 /// What the address registers of a fault read as on a device that does not answer.
 const NO_ANSWER: (u32, u32) = (u32::MAX, u32::MAX);
 
+/// From this version on there are fault registers.
+const FIRST: Version = Version::new(6, 0);
 /// From this version on there is one fault register for all engines.
 const ONE_FOR_ALL: Version = Version::new(8, 0);
 
@@ -64,7 +66,9 @@ pub(super) fn findings(case: &IntelCase<'_, '_>) -> Vec<Finding> {
             fault.evidence.push(evidence);
             continue;
         }
-        let mut fault = IntelFault { address, ..decoded(value, case.version) };
+        let mut fault = decoded(value, case.version);
+        // Up to gen7 the register itself has the address.
+        fault.address = fault.address.or(address);
         fault.evidence.push(evidence);
         if captured.is_some() {
             fault.evidence.extend(data_seen(&unit.dump.registers, |fact, _| unit.seen(fact)));
@@ -101,6 +105,9 @@ pub(super) fn findings(case: &IntelCase<'_, '_>) -> Vec<Finding> {
 
 /// What of page faults the dump does not say: that none was recorded, or that the registers of faults are not there.
 pub(super) fn unrecorded(case: &IntelCase<'_, '_>) -> Option<(Rule, SectionAbsence)> {
+    if case.version.is_some_and(|version| version < FIRST) {
+        return None;
+    }
     let of_device = |r: &IntelRegister<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG");
     let data = |r: &IntelRegister<'_>| r.name.contains("FAULT_TLB_DATA");
     let answers = |value: u64| !all_ones(value);
@@ -220,7 +227,7 @@ pub(super) fn name_writers(
         let Some(page) = fault.args.number("address") else { continue };
         let ggtt = fault.args.text("space") == Some("GGTT");
         if let Some(writer) = writer::of_page(case, unit, stop, (page, ggtt)) {
-            fault.args = std::mem::take(&mut fault.args).with("writer", Arg::Record(writer.args()));
+            fault.args = std::mem::take(&mut fault.args).with("writer", Arg::Record(writer));
         }
     }
 }

@@ -11,6 +11,7 @@ mod cycle;
 mod device;
 mod fault;
 mod response;
+mod shaders;
 mod state;
 mod stop;
 mod wait;
@@ -27,9 +28,10 @@ pub use device::{IntelDevice, active_head, queue_engine};
 pub use fault::fault_address;
 use std::cell::{OnceCell, RefCell};
 
+use unwedge_base::Memory;
 use unwedge_capture::SectionAbsence;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{IntelRecord, MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_capture::intel::{DumpEngine, IntelRecord, MemoryBlock, MemoryBlockKind, RingRegister};
 use unwedge_capture::xe::{XeDevcore, XeQueue};
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
@@ -76,12 +78,13 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
             requests: dump.ports(engine).collect(),
             guilty: context.and_then(|c| c.guilty),
             batch: dump.batch(engine),
+            ring: captured_ring(&dump.blocks, engine, memory.ggtt()),
             ppgtt,
             space,
             decoder: OnceCell::new(),
         });
     }
-    mark_by_code(hang.map(|h| (h.generation, h.engines)), &mut engines);
+    mark_by_code(hang.map(|h| h.engines), &mut engines);
     let span = dump.fields.iter().find(|f| f.key == "GPU HANG").map(|f| f.span);
     let case = IntelCase {
         driver,
@@ -112,13 +115,14 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
         let line = Fact::Line(dump.field("GPU HANG").unwrap_or_default().to_owned());
         more.push(
             Finding::new(Rule::KernelHangCode, Trust::Certain, Subject::Gpu)
-                .with("generation", Arg::Number(hang.generation.into()))
+                .with_some("generation", hang.generation.map(|generation| Arg::Number(generation.into())))
                 .with("engines", Arg::Value(hang.engines as u64))
                 .with("code", Arg::Value(hang.code.into()))
                 .with_some("reason", hang.reason.map(|reason| Arg::Text(reason.to_owned())))
                 .seen([seen("header", line, span)]),
         );
     }
+    more.extend(busy::attention(dump));
     let resets = dump.field("Reset count").and_then(|count| count.trim().parse::<u64>().ok());
     if let Some(count) = resets.filter(|&count| count > 0) {
         let fact = Fact::Field { name: "Reset count".into(), value: Arg::Number(count) };
@@ -162,6 +166,7 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
                 requests: Vec::new(),
                 guilty: None,
                 batch: dump.batches.first().map(|&b| b..b),
+                ring: None,
                 ppgtt,
                 space,
                 decoder: OnceCell::new(),
@@ -202,6 +207,13 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
     vm(dump, &mut more);
     judge(&case, more, &mut report);
     (report, case.wanted.into_inner())
+}
+
+/// Where the ring of an engine was captured, and how many bytes of it.
+fn captured_ring(blocks: &[MemoryBlock<'_>], engine: &DumpEngine<'_>, ggtt: &Memory) -> Option<(u64, u64)> {
+    let ring = |b: &&MemoryBlock<'_>| b.kind == MemoryBlockKind::Ring && b.is_of(engine);
+    let start = blocks.iter().find(ring)?.address?;
+    Some((start, ggtt.find(start).map_or(0, |buffer| buffer.size)))
 }
 
 /// A process by its name and number.
@@ -279,11 +291,11 @@ fn vm(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
 }
 
 /// Engines the code of a hang names, where nothing else says which hang.
-fn mark_by_code(code: Option<(u32, i64)>, engines: &mut [Unit<'_, '_>]) {
+fn mark_by_code(code: Option<i64>, engines: &mut [Unit<'_, '_>]) {
     if engines.iter().any(|u| u.hung == Some(true)) {
         return;
     }
-    let Some((_, mask)) = code.filter(|(_, mask)| *mask > 0) else { return };
+    let Some(mask) = code.filter(|mask| *mask > 0) else { return };
     // A mask of classes since 5.2, as user space numbers them: render, copy, video, video enhancement, compute.
     const CLASSES: [EngineClass; 5] = [
         EngineClass::Render,
@@ -323,6 +335,8 @@ fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
         findings.extend(context::findings(case, unit));
         let Some(stop) = stop else { continue };
         fault::name_writers(case, unit, &stop, &mut findings);
+        stop.work.name_surfaces(&mut findings);
+        findings.extend(stop.work.findings(case, unit));
         let stopped = stop::verdict(case, unit, &stop, busy.as_ref());
         findings.extend(wait::finding(case, unit, &stop, busy.as_ref()));
         findings.extend(stop::corrupt(case, unit, &stop));
@@ -368,7 +382,17 @@ fn suspects<'u, 'c, 'a>(case: &'u IntelCase<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
         return said;
     }
     let open: Vec<_> = case.engines.iter().filter(|u| !u.has_read_all()).collect();
-    if open.is_empty() { case.engines.iter().take(1).collect() } else { open }
+    if !open.is_empty() {
+        return open;
+    }
+    // Kernels up to 3.1 print no HEAD. They capture the batch of an engine that has work, and of no other.
+    let captured = |kind| {
+        let unread = case.engines.iter().filter(|u| u.ring(RingRegister::Head).is_none());
+        unread.filter(|u| case.blocks_of(u, kind).next().is_some()).collect::<Vec<_>>()
+    };
+    let captured = [MemoryBlockKind::Batch, MemoryBlockKind::Ring].map(captured);
+    let working = captured.into_iter().find(|engines| !engines.is_empty());
+    working.unwrap_or_else(|| case.engines.iter().take(1).collect())
 }
 
 /// Whose work it was.
@@ -437,7 +461,7 @@ fn in_flight(unit: &Unit<'_, '_>, stop: &stop::IntelStop) -> Option<Finding> {
         0 => unit.finding(Rule::StateBeforeStop, trust),
         n => unit.finding(Rule::WorkBeforeStop, trust).with("work", Arg::Number(n.into())),
     };
-    Some(finding.seen(evidence))
+    Some(finding.with_some("shaders", stop.work.shaders()).seen(evidence))
 }
 
 /// What the dump does not hold, and would help.
@@ -460,7 +484,9 @@ fn missing(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
             let reason = case.source.absence(Some(unit), IntelRecord::Commands);
             absent.push(why(unit.finding(Rule::RingAndBatchMissing, Trust::Certain), reason));
         }
-        if !has(MemoryBlockKind::HwContext) {
+        // Before gen8 the command streamer saved no registers of itself, and what it saved has no layout here.
+        let logical = case.version.is_none_or(|version| version.major >= 8);
+        if logical && !has(MemoryBlockKind::HwContext) {
             let reason = case.source.absence(Some(unit), IntelRecord::ContextImage);
             absent.push(why(unit.finding(Rule::ContextMissing, Trust::Certain), reason));
         }

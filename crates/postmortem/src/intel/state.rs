@@ -1,19 +1,12 @@
-//! The state that an engine stopped in: base addresses, the shaders that are bound, the last work before the stop.
+//! The state that an engine stopped in: base addresses, the last work before the stop.
 
-use super::case::{IntelCase, Unit};
+use super::case::Unit;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact};
-use unwedge_stream::intel::state::{Base, IntelState};
-
-/// Shaders that are named.
-const SHADERS: usize = 8;
+use unwedge_stream::intel::state::IntelState;
 
 /// The state before the stop; empty where nothing was set.
-pub(super) fn evidence(
-    case: &IntelCase<'_, '_>,
-    unit: &Unit<'_, '_>,
-    state: &IntelState<'_>,
-) -> Vec<Evidence> {
+pub(super) fn evidence(unit: &Unit<'_, '_>, state: &IntelState<'_>) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     if let Some((work, name)) = state.last_work().and_then(|work| Some((work, work.command.name()?))) {
         let last = Args::new().with("last_work", Arg::name(name)).with("address", Arg::Address(work.address));
@@ -28,18 +21,6 @@ pub(super) fn evidence(
         .collect();
     if !bases.is_empty() {
         evidence.push(unit.seen(Fact::Record(Args::new().with("base_addresses", bases))));
-    }
-    let pointers = state.pointers();
-    let kernels = pointers.iter().filter(|p| p.base == Base::Instruction && p.offset != 0);
-    for kernel in kernels.take(SHADERS) {
-        let Some(name) = kernel.seen.command.name() else { continue };
-        let pointer = Args::new()
-            .with("kernel_of", Arg::name(name))
-            .with("field", Arg::name(kernel.field.name))
-            .with("offset", Arg::Value(kernel.offset))
-            .with_some("address", kernel.address.map(Arg::Address))
-            .with_some("buffer", kernel.address.and_then(|address| case.block_at(unit, address)));
-        evidence.push(Evidence { iova: kernel.address, ..unit.seen(Fact::Record(pointer)) });
     }
     evidence
 }

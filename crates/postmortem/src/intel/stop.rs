@@ -2,20 +2,21 @@
 
 use super::case::{CommandDwords, IntelCase, Unit, named_register, register};
 use super::cycle::{self, BatchCycle};
+use super::shaders::{self, WorkAtStop};
 use super::{busy, state};
-use crate::args::Arg;
+use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
 use crate::rules::Rule;
 use unwedge_capture::intel::{MemoryBlockKind, RingRegister};
+use unwedge_hw::intel::ring::MAX_SIZE;
 use unwedge_stream::intel::commands::{Command, Decoder};
 use unwedge_stream::intel::position::{Agreement, CommandPos, Locator, Position};
+use unwedge_stream::intel::ring::EngineRing;
 use unwedge_stream::intel::state::{IntelState, IntelWorkKind};
-use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, Space, canonical};
+use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, Space, canonical};
 
 /// Dwords of command streams that are walked for one engine.
 const BUDGET: u64 = 4 << 20;
-/// No ring is longer, in bytes.
-const RING: u64 = 2 << 20;
 /// Dwords of an unknown stretch that are shown.
 const SHOWN: usize = 8;
 
@@ -47,6 +48,8 @@ pub(super) struct IntelStop {
     pub(super) drained: bool,
     /// What was set before the stop.
     pub(super) state: Vec<Evidence>,
+    /// The shaders and surfaces of the work at the stop.
+    pub(super) work: WorkAtStop,
     /// A loop of batches that the stop is in.
     pub(super) cycle: Option<BatchCycle>,
 }
@@ -75,7 +78,9 @@ pub(super) fn locate(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<In
             let place = position.executing.unwrap_or(position.at_acthd);
             stop.count_up_to(walk.1.clone(), place);
             stop.cycle = cycle::find(walk.1.clone()).filter(|cycle| cycle.holds(place.address));
-            stop.state = state::evidence(case, unit, &IntelState::before(walk.1, place));
+            stop.work = shaders::at_stop(case, unit, decoder, walk.1.clone(), place);
+            stop.state = state::evidence(unit, &IntelState::before(walk.1, place));
+            stop.state.extend(stop.work.evidence(case, unit));
         }
         let better = match &best {
             None => true,
@@ -107,21 +112,10 @@ pub(super) fn starts<'m>(
 ) -> Vec<((bool, u64), IntelWalk<'m>)> {
     let spaces = case.spaces(unit);
     let mut walks = Vec::new();
-    let ring =
-        (unit.ring(RingRegister::Start), unit.ring32(RingRegister::Head), unit.ring32(RingRegister::Tail));
-    if let (Some(start), Some(head), Some(tail)) = ring {
-        let start = start & !0xfff;
-        let held = case.ggtt.find(start).map_or(0, |b| b.size);
-        let size = unit.ring32(RingRegister::Ctl).map_or(0, |ctl| (ctl & 0x001f_f000) + 0x1000);
-        let size = if size <= 0x1000 { held.min(1 << 21) as u32 } else { size };
-        if held > 0 {
-            // What the engine works at lies before HEAD: from the start of the request, which is not known, the walk
-            // starts at the beginning of the page before it.
-            let head = head & 0x001f_fffc;
-            let from = head.saturating_sub(0x400) & !0x3f;
-            let ring = RingRange { start, size, from, to: tail & 0x001f_fff8 };
-            walks.push(((true, start), IntelWalk::ring(decoder, spaces, ring).with_budget(BUDGET)));
-        }
+    let block = case.blocks_of(unit, MemoryBlockKind::Ring).find_map(|block| block.address);
+    let held = |start| case.ggtt.find(start).map(|block| block.size);
+    if let Some(ring) = EngineRing::of(unit.dump, block, held).and_then(|ring| ring.at_work()) {
+        walks.push(((true, ring.start), IntelWalk::ring(decoder, spaces, ring).with_budget(BUDGET)));
     }
     let mut batches: Vec<u64> = unit.batch.iter().map(|b| b.start).collect();
     batches.extend(case.blocks_of(unit, MemoryBlockKind::Batch).filter_map(|b| b.address));
@@ -235,6 +229,12 @@ impl IntelStop {
         }
     }
 
+    /// How deep the innermost batch is that it is in: 1 for one that the ring starts; `None` in the ring.
+    fn level(&self) -> Option<u8> {
+        let (level, _) = *self.path.last()?;
+        Some(if matches!(self.start, Some((true, _))) { level } else { level + 1 })
+    }
+
     /// The hang point of a report.
     pub(super) fn point(&self, unit: &Unit<'_, '_>, trust: Trust) -> Option<HangPoint> {
         let position = self.position?;
@@ -316,6 +316,7 @@ fn at_command(
         .with("header", Arg::Value(place.header.into()))
         .with("address", Arg::Address(place.address))
         .with_some("buffer", case.block_at(unit, place.address))
+        .with_some("level", stop.level().map(|level| Arg::Number(level.into())))
         .with_some("draws", Some(stop.draws).filter(|&n| n > 0).map(|n| Arg::Number(n.into())))
         .with_some("ipehr", ipehr.map(|value| Arg::Value(value.into())))
         .with_some("bytes_ahead", ahead.map(Arg::Number))
@@ -336,15 +337,33 @@ fn name_of(unit: &Unit<'_, '_>, case: &IntelCase<'_, '_>, header: u32) -> Option
 /// Where an engine stopped that no walk came by.
 fn nowhere(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, stop: &IntelStop) -> Finding {
     let trust = Trust::Possible;
-    let Some(acthd) = unit.active_head() else { return unit.finding(Rule::EnginePositionMissing, trust) };
+    let Some(acthd) = unit.active_head() else {
+        let head = unit.ring(RingRegister::Head).map(|head| Arg::Value(head & 0x1f_fffc));
+        return unit.finding(Rule::EnginePositionMissing, trust).with_some("head", head);
+    };
     if stop.drained {
         return unit.finding(Rule::EngineRingDrained, trust).with("read_to", Arg::Address(acthd));
     }
     match case.block_at(unit, acthd) {
+        Some(buffer) if is_executed(case, unit, &buffer) => {
+            unit.finding(Rule::EngineAtInvalidCommand, trust).with("buffer", buffer)
+        }
         Some(buffer) => unit.finding(Rule::EngineInUnreachedBuffer, trust).with("buffer", buffer),
         None => unit.finding(Rule::EngineInMissingMemory, trust),
     }
     .with("acthd", Arg::Address(acthd))
+}
+
+/// Whether the kernel says that an engine executes a buffer, or its ring leads there.
+fn is_executed(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, buffer: &Args) -> bool {
+    let (Some(base), Some(size)) = (buffer.number("base"), buffer.number("size")) else { return false };
+    let holds = |address: u64| address.checked_sub(base).is_some_and(|offset| offset < size);
+    if unit.batch.iter().any(|batch| holds(batch.start)) {
+        return true;
+    }
+    let Some(decoder) = unit.decoder(case.version) else { return false };
+    let mut of_ring = starts(case, unit, decoder).into_iter().filter(|((is_ring, _), _)| *is_ring);
+    of_ring.any(|(_, mut walk)| walk.any(|event| event.space != Space::Ggtt && holds(event.address)))
 }
 
 /// Dwords of memory; `words` as far as they matter.
@@ -381,7 +400,7 @@ pub(super) fn corrupt(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, stop: &Inte
     if let Some(absent) = stop.absent.filter(|_| stop.position.is_none()) {
         let near = unit.active_head().is_some_and(|acthd| acthd.abs_diff(absent) < 0x10_0000);
         let rule = match stop.start {
-            Some((true, ring)) if absent.wrapping_sub(ring) <= RING => Rule::RingPartMissing,
+            Some((true, ring)) if absent.wrapping_sub(ring) <= u64::from(MAX_SIZE) => Rule::RingPartMissing,
             _ => Rule::BatchMissing,
         };
         findings.push(

@@ -5,8 +5,9 @@
 use super::busy;
 use super::case::{CommandDwords, IntelCase, Unit};
 use super::stop::IntelStop;
-use super::writer::{self, WriterOrder};
+use super::writer;
 use crate::args::Arg;
+use crate::awaited::WaitEnd;
 use crate::report::{Evidence, Fact, Finding, Trust};
 use crate::rules::Rule;
 use unwedge_stream::intel::walk::canonical;
@@ -69,14 +70,15 @@ fn semaphore(
         5 => ("!=", |a, b| a != b),
         _ => ("?", |_, _| false),
     };
-    let writer = writer::find(case, unit, stop, (address, ggtt));
-    let order = writer.as_ref().and_then(|w| Some(w.as_ref()?.order()));
-    let (rule, trust) = match held {
-        Some(value) if met(value, wanted) => (Rule::SemaphoreValueIsThere, Trust::Possible),
+    let writer = writer::find(case, unit, stop, (address, ggtt), &|value| met(value, wanted));
+    let (rule, trust) = match (held.map(|value| met(value, wanted)), &writer) {
+        (Some(true), _) => (Rule::SemaphoreValueIsThere, Trust::Possible),
         // A command after the wait is never reached, so the stream holds itself up. Who else could write is not known.
-        Some(_) if order == Some(WriterOrder::Later) => (Rule::SemaphoreNotSignaled, stop.trust()),
-        Some(_) => (Rule::SemaphoreNotSignaled, stop.trust().min(Trust::Likely)),
-        None => (Rule::SemaphoreValueMissing, stop.trust().min(Trust::Likely)),
+        (Some(false), Some(WaitEnd::Itself(_))) => (Rule::SemaphoreWaitsForItself, stop.trust()),
+        (None, Some(WaitEnd::Itself(_))) => (Rule::SemaphoreWaitsForItself, stop.trust().min(Trust::Likely)),
+        (_, Some(WaitEnd::WrongValue(_))) => (Rule::SemaphoreWrongWrite, stop.trust().min(Trust::Likely)),
+        (Some(false), _) => (Rule::SemaphoreNotSignaled, stop.trust().min(Trust::Likely)),
+        (None, _) => (Rule::SemaphoreValueMissing, stop.trust().min(Trust::Likely)),
     };
     let found = unit
         .finding(rule, trust)
@@ -86,8 +88,8 @@ fn semaphore(
         .with("relation", Arg::name(relation))
         .with("reference", Arg::Value(wanted.into()))
         .with_some("value", held.map(|value| Arg::Value(value.into())))
-        .with("no_writer", writer == Some(None))
-        .with_some("writer", writer.flatten().map(|writer| Arg::Record(writer.args())))
+        .with("no_writer", writer == Some(WaitEnd::Nobody))
+        .with_some("writer", writer.and_then(WaitEnd::writer).map(|w| Arg::Record(w.into_args())))
         .seen([unit.seen_command(command, SHOWN)]);
     Some(found.seen(held.map(|value| {
         let fact = Fact::Dwords { level: None, first: None, count: 1, words: vec![value], packet: None };

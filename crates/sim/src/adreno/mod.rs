@@ -1,4 +1,84 @@
-//! Adreno.
+//! A virtual Adreno: the machine that executes command streams, and the processors inside it.
+//!
+//! [`AdrenoMachine`] is a GPU of a6xx or a7xx: an address space, registers, a command processor with its threads, and
+//! compute. It executes what the CPU submits to its end, to a fault or to a hang. Draws are not rendered: their packets
+//! change state, and a [`Note`] says so. Caches are not modelled: what a flush would make visible always is.
+//!
+//! [`sqe`] is the processor inside the CP that runs its firmware.
 
+mod blit2d;
+mod cp;
+mod dispatch;
+mod groups_state;
 pub mod ir3;
+mod machine;
+mod replay;
+mod space;
 pub mod sqe;
+mod state;
+
+pub use cp::{CpStop, StreamFrame, ThreadId};
+pub use dispatch::DispatchStop;
+pub use machine::{AdrenoMachine, Note, RunEnd};
+pub use replay::{BufferChange, Loading, Replay};
+pub use space::{AddressSpace, Client, GpuFault, GpuFaultKind};
+pub use state::{CONSTANTS, DescriptorTable, LoadedState, StageState};
+
+/// Something in a stream that the CP cannot execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} (packet at {iova:#x})")]
+pub struct CpError {
+    /// Address of the packet.
+    pub iova: u64,
+    /// What is wrong with it.
+    pub kind: CpErrorKind,
+}
+
+/// What is wrong with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CpErrorKind {
+    /// A dword that is no packet header.
+    #[error("opcode error: {raw:#010x} is not a packet header")]
+    BadHeader {
+        /// The dword.
+        raw: u32,
+    },
+    /// An operation that the generation does not have.
+    #[error("opcode error: this GPU has no packet with opcode {opcode:#04x}")]
+    Opcode {
+        /// Its number.
+        opcode: u8,
+    },
+    /// A packet that is longer than its stream.
+    #[error("packet {raw:#010x} is longer than the {left} dwords that its stream has left")]
+    CutPacket {
+        /// The header.
+        raw: u32,
+        /// Dwords from the header to the end of the stream.
+        left: u64,
+    },
+    /// A packet with too few dwords for what it does.
+    #[error("the packet with opcode {opcode:#04x} has too few dwords")]
+    ShortPacket {
+        /// Its operation.
+        opcode: u8,
+    },
+    /// Streams inside more streams than the CP has levels.
+    #[error("buffers are nested too deep")]
+    TooDeep,
+    /// CP_SET_DRAW_STATE inside a draw-state group.
+    #[error("a draw-state group sets draw states")]
+    NestedGroups,
+    /// A scratch register beyond the last one.
+    #[error("there is no scratch register {index}")]
+    NoScratch {
+        /// Its number.
+        index: u32,
+    },
+    /// State from a UBO that no packet has loaded.
+    #[error("state is loaded from UBO {index}, which is not set")]
+    NoUbo {
+        /// Its number.
+        index: u32,
+    },
+}

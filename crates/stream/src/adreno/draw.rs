@@ -14,7 +14,7 @@ const INDEXED: [u32; 2] = [4, 7];
 
 impl AdrenoOp {
     /// It starts work whatever its payload says.
-    pub(crate) fn is_work(self) -> bool {
+    pub fn is_work(self) -> bool {
         self.loads_groups() || matches!(self, AdrenoOp::RunOpencl | AdrenoOp::Blit)
     }
 }

@@ -3,11 +3,12 @@
 //! Facts: freedreno's adreno_pm4 register description, and which combinations of state block and state type
 //! cffdump knows.
 
+use crate::adreno::payload::LoadStateHeader;
 use crate::adreno::walker::{AdrenoWalker, Current};
 use crate::adreno::{AdrenoEvent, AdrenoSink, LoadState, Stage, StateSource, StateType};
 use unwedge_base::Generation;
 
-type LoadKind = (Option<Stage>, StateType);
+pub(crate) type LoadKind = (Option<Stage>, StateType);
 
 /// a3xx: block, type.
 fn kind_a3xx(block: u32, ty: u32) -> LoadKind {
@@ -50,9 +51,18 @@ fn kind_a4xx(block: u32, ty: u32) -> LoadKind {
     }
 }
 
+/// The stage and the kind of state of the first two payload dwords.
+pub(crate) fn kind(first: u32, second: u32, generation: Generation) -> LoadKind {
+    match generation {
+        Generation::A2xx | Generation::A3xx => kind_a3xx(first >> 19 & 7, second & 3),
+        Generation::A4xx | Generation::A5xx => kind_a4xx(first >> 18 & 0xf, second & 3),
+        Generation::A6xx | Generation::A7xx => kind_a4xx(first >> 18 & 0xf, first >> 14 & 3),
+    }
+}
+
 impl StateType {
     /// Dwords of a unit. Facts: what drivers write and cffdump shows for each.
-    pub(crate) fn unit(self, generation: Generation) -> u32 {
+    pub fn unit(self, generation: Generation) -> u32 {
         use Generation::{A3xx, A4xx, A5xx};
         match self {
             StateType::Shader if generation <= A3xx => 8,
@@ -76,53 +86,34 @@ impl StateType {
 impl AdrenoWalker<'_> {
     /// Reports what a CP_LOAD_STATE packet loads.
     pub(crate) fn load_state(&mut self, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
-        let header_dwords = if self.generation.is_64bit() { 3 } else { 2 };
-        if !self.has(cx, header_dwords, sink) || !cx.applies {
+        let header_dwords = LoadStateHeader::dwords(self.generation);
+        if !self.has(cx, header_dwords as u32, sink) || !cx.applies {
             return;
         }
-        let (first, second) = (cx.arg(0), cx.arg(1));
         let linear = self.options.linear;
-        let old = self.generation <= Generation::A3xx;
-        let source = if old {
-            if first >> 16 & 7 == 0 { StateSource::Direct } else { StateSource::Indirect }
-        } else {
-            match first >> 16 & 3 {
-                1 => StateSource::Bindless,
-                2 => StateSource::Indirect,
-                3 if self.generation >= Generation::A6xx && !linear => StateSource::Ubo,
-                _ => StateSource::Direct,
-            }
+        let header = LoadStateHeader::parse(cx.args, self.generation);
+        let LoadStateHeader { stage, ty, dst, .. } = header;
+        // Listing tools know no state from a UBO, and read nine of the ten bits of the units.
+        let source = match header.source {
+            StateSource::Ubo if linear => StateSource::Direct,
+            source => source,
         };
-        let (stage, ty) = match self.generation {
-            Generation::A2xx | Generation::A3xx => kind_a3xx(first >> 19 & 7, second & 3),
-            Generation::A4xx | Generation::A5xx => kind_a4xx(first >> 18 & 0xf, second & 3),
-            Generation::A6xx | Generation::A7xx => kind_a4xx(first >> 18 & 0xf, first >> 14 & 3),
-        };
+        let units = if linear { header.units & 0x1ff } else { header.units };
         let iova = match source {
             StateSource::Direct | StateSource::Ubo => None,
-            StateSource::Indirect if self.generation.is_64bit() => Some(cx.arg64(1) & !3),
-            StateSource::Indirect => Some(u64::from(second & !3)),
+            StateSource::Indirect => Some(header.place & !3),
             StateSource::Bindless => self.bindless_address(cx, stage == Some(Stage::Compute)),
         };
-        let inline = || Some(cx.args.skip(header_dwords as usize));
+        let inline = || Some(cx.args.skip(header_dwords));
         let contents = match (source, iova) {
             (StateSource::Direct, _) => inline(),
             // Listing tools take address 0 for "in the packet".
             (_, Some(0)) if linear => inline(),
             (_, iova) => iova.and_then(|iova| self.memory.dwords(iova)),
         };
-        let load = LoadState {
-            stage,
-            ty,
-            source,
-            // Listing tools read nine of the ten bits.
-            units: first >> 22 & if linear { 0x1ff } else { 0x3ff },
-            dst: first & if old { 0xffff } else { 0x3fff },
-            iova,
-            contents,
-        };
+        let load = LoadState { stage, ty, source, units, dst, iova, contents };
         // What is loaded is looked at.
-        let loaded = load.units as usize * ty.unit(self.generation) as usize;
+        let loaded = units as usize * ty.unit(self.generation) as usize;
         let loaded = contents.map_or(0, |c| c.stored().len().min(loaded));
         if self.spend(loaded as u64, cx.packet.place, sink) {
             sink.event(&self.state, &AdrenoEvent::LoadState(load));

@@ -17,6 +17,20 @@ fn by_name(name: &str) -> AdrenoOp {
         "WAIT_FOR_ME" => AdrenoOp::WaitForMe,
         "WAIT_REG_MEM" => AdrenoOp::WaitRegMem,
         "WAIT_MEM_GTE" => AdrenoOp::WaitMemGte,
+        "WAIT_MEM_WRITES" => AdrenoOp::WaitMemWrites,
+        "WAIT_REG_EQ" => AdrenoOp::WaitRegEq,
+        "WAIT_TIMESTAMP" => AdrenoOp::WaitTimestamp,
+        "MEM_TO_MEM" => AdrenoOp::MemToMem,
+        "MEMCPY" => AdrenoOp::Memcpy,
+        "REG_TO_MEM_OFFSET_REG" => AdrenoOp::RegToMemOffsetReg,
+        "REG_TO_MEM_OFFSET_MEM" => AdrenoOp::RegToMemOffsetMem,
+        "MEM_TO_SCRATCH_MEM" => AdrenoOp::MemToScratchMem,
+        "BV_BR_COUNT_OPS" => AdrenoOp::BvBrCountOps,
+        "MODIFY_TIMESTAMP" => AdrenoOp::ModifyTimestamp,
+        "GLOBAL_TIMESTAMP" => AdrenoOp::GlobalTimestamp,
+        "LOCAL_TIMESTAMP" => AdrenoOp::LocalTimestamp,
+        "SMMU_TABLE_UPDATE" => AdrenoOp::SmmuTableUpdate,
+        "WHERE_AM_I" => AdrenoOp::WhereAmI,
         "REG_RMW" => AdrenoOp::RegRmw,
         "REG_TO_MEM" => AdrenoOp::RegToMem,
         "MEM_TO_REG" => AdrenoOp::MemToReg,
@@ -78,7 +92,7 @@ fn by_name(name: &str) -> AdrenoOp {
 }
 
 /// The operation of every opcode number.
-pub(crate) fn table(gpu: Gpu<'_>) -> [AdrenoOp; 256] {
+pub fn table(gpu: Gpu<'_>) -> [AdrenoOp; 256] {
     let mut ops = [AdrenoOp::Other; 256];
     for (opcode, op) in (0..=u8::MAX).zip(&mut ops) {
         if let Some(name) = gpu.packet_name(opcode) {
@@ -90,7 +104,7 @@ pub(crate) fn table(gpu: Gpu<'_>) -> [AdrenoOp; 256] {
 
 impl AdrenoOp {
     /// Draw-state groups are loaded before it.
-    pub(crate) fn loads_groups(self) -> bool {
+    pub fn loads_groups(self) -> bool {
         matches!(
             self,
             AdrenoOp::DrawIndx

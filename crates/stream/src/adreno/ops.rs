@@ -4,6 +4,7 @@
 //! from the behaviour of cffdump. Never: draws and shader state, which have modules of their own.
 
 use crate::adreno::header::{self, AdrenoPacketHeader};
+use crate::adreno::payload::{GroupEntry, RegRmw, RmwOperand};
 use crate::adreno::walker::{AdrenoFrame, AdrenoWalker, BinLoop, Current, Next, Table, WalkTarget};
 use crate::adreno::{
     AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoStreamKind, Bin, DrawStateGroup, Exec, GroupState, NestedStream,
@@ -14,13 +15,6 @@ use unwedge_base::{Dwords, Generation};
 /// Registers have 18 bits; listing tools read 16 in some packets.
 const REG: u32 = 0x3_ffff;
 const REG16: u32 = 0xffff;
-
-/// Bits of [`GroupState::flags`].
-mod flag {
-    pub(super) const DISABLE: u8 = 2;
-    pub(super) const DISABLE_ALL_GROUPS: u8 = 4;
-    pub(super) const LOAD_IMMED: u8 = 8;
-}
 
 /// a6xx_marker values that decide which draw-state groups are enabled.
 mod marker {
@@ -206,25 +200,20 @@ impl<'w> AdrenoWalker<'w> {
             let value = regs.raw(reg) & cx.arg(1) | cx.arg(2);
             return self.write(cx, reg, value, 2, sink);
         }
-        let in_scratch = self.generation >= Generation::A7xx && word >> 19 & 1 != 0;
-        if in_scratch {
-            if let Some(slot) = self.state.scratch.get_mut((word & REG) as usize) {
+        let rmw = RegRmw::parse(cx.args, self.generation);
+        if rmw.scratch {
+            if let Some(slot) = self.state.scratch.get_mut(rmw.dst as usize) {
                 *slot = None;
             }
             return;
         }
-        let operand = |word: u32, is_reg: bool| if is_reg { regs.get(word & REG) } else { Some(word) };
-        let reg = word & REG;
-        let mask = operand(cx.arg(1), word >> 31 & 1 != 0);
-        let kept =
-            if mask == Some(0) { Some(0) } else { regs.get(reg).zip(mask).map(|(old, mask)| old & mask) };
-        let value = kept.zip(operand(cx.arg(2), word >> 30 & 1 != 0)).map(|(kept, with)| {
-            let rotated = kept.rotate_left(word >> 24 & 31);
-            if word >> 29 & 1 != 0 { rotated.wrapping_add(with) } else { rotated | with }
-        });
-        match value {
-            Some(value) => self.write(cx, reg, value, 2, sink),
-            None => self.forget(cx, reg, 1),
+        let operand = |operand| match operand {
+            RmwOperand::Number(number) => Some(number),
+            RmwOperand::Register(reg) => regs.get(reg),
+        };
+        match rmw.value(regs.get(rmw.dst), operand(rmw.mask), operand(rmw.with)) {
+            Some(value) => self.write(cx, rmw.dst, value, 2, sink),
+            None => self.forget(cx, rmw.dst, 1),
         }
     }
 
@@ -520,30 +509,21 @@ impl<'w> AdrenoWalker<'w> {
     // Draw-state groups
 
     fn set_draw_state(&mut self, frame: &AdrenoFrame<'_>, cx: &Current<'_>, sink: &mut dyn AdrenoSink) {
-        let wide = self.generation.is_64bit();
-        let entry = if wide { 3 } else { 2 };
+        let entry = GroupEntry::dwords(self.generation);
         for i in (0..cx.packet.payload.len()).step_by(entry) {
             let needed = u32::try_from(i + entry).unwrap_or(u32::MAX);
             if !self.has(cx, needed, sink) {
                 return;
             }
-            let word = cx.arg(i);
-            let set = GroupState {
-                count: word & 0xffff,
-                iova: if wide { cx.arg64(i + 1) } else { u64::from(cx.arg(i + 1)) },
-                flags: (word >> 16 & 0xf) as u8,
-                enable_mask: (word >> 20 & 0xf) as u8,
-            };
-            let id = (word >> 24 & 0x1f) as u8;
-            if set.flags & flag::DISABLE_ALL_GROUPS != 0 {
-                self.state.groups = Default::default();
-                continue;
-            }
-            let disabled = set.flags & flag::DISABLE != 0;
-            self.set_group(id, if disabled { GroupState::default() } else { set });
-            if !disabled && set.flags & flag::LOAD_IMMED != 0 {
-                self.load_group(id, frame, cx, sink);
-                self.set_group(id, GroupState::default());
+            match GroupEntry::parse(cx.args.skip(i), self.generation) {
+                GroupEntry::DisableAll => self.state.groups = Default::default(),
+                GroupEntry::Disable(id) => self.set_group(id, GroupState::default()),
+                GroupEntry::Set(id, set) => self.set_group(id, set),
+                GroupEntry::LoadNow(id, set) => {
+                    self.set_group(id, set);
+                    self.load_group(id, frame, cx, sink);
+                    self.set_group(id, GroupState::default());
+                }
             }
         }
     }

@@ -4,6 +4,7 @@
 //! registers that no packet wrote, and everything only the GPU knows (visibility, on-chip memory), leave a predicate
 //! unknown.
 
+use crate::adreno::payload::{CondRegExec, RegCondition, RegTest, TestOperand};
 use crate::adreno::state::threads;
 use crate::adreno::walker::{AdrenoFrame, AdrenoWalker, Current};
 use crate::adreno::{AdrenoOp, AdrenoSink, Exec, Registers, mode};
@@ -46,18 +47,6 @@ impl Conditions {
     }
 }
 
-/// Bits 28 to 31 of CP_COND_REG_EXEC.
-mod compare {
-    pub(super) const PRED_TEST: u32 = 1;
-    pub(super) const REG_COMPARE: u32 = 2;
-    pub(super) const RENDER_MODE: u32 = 3;
-    pub(super) const REG_COMPARE_IMM: u32 = 4;
-    pub(super) const THREAD_MODE: u32 = 5;
-}
-
-const REG: u32 = 0x3_ffff;
-const DWORDS: u32 = 0xff_ffff;
-
 fn bit(value: u32, position: u32) -> bool {
     value >> position & 1 != 0
 }
@@ -89,11 +78,13 @@ impl AdrenoWalker<'_> {
         cx: &Current<'_>,
         sink: &mut dyn AdrenoSink,
     ) {
-        let (needed, dwords) = match (cx.packet.op, cx.arg(0) >> 28) {
-            (AdrenoOp::CondExec, _) if self.generation.is_64bit() => (6, cx.arg(5)),
-            (AdrenoOp::CondExec, _) => (4, cx.arg(3)),
-            (_, compare::REG_COMPARE | compare::REG_COMPARE_IMM) => (3, cx.arg(2) & DWORDS),
-            _ => (2, cx.arg(1) & DWORDS),
+        let (needed, dwords) = match cx.packet.op {
+            AdrenoOp::CondExec if self.generation.is_64bit() => (6, cx.arg(5)),
+            AdrenoOp::CondExec => (4, cx.arg(3)),
+            _ => {
+                let test = CondRegExec::parse(cx.args);
+                (test.needed, test.dwords)
+            }
         };
         if !self.has(cx, needed, sink) || !cx.applies {
             return;
@@ -125,43 +116,48 @@ impl AdrenoWalker<'_> {
 
     /// CP_COND_REG_EXEC, and the threads that go on.
     fn register_condition(&self, cx: &Current<'_>) -> (Exec, u8) {
-        let word = cx.arg(0);
-        let regs = self.regs_read(cx);
-        // On-chip memory instead of a register (a7xx).
-        let reg = |word: u32| regs.get(word & REG).filter(|_| !bit(word, 24));
-        let holds = match word >> 28 {
-            compare::PRED_TEST => self.state.predicates.get((word >> 18 & 31) as usize).copied().flatten(),
-            compare::REG_COMPARE => reg(word).zip(reg(cx.arg(1))).map(|(a, b)| a == b),
-            compare::REG_COMPARE_IMM => reg(word).map(|value| value == cx.arg(1)),
-            compare::RENDER_MODE if self.state.enable_mask == 0 => None,
-            compare::RENDER_MODE => Some((word >> 25 & 7) as u8 & self.state.enable_mask != 0),
-            compare::THREAD_MODE => {
-                let bv = if bit(word, 25) { threads::BV } else { 0 };
-                let br = if bit(word, 26) { threads::BR } else { 0 };
+        let holds = match CondRegExec::parse(cx.args).condition {
+            RegCondition::Predicate(n) => self.state.predicates.get(usize::from(n)).copied().flatten(),
+            RegCondition::Equal(a, b) => self.tested(cx, a).zip(self.tested(cx, b)).map(|(a, b)| a == b),
+            RegCondition::EqualTo(a, value) => self.tested(cx, a).map(|a| a == value),
+            RegCondition::Modes(_) if self.state.enable_mask == 0 => None,
+            RegCondition::Modes(modes) => Some(modes & self.state.enable_mask != 0),
+            RegCondition::Threads { br, bv } => {
+                let bv = if bv { threads::BV } else { 0 };
+                let br = if br { threads::BR } else { 0 };
                 let going = cx.threads & (bv | br);
                 let known = self.state.thread.map(|_| going != 0);
                 return (Exec::of(known), if going == 0 { cx.threads } else { going });
             }
-            _ => None,
+            RegCondition::Other => None,
         };
         (Exec::of(holds), cx.threads)
     }
 
+    /// What a test reads, if that is known: on-chip memory is not.
+    fn tested(&self, cx: &Current<'_>, operand: TestOperand) -> Option<u32> {
+        match operand {
+            TestOperand::Register(reg) => self.regs_read(cx).get(reg),
+            TestOperand::OnChip(_) => None,
+        }
+    }
+
     /// CP_REG_TEST: latches a bit of a register, or predicate bits directly.
     pub(crate) fn reg_test(&mut self, cx: &Current<'_>) {
-        let word = cx.arg(0);
         let certain = cx.packet.exec != Exec::Unknown;
-        if bit(word, 31) {
-            let (mask, values) = (cx.arg(1), cx.arg(2));
-            for (predicate, i) in self.state.predicates.iter_mut().zip(0..).filter(|&(_, i)| bit(mask, i)) {
-                *predicate = certain.then(|| bit(values, i));
+        match RegTest::parse(cx.args) {
+            RegTest::Update { mask, values } => {
+                for (predicate, i) in self.state.predicates.iter_mut().zip(0..).filter(|&(_, i)| bit(mask, i))
+                {
+                    *predicate = certain.then(|| bit(values, i));
+                }
             }
-            return;
-        }
-        // Bit 18: scratch memory instead of a register (a7xx).
-        let value = self.regs_read(cx).get(word & REG).filter(|_| certain && !bit(word, 18));
-        if let Some(predicate) = self.state.predicates.get_mut((word >> 26 & 31) as usize) {
-            *predicate = value.map(|v| bit(v, word >> 20 & 31));
+            RegTest::Bit { operand, bit: position, predicate } => {
+                let value = self.tested(cx, operand).filter(|_| certain);
+                if let Some(predicate) = self.state.predicates.get_mut(usize::from(predicate)) {
+                    *predicate = value.map(|value| bit(value, position));
+                }
+            }
         }
     }
 

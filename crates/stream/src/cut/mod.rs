@@ -5,17 +5,20 @@
 //! opening files.
 
 mod frames;
+mod merge;
 mod select;
 
+pub use merge::Merger;
 pub use select::{Numbers, NumbersError};
 
 use crate::adreno::Reach;
-use crate::play::{Consumer, Submission, SubmitWalk};
+use crate::play::{Consumer, Player, Submission, SubmitChoice, SubmitWalk};
 use frames::Frames;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use unwedge_base::plural::counted;
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind, RdWriteError, RdWriter, without_zeros};
+use unwedge_hw::Db;
 
 /// Which submits are wanted, and of their buffers all or only those that they need.
 #[derive(Clone, Debug)]
@@ -56,6 +59,32 @@ pub trait CutTarget {
     /// # Errors
     /// The capture cannot be opened.
     fn open(&mut self, first: Option<u32>) -> io::Result<(&mut dyn Write, bool)>;
+}
+
+/// All that is cut goes into one capture.
+#[derive(Debug)]
+pub struct OneCapture<W> {
+    out: W,
+    begun: bool,
+}
+
+impl<W: Write> OneCapture<W> {
+    /// A capture that nothing is written to yet.
+    pub fn new(out: W) -> OneCapture<W> {
+        OneCapture { out, begun: false }
+    }
+
+    /// What was written to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+}
+
+impl<W: Write> CutTarget for OneCapture<W> {
+    fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
+        let new = !std::mem::replace(&mut self.begun, true);
+        Ok((&mut self.out, new))
+    }
 }
 
 /// What holding a section costs beside its payload, in bytes, for the limit.
@@ -157,8 +186,16 @@ impl<T: CutTarget> Cutter<T> {
         }
     }
 
+    /// Plays a capture into this. Returns what was lost of it.
+    pub fn play(&mut self, capture: impl Read, db: &Db) -> Vec<Diagnostic> {
+        let choice = SubmitChoice { compositors: true, ..SubmitChoice::default() };
+        let mut diagnostics = Player::new(choice, db, self.limit).play(capture, self);
+        diagnostics.extend(self.lost());
+        diagnostics
+    }
+
     /// What could not be held.
-    pub fn lost(&self) -> Option<Diagnostic> {
+    fn lost(&self) -> Option<Diagnostic> {
         (self.refused > 0).then(|| {
             let bytes = counted(self.refused, "byte is", "bytes are");
             let message = format!("{bytes} over what may be held at once, and left out");
@@ -389,7 +426,6 @@ impl<'d, T: CutTarget> Consumer<'d> for Cutter<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::play::{self, Player};
     use unwedge_capture::rd::{MemoryRange, RdReader};
     use unwedge_hw::Db;
     use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
@@ -447,7 +483,7 @@ mod tests {
         let limit = 1 << 24;
         let db = Db::builtin();
         let mut cutter = Cutter::new(choice, target, limit);
-        let submits = play::SubmitChoice { compositors: true, ..play::SubmitChoice::default() };
+        let submits = SubmitChoice { compositors: true, ..SubmitChoice::default() };
         Player::new(submits, &db, 1 << 24).play(bytes, &mut cutter);
         cutter.end()
     }
@@ -479,7 +515,7 @@ mod tests {
         let bytes = whole(630, 3);
         for limit in [0, 1 << 8, 1 << 10, 1 << 14] {
             let mut cutter = Cutter::new(all(), Each::default(), limit);
-            Player::new(play::SubmitChoice::default(), &db, 1 << 24).play(&bytes[..], &mut cutter);
+            Player::new(SubmitChoice::default(), &db, 1 << 24).play(&bytes[..], &mut cutter);
             assert_eq!(cutter.lost().is_some(), limit < 1 << 14, "{limit}");
             assert!(cutter.held <= limit);
             assert!(cutter.end().1.is_ok());

@@ -32,6 +32,10 @@ pub fn register(gpu: IntelGpu, engine: EngineClass, name: &str) -> Option<IntelR
     let bare = SINCE.iter().find_map(|since| name.strip_prefix(since)).unwrap_or(name);
     let name = match bare {
         "INSTDONE" | "RING_INSTDONE" => own,
+        // Up to Linux 3.6; on gen7 it is another register, of which nothing is known.
+        "INSTDONE1" if engine == EngineClass::Render && gpu.register_named("SC_INSTDONE").is_none() => {
+            "INSTDONE_2"
+        }
         "GEOM_SVG_INSTDONE" | "INSTDONE_GEOM_SVG" => "INSTDONE_GEOM",
         "GEOM_SVGUNIT_INSTDONE" | "INSTDONE_GEOM_SVGUNIT" => "INSTDONE_GEOM",
         "SLICE_COMMON_INSTDONE" => "SC_INSTDONE",

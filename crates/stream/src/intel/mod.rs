@@ -6,7 +6,9 @@
 pub mod commands;
 pub mod instdone;
 pub mod position;
+pub mod references;
 pub mod registers;
+pub mod ring;
 pub mod state;
 pub mod steps;
 pub mod unpack;

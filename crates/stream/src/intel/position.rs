@@ -8,6 +8,7 @@
 
 use super::walk::{EventKind, IntelEvent, Space};
 use std::collections::VecDeque;
+use unwedge_hw::intel::ring::HEAD_OFFSET;
 
 /// Commands remembered in front of ACTHD.
 const REMEMBERED: usize = 64;
@@ -102,7 +103,7 @@ pub struct RingState {
 /// above it: what both have in common above the offset, or that it is 0 on a ring that never wrapped, tells which.
 /// `is_batch` says whether something that may be a batch is known to be at ACTHD's value.
 pub fn active_head(acthd: u64, ring: RingState, is_batch: bool) -> u64 {
-    const OFFSET: u64 = 0x001f_fffc;
+    const OFFSET: u64 = HEAD_OFFSET as u64;
     const WRAPS: u64 = 0xffff_ffff_ffe0_0000;
     let head = u64::from(ring.head);
     let same = (acthd ^ head) & !3 == 0;

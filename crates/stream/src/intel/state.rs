@@ -275,9 +275,11 @@ impl<'m> IntelState<'m> {
             Role::State => {}
             Role::BaseAddresses => self.base_addresses(&seen),
             Role::BindingTablePool => {
-                if let Some(IntelValue::Address(address)) =
-                    instruction.layout().value("Binding Table Pool Base Address", command.words)
-                {
+                let of = |field| instruction.layout().value(field, command.words);
+                if let Some(IntelValue::Address(address)) = of("Binding Table Pool Base Address") {
+                    // Where it can be off, offsets count from Surface State Base.
+                    let off = of("Binding Table Pool Enable").and_then(IntelValue::number) == Some(0);
+                    let address = if off { 0 } else { address };
                     let base = BaseAddress { address, set_at: event.address };
                     self.bases.insert(Base::BindingTablePool, base);
                 }
@@ -364,6 +366,17 @@ impl<'m> IntelState<'m> {
     /// Register writes by offset: the last one of each.
     pub fn registers(&self) -> impl Iterator<Item = (u32, RegisterWrite)> {
         self.registers.iter().map(|(offset, write)| (*offset, *write))
+    }
+
+    /// A bit of a register whose upper half says which bits a write changes; `None` where the last write does not change it,
+    /// or none is known.
+    pub fn masked_bit(&self, offset: u32, bit: u32) -> Option<bool> {
+        match self.registers.get(&offset)?.written {
+            RegisterOrigin::Value(value) if bit < 16 && value >> (16 + bit) & 1 == 1 => {
+                Some(value >> bit & 1 == 1)
+            }
+            _ => None,
+        }
     }
 
     /// What was counted.

@@ -2,12 +2,13 @@
 
 use super::find::{Target, Visit};
 use super::json::executed;
-use super::state::Describing;
+use super::state::{Describing, StateValue};
 use super::window::{Item, Mark, Selection, Window};
 use super::{locate, locate_in, marks, suspect, with_streams};
-use crate::streams::Streams;
+use crate::streams::{RegisterSet, Streams};
 use unwedge_capture::Dump;
 use unwedge_hw::Db;
+use unwedge_postmortem::adreno::{ExplainedCase, explain_case};
 use unwedge_postmortem::{ExcerptPacket, PacketExcerpt, PacketMark, Report};
 
 /// Packets before and after the stop.
@@ -19,28 +20,68 @@ const PLACE: usize = 4;
 /// Fields or registers kept of a packet.
 const VALUES: usize = 16;
 
-/// Fills the packets of a report in: those of the buffer it stopped in, and of the buffers that lead there. `db` is the
-/// database of Adreno; memory is unpacked in proportion to `max_size`. Where the dump does not hold them, there are none.
-pub fn attach(report: &mut Report, dump: &Dump<'_>, db: &Db, max_size: u64) {
-    let Some(target) = Target::of_report(report) else { return };
+/// Explains a dump, with the packets of the buffer it stopped in, and of the buffers that lead there. `db` is the database
+/// of Adreno; memory is unpacked in proportion to `max_size`. Where the dump does not hold the packets, there are none.
+pub fn explained(dump: &Dump<'_>, db: &Db, max_size: u64) -> Report {
+    let Dump::Msm(msm) = dump else {
+        let mut report = unwedge_postmortem::explain(dump, db);
+        let packets =
+            with_streams(dump, db, max_size, |streams, registers| packets(&report, streams, registers));
+        report.packets = packets.unwrap_or_default();
+        return report;
+    };
+    // What the report was made from is what is shown: its stream is located once.
+    let ExplainedCase { mut report, case } = explain_case(msm, db);
+    if let Some((case, stop)) = case {
+        let mut streams = Streams::of_adreno(&case, stop.as_ref());
+        report.packets = packets(&report, &mut streams, RegisterSet::Adreno(case.gpu));
+    }
+    report
+}
+
+/// The packets around the stop, and around the suspected work where that is elsewhere.
+fn packets(report: &Report, streams: &mut Streams<'_, '_>, registers: RegisterSet<'_>) -> Vec<PacketExcerpt> {
+    let Some(target) = Target::of_report(report) else { return Vec::new() };
     let suspect = suspect(report);
-    let packets = with_streams(dump, db, max_size, |streams, registers| {
+    let describing = Describing::without_state(registers);
+    let Some(found) = locate(streams, &target, AROUND.0).best else { return Vec::new() };
+    let suspect = suspect.and_then(|target| locate_in(streams, &target, found.stream, BESIDE.0));
+    let suspect = suspect.filter(|suspect| !suspect.is_at(&found.visit));
+    let marks = marks(Mark::Packet(PacketMark::Stop), &found.visit, suspect.as_ref());
+    let mut excerpt = |kind: PacketMark, visit: &Visit, around: (usize, usize)| {
+        let packets = excerpt(streams, &describing, found.stream, &marks, visit, around)?;
+        Some(PacketExcerpt { mark: kind, ..packets })
+    };
+    let stop = excerpt(PacketMark::Stop, &found.visit, AROUND);
+    let has = |stop: &PacketExcerpt| stop.packets.iter().any(|p| p.mark == Some(PacketMark::Suspect));
+    let elsewhere = suspect.filter(|_| !stop.as_ref().is_some_and(has));
+    let suspect = elsewhere.and_then(|visit| excerpt(PacketMark::Suspect, &visit, BESIDE));
+    stop.into_iter().chain(suspect).collect()
+}
+
+/// What the streams have set where a dump stopped: the registers that describe work. Empty where the dump does not hold the
+/// stream, or they set none of them.
+pub(crate) fn state_at_stop(report: &Report, dump: &Dump<'_>, db: &Db, max_size: u64) -> Vec<StateValue> {
+    let Some(target) = Target::of_report(report) else { return Vec::new() };
+    let state = with_streams(dump, db, max_size, |streams, registers| {
         let describing = Describing::new(registers);
-        let Some(found) = locate(streams, &target, AROUND.0).best else { return Vec::new() };
-        let suspect = suspect.and_then(|target| locate_in(streams, &target, found.stream, BESIDE.0));
-        let suspect = suspect.filter(|suspect| !suspect.is_at(&found.visit));
-        let marks = marks(Mark::Packet(PacketMark::Stop), &found.visit, suspect.as_ref());
-        let mut excerpt = |kind: PacketMark, visit: &Visit, around: (usize, usize)| {
-            let packets = excerpt(streams, &describing, found.stream, &marks, visit, around)?;
-            Some(PacketExcerpt { mark: kind, ..packets })
-        };
-        let stop = excerpt(PacketMark::Stop, &found.visit, AROUND);
-        let has = |stop: &PacketExcerpt| stop.packets.iter().any(|p| p.mark == Some(PacketMark::Suspect));
-        let elsewhere = suspect.filter(|_| !stop.as_ref().is_some_and(has));
-        let suspect = elsewhere.and_then(|visit| excerpt(PacketMark::Suspect, &visit, BESIDE));
-        stop.into_iter().chain(suspect).collect()
+        let found = locate(streams, &target, 0).best?;
+        let mark = Mark::Packet(PacketMark::Stop);
+        let (mut state, range) = (None, (found.visit.first, found.visit.last));
+        streams.each(&mut |stream| {
+            let wanted = stream.number == found.stream;
+            if wanted {
+                let mut skip = |_: &Item| {};
+                let marks = marks(mark, &found.visit, None);
+                let mut window = Window::new(stream, &describing, Selection::Range(range), marks, &mut skip);
+                (stream.walk)(&mut window);
+                state = window.finish().remove(&mark).and_then(|seen| seen.state);
+            }
+            !wanted
+        });
+        state
     });
-    report.packets = packets.unwrap_or_default();
+    state.flatten().map(|state| state.values).unwrap_or_default()
 }
 
 fn excerpt(

@@ -15,8 +15,10 @@ mod text;
 mod window;
 
 pub use capture::capture;
-pub use excerpt::attach;
+pub use excerpt::explained;
+pub(crate) use excerpt::state_at_stop;
 pub(crate) use json::{PartLine, WorkLine};
+pub(crate) use state::StateValue;
 
 use crate::lines::{Lines, Start, end};
 use crate::streams::{Family, RegisterSet, Streams, Walkable, intel_names};

@@ -40,12 +40,12 @@ const INTEL_DISPATCH: &[&str] =
 
 /// A register or field with its value.
 #[derive(Clone, Debug)]
-pub(super) struct StateValue {
-    pub(super) name: String,
+pub(crate) struct StateValue {
+    pub(crate) name: String,
     /// The offset that people know the register by.
     pub(super) offset: Option<u32>,
-    pub(super) value: u64,
-    pub(super) text: String,
+    pub(crate) value: u64,
+    pub(crate) text: String,
 }
 
 /// The state at a place.
@@ -90,6 +90,11 @@ impl<'d> Describing<'d> {
         };
         let of = WorkKind::ALL.map(|kind| (kind, names(kind).into_iter().flat_map(asked).collect()));
         Describing { registers, of: of.to_vec() }
+    }
+
+    /// Of a GPU, for packets alone: no state is remembered.
+    pub(super) fn without_state(registers: RegisterSet<'d>) -> Describing<'d> {
+        Describing { registers, of: Vec::new() }
     }
 
     /// What is set: for work of a kind, or for every kind where the place starts none.

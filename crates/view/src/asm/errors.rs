@@ -107,3 +107,23 @@ pub struct NoFunction {
     /// The first names that there are.
     pub known: Vec<String>,
 }
+
+/// Bytes shown of a line, from where it is no text.
+const LONGEST_SHOWN: usize = 80;
+
+/// That a source is no text at a byte: the place, the line, and a mark under it.
+pub fn not_text(name: &str, bytes: &[u8], at: usize) -> String {
+    let (before, after) = bytes.split_at(at.min(bytes.len()));
+    let number = before.split(|&b| b == b'\n').count();
+    let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+    let lead = String::from_utf8_lossy(&before[start..]);
+    let rest = after.split(|&b| b == b'\n').next().unwrap_or_default();
+    let shown = String::from_utf8_lossy(&rest[..rest.len().min(LONGEST_SHOWN)]);
+    let found = after.first().copied().unwrap_or(0);
+    let mark: String = lead.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
+    let column = lead.chars().count() + 1;
+    format!(
+        "{name}:{number}:{column}: expected text in UTF-8, the byte 0x{found:02x} is none\n  {lead}{}\n  {mark}^",
+        shown.trim_end()
+    )
+}

@@ -2,15 +2,24 @@
 
 use super::SourceErrors;
 use std::fmt::Write as _;
+use unwedge_hw::intel::platform::Platform as KnownPlatform;
 use unwedge_isa::eu::program::{self, raw_bytes};
 use unwedge_isa::eu::{Platform, PlatformError, disasm};
 
-/// The platform of a name.
+/// The platform of a name that the EU tables have, of another name of such a platform (`alchemist`), or of a PCI device
+/// id (`0x9a49`).
 ///
 /// # Errors
-/// When the tables do not have it.
+/// When the tables do not have it: with the names that they have.
 pub fn platform(name: &str) -> Result<Platform, PlatformError> {
-    Platform::by_name(name)
+    let error = match Platform::by_name(name) {
+        Ok(platform) => return Ok(platform),
+        Err(error) => error,
+    };
+    let id = name.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
+    let known = id.map_or_else(|| KnownPlatform::by_name(name), KnownPlatform::by_pci_id);
+    let names = known.map_or(&[][..], |known| known.names());
+    names.iter().find_map(|name| Platform::by_name(name).ok()).ok_or(error)
 }
 
 /// What a text is for.
@@ -36,7 +45,7 @@ pub fn disassembled(platform: Platform, bytes: &[u8], of: EuText) -> (String, us
 }
 
 /// The bytes of a line: in memory order, or dwords with `0x` and all of their digits.
-fn line_bytes(line: &str) -> Option<Vec<u8>> {
+pub(super) fn line_bytes(line: &str) -> Option<Vec<u8>> {
     if !line.trim_start().starts_with("0x") {
         return raw_bytes(line.trim());
     }

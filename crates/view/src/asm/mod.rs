@@ -2,20 +2,28 @@
 //!
 //! Never: reads a file, talks to a terminal.
 
+pub mod afuc;
 pub mod amd;
 pub mod amd_shaders;
 pub mod check;
 mod errors;
 pub mod eu;
+pub mod eu_check;
+pub mod hex;
 pub mod ir2;
 pub mod ir3;
+#[cfg(feature = "sim")]
 pub mod run;
+pub mod shader_code;
 pub mod shaders;
+#[cfg(feature = "sim")]
 pub mod sqe_log;
+#[cfg(feature = "sim")]
 pub mod sqe_session;
+#[cfg(feature = "sim")]
 pub mod step;
 
-pub use errors::{AsmError, LineError, NoFunction, SourceError, SourceErrors};
+pub use errors::{AsmError, LineError, NoFunction, SourceError, SourceErrors, not_text};
 
 use unwedge_isa::amdgcn::regs;
 

@@ -87,7 +87,7 @@ pub struct Side<'a, 'd, E> {
     /// What of it.
     pub selector: &'a Selector,
     /// Opens it, on a thread of its own.
-    pub open: &'a (dyn Fn() -> Result<Opened<'d>, E> + Sync + 'a),
+    pub open: Box<dyn FnOnce() -> Result<Opened<'d>, E> + Send + 'a>,
 }
 
 /// How to compare.

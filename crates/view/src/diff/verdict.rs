@@ -2,6 +2,7 @@
 
 use super::registers::{self, ComparedRegisters, RegisterDifference, family};
 use super::{SCHEMA, line, refused};
+use crate::around::{StateValue, state_at_stop};
 use crate::json::Heading;
 use crate::plural::counted;
 use crate::report::layout::{clean, wrap};
@@ -20,6 +21,8 @@ const NAME: usize = 10;
 const STATE: usize = 9;
 /// Lines of register differences that are shown.
 const REGISTERS: usize = 40;
+/// Lines of differences of the state at the stop.
+const STATE_VALUES: usize = 12;
 /// Columns of text, where nothing says how wide the terminal is.
 const WIDTH: usize = 100;
 /// The narrowest that text is set for.
@@ -47,6 +50,8 @@ pub struct VerdictOptions {
     pub style: Style,
     /// Columns of the terminal, if there is one.
     pub width: Option<usize>,
+    /// Memory is unpacked in proportion to this.
+    pub max_size: u64,
 }
 
 /// Compares the verdicts on two dumps, and the registers that both hold. Returns whether something differs: a part of the
@@ -67,6 +72,11 @@ pub fn verdicts(
         (x, y) if x == y => Some(registers::compare([a.dump, b.dump], db, &facts, &palette)),
         _ => None,
     };
+    // Registers of other families have other names.
+    let state = registers.as_ref().map(|_| {
+        let of = |side: &ExplainedDump<'_>| state_at_stop(side.report, side.dump, db, options.max_size);
+        StateComparison::of(&of(&a), &of(&b))
+    });
     let refused = match families {
         (Some(x), Some(y)) if x != y => Some(refused(x, y)),
         (x, y) if x == y => None,
@@ -74,8 +84,10 @@ pub fn verdicts(
     };
     let differs = comparison.differs()
         || refused.is_some()
-        || registers.as_ref().is_some_and(|registers| !registers.differences.is_empty());
-    let shown = Shown { sides: [a, b], comparison: &comparison, options };
+        || registers.as_ref().is_some_and(|registers| !registers.differences.is_empty())
+        || state.as_ref().is_some_and(|state| !state.differences.is_empty());
+    let state = state.unwrap_or_default();
+    let shown = Shown { sides: [a, b], comparison: &comparison, state: &state, options };
     if options.json {
         shown.json(registers.as_ref(), refused.as_deref(), differs, db, out);
     } else {
@@ -87,7 +99,56 @@ pub fn verdicts(
 struct Shown<'a> {
     sides: [ExplainedDump<'a>; 2],
     comparison: &'a ReportComparison,
+    state: &'a StateComparison,
     options: VerdictOptions,
+}
+
+/// What the streams have set where the dumps stopped, compared.
+#[derive(Default)]
+struct StateComparison {
+    /// Values that both have.
+    both: usize,
+    differences: Vec<StateDifference>,
+}
+
+/// A register that the streams set to other values; `None` where one of them does not set it.
+#[derive(Serialize)]
+struct StateDifference {
+    #[serde(rename = "type")]
+    line: &'static str,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    a: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    b: Option<String>,
+}
+
+impl StateComparison {
+    fn of(a: &[StateValue], b: &[StateValue]) -> StateComparison {
+        let mut compared = StateComparison::default();
+        let text = |value: &StateValue| value.text.trim().to_owned();
+        let mut differs = |name: &str, a: Option<&StateValue>, b: Option<&StateValue>| {
+            compared.differences.push(StateDifference {
+                line: "state",
+                name: name.to_owned(),
+                a: a.map(text),
+                b: b.map(text),
+            });
+        };
+        let mut both = 0;
+        for value in a {
+            let other = b.iter().find(|other| other.name == value.name);
+            both += usize::from(other.is_some());
+            if other.is_none_or(|other| other.value != value.value) {
+                differs(&value.name, Some(value), other);
+            }
+        }
+        for value in b.iter().filter(|value| a.iter().all(|other| other.name != value.name)) {
+            differs(&value.name, None, Some(value));
+        }
+        compared.both = both;
+        compared
+    }
 }
 
 impl Shown<'_> {
@@ -118,6 +179,7 @@ impl Shown<'_> {
             lines.push(format!("{start}{text}"));
         }
         self.findings(&mut lines);
+        self.state(&mut lines);
         lines.push(String::new());
         match (registers, refused) {
             (Some(registers), _) => self.registers(registers, &mut lines),
@@ -216,6 +278,34 @@ impl Shown<'_> {
         }
     }
 
+    /// What the streams had set at the stop.
+    fn state(&self, lines: &mut Vec<String>) {
+        let StateComparison { both, differences } = self.state;
+        if *both == 0 && differences.is_empty() {
+            return;
+        }
+        let all = counted(*both as u64, "value", "values");
+        let title = match differences.len() {
+            0 => format!("state at the stop: {all} in both, none differs"),
+            1 => format!("state at the stop: {all} in both, 1 differs"),
+            n => format!("state at the stop: {all} in both, {n} differ"),
+        };
+        lines.push(String::new());
+        lines.push(self.options.style.bold(&title));
+        let most = if self.options.verbose { usize::MAX } else { STATE_VALUES };
+        for difference in differences.iter().take(most) {
+            let value = |text: &Option<String>| clean(text.as_deref().unwrap_or("not set"));
+            let (a, b) = (value(&difference.a), value(&difference.b));
+            lines.push(format!("    {}: {a} -> {b}", clean(&difference.name)));
+        }
+        if let Some(more @ 1..) = differences.len().checked_sub(most) {
+            lines.push(format!(
+                "{}: -v shows all",
+                counted(more as u64, "more value differs", "more values differ")
+            ));
+        }
+    }
+
     /// Registers that differ, those that the verdicts rest on first.
     fn registers(&self, registers: &ComparedRegisters, lines: &mut Vec<String>) {
         let ComparedRegisters { both, differences } = registers;
@@ -303,6 +393,9 @@ impl Shown<'_> {
         }
         if let Some(message) = refused {
             line(&super::Note { ty: "note", message }, out);
+        }
+        for difference in &self.state.differences {
+            line(difference, out);
         }
         for difference in registers.iter().flat_map(|registers| &registers.differences) {
             line::<RegisterDifference>(difference, out);

@@ -1,8 +1,9 @@
 //! A command stream of a dump of i915 or xe, for people and as JSON lines.
 
 use super::engine_name;
+use super::references::ReferenceListing;
 use super::streams::EngineStream;
-use super::values::{FieldLine, ValueText, significant};
+use super::values::{FieldLine, ValueText, significant, with_value};
 use crate::Style;
 use crate::json::{Hex, HexWords};
 use crate::lines::Lines;
@@ -68,18 +69,23 @@ fn arrows(marks: &[&str]) -> String {
     if marks.is_empty() { String::new() } else { format!("  <- {}", marks.join(", ")) }
 }
 
-/// For people: every command with its address, dwords and fields, and the state where the engine stands.
-pub fn text(stream: &EngineStream<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+/// For people: every command with its address, dwords and fields, what it points to, and the state where the engine stands.
+/// With `all`, fields that are zero are shown, too.
+pub fn text(stream: &EngineStream<'_>, style: Style, all: bool, out: &mut dyn Write) -> io::Result<()> {
     let heading = format!("commands of {}: {}", engine_name(stream.engine), stream.name);
     writeln!(out, "{}", style.bold(&heading))?;
     if let Some(agreement) = agreement(stream) {
         writeln!(out, "  {agreement}")?;
     }
+    let mut references = ReferenceListing::new(stream, all);
     for event in stream.events() {
         let at = Hex48(event.address);
         let marks = |dwords| arrows(&stream.marks(event.address, dwords));
         match event.kind {
-            EventKind::Command(command) => text_of(stream, &event, &command, style, out)?,
+            EventKind::Command(command) => {
+                text_of(stream, &event, &command, (style, all), out)?;
+                references.text(&event, out)?;
+            }
             EventKind::Noops(1) => writeln!(out, "  {at}: 00000000 MI_NOOP{}", marks(1))?,
             EventKind::Noops(count) => {
                 let times = counted(count.into(), "time", "times");
@@ -127,7 +133,7 @@ fn text_of(
     stream: &EngineStream<'_>,
     event: &IntelEvent<'_>,
     command: &Command<'_>,
-    style: Style,
+    (style, all): (Style, bool),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let name = command.name().unwrap_or("a command without a name");
@@ -145,7 +151,16 @@ fn text_of(
         shown = shown.max(up_to);
         Ok(())
     };
-    for (field, value) in significant(command.fields()) {
+    let mut some;
+    let mut every;
+    let fields: &mut dyn Iterator<Item = (FieldValue, IntelValue)> = if all {
+        every = with_value(command.fields());
+        &mut every
+    } else {
+        some = significant(command.fields());
+        &mut some
+    };
+    for (field, value) in fields {
         dwords((field.start / 32) as usize + 1, out)?;
         write!(out, "{:1$}{2}", "", 10 + 2 * field.depth as usize, field.name)?;
         field.indices().iter().try_for_each(|i| write!(out, "[{i}]"))?;
@@ -263,6 +278,7 @@ struct CommandLine<'a> {
 /// When further lines are pointless.
 pub fn json(stream: &EngineStream<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     let engine = engine_name(stream.engine);
+    let mut references = ReferenceListing::new(stream, false);
     for event in stream.events() {
         let mut line = CommandLine {
             ty: "command",
@@ -311,6 +327,7 @@ pub fn json(stream: &EngineStream<'_>, lines: &mut Lines<'_>) -> io::Result<()> 
             EventKind::Budget => line.ty = "budget",
         }
         lines.push(&line);
+        references.json(&event, lines);
         if lines.ended() {
             return Err(io::ErrorKind::StorageFull.into());
         }

@@ -1,7 +1,7 @@
 //! A dump of i915 or xe as JSON lines.
 
 use super::streams::Unpacked;
-use super::values::{Meaning, MeaningLine};
+use super::values::{GucRegister, Meaning, MeaningLine};
 use super::{IntelDump, Origin, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
 use crate::json::{Hex, HexWords};
 use crate::lines::{Lines, Start, end};
@@ -9,9 +9,11 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 use unwedge_base::Diagnostic;
+use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{DumpEngine, IntelRegister, KeyValue, RegisterIndex};
 use unwedge_hw::Db;
 use unwedge_hw::intel::platform::EngineClass;
+use unwedge_intel::fence::IntelFence;
 
 #[derive(Serialize)]
 struct IntelHeader<'a> {
@@ -62,7 +64,15 @@ struct IntelEntry<'a> {
     #[serde(flatten)]
     meaning: Option<MeaningLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<u64>,
+    #[serde(flatten)]
+    fence: Option<FenceRange>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<Vec<[u32; 3]>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after_us: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hung: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +107,16 @@ struct IntelEntry<'a> {
     data: Option<Contents>,
     #[serde(rename = "bytes", skip_serializing_if = "Option::is_none")]
     span: Option<[u64; 2]>,
+}
+
+/// What a fence register says.
+#[derive(Serialize)]
+struct FenceRange {
+    valid: bool,
+    start: Hex,
+    end: Hex,
+    pitch: u64,
+    tiling: &'static str,
 }
 
 /// Contents of a block; zeros at the end are left out.
@@ -137,15 +157,9 @@ fn write(dump: IntelDump<'_, '_>, max_size: u64, db: &Db, lines: &mut Lines<'_>)
     match dump {
         IntelDump::I915(state) => {
             registers(dump, None, &state.registers, lines);
-            for &(number, value) in &state.fences {
-                let value = Some(Hex::wide(value));
-                lines.push(&IntelEntry {
-                    ty: "fence",
-                    number: Some(number.into()),
-                    value,
-                    ..IntelEntry::default()
-                });
-            }
+            fences(dump, state, lines);
+            guc_registers(dump, state, lines);
+            attentions(state, lines);
         }
         IntelDump::Xe(xe) => {
             for gt in &xe.gts {
@@ -180,6 +194,7 @@ fn write(dump: IntelDump<'_, '_>, max_size: u64, db: &Db, lines: &mut Lines<'_>)
         }
     }
     drop(unpacked);
+    buffers(dump, lines);
     requests(dump, lines);
     blocks(dump, max_size, lines)
 }
@@ -252,6 +267,71 @@ fn engine(dump: IntelDump<'_, '_>, engine: &DumpEngine<'_>, lines: &mut Lines<'_
     });
     fields("engine", &engine.fields, lines);
     registers(dump, Some(engine), &engine.registers, lines);
+}
+
+fn fences(dump: IntelDump<'_, '_>, state: &ErrorState<'_>, lines: &mut Lines<'_>) {
+    let version = dump.graphics().version;
+    for &(number, value) in &state.fences {
+        let fence = version.and_then(|version| IntelFence::of(version, value));
+        lines.push(&IntelEntry {
+            ty: "fence",
+            number: Some(number.into()),
+            value: Some(Hex::wide(value)),
+            fence: fence.map(|fence| FenceRange {
+                valid: fence.valid,
+                start: Hex::wide(fence.range.start),
+                end: Hex::wide(fence.range.end),
+                pitch: fence.pitch,
+                tiling: fence.tiling,
+            }),
+            ..IntelEntry::default()
+        });
+    }
+}
+
+fn guc_registers(dump: IntelDump<'_, '_>, state: &ErrorState<'_>, lines: &mut Lines<'_>) {
+    let version = dump.graphics().version;
+    for &(offset, value) in &state.guc_registers {
+        let known = version.and_then(|version| GucRegister::of(version, offset, value));
+        lines.push(&IntelEntry {
+            ty: "register",
+            section: Some("guc"),
+            name: known.as_ref().map(|known| Cow::Borrowed(known.name)),
+            offset: Some(Hex::short(offset.into())),
+            value: Some(Hex::dword(value)),
+            meaning: known.and_then(|known| known.meaning).map(Meaning::json),
+            ..IntelEntry::default()
+        });
+    }
+}
+
+fn attentions(state: &ErrorState<'_>, lines: &mut Lines<'_>) {
+    for attention in state.attentions() {
+        let threads = attention.threads().map(|t| [t.subslice, t.eu, t.thread]).collect();
+        lines.push(&IntelEntry {
+            ty: "attention",
+            number: Some(attention.count),
+            threads: Some(threads),
+            after_us: attention.after_us,
+            name: Some(Cow::Owned(attention.when)),
+            ..IntelEntry::default()
+        });
+    }
+}
+
+fn buffers(dump: IntelDump<'_, '_>, lines: &mut Lines<'_>) {
+    let IntelDump::I915(state) = dump else { return };
+    for b in &state.buffers {
+        lines.push(&IntelEntry {
+            ty: "buffer",
+            name: Some(Cow::Borrowed(&*b.list)),
+            iova: Some(Hex::wide(b.address)),
+            size: Some(b.size),
+            more: Some(b.more.to_string()),
+            span: Some([b.span.start, b.span.end]),
+            ..IntelEntry::default()
+        });
+    }
 }
 
 fn requests(dump: IntelDump<'_, '_>, lines: &mut Lines<'_>) {

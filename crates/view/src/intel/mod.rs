@@ -5,6 +5,7 @@
 mod commands;
 pub mod info;
 pub mod json;
+mod references;
 pub(crate) mod streams;
 pub mod text;
 pub mod values;
@@ -127,7 +128,10 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     fn device(self) -> Option<String> {
         let (id, revision) = self.pci();
         let version = match self {
-            IntelDump::I915(state) => state.field("Platform").map(str::to_owned),
+            IntelDump::I915(state) => state.field("Platform").map(str::to_owned).or_else(|| {
+                let platform = state.platform()?;
+                Some(format!("{}, graphics {}", platform.name(), platform.version()))
+            }),
             IntelDump::Xe(_) => self.graphics().version.map(|version| format!("graphics {version}")),
         };
         let id = id.map(|id| format!("PCI 8086:{id:04x}"));
@@ -257,7 +261,7 @@ fn kind_name(kind: MemoryBlockKind) -> &'static str {
 
 fn space_name(space: AddressSpace) -> Option<&'static str> {
     match space {
-        AddressSpace::Ggtt => Some("ggtt"),
+        AddressSpace::Ggtt | AddressSpace::Shared => Some("ggtt"),
         AddressSpace::Ppgtt => Some("ppgtt"),
         AddressSpace::Unknown => None,
     }

@@ -4,14 +4,18 @@
 //! Never: formatting.
 
 use super::IntelDump;
+use std::collections::HashSet;
 use std::io;
 use unwedge_capture::intel::{
     AddressSpace as DumpSpace, DumpEngine, MemoryBlock, MemoryBlockKind, RingRegister,
 };
 use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_isa::eu;
 use unwedge_postmortem::intel::active_head;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::position::{Locator, Position};
+use unwedge_stream::intel::references::ReferenceWalk;
+use unwedge_stream::intel::ring::EngineRing;
 use unwedge_stream::intel::state::IntelState;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, Space, Spaces, canonical};
@@ -21,8 +25,6 @@ use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, S
 const BUDGET: u64 = 1 << 16;
 /// See [`BUDGET`].
 const BUDGET_PER_DWORD: u64 = 4;
-/// Bits of HEAD and TAIL that are the offset.
-const HEAD: u64 = 0x001f_fffc;
 
 /// A stream of commands of an engine.
 pub struct EngineStream<'m> {
@@ -38,6 +40,8 @@ pub struct EngineStream<'m> {
     pub spaces: Spaces<'m>,
     /// What decodes its commands.
     pub decoder: Decoder,
+    /// What disassembles the kernels it points to; `None` where the tables have no such instruction set.
+    pub eu: Option<eu::Platform>,
     walk: IntelWalk<'m>,
     marks: Vec<(u64, &'static str)>,
 }
@@ -129,13 +133,22 @@ impl<'d, 'a> Unpacked<'d, 'a> {
             let of = EngineStreams::new(dump, version, memory, engine);
             let Some((_, walk, _)) = of.walks(first).into_iter().nth(nth) else { return ((), Vec::new()) };
             let (context, _) = memory.ppgtt(engine);
-            let absent = walk.with_budget(budget).filter(|e| matches!(e.kind, EventKind::Absent));
-            let absent = absent.map(|e| match e.space {
-                Space::Ggtt => Wanted::Ggtt(e.address),
-                Space::Ppgtt => Wanted::Ppgtt(context, e.address),
-            });
             let acthd = engine.ring(RingRegister::Acthd).map(canonical);
-            ((), absent.chain(acthd.map(|at| Wanted::Ppgtt(context, at))).collect())
+            let mut wanted: Vec<Wanted> = acthd.map(|at| Wanted::Ppgtt(context, at)).into_iter().collect();
+            let mut references = ReferenceWalk::new(of.decoder.gpu, of.spaces);
+            let (mut seen, mut missing) = (HashSet::new(), Vec::new());
+            for event in walk.with_budget(budget) {
+                match (event.kind, event.space) {
+                    (EventKind::Absent, Space::Ggtt) => wanted.push(Wanted::Ggtt(event.address)),
+                    (EventKind::Absent, Space::Ppgtt) => wanted.push(Wanted::Ppgtt(context, event.address)),
+                    _ => {}
+                }
+                for reference in references.see(&event) {
+                    references.missing(&reference, &mut seen, &mut missing);
+                }
+            }
+            wanted.extend(missing.into_iter().map(|at| Wanted::Either(context, at)));
+            ((), wanted)
         });
     }
 }
@@ -170,9 +183,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
 
     fn walks(&self, first: bool) -> Vec<(&'m str, IntelWalk<'m>, Marks)> {
         let mut walks = Vec::new();
-        if let Some(start) = self.ring_start()
-            && let Some((ring, marks)) = self.ring(start)
-        {
+        if let Some((ring, marks)) = self.ring() {
             walks.push(("ring", IntelWalk::ring(self.decoder, self.spaces, ring).without_following(), marks));
         }
         for block in self.blocks(&[MemoryBlockKind::WaContext, MemoryBlockKind::WaBatch]) {
@@ -205,18 +216,21 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             .filter(|b| kinds.contains(&b.kind))
     }
 
-    fn ring_start(&self) -> Option<u64> {
-        let block = self.blocks(&[MemoryBlockKind::Ring]).find_map(|b| b.address);
-        block.or_else(|| self.engine.ring(RingRegister::Start).filter(|&start| start != 0))
+    /// Where the ring was captured, and how many bytes of it.
+    fn captured_ring(&self) -> Option<(u64, u64)> {
+        let start = self.blocks(&[MemoryBlockKind::Ring]).find_map(|b| b.address)?;
+        Some((start, self.spaces.words(Space::Ggtt, start).map_or(0, |words| words.len() as u64 * 4)))
     }
 
-    fn ring(&self, start: u64) -> Option<(RingRange, Marks)> {
-        let held = self.spaces.words(Space::Ggtt, start)?;
-        let size = u32::try_from(held.len() as u64 * 4).ok()?;
-        let at = |register| self.engine.ring(register).map(|v| start.wrapping_add(v & HEAD));
-        let marks = [(at(RingRegister::Head), "HEAD"), (at(RingRegister::Tail), "TAIL")];
+    /// All that there is of the ring, with the places of HEAD and TAIL.
+    fn ring(&self) -> Option<(RingRange, Marks)> {
+        let block = self.blocks(&[MemoryBlockKind::Ring]).find_map(|b| b.address);
+        let held = |start| Some(self.spaces.words(Space::Ggtt, start)?.len() as u64 * 4);
+        let ring = EngineRing::of(self.engine, block, held)?;
+        let at = |offset: Option<u32>| offset.map(|offset| ring.start.wrapping_add(offset.into()));
+        let marks = [(at(ring.head), "HEAD"), (at(ring.tail), "TAIL")];
         let marks = marks.into_iter().filter_map(|(at, name)| Some((at?, name))).collect();
-        Some((RingRange { start, size, from: 0, to: size }, marks))
+        Some((ring.whole()?, marks))
     }
 
     /// Where batches of the engine start.
@@ -225,7 +239,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             IntelDump::I915(state) => {
                 let block = self.blocks(&[MemoryBlockKind::Batch]).next();
                 let space = match block.map(|b| b.space) {
-                    Some(DumpSpace::Ggtt) => Space::Ggtt,
+                    Some(DumpSpace::Ggtt | DumpSpace::Shared) => Space::Ggtt,
                     _ => Space::Ppgtt,
                 };
                 let told = state.batch(self.engine).map(|batch| batch.start).filter(|&start| start != 0);
@@ -246,7 +260,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
     fn stream(&self, name: &'m str, walk: IntelWalk<'m>, mut marks: Marks) -> EngineStream<'m> {
         let mut position = None;
         let is_batch = |address| self.spaces.words(Space::Ppgtt, address).is_some();
-        if let Some(acthd) = active_head(self.engine, is_batch) {
+        if let Some(acthd) = active_head(self.engine, self.captured_ring(), is_batch) {
             let ipehr = self.engine.ring(RingRegister::Ipehr).map(|v| v as u32);
             let mut locator = Locator::new(acthd, None, ipehr);
             walk.clone().for_each(|event: IntelEvent<'_>| locator.see(&event));
@@ -264,6 +278,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             version: self.version,
             spaces: self.spaces,
             decoder: self.decoder,
+            eu: self.dump.graphics().eu_platform(),
             walk,
             marks,
         }

@@ -1,14 +1,22 @@
 //! A dump of i915 or xe for people: everything it says, then everything it holds.
 
 use super::streams::Unpacked;
-use super::values::Meaning;
+use super::values::{GucRegister, Meaning};
 use super::{IntelDump, Unpacking, commands, engine_name, memory_limit, space_name};
 use crate::Style;
 use crate::json::hex_digits;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
+use unwedge_base::plural::counted;
+use unwedge_capture::i915::{ErrorState, EuThread};
 use unwedge_capture::intel::{DumpEngine, IntelRegister, KeyValue, MemoryBlock};
 use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_intel::fence::IntelFence;
+
+/// Threads that are listed of one time.
+const THREADS: usize = 256;
+/// From this version on subslices come in pairs.
+const DSS: Version = Version::new(12, 50);
 
 /// Dwords in a row.
 const ROW: usize = 8;
@@ -18,18 +26,28 @@ pub const LENGTH: u64 = 64 << 20;
 /// See [`LENGTH`].
 pub const LENGTH_PER_BYTE: u64 = 64;
 
+/// How a dump is listed.
+#[derive(Clone, Copy, Debug)]
+pub struct ListingOptions {
+    /// Bytes that may be held at once.
+    pub max_size: u64,
+    /// Colours.
+    pub style: Style,
+    /// Fields that are zero are shown, too.
+    pub all_fields: bool,
+}
+
 /// A dump as text. `bytes` is the size of its file, `unpacking` what was lost before it was read. Returns what was lost; a
 /// failed write is for the owner of `out` to remember.
 pub fn decode(
     dump: IntelDump<'_, '_>,
     bytes: u64,
     unpacking: &[Diagnostic],
-    max_size: u64,
-    style: Style,
+    options: ListingOptions,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
     let mut diagnostics = [unpacking, dump.diagnostics()].concat();
-    diagnostics.extend(show(dump, bytes, max_size, style, out));
+    diagnostics.extend(show(dump, bytes, options, out));
     diagnostics
 }
 
@@ -37,15 +55,14 @@ pub fn decode(
 fn show(
     dump: IntelDump<'_, '_>,
     bytes: u64,
-    max_size: u64,
-    style: Style,
+    options: ListingOptions,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
     let length = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(bytes));
     let version = dump.graphics().version;
     let mut listing =
-        Listing { dump, version, style, out: CappedWriter { out, left: length }, lost: Vec::new() };
-    let ended = listing.all(max_size);
+        Listing { dump, version, options, out: CappedWriter { out, left: length }, lost: Vec::new() };
+    let ended = listing.all(options.max_size);
     let too_long = ended.is_err() && listing.out.left == 0;
     let mut lost = listing.lost;
     if too_long {
@@ -79,7 +96,7 @@ struct Listing<'d, 'a, 'o> {
     dump: IntelDump<'d, 'a>,
     /// Of its graphics; `None` when it does not say.
     version: Option<Version>,
-    style: Style,
+    options: ListingOptions,
     out: CappedWriter<'o>,
     lost: Vec<Diagnostic>,
 }
@@ -92,9 +109,14 @@ impl Listing<'_, '_, '_> {
         match dump {
             IntelDump::I915(state) => {
                 self.registers(&state.registers, None)?;
-                for (number, value) in &state.fences {
-                    writeln!(self.out, "  fence[{number}] = 0x{value:016x}")?;
+                for &(number, value) in &state.fences {
+                    let fence = self.version.and_then(|version| IntelFence::of(version, value));
+                    let fence =
+                        fence.filter(|_| value != 0).map_or(String::new(), |fence| fence_text(&fence));
+                    writeln!(self.out, "  fence[{number}] = 0x{value:016x}{fence}")?;
                 }
+                self.attentions(state)?;
+                self.guc_registers(state)?;
             }
             IntelDump::Xe(xe) => {
                 for gt in &xe.gts {
@@ -128,11 +150,19 @@ impl Listing<'_, '_, '_> {
             self.fields(&engine.fields)?;
             self.registers(&engine.registers, Some(engine))?;
             if let Some(unpacked) = &mut unpacked {
-                let (style, out) = (self.style, &mut self.out);
-                unpacked.each(i, &mut |stream| commands::text(stream, style, out))?;
+                let (ListingOptions { style, all_fields, .. }, out) = (self.options, &mut self.out);
+                unpacked.each(i, &mut |stream| commands::text(stream, style, all_fields, out))?;
             }
         }
         drop(unpacked);
+        if let IntelDump::I915(state) = dump
+            && !state.buffers.is_empty()
+        {
+            self.heading("buffers")?;
+            for b in &state.buffers {
+                writeln!(self.out, "  0x{:012x} {:>9} bytes  {}: {}", b.address, b.size, b.list, b.more)?;
+            }
+        }
         if let IntelDump::I915(state) = dump
             && !state.requests.is_empty()
         {
@@ -151,8 +181,42 @@ impl Listing<'_, '_, '_> {
         Ok(())
     }
 
+    /// Threads of EUs that waited for a debugger.
+    fn attentions(&mut self, state: &ErrorState<'_>) -> io::Result<()> {
+        let subslice = if self.version.is_some_and(|version| version >= DSS) { "DSS" } else { "subslice" };
+        for (i, attention) in state.attentions().enumerate() {
+            if i == 0 {
+                self.heading("EU attention")?;
+            }
+            let after = attention.after_us.map_or(String::new(), |us| format!(", {us} us after the halt"));
+            let threads = counted(attention.count, "thread", "threads");
+            writeln!(self.out, "  {}: {threads}{after}", attention.when)?;
+            for thread in attention.threads().take(THREADS) {
+                let EuThread { subslice: number, eu, thread } = thread;
+                writeln!(self.out, "    {subslice} {number}, EU {eu}, thread {thread}")?;
+            }
+            if let Some(more) = attention.threads().count().checked_sub(THREADS).filter(|&more| more > 0) {
+                writeln!(self.out, "    … and {more} more")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers of the GuC: by name where they have one, else by offset.
+    fn guc_registers(&mut self, state: &ErrorState<'_>) -> io::Result<()> {
+        if !state.guc_registers.is_empty() {
+            self.heading("GuC registers")?;
+        }
+        for &(offset, value) in &state.guc_registers {
+            let known = self.version.and_then(|version| GucRegister::of(version, offset, value));
+            let known = known.map_or(String::new(), |known| known.to_string());
+            writeln!(self.out, "  0x{offset:04x}  0x{value:08x}{known}")?;
+        }
+        Ok(())
+    }
+
     fn heading(&mut self, name: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", self.style.bold(name))
+        writeln!(self.out, "{}", self.options.style.bold(name))
     }
 
     fn list(&mut self, name: &str, fields: &[KeyValue<'_>]) -> io::Result<()> {
@@ -208,6 +272,12 @@ impl Listing<'_, '_, '_> {
         self.lost.extend(decoded.diagnostic(&block.name, block.span));
         contents(block, &decoded.dwords, &mut self.out)
     }
+}
+
+fn fence_text(fence: &IntelFence) -> String {
+    let IntelFence { valid, range, pitch, tiling } = fence;
+    let valid = if *valid { "" } else { "not valid, " };
+    format!("  {valid}0x{:08x} to 0x{:08x}, pitch {pitch}, {tiling}-tiled", range.start, range.end)
 }
 
 /// The contents of a block, whose kind says what they are.

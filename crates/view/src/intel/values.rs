@@ -57,6 +57,16 @@ pub fn significant(
     })
 }
 
+/// All fields whose value is known, zero or not; bits that must have one value are left out where they have it.
+pub fn with_value(
+    fields: impl Iterator<Item = FieldValue>,
+) -> impl Iterator<Item = (FieldValue, IntelValue)> {
+    fields.filter_map(|field| {
+        let value = field.value()?;
+        (!field.name.is_empty() && value != IntelValue::AsRequired).then_some((field, value))
+    })
+}
+
 /// A field of a command or register as JSON.
 #[derive(Serialize)]
 pub struct FieldLine {
@@ -150,9 +160,7 @@ impl Meaning {
             let busy: Vec<_> = unwedge_stream::intel::instdone::busy(done, value).map(|b| b.unit()).collect();
             return (!busy.is_empty()).then_some(Meaning::NotDone(busy));
         }
-        let fields = register.fields().into_iter().map(|f| (f, f.value(value)));
-        let fields: Vec<_> = fields.filter(|(f, _)| f.raw(value) != 0).collect();
-        (!fields.is_empty()).then_some(Meaning::Fields(fields))
+        fields_set(register, value)
     }
 
     /// As JSON.
@@ -173,6 +181,43 @@ impl Meaning {
             }
         }
     }
+}
+
+/// A register of the GuC by its offset, and what it says.
+pub struct GucRegister {
+    /// Its name.
+    pub name: &'static str,
+    /// Fields that are not zero.
+    pub meaning: Option<Meaning>,
+}
+
+impl GucRegister {
+    /// Of a value; `None` where no register is known at the offset.
+    pub fn of(version: Version, offset: u32, value: u32) -> Option<GucRegister> {
+        let (register, engine) = registers::at(version, offset)?;
+        // What is an engine's is not the GuC's.
+        if engine.is_some() || register.offset() != offset {
+            return None;
+        }
+        Some(GucRegister { name: register.name(), meaning: fields_set(register, value.into()) })
+    }
+}
+
+impl fmt::Display for GucRegister {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}", self.name)?;
+        match &self.meaning {
+            Some(meaning) => write!(f, "  {meaning}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The fields of a value that are not zero.
+fn fields_set(register: registers::RegisterEntry, value: u64) -> Option<Meaning> {
+    let fields = register.fields().into_iter().map(|f| (f, f.value(value)));
+    let fields: Vec<_> = fields.filter(|(f, _)| f.raw(value) != 0).collect();
+    (!fields.is_empty()).then_some(Meaning::Fields(fields))
 }
 
 /// What a register says, as JSON.

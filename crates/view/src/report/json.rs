@@ -50,6 +50,8 @@ struct Document<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<JsonCause>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    suspect: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     hang: Option<Hang<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sqe: Option<JsonSqe<'r>>,
@@ -81,7 +83,8 @@ impl<'r> Document<'r> {
                 rule: report.findings.get(cause.finding).map(|finding| finding.rule.row().id),
                 trust: cause.trust.word(),
             }),
-            hang: report.hang.as_ref().map(Hang::of),
+            suspect: report.suspect,
+            hang: report.hang.as_ref().map(|hang| Hang::of(report, hang)),
             findings: report.findings.iter().map(|finding| JsonFinding::of(report, finding)).collect(),
             packets: report.packets.iter().map(JsonPackets::of).collect(),
             code: report.code.iter().map(JsonCode::of).collect(),
@@ -224,7 +227,7 @@ fn bytes(span: Span) -> [u64; 2] {
 }
 
 impl<'r> Hang<'r> {
-    fn of(point: &'r HangPoint) -> Hang<'r> {
+    fn of(report: &Report, point: &'r HangPoint) -> Hang<'r> {
         let levels = point.levels.iter().map(|level| JsonLevel {
             level: level.level,
             name: level.name(),
@@ -236,7 +239,7 @@ impl<'r> Hang<'r> {
         Hang {
             ring: point.ring,
             ring_name: point.ring_name.as_deref(),
-            place: words::hang_place(point),
+            place: words::hang_place(report, point),
             levels: levels.collect(),
             packet: words::hang_packet(point),
             address: point.iova.map(address),

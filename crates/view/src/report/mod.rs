@@ -115,9 +115,7 @@ impl<'r> Screen<'r> {
                     self.seen(finding);
                 }
             }
-            None => {
-                self.titled("CAUSE", "1;31", "not known: nothing in the dump explains the hang", None, true)
-            }
+            None => self.titled("CAUSE", "1;31", &words::unknown_cause(self.report), None, true),
         }
         if self.verbose
             && let Some((_, finding)) = cause
@@ -135,8 +133,8 @@ impl<'r> Screen<'r> {
             }
             None if cause.is_some_and(|(_, f)| f.role == FindingRole::Position) => {}
             None => {
-                let place = self.report.hang.as_ref().map(words::hang_place);
-                let title = place.unwrap_or_else(|| "the dump does not say where the GPU stopped".to_owned());
+                let place = self.report.hang.as_ref().map(|hang| words::hang_place(self.report, hang));
+                let title = place.unwrap_or_else(|| words::unknown_place(self.report));
                 self.titled("WHERE", "1;31", &title, self.report.hang.as_ref().map(|hang| hang.trust), true);
             }
         }
@@ -150,6 +148,9 @@ impl<'r> Screen<'r> {
     /// What stands on its own.
     fn independent(&mut self) {
         self.group("ALSO", "1;33", FindingRole::Also, ALSO_LINES);
+        if self.verbose {
+            self.group("SEEN", "1;33", FindingRole::Aside, ALSO_LINES);
+        }
     }
 
     /// The findings of a part, as far as they fit.
@@ -454,6 +455,17 @@ mod tests {
         let mut out = Vec::new();
         text(&report, None, ReportOptions { verbose: true, ..ReportOptions::default() }, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().matches("HEAD = 0x5").count(), 100, "all evidence");
+    }
+
+    #[test]
+    fn where_nothing_explains_the_hang_the_nearest_suspect_is_named() {
+        let mut report = report();
+        (report.cause, report.suspect) = (None, Some(0));
+        let shown = screen(&report, false);
+        assert!(
+            shown.contains("CAUSE    not known; nearest suspect: MI_NOOP, where the engine stopped"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The words of rules over dumps of msm.
 
-use super::Words;
+use super::{Words, what_is_written};
 use crate::plural::ordinal;
 use unwedge_postmortem::{AdrenoRule, AdviceId, Arg, Args, Finding, Report, Subject};
 
@@ -185,6 +185,20 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
             let why = format!("The CP polls until the value is there; the dump has {now:#x}.");
             cp_waits_for_value(f, &format!("has {now:#x}"), &sentences(&[&why, &writers(f)]))
         }
+        AdrenoRule::CpWaitsForItself => cp_waits_for_value(
+            f,
+            "it waits for itself",
+            &sentences(&[
+                "Only a packet after the wait writes there, and the CP does not reach it.",
+                &now_there(f),
+                &writers(f),
+            ]),
+        ),
+        AdrenoRule::CpWaitsForWrongWrite => cp_waits_for_value(
+            f,
+            &format!("{:#x} is written there", written(f)),
+            &sentences(&["That value cannot end the wait.", &now_there(f), &writers(f)]),
+        ),
         AdrenoRule::CpAwaitedValueIsThere => cp_waits_for_value(
             f,
             &format!("has {:#x} now", f.args.number("value").unwrap_or(0)),
@@ -284,7 +298,7 @@ fn sentences(parts: &[&str]) -> String {
 // ---- Where it hung ----
 
 fn cp_stopped(report: &Report, f: &Finding) -> Words {
-    let place = report.hang.as_ref().map(super::hang_place).unwrap_or_default();
+    let place = report.hang.as_ref().map(|hang| super::hang_place(report, hang)).unwrap_or_default();
     let packet = match (f.args.text("packet"), f.args.number("garbage")) {
         (Some(packet), _) if !f.args.flag("started") => {
             format!("the CP has read nothing of the ring; its first packet is {packet}")
@@ -305,7 +319,9 @@ fn cp_stopped(report: &Report, f: &Finding) -> Words {
         let (register, iova) = (args.text("register").unwrap_or_default(), args.number("iova").unwrap_or(0));
         format!("{register} = {iova:#x} is not a buffer that the ring calls, so the place may be another.")
     });
-    let why = [disagrees, stray].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let pointer = "No register was captured, so only the kernel's read pointer of the ring is known.";
+    let pointer = f.args.flag("ring_pointer_only").then(|| pointer.to_owned());
+    let why = [pointer, disagrees, stray].into_iter().flatten().collect::<Vec<_>>().join(" ");
     Words::new(format!("{place}: {packet}{of}{pass}"), why)
 }
 
@@ -534,13 +550,14 @@ fn writers(f: &Finding) -> String {
         Some(writer) => {
             let packet = writer.text("packet").unwrap_or("a packet");
             let at = writer.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
+            let what = what_is_written(writer);
             match writer.text("order") {
-                Some("later") => format!("{packet}{at} writes this address, but comes after the wait."),
+                Some("later") => format!("{packet}{at}, after the wait, writes {what}."),
                 Some("other-ring") => {
                     let ring = writer.number("ring").unwrap_or(0);
-                    format!("{packet}{at} of ring {ring} writes this address.")
+                    format!("{packet}{at} of ring {ring} writes {what}.")
                 }
-                Some(_) | None => format!("{packet}{at}, before the wait, writes this address."),
+                Some(_) | None => format!("{packet}{at}, before the wait, writes {what}."),
             }
         }
         None if f.args.flag("no_writer") => {
@@ -552,6 +569,19 @@ fn writers(f: &Finding) -> String {
         None => String::new(),
     };
     sentences(&[blocks, &writer])
+}
+
+/// What memory holds of what is waited for.
+fn now_there(f: &Finding) -> String {
+    match f.args.number("value") {
+        Some(now) => format!("The dump has {now:#x} there."),
+        None => "The value there is not in the dump.".to_owned(),
+    }
+}
+
+/// The value that the packet writes which a wait is about.
+fn written(f: &Finding) -> u64 {
+    f.args.record("writer").and_then(|writer| writer.number("written")).unwrap_or(0)
 }
 
 fn cp_waits_for_value(f: &Finding, value: &str, why: &str) -> Words {
@@ -599,7 +629,8 @@ fn work_may_be_running(f: &Finding) -> Words {
         Some(n) => format!(" ({n} more sent, but still queued)"),
     };
     let why = format!("No CP_WAIT_FOR_IDLE after it is known to be complete{pending}.");
-    let title = format!("{pieces} may still be running, the newest {newest}");
+    let newest = if pieces.starts_with("1 ") { newest } else { format!("the newest is {newest}") };
+    let title = format!("{pieces} may still be running: {newest}");
     Words::new(title, sentences(&[&why, &state(f)]))
 }
 
@@ -669,15 +700,19 @@ fn open_submits(f: &Finding) -> String {
     }
 }
 
-/// `ring 0: the CP is in fence 5425, 6th of 8 pending`
+/// `ring 0: the CP is in the submit of fence 5425, 6th of 8 pending`
 fn submits_open(f: &Finding) -> String {
     let open = f.args.number("open").unwrap_or(0);
     match (f.args.number("hung_fence"), f.args.number("nth")) {
         (Some(fence), Some(1)) if open == 1 => {
-            format!("{}: the CP is in fence {fence}, the only one pending", ring(f))
+            format!("{}: the CP is in the submit of fence {fence}, the only one pending", ring(f))
         }
         (Some(fence), Some(nth)) => {
-            format!("{}: the CP is in fence {fence}, {} of {open} pending", ring(f), ordinal(nth))
+            format!(
+                "{}: the CP is in the submit of fence {fence}, {} of {open} pending",
+                ring(f),
+                ordinal(nth)
+            )
         }
         _ => format!("{}: {}, oldest fence {}", ring(f), open_submits(f), oldest_fence(f)),
     }

@@ -1,6 +1,6 @@
 //! The words of rules over dumps of amdgpu, reports of RADV and text of umr.
 
-use super::Words;
+use super::{Words, what_is_written};
 use crate::plural::{counted, ordinal};
 use unwedge_check::amdgcn::Rule as Check;
 use unwedge_isa::amdgcn::model::Role;
@@ -32,6 +32,8 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
         AmdRule::PacketWaitsForOtherQueue => packet_waits_for_other_queue(f),
         AmdRule::PacketWaitsForLaterWrite => packet_waits_for_later_write(f),
         AmdRule::PacketWaitsForEarlierWrite => packet_waits_for_earlier_write(f),
+        AmdRule::PacketWaitsForWrongWrite => packet_waits_for_wrong_write(f),
+        AmdRule::PacketAwaitedValueIsThere => waits(f, vec![value(f)]),
         AmdRule::PacketWaitsForRegister => packet_waits_for_register(f),
         AmdRule::MeWaitsForShaders => stall("the ME waits for shaders to end"),
         AmdRule::FenceWaitsForPipeline => stall("a fence waits for the pipeline to drain"),
@@ -150,7 +152,7 @@ fn waves_are(count: u64) -> String {
 // ---- Where it hung ----
 
 fn job_timed_out(report: &Report, f: &Finding) -> Words {
-    let place = report.hang.as_ref().map(super::hang_place).unwrap_or_default();
+    let place = report.hang.as_ref().map(|hang| super::hang_place(report, hang)).unwrap_or_default();
     let packet = f.args.text("packet").map(str::to_owned);
     let packet = packet.or_else(|| Some(format!("unknown packet {:#010x}", f.args.number("header")?)));
     let packet = packet.map(|name| match (f.args.text("work"), f.args.number("called")) {
@@ -168,8 +170,12 @@ fn job_timed_out(report: &Report, f: &Finding) -> Words {
         None => ": the packet there is not known".to_owned(),
     };
     let drained = f.args.flag("drained") && !f.args.flag("ring_alone");
-    let why =
-        if drained { "All of the ring was fetched, or the pointers are from after the reset." } else { "" };
+    let why = match (f.args.flag("no_registers"), f.args.flag("ring_alone"), drained) {
+        (true, true, _) => "Neither registers nor the ring were captured, so only its name is known.",
+        (true, false, _) => "No register was captured, so only the pointers of the ring are known.",
+        (false, _, true) => "All of the ring was fetched, or the pointers are from after the reset.",
+        (false, _, false) => "",
+    };
     Words::new(format!("{place} timed out{after}{packet}"), why)
 }
 
@@ -419,10 +425,20 @@ fn value(f: &Finding) -> String {
     }
 }
 
+/// `WRITE_DATA at 0x1000+0x28, before the wait, writes 0x3 to this address`
+fn writes(f: &Finding) -> String {
+    let Some(args) = f.args.record("writer") else { return String::new() };
+    let order = match args.text("order") {
+        Some("earlier") => ", before the wait,".to_owned(),
+        Some("later") => ", after the wait,".to_owned(),
+        _ => args.text("ring").map(|ring| format!(" of {ring}")).unwrap_or_default(),
+    };
+    format!("{}{order} writes {}", writer(f), what_is_written(args))
+}
+
 fn packet_waits_for_other_queue(f: &Finding) -> Words {
-    let ring = f.args.record("writer").and_then(|args| args.text("ring"));
-    let writer = match ring {
-        Some(ring) => format!("{} of {ring} writes it, if that queue gets there", writer(f)),
+    let writer = match f.args.record("writer") {
+        Some(_) => format!("{}, if that queue gets there", writes(f)),
         None => {
             "no packet in the dump writes it, so only a shader, the CPU or another queue could".to_owned()
         }
@@ -431,13 +447,19 @@ fn packet_waits_for_other_queue(f: &Finding) -> Words {
 }
 
 fn packet_waits_for_later_write(f: &Finding) -> Words {
-    let writer =
-        format!("of this stream, only {} writes it; it comes after the wait and cannot end it", writer(f));
-    waits(f, vec![value(f), writer])
+    let words = waits(f, vec![value(f), writes(f), "the command processor does not reach that".to_owned()]);
+    Words::new(format!("{}: it waits for itself", words.title), words.why)
 }
 
 fn packet_waits_for_earlier_write(f: &Finding) -> Words {
-    waits(f, vec![value(f), format!("{} writes it, before the wait", writer(f))])
+    waits(f, vec![value(f), writes(f)])
+}
+
+fn packet_waits_for_wrong_write(f: &Finding) -> Words {
+    let words = waits(f, vec![value(f), format!("{}, which cannot end the wait", writes(f))]);
+    let written = f.args.record("writer").and_then(|writer| writer.number("written"));
+    let written = written.map(|value| format!(": {value:#x} is written there")).unwrap_or_default();
+    Words::new(format!("{}{written}", words.title), words.why)
 }
 
 fn packet_waits_for_register(f: &Finding) -> Words {
@@ -455,13 +477,8 @@ fn stall(title: &'static str) -> Words {
 
 fn cp_stall_flags(f: &Finding) -> Words {
     let flags: Vec<&str> = names(f.args.list("flags")).collect();
-    let (noun, verb) = if flags.len() == 1 { ("flag", "is") } else { ("flags", "are") };
-    let title = format!(
-        "{} more stall {noun} of the command processor {verb} set: {}",
-        flags.len(),
-        flags.join(", ")
-    );
-    Words::new(title, "")
+    let noun = if flags.len() == 1 { "flag" } else { "flags" };
+    Words::new(format!("stall {noun} of the command processor: {}", flags.join(", ")), "")
 }
 
 // ---- Blocks ----
@@ -481,7 +498,7 @@ fn grbm_idle() -> Words {
 
 fn grbm_cp_alone() -> Words {
     Words::new(
-        "busy: the command processor alone",
+        "only the command processor is busy",
         "no block downstream is busy: it waits for something outside the pipeline, or fetches what is not there",
     )
 }

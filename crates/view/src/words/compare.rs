@@ -26,7 +26,7 @@ pub fn aspect(report: &Report, aspect: ReportAspect) -> Option<String> {
             let (cause, found) = (report.cause?, report.cause_finding()?);
             Some(format!("{} ({})", finding(report, found).title, cause.trust.word()))
         }
-        ReportAspect::Place => hang.map(hang_place),
+        ReportAspect::Place => hang.map(|hang| hang_place(report, hang)),
         ReportAspect::Packet => hang.and_then(hang_packet),
         ReportAspect::Work => {
             let number = hang?.draw?;

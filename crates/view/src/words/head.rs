@@ -71,7 +71,7 @@ pub fn amd_gpu(identity: &GpuIdentity) -> String {
     let generation = match (chip, gfx) {
         (Some(_), _) => String::new(),
         (None, Some(gfx)) if *by_registers => {
-            format!(" of {gfx} or a similar generation, by the registers of its waves")
+            format!(", taken as {gfx} by the registers of its waves (--chip NAME takes another)")
         }
         (None, Some(gfx)) => format!(" of the {gfx} generation"),
         (None, None) => " of unknown generation".to_owned(),

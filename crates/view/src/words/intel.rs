@@ -1,8 +1,8 @@
 //! The words of rules over dumps of i915 and xe.
 
-use super::{Words, hex};
+use super::{Words, hex, what_is_written};
 use crate::plural::ordinal;
-use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Subject};
+use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Rule, Subject};
 
 /// Units that are named.
 const UNITS: usize = 12;
@@ -17,6 +17,7 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::EngineAtCommand
         | IntelRule::EngineRingDrained
         | IntelRule::EngineInUnreachedBuffer
+        | IntelRule::EngineAtInvalidCommand
         | IntelRule::EngineInMissingMemory
         | IntelRule::EnginePositionMissing
         | IntelRule::OtherEngineStopped => stopped(f),
@@ -31,6 +32,14 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::BatchLoops => batch_loops(f),
         IntelRule::OtherEnginesNotDone => other_engines_not_done(f),
         IntelRule::SemaphoreNotSignaled => semaphore(f, &writers(f, "The awaited value is not there.")),
+        IntelRule::SemaphoreWaitsForItself => {
+            let words =
+                semaphore(f, &writers(f, "The CS does not reach the command that would end the wait."));
+            Words::new(format!("{}: it waits for itself", words.title), words.why)
+        }
+        IntelRule::SemaphoreWrongWrite => {
+            semaphore(f, &writers(f, "What the dump writes there cannot end the wait."))
+        }
         IntelRule::SemaphoreValueIsThere => semaphore(
             f,
             "The wait was about to end, or the engine did not see the change because of a missing signal or a stale cache.",
@@ -46,9 +55,8 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             ),
             "A vertical blank or scan line does not come because the pipe is off or the event is not enabled.",
         ),
-        IntelRule::StallWaitsForWork => flush(
-            f,
-            " (CS stall)",
+        IntelRule::StallWaitsForWork => Words::new(
+            format!("{}: a PIPE_CONTROL (CS stall) waits for the draw or dispatch before it", engine(f)),
             "It stalls the CS until all earlier work is done, so the draw or dispatch before it is what hangs.",
         ),
         IntelRule::StallWithoutWork => flush(
@@ -58,6 +66,39 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
         ),
         IntelRule::FlushAtStop => {
             flush(f, "", "It flushes or invalidates caches; what comes before it may be what hangs.")
+        }
+        IntelRule::EuCodeZero => Words::new(
+            format!("the code of {} is zero", shader(&f.args)),
+            "Opcode 0 is illegal: the code was never written, was cleared, or the pointer is wrong.",
+        ),
+        IntelRule::EuCodeIllegal => Words::new(
+            format!("{} has no end of thread before an illegal opcode", shader(&f.args)),
+            format!("The first {} are code; no send with EOT is among them.", bytes(&f.args)),
+        ),
+        IntelRule::EuCodeWithoutEnd => Words::new(
+            format!("the buffer of {} ends before the end of its thread", shader(&f.args)),
+            format!(
+                "There are {} of code up to the end of the buffer, without a send with EOT.",
+                bytes(&f.args)
+            ),
+        ),
+        IntelRule::EuCodeUnreadable => Words::new(
+            format!("the kernel could not read the code of {}", shader(&f.args)),
+            format!(
+                "Its buffer failed with error {}: the memory may be gone.",
+                f.args.text("error").unwrap_or("?")
+            ),
+        ),
+        IntelRule::SurfacePastBuffer => {
+            let buffer = f.args.record("buffer").map(at_base).unwrap_or_default();
+            Words::new(
+                format!(
+                    "{} goes {:#x} bytes past the end of {buffer}",
+                    memory_use(&f.args),
+                    number(f, "past")
+                ),
+                "What it reads or writes there is of another buffer, or is not mapped.",
+            )
         }
         IntelRule::PageFaultInBuffer => {
             let near = NearBuffer::of(f);
@@ -127,20 +168,32 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
             f,
             "Only the command streamer is not done: it waits for a semaphore, a flush or an event, or is stuck.",
         ),
-        IntelRule::ShaderThreadsRun => units(
+        IntelRule::ShaderThreadsRun => unfinished(
             f,
+            "shader threads do not end",
             "Shader threads are running. One may be in an endless loop, wait for a message without an answer, or be at a barrier that not all reach.",
         ),
-        IntelRule::SamplerNotDone => {
-            units(f, "A sampler has work open: its surface or memory does not answer.")
-        }
-        IntelRule::VertexFetchNotDone => {
-            units(f, "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it.")
-        }
-        IntelRule::GeometryNotDone => units(f, "The geometry pipeline is not empty: a stage in it is stuck."),
-        IntelRule::MemoryArbiterNotDone => {
-            units(f, "The memory arbiter has requests open: memory, or a translation, does not answer.")
-        }
+        IntelRule::EuThreadsNeedAttention => eu_threads(f),
+        IntelRule::SamplerNotDone => unfinished(
+            f,
+            "a sampler does not finish",
+            "A sampler has work open: its surface or memory does not answer.",
+        ),
+        IntelRule::VertexFetchNotDone => unfinished(
+            f,
+            "vertex fetch does not finish",
+            "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it.",
+        ),
+        IntelRule::GeometryNotDone => unfinished(
+            f,
+            "the geometry pipeline does not drain",
+            "The geometry pipeline is not empty: a stage in it is stuck.",
+        ),
+        IntelRule::MemoryArbiterNotDone => unfinished(
+            f,
+            "requests to memory do not complete",
+            "The memory arbiter has requests open: memory, or a translation, does not answer.",
+        ),
         IntelRule::UnitsNotDone => units(f, ""),
         IntelRule::WorkBeforeStop => work_before_stop(f),
         IntelRule::StateBeforeStop => {
@@ -246,6 +299,10 @@ fn stopped(f: &Finding) -> Words {
                 .to_owned(),
         ),
         (None, None, Some(acthd)) => match f.args.record("buffer") {
+            Some(buffer) if f.rule == Rule::EngineAtInvalidCommand => (
+                format!("{} › {}: not at a valid command", engine(f), in_buffer(buffer)),
+                "the engine executes this buffer, and what is there is not a command".to_owned(),
+            ),
             Some(buffer) => (
                 format!(
                     "{} › {}: in a buffer that no captured MI_BATCH_BUFFER_START points to",
@@ -262,7 +319,10 @@ fn stopped(f: &Finding) -> Words {
         },
         (None, None, None) => (
             format!("{}: where it stopped is not in the dump", engine(f)),
-            "ACTHD was not captured".to_owned(),
+            match f.args.number("head") {
+                Some(head) => format!("ACTHD was not captured; only HEAD of the ring is known, {head:#x}"),
+                None => "neither ACTHD nor HEAD of the ring was captured".to_owned(),
+            },
         ),
     };
     Words::new(title, why)
@@ -275,7 +335,15 @@ fn at_command(f: &Finding, address: u64) -> String {
         (None, Some(command)) => command.to_owned(),
         (None, None) => format!("{:#010x}", number(f, "header")),
     };
-    let place = f.args.record("buffer").map_or_else(|| format!("{address:#x}"), in_buffer);
+    let place = match (f.args.record("buffer"), f.args.number("level")) {
+        // As the packets there name it.
+        (Some(buffer), Some(level)) => {
+            let (base, offset) = (buffer.number("base").unwrap_or(0), buffer.number("offset").unwrap_or(0));
+            format!("batch{level} {base:#x}+{offset:#x}")
+        }
+        (Some(buffer), None) => in_buffer(buffer),
+        (None, _) => format!("{address:#x}"),
+    };
     let draws = f.args.number("draws").map(|n| {
         let draws = count(n, "draw or dispatch", "draws or dispatches");
         format!(", {draws} into the walk")
@@ -324,7 +392,7 @@ fn other_engines_not_done(f: &Finding) -> Words {
 
 fn semaphore(f: &Finding, why: &str) -> Words {
     let held = match f.args.number("value") {
-        Some(value) if f.rule == unwedge_postmortem::Rule::SemaphoreValueIsThere => {
+        Some(value) if f.rule == Rule::SemaphoreValueIsThere => {
             format!("memory holds {value:#x} by now")
         }
         Some(value) => format!("memory holds {value:#x}"),
@@ -345,15 +413,14 @@ fn writers(f: &Finding, known: &str) -> String {
         Some(writer) => {
             let command = writer.text("command").unwrap_or("a command");
             let at = writer.number("address").unwrap_or(0);
+            let what = what_is_written(writer);
             match writer.text("order") {
-                Some("later") => {
-                    format!("{command} at {at:#x} writes this address, but comes after the wait.")
-                }
+                Some("later") => format!("{command} at {at:#x}, after the wait, writes {what}."),
                 Some("other-engine") => {
                     let engine = writer.text("engine").unwrap_or("another engine");
-                    format!("{command} at {at:#x} of {engine} writes this address.")
+                    format!("{command} at {at:#x} of {engine} writes {what}.")
                 }
-                Some(_) | None => format!("{command} at {at:#x}, before the wait, writes this address."),
+                Some(_) | None => format!("{command} at {at:#x}, before the wait, writes {what}."),
             }
         }
         None if f.args.flag("no_writer") => {
@@ -432,6 +499,10 @@ fn page_fault(f: &Finding, near: &str) -> Words {
     };
     let why = [
         Some(near.to_owned()).filter(|near| !near.is_empty()),
+        f.args.record("surface").map(|used| match used.number("distance") {
+            Some(distance) => format!("{} ends {distance:#x} bytes before it", memory_use(used)),
+            None => format!("{} holds it", memory_use(used)),
+        }),
         named("fault_type", "fault_type_name", "fault type"),
         f.args.record("writer").map(|writer| {
             let command = writer.text("command").unwrap_or("a command");
@@ -531,6 +602,11 @@ fn units(f: &Finding, why: &str) -> Words {
     Words::new(format!("{}: {} not done", engine(f), list(f.args.list("units"), UNITS)), why)
 }
 
+/// Units that are not done, as what that means.
+fn unfinished(f: &Finding, what: &str, why: &str) -> Words {
+    Words::new(format!("{}: {what} ({} not done)", engine(f), list(f.args.list("units"), UNITS)), why)
+}
+
 /// An INSTDONE register with the units that are not done.
 pub(super) fn instdone(name: &str, value: u64, fields: &[FieldFact]) -> String {
     let units: Vec<Arg> = fields.iter().map(|field| Arg::Name(field.name.clone())).collect();
@@ -541,7 +617,40 @@ pub(super) fn instdone(name: &str, value: u64, fields: &[FieldFact]) -> String {
 
 fn work_before_stop(f: &Finding) -> Words {
     let work = count(number(f, "work"), "draw, dispatch or blit", "draws, dispatches or blits");
-    Words::new(format!("{}: {work} on the way to the stop", engine(f)), "")
+    Words::new(format!("{}: {work} on the way to the stop", engine(f)), shaders(f))
+}
+
+/// The shaders of the work at the stop, as a sentence; empty where none is known.
+fn shaders(f: &Finding) -> String {
+    let shaders = f.args.list("shaders").iter().filter_map(|shader| match shader {
+        Arg::Record(args) => Some(self::shader(args)),
+        _ => None,
+    });
+    let shaders: Vec<String> = shaders.take(NAMED * 2).collect();
+    if shaders.is_empty() { String::new() } else { format!("The last of it runs {}.", shaders.join(", ")) }
+}
+
+/// `the SIMD16 fragment shader at 0x840`
+fn shader(args: &Args) -> String {
+    let at = args.number("address").map(|address| format!(" at {address:#x}")).unwrap_or_default();
+    format!("the {}{at}", shader_name(args))
+}
+
+/// `SIMD16 fragment shader`
+fn shader_name(args: &Args) -> String {
+    let simd = args.number("simd").map(|simd| format!("SIMD{simd} ")).unwrap_or_default();
+    format!("{simd}{}", args.text("stage").unwrap_or("shader"))
+}
+
+fn bytes(args: &Args) -> String {
+    count(args.number("bytes").unwrap_or(0), "byte", "bytes")
+}
+
+/// `surface 1 of the fragment shader at 0x500000 (16x8 R8_UNORM)`
+fn memory_use(args: &Args) -> String {
+    let shape = args.text("shape").map(|shape| format!(" ({shape})")).unwrap_or_default();
+    let at = args.number("address").unwrap_or(0);
+    format!("{} at {at:#x}{shape}", args.text("use").unwrap_or("a buffer"))
 }
 
 /// A command with its dwords.
@@ -561,7 +670,17 @@ pub(super) fn record(args: &Args) -> Option<String> {
             (Some(address), None) => format!(" = {address:#x}, not in the dump"),
             (None, _) => ", and no instruction base address is set in this walk".to_owned(),
         };
-        return Some(format!("{command}, {}: {:#x}{place}", args.text("field")?, number("offset")?));
+        let pointer = format!("{command}, {}: {:#x}{place}", args.text("field")?, number("offset")?);
+        let bytes = args.number("bytes").map(|_| format!(", {} of code", bytes(args))).unwrap_or_default();
+        return Some(format!("{}: {pointer}{bytes}", shader_name(args)));
+    }
+    if args.text("use").is_some() {
+        let bytes = number("bytes").map(|_| format!(", at least {}", bytes(args))).unwrap_or_default();
+        let place = match args.record("buffer") {
+            Some(buffer) => format!("in {}", in_buffer(buffer)),
+            None => "not in the dump".to_owned(),
+        };
+        return Some(format!("{}{bytes}, {place}", memory_use(args)));
     }
     if let (Some(found), Some(expected)) = (number("found"), number("expected")) {
         return Some(format!("dword {:#x}: {found:#010x}, expected {expected:#010x}", number("dword")?));
@@ -582,10 +701,30 @@ pub(super) fn record(args: &Args) -> Option<String> {
 
 fn kernel_hang_code(f: &Finding) -> Words {
     let reason = f.args.text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
-    let (generation, engines, code) = (number(f, "generation"), number(f, "engines"), number(f, "code"));
+    let generation = f.args.number("generation").map(|n| format!("{n}:")).unwrap_or_default();
+    let (engines, code) = (number(f, "engines"), number(f, "code"));
     Words::new(
-        format!("kernel ecode {generation}:{engines:x}:{code:08x}{reason}"),
+        format!("kernel ecode {generation}{engines:x}:{code:08x}{reason}"),
         "The same ecode usually means the same hang.",
+    )
+}
+
+fn eu_threads(f: &Finding) -> Words {
+    let threads = f.args.list("threads").iter().take(NAMED).filter_map(|thread| {
+        let Arg::Record(thread) = thread else { return None };
+        let number = |name| thread.number(name).unwrap_or(0);
+        Some(format!("subslice {} EU {} thread {}", number("subslice"), number("eu"), number("thread")))
+    });
+    let threads: Vec<String> = threads.collect();
+    let waiting = number(f, "count");
+    let more = if waiting > threads.len() as u64 { ", …" } else { "" };
+    Words::new(
+        format!(
+            "{} attention: {}{more}",
+            count(waiting, "EU thread needs", "EU threads need"),
+            threads.join(", ")
+        ),
+        "An exception (a page fault, a breakpoint, an illegal instruction) stopped them in the system routine.",
     )
 }
 

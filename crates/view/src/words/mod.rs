@@ -14,8 +14,8 @@ pub use head::{amd_gpu, database, driver, gpu, gpu_name, process};
 
 use crate::plural::counted;
 use unwedge_postmortem::{
-    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, Trust,
-    VendorRule,
+    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, FindingKind, GpuIdentity, HangPoint,
+    LevelPosition, Report, Rule, Trust, VendorRule,
 };
 
 /// The words of a finding.
@@ -42,6 +42,27 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
     }
 }
 
+/// What stands for the cause where no finding explains the hang: that it is not known, and what to look at first.
+pub fn unknown_cause(report: &Report) -> String {
+    let Some(suspect) = report.suspect.and_then(|at| report.findings.get(at)) else {
+        return "not known: nothing in the dump explains the hang".to_owned();
+    };
+    let packet = report.hang.as_ref().and_then(|hang| hang.packet.clone());
+    let packet = suspect.args.text("packet").or(suspect.args.text("command")).map(str::to_owned).or(packet);
+    let stopped = match suspect.rule.by_vendor() {
+        VendorRule::Intel(_) => "where the engine stopped",
+        VendorRule::Adreno(_) | VendorRule::Amd(_) => "where the CP stopped",
+    };
+    let suspect = match (suspect.kind, packet) {
+        (FindingKind::CpWait, Some(packet)) => format!("the wait of {packet}, {stopped}"),
+        (FindingKind::CpWait, None) => format!("the wait {stopped}"),
+        (FindingKind::InFlight | FindingKind::Suspect, _) => "the shader that the waves are in".to_owned(),
+        (_, Some(packet)) => format!("{packet}, {stopped}"),
+        (_, None) => "the packet at the stop".to_owned(),
+    };
+    format!("not known; nearest suspect: {suspect}")
+}
+
 /// What is not in a dump, and why: `page faults (kernel 6.8.0 does not record them; Linux 6.10 is the first that does)`.
 /// `them` is the pronoun for it; `nothing` is said where the kernel could have recorded it.
 fn not_captured(args: &Args, what: &str, them: &str, nothing: &str) -> String {
@@ -65,6 +86,15 @@ fn not_captured(args: &Args, what: &str, them: &str, nothing: &str) -> String {
     if why.is_empty() { what.to_owned() } else { format!("{what} ({why})") }
 }
 
+/// What a packet writes to awaited memory: `0x3 to this address`, or `this address` where the value is not known.
+fn what_is_written(writer: &Args) -> String {
+    match (writer.number("written"), writer.get("ends")) {
+        (Some(value), Some(Arg::Flag(true))) => format!("{value:#x} to this address, which would end it"),
+        (Some(value), _) => format!("{value:#x} to this address"),
+        (None, _) => "this address".to_owned(),
+    }
+}
+
 /// What a level of trust means.
 pub fn trust(trust: Trust) -> &'static str {
     match trust {
@@ -75,9 +105,9 @@ pub fn trust(trust: Trust) -> &'static str {
     }
 }
 
-/// Where it hung: `ring 0 › IB1 0x100000000+0x18`, `gfx_0.0.0 › IB1 0x100000000+0x18`. The offset is in bytes; it is a range
+/// Where it hung: `ring 0 › IB1 0x100000000+0x18`, `rcs0 › batch1 0x100000000+0x18`. The offset is in bytes; it is a range
 /// where the dump leaves one.
-pub fn hang_place(hang: &HangPoint) -> String {
+pub fn hang_place(report: &Report, hang: &HangPoint) -> String {
     let ring = match (&hang.ring_name, hang.ring) {
         (Some(name), _) => name.clone(),
         (None, Some(id)) => format!("ring {id}"),
@@ -94,8 +124,24 @@ pub fn hang_place(hang: &HangPoint) -> String {
         // A ring with a name is known by it: where it lies is not in the dump.
         0 if hang.ring_name.is_some() => format!("{ring}{offset}"),
         0 => format!("{ring} {:#x}{offset}", at.base),
+        level if matches!(report.gpu, GpuIdentity::Intel { .. }) => {
+            format!("{ring} › batch{level} {:#x}{offset}", at.base)
+        }
         _ => format!("{ring} › {} {:#x}{offset}", at.name(), at.base),
     }
+}
+
+/// What stands for the place where nothing says where the GPU stopped.
+pub fn unknown_place(report: &Report) -> String {
+    let has = |rules: &[Rule]| report.findings.iter().any(|f| rules.contains(&f.rule));
+    let registers = [Rule::RegistersNotCaptured, Rule::GpuRegistersMissing, Rule::EnginesMissing];
+    let ring = [Rule::RingNotCaptured, Rule::RingPositionNotCaptured, Rule::RingNotNamed];
+    match (has(&registers), has(&ring)) {
+        (true, true) => "not known: neither registers nor a position in a ring were captured",
+        (true, false) => "not known: the registers were not captured",
+        (false, _) => "the dump does not say where the GPU stopped",
+    }
+    .to_owned()
 }
 
 /// The packet where it hung, or the dword there that is not one.

@@ -41,7 +41,7 @@ pub fn widen(bits: u32) -> u32 {
     let (sign, magnitude) = ((bits & 0x8000) << 16, bits & 0x7fff);
     match magnitude {
         0..0x400 => sign,
-        0x400..0x7c00 => sign | (magnitude << 13) + (112 << 23),
+        0x400..0x7c00 => sign | ((magnitude << 13) + (112 << 23)),
         0x7c00 => sign | 0x7f80_0000,
         _ => NAN,
     }

@@ -86,7 +86,7 @@ impl Wave {
         let out = &mut out[..row.len().min(FIBERS)];
         if !half {
             out.copy_from_slice(row);
-        } else if number % 2 == 0 {
+        } else if number.is_multiple_of(2) {
             out.iter_mut().zip(row).for_each(|(place, value)| *place = value & 0xffff);
         } else {
             out.iter_mut().zip(row).for_each(|(place, value)| *place = value >> 16);

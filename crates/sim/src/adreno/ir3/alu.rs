@@ -6,7 +6,7 @@ use super::program::Step;
 use super::results::Results;
 use super::wave::{FIBERS, Mask, Row, Wave};
 use unwedge_isa::ir3::semantics::{self, Alu, Fibers, ValueKind, convert};
-use unwedge_isa::ir3::{Attributes, Instruction, Opcode, Operand, OperandKind};
+use unwedge_isa::ir3::{Attributes, Instruction, Opcode};
 
 /// Rows of sources and of the result.
 struct Rows<'r, const N: usize> {
@@ -142,7 +142,7 @@ fn movmsk(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(),
     let (instruction, exec) = (&step.instruction, wave.exec());
     let Some(dst) = instruction.dsts.get(0) else { return Ok(()) };
     for word in 0..usize::from(dst.count) {
-        let bits = (exec >> (32 * word as u32 & 127)) as u32;
+        let bits = (exec >> ((32 * word as u32) & 127)) as u32;
         wave.write(dst.kind, false, word, &[bits; FIBERS], exec)?;
         machine.wrote(wave, step, &dst, word);
     }

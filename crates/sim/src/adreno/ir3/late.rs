@@ -239,7 +239,7 @@ impl Machine<'_> {
         if flags.sy {
             self.wait(wave, |op| op.flag == Flag::Sy, |flag| flag == Flag::Sy)?;
         }
-        if self.random() % 4 == 0 {
+        if self.random().is_multiple_of(4) {
             // Something is done early.
             let count = wave.late.as_ref().map_or(0, |late| late.ops.len());
             if count > 0 {
@@ -378,7 +378,7 @@ impl Machine<'_> {
             || !wave.aliases.is_empty()
             || needs_now(instruction)
             || overlaps(instruction, &written)
-            || self.random() % 2 == 0;
+            || self.random().is_multiple_of(2);
         let mut op = LateOp { at: wave.pc, exec, flag, unit, results: None };
         if at_once {
             // What its unit has before it comes first.

@@ -1,0 +1,3 @@
+//! Makes the tables of Adreno that are not registers.
+
+pub mod formats;

@@ -1,0 +1,160 @@
+//! Hangs of gen4 to gen7.5, in the text of kernels from 2.6.31 to 3.18; threads of EUs that wait for a debugger.
+
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::RingRegister;
+use unwedge_postmortem::{
+    Arg, Finding, FindingKind, GpuIdentity, Report, Rule, Subject, Trust, explain_i915,
+};
+use unwedge_testkit::i915_old::{BATCH, DEVICES, OldEra, OldErrorState, RING, pipe_control, primitive};
+use unwedge_testkit::intel::{EngineState, MI_BATCH_BUFFER_END, TestDevice, stream};
+use unwedge_testkit::{i915, i915_old};
+
+fn report(text: &[u8]) -> Report {
+    explain_i915(&ErrorState::read(text).unwrap())
+}
+
+fn by_rule(report: &Report, rule: Rule) -> Option<&Finding> {
+    report.findings.iter().find(|f| f.rule == rule)
+}
+
+#[test]
+fn the_draw_of_every_generation_is_found() {
+    for device in DEVICES {
+        for era in OldEra::ALL {
+            let what = format!("{} {era:?}", device.name);
+            let report = report(&OldErrorState::complete(device, era).text());
+            let first = report.findings.first().unwrap();
+            if !era.has_pci_id() {
+                assert!(by_rule(&report, Rule::IntelGenerationUnknown).is_some(), "{what}: {report:#?}");
+                continue;
+            }
+            let GpuIdentity::Intel { platform, .. } = report.gpu else { panic!("{what}") };
+            assert_eq!(platform, Some(device.name), "{what}");
+            assert_eq!(first.kind, FindingKind::HangPoint, "{what}: {:#?}", report.findings);
+            assert_eq!(first.subject, Subject::Engine("rcs0".into()), "{what}");
+            assert_eq!(first.args.text("command"), Some("3DPRIMITIVE"), "{what}: {first:#?}");
+            assert_eq!(first.trust, Trust::Certain, "{what}");
+            let draw = BATCH + pipe_control(device, 0).len() as u64 * 4;
+            assert_eq!(report.hang.as_ref().and_then(|h| h.iova), Some(draw), "{what}");
+            for absent in [Rule::ContextMissing, Rule::RingAndBatchMissing, Rule::BatchMissing] {
+                assert!(by_rule(&report, absent).is_none(), "{what}: {absent:?}");
+            }
+        }
+    }
+}
+
+/// ACTHD has the offset of HEAD with its wraps; START is not printed before 4.1, HEAD not before 3.2.
+#[test]
+fn a_stop_in_the_ring_is_found_without_its_registers() {
+    for device in DEVICES {
+        for era in OldEra::ALL.into_iter().filter(|era| era.has_memory()) {
+            let ring = stream(&[&[0, 0], &pipe_control(device, 1 << 20), &[0x0200_0000, 0, 0, 0]]);
+            let acthd = 8 + pipe_control(device, 0).len() as u32 * 4;
+            let wraps = 0x0660_0000;
+            let engine = EngineState::new("rcs0")
+                .ring(RING, &ring, wraps | acthd, acthd + 16)
+                .set(RingRegister::Acthd, (wraps | acthd).into())
+                .set(RingRegister::Ipehr, 0x0200_0000)
+                .hung(1);
+            let report = report(&OldErrorState::new(device, era).engine(engine).text());
+            let what = format!("{} {era:?}", device.name);
+            let first = report.findings.first().unwrap();
+            assert_eq!(first.args.text("command"), Some("MI_FLUSH"), "{what}: {first:#?}");
+            assert_eq!(report.hang.and_then(|h| h.iova), Some(RING + u64::from(acthd)), "{what}");
+        }
+    }
+}
+
+/// Up to 3.1 the blitter is printed first, and HEAD and TAIL of none: the one with a batch has work.
+#[test]
+fn the_engine_with_a_batch_is_the_one_that_hangs() {
+    let report = report(&OldErrorState::complete(DEVICES[3], OldEra::V2_6_38).text());
+    assert_eq!(report.findings[0].subject, Subject::Engine("rcs0".into()));
+}
+
+#[test]
+fn units_and_error_registers_of_gen4_to_gen6() {
+    for (name, unit, bit) in [("i965gm", "VS", 1), ("gm45", "SF", 4), ("ilk", "WIZ", 6), ("snb", "VME", 5)] {
+        for era in OldEra::ALL.into_iter().filter(|era| era.has_pci_id()) {
+            let device = DEVICES.into_iter().find(|d| d.name == name).unwrap();
+            let batch = stream(&[&primitive(device, 3), &[MI_BATCH_BUFFER_END]]);
+            let engine = EngineState::new("rcs0")
+                .set(RingRegister::Acthd, BATCH)
+                .set(RingRegister::Ipehr, batch[0].into())
+                .set(RingRegister::Instdone, 0xffff_ffff)
+                .register("INSTDONE1", !(1 << bit) & 0xffff_ffff)
+                .batch(BATCH, &batch)
+                .hung(1);
+            let state = OldErrorState::new(device, era).register("EIR", 0x10).register("PGTBL_ER", 1 << 20);
+            let report = report(&state.engine(engine).text());
+            let what = format!("{name} {era:?}");
+            let busy = report
+                .findings
+                .iter()
+                .find(|f| f.kind == FindingKind::Busy)
+                .unwrap_or_else(|| panic!("{what}: {report:#?}"));
+            let units: Vec<_> = busy.args.list("units").iter().collect();
+            assert!(matches!(units[..], [Arg::Text(only)] if only == unit), "{what}: {busy:#?}");
+            assert!(busy.args.list("unknown_registers").is_empty(), "{what}: {busy:#?}");
+            let errors: Vec<_> =
+                report.findings.iter().filter(|f| f.rule == Rule::DeviceErrorRegister).collect();
+            assert_eq!(errors.len(), 2, "{what}");
+        }
+    }
+}
+
+/// Gen6 has fault registers; before it there are none to be missed.
+#[test]
+fn page_faults_where_there_are_registers_for_them() {
+    for device in DEVICES {
+        let report = report(&OldErrorState::complete(device, OldEra::V3_10).text());
+        let said = report
+            .findings
+            .iter()
+            .any(|f| matches!(f.rule, Rule::NoPageFaultRecorded | Rule::PageFaultRegistersMissing));
+        assert_eq!(said, device.version.0 >= 6, "{}", device.name);
+    }
+    let fault = (BATCH as u32 + 0x1000) | 1;
+    let device = DEVICES[3];
+    let engine = EngineState::new("rcs0")
+        .set(RingRegister::Acthd, BATCH)
+        .set(RingRegister::Fault, fault.into())
+        .batch(BATCH, &[MI_BATCH_BUFFER_END])
+        .hung(1);
+    let report = report(&OldErrorState::new(device, OldEra::V3_10).engine(engine).text());
+    let found = report.findings.iter().find(|f| f.kind == FindingKind::Fault).unwrap();
+    assert_eq!(found.args.number("address"), Some(BATCH + 0x1000), "{found:#?}");
+}
+
+#[test]
+fn threads_that_wait_for_a_debugger() {
+    let pvc = TestDevice::named("pvc");
+    let complete = || i915::ErrorStateBuilder::complete(pvc, i915::I915Era::V6_1);
+    let of = |builder: i915::ErrorStateBuilder| report(&builder.text());
+    let found = of(complete().attention(0x80, &[0, 0, 0x0000_0100, 0], &[0, 0, 0xffff_ffff, 0]));
+    let found = by_rule(&found, Rule::EuThreadsNeedAttention).unwrap().clone();
+    assert_eq!((found.trust, found.args.number("count")), (Trust::Certain, Some(1)));
+    let [Arg::Record(thread)] = found.args.list("threads") else { panic!("{found:#?}") };
+    let place = ["subslice", "eu", "thread"].map(|name| thread.number(name));
+    assert_eq!(place, [Some(1), Some(1), Some(0)]);
+    let halted = of(complete().attention(0x80, &[0; 4], &[0, 0, 0, 1 << 31]));
+    let halted = by_rule(&halted, Rule::EuThreadsNeedAttention).unwrap();
+    assert_eq!((halted.trust, halted.args.text("when")), (Trust::Possible, Some("after")));
+    assert!(
+        by_rule(&of(complete().attention(0x80, &[0; 4], &[0; 4])), Rule::EuThreadsNeedAttention).is_none()
+    );
+    assert!(by_rule(&of(complete()), Rule::EuThreadsNeedAttention).is_none());
+}
+
+#[test]
+fn any_old_error_state_ends() {
+    for (name, text) in i915_old::variety() {
+        for seed in 0..40 {
+            let broken = unwedge_testkit::mutate::mutate(&text, seed);
+            if let Ok(state) = ErrorState::read(&broken) {
+                let report = explain_i915(&state);
+                assert!(!report.findings.is_empty(), "{name}, seed {seed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The shaders and surfaces of the work that an Intel engine stopped in, made up for each platform and stage, in dumps of both
+//! drivers.
+
+use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
+use unwedge_postmortem::{Arg, Args, Finding, FindingKind, Report, Rule, explain_i915, explain_xe};
+use unwedge_testkit::intel::{EngineState, TestDevice};
+use unwedge_testkit::intel_states::{TestStage, WorkStates, eu_platform, kernel};
+use unwedge_testkit::{i915, xe};
+
+const BATCH: u64 = 0x10_0010_0000;
+const STATES: u64 = 0x20_0000_0000;
+
+/// What both drivers' dumps of an engine say.
+fn reports(device: TestDevice, engine: &EngineState) -> [Report; 2] {
+    let error = i915::ErrorStateBuilder::new(device).engine(engine.clone()).text();
+    let devcore = xe::DevcoreBuilder::new(device).engine(engine.clone()).text();
+    [explain_i915(&ErrorState::read(&error).unwrap()), explain_xe(&XeDevcore::read(&devcore).unwrap())]
+}
+
+fn cases() -> impl Iterator<Item = (TestDevice, TestStage)> {
+    let stages = |device| TestStage::ALL.into_iter().map(move |stage| (device, stage));
+    TestDevice::ALL.into_iter().flat_map(stages).filter(|(device, stage)| stage.is_of(*device))
+}
+
+fn found(report: &Report, rule: Rule) -> Option<&Finding> {
+    report.findings.iter().find(|finding| finding.rule == rule)
+}
+
+fn shaders(report: &Report) -> Vec<&Args> {
+    let work = found(report, Rule::WorkBeforeStop).unwrap();
+    let mut found = Vec::new();
+    for shader in work.args.list("shaders") {
+        if let Arg::Record(args) = shader {
+            found.push(args);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_stage_of_every_platform_has_its_shader() {
+    let mut widths = Vec::new();
+    for (device, stage) in cases() {
+        let work = WorkStates::new(device, stage, STATES, 0x1000);
+        for report in reports(device, &work.engine(BATCH)) {
+            let name = format!("{} {stage:?}", device.name);
+            let of = shaders(&report);
+            assert_eq!(of.len(), 1, "{name}: {:?}", found(&report, Rule::WorkBeforeStop));
+            assert_eq!(of[0].number("address"), Some(work.at.kernel), "{name}");
+            assert!(
+                report.findings.iter().all(|f| f.kind != FindingKind::CodeFault),
+                "{name}: {:?}",
+                report.findings
+            );
+            widths.push(of[0].number("simd"));
+        }
+    }
+    for width in [8, 16] {
+        assert!(widths.contains(&Some(width)), "{widths:?}");
+    }
+}
+
+#[test]
+fn code_that_cannot_end_is_a_cause() {
+    for (device, stage) in cases().filter(|(device, _)| eu_platform(*device).is_some()) {
+        let work = WorkStates::new(device, stage, STATES, 0x1000);
+        let zeros = vec![0; 64];
+        let open = [kernel(device, 3, false), vec![0; 64]].concat();
+        for (code, rule) in [(zeros, Rule::EuCodeZero), (open, Rule::EuCodeIllegal)] {
+            for report in reports(device, &work.clone().kernel(code.clone()).engine(BATCH)) {
+                let fault = found(&report, rule);
+                assert!(fault.is_some(), "{} {stage:?} {rule:?}: {:#?}", device.name, report.findings);
+                assert_eq!(fault.unwrap().args.number("address"), Some(work.at.kernel));
+            }
+        }
+    }
+}
+
+#[test]
+fn code_that_is_not_captured_is_not_a_cause() {
+    let device = TestDevice::named("tgl");
+    let mut work = WorkStates::new(device, TestStage::Pixel, STATES, 0x1000);
+    work.at.kernel += 0x1_0000_0000;
+    for report in reports(device, &work.engine(BATCH)) {
+        assert_eq!(shaders(&report).len(), 1);
+        assert!(report.findings.iter().all(|f| f.kind != FindingKind::CodeFault), "{:#?}", report.findings);
+    }
+}
+
+#[test]
+fn a_surface_that_goes_past_its_buffer() {
+    for (device, stage) in cases() {
+        let has_table = !matches!(stage, TestStage::Task | TestStage::Mesh);
+        for (bytes, past) in [(0x1000, None), (0x3000, Some(0x2000))] {
+            let work = WorkStates::new(device, stage, STATES, bytes);
+            let engine = work.engine(BATCH).user(work.at.memory, &[1; 1024]);
+            for report in reports(device, &engine) {
+                let surface = found(&report, Rule::SurfacePastBuffer);
+                let found = surface.and_then(|surface| surface.args.number("past"));
+                assert_eq!(found, past.filter(|_| has_table), "{} {stage:?}: {surface:?}", device.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_names_the_surface_that_ends_before_it() {
+    let device = TestDevice::named("tgl");
+    let work = WorkStates::new(device, TestStage::Compute, STATES, 0x1000);
+    for (address, distance) in [(work.at.memory, None), (work.at.memory + 0x2000, Some(0x1000))] {
+        let engine = work.engine(BATCH).set(unwedge_capture::intel::RingRegister::Fault, 1);
+        let builder = i915::ErrorStateBuilder::new(device).engine(engine);
+        let text = builder.fault((address >> 12) as u32, (address >> 44) as u32 & 0xf).text();
+        let report = explain_i915(&ErrorState::read(&text).unwrap());
+        let fault = report.findings.iter().find(|f| f.kind == FindingKind::Fault).unwrap();
+        let surface = fault.args.record("surface").unwrap();
+        assert_eq!(surface.number("address"), Some(work.at.memory));
+        assert_eq!(surface.number("distance"), distance);
+    }
+}

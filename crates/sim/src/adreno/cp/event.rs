@@ -1,0 +1,125 @@
+//! CP_EVENT_WRITE: events, and what is written when they are over.
+//!
+//! Work is done before its event, and there are no caches: what an event flushes has landed.
+
+use super::{CpStop, Executed};
+use crate::adreno::machine::{AdrenoMachine, Note};
+use crate::adreno::space::Client;
+use unwedge_stream::adreno::AdrenoOp;
+
+/// Events that do more than mark a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Statistics of stream-out are written.
+    WritePrimitiveCounts,
+    /// The offset of a stream-out buffer is written.
+    FlushSo(u32),
+    /// The number of samples that passed is written.
+    ZpassDone,
+    /// GMEM is loaded, stored or cleared.
+    Blit,
+    /// The others.
+    Other,
+}
+
+impl Event {
+    /// By its name in `vgt_event_type`.
+    pub(crate) fn of_name(name: &str) -> Event {
+        match name {
+            "WRITE_PRIMITIVE_COUNTS" => Event::WritePrimitiveCounts,
+            "FLUSH_SO_0" => Event::FlushSo(0),
+            "FLUSH_SO_1" => Event::FlushSo(1),
+            "FLUSH_SO_2" => Event::FlushSo(2),
+            "FLUSH_SO_3" => Event::FlushSo(3),
+            "ZPASS_DONE" => Event::ZpassDone,
+            "BLIT" | "CCU_RESOLVE" => Event::Blit,
+            _ => Event::Other,
+        }
+    }
+}
+
+/// Streams of stream-out.
+const STREAMS: u64 = 4;
+
+impl AdrenoMachine<'_> {
+    pub(super) fn event(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
+        let word = packet.arg(0)?;
+        let wide = packet.op == AdrenoOp::EventWrite7;
+        match self.event_of((word & 0xff) as u8) {
+            Event::WritePrimitiveCounts => {
+                let iova = self.register_pair(packet.thread, self.places.stream_counts);
+                for n in 0..2 * STREAMS {
+                    self.space.write(iova.saturating_add(8 * n), 8, 0, Client::Cp)?;
+                }
+                self.note(Note::NotRendered);
+            }
+            Event::FlushSo(n) => {
+                let iova = self.register_pair(packet.thread, self.places.stream_flush[n as usize]);
+                let offset = self.places.stream_offset[n as usize]
+                    .map_or(0, |reg| self.read_register(packet.thread, reg));
+                self.write_dword(iova, offset)?;
+            }
+            Event::ZpassDone => return self.sample_count(packet, wide),
+            Event::Blit => self.note(Note::NotRendered),
+            Event::Other => {}
+        }
+        if word >> 31 != 0 {
+            self.interrupts += 1;
+        }
+        match wide {
+            true => self.event_write7(packet, word),
+            // Only events that are time stamps carry an address.
+            false if packet.payload.len() >= 4 => Ok(self.write_dword(packet.arg64(1)?, packet.arg(3)?)?),
+            false => Ok(()),
+        }
+    }
+
+    fn event_write7(&mut self, packet: &Executed<'_>, word: u32) -> Result<(), CpStop> {
+        self.clocks.bv_count += word >> 16 & 1;
+        self.clocks.br_count += word >> 17 & 1;
+        if word >> 27 & 1 == 0 {
+            return Ok(());
+        }
+        let (value, size) = match word >> 20 & 7 {
+            0 => (packet.arg(3)?.into(), 4),
+            1 => (packet.arg64(3)?, 8),
+            2 => (self.clocks.global.wrapping_add(self.clocks.local).into(), 4),
+            3 => (self.always_on(), 8),
+            _ => {
+                let reg = packet.arg(3)? & 0x3_ffff;
+                (self.read_register(packet.thread, reg).into(), 4)
+            }
+        };
+        if word >> 24 & 1 == 0 {
+            return Ok(self.space.write(packet.arg64(1)?, size, value, Client::Cp)?);
+        }
+        let at = packet.arg(1)? as usize;
+        let words = [value as u32, (value >> 32) as u32];
+        for (slot, word) in self.on_chip.iter_mut().skip(at).zip(&words[..size / 4]) {
+            *slot = *word;
+        }
+        Ok(())
+    }
+
+    /// ZPASS_DONE: samples that passed so far. None do while draws are not rendered.
+    fn sample_count(&mut self, packet: &Executed<'_>, wide: bool) -> Result<(), CpStop> {
+        const COUNT: u32 = 1 << 12;
+        const END: u32 = 1 << 13;
+        const ACCUMULATE: u32 = 1 << 14;
+        self.note(Note::NotRendered);
+        let word = packet.arg(0)?;
+        if !wide || word & (COUNT | END | ACCUMULATE) == 0 {
+            let iova = self.register_pair(packet.thread, self.places.sample_count);
+            return Ok(self.space.write(iova, 8, 0, Client::Ccu)?);
+        }
+        let slot = packet.arg64(1)?;
+        let (result, end) = (slot.saturating_add(8), slot.saturating_add(16));
+        self.space.write(if word & END != 0 { end } else { slot }, 8, 0, Client::Ccu)?;
+        if word & ACCUMULATE != 0 {
+            let [first, sum, last] = [slot, result, end].map(|iova| self.space.read(iova, 8, Client::Ccu));
+            let sum = sum?.wrapping_add(last?.wrapping_sub(first?));
+            self.space.write(result, 8, sum, Client::Ccu)?;
+        }
+        Ok(())
+    }
+}

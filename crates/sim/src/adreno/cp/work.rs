@@ -1,0 +1,62 @@
+//! Draws, dispatches and blits: what stands before them, and who does them.
+
+use super::{CpStop, Executed, PacketEnd, ThreadId};
+use crate::adreno::machine::{AdrenoMachine, Note};
+use crate::adreno::space::Client;
+use unwedge_stream::adreno::AdrenoOp;
+
+impl AdrenoMachine<'_> {
+    pub(super) fn work(&mut self, packet: &Executed<'_>) -> Result<PacketEnd, CpStop> {
+        if !self.draws_execute(packet.thread) {
+            return Ok(PacketEnd::Done);
+        }
+        if packet.op.loads_groups() {
+            // The packet's turn comes again after the group.
+            self.thread_mut(packet.thread).return_to(packet.iova);
+            if self.enter_waiting_group(packet)? {
+                return Ok(PacketEnd::Done);
+            }
+            self.thread_mut(packet.thread).advance(1 + packet.payload.len() as u64);
+        }
+        // BV finds out what is visible: everything is.
+        if packet.thread == ThreadId::Bv {
+            return Ok(PacketEnd::Done);
+        }
+        match packet.op {
+            AdrenoOp::ExecCs => {
+                let groups = [packet.arg(1)?, packet.arg(2)?, packet.arg(3)?];
+                self.dispatch(packet.thread, groups)?;
+            }
+            AdrenoOp::ExecCsIndirect => self.dispatch_indirect(packet)?,
+            AdrenoOp::RunOpencl => {
+                let groups = self
+                    .places
+                    .kernel_groups
+                    .map(|reg| reg.map_or(1, |reg| self.read_register(packet.thread, reg)));
+                self.dispatch(packet.thread, groups)?;
+            }
+            AdrenoOp::Blit => self.blit(packet.thread)?,
+            _ => self.note(Note::NotRendered),
+        }
+        self.work_done += 1;
+        Ok(PacketEnd::Done)
+    }
+
+    /// CP_EXEC_CS_INDIRECT: the CP reads the number of groups, and sets the sizes that a driver sets for a direct
+    /// dispatch.
+    fn dispatch_indirect(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
+        let (iova, local) = (packet.arg64(1)?, packet.arg(3)?);
+        let mut groups = [0; 3];
+        for (n, count) in (0..).zip(&mut groups) {
+            *count = self.space.read(iova.saturating_add(4 * n), 4, Client::Cp)? as u32;
+        }
+        let sizes = [local >> 2 & 0x3ff, local >> 12 & 0x3ff, local >> 22 & 0x3ff].map(|size| size + 1);
+        if let Some(range) = self.places.nd_range {
+            for axis in 0..3 {
+                let reg = range + 1 + 2 * axis as u32;
+                self.write_register(packet.thread, reg, groups[axis].wrapping_mul(sizes[axis]));
+            }
+        }
+        self.dispatch(packet.thread, groups)
+    }
+}

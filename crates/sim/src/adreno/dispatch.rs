@@ -1,0 +1,175 @@
+//! Compute dispatches: from registers and loaded state to the waves of a shader.
+//!
+//! Facts: what registers and constants mean at a dispatch, as Mesa's Turnip sets them. Never: what instructions do.
+
+use super::cp::{CpStop, ThreadId};
+use super::ir3::{self, Dispatch, FaultKind, MemoryUnit, PrivateMemory, Program, ShaderState};
+use super::machine::AdrenoMachine;
+use super::space::{Client, GpuFault};
+use unwedge_base::Generation;
+use unwedge_hw::Gpu;
+use unwedge_stream::adreno::Stage;
+
+/// Registers of compute, where the GPU has them.
+#[derive(Clone, Debug)]
+pub(crate) struct ComputePlaces {
+    code: u32,
+    first_instruction: u32,
+    code_size: u32,
+    local_memory: u32,
+    private_base: u32,
+    private_size: u32,
+    textures: u32,
+    images: u32,
+    nd_range: u32,
+    /// The registers of system values.
+    values: u32,
+    /// The size of waves, and its bit.
+    wave_size: (u32, u32),
+    descriptor_sets: u32,
+    set_count: u32,
+    /// Constants in registers (a7xx), and how many.
+    immediates: Option<u32>,
+}
+
+/// Constants in registers of a7xx.
+const IMMEDIATES: u32 = 64;
+/// The first of the constants that all stages share (a6xx), by component.
+const SHARED_CONSTANTS: usize = 504 * 4;
+/// Instructions that a unit of SP_CS_INSTRLEN counts.
+const CODE_UNIT: u64 = 16;
+/// Dwords of shared constants.
+const SHARED_DWORDS: usize = 32;
+
+impl ComputePlaces {
+    pub(crate) fn new(gpu: Gpu<'_>) -> Option<ComputePlaces> {
+        let reg = |name: &str| gpu.reg_offset(name);
+        let a7xx = gpu.generation() >= Generation::A7xx;
+        let (values, wave_size, set_count) = match a7xx {
+            true => ("SP_CS_CNTL_0", ("SP_CS_CNTL_1", 8), 8),
+            false => ("HLSQ_CS_CNTL_0", ("HLSQ_CS_CNTL_1", 9), 5),
+        };
+        Some(ComputePlaces {
+            code: reg("SP_CS_OBJ_START")?,
+            first_instruction: reg("SP_CS_OBJ_FIRST_EXEC_OFFSET")?,
+            code_size: reg("SP_CS_INSTRLEN")?,
+            local_memory: reg("SP_CS_CTRL_REG1")?,
+            private_base: reg("SP_CS_PVT_MEM_ADDR")?,
+            private_size: reg("SP_CS_PVT_MEM_PARAM")?,
+            textures: reg("SP_CS_TEX_CONST")?,
+            images: reg("SP_CS_IBO")?,
+            nd_range: reg("HLSQ_CS_NDRANGE_0")?,
+            values: reg(values)?,
+            wave_size: (reg(wave_size.0)?, wave_size.1),
+            descriptor_sets: reg("SP_CS_BINDLESS_BASE[0].DESCRIPTOR")?,
+            set_count,
+            // An array of registers without fields has no name of its own for each.
+            immediates: (0..1 << 18).find(|&at| {
+                gpu.reg(at).is_some_and(|reg| reg.name().starts_with("HLSQ_SHARED_CONSTS_IMM[0]"))
+            }),
+        })
+    }
+}
+
+/// Why a dispatch cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchStop {
+    /// A wave met a fault.
+    #[error("compute shader at {code:#x}: {fault}")]
+    Shader {
+        /// Where the shader's code begins.
+        code: u64,
+        /// What, and where in it.
+        fault: ir3::Fault,
+    },
+}
+
+impl DispatchStop {
+    /// The access that the GPU's MMU reports, if it is one.
+    pub fn gpu_fault(&self) -> Option<GpuFault> {
+        let DispatchStop::Shader { fault, .. } = self;
+        let FaultKind::Memory(memory, unit) = fault.kind else { return None };
+        let client = match unit {
+            MemoryUnit::Texture => Client::Tp,
+            MemoryUnit::Uche | MemoryUnit::Constants | MemoryUnit::Private => Client::Sp,
+        };
+        Some(GpuFault::of(memory, client))
+    }
+}
+
+impl AdrenoMachine<'_> {
+    /// Runs a grid of workgroups with the state that is loaded.
+    pub(crate) fn dispatch(&mut self, id: ThreadId, groups: [u32; 3]) -> Result<(), CpStop> {
+        let Some(places) = self.compute_places.clone() else { return Ok(()) };
+        let first = u64::from(self.read_register(id, places.first_instruction));
+        let code = self.register_pair(id, Some(places.code)).wrapping_add(first);
+        let program = self.program(id, &places, code)?;
+        let dispatch = self.dispatch_of(id, &places, groups);
+        let options = ir3::Options { steps: self.allowance, ..self.compute };
+        let stats = ir3::run(&program, &dispatch, &mut self.space.memory, &options).map_err(|fault| {
+            match fault.kind {
+                FaultKind::Steps => CpStop::Budget,
+                _ => CpStop::Dispatch(DispatchStop::Shader { code, fault }),
+            }
+        })?;
+        self.spend(stats.steps)
+    }
+
+    /// The code of the shader, as far as it is mapped.
+    fn program(&self, id: ThreadId, places: &ComputePlaces, code: u64) -> Result<Program, CpStop> {
+        let count = u64::from(self.read_register(id, places.code_size)).saturating_mul(CODE_UNIT).max(1);
+        // Whether there is any.
+        self.space.read(code, 8, Client::Sp)?;
+        let words = (0..count).map_while(|n| self.space.read(code.wrapping_add(8 * n), 8, Client::Sp).ok());
+        Ok(Program::new(words, self.shader_gpu))
+    }
+
+    fn dispatch_of(&self, id: ThreadId, places: &ComputePlaces, groups: [u32; 3]) -> Dispatch {
+        let read = |reg| self.read_register(id, reg);
+        let size = read(places.nd_range);
+        let values = read(places.values);
+        let register = |low: u32| Some((values >> low) as u8).filter(|&register| register < 252);
+        let (reg, bit) = places.wave_size;
+        let sets = 0..places.set_count;
+        Dispatch {
+            state: ShaderState {
+                wave_size: if read(reg) >> bit & 1 != 0 { 128 } else { 64 },
+                constants: self.constants(id),
+                immediate_constants: places
+                    .immediates
+                    .map(|first| (first..first + IMMEDIATES).map(read).collect())
+                    .unwrap_or_default(),
+                bindless: sets
+                    .map(|set| self.register_pair(id, Some(places.descriptor_sets + 2 * set)))
+                    .collect(),
+                tables: [
+                    self.register_pair(id, Some(places.textures)),
+                    self.register_pair(id, Some(places.images)),
+                    0,
+                ],
+                private: PrivateMemory {
+                    base: self.register_pair(id, Some(places.private_base)),
+                    per_fiber: (read(places.private_size) & 0xff) << 9,
+                },
+            },
+            entry: 0,
+            groups,
+            local_size: [size >> 2, size >> 12, size >> 22].map(|size| (size & 0x3ff) + 1),
+            local_memory: ((read(places.local_memory) & 0x1f) + 1) * 1024,
+            local_id: register(24),
+            group_id: register(0),
+        }
+    }
+
+    /// The constant file of compute, with the constants that stages share in their place. What nothing loaded is zero, as
+    /// the machine's registers are.
+    fn constants(&self, id: ThreadId) -> Vec<u32> {
+        let file = self.loaded(id).stage(Stage::Compute).constants();
+        let mut constants: Vec<u32> = file.iter().map(|word| word.unwrap_or(0)).collect();
+        let shared = self.loaded(id).shared_constants(true).iter().take(SHARED_DWORDS);
+        for (slot, word) in constants.iter_mut().skip(SHARED_CONSTANTS).zip(shared) {
+            *slot = word.unwrap_or(*slot);
+        }
+        constants
+    }
+}

@@ -1,0 +1,307 @@
+//! The machine: memory, registers, the threads of its command processor, and what they have loaded.
+
+use super::blit2d::BlitPlaces;
+use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
+use super::dispatch::ComputePlaces;
+use super::ir3;
+use super::space::AddressSpace;
+use super::state::LoadedState;
+use std::collections::BTreeSet;
+use unwedge_base::Generation;
+use unwedge_hw::{Adreno, Gpu};
+use unwedge_stream::Registers;
+use unwedge_stream::adreno::{AdrenoOp, operations};
+
+/// Registers of the space that packets write, in dwords.
+const REGISTERS: usize = 0x4_0000;
+/// Dwords of on-chip memory of the CP (a7xx).
+const ON_CHIP: usize = 48;
+
+/// Something of a stream that the machine leaves out. Each kind is told once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Note {
+    /// Draws, and what is counted or resolved of them, are not rendered.
+    NotRendered,
+    /// A blit of the 2D engine is of a format or order of texels that is not known, and left out.
+    NotBlitted,
+    /// A packet of this name has no effect.
+    PacketIgnored {
+        /// Its name.
+        name: String,
+    },
+    /// State of a kind that no stage of this machine reads was loaded.
+    StateIgnored,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// Everything submitted is executed.
+    Done,
+    /// The threads wait for what no thread will do.
+    Hung,
+    /// A thread met something that hardware would fault on.
+    Stopped {
+        /// Which.
+        thread: ThreadId,
+        /// What.
+        stop: CpStop,
+    },
+    /// The allowed number of steps is over.
+    Budget,
+}
+
+/// Registers that the machine itself reads or answers, where the GPU has them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) scratch: Option<u32>,
+    pub(crate) always_on: Option<u32>,
+    /// Registers that read as ones: states that are always reached.
+    ready: Vec<u32>,
+    pub(crate) sample_count: Option<u32>,
+    pub(crate) stream_counts: Option<u32>,
+    pub(crate) stream_flush: [Option<u32>; 4],
+    pub(crate) stream_offset: [Option<u32>; 4],
+    pub(crate) nd_range: Option<u32>,
+    pub(crate) kernel_groups: [Option<u32>; 3],
+    /// First register of the descriptor sets, of draws and of dispatches.
+    pub(crate) descriptor_sets: [Option<u32>; 2],
+}
+
+impl Places {
+    fn new(gpu: Gpu<'_>) -> Places {
+        let reg = |name: &str| gpu.reg_offset(name);
+        let stream = |field: &str| [0, 1, 2, 3].map(|n| reg(&format!("VPC_SO[{n}].{field}")));
+        let ready = ["RBBM_PERFCTR_SRAM_INIT_STATUS"].iter().filter_map(|name| reg(name));
+        // What is visible in a bin is not found out: everything is.
+        let visible = (0..32)
+            .filter_map(|n| reg(&format!("VSC_STATE[{n:#x}].REG")).or(reg(&format!("VSC_STATE[{n}].REG"))));
+        Places {
+            scratch: reg("CP_SCRATCH[0].REG"),
+            always_on: reg("CP_ALWAYS_ON_COUNTER"),
+            ready: ready.chain(visible).collect(),
+            sample_count: reg("RB_SAMPLE_COUNT_ADDR"),
+            stream_counts: reg("VPC_SO_STREAM_COUNTS"),
+            stream_flush: stream("FLUSH_BASE"),
+            stream_offset: stream("BUFFER_OFFSET"),
+            nd_range: reg("HLSQ_CS_NDRANGE_0"),
+            kernel_groups: ["X", "Y", "Z"].map(|axis| reg(&format!("HLSQ_CS_KERNEL_GROUP_{axis}"))),
+            descriptor_sets: ["SP_BINDLESS_BASE[0].DESCRIPTOR", "SP_CS_BINDLESS_BASE[0].DESCRIPTOR"].map(reg),
+        }
+    }
+}
+
+/// A virtual Adreno of a6xx or a7xx.
+pub struct AdrenoMachine<'d> {
+    pub(crate) adreno: Adreno<'d>,
+    pub(crate) gpu: Gpu<'d>,
+    pub(crate) generation: Generation,
+    /// What the GPU sees of memory.
+    pub space: AddressSpace,
+    pub(crate) threads: Vec<CpThread>,
+    registers: Vec<Registers>,
+    loaded: Vec<LoadedState>,
+    pub(crate) on_chip: [u32; ON_CHIP],
+    pub(crate) clocks: Clocks,
+    pub(crate) ttbr0: u64,
+    pub(crate) places: Places,
+    pub(crate) blit_places: Option<BlitPlaces>,
+    pub(crate) compute_places: Option<ComputePlaces>,
+    /// How compute shaders are run; the steps are the machine's.
+    pub compute: ir3::Options,
+    /// The GPU as its instruction set is named: 630, 740.
+    pub(crate) shader_gpu: u32,
+    pub(crate) payload: Vec<u32>,
+    pub(crate) interrupts: u64,
+    pub(crate) work_done: u64,
+    packets: u64,
+    /// Steps that are left.
+    pub(crate) allowance: u64,
+    notes: BTreeSet<Note>,
+    ops: [AdrenoOp; 256],
+    events: Vec<Event>,
+}
+
+impl<'d> AdrenoMachine<'d> {
+    /// A machine with nothing mapped, all registers zero; `None` for a GPU that is neither a6xx nor a7xx.
+    pub fn new(db: &'d unwedge_hw::Db, adreno: Adreno<'d>) -> Option<AdrenoMachine<'d>> {
+        let generation = adreno.generation;
+        if generation < Generation::A6xx {
+            return None;
+        }
+        let gpu = db.gpu(generation);
+        let whole = if generation >= Generation::A7xx { 700 } else { 600 };
+        let shader_gpu = adreno.device.and_then(|device| device.gpu_id()).unwrap_or(whole);
+        let ids: &[ThreadId] =
+            if generation >= Generation::A7xx { &[ThreadId::Br, ThreadId::Bv] } else { &[ThreadId::Br] };
+        let names = gpu.enumeration("vgt_event_type");
+        let event = |n: u64| names.and_then(|names| names.name_of(n)).map_or(Event::Other, Event::of_name);
+        Some(AdrenoMachine {
+            adreno,
+            gpu,
+            generation,
+            space: AddressSpace::new(),
+            threads: ids.iter().map(|&id| CpThread::new(id)).collect(),
+            registers: ids.iter().map(|_| Registers::new(REGISTERS)).collect(),
+            loaded: ids.iter().map(|_| LoadedState::default()).collect(),
+            on_chip: [0; ON_CHIP],
+            clocks: Clocks::default(),
+            ttbr0: 0,
+            places: Places::new(gpu),
+            blit_places: BlitPlaces::new(gpu),
+            compute_places: ComputePlaces::new(gpu),
+            compute: ir3::Options::default(),
+            shader_gpu,
+            payload: Vec::new(),
+            interrupts: 0,
+            work_done: 0,
+            packets: 0,
+            allowance: 0,
+            notes: BTreeSet::new(),
+            ops: operations(gpu),
+            events: (0..=255).map(event).collect(),
+        })
+    }
+
+    /// Gives the CP a stream to execute, as the ring does with an IB1. What was submitted before comes first: call
+    /// [`AdrenoMachine::run`] between.
+    pub fn submit(&mut self, iova: u64, dwords: u32) {
+        for thread in &mut self.threads {
+            thread.frames.clear();
+            thread.frames.push(Frame::new(FrameKind::Indirect, 1, iova, dwords));
+        }
+    }
+
+    /// Begins another submit of the kernel: all threads take its packets.
+    pub fn begin(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.selected = true);
+    }
+
+    /// Executes up to so many steps: a packet is one, and each dword that it copies.
+    pub fn run(&mut self, steps: u64) -> RunEnd {
+        self.allowance = steps;
+        loop {
+            let (mut waits, mut moves) = (false, false);
+            for n in 0..self.threads.len() {
+                let Some(id) = self.threads.get(n).map(|thread| thread.id) else { continue };
+                match self.spend(1).and_then(|()| self.step_thread(id)) {
+                    Ok(Some(PacketEnd::Done)) => moves = true,
+                    Ok(Some(PacketEnd::Waits)) => waits = true,
+                    Ok(None) => continue,
+                    Err(CpStop::Budget) => return RunEnd::Budget,
+                    Err(stop) => return RunEnd::Stopped { thread: id, stop },
+                }
+                self.packets += 1;
+            }
+            match (moves, waits) {
+                (true, _) => {}
+                (false, true) => return RunEnd::Hung,
+                (false, false) => return RunEnd::Done,
+            }
+        }
+    }
+
+    /// The streams that a thread is in, outermost first.
+    pub fn position(&self, id: ThreadId) -> Vec<StreamFrame> {
+        self.thread(id).positions().collect()
+    }
+
+    /// What the machine left out so far.
+    pub fn notes(&self) -> impl Iterator<Item = &Note> {
+        self.notes.iter()
+    }
+
+    /// Draws, dispatches and blits so far.
+    pub fn work_done(&self) -> u64 {
+        self.work_done
+    }
+
+    /// The GPU.
+    pub fn adreno(&self) -> Adreno<'d> {
+        self.adreno
+    }
+
+    /// Takes steps from those that are left.
+    pub(crate) fn spend(&mut self, steps: u64) -> Result<(), CpStop> {
+        self.allowance = self.allowance.checked_sub(steps).ok_or(CpStop::Budget)?;
+        Ok(())
+    }
+
+    pub(crate) fn note(&mut self, note: Note) {
+        self.notes.insert(note);
+    }
+
+    pub(crate) fn operation(&self, opcode: u8) -> AdrenoOp {
+        self.ops.get(usize::from(opcode)).copied().unwrap_or(AdrenoOp::Other)
+    }
+
+    pub(crate) fn event_of(&self, number: u8) -> Event {
+        self.events.get(usize::from(number)).copied().unwrap_or(Event::Other)
+    }
+
+    fn index(&self, id: ThreadId) -> usize {
+        match id {
+            ThreadId::Bv if self.threads.len() > 1 => 1,
+            ThreadId::Br | ThreadId::Bv => 0,
+        }
+    }
+
+    pub(crate) fn thread(&self, id: ThreadId) -> &CpThread {
+        &self.threads[self.index(id)]
+    }
+
+    pub(crate) fn thread_mut(&mut self, id: ThreadId) -> &mut CpThread {
+        let at = self.index(id);
+        &mut self.threads[at]
+    }
+
+    /// A register as a thread reads it. Registers that nothing has written are zero.
+    pub fn read_register(&self, id: ThreadId, reg: u32) -> u32 {
+        match self.places.always_on {
+            Some(low) if reg == low => return self.always_on() as u32,
+            Some(low) if reg == low + 1 => return (self.always_on() >> 32) as u32,
+            _ => {}
+        }
+        if self.places.ready.contains(&reg) {
+            return u32::MAX;
+        }
+        self.registers[self.index(id)].get(reg).unwrap_or(0)
+    }
+
+    pub(crate) fn write_register(&mut self, id: ThreadId, reg: u32, value: u32) {
+        let at = self.index(id);
+        self.registers[at].set(reg, value);
+    }
+
+    /// A number of 64 bits in two registers; 0 where the GPU has no such register.
+    pub(crate) fn register_pair(&self, id: ThreadId, reg: Option<u32>) -> u64 {
+        reg.map_or(0, |reg| {
+            u64::from(self.read_register(id, reg)) | u64::from(self.read_register(id, reg + 1)) << 32
+        })
+    }
+
+    /// Where a descriptor set lies.
+    pub(crate) fn descriptor_set(&self, id: ThreadId, compute: bool, set: u32) -> u64 {
+        let base = self.places.descriptor_sets[usize::from(compute)];
+        self.register_pair(id, base.map(|base| base + 2 * set)) & !3
+    }
+
+    /// What a thread has loaded for shaders.
+    pub(crate) fn loaded(&self, id: ThreadId) -> &LoadedState {
+        &self.loaded[self.index(id)]
+    }
+
+    pub(crate) fn loaded_mut(&mut self, id: ThreadId) -> &mut LoadedState {
+        let at = self.index(id);
+        &mut self.loaded[at]
+    }
+
+    pub(crate) fn on_chip_word(&self, at: u32) -> u32 {
+        self.on_chip.get(at as usize).copied().unwrap_or(0)
+    }
+
+    /// The counter that is always on: it goes on with every packet.
+    pub(crate) fn always_on(&self) -> u64 {
+        self.packets
+    }
+}

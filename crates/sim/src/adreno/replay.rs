@@ -1,0 +1,179 @@
+//! Captures on the machine: when a buffer's contents are loaded, and when they are left as the GPU made them.
+//!
+//! A capture of a device that never executed holds what the CPU wrote, and nothing of what the GPU did to it. Never:
+//! reading the capture; whoever plays it hands on what is alive.
+
+use super::machine::{AdrenoMachine, RunEnd};
+use crate::memory::Load;
+use std::collections::BTreeMap;
+use unwedge_base::{Buffer, Memory};
+
+/// Bytes that are compared at once.
+const PAGE: u64 = 4096;
+
+/// Which contents of a capture go into memory before a submit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Loading {
+    /// All of a buffer when its address is first seen; later only what the CPU changed since the capture's last
+    /// snapshot of it.
+    #[default]
+    Delta,
+    /// All, before every submit.
+    Snapshot,
+}
+
+/// A machine that executes the submits of captures.
+pub struct Replay<'d> {
+    /// The machine.
+    pub machine: AdrenoMachine<'d>,
+    loading: Loading,
+    /// The last snapshot of each buffer, by address.
+    snapshots: BTreeMap<u64, Buffer>,
+}
+
+impl<'d> Replay<'d> {
+    /// Nothing loaded yet.
+    pub fn new(machine: AdrenoMachine<'d>, loading: Loading) -> Replay<'d> {
+        Replay { machine, loading, snapshots: BTreeMap::new() }
+    }
+
+    /// Loads what is alive at a submit, and executes it.
+    pub fn submit(&mut self, alive: &Memory, iova: u64, dwords: u32, packets: u64) -> RunEnd {
+        self.load(alive);
+        self.machine.submit(iova, dwords);
+        self.machine.run(packets)
+    }
+
+    /// Begins what the driver hands to the kernel at once: its command streams follow.
+    pub fn begin(&mut self) {
+        self.machine.begin();
+    }
+
+    /// Brings memory to what the CPU has made of it.
+    pub fn load(&mut self, alive: &Memory) {
+        for buffer in alive.buffers() {
+            let known = self.snapshots.get(&buffer.iova).filter(|old| old.size == buffer.size);
+            let Some(old) = known else {
+                self.map(buffer);
+                continue;
+            };
+            if let Some(words) = &buffer.contents {
+                let before = old.contents.as_deref().filter(|_| self.loading == Loading::Delta);
+                store_changes(&mut self.machine, buffer, before, words);
+                self.snapshots.insert(buffer.iova, buffer.clone());
+            }
+        }
+    }
+
+    /// Maps a buffer that is new, in place of whatever its addresses belonged to.
+    fn map(&mut self, buffer: &Buffer) {
+        let gone: Vec<u64> = self
+            .snapshots
+            .range(..buffer.end())
+            .filter(|(_, old)| old.end() > buffer.iova)
+            .map(|(&iova, _)| iova)
+            .collect();
+        for iova in gone {
+            if let Some(old) = self.snapshots.remove(&iova) {
+                self.machine.space.unmap(old.iova, old.size);
+            }
+        }
+        let memory = &mut self.machine.space.memory;
+        // A buffer is mapped whole; its contents end where the rest is zero.
+        let mapped = match &buffer.contents {
+            Some(words) => {
+                let size = usize::try_from(buffer.size).unwrap_or(usize::MAX);
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(size).collect();
+                memory.map_zero_filled(buffer.iova, buffer.size, bytes)
+            }
+            None => memory.map_unknown(buffer.iova, buffer.size),
+        };
+        if mapped.is_ok() {
+            self.snapshots.insert(buffer.iova, buffer.clone());
+        }
+    }
+}
+
+/// What the GPU has made of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferChange {
+    /// Where the buffer begins.
+    pub iova: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Bytes that are not those of the capture's last snapshot.
+    pub changed: u64,
+    /// Address of the first of them.
+    pub first: u64,
+    /// Address of the last one.
+    pub last: u64,
+}
+
+impl Replay<'_> {
+    /// The buffers of which the GPU has changed a byte, by address.
+    pub fn changes(&self) -> Vec<BufferChange> {
+        self.snapshots.values().filter_map(|buffer| self.change(buffer)).collect()
+    }
+
+    fn change(&self, buffer: &Buffer) -> Option<BufferChange> {
+        let mut change: Option<BufferChange> = None;
+        for from in (0..buffer.size).step_by(PAGE as usize) {
+            let size = (buffer.size - from).min(PAGE);
+            if self.is_as_captured(buffer, from, size) {
+                continue;
+            }
+            for at in from..from + size {
+                let iova = buffer.iova + at;
+                let Load::Known(now) = self.machine.space.memory.load(iova, 1) else { continue };
+                if captured_byte(buffer, at).map(u64::from) == Some(now) {
+                    continue;
+                }
+                let none = BufferChange {
+                    iova: buffer.iova,
+                    size: buffer.size,
+                    changed: 0,
+                    first: iova,
+                    last: iova,
+                };
+                let change = change.get_or_insert(none);
+                change.changed += 1;
+                change.last = iova;
+            }
+        }
+        change
+    }
+
+    /// Whether a part of a buffer can be told to be unchanged without looking at each byte.
+    fn is_as_captured(&self, buffer: &Buffer, from: u64, size: u64) -> bool {
+        let memory = &self.machine.space.memory;
+        let (first, last) = (buffer.iova + from, buffer.iova + from + (size - 1));
+        let written = memory.is_written_page(first) || memory.is_written_page(last);
+        let stored = buffer.contents.as_deref().unwrap_or_default();
+        if from >= 4 * stored.len() as u64 {
+            return !written;
+        }
+        let words = stored.iter().skip(from as usize / 4).take(size as usize / 4);
+        let now = memory.get(first, size as usize).map(|bytes| bytes.chunks_exact(4));
+        now.is_some_and(|mut now| {
+            now.len() == words.len() && words.into_iter().all(|word| now.next() == Some(&word.to_le_bytes()))
+        })
+    }
+}
+
+/// A byte of a buffer as the capture holds it; `None` if it does not.
+fn captured_byte(buffer: &Buffer, at: u64) -> Option<u8> {
+    let words = buffer.contents.as_deref()?;
+    Some(words.get(at as usize / 4).copied().unwrap_or(0).to_le_bytes()[at as usize % 4])
+}
+
+/// Stores the dwords of a buffer that are not those of an earlier snapshot.
+fn store_changes(machine: &mut AdrenoMachine<'_>, buffer: &Buffer, before: Option<&[u32]>, words: &[u32]) {
+    let longest = words.len().max(before.map_or(0, <[u32]>::len));
+    for at in 0..longest {
+        let word = words.get(at).copied().unwrap_or(0);
+        let old = before.map(|before| before.get(at).copied().unwrap_or(0));
+        if old != Some(word) {
+            machine.space.memory.store(buffer.iova + 4 * at as u64, 4, word.into());
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Which fields of commands and structures are pointers.
+//!
+//! Never: what is there.
+
+use super::{BufferUse, ShaderStage};
+use crate::intel::state::Base;
+use BufferUse as Use;
+use RowTarget::{BindingTable, Buffer, Kernel, Samplers, States};
+use ShaderStage as Stage;
+
+/// What a row leads to.
+#[derive(Clone, Copy)]
+pub(super) enum RowTarget {
+    /// A kernel of a stage.
+    Kernel(ShaderStage),
+    /// A binding table.
+    BindingTable,
+    /// Samplers.
+    Samplers,
+    /// Structures of this name.
+    States(&'static str),
+    /// A buffer.
+    Buffer(BufferUse),
+}
+
+/// A field that points somewhere.
+pub(super) struct ReferenceRow {
+    /// The command or structure; all whose name begins so where it ends with `*`.
+    pub(super) owner: &'static str,
+    /// The field; all whose name contains the rest where it begins with `*`.
+    pub(super) field: &'static str,
+    /// What it counts from; `None` for an address.
+    pub(super) base: Option<Base>,
+    /// What is there.
+    pub(super) target: RowTarget,
+}
+
+const fn row(
+    owner: &'static str,
+    field: &'static str,
+    base: Option<Base>,
+    target: RowTarget,
+) -> ReferenceRow {
+    ReferenceRow { owner, field, base, target }
+}
+
+const INSTRUCTION: Option<Base> = Some(Base::Instruction);
+const DYNAMIC: Option<Base> = Some(Base::DynamicState);
+const SURFACE: Option<Base> = Some(Base::SurfaceState);
+const GENERAL: Option<Base> = Some(Base::GeneralState);
+const OBJECT: Option<Base> = Some(Base::IndirectObject);
+
+/// Every field that points somewhere; the first row that fits holds.
+pub(super) const ROWS: &[ReferenceRow] = &[
+    // Kernels.
+    row("3DSTATE_VS", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Vertex)),
+    row("3DSTATE_HS", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Hull)),
+    row("3DSTATE_DS", "*Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Domain)),
+    row("3DSTATE_GS", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Geometry)),
+    row("3DSTATE_PS", "*Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Pixel)),
+    row("3DSTATE_WM", "*Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Pixel)),
+    row("3DSTATE_TASK_SHADER", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Task)),
+    row("3DSTATE_MESH_SHADER", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Mesh)),
+    row("INTERFACE_DESCRIPTOR_DATA", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Compute)),
+    row("COMPUTE_WALKER", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Compute)),
+    row("EXECUTE_INDIRECT_DISPATCH", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Compute)),
+    row("STATE_SIP", "System Instruction Pointer", INSTRUCTION, Kernel(Stage::SystemRoutine)),
+    row("VS_STATE", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Vertex)),
+    row("GS_STATE", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Geometry)),
+    row("CLIP_STATE", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Clip)),
+    row("SF_STATE", "Kernel Start Pointer", INSTRUCTION, Kernel(Stage::StripsFans)),
+    row("WM_STATE", "*Kernel Start Pointer", INSTRUCTION, Kernel(Stage::Pixel)),
+    // Binding tables and what is in them.
+    row("3DSTATE_BINDING_TABLE_POINTERS*", "*Binding Table", SURFACE, BindingTable),
+    row("INTERFACE_DESCRIPTOR_DATA", "Binding Table Pointer", SURFACE, BindingTable),
+    row("COMPUTE_WALKER", "Binding Table Pointer", SURFACE, BindingTable),
+    row("EXECUTE_INDIRECT_DISPATCH", "Binding Table Pointer", SURFACE, BindingTable),
+    row("RENDER_SURFACE_STATE", "Surface Base Address", None, Buffer(Use::Surface)),
+    row("RENDER_SURFACE_STATE", "Auxiliary Surface Base Address", None, Buffer(Use::AuxSurface)),
+    row("RENDER_SURFACE_STATE", "Clear Value Address", None, Buffer(Use::ClearColor)),
+    // Samplers.
+    row("3DSTATE_SAMPLER_STATE_POINTERS*", "*Sampler State", DYNAMIC, Samplers),
+    row("INTERFACE_DESCRIPTOR_DATA", "Sampler State Pointer", DYNAMIC, Samplers),
+    row("COMPUTE_WALKER", "Sampler State Pointer", DYNAMIC, Samplers),
+    row("EXECUTE_INDIRECT_DISPATCH", "Sampler State Pointer", DYNAMIC, Samplers),
+    row("VS_STATE", "Sampler State Pointer", GENERAL, Samplers),
+    row("GS_STATE", "Sampler State Pointer", GENERAL, Samplers),
+    row("WM_STATE", "Sampler State Pointer", GENERAL, Samplers),
+    row("SAMPLER_STATE", "Border Color Pointer", DYNAMIC, States("SAMPLER_BORDER_COLOR_STATE")),
+    // Other states.
+    row(
+        "MEDIA_INTERFACE_DESCRIPTOR_LOAD",
+        "Interface Descriptor Data Start Address",
+        DYNAMIC,
+        States("INTERFACE_DESCRIPTOR_DATA"),
+    ),
+    row("3DSTATE_VIEWPORT_STATE_POINTERS_CC", "CC Viewport Pointer", DYNAMIC, States("CC_VIEWPORT")),
+    row(
+        "3DSTATE_VIEWPORT_STATE_POINTERS_SF_CLIP",
+        "SF Clip Viewport Pointer",
+        DYNAMIC,
+        States("SF_CLIP_VIEWPORT"),
+    ),
+    row("3DSTATE_VIEWPORT_STATE_POINTERS", "Pointer to CLIP_VIEWPORT", DYNAMIC, States("CLIP_VIEWPORT")),
+    row("3DSTATE_VIEWPORT_STATE_POINTERS", "Pointer to SF_VIEWPORT", DYNAMIC, States("SF_VIEWPORT")),
+    row("3DSTATE_VIEWPORT_STATE_POINTERS", "Pointer to CC_VIEWPORT", DYNAMIC, States("CC_VIEWPORT")),
+    row("3DSTATE_SCISSOR_STATE_POINTERS", "Scissor Rect Pointer", DYNAMIC, States("SCISSOR_RECT")),
+    row("3DSTATE_BLEND_STATE_POINTERS", "Blend State Pointer", DYNAMIC, States("BLEND_STATE")),
+    row("3DSTATE_CC_STATE_POINTERS", "Pointer to BLEND_STATE", DYNAMIC, States("BLEND_STATE")),
+    row("3DSTATE_CC_STATE_POINTERS", "Color Calc State Pointer", DYNAMIC, States("COLOR_CALC_STATE")),
+    row(
+        "3DSTATE_CC_STATE_POINTERS",
+        "Pointer to DEPTH_STENCIL_STATE",
+        DYNAMIC,
+        States("DEPTH_STENCIL_STATE"),
+    ),
+    row(
+        "3DSTATE_DEPTH_STENCIL_STATE_POINTERS",
+        "Pointer to DEPTH_STENCIL_STATE",
+        DYNAMIC,
+        States("DEPTH_STENCIL_STATE"),
+    ),
+    row("3DSTATE_CPS_POINTERS", "Coarse Pixel Shading State Array Pointer", DYNAMIC, States("CPS_STATE")),
+    row(
+        "3DSTATE_SLICE_TABLE_STATE_POINTERS",
+        "Slice Hash Table State Pointer",
+        DYNAMIC,
+        States("SLICE_HASH_TABLE"),
+    ),
+    row("3DSTATE_PIPELINED_POINTERS", "Pointer to VS State", GENERAL, States("VS_STATE")),
+    row("3DSTATE_PIPELINED_POINTERS", "Pointer to GS State", GENERAL, States("GS_STATE")),
+    row("3DSTATE_PIPELINED_POINTERS", "Pointer to CLIP State", GENERAL, States("CLIP_STATE")),
+    row("3DSTATE_PIPELINED_POINTERS", "Pointer to SF State", GENERAL, States("SF_STATE")),
+    row("3DSTATE_PIPELINED_POINTERS", "Pointer to WM State", GENERAL, States("WM_STATE")),
+    row("3DSTATE_PIPELINED_POINTERS", "Pointer to Color Calc State", GENERAL, States("COLOR_CALC_STATE")),
+    // Buffers.
+    row("3DSTATE_VERTEX_BUFFERS", "Buffer Starting Address", None, Buffer(Use::Vertex)),
+    row("3DSTATE_INDEX_BUFFER", "Buffer Starting Address", None, Buffer(Use::Index)),
+    row("3DSTATE_CONSTANT_*", "Buffer", None, Buffer(Use::Constant)),
+    row("3DSTATE_CONSTANT_*", "*Constant Buffer", None, Buffer(Use::Constant)),
+    row("CONSTANT_BUFFER", "Buffer Starting Address", None, Buffer(Use::Constant)),
+    row("MEDIA_CURBE_LOAD", "CURBE Data Start Address", DYNAMIC, Buffer(Use::Curbe)),
+    row("GPGPU_WALKER", "Indirect Data Start Address", OBJECT, Buffer(Use::IndirectData)),
+    row("MEDIA_OBJECT*", "Indirect Data Start Address", OBJECT, Buffer(Use::IndirectData)),
+    row("COMPUTE_WALKER", "Indirect Data Start Address", GENERAL, Buffer(Use::IndirectData)),
+    row("EXECUTE_INDIRECT_*", "Argument Buffer Start Address", None, Buffer(Use::IndirectArguments)),
+    row("EXECUTE_INDIRECT_*", "Count Buffer Address", None, Buffer(Use::IndirectArguments)),
+    row("3DSTATE_SO_BUFFER*", "Surface Base Address", None, Buffer(Use::StreamOut)),
+    row("3DSTATE_DEPTH_BUFFER", "Surface Base Address", None, Buffer(Use::Depth)),
+    row("3DSTATE_HIER_DEPTH_BUFFER", "Surface Base Address", None, Buffer(Use::Depth)),
+    row("3DSTATE_STENCIL_BUFFER", "Surface Base Address", None, Buffer(Use::Depth)),
+    row("3DSTATE_BTD", "Memory Backed Buffer Base Pointer", None, Buffer(Use::RayTracing)),
+    row("3DSTATE_*", "Scratch Space Base Pointer", GENERAL, Buffer(Use::Scratch)),
+    row("MEDIA_VFE_STATE", "Scratch Space Base Pointer", GENERAL, Buffer(Use::Scratch)),
+];
+
+impl ReferenceRow {
+    /// It is a row of this command or structure.
+    pub(super) fn is_of(&self, owner: &str) -> bool {
+        match self.owner.strip_suffix('*') {
+            Some(start) => owner.starts_with(start),
+            None => owner == self.owner,
+        }
+    }
+
+    /// It is a row of this field.
+    pub(super) fn has(&self, field: &str) -> bool {
+        match self.field.strip_prefix('*') {
+            Some(part) => field.contains(part),
+            None => field == self.field,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unwedge_hw::intel::IntelGpu;
+
+    #[test]
+    fn every_row_is_a_field_of_some_generation() {
+        for row in ROWS {
+            let has = |layout: unwedge_hw::intel::FieldLayout| {
+                layout.values(&[0; 64], 64).any(|field| row.has(field.name))
+            };
+            let found = IntelGpu::all().any(|gpu| {
+                let commands = gpu.instructions().filter(|found| row.is_of(found.name()));
+                let structures = gpu.structures().filter(|found| row.is_of(found.name()));
+                commands.map(|found| found.layout()).any(has)
+                    || structures.map(|found| found.layout()).any(has)
+            });
+            assert!(found, "{}: {}", row.owner, row.field);
+        }
+    }
+
+    #[test]
+    fn every_structure_of_a_row_is_known() {
+        for row in ROWS {
+            if let States(name) = row.target {
+                assert!(IntelGpu::all().any(|gpu| gpu.structure(name).is_some()), "{name}");
+            }
+        }
+    }
+}

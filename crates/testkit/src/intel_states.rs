@@ -1,0 +1,273 @@
+//! Work of Intel GPUs with its states: a batch that draws or dispatches, the kernel that it runs, a binding table with a
+//! surface, and the buffers that hold them. Commands and structures are composed by the names of the tables.
+
+use crate::intel::{EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, stream};
+use unwedge_capture::intel::RingRegister;
+use unwedge_hw::intel::{FieldLayout, IntelGpu, LayoutItem};
+use unwedge_isa::eu::{Field, Instruction, Platform};
+
+/// A stage that runs a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestStage {
+    /// 3DSTATE_VS
+    Vertex,
+    /// 3DSTATE_HS
+    Hull,
+    /// 3DSTATE_DS
+    Domain,
+    /// 3DSTATE_GS
+    Geometry,
+    /// 3DSTATE_PS
+    Pixel,
+    /// 3DSTATE_TASK_SHADER, from gen12.5 on
+    Task,
+    /// 3DSTATE_MESH_SHADER, from gen12.5 on
+    Mesh,
+    /// A walker
+    Compute,
+}
+
+impl TestStage {
+    /// Every one.
+    pub const ALL: [TestStage; 8] = [
+        TestStage::Vertex,
+        TestStage::Hull,
+        TestStage::Domain,
+        TestStage::Geometry,
+        TestStage::Pixel,
+        TestStage::Task,
+        TestStage::Mesh,
+        TestStage::Compute,
+    ];
+
+    /// The letters that commands have for it.
+    fn letters(self) -> &'static str {
+        match self {
+            TestStage::Vertex => "VS",
+            TestStage::Hull => "HS",
+            TestStage::Domain => "DS",
+            TestStage::Geometry => "GS",
+            TestStage::Pixel => "PS",
+            TestStage::Task => "TASK_SHADER",
+            TestStage::Mesh => "MESH_SHADER",
+            TestStage::Compute => "CS",
+        }
+    }
+
+    /// Whether a device has it.
+    pub fn is_of(self, device: TestDevice) -> bool {
+        let mesh = matches!(self, TestStage::Task | TestStage::Mesh);
+        let no_3d = device.name == "pvc";
+        self == TestStage::Compute || !no_3d && (!mesh || gpu(device).number() >= 125)
+    }
+}
+
+/// Where the states of some work are, from a base address on.
+#[derive(Clone, Copy, Debug)]
+pub struct StateAddresses {
+    /// The kernel: Instruction Base Address is its page.
+    pub kernel: u64,
+    /// Binding table and surface states: Surface State Base Address.
+    pub surface: u64,
+    /// Descriptors: Dynamic State Base Address.
+    pub dynamic: u64,
+    /// The memory of the surface.
+    pub memory: u64,
+}
+
+impl StateAddresses {
+    /// The kernel's offset from Instruction Base Address.
+    pub const KERNEL: u64 = 0x40;
+    /// The surface state's offset from Surface State Base Address.
+    pub const SURFACE: u64 = 0x80;
+
+    /// In four buffers from a page on.
+    pub fn from(base: u64) -> StateAddresses {
+        let page = |n: u64| base + n * 0x10_0000;
+        StateAddresses { kernel: page(0) + Self::KERNEL, surface: page(1), dynamic: page(2), memory: page(3) }
+    }
+}
+
+fn gpu(device: TestDevice) -> IntelGpu {
+    IntelGpu::of(device.version.0, device.version.1)
+}
+
+/// The instruction set of a device; `None` where the tables do not have it.
+pub fn eu_platform(device: TestDevice) -> Option<Platform> {
+    Platform::by_name(if device.name == "adlp" { "adl" } else { device.name }).ok()
+}
+
+/// A kernel of so many moves, and the end of its thread; without it where `ends` is false. Where the tables do not have the
+/// instruction set it is some dwords that are not zero.
+pub fn kernel(device: TestDevice, moves: usize, ends: bool) -> Vec<u32> {
+    let Some(platform) = eu_platform(device) else { return vec![0x61; 4 * moves] };
+    let one = |opcode: u64, end: bool| {
+        let mut inst = Instruction::decode(platform, [0; 16]);
+        inst.set(Field::Opcode, opcode);
+        if end {
+            inst.set(Field::SendEndOfThread, 1);
+        }
+        let bytes = inst.encode();
+        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect::<Vec<_>>()
+    };
+    // mov is numbered anew on gen12, send is not.
+    let mov = if device.version.0 >= 12 { 0x61 } else { 1 };
+    let mut code = vec![one(mov, false); moves].concat();
+    if ends {
+        code.extend(one(0x31, true));
+    }
+    code
+}
+
+/// Sets a field of a layout, also in the structures within. A field that points has the address; others have the number.
+fn set(layout: FieldLayout, base: u32, words: &mut [u32], name: &str, value: u64) -> bool {
+    layout.items().any(|item| match item {
+        LayoutItem::Field { name: found, start, width, ty } if found == name && ty.structure().is_none() => {
+            let (start, pointer) = (base + start, ty.is_address() || ty.is_offset());
+            let raw = if pointer { value >> (start % 32) } else { value };
+            for bit in 0..width.min(64) {
+                let at = start + bit;
+                if let Some(word) = words.get_mut(at as usize / 32) {
+                    *word = *word & !(1 << (at % 32)) | ((raw >> bit & 1) as u32) << (at % 32);
+                }
+            }
+            true
+        }
+        LayoutItem::Field { start, ty, .. } => {
+            ty.structure().is_some_and(|inner| set(inner, base + start, words, name, value))
+        }
+        LayoutItem::Group { .. } => false,
+    })
+}
+
+/// A command with its fields; nothing where the generation does not have it. Fields that it does not have are left out.
+pub fn command(device: TestDevice, name: &str, fields: &[(&str, u64)]) -> Vec<u32> {
+    let Some(found) = gpu(device).instruction_named(name) else { return Vec::new() };
+    let length = found.usual_length().unwrap_or(1);
+    let mut words = vec![0; length as usize];
+    words[0] = found.header(length).unwrap_or_default();
+    for (field, value) in fields {
+        set(found.layout(), 0, &mut words, field, *value);
+    }
+    words
+}
+
+/// A structure with its fields.
+pub fn structure(device: TestDevice, name: &str, fields: &[(&str, u64)]) -> Vec<u32> {
+    let Some(found) = gpu(device).structure(name) else { return Vec::new() };
+    let mut words = vec![0; found.dwords() as usize];
+    for (field, value) in fields {
+        set(found.layout(), 0, &mut words, field, *value);
+    }
+    words
+}
+
+/// Work of one stage, and the memory that it uses.
+#[derive(Clone, Debug)]
+pub struct WorkStates {
+    /// Where its states are.
+    pub at: StateAddresses,
+    /// The batch.
+    pub batch: Vec<u32>,
+    /// The dword of the batch that draws or dispatches.
+    pub work: usize,
+    /// The kernel.
+    pub kernel: Vec<u32>,
+    /// Binding table and surface state.
+    pub surface: Vec<u32>,
+    /// Descriptors.
+    pub dynamic: Vec<u32>,
+}
+
+impl WorkStates {
+    /// Of a stage of a device, its states from `base` on. The surface is a buffer of `bytes`.
+    pub fn new(device: TestDevice, stage: TestStage, base: u64, bytes: u64) -> WorkStates {
+        let at = StateAddresses::from(base);
+        let bases = command(
+            device,
+            "STATE_BASE_ADDRESS",
+            &[
+                ("Surface State Base Address", at.surface),
+                ("Surface State Base Address Modify Enable", 1),
+                ("Dynamic State Base Address", at.dynamic),
+                ("Dynamic State Base Address Modify Enable", 1),
+                ("Instruction Base Address", at.kernel & !0xfff),
+                ("Instruction Base Address Modify Enable", 1),
+            ],
+        );
+        let of_stage = [
+            ("Kernel Start Pointer", StateAddresses::KERNEL),
+            ("Kernel Start Pointer 0", StateAddresses::KERNEL),
+            ("Enable", 1),
+            ("Function Enable", 1),
+            ("Kernel 0 Enable", 1),
+            ("16 Pixel Dispatch Enable", 1),
+            ("SIMD8 Dispatch Enable", 1),
+            ("SIMD Size", 1),
+            ("Binding Table Entry Count", 1),
+        ];
+        let mut dynamic = Vec::new();
+        let before;
+        let work;
+        if stage == TestStage::Compute && gpu(device).number() < 125 {
+            dynamic = structure(device, "INTERFACE_DESCRIPTOR_DATA", &of_stage);
+            before = command(
+                device,
+                "MEDIA_INTERFACE_DESCRIPTOR_LOAD",
+                &[("Interface Descriptor Total Length", 32), ("Interface Descriptor Data Start Address", 0)],
+            );
+            work = command(device, "GPGPU_WALKER", &[("SIMD Size", 1)]);
+        } else if stage == TestStage::Compute {
+            before = Vec::new();
+            work = command(device, "COMPUTE_WALKER", &of_stage);
+        } else {
+            let letters = stage.letters();
+            let table = format!("3DSTATE_BINDING_TABLE_POINTERS_{letters}");
+            let pointers = command(device, &table, &[]);
+            before = [command(device, &format!("3DSTATE_{letters}"), &of_stage), pointers].concat();
+            work = command(device, "3DPRIMITIVE", &[]);
+        }
+        let entries = bytes.saturating_sub(1);
+        let surface_state = structure(
+            device,
+            "RENDER_SURFACE_STATE",
+            &[
+                ("Surface Type", 4),
+                ("Surface Format", 0x1ff),
+                ("Width", entries & 0x7f),
+                ("Height", entries >> 7 & 0x3fff),
+                ("Depth", entries >> 21),
+                ("Surface Base Address", at.memory),
+            ],
+        );
+        let mut surface = vec![0; StateAddresses::SURFACE as usize / 4];
+        surface[0] = StateAddresses::SURFACE as u32;
+        surface.extend(surface_state);
+        let head = stream(&[&bases, &before]);
+        let batch = stream(&[&head, &work, &[MI_BATCH_BUFFER_END]]);
+        WorkStates { at, batch, work: head.len(), kernel: kernel(device, 3, true), surface, dynamic }
+    }
+
+    /// With other code.
+    pub fn kernel(mut self, code: Vec<u32>) -> WorkStates {
+        self.kernel = code;
+        self
+    }
+
+    /// The render or compute engine of a dump at the command that works, with its batch at an address, and all memory but that
+    /// of the surface.
+    pub fn engine(&self, batch: u64) -> EngineState {
+        let ring = stream(&[&[0, 0], &batch_buffer_start(batch), &[0, 0, 0]]);
+        let code = [vec![0; StateAddresses::KERNEL as usize / 4], self.kernel.clone()].concat();
+        let engine = EngineState::new("rcs0")
+            .ring(0x10_0000, &ring, 0x14, 0x20)
+            .set(RingRegister::Acthd, batch + 4 * self.work as u64)
+            .set(RingRegister::Ipehr, self.batch[self.work].into())
+            .set(RingRegister::Instdone, 0xffff_fffe)
+            .batch(batch, &self.batch)
+            .user(self.at.kernel & !0xfff, &code)
+            .user(self.at.surface, &self.surface)
+            .hung(1);
+        if self.dynamic.is_empty() { engine } else { engine.user(self.at.dynamic, &self.dynamic) }
+    }
+}
