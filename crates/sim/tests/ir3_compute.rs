@@ -84,7 +84,6 @@ fn every_dispatch_gives_its_words() {
 
 /// What real hardware may do later is done later, in an order that a seed chooses: the words are the same.
 #[test]
-#[ignore = "a part of the dispatches differed when it was last run"]
 fn every_dispatch_gives_its_words_in_bad_timing() {
     for seed in 1..=5 {
         all(&Options { timing: Timing::Adversarial { seed }, ..Options::default() });

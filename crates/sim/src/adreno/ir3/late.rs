@@ -179,7 +179,8 @@ fn cycles(step: &Step) -> u64 {
     match instruction.opcode.category() {
         0 if matches!(instruction.opcode, Opcode::Jump | Opcode::Br | Opcode::Braa | Opcode::Brao) => 0,
         0 => 1 + u64::from(instruction.repeat),
-        1..=3 if step.scalar => 0,
+        // The scalar unit works beside the others: only the nops of the instruction take their time.
+        1..=3 if step.scalar => u64::from(instruction.nops),
         1 if matches!(instruction.opcode, Opcode::Swz) => 2,
         1 if matches!(instruction.opcode, Opcode::Gat | Opcode::Sct) => 4,
         1..=3 => 1 + u64::from(instruction.repeat) + u64::from(instruction.nops),
