@@ -367,7 +367,14 @@ impl Instruction {
             round,
         };
         if self.opcode == Opcode::Mov {
-            self.dsts.push(reader.operand("DST", dst_half)?);
+            let types = (reader.bits("SRC_TYPE"), reader.bits("DST_TYPE"));
+            let dst = match (reader.bits("DST"), types) {
+                // `mova` and `mova1`, whatever else the word says of the destination.
+                (0xf4, (4, 4)) => Operand::new(OperandKind::Address(0), false),
+                (0xf5, (2, 2)) => Operand::new(OperandKind::Address(1), false),
+                _ => reader.operand("DST", dst_half)?,
+            };
+            self.dsts.push(dst);
             let source = reader.operand("SRC", half)?;
             // An immediate has no next one; of `mova1` the flag is about a hazard.
             let steps = !matches!(source.kind, OperandKind::Immediate(_)) || self.is_mova();
@@ -448,7 +455,8 @@ impl Instruction {
         };
         let written = 4 - (access.mask << 4).leading_zeros().min(4) as u8;
         self.dsts.push(reader.operand("DST", reader.flag("DST_HALF"))?.components(written));
-        for name in ["SRC1", "SRC2"] {
+        let sources: &[&str] = if self.opcode == Opcode::BrcstActive { &["SRC1"] } else { &["SRC1", "SRC2"] };
+        for name in sources {
             let form = reader.word.nested(name)?;
             if form.nested("SRC").is_some() {
                 self.srcs.push(reader.operand(name, half)?);
@@ -621,6 +629,7 @@ impl Instruction {
                         Resbase => 2,
                         _ => 1,
                     };
+                    let half = half && !self.opcode.name().starts_with("atomic");
                     self.dsts.push(reader.operand("DST", half)?.components(count));
                 }
                 for name in ["SSBO", "SRC1", "SRC2", "SRC3"] {
@@ -668,7 +677,7 @@ impl Instruction {
             }
             Opcode::Alias => {
                 let half = reader.bits("TYPE_SIZE") == 0;
-                self.dsts.push(reader.operand("DST", half)?);
+                self.dsts.push(reader.operand("DST", reader.flag("DST_HALF"))?);
                 self.srcs.push(reader.operand("SRC", half)?);
                 let scope = reader.bits("SCOPE") as u8;
                 self.attributes =

@@ -144,7 +144,9 @@ fn kind(form: &DecodedWord<'_>, half: bool) -> Option<OperandKind> {
     let number = |high: u64| (high << 2 | form.field("SWIZ").unwrap_or(0)) as u16;
     // Of an immediate form both fields are there.
     if let Some(gpr) = form.field("GPR").filter(|_| form.field("IMMED").is_none()) {
-        return Some(register(number(gpr) as u8));
+        let plain = matches!(form.name(), "cat6-src" | "cat6-src-const-or-gpr");
+        let number = number(gpr) as u8;
+        return Some(if plain { OperandKind::Gpr(number) } else { register(number) });
     }
     if let Some(target) = form.field("RT") {
         return Some(OperandKind::RenderTarget(number(target) as u8));

@@ -8,7 +8,7 @@ use super::fault::FaultKind;
 use super::group::Machine;
 use super::program::{Program, Step};
 use super::results::Results;
-use super::wave::{FIBERS, Mask, Row, Wave};
+use super::wave::{Mask, Row, Wave, all_fibers, each};
 use std::collections::VecDeque;
 use unwedge_isa::ir3::{Attributes, FIRST_SHARED, Instruction, Opcode, Operand, OperandKind};
 
@@ -48,6 +48,8 @@ struct AluWrite {
     /// The cycle after the whole instruction.
     end: u64,
     half: bool,
+    /// The fibers that wrote: what others have is as it was.
+    fibers: Mask,
 }
 
 /// What a shared register waits for.
@@ -74,8 +76,9 @@ pub(super) struct Late {
     other_delay: u64,
     /// By half of a register.
     writes: Vec<AluWrite>,
-    predicates: [u64; 4],
-    address: [u64; 2],
+    /// When predicates and addresses were written, and by which fibers.
+    predicates: [(u64, Mask); 4],
+    address: [(u64, Mask); 2],
     shared: [SharedWrite; 64],
     ops: VecDeque<LateOp>,
     a7xx: bool,
@@ -93,8 +96,8 @@ impl Late {
             alu_delay: if a7xx { 2 } else { 3 },
             other_delay: if a7xx { 5 } else { 6 },
             writes: vec![AluWrite::default(); 2 * program.registers()],
-            predicates: [0; 4],
-            address: [0; 2],
+            predicates: [(0, 0); 4],
+            address: [(0, 0); 2],
             shared: [SharedWrite::Done; 64],
             ops: VecDeque::new(),
             a7xx,
@@ -106,19 +109,16 @@ impl Late {
         if half { number..number + 1 } else { 2 * number..2 * number + 2 }
     }
 
-    /// Whether an instruction that reads this source now is too early.
-    fn is_early(&self, step: &Step, at: usize, operand: &Operand, component: usize, repeat: usize) -> bool {
-        let alu = matches!(step.instruction.opcode.category(), 1..=3) && !step.scalar;
+    /// The fibers for which an instruction that reads this source now is too early.
+    fn early(&self, step: &Step, at: usize, operand: &Operand, component: usize, repeat: usize) -> Mask {
         let number = match operand.kind {
-            OperandKind::Gpr(252..) => return false,
+            OperandKind::Gpr(252..) => return 0,
             OperandKind::Gpr(number) => usize::from(number) + component,
             OperandKind::Predicate(predicate) => {
-                return self.predicates[usize::from(predicate) % 4] + self.other_delay > self.cycle;
+                return self.control(self.predicates[usize::from(predicate) % 4]);
             }
-            OperandKind::Address(which) => {
-                return self.address[usize::from(which) % 2] + self.other_delay > self.cycle;
-            }
-            _ => return false,
+            OperandKind::Address(which) => return self.control(self.address[usize::from(which) % 2]),
+            _ => return 0,
         };
         if number >= usize::from(FIRST_SHARED) {
             let number = number - usize::from(FIRST_SHARED);
@@ -127,22 +127,30 @@ impl Late {
                 SharedWrite::Scalar { half } => !step.scalar || half != operand.half,
                 SharedWrite::Vector => true,
             };
-            return Late::halves(number, operand.half).any(waits);
+            return if Late::halves(number, operand.half).any(waits) { Mask::MAX } else { 0 };
         }
+        let alu = matches!(step.instruction.opcode.category(), 1..=3) && !step.scalar;
         let now = self.cycle + repeat as u64;
         let late_source = at == 2 && step.instruction.opcode.category() == 3;
-        Late::halves(number, operand.half).any(|half| {
+        let delay = match (alu, late_source) {
+            (false, _) => self.other_delay,
+            (true, false) => self.alu_delay,
+            (true, true) => self.alu_delay - third_source(step.instruction.opcode, self.a7xx),
+        };
+        let fibers = |half: usize| {
             let write = self.writes.get(half).copied().unwrap_or_default();
-            if write.half != operand.half {
-                return write.end + self.other_delay > self.cycle;
-            }
-            let delay = match (alu, late_source) {
-                (false, _) => self.other_delay,
-                (true, false) => self.alu_delay,
-                (true, true) => self.alu_delay - third_source(step.instruction.opcode, self.a7xx),
+            let early = match write.half == operand.half {
+                true => write.after + delay > now,
+                false => write.end + self.other_delay > self.cycle,
             };
-            write.after + delay > now
-        })
+            if early { write.fibers } else { 0 }
+        };
+        Late::halves(number, operand.half).map(fibers).fold(0, |all, fibers| all | fibers)
+    }
+
+    /// The same of a predicate or an address.
+    fn control(&self, (after, fibers): (u64, Mask)) -> Mask {
+        if after + self.other_delay > self.cycle { fibers } else { 0 }
     }
 
     /// Nothing of the ALU counts for a register any more.
@@ -171,7 +179,8 @@ fn cycles(step: &Step) -> u64 {
     match instruction.opcode.category() {
         0 if matches!(instruction.opcode, Opcode::Jump | Opcode::Br | Opcode::Braa | Opcode::Brao) => 0,
         0 => 1 + u64::from(instruction.repeat),
-        1..=3 if step.scalar => 0,
+        // The scalar unit works beside the others: only the nops of the instruction take their time.
+        1..=3 if step.scalar => u64::from(instruction.nops),
         1 if matches!(instruction.opcode, Opcode::Swz) => 2,
         1 if matches!(instruction.opcode, Opcode::Gat | Opcode::Sct) => 4,
         1..=3 => 1 + u64::from(instruction.repeat) + u64::from(instruction.nops),
@@ -247,32 +256,32 @@ impl Machine<'_> {
     fn check_control(&mut self, wave: &mut Wave, step: &Step) {
         let instruction = &step.instruction;
         let Some(late) = &wave.late else { return };
-        let early = |kind: OperandKind| late.is_early(step, 0, &Operand::new(kind, false), 0, 0);
+        let early = |kind: OperandKind| late.early(step, 0, &Operand::new(kind, false), 0, 0);
         let implied = matches!(instruction.opcode, Opcode::Predt | Opcode::Predf);
-        let mut wrong = [false; 4];
+        let mut wrong = [0; 4];
         for (component, wrong) in wrong.iter_mut().enumerate() {
             let kind = OperandKind::Predicate(component as u8);
             let reads = instruction.srcs.iter().any(|source| source.kind == kind);
-            *wrong = (reads || implied && component == 0) && early(kind);
+            if reads || implied && component == 0 {
+                *wrong = early(kind);
+            }
         }
+        let all = || instruction.srcs.iter().chain(instruction.dsts.iter());
         let relative = |operand: Operand| {
             matches!(operand.kind, OperandKind::RelativeGpr(_) | OperandKind::RelativeConst(_))
         };
-        let all = || instruction.srcs.iter().chain(instruction.dsts.iter());
-        let a0 = all().any(relative) && early(OperandKind::Address(0));
         let indexed = |operand: Operand| matches!(operand.kind, OperandKind::IndexedConst(_));
         let by_a1 = matches!(instruction.attributes, Attributes::Texture(access) if access.a1);
-        let a1 = (by_a1 || all().any(indexed)) && early(OperandKind::Address(1));
+        let a0 = if all().any(relative) { early(OperandKind::Address(0)) } else { 0 };
+        let a1 = if by_a1 || all().any(indexed) { early(OperandKind::Address(1)) } else { 0 };
         for (component, wrong) in wrong.into_iter().enumerate() {
-            if wrong {
-                let garbage = u128::from(self.random()) * 0x1_0000_0001_0000_0001_0000_0001;
-                wave.predicates[component] ^= garbage;
+            if wrong != 0 {
+                let garbage = (0..4).fold(0, |bits: Mask, _| bits << 32 | Mask::from(self.random()));
+                wave.predicates[component] ^= garbage & wrong;
             }
         }
-        if a0 {
-            wave.a0 = [0; FIBERS];
-        }
-        if a1 {
+        each(a0, |fiber| wave.a0[fiber] = 0);
+        if a1 != 0 {
             wave.a1 = 0;
         }
     }
@@ -357,10 +366,12 @@ impl Machine<'_> {
         if wave.late.as_ref().is_some_and(|late| late.ops.len() >= MOST_OPS) {
             self.wait(wave, |_| true, |_| true)?;
         }
-        let early: Vec<(Operand, usize)> = match &wave.late {
+        let early: Vec<(Operand, usize, Mask)> = match &wave.late {
             Some(late) => read(instruction)
-                .filter(|(at, operand, component)| late.is_early(step, *at, operand, *component, 0))
-                .map(|(_, operand, component)| (operand, component))
+                .map(|(at, operand, component)| {
+                    (operand, component, late.early(step, at, &operand, component, 0) & exec)
+                })
+                .filter(|(.., fibers)| *fibers != 0)
                 .collect(),
             None => Vec::new(),
         };
@@ -401,10 +412,10 @@ impl Machine<'_> {
         wave: &mut Wave,
         step: &Step,
         exec: Mask,
-        early: &[(Operand, usize)],
+        early: &[(Operand, usize, Mask)],
     ) -> Result<Results, FaultKind> {
         let mut saved = Vec::new();
-        for (operand, component) in early {
+        for (operand, component, fibers) in early {
             let OperandKind::Gpr(number) = operand.kind else { continue };
             let number = usize::from(number) + component;
             if number >= usize::from(FIRST_SHARED) || step.instruction.opcode.category() == 4 {
@@ -414,7 +425,9 @@ impl Machine<'_> {
             let row = if operand.half { number / 2 } else { number };
             saved.push((row, wave.row(row)?.to_vec()));
             let garbage = self.random();
-            wave.row_mut(row)?.iter_mut().for_each(|value| *value ^= garbage);
+            let lanes = all_fibers(wave.lanes);
+            let values = wave.row_mut(row)?;
+            each(fibers & lanes, |fiber| values[fiber] ^= garbage);
         }
         let results = self.perform(wave, step, exec);
         for (row, values) in saved.into_iter().rev() {
@@ -425,6 +438,7 @@ impl Machine<'_> {
 
     /// The ALU wrote a component of a register.
     pub(super) fn wrote(&mut self, wave: &mut Wave, step: &Step, dst: &Operand, repeat: usize) {
+        let fibers = wave.exec();
         let Some(late) = &mut wave.late else { return };
         let after = late.cycle + repeat as u64 + 1;
         let end = late.cycle + u64::from(step.instruction.repeat) + 1;
@@ -445,12 +459,14 @@ impl Machine<'_> {
             OperandKind::Gpr(number) => {
                 for at in Late::halves(usize::from(number) + repeat, dst.half) {
                     if let Some(write) = late.writes.get_mut(at) {
-                        *write = AluWrite { after, end: end.max(after), half: dst.half };
+                        *write = AluWrite { after, end: end.max(after), half: dst.half, fibers };
                     }
                 }
             }
-            OperandKind::Predicate(component) => late.predicates[usize::from(component) % 4] = after,
-            OperandKind::Address(which) => late.address[usize::from(which) % 2] = after,
+            OperandKind::Predicate(component) => {
+                late.predicates[usize::from(component) % 4] = (after, fibers)
+            }
+            OperandKind::Address(which) => late.address[usize::from(which) % 2] = (after, fibers),
             _ => {}
         }
     }
@@ -485,9 +501,10 @@ impl Machine<'_> {
         row: &mut Row,
     ) {
         let Some(late) = &wave.late else { return };
-        if late.is_early(step, at, operand, component, cycle) {
-            let garbage = self.random();
-            row.iter_mut().for_each(|value| *value ^= if operand.half { garbage & 0xffff } else { garbage });
+        let fibers = late.early(step, at, operand, component, cycle) & wave.exec();
+        if fibers != 0 {
+            let garbage = if operand.half { self.random() & 0xffff } else { self.random() };
+            each(fibers, |fiber| row[fiber] ^= garbage);
         }
     }
 }
