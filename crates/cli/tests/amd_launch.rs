@@ -94,7 +94,7 @@ fn a_kernel_finds_what_it_asks_for() {
     for (more, message) in [
         (&["--arg", "1", "--arg", "2", "--arg", "3"][..], "main has no argument for --arg 3"),
         (&["--arg", "1", "--arg", "0x100000000"], "does not fit into an argument of 4 bytes"),
-        (&["--arg", "1", "--arg", "many"], "`many` is no number"),
+        (&["--arg", "1", "--arg", "many"], "`many` is not a number"),
     ] {
         let output = run(more);
         assert_eq!(output.status.code(), Some(2), "{more:?}");

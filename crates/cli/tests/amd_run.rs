@@ -143,7 +143,7 @@ fn more_than_there_is_is_an_error() {
         ("--function", "main", "bare code"),
         ("--lds", "32769", "at most 32768"),
         ("--scratch", "0x100001", "of scratch for each lane"),
-        ("--buffer", "0x1000:5G", "`5G` is no number"),
+        ("--buffer", "0x1000:5G", "`5G` is not a number"),
         ("--buffer", "0x1000:5000000000", "--max-size"),
     ];
     for (option, value, message) in cases {

@@ -126,6 +126,38 @@ fn no_document_has_a_phrase_that_has_gone_wrong_before() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Files of Rust below a folder.
+fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries
+        .flat_map(|path| match path.extension() {
+            _ if path.is_dir() => sources(&path),
+            Some(extension) if extension == "rs" => vec![path],
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+#[test]
+fn no_error_has_a_phrase_that_has_gone_wrong_before() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for file in sources(&crates).iter().filter(|file| file.components().any(|part| part.as_os_str() == "src"))
+    {
+        let text = std::fs::read_to_string(file).expect("text");
+        for message in text.split("#[error(\"").skip(1).filter_map(|rest| rest.split("\")]").next()) {
+            seen += 1;
+            let nouns =
+                [" is no number", " is no multiple", " no power of", " may stand", " should stand", "said"];
+            let own = nouns.iter().filter(|phrase| format!(" {message}").contains(**phrase));
+            let faults = faults(message).into_iter().chain(own.map(|phrase| (*phrase).to_owned()));
+            wrong.extend(faults.map(|fault| format!("{}: {fault}: {message}", file.display())));
+        }
+    }
+    assert!(seen > 150, "messages were read: {seen}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_phrases_find_what_they_are_for() {
     for wrong in ["All errors are told.", "the page\n  behind the table", "a msm dump"] {

@@ -470,7 +470,7 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
         if spec.addvariant {
             match enum_name {
                 Some(name) => selector = self.store.selector(name) + 1,
-                None => self.issues.add(what, "selects a variant, but is no enum"),
+                None => self.issues.add(what, "selects a variant, but is not an enum"),
             }
         }
         let mut record = vec![0; ty::SIZE as usize];

@@ -122,7 +122,7 @@ fn mistakes_are_told_with_their_place() {
     check("GRAS_CL_VPORT[0].XOFFSET & 1", "GRAS_CL_VPORT[0].XOFFSET", "whole numbers");
     check("!RB_CCU_CNTL == 3", "!RB_CCU_CNTL", "true or false");
     check("RB_CCU_CNTL == -RB_CCU_CNTL", "-RB_CCU_CNTL", "minus");
-    check(&format!("{}1", "(".repeat(65)), "(", "nested too deep");
+    check(&format!("{}1", "(".repeat(65)), "(", "nested too deeply");
     let long = vec!["1"; 5000].join(" || ");
     assert!(Expr::parse(&long).unwrap_err().to_string().contains("too long"));
 }

@@ -442,7 +442,7 @@ static PROCESSORS: [ElfProcessor; 49] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotCodeObject {
     /// No ELF file at all.
-    #[error("no 64-bit little-endian ELF file")]
+    #[error("not a 64-bit little-endian ELF file")]
     NotElf,
     /// An ELF file of another machine.
     #[error("an ELF file of machine {0}, not of an AMD GPU (224)")]

@@ -58,7 +58,7 @@ fn dump(text: &str) -> Result<MemoryDump, String> {
     let (place, file) = text.split_once('=').ok_or(FORM)?;
     let (set, place) = match place.split_once('@') {
         Some((set, place)) => {
-            (Some(set.parse().map_err(|_| format!("`{set}` is no number of a set; {FORM}"))?), place)
+            (Some(set.parse().map_err(|_| format!("`{set}` is not the number of a set; {FORM}"))?), place)
         }
         None => (None, place),
     };
@@ -66,7 +66,7 @@ fn dump(text: &str) -> Result<MemoryDump, String> {
     let number = |text: &str| -> Result<u64, String> {
         let digits = text.strip_prefix("0x");
         let value = digits.map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok());
-        value.ok_or_else(|| format!("`{text}` is no number; {FORM}"))
+        value.ok_or_else(|| format!("`{text}` is not a number; {FORM}"))
     };
     let wanted = MemoryWanted { set, iova: number(address)?, size: number(size)? };
     Ok(MemoryDump { wanted, file: PathBuf::from(file) })

@@ -55,7 +55,10 @@ impl cffdump::ShaderFiles for ShaderFiles {
 
 fn write(path: &Path, code: Dwords<'_>) -> io::Result<()> {
     if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is something that is no plain file"));
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "something that is not a plain file is there already",
+        ));
     }
     let mut file = BufWriter::new(File::create(path)?);
     for dword in code.iter() {

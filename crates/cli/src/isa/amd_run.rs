@@ -33,7 +33,7 @@ pub(super) fn usage(what: impl Into<String>) -> Failure {
 
 /// A number: decimal, or hexadecimal after `0x`.
 pub(super) fn number(text: &str) -> Result<u64, Failure> {
-    asm::number(text).ok_or_else(|| usage(format!("`{text}` is no number")))
+    asm::number(text).ok_or_else(|| usage(format!("`{text}` is not a number")))
 }
 
 fn small(text: &str) -> Result<u32, Failure> {
@@ -61,7 +61,7 @@ fn lds_limit(gpu: &Gpu) -> u32 {
 
 /// The number of a scalar register.
 fn scalar(name: &str) -> Result<u16, Failure> {
-    asm::scalar(name).ok_or_else(|| usage(format!("`{name}` is no scalar register")))
+    asm::scalar(name).ok_or_else(|| usage(format!("`{name}` is not a scalar register")))
 }
 
 fn assignment(text: &str) -> Result<(&str, &str), Failure> {
@@ -71,7 +71,7 @@ fn assignment(text: &str) -> Result<(&str, &str), Failure> {
 fn vector(text: &str) -> Result<(u8, Initial), Failure> {
     let (name, value) = assignment(text)?;
     let register = name.strip_prefix('v').and_then(|digits| digits.parse::<u8>().ok());
-    let register = register.ok_or_else(|| usage(format!("`{name}` is no vector register")))?;
+    let register = register.ok_or_else(|| usage(format!("`{name}` is not a vector register")))?;
     Ok((
         register,
         match value {
@@ -175,7 +175,7 @@ fn start(
     };
     let arguments = !args.arg.is_empty() || args.kernarg.is_some();
     let none =
-        |name: &str| usage(format!("{name} is no kernel of HSA: set registers with --sgpr and --vgpr"));
+        |name: &str| usage(format!("{name} is not an HSA kernel: set registers with --sgpr and --vgpr"));
     match elf::read(&input.bytes) {
         Ok(mut object) => {
             let gpu = gpu_of(&args.target, &object, &input.name)?;

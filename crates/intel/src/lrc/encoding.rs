@@ -63,7 +63,7 @@ impl EncodedRegister {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TableEncodeError {
     /// No dword begins there.
-    #[error("register offset {0:#x} is no multiple of 4")]
+    #[error("register offset {0:#x} is not a multiple of 4")]
     Unaligned(u32),
     /// More than [`MAX_SKIP`] dwords.
     #[error("step {step}: skips {dwords} dwords, the most is {MAX_SKIP}: write several")]

@@ -51,7 +51,7 @@ pub enum LrcLayoutError {
     #[error("graphics {0} have no indirect ring state")]
     NotIndirect(Version),
     /// A table of more than a page.
-    #[error("the table stands for {0} dwords and its batch end, a page has {PAGE}")]
+    #[error("the table is for {0} dwords and a batch end, but a page has {PAGE}")]
     TooLong(usize),
     /// Bytes that are no table.
     #[error(transparent)]

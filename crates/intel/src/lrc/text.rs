@@ -50,7 +50,7 @@ pub enum TableTextProblem {
     #[error("expected table,step,nop|lri,count,posted,offsets")]
     Columns,
     /// The count is not that of the offsets.
-    #[error("says {said} registers and has {found}")]
+    #[error("announces {said} registers and has {found}")]
     Count {
         /// What the line says.
         said: String,

@@ -43,7 +43,7 @@ pub enum OddReason {
     #[error("the ring is disabled")]
     RingDisabled,
     /// As many pages as no driver takes.
-    #[error("a ring of {0:#x} bytes: no power of two")]
+    #[error("a ring of {0:#x} bytes: not a power of two")]
     RingSize(u32),
     /// The low bits of RING_BUFFER_START.
     #[error("the ring does not start at a page")]
@@ -101,7 +101,7 @@ pub enum OddReason {
     #[error("the page tables' root is not present")]
     RootNotPresent,
     /// An address that is needed is 0.
-    #[error("valid, with the address 0")]
+    #[error("valid, but its address is 0")]
     NoAddress,
     /// Behind the table, where the hardware saves a register that drivers count on to be there.
     #[error("the offset of another register: the hardware has this one's here")]

@@ -246,7 +246,7 @@ pub enum DescriptorError {
     #[error("this GPU's kernel descriptors do not have that")]
     NotHere,
     /// Said a second time.
-    #[error("said before")]
+    #[error("given before")]
     Twice,
     /// Too large or negative.
     #[error("{0} is out of range, it may be 0 to {1}")]

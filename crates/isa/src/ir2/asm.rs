@@ -284,7 +284,7 @@ fn fetch_word(c: &mut LineCursor<'_>) -> Result<u128, Complaint> {
     };
     let given = attrs(c, form, &mut word)?;
     if named.is_none() && given & fetch::OPCODE.mask() == 0 {
-        return Err(c.expected("{opcode=…}: `?` stands for several"));
+        return Err(c.expected("{opcode=…}: `?` means several opcodes"));
     }
     Ok(word)
 }

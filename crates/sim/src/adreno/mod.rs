@@ -64,7 +64,7 @@ pub enum CpErrorKind {
         opcode: u8,
     },
     /// Streams inside more streams than the CP has levels.
-    #[error("buffers are nested too deep")]
+    #[error("buffers are nested too deeply")]
     TooDeep,
     /// CP_SET_DRAW_STATE inside a draw-state group.
     #[error("a draw-state group sets draw states")]

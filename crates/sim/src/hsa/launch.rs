@@ -40,7 +40,7 @@ pub enum LaunchError {
         value: String,
     },
     /// The object has no metadata about the kernel's arguments.
-    #[error("nothing tells where {0} has its arguments: give their bytes with --kernarg")]
+    #[error("where {0} has its arguments is not known: give their bytes with --kernarg")]
     NoMetadata(String),
     /// A number is too large for its argument.
     #[error("{value} does not fit into an argument of {size} bytes")]
@@ -59,7 +59,7 @@ pub enum LaunchError {
         size: usize,
     },
     /// A value that is not a number.
-    #[error("`{0}` is no number")]
+    #[error("`{0}` is not a number")]
     NotANumber(String),
 }
 

@@ -94,7 +94,7 @@ pub enum AsmError {
     #[error(transparent)]
     Source(#[from] SourceErrors),
     /// What the source says does not fit into a code object.
-    #[error("no code object: {0}")]
+    #[error("not a code object: {0}")]
     Object(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 

@@ -40,7 +40,7 @@ enum Refusal {
     Command(String),
     #[error("expected {0}")]
     Usage(&'static str),
-    #[error("`{0}` is no number")]
+    #[error("`{0}` is not a number")]
     Number(String),
     #[error("{0:#x} is over 32 bits")]
     TooLarge(u64),

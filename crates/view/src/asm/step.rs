@@ -167,10 +167,10 @@ impl<'p> Stepper<'p> {
                 .into_iter()
                 .find(|have| *have == name)
                 .or_else(|| NAMES.into_iter().find(|have| have.starts_with(name)))
-                .ok_or_else(|| format!("`{name}` is no command: see help"))?,
+                .ok_or_else(|| format!("`{name}` is not a command: see help"))?,
         };
         let count = |word: Option<&str>, default: u64| match word {
-            Some(word) => number(word).ok_or_else(|| format!("`{word}` is no number")),
+            Some(word) => number(word).ok_or_else(|| format!("`{word}` is not a number")),
             None => Ok(default),
         };
         let now = state.now();
@@ -244,7 +244,7 @@ impl<'p> Stepper<'p> {
 
     /// The offset that a place is: an offset or address, `L…` of a listing, or a function's name with `+OFFSET`.
     fn offset(&self, place: &str) -> Result<u32, String> {
-        let unknown = || format!("`{place}` is no place in the code");
+        let unknown = || format!("`{place}` is not a place in the code");
         let (name, more) = place.split_once('+').unwrap_or((place, "0"));
         let function = self.code.functions.iter().find(|(own, _)| own == name);
         let offset = match (function, place.strip_prefix('L').and_then(|label| self.label(label))) {
@@ -287,7 +287,7 @@ fn digits(value: u32, unknown: u32) -> String {
 }
 
 fn print(name: &str, state: &GroupState<'_, '_>, now: &WaveStatus, out: &mut String) -> Result<(), String> {
-    let unknown = || format!("`{name}` is no register of this wave");
+    let unknown = || format!("`{name}` is not a register of this wave");
     if let Some(rest) = name.strip_prefix('v').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         let (register, lane) = match rest.split_once('[') {
             Some((register, lane)) => (register, Some(lane.trim_end_matches(']'))),

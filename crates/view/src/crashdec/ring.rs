@@ -54,7 +54,7 @@ pub fn show(walk: &mut SectionsWalk<'_, '_, '_>) {
         rings = walk.rings.iter().filter(|r| r.size != 0 && r.rptr != r.wptr).cloned().collect();
         if !rings.is_empty() {
             walk.note(format!(
-                "CP_RB_BASE = {rb_base:#x} is no ring of the dump: those with unread dwords are shown"
+                "CP_RB_BASE = {rb_base:#x} is not a ring of the dump: those with unread dwords are shown"
             ));
         }
     }

@@ -392,7 +392,7 @@ fn decode_shows_a_ring_that_the_base_register_does_not_name_and_crashdec_does_no
     let dump = hang(&ib1, 1).replace(CP_RB_BASE, 0x7000).with_ring(|ring| ring.rptr = Some(0)).text();
     let (listing, said, _) = shown(&dump, CrashdecOptions { more: true, ..PLAIN });
     assert!(listing.contains("found ring!"), "{listing}");
-    assert!(said.contains("is no ring of the dump"), "{said}");
+    assert!(said.contains("is not a ring of the dump"), "{said}");
     assert!(!text_of(&dump, PLAIN).contains("found ring!"));
 }
 

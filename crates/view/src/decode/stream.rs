@@ -350,7 +350,7 @@ pub fn trouble_text(kind: TroubleKind) -> Cow<'static, str> {
         }
         TroubleKind::TooDeep => Cow::Borrowed("indirect buffers nest too deep"),
         TroubleKind::RecursiveGroups => Cow::Borrowed("a draw-state group loads draw state"),
-        TroubleKind::BudgetSpent => Cow::Borrowed("the stream goes on for too long; the rest is not walked"),
+        TroubleKind::BudgetSpent => Cow::Borrowed("the stream is too long; the rest is not walked"),
     }
 }
 

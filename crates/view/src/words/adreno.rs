@@ -848,7 +848,7 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, String)> {
             None => option("serializes the work, so that the stop is at the culprit"),
         },
         AdviceId::RenderToSysmem => {
-            option("does it hang without tiling? tells GMEM, binning and resolves apart")
+            option("does it hang without tiling? separates GMEM, binning and resolves")
         }
         AdviceId::RenderToGmem => option("does it hang with tiling? this hang was in sysmem mode"),
         AdviceId::NoBinning => option("excludes the binning pass and its visibility streams"),
@@ -861,7 +861,7 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, String)> {
         ),
         AdviceId::LongerHangcheck => plain(
             "echo 2000 > /sys/kernel/debug/dri/0/hangcheck_period_ms",
-            "waits longer before the kernel calls it a hang: tells slow from stuck",
+            "waits longer before the kernel calls it a hang: slow work ends, stuck work does not",
         ),
         _ => return None,
     })

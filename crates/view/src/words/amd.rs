@@ -874,7 +874,7 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, &'static str)
         }
         AdviceId::VulkanValidation => plain(
             "VK_LOADER_LAYERS_ENABLE='*validation*'",
-            "tells which object was destroyed while the GPU still used it",
+            "shows which object was destroyed while the GPU still used it",
         ),
         AdviceId::RadvNoCompression => plain(
             "RADV_DEBUG=nodcc,nohiz,nofmask",

@@ -31,7 +31,7 @@ pub enum AfucProblem {
     )]
     NoRegister(String),
     /// More mistakes than are reported; the others are not told.
-    #[error("too many mistakes: from here on they are not told")]
+    #[error("too many errors: the rest are not listed")]
     TooMany,
     /// A number over 32 bits.
     #[error("`{0}` is over 32 bits")]

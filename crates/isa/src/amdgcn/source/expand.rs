@@ -304,7 +304,7 @@ impl SourcePass<'_> {
                 let text = values.first().map_or("", |value| value.text).trim_matches('"');
                 Ok((0, text.chars().map(|c| one(name.text, c.to_string())).collect()))
             }
-            _ => Err((rest.column, SourceProblem::Expected("a name, and what it stands for"))),
+            _ => Err((rest.column, SourceProblem::Expected("a name and its value"))),
         };
         let Some(body) = self.body(lines, &[".rept", ".rep", ".irp", ".irpc"], &[".endr"]) else {
             (self.line, self.expansion.pieces) = (line, Vec::new());

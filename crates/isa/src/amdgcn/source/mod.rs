@@ -205,13 +205,13 @@ pub enum SourceProblem {
     #[error("{0} does not fit {1} bytes")]
     Fits(i64, u8),
     /// Instructions outside of code.
-    #[error("instructions stand in sections of code; this is {0}")]
+    #[error("instructions belong in a section of code; this is {0}")]
     NotCode(String),
     /// A file that grows without end.
     #[error("the file grows past {} MiB", MAX_BYTES >> 20)]
     TooLarge,
     /// `.org` to a place before.
-    #[error("the place is behind already: at {0:#x}")]
+    #[error("this place is already past: the code is at {0:#x}")]
     Behind(u64),
     /// The file is for another GPU than what was asked for.
     #[error("this file is for {0}, not for {1}")]
@@ -255,7 +255,7 @@ pub enum SourceProblem {
     )]
     Moves(String),
     /// The header of kernels of HSA v2.
-    #[error("headers of HSA v2 are not made: leave {0} out")]
+    #[error("HSA v2 headers are not supported: leave {0} out")]
     Header(&'static str),
     /// Metadata.
     #[error("{0}")]

@@ -31,7 +31,7 @@ pub enum ParseRule {
     #[error("not a modifier of this instruction")]
     Modifier,
     /// A modifier said twice.
-    #[error("this modifier has already been said")]
+    #[error("this modifier is given twice")]
     Twice,
     /// The value of a modifier is none of its names.
     #[error("not a value of this modifier")]
@@ -43,7 +43,7 @@ pub enum ParseRule {
     #[error("not a message of this GPU, or not an operation or stream of this message")]
     Message,
     /// A name that is none of those that may stand there.
-    #[error("not one of the names that may stand here")]
+    #[error("not one of the names that are allowed here")]
     Counter,
     /// `attr0.x` to `attr32.w`.
     #[error("not an attribute: attr0.x to attr32.w")]
@@ -72,7 +72,7 @@ pub enum ParseRule {
     #[error("DPP needs `quad_perm`, `row_…` or `dpp8`")]
     NoLanes,
     /// A number that cannot be read, or a kind of number that may not stand there.
-    #[error("not a number that may stand here")]
+    #[error("not a number that is allowed here")]
     Number,
     /// Too large or small for its field.
     #[error("the value is out of range")]
@@ -108,13 +108,13 @@ pub enum ParseRule {
     #[error("invalid register alignment")]
     RegisterAlignment,
     /// No literal may stand there.
-    #[error("a literal may not stand here")]
+    #[error("a literal is not allowed here")]
     Literal,
     /// Registers of a list do not follow each other.
     #[error("registers of a list must follow each other")]
     RegisterList,
     /// A modifier that the GPU does not have, or has already been said, or comes too late.
-    #[error("this modifier is not valid here: modifiers have an order, and each is said once")]
+    #[error("this modifier is not valid here: modifiers have an order, and each is given once")]
     ModifierOrder,
     /// The offset does not fit this instruction on this GPU.
     #[error("the offset is out of range on this GPU")]

@@ -25,7 +25,7 @@ pub enum AsmProblem {
     #[error("expected {}", list(.0))]
     Expected(Vec<String>),
     /// No instruction of this generation has this name.
-    #[error("`{name}` is no instruction of a{generation}xx")]
+    #[error("`{name}` is not an instruction of a{generation}xx")]
     UnknownInstruction {
         /// The name as it stands.
         name: String,
@@ -33,7 +33,7 @@ pub enum AsmProblem {
         generation: u32,
     },
     /// No directive has this name.
-    #[error("`@{0}` is no directive")]
+    #[error("`@{0}` is not a directive")]
     UnknownDirective(String),
     /// A branch goes to a label that the file does not define.
     #[error("no label `{0}`")]

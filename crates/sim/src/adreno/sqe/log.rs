@@ -59,7 +59,7 @@ pub enum SqeFault {
     #[error("pc {0:#x} is beyond the firmware")]
     OutsideCode(u32),
     /// A word that is no instruction.
-    #[error("{word:08x} at {pc:#x} is no instruction")]
+    #[error("{word:08x} at {pc:#x} is not an instruction")]
     Unknown {
         /// Its offset.
         pc: u32,
@@ -76,7 +76,7 @@ pub enum SqeFault {
     #[error("`iret` outside an interrupt")]
     NoInterrupt,
     /// A word that is no packet header where one must be.
-    #[error("{0:08x} is no packet header")]
+    #[error("{0:08x} is not a packet header")]
     BadHeader(u32),
     /// A control or SQE register that does not exist.
     #[error("register {0:#x} does not exist")]

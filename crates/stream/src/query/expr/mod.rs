@@ -101,19 +101,19 @@ pub enum Mistake {
     #[error("= assigns nothing here: compare with ==")]
     Assignment,
     /// Neither decimal, nor hexadecimal, nor a fraction; or more than 64 bits.
-    #[error("no number: write 10, 0xa or 1.5, of at most 64 bits")]
+    #[error("not a number: write 10, 0xa or 1.5, of at most 64 bits")]
     Number,
     /// `*` or `?`.
     #[error("a condition takes one register, not a pattern: join several with && or ||")]
     Pattern,
     /// Something else stands where a value should.
-    #[error("a register, a field, a number or a ( should stand here")]
+    #[error("expected a register, a field, a number or (")]
     Operand,
     /// Something else stands where an operator should.
-    #[error("an operator should stand here: == != < <= > >= & | && ||")]
+    #[error("expected an operator: == != < <= > >= & | && ||")]
     Operator,
     /// `-` in front of something else.
-    #[error("a minus stands in front of numbers only")]
+    #[error("a minus sign is for numbers only")]
     Minus,
     /// `a < b < c`
     #[error("comparisons do not chain: join two with &&")]
@@ -125,7 +125,7 @@ pub enum Mistake {
     #[error("this ) closes nothing")]
     Unopened,
     /// Too many parentheses or prefixes.
-    #[error("nested too deep")]
+    #[error("nested too deeply")]
     TooDeep,
     /// Too many parts.
     #[error("too long")]
