@@ -49,7 +49,8 @@ pub(super) fn findings(
     out.extend(trap(case));
     let standing = standing(case);
     if standing.is_empty() {
-        if case.no_waves {
+        // A wave that raised an exception ended in the trap handler.
+        if case.no_waves && out.is_empty() {
             let seen = evidence("umr_waves.log", Fact::Line("No active waves!".to_owned()));
             out.push(Finding::new(Rule::NoWaves, Trust::Likely, Subject::Gpu).seen([seen]));
         }

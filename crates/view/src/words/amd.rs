@@ -712,7 +712,7 @@ fn waves(report: &Report, f: &Finding) -> Words {
 }
 
 fn no_waves() -> Words {
-    Words::new("no wave was running", "so the command processor is not waiting for a shader")
+    Words::new("no wave was running", "The command processor is not waiting for a shader.")
 }
 
 fn shader_exception(f: &Finding) -> Words {
