@@ -8,7 +8,7 @@ use std::sync::Arc;
 use unwedge::files::InputStream;
 use unwedge::hw::Db;
 use unwedge::stream::cut::Merger;
-use unwedge_cli::args::{Cli, Command, Packing, RdCommand};
+use unwedge_cli::args::{Cli, Command, Diff, Packing, RdCommand};
 use unwedge_cli::failure::Failure;
 use unwedge_cli::output::{Share, SharedOutput};
 use unwedge_cli::packed::Packed;
@@ -102,95 +102,123 @@ pub fn show(
     max_alive: u64,
     out: &SharedOutput,
 ) -> Result<(), String> {
-    run(words, capture, other, db, max_alive, out).map_err(|failure| failure.to_string())
+    Inputs { capture, other, db, max_alive, out }.run(words).map_err(|failure| failure.to_string())
 }
 
-fn run(
-    words: Words,
-    capture: &Arc<[u8]>,
-    other: &Arc<[u8]>,
-    db: &Rc<Db>,
+/// What a command line is run with.
+struct Inputs<'a> {
+    capture: &'a Arc<[u8]>,
+    /// The one it is compared or merged with.
+    other: &'a Arc<[u8]>,
+    db: &'a Rc<Db>,
     max_alive: u64,
-    out: &SharedOutput,
-) -> Result<(), Failure> {
-    let mut writer = Share(Rc::clone(out));
-    let open =
-        |bytes: &Arc<[u8]>| dump::check_capture(InputStream::of(Cursor::new(Arc::clone(bytes)), "capture")?);
-    if let ["cffdump", rest @ ..] = words {
-        return listing(rest, open(capture)?, db, max_alive, out);
+    out: &'a SharedOutput,
+}
+
+fn open(bytes: &Arc<[u8]>) -> Result<InputStream, Failure> {
+    dump::check_capture(InputStream::of(Cursor::new(Arc::clone(bytes)), "capture")?)
+}
+
+impl Inputs<'_> {
+    fn writer(&self) -> Share {
+        Share(Rc::clone(self.out))
     }
-    let command = Cli::try_parse_from(["unwedge"].iter().chain(words));
-    let command = command.map_err(|e| Failure::Usage(e.to_string()))?.command;
-    // A failed write is for the owner of `out` to remember.
-    match command {
-        Command::Decode(args) if args.around.is_some() => {
-            let context = args.context.map(usize::from);
-            let options = around::Options {
-                json: args.json,
-                style: Style { colour: false },
-                max_size: max_alive,
-                context,
-            };
-            let place = args.around.unwrap_or(around::Place::Hang);
-            around::capture(&mut open(capture)?, place, options, db, &mut writer)
-                .map_err(|e| Failure::Unusable(e.to_string()))?;
+
+    fn run(&self, words: Words) -> Result<(), Failure> {
+        let &Inputs { capture, db, max_alive, out, .. } = self;
+        if let ["cffdump", rest @ ..] = words {
+            return listing(rest, open(capture)?, db, max_alive, out);
         }
-        Command::Decode(_) => drop(decode::capture(&mut open(capture)?, db, max_alive, &mut writer)),
-        Command::Info(args) => {
-            let mut stream = open(capture)?;
-            let (found, _) = info::read(&mut stream, db, max_alive);
-            let _ = match args.json {
-                true => serde_json::to_writer(&mut writer, &found).map_err(io::Error::from),
-                false => found.text(Style { colour: false }, &mut writer),
-            };
-        }
-        Command::Query(args) => {
-            let options = query_verb::options(&args);
-            let question = query::Question::new(&options).map_err(query_verb::usage)?;
-            query::capture(&question, &mut open(capture)?, db, max_alive, &mut writer)
-                .map_err(query_verb::usage)?;
-        }
-        Command::Diff(args) => {
-            let selectors = [&args.a, &args.b].map(|file| diff::Selector {
-                name: file.to_string_lossy().into_owned(),
-                submit: args.submit,
-                draw: args.draw,
-            });
-            let of = |file: &std::ffi::OsStr| if file == "-" { capture } else { other };
-            let opened = |file| open(of(file)).map(|stream| diff::Opened::Capture(Box::new(stream)));
-            let (open_a, open_b) = (|| opened(&args.a), || opened(&args.b));
-            let [a, b] = &selectors;
-            let sides = [
-                diff::Side { selector: a, open: Box::new(open_a) },
-                diff::Side { selector: b, open: Box::new(open_b) },
-            ];
-            let options = diff::DiffOptions {
-                once: args.once,
-                one_input: args.a == args.b,
-                json: args.json,
-                ..diff::DiffOptions::default()
-            };
-            let compared = diff::compare(sides, options, db, max_alive, &mut writer);
-            for side in compared.sides {
-                match side {
-                    Ok(_) => {}
-                    Err(diff::SideError::Open(failure)) => return Err(failure),
-                    Err(diff::SideError::View(e)) => return Err(Failure::Unusable(e.to_string())),
-                }
+        let command = Cli::try_parse_from(["unwedge"].iter().chain(words));
+        let command = command.map_err(|e| Failure::Usage(e.to_string()))?.command;
+        let mut writer = self.writer();
+        // A failed write is for the owner of `out` to remember.
+        match command {
+            Command::Decode(args) if args.around.is_some() => {
+                let context = args.context.map(usize::from);
+                let options = around::Options {
+                    json: args.json,
+                    style: Style { colour: false },
+                    max_size: max_alive,
+                    context,
+                };
+                let place = args.around.unwrap_or(around::Place::Hang);
+                around::capture(&mut open(capture)?, place, options, db, &mut writer)
+                    .map_err(|e| Failure::Unusable(e.to_string()))?;
             }
-            if compared.absent {
-                return Err(Failure::NotFound("nothing to compare".to_owned()));
+            Command::Decode(_) => {
+                drop(decode::capture(&mut open(capture)?, db, max_alive, &mut writer));
+            }
+            Command::Info(args) => {
+                let mut stream = open(capture)?;
+                let (found, _) = info::read(&mut stream, db, max_alive);
+                let _ = match args.json {
+                    true => serde_json::to_writer(&mut writer, &found).map_err(io::Error::from),
+                    false => found.text(Style { colour: false }, &mut writer),
+                };
+            }
+            Command::Query(args) => {
+                let options = query_verb::options(&args);
+                let question = query::Question::new(&options).map_err(query_verb::usage)?;
+                query::capture(&question, &mut open(capture)?, db, max_alive, &mut writer)
+                    .map_err(query_verb::usage)?;
+            }
+            Command::Diff(args) => self.diff(&args)?,
+            Command::Rd(args) => self.rd(args.command)?,
+            _ => return Err(Failure::Usage("not a command for captures".to_owned())),
+        }
+        Ok(())
+    }
+
+    fn diff(&self, args: &Diff) -> Result<(), Failure> {
+        let selectors = [&args.a, &args.b].map(|file| diff::Selector {
+            name: file.to_string_lossy().into_owned(),
+            submit: args.submit,
+            draw: args.draw,
+        });
+        let (capture, other) = (self.capture, self.other);
+        let of = |file: &std::ffi::OsStr| if file == "-" { capture } else { other };
+        let opened = |file| open(of(file)).map(|stream| diff::Opened::Capture(Box::new(stream)));
+        let (open_a, open_b) = (|| opened(&args.a), || opened(&args.b));
+        let [a, b] = &selectors;
+        let sides = [
+            diff::Side { selector: a, open: Box::new(open_a) },
+            diff::Side { selector: b, open: Box::new(open_b) },
+        ];
+        let options = diff::DiffOptions {
+            once: args.once,
+            one_input: args.a == args.b,
+            json: args.json,
+            ..diff::DiffOptions::default()
+        };
+        let compared = diff::compare(sides, options, self.db, self.max_alive, &mut self.writer());
+        for side in compared.sides {
+            match side {
+                Ok(_) => {}
+                Err(diff::SideError::Open(failure)) => return Err(failure),
+                Err(diff::SideError::View(e)) => return Err(Failure::Unusable(e.to_string())),
             }
         }
-        Command::Rd(args) => match args.command {
-            RdCommand::Cat(args) => drop(list::list(open(capture)?, args.json, max_alive, &mut writer)),
+        if compared.absent {
+            return Err(Failure::NotFound("nothing to compare".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn rd(&self, command: RdCommand) -> Result<(), Failure> {
+        let &Inputs { capture, other, db, max_alive, out } = self;
+        let mut writer = self.writer();
+        match command {
+            RdCommand::Cat(args) => {
+                drop(list::list(open(capture)?, args.json, max_alive, &mut writer));
+            }
             RdCommand::Trim(args) => {
                 let trimmed = rd::trimmed(&args, open(capture)?, db, max_alive, &mut writer);
                 trimmed.map_err(|e| Failure::Unusable(e.to_string()))?;
             }
             RdCommand::Split(args) => {
                 let mut create = |path: &Path| {
-                    Packed::over(&path.to_string_lossy(), Box::new(Share(Rc::clone(out))), args.compress)
+                    Packed::over(&path.to_string_lossy(), Box::new(self.writer()), args.compress)
                 };
                 rd::parted(&args, "capture", open(capture)?, db, max_alive, &mut create)?;
             }
@@ -210,10 +238,9 @@ fn run(
                 packed.commit()?;
             }
             _ => return Err(Failure::Usage("not a command for one capture".to_owned())),
-        },
-        _ => return Err(Failure::Usage("not a command for captures".to_owned())),
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn packed(packing: Option<Packing>, out: &SharedOutput) -> Result<Packed, Failure> {

@@ -7,13 +7,11 @@ use unwedge::hw::Db;
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
 use unwedge_testkit::count::ByteCounter;
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::hostile::{hostile, repetitive};
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::pm4;
-
-#[path = "../../capture/tests/data/mod.rs"]
-mod data;
 
 /// Above what a slow machine under load takes without optimization, below what a hang takes.
 const PATIENCE: Duration = Duration::from_secs(60);

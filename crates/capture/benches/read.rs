@@ -1,8 +1,5 @@
 //! Reading dumps: ascii85, the whole dump, its memory. Synthetic dumps, and for msm those of `UNWEDGE_DATA`.
 
-#[path = "../tests/data/mod.rs"]
-mod data;
-
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use unwedge_base::Generation;
@@ -10,6 +7,7 @@ use unwedge_capture::ascii85;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::msm::Devcore;
 use unwedge_capture::xe;
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::i915::{ErrorStateBuilder, I915Era};
 use unwedge_testkit::intel::{EngineState, TestDevice};

@@ -1,8 +1,30 @@
 //! Why something is not in a dump: nothing was recorded, the kernel does not record it, or the dump ends before it.
 //!
-//! Never: which kernel is the first to write something; the tables of sections say that.
+//! Never: which kernel is the first to write something, which the tables of sections say, and sentences.
 
-use std::borrow::Cow;
+use crate::amdgpu::AmdgpuSection;
+use crate::msm::MsmSection;
+use crate::radv::MemberKind;
+
+/// A section that a dump does not hold, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbsentSection {
+    /// Which.
+    pub section: DumpSectionId,
+    /// Why.
+    pub why: SectionAbsence,
+}
+
+/// A section of any driver whose absence means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpSectionId {
+    /// Of a devcoredump of msm.
+    Msm(MsmSection),
+    /// Of a devcoredump of amdgpu.
+    Amdgpu(AmdgpuSection),
+    /// A file of a report of RADV.
+    Radv(MemberKind),
+}
 
 /// Why a section has nothing in a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,22 +67,6 @@ impl SectionAbsence {
         match self {
             SectionAbsence::KernelTooOld(since) | SectionAbsence::KernelUnknown(since) => Some(since),
             SectionAbsence::DumpCut | SectionAbsence::NeverWritten | SectionAbsence::NothingRecorded => None,
-        }
-    }
-
-    /// What it means that a section has nothing, for this reason. `nothing` is what it means where the kernel could have
-    /// written it.
-    pub fn meaning(self, nothing: &'static str) -> Cow<'static, str> {
-        match self {
-            SectionAbsence::DumpCut => Cow::Borrowed("unknown, because the dump ends before it"),
-            SectionAbsence::KernelTooOld((major, minor)) => Cow::Owned(format!(
-                "this kernel does not write it; Linux {major}.{minor} is the first that does"
-            )),
-            SectionAbsence::KernelUnknown((major, minor)) => {
-                Cow::Owned(format!("{nothing}, or the kernel is older than Linux {major}.{minor}"))
-            }
-            SectionAbsence::NeverWritten => Cow::Borrowed("no kernel writes it"),
-            SectionAbsence::NothingRecorded => Cow::Borrowed(nothing),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! comes from, what it holds and lacks, what was lost. Everything else is in the format's own type. Never: which GPU the
 //! numbers of an [`GpuClaim`] mean.
 
+use crate::absence::AbsentSection;
 use crate::radv::{RadvReport, ReportMember};
 use crate::sniff::{FileKind, sniff};
 use crate::{amdgpu, i915, intel, msm, umr, xe};
@@ -135,10 +136,7 @@ pub enum SectionState {
         span: Option<Span>,
     },
     /// The dump does not hold it, which is not usual for one of this GPU.
-    Absent {
-        /// What that means.
-        reason: Cow<'static, str>,
-    },
+    Absent(AbsentSection),
 }
 
 impl<'a> Dump<'a> {
@@ -370,14 +368,14 @@ fn held<'d>(name: &'d str, known: bool, entries: usize, span: Option<Span>) -> D
     DumpSection { name, state: SectionState::Held { known, entries, part: 0, span } }
 }
 
-fn absent<'d>(name: impl Into<Cow<'d, str>>, reason: impl Into<Cow<'static, str>>) -> DumpSection<'d> {
-    DumpSection { name: name.into(), state: SectionState::Absent { reason: reason.into() } }
+fn absent<'d>(name: impl Into<Cow<'d, str>>, absent: AbsentSection) -> DumpSection<'d> {
+    DumpSection { name: name.into(), state: SectionState::Absent(absent) }
 }
 
 fn msm_sections<'d>(dump: &'d msm::Devcore<'_>) -> Vec<DumpSection<'d>> {
     let generation = dump.identity().and_then(|(gpu_id, chip_id)| Generation::of(gpu_id, chip_id));
     let there = dump.sections().iter().map(|s| held(&s.name, s.section.is_some(), s.entries, Some(s.span)));
-    there.chain(dump.absent(generation).map(|s| absent(s.name(), dump.absence_meaning(s)))).collect()
+    there.chain(dump.absent(generation).map(|s| absent(s.name(), dump.absent_section(s)))).collect()
 }
 
 fn intel_sections<'d>(sections: &'d [intel::IntelSectionInfo<'_>]) -> Vec<DumpSection<'d>> {
@@ -389,7 +387,7 @@ fn amdgpu_sections<'d>(dump: &'d amdgpu::Devcoredump<'_>) -> Vec<DumpSection<'d>
         |section: Option<amdgpu::AmdgpuSection>| section.map_or("not known", amdgpu::AmdgpuSection::name);
     let there = dump.sections().map(|s| held(name(s.section), s.section.is_some(), 1, Some(s.span)));
     let lacks = amdgpu::AmdgpuSection::ALL.into_iter();
-    there.chain(lacks.filter_map(|s| Some(absent(s.name(), dump.absence_meaning(s)?)))).collect()
+    there.chain(lacks.filter_map(|s| Some(absent(s.name(), dump.absent_section(s)?)))).collect()
 }
 
 fn radv_sections<'d>(report: &'d RadvReport<'_>) -> Vec<DumpSection<'d>> {
@@ -400,7 +398,7 @@ fn radv_sections<'d>(report: &'d RadvReport<'_>) -> Vec<DumpSection<'d>> {
         let state = SectionState::Held { known: member.kind.is_some(), entries: 1, part, span };
         DumpSection { name: Cow::Borrowed(&member.name), state }
     };
-    let lacks = report.absent().map(|(_, name, reason)| absent(name, reason));
+    let lacks = report.absent().map(|(missing, name)| absent(name, missing));
     report.members.iter().enumerate().map(there).chain(lacks).collect()
 }
 

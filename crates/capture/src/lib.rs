@@ -21,6 +21,6 @@ pub mod sniff;
 pub mod umr;
 pub mod xe;
 
-pub use absence::SectionAbsence;
+pub use absence::{AbsentSection, DumpSectionId, SectionAbsence};
 pub use dump::{Dump, DumpPart, NotADump};
 pub use sniff::{FileKind, sniff};

@@ -1,8 +1,7 @@
 //! Broken dumps: no panic, no loss of a byte, no more memory or time than the input warrants.
 
-mod data;
-
 use unwedge_testkit::check;
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::mutate::{Rng, mutate};
 

@@ -14,7 +14,7 @@ fn file(bytes: &[u8]) -> [DumpPart<'_>; 1] {
 }
 
 fn absent<'d>(sections: &'d [DumpSection<'_>]) -> Vec<&'d str> {
-    let lacks = sections.iter().filter(|s| matches!(s.state, SectionState::Absent { .. }));
+    let lacks = sections.iter().filter(|s| matches!(s.state, SectionState::Absent(_)));
     lacks.map(|s| s.name.as_ref()).collect()
 }
 
@@ -43,7 +43,7 @@ fn dumps_of_every_driver() {
         assert_eq!((origin.driver, origin.kind), (driver, kind));
         let spans = dump.sections().into_iter().filter_map(|section| match section.state {
             SectionState::Held { span, .. } => span,
-            SectionState::Absent { .. } => None,
+            SectionState::Absent(_) => None,
         });
         for Span { start, end } in spans {
             assert!(start <= end && end <= text.len() as u64, "{driver:?}: {start}..{end}");

@@ -1,10 +1,9 @@
 //! Over the real dumps of `UNWEDGE_DATA`, where they are there.
 
-mod data;
-
 use data::dumps;
 use unwedge_base::Severity;
 use unwedge_capture::msm::{Devcore, MsmLayout};
+use unwedge_testkit::data;
 
 #[test]
 fn reading_then_writing_gives_back_the_bytes() {

@@ -346,7 +346,7 @@ const NAMED: [(&str, &str); 31] = [
 /// Every row of the data's table of hazards has a rule, or a reason why it has none.
 #[test]
 fn every_row_of_the_hazards_has_a_rule() {
-    let Some(folder) = data::folder("facts") else { return };
+    let Some(folder) = unwedge_testkit::data::path("amd/facts") else { return };
     let table = std::fs::read_to_string(folder.join("hazards.csv")).unwrap();
     let mut missing = Vec::new();
     for id in table.lines().skip(1).filter_map(|line| line.split(',').next()) {

@@ -1,28 +1,14 @@
 //! Every program of `programs.csv.gz`: nothing but notes is found, and the restrictions that `rule-vectors.csv.gz` says the same
 //! instruction breaks. Skipped, said so, without the data folder.
 
-use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
 use unwedge_check::eu::{CheckOptions, Level, check};
 use unwedge_isa::eu::Platform;
 use unwedge_isa::eu::program::raw_bytes;
+use unwedge_testkit::data;
 
 fn table(name: &str) -> Option<String> {
-    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join("intel/eu").join(name);
-    let Ok(file) = File::open(&path) else {
-        println!("skipped: there is no {}", path.display());
-        return None;
-    };
-    let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).unwrap();
-    Some(text)
+    data::text(&format!("intel/eu/{name}"))
 }
 
 #[test]

@@ -1,27 +1,13 @@
 //! Every row of `rule-vectors.csv.gz`: the rules it breaks are found, and no others. Skipped, said so, without the data folder.
 
-use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
 use unwedge_check::eu::{Level, Rule, check_instruction};
 use unwedge_isa::eu::program::{instructions, raw_bytes};
 use unwedge_isa::eu::{Instruction, Platform, disasm};
+use unwedge_testkit::data;
 
 fn rows() -> Option<String> {
-    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join("intel/eu/rule-vectors.csv.gz");
-    let Ok(file) = File::open(&path) else {
-        println!("skipped: there is no {}", path.display());
-        return None;
-    };
-    let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).unwrap();
-    Some(text)
+    data::text("intel/eu/rule-vectors.csv.gz")
 }
 
 /// The instruction of a row, also where its opcode is reserved.

@@ -4,11 +4,11 @@
 use divan::Bencher;
 use divan::counter::BytesCount;
 use std::fs;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io;
 use unwedge::hw::Db;
 use unwedge::stream::adreno::{AdrenoEvent, AdrenoSink, AdrenoState, Flow};
 use unwedge::stream::play::{Consumer, Player, Submission, SubmitChoice};
+use unwedge_testkit::data;
 use unwedge_testkit::rd;
 use unwedge_view::cffdump::{CffdumpOptions, Listing};
 
@@ -21,19 +21,12 @@ fn main() {
 
 /// Every capture of the index, decompressed; none when there is no data.
 fn real() -> Vec<Vec<u8>> {
-    let data = std::env::var_os("UNWEDGE_DATA").map(Into::into);
-    let data = data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
-    let folder = data.join("adreno/captures");
+    let folder = data::root().join("adreno/captures");
     let index = fs::read_to_string(folder.join("index.csv")).unwrap_or_default();
     let mut names: Vec<&str> = index.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
     names.sort_unstable();
     names.dedup();
-    let unpack = |name: &str| {
-        let stored = fs::read(folder.join(name)).expect("a file of the index");
-        let mut bytes = Vec::new();
-        flate2::read::MultiGzDecoder::new(&stored[..]).read_to_end(&mut bytes).map_or(stored, |_| bytes)
-    };
-    names.into_iter().map(unpack).collect()
+    names.into_iter().map(|name| data::read(&folder.join(name))).collect()
 }
 
 fn list(bencher: Bencher<'_, '_>, captures: &[Vec<u8>]) {

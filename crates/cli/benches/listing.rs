@@ -1,13 +1,11 @@
 //! The full text of a dump, as `decode` and `crashdec` print it. Synthetic dumps, and those of `UNWEDGE_DATA`.
 
-#[path = "../../capture/tests/data/mod.rs"]
-mod data;
-
 use divan::Bencher;
 use divan::counter::BytesCount;
 use unwedge::base::Generation;
 use unwedge::capture::msm::Devcore;
 use unwedge::hw::Db;
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_view::crashdec;
 

@@ -2,40 +2,12 @@
 
 mod program;
 
-use program::{text, unwedge};
+use program::{Folder, text, unwedge};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::Output;
-use std::sync::atomic::{AtomicU32, Ordering};
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, AmdgpuEra, Gfx, RadvBuilder, WaveForm, WaveSpec, registers_text, texts, waves_text,
 };
-
-/// A folder that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn of(files: &[(String, Vec<u8>)]) -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("unwedge-amd-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        for (name, bytes) in files {
-            std::fs::write(path.join(name), bytes).unwrap();
-        }
-        Folder(path)
-    }
-
-    fn name(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn ok(output: &Output, status: i32) -> String {
     assert_eq!(output.status.code(), Some(status), "{}", text(&output.stderr));

@@ -12,6 +12,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 use unwedge::base::Generation;
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx, texts};
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::{i915, pm4, rd, xe};
 
@@ -305,7 +306,7 @@ fn packets_before_and_after_are_as_many_as_asked_for() {
 
 #[test]
 fn suspected_work_of_real_dumps_is_shown_beside_the_stop() {
-    let folder = program::data().join("adreno/devcoredump");
+    let folder = data::root().join("adreno/devcoredump");
     let Ok(dump) = std::fs::read(folder.join("crash_prefetch.devcore.gz")) else {
         println!("skipped: no {}", folder.display());
         return;

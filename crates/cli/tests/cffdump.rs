@@ -5,7 +5,7 @@
 
 mod program;
 
-use program::{command, data, text, unwedge_in};
+use program::{command, text, unwedge_in};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -13,9 +13,9 @@ use std::process::{Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 use unwedge::capture::rd::{MemoryRange, RdSectionKind, RdWriter};
-use unwedge_testkit::pack;
 use unwedge_testkit::pm4::{indirect_buffer, pkt3, pkt4, pkt7};
 use unwedge_testkit::rd::{self, CaptureBuilder};
+use unwedge_testkit::{data, pack};
 
 fn cffdump(args: &[&str], input: &[u8]) -> Output {
     cffdump_in(Path::new("."), args, input)
@@ -25,20 +25,9 @@ fn cffdump_in(folder: &Path, args: &[&str], input: &[u8]) -> Output {
     unwedge_in(folder, &[&["cffdump"], args].concat(), input)
 }
 
-fn decompressed(path: &Path) -> Vec<u8> {
-    let stored = fs::read(path).expect("a file of the index");
-    let mut bytes = Vec::new();
-    if stored.starts_with(&[0x1f, 0x8b]) {
-        flate2::read::MultiGzDecoder::new(&stored[..]).read_to_end(&mut bytes).expect("gzip");
-        bytes
-    } else {
-        stored
-    }
-}
-
 /// Built without Lua the program refuses scripts: such rows are told, all others compared.
 fn compare_rows(folder: &str) {
-    let folder = data().join(folder);
+    let folder = data::root().join(folder);
     let Ok(index) = fs::read_to_string(folder.join("index.csv")) else {
         println!("skipped: no {}", folder.join("index.csv").display());
         return;
@@ -58,7 +47,7 @@ fn compare_rows(folder: &str) {
         compared += 1;
         // A submit that the capture does not hold is reported, and cffdump goes on.
         assert_eq!(output.status.code(), Some(0), "{capture} {options}: {told}");
-        let expected = decompressed(&folder.join(expected));
+        let expected = data::read(&folder.join(expected));
         if output.stdout != expected {
             let lines = |bytes: &[u8]| text(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
             let (have, want) = (lines(&output.stdout), lines(&expected));
@@ -88,7 +77,7 @@ fn prints_what_mesas_cffdump_prints_for_renders() {
 
 #[test]
 fn the_usage_is_that_of_mesas_cffdump() {
-    let path = data().join("adreno/usage/cffdump.txt");
+    let path = data::root().join("adreno/usage/cffdump.txt");
     let Ok(expected) = fs::read_to_string(&path) else {
         println!("skipped: no {}", path.display());
         return;

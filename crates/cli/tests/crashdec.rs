@@ -5,28 +5,20 @@
 
 mod program;
 
-use program::{data, unwedge};
+use program::unwedge;
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::process::Output;
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::DevcoreBuilder;
 
 fn crashdec(args: &[&str], input: &[u8]) -> Output {
     unwedge(&[&["crashdec"], args].concat(), input)
 }
 
-fn decompressed(path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    flate2::read::MultiGzDecoder::new(fs::File::open(path).expect("a file of the index"))
-        .read_to_end(&mut bytes)
-        .expect("gzip");
-    bytes
-}
-
 #[test]
 fn prints_what_mesas_crashdec_prints() {
-    let folder = data().join("adreno/devcoredump");
+    let folder = data::root().join("adreno/devcoredump");
     let Ok(index) = fs::read_to_string(folder.join("index.csv")) else {
         println!("skipped: no {}", folder.join("index.csv").display());
         return;
@@ -34,13 +26,13 @@ fn prints_what_mesas_crashdec_prints() {
     for row in index.lines().skip(1).filter(|row| !row.is_empty()) {
         let [dump, options, expected] = row.split(',').collect::<Vec<_>>()[..] else { panic!("row {row}") };
         let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join(dump.trim_end_matches(".gz"));
-        fs::write(&input, decompressed(&folder.join(dump))).expect("a temporary file");
+        fs::write(&input, data::read(&folder.join(dump))).expect("a temporary file");
         let input = input.to_str().expect("a path in UTF-8");
         let args: Vec<&str> = options.split(' ').chain([input]).collect();
         let output = crashdec(&args, b"");
         assert_eq!(output.status.code(), Some(0), "{dump}: {}", String::from_utf8_lossy(&output.stderr));
 
-        let expected = decompressed(&folder.join(expected));
+        let expected = data::read(&folder.join(expected));
         let mut wanted = expected.split(|&c| c == b'\n');
         for (number, line) in output.stdout.split(|&c| c == b'\n').enumerate() {
             let wanted =
@@ -81,7 +73,7 @@ fn exit_status_and_usage() {
 
 #[test]
 fn the_usage_is_that_of_mesas_crashdec() {
-    let path = data().join("adreno/usage/crashdec.txt");
+    let path = data::root().join("adreno/usage/crashdec.txt");
     let Ok(expected) = fs::read_to_string(&path) else {
         println!("skipped: no {}", path.display());
         return;

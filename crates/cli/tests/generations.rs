@@ -4,7 +4,7 @@ mod captures;
 mod program;
 
 use captures::{Capture, Stream};
-use program::{text, unwedge};
+use program::{has_lines, text, unwedge};
 use unwedge::base::Generation::{A3xx, A4xx, A5xx};
 
 /// The listing of a capture.
@@ -13,12 +13,6 @@ fn listed(args: &[&str], capture: Capture) -> String {
         unwedge(&[&["cffdump", "--unit-test", "--no-pager"], args, &["-"]].concat(), &capture.bytes());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     text(&output.stdout)
-}
-
-/// The lines are in the text, one behind the other.
-#[track_caller]
-fn has_lines(text: &str, lines: &str) {
-    assert!(text.contains(lines), "not there:\n{lines}\nin\n{text}");
 }
 
 const MEMORY: [u32; 4] = [0x0403_0201, 0x0807_0605, 9, 10];

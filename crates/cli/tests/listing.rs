@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::unwedge_in;
+use program::{has_lines, unwedge_in};
 use std::fs;
 use std::path::Path;
 use unwedge::capture::rd::{MemoryRange, RdSectionKind, RdWriter};
@@ -61,12 +61,6 @@ fn listed(args: &[&str], capture: &[u8]) -> String {
         Some(submit) => submit.split_once('\n').map_or(String::new(), |(_, packets)| packets.to_owned()),
         None => text,
     }
-}
-
-/// The lines are in the text, one behind the other.
-#[track_caller]
-fn has_lines(text: &str, lines: &str) {
-    assert!(text.contains(lines), "not there:\n{lines}\nin\n{text}");
 }
 
 fn draw() -> Vec<u32> {

@@ -2,13 +2,14 @@
 
 mod program;
 
-use program::unwedge;
+use program::{status, stderr, stdout, unwedge};
 use std::process::Output;
 use unwedge::capture::intel::RingRegister;
 use unwedge::hw::intel::platform::{IntelDriver, Platform, Version};
 use unwedge::intel::lrc::{LrcLayout, LrcOwner, PAGE};
 use unwedge_testkit::i915::ErrorStateBuilder;
 use unwedge_testkit::intel::{EngineState, TestDevice};
+use unwedge_testkit::pack::bytes;
 use unwedge_testkit::xe::DevcoreBuilder;
 
 const COMPLETE: i32 = 0;
@@ -23,22 +24,6 @@ fn page(platform: &str, engine: &str) -> Vec<u32> {
     LrcLayout::of(LrcOwner { driver, version: platform.version(), engine: engine.parse().unwrap() })
         .unwrap()
         .expand()
-}
-
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|w| w.to_le_bytes()).collect()
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("the program was killed")
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
 }
 
 const TGL: [&str; 4] = ["--platform", "tgl", "--engine", "rcs0"];

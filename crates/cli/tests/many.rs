@@ -2,62 +2,33 @@
 
 mod program;
 
-use program::{text, unwedge_in};
+use program::Folder;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use unwedge::base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::pack::gzip;
 use unwedge_testkit::rd;
 
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn of(name: &str, files: &[(&str, Vec<u8>)]) -> Folder {
-        let folder = std::env::temp_dir().join(format!("unwedge-many-{}-{name}", std::process::id()));
-        for (name, bytes) in files {
-            let path = folder.join(name);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
-            std::fs::write(path, bytes).expect("files can be written");
-        }
-        Folder(folder)
-    }
-
-    fn run(&self, args: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
-        let output = unwedge_in(&self.0, args, input);
-        (output.status.code(), text(&output.stdout), text(&output.stderr))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn dump(process: &str) -> Vec<u8> {
     DevcoreBuilder::complete(Generation::A6xx).process(process, process).text()
 }
 
-fn mixed(test: &str) -> Folder {
-    Folder::of(
-        test,
-        &[
-            ("a.devcore", dump("one")),
-            ("b.devcore.gz", gzip(&dump("two"))),
-            ("c.devcore", DevcoreBuilder::complete(Generation::A7xx).text()),
-            ("capture.rd", rd::capture(630, 1)),
-            ("notes.txt", b"hello\n".to_vec()),
-            ("devcd1/data", dump("three")),
-            ("radv_dumps_1/trace.log", b"\n".to_vec()),
-        ],
-    )
+fn mixed() -> Folder {
+    Folder::of(&[
+        ("a.devcore", dump("one")),
+        ("b.devcore.gz", gzip(&dump("two"))),
+        ("c.devcore", DevcoreBuilder::complete(Generation::A7xx).text()),
+        ("capture.rd", rd::capture(630, 1)),
+        ("notes.txt", b"hello\n".to_vec()),
+        ("devcd1/data", dump("three")),
+        ("radv_dumps_1/trace.log", b"\n".to_vec()),
+    ])
 }
 
 #[test]
 fn a_folder_has_a_line_for_each_dump() {
-    let folder = mixed("folder");
+    let folder = mixed();
     let (code, out, err) = folder.run(&["explain", "."], b"");
     assert_eq!(code, Some(3), "the report of RADV says nothing: {out}{err}");
     let lines: Vec<&str> = out.lines().collect();
@@ -74,7 +45,7 @@ fn a_folder_has_a_line_for_each_dump() {
 
 #[test]
 fn json_has_a_line_for_each_file_and_a_summary() {
-    let folder = mixed("json");
+    let folder = mixed();
     let (code, out, _) = folder.run(&["explain", "--json", "a.devcore", "notes.txt", "-"], &dump("piped"));
     assert_eq!(code, Some(3));
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -95,7 +66,7 @@ fn json_has_a_line_for_each_file_and_a_summary() {
 
 #[test]
 fn signatures_stand_before_their_files() {
-    let folder = mixed("signatures");
+    let folder = mixed();
     let (code, out, err) = folder.run(&["explain", "--signature", "a.devcore", "c.devcore", "absent"], b"");
     assert_eq!(code, Some(3));
     assert!(err.contains("absent: "), "{err}");
@@ -108,10 +79,10 @@ fn signatures_stand_before_their_files() {
 
 #[test]
 fn the_exit_status_is_that_of_all() {
-    let folder = mixed("status");
+    let folder = mixed();
     let status = |args: &[&str]| folder.run(&[&["explain"], args].concat(), b"").0;
     assert_eq!(status(&["a.devcore", "b.devcore.gz"]), Some(0));
-    let cut = Folder::of("cut", &[("cut.devcore", dump("one")[..2000].to_vec())]);
+    let cut = Folder::of(&[("cut.devcore", dump("one")[..2000].to_vec())]);
     let cut = cut.0.join("cut.devcore");
     let cut: &Path = &cut;
     assert_eq!(status(&["a.devcore", &cut.to_string_lossy()]), Some(3), "part of it is lost");
@@ -123,7 +94,7 @@ fn the_exit_status_is_that_of_all() {
 
 #[test]
 fn dumps_beside_a_kernel_log_are_a_folder_of_dumps() {
-    let folder = Folder::of("log", &[("a.devcore", dump("one")), ("dmesg.log", b"[1.0] hello\n".to_vec())]);
+    let folder = Folder::of(&[("a.devcore", dump("one")), ("dmesg.log", b"[1.0] hello\n".to_vec())]);
     let (code, out, _) = folder.run(&["explain", "."], b"");
     assert_eq!(code, Some(0), "{out}");
     assert!(

@@ -4,16 +4,13 @@
 
 mod program;
 
-use program::{command, text};
+use program::{command, dumps, text};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use unwedge::base::Generation;
-use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::intel::TestDevice;
-use unwedge_testkit::{amdgpu, captures, i915, xe};
+use unwedge_testkit::{amdgpu, captures};
 
 /// Above what a slow machine under load takes; who opens a pipe a second time waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -100,17 +97,6 @@ fn printed(args: &[&str], inputs: &[&[u8]], statuses: &[i32]) -> String {
     assert!(statuses.contains(&status), "{args:?}: {status}: {err}");
     assert!(!out.is_empty(), "{args:?}: {err}");
     out
-}
-
-fn dumps() -> Vec<(&'static str, Vec<u8>)> {
-    let first = |dumps: Vec<(String, Vec<u8>)>| dumps.into_iter().next().expect("a dump").1;
-    let full = amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V7_1").expect("a dump with rings");
-    vec![
-        ("msm", DevcoreBuilder::complete(Generation::A6xx).text()),
-        ("i915", first(i915::variety())),
-        ("xe", xe::DevcoreBuilder::complete(TestDevice::named("bmg"), xe::XeEra::V6_14).text()),
-        ("amdgpu", full.1),
-    ]
 }
 
 #[test]

@@ -2,23 +2,9 @@
 
 mod program;
 
-use program::{text, unwedge};
+use program::{dumps, text, unwedge};
 use unwedge::base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::intel::TestDevice;
-use unwedge_testkit::{amdgpu, i915, xe};
-
-/// A dump of each kind of file.
-fn dumps() -> Vec<(&'static str, Vec<u8>)> {
-    let first = |dumps: Vec<(String, Vec<u8>)>| dumps.into_iter().next().expect("a dump").1;
-    let full = amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V7_1").expect("a dump with rings");
-    vec![
-        ("msm", DevcoreBuilder::complete(Generation::A6xx).text()),
-        ("i915", first(i915::variety())),
-        ("xe", xe::DevcoreBuilder::complete(TestDevice::named("bmg"), xe::XeEra::V6_14).text()),
-        ("amdgpu", full.1),
-    ]
-}
 
 #[test]
 fn a_dump_is_read_once() {

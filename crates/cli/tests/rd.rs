@@ -5,9 +5,8 @@ mod captures;
 mod program;
 
 use captures::real;
-use program::{command, text, unwedge};
+use program::{Folder, command, text, unwedge};
 use std::fs;
-use std::path::PathBuf;
 use std::process::Stdio;
 use unwedge::capture::rd::{MemoryRange, RdReader, RdSectionKind, RdWriter};
 use unwedge_testkit::pm4::{
@@ -21,35 +20,6 @@ fn rd(args: &[&str], input: &[u8]) -> Vec<u8> {
     let output = unwedge(&args, input);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
     output.stdout
-}
-
-/// A folder that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("unwedge-rd-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder for the test");
-        Folder(folder)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).expect("the folder");
-        let mut names: Vec<_> =
-            entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 const GPUS: [u32; 6] = [201, 330, 430, 530, 630, 740];
@@ -245,7 +215,7 @@ fn real_paths() -> Vec<String> {
 
 #[test]
 fn submits_of_real_captures_can_be_cut_out() {
-    let folder = Folder::new("real");
+    let folder = Folder::new();
     let cut = folder.path("cut.rd");
     for (i, whole) in real_paths().into_iter().enumerate() {
         let info = unwedge(&["rd", "info", "--json", &whole], b"");
@@ -292,7 +262,7 @@ fn assert_splits(folder: &Folder, whole: &[u8], path: &str, packings: &[&str]) {
 
 #[test]
 fn split_and_merged_captures_read_as_before() {
-    let folder = Folder::new("split");
+    let folder = Folder::new();
     for gpu_id in GPUS {
         assert_splits(&folder, &capture(gpu_id), "-", &["none", "gzip", "zstd", "xz"]);
     }
@@ -300,7 +270,7 @@ fn split_and_merged_captures_read_as_before() {
 
 #[test]
 fn split_and_merged_real_captures_read_as_before() {
-    let folder = Folder::new("split-real");
+    let folder = Folder::new();
     for whole in real_paths().into_iter().filter(|path| size(path) <= LARGE) {
         assert_splits(&folder, b"", &whole, &["none"]);
     }
@@ -308,7 +278,7 @@ fn split_and_merged_real_captures_read_as_before() {
 
 #[test]
 fn parts_have_the_submits_they_are_asked_for() {
-    let folder = Folder::new("parts");
+    let folder = Folder::new();
     let input = folder.path("game.rd");
     fs::write(&input, capture(630)).unwrap();
     let split = |args: &[&str]| {
@@ -337,7 +307,7 @@ fn recompressed_captures_keep_every_byte() {
 
 #[test]
 fn files_come_whole_and_inputs_stay() {
-    let folder = Folder::new("files");
+    let folder = Folder::new();
     let input = folder.path("in.rd");
     let whole = capture(630);
     fs::write(&input, &whole).unwrap();
@@ -385,7 +355,7 @@ fn what_is_missing_is_told_and_the_rest_is_done() {
     let output = unwedge(&["rd", "info", "-"], b"no capture");
     assert_eq!(output.status.code(), Some(1));
     // Another GPU is worth a word.
-    let folder = Folder::new("other");
+    let folder = Folder::new();
     fs::write(folder.path("a.rd"), &whole).unwrap();
     fs::write(folder.path("b.rd"), capture(330)).unwrap();
     let output = unwedge(&["rd", "merge", &folder.path("a.rd"), &folder.path("b.rd")], b"");
@@ -395,7 +365,7 @@ fn what_is_missing_is_told_and_the_rest_is_done() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let folder = Folder::new("pipe");
+    let folder = Folder::new();
     let input = folder.path("in.rd");
     // More than a pipe takes.
     fs::write(&input, capture(630).repeat(40)).unwrap();

@@ -2,10 +2,10 @@
 
 mod program;
 
-use std::path::PathBuf;
+use program::{Folder, status, stderr, stdout};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use unwedge::base::Generation;
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::pack::{gzip, xz, zstd};
 
@@ -13,31 +13,6 @@ const COMPLETE: i32 = 0;
 const UNUSABLE: i32 = 1;
 const USAGE: i32 = 2;
 const LOST: i32 = 3;
-
-/// A folder that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("unwedge-shell-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, bytes).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn command(args: &[&str]) -> Command {
     let mut command = program::command();
@@ -51,18 +26,6 @@ fn run(args: &[&str]) -> Output {
 
 fn run_with_input(args: &[&str], input: &[u8]) -> Output {
     program::unwedge(args, input)
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("the program was killed")
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
 }
 
 fn dump() -> Vec<u8> {
@@ -466,19 +429,9 @@ fn broken_dumps_end_orderly() {
 
 /// Every dump of `adreno/devcoredump/index.csv` in the folder `UNWEDGE_DATA`.
 fn real_dumps() -> Vec<String> {
-    let folder = program::data().join("adreno/devcoredump");
-    let Ok(index) = std::fs::read_to_string(folder.join("index.csv")) else {
-        eprintln!("skipped: no {}", folder.join("index.csv").display());
-        return Vec::new();
-    };
-    let mut rows = index.lines().map(|row| row.split(',').collect::<Vec<_>>());
-    let column =
-        rows.next().and_then(|head| head.iter().position(|c| *c == "dump")).expect("a column of dumps");
-    let mut files: Vec<String> =
-        rows.filter_map(|row| Some(folder.join(row.get(column)?).to_str()?.to_owned())).collect();
-    files.sort();
-    files.dedup();
-    files
+    let folder = data::root().join("adreno/devcoredump");
+    let path = |name: String| folder.join(name).to_str().expect("a path in UTF-8").to_owned();
+    data::dump_names().into_iter().map(path).collect()
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! cannot be.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use unwedge_base::Generation;
 use unwedge_hw::Db;
 use unwedge_hw::adreno::format::{Format, UbwcClasses};
@@ -10,6 +9,7 @@ use unwedge_hw::adreno::layout::{
     Addresser, AddresserParts, BankConfig, CopyError, ImageGpu, ImageLayout, ImageParams, ImportedLayout,
     LayoutError, MAX_LAYERS, MAX_SIZE, MacrotileMode, Rect, TileMode, Tiling, UbwcRefusal,
 };
+use unwedge_testkit::data;
 
 fn gpu(name: &str) -> ImageGpu {
     ImageGpu::of(Db::builtin().identify_name(name).expect(name)).expect(name)
@@ -79,14 +79,7 @@ fn vector<'r>(columns: &HashMap<&str, usize>, row: &'r str) -> Vector<'r> {
 
 #[test]
 fn vectors_of_the_data() {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let path = std::env::var_os("UNWEDGE_DATA")
-        .map_or_else(default, PathBuf::from)
-        .join("adreno/layout/vectors.csv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: {} is not there", path.display());
-        return;
-    };
+    let Some(text) = data::text("adreno/layout/vectors.csv") else { return };
     let mut lines = text.lines();
     let header = lines.next().expect("a header");
     let columns: HashMap<&str, usize> = header.split(',').enumerate().map(|(at, name)| (name, at)).collect();

@@ -5,27 +5,15 @@ use roxmltree::{Document, Node};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use unwedge_hw::intel::{EngineClass, FieldLayout, FieldValue, IntelGpu, IntelValue};
+use unwedge_testkit::data;
 
 /// What one generation defines, by tag and name.
 type Definitions<'a> = HashMap<(&'a str, &'a str), Node<'a, 'a>>;
 
 fn sources() -> Vec<(String, String)> {
-    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("intel/genxml");
-    let Ok(entries) = std::fs::read_dir(&root) else {
-        println!("skipped: {} is not there", root.display());
-        return Vec::new();
-    };
-    let mut files: Vec<_> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "xml"))
-        .map(|path| {
-            let name = path.file_name().unwrap().to_str().unwrap().to_string();
-            (name, std::fs::read_to_string(&path).unwrap())
-        })
-        .collect();
-    files.sort();
-    files
+    let named =
+        |path: PathBuf| (path.file_name().unwrap().to_str().unwrap().to_string(), data::read_text(&path));
+    data::files("intel/genxml", ".xml").into_iter().map(named).collect()
 }
 
 /// Calls `check` with each generation of each file, imports resolved.

@@ -1,12 +1,12 @@
 //! Formats of texels: the table, and texels unpacked and packed again.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use unwedge_hw::Db;
 use unwedge_hw::adreno::format::{
     ColorSwap, Format, HardwareFormat, Numeric, PackError, Source, TexelCodec, UbwcSupport,
 };
 use unwedge_hw::adreno::layout::ImageGpu;
+use unwedge_testkit::data;
 
 fn format(name: &str) -> Format {
     Format::named(name).unwrap_or_else(|| panic!("{name}"))
@@ -30,13 +30,7 @@ fn bytes(seed: u64) -> [u8; 16] {
 /// Every row of the data's table has a row here that says the same.
 #[test]
 fn formats_of_the_data() {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let path =
-        std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("adreno/facts/formats.csv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: {} is not there", path.display());
-        return;
-    };
+    let Some(text) = data::text("adreno/facts/formats.csv") else { return };
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
     let mut rows = 0;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use unwedge_base::Generation;
 use unwedge_hw::rnndb::{ImportError, ROOTS, import};
 use unwedge_hw::{Db, DecodedValue, FactsIssue, Palette, Reg, RegSpace, Variants, text, text_writer};
+use unwedge_testkit::data;
 
 const COMMON: &str = r#"<database><enum name="chip" bare="yes">
     <value name="A2XX"/><value name="A3XX"/><value name="A4XX"/><value name="A5XX"/><value name="A6XX"/><value name="A7XX"/>
@@ -361,22 +362,9 @@ fn contradictory_definitions_end() {
     }
 }
 
-fn shared_data() -> Option<PathBuf> {
-    let folder = match std::env::var_os("UNWEDGE_DATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let registers = folder.join("adreno/registers");
-    if !registers.is_dir() {
-        println!("skipped: no {}", registers.display());
-        return None;
-    }
-    Some(registers)
-}
-
 #[test]
 fn a_tree_s_xml_gives_the_built_in_tables() {
-    let Some(folder) = shared_data() else { return };
+    let Some(folder) = data::path("adreno/registers") else { return };
     let mut fetch = |name: &str| std::fs::read(folder.join(name)).ok();
     let (db, issues) = Db::from_rnndb("a tree", &mut fetch).unwrap();
     assert_eq!(issues, []);
@@ -407,7 +395,7 @@ fn a_tree_s_xml_gives_the_built_in_tables() {
 
 #[test]
 fn facts_survive_the_text_format() {
-    let Some(folder) = shared_data() else { return };
+    let Some(folder) = data::path("adreno/registers") else { return };
     let (facts, _) = import(&mut |name| std::fs::read(folder.join(name)).ok()).unwrap();
     assert!(!facts.files.is_empty() && facts.files.len() >= ROOTS.len());
     for file in &facts.files {

@@ -1,41 +1,17 @@
 //! Tables, positions, names, masks and bases against those that `UNWEDGE_DATA` has, row by row.
 
 use std::fs;
-use std::path::PathBuf;
 use unwedge_hw::intel::platform::{Engine, EngineClass, IntelDriver, Platform, Version};
 use unwedge_intel::lrc::encoding::{self, TableSizes, TableStep};
 use unwedge_intel::lrc::layout::Addressing;
 use unwedge_intel::lrc::tables::{self, Builtin};
 use unwedge_intel::lrc::{LrcLayout, PAGE, registers, text};
-
-fn folder() -> PathBuf {
-    let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
-    std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("intel")
-}
+use unwedge_testkit::data;
 
 /// The rows of a file, without its heading; none, said so, where there is no such file.
 fn rows(name: &str) -> Vec<Vec<String>> {
-    let path = folder().join(name);
-    let Ok(text) = fs::read_to_string(&path) else {
-        eprintln!("skipped: no {}", path.display());
-        return Vec::new();
-    };
-    text.lines().skip(1).map(columns).collect()
-}
-
-/// A line's columns; a quoted one may have commas.
-fn columns(line: &str) -> Vec<String> {
-    let mut out = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match (c, out.last_mut()) {
-            ('"', _) => quoted = !quoted,
-            (',', _) if !quoted => out.push(String::new()),
-            (c, Some(last)) => last.push(c),
-            _ => {}
-        }
-    }
-    out
+    let Some(text) = data::text(&format!("intel/{name}")) else { return Vec::new() };
+    text.lines().skip(1).map(data::cells).collect()
 }
 
 fn number(text: &str) -> u32 {
@@ -45,8 +21,8 @@ fn number(text: &str) -> u32 {
 
 /// Each file of tables: which driver's, and its text.
 fn table_files() -> Vec<(IntelDriver, String)> {
-    let Ok(entries) = fs::read_dir(folder()) else {
-        eprintln!("skipped: no {}", folder().display());
+    let Ok(entries) = fs::read_dir(data::root().join("intel")) else {
+        eprintln!("skipped: no {}", data::root().display());
         return Vec::new();
     };
     let mut files = Vec::new();
@@ -106,7 +82,7 @@ fn every_table_survives_encoding_and_expands_to_its_registers() {
 /// The page against the rows of the file, read anew.
 fn check_page(csv: &str, name: &str, base: u32, page: &[u32]) {
     let mut at = 0;
-    for row in csv.lines().map(columns).filter(|row| row[0] == name) {
+    for row in csv.lines().map(data::cells).filter(|row| row[0] == name) {
         let count: usize = row[3].parse().unwrap();
         if row[2] == "nop" {
             assert!(page[at..at + count].iter().all(|&w| w == 0), "{name} dword {at}");

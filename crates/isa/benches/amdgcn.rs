@@ -8,6 +8,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use std::collections::HashSet;
 use unwedge_isa::amdgcn::model::Format;
 use unwedge_isa::amdgcn::{Gpu, Inst, codec, listing, source, tables, text};
+use unwedge_testkit::pack::bytes;
 
 /// A GPU of each of four generations.
 const GPUS: [&str; 4] = ["gfx900", "gfx1030", "gfx1100", "gfx1200"];
@@ -83,10 +84,6 @@ fn code(gpu: &Gpu) -> Vec<u32> {
         }
     }
     words
-}
-
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 fn listed(code: &[u8], gpu: &Gpu, out: &mut String) {

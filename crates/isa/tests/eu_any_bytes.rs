@@ -3,20 +3,13 @@
 //! `UNWEDGE_ALL=1 cargo test --release -p unwedge-isa --test eu_any_bytes` has 2 million words on each platform.
 
 use unwedge_isa::eu::{Field, Instruction, Platform, program};
+use unwedge_testkit::mutate::Rng;
 
 /// Instructions in a program.
 const WORDS: usize = 64;
 
-/// xorshift
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
-fn wide(state: &mut u64) -> u128 {
-    u128::from(next(state)) << 64 | u128::from(next(state))
+fn wide(state: &mut Rng) -> u128 {
+    u128::from(state.next_u64()) << 64 | u128::from(state.next_u64())
 }
 
 /// Texts that the platform assembles, of most formats.
@@ -58,18 +51,18 @@ fn bases(platform: Platform) -> Vec<u128> {
 }
 
 /// A word: random, sparse, or an instruction with some bits changed.
-fn word(state: &mut u64, bases: &[u128]) -> u128 {
-    let kind = next(state) % 8;
+fn word(state: &mut Rng, bases: &[u128]) -> u128 {
+    let kind = state.next_u64() % 8;
     match kind {
         0 => wide(state),
         1 => wide(state) & wide(state) & wide(state),
         _ => {
-            let mut word = bases[next(state) as usize % bases.len()];
-            for _ in 0..next(state) % (kind * 4) {
-                word ^= 1 << (next(state) % 128);
+            let mut word = bases[state.next_u64() as usize % bases.len()];
+            for _ in 0..state.next_u64() % (kind * 4) {
+                word ^= 1 << (state.next_u64() % 128);
             }
             // The form of 8 bytes would make all that follows another.
-            if next(state).is_multiple_of(8) { word } else { word & !(1 << 29) }
+            if state.next_u64().is_multiple_of(8) { word } else { word & !(1 << 29) }
         }
     }
 }
@@ -80,12 +73,12 @@ fn listings_of_any_bytes_assemble_to_them() {
     for (index, platform) in Platform::names().enumerate() {
         let platform = Platform::by_name(platform).unwrap();
         let bases = bases(platform);
-        let mut state = 0x9e37_79b9_7f4a_7c15 ^ index as u64;
+        let mut state = Rng::new(0x9e37_79b9_7f4a_7c15 ^ index as u64);
         let (mut instructions, mut raw) = (0, 0);
         for _ in 0..count / WORDS {
             let mut bytes: Vec<u8> =
                 (0..WORDS).flat_map(|_| word(&mut state, &bases).to_le_bytes()).collect();
-            bytes.truncate(bytes.len() - (next(&mut state) % 16) as usize);
+            bytes.truncate(bytes.len() - (state.next_u64() % 16) as usize);
             let listing = program::listing(platform, &bytes);
             let again = program::assemble(platform, &listing);
             assert_eq!(again.as_ref(), Ok(&bytes), "{}\n{listing}", platform.name());

@@ -1,38 +1,12 @@
 //! The instructions of `data/intel/eu` in the folder of test data.
 
-use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::path::PathBuf;
 use unwedge_isa::eu::{Instruction, Platform, asm, compaction, disasm, program};
+use unwedge_testkit::data;
 
 /// A file of the test data, `None` when the data is not there.
 fn data(name: &str) -> Option<String> {
-    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let Ok(bytes) = std::fs::read(root.join("intel/eu").join(name)) else {
-        eprintln!("skipped: no {name} in the test data");
-        return None;
-    };
-    let mut text = String::new();
-    GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
-    Some(text)
-}
-
-/// The fields of a line of CSV.
-fn csv(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            c => fields.last_mut().unwrap().push(c),
-        }
-    }
-    fields
+    data::text(&format!("intel/eu/{name}"))
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -88,7 +62,7 @@ fn texts_of_single_instructions() {
     let Some(source) = data("vectors.csv.gz") else { return };
     let mut tally = Tally::default();
     for line in source.lines().skip(1) {
-        let row = csv(line);
+        let row = data::cells(line);
         let platform = Platform::by_name(&row[1]).unwrap();
         let got = text(platform, &bytes(&row[2])).split_whitespace().collect::<Vec<_>>().join(" ");
         tally.add(&row[1], got == row[3], || {
@@ -104,7 +78,7 @@ fn exact_layout() {
     let mut left_over = 0;
     let mut tally = Tally::default();
     for line in source.lines().skip(1) {
-        let row = csv(line);
+        let row = data::cells(line);
         let platform = Platform::by_name(&row[1]).unwrap();
         let mut got = text(platform, &bytes(&row[2])).replace('\n', "\\n") + "\\n";
         // Mesa's column count of some rows was left over from the row before, so that nothing is aligned in their first line.
@@ -127,7 +101,7 @@ fn compacted_forms_expand_and_compact_again() {
     let Some(source) = data("vectors.csv.gz") else { return };
     let mut tally = Tally::default();
     for line in source.lines().skip(1) {
-        let row = csv(line);
+        let row = data::cells(line);
         let Ok(encoding) = <[u8; 8]>::try_from(bytes(&row[2])) else { continue };
         let platform = Platform::by_name(&row[1]).unwrap();
         let compact = u64::from_le_bytes(encoding);
@@ -147,7 +121,7 @@ fn bytes_of_texts() {
     let Some(source) = data("vectors.csv.gz") else { return };
     let mut tally = Tally::default();
     for line in source.lines().skip(1) {
-        let row = csv(line);
+        let row = data::cells(line);
         if row[4] != "yes" {
             continue;
         }
@@ -173,7 +147,7 @@ fn programs_both_ways() {
     let Some(source) = data("programs.csv.gz") else { return };
     let mut tally = Tally::default();
     for line in source.lines().skip(1) {
-        let row = csv(line);
+        let row = data::cells(line);
         let (platform, bytes, text) =
             (Platform::by_name(&row[1]).unwrap(), bytes(&row[3]), unescape(&row[4]));
         if row[5] == "yes" {

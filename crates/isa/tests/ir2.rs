@@ -1,9 +1,8 @@
 //! ir2: text to words and back, and the texts that cffdump printed for real shaders.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
 use unwedge_base::Dwords;
 use unwedge_isa::ir2::{Ir2ListingOptions, ShaderStage, assemble, listing};
+use unwedge_testkit::data;
 
 const COMPLETE: Ir2ListingOptions =
     Ir2ListingOptions { stage: ShaderStage::Vertex, tabs: 0, words: false, complete: true };
@@ -136,30 +135,12 @@ fn contradictions_are_mistakes() {
     }
 }
 
-fn data() -> Option<PathBuf> {
-    let data = std::env::var_os("UNWEDGE_DATA")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
-    let captures = data.join("adreno/captures");
-    if !captures.is_dir() {
-        println!("skipped: no {}", captures.display());
-        return None;
-    }
-    Some(captures)
-}
-
 /// Each shader in a log of a2xx stands above the packet that holds it, as hex.
 #[test]
 fn shaders_of_real_captures() {
-    let Some(captures) = data() else { return };
     let mut shaders = 0;
-    for entry in captures.read_dir().unwrap() {
-        let path = entry.unwrap().path();
-        if !path.to_string_lossy().ends_with(".log.gz") {
-            continue;
-        }
-        let mut log = String::new();
-        flate2::read::GzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_string(&mut log).unwrap();
+    for path in data::files("adreno/captures", ".log.gz") {
+        let log = data::read_text(&path);
         let lines: Vec<&str> = log.lines().collect();
         for (at, head) in lines.iter().enumerate() {
             let stage = match head.trim_start() {

@@ -1,12 +1,10 @@
 //! A whole post-mortem. Synthetic dumps, and those of `UNWEDGE_DATA`.
 
-#[path = "../../capture/tests/data/mod.rs"]
-mod data;
-
 use divan::Bencher;
 use unwedge_base::Generation;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::DevcoreBuilder;
 
 fn main() {

@@ -7,6 +7,7 @@ use crate::rules::{AdviceId, FindingKind, Rule};
 use crate::sqe_position::SqePosition;
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
+use unwedge_capture::AbsentSection;
 use unwedge_hw::DbIdentity;
 
 /// How far to trust an inference.
@@ -153,8 +154,8 @@ pub enum Fact {
     Absent {
         /// What is not there.
         name: Cow<'static, str>,
-        /// Why, where it is known: `not recorded before Linux 5.14`.
-        reason: Option<Cow<'static, str>>,
+        /// The section it is, and why, where it is one.
+        section: Option<AbsentSection>,
     },
 }
 

@@ -1,6 +1,9 @@
 //! Hangs of AMD GPUs that the tests make up: what they are has to be what the report has, by rules, subjects, arguments and
 //! evidence.
 
+mod common;
+
+use common::has;
 use unwedge_capture::amdgpu::{Devcoredump, Soc, VramState};
 use unwedge_capture::radv::{RadvReport, ReportMember};
 use unwedge_capture::umr::UmrText;
@@ -53,10 +56,6 @@ fn explain_folder(builder: &RadvBuilder) -> Report {
 fn find(report: &Report, rule: Rule) -> &Finding {
     let found = report.findings.iter().find(|f| f.rule == rule);
     found.unwrap_or_else(|| panic!("no {rule:?} in\n{}", listing(report)))
-}
-
-fn has(report: &Report, rule: Rule) -> bool {
-    report.findings.iter().any(|f| f.rule == rule)
 }
 
 fn advises(report: &Report, id: AdviceId) -> bool {

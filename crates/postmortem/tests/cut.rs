@@ -1,6 +1,9 @@
 //! Dumps of AMD and Intel GPUs that end early: nothing beyond the last captured dword is reported as if it had been read, and
 //! what is missing is.
 
+mod common;
+
+use common::{by_rule, has};
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::RingRegister;
@@ -8,7 +11,7 @@ use unwedge_capture::umr::UmrText;
 use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{
-    Fact, Finding, FindingKind, Report, Rule, explain_amdgpu, explain_i915, explain_umr, explain_xe,
+    Fact, FindingKind, Report, Rule, explain_amdgpu, explain_i915, explain_umr, explain_xe,
 };
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx, NOP, ring_stream_text, texts};
 use unwedge_testkit::intel::{
@@ -95,14 +98,6 @@ fn tgl() -> TestDevice {
     TestDevice::named("tgl")
 }
 
-fn has(report: &Report, rule: Rule) -> bool {
-    report.findings.iter().any(|f| f.rule == rule)
-}
-
-fn find(report: &Report, rule: Rule) -> &Finding {
-    report.findings.iter().find(|f| f.rule == rule).unwrap_or_else(|| panic!("no {rule:?} in {report:#?}"))
-}
-
 /// A graphics ring that calls an IB, with the ME in the IB.
 fn in_ib(ib: &[u32]) -> AmdgpuBuilder {
     let call = pkt3(0x3f, &[IB as u32, (IB >> 32) as u32, ib.len() as u32]);
@@ -143,7 +138,7 @@ fn what_is_missing_of_an_ib() {
     let first = start + text[start..].iter().position(|&c| c == b'\n').unwrap() + 1;
     // A line has a dword, `0x` and eight digits; half a line has none.
     let report = amdgpu(&text[..first + 50 * 11 + 5]).unwrap();
-    let cut = find(&report, Rule::IbContentsCut);
+    let cut = by_rule(&report, Rule::IbContentsCut);
     assert_eq!((cut.args.number("captured"), cut.args.number("dwords")), (Some(50), Some(120)), "{cut:#?}");
     assert_eq!(cut.args.number("base"), Some(IB));
 }
@@ -154,7 +149,7 @@ fn what_is_missing_of_a_ring() {
     let text = AmdgpuBuilder::new(Gfx::V10).timeout("gfx_0.0.0").ring("gfx_0.0.0", 300, 303, &ring).text();
     let row = offset_of(&text, "0x190 \t"); // dword 100
     let report = amdgpu(&text[..row]).unwrap();
-    let cut = find(&report, Rule::AmdRingContentsCut);
+    let cut = by_rule(&report, Rule::AmdRingContentsCut);
     assert_eq!((cut.args.number("captured"), cut.args.number("dwords")), (Some(100), Some(512)), "{cut:#?}");
     assert_eq!(cut.args.number("stop"), Some(300), "{cut:#?}");
     let hang = report.hang.as_ref().unwrap();
@@ -170,7 +165,7 @@ fn what_is_missing_of_a_batch() {
     let start = offset_of(&text, "rcs0 --- batch");
     let first = start + text[start..].iter().position(|&c| c == b'~').unwrap() + 1;
     let report = i915(&text[..first + 300]).unwrap();
-    let cut = find(&report, Rule::MemoryContentsCut);
+    let cut = by_rule(&report, Rule::MemoryContentsCut);
     assert_eq!(cut.args.number("base"), Some(BATCH), "{cut:#?}");
     assert!(cut.args.flag("acthd") && cut.args.number("captured").unwrap() < 210, "{cut:#?}");
 }
@@ -190,7 +185,7 @@ fn a_fault_beyond_what_was_captured() {
     let start = offset_of(&text, "rcs0 --- user");
     let report = i915(&text[..start + 6000]).unwrap();
     assert!(!has(&report, Rule::PageFaultOverrun), "{report:#?}");
-    let fault = find(&report, Rule::PageFaultBeyondCapture);
+    let fault = by_rule(&report, Rule::PageFaultBeyondCapture);
     assert_eq!(fault.args.record("near").and_then(|near| near.number("base")), Some(buffer), "{fault:#?}");
     assert!(
         fault.evidence.iter().any(|e| matches!(&e.fact, Fact::Register { name, .. } if name == "FAULT_REG"))

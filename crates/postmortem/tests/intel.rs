@@ -1,5 +1,8 @@
 //! Hangs of Intel GPUs, made up: the findings of each, by their data.
 
+mod common;
+
+use common::{by_rule, rules, saw_register};
 use unwedge_capture::intel::RingRegister;
 use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
 use unwedge_postmortem::{
@@ -32,24 +35,6 @@ fn verdict(report: &Report) -> &Finding {
 
 fn of(report: &Report, kind: FindingKind) -> Vec<&Finding> {
     report.findings.iter().filter(|f| f.kind == kind).collect()
-}
-
-/// The rules that fired, in order.
-fn rules(report: &Report) -> Vec<Rule> {
-    report.findings.iter().map(|f| f.rule).collect()
-}
-
-/// The finding by a rule.
-fn by_rule(report: &Report, rule: Rule) -> &Finding {
-    let found = report.findings.iter().find(|f| f.rule == rule);
-    found.unwrap_or_else(|| panic!("no {rule:?} in {report:#?}"))
-}
-
-/// Whether the evidence has a register of this name and value.
-fn saw_register(finding: &Finding, register: &str, expected: u64) -> bool {
-    finding.evidence.iter().any(
-        |e| matches!(&e.fact, Fact::Register { name, value, .. } if name == register && *value == expected),
-    )
 }
 
 /// Texts of a list.

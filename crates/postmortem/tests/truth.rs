@@ -5,7 +5,6 @@ mod common;
 
 use common::*;
 use std::collections::HashSet;
-use std::io::Read;
 use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::intel::RingRegister;
@@ -18,6 +17,7 @@ use unwedge_postmortem::{
     explain_radv, explain_xe,
 };
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx, NOP, RadvBuilder};
+use unwedge_testkit::data;
 use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra, variety};
 use unwedge_testkit::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, primitive, semaphore_wait, store_data,
@@ -35,10 +35,6 @@ const AMD_FENCE: u64 = 0x8001_2000_0010;
 
 fn explain_text(text: &[u8]) -> Option<Report> {
     Some(explain_msm(&Devcore::read(text).ok()?, &Db::builtin()))
-}
-
-fn has(report: &Report, rule: Rule) -> bool {
-    report.findings.iter().any(|f| f.rule == rule)
 }
 
 // ---- Contents that were not captured ----
@@ -78,18 +74,8 @@ fn no_verdict_rests_on_a_dword_that_was_not_captured() {
 
 #[test]
 fn real_dumps_cut_short() {
-    let folder = std::env::var("UNWEDGE_DATA").unwrap_or_else(|_| "../../../shared/data".to_owned());
-    let folder = std::path::Path::new(&folder).join("adreno/devcoredump");
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        eprintln!("skipped: no {}", folder.display());
-        return;
-    };
-    for file in
-        files.map(|file| file.unwrap().path()).filter(|path| path.to_string_lossy().ends_with(".devcore.gz"))
-    {
-        let mut text = Vec::new();
-        let packed = std::fs::File::open(&file).unwrap();
-        flate2::read::MultiGzDecoder::new(packed).read_to_end(&mut text).unwrap();
+    for file in data::files("adreno/devcoredump", ".devcore.gz") {
+        let text = data::read(&file);
         let name = file.display().to_string();
         for at in [1_500, 2_000, 2_500, 10_000].into_iter().chain((100..20_000).step_by(100)) {
             assert_cut(&name, &text, at);

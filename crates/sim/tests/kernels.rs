@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Mod};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, RegHalf, codec};
 use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Program, SimFault, SimMemory, Timing, run};
+use unwedge_testkit::pack::bytes;
 
 const VECTORS: &str = include_str!("kernels/vectors.txt");
 /// Where the buffers are, the arguments, and the scratch that is accessed by a buffer.
@@ -54,10 +55,6 @@ fn covers(inst: &Inst, gpu: &Gpu) -> Vec<&'static str> {
 
 fn words(text: &str) -> Vec<u32> {
     text.split_whitespace().map(|word| u32::from_str_radix(word, 16).expect("hexadecimal")).collect()
-}
-
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// A kernel, ready to run.

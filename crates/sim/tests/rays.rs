@@ -8,6 +8,7 @@ use unwedge_sim::MemoryFaultCause;
 use unwedge_sim::amdgcn::{
     FaultKind, Initial, Missing, Outcome, Program, SimMemory, Timing, WaitCounter, run,
 };
+use unwedge_testkit::pack::bytes;
 
 const BASE: u64 = 0x4_0000;
 const NONE: u32 = u32::MAX;
@@ -25,10 +26,6 @@ const AHEAD: Ray = Ray { extent: 100.0, origin: [0.0, 0.0, -10.0], direction: [0
 fn tree(nodes: u64, sorted: bool, grow: u32) -> [u32; 4] {
     let base = (BASE >> 8) as u32;
     [base, grow << 23 | u32::from(sorted) << 31, (nodes - 1) as u32, 1 << 24 | 8 << 28]
-}
-
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Runs one test of a node; the result stands in `v[40:43]`.

@@ -1,31 +1,18 @@
 //! Every afuc source of `UNWEDGE_DATA`: it assembles to its firmware, that disassembles to its text, and the text
 //! assembles to the firmware again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use unwedge_hw::Db;
 use unwedge_isa::afuc::disasm::{self, ListingForm};
 use unwedge_isa::afuc::{FirmwareBlob, asm, assemble};
 use unwedge_sim::adreno::sqe::{SqeStop, boot, disassemble};
 
 use unwedge_isa::afuc::DbNames;
+use unwedge_testkit::data;
 
-fn folder() -> PathBuf {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("adreno/afuc")
-}
-
-/// The files of the folder with this extension; says so when there are none.
+/// The files of the folder with this extension.
 fn files(extension: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == extension))
-        .collect();
-    found.sort();
-    if found.is_empty() {
-        println!("skipped: no .{extension} in {}", folder().display());
-    }
-    found
+    data::files("adreno/afuc", &format!(".{extension}"))
 }
 
 #[test]

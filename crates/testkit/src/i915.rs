@@ -4,9 +4,9 @@
 
 use crate::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, load_registers, pipe_control,
-    primitive, semaphore_wait, store_data, stream,
+    primitive, push_line, semaphore_wait, store_data, stream,
 };
-use std::fmt::Write;
+use std::fmt::Write as _;
 use unwedge_capture::intel::{BlockEncoding, BlockText, RingRegister};
 
 /// A kernel version at which the text had changed.
@@ -237,9 +237,7 @@ struct I915Text<'b> {
 
 impl I915Text<'_> {
     fn line(&mut self, text: std::fmt::Arguments<'_>) {
-        // A string takes anything.
-        let _ = self.out.write_fmt(text);
-        self.out.push('\n');
+        push_line(&mut self.out, text);
     }
 
     fn yes(flag: bool) -> &'static str {

@@ -2,8 +2,7 @@
 //!
 //! Facts: `i915_debugfs.c` of Linux 2.6.31 to 3.9, `i915_gpu_error.c` of 3.10 to 3.18.
 
-use crate::intel::{EngineState, MI_BATCH_BUFFER_END, TestDevice, stream};
-use std::fmt::Write;
+use crate::intel::{EngineState, MI_BATCH_BUFFER_END, TestDevice, push_line, stream};
 use unwedge_capture::intel::RingRegister as R;
 
 /// A kernel version at which the text had changed.
@@ -165,9 +164,7 @@ struct OldText<'s> {
 
 impl OldText<'_> {
     fn line(&mut self, text: std::fmt::Arguments<'_>) {
-        // A string takes anything.
-        let _ = self.out.write_fmt(text);
-        self.out.push('\n');
+        push_line(&mut self.out, text);
     }
 
     fn of_device(&self, name: &str) -> u32 {

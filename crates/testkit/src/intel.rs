@@ -2,7 +2,15 @@
 
 use crate::{i915, xe};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use unwedge_capture::intel::{BlockEncoding, BlockText, RingRegister};
+
+/// Appends a line.
+pub(crate) fn push_line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // A string takes anything.
+    let _ = out.write_fmt(text);
+    out.push('\n');
+}
 
 /// A device, and how the drivers call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ pub mod captures;
 pub mod check;
 pub mod contexts;
 pub mod count;
+pub mod data;
 pub mod devcore;
 pub mod hangs;
 pub mod hostile;

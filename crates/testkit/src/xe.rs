@@ -3,8 +3,8 @@
 //! Facts: `xe_devcoredump.c`, `xe_hw_engine.c`, `xe_guc_capture.c`, `xe_lrc.c`, `xe_vm.c`, Linux 6.8 to 6.19.
 
 use crate::intel::{
-    EngineState, MI_BATCH_BUFFER_END, TestDevice, pipe_control, second_level_batch, semaphore_wait,
-    store_data, stream,
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, pipe_control, push_line, second_level_batch,
+    semaphore_wait, store_data, stream,
 };
 use std::fmt::Write;
 use unwedge_capture::ascii85;
@@ -180,9 +180,7 @@ struct XeText<'b> {
 
 impl XeText<'_> {
     fn line(&mut self, text: std::fmt::Arguments<'_>) {
-        // A string takes anything.
-        let _ = self.out.write_fmt(text);
-        self.out.push('\n');
+        push_line(&mut self.out, text);
     }
 
     fn device(&mut self) {

@@ -169,10 +169,11 @@ impl Serialize for JsonFact<'_> {
                 map.serialize_entry("kind", "wave")?;
                 map.serialize_entry("values", &JsonArgs(args))?;
             }
-            Fact::Absent { name, reason } => {
+            Fact::Absent { name, section } => {
                 map.serialize_entry("kind", "absent")?;
                 map.serialize_entry("name", name)?;
-                reason.as_ref().map_or(Ok(()), |reason| map.serialize_entry("reason", reason))?;
+                let reason = section.map(crate::words::absent::meaning);
+                reason.map_or(Ok(()), |reason| map.serialize_entry("reason", &reason))?;
             }
             Fact::Line(line) => {
                 map.serialize_entry("kind", "line")?;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use unwedge_capture::Dump;
 use unwedge_capture::i915::ErrorState;
+use unwedge_testkit::data;
 use unwedge_view::Style;
 use unwedge_view::intel::IntelDump;
 use unwedge_view::intel::text::{self, ListingOptions};
@@ -93,9 +94,8 @@ fn pairs() -> Vec<(PathBuf, PathBuf)> {
             }
         }
     }
-    let root = std::env::var("UNWEDGE_DATA").unwrap_or_else(|_| "../../../shared/data".to_owned());
     let mut found = Vec::new();
-    visit(&Path::new(&root).join("intel"), &mut found);
+    visit(&data::root().join("intel"), &mut found);
     found.sort();
     found
 }

@@ -2,35 +2,20 @@
 //! that executed nothing.
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use unwedge_hw::Db;
 use unwedge_sim::adreno::Loading;
 use unwedge_stream::play::SubmitChoice;
+use unwedge_testkit::data;
 use unwedge_view::replay::{MemoryWanted, ReplayOptions, Replayed, replay};
-
-fn data() -> PathBuf {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("adreno")
-}
-
-fn unpacked(path: &Path) -> Vec<u8> {
-    let packed = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut bytes = Vec::new();
-    flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("gzip");
-    bytes
-}
 
 /// The lines of a table by the names of its columns; `None` when the folder is not there.
 fn table(path: &Path) -> Option<Vec<BTreeMap<String, String>>> {
-    let text = match path.extension().is_some_and(|end| end == "gz") {
-        _ if !path.exists() => {
-            eprintln!("skipped: {} is not there", path.display());
-            return None;
-        }
-        true => String::from_utf8(unpacked(path)).expect("text"),
-        false => std::fs::read_to_string(path).expect("text"),
-    };
+    if !path.exists() {
+        eprintln!("skipped: {} is not there", path.display());
+        return None;
+    }
+    let text = data::read_text(path);
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().expect("names of columns").split(',').collect();
     let row = |line: &str| {
@@ -54,7 +39,7 @@ fn run(capture: &Path, wanted: Vec<MemoryWanted>) -> Replayed {
         wanted,
     };
     let db = Db::builtin();
-    let (replayed, diagnostics) = replay(&unpacked(capture)[..], &options, &db, 1 << 32);
+    let (replayed, diagnostics) = replay(&data::read(capture)[..], &options, &db, 1 << 32);
     assert!(diagnostics.is_empty(), "{}: {diagnostics:?}", capture.display());
     replayed
 }
@@ -69,7 +54,7 @@ fn by_capture(rows: Vec<BTreeMap<String, String>>) -> BTreeMap<String, Vec<BTree
 /// Every dispatch gives its words, and leaves what lies between them as it was.
 #[test]
 fn compute_shaders_give_the_words_they_must() {
-    let folder = data().join("compute");
+    let folder = data::root().join("adreno").join("compute");
     let Some(rows) = table(&folder.join("index.csv")) else { return };
     let expected: BTreeMap<(String, String), String> = table(&folder.join("expected.csv.gz"))
         .expect("beside the index")
@@ -113,7 +98,7 @@ fn hex_word(digits: &[u8]) -> u32 {
 /// Captures without draws: copies, clears, blits.
 #[test]
 fn blits_give_the_images_they_must() {
-    let folder = data().join("graphics");
+    let folder = data::root().join("adreno").join("graphics");
     let Some(rows) = table(&folder.join("index.csv")) else { return };
     let (mut judged, mut wrong) = (0, Vec::new());
     for (capture, rows) in by_capture(rows) {
@@ -133,7 +118,7 @@ fn blits_give_the_images_they_must() {
         }
         for (row, bytes) in rows.iter().zip(&replayed.memory) {
             let Some(tolerance) = tolerance(row) else { continue };
-            let must = unpacked(&folder.join("expected").join(&row["expected"]));
+            let must = data::read(&folder.join("expected").join(&row["expected"]));
             judged += 1;
             let bytes = bytes.as_deref().unwrap_or_default();
             let off = bytes.iter().zip(&must).any(|(a, b)| a.abs_diff(*b) > tolerance);
@@ -157,7 +142,7 @@ fn tolerance(row: &BTreeMap<String, String>) -> Option<u8> {
 /// A multiply and add over buffers that the GPU fills by itself.
 #[test]
 fn programs_give_the_floats_they_must() {
-    let folder = data().join("renders");
+    let folder = data::root().join("adreno").join("renders");
     let Some(rows) = table(&folder.join("index.csv")) else { return };
     let mut judged = 0;
     for row in rows.iter().filter(|row| row["kind"] == "f32") {

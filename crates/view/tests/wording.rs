@@ -2,11 +2,11 @@
 //!
 //! Goes through every dump of the test kit, and those of `UNWEDGE_DATA` where that is there.
 
-use std::path::{Path, PathBuf};
 use unwedge_base::Generation;
 use unwedge_capture::{Dump, DumpPart};
 use unwedge_hw::Db;
 use unwedge_postmortem::explain;
+use unwedge_testkit::data;
 use unwedge_testkit::hangs::{HangDump, HangRun, hangs};
 use unwedge_testkit::{amdgpu, devcore, i915, i915_old, xe};
 use unwedge_view::report::ReportOptions;
@@ -115,17 +115,6 @@ fn texts(parts: &[(String, Vec<u8>)], db: &Db) -> Vec<String> {
     options.into_iter().map(render).collect()
 }
 
-fn real_dumps() -> Vec<PathBuf> {
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let data = std::env::var_os("UNWEDGE_DATA").map_or(default, PathBuf::from).join("adreno/devcoredump");
-    let Ok(files) = std::fs::read_dir(&data) else {
-        eprintln!("skipped: no dumps at {}", data.display());
-        return Vec::new();
-    };
-    let files = files.filter_map(|file| Some(file.ok()?.path()));
-    files.filter(|path| path.to_string_lossy().ends_with(".devcore.gz")).collect()
-}
-
 #[test]
 fn no_report_has_a_pattern_that_has_gone_wrong_before() {
     let one = |(name, bytes): (String, Vec<u8>)| HangDump { name, files: vec![("dump".to_owned(), bytes)] };
@@ -149,11 +138,8 @@ fn no_report_has_a_pattern_that_has_gone_wrong_before() {
         let files = amdgpu::RadvBuilder::complete(gfx).members();
         dumps.push(HangDump { name: format!("radv {gfx:?}"), files });
     }
-    for path in real_dumps() {
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(&path).expect("a dump");
-        std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(file), &mut bytes).expect("gzip");
-        dumps.push(one((path.display().to_string(), bytes)));
+    for path in data::files("adreno/devcoredump", ".devcore.gz") {
+        dumps.push(one((path.display().to_string(), data::read(&path))));
     }
     let db = Db::builtin();
     let mut wrong: Vec<String> = Vec::new();

@@ -6,8 +6,10 @@
 //! Never: what a packet or a register's bits mean. Facts: the sources named in each module.
 
 mod contents;
+mod hub;
 pub(crate) mod register;
 pub(crate) mod text;
 
 pub use contents::DwordContents;
+pub use hub::VmHub;
 pub use register::{AmdRegister, plain_name};

@@ -120,17 +120,17 @@ impl AmdgpuSection {
         }
     }
 
-    /// What its absence means where the kernel could have written it; `None` where that says nothing about the hang.
-    pub fn absence(self) -> Option<&'static str> {
-        match self {
-            AmdgpuSection::Timeout => Some("no job timed out"),
-            AmdgpuSection::Fault => Some("page faults are not reported"),
-            AmdgpuSection::HwIps => Some("the chip has no list of its IP versions"),
-            AmdgpuSection::Ip => Some("no registers were dumped, as of chips before gfx9"),
-            AmdgpuSection::Ring => Some("no ring was dumped"),
-            AmdgpuSection::Ib => Some("no IB was dumped, so what the job did is not known"),
-            _ => None,
-        }
+    /// Whether its absence says something about the hang.
+    pub fn is_missed(self) -> bool {
+        matches!(
+            self,
+            AmdgpuSection::Timeout
+                | AmdgpuSection::Fault
+                | AmdgpuSection::HwIps
+                | AmdgpuSection::Ip
+                | AmdgpuSection::Ring
+                | AmdgpuSection::Ib
+        )
     }
 
     /// Whether a dump may have several of them.

@@ -6,7 +6,7 @@
 
 use super::layout::{AmdgpuLayout, AmdgpuSection, AmdgpuSectionInfo};
 use super::{read, render};
-use crate::absence::SectionAbsence;
+use crate::absence::{AbsentSection, DumpSectionId, SectionAbsence};
 use crate::amd::register::find;
 use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
@@ -457,9 +457,10 @@ impl<'a> Devcoredump<'a> {
         })
     }
 
-    /// What it means that a section is not there; `None` where it is, or where that says nothing about the hang.
-    pub fn absence_meaning(&self, section: AmdgpuSection) -> Option<Cow<'static, str>> {
-        Some(self.absence(section)?.meaning(section.absence()?))
+    /// A section that is not there, with the reason; `None` where it is, or where that says nothing about the hang.
+    pub fn absent_section(&self, section: AmdgpuSection) -> Option<AbsentSection> {
+        let why = self.absence(section).filter(|_| section.is_missed())?;
+        Some(AbsentSection { section: DumpSectionId::Amdgpu(section), why })
     }
 
     /// Whether the dump says anything in this section.

@@ -3,6 +3,7 @@
 use super::{CodeObject, EM_AMDGPU, ElfRelocation, ElfSectionKind, ElfSymbol, ElfSymbolKind};
 use object::Endianness;
 use object::elf;
+use object::write::StringId;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, Writer};
 
 /// The bytes of a code object: relocatable, with the sections and symbols it lists. Sections of the kind
@@ -11,54 +12,10 @@ use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, Writ
 /// # Errors
 /// When a name cannot stand in a string table (it holds a zero byte), or a table grows past what ELF can number.
 pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
+    let rela_names: Vec<String> = object.sections.iter().map(|s| format!(".rela{}", s.name)).collect();
     let mut bytes = Vec::new();
     let mut writer = Writer::new(Endianness::Little, true, &mut bytes);
-    writer.reserve_file_header();
-    writer.reserve_null_section_index();
-    let kept: Vec<usize> =
-        (0..object.sections.len()).filter(|&i| object.sections[i].kind != ElfSectionKind::Other).collect();
-    let mut indices = vec![None; object.sections.len()];
-    let mut names = Vec::new();
-    let mut offsets = Vec::new();
-    for &i in &kept {
-        let section = &object.sections[i];
-        names.push(writer.add_section_name(section.name.as_bytes()));
-        indices[i] = Some(writer.reserve_section_index());
-        let size = if section.kind == ElfSectionKind::Zeros { 0 } else { section.bytes.len() as u64 };
-        offsets.push(writer.reserve(size, section.align.clamp(1, 1 << 16)));
-    }
-    // One table of relocations for each section that has any.
-    let mut tables: Vec<(usize, _, _, Vec<ElfRelocation>)> = Vec::new();
-    let mut related: Vec<ElfRelocation> = object.relocations.clone();
-    related.sort_by_key(|r| (r.section, r.offset));
-    let rela_names: Vec<String> = kept.iter().map(|&i| format!(".rela{}", object.sections[i].name)).collect();
-    for (&i, name) in kept.iter().zip(&rela_names) {
-        let of_section: Vec<_> = related.iter().filter(|r| r.section == i).copied().collect();
-        if !of_section.is_empty() {
-            let name = writer.add_section_name(name.as_bytes());
-            writer.reserve_section_index();
-            let offset = writer.reserve_relocations(of_section.len(), true);
-            tables.push((i, name, offset, of_section));
-        }
-    }
-    let mut order: Vec<usize> = (0..object.symbols.len()).collect();
-    order.sort_by_key(|&i| object.symbols[i].global);
-    let locals = order.iter().filter(|&&i| !object.symbols[i].global).count();
-    writer.reserve_null_symbol_index();
-    let mut symbol_names = Vec::new();
-    for &i in &order {
-        let symbol = &object.symbols[i];
-        symbol_names.push(writer.add_string(symbol.name.as_bytes()));
-        writer.reserve_symbol_index(symbol.section.and_then(|s| indices.get(s).copied().flatten()));
-    }
-    writer.reserve_symtab_section_index();
-    writer.reserve_symtab();
-    writer.reserve_strtab_section_index();
-    writer.reserve_strtab()?;
-    writer.reserve_shstrtab_section_index();
-    writer.reserve_shstrtab()?;
-    writer.reserve_section_headers();
-
+    let plan = FilePlan::reserve(&mut writer, object, &rela_names)?;
     let (os_abi, abi_version) = object.loader.identification();
     writer.write_file_header(&FileHeader {
         os_abi: elf::OsAbi(os_abi),
@@ -68,52 +25,146 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
         e_entry: 0,
         e_flags: elf::FileFlags(object.flags),
     })?;
-    for &i in &kept {
-        let section = &object.sections[i];
-        if section.kind != ElfSectionKind::Zeros {
-            writer.write_align(section.align.clamp(1, 1 << 16));
-            writer.write(&section.bytes);
-        }
-    }
-    for (.., relocations) in &tables {
-        write_relocations(&mut writer, relocations, &order);
-    }
-    writer.write_null_symbol();
-    for (&i, &name) in order.iter().zip(&symbol_names) {
-        let symbol = &object.symbols[i];
-        let section = symbol.section.and_then(|s| indices.get(s).copied().flatten());
-        let name = writer.string_offset(Some(name));
-        writer.write_symbol(&symbol_entry(symbol, section, name));
-    }
-    writer.write_strtab();
-    writer.write_shstrtab();
-    writer.write_null_section_header();
-    for ((&i, &name), &offset) in kept.iter().zip(&names).zip(&offsets) {
-        let section = &object.sections[i];
-        if let Some((kind, flags)) = section_type(section.kind) {
-            writer.write_section_header(&SectionHeader {
-                sh_name: writer.section_name_offset(Some(name)),
-                sh_type: kind,
-                sh_flags: elf::SectionFlags(flags),
-                sh_addr: 0,
-                sh_offset: offset,
-                sh_size: section.bytes.len() as u64,
-                sh_link: 0,
-                sh_info: 0,
-                sh_addralign: section.align.max(1),
-                sh_entsize: 0,
-            });
-        }
-    }
-    let symtab = writer.symtab_index();
-    for (section, name, offset, relocations) in &tables {
-        let section = indices.get(*section).copied().flatten().unwrap_or(SectionIndex(0));
-        writer.write_relocation_section_header(*name, section, symtab, *offset, relocations.len(), true);
-    }
-    writer.write_symtab_section_header(locals as u32 + 1);
-    writer.write_strtab_section_header();
-    writer.write_shstrtab_section_header();
+    plan.write_contents(&mut writer, object);
+    plan.write_headers(&mut writer, object);
     Ok(bytes)
+}
+
+/// Where everything goes: reserved in the order in which it is written.
+struct FilePlan {
+    sections: Vec<PlannedSection>,
+    /// By section of the object.
+    indices: Vec<Option<SectionIndex>>,
+    tables: Vec<PlannedTable>,
+    /// Symbols of the object in the order in which they are written: local ones first.
+    order: Vec<usize>,
+    symbol_names: Vec<StringId>,
+}
+
+/// A section of the object.
+struct PlannedSection {
+    of: usize,
+    name: StringId,
+    offset: u64,
+}
+
+/// The relocations of a section that has any.
+struct PlannedTable {
+    of: usize,
+    name: StringId,
+    offset: u64,
+    relocations: Vec<ElfRelocation>,
+}
+
+impl FilePlan {
+    fn reserve<'a>(
+        writer: &mut Writer<'a>,
+        object: &'a CodeObject<'_>,
+        rela_names: &'a [String],
+    ) -> Result<FilePlan, object::write::Error> {
+        writer.reserve_file_header();
+        writer.reserve_null_section_index();
+        let mut indices = vec![None; object.sections.len()];
+        let mut sections = Vec::new();
+        for (of, section) in object.sections.iter().enumerate() {
+            if section.kind == ElfSectionKind::Other {
+                continue;
+            }
+            let name = writer.add_section_name(section.name.as_bytes());
+            indices[of] = Some(writer.reserve_section_index());
+            let size = if section.kind == ElfSectionKind::Zeros { 0 } else { section.bytes.len() as u64 };
+            let offset = writer.reserve(size, section.align.clamp(1, 1 << 16));
+            sections.push(PlannedSection { of, name, offset });
+        }
+        let mut related: Vec<ElfRelocation> = object.relocations.clone();
+        related.sort_by_key(|r| (r.section, r.offset));
+        let mut tables = Vec::new();
+        for PlannedSection { of, .. } in &sections {
+            let relocations: Vec<_> = related.iter().filter(|r| r.section == *of).copied().collect();
+            if let (false, Some(name)) = (relocations.is_empty(), rela_names.get(*of)) {
+                let name = writer.add_section_name(name.as_bytes());
+                writer.reserve_section_index();
+                let offset = writer.reserve_relocations(relocations.len(), true);
+                tables.push(PlannedTable { of: *of, name, offset, relocations });
+            }
+        }
+        let mut order: Vec<usize> = (0..object.symbols.len()).collect();
+        order.sort_by_key(|&i| object.symbols[i].global);
+        writer.reserve_null_symbol_index();
+        let mut names = Vec::new();
+        let mut plan = FilePlan { sections, indices, tables, order, symbol_names: Vec::new() };
+        for symbol in plan.order.iter().map(|&i| &object.symbols[i]) {
+            names.push(writer.add_string(symbol.name.as_bytes()));
+            writer.reserve_symbol_index(plan.index(symbol.section));
+        }
+        plan.symbol_names = names;
+        writer.reserve_symtab_section_index();
+        writer.reserve_symtab();
+        writer.reserve_strtab_section_index();
+        writer.reserve_strtab()?;
+        writer.reserve_shstrtab_section_index();
+        writer.reserve_shstrtab()?;
+        writer.reserve_section_headers();
+        Ok(plan)
+    }
+
+    /// The index of a section of the object, if it is written.
+    fn index(&self, section: Option<usize>) -> Option<SectionIndex> {
+        self.indices.get(section?).copied().flatten()
+    }
+
+    /// Sections, relocations, symbols and strings.
+    fn write_contents(&self, writer: &mut Writer<'_>, object: &CodeObject<'_>) {
+        for planned in &self.sections {
+            let section = &object.sections[planned.of];
+            if section.kind != ElfSectionKind::Zeros {
+                writer.write_align(section.align.clamp(1, 1 << 16));
+                writer.write(&section.bytes);
+            }
+        }
+        for table in &self.tables {
+            write_relocations(writer, &table.relocations, &self.order);
+        }
+        writer.write_null_symbol();
+        for (&i, &name) in self.order.iter().zip(&self.symbol_names) {
+            let symbol = &object.symbols[i];
+            let name = writer.string_offset(Some(name));
+            writer.write_symbol(&symbol_entry(symbol, self.index(symbol.section), name));
+        }
+        writer.write_strtab();
+        writer.write_shstrtab();
+    }
+
+    fn write_headers(&self, writer: &mut Writer<'_>, object: &CodeObject<'_>) {
+        writer.write_null_section_header();
+        for planned in &self.sections {
+            let section = &object.sections[planned.of];
+            if let Some((kind, flags)) = section_type(section.kind) {
+                writer.write_section_header(&SectionHeader {
+                    sh_name: writer.section_name_offset(Some(planned.name)),
+                    sh_type: kind,
+                    sh_flags: elf::SectionFlags(flags),
+                    sh_addr: 0,
+                    sh_offset: planned.offset,
+                    sh_size: section.bytes.len() as u64,
+                    sh_link: 0,
+                    sh_info: 0,
+                    sh_addralign: section.align.max(1),
+                    sh_entsize: 0,
+                });
+            }
+        }
+        let symtab = writer.symtab_index();
+        for table in &self.tables {
+            let section = self.index(Some(table.of)).unwrap_or(SectionIndex(0));
+            let count = table.relocations.len();
+            writer.write_relocation_section_header(table.name, section, symtab, table.offset, count, true);
+        }
+        let locals = self.order.iter().filter(|&&i| !object.symbols[i].global).count();
+        writer.write_symtab_section_header(locals as u32 + 1);
+        writer.write_strtab_section_header();
+        writer.write_shstrtab_section_header();
+    }
 }
 
 /// Entries of one table of relocations; symbols are numbered in the order in which they are written, from 1.

@@ -20,6 +20,7 @@
 //! - `pgtable-fault-info` came in 6.14, `vm-log` in 6.17, both in front of `rbbm-status`.
 //! - `comm` and `cmdline` may be set by the application, and may hold anything.
 
+mod fault;
 mod layout;
 pub mod lines;
 mod model;
@@ -28,6 +29,7 @@ mod render;
 mod sections;
 
 pub use crate::absence::SectionAbsence;
+pub use fault::{FaultCause, VmOperation};
 pub use layout::MsmLayout;
 pub use model::*;
 pub use sections::{MsmSection, SectionFacts, SectionHeading};

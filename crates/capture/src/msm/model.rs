@@ -7,7 +7,7 @@ use super::layout::{MsmLayout, MsmSectionInfo};
 use super::lines::TopKey;
 use super::sections::MsmSection;
 use super::{read, render};
-use crate::absence::SectionAbsence;
+use crate::absence::{AbsentSection, DumpSectionId, SectionAbsence};
 use crate::ascii85;
 use std::borrow::Cow;
 use std::fmt;
@@ -431,9 +431,10 @@ impl<'a> Devcore<'a> {
         Some(SectionAbsence::by_kernel(facts.since, self.kernel.as_deref()))
     }
 
-    /// What it means that a section has nothing.
-    pub fn absence_meaning(&self, section: MsmSection) -> Cow<'static, str> {
-        self.absence(section).unwrap_or(SectionAbsence::NothingRecorded).meaning(section.absence())
+    /// A section that has nothing, with the reason.
+    pub fn absent_section(&self, section: MsmSection) -> AbsentSection {
+        let why = self.absence(section).unwrap_or(SectionAbsence::NothingRecorded);
+        AbsentSection { section: DumpSectionId::Msm(section), why }
     }
 
     /// The value of a register of `registers:`.

@@ -25,8 +25,6 @@ pub struct SectionFacts {
     pub heading: SectionHeading,
     /// It precedes `rbbm-status`.
     pub before_status: bool,
-    /// What its absence from a dump means where the kernel could have written it.
-    pub absence: &'static str,
 }
 
 /// When kernels write the heading of a section.
@@ -53,7 +51,6 @@ const ROW: SectionFacts = SectionFacts {
     required: None,
     heading: SectionHeading::Always,
     before_status: false,
-    absence: "",
 };
 
 /// A row of a section that a6xx brought.
@@ -84,7 +81,6 @@ sections! {
         since: Some((5, 14)),
         heading: SectionHeading::WithEntries,
         before_status: true,
-        absence: "no IOMMU fault was recorded",
         ..ROW
     };
     /// `pgtable-fault-info`
@@ -93,7 +89,6 @@ sections! {
         since: Some((6, 14)),
         heading: SectionHeading::WithEntries,
         before_status: true,
-        absence: "no page table of a fault was recorded",
         ..ROW
     };
     /// `vm-log`
@@ -101,7 +96,6 @@ sections! {
         name: "vm-log",
         since: Some((6, 17)),
         before_status: true,
-        absence: "no map or unmap was logged",
         ..ROW
     };
     /// `ringbuffer`
@@ -109,7 +103,6 @@ sections! {
         name: "ringbuffer",
         opened_by: Some("id"),
         required: Some("size"),
-        absence: "where the rings stood is not known",
         ..ROW
     };
     /// `bos`
@@ -119,35 +112,30 @@ sections! {
         opened_by: Some("iova"),
         required: Some("size"),
         heading: SectionHeading::WithEntries,
-        absence: "no buffer was captured: command streams cannot be followed",
         ..ROW
     };
     /// `gmu-log`
     GmuLog = SectionFacts {
         name: "gmu-log",
         required: Some("size"),
-        absence: "what the GMU did is not known",
         ..A6XX
     };
     /// `gmu-hfi`
     GmuHfi = SectionFacts {
         name: "gmu-hfi",
         required: Some("size"),
-        absence: "what the GMU did is not known",
         ..A6XX
     };
     /// `gmu-debug`
     GmuDebug = SectionFacts {
         name: "gmu-debug",
         required: Some("size"),
-        absence: "what the GMU did is not known",
         ..A6XX
     };
     /// `registers`
     Registers = SectionFacts {
         name: "registers",
         heading: SectionHeading::AlwaysFromA6xx,
-        absence: "registers were not read",
         ..ROW
     };
     /// `registers-hlsq`
@@ -155,13 +143,11 @@ sections! {
         name: "registers-hlsq",
         generations: (Generation::A5xx, Generation::A5xx),
         heading: SectionHeading::WithEntries,
-        absence: "registers were not read",
         ..ROW
     };
     /// `registers-gmu`
     RegistersGmu = SectionFacts {
         name: "registers-gmu",
-        absence: "the GMU's registers were not read",
         ..A6XX
     };
     /// `indexed-registers`
@@ -169,21 +155,18 @@ sections! {
         name: "indexed-registers",
         opened_by: Some("regs-name"),
         required: Some("dwords"),
-        absence: "the command processor's inner state is not known",
         ..A6XX
     };
     /// `shader-blocks`
     ShaderBlocks = SectionFacts {
         name: "shader-blocks",
         opened_by: Some("type"),
-        absence: "the shader processors' memories were not read",
         ..A6XX
     };
     /// `clusters`
     Clusters = SectionFacts {
         name: "clusters",
         opened_by: Some("cluster-name"),
-        absence: "the pipeline's context registers were not read",
         ..A6XX
     };
     /// `debugbus`
@@ -191,7 +174,6 @@ sections! {
         name: "debugbus",
         opened_by: Some("debugbus-block"),
         required: Some("count"),
-        absence: "the debug bus was not read",
         ..A6XX
     };
 }
@@ -227,10 +209,5 @@ impl MsmSection {
     /// Whether this section comes after that one in the text of a kernel.
     pub(super) fn follows(self, other: MsmSection) -> bool {
         self as u8 > other as u8
-    }
-
-    /// What its absence means where the kernel could have written it.
-    pub fn absence(self) -> &'static str {
-        self.facts().absence
     }
 }

@@ -2,11 +2,26 @@
 
 use super::members::{MemberInfo, MemberKind, ReportMember};
 use super::read;
+use crate::absence::{AbsentSection, DumpSectionId, SectionAbsence};
 use crate::amd::DwordContents;
 use crate::umr::{PrintedRegister, UmrText, UmrVgpr, UmrWave, UmrWaveLocation};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 use unwedge_hw::ChipOverride;
+
+/// What Mesa calls a generation, in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RadvGfxLevel {
+    /// Major and minor: `10.3`.
+    Version(u8, u8),
+    /// The number of Mesa's enum.
+    Number(usize),
+}
+
+/// The trimmed value of an entry.
+fn named<'s>(entries: &'s [NamedValue<'_>], name: &str) -> Option<&'s str> {
+    entries.iter().find(|entry| entry.name.trim() == name).map(|entry| entry.value.trim())
+}
 
 /// A hang report. Absent files are `None` or empty; nothing is filled in. Spans are within the file they come from, or
 /// within the text when the report is one text.
@@ -416,22 +431,53 @@ impl<'a> RadvReport<'a> {
             && self.trap.is_none()
     }
 
-    /// The files that it lacks: their kinds and names, and what their absence means. A text that does not say what its
-    /// parts are lacks none.
-    pub fn absent(&self) -> impl Iterator<Item = (MemberKind, String, &'static str)> {
+    /// The files that it lacks, with their names. A text that does not say what its parts are lacks none.
+    pub fn absent(&self) -> impl Iterator<Item = (AbsentSection, String)> {
         let there = |kind| self.members.iter().any(|member| member.kind == Some(kind) && member.size > 0);
         let one_text = there(MemberKind::Everything);
-        MemberKind::expected().filter(move |(kind, ..)| !one_text && !there(*kind))
+        let missing = MemberKind::expected().filter(move |(kind, _)| !one_text && !there(*kind));
+        missing.map(|(kind, name)| {
+            let section = DumpSectionId::Radv(kind);
+            (AbsentSection { section, why: SectionAbsence::NothingRecorded }, name)
+        })
     }
 
     /// A line of `app_info.log`.
     pub fn app_entry(&self, name: &str) -> Option<&str> {
-        self.app.iter().find(|entry| entry.name == name).map(|entry| entry.value.as_ref())
+        named(&self.app, name)
     }
 
     /// A line of `gpu_info.log`.
     pub fn gpu_entry(&self, name: &str) -> Option<&str> {
-        self.gpu.iter().find(|entry| entry.name == name).map(|entry| entry.value.as_ref())
+        named(&self.gpu, name)
+    }
+
+    /// The version of Mesa, which moved from one file to the other.
+    pub fn mesa_version(&self) -> Option<&str> {
+        let entries = [self.gpu_entry("Mesa version"), self.app_entry("Mesa version")];
+        entries.into_iter().flatten().find(|version| !version.is_empty())
+    }
+
+    /// Names of the GPU, by which a chip may be found.
+    pub fn gpu_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.gpu.iter().filter(|entry| ["Device name", "name"].contains(&entry.name.trim()));
+        names.map(|entry| entry.value.as_ref())
+    }
+
+    /// What Mesa calls the generation.
+    pub fn gfx_level(&self) -> Option<RadvGfxLevel> {
+        let is_level = |entry: &&NamedValue<'_>| ["gfx_level", "chip_class"].contains(&entry.name.trim());
+        let level = self.gpu.iter().find(is_level)?.value.trim();
+        Some(match level.split_once('.') {
+            Some((major, minor)) => RadvGfxLevel::Version(major.parse().ok()?, minor.parse().ok()?),
+            None => RadvGfxLevel::Number(level.parse().ok()?),
+        })
+    }
+
+    /// Whether an option of RADV_DEBUG was set; options that the report does not list are taken as not set.
+    pub fn has_debug_option(&self, option: &str) -> bool {
+        let options = self.app.iter().find(|entry| entry.name.contains("debug options"));
+        options.is_some_and(|entry| entry.value.contains(option))
     }
 
     /// Waves, as `umr_waves.log` has them.

@@ -3,7 +3,7 @@
 use super::read::read;
 use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
-use unwedge_base::{Diagnostic, Span};
+use unwedge_base::{Diagnostic, GcVersion, Span};
 use unwedge_hw::ChipOverride;
 
 /// Text of umr.
@@ -234,6 +234,26 @@ pub struct PrintedRegister<'a> {
     pub fields: Vec<PrintedField<'a>>,
     /// Where it stands in the text.
     pub span: Span,
+}
+
+impl PrintedRegister<'_> {
+    /// The chip, with whose name a path begins: `navi21.gfx1030.mmGRBM_STATUS`.
+    pub fn chip_name(&self) -> Option<&str> {
+        self.path.as_deref()?.split('.').next().filter(|first| !first.starts_with("gfx"))
+    }
+
+    /// The version of the graphics core, by the block in the path, `gfx1030`. That is not the name of a target: it has the
+    /// numbers of the core's version, major, minor and revision.
+    pub fn gc_version(&self) -> Option<GcVersion> {
+        let digits = self.path.as_deref()?.split('.').find_map(|part| part.strip_prefix("gfx"))?;
+        let (major, rest) = match digits.get(..1)? {
+            "1" => digits.split_at_checked(2)?,
+            _ => digits.split_at_checked(1)?,
+        };
+        let mut rest = rest.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
+        let mut number = || rest.next().unwrap_or(Some(0));
+        Some(GcVersion { major: major.parse().ok()?, minor: number()?, revision: number()? })
+    }
 }
 
 /// A field of a register.

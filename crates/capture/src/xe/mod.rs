@@ -11,7 +11,10 @@
 //! - Registers captured by the GuC (6.13 on) stand behind `Capture_source: GuC`.
 //! - `[0].error: -19` in the VM state is about the whole: nothing was captured.
 
+mod queue;
 mod read;
+
+pub use queue::XeHungJob;
 
 use crate::absence::SectionAbsence;
 use crate::intel::text::{IntelLines, number};
@@ -193,19 +196,5 @@ impl XeGt<'_> {
     pub fn ip_version(&self) -> Option<(u32, u32, u32)> {
         let mut parts = self.field("IP ver")?.split('.').map(|part| part.parse().ok());
         Some((parts.next()??, parts.next()??, parts.next().flatten().unwrap_or(0)))
-    }
-}
-
-impl XeQueue<'_> {
-    /// The value of a field.
-    pub fn field(&self, key: &str) -> Option<&str> {
-        self.fields.iter().find(|f| f.key == key).map(|f| f.value.as_ref())
-    }
-}
-
-impl XeContext<'_> {
-    /// The value of a field.
-    pub fn field(&self, key: &str) -> Option<&str> {
-        self.fields.iter().find(|f| f.key == key).map(|f| f.value.as_ref())
     }
 }

@@ -1,43 +1,19 @@
-//! The data folder: `UNWEDGE_DATA`, or `../shared/data` beside the workspace; and code made from text.
+//! Programs of `UNWEDGE_DATA`, and code made from text.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use flate2::read::GzDecoder;
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 use unwedge_check::amdgcn::EntryPreset;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
+use unwedge_testkit::data::{files, read_text};
+pub use unwedge_testkit::pack::bytes;
 
-/// A folder below `amd`; `None`, said so, if it is not there.
-pub fn folder(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let folder = root.join("amd").join(name);
-    if !folder.is_dir() {
-        println!("skipped: there is no {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
-/// The texts of packed files of a folder whose names have a part in them.
+/// The texts of packed files of a folder below `amd` whose names have a part in them.
 pub fn packed(name: &str, part: &str) -> Vec<(String, String)> {
-    let Some(folder) = folder(name) else { return Vec::new() };
-    let mut texts = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if name.contains(part) && name.ends_with(".gz") && !name.ends_with(".tar.gz") {
-            let mut text = String::new();
-            GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
-            texts.push((name, text));
-        }
-    }
-    texts.sort();
-    texts
+    let mut paths = files(&format!("amd/{name}"), ".gz");
+    let named = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    paths.retain(|path| named(path).contains(part) && !named(path).ends_with(".tar.gz"));
+    paths.into_iter().map(|path| (named(&path), read_text(&path))).collect()
 }
 
 /// The GPU of a generation as the data name it.
@@ -101,10 +77,6 @@ pub fn binaries() -> Vec<Binary> {
         }
     }
     all
-}
-
-pub fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Code of lines, and where each of them that makes code begins. A line `NAME:` is a label.

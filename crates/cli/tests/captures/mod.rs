@@ -2,17 +2,17 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use crate::program::data;
 use std::fs;
 use std::path::PathBuf;
 use unwedge::base::Generation;
 use unwedge::capture::rd::{MemoryRange, RdSectionKind, RdWriter};
 use unwedge::hw::Db;
+use unwedge_testkit::data;
 use unwedge_testkit::pm4::{pkt0, pkt3, pkt4, pkt7};
 
 /// Every capture of every index; empty, and said so, where there is none.
 pub fn real() -> Vec<PathBuf> {
-    let data = data();
+    let data = data::root();
     let mut found = Vec::new();
     for folder in ["adreno/captures", "adreno/renders"] {
         let folder = data.join(folder);

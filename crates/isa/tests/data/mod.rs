@@ -1,42 +1,21 @@
-//! The data folder: `UNWEDGE_DATA`, or `../shared/data` beside the workspace.
+//! Tables, shaders and logs of `UNWEDGE_DATA`.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use flate2::read::GzDecoder;
-use std::fs;
-use std::io::Read;
 use std::path::PathBuf;
+use unwedge_testkit::data::{cells, files, read, read_text};
 
 type Rows = Vec<Vec<String>>;
 
-fn folder(vendor: &str, name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let folder = root.join(vendor).join(name);
-    if !folder.is_dir() {
-        println!("skipped: there is no {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
 /// Every table of a folder that has the column `encoding`: its name and its rows, the first of them the columns.
 pub fn csv(name: &str) -> Vec<(String, Rows)> {
-    let Some(folder) = folder("adreno", name) else { return Vec::new() };
-    let mut tables = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "csv") {
-            let rows: Rows = fs::read_to_string(&path).unwrap().lines().map(cells).collect();
-            if rows.first().is_some_and(|columns| columns.iter().any(|c| c == "encoding")) {
-                tables.push((path.display().to_string(), rows));
-            }
-        }
-    }
-    tables.sort();
-    tables
+    let tables = files(&format!("adreno/{name}"), ".csv").into_iter().map(|path| {
+        let rows: Rows = read_text(&path).lines().map(cells).collect();
+        (path.display().to_string(), rows)
+    });
+    let has_encodings =
+        |rows: &Rows| rows.first().is_some_and(|columns| columns.iter().any(|c| c == "encoding"));
+    tables.filter(|(_, rows)| has_encodings(rows)).collect()
 }
 
 /// Every packed table of `amd/vectors`.
@@ -61,17 +40,11 @@ pub fn amd_shaders(family: &str) -> Vec<Vec<u32>> {
 /// Every packed table of a folder of `amd` whose name begins so, one after the other: its name and its rows, the first of
 /// them the columns.
 fn amd_tables(name: &str, begins: &str) -> impl Iterator<Item = (String, Rows)> {
-    let entries = folder("amd", name).map(|folder| fs::read_dir(folder).unwrap());
-    let mut paths: Vec<PathBuf> = entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(begins) && name.ends_with(".csv.gz")
-    });
-    paths.sort();
+    let mut paths = files(&format!("amd/{name}"), ".csv.gz");
+    paths.retain(|path| path.file_name().unwrap_or_default().to_string_lossy().starts_with(begins));
     paths.into_iter().map(|path| {
-        let mut text = String::new();
-        GzDecoder::new(fs::File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
-        (path.display().to_string(), text.lines().map(cells).collect())
+        let rows = read_text(&path).lines().map(cells).collect();
+        (path.display().to_string(), rows)
     })
 }
 
@@ -80,39 +53,11 @@ pub fn cell(rows: &Rows, column: &str) -> usize {
     rows[0].iter().position(|c| c == column).unwrap_or_else(|| panic!("no column {column}"))
 }
 
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                cells.last_mut().unwrap().push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(String::new()),
-            _ => cells.last_mut().unwrap().push(c),
-        }
-    }
-    cells
-}
-
 /// The reference logs of captures and renders, unpacked: name and text.
 pub fn logs() -> Vec<(String, String)> {
-    let mut logs = Vec::new();
-    for name in ["captures", "renders", "devcoredump"] {
-        let Some(folder) = folder("adreno", name) else { continue };
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.display().to_string();
-            if name.ends_with(".log.gz") {
-                let mut text = Vec::new();
-                GzDecoder::new(fs::File::open(&path).unwrap()).read_to_end(&mut text).unwrap();
-                logs.push((name, String::from_utf8_lossy(&text).into_owned()));
-            }
-        }
-    }
-    logs.sort();
-    logs
+    let folders = ["captures", "renders", "devcoredump"].into_iter();
+    let paths = folders.flat_map(|folder| files(&format!("adreno/{folder}"), ".log.gz"));
+    let log =
+        |path: PathBuf| (path.display().to_string(), String::from_utf8_lossy(&read(&path)).into_owned());
+    paths.map(log).collect()
 }

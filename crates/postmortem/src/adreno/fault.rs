@@ -1,7 +1,7 @@
 //! The IOMMU fault: which buffer it belongs to, and who holds that address.
 
 use unwedge_base::Buffer;
-use unwedge_capture::msm::Fault;
+use unwedge_capture::msm::{Fault, FaultCause};
 
 use crate::adreno::case::{AdrenoCase, register, seen};
 use crate::adreno::hang::CpStop;
@@ -60,9 +60,6 @@ pub fn whereabouts<'m>(case: &'m AdrenoCase<'_>, iova: u64) -> Whereabouts<'m> {
     Whereabouts::Between(below.filter(of_process), above.filter(of_process))
 }
 
-/// Which thread of an a7xx a unit works for.
-const PIPES: &[&str] = &["BR_", "BV_", "LPAC_"];
-
 /// The fault, if the dump reports one.
 pub fn finding(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> {
     let fault = case.dump.fault.as_ref()?;
@@ -75,11 +72,11 @@ pub fn finding(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> 
     let unmapped = last_unmap(case, iova);
     let place = judge(case, fault, iova, unmapped.is_some());
     let holders = holders(case, stop, iova);
-    let units = units(fault);
+    let units = fault.units();
     let mut finding = Finding::new(place.rule, place.trust, Subject::Memory(iova))
         .with("iova", Arg::Address(iova))
         .with_some("direction", fault.dir.as_ref().map(|dir| Arg::name(dir.to_lowercase())))
-        .with_some("source", fault.source.as_deref().map(|source| Arg::name(source_name(source).to_owned())))
+        .with_some("source", fault.source_name().map(|source| Arg::name(source.to_owned())))
         .with_some("units", units.map(|units| Arg::List(units.into_iter().map(Arg::name).collect())))
         .with_some("buffer", place.buffer.map(|buffer| Arg::Record(buffer_args(buffer))))
         .with_some("distance", place.distance.map(Arg::Value))
@@ -100,23 +97,6 @@ pub fn finding(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> 
     let finding = finding.seen([evidence(fault, iova)]).seen(page_tables(case));
     let finding = finding.seen(unmapped.map(|(_, seen)| seen)).seen(buffers);
     Some(finding.seen(holders.into_iter().map(|holder| holder.evidence)).seen(users.evidence))
-}
-
-/// The source without the kernel's remarks.
-fn source_name(source: &str) -> &str {
-    source.split(" (").next().unwrap_or(source)
-}
-
-/// The units that the kernel names as the fault's source: `TP`, `VFD`. `None` where the source is not said.
-fn units(fault: &Fault<'_>) -> Option<Vec<String>> {
-    let source = source_name(fault.source.as_deref()?);
-    let units = source.strip_prefix("UCHE: ").unwrap_or(source);
-    let unit = |unit: &str| {
-        let unit = unit.trim();
-        let unit = PIPES.iter().find_map(|pipe| unit.strip_prefix(pipe)).unwrap_or(unit);
-        unit.split([' ', ',', '_']).next().unwrap_or(unit).to_ascii_uppercase()
-    };
-    Some(units.split('|').map(unit).collect())
 }
 
 /// The buffers of the process before and after an address that is in none, where there are any within reach of a mistake in
@@ -159,12 +139,11 @@ fn judge<'m>(case: &'m AdrenoCase<'_>, fault: &Fault<'_>, iova: u64, freed: bool
         Whereabouts::NotAnAddress => place(Rule::IommuFaultNotAnAddress, Trust::Likely),
         Whereabouts::Trap => place(Rule::IommuFaultTrapRange, Trust::Likely),
         Whereabouts::Inside(buffer) => {
-            let kind = fault.kind.as_deref().unwrap_or_default().to_ascii_uppercase();
-            let rule = match freed {
-                _ if kind.contains("PERM") => Rule::IommuFaultPermission,
-                _ if kind.contains("EXTERNAL") => Rule::IommuFaultExternal,
-                true => Rule::IommuFaultUnmappedBuffer,
-                false => Rule::IommuFaultListedBuffer,
+            let rule = match (fault.cause(), freed) {
+                (Some(FaultCause::Permission), _) => Rule::IommuFaultPermission,
+                (Some(FaultCause::External), _) => Rule::IommuFaultExternal,
+                (_, true) => Rule::IommuFaultUnmappedBuffer,
+                (_, false) => Rule::IommuFaultListedBuffer,
             };
             let distance = Some(iova - buffer.iova);
             FaultPlace { buffer: Some(buffer), distance, near: vec![buffer], ..place(rule, Trust::Likely) }
@@ -231,27 +210,10 @@ fn page_tables(case: &AdrenoCase<'_>) -> Option<Evidence> {
 
 /// The last entry of the VM log that covers the address, if it is an unmap.
 fn last_unmap(case: &AdrenoCase<'_>, iova: u64) -> Option<(String, Evidence)> {
-    let line = case
-        .dump
-        .vm_log
-        .iter()
-        .rev()
-        .find(|line| range_in(line).is_some_and(|(a, b)| a <= iova && iova < b))?;
-    let line = line.trim().trim_start_matches("- ").to_owned();
-    line.contains("unmap").then(|| (line.clone(), seen("vm-log", Fact::Line(line))))
-}
-
-/// The first `0x…-0x…` of a line.
-fn range_in(line: &str) -> Option<(u64, u64)> {
-    line.split_whitespace().find_map(|word| {
-        let (start, end) = word.split_once('-')?;
-        Some((hex(start)?, hex(end.trim_end_matches([',', ':', ')']))?))
-    })
-}
-
-fn hex(text: &str) -> Option<u64> {
-    let text = text.rsplit(':').next().unwrap_or(text).trim_start_matches('(');
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+    let covers = |(start, end): (u64, u64)| start <= iova && iova < end;
+    let last = case.dump.vm_operations().rev().find(|operation| operation.range.is_some_and(covers))?;
+    let line = last.line.to_owned();
+    last.unmaps.then(|| (line.clone(), seen("vm-log", Fact::Line(line))))
 }
 
 /// A register of the state in flight whose address explains the fault.

@@ -73,10 +73,10 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
 
 fn absent_evidence(case: &AdrenoCase<'_>, args: &Args) -> Option<Evidence> {
     let name = args.text("section")?.to_owned();
-    let reason = MsmSection::from_name(&name).map(|section| case.dump.absence_meaning(section));
-    let section =
-        if reason.is_some() { name.clone() } else { MsmSection::IndexedRegisters.name().to_owned() };
-    Some(seen(section, Fact::Absent { name: name.into(), reason }))
+    let section = MsmSection::from_name(&name);
+    let holder = section.unwrap_or(MsmSection::IndexedRegisters).name();
+    let section = section.map(|section| case.dump.absent_section(section));
+    Some(seen(holder, Fact::Absent { name: name.into(), section }))
 }
 
 /// Rings and buffers whose contents end before they should: the dump is cut there, or damaged.
@@ -117,6 +117,7 @@ fn cut(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
 
 /// That a section is not there, and what that means.
 fn absent_section(case: &AdrenoCase<'_>, section: MsmSection) -> Evidence {
-    let fact = Fact::Absent { name: section.name().into(), reason: Some(case.dump.absence_meaning(section)) };
+    let absent = case.dump.absent_section(section);
+    let fact = Fact::Absent { name: section.name().into(), section: Some(absent) };
     seen(section.name(), fact)
 }

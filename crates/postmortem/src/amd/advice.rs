@@ -58,10 +58,7 @@ fn fits(
         AdviceId::RadvHangReport | AdviceId::AmdgpuNoRecovery | AdviceId::UmrWaves | AdviceId::UmrRing => {
             case.radv.is_none() && graphics
         }
-        AdviceId::RadvSyncShaders => case.radv.is_some_and(|radv| {
-            let debug = radv.app.iter().find(|e| e.name.contains("debug options"));
-            debug.is_none_or(|entry| !entry.value.contains("syncshaders"))
-        }),
+        AdviceId::RadvSyncShaders => case.radv.is_some_and(|radv| !radv.has_debug_option("syncshaders")),
         AdviceId::UmrSetuid => case.radv.is_some() && case.waves.is_empty() && !case.no_waves,
         _ => true,
     }

@@ -12,9 +12,8 @@ use crate::report::{CodeLine, CounterWait};
 use unwedge_capture::radv::RadvShader;
 use unwedge_capture::umr::UmrWave;
 use unwedge_hw::amd::Gfx;
-use unwedge_isa::amdgcn::opcode::Opcode;
 use unwedge_isa::amdgcn::waits::Counter;
-use unwedge_isa::amdgcn::{Gpu, codec, listing, text, waits as isa_waits};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, codec, listing, text, waits as isa_waits};
 
 /// Instructions that are shown in front of a place, and behind it.
 const AROUND: usize = 4;
@@ -28,13 +27,24 @@ const LONGEST: usize = 6;
 pub(super) struct Decoder(pub(super) Option<Gpu>);
 
 impl Decoder {
-    /// The instruction that words begin with, and how many it takes.
+    /// The text of the instruction that words begin with, and how many it takes.
     pub(super) fn one(self, wave64: bool, words: &[u32]) -> Option<(String, usize)> {
         let gpu = self.0?.with_wave64(wave64);
         let decoded = codec::decode_executed(words, &gpu)?;
         let mut out = String::new();
         text::write(&decoded.inst, &gpu, &mut out);
         Some((out, usize::from(decoded.dwords)))
+    }
+
+    /// The instruction that words begin with.
+    pub(super) fn instruction(self, wave64: bool, words: &[u32]) -> Option<Inst> {
+        let gpu = self.0?.with_wave64(wave64);
+        codec::decode_executed(words, &gpu).map(|decoded| decoded.inst)
+    }
+
+    /// The instruction that a line of another tool means.
+    pub(super) fn instruction_of(self, wave64: bool, line: &str) -> Option<Inst> {
+        text::parse_line(line, &self.0?.with_wave64(wave64), &()).ok()
     }
 
     /// The offset to which an instruction at an offset branches, both in bytes. `None`: it does not branch, or the GPU is not
@@ -263,31 +273,22 @@ pub(super) fn open_counters(case: &AmdCase<'_>, wave: &UmrWave<'_>) -> Vec<Arg> 
     names.into_iter().filter_map(of).map(record).map(Arg::from).collect()
 }
 
-/// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`.
-fn awaited(text: &str, generation: Gfx) -> Vec<(Counter, u64)> {
-    let (word, operands) = text.split_once([' ', '\t']).unwrap_or((text, ""));
-    let Some(opcode) = Opcode::named(word) else { return Vec::new() };
-    if opcode == Opcode::s_waitcnt {
-        let of = |(counter, name): (Counter, &str)| {
-            let (before, rest) = operands.split_once(&format!("{name}("))?;
-            let whole = !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            let number = rest.split(')').next()?.trim().parse().ok()?;
-            whole.then_some((counter, number))
-        };
-        return counters(generation).filter_map(of).collect();
-    }
-    let last = operands.rsplit(',').next().unwrap_or_default().trim();
-    let number = match last.strip_prefix("0x") {
-        Some(digits) => u16::from_str_radix(digits, 16),
-        None => last.parse(),
-    };
-    let Ok(immediate) = number else { return Vec::new() };
-    let fields = isa_waits::fields(opcode, generation);
-    fields.map(|wait| (wait.counter, u64::from(wait.field.get(immediate)))).collect()
+/// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`. The
+/// greatest number of a field is no wait.
+fn awaited(inst: &Inst, generation: Gfx) -> Vec<(Counter, u64)> {
+    let immediate = inst.written().find_map(|(_, operand)| match operand {
+        Operand::Imm(value) => Some(value as u16),
+        _ => None,
+    });
+    let Some(immediate) = immediate else { return Vec::new() };
+    let fields = isa_waits::fields(inst.opcode(), generation);
+    let wait = |wait: &isa_waits::WaitField| (wait.counter, wait.field.get(immediate), wait.field.most());
+    let waits = fields.map(wait).filter(|(_, number, most)| number < most);
+    waits.map(|(counter, number, _)| (counter, number.into())).collect()
 }
 
 /// What waves wait for at an instruction, counter by counter.
-pub(super) fn waits(case: &AmdCase<'_>, waves: &[&UmrWave<'_>], text: &str) -> Vec<CounterWait> {
+pub(super) fn waits(case: &AmdCase<'_>, waves: &[&UmrWave<'_>], inst: &Inst) -> Vec<CounterWait> {
     let Some(generation) = case.amd.map(|amd| amd.gfx()) else { return Vec::new() };
     let wait = |(counter, until): (Counter, u64)| {
         let name = counter.name_in(generation).unwrap_or_default();
@@ -299,16 +300,17 @@ pub(super) fn waits(case: &AmdCase<'_>, waves: &[&UmrWave<'_>], text: &str) -> V
         }
         CounterWait { counter: name.to_owned(), until, open: range, waves: held }
     };
-    awaited(text, generation).into_iter().map(wait).collect()
+    awaited(inst, generation).into_iter().map(wait).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names_on(generation: Gfx, text: &str) -> Vec<(&'static str, u64)> {
+    fn names_on(generation: Gfx, line: &str) -> Vec<(&'static str, u64)> {
         let named = |(counter, n): (Counter, u64)| (counter.name_in(generation).unwrap_or_default(), n);
-        awaited(text, generation).into_iter().map(named).collect()
+        let inst = Decoder(Gpu::from_gfx(generation)).instruction_of(true, line);
+        awaited(&inst.expect("an instruction"), generation).into_iter().map(named).collect()
     }
 
     fn names(text: &str) -> Vec<(&'static str, u64)> {
@@ -329,7 +331,7 @@ mod tests {
         assert_eq!(names("s_waitcnt_vscnt null, 0x2"), [("vscnt", 2)]);
         assert_eq!(names_on(Gfx::Gfx12, "s_wait_loadcnt 0x0"), [("loadcnt", 0)]);
         assert_eq!(names("s_waitcnt_depctr 0xffe3"), []);
-        assert_eq!(names("s_waitcnt 0x3f70"), []);
+        assert_eq!(names("s_waitcnt 0x3f70"), [("vmcnt", 0)]);
         assert_eq!(names("v_mov_b32 v0, v1"), []);
     }
 

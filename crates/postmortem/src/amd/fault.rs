@@ -8,6 +8,7 @@ use super::writer::WrittenRange;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
+use unwedge_capture::amd::VmHub;
 use unwedge_capture::radv::{BoAction, RadvReport};
 use unwedge_hw::amd::Gfx;
 use unwedge_hw::{DecodedField, DecodedValue, Variants};
@@ -31,13 +32,12 @@ pub(super) struct Status {
 }
 
 /// The register that a page fault's status is read from, which depends on hub and generation.
-pub fn fault_status_register(gfx: Gfx, hub: Option<&str>) -> &'static str {
-    let display = hub.is_some_and(|hub| hub.starts_with("mmhub"));
-    match (gfx, display) {
+pub fn fault_status_register(gfx: Gfx, hub: VmHub) -> &'static str {
+    match (gfx, hub) {
         (Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8, _) => "VM_CONTEXT1_PROTECTION_FAULT_STATUS",
         (Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940, _) => "VM_L2_PROTECTION_FAULT_STATUS",
-        (_, false) => "GCVM_L2_PROTECTION_FAULT_STATUS",
-        (_, true) => "MMVM_L2_PROTECTION_FAULT_STATUS",
+        (_, VmHub::Graphics) => "GCVM_L2_PROTECTION_FAULT_STATUS",
+        (_, VmHub::Multimedia) => "MMVM_L2_PROTECTION_FAULT_STATUS",
     }
 }
 
@@ -65,11 +65,16 @@ impl AmdFault<'_> {
         }
     }
 
+    /// The hub; where nothing names it, that of the graphics core.
+    fn vm_hub(&self) -> VmHub {
+        self.hub.map_or(VmHub::Graphics, VmHub::from_name)
+    }
+
     fn evidence(&self, case: &AmdCase<'_>) -> Vec<Evidence> {
         let seen = |fact, iova| Evidence { iova, span: self.span, ..evidence(self.section, fact) };
         let address = self.address.map(|a| seen(field("faulting page", Arg::Address(a)), Some(a)));
         let status = self.status.map(|status| {
-            let name = case.amd.map(|amd| fault_status_register(amd.gfx(), self.hub));
+            let name = case.amd.map(|amd| fault_status_register(amd.gfx(), self.vm_hub()));
             let fact = match name {
                 Some(name) => Fact::Register { name: name.into(), value: status.into(), fields: Vec::new() },
                 None => field("protection fault status", Arg::Value(status.into())),
@@ -82,10 +87,10 @@ impl AmdFault<'_> {
     /// The fields of the status, by the facts.
     pub(super) fn status(&self, case: &AmdCase<'_>) -> Option<Status> {
         let (amd, raw) = (case.amd?, self.status.filter(|&status| status != UNANSWERED)?);
-        let ty = amd.register(fault_status_register(amd.gfx(), self.hub))?.ty()?;
+        let ty = amd.register(fault_status_register(amd.gfx(), self.vm_hub()))?.ty()?;
         let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
         // On gfx9 both hubs have a register of this name; its clients are those of the graphics hub.
-        let foreign = self.hub.is_some_and(|hub| hub.starts_with("mmhub")) && amd.gfx() <= Gfx::Gfx940;
+        let foreign = self.vm_hub() == VmHub::Multimedia && amd.gfx() <= Gfx::Gfx940;
         let mut status = Status::default();
         for DecodedField { name, raw, value, .. } in fields {
             match name {

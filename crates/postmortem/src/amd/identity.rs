@@ -4,7 +4,7 @@
 
 use crate::head::GpuIdentity;
 use unwedge_capture::amdgpu::Devcoredump;
-use unwedge_capture::radv::RadvReport;
+use unwedge_capture::radv::{RadvGfxLevel, RadvReport};
 use unwedge_capture::umr::{UmrText, UmrWave};
 use unwedge_hw::amd::{AmdChip, GcVersion, Gfx, GfxTarget, product};
 use unwedge_hw::{ChipOverride, Db, OverrideGpu};
@@ -120,8 +120,7 @@ fn chip_of_radv<'d>(report: &RadvReport<'_>, db: &'d Db) -> Option<AmdChip<'d>> 
     if let Some(chip) = chip_taken(report.taken_as.as_ref(), db) {
         return chip;
     }
-    let named = report.gpu.iter().filter(|e| ["Device name", "name"].contains(&e.name.trim()));
-    named.into_iter().find_map(|entry| db.amd_chip_named(&entry.value))
+    report.gpu_names().find_map(|name| db.amd_chip_named(name))
 }
 
 /// The generation that a report is of: by the chip's code name, or what Mesa calls its level.
@@ -132,18 +131,15 @@ pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
     if let Some(gfx) = chip_of_radv(report, db).and_then(AmdChip::generation) {
         return Some(gfx);
     }
-    let level =
-        report.gpu.iter().find(|e| ["gfx_level", "chip_class"].contains(&e.name.trim()))?.value.trim();
-    if let Some((major, minor)) = level.split_once('.') {
-        let version = GcVersion { major: major.parse().ok()?, minor: minor.parse().ok()?, revision: 0 };
-        // A level is no version: 9.4 is that of MI300.
-        let mi300 = (version.major, version.minor) == (9, 4);
-        return if mi300 { Some(Gfx::Gfx940) } else { version.generation() };
-    }
     // Mesa's numbers of its enum, the same since gfx10.
     const LEVELS: [Gfx; 8] =
         [Gfx::Gfx6, Gfx::Gfx7, Gfx::Gfx8, Gfx::Gfx9, Gfx::Gfx10, Gfx::Gfx10_3, Gfx::Gfx11, Gfx::Gfx11_5];
-    LEVELS.get(level.parse::<usize>().ok()?.checked_sub(8)?).copied()
+    match report.gfx_level()? {
+        // A level is no version: 9.4 is that of MI300.
+        RadvGfxLevel::Version(9, 4) => Some(Gfx::Gfx940),
+        RadvGfxLevel::Version(major, minor) => GcVersion { major, minor, revision: 0 }.generation(),
+        RadvGfxLevel::Number(number) => LEVELS.get(number.checked_sub(8)?).copied(),
+    }
 }
 
 /// What the code in a report of RADV is for: by the chip's code name, else a GPU of its generation.
@@ -151,16 +147,11 @@ pub fn code_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gpu> {
     code_of(chip_of_radv(report, db), report.taken_as.as_ref(), gfx_of_radv(report, db))
 }
 
-/// Registers are printed with their path, which begins with the chip: `navi21.gfx1030.mmGRBM_STATUS`. The name of the block is
-/// not that of a target: it has the numbers of the core's version.
 fn chip_of_umr<'d>(text: &UmrText<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
     if let Some(chip) = chip_taken(text.taken_as.as_ref(), db) {
         return chip;
     }
-    text.registers.iter().find_map(|register| {
-        let first = register.path.as_deref()?.split('.').next()?;
-        db.amd_chip_named(first).filter(|_| !first.starts_with("gfx"))
-    })
+    text.registers.iter().find_map(|register| db.amd_chip_named(register.chip_name()?))
 }
 
 /// The generation that text of umr is of: that of the chip in the path of registers, or of the block there. Of waves alone it is
@@ -170,20 +161,8 @@ pub fn gfx_of_umr(text: &UmrText<'_>, db: &Db) -> Option<Gfx> {
         return Some(gfx);
     }
     let by_chip = chip_of_umr(text, db).and_then(AmdChip::generation);
-    let by_block = || text.registers.iter().find_map(|register| gfx_of_block(register.path.as_deref()?));
+    let by_block = || text.registers.iter().find_map(|register| register.gc_version()?.generation());
     by_chip.or_else(by_block).or_else(|| text.waves.first().and_then(gfx_of_wave))
-}
-
-/// The generation of a block in the path of a register, `gfx1030`. umr counts by core versions: major, minor and revision.
-fn gfx_of_block(path: &str) -> Option<Gfx> {
-    let digits = path.split('.').find_map(|part| part.strip_prefix("gfx"))?;
-    let (major, rest) = match digits.get(..1)? {
-        "1" => digits.split_at_checked(2)?,
-        _ => digits.split_at_checked(1)?,
-    };
-    let mut rest = rest.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
-    let mut number = || rest.next().unwrap_or(Some(0));
-    GcVersion { major: major.parse().ok()?, minor: number()?, revision: number()? }.generation()
 }
 
 /// What the code in text of umr is for: by the chip in the path of registers, else a GPU of the generation.

@@ -82,21 +82,18 @@ pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
 /// Explains a hang report of RADV.
 pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
     let case = AmdCase::of_radv(radv, db);
-    let of = |list: &[unwedge_capture::radv::NamedValue<'_>], name: &str| {
-        list.iter()
-            .find(|e| e.name.trim() == name)
-            .map(|e| e.value.trim().to_owned())
-            .filter(|v| !v.is_empty())
-    };
     let mut report = Report {
         gpu: identity_of_radv(radv, db),
         taken_as: radv.taken_as.as_ref().map(|chip| chip.name.clone()),
         driver: DriverIdentity {
             name: Some("RADV".to_owned()),
             linux: None,
-            mesa: of(&radv.gpu, "Mesa version").or_else(|| of(&radv.app, "Mesa version")),
+            mesa: radv.mesa_version().map(str::to_owned),
         },
-        process: ProcessIdentity { name: of(&radv.app, "Application name"), ..ProcessIdentity::default() },
+        process: ProcessIdentity {
+            name: radv.app_entry("Application name").filter(|name| !name.is_empty()).map(str::to_owned),
+            ..ProcessIdentity::default()
+        },
         diagnostics: radv.diagnostics.clone(),
         ..Report::default()
     };

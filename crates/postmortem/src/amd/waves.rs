@@ -16,7 +16,7 @@ use unwedge_capture::radv::{AnnotatedWave, RadvShader, ShaderInstruction};
 use unwedge_capture::umr::UmrWave;
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
-use unwedge_isa::amdgcn::Gpu;
+use unwedge_isa::amdgcn::{Gpu, Inst};
 use unwedge_stream::amd::Program;
 
 /// A wave, whoever listed it.
@@ -36,6 +36,7 @@ struct WaveGroup<'c> {
     offset: Option<u64>,
     pc: Option<u64>,
     text: Option<String>,
+    inst: Option<Inst>,
     waves: Vec<Standing<'c>>,
 }
 
@@ -68,9 +69,9 @@ pub(super) fn findings(
     let more = groups.len().saturating_sub(MOST_GROUPS);
     for group in groups.iter().take(MOST_GROUPS) {
         let mut listing = listing(case, group, decoder);
-        if let Some(text) = &group.text {
+        if let Some(inst) = &group.inst {
             let waves: Vec<&UmrWave<'_>> = group.waves.iter().filter_map(|wave| wave.umr).collect();
-            listing.waits = code::waits(case, &waves, text);
+            listing.waits = code::waits(case, &waves, inst);
         }
         out.push(finding(case, group, &listing.waits, decoder));
         mark(&mut listing, &groups);
@@ -189,24 +190,37 @@ fn group_of<'c>(
         (None, Some(pc), _) => (Args::new().with("pc", Arg::Address(pc)), None),
         (None, None, _) => (Args::new(), None),
     };
-    let listed =
-        own.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
-    let beside = || {
-        let code = wave.umr?.code.iter().find(|word| word.at_pc || Some(word.address()) == wave.pc)?;
-        Some(code.text.trim().to_owned())
+    let listed = own.and_then(|(shader, offset)| instruction(shader, offset));
+    let (text, inst) = standing_at(case, &wave, listed, decoder);
+    let shader = own.map(|(shader, _)| shader);
+    WaveGroup { shader, place, offset, pc: wave.pc, text, inst, waves: vec![wave] }
+}
+
+/// The instruction that a wave is at: as the report lists it, as umr printed it, else by its words.
+fn standing_at(
+    case: &AmdCase<'_>,
+    wave: &Standing<'_>,
+    listed: Option<&ShaderInstruction<'_>>,
+    decoder: Decoder,
+) -> (Option<String>, Option<Inst>) {
+    let wave64 = is_wave64(case, wave);
+    let beside = || wave.umr?.code.iter().find(|word| word.at_pc || Some(word.address()) == wave.pc);
+    let printed = [listed.map(|i| i.text.trim()), beside().map(|word| word.text.trim())];
+    let printed = printed.into_iter().flatten().find(|text| !text.is_empty() && *text != ";;");
+    let own: Vec<u32> = wave.inst.iter().map_while(|word| *word).collect();
+    let in_memory = || -> Vec<u32> {
+        let word = |i: u64| case.memory.read((wave.pc? & !3).checked_add(4 * i)?);
+        (0..6).map_while(word).collect()
     };
-    let decoded = || {
-        let words: Vec<u32> = wave.inst.iter().map_while(|word| *word).collect();
-        decoder.one(is_wave64(case, &wave), &words).map(|(text, _)| text)
-    };
-    let in_memory = || {
-        let pc = wave.pc? & !3;
-        let words: Vec<u32> = (0..6).map_while(|i| case.memory.read(pc.checked_add(4 * i)?)).collect();
-        decoder.one(is_wave64(case, &wave), &words).map(|(text, _)| text)
-    };
-    let some = |text: &String| !text.is_empty() && text != ";;";
-    let text = listed.filter(some).or_else(|| beside().filter(some)).or_else(decoded).or_else(in_memory);
-    WaveGroup { shader: own.map(|(shader, _)| shader), place, offset, pc: wave.pc, text, waves: vec![wave] }
+    if let Some(text) = printed {
+        // What printed it may know the GPU better than the case does.
+        let words = listed.map_or(&own, |i| &i.words);
+        let inst = decoder.instruction_of(wave64, text).or_else(|| decoder.instruction(wave64, words));
+        return (Some(text.to_owned()), inst);
+    }
+    let decode = |words: &[u32]| Some((decoder.one(wave64, words)?.0, decoder.instruction(wave64, words)));
+    let decoded = decode(&own).or_else(|| decode(&in_memory()));
+    decoded.map_or((None, None), |(text, inst)| (Some(text), inst))
 }
 
 fn instruction<'s, 'c>(shader: &'s RadvShader<'c>, offset: u64) -> Option<&'s ShaderInstruction<'c>> {

@@ -2,8 +2,8 @@
 
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{DumpEngine, RingRegister};
-use unwedge_capture::xe::XeDevcore;
-use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
+use unwedge_capture::xe::{XeDevcore, XeQueue};
+use unwedge_hw::intel::platform::{self, IntelDriver, Platform, Version};
 use unwedge_hw::intel::ring as bits;
 use unwedge_hw::{ChipOverride, OverrideGpu};
 use unwedge_isa::eu;
@@ -86,23 +86,9 @@ pub fn active_head(
     Some(position::active_head(acthd, RingState { start, head, size }, is_batch))
 }
 
-/// The class of the queue that hangs: a number as xe counts classes, or a name.
-pub(super) fn queue_class(dump: &XeDevcore<'_>) -> Option<EngineClass> {
-    let class = dump.queues.first()?.field("Class")?.split_whitespace().next()?;
-    match class {
-        "0" => Some(EngineClass::Render),
-        "1" => Some(EngineClass::VideoDecode),
-        "2" => Some(EngineClass::VideoEnhance),
-        "3" => Some(EngineClass::Copy),
-        "4" => Some(EngineClass::Gsc),
-        "5" => Some(EngineClass::Compute),
-        _ => EngineClass::ALL.into_iter().find(|c| class.starts_with(c.prefix())),
-    }
-}
-
 /// The engine that the contexts of a dump of xe are of: the first that its queue may run on.
 pub fn queue_engine(dump: &XeDevcore<'_>) -> Option<platform::Engine> {
-    let class = queue_class(dump);
+    let class = dump.queues.first().and_then(XeQueue::class);
     let first = dump.engines.iter().filter_map(DumpEngine::id).find(|id| class.is_none_or(|c| c == id.class));
     first.or(class.map(|class| platform::Engine { class, instance: 0 }))
 }

@@ -148,7 +148,7 @@ pub fn explain_xe(dump: &XeDevcore<'_>) -> Report {
 fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
     let IntelDevice { driver, platform, version } = IntelDevice::of_xe(dump);
     let process = dump.process().map(|(name, pid)| process(name, pid));
-    let class = device::queue_class(dump);
+    let class = dump.queues.first().and_then(XeQueue::class);
     let engines: Vec<Unit<'_, '_>> = dump
         .engines
         .iter()
@@ -221,27 +221,6 @@ fn process(name: &str, pid: Option<i64>) -> ProcessIdentity {
     ProcessIdentity { name: Some(name.to_owned()), command_line: None, pid }
 }
 
-/// The job of a queue that was started last: its number, its place among those that are not done, counted from 1, and how
-/// many those are.
-fn hung_job(queue: &XeQueue<'_>) -> Option<(u32, u64, u64)> {
-    // Kernels print these numbers signed.
-    let number = |text: &str, key: &str| {
-        let digits = text.split_once(key)?.1.trim_start();
-        let end = digits.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(digits.len());
-        digits.get(..end)?.parse::<i64>().ok().map(|value| value as u32)
-    };
-    let started =
-        queue.contexts.iter().find_map(|context| number(context.field("Start seqno")?, "(memory) "))?;
-    let open: Vec<u32> = queue
-        .jobs
-        .iter()
-        .filter(|job| number(&job.value, "fence=") == Some(0))
-        .filter_map(|job| number(&job.value, "seqno="))
-        .collect();
-    let nth = open.iter().position(|&seqno| seqno == started)?;
-    Some((started, nth as u64 + 1, open.len() as u64))
-}
-
 /// The queues that hang, and their jobs.
 fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
     for queue in &dump.queues {
@@ -257,7 +236,7 @@ fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
             evidence.extend(keys.into_iter().filter_map(|key| read(key, context.field(key))));
         }
         let name = queue.field("Name");
-        let hung_job = hung_job(queue);
+        let hung_job = queue.hung_job();
         let jobs = queue.jobs.iter().map(|job| job.value.to_string()).filter(|job| !job.is_empty());
         more.push(
             Finding::new(
@@ -268,9 +247,9 @@ fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
             .with_some("queue", name.map(|name| Arg::Text(name.to_owned())))
             .with_some("guc_id", queue.guc_id.map(|id| Arg::Number(id.into())))
             .with("jobs", texts(jobs))
-            .with_some("hung_job", hung_job.map(|(seqno, ..)| Arg::Number(seqno.into())))
-            .with_some("nth", hung_job.map(|(_, nth, _)| Arg::Number(nth)))
-            .with_some("open", hung_job.map(|(.., open)| Arg::Number(open)))
+            .with_some("hung_job", hung_job.map(|job| Arg::Number(job.seqno.into())))
+            .with_some("nth", hung_job.map(|job| Arg::Number(job.nth)))
+            .with_some("open", hung_job.map(|job| Arg::Number(job.open)))
             .seen(evidence),
         );
     }

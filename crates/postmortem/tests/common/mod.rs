@@ -113,6 +113,11 @@ pub fn rules(report: &Report) -> Vec<Rule> {
     report.findings.iter().map(|f| f.rule).collect()
 }
 
+/// Whether a rule fired.
+pub fn has(report: &Report, rule: Rule) -> bool {
+    report.findings.iter().any(|f| f.rule == rule)
+}
+
 /// The finding by a rule.
 pub fn by_rule(report: &Report, rule: Rule) -> &Finding {
     let found = report.findings.iter().find(|f| f.rule == rule);

@@ -4,25 +4,19 @@
 
 mod readings;
 
-use flate2::read::GzDecoder;
 use readings::Equal;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::Read as _;
-use std::path::PathBuf;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{
     Control, Dispatch, GroupState, Initial, Program, SimFault, SimMemory, Timing, Watch, run, watch,
 };
+use unwedge_testkit::data::{root, text};
+use unwedge_testkit::pack::bytes;
 
-fn folder() -> PathBuf {
-    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("amd/shaders")
-}
+const FOLDER: &str = "amd/shaders";
 
 fn table(name: &str) -> Option<Vec<HashMap<String, String>>> {
-    let file = std::fs::File::open(folder().join(name)).ok()?;
-    let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).expect("gzip");
+    let text = text(&format!("{FOLDER}/{name}"))?;
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
     let row = |line: &str| {
@@ -57,7 +51,7 @@ fn dwords(hex: &str) -> Vec<u32> {
 /// The shaders, or nothing if the data is not there.
 pub fn shaders() -> Option<Shaders> {
     let (Some(binaries), Some(results)) = (table("aco_binaries.csv.gz"), table("expected.csv.gz")) else {
-        eprintln!("no shaders under {}", folder().display());
+        eprintln!("no shaders under {}", root().join(FOLDER).display());
         return None;
     };
     let mut expected: HashMap<String, Vec<(u32, Vec<u32>)>> = HashMap::new();
@@ -111,10 +105,6 @@ fn input() -> Vec<u32> {
         }
     };
     (0..1024).map(&mut word).collect()
-}
-
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// A descriptor of plain bytes.

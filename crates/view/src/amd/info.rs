@@ -4,6 +4,7 @@ use super::{AmdDump, AmdGpuFields};
 use crate::info::FileInfo;
 use crate::json::{Heading, Hex};
 use crate::plural::counted;
+use crate::words::absent::meaning;
 use crate::{Style, words};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -101,7 +102,8 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> AmdSummary<'a> {
         part.entries += 1;
         part.bytes += info.span.len();
     }
-    let missing = |section: AmdgpuSection| Some((section.name().to_owned(), dump.absence_meaning(section)?));
+    let missing =
+        |section: AmdgpuSection| Some((section.name().to_owned(), meaning(dump.absent_section(section)?)));
     let absent = AmdgpuSection::ALL.into_iter().filter_map(missing).collect();
     // What nobody knows comes last.
     let unknown = parts.remove(&None);
@@ -170,7 +172,7 @@ fn report_summary<'a>(report: &'a RadvReport<'_>) -> AmdSummary<'a> {
         contents: member.kind.map(|kind| member_contents(report, kind)).unwrap_or_default(),
         other_lines: member.other_lines,
     });
-    let absent = report.absent().map(|(_, name, meaning)| (name, Cow::Borrowed(meaning)));
+    let absent = report.absent().map(|(missing, name)| (name, meaning(missing)));
     AmdSummary { facts, parts: parts.collect(), absent: absent.collect() }
 }
 

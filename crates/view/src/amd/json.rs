@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amd::DwordContents;
+use unwedge_capture::amd::{DwordContents, VmHub};
 use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PowerState, RegisterBank, VramState};
 use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, RadvShader, TraceLog, TraceProgress,
@@ -104,7 +104,7 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
     }
     if let Some(fault) = &dump.fault {
         let gfx = gfx_of_dump(dump, facts);
-        let name = gfx.map(|gfx| fault_status_register(gfx, Some(&fault.hub)));
+        let name = gfx.map(|gfx| fault_status_register(gfx, VmHub::from_name(&fault.hub)));
         let reader = RegisterReader::new(gfx, facts);
         lines.push(&AmdLine::PageFault {
             hub: Some(&fault.hub),

@@ -10,7 +10,7 @@ use crate::plural::counted;
 use crate::{Style, words};
 use std::fmt::Display;
 use std::io;
-use unwedge_capture::amd::{AmdRegister, DwordContents};
+use unwedge_capture::amd::{AmdRegister, DwordContents, VmHub};
 use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PageFault, PowerState, VramState};
 use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, RadvShader, TraceLog, TraceProgress,
@@ -130,7 +130,7 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
 /// The register that a fault's status was read from, and its value, if a fault was recorded.
 fn fault_status(fault: &PageFault<'_>, dump: &Devcoredump<'_>, facts: &Db) -> Option<(&'static str, u32)> {
     let status = fault.status.filter(|&status| status != 0)?;
-    Some((fault_status_register(gfx_of_dump(dump, facts)?, Some(&fault.hub)), status))
+    Some((fault_status_register(gfx_of_dump(dump, facts)?, VmHub::from_name(&fault.hub)), status))
 }
 
 fn chip(dump: &Devcoredump<'_>, style: Style, out: Out<'_>) -> io::Result<()> {

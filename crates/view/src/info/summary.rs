@@ -4,6 +4,7 @@ use super::{FileContents, FileInfo};
 use crate::json::{Heading, Hex, Origin};
 use crate::plural::counted;
 use crate::rd::info::Capture;
+use crate::words::absent::meaning;
 use crate::{Style, device, intel};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -147,7 +148,7 @@ impl<'a> DumpSummary<'a> {
                 .collect(),
             absent: dump
                 .absent(generation)
-                .map(|s| Absent { name: s.name(), meaning: dump.absence_meaning(s) })
+                .map(|s| Absent { name: s.name(), meaning: meaning(dump.absent_section(s)) })
                 .collect(),
         }
     }

@@ -3,6 +3,7 @@
 //! One function a rule, in the file of its vendor, which has a table of its rules without a default arm: a rule without
 //! words does not compile. Never: a decision; what the words say is in the finding.
 
+pub mod absent;
 mod adreno;
 mod amd;
 mod compare;
@@ -230,8 +231,8 @@ pub fn evidence(e: &Evidence) -> String {
         Fact::Code { place, words, text } => amd::instruction(place, words, text.as_deref()),
         Fact::Wave(args) => amd::wave(args),
         Fact::Line(line) => line.clone(),
-        Fact::Absent { name, reason: Some(reason) } => format!("no {name}: {reason}"),
-        Fact::Absent { name, reason: None } => format!("no {name}"),
+        Fact::Absent { name, section: Some(section) } => format!("no {name}: {}", absent::meaning(*section)),
+        Fact::Absent { name, section: None } => format!("no {name}"),
     }
 }
 

@@ -261,8 +261,20 @@ pub(super) fn parse(
         return Ok(false);
     }
     scan.eat(b':');
+    let (id, value) = valued(scan, gpu, symbols, variant, (name, start))?;
+    seen.put(id, value).map(|()| true).map_err(|rule| scan.error(start, rule))
+}
+
+/// Reads what follows the colon of a modifier: `name` and where it begins.
+fn valued(
+    scan: &mut LineScan<'_>,
+    gpu: &Gpu,
+    symbols: &dyn Symbols,
+    variant: &Variant,
+    (name, start): (&str, usize),
+) -> Result<(Mod, i32), ParseError> {
     let generation = gpu.generation();
-    let (id, value) = match name {
+    Ok(match name {
         "mul" => {
             let value = number(scan, symbols, 1, 4)?;
             match value {
@@ -325,8 +337,7 @@ pub(super) fn parse(
             Some(_) => return Err(scan.error(start, ParseRule::NotHere)),
             None => return Err(scan.error(start, ParseRule::Modifier)),
         },
-    };
-    seen.put(id, value).map(|()| true).map_err(|rule| scan.error(start, rule))
+    })
 }
 
 /// Appends ` name:[0,1,…]` of the lowest bits of a value.

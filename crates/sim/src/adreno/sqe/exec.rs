@@ -147,6 +147,43 @@ impl SqeEmulator<'_> {
     }
 
     fn operate(&mut self, insn: &Insn) -> Result<InsnFlow, SqeStop> {
+        match insn.op {
+            AfucOp::Alu(_)
+            | AfucOp::AluImm(_)
+            | AfucOp::Not
+            | AfucOp::Msb
+            | AfucOp::NotImm
+            | AfucOp::MovImm
+            | AfucOp::SetBitImm
+            | AfucOp::ClrBit
+            | AfucOp::Ubfx
+            | AfucOp::Bfi => self.compute(insn)?,
+            AfucOp::Store
+            | AfucOp::Load
+            | AfucOp::Cwrite
+            | AfucOp::Cread
+            | AfucOp::Swrite
+            | AfucOp::Sread => self.access(insn)?,
+            AfucOp::BrneImm
+            | AfucOp::BreqImm
+            | AfucOp::BrneBit
+            | AfucOp::BreqBit
+            | AfucOp::Call
+            | AfucOp::Ret
+            | AfucOp::Iret
+            | AfucOp::Jumpa
+            | AfucOp::Bl
+            | AfucOp::JumpReg
+            | AfucOp::Sret
+            | AfucOp::Waitin
+            | AfucOp::SetSecure => return self.transfer(insn),
+            AfucOp::Nop => {}
+        }
+        Ok(InsnFlow::Next)
+    }
+
+    /// What computes a value of registers and immediates.
+    fn compute(&mut self, insn: &Insn) -> Result<(), SqeStop> {
         let get = |field| insn.get(field);
         let dst = get(InsnField::Dst);
         match insn.op {
@@ -189,6 +226,16 @@ impl SqeEmulator<'_> {
                 let old = self.gpr(dst);
                 self.write(dst, old | (a & field_mask(insn)).wrapping_shl(get(InsnField::Bit)))?;
             }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What reads and writes memory and the registers around the processor.
+    fn access(&mut self, insn: &Insn) -> Result<(), SqeStop> {
+        let get = |field| insn.get(field);
+        let dst = get(InsnField::Dst);
+        match insn.op {
             AfucOp::Store => {
                 let address = self.memory_address(insn)?;
                 let value = self.read(get(InsnField::Src1), false)?;
@@ -225,6 +272,15 @@ impl SqeEmulator<'_> {
                 let value = self.read_sqe(register)?;
                 self.write(dst, value)?;
             }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What may go on elsewhere than after itself.
+    fn transfer(&mut self, insn: &Insn) -> Result<InsnFlow, SqeStop> {
+        let get = |field| insn.get(field);
+        match insn.op {
             AfucOp::BrneImm | AfucOp::BreqImm | AfucOp::BrneBit | AfucOp::BreqBit => {
                 let a = self.read(get(InsnField::Src1), false)?;
                 let holds = match insn.op {
@@ -276,7 +332,7 @@ impl SqeEmulator<'_> {
                     return Ok(InsnFlow::Skip(self.pc.wrapping_add(3)));
                 }
             }
-            AfucOp::Nop => {}
+            _ => {}
         }
         Ok(InsnFlow::Next)
     }
