@@ -29,8 +29,8 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
     let mut mod_lists = Vec::new();
     let mut variants = String::new();
     for draft in &tables.drafts {
-        let slots = Tables::intern(&mut slot_lists, &draft.spec.slots);
-        let mods = Tables::intern(&mut mod_lists, &draft.spec.mods);
+        let slots = place_of(&mut slot_lists, &draft.spec.slots);
+        let mods = place_of(&mut mod_lists, &draft.spec.mods);
         let spec = &draft.spec;
         let written = spec.slots.iter().filter(|slot| slot.class != Class::Implicit).count();
         let mod_set = spec.mods.iter().fold(0u64, |set, m| set | 1 << m.id as u8);
@@ -40,32 +40,28 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
         writeln!(
             variants,
             "Variant {{ row: {row}, form: Form::{form:?}, encoding: Encoding::{encoding:?}, need: Need::{need:?}, \
-             name: {name:?}, second: {second:?}, columns: {columns}, slots: S{slots}, written: {written}, \
-             mods: M{mods}, mod_set: {mod_set}, only_short: {only_short}, opcodes: {opcodes:?} }},"
+             name: {name:?}, second: {second:?}, columns: {columns}, slots: SlotList {{ {slots} }}, written: {written}, \
+             mods: ModList {{ {mods} }}, mod_set: {mod_set}, only_short: {only_short}, opcodes: {opcodes:?} }},"
         )?;
     }
-    for (at, list) in slot_lists.iter().enumerate() {
-        writeln!(out, "static S{at}: &[OperandSlot] = &[")?;
-        for slot in list {
-            let OperandSlot { class, ty, field, access, source, reg } = slot;
-            writeln!(
-                out,
-                "OperandSlot {{ class: Class::{class:?}, ty: Type::{ty:?}, field: Field::{field:?}, access: {access:?}, \
-                 source: {source}, reg: {reg} }},"
-            )?;
-        }
-        writeln!(out, "];")?;
+    let slots: Vec<&OperandSlot> = slot_lists.iter().flatten().collect();
+    writeln!(out, "pub(super) static SLOTS: [OperandSlot; {}] = [", slots.len())?;
+    for OperandSlot { class, ty, field, access, source, reg } in slots {
+        writeln!(
+            out,
+            "OperandSlot {{ class: Class::{class:?}, ty: Type::{ty:?}, field: Field::{field:?}, access: {access:?}, \
+             source: {source}, reg: {reg} }},"
+        )?;
     }
-    for (at, list) in mod_lists.iter().enumerate() {
-        writeln!(out, "static M{at}: &[ModSlot] = &[")?;
-        for ModSlot { id, field, shift, mask } in list {
-            writeln!(
-                out,
-                "ModSlot {{ id: Mod::{id:?}, field: Field::{field:?}, shift: {shift}, mask: {mask} }},"
-            )?;
-        }
-        writeln!(out, "];")?;
+    let mods: Vec<&ModSlot> = mod_lists.iter().flatten().collect();
+    writeln!(out, "];\npub(super) static MODS: [ModSlot; {}] = [", mods.len())?;
+    for ModSlot { id, field, shift, mask } in mods {
+        writeln!(
+            out,
+            "ModSlot {{ id: Mod::{id:?}, field: Field::{field:?}, shift: {shift}, mask: {mask} }},"
+        )?;
     }
+    writeln!(out, "];")?;
     writeln!(out, "pub(super) static VARIANTS: &[Variant] = &[\n{variants}];")?;
     writeln!(out, "pub(super) static ROWS: &[InstRow] = &[")?;
     for (row, opcode) in tables.rows.iter().zip(opcodes::opcodes(&tables.rows)) {
@@ -92,6 +88,13 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
     names(&mut out, tables)?;
     decoding(&mut out, tables)?;
     Ok(out)
+}
+
+/// Where a list is in the array of all of its kind.
+fn place_of<T: PartialEq + Clone>(lists: &mut Vec<Vec<T>>, list: &[T]) -> String {
+    let at = Tables::intern(lists, list);
+    let first: usize = lists[..at].iter().map(Vec::len).sum();
+    format!("first: {first}, count: {}", list.len())
 }
 
 /// By generation and encoding the layout; by generation and the top nine bits of the first dword what to try.

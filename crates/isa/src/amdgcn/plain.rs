@@ -298,7 +298,7 @@ impl PlainPlan {
     /// The bits of modifiers: at rest, or those of signs and tails.
     fn modifiers(&mut self, variant: &Variant, bits: &mut UnclaimedBits<'_>) -> Option<()> {
         let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
-        for slot in variant.mods {
+        for slot in variant.mods.iter() {
             let alone = variant.mods.iter().filter(|other| other.field == slot.field).count() == 1;
             let place = bits.layout.fields[slot.field as usize];
             let mask = slot.mask & !u32::MAX.unbounded_shl(place.width.into());

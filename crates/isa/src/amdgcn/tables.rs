@@ -6,11 +6,12 @@ use super::model::{
     OperandSlot, Role, Traits, Unit, name_hash,
 };
 use super::opcode::{Opcode, Operation};
+use std::ops::Deref;
 
 #[rustfmt::skip]
 #[allow(missing_docs, clippy::unreadable_literal, reason = "made by the build script")]
 mod compiled {
-    use super::{Mnemonic, InstRow, Variant};
+    use super::{Mnemonic, InstRow, ModList, SlotList, Variant};
     use crate::amdgcn::model::{*, Access::*, Components::*, Direction::*, Element::*, Signedness::*};
     use crate::amdgcn::opcode::*;
     include!(concat!(env!("OUT_DIR"), "/amdgcn.rs"));
@@ -55,17 +56,49 @@ pub struct Variant {
     /// The columns it is in.
     pub columns: Columns,
     /// Operands: those written come first, in the order they are written.
-    pub slots: &'static [OperandSlot],
+    pub slots: SlotList,
     /// How many of [`Variant::slots`] are written.
     pub written: u8,
     /// Modifiers.
-    pub mods: &'static [ModSlot],
+    pub mods: ModList,
     /// Bit `n`: modifier number `n` is among them.
     pub mod_set: u64,
     /// Of an `e32` form: there is no `e64` form of the same in these columns.
     pub only_short: bool,
     /// Opcode per generation.
     pub opcodes: [u16; GENS],
+}
+
+/// Lists of the table's rows: a part of the one array that all lists of a kind are in. Thousands of addresses, which the loader
+/// would have to relocate, are two numbers each.
+macro_rules! list {
+    ($(#[$about:meta])* $name:ident of $element:ident in $all:ident) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name {
+            first: u16,
+            count: u8,
+        }
+
+        impl Deref for $name {
+            type Target = [$element];
+
+            #[inline]
+            fn deref(&self) -> &[$element] {
+                let first = usize::from(self.first);
+                compiled::$all.get(first..first + usize::from(self.count)).unwrap_or_default()
+            }
+        }
+    };
+}
+
+list! {
+    /// Operands of a variant.
+    SlotList of OperandSlot in SLOTS
+}
+list! {
+    /// Modifiers of a variant.
+    ModList of ModSlot in MODS
 }
 
 /// A mnemonic and what it may mean.

@@ -3,10 +3,7 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use flate2::read::GzDecoder;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use unwedge_hw::{Db, Gpu};
 use unwedge_sim::SimMemory;
@@ -14,33 +11,14 @@ use unwedge_sim::adreno::ir3::{Dispatch, PrivateMemory, Program, ShaderState};
 use unwedge_stream::Flow;
 use unwedge_stream::adreno::{AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, LoadState, Stage, StateType};
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
+use unwedge_testkit::data;
 
 pub fn folder(name: &str) -> Option<PathBuf> {
-    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from);
-    let folder = root.join("adreno").join(name);
-    if !folder.is_dir() {
-        println!("skipped: there is no {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
-/// A file, unpacked if it is packed.
-pub fn text(path: &Path) -> String {
-    let mut out = String::new();
-    let file = File::open(path).expect("a file");
-    if path.extension().is_some_and(|e| e == "gz") {
-        GzDecoder::new(file).read_to_string(&mut out).expect("gzip");
-    } else {
-        let mut file = file;
-        file.read_to_string(&mut out).expect("text");
-    }
-    out
+    data::path(&format!("adreno/{name}"))
 }
 
 pub fn table(path: &Path) -> Vec<HashMap<String, String>> {
-    let text = text(path);
+    let text = data::read_text(path);
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
     let row = |line: &str| {
@@ -188,8 +166,8 @@ pub fn capture(path: &Path) -> Capture {
     let mut collector =
         Collector { gpu: None, capture: Capture::default(), constants: vec![0xdead_0c05; 512 * 4] };
     let mut player = Player::new(SubmitChoice::default(), &db, 1 << 30);
-    let file = GzDecoder::new(File::open(path).expect("a capture"));
-    player.play(file, &mut collector);
+    let bytes = data::read(path);
+    player.play(&bytes[..], &mut collector);
     collector.capture
 }
 

@@ -201,7 +201,7 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
     for slot in inst.implicit().iter().filter(|slot| slot.field != Field::None) {
         maker.put(slot.field, regs::code_of(Reg(slot.reg), gpu.generation()).unwrap_or_default().into());
     }
-    for slot in variant.mods {
+    for slot in variant.mods.iter() {
         let value = if slot.id == Mod::En {
             // The sources that are there.
             match inst.mods.get(Mod::Compr) {

@@ -156,7 +156,7 @@ fn smem_offset(fields: &mut InstReader<'_>, slot: &OperandSlot, inst: &mut Inst)
     let gpu = fields.gpu;
     let generation = gpu.generation();
     let width = fields.layout.fields[Field::Offset as usize].width;
-    let (least, most) = mem::offsets(Format::Smem, mem::is_buffer(inst.variant().slots), gpu);
+    let (least, most) = mem::offsets(Format::Smem, mem::is_buffer(&inst.variant().slots), gpu);
     let raw = fields.take(Field::Offset);
     let number = |raw: u32| {
         let value = if generation >= Gfx::Gfx9 { signed(raw, width) } else { raw as i32 };

@@ -333,7 +333,7 @@ impl MemParser<'_, '_> {
         if self.has_modifier(Mod::Offset) {
             return Err(ParseRule::Operand);
         }
-        let (least, most) = mem::offsets(Format::Smem, mem::is_buffer(inst.variant().slots), self.gpu);
+        let (least, most) = mem::offsets(Format::Smem, mem::is_buffer(&inst.variant().slots), self.gpu);
         match value {
             value if (i64::from(least)..=i64::from(most)).contains(&value) => Ok(Operand::Imm(value as i32)),
             value if generation == Gfx::Gfx7 => {
@@ -463,7 +463,7 @@ impl MemParser<'_, '_> {
                 let format = inst.row().format;
                 let (least, most, rule) = match id {
                     Mod::Offset => {
-                        let buffer = mem::is_buffer(inst.variant().slots);
+                        let buffer = mem::is_buffer(&inst.variant().slots);
                         let (least, most) = mem::offsets(format, buffer, self.gpu);
                         (least, most, ParseRule::Offset)
                     }

@@ -59,7 +59,7 @@ const ZERO: u64 = super::set_of(&[Mod::Offset, Mod::Format, Mod::Th, Mod::Dim]);
 
 fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let traits = inst.row().traits;
-    for slot in inst.variant().mods {
+    for slot in inst.variant().mods.iter() {
         let value = inst.mods.get(slot.id);
         if value == 0 && ZERO >> slot.id as u8 & 1 == 0 {
             continue;

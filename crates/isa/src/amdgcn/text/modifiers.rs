@@ -420,7 +420,7 @@ pub(super) fn write(inst: &Inst, out: &mut LineBuf) {
     if variant.mod_set & WRITTEN == 0 && inst.mods == Mods::default() {
         return;
     }
-    for slot in variant.mods {
+    for slot in variant.mods.iter() {
         let value = inst.mods.get(slot.id);
         if slot.shift != 0 {
             continue;

@@ -450,7 +450,7 @@ fn set_modifiers(inst: &mut Inst, variant: &Variant, line: &OperandLine) -> Resu
     // What lists of packed instructions say of sources that are not there is nothing.
     let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
     let packed = tables::rows().get(usize::from(variant.row)).is_some_and(|row| row.format == Format::Vop3p);
-    for slot in variant.mods {
+    for slot in variant.mods.iter() {
         let given = line.seen.set >> slot.id as u8 & 1 != 0;
         let value = if given {
             let all: u32 =
