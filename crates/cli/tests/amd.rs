@@ -187,7 +187,7 @@ fn code_around_waves() {
     let (screen, report) = shown(text.as_bytes());
     for expected in [
         "5 waves are at the shader at 0x800120000000+0x8: s_waitcnt lgkmcnt(0)",
-        "it waits for LDS, scalar memory or messages (lgkmcnt is 1 and has to be 0)",
+        "It waits for LDS, scalar memory or messages (lgkmcnt is 1 and has to be 0)",
         "CODE     the shader at 0x800120000000+0x8, 5 waves",
         "+0x0000  f4080100 fa000000  s_load_dwordx4 s[4:7], s[0:1]",
         "5 > +0x0008  bf8cc07f",

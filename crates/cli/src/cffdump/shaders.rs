@@ -80,7 +80,7 @@ mod tests {
         files.write("vo3", Dwords::new(&[1, 0x203], 3));
         assert_eq!(files.trouble(), None);
         files.write("fo3", Dwords::new(&[1], 1));
-        assert!(files.trouble().is_some_and(|told| told.contains("no plain file")));
+        assert!(files.trouble().is_some_and(|told| told.contains("not a plain file")));
         files.write("co3", Dwords::new(&[], usize::MAX / 8));
         assert!(files.trouble().is_some_and(|told| told.contains("too much")));
         files.write("vo", Dwords::new(&[7], 1));
