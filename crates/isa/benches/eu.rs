@@ -23,7 +23,7 @@ const MIX: &[&str] = &[
     "cmp.nz.f0.0(16) g#<1>F g#<8,8,1>F 0x3f800000F /* 1F */ { align1 1H };",
     "math sqrt(16) g#<1>F g#<8,8,1>F null<8,8,1>F { align1 1H @6 $3 };",
     "shl(16) g#<1>D g#<8,8,1>D 0x0000000#UD { align1 1H };",
-    "send(8) g#UD g#UD nullUD 0x0210b500 0x00000000 ugm MsgDesc: ( load, a32, d32, V4 ) { align1 1Q $13 };",
+    "send(8) g#UD g#UD nullUD 0x02103500 0x00000000 ugm MsgDesc: ( load, a32, d32, V4 ) { align1 1Q $13 };",
     "and(16) g#<1>UD g2.2<0,1,0>UD g#<8,8,1>UD { align1 1H };",
     "sync nop(1) null<0,1,0>UB { align1 WE_all 1N @4 };",
 ];

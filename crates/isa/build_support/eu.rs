@@ -107,6 +107,9 @@ fn fields(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fai
         for entry in rest.split(';') {
             let (range, bits) = entry.trim().split_once(' ').ok_or_else(|| format!("{line:?}: no bits"))?;
             let parts = ranges(bits)?;
+            if parts.iter().any(|&(low, width)| low / 64 != (low + width - 1) / 64) {
+                return Err(format!("{line:?}: a range in both halves").into());
+            }
             for generation in gens.range(range)? {
                 tables[generation][names.len() - 1].clone_from(&parts);
             }
@@ -266,6 +269,9 @@ fn types(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fail
         writeln!(text, "(Type::{name}, {name:?}, {bytes}),")?;
     }
     text.push_str("];\n");
+    let keys: Option<Vec<_>> = types.iter().map(|(name, _)| eu_key::packed(name.as_bytes())).collect();
+    writeln!(text, "/// Names of the types as numbers.")?;
+    writeln!(text, "pub static TYPE_KEYS: &[u64] = &{:?};", keys.ok_or("a long name of a type")?)?;
     for (name, table) in tables {
         let name = format!("{}_TYPES", name.to_uppercase());
         writeln!(

@@ -339,10 +339,10 @@ fn rest(field: &FieldBits) -> &'static [(u8, u8)] {
 #[inline]
 pub(super) fn get_bits(bits: u128, platform: Platform, field: Field) -> u64 {
     let field = &FIELDS[platform.g()][field as usize];
-    let mut value = (bits >> field.low) as u64 & field.mask;
+    let mut value = from(bits, field.low) & field.mask;
     if field.rest.1 != 0 {
         for &(low, width) in rest(field) {
-            value = (value << width) | ((bits >> low) as u64 & ((1 << width) - 1));
+            value = (value << width) | (from(bits, low) & ((1 << width) - 1));
         }
     }
     value
@@ -354,11 +354,23 @@ pub(super) fn set_bits(bits: &mut u128, platform: Platform, field: Field, mut va
     let field = &FIELDS[platform.g()][field as usize];
     if field.rest.1 != 0 {
         for &(low, width) in rest(field).iter().rev() {
-            let mask = (1u128 << width) - 1;
-            *bits = (*bits & !(mask << low)) | ((u128::from(value) & mask) << low);
+            set_range(bits, low, (1 << width) - 1, value);
             value >>= width;
         }
     }
-    let mask = u128::from(field.mask);
-    *bits = (*bits & !(mask << field.low)) | ((u128::from(value) & mask) << field.low);
+    set_range(bits, field.low, field.mask, value);
+}
+
+/// The bits of the half that a bit is in, from that bit on.
+#[inline]
+fn from(bits: u128, low: u8) -> u64 {
+    let half = if low < 64 { bits as u64 } else { (bits >> 64) as u64 };
+    half >> (low & 63)
+}
+
+/// Sets the bits of a mask from a bit on.
+#[inline]
+fn set_range(bits: &mut u128, low: u8, mask: u64, value: u64) {
+    let changed = (from(*bits, low) ^ value) & mask;
+    *bits ^= u128::from(changed) << low;
 }

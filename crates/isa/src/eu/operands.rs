@@ -1,6 +1,6 @@
 //! Which fields make a source: one row for each source of basic instructions and of those with three.
 
-use super::disasm::{branch_targets, three_file};
+use super::disasm::three_file;
 use super::inst::{File, GEN12, Instruction, set_bits};
 use super::tables::{Field as F, Opcode, OpcodeRow};
 
@@ -128,7 +128,7 @@ pub(super) fn register_numbers(inst: &Instruction, row: &OpcodeRow) -> u128 {
         }
     };
     let general = |field| inst.file(field) == File::Grf;
-    if row.sources == 0 || branch_targets(row.opcode).0 || row.opcode == Opcode::Dpas {
+    if row.sources == 0 || row.opcode == Opcode::Dpas {
         return 0;
     }
     if inst.is_split_send(row.opcode) {
@@ -145,6 +145,10 @@ pub(super) fn register_numbers(inst: &Instruction, row: &OpcodeRow) -> u128 {
         let direct = row.destinations > 0 && !inst.flag(F::DstAddressMode);
         add(direct && general(F::DstRegisterFile), F::DstRegisterNumber);
         for fields in &SOURCES[..usize::from(row.sources)] {
+            // An immediate has the bits of the source that follows.
+            if inst.file(fields.file) == File::Immediate {
+                break;
+            }
             add(general(fields.file) && !inst.flag(fields.mode), fields.register);
         }
     }

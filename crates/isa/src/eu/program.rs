@@ -234,7 +234,7 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
             let defined = |place: Option<i64>| place.is_none_or(|place| starts.binary_search(&place).is_ok());
             let mut same = || {
                 let of = &bytes[placed.offset..end];
-                let text = std::str::from_utf8(&out[start..]).unwrap_or_default();
+                let text = &out[start..];
                 defined(jip) && defined(uip) && known.assembles_to(text, inst, of)
             };
             if !exact_bytes || same() {
@@ -268,46 +268,50 @@ fn push_raw(out: &mut Vec<u8>, bytes: &[u8], reading: &[u8]) {
     out.push(b'\n');
 }
 
-/// Instructions whose text assembles to their bytes, without the numbers that any such text has as they are. Code has few
-/// of them.
+/// Instructions whose text is known to assemble to their bits, without the numbers that any such text has as they are. Code
+/// has few of them.
 #[derive(Default)]
 struct Known {
-    /// Bits, and whether the form is that of 8 bytes.
-    forms: HashSet<(u128, bool)>,
+    /// Bits; bit 29, which no instruction of 16 bytes has, says that the form is that of 8.
+    forms: HashSet<u128>,
 }
 
 impl Known {
     /// Whether a text stands for exactly these bytes.
-    fn assembles_to(&mut self, text: &str, inst: &Instruction, bytes: &[u8]) -> bool {
+    fn assembles_to(&mut self, text: &[u8], inst: &Instruction, bytes: &[u8]) -> bool {
+        // Several forms of 8 bytes may stand for the same instruction.
+        let compacted = bytes.len() == 8;
+        self.assembles_to_bits(text, inst, compacted)
+            && (!compacted || compaction::compact(inst).is_some_and(|compact| compact.to_le_bytes() == bytes))
+    }
+
+    fn assembles_to_bits(&mut self, text: &[u8], inst: &Instruction, compacted: bool) -> bool {
         const MOST: usize = 1 << 16;
-        let numbers = inst.row().map_or(0, |row| register_numbers(inst, row));
-        let form = (inst.bits & !numbers, bytes.len() == 8);
-        if numbers != 0 && self.forms.contains(&form) {
+        let text = || std::str::from_utf8(text).unwrap_or_default();
+        let Some(row) = inst.row().filter(|row| !branch_targets(row.opcode).0) else {
+            return assembles_to_bits(text(), inst, compacted);
+        };
+        let form = inst.bits & !register_numbers(inst, row) | u128::from(compacted) << 29;
+        if self.forms.contains(&form) {
             return true;
         }
-        let same = assembles_to(inst.platform, text, inst, bytes);
-        if same && numbers != 0 && self.forms.len() < MOST {
+        let same = assembles_to_bits(text(), inst, compacted);
+        if same && self.forms.len() < MOST {
             self.forms.insert(form);
         }
         same
     }
 }
 
-/// Whether a text stands for exactly these bytes.
-fn assembles_to(platform: Platform, text: &str, inst: &Instruction, bytes: &[u8]) -> bool {
-    let Ok(mut assembled) = asm::assemble(platform, text) else { return false };
+/// Whether a text stands for the bits of an instruction and for the form it has.
+fn assembles_to_bits(text: &str, inst: &Instruction, compacted: bool) -> bool {
+    let Ok(mut assembled) = asm::assemble(inst.platform, text) else { return false };
     for (label, field) in [(assembled.jip, Field::BranchJIP), (assembled.uip, Field::BranchUIP)] {
         if label.is_some() {
             assembled.inst.set(field, inst.get(field));
         }
     }
-    if assembled.inst != *inst {
-        return false;
-    }
-    match assembled.compacted {
-        false => bytes.len() == 16,
-        true => compaction::compact(inst).is_some_and(|compact| compact.to_le_bytes() == bytes),
-    }
+    assembled.inst == *inst && assembled.compacted == compacted
 }
 
 /// A statement that is not one.

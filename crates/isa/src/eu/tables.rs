@@ -88,7 +88,7 @@ pub struct SwsbRow {
 pub struct FieldBits {
     /// As many ones as the first range, which is the highest part of the value, has bits; 0 where there is no field.
     pub mask: u64,
-    /// Its lowest bit.
+    /// Its lowest bit. No range is in both halves of an instruction.
     pub low: u8,
     /// Bits of all ranges.
     pub width: u8,
