@@ -4,7 +4,7 @@
 use crate::intel::{EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, stream};
 use unwedge_capture::intel::RingRegister;
 use unwedge_hw::intel::{FieldLayout, IntelGpu, LayoutItem};
-use unwedge_isa::eu::{Field, Instruction, Platform};
+use unwedge_isa::eu::{Field, Generation, Instruction, Platform, program};
 
 /// A stage that runs a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,23 +100,44 @@ pub fn eu_platform(device: TestDevice) -> Option<Platform> {
 /// A kernel of so many moves, and the end of its thread; without it where `ends` is false. Where the tables do not have the
 /// instruction set it is some dwords that are not zero.
 pub fn kernel(device: TestDevice, moves: usize, ends: bool) -> Vec<u32> {
-    let Some(platform) = eu_platform(device) else { return vec![0x61; 4 * moves] };
-    let one = |opcode: u64, end: bool| {
-        let mut inst = Instruction::decode(platform, [0; 16]);
-        inst.set(Field::Opcode, opcode);
-        if end {
-            inst.set(Field::SendEndOfThread, 1);
+    let moves: String =
+        (0..moves).map(|n| format!("mov(8) g{}<1>UD g1<8,8,1>UD {{ align1 1Q }};", 20 + n % 64)).collect();
+    code(device, &moves, ends).unwrap_or_else(|| vec![0x61; 16])
+}
+
+/// A kernel of a text, and the end of its thread if it `ends`. `None` where the tables do not have the instruction set, or it
+/// does not have an instruction of the text.
+pub fn code(device: TestDevice, text: &str, ends: bool) -> Option<Vec<u32>> {
+    let platform = eu_platform(device)?;
+    let end = match platform.generation() < Generation::Gen12 {
+        true => {
+            "send(8) null<1>UW g127<8,8,1>UD 0x82000010 thread_spawner MsgDesc: { align1 WE_all 1Q EOT };"
         }
-        let bytes = inst.encode();
-        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect::<Vec<_>>()
+        false => {
+            "send(8) nullUD g126UD nullUD 0x02000000 0x00000000 thread_spawner MsgDesc: { align1 WE_all 1Q EOT };"
+        }
     };
-    // mov is numbered anew on gen12, send is not.
-    let mov = if device.version.0 >= 12 { 0x61 } else { 1 };
-    let mut code = vec![one(mov, false); moves].concat();
-    if ends {
-        code.extend(one(0x31, true));
+    let bytes = program::assemble(platform, &format!("{text}{}", if ends { end } else { "" })).ok()?;
+    Some(bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+}
+
+/// A kernel that jumps out of its code before its end.
+pub fn kernel_that_jumps_out(device: TestDevice) -> Option<Vec<u32>> {
+    let mut words = code(device, "L: while(8) JIP: L { align1 1Q };", true)?;
+    let jump = words.get(..4)?.iter().rev().fold(0, |bits, word| bits << 32 | u128::from(*word));
+    let mut inst = Instruction { bits: jump, platform: eu_platform(device)? };
+    inst.set(Field::BranchJIP, 0x10000);
+    for (word, bytes) in words.iter_mut().zip(inst.encode().chunks_exact(4)) {
+        *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     }
-    code
+    Some(words)
+}
+
+/// A kernel that uses a result before it is there; `None` where the hardware waits by itself.
+pub fn kernel_without_wait(device: TestDevice) -> Option<Vec<u32>> {
+    eu_platform(device).filter(|platform| platform.generation() >= Generation::Gen12)?;
+    let load = "send(8) g20UD g2UD nullUD 0x02180000 0x00000000 urb MsgDesc: { align1 1Q $3 };";
+    code(device, &format!("{load} mov(8) g10<1>UD g20<8,8,1>UD {{ align1 1Q }};"), true)
 }
 
 /// Sets a field of a layout, also in the structures within. A field that points has the address; others have the number.

@@ -1,6 +1,6 @@
 //! Which fields make a source: one row for each source of basic instructions and of those with three.
 
-use super::disasm::three_file;
+use super::disasm::{branch_targets, three_file};
 use super::inst::{File, GEN12, Instruction, set_bits};
 use super::tables::{Field as F, Opcode, OpcodeRow};
 
@@ -119,14 +119,21 @@ pub(super) const THREE: [ThreeFields; 3] = [
 ];
 
 /// The bits of an instruction that are a number in its text whatever they and all other bits are: the numbers of general
-/// registers. Instructions that differ in nothing else have texts that are right or wrong together.
-pub(super) fn register_numbers(inst: &Instruction, row: &OpcodeRow) -> u128 {
+/// registers, and the distances of branches, which are labels there. Instructions that differ in nothing else have texts that
+/// are right or wrong together.
+pub(super) fn free_bits(inst: &Instruction, row: &OpcodeRow) -> u128 {
     let mut bits = 0;
     let mut add = |general: bool, field: F| {
         if general {
             set_bits(&mut bits, inst.platform, field, u64::MAX);
         }
     };
+    let (jip, uip) = branch_targets(row.opcode);
+    if jip {
+        add(true, F::BranchJIP);
+        add(uip, F::BranchUIP);
+        return bits;
+    }
     let general = |field| inst.file(field) == File::Grf;
     if row.sources == 0 || row.opcode == Opcode::Dpas {
         return 0;

@@ -49,6 +49,20 @@ pub enum SwsbClass {
     Ordered,
 }
 
+/// What an instruction is to the scoreboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SwsbKind {
+    /// `send` and `sendc`.
+    Send,
+    /// `dpas`.
+    Dpas,
+    /// Another one that ends out of order.
+    Unordered,
+    /// Another one.
+    Ordered,
+}
+
 /// What an instruction does with a scoreboard token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenMode {

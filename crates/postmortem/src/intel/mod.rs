@@ -9,6 +9,7 @@ mod case;
 mod context;
 mod cycle;
 mod device;
+mod eu_code;
 mod fault;
 mod response;
 mod shaders;
