@@ -325,7 +325,8 @@ fn asked_layout(context: &Context, args: &LrcTarget) -> Result<Option<LrcLayout>
 /// A platform as people write it: its version, and the driver that is usual for it.
 fn platform(text: &str) -> Result<(Version, IntelDriver), Failure> {
     regs::chip::intel_platform(text).ok_or_else(|| {
-        let names: Vec<&str> = Platform::all().iter().map(Platform::name).collect();
+        let known = Platform::all().iter().filter(|platform| platform.version() >= Version::new(8, 0));
+        let names: Vec<&str> = known.map(Platform::name).collect();
         Failure::Usage(format!(
             "--platform {text}: expected one of {}, the PCI id of one of their chips (0x9a49), or a graphics version from \
              8.00 on (12.70)",

@@ -1,5 +1,9 @@
 //! Speed of the EU disassembler in bytes and of the assembler in lines, over valid code that the benchmark makes:
-//! instructions as compilers mix them, in random order with random registers, so that no branch is learned by heart.
+//! instructions as compilers mix them, in random order with random registers, so that no branch is learned by heart; and
+//! over the programs of a platform in the data folder, one after the other.
+
+#[path = "../tests/data/mod.rs"]
+mod data;
 
 use divan::counter::{BytesCount, ItemsCount};
 use unwedge_isa::eu::{Instruction, Platform, asm, disasm, program};
@@ -23,7 +27,7 @@ const MIX: &[&str] = &[
     "cmp.nz.f0.0(16) g#<1>F g#<8,8,1>F 0x3f800000F /* 1F */ { align1 1H };",
     "math sqrt(16) g#<1>F g#<8,8,1>F null<8,8,1>F { align1 1H @6 $3 };",
     "shl(16) g#<1>D g#<8,8,1>D 0x0000000#UD { align1 1H };",
-    "send(8) g#UD g#UD nullUD 0x0210b500 0x00000000 ugm MsgDesc: ( load, a32, d32, V4 ) { align1 1Q $13 };",
+    "send(8) g#UD g#UD nullUD 0x02103500 0x00000000 ugm MsgDesc: ( load, a32, d32, V4 ) { align1 1Q $13 };",
     "and(16) g#<1>UD g2.2<0,1,0>UD g#<8,8,1>UD { align1 1H };",
     "sync nop(1) null<0,1,0>UB { align1 WE_all 1N @4 };",
 ];
@@ -105,4 +109,39 @@ fn assemble_program(bencher: divan::Bencher<'_, '_>) {
     bencher
         .counter(ItemsCount::new(source.lines().count()))
         .bench(|| program::assemble(dg2(), &source).map(|code| code.len()));
+}
+
+/// A platform of each generation of which there are programs.
+const PLATFORMS: [&str; 6] = ["bdw", "skl", "icl", "tgl", "dg2", "lnl"];
+
+/// Bytes of programs: with fewer, caches and tables of branches hold all of it.
+const BYTES: usize = 1 << 18;
+
+/// The programs of a platform, all of them again until they are long.
+fn programs(name: &str) -> (Platform, Vec<u8>) {
+    let once = data::eu_programs(name).concat();
+    let times = if once.is_empty() { 0 } else { BYTES.div_ceil(once.len()) };
+    (Platform::by_name(name).expect("it is in the table"), once.repeat(times))
+}
+
+#[divan::bench(args = PLATFORMS)]
+fn disassemble_programs(bencher: divan::Bencher<'_, '_>, name: &str) {
+    let (platform, code) = programs(name);
+    bencher.counter(BytesCount::new(code.len())).bench(|| program::disassemble(platform, &code));
+}
+
+/// With the proof that each text assembles to its bytes.
+#[divan::bench(args = PLATFORMS)]
+fn listing_of_programs(bencher: divan::Bencher<'_, '_>, name: &str) {
+    let (platform, code) = programs(name);
+    bencher.counter(BytesCount::new(code.len())).bench(|| program::listing(platform, &code));
+}
+
+#[divan::bench(args = PLATFORMS)]
+fn assemble_programs(bencher: divan::Bencher<'_, '_>, name: &str) {
+    let (platform, code) = programs(name);
+    let listing = program::listing(platform, &code);
+    bencher
+        .counter(ItemsCount::new(program::instructions(platform, &code).count()))
+        .bench(|| program::assemble(platform, &listing).map(|code| code.len()));
 }

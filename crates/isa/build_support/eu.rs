@@ -107,6 +107,9 @@ fn fields(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fai
         for entry in rest.split(';') {
             let (range, bits) = entry.trim().split_once(' ').ok_or_else(|| format!("{line:?}: no bits"))?;
             let parts = ranges(bits)?;
+            if parts.iter().any(|&(low, width)| low / 64 != (low + width - 1) / 64) {
+                return Err(format!("{line:?}: a range in both halves").into());
+            }
             for generation in gens.range(range)? {
                 tables[generation][names.len() - 1].clone_from(&parts);
             }
@@ -266,6 +269,9 @@ fn types(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fail
         writeln!(text, "(Type::{name}, {name:?}, {bytes}),")?;
     }
     text.push_str("];\n");
+    let keys: Option<Vec<_>> = types.iter().map(|(name, _)| eu_key::packed(name.as_bytes())).collect();
+    writeln!(text, "/// Names of the types as numbers.")?;
+    writeln!(text, "pub static TYPE_KEYS: &[u64] = &{:?};", keys.ok_or("a long name of a type")?)?;
     for (name, table) in tables {
         let name = format!("{}_TYPES", name.to_uppercase());
         writeln!(
@@ -349,6 +355,45 @@ fn swsb(source: &str, gens: &Generations, text: &mut String) -> Result<(), Failu
             range.start(),
             range.end()
         )?;
+    }
+    text.push_str("];\n");
+    swsb_rows(source, gens, text)
+}
+
+/// Bits of the scoreboard's field where it is widest.
+const SWSB_BITS: usize = 10;
+
+/// For each generation, class of instruction and value of the scoreboard's field the row that is for it.
+fn swsb_rows(source: &str, gens: &Generations, text: &mut String) -> Result<(), Failure> {
+    // As `SwsbKind` in `tables.rs`: the classes of rows that are for such instructions.
+    const KINDS: [[&str; 3]; 4] = [
+        ["any", "send", "unordered"],
+        ["any", "dpas", "unordered"],
+        ["any", "other", "unordered"],
+        ["any", "other", "ordered"],
+    ];
+    writeln!(text, "/// By generation, `SwsbKind` and value: an index of `SWSB`, 255 for none.")?;
+    writeln!(text, "pub static SWSB_ROWS: [[[u8; {}]; {}]; GENERATIONS] = [", 1 << SWSB_BITS, KINDS.len())?;
+    for generation in 0..gens.0.len() {
+        text.push('[');
+        for kind in KINDS {
+            let mut rows = [255; 1 << SWSB_BITS];
+            for (index, line) in source.lines().filter(|l| !l.is_empty()).enumerate() {
+                let words = words(line, 5)?;
+                if !gens.range(words[0])?.contains(&generation) || !kind.contains(&words[2]) {
+                    continue;
+                }
+                let bit = |of: u8| words[1].bytes().fold(0, |bits, b| bits << 1 | usize::from(b == of));
+                let (ones, fixed) = (bit(b'1'), bit(b'0') | bit(b'1'));
+                for (value, row) in rows.iter_mut().enumerate() {
+                    if value & fixed == ones && *row == 255 {
+                        *row = u8::try_from(index)?;
+                    }
+                }
+            }
+            write!(text, "{rows:?},")?;
+        }
+        text.push_str("],\n");
     }
     text.push_str("];\n");
     Ok(())

@@ -50,21 +50,29 @@ fn bases(platform: Platform) -> Vec<u128> {
     words
 }
 
-/// A word: random, sparse, or an instruction with some bits changed.
-fn word(state: &mut Rng, bases: &[u128]) -> u128 {
-    let kind = state.next_u64() % 8;
-    match kind {
-        0 => wide(state),
-        1 => wide(state) & wide(state) & wide(state),
-        _ => {
-            let mut word = bases[state.next_u64() as usize % bases.len()];
-            for _ in 0..state.next_u64() % (kind * 4) {
-                word ^= 1 << (state.next_u64() % 128);
-            }
-            // The form of 8 bytes would make all that follows another.
-            if state.next_u64().is_multiple_of(8) { word } else { word & !(1 << 29) }
+/// A word: random, sparse, two instructions of 8 bytes, or an instruction or the word before with some bits changed.
+fn word(state: &mut Rng, bases: &[u128], before: u128) -> u128 {
+    const COMPACTED: u128 = 1 << 29 | 1 << 93;
+    let kind = state.next_u64() % 10;
+    // Whole instructions stand before the bare opcodes.
+    let most = if kind.is_multiple_of(2) { SEEDS.len() / 2 } else { bases.len() };
+    let base = bases[state.next_u64() as usize % most];
+    let mut word = match kind {
+        0 => return wide(state),
+        1 => return wide(state) & wide(state) & wide(state),
+        2 => {
+            let opcodes = base & 0x7f | (base & 0x7f) << 64;
+            wide(state) & !(0x7f | 0x7f << 64) | opcodes | COMPACTED
         }
+        3 | 4 => before,
+        _ => base,
+    };
+    for _ in 0..state.next_u64() % (kind * 2) {
+        word ^= 1 << (state.next_u64() % 128);
     }
+    // The form of 8 bytes would make all that follows another.
+    let whole = kind > 4 && !state.next_u64().is_multiple_of(8);
+    if whole { word & !(1 << 29) } else { word }
 }
 
 #[test]
@@ -76,8 +84,12 @@ fn listings_of_any_bytes_assemble_to_them() {
         let mut state = Rng::new(0x9e37_79b9_7f4a_7c15 ^ index as u64);
         let (mut instructions, mut raw) = (0, 0);
         for _ in 0..count / WORDS {
-            let mut bytes: Vec<u8> =
-                (0..WORDS).flat_map(|_| word(&mut state, &bases).to_le_bytes()).collect();
+            let mut before = 0;
+            let mut bytes: Vec<u8> = Vec::new();
+            for _ in 0..WORDS {
+                before = word(&mut state, &bases, before);
+                bytes.extend_from_slice(&before.to_le_bytes());
+            }
             bytes.truncate(bytes.len() - (state.next_u64() % 16) as usize);
             let listing = program::listing(platform, &bytes);
             let again = program::assemble(platform, &listing);

@@ -58,8 +58,14 @@ fn indirect_operands_of_split_sends() {
 fn lists_of_registers_in_xe3() {
     let text = "send(16) g40UD r[s0.4] nullUD 0x02000000 0x00000000 ugm MsgDesc: { align1 1H $2 };";
     let inst = instruction("ptl", text);
+    // Mesa's assembler makes the same of it.
+    assert_eq!(inst.encode(), [0x31, 0xc2, 0x10, 0, 0, 0, 4, 0x28, 8, 0x60, 0, 0xf0, 0x10, 0, 0, 0]);
     let shown = listing(&inst);
     assert!(shown.starts_with("send(16) g40UD r[s0.4] nullUD 0x02000000 0x00000000 ugm MsgDesc:"), "{shown}");
+    // The bits of the subregister are not part of the descriptor.
+    let mut inst = inst;
+    inst.set(Field::SendExtendedDescriptor, 0xc742_7400 >> 6);
+    assert!(listing(&inst).contains("r[s0.32] nullUD 0x02000000 0xc7427000 ugm"), "{}", listing(&inst));
     assert!(program::assemble(platform("bmg"), text).is_err(), "Xe2 has none");
     let odd = text.replace("s0.4", "s0.3");
     assert!(program::assemble(platform("ptl"), &odd).is_err(), "subregisters are words");

@@ -636,6 +636,10 @@ rules! {
         EuCodeIllegal: "eu-code-illegal", CodeFault, 51, Cause, [DecodeEngineStreams];
         /// The buffer of a shader of the work at the stop ends before the end of the thread.
         EuCodeWithoutEnd: "eu-code-without-end", CodeFault, 48, Cause, [DecodeEngineStreams];
+        /// Code of a shader of the work at the stop uses a register before the scoreboard wait that it needs.
+        EuCodeMissesWait: "eu-code-misses-wait", CodeFault, 42, Cause, [DecodeEngineStreams];
+        /// Code of a shader of the work at the stop breaks another rule of the instruction set.
+        EuCodeBreaksRule: "eu-code-breaks-rule", CodeFault, 42, Cause, [DecodeEngineStreams];
         /// The code of a shader of the work at the stop is in memory that the kernel could not read.
         EuCodeUnreadable: "eu-code-unreadable", CodeFault, 33, Clue, [];
         /// A surface of the work at the stop goes past the end of its buffer.

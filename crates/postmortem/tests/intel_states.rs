@@ -2,9 +2,12 @@
 //! drivers.
 
 use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
-use unwedge_postmortem::{Arg, Args, Finding, FindingKind, Report, Rule, explain_i915, explain_xe};
+use unwedge_isa::eu::Generation;
+use unwedge_postmortem::{Arg, Args, Fact, Finding, FindingKind, Report, Rule, explain_i915, explain_xe};
 use unwedge_testkit::intel::{EngineState, TestDevice};
-use unwedge_testkit::intel_states::{TestStage, WorkStates, eu_platform, kernel};
+use unwedge_testkit::intel_states::{
+    TestStage, WorkStates, eu_platform, kernel, kernel_that_jumps_out, kernel_without_wait,
+};
 use unwedge_testkit::{i915, xe};
 
 const BATCH: u64 = 0x10_0010_0000;
@@ -71,6 +74,46 @@ fn code_that_cannot_end_is_a_cause() {
                 let fault = found(&report, rule);
                 assert!(fault.is_some(), "{} {stage:?} {rule:?}: {:#?}", device.name, report.findings);
                 assert_eq!(fault.unwrap().args.number("address"), Some(work.at.kernel));
+            }
+        }
+    }
+}
+
+#[test]
+fn code_that_the_hardware_does_not_define() {
+    type Spoiled = fn(TestDevice) -> Option<Vec<u32>>;
+    let spoiled: [(Spoiled, Rule, &str, u64); 2] = [
+        (kernel_that_jumps_out, Rule::EuCodeBreaksRule, "jump-outside", 0),
+        (kernel_without_wait, Rule::EuCodeMissesWait, "token-read", 16),
+    ];
+    for (device, stage) in cases() {
+        for (code, rule, check, offset) in &spoiled {
+            let Some(code) = code(device) else { continue };
+            let work = WorkStates::new(device, stage, STATES, 0x1000).kernel(code);
+            for report in reports(device, &work.engine(BATCH)) {
+                let name = format!("{} {stage:?} {check}", device.name);
+                // No rules are known of Xe3.
+                if eu_platform(device).is_some_and(|platform| platform.generation() > Generation::Xe2) {
+                    assert!(found(&report, *rule).is_none(), "{name}");
+                    continue;
+                }
+                let fault = found(&report, *rule).unwrap_or_else(|| panic!("{name}: {:#?}", report.findings));
+                assert_eq!(fault.args.text("check"), Some(*check), "{name}");
+                assert_eq!(fault.args.number("offset"), Some(*offset), "{name}");
+                assert_eq!(fault.args.number("address"), Some(work.at.kernel), "{name}");
+                let marked = fault.evidence.iter().filter_map(|evidence| match &evidence.fact {
+                    Fact::Code { place, text, .. } if place.get("marked") == Some(&Arg::Flag(true)) => {
+                        Some((place.number("offset")?, text.as_deref() == fault.args.text("instruction")))
+                    }
+                    _ => None,
+                });
+                assert!(
+                    marked.clone().any(|found| found == (*offset, true)),
+                    "{name}: {:#?}",
+                    fault.evidence
+                );
+                let causes = report.causes.iter().map(|&cause| report.findings[cause].rule);
+                assert!(!causes.into_iter().any(|cause| cause == *rule), "{name}: only possible");
             }
         }
     }

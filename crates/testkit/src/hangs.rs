@@ -422,6 +422,7 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         let work = WorkStates::new(tgl(), TestStage::Compute, states, 0x1000).kernel(code);
         text(work.engine(run.ib).process(run.process, run.pid as i32))
     };
+    let spoiled = |code: fn(TestDevice) -> Option<Vec<u32>>| code(tgl()).unwrap_or_default();
     let endless = [intel_states::kernel(tgl(), 3, false), vec![0; 64]].concat();
     vec![
         ("a semaphore nobody signals", text(intel_waiting(run, Some(3)))),
@@ -459,6 +460,8 @@ fn i915_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("a shader of zeros", dispatching(vec![0; 64])),
         ("a shader without an end", dispatching(endless)),
+        ("a shader that misses a wait", dispatching(spoiled(intel_states::kernel_without_wait))),
+        ("a shader that jumps out of its code", dispatching(spoiled(intel_states::kernel_that_jumps_out))),
         ("an error of the engine", text(drawing().set(RingRegister::Ipeir, 1))),
         ("shader threads that run", running("ROW_INSTDONE[0][1]", !(1 << 16) & 0xffff_ffff)),
         ("a sampler that is not done", running("SAMPLER_INSTDONE[0][1]", !(1 << 6) & 0xffff_ffff)),
@@ -471,9 +474,27 @@ fn xe_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
     let device = TestDevice::named("lnl");
     let text = |engine: EngineState| xe::DevcoreBuilder::new(device).engine(engine).text();
     let back = stream(&[&primitive(3), &batch_buffer_start(run.ib)]);
+    let end = [MI_BATCH_BUFFER_END];
+    let flush = pipe_control(1 << 20);
+    let stalled = stream(&[&primitive(3), &flush, &end]);
+    let dispatching = |code: Vec<u32>| {
+        let states = (run.fence & !0xfff) + 0x1_0000_0000;
+        let work = WorkStates::new(device, TestStage::Compute, states, 0x1000).kernel(code);
+        text(work.engine(run.ib).process(run.process, run.pid as i32))
+    };
+    let endless = [intel_states::kernel(device, 3, false), vec![0; 64]].concat();
+    let overwritten = stream(&[&store_data(run.ib, 1), &[u32::MAX; 20]]);
     vec![
         ("a semaphore nobody signals", text(intel_waiting(run, Some(3)).set(RingRegister::Acthd, run.ib))),
         ("a batch that jumps to itself", text(intel(run, &back, 0, back[0]))),
+        ("a stall after a draw", text(intel(run, &stalled, primitive(3).len() + 4, flush[0]))),
+        ("ones in the batch", text(intel(run, &overwritten, 4, overwritten[4]))),
+        ("a shader of zeros", dispatching(vec![0; 64])),
+        ("a shader without an end", dispatching(endless)),
+        (
+            "a shader that misses a wait",
+            dispatching(intel_states::kernel_without_wait(device).unwrap_or_default()),
+        ),
         ("a device that does not answer", text(intel_same(run, 0xffff_ffff, 0xffff_ffff))),
     ]
 }

@@ -4,7 +4,7 @@
 use crate::intel::{EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, stream};
 use unwedge_capture::intel::RingRegister;
 use unwedge_hw::intel::{FieldLayout, IntelGpu, LayoutItem};
-use unwedge_isa::eu::{Field, Instruction, Platform};
+use unwedge_isa::eu::{Field, Generation, Instruction, Platform, program};
 
 /// A stage that runs a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,10 @@ impl StateAddresses {
     pub const KERNEL: u64 = 0x40;
     /// The surface state's offset from Surface State Base Address.
     pub const SURFACE: u64 = 0x80;
+    /// The sampler's offset from Dynamic State Base Address.
+    pub const SAMPLER: u64 = 0x400;
+    /// The offset of constants from Dynamic State Base Address.
+    pub const CONSTANTS: u64 = 0x800;
 
     /// In four buffers from a page on.
     pub fn from(base: u64) -> StateAddresses {
@@ -100,26 +104,47 @@ pub fn eu_platform(device: TestDevice) -> Option<Platform> {
 /// A kernel of so many moves, and the end of its thread; without it where `ends` is false. Where the tables do not have the
 /// instruction set it is some dwords that are not zero.
 pub fn kernel(device: TestDevice, moves: usize, ends: bool) -> Vec<u32> {
-    let Some(platform) = eu_platform(device) else { return vec![0x61; 4 * moves] };
-    let one = |opcode: u64, end: bool| {
-        let mut inst = Instruction::decode(platform, [0; 16]);
-        inst.set(Field::Opcode, opcode);
-        if end {
-            inst.set(Field::SendEndOfThread, 1);
-        }
-        let bytes = inst.encode();
-        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect::<Vec<_>>()
-    };
-    // mov is numbered anew on gen12, send is not.
-    let mov = if device.version.0 >= 12 { 0x61 } else { 1 };
-    let mut code = vec![one(mov, false); moves].concat();
-    if ends {
-        code.extend(one(0x31, true));
-    }
-    code
+    let moves: String =
+        (0..moves).map(|n| format!("mov(8) g{}<1>UD g1<8,8,1>UD {{ align1 1Q }};", 20 + n % 64)).collect();
+    code(device, &moves, ends).unwrap_or_else(|| vec![0x61; 16])
 }
 
-/// Sets a field of a layout, also in the structures within. A field that points has the address; others have the number.
+/// A kernel of a text, and the end of its thread if it `ends`. `None` where the tables do not have the instruction set, or it
+/// does not have an instruction of the text.
+pub fn code(device: TestDevice, text: &str, ends: bool) -> Option<Vec<u32>> {
+    let platform = eu_platform(device)?;
+    let end = match platform.generation() < Generation::Gen12 {
+        true => {
+            "send(8) null<1>UW g127<8,8,1>UD 0x82000010 thread_spawner MsgDesc: { align1 WE_all 1Q EOT };"
+        }
+        false => {
+            "send(8) nullUD g126UD nullUD 0x02000000 0x00000000 thread_spawner MsgDesc: { align1 WE_all 1Q EOT };"
+        }
+    };
+    let bytes = program::assemble(platform, &format!("{text}{}", if ends { end } else { "" })).ok()?;
+    Some(bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+}
+
+/// A kernel that jumps out of its code before its end.
+pub fn kernel_that_jumps_out(device: TestDevice) -> Option<Vec<u32>> {
+    let mut words = code(device, "L: while(8) JIP: L { align1 1Q };", true)?;
+    let jump = words.get(..4)?.iter().rev().fold(0, |bits, word| bits << 32 | u128::from(*word));
+    let mut inst = Instruction { bits: jump, platform: eu_platform(device)? };
+    inst.set(Field::BranchJIP, 0x10000);
+    for (word, bytes) in words.iter_mut().zip(inst.encode().chunks_exact(4)) {
+        *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    }
+    Some(words)
+}
+
+/// A kernel that uses a result before it is there; `None` where the hardware waits by itself.
+pub fn kernel_without_wait(device: TestDevice) -> Option<Vec<u32>> {
+    eu_platform(device).filter(|platform| platform.generation() >= Generation::Gen12)?;
+    let load = "send(8) g20UD g2UD nullUD 0x02180000 0x00000000 urb MsgDesc: { align1 1Q $3 };";
+    code(device, &format!("{load} mov(8) g10<1>UD g20<8,8,1>UD {{ align1 1Q }};"), true)
+}
+
+/// Sets a field of a layout, also in the structures within and in the first element of groups. A field that points has the address; others have the number.
 fn set(layout: FieldLayout, base: u32, words: &mut [u32], name: &str, value: u64) -> bool {
     layout.items().any(|item| match item {
         LayoutItem::Field { name: found, start, width, ty } if found == name && ty.structure().is_none() => {
@@ -136,7 +161,7 @@ fn set(layout: FieldLayout, base: u32, words: &mut [u32], name: &str, value: u64
         LayoutItem::Field { start, ty, .. } => {
             ty.structure().is_some_and(|inner| set(inner, base + start, words, name, value))
         }
-        LayoutItem::Group { .. } => false,
+        LayoutItem::Group { start, layout, .. } => set(layout, base + start, words, name, value),
     })
 }
 
@@ -175,7 +200,7 @@ pub struct WorkStates {
     pub kernel: Vec<u32>,
     /// Binding table and surface state.
     pub surface: Vec<u32>,
-    /// Descriptors.
+    /// Descriptors, a sampler, constants.
     pub dynamic: Vec<u32>,
 }
 
@@ -189,6 +214,8 @@ impl WorkStates {
             &[
                 ("Surface State Base Address", at.surface),
                 ("Surface State Base Address Modify Enable", 1),
+                ("General State Base Address", at.dynamic),
+                ("General State Base Address Modify Enable", 1),
                 ("Dynamic State Base Address", at.dynamic),
                 ("Dynamic State Base Address Modify Enable", 1),
                 ("Instruction Base Address", at.kernel & !0xfff),
@@ -205,17 +232,24 @@ impl WorkStates {
             ("SIMD8 Dispatch Enable", 1),
             ("SIMD Size", 1),
             ("Binding Table Entry Count", 1),
+            ("Sampler Count", 1),
+            ("Sampler State Pointer", StateAddresses::SAMPLER),
+            ("Indirect Data Start Address", StateAddresses::CONSTANTS),
+            ("Indirect Data Length", 64),
         ];
         let mut dynamic = Vec::new();
         let before;
         let work;
         if stage == TestStage::Compute && gpu(device).number() < 125 {
             dynamic = structure(device, "INTERFACE_DESCRIPTOR_DATA", &of_stage);
-            before = command(
+            let descriptors = command(
                 device,
                 "MEDIA_INTERFACE_DESCRIPTOR_LOAD",
                 &[("Interface Descriptor Total Length", 32), ("Interface Descriptor Data Start Address", 0)],
             );
+            let constants =
+                [("CURBE Total Data Length", 64), ("CURBE Data Start Address", StateAddresses::CONSTANTS)];
+            before = [command(device, "MEDIA_CURBE_LOAD", &constants), descriptors].concat();
             work = command(device, "GPGPU_WALKER", &[("SIMD Size", 1)]);
         } else if stage == TestStage::Compute {
             before = Vec::new();
@@ -224,9 +258,20 @@ impl WorkStates {
             let letters = stage.letters();
             let table = format!("3DSTATE_BINDING_TABLE_POINTERS_{letters}");
             let pointers = command(device, &table, &[]);
-            before = [command(device, &format!("3DSTATE_{letters}"), &of_stage), pointers].concat();
+            let samplers = format!("3DSTATE_SAMPLER_STATE_POINTERS_{letters}");
+            let sampler = format!("Pointer to {letters} Sampler State");
+            let samplers = command(device, &samplers, &[(&sampler, StateAddresses::SAMPLER)]);
+            let constants = [("Read Length", 2), ("Buffer", at.dynamic + StateAddresses::CONSTANTS)];
+            let constants = command(device, &format!("3DSTATE_CONSTANT_{letters}"), &constants);
+            let shader = command(device, &format!("3DSTATE_{letters}"), &of_stage);
+            before = [shader, pointers, samplers, constants].concat();
             work = command(device, "3DPRIMITIVE", &[]);
         }
+        dynamic.resize(StateAddresses::SAMPLER as usize / 4, 0);
+        let border = [("Border Color Pointer", 0x600), ("Min LOD", 1 << 8)];
+        dynamic.extend(structure(device, "SAMPLER_STATE", &border));
+        dynamic.resize(StateAddresses::CONSTANTS as usize / 4, 0);
+        dynamic.extend([0x3f80_0000; 16]);
         let entries = bytes.saturating_sub(1);
         let surface_state = structure(
             device,
@@ -259,7 +304,7 @@ impl WorkStates {
     pub fn engine(&self, batch: u64) -> EngineState {
         let ring = stream(&[&[0, 0], &batch_buffer_start(batch), &[0, 0, 0]]);
         let code = [vec![0; StateAddresses::KERNEL as usize / 4], self.kernel.clone()].concat();
-        let engine = EngineState::new("rcs0")
+        EngineState::new("rcs0")
             .ring(0x10_0000, &ring, 0x14, 0x20)
             .set(RingRegister::Acthd, batch + 4 * self.work as u64)
             .set(RingRegister::Ipehr, self.batch[self.work].into())
@@ -267,7 +312,7 @@ impl WorkStates {
             .batch(batch, &self.batch)
             .user(self.at.kernel & !0xfff, &code)
             .user(self.at.surface, &self.surface)
-            .hung(1);
-        if self.dynamic.is_empty() { engine } else { engine.user(self.at.dynamic, &self.dynamic) }
+            .user(self.at.dynamic, &self.dynamic)
+            .hung(1)
     }
 }

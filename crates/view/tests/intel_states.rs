@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use unwedge_capture::Dump;
 use unwedge_capture::i915::ErrorState;
 use unwedge_testkit::data;
+use unwedge_testkit::i915;
+use unwedge_testkit::intel::TestDevice;
+use unwedge_testkit::intel_states::{StateAddresses, TestStage, WorkStates};
 use unwedge_view::Style;
 use unwedge_view::intel::IntelDump;
 use unwedge_view::intel::text::{self, ListingOptions};
@@ -151,4 +154,36 @@ fn what_mesa_shows_is_shown() {
         let absent: Vec<&str> = absent.filter(|line| !line.contains("surface memory at")).collect();
         assert!(absent.is_empty(), "{}", absent.join("\n"));
     }
+}
+
+/// Samplers and constants of every stage of every platform, in dumps that the kit makes.
+#[test]
+fn samplers_and_constants_are_shown() {
+    let (mut samplers, mut constants) = (0, 0);
+    for device in TestDevice::ALL {
+        for stage in TestStage::ALL.into_iter().filter(|stage| stage.is_of(device)) {
+            let work = WorkStates::new(device, stage, 0x20_0000_0000, 0x1000);
+            let text = i915::ErrorStateBuilder::new(device).engine(work.engine(0x10_0010_0000)).text();
+            let listed = listing(&text);
+            let name = format!("{} {stage:?}", device.name);
+            // Mesh pipelines have no commands for either.
+            if matches!(stage, TestStage::Task | TestStage::Mesh) {
+                continue;
+            }
+            let at = |offset: u64| format!("at 0x{:012x}", work.at.dynamic + offset);
+            let of =
+                |what: &str, at: &str| listed.lines().any(|line| line.contains(what) && line.contains(at));
+            assert!(of("SAMPLER_STATE", &at(StateAddresses::SAMPLER)), "{name}:\n{listed}");
+            samplers += 1;
+            let known = ["constant", "CURBE", "indirect data"];
+            let shown = known.iter().any(|what| of(what, &at(StateAddresses::CONSTANTS)));
+            assert!(shown, "{name}: no constants\n{listed}");
+            constants += 1;
+            assert!(
+                listed.contains("Surface Format: RAW (511)") || listed.contains("RAW"),
+                "{name}:\n{listed}"
+            );
+        }
+    }
+    assert!(samplers > 30 && constants > 30, "{samplers} {constants}");
 }

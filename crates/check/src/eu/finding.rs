@@ -1,14 +1,26 @@
 //! What the checker says.
 
+use super::access::ADDRESS;
 use super::facts::{Level, Rule};
+use std::fmt;
 
-/// A wait that would do.
+/// A wait that would do; its text is that of the assembler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitNeed {
     /// A pipe's letter, empty where there is one pipe, and how many of its instructions back.
     Distance(&'static str, u8),
     /// A token, and whether it is enough that sources have been read.
     Token(u8, bool),
+}
+
+impl fmt::Display for WaitNeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Distance(pipe, distance) => write!(f, "{pipe}@{distance}"),
+            Self::Token(token, true) => write!(f, "${token}.src"),
+            Self::Token(token, false) => write!(f, "${token}.dst"),
+        }
+    }
 }
 
 /// One thing found.
@@ -33,6 +45,16 @@ impl CheckFinding {
     pub(super) fn at(rule: Rule, at: usize) -> Self {
         let at = u32::try_from(at).unwrap_or(u32::MAX);
         Self { rule, level: rule.info().level, at, first: None, registers: None, need: None }
+    }
+
+    /// The registers it is about: `g4`, `g4 to g7`, `a0`.
+    #[must_use]
+    pub fn register_names(&self) -> Option<String> {
+        Some(match self.registers? {
+            (ADDRESS, _) => "a0".to_owned(),
+            (first, 0 | 1) => format!("g{first}"),
+            (first, count) => format!("g{first} to g{}", first + count - 1),
+        })
     }
 }
 

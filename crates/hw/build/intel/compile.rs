@@ -37,6 +37,14 @@ pub fn compile(files: &[IntelFile]) -> Result<IntelTables, Vec<String>> {
         for name in file.drops.iter().filter(missing) {
             errors.push(format!("{}: drops {name}, which nothing defines", file.name));
         }
+        for typed in &file.typed {
+            let mut items = files.iter().flat_map(|f| &f.items).filter(|item| item.name == typed.owner);
+            if !items
+                .any(|item| matches!(&item.body, ItemBody::Struct { elems, .. } if has(elems, &typed.field)))
+            {
+                errors.push(format!("{}:{}: {} has no {}", file.name, typed.line, typed.owner, typed.field));
+            }
+        }
     }
     let generations = store.record(records);
     let strings = store.record(store.string_ends.clone());
@@ -61,6 +69,14 @@ pub fn compile(files: &[IntelFile]) -> Result<IntelTables, Vec<String>> {
     } else {
         Err(errors)
     }
+}
+
+/// Whether a field of a name is in a layout.
+fn has(elems: &[LayoutElem], field: &str) -> bool {
+    elems.iter().any(|elem| match elem {
+        LayoutElem::Field { name, .. } => name == field,
+        LayoutElem::Group { elems, .. } => has(elems, field),
+    })
 }
 
 fn set(record: &mut [u32], slot: u32, value: u32) {
@@ -91,6 +107,7 @@ type Definitions<'m> = BTreeMap<(DefinitionKind, &'m str), (&'m IntelFile, &'m I
 /// What one generation has.
 struct GenerationView<'m> {
     number: u32,
+    files: &'m [IntelFile],
     definitions: Definitions<'m>,
 }
 
@@ -146,7 +163,13 @@ impl<'m> GenerationView<'m> {
                 }
             }
         }
-        GenerationView { number, definitions }
+        GenerationView { number, files, definitions }
+    }
+
+    /// The type of a field whose values an enum of another file names.
+    fn typed(&self, owner: &str, field: &str) -> Option<&'m str> {
+        let mut all = self.files.iter().flat_map(|file| &file.typed);
+        all.find(|typed| typed.owner == owner && typed.field == field).map(|typed| typed.ty.as_str())
     }
 
     fn of(&self, kind: DefinitionKind) -> impl Iterator<Item = (&'m str, &'m IntelFile, &'m IntelItem)> {
@@ -387,7 +410,9 @@ impl<'m> IntelCompiler<'_, 'm> {
         for elem in elems {
             let slots = match elem {
                 LayoutElem::Field { name, start, width, ty, values } => {
-                    let (kind, payload) = self.ty(ty, values, *width, file, def);
+                    let plain = values.is_empty() && ty == "uint";
+                    let named = self.view.typed(&def.name, name).filter(|_| plain);
+                    let (kind, payload) = self.ty(named.unwrap_or(ty), values, *width, file, def);
                     [self.store.string(name), *start, *width, kind, payload]
                 }
                 LayoutElem::Group { start, count, bits, elems } => {

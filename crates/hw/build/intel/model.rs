@@ -13,6 +13,21 @@ pub struct IntelFile {
     pub drops: Vec<String>,
     /// Definitions.
     pub items: Vec<IntelItem>,
+    /// Names of values for fields that have none of their own.
+    pub typed: Vec<TypedField>,
+}
+
+/// A field of a structure of every generation, whose values an enum names.
+#[derive(Clone, Debug)]
+pub struct TypedField {
+    /// The structure.
+    pub owner: String,
+    /// The field.
+    pub field: String,
+    /// The enum.
+    pub ty: String,
+    /// Line in its file, for messages.
+    pub line: usize,
 }
 
 /// A definition.

@@ -1,7 +1,7 @@
 //! Reads `data/intel/*.cmds`; `docs/intel-tables.md` describes the format.
 
 use super::engine_class::EngineClass;
-use super::model::{InstructionItem, IntelFile, IntelItem, ItemBody, LayoutElem};
+use super::model::{InstructionItem, IntelFile, IntelItem, ItemBody, LayoutElem, TypedField};
 use crate::outline::{OutlineLine, OutlineReader, OutlineWords, Result};
 
 /// Reads one file.
@@ -18,6 +18,12 @@ pub fn read_file(name: &str, text: &str) -> Result<IntelFile> {
             }
             "import" => file.import = Some(words.name()?),
             "drop" => file.drops.push(words.name()?),
+            "typed" => file.typed.push(TypedField {
+                owner: words.name()?,
+                field: words.name()?,
+                ty: words.name()?,
+                line: line.number,
+            }),
             _ => {
                 file.items.push(item(&reader, line, words, kind, column)?);
                 continue;
@@ -117,7 +123,7 @@ fn item(
             }
             ItemBody::Instruction(it)
         }
-        _ => return known(column, "generation, import, drop, enum, struct, instruction, register"),
+        _ => return known(column, "generation, import, drop, typed, enum, struct, instruction, register"),
     };
     Ok(IntelItem { name, line: line.number, generations, body })
 }

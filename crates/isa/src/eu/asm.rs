@@ -739,6 +739,23 @@ impl<'a> Parser<'a> {
                 break;
             }
             let option = self.take(|c| !c.is_ascii_whitespace() && c != b'}');
+            match option.as_bytes() {
+                [b'0'..=b'9', ..] => {
+                    self.channels(option)?;
+                    continue;
+                }
+                [b'$', ..] => {
+                    token = Some(scoreboard_token(option)?);
+                    continue;
+                }
+                [b'@', ..] | [_, b'@', ..] => {
+                    let (letter, number) = option.split_once('@').unwrap_or_default();
+                    distance = number.parse().unwrap_or(u16::MAX);
+                    pipe = letter;
+                    continue;
+                }
+                _ => {}
+            }
             match option {
                 "align1" | "align16" => {}
                 "WE_all" => self.inst.set(F::NoMask, 1),
@@ -756,22 +773,7 @@ impl<'a> Parser<'a> {
                 "BranchCtrl" if has_branch_control(row.opcode) => self.inst.set(F::BranchControl, 1),
                 _ if row.opcode == Opcode::Dpas && self.precision(option) => {}
                 "EOT" => self.inst.set(F::SendEndOfThread, 1),
-                _ => {
-                    if let Some((letter, number)) = option.split_once('@') {
-                        distance = number.parse().unwrap_or(u16::MAX);
-                        pipe = letter;
-                    } else if let Some(rest) = option.strip_prefix('$') {
-                        let (number, mode) = match rest.split_once('.') {
-                            None => (rest, TokenMode::Set),
-                            Some((number, "dst")) => (number, TokenMode::Dst),
-                            Some((number, "src")) => (number, TokenMode::Src),
-                            Some(_) => return Err(AsmError::Unsupported("the option", option.to_owned())),
-                        };
-                        token = Some((number.parse().unwrap_or(u16::MAX), mode));
-                    } else {
-                        self.channels(option)?;
-                    }
-                }
+                _ => return Err(AsmError::Unsupported("the option", option.to_owned())),
             }
         }
         if distance != 0 || token.is_some() {
@@ -836,6 +838,17 @@ impl<'a> Parser<'a> {
         let bits = row.value | place(row.distance, distance) | place(row.token, token.map_or(0, |t| t.0));
         self.put(F::SoftwareScoreboard, u64::from(bits))
     }
+}
+
+/// `$3.dst`: a token, and what is done with it.
+fn scoreboard_token(option: &str) -> Result<(u16, TokenMode), AsmError> {
+    let (number, mode) = match option[1..].split_once('.') {
+        None => (&option[1..], TokenMode::Set),
+        Some((number, "dst")) => (number, TokenMode::Dst),
+        Some((number, "src")) => (number, TokenMode::Src),
+        Some(_) => return Err(AsmError::Unsupported("the option", option.to_owned())),
+    };
+    Ok((number.parse().unwrap_or(u16::MAX), mode))
 }
 
 /// The row of a name in a generation, and its code.

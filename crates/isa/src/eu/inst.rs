@@ -2,8 +2,8 @@
 
 use super::tables::{
     FIELD_PARTS, FIELDS, FLOAT_TYPES, Field, FieldBits, IMMEDIATE_TYPES, INTEGER_TYPES, OPCODE_ROWS, OPCODES,
-    Opcode, OpcodeRow, PLATFORMS, PlatformRow, REGISTER_TYPES, SWSB, SwsbClass, SwsbRow, TYPES, TokenMode,
-    Type,
+    Opcode, OpcodeRow, PLATFORMS, PlatformRow, REGISTER_TYPES, SWSB, SWSB_ROWS, SwsbClass, SwsbKind, SwsbRow,
+    TYPES, TokenMode, Type,
 };
 
 /// Index of gen8 in the tables.
@@ -294,24 +294,32 @@ impl Instruction {
     /// Whether it ends out of order, and so needs a token.
     #[must_use]
     pub fn is_unordered(&self) -> bool {
-        let Some(row) = self.row() else { return false };
-        matches!(row.opcode, Opcode::Send | Opcode::Sendc | Opcode::Math | Opcode::Dpas)
-            || (self.platform.math_doubles && self.types(row).any(|t| t == Type::DF))
+        self.row().is_some() && self.swsb_kind() != SwsbKind::Ordered
+    }
+
+    /// What it is to the scoreboard.
+    fn swsb_kind(&self) -> SwsbKind {
+        let Some(row) = self.row() else { return SwsbKind::Ordered };
+        match row.opcode {
+            Opcode::Send | Opcode::Sendc => SwsbKind::Send,
+            Opcode::Dpas => SwsbKind::Dpas,
+            Opcode::Math => SwsbKind::Unordered,
+            _ if self.platform.math_doubles && self.types(row).any(|t| t == Type::DF) => SwsbKind::Unordered,
+            _ => SwsbKind::Ordered,
+        }
     }
 
     /// Whether a row of the scoreboard table is for this instruction.
     pub(super) fn swsb_row_fits(&self, row: &SwsbRow) -> bool {
-        let opcode = || self.row().map(|r| r.opcode);
-        let send = || matches!(opcode(), Some(Opcode::Send | Opcode::Sendc));
-        let dpas = || opcode() == Some(Opcode::Dpas);
+        let kind = self.swsb_kind();
         (row.first..=row.last).contains(&self.platform.generation)
             && match row.class {
                 SwsbClass::Any => true,
-                SwsbClass::Send => send(),
-                SwsbClass::Dpas => dpas(),
-                SwsbClass::Other => !send() && !dpas(),
-                SwsbClass::Unordered => self.is_unordered(),
-                SwsbClass::Ordered => !self.is_unordered(),
+                SwsbClass::Send => kind == SwsbKind::Send,
+                SwsbClass::Dpas => kind == SwsbKind::Dpas,
+                SwsbClass::Other => matches!(kind, SwsbKind::Unordered | SwsbKind::Ordered),
+                SwsbClass::Unordered => kind != SwsbKind::Ordered,
+                SwsbClass::Ordered => kind == SwsbKind::Ordered,
             }
     }
 
@@ -319,7 +327,8 @@ impl Instruction {
     #[must_use]
     pub fn swsb(&self) -> Option<Swsb> {
         let bits = self.get(Field::SoftwareScoreboard) as u16;
-        let row = SWSB.iter().find(|row| bits & row.mask == row.value && self.swsb_row_fits(row))?;
+        let rows = &SWSB_ROWS[self.platform.g()][self.swsb_kind() as usize];
+        let row = SWSB.get(usize::from(*rows.get(usize::from(bits))?))?;
         let part = |mask: u16| if mask == 0 { 0 } else { ((bits & mask) >> mask.trailing_zeros()) as u8 };
         Some(Swsb {
             distance: part(row.distance),
@@ -339,10 +348,10 @@ fn rest(field: &FieldBits) -> &'static [(u8, u8)] {
 #[inline]
 pub(super) fn get_bits(bits: u128, platform: Platform, field: Field) -> u64 {
     let field = &FIELDS[platform.g()][field as usize];
-    let mut value = (bits >> field.low) as u64 & field.mask;
+    let mut value = from(bits, field.low) & field.mask;
     if field.rest.1 != 0 {
         for &(low, width) in rest(field) {
-            value = (value << width) | ((bits >> low) as u64 & ((1 << width) - 1));
+            value = (value << width) | (from(bits, low) & ((1 << width) - 1));
         }
     }
     value
@@ -354,11 +363,23 @@ pub(super) fn set_bits(bits: &mut u128, platform: Platform, field: Field, mut va
     let field = &FIELDS[platform.g()][field as usize];
     if field.rest.1 != 0 {
         for &(low, width) in rest(field).iter().rev() {
-            let mask = (1u128 << width) - 1;
-            *bits = (*bits & !(mask << low)) | ((u128::from(value) & mask) << low);
+            set_range(bits, low, (1 << width) - 1, value);
             value >>= width;
         }
     }
-    let mask = u128::from(field.mask);
-    *bits = (*bits & !(mask << field.low)) | ((u128::from(value) & mask) << field.low);
+    set_range(bits, field.low, field.mask, value);
+}
+
+/// The bits of the half that a bit is in, from that bit on.
+#[inline]
+fn from(bits: u128, low: u8) -> u64 {
+    let half = if low < 64 { bits as u64 } else { (bits >> 64) as u64 };
+    half >> (low & 63)
+}
+
+/// Sets the bits of a mask from a bit on.
+#[inline]
+fn set_range(bits: &mut u128, low: u8, mask: u64, value: u64) {
+    let changed = (from(*bits, low) ^ value) & mask;
+    *bits ^= u128::from(changed) << low;
 }

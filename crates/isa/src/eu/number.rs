@@ -18,6 +18,9 @@ pub(super) fn push_g(text: &mut Text, value: f64) {
         text.number(value as u64);
         return;
     }
+    if push_short(text, value) {
+        return;
+    }
     // `d.ddddde-X` in a buffer that holds any exponent.
     let mut buffer = [0; 24];
     let mut rest = &mut buffer[..];
@@ -47,6 +50,33 @@ pub(super) fn push_g(text: &mut Text, value: f64) {
     } else {
         push_digits(text, &digits, count, exponent as usize + 1);
     }
+}
+
+/// A number that six digits say exactly, the last of them at most the fifth after the point. Such constants are the usual ones.
+fn push_short(text: &mut Text, value: f64) -> bool {
+    const SCALE: f64 = 100_000.0;
+    let mut scaled = value * SCALE;
+    // The product is exact where the value has the bits of a float of 32.
+    if f64::from(value as f32) != value || scaled.trunc() != scaled || !(10.0..1e10).contains(&scaled) {
+        return false;
+    }
+    let mut places = 5;
+    let ten = 10.0;
+    while places > 0 && (scaled / ten).trunc() * ten == scaled {
+        scaled /= ten;
+        places -= 1;
+    }
+    if scaled >= 1e6 {
+        return false;
+    }
+    let power = 10u64.pow(places);
+    let digits = scaled as u64;
+    text.number(digits / power);
+    text.push_byte(b'.');
+    for place in (0..places).rev() {
+        text.number(digits / 10u64.pow(place) % 10);
+    }
+    true
 }
 
 /// Digits, with a point after the first `whole`.

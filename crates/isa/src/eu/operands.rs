@@ -119,16 +119,23 @@ pub(super) const THREE: [ThreeFields; 3] = [
 ];
 
 /// The bits of an instruction that are a number in its text whatever they and all other bits are: the numbers of general
-/// registers. Instructions that differ in nothing else have texts that are right or wrong together.
-pub(super) fn register_numbers(inst: &Instruction, row: &OpcodeRow) -> u128 {
+/// registers, and the distances of branches, which are labels there. Instructions that differ in nothing else have texts that
+/// are right or wrong together.
+pub(super) fn free_bits(inst: &Instruction, row: &OpcodeRow) -> u128 {
     let mut bits = 0;
     let mut add = |general: bool, field: F| {
         if general {
             set_bits(&mut bits, inst.platform, field, u64::MAX);
         }
     };
+    let (jip, uip) = branch_targets(row.opcode);
+    if jip {
+        add(true, F::BranchJIP);
+        add(uip, F::BranchUIP);
+        return bits;
+    }
     let general = |field| inst.file(field) == File::Grf;
-    if row.sources == 0 || branch_targets(row.opcode).0 || row.opcode == Opcode::Dpas {
+    if row.sources == 0 || row.opcode == Opcode::Dpas {
         return 0;
     }
     if inst.is_split_send(row.opcode) {
@@ -145,6 +152,10 @@ pub(super) fn register_numbers(inst: &Instruction, row: &OpcodeRow) -> u128 {
         let direct = row.destinations > 0 && !inst.flag(F::DstAddressMode);
         add(direct && general(F::DstRegisterFile), F::DstRegisterNumber);
         for fields in &SOURCES[..usize::from(row.sources)] {
+            // An immediate has the bits of the source that follows.
+            if inst.file(fields.file) == File::Immediate {
+                break;
+            }
             add(general(fields.file) && !inst.flag(fields.mode), fields.register);
         }
     }

@@ -7,10 +7,10 @@ use super::asm::{self, AsmError, Assembled};
 use super::compaction;
 use super::disasm::{self, Targets, branch_targets};
 use super::inst::{Instruction, Platform};
-use super::operands::register_numbers;
+use super::operands::free_bits;
 use super::tables::{Field, Opcode};
 use super::text::{self, Text};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Where an instruction is, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,36 +155,56 @@ pub fn kernel_in(platform: Platform, words: &[u32], most: usize) -> (Vec<u8>, Ke
 /// The labels of a program, numbered in the order they are met, that of a UIP before that of the JIP.
 #[derive(Debug, Default)]
 struct Labels {
-    /// (place, number), in the order of places.
-    by_place: Vec<(i64, usize)>,
+    /// For each 8 bytes of the program, and its end: the number of the label there, and one more; 0 for none. Empty for a program
+    /// without branches.
+    inside: Vec<u32>,
+    /// The numbers of other places.
+    outside: HashMap<i64, u32>,
+    count: u32,
 }
 
 impl Labels {
     fn of(platform: Platform, bytes: &[u8]) -> Self {
-        let mut by_place = Vec::new();
+        let mut labels = Self::default();
         for (offset, length) in extents(bytes) {
             if branches(platform, bytes[offset]) {
-                let placed = place(platform, bytes, offset, length);
-                let (jip, uip) = placed.targets();
+                if labels.inside.is_empty() {
+                    labels.inside = vec![0; bytes.len() / 8 + 1];
+                }
+                let (jip, uip) = place(platform, bytes, offset, length).targets();
                 for place in [uip, jip].into_iter().flatten() {
-                    by_place.push((place, by_place.len()));
+                    labels.meet(place);
                 }
             }
         }
-        by_place.sort_unstable();
-        by_place.dedup_by_key(|&mut (place, _)| place);
-        by_place.sort_unstable_by_key(|&(_, met)| met);
-        for (number, label) in by_place.iter_mut().enumerate() {
-            label.1 = number;
+        labels
+    }
+
+    /// The slot of a place in `inside`.
+    fn slot(&self, place: i64) -> Option<usize> {
+        let slot = usize::try_from(place / 8).ok()?;
+        (place % 8 == 0 && slot < self.inside.len()).then_some(slot)
+    }
+
+    fn meet(&mut self, place: i64) {
+        let slot = self.slot(place);
+        let number = match slot {
+            Some(slot) => &mut self.inside[slot],
+            None => self.outside.entry(place).or_default(),
+        };
+        if *number == 0 {
+            self.count += 1;
+            *number = self.count;
         }
-        by_place.sort_unstable();
-        Self { by_place }
     }
 
     /// The number of the label at a place.
     fn at(&self, place: i64) -> Option<usize> {
-        let index = self.by_place.binary_search_by_key(&place, |&(place, _)| place).ok()?;
-        Some(self.by_place[index].1)
+        let number = match self.slot(place) {
+            Some(slot) => self.inside[slot],
+            None => *self.outside.get(&place)?,
+        };
+        number.checked_sub(1).map(|number| number as usize)
     }
 
     fn number(&self, place: Option<i64>) -> usize {
@@ -193,11 +213,37 @@ impl Labels {
 
     /// Writes the label of a place.
     fn push(&self, out: &mut Vec<u8>, place: usize) {
+        if self.inside.is_empty() {
+            return;
+        }
         if let Some(number) = self.at(place as i64) {
             out.extend_from_slice(b"\nLABEL");
             Text::new(out).number(number as u64);
             out.extend_from_slice(b":\n");
         }
+    }
+}
+
+/// Where instructions start, and the end of the program: a bit for each 8 bytes. An instruction starts at nothing else.
+struct Starts(Vec<u64>);
+
+impl Starts {
+    fn of(bytes: &[u8]) -> Self {
+        let mut starts = Self(vec![0; bytes.len() / 512 + 1]);
+        let offsets = extents(bytes).map(|(offset, _)| offset);
+        for slot in offsets.chain([bytes.len()]).filter(|place| place % 8 == 0).map(|place| place / 8) {
+            starts.0[slot / 64] |= 1 << (slot % 64);
+        }
+        starts
+    }
+
+    fn has(&self, place: i64, length: usize) -> bool {
+        // The end need not be a whole number of 8 bytes.
+        if place == length as i64 {
+            return true;
+        }
+        let Ok(slot) = usize::try_from(place / 8) else { return false };
+        place % 8 == 0 && self.0.get(slot / 64).is_some_and(|bits| bits >> (slot % 64) & 1 != 0)
     }
 }
 
@@ -215,13 +261,9 @@ pub fn listing(platform: Platform, bytes: &[u8]) -> String {
 
 fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String {
     let labels = Labels::of(platform, bytes);
-    let mut starts: Vec<i64> = Vec::new();
-    if exact_bytes && !labels.by_place.is_empty() {
-        starts.extend(extents(bytes).map(|(offset, _)| offset as i64));
-        starts.push(bytes.len() as i64);
-    }
+    let starts = (exact_bytes && !labels.inside.is_empty()).then(|| Starts::of(bytes));
     let mut out = Vec::with_capacity(bytes.len().saturating_mul(6));
-    let mut known = Known::default();
+    let mut known = Known::new(if exact_bytes { bytes.len() / 8 } else { 0 });
     let mut end = 0;
     for placed in instructions(platform, bytes) {
         end = placed.offset + placed.length;
@@ -231,10 +273,14 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
             let (jip, uip) = placed.targets();
             let targets = Targets { jip: labels.number(jip), uip: labels.number(uip) };
             disasm::write(&mut out, inst, placed.compacted(), &targets, exact_bytes);
-            let defined = |place: Option<i64>| place.is_none_or(|place| starts.binary_search(&place).is_ok());
+            let defined = |place: Option<i64>| match (place, &starts) {
+                (None, _) => true,
+                (Some(place), Some(starts)) => starts.has(place, bytes.len()),
+                (Some(_), None) => false,
+            };
             let mut same = || {
                 let of = &bytes[placed.offset..end];
-                let text = std::str::from_utf8(&out[start..]).unwrap_or_default();
+                let text = &out[start..];
                 defined(jip) && defined(uip) && known.assembles_to(text, inst, of)
             };
             if !exact_bytes || same() {
@@ -268,46 +314,62 @@ fn push_raw(out: &mut Vec<u8>, bytes: &[u8], reading: &[u8]) {
     out.push(b'\n');
 }
 
-/// Instructions whose text assembles to their bytes, without the numbers that any such text has as they are. Code has few
-/// of them.
-#[derive(Default)]
+/// Instructions whose text is known to assemble to their bits, without the numbers that any such text has as they are, and
+/// without distances to labels. Code has few of them. A form has one place here, whichever else had it.
 struct Known {
-    /// Bits, and whether the form is that of 8 bytes.
-    forms: HashSet<(u128, bool)>,
+    /// Bits; bit 29, which no instruction of 16 bytes has, says that the form is that of 8.
+    forms: Vec<u128>,
 }
 
+/// No opcode has these bits.
+const NO_FORM: u128 = u128::MAX;
+
 impl Known {
+    /// For a program of at most so many instructions.
+    fn new(instructions: usize) -> Self {
+        const MOST: usize = 1 << 13;
+        Self { forms: vec![NO_FORM; instructions.next_power_of_two().min(MOST)] }
+    }
+
+    /// The place of a form.
+    fn slot(&self, form: u128) -> usize {
+        let mixed = (form as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (form >> 64) as u64;
+        (mixed.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 48) as usize & (self.forms.len() - 1)
+    }
+
     /// Whether a text stands for exactly these bytes.
-    fn assembles_to(&mut self, text: &str, inst: &Instruction, bytes: &[u8]) -> bool {
-        const MOST: usize = 1 << 16;
-        let numbers = inst.row().map_or(0, |row| register_numbers(inst, row));
-        let form = (inst.bits & !numbers, bytes.len() == 8);
-        if numbers != 0 && self.forms.contains(&form) {
+    fn assembles_to(&mut self, text: &[u8], inst: &Instruction, bytes: &[u8]) -> bool {
+        // Several forms of 8 bytes may stand for the same instruction.
+        let compacted = bytes.len() == 8;
+        self.assembles_to_bits(text, inst, compacted)
+            && (!compacted || compaction::compact(inst).is_some_and(|compact| compact.to_le_bytes() == bytes))
+    }
+
+    fn assembles_to_bits(&mut self, text: &[u8], inst: &Instruction, compacted: bool) -> bool {
+        let text = || std::str::from_utf8(text).unwrap_or_default();
+        let Some(row) = inst.row() else { return assembles_to_bits(text(), inst, compacted) };
+        let form = inst.bits & !free_bits(inst, row) | u128::from(compacted) << 29;
+        let slot = self.slot(form);
+        if self.forms[slot] == form {
             return true;
         }
-        let same = assembles_to(inst.platform, text, inst, bytes);
-        if same && numbers != 0 && self.forms.len() < MOST {
-            self.forms.insert(form);
+        let same = assembles_to_bits(text(), inst, compacted);
+        if same {
+            self.forms[slot] = form;
         }
         same
     }
 }
 
-/// Whether a text stands for exactly these bytes.
-fn assembles_to(platform: Platform, text: &str, inst: &Instruction, bytes: &[u8]) -> bool {
-    let Ok(mut assembled) = asm::assemble(platform, text) else { return false };
+/// Whether a text stands for the bits of an instruction and for the form it has.
+fn assembles_to_bits(text: &str, inst: &Instruction, compacted: bool) -> bool {
+    let Ok(mut assembled) = asm::assemble(inst.platform, text) else { return false };
     for (label, field) in [(assembled.jip, Field::BranchJIP), (assembled.uip, Field::BranchUIP)] {
         if label.is_some() {
             assembled.inst.set(field, inst.get(field));
         }
     }
-    if assembled.inst != *inst {
-        return false;
-    }
-    match assembled.compacted {
-        false => bytes.len() == 16,
-        true => compaction::compact(inst).is_some_and(|compact| compact.to_le_bytes() == bytes),
-    }
+    assembled.inst == *inst && assembled.compacted == compacted
 }
 
 /// A statement that is not one.

@@ -49,6 +49,20 @@ pub enum SwsbClass {
     Ordered,
 }
 
+/// What an instruction is to the scoreboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SwsbKind {
+    /// `send` and `sendc`.
+    Send,
+    /// `dpas`.
+    Dpas,
+    /// Another one that ends out of order.
+    Unordered,
+    /// Another one.
+    Ordered,
+}
+
 /// What an instruction does with a scoreboard token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenMode {
@@ -88,7 +102,7 @@ pub struct SwsbRow {
 pub struct FieldBits {
     /// As many ones as the first range, which is the highest part of the value, has bits; 0 where there is no field.
     pub mask: u64,
-    /// Its lowest bit.
+    /// Its lowest bit. No range is in both halves of an instruction.
     pub low: u8,
     /// Bits of all ranges.
     pub width: u8,

@@ -37,6 +37,24 @@ pub fn amd_shaders(family: &str) -> Vec<Vec<u32>> {
     shaders
 }
 
+/// The code of every program of Intel's EUs of a platform.
+pub fn eu_programs(platform: &str) -> Vec<Vec<u8>> {
+    let Some(folder) = folder("intel", "eu") else { return Vec::new() };
+    let Ok(file) = fs::File::open(folder.join("programs.csv.gz")) else { return Vec::new() };
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let mut rows = text.lines().map(|line| line.split(','));
+    let Some(columns) = rows.next().map(Iterator::collect::<Vec<_>>) else { return Vec::new() };
+    let place = |name| columns.iter().position(|c| *c == name).unwrap_or_else(|| panic!("no column {name}"));
+    let (of, code) = (place("platform"), place("encoding"));
+    let hex = |digits: &str| {
+        let digits = digits.as_bytes().chunks(2).map(|byte| std::str::from_utf8(byte).unwrap());
+        digits.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+    };
+    let rows = rows.filter(|row| row.clone().nth(of) == Some(platform));
+    rows.filter_map(|mut row| row.nth(code).map(hex)).collect()
+}
+
 /// Every packed table of a folder of `amd` whose name begins so, one after the other: its name and its rows, the first of
 /// them the columns.
 fn amd_tables(name: &str, begins: &str) -> impl Iterator<Item = (String, Rows)> {

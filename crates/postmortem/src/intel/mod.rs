@@ -9,6 +9,7 @@ mod case;
 mod context;
 mod cycle;
 mod device;
+mod eu_code;
 mod fault;
 mod response;
 mod shaders;
@@ -30,6 +31,7 @@ use std::cell::{OnceCell, RefCell};
 
 use unwedge_base::Memory;
 use unwedge_capture::SectionAbsence;
+use unwedge_capture::absence::kernel_version;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{DumpEngine, IntelRecord, MemoryBlock, MemoryBlockKind, RingRegister};
 use unwedge_capture::xe::{XeDevcore, XeQueue};
@@ -84,7 +86,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
             decoder: OnceCell::new(),
         });
     }
-    mark_by_code(hang.map(|h| h.engines), &mut engines);
+    mark_by_code(hang.map(|h| h.engines), dump.field("Kernel").and_then(kernel_version), &mut engines);
     let span = dump.fields.iter().find(|f| f.key == "GPU HANG").map(|f| f.span);
     let case = IntelCase {
         driver,
@@ -269,13 +271,15 @@ fn vm(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
     }
 }
 
-/// Engines the code of a hang names, where nothing else says which hang.
-fn mark_by_code(code: Option<i64>, engines: &mut [Unit<'_, '_>]) {
-    if engines.iter().any(|u| u.hung == Some(true)) {
+/// Engines the code of a hang names, where nothing else says which hang. Before `CLASSES_SINCE` it has a number, or a mask of numbers,
+/// that the driver gave its engines, which has changed.
+fn mark_by_code(code: Option<i64>, kernel: Option<(u32, u32)>, engines: &mut [Unit<'_, '_>]) {
+    const CLASSES_SINCE: (u32, u32) = (5, 2);
+    if engines.iter().any(|u| u.hung == Some(true)) || kernel.is_none_or(|kernel| kernel < CLASSES_SINCE) {
         return;
     }
     let Some(mask) = code.filter(|mask| *mask > 0) else { return };
-    // A mask of classes since 5.2, as user space numbers them: render, copy, video, video enhancement, compute.
+    // A mask of classes, as user space numbers them: render, copy, video, video enhancement, compute.
     const CLASSES: [EngineClass; 5] = [
         EngineClass::Render,
         EngineClass::Copy,

@@ -1,17 +1,17 @@
 //! The shaders, surfaces and buffers of the work that an engine stopped in, and what of them cannot be right.
 //!
 //! A draw uses what the pipeline commands before it set, a dispatch what its descriptor says. Memory that the dump does not
-//! hold is not a cause: drivers capture some buffers only. The code of each kernel is here in bytes; who checks code for more
-//! than its end does so in [`findings`].
+//! hold is not a cause: drivers capture some buffers only. What of a kernel's code is wrong, [`EuCode`] has.
 
 use super::case::{IntelCase, Unit};
 use super::device::IntelDevice;
+use super::eu_code::{EuCode, EuFault};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::{FindingKind, Rule};
 use std::collections::HashSet;
 use unwedge_capture::intel::MemoryBlockKind;
-use unwedge_isa::eu::program::{self, KernelEnd};
+use unwedge_isa::eu::program::KernelEnd;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::position::CommandPos;
 use unwedge_stream::intel::references::{
@@ -26,14 +26,10 @@ const KERNELS: usize = 16;
 const USES: usize = 512;
 /// Surfaces and buffers that are evidence.
 const SHOWN_USES: usize = 24;
-/// Bytes of a kernel that are read.
-const LONGEST_KERNEL: usize = 1 << 18;
 /// Lines of a kernel that are evidence.
 const LINES: usize = 256;
 /// Lines of a kernel whose code cannot be right.
 const FIRST_LINES: usize = 8;
-/// Zeros that are not code.
-const ZEROS: usize = 16;
 /// What ends closer before a faulting address is taken for what was meant.
 const OVERRUN: u64 = 1 << 20;
 /// A page: what the address of a fault names.
@@ -49,19 +45,6 @@ pub(super) struct KernelAtStop {
     width: Option<DispatchWidth>,
     grf: Option<u64>,
     code: Option<EuCode>,
-}
-
-/// What the dump holds of a kernel.
-#[derive(Debug)]
-struct EuCode {
-    /// The first dwords are zero.
-    zero: bool,
-    /// Bytes of code.
-    length: usize,
-    /// `None` where the tables do not have the instruction set.
-    end: Option<KernelEnd>,
-    /// Its first lines.
-    lines: Vec<String>,
 }
 
 /// A surface or buffer of the work at the stop.
@@ -148,7 +131,7 @@ impl<'m> Gatherer<'_, 'm, '_, '_> {
                     .iter()
                     .any(|k| k.reference.address == reference.address && k.stage == stage);
                 if self.found.kernels.len() < KERNELS && !same {
-                    let code = words.map(|words| self.code(words));
+                    let code = words.map(|words| self.code(reference, words));
                     self.found.kernels.push(KernelAtStop {
                         owner,
                         reference: *reference,
@@ -205,23 +188,14 @@ impl<'m> Gatherer<'_, 'm, '_, '_> {
         }
     }
 
-    fn code(&self, words: &[u32]) -> EuCode {
-        let zero = words.len() >= ZEROS && words.iter().take(ZEROS).all(|&word| word == 0);
+    fn code(&self, reference: &Reference, words: &[u32]) -> EuCode {
         let device = IntelDevice {
             driver: self.case.driver,
             platform: self.case.platform,
             version: self.case.version,
         };
-        let Some(platform) = device.eu_platform() else {
-            return EuCode { zero, length: 0, end: None, lines: Vec::new() };
-        };
-        let (bytes, extent) = program::kernel_in(platform, words, LONGEST_KERNEL);
-        // What is longer than what is read is not known to be cut.
-        let whole = extent.end != KernelEnd::Cut || words.len().saturating_mul(4) <= LONGEST_KERNEL;
-        let text = program::disassemble(platform, &bytes);
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let lines = text.lines().filter(|line| !line.is_empty()).take(LINES).map(words).collect();
-        EuCode { zero, length: extent.length, end: whole.then_some(extent.end), lines }
+        let block = reference.address.and_then(|address| self.unit.ppgtt.find(address));
+        EuCode::read(&device, words, block.is_none_or(|block| self.case.is_cut(block)))
     }
 }
 
@@ -310,7 +284,30 @@ impl KernelAtStop {
         std::iter::once(pointer).chain(lines).collect()
     }
 
-    /// What is wrong with its code.
+    /// What the hardware does not define of its code. Whether a thread was there is not known.
+    fn code_findings(&self, case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
+        let (Some(address), Some(code)) = (self.reference.address, &self.code) else { return Vec::new() };
+        let finding = |fault: &EuFault| {
+            let rule = if fault.misses_wait() { Rule::EuCodeMissesWait } else { Rule::EuCodeBreaksRule };
+            let place = self.args();
+            let args =
+                fault.args().iter().fold(place.clone(), |args, (name, arg)| args.with(name, arg.clone()));
+            let lines = fault.lines.iter().map(|line| {
+                let place = place.clone().with("offset", Arg::Value(line.offset)).with("marked", line.marked);
+                let fact = Fact::Code { place, words: line.words.clone(), text: Some(line.text.clone()) };
+                Evidence { iova: address.checked_add(line.offset), ..unit.seen(fact) }
+            });
+            let found = Finding::new(rule, Trust::Possible, Subject::Memory(address));
+            Finding { args, ..found }.seen(self.evidence(case, unit, 0).into_iter().chain(lines))
+        };
+        let mut findings: Vec<Finding> = code.faults.iter().map(finding).collect();
+        if let Some(last) = findings.last_mut().filter(|_| code.more_faults > 0) {
+            last.args = std::mem::take(&mut last.args).with("more", Arg::Number(code.more_faults as u64));
+        }
+        findings
+    }
+
+    /// What is wrong with its end.
     fn finding(&self, case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<Finding> {
         let address = self.reference.address?;
         let found = |rule, trust| {
@@ -403,7 +400,11 @@ impl WorkAtStop {
     /// What of it cannot be right.
     pub(super) fn findings(&self, case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
         let kernels = self.kernels.iter().filter(|kernel| kernel.reference.base == Some(Base::Instruction));
-        let kernels = kernels.filter_map(|kernel| kernel.finding(case, unit));
+        let kernels = kernels.flat_map(|kernel| match kernel.finding(case, unit) {
+            Some(finding) => vec![finding],
+            None if kernel.stage == ShaderStage::SystemRoutine => Vec::new(),
+            None => kernel.code_findings(case, unit),
+        });
         kernels.chain(self.uses.iter().filter_map(|used| used.finding(case, unit)).take(4)).collect()
     }
 

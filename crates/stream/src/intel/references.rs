@@ -10,6 +10,7 @@ mod rows;
 use super::commands::Command;
 use super::state::{Base, IntelState, WalkedCommand};
 use super::walk::{EventKind, IntelEvent, Space, Spaces, canonical};
+pub(super) use rows::base_of;
 use rows::{ROWS, ReferenceRow, RowTarget};
 use std::collections::{HashMap, HashSet};
 use unwedge_hw::intel::{FieldLayout, FieldValue, IntelGpu, IntelInstruction, IntelValue};

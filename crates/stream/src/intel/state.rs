@@ -8,6 +8,7 @@
 
 use super::commands::Command;
 use super::position::CommandPos;
+use super::references::base_of;
 use super::walk::{EventKind, IntelEvent, Space};
 use std::collections::{BTreeMap, HashMap};
 use unwedge_hw::intel::{FieldValue, IntelInstruction, IntelValue};
@@ -72,22 +73,6 @@ impl Base {
             Some((_, field, _)) => field,
             None => "Binding Table Pool Base Address",
         }
-    }
-
-    /// What an offset in a field of this name counts from; `None` where it is no offset into memory, or unknown.
-    fn of(field: &str) -> Option<Base> {
-        const RULES: [(&str, Base); 9] = [
-            ("Kernel Start Pointer", Base::Instruction),
-            ("System Instruction Pointer", Base::Instruction),
-            ("Binding Table", Base::SurfaceState),
-            ("Surface State Pointer", Base::SurfaceState),
-            ("Indirect BSD", Base::IndirectObject),
-            ("Sampler", Base::DynamicState),
-            ("State", Base::DynamicState),
-            ("Border Color Pointer", Base::DynamicState),
-            ("Interface Descriptor Data Start Address", Base::DynamicState),
-        ];
-        RULES.iter().find(|(part, _)| field.contains(part)).map(|(_, base)| *base)
     }
 }
 
@@ -386,9 +371,10 @@ impl<'m> IntelState<'m> {
 
     /// The offsets of a command that count from base addresses, resolved against those known now.
     pub fn pointers_of(&self, seen: WalkedCommand<'m>) -> impl Iterator<Item = Pointer<'m>> {
+        let owner = seen.command.name().unwrap_or_default();
         seen.command.fields().filter_map(move |field| {
             let Some(IntelValue::Offset(offset)) = field.value() else { return None };
-            let mut base = Base::of(field.name)?;
+            let mut base = base_of(owner, field.name)?;
             if base == Base::SurfaceState
                 && field.name.contains("Binding Table")
                 && let Some(pool) = self.base(Base::BindingTablePool)

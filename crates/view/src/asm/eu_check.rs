@@ -4,14 +4,12 @@ use super::eu::line_bytes;
 use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_check::eu::{CheckFinding, CheckReport, Level, WaitNeed, check_instruction};
+use unwedge_check::eu::{CheckFinding, CheckReport, Level, check_instruction};
 use unwedge_isa::eu::program::instructions;
 use unwedge_isa::eu::{Instruction, Platform, disasm};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
-/// The number of the address register among registers.
-const ADDRESS: u16 = 256;
 
 /// Code that was checked.
 #[derive(Clone, Copy, Debug)]
@@ -42,23 +40,6 @@ fn level(level: Level) -> &'static str {
         Level::Error => "error",
         Level::Warning => "warning",
         Level::Note => "note",
-    }
-}
-
-fn registers((first, count): (u16, u16)) -> String {
-    match (first, count) {
-        (ADDRESS, _) => "a0".to_owned(),
-        (first, 0 | 1) => format!("g{first}"),
-        (first, count) => format!("g{first} to g{}", first + count - 1),
-    }
-}
-
-/// The wait as the assembler reads it.
-fn wait(need: WaitNeed) -> String {
-    match need {
-        WaitNeed::Distance(pipe, distance) => format!("{pipe}@{distance}"),
-        WaitNeed::Token(token, true) => format!("${token}.src"),
-        WaitNeed::Token(token, false) => format!("${token}.dst"),
     }
 }
 
@@ -97,7 +78,7 @@ impl CheckedEu<'_> {
 
     fn write_finding(&self, f: &CheckFinding, file: &str, out: &mut dyn Write) -> io::Result<()> {
         let info = f.rule.info();
-        let about = f.registers.map(|r| format!(" ({})", registers(r))).unwrap_or_default();
+        let about = f.register_names().map(|names| format!(" ({names})")).unwrap_or_default();
         writeln!(out, "{}[{}]: {}{about}", level(f.level), info.name, info.is)?;
         writeln!(out, " --> {file}:+{:#x}", f.at)?;
         if let Some(first) = f.first.filter(|first| *first != f.at) {
@@ -106,7 +87,7 @@ impl CheckedEu<'_> {
         writeln!(out, "   > {:>#8x}  {}", f.at, self.line(f.at))?;
         match f.need {
             Some(need) => {
-                writeln!(out, "  = help: add {} to its options, or a sync with it before", wait(need))
+                writeln!(out, "  = help: add {need} to its options, or a sync with it before")
             }
             None if info.cure.is_empty() => Ok(()),
             None => writeln!(out, "  = help: {}", info.cure),
@@ -173,8 +154,8 @@ pub fn json(code: &CheckedEu<'_>, shown: Level, out: &mut dyn Write) -> io::Resu
         instruction: code.line(f.at),
         first: f.first.map(|first| Hex::wide(first.into())),
         first_instruction: f.first.map(|first| code.line(first)),
-        registers: f.registers.map(registers),
-        wait: f.need.map(wait),
+        registers: f.register_names(),
+        wait: f.need.map(|need| need.to_string()),
         is: f.rule.info().is,
         cure: f.rule.info().cure,
         generations: f.rule.info().generations,

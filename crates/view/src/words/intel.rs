@@ -2,6 +2,7 @@
 
 use super::{Words, hex, what_is_written};
 use crate::plural::ordinal;
+use unwedge_check::eu::Rule as Check;
 use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Rule, Subject};
 
 /// Units that are named.
@@ -88,6 +89,15 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
                 bytes(&f.args)
             ),
         ),
+        IntelRule::EuCodeMissesWait => {
+            let registers = f.args.text("registers").unwrap_or("a register");
+            let wait = f.args.text("wait").unwrap_or("a wait");
+            eu_code(f, &format!("uses {registers} without {wait}"))
+        }
+        IntelRule::EuCodeBreaksRule => {
+            let is = eu_check_rule(f).map_or("", |rule| rule.info().is);
+            eu_code(f, &format!("is wrong: {is}"))
+        }
         IntelRule::EuCodeUnreadable => Words::new(
             format!("the kernel could not read the code of {}", shader(&f.args)),
             format!(
@@ -649,6 +659,39 @@ fn shader(args: &Args) -> String {
 fn shader_name(args: &Args) -> String {
     let simd = args.number("simd").map(|simd| format!("SIMD{simd} ")).unwrap_or_default();
     format!("{simd}{}", args.text("stage").unwrap_or("shader"))
+}
+
+fn eu_check_rule(f: &Finding) -> Option<Check> {
+    f.args.text("check").and_then(Check::named)
+}
+
+/// What is wrong at an instruction of a shader, and which made it so.
+fn eu_code(f: &Finding, wrong: &str) -> Words {
+    let args = &f.args;
+    let text = |name| args.text(name).unwrap_or("the end of the code");
+    let mut why = Vec::new();
+    if let Some(first) = args.number("first") {
+        why.push(format!("because of {} at +{first:#x}", text("first_instruction")));
+    }
+    why.push("whether a thread was there is not known".to_owned());
+    match (args.text("wait"), eu_check_rule(f).map_or("", |rule| rule.info().cure)) {
+        (Some(wait), _) => why.push(format!("fix: add {wait} to its options, or a sync with it before")),
+        (None, "") => {}
+        (None, cure) => why.push(format!("fix: {cure}")),
+    }
+    if let Some(more) = args.number("more") {
+        why.push(format!("{more} more like it in this code: unwedge eu check shows all"));
+    }
+    let at = format!("{}+{:#x}", shader(args), args.number("offset").unwrap_or(0));
+    let check = args.text("check").unwrap_or_default();
+    Words::new(format!("{} in {at} {wrong} (rule {check})", text("instruction")), why.join("; "))
+}
+
+/// An instruction of a shader, marked where it is what a finding is about; `None` for those of other vendors.
+pub(super) fn instruction(place: &Args, text: Option<&str>) -> Option<String> {
+    let mark = if place.get("marked")? == &Arg::Flag(true) { '>' } else { ' ' };
+    let offset = place.number("offset").unwrap_or(0);
+    Some(format!("{mark} {:>7}  {}", format!("{offset:#x}"), text.unwrap_or("not an instruction")))
 }
 
 fn bytes(args: &Args) -> String {

@@ -228,7 +228,8 @@ pub fn evidence(e: &Evidence) -> String {
         Fact::Record(args) | Fact::Work(args) => intel::record(args).unwrap_or_else(|| record(args)),
         Fact::Buffer { size, name: Some(name) } => format!("{name}, {size:#x} bytes"),
         Fact::Buffer { size, name: None } => format!("{size:#x} bytes"),
-        Fact::Code { place, words, text } => amd::instruction(place, words, text.as_deref()),
+        Fact::Code { place, words, text } => intel::instruction(place, text.as_deref())
+            .unwrap_or_else(|| amd::instruction(place, words, text.as_deref())),
         Fact::Wave(args) => amd::wave(args),
         Fact::Line(line) => line.clone(),
         Fact::Absent { name, section: Some(section) } => format!("no {name}: {}", absent::meaning(*section)),

@@ -1,6 +1,7 @@
 //! What a text is made of: white space and comments, words, numbers, names of a table.
 
-use super::super::tables::{TYPES, Type};
+use super::super::key;
+use super::super::tables::{TYPE_KEYS, TYPES, Type};
 use super::{AsmError, Parser};
 
 impl<'a> Parser<'a> {
@@ -84,7 +85,8 @@ impl<'a> Parser<'a> {
 
     pub(super) fn operand_type(&mut self) -> Result<Type, AsmError> {
         let letters = self.take(|c| c.is_ascii_uppercase());
-        match TYPES.iter().find(|row| row.1 == letters) {
+        let key = key::packed(letters.as_bytes());
+        match TYPE_KEYS.iter().position(|&name| Some(name) == key).and_then(|index| TYPES.get(index)) {
             Some(row) => Ok(row.0),
             None => self.error("a type"),
         }

@@ -172,6 +172,13 @@ impl ReferenceRow {
     }
 }
 
+/// What an offset to a kernel, a table or a state counts from; `None` for an address, or what no row has. An offset to a buffer may
+/// be unused, which other fields say.
+pub(in crate::intel) fn base_of(owner: &str, field: &str) -> Option<Base> {
+    let row = ROWS.iter().find(|row| row.is_of(owner) && row.has(field))?;
+    if matches!(row.target, Buffer(_)) { None } else { row.base }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
