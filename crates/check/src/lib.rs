@@ -5,3 +5,4 @@
 
 pub mod amdgcn;
 pub mod eu;
+pub mod ir3;

@@ -60,7 +60,7 @@ const MAX_SIZE: u64 = 4 << 30;
         FILE may be `-` for standard input, or a pipe. gzip, zstd and xz input is decompressed; file types are detected by content.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
         3  decoded, but something was lost or malformed (standard error says what)\n  \
-        4  a check found something (eu check, amd check, amd run, lrc verify, diff --exit-code)\n\n\
+        4  a check found something (ir3 check, eu check, amd check, amd run, lrc verify, diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -226,7 +226,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge ir3 disasm --gen 6 shader.bin\n  unwedge ir3 disasm crash.devcore --shader-at 0x100020000\n  \
-        unwedge ir3 asm --gen 630 shader.asm -o shader.bin\n  echo 4210000000000000 | unwedge ir3 disasm --gen 6 --hex -"
+        unwedge ir3 asm --gen 630 shader.asm -o shader.bin\n  unwedge ir3 check --gpu a630 shader.bin\n  echo 4210000000000000 | unwedge ir3 disasm --gen 6 --hex -"
     )]
     Ir3(Ir3),
     /// Disassemble and assemble Adreno shaders, a2xx

@@ -26,6 +26,41 @@ pub enum Ir3Command {
     Asm(Ir3Asm),
     /// Instructions, nops, registers, constants, syncs and stalls of a shader
     Stats(Ir3Stats),
+    /// What is wrong with code: missing (ss), (sy), (jp) and nops, registers, branches
+    #[command(
+        after_help = "Nothing is run. docs/ir3-check.md has the rules. Exit status 4: something is wrong.\n\n\
+            Examples:\n  unwedge ir3 check --gpu a630 shader.bin\n  unwedge ir3 check crash.devcore --shader-at 0x100020000\n  \
+            unwedge ir3 check --gpu a740 --inputs r0.x-r0.z,r48.x-r48.z --all --json shader.bin"
+    )]
+    Check(Ir3Check),
+}
+
+/// `ir3 check`
+#[derive(Args, Debug)]
+pub struct Ir3Check {
+    /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
+    pub file: PathBuf,
+    /// GPU (a630, a740) or generation (3 to 7); a dump names its own
+    #[arg(long, visible_alias = "gen", value_name = "GPU", value_parser = ir3_gpu)]
+    pub gpu: Option<u32>,
+    /// The shader at this address of a dump or a capture
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub shader_at: Option<u64>,
+    /// Registers that the program starts with; others must be written before they are read
+    #[arg(long, value_name = "REGISTERS", value_parser = unwedge_view::asm::ir3_check::registers, value_delimiter = ',')]
+    pub inputs: Option<Vec<Vec<unwedge::check::ir3::Register>>>,
+    /// Constants that are loaded, in vectors of four components
+    #[arg(long, value_name = "COUNT")]
+    pub constlen: Option<u16>,
+    /// Also notes: flags and nops that are redundant, code that is not reached
+    #[arg(long)]
+    pub all: bool,
+    /// Findings of this level count as wrong, too: warning, note
+    #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::ir3_check::level_of, default_value = "error")]
+    pub deny: unwedge::check::ir3::Level,
+    /// One JSON object, whose schema docs/json-schema.md tells
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `ir3 stats`

@@ -1,7 +1,7 @@
 //! `unwedge ir3`.
 
 use super::{batch, code_at, deliver, source};
-use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
+use crate::args::{Global, Ir3Asm, Ir3Check, Ir3Command, Ir3Disasm, Ir3Stats};
 use crate::database;
 use crate::dump::{self, Opened, refuse_dump};
 use crate::failure::{Failure, Outcome, complain};
@@ -10,10 +10,12 @@ use std::io::Write;
 use std::path::Path;
 use unwedge::base::Dwords;
 use unwedge::capture::{Dump, FileKind};
+use unwedge::check::ir3::{CheckOptions, Level, check as check_code};
 use unwedge::isa::ir3::asm::Assembler;
 use unwedge::isa::ir3::write;
 use unwedge_view::asm::hex;
 use unwedge_view::asm::ir3::{self, WordCounts};
+use unwedge_view::asm::ir3_check::CheckedIr3;
 use unwedge_view::asm::shaders::{self, LoadedShader};
 use unwedge_view::plural::counted;
 
@@ -35,6 +37,7 @@ pub(crate) fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Fail
         }
         Ir3Command::Asm(args) => asm(args, global),
         Ir3Command::Stats(args) => stats(args, global),
+        Ir3Command::Check(args) => check(args, global),
     }
 }
 
@@ -170,6 +173,33 @@ fn stats(args: &Ir3Stats, global: &Global) -> Result<Outcome, Failure> {
     let _ = ir3::stats(code.dwords().iter64(), code.gpu_id, &mut out);
     out.finish()?;
     Ok(code.outcome(&args.file))
+}
+
+fn check(args: &Ir3Check, global: &Global) -> Result<Outcome, Failure> {
+    let opened = dump::open(&args.file, global.max_size)?;
+    let code = Code::read(opened, args.gpu, args.shader_at, global)?;
+    let words: Vec<u64> = code.dwords().iter64().collect();
+    let options =
+        CheckOptions { inputs: args.inputs.as_ref().map(|lists| lists.concat()), constants: args.constlen };
+    let report = check_code(&words, code.gpu_id, &options);
+    let checked = CheckedIr3 { gpu_id: code.gpu_id, words: &words, report: &report };
+    let shown = if args.all { Level::Note } else { args.deny.max(Level::Warning) };
+    let name =
+        if args.file.as_os_str() == "-" { "standard input".into() } else { args.file.to_string_lossy() };
+    let mut out = Output::open(global, true);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = match args.json {
+        true => checked.json(shown, &mut out),
+        false => checked.text(&name, shown, &mut out),
+    };
+    out.finish()?;
+    if !report.complete {
+        complain!("{name}: too many ways through the code: not all were followed to their end");
+    }
+    if report.of_level(args.deny).next().is_some() {
+        return Ok(Outcome::Found);
+    }
+    Ok(if report.complete { code.outcome(&args.file) } else { Outcome::Lost })
 }
 
 fn asm(args: &Ir3Asm, global: &Global) -> Result<Outcome, Failure> {

@@ -401,6 +401,10 @@ impl Instruction {
     fn alu(&mut self, reader: &Reader<'_, '_>) -> Option<()> {
         let half = !reader.flag("FULL");
         self.dsts.push(reader.operand("DST", reader.flag("DST_HALF"))?);
+        // Without repetitions these bits are nops, also where the text shows them as flags of sources.
+        if self.repeat == 0 && matches!(self.opcode.category(), 2 | 3) && reader.word.field("NOP").is_none() {
+            self.nops = (reader.bits("SRC1_R") | reader.bits("SRC2_R") << 1) as u8;
+        }
         let steps = self.nops == 0;
         for (name, negate, step) in [
             ("SRC", "", "SRC_R"),

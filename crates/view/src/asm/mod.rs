@@ -12,6 +12,7 @@ pub mod eu_check;
 pub mod hex;
 pub mod ir2;
 pub mod ir3;
+pub mod ir3_check;
 #[cfg(feature = "sim")]
 pub mod run;
 pub mod shader_code;

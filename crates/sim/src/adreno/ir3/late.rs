@@ -177,7 +177,6 @@ fn third_source(opcode: Opcode, a7xx: bool) -> u64 {
 fn cycles(step: &Step) -> u64 {
     let instruction = &step.instruction;
     match instruction.opcode.category() {
-        0 if matches!(instruction.opcode, Opcode::Jump | Opcode::Br | Opcode::Braa | Opcode::Brao) => 0,
         0 => 1 + u64::from(instruction.repeat),
         // The scalar unit works beside the others: only the nops of the instruction take their time.
         1..=3 if step.scalar => u64::from(instruction.nops),
