@@ -204,7 +204,7 @@ pub enum Command {
         unwedge lrc diff good.bin bad.bin\n  unwedge lrc encode --table gen12_rcs"
     )]
     Lrc(Lrc),
-    /// Explain a hang built in memory: needs no input
+    /// Hang the virtual Adreno and explain the dump: needs no input
     #[command(
         after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore"
     )]

@@ -71,7 +71,7 @@ fn a_hang_and_a_fault_are_found_and_told() {
     let output = unwedge(&["replay", "-"], &fault);
     assert_eq!(output.status.code(), Some(4));
     let shown = text(&output.stdout);
-    assert!(shown.contains("iova=0x0000000050000000 dir=WRITE type=TRANSLATION source=CP"), "{shown}");
+    assert!(shown.contains("*** gpu fault: ttbr0=0000000080000000 iova=0000000050000000 dir=WRITE type=TRANSLATION source=CP (0,0,0,0)"), "{shown}");
     assert!(shown.contains("no buffer was changed"), "{shown}");
 }
 

@@ -434,7 +434,7 @@ fn the_demo_explains_itself() {
     let output = run(&["demo"]);
     assert_eq!(status(&output), COMPLETE, "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("\nCAUSE ") && text.contains("IB1") && text.contains("CP_WAIT_REG_MEM"), "{text}");
+    assert!(text.contains("\nCAUSE ") && text.contains("IB2") && text.contains("CP_WAIT_REG_MEM"), "{text}");
 }
 
 #[test]
