@@ -159,32 +159,29 @@ fn data() -> PathBuf {
     std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("adreno")
 }
 
-/// Recorded captures whose submits the machine executes, by folder.
-fn recorded() -> Vec<Vec<PathBuf>> {
-    let mut folders = Vec::new();
+/// Recorded captures of the folders whose submits the machine executes.
+fn recorded() -> Vec<PathBuf> {
+    let mut files = Vec::new();
     for folder in ["compute", "renders", "graphics/captures", "captures"] {
         let Ok(entries) = std::fs::read_dir(data().join(folder)) else { continue };
         let captures = entries.flatten().map(|entry| entry.path());
-        let mut files: Vec<PathBuf> =
-            captures.filter(|path| path.to_string_lossy().ends_with(".rd.gz")).collect();
-        files.sort();
-        folders.push(files);
+        files.extend(captures.filter(|path| path.to_string_lossy().ends_with(".rd.gz")));
     }
-    folders
+    files.sort();
+    files
 }
 
 #[test]
 fn faults_in_recorded_submits_are_found() {
     let db = Db::builtin();
-    let folders = recorded();
-    if folders.iter().all(Vec::is_empty) {
+    let files = recorded();
+    if files.is_empty() {
         eprintln!("skipped: no recorded captures in {}", data().display());
         return;
     }
     let mut known: BTreeMap<PathBuf, Vec<SubmitSet>> = BTreeMap::new();
     let outcomes = run(&db, |rng| {
-        let folder = rng.pick(&folders)?;
-        let file = rng.pick(folder)?;
+        let file = rng.pick(&files)?;
         let sets = known.entry(file.clone()).or_insert_with(|| {
             let packed = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
             let mut bytes = Vec::new();
