@@ -355,7 +355,7 @@ impl Replayed {
 
 /// A message for the file of a hang that did not happen.
 pub fn no_hang(file: &str) -> Diagnostic {
-    Diagnostic::note(None, format!("no submit stopped as hardware would: {file} is not written"))
+    Diagnostic::loss(None, format!("no submit stopped as hardware would: {file} is not written"))
 }
 
 /// A message for memory that cannot be had.
