@@ -173,7 +173,8 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  unwedge replay capture.rd.gz\n  unwedge replay --first 3 --last 5 capture.rd.gz\n  \
         unwedge replay --dump-mem 0x100027000:1024=out.bin capture.rd.gz\n  \
-        unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz\n\n\
+        unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz\n  \
+        unwedge replay --devcoredump hang.devcore --hangrd hang.rd capture.rd.gz\n\n\
         The machine is an a6xx or an a7xx, as the capture says. It executes packets, compute shaders and events; draws are \
         not rendered, and it says so. docs/replay.md has what is executed, and what is not. Status 4 says that a submit \
         faulted or hung."
@@ -217,7 +218,7 @@ pub enum Command {
         unwedge lrc diff good.bin bad.bin\n  unwedge lrc encode --table gen12_rcs"
     )]
     Lrc(Lrc),
-    /// Explain a hang built in memory: needs no input
+    /// Hang the virtual Adreno and explain the dump: needs no input
     #[command(
         after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore"
     )]

@@ -1,4 +1,4 @@
-//! `unwedge demo`: the dump of a hung GPU, made up, written and explained as any other.
+//! `unwedge demo`: hangs the virtual Adreno, and explains the dump that this leaves as any other.
 
 use crate::args::{self, Global};
 use crate::database;

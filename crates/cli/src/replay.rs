@@ -46,6 +46,17 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
             None => diagnostics.push(replay::absent(&dump.wanted)),
         }
     }
+    let hang = replayed.hang.as_ref();
+    let files = [
+        (&args.devcoredump, hang.map(|hang| &hang.devcoredump)),
+        (&args.hangrd, hang.map(|hang| &hang.hangrd)),
+    ];
+    for (file, bytes) in files.into_iter().filter_map(|(file, bytes)| Some((file.as_ref()?, bytes))) {
+        match bytes {
+            Some(bytes) => write(file, bytes, &args.file)?,
+            None => diagnostics.push(replay::no_hang(&file.to_string_lossy())),
+        }
+    }
     let mut out = Output::open(global, !args.json);
     let style = out.style;
     // A failed write is remembered by `out`, and reported by its `finish`.
@@ -75,6 +86,7 @@ fn options(args: &Replay) -> ReplayOptions {
         },
         steps: args.max_steps,
         wanted: args.dump_mem.iter().map(|dump| dump.wanted).collect(),
+        dump: args.devcoredump.is_some() || args.hangrd.is_some(),
     }
 }
 

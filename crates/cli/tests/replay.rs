@@ -71,8 +71,46 @@ fn a_hang_and_a_fault_are_found_and_told() {
     let output = unwedge(&["replay", "-"], &fault);
     assert_eq!(output.status.code(), Some(4));
     let shown = text(&output.stdout);
-    assert!(shown.contains("iova=0x0000000050000000 dir=WRITE type=TRANSLATION source=CP"), "{shown}");
+    assert!(shown.contains("*** gpu fault: ttbr0=0000000080000000 iova=0000000050000000 dir=WRITE type=TRANSLATION source=CP (0,0,0,0)"), "{shown}");
     assert!(shown.contains("no buffer was changed"), "{shown}");
+}
+
+/// The dump reads back whole, shows nothing unknown, and names the packet; the capture of the submit hangs again.
+#[test]
+fn a_hang_leaves_a_dump_and_a_capture() {
+    let folder = std::env::temp_dir().join(format!("unwedge-hang-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let fault = pkt7(MEM_WRITE, &[0x5000_0000, 0, 1]);
+    for (stream, packet, sections) in [
+        (wait(9), "CP_WAIT_REG_MEM", true),
+        (fault, "*** gpu fault: ttbr0=0000000080000000 iova=0000000050000000", false),
+    ] {
+        let files = ["--devcoredump", "hang.devcore", "--hangrd", "hang.rd"];
+        let output = unwedge_in(&folder, &[&["replay", "-"][..], &files].concat(), &capture(&[stream]));
+        assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+        let listed = unwedge_in(&folder, &["crashdec", "hang.devcore"], b"");
+        assert_eq!(listed.status.code(), Some(0), "{}", text(&listed.stderr));
+        let listed = text(&listed.stdout);
+        let headings =
+            ["ringbuffer:", "registers:", "registers-gmu:", "indexed-registers:", "shader-blocks:"];
+        for heading in
+            headings.into_iter().chain(["gmu-log:", "gmu-hfi:", "gmu-debug:", "clusters:", "debugbus:"])
+        {
+            assert!(listed.lines().any(|line| line == heading), "{heading}");
+        }
+        assert_eq!(listed.contains("cluster-name"), sections, "the crash dumper has memory to write to");
+        let named = match sections {
+            true => text(&unwedge_in(&folder, &["explain", "hang.devcore"], b"").stdout),
+            false => text(&output.stdout),
+        };
+        assert!(named.contains(packet), "{named}");
+        let again = unwedge_in(&folder, &["replay", "hang.rd"], b"");
+        assert_eq!(again.status.code(), Some(4), "{}", text(&again.stdout));
+    }
+    let done = unwedge_in(&folder, &["replay", "-", "--devcoredump", "none"], &capture(&[store(0, 1)]));
+    assert_eq!(done.status.code(), Some(3));
+    assert!(text(&done.stderr).contains("none is not written") && !folder.join("none").exists());
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -251,8 +251,8 @@ fn around_hang_marks_the_packet_that_explain_names() {
     assert_eq!(status(&output), COMPLETE, "{}", stderr(&output));
     let marked: Vec<&str> = stdout(&output).lines().filter(|l| l.starts_with('>')).collect();
     assert_eq!(marked.len(), 1, "{}", stdout(&output));
-    assert!(marked[0].ends_with("IB1+0x0048  CP_WAIT_REG_MEM"), "{marked:?}");
-    let place = "IB1 0x100100000+0x48: CP_WAIT_REG_MEM";
+    assert!(marked[0].ends_with("IB2+0x0040  CP_WAIT_REG_MEM"), "{marked:?}");
+    let place = "IB2 0x100101000+0x40: CP_WAIT_REG_MEM";
     assert!(stdout(&run(&["explain", &file])).contains(place), "the same offset");
     let json = run(&["decode", "--json", "--around", "hang", &file]);
     assert!(lines(&json).iter().any(|l| l["name"] == "CP_WAIT_REG_MEM"));
@@ -397,7 +397,7 @@ fn the_demo_explains_itself() {
     let output = run(&["demo"]);
     assert_eq!(status(&output), COMPLETE, "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("\nCAUSE ") && text.contains("IB1") && text.contains("CP_WAIT_REG_MEM"), "{text}");
+    assert!(text.contains("\nCAUSE ") && text.contains("IB2") && text.contains("CP_WAIT_REG_MEM"), "{text}");
 }
 
 #[test]

@@ -281,6 +281,10 @@ rules! {
         PoisonInStream: "poison-in-stream", CorruptStream, 60, Cause, [CaptureHungSubmit];
         /// A dword that no packet starts with is where a packet should start.
         NotAPacket: "not-a-packet", CorruptStream, 60, Cause, [CaptureHungSubmit];
+        /// The CP is at a packet with an opcode that the GPU does not have.
+        UnknownOpcode: "unknown-opcode", CorruptStream, 60, Cause, [CaptureHungSubmit];
+        /// The CP is at a packet that is longer than what its stream has left.
+        PacketPastEnd: "packet-past-end", CorruptStream, 60, Cause, [CaptureHungSubmit];
         /// A stream that leads back to itself, with the CP in it.
         StreamLoops: "stream-loops", CorruptStream, 61, Cause, [CaptureHungSubmit];
         /// Registers of the GPU read as all ones.

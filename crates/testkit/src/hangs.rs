@@ -178,6 +178,9 @@ fn adreno_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         let ib1 = [nop.clone(), packet].concat();
         adreno(run, &ib1, ib1[2], ONLY_CP).text()
     };
+    // No packet of a6xx has this number; a wait takes six dwords of payload.
+    let unknown = pkt7(0x7d, &[1]);
+    let cut = pkt7(CP_WAIT_REG_MEM, &[0; 6])[0];
     let back = [run.ib as u32, (run.ib >> 32) as u32, 6];
     let silent = ["RBBM_STATUS", "CP_RB_BASE", "CP_RB_RPTR", "CP_RB_WPTR", "CP_IB1_BASE"];
     let scratch = adreno_idle(run, 0).offset("CP_SCRATCH[0].REG");
@@ -213,6 +216,18 @@ fn adreno_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("a poisoned stream", adreno_garbage(run, 0xdead_d00d)),
         ("a corrupt stream", adreno_garbage(run, 0x1234_5678)),
+        (
+            "an opcode of another GPU",
+            adreno(run, &[nop.clone(), unknown.clone()].concat(), unknown[0], ONLY_CP)
+                .set("CP_ROQ_AVAIL_IB1", 1 << 16)
+                .text(),
+        ),
+        (
+            "a packet past the end of its stream",
+            adreno(run, &[nop.clone(), vec![cut]].concat(), cut, ONLY_CP)
+                .set("CP_ROQ_AVAIL_IB1", 1 << 16)
+                .text(),
+        ),
         ("a chain that leads back", jump(pkt7(CHAIN, &back))),
         ("a buffer that calls itself", jump(indirect_buffer(run.ib, 6))),
         ("stuck shaders", adreno_idle(run, 1 << 18 | 1 << 21).text()),

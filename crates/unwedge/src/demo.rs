@@ -1,26 +1,30 @@
-//! The dump of a hung GPU, made up: for demonstrations and examples.
+//! A GPU that hangs, without one: for demonstrations and examples.
 //!
-//! The case: an Adreno 630 whose command processor waits in IB1, in CP_WAIT_REG_MEM, for a semaphore that nobody signals.
-//! The dump is built with the models and tables of the other crates.
+//! The case: the command processor of an Adreno 630 waits in an IB2, in CP_WAIT_REG_MEM, for a semaphore that nobody
+//! signals. A capture of such a submit is made in memory and executed on the virtual Adreno, which hangs; the dump is the
+//! one that its kernel leaves.
 
-use std::borrow::Cow;
-use unwedge_base::{ChipId, Generation};
-use unwedge_capture::msm::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
+use unwedge_base::Generation;
+use unwedge_capture::rd::{MemoryRange, RdSectionKind, RdWriteError, RdWriter};
 use unwedge_hw::{Db, Gpu};
+use unwedge_sim::adreno::Loading;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::play::SubmitChoice;
+use unwedge_view::replay::{HangFiles, ReplayOptions, replay};
 
-const RING: u64 = 0x0001_0000_0000_1000;
-const FENCE: u64 = 0x0001_0000_0000_0040;
 const IB1: u64 = 0x0000_0001_0010_0000;
+const IB2: u64 = 0x0000_0001_0010_1000;
 const SEMAPHORE: u64 = 0x0000_0001_0020_0000;
 const TARGET: u64 = 0x0000_0001_0040_0000;
+const TARGET_SIZE: u32 = 0x1_0000;
 /// What the semaphore must become.
 const SIGNALLED: u32 = 2;
 /// What it is.
 const SEEN: u32 = 1;
-
-/// RBBM_STATUS: the CP is busy, everything behind it is idle.
-const STATUS: u32 = 0x0080_0005;
+/// Steps of the machine: far more than the submit takes.
+const STEPS: u64 = 1 << 16;
+/// Bytes of buffers that may be alive.
+const MAX_ALIVE: u64 = 1 << 24;
 
 /// A command stream under construction.
 struct DemoStream<'d> {
@@ -66,118 +70,69 @@ const TRIANGLES: [u32; 3] = [0x0000_0084, 1, 3];
 /// # Ok::<(), unwedge::NotADump>(())
 /// ```
 pub fn hung_in_wait(db: &Db) -> Vec<u8> {
-    let mut written = Vec::new();
-    model(db).write(&mut written);
-    written
+    run(db).map(|files| files.devcoredump).unwrap_or_default()
 }
 
-/// The same as the model of its reader.
-fn model(db: &Db) -> Devcore<'static> {
+/// Executes the capture; `None` if it does not hang, which a database of the user's own may bring about.
+fn run(db: &Db) -> Option<HangFiles> {
+    let capture = capture(db).ok()?;
+    let options = ReplayOptions {
+        choice: SubmitChoice { compositors: true, ..SubmitChoice::default() },
+        loading: Loading::Delta,
+        steps: STEPS,
+        wanted: Vec::new(),
+        dump: true,
+    };
+    replay(&capture[..], &options, db, MAX_ALIVE).0.hang
+}
+
+/// The capture of the submit that hangs.
+fn capture(db: &Db) -> Result<Vec<u8>, RdWriteError> {
     let gpu = db.gpu(Generation::A6xx);
     let [target_low, target_high] = halves(TARGET);
     let [semaphore_low, semaphore_high] = halves(SEMAPHORE);
 
+    let mut ib2 = DemoStream { gpu, dwords: Vec::new() };
+    ib2.write("RB_MRT[0].CONTROL", &[0x780]);
+    ib2.write("RB_MRT[0].BUF_INFO", &[0x30]);
+    ib2.write("RB_MRT[0].BASE", &[target_low, target_high]);
+    ib2.op("CP_DRAW_INDX_OFFSET", &TRIANGLES);
+    ib2.op("CP_EVENT_WRITE", &[0x1d, semaphore_low + 16, semaphore_high, 1]);
+    // Poll memory until equal.
+    ib2.op("CP_WAIT_REG_MEM", &[0x13, semaphore_low, semaphore_high, SIGNALLED, u32::MAX, 16]);
+    ib2.op("CP_DRAW_INDX_OFFSET", &TRIANGLES);
+
+    let [ib2_low, ib2_high] = halves(IB2);
     let mut ib1 = DemoStream { gpu, dwords: Vec::new() };
     ib1.op("CP_SET_MARKER", &[1]);
-    ib1.write("RB_MRT[0].CONTROL", &[0x780]);
-    ib1.write("RB_MRT[0].BUF_INFO", &[0x30]);
-    ib1.write("RB_MRT[0].BASE", &[target_low, target_high]);
-    ib1.op("CP_DRAW_INDX_OFFSET", &TRIANGLES);
-    ib1.op("CP_EVENT_WRITE", &[0x1d, semaphore_low + 16, semaphore_high, 1]);
-    let stalled = ib1.dwords.len();
-    // Poll memory until equal.
-    ib1.op("CP_WAIT_REG_MEM", &[0x13, semaphore_low, semaphore_high, SIGNALLED, u32::MAX, 16]);
-    let consumed = ib1.dwords.len();
-    ib1.op("CP_DRAW_INDX_OFFSET", &TRIANGLES);
+    ib1.op("CP_INDIRECT_BUFFER", &[ib2_low, ib2_high, ib2.dwords.len() as u32]);
     ib1.op("CP_WAIT_FOR_IDLE", &[]);
 
-    let [ib1_low, ib1_high] = halves(IB1);
-    let [fence_low, fence_high] = halves(FENCE);
-    let mut ring = DemoStream { gpu, dwords: Vec::new() };
-    ring.op("CP_WAIT_FOR_IDLE", &[]);
-    ring.op("CP_INDIRECT_BUFFER", &[ib1_low, ib1_high, ib1.dwords.len() as u32]);
-    let called = ring.dwords.len();
-    ring.op("CP_EVENT_WRITE", &[0x8000_0004, fence_low, fence_high, 8]);
-    let wptr = ring.dwords.len() as u32;
-
-    // The fetcher is done with both streams; what the SQE has not consumed waits in the ROQ. REM counts the dword in
-    // work too.
-    let remaining =
-        |stream: &DemoStream<'_>, consumed: usize| ((stream.dwords.len() - consumed + 1) as u64) << 16;
-    let mut registers = Vec::new();
-    let mut set = |name: &str, value: u64| {
-        let low = gpu.reg_offset(name).and_then(|offset| gpu.reg(offset));
-        registers.extend(low.map(|r| RegisterValue { reg: r.offset(), value: value as u32 }));
-        registers.extend(
-            low.filter(|r| r.width() == 64)
-                .map(|r| RegisterValue { reg: r.offset() + 1, value: (value >> 32) as u32 }),
-        );
-    };
-    set("RBBM_STATUS", u64::from(STATUS));
-    set("CP_RB_BASE", RING);
-    set("CP_RB_RPTR", u64::from(wptr));
-    set("CP_RB_WPTR", u64::from(wptr));
-    set("CP_IB1_BASE", IB1);
-    set("CP_IB1_REM_SIZE", 0);
-    set("CP_IB1_DWORDS", ib1.dwords.len() as u64);
-    set("CP_IB2_BASE", 0);
-    set("CP_IB2_REM_SIZE", 0);
-    set("CP_ROQ_AVAIL_RB", remaining(&ring, called));
-    set("CP_ROQ_AVAIL_IB1", remaining(&ib1, consumed));
-    set("CP_ROQ_AVAIL_IB2", 0);
-    registers.sort_by_key(|r: &RegisterValue| r.reg);
-
-    // The SQE's PC, then its registers from $01: the header of the packet at work.
-    let mut sqe = vec![0u32; 51];
-    sqe[0] = 0x2c1;
-    sqe[1] = ib1.dwords[stalled];
-
-    Devcore {
-        kernel: text("6.6.0"),
-        module: text("msm"),
-        time: text("0.000000000"),
-        comm: text("demo"),
-        cmdline: text("unwedge demo"),
-        revision: Some(Revision { gpu_id: 630, chip_id: ChipId::from_parts(6, 3, 0, 2) }),
-        rbbm_status: Some(STATUS),
-        rings: vec![Ring {
-            id: 0,
-            iova: RING,
-            last_fence: Some(8),
-            retired_fence: Some(7),
-            rptr: Some(wptr),
-            wptr: Some(wptr),
-            size: Some(32768),
-            data: Some(Blob::encode(&ring.dwords)),
-            ..Ring::default()
-        }],
-        bos: vec![
-            bo(IB1, 4096, "cmdstream", Some(&ib1.dwords)),
-            bo(SEMAPHORE, 4096, "semaphores", Some(&[SEEN, 0, 0, 0, 1])),
-            bo(TARGET, 0x40_0000, "render target", None),
-        ],
-        registers,
-        indexed: vec![Indexed {
-            name: Cow::Borrowed("CP_SQE_STAT"),
-            dwords: sqe.len() as u32,
-            data: Some(Blob::encode(&sqe)),
-            ..Indexed::default()
-        }],
-        ..Devcore::default()
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut writer = RdWriter::new(Vec::new());
+    writer.section(RdSectionKind::GpuId, &630u32.to_le_bytes())?;
+    writer.section(RdSectionKind::Cmd, b"demo\0")?;
+    let target = vec![0; TARGET_SIZE as usize];
+    let buffers = [
+        (IB1, bytes(&ib1.dwords)),
+        (IB2, bytes(&ib2.dwords)),
+        (SEMAPHORE, bytes(&[SEEN; 8])),
+        (TARGET, target),
+    ];
+    for (iova, contents) in buffers {
+        let size = (contents.len() as u32).next_multiple_of(4096);
+        writer.range(RdSectionKind::GpuAddr, MemoryRange { iova, size }, true)?;
+        writer.section(RdSectionKind::BufferContents, &contents)?;
     }
-}
-
-fn text(value: &'static str) -> Option<Cow<'static, str>> {
-    Some(Cow::Borrowed(value))
-}
-
-fn bo(iova: u64, size: u64, name: &'static str, contents: Option<&[u32]>) -> Bo<'static> {
-    Bo { iova, size, flags: Some(0), name: text(name), data: contents.map(Blob::encode), ..Bo::default() }
+    let size = ib1.dwords.len() as u32;
+    writer.range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: IB1, size }, true)?;
+    Ok(writer.into_inner())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unwedge_capture::msm::Devcore;
     use unwedge_postmortem::{FindingKind, explain_msm};
 
     #[test]
@@ -186,11 +141,31 @@ mod tests {
         let written = hung_in_wait(&db);
         let dump = Devcore::read(&written).unwrap();
         assert_eq!(dump.diagnostics, []);
-        assert_eq!((dump.rings.len(), dump.bos.len()), (1, 3));
+        assert_eq!((dump.rings.len(), dump.bos.len()), (1, 4));
+        let event = dump.memory().read(SEMAPHORE + 16);
+        assert_eq!(event, Some(1), "the packets before the wait were executed");
         let report = explain_msm(&dump, &db);
         let hang = report.hang.as_ref().expect("a hang point");
         assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"));
-        assert_eq!(hang.levels.iter().map(|l| l.level).max(), Some(1), "{hang:?}");
+        assert_eq!(hang.levels.iter().map(|l| l.level).max(), Some(2), "{hang:?}");
         assert!(report.findings.iter().any(|f| f.kind == FindingKind::CpWait), "{:#?}", report.findings);
+    }
+
+    #[test]
+    fn the_submit_that_hung_hangs_again() {
+        let db = Db::builtin();
+        let first = run(&db).expect("a hang");
+        let options = ReplayOptions {
+            choice: SubmitChoice { compositors: true, ..SubmitChoice::default() },
+            loading: Loading::Snapshot,
+            steps: STEPS,
+            wanted: Vec::new(),
+            dump: true,
+        };
+        let again = replay(&first.hangrd[..], &options, &db, MAX_ALIVE).0.hang.expect("a hang");
+        let position = |text: &[u8]| {
+            explain_msm(&Devcore::read(text).unwrap(), &db).hang.map(|hang| (hang.packet, hang.iova))
+        };
+        assert_eq!(position(&first.devcoredump), position(&again.devcoredump));
     }
 }

@@ -26,6 +26,8 @@ pub struct ReplayOptions {
     pub steps: u64,
     /// Memory that is asked for.
     pub wanted: Vec<MemoryWanted>,
+    /// Whether the first hang is dumped.
+    pub dump: bool,
 }
 
 /// Memory that is asked for.
@@ -51,6 +53,17 @@ pub struct Replayed {
     /// What was asked for, in that order; `None` where not all of it is mapped and known.
     #[serde(skip)]
     pub memory: Vec<Option<Vec<u8>>>,
+    /// What the first hang left, if it was asked for.
+    #[serde(skip)]
+    pub hang: Option<HangFiles>,
+}
+
+/// What the kernel leaves of a hang.
+pub struct HangFiles {
+    /// The devcoredump.
+    pub devcoredump: Vec<u8>,
+    /// The submit that hung, as `hangrd` has it.
+    pub hangrd: Vec<u8>,
 }
 
 #[derive(Serialize)]
@@ -78,6 +91,7 @@ enum EndKind {
     Fault,
     Error,
     Budget,
+    Dropped,
 }
 
 #[derive(Serialize)]
@@ -134,6 +148,7 @@ pub fn replay(
     };
     let mut diagnostics = Player::new(options.choice.clone(), db, max_alive).play(capture, &mut runner);
     diagnostics.append(&mut runner.diagnostics);
+    runner.end_set();
     runner.read_memory(runner.sets.checked_sub(1));
     runner.read_memory(None);
     let Runner { replay, mut result, .. } = runner;
@@ -167,6 +182,23 @@ struct Runner<'r, 'd> {
 }
 
 impl Runner<'_, '_> {
+    /// Ends what the driver gave the kernel at once.
+    fn end_set(&mut self) {
+        let Some(replay) = &mut self.replay else { return };
+        let end = replay.end();
+        // The streams were executed, but not what the kernel writes after them.
+        if let Some(end) = end.filter(|end| *end != RunEnd::Done)
+            && let Some(submit) = self.result.submits.last_mut().filter(|submit| submit.end == EndKind::Done)
+        {
+            submit.stopped(&end, replay);
+        }
+        if let Some(dump) = replay.take_dump() {
+            let mut devcoredump = Vec::new();
+            dump.core.write(&mut devcoredump);
+            self.result.hang = Some(HangFiles { devcoredump, hangrd: dump.capture });
+        }
+    }
+
     /// Takes what is asked for after a set, or at the end.
     fn read_memory(&mut self, set: Option<u64>) {
         let Some(replay) = &self.replay else { return };
@@ -182,13 +214,11 @@ impl<'d> Consumer<'d> for Runner<'_, 'd> {
     fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         self.fresh |= step == LiveStep::Forgotten;
         if section.kind == RdSectionKind::GpuAddr && std::mem::take(&mut self.fresh) {
+            self.end_set();
             if let Some(last) = self.sets.checked_sub(1) {
                 self.read_memory(Some(last));
             }
             self.sets += 1;
-            if let Some(replay) = &mut self.replay {
-                replay.begin();
-            }
         }
     }
 
@@ -201,7 +231,11 @@ impl<'d> Consumer<'d> for Runner<'_, 'd> {
         match known.and_then(|adreno| AdrenoMachine::new(self.db, adreno)) {
             Some(machine) => {
                 self.result.gpu = identity.name();
-                self.replay = Some(Replay::new(machine, self.options.loading));
+                let mut replay = Replay::new(machine, self.options.loading);
+                if self.options.dump && self.result.hang.is_none() {
+                    replay.dump_hang();
+                }
+                self.replay = Some(replay);
             }
             None => {
                 self.replay = None;
@@ -215,27 +249,41 @@ impl<'d> Consumer<'d> for Runner<'_, 'd> {
         let Some(replay) = self.replay.as_mut().filter(|_| !submission.hidden) else { return };
         let submit = submission.submit;
         let before = replay.machine.work_done();
+        replay.set_process(String::from_utf8_lossy(submission.live.process()).into_owned());
         let end = replay.submit(submission.live.memory(), submit.iova, submit.dwords, self.options.steps);
-        let (kind, why, thread) = match end {
-            RunEnd::Done => (EndKind::Done, None, None),
-            RunEnd::Hung => (EndKind::Hung, None, Some(ThreadId::Br)),
-            RunEnd::Budget => (EndKind::Budget, None, Some(ThreadId::Br)),
-            RunEnd::Stopped { thread, stop } => {
-                let kind = if stop.gpu_fault().is_some() { EndKind::Fault } else { EndKind::Error };
-                (kind, Some(stop.to_string()), Some(thread))
-            }
-        };
-        let position = thread.map(|thread| replay.machine.position(thread)).unwrap_or_default();
-        self.result.submits.push(SubmitEnd {
+        let mut row = SubmitEnd {
             number: submit.number,
             set: self.sets.saturating_sub(1),
             iova: Hex::wide(submit.iova),
             dwords: submit.dwords,
-            end: kind,
+            end: EndKind::Done,
             work: replay.machine.work_done() - before,
-            why,
-            position: position.into_iter().map(Position::from).collect(),
-        });
+            why: None,
+            position: Vec::new(),
+        };
+        row.stopped(&end, replay);
+        self.result.submits.push(row);
+    }
+}
+
+impl SubmitEnd {
+    /// Takes down how it ended.
+    fn stopped(&mut self, end: &RunEnd, replay: &Replay<'_>) {
+        let (kind, why, thread) = match end {
+            RunEnd::Done => (EndKind::Done, None, None),
+            RunEnd::Dropped => (EndKind::Dropped, None, None),
+            RunEnd::Hung => (EndKind::Hung, None, Some(ThreadId::Br)),
+            RunEnd::Budget => (EndKind::Budget, None, Some(ThreadId::Br)),
+            RunEnd::Stopped { thread, stop } => {
+                let kind = if stop.gpu_fault().is_some() { EndKind::Fault } else { EndKind::Error };
+                let report = replay.machine.fault_report(*thread, stop);
+                let why = report.map_or_else(|| stop.to_string(), |report| report.to_string());
+                (kind, Some(why), Some(*thread))
+            }
+        };
+        let position = thread.map(|thread| replay.machine.position(thread)).unwrap_or_default();
+        (self.end, self.why) = (kind, why);
+        self.position = position.into_iter().map(Position::from).collect();
     }
 }
 
@@ -277,6 +325,7 @@ impl Replayed {
                 EndKind::Done => "done".to_owned(),
                 EndKind::Hung => "hung: the CP waits for what nothing will write".to_owned(),
                 EndKind::Budget => "given up after --max-steps".to_owned(),
+                EndKind::Dropped => "dropped with the submit".to_owned(),
                 EndKind::Fault | EndKind::Error => submit.why.clone().unwrap_or_default(),
             };
             let SubmitEnd { number, set, iova, dwords, work, .. } = submit;
@@ -302,6 +351,11 @@ impl Replayed {
         }
         Ok(())
     }
+}
+
+/// A message for the file of a hang that did not happen.
+pub fn no_hang(file: &str) -> Diagnostic {
+    Diagnostic::loss(None, format!("no submit stopped as hardware would: {file} is not written"))
 }
 
 /// A message for memory that cannot be had.

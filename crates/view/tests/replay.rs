@@ -35,6 +35,7 @@ fn run(capture: &Path, wanted: Vec<MemoryWanted>) -> Replayed {
     let options = ReplayOptions {
         choice: SubmitChoice { compositors: true, ..SubmitChoice::default() },
         loading: Loading::Delta,
+        dump: false,
         steps: 1 << 32,
         wanted,
     };

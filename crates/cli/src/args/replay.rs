@@ -29,6 +29,12 @@ pub struct Replay {
     /// Steps that a submit may take: packets, dwords they copy, instructions of waves
     #[arg(long, value_name = "N", default_value_t = 1 << 32)]
     pub max_steps: u64,
+    /// Write the devcoredump of the first submit that faults, hangs or takes more than --max-steps
+    #[arg(long, value_name = "FILE")]
+    pub devcoredump: Option<PathBuf>,
+    /// Write that submit as the kernel's hangrd has it
+    #[arg(long, value_name = "FILE")]
+    pub hangrd: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,

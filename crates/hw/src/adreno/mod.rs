@@ -10,6 +10,7 @@ pub mod hfi;
 mod identify;
 pub mod layout;
 pub mod mempool;
+pub mod snapshot;
 
 pub use device::AdrenoDevice;
 pub use identify::Adreno;

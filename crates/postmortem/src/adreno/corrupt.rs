@@ -1,6 +1,7 @@
 //! Damage of the command stream, and the errors the CP raised about it.
 
 use unwedge_base::Generation;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
 use crate::adreno::case::{AdrenoCase, register, seen};
 use crate::adreno::hang::CpStop;
@@ -31,6 +32,8 @@ const POISON: &[u32] = &[
 pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
     let mut out = Vec::new();
     out.extend(garbage_at_stop(case, stop));
+    out.extend(stop.and_then(|stop| unknown_opcode(case, stop)));
+    out.extend(stop.and_then(|stop| packet_past_end(case, stop)));
     out.extend(earlier_garbage(stop));
     out.extend(error_interrupts(case));
     out.extend(protected_access(case));
@@ -39,7 +42,9 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
 
 /// The SQE holds, or the stream has at the stop, a dword that no packet starts with.
 fn garbage_at_stop(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> {
-    let in_stream = stop.and_then(|s| s.scene.garbage);
+    // In a draw state, the position has it.
+    let in_group = |s: &CpStop| Some((s.point.header.filter(|_| s.point.packet.is_none())?, s.point.iova));
+    let in_stream = stop.and_then(|s| s.scene.garbage.or_else(|| in_group(s)));
     let generation = case.gpu.generation();
     let in_sqe = case
         .sqe
@@ -65,6 +70,46 @@ fn garbage_at_stop(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Findi
         .with("in_sqe", in_sqe.is_some())
         .with("agree", agree);
     Some(finding.seen(stream.into_iter().chain(sqe)))
+}
+
+/// The packet at the stop is an operation that no packet of the GPU has.
+fn unknown_opcode(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Finding> {
+    let iova = stop.point.iova.filter(|_| stop.reached)?;
+    let raw = case.memory.read(iova)?;
+    let Some(AdrenoPacketHeader::Operation { opcode, .. }) = header_of(raw, case.gpu.generation()) else {
+        return None;
+    };
+    if case.gpu.generation() < Generation::A5xx || case.gpu.packet_name(opcode).is_some() {
+        return None;
+    }
+    let trust =
+        stop.point.trust.min(if stop.headers_agree == Some(true) { Trust::Certain } else { Trust::Likely });
+    let subject = Subject::Packet { name: stop.point.packet.clone(), iova: Some(iova) };
+    let finding = Finding::new(Rule::UnknownOpcode, trust, subject)
+        .with("header", Arg::Value(u64::from(raw)))
+        .with("opcode", Arg::Value(u64::from(opcode)));
+    Some(finding.seen([bad_header(section_of(case, Some(iova)), raw, Some(iova))]))
+}
+
+/// The packet at the stop has more payload than its stream has dwords left.
+fn packet_past_end(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Finding> {
+    let packet = stop.scene.packet.as_ref().filter(|_| stop.reached)?;
+    let level = stop.point.levels.iter().rev().find(|level| matches!(level.level, 1 | 2))?;
+    let size = level.size?;
+    let inside = packet.iova == level.base.checked_add(packet.index.checked_mul(4)?);
+    let dwords = 1 + u64::from(header_of(packet.raw, case.gpu.generation())?.count());
+    let left = size.checked_sub(packet.index)?;
+    if !inside || dwords <= left {
+        return None;
+    }
+    let trust = stop.point.trust.min(Trust::Likely);
+    let subject = Subject::Packet { name: Some(packet.name.clone()), iova: packet.iova };
+    let finding = Finding::new(Rule::PacketPastEnd, trust, subject)
+        .with("packet", Arg::name(packet.name.clone()))
+        .with("dwords", Arg::Number(dwords))
+        .with("left", Arg::Number(left))
+        .with("stream", Arg::Address(level.base));
+    Some(finding.seen([bad_header(section_of(case, packet.iova), packet.raw, packet.iova)]))
 }
 
 /// A dword where a packet should start.

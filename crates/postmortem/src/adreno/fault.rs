@@ -5,6 +5,7 @@ use unwedge_capture::msm::{Fault, FaultCause};
 
 use crate::adreno::case::{AdrenoCase, register, seen};
 use crate::adreno::hang::CpStop;
+use crate::adreno::origin;
 use crate::adreno::target;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
@@ -70,14 +71,21 @@ pub fn finding(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> 
         return Some(finding.seen([evidence(fault, 0)]));
     };
     let unmapped = last_unmap(case, iova);
-    let place = judge(case, fault, iova, unmapped.is_some());
+    let mut place = judge(case, fault, iova, unmapped.is_some());
     let holders = holders(case, stop, iova);
     let units = fault.units();
+    let by_cp = units.as_ref().is_none_or(|units| units.iter().any(|unit| unit == "CP"));
+    let origin = stop.filter(|_| by_cp).and_then(|stop| origin::find(case, stop, iova));
+    if origin.is_some() {
+        // The stop and the fault agree.
+        place.trust = place.trust.max(Trust::Likely);
+    }
     let mut finding = Finding::new(place.rule, place.trust, Subject::Memory(iova))
         .with("iova", Arg::Address(iova))
         .with_some("direction", fault.dir.as_ref().map(|dir| Arg::name(dir.to_lowercase())))
         .with_some("source", fault.source_name().map(|source| Arg::name(source.to_owned())))
         .with_some("units", units.map(|units| Arg::List(units.into_iter().map(Arg::name).collect())))
+        .with_some("origin", origin.map(Arg::Record))
         .with_some("buffer", place.buffer.map(|buffer| Arg::Record(buffer_args(buffer))))
         .with_some("distance", place.distance.map(Arg::Value))
         .with_some("vm_log", unmapped.as_ref().map(|(line, _)| Arg::Text(line.clone())));

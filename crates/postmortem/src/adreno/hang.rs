@@ -119,7 +119,8 @@ pub fn locate(case: &AdrenoCase<'_>) -> Option<CpStop> {
         let window = window(case, ring_index, from, (read, written), ring_dwords);
         let mut found = locate_in(case, ring_index, &window, read, ring_dwords);
         found.read_to_end &= read == written;
-        let enough = found.reached;
+        // A stream with work left that this stretch does not call may be called before it.
+        let enough = found.reached && found.stray.is_none();
         if enough || stop.is_none() {
             stop = Some(found);
         }
@@ -546,7 +547,7 @@ fn describe(
         _ => (trust_of(case, &best, &scene), best.agrees),
     };
     let (packet, iova) = match (&sds, &scene.packet, &scene.garbage) {
-        (Some((_, name, iova)), ..) => (Some(name.clone()), Some(*iova)),
+        (Some(at), ..) => (at.name.clone(), Some(at.iova)),
         (None, Some(step), _) => (Some(step.name.clone()), step.iova),
         (None, None, Some((_, iova))) => (None, *iova),
         (None, None, None) => {
@@ -555,10 +556,11 @@ fn describe(
         }
     };
     let header = match (&sds, &scene.packet, &scene.garbage) {
+        (Some(at), ..) => Some(at.raw).filter(|_| at.name.is_none()),
         (None, None, Some((raw, _))) => Some(*raw),
         _ => None,
     };
-    levels.extend(sds.map(|(position, ..)| position));
+    levels.extend(sds.map(|at| at.level));
     let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
     let reached = scene.reached;
     let mut evidence = seen(case, ring);
@@ -592,8 +594,18 @@ fn level_evidence(level: &LevelPosition) -> Evidence {
     Evidence { iova: Some(level.base), ..case::seen("position", fact) }
 }
 
+/// A position in a draw state.
+struct DrawStatePosition {
+    level: LevelPosition,
+    /// The dword where the packet starts.
+    raw: u32,
+    /// Its name; `None` where the dword is no packet header.
+    name: Option<String>,
+    iova: u64,
+}
+
 /// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is the SQE's.
-fn draw_state_position(case: &AdrenoCase<'_>) -> Option<(LevelPosition, String, u64)> {
+fn draw_state_position(case: &AdrenoCase<'_>) -> Option<DrawStatePosition> {
     let fetch = fetch(case, "SDS")?;
     let size = fetch.dwords?;
     let header = case.sqe.as_ref().map(|s| s.header());
@@ -607,9 +619,14 @@ fn draw_state_position(case: &AdrenoCase<'_>) -> Option<(LevelPosition, String, 
     if header.is_some_and(|h| h != raw) {
         return None;
     }
-    let name = header_of(raw, case.gpu.generation()).map(|h| packet_name(case.gpu, h))?;
+    let name = header_of(raw, case.gpu.generation()).map(|h| packet_name(case.gpu, h));
+    // Without the SQE's word for it, garbage says nothing.
+    if name.is_none() && header.is_none() {
+        return None;
+    }
     let iova = fetch.base.checked_add(index.checked_mul(4)?)?;
-    Some((LevelPosition { level: 3, base: fetch.base, size: Some(size), range: (index, last) }, name, iova))
+    let level = LevelPosition { level: 3, base: fetch.base, size: Some(size), range: (index, last) };
+    Some(DrawStatePosition { level, raw, name, iova })
 }
 
 fn trust_of(case: &AdrenoCase<'_>, best: &Candidate, scene: &StopScene) -> Trust {

@@ -16,6 +16,7 @@ mod inflight;
 mod locate_sqe;
 pub mod mempool;
 mod missing;
+mod origin;
 mod progress;
 pub mod sqe;
 mod target;

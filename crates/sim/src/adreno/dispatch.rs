@@ -6,6 +6,7 @@ use super::cp::{CpStop, ThreadId};
 use super::ir3::{self, Dispatch, FaultKind, MemoryUnit, PrivateMemory, Program, ShaderState};
 use super::machine::AdrenoMachine;
 use super::space::{Client, GpuFault};
+use crate::fault::MemoryFaultCause;
 use unwedge_base::Generation;
 use unwedge_hw::Gpu;
 use unwedge_stream::adreno::Stage;
@@ -38,6 +39,8 @@ const IMMEDIATES: u32 = 64;
 const SHARED_CONSTANTS: usize = 504 * 4;
 /// Instructions that a unit of SP_CS_INSTRLEN counts.
 const CODE_UNIT: u64 = 16;
+/// Units that a dump may hold.
+const MAX_CODE_UNITS: u64 = 1 << 10;
 /// Dwords of shared constants.
 const SHARED_DWORDS: usize = 32;
 
@@ -97,6 +100,18 @@ impl DispatchStop {
     }
 }
 
+impl DispatchStop {
+    /// Hardware would have stopped as well: not for what is not emulated, or not known.
+    pub(crate) fn is_of_hardware(&self) -> bool {
+        let DispatchStop::Shader { fault, .. } = self;
+        match fault.kind {
+            FaultKind::NotEmulated(_) => false,
+            FaultKind::Memory(memory, _) => memory.cause != MemoryFaultCause::Unknown,
+            _ => true,
+        }
+    }
+}
+
 impl AdrenoMachine<'_> {
     /// Runs a grid of workgroups with the state that is loaded.
     pub(crate) fn dispatch(&mut self, id: ThreadId, groups: [u32; 3]) -> Result<(), CpStop> {
@@ -113,6 +128,13 @@ impl AdrenoMachine<'_> {
             }
         })?;
         self.spend(stats.steps)
+    }
+
+    /// Where the code of compute shaders is, and its bytes.
+    pub(crate) fn shader_code(&self, id: ThreadId) -> Option<(u64, u64)> {
+        let places = self.compute_places.as_ref()?;
+        let units = u64::from(self.read_register(id, places.code_size)).clamp(1, MAX_CODE_UNITS);
+        Some((self.register_pair(id, Some(places.code)), units * CODE_UNIT * 8))
     }
 
     /// The code of the shader, as far as it is mapped.

@@ -49,6 +49,29 @@ pub enum RunEnd {
     },
     /// The allowed number of steps is over.
     Budget,
+    /// It is part of a submit that stopped before it.
+    Dropped,
+}
+
+impl RunEnd {
+    /// Hardware would have stopped as well. Not where contents of memory are missing from a capture, or something is not
+    /// emulated.
+    pub fn is_of_hardware(&self) -> bool {
+        match self {
+            RunEnd::Done | RunEnd::Dropped => false,
+            RunEnd::Hung | RunEnd::Budget => true,
+            RunEnd::Stopped { stop, .. } => stop.is_of_hardware(),
+        }
+    }
+}
+
+/// What works beside the CP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkUnit {
+    /// The shader processors.
+    Shader,
+    /// The 2D engine.
+    Blit,
 }
 
 /// Registers that the machine itself reads or answers, where the GPU has them.
@@ -114,6 +137,8 @@ pub struct AdrenoMachine<'d> {
     pub(crate) payload: Vec<u32>,
     pub(crate) interrupts: u64,
     pub(crate) work_done: u64,
+    /// What works, or worked when the machine stopped.
+    pub(crate) working: Option<WorkUnit>,
     packets: u64,
     /// Steps that are left.
     pub(crate) allowance: u64,
@@ -155,6 +180,7 @@ impl<'d> AdrenoMachine<'d> {
             payload: Vec::new(),
             interrupts: 0,
             work_done: 0,
+            working: None,
             packets: 0,
             allowance: 0,
             notes: BTreeSet::new(),
@@ -168,8 +194,55 @@ impl<'d> AdrenoMachine<'d> {
     pub fn submit(&mut self, iova: u64, dwords: u32) {
         for thread in &mut self.threads {
             thread.frames.clear();
-            thread.frames.push(Frame::new(FrameKind::Indirect, 1, iova, dwords));
+            thread.halted = false;
+            thread.enter(Frame::new(FrameKind::Indirect, 1, iova, dwords));
         }
+    }
+
+    /// The CPU writes a register.
+    pub(crate) fn threads_write(&mut self, reg: u32, value: u32) {
+        self.registers.iter_mut().for_each(|registers| registers.set(reg, value));
+    }
+
+    /// Gives the CP a ring of so many bytes that holds nothing yet.
+    pub(crate) fn start_ring(&mut self, iova: u64, size: u64) {
+        for thread in &mut self.threads {
+            thread.frames.clear();
+            thread.frames.push(Frame::new(FrameKind::Ring { size }, 0, iova, 0));
+        }
+    }
+
+    /// Tells the CP how many dwords were written to its ring since it was started.
+    pub(crate) fn ring_written(&mut self, dwords: u64) {
+        for frame in self.threads.iter_mut().filter_map(|thread| thread.frames.first_mut()) {
+            if let FrameKind::Ring { .. } = frame.kind {
+                frame.end = frame.base.saturating_add(4 * dwords);
+            }
+        }
+    }
+
+    /// The GPU is reset: streams, registers and what was loaded are gone, memory stays.
+    pub(crate) fn reset(&mut self) {
+        for (thread, registers) in self.threads.iter_mut().zip(&mut self.registers) {
+            *thread = CpThread::new(thread.id);
+            *registers = Registers::new(REGISTERS);
+        }
+        self.loaded.iter_mut().for_each(|loaded| *loaded = LoadedState::default());
+        self.on_chip = [0; ON_CHIP];
+        self.clocks = Clocks::default();
+        self.working = None;
+    }
+
+    /// Work was sent: the register context rolls over.
+    pub(crate) fn mark_work(&mut self, id: ThreadId) {
+        let at = self.index(id);
+        self.registers[at].mark_draw();
+        self.thread_mut(id).rollovers += 1;
+    }
+
+    /// A register as it was in the context before the current one.
+    pub(crate) fn previous_register(&self, id: ThreadId, reg: u32) -> u32 {
+        self.registers[self.index(id)].previous(reg)
     }
 
     /// Begins another submit of the kernel: all threads take its packets.
@@ -180,21 +253,31 @@ impl<'d> AdrenoMachine<'d> {
     /// Executes up to so many steps: a packet is one, and each dword that it copies.
     pub fn run(&mut self, steps: u64) -> RunEnd {
         self.allowance = steps;
+        let mut halted: Option<RunEnd> = None;
         loop {
             let (mut waits, mut moves) = (false, false);
             for n in 0..self.threads.len() {
-                let Some(id) = self.threads.get(n).map(|thread| thread.id) else { continue };
+                let thread = self.threads.get(n).filter(|thread| !thread.halted);
+                let Some(id) = thread.map(|thread| thread.id) else { continue };
                 match self.spend(1).and_then(|()| self.step_thread(id)) {
                     Ok(Some(PacketEnd::Done)) => moves = true,
                     Ok(Some(PacketEnd::Waits)) => waits = true,
                     Ok(None) => continue,
                     Err(CpStop::Budget) => return RunEnd::Budget,
+                    // An error ends its thread; the other goes on as far as it can.
+                    Err(stop @ CpStop::Error(_)) => {
+                        self.thread_mut(id).halted = true;
+                        let end = RunEnd::Stopped { thread: id, stop };
+                        halted = Some(halted.filter(|_| id != ThreadId::Br).unwrap_or(end));
+                        continue;
+                    }
                     Err(stop) => return RunEnd::Stopped { thread: id, stop },
                 }
                 self.packets += 1;
             }
             match (moves, waits) {
                 (true, _) => {}
+                (false, _) if halted.is_some() => return halted.unwrap_or(RunEnd::Hung),
                 (false, true) => return RunEnd::Hung,
                 (false, false) => return RunEnd::Done,
             }

@@ -11,6 +11,7 @@ mod cp;
 mod dispatch;
 mod groups_state;
 pub mod ir3;
+mod kernel;
 mod machine;
 mod replay;
 mod space;
@@ -19,6 +20,7 @@ mod state;
 
 pub use cp::{CpStop, StreamFrame, ThreadId};
 pub use dispatch::DispatchStop;
+pub use kernel::{FaultReport, HangDump, HungSubmit};
 pub use machine::{AdrenoMachine, Note, RunEnd};
 pub use replay::{BufferChange, Loading, Replay};
 pub use space::{AddressSpace, Client, GpuFault, GpuFaultKind};

@@ -3,10 +3,12 @@
 //! A capture of a device that never executed holds what the CPU wrote, and nothing of what the GPU did to it. Never:
 //! reading the capture; whoever plays it hands on what is alive.
 
+use super::kernel::{CoreDumper, HangDump, HungSubmit, KernelRing};
 use super::machine::{AdrenoMachine, RunEnd};
 use crate::memory::Load;
 use std::collections::BTreeMap;
 use unwedge_base::{Buffer, Memory};
+use unwedge_hw::adreno::snapshot::Snapshot;
 
 /// Bytes that are compared at once.
 const PAGE: u64 = 4096;
@@ -22,31 +24,105 @@ pub enum Loading {
     Snapshot,
 }
 
-/// A machine that executes the submits of captures.
+/// Steps that what the kernel writes after the streams of a submit may take.
+const END_STEPS: u64 = 1 << 10;
+
+/// A submit whose streams are being given to the GPU.
+struct OpenSubmit {
+    given: HungSubmit,
+    /// How it stopped, if it did.
+    stopped: Option<RunEnd>,
+}
+
+/// A machine that executes the submits of captures, under a kernel that writes its ring and dumps it when it hangs.
 pub struct Replay<'d> {
     /// The machine.
     pub machine: AdrenoMachine<'d>,
     loading: Loading,
     /// The last snapshot of each buffer, by address.
     snapshots: BTreeMap<u64, Buffer>,
+    snapshot: Option<Snapshot>,
+    ring: KernelRing,
+    open: Option<OpenSubmit>,
+    process: String,
+    /// A hang is dumped; the first one only, as the kernel keeps one dump at a time.
+    dumps: bool,
+    dump: Option<HangDump>,
 }
 
 impl<'d> Replay<'d> {
     /// Nothing loaded yet.
-    pub fn new(machine: AdrenoMachine<'d>, loading: Loading) -> Replay<'d> {
-        Replay { machine, loading, snapshots: BTreeMap::new() }
+    pub fn new(mut machine: AdrenoMachine<'d>, loading: Loading) -> Replay<'d> {
+        let snapshot = Snapshot::of(&machine.adreno());
+        let mut ring = KernelRing::default();
+        if let Some(snapshot) = &snapshot {
+            ring.start(&mut machine, &snapshot.chip);
+        }
+        let snapshots = BTreeMap::new();
+        let (open, process, dumps, dump) = (None, String::new(), false, None);
+        Replay { machine, loading, snapshots, snapshot, ring, open, process, dumps, dump }
     }
 
-    /// Loads what is alive at a submit, and executes it.
-    pub fn submit(&mut self, alive: &Memory, iova: u64, dwords: u32, packets: u64) -> RunEnd {
+    /// Makes a dump of the first submit that faults or hangs.
+    pub fn dump_hang(&mut self) {
+        self.dumps = true;
+    }
+
+    /// The dump, once the submit that hung has ended.
+    pub fn take_dump(&mut self) -> Option<HangDump> {
+        self.dump.take()
+    }
+
+    /// The process that the streams which follow are of.
+    pub fn set_process(&mut self, process: String) {
+        self.process = process;
+    }
+
+    /// Loads what is alive at a submit, and executes one of its streams. After one that stopped, the streams of its submit are
+    /// dropped: the kernel gives the submit up.
+    pub fn submit(&mut self, alive: &Memory, iova: u64, dwords: u32, steps: u64) -> RunEnd {
         self.load(alive);
-        self.machine.submit(iova, dwords);
-        self.machine.run(packets)
+        let open = self.open.get_or_insert_with(|| {
+            self.ring.begin(&mut self.machine);
+            let given = HungSubmit { process: self.process.clone(), ..HungSubmit::default() };
+            OpenSubmit { given, stopped: None }
+        });
+        let buffers = alive.buffers().iter();
+        open.given.buffers = buffers.map(|b| (b.iova, b.size, b.name.clone())).collect();
+        open.given.streams.push((iova, dwords));
+        self.ring.stream(&mut self.machine, iova, dwords);
+        if open.stopped.is_some() {
+            return RunEnd::Dropped;
+        }
+        let end = self.machine.run(steps);
+        open.stopped = Some(end.clone()).filter(|end| *end != RunEnd::Done);
+        end
     }
 
-    /// Begins what the driver hands to the kernel at once: its command streams follow.
-    pub fn begin(&mut self) {
-        self.machine.begin();
+    /// Ends what the driver handed to the kernel at once; other command streams may follow. How it ended, if streams were
+    /// given: with its fence written, it is done.
+    pub fn end(&mut self) -> Option<RunEnd> {
+        let OpenSubmit { given, stopped } = self.open.take()?;
+        self.ring.end(&mut self.machine);
+        let end = match stopped {
+            Some(end) => end,
+            None => self.machine.run(END_STEPS),
+        };
+        if end == RunEnd::Done {
+            return Some(end);
+        }
+        if let Some(snapshot) = self.snapshot.as_ref() {
+            if self.dumps && self.dump.is_none() && end.is_of_hardware() {
+                let (machine, ring) = (&self.machine, &self.ring);
+                let dumper = CoreDumper { machine, snapshot, ring, submit: &given, end: &end };
+                self.dump = Some(dumper.dump());
+                self.dumps = false;
+            }
+            self.machine.reset();
+            self.ring.force_fence(&mut self.machine);
+            self.ring.start(&mut self.machine, &snapshot.chip);
+        }
+        Some(end)
     }
 
     /// Brings memory to what the CPU has made of it.

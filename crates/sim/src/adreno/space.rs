@@ -43,7 +43,7 @@ pub enum GpuFaultKind {
 }
 
 impl GpuFaultKind {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             GpuFaultKind::Translation => "TRANSLATION",
             GpuFaultKind::Permission => "PERMISSION",
@@ -67,7 +67,7 @@ pub struct GpuFault {
 }
 
 impl GpuFault {
-    fn direction(&self) -> &'static str {
+    pub(crate) fn direction(&self) -> &'static str {
         match self.access {
             MemoryAccess::Read => "READ",
             MemoryAccess::Write => "WRITE",

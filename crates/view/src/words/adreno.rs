@@ -118,6 +118,8 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         AdrenoRule::CpStopped => cp_stopped(report, f),
         AdrenoRule::PoisonInStream => garbage_at_stop(f, true),
         AdrenoRule::NotAPacket => garbage_at_stop(f, false),
+        AdrenoRule::UnknownOpcode => unknown_opcode(f),
+        AdrenoRule::PacketPastEnd => packet_past_end(f),
         AdrenoRule::EarlierBadHeaders => earlier_bad_headers(f),
         AdrenoRule::ErrorInterrupt => error_interrupt(f),
         AdrenoRule::CpHwFault => cp_hw_fault(f),
@@ -365,6 +367,29 @@ fn garbage_at_stop(f: &Finding, deliberate: bool) -> Words {
     Words::new(title, sentences(&[where_seen, cause]))
 }
 
+fn unknown_opcode(f: &Finding) -> Words {
+    let (raw, opcode) = (f.args.number("header").unwrap_or(0), f.args.number("opcode").unwrap_or(0));
+    Words::new(
+        format!("opcode {opcode:#04x} in the command stream is not an opcode of this GPU"),
+        format!(
+            "{raw:#010x} is a valid header, and the firmware has nothing to do for it: the packet is meant for \
+             another GPU, or the stream is corrupt."
+        ),
+    )
+}
+
+fn packet_past_end(f: &Finding) -> Words {
+    let packet = f.args.text("packet").unwrap_or("a packet");
+    let (dwords, left) = (f.args.number("dwords").unwrap_or(0), f.args.number("left").unwrap_or(0));
+    let stream = f.args.number("stream").unwrap_or(0);
+    Words::new(
+        format!("{packet} is longer than its stream: {dwords} dwords where {left} are left"),
+        format!(
+            "The packet that calls the stream at {stream:#x} has too small a size, or the header's count is wrong."
+        ),
+    )
+}
+
 fn earlier_bad_headers(f: &Finding) -> Words {
     let (count, raw) = (f.args.number("count").unwrap_or(0), f.args.number("header").unwrap_or(0));
     let at = f.args.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
@@ -489,7 +514,19 @@ fn iommu_fault(f: &Finding, place: &str, why: &str) -> Words {
 
 /// What of the stream points at a faulting address.
 fn fault_users(f: &Finding) -> String {
-    let writer = f.args.record("writer").map(|writer| {
+    let origin = f.args.record("origin");
+    let gives = origin.map(|origin| {
+        let at = origin.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
+        let packet = origin.text("packet").unwrap_or("The packet");
+        match origin.text("gives") {
+            Some("stream") => format!("{packet}{at} calls a stream there."),
+            Some("draw-state") => format!("{packet}{at} sets a draw-state group there."),
+            _ => format!("{packet}{at}, where the CP stopped, accesses it."),
+        }
+    });
+    // The packet at the stop is named once.
+    let same = |writer: &&Args| origin.is_none_or(|origin| origin.number("iova") != writer.number("iova"));
+    let writer = f.args.record("writer").filter(same).map(|writer| {
         let at = writer.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
         format!("{}{at} writes this address.", writer.text("packet").unwrap_or("A packet"))
     });
@@ -504,7 +541,7 @@ fn fault_users(f: &Finding) -> String {
             work(target, false)
         )
     });
-    writer.into_iter().chain(target).collect::<Vec<_>>().join(" ")
+    gives.into_iter().chain(writer).chain(target).collect::<Vec<_>>().join(" ")
 }
 
 /// The buffers before and after a faulting address that is in none.

@@ -13,12 +13,13 @@ mod wait;
 mod work;
 
 pub(crate) use event::Event;
-pub(crate) use thread::{CpThread, Frame, FrameKind};
+use thread::NextPacket;
+pub(crate) use thread::{CpThread, Frame, FrameKind, QUEUES};
 pub use thread::{StreamFrame, ThreadId};
 pub(crate) use wait::Clocks;
 
 use super::machine::AdrenoMachine;
-use super::space::{Client, GpuFault};
+use super::space::{Client, GpuFault, GpuFaultKind};
 use super::{CpError, CpErrorKind};
 use unwedge_base::Dwords;
 use unwedge_stream::adreno::AdrenoOp;
@@ -64,6 +65,15 @@ impl CpStop {
             CpStop::Error(_) | CpStop::Budget => None,
         }
     }
+
+    /// Hardware would have stopped as well.
+    pub(crate) fn is_of_hardware(&self) -> bool {
+        match self {
+            CpStop::Dispatch(stop) => stop.is_of_hardware(),
+            CpStop::Fault(fault) => fault.kind != GpuFaultKind::Unknown,
+            CpStop::Error(_) | CpStop::Budget => true,
+        }
+    }
 }
 
 /// A packet that is being executed.
@@ -97,18 +107,28 @@ impl AdrenoMachine<'_> {
     pub(crate) fn step_thread(&mut self, id: ThreadId) -> Result<Option<PacketEnd>, CpStop> {
         let Some(at) = self.thread_mut(id).next_packet() else { return Ok(None) };
         let generation = self.generation;
-        let raw = self.fetch(at.iova)?;
-        let error = |kind| CpError { iova: at.iova, kind };
-        let header =
-            AdrenoPacketHeader::decode(raw, generation).ok_or(error(CpErrorKind::BadHeader { raw }))?;
+        self.thread_mut(id).resume();
+        let error = |kind| CpError { iova: at.dword(0), kind };
+        let raw = self.fetch(at.dword(0)).inspect_err(|_| self.thread_mut(id).work_on(&at, 0))?;
+        let header = AdrenoPacketHeader::decode(raw, generation);
+        if at.taken || header.is_none() {
+            self.thread_mut(id).header = raw;
+            if !matches!(header, Some(AdrenoPacketHeader::Registers { .. })) {
+                self.thread_mut(id).remember(raw, at.iova);
+            }
+        }
+        self.thread_mut(id).work_on(&at, 1);
+        let header = header.ok_or(error(CpErrorKind::BadHeader { raw }))?;
         let count = header.count();
         if u64::from(count) > at.left.saturating_sub(1) {
+            self.thread_mut(id).work_on(&at, at.left);
             return Err(error(CpErrorKind::CutPacket { raw, left: at.left }).into());
         }
         let mut words = std::mem::take(&mut self.payload);
         words.clear();
-        let end = self.fetch_payload(at.iova, count, &mut words).and_then(|()| {
+        let end = self.fetch_payload(&at, count, &mut words).and_then(|()| {
             let payload = Dwords::new(&words, words.len());
+            self.thread_mut(id).work_on(&at, 1 + u64::from(count));
             self.thread_mut(id).advance(1 + u64::from(count));
             match header {
                 AdrenoPacketHeader::Registers { reg, .. } => {
@@ -121,7 +141,7 @@ impl AdrenoMachine<'_> {
                 }
                 AdrenoPacketHeader::Operation { opcode, .. } => {
                     let op = self.operation(opcode);
-                    let packet = Executed { op, opcode, iova: at.iova, payload, thread: id };
+                    let packet = Executed { op, opcode, iova: at.dword(0), payload, thread: id };
                     self.operate(&packet, at.taken)
                 }
                 AdrenoPacketHeader::Padding => Ok(PacketEnd::Done),
@@ -129,7 +149,7 @@ impl AdrenoMachine<'_> {
         });
         self.payload = words;
         if end == Ok(PacketEnd::Waits) {
-            self.thread_mut(id).return_to(at.iova);
+            self.thread_mut(id).hold(1 + u64::from(count));
         }
         end.map(Some)
     }
@@ -138,9 +158,9 @@ impl AdrenoMachine<'_> {
         self.space.read(iova, 4, Client::Cp).map(|word| word as u32)
     }
 
-    fn fetch_payload(&self, header: u64, count: u32, words: &mut Vec<u32>) -> Result<(), CpStop> {
+    fn fetch_payload(&self, at: &NextPacket, count: u32, words: &mut Vec<u32>) -> Result<(), CpStop> {
         for n in 1..=u64::from(count) {
-            words.push(self.fetch(header.saturating_add(4 * n))?);
+            words.push(self.fetch(at.dword(n))?);
         }
         Ok(())
     }
@@ -195,7 +215,7 @@ impl AdrenoMachine<'_> {
             return Err(packet.error(CpErrorKind::TooDeep).into());
         }
         if frame.end > frame.next {
-            thread.frames.push(frame);
+            thread.enter(frame);
         }
         Ok(())
     }

@@ -15,7 +15,12 @@ pub enum ThreadId {
 /// Why a stream is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameKind {
-    /// The ring, or a buffer that CP_INDIRECT_BUFFER names.
+    /// The ring. It does not end: what it holds so far does. Addresses count on past its end.
+    Ring {
+        /// Bytes.
+        size: u64,
+    },
+    /// A buffer that CP_INDIRECT_BUFFER names.
     Indirect,
     /// A draw-state group.
     Group,
@@ -52,6 +57,8 @@ pub(crate) struct Frame {
     /// Address of the next packet.
     pub(crate) next: u64,
     pub(crate) end: u64,
+    /// Dwords of the next packet, which is taken and waits: for a value, or for draw states that come before it.
+    pub(crate) held: u64,
     /// Where conditions end, and whether they hold; innermost last.
     conditions: Vec<(u64, bool)>,
     pub(crate) bins: Option<BinLoop>,
@@ -61,13 +68,41 @@ pub(crate) struct Frame {
 impl Frame {
     pub(crate) fn new(kind: FrameKind, level: u8, iova: u64, dwords: u32) -> Frame {
         let end = iova.saturating_add(4 * u64::from(dwords));
-        Frame { kind, level, base: iova, next: iova, end, conditions: Vec::new(), bins: None, table: None }
+        Frame {
+            kind,
+            level,
+            base: iova,
+            next: iova,
+            end,
+            held: 0,
+            conditions: Vec::new(),
+            bins: None,
+            table: None,
+        }
+    }
+
+    /// Where in memory an address of the stream is.
+    pub(crate) fn place(&self, iova: u64) -> u64 {
+        match self.kind {
+            FrameKind::Ring { size } => self.base + iova.saturating_sub(self.base) % size.max(1),
+            _ => iova,
+        }
     }
 
     fn taken(&mut self) -> bool {
         let next = self.next;
         self.conditions.retain(|&(end, _)| next < end);
         self.conditions.iter().all(|&(_, holds)| holds)
+    }
+
+    /// The queue of the ROQ that its dwords come through.
+    pub(crate) fn queue(&self) -> Option<usize> {
+        match (self.kind, self.level) {
+            (FrameKind::Ring { .. }, _) => Some(0),
+            (FrameKind::Group, _) => Some(3),
+            (_, level @ (1 | 2)) => Some(usize::from(level)),
+            _ => None,
+        }
     }
 
     /// Makes the dwords up to an address depend on a condition.
@@ -95,10 +130,44 @@ pub struct StreamFrame {
 
 /// The next packet of a thread.
 pub(crate) struct NextPacket {
+    /// Its address in the stream.
     pub(crate) iova: u64,
+    /// The ring that it is in: base and size.
+    pub(crate) ring: Option<(u64, u64)>,
     /// Dwords from there to the end of the stream.
     pub(crate) left: u64,
     pub(crate) taken: bool,
+}
+
+impl NextPacket {
+    /// Where in memory a dword of the packet is.
+    pub(crate) fn dword(&self, at: u64) -> u64 {
+        let iova = self.iova.saturating_add(4 * at);
+        self.ring.map_or(iova, |(base, size)| base + iova.saturating_sub(base) % size.max(1))
+    }
+}
+
+/// What the CP fetches at a level, or fetched last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LevelFetch {
+    pub(crate) base: u64,
+    pub(crate) dwords: u64,
+    /// Dwords that the SQE has taken from the level's queue so far, over all buffers.
+    pub(crate) taken: u64,
+}
+
+/// Queues of the ROQ: the ring, IB1, IB2, draw states.
+pub(crate) const QUEUES: usize = 4;
+
+/// How far the SQE is with the packet in work.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PacketInWork {
+    /// Address of its header in its stream.
+    pub(crate) start: u64,
+    /// Streams around it, with its own.
+    pub(crate) depth: usize,
+    /// Its dwords that were taken from the queue.
+    pub(crate) dwords: u64,
 }
 
 /// What CP_DRAW_PRED_* packets set up.
@@ -126,6 +195,16 @@ pub(crate) struct CpThread {
     pub(crate) met: u64,
     /// It stands at one.
     pub(crate) meets: bool,
+    /// The header of the packet in work, register writes too.
+    pub(crate) header: u32,
+    /// Headers of the operation in work and of those before it.
+    pub(crate) headers: [u32; 3],
+    /// An error ended it.
+    pub(crate) halted: bool,
+    pub(crate) work: PacketInWork,
+    pub(crate) fetches: [LevelFetch; QUEUES],
+    /// How often its register context rolled over.
+    pub(crate) rollovers: u64,
 }
 
 impl CpThread {
@@ -141,6 +220,12 @@ impl CpThread {
             groups: Groups::default(),
             met: 0,
             meets: false,
+            header: 0,
+            headers: [0; 3],
+            halted: false,
+            work: PacketInWork::default(),
+            fetches: [LevelFetch::default(); QUEUES],
+            rollovers: 0,
         }
     }
 
@@ -153,7 +238,14 @@ impl CpThread {
                 let left = (frame.end - frame.next) / 4;
                 let iova = frame.next;
                 let taken = frame.taken() && selected;
-                return Some(NextPacket { iova, left, taken });
+                let ring = match frame.kind {
+                    FrameKind::Ring { size } => Some((frame.base, size)),
+                    _ => None,
+                };
+                return Some(NextPacket { iova, ring, left, taken });
+            }
+            if let FrameKind::Ring { .. } = frame.kind {
+                return None;
             }
             match frame.table.filter(|table| table.left > 0) {
                 Some(TableLoop { left, base, stride, dwords }) => {
@@ -172,13 +264,52 @@ impl CpThread {
     pub(crate) fn advance(&mut self, dwords: u64) {
         if let Some(frame) = self.frames.last_mut() {
             frame.next = frame.next.saturating_add(4 * dwords);
+            if let Some(queue) = frame.queue() {
+                self.fetches[queue].taken += dwords;
+            }
         }
     }
 
-    /// The packet at an address of the innermost stream is the next one again.
-    pub(crate) fn return_to(&mut self, iova: u64) {
+    /// Enters a stream.
+    pub(crate) fn enter(&mut self, frame: Frame) {
+        if let Some(queue) = frame.queue() {
+            let fetch = &mut self.fetches[queue];
+            (fetch.base, fetch.dwords) = (frame.base, (frame.end - frame.base) / 4);
+        }
+        self.frames.push(frame);
+    }
+
+    /// So many dwords of a packet are taken from its queue.
+    pub(crate) fn work_on(&mut self, at: &NextPacket, dwords: u64) {
+        self.work = PacketInWork { start: at.iova, depth: self.frames.len(), dwords };
+    }
+
+    /// Remembers the header of an operation that is taken. A packet that is tried again is the same.
+    pub(crate) fn remember(&mut self, header: u32, start: u64) {
+        let depth = self.frames.len();
+        let again = self.work.start == start && self.work.depth == depth && self.headers[0] == header;
+        if !again {
+            let [last, before, _] = self.headers;
+            self.headers = [header, last, before];
+        }
+    }
+
+    /// The packet that was advanced over, of so many dwords, is the next one again; its dwords stay taken.
+    pub(crate) fn hold(&mut self, dwords: u64) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.next = iova;
+            frame.next = frame.next.saturating_sub(4 * dwords);
+            frame.held = dwords;
+        }
+    }
+
+    /// A packet that was held is gone through again.
+    pub(crate) fn resume(&mut self) {
+        if let Some(frame) = self.frames.last_mut() {
+            let held = std::mem::take(&mut frame.held);
+            if let Some(queue) = frame.queue() {
+                let taken = &mut self.fetches[queue].taken;
+                *taken = taken.saturating_sub(held);
+            }
         }
     }
 
@@ -186,7 +317,7 @@ impl CpThread {
         self.frames.iter().map(|frame| StreamFrame {
             level: frame.level,
             iova: frame.base,
-            next: frame.next,
+            next: frame.place(frame.next),
             left: frame.end.saturating_sub(frame.next) / 4,
         })
     }

@@ -1,7 +1,7 @@
 //! Draws, dispatches and blits: what stands before them, and who does them.
 
 use super::{CpStop, Executed, PacketEnd, ThreadId};
-use crate::adreno::machine::{AdrenoMachine, Note};
+use crate::adreno::machine::{AdrenoMachine, Note, WorkUnit};
 use crate::adreno::space::Client;
 use unwedge_stream::adreno::AdrenoOp;
 
@@ -12,16 +12,23 @@ impl AdrenoMachine<'_> {
         }
         if packet.op.loads_groups() {
             // The packet's turn comes again after the group.
-            self.thread_mut(packet.thread).return_to(packet.iova);
+            let dwords = 1 + packet.payload.len() as u64;
+            self.thread_mut(packet.thread).hold(dwords);
             if self.enter_waiting_group(packet)? {
                 return Ok(PacketEnd::Done);
             }
-            self.thread_mut(packet.thread).advance(1 + packet.payload.len() as u64);
+            self.thread_mut(packet.thread).resume();
+            self.thread_mut(packet.thread).advance(dwords);
         }
         // BV finds out what is visible: everything is.
         if packet.thread == ThreadId::Bv {
             return Ok(PacketEnd::Done);
         }
+        self.working = match packet.op {
+            AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => Some(WorkUnit::Shader),
+            AdrenoOp::Blit => Some(WorkUnit::Blit),
+            _ => None,
+        };
         match packet.op {
             AdrenoOp::ExecCs => {
                 let groups = [packet.arg(1)?, packet.arg(2)?, packet.arg(3)?];
@@ -38,6 +45,8 @@ impl AdrenoMachine<'_> {
             AdrenoOp::Blit => self.blit(packet.thread)?,
             _ => self.note(Note::NotRendered),
         }
+        self.working = None;
+        self.mark_work(packet.thread);
         self.work_done += 1;
         Ok(PacketEnd::Done)
     }

@@ -1,0 +1,201 @@
+//! Faults that a seed puts into captures, executed on the virtual Adreno: what `explain` says of the dump that each leaves.
+//!
+//! The seeds choose the capture, the fault and its place. Own captures are made for the test; recorded ones are those of
+//! `UNWEDGE_DATA`. Results are recorded in `docs/seeded-faults.md`.
+//! `SEEDED_FAULTS_FROM` takes other seeds, `SEEDED_FAULTS_TABLE` names a file for the table.
+
+#[path = "seeded/fault.rs"]
+mod fault;
+#[path = "seeded/own.rs"]
+mod own;
+#[path = "seeded/packets.rs"]
+mod packets;
+#[path = "seeded/set.rs"]
+mod set;
+
+use fault::{FaultSeed, SeededFault};
+use set::{SetCollector, SubmitSet, explained};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use unwedge_hw::Db;
+use unwedge_postmortem::{Report, Subject};
+use unwedge_sim::adreno::RunEnd;
+use unwedge_testkit::mutate::Rng;
+
+/// Faults that each test counts.
+const FAULTS: usize = 100;
+/// Steps that a submit may take before the kernel gives it up.
+const STEPS: u64 = 1 << 20;
+/// Places tried for a fault before another submit is taken.
+const PLACES: usize = 8;
+
+/// The packets that a report names, the one that matters most first.
+fn named(report: &Report) -> Vec<u64> {
+    let subject = |at: usize| match report.findings.get(at).map(|finding| &finding.subject) {
+        Some(Subject::Packet { iova, .. }) => *iova,
+        _ => None,
+    };
+    let origin = |at: usize| report.findings.get(at)?.args.record("origin")?.number("iova");
+    let cause = report.cause.and_then(|cause| subject(cause.finding).or_else(|| origin(cause.finding)));
+    let stop = report.hang.as_ref().and_then(|hang| hang.iova);
+    let others = (0..report.findings.len()).filter_map(subject);
+    let mut out = Vec::new();
+    for iova in cause.into_iter().chain(stop).chain(others) {
+        if !out.contains(&iova) {
+            out.push(iova);
+        }
+    }
+    out
+}
+
+/// What became of a fault.
+struct Outcome {
+    seed: u64,
+    fault: FaultSeed,
+    submit: String,
+    packet: u64,
+    /// How many packets the report names before the right one; `None` if it does not name it.
+    rank: Option<usize>,
+    /// The identifier of the cause.
+    cause: Option<&'static str>,
+    fits: bool,
+}
+
+impl Outcome {
+    fn passes(&self) -> bool {
+        self.rank == Some(0) && self.fits
+    }
+
+    fn row(&self) -> String {
+        let Outcome { seed, fault, submit, packet, rank, cause, fits } = self;
+        let rank = rank.map_or_else(|| "not named".to_owned(), |rank| format!("{}", rank + 1));
+        let fits = if *fits { "" } else { ", does not fit" };
+        format!(
+            "| {seed} | {fault:?} | {submit} | {packet:#x} | {rank} | {}{fits} |",
+            cause.unwrap_or("none")
+        )
+    }
+}
+
+fn judge(seed: u64, fault: FaultSeed, seeded: &SeededFault, db: &Db) -> Option<Outcome> {
+    let (end, dump) = seeded.set.run(db, STEPS);
+    // A place where nothing goes wrong is no fault.
+    let dump = dump.filter(|_| end != RunEnd::Done)?;
+    let report = explained(&dump, db);
+    let cause = report.cause.map(|cause| report.findings[cause.finding].rule);
+    let rank = named(&report).into_iter().position(|iova| iova == seeded.packet);
+    Some(Outcome {
+        seed,
+        fault,
+        submit: seeded.set.name.clone(),
+        packet: seeded.packet,
+        rank,
+        cause: cause.map(|rule| rule.row().id),
+        fits: cause.is_some_and(|rule| fault.fits(rule)),
+    })
+}
+
+/// Puts so many faults into submits that a function gives, kind after kind.
+fn run(db: &Db, mut submit: impl FnMut(&mut Rng) -> Option<SubmitSet>) -> Vec<Outcome> {
+    let from = std::env::var("SEEDED_FAULTS_FROM").ok().and_then(|from| from.parse().ok()).unwrap_or(0);
+    let mut outcomes = Vec::new();
+    for seed in from..from + 40 * FAULTS as u64 {
+        if outcomes.len() == FAULTS {
+            break;
+        }
+        let mut rng = Rng::new(seed);
+        let fault = FaultSeed::ALL[seed as usize % FaultSeed::ALL.len()];
+        let Some(set) = submit(&mut rng) else { continue };
+        for _ in 0..PLACES {
+            let Some(seeded) = fault::seed(&set, fault, &mut rng, db) else { continue };
+            if let Some(outcome) = judge(seed, fault, &seeded, db) {
+                outcomes.push(outcome);
+                break;
+            }
+        }
+    }
+    outcomes
+}
+
+fn check(outcomes: &[Outcome]) {
+    let mut table = String::new();
+    for outcome in outcomes {
+        let _ = writeln!(table, "{}", outcome.row());
+    }
+    let mut kinds: BTreeMap<FaultSeed, [usize; 2]> = BTreeMap::new();
+    for outcome in outcomes {
+        let [passed, all] = kinds.entry(outcome.fault).or_default();
+        *passed += usize::from(outcome.passes());
+        *all += 1;
+    }
+    let failed: Vec<String> = outcomes.iter().filter(|o| !o.passes()).map(Outcome::row).collect();
+    eprintln!("{kinds:#?}\n{}", failed.join("\n"));
+    if let Some(to) = std::env::var_os("SEEDED_FAULTS_TABLE") {
+        std::fs::write(to, table).expect("the table");
+    }
+    assert_eq!(outcomes.len(), FAULTS, "as many faults as are counted");
+    let first = outcomes.iter().filter(|o| o.rank == Some(0)).count();
+    let among_three = outcomes.iter().filter(|o| o.rank.is_some_and(|rank| rank < 3)).count();
+    let passed = outcomes.iter().filter(|o| o.passes()).count();
+    eprintln!("{passed} pass; {first} named first, {among_three} among three");
+    assert!(first >= 95 && passed >= 95, "{first} named first, {passed} with a cause that fits");
+    assert_eq!(among_three, FAULTS, "named among the first three");
+}
+
+#[test]
+fn faults_in_own_submits_are_found() {
+    let db = Db::builtin();
+    for seed in 0..40 {
+        let set = own::submit(seed, &db);
+        assert_eq!(set.run(&db, STEPS).0, RunEnd::Done, "{}: without a fault it ends", set.name);
+    }
+    check(&run(&db, |rng| Some(own::submit(rng.next_u64(), &db))));
+}
+
+fn data() -> PathBuf {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("adreno")
+}
+
+/// Recorded captures of the folders whose submits the machine executes.
+fn recorded() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in ["compute", "renders", "graphics/captures", "captures"] {
+        let Ok(entries) = std::fs::read_dir(data().join(folder)) else { continue };
+        let captures = entries.flatten().map(|entry| entry.path());
+        files.extend(captures.filter(|path| path.to_string_lossy().ends_with(".rd.gz")));
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn faults_in_recorded_submits_are_found() {
+    let db = Db::builtin();
+    let files = recorded();
+    if files.is_empty() {
+        eprintln!("skipped: no recorded captures in {}", data().display());
+        return;
+    }
+    let mut known: BTreeMap<PathBuf, Vec<SubmitSet>> = BTreeMap::new();
+    let outcomes = run(&db, |rng| {
+        let file = rng.pick(&files)?;
+        let sets = known.entry(file.clone()).or_insert_with(|| {
+            let packed = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            let mut bytes = Vec::new();
+            flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("gzip");
+            let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let mut sets = SetCollector::collect(&name, &bytes, &db);
+            // Only submits that the machine executes to their end.
+            let usable = |set: &SubmitSet| {
+                db.identify_name(&set.gpu).is_some_and(|gpu| gpu.generation >= unwedge_base::Generation::A6xx)
+            };
+            sets.retain(|set| usable(set) && set.run(&db, STEPS).0 == RunEnd::Done);
+            sets
+        });
+        rng.pick(sets).cloned()
+    });
+    check(&outcomes);
+}

@@ -1,0 +1,208 @@
+//! The command processor as the CPU reads it: registers of what it fetches, the ROQ, the SQE, the queues of clusters, and
+//! which blocks are busy.
+//!
+//! The fetcher is ahead of the SQE by as much as a queue holds, within the buffer that the SQE is in. The SQE runs no
+//! firmware: of its state there are the headers it remembers, and its program counter is 0. Clusters take what they are
+//! sent at once: their queues are empty.
+
+use super::ring::{RING, RING_SIZE};
+use crate::adreno::cp::QUEUES;
+use crate::adreno::machine::{AdrenoMachine, WorkUnit};
+use crate::adreno::space::Client;
+use crate::adreno::{CpStop, GpuFault, RunEnd, ThreadId};
+use std::collections::BTreeMap;
+use unwedge_base::Generation;
+use unwedge_hw::adreno::mempool::{BV_POOL, POOL, PoolLayout, bv_clusters, clusters, row};
+
+/// Names of the queues in registers.
+const LEVELS: [&str; QUEUES] = ["RB", "IB1", "IB2", "SDS"];
+/// Where CP_SQE_STAT has the header of the operation in work, or last in work; those before it follow.
+const SQE_HEADERS: usize = 36;
+
+/// What is in a queue of the ROQ.
+#[derive(Clone, Debug, Default)]
+struct QueueState {
+    base: u64,
+    dwords: u64,
+    /// Dwords that the SQE has taken, over all buffers.
+    taken: u64,
+    /// Dwords of the current buffer that are not fetched.
+    unfetched: u64,
+    /// Dwords that are fetched and not taken, and their contents.
+    fetched: Vec<u32>,
+    /// Dwords taken last, the newest last.
+    before: Vec<u32>,
+}
+
+/// The CP at a stop.
+pub(super) struct CpState {
+    queues: [QueueState; QUEUES],
+    header: u32,
+    headers: [u32; 3],
+    /// First dword of each queue in the ROQ, and its end.
+    bounds: [u64; QUEUES + 1],
+}
+
+impl CpState {
+    pub(super) fn of(machine: &AdrenoMachine<'_>, id: ThreadId, thresholds: [u32; 2]) -> CpState {
+        let [first, second] = thresholds.map(u64::from);
+        let bounds = [0, first >> 16 & 0xff, first >> 24, second & 0x1ff, second >> 16].map(|at| at * 4);
+        let thread = machine.thread(id);
+        let mut queues: [QueueState; QUEUES] = std::array::from_fn(|n| {
+            let fetch = thread.fetches[n];
+            QueueState { base: fetch.base, dwords: fetch.dwords, taken: fetch.taken, ..QueueState::default() }
+        });
+        for (depth, frame) in thread.frames.iter().enumerate() {
+            let Some(n) = frame.queue() else { continue };
+            let work = thread.work;
+            let mut next = frame.next.saturating_add(4 * frame.held);
+            // A packet that was never gone through is taken as far as its dwords came.
+            let partly = if work.depth == depth + 1 && work.start == frame.next { work.dwords } else { 0 };
+            if frame.held == 0 {
+                next = next.saturating_add(4 * partly);
+            }
+            let size = bounds[n + 1] - bounds[n];
+            let left = frame.end.saturating_sub(next) / 4;
+            let read =
+                |at: u64| machine.space.read(frame.place(at), 4, Client::Cp).ok().map(|word| word as u32);
+            let queue = &mut queues[n];
+            queue.fetched = (0..left.min(size)).map_while(|n| read(next + 4 * n)).collect();
+            let taken = next.saturating_sub(frame.base) / 4;
+            let kept = taken.min(size - queue.fetched.len() as u64);
+            queue.before = (1..=kept).rev().map_while(|n| read(next - 4 * n)).collect();
+            queue.unfetched = left - queue.fetched.len() as u64;
+            queue.dwords = (frame.end - frame.base) / 4;
+            queue.base = frame.base;
+            if frame.held == 0 {
+                queue.taken += partly;
+            }
+        }
+        CpState { queues, header: thread.header, headers: thread.headers, bounds }
+    }
+
+    /// Registers of what is fetched, by number.
+    pub(super) fn registers(&self, machine: &AdrenoMachine<'_>, out: &mut BTreeMap<u32, u32>) {
+        let gpu = machine.gpu;
+        let mut set = |name: String, value: u64, wide: bool| {
+            let Some(reg) = gpu.reg_offset(&name) else { return };
+            out.insert(reg, value as u32);
+            if wide {
+                out.insert(reg + 1, (value >> 32) as u32);
+            }
+        };
+        for (n, (level, queue)) in LEVELS.iter().zip(&self.queues).enumerate() {
+            let (size, fetched) = (self.bounds[n + 1] - self.bounds[n], queue.fetched.len() as u64);
+            let (first, taken) = (self.bounds[n], queue.taken);
+            let at = |dwords: u64| first + dwords % size.max(1);
+            let status = at(taken) | at(taken + fetched) << 16;
+            set(format!("CP_ROQ_{level}_STAT"), status, false);
+            // The dword in work counts, too.
+            let in_work = u64::from(fetched > 0 || queue.unfetched > 0);
+            set(format!("CP_ROQ_AVAIL_{level}"), (fetched + in_work) << 16, false);
+            if n == 0 {
+                // Before a7xx, it is where the fetcher reads.
+                let ahead = if machine.generation >= Generation::A7xx { 0 } else { fetched };
+                set("CP_RB_BASE".to_owned(), RING, true);
+                set("CP_RB_RPTR".to_owned(), (taken + ahead) % (RING_SIZE / 4), false);
+                set("CP_RB_WPTR".to_owned(), (taken + fetched + queue.unfetched) % (RING_SIZE / 4), false);
+                continue;
+            }
+            set(format!("CP_{level}_BASE"), queue.base, true);
+            set(format!("CP_{level}_REM_SIZE"), queue.unfetched, false);
+            set(format!("CP_{level}_DWORDS"), queue.dwords, false);
+        }
+    }
+
+    /// The read pointer of the ring as the driver has it, in dwords.
+    pub(super) fn ring_pointer(&self, generation: Generation) -> u32 {
+        let queue = &self.queues[0];
+        let ahead = if generation >= Generation::A7xx { 0 } else { queue.fetched.len() as u64 };
+        ((queue.taken + ahead) % (RING_SIZE / 4)) as u32
+    }
+
+    /// The ROQ.
+    pub(super) fn roq(&self, dwords: usize) -> Vec<u32> {
+        let mut words = vec![0; dwords];
+        for (n, queue) in self.queues.iter().enumerate() {
+            let (first, size) = (self.bounds[n], self.bounds[n + 1] - self.bounds[n]);
+            let oldest = queue.taken.saturating_sub(queue.before.len() as u64);
+            let skipped = queue.before.len().saturating_sub(queue.taken as usize);
+            let known = queue.before.iter().skip(skipped).chain(&queue.fetched);
+            for (at, &word) in (oldest..).zip(known) {
+                if let Some(slot) = words.get_mut((first + at % size.max(1)) as usize) {
+                    *slot = word;
+                }
+            }
+        }
+        words
+    }
+
+    /// CP_SQE_STAT.
+    pub(super) fn sqe(&self, dwords: usize) -> Vec<u32> {
+        let mut words = vec![0; dwords];
+        if let Some(current) = words.get_mut(1) {
+            *current = self.header;
+        }
+        for (slot, &header) in words.iter_mut().skip(SQE_HEADERS).zip(&self.headers) {
+            *slot = header;
+        }
+        words
+    }
+}
+
+/// A pool whose queues are all empty: each has a block, and is read where it is written.
+pub(super) fn empty_pool(dwords: usize, bv: bool, generation: Generation) -> Vec<u32> {
+    let (layout, clusters): (PoolLayout, usize) =
+        if bv { (BV_POOL, bv_clusters().len()) } else { (POOL, clusters(generation).len()) };
+    let mut words = vec![0; dwords];
+    for queue in 0..clusters {
+        let block = queue as u32;
+        let ends = [
+            (row::WRITER, block * layout.chunks),
+            (row::WRITER_NEXT, block),
+            (row::READER, block * layout.chunks),
+            (row::READER_NEXT, block),
+            (row::BLOCKS, 1),
+        ];
+        for (row, value) in ends {
+            if let Some(slot) = words.get_mut(layout.row(row, queue)) {
+                *slot = value;
+            }
+        }
+    }
+    words
+}
+
+/// The blocks that are busy at a stop, as flags of RBBM_STATUS.
+fn busy_blocks(machine: &AdrenoMachine<'_>, fault: Option<GpuFault>) -> Vec<&'static str> {
+    let mut busy = vec!["GPU_BUSY_IGN_AHB", "CP_BUSY", "CP_AHB_BUSY_CX_MASTER"];
+    match machine.working {
+        Some(WorkUnit::Shader) => busy.extend(["GPU_BUSY_IGN_AHB_CP", "HLSQ_BUSY", "SP_BUSY"]),
+        Some(WorkUnit::Blit) => busy.extend(["GPU_BUSY_IGN_AHB_CP", "A2D_BUSY"]),
+        None => {}
+    }
+    match fault.map(|fault| fault.client).filter(|_| machine.working.is_some()) {
+        Some(Client::Tp) => busy.extend(["TPL1_BUSY", "UCHE_BUSY"]),
+        Some(Client::Sp) => busy.push("UCHE_BUSY"),
+        Some(Client::Ccu) => busy.push("CCU_BUSY"),
+        Some(Client::Cp) | None => {}
+    }
+    busy
+}
+
+/// RBBM_STATUS and RBBM_STATUS3.
+pub(super) fn status(machine: &AdrenoMachine<'_>, end: &RunEnd, out: &mut BTreeMap<u32, u32>) {
+    let fault = match end {
+        RunEnd::Stopped { stop, .. } => CpStop::gpu_fault(stop),
+        _ => None,
+    };
+    let mut set = |register: &str, flags: &[&str]| {
+        let Some(reg) = machine.gpu.reg_offset(register) else { return };
+        let Some(ty) = machine.gpu.reg(reg).and_then(|reg| reg.ty()) else { return };
+        let is_set = |bit: &u32| flags.iter().any(|flag| ty.field(1 << bit, flag) == Some(1));
+        out.insert(reg, (0..32).filter(is_set).fold(0, |value, bit| value | 1 << bit));
+    };
+    set("RBBM_STATUS", &busy_blocks(machine, fault));
+    let stalled: &[&str] = if fault.is_some() { &["SMMU_STALLED_ON_FAULT"] } else { &[] };
+    set("RBBM_STATUS3", stalled);
+}
