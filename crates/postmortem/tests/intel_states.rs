@@ -161,3 +161,30 @@ fn a_fault_names_the_surface_that_ends_before_it() {
         assert_eq!(surface.number("distance"), distance);
     }
 }
+
+/// Every error state of the test data: compilers made its kernels.
+#[test]
+fn kernels_of_recorded_dumps_are_right() {
+    fn visit(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                visit(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "i915") {
+                found.push(path);
+            }
+        }
+    }
+    let root = std::env::var("UNWEDGE_DATA").unwrap_or_else(|_| "../../../shared/data".to_owned());
+    let mut dumps = Vec::new();
+    visit(&std::path::Path::new(&root).join("intel"), &mut dumps);
+    if dumps.is_empty() {
+        println!("skipped: no error states under UNWEDGE_DATA");
+    }
+    for dump in dumps {
+        let text = std::fs::read(&dump).unwrap();
+        let report = explain_i915(&ErrorState::read(&text).unwrap());
+        let wrong = [Rule::EuCodeMissesWait, Rule::EuCodeBreaksRule];
+        assert!(wrong.iter().all(|rule| found(&report, *rule).is_none()), "{}", dump.display());
+    }
+}
