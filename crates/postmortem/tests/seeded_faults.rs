@@ -17,7 +17,6 @@ use fault::{FaultSeed, SeededFault};
 use set::{SetCollector, SubmitSet, explained};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, Subject};
@@ -155,8 +154,7 @@ fn faults_in_own_submits_are_found() {
 }
 
 fn data() -> PathBuf {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("adreno")
+    unwedge_testkit::data::root().join("adreno")
 }
 
 /// Recorded captures of the folders whose submits the machine executes.
@@ -183,9 +181,7 @@ fn faults_in_recorded_submits_are_found() {
     let outcomes = run(&db, |rng| {
         let file = rng.pick(&files)?;
         let sets = known.entry(file.clone()).or_insert_with(|| {
-            let packed = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-            let mut bytes = Vec::new();
-            flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("gzip");
+            let bytes = unwedge_testkit::data::read(file);
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let mut sets = SetCollector::collect(&name, &bytes, &db);
             // Only submits that the machine executes to their end.

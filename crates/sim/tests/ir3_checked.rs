@@ -2,10 +2,8 @@
 
 mod ir3_data;
 
-use flate2::read::GzDecoder;
 use ir3_data::{Capture, Submitted, capture, expected, folder, number, table};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use unwedge_check::ir3::{CheckFinding, CheckOptions, Level, Rule, WaitNeed, check};
 use unwedge_hw::{Db, Gpu};
@@ -130,7 +128,7 @@ fn all_shaders() -> BTreeMap<(u32, Vec<u64>), String> {
     for file in files {
         let mut shaders = Shaders::default();
         let mut player = Player::new(SubmitChoice::default(), &db, 1 << 30);
-        player.play(GzDecoder::new(File::open(&file).expect("a capture")), &mut shaders);
+        player.play(&unwedge_testkit::data::read(&file)[..], &mut shaders);
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         all.extend(shaders.code.into_iter().map(|(code, from)| (code, format!("{name} {from}"))));
     }

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::PathBuf;
-use unwedge_testkit::data::{cells, files, read, read_text};
+use unwedge_testkit::data::{cells, files, read, read_text, text};
 
 type Rows = Vec<Vec<String>>;
 
@@ -39,10 +39,7 @@ pub fn amd_shaders(family: &str) -> Vec<Vec<u32>> {
 
 /// The code of every program of Intel's EUs of a platform.
 pub fn eu_programs(platform: &str) -> Vec<Vec<u8>> {
-    let Some(folder) = folder("intel", "eu") else { return Vec::new() };
-    let Ok(file) = fs::File::open(folder.join("programs.csv.gz")) else { return Vec::new() };
-    let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let Some(text) = text("intel/eu/programs.csv.gz") else { return Vec::new() };
     let mut rows = text.lines().map(|line| line.split(','));
     let Some(columns) = rows.next().map(Iterator::collect::<Vec<_>>) else { return Vec::new() };
     let place = |name| columns.iter().position(|c| *c == name).unwrap_or_else(|| panic!("no column {name}"));
