@@ -17,7 +17,7 @@ use fault::{FaultSeed, SeededFault};
 use set::{SetCollector, SubmitSet, explained};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, Subject};
 use unwedge_sim::adreno::RunEnd;
