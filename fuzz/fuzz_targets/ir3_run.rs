@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use unwedge_sim::SimMemory;
-use unwedge_sim::adreno::ir3::{Dispatch, Options, PrivateMemory, Program, ShaderState, Timing, run};
+use unwedge_sim::adreno::ir3::{Dispatch, Options, PrivateMemory, ShaderProgram, ShaderState, Timing, run};
 
 /// Steps of all waves.
 const STEPS: u64 = 2_000;
@@ -11,7 +11,7 @@ const STEPS: u64 = 2_000;
 fuzz_target!(|bytes: &[u8]| {
     let Some((&[gpu, seed], code)) = bytes.split_first_chunk::<2>() else { return };
     let words = code.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-    let program = Program::new(words, [630, 660, 730, 740][usize::from(gpu) % 4]);
+    let program = ShaderProgram::new(words, [630, 660, 730, 740][usize::from(gpu) % 4]);
     let mut memory = SimMemory::default();
     if memory.map(0x1000, vec![0x5a; 1 << 16]).is_err() {
         return;

@@ -138,7 +138,7 @@ fn bare_code_has_no_arguments_and_may_be_text() {
     assert!(text(&output.stdout).contains("2 instructions in 1 workgroup"), "{}", text(&output.stdout));
     let output = unwedge(&["amd", "run", "--gpu", "gfx1100", "--arg", "1", "-"], source);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("no kernel of HSA"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("not an HSA kernel"), "{}", text(&output.stderr));
 }
 
 /// Calls a function that stands before it, which keeps its argument in scratch; then reads it there by a flat address, whose

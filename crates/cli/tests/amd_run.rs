@@ -55,7 +55,7 @@ fn stepping_by_commands_from_a_pipe() {
     assert_eq!(lines[..expected.len()], expected, "{shown}");
     assert!(shown.contains("   0: 00000000 00000003 00000006 00000009"), "{shown}");
     assert!(shown.contains("v1[2] = 00000006"), "{shown}");
-    assert!(shown.contains("`exec?` is no command"), "{shown}");
+    assert!(shown.contains("`exec?` is not a command"), "{shown}");
     assert!(shown.contains("exec = 00000000_0000000f"), "{shown}");
     assert!(shown.contains("runs, 14 instructions executed, 0 accesses under way"), "{shown}");
     assert!(shown.contains("0x1008: 00000000\n0.0 0x00020"), "{shown}");

@@ -123,9 +123,9 @@ fn every_error_of_a_file_is_told() {
         [
             "test.asm:1:12: expected `,`\n  add.f r0.x r1.x, r2.x\n             ^",
             "test.asm:2:11: no label `nowhere`\n  br p0.x, #nowhere\n            ^",
-            "test.asm:4:3: `foo.f` is no instruction of a6xx\n    foo.f r0.x\n    ^",
+            "test.asm:4:3: `foo.f` is not an instruction of a6xx\n    foo.f r0.x\n    ^",
             "test.asm:6:1: label `x` is already defined in line 5\n  x: nop\n  ^",
-            "test.asm:7:1: `@what` is no directive\n  @what\n  ^",
+            "test.asm:7:1: `@what` is not a directive\n  @what\n  ^",
         ]
     );
 }

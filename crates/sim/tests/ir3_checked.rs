@@ -10,7 +10,7 @@ use unwedge_hw::{Db, Gpu};
 use unwedge_isa::ir3::asm::Assembler;
 use unwedge_isa::ir3::{self, Instruction, Opcode};
 use unwedge_sim::SimMemory;
-use unwedge_sim::adreno::ir3::{Options, Program, Timing, run};
+use unwedge_sim::adreno::ir3::{Options, ShaderProgram, Timing, run};
 use unwedge_stream::Flow;
 use unwedge_stream::adreno::{AdrenoEvent, AdrenoSink, AdrenoState, StateType};
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
@@ -272,7 +272,7 @@ struct Recorded<'c> {
 impl Recorded<'_> {
     /// Whether a program gives something else in bad timing, under some seed.
     fn differs(&self, words: &[u64], gpu_id: u32, memory: &SimMemory, work: &mut SimMemory) -> bool {
-        let program = Program::new(words.iter().copied(), gpu_id);
+        let program = ShaderProgram::new(words.iter().copied(), gpu_id);
         for seed in 1..=4 {
             let options =
                 Options { timing: Timing::Adversarial { seed }, steps: 4 * self.steps + 10_000, threads: 1 };
@@ -317,7 +317,7 @@ fn take_out(
             words: &words[&(row["shader"].clone(), row["push_constant"].clone())],
             steps: 0,
         };
-        let program = Program::new(code.iter().copied(), capture.gpu_id);
+        let program = ShaderProgram::new(code.iter().copied(), capture.gpu_id);
         let plain = run(&program, &submitted.dispatch, &mut work, &Options::default());
         recorded.steps = plain.expect("a recorded dispatch runs").steps;
         let mut all = mutations(&code, capture.gpu_id);

@@ -2,7 +2,7 @@
 
 use unwedge_sim::SimMemory;
 use unwedge_sim::adreno::ir3::{
-    Dispatch, FaultKind, Options, PrivateMemory, Program, ShaderState, Timing, run,
+    Dispatch, FaultKind, Options, PrivateMemory, ShaderProgram, ShaderState, Timing, run,
 };
 
 struct Random(u64);
@@ -38,7 +38,7 @@ fn any_words_end() {
     let mut ended = 0;
     for round in 0..6000u64 {
         let gpu_id = if round % 2 == 0 { 630 } else { 740 };
-        let program = Program::new(words(&mut random), gpu_id);
+        let program = ShaderProgram::new(words(&mut random), gpu_id);
         let mut memory = SimMemory::default();
         memory.map(0x1000, (0..4096).map(|_| random.next() as u8).collect()).expect("free");
         let dispatch = Dispatch {
@@ -66,7 +66,7 @@ fn any_words_end() {
 #[test]
 fn an_endless_loop_is_stopped() {
     // A jump to itself.
-    let program = Program::new([0x0100_0000_0000_0000], 630);
+    let program = ShaderProgram::new([0x0100_0000_0000_0000], 630);
     let mut memory = SimMemory::default();
     let options = Options { steps: 1000, ..Options::default() };
     let fault = run(&program, &Dispatch::default(), &mut memory, &options).expect_err("never ends");
@@ -75,7 +75,7 @@ fn an_endless_loop_is_stopped() {
 
 #[test]
 fn what_a_dispatch_claims_is_not_allocated() {
-    let program = Program::new([], 630);
+    let program = ShaderProgram::new([], 630);
     let mut memory = SimMemory::default();
     let dispatch = Dispatch {
         groups: [u32::MAX; 3],

@@ -3,7 +3,7 @@
 use unwedge_isa::ir3::asm::Assembler;
 use unwedge_sim::SimMemory;
 use unwedge_sim::adreno::ir3::{
-    Dispatch, Fault, FaultKind, MemoryUnit, Options, Program, ShaderState, Timing, run,
+    Dispatch, Fault, FaultKind, MemoryUnit, Options, ShaderProgram, ShaderState, Timing, run,
 };
 
 const GPU: u32 = 630;
@@ -56,7 +56,7 @@ fn dispatch() -> Dispatch {
 /// Runs a shader of one workgroup of 64 fibers; it stores `r1.x` of each fiber.
 fn outputs(source: &str, timing: Timing) -> Result<Vec<u32>, Fault> {
     let store = "\n(rpt5)nop\n(sy)(ss)nop\nstib.b.untyped.1d.u32.1.imm.base0 r1.x, r0.x, 1\nend";
-    let program = Program::new(assemble(&format!("{source}{store}")), GPU);
+    let program = ShaderProgram::new(assemble(&format!("{source}{store}")), GPU);
     let mut memory = memory();
     run(&program, &dispatch(), &mut memory, &Options { timing, ..Options::default() })?;
     let word = |at: u64| memory.load(OUTPUT + 4 * at, 4).known().expect("known") as u32;

@@ -98,15 +98,15 @@ fn mistakes_are_told_with_their_place() {
         assert_eq!(text.get(error.start..error.end), Some(at), "{text}: {error}");
         assert!(error.to_string().contains(message), "{text}: {error}");
     };
-    check("", "", "should stand here");
+    check("", "", "expected a register");
     check("(RB_CCU_CNTL", "(", "never closed");
     check("RB_CCU_CNTL)", ")", "closes nothing");
     check("RB_CCU_CNTL = 3", "=", "compare with ==");
     check("RB_CCU_CNTL 3", "3", "operator");
-    check("RB_CCU_CNTL == ", "", "should stand here");
+    check("RB_CCU_CNTL == ", "", "expected a");
     check("1 < RB_CCU_CNTL < 3", "<", "do not chain");
     check("RB_MRT[*].BUF_INFO", "RB_MRT[*].BUF_INFO", "not a pattern");
-    check("RB_CCU_CNTL == 0xzz", "0xzz", "no number");
+    check("RB_CCU_CNTL == 0xzz", "0xzz", "not a number");
     check("RB_CCU_CNTL == 0x1ffffffffffffffff", "0x1ffffffffffffffff", "64 bits");
     check("RB_CCU_CNTL == §", "§", "means nothing");
     check("RB_CCU_CNTRL == 3", "RB_CCU_CNTRL", "RB_CCU_CNTL");

@@ -43,7 +43,7 @@ pub(super) struct Touch {
 
 /// What an instruction touches.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Access {
+pub(super) struct RegisterAccess {
     pub reads: Vec<Touch>,
     pub writes: Vec<Touch>,
     pub reads_constants: bool,
@@ -63,19 +63,19 @@ pub(super) fn cells_of(register: Register, facts: &GpuFacts) -> Vec<CellIndex> {
         Register::Address(number) => (OperandKind::Address(number), false),
         Register::Predicate(number) => (OperandKind::Predicate(number), false),
     };
-    let mut reader = Reader { facts, access: Access::default() };
+    let mut reader = Reader { facts, access: RegisterAccess::default() };
     reader.operand(&Operand::new(kind, half), 0, (0, 0), false);
     reader.access.reads.iter().map(|touch| touch.cell).collect()
 }
 
 struct Reader<'f> {
     facts: &'f GpuFacts,
-    access: Access,
+    access: RegisterAccess,
 }
 
-impl Access {
-    pub(super) fn new(instruction: &Instruction, facts: &GpuFacts) -> Access {
-        let mut reader = Reader { facts, access: Access::default() };
+impl RegisterAccess {
+    pub(super) fn new(instruction: &Instruction, facts: &GpuFacts) -> RegisterAccess {
+        let mut reader = Reader { facts, access: RegisterAccess::default() };
         reader.sources(instruction);
         reader.results(instruction);
         reader.access
@@ -83,9 +83,9 @@ impl Access {
 
     /// The same, where registers are replaced by those of `alias.tex`.
     pub(super) fn replace(&mut self, aliases: &[(Operand, Operand)], facts: &GpuFacts) {
-        let mut reader = Reader { facts, access: Access::default() };
+        let mut reader = Reader { facts, access: RegisterAccess::default() };
         for (name, value) in aliases {
-            let mut named = Reader { facts, access: Access::default() };
+            let mut named = Reader { facts, access: RegisterAccess::default() };
             named.operand(name, 0, (0, 0), false);
             let hidden: Vec<CellIndex> = named.access.reads.iter().map(|touch| touch.cell).collect();
             let before = self.reads.len();

@@ -7,13 +7,13 @@ use super::CheckFinding;
 use super::access::{CELLS, cells_of, is_shared};
 use super::facts::{GpuFacts, Rule};
 use super::finding::Register;
-use super::program::{Program, Step};
+use super::program::{FlowStep, ShaderFlow};
 use unwedge_isa::ir3::Opcode;
 
 /// Whether what a cell holds may differ between fibers.
 type Values = Vec<bool>;
 
-fn differs(step: &Step, values: &Values) -> bool {
+fn differs(step: &FlowStep, values: &Values) -> bool {
     let instruction = &step.instruction;
     let name = instruction.opcode.name();
     if matches!(instruction.opcode, Opcode::Getfiberid | Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv)
@@ -27,7 +27,7 @@ fn differs(step: &Step, values: &Values) -> bool {
     step.access.reads.iter().any(|touch| values[usize::from(touch.cell)])
 }
 
-fn execute(step: &Step, values: &mut Values) {
+fn execute(step: &FlowStep, values: &mut Values) {
     if step.access.writes_anywhere {
         values.fill(true);
         return;
@@ -39,7 +39,7 @@ fn execute(step: &Step, values: &mut Values) {
 }
 
 /// What registers hold before each block.
-fn entries(program: &Program, inputs: &[Register], facts: &GpuFacts) -> Vec<Option<Values>> {
+fn entries(program: &ShaderFlow, inputs: &[Register], facts: &GpuFacts) -> Vec<Option<Values>> {
     let mut entries: Vec<Option<Values>> = vec![None; program.blocks.len()];
     let Some(first) = entries.first_mut() else { return entries };
     let mut start = vec![false; CELLS];
@@ -79,7 +79,7 @@ fn entries(program: &Program, inputs: &[Register], facts: &GpuFacts) -> Vec<Opti
 
 /// Says where `(jp)` is missing, in a program that starts with values in some registers.
 pub(super) fn check(
-    program: &Program,
+    program: &ShaderFlow,
     inputs: &[Register],
     facts: &GpuFacts,
     findings: &mut Vec<CheckFinding>,

@@ -6,7 +6,7 @@ use super::CheckFinding;
 use super::access::{CELLS, is_gpr, is_shared};
 use super::facts::{GpuFacts, Rule};
 use super::finding::Register;
-use super::program::{Program, Step};
+use super::program::{FlowStep, ShaderFlow};
 use unwedge_isa::ir3::Attributes;
 
 const WORDS: usize = CELLS.div_ceil(64);
@@ -17,7 +17,7 @@ fn has(set: &CellSet, cell: u16) -> bool {
     set[usize::from(cell) / 64] >> (cell % 64) & 1 != 0
 }
 
-fn add(set: &mut CellSet, step: &Step) {
+fn add(set: &mut CellSet, step: &FlowStep) {
     for touch in &step.access.writes {
         set[usize::from(touch.cell) / 64] |= 1 << (touch.cell % 64);
     }
@@ -44,7 +44,7 @@ fn known(inputs: &[Register], facts: &GpuFacts) -> CellSet {
 }
 
 /// What may have been written before each block. A block is visited at most once for each cell.
-fn written(program: &Program) -> Vec<Option<CellSet>> {
+fn written(program: &ShaderFlow) -> Vec<Option<CellSet>> {
     let mut written: Vec<Option<CellSet>> = vec![None; program.blocks.len()];
     let Some(first) = written.first_mut() else { return written };
     *first = Some(CellSet::default());
@@ -71,7 +71,7 @@ fn written(program: &Program) -> Vec<Option<CellSet>> {
 
 /// The registers that the program reads first; findings for those that it does not start with.
 pub(super) fn check(
-    program: &Program,
+    program: &ShaderFlow,
     inputs: Option<&[Register]>,
     facts: &GpuFacts,
     findings: &mut Vec<CheckFinding>,
@@ -107,13 +107,13 @@ pub(super) fn check(
 }
 
 /// Whether it only passes on or converts what it reads, which a compiler does with values that are not defined on every path.
-fn copies(step: &Step) -> bool {
+fn copies(step: &FlowStep) -> bool {
     matches!(step.instruction.attributes, Attributes::Move { .. })
 }
 
 /// Whether one half of a full register has been written in the block, and the other one nowhere. A compiler reads what is not defined on
 /// every path, but not right after it has defined a part.
-fn half_missing(set: &CellSet, here: &CellSet, step: &Step, register: Register) -> bool {
+fn half_missing(set: &CellSet, here: &CellSet, step: &FlowStep, register: Register) -> bool {
     let cells = step.access.reads.iter().filter(|touch| touch.register == register && !touch.half);
     let cells: Vec<u16> =
         cells.map(|touch| touch.cell).filter(|&cell| is_gpr(cell) || is_shared(cell)).collect();

@@ -18,7 +18,7 @@ pub use facts::{Level, Rule};
 pub use finding::{CheckFinding, CheckReport, Register, WaitNeed};
 
 use facts::GpuFacts;
-use program::Program;
+use program::ShaderFlow;
 
 /// What is known of code beyond its words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const SHARED_CONSTANTS: u16 = 504 * 4;
 #[must_use]
 pub fn check(words: &[u64], gpu_id: u32, options: &CheckOptions) -> CheckReport {
     let facts = GpuFacts::new(gpu_id);
-    let program = Program::read(words, gpu_id, &facts);
+    let program = ShaderFlow::read(words, gpu_id, &facts);
     let mut findings = program.problems.clone();
     let unreached = program.unreached.iter();
     findings.extend(unreached.map(|at| CheckFinding::at(Rule::NotReached, *at)));
@@ -52,7 +52,7 @@ pub fn check(words: &[u64], gpu_id: u32, options: &CheckOptions) -> CheckReport 
 
 /// What the GPU does not have.
 fn limits(
-    program: &Program,
+    program: &ShaderFlow,
     facts: &GpuFacts,
     gpu_id: u32,
     options: &CheckOptions,

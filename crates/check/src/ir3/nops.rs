@@ -6,7 +6,7 @@
 use super::CheckFinding;
 use super::facts::Rule;
 use super::pending::{By, LONGEST_DELAY, NOBODY, Pending};
-use super::program::{Block, Program, Step};
+use super::program::{FlowBlock, FlowStep, ShaderFlow};
 use unwedge_isa::ir3::Opcode;
 
 /// Nops of a block, with the cycles that nothing has needed so far.
@@ -26,7 +26,7 @@ struct NopCycles {
 
 impl NopUse {
     /// An instruction begins.
-    pub(super) fn begin(&mut self, at: usize, step: &Step) {
+    pub(super) fn begin(&mut self, at: usize, step: &FlowStep) {
         let instruction = &step.instruction;
         self.at = at;
         if matches!(instruction.opcode, Opcode::Predt | Opcode::Predf | Opcode::Prede) {
@@ -62,8 +62,8 @@ impl NopUse {
     pub(super) fn report(
         mut self,
         state: &Pending,
-        block: &Block,
-        program: &Program,
+        block: &FlowBlock,
+        program: &ShaderFlow,
         findings: &mut Vec<CheckFinding>,
     ) {
         let ends = program.steps[block.end - 1]

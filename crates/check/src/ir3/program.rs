@@ -4,16 +4,16 @@
 //! wave shares follow those edges too.
 
 use super::CheckFinding;
-use super::access::Access;
+use super::access::RegisterAccess;
 use super::facts::{GpuFacts, ResultSync, Rule, cycles};
 use std::collections::BTreeMap;
 use unwedge_isa::ir3::{Attributes, Instruction, Opcode, Operand};
 
 /// An instruction, with what the rules need of it.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct FlowStep {
     pub instruction: Instruction,
-    pub access: Access,
+    pub access: RegisterAccess,
     pub sync: ResultSync,
     /// The scalar unit executes it.
     pub scalar: bool,
@@ -22,7 +22,7 @@ pub(super) struct Step {
 
 /// Instructions without a branch between them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Block {
+pub(super) struct FlowBlock {
     pub first: usize,
     /// One past the last.
     pub end: usize,
@@ -33,10 +33,10 @@ pub(super) struct Block {
 
 /// A program.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct ShaderFlow {
     /// By instruction; `None` where it is not one, or is not reached.
-    pub steps: Vec<Option<Step>>,
-    pub blocks: Vec<Block>,
+    pub steps: Vec<Option<FlowStep>>,
+    pub blocks: Vec<FlowBlock>,
     pub problems: Vec<CheckFinding>,
     /// Words that are not reached, before a word that is.
     pub unreached: Vec<usize>,
@@ -53,7 +53,7 @@ struct Predication {
 
 impl Predication {
     /// Fibers of one side do not execute the other: neither sees what the other has pending.
-    fn find(steps: &[Option<Step>]) -> Predication {
+    fn find(steps: &[Option<FlowStep>]) -> Predication {
         let mut found = Predication::default();
         let (mut begin, mut other) = (None, None);
         for (at, step) in steps.iter().enumerate() {
@@ -93,9 +93,9 @@ fn exits(instruction: &Instruction, at: usize) -> Exits {
     Exits { next: !matches!(instruction.opcode, End | Chsh | Ret | Shpe | Jump), target }
 }
 
-impl Program {
-    pub(super) fn read(words: &[u64], gpu_id: u32, facts: &GpuFacts) -> Program {
-        let mut program = Program {
+impl ShaderFlow {
+    pub(super) fn read(words: &[u64], gpu_id: u32, facts: &GpuFacts) -> ShaderFlow {
+        let mut program = ShaderFlow {
             steps: vec![None; words.len()],
             blocks: Vec::new(),
             problems: Vec::new(),
@@ -114,7 +114,7 @@ impl Program {
                 continue;
             };
             let exits = exits(&instruction, at);
-            program.steps[at] = Some(Step::new(instruction, facts));
+            program.steps[at] = Some(FlowStep::new(instruction, facts));
             if let Some(target) = exits.target {
                 starts[at + 1] = true;
                 match target.filter(|target| *target < words.len()) {
@@ -159,7 +159,7 @@ impl Program {
                 (Some(_), Some(block)) if continues => block.end = at + 1,
                 (Some(_), _) => {
                     of_start.insert(at, self.blocks.len());
-                    self.blocks.push(Block { first: at, end: at + 1, ..Block::default() });
+                    self.blocks.push(FlowBlock { first: at, end: at + 1, ..FlowBlock::default() });
                 }
             }
         }
@@ -187,7 +187,7 @@ impl Program {
                 let Instruction { opcode, attributes, .. } = step.instruction;
                 if opcode == Opcode::Alias {
                     let (dst, src) = (step.instruction.dsts.get(0), step.instruction.srcs.get(0));
-                    step.access = Access::default();
+                    step.access = RegisterAccess::default();
                     if let Attributes::Alias { scope: 0, .. } = attributes {
                         aliases.extend(dst.zip(src));
                     }
@@ -200,8 +200,8 @@ impl Program {
     }
 }
 
-impl Step {
-    fn new(instruction: Instruction, facts: &GpuFacts) -> Step {
+impl FlowStep {
+    fn new(instruction: Instruction, facts: &GpuFacts) -> FlowStep {
         let shared = instruction.dsts.get(0).is_some_and(|dst| dst.is_shared());
         let uniform = instruction.srcs.iter().all(|src| src.is_uniform());
         let scalar = facts.scalar_alu
@@ -209,8 +209,8 @@ impl Step {
             && uniform
             && matches!(instruction.opcode.category(), 1..=3)
             && instruction.opcode != Opcode::Movmsk;
-        Step {
-            access: Access::new(&instruction, facts),
+        FlowStep {
+            access: RegisterAccess::new(&instruction, facts),
             sync: ResultSync::of(&instruction, scalar),
             scalar,
             cycles: cycles(&instruction, scalar),

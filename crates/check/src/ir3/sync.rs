@@ -9,7 +9,7 @@ use super::facts::{GpuFacts, ResultSync, Rule};
 use super::finding::{Register, WaitNeed};
 use super::nops::NopUse;
 use super::pending::{AluResult, By, Entry, NOBODY, Pending};
-use super::program::{Block, LateRead, Program, Step};
+use super::program::{FlowBlock, FlowStep, LateRead, ShaderFlow};
 use std::collections::VecDeque;
 use unwedge_isa::ir3::Opcode;
 
@@ -19,7 +19,7 @@ const VISITS: usize = 64;
 const MOST_ENTRIES: usize = 1 << 20;
 
 pub(super) struct SyncCheck<'p> {
-    program: &'p Program,
+    program: &'p ShaderFlow,
     facts: GpuFacts,
 }
 
@@ -44,7 +44,7 @@ fn found(rule: Rule, at: usize, by: By, register: Option<Register>, need: WaitNe
 }
 
 impl<'p> SyncCheck<'p> {
-    pub(super) fn new(program: &'p Program, facts: GpuFacts) -> SyncCheck<'p> {
+    pub(super) fn new(program: &'p ShaderFlow, facts: GpuFacts) -> SyncCheck<'p> {
         SyncCheck { program, facts }
     }
 
@@ -98,7 +98,7 @@ impl<'p> SyncCheck<'p> {
         complete
     }
 
-    fn pass(&self, block: &Block, state: &mut Pending, mut findings: Option<&mut Findings>) {
+    fn pass(&self, block: &FlowBlock, state: &mut Pending, mut findings: Option<&mut Findings>) {
         for at in block.first..block.end {
             let Some(step) = &self.program.steps[at] else { continue };
             let flags = step.instruction.flags;
@@ -127,7 +127,7 @@ impl<'p> SyncCheck<'p> {
     }
 
     /// Constants and barriers.
-    fn common(&self, at: usize, step: &Step, state: &mut Pending, findings: Option<&mut Findings>) {
+    fn common(&self, at: usize, step: &FlowStep, state: &mut Pending, findings: Option<&mut Findings>) {
         let opcode = step.instruction.opcode;
         let common = &mut state.common;
         let mut missing = Vec::new();
@@ -157,7 +157,7 @@ impl<'p> SyncCheck<'p> {
     fn read(
         &self,
         at: usize,
-        step: &Step,
+        step: &FlowStep,
         touch: &Touch,
         state: &mut Pending,
         mut findings: Option<&mut Findings>,
@@ -207,7 +207,7 @@ impl<'p> SyncCheck<'p> {
     }
 
     /// Cycles until a source can be read, from now; not positive: it can.
-    fn ready(&self, step: &Step, touch: &Touch, half: bool, result: &AluResult) -> i8 {
+    fn ready(&self, step: &FlowStep, touch: &Touch, half: bool, result: &AluResult) -> i8 {
         let alu = matches!(step.instruction.opcode.category(), 1..=3) && !step.scalar;
         if half != touch.half {
             return result.end.saturating_add(self.facts.other_delay as i8);
@@ -223,7 +223,7 @@ impl<'p> SyncCheck<'p> {
     fn write(
         &self,
         at: usize,
-        step: &Step,
+        step: &FlowStep,
         touch: &Touch,
         state: &mut Pending,
         findings: Option<&mut Findings>,
@@ -253,7 +253,7 @@ impl<'p> SyncCheck<'p> {
     }
 
     /// What becomes pending.
-    fn begin(&self, at: By, step: &Step, state: &mut Pending) {
+    fn begin(&self, at: By, step: &FlowStep, state: &mut Pending) {
         if let Some(until) = step.reads_late() {
             for touch in &step.access.reads {
                 state.change(touch.cell, |cell| match until {

@@ -3,7 +3,7 @@
 //! Facts: what registers and constants mean at a dispatch, as Mesa's Turnip sets them. Never: what instructions do.
 
 use super::cp::{CpStop, ThreadId};
-use super::ir3::{self, Dispatch, FaultKind, MemoryUnit, PrivateMemory, Program, ShaderState};
+use super::ir3::{self, Dispatch, FaultKind, MemoryUnit, PrivateMemory, ShaderProgram, ShaderState};
 use super::machine::AdrenoMachine;
 use super::space::{Client, GpuFault};
 use crate::fault::MemoryFaultCause;
@@ -138,12 +138,12 @@ impl AdrenoMachine<'_> {
     }
 
     /// The code of the shader, as far as it is mapped.
-    fn program(&self, id: ThreadId, places: &ComputePlaces, code: u64) -> Result<Program, CpStop> {
+    fn program(&self, id: ThreadId, places: &ComputePlaces, code: u64) -> Result<ShaderProgram, CpStop> {
         let count = u64::from(self.read_register(id, places.code_size)).saturating_mul(CODE_UNIT).max(1);
         // Whether there is any.
         self.space.read(code, 8, Client::Sp)?;
         let words = (0..count).map_while(|n| self.space.read(code.wrapping_add(8 * n), 8, Client::Sp).ok());
-        Ok(Program::new(words, self.shader_gpu))
+        Ok(ShaderProgram::new(words, self.shader_gpu))
     }
 
     fn dispatch_of(&self, id: ThreadId, places: &ComputePlaces, groups: [u32; 3]) -> Dispatch {

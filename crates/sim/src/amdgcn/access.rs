@@ -152,21 +152,21 @@ pub(super) struct Read {
 
 /// A value as it is loaded or stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct AccessShape {
     pub(super) form: Form,
     /// Bytes of memory.
     pub(super) bytes: u8,
 }
 
-impl From<Element> for Shape {
-    fn from(element: Element) -> Shape {
+impl From<Element> for AccessShape {
+    fn from(element: Element) -> AccessShape {
         let (bytes, signed) = (element.bytes(), element.is_signed());
         let form = match element.high_half() {
             Some(high) => Form::Half { bytes, signed, high },
             None if bytes < 4 => Form::Extended { bytes, signed },
             None => Form::Dwords,
         };
-        Shape { form, bytes }
+        AccessShape { form, bytes }
     }
 }
 
@@ -179,7 +179,7 @@ impl From<Direction> for Action {
     }
 }
 
-impl Shape {
+impl AccessShape {
     /// How many registers it loads or stores.
     pub(super) fn dwords(&self) -> u8 {
         self.bytes.div_ceil(4)

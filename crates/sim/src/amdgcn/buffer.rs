@@ -1,6 +1,6 @@
 //! Buffers: addresses and bounds by a descriptor of four dwords.
 
-use super::access::{self, Action, Dst, Form, LaneValue, MemorySpace, Shape};
+use super::access::{self, AccessShape, Action, Dst, Form, LaneValue, MemorySpace};
 use super::apply::{self};
 use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
@@ -22,7 +22,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
 pub(super) struct BufferOp {
     action: Action,
     form: Form,
-    shape: Option<Shape>,
+    shape: Option<AccessShape>,
     typed: Option<Typed>,
     data: Option<(Reg, u8)>,
     address: Option<Reg>,
@@ -158,7 +158,7 @@ impl BufferOp {
         let typed = Typed::new(inst, gpu);
         let access = row.access?;
         let shape = match access {
-            Access::Value(_, element, _) => Some(Shape::from(element)),
+            Access::Value(_, element, _) => Some(AccessShape::from(element)),
             _ => None,
         };
         let from_lds = row.traits.has(Trait::LdsAlways);
@@ -311,7 +311,7 @@ pub(super) struct MemoryAccess {
     pub(super) space: MemorySpace,
     pub(super) action: Action,
     pub(super) form: Form,
-    pub(super) shape: Option<Shape>,
+    pub(super) shape: Option<AccessShape>,
     pub(super) dst: Dst,
     /// The first register to be stored.
     pub(super) data: Option<Reg>,

@@ -1,6 +1,6 @@
 //! Flat, global and scratch memory.
 
-use super::access::{Action, Dst, Form, LaneValue, MemorySpace, Shape};
+use super::access::{AccessShape, Action, Dst, Form, LaneValue, MemorySpace};
 use super::apply::{self};
 use super::buffer::{self, MemoryAccess};
 use super::decoded::DecodedInst;
@@ -19,7 +19,7 @@ pub(super) struct FlatOp {
     space: MemorySpace,
     action: Action,
     form: Form,
-    shape: Option<Shape>,
+    shape: Option<AccessShape>,
     data: Option<Reg>,
     dst: Option<Reg>,
     address: Option<(Reg, u8)>,
@@ -54,11 +54,11 @@ impl FlatOp {
             Access::Block(direction) => direction.into(),
             Access::Transposed { halves } => {
                 turned = Some(Form::Turned { halves });
-                shape = Some(Shape::from(if halves { Element::B128 } else { Element::B64 }));
+                shape = Some(AccessShape::from(if halves { Element::B128 } else { Element::B64 }));
                 Action::Load
             }
             Access::Value(direction, element, _) => {
-                shape = Some(Shape::from(element));
+                shape = Some(AccessShape::from(element));
                 direction.into()
             }
             _ => {

@@ -33,7 +33,7 @@ pub(super) struct MatrixProduct {
 }
 
 /// Registers of an operand, and what is not known of them.
-struct Block<'w> {
+struct MatrixBlock<'w> {
     values: &'w [Lanes],
     unknown: &'w [Lanes],
 }
@@ -50,7 +50,7 @@ struct Row {
     falling: bool,
 }
 
-impl Block<'_> {
+impl MatrixBlock<'_> {
     /// So many bits of a lane from a bit on, and whether some of them are not known.
     fn bits(&self, lane: usize, from: usize, bits: u8) -> (u32, bool) {
         let mask = u32::MAX >> (32 - u32::from(bits));
@@ -120,7 +120,7 @@ impl MatrixProduct {
     }
 
     /// Columns of B, widened once, and which of their elements are not known.
-    fn columns(&self, b: &Block<'_>) -> [([u32; 64], u64); 16] {
+    fn columns(&self, b: &MatrixBlock<'_>) -> [([u32; 64], u64); 16] {
         let (op, layout) = (&self.op, &self.layouts[1]);
         let mut columns = [([0u32; 64], 0u64); 16];
         for (number, (column, unsure)) in columns.iter_mut().enumerate() {
@@ -135,7 +135,7 @@ impl MatrixProduct {
     }
 
     /// A row of A.
-    fn row(&self, row: u8, a: &Block<'_>, indices: &Block<'_>) -> Row {
+    fn row(&self, row: u8, a: &MatrixBlock<'_>, indices: &MatrixBlock<'_>) -> Row {
         let (op, layout) = (&self.op, &self.layouts[0]);
         let mut made = Row { factors: [(0, 0); 64], unsure: false, chosen: 0, falling: false };
         let mut before = None;
@@ -192,7 +192,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
     let mut unsure = vec![splat(0); d_size];
     let mut why = Missing::Undefined;
     {
-        let block = |n: u8, size: usize| Block {
+        let block = |n: u8, size: usize| MatrixBlock {
             values: &wave.v[usize::from(n)..][..size],
             unknown: wave.unknown.as_ref().map_or(&[][..], |state| &state.v[usize::from(n)..][..size]),
         };
@@ -259,7 +259,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
 }
 
 /// Whether every group of 16 lanes holds what the first does, as far as it is known.
-fn copied(block: &Block<'_>, lanes: u64) -> bool {
+fn copied(block: &MatrixBlock<'_>, lanes: u64) -> bool {
     block.values.iter().enumerate().all(|(n, values)| {
         let known = |lane: usize| block.unknown.get(n).is_none_or(|unknown| unknown[lane] == 0);
         bits(lanes).all(|lane| values[lane] == values[lane & 15] || !known(lane) || !known(lane & 15))

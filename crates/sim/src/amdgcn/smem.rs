@@ -16,7 +16,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
 #[derive(Debug, Clone, Copy)]
 enum SmemKind {
-    Load(access::Shape),
+    Load(access::AccessShape),
     Store(u8),
     Atomic {
         atomic: atomic::Atomic,

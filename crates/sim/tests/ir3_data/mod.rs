@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use unwedge_hw::{Db, Gpu};
 use unwedge_sim::SimMemory;
-use unwedge_sim::adreno::ir3::{Dispatch, PrivateMemory, Program, ShaderState};
+use unwedge_sim::adreno::ir3::{Dispatch, PrivateMemory, ShaderProgram, ShaderState};
 use unwedge_stream::Flow;
 use unwedge_stream::adreno::{AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, LoadState, Stage, StateType};
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
@@ -173,9 +173,9 @@ pub fn capture(path: &Path) -> Capture {
 
 impl Capture {
     /// The program of a dispatch.
-    pub fn program(&self, submitted: &Submitted) -> Program {
+    pub fn program(&self, submitted: &Submitted) -> ShaderProgram {
         let word = |at: u32| self.memory.load(submitted.code + 8 * u64::from(at), 8).known().unwrap_or(0);
-        Program::new((0..submitted.instructions).map(word), self.gpu_id)
+        ShaderProgram::new((0..submitted.instructions).map(word), self.gpu_id)
     }
 }
 

@@ -96,7 +96,7 @@ impl CheckedEu<'_> {
 }
 
 #[derive(Serialize)]
-struct JsonFinding {
+struct JsonEuFinding {
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Hex>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,13 +126,13 @@ struct JsonReport<'a> {
     instructions: usize,
     complete: bool,
     whole: bool,
-    findings: Vec<JsonFinding>,
+    findings: Vec<JsonEuFinding>,
 }
 
 fn write_json(
     platform: Platform,
     (instructions, complete, whole): (usize, bool, bool),
-    findings: Vec<JsonFinding>,
+    findings: Vec<JsonEuFinding>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let heading = Heading::of_plain_object("unwedge.eu-check", SCHEMA);
@@ -146,7 +146,7 @@ fn write_json(
 /// # Errors
 /// When `out` does not take it.
 pub fn json(code: &CheckedEu<'_>, shown: Level, out: &mut dyn Write) -> io::Result<()> {
-    let findings = code.report.of_level(shown).map(|f| JsonFinding {
+    let findings = code.report.of_level(shown).map(|f| JsonEuFinding {
         at: Some(Hex::wide(f.at.into())),
         line: None,
         rule: f.rule.info().name,
@@ -232,7 +232,7 @@ impl CheckedLines {
         let mut findings = Vec::new();
         for (number, text, broken) in &self.lines {
             let infos = broken.iter().map(|rule| rule.info()).filter(|info| info.level <= shown);
-            findings.extend(infos.map(|info| JsonFinding {
+            findings.extend(infos.map(|info| JsonEuFinding {
                 at: None,
                 line: Some(*number),
                 rule: info.name,

@@ -116,7 +116,7 @@ impl CheckedIr3<'_> {
     /// # Errors
     /// When `out` does not take it.
     pub fn json(&self, shown: Level, out: &mut dyn Write) -> io::Result<()> {
-        let findings = self.report.of_level(shown).map(|f| JsonFinding {
+        let findings = self.report.of_level(shown).map(|f| JsonIr3Finding {
             at: f.at,
             rule: f.rule.info().name,
             level: level(f.level),
@@ -141,7 +141,7 @@ impl CheckedIr3<'_> {
 }
 
 #[derive(Serialize)]
-struct JsonFinding {
+struct JsonIr3Finding {
     at: u32,
     rule: &'static str,
     level: &'static str,
@@ -165,5 +165,5 @@ struct JsonReport<'a> {
     instructions: usize,
     complete: bool,
     inputs: Vec<String>,
-    findings: Vec<JsonFinding>,
+    findings: Vec<JsonIr3Finding>,
 }

@@ -2,7 +2,7 @@
 
 use super::fault::FaultKind;
 use super::group::Machine;
-use super::program::Step;
+use super::program::ShaderStep;
 use super::results::Results;
 use super::wave::{FIBERS, Mask, Row, Wave};
 use unwedge_isa::ir3::semantics::{self, Alu, Fibers, ValueKind, convert};
@@ -28,7 +28,7 @@ impl<const N: usize> Fibers<N> for Rows<'_, N> {
 }
 
 /// Executes an instruction of category 1 to 3.
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(), FaultKind> {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, step: &ShaderStep) -> Result<(), FaultKind> {
     let instruction = &step.instruction;
     match instruction.opcode {
         Opcode::Movmsk => return movmsk(machine, wave, step),
@@ -57,7 +57,7 @@ fn mask_of(wave: &Wave, mask: Mask, one: bool) -> Mask {
 fn compute(
     machine: &mut Machine<'_>,
     wave: &Wave,
-    step: &Step,
+    step: &ShaderStep,
     repeat: usize,
     one: bool,
     result: &mut Row,
@@ -107,7 +107,7 @@ fn finish(alu: Alu, result: &mut Row, lanes: usize) {
 fn fetch(
     machine: &mut Machine<'_>,
     wave: &Wave,
-    step: &Step,
+    step: &ShaderStep,
     at: usize,
     repeat: usize,
     kind: ValueKind,
@@ -138,7 +138,7 @@ fn fetch(
 }
 
 /// The mask of the fibers that execute, 32 of them a register.
-fn movmsk(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(), FaultKind> {
+fn movmsk(machine: &mut Machine<'_>, wave: &mut Wave, step: &ShaderStep) -> Result<(), FaultKind> {
     let (instruction, exec) = (&step.instruction, wave.exec());
     let Some(dst) = instruction.dsts.get(0) else { return Ok(()) };
     for word in 0..usize::from(dst.count) {
@@ -150,7 +150,7 @@ fn movmsk(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(),
 }
 
 /// Several registers at once: all are read before any is written.
-fn moves(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(), FaultKind> {
+fn moves(machine: &mut Machine<'_>, wave: &mut Wave, step: &ShaderStep) -> Result<(), FaultKind> {
     let instruction: &Instruction = &step.instruction;
     let Attributes::Move { from, to, round } = instruction.attributes else { return Ok(()) };
     let kind = if from.is_float() { ValueKind::Float } else { ValueKind::Unsigned };
@@ -182,7 +182,7 @@ fn moves(machine: &mut Machine<'_>, wave: &mut Wave, step: &Step) -> Result<(), 
 pub(super) fn special(
     machine: &mut Machine<'_>,
     wave: &Wave,
-    step: &Step,
+    step: &ShaderStep,
     exec: Mask,
 ) -> Result<Results, FaultKind> {
     let instruction = &step.instruction;

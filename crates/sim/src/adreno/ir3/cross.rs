@@ -2,7 +2,7 @@
 
 use super::fault::FaultKind;
 use super::group::Machine;
-use super::program::Step;
+use super::program::ShaderStep;
 use super::results::Results;
 use super::wave::{FIBERS, Mask, Wave};
 use unwedge_isa::ir3::{Attributes, Opcode};
@@ -14,7 +14,7 @@ pub(super) fn is_cross(opcode: Opcode) -> bool {
 pub(super) fn exec(
     machine: &mut Machine<'_>,
     wave: &Wave,
-    step: &Step,
+    step: &ShaderStep,
     exec: Mask,
 ) -> Result<Results, FaultKind> {
     let instruction = &step.instruction;

@@ -3,7 +3,7 @@
 use super::dispatch::{Dispatch, Options};
 use super::fault::{Fault, FaultKind};
 use super::late::Late;
-use super::program::{Program, Step};
+use super::program::{ShaderProgram, ShaderStep};
 use super::results::Results;
 use super::wave::{Mask, Wave, all_fibers};
 use super::{alu, cross, flow, memory, texture};
@@ -24,7 +24,7 @@ const TURN: u32 = 512;
 
 /// What the waves of a workgroup share.
 pub(super) struct Machine<'m> {
-    pub(super) program: &'m Program,
+    pub(super) program: &'m ShaderProgram,
     pub(super) dispatch: &'m Dispatch,
     pub(super) view: GroupView<'m>,
     pub(super) constants: Cow<'m, [u32]>,
@@ -47,7 +47,7 @@ enum Turn {
 
 impl<'m> Machine<'m> {
     pub(super) fn new(
-        program: &'m Program,
+        program: &'m ShaderProgram,
         dispatch: &'m Dispatch,
         options: &Options,
         view: GroupView<'m>,
@@ -225,7 +225,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Barriers, fences, caches and aliases.
-    fn barrier(&mut self, wave: &mut Wave, step: &Step) -> Result<(), FaultKind> {
+    fn barrier(&mut self, wave: &mut Wave, step: &ShaderStep) -> Result<(), FaultKind> {
         let instruction = &step.instruction;
         match instruction.opcode {
             Opcode::Bar => wave.at_barrier = true,
@@ -244,7 +244,7 @@ impl<'m> Machine<'m> {
     }
 
     /// An instruction of a unit that answers later: at once, when timing is plain.
-    fn issue(&mut self, wave: &mut Wave, step: &Step, exec: Mask) -> Result<(), FaultKind> {
+    fn issue(&mut self, wave: &mut Wave, step: &ShaderStep, exec: Mask) -> Result<(), FaultKind> {
         if wave.late.is_some() {
             return self.issue_late(wave, step, exec);
         }
@@ -253,7 +253,12 @@ impl<'m> Machine<'m> {
     }
 
     /// Reads the sources of an instruction and does what it does to memory.
-    pub(super) fn perform(&mut self, wave: &mut Wave, step: &Step, exec: Mask) -> Result<Results, FaultKind> {
+    pub(super) fn perform(
+        &mut self,
+        wave: &mut Wave,
+        step: &ShaderStep,
+        exec: Mask,
+    ) -> Result<Results, FaultKind> {
         match step.instruction.opcode.category() {
             4 => alu::special(self, wave, step, exec),
             5 => texture::exec(self, wave, step, exec),

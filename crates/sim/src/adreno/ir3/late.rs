@@ -6,7 +6,7 @@
 
 use super::fault::FaultKind;
 use super::group::Machine;
-use super::program::{Program, Step};
+use super::program::{ShaderProgram, ShaderStep};
 use super::results::Results;
 use super::wave::{Mask, Row, Wave, all_fibers, each};
 use std::collections::VecDeque;
@@ -88,7 +88,7 @@ pub(super) struct Late {
 const MOST_OPS: usize = 64;
 
 impl Late {
-    pub(super) fn new(program: &Program) -> Late {
+    pub(super) fn new(program: &ShaderProgram) -> Late {
         let a7xx = program.gpu_id() >= 700;
         Late {
             cycle: 64,
@@ -110,7 +110,14 @@ impl Late {
     }
 
     /// The fibers for which an instruction that reads this source now is too early.
-    fn early(&self, step: &Step, at: usize, operand: &Operand, component: usize, repeat: usize) -> Mask {
+    fn early(
+        &self,
+        step: &ShaderStep,
+        at: usize,
+        operand: &Operand,
+        component: usize,
+        repeat: usize,
+    ) -> Mask {
         let number = match operand.kind {
             OperandKind::Gpr(252..) => return 0,
             OperandKind::Gpr(number) => usize::from(number) + component,
@@ -174,7 +181,7 @@ fn third_source(opcode: Opcode, a7xx: bool) -> u64 {
 }
 
 /// Cycles of an instruction that count for delays.
-fn cycles(step: &Step) -> u64 {
+fn cycles(step: &ShaderStep) -> u64 {
     let instruction = &step.instruction;
     match instruction.opcode.category() {
         0 => 1 + u64::from(instruction.repeat),
@@ -228,7 +235,7 @@ fn read(instruction: &Instruction) -> impl Iterator<Item = (usize, Operand, usiz
 
 impl Machine<'_> {
     /// Time passes until an instruction is executed, and what it waits for comes.
-    pub(super) fn pass_time(&mut self, wave: &mut Wave, step: &Step) -> Result<(), FaultKind> {
+    pub(super) fn pass_time(&mut self, wave: &mut Wave, step: &ShaderStep) -> Result<(), FaultKind> {
         let Some(late) = &mut wave.late else { return Ok(()) };
         late.cycle += std::mem::replace(&mut late.taken, cycles(step));
         let flags = step.instruction.flags;
@@ -252,7 +259,7 @@ impl Machine<'_> {
     }
 
     /// Predicates and addresses that are read before they are there.
-    fn check_control(&mut self, wave: &mut Wave, step: &Step) {
+    fn check_control(&mut self, wave: &mut Wave, step: &ShaderStep) {
         let instruction = &step.instruction;
         let Some(late) = &wave.late else { return };
         let early = |kind: OperandKind| late.early(step, 0, &Operand::new(kind, false), 0, 0);
@@ -358,7 +365,12 @@ impl Machine<'_> {
     }
 
     /// Issues an instruction of a slow unit.
-    pub(super) fn issue_late(&mut self, wave: &mut Wave, step: &Step, exec: Mask) -> Result<(), FaultKind> {
+    pub(super) fn issue_late(
+        &mut self,
+        wave: &mut Wave,
+        step: &ShaderStep,
+        exec: Mask,
+    ) -> Result<(), FaultKind> {
         let instruction = &step.instruction;
         let (unit, flag) = unit(instruction);
         let written = written(instruction);
@@ -409,7 +421,7 @@ impl Machine<'_> {
     fn perform_early(
         &mut self,
         wave: &mut Wave,
-        step: &Step,
+        step: &ShaderStep,
         exec: Mask,
         early: &[(Operand, usize, Mask)],
     ) -> Result<Results, FaultKind> {
@@ -436,7 +448,7 @@ impl Machine<'_> {
     }
 
     /// The ALU wrote a component of a register.
-    pub(super) fn wrote(&mut self, wave: &mut Wave, step: &Step, dst: &Operand, repeat: usize) {
+    pub(super) fn wrote(&mut self, wave: &mut Wave, step: &ShaderStep, dst: &Operand, repeat: usize) {
         let fibers = wave.exec();
         let Some(late) = &mut wave.late else { return };
         let after = late.cycle + repeat as u64 + 1;
@@ -472,7 +484,7 @@ impl Machine<'_> {
 
     /// Garbles a source that is not there yet.
     #[inline]
-    pub(super) fn taint(&mut self, wave: &Wave, step: &Step, at: usize, repeat: usize, row: &mut Row) {
+    pub(super) fn taint(&mut self, wave: &Wave, step: &ShaderStep, at: usize, repeat: usize, row: &mut Row) {
         let Some(operand) = step.instruction.srcs.get(at).filter(|_| wave.late.is_some()) else { return };
         let component = if operand.step { repeat } else { 0 };
         self.taint_source(wave, step, (at, &operand, component), repeat, row);
@@ -482,7 +494,7 @@ impl Machine<'_> {
     pub(super) fn taint_component(
         &mut self,
         wave: &Wave,
-        step: &Step,
+        step: &ShaderStep,
         at: usize,
         component: usize,
         row: &mut Row,
@@ -494,7 +506,7 @@ impl Machine<'_> {
     fn taint_source(
         &mut self,
         wave: &Wave,
-        step: &Step,
+        step: &ShaderStep,
         (at, operand, component): (usize, &Operand, usize),
         cycle: usize,
         row: &mut Row,

@@ -3,7 +3,7 @@
 use super::descriptor::{BufferView, Descriptor, Table, is_uniform};
 use super::fault::{FaultKind, MemoryUnit};
 use super::group::Machine;
-use super::program::Step;
+use super::program::ShaderStep;
 use super::results::Results;
 use super::wave::{FIBERS, Mask, Row, Wave, each};
 use crate::fault::MemoryFault;
@@ -45,7 +45,7 @@ impl Context<'_> {
 pub(super) fn exec(
     machine: &mut Machine<'_>,
     wave: &Wave,
-    step: &Step,
+    step: &ShaderStep,
     exec: Mask,
 ) -> Result<Results, FaultKind> {
     use Opcode::*;

@@ -1,6 +1,6 @@
 //! The shader processor of Adreno 6xx and 7xx: whole waves of ir3 over memory.
 //!
-//! A [`Program`] is decoded once; a [`Dispatch`] says with which state its waves begin; [`run`] runs them. What the
+//! A [`ShaderProgram`] is decoded once; a [`Dispatch`] says with which state its waves begin; [`run`] runs them. What the
 //! arithmetic computes is in [`unwedge_isa::ir3::semantics`]. Registers are rows of all fibers of a wave, so that an
 //! instruction is one loop.
 //!
@@ -25,5 +25,5 @@ mod wave;
 pub use crate::run::Timing;
 pub use dispatch::{Dispatch, Options, PrivateMemory, ShaderState};
 pub use fault::{Fault, FaultKind, MemoryUnit};
-pub use program::Program;
+pub use program::ShaderProgram;
 pub use run::{Stats, run};

@@ -10,7 +10,7 @@ const REGISTERS: usize = 48 * 4;
 
 /// An instruction, with what its execution needs to know.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct ShaderStep {
     pub(super) instruction: Instruction,
     pub(super) alu: Alu,
     /// The result is one for the wave, and so is every source: the scalar unit executes it.
@@ -19,8 +19,8 @@ pub(super) struct Step {
 
 /// The code of a shader.
 #[derive(Debug, Clone)]
-pub struct Program {
-    steps: Vec<Option<Step>>,
+pub struct ShaderProgram {
+    steps: Vec<Option<ShaderStep>>,
     /// Rows of full registers that its waves need.
     registers: usize,
     /// Whose code it is: 630, 740.
@@ -28,19 +28,19 @@ pub struct Program {
     has_preamble: bool,
 }
 
-impl Program {
+impl ShaderProgram {
     /// Decodes words for a GPU (630, 740). What is not an instruction is reported when it is executed.
-    pub fn new(words: impl IntoIterator<Item = u64>, gpu_id: u32) -> Program {
+    pub fn new(words: impl IntoIterator<Item = u64>, gpu_id: u32) -> ShaderProgram {
         let words = words.into_iter().take(MAX_INSTRUCTIONS);
-        let steps: Vec<Option<Step>> =
-            words.map(|word| Instruction::decode(word, gpu_id).map(Step::new)).collect();
+        let steps: Vec<Option<ShaderStep>> =
+            words.map(|word| Instruction::decode(word, gpu_id).map(ShaderStep::new)).collect();
         let all = || steps.iter().flatten().map(|step| &step.instruction);
         let registers = all().map(registers).max().unwrap_or(0).clamp(4, REGISTERS);
         let has_preamble = all().any(|instruction| instruction.opcode == Opcode::Shps);
-        Program { steps, registers, gpu_id, has_preamble }
+        ShaderProgram { steps, registers, gpu_id, has_preamble }
     }
 
-    pub(super) fn step(&self, at: usize) -> Option<&Step> {
+    pub(super) fn step(&self, at: usize) -> Option<&ShaderStep> {
         self.steps.get(at)?.as_ref()
     }
 
@@ -68,12 +68,12 @@ impl Program {
     }
 }
 
-impl Step {
-    fn new(instruction: Instruction) -> Step {
+impl ShaderStep {
+    fn new(instruction: Instruction) -> ShaderStep {
         let shared = instruction.dsts.get(0).is_some_and(|dst| dst.is_shared());
         let uniform = instruction.srcs.iter().all(|src| src.is_uniform());
         let scalar = shared && uniform && matches!(instruction.opcode.category(), 1..=4);
-        Step {
+        ShaderStep {
             instruction,
             alu: Alu::new(&instruction),
             scalar: scalar && instruction.opcode != Opcode::Movmsk,

@@ -3,7 +3,7 @@
 use super::dispatch::{Dispatch, Options};
 use super::fault::Fault;
 use super::group::Machine;
-use super::program::Program;
+use super::program::ShaderProgram;
 use crate::memory::{GroupView, SimMemory};
 use crate::run::{GroupRun, at_once, one_by_one};
 use std::borrow::Cow;
@@ -57,7 +57,7 @@ impl Total {
 ///
 /// The first [`Fault`]. What was executed before it is in memory.
 pub fn run(
-    program: &Program,
+    program: &ShaderProgram,
     dispatch: &Dispatch,
     memory: &mut SimMemory,
     options: &Options,

@@ -6,7 +6,7 @@ use super::descriptor::{BufferView, Table};
 use super::fault::{FaultKind, MemoryUnit};
 use super::group::Machine;
 use super::memory::for_each;
-use super::program::Step;
+use super::program::ShaderStep;
 use super::results::Results;
 use super::wave::{FIBERS, Mask, Row, Wave};
 use unwedge_isa::ir3::{Attributes, DescriptorIndex, Opcode, Operand, OperandKind, TextureAccess};
@@ -14,7 +14,7 @@ use unwedge_isa::ir3::{Attributes, DescriptorIndex, Opcode, Operand, OperandKind
 pub(super) fn exec(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
-    step: &Step,
+    step: &ShaderStep,
     exec: Mask,
 ) -> Result<Results, FaultKind> {
     let instruction = &step.instruction;

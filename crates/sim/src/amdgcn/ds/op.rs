@@ -1,6 +1,6 @@
 //! Instructions of LDS and GDS with their operands.
 
-use super::super::access::{Form, Shape};
+use super::super::access::{AccessShape, Form};
 use unwedge_isa::amdgcn::model::{Access, Direction, Field, Mod, Pair, Trait};
 use unwedge_isa::amdgcn::semantics::atomic;
 use unwedge_isa::amdgcn::{Inst, Opcode, Operand, Reg};
@@ -114,7 +114,7 @@ impl DsOp {
                 DsKind::AddTid { load: direction == Direction::Load }
             }
             (Access::Value(Direction::Load, element, pair), _) => {
-                let Shape { form, bytes } = element.into();
+                let AccessShape { form, bytes } = element.into();
                 DsKind::Load { form, bytes, two: pair.map(stride) }
             }
             (Access::Value(Direction::Store, element, pair), _) => {
