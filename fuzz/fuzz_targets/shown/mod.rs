@@ -2,7 +2,7 @@
 
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge_cli::input::Input;
+use unwedge::files::Input;
 use unwedge_hw::Db;
 use unwedge_testkit::count::ByteCounter;
 
