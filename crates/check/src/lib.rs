@@ -6,3 +6,6 @@
 pub mod amdgcn;
 pub mod eu;
 pub mod ir3;
+mod level;
+
+pub use level::Level;

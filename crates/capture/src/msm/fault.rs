@@ -9,9 +9,9 @@ use super::{Devcore, Fault};
 pub enum FaultCause {
     /// The page may not be accessed in this way.
     Permission,
-    /// The memory behind the page answered with an error.
+    /// The page is mapped, and the memory it maps to answered with an error.
     External,
-    /// Anything else, mostly that there is no page.
+    /// Any other reason; mostly the page is not mapped.
     Other,
 }
 

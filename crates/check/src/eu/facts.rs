@@ -1,18 +1,8 @@
 //! The table of rules. Compiled from `data/intel/eu/rules.txt` by the build script.
 
+use crate::Level;
 use unwedge_isa::eu::Platform;
 use unwedge_isa::eu::tables::GENERATION_NAMES;
-
-/// What breaking a rule means. The worst is first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
-    /// The hardware does not define what happens.
-    Error,
-    /// Sources differ on whether it is needed, or it depends on what is not in the code.
-    Warning,
-    /// To know.
-    Note,
-}
 
 /// What a rule is.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,8 @@
 //! What the checker says.
 
 use super::access::ADDRESS;
-use super::facts::{Level, Rule};
+use super::facts::Rule;
+use crate::Level;
 use std::fmt;
 
 /// A wait that would do; its text is that of the assembler.

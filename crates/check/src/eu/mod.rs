@@ -14,7 +14,8 @@ mod program;
 mod restrictions;
 mod scoreboard;
 
-pub use facts::{Level, Rule};
+pub use crate::Level;
+pub use facts::Rule;
 pub use finding::{CheckFinding, CheckReport, WaitNeed};
 
 use program::Program;

@@ -10,10 +10,11 @@
 //! Never: says what a program without annotations should have.
 
 use super::access::Touches;
-use super::facts::{Level, Rule};
+use super::facts::Rule;
 use super::operands::Operation;
 use super::program::{Block, Program, Step};
 use super::{CheckFinding, WaitNeed};
+use crate::Level;
 use unwedge_isa::eu::tables::TokenMode;
 use unwedge_isa::eu::{Field as F, File, Generation, Opcode, Type};
 

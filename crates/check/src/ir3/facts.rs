@@ -3,18 +3,8 @@
 //! Facts: where Mesa's compiler places flags and nops for each generation, and what the virtual shader processor needs to give the
 //! words of recorded dispatches.
 
+use crate::Level;
 use unwedge_isa::ir3::{Instruction, Opcode};
-
-/// What breaking a rule means. The worst is first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
-    /// The result depends on timing, or the code is not valid.
-    Error,
-    /// It may be wrong, which depends on what is not in the code.
-    Warning,
-    /// To know; the code is right.
-    Note,
-}
 
 /// A rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

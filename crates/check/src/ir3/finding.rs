@@ -1,6 +1,7 @@
 //! What the checker says.
 
-use super::facts::{Level, Rule};
+use super::facts::Rule;
+use crate::Level;
 
 /// What would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,8 @@ mod pending;
 mod program;
 mod sync;
 
-pub use facts::{Level, Rule};
+pub use crate::Level;
+pub use facts::Rule;
 pub use finding::{CheckFinding, CheckReport, Register, WaitNeed};
 
 use facts::GpuFacts;

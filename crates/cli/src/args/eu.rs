@@ -58,7 +58,7 @@ pub struct EuCheck {
     #[arg(long)]
     pub all: bool,
     /// Findings of this level count as wrong, too: warning, note
-    #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::eu_check::level_of, default_value = "error")]
+    #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::level_of, default_value = "error")]
     pub deny: unwedge::check::eu::Level,
     /// One JSON object, whose schema docs/json-schema.md tells
     #[arg(long)]

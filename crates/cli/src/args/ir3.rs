@@ -56,7 +56,7 @@ pub struct Ir3Check {
     #[arg(long)]
     pub all: bool,
     /// Findings of this level count as wrong, too: warning, note
-    #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::ir3_check::level_of, default_value = "error")]
+    #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::level_of, default_value = "error")]
     pub deny: unwedge::check::ir3::Level,
     /// One JSON object, whose schema docs/json-schema.md tells
     #[arg(long)]

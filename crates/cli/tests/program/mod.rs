@@ -68,7 +68,7 @@ pub fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).expect("UTF-8")
 }
 
-/// The lines are in the text, one behind the other.
+/// The lines are in the text, one after the other.
 #[track_caller]
 pub fn has_lines(text: &str, lines: &str) {
     assert!(text.contains(lines), "not there:\n{lines}\nin\n{text}");

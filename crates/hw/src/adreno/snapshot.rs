@@ -14,7 +14,7 @@ const TABLE: &str = include_str!("../../data/adreno/msm_devcoredump.txt");
 pub struct KernelChip {
     /// Its chip id.
     pub chip_id: ChipId,
-    /// The number in front of the chip id in `revision:`; 0 for chips that only have a chip id.
+    /// The number before the chip id in `revision:`; 0 for chips that only have a chip id.
     pub gpu_id: u32,
     /// CP_ROQ_THRESHOLDS_1 and _2. Where the firmware sets them, those of the nearest chip.
     pub roq_thresholds: [u32; 2],

@@ -599,7 +599,7 @@ struct DrawStatePosition {
     level: LevelPosition,
     /// The dword where the packet starts.
     raw: u32,
-    /// Its name; `None` where the dword is no packet header.
+    /// Its name; `None` where the dword is not a packet header.
     name: Option<String>,
     iova: u64,
 }

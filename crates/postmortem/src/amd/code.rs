@@ -274,7 +274,7 @@ pub(super) fn open_counters(case: &AmdCase<'_>, wave: &UmrWave<'_>) -> Vec<Arg> 
 }
 
 /// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`. The
-/// greatest number of a field is no wait.
+/// greatest number of a field does not wait.
 fn awaited(inst: &Inst, generation: Gfx) -> Vec<(Counter, u64)> {
     let immediate = inst.written().find_map(|(_, operand)| match operand {
         Operand::Imm(value) => Some(value as u16),

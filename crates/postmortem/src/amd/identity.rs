@@ -135,7 +135,7 @@ pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
     const LEVELS: [Gfx; 8] =
         [Gfx::Gfx6, Gfx::Gfx7, Gfx::Gfx8, Gfx::Gfx9, Gfx::Gfx10, Gfx::Gfx10_3, Gfx::Gfx11, Gfx::Gfx11_5];
     match report.gfx_level()? {
-        // A level is no version: 9.4 is that of MI300.
+        // A level is not a version: 9.4 is that of MI300.
         RadvGfxLevel::Version(9, 4) => Some(Gfx::Gfx940),
         RadvGfxLevel::Version(major, minor) => GcVersion { major, minor, revision: 0 }.generation(),
         RadvGfxLevel::Number(number) => LEVELS.get(number.checked_sub(8)?).copied(),

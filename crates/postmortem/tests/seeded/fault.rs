@@ -34,7 +34,7 @@ pub enum FaultSeed {
     BadDrawState,
     /// A header with an opcode that the GPU does not have.
     WrongOpcode,
-    /// A dword that is no header.
+    /// A dword that is not a packet header.
     Garbage,
     /// A call takes more dwords than its stream has.
     Overrun,

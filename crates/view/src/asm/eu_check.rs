@@ -22,27 +22,6 @@ pub struct CheckedEu<'a> {
     pub report: &'a CheckReport,
 }
 
-/// A level of its name.
-///
-/// # Errors
-/// When there is no such level.
-pub fn level_of(name: &str) -> Result<Level, String> {
-    match name {
-        "error" => Ok(Level::Error),
-        "warning" => Ok(Level::Warning),
-        "note" => Ok(Level::Note),
-        other => Err(format!("{other} is not error, warning or note")),
-    }
-}
-
-fn level(level: Level) -> &'static str {
-    match level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "note",
-    }
-}
-
 fn spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -79,7 +58,7 @@ impl CheckedEu<'_> {
     fn write_finding(&self, f: &CheckFinding, file: &str, out: &mut dyn Write) -> io::Result<()> {
         let info = f.rule.info();
         let about = f.register_names().map(|names| format!(" ({names})")).unwrap_or_default();
-        writeln!(out, "{}[{}]: {}{about}", level(f.level), info.name, info.is)?;
+        writeln!(out, "{}[{}]: {}{about}", f.level.name(), info.name, info.is)?;
         writeln!(out, " --> {file}:+{:#x}", f.at)?;
         if let Some(first) = f.first.filter(|first| *first != f.at) {
             writeln!(out, "     {first:>#8x}  {}", self.line(first))?;
@@ -150,7 +129,7 @@ pub fn json(code: &CheckedEu<'_>, shown: Level, out: &mut dyn Write) -> io::Resu
         at: Some(Hex::wide(f.at.into())),
         line: None,
         rule: f.rule.info().name,
-        level: level(f.level),
+        level: f.level.name(),
         instruction: code.line(f.at),
         first: f.first.map(|first| Hex::wide(first.into())),
         first_instruction: f.first.map(|first| code.line(first)),
@@ -213,7 +192,7 @@ impl CheckedLines {
     pub fn text(&self, file: &str, shown: Level, out: &mut dyn Write) -> io::Result<()> {
         for (number, text, broken) in &self.lines {
             for info in broken.iter().map(|rule| rule.info()).filter(|info| info.level <= shown) {
-                writeln!(out, "{}[{}]: {}", level(info.level), info.name, info.is)?;
+                writeln!(out, "{}[{}]: {}", info.level.name(), info.name, info.is)?;
                 writeln!(out, " --> {file}:{number}")?;
                 writeln!(out, "   > {text}")?;
                 if !info.cure.is_empty() {
@@ -236,7 +215,7 @@ impl CheckedLines {
                 at: None,
                 line: Some(*number),
                 rule: info.name,
-                level: level(info.level),
+                level: info.level.name(),
                 instruction: text.clone(),
                 first: None,
                 first_instruction: None,

@@ -20,19 +20,6 @@ pub struct CheckedIr3<'a> {
     pub report: &'a CheckReport,
 }
 
-/// A level of its name.
-///
-/// # Errors
-/// When there is no such level.
-pub fn level_of(name: &str) -> Result<Level, String> {
-    match name {
-        "error" => Ok(Level::Error),
-        "warning" => Ok(Level::Warning),
-        "note" => Ok(Level::Note),
-        other => Err(format!("{other} is not error, warning or note")),
-    }
-}
-
 fn register_number(text: &str) -> Option<(bool, u8)> {
     let (half, rest) = match text.strip_prefix('h') {
         Some(rest) => (true, rest),
@@ -56,14 +43,6 @@ pub fn registers(text: &str) -> Result<Vec<Register>, String> {
     Ok((first..=last)
         .map(|number| if half { Register::Half(number) } else { Register::Full(number) })
         .collect())
-}
-
-fn level(level: Level) -> &'static str {
-    match level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "note",
-    }
 }
 
 /// What helps.
@@ -99,7 +78,7 @@ impl CheckedIr3<'_> {
     fn write_finding(&self, f: &CheckFinding, file: &str, out: &mut dyn Write) -> io::Result<()> {
         let info = f.rule.info();
         let about = f.register.map(|register| format!(" ({register})")).unwrap_or_default();
-        writeln!(out, "{}[{}]: {}{about}", level(f.level), info.name, info.is)?;
+        writeln!(out, "{}[{}]: {}{about}", f.level.name(), info.name, info.is)?;
         writeln!(out, " --> {file}: instruction {}", f.at)?;
         if let Some(first) = f.first.filter(|first| *first != f.at) {
             writeln!(out, "     {first:>6}  {}", self.line(first))?;
@@ -119,7 +98,7 @@ impl CheckedIr3<'_> {
         let findings = self.report.of_level(shown).map(|f| JsonIr3Finding {
             at: f.at,
             rule: f.rule.info().name,
-            level: level(f.level),
+            level: f.level.name(),
             instruction: self.line(f.at),
             first: f.first,
             first_instruction: f.first.map(|first| self.line(first)),

@@ -26,7 +26,16 @@ pub mod step;
 
 pub use errors::{AsmError, LineError, NoFunction, SourceError, SourceErrors, not_text};
 
+use unwedge_check::Level;
 use unwedge_isa::amdgcn::regs;
+
+/// A level of a check's findings by its name, as options have it.
+///
+/// # Errors
+/// When there is no such level.
+pub fn level_of(name: &str) -> Result<Level, String> {
+    Level::from_name(name).ok_or_else(|| format!("{name} is not error, warning or note"))
+}
 
 /// A number: decimal, or hexadecimal after `0x`.
 pub fn number(text: &str) -> Option<u64> {
