@@ -411,19 +411,22 @@ impl<'m> GroupView<'m> {
         GroupAccesses { pages: self.pages.into_iter().collect() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn page(&mut self, number: u64) -> Option<&mut Page> {
         if self.pages.get(self.last).is_none_or(|(last, _)| *last != number) {
-            self.last = match self.index.get(&number) {
-                Some(at) => *at,
-                None => {
-                    self.pages.push((number, Page::new(self.memory, number)?));
-                    self.index.insert(number, self.pages.len() - 1);
-                    self.pages.len() - 1
-                }
-            };
+            self.last = self.find(number)?;
         }
         self.pages.get_mut(self.last).map(|(_, page)| page)
+    }
+
+    /// Where a page is among those that were touched; it is copied when it is not there yet.
+    fn find(&mut self, number: u64) -> Option<usize> {
+        if let Some(at) = self.index.get(&number) {
+            return Some(*at);
+        }
+        self.pages.push((number, Page::new(self.memory, number)?));
+        self.index.insert(number, self.pages.len() - 1);
+        Some(self.pages.len() - 1)
     }
 
     /// Up to eight bytes.

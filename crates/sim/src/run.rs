@@ -49,12 +49,23 @@ pub(crate) fn one_by_one<R>(
     count
 }
 
-/// The same on so many threads of the host. The result is that of [`one_by_one`].
+/// Whether a group runs ahead of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Earlier groups may still run: what it does may turn out not to hold.
+    Ahead,
+    /// All earlier groups have been taken.
+    InOrder,
+}
+
+/// The same on so many threads of the host. The result is that of [`one_by_one`]. A group whose result does not hold
+/// when its turn comes is run again.
 pub(crate) fn at_once<R: Send>(
     memory: &mut SimMemory,
     count: u32,
     threads: usize,
-    run: impl Fn(GroupView<'_>, u32) -> GroupRun<R> + Sync,
+    run: impl Fn(GroupView<'_>, u32, Turn) -> GroupRun<R> + Sync,
+    mut holds: impl FnMut(&R) -> bool,
     mut take: impl FnMut(R),
 ) -> u32 {
     let mut next = 0;
@@ -63,10 +74,11 @@ pub(crate) fn at_once<R: Send>(
         let results = ahead(memory, next, batch, threads, &run);
         let mut lines = HashMap::new();
         for (number, early) in (next..).zip(results) {
-            // What it read was changed by an earlier one: what it did does not hold.
-            let group = match early.filter(|group| !group.written.read_any_of(&lines)) {
+            // Nor does it hold where it read what an earlier one wrote.
+            let early = early.filter(|group| !group.written.read_any_of(&lines) && holds(&group.result));
+            let group = match early {
                 Some(group) => group,
-                None => run(GroupView::new(memory), number),
+                None => run(GroupView::new(memory), number, Turn::InOrder),
             };
             memory.commit(&group.written, &mut lines);
             take(group.result);
@@ -85,7 +97,7 @@ fn ahead<R: Send>(
     first: u32,
     count: usize,
     threads: usize,
-    run: &(impl Fn(GroupView<'_>, u32) -> GroupRun<R> + Sync),
+    run: &(impl Fn(GroupView<'_>, u32, Turn) -> GroupRun<R> + Sync),
 ) -> Vec<Option<GroupRun<R>>> {
     let results: Vec<Mutex<Option<GroupRun<R>>>> = (0..count).map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
@@ -95,7 +107,7 @@ fn ahead<R: Send>(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(place) = results.get(at) else { return };
-                    let group = run(GroupView::new(memory), first + at as u32);
+                    let group = run(GroupView::new(memory), first + at as u32, Turn::Ahead);
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(group);
                 }
             });

@@ -193,3 +193,31 @@ fn what_does_not_wait_breaks() {
         assert!(fragile(wrong), "{wrong}");
     }
 }
+
+/// Every workgroup takes numbers from one counter, writes where they say and reads what another one wrote. Whatever the
+/// number of threads, memory, statistics and faults are the same, also where steps run out.
+#[test]
+fn any_number_of_threads_gives_the_same() {
+    let source = format!(
+        "mov.u32u32 r1.x, {OUTPUT}\nmov.u32u32 r1.y, 0\nmov.u32u32 r2.x, 1
+        (rpt5)nop\natomic.g.add.untyped.1d.u32.1.g r3.x, r1.x, r2.x\n(sy)and.b r3.x, r3.x, 127
+        (rpt2)nop\nshl.b r3.x, r3.x, 2\n(rpt2)nop\nadd.u r1.x, r1.x, r3.x\n(rpt5)nop
+        ldg.u32 r4.x, g[r1.x+4], 1\n(sy)add.u r4.x, r4.x, r48.x\n(rpt5)nop\nstg.u32 g[r1.x+4], r4.x, 1\nend"
+    );
+    let program = ShaderProgram::new(assemble(&source), GPU);
+    let dispatch = Dispatch { groups: [40, 3, 1], group_id: Some(192), ..dispatch() };
+    let go = |threads: usize, timing: Timing, steps: u64| {
+        let mut memory = SimMemory::default();
+        memory.map(OUTPUT, vec![0; 4 * WORDS]).expect("free");
+        let result = run(&program, &dispatch, &mut memory, &Options { steps, timing, threads });
+        (memory, result)
+    };
+    for timing in [Timing::Plain, Timing::Adversarial { seed: 5 }] {
+        let all = go(1, timing, u64::MAX).1.expect("it ends").steps;
+        for steps in [u64::MAX, all, all - 1, all / 2, all / 120 + 3, 5] {
+            let one = go(1, timing, steps);
+            assert_eq!(one.1.is_ok(), steps >= all);
+            assert!(go(4, timing, steps) == one, "{timing:?}, {steps} steps");
+        }
+    }
+}

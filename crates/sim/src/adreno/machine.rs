@@ -159,6 +159,7 @@ impl<'d> AdrenoMachine<'d> {
         let shader_gpu = adreno.device.and_then(|device| device.gpu_id()).unwrap_or(whole);
         let ids: &[ThreadId] =
             if generation >= Generation::A7xx { &[ThreadId::Br, ThreadId::Bv] } else { &[ThreadId::Br] };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let names = gpu.enumeration("vgt_event_type");
         let event = |n: u64| names.and_then(|names| names.name_of(n)).map_or(Event::Other, Event::of_name);
         Some(AdrenoMachine {
@@ -175,7 +176,7 @@ impl<'d> AdrenoMachine<'d> {
             places: Places::new(gpu),
             blit_places: BlitPlaces::new(gpu),
             compute_places: ComputePlaces::new(gpu),
-            compute: ir3::Options::default(),
+            compute: ir3::Options { threads, ..ir3::Options::default() },
             shader_gpu,
             payload: Vec::new(),
             interrupts: 0,

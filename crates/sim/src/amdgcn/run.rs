@@ -88,8 +88,8 @@ pub fn watch(
     };
     let threads = dispatch.threads.clamp(1, 256);
     let groups = if threads > 1 && matches!(watch, Watch::Nobody) {
-        let run = |view: GroupView<'_>, number| one(program, view, dispatch, number, &mut Watch::Nobody);
-        at_once(memory, count, threads, run, take)
+        let run = |view: GroupView<'_>, number, _| one(program, view, dispatch, number, &mut Watch::Nobody);
+        at_once(memory, count, threads, run, |_| true, take)
     } else {
         one_by_one(memory, count, |view, number| one(program, view, dispatch, number, &mut watch), take)
     };

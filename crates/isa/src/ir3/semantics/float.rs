@@ -1,6 +1,6 @@
 //! Floats of 32 and 16 bits.
 
-use super::{Alu, Fibers, Opcode, Round};
+use super::{Alu, Fibers, Opcode, Round, compare};
 
 const NAN: u32 = 0x7fc0_0000;
 const NAN16: u32 = 0x7e00;
@@ -47,9 +47,29 @@ pub fn widen(bits: u32) -> u32 {
     }
 }
 
+/// 32 bits as 16, to the nearest, without a branch: rows of fibers go through it.
+#[inline(always)]
+fn narrow_even(bits: u32) -> u32 {
+    let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7fff_ffff);
+    let odd = magnitude >> 13 & 1;
+    let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + odd) >> 13;
+    // What rounds to a denormal is zero; just below the least normal number, that number is nearest.
+    let small = if magnitude >= 0x387f_e000 { 0x400 } else { 0 };
+    let value = if magnitude >= 0x3880_0000 { normal.min(0x7c00) } else { small };
+    if magnitude > 0x7f80_0000 { NAN16 } else { sign | value }
+}
+
 /// 32 bits as 16. Denormal results are zeros.
 #[inline]
 pub fn narrow(bits: u32, round: Round) -> u32 {
+    let negative = bits >> 31 != 0;
+    // Whether what is cut off makes the magnitude greater.
+    let away = match round {
+        Round::Even => return narrow_even(bits),
+        Round::Zero => false,
+        Round::Up => !negative,
+        Round::Down => negative,
+    };
     let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7fff_ffff);
     if magnitude > 0x7f80_0000 {
         return NAN16;
@@ -57,30 +77,17 @@ pub fn narrow(bits: u32, round: Round) -> u32 {
     if magnitude == 0x7f80_0000 {
         return sign | 0x7c00;
     }
-    let (whole, rest, half) = if magnitude >= 0x3880_0000 {
+    let (whole, rest) = if magnitude >= 0x3880_0000 {
         let rebased = magnitude - (112 << 23);
-        (rebased >> 13, rebased & 0x1fff, 0x1000)
+        (rebased >> 13, rebased & 0x1fff)
     } else {
         let shift = (113 + 13 - (magnitude >> 23)).min(31);
         let significand = if magnitude >> 23 == 0 { 0 } else { magnitude & 0x7f_ffff | 0x80_0000 };
-        (significand >> shift, significand & ((1 << shift) - 1), 1 << (shift - 1))
+        (significand >> shift, significand & ((1 << shift) - 1))
     };
-    let negative = sign != 0;
-    let up = match round {
-        Round::Zero => false,
-        Round::Even => rest > half || rest == half && whole & 1 != 0,
-        Round::Up => rest != 0 && !negative,
-        Round::Down => rest != 0 && negative,
-    };
-    let rounded = whole + u32::from(up);
+    let rounded = whole + u32::from(away && rest != 0);
     if rounded >= 0x7c00 {
-        let infinite = match round {
-            Round::Zero => false,
-            Round::Even => true,
-            Round::Up => !negative,
-            Round::Down => negative,
-        };
-        return sign | if infinite { 0x7c00 } else { 0x7bff };
+        return sign | if away { 0x7c00 } else { 0x7bff };
     }
     if rounded < 0x400 { sign } else { sign | rounded }
 }
@@ -162,15 +169,14 @@ pub(super) fn cat2<F: Fibers<2>>(alu: Alu, fibers: F) -> Option<F::Out> {
     if alu.half {
         return half2(alu, fibers);
     }
-    let condition = alu.condition;
     Some(match alu.opcode {
         AddF => fibers.run(|[a, b]| result(value(a) + value(b))),
         MulF => fibers.run(|[a, b]| result(value(a) * value(b))),
         MinF => fibers.run(|[a, b]| least(a, b)),
         MaxF => fibers.run(|[a, b]| most(a, b)),
         SignF => fibers.run(|[a, _]| sign(value(a)).to_bits()),
-        CmpsF => fibers.run(|[a, b]| u32::from(condition.holds(value(a), value(b)))),
-        CmpvF => fibers.run(|[a, b]| u32::from(condition.holds(value(a), value(b))).wrapping_neg()),
+        CmpsF => compare(alu.condition, fibers, value, 1),
+        CmpvF => compare(alu.condition, fibers, value, u32::MAX),
         AbsnegF => fibers.run(|[a, _]| flush(a)),
         FloorF => fibers.run(|[a, _]| result(value(a).floor())),
         CeilF => fibers.run(|[a, _]| result(value(a).ceil())),
@@ -186,15 +192,14 @@ fn half2<F: Fibers<2>>(alu: Alu, fibers: F) -> Option<F::Out> {
     use Opcode::*;
     let value = |bits: u32| f32::from_bits(widen(bits));
     let result = |value: f32| narrow(value.to_bits(), Round::Even);
-    let condition = alu.condition;
     Some(match alu.opcode {
         AddF => fibers.run(|[a, b]| result(value(a) + value(b))),
         MulF => fibers.run(|[a, b]| result(value(a) * value(b))),
         MinF => fibers.run(|[a, b]| narrow(least(widen(a), widen(b)), Round::Even)),
         MaxF => fibers.run(|[a, b]| narrow(most(widen(a), widen(b)), Round::Even)),
         SignF => fibers.run(|[a, _]| result(sign(value(a)))),
-        CmpsF => fibers.run(|[a, b]| u32::from(condition.holds(value(a), value(b)))),
-        CmpvF => fibers.run(|[a, b]| u32::from(condition.holds(value(a), value(b))) * 0xffff),
+        CmpsF => compare(alu.condition, fibers, value, 1),
+        CmpvF => compare(alu.condition, fibers, value, 0xffff),
         AbsnegF => fibers.run(|[a, _]| result(value(a))),
         FloorF => fibers.run(|[a, _]| result(value(a).floor())),
         CeilF => fibers.run(|[a, _]| result(value(a).ceil())),
@@ -273,7 +278,13 @@ mod tests {
             }
         }
         use crate::amdgcn::semantics::soft;
-        for bits in samples() {
+        // Around every number of 16 bits and the middle between two, too.
+        let around = (0..0x8000u32).flat_map(|half| {
+            let exact = (half << 13).wrapping_add(112 << 23);
+            [exact, exact | 0x1000].into_iter().flat_map(|bits| [bits - 1, bits, bits + 1])
+        });
+        let all = samples().into_iter().chain(around.flat_map(|bits| [bits, bits | 1 << 31]));
+        for bits in all {
             for (round, soft) in [
                 (Round::Even, soft::Round::NearestEven),
                 (Round::Zero, soft::Round::Zero),

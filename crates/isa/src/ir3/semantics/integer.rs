@@ -1,6 +1,6 @@
 //! Integers and bits of 32 and 16 bits.
 
-use super::{Alu, Fibers, Opcode};
+use super::{Alu, Fibers, Opcode, compare};
 
 #[inline(always)]
 fn signed16(bits: u32) -> i32 {
@@ -25,12 +25,11 @@ pub(super) fn cat2<F: Fibers<2>>(alu: Alu, fibers: F) -> Option<F::Out> {
         _ if alu.half => return half2(alu, fibers),
         _ => {}
     }
-    let condition = alu.condition;
     Some(match alu.opcode {
-        CmpsU => fibers.run(|[a, b]| u32::from(condition.holds(a, b))),
-        CmpsS => fibers.run(|[a, b]| u32::from(condition.holds(a as i32, b as i32))),
-        CmpvU => fibers.run(|[a, b]| u32::from(condition.holds(a, b)).wrapping_neg()),
-        CmpvS => fibers.run(|[a, b]| u32::from(condition.holds(a as i32, b as i32)).wrapping_neg()),
+        CmpsU => compare(alu.condition, fibers, |a| a, 1),
+        CmpsS => compare(alu.condition, fibers, |a| a as i32, 1),
+        CmpvU => compare(alu.condition, fibers, |a| a, u32::MAX),
+        CmpvS => compare(alu.condition, fibers, |a| a as i32, u32::MAX),
         MinU => fibers.run(|[a, b]| a.min(b)),
         MaxU => fibers.run(|[a, b]| a.max(b)),
         MinS => fibers.run(|[a, b]| (a as i32).min(b as i32) as u32),
@@ -70,12 +69,11 @@ fn any2<F: Fibers<2>>(alu: Alu, fibers: F) -> Option<F::Out> {
 
 fn half2<F: Fibers<2>>(alu: Alu, fibers: F) -> Option<F::Out> {
     use Opcode::*;
-    let condition = alu.condition;
     Some(match alu.opcode {
-        CmpsU => fibers.run(|[a, b]| u32::from(condition.holds(a & 0xffff, b & 0xffff))),
-        CmpsS => fibers.run(|[a, b]| u32::from(condition.holds(signed16(a), signed16(b)))),
-        CmpvU => fibers.run(|[a, b]| u32::from(condition.holds(a & 0xffff, b & 0xffff)) * 0xffff),
-        CmpvS => fibers.run(|[a, b]| u32::from(condition.holds(signed16(a), signed16(b))) * 0xffff),
+        CmpsU => compare(alu.condition, fibers, |a| a & 0xffff, 1),
+        CmpsS => compare(alu.condition, fibers, signed16, 1),
+        CmpvU => compare(alu.condition, fibers, |a| a & 0xffff, 0xffff),
+        CmpvS => compare(alu.condition, fibers, signed16, 0xffff),
         MinU => fibers.run(|[a, b]| (a & 0xffff).min(b & 0xffff)),
         MaxU => fibers.run(|[a, b]| (a & 0xffff).max(b & 0xffff)),
         MinS => fibers.run(|[a, b]| signed16(a).min(signed16(b)) as u32 & 0xffff),

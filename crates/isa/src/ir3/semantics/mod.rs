@@ -48,19 +48,6 @@ impl Condition {
         use Condition::*;
         [Lt, Le, Gt, Ge, Eq, Ne].get(bits as usize).copied()
     }
-
-    /// Whether it holds. What cannot be compared is unequal and nothing else.
-    #[inline(always)]
-    pub fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
-        match self {
-            Condition::Lt => a < b,
-            Condition::Le => a <= b,
-            Condition::Gt => a > b,
-            Condition::Ge => a >= b,
-            Condition::Eq => a == b,
-            Condition::Ne => a != b,
-        }
-    }
 }
 
 /// Runs a function of the values of one fiber over those of all.
@@ -77,6 +64,26 @@ impl<const N: usize> Fibers<N> for [u32; N] {
 
     fn run(self, function: impl Fn([u32; N]) -> u32) -> u32 {
         function(self)
+    }
+}
+
+/// A comparison of the values that `read` makes of two sources: `yes` where it holds, else 0. What cannot be compared
+/// is unequal and nothing else. The condition is chosen once, not for every fiber.
+#[inline(always)]
+fn compare<F: Fibers<2>, T: PartialOrd>(
+    condition: Condition,
+    fibers: F,
+    read: impl Fn(u32) -> T,
+    yes: u32,
+) -> F::Out {
+    let if_so = |holds: bool| u32::from(holds).wrapping_neg() & yes;
+    match condition {
+        Condition::Lt => fibers.run(|[a, b]| if_so(read(a) < read(b))),
+        Condition::Le => fibers.run(|[a, b]| if_so(read(a) <= read(b))),
+        Condition::Gt => fibers.run(|[a, b]| if_so(read(a) > read(b))),
+        Condition::Ge => fibers.run(|[a, b]| if_so(read(a) >= read(b))),
+        Condition::Eq => fibers.run(|[a, b]| if_so(read(a) == read(b))),
+        Condition::Ne => fibers.run(|[a, b]| if_so(read(a) != read(b))),
     }
 }
 

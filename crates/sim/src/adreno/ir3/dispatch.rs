@@ -54,7 +54,7 @@ pub struct Options {
     pub steps: u64,
     /// Timing.
     pub timing: Timing,
-    /// Threads of the host; the result is the same with any number, unless the limit of steps is reached.
+    /// Threads of the host; the result is the same with any number.
     pub threads: usize,
 }
 

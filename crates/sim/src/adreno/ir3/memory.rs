@@ -5,7 +5,7 @@ use super::fault::{FaultKind, MemoryUnit};
 use super::group::Machine;
 use super::program::ShaderStep;
 use super::results::Results;
-use super::wave::{FIBERS, Mask, Row, Wave, each};
+use super::wave::{FIBERS, Mask, Row, Wave};
 use crate::fault::MemoryFault;
 use unwedge_isa::ir3::{Attributes, Instruction, MemoryAccess, Opcode, Operand, OperandKind, Type};
 
@@ -547,15 +547,15 @@ fn first(mask: Mask) -> Option<usize> {
 }
 
 /// Calls with every fiber of a mask, until one fails.
+#[inline]
 pub(super) fn for_each(
     mask: Mask,
     mut act: impl FnMut(usize) -> Result<(), FaultKind>,
 ) -> Result<(), FaultKind> {
-    let mut result = Ok(());
-    each(mask, |fiber| {
-        if result.is_ok() {
-            result = act(fiber);
-        }
-    });
-    result
+    let mut left = mask;
+    while left != 0 {
+        act(left.trailing_zeros() as usize % FIBERS)?;
+        left &= left - 1;
+    }
+    Ok(())
 }

@@ -1,11 +1,11 @@
 //! A grid of workgroups over memory.
 
 use super::dispatch::{Dispatch, Options};
-use super::fault::Fault;
+use super::fault::{Fault, FaultKind};
 use super::group::Machine;
 use super::program::ShaderProgram;
 use crate::memory::{GroupView, SimMemory};
-use crate::run::{GroupRun, at_once, one_by_one};
+use crate::run::{GroupRun, Turn, at_once, one_by_one};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,8 +43,35 @@ struct Total {
     fault: Option<Fault>,
 }
 
+/// How many instructions all groups may execute, and how many they have.
+struct Steps {
+    limit: u64,
+    /// Those of the groups that were taken.
+    taken: AtomicU64,
+    /// Those of groups that ran ahead, too.
+    executed: AtomicU64,
+}
+
+impl Steps {
+    /// What a group may execute now. Ahead of others it is a guess: less than that when others go on without end.
+    fn left(&self, turn: Turn) -> u64 {
+        let used = match turn {
+            Turn::Ahead => &self.executed,
+            Turn::InOrder => &self.taken,
+        };
+        self.limit.saturating_sub(used.load(Ordering::Relaxed))
+    }
+
+    /// Whether a group that ran ahead did what it would have done in order.
+    fn hold(&self, group: &GroupOutcome) -> bool {
+        let stopped = group.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Steps);
+        !stopped && group.steps <= self.left(Turn::InOrder)
+    }
+}
+
 impl Total {
-    fn take(&mut self, group: GroupOutcome) {
+    fn take(&mut self, group: GroupOutcome, steps: &Steps) {
+        steps.taken.fetch_add(group.steps, Ordering::Relaxed);
         self.stats.steps += group.steps;
         self.stats.lane_steps += group.lane_steps;
         self.fault = self.fault.take().or(group.fault);
@@ -66,34 +93,35 @@ pub fn run(
     constants.resize(CONSTANTS, 0);
     let mut total = Total::default();
     let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
-    // What all groups have executed so far.
-    let used = AtomicU64::new(0);
-    let left = || Options { steps: options.steps.saturating_sub(used.load(Ordering::Relaxed)), ..*options };
+    let steps = Steps { limit: options.steps, taken: AtomicU64::new(0), executed: AtomicU64::new(0) };
     if program.has_preamble() && count > 0 {
         let mut written = Vec::new();
         let run = |view: GroupView<'_>, number: u32| {
-            let machine = Machine::new(program, dispatch, &left(), view, Cow::Borrowed(&constants), number);
+            let options = Options { steps: steps.left(Turn::InOrder), ..*options };
+            let machine = Machine::new(program, dispatch, &options, view, Cow::Borrowed(&constants), number);
             let (done, machine) = machine.preamble();
-            used.fetch_add(machine.steps, Ordering::Relaxed);
             let fault = done.map(|constants| written = constants).err();
             outcome(machine, fault)
         };
-        one_by_one(memory, 1, run, |group| total.take(group));
+        one_by_one(memory, 1, run, |group| total.take(group, &steps));
         constants = written;
     }
     if total.fault.is_none() {
-        let run = |view: GroupView<'_>, number: u32| {
+        let run = |view: GroupView<'_>, number: u32, turn: Turn| {
+            let options = Options { steps: steps.left(turn), ..*options };
             let mut machine =
-                Machine::new(program, dispatch, &left(), view, Cow::Borrowed(&constants), number);
+                Machine::new(program, dispatch, &options, view, Cow::Borrowed(&constants), number);
             let fault = machine.run().err();
-            used.fetch_add(machine.steps, Ordering::Relaxed);
+            steps.executed.fetch_add(machine.steps, Ordering::Relaxed);
             outcome(machine, fault)
         };
         let threads = options.threads.clamp(1, 256);
-        let groups = if threads > 1 {
-            at_once(memory, count, threads, run, |group| total.take(group))
+        let groups = if threads > 1 && count > 1 {
+            let holds = |group: &GroupOutcome| steps.hold(group);
+            at_once(memory, count, threads, run, holds, |group| total.take(group, &steps))
         } else {
-            one_by_one(memory, count, run, |group| total.take(group))
+            let in_order = |view: GroupView<'_>, number: u32| run(view, number, Turn::InOrder);
+            one_by_one(memory, count, in_order, |group| total.take(group, &steps))
         };
         total.stats.groups = groups;
     }
