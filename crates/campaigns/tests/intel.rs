@@ -8,7 +8,7 @@ use unwedge_cli::dump::DumpFiles;
 use unwedge_testkit::count::ByteCounter;
 use unwedge_testkit::intel::{cut_in_lines, dump_of_every_platform, repetitive};
 use unwedge_testkit::mutate::mutate;
-use unwedge_testkit::{i915, xe};
+use unwedge_testkit::{i915, intel_old_states, xe};
 
 /// Above what a slow machine under load takes without optimization, below what a hang takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,6 +68,19 @@ fn broken_dumps() {
     let db = Db::builtin();
     for (i, (name, text)) in i915::variety().into_iter().chain(xe::variety()).enumerate() {
         bounded(&mutate(&text, i as u64), &name, &db);
+    }
+}
+
+/// The dumps of gen4 to gen7.5, each with its states: pointers, tables and lengths that say anything.
+#[test]
+fn broken_states_of_old_generations() {
+    /// How often each dump is broken in another way.
+    const TIMES: u64 = 12;
+    let db = Db::builtin();
+    for (i, (name, text)) in intel_old_states::variety().into_iter().enumerate() {
+        for time in 0..TIMES {
+            bounded(&mutate(&text, i as u64 * TIMES + time), &format!("{name} {time}"), &db);
+        }
     }
 }
 

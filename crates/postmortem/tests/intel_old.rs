@@ -3,10 +3,11 @@
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::RingRegister;
 use unwedge_postmortem::{
-    Arg, Finding, FindingKind, GpuIdentity, Report, Rule, Subject, Trust, explain_i915,
+    Arg, Fact, Finding, FindingKind, GpuIdentity, Report, Rule, Subject, Trust, explain_i915,
 };
 use unwedge_testkit::i915_old::{BATCH, DEVICES, OldEra, OldErrorState, RING, pipe_control, primitive};
 use unwedge_testkit::intel::{EngineState, MI_BATCH_BUFFER_END, TestDevice, stream};
+use unwedge_testkit::intel_old_states::{OldWorkStates, SURFACE_MEMORY, at};
 use unwedge_testkit::{i915, i915_old};
 
 fn report(text: &[u8]) -> Report {
@@ -156,5 +157,115 @@ fn any_old_error_state_ends() {
                 assert!(!report.findings.is_empty(), "{name}, seed {seed}");
             }
         }
+    }
+}
+
+/// The shaders, surfaces and buffers of a draw, with the states in the buffer of the batch.
+#[test]
+fn the_shaders_and_surfaces_of_a_draw() {
+    for device in DEVICES {
+        for era in OldEra::ALL.into_iter().filter(|era| era.has_memory()) {
+            let what = format!("{} {era:?}", device.name);
+            let report = report(&OldWorkStates::draw(device).error_state(era).text());
+            let work =
+                by_rule(&report, Rule::WorkBeforeStop).unwrap_or_else(|| panic!("{what}: {report:#?}"));
+            let shaders: Vec<(&str, u64)> = work
+                .args
+                .list("shaders")
+                .iter()
+                .filter_map(|shader| match shader {
+                    Arg::Record(args) => Some((args.text("stage")?, args.number("address")?)),
+                    _ => None,
+                })
+                .collect();
+            let mut expected = vec![
+                ("vertex shader", at::VERTEX),
+                ("fragment shader", at::PIXEL_8),
+                ("fragment shader", at::PIXEL_16),
+                ("clip thread", at::CLIP),
+                ("strips and fans thread", at::STRIPS_FANS),
+            ];
+            expected.retain(|&(_, offset)| match offset {
+                at::PIXEL_16 => device.version.0 >= 5,
+                at::CLIP | at::STRIPS_FANS => device.version.0 < 6,
+                _ => true,
+            });
+            assert_eq!(shaders.len(), expected.len(), "{what}: {shaders:?}");
+            for (stage, offset) in expected {
+                assert!(
+                    shaders.contains(&(stage, BATCH + at::KERNELS + offset)),
+                    "{what}: {stage} {shaders:?}"
+                );
+            }
+            let used = |name: &str, address: u64, bytes: u64| {
+                let found = report.findings.iter().flat_map(|f| &f.evidence).any(|e| match &e.fact {
+                    Fact::Record(args) => {
+                        args.text("use").is_some_and(|text| text.starts_with(name))
+                            && args.number("address") == Some(address)
+                            && args.number("bytes") == Some(bytes)
+                    }
+                    _ => false,
+                });
+                assert!(found, "{what}: {name}: {:#?}", report.findings);
+            };
+            used("surface 0 of the", SURFACE_MEMORY, 31 * 256 + 1);
+            used("vertex buffer", BATCH + at::VERTICES, 48);
+            used("index buffer", BATCH + at::INDICES, 12);
+            used("push constants", BATCH + at::CONSTANTS, 128);
+            assert!(report.findings.iter().all(|f| f.kind != FindingKind::CodeFault), "{what}");
+        }
+    }
+}
+
+/// A command of gen6 that changes one table leaves the others: the first one's count at the stop.
+#[test]
+fn a_surface_of_each_stage_is_found_on_gen6() {
+    let device = DEVICES[3];
+    let mut work = OldWorkStates::draw(device);
+    // The vertex shader has a table, and a surface, of its own.
+    let (table, surface) = (at::END / 2 + 0x800, at::END / 2 + 0x840);
+    let word = |offset: u64| offset as usize / 4;
+    let tables = work.batch.iter().position(|&word| word == 0x7801_0002 | 1 << 8).unwrap();
+    work.batch[tables + 1] = table as u32;
+    work.batch[word(table)] = surface as u32;
+    let own = work.batch[word(at::SURFACE)..word(at::SURFACE) + 6].to_vec();
+    work.batch[word(surface)..word(surface) + 6].copy_from_slice(&own);
+    work.batch[word(surface) + 1] += 0x1_0000;
+    let report = report(&work.error_state(OldEra::V3_16).text());
+    for (stage, address) in [("vertex", SURFACE_MEMORY + 0x1_0000), ("fragment", SURFACE_MEMORY)] {
+        let name = format!("surface 0 of the {stage} shader");
+        let found = report.findings.iter().flat_map(|f| &f.evidence).any(|e| match &e.fact {
+            Fact::Record(args) => args.text("use") == Some(&name) && args.number("address") == Some(address),
+            _ => false,
+        });
+        assert!(found, "{name}: {:#?}", report.findings);
+    }
+}
+
+#[test]
+fn the_shader_of_a_dispatch() {
+    for device in DEVICES {
+        let Some(work) = OldWorkStates::dispatch(device) else { continue };
+        let report = report(&work.error_state(OldEra::V3_16).text());
+        let found = by_rule(&report, Rule::WorkBeforeStop).unwrap();
+        let Some(Arg::Record(shader)) = found.args.list("shaders").first() else {
+            panic!("{}: {found:#?}", device.name)
+        };
+        assert_eq!(shader.text("stage"), Some("compute shader"));
+        assert_eq!(shader.number("address"), Some(BATCH + at::KERNELS + at::COMPUTE));
+    }
+}
+
+/// Memory of zeros where a kernel is to be cannot run, on any generation.
+#[test]
+fn a_shader_of_zeros_is_a_cause() {
+    for device in DEVICES {
+        let mut work = OldWorkStates::draw(device);
+        let first = (at::KERNELS + at::PIXEL_8) as usize / 4;
+        work.batch[first..first + 64].fill(0);
+        let report = report(&work.error_state(OldEra::V3_16).text());
+        let fault = by_rule(&report, Rule::EuCodeZero);
+        let fault = fault.unwrap_or_else(|| panic!("{}: {:#?}", device.name, report.findings));
+        assert_eq!(fault.args.number("address"), Some(BATCH + at::KERNELS + at::PIXEL_8));
     }
 }

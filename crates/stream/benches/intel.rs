@@ -3,6 +3,7 @@
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use unwedge_base::{Buffer, Memory};
+use unwedge_hw::intel::IntelGpu;
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::state::IntelState;
@@ -39,7 +40,7 @@ fn walk_a_batch(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn walk_a_batch_and_track_state(bencher: Bencher<'_, '_>) {
     bench(bencher, |walk| {
-        let mut state = IntelState::new();
+        let mut state = IntelState::new(IntelGpu::of(12, 0));
         walk.for_each(|event| state.see(&event));
         state.counts().draws
     });

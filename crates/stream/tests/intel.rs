@@ -6,6 +6,7 @@ use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_stream::intel::commands::{Decoder, length_by_type};
 use unwedge_stream::intel::instdone;
 use unwedge_stream::intel::position::{Agreement, Locator};
+use unwedge_stream::intel::references::{BufferUse, ReferenceTarget, ReferenceWalk};
 use unwedge_stream::intel::state::{Base, IntelState, RegisterOrigin};
 use unwedge_stream::intel::walk::{EventKind, IntelEvent, IntelWalk, RingRange, Space, Spaces};
 
@@ -211,7 +212,7 @@ fn acthd_runs_ahead_of_ipehr() {
 fn state(words: &[u32], check: impl FnOnce(&IntelState<'_>)) {
     let ppgtt = memory(vec![(0x1000, words.to_vec())]);
     let ggtt = Memory::default();
-    let mut state = IntelState::new();
+    let mut state = IntelState::new(decoder(TGL).gpu);
     let spaces = Spaces { ggtt: &ggtt, ppgtt: &ppgtt };
     IntelWalk::batch(decoder(TGL), spaces, Space::Ppgtt, 0x1000).for_each(|event| state.see(&event));
     check(&state);
@@ -288,6 +289,21 @@ fn commands_without_a_name_have_a_length() {
 }
 
 #[test]
+fn each_vertex_buffer_has_its_number_and_size() {
+    let words = Stream::new()
+        .command("3DSTATE_VERTEX_BUFFERS", 0, &[16 | 3 << 26, 0x5000, 0, 48, 8 | 9 << 26, 0x6000, 0, 80])
+        .end();
+    let (ppgtt, ggtt) = (memory(vec![(0x1000, words)]), Memory::default());
+    let spaces = Spaces { ggtt: &ggtt, ppgtt: &ppgtt };
+    let mut references = ReferenceWalk::new(decoder(TGL).gpu, spaces);
+    let events = IntelWalk::batch(decoder(TGL), spaces, Space::Ppgtt, 0x1000);
+    let found: Vec<_> = events.flat_map(|event| references.see(&event)).collect();
+    let buffers: Vec<_> = found.iter().map(|found| (found.index, found.address, found.target)).collect();
+    let buffer = |size| ReferenceTarget::Buffer { usage: BufferUse::Vertex, size: Some(size) };
+    assert_eq!(buffers, [(Some(3), Some(0x5000), buffer(48)), (Some(9), Some(0x6000), buffer(80))]);
+}
+
+#[test]
 fn units_that_are_not_done() {
     let gpu = decoder(TGL).gpu;
     let engine = decoder(TGL).engine;
@@ -331,7 +347,7 @@ fn walks_over_anything_end() {
         let ppgtt = memory(vec![(0x1000, words)]);
         let spaces = Spaces { ggtt: &ppgtt, ppgtt: &ppgtt };
         let decoder = Decoder::new(version, class);
-        let mut state = IntelState::new();
+        let mut state = IntelState::new(decoder.gpu);
         let mut locator = Locator::new(0x1100, None, Some(0x18a0_0101));
         let (mut dwords, mut events) = (0u64, 0u64);
         for event in IntelWalk::batch(decoder, spaces, Space::Ppgtt, 0x1000).with_budget(5_000) {

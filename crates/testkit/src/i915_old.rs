@@ -119,8 +119,13 @@ impl OldErrorState {
             &pipe_control(device, 0),
             &[MI_BATCH_BUFFER_END],
         ]);
-        let draw = pipe_control(device, 0).len() as u64 * 4;
-        let header = primitive(device, 3)[0];
+        OldErrorState::in_batch(device, era, &batch, pipe_control(device, 0).len())
+    }
+
+    /// A hang of the render engine in a batch that the ring started, in the command at its dword `at`.
+    pub fn in_batch(device: TestDevice, era: OldEra, batch: &[u32], at: usize) -> OldErrorState {
+        let header = batch.get(at).copied().unwrap_or_default();
+        let acthd = BATCH + at as u64 * 4 + 8;
         let ring = stream(&[
             &[0x0200_0000, 0],
             &batch_buffer_start(BATCH as u32),
@@ -128,11 +133,11 @@ impl OldErrorState {
         ]);
         let render = EngineState::new("rcs0")
             .ring(RING, &ring, HEAD, 0x20)
-            .set(R::Acthd, BATCH + draw + 8)
-            .set(R::BbAddr, BATCH + draw + 8)
+            .set(R::Acthd, acthd)
+            .set(R::BbAddr, acthd)
             .set(R::Ipehr, header.into())
             .set(R::Instdone, 0xffff_ffff)
-            .batch(BATCH, &batch)
+            .batch(BATCH, batch)
             .process("game", 1234)
             .hung(1);
         let state = OldErrorState::new(device, era).register("EIR", 0).engine(render);
@@ -394,9 +399,10 @@ impl OldText<'_> {
     }
 }
 
-/// Error states of every device and era.
+/// Error states of every device and era, and those with states.
 pub fn variety() -> Vec<(String, Vec<u8>)> {
     let all = DEVICES.into_iter().flat_map(|device| OldEra::ALL.map(|era| (device, era)));
     all.map(|(device, era)| (format!("{} {era:?}", device.name), OldErrorState::complete(device, era).text()))
+        .chain(crate::intel_old_states::variety())
         .collect()
 }

@@ -167,8 +167,13 @@ fn set(layout: FieldLayout, base: u32, words: &mut [u32], name: &str, value: u64
 
 /// A command with its fields; nothing where the generation does not have it. Fields that it does not have are left out.
 pub fn command(device: TestDevice, name: &str, fields: &[(&str, u64)]) -> Vec<u32> {
+    let length = gpu(device).instruction_named(name).and_then(|found| found.usual_length());
+    command_of(device, name, length.unwrap_or(1), fields)
+}
+
+/// A command of so many dwords with its fields, like [`command`].
+pub fn command_of(device: TestDevice, name: &str, length: u32, fields: &[(&str, u64)]) -> Vec<u32> {
     let Some(found) = gpu(device).instruction_named(name) else { return Vec::new() };
-    let length = found.usual_length().unwrap_or(1);
     let mut words = vec![0; length as usize];
     words[0] = found.header(length).unwrap_or_default();
     for (field, value) in fields {

@@ -14,6 +14,7 @@ pub mod hostile;
 pub mod i915;
 pub mod i915_old;
 pub mod intel;
+pub mod intel_old_states;
 pub mod intel_states;
 pub mod mutate;
 pub mod pack;

@@ -15,6 +15,8 @@ const LONGEST_KERNEL: usize = 1 << 18;
 const LONGEST_CHECKED: usize = 1 << 16;
 /// Lines of a kernel.
 const LINES: usize = 256;
+/// Dwords of code that is not disassembled.
+const FIRST_DWORDS: usize = 16;
 /// Zeros that are not code.
 const ZEROS: usize = 16;
 /// What is wrong in one kernel, of which so much is reported.
@@ -30,8 +32,12 @@ const SHAPE: [Check; 5] =
 pub(super) struct EuCode {
     /// The first dwords are zero.
     pub(super) zero: bool,
-    /// Bytes of code.
-    pub(super) length: usize,
+    /// Bytes of code; `None` where the tables do not have the instruction set.
+    pub(super) length: Option<usize>,
+    /// Bytes from its start to the end of what the dump holds there.
+    pub(super) held: usize,
+    /// Its first dwords.
+    pub(super) first: Vec<u32>,
     /// `None` where the tables do not have the instruction set.
     pub(super) end: Option<KernelEnd>,
     /// Its first lines.
@@ -65,10 +71,14 @@ impl EuCode {
     /// The code at the start of dwords, which may be `cut`.
     pub(super) fn read(device: &IntelDevice, words: &[u32], cut: bool) -> EuCode {
         let zero = words.len() >= ZEROS && words.iter().take(ZEROS).all(|&word| word == 0);
+        let held = words.len().saturating_mul(4);
+        let first = words.iter().take(FIRST_DWORDS).copied().collect();
         let Some(platform) = device.eu_platform() else {
             return EuCode {
                 zero,
-                length: 0,
+                length: None,
+                held,
+                first,
                 end: None,
                 lines: Vec::new(),
                 faults: Vec::new(),
@@ -76,7 +86,7 @@ impl EuCode {
             };
         };
         let (bytes, extent) = program::kernel_in(platform, words, LONGEST_KERNEL);
-        let all = words.len().saturating_mul(4);
+        let all = held;
         // What is longer than what is read is not known to be cut.
         let whole = extent.end != KernelEnd::Cut || all <= LONGEST_KERNEL;
         let text = program::disassemble(platform, &bytes);
@@ -87,7 +97,8 @@ impl EuCode {
         let more_faults = found.len().saturating_sub(FAULTS);
         found.truncate(FAULTS);
         let faults = found.into_iter().map(|found| EuFault::of(platform, &bytes, found)).collect();
-        EuCode { zero, length: extent.length, end: whole.then_some(extent.end), lines, faults, more_faults }
+        let (length, end) = (Some(extent.length), whole.then_some(extent.end));
+        EuCode { zero, length, held, first, end, lines, faults, more_faults }
     }
 }
 

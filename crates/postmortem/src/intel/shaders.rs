@@ -11,13 +11,14 @@ use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::{FindingKind, Rule};
 use std::collections::HashSet;
 use unwedge_capture::intel::MemoryBlockKind;
+use unwedge_hw::intel::IntelGpu;
 use unwedge_isa::eu::program::KernelEnd;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::position::CommandPos;
 use unwedge_stream::intel::references::{
     DispatchWidth, Reference, ReferenceTarget, ReferenceWalk, Referenced, ShaderStage, StateInMemory,
 };
-use unwedge_stream::intel::state::{Base, IntelWorkKind};
+use unwedge_stream::intel::state::IntelWorkKind;
 use unwedge_stream::intel::walk::{EventKind, IntelWalk};
 
 /// Kernels of one stop.
@@ -171,7 +172,7 @@ impl<'m> Gatherer<'_, 'm, '_, '_> {
             let pointers = self.references.of_state(state);
             return pointers.iter().for_each(|pointer| self.follow(state.name, pointer, stage));
         }
-        let surface = SurfaceShape::of(state);
+        let surface = SurfaceShape::of(state, self.references.gpu());
         let Some(address) = surface.address else { return };
         let of = stage.map_or(String::new(), |stage| format!(" of the {}", stage.name()));
         let name = format!("surface {}{of}", reference.index.unwrap_or(state.index));
@@ -209,7 +210,7 @@ struct SurfaceShape {
 }
 
 impl SurfaceShape {
-    fn of(state: &StateInMemory<'_>) -> SurfaceShape {
+    fn of(state: &StateInMemory<'_>, gpu: IntelGpu) -> SurfaceShape {
         const NULL: u64 = 7;
         const BUFFERS: [u64; 2] = [4, 5];
         const RAW: u64 = 0x1ff;
@@ -226,7 +227,9 @@ impl SurfaceShape {
             _ => format.map_or(String::new(), |format| format!("format {format:#x}")),
         };
         let (text, size) = if BUFFERS.contains(&kind) {
-            let entries = (width | height << 7 | depth << 21) + 1;
+            // Before gen7 the middle field has a bit less.
+            let depth_at = if gpu.number() < 70 { 20 } else { 21 };
+            let entries = (width | height << 7 | depth << depth_at) + 1;
             // The size of a raw buffer has the bytes that its last dword lacks added to it.
             let (bytes, of) = match format {
                 Some(RAW) => (entries & !3, "bytes"),
@@ -276,12 +279,25 @@ impl KernelAtStop {
             .with("stage", Arg::name(self.stage.name()))
             .with_some("simd", width_arg(self.width))
             .with_some("payload_register", self.grf.map(Arg::Number))
-            .with_some("bytes", self.code.as_ref().map(|code| Arg::Number(code.length as u64)))
+            .with_some("base", self.reference.base.map(|base| Arg::name(base.name())))
+            .with_some("bytes", self.length())
             .with_some("end", end.map(|end| Arg::name(end_id(end))));
+        let opaque = self.code.as_ref().filter(|code| code.length.is_none());
+        let pointer = pointer.with_some("bytes_to_end", opaque.map(|code| Arg::Number(code.held as u64)));
         let pointer = Evidence { iova: address, ..unit.seen(Fact::Record(pointer)) };
+        let dwords = opaque.filter(|_| lines > 0).map(|code| {
+            let (count, words) = (code.held as u64 / 4, code.first.clone());
+            let fact = Fact::Dwords { level: None, first: None, count, words, packet: None };
+            Evidence { iova: address, ..unit.seen(fact) }
+        });
         let lines = self.code.iter().flat_map(|code| &code.lines).take(lines);
         let lines = lines.map(|line| unit.seen(Fact::Line(line.clone())));
-        std::iter::once(pointer).chain(lines).collect()
+        std::iter::once(pointer).chain(dwords).chain(lines).collect()
+    }
+
+    /// Bytes of its code, where it is known how far it goes.
+    fn length(&self) -> Option<Arg> {
+        Some(Arg::Number(self.code.as_ref()?.length? as u64))
     }
 
     /// What the hardware does not define of its code. Whether a thread was there is not known.
@@ -312,9 +328,7 @@ impl KernelAtStop {
         let address = self.reference.address?;
         let found = |rule, trust| {
             let found = Finding::new(rule, trust, Subject::Memory(address));
-            let args = self
-                .args()
-                .with_some("bytes", self.code.as_ref().map(|code| Arg::Number(code.length as u64)));
+            let args = self.args().with_some("bytes", self.length());
             Some(Finding { args, ..found }.seen(self.evidence(case, unit, FIRST_LINES)))
         };
         let Some(code) = &self.code else {
@@ -399,8 +413,7 @@ impl WorkAtStop {
 
     /// What of it cannot be right.
     pub(super) fn findings(&self, case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
-        let kernels = self.kernels.iter().filter(|kernel| kernel.reference.base == Some(Base::Instruction));
-        let kernels = kernels.flat_map(|kernel| match kernel.finding(case, unit) {
+        let kernels = self.kernels.iter().flat_map(|kernel| match kernel.finding(case, unit) {
             Some(finding) => vec![finding],
             None if kernel.stage == ShaderStage::SystemRoutine => Vec::new(),
             None => kernel.code_findings(case, unit),

@@ -79,7 +79,7 @@ pub(super) fn locate(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Option<In
             stop.count_up_to(walk.1.clone(), place);
             stop.cycle = cycle::find(walk.1.clone()).filter(|cycle| cycle.holds(place.address));
             stop.work = shaders::at_stop(case, unit, decoder, walk.1.clone(), place);
-            stop.state = state::evidence(unit, &IntelState::before(walk.1, place));
+            stop.state = state::evidence(unit, &IntelState::before(decoder.gpu, walk.1, place));
             stop.state.extend(stop.work.evidence(case, unit));
         }
         let better = match &best {

@@ -10,7 +10,7 @@ mod rows;
 use super::commands::Command;
 use super::state::{Base, IntelState, WalkedCommand};
 use super::walk::{EventKind, IntelEvent, Space, Spaces, canonical};
-pub(super) use rows::base_of;
+pub(super) use rows::row_of_offset;
 use rows::{ROWS, ReferenceRow, RowTarget};
 use std::collections::{HashMap, HashSet};
 use unwedge_hw::intel::{FieldLayout, FieldValue, IntelGpu, IntelInstruction, IntelValue};
@@ -273,18 +273,26 @@ pub struct ReferenceWalk<'m> {
     state: IntelState<'m>,
     spaces: Spaces<'m>,
     gpu: IntelGpu,
-    points: HashMap<IntelInstruction, bool>,
+    traits: HashMap<IntelInstruction, CommandTraits>,
+    /// Commands whose pointers a later one of their kind has left as they were in part.
+    earlier: Vec<WalkedCommand<'m>>,
 }
 
 impl<'m> ReferenceWalk<'m> {
     /// Nothing met yet.
     pub fn new(gpu: IntelGpu, spaces: Spaces<'m>) -> ReferenceWalk<'m> {
-        ReferenceWalk::from(IntelState::new(), gpu, spaces)
+        ReferenceWalk {
+            state: IntelState::new(gpu),
+            spaces,
+            gpu,
+            traits: HashMap::new(),
+            earlier: Vec::new(),
+        }
     }
 
-    /// From a state on.
-    pub fn from(state: IntelState<'m>, gpu: IntelGpu, spaces: Spaces<'m>) -> ReferenceWalk<'m> {
-        ReferenceWalk { state, spaces, gpu, points: HashMap::new() }
+    /// The GPU whose commands it follows.
+    pub fn gpu(&self) -> IntelGpu {
+        self.gpu
     }
 
     /// The state as the commands met so far leave it.
@@ -294,21 +302,62 @@ impl<'m> ReferenceWalk<'m> {
 
     /// The next event of a walk; what its command points to, none for most.
     pub fn see(&mut self, event: &IntelEvent<'m>) -> Vec<Reference> {
+        let traits = match event.kind {
+            EventKind::Command(Command { instruction: Some(instruction), .. }) => {
+                *self.traits.entry(instruction).or_insert_with(|| CommandTraits::of(instruction.name()))
+            }
+            _ => CommandTraits::default(),
+        };
+        if let EventKind::Command(command) = event.kind
+            && traits.stays
+        {
+            self.keep_what_stays(&command);
+        }
         self.state.see(event);
-        let EventKind::Command(command) = event.kind else { return Vec::new() };
-        let Some(instruction) = command.instruction else { return Vec::new() };
-        let points = self.points.entry(instruction).or_insert_with(|| {
-            let name = instruction.name();
-            ROWS.iter().any(|row| row.is_of(name)) || PICKS_DESCRIPTOR.contains(&name)
-        });
-        if *points { self.of_command(&command) } else { Vec::new() }
+        match event.kind {
+            EventKind::Command(command) if traits.points => self.of_command(&command),
+            _ => Vec::new(),
+        }
     }
 
     /// What all commands that are in force point to, in the order they were met.
     pub fn in_force(&self) -> Vec<(WalkedCommand<'m>, Vec<Reference>)> {
-        let commands = self.state.commands().into_iter();
-        let all = commands.map(|seen| (seen, self.of_command(&seen.command)));
-        all.filter(|(_, references)| !references.is_empty()).collect()
+        let mut commands = self.state.commands();
+        commands.extend(&self.earlier);
+        commands.sort_by_key(|seen| std::cmp::Reverse(seen.index));
+        // Of what a command left as it was, the one before it counts.
+        let mut set = HashSet::new();
+        let mut all = Vec::new();
+        for seen in commands {
+            let instruction = seen.command.instruction;
+            let mut references = self.of_command(&seen.command);
+            if seen.command.name().is_some_and(|name| CommandTraits::of(name).stays) {
+                references.retain(|reference| set.insert((instruction, reference.field)));
+            }
+            if !references.is_empty() {
+                all.push((seen, references));
+            }
+        }
+        all.reverse();
+        all
+    }
+
+    /// Keeps the last command of a kind where the next one leaves some of its pointers as they are.
+    fn keep_what_stays(&mut self, command: &Command<'m>) {
+        let Some(name) = command.name() else { return };
+        let mut changed: HashSet<_> = self.of_command(command).iter().map(|found| found.field).collect();
+        let of_kind = |seen: &WalkedCommand<'m>| seen.command.instruction == command.instruction;
+        let (mut kind, mut others): (Vec<_>, Vec<_>) = self.earlier.drain(..).partition(of_kind);
+        kind.extend(self.state.last(name));
+        kind.sort_by_key(|seen| std::cmp::Reverse(seen.index));
+        for seen in kind {
+            let before = changed.len();
+            changed.extend(self.of_command(&seen.command).iter().map(|found| found.field));
+            if changed.len() > before {
+                others.push(seen);
+            }
+        }
+        self.earlier = others;
     }
 
     /// What a command points to, by the state now.
@@ -366,11 +415,9 @@ impl<'m> ReferenceWalk<'m> {
             }
             ReferenceTarget::States { structure, count, stage, width } => {
                 let Some(found) = self.gpu.structure(structure) else { return Referenced::Held };
-                let mut dwords = found.dwords().max(1);
-                // From gen8 on the states of all render targets follow in one structure.
-                if structure == "BLEND_STATE" && self.gpu.number() >= 80 {
-                    dwords += 2 * RENDER_TARGETS;
-                }
+                // The states of all render targets follow in one structure, from gen8 on after a dword that is of all.
+                let targets = if structure == "BLEND_STATE" { 2 * RENDER_TARGETS } else { 0 };
+                let dwords = (found.dwords() + targets).max(1);
                 let states = (0..count).map_while(|index| {
                     let from = index.checked_mul(dwords)?;
                     let rest = words.get(from as usize..).filter(|rest| !rest.is_empty())?;
@@ -418,7 +465,8 @@ impl<'m> ReferenceWalk<'m> {
     }
 
     fn address(&self, base: Base, offset: u64) -> Option<u64> {
-        Some(canonical(self.state.base(base)?.address.wrapping_add(offset)))
+        let address = self.state.base(base)?.address.wrapping_add(offset);
+        Some(if self.gpu.number() < 80 { address & 0xffff_ffff } else { canonical(address) })
     }
 
     /// What fields of a command or state point to.
@@ -452,15 +500,17 @@ impl<'m> ReferenceWalk<'m> {
         field: &FieldValue,
         value: u64,
     ) -> Option<Reference> {
-        let (mut offset, mut base) = (value, row.base);
+        if row.flag.is_some_and(|flag| of.number(flag) == Some(0)) {
+            return None;
+        }
+        let (mut offset, mut base) = (value, row.base_on(self.gpu.number()));
         let target = match row.target {
-            RowTarget::Kernel(stage) => {
-                if self.gpu.number() < 50 {
-                    base = Some(Base::GeneralState);
-                }
-                of.kernel(stage, field)?
-            }
+            RowTarget::Kernel(stage) => of.kernel(stage, field)?,
             RowTarget::BindingTable => {
+                // Drivers of gen4 and gen5 leave the tables of units that have none at zero.
+                if value == 0 && self.gpu.number() < 60 {
+                    return None;
+                }
                 if self.counts_256_bytes() {
                     offset <<= 3;
                 }
@@ -483,14 +533,8 @@ impl<'m> ReferenceWalk<'m> {
                 }
             }
             RowTarget::States(structure) => {
-                let unset = structure == "SAMPLER_BORDER_COLOR_STATE" && value == 0;
-                let valid = of.fields.iter().find(|f| f.name.strip_suffix(" Valid") == Some(field.name));
-                let valid = valid.and_then(FieldValue::value) != Some(IntelValue::Bool(false));
-                if unset || !valid {
+                if structure == "SAMPLER_BORDER_COLOR_STATE" && value == 0 {
                     return None;
-                }
-                if self.gpu.number() < 60 && structure == "SAMPLER_BORDER_COLOR_STATE" {
-                    base = Some(Base::GeneralState);
                 }
                 let count = match of.number("Interface Descriptor Total Length") {
                     Some(bytes) => (bytes / DESCRIPTOR).clamp(1, MAX_DESCRIPTORS) as u32,
@@ -510,25 +554,20 @@ impl<'m> ReferenceWalk<'m> {
             Some(base) => self.address(base, offset),
             None => Some(canonical(offset)),
         };
-        if matches!(row.target, RowTarget::Buffer(BufferUse::Constant)) && field.indices().first() == Some(&0)
-        {
+        let constants = matches!(row.target, RowTarget::Buffer(BufferUse::Constant));
+        let index = of.index_of(field).or_else(|| number_in(field.name).filter(|_| constants));
+        if constants && (index == Some(0) || of.owner == "CONSTANT_BUFFER") {
             (base, address) = self.first_constants(of.owner, value);
         }
-        Some(Reference {
-            field: field.name,
-            index: field.indices().last().copied(),
-            offset,
-            base,
-            address,
-            target,
-        })
+        Some(Reference { field: field.name, index, offset, base, address, target })
     }
 
-    /// Where the first constant buffer of a stage is. It is an offset from Dynamic State Base unless a bit of a register is
-    /// set; where no command has written that register, an address that the dump holds is taken for one.
+    /// Where the first constant buffer of a stage is. It is an offset from Dynamic State Base (from General State Base on gen4
+    /// and gen5, which have one constant buffer) unless a bit of a register is set; where no command has written that register, an address that the dump holds is taken for one.
     fn first_constants(&self, owner: &str, value: u64) -> (Option<Base>, Option<u64>) {
         let as_address = (None, Some(canonical(value)));
-        let as_offset = (Some(Base::DynamicState), self.address(Base::DynamicState, value));
+        let base = if self.gpu.number() < 60 { Base::GeneralState } else { Base::DynamicState };
+        let as_offset = (Some(base), self.address(base, value));
         let (register, bit) = match self.gpu.number() {
             // INSTPM
             ..90 => (0x20c0, 6),
@@ -541,6 +580,7 @@ impl<'m> ReferenceWalk<'m> {
         match self.state.masked_bit(register, bit) {
             Some(true) => as_address,
             Some(false) => as_offset,
+            None if as_offset.1 == as_address.1 => as_offset,
             None if self.words(canonical(value)).is_some() => as_address,
             None if as_offset.1.is_some_and(|at| self.words(at).is_some()) => as_offset,
             None => (None, None),
@@ -561,13 +601,29 @@ impl<'m> ReferenceWalk<'m> {
 
     /// A number in the command that sets a stage's kernel.
     fn of_stage(&self, stage: ShaderStage, field: &str) -> Option<u32> {
-        let name = match stage {
-            ShaderStage::Pixel if self.gpu.number() < 70 => "3DSTATE_WM".to_owned(),
-            stage => format!("3DSTATE_{}", stage.letters()),
+        let letters = match stage {
+            ShaderStage::Pixel if self.gpu.number() < 70 => "WM",
+            stage => stage.letters(),
         };
-        let seen = self.state.last(&name)?;
-        let value = seen.command.instruction?.layout().value(field, seen.command.words)?;
-        u32::try_from(value.number()?).ok()
+        let number = if self.gpu.number() < 60 {
+            self.unit_state(&format!("{letters}_STATE"))?.number(field)
+        } else {
+            let seen = self.state.last(&format!("3DSTATE_{letters}"))?;
+            seen.command.instruction?.layout().value(field, seen.command.words)?.number()
+        };
+        u32::try_from(number?).ok()
+    }
+
+    /// The state of a unit of gen4 and gen5, as far as the dump holds it.
+    fn unit_state(&self, name: &str) -> Option<StateInMemory<'m>> {
+        let pointers = self.of_command(&self.state.last("3DSTATE_PIPELINED_POINTERS")?.command);
+        let of_unit = pointers.iter().find(
+            |found| matches!(found.target, ReferenceTarget::States { structure, .. } if structure == name),
+        )?;
+        match self.resolve(of_unit) {
+            Referenced::States(states) => states.into_iter().next(),
+            _ => None,
+        }
     }
 
     /// The descriptor that a command picks of those loaded last.
@@ -595,6 +651,28 @@ impl<'m> ReferenceWalk<'m> {
     }
 }
 
+/// What the rows have of a command.
+#[derive(Clone, Copy, Debug, Default)]
+struct CommandTraits {
+    /// It points somewhere.
+    points: bool,
+    /// Some of its pointers may stay as they were.
+    stays: bool,
+}
+
+impl CommandTraits {
+    fn of(name: &str) -> CommandTraits {
+        let mut rows = ROWS.iter().filter(|row| row.is_of(name));
+        let points = rows.clone().next().is_some() || PICKS_DESCRIPTOR.contains(&name);
+        CommandTraits { points, stays: rows.any(|row| row.stays()) }
+    }
+}
+
+/// The number at the end of a field's name.
+fn number_in(name: &str) -> Option<u32> {
+    name.rsplit(' ').next()?.parse().ok()
+}
+
 /// What SIMD Size of a walker means.
 fn simd_size(value: u64) -> Option<DispatchWidth> {
     (value < 3).then(|| DispatchWidth::Simd(8 << value))
@@ -614,10 +692,28 @@ impl OwnerFields<'_> {
         self.fields.iter().find(|f| f.name == name)?.value()?.number()
     }
 
-    /// Of a field in the same element of a group.
+    /// Of a field in the same structure, and there in the same element of a group.
     fn beside(&self, field: &FieldValue, name: &str) -> Option<u64> {
-        let same = |f: &&FieldValue| f.name == name && f.indices() == field.indices();
-        self.fields.iter().find(same)?.value()?.number()
+        let (first, _) = self.structure_of(field);
+        let mut own = self.fields.get(first..)?.iter().take_while(|f| f.depth >= field.depth);
+        let same =
+            |f: &&FieldValue| f.name == name && f.depth == field.depth && f.indices() == field.indices();
+        own.find(same)?.value()?.number()
+    }
+
+    /// The first field of the structure that a field is in, by its number, and the element that the structure is of a group.
+    fn structure_of(&self, field: &FieldValue) -> (usize, Option<u32>) {
+        let same = |f: &FieldValue| f.start == field.start && f.name == field.name && f.depth == field.depth;
+        let before = self.fields.iter().take_while(|f| !same(f)).enumerate();
+        let around = before.filter(|(_, f)| f.depth < field.depth).last();
+        around.map_or((0, None), |(at, f)| (at + 1, f.indices().last().copied()))
+    }
+
+    /// The number of what a field is of, among those of its kind.
+    fn index_of(&self, field: &FieldValue) -> Option<u32> {
+        let own = || field.indices().last().copied().or_else(|| self.structure_of(field).1);
+        let buffer = self.beside(field, "Vertex Buffer Index").and_then(|n| u32::try_from(n).ok());
+        buffer.or_else(own)
     }
 
     fn is_set(&self, name: &str) -> Option<bool> {
@@ -629,6 +725,8 @@ impl OwnerFields<'_> {
         let of_owner = match self.owner {
             "VS_STATE" => Some(ShaderStage::Vertex),
             "GS_STATE" => Some(ShaderStage::Geometry),
+            "CLIP_STATE" => Some(ShaderStage::Clip),
+            "SF_STATE" => Some(ShaderStage::StripsFans),
             "WM_STATE" => Some(ShaderStage::Pixel),
             "INTERFACE_DESCRIPTOR_DATA" | "COMPUTE_WALKER" | "EXECUTE_INDIRECT_DISPATCH" => {
                 Some(ShaderStage::Compute)
@@ -643,11 +741,11 @@ impl OwnerFields<'_> {
         let gen_number = self.gpu.number();
         let payload = "Dispatch GRF Start Register For URB Data";
         let (width, grf) = match stage {
-            ShaderStage::Pixel if self.owner != "WM_STATE" => self.pixel_kernel(field)?,
-            ShaderStage::Pixel => self.pixel_kernel(field).unwrap_or_default(),
+            ShaderStage::Pixel => self.pixel_kernel(field)?,
             ShaderStage::Compute => (self.number("SIMD Size").and_then(simd_size).or(self.width), None),
             ShaderStage::Task | ShaderStage::Mesh => (self.number("SIMD Size").and_then(simd_size), None),
-            ShaderStage::Clip | ShaderStage::StripsFans | ShaderStage::SystemRoutine => (None, None),
+            ShaderStage::Clip | ShaderStage::StripsFans => (None, self.number(payload)),
+            ShaderStage::SystemRoutine => (None, None),
             _ => {
                 let named = ["Enable", "Function Enable", "VS Function Enable", "GS Enable"];
                 if named.iter().find_map(|name| self.is_set(name)) == Some(false) {
@@ -678,7 +776,11 @@ impl OwnerFields<'_> {
 
     /// Width and payload of a pixel kernel, by its number; `None` where it is not run.
     fn pixel_kernel(&self, field: &FieldValue) -> Option<(Option<DispatchWidth>, Option<u64>)> {
-        let nth = field.name.rsplit(' ').next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
+        let nth = number_in(field.name).unwrap_or(0);
+        // Gen4 to gen6 have it beside the kernels, later ones in a command of its own.
+        if self.is_set("Thread Dispatch Enable") == Some(false) {
+            return None;
+        }
         let payload = format!("Dispatch GRF Start Register For Constant/Setup Data {nth}");
         let grf = self.number(&payload);
         if self.gpu.number() >= 200 {
@@ -700,6 +802,12 @@ impl OwnerFields<'_> {
         width.map(|width| (Some(DispatchWidth::Simd(width)), grf))
     }
 
+    /// The bytes of a vertex buffer of gen4, which has the highest index instead of an end.
+    fn vertices(&self, field: &FieldValue) -> Option<u64> {
+        let last = self.beside(field, "Max Index").filter(|&last| last > 0)?;
+        self.beside(field, "Buffer Pitch")?.checked_mul(last.checked_add(1)?)
+    }
+
     /// The bytes of a buffer that are used.
     fn size(&self, usage: BufferUse, field: &FieldValue) -> Option<u64> {
         let dwords = |n: u64| n.saturating_add(1).saturating_mul(4);
@@ -708,13 +816,24 @@ impl OwnerFields<'_> {
             end.checked_add(1)?.checked_sub(field.value()?.number()?)
         };
         match usage {
-            BufferUse::Vertex => self.beside(field, "Buffer Size").or_else(|| end("End Address")),
+            BufferUse::Vertex => self
+                .beside(field, "Buffer Size")
+                .or_else(|| end("End Address"))
+                .or_else(|| self.vertices(field)),
             BufferUse::Index => self.beside(field, "Buffer Size").or_else(|| end("Buffer Ending Address")),
             BufferUse::Constant => {
                 let length = self
                     .beside(field, "Read Length")
-                    .or_else(|| self.beside(field, "Constant Buffer Read Length"))?;
-                Some(length.saturating_mul(32))
+                    .or_else(|| self.beside(field, "Constant Buffer Read Length"));
+                let on_gen6 = || {
+                    let of = field.name.strip_prefix("Pointer to ")?;
+                    Some(
+                        (self.beside(field, &format!("{of} Read Length"))?.saturating_add(1))
+                            .saturating_mul(32),
+                    )
+                };
+                let on_gen4 = || Some(self.number("Buffer Length")?.saturating_add(1).saturating_mul(64));
+                length.map(|n| n.saturating_mul(32)).or_else(on_gen6).or_else(on_gen4)
             }
             BufferUse::StreamOut => {
                 self.beside(field, "Surface Size").map(dwords).or_else(|| end("Surface End Address"))

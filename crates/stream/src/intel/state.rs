@@ -8,10 +8,10 @@
 
 use super::commands::Command;
 use super::position::CommandPos;
-use super::references::base_of;
+use super::references::row_of_offset;
 use super::walk::{EventKind, IntelEvent, Space};
 use std::collections::{BTreeMap, HashMap};
-use unwedge_hw::intel::{FieldValue, IntelInstruction, IntelValue};
+use unwedge_hw::intel::{FieldValue, IntelGpu, IntelInstruction, IntelValue};
 
 /// A command that was met.
 #[derive(Clone, Copy, Debug)]
@@ -205,8 +205,9 @@ impl Role {
 }
 
 /// State as the commands met so far leave it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct IntelState<'m> {
+    gpu: IntelGpu,
     last: HashMap<IntelInstruction, WalkedCommand<'m>>,
     roles: HashMap<IntelInstruction, Role>,
     bases: BTreeMap<Base, BaseAddress>,
@@ -217,13 +218,25 @@ pub struct IntelState<'m> {
 
 impl<'m> IntelState<'m> {
     /// Nothing met yet.
-    pub fn new() -> IntelState<'m> {
-        IntelState::default()
+    pub fn new(gpu: IntelGpu) -> IntelState<'m> {
+        IntelState {
+            gpu,
+            last: HashMap::new(),
+            roles: HashMap::new(),
+            bases: BTreeMap::new(),
+            registers: BTreeMap::new(),
+            counts: Counts::default(),
+            work: None,
+        }
     }
 
     /// As the commands of a walk in front of a place leave it.
-    pub fn before(walk: impl Iterator<Item = IntelEvent<'m>>, place: CommandPos) -> IntelState<'m> {
-        let mut state = IntelState::new();
+    pub fn before(
+        gpu: IntelGpu,
+        walk: impl Iterator<Item = IntelEvent<'m>>,
+        place: CommandPos,
+    ) -> IntelState<'m> {
+        let mut state = IntelState::new(gpu);
         let mut commands = 0;
         for event in walk {
             if commands >= place.index {
@@ -373,8 +386,18 @@ impl<'m> IntelState<'m> {
     pub fn pointers_of(&self, seen: WalkedCommand<'m>) -> impl Iterator<Item = Pointer<'m>> {
         let owner = seen.command.name().unwrap_or_default();
         seen.command.fields().filter_map(move |field| {
-            let Some(IntelValue::Offset(offset)) = field.value() else { return None };
-            let mut base = base_of(owner, field.name)?;
+            // The states of gen4 and gen5 have addresses of their tables that count from a base.
+            let Some(IntelValue::Offset(offset) | IntelValue::Address(offset)) = field.value() else {
+                return None;
+            };
+            let row = row_of_offset(owner, field.name)?;
+            let flag = row.flag.and_then(|flag| {
+                seen.command.instruction?.layout().value(flag, seen.command.words)?.number()
+            });
+            if flag == Some(0) {
+                return None;
+            }
+            let mut base = row.base_on(self.gpu.number())?;
             if base == Base::SurfaceState
                 && field.name.contains("Binding Table")
                 && let Some(pool) = self.base(Base::BindingTablePool)

@@ -26,6 +26,8 @@ const LONGEST_KERNEL: usize = 1 << 20;
 const KERNELS: usize = 8 << 20;
 /// Bytes that a kernel counts as at least.
 const LEAST_KERNEL: usize = 256;
+/// Dwords that are shown of a kernel that is not disassembled.
+const CODE_DWORDS: usize = 32;
 /// Spaces before what a command points to.
 const INDENT: usize = 10;
 
@@ -109,13 +111,11 @@ impl<'s, 'm> ReferenceListing<'s, 'm> {
         if !self.first_time(address, "kernel") {
             return writeln!(out, ": shown above");
         }
+        if self.stream.eu.is_none() {
+            return self.code_as_dwords(address, words, indent + 2, out);
+        }
         let Some(kernel) = self.disassembled(words) else {
-            let why = if self.stream.eu.is_none() {
-                "no disassembler for this platform"
-            } else {
-                "too much code, the rest is not disassembled"
-            };
-            return writeln!(out, ": {why}");
+            return writeln!(out, ": too much code, the rest is not disassembled");
         };
         let bytes = counted(kernel.extent.length as u64, "byte", "bytes");
         writeln!(out, ": {bytes}{}", end_text(kernel.extent.end))?;
@@ -124,6 +124,29 @@ impl<'s, 'm> ReferenceListing<'s, 'm> {
             "" => writeln!(out),
             line => writeln!(out, "{:deep$}{line}", ""),
         })
+    }
+
+    /// Code of an instruction set that the tables do not have: its length is not known either.
+    fn code_as_dwords(
+        &self,
+        address: u64,
+        words: &[u32],
+        indent: usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let gpu = self.stream.decoder.gpu.number();
+        let name = match gpu % 10 {
+            0 => format!("gen{}", gpu / 10),
+            half => format!("gen{}.{half}", gpu / 10),
+        };
+        let bytes = counted(words.len() as u64 * 4, "byte", "bytes");
+        writeln!(out, ": code of {name} is not disassembled, {bytes} to the end of its buffer")?;
+        for (row, at) in words.chunks(4).take(CODE_DWORDS / 4).zip((address..).step_by(16)) {
+            write!(out, "{:indent$}0x{at:012x}:", "")?;
+            row.iter().try_for_each(|word| write!(out, " {word:08x}"))?;
+            writeln!(out)?;
+        }
+        Ok(())
     }
 
     fn disassembled(&mut self, words: &[u32]) -> Option<KernelText> {
@@ -250,9 +273,12 @@ impl<'s, 'm> ReferenceListing<'s, 'm> {
             Referenced::Held => line.held = Some(true),
             Referenced::Kernel(words) => {
                 line.held = Some(true);
-                if reference.address.is_some_and(|at| self.first_time(at, "kernel"))
-                    && let Some(kernel) = self.disassembled(words)
-                {
+                let first = reference.address.is_some_and(|at| self.first_time(at, "kernel"));
+                if first && self.stream.eu.is_none() {
+                    line.bytes_to_end = Some(words.len() as u64 * 4);
+                    line.dwords = words.iter().take(CODE_DWORDS).map(|&word| Hex::dword(word)).collect();
+                }
+                if first && let Some(kernel) = self.disassembled(words) {
                     line.bytes = Some(kernel.extent.length as u64);
                     line.end = Some(end_id(kernel.extent.end));
                     line.code = kernel.text.lines().map(str::to_owned).collect();
@@ -397,6 +423,10 @@ struct ReferenceLine<'a> {
     end: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_to_end: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dwords: Vec<Hex>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands on a reference")]
@@ -471,6 +501,8 @@ impl<'a> ReferenceLine<'a> {
             bytes: None,
             end: None,
             code: Vec::new(),
+            bytes_to_end: None,
+            dwords: Vec::new(),
         }
     }
 }

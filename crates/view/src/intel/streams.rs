@@ -62,7 +62,11 @@ impl<'m> EngineStream<'m> {
     /// The state in front of the command that is executed.
     pub fn state(&self) -> Option<IntelState<'m>> {
         let position = self.position?;
-        Some(IntelState::before(self.events(), position.executing.unwrap_or(position.at_acthd)))
+        Some(IntelState::before(
+            self.decoder.gpu,
+            self.events(),
+            position.executing.unwrap_or(position.at_acthd),
+        ))
     }
 }
 

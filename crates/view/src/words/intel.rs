@@ -720,11 +720,20 @@ pub(super) fn record(args: &Args) -> Option<String> {
         let place = match (number("address"), args.record("buffer")) {
             (Some(address), Some(buffer)) => format!(" = {address:#x}, in {}", in_buffer(buffer)),
             (Some(address), None) => format!(" = {address:#x}, not in the dump"),
-            (None, _) => ", and no instruction base address is set in this walk".to_owned(),
+            (None, _) => {
+                let base = args.text("base").unwrap_or("base address");
+                format!(", and no {} is set in this walk", base.to_lowercase())
+            }
         };
         let pointer = format!("{command}, {}: {:#x}{place}", args.text("field")?, number("offset")?);
-        let bytes = args.number("bytes").map(|_| format!(", {} of code", bytes(args))).unwrap_or_default();
-        return Some(format!("{}: {pointer}{bytes}", shader_name(args)));
+        let code = match number("bytes_to_end") {
+            Some(left) => {
+                let left = count(left, "byte", "bytes");
+                format!(", not disassembled on this generation, {left} to the end of its buffer")
+            }
+            None => number("bytes").map(|_| format!(", {} of code", bytes(args))).unwrap_or_default(),
+        };
+        return Some(format!("{}: {pointer}{code}", shader_name(args)));
     }
     if args.text("use").is_some() {
         let bytes = number("bytes").map(|_| format!(", at least {}", bytes(args))).unwrap_or_default();
