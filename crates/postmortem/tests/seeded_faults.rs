@@ -2,7 +2,8 @@
 //!
 //! The seeds choose the capture, the fault and its place. Own captures are made for the test; recorded ones are those of
 //! `UNWEDGE_DATA`. Results are recorded in `docs/seeded-faults.md`.
-//! `SEEDED_FAULTS_FROM` takes other seeds, `SEEDED_FAULTS_TABLE` names a file for the table.
+//! `SEEDED_FAULTS_FROM` takes other seeds, `SEEDED_FAULTS_TABLE` names a file for the table, `SEEDED_FAULTS_DUMPS` a folder for
+//! the dumps of faults that are not found.
 
 #[path = "seeded/fault.rs"]
 mod fault;
@@ -85,7 +86,7 @@ fn judge(seed: u64, fault: FaultSeed, seeded: &SeededFault, db: &Db) -> Option<O
     let report = explained(&dump, db);
     let cause = report.cause.map(|cause| report.findings[cause.finding].rule);
     let rank = named(&report).into_iter().position(|iova| iova == seeded.packet);
-    Some(Outcome {
+    let outcome = Outcome {
         seed,
         fault,
         submit: seeded.set.name.clone(),
@@ -93,7 +94,14 @@ fn judge(seed: u64, fault: FaultSeed, seeded: &SeededFault, db: &Db) -> Option<O
         rank,
         cause: cause.map(|rule| rule.row().id),
         fits: cause.is_some_and(|rule| fault.fits(rule)),
-    })
+    };
+    if let Some(folder) = std::env::var_os("SEEDED_FAULTS_DUMPS").filter(|_| !outcome.passes()) {
+        let mut text = Vec::new();
+        dump.core.write(&mut text);
+        let name = format!("{seed}-{fault:?}.devcore");
+        std::fs::write(PathBuf::from(folder).join(name), text).expect("the dump");
+    }
+    Some(outcome)
 }
 
 /// Puts so many faults into submits that a function gives, kind after kind.
