@@ -361,6 +361,11 @@ rules! {
         CpHwFault: "cp-hw-fault", ErrorInterrupt, 44, Clue, [];
         /// The stream accessed a protected register.
         ProtectedRegister: "protected-register", ErrorInterrupt, 44, Clue, [];
+        // Only possible as it is, it still says more than that the shader processors are busy.
+        /// Code of a shader uses a register before the wait that it needs.
+        Ir3CodeMissesWait: "ir3-code-misses-wait", CodeFault, 49, Cause, [];
+        /// Code of a shader breaks another rule of the GPU.
+        Ir3CodeBreaksRule: "ir3-code-breaks-rule", CodeFault, 49, Cause, [];
         /// A blit whose end the clusters have not taken.
         BlitNotFinished: "blit-not-finished", Suspect, 40, Clue, [];
         /// Earlier work that no wait is known to have ended.

@@ -2,7 +2,8 @@
 //!
 //! The seeds choose the capture, the fault and its place. Own captures are made for the test; recorded ones are those of
 //! `UNWEDGE_DATA`. Results are recorded in `docs/seeded-faults.md`.
-//! `SEEDED_FAULTS_FROM` takes other seeds, `SEEDED_FAULTS_TABLE` names a file for the table.
+//! `SEEDED_FAULTS_FROM` takes other seeds, `SEEDED_FAULTS_TABLE` names a file for the table, `SEEDED_FAULTS_DUMPS` a folder for
+//! the dumps of faults that are not found.
 
 #[path = "seeded/fault.rs"]
 mod fault;
@@ -13,13 +14,13 @@ mod packets;
 #[path = "seeded/set.rs"]
 mod set;
 
-use fault::{FaultSeed, SeededFault};
+use fault::{FaultSeed, ListedSubmit, SeededFault};
 use set::{SetCollector, SubmitSet, explained};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use unwedge_hw::Db;
-use unwedge_postmortem::{Report, Subject};
+use unwedge_postmortem::{FindingKind, Report, Subject};
 use unwedge_sim::adreno::RunEnd;
 use unwedge_testkit::mutate::Rng;
 
@@ -29,6 +30,8 @@ const FAULTS: usize = 100;
 const STEPS: u64 = 1 << 20;
 /// Places tried for a fault before another submit is taken.
 const PLACES: usize = 8;
+/// Submits made for a fault that most have no place for.
+const SUBMITS: usize = 8;
 
 /// The packets that a report names, the one that matters most first.
 fn named(report: &Report) -> Vec<u64> {
@@ -83,9 +86,12 @@ fn judge(seed: u64, fault: FaultSeed, seeded: &SeededFault, db: &Db) -> Option<O
     // A place where nothing goes wrong is no fault.
     let dump = dump.filter(|_| end != RunEnd::Done)?;
     let report = explained(&dump, db);
+    // No fault but this one is in a shader.
+    let code = report.findings.iter().find(|finding| finding.kind == FindingKind::CodeFault);
+    assert!(fault == FaultSeed::EndlessShader || code.is_none(), "{seed}: {code:#?}");
     let cause = report.cause.map(|cause| report.findings[cause.finding].rule);
     let rank = named(&report).into_iter().position(|iova| iova == seeded.packet);
-    Some(Outcome {
+    let outcome = Outcome {
         seed,
         fault,
         submit: seeded.set.name.clone(),
@@ -93,11 +99,18 @@ fn judge(seed: u64, fault: FaultSeed, seeded: &SeededFault, db: &Db) -> Option<O
         rank,
         cause: cause.map(|rule| rule.row().id),
         fits: cause.is_some_and(|rule| fault.fits(rule)),
-    })
+    };
+    if let Some(folder) = std::env::var_os("SEEDED_FAULTS_DUMPS").filter(|_| !outcome.passes()) {
+        let mut text = Vec::new();
+        dump.core.write(&mut text);
+        let name = format!("{seed}-{fault:?}.devcore");
+        std::fs::write(PathBuf::from(folder).join(name), text).expect("the dump");
+    }
+    Some(outcome)
 }
 
-/// Puts so many faults into submits that a function gives, kind after kind.
-fn run(db: &Db, mut submit: impl FnMut(&mut Rng) -> Option<SubmitSet>) -> Vec<Outcome> {
+/// Puts so many faults into submits that a function gives for a kind, kind after kind.
+fn run(db: &Db, mut submit: impl FnMut(FaultSeed, &mut Rng) -> Option<ListedSubmit>) -> Vec<Outcome> {
     let from = std::env::var("SEEDED_FAULTS_FROM").ok().and_then(|from| from.parse().ok()).unwrap_or(0);
     let mut outcomes = Vec::new();
     for seed in from..from + 40 * FAULTS as u64 {
@@ -106,9 +119,9 @@ fn run(db: &Db, mut submit: impl FnMut(&mut Rng) -> Option<SubmitSet>) -> Vec<Ou
         }
         let mut rng = Rng::new(seed);
         let fault = FaultSeed::ALL[seed as usize % FaultSeed::ALL.len()];
-        let Some(set) = submit(&mut rng) else { continue };
+        let Some(submit) = submit(fault, &mut rng) else { continue };
         for _ in 0..PLACES {
-            let Some(seeded) = fault::seed(&set, fault, &mut rng, db) else { continue };
+            let Some(seeded) = submit.seed(fault, &mut rng, db) else { continue };
             if let Some(outcome) = judge(seed, fault, &seeded, db) {
                 outcomes.push(outcome);
                 break;
@@ -150,7 +163,10 @@ fn faults_in_own_submits_are_found() {
         let set = own::submit(seed, &db);
         assert_eq!(set.run(&db, STEPS).0, RunEnd::Done, "{}: without a fault it ends", set.name);
     }
-    check(&run(&db, |rng| Some(own::submit(rng.next_u64(), &db))));
+    check(&run(&db, |fault, rng| {
+        let submits = (0..SUBMITS).map(|_| ListedSubmit::new(own::submit(rng.next_u64(), &db), &db));
+        submits.into_iter().find(|submit| submit.has_place(fault))
+    }));
 }
 
 fn data() -> PathBuf {
@@ -169,6 +185,63 @@ fn recorded() -> Vec<PathBuf> {
     files
 }
 
+/// Sets of recorded captures, collected when they are asked for.
+struct RecordedSets<'d> {
+    db: &'d Db,
+    files: Vec<PathBuf>,
+    /// Sets that the machine executes to their end.
+    usable: BTreeMap<PathBuf, Vec<SubmitSet>>,
+    /// The files with a place for a kind of fault that most have no place for.
+    with_place: BTreeMap<FaultSeed, Vec<PathBuf>>,
+}
+
+impl RecordedSets<'_> {
+    fn collect(&self, file: &Path) -> Vec<SubmitSet> {
+        let bytes = unwedge_testkit::data::read(file);
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut sets = SetCollector::collect(&name, &bytes, self.db);
+        sets.retain(|set| {
+            let gpu = self.db.identify_name(&set.gpu);
+            gpu.is_some_and(|gpu| gpu.generation >= unwedge_base::Generation::A6xx)
+        });
+        sets
+    }
+
+    /// Looks through all captures once.
+    fn survey(&mut self) {
+        const RARE: [FaultSeed; 3] =
+            [FaultSeed::EndlessShader, FaultSeed::NullDescriptor, FaultSeed::MissingFence];
+        for file in &self.files {
+            let sets = self.collect(file);
+            let listed: Vec<ListedSubmit> =
+                sets.into_iter().map(|set| ListedSubmit::new(set, self.db)).collect();
+            for fault in RARE {
+                let files = self.with_place.entry(fault).or_default();
+                if listed.iter().any(|submit| submit.has_place(fault)) {
+                    files.push(file.clone());
+                }
+            }
+        }
+    }
+
+    fn pick(&mut self, fault: FaultSeed, rng: &mut Rng) -> Option<ListedSubmit> {
+        if self.with_place.is_empty() {
+            self.survey();
+        }
+        let file = rng.pick(self.with_place.get(&fault).unwrap_or(&self.files))?.clone();
+        if !self.usable.contains_key(&file) {
+            let mut sets = self.collect(&file);
+            sets.retain(|set| set.run(self.db, STEPS).0 == RunEnd::Done);
+            self.usable.insert(file.clone(), sets);
+        }
+        let sets = self.usable.get(&file)?;
+        let listed = sets.iter().map(|set| ListedSubmit::new(set.clone(), self.db));
+        let mut fitting: Vec<ListedSubmit> = listed.filter(|submit| submit.has_place(fault)).collect();
+        let at = rng.below(fitting.len().max(1));
+        (at < fitting.len()).then(|| fitting.swap_remove(at))
+    }
+}
+
 #[test]
 fn faults_in_recorded_submits_are_found() {
     let db = Db::builtin();
@@ -177,21 +250,6 @@ fn faults_in_recorded_submits_are_found() {
         eprintln!("skipped: no recorded captures in {}", data().display());
         return;
     }
-    let mut known: BTreeMap<PathBuf, Vec<SubmitSet>> = BTreeMap::new();
-    let outcomes = run(&db, |rng| {
-        let file = rng.pick(&files)?;
-        let sets = known.entry(file.clone()).or_insert_with(|| {
-            let bytes = unwedge_testkit::data::read(file);
-            let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let mut sets = SetCollector::collect(&name, &bytes, &db);
-            // Only submits that the machine executes to their end.
-            let usable = |set: &SubmitSet| {
-                db.identify_name(&set.gpu).is_some_and(|gpu| gpu.generation >= unwedge_base::Generation::A6xx)
-            };
-            sets.retain(|set| usable(set) && set.run(&db, STEPS).0 == RunEnd::Done);
-            sets
-        });
-        rng.pick(sets).cloned()
-    });
-    check(&outcomes);
+    let mut sets = RecordedSets { db: &db, files, usable: BTreeMap::new(), with_place: BTreeMap::new() };
+    check(&run(&db, |fault, rng| sets.pick(fault, rng)));
 }

@@ -72,6 +72,7 @@ const ADRENO_RING: u64 = 0x0001_0000_0000_1000;
 const CHAIN: u32 = 0x57;
 const CP_MEM_WRITE: u32 = 0x3d;
 const CP_EVENT_WRITE: u32 = 0x46;
+const CP_EXEC_CS: u32 = 0x33;
 const CACHE_FLUSH_TS: u32 = 4;
 /// The CP is busy, nothing else is.
 const ONLY_CP: u32 = 1 << 23 | 1 << 2;
@@ -168,6 +169,22 @@ fn adreno_garbage(run: HangRun, dword: u32) -> Vec<u8> {
     adreno(run, &[nop.clone(), vec![dword], nop].concat(), dword, ONLY_CP).text()
 }
 
+/// `ldib` into `r1.x`, `add.u` of it without `(sy)`, `end`.
+const IR3_WITHOUT_WAIT: &[u32] = &[0x0061_8100, 0xc026_0004, 0x2001_0004, 0x4210_0004, 0, 0x0300_0000];
+/// No instruction of any generation.
+const IR3_NOT_CODE: &[u32] = &[u32::MAX, u32::MAX, 0, 0x0300_0000];
+
+/// A dispatch of a shader that does not end, and a wait for its end.
+fn adreno_shader(run: HangRun, code: &[u32]) -> Vec<u8> {
+    let at = run.ib + 0x1000;
+    let start = pkt4(adreno_idle(run, 0).offset("SP_CS_OBJ_START"), &[at as u32, (at >> 32) as u32]);
+    let wait = pkt7(CP_WAIT_FOR_IDLE, &[]);
+    let dispatch = pkt7(CP_EXEC_CS, &[0, 1, 1, 1]);
+    let ib1 = [start, dispatch, wait.clone(), pkt7(CP_NOP, &[])].concat();
+    let busy = ONLY_CP | 1 << 18 | 1 << 21;
+    adreno(run, &ib1, wait[0], busy).with(|b| b.bo(at, 4096, "code", code)).text()
+}
+
 fn adreno_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
     let fault = |at: u64, dir: &str, kind: &str| {
         adreno_idle(run, 0).with(|b| b.bo(run.fence, 4096, "render target", &[1]).fault(at, dir, kind, "CCU"))
@@ -247,6 +264,8 @@ fn adreno_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
         ("a fault in the null page", fault(0x18, "READ", "TRANSLATION").text()),
         ("a fault at garbage", fault(0xdead_beef_0000_0000, "READ", "TRANSLATION").text()),
         ("a protected register", adreno_idle(run, 0).set("CP_PROTECT_STATUS", 0x1234).text()),
+        ("a shader without a wait", adreno_shader(run, IR3_WITHOUT_WAIT)),
+        ("a shader that is not code", adreno_shader(run, IR3_NOT_CODE)),
         ("a GPU that never came up", adreno_idle(run, 0).with(|b| b.gpu_initialized(false)).text()),
         (
             "a GPU that does not answer",

@@ -77,7 +77,10 @@ impl Fetch {
 struct Candidate {
     /// The call it is in; `None` for the ring.
     call: Option<usize>,
-    /// Dword index of the last dword consumed.
+    /// Dword index of the last dword that left the queue.
+    taken: u64,
+    /// Dword index of the last dword of the packet in work that was consumed. The first dwords of the next packet can leave
+    /// the queue before the SQE is done with this one.
     last_read: u64,
     /// Dwords between the first that may not be executed and `last_read`, where the registers do not say it.
     slack: u64,
@@ -282,6 +285,7 @@ fn locate_in(
     if ring_read > 0 {
         let mut c = Candidate {
             call: None,
+            taken: ring_read - 1,
             last_read: ring_read - 1,
             slack: 0,
             score: 0,
@@ -301,6 +305,7 @@ fn locate_in(
     let read_to_end = fetches.iter().flatten().all(|f| f.unread() == 0);
     let mut best = candidates.iter().copied().max_by_key(|c| c.score).unwrap_or(Candidate {
         call: None,
+        taken: 0,
         last_read: 0,
         slack: 0,
         score: 0,
@@ -354,16 +359,21 @@ fn level_candidates(
         let Some((back, left)) = read_ahead::count_back(sizes, fetch.unread()) else { continue };
         let hit = made[order - back];
         let call = &calls[hit];
+        let taken = call.size.saturating_sub(left).saturating_sub(1);
         let mut c = Candidate {
             call: Some(hit),
-            last_read: call.size.saturating_sub(left).saturating_sub(1),
+            taken,
+            last_read: taken,
             slack: if fetch.buffered.is_some() { 0 } else { roq_depth(case.gpu.generation()) },
             score: i32::from(level) + i32::from(same_size) + if left > 0 { 4 } else { 0 },
             agrees: None,
             counted: fetch.buffered.is_some(),
         };
         if let Some(outer) = outer {
-            c.score += fits_outer(call, outer);
+            c.score += match left == 0 && has_gone_on(case, calls, call, outer) {
+                true => -6,
+                false => fits_outer(call, outer),
+            };
         }
         let key = (call.iova, c.last_read);
         if let Some(&(agrees, score, last_read)) = compared.get(&key) {
@@ -382,10 +392,22 @@ fn level_candidates(
 /// The caller of a stream in work cannot be ahead of what the CP has fetched of the level above.
 fn fits_outer(call: &Call, outer: &Candidate) -> i32 {
     match (call.parent, outer.call) {
-        (parent, outer_call) if parent == outer_call && call.at <= outer.last_read => 3,
+        (parent, outer_call) if parent == outer_call && call.at <= outer.taken => 3,
         (Some(parent), Some(outer_call)) if parent < outer_call => 1,
         _ => -6,
     }
+}
+
+/// The level above has taken more than the packet after a call: the SQE is back from it, if it has taken all of its dwords.
+fn has_gone_on(case: &AdrenoCase<'_>, calls: &[Call], call: &Call, outer: &Candidate) -> bool {
+    let caller = outer.call.filter(|&outer| call.parent == Some(outer)).and_then(|outer| calls.get(outer));
+    let Some(stream) = caller.and_then(|caller| case.memory.dwords(caller.iova)) else { return false };
+    let end_of = |start: u64| {
+        let header = header_of(stream.get(start as usize)?, case.gpu.generation())?;
+        start.checked_add(1)?.checked_add(u64::from(header.count()))
+    };
+    let next_ends = end_of(call.at).and_then(end_of);
+    outer.counted && next_ends.is_some_and(|end| outer.taken >= end)
 }
 
 /// Dwords that may lie fetched where no register counts them.
@@ -399,17 +421,18 @@ fn compare_headers(case: &AdrenoCase<'_>, stream: Dwords<'_>, c: &mut Candidate)
     let Some((index, raw, mut before)) = packet_at(stream, c.last_read, case.gpu.generation()) else {
         return;
     };
-    if raw != sqe.header() && index > 0 && before.first() == Some(&sqe.header()) {
-        // The first dwords of the next packet can leave the queue before the SQE is done with this one.
+    if raw == sqe.header() {
+        c.score += 10;
+    } else if index > 0 && before.first() == Some(&sqe.header()) {
         c.last_read = index - 1;
         before.remove(0);
-    } else if raw != sqe.header() {
+        c.score += 8;
+    } else {
         c.agrees = Some(false);
         c.score -= 5;
         return;
     }
     c.agrees = Some(true);
-    c.score += 10;
     // The SQE remembers operations; register writes in between do not count.
     let mut operations = before.iter().filter(|&&h| {
         !matches!(
@@ -541,10 +564,15 @@ fn describe(
         range: ((window.start + start) % ring_dwords, (window.start + end) % ring_dwords),
     });
     levels.reverse();
-    let sds = draw_state_position(case);
-    let (trust, headers_agree) = match &sds {
-        Some(_) if case.sqe.is_some() => (Trust::Certain, Some(true)),
-        _ => (trust_of(case, &best, &scene), best.agrees),
+    // All of a draw state may be taken while the SQE is in its last packet.
+    let at_end = || draw_state_at_end(case).filter(|_| best.agrees == Some(false));
+    let (in_group, sds) = match draw_state_position(case) {
+        Some(at) => (case.sqe.is_some().then_some(Trust::Certain), Some(at)),
+        None => at_end().map(|at| (Some(Trust::Likely), Some(at))).unwrap_or_default(),
+    };
+    let (trust, headers_agree) = match in_group {
+        Some(trust) => (trust, Some(true)),
+        None => (trust_of(case, &best, &scene), best.agrees),
     };
     let (packet, iova) = match (&sds, &scene.packet, &scene.garbage) {
         (Some(at), ..) => (at.name.clone(), Some(at.iova)),
@@ -606,14 +634,21 @@ struct DrawStatePosition {
 
 /// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is the SQE's.
 fn draw_state_position(case: &AdrenoCase<'_>) -> Option<DrawStatePosition> {
-    let fetch = fetch(case, "SDS")?;
+    let fetch = fetch(case, "SDS").filter(|fetch| fetch.unread() > 0)?;
+    last_taken_of(case, &fetch)
+}
+
+/// The last packet of a draw state that is taken whole, if its header is the SQE's. The SQE is in it, or after it.
+fn draw_state_at_end(case: &AdrenoCase<'_>) -> Option<DrawStatePosition> {
+    let fetch = fetch(case, "SDS").filter(|fetch| fetch.unread() == 0)?;
+    case.sqe.as_ref()?;
+    last_taken_of(case, &fetch)
+}
+
+fn last_taken_of(case: &AdrenoCase<'_>, fetch: &Fetch) -> Option<DrawStatePosition> {
     let size = fetch.dwords?;
     let header = case.sqe.as_ref().map(|s| s.header());
-    let unread = fetch.unread();
-    if unread == 0 {
-        return None;
-    }
-    let last = size.checked_sub(unread)?.checked_sub(1)?;
+    let last = size.checked_sub(fetch.unread())?.checked_sub(1)?;
     let stream = case.memory.dwords(fetch.base)?.take(size as usize);
     let (index, raw, _) = packet_at(stream, last, case.gpu.generation())?;
     if header.is_some_and(|h| h != raw) {

@@ -18,6 +18,7 @@ pub mod mempool;
 mod missing;
 mod origin;
 mod progress;
+mod shaders;
 pub mod sqe;
 mod target;
 pub mod trace;
@@ -95,11 +96,12 @@ pub fn explain_case<'d>(dump: &'d Devcore<'d>, db: &'d Db) -> ExplainedCase<'d> 
     };
     let case = AdrenoCase::new(dump, db.gpu(generation));
     let stop = hang::locate(&case);
-    judge(&case, stop.as_ref(), &mut report);
+    let shader_gpu = gpu.and_then(|gpu| gpu.device).and_then(|device| device.gpu_id());
+    judge(&case, shader_gpu, stop.as_ref(), &mut report);
     ExplainedCase { report, case: Some((case, stop)) }
 }
 
-fn judge(case: &AdrenoCase<'_>, found: Option<&CpStop>, report: &mut Report) {
+fn judge(case: &AdrenoCase<'_>, shader_gpu: Option<u32>, found: Option<&CpStop>, report: &mut Report) {
     let finished = found.is_some_and(|stop| progress::finished(case, stop));
     let stop = found.filter(|_| !finished);
     let pool = inflight::pool(case);
@@ -120,6 +122,7 @@ fn judge(case: &AdrenoCase<'_>, found: Option<&CpStop>, report: &mut Report) {
         findings.extend(inflight::cp_wait(case, stop));
         findings.extend(inflight::own_draw(case, stop, &open_work));
         findings.extend(inflight::suspects(case, &open_work, queues));
+        findings.extend(shaders::findings(case, shader_gpu, stop, &open_work));
     }
     findings.extend(progress::findings(case, found));
     verdict::rank(&mut findings);

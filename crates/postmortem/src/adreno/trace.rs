@@ -10,9 +10,11 @@ use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Gpu;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{
-    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoStreamKind, DrawKind, Exec, Flow, NestedStream,
-    Packet, TroubleKind,
+    AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoStreamKind, DrawKind, Exec, Flow, LoadState,
+    NestedStream, Packet, Stage, StateSource, StateType, TroubleKind,
 };
+
+use crate::adreno::shaders::{self, STAGES};
 
 /// Calls listed at most; streams with more are not told apart any further.
 const MAX_CALLS: usize = 1 << 16;
@@ -154,6 +156,8 @@ pub struct TracedWork {
     pub marker: Option<u32>,
     /// Registers that describe it, with their values; 64-bit ones whole.
     pub state: Vec<(u32, u64)>,
+    /// Its shaders: stage, and the address of the code.
+    pub shaders: Vec<(Stage, u64)>,
 }
 
 /// A packet at or before the stop.
@@ -223,6 +227,10 @@ pub struct Stopper<'s> {
     last_read: u64,
     /// Registers whose values are kept with work of a kind.
     keys: &'s [(DrawKind, u32)],
+    /// Registers of the stages: where the code is, and whether the stage is used.
+    stages: Vec<(Stage, Option<u32>, Option<u32>)>,
+    /// Code that packets loaded last.
+    loaded: Vec<(Stage, u64)>,
     nest: Nest,
     in_hit: bool,
     /// What was met.
@@ -238,7 +246,19 @@ impl<'s> Stopper<'s> {
         keys: &'s [(DrawKind, u32)],
     ) -> Stopper<'s> {
         let scene = StopScene::default();
-        Stopper { gpu, target, last_read, keys, nest: Nest::default(), in_hit: false, scene }
+        let stages =
+            STAGES.map(|(stage, code, config)| (stage, gpu.reg_offset(code), gpu.reg_offset(config)));
+        Stopper {
+            gpu,
+            target,
+            last_read,
+            keys,
+            stages: stages.to_vec(),
+            loaded: Vec::new(),
+            nest: Nest::default(),
+            in_hit: false,
+            scene,
+        }
     }
 
     fn in_target(&self) -> bool {
@@ -257,6 +277,21 @@ impl<'s> Stopper<'s> {
             return Some(low);
         }
         Some(low | u64::from(state.regs.get(reg.checked_add(1)?)?) << 32)
+    }
+
+    /// The shaders of a piece of work: by register, or loaded by packets.
+    fn shaders(&self, state: &AdrenoState, kind: DrawKind) -> Vec<(Stage, u64)> {
+        let is_off = |config: Option<u32>| {
+            let (reg, value) = config.and_then(|reg| Some((reg, state.regs.get(reg)?)))?;
+            Some(self.gpu.reg(reg)?.ty()?.field(value.into(), "ENABLED")? == 0)
+        };
+        let code = |&(stage, code, config): &(Stage, Option<u32>, Option<u32>)| {
+            let loaded = || self.loaded.iter().find(|loaded| loaded.0 == stage).map(|&(_, iova)| iova);
+            let iova =
+                code.and_then(|reg| self.value(state, reg)).filter(|&iova| iova != 0).or_else(loaded)?;
+            (is_off(config) != Some(true)).then_some((stage, iova))
+        };
+        self.stages.iter().filter(|(stage, ..)| shaders::runs(kind, *stage)).filter_map(code).collect()
     }
 
     fn snapshot(&mut self, state: &AdrenoState) {
@@ -377,8 +412,22 @@ impl AdrenoSink for Stopper<'_> {
             AdrenoEvent::Leave(_) => {
                 self.nest.stack.pop();
             }
+            AdrenoEvent::LoadState(load) => {
+                if let LoadState {
+                    ty: StateType::Shader,
+                    source: StateSource::Indirect,
+                    iova: Some(iova),
+                    stage: Some(stage),
+                    ..
+                } = load
+                {
+                    self.loaded.retain(|loaded| loaded.0 != *stage);
+                    self.loaded.push((*stage, *iova));
+                }
+            }
             AdrenoEvent::Draw(draw) => {
                 let work = TracedWork {
+                    shaders: self.shaders(state, draw.kind),
                     number: draw.number,
                     kind: draw.kind,
                     packet: packet_name(self.gpu, draw.packet.header),

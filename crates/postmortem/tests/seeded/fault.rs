@@ -1,8 +1,9 @@
 //! Faults: what is put into a submit, where it must be found, and which causes fit.
 
+use super::STEPS;
 use super::packets::{ListedPacket, packets};
 use super::set::SubmitSet;
-use unwedge_base::Generation;
+use unwedge_base::{Buffer, Generation};
 use unwedge_hw::{Db, Gpu};
 use unwedge_postmortem::Rule;
 use unwedge_stream::adreno::AdrenoOp;
@@ -14,7 +15,7 @@ use unwedge_testkit::pm4::pkt7;
 pub enum FaultSeed {
     /// CP_INDIRECT_BUFFER has an address where nothing is mapped.
     BadIbAddress,
-    /// The buffer that a packet of the CP accesses is not mapped.
+    /// A buffer that holds no packet is not mapped.
     UnmappedBuffer,
     /// A packet that the CP reads or writes memory with has a wild address.
     WildAddress,
@@ -26,7 +27,7 @@ pub enum FaultSeed {
     EndlessRegisterWait,
     /// The first instruction of a dispatch jumps to itself.
     EndlessShader,
-    /// The descriptors of a dispatch are zero.
+    /// The descriptors of buffers of a dispatch have their sizes, and null for an address.
     NullDescriptor,
     /// The write that a wait waits for is missing.
     MissingFence,
@@ -44,8 +45,13 @@ pub enum FaultSeed {
     EndlessCalls,
 }
 
-/// Descriptors that are made zero.
-const DESCRIPTORS: [u32; 8 * 16] = [0; 8 * 16];
+/// Descriptors of a set that are looked at, and the dwords of each.
+const DESCRIPTORS: u64 = 8;
+const DESCRIPTOR_DWORDS: u64 = 16;
+/// The type of a descriptor that describes a buffer, in the upper bits of its third dword.
+const TYPE_BUFFER: u32 = 4;
+/// Events before a wait of which one is taken away.
+const EVENTS: usize = 8;
 
 impl FaultSeed {
     pub const ALL: [FaultSeed; 15] = [
@@ -132,11 +138,17 @@ fn address_at(gpu: Gpu<'_>, packet: &ListedPacket) -> Option<usize> {
     Some(at)
 }
 
+/// A wait for a value in memory.
+fn is_memory_wait(packet: &ListedPacket) -> bool {
+    packet.op == AdrenoOp::WaitRegMem && packet.words.get(1).is_some_and(|word| word >> 4 & 3 == 1)
+}
+
 fn calls(packet: &ListedPacket) -> bool {
     packet.op == AdrenoOp::IndirectBuffer && packet.words.len() == 4 && packet.words[3] & 0xf_ffff > 0
 }
 
 struct Seeder<'s, 'd> {
+    db: &'d Db,
     gpu: Gpu<'d>,
     rng: &'s mut Rng,
     set: SubmitSet,
@@ -192,21 +204,15 @@ impl Seeder<'_, '_> {
                 packet.iova
             }
             FaultSeed::UnmappedBuffer => {
-                let gpu = self.gpu;
-                let packet = self.pick(|packet| address_at(gpu, packet).is_some())?;
-                let iova = packet.pair(address_at(gpu, &packet)?)?;
-                let gone = self.set.buffers.iter().position(|buffer| buffer.contains(iova))?;
-                let gone = self.set.buffers.remove(gone);
-                // The first packet that accesses it, if no other way leads there.
-                let uses = |p: &ListedPacket| {
-                    (1..p.words.len()).any(|at| p.pair(at).is_some_and(|a| gone.contains(a)))
-                };
-                let first = self.packets.iter().find(|p| uses(p))?;
-                let access = first.pair(address_at(gpu, first)?)?;
-                if !gone.contains(access) || self.packets.iter().any(|p| gone.contains(p.iova)) {
-                    return None;
-                }
-                first.iova
+                let holds = |buffer: &Buffer, iova: u64| buffer.contains(iova);
+                let plain = |buffer: &Buffer| !self.packets.iter().any(|p| holds(buffer, p.iova));
+                let plain: Vec<usize> = (0..self.set.buffers.len())
+                    .filter(|&at| self.set.buffers.get(at).is_some_and(plain))
+                    .collect();
+                self.set.buffers.remove(*self.rng.pick(&plain)?);
+                // Which packet accesses it first, the machine tells.
+                let stopped = self.set.stopped_before(self.db, STEPS)?;
+                self.packets.iter().find(|packet| packet.end() == stopped)?.iova
             }
             FaultSeed::TruncatedPacket => {
                 let call = self.pick(calls)?;
@@ -240,33 +246,37 @@ impl Seeder<'_, '_> {
             FaultSeed::NullDescriptor => {
                 let dispatch = self.pick(|packet| !packet.descriptors.is_empty())?;
                 let base = *self.rng.pick(&dispatch.descriptors)?;
-                let end = base + 4 * DESCRIPTORS.len() as u64;
+                let slots = (0..DESCRIPTORS).map(|n| base + 4 * DESCRIPTOR_DWORDS * n);
                 // Buffers may hold streams and code after the descriptors.
-                let hit = |p: &ListedPacket| p.end() > base && p.iova < end;
-                if self
-                    .packets
-                    .iter()
-                    .any(|p| hit(p) || p.code.is_some_and(|code| (base..end).contains(&code)))
-                {
-                    return None;
+                let taken = |slot: u64| {
+                    let end = slot + 4 * DESCRIPTOR_DWORDS;
+                    let inside = |iova: u64| (slot..end).contains(&iova);
+                    self.packets.iter().any(|p| p.end() > slot && p.iova < end || p.code.is_some_and(inside))
+                };
+                let is_buffer =
+                    |slot: u64| memory.read(slot + 8).is_some_and(|word| word >> 29 == TYPE_BUFFER);
+                let buffers: Vec<u64> =
+                    slots.take_while(|&slot| !taken(slot)).filter(|&slot| is_buffer(slot)).collect();
+                buffers.first()?;
+                for slot in buffers {
+                    self.set.put_all(slot + 16, &[0, 0]);
                 }
-                self.set.put_all(base, &DESCRIPTORS);
                 self.packets.iter().find(|packet| packet.descriptors.contains(&base))?.iova
             }
             FaultSeed::MissingFence => {
-                let gpu = self.gpu;
-                let waits = |p: &ListedPacket| p.op == AdrenoOp::WaitRegMem && address_at(gpu, p).is_some();
-                let wait = self.pick(waits)?;
-                let (to, value) = (wait.pair(2)?, *wait.words.get(4)?);
+                let wait = self.pick(is_memory_wait)?;
                 let before = self.packets.iter().take_while(|p| p.iova != wait.iova);
                 let writes = |p: &&ListedPacket| {
                     matches!(p.op, AdrenoOp::EventWrite | AdrenoOp::EventWrite7 | AdrenoOp::MemWrite)
-                        && address_at(gpu, p).and_then(|at| p.pair(at)) == Some(to)
                 };
-                let writer = before.filter(writes).last()?.clone();
-                if memory.read(to) == Some(value) {
-                    return None;
-                }
+                let writers: Vec<ListedPacket> = before.filter(writes).cloned().collect();
+                // One that writes there, or an event whose address is in a register.
+                let to = wait.pair(2)?;
+                let there = |p: &&ListedPacket| (1..p.words.len()).any(|at| p.pair(at) == Some(to));
+                let writer = match writers.iter().rfind(there) {
+                    Some(writer) => writer.clone(),
+                    None => self.rng.pick(&writers[writers.len().saturating_sub(EVENTS)..])?.clone(),
+                };
                 self.set.put_all(writer.iova, &pkt7(0x10, &vec![0; writer.words.len() - 1]));
                 wait.iova
             }
@@ -342,11 +352,35 @@ impl Seeder<'_, '_> {
     }
 }
 
-/// Puts a fault into a submit; `None` where it has no place for it.
-pub fn seed(set: &SubmitSet, fault: FaultSeed, rng: &mut Rng, db: &Db) -> Option<SeededFault> {
-    let generation: Generation = set.adreno(db).generation;
-    let packets = packets(set, db);
-    let mut seeder = Seeder { gpu: db.gpu(generation), rng, set: set.clone(), packets };
-    let packet = seeder.seed(fault)?;
-    Some(SeededFault { set: seeder.set, packet })
+/// A submit and its packets.
+pub struct ListedSubmit {
+    pub set: SubmitSet,
+    packets: Vec<ListedPacket>,
+}
+
+impl ListedSubmit {
+    pub fn new(set: SubmitSet, db: &Db) -> ListedSubmit {
+        let packets = packets(&set, db);
+        ListedSubmit { set, packets }
+    }
+
+    /// Whether it has what a fault needs that most submits lack.
+    pub fn has_place(&self, fault: FaultSeed) -> bool {
+        let any = |wanted: fn(&ListedPacket) -> bool| self.packets.iter().any(wanted);
+        match fault {
+            FaultSeed::EndlessShader => any(|packet| packet.code.is_some()),
+            FaultSeed::NullDescriptor => any(|packet| !packet.descriptors.is_empty()),
+            FaultSeed::MissingFence => any(is_memory_wait),
+            _ => true,
+        }
+    }
+
+    /// Puts a fault into it; `None` where it has no place for it.
+    pub fn seed(&self, fault: FaultSeed, rng: &mut Rng, db: &Db) -> Option<SeededFault> {
+        let generation: Generation = self.set.adreno(db).generation;
+        let (set, packets) = (self.set.clone(), self.packets.clone());
+        let mut seeder = Seeder { db, gpu: db.gpu(generation), rng, set, packets };
+        let packet = seeder.seed(fault)?;
+        Some(SeededFault { set: seeder.set, packet })
+    }
 }

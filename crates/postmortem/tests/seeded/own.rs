@@ -3,6 +3,7 @@
 use super::set::SubmitSet;
 use unwedge_base::{Buffer, Generation};
 use unwedge_hw::{Db, Gpu};
+use unwedge_isa::ir3::asm::Assembler;
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::pm4::{pkt4, pkt7};
 
@@ -13,8 +14,41 @@ const FENCES: u64 = 0x1_0030_0000;
 const CODE: u64 = 0x1_0040_0000;
 const DATA: u64 = 0x1_0050_0000;
 
-/// `nop`, then `end`.
-const SHADER: [u32; 4] = [0, 0, 0, 0x0300_0000];
+const DESCRIPTORS: u64 = 0x1_0060_0000;
+
+/// Copies a dword from the first buffer of a descriptor set to the second one.
+const SHADER: &str = "mov.u32u32 r0.x, 0
+    (rpt5)nop
+    ldib.b.untyped.1d.u32.1.imm.base0 r1.x, r0.x, 0
+    (rpt5)nop
+    (sy)(ss)nop
+    stib.b.untyped.1d.u32.1.imm.base0 r1.x, r0.x, 1
+    end";
+/// Dwords that the code is filled up to.
+const CODE_DWORDS: usize = 64;
+/// Dwords of each buffer that the shader knows.
+const SHADER_DWORDS: u32 = 64;
+
+/// The shader's code.
+fn code(gpu_id: u32) -> Vec<u32> {
+    let mut assembler = Assembler::new(gpu_id);
+    let words = SHADER.lines().map(|line| assembler.instruction(line.trim()).expect(line));
+    let mut code: Vec<u32> = words.flat_map(|word| [word as u32, (word >> 32) as u32]).collect();
+    code.resize(CODE_DWORDS, 0);
+    code
+}
+
+/// Descriptors of dwords in memory.
+fn descriptors() -> Vec<u32> {
+    let buffer = |iova: u64| {
+        let mut words = [0; 16];
+        // FMT6_32_UINT; a buffer.
+        (words[0], words[1], words[2]) = (0x4b << 22, SHADER_DWORDS, 4 << 29);
+        [words[4], words[5]] = halves(iova);
+        words
+    };
+    [buffer(DATA + 0x1000), buffer(DATA + 0x1800)].concat()
+}
 
 struct Maker<'d> {
     gpu: Gpu<'d>,
@@ -82,12 +116,14 @@ impl Maker<'_> {
 
     fn dispatch(&mut self) -> Vec<u32> {
         let [low, high] = halves(CODE);
+        let [sets, sets_high] = halves(DESCRIPTORS | 3);
         let groups = [1 + self.rng.below(3) as u32, 1, 1];
         [
             self.op("CP_SET_MARKER", &[8]),
             self.reg("SP_CS_OBJ_START", &[low, high]),
             self.reg("SP_CS_INSTRLEN", &[1]),
             self.reg("HLSQ_CS_NDRANGE_0", &[1 | 63 << 2]),
+            self.reg("SP_CS_BINDLESS_BASE[0].DESCRIPTOR", &[sets, sets_high]),
             self.op("CP_EXEC_CS", &[&[0][..], &groups].concat()),
         ]
         .concat()
@@ -155,12 +191,14 @@ pub fn submit(seed: u64, db: &Db) -> SubmitSet {
         inner.push(buffer(iova, ib2, "ib2"));
     }
     ib1.extend(maker.op("CP_WAIT_FOR_IDLE", &[]));
+    let a7xx = maker.a7xx();
     let streams = vec![(IB1, ib1.len() as u32)];
     let mut buffers = vec![
         buffer(IB1, ib1, "ib1"),
         buffer(STATES, maker.states.clone(), "states"),
         buffer(FENCES, vec![0; 256], "fences"),
-        buffer(CODE, [SHADER.as_slice(), &[0; 60]].concat(), "code"),
+        buffer(CODE, code(if a7xx { 740 } else { 630 }), "code"),
+        buffer(DESCRIPTORS, descriptors(), "descriptors"),
         buffer(DATA, vec![0; 2048], "data"),
     ];
     buffers.extend(inner);

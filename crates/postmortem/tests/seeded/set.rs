@@ -4,7 +4,7 @@ use unwedge_base::{Buffer, Memory};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Adreno, Db};
 use unwedge_postmortem::{Report, explain_msm};
-use unwedge_sim::adreno::{AdrenoMachine, HangDump, Loading, Replay, RunEnd};
+use unwedge_sim::adreno::{AdrenoMachine, HangDump, Loading, Replay, RunEnd, ThreadId};
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 
 /// Sets taken of a recorded capture.
@@ -76,6 +76,26 @@ impl SubmitSet {
         }
         let last = replay.end().unwrap_or(RunEnd::Done);
         (if end == RunEnd::Done { last } else { end }, replay.take_dump())
+    }
+}
+
+impl SubmitSet {
+    /// Executes it up to a fault of the MMU; the address after the packet that BR was in.
+    pub fn stopped_before(&self, db: &Db, steps: u64) -> Option<u64> {
+        let machine = AdrenoMachine::new(db, self.adreno(db))?;
+        let mut replay = Replay::new(machine, Loading::Snapshot);
+        let memory = self.memory();
+        for &(iova, dwords) in &self.streams {
+            match replay.submit(&memory, iova, dwords, steps) {
+                RunEnd::Done => {}
+                RunEnd::Stopped { thread: ThreadId::Br, stop } => {
+                    stop.gpu_fault()?;
+                    return replay.machine.position(ThreadId::Br).last().map(|frame| frame.next);
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 }
 

@@ -1,7 +1,8 @@
 //! The words of rules over dumps of msm.
 
 use super::{Words, what_is_written};
-use crate::plural::ordinal;
+use crate::plural::{counted, ordinal};
+use unwedge_check::ir3::facts::{RULES, RuleInfo};
 use unwedge_postmortem::{AdrenoRule, AdviceId, Arg, Args, Finding, Report, Subject};
 
 /// The words of a rule.
@@ -124,6 +125,19 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         AdrenoRule::ErrorInterrupt => error_interrupt(f),
         AdrenoRule::CpHwFault => cp_hw_fault(f),
         AdrenoRule::ProtectedRegister => protected_register(f),
+        AdrenoRule::Ir3CodeMissesWait => {
+            let register = f.args.text("register").unwrap_or("a register");
+            let early = match (f.args.text("wait"), f.args.number("cycles")) {
+                (Some(wait), _) => format!("without {wait}"),
+                (None, cycles) => format!("{} too early", counted(cycles.unwrap_or(1), "cycle", "cycles")),
+            };
+            ir3_code(f, &format!("uses {register} {early}"))
+        }
+        AdrenoRule::Ir3CodeBreaksRule => {
+            let is = ir3_check_rule(f).map_or("", |rule| rule.is);
+            let register = f.args.text("register").map(|name| format!(" ({name})")).unwrap_or_default();
+            ir3_code(f, &format!("is wrong: {is}{register}"))
+        }
         AdrenoRule::IommuFaultNullPage => iommu_fault(
             f,
             "in the null page",
@@ -428,6 +442,39 @@ fn error_interrupt(f: &Finding) -> Words {
 fn cp_hw_fault(f: &Finding) -> Words {
     let value = f.args.number("value").unwrap_or(0);
     Words::new(format!("the CP hardware reports a fault: CP_HW_FAULT = {value:#x}"), "")
+}
+
+fn ir3_check_rule(f: &Finding) -> Option<&'static RuleInfo> {
+    let name = f.args.text("check")?;
+    RULES.iter().find(|rule| rule.name == name)
+}
+
+/// What is wrong at an instruction of a shader, and which made it so.
+fn ir3_code(f: &Finding, wrong: &str) -> Words {
+    let args = &f.args;
+    let text = |name| args.text(name).unwrap_or("the end of the code");
+    let mut why = Vec::new();
+    if let Some(first) = args.number("first") {
+        why.push(format!("because of {} at +{first:#x}", text("first_instruction")));
+    }
+    why.push("whether a wave was there is not known".to_owned());
+    match (args.text("wait"), args.number("cycles"), ir3_check_rule(f).map_or("", |rule| rule.cure)) {
+        (Some(wait), ..) => why.push(format!("fix: set {wait} on it, or on a nop before it")),
+        (None, Some(cycles), _) => {
+            why.push(format!("fix: {} of nops before it", counted(cycles, "cycle", "cycles")));
+        }
+        (None, None, "") => {}
+        (None, None, cure) => why.push(format!("fix: {cure}")),
+    }
+    if let Some(more) = args.number("more") {
+        why.push(format!("{more} more like it in this code: unwedge ir3 check shows all"));
+    }
+    let address = args.number("address").unwrap_or(0);
+    let offset = args.number("offset").unwrap_or(0);
+    let stage = args.text("stage").unwrap_or_default().replace('-', " ");
+    let check = args.text("check").unwrap_or_default();
+    let at = format!("the {stage} shader at {address:#x}+{offset:#x}");
+    Words::new(format!("{} in {at} {wrong} (rule {check})", text("instruction")), why.join("; "))
 }
 
 fn protected_register(f: &Finding) -> Words {

@@ -211,7 +211,9 @@ impl AdrenoMachine<'_> {
 
     fn push(&mut self, packet: &Executed<'_>, frame: Frame) -> Result<(), CpStop> {
         let thread = self.thread_mut(packet.thread);
-        if thread.frames.len() >= MAX_DEPTH || frame.level > MAX_LEVEL + 1 {
+        // Groups and the like have a level of their own.
+        let deepest = if frame.kind == FrameKind::Indirect { MAX_LEVEL } else { MAX_LEVEL + 1 };
+        if thread.frames.len() >= MAX_DEPTH || frame.level > deepest {
             return Err(packet.error(CpErrorKind::TooDeep).into());
         }
         if frame.end > frame.next {
