@@ -7,6 +7,7 @@ pub mod amd;
 pub mod amdisa;
 pub mod captures;
 pub mod contexts;
+pub mod replays;
 
 use std::io::{self, Write};
 use unwedge::capture::Dump;

@@ -170,15 +170,7 @@ pub enum Command {
     )]
     Rd(Rd),
     /// Execute a capture on a virtual Adreno, without hardware
-    #[command(
-        after_help = "Examples:\n  unwedge replay capture.rd.gz\n  unwedge replay --first 3 --last 5 capture.rd.gz\n  \
-        unwedge replay --dump-mem 0x100027000:1024=out.bin capture.rd.gz\n  \
-        unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz\n  \
-        unwedge replay --devcoredump hang.devcore --hangrd hang.rd capture.rd.gz\n\n\
-        The machine is an a6xx or an a7xx, as the capture says. It executes packets, compute shaders and events; draws are \
-        not rendered, and it says so. docs/replay.md has what is executed, and what is not. Status 4 says that a submit \
-        faulted or hung."
-    )]
+    #[command(after_help = replay::REPLAY_EXAMPLES)]
     Replay(Replay),
     /// Show registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \

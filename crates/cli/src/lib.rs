@@ -13,6 +13,7 @@ mod diff;
 pub mod dump;
 mod explain;
 pub mod failure;
+mod generator;
 mod getopt;
 pub mod info;
 pub mod isa;

@@ -58,6 +58,12 @@ impl<R> Progress<R> {
         Progress { source, what, done: 0, line: ProgressLine::new() }
     }
 
+    /// Shows nothing, where something else is on the terminal.
+    pub fn silent(mut self) -> Progress<R> {
+        self.line.due = None;
+        self
+    }
+
     /// The source itself.
     pub fn source(&self) -> &R {
         &self.source

@@ -1,20 +1,26 @@
-//! `unwedge replay`: executes a capture on the virtual Adreno.
+//! `unwedge replay`: executes a capture on the virtual Adreno. Never: two readers of standard input.
 
 use crate::args::{Global, MemoryArg, Replay};
 use crate::database;
 use crate::dump;
 use crate::failure::{Failure, Outcome};
+use crate::generator;
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io::{self, BufReader, Read, Write};
+use std::ops::Range;
 use std::path::Path;
+use unwedge::base::Diagnostic;
+use unwedge::files::InputStream;
 use unwedge::sim::adreno::Loading;
 use unwedge::stream::play::SubmitChoice;
 use unwedge_view::CaptureStream;
 use unwedge_view::json::Heading;
-use unwedge_view::replay::{self, ReplayOptions, Replayed};
+use unwedge_view::replay::{
+    self, Onlooker, PacketTrace, Replacement, ReplayOptions, ReplayParts, Replayed, Stepper,
+};
 
 /// Version of the schema of `--json`.
 const SCHEMA: u32 = 1;
@@ -33,17 +39,90 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let stream = dump::open_capture(&args.file)?;
     let name = stream.name.clone();
-    let what = format!("replaying {name}");
-    let mut source = Progress::new(stream, what);
-    let (replayed, mut diagnostics) = replay::replay(&mut source, &options(args), &db, global.max_size);
+    let other = args.compare.as_ref().map(|other| dump::open_capture(other)).transpose()?;
+    let asks = args.step.is_some();
+    if asks && args.file.as_os_str() == "-" {
+        return Err(Failure::Usage("--step reads commands from standard input: name the capture".to_owned()));
+    }
+    let mut source = progress(stream, asks || args.trace.is_some());
+    let mut out = Output::open(global, !args.json && !asks);
+    let style = out.style;
+    if !args.json {
+        // A failed write is remembered by `out`, and reported by its `finish`.
+        let _ = writeln!(out, "{}", style.bold(&name));
+    }
+    let mut open = |free: Range<u64>| generator::open(args.generator.as_deref(), &free);
+    let replacement =
+        args.overridden.map(|submit| Replacement { submit, base: args.address, open: &mut open });
+    // Not locked: the capture may come from there.
+    let mut commands = BufReader::new(io::stdin());
+    let onlooker = match (&args.trace, args.step) {
+        (_, Some(unit)) => Some(Onlooker::Step(Stepper::new(unit.into(), &mut commands, &mut out))),
+        (Some(submits), _) => {
+            let (submits, json) = (submits.clone(), args.json);
+            Some(Onlooker::Trace(PacketTrace { submits, json, style, out: &mut out }))
+        }
+        _ => None,
+    };
+    let (mut parts, options) = (ReplayParts { replacement, onlooker }, options(args));
+    let (replayed, mut diagnostics, lost_of_other) = match other {
+        None => {
+            let (replayed, lost) =
+                replay::replay_with(&mut source, &options, &mut parts, &db, global.max_size);
+            (replayed, lost, Outcome::Complete)
+        }
+        Some(other) => {
+            let other_name = other.name.clone();
+            let mut other = progress(other, false);
+            let sources: [&mut dyn Read; 2] = [&mut source, &mut other];
+            let (replayed, [lost, mut of_other]) =
+                replay::replay_both(sources, &other_name, &options, &mut parts, &db, global.max_size);
+            of_other.splice(0..0, other.source().diagnostics());
+            (replayed, lost, Outcome::of(&other_name, &of_other))
+        }
+    };
     diagnostics.splice(0..0, source.source().diagnostics());
     if replayed.submits() == 0 && diagnostics.is_empty() {
         return Err(Failure::NotFound(format!("{name}: no submit is chosen")));
     }
+    write_files(args, &replayed, &mut diagnostics)?;
+    // As above.
+    let _ = if args.json {
+        let heading = Heading::of_object("unwedge.replay", SCHEMA, db.identity());
+        let object = ReplayJson { heading, file: &name, replayed: &replayed };
+        serde_json::to_writer(&mut out, &object).map_err(io::Error::from).and_then(|()| writeln!(out))
+    } else {
+        replayed.text(style, &mut out)
+    };
+    out.finish()?;
+    Ok(match (Outcome::of(&name, &diagnostics), lost_of_other) {
+        (Outcome::Complete, Outcome::Complete) if !replayed.is_complete() || replayed.differs() => {
+            Outcome::Found
+        }
+        (Outcome::Complete, outcome) => outcome,
+        (outcome, _) => outcome,
+    })
+}
+
+/// A capture, of which is shown how much is replayed.
+fn progress(stream: InputStream, silent: bool) -> Progress<InputStream> {
+    let what = format!("replaying {}", stream.name);
+    let progress = Progress::new(stream, what);
+    if silent { progress.silent() } else { progress }
+}
+
+/// Writes what was asked for to its files, and takes down what there is not.
+fn write_files(args: &Replay, replayed: &Replayed, diagnostics: &mut Vec<Diagnostic>) -> Result<(), Failure> {
     for (dump, bytes) in args.dump_mem.iter().zip(&replayed.memory) {
         match bytes {
             Some(bytes) => write(&dump.file, bytes, &args.file)?,
             None => diagnostics.push(replay::absent(&dump.wanted)),
+        }
+    }
+    for (image, png) in args.image.iter().zip(&replayed.images) {
+        match png {
+            Ok(png) => write(&image.file, png, &args.file)?,
+            Err(why) => diagnostics.push(Diagnostic::loss(None, why.clone())),
         }
     }
     let hang = replayed.hang.as_ref();
@@ -57,22 +136,7 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
             None => diagnostics.push(replay::no_hang(&file.to_string_lossy())),
         }
     }
-    let mut out = Output::open(global, !args.json);
-    let style = out.style;
-    // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json {
-        let heading = Heading::of_object("unwedge.replay", SCHEMA, db.identity());
-        let object = ReplayJson { heading, file: &name, replayed: &replayed };
-        serde_json::to_writer(&mut out, &object).map_err(io::Error::from).and_then(|()| writeln!(out))
-    } else {
-        writeln!(out, "{}", style.bold(&name)).and_then(|()| replayed.text(style, &mut out))
-    };
-    out.finish()?;
-    let outcome = Outcome::of(&name, &diagnostics);
-    Ok(match outcome {
-        Outcome::Complete if !replayed.is_complete() => Outcome::Found,
-        outcome => outcome,
-    })
+    Ok(())
 }
 
 fn options(args: &Replay) -> ReplayOptions {
@@ -85,6 +149,8 @@ fn options(args: &Replay) -> ReplayOptions {
             MemoryArg::Snapshot => Loading::Snapshot,
         },
         steps: args.max_steps,
+        hang_steps: args.hang_steps,
+        images: args.image.iter().map(|image| image.wanted).collect(),
         wanted: args.dump_mem.iter().map(|dump| dump.wanted).collect(),
         dump: args.devcoredump.is_some() || args.hangrd.is_some(),
     }

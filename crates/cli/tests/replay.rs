@@ -129,3 +129,176 @@ fn what_cannot_be_replayed_is_said() {
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("not all of 16 bytes at 0x60000000"), "{}", text(&output.stderr));
 }
+
+/// A folder for one test, that is removed when the test is over.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("unwedge-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.0.join(name), bytes).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A capture that replaces a stream: it stores 5, and its own buffer is where the generator was told.
+fn replacement(iova: u64) -> Vec<u8> {
+    let stream = store(0, 5);
+    CaptureBuilder::new(630, "edited\0").buffer(iova, &stream).submit(iova, stream.len() as u32).bytes()
+}
+
+#[test]
+fn a_stream_is_replaced_by_a_capture() {
+    let folder = Folder::new("override");
+    folder.write("edited.rd", &replacement(0x3000_0000));
+    let bytes = capture(&[store(0, 1), store(4, 2), store(8, 3)]);
+    let args = ["replay", "-", "-o", "1", "-g", "edited.rd", "--dump-mem", "0x10000000:16=out"];
+    let output = unwedge_in(&folder.0, &args, &bytes);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(folder.read("out"), [5u32, 7, 3, 7].map(u32::to_le_bytes).concat());
+    assert!(text(&output.stdout).contains("0x0000000030000000"), "the stream that was executed is listed");
+
+    let missing = unwedge_in(&folder.0, &["replay", "-", "-o", "1", "-g", "./none"], &bytes);
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(text(&missing.stderr).contains("submit 1 is not replaced"), "{}", text(&missing.stderr));
+    let alone = unwedge_in(&folder.0, &["replay", "-", "-g", "edited.rd"], &bytes);
+    assert_eq!(alone.status.code(), Some(2), "a generator has a stream to replace");
+}
+
+/// The program is told where addresses are free, and writes the file that it is given.
+#[cfg(unix)]
+#[test]
+fn a_stream_is_replaced_by_what_a_program_writes() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("generator");
+    folder.write("edited.rd", &replacement(0x1_8000_0000));
+    folder.write("generate", b"#!/bin/sh\necho \"$1 $2\" > asked\ncp edited.rd \"$3\"\n");
+    let program = folder.0.join("generate");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let bytes = capture(&[store(4, 2)]);
+    for generator in ["./generate", "sh generate"] {
+        let args = ["replay", "-", "--override=0", "--generator", generator, "--dump-mem", "0x10000000:8=out"];
+        let output = unwedge_in(&folder.0, &args, &bytes);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(folder.read("out"), [5u32, 7].map(u32::to_le_bytes).concat());
+        assert_eq!(text(&folder.read("asked")), "--vastart=4294967296 --vasize=4294967296\n");
+    }
+    let args = ["replay", "-", "-o0", "-g", "./generate", "-a", "0x10000000"];
+    assert_eq!(unwedge_in(&folder.0, &args, &bytes).status.code(), Some(0));
+    let asked = text(&folder.read("asked"));
+    assert_eq!(asked, format!("--vastart={} --vasize={}\n", 0x2000_1000, 0x1_1000_0000u64 - 0x2000_1000));
+    let failing = unwedge_in(&folder.0, &["replay", "-", "-o0", "-g", "false"], &bytes);
+    assert_eq!(failing.status.code(), Some(3), "{}", text(&failing.stderr));
+}
+
+#[test]
+fn a_trace_says_what_packets_change() {
+    let bytes = capture(&[[store(8, 1), wait(7)].concat(), wait(9)]);
+    let output = unwedge(&["replay", "--trace=0", "-"], &bytes);
+    assert_eq!(output.status.code(), Some(4));
+    let shown = text(&output.stdout);
+    let packet = "     0 BR IB1  0x0000000020000000  CP_MEM_WRITE\n         0x0000000010000008 = 00000001\n";
+    assert!(shown.contains(packet), "{shown}");
+    assert!(!shown.contains("         waits"), "the second submit is not asked for: {shown}");
+
+    let output = unwedge(&["replay", "--trace", "--json", "-"], &bytes);
+    let lines = text(&output.stdout);
+    let write = r#""type":"packet","submit":0,"thread":"BR","level":1,"iova":"0x0000000020000000""#;
+    let wait = r#""name":"CP_WAIT_REG_MEM","exec":true,"end":"waits""#;
+    assert!(lines.contains(write) && lines.contains(wait), "{lines}");
+    let last = lines.lines().last().unwrap();
+    assert!(last.contains(r#""schema":"unwedge.replay""#), "{last}");
+}
+
+#[test]
+fn a_replay_stops_before_packets_and_obeys() {
+    let folder = Folder::new("step");
+    folder.write("a.rd", &capture(&[[store(8, 1), store(12, 2)].concat()]));
+    let run = |commands: &[u8]| unwedge_in(&folder.0, &["replay", "a.rd", "--step", "packet"], commands);
+    let output = run(b"x 0x10000008 8\n\nx 0x10000008 8\nr CP_SCRATCH[0].REG\nr none\nx 0x50000000 4\n?\nc\n");
+    assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    for part in [
+        "0x0000000010000008 00000007 00000007",
+        "0x0000000010000008 00000001 00000007",
+        "there is no register none",
+        "0x0000000050000000 unmapped",
+        "  c      go on to the end",
+        "CP_SCRATCH[0].REG = 0x",
+        "done",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let left = text(&run(b"\nq\n").stdout);
+    assert!(left.contains("left") && left.contains("  1  0x0000000010000008 0x0000000010000008"), "{left}");
+    // Where commands end, the replay goes on.
+    assert!(text(&run(b"").stdout).contains("done"));
+}
+
+#[test]
+fn two_replays_are_compared() {
+    let folder = Folder::new("compare");
+    folder.write("other.rd", &capture(&[store(8, 1), store(4, 9)]));
+    let bytes = capture(&[store(8, 1), store(4, 2)]);
+    let output = unwedge_in(&folder.0, &["replay", "-", "--compare", "other.rd"], &bytes);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("differs from other.rd"), "{shown}");
+    assert!(shown.contains("0x0000000010000000         64          1  0x0000000010000004 0x0000000010000004"), "{shown}");
+    folder.write("same.rd", &bytes);
+    let output = unwedge_in(&folder.0, &["replay", "-", "--json", "--compare", "same.rd"], &bytes);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains(r#""compared":{"other":"same.rd","other_stopped":0,"buffers":[]}"#));
+}
+
+#[test]
+fn an_image_in_memory_is_a_picture() {
+    let folder = Folder::new("image");
+    let bytes = capture(&[store(4, 0xff33_2211)]);
+    let image = "0x10000000:R8G8B8A8_UNORM:2x2:pitch=64=out.png";
+    let output = unwedge_in(&folder.0, &["replay", "-", "--image", image], &bytes);
+    assert_eq!(output.status.code(), Some(3), "the second row is not in the buffer");
+    assert!(text(&output.stderr).contains("its texel 0,1"), "{}", text(&output.stderr));
+    let image = "0x10000000:R8G8B8A8_UNORM:2x1=out.png";
+    let output = unwedge_in(&folder.0, &["replay", "-", "--image", image], &bytes);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let png = folder.read("out.png");
+    assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+    assert_eq!(&png[16..29], [0, 0, 0, 2, 0, 0, 0, 1, 8, 6, 0, 0, 0]);
+    // The chunk of rows: its length, its kind, a stream of zlib, its check sum.
+    let length = u32::from_be_bytes(png[33..37].try_into().unwrap()) as usize;
+    let mut rows = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&png[41..41 + length]), &mut rows).unwrap();
+    assert_eq!(rows, [0, 7, 0, 0, 0, 0x11, 0x22, 0x33, 0xff]);
+    assert_eq!(&png[png.len() - 12..], b"\0\0\0\0IEND\xae\x42\x60\x82");
+    let wrong = unwedge(&["replay", "-", "--image", "0x1000:R8_UNORM:4=out.png"], &bytes);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn a_packet_that_goes_on_and_on_is_a_hang() {
+    const MEMCPY: u32 = 0x75;
+    let copy = pkt7(MEMCPY, &[8, DATA as u32, 0, DATA as u32 + 32, 0]);
+    let bytes = capture(&[copy]);
+    assert_eq!(unwedge(&["replay", "-"], &bytes).status.code(), Some(0));
+    let output = unwedge(&["replay", "--hang-steps", "4", "-"], &bytes);
+    assert_eq!(output.status.code(), Some(4));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("hung: no progress: the packet is not done after 4 steps"), "{shown}");
+    let json = text(&unwedge(&["replay", "--hang-steps", "4", "--json", "-"], &bytes).stdout);
+    assert!(json.contains(r#""end":"hung""#), "{json}");
+}

@@ -10,6 +10,8 @@ pub mod hsa;
 mod memory;
 mod run;
 mod texture;
+mod writes;
 
 pub use fault::{MemoryAccess, MemoryFault, MemoryFaultCause};
 pub use memory::{Load, MapError, SimMemory};
+pub use writes::WriteLog;

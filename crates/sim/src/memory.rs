@@ -7,6 +7,7 @@
 //! workgroups can run at once, with the result of running one after another: one that read what an earlier one wrote
 //! is run again.
 
+use crate::writes::WriteLog;
 use std::collections::{BTreeMap, HashMap};
 
 /// Bytes of a page of a view.
@@ -77,13 +78,15 @@ pub struct SimMemory {
     regions: Vec<Region>,
     /// What was written to regions past their stored bytes, by page.
     patches: BTreeMap<u64, Patch>,
+    /// Where it was written, while somebody wants to know.
+    writes: Option<WriteLog>,
 }
 
 impl SimMemory {
     /// Memory of which every byte is mapped and none is known.
     pub fn unknown() -> SimMemory {
         let all = Region { base: 0, last: u64::MAX, bytes: None };
-        SimMemory { regions: vec![all], patches: BTreeMap::new() }
+        SimMemory { regions: vec![all], ..SimMemory::default() }
     }
 
     /// Maps bytes at an address.
@@ -203,8 +206,26 @@ impl SimMemory {
         found
     }
 
+    /// Takes down what is written from here on.
+    pub fn log_writes(&mut self) {
+        self.writes = Some(WriteLog::default());
+    }
+
+    /// What was written since [`SimMemory::log_writes`]; it is not taken down any longer.
+    pub fn take_writes(&mut self) -> WriteLog {
+        self.writes.take().unwrap_or_default()
+    }
+
     /// Writes up to eight bytes; false: not all are mapped, and none was written.
     pub fn store(&mut self, address: u64, size: usize, value: u64) -> bool {
+        let stored = self.store_unlogged(address, size, value);
+        if let Some(writes) = self.writes.as_mut().filter(|_| stored) {
+            writes.add(address, size.min(8) as u64);
+        }
+        stored
+    }
+
+    fn store_unlogged(&mut self, address: u64, size: usize, value: u64) -> bool {
         let at = self.regions.partition_point(|region| region.base <= address);
         if let Some(region) = at.checked_sub(1).and_then(|at| self.regions.get_mut(at))
             && let Ok(from) = usize::try_from(address - region.base)
@@ -282,7 +303,11 @@ impl SimMemory {
                 *marks |= u64::from(bits != 0) << word;
                 while bits != 0 {
                     let at = word * 64 + bits.trailing_zeros() as usize;
-                    self.put(number * PAGE as u64 + at as u64, page.bytes[at]);
+                    let address = number * PAGE as u64 + at as u64;
+                    self.put(address, page.bytes[at]);
+                    if let Some(writes) = &mut self.writes {
+                        writes.add(address, 1);
+                    }
                     bits &= bits - 1;
                 }
             }

@@ -9,6 +9,7 @@ pub mod contexts;
 pub mod count;
 pub mod data;
 pub mod devcore;
+pub mod executed;
 pub mod hangs;
 pub mod hostile;
 pub mod i915;

@@ -7,9 +7,7 @@
 use unwedge_base::Generation;
 use unwedge_capture::rd::{MemoryRange, RdSectionKind, RdWriteError, RdWriter};
 use unwedge_hw::{Db, Gpu};
-use unwedge_sim::adreno::Loading;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
-use unwedge_stream::play::SubmitChoice;
 use unwedge_view::replay::{HangFiles, ReplayOptions, replay};
 
 const IB1: u64 = 0x0000_0001_0010_0000;
@@ -76,13 +74,7 @@ pub fn hung_in_wait(db: &Db) -> Vec<u8> {
 /// Executes the capture; `None` if it does not hang, which a database of the user's own may bring about.
 fn run(db: &Db) -> Option<HangFiles> {
     let capture = capture(db).ok()?;
-    let options = ReplayOptions {
-        choice: SubmitChoice { compositors: true, ..SubmitChoice::default() },
-        loading: Loading::Delta,
-        steps: STEPS,
-        wanted: Vec::new(),
-        dump: true,
-    };
+    let options = ReplayOptions { dump: true, ..ReplayOptions::new(STEPS) };
     replay(&capture[..], &options, db, MAX_ALIVE).0.hang
 }
 
@@ -134,6 +126,7 @@ mod tests {
     use super::*;
     use unwedge_capture::msm::Devcore;
     use unwedge_postmortem::{FindingKind, explain_msm};
+    use unwedge_sim::adreno::Loading;
 
     #[test]
     fn the_dump_reads_back_and_the_wait_is_found() {
@@ -155,13 +148,7 @@ mod tests {
     fn the_submit_that_hung_hangs_again() {
         let db = Db::builtin();
         let first = run(&db).expect("a hang");
-        let options = ReplayOptions {
-            choice: SubmitChoice { compositors: true, ..SubmitChoice::default() },
-            loading: Loading::Snapshot,
-            steps: STEPS,
-            wanted: Vec::new(),
-            dump: true,
-        };
+        let options = ReplayOptions { loading: Loading::Snapshot, dump: true, ..ReplayOptions::new(STEPS) };
         let again = replay(&first.hangrd[..], &options, &db, MAX_ALIVE).0.hang.expect("a hang");
         let position = |text: &[u8]| {
             explain_msm(&Devcore::read(text).unwrap(), &db).hang.map(|hang| (hang.packet, hang.iova))

@@ -4,8 +4,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use unwedge_hw::Db;
-use unwedge_sim::adreno::Loading;
-use unwedge_stream::play::SubmitChoice;
 use unwedge_testkit::data;
 use unwedge_view::replay::{MemoryWanted, ReplayOptions, Replayed, replay};
 
@@ -32,13 +30,7 @@ fn number(text: &str) -> u64 {
 }
 
 fn run(capture: &Path, wanted: Vec<MemoryWanted>) -> Replayed {
-    let options = ReplayOptions {
-        choice: SubmitChoice { compositors: true, ..SubmitChoice::default() },
-        loading: Loading::Delta,
-        dump: false,
-        steps: 1 << 32,
-        wanted,
-    };
+    let options = ReplayOptions { wanted, ..ReplayOptions::new(1 << 32) };
     let db = Db::builtin();
     let (replayed, diagnostics) = replay(&data::read(capture)[..], &options, &db, 1 << 32);
     assert!(diagnostics.is_empty(), "{}: {diagnostics:?}", capture.display());

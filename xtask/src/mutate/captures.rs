@@ -74,7 +74,7 @@ impl Captures {
 }
 
 /// The same capture, whose buffers do not end in more than a few zeros.
-fn without_needless_zeros(capture: &[u8]) -> Vec<u8> {
+pub(super) fn without_needless_zeros(capture: &[u8]) -> Vec<u8> {
     let mut reader = RdReader::new(capture);
     let mut writer = RdWriter::new(Vec::new());
     while let Some(section) = reader.next() {

@@ -13,6 +13,7 @@ use unwedge_campaigns::amd::{self as amd_views, Given, View as AmdView};
 use unwedge_campaigns::amdisa::{self, View as AmdisaView};
 use unwedge_campaigns::captures::{self as capture_views, Words};
 use unwedge_campaigns::contexts as context_views;
+use unwedge_campaigns::replays;
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::output::SharedOutput;
@@ -38,6 +39,9 @@ const HEAP_PER_BYTE_OF_CAPTURE: usize = 40;
 const HEAP_FLOOR: usize = 4 << 20;
 /// The same of what compresses as xz does: its dictionary, and tables to find things in it.
 const HEAP_FLOOR_OF_XZ: usize = 64 << 20;
+
+/// The same of the virtual Adreno: registers and their contexts, constants, waves, and the dump that a hang leaves.
+const HEAP_FLOOR_OF_MACHINE: usize = 64 << 20;
 
 /// Bytes that an assembler's source may ask for: what is made, its copy in a file, and both as text.
 const ASSEMBLED: usize = 6 * (256 << 20);
@@ -127,6 +131,18 @@ impl Judge {
             output: capture_views::limit(words, (size.unpacked + more) as u64),
         };
         self.judge(shown, size.unpacked + more, &limits, what, &words.join(" "));
+    }
+
+    /// Executes a capture; `traced`: with every packet written down.
+    pub(super) fn replay(&mut self, capture: &[u8], traced: bool, what: &str) {
+        let db = Rc::clone(&self.db);
+        let shown = once(|mut counter| replays::show(capture, traced, &db, MAX_INPUT, &mut counter));
+        let limits = Limits {
+            walk: replays::TIME,
+            heap: heap(HEAP_PER_BYTE_OF_CAPTURE, capture.len()).max(HEAP_FLOOR_OF_MACHINE),
+            output: replays::limit(capture.len() as u64),
+        };
+        self.judge(shown, capture.len(), &limits, what, if traced { "replay --trace" } else { "replay" });
     }
 
     pub(super) fn context(&mut self, words: &[u32], whole: &[u32], layout: &LrcLayout, what: &str) {

@@ -1,6 +1,6 @@
 //! `cargo xtask mutate [N] [--seed S] [--only KIND] [--like TEXT] [FILE…]`: N broken dumps, captures, images of Intel
 //! contexts, texts of AMD GPUs and pieces of their assembly through every command, on two processes. KIND is dumps,
-//! captures, contexts, i915, xe, amdgpu or amdisa.
+//! captures, contexts, i915, xe, amdgpu, amdisa or replay.
 //!
 //! What is broken: synthetic dumps and captures of every generation, era and quirk, ones that are hostile by design,
 //! compressed ones, contexts of every engine, and every FILE. For each the panics, the longest run, the highest peak of the
@@ -13,6 +13,7 @@ mod captures;
 mod dumps;
 mod intel;
 mod judge;
+mod replays;
 
 use amd::Amdgpu;
 use amdisa::Amdisa;
@@ -21,6 +22,7 @@ use dumps::Dumps;
 use intel::{Contexts, Intel};
 use judge::{Judge, Worst};
 use peak_alloc::PeakAlloc;
+use replays::Replays;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
@@ -55,8 +57,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
             ("--worker", _) => worker = Some(number()?),
             ("--only", _) => {
                 let only = rest.next().and_then(|kind| Kind::ALL.into_iter().find(|k| k.name() == kind));
-                campaign.only =
-                    Some(only.ok_or("--only takes dumps, captures, contexts, i915, xe, amdgpu or amdisa")?);
+                campaign.only = Some(
+                    only.ok_or("--only takes dumps, captures, contexts, i915, xe, amdgpu, amdisa or replay")?,
+                );
             }
             ("--like", _) => campaign.like.clone_from(rest.next().ok_or("--like takes a part of a name")?),
             (_, Ok(count)) => campaign.count = count,
@@ -88,11 +91,20 @@ enum Kind {
     Xe,
     Amdgpu,
     Amdisa,
+    Replay,
 }
 
 impl Kind {
-    const ALL: [Kind; 7] =
-        [Kind::Dumps, Kind::Captures, Kind::Contexts, Kind::I915, Kind::Xe, Kind::Amdgpu, Kind::Amdisa];
+    const ALL: [Kind; 8] = [
+        Kind::Dumps,
+        Kind::Captures,
+        Kind::Contexts,
+        Kind::I915,
+        Kind::Xe,
+        Kind::Amdgpu,
+        Kind::Amdisa,
+        Kind::Replay,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -103,6 +115,7 @@ impl Kind {
             Kind::Xe => "xe",
             Kind::Amdgpu => "amdgpu",
             Kind::Amdisa => "amdisa",
+            Kind::Replay => "replay",
         }
     }
 }
@@ -201,6 +214,7 @@ impl Campaign {
         let mut judge = Judge { db: Rc::new(Db::builtin()), worst: Worst::none() };
         std::panic::set_hook(Box::new(|info| println!("panic: {info}")));
         let wanted = |kind: Kind| self.only.is_none_or(|only| only == kind);
+        let replays = Replays::new(&captures);
         let (mut dumps, mut captures, contexts) =
             (Dumps::new(dumps), Captures::new(captures), Contexts::new());
         let of_intel = |variety: Vec<(String, Vec<u8>)>, files, what| Intel {
@@ -237,6 +251,7 @@ impl Campaign {
                 Kind::Xe => xe.one(turn, seed, &mut judge),
                 Kind::Amdgpu => amdgpu.one(turn, seed, &mut judge),
                 Kind::Amdisa => amdisa.one(turn, seed, &mut judge),
+                Kind::Replay => replays.one(turn, seed, &mut judge),
             }
             if share.is_multiple_of(64) {
                 println!("at {}", share + 1);

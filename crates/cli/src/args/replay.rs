@@ -1,9 +1,30 @@
 //! The options of `unwedge replay`.
 
+use super::value::range;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use unwedge_view::replay::MemoryWanted;
+use unwedge_view::asm::number;
+use unwedge_view::replay::{ImageWanted, MemoryWanted, ReplayOptions, StepUnit};
+
+/// What the help ends with.
+pub(super) const REPLAY_EXAMPLES: &str = "Examples:
+  unwedge replay capture.rd.gz
+  unwedge replay --first 3 --last 5 capture.rd.gz
+  unwedge replay --override 3 --generator edited.rd capture.rd.gz
+  unwedge replay --override 0 --generator ./generate_rd capture.rd.gz
+  unwedge replay --trace=2..4 capture.rd.gz
+  unwedge replay --step dispatch capture.rd.gz
+  unwedge replay --compare other.rd.gz capture.rd.gz
+  unwedge replay --image 0x100080000:R8G8B8A8_UNORM:256x256:tile=3=out.png capture.rd.gz
+  unwedge replay --dump-mem 0x100027000:1024=out.bin capture.rd.gz
+  unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz
+  unwedge replay --devcoredump hang.devcore --hangrd hang.rd capture.rd.gz
+
+The machine is an a6xx or an a7xx, as the capture says. It executes packets, compute shaders and events; draws are not rendered, and \
+it says so. docs/replay.md has what is executed, and what is not. Status 4 says that a submit faulted or hung, or that --compare found \
+a difference.";
 
 /// `replay`
 #[derive(Args, Debug)]
@@ -14,11 +35,35 @@ pub struct Replay {
     #[arg(short, long, value_name = "NAME")]
     pub exe: Option<OsString>,
     /// First submit to replay, as `rd info` counts
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(short, long, value_name = "N", default_value = "0", value_parser = submit)]
     pub first: u32,
     /// Last submit to replay
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = submit)]
     pub last: Option<u32>,
+    /// Replace the command stream of this submit by what --generator gives
+    #[arg(short = 'o', long = "override", value_name = "N", value_parser = submit)]
+    pub overridden: Option<u32>,
+    /// What --override takes: a capture, or a program that is started as `PROGRAM --vastart=N --vasize=N FILE` and writes one;
+    /// without, generate_rd beside this program
+    #[arg(short, long, value_name = "CAPTURE|PROGRAM", requires = "overridden")]
+    pub generator: Option<OsString>,
+    /// Where the addresses begin that the program may use; without, where the driver's do: 0x100000000
+    #[arg(short, long, value_name = "ADDRESS", requires = "overridden", value_parser = address)]
+    pub address: Option<u64>,
+    /// Print each packet that is executed and what it changes, of all submits or of N or N..M; with --json, as lines before the
+    /// object
+    #[arg(long, value_name = "SUBMITS", num_args = 0..=1, require_equals = true, default_missing_value = "0..", value_parser = range)]
+    pub trace: Option<RangeInclusive<u32>>,
+    /// Stop before each of these; commands are read from standard input, `h` lists them
+    #[arg(long, value_enum, value_name = "UNIT", conflicts_with_all = ["trace", "json"])]
+    pub step: Option<StepArg>,
+    /// Replay another capture alike, and show the buffers that differ at the end
+    #[arg(long, value_name = "OTHER")]
+    pub compare: Option<PathBuf>,
+    /// Write an image in memory, at the end, as PNG; SPEC is
+    /// ADDRESS:FORMAT:WxH[:tile=N][:ubwc][:pitch=BYTES][:level=N][:layer=N][:levels=N][:layers=N]; can be repeated
+    #[arg(long, value_name = "SPEC=FILE", value_parser = image)]
+    pub image: Vec<ImageFile>,
     /// Write memory to a file: SIZE bytes at ADDRESS, at the end, or after a set of buffers as `rd info` counts; can be
     /// repeated
     #[arg(long, value_name = "[SET@]ADDRESS:SIZE=FILE", value_parser = dump)]
@@ -29,6 +74,9 @@ pub struct Replay {
     /// Steps that a submit may take: packets, dwords they copy, instructions of waves
     #[arg(long, value_name = "N", default_value_t = 1 << 32)]
     pub max_steps: u64,
+    /// Steps after which a packet that is not done counts as hung
+    #[arg(long, value_name = "N", default_value_t = ReplayOptions::HANG_STEPS)]
+    pub hang_steps: u64,
     /// Write the devcoredump of the first submit that faults, hangs or takes more than --max-steps
     #[arg(long, value_name = "FILE")]
     pub devcoredump: Option<PathBuf>,
@@ -47,6 +95,59 @@ pub enum MemoryArg {
     Delta,
     /// All of them, before every submit
     Snapshot,
+}
+
+/// Before what a replay stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StepArg {
+    /// Packets of the capture's streams
+    Packet,
+    /// Draws and blits
+    Draw,
+    /// Dispatches of compute shaders
+    Dispatch,
+}
+
+impl From<StepArg> for StepUnit {
+    fn from(unit: StepArg) -> StepUnit {
+        match unit {
+            StepArg::Packet => StepUnit::Packet,
+            StepArg::Draw => StepUnit::Draw,
+            StepArg::Dispatch => StepUnit::Dispatch,
+        }
+    }
+}
+
+/// An image that goes to a file.
+#[derive(Clone, Debug)]
+pub struct ImageFile {
+    /// Which.
+    pub wanted: ImageWanted,
+    /// Where it goes.
+    pub file: PathBuf,
+}
+
+/// Reads the number of a submit.
+fn submit(text: &str) -> Result<u32, String> {
+    let value = number(text).and_then(|value| u32::try_from(value).ok());
+    value.ok_or_else(|| format!("`{text}` is not the number of a submit"))
+}
+
+/// Reads an address of the GPU.
+fn address(text: &str) -> Result<u64, String> {
+    number(text).ok_or_else(|| format!("`{text}` is not an address"))
+}
+
+/// Reads `SPEC=FILE`. The `=` of an option of SPEC is followed by a number.
+fn image(text: &str) -> Result<ImageFile, String> {
+    let (spec, file) = text
+        .match_indices('=')
+        .map(|(at, _)| (&text[..at], &text[at + 1..]))
+        .find(|(spec, _)| spec.parse::<ImageWanted>().is_ok())
+        .filter(|(_, file)| !file.is_empty())
+        .map_or_else(|| Err(text.rsplit_once('=').map_or(text, |(spec, _)| spec)), Ok)
+        .map_err(|spec| spec.parse::<ImageWanted>().err().unwrap_or("name a file: SPEC=FILE".to_owned()))?;
+    Ok(ImageFile { wanted: spec.parse()?, file: PathBuf::from(file) })
 }
 
 /// Memory that goes to a file.
@@ -69,11 +170,7 @@ fn dump(text: &str) -> Result<MemoryDump, String> {
         None => (None, place),
     };
     let (address, size) = place.split_once(':').ok_or(FORM)?;
-    let number = |text: &str| -> Result<u64, String> {
-        let digits = text.strip_prefix("0x");
-        let value = digits.map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok());
-        value.ok_or_else(|| format!("`{text}` is not a number; {FORM}"))
-    };
+    let number = |text: &str| number(text).ok_or_else(|| format!("`{text}` is not a number; {FORM}"));
     let wanted = MemoryWanted { set, iova: number(address)?, size: number(size)? };
     Ok(MemoryDump { wanted, file: PathBuf::from(file) })
 }
@@ -81,6 +178,17 @@ fn dump(text: &str) -> Result<MemoryDump, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn an_image_is_read_with_its_file() {
+        let read = image("0x1000:R8_UNORM:4x4:tile=3:ubwc=a=b:c.png").unwrap();
+        assert!(read.wanted.params.ubwc && read.file == Path::new("a=b:c.png"));
+        assert_eq!(image("0:R8_UNORM:4x4=out.png").unwrap().file, Path::new("out.png"));
+        for wrong in ["0:R8_UNORM:4x4", "0:R8_UNORM:4x4=", "0:R8:4x4=out.png", "0:R8_UNORM:4x4:tile=3"] {
+            assert!(image(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_place_in_memory_is_read_with_and_without_a_set() {

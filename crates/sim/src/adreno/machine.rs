@@ -6,6 +6,7 @@ use super::dispatch::ComputePlaces;
 use super::ir3;
 use super::space::AddressSpace;
 use super::state::LoadedState;
+use super::watch::{PacketChanges, PacketWatch, Waiting};
 use std::collections::BTreeSet;
 use unwedge_base::Generation;
 use unwedge_hw::{Adreno, Gpu};
@@ -51,6 +52,8 @@ pub enum RunEnd {
     Budget,
     /// It is part of a submit that stopped before it.
     Dropped,
+    /// Whoever looks on wants no more.
+    Left,
 }
 
 impl RunEnd {
@@ -58,7 +61,7 @@ impl RunEnd {
     /// emulated.
     pub fn is_of_hardware(&self) -> bool {
         match self {
-            RunEnd::Done | RunEnd::Dropped => false,
+            RunEnd::Done | RunEnd::Dropped | RunEnd::Left => false,
             RunEnd::Hung | RunEnd::Budget => true,
             RunEnd::Stopped { stop, .. } => stop.is_of_hardware(),
         }
@@ -142,6 +145,10 @@ pub struct AdrenoMachine<'d> {
     packets: u64,
     /// Steps that are left.
     pub(crate) allowance: u64,
+    /// Steps that a packet may take before it is taken for one that never ends.
+    pub hang_steps: u64,
+    /// What the packet in work changes, while somebody looks on.
+    pub(crate) changes: Option<PacketChanges>,
     notes: BTreeSet<Note>,
     ops: [AdrenoOp; 256],
     events: Vec<Event>,
@@ -184,6 +191,8 @@ impl<'d> AdrenoMachine<'d> {
             working: None,
             packets: 0,
             allowance: 0,
+            hang_steps: u64::MAX,
+            changes: None,
             notes: BTreeSet::new(),
             ops: operations(gpu),
             events: (0..=255).map(event).collect(),
@@ -253,14 +262,26 @@ impl<'d> AdrenoMachine<'d> {
 
     /// Executes up to so many steps: a packet is one, and each dword that it copies.
     pub fn run(&mut self, steps: u64) -> RunEnd {
+        self.run_watched(steps, None)
+    }
+
+    /// The same, while somebody may look on.
+    pub fn run_watched(&mut self, steps: u64, mut watch: Option<&mut dyn PacketWatch>) -> RunEnd {
         self.allowance = steps;
+        let mut waiting = Waiting::default();
         let mut halted: Option<RunEnd> = None;
         loop {
             let (mut waits, mut moves) = (false, false);
             for n in 0..self.threads.len() {
                 let thread = self.threads.get(n).filter(|thread| !thread.halted);
                 let Some(id) = thread.map(|thread| thread.id) else { continue };
-                match self.spend(1).and_then(|()| self.step_thread(id)) {
+                let look = watch.as_deref_mut().map(|watch| self.look(id, &waiting, watch)).transpose();
+                let Ok(look) = look else { return RunEnd::Left };
+                let end = self.step_bounded(id);
+                if let (Some(Some(look)), Some(watch)) = (&look, watch.as_deref_mut()) {
+                    self.looked(look, &end, &mut waiting, watch);
+                }
+                match end {
                     Ok(Some(PacketEnd::Done)) => moves = true,
                     Ok(Some(PacketEnd::Waits)) => waits = true,
                     Ok(None) => continue,
@@ -282,6 +303,19 @@ impl<'d> AdrenoMachine<'d> {
                 (false, true) => return RunEnd::Hung,
                 (false, false) => return RunEnd::Done,
             }
+        }
+    }
+
+    /// Lets a thread take a packet, with no more steps than one may take.
+    fn step_bounded(&mut self, id: ThreadId) -> Result<Option<PacketEnd>, CpStop> {
+        let all = self.allowance;
+        let given = all.min(self.hang_steps);
+        self.allowance = given;
+        let end = self.spend(1).and_then(|()| self.step_thread(id));
+        self.allowance = all - (given - self.allowance);
+        match end {
+            Err(CpStop::Budget) if given < all => Err(CpStop::NoProgress { steps: given }),
+            end => end,
         }
     }
 
@@ -353,6 +387,7 @@ impl<'d> AdrenoMachine<'d> {
     }
 
     pub(crate) fn write_register(&mut self, id: ThreadId, reg: u32, value: u32) {
+        self.log_register(reg, value);
         let at = self.index(id);
         self.registers[at].set(reg, value);
     }

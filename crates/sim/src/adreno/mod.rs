@@ -17,6 +17,7 @@ mod replay;
 mod space;
 pub mod sqe;
 mod state;
+mod watch;
 
 pub use cp::{CpStop, StreamFrame, ThreadId};
 pub use dispatch::DispatchStop;
@@ -25,6 +26,7 @@ pub use machine::{AdrenoMachine, Note, RunEnd};
 pub use replay::{BufferChange, Loading, Replay};
 pub use space::{AddressSpace, Client, GpuFault, GpuFaultKind};
 pub use state::{CONSTANTS, DescriptorTable, LoadedState, StageState};
+pub use watch::{Onward, PacketChanges, PacketOutcome, PacketWatch, WatchedPacket};
 
 /// Something in a stream that the CP cannot execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

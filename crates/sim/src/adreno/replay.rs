@@ -5,8 +5,10 @@
 
 use super::kernel::{CoreDumper, HangDump, HungSubmit, KernelRing};
 use super::machine::{AdrenoMachine, RunEnd};
+use super::watch::PacketWatch;
 use crate::memory::Load;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use unwedge_base::{Buffer, Memory};
 use unwedge_hw::adreno::snapshot::Snapshot;
 
@@ -44,6 +46,8 @@ pub struct Replay<'d> {
     snapshot: Option<Snapshot>,
     ring: KernelRing,
     open: Option<OpenSubmit>,
+    /// Address and size of the buffers that the submit brings beside those of the capture.
+    overlaid: Vec<(u64, u64)>,
     process: String,
     /// A hang is dumped; the first one only, as the kernel keeps one dump at a time.
     dumps: bool,
@@ -60,7 +64,8 @@ impl<'d> Replay<'d> {
         }
         let snapshots = BTreeMap::new();
         let (open, process, dumps, dump) = (None, String::new(), false, None);
-        Replay { machine, loading, snapshots, snapshot, ring, open, process, dumps, dump }
+        let overlaid = Vec::new();
+        Replay { machine, loading, snapshots, snapshot, ring, open, overlaid, process, dumps, dump }
     }
 
     /// Makes a dump of the first submit that faults or hangs.
@@ -82,6 +87,18 @@ impl<'d> Replay<'d> {
     /// dropped: the kernel gives the submit up.
     pub fn submit(&mut self, alive: &Memory, iova: u64, dwords: u32, steps: u64) -> RunEnd {
         self.load(alive);
+        self.execute(alive, iova, dwords, steps, None)
+    }
+
+    /// Executes a stream with what is loaded, while somebody may look on.
+    pub fn execute(
+        &mut self,
+        alive: &Memory,
+        iova: u64,
+        dwords: u32,
+        steps: u64,
+        watch: Option<&mut dyn PacketWatch>,
+    ) -> RunEnd {
         let open = self.open.get_or_insert_with(|| {
             self.ring.begin(&mut self.machine);
             let given = HungSubmit { process: self.process.clone(), ..HungSubmit::default() };
@@ -89,12 +106,13 @@ impl<'d> Replay<'d> {
         });
         let buffers = alive.buffers().iter();
         open.given.buffers = buffers.map(|b| (b.iova, b.size, b.name.clone())).collect();
+        open.given.buffers.extend(self.overlaid.iter().map(|&(iova, size)| (iova, size, String::new())));
         open.given.streams.push((iova, dwords));
         self.ring.stream(&mut self.machine, iova, dwords);
         if open.stopped.is_some() {
             return RunEnd::Dropped;
         }
-        let end = self.machine.run(steps);
+        let end = self.machine.run_watched(steps, watch);
         open.stopped = Some(end.clone()).filter(|end| *end != RunEnd::Done);
         end
     }
@@ -103,6 +121,7 @@ impl<'d> Replay<'d> {
     /// given: with its fence written, it is done.
     pub fn end(&mut self) -> Option<RunEnd> {
         let OpenSubmit { given, stopped } = self.open.take()?;
+        self.overlaid.clear();
         self.ring.end(&mut self.machine);
         let end = match stopped {
             Some(end) => end,
@@ -139,6 +158,42 @@ impl<'d> Replay<'d> {
                 self.snapshots.insert(buffer.iova, buffer.clone());
             }
         }
+    }
+
+    /// Loads buffers that replace what the capture holds: into those that they lie in, else in place of whatever their
+    /// addresses belonged to.
+    pub fn overlay(&mut self, buffers: &Memory) {
+        for buffer in buffers.buffers() {
+            let around = self.snapshots.range(..=buffer.iova).next_back();
+            if !around.is_some_and(|(_, around)| around.end() >= buffer.end()) {
+                self.map(buffer);
+                self.overlaid.push((buffer.iova, buffer.size));
+                continue;
+            }
+            if let Some(words) = &buffer.contents {
+                store_changes(&mut self.machine, buffer, None, words);
+            }
+        }
+    }
+
+    /// The largest stretch of addresses in a range, whole pages, that no buffer is in: its start and size.
+    pub fn largest_hole(&self, range: Range<u64>) -> Range<u64> {
+        let page = |iova: u64| iova.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+        let (mut from, mut best) = (page(range.start), range.start..range.start);
+        let ends = self.snapshots.values().map(|buffer| (buffer.iova, buffer.end()));
+        for (start, end) in ends.chain([(range.end, range.end)]) {
+            let until = start.min(range.end) / PAGE * PAGE;
+            if until.saturating_sub(from) > best.end - best.start {
+                best = from..until;
+            }
+            from = from.max(page(end));
+        }
+        best
+    }
+
+    /// Address and size of every buffer.
+    pub fn buffers(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.snapshots.values().map(|buffer| (buffer.iova, buffer.size))
     }
 
     /// Maps a buffer that is new, in place of whatever its addresses belonged to.

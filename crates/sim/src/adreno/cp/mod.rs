@@ -51,6 +51,12 @@ pub enum CpStop {
     /// The allowed number of steps is over.
     #[error("the allowed number of steps is over")]
     Budget,
+    /// A packet takes more steps than one may.
+    #[error("no progress: the packet is not done after {steps} steps")]
+    NoProgress {
+        /// So many.
+        steps: u64,
+    },
     /// A dispatch.
     #[error("{0}")]
     Dispatch(#[from] super::dispatch::DispatchStop),
@@ -62,7 +68,7 @@ impl CpStop {
         match self {
             CpStop::Fault(fault) => Some(*fault),
             CpStop::Dispatch(stop) => stop.gpu_fault(),
-            CpStop::Error(_) | CpStop::Budget => None,
+            CpStop::Error(_) | CpStop::Budget | CpStop::NoProgress { .. } => None,
         }
     }
 
@@ -71,7 +77,7 @@ impl CpStop {
         match self {
             CpStop::Dispatch(stop) => stop.is_of_hardware(),
             CpStop::Fault(fault) => fault.kind != GpuFaultKind::Unknown,
-            CpStop::Error(_) | CpStop::Budget => true,
+            CpStop::Error(_) | CpStop::Budget | CpStop::NoProgress { .. } => true,
         }
     }
 }

@@ -2,16 +2,30 @@
 //!
 //! Never: opens files; what memory holds at the end is handed to the caller.
 
+mod compare;
+mod image;
+mod replacement;
+mod step;
+mod trace;
+
+pub use compare::DifferingBuffer;
+pub use image::ImageWanted;
+pub use replacement::{OpenReplacement, Replacement};
+pub use step::{StepUnit, Stepper};
+pub use trace::PacketTrace;
+
 use crate::Style;
 use crate::json::Hex;
 use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Read, Write};
+use step::SubmitSteps;
+use trace::SubmitTrace;
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
 use unwedge_sim::adreno::{
-    AdrenoMachine, BufferChange, Loading, Note, Replay, RunEnd, StreamFrame, ThreadId,
+    AdrenoMachine, BufferChange, CpStop, Loading, Note, PacketWatch, Replay, RunEnd, StreamFrame, ThreadId,
 };
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 
@@ -24,10 +38,49 @@ pub struct ReplayOptions {
     pub loading: Loading,
     /// Steps that a submit may take.
     pub steps: u64,
+    /// Steps of one packet after which it is taken for one that never ends.
+    pub hang_steps: u64,
     /// Memory that is asked for.
     pub wanted: Vec<MemoryWanted>,
+    /// Images that are asked for, at the end.
+    pub images: Vec<ImageWanted>,
     /// Whether the first hang is dumped.
     pub dump: bool,
+}
+
+impl ReplayOptions {
+    /// Steps that [`ReplayOptions::hang_steps`] are where nothing else is said.
+    pub const HANG_STEPS: u64 = 1 << 28;
+
+    /// Every submit, with what a capture of a device that never executed needs, and nothing asked for.
+    pub fn new(steps: u64) -> ReplayOptions {
+        ReplayOptions {
+            choice: SubmitChoice { compositors: true, ..SubmitChoice::default() },
+            loading: Loading::Delta,
+            steps,
+            hang_steps: ReplayOptions::HANG_STEPS,
+            wanted: Vec::new(),
+            images: Vec::new(),
+            dump: false,
+        }
+    }
+}
+
+/// What takes part in a replay while it goes on.
+#[derive(Default)]
+pub struct ReplayParts<'p> {
+    /// What a command stream is replaced by.
+    pub replacement: Option<Replacement<'p>>,
+    /// Who looks on.
+    pub onlooker: Option<Onlooker<'p>>,
+}
+
+/// Who looks on while packets are executed.
+pub enum Onlooker<'p> {
+    /// Each is written down.
+    Trace(PacketTrace<'p>),
+    /// Somebody is asked before them.
+    Step(Stepper<'p>),
 }
 
 /// Memory that is asked for.
@@ -53,9 +106,23 @@ pub struct Replayed {
     /// What was asked for, in that order; `None` where not all of it is mapped and known.
     #[serde(skip)]
     pub memory: Vec<Option<Vec<u8>>>,
+    /// The images that were asked for, in that order, as PNG; or why there is none.
+    #[serde(skip)]
+    pub images: Vec<Result<Vec<u8>, String>>,
+    /// How it differs from another replay, and what that one is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<ComparedReplays>,
     /// What the first hang left, if it was asked for.
     #[serde(skip)]
     pub hang: Option<HangFiles>,
+}
+
+#[derive(Serialize)]
+struct ComparedReplays {
+    other: String,
+    /// The submits of the other that did not end.
+    other_stopped: usize,
+    buffers: Vec<DifferingBuffer>,
 }
 
 /// What the kernel leaves of a hang.
@@ -92,6 +159,7 @@ enum EndKind {
     Error,
     Budget,
     Dropped,
+    Left,
 }
 
 #[derive(Serialize)]
@@ -137,13 +205,67 @@ pub fn replay(
     db: &Db,
     max_alive: u64,
 ) -> (Replayed, Vec<Diagnostic>) {
+    replay_with(capture, options, &mut ReplayParts::default(), db, max_alive)
+}
+
+/// The same, with what takes part in it.
+pub fn replay_with(
+    capture: impl Read,
+    options: &ReplayOptions,
+    parts: &mut ReplayParts<'_>,
+    db: &Db,
+    max_alive: u64,
+) -> (Replayed, Vec<Diagnostic>) {
+    let (_, result, diagnostics) = run(capture, options, parts, db, max_alive);
+    (result, diagnostics)
+}
+
+/// Replays two captures, and compares what memory holds at the end of each. `other` is what the second is called. Returns what
+/// came of the first, and what was lost of either.
+pub fn replay_both(
+    [first, second]: [&mut dyn Read; 2],
+    other: &str,
+    options: &ReplayOptions,
+    parts: &mut ReplayParts<'_>,
+    db: &Db,
+    max_alive: u64,
+) -> (Replayed, [Vec<Diagnostic>; 2]) {
+    let (replay_of_first, mut result, lost) = run(first, options, parts, db, max_alive);
+    let plain = ReplayOptions { wanted: Vec::new(), images: Vec::new(), dump: false, ..options.clone() };
+    let (replay_of_second, of_second, mut lost_of_second) =
+        run(second, &plain, &mut ReplayParts::default(), db, max_alive);
+    match (&replay_of_first, &replay_of_second) {
+        (Some(a), Some(b)) => {
+            let stopped = of_second.submits.iter().filter(|submit| submit.end != EndKind::Done).count();
+            let buffers = compare::compare(a, b);
+            result.compared =
+                Some(ComparedReplays { other: other.to_owned(), other_stopped: stopped, buffers });
+        }
+        _ => {
+            let message = "nothing is compared: the virtual Adreno executed one of the two at most";
+            lost_of_second.push(Diagnostic::loss(None, message));
+        }
+    }
+    (result, [lost, lost_of_second])
+}
+
+fn run<'d>(
+    capture: impl Read,
+    options: &ReplayOptions,
+    parts: &mut ReplayParts<'_>,
+    db: &'d Db,
+    max_alive: u64,
+) -> (Option<Replay<'d>>, Replayed, Vec<Diagnostic>) {
     let mut runner = Runner {
         db,
         options,
+        parts,
+        max_alive,
         replay: None,
         result: Replayed { memory: vec![None; options.wanted.len()], ..Replayed::default() },
         fresh: true,
         sets: 0,
+        left: false,
         diagnostics: Vec::new(),
     };
     let mut diagnostics = Player::new(options.choice.clone(), db, max_alive).play(capture, &mut runner);
@@ -153,10 +275,11 @@ pub fn replay(
     runner.read_memory(None);
     let Runner { replay, mut result, .. } = runner;
     if let Some(replay) = &replay {
+        result.images = options.images.iter().map(|wanted| image::picture(replay, wanted)).collect();
         result.changed = replay.changes().into_iter().map(ChangedBuffer::from).collect();
         result.notes = replay.machine.notes().map(note).collect();
     }
-    (result, diagnostics)
+    (replay, result, diagnostics)
 }
 
 fn note(note: &Note) -> String {
@@ -170,18 +293,22 @@ fn note(note: &Note) -> String {
     }
 }
 
-struct Runner<'r, 'd> {
+struct Runner<'r, 'p, 'd> {
     db: &'d Db,
     options: &'r ReplayOptions,
+    parts: &'r mut ReplayParts<'p>,
+    max_alive: u64,
     replay: Option<Replay<'d>>,
     result: Replayed,
     /// The next address begins a set of buffers.
     fresh: bool,
     sets: u64,
+    /// Nothing more is to be executed.
+    left: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Runner<'_, '_> {
+impl Runner<'_, '_, '_> {
     /// Ends what the driver gave the kernel at once.
     fn end_set(&mut self) {
         let Some(replay) = &mut self.replay else { return };
@@ -210,7 +337,7 @@ impl Runner<'_, '_> {
     }
 }
 
-impl<'d> Consumer<'d> for Runner<'_, 'd> {
+impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
     fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         self.fresh |= step == LiveStep::Forgotten;
         if section.kind == RdSectionKind::GpuAddr && std::mem::take(&mut self.fresh) {
@@ -232,6 +359,7 @@ impl<'d> Consumer<'d> for Runner<'_, 'd> {
             Some(machine) => {
                 self.result.gpu = identity.name();
                 let mut replay = Replay::new(machine, self.options.loading);
+                replay.machine.hang_steps = self.options.hang_steps;
                 if self.options.dump && self.result.hang.is_none() {
                     replay.dump_hang();
                 }
@@ -246,16 +374,44 @@ impl<'d> Consumer<'d> for Runner<'_, 'd> {
     }
 
     fn submit(&mut self, submission: Submission<'_, 'd>) {
-        let Some(replay) = self.replay.as_mut().filter(|_| !submission.hidden) else { return };
+        let Some(replay) = self.replay.as_mut().filter(|_| !submission.hidden && !self.left) else { return };
         let submit = submission.submit;
+        let memory = submission.live.memory();
         let before = replay.machine.work_done();
+        replay.load(memory);
+        let (mut iova, mut dwords) = (submit.iova, submit.dwords);
+        let replacement = self.parts.replacement.as_mut().filter(|replaced| replaced.submit == submit.number);
+        if let Some(replacement) = replacement {
+            match replacement.load(replay, self.max_alive, &mut self.diagnostics) {
+                Ok(stream) => (iova, dwords) = stream,
+                Err(why) => {
+                    let message = format!("submit {} is not replaced, and left out: {why}", submit.number);
+                    self.diagnostics.push(Diagnostic::loss(None, message));
+                    return;
+                }
+            }
+        }
         replay.set_process(String::from_utf8_lossy(submission.live.process()).into_owned());
-        let end = replay.submit(submission.live.memory(), submit.iova, submit.dwords, self.options.steps);
+        let gpu = self.db.gpu(replay.machine.adreno().generation);
+        let (mut traced, mut stepped);
+        let watch: Option<&mut dyn PacketWatch> = match &mut self.parts.onlooker {
+            Some(Onlooker::Trace(trace)) if trace.submits.contains(&submit.number) => {
+                traced = SubmitTrace { trace, gpu, submit: submit.number };
+                Some(&mut traced)
+            }
+            Some(Onlooker::Step(stepper)) => {
+                stepped = SubmitSteps { stepper, gpu, submit: submit.number };
+                Some(&mut stepped)
+            }
+            _ => None,
+        };
+        let end = replay.execute(memory, iova, dwords, self.options.steps, watch);
+        self.left = end == RunEnd::Left;
         let mut row = SubmitEnd {
             number: submit.number,
             set: self.sets.saturating_sub(1),
-            iova: Hex::wide(submit.iova),
-            dwords: submit.dwords,
+            iova: Hex::wide(iova),
+            dwords,
             end: EndKind::Done,
             work: replay.machine.work_done() - before,
             why: None,
@@ -263,6 +419,10 @@ impl<'d> Consumer<'d> for Runner<'_, 'd> {
         };
         row.stopped(&end, replay);
         self.result.submits.push(row);
+    }
+
+    fn done(&self) -> bool {
+        self.left
     }
 }
 
@@ -274,6 +434,10 @@ impl SubmitEnd {
             RunEnd::Dropped => (EndKind::Dropped, None, None),
             RunEnd::Hung => (EndKind::Hung, None, Some(ThreadId::Br)),
             RunEnd::Budget => (EndKind::Budget, None, Some(ThreadId::Br)),
+            RunEnd::Left => (EndKind::Left, None, Some(ThreadId::Br)),
+            RunEnd::Stopped { thread, stop: stop @ CpStop::NoProgress { .. } } => {
+                (EndKind::Hung, Some(stop.to_string()), Some(*thread))
+            }
             RunEnd::Stopped { thread, stop } => {
                 let kind = if stop.gpu_fault().is_some() { EndKind::Fault } else { EndKind::Error };
                 let report = replay.machine.fault_report(*thread, stop);
@@ -288,9 +452,14 @@ impl SubmitEnd {
 }
 
 impl Replayed {
-    /// Whether every submit was executed to its end.
+    /// Whether every submit was executed to its end, as far as somebody who looked on let it.
     pub fn is_complete(&self) -> bool {
-        self.submits.iter().all(|submit| submit.end == EndKind::Done)
+        self.submits.iter().all(|submit| matches!(submit.end, EndKind::Done | EndKind::Left))
+    }
+
+    /// Whether another replay was compared, and differs.
+    pub fn differs(&self) -> bool {
+        self.compared.as_ref().is_some_and(|compared| !compared.buffers.is_empty())
     }
 
     /// Whether nothing was left out.
@@ -323,6 +492,10 @@ impl Replayed {
         for submit in &self.submits {
             let end = match submit.end {
                 EndKind::Done => "done".to_owned(),
+                EndKind::Hung if submit.why.is_some() => {
+                    format!("hung: {}", submit.why.as_deref().unwrap_or_default())
+                }
+                EndKind::Left => "left".to_owned(),
                 EndKind::Hung => "hung: the CP waits for what nothing will write".to_owned(),
                 EndKind::Budget => "given up after --max-steps".to_owned(),
                 EndKind::Dropped => "dropped with the submit".to_owned(),
@@ -345,6 +518,13 @@ impl Replayed {
         }
         for ChangedBuffer { iova, size, changed, first, last } in &self.changed {
             writeln!(out, "  {iova} {size:>10} {changed:>10}  {first} {last}")?;
+        }
+        if let Some(ComparedReplays { other, other_stopped, buffers }) = &self.compared {
+            compare::text(buffers, other, out)?;
+            if *other_stopped > 0 {
+                let submits = counted(*other_stopped as u64, "submit of it", "submits of it");
+                writeln!(out, "  {submits} did not end")?;
+            }
         }
         for note in &self.notes {
             writeln!(out, "\n  note: {note}")?;

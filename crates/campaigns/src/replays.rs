@@ -1,0 +1,39 @@
+//! What `replay` does with a capture in memory, within a small number of steps. Never: files, programs, devices.
+
+use std::io::Write;
+use std::time::Duration;
+use unwedge::hw::Db;
+use unwedge_view::Style;
+use unwedge_view::replay::{Onlooker, PacketTrace, ReplayOptions, ReplayParts, replay_with};
+
+/// Steps that a submit may take.
+const STEPS: u64 = 1 << 14;
+/// Steps that a packet may take.
+const HANG_STEPS: u64 = 1 << 13;
+/// Submits that are traced.
+const TRACED: u32 = 4;
+/// What a capture may take, however small it is: steps of whole waves that sample textures.
+pub const TIME: Duration = Duration::from_secs(10);
+/// Bytes that may be printed however small a capture is: a line for each packet, and each of its registers.
+const FLOOR: u64 = 64 << 20;
+/// Bytes that may be printed for each byte of a capture: submits are listed.
+const PER_BYTE: u64 = 64;
+
+/// Replays a capture, dumps its first hang, and prints what came of it.
+pub fn show(capture: &[u8], traced: bool, db: &Db, max_alive: u64, out: &mut dyn Write) {
+    let options = ReplayOptions { hang_steps: HANG_STEPS, dump: true, ..ReplayOptions::new(STEPS) };
+    let onlooker = traced.then(|| {
+        let submits = 0..=TRACED - 1;
+        Onlooker::Trace(PacketTrace { submits, json: true, style: Style::default(), out: &mut *out })
+    });
+    let mut parts = ReplayParts { replacement: None, onlooker };
+    let (replayed, _) = replay_with(capture, &options, &mut parts, db, max_alive);
+    drop(parts);
+    // A counter takes everything.
+    let _ = replayed.text(Style::default(), out);
+}
+
+/// The most that is printed for a capture of so many bytes.
+pub fn limit(bytes: u64) -> u64 {
+    FLOOR + PER_BYTE.saturating_mul(bytes)
+}

@@ -1,0 +1,82 @@
+//! What `replay --override` replaces a command stream with: a capture, or what a program writes as one.
+//!
+//! A program is started as Mesa's `replay` starts it: with the addresses that are free, `--vastart=N --vasize=N`, and the name of
+//! the file it is to write. Never: a file that stays.
+
+use crate::dump;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Mesa's name of the program that is started when none is named; it is looked for beside this one.
+const DEFAULT: &str = "generate_rd";
+
+/// A folder of our own that is removed at the end.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The capture that a generator gives for a range of free addresses: itself, or what it writes.
+pub fn open(generator: Option<&OsStr>, free: &Range<u64>) -> Result<Box<dyn Read>, String> {
+    let beside = || env::current_exe().ok().map(|program| program.with_file_name(DEFAULT).into_os_string());
+    let generator = generator.map(OsStr::to_owned).or_else(beside).ok_or("name a --generator")?;
+    if let Ok(capture) = dump::open_capture(Path::new(&generator)) {
+        return Ok(Box::new(capture));
+    }
+    let folder = env::temp_dir().join(format!("unwedge-override-{}", std::process::id()));
+    // Fails where somebody else has made it.
+    fs::create_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let folder = Folder(folder);
+    let file = folder.0.join("cmdstream_override.rd");
+    let shown = generator.to_string_lossy().into_owned();
+    let status = program(&generator)
+        .arg(format!("--vastart={}", free.start))
+        .arg(format!("--vasize={}", free.end - free.start))
+        .arg(&file)
+        .stdin(Stdio::null())
+        // Standard output is for results.
+        .stdout(io::stderr())
+        .status()
+        .map_err(|e| format!("{shown}: {e}"))?;
+    if !status.success() {
+        return Err(format!("{shown}: {status}"));
+    }
+    let capture = dump::open_capture(&file).map_err(|e| format!("{shown}: {e}"))?;
+    Ok(Box::new(Generated { capture: Box::new(capture), _folder: folder }))
+}
+
+/// A file is started; anything else is for the shell, as Mesa's `replay` leaves all to it.
+fn program(generator: &OsStr) -> Command {
+    let path = Path::new(generator).canonicalize().ok().filter(|path| path.is_file());
+    match path {
+        Some(path) => Command::new(path),
+        None if cfg!(unix) => {
+            let mut line = OsString::from(generator);
+            line.push(" \"$@\"");
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(line).arg("sh");
+            shell
+        }
+        None => Command::new(generator),
+    }
+}
+
+/// What a program wrote, and the folder it is in.
+struct Generated {
+    capture: Box<dyn Read>,
+    _folder: Folder,
+}
+
+impl Read for Generated {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.capture.read(buffer)
+    }
+}

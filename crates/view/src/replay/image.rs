@@ -1,0 +1,188 @@
+//! An image in memory as a picture.
+//!
+//! Never: files; a picture is bytes of PNG for the caller.
+
+use crate::layout::{byte_number, format, tile_mode};
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, Crc};
+use std::io::{self, Write};
+use std::str::FromStr;
+use unwedge_hw::adreno::format::{Format, Numeric, linear_to_srgb8};
+use unwedge_hw::adreno::layout::{ImageGpu, ImageLayout, ImageParams, ImportedLayout, TileMode};
+use unwedge_sim::adreno::Replay;
+
+/// How an image is asked for.
+const FORM: &str = "write it as ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N \
+                    :layers=N: 0x100080000:R8G8B8A8_UNORM:256x256:tile=3";
+
+/// An image that is asked for: where it is, what it is, and which level and layer of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageWanted {
+    /// Where the image begins, with its flags if it has UBWC.
+    pub iova: u64,
+    /// What it is.
+    pub params: ImageParams,
+    /// Which level.
+    pub level: u32,
+    /// Which layer.
+    pub layer: u32,
+}
+
+impl FromStr for ImageWanted {
+    type Err = String;
+
+    /// Reads `ADDRESS:FORMAT:WxH[:OPTION]…`. A level or layer that is asked for is one of those that the image has.
+    fn from_str(text: &str) -> Result<ImageWanted, String> {
+        let mut parts = text.split(':');
+        let mut next = || parts.next().ok_or(FORM);
+        let iova = byte_number(next()?)?;
+        let format: Format = format(next()?)?;
+        let (width, height) = next()?.split_once('x').ok_or(FORM)?;
+        let count = |text: &str| text.parse::<u32>().map_err(|_| format!("`{text}` is not a number; {FORM}"));
+        let mut params = ImageParams::new(format, count(width)?, count(height)?);
+        let (mut level, mut layer, mut pitch) = (0, 0, None);
+        for part in parts {
+            match part.split_once('=') {
+                None if part == "ubwc" => params.ubwc = true,
+                Some(("tile", mode)) => params.tile_mode = tile_mode(mode)?,
+                Some(("pitch", bytes)) => pitch = Some(count(bytes)?),
+                Some(("level", n)) => level = count(n)?,
+                Some(("layer", n)) => layer = count(n)?,
+                Some(("levels", n)) => params.levels = count(n)?,
+                Some(("layers", n)) => params.layers = count(n)?,
+                _ => return Err(format!("`{part}` says nothing of an image; {FORM}")),
+            }
+        }
+        params.levels = params.levels.max(level.saturating_add(1));
+        params.layers = params.layers.max(layer.saturating_add(1));
+        // Only tiles are compressed.
+        if params.ubwc && params.tile_mode == TileMode::Linear {
+            params.tile_mode = TileMode::Tile3;
+        }
+        params.import = pitch.map(|pitch| ImportedLayout { offset: 0, pitch });
+        Ok(ImageWanted { iova, params, level, layer })
+    }
+}
+
+/// The picture of an image, as PNG: 8 bits for each of red, green, blue and alpha.
+pub(super) fn picture(replay: &Replay<'_>, wanted: &ImageWanted) -> Result<Vec<u8>, String> {
+    let ImageWanted { iova, params, level, layer } = wanted;
+    let machine = &replay.machine;
+    let said = |error: &dyn std::fmt::Display| format!("the image at {iova:#x}: {error}");
+    let gpu = ImageGpu::of(machine.adreno()).map_err(|e| said(&e))?;
+    let layout = ImageLayout::new(&gpu, params).map_err(|e| said(&e))?;
+    let addresser = layout.addresser(*level).map_err(|e| said(&e))?;
+    let size = layout.levels.get(*level as usize).ok_or_else(|| said(&"it has no such level"))?;
+    let (codec, block) = (params.format.codec(), params.format.block_size());
+    let mut png = PngWriter::new(size.width, size.height).map_err(|e| said(&e))?;
+    let mut texel = Vec::new();
+    for y in 0..size.height {
+        let mut row = vec![0];
+        for x in 0..size.width {
+            let offset = addresser.checked_offset(x / block.0, y / block.1, *layer, 0);
+            let at = offset
+                .and_then(|offset| iova.checked_add(offset))
+                .ok_or_else(|| said(&"it has no such texel"))?;
+            texel.clear();
+            for n in (0..u64::from(codec.bytes())).step_by(8) {
+                let count = (u64::from(codec.bytes()) - n).min(8) as usize;
+                let loaded = at.checked_add(n).and_then(|at| machine.space.memory.load(at, count).known());
+                let value = loaded.ok_or_else(|| {
+                    said(&format_args!("its texel {x},{y} at {at:#x} is not mapped and known"))
+                })?;
+                texel.extend_from_slice(&value.to_le_bytes()[..count]);
+            }
+            let unpacked = codec.unpack(&texel, x % block.0, y % block.1);
+            let unpacked = unpacked.ok_or_else(|| said(&"its format cannot be read"))?;
+            row.extend(colour(unpacked, codec.numeric(), params.format.is_srgb()));
+        }
+        png.row(&row).map_err(|e| said(&e))?;
+    }
+    png.finish().map_err(|e| said(&e))
+}
+
+/// The codes of a texel: 0 to 1 in 8 bits, as an sRGB format holds it; integers as far as 8 bits hold them.
+fn colour(texel: [u32; 4], numeric: Numeric, srgb: bool) -> [u8; 4] {
+    std::array::from_fn(|channel| {
+        let value = texel[channel];
+        match numeric {
+            Numeric::Float if srgb && channel < 3 => linear_to_srgb8(f32::from_bits(value)),
+            Numeric::Float => (f32::from_bits(value).clamp(0.0, 1.0) * 255.0).round_ties_even() as u8,
+            // A channel that is not there is 1: opaque.
+            Numeric::Uint | Numeric::Sint if channel == 3 && value == 1 => u8::MAX,
+            Numeric::Uint => value.min(255) as u8,
+            Numeric::Sint => (value as i32).clamp(0, 255) as u8,
+        }
+    })
+}
+
+/// A PNG file, row by row.
+struct PngWriter {
+    png: Vec<u8>,
+    rows: ZlibEncoder<Vec<u8>>,
+}
+
+impl PngWriter {
+    fn new(width: u32, height: u32) -> io::Result<PngWriter> {
+        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+        // 8 bits, red, green, blue and alpha, not interlaced.
+        let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 6, 0, 0, 0]].concat();
+        chunk(&mut png, b"IHDR", &header)?;
+        Ok(PngWriter { png, rows: ZlibEncoder::new(Vec::new(), Compression::default()) })
+    }
+
+    /// A row: its filter, then its texels.
+    fn row(&mut self, row: &[u8]) -> io::Result<()> {
+        self.rows.write_all(row)
+    }
+
+    fn finish(mut self) -> io::Result<Vec<u8>> {
+        chunk(&mut self.png, b"IDAT", &self.rows.finish()?)?;
+        chunk(&mut self.png, b"IEND", &[])?;
+        Ok(self.png)
+    }
+}
+
+fn chunk(png: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) -> io::Result<()> {
+    let size = u32::try_from(data.len()).map_err(io::Error::other)?;
+    let mut crc = Crc::new();
+    crc.update(kind);
+    crc.update(data);
+    for part in [&size.to_be_bytes()[..], kind, data, &crc.sum().to_be_bytes()] {
+        png.extend_from_slice(part);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_asked_for_by_what_it_is() {
+        let wanted: ImageWanted =
+            "0x1000:r8g8b8a8_unorm:64x32:tile=3:ubwc:level=2:layer=1".parse().expect("well formed");
+        assert_eq!((wanted.iova, wanted.level, wanted.layer), (0x1000, 2, 1));
+        let params = wanted.params;
+        assert_eq!((params.width, params.height, params.levels, params.layers), (64, 32, 3, 2));
+        assert!(params.ubwc && params.tile_mode == TileMode::Tile3);
+        for wrong in [
+            "",
+            "0x1000",
+            "0x1000:R8_UNORM",
+            "0x1000:R8_UNORM:4",
+            "0:R8_UNORM:4x4:tile=9",
+            "0:R8_UNORM:4x4:x",
+        ] {
+            assert!(wrong.parse::<ImageWanted>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn colours_are_what_the_texels_hold() {
+        let floats = [0.5f32, 2.0, f32::NAN, -1.0].map(f32::to_bits);
+        assert_eq!(colour(floats, Numeric::Float, false), [128, 255, 0, 0]);
+        assert_eq!(colour([7, 300, 0, 1], Numeric::Uint, false), [7, 255, 0, 255]);
+        assert_eq!(colour([-3i32 as u32, 9, 0, 2], Numeric::Sint, false), [0, 9, 0, 2]);
+    }
+}
