@@ -28,7 +28,6 @@ pub fn show(capture: &[u8], traced: bool, db: &Db, max_alive: u64, out: &mut dyn
     });
     let mut parts = ReplayParts { replacement: None, onlooker };
     let (replayed, _) = replay_with(capture, &options, &mut parts, db, max_alive);
-    drop(parts);
     // A counter takes everything.
     let _ = replayed.text(Style::default(), out);
 }
