@@ -249,6 +249,11 @@ impl<'d> ValueType<'d> {
         (self.high() + 1).saturating_sub(self.low())
     }
 
+    /// Where its bits are: the lowest one, how many, and by how many they are shifted up once they are at bit 0.
+    pub fn bit_place(self) -> (u32, u32, u32) {
+        (self.low(), self.width(), self.shr())
+    }
+
     /// The value's bits, shifted down to bit 0 and then up as the type says: an address comes out whole.
     pub fn extract(self, value: u64) -> u64 {
         ((value & self.mask()) >> self.low()).checked_shl(self.shr()).unwrap_or(0)

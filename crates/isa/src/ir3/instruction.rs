@@ -126,6 +126,19 @@ pub struct TextureAccess {
     pub cluster: u8,
 }
 
+impl TextureAccess {
+    /// Coordinates: two, or three with `.3d`.
+    pub fn axes(&self) -> u8 {
+        if self.three_d { 3 } else { 2 }
+    }
+
+    /// Which component of the first source is the first of the gradients, of an instruction that has some: reference, layer and divisor
+    /// follow the coordinates, and these are four registers at least.
+    pub fn gradients(&self) -> u8 {
+        (self.axes() + u8::from(self.shadow) + u8::from(self.array) + u8::from(self.project)).max(4)
+    }
+}
+
 /// What a memory instruction says besides its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryAccess {
@@ -468,6 +481,10 @@ impl Instruction {
                 access.offset = offset as u8;
             }
         }
+        if let (true, Some(first)) = (self.opcode.has_gradients(), self.srcs.list.first_mut()) {
+            // Gradients follow the coordinates in the same vector.
+            *first = first.map(|operand| operand.components(access.gradients() + 2 * access.axes()));
+        }
         descriptors(&mut access, reader, gpu_id)?;
         self.attributes = Attributes::Texture(access);
         Some(())
@@ -694,6 +711,11 @@ impl Instruction {
 }
 
 impl Opcode {
+    /// Whether it is a sample with gradients.
+    pub fn has_gradients(self) -> bool {
+        matches!(self, Opcode::Samgq | Opcode::Samgp0 | Opcode::Samgp1 | Opcode::Samgp2 | Opcode::Samgp3)
+    }
+
     /// Whether it is an atomic operation on local memory.
     pub fn is_local_atomic(self) -> bool {
         let name = self.name();

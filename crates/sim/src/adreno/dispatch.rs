@@ -3,12 +3,17 @@
 //! Facts: what registers and constants mean at a dispatch, as Mesa's Turnip sets them. Never: what instructions do.
 
 use super::cp::{CpStop, ThreadId};
-use super::ir3::{self, Dispatch, FaultKind, MemoryUnit, PrivateMemory, ShaderProgram, ShaderState};
+use super::ir3::{
+    self, BindfulTable, BindfulTables, Dispatch, FaultKind, MemoryUnit, PrivateMemory, ShaderProgram,
+    ShaderState,
+};
 use super::machine::AdrenoMachine;
 use super::space::{Client, GpuFault};
+use super::state::DescriptorTable;
 use crate::fault::MemoryFaultCause;
 use unwedge_base::Generation;
 use unwedge_hw::Gpu;
+use unwedge_hw::adreno::layout::ImageGpu;
 use unwedge_stream::adreno::Stage;
 
 /// Registers of compute, where the GPU has them.
@@ -21,6 +26,8 @@ pub(crate) struct ComputePlaces {
     private_base: u32,
     private_size: u32,
     textures: u32,
+    samplers: u32,
+    borders: u32,
     images: u32,
     nd_range: u32,
     /// The registers of system values.
@@ -60,6 +67,8 @@ impl ComputePlaces {
             private_base: reg("SP_CS_PVT_MEM_ADDR")?,
             private_size: reg("SP_CS_PVT_MEM_PARAM")?,
             textures: reg("SP_CS_TEX_CONST")?,
+            samplers: reg("SP_CS_TEX_SAMP")?,
+            borders: reg("SP_TP_BORDER_COLOR_BASE_ADDR")?,
             images: reg("SP_CS_IBO")?,
             nd_range: reg("HLSQ_CS_NDRANGE_0")?,
             values: reg(values)?,
@@ -164,11 +173,9 @@ impl AdrenoMachine<'_> {
                 bindless: sets
                     .map(|set| self.register_pair(id, Some(places.descriptor_sets + 2 * set)))
                     .collect(),
-                tables: [
-                    self.register_pair(id, Some(places.textures)),
-                    self.register_pair(id, Some(places.images)),
-                    0,
-                ],
+                tables: self.bindful_tables(id, places),
+                borders: self.register_pair(id, Some(places.borders)),
+                bank: ImageGpu::of(self.adreno).ok().and_then(|gpu| gpu.bank),
                 private: PrivateMemory {
                     base: self.register_pair(id, Some(places.private_base)),
                     per_fiber: (read(places.private_size) & 0xff) << 9,
@@ -180,6 +187,22 @@ impl AdrenoMachine<'_> {
             local_memory: ((read(places.local_memory) & 0x1f) + 1) * 1024,
             local_id: register(24),
             group_id: register(0),
+        }
+    }
+
+    /// Tables of descriptors that are not bindless. The hardware has what packets loaded of them; the rest it fetches.
+    fn bindful_tables(&self, id: ThreadId, places: &ComputePlaces) -> BindfulTables {
+        let state = self.loaded(id).stage(Stage::Compute);
+        let table = |table: DescriptorTable, register: Option<u32>| BindfulTable {
+            address: register.map_or(0, |register| self.register_pair(id, Some(register))),
+            loaded: state.table(table).to_vec(),
+        };
+        BindfulTables {
+            textures: table(DescriptorTable::Texture, Some(places.textures)),
+            samplers: table(DescriptorTable::Sampler, Some(places.samplers)),
+            images: table(DescriptorTable::Image, Some(places.images)),
+            // Uniform buffers have no register: packets load all of them.
+            uniforms: table(DescriptorTable::Ubo, None),
         }
     }
 

@@ -17,6 +17,7 @@ mod replay;
 mod space;
 pub mod sqe;
 mod state;
+mod texture;
 mod watch;
 
 pub use cp::{CpStop, StreamFrame, ThreadId};

@@ -15,7 +15,8 @@ const DESCRIPTORS: usize = 256;
 pub struct StageState {
     /// The constant file; what no packet wrote is `None`.
     constants: Vec<Option<u32>>,
-    tables: [Vec<u32>; 4],
+    /// Descriptors by dword; what no packet wrote is `None`.
+    tables: [Vec<Option<u32>>; 4],
 }
 
 /// A table of bindful descriptors.
@@ -54,9 +55,15 @@ impl StageState {
     }
 
     /// A descriptor, if one was loaded.
-    pub fn descriptor(&self, table: DescriptorTable, index: usize) -> Option<&[u32]> {
+    pub fn descriptor(&self, table: DescriptorTable, index: usize) -> Option<Vec<u32>> {
         let from = index.checked_mul(table.dwords())?;
-        self.tables[table as usize].get(from..from.checked_add(table.dwords())?)
+        let words = self.table(table).get(from..from.checked_add(table.dwords())?)?;
+        words.iter().copied().collect()
+    }
+
+    /// A table of descriptors as far as packets loaded it, by dword.
+    pub fn table(&self, table: DescriptorTable) -> &[Option<u32>] {
+        &self.tables[table as usize]
     }
 
     fn load_constants(&mut self, first: usize, words: &[u32]) {
@@ -71,9 +78,9 @@ impl StageState {
         let words = &words[..words.len().min(most - from)];
         let slots = &mut self.tables[table as usize];
         if slots.len() < from + words.len() {
-            slots.resize(from + words.len(), 0);
+            slots.resize(from + words.len(), None);
         }
-        slots[from..from + words.len()].copy_from_slice(words);
+        slots[from..].iter_mut().zip(words).for_each(|(slot, &word)| *slot = Some(word));
     }
 }
 

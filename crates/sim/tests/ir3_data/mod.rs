@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use unwedge_hw::{Db, Gpu};
 use unwedge_sim::SimMemory;
-use unwedge_sim::adreno::ir3::{Dispatch, PrivateMemory, ShaderProgram, ShaderState};
+use unwedge_sim::adreno::ir3::{
+    BindfulTable, BindfulTables, Dispatch, PrivateMemory, ShaderProgram, ShaderState,
+};
 use unwedge_stream::Flow;
 use unwedge_stream::adreno::{AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, LoadState, Stage, StateType};
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
@@ -105,6 +107,7 @@ impl Collector<'_> {
             Some(at) => (0..64).map(|n| regs.raw(at + n)).collect(),
             None => Vec::new(),
         };
+        let table = |name: &str| BindfulTable { address: wide(name), loaded: Vec::new() };
         let size = reg("HLSQ_CS_NDRANGE_0");
         // The registers of a6xx that are written; a7xx has one copy.
         let ids = reg(if a7xx { "SP_CS_CNTL_0" } else { "HLSQ_CS_CNTL_0" });
@@ -120,7 +123,13 @@ impl Collector<'_> {
                     constants: self.constants.clone(),
                     immediate_constants,
                     bindless,
-                    tables: [wide("SP_CS_TEX_CONST"), wide("SP_CS_IBO"), 0],
+                    tables: BindfulTables {
+                        textures: table("SP_CS_TEX_CONST"),
+                        images: table("SP_CS_IBO"),
+                        ..BindfulTables::default()
+                    },
+                    borders: 0,
+                    bank: None,
                     private: PrivateMemory {
                         base: wide("SP_CS_PVT_MEM_ADDR"),
                         per_fiber: (reg("SP_CS_PVT_MEM_PARAM") & 0xff) << 9,

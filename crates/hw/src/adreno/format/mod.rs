@@ -268,6 +268,22 @@ impl Format {
         matches!(self.row().texel, TexelShape::Block(_))
     }
 
+    /// Its channels from the lowest bit up, those without a use among them. Blocks and shared exponents have none.
+    pub fn channels(self) -> &'static [Channel] {
+        match self.row().texel {
+            TexelShape::Channels(list) => list,
+            TexelShape::SharedExponent | TexelShape::Block(_) => &[],
+        }
+    }
+
+    /// How its blocks are encoded, where its texels are in blocks.
+    pub fn block_codec(self) -> Option<BlockCodec> {
+        match self.row().texel {
+            TexelShape::Block(codec) => Some(codec),
+            TexelShape::Channels(_) | TexelShape::SharedExponent => None,
+        }
+    }
+
     /// Channels that hold something.
     pub fn channel_count(self) -> usize {
         match self.row().texel {

@@ -10,10 +10,10 @@ use super::{
 /// What pitches of flags are multiples of.
 pub(super) const FLAG_PITCH_ALIGN: u32 = 64;
 /// What levels with UBWC, their flags, layers, and slices of the full size are multiples of.
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 
 /// A size of a level.
-fn minify(size: u32, level: u32) -> u32 {
+pub(super) fn minify(size: u32, level: u32) -> u32 {
     (size >> level).max(1)
 }
 

@@ -11,11 +11,13 @@ mod copy;
 mod error;
 mod gpu;
 mod levels;
+mod view;
 
 pub use address::{Addresser, AddresserParts, TexelPlace, Tiling};
 pub use copy::{CopyError, Rect};
 pub use error::{Axis, LayoutError};
 pub use gpu::{BankConfig, ImageGpu, MacrotileMode};
+pub use view::{ViewLevel, ViewParts};
 
 use crate::adreno::format::Format;
 use unwedge_base::Generation;

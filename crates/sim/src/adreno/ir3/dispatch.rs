@@ -1,6 +1,7 @@
 //! What waves are run with.
 
 use crate::run::Timing;
+use unwedge_hw::adreno::layout::BankConfig;
 
 /// Private memory, as `SP_xS_PVT_MEM_*` give it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -9,6 +10,28 @@ pub struct PrivateMemory {
     pub base: u64,
     /// Bytes of a fiber.
     pub per_fiber: u32,
+}
+
+/// A table of descriptors that are not bindless.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BindfulTable {
+    /// Where it is in memory; 0: nowhere.
+    pub address: u64,
+    /// What packets have loaded of it, by dword. It comes before what is in memory.
+    pub loaded: Vec<Option<u32>>,
+}
+
+/// Tables of descriptors that are not bindless.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BindfulTables {
+    /// Textures, 16 dwords each.
+    pub textures: BindfulTable,
+    /// Samplers, 4 dwords each.
+    pub samplers: BindfulTable,
+    /// Storage images and buffers, 16 dwords each.
+    pub images: BindfulTable,
+    /// Uniform buffers, 2 dwords each.
+    pub uniforms: BindfulTable,
 }
 
 /// The state that any shader stage has.
@@ -22,8 +45,12 @@ pub struct ShaderState {
     pub immediate_constants: Vec<u32>,
     /// `SP_xS_BINDLESS_BASE`: addresses with the size of a descriptor in the low two bits.
     pub bindless: Vec<u64>,
-    /// Tables of descriptors that are not bindless: textures, images, uniform buffers.
-    pub tables: [u64; 3],
+    /// Tables of descriptors that are not bindless.
+    pub tables: BindfulTables,
+    /// The table of border colours.
+    pub borders: u64,
+    /// How the GPU spreads tiles of images over banks of memory, where it is known.
+    pub bank: Option<BankConfig>,
     /// Private memory.
     pub private: PrivateMemory,
 }
@@ -73,7 +100,9 @@ impl Default for ShaderState {
             constants: Vec::new(),
             immediate_constants: Vec::new(),
             bindless: Vec::new(),
-            tables: [0; 3],
+            tables: BindfulTables::default(),
+            borders: 0,
+            bank: None,
             private: PrivateMemory::default(),
         }
     }

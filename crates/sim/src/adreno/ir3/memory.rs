@@ -1,8 +1,8 @@
 //! Category 6: loads, stores, atomics, constants.
 
-use super::descriptor::{BufferView, Descriptor, Table, is_uniform};
 use super::fault::{FaultKind, MemoryUnit};
 use super::group::Machine;
+use super::image;
 use super::program::ShaderStep;
 use super::results::Results;
 use super::wave::{FIBERS, Mask, Row, Wave};
@@ -13,11 +13,11 @@ use unwedge_isa::ir3::{Attributes, Instruction, MemoryAccess, Opcode, Operand, O
 const UNWRITTEN_BYTE: u8 = 0xd5;
 
 /// An instruction in execution.
-struct Context<'c> {
+pub(super) struct Context<'c> {
     wave: &'c Wave,
-    instruction: &'c Instruction,
-    access: MemoryAccess,
-    exec: Mask,
+    pub(super) instruction: &'c Instruction,
+    pub(super) access: MemoryAccess,
+    pub(super) exec: Mask,
 }
 
 impl Context<'_> {
@@ -25,11 +25,11 @@ impl Context<'_> {
         self.instruction.srcs.get(at).ok_or(FaultKind::NotEmulated("this form"))
     }
 
-    fn dst(&self) -> Result<Operand, FaultKind> {
+    pub(super) fn dst(&self) -> Result<Operand, FaultKind> {
         self.instruction.dsts.get(0).ok_or(FaultKind::NotEmulated("this form"))
     }
 
-    fn rows(&self, machine: &Machine<'_>, at: usize) -> Result<Vec<Row>, FaultKind> {
+    pub(super) fn rows(&self, machine: &Machine<'_>, at: usize) -> Result<Vec<Row>, FaultKind> {
         let operand = self.source(at)?;
         (0..usize::from(operand.count.max(1)))
             .map(|component| {
@@ -38,6 +38,14 @@ impl Context<'_> {
                 Ok(row)
             })
             .collect()
+    }
+}
+
+impl Context<'_> {
+    /// The first register of a source.
+    pub(super) fn row(&self, machine: &Machine<'_>, at: usize) -> Result<Row, FaultKind> {
+        let rows = self.rows(machine, at)?;
+        rows.first().copied().ok_or(FaultKind::NotEmulated("this form"))
     }
 }
 
@@ -64,12 +72,12 @@ pub(super) fn exec(
         LdcK | LdgK => constant_block(machine, &cx),
         Stc => constant_store(machine, &cx),
         Stsc => shared_constants(machine, &cx),
-        LdibB => image_load(machine, &cx),
-        StibB => image_store(machine, &cx),
-        ResinfoB => image_size(machine, &cx),
+        LdibB => image::load(machine, &cx),
+        StibB => image::store(machine, &cx),
+        ResinfoB => image::size(machine, &cx),
         _ if opcode.is_local_atomic() => local_atomic(machine, &cx),
         _ if opcode.name().starts_with("atomic.g") => global_atomic(machine, &cx),
-        _ if opcode.name().starts_with("atomic.b") => image_atomic(machine, &cx),
+        _ if opcode.name().starts_with("atomic.b") => image::atomics(machine, &cx),
         _ => Err(FaultKind::NotEmulated(opcode.name())),
     }
 }
@@ -224,14 +232,8 @@ fn scratch_store(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results,
     Ok(results)
 }
 
-/// The descriptor's number of a fiber.
-fn index_row(machine: &Machine<'_>, cx: &Context<'_>, at: usize) -> Result<Row, FaultKind> {
-    let rows = cx.rows(machine, at)?;
-    rows.first().copied().ok_or(FaultKind::NotEmulated("this form"))
-}
-
 fn uniform_load(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results, FaultKind> {
-    let (offsets, indices) = (index_row(machine, cx, 0)?, index_row(machine, cx, 1)?);
+    let (offsets, indices) = (cx.row(machine, 0)?, cx.row(machine, 1)?);
     let dst = cx.dst()?;
     let mut results = Results::default();
     let mask = if cx.access.uniform || dst.is_shared() { cx.exec & cx.exec.wrapping_neg() } else { cx.exec };
@@ -295,7 +297,7 @@ fn constant_block(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results
         let address = u64::from(low[fiber]) | u64::from(high[fiber]) << 32;
         (address.wrapping_add_signed(cx.access.offset.into()), u64::MAX)
     } else {
-        let (offset, index) = (index_row(machine, cx, 0)?, index_row(machine, cx, 1)?);
+        let (offset, index) = (cx.row(machine, 0)?, cx.row(machine, 1)?);
         let (base, size) = machine.uniform_buffer(cx.access.base, index[fiber])?;
         let skipped = u64::from(offset[fiber]) * 16;
         (base.wrapping_add(skipped), size.saturating_sub(skipped))
@@ -339,106 +341,8 @@ fn shared_constants(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Resul
     Ok(results)
 }
 
-/// The buffers of the fibers: looked up once where all have the same.
-struct Buffers {
-    indices: Row,
-    uniform: bool,
-    known: Option<(u32, Option<BufferView>)>,
-    base: Option<u8>,
-}
-
-impl Buffers {
-    fn new(machine: &Machine<'_>, cx: &Context<'_>, at: usize) -> Result<Buffers, FaultKind> {
-        let indices = index_row(machine, cx, at)?;
-        Ok(Buffers { indices, uniform: is_uniform(cx.access.index), known: None, base: cx.access.base })
-    }
-
-    /// The buffer of a fiber; `None` where the descriptor is null.
-    fn get(&mut self, machine: &mut Machine<'_>, fiber: usize) -> Result<Option<BufferView>, FaultKind> {
-        let index = self.indices[fiber];
-        if let Some((known, view)) = self.known
-            && (self.uniform || known == index)
-        {
-            return Ok(view);
-        }
-        let descriptor: Descriptor = machine.descriptor(self.base, Table::Images, index)?;
-        let view = if descriptor.is_null() { None } else { Some(descriptor.buffer()?) };
-        self.known = Some((index, view));
-        Ok(view)
-    }
-}
-
-/// Bytes of an element that an access means: those of its type, or of the format where it is converted.
-fn element_bytes(access: &MemoryAccess, view: &BufferView) -> u32 {
-    if access.typed { view.texel } else { access.ty.bits() / 8 }
-}
-
-fn image_load(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results, FaultKind> {
-    let coordinates = index_row(machine, cx, 0)?;
-    let mut buffers = Buffers::new(machine, cx, 1)?;
-    let dst = cx.dst()?;
-    let mut rows = vec![[0; FIBERS]; usize::from(cx.access.size)];
-    for_each(cx.exec, |fiber| {
-        let Some(view) = buffers.get(machine, fiber)? else { return Ok(()) };
-        let bytes = element_bytes(&cx.access, &view);
-        let first = coordinates[fiber].wrapping_add_signed(cx.access.offset);
-        for (component, row) in rows.iter_mut().enumerate() {
-            if cx.access.typed && component > 0 {
-                break;
-            }
-            if let Some(address) = view.element(first.wrapping_add(component as u32), bytes) {
-                row[fiber] = machine.load(address, bytes.min(8) as usize, MemoryUnit::Uche)? as u32;
-            }
-        }
-        Ok(())
-    })?;
-    let mut results = Results::default();
-    for (component, row) in rows.into_iter().enumerate() {
-        results.push(&dst, component, cx.exec, row);
-    }
-    Ok(results)
-}
-
-fn image_store(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results, FaultKind> {
-    let data = cx.rows(machine, 0)?;
-    let coordinates = index_row(machine, cx, 1)?;
-    let mut buffers = Buffers::new(machine, cx, 2)?;
-    for_each(cx.exec, |fiber| {
-        let Some(view) = buffers.get(machine, fiber)? else { return Ok(()) };
-        let bytes = element_bytes(&cx.access, &view);
-        let first = coordinates[fiber].wrapping_add_signed(cx.access.offset);
-        let components = if cx.access.typed { 1 } else { usize::from(cx.access.size) };
-        for (component, row) in data.iter().take(components).enumerate() {
-            if let Some(address) = view.element(first.wrapping_add(component as u32), bytes) {
-                machine.store(address, bytes.min(4) as usize, row[fiber].into())?;
-            }
-        }
-        Ok(())
-    })?;
-    Ok(Results::default())
-}
-
-fn image_size(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results, FaultKind> {
-    let dst = cx.dst()?;
-    let mut results = Results::default();
-    // To no register: the descriptor is fetched ahead.
-    if dst.is_none() {
-        return Ok(results);
-    }
-    let mut buffers = Buffers::new(machine, cx, 0)?;
-    let mut row = [0; FIBERS];
-    for_each(cx.exec, |fiber| {
-        row[fiber] = buffers.get(machine, fiber)?.map_or(0, |view| view.elements);
-        Ok(())
-    })?;
-    results.push(&dst, 0, cx.exec, row);
-    results.push_all(&dst, 1, cx.exec, 1);
-    results.push_all(&dst, 2, cx.exec, 1);
-    Ok(results)
-}
-
 /// What an atomic operation leaves in memory.
-fn atomic(opcode: Opcode, ty: Type, old: u64, data: u64, other: u64) -> Result<u64, FaultKind> {
+pub(super) fn atomic(opcode: Opcode, ty: Type, old: u64, data: u64, other: u64) -> Result<u64, FaultKind> {
     let operation = opcode.name().rsplit('.').next().unwrap_or("");
     let signed = |value: u64| if ty == Type::U64 { value as i64 } else { i64::from(value as u32 as i32) };
     let new = match operation {
@@ -468,17 +372,17 @@ fn atomic(opcode: Opcode, ty: Type, old: u64, data: u64, other: u64) -> Result<u
 }
 
 /// Values of one or two registers each.
-fn values(rows: &[Row], width: usize, at: usize, fiber: usize) -> u64 {
+pub(super) fn values(rows: &[Row], width: usize, at: usize, fiber: usize) -> u64 {
     let word = |n: usize| rows.get(at * width + n).map_or(0, |row| u64::from(row[fiber]));
     if width == 2 { word(0) | word(1) << 32 } else { word(0) }
 }
 
-fn width_of(access: &MemoryAccess) -> usize {
+pub(super) fn width_of(access: &MemoryAccess) -> usize {
     if access.ty == Type::U64 { 2 } else { 1 }
 }
 
 /// What was in memory before, in one or two registers.
-fn push_old(results: &mut Results, dst: &Operand, width: usize, mask: Mask, old: &[u64; FIBERS]) {
+pub(super) fn push_old(results: &mut Results, dst: &Operand, width: usize, mask: Mask, old: &[u64; FIBERS]) {
     for word in 0..width {
         results.push(dst, word, mask, std::array::from_fn(|fiber| (old[fiber] >> (32 * word)) as u32));
     }
@@ -512,28 +416,6 @@ fn global_atomic(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results,
         let [first, second] = [0, 1].map(|at| values(&data, width, at, fiber));
         let after = atomic(cx.instruction.opcode, cx.access.ty, before, first, second)?;
         machine.store(addresses[fiber], 4 * width, after)?;
-        old[fiber] = before;
-        Ok(())
-    })?;
-    let mut results = Results::default();
-    push_old(&mut results, &cx.dst()?, width, cx.exec, &old);
-    Ok(results)
-}
-
-fn image_atomic(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results, FaultKind> {
-    // The first register receives the old value; data follow it.
-    let data = cx.rows(machine, 0)?;
-    let coordinates = index_row(machine, cx, 1)?;
-    let mut buffers = Buffers::new(machine, cx, 2)?;
-    let width = width_of(&cx.access);
-    let mut old = [0; FIBERS];
-    for_each(cx.exec, |fiber| {
-        let Some(view) = buffers.get(machine, fiber)? else { return Ok(()) };
-        let Some(address) = view.element(coordinates[fiber], 4 * width as u32) else { return Ok(()) };
-        let before = machine.load(address, 4 * width, MemoryUnit::Uche)?;
-        let [first, second] = [1, 2].map(|at| values(&data, width, at, fiber));
-        let after = atomic(cx.instruction.opcode, cx.access.ty, before, first, second)?;
-        machine.store(address, 4 * width, after)?;
         old[fiber] = before;
         Ok(())
     })?;
