@@ -327,6 +327,9 @@ rules! {
         CpAwaitedValueIsThere: "cp-awaited-value-is-there", CpWait, 30, Observation, [];
         /// The CP waits for a value that the dump does not have.
         CpWaitsForUnknownValue: "cp-waits-for-unknown-value", CpWait, 50, Cause, [CaptureEarlierSubmits];
+        // Less than a wait of BR, which may be what BV waits for.
+        /// The BV thread waits for a value that the dump does not have.
+        BvWaitsForValue: "bv-waits-for-value", CpWait, 49, Cause, [CaptureEarlierSubmits];
         /// The CP waits for earlier work.
         CpWaitsForWork: "cp-waits-for-work", CpWait, 34, Observation, [];
         /// The CP waits for earlier register writes.

@@ -209,8 +209,12 @@ impl RecordedSets<'_> {
 
     /// Looks through all captures once.
     fn survey(&mut self) {
-        const RARE: [FaultSeed; 3] =
-            [FaultSeed::EndlessShader, FaultSeed::NullDescriptor, FaultSeed::MissingFence];
+        const RARE: [FaultSeed; 4] = [
+            FaultSeed::EndlessShader,
+            FaultSeed::NullDescriptor,
+            FaultSeed::MissingFence,
+            FaultSeed::EndlessBvWait,
+        ];
         for file in &self.files {
             let sets = self.collect(file);
             let listed: Vec<ListedSubmit> =

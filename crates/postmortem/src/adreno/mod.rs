@@ -2,6 +2,7 @@
 
 mod advice;
 mod busy;
+mod bv;
 mod case;
 mod corrupt;
 mod cycle;
@@ -120,6 +121,7 @@ fn judge(case: &AdrenoCase<'_>, shader_gpu: Option<u32>, found: Option<&CpStop>,
         let open_work = inflight::open_work(stop, queues, case);
         open = open_work.work.len();
         findings.extend(inflight::cp_wait(case, stop));
+        findings.extend(bv::finding(case, stop));
         findings.extend(inflight::own_draw(case, stop, &open_work));
         findings.extend(inflight::suspects(case, &open_work, queues));
         findings.extend(shaders::findings(case, shader_gpu, stop, &open_work));

@@ -25,6 +25,8 @@ pub enum FaultSeed {
     EndlessWait,
     /// A wait for a register.
     EndlessRegisterWait,
+    /// A wait of the BV thread alone for a value in memory that nobody writes.
+    EndlessBvWait,
     /// The first instruction of a dispatch jumps to itself.
     EndlessShader,
     /// The descriptors of buffers of a dispatch have their sizes, and null for an address.
@@ -54,13 +56,14 @@ const TYPE_BUFFER: u32 = 4;
 const EVENTS: usize = 8;
 
 impl FaultSeed {
-    pub const ALL: [FaultSeed; 15] = [
+    pub const ALL: [FaultSeed; 16] = [
         FaultSeed::BadIbAddress,
         FaultSeed::UnmappedBuffer,
         FaultSeed::WildAddress,
         FaultSeed::TruncatedPacket,
         FaultSeed::EndlessWait,
         FaultSeed::EndlessRegisterWait,
+        FaultSeed::EndlessBvWait,
         FaultSeed::EndlessShader,
         FaultSeed::NullDescriptor,
         FaultSeed::MissingFence,
@@ -100,6 +103,7 @@ impl FaultSeed {
                     | Rule::CpWaitsForWrongWrite
                     | Rule::CpWaitsForItself
             ),
+            FaultSeed::EndlessBvWait => cause == Rule::BvWaitsForValue,
             FaultSeed::EndlessShader => cause == Rule::ShaderProcessorsStuck,
             FaultSeed::Garbage | FaultSeed::Overrun => {
                 matches!(cause, Rule::NotAPacket | Rule::PoisonInStream)
@@ -230,6 +234,26 @@ impl Seeder<'_, '_> {
                 let value = memory.read(at)?.wrapping_add(1 + self.rng.below(1000) as u32);
                 let [low, high] = halves(at);
                 self.replace(&pkt7(0x3c, &[3 | 1 << 4, low, high, value, u32::MAX, 16]))?
+            }
+            FaultSeed::EndlessBvWait => {
+                let control = opcode(self.gpu, "CP_THREAD_CONTROL")?;
+                let buffers: Vec<u64> =
+                    self.set.buffers.iter().filter(|b| b.contents.is_some()).map(|b| b.iova).collect();
+                let at = *self.rng.pick(&buffers)?;
+                let value = memory.read(at)?.wrapping_add(1 + self.rng.below(1000) as u32);
+                let [low, high] = halves(at);
+                let wait = pkt7(0x3c, &[3 | 1 << 4, low, high, value, u32::MAX, 16]);
+                // BV alone, then both, before a stream of the submit.
+                let chosen = self.rng.below(self.set.streams.len());
+                let (target, dwords) = *self.set.streams.get(chosen)?;
+                let stream = (0..u64::from(dwords)).map(|n| memory.read(target + 4 * n));
+                let mut words = [pkt7(control, &[2]), wait, pkt7(control, &[3])].concat();
+                words.extend(stream.collect::<Option<Vec<u32>>>()?);
+                self.set.streams[chosen] = (nowhere, words.len() as u32);
+                let size = (4 * words.len() as u64).next_multiple_of(0x1000);
+                let name = "waits".to_owned();
+                self.set.buffers.push(Buffer { iova: nowhere, size, contents: Some(words), name });
+                nowhere + 8
             }
             FaultSeed::EndlessRegisterWait => {
                 let scratch = self.gpu.reg_offset("CP_SCRATCH[0].REG")?;
@@ -371,6 +395,7 @@ impl ListedSubmit {
             FaultSeed::EndlessShader => any(|packet| packet.code.is_some()),
             FaultSeed::NullDescriptor => any(|packet| !packet.descriptors.is_empty()),
             FaultSeed::MissingFence => any(is_memory_wait),
+            FaultSeed::EndlessBvWait => any(|packet| packet.op == AdrenoOp::ThreadControl),
             _ => true,
         }
     }

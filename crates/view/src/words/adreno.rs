@@ -236,6 +236,7 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         AdrenoRule::WorkStarting => own_work(f, "the CP was starting"),
         AdrenoRule::WorkLastSent => own_work(f, "the last work sent was"),
         AdrenoRule::BvThreadAt => bv_thread_at(f),
+        AdrenoRule::BvWaitsForValue => bv_waits_for_value(f),
         AdrenoRule::FenceNotRetired => Words::new(
             format!(
                 "{} is read to its end and no block is busy, but fence {} is not retired",
@@ -727,6 +728,26 @@ fn bv_thread_at(f: &Finding) -> Words {
     Words::new(
         format!("the BV thread is executing {packet}{}", queued.unwrap_or_default()),
         "BV runs ahead through the binning pass, or waits for BR.",
+    )
+}
+
+fn bv_waits_for_value(f: &Finding) -> Words {
+    let packet = f.args.text("packet").unwrap_or("a packet");
+    let wanted = f.args.record("waits_for").map(wait).unwrap_or_default();
+    let at = f.args.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
+    let value = match f.args.number("value") {
+        Some(value) => format!("it is {value:#x}"),
+        None => "its value is not captured".to_owned(),
+    };
+    let places = match f.args.number("places") {
+        None | Some(1) => String::new(),
+        Some(n) => {
+            format!("{n} packets fit the headers that its SQE remembers; this is the first that waits.")
+        }
+    };
+    Words::new(
+        format!("the BV thread waits in {packet}{at} for {wanted}: {value}"),
+        sentences(&["What BR is at is not this packet: it has gone on, or waits for BV.", &places]),
     )
 }
 
