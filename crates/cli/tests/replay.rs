@@ -191,7 +191,8 @@ fn a_stream_is_replaced_by_what_a_program_writes() {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let bytes = capture(&[store(4, 2)]);
     for generator in ["./generate", "sh generate"] {
-        let args = ["replay", "-", "--override=0", "--generator", generator, "--dump-mem", "0x10000000:8=out"];
+        let args =
+            ["replay", "-", "--override=0", "--generator", generator, "--dump-mem", "0x10000000:8=out"];
         let output = unwedge_in(&folder.0, &args, &bytes);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert_eq!(folder.read("out"), [5u32, 7].map(u32::to_le_bytes).concat());
@@ -229,7 +230,8 @@ fn a_replay_stops_before_packets_and_obeys() {
     let folder = Folder::new("step");
     folder.write("a.rd", &capture(&[[store(8, 1), store(12, 2)].concat()]));
     let run = |commands: &[u8]| unwedge_in(&folder.0, &["replay", "a.rd", "--step", "packet"], commands);
-    let output = run(b"x 0x10000008 8\n\nx 0x10000008 8\nr CP_SCRATCH[0].REG\nr none\nx 0x50000000 4\n?\nc\n");
+    let output =
+        run(b"x 0x10000008 8\n\nx 0x10000008 8\nr CP_SCRATCH[0].REG\nr none\nx 0x50000000 4\n?\nc\n");
     assert_eq!(output.status.code(), Some(0));
     let shown = text(&output.stdout);
     for part in [
@@ -258,11 +260,16 @@ fn two_replays_are_compared() {
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     assert!(shown.contains("differs from other.rd"), "{shown}");
-    assert!(shown.contains("0x0000000010000000         64          1  0x0000000010000004 0x0000000010000004"), "{shown}");
+    assert!(
+        shown.contains("0x0000000010000000         64          1  0x0000000010000004 0x0000000010000004"),
+        "{shown}"
+    );
     folder.write("same.rd", &bytes);
     let output = unwedge_in(&folder.0, &["replay", "-", "--json", "--compare", "same.rd"], &bytes);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stdout).contains(r#""compared":{"other":"same.rd","other_stopped":0,"buffers":[]}"#));
+    assert!(
+        text(&output.stdout).contains(r#""compared":{"other":"same.rd","other_stopped":0,"buffers":[]}"#)
+    );
 }
 
 #[test]
@@ -282,7 +289,8 @@ fn an_image_in_memory_is_a_picture() {
     // The chunk of rows: its length, its kind, a stream of zlib, its check sum.
     let length = u32::from_be_bytes(png[33..37].try_into().unwrap()) as usize;
     let mut rows = Vec::new();
-    std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&png[41..41 + length]), &mut rows).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&png[41..41 + length]), &mut rows)
+        .unwrap();
     assert_eq!(rows, [0, 7, 0, 0, 0, 0x11, 0x22, 0x33, 0xff]);
     assert_eq!(&png[png.len() - 12..], b"\0\0\0\0IEND\xae\x42\x60\x82");
     let wrong = unwedge(&["replay", "-", "--image", "0x1000:R8_UNORM:4=out.png"], &bytes);
@@ -301,4 +309,21 @@ fn a_packet_that_goes_on_and_on_is_a_hang() {
     assert!(shown.contains("hung: no progress: the packet is not done after 4 steps"), "{shown}");
     let json = text(&unwedge(&["replay", "--hang-steps", "4", "--json", "-"], &bytes).stdout);
     assert!(json.contains(r#""end":"hung""#), "{json}");
+}
+
+/// This machine may have no such GPU; what the virtual one alone can do is refused before any is opened.
+#[test]
+fn a_device_does_what_a_device_can() {
+    let bytes = capture(&[store(0, 1)]);
+    let output = unwedge(&["replay", "-", "--device", "msm", "--trace"], &bytes);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--trace is for the virtual Adreno"), "{}", text(&output.stderr));
+    let output = unwedge(&["replay", "-", "--device", "auto", "--trace"], &bytes);
+    assert_eq!(output.status.code(), Some(0));
+    let kgsl = std::path::Path::new("/dev/kgsl-3d0");
+    if !kgsl.exists() {
+        let output = unwedge(&["replay", "-", "--device", "kgsl"], &bytes);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains("there is no such device"), "{}", text(&output.stderr));
+    }
 }
