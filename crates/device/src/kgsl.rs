@@ -103,7 +103,7 @@ impl<K: Kernel> SubmitDevice for KgslDevice<K> {
         }
         self.buffers.insert(iova, size);
         // The memory is used again and again: what is not given is zero.
-        const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let given = contents.len().min(size as usize);
         self.kernel.write(self.mapping, iova - start, &contents[..given]);
         let mut at = iova + given as u64;

@@ -164,7 +164,7 @@ impl<'d> Replay<'d> {
     pub fn overlay(&mut self, buffers: &Memory) {
         for buffer in buffers.buffers() {
             let around = self.snapshots.range(..=buffer.iova).next_back();
-            if !around.is_some_and(|(_, around)| around.end() >= buffer.end()) {
+            if around.is_none_or(|(_, around)| around.end() < buffer.end()) {
                 self.map(buffer);
                 self.overlaid.push((buffer.iova, buffer.size));
                 continue;
