@@ -1,6 +1,6 @@
 //! `unwedge replay`: executes a capture on the virtual Adreno. Never: two readers of standard input.
 
-use crate::args::{Global, MemoryArg, Replay};
+use crate::args::{DeviceArg, Global, MemoryArg, Replay};
 use crate::database;
 use crate::dump;
 use crate::failure::{Failure, Outcome};
@@ -13,6 +13,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::ops::Range;
 use std::path::Path;
 use unwedge::base::Diagnostic;
+use unwedge::device::{self, Driver, SubmitDevice};
 use unwedge::files::InputStream;
 use unwedge::sim::adreno::Loading;
 use unwedge::stream::play::SubmitChoice;
@@ -37,6 +38,7 @@ struct ReplayJson<'a> {
 /// Runs the command.
 pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
+    let device = open_device(args)?;
     let stream = dump::open_capture(&args.file)?;
     let name = stream.name.clone();
     let other = args.compare.as_ref().map(|other| dump::open_capture(other)).transpose()?;
@@ -65,13 +67,20 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         _ => None,
     };
     let (mut parts, options) = (ReplayParts { replacement, onlooker }, options(args));
-    let (replayed, mut diagnostics, lost_of_other) = match other {
-        None => {
+    let (replayed, mut diagnostics, lost_of_other) = match (other, device) {
+        (_, Some((mut device, driver))) => {
+            let replacement = parts.replacement.take();
+            let device = device.as_mut();
+            let (replayed, lost) =
+                replay::replay_on(device, driver, &mut source, &options, replacement, &db, global.max_size);
+            (replayed, lost, Outcome::Complete)
+        }
+        (None, None) => {
             let (replayed, lost) =
                 replay::replay_with(&mut source, &options, &mut parts, &db, global.max_size);
             (replayed, lost, Outcome::Complete)
         }
-        Some(other) => {
+        (Some(other), None) => {
             let other_name = other.name.clone();
             let mut other = progress(other, false);
             let sources: [&mut dyn Read; 2] = [&mut source, &mut other];
@@ -102,6 +111,30 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         (Outcome::Complete, outcome) => outcome,
         (outcome, _) => outcome,
     })
+}
+
+/// The GPU that is asked for, and what its driver is called; `None`: the virtual one.
+#[expect(clippy::type_complexity, reason = "a device with its name, taken apart at once")]
+fn open_device(args: &Replay) -> Result<Option<(Box<dyn SubmitDevice>, &'static str)>, Failure> {
+    let (msm, kgsl) = ((Driver::Msm, "msm"), (Driver::Kgsl, "KGSL"));
+    let drivers = match args.device {
+        DeviceArg::Sim => return Ok(None),
+        DeviceArg::Msm => [msm].to_vec(),
+        DeviceArg::Kgsl => [kgsl].to_vec(),
+        DeviceArg::Auto if args.only_virtual().is_some() => return Ok(None),
+        DeviceArg::Auto => [msm, kgsl].to_vec(),
+    };
+    if let Some(option) = args.only_virtual() {
+        return Err(Failure::Usage(format!("{option} is for the virtual Adreno: --device sim")));
+    }
+    for (driver, name) in drivers {
+        match device::open(driver) {
+            Ok(device) => return Ok(Some((device, name))),
+            Err(error) if args.device != DeviceArg::Auto => return Err(Failure::Unusable(error.to_string())),
+            Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 /// A capture, of which is shown how much is replayed.

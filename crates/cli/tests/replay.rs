@@ -310,3 +310,20 @@ fn a_packet_that_goes_on_and_on_is_a_hang() {
     let json = text(&unwedge(&["replay", "--hang-steps", "4", "--json", "-"], &bytes).stdout);
     assert!(json.contains(r#""end":"hung""#), "{json}");
 }
+
+/// This machine may have no such GPU; what the virtual one alone can do is refused before any is opened.
+#[test]
+fn a_device_does_what_a_device_can() {
+    let bytes = capture(&[store(0, 1)]);
+    let output = unwedge(&["replay", "-", "--device", "msm", "--trace"], &bytes);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--trace is for the virtual Adreno"), "{}", text(&output.stderr));
+    let output = unwedge(&["replay", "-", "--device", "auto", "--trace"], &bytes);
+    assert_eq!(output.status.code(), Some(0));
+    let kgsl = std::path::Path::new("/dev/kgsl-3d0");
+    if !kgsl.exists() {
+        let output = unwedge(&["replay", "-", "--device", "kgsl"], &bytes);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains("there is no such device"), "{}", text(&output.stderr));
+    }
+}

@@ -45,6 +45,8 @@ pub use unwedge_base as base;
 pub use unwedge_capture as capture;
 #[cfg(any(feature = "amd", feature = "intel"))]
 pub use unwedge_check as check;
+#[cfg(feature = "adreno")]
+pub use unwedge_device as device;
 pub use unwedge_hw as hw;
 #[cfg(feature = "intel")]
 pub use unwedge_intel as intel;

@@ -21,6 +21,7 @@ pub(super) const REPLAY_EXAMPLES: &str = "Examples:
   unwedge replay --dump-mem 0x100027000:1024=out.bin capture.rd.gz
   unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz
   unwedge replay --devcoredump hang.devcore --hangrd hang.rd capture.rd.gz
+  unwedge replay --device msm capture.rd.gz
 
 The machine is an a6xx or an a7xx, as the capture says. It executes packets, compute shaders and events; draws are not rendered, and \
 it says so. docs/replay.md has what is executed, and what is not. Status 4 says that a submit faulted or hung, or that --compare found \
@@ -83,6 +84,9 @@ pub struct Replay {
     /// Write that submit as the kernel's hangrd has it
     #[arg(long, value_name = "FILE")]
     pub hangrd: Option<PathBuf>,
+    /// Where it is executed: on the virtual Adreno, or on a GPU of this machine; `auto` takes the first that opens
+    #[arg(long, value_enum, default_value = "sim")]
+    pub device: DeviceArg,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -95,6 +99,34 @@ pub enum MemoryArg {
     Delta,
     /// All of them, before every submit
     Snapshot,
+}
+
+/// Where a capture is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceArg {
+    /// The virtual Adreno
+    Sim,
+    /// The DRM driver msm; not tried on hardware yet
+    Msm,
+    /// KGSL; not tried on hardware yet
+    Kgsl,
+    /// msm, KGSL, or else the virtual Adreno
+    Auto,
+}
+
+impl Replay {
+    /// An option that only the virtual Adreno knows.
+    pub fn only_virtual(&self) -> Option<&'static str> {
+        let given = [
+            (self.trace.is_some(), "--trace"),
+            (self.step.is_some(), "--step"),
+            (self.compare.is_some(), "--compare"),
+            (!self.image.is_empty(), "--image"),
+            (self.devcoredump.is_some(), "--devcoredump"),
+            (self.hangrd.is_some(), "--hangrd"),
+        ];
+        given.into_iter().find_map(|(given, name)| given.then_some(name))
+    }
 }
 
 /// Before what a replay stops.

@@ -8,7 +8,6 @@ use super::machine::{AdrenoMachine, RunEnd};
 use super::watch::PacketWatch;
 use crate::memory::Load;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use unwedge_base::{Buffer, Memory};
 use unwedge_hw::adreno::snapshot::Snapshot;
 
@@ -176,22 +175,7 @@ impl<'d> Replay<'d> {
         }
     }
 
-    /// The largest stretch of addresses in a range, whole pages, that no buffer is in: its start and size.
-    pub fn largest_hole(&self, range: Range<u64>) -> Range<u64> {
-        let page = |iova: u64| iova.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
-        let (mut from, mut best) = (page(range.start), range.start..range.start);
-        let ends = self.snapshots.values().map(|buffer| (buffer.iova, buffer.end()));
-        for (start, end) in ends.chain([(range.end, range.end)]) {
-            let until = start.min(range.end) / PAGE * PAGE;
-            if until.saturating_sub(from) > best.end - best.start {
-                best = from..until;
-            }
-            from = from.max(page(end));
-        }
-        best
-    }
-
-    /// Address and size of every buffer.
+    /// Address and size of every buffer, by address.
     pub fn buffers(&self) -> impl Iterator<Item = (u64, u64)> {
         self.snapshots.values().map(|buffer| (buffer.iova, buffer.size))
     }

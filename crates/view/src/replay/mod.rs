@@ -3,12 +3,14 @@
 //! Never: opens files; what memory holds at the end is handed to the caller.
 
 mod compare;
+mod device;
 mod image;
 mod replacement;
 mod step;
 mod trace;
 
 pub use compare::DifferingBuffer;
+pub use device::replay_on;
 pub use image::ImageWanted;
 pub use replacement::{OpenReplacement, Replacement};
 pub use step::{StepUnit, Stepper};
@@ -100,6 +102,9 @@ pub struct Replayed {
     /// The GPU that the capture names, if the machine can be it.
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<String>,
+    /// The driver of the GPU that it was executed on; without, on the virtual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<&'static str>,
     submits: Vec<SubmitEnd>,
     changed: Vec<ChangedBuffer>,
     notes: Vec<String>,
@@ -382,13 +387,12 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
         let (mut iova, mut dwords) = (submit.iova, submit.dwords);
         let replacement = self.parts.replacement.as_mut().filter(|replaced| replaced.submit == submit.number);
         if let Some(replacement) = replacement {
-            match replacement.load(replay, self.max_alive, &mut self.diagnostics) {
-                Ok(stream) => (iova, dwords) = stream,
-                Err(why) => {
-                    let message = format!("submit {} is not replaced, and left out: {why}", submit.number);
-                    self.diagnostics.push(Diagnostic::loss(None, message));
-                    return;
+            match replacement.read(None, replay.buffers(), self.max_alive, &mut self.diagnostics) {
+                Ok(replaced) => {
+                    replay.overlay(&replaced.buffers);
+                    (iova, dwords) = replaced.stream;
                 }
+                Err(why) => return self.diagnostics.push(replacement::left_out(submit.number, &why)),
             }
         }
         replay.set_process(String::from_utf8_lossy(submission.live.process()).into_owned());
@@ -484,7 +488,8 @@ impl Replayed {
     /// Those of `out`, if it cannot be written to.
     pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         if let Some(gpu) = &self.gpu {
-            writeln!(out, "  {:9} {gpu}, virtual", "gpu")?;
+            let device = self.device.map_or_else(|| "virtual".to_owned(), |device| format!("of {device}"));
+            writeln!(out, "  {:9} {gpu}, {device}", "gpu")?;
         }
         let heading =
             format!("{:>6} {:>5}  {:18} {:>8} {:>8}  end", "submit", "set", "iova", "dwords", "work");
@@ -496,6 +501,7 @@ impl Replayed {
                     format!("hung: {}", submit.why.as_deref().unwrap_or_default())
                 }
                 EndKind::Left => "left".to_owned(),
+                EndKind::Hung if self.device.is_some() => "hung: the kernel's log says more".to_owned(),
                 EndKind::Hung => "hung: the CP waits for what nothing will write".to_owned(),
                 EndKind::Budget => "given up after --max-steps".to_owned(),
                 EndKind::Dropped => "dropped with the submit".to_owned(),
@@ -509,7 +515,9 @@ impl Replayed {
                 writeln!(out, "  {:>12}  {stream} at {next}, {left} left", "")?;
             }
         }
-        if self.changed.is_empty() {
+        if self.device.is_some() {
+            // What was changed there is not looked at.
+        } else if self.changed.is_empty() {
             writeln!(out, "\n  no buffer was changed")?;
         } else {
             let heading =
