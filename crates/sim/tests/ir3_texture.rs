@@ -352,15 +352,12 @@ fn samples_are_those_of_the_recorded_device() {
                     let (is, wanted) = (f32::from_bits(is), f32::from_bits(wanted));
                     let difference = (is - wanted).abs();
                     let key = format!(
-                        "{} {} {} {}",
-                        vector.operation,
-                        fields_of(&vector),
-                        fields_kind(&vector),
-                        vector.format
+                        "{} {:?} {:?} {}",
+                        vector.operation, vector.filters, vector.kind, vector.format
                     );
                     let most = largest.entry(key).or_default();
                     *most = most.max(difference);
-                    if !(difference <= tolerance) {
+                    if difference.is_nan() || difference > tolerance {
                         failures.push(format!(
                             "{sample}.{component}: {is} {wanted} {}",
                             &vector.line[..90.min(vector.line.len())]
@@ -378,12 +375,4 @@ fn samples_are_those_of_the_recorded_device() {
         println!("{failure}");
     }
     assert!(failures.is_empty());
-}
-
-fn fields_of(vector: &Vector<'_>) -> String {
-    format!("{:?}", vector.filters)
-}
-
-fn fields_kind(vector: &Vector<'_>) -> String {
-    format!("{:?}", vector.kind)
 }
