@@ -187,7 +187,7 @@ pub fn borders() -> Vec<u8> {
             let channels = [white, white, white, opaque].into_iter().zip(parts);
             channels.fold(0, |word, (one, bits)| {
                 low += bits;
-                word | one * ((1 << bits) - 1) << (low - bits)
+                word | ((one * ((1 << bits) - 1)) << (low - bits))
             })
         };
         bytes[40..42].copy_from_slice(&(packed([5, 6, 5, 0]) as u16).to_le_bytes());

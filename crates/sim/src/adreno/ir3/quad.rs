@@ -43,11 +43,10 @@ pub(super) fn exec(machine: &Machine<'_>, op: &TextureOp<'_>, dst: &Operand) -> 
         op.row(machine, 1, 0, &mut indices)?;
     }
     let mut results = Results::default();
-    let mut read = 0;
-    for component in (0..4).filter(|component| op.access.mask >> component & 1 != 0) {
+    let written = (0..4).filter(|component| op.access.mask >> component & 1 != 0);
+    for (read, component) in written.enumerate() {
         let mut values = [0; FIBERS];
         op.row(machine, 0, read, &mut values)?;
-        read += 1;
         if opcode == Opcode::BrcstActive {
             broadcast(op, dst, component, &values, &mut results);
             continue;
@@ -79,10 +78,9 @@ fn broadcast(op: &TextureOp<'_>, dst: &Operand, component: usize, values: &Row, 
     for first in (0..FIBERS).step_by(size) {
         let middle = first + size / 2;
         let Some(from) = (first..middle).rev().find(|fiber| op.exec >> fiber & 1 != 0) else { continue };
-        for fiber in middle..(first + size).min(FIBERS) {
-            row[fiber] = values[from];
-            mask |= op.exec & 1 << fiber;
-        }
+        let upper = middle..(first + size).min(FIBERS);
+        mask |= upper.clone().fold(0, |mask, fiber| mask | op.exec & 1 << fiber);
+        row[upper].fill(values[from]);
     }
     results.push(dst, component, mask, row);
 }
