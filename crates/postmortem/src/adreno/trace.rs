@@ -412,18 +412,15 @@ impl AdrenoSink for Stopper<'_> {
             AdrenoEvent::Leave(_) => {
                 self.nest.stack.pop();
             }
-            AdrenoEvent::LoadState(load) => {
-                if let LoadState {
-                    ty: StateType::Shader,
-                    source: StateSource::Indirect,
-                    iova: Some(iova),
-                    stage: Some(stage),
-                    ..
-                } = load
-                {
-                    self.loaded.retain(|loaded| loaded.0 != *stage);
-                    self.loaded.push((*stage, *iova));
-                }
+            AdrenoEvent::LoadState(LoadState {
+                ty: StateType::Shader,
+                source: StateSource::Indirect,
+                iova: Some(iova),
+                stage: Some(stage),
+                ..
+            }) => {
+                self.loaded.retain(|loaded| loaded.0 != *stage);
+                self.loaded.push((*stage, *iova));
             }
             AdrenoEvent::Draw(draw) => {
                 let work = TracedWork {
