@@ -33,8 +33,8 @@ pub enum RegisterReader {
     Cpu,
     /// The crash dumper; the CPU where the dumper has no memory to write to.
     Dumper,
-    /// The crash dumper, through an aperture of the shader processors.
-    Shader,
+    /// The crash dumper alone: through an aperture of the shader processors, or what drivers do not read with the CPU.
+    DumperOnly,
 }
 
 /// A list of registers.
@@ -194,7 +194,7 @@ impl Snapshot {
                 };
                 let reader = match words.next()? {
                     "cpu" => RegisterReader::Cpu,
-                    "shader" => RegisterReader::Shader,
+                    "only" => RegisterReader::DumperOnly,
                     _ => RegisterReader::Dumper,
                 };
                 if !absent {

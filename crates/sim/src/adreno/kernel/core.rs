@@ -167,7 +167,7 @@ impl CoreDumper<'_, '_> {
         cp_state::status(self.machine, self.end, &mut known);
         let mut out = Vec::new();
         for list in &self.snapshot.registers {
-            if !dumper && list.reader == RegisterReader::Shader {
+            if !dumper && list.reader == RegisterReader::DumperOnly {
                 continue;
             }
             for reg in list.ranges.iter().cloned().flatten() {
