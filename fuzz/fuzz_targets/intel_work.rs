@@ -1,12 +1,15 @@
 //! Any bytes as commands, kernel, surface states and descriptors of the work at the stop of an Intel engine. The first four
-//! bytes say the device and the driver, the stage, the view, and how the rest is divided. `cargo fuzz run intel_work`
+//! bytes say the device and the driver, the stage, the view, and how the rest is divided; of gen4 to gen7.5 the third and fourth say
+//! where in the batch and its states the rest is. `cargo fuzz run intel_work`
 #![no_main]
 
 mod shown;
 
 use libfuzzer_sys::fuzz_target;
 use unwedge_campaigns::View;
+use unwedge_testkit::i915_old::{DEVICES, OldEra};
 use unwedge_testkit::intel::TestDevice;
+use unwedge_testkit::intel_old_states::OldWorkStates;
 use unwedge_testkit::intel_states::{TestStage, WorkStates};
 use unwedge_testkit::{i915, xe};
 
@@ -15,6 +18,9 @@ const STATES: u64 = 0x20_0000_0000;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&[device, stage, view, parts], data)) = bytes.split_first_chunk() else { return };
+    if device & 0xc0 == 0x40 {
+        return old(device & 0x3f, stage, [view, parts], data);
+    }
     let of_xe = device & 0x80 != 0;
     let device = TestDevice::ALL[usize::from(device & 0x7f) % TestDevice::ALL.len()];
     let stage = TestStage::ALL[usize::from(stage) % TestStage::ALL.len()];
@@ -45,6 +51,19 @@ fuzz_target!(|bytes: &[u8]| {
     };
     shown::shown(&text, &View::OF_INTEL, view);
 });
+
+/// Commands and states of gen4 to gen7.5, which are in one buffer.
+fn old(device: u8, dispatch: u8, [view, place]: [u8; 2], data: &[u8]) {
+    let device = DEVICES[usize::from(device) % DEVICES.len()];
+    let dispatch = (dispatch & 1 != 0).then(|| OldWorkStates::dispatch(device)).flatten();
+    let mut work = dispatch.unwrap_or_else(|| OldWorkStates::draw(device));
+    let words: Vec<u32> = data.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let from = usize::from(place) * 8 % work.batch.len();
+    let mut changed = work.batch.split_off(from);
+    overwrite(&mut changed, &words);
+    work.batch.append(&mut changed);
+    shown::shown(&work.error_state(OldEra::V3_16).text(), &View::OF_INTEL, view);
+}
 
 /// Exclusive or, so that zeros leave what is there.
 fn overwrite(memory: &mut Vec<u32>, with: &[u32]) {

@@ -191,6 +191,33 @@ pub fn expand(platform: Platform, compact: u64) -> Option<Instruction> {
     Some(inst)
 }
 
+/// The bits of a compacted form that decide whether [`compact`] gives the form back that an instruction was expanded from: all
+/// but those that both forms have unchanged. `None` where it is not one.
+pub(super) fn selection(platform: Platform, compact: u64) -> Option<u64> {
+    const BASIC: [Field; 4] = [
+        Field::CompactSwsb,
+        Field::CompactDstRegNumber,
+        Field::CompactSrc0RegNumber,
+        Field::CompactSrc1RegNumber,
+    ];
+    const THREE: [Field; 5] = [
+        Field::CompactThreeSwsb,
+        Field::CompactThreeDstRegNumber,
+        Field::CompactThreeSrc0RegNumber,
+        Field::CompactThreeSrc1RegNumber,
+        Field::CompactThreeSrc2RegNumber,
+    ];
+    let unchanged: &[Field] = match form(platform, compact & 0x7f)? {
+        Form::Basic => &BASIC,
+        Form::Three { .. } => &THREE,
+    };
+    let mut bits = u128::from(compact);
+    for &field in unchanged {
+        set_bits(&mut bits, platform, field, 0);
+    }
+    Some(bits as u64)
+}
+
 /// The bits of a field in this generation.
 fn width(platform: Platform, field: Field) -> u32 {
     Instruction { bits: 0, platform }.width(field)

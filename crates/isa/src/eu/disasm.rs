@@ -48,10 +48,18 @@ pub fn branch_targets(opcode: Opcode) -> (bool, bool) {
 
 /// Appends the text of an instruction, as it is alone: labels are numbered from 0.
 pub fn push_alone(out: &mut String, inst: &Instruction, compacted: bool) {
+    push(out, inst, compacted, &targets_alone(inst));
+}
+
+/// The same as bytes; see [`write`].
+pub(super) fn write_alone(out: &mut Vec<u8>, inst: &Instruction, compacted: bool, exact: bool) {
+    write(out, inst, compacted, &targets_alone(inst), exact);
+}
+
+fn targets_alone(inst: &Instruction) -> Targets {
     let uip = inst.row().is_some_and(|row| branch_targets(row.opcode).1);
     let same = inst.get(F::BranchJIP) == inst.get(F::BranchUIP);
-    let targets = Targets { uip: 0, jip: usize::from(uip && !same) };
-    push(out, inst, compacted, &targets);
+    Targets { uip: 0, jip: usize::from(uip && !same) }
 }
 
 /// Appends the text of an instruction, without a line end.
@@ -536,20 +544,24 @@ fn push_immediate(line: &mut Text, inst: &Instruction, of: Option<Type>) {
     }
 }
 
+/// The register file of the destination of an instruction with three sources.
+pub(super) fn three_destination_file(inst: &Instruction) -> File {
+    let general = inst.flag(F::ThreeA1DstRegisterFile) == (inst.platform.generation >= GEN12);
+    if inst.platform.generation <= GEN9 || general { File::Grf } else { File::Arf }
+}
+
 fn push_three_destination(line: &mut Text, inst: &Instruction) {
     let align16 = inst.platform.generation <= GEN9;
-    let (file, of, subregister) = if align16 {
+    let (of, subregister) = if align16 {
         let of = ALIGN16_TYPES[inst.platform.g()][inst.get(F::ThreeA16DstType) as usize & 15];
         // Mesa takes the dwords of gen9 for bytes.
         let unit = if inst.platform.generation == GEN8 { 4 } else { 1 };
-        (File::Grf, of, inst.get(F::ThreeA16DstSubregister) * unit)
+        (of, inst.get(F::ThreeA16DstSubregister) * unit)
     } else {
         let of = inst.align1_type(F::ThreeA1DstType, F::ThreeA1ExecutionType);
-        let code = inst.flag(F::ThreeA1DstRegisterFile);
-        let file = if code == (inst.platform.generation >= GEN12) { File::Grf } else { File::Arf };
-        (file, of, inst.get(F::ThreeA1DstSubregister))
+        (of, inst.get(F::ThreeA1DstSubregister))
     };
-    if !push_register(line, inst, file, inst.get(F::ThreeDstRegisterNumber)) {
+    if !push_register(line, inst, three_destination_file(inst), inst.get(F::ThreeDstRegisterNumber)) {
         return;
     }
     let subregister = subregister / elements(of);

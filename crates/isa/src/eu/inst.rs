@@ -237,6 +237,7 @@ impl Instruction {
     }
 
     /// A register file of one or two bits.
+    #[inline]
     #[must_use]
     pub fn file(&self, field: Field) -> File {
         let code = self.get(field);
@@ -251,6 +252,7 @@ impl Instruction {
     }
 
     /// The type of a source or destination of a basic instruction.
+    #[inline]
     #[must_use]
     pub fn basic_type(&self, field: Field, file: File) -> Option<Type> {
         let table = if file == File::Immediate { &IMMEDIATE_TYPES } else { &REGISTER_TYPES };

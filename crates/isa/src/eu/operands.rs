@@ -1,8 +1,8 @@
 //! Which fields make a source: one row for each source of basic instructions and of those with three.
 
-use super::disasm::{branch_targets, three_file};
+use super::disasm::{branch_targets, three_destination_file, three_file};
 use super::inst::{File, GEN12, Instruction, set_bits};
-use super::tables::{Field as F, Opcode, OpcodeRow};
+use super::tables::{Field as F, Opcode, OpcodeRow, Type};
 
 /// The fields of a source of a basic instruction.
 pub(super) struct SourceFields {
@@ -118,8 +118,23 @@ pub(super) const THREE: [ThreeFields; 3] = [
     },
 ];
 
+/// Whether an opcode is of a message.
+fn sends(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Send | Opcode::Sendc | Opcode::Sends | Opcode::Sendsc)
+}
+
+/// Whether the text has all bits of an immediate as a number: those of words are there twice in the instruction.
+fn is_plain(inst: &Instruction, kind: F) -> bool {
+    let value = inst.get(F::DwordImmediate);
+    match inst.basic_type(kind, File::Immediate) {
+        Some(Type::UD | Type::D | Type::F | Type::VF | Type::UV | Type::V) => true,
+        Some(Type::UW | Type::W) => value & 0xffff == value >> 16,
+        _ => false,
+    }
+}
+
 /// The bits of an instruction that are a number in its text whatever they and all other bits are: the numbers of general
-/// registers, and the distances of branches, which are labels there. Instructions that differ in nothing else have texts that
+/// registers, most immediates, and the distances of branches, which are labels there. Instructions that differ in nothing else have texts that
 /// are right or wrong together.
 pub(super) fn free_bits(inst: &Instruction, row: &OpcodeRow) -> u128 {
     let mut bits = 0;
@@ -143,8 +158,13 @@ pub(super) fn free_bits(inst: &Instruction, row: &OpcodeRow) -> u128 {
             add(general(F::SendsDstRegisterFile), F::DstRegisterNumber);
             add(general(F::SendsSrc0RegisterFile), F::Src0RegisterNumber);
             add(general(F::SendsSrc1RegisterFile), F::SendsSrc1RegisterNumber);
+        } else {
+            add(!inst.flag(F::DstAddressMode) && general(F::SendsDstRegisterFile), F::DstRegisterNumber);
+            add(!inst.flag(F::SendsSrc0AddressMode), F::Src0RegisterNumber);
+            add(general(F::SendsSrc1RegisterFile), F::SendsSrc1RegisterNumber);
         }
     } else if row.sources == 3 {
+        add(three_destination_file(inst) == File::Grf, F::ThreeDstRegisterNumber);
         for (index, fields) in THREE.iter().enumerate() {
             add(three_file(inst, index) == File::Grf, fields.register);
         }
@@ -152,8 +172,9 @@ pub(super) fn free_bits(inst: &Instruction, row: &OpcodeRow) -> u128 {
         let direct = row.destinations > 0 && !inst.flag(F::DstAddressMode);
         add(direct && general(F::DstRegisterFile), F::DstRegisterNumber);
         for fields in &SOURCES[..usize::from(row.sources)] {
-            // An immediate has the bits of the source that follows.
+            // An immediate has the bits of the source that follows. That of a message is its descriptor.
             if inst.file(fields.file) == File::Immediate {
+                add(!sends(row.opcode) && is_plain(inst, fields.kind), F::DwordImmediate);
                 break;
             }
             add(general(fields.file) && !inst.flag(fields.mode), fields.register);

@@ -298,6 +298,40 @@ fn write_program(platform: Platform, bytes: &[u8], exact_bytes: bool) -> String 
     text::string(out)
 }
 
+/// Instructions as lines, each by itself. What is needed for one line is kept for the next.
+#[derive(Debug)]
+pub struct LineWriter {
+    known: Known,
+    line: Vec<u8>,
+}
+
+impl Default for LineWriter {
+    fn default() -> Self {
+        Self { known: Known::new(usize::MAX), line: Vec::with_capacity(160) }
+    }
+}
+
+impl LineWriter {
+    /// The text of an instruction, or of bytes that are not one, with the white space that Mesa has. With `exact_bytes` it
+    /// assembles to the same bytes: a branch is `.raw`, because alone a label has no distance.
+    pub fn text(&mut self, placed: &Placed, bytes: &[u8], exact_bytes: bool) -> &str {
+        self.line.clear();
+        let branch = placed.targets() != (None, None);
+        if let Some(inst) = &placed.inst {
+            let exact = exact_bytes && !branch;
+            disasm::write_alone(&mut self.line, inst, placed.compacted(), exact);
+            let same = exact && self.known.assembles_to(&self.line, inst, bytes);
+            if exact_bytes && !same {
+                let reading = std::mem::take(&mut self.line);
+                push_raw(&mut self.line, bytes, &reading);
+            }
+        } else {
+            push_raw(&mut self.line, bytes, &[]);
+        }
+        std::str::from_utf8(&self.line).unwrap_or_default()
+    }
+}
+
 /// Bytes as `.raw`, and what they read as in a comment.
 fn push_raw(out: &mut Vec<u8>, bytes: &[u8], reading: &[u8]) {
     out.extend_from_slice(b".raw ");
@@ -316,19 +350,27 @@ fn push_raw(out: &mut Vec<u8>, bytes: &[u8], reading: &[u8]) {
 
 /// Instructions whose text is known to assemble to their bits, without the numbers that any such text has as they are, and
 /// without distances to labels. Code has few of them. A form has one place here, whichever else had it.
+#[derive(Debug)]
 struct Known {
     /// Bits; bit 29, which no instruction of 16 bytes has, says that the form is that of 8.
     forms: Vec<u128>,
+    /// What [`compaction::selection`] has of forms of 8 bytes that are the one which compacting gives.
+    selections: Vec<u64>,
 }
 
 /// No opcode has these bits.
 const NO_FORM: u128 = u128::MAX;
 
+/// Every form of 8 bytes has bit 29.
+const NO_SELECTION: u64 = 0;
+
 impl Known {
     /// For a program of at most so many instructions.
     fn new(instructions: usize) -> Self {
-        const MOST: usize = 1 << 13;
-        Self { forms: vec![NO_FORM; instructions.next_power_of_two().min(MOST)] }
+        const MOST: usize = 1 << 14;
+        const MOST_SELECTIONS: usize = 1 << 11;
+        let most = instructions.min(MOST).next_power_of_two();
+        Self { forms: vec![NO_FORM; most], selections: vec![NO_SELECTION; most.min(MOST_SELECTIONS)] }
     }
 
     /// The place of a form.
@@ -340,9 +382,24 @@ impl Known {
     /// Whether a text stands for exactly these bytes.
     fn assembles_to(&mut self, text: &[u8], inst: &Instruction, bytes: &[u8]) -> bool {
         // Several forms of 8 bytes may stand for the same instruction.
-        let compacted = bytes.len() == 8;
-        self.assembles_to_bits(text, inst, compacted)
-            && (!compacted || compaction::compact(inst).is_some_and(|compact| compact.to_le_bytes() == bytes))
+        let compact = bytes.try_into().ok().map(u64::from_le_bytes);
+        self.assembles_to_bits(text, inst, compact.is_some())
+            && compact.is_none_or(|compact| self.compacts_to(inst, compact))
+    }
+
+    /// Whether compacting an instruction gives the form that it was expanded from.
+    fn compacts_to(&mut self, inst: &Instruction, compact: u64) -> bool {
+        let Some(selection) = compaction::selection(inst.platform, compact) else { return false };
+        let mixed = (selection ^ selection >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = (mixed >> 48) as usize & (self.selections.len() - 1);
+        if self.selections[slot] == selection {
+            return true;
+        }
+        let same = compaction::compact(inst) == Some(compact);
+        if same {
+            self.selections[slot] = selection;
+        }
+        same
     }
 
     fn assembles_to_bits(&mut self, text: &[u8], inst: &Instruction, compacted: bool) -> bool {

@@ -3,8 +3,8 @@
 use super::SourceErrors;
 use std::fmt::Write as _;
 use unwedge_hw::intel::platform::Platform as KnownPlatform;
-use unwedge_isa::eu::program::{self, raw_bytes};
-use unwedge_isa::eu::{Platform, PlatformError, disasm};
+use unwedge_isa::eu::program::{self, LineWriter};
+use unwedge_isa::eu::{Platform, PlatformError};
 
 /// The platform of a name that the EU tables have, of another name of such a platform (`alchemist`), or of a PCI device
 /// id (`0x9a49`).
@@ -46,57 +46,61 @@ pub fn disassembled(platform: Platform, bytes: &[u8], of: EuText) -> (String, us
 
 /// The bytes of a line: in memory order, or dwords with `0x` and all of their digits.
 pub(super) fn line_bytes(line: &str) -> Option<Vec<u8>> {
-    if !line.trim_start().starts_with("0x") {
-        return raw_bytes(line.trim());
-    }
-    let words = line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     let mut bytes = Vec::new();
-    for word in words {
-        let digits = word.strip_prefix("0x").filter(|digits| digits.len() == 8)?;
-        bytes.extend(raw_bytes(digits)?.into_iter().rev());
+    read_line(line, &mut bytes).then_some(bytes)
+}
+
+/// The same, instead of what `bytes` has; whether the line is one of bytes.
+fn read_line(line: &str, bytes: &mut Vec<u8>) -> bool {
+    bytes.clear();
+    if !line.trim_start().starts_with("0x") {
+        return push_digits(line.trim(), bytes);
     }
-    Some(bytes)
+    let mut words = line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    words.all(|word| {
+        let start = bytes.len();
+        let digits = word.strip_prefix("0x").filter(|digits| digits.len() == 8);
+        let read = digits.is_some_and(|digits| push_digits(digits, bytes));
+        bytes.get_mut(start..).unwrap_or_default().reverse();
+        read
+    })
+}
+
+/// Appends the bytes of hexadecimal digits; false where they are not.
+fn push_digits(digits: &str, bytes: &mut Vec<u8>) -> bool {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    rest.is_empty()
+        && pairs.iter().all(|&[high, low]| match (value(high), value(low)) {
+            (Some(high), Some(low)) => {
+                bytes.push((high << 4 | low) as u8);
+                true
+            }
+            _ => false,
+        })
 }
 
 /// Lines of hexadecimal bytes, an instruction each, as text, and how many are not instructions. It is one line for each,
 /// with single spaces, but for [`EuText::Mesa`], where a message has a second line.
 #[must_use]
 pub fn lines_disassembled(platform: Platform, lines: &str, of: EuText) -> (String, usize) {
-    let (mut text, mut lost) = (String::new(), 0);
+    let (mut text, mut lost) = (String::with_capacity(lines.len().saturating_mul(3)), 0);
+    let (mut writer, mut bytes) = (LineWriter::default(), Vec::with_capacity(16));
     for line in lines.lines() {
-        let bytes = line_bytes(line).unwrap_or_default();
-        let whole = program::instructions(platform, &bytes).next().filter(|p| p.length == bytes.len());
+        let read = read_line(line, &mut bytes);
+        let whole =
+            program::instructions(platform, &bytes).next().filter(|p| read && p.length == bytes.len());
         let Some(placed) = whole.filter(|placed| matches!(placed.length, 8 | 16)) else {
             text.push_str("error: expected 8 or 16 bytes of an instruction\n");
             lost += 1;
             continue;
         };
-        let shown = match placed.inst {
-            Some(inst) if of != EuText::Lossless => {
-                let mut shown = String::new();
-                disasm::push_alone(&mut shown, &inst, placed.compacted());
-                shown
-            }
-            // Alone, a label has no distance.
-            Some(inst) if placed.targets() != (None, None) => {
-                let mut shown = format!(".raw {} // ", line.trim());
-                disasm::push_alone(&mut shown, &inst, placed.compacted());
-                shown
-            }
-            inst => {
-                lost += usize::from(inst.is_none());
-                let listing = program::listing(platform, &bytes);
-                listing
-                    .lines()
-                    .filter(|line| !line.starts_with("LABEL") && !line.is_empty())
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            }
-        };
+        lost += usize::from(placed.inst.is_none());
+        let shown = writer.text(&placed, &bytes, of == EuText::Lossless);
         if of == EuText::Mesa {
-            text.push_str(&shown);
+            text.push_str(shown.trim_end_matches('\n'));
         } else {
-            for (index, word) in shown.split_whitespace().enumerate() {
+            for (index, word) in shown.split_ascii_whitespace().enumerate() {
                 if index > 0 {
                     text.push(' ');
                 }
