@@ -93,6 +93,9 @@ impl<K: Kernel> SubmitDevice for KgslDevice<K> {
     }
 
     fn load(&mut self, iova: u64, size: u64, contents: &[u8]) -> Result<(), DeviceError> {
+        if size == 0 {
+            return Ok(());
+        }
         let Range { start, end } = self.addresses;
         let beyond = iova.checked_add(size).filter(|&beyond| iova >= start && beyond <= end);
         let last = end.saturating_sub(1);

@@ -17,7 +17,7 @@ pub use error::DeviceError;
 pub use kgsl::KgslDevice;
 pub use msm::MsmDevice;
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
-pub use os::OsKernel;
+use os::OsKernel;
 
 /// Which driver is spoken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -121,6 +121,9 @@ impl<K: Kernel> SubmitDevice for MsmDevice<K> {
     }
 
     fn load(&mut self, iova: u64, size: u64, contents: &[u8]) -> Result<(), DeviceError> {
+        if size == 0 {
+            return Ok(());
+        }
         let Range { start, end } = self.addresses;
         if iova < start || iova.checked_add(size).is_none_or(|beyond| beyond > end) {
             return Err(DeviceError::Beyond { iova, first: start, last: end.saturating_sub(1) });

@@ -22,7 +22,7 @@ const VERSION: u32 = code(IOWR, b'd', 0, 64);
 const VERSION_NAME: usize = 24;
 
 /// An open device file.
-pub struct OsKernel {
+pub(crate) struct OsKernel {
     file: OwnedFd,
     /// Address and bytes of what is mapped; `None` since it was taken away.
     mappings: Vec<Option<(*mut u8, usize)>>,
@@ -33,7 +33,7 @@ impl OsKernel {
     ///
     /// # Errors
     /// [`DeviceError::Open`] with why the last one could not be opened, or that there is none.
-    pub fn open_msm() -> Result<OsKernel, DeviceError> {
+    pub(crate) fn open_msm() -> Result<OsKernel, DeviceError> {
         let mut why = Errno(2);
         for number in 128..192 {
             match OsKernel::open(&format!("/dev/dri/renderD{number}")) {
@@ -49,7 +49,7 @@ impl OsKernel {
     ///
     /// # Errors
     /// [`DeviceError::Open`].
-    pub fn open_kgsl() -> Result<OsKernel, DeviceError> {
+    pub(crate) fn open_kgsl() -> Result<OsKernel, DeviceError> {
         OsKernel::open(KGSL).map_err(|errno| DeviceError::Open { path: KGSL, errno })
     }
 

@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Bytes of a page of a view.
 const PAGE: usize = 4096;
+/// Pages that are kept of what was written where nothing is stored.
+const MOST_WRITTEN_PAGES: usize = 1 << 17;
 /// Bytes of a line, by which reads and writes are compared.
 const LINE: usize = 64;
 
@@ -452,6 +454,12 @@ impl<'m> GroupView<'m> {
         self.pages.push((number, Page::new(self.memory, number)?));
         self.index.insert(number, self.pages.len() - 1);
         Some(self.pages.len() - 1)
+    }
+
+    /// Whether it has touched more than so many pages, or memory has been written where it stores nothing in more pages
+    /// than a machine keeps.
+    pub(crate) fn is_full(&self, pages: usize) -> bool {
+        self.pages.len() > pages || self.memory.written_pages() > MOST_WRITTEN_PAGES
     }
 
     /// Up to eight bytes.

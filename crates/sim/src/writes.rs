@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Ranges that are kept apart. One more, and the nearest before it grows to hold it.
+/// Ranges that are kept apart. One more, and the nearest before it grows to hold it; where there is none before it, the first.
 const RANGES: usize = 1 << 12;
 
 /// Ranges of bytes that were written, by address. Ranges that touch are one.
@@ -35,6 +35,11 @@ impl WriteLog {
             if full || end.saturating_add(1) >= first {
                 (first, last) = (start, last.max(end));
             }
+        } else if self.ranges.len() >= RANGES
+            && let Some((&start, &end)) = self.ranges.first_key_value()
+        {
+            self.widened |= last.saturating_add(1) < start;
+            last = last.max(end);
         }
         while let Some((&start, &end)) = self.ranges.range(first..=last.saturating_add(1)).next() {
             self.ranges.remove(&start);
@@ -66,5 +71,9 @@ mod tests {
         assert!(log.ranges.len() <= RANGES && log.is_widened());
         let last = log.ranges().last().unwrap();
         assert_eq!(last.0 + last.1, 0x1000 + 8 * (3 * RANGES as u64 - 1) + 4, "none is lost");
+        let mut log = WriteLog::default();
+        (0..3 * RANGES as u64).rev().for_each(|n| log.add(0x1000 + 8 * n, 4));
+        assert!(log.ranges.len() <= RANGES && log.is_widened());
+        assert_eq!(log.ranges().next().map(|(first, _)| first), Some(0x1000), "none is lost");
     }
 }

@@ -221,3 +221,24 @@ fn any_number_of_threads_gives_the_same() {
         }
     }
 }
+
+/// Memory whose contents are not known costs nothing until it is written: a shader that writes a page with every fiber for ever
+/// must not fill the host's.
+#[test]
+fn a_shader_that_writes_everywhere_is_stopped() {
+    let source = "mov.u32u32 r1.x, 0\nmov.u32u32 r1.y, 16\nshl.b r2.x, r0.x, 12\n(rpt2)nop
+        add.u r1.x, r1.x, r2.x\nmov.u32u32 r2.y, 1\n(rpt2)nop\nshl.b r2.y, r2.y, 18\n(rpt5)nop
+        stg.u32 g[r1.x], r0.x, 1\n(ss)add.u r1.x, r1.x, r2.y\n(rpt5)nop\njump #-3\nend";
+    let program = ShaderProgram::new(assemble(source), GPU);
+    let go = |threads: usize| {
+        let mut memory = SimMemory::default();
+        memory.map_unknown(16 << 32, 1 << 32).expect("free");
+        let dispatch = Dispatch { groups: [8, 1, 1], ..dispatch() };
+        let fault = run(&program, &dispatch, &mut memory, &Options { threads, ..Options::default() });
+        (fault.expect_err("it does not end"), memory.written_pages())
+    };
+    let (fault, pages) = go(1);
+    assert_eq!((fault.kind.clone(), fault.group), (FaultKind::TooManyPages, [0, 0, 0]), "{fault}");
+    assert!((1 << 15..1 << 16).contains(&pages), "{pages}");
+    assert_eq!(go(3), (fault, pages));
+}

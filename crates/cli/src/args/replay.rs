@@ -62,7 +62,7 @@ pub struct Replay {
     #[arg(long, value_name = "OTHER")]
     pub compare: Option<PathBuf>,
     /// Write an image in memory, at the end, as PNG; SPEC is
-    /// ADDRESS:FORMAT:WxH[:tile=N][:ubwc][:pitch=BYTES][:level=N][:layer=N][:levels=N][:layers=N]; can be repeated
+    /// ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N :layers=N; can be repeated
     #[arg(long, value_name = "SPEC=FILE", value_parser = image)]
     pub image: Vec<ImageFile>,
     /// Write memory to a file: SIZE bytes at ADDRESS, at the end, or after a set of buffers as `rd info` counts; can be
@@ -72,7 +72,7 @@ pub struct Replay {
     /// Which contents of buffers are loaded before a submit
     #[arg(long, value_enum, default_value = "delta")]
     pub memory: MemoryArg,
-    /// Steps that a submit may take: packets, dwords they copy, instructions of waves
+    /// Steps that a submit may take: packets, dwords they copy, texels of blits, instructions of waves
     #[arg(long, value_name = "N", default_value_t = 1 << 32)]
     pub max_steps: u64,
     /// Steps after which a packet that is not done counts as hung

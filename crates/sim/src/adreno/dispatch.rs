@@ -114,7 +114,7 @@ impl DispatchStop {
     pub(crate) fn is_of_hardware(&self) -> bool {
         let DispatchStop::Shader { fault, .. } = self;
         match fault.kind {
-            FaultKind::NotEmulated(_) => false,
+            FaultKind::NotEmulated(_) | FaultKind::TooManyPages => false,
             FaultKind::Memory(memory, _) => memory.cause != MemoryFaultCause::Unknown,
             _ => true,
         }

@@ -35,6 +35,8 @@ pub enum FaultKind {
     NoRegister(u32),
     /// As many steps as were allowed.
     Steps,
+    /// Workgroups touch more memory than the machine keeps of them.
+    TooManyPages,
 }
 
 /// Something that went wrong, and where.
@@ -79,6 +81,7 @@ impl fmt::Display for FaultKind {
                 write!(f, "the wave does not have r{}.{}", at / 4, component(*at))
             }
             FaultKind::Steps => f.write_str("no end after the steps that were allowed"),
+            FaultKind::TooManyPages => f.write_str("more memory is written or read than is emulated"),
         }
     }
 }

@@ -22,6 +22,11 @@ const UNWRITTEN_BYTE: u8 = 0xd5;
 /// Instructions of a wave before the next one has its turn.
 const TURN: u32 = 512;
 
+/// Pages of memory that a workgroup may touch.
+const MOST_PAGES: usize = 1 << 15;
+/// The same while it runs ahead of others, of which many are kept.
+pub(super) const MOST_PAGES_AHEAD: usize = 1 << 10;
+
 /// What the waves of a workgroup share.
 pub(super) struct Machine<'m> {
     pub(super) program: &'m ShaderProgram,
@@ -32,6 +37,8 @@ pub(super) struct Machine<'m> {
     pub(super) steps: u64,
     pub(super) lane_steps: u64,
     budget: u64,
+    /// Pages of memory that it may touch.
+    pages: usize,
     group: [u32; 3],
     random: u64,
     adversarial: bool,
@@ -68,10 +75,16 @@ impl<'m> Machine<'m> {
             steps: 0,
             lane_steps: 0,
             budget: options.steps,
+            pages: MOST_PAGES,
             group: [number % x, number / x % y, number / x / y],
             random: seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d,
             adversarial,
         }
+    }
+
+    /// The same with fewer pages.
+    pub(super) fn with_pages(self, pages: usize) -> Machine<'m> {
+        Machine { pages, ..self }
     }
 
     pub(super) fn random(&mut self) -> u32 {
@@ -187,6 +200,9 @@ impl<'m> Machine<'m> {
             }
             self.budget -= 1;
             let done = self.step(wave).map_err(|kind| self.fault(wave, kind))?;
+            if self.view.is_full(self.pages) {
+                return Err(self.fault(wave, FaultKind::TooManyPages));
+            }
             if done {
                 return Ok(Turn::PreambleDone);
             }

@@ -2,7 +2,7 @@
 
 use super::dispatch::{Dispatch, Options};
 use super::fault::{Fault, FaultKind};
-use super::group::Machine;
+use super::group::{MOST_PAGES_AHEAD, Machine};
 use super::program::ShaderProgram;
 use crate::memory::{GroupView, SimMemory};
 use crate::run::{GroupRun, Turn, at_once, one_by_one};
@@ -64,7 +64,8 @@ impl Steps {
 
     /// Whether a group that ran ahead did what it would have done in order.
     fn hold(&self, group: &GroupOutcome) -> bool {
-        let stopped = group.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Steps);
+        let limits = [FaultKind::Steps, FaultKind::TooManyPages];
+        let stopped = group.fault.as_ref().is_some_and(|fault| limits.contains(&fault.kind));
         !stopped && group.steps <= self.left(Turn::InOrder)
     }
 }
@@ -109,8 +110,11 @@ pub fn run(
     if total.fault.is_none() {
         let run = |view: GroupView<'_>, number: u32, turn: Turn| {
             let options = Options { steps: steps.left(turn), ..*options };
-            let mut machine =
-                Machine::new(program, dispatch, &options, view, Cow::Borrowed(&constants), number);
+            let machine = Machine::new(program, dispatch, &options, view, Cow::Borrowed(&constants), number);
+            let mut machine = match turn {
+                Turn::Ahead => machine.with_pages(MOST_PAGES_AHEAD),
+                Turn::InOrder => machine,
+            };
             let fault = machine.run().err();
             steps.executed.fetch_add(machine.steps, Ordering::Relaxed);
             outcome(machine, fault)

@@ -217,7 +217,8 @@ impl TextureOp<'_> {
                 let face = if image.kind == TextureKind::Cube && axes == 3 { at[2] } else { 0 };
                 let array = if self.access.array { signed(&rows, axes) } else { 0 };
                 let faces = if image.kind == TextureKind::Cube { 6 } else { 1 };
-                at[2] = array.wrapping_mul(faces).wrapping_add(face);
+                // A number that is too great is outside, as -1 is.
+                at[2] = array.checked_mul(faces).and_then(|first| first.checked_add(face)).unwrap_or(-1);
             }
             let level = if has_level { signed(&second, offsets) } else { 0 };
             let sample = match self.instruction.opcode {

@@ -112,7 +112,8 @@ impl Sampled<'_> {
             let mut sum = Sum::default();
             for step in 1..=steps {
                 let along = f64::from(step) / f64::from(steps + 1) - 0.5;
-                let at = std::array::from_fn(|axis| place[axis] + footprint.axis[axis] * along);
+                let moved = |axis: usize| if steps > 1 { footprint.axis[axis] * along } else { 0.0 };
+                let at = std::array::from_fn(|axis| place[axis] + moved(axis));
                 let texel = if linear { taps.linear(level, at)? } else { floats(taps.nearest(level, at)?) };
                 sum.iter_mut().zip(texel).for_each(|(sum, texel)| *sum += texel / f64::from(steps));
             }

@@ -75,7 +75,8 @@ pub(super) fn footprint(
             if sampler.minify.anisotropic || sampler.magnify.anisotropic {
                 let most = f64::from(descriptor.anisotropy);
                 let ratio = if short > 0.0 { (long / short).ceil() } else { most };
-                samples = ratio.clamp(1.0, most) as u32;
+                // Both may be infinite.
+                samples = if ratio.is_nan() { 1 } else { ratio.clamp(1.0, most) as u32 };
                 axis = if length_across >= length_down { across } else { down };
             }
             let level = (long / f64::from(samples)).log2();
