@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use serde::Serialize;
 use std::io::{self, BufReader, Read, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use unwedge::base::Diagnostic;
 use unwedge::device::{self, Driver, SubmitDevice};
 use unwedge::files::InputStream;
@@ -37,15 +37,13 @@ struct ReplayJson<'a> {
 
 /// Runs the command.
 pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
+    check(args)?;
     let db = database::load(global)?;
     let device = open_device(args)?;
     let stream = dump::open_capture(&args.file)?;
     let name = stream.name.clone();
     let other = args.compare.as_ref().map(|other| dump::open_capture(other)).transpose()?;
     let asks = args.step.is_some();
-    if asks && args.file.as_os_str() == "-" {
-        return Err(Failure::Usage("--step reads commands from standard input: name the capture".to_owned()));
-    }
     let mut source = progress(stream, asks || args.trace.is_some());
     let mut out = Output::open(global, !args.json && !asks);
     let style = out.style;
@@ -54,8 +52,7 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         let _ = writeln!(out, "{}", style.bold(&name));
     }
     let mut open = |free: Range<u64>| generator::open(args.generator.as_deref(), &free);
-    let replacement =
-        args.overridden.map(|submit| Replacement { submit, base: args.address, open: &mut open });
+    let replacement = args.overridden.map(|submit| Replacement::new(submit, args.address, &mut open));
     // Not locked: the capture may come from there.
     let mut commands = BufReader::new(io::stdin());
     let onlooker = match (&args.trace, args.step) {
@@ -71,8 +68,15 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         (_, Some((mut device, driver))) => {
             let replacement = parts.replacement.take();
             let device = device.as_mut();
-            let (replayed, lost) =
-                replay::replay_on(device, driver, &mut source, &options, replacement, &db, global.max_size);
+            let (replayed, lost) = replay::replay_on(
+                device,
+                driver.name(),
+                &mut source,
+                &options,
+                replacement,
+                &db,
+                global.max_size,
+            );
             (replayed, lost, Outcome::Complete)
         }
         (None, None) => {
@@ -94,6 +98,11 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     if replayed.submits() == 0 && diagnostics.is_empty() {
         return Err(Failure::NotFound(format!("{name}: no submit is chosen")));
     }
+    if let Some(submits) = args.trace.as_ref().filter(|submits| !replayed.has_submit_of(submits)) {
+        let message =
+            format!("--trace: none of the submits {}..{} was executed", submits.start(), submits.end());
+        diagnostics.push(Diagnostic::loss(None, message));
+    }
     write_files(args, &replayed, &mut diagnostics)?;
     // As above.
     let _ = if args.json {
@@ -113,28 +122,50 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     })
 }
 
-/// The GPU that is asked for, and what its driver is called; `None`: the virtual one.
-#[expect(clippy::type_complexity, reason = "a device with its name, taken apart at once")]
-fn open_device(args: &Replay) -> Result<Option<(Box<dyn SubmitDevice>, &'static str)>, Failure> {
-    let (msm, kgsl) = ((Driver::Msm, "msm"), (Driver::Kgsl, "KGSL"));
-    let drivers = match args.device {
+/// The GPU that is asked for; `None`: the virtual one.
+fn open_device(args: &Replay) -> Result<Option<(Box<dyn SubmitDevice>, Driver)>, Failure> {
+    let driver = match args.device {
         DeviceArg::Sim => return Ok(None),
-        DeviceArg::Msm => [msm].to_vec(),
-        DeviceArg::Kgsl => [kgsl].to_vec(),
         DeviceArg::Auto if args.only_virtual().is_some() => return Ok(None),
-        DeviceArg::Auto => [msm, kgsl].to_vec(),
+        DeviceArg::Auto => {
+            let mut opened = [Driver::Msm, Driver::Kgsl].into_iter();
+            return Ok(opened.find_map(|driver| Some((device::open(driver).ok()?, driver))));
+        }
+        DeviceArg::Msm => Driver::Msm,
+        DeviceArg::Kgsl => Driver::Kgsl,
     };
     if let Some(option) = args.only_virtual() {
         return Err(Failure::Usage(format!("{option} is for the virtual Adreno: --device sim")));
     }
-    for (driver, name) in drivers {
-        match device::open(driver) {
-            Ok(device) => return Ok(Some((device, name))),
-            Err(error) if args.device != DeviceArg::Auto => return Err(Failure::Unusable(error.to_string())),
-            Err(_) => {}
-        }
+    match device::open(driver) {
+        Ok(device) => Ok(Some((device, driver))),
+        Err(error) => Err(Failure::Unusable(error.to_string())),
     }
-    Ok(None)
+}
+
+/// Refuses options that contradict one another, before anything is opened.
+fn check(args: &Replay) -> Result<(), Failure> {
+    let input = |file: &Path| file.as_os_str() == "-";
+    if args.step.is_some() && input(&args.file) {
+        return Err(Failure::Usage("--step reads commands from standard input: name the capture".to_owned()));
+    }
+    if args.compare.as_deref().is_some_and(input) && input(&args.file) {
+        return Err(Failure::Usage("only one of the two captures can be standard input".to_owned()));
+    }
+    let last = args.last.unwrap_or(u32::MAX);
+    if let Some(submit) = args.overridden.filter(|submit| !(args.first..=last).contains(submit)) {
+        return Err(Failure::Usage(format!("--override {submit} is outside of --first and --last")));
+    }
+    let files = args.dump_mem.iter().map(|dump| &dump.file).chain(args.image.iter().map(|image| &image.file));
+    let mut files: Vec<&PathBuf> = files.chain(&args.devcoredump).chain(&args.hangrd).collect();
+    if files.iter().any(|file| input(file)) {
+        return Err(Failure::Usage("standard output has the report: name a file".to_owned()));
+    }
+    files.sort();
+    match files.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Failure::Usage(format!("{} is to be written twice", pair[0].display()))),
+        None => Ok(()),
+    }
 }
 
 /// A capture, of which is shown how much is replayed.

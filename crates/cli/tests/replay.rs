@@ -155,7 +155,7 @@ impl Drop for Folder {
     }
 }
 
-/// A capture that replaces a stream: it stores 5, and its own buffer is where the generator was told.
+/// A capture that replaces a stream. It stores 5; its buffer is at the address that the generator was given.
 fn replacement(iova: u64) -> Vec<u8> {
     let stream = store(0, 5);
     CaptureBuilder::new(630, "edited\0").buffer(iova, &stream).submit(iova, stream.len() as u32).bytes()
@@ -179,7 +179,7 @@ fn a_stream_is_replaced_by_a_capture() {
     assert_eq!(alone.status.code(), Some(2), "a generator has a stream to replace");
 }
 
-/// The program is told where addresses are free, and writes the file that it is given.
+/// The program gets the free addresses and the name of the file to write.
 #[cfg(unix)]
 #[test]
 fn a_stream_is_replaced_by_what_a_program_writes() {
@@ -324,6 +324,58 @@ fn a_device_does_what_a_device_can() {
     if !kgsl.exists() {
         let output = unwedge(&["replay", "-", "--device", "kgsl"], &bytes);
         assert_eq!(output.status.code(), Some(1));
-        assert!(text(&output.stderr).contains("there is no such device"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("no such device file"), "{}", text(&output.stderr));
+    }
+}
+
+/// A draw comes again after the draw states that it loads: it is traced as one that waits, then as one that is done.
+#[test]
+fn a_draw_waits_once_whatever_it_loads() {
+    const GROUPS: [u64; 2] = [0x2100_0000, 0x2200_0000];
+    const ALL_PASSES: u32 = 7 << 20;
+    let group = [store(8, 1), store(12, 2)];
+    let size = |at: usize| group[at].len() as u32;
+    let state = |at: usize| [size(at) | ALL_PASSES | (at as u32) << 24, GROUPS[at] as u32, 0];
+    let draw = pkt7(0x38, &[4, 1, 3]);
+    let stream = [pkt7(0x43, &[state(0), state(1)].concat()), draw].concat();
+    let bytes = CaptureBuilder::new(630, "test\0")
+        .buffer(DATA, &[7; 16])
+        .buffer(GROUPS[0], &group[0])
+        .buffer(GROUPS[1], &group[1])
+        .buffer(STREAM, &stream)
+        .submit(STREAM, stream.len() as u32)
+        .bytes();
+    let output = unwedge(&["replay", "--trace", "-"], &bytes);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert_eq!(shown.matches("CP_MEM_WRITE").count(), 2, "both groups are loaded: {shown}");
+    assert_eq!(shown.matches("CP_DRAW_INDX_OFFSET").count(), 2, "{shown}");
+    assert_eq!(shown.matches("         waits\n").count(), 1, "{shown}");
+}
+
+#[test]
+fn options_that_cannot_be_meant_are_refused() {
+    let bytes = capture(&[store(0, 1)]);
+    let refused: [(&[&str], &str); 6] = [
+        (&["--first", "4", "-o", "3", "-g", "x"], "outside of --first and --last"),
+        (&["--compare", "-"], "standard input"),
+        (&["--dump-mem", "0x10000000:4=-"], "name a file"),
+        (&["--devcoredump", "a", "--hangrd", "a"], "written twice"),
+        (&["--max-steps", "0"], "0 is not in 1.."),
+        (&["--image", "0x10000000:R8_UNORM:4x4:levels=2:level=2=a.png"], "there is no level 2"),
+    ];
+    for (options, why) in refused {
+        let output = unwedge(&[&["replay", "-"][..], options].concat(), &bytes);
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        assert!(text(&output.stderr).contains(why), "{options:?}: {}", text(&output.stderr));
+    }
+    let none: [(&[&str], &str); 2] = [
+        (&["--trace=9"], "none of the submits 9..9 was executed"),
+        (&["-o", "9", "-g", "x"], "submit 9 is not replaced: no such submit was replayed"),
+    ];
+    for (options, why) in none {
+        let output = unwedge(&[&["replay", "-"][..], options].concat(), &bytes);
+        assert_eq!(output.status.code(), Some(3), "{options:?}");
+        assert!(text(&output.stderr).contains(why), "{options:?}: {}", text(&output.stderr));
     }
 }

@@ -1,4 +1,4 @@
-//! A kernel that answers from a list: what a device must ask, byte for byte, and what it is told.
+//! A scripted kernel: the requests that a device must make, byte for byte, and the answers.
 //!
 //! Never: a device. It is what tests hold the devices to.
 

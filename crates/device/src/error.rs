@@ -1,11 +1,11 @@
-//! What a kernel refuses, in words for whoever started the program.
+//! Why a device cannot do what it was asked, in words for the user.
 
 use crate::Errno;
 
 /// Why a device does not do what it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// There is no device file that can be opened.
+    /// No device file can be opened.
     #[error("{path}: {}", said(*errno))]
     Open {
         /// Which.
@@ -17,7 +17,7 @@ pub enum DeviceError {
     #[error("this kernel or GPU has no MSM_INFO_SET_IOVA ({}): captures cannot be replayed at their addresses", said(*.0))]
     NoSetIova(Errno),
     /// A buffer cannot be where the capture has it.
-    #[error("there is no room for {size} bytes at {iova:#x}: {}", said(*errno))]
+    #[error("cannot place {size} bytes at {iova:#x}: {}", said(*errno))]
     Taken {
         /// Where.
         iova: u64,
@@ -53,7 +53,7 @@ pub enum DeviceError {
 fn said(errno: Errno) -> String {
     let name = match errno {
         Errno::EPERM => "EPERM, not permitted",
-        Errno(2) => "there is no such device",
+        Errno::ENOENT => "ENOENT, no such device file",
         Errno(12) => "ENOMEM, no memory",
         Errno::EACCES => "EACCES, not permitted: is this user in the group of the device?",
         Errno::EBUSY => "EBUSY, the address is in use",

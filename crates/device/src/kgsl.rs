@@ -1,10 +1,10 @@
-//! KGSL, Qualcomm's driver: one large buffer, and the hope that it is where the capture's buffers are.
+//! KGSL, Qualcomm's driver: one large buffer, in which the capture's buffers lie if the addresses agree.
 //!
 //! KGSL lets programs choose no addresses. What Mesa's `replay` does is done here: 1 GiB is asked for first of all, as it was
 //! when the capture was taken under the same program, and buffers are parts of it. Structures and numbers are those of
 //! `msm_kgsl.h` on machines of 64 bits. Never: secure memory.
 
-use crate::message::{IOW, IOWR, Message, code, u32_at, u64_at};
+use crate::message::{IOW, IOWR, Message, ask, code, end_among, u32_at, u64_at};
 use crate::{DeviceEnd, DeviceError, DeviceStream, Errno, Kernel, Mapping, PointedTo, SubmitDevice};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,6 +12,7 @@ use std::ops::Range;
 const GROUP: u8 = 9;
 const WAIT_TIMESTAMP: u32 = code(IOW, GROUP, 0x07, 12);
 const DRAWCTXT_CREATE: u32 = code(IOWR, GROUP, 0x13, 8);
+const DRAWCTXT_DESTROY: u32 = code(IOW, GROUP, 0x14, 4);
 const GPUMEM_ALLOC_ID: u32 = code(IOWR, GROUP, 0x34, 48);
 const GPU_COMMAND: u32 = code(IOWR, GROUP, 0x4a, 64);
 
@@ -19,8 +20,9 @@ const GPU_COMMAND: u32 = code(IOWR, GROUP, 0x4a, 64);
 const SPACE: u64 = 1 << 30;
 /// The CPU's cache and the GPU see the same.
 const IO_COHERENT: u32 = 1 << 31;
-/// GMEM is saved, is not taken for the context, and state is restored by a preamble.
-const CONTEXT: u32 = 1 | 2 | 1 << 4;
+/// GMEM is saved, is not taken for the context, and state is restored by a preamble. A stream that faults ends the context: else
+/// KGSL skips the stream and its time stamp is reached as if it had been executed.
+const CONTEXT: u32 = 1 | 2 | 1 << 4 | 1 << 9;
 /// The commands are a list of indirect buffers.
 const SUBMIT_LIST: u64 = 4;
 const LIST_IB: u32 = 1;
@@ -59,10 +61,8 @@ impl<K: Kernel> KgslDevice<K> {
         let mapping = kernel
             .map(u64::from(memory) << PAGE_SHIFT, SPACE)
             .map_err(|errno| DeviceError::Refused { request: "mapping the memory", errno })?;
-        let mut request = Message::default().u32(CONTEXT).u32(0).0;
-        ask(&mut kernel, "IOCTL_KGSL_DRAWCTXT_CREATE", DRAWCTXT_CREATE, &mut request, &[])?;
+        let context = new_context(&mut kernel)?;
         let addresses = start..start.saturating_add(SPACE);
-        let context = u32_at(&request, 4);
         Ok(KgslDevice { kernel, context, memory, mapping, addresses, buffers: BTreeMap::new() })
     }
 
@@ -77,14 +77,10 @@ impl<K: Kernel> KgslDevice<K> {
     }
 }
 
-fn ask(
-    kernel: &mut impl Kernel,
-    request: &'static str,
-    code: u32,
-    bytes: &mut [u8],
-    arrays: &[PointedTo<'_>],
-) -> Result<(), DeviceError> {
-    kernel.ask(code, bytes, arrays).map_err(|errno| DeviceError::Refused { request, errno })
+fn new_context(kernel: &mut impl Kernel) -> Result<u32, DeviceError> {
+    let mut request = Message::default().u32(CONTEXT).u32(0).0;
+    ask(kernel, "IOCTL_KGSL_DRAWCTXT_CREATE", DRAWCTXT_CREATE, &mut request, &[])?;
+    Ok(u32_at(&request, 4))
 }
 
 impl<K: Kernel> SubmitDevice for KgslDevice<K> {
@@ -96,10 +92,8 @@ impl<K: Kernel> SubmitDevice for KgslDevice<K> {
         if size == 0 {
             return Ok(());
         }
-        let Range { start, end } = self.addresses;
-        let beyond = iova.checked_add(size).filter(|&beyond| iova >= start && beyond <= end);
-        let last = end.saturating_sub(1);
-        let beyond = beyond.ok_or(DeviceError::Beyond { iova, first: start, last })?;
+        let beyond = end_among(&self.addresses, iova, size)?;
+        let start = self.addresses.start;
         let before = self.buffers.range(..beyond).next_back();
         if before.is_some_and(|(at, size)| at.saturating_add(*size) > iova) {
             return Err(DeviceError::Taken { iova, size, errno: Errno::EBUSY });
@@ -135,7 +129,13 @@ impl<K: Kernel> SubmitDevice for KgslDevice<K> {
         let mut wait = Message::default().u32(self.context).u32(u32_at(&request, 60)).u32(PATIENCE).0;
         match self.kernel.ask(WAIT_TIMESTAMP, &mut wait, &[]) {
             Ok(()) => Ok(DeviceEnd::Done),
-            Err(Errno::ETIMEDOUT | EDEADLK) => Ok(DeviceEnd::Hung),
+            Err(Errno::ETIMEDOUT | EDEADLK) => {
+                // The context takes nothing more, or is busy for ever.
+                let mut gone = Message::default().u32(self.context).0;
+                ask(&mut self.kernel, "IOCTL_KGSL_DRAWCTXT_DESTROY", DRAWCTXT_DESTROY, &mut gone, &[])?;
+                self.context = new_context(&mut self.kernel)?;
+                Ok(DeviceEnd::Hung)
+            }
             Err(errno) => {
                 Err(DeviceError::Refused { request: "IOCTL_KGSL_DEVICE_WAITTIMESTAMP_CTXTID", errno })
             }

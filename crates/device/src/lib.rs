@@ -28,6 +28,16 @@ pub enum Driver {
     Kgsl,
 }
 
+impl Driver {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Driver::Msm => "msm",
+            Driver::Kgsl => "KGSL",
+        }
+    }
+}
+
 /// Opens the GPU of a driver.
 ///
 /// # Errors
@@ -39,13 +49,7 @@ pub fn open(driver: Driver) -> Result<Box<dyn SubmitDevice>, DeviceError> {
         Driver::Kgsl => Box::new(KgslDevice::open(OsKernel::open_kgsl()?)?),
     });
     #[cfg(not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64")))]
-    {
-        let path = match driver {
-            Driver::Msm => "msm",
-            Driver::Kgsl => "KGSL",
-        };
-        Err(DeviceError::Open { path, errno: Errno::ENOSYS })
-    }
+    Err(DeviceError::Open { path: driver.name(), errno: Errno::ENOSYS })
 }
 
 /// The number of an error of the kernel: 1 is EPERM.
@@ -55,6 +59,8 @@ pub struct Errno(pub i32);
 impl Errno {
     /// Not permitted.
     pub const EPERM: Errno = Errno(1);
+    /// No such file.
+    pub const ENOENT: Errno = Errno(2);
     /// Not permitted to open.
     pub const EACCES: Errno = Errno(13);
     /// The address is another's.
@@ -139,7 +145,7 @@ pub trait SubmitDevice {
     /// Makes a buffer with contents; the rest of it is zero.
     ///
     /// # Errors
-    /// When there is no buffer to be had at the address.
+    /// If no buffer can be placed at the address.
     fn load(&mut self, iova: u64, size: u64, contents: &[u8]) -> Result<(), DeviceError>;
 
     /// Executes streams that are in buffers, and waits for their end.

@@ -2,6 +2,9 @@
 //!
 //! Never: padding that is not written down. The structures of both drivers are given field by field where they are used.
 
+use crate::{DeviceError, Kernel, PointedTo};
+use std::ops::Range;
+
 /// The request changes what it points to, in both directions (`_IOWR`).
 pub const IOWR: u32 = 3;
 /// The kernel only reads it (`_IOW`).
@@ -36,6 +39,24 @@ pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
 /// The same of 64 bits.
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|field| field.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}
+
+/// Asks a kernel for what a driver cannot do without. `request` is the name of the request in messages.
+pub fn ask(
+    kernel: &mut impl Kernel,
+    request: &'static str,
+    code: u32,
+    bytes: &mut [u8],
+    arrays: &[PointedTo<'_>],
+) -> Result<(), DeviceError> {
+    kernel.ask(code, bytes, arrays).map_err(|errno| DeviceError::Refused { request, errno })
+}
+
+/// The address after a buffer that lies among the addresses of a device.
+pub fn end_among(addresses: &Range<u64>, iova: u64, size: u64) -> Result<u64, DeviceError> {
+    let end = iova.checked_add(size).filter(|&end| iova >= addresses.start && end <= addresses.end);
+    let last = addresses.end.saturating_sub(1);
+    end.ok_or(DeviceError::Beyond { iova, first: addresses.start, last })
 }
 
 #[cfg(test)]

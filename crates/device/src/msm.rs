@@ -2,7 +2,7 @@
 //!
 //! Structures and numbers are those of `include/uapi/drm/msm_drm.h`. Never: relocations, fences of other programs.
 
-use crate::message::{IOW, IOWR, Message, code, u32_at, u64_at};
+use crate::message::{IOW, IOWR, Message, ask, code, end_among, u32_at, u64_at};
 use crate::{DeviceEnd, DeviceError, DeviceStream, Errno, Kernel, Mapping, PointedTo, SubmitDevice};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -99,16 +99,6 @@ impl<K: Kernel> MsmDevice<K> {
     }
 }
 
-fn ask(
-    kernel: &mut impl Kernel,
-    request: &'static str,
-    code: u32,
-    bytes: &mut [u8],
-    arrays: &[PointedTo<'_>],
-) -> Result<(), DeviceError> {
-    kernel.ask(code, bytes, arrays).map_err(|errno| DeviceError::Refused { request, errno })
-}
-
 fn param(kernel: &mut impl Kernel, param: u32) -> Result<u64, Errno> {
     let mut request = Message::default().u32(PIPE_3D0).u32(param).u64(0).u32(0).u32(0).0;
     kernel.ask(GET_PARAM, &mut request, &[])?;
@@ -124,10 +114,7 @@ impl<K: Kernel> SubmitDevice for MsmDevice<K> {
         if size == 0 {
             return Ok(());
         }
-        let Range { start, end } = self.addresses;
-        if iova < start || iova.checked_add(size).is_none_or(|beyond| beyond > end) {
-            return Err(DeviceError::Beyond { iova, first: start, last: end.saturating_sub(1) });
-        }
+        end_among(&self.addresses, iova, size)?;
         let mut request = Message::default().u64(size).u32(BO_WRITE_COMBINED).u32(0).0;
         ask(&mut self.kernel, "DRM_MSM_GEM_NEW", GEM_NEW, &mut request, &[])?;
         let handle = u32_at(&request, 12);

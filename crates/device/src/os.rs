@@ -34,11 +34,11 @@ impl OsKernel {
     /// # Errors
     /// [`DeviceError::Open`] with why the last one could not be opened, or that there is none.
     pub(crate) fn open_msm() -> Result<OsKernel, DeviceError> {
-        let mut why = Errno(2);
+        let mut why = Errno::ENOENT;
         for number in 128..192 {
             match OsKernel::open(&format!("/dev/dri/renderD{number}")) {
                 Ok(kernel) if kernel.driver().as_deref() == Some("msm") => return Ok(kernel),
-                Err(errno) if errno != Errno(2) => why = errno,
+                Err(errno) if errno != Errno::ENOENT => why = errno,
                 _ => {}
             }
         }

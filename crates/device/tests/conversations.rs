@@ -138,8 +138,13 @@ fn kgsl_opened() -> Vec<Exchange> {
         |id, address| bytes(&[(id, 4), (0x8000_0000, 4), (1 << 30, 8), (0, 8), (address, 8), (0, 8), (0, 8)]);
     vec![
         Exchange { code: 0xc030_0934, request: alloc(0, 0), arrays: Vec::new(), answer: Ok(alloc(6, START)) },
-        said(0xc008_0913, &[(0x13, 4), (0, 4)], Ok(bytes(&[(0x13, 4), (2, 4)]))),
+        kgsl_context(2),
     ]
+}
+
+/// Saves GMEM, has a preamble, and ends when it faults.
+fn kgsl_context(number: u64) -> Exchange {
+    said(0xc008_0913, &[(0x213, 4), (0, 4)], Ok(bytes(&[(0x213, 4), (number, 4)])))
 }
 
 fn kgsl_submitted(wait: Result<(), Errno>) -> Vec<Exchange> {
@@ -162,7 +167,12 @@ fn kgsl_executes_a_stream_in_its_memory() {
     for (wait, end) in
         ends.into_iter().chain([(Err(Errno(35)), Ok(DeviceEnd::Hung)), (Err(Errno::EPERM), Err(refused))])
     {
-        let mut device = KgslDevice::open(talk([kgsl_opened(), kgsl_submitted(wait)])).unwrap();
+        // A context that hung is given back for another one.
+        let again = match end {
+            Ok(DeviceEnd::Hung) => vec![said(0x4004_0914, &[(2, 4)], Ok(Vec::new())), kgsl_context(3)],
+            _ => Vec::new(),
+        };
+        let mut device = KgslDevice::open(talk([kgsl_opened(), kgsl_submitted(wait), again])).unwrap();
         assert_eq!(device.kernel().mapped[0].as_ref().map(|(offset, _)| *offset), Some(6 << 12));
         device.load(START, 0x1000, &[9; 4]).unwrap();
         assert_eq!(device.submit(&[DeviceStream { iova: START + 16, size: 8 }]), end);

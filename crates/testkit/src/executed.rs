@@ -10,7 +10,7 @@ use unwedge_capture::rd::{RdReader, RdSectionKind, RdWriter};
 struct Section {
     kind: RdSectionKind,
     words: Vec<u32>,
-    /// Bytes behind the last whole dword.
+    /// Bytes after the last whole dword.
     rest: Vec<u8>,
 }
 

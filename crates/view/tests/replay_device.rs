@@ -111,7 +111,7 @@ fn a_stream_is_replaced_where_addresses_are_free() {
         offered = Some(free);
         Ok(Box::new(std::io::Cursor::new(edited.clone())) as Box<dyn Read>)
     };
-    let replacement = Replacement { submit: 3, base: None, open: &mut open };
+    let replacement = Replacement::new(3, None, &mut open);
     let wanted = vec![MemoryWanted { set: Some(1), iova: DATA, size: 1 }];
     let options = ReplayOptions { wanted, ..ReplayOptions::new(1) };
     let mut device = Played::default();

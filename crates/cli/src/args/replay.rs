@@ -1,7 +1,7 @@
 //! The options of `unwedge replay`.
 
 use super::value::range;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -73,10 +73,10 @@ pub struct Replay {
     #[arg(long, value_enum, default_value = "delta")]
     pub memory: MemoryArg,
     /// Steps that a submit may take: packets, dwords they copy, texels of blits, instructions of waves
-    #[arg(long, value_name = "N", default_value_t = 1 << 32)]
+    #[arg(long, value_name = "N", default_value_t = 1 << 32, value_parser = value_parser!(u64).range(1..))]
     pub max_steps: u64,
     /// Steps after which a packet that is not done counts as hung
-    #[arg(long, value_name = "N", default_value_t = ReplayOptions::HANG_STEPS)]
+    #[arg(long, value_name = "N", default_value_t = ReplayOptions::HANG_STEPS, value_parser = value_parser!(u64).range(1..))]
     pub hang_steps: u64,
     /// Write the devcoredump of the first submit that faults, hangs or takes more than --max-steps
     #[arg(long, value_name = "FILE")]

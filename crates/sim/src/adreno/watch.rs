@@ -64,7 +64,7 @@ pub struct PacketChanges {
 
 /// Looks on.
 pub trait PacketWatch {
-    /// Whether [`PacketWatch::after`] is told what packets change.
+    /// Whether [`PacketWatch::after`] needs what packets change.
     fn wants_changes(&self) -> bool {
         false
     }
@@ -92,9 +92,9 @@ pub(crate) struct Look {
     again: bool,
 }
 
-/// The packets that were looked at and wait, by thread.
+/// The packets that were looked at and wait, by thread: one in each stream that the thread is in.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting([Option<u64>; 2]);
+pub(crate) struct Waiting([Vec<u64>; 2]);
 
 impl AdrenoMachine<'_> {
     /// Shows the next packet of a thread; `None` where it has nothing to execute, `Err` if it is not to be executed.
@@ -105,7 +105,7 @@ impl AdrenoMachine<'_> {
         watch: &mut dyn PacketWatch,
     ) -> Result<Option<Look>, Onward> {
         let Some(packet) = self.next_watched(id) else { return Ok(None) };
-        let again = waiting.0[usize::from(id == ThreadId::Bv)] == Some(packet.iova);
+        let again = waiting.0[usize::from(id == ThreadId::Bv)].contains(&packet.iova);
         if !again && watch.before(self, &packet) == Onward::Leave {
             return Err(Onward::Leave);
         }
@@ -133,7 +133,12 @@ impl AdrenoMachine<'_> {
         let mut changes = self.changes.take().unwrap_or_default();
         changes.memory = self.space.memory.take_writes();
         let waits = outcome == PacketOutcome::Waits;
-        waiting.0[usize::from(packet.thread == ThreadId::Bv)] = waits.then_some(packet.iova);
+        let of_thread = &mut waiting.0[usize::from(packet.thread == ThreadId::Bv)];
+        match waits {
+            true if !look.again => of_thread.push(packet.iova),
+            true => {}
+            false => of_thread.retain(|&iova| iova != packet.iova),
+        }
         if !(waits && look.again) {
             watch.after(self, packet, outcome, &changes);
         }
@@ -152,7 +157,7 @@ impl AdrenoMachine<'_> {
         Some(WatchedPacket { thread: id, level, iova, raw, header, op, taken: at.taken })
     }
 
-    /// Whether a packet comes again, behind the draw states that it has loaded.
+    /// Whether a packet will be executed again, after the draw states that it loads.
     fn is_held(&self, packet: &WatchedPacket) -> bool {
         let mut frames = self.thread(packet.thread).frames.iter();
         frames.any(|frame| frame.held > 0 && frame.place(frame.next) == packet.iova)

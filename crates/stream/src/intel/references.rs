@@ -563,7 +563,8 @@ impl<'m> ReferenceWalk<'m> {
     }
 
     /// Where the first constant buffer of a stage is. It is an offset from Dynamic State Base (from General State Base on gen4
-    /// and gen5, which have one constant buffer) unless a bit of a register is set; where no command has written that register, an address that the dump holds is taken for one.
+    /// and gen5, which have one constant buffer) unless a bit of a register is set; where no command has written that
+    /// register, an address that the dump holds is taken for one.
     fn first_constants(&self, owner: &str, value: u64) -> (Option<Base>, Option<u64>) {
         let as_address = (None, Some(canonical(value)));
         let base = if self.gpu.number() < 60 { Base::GeneralState } else { Base::DynamicState };

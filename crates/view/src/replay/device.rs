@@ -39,8 +39,10 @@ pub fn replay_on(
     let mut diagnostics = Player::new(options.choice.clone(), db, max_alive).play(capture, &mut runner);
     runner.end_set(true);
     diagnostics.append(&mut runner.diagnostics);
-    if let Some(error) = runner.refused {
+    if let Some(error) = &runner.refused {
         diagnostics.push(Diagnostic::loss(None, format!("{driver}: {error}")));
+    } else {
+        diagnostics.extend(runner.replacement.as_ref().and_then(Replacement::unused));
     }
     (runner.result, diagnostics)
 }

@@ -40,7 +40,7 @@ impl FromStr for ImageWanted {
         let (width, height) = next()?.split_once('x').ok_or(FORM)?;
         let count = |text: &str| text.parse::<u32>().map_err(|_| format!("`{text}` is not a number; {FORM}"));
         let mut params = ImageParams::new(format, count(width)?, count(height)?);
-        let (mut level, mut layer, mut pitch) = (0, 0, None);
+        let (mut level, mut layer, mut levels, mut layers, mut pitch) = (0, 0, None, None, None);
         for part in parts {
             match part.split_once('=') {
                 None if part == "ubwc" => params.ubwc = true,
@@ -48,13 +48,17 @@ impl FromStr for ImageWanted {
                 Some(("pitch", bytes)) => pitch = Some(count(bytes)?),
                 Some(("level", n)) => level = count(n)?,
                 Some(("layer", n)) => layer = count(n)?,
-                Some(("levels", n)) => params.levels = count(n)?,
-                Some(("layers", n)) => params.layers = count(n)?,
+                Some(("levels", n)) => levels = Some(count(n)?),
+                Some(("layers", n)) => layers = Some(count(n)?),
                 _ => return Err(format!("`{part}` says nothing of an image; {FORM}")),
             }
         }
-        params.levels = params.levels.max(level.saturating_add(1));
-        params.layers = params.layers.max(layer.saturating_add(1));
+        // Without a number there are as many as are needed.
+        let last = |of: &str, wanted: u32, all: Option<u32>| match all {
+            Some(all) if wanted >= all => Err(format!("there is no {of} {wanted} where there are {all}")),
+            _ => Ok(all.unwrap_or(wanted.saturating_add(1))),
+        };
+        (params.levels, params.layers) = (last("level", level, levels)?, last("layer", layer, layers)?);
         // Only tiles are compressed.
         if params.ubwc && params.tile_mode == TileMode::Linear {
             params.tile_mode = TileMode::Tile3;
@@ -173,6 +177,8 @@ mod tests {
             "0x1000:R8_UNORM:4",
             "0:R8_UNORM:4x4:tile=9",
             "0:R8_UNORM:4x4:x",
+            "0:R8_UNORM:4x4:levels=2:level=2",
+            "0:R8_UNORM:4x4:layers=0",
         ] {
             assert!(wrong.parse::<ImageWanted>().is_err(), "{wrong}");
         }

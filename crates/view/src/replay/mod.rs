@@ -21,6 +21,7 @@ use crate::json::Hex;
 use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use step::SubmitSteps;
 use trace::SubmitTrace;
 use unwedge_base::{Diagnostic, Severity};
@@ -275,6 +276,9 @@ fn run<'d>(
     };
     let mut diagnostics = Player::new(options.choice.clone(), db, max_alive).play(capture, &mut runner);
     diagnostics.append(&mut runner.diagnostics);
+    if !runner.left {
+        diagnostics.extend(runner.parts.replacement.as_ref().and_then(Replacement::unused));
+    }
     runner.end_set();
     runner.read_memory(runner.sets.checked_sub(1));
     runner.read_memory(None);
@@ -464,6 +468,11 @@ impl Replayed {
     /// Whether another replay was compared, and differs.
     pub fn differs(&self) -> bool {
         self.compared.as_ref().is_some_and(|compared| !compared.buffers.is_empty())
+    }
+
+    /// Whether one of these submits was executed.
+    pub fn has_submit_of(&self, numbers: &RangeInclusive<u32>) -> bool {
+        self.submits.iter().any(|submit| numbers.contains(&submit.number))
     }
 
     /// Whether nothing was left out.

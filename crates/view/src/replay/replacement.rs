@@ -26,8 +26,9 @@ pub struct Replacement<'r> {
     pub submit: u32,
     /// Where the addresses begin that it is offered; `None`: where the driver's do.
     pub base: Option<u64>,
-    /// Asked for it when the submit's turn comes.
-    pub open: &'r mut OpenReplacement<'r>,
+    open: &'r mut OpenReplacement<'r>,
+    /// The submit's turn came.
+    asked: bool,
 }
 
 /// A replacement that was read.
@@ -38,7 +39,18 @@ pub(super) struct Replaced {
     pub(super) stream: (u64, u32),
 }
 
-impl Replacement<'_> {
+impl<'r> Replacement<'r> {
+    /// For a submit, with `base` as [`Replacement::base`]; `open` is asked for it when the submit's turn comes.
+    pub fn new(submit: u32, base: Option<u64>, open: &'r mut OpenReplacement<'r>) -> Replacement<'r> {
+        Replacement { submit, base, open, asked: false }
+    }
+
+    /// That nothing was replaced, where the capture has no such submit.
+    pub(super) fn unused(&self) -> Option<Diagnostic> {
+        let message = || format!("submit {} is not replaced: no such submit was replayed", self.submit);
+        (!self.asked).then(|| Diagnostic::loss(None, message()))
+    }
+
     /// Reads the replacement, for which addresses of `space` are free that are in none of the buffers.
     pub(super) fn read(
         &mut self,
@@ -47,6 +59,7 @@ impl Replacement<'_> {
         max_alive: u64,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<Replaced, String> {
+        self.asked = true;
         let space = space.unwrap_or(FIRST..FIRST + SPACE);
         let base = self.base.unwrap_or(space.start);
         let end = if self.base.is_some() { base.saturating_add(space.end - space.start) } else { space.end };

@@ -247,7 +247,7 @@ impl Taps<'_> {
             };
         }
         if let Some(corner) = corner {
-            // There is no texel beyond a corner: the other three have its place.
+            // A corner has no fourth texel: the mean of the other three is taken.
             let others =
                 texels.iter().enumerate().filter(|(at, _)| *at != corner).map(|(_, texel)| floats(*texel));
             let mean = reduce(AVERAGE, others.map(|texel| (texel, 1.0 / 3.0)));
