@@ -122,8 +122,11 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     })
 }
 
+/// A GPU that submits go to, and whose driver takes them.
+type OpenDevice = (Box<dyn SubmitDevice>, Driver);
+
 /// The GPU that is asked for; `None`: the virtual one.
-fn open_device(args: &Replay) -> Result<Option<(Box<dyn SubmitDevice>, Driver)>, Failure> {
+fn open_device(args: &Replay) -> Result<Option<OpenDevice>, Failure> {
     let driver = match args.device {
         DeviceArg::Sim => return Ok(None),
         DeviceArg::Auto if args.only_virtual().is_some() => return Ok(None),

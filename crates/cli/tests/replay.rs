@@ -348,7 +348,7 @@ fn a_draw_waits_once_whatever_it_loads() {
     let output = unwedge(&["replay", "--trace", "-"], &bytes);
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{shown}");
-    assert_eq!(shown.matches("CP_MEM_WRITE").count(), 2, "both groups are loaded: {shown}");
+    assert_eq!(shown.matches(" BR IB2 ").count(), 2, "both groups are loaded: {shown}");
     assert_eq!(shown.matches("CP_DRAW_INDX_OFFSET").count(), 2, "{shown}");
     assert_eq!(shown.matches("         waits\n").count(), 1, "{shown}");
 }
