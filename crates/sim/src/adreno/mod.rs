@@ -9,6 +9,7 @@
 mod blit2d;
 mod cp;
 mod dispatch;
+mod draw;
 mod groups_state;
 pub mod ir3;
 mod kernel;

@@ -1,0 +1,1 @@
+//! Attachments: render targets, depth and stencil images, in memory or in GMEM.

@@ -1,0 +1,3 @@
+//! The rasterizer: from positions of a primitive to the samples that it covers.
+//!
+//! Never: registers, shaders, memory.
