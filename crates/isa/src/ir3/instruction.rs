@@ -117,9 +117,9 @@ pub struct TextureAccess {
     /// `a1.x` names what the instruction has no room for.
     pub a1: bool,
     /// Number of the texture, when immediate.
-    pub texture: u8,
+    pub texture: u16,
     /// Number of the sampler, when immediate.
-    pub sampler: u8,
+    pub sampler: u16,
     /// Texture and sampler, when in registers.
     pub numbers: Option<Operand>,
     /// Fibers of a cluster of `brcst.active`.
@@ -230,6 +230,13 @@ pub struct Operands {
 }
 
 impl Operands {
+    /// Up to four of them.
+    pub fn of(operands: &[Operand]) -> Operands {
+        let mut all = Operands::default();
+        operands.iter().for_each(|operand| all.push(*operand));
+        all
+    }
+
     fn push(&mut self, operand: Operand) {
         if let Some(free) = self.list.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(operand);
@@ -726,7 +733,7 @@ impl Opcode {
 
 /// How a texture instruction names its texture and sampler.
 fn descriptors(access: &mut TextureAccess, reader: &Reader<'_, '_>, gpu_id: u32) -> Option<()> {
-    let number = |name: &str, field: &str| Some(reader.word.nested(name)?.field(field).unwrap_or(0) as u8);
+    let number = |name: &str, field: &str| Some(reader.word.nested(name)?.field(field).unwrap_or(0) as u16);
     let Some(mode) = reader.word.field("DESC_MODE").filter(|_| reader.flag("S2EN_BINDLESS")) else {
         if reader.word.field("S2EN_BINDLESS").is_some() {
             access.sampler = number("SAMP", "SAMP")?;
@@ -748,7 +755,7 @@ fn descriptors(access: &mut TextureAccess, reader: &Reader<'_, '_>, gpu_id: u32)
     if access.index != DescriptorIndex::Immediate {
         access.numbers = Some(reader.operand("SRC3", !bindless)?.components(2));
     } else {
-        let inner = |name: &str| Some(numbers.nested(name)?.field(name).unwrap_or(0) as u8);
+        let inner = |name: &str| Some(numbers.nested(name)?.field(name).unwrap_or(0) as u16);
         let (sampler, texture) = match (access.a1, gpu_id) {
             (true, ..700) => (inner("SAMP")?, 0),
             (true, _) => (0, inner("TEX")?),

@@ -1,6 +1,7 @@
 //! Categories 1 to 4: moves, arithmetic, special functions.
 
 use super::fault::FaultKind;
+use super::fibers;
 use super::group::Machine;
 use super::program::ShaderStep;
 use super::results::Results;
@@ -37,11 +38,15 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, step: &ShaderStep
     }
     let exec = wave.exec();
     let Some(dst) = instruction.dsts.get(0) else { return Ok(()) };
+    let varying = matches!(instruction.opcode, Opcode::BaryF | Opcode::FlatB);
     for repeat in 0..=usize::from(instruction.repeat) {
         // A result that the wave shares is that of one fiber.
         let one = dst.is_shared();
         let mut result = [0; FIBERS];
-        compute(machine, wave, step, repeat, one, &mut result)?;
+        match varying {
+            true => fibers::interpolate(machine, wave, step, repeat, &mut result)?,
+            false => compute(machine, wave, step, repeat, one, &mut result)?,
+        }
         let mask = if step.scalar { 1 } else { exec };
         wave.write(dst.kind, dst.half, repeat, &result, mask_of(wave, mask, one))?;
         machine.wrote(wave, step, &dst, repeat);

@@ -3,7 +3,7 @@
 //! Of fibers that part, those that go on earlier in the program run first; the others wait until the wave comes to
 //! where they are at an instruction with `(jp)`, or until nobody is left before them.
 
-use super::wave::{Mask, Predication, Wave};
+use super::wave::{Mask, Predication, Wave, all_fibers};
 use unwedge_isa::ir3::{Attributes, Instruction, Opcode};
 
 /// Fibers that wait here go on with those that arrive.
@@ -124,9 +124,11 @@ pub(super) fn exec(wave: &mut Wave, instruction: &Instruction) -> bool {
         }
         End | Chsh => resume(wave),
         Kill => {
-            wave.active &= !first;
+            // They go on as helpers of their quads.
+            wave.helpers |= wave.exec() & first;
             wave.pc += 1;
-            if wave.active == 0 {
+            if wave.helpers == all_fibers(wave.lanes) {
+                wave.parked.clear();
                 resume(wave);
             }
         }

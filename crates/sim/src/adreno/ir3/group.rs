@@ -92,7 +92,7 @@ impl<'m> Machine<'m> {
         (self.random >> 33) as u32
     }
 
-    fn fault(&self, wave: &Wave, kind: FaultKind) -> Fault {
+    pub(super) fn fault(&self, wave: &Wave, kind: FaultKind) -> Fault {
         Fault { kind, at: wave.pc as u32, group: self.group, wave: wave.number }
     }
 
@@ -106,17 +106,25 @@ impl<'m> Machine<'m> {
         let lanes = if self.dispatch.state.wave_size > 64 { 128 } else { 64 };
         let mut waves = Vec::new();
         for (number, first) in (0..fibers).step_by(lanes).enumerate() {
-            let mut wave = Wave::new(number as u32, lanes, self.program.registers());
-            wave.pc = self.dispatch.entry as usize;
             let count = (fibers - first).min(lanes as u32);
-            wave.active = all_fibers(count as usize);
-            if self.adversarial {
-                wave.late = Some(Box::new(Late::new(self.program)));
-            }
+            let mut wave = self.wave(number as u32, lanes, count as usize);
             self.start(&mut wave, first, size)?;
             waves.push(wave);
         }
         Ok(waves)
+    }
+
+    /// A wave of so many fibers, as it begins.
+    pub(super) fn wave(&self, number: u32, lanes: usize, fibers: usize) -> Wave {
+        let mut wave = Wave::new(number, lanes, self.program.registers());
+        wave.pc = self.dispatch.entry as usize;
+        wave.active = all_fibers(fibers);
+        // Places without a fiber neither execute nor store.
+        wave.helpers = all_fibers(lanes) & !wave.active;
+        if self.adversarial {
+            wave.late = Some(Box::new(Late::new(self.program)));
+        }
+        wave
     }
 
     /// Registers that hold the places of fiber and workgroup.
@@ -169,6 +177,10 @@ impl<'m> Machine<'m> {
     pub(super) fn run(&mut self) -> Result<(), Fault> {
         let first = Wave::new(0, 64, self.program.registers());
         let mut waves = self.waves().map_err(|kind| self.fault(&first, kind))?;
+        self.run_waves(&mut waves)
+    }
+
+    pub(super) fn run_waves(&mut self, waves: &mut [Wave]) -> Result<(), Fault> {
         loop {
             let mut moved = false;
             let skipped = if self.adversarial { self.random() as usize } else { 0 };
@@ -247,10 +259,14 @@ impl<'m> Machine<'m> {
             Opcode::Bar => wave.at_barrier = true,
             Opcode::Fence => self.perform_late(wave)?,
             Opcode::Alias => {
-                if let (Some(dst), Some(src)) = (instruction.dsts.get(0), instruction.srcs.get(0))
-                    && wave.aliases.len() < 16
-                {
-                    wave.aliases.push((dst, src));
+                if let (Some(dst), Some(src)) = (instruction.dsts.get(0), instruction.srcs.get(0)) {
+                    match dst.kind {
+                        OperandKind::RenderTarget(component) if wave.target_aliases.len() < 32 => {
+                            wave.target_aliases.push((component, src));
+                        }
+                        _ if wave.aliases.len() < 16 => wave.aliases.push((dst, src)),
+                        _ => {}
+                    }
                 }
             }
             // Nothing is cached here.
@@ -275,6 +291,7 @@ impl<'m> Machine<'m> {
         step: &ShaderStep,
         exec: Mask,
     ) -> Result<Results, FaultKind> {
+        let exec = if step.stores { wave.that_store(exec) } else { exec };
         match step.instruction.opcode.category() {
             4 => alu::special(self, wave, step, exec),
             5 => texture::exec(self, wave, step, exec),

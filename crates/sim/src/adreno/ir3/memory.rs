@@ -1,6 +1,7 @@
 //! Category 6: loads, stores, atomics, constants.
 
 use super::fault::{FaultKind, MemoryUnit};
+use super::fibers;
 use super::group::Machine;
 use super::image;
 use super::program::ShaderStep;
@@ -68,6 +69,7 @@ pub(super) fn exec(
         Stg | StgA => global_store(machine, &cx),
         Ldl | Ldlw | Ldp => scratch_load(machine, &cx),
         Stl | Stlw | Stp => scratch_store(machine, &cx),
+        Ldlv => varying_load(&cx),
         Ldc => uniform_load(machine, &cx),
         LdcK | LdgK => constant_block(machine, &cx),
         Stc => constant_store(machine, &cx),
@@ -202,6 +204,18 @@ fn scratch_load(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results, 
             };
             Ok(())
         })?;
+        results.push(&dst, component, cx.exec, row);
+    }
+    Ok(results)
+}
+
+/// `ldlv`: components as the first vertex of the primitive has them.
+fn varying_load(cx: &Context<'_>) -> Result<Results, FaultKind> {
+    let dst = cx.dst()?;
+    let mut results = Results::default();
+    for component in 0..usize::from(cx.access.size) {
+        let mut row = [0; FIBERS];
+        fibers::raw(cx.wave, cx.access.offset as usize + component, &mut row)?;
         results.push(&dst, component, cx.exec, row);
     }
     Ok(results)

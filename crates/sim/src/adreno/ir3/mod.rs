@@ -12,6 +12,7 @@ mod cross;
 mod descriptor;
 mod dispatch;
 mod fault;
+mod fibers;
 mod flow;
 mod group;
 mod image;
@@ -26,6 +27,7 @@ mod wave;
 
 pub use crate::run::Timing;
 pub use dispatch::{BindfulTable, BindfulTables, Dispatch, Options, PrivateMemory, ShaderState};
+pub(crate) use fibers::{Fibers, FibersDone, OutputRegister, Planes, Prefetch, StageCode, StartValue};
 pub use fault::{Fault, FaultKind, MemoryUnit};
 pub use program::ShaderProgram;
 pub use run::{Stats, run};

@@ -15,6 +15,8 @@ pub(super) struct ShaderStep {
     pub(super) alu: Alu,
     /// The result is one for the wave, and so is every source: the scalar unit executes it.
     pub(super) scalar: bool,
+    /// It changes memory that others see.
+    pub(super) stores: bool,
 }
 
 /// The code of a shader.
@@ -69,11 +71,14 @@ impl ShaderProgram {
 }
 
 impl ShaderStep {
-    fn new(instruction: Instruction) -> ShaderStep {
+    pub(super) fn new(instruction: Instruction) -> ShaderStep {
         let shared = instruction.dsts.get(0).is_some_and(|dst| dst.is_shared());
         let uniform = instruction.srcs.iter().all(|src| src.is_uniform());
         let scalar = shared && uniform && matches!(instruction.opcode.category(), 1..=4);
+        let opcode = instruction.opcode;
+        let atomic = opcode.name().starts_with("atomic.") && !opcode.is_local_atomic();
         ShaderStep {
+            stores: atomic || matches!(opcode, Opcode::Stg | Opcode::StgA | Opcode::StibB),
             instruction,
             alu: Alu::new(&instruction),
             scalar: scalar && instruction.opcode != Opcode::Movmsk,

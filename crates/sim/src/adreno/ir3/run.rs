@@ -1,4 +1,4 @@
-//! A grid of workgroups over memory.
+//! Groups of waves over memory: a grid of workgroups, or the batches of a stage of draws.
 
 use super::dispatch::{Dispatch, Options};
 use super::fault::{Fault, FaultKind};
@@ -23,24 +23,17 @@ pub struct Stats {
     pub groups: u32,
 }
 
-/// What came of a workgroup.
-struct GroupOutcome {
+/// What came of a group.
+struct GroupOutcome<R> {
     steps: u64,
     lane_steps: u64,
-    fault: Option<Fault>,
+    result: Result<R, Fault>,
 }
 
-fn outcome(machine: Machine<'_>, fault: Option<Fault>) -> GroupRun<GroupOutcome> {
-    let complete = fault.is_none();
-    let result = GroupOutcome { steps: machine.steps, lane_steps: machine.lane_steps, fault };
+fn outcome<R>(machine: Machine<'_>, result: Result<R, Fault>) -> GroupRun<GroupOutcome<R>> {
+    let complete = result.is_ok();
+    let result = GroupOutcome { steps: machine.steps, lane_steps: machine.lane_steps, result };
     GroupRun { written: machine.view.written(), complete, result }
-}
-
-/// What came of all workgroups so far.
-#[derive(Default)]
-struct Total {
-    stats: Stats,
-    fault: Option<Fault>,
 }
 
 /// How many instructions all groups may execute, and how many they have.
@@ -63,19 +56,111 @@ impl Steps {
     }
 
     /// Whether a group that ran ahead did what it would have done in order.
-    fn hold(&self, group: &GroupOutcome) -> bool {
+    fn hold<R>(&self, group: &GroupOutcome<R>) -> bool {
         let limits = [FaultKind::Steps, FaultKind::TooManyPages];
-        let stopped = group.fault.as_ref().is_some_and(|fault| limits.contains(&fault.kind));
+        let stopped = group.result.as_ref().is_err_and(|fault| limits.contains(&fault.kind));
         !stopped && group.steps <= self.left(Turn::InOrder)
     }
 }
 
-impl Total {
-    fn take(&mut self, group: GroupOutcome, steps: &Steps) {
-        steps.taken.fetch_add(group.steps, Ordering::Relaxed);
-        self.stats.steps += group.steps;
-        self.stats.lane_steps += group.lane_steps;
-        self.fault = self.fault.take().or(group.fault);
+/// Groups of one program, and what came of them so far.
+pub(super) struct Groups<'r> {
+    program: &'r ShaderProgram,
+    dispatch: &'r Dispatch,
+    options: &'r Options,
+    steps: Steps,
+    stats: Stats,
+    fault: Option<Fault>,
+}
+
+impl<'r> Groups<'r> {
+    pub(super) fn new(
+        program: &'r ShaderProgram,
+        dispatch: &'r Dispatch,
+        options: &'r Options,
+    ) -> Groups<'r> {
+        let steps =
+            Steps { limit: options.steps, taken: AtomicU64::new(0), executed: AtomicU64::new(0) };
+        Groups { program, dispatch, options, steps, stats: Stats::default(), fault: None }
+    }
+
+    /// Runs the part of the program that runs once: the constants it leaves.
+    pub(super) fn preamble(&mut self, memory: &mut SimMemory) -> Vec<u32> {
+        let mut constants = self.dispatch.state.constants.clone();
+        constants.resize(CONSTANTS, 0);
+        if !self.program.has_preamble() {
+            return constants;
+        }
+        let mut written = Vec::new();
+        let Groups { program, dispatch, options, steps, stats, fault } = self;
+        let run = |view: GroupView<'_>, number: u32| {
+            let options = Options { steps: steps.left(Turn::InOrder), ..**options };
+            let machine = Machine::new(program, dispatch, &options, view, Cow::Borrowed(&constants), number);
+            let (done, machine) = machine.preamble();
+            outcome(machine, done)
+        };
+        one_by_one(memory, 1, run, |group| written = take(group, steps, stats, fault).unwrap_or_default());
+        written
+    }
+
+    /// Runs so many groups, and hands on in order what came of those that ran to their end.
+    pub(super) fn run<R: Send>(
+        &mut self,
+        memory: &mut SimMemory,
+        count: u32,
+        constants: &[u32],
+        work: impl Fn(&mut Machine<'_>, u32) -> Result<R, Fault> + Sync,
+        mut done: impl FnMut(R),
+    ) {
+        if self.fault.is_some() {
+            return;
+        }
+        let Groups { program, dispatch, options, steps, stats, fault } = self;
+        let run = |view: GroupView<'_>, number: u32, turn: Turn| {
+            let options = Options { steps: steps.left(turn), ..**options };
+            let machine = Machine::new(program, dispatch, &options, view, Cow::Borrowed(constants), number);
+            let mut machine = match turn {
+                Turn::Ahead => machine.with_pages(MOST_PAGES_AHEAD),
+                Turn::InOrder => machine,
+            };
+            let result = work(&mut machine, number);
+            steps.executed.fetch_add(machine.steps, Ordering::Relaxed);
+            outcome(machine, result)
+        };
+        let threads = options.threads.clamp(1, 256);
+        let mut take = |group| {
+            if let Some(result) = take(group, steps, stats, fault) {
+                done(result);
+            }
+        };
+        let groups = if threads > 1 && count > 1 {
+            at_once(memory, count, threads, run, |group| steps.hold(group), take)
+        } else {
+            let in_order = |view: GroupView<'_>, number: u32| run(view, number, Turn::InOrder);
+            one_by_one(memory, count, in_order, &mut take)
+        };
+        self.stats.groups += groups;
+    }
+
+    /// What was executed, or the first fault.
+    pub(super) fn end(self) -> Result<Stats, Fault> {
+        match self.fault {
+            Some(fault) => Err(fault),
+            None => Ok(self.stats),
+        }
+    }
+}
+
+fn take<R>(group: GroupOutcome<R>, steps: &Steps, stats: &mut Stats, fault: &mut Option<Fault>) -> Option<R> {
+    steps.taken.fetch_add(group.steps, Ordering::Relaxed);
+    stats.steps += group.steps;
+    stats.lane_steps += group.lane_steps;
+    match group.result {
+        Ok(result) => Some(result),
+        Err(met) => {
+            fault.get_or_insert(met);
+            None
+        }
     }
 }
 
@@ -90,47 +175,11 @@ pub fn run(
     memory: &mut SimMemory,
     options: &Options,
 ) -> Result<Stats, Fault> {
-    let mut constants = dispatch.state.constants.clone();
-    constants.resize(CONSTANTS, 0);
-    let mut total = Total::default();
     let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
-    let steps = Steps { limit: options.steps, taken: AtomicU64::new(0), executed: AtomicU64::new(0) };
-    if program.has_preamble() && count > 0 {
-        let mut written = Vec::new();
-        let run = |view: GroupView<'_>, number: u32| {
-            let options = Options { steps: steps.left(Turn::InOrder), ..*options };
-            let machine = Machine::new(program, dispatch, &options, view, Cow::Borrowed(&constants), number);
-            let (done, machine) = machine.preamble();
-            let fault = done.map(|constants| written = constants).err();
-            outcome(machine, fault)
-        };
-        one_by_one(memory, 1, run, |group| total.take(group, &steps));
-        constants = written;
+    let mut groups = Groups::new(program, dispatch, options);
+    if count > 0 {
+        let constants = groups.preamble(memory);
+        groups.run(memory, count, &constants, |machine, _| machine.run(), |()| ());
     }
-    if total.fault.is_none() {
-        let run = |view: GroupView<'_>, number: u32, turn: Turn| {
-            let options = Options { steps: steps.left(turn), ..*options };
-            let machine = Machine::new(program, dispatch, &options, view, Cow::Borrowed(&constants), number);
-            let mut machine = match turn {
-                Turn::Ahead => machine.with_pages(MOST_PAGES_AHEAD),
-                Turn::InOrder => machine,
-            };
-            let fault = machine.run().err();
-            steps.executed.fetch_add(machine.steps, Ordering::Relaxed);
-            outcome(machine, fault)
-        };
-        let threads = options.threads.clamp(1, 256);
-        let groups = if threads > 1 && count > 1 {
-            let holds = |group: &GroupOutcome| steps.hold(group);
-            at_once(memory, count, threads, run, holds, |group| total.take(group, &steps))
-        } else {
-            let in_order = |view: GroupView<'_>, number: u32| run(view, number, Turn::InOrder);
-            one_by_one(memory, count, in_order, |group| total.take(group, &steps))
-        };
-        total.stats.groups = groups;
-    }
-    match total.fault {
-        Some(fault) => Err(fault),
-        None => Ok(total.stats),
-    }
+    groups.end()
 }

@@ -1,7 +1,9 @@
 //! A wave: registers as rows of fibers, and who goes on where.
 
 use super::fault::FaultKind;
+use super::fibers::Planes;
 use super::late::Late;
+use std::sync::Arc;
 use unwedge_isa::ir3::{FIRST_SHARED, Operand, OperandKind};
 
 /// Most fibers of a wave.
@@ -50,6 +52,20 @@ pub(super) struct Wave {
     pub(super) private: Vec<u8>,
     /// What is not there yet; absent in plain timing.
     pub(super) late: Option<Box<Late>>,
+    /// Fibers that were killed, or only help those of their quads: what they store is dropped.
+    pub(super) helpers: Mask,
+    /// What `bary.f` interpolates, in a fragment shader.
+    pub(super) varyings: Option<Varyings>,
+    /// Components of render targets that are something else than their registers.
+    pub(super) target_aliases: Vec<(u8, Operand)>,
+}
+
+/// Varyings of the primitives that a wave has fragments of.
+#[derive(Debug, Clone)]
+pub(super) struct Varyings {
+    pub(super) planes: Arc<Planes>,
+    /// The primitive of each fiber.
+    pub(super) primitives: Vec<u32>,
 }
 
 /// All fibers of a wave of so many.
@@ -78,6 +94,9 @@ impl Wave {
             aliases: Vec::new(),
             private: Vec::new(),
             late: None,
+            helpers: 0,
+            varyings: None,
+            target_aliases: Vec::new(),
         }
     }
 
@@ -88,6 +107,11 @@ impl Wave {
             Predication::True => self.active & self.predicated,
             Predication::False => self.active & !self.predicated,
         }
+    }
+
+    /// The fibers of a mask that change memory.
+    pub(super) fn that_store(&self, exec: Mask) -> Mask {
+        exec & !self.helpers
     }
 
     /// The first fiber that executes.

@@ -1,0 +1,377 @@
+//! Fibers of a stage of draws: waves that begin with registers that the hardware has filled, and what they leave in theirs.
+//!
+//! Never: which registers those are, or what becomes of the results; those who read the state of draws say so.
+
+use super::dispatch::{Dispatch, Options};
+use super::fault::{Fault, FaultKind};
+use super::group::Machine;
+use super::program::{ShaderProgram, ShaderStep};
+use super::run::{Groups, Stats};
+use super::wave::{FIBERS, Mask, Row, Varyings, Wave, all_fibers};
+use crate::memory::SimMemory;
+use std::sync::Arc;
+use unwedge_isa::ir3::semantics::{Round, ValueKind, float};
+use unwedge_isa::ir3::{
+    Attributes, DescriptorIndex, Flags, Instruction, Opcode, Operand, OperandKind, Operands, TextureAccess, Type,
+};
+
+/// A register that holds a value before the first instruction.
+#[derive(Debug, Clone)]
+pub(crate) struct StartValue {
+    /// By component, in its size.
+    pub(crate) register: u8,
+    /// 16 bits.
+    pub(crate) half: bool,
+    /// One for each fiber.
+    pub(crate) values: Vec<u32>,
+}
+
+/// A register that is read after the last instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutputRegister {
+    /// By component, in its size.
+    pub(crate) register: u8,
+    /// 16 bits.
+    pub(crate) half: bool,
+    /// The component of a render target that it is, which `alias.rt` may replace.
+    pub(crate) target: Option<u8>,
+}
+
+/// A texture that is sampled before the first instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Prefetch {
+    /// `sam`, or one of the gathers.
+    pub(crate) opcode: Opcode,
+    /// Location of the first of two components of a varying.
+    pub(crate) location: u8,
+    /// Where the texel goes, by component.
+    pub(crate) register: u8,
+    /// 16 bits.
+    pub(crate) half: bool,
+    /// Components that are written.
+    pub(crate) mask: u8,
+    /// Number of the texture.
+    pub(crate) texture: u32,
+    /// Number of the sampler.
+    pub(crate) sampler: u32,
+    /// Sets of bindless descriptors of texture and sampler.
+    pub(crate) sets: Option<[u8; 2]>,
+}
+
+/// What is interpolated in primitives: a plane for each component, so many components a primitive.
+///
+/// A plane is the value at the first vertex, and the differences of the values at the second and the third to it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Planes {
+    components: usize,
+    values: Vec<[u32; 3]>,
+}
+
+impl Planes {
+    pub(crate) fn new(components: usize) -> Planes {
+        Planes { components, values: Vec::new() }
+    }
+
+    /// Adds the planes of a primitive: its number.
+    pub(crate) fn push(&mut self, planes: impl Iterator<Item = [u32; 3]>) -> u32 {
+        let number = self.len();
+        self.values.extend(planes.take(self.components));
+        self.values.resize((number as usize + 1) * self.components, [0; 3]);
+        number
+    }
+
+    /// Primitives.
+    pub(crate) fn len(&self) -> u32 {
+        self.values.len().checked_div(self.components).unwrap_or(0) as u32
+    }
+
+    fn get(&self, primitive: u32, component: usize) -> Option<&[u32; 3]> {
+        let at = primitive as usize * self.components + component;
+        self.values.get(at).filter(|_| component < self.components)
+    }
+}
+
+/// Fibers that run together: a wave, or a few.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fibers {
+    /// How many; at most 2,048.
+    pub(crate) count: usize,
+    pub(crate) starts: Vec<StartValue>,
+    /// Those that only help others of their quad, one bit for each fiber of a wave.
+    pub(crate) helpers: Vec<Mask>,
+    /// The primitive of each fiber, of a fragment shader.
+    pub(crate) primitives: Vec<u32>,
+    /// Two registers that the coordinates of prefetches are interpolated with, fiber by fiber.
+    pub(crate) weights: Vec<[f32; 2]>,
+    /// Local memory as it begins.
+    pub(crate) local: Vec<u8>,
+}
+
+/// What fibers left.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FibersDone {
+    /// By output, by fiber.
+    pub(crate) outputs: Vec<Vec<u32>>,
+    /// Whether a fiber was killed, or only helped.
+    pub(crate) dropped: Vec<bool>,
+    /// Local memory.
+    pub(crate) local: Vec<u8>,
+}
+
+/// The code of a stage, and what all its fibers share.
+pub(crate) struct StageCode {
+    pub(crate) program: ShaderProgram,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) outputs: Vec<OutputRegister>,
+    pub(crate) prefetches: Vec<Prefetch>,
+    /// The constant file as the preamble left it.
+    constants: Vec<u32>,
+}
+
+impl StageCode {
+    /// Runs the preamble.
+    ///
+    /// # Errors
+    ///
+    /// What it met.
+    pub(crate) fn new(
+        program: ShaderProgram,
+        dispatch: Dispatch,
+        memory: &mut SimMemory,
+        options: &Options,
+    ) -> Result<(StageCode, Stats), Fault> {
+        let mut groups = Groups::new(&program, &dispatch, options);
+        let constants = groups.preamble(memory);
+        let stats = groups.end()?;
+        let code = StageCode { program, dispatch, outputs: Vec::new(), prefetches: Vec::new(), constants };
+        Ok((code, stats))
+    }
+
+    /// Runs batches of fibers, in order or with the result of it.
+    ///
+    /// # Errors
+    ///
+    /// The first fault. What was executed before it is in memory.
+    pub(crate) fn run(
+        &self,
+        batches: &[Fibers],
+        planes: &Arc<Planes>,
+        memory: &mut SimMemory,
+        options: &Options,
+        done: impl FnMut(FibersDone),
+    ) -> Result<Stats, Fault> {
+        let mut groups = Groups::new(&self.program, &self.dispatch, options);
+        let work = |machine: &mut Machine<'_>, number: u32| match batches.get(number as usize) {
+            Some(fibers) => machine.run_fibers(self, fibers, planes),
+            None => Ok(FibersDone::default()),
+        };
+        groups.run(memory, batches.len() as u32, &self.constants, work, done);
+        groups.end()
+    }
+}
+
+impl Machine<'_> {
+    fn run_fibers(
+        &mut self,
+        code: &StageCode,
+        fibers: &Fibers,
+        planes: &Arc<Planes>,
+    ) -> Result<FibersDone, Fault> {
+        if !fibers.local.is_empty() {
+            self.local.clone_from(&fibers.local);
+        }
+        let lanes = if self.dispatch.state.wave_size > 64 { FIBERS } else { 64 };
+        let mut waves = Vec::new();
+        for (number, first) in (0..fibers.count).step_by(lanes).enumerate() {
+            let mut wave = self.wave(number as u32, lanes, (fibers.count - first).min(lanes));
+            wave.helpers |= fibers.helpers.get(number).copied().unwrap_or(0);
+            if !fibers.primitives.is_empty() {
+                let primitives = fibers.primitives[first.min(fibers.primitives.len())..].to_vec();
+                wave.varyings = Some(Varyings { planes: Arc::clone(planes), primitives });
+            }
+            self.start_fibers(&mut wave, first, fibers);
+            self.prefetch(&mut wave, code, fibers.weights.get(first..).unwrap_or_default())
+                .map_err(|kind| self.fault(&wave, kind))?;
+            waves.push(wave);
+        }
+        self.run_waves(&mut waves)?;
+        let mut left = FibersDone { local: std::mem::take(&mut self.local), ..FibersDone::default() };
+        for wave in &waves {
+            let count = (fibers.count - lanes * wave.number as usize).min(lanes);
+            left.dropped.extend((0..count).map(|fiber| wave.helpers >> fiber & 1 != 0));
+        }
+        for output in &code.outputs {
+            let mut values = Vec::with_capacity(fibers.count);
+            for wave in &waves {
+                let mut row = [0; FIBERS];
+                self.output(wave, output, &mut row).map_err(|kind| self.fault(wave, kind))?;
+                let count = (fibers.count - values.len()).min(lanes);
+                values.extend_from_slice(&row[..count]);
+            }
+            left.outputs.push(values);
+        }
+        Ok(left)
+    }
+
+    fn start_fibers(&self, wave: &mut Wave, first: usize, fibers: &Fibers) {
+        for start in &fibers.starts {
+            let mut row = [0; FIBERS];
+            let values = start.values.get(first..).unwrap_or_default();
+            row.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
+            // A register that the program does not have is one that it does not read.
+            let _ = wave.write(OperandKind::Gpr(start.register), start.half, 0, &row, Mask::MAX);
+        }
+    }
+
+    fn output(&self, wave: &Wave, output: &OutputRegister, row: &mut Row) -> Result<(), FaultKind> {
+        let replaced = |component: u8| wave.target_aliases.iter().rev().find(|(of, _)| *of == component);
+        if let Some((_, source)) = output.target.and_then(replaced) {
+            return wave.read(source, 0, &self.constants, ValueKind::Unsigned, row);
+        }
+        let operand = Operand::new(OperandKind::Gpr(output.register), output.half);
+        match wave.read(&operand, 0, &self.constants, ValueKind::Unsigned, row) {
+            // A register that nothing writes.
+            Err(FaultKind::NoRegister(_)) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Samples textures for registers: coordinates stand in the first two while they are sampled.
+    fn prefetch(
+        &mut self,
+        wave: &mut Wave,
+        code: &StageCode,
+        weights: &[[f32; 2]],
+    ) -> Result<(), FaultKind> {
+        if code.prefetches.is_empty() {
+            return Ok(());
+        }
+        let [kept_x, kept_y] = [wave.row(0)?.to_vec(), wave.row(1)?.to_vec()];
+        let mut texels = Vec::new();
+        for prefetch in &code.prefetches {
+            for axis in 0..2 {
+                let mut row = [0; FIBERS];
+                let varyings = wave.varyings.as_ref();
+                for (fiber, (place, [i, j])) in row.iter_mut().zip(weights).enumerate() {
+                    let plane = varyings.and_then(|v| v.plane(fiber, usize::from(prefetch.location) + axis));
+                    *place = plane.map_or(0, |plane| along(plane, *i, *j));
+                }
+                wave.write(OperandKind::Gpr(axis as u8), false, 0, &row, Mask::MAX)?;
+            }
+            let (instruction, a1) = prefetch.instruction(self.program.gpu_id());
+            let kept = std::mem::replace(&mut wave.a1, a1);
+            let step = ShaderStep::new(instruction);
+            texels.push(self.perform(wave, &step, all_fibers(wave.lanes) & wave.active)?);
+            wave.a1 = kept;
+        }
+        wave.row_mut(0)?.copy_from_slice(&kept_x);
+        wave.row_mut(1)?.copy_from_slice(&kept_y);
+        texels.iter().try_for_each(|texels| self.complete(wave, texels))
+    }
+}
+
+impl Prefetch {
+    /// The instruction that does the same, and what `a1.x` is for it.
+    fn instruction(&self, gpu_id: u32) -> (Instruction, u32) {
+        // `a1.x` names the set of the sampler, where it is another one, with one of the numbers.
+        let other = self.sets.filter(|[texture, sampler]| texture != sampler).map(|[_, sampler]| sampler);
+        let number = if gpu_id >= 700 { self.sampler } else { self.texture };
+        let access = TextureAccess {
+            ty: if self.half { Type::F16 } else { Type::F32 },
+            mask: self.mask,
+            three_d: false,
+            array: false,
+            offsets: false,
+            project: false,
+            shadow: false,
+            one_d: false,
+            vector: false,
+            offset: 0,
+            base: self.sets.map(|[texture, _]| texture),
+            index: DescriptorIndex::Immediate,
+            a1: other.is_some(),
+            texture: self.texture as u16,
+            sampler: self.sampler as u16,
+            numbers: None,
+            cluster: 0,
+        };
+        let instruction = Instruction {
+            word: 0,
+            opcode: self.opcode,
+            flags: Flags::default(),
+            repeat: 0,
+            nops: 0,
+            dsts: Operands::of(&[Operand::new(OperandKind::Gpr(self.register), self.half)]),
+            srcs: Operands::of(&[Operand::new(OperandKind::Gpr(0), false)]),
+            attributes: Attributes::Texture(access),
+        };
+        (instruction, other.map_or(0, |set| number << 3 | u32::from(set)))
+    }
+}
+
+impl Varyings {
+    fn plane(&self, fiber: usize, component: usize) -> Option<&[u32; 3]> {
+        self.planes.get(*self.primitives.get(fiber)?, component)
+    }
+}
+
+fn along(plane: &[u32; 3], i: f32, j: f32) -> u32 {
+    let [first, second, third] = plane.map(f32::from_bits);
+    (first + i * second + j * third).to_bits()
+}
+
+/// The component of a varying as the first vertex has it, for every fiber.
+pub(super) fn raw(wave: &Wave, component: usize, row: &mut Row) -> Result<(), FaultKind> {
+    let varyings = wave.varyings.as_ref().ok_or(FaultKind::NotEmulated("a varying outside of fragments"))?;
+    for (fiber, place) in row.iter_mut().enumerate().take(wave.lanes) {
+        *place = varyings.plane(fiber, component).map_or(0, |plane| plane[0]);
+    }
+    Ok(())
+}
+
+/// `bary.f` and `flat.b`.
+pub(super) fn interpolate(
+    machine: &mut Machine<'_>,
+    wave: &Wave,
+    step: &ShaderStep,
+    repeat: usize,
+    row: &mut Row,
+) -> Result<(), FaultKind> {
+    let instruction = &step.instruction;
+    let source = |at| instruction.srcs.get(at).ok_or(FaultKind::NotEmulated("this form"));
+    let location = source(0)?;
+    let steps = if location.step { repeat } else { 0 };
+    let mut locations = [0; FIBERS];
+    match location.kind {
+        OperandKind::Immediate(value) => locations.fill(value.wrapping_add(steps as u32)),
+        _ => {
+            wave.read(&location, steps, &machine.constants, ValueKind::Unsigned, &mut locations)?;
+            machine.taint(wave, step, 0, steps, &mut locations);
+        }
+    }
+    let varyings = wave.varyings.as_ref().ok_or(FaultKind::NotEmulated("a varying outside of fragments"))?;
+    let flat = instruction.opcode == Opcode::FlatB;
+    let (mut i, mut j) = ([0; FIBERS], [0; FIBERS]);
+    if !flat {
+        let weights = source(1)?;
+        let steps = if weights.step { repeat } else { 0 };
+        for (component, row) in [&mut i, &mut j].into_iter().enumerate() {
+            wave.read(&weights, steps + component, &machine.constants, ValueKind::Unsigned, row)?;
+            machine.taint_component(wave, step, 1, steps + component, row);
+        }
+    }
+    for (fiber, place) in row.iter_mut().enumerate().take(wave.lanes) {
+        let Some(plane) = varyings.plane(fiber, locations[fiber] as usize) else { continue };
+        *place = match flat {
+            true => plane[0],
+            false => along(plane, f32::from_bits(i[fiber]), f32::from_bits(j[fiber])),
+        };
+    }
+    if instruction.dsts.get(0).is_some_and(|dst| dst.half) {
+        // A float is made narrower; what is flat is taken as it is.
+        row[..wave.lanes].iter_mut().for_each(|value| {
+            *value = if flat { *value & 0xffff } else { float::narrow(*value, Round::Even) };
+        });
+    }
+    Ok(())
+}
