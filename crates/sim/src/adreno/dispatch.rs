@@ -37,19 +37,19 @@ pub(crate) struct ComputePlaces {
     descriptor_sets: u32,
     set_count: u32,
     /// Constants in registers (a7xx), and how many.
-    immediates: Option<u32>,
+    pub(crate) immediates: Option<u32>,
 }
 
 /// Constants in registers of a7xx.
-const IMMEDIATES: u32 = 64;
+pub(crate) const IMMEDIATES: u32 = 64;
 /// The first of the constants that all stages share (a6xx), by component.
-const SHARED_CONSTANTS: usize = 504 * 4;
+pub(crate) const SHARED_CONSTANTS: usize = 504 * 4;
 /// Instructions that a unit of SP_CS_INSTRLEN counts.
 const CODE_UNIT: u64 = 16;
 /// Units that a dump may hold.
 const MAX_CODE_UNITS: u64 = 1 << 10;
 /// Dwords of shared constants.
-const SHARED_DWORDS: usize = 32;
+pub(crate) const SHARED_DWORDS: usize = 32;
 
 impl ComputePlaces {
     pub(crate) fn new(gpu: Gpu<'_>) -> Option<ComputePlaces> {
@@ -87,8 +87,10 @@ impl ComputePlaces {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DispatchStop {
     /// A wave met a fault.
-    #[error("compute shader at {code:#x}: {fault}")]
+    #[error("{stage} shader at {code:#x}: {fault}")]
     Shader {
+        /// Of which stage it is.
+        stage: &'static str,
         /// Where the shader's code begins.
         code: u64,
         /// What, and where in it.
@@ -133,7 +135,7 @@ impl AdrenoMachine<'_> {
         let stats = ir3::run(&program, &dispatch, &mut self.space.memory, &options).map_err(|fault| {
             match fault.kind {
                 FaultKind::Steps => CpStop::Budget,
-                _ => CpStop::Dispatch(DispatchStop::Shader { code, fault }),
+                _ => CpStop::Dispatch(DispatchStop::Shader { stage: "compute", code, fault }),
             }
         })?;
         self.spend(stats.steps)

@@ -3,6 +3,7 @@
 use super::blit2d::BlitPlaces;
 use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::dispatch::ComputePlaces;
+use super::draw::DrawPlaces;
 use super::ir3;
 use super::space::AddressSpace;
 use super::state::LoadedState;
@@ -133,6 +134,7 @@ pub struct AdrenoMachine<'d> {
     pub(crate) places: Places,
     pub(crate) blit_places: Option<BlitPlaces>,
     pub(crate) compute_places: Option<ComputePlaces>,
+    pub(crate) draw_places: DrawPlaces,
     /// How compute shaders are run; the steps are the machine's.
     pub compute: ir3::Options,
     /// The GPU as its instruction set is named: 630, 740.
@@ -183,6 +185,7 @@ impl<'d> AdrenoMachine<'d> {
             places: Places::new(gpu),
             blit_places: BlitPlaces::new(gpu),
             compute_places: ComputePlaces::new(gpu),
+            draw_places: DrawPlaces::new(gpu),
             compute: ir3::Options { threads, ..ir3::Options::default() },
             shader_gpu,
             payload: Vec::new(),

@@ -110,6 +110,11 @@ impl LoadedState {
         self.shared[usize::from(compute)].constants()
     }
 
+    /// Sets constants of a stage, from a component on.
+    pub(crate) fn set_constants(&mut self, stage: Stage, first: usize, words: &[u32]) {
+        self.stages[stage as usize].load_constants(first, words);
+    }
+
     /// Takes what a CP_LOAD_STATE6 packet loads; false: state of a kind that is not known.
     pub(crate) fn load(&mut self, header: &LoadStateHeader, fragment_packet: bool, words: &[u32]) -> bool {
         let first = header.dst as usize;

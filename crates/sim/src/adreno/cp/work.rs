@@ -1,7 +1,7 @@
 //! Draws, dispatches and blits: what stands before them, and who does them.
 
 use super::{CpStop, Executed, PacketEnd, ThreadId};
-use crate::adreno::machine::{AdrenoMachine, Note, WorkUnit};
+use crate::adreno::machine::{AdrenoMachine, WorkUnit};
 use crate::adreno::space::Client;
 use unwedge_stream::adreno::AdrenoOp;
 
@@ -43,7 +43,7 @@ impl AdrenoMachine<'_> {
                 self.dispatch(packet.thread, groups)?;
             }
             AdrenoOp::Blit => self.blit(packet.thread)?,
-            _ => self.note(Note::NotRendered),
+            _ => self.draw_packet(packet)?,
         }
         self.working = None;
         self.mark_work(packet.thread);

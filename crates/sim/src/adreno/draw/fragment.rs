@@ -1,0 +1,317 @@
+//! Fragments: quads of the rasterizer become fibers of the fragment shader, and what these leave is tested and merged.
+//!
+//! Quads are tested early where the state allows it, collected into waves, shaded, and merged in the order in which they were
+//! rasterized. Never: how samples are covered, what a test or a blend computes.
+
+use super::fragment_state::{FragmentState, WeightKind, weight_kinds};
+use super::raster::{self, Primitive, Quad, Surface};
+use super::registers::DrawStage;
+use super::samples::SampleFate;
+use crate::adreno::cp::{CpStop, ThreadId};
+use crate::adreno::ir3::{Fibers, FibersDone, Options, Planes, StageCode, StartValue};
+use crate::adreno::machine::AdrenoMachine;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Quads that wait before they are shaded.
+const PENDING: usize = 1 << 12;
+/// Waves of a batch.
+const WAVES: usize = 4;
+
+/// A quad that waits for its shader: of all its samples, or of one.
+#[derive(Clone, Copy, Debug)]
+struct PendingQuad {
+    quad: Quad,
+    surface: u32,
+    planes: u32,
+    layer: u32,
+    /// Of sample shading.
+    sample: Option<u8>,
+}
+
+/// The fragments of a draw.
+pub(super) struct FragmentRun {
+    id: ThreadId,
+    pub(super) state: FragmentState,
+    code: StageCode,
+    surfaces: Vec<Surface>,
+    planes: Planes,
+    quads: Vec<PendingQuad>,
+}
+
+impl FragmentRun {
+    pub(super) fn new(machine: &mut AdrenoMachine<'_>, id: ThreadId) -> Result<FragmentRun, CpStop> {
+        let mut code = machine.stage_code(id, DrawStage::Fragment, 0)?;
+        let state = FragmentState::of(machine, id);
+        code.outputs = state.outputs();
+        code.prefetches.clone_from(&state.prefetches);
+        let planes = Planes::new(state.components);
+        Ok(FragmentRun { id, state, code, surfaces: Vec::new(), planes, quads: Vec::new() })
+    }
+
+    /// Rasterizes a primitive and takes its quads. Its planes are added when it has some.
+    pub(super) fn rasterize(
+        &mut self,
+        machine: &mut AdrenoMachine<'_>,
+        primitive: &Primitive,
+        layer: u32,
+        viewport: u32,
+        view: u32,
+        add_planes: &mut dyn FnMut(&mut Planes) -> u32,
+    ) -> Result<(), CpStop> {
+        let layer = if self.state.layer_is_view { view } else { layer };
+        let viewport = if self.state.viewport_is_view { view } else { viewport } as usize;
+        let raster = std::mem::take(&mut self.state.raster);
+        let mut planes = None;
+        let mut stop = None;
+        let mut emit = |surface: &Surface, quad: &Quad| {
+            let planes = *planes.get_or_insert_with(|| add_planes(&mut self.planes));
+            match self.take(machine, surface, quad, layer, planes) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(met) => {
+                    stop = Some(met);
+                    ControlFlow::Break(())
+                }
+            }
+        };
+        let _ = raster::rasterize(&raster, viewport, primitive, &mut emit);
+        self.state.raster = raster;
+        stop.map_or(Ok(()), Err)
+    }
+
+    fn take(
+        &mut self,
+        machine: &mut AdrenoMachine<'_>,
+        surface: &Surface,
+        quad: &Quad,
+        layer: u32,
+        planes: u32,
+    ) -> Result<(), CpStop> {
+        machine.spend(1)?;
+        let mut quad = *quad;
+        quad.coverage.iter_mut().for_each(|mask| *mask &= self.state.sample_mask);
+        if self.state.early {
+            self.test(machine, surface, &mut quad, layer)?;
+        }
+        if quad.coverage == [0; 4] {
+            return Ok(());
+        }
+        let surface = self.surface(surface);
+        let pending = PendingQuad { quad, surface, planes, layer, sample: None };
+        match self.state.shades_samples() {
+            false => self.quads.push(pending),
+            true => {
+                for sample in 0..self.state.samples {
+                    let coverage = quad.coverage.map(|mask| mask & 1 << sample);
+                    if coverage != [0; 4] {
+                        let quad = Quad { coverage, ..quad };
+                        self.quads.push(PendingQuad { quad, sample: Some(sample as u8), ..pending });
+                    }
+                }
+            }
+        }
+        if self.quads.len() < PENDING { Ok(()) } else { self.finish(machine) }
+    }
+
+    /// The number of a surface among those that quads wait of.
+    fn surface(&mut self, surface: &Surface) -> u32 {
+        if self.surfaces.last() != Some(surface) {
+            self.surfaces.push(surface.clone());
+        }
+        self.surfaces.len() as u32 - 1
+    }
+
+    /// Depth and stencil tests before the shader.
+    fn test(
+        &self,
+        machine: &mut AdrenoMachine<'_>,
+        surface: &Surface,
+        quad: &mut Quad,
+        layer: u32,
+    ) -> Result<(), CpStop> {
+        for pixel in 0..4 {
+            let (x, y) = place(quad, pixel);
+            let mut left = 0;
+            for sample in (0..self.state.samples).filter(|n| quad.coverage[pixel] >> n & 1 != 0) {
+                let [sx, sy] = self.state.sample_place(sample);
+                let z = surface.at(x as f32 + sx, y as f32 + sy).z;
+                let fate = SampleFate { x, y, layer, sample, z, front: surface.front(), reference: None };
+                if self.state.depth_stencil.test(machine, &fate)? {
+                    left |= 1 << sample;
+                }
+            }
+            quad.coverage[pixel] = left;
+            machine.samples_passed += u64::from(left.count_ones()) * u64::from(self.state.counts_samples);
+        }
+        Ok(())
+    }
+
+    /// Shades and merges what waits.
+    pub(super) fn finish(&mut self, machine: &mut AdrenoMachine<'_>) -> Result<(), CpStop> {
+        let quads = std::mem::take(&mut self.quads);
+        let planes = Arc::new(std::mem::replace(&mut self.planes, Planes::new(self.state.components)));
+        let waves = WAVES * self.code.dispatch.state.wave_size as usize / 4;
+        let parts: Vec<&[PendingQuad]> = quads.chunks(waves.max(1)).collect();
+        let batches: Vec<Fibers> = parts.iter().map(|quads| self.fibers(quads)).collect();
+        let mut done = Vec::with_capacity(batches.len());
+        let options = Options { steps: machine.allowance, ..machine.compute };
+        let run = self.code.run(&batches, &planes, &mut machine.space.memory, &options, |fibers| {
+            done.push(fibers);
+        });
+        for (quads, fibers) in parts.iter().zip(&done) {
+            self.merge(machine, quads, fibers)?;
+        }
+        let stats = run.map_err(|fault| machine.stage_stop(self.id, DrawStage::Fragment, fault))?;
+        machine.spend(stats.steps)?;
+        machine.fragments += quads.iter().map(|quad| live(&quad.quad)).sum::<u64>();
+        self.surfaces.clear();
+        Ok(())
+    }
+
+    pub(super) fn end(mut self, machine: &mut AdrenoMachine<'_>) -> Result<(), CpStop> {
+        self.finish(machine)
+    }
+
+    /// The fibers of quads: four in a row each.
+    fn fibers(&self, quads: &[PendingQuad]) -> Fibers {
+        let values = &self.state.values;
+        let count = 4 * quads.len();
+        let each = |value: &dyn Fn(&PendingQuad, usize) -> u32| -> Vec<u32> {
+            let fibers = quads.iter().flat_map(|quad| (0..4).map(move |pixel| (quad, pixel)));
+            fibers.map(|(quad, pixel)| value(quad, pixel)).collect()
+        };
+        let mut starts = Vec::new();
+        let mut start = |register: Option<u8>, half: bool, value: &dyn Fn(&PendingQuad, usize) -> u32| {
+            if let Some(register) = register {
+                starts.push(StartValue { register, half, values: each(value) });
+            }
+        };
+        start(values.face, true, &|quad, _| if self.surfaces[quad.surface as usize].front() { 0 } else { 0xffff });
+        start(values.sample_id, true, &|quad, _| quad.sample.unwrap_or(0).into());
+        start(values.sample_mask, false, &|quad, pixel| quad.quad.coverage[pixel].into());
+        let surface = |quad: &PendingQuad| &self.surfaces[quad.surface as usize];
+        let centre = |quad: &PendingQuad, pixel: usize| {
+            let (x, y) = place(&quad.quad, pixel);
+            (x as f32 + 0.5, y as f32 + 0.5)
+        };
+        start(values.centre_rhw, false, &|quad, pixel| {
+            let (x, y) = centre(quad, pixel);
+            surface(quad).at(x, y).rhw.to_bits()
+        });
+        let coordinate = |quad: &PendingQuad, pixel: usize| {
+            let (x, y) = place(&quad.quad, pixel);
+            let [sx, sy] = match quad.sample.filter(|_| values.coordinate_of_sample) {
+                Some(sample) => self.state.sample_place(sample.into()),
+                None => [0.5; 2],
+            };
+            (x as f32 + sx, y as f32 + sy)
+        };
+        // Coordinates are in sixteenths of pixels.
+        start(values.xy, false, &|quad, pixel| (coordinate(quad, pixel).0 * 16.0) as u32);
+        start(values.xy.map(|r| r + 1), false, &|quad, pixel| (coordinate(quad, pixel).1 * 16.0) as u32);
+        start(values.zw, false, &|quad, pixel| {
+            let (x, y) = coordinate(quad, pixel);
+            surface(quad).at(x, y).z.to_bits()
+        });
+        start(values.zw.map(|r| r + 1), false, &|quad, pixel| {
+            let (x, y) = coordinate(quad, pixel);
+            surface(quad).at(x, y).rhw.to_bits()
+        });
+        for (kind, register) in weight_kinds().zip(values.weights) {
+            let Some(register) = register else { continue };
+            let weights: Vec<[f32; 2]> = quads
+                .iter()
+                .flat_map(|quad| (0..4).map(move |pixel| self.weights(quad, pixel, kind)))
+                .collect();
+            for axis in 0..2u8 {
+                let values = weights.iter().map(|weights| weights[usize::from(axis)].to_bits()).collect();
+                starts.push(StartValue { register: register.saturating_add(axis), half: false, values });
+            }
+        }
+        let lanes = self.code.dispatch.state.wave_size as usize;
+        let helpers = quads.chunks(lanes / 4).map(|quads| {
+            let pixels = quads.iter().flat_map(|quad| quad.quad.coverage);
+            pixels.enumerate().fold(0u128, |mask, (at, covered)| mask | u128::from(covered == 0) << at)
+        });
+        let pixel = WeightKind { linear: false, place: super::fragment_state::WeightPlace::Pixel };
+        let prefetches = !self.state.prefetches.is_empty();
+        Fibers {
+            count,
+            helpers: helpers.collect(),
+            primitives: each(&|quad, _| quad.planes),
+            weights: match prefetches {
+                true => quads
+                    .iter()
+                    .flat_map(|quad| (0..4).map(move |at| self.weights(quad, at, pixel)))
+                    .collect(),
+                false => Vec::new(),
+            },
+            starts,
+            local: Vec::new(),
+        }
+    }
+
+    /// The weights of a pixel of a quad in one of the six forms.
+    fn weights(&self, quad: &PendingQuad, pixel: usize, kind: WeightKind) -> [f32; 2] {
+        let (x, y) = place(&quad.quad, pixel);
+        let [sx, sy] = self.state.weight_place(kind.place, quad.quad.coverage[pixel], quad.sample);
+        let weights = self.surfaces[quad.surface as usize].at(x as f32 + sx, y as f32 + sy);
+        match (self.state.points, kind.linear) {
+            (true, _) => weights.point,
+            (_, false) => weights.perspective,
+            (_, true) => weights.linear,
+        }
+    }
+
+    fn merge(
+        &self,
+        machine: &mut AdrenoMachine<'_>,
+        quads: &[PendingQuad],
+        fibers: &FibersDone,
+    ) -> Result<(), CpStop> {
+        for (fiber, (quad, pixel)) in
+            quads.iter().flat_map(|quad| (0..4).map(move |pixel| (quad, pixel))).enumerate()
+        {
+            if fibers.dropped.get(fiber).copied().unwrap_or(true) {
+                continue;
+            }
+            let (x, y) = place(&quad.quad, pixel);
+            let shaded = self.state.shaded(&fibers.outputs, fiber);
+            let mut coverage = quad.quad.coverage[pixel];
+            coverage &= shaded.mask.map_or(0xff, |mask| mask as u8);
+            coverage &= self.state.alpha_coverage(&shaded);
+            let surface = &self.surfaces[quad.surface as usize];
+            for sample in (0..self.state.samples).filter(|n| coverage >> n & 1 != 0) {
+                if !self.state.early {
+                    let [sx, sy] = self.state.sample_place(sample);
+                    let z = shaded.depth.unwrap_or_else(|| surface.at(x as f32 + sx, y as f32 + sy).z);
+                    let fate = SampleFate {
+                        x,
+                        y,
+                        layer: quad.layer,
+                        sample,
+                        z,
+                        front: surface.front(),
+                        reference: shaded.stencil,
+                    };
+                    if !self.state.depth_stencil.test(machine, &fate)? {
+                        continue;
+                    }
+                    machine.samples_passed += u64::from(self.state.counts_samples);
+                }
+                self.state.merge(machine, [x, y, quad.layer, sample], &shaded)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A pixel of a quad.
+fn place(quad: &Quad, pixel: usize) -> (u32, u32) {
+    (quad.x + (pixel as u32 & 1), quad.y + (pixel as u32 >> 1))
+}
+
+/// Pixels of a quad that are covered.
+fn live(quad: &Quad) -> u64 {
+    quad.coverage.iter().filter(|mask| **mask != 0).count() as u64
+}

@@ -1,0 +1,371 @@
+//! A draw from its vertices to its primitives: vertex shaders run, what they put out is assembled and handed on.
+//!
+//! Never: rasterizes, or tests and blends samples.
+
+use super::assembly::{Topology, assemble};
+use super::call::{AssemblyState, DrawCall, Indices};
+use super::fetch::{Attribute, FetchOffsets};
+use super::fragment::FragmentRun;
+use super::link::{Linkage, Shape, VaryingState};
+use super::raster::Primitive;
+use super::registers::{DrawRegisters, DrawStage, Reg, named};
+use crate::adreno::cp::{CpStop, ThreadId};
+use crate::adreno::ir3::{Fibers, Options, Planes, StageCode, StartValue};
+use crate::adreno::machine::{AdrenoMachine, Note};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Vertices that are shaded before their primitives are rasterized.
+const CHUNK: usize = 1 << 13;
+/// Vertices of a batch: four waves.
+const BATCH: usize = 256;
+/// The marker of the pass that finds out what is visible.
+const BINNING: u32 = 2;
+
+/// Vertices and primitives of a part of a draw.
+#[derive(Default)]
+struct Chunk {
+    /// The place in `vertices` of a vertex of an instance.
+    slots: HashMap<(u32, u32), u32>,
+    /// Vertex and instance.
+    vertices: Vec<(u32, u32)>,
+    /// Slots of the vertices of all primitives, one after the other.
+    corners: Vec<u32>,
+    /// Numbers of the primitives in their instances.
+    numbers: Vec<u32>,
+}
+
+impl Chunk {
+    fn slot(&mut self, vertex: u32, instance: u32) -> u32 {
+        let next = self.vertices.len() as u32;
+        let slot = *self.slots.entry((vertex, instance)).or_insert(next);
+        if slot == next {
+            self.vertices.push((vertex, instance));
+        }
+        slot
+    }
+
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.vertices.clear();
+        self.corners.clear();
+        self.numbers.clear();
+    }
+}
+
+/// Vertices as the last stage before the rasterizer left them.
+pub(super) struct ShadedVertices {
+    components: usize,
+    values: Vec<u32>,
+}
+
+impl ShadedVertices {
+    fn vertex(&self, at: u32) -> &[u32] {
+        let from = at as usize * self.components;
+        self.values.get(from..from + self.components).unwrap_or_default()
+    }
+}
+
+/// Registers of values that the vertex shader is given.
+struct VertexValues {
+    vertex: Option<u8>,
+    instance: Option<u8>,
+    view: Option<u8>,
+}
+
+/// Everything that a draw has to know about its vertices.
+struct Geometry {
+    topology: Topology,
+    assembly: AssemblyState,
+    attributes: Vec<Attribute>,
+    offsets: FetchOffsets,
+    values: VertexValues,
+    code: StageCode,
+    linkage: Linkage,
+    varyings: VaryingState,
+}
+
+impl AdrenoMachine<'_> {
+    /// Executes a draw with the state that is loaded.
+    pub(super) fn draw(&mut self, id: ThreadId, call: &DrawCall) -> Result<(), CpStop> {
+        if call.count == 0 || call.instances == 0 {
+            return Ok(());
+        }
+        let Some(topology) = Topology::of(call.primitive) else {
+            self.note(Note::NotRendered);
+            return Ok(());
+        };
+        if call.tessellation || call.geometry {
+            self.note(Note::NotRendered);
+            return Ok(());
+        }
+        let mut geometry = self.geometry(id, call, topology)?;
+        let mut fragments = match self.rasterizes(id) {
+            true => Some(FragmentRun::new(self, id)?),
+            false => None,
+        };
+        for view in self.views(id) {
+            self.draw_view(id, call, &mut geometry, view, &mut fragments)?;
+        }
+        match fragments {
+            Some(fragments) => fragments.end(self),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether primitives go on to the rasterizer.
+    fn rasterizes(&self, id: ThreadId) -> bool {
+        let registers = DrawRegisters { machine: self, thread: id };
+        let discards = registers.get(Reg::RasterControl) & 4 != 0;
+        !discards && self.thread(id).marker != Some(BINNING)
+    }
+
+    /// The views that a draw is for; without multiview one.
+    fn views(&self, id: ThreadId) -> Vec<u32> {
+        let registers = DrawRegisters { machine: self, thread: id };
+        match registers.get(Reg::Multiview) & 1 != 0 {
+            true => (0..32).filter(|view| registers.get(Reg::MultiviewMask) >> view & 1 != 0).collect(),
+            false => vec![0],
+        }
+    }
+
+    fn geometry(&mut self, id: ThreadId, call: &DrawCall, topology: Topology) -> Result<Geometry, CpStop> {
+        let mut code = self.stage_code(id, DrawStage::Vertex, 0)?;
+        let registers = DrawRegisters { machine: self, thread: id };
+        let linkage = Linkage::of(&registers, DrawStage::Vertex);
+        code.outputs = linkage.outputs.iter().map(|(register, _)| *register).collect();
+        let values = registers.get(Reg::VertexValues);
+        let attributes = Attribute::all(&registers);
+        let geometry = Geometry {
+            topology,
+            assembly: AssemblyState::of(&registers, call),
+            offsets: FetchOffsets {
+                vertex: registers.get(Reg::IndexOffset),
+                instance: registers.get(Reg::InstanceOffset),
+            },
+            values: VertexValues {
+                vertex: named(values),
+                instance: named(values >> 8),
+                view: named(values >> 24),
+            },
+            varyings: VaryingState::of(&registers),
+            attributes,
+            code,
+            linkage,
+        };
+        if !geometry.attributes.iter().all(Attribute::is_known) {
+            self.note(Note::NotRendered);
+        }
+        Ok(geometry)
+    }
+
+    fn draw_view(
+        &mut self,
+        id: ThreadId,
+        call: &DrawCall,
+        geometry: &mut Geometry,
+        view: u32,
+        fragments: &mut Option<FragmentRun>,
+    ) -> Result<(), CpStop> {
+        let mut chunk = Chunk::default();
+        for instance in 0..call.instances {
+            let mut number = 0;
+            let mut first = 0;
+            let mut at = 0;
+            while at < call.count {
+                // A run of vertices up to the next restart.
+                let end = self.run_end(call, &geometry.assembly, at)?;
+                let mut stop = None;
+                let mut emit = |corners: &[u32]| {
+                    let all = corners.iter().try_for_each(|&corner| {
+                        let index = self.spend(1).and_then(|()| self.index_at(call, corner))?;
+                        let vertex = index.wrapping_add(geometry.offsets.vertex);
+                        let slot = chunk.slot(vertex, instance);
+                        chunk.corners.push(slot);
+                        Ok(())
+                    });
+                    chunk.numbers.push(number);
+                    number += 1;
+                    let all = all.and_then(|()| match chunk.vertices.len() + 32 > CHUNK {
+                        true => self.finish_chunk(id, geometry, &mut chunk, view, fragments),
+                        false => Ok(()),
+                    });
+                    match all {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(met) => {
+                            stop = Some(met);
+                            ControlFlow::Break(())
+                        }
+                    }
+                };
+                let _ = assemble(geometry.topology, first..end, geometry.assembly.last_provokes, &mut emit);
+                if let Some(stop) = stop {
+                    return Err(stop);
+                }
+                at = end.saturating_add(1);
+                first = at;
+            }
+        }
+        self.finish_chunk(id, geometry, &mut chunk, view, fragments)
+    }
+
+    /// Where the next restart is, or the end of the draw.
+    fn run_end(&mut self, call: &DrawCall, assembly: &AssemblyState, from: u32) -> Result<u32, CpStop> {
+        let Some(restart) = assembly.restart.filter(|_| call.indices != Indices::Auto) else {
+            return Ok(call.count);
+        };
+        for at in from..call.count {
+            self.spend(1)?;
+            if self.index_at(call, at)? == restart {
+                return Ok(at);
+            }
+        }
+        Ok(call.count)
+    }
+
+    /// Shades the vertices of a chunk and rasterizes its primitives.
+    fn finish_chunk(
+        &mut self,
+        id: ThreadId,
+        geometry: &mut Geometry,
+        chunk: &mut Chunk,
+        view: u32,
+        fragments: &mut Option<FragmentRun>,
+    ) -> Result<(), CpStop> {
+        if !chunk.vertices.is_empty() {
+            let shaded = self.shade_vertices(id, geometry, chunk, view)?;
+            if let Some(fragments) = fragments {
+                self.rasterize_chunk(geometry, chunk, &shaded, view, fragments)?;
+            }
+        }
+        chunk.clear();
+        Ok(())
+    }
+
+    fn shade_vertices(
+        &mut self,
+        id: ThreadId,
+        geometry: &Geometry,
+        chunk: &Chunk,
+        view: u32,
+    ) -> Result<ShadedVertices, CpStop> {
+        let batches: Vec<Fibers> = chunk
+            .vertices
+            .chunks(BATCH)
+            .map(|vertices| self.vertex_fibers(geometry, vertices, view))
+            .collect::<Result<_, CpStop>>()?;
+        let components = geometry.linkage.components.max(1);
+        let mut values = Vec::with_capacity(chunk.vertices.len() * components);
+        let options = Options { steps: self.allowance, ..self.compute };
+        let none = Arc::new(Planes::default());
+        let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
+            for fiber in 0..done.dropped.len() {
+                let from = values.len();
+                values.resize(from + components, 0);
+                for (output, (_, at)) in done.outputs.iter().zip(&geometry.linkage.outputs) {
+                    if let (Some(place), Some(value)) = (values.get_mut(from + at), output.get(fiber)) {
+                        *place = *value;
+                    }
+                }
+            }
+        });
+        let stats = run.map_err(|fault| self.stage_stop(id, DrawStage::Vertex, fault))?;
+        self.spend(stats.steps)?;
+        Ok(ShadedVertices { components, values })
+    }
+
+    fn vertex_fibers(
+        &self,
+        geometry: &Geometry,
+        vertices: &[(u32, u32)],
+        view: u32,
+    ) -> Result<Fibers, CpStop> {
+        let mut starts = Vec::new();
+        let mut start = |register: Option<u8>, value: &dyn Fn(&(u32, u32)) -> u32| {
+            if let Some(register) = register {
+                let values = vertices.iter().map(value).collect();
+                starts.push(StartValue { register, half: false, values });
+            }
+        };
+        start(geometry.values.vertex, &|(vertex, _)| *vertex);
+        start(geometry.values.instance, &|(_, instance)| *instance);
+        start(geometry.values.view, &|_| view);
+        for attribute in &geometry.attributes {
+            let mut components: [Vec<u32>; 4] = Default::default();
+            for &(vertex, instance) in vertices {
+                let value = attribute.fetch(&self.space, vertex, instance, geometry.offsets)?;
+                components.iter_mut().zip(value).for_each(|(values, value)| values.push(value));
+            }
+            for (component, values) in (0u8..).zip(components) {
+                if attribute.mask >> component & 1 != 0 {
+                    let register = attribute.register.saturating_add(component);
+                    starts.push(StartValue { register, half: false, values });
+                }
+            }
+        }
+        Ok(Fibers { count: vertices.len(), starts, ..Fibers::default() })
+    }
+
+    fn rasterize_chunk(
+        &mut self,
+        geometry: &Geometry,
+        chunk: &Chunk,
+        shaded: &ShadedVertices,
+        view: u32,
+        fragments: &mut FragmentRun,
+    ) -> Result<(), CpStop> {
+        let size = geometry.topology.vertices();
+        let drawn = geometry.topology.drawn();
+        for (corners, number) in chunk.corners.chunks_exact(size).zip(&chunk.numbers) {
+            let vertices: Vec<&[u32]> =
+                drawn.iter().filter_map(|at| corners.get(*at)).map(|slot| shaded.vertex(*slot)).collect();
+            let provoking = if geometry.assembly.last_provokes { vertices.len() - 1 } else { 0 };
+            let primitive = PrimitiveInput {
+                vertices: &vertices,
+                provoking,
+                rectangle: geometry.topology == Topology::Rectangles,
+                number: *number,
+                view,
+            };
+            self.rasterize_primitive(&geometry.linkage, &geometry.varyings, &primitive, fragments)?;
+        }
+        fragments.finish(self)
+    }
+}
+
+/// A primitive on its way to the rasterizer.
+pub(super) struct PrimitiveInput<'p> {
+    pub(super) vertices: &'p [&'p [u32]],
+    /// Which of them gives what is flat, layer and viewport.
+    pub(super) provoking: usize,
+    pub(super) rectangle: bool,
+    pub(super) number: u32,
+    pub(super) view: u32,
+}
+
+impl AdrenoMachine<'_> {
+    pub(super) fn rasterize_primitive(
+        &mut self,
+        linkage: &Linkage,
+        varyings: &VaryingState,
+        input: &PrimitiveInput<'_>,
+        fragments: &mut FragmentRun,
+    ) -> Result<(), CpStop> {
+        let vertex = |at: usize| linkage.raster_vertex(input.vertices[at], input.view as usize);
+        let (primitive, shape) = match (input.vertices.len(), input.rectangle) {
+            (1, _) => (Primitive::Point([vertex(0)]), Shape::Point),
+            (2, true) => (Primitive::Rectangle([vertex(0), vertex(1)]), Shape::Rectangle),
+            (2, false) => (Primitive::Line([vertex(0), vertex(1)]), Shape::Line),
+            (3, _) => (Primitive::Triangle([vertex(0), vertex(1), vertex(2)]), Shape::Triangle),
+            _ => return Ok(()),
+        };
+        let provoking = input.vertices[input.provoking.min(input.vertices.len() - 1)];
+        let number = |at: Option<usize>| at.and_then(|at| provoking.get(at)).copied().unwrap_or(0);
+        let (layer, viewport) = (number(linkage.layer), number(linkage.viewport));
+        let planes = || {
+            varyings.planes(input.vertices, input.provoking, shape, input.number, input.view)
+        };
+        fragments.rasterize(self, &primitive, layer, viewport, input.view, &mut |all| all.push(planes()))
+    }
+}
