@@ -145,6 +145,10 @@ pub struct AdrenoMachine<'d> {
     /// What works, or worked when the machine stopped.
     pub(crate) working: Option<WorkUnit>,
     packets: u64,
+    /// Samples that passed the tests of depth and stencil since the start.
+    pub(crate) samples_passed: u64,
+    /// Fragments that were shaded since the start.
+    pub(crate) fragments: u64,
     /// Steps that are left.
     pub(crate) allowance: u64,
     /// Steps that a packet may take before it is taken for one that never ends.
@@ -193,6 +197,8 @@ impl<'d> AdrenoMachine<'d> {
             work_done: 0,
             working: None,
             packets: 0,
+            samples_passed: 0,
+            fragments: 0,
             allowance: 0,
             hang_steps: u64::MAX,
             changes: None,

@@ -1,9 +1,24 @@
 //! Draws: from the packet to the samples of the attachments.
 //!
+//! [`call`] reads the packet; [`assembly`] and [`fetch`] find out which vertices there are and what they hold; [`pipeline`]
+//! runs the shaders before the rasterizer and [`link`] says what they hand on; [`raster`] covers samples; [`fragment`] shades
+//! them; [`output`] has the arithmetic of tests and blends, [`samples`] applies it to an [`attachment`].
+//!
 //! Facts: what registers of the 3D pipeline mean, as Mesa's Turnip sets them. Never: what instructions of shaders do, how
 //! textures are filtered.
-#![allow(dead_code)]
 
+mod assembly;
 mod attachment;
+mod call;
+mod fetch;
+mod fragment;
+mod fragment_state;
+mod link;
 mod output;
+mod pipeline;
 mod raster;
+mod registers;
+mod samples;
+mod stage;
+
+pub(crate) use registers::DrawPlaces;

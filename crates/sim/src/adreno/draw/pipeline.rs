@@ -100,13 +100,13 @@ impl AdrenoMachine<'_> {
             self.note(Note::NotRendered);
             return Ok(());
         }
-        let mut geometry = self.geometry(id, call, topology)?;
+        let geometry = self.geometry(id, call, topology)?;
         let mut fragments = match self.rasterizes(id) {
             true => Some(FragmentRun::new(self, id)?),
             false => None,
         };
         for view in self.views(id) {
-            self.draw_view(id, call, &mut geometry, view, &mut fragments)?;
+            self.draw_view(id, call, &geometry, view, &mut fragments)?;
         }
         match fragments {
             Some(fragments) => fragments.end(self),
@@ -164,7 +164,7 @@ impl AdrenoMachine<'_> {
         &mut self,
         id: ThreadId,
         call: &DrawCall,
-        geometry: &mut Geometry,
+        geometry: &Geometry,
         view: u32,
         fragments: &mut Option<FragmentRun>,
     ) -> Result<(), CpStop> {
@@ -228,7 +228,7 @@ impl AdrenoMachine<'_> {
     fn finish_chunk(
         &mut self,
         id: ThreadId,
-        geometry: &mut Geometry,
+        geometry: &Geometry,
         chunk: &mut Chunk,
         view: u32,
         fragments: &mut Option<FragmentRun>,

@@ -1,0 +1,156 @@
+//! Samples in attachments: depth and stencil are tested there, colours merged.
+//!
+//! Never: the arithmetic of tests and blends, where a sample is in memory.
+
+use super::attachment::Attachment;
+use super::fragment_state::blend_state;
+use super::output::{
+    self, BlendState, DepthFormat, DepthStencilState, StencilFace, StoredDepthStencil,
+};
+use super::registers::{DrawRegisters, Reg};
+use crate::adreno::cp::ThreadId;
+use crate::adreno::machine::AdrenoMachine;
+use crate::adreno::space::GpuFault;
+
+/// Bytes of the largest texel.
+const TEXEL: usize = 16;
+
+/// A sample that is to be tested.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SampleFate {
+    pub(super) x: u32,
+    pub(super) y: u32,
+    pub(super) layer: u32,
+    pub(super) sample: u32,
+    pub(super) z: f32,
+    pub(super) front: bool,
+    /// What the shader gives instead of the stencil reference of the state.
+    pub(super) reference: Option<u8>,
+}
+
+/// Depth and stencil of a draw.
+pub(super) struct DepthStencil {
+    state: DepthStencilState,
+    format: DepthFormat,
+    depth: Option<Attachment>,
+    /// A buffer of its own.
+    stencil: Option<Attachment>,
+    /// Something is tested or written.
+    enabled: bool,
+}
+
+impl DepthStencil {
+    pub(super) fn of(machine: &mut AdrenoMachine<'_>, id: ThreadId) -> DepthStencil {
+        let (depth, stencil) = (machine.depth_attachment(id), machine.stencil_attachment(id));
+        let registers = DrawRegisters { machine, thread: id };
+        let control = registers.get(Reg::DepthControl);
+        let word = registers.get(Reg::StencilControl);
+        let bit = |at: u32| control >> at & 1 != 0;
+        let masks = [Reg::StencilReference, Reg::StencilReadMask, Reg::StencilWriteMask].map(|reg| registers.get(reg));
+        let face = |low: u32, side: u32| StencilFace {
+            func: word >> low & 7,
+            fail: word >> (low + 3) & 7,
+            pass: word >> (low + 6) & 7,
+            z_fail: word >> (low + 9) & 7,
+            reference: (masks[0] >> side) as u8,
+            read_mask: (masks[1] >> side) as u8,
+            write_mask: (masks[2] >> side) as u8,
+        };
+        let front = face(8, 0);
+        // Without faces of their own, back faces are tested as front faces are.
+        let back = if word & 2 != 0 { face(20, 8) } else { front };
+        let has_depth = depth.is_some();
+        let state = DepthStencilState {
+            z_test: bit(0) && has_depth,
+            z_write: bit(1) && has_depth,
+            z_func: control >> 2 & 7,
+            bounds: (bit(7) && has_depth)
+                .then(|| [registers.float(Reg::DepthBoundsMin), registers.float(Reg::DepthBoundsMax)]),
+            clamp: bit(5).then(|| [registers.float(Reg::DepthClampMin), registers.float(Reg::DepthClampMax)]),
+            stencil: (word & 1 != 0).then_some([front, back]),
+        };
+        let format = match registers.get(Reg::DepthFormat) & 7 {
+            1 => DepthFormat::Unorm16,
+            2 => DepthFormat::Unorm24,
+            _ => DepthFormat::Float32,
+        };
+        let enabled = state.z_test || state.z_write || state.bounds.is_some() || state.stencil.is_some();
+        DepthStencil { state, format, depth, stencil, enabled }
+    }
+
+    /// Tests a sample, and writes what the test leaves.
+    pub(super) fn test(
+        &self,
+        machine: &mut AdrenoMachine<'_>,
+        sample: &SampleFate,
+    ) -> Result<bool, GpuFault> {
+        if !self.enabled {
+            return Ok(true);
+        }
+        let SampleFate { x, y, layer, sample: number, .. } = *sample;
+        let mut depth = [0; 4];
+        let bytes = if self.format == DepthFormat::Unorm16 { 2 } else { 4 };
+        let depth = &mut depth[..bytes];
+        let mut stencil = [0; 1];
+        if let Some(attachment) = &self.depth {
+            machine.attachment_read(attachment, x, y, layer, number, depth)?;
+        }
+        if let Some(attachment) = &self.stencil {
+            machine.attachment_read(attachment, x, y, layer, number, &mut stencil)?;
+        }
+        let word = depth.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        let together = self.format == DepthFormat::Unorm24;
+        let stored = match together {
+            true => StoredDepthStencil { depth: word & 0xff_ffff, stencil: (word >> 24) as u8 },
+            false => StoredDepthStencil { depth: word, stencil: stencil[0] },
+        };
+        let tested = output::test(&self.state, self.format, sample.front, sample.reference, stored, sample.z);
+        if tested.stored != stored {
+            let word = match together {
+                true => tested.stored.depth & 0xff_ffff | u32::from(tested.stored.stencil) << 24,
+                false => tested.stored.depth,
+            };
+            if let Some(attachment) = &self.depth {
+                machine.attachment_write(attachment, x, y, layer, number, &word.to_le_bytes()[..bytes])?;
+            }
+            if let Some(attachment) = &self.stencil {
+                machine.attachment_write(attachment, x, y, layer, number, &[tested.stored.stencil])?;
+            }
+        }
+        Ok(tested.passes)
+    }
+}
+
+/// A render target.
+pub(super) struct RenderTarget {
+    /// Which of the outputs it takes.
+    pub(super) number: usize,
+    attachment: Attachment,
+    blend: BlendState,
+    bytes: usize,
+}
+
+impl RenderTarget {
+    /// A render target that something is written to.
+    pub(super) fn of(machine: &mut AdrenoMachine<'_>, id: ThreadId, number: u32) -> Option<RenderTarget> {
+        let attachment = machine.colour_attachment(id, number as usize)?;
+        let blend = blend_state(&DrawRegisters { machine, thread: id }, number);
+        let bytes = (attachment.codec.bytes() as usize).min(TEXEL);
+        (blend.write_mask != 0).then_some(RenderTarget { number: number as usize, attachment, blend, bytes })
+    }
+
+    /// Merges a colour at a place: column, row, layer, sample.
+    pub(super) fn merge(
+        &self,
+        machine: &mut AdrenoMachine<'_>,
+        [x, y, layer, sample]: [u32; 4],
+        colour: [u32; 4],
+        second: [u32; 4],
+    ) -> Result<(), GpuFault> {
+        let mut texel = [0; TEXEL];
+        let texel = &mut texel[..self.bytes];
+        machine.attachment_read(&self.attachment, x, y, layer, sample, texel)?;
+        output::merge(&self.blend, &self.attachment.codec, colour, second, texel);
+        machine.attachment_write(&self.attachment, x, y, layer, sample, texel)
+    }
+}
