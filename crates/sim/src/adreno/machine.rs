@@ -3,7 +3,7 @@
 use super::blit2d::BlitPlaces;
 use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::dispatch::ComputePlaces;
-use super::draw::DrawPlaces;
+use super::draw::{DrawCounters, DrawPlaces};
 use super::ir3;
 use super::space::AddressSpace;
 use super::state::LoadedState;
@@ -145,10 +145,7 @@ pub struct AdrenoMachine<'d> {
     /// What works, or worked when the machine stopped.
     pub(crate) working: Option<WorkUnit>,
     packets: u64,
-    /// Samples that passed the tests of depth and stencil since the start.
-    pub(crate) samples_passed: u64,
-    /// Fragments that were shaded since the start.
-    pub(crate) fragments: u64,
+    pub(crate) counters: DrawCounters,
     /// Steps that are left.
     pub(crate) allowance: u64,
     /// Steps that a packet may take before it is taken for one that never ends.
@@ -197,8 +194,7 @@ impl<'d> AdrenoMachine<'d> {
             work_done: 0,
             working: None,
             packets: 0,
-            samples_passed: 0,
-            fragments: 0,
+            counters: DrawCounters::default(),
             allowance: 0,
             hang_steps: u64::MAX,
             changes: None,
@@ -249,6 +245,7 @@ impl<'d> AdrenoMachine<'d> {
         self.loaded.iter_mut().for_each(|loaded| *loaded = LoadedState::default());
         self.on_chip = [0; ON_CHIP];
         self.clocks = Clocks::default();
+        self.counters = DrawCounters::default();
         self.working = None;
     }
 

@@ -5,6 +5,7 @@
 use super::{CpStop, Executed};
 use crate::adreno::machine::{AdrenoMachine, Note};
 use crate::adreno::space::Client;
+use unwedge_base::Generation;
 use unwedge_stream::adreno::AdrenoOp;
 
 /// Events that do more than mark a place.
@@ -18,6 +19,10 @@ pub(crate) enum Event {
     ZpassDone,
     /// GMEM is loaded, stored or cleared.
     Blit,
+    /// Statistics of geometry are counted, or no longer.
+    CountGeometry(bool),
+    /// Statistics of fragments are.
+    CountFragments(bool),
     /// The others.
     Other,
 }
@@ -32,14 +37,15 @@ impl Event {
             "FLUSH_SO_2" => Event::FlushSo(2),
             "FLUSH_SO_3" => Event::FlushSo(3),
             "ZPASS_DONE" => Event::ZpassDone,
+            "START_PRIMITIVE_CTRS" => Event::CountGeometry(true),
+            "STOP_PRIMITIVE_CTRS" => Event::CountGeometry(false),
+            "START_FRAGMENT_CTRS" => Event::CountFragments(true),
+            "STOP_FRAGMENT_CTRS" => Event::CountFragments(false),
             "BLIT" | "CCU_RESOLVE" => Event::Blit,
             _ => Event::Other,
         }
     }
 }
-
-/// Streams of stream-out.
-const STREAMS: u64 = 4;
 
 impl AdrenoMachine<'_> {
     pub(super) fn event(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
@@ -48,19 +54,23 @@ impl AdrenoMachine<'_> {
         match self.event_of((word & 0xff) as u8) {
             Event::WritePrimitiveCounts => {
                 let iova = self.register_pair(packet.thread, self.places.stream_counts);
-                for n in 0..2 * STREAMS {
-                    self.space.write(iova.saturating_add(8 * n), 8, 0, Client::Cp)?;
+                let counts = self.counters.streams.iter().flat_map(|count| [count.written, count.generated]);
+                for (n, count) in (0..).zip(counts.collect::<Vec<u64>>()) {
+                    self.space.write(iova.saturating_add(8 * n), 8, count, Client::Cp)?;
                 }
-                self.note(Note::NotRendered);
             }
             Event::FlushSo(n) => {
                 let iova = self.register_pair(packet.thread, self.places.stream_flush[n as usize]);
                 let offset = self.places.stream_offset[n as usize]
                     .map_or(0, |reg| self.read_register(packet.thread, reg));
-                self.write_dword(iova, offset)?;
+                // a6xx writes dwords, a7xx bytes.
+                let unit = if self.generation >= Generation::A7xx { 1 } else { 4 };
+                self.write_dword(iova, offset / unit)?;
             }
             Event::ZpassDone => return self.sample_count(packet, wide),
             Event::Blit => self.note(Note::NotRendered),
+            Event::CountGeometry(runs) => self.counters.geometry_runs = runs,
+            Event::CountFragments(runs) => self.counters.fragments_run = runs,
             Event::Other => {}
         }
         if word >> 31 != 0 {
@@ -101,20 +111,20 @@ impl AdrenoMachine<'_> {
         Ok(())
     }
 
-    /// ZPASS_DONE: samples that passed so far. None do while draws are not rendered.
+    /// ZPASS_DONE: samples that passed so far.
     fn sample_count(&mut self, packet: &Executed<'_>, wide: bool) -> Result<(), CpStop> {
         const COUNT: u32 = 1 << 12;
         const END: u32 = 1 << 13;
         const ACCUMULATE: u32 = 1 << 14;
-        self.note(Note::NotRendered);
+        let samples = self.counters.samples;
         let word = packet.arg(0)?;
         if !wide || word & (COUNT | END | ACCUMULATE) == 0 {
             let iova = self.register_pair(packet.thread, self.places.sample_count);
-            return Ok(self.space.write(iova, 8, 0, Client::Ccu)?);
+            return Ok(self.space.write(iova, 8, samples, Client::Ccu)?);
         }
         let slot = packet.arg64(1)?;
         let (result, end) = (slot.saturating_add(8), slot.saturating_add(16));
-        self.space.write(if word & END != 0 { end } else { slot }, 8, 0, Client::Ccu)?;
+        self.space.write(if word & END != 0 { end } else { slot }, 8, samples, Client::Ccu)?;
         if word & ACCUMULATE != 0 {
             let [first, sum, last] = [slot, result, end].map(|iova| self.space.read(iova, 8, Client::Ccu));
             let sum = sum?.wrapping_add(last?.wrapping_sub(first?));

@@ -3,6 +3,7 @@
 //! Quads are tested early where the state allows it, collected into waves, shaded, and merged in the order in which they were
 //! rasterized. Never: how samples are covered, what a test or a blend computes.
 
+use super::counters::Statistic;
 use super::fragment_state::{FragmentState, WeightKind, weight_kinds};
 use super::raster::{self, Primitive, Quad, Surface};
 use super::registers::DrawStage;
@@ -141,7 +142,7 @@ impl FragmentRun {
                 }
             }
             quad.coverage[pixel] = left;
-            machine.samples_passed += u64::from(left.count_ones()) * u64::from(self.state.counts_samples);
+            machine.counters.samples += u64::from(left.count_ones()) * u64::from(self.state.counts_samples);
         }
         Ok(())
     }
@@ -163,7 +164,7 @@ impl FragmentRun {
         }
         let stats = run.map_err(|fault| machine.stage_stop(self.id, DrawStage::Fragment, fault))?;
         machine.spend(stats.steps)?;
-        machine.fragments += quads.iter().map(|quad| live(&quad.quad)).sum::<u64>();
+        machine.counters.add(Statistic::FragmentShaders, quads.iter().map(|quad| live(&quad.quad)).sum());
         self.surfaces.clear();
         Ok(())
     }
@@ -186,7 +187,9 @@ impl FragmentRun {
                 starts.push(StartValue { register, half, values: each(value) });
             }
         };
-        start(values.face, true, &|quad, _| if self.surfaces[quad.surface as usize].front() { 0 } else { 0xffff });
+        start(values.face, true, &|quad, _| {
+            if self.surfaces[quad.surface as usize].front() { 0 } else { 0xffff }
+        });
         start(values.sample_id, true, &|quad, _| quad.sample.unwrap_or(0).into());
         start(values.sample_mask, false, &|quad, pixel| quad.quad.coverage[pixel].into());
         let surface = |quad: &PendingQuad| &self.surfaces[quad.surface as usize];
@@ -297,7 +300,7 @@ impl FragmentRun {
                     if !self.state.depth_stencil.test(machine, &fate)? {
                         continue;
                     }
-                    machine.samples_passed += u64::from(self.state.counts_samples);
+                    machine.counters.samples += u64::from(self.state.counts_samples);
                 }
                 self.state.merge(machine, [x, y, quad.layer, sample], &shaded)?;
             }

@@ -41,7 +41,8 @@ impl Linkage {
         let mut outputs = Vec::new();
         for n in 0..control & 0x3f {
             let output = registers.stage_at(stage, StageReg::Output, n / 2) >> (16 * (n % 2));
-            let first = (registers.stage_at(stage, StageReg::OutputPlace, n / 4) >> (8 * (n % 4)) & 0xff) as usize;
+            let first =
+                (registers.stage_at(stage, StageReg::OutputPlace, n / 4) >> (8 * (n % 4)) & 0xff) as usize;
             for component in (0..4).filter(|component| output >> (8 + component) & 1 != 0) {
                 let register = (output & 0xff) as u8;
                 let of = OutputRegister {
@@ -52,7 +53,8 @@ impl Linkage {
                 outputs.push((of, (first + component as usize).min(COMPONENTS - 1)));
             }
         }
-        let (pack, clip, layers) = (read(StageReg::Pack), read(StageReg::ClipPlaces), read(StageReg::LayerPlaces));
+        let (pack, clip, layers) =
+            (read(StageReg::Pack), read(StageReg::ClipPlaces), read(StageReg::LayerPlaces));
         let masks = read(StageReg::ClipMasks);
         let highest = outputs.iter().map(|(_, at)| at + 1).max().unwrap_or(0);
         Linkage {

@@ -10,6 +10,7 @@
 mod assembly;
 mod attachment;
 mod call;
+mod counters;
 mod fetch;
 mod fragment;
 mod fragment_state;
@@ -21,4 +22,5 @@ mod registers;
 mod samples;
 mod stage;
 
+pub(crate) use counters::DrawCounters;
 pub(crate) use registers::DrawPlaces;

@@ -4,6 +4,7 @@
 
 use super::assembly::{Topology, assemble};
 use super::call::{AssemblyState, DrawCall, Indices};
+use super::counters::Statistic;
 use super::fetch::{Attribute, FetchOffsets};
 use super::fragment::FragmentRun;
 use super::link::{Linkage, Shape, VaryingState};
@@ -108,10 +109,11 @@ impl AdrenoMachine<'_> {
         for view in self.views(id) {
             self.draw_view(id, call, &geometry, view, &mut fragments)?;
         }
-        match fragments {
-            Some(fragments) => fragments.end(self),
-            None => Ok(()),
+        if let Some(fragments) = fragments {
+            fragments.end(self)?;
         }
+        self.show_counters(id);
+        Ok(())
     }
 
     /// Whether primitives go on to the rasterizer.
@@ -235,12 +237,22 @@ impl AdrenoMachine<'_> {
     ) -> Result<(), CpStop> {
         if !chunk.vertices.is_empty() {
             let shaded = self.shade_vertices(id, geometry, chunk, view)?;
+            self.count_chunk(chunk);
             if let Some(fragments) = fragments {
                 self.rasterize_chunk(geometry, chunk, &shaded, view, fragments)?;
             }
         }
         chunk.clear();
         Ok(())
+    }
+
+    fn count_chunk(&mut self, chunk: &Chunk) {
+        let (vertices, primitives) = (chunk.vertices.len() as u64, chunk.numbers.len() as u64);
+        self.counters.add(Statistic::Vertices, chunk.corners.len() as u64);
+        self.counters.add(Statistic::Primitives, primitives);
+        self.counters.add(Statistic::VertexShaders, vertices);
+        self.counters.add(Statistic::ClipIn, primitives);
+        self.counters.add(Statistic::ClipOut, primitives);
     }
 
     fn shade_vertices(
@@ -363,9 +375,7 @@ impl AdrenoMachine<'_> {
         let provoking = input.vertices[input.provoking.min(input.vertices.len() - 1)];
         let number = |at: Option<usize>| at.and_then(|at| provoking.get(at)).copied().unwrap_or(0);
         let (layer, viewport) = (number(linkage.layer), number(linkage.viewport));
-        let planes = || {
-            varyings.planes(input.vertices, input.provoking, shape, input.number, input.view)
-        };
+        let planes = || varyings.planes(input.vertices, input.provoking, shape, input.number, input.view);
         fragments.rasterize(self, &primitive, layer, viewport, input.view, &mut |all| all.push(planes()))
     }
 }

@@ -106,7 +106,7 @@ registers! {
     StreamSize "VPC_SO[0].BUFFER_SIZE"
     StreamStride "VPC_SO[0].BUFFER_STRIDE"
     StreamOffset "VPC_SO[0].BUFFER_OFFSET"
-    Counters "RBBM_PRIMCTR_0"
+    Counters "RBBM_PRIMCTR_0_LO"
 }
 
 /// A stage of draws that has a shader.

@@ -4,9 +4,7 @@
 
 use super::attachment::Attachment;
 use super::fragment_state::blend_state;
-use super::output::{
-    self, BlendState, DepthFormat, DepthStencilState, StencilFace, StoredDepthStencil,
-};
+use super::output::{self, BlendState, DepthFormat, DepthStencilState, StencilFace, StoredDepthStencil};
 use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
@@ -46,7 +44,8 @@ impl DepthStencil {
         let control = registers.get(Reg::DepthControl);
         let word = registers.get(Reg::StencilControl);
         let bit = |at: u32| control >> at & 1 != 0;
-        let masks = [Reg::StencilReference, Reg::StencilReadMask, Reg::StencilWriteMask].map(|reg| registers.get(reg));
+        let masks = [Reg::StencilReference, Reg::StencilReadMask, Reg::StencilWriteMask]
+            .map(|reg| registers.get(reg));
         let face = |low: u32, side: u32| StencilFace {
             func: word >> low & 7,
             fail: word >> (low + 3) & 7,

@@ -48,8 +48,7 @@ impl AdrenoMachine<'_> {
         let count = units.saturating_mul(CODE_UNIT).max(1);
         // Whether there is any.
         self.space.read(code, 8, Client::Sp)?;
-        let words =
-            (0..count).map_while(|n| self.space.read(code.wrapping_add(8 * n), 8, Client::Sp).ok());
+        let words = (0..count).map_while(|n| self.space.read(code.wrapping_add(8 * n), 8, Client::Sp).ok());
         let program = ShaderProgram::new(words, self.shader_gpu);
         let state = self.stage_state(id, stage);
         let dispatch = Dispatch { state, local_memory, ..Dispatch::default() };

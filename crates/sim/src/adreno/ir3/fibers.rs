@@ -12,7 +12,8 @@ use crate::memory::SimMemory;
 use std::sync::Arc;
 use unwedge_isa::ir3::semantics::{Round, ValueKind, float};
 use unwedge_isa::ir3::{
-    Attributes, DescriptorIndex, Flags, Instruction, Opcode, Operand, OperandKind, Operands, TextureAccess, Type,
+    Attributes, DescriptorIndex, Flags, Instruction, Opcode, Operand, OperandKind, Operands, TextureAccess,
+    Type,
 };
 
 /// A register that holds a value before the first instruction.
@@ -237,12 +238,7 @@ impl Machine<'_> {
     }
 
     /// Samples textures for registers: coordinates stand in the first two while they are sampled.
-    fn prefetch(
-        &mut self,
-        wave: &mut Wave,
-        code: &StageCode,
-        weights: &[[f32; 2]],
-    ) -> Result<(), FaultKind> {
+    fn prefetch(&mut self, wave: &mut Wave, code: &StageCode, weights: &[[f32; 2]]) -> Result<(), FaultKind> {
         if code.prefetches.is_empty() {
             return Ok(());
         }

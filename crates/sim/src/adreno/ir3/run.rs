@@ -79,8 +79,7 @@ impl<'r> Groups<'r> {
         dispatch: &'r Dispatch,
         options: &'r Options,
     ) -> Groups<'r> {
-        let steps =
-            Steps { limit: options.steps, taken: AtomicU64::new(0), executed: AtomicU64::new(0) };
+        let steps = Steps { limit: options.steps, taken: AtomicU64::new(0), executed: AtomicU64::new(0) };
         Groups { program, dispatch, options, steps, stats: Stats::default(), fault: None }
     }
 
