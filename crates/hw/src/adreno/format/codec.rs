@@ -385,6 +385,59 @@ impl TexelCodec {
         self.pack(bits, out)
     }
 
+    /// The bits of a texel that [`TexelCodec::pack`] writes for components of a mask, the lowest bit for the first. A shared
+    /// exponent is of all; blocks have none.
+    pub fn bits_of(&self, mask: u8) -> u128 {
+        let bits = |shift: usize, bits: usize| ((1u128 << bits) - 1) << shift;
+        let wanted = |channel: usize| {
+            let at = self.sources.iter().position(|source| *source == Source::Channel(channel as u8));
+            at.is_some_and(|at| mask >> at & 1 != 0)
+        };
+        let all = |count: usize, size: usize| {
+            (0..count).filter(|n| wanted(*n)).fold(0, |all, n| all | bits(n * size, size))
+        };
+        match self.shape {
+            Shape::Block(_) => 0,
+            Shape::SharedExponent => {
+                if mask & 7 != 0 {
+                    u32::MAX.into()
+                } else {
+                    0
+                }
+            }
+            Shape::Unorm8x4 => all(4, 8),
+            Shape::Words(count) => match count {
+                4 if mask & 0xf == 0xf => u128::MAX,
+                _ => all(count.into(), 32),
+            },
+            Shape::Halves(count) => all(count.into(), 16),
+            Shape::Channels(channels, count) => (0..usize::from(count))
+                .filter(|n| wanted(*n))
+                .fold(0, |all, n| all | bits(channels[n].shift.into(), channels[n].bits.into())),
+        }
+    }
+
+    /// The least and greatest value of a normalized format; `None` for others.
+    pub fn normalized_range(&self) -> Option<[f32; 2]> {
+        let kind = match self.shape {
+            Shape::Unorm8x4 => ChannelKind::Unorm,
+            Shape::Channels(channels, _) => {
+                channels.iter().map(|channel| channel.kind).find(|kind| *kind != ChannelKind::Unused)?
+            }
+            Shape::Words(_) | Shape::Halves(_) | Shape::SharedExponent | Shape::Block(_) => return None,
+        };
+        match kind {
+            ChannelKind::Unorm => Some([0.0, 1.0]),
+            ChannelKind::Snorm => Some([-1.0, 1.0]),
+            _ => None,
+        }
+    }
+
+    /// Whether colours are stored encoded.
+    pub fn is_srgb(&self) -> bool {
+        self.srgb
+    }
+
     /// The component that a channel is written from: the first that reads it.
     fn component(&self, texel: [u32; 4], channel: usize) -> u32 {
         let at = self.sources.iter().position(|source| *source == Source::Channel(channel as u8));

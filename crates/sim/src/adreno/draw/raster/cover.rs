@@ -1,0 +1,162 @@
+//! Which samples a convex polygon covers.
+
+use super::{Area, Emit, Quad, RasterState, SUBPIXELS, Surface};
+use std::ops::ControlFlow;
+
+/// Pixels along a side of what is tested at once.
+const BLOCK: u32 = 8;
+/// Parts of a pixel.
+const PIXEL: i64 = SUBPIXELS as i64;
+
+/// An edge: its function is not negative on the side that is inside.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    x: i64,
+    y: i64,
+    constant: i64,
+}
+
+impl Edge {
+    /// From one corner to the next, with the inside on the right of it as rows go down; what is on it is inside of a top or left
+    /// edge.
+    fn new([ax, ay]: [i64; 2], [bx, by]: [i64; 2]) -> Edge {
+        let (dx, dy) = (bx - ax, by - ay);
+        let inclusive = dy < 0 || dy == 0 && dx > 0;
+        let constant = dy * ax - dx * ay - i64::from(!inclusive);
+        Edge { x: -dy, y: dx, constant }
+    }
+
+    fn at(&self, x: i64, y: i64) -> i64 {
+        self.x * x + self.y * y + self.constant
+    }
+
+    /// The least and the greatest value in a square.
+    fn range(&self, x: i64, y: i64, side: i64) -> [i64; 2] {
+        let here = self.at(x, y);
+        let (dx, dy) = (self.x * side, self.y * side);
+        [here + dx.min(0) + dy.min(0), here + dx.max(0) + dy.max(0)]
+    }
+}
+
+/// Where quads may be, and what their samples are.
+pub(super) struct Coverage<'s> {
+    pub(super) state: &'s RasterState,
+    pub(super) area: Area,
+}
+
+impl Coverage<'_> {
+    /// Emits the quads of a convex polygon.
+    pub(super) fn polygon(&self, corners: &[[i64; 2]], surface: &Surface, emit: Emit<'_>) -> ControlFlow<()> {
+        let next = |at: usize| corners[(at + 1) % corners.len()];
+        let area: i64 = corners.iter().enumerate().map(|(n, [x, y])| x * next(n)[1] - next(n)[0] * y).sum();
+        if area == 0 || corners.len() < 3 {
+            return ControlFlow::Continue(());
+        }
+        let mut edges: Vec<Edge> = (0..corners.len())
+            .filter(|n| corners[*n] != next(*n))
+            .map(|n| if area > 0 { Edge::new(corners[n], next(n)) } else { Edge::new(next(n), corners[n]) })
+            .collect();
+        let grown = self.state.conservative.map_or(0, |pixels| ((0.5 + pixels) * 256.0) as i64);
+        if self.state.conservative.is_some() {
+            edges.iter_mut().for_each(|edge| edge.constant += (edge.x.abs() + edge.y.abs()) * grown);
+        }
+        let range = |axis: usize| {
+            let values = corners.iter().map(|corner| corner[axis]);
+            let (least, greatest) = (values.clone().min().unwrap_or(0), values.max().unwrap_or(0));
+            let first = (least - grown).div_euclid(PIXEL).max(self.area.first[axis].into());
+            let last = (greatest + grown).div_euclid(PIXEL).min(self.area.last[axis].into());
+            first..=last
+        };
+        let (columns, rows) = (range(0), range(1));
+        if columns.is_empty() || rows.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let within = Area {
+            first: [*columns.start() as u32, *rows.start() as u32],
+            last: [*columns.end() as u32, *rows.end() as u32],
+        };
+        let block = |value: u32| value / BLOCK * BLOCK;
+        for y in (block(within.first[1])..=within.last[1]).step_by(BLOCK as usize) {
+            for x in (block(within.first[0])..=within.last[0]).step_by(BLOCK as usize) {
+                self.block([x, y], &within, &edges, surface, emit)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn block(
+        &self,
+        [x, y]: [u32; 2],
+        within: &Area,
+        edges: &[Edge],
+        surface: &Surface,
+        emit: Emit<'_>,
+    ) -> ControlFlow<()> {
+        let side = i64::from(BLOCK) * PIXEL;
+        let mut all = true;
+        for edge in edges {
+            let [least, greatest] = edge.range(i64::from(x) * PIXEL, i64::from(y) * PIXEL, side);
+            if greatest < 0 {
+                return ControlFlow::Continue(());
+            }
+            all &= least >= 0;
+        }
+        let full = ((1u16 << self.state.samples) - 1) as u8;
+        for quad_y in (y..y + BLOCK).step_by(2) {
+            for quad_x in (x..x + BLOCK).step_by(2) {
+                let mut coverage = [0; 4];
+                for (pixel, mask) in (0..).zip(&mut coverage) {
+                    let (px, py) = (quad_x + (pixel & 1), quad_y + (pixel >> 1));
+                    let inside = (within.first[0]..=within.last[0]).contains(&px)
+                        && (within.first[1]..=within.last[1]).contains(&py);
+                    if inside {
+                        *mask = if all { full } else { self.samples(px, py, edges) };
+                    }
+                }
+                if coverage != [0; 4] {
+                    emit(surface, &Quad { x: quad_x, y: quad_y, coverage })?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The samples of a pixel that are inside of all edges.
+    fn samples(&self, x: u32, y: u32, edges: &[Edge]) -> u8 {
+        let (x, y) = (i64::from(x) * PIXEL, i64::from(y) * PIXEL);
+        if self.state.conservative.is_some() {
+            let centre = PIXEL / 2;
+            let touched = edges.iter().all(|edge| edge.at(x + centre, y + centre) >= 0);
+            return if touched { ((1u16 << self.state.samples) - 1) as u8 } else { 0 };
+        }
+        (0..self.state.samples).fold(0, |mask, sample| {
+            let [sx, sy] = self.state.sample_places[sample as usize % 4].map(|at| i64::from(at) * PIXEL / 16);
+            let inside = edges.iter().all(|edge| edge.at(x + sx, y + sy) >= 0);
+            mask | u8::from(inside) << sample
+        })
+    }
+
+    /// Emits pixels in the order of their quads, with all their samples.
+    pub(super) fn pixels(
+        &self,
+        mut pixels: Vec<[u32; 2]>,
+        surface: &Surface,
+        emit: Emit<'_>,
+    ) -> ControlFlow<()> {
+        let full = ((1u16 << self.state.samples) - 1) as u8;
+        pixels.retain(|[x, y]| {
+            (self.area.first[0]..=self.area.last[0]).contains(x)
+                && (self.area.first[1]..=self.area.last[1]).contains(y)
+        });
+        pixels.sort_by_key(|[x, y]| (y / 2, x / 2));
+        for quad in pixels.chunk_by(|a, b| a.map(|at| at / 2) == b.map(|at| at / 2)) {
+            let [x, y] = quad[0].map(|at| at / 2 * 2);
+            let mut coverage = [0; 4];
+            for pixel in quad {
+                coverage[((pixel[0] & 1) | (pixel[1] & 1) << 1) as usize] = full;
+            }
+            emit(surface, &Quad { x, y, coverage })?;
+        }
+        ControlFlow::Continue(())
+    }
+}
