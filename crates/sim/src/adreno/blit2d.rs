@@ -6,14 +6,11 @@
 use super::cp::{CpStop, ThreadId};
 use super::machine::{AdrenoMachine, Note};
 use super::space::{Client, GpuFault};
-use std::ops::Range;
+use super::surface::{Surface, SurfaceParts, TEXEL, target_codec};
 use unwedge_hw::Gpu;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, Numeric, TexelCodec};
 use unwedge_hw::adreno::format::{f16_to_f32, f32_to_f16, linear_to_srgb8, srgb8_to_linear};
-use unwedge_hw::adreno::layout::{Addresser, AddresserParts, ImageGpu, TileMode, Tiling};
-
-/// Bytes of the largest texel.
-const TEXEL: usize = 16;
+use unwedge_hw::adreno::layout::{ImageGpu, TileMode};
 
 /// The engine's registers, where the GPU has them.
 #[derive(Clone, Copy, Debug)]
@@ -133,29 +130,6 @@ impl Between {
     }
 }
 
-/// An image that the engine reads or writes.
-struct Surface {
-    base: u64,
-    codec: TexelCodec,
-    addresser: Addresser,
-    client: Client,
-    samples: u32,
-    /// Texels across and down that there are; beyond, the nearest one is read.
-    size: (u32, u32),
-}
-
-impl Surface {
-    /// Where pieces of a texel's bytes lie from its first byte on: tiles may keep two channels apart.
-    fn pieces(&self, bytes: usize) -> impl Iterator<Item = (u64, Range<usize>)> + use<> {
-        let apart = self.addresser.second_byte();
-        let step = if apart.is_some() { 1 } else { 8 };
-        (0..bytes).step_by(step).map(move |at| {
-            let offset = apart.map_or(at as u64, |second| at as u64 * u64::from(second));
-            (offset, at..(at + step).min(bytes))
-        })
-    }
-}
-
 /// Fields of RB_2D_DST_INFO and SP_PS_2D_SRC_INFO.
 #[derive(Clone, Copy)]
 struct SurfaceInfo(u32);
@@ -184,17 +158,7 @@ impl SurfaceInfo {
     }
 
     fn codec(self) -> Option<TexelCodec> {
-        let named = |srgb| {
-            Format::of_render_target(self.format(), ColorSwap::Wzyx, srgb).or(Format::of_texture(
-                self.format(),
-                ColorSwap::Wzyx,
-                srgb,
-            ))
-        };
-        // Formats that have no sRGB form ignore the bit.
-        let codec = named(self.srgb()).or(named(false))?.codec();
-        let linear = self.tile_mode() == Some(TileMode::Linear);
-        Some(if linear { codec.with_swap(self.swap()) } else { codec })
+        target_codec(self.format(), self.swap(), self.tile_mode()?, self.srgb())
     }
 }
 
@@ -384,17 +348,7 @@ impl AdrenoMachine<'_> {
     fn load_texel(&self, src: &Surface, x: i64, y: i64, sample: u32, to: &mut [u8]) -> Result<(), GpuFault> {
         let inside = |at: i64, size: u32| at.clamp(0, i64::from(size.max(1)) - 1) as u32;
         let (x, y) = (inside(x, src.size.0), inside(y, src.size.1));
-        self.load_bytes(src, src.base.wrapping_add(src.addresser.offset(x, y, 0, sample)), to)
-    }
-
-    /// The bytes of the texel at an address.
-    fn load_bytes(&self, of: &Surface, at: u64, to: &mut [u8]) -> Result<(), GpuFault> {
-        for (offset, part) in of.pieces(to.len()) {
-            let value = self.space.read(at.wrapping_add(offset), part.len(), of.client)?;
-            let bytes = value.to_le_bytes();
-            to[part].iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
-        }
-        Ok(())
+        src.read(&self.space, [x, y, 0, sample], to)
     }
 
     /// Writes a texel; where the mask leaves components out, those of the texel that is there stay.
@@ -406,14 +360,14 @@ impl AdrenoMachine<'_> {
         colour: [u32; 4],
         mask: u32,
     ) -> Result<(), GpuFault> {
-        let at = dst.base.wrapping_add(dst.addresser.offset(x, y, 0, sample));
+        let place = [x, y, 0, sample];
         let mut merged = [0; TEXEL];
         let packed = if mask == 0xf {
             packed
         } else {
             let mut old = [0; TEXEL];
             let bytes = packed.len();
-            self.load_bytes(dst, at, &mut old[..bytes])?;
+            dst.read(&self.space, place, &mut old[..bytes])?;
             let kept = dst.codec.unpack(&old[..bytes], 0, 0).unwrap_or_default();
             let mut both = kept;
             (0..4).filter(|n| mask >> n & 1 != 0).for_each(|n| both[n] = colour[n]);
@@ -422,13 +376,7 @@ impl AdrenoMachine<'_> {
             }
             &merged[..bytes]
         };
-        for (offset, part) in dst.pieces(packed.len()) {
-            let mut word = [0; 8];
-            let size = part.len();
-            word[..size].copy_from_slice(&packed[part]);
-            self.space.write(at.wrapping_add(offset), size, u64::from_le_bytes(word), dst.client)?;
-        }
-        Ok(())
+        dst.write(&mut self.space, place, packed)
     }
 }
 
@@ -467,34 +415,16 @@ fn surface(
     gpu: Option<ImageGpu>,
     client: Client,
 ) -> Option<Surface> {
-    let codec = info.codec()?;
-    if codec.block_size() != (1, 1) {
-        return None;
-    }
-    let samples = info.samples();
-    let tiling = match info.tile_mode()? {
-        TileMode::Linear => Tiling::Linear,
-        TileMode::Tile2 => return None,
-        TileMode::Tile3 => Tiling::Tile3 { bank: gpu?.bank?, split_channels: is_channel_pair(info.format()) },
-    };
-    let addresser = Addresser::new(&AddresserParts {
-        base: 0,
+    let parts = SurfaceParts {
+        base,
+        codec: info.codec()?,
+        format: info.format(),
+        tile_mode: info.tile_mode()?,
         pitch,
         layer_stride: 0,
-        texel_bytes: codec.bytes() * samples,
-        samples,
-        width: u32::MAX,
-        height: u32::MAX,
-        layers: 1,
-        tiling,
-    })
-    .ok()?;
-    let size = size.unwrap_or((u32::MAX, u32::MAX));
-    Some(Surface { base, codec, addresser, client, samples, size })
-}
-
-/// Two channels of 8 bits, which tiles keep apart.
-fn is_channel_pair(format: HardwareFormat) -> bool {
-    Format::of_texture(format, ColorSwap::Wzyx, false)
-        .is_some_and(|format| format.block_bytes() == 2 && format.channel_count() == 2)
+        samples: info.samples(),
+        size: size.unwrap_or((u32::MAX, u32::MAX)),
+        client,
+    };
+    Surface::new(&parts, gpu)
 }

@@ -178,6 +178,7 @@ impl AdrenoMachine<'_> {
                 tables: self.bindful_tables(id, places),
                 borders: self.register_pair(id, Some(places.borders)),
                 bank: ImageGpu::of(self.adreno).ok().and_then(|gpu| gpu.bank),
+                window: [0; 2],
                 private: PrivateMemory {
                     base: self.register_pair(id, Some(places.private_base)),
                     per_fiber: (read(places.private_size) & 0xff) << 9,

@@ -18,6 +18,7 @@ mod replay;
 mod space;
 pub mod sqe;
 mod state;
+mod surface;
 mod texture;
 mod watch;
 

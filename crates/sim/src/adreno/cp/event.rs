@@ -3,7 +3,7 @@
 //! Work is done before its event, and there are no caches: what an event flushes has landed.
 
 use super::{CpStop, Executed};
-use crate::adreno::machine::{AdrenoMachine, Note};
+use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::Client;
 use unwedge_base::Generation;
 use unwedge_stream::adreno::AdrenoOp;
@@ -68,7 +68,7 @@ impl AdrenoMachine<'_> {
                 self.write_dword(iova, offset / unit)?;
             }
             Event::ZpassDone => return self.sample_count(packet, wide),
-            Event::Blit => self.note(Note::NotRendered),
+            Event::Blit => self.resolve_event(packet.thread)?,
             Event::CountGeometry(runs) => self.counters.geometry_runs = runs,
             Event::CountFragments(runs) => self.counters.fragments_run = runs,
             Event::Other => {}

@@ -1,41 +1,171 @@
 //! Attachments: render targets, depth and stencil images, in memory or in GMEM.
+//!
+//! Facts: RB registers as Mesa's Turnip sets them. Never: what is written.
+
+use super::gmem::{self, Bin};
+use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::GpuFault;
-use unwedge_hw::adreno::format::TexelCodec;
-pub(crate) struct Attachment {
-    pub(crate) codec: TexelCodec,
+use crate::adreno::space::{Client, GpuFault};
+use crate::adreno::surface::{Surface, SurfaceParts, target_codec};
+use unwedge_base::Generation;
+use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, TexelCodec};
+use unwedge_hw::adreno::layout::{ImageGpu, TileMode};
+
+/// An image that samples are written to.
+pub(super) struct Attachment {
+    pub(super) codec: TexelCodec,
+    surface: Surface,
+    /// What of it is in GMEM is counted from here.
+    origin: [u32; 2],
 }
+
+/// Registers of an attachment, behind which those of its number are.
+#[derive(Clone, Copy)]
+struct Places {
+    pitch: Reg,
+    layer_pitch: Reg,
+    base: Reg,
+    gmem: Reg,
+    behind: u32,
+}
+
+/// How texels of an attachment are stored.
+#[derive(Clone, Copy)]
+struct Stored {
+    codec: TexelCodec,
+    format: HardwareFormat,
+    tile_mode: TileMode,
+}
+
 impl AdrenoMachine<'_> {
-    pub(crate) fn colour_attachment(&self, _id: ThreadId, _n: usize) -> Option<Attachment> {
-        None
+    /// The image of a render target; `None` where it has none, or one of a kind that is not known.
+    pub(super) fn colour_attachment(&mut self, id: ThreadId, number: usize) -> Option<Attachment> {
+        let registers = DrawRegisters { machine: self, thread: id };
+        let behind = 8 * number as u32;
+        let info = registers.at(Reg::TargetInfo, behind);
+        let format = HardwareFormat(info & 0xff);
+        if format.0 == 0 || format.0 == 0xff {
+            return None;
+        }
+        let tile_mode = TileMode::from_code(info >> 8 & 3)?;
+        let srgb = registers.get(Reg::TargetSrgb) >> number & 1 != 0;
+        let swap = ColorSwap::from_code(info >> 13);
+        let in_gmem = Bin::of(&registers).is_some();
+        let order = if in_gmem { TileMode::Tile3 } else { tile_mode };
+        let stored = Stored { codec: target_codec(format, swap, order, srgb)?, format, tile_mode };
+        let places = Places {
+            pitch: Reg::TargetPitch,
+            layer_pitch: Reg::TargetLayerPitch,
+            base: Reg::TargetBase,
+            gmem: Reg::TargetGmem,
+            behind,
+        };
+        self.attachment(id, &stored, &places)
     }
-    pub(crate) fn depth_attachment(&self, _id: ThreadId) -> Option<Attachment> {
-        None
+
+    /// The depth image, with stencil where its format has some.
+    pub(super) fn depth_attachment(&mut self, id: ThreadId) -> Option<Attachment> {
+        let registers = DrawRegisters { machine: self, thread: id };
+        let info = registers.get(Reg::DepthFormat);
+        let name = match info & 7 {
+            1 => "R16_UINT",
+            2 | 4 => "R32_UINT",
+            _ => return None,
+        };
+        let places = Places {
+            pitch: Reg::DepthPitch,
+            layer_pitch: Reg::DepthLayerPitch,
+            base: Reg::DepthBase,
+            gmem: Reg::DepthGmem,
+            behind: 0,
+        };
+        let tile_mode = self.depth_tile_mode(info >> 5)?;
+        self.attachment(id, &integers(name, tile_mode)?, &places)
     }
-    pub(crate) fn stencil_attachment(&self, _id: ThreadId) -> Option<Attachment> {
-        None
+
+    /// A stencil image of its own.
+    pub(super) fn stencil_attachment(&mut self, id: ThreadId) -> Option<Attachment> {
+        let registers = DrawRegisters { machine: self, thread: id };
+        let info = registers.get(Reg::StencilInfo);
+        if info & 1 == 0 {
+            return None;
+        }
+        let places = Places {
+            pitch: Reg::StencilPitch,
+            layer_pitch: Reg::StencilLayerPitch,
+            base: Reg::StencilBase,
+            gmem: Reg::StencilGmem,
+            behind: 0,
+        };
+        let tile_mode = self.depth_tile_mode(info >> 2)?;
+        self.attachment(id, &integers("R8_UINT", tile_mode)?, &places)
     }
-    pub(crate) fn attachment_read(
+
+    /// On a6xx depth and stencil are always in tiles.
+    fn depth_tile_mode(&self, code: u32) -> Option<TileMode> {
+        match self.generation >= Generation::A7xx {
+            true => TileMode::from_code(code & 3),
+            false => Some(TileMode::Tile3),
+        }
+    }
+
+    fn attachment(&mut self, id: ThreadId, stored: &Stored, places: &Places) -> Option<Attachment> {
+        let registers = DrawRegisters { machine: self, thread: id };
+        let samples = 1 << (registers.get(Reg::TargetSamples) & 3).min(2);
+        let read = |reg: Reg| registers.at(reg, places.behind);
+        let bin = Bin::of(&registers);
+        let parts = match bin {
+            Some(bin) => bin.surface(read(places.gmem), stored.codec, stored.format, samples),
+            None => SurfaceParts {
+                base: registers.address(places.base, places.behind),
+                codec: stored.codec,
+                format: stored.format,
+                tile_mode: stored.tile_mode,
+                pitch: u64::from(read(places.pitch)) << 6,
+                layer_stride: u64::from(read(places.layer_pitch)) << 6,
+                samples,
+                size: (u32::MAX, u32::MAX),
+                client: Client::Ccu,
+            },
+        };
+        let surface = Surface::new(&parts, ImageGpu::of(self.adreno).ok())?;
+        if bin.is_some() {
+            gmem::map(&mut self.space.memory);
+        }
+        let origin = bin.map_or([0; 2], |bin| bin.origin);
+        Some(Attachment { codec: stored.codec, surface, origin })
+    }
+
+    /// Reads a sample: column and row of the window, layer, sample.
+    pub(super) fn attachment_read(
         &self,
-        _a: &Attachment,
-        _x: u32,
-        _y: u32,
-        _l: u32,
-        _s: u32,
-        _t: &mut [u8],
+        attachment: &Attachment,
+        [x, y, layer, sample]: [u32; 4],
+        to: &mut [u8],
     ) -> Result<(), GpuFault> {
-        Ok(())
+        attachment.surface.read(&self.space, attachment.place(x, y, layer, sample), to)
     }
-    pub(crate) fn attachment_write(
+
+    /// Writes a sample.
+    pub(super) fn attachment_write(
         &mut self,
-        _a: &Attachment,
-        _x: u32,
-        _y: u32,
-        _l: u32,
-        _s: u32,
-        _t: &[u8],
+        attachment: &Attachment,
+        [x, y, layer, sample]: [u32; 4],
+        from: &[u8],
     ) -> Result<(), GpuFault> {
-        Ok(())
+        attachment.surface.write(&mut self.space, attachment.place(x, y, layer, sample), from)
     }
+}
+
+impl Attachment {
+    fn place(&self, x: u32, y: u32, layer: u32, sample: u32) -> [u32; 4] {
+        [x.saturating_sub(self.origin[0]), y.saturating_sub(self.origin[1]), layer, sample]
+    }
+}
+
+/// Depth or stencil, as numbers.
+fn integers(name: &str, tile_mode: TileMode) -> Option<Stored> {
+    let format = Format::named(name)?;
+    Some(Stored { codec: format.codec(), format: format.render_format()?, tile_mode })
 }

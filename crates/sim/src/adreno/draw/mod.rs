@@ -14,6 +14,7 @@ mod counters;
 mod fetch;
 mod fragment;
 mod fragment_state;
+mod gmem;
 mod link;
 mod output;
 mod pipeline;

@@ -86,16 +86,16 @@ impl DepthStencil {
         if !self.enabled {
             return Ok(true);
         }
-        let SampleFate { x, y, layer, sample: number, .. } = *sample;
+        let place = [sample.x, sample.y, sample.layer, sample.sample];
         let mut depth = [0; 4];
         let bytes = if self.format == DepthFormat::Unorm16 { 2 } else { 4 };
         let depth = &mut depth[..bytes];
         let mut stencil = [0; 1];
         if let Some(attachment) = &self.depth {
-            machine.attachment_read(attachment, x, y, layer, number, depth)?;
+            machine.attachment_read(attachment, place, depth)?;
         }
         if let Some(attachment) = &self.stencil {
-            machine.attachment_read(attachment, x, y, layer, number, &mut stencil)?;
+            machine.attachment_read(attachment, place, &mut stencil)?;
         }
         let word = depth.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
         let together = self.format == DepthFormat::Unorm24;
@@ -110,10 +110,10 @@ impl DepthStencil {
                 false => tested.stored.depth,
             };
             if let Some(attachment) = &self.depth {
-                machine.attachment_write(attachment, x, y, layer, number, &word.to_le_bytes()[..bytes])?;
+                machine.attachment_write(attachment, place, &word.to_le_bytes()[..bytes])?;
             }
             if let Some(attachment) = &self.stencil {
-                machine.attachment_write(attachment, x, y, layer, number, &[tested.stored.stencil])?;
+                machine.attachment_write(attachment, place, &[tested.stored.stencil])?;
             }
         }
         Ok(tested.passes)
@@ -142,14 +142,14 @@ impl RenderTarget {
     pub(super) fn merge(
         &self,
         machine: &mut AdrenoMachine<'_>,
-        [x, y, layer, sample]: [u32; 4],
+        place: [u32; 4],
         colour: [u32; 4],
         second: [u32; 4],
     ) -> Result<(), GpuFault> {
         let mut texel = [0; TEXEL];
         let texel = &mut texel[..self.bytes];
-        machine.attachment_read(&self.attachment, x, y, layer, sample, texel)?;
+        machine.attachment_read(&self.attachment, place, texel)?;
         output::merge(&self.blend, &self.attachment.codec, colour, second, texel);
-        machine.attachment_write(&self.attachment, x, y, layer, sample, texel)
+        machine.attachment_write(&self.attachment, place, texel)
     }
 }

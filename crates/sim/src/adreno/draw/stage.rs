@@ -87,6 +87,10 @@ impl AdrenoMachine<'_> {
             tables: self.stage_tables(&registers, stage),
             borders: registers.address(Reg::Borders, 0),
             bank: ImageGpu::of(self.adreno).ok().and_then(|gpu| gpu.bank),
+            window: {
+                let offset = registers.get(Reg::TextureWindowOffset);
+                [offset & 0x3fff, offset >> 16 & 0x3fff]
+            },
             private: PrivateMemory {
                 base: registers.stage_address(stage, StageReg::PrivateBase),
                 per_fiber: (registers.stage(stage, StageReg::PrivateSize) & 0xff) << 9,

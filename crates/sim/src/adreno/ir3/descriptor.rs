@@ -129,7 +129,7 @@ impl Machine<'_> {
     ) -> Result<Option<Rc<Image>>, FaultKind> {
         let words = self.words::<16>(base, table, index)?;
         let usage = if table == Table::Images { ImageUse::Storage } else { ImageUse::Texture };
-        Ok(Image::new(&words, usage, self.dispatch.state.bank)?.map(Rc::new))
+        Ok(Image::new(&words, usage, self.dispatch.state.bank, self.dispatch.state.window)?.map(Rc::new))
     }
 
     /// A sampler.

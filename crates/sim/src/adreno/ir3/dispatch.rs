@@ -51,6 +51,8 @@ pub struct ShaderState {
     pub borders: u64,
     /// How the GPU spreads tiles of images over banks of memory, where it is known.
     pub bank: Option<BankConfig>,
+    /// The first pixel of the window that is in GMEM.
+    pub window: [u32; 2],
     /// Private memory.
     pub private: PrivateMemory,
 }
@@ -103,6 +105,7 @@ impl Default for ShaderState {
             tables: BindfulTables::default(),
             borders: 0,
             bank: None,
+            window: [0; 2],
             private: PrivateMemory::default(),
         }
     }

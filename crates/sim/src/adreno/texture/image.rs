@@ -42,6 +42,8 @@ pub(crate) struct Image {
     /// Layers; six for each cube.
     pub(crate) layers: u32,
     swizzle: Option<[Swizzle; 4]>,
+    /// What is in GMEM is counted from this pixel of the window.
+    origin: [u32; 2],
 }
 
 /// Why an address is not known, in words.
@@ -60,6 +62,7 @@ impl Image {
         words: &[u32; 16],
         usage: ImageUse,
         bank: Option<BankConfig>,
+        window: [u32; 2],
     ) -> Result<Option<Image>, TextureFault> {
         let descriptor = TextureDescriptor::decode(words);
         let empty = match descriptor.kind {
@@ -88,12 +91,21 @@ impl Image {
             levels: Vec::new(),
             layers,
             swizzle: (!storage).then_some(descriptor.swizzle),
+            origin: [0; 2],
         };
         if kind == TextureKind::Buffer {
             return Ok(Some(image));
         }
         let tile_mode = TileMode::from_code(descriptor.tile_mode)
             .ok_or(TextureFault::NotEmulated("an image in tiles of a mode that is not known"))?;
+        // What is in GMEM is kept row by row, from the first pixel of the bin on.
+        let tile_mode = match tile_mode {
+            TileMode::Tile2 => {
+                image.origin = window;
+                TileMode::Linear
+            }
+            other => other,
+        };
         let texel_bytes = format.block_bytes() * descriptor.samples;
         let pair = texel_bytes == 2 && format.channel_count() == 2 && !descriptor.is_mutable;
         let parts = ViewParts {
@@ -179,6 +191,9 @@ impl Image {
         if x >= level.size.width || y >= level.size.height {
             return Ok(None);
         }
+        let (Some(x), Some(y)) = (x.checked_sub(self.origin[0]), y.checked_sub(self.origin[1])) else {
+            return Ok(None);
+        };
         let addresser = level.addresser.as_ref().map_err(|what| TextureFault::NotEmulated(what))?;
         let offset = addresser.checked_offset(x / width, y / height, layer, sample);
         Ok(offset.map(|offset| (self.descriptor.base.wrapping_add(offset), addresser.second_byte())))

@@ -1,0 +1,278 @@
+//! GMEM: the on-chip memory that bins are rendered in, and the events that load, store and clear it.
+//!
+//! Inside of it texels are kept row by row with their samples side by side, in the order of their formats: hardware has an order
+//! of its own, which nothing but its own units sees. Never: draws.
+
+use super::registers::{DrawRegisters, Reg};
+use crate::adreno::cp::{CpStop, ThreadId};
+use crate::adreno::machine::{AdrenoMachine, Note};
+use crate::adreno::space::Client;
+use crate::adreno::surface::{Surface, SurfaceParts, TEXEL, target_codec};
+use crate::memory::{Load, SimMemory};
+use unwedge_base::Generation;
+use unwedge_hw::adreno::format::{ColorSwap, HardwareFormat, Numeric, TexelCodec};
+use unwedge_hw::adreno::layout::{ImageGpu, TileMode};
+
+/// Where GMEM is among the GPU's addresses.
+const BASE: u64 = 0x10_0000;
+/// Bytes of it that there may be on any GPU.
+const SIZE: usize = 8 << 20;
+/// What it holds before anything is written.
+const UNWRITTEN_BYTE: u8 = 0xd5;
+/// RB_UNKNOWN_8812 (a7xx) while draws go to memory.
+const TO_MEMORY: u32 = 0x3ff;
+
+/// Makes GMEM accessible, once.
+pub(super) fn map(memory: &mut SimMemory) {
+    if memory.load(BASE, 1) == Load::Unmapped {
+        // What a capture maps there takes its place.
+        let _ = memory.map(BASE, vec![UNWRITTEN_BYTE; SIZE]);
+    }
+}
+
+/// The bin that is rendered in GMEM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bin {
+    /// Pixels across and down.
+    size: [u32; 2],
+    /// Its first pixel in the window.
+    pub(super) origin: [u32; 2],
+}
+
+fn corner(word: u32) -> [u32; 2] {
+    [word & 0x3fff, word >> 16 & 0x3fff]
+}
+
+impl Bin {
+    /// `None` while draws go to memory.
+    pub(super) fn of(registers: &DrawRegisters<'_, '_>) -> Option<Bin> {
+        let control = registers.get(Reg::BinControl);
+        let size = [32 * (control & 0x3f), 16 * (control >> 8 & 0x7f)];
+        let in_memory = match registers.machine.generation >= Generation::A7xx {
+            true => registers.get(Reg::RenderLocation) == TO_MEMORY,
+            false => control >> 22 & 3 != 0,
+        };
+        let origin = corner(registers.get(Reg::WindowOffset));
+        (!in_memory && size[0] != 0 && size[1] != 0).then_some(Bin { size, origin })
+    }
+
+    /// What is at an offset of GMEM.
+    pub(super) fn surface(
+        &self,
+        offset: u32,
+        codec: TexelCodec,
+        format: HardwareFormat,
+        samples: u32,
+    ) -> SurfaceParts {
+        let pitch = u64::from(self.size[0]) * u64::from(codec.bytes() * samples);
+        SurfaceParts {
+            // The low bits of the register do not count.
+            base: BASE + u64::from(offset & !0xfff),
+            codec,
+            format,
+            tile_mode: TileMode::Linear,
+            pitch,
+            layer_stride: (pitch * u64::from(self.size[1])).next_multiple_of(4096),
+            samples,
+            size: (self.size[0], self.size[1]),
+            client: Client::Ccu,
+        }
+    }
+}
+
+/// What an event does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Work {
+    loads: bool,
+    stores: bool,
+    clears: bool,
+}
+
+/// An event, as registers describe it.
+struct Resolve {
+    work: Work,
+    /// What is in GMEM, and in memory.
+    inside: Surface,
+    outside: Surface,
+    origin: [u32; 2],
+    /// First and last pixel in the window.
+    first: [u32; 2],
+    last: [u32; 2],
+    first_sample: bool,
+    /// Bytes of a texel, and which of their bits are cleared.
+    clear: [u8; TEXEL],
+    clear_bits: u128,
+}
+
+impl AdrenoMachine<'_> {
+    /// BLIT and CCU_RESOLVE: GMEM is loaded, stored or cleared. One that asks for what is not known is left out, with a note.
+    pub(crate) fn resolve_event(&mut self, id: ThreadId) -> Result<(), CpStop> {
+        let Some(resolve) = self.resolve(id) else {
+            self.note(Note::NotRendered);
+            return Ok(());
+        };
+        map(&mut self.space.memory);
+        let [width, height] =
+            [0, 1].map(|n| u64::from(resolve.last[n] + 1).saturating_sub(resolve.first[n].into()));
+        self.spend(width.saturating_mul(height).saturating_mul(resolve.inside.samples.into()))?;
+        for y in resolve.first[1]..=resolve.last[1] {
+            for x in resolve.first[0]..=resolve.last[0] {
+                self.resolve_pixel(&resolve, x, y)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, id: ThreadId) -> Option<Resolve> {
+        let registers = DrawRegisters { machine: self, thread: id };
+        let info = registers.get(Reg::BlitInfo);
+        let work = match info & 3 {
+            0 => Work { loads: false, stores: true, clears: false },
+            1 => Work { loads: false, stores: true, clears: true },
+            2 => Work { loads: false, stores: false, clears: true },
+            _ => Work { loads: true, stores: false, clears: false },
+        };
+        let target = registers.get(Reg::BlitTargetInfo);
+        let format = HardwareFormat(target >> 7 & 0xff);
+        let swap = ColorSwap::from_code(target >> 5);
+        let tile_mode = TileMode::from_code(target & 3)?;
+        let (gpu, client) = (ImageGpu::of(self.adreno).ok(), Client::Ccu);
+        let outside = SurfaceParts {
+            base: registers.address(Reg::BlitTarget, 0),
+            codec: target_codec(format, swap, tile_mode, false)?,
+            format,
+            tile_mode,
+            pitch: u64::from(registers.get(Reg::BlitTargetPitch)) << 6,
+            layer_stride: 0,
+            samples: 1 << (target >> 3 & 3),
+            size: (u32::MAX, u32::MAX),
+            client,
+        };
+        let codec = target_codec(format, swap, TileMode::Tile3, false)?;
+        let samples = 1 << (registers.get(Reg::BlitGmemSamples) >> 3 & 3);
+        let bin = Bin::of(&registers);
+        let clears_memory = bin.is_none();
+        let origin = if clears_memory { [0; 2] } else { corner(registers.get(Reg::BlitWindowOffset)) };
+        let [mut first, mut last] =
+            [Reg::BlitScissorFirst, Reg::BlitScissorLast].map(|reg| corner(registers.get(reg)));
+        let inside = match bin {
+            Some(bin) => {
+                for axis in 0..2 {
+                    first[axis] = first[axis].max(origin[axis]);
+                    last[axis] = last[axis].min(origin[axis] + bin.size[axis] - 1);
+                }
+                Surface::new(&bin.surface(registers.get(Reg::BlitGmem), codec, format, samples), None)?
+            }
+            // Without a bin it is memory that is cleared.
+            None => Surface::new(&outside, gpu)?,
+        };
+        let mut clear = [0; TEXEL];
+        for (word, bytes) in (0..).zip(clear.chunks_exact_mut(4)) {
+            bytes.copy_from_slice(&registers.at(Reg::BlitClear, word).to_le_bytes());
+        }
+        let mask = (info >> 4 & 0xf) as u8;
+        // Of the buffer of depth and stencil together, a7xx names these two; else bytes are components.
+        let clear_bits = match (info >> 12 & 0xf, codec.bytes()) {
+            (8, 4) if mask & 3 != 0 && mask & !3 == 0 && is_depth_stencil(format) => {
+                let depth = if mask & 1 != 0 { 0xff_ffff } else { 0 };
+                depth | if mask & 2 != 0 { 0xff00_0000 } else { 0 }
+            }
+            _ if mask == 0xf => u128::MAX,
+            _ => codec.bits_of(mask),
+        };
+        Some(Resolve {
+            work,
+            inside,
+            outside: Surface::new(&outside, gpu)?,
+            origin,
+            first,
+            last,
+            first_sample: info >> 2 & 1 != 0,
+            clear,
+            clear_bits,
+        })
+    }
+
+    fn resolve_pixel(&mut self, resolve: &Resolve, x: u32, y: u32) -> Result<(), CpStop> {
+        let Resolve { inside, outside, .. } = resolve;
+        let (column, row) = (x - resolve.origin[0], y - resolve.origin[1]);
+        let size = inside.bytes();
+        let mut texel = [0; TEXEL];
+        let texel = &mut texel[..size];
+        if resolve.work.stores {
+            if inside.samples > outside.samples {
+                self.resolve_samples(resolve, [column, row], texel)?;
+                outside.write(&mut self.space, [x, y, 0, 0], texel)?;
+            } else {
+                for sample in 0..outside.samples {
+                    inside.read(&self.space, [column, row, 0, sample.min(inside.samples - 1)], texel)?;
+                    exchange(&inside.codec, &outside.codec, texel);
+                    outside.write(&mut self.space, [x, y, 0, sample], texel)?;
+                }
+            }
+        }
+        for sample in 0..inside.samples {
+            let place = [column, row, 0, sample];
+            if resolve.work.loads {
+                outside.read(&self.space, [x, y, 0, sample.min(outside.samples - 1)], texel)?;
+                exchange(&outside.codec, &inside.codec, texel);
+                inside.write(&mut self.space, place, texel)?;
+            }
+            if resolve.work.clears {
+                if resolve.clear_bits != u128::MAX {
+                    inside.read(&self.space, place, texel)?;
+                }
+                let bits = resolve.clear_bits.to_le_bytes();
+                for (at, byte) in texel.iter_mut().enumerate() {
+                    *byte = *byte & !bits[at] | resolve.clear[at] & bits[at];
+                }
+                inside.write(&mut self.space, place, texel)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The mean of samples, or the first of them.
+    fn resolve_samples(
+        &mut self,
+        resolve: &Resolve,
+        [column, row]: [u32; 2],
+        texel: &mut [u8],
+    ) -> Result<(), CpStop> {
+        let Resolve { inside, outside, .. } = resolve;
+        let averages = !resolve.first_sample && inside.codec.numeric() == Numeric::Float;
+        inside.read(&self.space, [column, row, 0, 0], texel)?;
+        if !averages {
+            exchange(&inside.codec, &outside.codec, texel);
+            return Ok(());
+        }
+        let mut sum = [0f32; 4];
+        for sample in 0..inside.samples {
+            inside.read(&self.space, [column, row, 0, sample], texel)?;
+            let components = inside.codec.unpack(texel, 0, 0).unwrap_or_default();
+            sum.iter_mut().zip(components).for_each(|(sum, value)| *sum += f32::from_bits(value));
+        }
+        let mean = sum.map(|sum| (sum / inside.samples as f32).to_bits());
+        // The sizes are the same: it fits.
+        let _ = outside.codec.pack(mean, texel);
+        Ok(())
+    }
+}
+
+/// Depth of 24 bits with stencil.
+fn is_depth_stencil(format: HardwareFormat) -> bool {
+    const Z24_S8: u32 = 0xa0;
+    const Z24_S8_AS_RGBA8: u32 = 0x91;
+    matches!(format.0, Z24_S8 | Z24_S8_AS_RGBA8)
+}
+
+/// Puts the channels of a texel in another order.
+fn exchange(from: &TexelCodec, to: &TexelCodec, texel: &mut [u8]) {
+    if from.bits_of(1) == to.bits_of(1) && from.bits_of(2) == to.bits_of(2) {
+        return;
+    }
+    if let Some(components) = from.unpack(texel, 0, 0) {
+        // The sizes are the same: it fits.
+        let _ = to.pack(components, texel);
+    }
+}
