@@ -417,6 +417,20 @@ impl TexelCodec {
         }
     }
 
+    /// Bits behind the point of a component that is a float of less than 32 bits.
+    pub fn short_mantissa(&self, component: usize) -> Option<u32> {
+        let Source::Channel(channel) = *self.sources.get(component)? else { return None };
+        match self.shape {
+            Shape::Halves(_) => Some(10),
+            Shape::Channels(channels, _) => {
+                let channel = channels.get(usize::from(channel))?;
+                (channel.kind == ChannelKind::Float && channel.bits < 32)
+                    .then(|| if channel.bits == 16 { 10 } else { u32::from(channel.bits) - 5 })
+            }
+            Shape::Words(_) | Shape::Unorm8x4 | Shape::SharedExponent | Shape::Block(_) => None,
+        }
+    }
+
     /// The least and greatest value of a normalized format; `None` for others.
     pub fn normalized_range(&self) -> Option<[f32; 2]> {
         let kind = match self.shape {

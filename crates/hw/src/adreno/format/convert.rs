@@ -27,22 +27,12 @@ pub(super) fn f32_to_unorm(value: f32, bits: u32) -> u32 {
     if value > 0.0 { scaled(value, greatest(bits)) } else { 0 }
 }
 
-/// `value * factor`, rounded; value is between 0 and 1.
+/// `value * factor`, rounded; value is between 0 and 1. The product is one of single precision where the code fits into that.
 fn scaled(value: f32, factor: u32) -> u32 {
-    let bits = value.to_bits();
-    let exponent = (bits >> 23).max(1);
-    let mantissa = if bits >> 23 == 0 { bits } else { bits & 0x7f_ffff | 0x80_0000 };
-    // value = mantissa * 2^(exponent - 150)
-    let product = u128::from(mantissa) * u128::from(factor);
-    let shift = 150 - exponent;
-    if shift > 100 {
-        return 0;
+    match factor {
+        ..=0xff_ffff => (value * factor as f32).round_ties_even() as u32,
+        _ => (f64::from(value) * f64::from(factor)).round_ties_even() as u32,
     }
-    let whole = product >> shift;
-    let rest = product - (whole << shift);
-    let half = (1u128 << shift) >> 1;
-    let up = rest > half || (rest == half && whole & 1 == 1);
-    whole as u32 + u32::from(up)
 }
 
 /// `code / (2^(bits - 1) - 1)`, at least -1. `code` is sign-extended.

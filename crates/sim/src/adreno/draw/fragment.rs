@@ -66,6 +66,10 @@ impl FragmentRun {
         let mut planes = None;
         let mut stop = None;
         let mut emit = |surface: &Surface, quad: &Quad| {
+            // They go with the quads that are shaded.
+            if self.quads.is_empty() {
+                planes = None;
+            }
             let planes = *planes.get_or_insert_with(|| add_planes(&mut self.planes));
             match self.take(machine, surface, quad, layer, planes) {
                 Ok(()) => ControlFlow::Continue(()),

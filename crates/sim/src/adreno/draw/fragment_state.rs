@@ -104,6 +104,7 @@ pub(super) struct ShadedFragment {
 pub(super) struct FragmentState {
     pub(super) raster: RasterState,
     pub(super) samples: u32,
+    sample_places: [[u8; 2]; 4],
     pub(super) sample_mask: u8,
     /// Depth and stencil are tested before the shader.
     pub(super) early: bool,
@@ -140,10 +141,13 @@ impl FragmentState {
         let blend = registers.get(Reg::BlendControl);
         let control = registers.get(Reg::OutputControl);
         let samples = samples(&registers);
-        let colours = (0..count).map(|n| ColourOutput::of(&registers, n)).collect();
+        // The second colour of a blend is that of an output without a render target.
+        let outputs = if control & 1 != 0 { count.max(2) } else { count };
+        let colours = (0..outputs).map(|n| ColourOutput::of(&registers, n)).collect();
         FragmentState {
             raster: raster_state(&registers, samples),
             samples,
+            sample_places: sample_places(&registers, samples),
             sample_mask: (blend >> 16) as u8 & ((1u16 << samples) - 1) as u8,
             early: registers.get(Reg::DepthPlane) & 3 == 0,
             counts_samples: registers.get(Reg::SampleCountControl) & 1 == 0,
@@ -205,7 +209,7 @@ impl FragmentState {
 
     /// Where a sample is in its pixel.
     pub(super) fn sample_place(&self, sample: u32) -> [f32; 2] {
-        let place = self.raster.sample_places.get(sample as usize).copied().unwrap_or([8, 8]);
+        let place = self.sample_places.get(sample as usize).copied().unwrap_or([8, 8]);
         place.map(|sixteenths| f32::from(sixteenths) / 16.0)
     }
 

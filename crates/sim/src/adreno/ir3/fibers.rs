@@ -12,8 +12,8 @@ use crate::memory::SimMemory;
 use std::sync::Arc;
 use unwedge_isa::ir3::semantics::{Round, ValueKind, float};
 use unwedge_isa::ir3::{
-    Attributes, DescriptorIndex, Flags, Instruction, Opcode, Operand, OperandKind, Operands, TextureAccess,
-    Type,
+    Attributes, DescriptorIndex, FIRST_SHARED, Flags, Instruction, Opcode, Operand, OperandKind, Operands,
+    TextureAccess, Type,
 };
 
 /// A register that holds a value before the first instruction.
@@ -148,6 +148,19 @@ impl StageCode {
         Ok((code, stats))
     }
 
+    /// Full registers that are filled before or read after the program.
+    fn registers(&self, starts: &[StartValue]) -> usize {
+        let outputs = self.outputs.iter().map(|output| (output.register, output.half, 1));
+        let prefetches = self.prefetches.iter().map(|prefetch| (prefetch.register, prefetch.half, 4));
+        let starts = starts.iter().map(|start| (start.register, start.half, 1));
+        let reach = |(register, half, count): (u8, bool, usize)| {
+            let end = usize::from(register) + count;
+            if half { end.div_ceil(2) } else { end }
+        };
+        let own = |(register, ..): &(u8, bool, usize)| *register < FIRST_SHARED;
+        outputs.chain(prefetches).chain(starts).filter(own).map(reach).max().unwrap_or(0)
+    }
+
     /// Runs batches of fibers, in order or with the result of it.
     ///
     /// # Errors
@@ -181,6 +194,7 @@ impl Machine<'_> {
         if !fibers.local.is_empty() {
             self.local.clone_from(&fibers.local);
         }
+        self.registers = self.registers.max(code.registers(&fibers.starts));
         let lanes = if self.dispatch.state.wave_size > 64 { FIBERS } else { 64 };
         let mut waves = Vec::new();
         for (number, first) in (0..fibers.count).step_by(lanes).enumerate() {

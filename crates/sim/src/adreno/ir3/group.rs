@@ -36,6 +36,8 @@ pub(super) struct Machine<'m> {
     pub(super) local: Vec<u8>,
     pub(super) steps: u64,
     pub(super) lane_steps: u64,
+    /// Full registers that waves have.
+    pub(super) registers: usize,
     budget: u64,
     /// Pages of memory that it may touch.
     pages: usize,
@@ -74,6 +76,7 @@ impl<'m> Machine<'m> {
             local: vec![UNWRITTEN_BYTE; dispatch.local_memory.min(MAX_LOCAL) as usize],
             steps: 0,
             lane_steps: 0,
+            registers: program.registers(),
             budget: options.steps,
             pages: MOST_PAGES,
             group: [number % x, number / x % y, number / x / y],
@@ -116,7 +119,7 @@ impl<'m> Machine<'m> {
 
     /// A wave of so many fibers, as it begins.
     pub(super) fn wave(&self, number: u32, lanes: usize, fibers: usize) -> Wave {
-        let mut wave = Wave::new(number, lanes, self.program.registers());
+        let mut wave = Wave::new(number, lanes, self.registers);
         wave.pc = self.dispatch.entry as usize;
         wave.active = all_fibers(fibers);
         // Places without a fiber neither execute nor store.

@@ -105,6 +105,13 @@ pub(crate) fn merge(
         let equation = |component: usize| if component == 3 { &state.alpha } else { &state.rgb };
         source = [0, 1, 2, 3].map(|n| colours.blend(equation(n), n).to_bits());
     }
+    if floats {
+        for (component, value) in source.iter_mut().enumerate() {
+            if let Some(mantissa) = codec.short_mantissa(component) {
+                *value = shortened(*value, mantissa);
+            }
+        }
+    }
     let mut packed = [0; TEXEL];
     let packed = &mut packed[..texel.len()];
     if codec.pack(source, packed).is_err() {
@@ -120,6 +127,27 @@ pub(crate) fn merge(
     let new = state.rop.filter(|_| has_bits).map_or(new, |code| logic(code, new, old));
     let merged = old & !mask | new & mask;
     texel.copy_from_slice(&merged.to_le_bytes()[..texel.len()]);
+}
+
+/// The number of fewer bits behind the point that is next towards zero, with five bits of exponent.
+fn shortened(bits: u32, mantissa: u32) -> u32 {
+    const GREATEST_EXPONENT: i32 = 15;
+    const LEAST_EXPONENT: i32 = -14;
+    let value = f32::from_bits(bits);
+    if !value.is_finite() {
+        return bits;
+    }
+    let exponent = (bits >> 23 & 0xff) as i32 - 127;
+    let dropped = 23 - mantissa;
+    if exponent > GREATEST_EXPONENT {
+        let greatest = (127 + GREATEST_EXPONENT as u32) << 23 | 0x7f_ffff >> dropped << dropped;
+        return bits & 1 << 31 | greatest;
+    }
+    if exponent >= LEAST_EXPONENT {
+        return bits >> dropped << dropped;
+    }
+    let step = f32::from_bits(((127 + LEAST_EXPONENT) as u32 - mantissa) << 23);
+    ((value / step).trunc() * step).to_bits()
 }
 
 /// A logic operation by its truth table.
