@@ -3,7 +3,7 @@
 use super::blit2d::BlitPlaces;
 use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::dispatch::ComputePlaces;
-use super::draw::{DrawCounters, DrawPlaces};
+use super::draw::{DrawCounters, DrawPlaces, StreamProgram};
 use super::ir3;
 use super::space::AddressSpace;
 use super::state::LoadedState;
@@ -89,6 +89,8 @@ pub(crate) struct Places {
     pub(crate) stream_counts: Option<u32>,
     pub(crate) stream_flush: [Option<u32>; 4],
     pub(crate) stream_offset: [Option<u32>; 4],
+    stream_control: Option<u32>,
+    stream_words: Option<u32>,
     pub(crate) nd_range: Option<u32>,
     pub(crate) kernel_groups: [Option<u32>; 3],
     /// First register of the descriptor sets, of draws and of dispatches.
@@ -111,6 +113,8 @@ impl Places {
             stream_counts: reg("VPC_SO_STREAM_COUNTS"),
             stream_flush: stream("FLUSH_BASE"),
             stream_offset: stream("BUFFER_OFFSET"),
+            stream_control: reg("VPC_SO_CNTL"),
+            stream_words: reg("VPC_SO_PROG"),
             nd_range: reg("HLSQ_CS_NDRANGE_0"),
             kernel_groups: ["X", "Y", "Z"].map(|axis| reg(&format!("HLSQ_CS_KERNEL_GROUP_{axis}"))),
             descriptor_sets: ["SP_BINDLESS_BASE[0].DESCRIPTOR", "SP_CS_BINDLESS_BASE[0].DESCRIPTOR"].map(reg),
@@ -146,6 +150,7 @@ pub struct AdrenoMachine<'d> {
     pub(crate) working: Option<WorkUnit>,
     packets: u64,
     pub(crate) counters: DrawCounters,
+    pub(crate) stream_program: StreamProgram,
     /// Steps that are left.
     pub(crate) allowance: u64,
     /// Steps that a packet may take before it is taken for one that never ends.
@@ -195,6 +200,7 @@ impl<'d> AdrenoMachine<'d> {
             working: None,
             packets: 0,
             counters: DrawCounters::default(),
+            stream_program: StreamProgram::default(),
             allowance: 0,
             hang_steps: u64::MAX,
             changes: None,
@@ -394,6 +400,12 @@ impl<'d> AdrenoMachine<'d> {
 
     pub(crate) fn write_register(&mut self, id: ThreadId, reg: u32, value: u32) {
         self.log_register(reg, value);
+        // The program of stream-out is written through one register.
+        match Some(reg) {
+            reg if reg == self.places.stream_control => self.stream_program.start(value),
+            reg if reg == self.places.stream_words => self.stream_program.push(value),
+            _ => {}
+        }
         let at = self.index(id);
         self.registers[at].set(reg, value);
     }

@@ -41,9 +41,14 @@ pub(super) struct FragmentRun {
 }
 
 impl FragmentRun {
-    pub(super) fn new(machine: &mut AdrenoMachine<'_>, id: ThreadId) -> Result<FragmentRun, CpStop> {
+    /// After the last stage before the rasterizer.
+    pub(super) fn new(
+        machine: &mut AdrenoMachine<'_>,
+        id: ThreadId,
+        last: DrawStage,
+    ) -> Result<FragmentRun, CpStop> {
         let mut code = machine.stage_code(id, DrawStage::Fragment, 0)?;
-        let state = FragmentState::of(machine, id);
+        let state = FragmentState::of(machine, id, last);
         code.outputs = state.outputs();
         code.prefetches.clone_from(&state.prefetches);
         let planes = Planes::new(state.components);
@@ -62,6 +67,7 @@ impl FragmentRun {
     ) -> Result<(), CpStop> {
         let layer = if self.state.layer_is_view { view } else { layer };
         let viewport = if self.state.viewport_is_view { view } else { viewport } as usize;
+        self.state.points = matches!(primitive, Primitive::Point(_));
         let raster = std::mem::take(&mut self.state.raster);
         let mut planes = None;
         let mut stop = None;

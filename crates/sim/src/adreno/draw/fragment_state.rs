@@ -2,6 +2,7 @@
 //!
 //! Never: the work itself.
 
+use super::link::{Linkage, VaryingState};
 use super::output::{BlendEquation, BlendState, alpha_to_coverage};
 use super::raster::{
     Area, ClipState, DepthBias, DepthUnit, Fill, LineMode, LineState, PointState, RasterState, Viewport,
@@ -129,7 +130,7 @@ pub(super) struct FragmentState {
 }
 
 impl FragmentState {
-    pub(super) fn of(machine: &mut AdrenoMachine<'_>, id: ThreadId) -> FragmentState {
+    pub(super) fn of(machine: &mut AdrenoMachine<'_>, id: ThreadId, last: DrawStage) -> FragmentState {
         let depth_stencil = DepthStencil::of(machine, id);
         let count = {
             let registers = DrawRegisters { machine, thread: id };
@@ -145,7 +146,7 @@ impl FragmentState {
         let outputs = if control & 1 != 0 { count.max(2) } else { count };
         let colours = (0..outputs).map(|n| ColourOutput::of(&registers, n)).collect();
         FragmentState {
-            raster: raster_state(&registers, samples),
+            raster: raster_state(&registers, last, samples),
             samples,
             sample_places: sample_places(&registers, samples),
             sample_mask: (blend >> 16) as u8 & ((1u16 << samples) - 1) as u8,
@@ -153,7 +154,7 @@ impl FragmentState {
             counts_samples: registers.get(Reg::SampleCountControl) & 1 == 0,
             per_sample: registers.get(Reg::PerSample) & 1 != 0,
             values: FragmentValues::of(&registers),
-            components: super::link::VaryingState::of(&registers).components,
+            components: VaryingState::of(&registers, &Linkage::of(&registers, last)).components,
             prefetches: prefetches(&registers),
             points: false,
             layer_is_view: setup >> 18 & 1 != 0,
@@ -284,12 +285,11 @@ fn area(first: u32, last: u32) -> Area {
     Area { first: corner(first), last: corner(last) }
 }
 
-fn raster_state(registers: &DrawRegisters<'_, '_>, samples: u32) -> RasterState {
+fn raster_state(registers: &DrawRegisters<'_, '_>, last: DrawStage, samples: u32) -> RasterState {
     let clip = registers.get(Reg::ClipControl);
     let setup = registers.get(Reg::Setup);
     let bit = |word: u32, at: u32| word >> at & 1 != 0;
-    let stage = DrawStage::Vertex;
-    let masks = registers.stage(stage, StageReg::ClipMasks);
+    let masks = registers.stage(last, StageReg::ClipMasks);
     let conservative = registers.get(Reg::Conservative);
     let minmax = registers.get(Reg::PointMinMax);
     RasterState {

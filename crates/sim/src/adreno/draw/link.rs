@@ -24,8 +24,6 @@ pub(super) struct Linkage {
     pub(super) viewport: Option<usize>,
     /// Components of the distances, four and four.
     distances: [Option<usize>; 2],
-    pub(super) clip_mask: u8,
-    pub(super) cull_mask: u8,
     /// Register of the flags of a geometry shader's vertices.
     pub(super) flags: Option<u8>,
 }
@@ -55,7 +53,6 @@ impl Linkage {
         }
         let (pack, clip, layers) =
             (read(StageReg::Pack), read(StageReg::ClipPlaces), read(StageReg::LayerPlaces));
-        let masks = read(StageReg::ClipMasks);
         let highest = outputs.iter().map(|(_, at)| at + 1).max().unwrap_or(0);
         Linkage {
             outputs,
@@ -66,8 +63,6 @@ impl Linkage {
             layer: place(layers, 0),
             viewport: place(layers, 8),
             distances: [place(clip, 8), place(clip, 16)],
-            clip_mask: (masks & 0xff) as u8,
-            cull_mask: (masks >> 8 & 0xff) as u8,
             flags: named(control >> 6),
         }
     }
@@ -87,11 +82,6 @@ impl Linkage {
             }
         }
         RasterVertex { position, distances, point_size: self.point_size.map(float) }
-    }
-
-    /// Whether each view has a position of its own.
-    pub(super) fn has_positions_of_views(&self) -> bool {
-        self.extra_positions > 0
     }
 }
 
@@ -120,7 +110,8 @@ enum VaryingMode {
 }
 
 impl VaryingState {
-    pub(super) fn of(registers: &DrawRegisters<'_, '_>) -> VaryingState {
+    /// After the last stage before the rasterizer.
+    pub(super) fn of(registers: &DrawRegisters<'_, '_>, last: &Linkage) -> VaryingState {
         let varyings = registers.get(Reg::Varyings);
         let inverted = registers.get(Reg::PointCoordInvert) & 1 != 0;
         let count = ((varyings & 0xff) as usize).min(128);
@@ -144,6 +135,8 @@ impl VaryingState {
                 _ => VaryingMode::One,
             }
         };
+        // A shader may write the number of the primitive itself.
+        let primitive = primitive.filter(|at| !last.outputs.iter().any(|(_, of)| of == at));
         VaryingState { components, modes: (0..components).map(mode).collect(), primitive, view }
     }
 

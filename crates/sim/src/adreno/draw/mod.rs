@@ -14,6 +14,7 @@ mod counters;
 mod fetch;
 mod fragment;
 mod fragment_state;
+mod geometry;
 mod gmem;
 mod link;
 mod output;
@@ -22,6 +23,9 @@ mod raster;
 mod registers;
 mod samples;
 mod stage;
+mod stream_out;
+mod vertices;
 
 pub(crate) use counters::DrawCounters;
 pub(crate) use registers::DrawPlaces;
+pub(crate) use stream_out::StreamProgram;

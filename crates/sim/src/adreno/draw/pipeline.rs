@@ -7,9 +7,11 @@ use super::call::{AssemblyState, DrawCall, Indices};
 use super::counters::Statistic;
 use super::fetch::{Attribute, FetchOffsets};
 use super::fragment::FragmentRun;
+use super::geometry::{GeometryInput, GeometryStage, LOCAL, LOCAL_PRIMITIVES};
 use super::link::{Linkage, Shape, VaryingState};
 use super::raster::Primitive;
 use super::registers::{DrawRegisters, DrawStage, Reg, named};
+use super::vertices::{Assembled, ShadedVertices};
 use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::ir3::{Fibers, Options, Planes, StageCode, StartValue};
 use crate::adreno::machine::{AdrenoMachine, Note};
@@ -21,6 +23,8 @@ use std::sync::Arc;
 const CHUNK: usize = 1 << 13;
 /// Vertices of a batch: four waves.
 const BATCH: usize = 256;
+/// Vertices of a wave.
+const VERTEX_WAVE: usize = 64;
 /// The marker of the pass that finds out what is visible.
 const BINNING: u32 = 2;
 
@@ -47,6 +51,12 @@ impl Chunk {
         slot
     }
 
+    /// A vertex that is shaded whether it was before or not.
+    fn another(&mut self, vertex: u32, instance: u32) -> u32 {
+        self.vertices.push((vertex, instance));
+        self.vertices.len() as u32 - 1
+    }
+
     fn clear(&mut self) {
         self.slots.clear();
         self.vertices.clear();
@@ -55,16 +65,12 @@ impl Chunk {
     }
 }
 
-/// Vertices as the last stage before the rasterizer left them.
-pub(super) struct ShadedVertices {
-    components: usize,
-    values: Vec<u32>,
-}
-
-impl ShadedVertices {
-    fn vertex(&self, at: u32) -> &[u32] {
-        let from = at as usize * self.components;
-        self.values.get(from..from + self.components).unwrap_or_default()
+/// The last stage before the rasterizer.
+fn last_stage(call: &DrawCall) -> DrawStage {
+    match (call.geometry, call.tessellation) {
+        (true, _) => DrawStage::Geometry,
+        (false, true) => DrawStage::Domain,
+        (false, false) => DrawStage::Vertex,
     }
 }
 
@@ -72,6 +78,7 @@ impl ShadedVertices {
 struct VertexValues {
     vertex: Option<u8>,
     instance: Option<u8>,
+    primitive: Option<u8>,
     view: Option<u8>,
 }
 
@@ -85,6 +92,7 @@ struct Geometry {
     code: StageCode,
     linkage: Linkage,
     varyings: VaryingState,
+    shader: Option<GeometryStage>,
 }
 
 impl AdrenoMachine<'_> {
@@ -97,13 +105,13 @@ impl AdrenoMachine<'_> {
             self.note(Note::NotRendered);
             return Ok(());
         };
-        if call.tessellation || call.geometry {
+        if call.tessellation {
             self.note(Note::NotRendered);
             return Ok(());
         }
         let geometry = self.geometry(id, call, topology)?;
         let mut fragments = match self.rasterizes(id) {
-            true => Some(FragmentRun::new(self, id)?),
+            true => Some(FragmentRun::new(self, id, last_stage(call))?),
             false => None,
         };
         for view in self.views(id) {
@@ -133,10 +141,17 @@ impl AdrenoMachine<'_> {
     }
 
     fn geometry(&mut self, id: ThreadId, call: &DrawCall, topology: Topology) -> Result<Geometry, CpStop> {
-        let mut code = self.stage_code(id, DrawStage::Vertex, 0)?;
+        let chained = call.geometry;
+        let mut code = self.stage_code(id, DrawStage::Vertex, if chained { LOCAL } else { 0 })?;
+        let linkage = Linkage::of(&DrawRegisters { machine: self, thread: id }, last_stage(call));
+        let shader = match call.geometry {
+            true => Some(GeometryStage::new(self, id, &linkage)?),
+            false => None,
+        };
+        if !chained {
+            code.outputs = linkage.outputs.iter().map(|(register, _)| *register).collect();
+        }
         let registers = DrawRegisters { machine: self, thread: id };
-        let linkage = Linkage::of(&registers, DrawStage::Vertex);
-        code.outputs = linkage.outputs.iter().map(|(register, _)| *register).collect();
         let values = registers.get(Reg::VertexValues);
         let attributes = Attribute::all(&registers);
         let geometry = Geometry {
@@ -149,12 +164,14 @@ impl AdrenoMachine<'_> {
             values: VertexValues {
                 vertex: named(values),
                 instance: named(values >> 8),
+                primitive: named(values >> 16),
                 view: named(values >> 24),
             },
-            varyings: VaryingState::of(&registers),
+            varyings: VaryingState::of(&registers, &linkage),
             attributes,
             code,
             linkage,
+            shader,
         };
         if !geometry.attributes.iter().all(Attribute::is_known) {
             self.note(Note::NotRendered);
@@ -183,7 +200,11 @@ impl AdrenoMachine<'_> {
                     let all = corners.iter().try_for_each(|&corner| {
                         let index = self.spend(1).and_then(|()| self.index_at(call, corner))?;
                         let vertex = index.wrapping_add(geometry.offsets.vertex);
-                        let slot = chunk.slot(vertex, instance);
+                        let slot = match geometry.shader {
+                            // Every vertex of a primitive has a place of its own in local memory.
+                            Some(_) => chunk.another(vertex, instance),
+                            None => chunk.slot(vertex, instance),
+                        };
                         chunk.corners.push(slot);
                         Ok(())
                     });
@@ -236,23 +257,102 @@ impl AdrenoMachine<'_> {
         fragments: &mut Option<FragmentRun>,
     ) -> Result<(), CpStop> {
         if !chunk.vertices.is_empty() {
-            let shaded = self.shade_vertices(id, geometry, chunk, view)?;
-            self.count_chunk(chunk);
+            let assembled = match &geometry.shader {
+                Some(shader) => self.run_geometry(id, geometry, shader, chunk, view)?,
+                None => self.assembled_chunk(id, geometry, chunk, view)?,
+            };
+            self.count_chunk(geometry, chunk, &assembled);
+            self.stream_out(id, &assembled)?;
             if let Some(fragments) = fragments {
-                self.rasterize_chunk(geometry, chunk, &shaded, view, fragments)?;
+                self.rasterize_all(geometry, &assembled, view, fragments)?;
             }
         }
         chunk.clear();
         Ok(())
     }
 
-    fn count_chunk(&mut self, chunk: &Chunk) {
+    /// Primitives as they are drawn without a geometry shader.
+    fn assembled_chunk(
+        &mut self,
+        id: ThreadId,
+        geometry: &Geometry,
+        chunk: &Chunk,
+        view: u32,
+    ) -> Result<Assembled, CpStop> {
+        let vertices = self.shade_vertices(id, geometry, chunk, view)?;
+        let drawn = geometry.topology.drawn();
+        let mut assembled = Assembled::new(vertices, drawn.len());
+        let mut corners = Vec::new();
+        for (all, number) in chunk.corners.chunks_exact(geometry.topology.vertices()).zip(&chunk.numbers) {
+            corners.clear();
+            corners.extend(drawn.iter().filter_map(|at| all.get(*at)));
+            assembled.push(&corners, *number, 0, true);
+        }
+        Ok(assembled)
+    }
+
+    /// The primitives that a geometry shader puts out.
+    fn run_geometry(
+        &mut self,
+        id: ThreadId,
+        geometry: &Geometry,
+        shader: &GeometryStage,
+        chunk: &Chunk,
+        view: u32,
+    ) -> Result<Assembled, CpStop> {
+        let size = geometry.topology.vertices().max(1);
+        // Primitives whose vertices are shaded together, as many as one wave of them has.
+        let primitives = (VERTEX_WAVE / size).clamp(1, LOCAL_PRIMITIVES);
+        let mut batches = Vec::new();
+        for (corners, numbers) in
+            chunk.corners.chunks(primitives * size).zip(chunk.numbers.chunks(primitives))
+        {
+            let vertices: Vec<(u32, u32)> = corners
+                .iter()
+                .map(|slot| chunk.vertices.get(*slot as usize).copied().unwrap_or_default())
+                .collect();
+            let mut fibers = self.vertex_fibers(geometry, &vertices, view)?;
+            let places = (0..vertices.len()).map(|at| (at / size, at % size));
+            let header = places
+                .clone()
+                .map(|(primitive, vertex)| GeometryStage::input_header(primitive as u32, vertex as u32));
+            let number = places.map(|(primitive, _)| numbers.get(primitive).copied().unwrap_or(0));
+            for (register, values) in [
+                (shader.header(), header.collect::<Vec<u32>>()),
+                (geometry.values.primitive, number.collect()),
+            ] {
+                if let Some(register) = register {
+                    fibers.starts.push(StartValue { register, half: false, values });
+                }
+            }
+            batches.push(fibers);
+        }
+        let options = Options { steps: self.allowance, ..self.compute };
+        let none = Arc::new(Planes::default());
+        let mut numbers = chunk.numbers.chunks(primitives);
+        let mut inputs = Vec::with_capacity(batches.len());
+        let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
+            let numbers = numbers.next().unwrap_or_default().to_vec();
+            inputs.push(GeometryInput { numbers, local: done.local });
+        });
+        let stats = run.map_err(|fault| self.stage_stop(id, DrawStage::Vertex, fault))?;
+        self.spend(stats.steps)?;
+        shader.run(self, id, &inputs, geometry.assembly.last_provokes)
+    }
+
+    fn count_chunk(&mut self, geometry: &Geometry, chunk: &Chunk, assembled: &Assembled) {
         let (vertices, primitives) = (chunk.vertices.len() as u64, chunk.numbers.len() as u64);
+        let drawn = assembled.iter().filter(|(_, primitive)| primitive.rasterized).count() as u64;
+        if let Some(shader) = &geometry.shader {
+            let invocations = primitives * u64::from(shader.invocations());
+            self.counters.add(Statistic::GeometryShaders, invocations);
+            self.counters.add(Statistic::GeometryPrimitives, assembled.len() as u64);
+        }
         self.counters.add(Statistic::Vertices, chunk.corners.len() as u64);
         self.counters.add(Statistic::Primitives, primitives);
         self.counters.add(Statistic::VertexShaders, vertices);
-        self.counters.add(Statistic::ClipIn, primitives);
-        self.counters.add(Statistic::ClipOut, primitives);
+        self.counters.add(Statistic::ClipIn, drawn);
+        self.counters.add(Statistic::ClipOut, drawn);
     }
 
     fn shade_vertices(
@@ -267,16 +367,14 @@ impl AdrenoMachine<'_> {
             .chunks(BATCH)
             .map(|vertices| self.vertex_fibers(geometry, vertices, view))
             .collect::<Result<_, CpStop>>()?;
-        let components = geometry.linkage.components.max(1);
-        let mut values = Vec::with_capacity(chunk.vertices.len() * components);
+        let mut vertices = ShadedVertices::new(geometry.linkage.components);
         let options = Options { steps: self.allowance, ..self.compute };
         let none = Arc::new(Planes::default());
         let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
             for fiber in 0..done.dropped.len() {
-                let from = values.len();
-                values.resize(from + components, 0);
+                let vertex = vertices.add();
                 for (output, (_, at)) in done.outputs.iter().zip(&geometry.linkage.outputs) {
-                    if let (Some(place), Some(value)) = (values.get_mut(from + at), output.get(fiber)) {
+                    if let (Some(place), Some(value)) = (vertex.get_mut(*at), output.get(fiber)) {
                         *place = *value;
                     }
                 }
@@ -284,7 +382,7 @@ impl AdrenoMachine<'_> {
         });
         let stats = run.map_err(|fault| self.stage_stop(id, DrawStage::Vertex, fault))?;
         self.spend(stats.steps)?;
-        Ok(ShadedVertices { components, values })
+        Ok(vertices)
     }
 
     fn vertex_fibers(
@@ -319,28 +417,24 @@ impl AdrenoMachine<'_> {
         Ok(Fibers { count: vertices.len(), starts, ..Fibers::default() })
     }
 
-    fn rasterize_chunk(
+    fn rasterize_all(
         &mut self,
         geometry: &Geometry,
-        chunk: &Chunk,
-        shaded: &ShadedVertices,
+        assembled: &Assembled,
         view: u32,
         fragments: &mut FragmentRun,
     ) -> Result<(), CpStop> {
-        let size = geometry.topology.vertices();
-        let drawn = geometry.topology.drawn();
-        for (corners, number) in chunk.corners.chunks_exact(size).zip(&chunk.numbers) {
-            let vertices: Vec<&[u32]> =
-                drawn.iter().filter_map(|at| corners.get(*at)).map(|slot| shaded.vertex(*slot)).collect();
+        for (corners, primitive) in assembled.iter().filter(|(_, primitive)| primitive.rasterized) {
+            let vertices: Vec<&[u32]> = corners.iter().map(|at| assembled.vertices.vertex(*at)).collect();
             let provoking = if geometry.assembly.last_provokes { vertices.len() - 1 } else { 0 };
-            let primitive = PrimitiveInput {
+            let input = PrimitiveInput {
                 vertices: &vertices,
                 provoking,
                 rectangle: geometry.topology == Topology::Rectangles,
-                number: *number,
+                number: primitive.number,
                 view,
             };
-            self.rasterize_primitive(&geometry.linkage, &geometry.varyings, &primitive, fragments)?;
+            self.rasterize_primitive(&geometry.linkage, &geometry.varyings, &input, fragments)?;
         }
         fragments.finish(self)
     }
