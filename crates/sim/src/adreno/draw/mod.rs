@@ -24,6 +24,7 @@ mod registers;
 mod samples;
 mod stage;
 mod stream_out;
+mod tessellator;
 mod vertices;
 
 pub(crate) use counters::DrawCounters;
