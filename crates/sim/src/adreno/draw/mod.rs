@@ -24,6 +24,7 @@ mod registers;
 mod samples;
 mod stage;
 mod stream_out;
+mod tess;
 mod tessellator;
 mod vertices;
 

@@ -11,6 +11,7 @@ use super::geometry::{GeometryInput, GeometryStage, LOCAL, LOCAL_PRIMITIVES};
 use super::link::{Linkage, Shape, VaryingState};
 use super::raster::Primitive;
 use super::registers::{DrawRegisters, DrawStage, Reg, named};
+use super::tess::{PatchInput, TessStage};
 use super::vertices::{Assembled, ShadedVertices};
 use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::ir3::{Fibers, Options, Planes, StageCode, StartValue};
@@ -92,7 +93,15 @@ struct Geometry {
     code: StageCode,
     linkage: Linkage,
     varyings: VaryingState,
+    tess: Option<TessStage>,
     shader: Option<GeometryStage>,
+}
+
+impl Geometry {
+    /// Whether vertices go on in local memory.
+    fn is_chained(&self) -> bool {
+        self.tess.is_some() || self.shader.is_some()
+    }
 }
 
 impl AdrenoMachine<'_> {
@@ -105,10 +114,6 @@ impl AdrenoMachine<'_> {
             self.note(Note::NotRendered);
             return Ok(());
         };
-        if call.tessellation {
-            self.note(Note::NotRendered);
-            return Ok(());
-        }
         let geometry = self.geometry(id, call, topology)?;
         let mut fragments = match self.rasterizes(id) {
             true => Some(FragmentRun::new(self, id, last_stage(call))?),
@@ -141,9 +146,13 @@ impl AdrenoMachine<'_> {
     }
 
     fn geometry(&mut self, id: ThreadId, call: &DrawCall, topology: Topology) -> Result<Geometry, CpStop> {
-        let chained = call.geometry;
+        let chained = call.geometry || call.tessellation;
         let mut code = self.stage_code(id, DrawStage::Vertex, if chained { LOCAL } else { 0 })?;
         let linkage = Linkage::of(&DrawRegisters { machine: self, thread: id }, last_stage(call));
+        let tess = match call.tessellation {
+            true => Some(TessStage::new(self, id, call, &linkage)?),
+            false => None,
+        };
         let shader = match call.geometry {
             true => Some(GeometryStage::new(self, id, &linkage)?),
             false => None,
@@ -171,6 +180,7 @@ impl AdrenoMachine<'_> {
             attributes,
             code,
             linkage,
+            tess,
             shader,
         };
         if !geometry.attributes.iter().all(Attribute::is_known) {
@@ -200,17 +210,21 @@ impl AdrenoMachine<'_> {
                     let all = corners.iter().try_for_each(|&corner| {
                         let index = self.spend(1).and_then(|()| self.index_at(call, corner))?;
                         let vertex = index.wrapping_add(geometry.offsets.vertex);
-                        let slot = match geometry.shader {
+                        let slot = match geometry.is_chained() {
                             // Every vertex of a primitive has a place of its own in local memory.
-                            Some(_) => chunk.another(vertex, instance),
-                            None => chunk.slot(vertex, instance),
+                            true => chunk.another(vertex, instance),
+                            false => chunk.slot(vertex, instance),
                         };
                         chunk.corners.push(slot);
                         Ok(())
                     });
                     chunk.numbers.push(number);
                     number += 1;
-                    let all = all.and_then(|()| match chunk.vertices.len() + 32 > CHUNK {
+                    let full = match &geometry.tess {
+                        Some(tess) => chunk.numbers.len() >= tess.most_patches(),
+                        None => chunk.vertices.len() + 32 > CHUNK,
+                    };
+                    let all = all.and_then(|()| match full {
                         true => self.finish_chunk(id, geometry, &mut chunk, view, fragments),
                         false => Ok(()),
                     });
@@ -257,9 +271,10 @@ impl AdrenoMachine<'_> {
         fragments: &mut Option<FragmentRun>,
     ) -> Result<(), CpStop> {
         if !chunk.vertices.is_empty() {
-            let assembled = match &geometry.shader {
-                Some(shader) => self.run_geometry(id, geometry, shader, chunk, view)?,
-                None => self.assembled_chunk(id, geometry, chunk, view)?,
+            let assembled = match (&geometry.tess, &geometry.shader) {
+                (Some(tess), _) => self.run_tessellation(id, geometry, tess, chunk, view)?,
+                (None, Some(shader)) => self.run_geometry(id, geometry, shader, chunk, view)?,
+                (None, None) => self.assembled_chunk(id, geometry, chunk, view)?,
             };
             self.count_chunk(geometry, chunk, &assembled);
             self.stream_out(id, &assembled)?;
@@ -291,6 +306,40 @@ impl AdrenoMachine<'_> {
         Ok(assembled)
     }
 
+    /// Shades vertices that go on in local memory, some primitives at a time: that of each part. Each fiber is given the header
+    /// and the numbers that the next stage has for its primitive and vertex.
+    fn shade_chained(
+        &mut self,
+        id: ThreadId,
+        geometry: &Geometry,
+        chunk: &Chunk,
+        view: u32,
+        primitives: usize,
+        extra: &dyn Fn(usize, &mut Vec<StartValue>, &[(usize, usize)]),
+    ) -> Result<Vec<Vec<u8>>, CpStop> {
+        let size = geometry.topology.vertices().max(1);
+        let mut batches = Vec::new();
+        for (part, corners) in chunk.corners.chunks(primitives * size).enumerate() {
+            let vertices: Vec<(u32, u32)> = corners
+                .iter()
+                .map(|slot| chunk.vertices.get(*slot as usize).copied().unwrap_or_default())
+                .collect();
+            let mut fibers = self.vertex_fibers(geometry, &vertices, view)?;
+            let places: Vec<(usize, usize)> = (0..vertices.len()).map(|at| (at / size, at % size)).collect();
+            extra(part, &mut fibers.starts, &places);
+            batches.push(fibers);
+        }
+        let options = Options { steps: self.allowance, ..self.compute };
+        let none = Arc::new(Planes::default());
+        let mut local = Vec::with_capacity(batches.len());
+        let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
+            local.push(done.local);
+        });
+        let stats = run.map_err(|fault| self.stage_stop(id, DrawStage::Vertex, fault))?;
+        self.spend(stats.steps)?;
+        Ok(local)
+    }
+
     /// The primitives that a geometry shader puts out.
     fn run_geometry(
         &mut self,
@@ -303,41 +352,71 @@ impl AdrenoMachine<'_> {
         let size = geometry.topology.vertices().max(1);
         // Primitives whose vertices are shaded together, as many as one wave of them has.
         let primitives = (VERTEX_WAVE / size).clamp(1, LOCAL_PRIMITIVES);
-        let mut batches = Vec::new();
-        for (corners, numbers) in
-            chunk.corners.chunks(primitives * size).zip(chunk.numbers.chunks(primitives))
-        {
-            let vertices: Vec<(u32, u32)> = corners
-                .iter()
-                .map(|slot| chunk.vertices.get(*slot as usize).copied().unwrap_or_default())
-                .collect();
-            let mut fibers = self.vertex_fibers(geometry, &vertices, view)?;
-            let places = (0..vertices.len()).map(|at| (at / size, at % size));
-            let header = places
-                .clone()
-                .map(|(primitive, vertex)| GeometryStage::input_header(primitive as u32, vertex as u32));
-            let number = places.map(|(primitive, _)| numbers.get(primitive).copied().unwrap_or(0));
-            for (register, values) in [
-                (shader.header(), header.collect::<Vec<u32>>()),
-                (geometry.values.primitive, number.collect()),
-            ] {
+        let (header, number) = (shader.header(), geometry.values.primitive);
+        let extra = |part: usize, starts: &mut Vec<StartValue>, places: &[(usize, usize)]| {
+            let numbers = chunk.numbers.chunks(primitives).nth(part).unwrap_or_default();
+            let mut start = |register: Option<u8>, value: &dyn Fn((usize, usize)) -> u32| {
                 if let Some(register) = register {
-                    fibers.starts.push(StartValue { register, half: false, values });
+                    let values = places.iter().map(|place| value(*place)).collect();
+                    starts.push(StartValue { register, half: false, values });
+                }
+            };
+            start(header, &|(primitive, vertex)| {
+                GeometryStage::input_header(primitive as u32, vertex as u32)
+            });
+            start(number, &|(primitive, _)| numbers.get(primitive).copied().unwrap_or(0));
+        };
+        let local = self.shade_chained(id, geometry, chunk, view, primitives, &extra)?;
+        let inputs: Vec<GeometryInput> = local
+            .into_iter()
+            .zip(chunk.numbers.chunks(primitives))
+            .map(|(local, numbers)| GeometryInput { numbers: numbers.to_vec(), local })
+            .collect();
+        shader.run(self, id, &inputs, geometry.assembly.last_provokes)
+    }
+
+    /// The primitives that tessellation makes of patches, and a geometry shader of those.
+    fn run_tessellation(
+        &mut self,
+        id: ThreadId,
+        geometry: &Geometry,
+        tess: &TessStage,
+        chunk: &Chunk,
+        view: u32,
+    ) -> Result<Assembled, CpStop> {
+        let patches = tess.patches_of_a_wave(geometry.topology.vertices());
+        let registers = tess.input_registers();
+        let extra = |part: usize, starts: &mut Vec<StartValue>, places: &[(usize, usize)]| {
+            let numbers = chunk.numbers.chunks(patches).nth(part).unwrap_or_default();
+            let first = (part * patches) as u32;
+            let values: [&dyn Fn((usize, usize)) -> u32; 3] = [
+                &|(patch, vertex)| GeometryStage::input_header(patch as u32, vertex as u32),
+                &|(patch, _)| first + patch as u32,
+                &|(patch, _)| numbers.get(patch).copied().unwrap_or(0),
+            ];
+            for (register, value) in registers.into_iter().zip(values) {
+                if let Some(register) = register {
+                    let values = places.iter().map(|place| value(*place)).collect();
+                    starts.push(StartValue { register, half: false, values });
                 }
             }
-            batches.push(fibers);
+        };
+        let local = self.shade_chained(id, geometry, chunk, view, patches, &extra)?;
+        let inputs: Vec<PatchInput> = (0..)
+            .step_by(patches)
+            .zip(local.into_iter().zip(chunk.numbers.chunks(patches)))
+            .map(|(first, (local, numbers))| PatchInput { numbers: numbers.to_vec(), first, local })
+            .collect();
+        let output = tess.run(self, id, &inputs)?;
+        self.counters.add(Statistic::HullPatches, output.patches);
+        self.counters.add(Statistic::DomainShaders, output.points());
+        match &geometry.shader {
+            Some(shader) => {
+                let inputs = tess.evaluate_for(self, id, &output, shader)?;
+                shader.run(self, id, &inputs, geometry.assembly.last_provokes)
+            }
+            None => tess.evaluate(self, id, &output),
         }
-        let options = Options { steps: self.allowance, ..self.compute };
-        let none = Arc::new(Planes::default());
-        let mut numbers = chunk.numbers.chunks(primitives);
-        let mut inputs = Vec::with_capacity(batches.len());
-        let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
-            let numbers = numbers.next().unwrap_or_default().to_vec();
-            inputs.push(GeometryInput { numbers, local: done.local });
-        });
-        let stats = run.map_err(|fault| self.stage_stop(id, DrawStage::Vertex, fault))?;
-        self.spend(stats.steps)?;
-        shader.run(self, id, &inputs, geometry.assembly.last_provokes)
     }
 
     fn count_chunk(&mut self, geometry: &Geometry, chunk: &Chunk, assembled: &Assembled) {
@@ -371,14 +450,7 @@ impl AdrenoMachine<'_> {
         let options = Options { steps: self.allowance, ..self.compute };
         let none = Arc::new(Planes::default());
         let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
-            for fiber in 0..done.dropped.len() {
-                let vertex = vertices.add();
-                for (output, (_, at)) in done.outputs.iter().zip(&geometry.linkage.outputs) {
-                    if let (Some(place), Some(value)) = (vertex.get_mut(*at), output.get(fiber)) {
-                        *place = *value;
-                    }
-                }
-            }
+            vertices.take(&done, &geometry.linkage.outputs);
         });
         let stats = run.map_err(|fault| self.stage_stop(id, DrawStage::Vertex, fault))?;
         self.spend(stats.steps)?;

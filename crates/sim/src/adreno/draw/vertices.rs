@@ -1,5 +1,7 @@
 //! Vertices after the last shader before the rasterizer, and the primitives that they form.
 
+use crate::adreno::ir3::{FibersDone, OutputRegister};
+
 /// Vertices of so many components each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShadedVertices {
@@ -17,6 +19,18 @@ impl ShadedVertices {
         let from = self.values.len();
         self.values.resize(from + self.components, 0);
         &mut self.values[from..]
+    }
+
+    /// The vertices that fibers left in registers.
+    pub(super) fn take(&mut self, done: &FibersDone, outputs: &[(OutputRegister, usize)]) {
+        for fiber in 0..done.dropped.len() {
+            let vertex = self.add();
+            for (values, (_, at)) in done.outputs.iter().zip(outputs) {
+                if let (Some(place), Some(value)) = (vertex.get_mut(*at), values.get(fiber)) {
+                    *place = *value;
+                }
+            }
+        }
     }
 
     pub(super) fn len(&self) -> u32 {
