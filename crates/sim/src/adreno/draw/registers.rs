@@ -19,7 +19,6 @@ macro_rules! registers {
 }
 
 registers! {
-    AddOffset "VFD_ADD_OFFSET"
     AttributeCount "VFD_CONTROL_0"
     VertexValues "VFD_CONTROL_1"
     HullValues "VFD_CONTROL_2"
@@ -67,8 +66,6 @@ registers! {
     FragmentValues "HLSQ_CONTROL_2_REG"
     FragmentPixelWeights "HLSQ_CONTROL_3_REG"
     FragmentSampleWeights "HLSQ_CONTROL_4_REG"
-    FragmentRate "HLSQ_CONTROL_5_REG"
-    SharedConstants "HLSQ_SHARED_CONSTS"
     Borders "SP_PS_TP_BORDER_COLOR_BASE_ADDR"
     Images "SP_IBO"
     Bindless "SP_BINDLESS_BASE[0].DESCRIPTOR"
@@ -113,7 +110,6 @@ registers! {
     BlitTarget "RB_BLIT_DST"
     BlitTargetPitch "RB_BLIT_DST_PITCH"
     BlitClear "RB_BLIT_CLEAR_COLOR_DW0"
-    BlitClearMode "RB_BLIT_CLEAR_MODE"
     TargetControl "RB_MRT[0].CONTROL"
     TargetBlend "RB_MRT[0].BLEND_CONTROL"
     BlendControl "RB_BLEND_CNTL"
@@ -193,7 +189,6 @@ stage_registers! {
     FirstInstruction "SP_{}_OBJ_FIRST_EXEC_OFFSET"
     CodeSize "SP_{}_INSTRLEN"
     Control "SP_{}_CTRL_REG0"
-    Config "SP_{}_CONFIG"
     PrivateBase "SP_{}_PVT_MEM_ADDR"
     PrivateSize "SP_{}_PVT_MEM_PARAM"
     Textures "SP_{}_TEX_CONST"

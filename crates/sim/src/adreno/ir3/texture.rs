@@ -155,9 +155,15 @@ impl TextureOp<'_> {
         )
     }
 
-    /// Coordinates of the first source.
-    fn axes(&self) -> usize {
-        if self.access.one_d { 1 } else { usize::from(self.access.axes()) }
+    /// Coordinates of the first source: of what the text calls `.1d` one, when it fetches from a buffer.
+    fn axes(&self, machine: &mut Machine<'_>, numbers: &Numbers) -> Result<usize, FaultKind> {
+        let all = usize::from(self.access.axes());
+        if !self.access.one_d || self.exec == 0 {
+            return Ok(all);
+        }
+        let texture = numbers.textures[self.exec.trailing_zeros() as usize % FIBERS];
+        let image = self.images().get(machine, texture)?;
+        Ok(if image.is_none_or(|image| image.is_buffer()) { 1 } else { all })
     }
 
     fn images(&self) -> Images {
@@ -179,7 +185,8 @@ impl TextureOp<'_> {
 
     /// `isam`, `isaml`, `isamm`: texels by their numbers. What is outside reads as zero.
     fn fetch(&self, machine: &mut Machine<'_>, dst: &Operand) -> Result<Results, FaultKind> {
-        let axes = self.axes();
+        let numbers = self.numbers(machine)?;
+        let axes = self.axes(machine, &numbers)?;
         let mut sources = axes + usize::from(self.access.array);
         sources += usize::from(self.instruction.opcode == Opcode::Isamm);
         let half = self.operand(0)?.half;
@@ -190,7 +197,6 @@ impl TextureOp<'_> {
             0 => Vec::new(),
             count => self.rows(machine, 1, count)?,
         };
-        let numbers = self.numbers(machine)?;
         let mut images = self.images();
         let mut texels = [([0; 4], Numeric::Uint); FIBERS];
         for_each(self.exec, |fiber| {

@@ -320,13 +320,16 @@ fn triangle(
         Fill::Lines => {
             for (at, from) in places.iter().enumerate() {
                 let to = places[(at + 1) % places.len()];
-                line::cover(state, [*from, to], coverage, &surface, emit)?;
+                let edge = [*from, to];
+                line::cover(state, edge, coverage, &surface.along(edge), emit)?;
             }
             ControlFlow::Continue(())
         }
         Fill::Points => {
             let size = f64::from(state.points.size.max(state.points.min).min(state.points.max));
-            places.iter().try_for_each(|place| square(coverage, *place, size, &surface, emit))
+            places
+                .iter()
+                .try_for_each(|place| square(coverage, *place, size, &surface.along([*place; 2]), emit))
         }
     }
 }

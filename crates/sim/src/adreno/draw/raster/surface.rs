@@ -97,13 +97,8 @@ impl Surface {
     }
 
     pub(super) fn line(state: &RasterState, viewport: &Viewport, ends: &[WindowVertex; 2]) -> Surface {
-        let [[x0, y0], [x1, y1]] = ends.map(|end| end.place());
-        let (dx, dy) = (x1 - x0, y1 - y0);
-        let length = dx * dx + dy * dy;
-        let along = match length > 0.0 {
-            true => Plane { x: dx / length, y: dy / length, constant: -(x0 * dx + y0 * dy) / length },
-            false => Plane::default(),
-        };
+        let [from, to] = ends.map(|end| end.place());
+        let along = line_weight(from, to);
         let [first, second] = ends.map(|end| 1.0 / end.w);
         let depths = ends.map(|end| end.z / end.w);
         let mixed = |from: f64, to: f64| Plane::constant(from).plus(&along.scaled(to - from));
@@ -185,9 +180,20 @@ impl Surface {
         }
     }
 
-    /// The depth at a place alone.
-    pub(crate) fn z(&self, x: f32, y: f32) -> f32 {
-        self.depth(x.into(), y.into())
+    /// The same along a line between two of its places, or at one place.
+    pub(super) fn along(&self, [from, to]: [[f64; 2]; 2]) -> Surface {
+        let along = line_weight(from, to);
+        let mixed = |plane: &Plane| {
+            let [first, second] = [from, to].map(|[x, y]| plane.at(x, y));
+            Plane::constant(first).plus(&along.scaled(second - first))
+        };
+        Surface {
+            perspective: self.perspective.each_ref().map(mixed),
+            linear: self.linear.each_ref().map(mixed),
+            rhw: mixed(&self.rhw),
+            z: mixed(&self.z),
+            ..self.clone()
+        }
     }
 
     fn depth(&self, x: f64, y: f64) -> f32 {
@@ -196,6 +202,16 @@ impl Surface {
             Some([least, greatest]) => z.max(least).min(greatest),
             None => z,
         }
+    }
+}
+
+/// From 0 to 1 along a line.
+fn line_weight([x0, y0]: [f64; 2], [x1, y1]: [f64; 2]) -> Plane {
+    let (dx, dy) = (x1 - x0, y1 - y0);
+    let length = dx * dx + dy * dy;
+    match length > 0.0 {
+        true => Plane { x: dx / length, y: dy / length, constant: -(x0 * dx + y0 * dy) / length },
+        false => Plane::default(),
     }
 }
 
