@@ -23,8 +23,8 @@ pub(super) const REPLAY_EXAMPLES: &str = "Examples:
   unwedge replay --devcoredump hang.devcore --hangrd hang.rd capture.rd.gz
   unwedge replay --device msm capture.rd.gz
 
-The machine is an a6xx or an a7xx, as the capture says. It executes packets, compute shaders and events; draws are not rendered, and \
-it says so. docs/replay.md has what is executed, and what is not. Status 4 says that a submit faulted or hung, or that --compare found \
+The machine is an a6xx or an a7xx, as the capture says. It executes packets, draws, compute shaders and events. docs/replay.md has what \
+is executed, and what is not. Status 4 says that a submit faulted or hung, or that --compare found \
 a difference.";
 
 /// `replay`

@@ -22,7 +22,7 @@ const ON_CHIP: usize = 48;
 /// Something of a stream that the machine leaves out. Each kind is told once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Note {
-    /// Draws, and what is counted or resolved of them, are not rendered.
+    /// A draw, or a load, store or clear of GMEM, asks for something that is not known, and is left out.
     NotRendered,
     /// A blit of the 2D engine is of a format or order of texels that is not known, and left out.
     NotBlitted,

@@ -1,8 +1,8 @@
 //! A virtual Adreno: the machine that executes command streams, and the processors inside it.
 //!
-//! [`AdrenoMachine`] is a GPU of a6xx or a7xx: an address space, registers, a command processor with its threads, and
-//! compute. It executes what the CPU submits to its end, to a fault or to a hang. Draws are not rendered: their packets
-//! change state, and a [`Note`] says so. Caches are not modelled: what a flush would make visible always is.
+//! [`AdrenoMachine`] is a GPU of a6xx or a7xx: an address space, registers, a command processor with its threads,
+//! compute, draws and the 2D engine. It executes what the CPU submits to its end, to a fault or to a hang; what it leaves
+//! out, a [`Note`] tells. Caches are not modelled: what a flush would make visible always is.
 //!
 //! [`sqe`] is the processor inside the CP that runs its firmware.
 

@@ -130,6 +130,7 @@ impl Collector<'_> {
                     },
                     borders: 0,
                     bank: None,
+                    window: [0; 2],
                     private: PrivateMemory {
                         base: wide("SP_CS_PVT_MEM_ADDR"),
                         per_fiber: (reg("SP_CS_PVT_MEM_PARAM") & 0xff) << 9,

@@ -293,8 +293,8 @@ fn run<'d>(
 
 fn note(note: &Note) -> String {
     match note {
-        Note::NotRendered => "draws are not rendered: their packets change state only, and counts of samples and \
-                              primitives are 0"
+        Note::NotRendered => "a draw, or a load, store or clear of GMEM, asks for a format or tile mode that the machine does \
+                              not know, and is left out in whole or in part"
             .to_owned(),
         Note::NotBlitted => "a blit of the 2D engine is of a format or tile mode that the machine does not know, and is left out".to_owned(),
         Note::PacketIgnored { name } => format!("{name} has no effect"),

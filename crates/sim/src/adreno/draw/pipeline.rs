@@ -114,6 +114,10 @@ impl AdrenoMachine<'_> {
             self.note(Note::NotRendered);
             return Ok(());
         };
+        // Without a vertex shader there is nothing that could be drawn.
+        if !(DrawRegisters { machine: self, thread: id }).has_stage(DrawStage::Vertex) {
+            return Ok(());
+        }
         let geometry = self.geometry(id, call, topology)?;
         let mut fragments = match self.rasterizes(id) {
             true => Some(FragmentRun::new(self, id, last_stage(call))?),
@@ -133,7 +137,8 @@ impl AdrenoMachine<'_> {
     fn rasterizes(&self, id: ThreadId) -> bool {
         let registers = DrawRegisters { machine: self, thread: id };
         let discards = registers.get(Reg::RasterControl) & 4 != 0;
-        !discards && self.thread(id).marker != Some(BINNING)
+        let shades = registers.has_stage(DrawStage::Fragment);
+        !discards && shades && self.thread(id).marker != Some(BINNING)
     }
 
     /// The views that a draw is for; without multiview one.

@@ -189,6 +189,7 @@ stage_registers! {
     FirstInstruction "SP_{}_OBJ_FIRST_EXEC_OFFSET"
     CodeSize "SP_{}_INSTRLEN"
     Control "SP_{}_CTRL_REG0"
+    Config "SP_{}_CONFIG"
     PrivateBase "SP_{}_PVT_MEM_ADDR"
     PrivateSize "SP_{}_PVT_MEM_PARAM"
     Textures "SP_{}_TEX_CONST"
@@ -265,6 +266,11 @@ impl DrawRegisters<'_, '_> {
     pub(super) fn stage_at(&self, stage: DrawStage, reg: StageReg, behind: u32) -> u32 {
         let offset = self.machine.draw_places.stage(stage, reg);
         offset.map_or(0, |offset| self.machine.read_register(self.thread, offset + behind))
+    }
+
+    /// Whether a stage has a shader.
+    pub(super) fn has_stage(&self, stage: DrawStage) -> bool {
+        self.stage(stage, StageReg::Config) >> 8 & 1 != 0
     }
 
     pub(super) fn stage_address(&self, stage: DrawStage, reg: StageReg) -> u64 {

@@ -333,3 +333,249 @@ fn triangle(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    const SIZE: u32 = 64;
+
+    fn state(samples: u32) -> RasterState {
+        let area = Area { first: [0, 0], last: [SIZE - 1, SIZE - 1] };
+        let half = SIZE as f32 / 2.0;
+        let viewport = Viewport {
+            scale: [half, half, 1.0],
+            offset: [half, half, 0.0],
+            z_clamp: [0.0, 1.0],
+            scissor: area,
+        };
+        RasterState {
+            viewports: vec![viewport],
+            window: area,
+            clip: ClipState { near: true, far: true, zero_to_one: true, ..ClipState::default() },
+            samples,
+            sample_places: match samples {
+                1 => [[8, 8]; 4],
+                2 => [[12, 12], [4, 4], [8, 8], [8, 8]],
+                _ => [[6, 2], [14, 6], [2, 10], [10, 14]],
+            },
+            line: LineState { half_width: 0.5, mode: LineMode::Rectangular },
+            points: PointState { size: 1.0, min: 1.0, max: 64.0 },
+            ..RasterState::default()
+        }
+    }
+
+    /// A vertex at a place of the window in 256ths of a pixel, which normalized coordinates have exactly.
+    fn vertex([x, y]: [i64; 2], w: f32) -> RasterVertex {
+        let normalized = |at: i64| (at as f32 / 256.0 - SIZE as f32 / 2.0) / (SIZE as f32 / 2.0);
+        RasterVertex {
+            position: [normalized(x) * w, normalized(y) * w, 0.5 * w, w],
+            ..RasterVertex::default()
+        }
+    }
+
+    /// How often each sample is covered.
+    fn covered(state: &RasterState, primitive: &Primitive) -> HashMap<(u32, u32, u32), u32> {
+        let mut samples = HashMap::new();
+        let mut emit = |_: &Surface, quad: &Quad| {
+            for (pixel, mask) in (0..).zip(quad.coverage) {
+                for sample in (0..4).filter(|n| mask >> n & 1 != 0) {
+                    let place = (quad.x + (pixel & 1), quad.y + (pixel >> 1), sample);
+                    *samples.entry(place).or_insert(0) += 1;
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        assert!(rasterize(state, 0, primitive, &mut emit).is_continue());
+        samples
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn next(&mut self, below: i64) -> i64 {
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (self.0 >> 33) as i64 % below
+        }
+
+        fn place(&mut self) -> [i64; 2] {
+            [0, 1].map(|_| self.next(i64::from(SIZE) * 256 + 8192) - 4096)
+        }
+    }
+
+    /// Whether a sample is inside by the top-left rule, in whole numbers of a width that holds every product.
+    fn inside(corners: &[[i64; 2]; 3], x: i64, y: i64) -> bool {
+        let cross = |a: [i64; 2], b: [i64; 2], [x, y]: [i64; 2]| {
+            i128::from(b[0] - a[0]) * i128::from(y - a[1]) - i128::from(b[1] - a[1]) * i128::from(x - a[0])
+        };
+        let area = cross(corners[0], corners[1], corners[2]);
+        let turned = [corners[0], corners[2], corners[1]];
+        let corners = if area > 0 { corners } else { &turned };
+        area != 0
+            && (0..3).all(|n| {
+                let (a, b) = (corners[n], corners[(n + 1) % 3]);
+                let side = cross(a, b, [x, y]);
+                // On an edge that goes up, or along the top.
+                side > 0 || side == 0 && (b[1] < a[1] || b[1] == a[1] && b[0] > a[0])
+            })
+    }
+
+    #[test]
+    fn triangles_cover_what_they_contain() {
+        let mut random = Random(1);
+        let mut found = 0;
+        for round in 0..600 {
+            let samples = [1, 2, 4][round % 3];
+            let state = state(samples);
+            // Some corners on samples, so that edges and ties are met.
+            let corners = [0, 1, 2].map(|_| match round % 2 {
+                0 => random.place(),
+                _ => random.place().map(|at| at / 128 * 128),
+            });
+            let w = if round % 5 == 0 { 2.0 } else { 1.0 };
+            let vertices = corners.map(|place| vertex(place, w));
+            let covered = covered(&state, &Primitive::Triangle(vertices));
+            for y in 0..SIZE {
+                for x in 0..SIZE {
+                    for sample in 0..samples {
+                        let [sx, sy] = state.sample_places[sample as usize].map(|at| i64::from(at) * 16);
+                        let expected = inside(&corners, i64::from(x) * 256 + sx, i64::from(y) * 256 + sy);
+                        let count = covered.get(&(x, y, sample)).copied().unwrap_or(0);
+                        assert_eq!(count, u32::from(expected), "{corners:?} {x},{y} {sample}");
+                        found += count;
+                    }
+                }
+            }
+        }
+        assert!(found > 100_000, "{found}");
+    }
+
+    /// A fan around a point covers every sample of its outline once.
+    #[test]
+    fn triangles_that_share_edges_leave_no_gap() {
+        let mut random = Random(2);
+        let size = i64::from(SIZE) * 256;
+        let outline = [[0, 0], [size / 2, 0], [size, 0], [size, size], [size / 3, size], [0, size]];
+        for round in 0..60 {
+            let state = state([1, 2, 4][round % 3]);
+            let middle = [0, 1].map(|_| 512 + random.next(size - 1024));
+            let mut counts: HashMap<(u32, u32, u32), u32> = HashMap::new();
+            for n in 0..outline.len() {
+                let corners = [middle, outline[n], outline[(n + 1) % outline.len()]];
+                let triangle = Primitive::Triangle(corners.map(|place| vertex(place, 1.0)));
+                covered(&state, &triangle)
+                    .into_iter()
+                    .for_each(|(place, count)| *counts.entry(place).or_insert(0) += count);
+            }
+            assert_eq!(counts.len() as u32, SIZE * SIZE * state.samples);
+            assert!(counts.values().all(|count| *count == 1));
+        }
+    }
+
+    /// Weights against the arithmetic of the definition: barycentric coordinates in the window, divided by w.
+    #[test]
+    fn weights_are_those_of_the_vertices() {
+        let mut random = Random(3);
+        let mut checked = 0;
+        for _ in 0..300 {
+            let corners = [0, 1, 2].map(|_| random.place());
+            let w = [0, 1, 2].map(|_| 1.0 + random.next(64) as f32 / 16.0);
+            let vertices = [0, 1, 2].map(|n| vertex(corners[n], w[n]));
+            let place = corners.map(|corner| corner.map(|at| at as f64 / 256.0));
+            let cross = |a: [f64; 2], b: [f64; 2], c: [f64; 2]| {
+                (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+            };
+            let area = cross(place[0], place[1], place[2]);
+            if area.abs() < 16.0 {
+                continue;
+            }
+            let mut emit = |surface: &Surface, quad: &Quad| {
+                let at = [f64::from(quad.x) + 0.5, f64::from(quad.y) + 0.5];
+                let found = surface.at(at[0] as f32, at[1] as f32);
+                let linear = [cross(place[2], place[0], at) / area, cross(place[0], place[1], at) / area];
+                let first = 1.0 - linear[0] - linear[1];
+                let rhw = first / f64::from(w[0]) + linear[0] / f64::from(w[1]) + linear[1] / f64::from(w[2]);
+                let close = |here: f32, there: f64| {
+                    assert!((f64::from(here) - there).abs() < 1e-4 * there.abs().max(1.0), "{here} {there}");
+                };
+                (0..2).for_each(|n| close(found.linear[n], linear[n]));
+                close(found.rhw, rhw);
+                close(found.z, 0.5);
+                // Outside of the primitive 1/w may come near to zero.
+                if rhw > 0.05 {
+                    (0..2).for_each(|n| close(found.perspective[n], linear[n] / f64::from(w[n + 1]) / rhw));
+                }
+                checked += 1;
+                ControlFlow::Continue(())
+            };
+            let _ = rasterize(&state(1), 0, &Primitive::Triangle(vertices), &mut emit);
+        }
+        assert!(checked > 1000, "{checked}");
+    }
+
+    /// What is in front of and behind the near plane is what clipping in space gives.
+    #[test]
+    fn what_is_behind_is_clipped() {
+        let mut position = [[-0.5, 0.5, 0.5, 1.0], [0.5, 0.5, 0.5, 1.0], [0.0, -2.0, -4.0, -3.0]];
+        let vertices = position.map(|position| RasterVertex { position, ..RasterVertex::default() });
+        let some = covered(&state(1), &Primitive::Triangle(vertices));
+        assert!(!some.is_empty());
+        assert!(some.keys().all(|(_, y, _)| *y <= 48), "only above the edge that is seen");
+        position.iter_mut().for_each(|position| position[3] = -1.0);
+        let vertices = position.map(|position| RasterVertex { position, ..RasterVertex::default() });
+        assert!(covered(&state(1), &Primitive::Triangle(vertices)).is_empty());
+    }
+
+    #[test]
+    fn lines_and_points() {
+        let row = [[4 * 256 + 128, 10 * 256 + 128], [20 * 256 + 128, 10 * 256 + 128]];
+        let ends = row.map(|place| vertex(place, 1.0));
+        for mode in [LineMode::Bresenham, LineMode::Rectangular] {
+            let state = RasterState { line: LineState { half_width: 0.5, mode }, ..state(1) };
+            let mut pixels: Vec<_> = covered(&state, &Primitive::Line(ends)).into_keys().collect();
+            pixels.sort_unstable();
+            let expected: Vec<_> = (4..20).map(|x| (x, 10, 0)).collect();
+            assert_eq!(pixels, expected, "{mode:?}: the last pixel is that of the next line");
+        }
+        let point = RasterVertex { point_size: Some(3.0), ..vertex([10 * 256 + 128, 20 * 256 + 128], 1.0) };
+        let mut pixels: Vec<_> = covered(&state(1), &Primitive::Point([point])).into_keys().collect();
+        pixels.sort_unstable();
+        let expected: Vec<_> = (9..12).flat_map(|x| (19..22).map(move |y| (x, y, 0))).collect();
+        assert_eq!(pixels, expected);
+    }
+
+    /// Whatever the positions are, no panic and no more quads than the window has, for each edge of the polygon.
+    #[test]
+    fn any_positions() {
+        let odd =
+            [0.0, -0.0, 1.0, -1.0, 1e-40, 1e30, -1e30, 3.4e38, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let mut random = Random(4);
+        for round in 0..20_000 {
+            let mut any = || RasterVertex {
+                position: [0, 1, 2, 3].map(|_| odd[random.next(odd.len() as i64) as usize]),
+                distances: [odd[random.next(odd.len() as i64) as usize]; 8],
+                point_size: Some(odd[random.next(odd.len() as i64) as usize]),
+            };
+            let primitive = match round % 4 {
+                0 => Primitive::Point([any()]),
+                1 => Primitive::Line([any(), any()]),
+                2 => Primitive::Rectangle([any(), any()]),
+                _ => Primitive::Triangle([any(), any(), any()]),
+            };
+            let mut state = state(4);
+            state.clip.distances = (round % 3) as u8;
+            state.clip.no_division = round % 7 == 0;
+            state.clip.disabled = round % 5 == 0;
+            state.fill = [Fill::Triangles, Fill::Lines, Fill::Points][round % 3];
+            state.line.mode = [LineMode::Bresenham, LineMode::Rectangular][round % 2];
+            let mut quads = 0;
+            let _ = rasterize(&state, 0, &primitive, &mut |surface, quad| {
+                surface.at(quad.x as f32, quad.y as f32);
+                quads += 1;
+                ControlFlow::Continue(())
+            });
+            assert!(quads <= 16 * SIZE * SIZE, "{quads}");
+        }
+    }
+}
