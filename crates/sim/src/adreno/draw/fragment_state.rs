@@ -335,7 +335,7 @@ fn raster_state(registers: &DrawRegisters<'_, '_>, last: DrawStage, samples: u32
         }),
         samples,
         sample_places: sample_places(registers, samples),
-        conservative: bit(conservative, 0).then(|| match conservative >> 1 & 3 {
+        conservative: bit(conservative, 0).then_some(match conservative >> 1 & 3 {
             1 => 0.5,
             2 => 1.0,
             _ => 0.0,

@@ -66,6 +66,9 @@ impl Chunk {
     }
 }
 
+/// Adds what the fibers of a part begin with, whose primitives and vertices are given.
+type AddStarts<'a> = &'a dyn Fn(usize, &mut Vec<StartValue>, &[(usize, usize)]);
+
 /// The last stage before the rasterizer.
 fn last_stage(call: &DrawCall) -> DrawStage {
     match (call.geometry, call.tessellation) {
@@ -320,7 +323,7 @@ impl AdrenoMachine<'_> {
         chunk: &Chunk,
         view: u32,
         primitives: usize,
-        extra: &dyn Fn(usize, &mut Vec<StartValue>, &[(usize, usize)]),
+        extra: AddStarts<'_>,
     ) -> Result<Vec<Vec<u8>>, CpStop> {
         let size = geometry.topology.vertices().max(1);
         let mut batches = Vec::new();

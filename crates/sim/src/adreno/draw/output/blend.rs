@@ -205,9 +205,9 @@ mod tests {
                                 second.map(f32::to_bits),
                                 &mut texel,
                             );
-                            for n in 0..4 {
+                            for (n, byte) in texel.into_iter().enumerate() {
                                 let expected = reference(&equation, n, colour, second, stored, constants);
-                                let difference = (f64::from(texel[n]) - expected * 255.0).abs();
+                                let difference = (f64::from(byte) - expected * 255.0).abs();
                                 assert!(difference <= 0.5001, "{equation:?} {n} {old} {new}");
                                 checked += 1;
                             }
