@@ -1,5 +1,6 @@
 //! Draws by command streams that are put together here, with small shaders: what is in memory afterwards.
 
+#[allow(dead_code, reason = "this test uses a part of it")]
 mod cp_rig;
 
 use cp_rig::{DATA, STREAM, Stream, data, high, low, machine};
