@@ -16,6 +16,10 @@ use std::sync::Arc;
 
 /// Quads that wait before they are shaded.
 const PENDING: usize = 1 << 12;
+/// Steps that a quad counts for, besides those of its samples.
+const QUAD_STEPS: u32 = 4;
+/// Blocks of pixels that are looked at for one step.
+const BLOCKS: u64 = 8;
 /// Waves of a batch.
 const WAVES: usize = 4;
 
@@ -85,9 +89,10 @@ impl FragmentRun {
                 }
             }
         };
-        let _ = raster::rasterize(&raster, viewport, primitive, &mut emit);
+        let blocks = raster::rasterize(&raster, viewport, primitive, &mut emit);
         self.state.raster = raster;
-        stop.map_or(Ok(()), Err)
+        stop.map_or(Ok(()), Err)?;
+        machine.spend(1 + blocks / BLOCKS)
     }
 
     fn take(
@@ -98,7 +103,7 @@ impl FragmentRun {
         layer: u32,
         planes: u32,
     ) -> Result<(), CpStop> {
-        machine.spend(1)?;
+        machine.spend(u64::from(QUAD_STEPS + self.state.samples))?;
         let mut quad = *quad;
         quad.coverage.iter_mut().for_each(|mask| *mask &= self.state.sample_mask);
         if self.state.early {

@@ -19,6 +19,8 @@ pub(super) const LOCAL: u32 = 1 << 16;
 pub(super) const LOCAL_PRIMITIVES: usize = 64;
 /// Fibers that run together.
 const BATCH: usize = 1024;
+/// Batches that are run before their vertices are taken.
+const BATCHES: usize = 32;
 /// Of a vertex: it begins a strip.
 const RESTARTS: u32 = 4;
 
@@ -123,42 +125,60 @@ impl GeometryStage {
         inputs: &[GeometryInput],
         last_provokes: bool,
     ) -> Result<Assembled, CpStop> {
+        let mut collector = Collector::new(self, last_provokes);
         let mut batches = Vec::new();
-        let mut groups = Vec::new();
-        for (group, input) in inputs.iter().enumerate() {
+        let mut parts = Vec::new();
+        for input in inputs {
             let all = (0..input.numbers.len() as u32).flat_map(|primitive| {
                 (0..self.invocations).flat_map(move |invocation| {
                     (0..self.vertices).map(move |vertex| Place { primitive, invocation, vertex })
                 })
             });
             let places: Vec<Place> = all.collect();
+            machine.spend(places.len() as u64)?;
             for part in places.chunks(BATCH) {
                 batches.push(self.fibers(input, part));
-                groups.push((group, part.to_vec()));
+                parts.push((input, part.to_vec()));
+                if batches.len() >= BATCHES {
+                    self.run_batches(machine, id, &mut batches, &mut parts, &mut collector)?;
+                }
             }
         }
+        self.run_batches(machine, id, &mut batches, &mut parts, &mut collector)?;
+        collector.end_strip();
+        Ok(collector.assembled)
+    }
+
+    /// Runs batches and takes their vertices.
+    fn run_batches(
+        &self,
+        machine: &mut AdrenoMachine<'_>,
+        id: ThreadId,
+        batches: &mut Vec<Fibers>,
+        parts: &mut Vec<(&GeometryInput, Vec<Place>)>,
+        collector: &mut Collector<'_>,
+    ) -> Result<(), CpStop> {
         let mut done: Vec<FibersDone> = Vec::with_capacity(batches.len());
         let options = Options { steps: machine.allowance, ..machine.compute };
         let none = Arc::new(Planes::default());
         let run =
-            self.code.run(&batches, &none, &mut machine.space.memory, &options, |fibers| done.push(fibers));
+            self.code.run(batches, &none, &mut machine.space.memory, &options, |fibers| done.push(fibers));
         let stats = run.map_err(|fault| machine.stage_stop(id, DrawStage::Geometry, fault))?;
         machine.spend(stats.steps)?;
-        let mut collector = Collector::new(self, last_provokes);
-        for ((group, places), done) in groups.iter().zip(&done) {
-            let numbers = inputs.get(*group).map_or(&[][..], |input| &input.numbers);
+        for ((input, places), done) in parts.iter().zip(&done) {
             for (fiber, place) in places.iter().enumerate() {
                 if place.vertex == 0 {
                     collector.end_strip();
-                    collector.number = numbers.get(place.primitive as usize).copied().unwrap_or(0);
+                    collector.number = input.numbers.get(place.primitive as usize).copied().unwrap_or(0);
                 }
                 if !done.dropped.get(fiber).copied().unwrap_or(true) {
                     collector.vertex(done, fiber);
                 }
             }
         }
-        collector.end_strip();
-        Ok(collector.assembled)
+        batches.clear();
+        parts.clear();
+        Ok(())
     }
 }
 

@@ -207,6 +207,7 @@ impl AdrenoMachine<'_> {
     ) -> Result<(), CpStop> {
         let mut chunk = Chunk::default();
         for instance in 0..call.instances {
+            self.spend(1)?;
             let mut number = 0;
             let mut first = 0;
             let mut at = 0;
@@ -420,8 +421,12 @@ impl AdrenoMachine<'_> {
         self.counters.add(Statistic::DomainShaders, output.points());
         match &geometry.shader {
             Some(shader) => {
-                let inputs = tess.evaluate_for(self, id, &output, shader)?;
-                shader.run(self, id, &inputs, geometry.assembly.last_provokes)
+                let mut assembled = Assembled::default();
+                for corners in output.parts() {
+                    let inputs = tess.evaluate_for(self, id, &output, corners, shader)?;
+                    assembled.append(shader.run(self, id, &inputs, geometry.assembly.last_provokes)?);
+                }
+                Ok(assembled)
             }
             None => tess.evaluate(self, id, &output),
         }

@@ -19,6 +19,10 @@ use std::sync::Arc;
 const WAVE: usize = 64;
 /// Fibers of evaluation that run together.
 const BATCH: usize = 256;
+/// Primitives that go on to a geometry shader at once.
+const CHAINED: usize = 1024;
+/// Patches that are divided at once.
+const PATCHES: usize = 16;
 /// Bytes of the buffer of levels.
 const LEVELS: usize = 8192;
 
@@ -111,9 +115,9 @@ impl TessStage {
         (WAVE / points.max(self.vertices).max(1)).max(1)
     }
 
-    /// Patches whose levels fit into the buffer.
+    /// Patches that are divided before their primitives are rasterized: their levels fit into the buffer.
     pub(super) fn most_patches(&self) -> usize {
-        LEVELS / self.level_bytes()
+        (LEVELS / self.level_bytes()).min(PATCHES)
     }
 
     fn level_counts(&self) -> [usize; 2] {
@@ -246,16 +250,17 @@ impl TessStage {
         Ok(assembled)
     }
 
-    /// Runs evaluation shaders for a geometry shader: the vertices of each primitive in local memory.
+    /// Runs evaluation shaders for a geometry shader, some primitives of the output: their vertices in local memory.
     pub(super) fn evaluate_for(
         &self,
         machine: &mut AdrenoMachine<'_>,
         id: ThreadId,
         output: &TessOutput,
+        corners: &[([u32; 3], u32)],
         geometry: &GeometryStage,
     ) -> Result<Vec<GeometryInput>, CpStop> {
         let primitives = (WAVE / output.size).max(1);
-        let parts: Vec<&[([u32; 3], u32)]> = output.corners.chunks(primitives).collect();
+        let parts: Vec<&[([u32; 3], u32)]> = corners.chunks(primitives).collect();
         let batches: Vec<Fibers> = parts
             .iter()
             .map(|part| {
@@ -295,6 +300,11 @@ pub(super) struct TessOutput {
 }
 
 impl TessOutput {
+    /// Primitives of all patches, so many at a time.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &[([u32; 3], u32)]> {
+        self.corners.chunks(CHAINED)
+    }
+
     /// Points of all patches.
     pub(super) fn points(&self) -> u64 {
         self.points.len() as u64

@@ -34,7 +34,7 @@ impl ShadedVertices {
     }
 
     pub(super) fn len(&self) -> u32 {
-        (self.values.len() / self.components) as u32
+        self.values.len().checked_div(self.components).unwrap_or(0) as u32
     }
 
     pub(super) fn vertex(&self, at: u32) -> &[u32] {
@@ -71,6 +71,18 @@ impl Assembled {
     pub(super) fn push(&mut self, corners: &[u32], number: u32, stream: u32, rasterized: bool) {
         self.corners.extend(corners.iter().take(self.size));
         self.primitives.push(AssembledPrimitive { number, stream, rasterized });
+    }
+
+    /// Adds the primitives of another one, with their vertices.
+    pub(super) fn append(&mut self, other: Assembled) {
+        if self.primitives.is_empty() {
+            *self = other;
+            return;
+        }
+        let first = self.vertices.len();
+        self.vertices.values.extend(other.vertices.values);
+        self.corners.extend(other.corners.into_iter().map(|corner| first + corner));
+        self.primitives.extend(other.primitives);
     }
 
     pub(super) fn len(&self) -> usize {

@@ -264,10 +264,7 @@ fn format_of(descriptor: &TextureDescriptor) -> Result<(Format, TexelCodec), Tex
     let (format, codec) = match plain {
         Some(format) => (format, format.codec().with_swap(swap)),
         None => {
-            // The texture unit reads what render targets and attributes have, too.
             let format = Format::of_texture(number, descriptor.swap, descriptor.srgb)
-                .or_else(|| Format::of_render_target(number, ColorSwap::Wzyx, descriptor.srgb))
-                .or_else(|| Format::of_vertex(number, ColorSwap::Wzyx, false))
                 .ok_or(TextureFault::NotEmulated("an image of this format"))?;
             (format, format.codec())
         }

@@ -1,6 +1,7 @@
 //! Which samples a convex polygon covers.
 
 use super::{Area, Emit, Quad, RasterState, SUBPIXELS, Surface};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 /// Pixels along a side of what is tested at once.
@@ -42,6 +43,8 @@ impl Edge {
 pub(super) struct Coverage<'s> {
     pub(super) state: &'s RasterState,
     pub(super) area: Area,
+    /// Blocks that were looked at.
+    pub(super) blocks: Cell<u64>,
 }
 
 impl Coverage<'_> {
@@ -92,6 +95,7 @@ impl Coverage<'_> {
         surface: &Surface,
         emit: Emit<'_>,
     ) -> ControlFlow<()> {
+        self.blocks.set(self.blocks.get() + 1);
         let side = i64::from(BLOCK) * PIXEL;
         let mut all = true;
         for edge in edges {
@@ -148,6 +152,7 @@ impl Coverage<'_> {
             (self.area.first[0]..=self.area.last[0]).contains(x)
                 && (self.area.first[1]..=self.area.last[1]).contains(y)
         });
+        self.blocks.set(self.blocks.get() + pixels.len() as u64 / u64::from(BLOCK));
         pixels.sort_by_key(|[x, y]| (y / 2, x / 2));
         for quad in pixels.chunk_by(|a, b| a.map(|at| at / 2) == b.map(|at| at / 2)) {
             let [x, y] = quad[0].map(|at| at / 2 * 2);

@@ -12,6 +12,7 @@ pub(crate) use surface::Surface;
 
 use clip::Polygon;
 use cover::Coverage;
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 /// Parts of a pixel that positions are snapped to.
@@ -214,14 +215,24 @@ fn snap([x, y]: [f64; 2]) -> [i64; 2] {
     [x, y].map(|value| (value * SUBPIXELS).round_ties_even().clamp(-limit, limit) as i64)
 }
 
-/// Calls with every quad that has a covered sample, from top to bottom, in an order that only the input decides.
-pub(crate) fn rasterize(
+/// Calls with every quad that has a covered sample, from top to bottom, in an order that only the input decides, until the
+/// call breaks off. How many blocks of pixels were looked at.
+pub(crate) fn rasterize(state: &RasterState, viewport: usize, primitive: &Primitive, emit: Emit<'_>) -> u64 {
+    let Some(viewport) = state.viewports.get(viewport) else { return 0 };
+    let area = viewport.scissor.and(&state.window);
+    let coverage = Coverage { state, area, blocks: Cell::new(0) };
+    // Whoever breaks off knows why.
+    let _ = rasterize_within(state, viewport, primitive, &coverage, emit);
+    coverage.blocks.get()
+}
+
+fn rasterize_within(
     state: &RasterState,
-    viewport: usize,
+    viewport: &Viewport,
     primitive: &Primitive,
+    coverage: &Coverage<'_>,
     emit: Emit<'_>,
 ) -> ControlFlow<()> {
-    let Some(viewport) = state.viewports.get(viewport) else { return ControlFlow::Continue(()) };
     let vertices: &[RasterVertex] = match primitive {
         Primitive::Point(vertices) => vertices,
         Primitive::Line(vertices) | Primitive::Rectangle(vertices) => vertices,
@@ -234,13 +245,11 @@ pub(crate) fn rasterize(
     if (0..8).any(culled) {
         return ControlFlow::Continue(());
     }
-    let area = viewport.scissor.and(&state.window);
-    let coverage = Coverage { state, area };
     match primitive {
-        Primitive::Point([vertex]) => point(state, viewport, vertex, &coverage, emit),
-        Primitive::Line(ends) => line::rasterize(state, viewport, ends, &coverage, emit),
-        Primitive::Rectangle(corners) => rectangle(state, viewport, corners, &coverage, emit),
-        Primitive::Triangle(corners) => triangle(state, viewport, corners, &coverage, emit),
+        Primitive::Point([vertex]) => point(state, viewport, vertex, coverage, emit),
+        Primitive::Line(ends) => line::rasterize(state, viewport, ends, coverage, emit),
+        Primitive::Rectangle(corners) => rectangle(state, viewport, corners, coverage, emit),
+        Primitive::Triangle(corners) => triangle(state, viewport, corners, coverage, emit),
     }
 }
 
@@ -387,7 +396,7 @@ mod tests {
             }
             ControlFlow::Continue(())
         };
-        assert!(rasterize(state, 0, primitive, &mut emit).is_continue());
+        assert!(rasterize(state, 0, primitive, &mut emit) <= 16 * u64::from(SIZE * SIZE));
         samples
     }
 
@@ -509,7 +518,7 @@ mod tests {
                 checked += 1;
                 ControlFlow::Continue(())
             };
-            let _ = rasterize(&state(1), 0, &Primitive::Triangle(vertices), &mut emit);
+            rasterize(&state(1), 0, &Primitive::Triangle(vertices), &mut emit);
         }
         assert!(checked > 1000, "{checked}");
     }
@@ -570,7 +579,7 @@ mod tests {
             state.fill = [Fill::Triangles, Fill::Lines, Fill::Points][round % 3];
             state.line.mode = [LineMode::Bresenham, LineMode::Rectangular][round % 2];
             let mut quads = 0;
-            let _ = rasterize(&state, 0, &primitive, &mut |surface, quad| {
+            rasterize(&state, 0, &primitive, &mut |surface, quad| {
                 surface.at(quad.x as f32, quad.y as f32);
                 quads += 1;
                 ControlFlow::Continue(())
