@@ -264,7 +264,7 @@ fn types(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fail
         "#[allow(missing_docs, clippy::upper_case_acronyms)]\npub enum Type {{ {} }}",
         variants.join(", ")
     )?;
-    writeln!(text, "/// Type, name and bytes.\npub static TYPES: &[(Type, &str, u8)] = &[")?;
+    writeln!(text, "/// Type, name and bytes.\npub static TYPES: [(Type, &str, u8); {}] = [", types.len())?;
     for (name, bytes) in &types {
         writeln!(text, "(Type::{name}, {name:?}, {bytes}),")?;
     }

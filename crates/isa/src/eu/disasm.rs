@@ -9,9 +9,9 @@ use super::number;
 use super::operands::{SOURCES, SourceFields, THREE};
 use super::tables::{
     ALIGN16_TYPES, ARF, CONDITION, Field as F, MATH, Opcode, OpcodeRow, PREDICATE_ALIGN1, PREDICATE_ALIGN16,
-    SFID, SYNC, TokenMode, Type,
+    SFID, SYNC, TYPES, TokenMode, Type,
 };
-use super::text::{self, Text};
+use super::text::{self, Short, Text};
 
 /// The bits of an extended descriptor that are a subregister where a scalar register lists the first payload.
 pub(super) const GATHER_SUBREGISTER: u32 = 31 << 6;
@@ -32,7 +32,7 @@ pub fn three_vertical(generation: u8, code: u64) -> u64 {
 
 /// Horizontal stride by code.
 #[must_use]
-pub fn horizontal(code: u64) -> u64 {
+pub const fn horizontal(code: u64) -> u64 {
     [0, 1, 2, 4][code as usize & 3]
 }
 
@@ -230,13 +230,32 @@ fn push_register(line: &mut Text, inst: &Instruction, file: File, number: u64) -
     true
 }
 
+/// The names of types.
+static TYPE_NAMES: [Short<3>; TYPES.len()] = {
+    let mut names = [Short::EMPTY; TYPES.len()];
+    let mut index = 0;
+    while index < names.len() {
+        let mut rest = TYPES[index].1.as_bytes();
+        while let [byte, after @ ..] = rest {
+            names[index] = names[index].then(*byte);
+            rest = after;
+        }
+        index += 1;
+    }
+    names
+};
+
 /// The letters of a type, `?` for a reserved code.
 fn push_type(line: &mut Text, of: Option<Type>) {
-    line.name(of.map_or("?", Type::name));
+    match of {
+        Some(of) => line.short(&TYPE_NAMES[of as usize]),
+        None => line.push("?"),
+    }
 }
 
-fn elements(of: Option<Type>) -> u64 {
-    u64::from(of.map_or(1, Type::bytes))
+/// Bytes as whole elements of a type, the bytes of which are a power of 2.
+fn elements(bytes: u64, of: Option<Type>) -> u64 {
+    bytes >> of.map_or(0, |of| of.bytes().trailing_zeros())
 }
 
 /// A subregister in bytes, on Xe2 in units of 2 bytes where the field has no lowest bit.
@@ -259,7 +278,7 @@ fn push_destination(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
             push_address(
                 line,
                 inst.get(F::DstAddressSubregister),
-                4,
+                Some(Type::UD),
                 sends_address(inst, F::SendsDstAddressImmediate),
             );
             line.push("<UD");
@@ -267,7 +286,6 @@ fn push_destination(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
         return;
     }
     let of = inst.basic_type(F::DstType, File::Grf);
-    let size = elements(of);
     if inst.is_align16() {
         if inst.flag(F::DstAddressMode) {
             line.push("Indirect align16 address mode not supported");
@@ -278,7 +296,7 @@ fn push_destination(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
         }
         if inst.flag(F::A16DstSubregister) {
             line.push(".");
-            line.number(16 / size);
+            line.number(elements(16, of));
         }
         line.push("<1>");
         push_mask(line, inst.get(F::A16WriteMask));
@@ -289,7 +307,7 @@ fn push_destination(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
         push_address(
             line,
             inst.get(F::DstAddressSubregister),
-            size,
+            of,
             address_immediate(inst, F::A1DstAddressImmediate),
         );
     } else {
@@ -299,7 +317,7 @@ fn push_destination(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
         let subregister = subregister_bytes(inst, F::A1DstSubregister);
         if subregister != 0 {
             line.push(".");
-            line.number(subregister / size);
+            line.number(elements(subregister, of));
         }
     }
     line.push("<");
@@ -308,12 +326,12 @@ fn push_destination(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
     push_type(line, of);
 }
 
-/// `g[a0.4 -16]` with a subregister in units of `size`.
-fn push_address(line: &mut Text, subregister: u64, size: u64, immediate: i64) {
+/// `g[a0.4 -16]` with a subregister in elements of a type, in bytes without one.
+fn push_address(line: &mut Text, subregister: u64, of: Option<Type>, immediate: i64) {
     line.push("g[a0");
     if subregister != 0 {
         line.push(".");
-        line.number(subregister / size);
+        line.number(elements(subregister, of));
     }
     if immediate != 0 {
         line.push(" ");
@@ -361,20 +379,32 @@ fn push_swizzle(line: &mut Text, swizzle: [u64; 4]) {
     }
 }
 
-fn push_region(line: &mut Text, vertical: Option<u64>, width: u64, horizontal: u64) {
-    match vertical {
-        Some(vertical) => {
-            line.push("<");
-            line.number(vertical);
-        }
-        None => line.push("<VxH"),
-    }
+fn push_region(line: &mut Text, vertical: u64, width: u64, horizontal: u64) {
+    line.push("<");
+    line.number(vertical);
     line.push(",");
     line.number(width);
     line.push(",");
     line.number(horizontal);
     line.push(">");
 }
+
+/// The regions of basic instructions in align1 by their codes: four bits of vertical stride, three of width, two of horizontal stride.
+static REGIONS: [Short<15>; 512] = {
+    let mut regions = [Short::EMPTY; 512];
+    let mut codes = 0;
+    while codes < regions.len() {
+        let start = Short::EMPTY.then(b'<');
+        let vertical = match vertical(codes as u64 >> 5) {
+            Some(stride) => start.then_number(stride),
+            None => start.then(b'V').then(b'x').then(b'H'),
+        };
+        let width = vertical.then(b',').then_number(1 << (codes >> 2 & 7));
+        regions[codes] = width.then(b',').then_number(horizontal(codes as u64 & 3)).then(b'>');
+        codes += 1;
+    }
+    regions
+};
 
 /// Negation and absolute value; negation is the bitwise not in logic instructions.
 fn push_modifiers(line: &mut Text, inst: &Instruction, row: &OpcodeRow, fields: &SourceFields) {
@@ -410,17 +440,22 @@ fn push_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, index: usiz
         }
         if inst.flag(fields.subregister16) {
             line.push(".");
-            line.number(16 / elements(of));
+            line.number(elements(16, of));
         }
         line.push("<");
-        line.number(vertical(inst, fields.vertical).unwrap_or(0));
+        line.number(vertical(inst.get(fields.vertical)).unwrap_or(0));
         line.push(">");
         push_swizzle(line, fields.swizzle.map(|f| inst.get(f)));
         push_type(line, of);
         return;
     }
     if inst.flag(fields.mode) {
-        push_address(line, inst.get(fields.address_subregister), 1, address_immediate(inst, fields.address));
+        push_address(
+            line,
+            inst.get(fields.address_subregister),
+            None,
+            address_immediate(inst, fields.address),
+        );
     } else {
         if !push_register(line, inst, file, inst.get(fields.register)) {
             return;
@@ -428,11 +463,11 @@ fn push_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, index: usiz
         let subregister = subregister_bytes(inst, fields.subregister);
         if subregister != 0 {
             line.push(".");
-            line.number(subregister / elements(of));
+            line.number(elements(subregister, of));
         }
     }
-    let width = 1 << inst.get(fields.width);
-    push_region(line, vertical(inst, fields.vertical), width, horizontal(inst.get(fields.horizontal)));
+    let codes = inst.get(fields.vertical) << 5 | inst.get(fields.width) << 2 | inst.get(fields.horizontal);
+    line.short(&REGIONS[codes as usize & (REGIONS.len() - 1)]);
     push_type(line, of);
 }
 
@@ -443,8 +478,8 @@ fn address_immediate(inst: &Instruction, field: F) -> i64 {
 }
 
 /// The vertical stride, `None` for VxH.
-fn vertical(inst: &Instruction, field: F) -> Option<u64> {
-    match inst.get(field) {
+const fn vertical(code: u64) -> Option<u64> {
+    match code {
         0 => Some(0),
         code @ 1..=6 => Some(1 << (code - 1)),
         _ => None,
@@ -464,7 +499,7 @@ fn push_split_send_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, 
         push_register(line, inst, inst.file(F::SendsSrc0RegisterFile), inst.get(F::Src0RegisterNumber));
     } else if inst.flag(F::SendsSrc0AddressMode) {
         let immediate = sends_address(inst, F::SendsSrc0AddressImmediate);
-        push_address(line, inst.get(F::Src0AddressSubregister), 1, immediate);
+        push_address(line, inst.get(F::Src0AddressSubregister), None, immediate);
     } else {
         line.push("g");
         line.number(inst.get(F::Src0RegisterNumber));
@@ -564,7 +599,7 @@ fn push_three_destination(line: &mut Text, inst: &Instruction) {
     if !push_register(line, inst, three_destination_file(inst), inst.get(F::ThreeDstRegisterNumber)) {
         return;
     }
-    let subregister = subregister / elements(of);
+    let subregister = elements(subregister, of);
     if subregister != 0 {
         line.push(".");
         line.number(subregister);
@@ -604,7 +639,7 @@ fn push_three_source(line: &mut Text, inst: &Instruction, index: usize) {
         let unit = if generation == GEN8 { 4 } else { 2 };
         modifiers(line);
         push_register(line, inst, File::Grf, inst.get(fields.register));
-        let subregister = inst.get(fields.subregister16) * unit / elements(of);
+        let subregister = elements(inst.get(fields.subregister16) * unit, of);
         if subregister != 0 || scalar {
             line.push(".");
             line.number(subregister);
@@ -643,12 +678,12 @@ fn push_three_source(line: &mut Text, inst: &Instruction, index: usize) {
         (vertical, stride) => vertical / stride,
     };
     let (vertical, width) = src2_region(fields.vertical.is_some(), vertical, width, stride);
-    let subregister = subregister_bytes(inst, fields.subregister) / elements(of);
+    let subregister = elements(subregister_bytes(inst, fields.subregister), of);
     if subregister != 0 || (vertical == 0 && stride == 0) {
         line.push(".");
         line.number(subregister);
     }
-    push_region(line, Some(vertical), width, stride);
+    push_region(line, vertical, width, stride);
     push_type(line, of);
 }
 
@@ -681,7 +716,7 @@ fn push_dpas(line: &mut Text, inst: &Instruction) {
         if !push_register(line, inst, inst.file(file), inst.get(number)) {
             return;
         }
-        let subregister = subregister_bytes(inst, subregister) / elements(of);
+        let subregister = elements(subregister_bytes(inst, subregister), of);
         if subregister != 0 {
             line.push(".");
             line.number(subregister);

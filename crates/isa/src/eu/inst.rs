@@ -359,6 +359,19 @@ pub(super) fn get_bits(bits: u128, platform: Platform, field: Field) -> u64 {
     value
 }
 
+/// The bits of a field, all set.
+#[inline]
+pub(super) fn field_mask(platform: Platform, field: Field) -> u128 {
+    let field = &FIELDS[platform.g()][field as usize];
+    let mut bits = u128::from(field.mask) << field.low;
+    if field.rest.1 != 0 {
+        for &(low, width) in rest(field) {
+            bits |= ((1 << width) - 1) << low;
+        }
+    }
+    bits
+}
+
 /// Sets a field of bits.
 #[inline]
 pub(super) fn set_bits(bits: &mut u128, platform: Platform, field: Field, mut value: u64) {

@@ -1,7 +1,7 @@
 //! Which fields make a source: one row for each source of basic instructions and of those with three.
 
 use super::disasm::{branch_targets, three_destination_file, three_file};
-use super::inst::{File, GEN12, Instruction, set_bits};
+use super::inst::{File, GEN12, Instruction, field_mask};
 use super::tables::{Field as F, Opcode, OpcodeRow, Type};
 
 /// The fields of a source of a basic instruction.
@@ -140,7 +140,7 @@ pub(super) fn free_bits(inst: &Instruction, row: &OpcodeRow) -> u128 {
     let mut bits = 0;
     let mut add = |general: bool, field: F| {
         if general {
-            set_bits(&mut bits, inst.platform, field, u64::MAX);
+            bits |= field_mask(inst.platform, field);
         }
     };
     let (jip, uip) = branch_targets(row.opcode);

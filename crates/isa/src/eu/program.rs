@@ -349,13 +349,19 @@ fn push_raw(out: &mut Vec<u8>, bytes: &[u8], reading: &[u8]) {
 }
 
 /// Instructions whose text is known to assemble to their bits, without the numbers that any such text has as they are, and
-/// without distances to labels. Code has few of them. A form has one place here, whichever else had it.
+/// without distances to labels. Code has few of them. A form has two places here, which it shares with others.
 #[derive(Debug)]
 struct Known {
     /// Bits; bit 29, which no instruction of 16 bytes has, says that the form is that of 8.
     forms: Vec<u128>,
     /// What [`compaction::selection`] has of forms of 8 bytes that are the one which compacting gives.
     selections: Vec<u64>,
+}
+
+/// A number to which every bit of two others counts.
+fn mixed(first: u64, second: u64) -> usize {
+    let product = u128::from(first ^ 0x9e37_79b9_7f4a_7c15) * u128::from(second ^ 0xd6e8_feb8_6659_fd93);
+    (product >> 64) as usize ^ product as usize
 }
 
 /// No opcode has these bits.
@@ -369,14 +375,18 @@ impl Known {
     fn new(instructions: usize) -> Self {
         const MOST: usize = 1 << 14;
         const MOST_SELECTIONS: usize = 1 << 11;
-        let most = instructions.min(MOST).next_power_of_two();
+        let most = instructions.min(MOST).next_power_of_two().max(2);
         Self { forms: vec![NO_FORM; most], selections: vec![NO_SELECTION; most.min(MOST_SELECTIONS)] }
     }
 
-    /// The place of a form.
+    /// The first place of a form; the other differs from it in the lowest bit.
     fn slot(&self, form: u128) -> usize {
-        let mixed = (form as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (form >> 64) as u64;
-        (mixed.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 48) as usize & (self.forms.len() - 1)
+        mixed(form as u64, (form >> 64) as u64) & (self.forms.len() - 1)
+    }
+
+    /// Puts a form first of its two places. The one that was there goes to the other.
+    fn remember(&mut self, slot: usize, form: u128) {
+        self.forms[slot ^ 1] = std::mem::replace(&mut self.forms[slot], form);
     }
 
     /// Whether a text stands for exactly these bytes.
@@ -390,8 +400,7 @@ impl Known {
     /// Whether compacting an instruction gives the form that it was expanded from.
     fn compacts_to(&mut self, inst: &Instruction, compact: u64) -> bool {
         let Some(selection) = compaction::selection(inst.platform, compact) else { return false };
-        let mixed = (selection ^ selection >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = (mixed >> 48) as usize & (self.selections.len() - 1);
+        let slot = mixed(selection, 0) & (self.selections.len() - 1);
         if self.selections[slot] == selection {
             return true;
         }
@@ -407,12 +416,12 @@ impl Known {
         let Some(row) = inst.row() else { return assembles_to_bits(text(), inst, compacted) };
         let form = inst.bits & !free_bits(inst, row) | u128::from(compacted) << 29;
         let slot = self.slot(form);
-        if self.forms[slot] == form {
+        if self.forms[slot] == form || self.forms[slot ^ 1] == form {
             return true;
         }
         let same = assembles_to_bits(text(), inst, compacted);
         if same {
-            self.forms[slot] = form;
+            self.remember(slot, form);
         }
         same
     }

@@ -1,7 +1,50 @@
 //! Text being built: short pieces, numbers and columns, appended to a buffer that instructions share.
 //!
 //! Pieces of a few bytes are copied whole and cut to their length, which costs less than a copy of a length that is not
-//! known when this is compiled. Never: what a piece means.
+//! known when this is compiled, and than a branch on the length, which cannot be predicted. Never: what a piece means.
+
+/// A text of at most `N` characters with bytes after it that are not part of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Short<const N: usize> {
+    bytes: [u8; N],
+    length: u8,
+}
+
+impl<const N: usize> Short<N> {
+    pub const EMPTY: Self = Self { bytes: [b' '; N], length: 0 };
+
+    /// The text and a character; without it where there is no room.
+    pub const fn then(mut self, byte: u8) -> Self {
+        if (self.length as usize) < N {
+            self.bytes[self.length as usize] = byte;
+            self.length += 1;
+        }
+        self
+    }
+
+    /// The text and a number below 1,000 in decimal digits.
+    pub const fn then_number(self, value: u64) -> Self {
+        let mut text = self;
+        if value >= 100 {
+            text = text.then(b'0' + (value / 100) as u8);
+        }
+        if value >= 10 {
+            text = text.then(b'0' + (value / 10 % 10) as u8);
+        }
+        text.then(b'0' + (value % 10) as u8)
+    }
+}
+
+/// The decimal digits of numbers.
+static NUMBERS: [Short<3>; 1000] = {
+    let mut numbers = [Short::EMPTY; 1000];
+    let mut value = 0;
+    while value < numbers.len() {
+        numbers[value] = Short::EMPTY.then_number(value as u64);
+        value += 1;
+    }
+    numbers
+};
 
 /// Text of ASCII characters, appended to a buffer.
 pub(super) struct Text<'a> {
@@ -42,13 +85,11 @@ impl<'a> Text<'a> {
     /// At least one space, up to a column.
     #[inline]
     pub fn pad(&mut self, column: usize) {
-        const MOST: usize = 64;
+        const SPACES: [u8; 64] = [b' '; 64];
         let at = self.out.len().saturating_sub(self.start);
-        let count = column.saturating_sub(at).clamp(1, MOST);
+        let count = column.saturating_sub(at).clamp(1, SPACES.len());
         let end = self.out.len() + count;
-        while self.out.len() < end {
-            self.out.extend_from_slice(&[b' '; 16]);
-        }
+        self.out.extend_from_slice(&SPACES);
         self.out.truncate(end);
     }
 
@@ -71,15 +112,18 @@ impl<'a> Text<'a> {
     /// A number in decimal digits.
     #[inline]
     pub fn number(&mut self, value: u64) {
-        let digit = |value: u64| b'0' + (value % 10) as u8;
-        match value {
-            0..10 => self.out.push(digit(value)),
-            10..100 => self.out.extend_from_slice(&[digit(value / 10), digit(value)]),
-            100..1000 => {
-                self.out.extend_from_slice(&[digit(value / 100), digit(value / 10), digit(value)]);
-            }
-            _ => self.long_number(value),
+        match usize::try_from(value).ok().and_then(|value| NUMBERS.get(value)) {
+            Some(short) => self.short(short),
+            None => self.long_number(value),
         }
+    }
+
+    /// A text of a few characters.
+    #[inline]
+    pub fn short<const N: usize>(&mut self, text: &Short<N>) {
+        let end = self.out.len() + usize::from(text.length);
+        self.out.extend_from_slice(&text.bytes);
+        self.out.truncate(end);
     }
 
     fn long_number(&mut self, mut rest: u64) {
@@ -117,11 +161,14 @@ impl<'a> Text<'a> {
     #[inline]
     pub fn hex_digits(&mut self, value: u64, width: usize) {
         let count = (64 - value.leading_zeros() as usize).div_ceil(4).max(width).clamp(1, 16);
-        let digits = value.to_be_bytes().map(|byte| [byte >> 4, byte & 15]);
-        let digits = digits.as_flattened();
-        for &digit in &digits[digits.len() - count..] {
-            self.out.push(if digit < 10 { b'0' + digit } else { b'a' - 10 + digit });
+        let digits = (value << (64 - 4 * count)).to_be_bytes().map(|byte| [byte >> 4, byte & 15]);
+        let mut text = [0; 16];
+        for (to, &digit) in text.iter_mut().zip(digits.as_flattened()) {
+            *to = digit + if digit < 10 { b'0' } else { b'a' - 10 };
         }
+        let end = self.out.len() + count;
+        self.out.extend_from_slice(&text);
+        self.out.truncate(end);
     }
 }
 
