@@ -147,7 +147,8 @@ pub(super) fn free_bits(inst: &Instruction, row: &OpcodeRow) -> u128 {
     if jip {
         add(true, F::BranchJIP);
         add(uip, F::BranchUIP);
-        return bits;
+        // From gen12 on the highest bits of UIP are shown as a condition as well.
+        return bits & !field_mask(inst.platform, F::ConditionModifier);
     }
     let general = |field| inst.file(field) == File::Grf;
     if row.sources == 0 || row.opcode == Opcode::Dpas {
@@ -171,10 +172,12 @@ pub(super) fn free_bits(inst: &Instruction, row: &OpcodeRow) -> u128 {
     } else {
         let direct = row.destinations > 0 && !inst.flag(F::DstAddressMode);
         add(direct && general(F::DstRegisterFile), F::DstRegisterNumber);
-        for fields in &SOURCES[..usize::from(row.sources)] {
-            // An immediate has the bits of the source that follows. That of a message is its descriptor.
+        for (fields, last) in SOURCES.iter().zip(1..).take(usize::from(row.sources)) {
+            // An immediate has the bits of the second source, which the text of `movi` shows as well. That of a message is its
+            // descriptor.
             if inst.file(fields.file) == File::Immediate {
-                add(!sends(row.opcode) && is_plain(inst, fields.kind), F::DwordImmediate);
+                let alone = last == row.sources && !sends(row.opcode);
+                add(alone && is_plain(inst, fields.kind), F::DwordImmediate);
                 break;
             }
             add(general(fields.file) && !inst.flag(fields.mode), fields.register);
