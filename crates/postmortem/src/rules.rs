@@ -656,6 +656,8 @@ rules! {
         EuCodeUnreadable: "eu-code-unreadable", CodeFault, 33, Clue, [];
         /// A surface of the work at the stop goes past the end of its buffer.
         SurfacePastBuffer: "surface-past-buffer", CodeFault, 46, Clue, [DecodeEngineStreams];
+        /// A surface or buffer of the work at the stop is in none of the buffers in use, all of which the kernel lists.
+        SurfaceNotBound: "surface-not-bound", CodeFault, 47, Clue, [DecodeEngineStreams];
         /// A page fault in memory that the dump holds.
         PageFaultInBuffer: "page-fault-in-buffer", Fault, 55, Cause, [IntelDebugBatches];
         /// A page fault shortly after the end of a buffer.

@@ -269,3 +269,22 @@ fn a_shader_of_zeros_is_a_cause() {
         assert_eq!(fault.args.number("address"), Some(BATCH + at::KERNELS + at::PIXEL_8));
     }
 }
+
+/// All kernels that old dumps are of list the buffers in use.
+#[test]
+fn a_surface_whose_buffer_is_not_in_use() {
+    for device in DEVICES {
+        for era in OldEra::ALL.into_iter().filter(|era| era.has_memory() && era.has_pci_id()) {
+            let name = format!("{} {era:?}", device.name);
+            let work = OldWorkStates::draw(device);
+            let whole = report(&work.error_state(era).text());
+            let listed = by_rule(&whole, Rule::SurfaceNotBound);
+            assert!(listed.is_none(), "{name}: {listed:#?}");
+            let missing = report(&work.error_state_without_surface(era).text());
+            let freed = by_rule(&missing, Rule::SurfaceNotBound);
+            let freed = freed.unwrap_or_else(|| panic!("{name}: {:#?}", missing.findings));
+            assert!(freed.args.number("address") >= Some(SURFACE_MEMORY), "{name}: {freed:#?}");
+            assert_eq!(freed.trust, Trust::Possible, "{name}");
+        }
+    }
+}

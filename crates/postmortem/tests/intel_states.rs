@@ -3,7 +3,9 @@
 
 use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
 use unwedge_isa::eu::Generation;
-use unwedge_postmortem::{Arg, Args, Fact, Finding, FindingKind, Report, Rule, explain_i915, explain_xe};
+use unwedge_postmortem::{
+    Arg, Args, Fact, Finding, FindingKind, Report, Rule, Trust, explain_i915, explain_xe,
+};
 use unwedge_testkit::intel::{EngineState, TestDevice};
 use unwedge_testkit::intel_states::{
     TestStage, WorkStates, eu_platform, kernel, kernel_that_jumps_out, kernel_without_wait,
@@ -144,6 +146,58 @@ fn a_surface_that_goes_past_its_buffer() {
             }
         }
     }
+}
+
+/// Kernels before 5.6 list the buffers in use; the states are captured, the buffer of the surface is not.
+#[test]
+fn a_surface_whose_buffer_is_not_in_use() {
+    let mut tables = 0;
+    for (device, stage) in cases() {
+        let work = WorkStates::new(device, stage, STATES, 0x1000);
+        for era in [i915::I915Era::V4_4, i915::I915Era::V4_10, i915::I915Era::V4_19, i915::I915Era::V6_12] {
+            let dump = || {
+                let dump = i915::ErrorStateBuilder::new(device).era(era).engine(work.engine(BATCH));
+                dump.listed(BATCH, 0x1000)
+            };
+            let freed = |dump: i915::ErrorStateBuilder| {
+                let text = dump.listed(STATES, 0x100).text();
+                let report = explain_i915(&ErrorState::read(&text).unwrap());
+                found(&report, Rule::SurfaceNotBound).cloned()
+            };
+            let name = format!("{} {stage:?} {era:?}", device.name);
+            let has_table = !matches!(stage, TestStage::Task | TestStage::Mesh);
+            let lists = era <= i915::I915Era::V4_19;
+            let missing = freed(dump());
+            let address = missing.as_ref().and_then(|finding| finding.args.number("address"));
+            assert_eq!(address, Some(work.at.memory).filter(|_| has_table && lists), "{name}: {missing:#?}");
+            assert!(missing.iter().all(|finding| finding.trust == Trust::Possible), "{name}");
+            assert!(missing.iter().all(|finding| finding.args.number("buffers") == Some(2)), "{name}");
+            tables += u32::from(missing.is_some());
+            for (from, bytes) in [(work.at.memory, 0x1000), (work.at.memory - 0x1000, 0x1001)] {
+                assert_eq!(freed(dump().listed(from, bytes)), None, "{name}: in use");
+            }
+            let before = dump().listed(work.at.memory - 0x1000, 0x1000);
+            assert_eq!(freed(before).is_some(), missing.is_some(), "{name}: ends before it");
+        }
+    }
+    assert!(tables > 0);
+}
+
+#[test]
+fn lists_that_do_not_have_all_buffers_prove_nothing() {
+    let device = TestDevice::named("skl");
+    let work = WorkStates::new(device, TestStage::Pixel, STATES, 0x1000);
+    let dump = || i915::ErrorStateBuilder::new(device).era(i915::I915Era::V4_19).engine(work.engine(BATCH));
+    let freed = |text: &str| {
+        let report = explain_i915(&ErrorState::read(text.as_bytes()).unwrap());
+        found(&report, Rule::SurfaceNotBound).is_some()
+    };
+    let whole = String::from_utf8(dump().listed(BATCH, 0x1000).text()).unwrap();
+    assert!(freed(&whole));
+    assert!(whole.contains("Active (rcs0) [1]:"));
+    assert!(!freed(&whole.replace("Active (rcs0) [1]:", "Active (rcs0) [2]:")), "a line is missing");
+    let of_others = String::from_utf8(dump().listed(0x1000, 0x1000).text()).unwrap();
+    assert!(!freed(&of_others), "not of this address space: the batch is not in it");
 }
 
 #[test]

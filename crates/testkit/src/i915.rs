@@ -76,6 +76,7 @@ pub struct ErrorStateBuilder {
     guc_capture: bool,
     unpacked: bool,
     attention: Option<(u32, Vec<u32>, Vec<u32>)>,
+    listed: Vec<(u64, u64)>,
 }
 
 impl ErrorStateBuilder {
@@ -92,6 +93,7 @@ impl ErrorStateBuilder {
             guc_capture: false,
             unpacked: false,
             attention: None,
+            listed: Vec::new(),
         }
     }
 
@@ -117,6 +119,12 @@ impl ErrorStateBuilder {
     /// A page fault, as FAULT_TLB_DATA0 and 1 have it.
     pub fn fault(mut self, data0: u32, data1: u32) -> ErrorStateBuilder {
         self.fault = Some((data0, data1));
+        self
+    }
+
+    /// Adds a buffer to those that kernels before 5.6 list as in use: address and bytes.
+    pub fn listed(mut self, address: u64, bytes: u64) -> ErrorStateBuilder {
+        self.listed.push((address, bytes));
         self
     }
 
@@ -612,12 +620,19 @@ impl I915Text<'_> {
 
     /// Buffers that are bound, before 5.6.
     fn lists(&mut self) {
-        let buffer = "00000001_00100000     4096 41 00 [ 05 00 00 00 ] 00 dirty LLC";
-        if self.builder.era == I915Era::V4_4 {
-            self.line(format_args!("vm[0]\n  Active [1]:\n    {buffer}\n  Pinned [0]:"));
-        } else {
-            self.line(format_args!("Active (rcs0) [1]:\n    {buffer}\nPinned (global) [0]:"));
+        let batch = [(0x1_0010_0000, 4096)];
+        let listed = if self.builder.listed.is_empty() { &batch[..] } else { &self.builder.listed };
+        let count = listed.len();
+        let old = self.builder.era == I915Era::V4_4;
+        match old {
+            true => self.line(format_args!("vm[0]\n  Active [{count}]:")),
+            false => self.line(format_args!("Active (rcs0) [{count}]:")),
         }
+        for &(address, bytes) in listed {
+            let (high, low) = (address >> 32, address as u32);
+            self.line(format_args!("    {high:08x}_{low:08x} {bytes:>8} 41 00 [ 05 00 00 00 ] 00 dirty LLC"));
+        }
+        self.line(format_args!("{} [0]:", if old { "  Pinned" } else { "Pinned (global)" }));
     }
 
     fn old_end(&mut self) {

@@ -78,6 +78,8 @@ pub struct OldErrorState {
     engines: Vec<EngineState>,
     registers: Vec<(String, u32)>,
     fences: Vec<u64>,
+    /// Buffers in use: address and bytes. The batch comes first.
+    listed: Vec<(u64, u64)>,
 }
 
 /// Where the ring of [`OldErrorState::complete`] is.
@@ -90,7 +92,8 @@ pub const HEAD: u32 = 0x10;
 impl OldErrorState {
     /// Of a device, without engines.
     pub fn new(device: TestDevice, era: OldEra) -> OldErrorState {
-        OldErrorState { device, era, engines: Vec::new(), registers: Vec::new(), fences: Vec::new() }
+        let listed = vec![(BATCH, 4096)];
+        OldErrorState { device, era, engines: Vec::new(), registers: Vec::new(), fences: Vec::new(), listed }
     }
 
     /// Adds an engine.
@@ -102,6 +105,12 @@ impl OldErrorState {
     /// Sets a register of the device: `EIR`, `PGTBL_ER`, `ERROR`.
     pub fn register(mut self, name: &str, value: u32) -> OldErrorState {
         self.registers.push((name.to_owned(), value));
+        self
+    }
+
+    /// Adds a buffer to those in use: address and bytes.
+    pub fn listed(mut self, address: u64, bytes: u64) -> OldErrorState {
+        self.listed.push((address, bytes));
         self
     }
 
@@ -140,7 +149,8 @@ impl OldErrorState {
             .batch(BATCH, batch)
             .process("game", 1234)
             .hung(1);
-        let state = OldErrorState::new(device, era).register("EIR", 0).engine(render);
+        let mut state = OldErrorState::new(device, era).register("EIR", 0).engine(render);
+        state.listed[0].1 = (batch.len() as u64 * 4).next_multiple_of(4096);
         // A range of 768 KiB from the start on, in rows of 768 bytes, tiled in Y.
         let pitch = 768 / 128 - 1;
         let last = 0x000b_f000_u64 << 32;
@@ -352,21 +362,29 @@ impl OldText<'_> {
 
     fn buffers(&mut self) {
         let flags = " X dirty render (name: 2) (fence: 0)";
-        match self.state.era {
-            OldEra::V2_6_35 => self
-                .line(format_args!("Buffers [1]:\n  {BATCH:08x}     4096 00000040 00000000 00001234{flags}")),
+        let (era, listed) = (self.state.era, &self.state.listed);
+        let count = listed.len();
+        let (indent, domains) = match era {
+            OldEra::V2_6_35 => ("", "00000040 00000000 00001234"),
+            OldEra::V2_6_38 | OldEra::V3_4 => ("", "0040 0000 00001234"),
+            OldEra::V3_10 => ("", "40 00 1234 0"),
+            _ => ("  ", "40 00 1234 0"),
+        };
+        match era {
+            OldEra::V2_6_35 => self.line(format_args!("Buffers [{count}]:")),
+            OldEra::V2_6_38 | OldEra::V3_4 | OldEra::V3_10 => self.line(format_args!("Active [{count}]:")),
+            _ => self.line(format_args!("vm[0]\n  Active [{count}]:")),
+        }
+        for (address, bytes) in listed {
+            self.line(format_args!("{indent}  {address:08x} {bytes:>8} {domains}{flags}"));
+        }
+        match era {
+            OldEra::V2_6_35 => {}
             OldEra::V2_6_38 | OldEra::V3_4 => {
-                self.line(format_args!("Active [1]:\n  {BATCH:08x}     4096 0040 0000 00001234{flags}"));
                 self.line(format_args!("Pinned [1]:\n  {RING:08x}   131072 0040 0040 00000000 P LLC"));
             }
-            OldEra::V3_10 => {
-                self.line(format_args!(
-                    "Active [1]:\n  {BATCH:08x}     4096 40 00 1234 0{flags}\nPinned [0]:"
-                ));
-            }
-            _ => self.line(format_args!(
-                "vm[0]\n  Active [1]:\n    {BATCH:08x}     4096 40 00 1234 0{flags}\n  Pinned [0]:"
-            )),
+            OldEra::V3_10 => self.line(format_args!("Pinned [0]:")),
+            _ => self.line(format_args!("  Pinned [0]:")),
         }
     }
 

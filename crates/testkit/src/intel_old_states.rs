@@ -67,6 +67,8 @@ pub mod at {
 
 /// The memory of the surface, which no dump holds.
 pub const SURFACE_MEMORY: u64 = 0x0200_0000;
+/// Bytes of the buffer that has it, and the scratch space.
+pub const SURFACE_BYTES: u64 = 0x20_0000;
 /// The dwords of kernels.
 pub const CODE: u32 = 0x0060_0001;
 
@@ -144,6 +146,11 @@ impl OldWorkStates {
 
     /// The error state of a hang in the work.
     pub fn error_state(&self, era: OldEra) -> OldErrorState {
+        self.error_state_without_surface(era).listed(SURFACE_MEMORY, SURFACE_BYTES)
+    }
+
+    /// The same; the buffer of the surface is not among those in use.
+    pub fn error_state_without_surface(&self, era: OldEra) -> OldErrorState {
         OldErrorState::in_batch(self.device, era, &self.batch, self.work)
     }
 }

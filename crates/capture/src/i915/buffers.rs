@@ -22,14 +22,27 @@ pub struct ListedBuffer<'a> {
     pub span: Span,
 }
 
-/// The name of a list by its heading: `Active [2]:`, `  Pinned (global) [0]:`.
-pub(super) fn heading(text: &[u8]) -> Option<&[u8]> {
+/// A list of buffers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferList<'a> {
+    /// Its name: `Active`, `Pinned`, `Active (rcs0)`. Each address space may have one of the same name.
+    pub name: Cow<'a, str>,
+    /// How many buffers its heading says there are.
+    pub claimed: u64,
+    /// How many were read.
+    pub held: u64,
+}
+
+/// The name of a list and the count by its heading: `Active [2]:`, `  Pinned (global) [0]:`.
+pub(super) fn heading(text: &[u8]) -> Option<(&[u8], u64)> {
     let name = trim(text).strip_suffix(b"]:")?;
     let digits = name.iter().rev().take_while(|c| c.is_ascii_digit()).count();
-    let (name, _) = name.split_at_checked(name.len() - digits)?;
+    let (name, count) = name.split_at_checked(name.len() - digits)?;
+    let (count, _) = decimal(count)?;
     let name = trim(name.strip_suffix(b"[")?);
     let first = name.split(|&c| c == b' ').next()?;
-    (matches!(first, b"Active" | b"Pinned" | b"Buffers") && digits > 0).then_some(name)
+    let known = matches!(first, b"Active" | b"Pinned" | b"Buffers");
+    Some((name, u64::try_from(count).ok()?)).filter(|_| known)
 }
 
 /// `00000001_00100000     4096 41 00 …`, `08a33000   131072 0040 0000 …`
@@ -52,9 +65,9 @@ mod tests {
 
     #[test]
     fn lists_of_every_era() {
-        assert_eq!(heading(b"Buffers [12]:"), Some(&b"Buffers"[..]));
-        assert_eq!(heading(b"  Active [1]:"), Some(&b"Active"[..]));
-        assert_eq!(heading(b"Active (render ring) [1]:"), Some(&b"Active (render ring)"[..]));
+        assert_eq!(heading(b"Buffers [12]:"), Some((&b"Buffers"[..], 12)));
+        assert_eq!(heading(b"  Active [1]:"), Some((&b"Active"[..], 1)));
+        assert_eq!(heading(b"Active (render ring) [1]:"), Some((&b"Active (render ring)"[..], 1)));
         for text in [&b"Pipe [0]:"[..], b"Active []:", b"Active", b""] {
             assert_eq!(heading(text), None);
         }

@@ -29,7 +29,7 @@ mod message;
 mod read;
 
 pub use attention::{EuAttention, EuThread};
-pub use buffers::ListedBuffer;
+pub use buffers::{BufferList, ListedBuffer};
 pub use message::{ActiveContext, ActiveProcess, HangMessage, RequestLine};
 
 use crate::absence::{SectionAbsence, kernel_version};
@@ -59,6 +59,8 @@ pub struct ErrorState<'a> {
     pub engines: Vec<DumpEngine<'a>>,
     /// Buffers that were bound, without their contents (before 5.6).
     pub buffers: Vec<ListedBuffer<'a>>,
+    /// The lists that they are of, in the order of the dump.
+    pub buffer_lists: Vec<BufferList<'a>>,
     /// Registers of the GuC, by offset (6.17 on).
     pub guc_registers: Vec<(u32, u32)>,
     /// Requests that were not done, of all engines (before 5.6).

@@ -185,7 +185,7 @@ impl<'a> I915Reader<'a> {
             },
             (I915Group::Memory | I915Group::GucRegisters, _) => self.unknown(line),
             (I915Group::Buffers, _) => match buffers::heading(line.text) {
-                Some(list) => self.owner = shown(list),
+                Some((list, count)) => self.list(line, list, count),
                 None => self.buffer(line),
             },
             (I915Group::Other, _) => {}
@@ -236,9 +236,9 @@ impl<'a> I915Reader<'a> {
             self.open_block(line, b"", b"Semaphores", address);
             return;
         }
-        if let Some(list) = buffers::heading(text) {
+        if let Some((list, count)) = buffers::heading(text) {
             self.collector.section(Cow::Borrowed("buffers"), true, line.span);
-            self.owner = shown(list);
+            self.list(line, list, count);
             self.group = I915Group::Buffers;
             return;
         }
@@ -336,9 +336,23 @@ impl<'a> I915Reader<'a> {
         }
     }
 
+    /// The heading of a list of buffers.
+    fn list(&mut self, line: IntelLine<'a>, list: &'a [u8], claimed: u64) {
+        self.owner = shown(list);
+        if self.collector.take(1, line.span) {
+            let name = self.owner.clone();
+            self.state.buffer_lists.push(buffers::BufferList { name, claimed, held: 0 });
+        }
+    }
+
     fn buffer(&mut self, line: IntelLine<'a>) {
         match buffers::entry(self.owner.clone(), line.text, line.span) {
-            Some(buffer) if self.collector.take(4, line.span) => self.state.buffers.push(buffer),
+            Some(buffer) if self.collector.take(4, line.span) => {
+                if let Some(list) = self.state.buffer_lists.last_mut() {
+                    list.held += 1;
+                }
+                self.state.buffers.push(buffer);
+            }
             Some(_) => {}
             None => self.collector.loss(line.span, || "a buffer of a list is malformed".into()),
         }

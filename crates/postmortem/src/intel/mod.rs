@@ -4,6 +4,7 @@
 //! image of its context. Never: formatting.
 
 mod advice;
+mod bound;
 mod busy;
 mod case;
 mod context;

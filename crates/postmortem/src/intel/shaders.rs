@@ -3,6 +3,7 @@
 //! A draw uses what the pipeline commands before it set, a dispatch what its descriptor says. Memory that the dump does not
 //! hold is not a cause: drivers capture some buffers only. What of a kernel's code is wrong, [`EuCode`] has.
 
+use super::bound::BoundBuffers;
 use super::case::{IntelCase, Unit};
 use super::device::IntelDevice;
 use super::eu_code::{EuCode, EuFault};
@@ -58,6 +59,8 @@ pub(super) struct MemoryUse {
     address: u64,
     /// The bytes that it has at least.
     size: Option<u64>,
+    /// Whether it is in a binding table of which no command says how many entries it has: then it may be none.
+    guessed: bool,
 }
 
 /// What the work at the stop uses.
@@ -87,8 +90,14 @@ pub(super) fn at_stop<'m>(
     }
     let work = references.state().last_work();
     let kind = work.and_then(|work| IntelWorkKind::of(work.command.name()?));
-    let mut gathered =
-        Gatherer { case, references: &references, unit, seen: HashSet::new(), found: WorkAtStop::default() };
+    let mut gathered = Gatherer {
+        case,
+        references: &references,
+        unit,
+        seen: HashSet::new(),
+        guessed: false,
+        found: WorkAtStop::default(),
+    };
     for (seen, pointers) in references.in_force() {
         let Some(name) = seen.command.name() else { continue };
         let own = work.is_some_and(|work| work.index == seen.index);
@@ -111,6 +120,8 @@ struct Gatherer<'g, 'm, 'c, 'a> {
     unit: &'g Unit<'c, 'a>,
     references: &'g ReferenceWalk<'m>,
     seen: HashSet<(u64, &'static str)>,
+    /// See [`MemoryUse::guessed`].
+    guessed: bool,
     found: WorkAtStop,
 }
 
@@ -148,12 +159,14 @@ impl<'m> Gatherer<'_, 'm, '_, '_> {
                 let name = format!("{}{index} of {owner}", usage.name());
                 self.used(reference, name, None, size);
             }
-            (ReferenceTarget::BindingTable { stage, .. }, Referenced::Table(entries, _)) => {
+            (ReferenceTarget::BindingTable { stage, entries: said }, Referenced::Table(entries, _)) => {
+                self.guessed = said.is_none_or(|said| said == 0);
                 for (&entry, index) in entries.iter().zip(0..) {
                     if let Some(surface) = self.references.of_entry(index, entry) {
                         self.follow(owner, &surface, stage);
                     }
                 }
+                self.guessed = false;
             }
             (ReferenceTarget::States { .. }, Referenced::States(states)) => {
                 for state in states {
@@ -185,7 +198,7 @@ impl<'m> Gatherer<'_, 'm, '_, '_> {
         if self.found.uses.len() < USES {
             // What is there matters for its end only.
             self.case.want(self.unit, address);
-            self.found.uses.push(MemoryUse { name, shape, address, size });
+            self.found.uses.push(MemoryUse { name, shape, address, size, guessed: self.guessed });
         }
     }
 
@@ -391,6 +404,17 @@ impl MemoryUse {
             Finding { args, ..found }
         })
     }
+
+    /// None of it is in a buffer that is in use.
+    fn freed(&self, case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>, bound: &BoundBuffers) -> Option<Finding> {
+        let held = || case.block_at(unit, self.address).is_some();
+        let freed = !self.guessed && !bound.has_some(self.address, self.size.unwrap_or(1)) && !held();
+        freed.then(|| {
+            let found = Finding::new(Rule::SurfaceNotBound, Trust::Possible, Subject::Memory(self.address));
+            let args = self.args().with("buffers", Arg::Number(bound.count));
+            Finding { args, ..found }
+        })
+    }
 }
 
 impl WorkAtStop {
@@ -418,7 +442,11 @@ impl WorkAtStop {
             None if kernel.stage == ShaderStage::SystemRoutine => Vec::new(),
             None => kernel.code_findings(case, unit),
         });
-        kernels.chain(self.uses.iter().filter_map(|used| used.finding(case, unit)).take(4)).collect()
+        let past = self.uses.iter().filter_map(|used| used.finding(case, unit)).take(4);
+        let bound = BoundBuffers::of(case, unit);
+        let freed =
+            bound.iter().flat_map(|bound| self.uses.iter().filter_map(|u| u.freed(case, unit, bound)));
+        kernels.chain(past).chain(freed.take(4)).collect()
     }
 
     /// Adds to faults the surface or buffer that holds their page, or that ends shortly before it.

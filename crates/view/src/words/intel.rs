@@ -116,6 +116,14 @@ pub(super) fn words(f: &Finding, rule: IntelRule) -> Words {
                 "What it reads or writes there is of another buffer, or is not mapped.",
             )
         }
+        IntelRule::SurfaceNotBound => Words::new(
+            format!(
+                "{} is in none of the {} buffers that the kernel lists as in use",
+                memory_use(&f.args),
+                number(f, "buffers")
+            ),
+            "Its buffer was freed, or the submit did not name it. The dump does not say whether the work used it.",
+        ),
         IntelRule::PageFaultInBuffer => {
             let near = NearBuffer::of(f);
             page_fault(f, &format!("{:#x} bytes into {}, which the dump holds", near.offset, near.buffer))
