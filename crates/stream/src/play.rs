@@ -71,7 +71,8 @@ impl Identity {
 pub trait Consumer<'d> {
     /// A capture begins: nothing is written, draws count from 0.
     fn begin(&mut self) {}
-    /// The next section has been read, and this is what it did to what is alive.
+    /// The next section has been read, and this is what it did to what is alive. The zeros at the end of a buffer's contents are
+    /// not in its payload.
     fn section(&mut self, _section: &RdSection<'_>, _step: LiveStep) {}
     /// The capture names its GPU, and says by that what is submitted from here on: nothing is written again. `None`: a
     /// GPU that no database is there for.
@@ -112,7 +113,7 @@ impl<'d> Player<'d> {
 
     /// Plays a capture. Returns what was lost and left out.
     pub fn play(&mut self, capture: impl Read, consumer: &mut dyn Consumer<'d>) -> Vec<Diagnostic> {
-        let mut reader = RdReader::new(capture).with_limit(self.max_alive);
+        let mut reader = RdReader::new(capture).with_limit(self.max_alive).counting_zeros();
         let mut live = LiveMemory::new().with_limit(self.max_alive);
         let mut diagnostics = PlayDiagnostics::default();
         let mut scene = CaptureScene { allowance: WALK_ALL, ..CaptureScene::default() };

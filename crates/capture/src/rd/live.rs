@@ -99,7 +99,7 @@ impl LiveMemory {
     /// the contents of a buffer counts.
     pub fn take(&mut self, section: &RdSection<'_>) -> LiveStep {
         match section.kind {
-            RdSectionKind::BufferContents => self.contents(section.payload),
+            RdSectionKind::BufferContents => self.contents(section),
             _ if section.is_cut() => LiveStep::Nothing,
             RdSectionKind::Cmd => {
                 self.process.clear();
@@ -175,14 +175,14 @@ impl LiveMemory {
     }
 
     /// The contents of the buffer named last. An address is good for one buffer: contents without one have no place.
-    fn contents(&mut self, payload: &[u8]) -> LiveStep {
+    fn contents(&mut self, section: &RdSection<'_>) -> LiveStep {
         let Some(MemoryRange { iova, size }) = self.named.take() else {
             self.placeless = self.placeless.saturating_add(1);
             return LiveStep::Nothing;
         };
         // What the capture does not hold is unknown, not zero.
-        let size = u64::from(size).min(payload.len() as u64);
-        let contents = dwords(payload, size as usize);
+        let size = u64::from(size).min(section.length());
+        let contents = dwords(section.payload, size as usize);
         let buffer = Buffer { iova, size, contents: Some(contents), name: String::new() };
         // A stream that was cut out of a buffer is in some captures again as a buffer of its own.
         if self.fresh.range(..iova).next_back().is_some_and(|(_, outer)| holds(outer, &buffer)) {

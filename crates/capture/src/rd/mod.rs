@@ -133,12 +133,19 @@ pub struct RdSection<'a> {
     pub claimed: u32,
     /// The payload: fewer bytes than claimed when the capture ends before, or holds more than is read.
     pub payload: &'a [u8],
+    /// Zeros behind the payload that are left out of it: only of a reader that is asked to count them.
+    pub zeros: u64,
 }
 
 impl<'a> RdSection<'a> {
     /// Not all of the payload is here.
     pub fn is_cut(&self) -> bool {
-        (self.payload.len() as u64) < u64::from(self.claimed)
+        self.length() < u64::from(self.claimed)
+    }
+
+    /// Bytes of the payload that are known, with the zeros that are left out.
+    pub fn length(&self) -> u64 {
+        (self.payload.len() as u64).saturating_add(self.zeros)
     }
 
     /// A dword of the payload.

@@ -1,6 +1,6 @@
 //! Reads a capture as a stream, one section at a time. Never: more memory than the largest payload that is really there.
 
-use super::{FILLER, HEADER, MAX_PAYLOAD, RdSection, RdSectionKind, header};
+use super::{FILLER, HEADER, MAX_PAYLOAD, RdSection, RdSectionKind, header, without_zeros};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use unwedge_base::plural::counted;
 use unwedge_base::{Diagnostic, Span};
@@ -10,6 +10,15 @@ const PIECE: usize = 64 << 10;
 /// Losses told one by one. A capture that has more is broken through and through.
 const TOLD: usize = 64;
 
+/// What is kept of the bytes that are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    All,
+    /// All but the zeros at the end, which are counted.
+    CountZeros,
+}
+
 /// Reads the sections of a capture one after another. Ends where the source ends, or where no section can be;
 /// [`RdReader::diagnostics`] then tells what was lost.
 #[derive(Debug)]
@@ -18,6 +27,10 @@ pub struct RdReader<R> {
     payload: Vec<u8>,
     /// Longest payload that is kept.
     limit: u64,
+    /// Zeros at the end of a payload are counted and not kept.
+    counts_zeros: bool,
+    /// Zeros of the section behind what is kept of its payload.
+    zeros: u64,
     at: u64,
     ended: bool,
     diagnostics: Vec<Diagnostic>,
@@ -30,6 +43,8 @@ impl<R: Read> RdReader<R> {
             source: BufReader::with_capacity(PIECE, source),
             payload: Vec::new(),
             limit: u64::MAX,
+            counts_zeros: false,
+            zeros: 0,
             at: 0,
             ended: false,
             diagnostics: Vec::new(),
@@ -39,6 +54,13 @@ impl<R: Read> RdReader<R> {
     /// Keeps no more than so many bytes of a payload; the others are passed over and count as lost.
     pub fn with_limit(mut self, bytes: u64) -> RdReader<R> {
         self.limit = bytes;
+        self
+    }
+
+    /// Leaves the zeros at the end of a buffer's contents out of the payload; [`RdSection::zeros`] counts them. Captures hold
+    /// buffers whole, and most of a large one is zero.
+    pub fn counting_zeros(mut self) -> RdReader<R> {
+        self.counts_zeros = true;
         self
     }
 
@@ -66,8 +88,13 @@ impl<R: Read> RdReader<R> {
         }
         self.payload.clear();
         let wanted = u64::from(claimed);
-        let kept = self.take(wanted.min(self.limit), true);
-        let passed = if kept == self.limit { self.take(wanted.saturating_sub(kept), false) } else { 0 };
+        let keep = match kind {
+            RdSectionKind::BufferContents if self.counts_zeros => Keep::CountZeros,
+            _ => Keep::All,
+        };
+        let kept = self.take(wanted.min(self.limit), keep);
+        let passed =
+            if kept == self.limit { self.take(wanted.saturating_sub(kept), Keep::Nothing) } else { 0 };
         let there = kept.saturating_add(passed);
         self.at = self.at.saturating_add(there);
         let section = format_args!("a section {} ({number})", kind.name()).to_string();
@@ -84,7 +111,7 @@ impl<R: Read> RdReader<R> {
             self.lose(start, format!("{section} is too long: {kept} of its {claimed} bytes are read"));
         }
         let span = Span { start, end: self.at };
-        Some(RdSection { kind, span, claimed, payload: &self.payload })
+        Some(RdSection { kind, span, claimed, payload: &self.payload, zeros: self.zeros })
     }
 
     /// Bytes of the capture read so far.
@@ -106,7 +133,7 @@ impl<R: Read> RdReader<R> {
     fn header(&mut self) -> Option<(u32, u32)> {
         loop {
             self.payload.clear();
-            let there = self.take(HEADER as u64, true);
+            let there = self.take(HEADER as u64, Keep::All);
             if self.payload != FILLER {
                 if there > 0 && there < HEADER as u64 {
                     let start = self.at;
@@ -122,9 +149,9 @@ impl<R: Read> RdReader<R> {
         }
     }
 
-    /// Appends up to so many bytes to the payload, or passes them over. Returns how many there were.
-    fn take(&mut self, wanted: u64, keep: bool) -> u64 {
-        let mut taken = 0;
+    /// Reads up to so many bytes, and keeps what is asked for as the payload. Returns how many there were.
+    fn take(&mut self, wanted: u64, keep: Keep) -> u64 {
+        let (mut taken, mut zeros) = (0, 0);
         while taken < wanted {
             let bytes = match self.source.fill_buf() {
                 Ok(bytes) => bytes,
@@ -138,11 +165,25 @@ impl<R: Read> RdReader<R> {
             if here == 0 {
                 break;
             }
-            if keep {
-                self.payload.extend_from_slice(bytes.get(..here).unwrap_or(bytes));
+            let piece = bytes.get(..here).unwrap_or(bytes);
+            match keep {
+                Keep::Nothing => {}
+                Keep::All => self.payload.extend_from_slice(piece),
+                Keep::CountZeros => {
+                    let used = without_zeros(piece);
+                    if !used.is_empty() {
+                        self.payload.resize(self.payload.len() + zeros, 0);
+                        self.payload.extend_from_slice(used);
+                        zeros = 0;
+                    }
+                    zeros += here - used.len();
+                }
             }
             self.source.consume(here);
             taken += here as u64;
+        }
+        if keep != Keep::Nothing {
+            self.zeros = zeros as u64;
         }
         taken
     }
@@ -218,6 +259,45 @@ mod tests {
         assert_eq!(reader.next().unwrap().gpu_id(), Some(630));
         assert_eq!(reader.diagnostics().len(), 1);
         assert!(reader.payload.capacity() < 1 << 18);
+    }
+
+    #[test]
+    fn zeros_at_the_end_of_contents_are_counted() {
+        let contents = |length: usize, ones: &[usize]| {
+            let mut payload = vec![0; length];
+            ones.iter().for_each(|&at| payload[at] = 1);
+            payload
+        };
+        for payload in [
+            contents(3 * PIECE, &[]),
+            contents(3 * PIECE, &[5]),
+            contents(3 * PIECE + 7, &[0, 2 * PIECE + 1]),
+            contents(3 * PIECE, &[3 * PIECE - 1]),
+            contents(0, &[]),
+        ] {
+            let header = [&12_u32.to_le_bytes()[..], &(payload.len() as u32).to_le_bytes()].concat();
+            let bytes = [&header[..], &payload, &capture()].concat();
+            let mut reader = RdReader::new(&bytes[..]).counting_zeros();
+            let section = reader.next().unwrap();
+            let used = payload.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            assert_eq!(section.payload, &payload[..used]);
+            assert_eq!((section.zeros, section.is_cut()), ((payload.len() - used) as u64, false));
+            let mut whole = RdReader::new(&bytes[..]);
+            assert_eq!(whole.next().unwrap().payload, payload);
+            while let Some(section) = whole.next() {
+                let here = reader.next().unwrap();
+                assert_eq!(
+                    (here.kind, here.span, here.is_cut()),
+                    (section.kind, section.span, section.is_cut())
+                );
+                assert_eq!(here.payload.len() as u64 + here.zeros, section.payload.len() as u64);
+            }
+            assert_eq!(reader.next(), None);
+            assert_eq!(reader.diagnostics().len(), 0);
+            let cut = &bytes[..HEADER + payload.len().saturating_sub(1)];
+            let is_cut = RdReader::new(cut).counting_zeros().next().is_some_and(|section| section.is_cut());
+            assert_eq!(is_cut, !payload.is_empty());
+        }
     }
 
     #[test]

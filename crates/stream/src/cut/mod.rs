@@ -338,7 +338,8 @@ fn logs(held: &Held) -> Option<u64> {
     let mut payload = held.payload.clone();
     payload.resize(held.length.min(16), 0);
     let span = Default::default();
-    let section = RdSection { kind: held.kind, span, claimed: payload.len() as u32, payload: &payload };
+    let claimed = payload.len() as u32;
+    let section = RdSection { kind: held.kind, span, claimed, payload: &payload, zeros: 0 };
     match held.kind {
         RdSectionKind::ShaderLogBuffer | RdSectionKind::CpLogBuffer => {
             section.range().map(|range| range.iova)
@@ -385,7 +386,7 @@ impl<'d, T: CutTarget> Consumer<'d> for Cutter<T> {
             _ => SectionPart::Other,
         };
         self.seen.bytes = section.span.end;
-        let length = section.payload.len();
+        let length = usize::try_from(section.length()).unwrap_or(usize::MAX);
         let payload = without_zeros(section.payload);
         let cost = OVERHEAD.saturating_add(payload.len() as u64);
         if self.held.saturating_add(cost) > self.limit {

@@ -76,7 +76,7 @@ struct RangeLine {
 struct ContentsLine {
     #[serde(rename = "type")]
     ty: &'static str,
-    size: usize,
+    size: u64,
     bytes: [u64; 2],
 }
 
@@ -118,7 +118,7 @@ impl<'d> Consumer<'d> for Events<'_> {
             RdSectionKind::ShaderLogBuffer => range("shader-log-buffer"),
             RdSectionKind::CpLogBuffer => range("cp-log-buffer"),
             RdSectionKind::BufferContents => {
-                let line = ContentsLine { ty: "contents", size: section.payload.len(), bytes };
+                let line = ContentsLine { ty: "contents", size: section.length(), bytes };
                 return self.lines.push(&line);
             }
             // The lines of what they say come by themselves.

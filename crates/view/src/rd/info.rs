@@ -137,7 +137,7 @@ impl CaptureCounter {
         sections.truncate(LISTED);
         if let Some(sections) = known.and_then(|i| sections.get_mut(i)) {
             sections.count += 1;
-            sections.bytes = sections.bytes.saturating_add(section.payload.len() as u64);
+            sections.bytes = sections.bytes.saturating_add(section.length());
         }
     }
 }
@@ -160,7 +160,7 @@ impl<'d> Consumer<'d> for CaptureCounter {
             }
             RdSectionKind::BufferContents => {
                 self.buffers.1 += 1;
-                self.buffers.2 = self.buffers.2.saturating_add(section.payload.len() as u64);
+                self.buffers.2 = self.buffers.2.saturating_add(section.length());
             }
             RdSectionKind::ShaderLogBuffer | RdSectionKind::CpLogBuffer => {
                 if let Some(range) = section.range().filter(|_| self.capture.log_buffers.len() < LISTED) {
