@@ -194,7 +194,7 @@ impl SimMemory {
     /// Up to eight bytes at an address.
     pub fn load(&self, address: u64, size: usize) -> Load {
         if let Some(bytes) = self.get(address, size.min(8)) {
-            return Load::Known(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)));
+            return Load::Known(number(bytes));
         }
         let mut found = Load::Known(0);
         for n in 0..size as u64 {
@@ -314,6 +314,18 @@ impl SimMemory {
                 }
             }
         }
+    }
+}
+
+/// Bytes as a number, the first one lowest.
+fn number(bytes: &[u8]) -> u64 {
+    // The sizes of most accesses, without a loop.
+    match *bytes {
+        [a] => a.into(),
+        [a, b] => u16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
     }
 }
 

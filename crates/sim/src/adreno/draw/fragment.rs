@@ -150,7 +150,7 @@ impl FragmentRun {
             let mut left = 0;
             for sample in (0..self.state.samples).filter(|n| quad.coverage[pixel] >> n & 1 != 0) {
                 let [sx, sy] = self.state.sample_place(sample);
-                let z = surface.at(x as f32 + sx, y as f32 + sy).z;
+                let z = surface.z(x as f32 + sx, y as f32 + sy);
                 let fate = SampleFate { x, y, layer, sample, z, front: surface.front(), reference: None };
                 if self.state.depth_stencil.test(machine, &fate)? {
                     left |= 1 << sample;
@@ -214,7 +214,7 @@ impl FragmentRun {
         };
         start(values.centre_rhw, false, &|quad, pixel| {
             let (x, y) = centre(quad, pixel);
-            surface(quad).at(x, y).rhw.to_bits()
+            surface(quad).rhw(x, y).to_bits()
         });
         let coordinate = |quad: &PendingQuad, pixel: usize| {
             let (x, y) = place(&quad.quad, pixel);
@@ -229,11 +229,11 @@ impl FragmentRun {
         start(values.xy.map(|r| r + 1), false, &|quad, pixel| (coordinate(quad, pixel).1 * 16.0) as u32);
         start(values.zw, false, &|quad, pixel| {
             let (x, y) = coordinate(quad, pixel);
-            surface(quad).at(x, y).z.to_bits()
+            surface(quad).z(x, y).to_bits()
         });
         start(values.zw.map(|r| r + 1), false, &|quad, pixel| {
             let (x, y) = coordinate(quad, pixel);
-            surface(quad).at(x, y).rhw.to_bits()
+            surface(quad).rhw(x, y).to_bits()
         });
         for (kind, register) in weight_kinds().zip(values.weights) {
             let Some(register) = register else { continue };
@@ -273,11 +273,11 @@ impl FragmentRun {
     fn weights(&self, quad: &PendingQuad, pixel: usize, kind: WeightKind) -> [f32; 2] {
         let (x, y) = place(&quad.quad, pixel);
         let [sx, sy] = self.state.weight_place(kind.place, quad.quad.coverage[pixel], quad.sample);
-        let weights = self.surfaces[quad.surface as usize].at(x as f32 + sx, y as f32 + sy);
+        let (surface, x, y) = (&self.surfaces[quad.surface as usize], x as f32 + sx, y as f32 + sy);
         match (self.state.points, kind.linear) {
-            (true, _) => weights.point,
-            (_, false) => weights.perspective,
-            (_, true) => weights.linear,
+            (true, _) => surface.point_place(x, y),
+            (_, false) => surface.perspective(x, y),
+            (_, true) => surface.linear(x, y),
         }
     }
 
@@ -302,7 +302,7 @@ impl FragmentRun {
             for sample in (0..self.state.samples).filter(|n| coverage >> n & 1 != 0) {
                 if !self.state.early {
                     let [sx, sy] = self.state.sample_place(sample);
-                    let z = shaded.depth.unwrap_or_else(|| surface.at(x as f32 + sx, y as f32 + sy).z);
+                    let z = shaded.depth.unwrap_or_else(|| surface.z(x as f32 + sx, y as f32 + sy));
                     let fate = SampleFate {
                         x,
                         y,

@@ -148,8 +148,12 @@ impl RenderTarget {
     ) -> Result<(), GpuFault> {
         let mut texel = [0; TEXEL];
         let texel = &mut texel[..self.bytes];
-        machine.attachment_read(&self.attachment, place, texel)?;
-        output::merge(&self.blend, &self.attachment.codec, colour, second, texel);
-        machine.attachment_write(&self.attachment, place, texel)
+        if self.blend.reads(&self.attachment.codec) {
+            machine.attachment_read(&self.attachment, place, texel)?;
+        }
+        match output::merge(&self.blend, &self.attachment.codec, colour, second, texel) {
+            true => machine.attachment_write(&self.attachment, place, texel),
+            false => Ok(()),
+        }
     }
 }

@@ -76,22 +76,31 @@ fn word(texel: &[u8]) -> u128 {
     texel.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte))
 }
 
-/// Merges a colour into a texel. Components are bits of floats, or integers for targets of integers.
+impl BlendState {
+    /// Whether what is stored counts: a write of all that there is needs none of it.
+    pub(crate) fn reads(&self, codec: &TexelCodec) -> bool {
+        let blends = self.enabled && codec.numeric() == Numeric::Float;
+        blends || self.rop.is_some() || self.write_mask & 0xf != 0xf
+    }
+}
+
+/// Merges a colour into a texel. Components are bits of floats, or integers for targets of integers. False: the format has no such
+/// colour, and nothing is to be written.
 pub(crate) fn merge(
     state: &BlendState,
     codec: &TexelCodec,
     source: [u32; 4],
     second: [u32; 4],
     texel: &mut [u8],
-) {
-    let Some(texel) = texel.get_mut(..(codec.bytes() as usize).min(TEXEL)) else { return };
+) -> bool {
+    let Some(texel) = texel.get_mut(..(codec.bytes() as usize).min(TEXEL)) else { return false };
     let floats = codec.numeric() == Numeric::Float;
     let mut source = source;
     if state.alpha_to_one && floats {
         source[3] = 1f32.to_bits();
     }
     if state.enabled && floats && state.rop.is_none() {
-        let Some(stored) = codec.unpack(texel, 0, 0) else { return };
+        let Some(stored) = codec.unpack(texel, 0, 0) else { return false };
         let clamp = |colour: [f32; 4]| match codec.normalized_range() {
             Some([least, greatest]) => colour.map(|value| value.max(least).min(greatest)),
             None => colour,
@@ -115,11 +124,11 @@ pub(crate) fn merge(
     let mut packed = [0; TEXEL];
     let packed = &mut packed[..texel.len()];
     if codec.pack(source, packed).is_err() {
-        return;
+        return false;
     }
     if state.write_mask & 0xf == 0xf && state.rop.is_none() {
         texel.copy_from_slice(packed);
-        return;
+        return true;
     }
     let (new, old, mask) = (word(packed), word(texel), codec.bits_of(state.write_mask));
     // Logic operations are of stored bits; those of floats and encoded colours have none.
@@ -127,6 +136,7 @@ pub(crate) fn merge(
     let new = state.rop.filter(|_| has_bits).map_or(new, |code| logic(code, new, old));
     let merged = old & !mask | new & mask;
     texel.copy_from_slice(&merged.to_le_bytes()[..texel.len()]);
+    true
 }
 
 /// The number of fewer bits behind the point that is next towards zero, with five bits of exponent.
@@ -293,7 +303,7 @@ mod tests {
                 ][usize::from(code)];
                 let state = BlendState { rop: Some(code), write_mask: 0x5, ..BlendState::default() };
                 let mut texel = [old; 4];
-                merge(&state, &codec, [new.into(); 4], [0; 4], &mut texel);
+                assert!(merge(&state, &codec, [new.into(); 4], [0; 4], &mut texel));
                 assert_eq!(texel, [expected, old, expected, old], "{code}");
             }
         }
@@ -318,7 +328,7 @@ mod tests {
                 let old = [0x5au8, 0xc3, 0x96, 0x7f, 0x80, 0x12, 0x34, 0xff];
                 let mut texel = old;
                 let colour = [0.25f32, 0.5, 0.75, 1.0].map(f32::to_bits);
-                merge(&state, &codec, colour, [0; 4], &mut texel[..bytes]);
+                assert!(merge(&state, &codec, colour, [0; 4], &mut texel[..bytes]));
                 let mut whole = [0; 8];
                 codec.pack(colour, &mut whole[..bytes]).unwrap();
                 let bits = codec.bits_of(mask).to_le_bytes();

@@ -501,19 +501,21 @@ mod tests {
             }
             let mut emit = |surface: &Surface, quad: &Quad| {
                 let at = [f64::from(quad.x) + 0.5, f64::from(quad.y) + 0.5];
-                let found = surface.at(at[0] as f32, at[1] as f32);
+                let (x, y) = (at[0] as f32, at[1] as f32);
                 let linear = [cross(place[2], place[0], at) / area, cross(place[0], place[1], at) / area];
                 let first = 1.0 - linear[0] - linear[1];
                 let rhw = first / f64::from(w[0]) + linear[0] / f64::from(w[1]) + linear[1] / f64::from(w[2]);
                 let close = |here: f32, there: f64| {
                     assert!((f64::from(here) - there).abs() < 1e-4 * there.abs().max(1.0), "{here} {there}");
                 };
-                (0..2).for_each(|n| close(found.linear[n], linear[n]));
-                close(found.rhw, rhw);
-                close(found.z, 0.5);
+                (0..2).for_each(|n| close(surface.linear(x, y)[n], linear[n]));
+                close(surface.rhw(x, y), rhw);
+                close(surface.z(x, y), 0.5);
                 // Outside of the primitive 1/w may come near to zero.
                 if rhw > 0.05 {
-                    (0..2).for_each(|n| close(found.perspective[n], linear[n] / f64::from(w[n + 1]) / rhw));
+                    (0..2).for_each(|n| {
+                        close(surface.perspective(x, y)[n], linear[n] / f64::from(w[n + 1]) / rhw)
+                    });
                 }
                 checked += 1;
                 ControlFlow::Continue(())
@@ -580,7 +582,7 @@ mod tests {
             state.line.mode = [LineMode::Bresenham, LineMode::Rectangular][round % 2];
             let mut quads = 0;
             rasterize(&state, 0, &primitive, &mut |surface, quad| {
-                surface.at(quad.x as f32, quad.y as f32);
+                surface.perspective(quad.x as f32, quad.y as f32);
                 quads += 1;
                 ControlFlow::Continue(())
             });

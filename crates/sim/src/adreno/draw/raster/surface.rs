@@ -42,21 +42,6 @@ pub(crate) struct Surface {
     point: [Plane; 2],
 }
 
-/// Values at a place.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Weights {
-    /// Of the second and third vertex, with perspective.
-    pub(crate) perspective: [f32; 2],
-    /// The same without.
-    pub(crate) linear: [f32; 2],
-    /// 1/w.
-    pub(crate) rhw: f32,
-    /// Depth, with its bias, clamped.
-    pub(crate) z: f32,
-    /// Across and down a point, from 0 to 1.
-    pub(crate) point: [f32; 2],
-}
-
 impl Surface {
     /// Of a triangle; `None` where it has no area.
     pub(super) fn triangle(
@@ -167,17 +152,26 @@ impl Surface {
         self.front
     }
 
-    /// The values at a place of the window, in pixels.
-    pub(crate) fn at(&self, x: f32, y: f32) -> Weights {
+    /// The weights of the second and third vertex at a place of the window, in pixels: with perspective.
+    pub(crate) fn perspective(&self, x: f32, y: f32) -> [f32; 2] {
         let (x, y) = (f64::from(x), f64::from(y));
         let rhw = self.rhw.at(x, y);
-        Weights {
-            perspective: self.perspective.map(|plane| (plane.at(x, y) / rhw) as f32),
-            linear: self.linear.map(|plane| plane.at(x, y) as f32),
-            rhw: rhw as f32,
-            z: self.depth(x, y),
-            point: self.point.map(|plane| plane.at(x, y) as f32),
-        }
+        self.perspective.map(|plane| (plane.at(x, y) / rhw) as f32)
+    }
+
+    /// The same without perspective.
+    pub(crate) fn linear(&self, x: f32, y: f32) -> [f32; 2] {
+        self.linear.map(|plane| plane.at(x.into(), y.into()) as f32)
+    }
+
+    /// 1/w at a place.
+    pub(crate) fn rhw(&self, x: f32, y: f32) -> f32 {
+        self.rhw.at(x.into(), y.into()) as f32
+    }
+
+    /// The way across and down a point, from 0 to 1.
+    pub(crate) fn point_place(&self, x: f32, y: f32) -> [f32; 2] {
+        self.point.map(|plane| plane.at(x.into(), y.into()) as f32)
     }
 
     /// The same along a line between two of its places, or at one place.
@@ -196,8 +190,9 @@ impl Surface {
         }
     }
 
-    fn depth(&self, x: f64, y: f64) -> f32 {
-        let z = self.z.at(x, y) as f32;
+    /// Depth at a place, with its bias, clamped.
+    pub(crate) fn z(&self, x: f32, y: f32) -> f32 {
+        let z = self.z.at(x.into(), y.into()) as f32;
         match self.z_clamp {
             Some([least, greatest]) => z.max(least).min(greatest),
             None => z,
