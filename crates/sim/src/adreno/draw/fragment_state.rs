@@ -92,13 +92,21 @@ struct ColourOutput {
     unsigned: bool,
 }
 
-/// What a fragment shader put out.
+/// What the fragment shader of a fiber put out.
 #[derive(Clone, Debug)]
-pub(super) struct ShadedFragment {
-    pub(super) colours: [[u32; 4]; TARGETS],
+pub(super) struct ShadedFragment<'o> {
+    /// Of all fibers of the batch, by output.
+    outputs: &'o [Vec<u32>],
+    fiber: usize,
     pub(super) depth: Option<f32>,
     pub(super) mask: Option<u32>,
     pub(super) stencil: Option<u8>,
+}
+
+impl ShadedFragment<'_> {
+    fn value(&self, output: usize) -> u32 {
+        self.outputs.get(output).and_then(|values| values.get(self.fiber)).copied().unwrap_or(0)
+    }
 }
 
 /// The state of a draw's fragments.
@@ -189,19 +197,21 @@ impl FragmentState {
     }
 
     /// What a fiber put out.
-    pub(super) fn shaded(&self, outputs: &[Vec<u32>], fiber: usize) -> ShadedFragment {
-        let value = |at: usize| outputs.get(at).and_then(|values| values.get(fiber)).copied().unwrap_or(0);
-        let mut colours = [[0; 4]; TARGETS];
-        for (n, (place, colour)) in colours.iter_mut().zip(&self.colours).enumerate() {
-            *place = [0, 1, 2, 3].map(|component| colour.value(value(4 * n + component)));
-        }
+    pub(super) fn shaded<'o>(&self, outputs: &'o [Vec<u32>], fiber: usize) -> ShadedFragment<'o> {
+        let shaded = ShadedFragment { outputs, fiber, depth: None, mask: None, stencil: None };
         let others = 4 * self.colours.len();
         ShadedFragment {
-            colours,
-            depth: self.depth.map(|_| f32::from_bits(value(others))),
-            mask: self.mask.map(|_| value(others + 1)),
-            stencil: self.stencil.map(|_| value(others + 2) as u8),
+            depth: self.depth.map(|_| f32::from_bits(shaded.value(others))),
+            mask: self.mask.map(|_| shaded.value(others + 1)),
+            stencil: self.stencil.map(|_| shaded.value(others + 2) as u8),
+            ..shaded
         }
+    }
+
+    /// The colour that a fiber put out for a target; zeros where its shader has none.
+    fn colour(&self, shaded: &ShadedFragment<'_>, number: usize) -> [u32; 4] {
+        let Some(colour) = self.colours.get(number) else { return [0; 4] };
+        [0, 1, 2, 3].map(|component| colour.value(shaded.value(4 * number + component)))
     }
 
     pub(super) fn shades_samples(&self) -> bool {
@@ -228,9 +238,9 @@ impl FragmentState {
     }
 
     /// Samples that the alpha of the first render target leaves.
-    pub(super) fn alpha_coverage(&self, shaded: &ShadedFragment) -> u8 {
+    pub(super) fn alpha_coverage(&self, shaded: &ShadedFragment<'_>) -> u8 {
         match self.alpha_to_coverage {
-            true => alpha_to_coverage(f32::from_bits(shaded.colours[0][3]), self.samples),
+            true => alpha_to_coverage(f32::from_bits(self.colour(shaded, 0)[3]), self.samples),
             false => 0xff,
         }
     }
@@ -240,12 +250,12 @@ impl FragmentState {
         &self,
         machine: &mut AdrenoMachine<'_>,
         place: [u32; 4],
-        shaded: &ShadedFragment,
+        shaded: &ShadedFragment<'_>,
     ) -> Result<(), CpStop> {
-        let second = shaded.colours[1];
+        let second = self.colour(shaded, 1);
         self.targets
             .iter()
-            .try_for_each(|target| target.merge(machine, place, shaded.colours[target.number], second))
+            .try_for_each(|target| target.merge(machine, place, self.colour(shaded, target.number), second))
             .map_err(|fault: GpuFault| CpStop::Fault(fault))
     }
 }
