@@ -88,8 +88,8 @@ fn fibers_of_a_quad_see_one_another() {
         let (outputs, _) = bench.run(operation).unwrap_or_else(|why| panic!("{operation}: {why}"));
         outputs.into_iter().map(|words| f32::from_bits(words[0])).collect::<Vec<f32>>()
     };
-    assert_eq!(bench("dsx (f32)(x)r8.x, r4.x"), [3.0; 4]);
-    assert_eq!(bench("dsy (f32)(x)r8.x, r4.x"), [8.0; 4]);
+    assert_eq!(bench("dsx (f32)(x)r8.x, r4.x"), [3.0, 3.0, 7.0, 7.0]);
+    assert_eq!(bench("dsy (f32)(x)r8.x, r4.x"), [8.0, 12.0, 8.0, 12.0]);
     assert_eq!(bench("dsxpp.1 (x)r8.x, r4.x"), [3.0, 3.0, 7.0, 7.0]);
     assert_eq!(bench("dsypp.1 (x)r8.x, r4.x"), [8.0, 12.0, 8.0, 12.0]);
     assert_eq!(bench("quad_shuffle.horiz (u32)(x)r8.x, r4.x"), [4.0, 1.0, 16.0, 9.0]);

@@ -82,6 +82,8 @@ pub struct TexelCodec {
     bytes: u32,
     numeric: Numeric,
     srgb: bool,
+    /// Normalized channels of 5, 6 and 7 bits are read as 8 bits.
+    widens: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +115,7 @@ impl TexelCodec {
                 bytes: 4,
                 numeric: Numeric::Float,
                 srgb: false,
+                widens: false,
             },
             TexelShape::Block(codec) => TexelCodec {
                 shape: Shape::Block(codec),
@@ -120,6 +123,7 @@ impl TexelCodec {
                 bytes: codec.bytes(),
                 numeric: Numeric::Float,
                 srgb,
+                widens: false,
             },
         }
     }
@@ -142,7 +146,7 @@ impl TexelCodec {
         };
         let first = list.iter().find(|channel| channel.kind != ChannelKind::Unused);
         let numeric = first.map_or(Numeric::Float, |channel| channel.kind.numeric());
-        TexelCodec { shape, sources, bytes: bits / 8, numeric, srgb }
+        TexelCodec { shape, sources, bytes: bits / 8, numeric, srgb, widens: false }
     }
 
     /// The same with the channels in another order in memory: what a descriptor's swap makes of a format whose own order is
@@ -177,7 +181,13 @@ impl TexelCodec {
             Source::Channel(channel) => Source::Channel(place_of[usize::from(channel) & 3]),
             constant => constant,
         });
-        TexelCodec::of_channels(moved, count, sources, self.srgb)
+        TexelCodec { widens: self.widens, ..TexelCodec::of_channels(moved, count, sources, self.srgb) }
+    }
+
+    /// The same as samplers read it: normalized channels of 5 and 6 bits are widened to 8 by their own high bits first.
+    #[must_use]
+    pub fn widened(self) -> TexelCodec {
+        TexelCodec { widens: true, ..self }
     }
 
     /// Bytes of a texel or block.
@@ -260,6 +270,9 @@ impl TexelCodec {
         let signed = ((code << unused) as i32) >> unused;
         match channel.kind {
             ChannelKind::Unorm if srgb => convert::srgb8_to_linear(code as u8).to_bits(),
+            ChannelKind::Unorm if self.widens && (5..8).contains(&bits) => {
+                convert::unorm_to_f32(code << (8 - bits) | code >> (2 * bits - 8), 8).to_bits()
+            }
             ChannelKind::Unorm => convert::unorm_to_f32(code, bits).to_bits(),
             ChannelKind::Snorm => convert::snorm_to_f32(signed, bits).to_bits(),
             ChannelKind::Uint => code,

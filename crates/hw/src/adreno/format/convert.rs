@@ -27,12 +27,20 @@ pub(super) fn f32_to_unorm(value: f32, bits: u32) -> u32 {
     if value > 0.0 { scaled(value, greatest(bits)) } else { 0 }
 }
 
-/// `value * factor`, rounded; value is between 0 and 1. The product is one of single precision where the code fits into that.
+/// `value * factor`, rounded; value is between 0 and 1. The product is one of single precision where the code fits into that; of
+/// codes of 16 bits or fewer its last bit does not count, so that a value next to a tie is a tie.
 fn scaled(value: f32, factor: u32) -> u32 {
     match factor {
+        ..=0xffff => without_last_bit(value * factor as f32).round_ties_even() as u32,
         ..=0xff_ffff => (value * factor as f32).round_ties_even() as u32,
         _ => (f64::from(value) * f64::from(factor)).round_ties_even() as u32,
     }
+}
+
+/// A positive number rounded to a mantissa of 22 bits, ties to even.
+fn without_last_bit(value: f32) -> f32 {
+    let bits = value.to_bits();
+    f32::from_bits((bits + (bits >> 1 & 1)) & !1)
 }
 
 /// `code / (2^(bits - 1) - 1)`, at least -1. `code` is sign-extended.
@@ -256,8 +264,8 @@ mod tests {
         }
     }
 
-    /// Against the same in floats of twice the width, whose products are exact: what the product of single precision lost is
-    /// all that may be between them.
+    /// Against the same in floats of twice the width, whose products are exact: what the product of single precision and its
+    /// last bit lost is all that may be between them.
     #[test]
     fn rounding_is_to_the_nearest() {
         let mut seed = 7u32;
@@ -266,13 +274,15 @@ mod tests {
             let value = f32::from_bits((seed >> 9) | (96 + round % 31) << 23);
             for bits in [1, 2, 5, 8, 10, 16, 24] {
                 let exact = (f64::from(value) * f64::from(greatest(bits))).min(f64::from(greatest(bits)));
-                let lost = exact * 2f64.powi(-24);
+                let lost = exact * 2f64.powi(if bits <= 16 { -22 } else { -24 });
                 let apart = (f64::from(f32_to_unorm(value, bits)) - exact).abs();
                 assert!(apart <= 0.5 + lost, "{value} {bits}: {apart}");
             }
         }
         // So near to halfway that single precision does not tell.
         assert_eq!((f32_to_unorm(0.3, 8), f32_to_unorm(0.1, 8)), (76, 26));
+        // As a division and as the product with a reciprocal.
+        assert_eq!((f32_to_unorm(5.0 / 6.0, 8), f32_to_unorm(5.0 * (1.0 / 6.0), 8)), (212, 212));
         // 0.5 * 255 and 0.5 * 1 are halfway.
         assert_eq!((f32_to_unorm(0.5, 8), f32_to_unorm(0.5, 1)), (128, 0));
         assert_eq!((f32_to_unorm(f32::NAN, 8), f32_to_snorm(f32::NAN, 8)), (0, 0));

@@ -1,6 +1,7 @@
 //! What the fibers of a quad, or of a cluster, ask of one another through the texture unit.
 //!
-//! A quad is four fibers in a row: the upper left pixel, the one to its right, and the two below.
+//! A quad is four fibers in a row: the upper left pixel, the one to its right, and the two below. Derivatives are those of a row
+//! or a column of it, also the ones that may be coarse.
 
 use super::fault::FaultKind;
 use super::group::Machine;
@@ -54,11 +55,8 @@ pub(super) fn exec(machine: &Machine<'_>, op: &TextureOp<'_>, dst: &Operand) -> 
         let value = |fiber: usize| {
             let quad = fiber & !3;
             match opcode {
-                // One difference for the quad, or one for each row and column.
-                Opcode::Dsx => difference(&values, quad, quad + 1, half),
-                Opcode::Dsy => difference(&values, quad, quad + 2, half),
-                Opcode::Dsxpp1 => difference(&values, fiber & !1, fiber | 1, half),
-                Opcode::Dsypp1 => difference(&values, fiber & !2, fiber | 2, half),
+                Opcode::Dsx | Opcode::Dsxpp1 => difference(&values, fiber & !1, fiber | 1, half),
+                Opcode::Dsy | Opcode::Dsypp1 => difference(&values, fiber & !2, fiber | 2, half),
                 Opcode::QuadShuffleBrcst => values[quad + (indices[fiber] & 3) as usize],
                 Opcode::QuadShuffleHoriz => values[fiber ^ 1],
                 Opcode::QuadShuffleVert => values[fiber ^ 2],

@@ -207,9 +207,30 @@ impl Image {
         place: (u32, u32, u32),
         sample: u32,
     ) -> Result<Option<Texel>, TextureFault> {
+        self.read_texel(&self.codec, memory, level, place, sample)
+    }
+
+    /// The same as a sampler reads it, whose channels have 8 bits or more.
+    pub(crate) fn sampled_texel(
+        &self,
+        memory: &mut dyn TexelMemory,
+        level: u32,
+        place: (u32, u32, u32),
+    ) -> Result<Option<Texel>, TextureFault> {
+        self.read_texel(&self.codec.widened(), memory, level, place, 0)
+    }
+
+    fn read_texel(
+        &self,
+        codec: &TexelCodec,
+        memory: &mut dyn TexelMemory,
+        level: u32,
+        place: (u32, u32, u32),
+        sample: u32,
+    ) -> Result<Option<Texel>, TextureFault> {
         let Some((address, second)) = self.place(level, place, sample)? else { return Ok(None) };
         let mut bytes = [0; MOST_TEXEL];
-        let bytes = &mut bytes[..(self.codec.bytes() as usize).min(MOST_TEXEL)];
+        let bytes = &mut bytes[..(codec.bytes() as usize).min(MOST_TEXEL)];
         match second {
             None => memory.read_texel(address, bytes)?,
             Some(apart) => {
@@ -219,8 +240,8 @@ impl Image {
                 }
             }
         }
-        let (width, height) = self.codec.block_size();
-        Ok(self.codec.unpack(bytes, place.0 % width, place.1 % height))
+        let (width, height) = codec.block_size();
+        Ok(codec.unpack(bytes, place.0 % width, place.1 % height))
     }
 
     /// An element of a buffer before the swizzle; `None` past its end.
