@@ -28,8 +28,12 @@ pub(super) fn f32_to_unorm(value: f32, bits: u32) -> u32 {
 }
 
 /// `value * factor`, rounded; value is between 0 and 1. The product is one of single precision where the code fits into that.
+#[inline]
 fn scaled(value: f32, factor: u32) -> u32 {
+    // Numbers from here on have no bits behind the point: adding it rounds as the call does that processors have no instruction for.
+    const WHOLE: f32 = (1 << 23) as f32;
     match factor {
+        ..=0x3f_ffff => (value * factor as f32 + WHOLE).to_bits() & 0x7f_ffff,
         ..=0xff_ffff => (value * factor as f32).round_ties_even() as u32,
         _ => (f64::from(value) * f64::from(factor)).round_ties_even() as u32,
     }
