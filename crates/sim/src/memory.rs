@@ -60,6 +60,19 @@ struct Region {
 }
 
 impl Region {
+    /// So many bytes, if all are stored.
+    #[inline]
+    fn stored(&self, address: u64, size: usize) -> Option<&[u8]> {
+        let from = usize::try_from(address.checked_sub(self.base)?).ok()?;
+        self.bytes.as_ref()?.get(from..from.checked_add(size)?)
+    }
+
+    #[inline]
+    fn stored_mut(&mut self, address: u64, size: usize) -> Option<&mut [u8]> {
+        let from = usize::try_from(address.checked_sub(self.base)?).ok()?;
+        self.bytes.as_mut()?.get_mut(from..from.checked_add(size)?)
+    }
+
     /// A byte that is stored.
     fn byte(&self, address: u64) -> Option<u8> {
         let at = usize::try_from(address - self.base).ok()?;
@@ -73,6 +86,16 @@ struct Patch {
     bytes: Box<[u8; PAGE]>,
     known: Box<[u64; PAGE / 64]>,
 }
+
+impl Default for Patch {
+    fn default() -> Patch {
+        Patch { bytes: Box::new([0; PAGE]), known: Box::new([0; PAGE / 64]) }
+    }
+}
+
+/// The region that an access found: the next one is often in the same.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NearRegion(usize);
 
 /// Mapped memory: everything else is unmapped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -196,6 +219,9 @@ impl SimMemory {
         if let Some(bytes) = self.get(address, size.min(8)) {
             return Load::Known(number(bytes));
         }
+        if let Some(load) = self.load_past_stored(address, size) {
+            return load;
+        }
         let mut found = Load::Known(0);
         for n in 0..size as u64 {
             let Some(address) = address.checked_add(n) else { return Load::Unmapped };
@@ -208,9 +234,70 @@ impl SimMemory {
         found
     }
 
+    /// The same within a page, past the stored bytes of one region; `None` for any other place.
+    fn load_past_stored(&self, address: u64, size: usize) -> Option<Load> {
+        let region = self.region(address)?;
+        let at = past_stored(region, address, size)?;
+        let wanted = (1 << size) - 1;
+        let patch = self.patches.get(&(address / PAGE as u64));
+        let known = patch.map_or(0, |patch| bits_at(&patch.known, at) & wanted);
+        if known != wanted && region.bytes.is_none() {
+            return Some(Load::Unknown);
+        }
+        let bytes = patch.map_or(&[][..], |patch| &patch.bytes[at..at + size]);
+        // Stored bytes leave out zeros at the end.
+        let byte = |n: usize| if known >> n & 1 != 0 { bytes[n] } else { 0 };
+        Some(Load::Known((0..size).rev().fold(0, |value, n| value << 8 | u64::from(byte(n)))))
+    }
+
+    /// [`SimMemory::load`] with a region that an earlier access found, which is tried first.
+    pub(crate) fn load_near(&self, near: &mut NearRegion, address: u64, size: usize) -> Load {
+        match self.regions.get(near.0).and_then(|region| region.stored(address, size)) {
+            Some(bytes) => Load::Known(number(bytes)),
+            None => {
+                near.0 = self.region_number(address);
+                self.load(address, size)
+            }
+        }
+    }
+
+    /// [`SimMemory::store`] with a region that an earlier access found, which is tried first.
+    pub(crate) fn store_near(
+        &mut self,
+        near: &mut NearRegion,
+        address: u64,
+        size: usize,
+        value: u64,
+    ) -> bool {
+        if self.writes.is_none()
+            && let Some(place) =
+                self.regions.get_mut(near.0).and_then(|region| region.stored_mut(address, size))
+        {
+            put_number(place, value);
+            return true;
+        }
+        near.0 = self.region_number(address);
+        self.store(address, size, value)
+    }
+
+    /// First and last byte of the region that an access found.
+    pub(crate) fn bounds(&self, near: NearRegion) -> Option<(u64, u64)> {
+        self.regions.get(near.0).map(|region| (region.base, region.last))
+    }
+
+    /// The number of the region that an address is in, if it is in one.
+    fn region_number(&self, address: u64) -> usize {
+        self.regions.partition_point(|region| region.base <= address).saturating_sub(1)
+    }
+
     /// Takes down what is written from here on.
     pub fn log_writes(&mut self) {
         self.writes = Some(WriteLog::default());
+    }
+
+    /// Whether somebody wants to know what is written.
+    pub(crate) fn logs_writes(&self) -> bool {
+        self.writes.is_some()
     }
 
     /// What was written since [`SimMemory::log_writes`]; it is not taken down any longer.
@@ -234,7 +321,13 @@ impl SimMemory {
             && let Some(place) = region.bytes.as_mut().and_then(|bytes| bytes.get_mut(from..))
             && let Some(place) = place.get_mut(..size.min(8))
         {
-            place.copy_from_slice(&value.to_le_bytes()[..size.min(8)]);
+            put_number(place, value);
+            return true;
+        }
+        if let Some(at) = self.region(address).and_then(|region| past_stored(region, address, size)) {
+            let patch = self.patches.entry(address / PAGE as u64).or_default();
+            put_number(&mut patch.bytes[at..at + size], value);
+            set_all(&mut patch.known, at, size);
             return true;
         }
         let mapped = |n: u64| address.checked_add(n).is_some_and(|at| self.region(at).is_some());
@@ -287,10 +380,7 @@ impl SimMemory {
             *place = byte;
             return;
         }
-        let patch = self
-            .patches
-            .entry(address / PAGE as u64)
-            .or_insert_with(|| Patch { bytes: Box::new([0; PAGE]), known: Box::new([0; PAGE / 64]) });
+        let patch = self.patches.entry(address / PAGE as u64).or_default();
         let at = address as usize % PAGE;
         patch.bytes[at] = byte;
         patch.known[at / 64] |= 1 << (at % 64);
@@ -301,19 +391,61 @@ impl SimMemory {
         for (number, page) in &written.pages {
             let marks = lines.entry(*number).or_default();
             for (word, bits) in page.written.iter().enumerate() {
-                let mut bits = *bits;
-                *marks |= u64::from(bits != 0) << word;
-                while bits != 0 {
-                    let at = word * 64 + bits.trailing_zeros() as usize;
-                    let address = number * PAGE as u64 + at as u64;
-                    self.put(address, page.bytes[at]);
-                    if let Some(writes) = &mut self.writes {
-                        writes.add(address, 1);
-                    }
-                    bits &= bits - 1;
+                *marks |= u64::from(*bits != 0) << word;
+                let mut at = 0;
+                while let Some(from) = next_bit(*bits, at) {
+                    let count = (!(*bits >> from)).trailing_zeros();
+                    let first = word * 64 + from as usize;
+                    let address = number * PAGE as u64 + first as u64;
+                    self.put_all(address, &page.bytes[first..first + count as usize]);
+                    at = from + count;
                 }
             }
         }
+    }
+
+    /// Overwrites bytes of a page, where they are mapped.
+    fn put_all(&mut self, address: u64, bytes: &[u8]) {
+        let number = self.region_number(address);
+        match self.regions.get_mut(number).and_then(|region| region.stored_mut(address, bytes.len())) {
+            Some(place) => place.copy_from_slice(bytes),
+            None => (address..).zip(bytes).for_each(|(address, byte)| self.put(address, *byte)),
+        }
+        if let Some(writes) = &mut self.writes {
+            writes.add(address, bytes.len() as u64);
+        }
+    }
+}
+
+/// The first bit that is set, from a bit on.
+fn next_bit(bits: u64, from: u32) -> Option<u32> {
+    let rest = bits.checked_shr(from).filter(|rest| *rest != 0)?;
+    Some(from + rest.trailing_zeros())
+}
+
+/// Where in its page an access is that lies in one page and in one region, all of it past the region's stored bytes.
+fn past_stored(region: &Region, address: u64, size: usize) -> Option<usize> {
+    let last = address.checked_add(size.checked_sub(1)? as u64)?;
+    let stored = region.bytes.as_ref().map_or(0, Vec::len) as u64;
+    let at = address as usize % PAGE;
+    (size <= 8 && at + size <= PAGE && last <= region.last && address - region.base >= stored).then_some(at)
+}
+
+/// Up to eight bits from one on, the lowest first.
+fn bits_at(bits: &[u64; PAGE / 64], at: usize) -> u64 {
+    let next = bits.get(at / 64 + 1).copied().unwrap_or(0);
+    let both = u128::from(bits[at / 64]) | u128::from(next) << 64;
+    (both >> (at % 64)) as u64
+}
+
+/// Stores the low bytes of a number.
+#[inline]
+fn put_number(place: &mut [u8], value: u64) {
+    let bytes = value.to_le_bytes();
+    match *place {
+        // The size of most accesses.
+        [_, _, _, _] => place.copy_from_slice(&bytes[..4]),
+        _ => place.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte),
     }
 }
 
@@ -367,6 +499,14 @@ fn all_set(bits: &[u64; PAGE / 64], at: usize, size: usize) -> bool {
     (at..at + size).all(|at| bits[at / 64] >> (at % 64) & 1 != 0)
 }
 
+/// Sets the bits from one up to another.
+fn set_range(bits: &mut [u64; PAGE / 64], at: usize, end: usize) {
+    for (word, bits) in bits.iter_mut().enumerate().take(end.div_ceil(64)).skip(at / 64) {
+        let (from, to) = (at.saturating_sub(64 * word), (end - 64 * word).min(64));
+        *bits |= u64::MAX >> (64 - (to - from)) << from;
+    }
+}
+
 /// Sets the bits of up to eight bytes.
 fn set_all(bits: &mut [u64; PAGE / 64], at: usize, size: usize) {
     let mask = (1 << size) - 1;
@@ -399,19 +539,34 @@ impl Page {
         let mut some = false;
         let last = start + (PAGE as u64 - 1);
         let first = memory.regions.partition_point(|region| region.last < start);
+        let patch = memory.patches.get(&number);
         for region in memory.regions[first..].iter().take_while(|region| region.base <= last) {
-            for address in region.base.max(start)..=region.last.min(last) {
-                let at = (address - start) as usize;
-                partial.mapped[at / 64] |= 1 << (at % 64);
-                if let Load::Known(byte) = memory.byte(address) {
-                    page.bytes[at] = byte as u8;
-                    partial.known[at / 64] |= 1 << (at % 64);
-                }
-                some = true;
+            let (from, to) = (region.base.max(start), region.last.min(last));
+            let (at, end) = ((from - start) as usize, (to - start) as usize + 1);
+            set_range(&mut partial.mapped, at, end);
+            some = true;
+            let skipped = usize::try_from(from - region.base).unwrap_or(usize::MAX);
+            let stored =
+                region.bytes.as_ref().map_or(&[][..], |bytes| bytes.get(skipped..).unwrap_or_default());
+            let stored = &stored[..stored.len().min(end - at)];
+            page.bytes[at..at + stored.len()].copy_from_slice(stored);
+            if region.bytes.is_some() {
+                set_range(&mut partial.known, at, end);
+            }
+            let Some(patch) = patch else { continue };
+            for at in (at + stored.len()..end).filter(|at| patch.known[at / 64] >> (at % 64) & 1 != 0) {
+                page.bytes[at] = patch.bytes[at];
+                partial.known[at / 64] |= 1 << (at % 64);
             }
         }
-        page.partial = Some(partial);
+        let whole = partial.known.iter().all(|bits| *bits == u64::MAX);
+        page.partial = (!whole).then_some(partial);
         some.then_some(page)
+    }
+
+    /// Lines that were written.
+    fn written_lines(&self) -> u64 {
+        (0..).zip(&self.written).fold(0, |lines, (line, bits)| lines | u64::from(*bits != 0) << line)
     }
 
     fn is_mapped(&self, at: usize, size: usize) -> bool {
@@ -426,6 +581,23 @@ pub(crate) struct GroupAccesses {
 }
 
 impl GroupAccesses {
+    /// Adds the lines that it wrote; false: others wrote one of them, too.
+    pub(crate) fn add_written(&self, lines: &mut HashMap<u64, u64>) -> bool {
+        self.pages.iter().all(|(number, page)| {
+            let marks = lines.entry(*number).or_default();
+            let shared = *marks & page.written_lines();
+            *marks |= page.written_lines();
+            shared == 0
+        })
+    }
+
+    /// Whether it read a line that it did not write, and that is one of those that were written.
+    pub(crate) fn read_of_others(&self, lines: &HashMap<u64, u64>) -> bool {
+        self.pages.iter().any(|(number, page)| {
+            lines.get(number).is_some_and(|marks| marks & page.read & !page.written_lines() != 0)
+        })
+    }
+
     /// Whether it read a line that others have written.
     pub(crate) fn read_any_of(&self, lines: &HashMap<u64, u64>) -> bool {
         self.pages.iter().any(|(number, page)| lines.get(number).is_some_and(|marks| marks & page.read != 0))

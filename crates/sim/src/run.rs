@@ -6,7 +6,6 @@
 use crate::memory::{GroupAccesses, GroupView, SimMemory};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// When memory is accessed and results are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,10 +74,9 @@ pub(crate) fn at_once<R: Send>(
         let mut lines = HashMap::new();
         for (number, early) in (next..).zip(results) {
             // Nor does it hold where it read what an earlier one wrote.
-            let early = early.filter(|group| !group.written.read_any_of(&lines) && holds(&group.result));
-            let group = match early {
-                Some(group) => group,
-                None => run(GroupView::new(memory), number, Turn::InOrder),
+            let group = match !early.written.read_any_of(&lines) && holds(&early.result) {
+                true => early,
+                false => run(GroupView::new(memory), number, Turn::InOrder),
             };
             memory.commit(&group.written, &mut lines);
             take(group.result);
@@ -98,20 +96,38 @@ fn ahead<R: Send>(
     count: usize,
     threads: usize,
     run: &(impl Fn(GroupView<'_>, u32, Turn) -> GroupRun<R> + Sync),
-) -> Vec<Option<GroupRun<R>>> {
-    let results: Vec<Mutex<Option<GroupRun<R>>>> = (0..count).map(|_| Mutex::new(None)).collect();
+) -> Vec<GroupRun<R>> {
+    map_at_once(count, threads, |at| run(GroupView::new(memory), first + at as u32, Turn::Ahead))
+}
+
+/// What a function makes of each number below a count, on so many threads of the host.
+pub(crate) fn map_at_once<R: Send>(count: usize, threads: usize, make: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let threads = threads.min(count);
+    if threads <= 1 {
+        return (0..count).map(make).collect();
+    }
     let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(count) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(place) = results.get(at) else { return };
-                    let group = run(GroupView::new(memory), first + at as u32, Turn::Ahead);
-                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(group);
-                }
-            });
+    let work = || {
+        let mut made = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                return made;
+            }
+            made.push((at, make(at)));
         }
+    };
+    let mut all: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        for other in others {
+            match other.join() {
+                Ok(made) => all.extend(made),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
     });
-    results.into_iter().map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    all.sort_unstable_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, made)| made).collect()
 }

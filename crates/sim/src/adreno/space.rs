@@ -3,7 +3,7 @@
 //! Never: an answer for memory that is not there, or not known.
 
 use crate::fault::{MemoryAccess, MemoryFaultCause};
-use crate::memory::{Load, MapError, SimMemory};
+use crate::memory::{GroupAccesses, GroupView, Load, MapError, NearRegion, SimMemory};
 use std::collections::BTreeMap;
 
 /// Which block of the GPU accesses memory, as far as fault reports tell.
@@ -145,12 +145,7 @@ impl AddressSpace {
     ///
     /// [`GpuFault`] where it is not mapped, or not known.
     pub fn read(&self, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
-        let kind = match self.memory.load(iova, size) {
-            Load::Known(value) => return Ok(value),
-            Load::Unknown => GpuFaultKind::Unknown,
-            Load::Unmapped => GpuFaultKind::Translation,
-        };
-        Err(GpuFault { iova, access: MemoryAccess::Read, kind, client })
+        loaded(self.memory.load(iova, size), iova, client)
     }
 
     /// Writes a number of up to eight bytes.
@@ -165,6 +160,134 @@ impl AddressSpace {
         }
         if self.memory.store(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
     }
+}
+
+/// Places that accesses are near to: render targets, depth, stencil.
+const PLACES: usize = 10;
+
+/// Memory that samples of attachments are read from and written to. Each attachment has a number of its own.
+pub(crate) trait SampleMemory {
+    /// A number of up to eight bytes.
+    fn load(&mut self, attachment: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault>;
+
+    /// Writes one; where it is a fault, nothing is written.
+    fn store(
+        &mut self,
+        attachment: usize,
+        iova: u64,
+        size: usize,
+        value: u64,
+        client: Client,
+    ) -> Result<(), GpuFault>;
+}
+
+/// Where an attachment was accessed last: the region, and whether all of it may be written.
+#[derive(Clone, Copy, Debug, Default)]
+struct NearAccess {
+    region: NearRegion,
+    /// First and last byte that are known to be in one region without bytes that may only be read.
+    writable: Option<(u64, u64)>,
+}
+
+/// Where attachments were accessed last. It holds as long as nothing is mapped, unmapped or made read-only.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NearSamples([NearAccess; PLACES]);
+
+/// Samples in the address space itself.
+pub(crate) struct DirectSamples<'s> {
+    space: &'s mut AddressSpace,
+    near: &'s mut NearSamples,
+}
+
+impl<'s> DirectSamples<'s> {
+    pub(crate) fn new(space: &'s mut AddressSpace, near: &'s mut NearSamples) -> DirectSamples<'s> {
+        DirectSamples { space, near }
+    }
+}
+
+impl SampleMemory for DirectSamples<'_> {
+    #[inline]
+    fn load(&mut self, attachment: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+        let near = &mut self.near.0[attachment % PLACES].region;
+        loaded(self.space.memory.load_near(near, iova, size), iova, client)
+    }
+
+    #[inline]
+    fn store(
+        &mut self,
+        attachment: usize,
+        iova: u64,
+        size: usize,
+        value: u64,
+        client: Client,
+    ) -> Result<(), GpuFault> {
+        let near = &mut self.near.0[attachment % PLACES];
+        let last = iova.saturating_add(size as u64 - 1);
+        if near.writable.is_some_and(|(first, end)| first <= iova && last <= end)
+            && self.space.memory.store_near(&mut near.region, iova, size, value)
+        {
+            return Ok(());
+        }
+        self.space.write(iova, size, value, client)?;
+        // What `store_near` finds from now on.
+        let _ = self.space.memory.load_near(&mut near.region, iova, size);
+        let bounds = self.space.memory.bounds(near.region);
+        near.writable =
+            bounds.filter(|(first, last)| !self.space.is_read_only(*first, (last - first).saturating_add(1)));
+        Ok(())
+    }
+}
+
+/// Samples in a view of the address space: what is written is kept apart.
+pub(crate) struct ApartSamples<'s> {
+    space: &'s AddressSpace,
+    view: GroupView<'s>,
+}
+
+impl<'s> ApartSamples<'s> {
+    pub(crate) fn new(space: &'s AddressSpace) -> ApartSamples<'s> {
+        ApartSamples { space, view: GroupView::new(&space.memory) }
+    }
+
+    /// Whether more pages than so many were touched.
+    pub(crate) fn is_full(&self, pages: usize) -> bool {
+        self.view.is_full(pages)
+    }
+
+    /// What was read and written.
+    pub(crate) fn accesses(self) -> GroupAccesses {
+        self.view.written()
+    }
+}
+
+impl SampleMemory for ApartSamples<'_> {
+    fn load(&mut self, _: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+        loaded(self.view.read(iova, size), iova, client)
+    }
+
+    fn store(
+        &mut self,
+        _: usize,
+        iova: u64,
+        size: usize,
+        value: u64,
+        client: Client,
+    ) -> Result<(), GpuFault> {
+        let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
+        if self.space.is_read_only(iova, size as u64) {
+            return Err(fault(GpuFaultKind::Permission));
+        }
+        if self.view.write(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
+    }
+}
+
+fn loaded(load: Load, iova: u64, client: Client) -> Result<u64, GpuFault> {
+    let kind = match load {
+        Load::Known(value) => return Ok(value),
+        Load::Unknown => GpuFaultKind::Unknown,
+        Load::Unmapped => GpuFaultKind::Translation,
+    };
+    Err(GpuFault { iova, access: MemoryAccess::Read, kind, client })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! UBWC is left out: images are read and written uncompressed, which is consistent as long as this machine alone touches them.
 //! Never: which image registers name.
 
-use super::space::{AddressSpace, Client, GpuFault};
+use super::space::{AddressSpace, Client, GpuFault, SampleMemory};
 use std::ops::Range;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, TexelCodec};
 use unwedge_hw::adreno::layout::{Addresser, AddresserParts, ImageGpu, TileMode, Tiling};
@@ -88,6 +88,39 @@ impl Surface {
         self.base.wrapping_add(self.addresser.offset(x, y, layer, sample))
     }
 
+    /// Reads the bytes of a sample of an attachment: column, row, layer, sample.
+    pub(super) fn load(
+        &self,
+        memory: &mut impl SampleMemory,
+        attachment: usize,
+        place: [u32; 4],
+        to: &mut [u8],
+    ) -> Result<(), GpuFault> {
+        let at = self.address(place);
+        for (offset, part) in self.pieces(to.len()) {
+            let value = memory.load(attachment, at.wrapping_add(offset), part.len(), self.client)?;
+            to[part].iter_mut().zip(value.to_le_bytes()).for_each(|(to, byte)| *to = byte);
+        }
+        Ok(())
+    }
+
+    /// Writes the bytes of a sample of an attachment.
+    pub(super) fn store(
+        &self,
+        memory: &mut impl SampleMemory,
+        attachment: usize,
+        place: [u32; 4],
+        from: &[u8],
+    ) -> Result<(), GpuFault> {
+        let at = self.address(place);
+        for (offset, part) in self.pieces(from.len()) {
+            let size = part.len();
+            let value = word(&from[part]);
+            memory.store(attachment, at.wrapping_add(offset), size, value, self.client)?;
+        }
+        Ok(())
+    }
+
     /// Reads the bytes of a sample: column, row, layer, sample.
     pub(super) fn read(&self, space: &AddressSpace, place: [u32; 4], to: &mut [u8]) -> Result<(), GpuFault> {
         let at = self.address(place);
@@ -108,13 +141,20 @@ impl Surface {
     ) -> Result<(), GpuFault> {
         let at = self.address(place);
         for (offset, part) in self.pieces(from.len()) {
-            let mut word = [0; 8];
             let size = part.len();
-            word[..size].copy_from_slice(&from[part]);
-            space.write(at.wrapping_add(offset), size, u64::from_le_bytes(word), self.client)?;
+            space.write(at.wrapping_add(offset), size, word(&from[part]), self.client)?;
         }
         Ok(())
     }
+}
+
+/// Up to eight bytes as a number.
+#[inline]
+fn word(bytes: &[u8]) -> u64 {
+    if let [a, b, c, d] = *bytes {
+        return u32::from_le_bytes([a, b, c, d]).into();
+    }
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// Two channels of 8 bits, which tiles keep apart.

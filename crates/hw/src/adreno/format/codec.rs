@@ -358,9 +358,15 @@ impl TexelCodec {
                 out.copy_from_slice(&convert::f32_to_rgb9e5([r, g, b]).to_le_bytes());
             }
             Shape::Unorm8x4 => {
-                for (channel, byte) in out.iter_mut().enumerate() {
-                    *byte = convert::f32_to_unorm(f32::from_bits(self.component(texel, channel)), 8) as u8;
+                let mut codes = [0; 4];
+                // The first component that reads a channel is the one that is stored.
+                for (source, value) in self.sources.iter().zip(texel).rev() {
+                    if let Source::Channel(channel) = source {
+                        codes[usize::from(*channel) & 3] =
+                            convert::f32_to_unorm(f32::from_bits(value), 8) as u8;
+                    }
                 }
+                out.copy_from_slice(&codes);
             }
             Shape::Words(_) => {
                 for (channel, bytes) in out.chunks_exact_mut(4).enumerate() {

@@ -29,9 +29,12 @@ pub(super) fn f32_to_unorm(value: f32, bits: u32) -> u32 {
 
 /// `value * factor`, rounded; value is between 0 and 1. The product is one of single precision where the code fits into that; of
 /// codes of 16 bits or fewer its last bit does not count, so that a value next to a tie is a tie.
+#[inline]
 fn scaled(value: f32, factor: u32) -> u32 {
+    // From here on floats are whole numbers, so adding it rounds, to the nearest and ties to even, without a call.
+    const WHOLE: f32 = (1 << 23) as f32;
     match factor {
-        ..=0xffff => without_last_bit(value * factor as f32).round_ties_even() as u32,
+        ..=0xffff => (without_last_bit(value * factor as f32) + WHOLE).to_bits() & 0x7f_ffff,
         ..=0xff_ffff => (value * factor as f32).round_ties_even() as u32,
         _ => (f64::from(value) * f64::from(factor)).round_ties_even() as u32,
     }

@@ -6,11 +6,15 @@ use super::gmem::{self, Bin};
 use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::{Client, GpuFault};
+use crate::adreno::space::{Client, GpuFault, SampleMemory};
 use crate::adreno::surface::{Surface, SurfaceParts, target_codec};
 use unwedge_base::Generation;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, TexelCodec};
 use unwedge_hw::adreno::layout::{ImageGpu, TileMode};
+
+/// Numbers of the depth image and of a stencil image of its own.
+const DEPTH: usize = 8;
+const STENCIL: usize = 9;
 
 /// An image that samples are written to.
 pub(super) struct Attachment {
@@ -18,6 +22,8 @@ pub(super) struct Attachment {
     surface: Surface,
     /// What of it is in GMEM is counted from here.
     origin: [u32; 2],
+    /// Which of the attachments it is: render targets, then depth and stencil.
+    number: usize,
 }
 
 /// Registers of an attachment, behind which those of its number are.
@@ -28,6 +34,8 @@ struct Places {
     base: Reg,
     gmem: Reg,
     behind: u32,
+    /// Of the attachment.
+    number: usize,
 }
 
 /// How texels of an attachment are stored.
@@ -60,6 +68,7 @@ impl AdrenoMachine<'_> {
             base: Reg::TargetBase,
             gmem: Reg::TargetGmem,
             behind,
+            number,
         };
         self.attachment(id, &stored, &places)
     }
@@ -79,6 +88,7 @@ impl AdrenoMachine<'_> {
             base: Reg::DepthBase,
             gmem: Reg::DepthGmem,
             behind: 0,
+            number: DEPTH,
         };
         let tile_mode = self.depth_tile_mode(info >> 5)?;
         self.attachment(id, &integers(name, tile_mode)?, &places)
@@ -97,6 +107,7 @@ impl AdrenoMachine<'_> {
             base: Reg::StencilBase,
             gmem: Reg::StencilGmem,
             behind: 0,
+            number: STENCIL,
         };
         let tile_mode = self.depth_tile_mode(info >> 2)?;
         self.attachment(id, &integers("R8_UINT", tile_mode)?, &places)
@@ -134,32 +145,34 @@ impl AdrenoMachine<'_> {
             gmem::map(&mut self.space.memory);
         }
         let origin = bin.map_or([0; 2], |bin| bin.origin);
-        Some(Attachment { codec: stored.codec, surface, origin })
-    }
-
-    /// Reads a sample: column and row of the window, layer, sample.
-    pub(super) fn attachment_read(
-        &self,
-        attachment: &Attachment,
-        [x, y, layer, sample]: [u32; 4],
-        to: &mut [u8],
-    ) -> Result<(), GpuFault> {
-        attachment.surface.read(&self.space, attachment.place(x, y, layer, sample), to)
-    }
-
-    /// Writes a sample.
-    pub(super) fn attachment_write(
-        &mut self,
-        attachment: &Attachment,
-        [x, y, layer, sample]: [u32; 4],
-        from: &[u8],
-    ) -> Result<(), GpuFault> {
-        attachment.surface.write(&mut self.space, attachment.place(x, y, layer, sample), from)
+        Some(Attachment { codec: stored.codec, surface, origin, number: places.number })
     }
 }
 
 impl Attachment {
-    fn place(&self, x: u32, y: u32, layer: u32, sample: u32) -> [u32; 4] {
+    /// Reads a sample: column and row of the window, layer, sample.
+    #[inline]
+    pub(super) fn load(
+        &self,
+        memory: &mut impl SampleMemory,
+        place: [u32; 4],
+        to: &mut [u8],
+    ) -> Result<(), GpuFault> {
+        self.surface.load(memory, self.number, self.place(place), to)
+    }
+
+    /// Writes a sample.
+    #[inline]
+    pub(super) fn store(
+        &self,
+        memory: &mut impl SampleMemory,
+        place: [u32; 4],
+        from: &[u8],
+    ) -> Result<(), GpuFault> {
+        self.surface.store(memory, self.number, self.place(place), from)
+    }
+
+    fn place(&self, [x, y, layer, sample]: [u32; 4]) -> [u32; 4] {
         [x.saturating_sub(self.origin[0]), y.saturating_sub(self.origin[1]), layer, sample]
     }
 }

@@ -1,16 +1,18 @@
 //! Fragments: quads of the rasterizer become fibers of the fragment shader, and what these leave is tested and merged.
 //!
 //! Quads are tested early where the state allows it, collected into waves, shaded, and merged in the order in which they were
-//! rasterized. Never: how samples are covered, what a test or a blend computes.
+//! rasterized; batches of waves are shaded at once, with the same result. Never: how samples are covered, what a test or a blend
+//! computes.
 
 use super::counters::Statistic;
-use super::fragment_state::{FragmentState, WeightKind, weight_kinds};
+use super::fragment_state::{FragmentState, ShadedFragments, WeightKind, WeightPlace, weight_kinds};
 use super::raster::{self, Primitive, Quad, Surface};
 use super::registers::DrawStage;
 use super::samples::SampleFate;
 use crate::adreno::cp::{CpStop, ThreadId};
-use crate::adreno::ir3::{Fibers, FibersDone, Options, Planes, StageCode, StartValue};
+use crate::adreno::ir3::{BatchMaker, Fibers, FibersDone, Planes, StageCode, StartValue};
 use crate::adreno::machine::AdrenoMachine;
+use crate::adreno::space::{DirectSamples, NearSamples};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -25,11 +27,11 @@ const WAVES: usize = 4;
 
 /// A quad that waits for its shader: of all its samples, or of one.
 #[derive(Clone, Copy, Debug)]
-struct PendingQuad {
-    quad: Quad,
-    surface: u32,
+pub(super) struct PendingQuad {
+    pub(super) quad: Quad,
+    pub(super) surface: u32,
     planes: u32,
-    layer: u32,
+    pub(super) layer: u32,
     /// Of sample shading.
     sample: Option<u8>,
 }
@@ -42,6 +44,10 @@ pub(super) struct FragmentRun {
     surfaces: Vec<Surface>,
     planes: Planes,
     quads: Vec<PendingQuad>,
+    /// Where attachments were accessed last.
+    pub(super) near: NearSamples,
+    /// Parts of the attachments may be merged apart from each other.
+    pub(super) merges_apart: bool,
 }
 
 impl FragmentRun {
@@ -56,7 +62,16 @@ impl FragmentRun {
         code.outputs = state.outputs();
         code.prefetches.clone_from(&state.prefetches);
         let planes = Planes::new(state.components);
-        Ok(FragmentRun { id, state, code, surfaces: Vec::new(), planes, quads: Vec::new() })
+        Ok(FragmentRun {
+            id,
+            state,
+            code,
+            surfaces: Vec::new(),
+            planes,
+            quads: Vec::new(),
+            near: NearSamples::default(),
+            merges_apart: true,
+        })
     }
 
     /// Rasterizes a primitive and takes its quads. Its planes are added when it has some.
@@ -129,6 +144,11 @@ impl FragmentRun {
         if self.quads.len() < PENDING { Ok(()) } else { self.finish(machine) }
     }
 
+    /// The surface that a quad is of.
+    pub(super) fn surface_of(&self, quad: &PendingQuad) -> &Surface {
+        &self.surfaces[quad.surface as usize]
+    }
+
     /// The number of a surface among those that quads wait of.
     fn surface(&mut self, surface: &Surface) -> u32 {
         if self.surfaces.last() != Some(surface) {
@@ -139,48 +159,54 @@ impl FragmentRun {
 
     /// Depth and stencil tests before the shader.
     fn test(
-        &self,
+        &mut self,
         machine: &mut AdrenoMachine<'_>,
         surface: &Surface,
         quad: &mut Quad,
         layer: u32,
     ) -> Result<(), CpStop> {
-        for pixel in 0..4 {
-            let (x, y) = place(quad, pixel);
-            let mut left = 0;
-            for sample in (0..self.state.samples).filter(|n| quad.coverage[pixel] >> n & 1 != 0) {
-                let [sx, sy] = self.state.sample_place(sample);
-                let z = surface.z(x as f32 + sx, y as f32 + sy);
-                let fate = SampleFate { x, y, layer, sample, z, front: surface.front(), reference: None };
-                if self.state.depth_stencil.test(machine, &fate)? {
-                    left |= 1 << sample;
+        let state = &self.state;
+        if state.depth_stencil.is_enabled() {
+            let mut memory = DirectSamples::new(&mut machine.space, &mut self.near);
+            for pixel in 0..4 {
+                let (x, y) = place(quad, pixel);
+                let mut left = 0;
+                for sample in (0..state.samples).filter(|n| quad.coverage[pixel] >> n & 1 != 0) {
+                    let [sx, sy] = state.sample_place(sample);
+                    let z = surface.z(x as f32 + sx, y as f32 + sy);
+                    let fate = SampleFate { x, y, layer, sample, z, front: surface.front(), reference: None };
+                    if state.depth_stencil.test(&mut memory, &fate)? {
+                        left |= 1 << sample;
+                    }
                 }
+                quad.coverage[pixel] = left;
             }
-            quad.coverage[pixel] = left;
-            machine.counters.samples += u64::from(left.count_ones()) * u64::from(self.state.counts_samples);
+        }
+        if state.counts_samples {
+            machine.counters.samples += u64::from(u32::from_le_bytes(quad.coverage).count_ones());
         }
         Ok(())
     }
 
     /// Shades and merges what waits.
     pub(super) fn finish(&mut self, machine: &mut AdrenoMachine<'_>) -> Result<(), CpStop> {
-        let quads = std::mem::take(&mut self.quads);
+        let mut quads = std::mem::take(&mut self.quads);
         let planes = Arc::new(std::mem::replace(&mut self.planes, Planes::new(self.state.components)));
         let waves = WAVES * self.code.dispatch.state.wave_size as usize / 4;
         let parts: Vec<&[PendingQuad]> = quads.chunks(waves.max(1)).collect();
-        let batches: Vec<Fibers> = parts.iter().map(|quads| self.fibers(quads)).collect();
-        let mut done = Vec::with_capacity(batches.len());
-        let options = Options { steps: machine.allowance, ..machine.compute };
-        let run = self.code.run(&batches, &planes, &mut machine.space.memory, &options, |fibers| {
-            done.push(fibers);
+        let mut shaded = Vec::with_capacity(parts.len());
+        let options = machine.batch_options(parts.len());
+        let batches = FragmentBatches { run: self, parts: &parts };
+        let run = self.code.run_made(batches, &planes, &mut machine.space.memory, &options, |fragments| {
+            shaded.push(fragments);
         });
-        for (quads, fibers) in parts.iter().zip(&done) {
-            self.merge(machine, quads, fibers)?;
-        }
+        self.merge_all(machine, &parts, &shaded)?;
         let stats = run.map_err(|fault| machine.stage_stop(self.id, DrawStage::Fragment, fault))?;
         machine.spend(stats.steps)?;
         machine.counters.add(Statistic::FragmentShaders, quads.iter().map(|quad| live(&quad.quad)).sum());
         self.surfaces.clear();
+        quads.clear();
+        self.quads = quads;
         Ok(())
     }
 
@@ -251,7 +277,7 @@ impl FragmentRun {
             let pixels = quads.iter().flat_map(|quad| quad.quad.coverage);
             pixels.enumerate().fold(0u128, |mask, (at, covered)| mask | u128::from(covered == 0) << at)
         });
-        let pixel = WeightKind { linear: false, place: super::fragment_state::WeightPlace::Pixel };
+        let pixel = WeightKind { linear: false, place: WeightPlace::Pixel };
         let prefetches = !self.state.prefetches.is_empty();
         Fibers {
             count,
@@ -280,52 +306,30 @@ impl FragmentRun {
             (_, true) => surface.linear(x, y),
         }
     }
+}
 
-    fn merge(
-        &self,
-        machine: &mut AdrenoMachine<'_>,
-        quads: &[PendingQuad],
-        fibers: &FibersDone,
-    ) -> Result<(), CpStop> {
-        for (fiber, (quad, pixel)) in
-            quads.iter().flat_map(|quad| (0..4).map(move |pixel| (quad, pixel))).enumerate()
-        {
-            if fibers.dropped.get(fiber).copied().unwrap_or(true) {
-                continue;
-            }
-            let (x, y) = place(&quad.quad, pixel);
-            let shaded = self.state.shaded(&fibers.outputs, fiber);
-            let mut coverage = quad.quad.coverage[pixel];
-            coverage &= shaded.mask.map_or(0xff, |mask| mask as u8);
-            coverage &= self.state.alpha_coverage(&shaded);
-            let surface = &self.surfaces[quad.surface as usize];
-            for sample in (0..self.state.samples).filter(|n| coverage >> n & 1 != 0) {
-                if !self.state.early {
-                    let [sx, sy] = self.state.sample_place(sample);
-                    let z = shaded.depth.unwrap_or_else(|| surface.z(x as f32 + sx, y as f32 + sy));
-                    let fate = SampleFate {
-                        x,
-                        y,
-                        layer: quad.layer,
-                        sample,
-                        z,
-                        front: surface.front(),
-                        reference: shaded.stencil,
-                    };
-                    if !self.state.depth_stencil.test(machine, &fate)? {
-                        continue;
-                    }
-                    machine.counters.samples += u64::from(self.state.counts_samples);
-                }
-                self.state.merge(machine, [x, y, quad.layer, sample], &shaded)?;
-            }
-        }
-        Ok(())
+/// The batches of quads that are shaded together.
+struct FragmentBatches<'r> {
+    run: &'r FragmentRun,
+    parts: &'r [&'r [PendingQuad]],
+}
+
+impl BatchMaker<ShadedFragments> for FragmentBatches<'_> {
+    fn count(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn fibers(&self, number: usize) -> Fibers {
+        self.run.fibers(self.parts.get(number).copied().unwrap_or_default())
+    }
+
+    fn result(&self, _: usize, done: FibersDone) -> ShadedFragments {
+        self.run.state.shaded(done)
     }
 }
 
 /// A pixel of a quad.
-fn place(quad: &Quad, pixel: usize) -> (u32, u32) {
+pub(super) fn place(quad: &Quad, pixel: usize) -> (u32, u32) {
     (quad.x + (pixel as u32 & 1), quad.y + (pixel as u32 >> 1))
 }
 

@@ -10,9 +10,9 @@ use super::raster::{
 use super::registers::{DrawRegisters, DrawStage, Reg, StageReg, named};
 use super::samples::{DepthStencil, RenderTarget};
 use crate::adreno::cp::{CpStop, ThreadId};
-use crate::adreno::ir3::{OutputRegister, Prefetch};
+use crate::adreno::ir3::{FibersDone, OutputRegister, Prefetch};
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::GpuFault;
+use crate::adreno::space::{GpuFault, SampleMemory};
 use unwedge_base::Generation;
 use unwedge_isa::ir3::Opcode;
 use unwedge_isa::ir3::semantics::float;
@@ -92,20 +92,37 @@ struct ColourOutput {
     unsigned: bool,
 }
 
-/// What the fragment shader of a fiber put out.
-#[derive(Clone, Debug)]
-pub(super) struct ShadedFragment<'o> {
-    /// Of all fibers of the batch, by output.
-    outputs: &'o [Vec<u32>],
-    fiber: usize,
-    pub(super) depth: Option<f32>,
-    pub(super) mask: Option<u32>,
-    pub(super) stencil: Option<u8>,
+/// What the fragment shaders of a batch put out, by fiber.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ShadedFragments {
+    /// By output.
+    colours: Vec<Vec<[u32; 4]>>,
+    depth: Option<Vec<u32>>,
+    stencil: Option<Vec<u32>>,
+    /// Samples that the shader leaves of each.
+    coverage: Vec<u8>,
 }
 
-impl ShadedFragment<'_> {
-    fn value(&self, output: usize) -> u32 {
-        self.outputs.get(output).and_then(|values| values.get(self.fiber)).copied().unwrap_or(0)
+impl ShadedFragments {
+    /// The colour of an output; zeros where the shader has none.
+    #[inline]
+    fn colour(&self, output: usize, fiber: usize) -> [u32; 4] {
+        self.colours.get(output).and_then(|colours| colours.get(fiber)).copied().unwrap_or([0; 4])
+    }
+
+    /// Samples that are left of a fiber; none where it was killed, or only helped.
+    pub(super) fn coverage(&self, fiber: usize) -> u8 {
+        self.coverage.get(fiber).copied().unwrap_or(0)
+    }
+
+    /// The depth that takes the place of that of the primitive.
+    pub(super) fn depth(&self, fiber: usize) -> Option<f32> {
+        self.depth.as_ref().map(|depths| f32::from_bits(depths.get(fiber).copied().unwrap_or(0)))
+    }
+
+    /// What takes the place of the stencil reference.
+    pub(super) fn stencil(&self, fiber: usize) -> Option<u8> {
+        self.stencil.as_ref().map(|values| values.get(fiber).copied().unwrap_or(0) as u8)
     }
 }
 
@@ -196,22 +213,31 @@ impl FragmentState {
         outputs
     }
 
-    /// What a fiber put out.
-    pub(super) fn shaded<'o>(&self, outputs: &'o [Vec<u32>], fiber: usize) -> ShadedFragment<'o> {
-        let shaded = ShadedFragment { outputs, fiber, depth: None, mask: None, stencil: None };
-        let others = 4 * self.colours.len();
-        ShadedFragment {
-            depth: self.depth.map(|_| f32::from_bits(shaded.value(others))),
-            mask: self.mask.map(|_| shaded.value(others + 1)),
-            stencil: self.stencil.map(|_| shaded.value(others + 2) as u8),
-            ..shaded
+    /// What fibers put out.
+    pub(super) fn shaded(&self, done: FibersDone) -> ShadedFragments {
+        let count = done.dropped.len();
+        let mut rows = done.outputs.into_iter();
+        let mut colours = Vec::with_capacity(self.colours.len());
+        for colour in &self.colours {
+            let rows = [rows.next(), rows.next(), rows.next(), rows.next()].map(Option::unwrap_or_default);
+            let value = |row: &Vec<u32>, fiber: usize| row.get(fiber).copied().unwrap_or(0);
+            let of = |fiber: usize| rows.each_ref().map(|row| colour.value(value(row, fiber)));
+            colours.push((0..count).map(of).collect());
         }
-    }
-
-    /// The colour that a fiber put out for a target; zeros where its shader has none.
-    fn colour(&self, shaded: &ShadedFragment<'_>, number: usize) -> [u32; 4] {
-        let Some(colour) = self.colours.get(number) else { return [0; 4] };
-        [0, 1, 2, 3].map(|component| colour.value(shaded.value(4 * number + component)))
+        let mut other = |is_given: bool| rows.next().filter(|_| is_given);
+        let depth = other(self.depth.is_some());
+        let mask = other(self.mask.is_some());
+        let stencil = other(self.stencil.is_some());
+        let mut shaded = ShadedFragments { colours, depth, stencil, coverage: Vec::new() };
+        let left = |(fiber, dropped): (usize, &bool)| match dropped {
+            true => 0,
+            false => {
+                let mask = mask.as_ref().map_or(0xff, |mask| mask.get(fiber).copied().unwrap_or(0) as u8);
+                mask & self.alpha_coverage(&shaded, fiber)
+            }
+        };
+        shaded.coverage = done.dropped.iter().enumerate().map(left).collect();
+        shaded
     }
 
     pub(super) fn shades_samples(&self) -> bool {
@@ -238,24 +264,25 @@ impl FragmentState {
     }
 
     /// Samples that the alpha of the first render target leaves.
-    pub(super) fn alpha_coverage(&self, shaded: &ShadedFragment<'_>) -> u8 {
+    fn alpha_coverage(&self, shaded: &ShadedFragments, fiber: usize) -> u8 {
         match self.alpha_to_coverage {
-            true => alpha_to_coverage(f32::from_bits(self.colour(shaded, 0)[3]), self.samples),
+            true => alpha_to_coverage(f32::from_bits(shaded.colour(0, fiber)[3]), self.samples),
             false => 0xff,
         }
     }
 
-    /// Merges colours into the render targets, at a place: column, row, layer, sample.
+    /// Merges the colours of a fiber into the render targets, at a place: column, row, layer, sample.
     pub(super) fn merge(
         &self,
-        machine: &mut AdrenoMachine<'_>,
+        memory: &mut impl SampleMemory,
         place: [u32; 4],
-        shaded: &ShadedFragment<'_>,
+        shaded: &ShadedFragments,
+        fiber: usize,
     ) -> Result<(), CpStop> {
-        let second = self.colour(shaded, 1);
+        let second = shaded.colour(1, fiber);
         self.targets
             .iter()
-            .try_for_each(|target| target.merge(machine, place, self.colour(shaded, target.number), second))
+            .try_for_each(|target| target.merge(memory, place, shaded.colour(target.number, fiber), second))
             .map_err(|fault: GpuFault| CpStop::Fault(fault))
     }
 }

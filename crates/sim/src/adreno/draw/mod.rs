@@ -2,7 +2,8 @@
 //!
 //! [`call`] reads the packet; [`assembly`] and [`fetch`] find out which vertices there are and what they hold; [`pipeline`]
 //! runs the shaders before the rasterizer and [`link`] says what they hand on; [`raster`] covers samples; [`fragment`] shades
-//! them; [`output`] has the arithmetic of tests and blends, [`samples`] applies it to an [`attachment`].
+//! them; [`output`] has the arithmetic of tests and blends, [`samples`] applies it to an [`attachment`], and [`merge`] to all that
+//! were shaded.
 //!
 //! Facts: what registers of the 3D pipeline mean, as Mesa's Turnip sets them. Never: what instructions of shaders do, how
 //! textures are filtered.
@@ -17,6 +18,7 @@ mod fragment_state;
 mod geometry;
 mod gmem;
 mod link;
+mod merge;
 mod output;
 mod pipeline;
 mod raster;

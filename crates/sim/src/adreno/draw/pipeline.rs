@@ -14,8 +14,10 @@ use super::registers::{DrawRegisters, DrawStage, Reg, named};
 use super::tess::{PatchInput, TessStage};
 use super::vertices::{Assembled, ShadedVertices};
 use crate::adreno::cp::{CpStop, ThreadId};
-use crate::adreno::ir3::{Fibers, Options, Planes, StageCode, StartValue};
+use crate::adreno::ir3::{Fibers, Planes, StageCode, StartValue};
 use crate::adreno::machine::{AdrenoMachine, Note};
+use crate::adreno::space::AddressSpace;
+use crate::run::map_at_once;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -333,12 +335,12 @@ impl AdrenoMachine<'_> {
                 .iter()
                 .map(|slot| chunk.vertices.get(*slot as usize).copied().unwrap_or_default())
                 .collect();
-            let mut fibers = self.vertex_fibers(geometry, &vertices, view)?;
+            let mut fibers = vertex_fibers(&self.space, geometry, &vertices, view)?;
             let places: Vec<(usize, usize)> = (0..vertices.len()).map(|at| (at / size, at % size)).collect();
             extra(part, &mut fibers.starts, &places);
             batches.push(fibers);
         }
-        let options = Options { steps: self.allowance, ..self.compute };
+        let options = self.batch_options(batches.len());
         let none = Arc::new(Planes::default());
         let mut local = Vec::with_capacity(batches.len());
         let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
@@ -454,13 +456,13 @@ impl AdrenoMachine<'_> {
         chunk: &Chunk,
         view: u32,
     ) -> Result<ShadedVertices, CpStop> {
-        let batches: Vec<Fibers> = chunk
-            .vertices
-            .chunks(BATCH)
-            .map(|vertices| self.vertex_fibers(geometry, vertices, view))
-            .collect::<Result<_, CpStop>>()?;
+        let parts: Vec<&[(u32, u32)]> = chunk.vertices.chunks(BATCH).collect();
+        let options = self.batch_options(parts.len());
+        let space = &self.space;
+        let fetch = |at: usize| vertex_fibers(space, geometry, parts[at], view);
+        let batches: Vec<Fibers> =
+            map_at_once(parts.len(), options.threads, fetch).into_iter().collect::<Result<_, CpStop>>()?;
         let mut vertices = ShadedVertices::new(geometry.linkage.components);
-        let options = Options { steps: self.allowance, ..self.compute };
         let none = Arc::new(Planes::default());
         let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
             vertices.take(&done, &geometry.linkage.outputs);
@@ -468,38 +470,6 @@ impl AdrenoMachine<'_> {
         let stats = run.map_err(|fault| self.stage_stop(id, DrawStage::Vertex, fault))?;
         self.spend(stats.steps)?;
         Ok(vertices)
-    }
-
-    fn vertex_fibers(
-        &self,
-        geometry: &Geometry,
-        vertices: &[(u32, u32)],
-        view: u32,
-    ) -> Result<Fibers, CpStop> {
-        let mut starts = Vec::new();
-        let mut start = |register: Option<u8>, value: &dyn Fn(&(u32, u32)) -> u32| {
-            if let Some(register) = register {
-                let values = vertices.iter().map(value).collect();
-                starts.push(StartValue { register, half: false, values });
-            }
-        };
-        start(geometry.values.vertex, &|(vertex, _)| *vertex);
-        start(geometry.values.instance, &|(_, instance)| *instance);
-        start(geometry.values.view, &|_| view);
-        for attribute in &geometry.attributes {
-            let mut components: [Vec<u32>; 4] = Default::default();
-            for &(vertex, instance) in vertices {
-                let value = attribute.fetch(&self.space, vertex, instance, geometry.offsets)?;
-                components.iter_mut().zip(value).for_each(|(values, value)| values.push(value));
-            }
-            for (component, values) in (0u8..).zip(components) {
-                if attribute.mask >> component & 1 != 0 {
-                    let register = attribute.register.saturating_add(component);
-                    starts.push(StartValue { register, half: false, values });
-                }
-            }
-        }
-        Ok(Fibers { count: vertices.len(), starts, ..Fibers::default() })
     }
 
     fn rasterize_all(
@@ -523,6 +493,39 @@ impl AdrenoMachine<'_> {
         }
         fragments.finish(self)
     }
+}
+
+/// The fibers of vertices, which begin with their attributes.
+fn vertex_fibers(
+    space: &AddressSpace,
+    geometry: &Geometry,
+    vertices: &[(u32, u32)],
+    view: u32,
+) -> Result<Fibers, CpStop> {
+    let mut starts = Vec::new();
+    let mut start = |register: Option<u8>, value: &dyn Fn(&(u32, u32)) -> u32| {
+        if let Some(register) = register {
+            let values = vertices.iter().map(value).collect();
+            starts.push(StartValue { register, half: false, values });
+        }
+    };
+    start(geometry.values.vertex, &|(vertex, _)| *vertex);
+    start(geometry.values.instance, &|(_, instance)| *instance);
+    start(geometry.values.view, &|_| view);
+    for attribute in &geometry.attributes {
+        let mut components: [Vec<u32>; 4] = Default::default();
+        for &(vertex, instance) in vertices {
+            let value = attribute.fetch(space, vertex, instance, geometry.offsets)?;
+            components.iter_mut().zip(value).for_each(|(values, value)| values.push(value));
+        }
+        for (component, values) in (0u8..).zip(components) {
+            if attribute.mask >> component & 1 != 0 {
+                let register = attribute.register.saturating_add(component);
+                starts.push(StartValue { register, half: false, values });
+            }
+        }
+    }
+    Ok(Fibers { count: vertices.len(), starts, ..Fibers::default() })
 }
 
 /// A primitive on its way to the rasterizer.

@@ -8,7 +8,7 @@ use super::output::{self, BlendState, DepthFormat, DepthStencilState, StencilFac
 use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::GpuFault;
+use crate::adreno::space::{GpuFault, SampleMemory};
 
 /// Bytes of the largest texel.
 const TEXEL: usize = 16;
@@ -77,12 +77,13 @@ impl DepthStencil {
         DepthStencil { state, format, depth, stencil, enabled }
     }
 
+    /// Whether samples are tested or written at all.
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
     /// Tests a sample, and writes what the test leaves.
-    pub(super) fn test(
-        &self,
-        machine: &mut AdrenoMachine<'_>,
-        sample: &SampleFate,
-    ) -> Result<bool, GpuFault> {
+    pub(super) fn test(&self, memory: &mut impl SampleMemory, sample: &SampleFate) -> Result<bool, GpuFault> {
         if !self.enabled {
             return Ok(true);
         }
@@ -92,10 +93,10 @@ impl DepthStencil {
         let depth = &mut depth[..bytes];
         let mut stencil = [0; 1];
         if let Some(attachment) = &self.depth {
-            machine.attachment_read(attachment, place, depth)?;
+            attachment.load(memory, place, depth)?;
         }
         if let Some(attachment) = &self.stencil {
-            machine.attachment_read(attachment, place, &mut stencil)?;
+            attachment.load(memory, place, &mut stencil)?;
         }
         let word = depth.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
         let together = self.format == DepthFormat::Unorm24;
@@ -110,10 +111,10 @@ impl DepthStencil {
                 false => tested.stored.depth,
             };
             if let Some(attachment) = &self.depth {
-                machine.attachment_write(attachment, place, &word.to_le_bytes()[..bytes])?;
+                attachment.store(memory, place, &word.to_le_bytes()[..bytes])?;
             }
             if let Some(attachment) = &self.stencil {
-                machine.attachment_write(attachment, place, &[tested.stored.stencil])?;
+                attachment.store(memory, place, &[tested.stored.stencil])?;
             }
         }
         Ok(tested.passes)
@@ -141,7 +142,7 @@ impl RenderTarget {
     /// Merges a colour at a place: column, row, layer, sample.
     pub(super) fn merge(
         &self,
-        machine: &mut AdrenoMachine<'_>,
+        memory: &mut impl SampleMemory,
         place: [u32; 4],
         colour: [u32; 4],
         second: [u32; 4],
@@ -149,10 +150,10 @@ impl RenderTarget {
         let mut texel = [0; TEXEL];
         let texel = &mut texel[..self.bytes];
         if self.blend.reads(&self.attachment.codec) {
-            machine.attachment_read(&self.attachment, place, texel)?;
+            self.attachment.load(memory, place, texel)?;
         }
         match output::merge(&self.blend, &self.attachment.codec, colour, second, texel) {
-            true => machine.attachment_write(&self.attachment, place, texel),
+            true => self.attachment.store(memory, place, texel),
             false => Ok(()),
         }
     }

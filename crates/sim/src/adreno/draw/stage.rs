@@ -18,6 +18,8 @@ use unwedge_stream::adreno::Stage;
 
 /// Instructions that a unit of SP_xS_INSTRLEN counts.
 const CODE_UNIT: u64 = 16;
+/// Batches of fibers that are worth several threads.
+const FEW_BATCHES: usize = 4;
 /// Sets of bindless descriptors, on a6xx and a7xx.
 const SETS: [u32; 2] = [5, 8];
 
@@ -57,6 +59,12 @@ impl AdrenoMachine<'_> {
         let (code, stats) = run.map_err(|fault| self.stage_stop(id, stage, fault))?;
         self.spend(stats.steps)?;
         Ok(code)
+    }
+
+    /// How so many batches of fibers are run: a few on this thread.
+    pub(super) fn batch_options(&self, batches: usize) -> Options {
+        let threads = if batches < FEW_BATCHES { 1 } else { self.compute.threads };
+        Options { steps: self.allowance, threads, ..self.compute }
     }
 
     /// Why a draw cannot go on after a fault of a shader.

@@ -174,14 +174,58 @@ impl StageCode {
         options: &Options,
         done: impl FnMut(FibersDone),
     ) -> Result<Stats, Fault> {
-        let mut groups = Groups::new(&self.program, &self.dispatch, options);
         let work = |machine: &mut Machine<'_>, number: u32| match batches.get(number as usize) {
             Some(fibers) => machine.run_fibers(self, fibers, planes),
             None => Ok(FibersDone::default()),
         };
-        groups.run(memory, batches.len() as u32, &self.constants, work, done);
+        self.run_groups(batches.len() as u32, memory, options, work, done)
+    }
+
+    /// The same with batches that are made, and results that are taken, where they run.
+    ///
+    /// # Errors
+    ///
+    /// As [`StageCode::run`].
+    pub(crate) fn run_made<R: Send>(
+        &self,
+        batches: impl BatchMaker<R>,
+        planes: &Arc<Planes>,
+        memory: &mut SimMemory,
+        options: &Options,
+        done: impl FnMut(R),
+    ) -> Result<Stats, Fault> {
+        let work = |machine: &mut Machine<'_>, number: u32| {
+            let number = number as usize;
+            let fibers = batches.fibers(number);
+            Ok(batches.result(number, machine.run_fibers(self, &fibers, planes)?))
+        };
+        self.run_groups(batches.count() as u32, memory, options, work, done)
+    }
+
+    fn run_groups<R: Send>(
+        &self,
+        count: u32,
+        memory: &mut SimMemory,
+        options: &Options,
+        work: impl Fn(&mut Machine<'_>, u32) -> Result<R, Fault> + Sync,
+        done: impl FnMut(R),
+    ) -> Result<Stats, Fault> {
+        let mut groups = Groups::new(&self.program, &self.dispatch, options);
+        groups.run(memory, count, &self.constants, work, done);
         groups.end()
     }
+}
+
+/// Batches of fibers that are made when they are run.
+pub(crate) trait BatchMaker<R>: Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The fibers of one of them.
+    fn fibers(&self, number: usize) -> Fibers;
+
+    /// What becomes of what they left.
+    fn result(&self, number: usize, done: FibersDone) -> R;
 }
 
 impl Machine<'_> {
@@ -201,8 +245,9 @@ impl Machine<'_> {
             let mut wave = self.wave(number as u32, lanes, (fibers.count - first).min(lanes));
             wave.helpers |= fibers.helpers.get(number).copied().unwrap_or(0);
             if !fibers.primitives.is_empty() {
-                let primitives = fibers.primitives[first.min(fibers.primitives.len())..].to_vec();
-                wave.varyings = Some(Varyings { planes: Arc::clone(planes), primitives });
+                let end = (first + lanes).min(fibers.primitives.len());
+                let primitives = fibers.primitives[first.min(end)..end].to_vec();
+                wave.varyings = Some(Varyings::new(planes, primitives));
             }
             self.start_fibers(&mut wave, first, fibers);
             self.prefetch(&mut wave, code, fibers.weights.get(first..).unwrap_or_default())
@@ -218,10 +263,8 @@ impl Machine<'_> {
         for output in &code.outputs {
             let mut values = Vec::with_capacity(fibers.count);
             for wave in &waves {
-                let mut row = [0; FIBERS];
-                self.output(wave, output, &mut row).map_err(|kind| self.fault(wave, kind))?;
                 let count = (fibers.count - values.len()).min(lanes);
-                values.extend_from_slice(&row[..count]);
+                self.output(wave, output, count, &mut values).map_err(|kind| self.fault(wave, kind))?;
             }
             left.outputs.push(values);
         }
@@ -230,25 +273,51 @@ impl Machine<'_> {
 
     fn start_fibers(&self, wave: &mut Wave, first: usize, fibers: &Fibers) {
         for start in &fibers.starts {
-            let mut row = [0; FIBERS];
             let values = start.values.get(first..).unwrap_or_default();
+            if !start.half && start.register < FIRST_SHARED {
+                // A register that the program does not have is one that it does not read.
+                if let Ok(row) = wave.row_mut(start.register.into()) {
+                    let count = values.len().min(row.len());
+                    row[..count].copy_from_slice(&values[..count]);
+                    row[count..].fill(0);
+                }
+                continue;
+            }
+            let mut row = [0; FIBERS];
             row.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
-            // A register that the program does not have is one that it does not read.
+            // As above.
             let _ = wave.write(OperandKind::Gpr(start.register), start.half, 0, &row, Mask::MAX);
         }
     }
 
-    fn output(&self, wave: &Wave, output: &OutputRegister, row: &mut Row) -> Result<(), FaultKind> {
+    /// Adds what the first fibers of a wave have in a register.
+    fn output(
+        &self,
+        wave: &Wave,
+        output: &OutputRegister,
+        count: usize,
+        values: &mut Vec<u32>,
+    ) -> Result<(), FaultKind> {
+        let mut row = [0; FIBERS];
         let replaced = |component: u8| wave.target_aliases.iter().rev().find(|(of, _)| *of == component);
         if let Some((_, source)) = output.target.and_then(replaced) {
-            return wave.read(source, 0, &self.constants, ValueKind::Unsigned, row);
+            wave.read(source, 0, &self.constants, ValueKind::Unsigned, &mut row)?;
+        } else if !output.half
+            && output.register < FIRST_SHARED
+            && let Ok(row) = wave.row(output.register.into())
+        {
+            values.extend_from_slice(&row[..count.min(row.len())]);
+            return Ok(());
+        } else {
+            let operand = Operand::new(OperandKind::Gpr(output.register), output.half);
+            match wave.read(&operand, 0, &self.constants, ValueKind::Unsigned, &mut row) {
+                // A register that nothing writes.
+                Ok(()) | Err(FaultKind::NoRegister(_)) => {}
+                Err(fault) => return Err(fault),
+            }
         }
-        let operand = Operand::new(OperandKind::Gpr(output.register), output.half);
-        match wave.read(&operand, 0, &self.constants, ValueKind::Unsigned, row) {
-            // A register that nothing writes.
-            Err(FaultKind::NoRegister(_)) => Ok(()),
-            other => other,
-        }
+        values.extend_from_slice(&row[..count.min(FIBERS)]);
+        Ok(())
     }
 
     /// Samples textures for registers: coordinates stand in the first two while they are sampled.
@@ -320,6 +389,12 @@ impl Prefetch {
 }
 
 impl Varyings {
+    fn new(planes: &Arc<Planes>, primitives: Vec<u32>) -> Varyings {
+        let first = primitives.first().copied();
+        let one = first.filter(|first| primitives.iter().all(|primitive| primitive == first));
+        Varyings { planes: Arc::clone(planes), primitives, one }
+    }
+
     fn plane(&self, fiber: usize, component: usize) -> Option<&[u32; 3]> {
         self.planes.get(*self.primitives.get(fiber)?, component)
     }
@@ -361,6 +436,7 @@ pub(super) fn interpolate(
     }
     let varyings = wave.varyings.as_ref().ok_or(FaultKind::NotEmulated("a varying outside of fragments"))?;
     let flat = instruction.opcode == Opcode::FlatB;
+    let lanes = wave.lanes.min(FIBERS);
     let (mut i, mut j) = ([0; FIBERS], [0; FIBERS]);
     if !flat {
         let weights = source(1)?;
@@ -370,16 +446,31 @@ pub(super) fn interpolate(
             machine.taint_component(wave, step, 1, steps + component, row);
         }
     }
-    for (fiber, place) in row.iter_mut().enumerate().take(wave.lanes) {
-        let Some(plane) = varyings.plane(fiber, locations[fiber] as usize) else { continue };
-        *place = match flat {
-            true => plane[0],
-            false => along(plane, f32::from_bits(i[fiber]), f32::from_bits(j[fiber])),
-        };
+    match (varyings.one, location.kind) {
+        // All fibers read the same plane: places past those of the primitive are not stored.
+        (Some(primitive), OperandKind::Immediate(_)) => {
+            let Some(plane) = varyings.planes.get(primitive, locations[0] as usize) else { return Ok(()) };
+            if flat {
+                row[..lanes].fill(plane[0]);
+            } else {
+                for (place, (i, j)) in row[..lanes].iter_mut().zip(i.iter().zip(&j)) {
+                    *place = along(plane, f32::from_bits(*i), f32::from_bits(*j));
+                }
+            }
+        }
+        _ => {
+            for (fiber, place) in row.iter_mut().enumerate().take(lanes) {
+                let Some(plane) = varyings.plane(fiber, locations[fiber] as usize) else { continue };
+                *place = match flat {
+                    true => plane[0],
+                    false => along(plane, f32::from_bits(i[fiber]), f32::from_bits(j[fiber])),
+                };
+            }
+        }
     }
     if instruction.dsts.get(0).is_some_and(|dst| dst.half) {
         // A float is made narrower; what is flat is taken as it is.
-        row[..wave.lanes].iter_mut().for_each(|value| {
+        row[..lanes].iter_mut().for_each(|value| {
             *value = if flat { *value & 0xffff } else { float::narrow(*value, Round::Even) };
         });
     }

@@ -28,6 +28,8 @@ mod wave;
 pub use crate::run::Timing;
 pub use dispatch::{BindfulTable, BindfulTables, Dispatch, Options, PrivateMemory, ShaderState};
 pub use fault::{Fault, FaultKind, MemoryUnit};
-pub(crate) use fibers::{Fibers, FibersDone, OutputRegister, Planes, Prefetch, StageCode, StartValue};
+pub(crate) use fibers::{
+    BatchMaker, Fibers, FibersDone, OutputRegister, Planes, Prefetch, StageCode, StartValue,
+};
 pub use program::ShaderProgram;
 pub use run::{Stats, run};

@@ -66,6 +66,8 @@ pub(super) struct Varyings {
     pub(super) planes: Arc<Planes>,
     /// The primitive of each fiber.
     pub(super) primitives: Vec<u32>,
+    /// That of all fibers, where they are of one.
+    pub(super) one: Option<u32>,
 }
 
 /// All fibers of a wave of so many.
