@@ -245,8 +245,7 @@ fn a_surface_of_each_stage_is_found_on_gen6() {
 #[test]
 fn the_shader_of_a_dispatch() {
     for device in DEVICES {
-        let Some(work) = OldWorkStates::dispatch(device) else { continue };
-        let report = report(&work.error_state(OldEra::V3_16).text());
+        let report = report(&OldWorkStates::dispatch(device).error_state(OldEra::V3_16).text());
         let found = by_rule(&report, Rule::WorkBeforeStop).unwrap();
         let Some(Arg::Record(shader)) = found.args.list("shaders").first() else {
             panic!("{}: {found:#?}", device.name)

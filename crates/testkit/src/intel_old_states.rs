@@ -41,8 +41,14 @@ pub mod at {
     pub const SURFACE: u64 = 0x780;
     /// Constants.
     pub const CONSTANTS: u64 = 0x800;
-    /// The interface descriptor, from gen6 on.
+    /// The interface descriptor that dispatches use. Up to gen5 it is the second of the table at [`DESCRIPTORS`].
     pub const DESCRIPTOR: u64 = 0x900;
+    /// The table of interface descriptors, up to gen5.
+    pub const DESCRIPTORS: u64 = 0x8f0;
+    /// VFE_STATE, up to gen5.
+    pub const VFE_STATE: u64 = 0x940;
+    /// VLD_STATE or VFE_STATE_EX, up to gen5.
+    pub const VLD_STATE: u64 = 0x960;
     /// Vertices.
     pub const VERTICES: u64 = 0xa00;
     /// Indices.
@@ -93,8 +99,11 @@ impl OldWorkStates {
         OldWorkStates::new(device, &[before, buffers(device)].concat(), &command(device, "3DPRIMITIVE", &[]))
     }
 
-    /// A dispatch; `None` before gen6, whose tables do not have its commands.
-    pub fn dispatch(device: TestDevice) -> Option<OldWorkStates> {
+    /// A dispatch; up to gen5 in generic mode.
+    pub fn dispatch(device: TestDevice) -> OldWorkStates {
+        if device.version.0 < 6 {
+            return OldWorkStates::media(device, 0);
+        }
         let before = stream(&[
             &command(
                 device,
@@ -111,11 +120,38 @@ impl OldWorkStates {
             ),
         ]);
         let work = match device.version.0 {
-            ..6 => return None,
             6 => command_of(device, "MEDIA_OBJECT", 6, &[]),
             _ => command(device, "GPGPU_WALKER", &[("SIMD Size", 1)]),
         };
-        Some(OldWorkStates::new(device, &before, &work))
+        OldWorkStates::new(device, &before, &work)
+    }
+
+    /// Media work of gen4 and gen5, in a VFE Mode.
+    pub fn media(device: TestDevice, mode: u64) -> OldWorkStates {
+        let before = stream(&[
+            &command(
+                device,
+                "MEDIA_STATE_POINTERS",
+                &[
+                    ("VLD Enable", u64::from(mode != 0)),
+                    ("Pointer to VLD State", BATCH + at::VLD_STATE),
+                    ("Pointer to VFE State", BATCH + at::VFE_STATE),
+                ],
+            ),
+            &constants_of_gen4(device),
+        ]);
+        let work = command_of(device, "MEDIA_OBJECT", 6, &[("Interface Descriptor Offset", 1)]);
+        let mut media = OldWorkStates::new(device, &before, &work);
+        let vfe = structure(
+            device,
+            "VFE_STATE",
+            &[("VFE Mode", mode), ("Interface Descriptor Base Pointer", BATCH + at::DESCRIPTORS)],
+        );
+        let from = at::VFE_STATE as usize / 4;
+        media.batch[from..from + vfe.len()].copy_from_slice(&vfe);
+        // Both structures have their table in dwords 2 and 3: here of the descriptors 0 and 1.
+        media.batch[at::VLD_STATE as usize / 4 + 3] = 0x1000_0000;
+        media
     }
 
     fn new(device: TestDevice, before: &[u32], work: &[u32]) -> OldWorkStates {
@@ -186,12 +222,16 @@ fn units(device: TestDevice) -> Vec<u32> {
             "3DSTATE_BINDING_TABLE_POINTERS",
             &[("Pointer to VS Binding Table", at::TABLE), ("Pointer to PS Binding Table", at::TABLE)],
         ),
-        &command(
-            device,
-            "CONSTANT_BUFFER",
-            &[("Valid", 1), ("Buffer Length", 1), ("Buffer Starting Address", BATCH + at::CONSTANTS)],
-        ),
+        &constants_of_gen4(device),
     ])
+}
+
+fn constants_of_gen4(device: TestDevice) -> Vec<u32> {
+    command(
+        device,
+        "CONSTANT_BUFFER",
+        &[("Valid", 1), ("Buffer Length", 1), ("Buffer Starting Address", BATCH + at::CONSTANTS)],
+    )
 }
 
 /// The fields of a stage's command, or of its unit's state.
@@ -359,6 +399,9 @@ fn states(device: TestDevice) -> Vec<(u64, Vec<u32>)> {
     let border =
         of("SAMPLER_BORDER_COLOR_STATE", &[("Border Color Red", one), ("Border Color Float Red", one)]);
     all.push((at::BORDER, border));
+    let mut compute = of_stage(device, at::COMPUTE).to_vec();
+    compute.push(("Binding Table Pointer", at::TABLE));
+    all.push((at::DESCRIPTOR, of("INTERFACE_DESCRIPTOR_DATA", &compute)));
     let color_calc = match device.version.0 {
         ..6 => vec![("CC Viewport State Pointer", BATCH + at::CC_VIEWPORT), ("Depth Test Enable", 1)],
         _ => vec![("Blend Constant Color Red", one)],
@@ -374,9 +417,6 @@ fn states(device: TestDevice) -> Vec<(u64, Vec<u32>)> {
         let entry = of("BLEND_STATE_ENTRY", &[("Color Buffer Blend Enable", 1)]);
         all.push((at::BLEND, [vec![0, 0], entry].concat()));
         all.push((at::DEPTH_STENCIL, of("DEPTH_STENCIL_STATE", &[("Depth Test Enable", 1)])));
-        let mut compute = of_stage(device, at::COMPUTE).to_vec();
-        compute.push(("Binding Table Pointer", at::TABLE));
-        all.push((at::DESCRIPTOR, of("INTERFACE_DESCRIPTOR_DATA", &compute)));
     } else {
         all.push((at::VS_STATE, of("VS_STATE", &of_stage(device, at::VERTEX))));
         all.push((at::GS_STATE, of("GS_STATE", &of_stage(device, at::VERTEX))));
@@ -396,8 +436,11 @@ pub fn variety() -> Vec<(String, Vec<u8>)> {
         for era in [OldEra::V2_6_35, OldEra::V3_16] {
             let draw = OldWorkStates::draw(device).error_state(era).text();
             all.push((format!("{} {era:?} draw", device.name), draw));
-            if let Some(work) = OldWorkStates::dispatch(device) {
-                all.push((format!("{} {era:?} dispatch", device.name), work.error_state(era).text()));
+            let dispatch = OldWorkStates::dispatch(device).error_state(era).text();
+            all.push((format!("{} {era:?} dispatch", device.name), dispatch));
+            if device.version.0 < 6 {
+                let media = OldWorkStates::media(device, 1).error_state(era).text();
+                all.push((format!("{} {era:?} media", device.name), media));
             }
         }
     }

@@ -178,15 +178,13 @@ fn references_as_json() {
 
 #[test]
 fn what_a_dispatch_points_to_is_listed() {
-    let mut dispatches = 0;
     for device in DEVICES {
-        let Some(work) = OldWorkStates::dispatch(device) else { continue };
-        dispatches += 1;
-        let listed = listing(&work.error_state(OldEra::V3_16).text());
+        let listed = listing(&OldWorkStates::dispatch(device).error_state(OldEra::V3_16).text());
+        let constants = if device.version.0 < 6 { "push constants, 128 bytes," } else { "CURBE, 64 bytes," };
         for (what, offset) in [
             ("INTERFACE_DESCRIPTOR_DATA", at::DESCRIPTOR),
             ("compute shader", at::KERNELS + at::COMPUTE),
-            ("CURBE, 64 bytes,", at::CONSTANTS),
+            (constants, at::CONSTANTS),
             ("SAMPLER_STATE", at::SAMPLER),
             ("RENDER_SURFACE_STATE 0", at::SURFACE),
         ] {
@@ -195,5 +193,44 @@ fn what_a_dispatch_points_to_is_listed() {
             assert!(found, "{}: no {what} {place}\n{listed}", device.name);
         }
     }
-    assert_eq!(dispatches, 4, "gen6 to gen7.5");
+}
+
+/// The modes of a codec have a table of the descriptors that they use.
+#[test]
+fn descriptors_of_gen4_media_work() {
+    for device in DEVICES.into_iter().filter(|device| device.version.0 < 6) {
+        for (mode, name, descriptors) in [
+            (0, None, 1),
+            (1, Some("VLD_STATE"), 2),
+            (2, Some("VFE_STATE_EX"), 2),
+            (7, Some("VFE_STATE_EX"), 2),
+        ] {
+            let bytes = OldWorkStates::media(device, mode).error_state(OldEra::V3_16).text();
+            let references = references(&bytes);
+            let of = |name: &str| references.iter().find(|line| line["name"] == name);
+            assert!(of("VFE_STATE").is_some(), "{} {mode}: {references:#?}", device.name);
+            for codec in ["VLD_STATE", "VFE_STATE_EX"] {
+                assert_eq!(of(codec).is_some(), name == Some(codec), "{} {mode} {codec}", device.name);
+            }
+            let base = of("INTERFACE_DESCRIPTOR_DATA").unwrap();
+            assert_eq!(base["states"].as_array().unwrap().len(), descriptors, "{} {mode}", device.name);
+        }
+    }
+}
+
+/// Gen4 has one pointer for all widths. With several on it is that of a jump table, whose width no command says.
+#[test]
+fn the_one_kernel_pointer_of_gen4() {
+    for device in DEVICES.into_iter().filter(|device| device.version.0 < 5) {
+        // 8 and 16 pixels; 16 and 32 pixels.
+        for widths in [0b011, 0b110] {
+            let mut work = OldWorkStates::draw(device);
+            let word = &mut work.batch[at::WM_STATE as usize / 4 + 5];
+            *word = *word & !0b111 | widths;
+            let listed = listing(&work.error_state(OldEra::V3_16).text());
+            let line =
+                format!("fragment shader, payload from g3, at 0x{:012x}", BATCH + at::KERNELS + at::PIXEL_8);
+            assert!(listed.lines().any(|l| l.trim_start().starts_with(&line)), "{}\n{listed}", device.name);
+        }
+    }
 }

@@ -103,7 +103,7 @@ pub(super) fn at_stop<'m>(
         let own = work.is_some_and(|work| work.index == seen.index);
         let of_draw = name.starts_with("3DSTATE_") || name == "CONSTANT_BUFFER";
         let used = match kind {
-            Some(IntelWorkKind::Dispatch) => own || name == "MEDIA_CURBE_LOAD",
+            Some(IntelWorkKind::Dispatch) => own || name == "MEDIA_CURBE_LOAD" || name == "CONSTANT_BUFFER",
             Some(IntelWorkKind::Draw) => own || of_draw,
             Some(IntelWorkKind::Blit) => own,
             None => true,

@@ -5,6 +5,7 @@
 //!
 //! Never: formatting, what a hang means.
 
+mod media;
 mod rows;
 
 use super::commands::Command;
@@ -192,10 +193,6 @@ pub struct Reference {
     pub target: ReferenceTarget,
 }
 
-/// Commands that start a kernel by an index into the descriptors that were loaded last.
-const PICKS_DESCRIPTOR: [&str; 5] =
-    ["GPGPU_WALKER", "GPGPU_OBJECT", "MEDIA_OBJECT", "MEDIA_OBJECT_WALKER", "MEDIA_OBJECT_GRPID"];
-
 /// Fields that are read of one command at most.
 const MAX_FIELDS: usize = 4096;
 /// References of one command at most.
@@ -368,9 +365,9 @@ impl<'m> ReferenceWalk<'m> {
             let fields: Vec<FieldValue> = command.fields().take(MAX_FIELDS).collect();
             found = self.of_fields(name, &fields, None, None);
         }
-        if PICKS_DESCRIPTOR.contains(&name) {
+        if media::picks_descriptor(name) {
             let fields: Vec<FieldValue> = command.fields().take(MAX_FIELDS).collect();
-            found.extend(self.picked_descriptor(&fields));
+            found.extend(self.picked_descriptors(&fields));
         }
         found
     }
@@ -536,8 +533,10 @@ impl<'m> ReferenceWalk<'m> {
                 if structure == "SAMPLER_BORDER_COLOR_STATE" && value == 0 {
                     return None;
                 }
+                let structure = self.media_state(of, structure);
                 let count = match of.number("Interface Descriptor Total Length") {
                     Some(bytes) => (bytes / DESCRIPTOR).clamp(1, MAX_DESCRIPTORS) as u32,
+                    None if of.owner == "VFE_STATE" => self.descriptors_of_mode(of.number("VFE Mode")),
                     None => 1,
                 };
                 ReferenceTarget::States { structure, count, stage: of.stage, width: of.width }
@@ -626,30 +625,6 @@ impl<'m> ReferenceWalk<'m> {
             _ => None,
         }
     }
-
-    /// The descriptor that a command picks of those loaded last.
-    fn picked_descriptor(&self, fields: &[FieldValue]) -> Option<Reference> {
-        let number = |name: &str| fields.iter().find(|f| f.name == name)?.value()?.number();
-        let field = "Interface Descriptor Offset";
-        let nth = number(field)?;
-        let load = self.state.last("MEDIA_INTERFACE_DESCRIPTOR_LOAD")?;
-        let start = self.of_command(&load.command).into_iter().next()?;
-        let size = u64::from(self.gpu.structure("INTERFACE_DESCRIPTOR_DATA")?.dwords()) * 4;
-        let offset = nth.checked_mul(size)?;
-        Some(Reference {
-            field,
-            index: None,
-            offset: start.offset.wrapping_add(offset),
-            base: start.base,
-            address: start.address.map(|at| canonical(at.wrapping_add(offset))),
-            target: ReferenceTarget::States {
-                structure: "INTERFACE_DESCRIPTOR_DATA",
-                count: 1,
-                stage: None,
-                width: number("SIMD Size").and_then(simd_size),
-            },
-        })
-    }
 }
 
 /// What the rows have of a command.
@@ -664,7 +639,7 @@ struct CommandTraits {
 impl CommandTraits {
     fn of(name: &str) -> CommandTraits {
         let mut rows = ROWS.iter().filter(|row| row.is_of(name));
-        let points = rows.clone().next().is_some() || PICKS_DESCRIPTOR.contains(&name);
+        let points = rows.clone().next().is_some() || media::picks_descriptor(name);
         CommandTraits { points, stays: rows.any(|row| row.stays()) }
     }
 }
@@ -793,7 +768,12 @@ impl OwnerFields<'_> {
         }
         let on = |width: u32| self.is_set(&format!("{width} Pixel Dispatch Enable")) == Some(true);
         let widths = [8, 16, 32].into_iter().filter(|&width| on(width));
-        let width = match (widths.clone().count(), nth) {
+        let enabled = widths.clone().count();
+        // Gen4 has one pointer for all widths. Where several are on, a jump table is there, with an entry for each.
+        if self.gpu.number() < 50 && enabled > 1 {
+            return Some((None, grf));
+        }
+        let width = match (enabled, nth) {
             (1, 0) => widths.clone().next(),
             (2.., 0) => Some(8).filter(|_| on(8)),
             (2.., 1) => Some(32).filter(|_| on(32)),

@@ -157,6 +157,9 @@ pub(super) const ROWS: &[ReferenceRow] = &[
     row("3DSTATE_PIPELINED_POINTERS", "Pointer to SF State", GENERAL, States("SF_STATE")),
     row("3DSTATE_PIPELINED_POINTERS", "Pointer to WM State", GENERAL, States("WM_STATE")),
     row("3DSTATE_PIPELINED_POINTERS", "Pointer to Color Calc State", GENERAL, States("COLOR_CALC_STATE")),
+    row("MEDIA_STATE_POINTERS", "Pointer to VLD State", GENERAL, States("VLD_STATE")).if_set("VLD Enable"),
+    row("MEDIA_STATE_POINTERS", "Pointer to VFE State", GENERAL, States("VFE_STATE")),
+    row("VFE_STATE", "Interface Descriptor Base Pointer", GENERAL, States("INTERFACE_DESCRIPTOR_DATA")),
     row("CLIP_STATE", "Clipper Viewport State Pointer", GENERAL, States("CLIP_VIEWPORT")),
     row("SF_STATE", "Setup Viewport State Offset", GENERAL, States("SF_VIEWPORT")),
     row("COLOR_CALC_STATE", "CC Viewport State Pointer", GENERAL, States("CC_VIEWPORT")),
@@ -189,6 +192,7 @@ pub(super) const ROWS: &[ReferenceRow] = &[
     row("3DSTATE_BTD", "Memory Backed Buffer Base Pointer", None, Buffer(Use::RayTracing)),
     row("3DSTATE_*", "Scratch Space Base Pointer", GENERAL, Buffer(Use::Scratch)),
     row("MEDIA_VFE_STATE", "Scratch Space Base Pointer", GENERAL, Buffer(Use::Scratch)),
+    row("VFE_STATE", "Scratch Space Base Pointer", GENERAL, Buffer(Use::Scratch)),
     row("VS_STATE", "Scratch Space Base Pointer", GENERAL, Buffer(Use::Scratch)),
     row("GS_STATE", "Scratch Space Base Pointer", GENERAL, Buffer(Use::Scratch)),
     row("CLIP_STATE", "Scratch Space Base Pointer", GENERAL, Buffer(Use::Scratch)),
@@ -214,7 +218,7 @@ impl ReferenceRow {
     pub(in crate::intel) fn base_on(&self, generation: u32) -> Option<Base> {
         match self.target {
             Kernel(_) if generation < 50 => GENERAL,
-            States("SAMPLER_BORDER_COLOR_STATE") if generation < 60 => GENERAL,
+            _ if generation < 60 && self.base == DYNAMIC => GENERAL,
             _ => self.base,
         }
     }
