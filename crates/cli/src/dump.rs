@@ -352,9 +352,23 @@ pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
         FileKind::RdCapture => Ok(stream),
         kind => {
             let (name, wrapping, what) = (&stream.name, stream.wrapping(), kind.describe());
-            let message = format!("{name}: not an rd capture: looks like {wrapping}{what}");
+            let instead = instead_of_capture(kind);
+            let message = format!("{name}: not an rd capture: looks like {wrapping}{what}; {instead}");
             Err(Failure::Unusable(message))
         }
+    }
+}
+
+/// What to do with a file that is not a capture.
+fn instead_of_capture(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::MsmDevcore
+        | FileKind::I915ErrorState
+        | FileKind::XeDevcore
+        | FileKind::AmdgpuDevcore
+        | FileKind::RadvReport
+        | FileKind::UmrText => "`unwedge explain` reads crash dumps",
+        _ => "captures are what FD_RD_DUMP=full and the kernel's debugfs file rd write",
     }
 }
 

@@ -26,10 +26,23 @@ impl Drop for Folder {
 
 /// The capture that a generator gives for a range of free addresses: itself, or what it writes.
 pub fn open(generator: Option<&OsStr>, free: &Range<u64>) -> Result<Box<dyn Read>, String> {
-    let beside = || env::current_exe().ok().map(|program| program.with_file_name(DEFAULT).into_os_string());
-    let generator = generator.map(OsStr::to_owned).or_else(beside).ok_or("name a --generator")?;
-    if let Ok(capture) = dump::open_capture(Path::new(&generator)) {
-        return Ok(Box::new(capture));
+    let beside = || env::current_exe().ok().map(|program| program.with_file_name(DEFAULT));
+    let generator = match generator {
+        Some(generator) => generator.to_owned(),
+        None => {
+            beside().filter(|program| program.is_file()).map(PathBuf::into_os_string).ok_or_else(|| {
+                format!(
+                    "name a capture or a program with --generator: there is no {DEFAULT} beside this program"
+                )
+            })?
+        }
+    };
+    let not_a_capture = match dump::open_capture(Path::new(&generator)) {
+        Ok(capture) => return Ok(Box::new(capture)),
+        Err(failure) => failure,
+    };
+    if Path::new(&generator).is_file() && !is_executable(Path::new(&generator)) {
+        return Err(format!("{not_a_capture}; --generator takes a capture or a program"));
     }
     let folder = env::temp_dir().join(format!("unwedge-override-{}", std::process::id()));
     // Fails where somebody else has made it.
@@ -51,6 +64,19 @@ pub fn open(generator: Option<&OsStr>, free: &Range<u64>) -> Result<Box<dyn Read
     }
     let capture = dump::open_capture(&file).map_err(|e| format!("{shown}: {e}"))?;
     Ok(Box::new(Generated { capture: Box::new(capture), _folder: folder }))
+}
+
+/// Whether a file may be started.
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether a file may be started: its name does not say.
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    true
 }
 
 /// A file is started; anything else is for the shell, as Mesa's `replay` leaves all to it.

@@ -9,6 +9,7 @@ use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
 use serde::Serialize;
+use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -96,14 +97,20 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     };
     diagnostics.splice(0..0, source.source().diagnostics());
     if replayed.submits() == 0 && diagnostics.is_empty() {
-        return Err(Failure::NotFound(format!("{name}: no submit is chosen")));
+        let chosen = args.first > 0 || args.last.is_some() || args.exe.is_some();
+        let why = if chosen {
+            "no submit is chosen by --first, --last and --exe"
+        } else {
+            "there is no submit in it"
+        };
+        return Err(Failure::NotFound(format!("{name}: {why}")));
     }
     if let Some(submits) = args.trace.as_ref().filter(|submits| !replayed.has_submit_of(submits)) {
         let message =
             format!("--trace: none of the submits {}..{} was executed", submits.start(), submits.end());
         diagnostics.push(Diagnostic::loss(None, message));
     }
-    write_files(args, &replayed, &mut diagnostics)?;
+    let written = write_files(args, &replayed, &mut diagnostics);
     // As above.
     let _ = if args.json {
         let heading = Heading::of_object("unwedge.replay", SCHEMA, db.identity());
@@ -113,6 +120,7 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         replayed.text(style, &mut out)
     };
     out.finish()?;
+    written?;
     Ok(match (Outcome::of(&name, &diagnostics), lost_of_other) {
         (Outcome::Complete, Outcome::Complete) if !replayed.is_complete() || replayed.differs() => {
             Outcome::Found
@@ -156,19 +164,40 @@ fn check(args: &Replay) -> Result<(), Failure> {
         return Err(Failure::Usage("only one of the two captures can be standard input".to_owned()));
     }
     let last = args.last.unwrap_or(u32::MAX);
+    if args.first > last {
+        return Err(Failure::Usage(format!("--first {} is after --last {last}", args.first)));
+    }
     if let Some(submit) = args.overridden.filter(|submit| !(args.first..=last).contains(submit)) {
         return Err(Failure::Usage(format!("--override {submit} is outside of --first and --last")));
     }
-    let files = args.dump_mem.iter().map(|dump| &dump.file).chain(args.image.iter().map(|image| &image.file));
-    let mut files: Vec<&PathBuf> = files.chain(&args.devcoredump).chain(&args.hangrd).collect();
-    if files.iter().any(|file| input(file)) {
-        return Err(Failure::Usage("standard output has the report: name a file".to_owned()));
+    let mut places = Vec::new();
+    for file in outputs(args) {
+        if input(file) {
+            return Err(Failure::Usage("standard output has the report: name a file".to_owned()));
+        }
+        let place = place(file).map_err(|e| Failure::Write(file.display().to_string(), e))?;
+        if places.contains(&place) && !fs::metadata(&place).is_ok_and(|meta| !meta.is_file()) {
+            return Err(Failure::Usage(format!("{} is to be written twice", file.display())));
+        }
+        places.push(place);
     }
-    files.sort();
-    match files.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Failure::Usage(format!("{} is to be written twice", pair[0].display()))),
-        None => Ok(()),
+    Ok(())
+}
+
+/// The files that are to be written.
+fn outputs(args: &Replay) -> impl Iterator<Item = &PathBuf> {
+    let memory = args.dump_mem.iter().map(|dump| &dump.file);
+    memory.chain(args.image.iter().map(|image| &image.file)).chain(&args.devcoredump).chain(&args.hangrd)
+}
+
+/// Where a file is, or will be; by whatever path it is named, this is the same.
+fn place(file: &Path) -> io::Result<PathBuf> {
+    if let Ok(place) = file.canonicalize() {
+        return Ok(place);
     }
+    let name = file.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(folder.canonicalize()?.join(name))
 }
 
 /// A capture, of which is shown how much is replayed.
@@ -182,13 +211,13 @@ fn progress(stream: InputStream, silent: bool) -> Progress<InputStream> {
 fn write_files(args: &Replay, replayed: &Replayed, diagnostics: &mut Vec<Diagnostic>) -> Result<(), Failure> {
     for (dump, bytes) in args.dump_mem.iter().zip(&replayed.memory) {
         match bytes {
-            Some(bytes) => write(&dump.file, bytes, &args.file)?,
-            None => diagnostics.push(replay::absent(&dump.wanted)),
+            Some(bytes) => write(&dump.file, bytes, args)?,
+            None => diagnostics.push(replayed.absent(&dump.wanted)),
         }
     }
     for (image, png) in args.image.iter().zip(&replayed.images) {
         match png {
-            Ok(png) => write(&image.file, png, &args.file)?,
+            Ok(png) => write(&image.file, png, args)?,
             Err(why) => diagnostics.push(Diagnostic::loss(None, why.clone())),
         }
     }
@@ -199,7 +228,7 @@ fn write_files(args: &Replay, replayed: &Replayed, diagnostics: &mut Vec<Diagnos
     ];
     for (file, bytes) in files.into_iter().filter_map(|(file, bytes)| Some((file.as_ref()?, bytes))) {
         match bytes {
-            Some(bytes) => write(file, bytes, &args.file)?,
+            Some(bytes) => write(file, bytes, args)?,
             None => diagnostics.push(replay::no_hang(&file.to_string_lossy())),
         }
     }
@@ -212,19 +241,23 @@ fn options(args: &Replay) -> ReplayOptions {
     ReplayOptions {
         choice: SubmitChoice { submits, exe: args.exe.clone(), compositors: true, one_gpu: false },
         loading: match args.memory {
-            MemoryArg::Delta => Loading::Delta,
-            MemoryArg::Snapshot => Loading::Snapshot,
+            None | Some(MemoryArg::Delta) => Loading::Delta,
+            Some(MemoryArg::Snapshot) => Loading::Snapshot,
         },
-        steps: args.max_steps,
-        hang_steps: args.hang_steps,
+        compare_snapshots: args.compare_snapshots,
+        steps: args.max_steps.unwrap_or(ReplayOptions::MAX_STEPS),
+        hang_steps: args.hang_steps.unwrap_or(ReplayOptions::HANG_STEPS),
         images: args.image.iter().map(|image| image.wanted).collect(),
         wanted: args.dump_mem.iter().map(|dump| dump.wanted).collect(),
         dump: args.devcoredump.is_some() || args.hangrd.is_some(),
     }
 }
 
-fn write(file: &Path, bytes: &[u8], input: &Path) -> Result<(), Failure> {
-    let mut packed = Packed::create(Some(file), None, &[input])?;
+fn write(file: &Path, bytes: &[u8], args: &Replay) -> Result<(), Failure> {
+    let mut inputs = vec![args.file.as_path()];
+    inputs.extend(args.compare.as_deref());
+    inputs.extend(args.generator.as_deref().map(Path::new));
+    let mut packed = Packed::create(Some(file), None, &inputs)?;
     packed.write_all(bytes).map_err(|e| Failure::Write(file.display().to_string(), e))?;
     packed.commit()
 }

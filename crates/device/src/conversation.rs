@@ -16,6 +16,8 @@ pub struct Exchange {
     pub arrays: Vec<Vec<u8>>,
     /// What the kernel leaves in its place, or why it refuses.
     pub answer: Result<Vec<u8>, Errno>,
+    /// What the kernel leaves in the first array; empty: what was there.
+    pub array_answer: Vec<u8>,
 }
 
 /// A list of exchanges.
@@ -30,15 +32,17 @@ pub struct Conversation {
 }
 
 impl Kernel for Conversation {
-    fn ask(&mut self, code: u32, request: &mut [u8], arrays: &[PointedTo<'_>]) -> Result<(), Errno> {
+    fn ask(&mut self, code: u32, request: &mut [u8], arrays: &mut [PointedTo<'_>]) -> Result<(), Errno> {
         let next = self.exchanges.pop_front();
-        let arrays: Vec<Vec<u8>> = arrays.iter().map(|array| array.bytes.to_vec()).collect();
+        let given: Vec<Vec<u8>> = arrays.iter().map(|array| array.bytes.to_vec()).collect();
         let Some(next) =
-            next.filter(|next| next.code == code && next.request == request && next.arrays == arrays)
+            next.filter(|next| next.code == code && next.request == request && next.arrays == given)
         else {
-            self.unexpected.push(format!("{code:#x} {request:x?} {arrays:x?}"));
+            self.unexpected.push(format!("{code:#x} {request:x?} {given:x?}"));
             return Err(Errno::EINVAL);
         };
+        let places = arrays.first_mut().map(|array| array.bytes.iter_mut());
+        places.into_iter().flatten().zip(&next.array_answer).for_each(|(place, byte)| *place = *byte);
         let answer = next.answer?;
         let count = answer.len().min(request.len());
         request[..count].copy_from_slice(&answer[..count]);

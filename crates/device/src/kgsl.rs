@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 const GROUP: u8 = 9;
+const GETPROPERTY: u32 = code(IOWR, GROUP, 0x02, 24);
 const WAIT_TIMESTAMP: u32 = code(IOW, GROUP, 0x07, 12);
 const DRAWCTXT_CREATE: u32 = code(IOWR, GROUP, 0x13, 8);
 const DRAWCTXT_DESTROY: u32 = code(IOW, GROUP, 0x14, 4);
@@ -23,6 +24,12 @@ const IO_COHERENT: u32 = 1 << 31;
 /// GMEM is saved, is not taken for the context, and state is restored by a preamble. A stream that faults ends the context: else
 /// KGSL skips the stream and its time stamp is reached as if it had been executed.
 const CONTEXT: u32 = 1 | 2 | 1 << 4 | 1 << 9;
+/// The property that says whether a context was reset: its value is the number of the context, then the answer.
+const GPU_RESET_STAT: u32 = 9;
+const PROPERTY_VALUE: usize = 8;
+/// The context was not reset, or for what another one did: then its own commands were executed again.
+const RESET_NONE: u32 = 0;
+const RESET_INNOCENT: u32 = 2;
 /// The commands are a list of indirect buffers.
 const SUBMIT_LIST: u64 = 4;
 const LIST_IB: u32 = 1;
@@ -56,7 +63,7 @@ impl<K: Kernel> KgslDevice<K> {
         let request = Message::default().u32(0).u32(IO_COHERENT).u64(SPACE);
         // Bytes to map, the address, padding.
         let mut request = request.u64(0).u64(0).u64(0).u64(0).0;
-        ask(&mut kernel, "IOCTL_KGSL_GPUMEM_ALLOC_ID", GPUMEM_ALLOC_ID, &mut request, &[])?;
+        ask(&mut kernel, "IOCTL_KGSL_GPUMEM_ALLOC_ID", GPUMEM_ALLOC_ID, &mut request, &mut [])?;
         let (memory, start) = (u32_at(&request, 0), u64_at(&request, 24));
         let mapping = kernel
             .map(u64::from(memory) << PAGE_SHIFT, SPACE)
@@ -71,6 +78,24 @@ impl<K: Kernel> KgslDevice<K> {
         &self.kernel
     }
 
+    /// Whether the GPU was reset for what the context did, since this was last asked.
+    fn was_reset(&mut self) -> Result<bool, DeviceError> {
+        let mut value = self.context.to_ne_bytes();
+        // Padding, the address of the value, its size.
+        let mut request = Message::default().u32(GPU_RESET_STAT).u32(0).u64(0).u64(value.len() as u64).0;
+        let mut arrays = [PointedTo { at: PROPERTY_VALUE, bytes: &mut value }];
+        ask(&mut self.kernel, "KGSL_PROP_GPU_RESET_STAT", GETPROPERTY, &mut request, &mut arrays)?;
+        Ok(!matches!(u32::from_ne_bytes(value), RESET_NONE | RESET_INNOCENT))
+    }
+
+    /// Gives back a context that takes nothing more, or is busy for ever, for another one.
+    fn renew_context(&mut self) -> Result<(), DeviceError> {
+        let mut gone = Message::default().u32(self.context).0;
+        ask(&mut self.kernel, "IOCTL_KGSL_DRAWCTXT_DESTROY", DRAWCTXT_DESTROY, &mut gone, &mut [])?;
+        self.context = new_context(&mut self.kernel)?;
+        Ok(())
+    }
+
     fn is_in_buffer(&self, iova: u64, size: u64) -> bool {
         let buffer = self.buffers.range(..=iova).next_back();
         buffer.is_some_and(|(start, whole)| (iova - start).checked_add(size).is_some_and(|end| end <= *whole))
@@ -79,7 +104,7 @@ impl<K: Kernel> KgslDevice<K> {
 
 fn new_context(kernel: &mut impl Kernel) -> Result<u32, DeviceError> {
     let mut request = Message::default().u32(CONTEXT).u32(0).0;
-    ask(kernel, "IOCTL_KGSL_DRAWCTXT_CREATE", DRAWCTXT_CREATE, &mut request, &[])?;
+    ask(kernel, "IOCTL_KGSL_DRAWCTXT_CREATE", DRAWCTXT_CREATE, &mut request, &mut [])?;
     Ok(u32_at(&request, 4))
 }
 
@@ -124,16 +149,14 @@ impl<K: Kernel> SubmitDevice for KgslDevice<K> {
         // No list of objects, nothing to wait for.
         let command = command.u64(0).u32(0).u32(0).u64(0).u32(0).u32(0).u32(self.context).u32(0);
         let mut request = command.0;
-        let arrays = [PointedTo { at: COMMAND_LIST, bytes: &list.0 }];
-        ask(&mut self.kernel, "IOCTL_KGSL_GPU_COMMAND", GPU_COMMAND, &mut request, &arrays)?;
+        let mut arrays = [PointedTo { at: COMMAND_LIST, bytes: &mut list.0 }];
+        ask(&mut self.kernel, "IOCTL_KGSL_GPU_COMMAND", GPU_COMMAND, &mut request, &mut arrays)?;
         let mut wait = Message::default().u32(self.context).u32(u32_at(&request, 60)).u32(PATIENCE).0;
-        match self.kernel.ask(WAIT_TIMESTAMP, &mut wait, &[]) {
-            Ok(()) => Ok(DeviceEnd::Done),
-            Err(Errno::ETIMEDOUT | EDEADLK) => {
-                // The context takes nothing more, or is busy for ever.
-                let mut gone = Message::default().u32(self.context).0;
-                ask(&mut self.kernel, "IOCTL_KGSL_DRAWCTXT_DESTROY", DRAWCTXT_DESTROY, &mut gone, &[])?;
-                self.context = new_context(&mut self.kernel)?;
+        match self.kernel.ask(WAIT_TIMESTAMP, &mut wait, &mut []) {
+            // A time stamp is reached by commands that were skipped, too.
+            Ok(()) if !self.was_reset()? => Ok(DeviceEnd::Done),
+            Ok(()) | Err(Errno::ETIMEDOUT | EDEADLK) => {
+                self.renew_context()?;
                 Ok(DeviceEnd::Hung)
             }
             Err(errno) => {

@@ -80,12 +80,12 @@ impl Errno {
 }
 
 /// An array that a request points to. Its address goes into the request at an offset.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct PointedTo<'a> {
     /// Where in the request its address is, 64 bits.
     pub at: usize,
-    /// Its bytes.
-    pub bytes: &'a [u8],
+    /// Its bytes, which the kernel may write over.
+    pub bytes: &'a mut [u8],
 }
 
 /// Memory of the GPU that the CPU sees too.
@@ -94,11 +94,11 @@ pub struct Mapping(pub usize);
 
 /// What a device is asked through: an open file of the kernel's.
 pub trait Kernel {
-    /// Asks; the kernel writes its answer over the request.
+    /// Asks; the kernel writes its answer over the request and its arrays.
     ///
     /// # Errors
     /// The kernel's number, when it refuses.
-    fn ask(&mut self, code: u32, request: &mut [u8], arrays: &[PointedTo<'_>]) -> Result<(), Errno>;
+    fn ask(&mut self, code: u32, request: &mut [u8], arrays: &mut [PointedTo<'_>]) -> Result<(), Errno>;
 
     /// Maps memory of the device from an offset that the kernel has named.
     ///

@@ -47,7 +47,7 @@ pub fn ask(
     request: &'static str,
     code: u32,
     bytes: &mut [u8],
-    arrays: &[PointedTo<'_>],
+    arrays: &mut [PointedTo<'_>],
 ) -> Result<(), DeviceError> {
     kernel.ask(code, bytes, arrays).map_err(|errno| DeviceError::Refused { request, errno })
 }

@@ -60,7 +60,7 @@ impl<K: Kernel> MsmDevice<K> {
         let size = param(&mut kernel, PARAM_VA_SIZE).map_err(DeviceError::NoSetIova)?;
         // Flags, priority, and room for the number of the queue.
         let mut queue = Message::default().u32(0).u32(0).u32(0).0;
-        ask(&mut kernel, "DRM_MSM_SUBMITQUEUE_NEW", SUBMITQUEUE_NEW, &mut queue, &[])?;
+        ask(&mut kernel, "DRM_MSM_SUBMITQUEUE_NEW", SUBMITQUEUE_NEW, &mut queue, &mut [])?;
         let addresses = start..start.saturating_add(size);
         Ok(MsmDevice { kernel, queue: u32_at(&queue, 8), addresses, buffers: BTreeMap::new() })
     }
@@ -72,13 +72,13 @@ impl<K: Kernel> MsmDevice<K> {
 
     fn info(&mut self, handle: u32, info: u32, value: u64) -> Result<u64, Errno> {
         let mut request = Message::default().u32(handle).u32(info).u64(value).u32(0).u32(0).0;
-        self.kernel.ask(GEM_INFO, &mut request, &[])?;
+        self.kernel.ask(GEM_INFO, &mut request, &mut [])?;
         Ok(u64_at(&request, 8))
     }
 
     fn close(&mut self, handle: u32) -> Result<(), DeviceError> {
         let mut request = Message::default().u32(handle).u32(0).0;
-        ask(&mut self.kernel, "DRM_GEM_CLOSE", GEM_CLOSE, &mut request, &[])
+        ask(&mut self.kernel, "DRM_GEM_CLOSE", GEM_CLOSE, &mut request, &mut [])
     }
 
     /// Places a buffer object and maps it.
@@ -101,7 +101,7 @@ impl<K: Kernel> MsmDevice<K> {
 
 fn param(kernel: &mut impl Kernel, param: u32) -> Result<u64, Errno> {
     let mut request = Message::default().u32(PIPE_3D0).u32(param).u64(0).u32(0).u32(0).0;
-    kernel.ask(GET_PARAM, &mut request, &[])?;
+    kernel.ask(GET_PARAM, &mut request, &mut [])?;
     Ok(u64_at(&request, 8))
 }
 
@@ -116,7 +116,7 @@ impl<K: Kernel> SubmitDevice for MsmDevice<K> {
         }
         end_among(&self.addresses, iova, size)?;
         let mut request = Message::default().u64(size).u32(BO_WRITE_COMBINED).u32(0).0;
-        ask(&mut self.kernel, "DRM_MSM_GEM_NEW", GEM_NEW, &mut request, &[])?;
+        ask(&mut self.kernel, "DRM_MSM_GEM_NEW", GEM_NEW, &mut request, &mut [])?;
         let handle = u32_at(&request, 12);
         let mapping = match self.place(handle, iova, size) {
             Ok(mapping) => mapping,
@@ -155,14 +155,16 @@ impl<K: Kernel> SubmitDevice for MsmDevice<K> {
         // No fence to wait for, no objects to synchronize with.
         let submit = submit.u64(0).u64(0).u32(0).u32(self.queue).u64(0).u64(0).u32(0).u32(0).u32(16).u32(0);
         let mut request = submit.0;
-        let arrays =
-            [PointedTo { at: SUBMIT_BOS, bytes: &bos.0 }, PointedTo { at: SUBMIT_CMDS, bytes: &cmds.0 }];
-        ask(&mut self.kernel, "DRM_MSM_GEM_SUBMIT", GEM_SUBMIT, &mut request, &arrays)?;
+        let mut arrays = [
+            PointedTo { at: SUBMIT_BOS, bytes: &mut bos.0 },
+            PointedTo { at: SUBMIT_CMDS, bytes: &mut cmds.0 },
+        ];
+        ask(&mut self.kernel, "DRM_MSM_GEM_SUBMIT", GEM_SUBMIT, &mut request, &mut arrays)?;
         let (seconds, nanoseconds) = self.kernel.now();
         let deadline = [seconds.saturating_add(PATIENCE), nanoseconds].map(|n| n as u64);
         let wait = Message::default().u32(u32_at(&request, 4)).u32(0);
         let mut wait = wait.u64(deadline[0]).u64(deadline[1]).u32(self.queue).u32(0).0;
-        match self.kernel.ask(WAIT_FENCE, &mut wait, &[]) {
+        match self.kernel.ask(WAIT_FENCE, &mut wait, &mut []) {
             Ok(()) => {}
             Err(Errno::ETIMEDOUT) => return Ok(DeviceEnd::Hung),
             Err(errno) => {
@@ -181,7 +183,7 @@ impl<K: Kernel> SubmitDevice for MsmDevice<K> {
         let (seconds, nanoseconds) = self.kernel.now();
         let deadline = [seconds.saturating_add(PATIENCE), nanoseconds].map(|n| n as u64);
         let mut request = Message::default().u32(handle).u32(PREP_READ).u64(deadline[0]).u64(deadline[1]).0;
-        ask(&mut self.kernel, "DRM_MSM_GEM_CPU_PREP", GEM_CPU_PREP, &mut request, &[])?;
+        ask(&mut self.kernel, "DRM_MSM_GEM_CPU_PREP", GEM_CPU_PREP, &mut request, &mut [])?;
         Ok(self.kernel.read(mapping, iova - start, size))
     }
 

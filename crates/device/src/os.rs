@@ -120,9 +120,9 @@ unsafe impl Ioctl for Request<'_> {
 }
 
 impl Kernel for OsKernel {
-    fn ask(&mut self, code: u32, request: &mut [u8], arrays: &[PointedTo<'_>]) -> Result<(), Errno> {
+    fn ask(&mut self, code: u32, request: &mut [u8], arrays: &mut [PointedTo<'_>]) -> Result<(), Errno> {
         for PointedTo { at, bytes } in arrays {
-            let address = bytes.as_ptr().expose_provenance() as u64;
+            let address = bytes.as_mut_ptr().expose_provenance() as u64;
             let place = request.get_mut(*at..).and_then(|rest| rest.get_mut(..8)).ok_or(Errno::EINVAL)?;
             place.copy_from_slice(&address.to_ne_bytes());
         }

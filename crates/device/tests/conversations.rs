@@ -12,7 +12,7 @@ fn bytes(fields: &[(u64, usize)]) -> Vec<u8> {
 }
 
 fn said(code: u32, request: &[(u64, usize)], answer: Result<Vec<u8>, Errno>) -> Exchange {
-    Exchange { code, request: bytes(request), arrays: Vec::new(), answer }
+    Exchange { code, request: bytes(request), arrays: Vec::new(), answer, array_answer: Vec::new() }
 }
 
 fn param(param: u64, answer: Result<u64, Errno>) -> Exchange {
@@ -57,7 +57,7 @@ fn submitted(wait: Result<(), Errno>, faults: [u64; 2]) -> Vec<Exchange> {
     let is_over = wait.is_ok();
     let mut all = vec![
         param(9, Ok(faults[0])),
-        Exchange { code: 0xc048_6446, request: submit(0), arrays: vec![bos, cmds], answer },
+        Exchange { code: 0xc048_6446, request: submit(0), arrays: vec![bos, cmds], ..said(0, &[], answer) },
         said(0x4020_6447, &wait_request, wait.map(|()| Vec::new())),
     ];
     all.extend(is_over.then(|| param(9, Ok(faults[1]))));
@@ -137,7 +137,7 @@ fn kgsl_opened() -> Vec<Exchange> {
     let alloc =
         |id, address| bytes(&[(id, 4), (0x8000_0000, 4), (1 << 30, 8), (0, 8), (address, 8), (0, 8), (0, 8)]);
     vec![
-        Exchange { code: 0xc030_0934, request: alloc(0, 0), arrays: Vec::new(), answer: Ok(alloc(6, START)) },
+        Exchange { code: 0xc030_0934, request: alloc(0, 0), ..said(0, &[], Ok(alloc(6, START))) },
         kgsl_context(2),
     ]
 }
@@ -147,21 +147,43 @@ fn kgsl_context(number: u64) -> Exchange {
     said(0xc008_0913, &[(0x213, 4), (0, 4)], Ok(bytes(&[(0x213, 4), (number, 4)])))
 }
 
-fn kgsl_submitted(wait: Result<(), Errno>) -> Vec<Exchange> {
+/// How a wait of KGSL ends: the reset status of the context after it, or why it does not come to its end.
+type KgslWait = Result<u32, Errno>;
+
+fn kgsl_submitted(wait: KgslWait) -> Vec<Exchange> {
     let command = |stamp| {
         let head = [(4, 8), (0, 8), (32, 4), (1, 4), (0, 8), (0, 4), (0, 4)];
         bytes(&[&head[..], &[(0, 8), (0, 4), (0, 4), (2, 4), (stamp, 4)]].concat())
     };
     let list = bytes(&[(0, 8), (START + 16, 8), (8, 8), (1, 4), (6, 4)]);
-    vec![
-        Exchange { code: 0xc040_094a, request: command(0), arrays: vec![list], answer: Ok(command(44)) },
-        said(0x400c_0907, &[(2, 4), (44, 4), (10_000, 4)], wait.map(|()| Vec::new())),
-    ]
+    let mut all = vec![
+        Exchange {
+            code: 0xc040_094a,
+            request: command(0),
+            arrays: vec![list],
+            ..said(0, &[], Ok(command(44)))
+        },
+        said(0x400c_0907, &[(2, 4), (44, 4), (10_000, 4)], wait.map(|_| Vec::new())),
+    ];
+    // The value is the context, then its status.
+    all.extend(wait.ok().map(|status| Exchange {
+        arrays: vec![bytes(&[(2, 4)])],
+        array_answer: bytes(&[(status.into(), 4)]),
+        ..said(0xc018_0902, &[(9, 4), (0, 4), (0, 8), (4, 8)], Ok(Vec::new()))
+    }));
+    all
 }
 
 #[test]
 fn kgsl_executes_a_stream_in_its_memory() {
-    let ends = [(Ok(()), Ok(DeviceEnd::Done)), (Err(Errno::ETIMEDOUT), Ok(DeviceEnd::Hung))];
+    // Not reset; guilty; innocent, which is executed again; nobody knows.
+    let ends: [(KgslWait, Result<DeviceEnd, DeviceError>); 5] = [
+        (Ok(0), Ok(DeviceEnd::Done)),
+        (Ok(1), Ok(DeviceEnd::Hung)),
+        (Ok(2), Ok(DeviceEnd::Done)),
+        (Ok(3), Ok(DeviceEnd::Hung)),
+        (Err(Errno::ETIMEDOUT), Ok(DeviceEnd::Hung)),
+    ];
     let refused =
         DeviceError::Refused { request: "IOCTL_KGSL_DEVICE_WAITTIMESTAMP_CTXTID", errno: Errno::EPERM };
     for (wait, end) in

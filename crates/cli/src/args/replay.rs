@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use unwedge_view::asm::number;
-use unwedge_view::replay::{ImageWanted, MemoryWanted, ReplayOptions, StepUnit};
+use unwedge_view::replay::{ImageWanted, MemoryWanted, StepUnit};
 
 /// What the help ends with.
 pub(super) const REPLAY_EXAMPLES: &str = "Examples:
@@ -17,6 +17,7 @@ pub(super) const REPLAY_EXAMPLES: &str = "Examples:
   unwedge replay --trace=2..4 capture.rd.gz
   unwedge replay --step dispatch capture.rd.gz
   unwedge replay --compare other.rd.gz capture.rd.gz
+  unwedge replay --compare-snapshots capture.rd.gz
   unwedge replay --image 0x100080000:R8G8B8A8_UNORM:256x256:tile=3=out.png capture.rd.gz
   unwedge replay --dump-mem 0x100027000:1024=out.bin capture.rd.gz
   unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz
@@ -24,7 +25,7 @@ pub(super) const REPLAY_EXAMPLES: &str = "Examples:
   unwedge replay --device msm capture.rd.gz
 
 The machine is an a6xx or an a7xx, as the capture says. It executes packets, draws, compute shaders and events. docs/replay.md has what \
-is executed, and what is not. Status 4 says that a submit faulted or hung, or that --compare found \
+is executed, and what is not. Status 4 says that a submit faulted or hung, or that --compare or --compare-snapshots found \
 a difference.";
 
 /// `replay`
@@ -61,6 +62,9 @@ pub struct Replay {
     /// Replay another capture alike, and show the buffers that differ at the end
     #[arg(long, value_name = "OTHER")]
     pub compare: Option<PathBuf>,
+    /// Compare what each set of buffers leaves with the next snapshot of the same buffers, for captures of a device that executed
+    #[arg(long, conflicts_with_all = ["memory", "compare"])]
+    pub compare_snapshots: bool,
     /// Write an image in memory, at the end, as PNG; SPEC is
     /// ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N :layers=N; can be repeated
     #[arg(long, value_name = "SPEC=FILE", value_parser = image)]
@@ -69,15 +73,15 @@ pub struct Replay {
     /// repeated
     #[arg(long, value_name = "[SET@]ADDRESS:SIZE=FILE", value_parser = dump)]
     pub dump_mem: Vec<MemoryDump>,
-    /// Which contents of buffers are loaded before a submit
-    #[arg(long, value_enum, default_value = "delta")]
-    pub memory: MemoryArg,
-    /// Steps that a submit may take: packets, dwords they copy, texels of blits, instructions of waves
-    #[arg(long, value_name = "N", default_value_t = 1 << 32, value_parser = value_parser!(u64).range(1..))]
-    pub max_steps: u64,
-    /// Steps after which a packet that is not done counts as hung
-    #[arg(long, value_name = "N", default_value_t = ReplayOptions::HANG_STEPS, value_parser = value_parser!(u64).range(1..))]
-    pub hang_steps: u64,
+    /// Which contents of buffers are loaded before a submit; delta without
+    #[arg(long, value_enum)]
+    pub memory: Option<MemoryArg>,
+    /// Steps that a submit may take: packets, dwords they copy, texels of blits, instructions of waves; 2^32 without
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub max_steps: Option<u64>,
+    /// Steps after which a packet that is not done counts as hung; 2^28 without
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub hang_steps: Option<u64>,
     /// Write the devcoredump of the first submit that faults, hangs or takes more than --max-steps
     #[arg(long, value_name = "FILE")]
     pub devcoredump: Option<PathBuf>,
@@ -121,6 +125,10 @@ impl Replay {
             (self.trace.is_some(), "--trace"),
             (self.step.is_some(), "--step"),
             (self.compare.is_some(), "--compare"),
+            (self.compare_snapshots, "--compare-snapshots"),
+            (self.memory.is_some(), "--memory"),
+            (self.max_steps.is_some(), "--max-steps"),
+            (self.hang_steps.is_some(), "--hang-steps"),
             (!self.image.is_empty(), "--image"),
             (self.devcoredump.is_some(), "--devcoredump"),
             (self.hangrd.is_some(), "--hangrd"),

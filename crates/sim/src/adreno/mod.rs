@@ -26,7 +26,7 @@ pub use cp::{CpStop, StreamFrame, ThreadId};
 pub use dispatch::DispatchStop;
 pub use kernel::{FaultReport, HangDump, HungSubmit};
 pub use machine::{AdrenoMachine, Note, RunEnd};
-pub use replay::{BufferChange, Loading, Replay};
+pub use replay::{BufferChange, Loading, Replay, SnapshotChange};
 pub use space::{AddressSpace, Client, GpuFault, GpuFaultKind};
 pub use state::{CONSTANTS, DescriptorTable, LoadedState, StageState};
 pub use watch::{Onward, PacketChanges, PacketOutcome, PacketWatch, WatchedPacket};

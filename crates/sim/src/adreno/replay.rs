@@ -145,6 +145,11 @@ impl<'d> Replay<'d> {
 
     /// Brings memory to what the CPU has made of it.
     pub fn load(&mut self, alive: &Memory) {
+        self.load_as(alive, self.loading);
+    }
+
+    /// The same, with contents loaded in a way of this time.
+    pub fn load_as(&mut self, alive: &Memory, loading: Loading) {
         for buffer in alive.buffers() {
             let known = self.snapshots.get(&buffer.iova).filter(|old| old.size == buffer.size);
             let Some(old) = known else {
@@ -152,7 +157,7 @@ impl<'d> Replay<'d> {
                 continue;
             };
             if let Some(words) = &buffer.contents {
-                let before = old.contents.as_deref().filter(|_| self.loading == Loading::Delta);
+                let before = old.contents.as_deref().filter(|_| loading == Loading::Delta);
                 store_changes(&mut self.machine, buffer, before, words);
                 self.snapshots.insert(buffer.iova, buffer.clone());
             }
@@ -272,6 +277,64 @@ impl Replay<'_> {
         now.is_some_and(|mut now| {
             now.len() == words.len() && words.into_iter().all(|word| now.next() == Some(&word.to_le_bytes()))
         })
+    }
+}
+
+/// A buffer that a snapshot has otherwise than the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotChange {
+    /// Where the buffer begins.
+    pub iova: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Bytes that the machine has written, and that are others in the snapshot.
+    pub differ: u64,
+    /// Bytes that are others in the snapshot than in the one before, and that the machine has not written.
+    pub not_written: u64,
+    /// Address of the first byte of either.
+    pub first: u64,
+}
+
+impl Replay<'_> {
+    /// The buffers of which a later snapshot has other bytes than the machine, by address. Buffers that are new in it, and bytes that are
+    /// not known on both sides, are left out.
+    pub fn snapshot_changes(&self, later: &Memory) -> Vec<SnapshotChange> {
+        let of_buffer = |later: &Buffer| {
+            let before = self.snapshots.get(&later.iova).filter(|before| before.size == later.size)?;
+            self.snapshot_change(before, later)
+        };
+        let mut all: Vec<SnapshotChange> = later.buffers().iter().filter_map(of_buffer).collect();
+        all.sort_by_key(|change| change.iova);
+        all
+    }
+
+    fn snapshot_change(&self, before: &Buffer, later: &Buffer) -> Option<SnapshotChange> {
+        let mut found: Option<SnapshotChange> = None;
+        for from in (0..later.size).step_by(PAGE as usize) {
+            let size = (later.size - from).min(PAGE);
+            if self.is_as_captured(later, from, size) {
+                continue;
+            }
+            for at in from..from + size {
+                let iova = later.iova + at;
+                let Load::Known(now) = self.machine.space.memory.load(iova, 1) else { continue };
+                let (Some(old), Some(new)) = (captured_byte(before, at), captured_byte(later, at)) else {
+                    continue;
+                };
+                if now == u64::from(new) {
+                    continue;
+                }
+                let (iova_of, size) = (later.iova, later.size);
+                let none = SnapshotChange { iova: iova_of, size, differ: 0, not_written: 0, first: iova };
+                let change = found.get_or_insert(none);
+                if now == u64::from(old) {
+                    change.not_written += 1;
+                } else {
+                    change.differ += 1;
+                }
+            }
+        }
+        found
     }
 }
 

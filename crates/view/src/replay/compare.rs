@@ -1,11 +1,12 @@
-//! Two replays side by side: the buffers that differ at the end.
+//! Two replays side by side: the buffers that differ at the end. Or a replay beside the snapshots of its own capture.
 
+use crate::Style;
 use crate::json::Hex;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use unwedge_sim::Load;
-use unwedge_sim::adreno::Replay;
+use unwedge_sim::adreno::{Replay, SnapshotChange};
 
 /// Bytes that are compared at once.
 const PAGE: u64 = 4096;
@@ -28,6 +29,52 @@ struct DifferingSpan {
     bytes: u64,
     first: Hex,
     last: Hex,
+}
+
+/// A buffer that is not in a snapshot as the replay of the set before left it.
+#[derive(Serialize, Debug, PartialEq, Eq)]
+pub(super) struct SnapshotDifference {
+    /// The set that the snapshot is of.
+    set: u64,
+    iova: Hex,
+    size: u64,
+    /// Bytes that the replay wrote, and that are others in the snapshot.
+    differ: u64,
+    /// Bytes that are others in the snapshot, and that the replay did not write: the CPU may have.
+    not_written: u64,
+    first: Hex,
+}
+
+impl SnapshotDifference {
+    pub(super) fn new(set: u64, change: SnapshotChange) -> SnapshotDifference {
+        let SnapshotChange { iova, size, differ, not_written, first } = change;
+        SnapshotDifference { set, iova: Hex::wide(iova), size, differ, not_written, first: Hex::wide(first) }
+    }
+
+    /// Whether the replay wrote something else.
+    pub(super) fn is_wrong(&self) -> bool {
+        self.differ > 0
+    }
+}
+
+/// Differences from snapshots as text.
+pub(super) fn snapshots_text(
+    differences: &[SnapshotDifference],
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if differences.is_empty() {
+        return writeln!(out, "\n  no buffer differs from its next snapshot");
+    }
+    let heading = format!(
+        "{:>8}  {:18} {:>10} {:>10} {:>11}  first byte",
+        "snapshot", "buffer", "size", "differ", "not written"
+    );
+    writeln!(out, "\n  {}", style.bold(&heading))?;
+    for SnapshotDifference { set, iova, size, differ, not_written, first } in differences {
+        writeln!(out, "  {set:>8}  {iova} {size:>10} {differ:>10} {not_written:>11}  {first}")?;
+    }
+    Ok(())
 }
 
 /// The buffers that differ, by address.

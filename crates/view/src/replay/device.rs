@@ -38,6 +38,7 @@ pub fn replay_on(
     };
     let mut diagnostics = Player::new(options.choice.clone(), db, max_alive).play(capture, &mut runner);
     runner.end_set(true);
+    runner.result.sets = runner.sets;
     diagnostics.append(&mut runner.diagnostics);
     if let Some(error) = &runner.refused {
         diagnostics.push(Diagnostic::loss(None, format!("{driver}: {error}")));

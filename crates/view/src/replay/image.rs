@@ -41,10 +41,11 @@ impl FromStr for ImageWanted {
         let count = |text: &str| text.parse::<u32>().map_err(|_| format!("`{text}` is not a number; {FORM}"));
         let mut params = ImageParams::new(format, count(width)?, count(height)?);
         let (mut level, mut layer, mut levels, mut layers, mut pitch) = (0, 0, None, None, None);
+        let mut tiled = None;
         for part in parts {
             match part.split_once('=') {
                 None if part == "ubwc" => params.ubwc = true,
-                Some(("tile", mode)) => params.tile_mode = tile_mode(mode)?,
+                Some(("tile", mode)) => tiled = Some(tile_mode(mode)?),
                 Some(("pitch", bytes)) => pitch = Some(count(bytes)?),
                 Some(("level", n)) => level = count(n)?,
                 Some(("layer", n)) => layer = count(n)?,
@@ -60,9 +61,12 @@ impl FromStr for ImageWanted {
         };
         (params.levels, params.layers) = (last("level", level, levels)?, last("layer", layer, layers)?);
         // Only tiles are compressed.
-        if params.ubwc && params.tile_mode == TileMode::Linear {
-            params.tile_mode = TileMode::Tile3;
-        }
+        params.tile_mode = match (tiled, params.ubwc) {
+            (Some(TileMode::Linear), true) => return Err(format!("a linear image has no UBWC; {FORM}")),
+            (Some(mode), _) => mode,
+            (None, true) => TileMode::Tile3,
+            (None, false) => TileMode::Linear,
+        };
         params.import = pitch.map(|pitch| ImportedLayout { offset: 0, pitch });
         Ok(ImageWanted { iova, params, level, layer })
     }
@@ -177,6 +181,7 @@ mod tests {
             "0x1000:R8_UNORM:4",
             "0:R8_UNORM:4x4:tile=9",
             "0:R8_UNORM:4x4:x",
+            "0:R8_UNORM:4x4:tile=0:ubwc",
             "0:R8_UNORM:4x4:levels=2:level=2",
             "0:R8_UNORM:4x4:layers=0",
         ] {

@@ -10,6 +10,7 @@ mod step;
 mod trace;
 
 pub use compare::DifferingBuffer;
+use compare::SnapshotDifference;
 pub use device::replay_on;
 pub use image::ImageWanted;
 pub use replacement::{OpenReplacement, Replacement};
@@ -24,7 +25,7 @@ use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
 use step::SubmitSteps;
 use trace::SubmitTrace;
-use unwedge_base::{Diagnostic, Severity};
+use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
 use unwedge_sim::adreno::{
@@ -39,6 +40,9 @@ pub struct ReplayOptions {
     pub choice: SubmitChoice,
     /// Which contents of buffers are loaded before a submit.
     pub loading: Loading,
+    /// Whether what a set leaves is compared with the next snapshot of its buffers. Each set then begins with its own contents, whatever
+    /// `loading` is.
+    pub compare_snapshots: bool,
     /// Steps that a submit may take.
     pub steps: u64,
     /// Steps of one packet after which it is taken for one that never ends.
@@ -54,12 +58,15 @@ pub struct ReplayOptions {
 impl ReplayOptions {
     /// Steps that [`ReplayOptions::hang_steps`] are where nothing else is said.
     pub const HANG_STEPS: u64 = 1 << 28;
+    /// Steps that [`ReplayOptions::steps`] are where nothing else is said.
+    pub const MAX_STEPS: u64 = 1 << 32;
 
     /// Every submit, with what a capture of a device that never executed needs, and nothing asked for.
     pub fn new(steps: u64) -> ReplayOptions {
         ReplayOptions {
             choice: SubmitChoice { compositors: true, ..SubmitChoice::default() },
             loading: Loading::Delta,
+            compare_snapshots: false,
             steps,
             hang_steps: ReplayOptions::HANG_STEPS,
             wanted: Vec::new(),
@@ -107,6 +114,9 @@ pub struct Replayed {
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<&'static str>,
     submits: Vec<SubmitEnd>,
+    /// The sets of buffers that the capture has, as far as it was read.
+    #[serde(skip)]
+    sets: u64,
     changed: Vec<ChangedBuffer>,
     notes: Vec<String>,
     /// What was asked for, in that order; `None` where not all of it is mapped and known.
@@ -118,6 +128,9 @@ pub struct Replayed {
     /// How it differs from another replay, and what that one is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<ComparedReplays>,
+    /// How what sets left differs from the next snapshots, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshots: Option<Vec<SnapshotDifference>>,
     /// What the first hang left, if it was asked for.
     #[serde(skip)]
     pub hang: Option<HangFiles>,
@@ -270,10 +283,12 @@ fn run<'d>(
         replay: None,
         result: Replayed { memory: vec![None; options.wanted.len()], ..Replayed::default() },
         fresh: true,
+        begins: true,
         sets: 0,
         left: false,
         diagnostics: Vec::new(),
     };
+    runner.result.snapshots = options.compare_snapshots.then(Vec::new);
     let mut diagnostics = Player::new(options.choice.clone(), db, max_alive).play(capture, &mut runner);
     diagnostics.append(&mut runner.diagnostics);
     if !runner.left {
@@ -282,7 +297,8 @@ fn run<'d>(
     runner.end_set();
     runner.read_memory(runner.sets.checked_sub(1));
     runner.read_memory(None);
-    let Runner { replay, mut result, .. } = runner;
+    let Runner { replay, mut result, sets, .. } = runner;
+    result.sets = sets;
     if let Some(replay) = &replay {
         result.images = options.images.iter().map(|wanted| image::picture(replay, wanted)).collect();
         result.changed = replay.changes().into_iter().map(ChangedBuffer::from).collect();
@@ -311,6 +327,8 @@ struct Runner<'r, 'p, 'd> {
     result: Replayed,
     /// The next address begins a set of buffers.
     fresh: bool,
+    /// The next submit is the first one of its set.
+    begins: bool,
     sets: u64,
     /// Nothing more is to be executed.
     left: bool,
@@ -355,6 +373,7 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
                 self.read_memory(Some(last));
             }
             self.sets += 1;
+            self.begins = true;
         }
     }
 
@@ -387,7 +406,16 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
         let submit = submission.submit;
         let memory = submission.live.memory();
         let before = replay.machine.work_done();
-        replay.load(memory);
+        let begins = std::mem::take(&mut self.begins);
+        match &mut self.result.snapshots {
+            Some(differences) if begins => {
+                let set = self.sets.saturating_sub(1);
+                let of_set = replay.snapshot_changes(memory).into_iter();
+                differences.extend(of_set.map(|change| SnapshotDifference::new(set, change)));
+                replay.load_as(memory, Loading::Snapshot);
+            }
+            _ => replay.load(memory),
+        }
         let (mut iova, mut dwords) = (submit.iova, submit.dwords);
         let replacement = self.parts.replacement.as_mut().filter(|replaced| replaced.submit == submit.number);
         if let Some(replacement) = replacement {
@@ -465,9 +493,10 @@ impl Replayed {
         self.submits.iter().all(|submit| matches!(submit.end, EndKind::Done | EndKind::Left))
     }
 
-    /// Whether another replay was compared, and differs.
+    /// Whether another replay or a snapshot was compared, and differs.
     pub fn differs(&self) -> bool {
         self.compared.as_ref().is_some_and(|compared| !compared.buffers.is_empty())
+            || self.snapshots.iter().flatten().any(SnapshotDifference::is_wrong)
     }
 
     /// Whether one of these submits was executed.
@@ -483,6 +512,24 @@ impl Replayed {
     /// Address and size of the buffers that the GPU has changed.
     pub fn changed_buffers(&self) -> Vec<(u64, u64)> {
         self.changed.iter().map(|buffer| (buffer.iova.value(), buffer.size)).collect()
+    }
+
+    /// A message for memory that cannot be had.
+    pub fn absent(&self, wanted: &MemoryWanted) -> Diagnostic {
+        let MemoryWanted { iova, size, set } = wanted;
+        let bytes = counted(*size, "byte", "bytes");
+        Diagnostic::loss(
+            None,
+            match set {
+                Some(set) if *set >= self.sets => {
+                    let sets = counted(self.sets, "set", "sets");
+                    format!(
+                        "{bytes} at {iova:#x} after set {set}: {sets} of buffers were replayed, counted from 0"
+                    )
+                }
+                _ => format!("not all of {bytes} at {iova:#x} are mapped and known"),
+            },
+        )
     }
 
     /// How many submits there were.
@@ -543,6 +590,9 @@ impl Replayed {
                 writeln!(out, "  {submits} did not end")?;
             }
         }
+        if let Some(differences) = &self.snapshots {
+            compare::snapshots_text(differences, style, out)?;
+        }
         for note in &self.notes {
             writeln!(out, "\n  note: {note}")?;
         }
@@ -553,11 +603,4 @@ impl Replayed {
 /// A message for the file of a hang that did not happen.
 pub fn no_hang(file: &str) -> Diagnostic {
     Diagnostic::loss(None, format!("no submit stopped as hardware would: {file} is not written"))
-}
-
-/// A message for memory that cannot be had.
-pub fn absent(wanted: &MemoryWanted) -> Diagnostic {
-    let MemoryWanted { iova, size, .. } = wanted;
-    let message = format!("not all of {} at {iova:#x} are mapped and known", counted(*size, "byte", "bytes"));
-    Diagnostic { severity: Severity::Loss, span: None, message }
 }

@@ -77,7 +77,12 @@ impl<'r> Replacement<'r> {
                 stream = Some((submit.iova, submit.dwords));
             }
         }
-        diagnostics.extend(reader.diagnostics().iter().cloned().chain(live.diagnostics()));
+        let lost = reader.diagnostics().iter().cloned().chain(live.diagnostics());
+        diagnostics.extend(lost.map(|lost| Diagnostic {
+            severity: lost.severity,
+            span: None,
+            message: format!("what replaces submit {}: {lost}", self.submit),
+        }));
         let stream = stream.ok_or_else(|| "the replacement has no command stream".to_owned())?;
         Ok(Replaced { buffers, stream })
     }

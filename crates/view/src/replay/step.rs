@@ -17,7 +17,7 @@ const SHOWN: u64 = 4096;
 const LONGEST: u64 = 256;
 /// What can be asked.
 const HELP: &str = "  Enter  the next one\n  c      go on to the end\n  r REG  a register, by name or offset\n  \
-                    x A L  memory: L bytes at address A\n  q      leave\n";
+                    x A L  memory: L bytes at address A\n  h      these commands\n  q      leave\n";
 
 /// Before what a replay stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +124,17 @@ impl<'s> Stepper<'s> {
                 ["x", iova, size] if number(iova).is_some() && number(size).is_some() => {
                     self.memory(machine, number(iova).unwrap_or(0), number(size).unwrap_or(0));
                 }
-                _ => {
+                ["h" | "help" | "?"] => {
                     let _ = self.out.write_all(HELP.as_bytes());
+                }
+                ["r" | "x", ..] => {
+                    let _ = writeln!(
+                        self.out,
+                        "  r takes a register, x an address and a length: `h` lists commands"
+                    );
+                }
+                _ => {
+                    let _ = writeln!(self.out, "  there is no command {command}: `h` lists commands");
                 }
             }
         }

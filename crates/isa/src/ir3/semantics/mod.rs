@@ -203,7 +203,9 @@ impl Alu {
 
     /// Whether a result is not what the operation gives.
     pub fn changes_result(&self) -> bool {
-        self.half != self.to_half || self.saturate && self.result() == ValueKind::Float
+        self.half != self.to_half
+            || self.half && self.is_wide()
+            || self.saturate && self.result() == ValueKind::Float
     }
 
     /// The result as it is written: saturated, and as wide as its register.
