@@ -53,9 +53,11 @@ impl AdrenoMachine<'_> {
             return Ok(());
         }
         let word = packet.arg(0)?;
-        self.working = Some(WorkUnit::Event((word & 0x7f) as u8));
+        // BV may go on while work of BR does not end.
+        let stuck = self.working.filter(|_| self.ahead.is_some());
+        self.working = stuck.or(Some(WorkUnit::Event((word & 0x7f) as u8)));
         self.execute_event(packet, word)?;
-        self.working = None;
+        self.working = stuck;
         self.mark_work(packet.thread, false);
         Ok(())
     }
