@@ -330,6 +330,8 @@ rules! {
         // Less than a wait of BR, which may be what BV waits for.
         /// The BV thread waits for a value that the dump does not have.
         BvWaitsForValue: "bv-waits-for-value", CpWait, 49, Cause, [CaptureEarlierSubmits];
+        /// The CP waits for a value that an event before it writes, once the work before that is over.
+        CpWaitsForQueuedEvent: "cp-waits-for-queued-event", CpWait, 34, Observation, [];
         /// The CP waits for earlier work.
         CpWaitsForWork: "cp-waits-for-work", CpWait, 34, Observation, [];
         /// The CP waits for earlier register writes.
@@ -371,6 +373,9 @@ rules! {
         Ir3CodeBreaksRule: "ir3-code-breaks-rule", CodeFault, 49, Cause, [];
         /// A blit whose end the clusters have not taken.
         BlitNotFinished: "blit-not-finished", Suspect, 40, Clue, [];
+        // Less than the blocks that are busy with it: they say in which way it does not end.
+        /// Work whose register context the clusters wait for.
+        WorkNotFinished: "work-not-finished", Suspect, 35, Clue, [];
         /// Earlier work that no wait is known to have ended.
         WorkMayBeRunning: "work-may-be-running", Suspect, 40, Clue, [];
         /// The IOMMU stalls the GPU at a fault.

@@ -146,13 +146,27 @@ impl Registers {
     /// A draw has been reported: its values become the [`previous`](Registers::previous) ones, and nothing counts as
     /// rewritten. Whoever keeps the registers of a walk does this after each piece of work that it has reported.
     pub fn mark_draw(&mut self) {
-        for p in ones(&self.touched) {
-            if let Some(Some(page)) = self.pages.get_mut(p) {
-                for i in ones(&std::mem::take(&mut page.rewritten)) {
-                    page.last[i] = page.values[i];
+        self.mark_work(|_| true);
+    }
+
+    /// The same for some of the registers alone, as where a blit has registers of its own.
+    pub fn mark_work(&mut self, takes: impl Fn(u32) -> bool) {
+        for (first, pages) in (0..).step_by(64).zip(&mut self.touched) {
+            for p in ones(&[*pages]) {
+                let Some(Some(page)) = self.pages.get_mut(first + p) else { continue };
+                let mut left = [0; WORDS];
+                for i in ones(&page.rewritten) {
+                    if takes(((first + p) * PAGE + i) as u32) {
+                        page.last[i] = page.values[i];
+                    } else {
+                        left[i / 64] |= 1 << (i % 64);
+                    }
+                }
+                page.rewritten = left;
+                if left == [0; WORDS] {
+                    *pages &= !(1 << p);
                 }
             }
         }
-        self.touched.fill(0);
     }
 }

@@ -54,6 +54,21 @@ pub fn writes(chunk: [u32; CHUNK_DWORDS as usize]) -> [Option<QueuedWrite>; 2] {
     })
 }
 
+/// The chunk that holds two writes: what [`writes`] takes apart.
+pub fn chunk(writes: [Option<QueuedWrite>; 2]) -> [u32; CHUNK_DWORDS as usize] {
+    const REGISTER: u32 = (1 << 18) - 1;
+    let mut all = 0u128;
+    for (slot, write) in (0u32..).zip(writes) {
+        let Some(write) = write else { continue };
+        all |= 1 << slot
+            | u128::from(write.value) << (2 + 32 * slot)
+            | u128::from(write.reg & REGISTER) << (66 + 18 * slot)
+            | u128::from(write.pipe) << (102 + slot)
+            | u128::from(write.context & 1) << (104 + slot);
+    }
+    [0, 32, 64, 96].map(|shift| (all >> shift) as u32)
+}
+
 /// Where the parts of a pool lie, in dwords from its first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLayout {
@@ -61,7 +76,7 @@ pub struct PoolLayout {
     pub successors: usize,
     /// The rows of [`row`].
     pub rows: usize,
-    /// A part whose meaning is known of [`PoolLayout::count`] only.
+    /// The number of blocks, and a part whose meaning is known of [`PoolLayout::count`] only.
     pub sizes: usize,
     /// Blocks of chunks.
     pub blocks: u32,
@@ -168,6 +183,8 @@ mod tests {
         let first = QueuedWrite { reg: 0x8c17, value: 0x1111_2222, context: 1, pipe: false };
         let second = QueuedWrite { reg: 0x12, value: 0x3333_4444, context: 0, pipe: true };
         assert_eq!(writes(chunk), [Some(first), Some(second)]);
+        assert_eq!(super::chunk([Some(first), Some(second)]), chunk);
+        assert_eq!(super::chunk([None, Some(one)]), [2, 0, 0xb000_0000, 0x209]);
     }
 
     #[test]

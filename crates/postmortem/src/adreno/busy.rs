@@ -7,9 +7,10 @@
 use unwedge_base::Generation;
 
 use crate::adreno::case::{AdrenoCase, field, seen};
+use crate::adreno::unfinished::Unfinished;
 use crate::args::Arg;
 use crate::report::{Evidence, Finding, Subject, Trust};
-use crate::rules::Rule;
+use crate::rules::{Rule, RuleRole};
 
 /// One reading of a combination of flags. A flag given as `A|B` stands for any of these: names differ by generation.
 struct Reading {
@@ -174,13 +175,17 @@ fn any_set(flags: &[&str], alternatives: &str) -> bool {
 }
 
 /// What the busy flags mean; nothing if the dump does not have RBBM_STATUS.
-pub fn findings(case: &AdrenoCase<'_>) -> Vec<Finding> {
+pub(super) fn findings(case: &AdrenoCase<'_>, unfinished: Option<&Unfinished<'_>>) -> Vec<Finding> {
     let stalled = case.regs.field("RBBM_STATUS3", "SMMU_STALLED_ON_FAULT").filter(|&v| v != 0);
     let stalled = stalled.map(|_| {
         Finding::new(Rule::SmmuStalled, Trust::Certain, Subject::Block("IOMMU".into()))
             .seen(case.regs.field_evidence("RBBM_STATUS3", "SMMU_STALLED_ON_FAULT"))
     });
-    stalled.into_iter().chain(combination(case)).collect()
+    let origin = |finding: Finding| match finding.rule.row().role {
+        RuleRole::Clue => finding.with_some("origin", unfinished.map(|work| Arg::Record(work.origin()))),
+        _ => finding,
+    };
+    stalled.into_iter().chain(combination(case).map(origin)).collect()
 }
 
 /// The flags of RBBM_STATUS, from the registers; where those were not read, from the dump's head, unless it is zero,

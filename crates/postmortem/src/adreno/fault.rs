@@ -7,6 +7,7 @@ use crate::adreno::case::{AdrenoCase, register, seen};
 use crate::adreno::hang::CpStop;
 use crate::adreno::origin;
 use crate::adreno::target;
+use crate::adreno::unfinished::Unfinished;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
@@ -62,7 +63,11 @@ pub fn whereabouts<'m>(case: &'m AdrenoCase<'_>, iova: u64) -> Whereabouts<'m> {
 }
 
 /// The fault, if the dump reports one.
-pub fn finding(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> {
+pub(super) fn finding(
+    case: &AdrenoCase<'_>,
+    stop: Option<&CpStop>,
+    unfinished: Option<&Unfinished<'_>>,
+) -> Option<Finding> {
     let fault = case.dump.fault.as_ref()?;
     let Some(iova) = fault.iova.filter(|&iova| iova != 0 || fault.dir.is_some() || fault.kind.is_some())
     else {
@@ -76,6 +81,9 @@ pub fn finding(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> 
     let units = fault.units();
     let by_cp = units.as_ref().is_none_or(|units| units.iter().any(|unit| unit == "CP"));
     let origin = stop.filter(|_| by_cp).and_then(|stop| origin::find(case, stop, iova));
+    // Another unit's access is one of the work that is stalled at it.
+    let by_work = unfinished.filter(|_| !by_cp || fault.source_name().is_none_or(|source| source != "CP"));
+    let origin = origin.or_else(|| by_work.map(Unfinished::origin));
     if origin.is_some() {
         // The stop and the fault agree.
         place.trust = place.trust.max(Trust::Likely);

@@ -14,10 +14,11 @@ use crate::adreno::hang::CpStop;
 use crate::adreno::mempool::{self, Mempool, Queue, QueueEnd};
 use crate::adreno::sqe::SqeStat;
 use crate::adreno::trace::{TracedWork, header_of, packet_name};
+use crate::adreno::unfinished::Unfinished;
 use crate::adreno::wait;
 use crate::adreno::writer;
 use crate::args::{Arg, Args};
-use crate::awaited::WaitEnd;
+use crate::awaited::{WaitEnd, WriterOrder};
 use crate::report::{Evidence, Fact, FieldFact, Finding, Subject, Trust};
 use crate::rules::Rule;
 
@@ -89,7 +90,11 @@ pub fn pass_args(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Args> {
 }
 
 /// The CP waits in the packet at the stop.
-pub fn cp_wait(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Finding> {
+pub(super) fn cp_wait(
+    case: &AdrenoCase<'_>,
+    stop: &CpStop,
+    unfinished: Option<&Unfinished<'_>>,
+) -> Option<Finding> {
     let packet = stop.scene.packet.as_ref()?;
     let at = packet.iova;
     let subject = Subject::Packet { name: Some(packet.name.clone()), iova: at };
@@ -115,8 +120,13 @@ pub fn cp_wait(case: &AdrenoCase<'_>, stop: &CpStop) -> Option<Finding> {
             WaitOperand::Register(_) | WaitOperand::OnChip(_) => None,
         };
         let in_memory = matches!(parsed.operand, WaitOperand::Memory(_));
+        // An event before the wait writes the value when the work before it is over.
+        let by_event = matches!(&writer, Some(WaitEnd::Writer(write)) if write.order == WriterOrder::Earlier
+            && write.ends == Some(true)
+            && write.args.text("packet").is_some_and(|packet| packet.starts_with("CP_EVENT_WRITE")));
         let (rule, trust) = match (now.map(|now| parsed.accepts(now)), &writer) {
             (Some(true), _) => (Rule::CpAwaitedValueIsThere, Trust::Possible),
+            _ if by_event && unfinished.is_some() => (Rule::CpWaitsForQueuedEvent, Trust::Likely),
             // A packet after the wait is never reached, so the stream holds itself up. Who else could write is not known.
             (Some(false), Some(WaitEnd::Itself(_))) => (Rule::CpWaitsForItself, Trust::Certain),
             (None, Some(WaitEnd::Itself(_))) => (Rule::CpWaitsForItself, Trust::Likely),
@@ -233,15 +243,21 @@ fn state_args(case: &AdrenoCase<'_>, work: &TracedWork) -> Arg {
 }
 
 /// Work before the stop that may be the culprit.
-pub fn suspects(case: &AdrenoCase<'_>, open: &OpenWork<'_>, pool: Option<&Mempool>) -> Option<Finding> {
+pub(super) fn suspects(
+    case: &AdrenoCase<'_>,
+    open: &OpenWork<'_>,
+    pool: Option<&Mempool>,
+    unfinished: Option<&Unfinished<'_>>,
+) -> Option<Finding> {
     let blit_open = pool.and_then(|p| p.queue("PS")).is_some_and(|q| ends_blit(q, case));
     let culprit = open.work.iter().find(|w| blit_open && w.kind == DrawKind::Blit).or(open.work.first())?;
-    let unfinished = blit_open && culprit.kind == DrawKind::Blit;
-    let (rule, trust) = match unfinished {
-        true => (Rule::BlitNotFinished, Trust::Likely),
-        false => (Rule::WorkMayBeRunning, Trust::Possible),
+    let blit = blit_open && culprit.kind == DrawKind::Blit;
+    let (rule, trust, culprit) = match (blit, unfinished) {
+        (true, _) => (Rule::BlitNotFinished, Trust::Likely, *culprit),
+        (false, Some(unfinished)) => (Rule::WorkNotFinished, unfinished.trust(), unfinished.work),
+        (false, None) => (Rule::WorkMayBeRunning, Trust::Possible, *culprit),
     };
-    let queue = unfinished.then(|| {
+    let queue = blit.then(|| {
         let args = Args::new().with("cluster", Arg::name("PS")).with("next", Arg::name("CP_2D_EVENT_END"));
         seen("indexed-registers CP_MEMPOOL", Fact::Record(args))
     });

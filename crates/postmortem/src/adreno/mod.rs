@@ -23,6 +23,7 @@ mod shaders;
 pub mod sqe;
 mod target;
 pub mod trace;
+mod unfinished;
 pub mod wait;
 mod writer;
 
@@ -86,7 +87,7 @@ pub fn explain_case<'d>(dump: &'d Devcore<'d>, db: &'d Db) -> ExplainedCase<'d> 
     }
     let Some(generation) = known else {
         let case = AdrenoCase::without_registers(dump, db.gpu(Generation::A7xx));
-        report.findings.extend(fault::finding(&case, None));
+        report.findings.extend(fault::finding(&case, None, None));
         report.findings.extend(gmu::findings(&case));
         report.findings.extend(progress::findings(&case, None));
         let message = "the GPU is not known: registers and command streams are not read";
@@ -111,19 +112,20 @@ fn judge(case: &AdrenoCase<'_>, shader_gpu: Option<u32>, found: Option<&CpStop>,
     findings.extend(device::finding(case));
     findings.extend(corrupt::findings(case, stop));
     findings.extend(stop.and_then(|stop| cycle::finding(case, stop)));
-    findings.extend(fault::finding(case, stop));
+    let unfinished = stop.and_then(|stop| unfinished::find(case, stop, queues));
+    findings.extend(fault::finding(case, stop, unfinished.as_ref()));
     findings.extend(gmu::findings(case));
-    findings.extend(busy::findings(case));
+    findings.extend(busy::findings(case, unfinished.as_ref()));
     findings.extend(pool.as_ref().and_then(|(pool, source)| inflight::queued(case, pool, source)));
     findings.extend(inflight::bv_thread(case));
     let mut open = 0;
     if let Some(stop) = stop {
         let open_work = inflight::open_work(stop, queues, case);
         open = open_work.work.len();
-        findings.extend(inflight::cp_wait(case, stop));
+        findings.extend(inflight::cp_wait(case, stop, unfinished.as_ref()));
         findings.extend(bv::finding(case, stop));
         findings.extend(inflight::own_draw(case, stop, &open_work));
-        findings.extend(inflight::suspects(case, &open_work, queues));
+        findings.extend(inflight::suspects(case, &open_work, queues, unfinished.as_ref()));
         findings.extend(shaders::findings(case, shader_gpu, stop, &open_work));
     }
     findings.extend(progress::findings(case, found));

@@ -20,6 +20,8 @@ use crate::adreno::shaders::{self, STAGES};
 const MAX_CALLS: usize = 1 << 16;
 /// Packets and draws remembered before the stop.
 const RECENT: usize = 64;
+/// Packets with work and events remembered before the stop: as many as state numbers tell apart.
+const SENT: usize = 256;
 /// Dwords of the packet at the stop that are kept.
 const PAYLOAD: usize = 64;
 
@@ -160,6 +162,28 @@ pub struct TracedWork {
     pub shaders: Vec<(Stage, u64)>,
 }
 
+/// What a packet with work or an event sends to the clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentCommand {
+    /// A draw.
+    Draw,
+    /// A dispatch.
+    Dispatch,
+    /// A blit of the 2D engine.
+    Blit,
+    /// An event of this number.
+    Event(u32),
+}
+
+/// A packet with work or an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentPacket {
+    /// What it sends.
+    pub command: SentCommand,
+    /// The number of its work.
+    pub work: Option<u32>,
+}
+
 /// A packet at or before the stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedPacket {
@@ -203,6 +227,10 @@ pub struct StopScene {
     pub own_work: Option<TracedWork>,
     /// Work before the stop, newest last; what was predicated away is left out.
     pub work: VecDeque<TracedWork>,
+    /// Packets with work or an event before the stop, newest last; not those of the BV thread alone.
+    pub sent: VecDeque<SentPacket>,
+    /// The packet at the stop, if it is one.
+    pub own_sent: Option<SentPacket>,
     /// Marker or mode at the stop.
     pub marker: Option<u32>,
     /// Bins whose rendering was started since the last pass of another kind (a6xx on).
@@ -233,6 +261,8 @@ pub struct Stopper<'s> {
     loaded: Vec<(Stage, u64)>,
     nest: Nest,
     in_hit: bool,
+    /// The BR thread takes packets.
+    br: bool,
     /// What was met.
     pub scene: StopScene,
 }
@@ -257,6 +287,7 @@ impl<'s> Stopper<'s> {
             loaded: Vec::new(),
             nest: Nest::default(),
             in_hit: false,
+            br: true,
             scene,
         }
     }
@@ -321,11 +352,22 @@ impl<'s> Stopper<'s> {
     }
 
     fn met(&mut self, packet: &Packet<'_>) {
+        if packet.op == AdrenoOp::ThreadControl {
+            self.br = packet.payload.get(0).is_none_or(|word| word & 3 != 2);
+        }
+        let sent = sent(packet).filter(|_| self.br && packet.exec != Exec::NotTaken);
         if self.in_target() && self.covers(packet.place.index, packet.dwords.len()) {
             self.scene.reached = true;
             self.in_hit = true;
             self.scene.packet = Some(step(self.gpu, packet));
+            self.scene.own_sent = sent;
             return;
+        }
+        if let Some(sent) = sent {
+            if self.scene.sent.len() == SENT {
+                self.scene.sent.pop_front();
+            }
+            self.scene.sent.push_back(sent);
         }
         if packet.exec != Exec::NotTaken {
             self.scene.since_wait = self.scene.since_wait.saturating_add(1);
@@ -341,6 +383,18 @@ impl<'s> Stopper<'s> {
             push_recent(&mut self.scene.before, step(self.gpu, packet));
         }
     }
+}
+
+/// What a packet sends, if it is one with work or an event.
+fn sent(packet: &Packet<'_>) -> Option<SentPacket> {
+    let command = match packet.op {
+        AdrenoOp::EventWrite | AdrenoOp::EventWrite7 => SentCommand::Event(packet.payload.get(0)? & 0x7f),
+        AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => SentCommand::Dispatch,
+        AdrenoOp::Blit => SentCommand::Blit,
+        op if op.is_work() => SentCommand::Draw,
+        _ => return None,
+    };
+    Some(SentPacket { command, work: None })
 }
 
 fn push_recent<T>(recent: &mut VecDeque<T>, item: T) {
@@ -443,6 +497,10 @@ impl AdrenoSink for Stopper<'_> {
                         .filter_map(|&(_, reg)| Some((reg, self.value(state, reg)?)))
                         .collect(),
                 };
+                let newest = if self.in_hit { &mut self.scene.own_sent } else { &mut None };
+                if let Some(sent) = newest.as_mut().or(self.scene.sent.back_mut()).filter(|_| self.br) {
+                    sent.work = sent.work.or(Some(work.number));
+                }
                 if self.in_hit {
                     self.snapshot(state);
                     self.scene.own_work = Some(work);

@@ -1,6 +1,7 @@
 //! The machine: memory, registers, the threads of its command processor, and what they have loaded.
 
 use super::blit2d::BlitPlaces;
+use super::clusters::ClusterQueues;
 use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::dispatch::ComputePlaces;
 use super::draw::{DrawCounters, DrawPlaces, StreamProgram};
@@ -72,10 +73,19 @@ impl RunEnd {
 /// What works beside the CP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkUnit {
+    /// The pipeline of draws.
+    Draw,
+    /// An event of this number.
+    Event(u8),
     /// The shader processors.
     Shader,
     /// The 2D engine.
     Blit,
+}
+
+/// Whether a register is one of the 2D engine's.
+pub(crate) fn is_two_d(gpu: Gpu<'_>, reg: u32) -> bool {
+    gpu.reg(reg).is_some_and(|reg| reg.name().contains("_2D_"))
 }
 
 /// Registers that the machine itself reads or answers, where the GPU has them.
@@ -148,6 +158,8 @@ pub struct AdrenoMachine<'d> {
     pub(crate) work_done: u64,
     /// What works, or worked when the machine stopped.
     pub(crate) working: Option<WorkUnit>,
+    /// What the SQE has sent after work that does not end.
+    pub(crate) ahead: Option<Box<ClusterQueues>>,
     packets: u64,
     pub(crate) counters: DrawCounters,
     pub(crate) stream_program: StreamProgram,
@@ -198,6 +210,7 @@ impl<'d> AdrenoMachine<'d> {
             interrupts: 0,
             work_done: 0,
             working: None,
+            ahead: None,
             packets: 0,
             counters: DrawCounters::default(),
             stream_program: StreamProgram::default(),
@@ -253,13 +266,14 @@ impl<'d> AdrenoMachine<'d> {
         self.clocks = Clocks::default();
         self.counters = DrawCounters::default();
         self.working = None;
+        self.ahead = None;
     }
 
-    /// Work was sent: the register context rolls over.
-    pub(crate) fn mark_work(&mut self, id: ThreadId) {
-        let at = self.index(id);
-        self.registers[at].mark_draw();
-        self.thread_mut(id).rollovers += 1;
+    /// Work was sent: its register context rolls over. Blits have contexts of their own.
+    pub(crate) fn mark_work(&mut self, id: ThreadId, two_d: bool) {
+        let (at, gpu) = (self.index(id), self.gpu);
+        self.registers[at].mark_work(|reg| is_two_d(gpu, reg) == two_d);
+        self.thread_mut(id).rollovers[usize::from(two_d)] += 1;
     }
 
     /// A register as it was in the context before the current one.
@@ -400,6 +414,12 @@ impl<'d> AdrenoMachine<'d> {
 
     pub(crate) fn write_register(&mut self, id: ThreadId, reg: u32, value: u32) {
         self.log_register(reg, value);
+        if let Some(queues) = self.ahead.as_deref_mut().filter(|_| id == ThreadId::Br)
+            && queues.write(reg, value)
+        {
+            queues.advance();
+            return;
+        }
         // The program of stream-out is written through one register.
         match Some(reg) {
             reg if reg == self.places.stream_control => self.stream_program.start(value),

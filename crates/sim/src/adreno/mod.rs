@@ -7,6 +7,7 @@
 //! [`sqe`] is the processor inside the CP that runs its firmware.
 
 mod blit2d;
+mod clusters;
 mod cp;
 mod dispatch;
 mod draw;

@@ -130,6 +130,9 @@ impl<'d> Replay<'d> {
             return Some(end);
         }
         if let Some(snapshot) = self.snapshot.as_ref() {
+            if end.is_of_hardware() {
+                self.machine.run_ahead(snapshot, &end);
+            }
             if self.dumps && self.dump.is_none() && end.is_of_hardware() {
                 let (machine, ring) = (&self.machine, &self.ring);
                 let dumper = CoreDumper { machine, snapshot, ring, submit: &given, end: &end };

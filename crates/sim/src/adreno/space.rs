@@ -15,6 +15,12 @@ pub enum Client {
     Sp,
     /// Texture processors.
     Tp,
+    /// The fetch of vertices.
+    Vfd,
+    /// The fetch of indices and of tessellation levels.
+    Pc,
+    /// Stream-out.
+    Vpc,
     /// The colour cache, behind 2D blits and render targets.
     Ccu,
 }
@@ -26,6 +32,9 @@ impl Client {
             Client::Cp => "CP",
             Client::Sp => "SP",
             Client::Tp => "TP",
+            Client::Vfd => "VFD",
+            Client::Pc => "PC",
+            Client::Vpc => "VPC",
             Client::Ccu => "CCU",
         }
     }

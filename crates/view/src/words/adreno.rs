@@ -224,6 +224,11 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
             let why = "The CP polls until the value is there.";
             cp_waits_for_value(f, "value not in the dump", &sentences(&[why, &writers(f)]))
         }
+        AdrenoRule::CpWaitsForQueuedEvent => cp_waits_for_value(
+            f,
+            "the event that writes it waits for earlier work",
+            &sentences(&["The event is sent, but the work before it has not finished.", &writers(f)]),
+        ),
         AdrenoRule::CpWaitsForWork => cp_waits_for(f, "earlier work to finish"),
         AdrenoRule::CpWaitsForRegisterWrites => cp_waits_for(f, "earlier register writes to land"),
         AdrenoRule::CpWaitsForWaits => cp_waits_for(f, "earlier waits to end"),
@@ -232,6 +237,11 @@ pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
         AdrenoRule::GmuRefusedMessage => gmu_refused_message(f),
         AdrenoRule::BlitNotFinished => blit_not_finished(f),
         AdrenoRule::WorkMayBeRunning => work_may_be_running(f),
+        AdrenoRule::WorkNotFinished => {
+            let work = f.args.record("work").map(|args| work(args, true)).unwrap_or_default();
+            let why = "The CP is past it, and the clusters wait for its register context to be free.";
+            Words::new(format!("{work} has not finished"), sentences(&[why, &state(f)]))
+        }
         AdrenoRule::QueuedWrites => queued_writes(f),
         AdrenoRule::WorkStarting => own_work(f, "the CP was starting"),
         AdrenoRule::WorkLastSent => own_work(f, "the last work sent was"),
@@ -569,6 +579,7 @@ fn fault_users(f: &Finding) -> String {
         match origin.text("gives") {
             Some("stream") => format!("{packet}{at} calls a stream there."),
             Some("draw-state") => format!("{packet}{at} sets a draw-state group there."),
+            Some("work") => format!("{packet}{at} started the work that is stalled."),
             _ => format!("{packet}{at}, where the CP stopped, accesses it."),
         }
     });

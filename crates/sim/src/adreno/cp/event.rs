@@ -3,7 +3,7 @@
 //! Work is done before its event, and there are no caches: what an event flushes has landed.
 
 use super::{CpStop, Executed};
-use crate::adreno::machine::AdrenoMachine;
+use crate::adreno::machine::{AdrenoMachine, WorkUnit};
 use crate::adreno::space::Client;
 use unwedge_base::Generation;
 use unwedge_stream::adreno::AdrenoOp;
@@ -49,7 +49,20 @@ impl Event {
 
 impl AdrenoMachine<'_> {
     pub(super) fn event(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
+        if self.event_ahead(packet)? {
+            return Ok(());
+        }
         let word = packet.arg(0)?;
+        // BV may go on while work of BR does not end.
+        let stuck = self.working.filter(|_| self.ahead.is_some());
+        self.working = stuck.or(Some(WorkUnit::Event((word & 0x7f) as u8)));
+        self.execute_event(packet, word)?;
+        self.working = stuck;
+        self.mark_work(packet.thread, false);
+        Ok(())
+    }
+
+    fn execute_event(&mut self, packet: &Executed<'_>, word: u32) -> Result<(), CpStop> {
         let wide = packet.op == AdrenoOp::EventWrite7;
         match self.event_of((word & 0xff) as u8) {
             Event::WritePrimitiveCounts => {

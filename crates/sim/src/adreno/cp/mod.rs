@@ -4,6 +4,7 @@
 //! thread that waits tries again when it is its turn. Headers, operations and payloads are those that the walker of
 //! [`unwedge_stream`] reads. Never: rendering.
 
+mod ahead;
 mod condition;
 mod event;
 mod groups;
@@ -136,6 +137,9 @@ impl AdrenoMachine<'_> {
             let payload = Dwords::new(&words, words.len());
             self.thread_mut(id).work_on(&at, 1 + u64::from(count));
             self.thread_mut(id).advance(1 + u64::from(count));
+            if at.taken && self.waits_for_clusters(id, header, &payload) {
+                return Ok(PacketEnd::Waits);
+            }
             match header {
                 AdrenoPacketHeader::Registers { reg, .. } => {
                     if at.taken {
@@ -208,6 +212,7 @@ impl AdrenoMachine<'_> {
             }
             AdrenoOp::EventWrite | AdrenoOp::EventWrite7 => self.event(packet)?,
             op if op.is_work() => return self.work(packet),
+            AdrenoOp::WaitForIdle => self.wait_for_idle(packet.thread),
             _ => self.move_data(packet)?,
         }
         Ok(PacketEnd::Done)

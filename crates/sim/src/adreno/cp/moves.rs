@@ -12,7 +12,7 @@ use unwedge_stream::adreno::{AdrenoOp, Stage, StateSource, StateType, Wait};
 const REG: u32 = 0x3_ffff;
 
 /// Packets that change nothing a sequential machine without preemption, caches and visibility streams could tell.
-const WITHOUT_EFFECT: [&str; 24] = [
+const WITHOUT_EFFECT: [&str; 23] = [
     "CP_BOOTSTRAP_UCODE",
     "CP_CCHE_INVALIDATE",
     "CP_CONTEXT_SWITCH",
@@ -34,7 +34,6 @@ const WITHOUT_EFFECT: [&str; 24] = [
     "CP_SET_VISIBILITY_OVERRIDE",
     "CP_SKIP_IB2_ENABLE_GLOBAL",
     "CP_SKIP_IB2_ENABLE_LOCAL",
-    "CP_WAIT_FOR_IDLE",
     "CP_WAIT_FOR_ME",
     "CP_WAIT_MEM_WRITES",
 ];
@@ -255,6 +254,9 @@ impl AdrenoMachine<'_> {
 
     /// CP_LOAD_STATE6: from the packet, from memory, from a descriptor set, or from a UBO.
     pub(super) fn load_state(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
+        if self.load_state_ahead(packet) {
+            return Ok(());
+        }
         let header = LoadStateHeader::parse(packet.payload, self.generation);
         let fragment = packet.op == AdrenoOp::LoadState6Frag;
         // Constants that stages share are counted in dwords.

@@ -203,8 +203,8 @@ pub(crate) struct CpThread {
     pub(crate) halted: bool,
     pub(crate) work: PacketInWork,
     pub(crate) fetches: [LevelFetch; QUEUES],
-    /// How often its register context rolled over.
-    pub(crate) rollovers: u64,
+    /// How often its register contexts rolled over: those of draws and events, and those of blits.
+    pub(crate) rollovers: [u64; 2],
 }
 
 impl CpThread {
@@ -225,7 +225,7 @@ impl CpThread {
             halted: false,
             work: PacketInWork::default(),
             fetches: [LevelFetch::default(); QUEUES],
-            rollovers: 0,
+            rollovers: [0; 2],
         }
     }
 

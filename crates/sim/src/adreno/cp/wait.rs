@@ -37,6 +37,14 @@ impl AdrenoMachine<'_> {
         Ok(if over { PacketEnd::Done } else { PacketEnd::Waits })
     }
 
+    /// CP_WAIT_FOR_IDLE: the clusters wait, the SQE goes on. Work that is done at once is over.
+    pub(super) fn wait_for_idle(&mut self, id: ThreadId) {
+        if let Some(queues) = self.ahead.as_deref_mut().filter(|_| id == ThreadId::Br) {
+            queues.wait_for_idle();
+            queues.advance();
+        }
+    }
+
     pub(super) fn polled(&self, id: ThreadId, operand: WaitOperand) -> Result<u32, GpuFault> {
         match operand {
             WaitOperand::Memory(iova) => self.space.read(iova, 4, Client::Cp).map(|value| value as u32),

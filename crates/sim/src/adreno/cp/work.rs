@@ -24,11 +24,14 @@ impl AdrenoMachine<'_> {
         if packet.thread == ThreadId::Bv {
             return Ok(PacketEnd::Done);
         }
-        self.working = match packet.op {
-            AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => Some(WorkUnit::Shader),
-            AdrenoOp::Blit => Some(WorkUnit::Blit),
-            _ => None,
-        };
+        if let Some(end) = self.send_ahead(packet) {
+            return Ok(end);
+        }
+        self.working = Some(match packet.op {
+            AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => WorkUnit::Shader,
+            AdrenoOp::Blit => WorkUnit::Blit,
+            _ => WorkUnit::Draw,
+        });
         match packet.op {
             AdrenoOp::ExecCs => {
                 let groups = [packet.arg(1)?, packet.arg(2)?, packet.arg(3)?];
@@ -46,7 +49,7 @@ impl AdrenoMachine<'_> {
             _ => self.draw_packet(packet)?,
         }
         self.working = None;
-        self.mark_work(packet.thread);
+        self.mark_work(packet.thread, packet.op == AdrenoOp::Blit);
         self.work_done += 1;
         Ok(PacketEnd::Done)
     }

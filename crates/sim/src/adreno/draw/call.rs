@@ -227,7 +227,7 @@ impl AdrenoMachine<'_> {
             return Ok(0);
         }
         let iova = base.wrapping_add(u64::from(at) * u64::from(bytes));
-        Ok(self.space.read(iova, bytes.into(), Client::Cp)? as u32)
+        Ok(self.space.read(iova, bytes.into(), Client::Pc)? as u32)
     }
 }
 

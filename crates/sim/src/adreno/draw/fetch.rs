@@ -112,7 +112,7 @@ pub(super) fn read(space: &AddressSpace, address: u64, to: &mut [u8]) -> Result<
         return Ok(());
     }
     for (at, part) in (0u64..).zip(to.chunks_mut(8)) {
-        let value = space.read(address.wrapping_add(8 * at), part.len(), Client::Sp)?;
+        let value = space.read(address.wrapping_add(8 * at), part.len(), Client::Vfd)?;
         part.copy_from_slice(&value.to_le_bytes()[..part.len()]);
     }
     Ok(())

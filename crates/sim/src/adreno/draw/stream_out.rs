@@ -112,7 +112,7 @@ impl AdrenoMachine<'_> {
                     let buffer = &buffers[*number];
                     let value = vertex.get(*component).copied().unwrap_or(0);
                     let iova = buffer.base.wrapping_add(buffer.offset + offset);
-                    self.space.write(iova, 4, value.into(), Client::Sp)?;
+                    self.space.write(iova, 4, value.into(), Client::Vpc)?;
                 }
                 (0..BUFFERS as usize)
                     .filter(|n| of_stream(stream, *n))

@@ -200,7 +200,7 @@ impl TessStage {
         let at = self.levels.wrapping_add(u64::from(patch) * self.level_bytes() as u64 + 4);
         let mut levels = [0f32; 6];
         for (n, level) in (0..).zip(levels.iter_mut().take(outer + inner)) {
-            let bits = machine.space.read(at.wrapping_add(4 * n), 4, Client::Cp)?;
+            let bits = machine.space.read(at.wrapping_add(4 * n), 4, Client::Pc)?;
             *level = f32::from_bits(bits as u32);
         }
         let (outer, inner) = levels[..outer + inner].split_at(outer);

@@ -2,7 +2,8 @@
 
 use super::cp_state::{self, CpState};
 use super::ring::{KernelRing, RING, RING_SIZE};
-use crate::adreno::machine::{AdrenoMachine, WorkUnit};
+use crate::adreno::clusters::empty_pool;
+use crate::adreno::machine::{AdrenoMachine, WorkUnit, is_two_d};
 use crate::adreno::{RunEnd, ThreadId};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -191,8 +192,11 @@ impl CoreDumper<'_, '_> {
                 ("CP_BV_SQE_STAT_ADDR", Some(bv)) => bv.sqe(dwords),
                 ("CP_ROQ", _) => state.roq(dwords),
                 ("CP_BV_ROQ_DBG_ADDR", Some(bv)) => bv.roq(dwords),
-                ("CP_MEMPOOL", _) => cp_state::empty_pool(dwords, false, generation),
-                ("CP_BV_MEMPOOL", _) => cp_state::empty_pool(dwords, true, generation),
+                ("CP_MEMPOOL", _) => match self.machine.ahead.as_deref() {
+                    Some(queues) => queues.pool(dwords),
+                    None => empty_pool(dwords, false, generation),
+                },
+                ("CP_BV_MEMPOOL", _) => empty_pool(dwords, true, generation),
                 // Firmware, and processors that do not run: nothing was ever written to them.
                 _ => Vec::new(),
             };
@@ -257,7 +261,7 @@ impl CoreDumper<'_, '_> {
     }
 
     /// The registers of a cluster in a context: those of now in the current one, those of the work before in the one before
-    /// it. Older ones are not kept.
+    /// it, and what it has taken for the next one after work that is stuck. Older ones are not kept.
     fn cluster(&self, cluster: &ClusterRegisters, context: u32) -> Option<Vec<RegisterValue>> {
         // Values of the aperture's field for the two contexts.
         const FORCED: u32 = 2;
@@ -269,18 +273,37 @@ impl CoreDumper<'_, '_> {
             (Some(_), false) => context.saturating_sub(FORCED),
             _ => context,
         };
-        let current = self.machine.thread(thread).rollovers % count;
-        let age = (current + count - u64::from(number) % count) % count;
-        if banked && !lpac && age > 1 {
-            return None;
-        }
-        let value = |reg| match (lpac, banked && age == 1) {
-            (true, _) => 0,
-            (false, true) => self.machine.previous_register(thread, reg),
-            (false, false) => self.machine.read_register(thread, reg),
+        let name = cluster.name.split_once("CLUSTER_").map_or(cluster.name, |(_, name)| name);
+        let rollovers = self.machine.thread(thread).rollovers;
+        let queues = self.machine.ahead.as_deref().filter(|_| thread == ThreadId::Br && banked && !lpac);
+        let value = |reg: u32| -> Option<u32> {
+            let rolled = rollovers[usize::from(is_two_d(self.machine.gpu, reg))];
+            let age = (rolled % count + count - u64::from(number) % count) % count;
+            let now = |of_before: bool| match of_before {
+                true => self.machine.previous_register(thread, reg),
+                false => self.machine.read_register(thread, reg),
+            };
+            if lpac {
+                return Some(0);
+            }
+            if !banked {
+                return Some(now(false));
+            }
+            // After the work that is stuck, a cluster may have gone on to the next context.
+            let context = ((rolled + u64::from(age != 0)) & 1) as u8;
+            let in_queue = queues.and_then(|queues| queues.register(name, context, reg));
+            let next = age == count - 1;
+            match (age, in_queue) {
+                (0, Some((_, written))) => Some(written.unwrap_or_else(|| now(false))),
+                (_, Some((false, written))) if next => Some(written.unwrap_or_else(|| now(false))),
+                (1, Some((true, written))) => Some(written.unwrap_or_else(|| now(true))),
+                (0, None) => Some(now(false)),
+                (1, None) => Some(now(true)),
+                _ => None,
+            }
         };
         let registers = cluster.ranges.iter().cloned().flatten();
-        Some(registers.map(|reg| RegisterValue { reg, value: value(reg) }).collect())
+        registers.map(|reg| Some(RegisterValue { reg, value: value(reg)? })).collect()
     }
 
     /// `hangrd`: what the driver was given, with buffers as they are now.

@@ -2,8 +2,7 @@
 //! which blocks are busy.
 //!
 //! The fetcher is ahead of the SQE by as much as a queue holds, within the buffer that the SQE is in. The SQE runs no
-//! firmware: of its state there are the headers it remembers, and its program counter is 0. Clusters take what they are
-//! sent at once: their queues are empty.
+//! firmware: of its state there are the headers it remembers, and its program counter is 0.
 
 use super::ring::{RING, RING_SIZE};
 use crate::adreno::cp::QUEUES;
@@ -12,7 +11,6 @@ use crate::adreno::space::Client;
 use crate::adreno::{CpStop, GpuFault, RunEnd, ThreadId};
 use std::collections::BTreeMap;
 use unwedge_base::Generation;
-use unwedge_hw::adreno::mempool::{BV_POOL, POOL, PoolLayout, bv_clusters, clusters, row};
 
 /// Names of the queues in registers.
 const LEVELS: [&str; QUEUES] = ["RB", "IB1", "IB2", "SDS"];
@@ -150,42 +148,41 @@ impl CpState {
     }
 }
 
-/// A pool whose queues are all empty: each has a block, and is read where it is written.
-pub(super) fn empty_pool(dwords: usize, bv: bool, generation: Generation) -> Vec<u32> {
-    let (layout, clusters): (PoolLayout, usize) =
-        if bv { (BV_POOL, bv_clusters().len()) } else { (POOL, clusters(generation).len()) };
-    let mut words = vec![0; dwords];
-    for queue in 0..clusters {
-        let block = queue as u32;
-        let ends = [
-            (row::WRITER, block * layout.chunks),
-            (row::WRITER_NEXT, block),
-            (row::READER, block * layout.chunks),
-            (row::READER_NEXT, block),
-            (row::BLOCKS, 1),
-        ];
-        for (row, value) in ends {
-            if let Some(slot) = words.get_mut(layout.row(row, queue)) {
-                *slot = value;
-            }
-        }
-    }
-    words
-}
+/// The blocks that are busy with work of a cluster that is not done there.
+const CLUSTER_BLOCKS: [(&str, &[&str]); 6] = [
+    ("FE", &["PC_DCALL_BUSY"]),
+    ("SP_VS", &["HLSQ_BUSY", "SP_BUSY"]),
+    ("PC_VS", &["VPC_BUSY"]),
+    ("GRAS", &["TSE_BUSY"]),
+    ("SP_PS", &["HLSQ_BUSY", "SP_BUSY"]),
+    ("PS", &["RB_BUSY"]),
+];
 
 /// The blocks that are busy at a stop, as flags of RBBM_STATUS.
 fn busy_blocks(machine: &AdrenoMachine<'_>, fault: Option<GpuFault>) -> Vec<&'static str> {
     let mut busy = vec!["GPU_BUSY_IGN_AHB", "CP_BUSY", "CP_AHB_BUSY_CX_MASTER"];
     match machine.working {
-        Some(WorkUnit::Shader) => busy.extend(["GPU_BUSY_IGN_AHB_CP", "HLSQ_BUSY", "SP_BUSY"]),
-        Some(WorkUnit::Blit) => busy.extend(["GPU_BUSY_IGN_AHB_CP", "A2D_BUSY"]),
-        None => {}
+        Some(WorkUnit::Shader) => busy.extend(["HLSQ_BUSY", "SP_BUSY"]),
+        Some(WorkUnit::Blit) => busy.push("A2D_BUSY"),
+        Some(WorkUnit::Draw | WorkUnit::Event(_)) | None => {}
     }
-    match fault.map(|fault| fault.client).filter(|_| machine.working.is_some()) {
+    let client = fault.map(|fault| fault.client).filter(|_| machine.working.is_some());
+    match client {
         Some(Client::Tp) => busy.extend(["TPL1_BUSY", "UCHE_BUSY"]),
         Some(Client::Sp) => busy.push("UCHE_BUSY"),
+        Some(Client::Vfd) => busy.extend(["VFD_BUSY", "UCHE_BUSY"]),
+        Some(Client::Pc | Client::Vpc) => busy.push("UCHE_BUSY"),
         Some(Client::Ccu) => busy.push("CCU_BUSY"),
         Some(Client::Cp) | None => {}
+    }
+    if let Some(queues) = machine.ahead.as_deref() {
+        busy.push("GPU_BUSY_IGN_AHB_CP");
+        for (cluster, blocks) in CLUSTER_BLOCKS {
+            let shaders = matches!(machine.working, Some(WorkUnit::Draw | WorkUnit::Shader));
+            if queues.is_busy(cluster) && (shaders || !cluster.starts_with("SP_")) {
+                busy.extend(blocks);
+            }
+        }
     }
     busy
 }

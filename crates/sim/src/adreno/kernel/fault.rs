@@ -31,15 +31,20 @@ impl fmt::Display for FaultReport {
 
 /// The driver's name for the block behind an access: CP and CCU by the master's number, the others by the client of UCHE.
 fn source(client: Client, thread: ThreadId, generation: Generation) -> &'static str {
-    match (client, thread, generation >= Generation::A7xx) {
-        (Client::Cp, ..) => "CP",
-        (Client::Ccu, ..) => "CCU",
-        (Client::Sp, _, false) => "SP",
-        (Client::Tp, _, false) => "TP",
-        (Client::Sp, ThreadId::Br, true) => "BR_SP",
-        (Client::Sp, ThreadId::Bv, true) => "BV_SP",
-        (Client::Tp, ThreadId::Br, true) => "BR_TP",
-        (Client::Tp, ThreadId::Bv, true) => "BV_TP",
+    // Names of the clients of UCHE: a6xx, and BR and BV of a7xx.
+    let [older, br, bv] = match client {
+        Client::Cp => return "CP",
+        Client::Ccu => return "CCU",
+        Client::Sp => ["SP", "BR_SP", "BV_SP"],
+        Client::Tp => ["TP", "BR_TP", "BV_TP"],
+        Client::Vfd => ["VFD", "BR_VFD", "BV_VFD"],
+        Client::Pc => ["PC", "BR_PC", "BV_PC"],
+        Client::Vpc => ["VPC", "BR_VPC", "BV_VPC"],
+    };
+    match (generation >= Generation::A7xx, thread) {
+        (false, _) => older,
+        (true, ThreadId::Br) => br,
+        (true, ThreadId::Bv) => bv,
     }
 }
 
