@@ -14,6 +14,8 @@ use crate::adreno::trace::{SentCommand, SentPacket, TracedWork};
 use crate::args::{Arg, Args};
 use crate::report::Trust;
 
+/// What CP_WAIT_FOR_IDLE writes.
+const IDLE: [&str; 2] = ["RBBM_WAIT_FOR_GPU_IDLE_CMD", "WAIT_FOR_IDLE"];
 /// State numbers.
 const STATES: u32 = 0x100;
 
@@ -58,15 +60,16 @@ fn states(queue: &Queue, case: &AdrenoCase<'_>, start: &str, end: &str) -> Vec<(
     queue.writes.iter().filter_map(state).collect()
 }
 
-/// How far the state that an end at the front of a queue waits for is behind the newest one.
+/// How far the state that the front of a queue waits for is behind the newest one: an end, or CP_WAIT_FOR_IDLE before a start.
 fn behind(pool: &Mempool, case: &AdrenoCase<'_>, start: &str, end: &str) -> Option<u32> {
     let queues = pool.queues.iter();
     queues
         .filter_map(|queue| {
-            let first = queue.writes.first()?;
+            let first = queue.writes.first()?.name(case.gpu);
             let states = states(queue, case, start, end);
             let (&(_, oldest), &(_, newest)) = (states.first()?, states.last()?);
-            (first.name(case.gpu) == end).then(|| (newest + STATES + 1 - oldest) % STATES)
+            let waits = first == end || IDLE.contains(&first.as_str());
+            waits.then(|| (newest + STATES + 1 - oldest) % STATES)
         })
         .max()
 }

@@ -417,7 +417,6 @@ impl<'d> AdrenoMachine<'d> {
         if let Some(queues) = self.ahead.as_deref_mut().filter(|_| id == ThreadId::Br)
             && queues.write(reg, value)
         {
-            queues.advance();
             return;
         }
         // The program of stream-out is written through one register.

@@ -40,6 +40,9 @@ impl AdrenoMachine<'_> {
         self.ahead = Some(Box::new(queues));
         // It ends at a wait, at something that the CP cannot execute, or where the streams do.
         let _ = self.run(STEPS);
+        if let Some(queues) = self.ahead.as_deref_mut() {
+            queues.advance();
+        }
     }
 
     /// The cluster that the work in progress does not leave.
@@ -64,19 +67,26 @@ impl AdrenoMachine<'_> {
 
     /// Whether a packet that is taken has to wait for the clusters.
     pub(super) fn waits_for_clusters(
-        &self,
+        &mut self,
         id: ThreadId,
         header: AdrenoPacketHeader,
         payload: &Dwords<'_>,
     ) -> bool {
-        let Some(queues) = self.ahead.as_deref().filter(|_| id == ThreadId::Br) else { return false };
+        if self.ahead.is_none() || id != ThreadId::Br {
+            return false;
+        }
         let drains = match header {
             AdrenoPacketHeader::Operation { opcode, .. } => {
                 self.waits_for_queues(self.operation(opcode), payload)
             }
             _ => false,
         };
-        drains && !queues.is_drained() || !queues.has_room(payload.len() as u64)
+        let Some(queues) = self.ahead.as_deref_mut() else { return false };
+        let dwords = payload.len() as u64;
+        if drains || !queues.has_room(dwords) {
+            queues.advance();
+        }
+        drains && !queues.is_drained() || !queues.has_room(dwords)
     }
 
     /// Whether a packet waits until the clusters have taken everything.
