@@ -16,7 +16,7 @@ use unwedge_stream::adreno::{AdrenoWalker, DrawKind, Exec, WalkerOptions, read_a
 use crate::adreno::case;
 use crate::adreno::case::AdrenoCase;
 use crate::adreno::trace::{Call, CallList, StopScene, Stopper, header_of, packet_at, packet_name};
-use crate::adreno::wait;
+use crate::adreno::{inflight, unfinished, wait};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
 
@@ -116,6 +116,7 @@ pub fn locate(case: &AdrenoCase<'_>) -> Option<CpStop> {
         ring.wptr.or_else(|| case.regs.get("CP_RB_WPTR")).map_or(read, |w| u64::from(w) % ring_dwords);
     let anchor = ring.rptr.map_or(read, |r| u64::from(r) % ring_dwords);
 
+    let pool = inflight::pool(case).map(|(pool, _)| pool);
     let mut stop = None;
     for lookback in [LOOKBACK, ring_dwords.saturating_sub(1)] {
         let from = back(anchor, lookback, ring_dwords);
@@ -123,8 +124,11 @@ pub fn locate(case: &AdrenoCase<'_>) -> Option<CpStop> {
         let mut found = locate_in(case, ring_index, &window, read, ring_dwords);
         found.read_to_end &= read == written;
         // A stream with work left that this stretch does not call may be called before it.
-        let enough = found.reached && found.stray.is_none();
-        if enough || stop.is_none() {
+        // So may work that the clusters have not finished.
+        let whole = unfinished::is_walked(case, &found, pool.as_ref());
+        let enough = found.reached && found.stray.is_none() && whole;
+        let better = found.reached && found.stray.is_none();
+        if better || stop.is_none() {
             stop = Some(found);
         }
         if enough {

@@ -60,18 +60,19 @@ fn states(queue: &Queue, case: &AdrenoCase<'_>, start: &str, end: &str) -> Vec<(
     queue.writes.iter().filter_map(state).collect()
 }
 
-/// How far the state that the front of a queue waits for is behind the newest one: an end, or CP_WAIT_FOR_IDLE before a start.
+/// How far the state that the front of a queue waits for is behind the newest one: the work before an end, or that before
+/// CP_WAIT_FOR_IDLE.
 fn behind(pool: &Mempool, case: &AdrenoCase<'_>, start: &str, end: &str) -> Option<u32> {
-    let queues = pool.queues.iter();
-    queues
-        .filter_map(|queue| {
-            let first = queue.writes.first()?.name(case.gpu);
-            let states = states(queue, case, start, end);
-            let (&(_, oldest), &(_, newest)) = (states.first()?, states.last()?);
-            let waits = first == end || IDLE.contains(&first.as_str());
-            waits.then(|| (newest + STATES + 1 - oldest) % STATES)
-        })
-        .max()
+    let behind = |queue: &Queue| {
+        let first = queue.writes.first()?.name(case.gpu);
+        let idle = IDLE.contains(&first.as_str());
+        let states = states(queue, case, start, end);
+        let (Some(&(_, oldest)), Some(&(_, newest))) = (states.first(), states.last()) else {
+            return idle.then_some(0);
+        };
+        (first == end || idle).then(|| (newest + STATES + 1 - oldest) % STATES)
+    };
+    pool.queues.iter().filter_map(behind).max()
 }
 
 fn queued_states(pool: &Mempool, case: &AdrenoCase<'_>) -> QueuedStates {
@@ -95,6 +96,18 @@ fn queued_states(pool: &Mempool, case: &AdrenoCase<'_>) -> QueuedStates {
     }
 }
 
+/// Whether the stretch that was walked up to a stop holds the packets that the queues name.
+pub(super) fn is_walked(case: &AdrenoCase<'_>, stop: &CpStop, pool: Option<&Mempool>) -> bool {
+    let Some(queued) = pool.map(|pool| queued_states(pool, case)) else { return true };
+    let count = |blits: bool| {
+        let sent = stop.scene.sent.iter();
+        sent.filter(|packet| (packet.command == SentCommand::Blit) == blits).count()
+    };
+    let walked = |behind: Option<u32>, sent: usize| behind.is_none_or(|behind| sent > behind as usize);
+    walked(queued.behind, count(false))
+        && walked(queued.blits_behind.filter(|&behind| behind > 0), count(true))
+}
+
 /// The work that does not end, if the blocks downstream of the CP are busy.
 pub(super) fn find<'s>(
     case: &AdrenoCase<'_>,
@@ -113,18 +126,17 @@ pub(super) fn find<'s>(
         let mut sent = sent.iter().filter(|packet| packet.command != SentCommand::Blit);
         queued.commands.iter().all(|command| sent.next().is_some_and(|packet| packet.command == *command))
     })?;
-    let nth = |blits: bool, behind: u32| {
+    let nth = |blits: bool, behind: Option<u32>| {
         let of = |packet: &&SentPacket| (packet.command == SentCommand::Blit) == blits;
         let mut places = sent.iter().enumerate().filter(|(_, packet)| of(packet)).map(|(at, _)| at);
-        places.nth(behind as usize)
+        places.nth(behind? as usize)
     };
-    let named = [
-        queued.behind.and_then(|behind| nth(false, behind)),
-        queued.blits_behind.and_then(|behind| nth(true, behind)),
-    ];
-    // The oldest. An event that is waited for waits itself for the work before it.
-    let oldest = named.into_iter().flatten().max();
-    let number = sent.iter().skip(oldest.unwrap_or(0)).find_map(|packet| packet.work)?;
+    let named = [nth(false, queued.behind), nth(true, queued.blits_behind)];
+    let is_work = |at: &usize| sent.get(*at).is_some_and(|packet| packet.work.is_some());
+    let oldest = named.into_iter().flatten().filter(is_work).max();
+    // An event that is waited for waits itself for the work before it.
+    let from = oldest.or(named.into_iter().flatten().max());
+    let number = sent.iter().skip(from.unwrap_or(0)).find_map(|packet| packet.work)?;
     let work = stop.scene.own_work.iter().chain(&stop.scene.work).find(|work| work.number == number)?;
-    Some(Unfinished { work, named: oldest.is_some() })
+    Some(Unfinished { work, named: from.is_some() })
 }
