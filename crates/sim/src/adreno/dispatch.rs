@@ -179,6 +179,7 @@ impl AdrenoMachine<'_> {
                 borders: self.register_pair(id, Some(places.borders)),
                 bank: ImageGpu::of(self.adreno).ok().and_then(|gpu| gpu.bank),
                 window: [0; 2],
+                sample_places: [[8; 2]; 4],
                 private: PrivateMemory {
                     base: self.register_pair(id, Some(places.private_base)),
                     per_fiber: (read(places.private_size) & 0xff) << 9,

@@ -16,6 +16,8 @@ pub const INDICES: u64 = 0x9000;
 pub const RESULTS: u64 = 0xa000;
 pub const VERTEX_CODE: u64 = 0xc000;
 pub const FRAGMENT_CODE: u64 = 0xd000;
+/// Memory for what does not fit behind `DATA`: zeros, where a test asks for it.
+pub const MORE: u64 = 0x3_0000_0000;
 pub const NONE: u32 = 0xfcfc_fcfc;
 pub const TRIANGLES: u32 = 4;
 pub const STRIP: u32 = 6;
@@ -113,6 +115,42 @@ impl<'d> Scene<'d> {
         self.set("RB_MRT[0].CONTROL", &[0xf << 7, 0, 0x30, SIZE / 16, SIZE * SIZE / 16, base, top, 0]);
         self.set("RB_BLEND_CNTL", &[0xffff << 16]);
         self.memory();
+    }
+
+    /// Maps [`MORE`].
+    pub fn more(&mut self, bytes: usize) -> &mut Self {
+        self.machine.space.memory.map(MORE, vec![0; bytes]).unwrap();
+        self
+    }
+
+    /// Writes a dword anywhere.
+    pub fn write(&mut self, iova: u64, word: u32) {
+        assert!(self.machine.space.memory.store(iova, 4, word.into()));
+    }
+
+    /// A dword from anywhere.
+    pub fn read(&self, iova: u64) -> u32 {
+        self.machine.space.memory.load(iova, 4).known().unwrap() as u32
+    }
+
+    /// A value of an enumeration.
+    pub fn value(&self, enumeration: &str, name: &str) -> u32 {
+        let values = self.stream.gpu.enumeration(enumeration).unwrap();
+        values.value_of(name).unwrap_or_else(|| panic!("{name}")) as u32
+    }
+
+    /// An event without an address.
+    pub fn event(&mut self, name: &str) -> &mut Self {
+        let event = self.value("vgt_event_type", name);
+        let packet = if self.stream.gpu.generation() == A6xx { "EVENT_WRITE" } else { "EVENT_WRITE7" };
+        self.stream.op(packet, &[event]);
+        self
+    }
+
+    /// Executes what was written.
+    pub fn done(&mut self) -> &mut Self {
+        assert_eq!(self.run(), RunEnd::Done);
+        self
     }
 
     /// Draws go to memory.

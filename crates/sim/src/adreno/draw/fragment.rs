@@ -13,6 +13,7 @@ use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::ir3::{BatchMaker, Fibers, FibersDone, Planes, StageCode, StartValue};
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::{DirectSamples, NearSamples};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ const WAVES: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingQuad {
     pub(super) quad: Quad,
+    /// What was covered before early tests.
+    covered: [u8; 4],
     pub(super) surface: u32,
     planes: u32,
     pub(super) layer: u32,
@@ -44,6 +47,8 @@ pub(super) struct FragmentRun {
     surfaces: Vec<Surface>,
     planes: Planes,
     quads: Vec<PendingQuad>,
+    /// Where those are, of ordered fragments.
+    pending: HashSet<[u32; 3]>,
     /// Where attachments were accessed last.
     pub(super) near: NearSamples,
     /// Parts of the attachments may be merged apart from each other.
@@ -69,6 +74,7 @@ impl FragmentRun {
             surfaces: Vec::new(),
             planes,
             quads: Vec::new(),
+            pending: HashSet::new(),
             near: NearSamples::default(),
             merges_apart: true,
         })
@@ -91,12 +97,14 @@ impl FragmentRun {
         let mut planes = None;
         let mut stop = None;
         let mut emit = |surface: &Surface, quad: &Quad| {
+            let overlaps = self.state.ordered && self.pending.contains(&[quad.x, quad.y, layer]);
+            let finished = if overlaps { self.finish(machine) } else { Ok(()) };
             // They go with the quads that are shaded.
             if self.quads.is_empty() {
                 planes = None;
             }
             let planes = *planes.get_or_insert_with(|| add_planes(&mut self.planes));
-            match self.take(machine, surface, quad, layer, planes) {
+            match finished.and_then(|()| self.take(machine, surface, quad, layer, planes)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(met) => {
                     stop = Some(met);
@@ -121,14 +129,18 @@ impl FragmentRun {
         machine.spend(u64::from(QUAD_STEPS + self.state.samples))?;
         let mut quad = *quad;
         quad.coverage.iter_mut().for_each(|mask| *mask &= self.state.sample_mask);
+        let covered = quad.coverage;
         if self.state.early {
             self.test(machine, surface, &mut quad, layer)?;
         }
         if quad.coverage == [0; 4] {
             return Ok(());
         }
+        if self.state.ordered {
+            self.pending.insert([quad.x, quad.y, layer]);
+        }
         let surface = self.surface(surface);
-        let pending = PendingQuad { quad, surface, planes, layer, sample: None };
+        let pending = PendingQuad { quad, covered, surface, planes, layer, sample: None };
         match self.state.shades_samples() {
             false => self.quads.push(pending),
             true => {
@@ -205,6 +217,7 @@ impl FragmentRun {
         machine.spend(stats.steps)?;
         machine.counters.add(Statistic::FragmentShaders, quads.iter().map(|quad| live(&quad.quad)).sum());
         self.surfaces.clear();
+        self.pending.clear();
         quads.clear();
         self.quads = quads;
         Ok(())
@@ -232,7 +245,11 @@ impl FragmentRun {
             if self.surfaces[quad.surface as usize].front() { 0 } else { 0xffff }
         });
         start(values.sample_id, true, &|quad, _| quad.sample.unwrap_or(0).into());
-        start(values.sample_mask, false, &|quad, pixel| quad.quad.coverage[pixel].into());
+        start(values.sample_mask, false, &|quad, pixel| {
+            let mask = if values.mask_after_tests { quad.quad.coverage } else { quad.covered };
+            let sample = quad.sample.map_or(0xff, |sample| 1 << sample);
+            (mask[pixel] & sample).into()
+        });
         let surface = |quad: &PendingQuad| &self.surfaces[quad.surface as usize];
         let centre = |quad: &PendingQuad, pixel: usize| {
             let (x, y) = place(&quad.quad, pixel);

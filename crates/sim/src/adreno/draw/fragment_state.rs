@@ -56,6 +56,8 @@ pub(super) struct FragmentValues {
     pub(super) zw: Option<u8>,
     /// Coordinates are those of the sample.
     pub(super) coordinate_of_sample: bool,
+    /// The sample mask is without the samples that failed early tests.
+    pub(super) mask_after_tests: bool,
 }
 
 impl FragmentValues {
@@ -79,6 +81,7 @@ impl FragmentValues {
             xy: named(sample >> 16),
             zw: named(sample >> 24),
             coordinate_of_sample: registers.get(Reg::RenderValues) >> 4 & 3 == 3,
+            mask_after_tests: registers.get(Reg::RenderValues) >> 1 & 1 != 0,
         }
     }
 }
@@ -145,6 +148,8 @@ pub(super) struct FragmentState {
     pub(super) points: bool,
     pub(super) layer_is_view: bool,
     pub(super) viewport_is_view: bool,
+    /// A fragment is shaded after those of earlier primitives at its place are merged.
+    pub(super) ordered: bool,
     pub(super) depth_stencil: DepthStencil,
     targets: Vec<RenderTarget>,
     colours: Vec<ColourOutput>,
@@ -173,7 +178,7 @@ impl FragmentState {
         FragmentState {
             raster: raster_state(&registers, last, samples),
             samples,
-            sample_places: sample_places(&registers, samples),
+            sample_places: sample_places(&registers),
             sample_mask: (blend >> 16) as u8 & ((1u16 << samples) - 1) as u8,
             early: registers.get(Reg::DepthPlane) & 3 == 0,
             counts_samples: registers.get(Reg::SampleCountControl) & 1 == 0,
@@ -184,6 +189,7 @@ impl FragmentState {
             points: false,
             layer_is_view: setup >> 18 & 1 != 0,
             viewport_is_view: setup >> 19 & 1 != 0,
+            ordered: registers.get(Reg::ScanControl) >> 3 & 3 != 0,
             depth_stencil,
             targets,
             colours,
@@ -371,7 +377,7 @@ fn raster_state(registers: &DrawRegisters<'_, '_>, last: DrawStage, samples: u32
             },
         }),
         samples,
-        sample_places: sample_places(registers, samples),
+        sample_places: sample_places(registers),
         conservative: bit(conservative, 0).then_some(match conservative >> 1 & 3 {
             1 => 0.5,
             2 => 1.0,
@@ -393,7 +399,7 @@ fn viewport(registers: &DrawRegisters<'_, '_>, number: u32) -> Viewport {
 }
 
 /// Where samples are in their pixels, in sixteenths.
-fn sample_places(registers: &DrawRegisters<'_, '_>, samples: u32) -> [[u8; 2]; 4] {
+pub(super) fn sample_places(registers: &DrawRegisters<'_, '_>) -> [[u8; 2]; 4] {
     if registers.get(Reg::SampleConfig) >> 1 & 1 != 0 {
         let places = registers.get(Reg::SampleLocations);
         return [0, 1, 2, 3].map(|n| {
@@ -401,7 +407,7 @@ fn sample_places(registers: &DrawRegisters<'_, '_>, samples: u32) -> [[u8; 2]; 4
             [(place & 0xf) as u8, (place >> 4 & 0xf) as u8]
         });
     }
-    match samples {
+    match samples(registers) {
         1 => [[8, 8]; 4],
         2 => [[12, 12], [4, 4], [8, 8], [8, 8]],
         _ => [[6, 2], [14, 6], [2, 10], [10, 14]],

@@ -128,8 +128,8 @@ impl AdrenoMachine<'_> {
             true => Some(FragmentRun::new(self, id, last_stage(call))?),
             false => None,
         };
-        for view in self.views(id) {
-            self.draw_view(id, call, &geometry, view, &mut fragments)?;
+        for views in self.views(id) {
+            self.draw_views(id, call, &geometry, &views, &mut fragments)?;
         }
         if let Some(fragments) = fragments {
             fragments.end(self)?;
@@ -146,12 +146,23 @@ impl AdrenoMachine<'_> {
         !discards && shades && self.thread(id).marker != Some(BINNING)
     }
 
-    /// The views that a draw is for; without multiview one.
-    fn views(&self, id: ThreadId) -> Vec<u32> {
+    /// The views that a draw is for, those together whose vertices are shaded once; without multiview one.
+    fn views(&self, id: ThreadId) -> Vec<Vec<u32>> {
         let registers = DrawRegisters { machine: self, thread: id };
-        match registers.get(Reg::Multiview) & 1 != 0 {
-            true => (0..32).filter(|view| registers.get(Reg::MultiviewMask) >> view & 1 != 0).collect(),
-            false => vec![0],
+        let control = registers.get(Reg::Multiview);
+        if control & 1 == 0 {
+            return vec![vec![0]];
+        }
+        let has_mask = self.adreno.device.is_none_or(|device| device.flag("a6xx.supports_multiview_mask"));
+        // Without a mask of views they are counted.
+        let mask = match has_mask {
+            true => registers.get(Reg::MultiviewMask),
+            false => (1 << (control >> 2 & 0x1f)) - 1,
+        };
+        let views = (0..32).filter(|view| mask >> view & 1 != 0);
+        match control & 2 != 0 {
+            true => views.map(|view| vec![view]).collect(),
+            false => vec![views.collect()],
         }
     }
 
@@ -199,12 +210,13 @@ impl AdrenoMachine<'_> {
         Ok(geometry)
     }
 
-    fn draw_view(
+    /// Shades vertices as those of the first of some views, and draws their primitives in all.
+    fn draw_views(
         &mut self,
         id: ThreadId,
         call: &DrawCall,
         geometry: &Geometry,
-        view: u32,
+        views: &[u32],
         fragments: &mut Option<FragmentRun>,
     ) -> Result<(), CpStop> {
         let mut chunk = Chunk::default();
@@ -236,7 +248,7 @@ impl AdrenoMachine<'_> {
                         None => chunk.vertices.len() + 32 > CHUNK,
                     };
                     let all = all.and_then(|()| match full {
-                        true => self.finish_chunk(id, geometry, &mut chunk, view, fragments),
+                        true => self.finish_chunk(id, geometry, &mut chunk, views, fragments),
                         false => Ok(()),
                     });
                     match all {
@@ -255,7 +267,7 @@ impl AdrenoMachine<'_> {
                 first = at;
             }
         }
-        self.finish_chunk(id, geometry, &mut chunk, view, fragments)
+        self.finish_chunk(id, geometry, &mut chunk, views, fragments)
     }
 
     /// Where the next restart is, or the end of the draw.
@@ -278,10 +290,10 @@ impl AdrenoMachine<'_> {
         id: ThreadId,
         geometry: &Geometry,
         chunk: &mut Chunk,
-        view: u32,
+        views: &[u32],
         fragments: &mut Option<FragmentRun>,
     ) -> Result<(), CpStop> {
-        if !chunk.vertices.is_empty() {
+        if let Some(&view) = views.first().filter(|_| !chunk.vertices.is_empty()) {
             let assembled = match (&geometry.tess, &geometry.shader) {
                 (Some(tess), _) => self.run_tessellation(id, geometry, tess, chunk, view)?,
                 (None, Some(shader)) => self.run_geometry(id, geometry, shader, chunk, view)?,
@@ -290,7 +302,9 @@ impl AdrenoMachine<'_> {
             self.count_chunk(geometry, chunk, &assembled);
             self.stream_out(id, &assembled)?;
             if let Some(fragments) = fragments {
-                self.rasterize_all(geometry, &assembled, view, fragments)?;
+                for view in views {
+                    self.rasterize_all(geometry, &assembled, *view, fragments)?;
+                }
             }
         }
         chunk.clear();

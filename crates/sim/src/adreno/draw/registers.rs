@@ -52,6 +52,7 @@ registers! {
     Setup "GRAS_SU_CNTL"
     PointMinMax "GRAS_SU_POINT_MINMAX"
     PointSize "GRAS_SU_POINT_SIZE"
+    ScanControl "GRAS_SC_CNTL"
     Conservative "GRAS_SU_CONSERVATIVE_RAS_CNTL"
     DepthBiasScale "GRAS_SU_POLY_OFFSET_SCALE"
     DepthBiasOffset "GRAS_SU_POLY_OFFSET_OFFSET"

@@ -53,6 +53,8 @@ pub struct ShaderState {
     pub bank: Option<BankConfig>,
     /// The first pixel of the window that is in GMEM.
     pub window: [u32; 2],
+    /// Where the samples of render targets are in their pixels: column and row in sixteenths.
+    pub sample_places: [[u8; 2]; 4],
     /// Private memory.
     pub private: PrivateMemory,
 }
@@ -106,6 +108,7 @@ impl Default for ShaderState {
             borders: 0,
             bank: None,
             window: [0; 2],
+            sample_places: [[8; 2]; 4],
             private: PrivateMemory::default(),
         }
     }

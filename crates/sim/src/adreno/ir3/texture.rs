@@ -56,6 +56,7 @@ pub(super) fn exec(
         Opcode::Gather4r | Opcode::Gather4g | Opcode::Gather4b | Opcode::Gather4a => op.sample(machine, &dst),
         Opcode::Getlod => op.level_of_detail(machine, &dst),
         Opcode::Getsize | Opcode::Getbuf | Opcode::Getinfo => op.query(machine, &dst),
+        Opcode::Rgetpos => op.sample_place(machine, &dst),
         _ => Err(FaultKind::NotEmulated(instruction.opcode.name())),
     }
 }
@@ -343,6 +344,21 @@ impl TextureOp<'_> {
             let sample = sources.sample(self, &image, fiber);
             act(machine, fiber, &image, &sampler, &sample).map_err(FaultKind::from)
         })
+    }
+
+    /// `rgetpos`: where samples of the render targets are, from the centre of the pixel.
+    fn sample_place(&self, machine: &mut Machine<'_>, dst: &Operand) -> Result<Results, FaultKind> {
+        let mut numbers = [0; FIBERS];
+        self.row(machine, 0, 0, &mut numbers)?;
+        let half = self.operand(0)?.half;
+        let places = machine.dispatch.state.sample_places;
+        let texels = numbers.map(|number| {
+            let number = if half { number & 0xffff } else { number };
+            let [x, y] = places.get(number as usize).copied().unwrap_or([8; 2]);
+            let from_centre = |at: u8| ((f32::from(at) - 8.0) / 16.0).to_bits();
+            ([from_centre(x), from_centre(y), 0, 0], Numeric::Float)
+        });
+        Ok(self.results(dst, &texels))
     }
 
     /// `getsize`, `getbuf`, `getinfo`.

@@ -59,15 +59,17 @@ impl Coverage<'_> {
             .filter(|n| corners[*n] != next(*n))
             .map(|n| if area > 0 { Edge::new(corners[n], next(n)) } else { Edge::new(next(n), corners[n]) })
             .collect();
-        let grown = self.state.conservative.map_or(0, |pixels| ((0.5 + pixels) * 256.0) as i64);
+        // What is covered grows by some parts of a pixel; a pixel is covered when any of its square is, not its centre.
+        let extra = self.state.conservative.map_or(0, |pixels| (pixels * 256.0) as i64);
+        let grown = extra + PIXEL / 2;
         if self.state.conservative.is_some() {
             edges.iter_mut().for_each(|edge| edge.constant += (edge.x.abs() + edge.y.abs()) * grown);
         }
         let range = |axis: usize| {
             let values = corners.iter().map(|corner| corner[axis]);
             let (least, greatest) = (values.clone().min().unwrap_or(0), values.max().unwrap_or(0));
-            let first = (least - grown).div_euclid(PIXEL).max(self.area.first[axis].into());
-            let last = (greatest + grown).div_euclid(PIXEL).min(self.area.last[axis].into());
+            let first = (least - extra).div_euclid(PIXEL).max(self.area.first[axis].into());
+            let last = (greatest + extra).div_euclid(PIXEL).min(self.area.last[axis].into());
             first..=last
         };
         let (columns, rows) = (range(0), range(1));
