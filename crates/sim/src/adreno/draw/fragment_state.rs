@@ -310,7 +310,7 @@ impl ColourOutput {
     }
 }
 
-fn samples(registers: &DrawRegisters<'_, '_>) -> u32 {
+pub(super) fn samples(registers: &DrawRegisters<'_, '_>) -> u32 {
     1 << (registers.get(Reg::RasterSamples) & 3).min(2)
 }
 
@@ -393,7 +393,7 @@ fn viewport(registers: &DrawRegisters<'_, '_>, number: u32) -> Viewport {
 }
 
 /// Where samples are in their pixels, in sixteenths.
-fn sample_places(registers: &DrawRegisters<'_, '_>, samples: u32) -> [[u8; 2]; 4] {
+pub(super) fn sample_places(registers: &DrawRegisters<'_, '_>, samples: u32) -> [[u8; 2]; 4] {
     if registers.get(Reg::SampleConfig) >> 1 & 1 != 0 {
         let places = registers.get(Reg::SampleLocations);
         return [0, 1, 2, 3].map(|n| {

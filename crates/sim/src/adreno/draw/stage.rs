@@ -2,6 +2,7 @@
 //!
 //! Never: which fibers there are.
 
+use super::fragment_state::{sample_places, samples};
 use super::registers::{DrawRegisters, DrawStage, Reg, StageReg};
 use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::dispatch::{DispatchStop, IMMEDIATES, SHARED_CONSTANTS, SHARED_DWORDS};
@@ -99,6 +100,8 @@ impl AdrenoMachine<'_> {
                 let offset = registers.get(Reg::TextureWindowOffset);
                 [offset & 0x3fff, offset >> 16 & 0x3fff]
             },
+            cubic: self.cubic_weights(id),
+            sample_places: sample_places(&registers, samples(&registers)),
             private: PrivateMemory {
                 base: registers.stage_address(stage, StageReg::PrivateBase),
                 per_fiber: (registers.stage(stage, StageReg::PrivateSize) & 0xff) << 9,
