@@ -172,6 +172,28 @@ fn a_stream_is_replaced_by_a_capture() {
     assert_eq!(folder.read("out"), [5u32, 7, 3, 7].map(u32::to_le_bytes).concat());
     assert!(text(&output.stdout).contains("0x0000000030000000"), "the stream that was executed is listed");
 
+    let broken = replacement(0x3000_0000);
+    folder.write("broken.rd", &broken[..broken.len() - 3]);
+    let output = unwedge_in(&folder.0, &["replay", "-", "-o", "1", "-g", "broken.rd"], &bytes);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("what replaces submit 1: "), "{}", text(&output.stderr));
+    folder.write("notes.txt", b"not a capture\n");
+    let output = unwedge_in(&folder.0, &["replay", "-", "-o", "1", "-g", "notes.txt"], &bytes);
+    let why = "notes.txt: not an rd capture: looks like some other text";
+    assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--generator takes a capture or a program"));
+    let output = unwedge_in(&folder.0, &["replay", "notes.txt"], b"");
+    assert!(text(&output.stderr).contains("captures are what FD_RD_DUMP=full"), "{}", text(&output.stderr));
+
+    // The file of an input is not written over, whatever it is for.
+    for inputs in [["--compare", "edited.rd"], ["-o1", "-gedited.rd"]] {
+        let args = [&["replay", "-", "--dump-mem", "0x10000000:4=./edited.rd"][..], &inputs].concat();
+        let output = unwedge_in(&folder.0, &args, &bytes);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("is an input too"), "{}", text(&output.stderr));
+    }
+    assert_eq!(folder.read("edited.rd"), replacement(0x3000_0000));
+
     let missing = unwedge_in(&folder.0, &["replay", "-", "-o", "1", "-g", "./none"], &bytes);
     assert_eq!(missing.status.code(), Some(3));
     assert!(text(&missing.stderr).contains("submit 1 is not replaced"), "{}", text(&missing.stderr));
@@ -230,8 +252,9 @@ fn a_replay_stops_before_packets_and_obeys() {
     let folder = Folder::new("step");
     folder.write("a.rd", &capture(&[[store(8, 1), store(12, 2)].concat()]));
     let run = |commands: &[u8]| unwedge_in(&folder.0, &["replay", "a.rd", "--step", "packet"], commands);
-    let output =
-        run(b"x 0x10000008 8\n\nx 0x10000008 8\nr CP_SCRATCH[0].REG\nr none\nx 0x50000000 4\n?\nc\n");
+    let output = run(
+        b"x 0x10000008 8\n\nx 0x10000008 8\nr CP_SCRATCH[0].REG\nr none\nx 0x50000000 4\nx 4\nnext\n?\nc\n",
+    );
     assert_eq!(output.status.code(), Some(0));
     let shown = text(&output.stdout);
     for part in [
@@ -240,6 +263,8 @@ fn a_replay_stops_before_packets_and_obeys() {
         "there is no register none",
         "0x0000000050000000 unmapped",
         "  c      go on to the end",
+        "  r takes a register, x an address and a length",
+        "  there is no command next: `h` lists commands",
         "CP_SCRATCH[0].REG = 0x",
         "done",
     ] {
@@ -270,6 +295,37 @@ fn two_replays_are_compared() {
     assert!(
         text(&output.stdout).contains(r#""compared":{"other":"same.rd","other_stopped":0,"buffers":[]}"#)
     );
+}
+
+/// Snapshots of a device that executed: the first set left what the replay leaves, and the CPU wrote a word; the second left another word.
+#[test]
+fn a_replay_is_compared_with_the_next_snapshots() {
+    let mut bytes = CaptureBuilder::new(630, "test\0");
+    let mut words = [7; 16];
+    for (stream, after) in [(store(8, 1), [1, 5]), (store(12, 2), [1, 9]), (store(0, 3), [0, 0])] {
+        bytes = bytes.buffer(DATA, &words).buffer(STREAM, &stream).submit(STREAM, stream.len() as u32);
+        words[2..4].copy_from_slice(&after);
+    }
+    let bytes = bytes.bytes();
+    let output = unwedge(&["replay", "-", "--compare-snapshots"], &bytes);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for row in [
+        "       1  0x0000000010000000         64          0           1  0x000000001000000c\n",
+        "       2  0x0000000010000000         64          1           0  0x000000001000000c\n",
+    ] {
+        assert!(shown.contains(row), "{shown}");
+    }
+    assert_eq!(
+        shown.matches("0x0000000010000000         64 ").count(),
+        3,
+        "and what was changed at the end: {shown}"
+    );
+    // What the CPU may have written is not an error of the replay.
+    let output = unwedge(&["replay", "-", "--compare-snapshots", "--last", "1", "--json"], &bytes);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let row = r#""snapshots":[{"set":1,"iova":"0x0000000010000000","size":64,"differ":0,"not_written":1,"first":"0x000000001000000c"}"#;
+    assert!(text(&output.stdout).contains(row), "{}", text(&output.stdout));
 }
 
 #[test]
@@ -356,7 +412,14 @@ fn a_draw_waits_once_whatever_it_loads() {
 #[test]
 fn options_that_cannot_be_meant_are_refused() {
     let bytes = capture(&[store(0, 1)]);
-    let refused: [(&[&str], &str); 6] = [
+    let refused: [(&[&str], &str); 13] = [
+        (&["--first", "4", "--last", "2"], "--first 4 is after --last 2"),
+        (&["--dump-mem", "0x10000000:4=a", "--devcoredump", "./a"], "./a is to be written twice"),
+        (&["--image", "0x10000000:R8_UNORM:4x4:tile=0:ubwc=a.png"], "a linear image has no UBWC"),
+        (&["--compare-snapshots", "--memory", "delta"], "--memory"),
+        (&["--device", "msm", "--memory", "delta"], "--memory is for the virtual Adreno"),
+        (&["--device", "kgsl", "--max-steps", "9"], "--max-steps is for the virtual Adreno"),
+        (&["--device", "msm", "--compare-snapshots"], "--compare-snapshots is for the virtual Adreno"),
         (&["--first", "4", "-o", "3", "-g", "x"], "outside of --first and --last"),
         (&["--compare", "-"], "standard input"),
         (&["--dump-mem", "0x10000000:4=-"], "name a file"),
@@ -369,7 +432,9 @@ fn options_that_cannot_be_meant_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{options:?}");
         assert!(text(&output.stderr).contains(why), "{options:?}: {}", text(&output.stderr));
     }
-    let none: [(&[&str], &str); 2] = [
+    let none: [(&[&str], &str); 4] = [
+        (&["--dump-mem", "7@0x10000000:4=a"], "after set 7: 1 set of buffers were replayed"),
+        (&["-o", "0"], "name a capture or a program with --generator"),
         (&["--trace=9"], "none of the submits 9..9 was executed"),
         (&["-o", "9", "-g", "x"], "submit 9 is not replaced: no such submit was replayed"),
     ];

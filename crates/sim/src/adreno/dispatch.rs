@@ -28,6 +28,8 @@ pub(crate) struct ComputePlaces {
     textures: u32,
     samplers: u32,
     borders: u32,
+    /// TPL1_BICUBIC_WEIGHTS_TABLE_0.
+    cubic: Option<u32>,
     images: u32,
     nd_range: u32,
     /// The registers of system values.
@@ -69,6 +71,7 @@ impl ComputePlaces {
             textures: reg("SP_CS_TEX_CONST")?,
             samplers: reg("SP_CS_TEX_SAMP")?,
             borders: reg("SP_TP_BORDER_COLOR_BASE_ADDR")?,
+            cubic: reg("TPL1_BICUBIC_WEIGHTS_TABLE_0"),
             images: reg("SP_CS_IBO")?,
             nd_range: reg("HLSQ_CS_NDRANGE_0")?,
             values: reg(values)?,
@@ -179,6 +182,7 @@ impl AdrenoMachine<'_> {
                 borders: self.register_pair(id, Some(places.borders)),
                 bank: ImageGpu::of(self.adreno).ok().and_then(|gpu| gpu.bank),
                 window: [0; 2],
+                cubic: self.cubic_weights(id),
                 sample_places: [[8; 2]; 4],
                 private: PrivateMemory {
                     base: self.register_pair(id, Some(places.private_base)),
@@ -192,6 +196,15 @@ impl AdrenoMachine<'_> {
             local_id: register(24),
             group_id: register(0),
         }
+    }
+
+    /// The weights of cubic filters, if the GPU has such.
+    pub(super) fn cubic_weights(&self, id: ThreadId) -> Option<[u32; 5]> {
+        let first =
+            self.compute_places.as_ref()?.cubic.filter(|_| {
+                self.adreno.device.is_some_and(|device| device.flag("a6xx.has_tex_filter_cubic"))
+            })?;
+        Some([0, 1, 2, 3, 4].map(|at| self.read_register(id, first + at)))
     }
 
     /// Tables of descriptors that are not bindless. The hardware has what packets loaded of them; the rest it fetches.

@@ -5,6 +5,10 @@
 use crate::fault::{MemoryAccess, MemoryFaultCause};
 use crate::memory::{GroupAccesses, GroupView, Load, MapError, NearRegion, SimMemory};
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Where GMEM is among the GPU's addresses, as large as it may be on any GPU.
+pub(crate) const GMEM: Range<u64> = 0x10_0000..0x10_0000 + (8 << 20);
 
 /// Which block of the GPU accesses memory, as far as fault reports tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

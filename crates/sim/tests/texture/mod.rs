@@ -262,6 +262,9 @@ impl Bench<'_> {
                 bindless: vec![DESCRIPTORS | 3],
                 borders: BORDERS,
                 bank: self.gpu.bank,
+                // The kernel's weights, where there are cubic filters.
+                cubic: (self.gpu_id >= 650).then_some([0; 5]),
+                sample_places: [[6, 2], [14, 6], [2, 10], [10, 14]],
                 ..ShaderState::default()
             },
             local_size: [fibers as u32, 1, 1],

@@ -316,7 +316,7 @@ impl ColourOutput {
     }
 }
 
-fn samples(registers: &DrawRegisters<'_, '_>) -> u32 {
+pub(super) fn samples(registers: &DrawRegisters<'_, '_>) -> u32 {
     1 << (registers.get(Reg::RasterSamples) & 3).min(2)
 }
 

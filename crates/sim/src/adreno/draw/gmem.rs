@@ -6,17 +6,13 @@
 use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::machine::{AdrenoMachine, Note};
-use crate::adreno::space::Client;
+use crate::adreno::space::{Client, GMEM};
 use crate::adreno::surface::{Surface, SurfaceParts, TEXEL, target_codec};
 use crate::memory::{Load, SimMemory};
 use unwedge_base::Generation;
 use unwedge_hw::adreno::format::{ColorSwap, HardwareFormat, Numeric, TexelCodec};
 use unwedge_hw::adreno::layout::{ImageGpu, TileMode};
 
-/// Where GMEM is among the GPU's addresses.
-const BASE: u64 = 0x10_0000;
-/// Bytes of it that there may be on any GPU.
-const SIZE: usize = 8 << 20;
 /// What it holds before anything is written.
 const UNWRITTEN_BYTE: u8 = 0xd5;
 /// RB_UNKNOWN_8812 (a7xx) while draws go to memory.
@@ -24,9 +20,9 @@ const TO_MEMORY: u32 = 0x3ff;
 
 /// Makes GMEM accessible, once.
 pub(super) fn map(memory: &mut SimMemory) {
-    if memory.load(BASE, 1) == Load::Unmapped {
+    if memory.load(GMEM.start, 1) == Load::Unmapped {
         // What a capture maps there takes its place.
-        let _ = memory.map(BASE, vec![UNWRITTEN_BYTE; SIZE]);
+        let _ = memory.map(GMEM.start, vec![UNWRITTEN_BYTE; (GMEM.end - GMEM.start) as usize]);
     }
 }
 
@@ -67,7 +63,7 @@ impl Bin {
         let pitch = u64::from(self.size[0]) * u64::from(codec.bytes() * samples);
         SurfaceParts {
             // The low bits of the register do not count.
-            base: BASE + u64::from(offset & !0xfff),
+            base: GMEM.start + u64::from(offset & !0xfff),
             codec,
             format,
             tile_mode: TileMode::Linear,

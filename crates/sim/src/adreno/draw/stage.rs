@@ -100,6 +100,7 @@ impl AdrenoMachine<'_> {
                 let offset = registers.get(Reg::TextureWindowOffset);
                 [offset & 0x3fff, offset >> 16 & 0x3fff]
             },
+            cubic: self.cubic_weights(id),
             sample_places: sample_places(&registers),
             private: PrivateMemory {
                 base: registers.stage_address(stage, StageReg::PrivateBase),

@@ -53,6 +53,8 @@ pub struct ShaderState {
     pub bank: Option<BankConfig>,
     /// The first pixel of the window that is in GMEM.
     pub window: [u32; 2],
+    /// TPL1_BICUBIC_WEIGHTS_TABLE, of GPUs that have cubic filters. Zeros: what the kernel writes.
+    pub cubic: Option<[u32; 5]>,
     /// Where the samples of render targets are in their pixels: column and row in sixteenths.
     pub sample_places: [[u8; 2]; 4],
     /// Private memory.
@@ -108,6 +110,7 @@ impl Default for ShaderState {
             borders: 0,
             bank: None,
             window: [0; 2],
+            cubic: None,
             sample_places: [[8; 2]; 4],
             private: PrivateMemory::default(),
         }

@@ -9,7 +9,8 @@ use super::quad;
 use super::results::Results;
 use super::wave::{FIBERS, Mask, Row, Wave};
 use crate::adreno::texture::{
-    Derivatives, Image, LevelOfDetail, Sample, Sampled, SamplerDescriptor, Texel, TextureFault, TextureKind,
+    CubicWeights, Derivatives, Image, LevelOfDetail, Sample, Sampled, SamplerDescriptor, Texel, TextureFault,
+    TextureKind,
 };
 use unwedge_hw::adreno::format::{ChannelKind, Numeric};
 use unwedge_isa::ir3::semantics::{Round, float};
@@ -277,10 +278,11 @@ impl TextureOp<'_> {
             _ => None,
         };
         let mut texels = [([0; 4], Numeric::Float); FIBERS];
-        let borders = machine.dispatch.state.borders;
+        let (borders, cubic) = (machine.dispatch.state.borders, machine.dispatch.state.cubic);
+        let cubic = cubic.map(CubicWeights::new);
         let exec = self.exec & self.pixels();
         self.each_sample(machine, exec, |machine, fiber, image, sampler, sample| {
-            let sampled = Sampled { image, sampler, borders };
+            let sampled = Sampled { image, sampler, borders, cubic };
             texels[fiber] = match gathered {
                 Some(component) => (sampled.gather(machine, sample, component)?, image.numeric()),
                 None => (sampled.sample(machine, sample)?, image.numeric()),
@@ -306,7 +308,7 @@ impl TextureOp<'_> {
         let mut texels = [([0; 4], Numeric::Sint); FIBERS];
         let borders = machine.dispatch.state.borders;
         self.each_sample(machine, self.exec, |_, fiber, image, sampler, sample| {
-            let (taken, asked) = Sampled { image, sampler, borders }.level_of_detail(sample);
+            let (taken, asked) = Sampled { image, sampler, borders, cubic: None }.level_of_detail(sample);
             texels[fiber].0 = [taken as u32, asked as u32, 0, 0];
             Ok(())
         })?;
@@ -367,9 +369,6 @@ impl TextureOp<'_> {
             Opcode::Getsize => self.rows(machine, 0, 1)?,
             _ => Vec::new(),
         };
-        if self.instruction.opcode == Opcode::Getinfo && self.access.mask & 3 != 0 {
-            return Err(FaultKind::NotEmulated("the type and order of channels of getinfo"));
-        }
         let numbers = self.numbers(machine)?;
         let mut images = self.images();
         let mut texels = [([0; 4], Numeric::Uint); FIBERS];
@@ -378,7 +377,12 @@ impl TextureOp<'_> {
             let descriptor = &image.descriptor;
             texels[fiber].0 = match self.instruction.opcode {
                 Opcode::Getbuf => [descriptor.elements(), 0, 0, 0],
-                Opcode::Getinfo => [0, 0, descriptor.levels, descriptor.samples],
+                Opcode::Getinfo => {
+                    let of = |component: u8| self.access.mask >> component & 1 != 0;
+                    let channels = if of(0) { image.channel_type()? } else { 0 };
+                    let order = if of(1) { image.channel_order()? } else { 0 };
+                    [channels, order, descriptor.levels, descriptor.samples]
+                }
                 _ => {
                     let level = levels.first().map_or(0, |row| row[fiber]).min(31);
                     let smaller = |size: u32| (size >> level).max(1);

@@ -1,5 +1,6 @@
 //! Samples: texels of one or more levels, put together as a sampler says.
 
+use super::cubic::CubicWeights;
 use super::descriptor::{AVERAGE, LEAST, SamplerDescriptor};
 use super::image::{Image, Texel};
 use super::lod::{LevelOfDetail, footprint};
@@ -28,6 +29,8 @@ pub(crate) struct Sampled<'i> {
     pub(crate) sampler: &'i SamplerDescriptor,
     /// Address of the table of border colours.
     pub(crate) borders: u64,
+    /// Weights of cubic filters, where the GPU has them.
+    pub(crate) cubic: Option<CubicWeights>,
 }
 
 /// A sample of one layer or face.
@@ -41,6 +44,14 @@ struct Taps<'s> {
     reference: Option<f32>,
     offsets: [i32; 3],
     border: Option<Texel>,
+}
+
+/// How texels of a level are put together.
+#[derive(Clone, Copy)]
+enum Filter {
+    Nearest,
+    Linear,
+    Cubic(CubicWeights),
 }
 
 /// Components while they are put together.
@@ -95,11 +106,8 @@ impl Sampled<'_> {
             return Err(TextureFault::NotEmulated("a sample of a buffer"));
         }
         let (place, face, footprint) = self.resolve(sample);
-        if self.sampler.is_cubic(footprint.level) {
-            return Err(TextureFault::NotEmulated("a cubic filter"));
-        }
         let math = &self.sampler.sampler;
-        let linear = math.is_linear(0, footprint.level);
+        let filter = self.filter(footprint.lambda)?;
         let (first, second, weight) = math.levels(footprint.level, self.last_level());
         let mut taps = self.taps(memory, sample, face);
         if self.image.numeric() != Numeric::Float {
@@ -108,13 +116,17 @@ impl Sampled<'_> {
             return Ok(self.image.swizzled(texel));
         }
         let mut of_level = |level: u32| -> Result<Sum, TextureFault> {
-            let steps = if math.is_anisotropic(footprint.level) { footprint.samples } else { 1 };
+            let steps = if math.is_anisotropic(footprint.lambda) { footprint.samples } else { 1 };
             let mut sum = Sum::default();
             for step in 1..=steps {
                 let along = f64::from(step) / f64::from(steps + 1) - 0.5;
                 let moved = |axis: usize| if steps > 1 { footprint.axis[axis] * along } else { 0.0 };
                 let at = std::array::from_fn(|axis| place[axis] + moved(axis));
-                let texel = if linear { taps.linear(level, at)? } else { floats(taps.nearest(level, at)?) };
+                let texel = match filter {
+                    Filter::Nearest => floats(taps.nearest(level, at)?),
+                    Filter::Linear => taps.linear(level, at)?,
+                    Filter::Cubic(weights) => taps.cubic(&weights, level, at)?,
+                };
                 sum.iter_mut().zip(texel).for_each(|(sum, texel)| *sum += texel / f64::from(steps));
             }
             Ok(sum)
@@ -127,6 +139,21 @@ impl Sampled<'_> {
             reduce(math.combine, [(near, 256 - weight), (far, weight)].into_iter().map(part_of_256))
         };
         Ok(self.image.swizzled(texel.map(|value| (value as f32).to_bits())))
+    }
+
+    /// The filter at a level of detail.
+    fn filter(&self, lambda: f32) -> Result<Filter, TextureFault> {
+        if !self.sampler.is_cubic(lambda) {
+            let linear = self.sampler.sampler.is_linear(0, lambda);
+            return Ok(if linear { Filter::Linear } else { Filter::Nearest });
+        }
+        match (self.cubic, self.image.kind) {
+            (None, _) => Err(TextureFault::NotEmulated("a cubic filter on a GPU that has none")),
+            (_, TextureKind::D3 | TextureKind::Cube) => {
+                Err(TextureFault::NotEmulated("a cubic filter of a volume or cube"))
+            }
+            (Some(weights), _) => Ok(Filter::Cubic(weights)),
+        }
     }
 
     /// One component of the four texels that a linear filter would take: those of the row below from left to right, then of the row above
@@ -213,6 +240,25 @@ impl Taps<'_> {
         Ok(reduce(combine, taps.into_iter()))
     }
 
+    /// Four texels on each axis.
+    fn cubic(&mut self, weights: &CubicWeights, level: u32, place: [f64; 3]) -> Result<Sum, TextureFault> {
+        let scaled = self.scaled(level, place);
+        let mut taps = [0, 1].map(|axis| {
+            let [(texel, _), (_, weight)] = self.pair(axis, scaled[axis]);
+            weights.taps(texel.saturating_add(self.offset(axis)), weight)
+        });
+        if self.sampled.image.kind == TextureKind::D1 {
+            taps[1] = [(0, 1.0), (0, 0.0), (0, 0.0), (0, 0.0)];
+        }
+        let mut texels = Vec::with_capacity(16);
+        for (y, of_row) in taps[1] {
+            for (x, of_column) in taps[0] {
+                texels.push((floats(self.texel(level, [x, y, 0])?), of_row * of_column));
+            }
+        }
+        Ok(reduce(self.math().combine, texels.into_iter()))
+    }
+
     /// The four texels around a place: above left, above right, below left, below right.
     fn square(&mut self, level: u32, place: [f64; 3]) -> Result<([[Tap; 2]; 2], [Texel; 4]), TextureFault> {
         let scaled = self.scaled(level, place);
@@ -288,7 +334,7 @@ impl Taps<'_> {
         if let Some(color) = self.border {
             return Ok(color);
         }
-        let Sampled { image, sampler, borders } = self.sampled;
+        let Sampled { image, sampler, borders, .. } = self.sampled;
         let color = border::color(image, self.memory, borders, sampler.border)?;
         self.border = Some(color);
         Ok(color)
@@ -320,7 +366,7 @@ fn part_of_256((texel, weight): (Sum, u32)) -> (Sum, f64) {
 /// Texels put together: by their weights, or the least or greatest of them. Those without weight do not count.
 fn reduce(combine: u8, texels: impl Iterator<Item = (Sum, f64)>) -> Sum {
     let mut result: Option<Sum> = None;
-    for (texel, weight) in texels.filter(|(_, weight)| *weight > 0.0) {
+    for (texel, weight) in texels.filter(|(_, weight)| *weight != 0.0) {
         let texel = if combine == AVERAGE { texel.map(|value| value * weight) } else { texel };
         result = Some(match result {
             None => texel,

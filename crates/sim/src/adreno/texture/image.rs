@@ -3,6 +3,7 @@
 use super::descriptor::{Swizzle, TextureDescriptor, TextureKind};
 use super::fields::TABLES;
 use super::{TexelMemory, TextureFault};
+use crate::adreno::space::GMEM;
 use unwedge_hw::adreno::format::{
     ColorSpace, ColorSwap, Format, HardwareFormat, Numeric, PackError, TexelCodec,
 };
@@ -100,6 +101,10 @@ impl Image {
             .ok_or(TextureFault::NotEmulated("an image in tiles of a mode that is not known"))?;
         // What is in GMEM is kept row by row, from the first pixel of the bin on.
         let tile_mode = match tile_mode {
+            // The order of texels is the hardware's own.
+            TileMode::Tile2 if !GMEM.contains(&descriptor.base) => {
+                return Err(TextureFault::NotEmulated("an image in TILE6_2 that is not in GMEM"));
+            }
             TileMode::Tile2 => {
                 image.origin = window;
                 TileMode::Linear

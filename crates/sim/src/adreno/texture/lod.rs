@@ -25,7 +25,9 @@ pub(crate) enum LevelOfDetail {
 /// What a sample covers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Footprint {
-    /// Between levels, within what sampler and texture allow; 8 bits after the point.
+    /// What the sampler allows, which chooses the filter; 8 bits after the point.
+    pub(super) lambda: f32,
+    /// Between levels: the same, but not before the first level that the image allows.
     pub(super) level: f32,
     /// The same without limits.
     pub(super) raw: f32,
@@ -85,6 +87,8 @@ pub(super) fn footprint(
         }
     };
     let raw = if raw.is_nan() { 0.0 } else { raw };
-    let level = sampler.limited(raw, image.descriptor.least_lod);
-    Footprint { level: fixed(level), raw: fixed(raw), samples, axis }
+    // The sampler's limits come first: an image may be limited to levels after them.
+    let lambda = sampler.limited(raw, 0.0);
+    let level = lambda.max(image.descriptor.least_lod);
+    Footprint { lambda: fixed(lambda), level: fixed(level), raw: fixed(raw), samples, axis }
 }

@@ -5,12 +5,15 @@
 
 mod border;
 mod cube;
+mod cubic;
 mod descriptor;
 mod fields;
 mod filter;
 mod image;
+mod info;
 mod lod;
 
+pub(crate) use cubic::CubicWeights;
 pub(crate) use descriptor::{SamplerDescriptor, TextureKind};
 pub(crate) use filter::{Sample, Sampled};
 pub(crate) use image::{Image, ImageUse, MOST_TEXEL, Texel};
