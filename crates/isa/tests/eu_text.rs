@@ -39,7 +39,7 @@ fn precision_of_matrices() {
 fn indirect_operands_of_split_sends() {
     for name in ["skl", "icl"] {
         for (destination, source) in
-            [("g[a0.2 -16]<UD", "g[a0.3 496]UD"), ("g[a0]<UD", "g5UD"), ("g9UD", "g[a0.1 -512]UD")]
+            [("g[a0.2 1008]<UD", "g[a0.3 496]UD"), ("g[a0]<UD", "g5.1UD"), ("g9.1UD", "g[a0.1 512]UD")]
         {
             let text = format!(
                 "sends(8) {destination} {source} g7UD 0x02025efd 0x00000040 dp data 1 MsgDesc: {{ align1 1Q }};"
@@ -48,8 +48,12 @@ fn indirect_operands_of_split_sends() {
             let shown = listing(&inst);
             assert!(shown.starts_with(&format!("sends(8) {destination} {source} g7UD ")), "{name}: {shown}");
         }
+        let negative =
+            "sends(8) g9UD g[a0 -16]UD g7UD 0x02025efd 0x00000040 dp data 1 MsgDesc: { align1 1Q };";
+        let shown = listing(&instruction(name, negative));
+        assert!(shown.starts_with("sends(8) g9UD g[a0 1008]UD "), "the field is signed: {shown}");
         let outside =
-            "sends(8) g9UD g[a0 512]UD g7UD 0x02025efd 0x00000040 dp data 1 MsgDesc: { align1 1Q };";
+            "sends(8) g9UD g[a0 1024]UD g7UD 0x02025efd 0x00000040 dp data 1 MsgDesc: { align1 1Q };";
         assert!(program::assemble(platform(name), outside).is_err());
     }
 }
@@ -77,4 +81,30 @@ fn an_unknown_platform_is_answered_with_those_that_are_known() {
     for name in Platform::names() {
         assert!(error.contains(name), "{error}");
     }
+}
+
+/// What only reserved bits say is not in Mesa's text, and is in that of listings.
+#[test]
+fn reserved_bits_as_mesa_shows_them() {
+    // A condition of a matrix instruction.
+    let mut matrix =
+        instruction("dg2", "dpas.8x8(8) g40<1>F g20<1,1,0>F g30<1,1,0>HF g35<1,1,0>HF { align1 1Q $1 };");
+    matrix.set(Field::ConditionModifier, 4);
+    let mut text = String::new();
+    unwedge_isa::eu::disasm::push_alone(&mut text, &matrix, false);
+    assert!(text.starts_with("dpas.8x8(8) "), "{text}");
+    assert!(listing(&matrix).starts_with(".raw "), "{}", listing(&matrix));
+    // Pipes of a generation that has one.
+    let waits = instruction("tgl", "mov(8) g4<1>D g2<8,8,1>D { align1 1Q I@2 };");
+    assert!(listing(&waits).contains(" I@2 "), "{}", listing(&waits));
+    // Half floats of gen8 and gen9 among floats.
+    let mixed = "mad(8) g4<1>F g33<4,4,1>F g15<4,4,1>HF g37<4,4,1>F { align16 1Q };";
+    let mixed = instruction("skl", mixed);
+    let mut text = String::new();
+    unwedge_isa::eu::disasm::push_alone(&mut text, &mixed, false);
+    assert!(text.contains("g15<4,4,1>F") && listing(&mixed).contains("g15<4,4,1>HF"), "{text}");
+    // Functions that Mesa has no messages of.
+    let null = "send(8) g96UD g104UD nullUD 0x0210b500 0x00000000 null MsgDesc: { align1 1Q $3 };";
+    let shown = listing(&instruction("dg2", null));
+    assert!(shown.contains("MsgDesc:unsupported shared function ID 0 mlen 1"), "{shown}");
 }

@@ -99,7 +99,7 @@ pub(super) fn write(out: &mut Vec<u8>, inst: &Instruction, compacted: bool, targ
             push_three_destination(line, inst);
             for (index, column) in [32, 48, 64].into_iter().enumerate() {
                 line.pad(column);
-                push_three_source(line, inst, index);
+                push_three_source(line, inst, index, exact);
             }
         }
         _ => {
@@ -168,7 +168,7 @@ fn push_head(line: &mut Text, inst: &Instruction, row: &OpcodeRow, send: bool) {
     } else if row.opcode == Opcode::Sync {
         line.push(" ");
         push_name(line, &SYNC[g], function);
-    } else if !send && has_condition(inst) && function != 0 {
+    } else if !send && row.opcode != Opcode::Dpas && has_condition(inst) && function != 0 {
         line.push(".");
         push_name(line, &CONDITION[g], function);
         if !matches!(row.opcode, Opcode::Sel | Opcode::Csel | Opcode::If | Opcode::While) {
@@ -190,7 +190,7 @@ fn push_head(line: &mut Text, inst: &Instruction, row: &OpcodeRow, send: bool) {
 pub fn has_condition(inst: &Instruction) -> bool {
     inst.platform.generation < GEN12
         || inst.file(F::Src0RegisterFile) != File::Immediate
-        || inst.basic_type(F::Src0Type, File::Immediate).is_none_or(|t| t.bytes() < 8)
+        || inst.basic_type(F::Src0Type, File::Immediate).is_some_and(|t| t.bytes() < 8)
 }
 
 /// A register. False for those that are printed without region and type.
@@ -245,17 +245,17 @@ static TYPE_NAMES: [Short<3>; TYPES.len()] = {
     names
 };
 
-/// The letters of a type, `?` for a reserved code.
+/// The letters of a type.
 fn push_type(line: &mut Text, of: Option<Type>) {
     match of {
         Some(of) => line.short(&TYPE_NAMES[of as usize]),
-        None => line.push("?"),
+        None => line.push("INVALID"),
     }
 }
 
-/// Bytes as whole elements of a type, the bytes of which are a power of 2.
+/// Bytes as whole elements of a type, the bytes of which are a power of 2. For a reserved type, Mesa takes 8.
 fn elements(bytes: u64, of: Option<Type>) -> u64 {
-    bytes >> of.map_or(0, |of| of.bytes().trailing_zeros())
+    bytes >> of.map_or(3, |of| of.bytes().trailing_zeros())
 }
 
 /// A subregister in bytes, on Xe2 in units of 2 bytes where the field has no lowest bit.
@@ -271,7 +271,7 @@ fn push_destination(line: &mut Text, inst: &Instruction, row: &OpcodeRow) {
         if inst.platform.generation >= GEN12 || !inst.flag(F::DstAddressMode) {
             push_register(line, inst, file, inst.get(F::DstRegisterNumber));
             if inst.platform.generation < GEN12 && inst.flag(F::A16DstSubregister) {
-                line.push(".16");
+                line.push(".1");
             }
             line.push("UD");
         } else {
@@ -331,7 +331,7 @@ fn push_address(line: &mut Text, subregister: u64, of: Option<Type>, immediate: 
     line.push("g[a0");
     if subregister != 0 {
         line.push(".");
-        line.number(elements(subregister, of));
+        line.number(of.map_or(subregister, |of| elements(subregister, Some(of))));
     }
     if immediate != 0 {
         line.push(" ");
@@ -340,19 +340,9 @@ fn push_address(line: &mut Text, subregister: u64, of: Option<Type>, immediate: 
     line.push("]");
 }
 
-/// The offset of a split send's indirect operand, in units of 16 bytes, signed.
+/// The offset of a split send's indirect operand, in units of 16 bytes; printed unsigned, as of other operands.
 fn sends_address(inst: &Instruction, field: F) -> i64 {
-    signed(inst, field) * 16
-}
-
-/// A field as a signed number.
-fn signed(inst: &Instruction, field: F) -> i64 {
-    let width = inst.width(field);
-    if width == 0 {
-        return 0;
-    }
-    let value = inst.get(field);
-    (value << (64 - width)) as i64 >> (64 - width)
+    inst.get(field) as i64 * 16
 }
 
 fn push_mask(line: &mut Text, mask: u64) {
@@ -429,12 +419,12 @@ fn push_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, index: usiz
         push_immediate(line, inst, of);
         return;
     }
+    if inst.is_align16() && inst.flag(fields.mode) {
+        line.push("Indirect align16 address mode not supported");
+        return;
+    }
     push_modifiers(line, inst, row, fields);
     if inst.is_align16() {
-        if inst.flag(fields.mode) {
-            line.push("Indirect align16 address mode not supported");
-            return;
-        }
         if !push_register(line, inst, file, inst.get(fields.register)) {
             return;
         }
@@ -504,7 +494,7 @@ fn push_split_send_source(line: &mut Text, inst: &Instruction, row: &OpcodeRow, 
         line.push("g");
         line.number(inst.get(F::Src0RegisterNumber));
         if inst.flag(F::A16Src0Subregister) {
-            line.push(".16");
+            line.push(".1");
         }
     }
     line.push("UD");
@@ -611,9 +601,11 @@ fn push_three_destination(line: &mut Text, inst: &Instruction) {
     push_type(line, of);
 }
 
-/// The type of a source of a three-source instruction in align16, with its mixed modes.
-fn align16_source_type(inst: &Instruction, index: usize) -> Option<Type> {
+/// The type of a source of a three-source instruction in align16. The half floats of its mixed modes are in exact texts only: Mesa does
+/// not show them.
+fn align16_source_type(inst: &Instruction, index: usize, exact: bool) -> Option<Type> {
     let half = match index {
+        _ if !exact => false,
         1 => inst.flag(F::ThreeA16Src1IsHalfFloat),
         2 => inst.flag(F::ThreeA16Src2IsHalfFloat),
         _ => false,
@@ -622,7 +614,7 @@ fn align16_source_type(inst: &Instruction, index: usize) -> Option<Type> {
     if half && of == Some(Type::F) { Some(Type::HF) } else { of }
 }
 
-fn push_three_source(line: &mut Text, inst: &Instruction, index: usize) {
+fn push_three_source(line: &mut Text, inst: &Instruction, index: usize, exact: bool) {
     let fields = &THREE[index];
     let generation = inst.platform.generation;
     let modifiers = |line: &mut Text| {
@@ -634,7 +626,7 @@ fn push_three_source(line: &mut Text, inst: &Instruction, index: usize) {
         }
     };
     if generation <= GEN9 {
-        let of = align16_source_type(inst, index);
+        let of = align16_source_type(inst, index, exact);
         let scalar = inst.flag(fields.replicate);
         let unit = if generation == GEN8 { 4 } else { 2 };
         modifiers(line);

@@ -242,7 +242,9 @@ impl Instruction {
     pub fn file(&self, field: Field) -> File {
         let code = self.get(field);
         if self.platform.generation < GEN12 {
-            return [File::Arf, File::Grf, File::Reserved, File::Immediate][code as usize & 3];
+            // Message registers are gone after gen8. Mesa reads their code as that of immediates.
+            let third = if self.platform.generation == GEN8 { File::Reserved } else { File::Immediate };
+            return [File::Arf, File::Grf, third, File::Immediate][code as usize & 3];
         }
         match code {
             0 => File::Arf,

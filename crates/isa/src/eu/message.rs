@@ -116,7 +116,11 @@ fn push_function(out: &mut Text, inst: &Instruction, of: &Descriptors, descripto
             out.push(")");
         }
         12 => push_data1(out, inst, descriptor),
-        _ => {}
+        // Its messages have no fields of their own.
+        7 => {}
+        function => {
+            out.with("unsupported shared function ID ", function);
+        }
     }
 }
 

@@ -62,7 +62,7 @@ impl Parser<'_> {
             let register = self.register()?;
             self.file(F::SendsDstRegisterFile, register.file)?;
             self.put(F::DstRegisterNumber, register.number)?;
-            if !new && self.eat(".16") {
+            if !new && self.eat(".1") {
                 self.inst.set(F::A16DstSubregister, 1);
             }
         }
@@ -120,7 +120,7 @@ impl Parser<'_> {
             self.file(F::SendsSrc0RegisterFile, register.file)?;
         }
         self.put(F::Src0RegisterNumber, register.number)?;
-        if !new && self.eat(".16") {
+        if !new && self.eat(".1") {
             self.inst.set(F::A16Src0Subregister, 1);
         }
         self.expect("UD")
@@ -132,10 +132,11 @@ impl Parser<'_> {
         let sub = self.subregister()?;
         self.put(subregister, sub.saturating_mul(unit))?;
         if self.eat(" ") {
+            // Mesa prints the signed field unsigned.
             let negative = self.eat("-");
             let bytes = self.number()?;
-            let most = (8u64 << self.inst.width(immediate)) - u64::from(!negative);
-            if !bytes.is_multiple_of(16) || bytes > most {
+            let most = if negative { 8u64 } else { 16 } << self.inst.width(immediate);
+            if !bytes.is_multiple_of(16) || bytes > most - 16 * u64::from(!negative) {
                 return Err(AsmError::Unsupported("the address", bytes.to_string()));
             }
             let value = if negative { (bytes / 16).wrapping_neg() } else { bytes / 16 };
