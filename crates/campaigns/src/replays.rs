@@ -4,7 +4,9 @@ use std::io::Write;
 use std::time::Duration;
 use unwedge::hw::Db;
 use unwedge_view::Style;
-use unwedge_view::replay::{Onlooker, PacketTrace, ReplayOptions, ReplayParts, replay_with};
+use unwedge_view::replay::{
+    FramePicture, Onlooker, PacketTrace, PixelWanted, ReplayOptions, ReplayParts, replay_with,
+};
 
 /// Steps that a submit may take.
 const STEPS: u64 = 1 << 14;
@@ -21,15 +23,26 @@ const PER_BYTE: u64 = 64;
 
 /// Replays a capture, dumps its first hang, and prints what came of it.
 pub fn show(capture: &[u8], traced: bool, db: &Db, max_alive: u64, out: &mut dyn Write) {
-    let options = ReplayOptions { hang_steps: HANG_STEPS, dump: true, ..ReplayOptions::new(STEPS) };
+    let options = ReplayOptions {
+        hang_steps: HANG_STEPS,
+        dump: true,
+        coverage: Some(0..=u64::MAX),
+        pixel: Some(PixelWanted { pixel: [0; 3], target: None, submits: 0..=u32::MAX }),
+        fibers: "draw=0:pixel=0,0".parse().ok(),
+        ..ReplayOptions::new(STEPS)
+    };
     let onlooker = traced.then(|| {
         let submits = 0..=TRACED - 1;
         Onlooker::Trace(PacketTrace { submits, json: true, style: Style::default(), out: &mut *out })
     });
-    let mut parts = ReplayParts { replacement: None, onlooker };
+    let mut frames = |_: FramePicture| ();
+    let mut parts = ReplayParts { replacement: None, onlooker, frames: Some(&mut frames) };
     let (replayed, _) = replay_with(capture, &options, &mut parts, db, max_alive);
     // A counter takes everything.
     let _ = replayed.text(Style::default(), out);
+    let _ = replayed.write_fibers(true, out);
+    let _ = replayed.pixel.as_ref().map(|pixel| pixel.text(out));
+    let _ = (replayed.overdraw(), replayed.wireframe());
 }
 
 /// The most that is printed for a capture of so many bytes.

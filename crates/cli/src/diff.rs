@@ -5,6 +5,7 @@ use crate::database;
 use crate::dump::{self, DumpFiles, Opened, Source};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::{Output, columns};
+use crate::pictures;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -60,6 +61,9 @@ impl SideArg {
 
 /// Runs the command.
 pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
+    if args.images {
+        return pictures::diff(args, global);
+    }
     let mut a = SideArg::parse(&args.a, None);
     let mut b = SideArg::parse(&args.b, Some(&a.file));
     for side in [&mut a, &mut b] {

@@ -6,6 +6,7 @@ use crate::decode::{not_for_captures, say_chip};
 use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
+use crate::pictures;
 use unwedge::base::Severity;
 use unwedge::stream::query::DrawChoice;
 use unwedge_view::plural::counted;
@@ -14,6 +15,9 @@ use unwedge_view::{ViewError, device};
 
 /// Runs the command.
 pub(crate) fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
+    if let Some(pixel) = args.pixel {
+        return pictures::pixel(pixel, args, global);
+    }
     let mut options = options(args);
     Question::new(&options).map_err(usage)?;
     let db = database::load(global)?;

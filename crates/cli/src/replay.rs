@@ -7,6 +7,7 @@ use crate::failure::{Failure, Outcome};
 use crate::generator;
 use crate::output::Output;
 use crate::packed::Packed;
+use crate::pictures::FrameFiles;
 use crate::progress::Progress;
 use serde::Serialize;
 use std::fs;
@@ -21,7 +22,7 @@ use unwedge::stream::play::SubmitChoice;
 use unwedge_view::CaptureStream;
 use unwedge_view::json::Heading;
 use unwedge_view::replay::{
-    self, Onlooker, PacketTrace, Replacement, ReplayOptions, ReplayParts, Replayed, Stepper,
+    self, FramePicture, Onlooker, PacketTrace, Replacement, ReplayOptions, ReplayParts, Replayed, Stepper,
 };
 
 /// Version of the schema of `--json`.
@@ -64,7 +65,11 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         }
         _ => None,
     };
-    let (mut parts, options) = (ReplayParts { replacement, onlooker }, options(args));
+    let mut frames = FrameFiles::new(args.frames.as_deref())?;
+    let mut take = |frame| frames.write(frame);
+    let frames_of = args.frames.as_ref().map(|_| &mut take as &mut dyn FnMut(FramePicture));
+    let mut parts = ReplayParts { replacement, onlooker, frames: frames_of };
+    let options = options(args);
     let (replayed, mut diagnostics, lost_of_other) = match (other, device) {
         (_, Some((mut device, driver))) => {
             let replacement = parts.replacement.take();
@@ -110,7 +115,14 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
             format!("--trace: none of the submits {}..{} was executed", submits.start(), submits.end());
         diagnostics.push(Diagnostic::loss(None, message));
     }
+    drop(parts);
+    diagnostics.extend(frames.finish()?);
+    if replayed.traced_fibers() == Some(0) {
+        diagnostics.push(Diagnostic::loss(None, "--trace-fiber: no such fiber was executed"));
+    }
     let written = write_files(args, &replayed, &mut diagnostics);
+    // As above.
+    let _ = replayed.write_fibers(args.json, &mut out);
     // As above.
     let _ = if args.json {
         let heading = Heading::of_object("unwedge.replay", SCHEMA, db.identity());
@@ -187,7 +199,12 @@ fn check(args: &Replay) -> Result<(), Failure> {
 /// The files that are to be written.
 fn outputs(args: &Replay) -> impl Iterator<Item = &PathBuf> {
     let memory = args.dump_mem.iter().map(|dump| &dump.file);
-    memory.chain(args.image.iter().map(|image| &image.file)).chain(&args.devcoredump).chain(&args.hangrd)
+    memory
+        .chain(args.image.iter().map(|image| &image.file))
+        .chain(&args.overdraw)
+        .chain(&args.wireframe)
+        .chain(&args.devcoredump)
+        .chain(&args.hangrd)
 }
 
 /// Where a file is, or will be; by whatever path it is named, this is the same.
@@ -211,14 +228,24 @@ fn progress(stream: InputStream, silent: bool) -> Progress<InputStream> {
 fn write_files(args: &Replay, replayed: &Replayed, diagnostics: &mut Vec<Diagnostic>) -> Result<(), Failure> {
     for (dump, bytes) in args.dump_mem.iter().zip(&replayed.memory) {
         match bytes {
-            Some(bytes) => write(&dump.file, bytes, args)?,
+            Some(bytes) => write_output(&dump.file, bytes, args)?,
             None => diagnostics.push(replayed.absent(&dump.wanted)),
         }
     }
     for (image, png) in args.image.iter().zip(&replayed.images) {
         match png {
-            Ok(png) => write(&image.file, png, args)?,
+            Ok(png) => write_output(&image.file, png, args)?,
             Err(why) => diagnostics.push(Diagnostic::loss(None, why.clone())),
+        }
+    }
+    let views = [
+        (&args.overdraw, Replayed::overdraw as fn(&Replayed) -> Result<Vec<u8>, String>),
+        (&args.wireframe, Replayed::wireframe),
+    ];
+    for (file, view) in views.into_iter().filter_map(|(file, view)| Some((file.as_ref()?, view))) {
+        match view(replayed) {
+            Ok(png) => write_output(file, &png, args)?,
+            Err(why) => diagnostics.push(Diagnostic::loss(None, format!("{}: {why}", file.display()))),
         }
     }
     let hang = replayed.hang.as_ref();
@@ -228,7 +255,7 @@ fn write_files(args: &Replay, replayed: &Replayed, diagnostics: &mut Vec<Diagnos
     ];
     for (file, bytes) in files.into_iter().filter_map(|(file, bytes)| Some((file.as_ref()?, bytes))) {
         match bytes {
-            Some(bytes) => write(file, bytes, args)?,
+            Some(bytes) => write_output(file, bytes, args)?,
             None => diagnostics.push(replay::no_hang(&file.to_string_lossy())),
         }
     }
@@ -248,16 +275,27 @@ fn options(args: &Replay) -> ReplayOptions {
         steps: args.max_steps.unwrap_or(ReplayOptions::MAX_STEPS),
         hang_steps: args.hang_steps.unwrap_or(ReplayOptions::HANG_STEPS),
         images: args.image.iter().map(|image| image.wanted).collect(),
+        coverage: (args.overdraw.is_some() || args.wireframe.is_some()).then(|| {
+            let last = *args.draws.end();
+            u64::from(*args.draws.start())..=if last == u32::MAX { u64::MAX } else { last.into() }
+        }),
+        fibers: args.trace_fiber,
+        pixel: None,
         wanted: args.dump_mem.iter().map(|dump| dump.wanted).collect(),
         dump: args.devcoredump.is_some() || args.hangrd.is_some(),
     }
 }
 
-fn write(file: &Path, bytes: &[u8], args: &Replay) -> Result<(), Failure> {
+fn write_output(file: &Path, bytes: &[u8], args: &Replay) -> Result<(), Failure> {
     let mut inputs = vec![args.file.as_path()];
     inputs.extend(args.compare.as_deref());
     inputs.extend(args.generator.as_deref().map(Path::new));
-    let mut packed = Packed::create(Some(file), None, &inputs)?;
+    write(file, bytes, &inputs)
+}
+
+/// Writes a file that is made from inputs.
+pub fn write(file: &Path, bytes: &[u8], inputs: &[&Path]) -> Result<(), Failure> {
+    let mut packed = Packed::create(Some(file), None, inputs)?;
     packed.write_all(bytes).map_err(|e| Failure::Write(file.display().to_string(), e))?;
     packed.commit()
 }

@@ -171,10 +171,7 @@ impl Reader<'_> {
             _ => None,
         };
         for (at, operand) in instruction.srcs.iter().enumerate() {
-            let count = match texture {
-                Some(_) => coordinates(instruction, at),
-                None => operand.count.max(1),
-            };
+            let count = instruction.source_components(at);
             let late = self.facts.late_source(instruction, at);
             let steps = if operand.step { instruction.repeat } else { 0 };
             // Of several registers each is read a cycle later.
@@ -212,30 +209,5 @@ impl Reader<'_> {
                 self.operand(&operand, component, (time, 0), true);
             }
         }
-    }
-}
-
-/// How many registers a source of a texture instruction is at least.
-fn coordinates(instruction: &Instruction, at: usize) -> u8 {
-    let Attributes::Texture(access) = &instruction.attributes else { return 1 };
-    use Opcode::{BrcstActive, Dsx, Dsxpp1, Dsy, Dsypp1};
-    use Opcode::{Getinfo, Getlod, Getpos, Getsize, Rgetinfo, Rgetpos};
-    use Opcode::{QuadShuffleBrcst, QuadShuffleDiag, QuadShuffleHoriz, QuadShuffleVert};
-    match instruction.opcode {
-        Getinfo | Getsize | Getpos | Rgetinfo | Rgetpos | Dsxpp1 | Dsypp1 | BrcstActive => return 1,
-        Dsx | Dsy => return access.mask.count_ones() as u8,
-        QuadShuffleBrcst | QuadShuffleDiag | QuadShuffleHoriz | QuadShuffleVert => return 1,
-        _ => {}
-    }
-    let plain = match (access.one_d, access.three_d) {
-        (true, _) => 1,
-        (_, true) => 3,
-        _ => 2,
-    };
-    match at {
-        0 if instruction.opcode == Getlod => plain,
-        0 if access.vector || access.one_d => 1,
-        0 => plain + u8::from(access.array) + u8::from(access.shadow) + u8::from(access.project),
-        _ => 1,
     }
 }

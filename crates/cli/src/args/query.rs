@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use unwedge::stream::query::Pass;
+use unwedge_view::replay::{TargetChoice, pixel};
 
 /// `query`
 #[derive(Args, Debug)]
@@ -46,6 +47,18 @@ pub struct Query {
     /// Also list draws whose condition depends on registers that no packet has written
     #[arg(long, requires = "condition")]
     pub unknown: bool,
+    /// Replay the capture, and show the history of a pixel: every fragment, test and write
+    #[arg(long, value_name = "X,Y", value_parser = pixel, conflicts_with_all = ["registers", "condition", "draw", "pass", "format", "values"])]
+    pub pixel: Option<[u32; 2]>,
+    /// The layer of the pixel
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true, requires = "pixel")]
+    pub layer: u32,
+    /// Only what is written to this image of the pixel: mrt0 to mrt7, depth, stencil
+    #[arg(long, value_name = "TARGET", requires = "pixel")]
+    pub target: Option<TargetChoice>,
+    /// Print the history of a pixel as one JSON object
+    #[arg(long, requires = "pixel")]
+    pub json: bool,
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     pub format: FormatArg,
@@ -105,6 +118,12 @@ pub struct Diff {
     /// Of two dumps, set the text for N columns [default: COLUMNS, else those of the terminal, else 100]
     #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u16).range(1..))]
     pub width: Option<u16>,
+    /// Replay two captures and compare the pictures of their render passes, or compare two PNG files
+    #[arg(long, conflicts_with_all = ["submit", "draw", "draws", "once", "verbose", "width"])]
+    pub images: bool,
+    /// Write the differences of pictures as PNG
+    #[arg(long, value_name = "FILE", requires = "images")]
+    pub out: Option<PathBuf>,
     /// Exit with status 4 when something differs
     #[arg(long)]
     pub exit_code: bool,

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use unwedge_view::asm::number;
-use unwedge_view::replay::{ImageWanted, MemoryWanted, StepUnit};
+use unwedge_view::replay::{FiberSpec, ImageFile, MemoryDump, StepUnit};
 
 /// What the help ends with.
 pub(super) const REPLAY_EXAMPLES: &str = "Examples:
@@ -19,6 +19,8 @@ pub(super) const REPLAY_EXAMPLES: &str = "Examples:
   unwedge replay --compare other.rd.gz capture.rd.gz
   unwedge replay --compare-snapshots capture.rd.gz
   unwedge replay --image 0x100080000:R8G8B8A8_UNORM:256x256:tile=3=out.png capture.rd.gz
+  unwedge replay --image draw=12:mrt0=after-draw-12.png --frames passes capture.rd.gz
+  unwedge replay --trace-fiber draw=12:pixel=100,50 capture.rd.gz
   unwedge replay --dump-mem 0x100027000:1024=out.bin capture.rd.gz
   unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz
   unwedge replay --devcoredump hang.devcore --hangrd hang.rd capture.rd.gz
@@ -65,14 +67,31 @@ pub struct Replay {
     /// Compare what each set of buffers leaves with the next snapshot of the same buffers, for captures of a device that executed
     #[arg(long, conflicts_with_all = ["memory", "compare"])]
     pub compare_snapshots: bool,
-    /// Write an image in memory, at the end, as PNG; SPEC is
-    /// ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N :layers=N; can be repeated
-    #[arg(long, value_name = "SPEC=FILE", value_parser = image)]
+    /// Write an image as PNG; SPEC is draw=N:mrt0, draw=N:depth or draw=N:stencil for what draw N left, then any of :stored
+    /// :layer=N :sample=N :stretch; or, of memory at the end, ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES
+    /// :level=N :layer=N :levels=N :layers=N; can be repeated
+    #[arg(long, value_name = "SPEC=FILE")]
     pub image: Vec<ImageFile>,
     /// Write memory to a file: SIZE bytes at ADDRESS, at the end, or after a set of buffers as `rd info` counts; can be
     /// repeated
-    #[arg(long, value_name = "[SET@]ADDRESS:SIZE=FILE", value_parser = dump)]
+    #[arg(long, value_name = "[SET@]ADDRESS:SIZE=FILE")]
     pub dump_mem: Vec<MemoryDump>,
+    /// Write the colour images of every render pass to this folder, as PNG
+    #[arg(long, value_name = "DIR")]
+    pub frames: Option<PathBuf>,
+    /// Write how often each pixel is shaded, as PNG
+    #[arg(long, value_name = "FILE")]
+    pub overdraw: Option<PathBuf>,
+    /// Write the edges of what is rasterized, as PNG
+    #[arg(long, value_name = "FILE")]
+    pub wireframe: Option<PathBuf>,
+    /// Of these draws alone are --overdraw and --wireframe
+    #[arg(long, value_name = "A..B", default_value = "0..", hide_default_value = true, value_parser = range)]
+    pub draws: RangeInclusive<u32>,
+    /// Print what one fiber of a draw or dispatch executes, with its registers; SPEC is draw=N:vertex=V, draw=N:pixel=X,Y,
+    /// dispatch=N:group=X,Y,Z:local=X,Y,Z, or another of docs/replay.md
+    #[arg(long, value_name = "SPEC")]
+    pub trace_fiber: Option<FiberSpec>,
     /// Which contents of buffers are loaded before a submit; delta without
     #[arg(long, value_enum)]
     pub memory: Option<MemoryArg>,
@@ -130,6 +149,10 @@ impl Replay {
             (self.max_steps.is_some(), "--max-steps"),
             (self.hang_steps.is_some(), "--hang-steps"),
             (!self.image.is_empty(), "--image"),
+            (self.frames.is_some(), "--frames"),
+            (self.overdraw.is_some(), "--overdraw"),
+            (self.wireframe.is_some(), "--wireframe"),
+            (self.trace_fiber.is_some(), "--trace-fiber"),
             (self.devcoredump.is_some(), "--devcoredump"),
             (self.hangrd.is_some(), "--hangrd"),
         ];
@@ -158,15 +181,6 @@ impl From<StepArg> for StepUnit {
     }
 }
 
-/// An image that goes to a file.
-#[derive(Clone, Debug)]
-pub struct ImageFile {
-    /// Which.
-    pub wanted: ImageWanted,
-    /// Where it goes.
-    pub file: PathBuf,
-}
-
 /// Reads the number of a submit.
 fn submit(text: &str) -> Result<u32, String> {
     let value = number(text).and_then(|value| u32::try_from(value).ok());
@@ -176,68 +190,4 @@ fn submit(text: &str) -> Result<u32, String> {
 /// Reads an address of the GPU.
 fn address(text: &str) -> Result<u64, String> {
     number(text).ok_or_else(|| format!("`{text}` is not an address"))
-}
-
-/// Reads `SPEC=FILE`. The `=` of an option of SPEC is followed by a number.
-fn image(text: &str) -> Result<ImageFile, String> {
-    let (spec, file) = text
-        .match_indices('=')
-        .map(|(at, _)| (&text[..at], &text[at + 1..]))
-        .find(|(spec, _)| spec.parse::<ImageWanted>().is_ok())
-        .filter(|(_, file)| !file.is_empty())
-        .map_or_else(|| Err(text.rsplit_once('=').map_or(text, |(spec, _)| spec)), Ok)
-        .map_err(|spec| spec.parse::<ImageWanted>().err().unwrap_or("name a file: SPEC=FILE".to_owned()))?;
-    Ok(ImageFile { wanted: spec.parse()?, file: PathBuf::from(file) })
-}
-
-/// Memory that goes to a file.
-#[derive(Clone, Debug)]
-pub struct MemoryDump {
-    /// Which.
-    pub wanted: MemoryWanted,
-    /// Where it goes.
-    pub file: PathBuf,
-}
-
-/// Reads `[SET@]ADDRESS:SIZE=FILE`.
-fn dump(text: &str) -> Result<MemoryDump, String> {
-    const FORM: &str = "write it as [SET@]ADDRESS:SIZE=FILE: 0x100027000:1024=out.bin";
-    let (place, file) = text.split_once('=').ok_or(FORM)?;
-    let (set, place) = match place.split_once('@') {
-        Some((set, place)) => {
-            (Some(set.parse().map_err(|_| format!("`{set}` is not the number of a set; {FORM}"))?), place)
-        }
-        None => (None, place),
-    };
-    let (address, size) = place.split_once(':').ok_or(FORM)?;
-    let number = |text: &str| number(text).ok_or_else(|| format!("`{text}` is not a number; {FORM}"));
-    let wanted = MemoryWanted { set, iova: number(address)?, size: number(size)? };
-    Ok(MemoryDump { wanted, file: PathBuf::from(file) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::Path;
-
-    #[test]
-    fn an_image_is_read_with_its_file() {
-        let read = image("0x1000:R8_UNORM:4x4:tile=3:ubwc=a=b:c.png").unwrap();
-        assert!(read.wanted.params.ubwc && read.file == Path::new("a=b:c.png"));
-        assert_eq!(image("0:R8_UNORM:4x4=out.png").unwrap().file, Path::new("out.png"));
-        for wrong in ["0:R8_UNORM:4x4", "0:R8_UNORM:4x4=", "0:R8:4x4=out.png", "0:R8_UNORM:4x4:tile=3"] {
-            assert!(image(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_place_in_memory_is_read_with_and_without_a_set() {
-        let read = dump("3@0x100027000:1024=a=b.bin").unwrap();
-        assert_eq!(read.wanted, MemoryWanted { set: Some(3), iova: 0x1_0002_7000, size: 1024 });
-        assert_eq!(read.file, PathBuf::from("a=b.bin"));
-        assert_eq!(dump("16:0x10=x").unwrap().wanted, MemoryWanted { set: None, iova: 16, size: 16 });
-        for wrong in ["0x10:4", "0x10=f", "x@0x10:4=f", "0xg:4=f"] {
-            assert!(dump(wrong).is_err(), "{wrong}");
-        }
-    }
 }

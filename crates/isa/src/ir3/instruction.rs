@@ -346,6 +346,33 @@ impl Instruction {
         at.checked_add_signed(target as isize)
     }
 
+    /// How many components of a source it reads at least, without repetitions.
+    pub fn source_components(&self, at: usize) -> u8 {
+        use Opcode::{BrcstActive, Dsx, Dsxpp1, Dsy, Dsypp1};
+        use Opcode::{Getinfo, Getlod, Getpos, Getsize, Rgetinfo, Rgetpos};
+        use Opcode::{QuadShuffleBrcst, QuadShuffleDiag, QuadShuffleHoriz, QuadShuffleVert};
+        let Attributes::Texture(access) = &self.attributes else {
+            return self.srcs.get(at).map_or(0, |operand| operand.count.max(1));
+        };
+        match self.opcode {
+            Getinfo | Getsize | Getpos | Rgetinfo | Rgetpos | Dsxpp1 | Dsypp1 | BrcstActive => return 1,
+            Dsx | Dsy => return access.mask.count_ones() as u8,
+            QuadShuffleBrcst | QuadShuffleDiag | QuadShuffleHoriz | QuadShuffleVert => return 1,
+            _ => {}
+        }
+        let plain = match (access.one_d, access.three_d) {
+            (true, _) => 1,
+            (_, true) => 3,
+            _ => 2,
+        };
+        match at {
+            0 if self.opcode == Getlod => plain,
+            0 if access.vector || access.one_d => 1,
+            0 => plain + u8::from(access.array) + u8::from(access.shadow) + u8::from(access.project),
+            _ => 1,
+        }
+    }
+
     /// Whether it is `mova` or `mova1`.
     pub fn is_mova(&self) -> bool {
         let address = self.dsts.get(0).is_some_and(|dst| matches!(dst.kind, OperandKind::Address(0 | 1)));

@@ -4,6 +4,8 @@
 //! written uncompressed, which is consistent as long as this machine alone touches them.
 
 use super::cp::{CpStop, ThreadId};
+use super::draw::TargetImage;
+use super::draw_watch::WatchedBlit;
 use super::machine::{AdrenoMachine, Note};
 use super::space::{Client, GpuFault};
 use super::surface::{Surface, SurfaceParts, TEXEL, target_codec};
@@ -225,7 +227,8 @@ impl AdrenoMachine<'_> {
         if control >> 7 & 1 != 0 {
             let signed = is_signed(info.format());
             let colour = [0, 1, 2, 3].map(|n| between.solid(solid[n], n, signed));
-            return Some(self.fill(&blit, &dst, colour).map_err(CpStop::from));
+            let end = self.watched_blit(&blit, &dst, true, |machine| machine.fill(&blit, &dst, colour));
+            return Some(end.map_err(CpStop::from));
         }
         let SourceRegisters { info: src_info, size, pitch: src_pitch, first_texel } = source;
         // A source that is a buffer may begin between the addresses that fit into the register.
@@ -234,7 +237,29 @@ impl AdrenoMachine<'_> {
         let src = surface(src_info, base, src_pitch, Some(size), gpu, Client::Tp)?;
         let same = src_info.format() == info.format() && src_info.srgb() == info.srgb();
         let raw = same && blit.mask == 0xf && !src_info.filters() && src_info.swap() == info.swap();
-        Some(self.copy(&blit, &src, &dst, src_info, raw).map_err(CpStop::from))
+        let end =
+            self.watched_blit(&blit, &dst, false, |machine| machine.copy(&blit, &src, &dst, src_info, raw));
+        Some(end.map_err(CpStop::from))
+    }
+
+    /// Does the work between the two calls for whoever watches.
+    fn watched_blit(
+        &mut self,
+        blit: &Blit,
+        dst: &Surface,
+        fills: bool,
+        work: impl FnOnce(&mut Self) -> Result<(), GpuFault>,
+    ) -> Result<(), GpuFault> {
+        if self.draw_watch.is_empty() {
+            return work(self);
+        }
+        let [left, top, right, bottom] = blit.area;
+        let image = TargetImage::of_surface(dst.clone(), [0; 2], [[left, top], [right, bottom]], false);
+        let watched = WatchedBlit { fills, image };
+        self.tell_watch(|watch, machine| watch.blit(machine, &watched, false));
+        work(self)?;
+        self.tell_watch(|watch, machine| watch.blit(machine, &watched, true));
+        Ok(())
     }
 
     fn fill(&mut self, blit: &Blit, dst: &Surface, colour: [u32; 4]) -> Result<(), GpuFault> {

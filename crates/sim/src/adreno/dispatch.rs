@@ -3,9 +3,10 @@
 //! Facts: what registers and constants mean at a dispatch, as Mesa's Turnip sets them. Never: what instructions do.
 
 use super::cp::{CpStop, ThreadId};
+use super::fiber_trace::FiberWanted;
 use super::ir3::{
-    self, BindfulTable, BindfulTables, Dispatch, FaultKind, MemoryUnit, PrivateMemory, ShaderProgram,
-    ShaderState,
+    self, BindfulTable, BindfulTables, Dispatch, FaultKind, FiberTap, MemoryUnit, PrivateMemory,
+    ShaderProgram, ShaderState,
 };
 use super::machine::AdrenoMachine;
 use super::space::{Client, GpuFault};
@@ -135,13 +136,26 @@ impl AdrenoMachine<'_> {
         let program = self.program(id, &places, code)?;
         let dispatch = self.dispatch_of(id, &places, groups);
         let options = ir3::Options { steps: self.allowance, ..self.compute };
-        let stats = ir3::run(&program, &dispatch, &mut self.space.memory, &options).map_err(|fault| {
-            match fault.kind {
-                FaultKind::Steps => CpStop::Budget,
-                _ => CpStop::Dispatch(DispatchStop::Shader { stage: "compute", code, fault }),
-            }
+        let tap = self.compute_tap(&dispatch);
+        let run = ir3::run_logged(&program, &dispatch, &mut self.space.memory, &options, tap);
+        let stats = run.map_err(|fault| match fault.kind {
+            FaultKind::Steps => CpStop::Budget,
+            _ => CpStop::Dispatch(DispatchStop::Shader { stage: "compute", code, fault }),
         })?;
         self.spend(stats.steps)
+    }
+
+    /// The fiber of the grid that is traced, with the number of its workgroup.
+    fn compute_tap(&self, dispatch: &Dispatch) -> Option<(u32, FiberTap)> {
+        let trace = self.trace_now()?;
+        let FiberWanted::Compute { group, local } = trace.wanted else { return None };
+        let number = |[x, y, z]: [u32; 3], [width, height, depth]: [u32; 3]| {
+            let inside = x < width && y < height && z < depth;
+            let row = z.checked_mul(height)?.checked_add(y)?;
+            row.checked_mul(width)?.checked_add(x).filter(|_| inside)
+        };
+        let fiber = number(local, dispatch.local_size)?;
+        Some((number(group, dispatch.groups)?, trace.tap("compute", fiber as usize)))
     }
 
     /// Where the code of compute shaders is, and its bytes.

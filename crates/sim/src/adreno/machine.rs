@@ -5,6 +5,8 @@ use super::clusters::ClusterQueues;
 use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::dispatch::ComputePlaces;
 use super::draw::{DrawCounters, DrawPlaces, StreamProgram};
+use super::draw_watch::WatchSlot;
+use super::fiber_trace::FiberTrace;
 use super::ir3;
 use super::space::AddressSpace;
 use super::state::LoadedState;
@@ -169,6 +171,10 @@ pub struct AdrenoMachine<'d> {
     pub hang_steps: u64,
     /// What the packet in work changes, while somebody looks on.
     pub(crate) changes: Option<PacketChanges>,
+    /// Fibers that are traced.
+    pub fiber_trace: Option<FiberTrace>,
+    /// Who watches draws.
+    pub(crate) draw_watch: WatchSlot,
     notes: BTreeSet<Note>,
     ops: [AdrenoOp; 256],
     events: Vec<Event>,
@@ -217,6 +223,8 @@ impl<'d> AdrenoMachine<'d> {
             allowance: 0,
             hang_steps: u64::MAX,
             changes: None,
+            fiber_trace: None,
+            draw_watch: WatchSlot::default(),
             notes: BTreeSet::new(),
             ops: operations(gpu),
             events: (0..=255).map(event).collect(),
@@ -363,6 +371,11 @@ impl<'d> AdrenoMachine<'d> {
     /// The GPU.
     pub fn adreno(&self) -> Adreno<'d> {
         self.adreno
+    }
+
+    /// The GPU as its instruction set is named: 630, 740.
+    pub fn shader_gpu(&self) -> u32 {
+        self.shader_gpu
     }
 
     /// Takes steps from those that are left.

@@ -11,6 +11,8 @@ mod clusters;
 mod cp;
 mod dispatch;
 mod draw;
+mod draw_watch;
+mod fiber_trace;
 mod groups_state;
 pub mod ir3;
 mod kernel;
@@ -25,6 +27,12 @@ mod watch;
 
 pub use cp::{CpStop, StreamFrame, ThreadId};
 pub use dispatch::DispatchStop;
+pub use draw::{TargetImage, TargetName, TargetValue};
+pub use draw_watch::{
+    ColourWrite, DepthStencilWrite, DrawWatch, FragmentEvent, FragmentId, FragmentOutputs, SampleTest,
+    WatchedBlit, WatchedResolve, WatchedWork, WindowPixel,
+};
+pub use fiber_trace::{FiberTrace, FiberWanted};
 pub use kernel::{FaultReport, HangDump, HungSubmit};
 pub use machine::{AdrenoMachine, Note, RunEnd};
 pub use replay::{BufferChange, Loading, Replay, SnapshotChange};

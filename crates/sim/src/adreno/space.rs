@@ -2,6 +2,7 @@
 //!
 //! Never: an answer for memory that is not there, or not known.
 
+use super::draw_watch::{DrawWatch, WatchSlot};
 use crate::fault::{MemoryAccess, MemoryFaultCause};
 use crate::memory::{GroupAccesses, GroupView, Load, MapError, NearRegion, SimMemory};
 use std::collections::BTreeMap;
@@ -180,6 +181,11 @@ const PLACES: usize = 10;
 
 /// Memory that samples of attachments are read from and written to. Each attachment has a number of its own.
 pub(crate) trait SampleMemory {
+    /// Who watches what becomes of samples.
+    fn watch(&mut self) -> Option<&mut dyn DrawWatch> {
+        None
+    }
+
     /// A number of up to eight bytes.
     fn load(&mut self, attachment: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault>;
 
@@ -210,15 +216,25 @@ pub(crate) struct NearSamples([NearAccess; PLACES]);
 pub(crate) struct DirectSamples<'s> {
     space: &'s mut AddressSpace,
     near: &'s mut NearSamples,
+    watch: &'s mut WatchSlot,
 }
 
 impl<'s> DirectSamples<'s> {
-    pub(crate) fn new(space: &'s mut AddressSpace, near: &'s mut NearSamples) -> DirectSamples<'s> {
-        DirectSamples { space, near }
+    pub(crate) fn new(
+        space: &'s mut AddressSpace,
+        near: &'s mut NearSamples,
+        watch: &'s mut WatchSlot,
+    ) -> DirectSamples<'s> {
+        DirectSamples { space, near, watch }
     }
 }
 
 impl SampleMemory for DirectSamples<'_> {
+    #[inline]
+    fn watch(&mut self) -> Option<&mut dyn DrawWatch> {
+        self.watch.get()
+    }
+
     #[inline]
     fn load(&mut self, attachment: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
         let near = &mut self.near.0[attachment % PLACES].region;

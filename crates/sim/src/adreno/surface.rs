@@ -84,7 +84,8 @@ impl Surface {
         })
     }
 
-    fn address(&self, [x, y, layer, sample]: [u32; 4]) -> u64 {
+    /// Where the first byte of a sample is.
+    pub(super) fn address(&self, [x, y, layer, sample]: [u32; 4]) -> u64 {
         self.base.wrapping_add(self.addresser.offset(x, y, layer, sample))
     }
 

@@ -148,6 +148,7 @@ impl<'d> Consumer<'d> for DeviceRunner<'_, '_> {
         let (iova, dwords) = stream;
         pending.streams.push(DeviceStream { iova, size: dwords.saturating_mul(4) });
         self.result.submits.push(SubmitEnd {
+            first_work: 0,
             number: submit.number,
             set: self.sets.saturating_sub(1),
             iova: Hex::wide(iova),

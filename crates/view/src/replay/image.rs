@@ -1,23 +1,74 @@
-//! An image in memory as a picture.
+//! Images that are asked for: those in memory, and those that draws write.
 //!
 //! Never: files; a picture is bytes of PNG for the caller.
 
+use super::png::{Pixels, encode};
+use super::target::{TargetDetail, parse_target};
 use crate::layout::{byte_number, format, tile_mode};
-use flate2::write::ZlibEncoder;
-use flate2::{Compression, Crc};
-use std::io::{self, Write};
 use std::str::FromStr;
 use unwedge_hw::adreno::format::{Format, Numeric, linear_to_srgb8};
 use unwedge_hw::adreno::layout::{ImageGpu, ImageLayout, ImageParams, ImportedLayout, TileMode};
-use unwedge_sim::adreno::Replay;
+use unwedge_sim::adreno::{Replay, TargetName};
 
 /// How an image is asked for.
-const FORM: &str = "write it as ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N \
+const FORM: &str = "write it as draw=N:mrt0, draw=N:depth or draw=N:stencil, then any of :stored :layer=N :sample=N :stretch; or as ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N \
                     :layers=N: 0x100080000:R8G8B8A8_UNORM:256x256:tile=3";
 
-/// An image that is asked for: where it is, what it is, and which level and layer of it.
+/// An image that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageWanted {
+pub enum ImageWanted {
+    /// In memory, at the end.
+    Memory(MemoryImage),
+    /// Of a draw.
+    Target(TargetPicture),
+}
+
+/// What a draw writes, after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetPicture {
+    /// Number of the draw, as the replay counts work.
+    pub draw: u64,
+    /// Which image.
+    pub(super) name: TargetName,
+    /// As it is in memory when the pass of the draw is over; else as the draw left it, in GMEM of one bin.
+    pub(super) stored: bool,
+    pub(super) detail: TargetDetail,
+}
+
+impl FromStr for ImageWanted {
+    type Err = String;
+
+    /// Reads `ADDRESS:FORMAT:WxH[:OPTION]…` or `draw=N:TARGET[:OPTION]…`.
+    fn from_str(text: &str) -> Result<ImageWanted, String> {
+        match text.strip_prefix("draw=") {
+            Some(rest) => target_picture(rest).map(ImageWanted::Target),
+            None => text.parse().map(ImageWanted::Memory),
+        }
+    }
+}
+
+/// Reads what follows `draw=`.
+fn target_picture(text: &str) -> Result<TargetPicture, String> {
+    let mut parts = text.split(':');
+    let draw = parts.next().and_then(|n| n.parse().ok()).ok_or(FORM)?;
+    let name = parts.next().and_then(parse_target).ok_or(FORM)?;
+    let mut picture = TargetPicture { draw, name, stored: false, detail: TargetDetail::default() };
+    let count = |text: &str| text.parse::<u32>().map_err(|_| format!("`{text}` is not a number; {FORM}"));
+    for part in parts {
+        match part.split_once('=') {
+            None if part == "stored" => picture.stored = true,
+            None if part == "stretch" => picture.detail.stretch = true,
+            Some(("layer", n)) => picture.detail.layer = count(n)?,
+            Some(("sample", n)) => picture.detail.sample = count(n)?,
+            _ => return Err(format!("`{part}` says nothing of a target; {FORM}")),
+        }
+    }
+    Ok(picture)
+}
+
+/// An image in memory: where it is, what it is, and which level and layer of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryImage {
     /// Where the image begins, with its flags if it has UBWC.
     pub iova: u64,
     /// What it is.
@@ -28,11 +79,11 @@ pub struct ImageWanted {
     pub layer: u32,
 }
 
-impl FromStr for ImageWanted {
+impl FromStr for MemoryImage {
     type Err = String;
 
     /// Reads `ADDRESS:FORMAT:WxH[:OPTION]…`. A level or layer that is asked for is one of those that the image has.
-    fn from_str(text: &str) -> Result<ImageWanted, String> {
+    fn from_str(text: &str) -> Result<MemoryImage, String> {
         let mut parts = text.split(':');
         let mut next = || parts.next().ok_or(FORM);
         let iova = byte_number(next()?)?;
@@ -68,13 +119,13 @@ impl FromStr for ImageWanted {
             (None, false) => TileMode::Linear,
         };
         params.import = pitch.map(|pitch| ImportedLayout { offset: 0, pitch });
-        Ok(ImageWanted { iova, params, level, layer })
+        Ok(MemoryImage { iova, params, level, layer })
     }
 }
 
 /// The picture of an image, as PNG: 8 bits for each of red, green, blue and alpha.
-pub(super) fn picture(replay: &Replay<'_>, wanted: &ImageWanted) -> Result<Vec<u8>, String> {
-    let ImageWanted { iova, params, level, layer } = wanted;
+pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<Vec<u8>, String> {
+    let MemoryImage { iova, params, level, layer } = wanted;
     let machine = &replay.machine;
     let said = |error: &dyn std::fmt::Display| format!("the image at {iova:#x}: {error}");
     let gpu = ImageGpu::of(machine.adreno()).map_err(|e| said(&e))?;
@@ -82,10 +133,9 @@ pub(super) fn picture(replay: &Replay<'_>, wanted: &ImageWanted) -> Result<Vec<u
     let addresser = layout.addresser(*level).map_err(|e| said(&e))?;
     let size = layout.levels.get(*level as usize).ok_or_else(|| said(&"it has no such level"))?;
     let (codec, block) = (params.format.codec(), params.format.block_size());
-    let mut png = PngWriter::new(size.width, size.height).map_err(|e| said(&e))?;
+    let mut rows = Vec::new();
     let mut texel = Vec::new();
     for y in 0..size.height {
-        let mut row = vec![0];
         for x in 0..size.width {
             let offset = addresser.checked_offset(x / block.0, y / block.1, *layer, 0);
             let at = offset
@@ -102,15 +152,14 @@ pub(super) fn picture(replay: &Replay<'_>, wanted: &ImageWanted) -> Result<Vec<u
             }
             let unpacked = codec.unpack(&texel, x % block.0, y % block.1);
             let unpacked = unpacked.ok_or_else(|| said(&"its format cannot be read"))?;
-            row.extend(colour(unpacked, codec.numeric(), params.format.is_srgb()));
+            rows.extend(colour(unpacked, codec.numeric(), params.format.is_srgb()));
         }
-        png.row(&row).map_err(|e| said(&e))?;
     }
-    png.finish().map_err(|e| said(&e))
+    encode(size.width, size.height, Pixels::Rgba8, &rows).map_err(|e| said(&e))
 }
 
 /// The codes of a texel: 0 to 1 in 8 bits, as an sRGB format holds it; integers as far as 8 bits hold them.
-fn colour(texel: [u32; 4], numeric: Numeric, srgb: bool) -> [u8; 4] {
+pub(super) fn colour(texel: [u32; 4], numeric: Numeric, srgb: bool) -> [u8; 4] {
     std::array::from_fn(|channel| {
         let value = texel[channel];
         match numeric {
@@ -124,51 +173,13 @@ fn colour(texel: [u32; 4], numeric: Numeric, srgb: bool) -> [u8; 4] {
     })
 }
 
-/// A PNG file, row by row.
-struct PngWriter {
-    png: Vec<u8>,
-    rows: ZlibEncoder<Vec<u8>>,
-}
-
-impl PngWriter {
-    fn new(width: u32, height: u32) -> io::Result<PngWriter> {
-        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-        // 8 bits, red, green, blue and alpha, not interlaced.
-        let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 6, 0, 0, 0]].concat();
-        chunk(&mut png, b"IHDR", &header)?;
-        Ok(PngWriter { png, rows: ZlibEncoder::new(Vec::new(), Compression::default()) })
-    }
-
-    /// A row: its filter, then its texels.
-    fn row(&mut self, row: &[u8]) -> io::Result<()> {
-        self.rows.write_all(row)
-    }
-
-    fn finish(mut self) -> io::Result<Vec<u8>> {
-        chunk(&mut self.png, b"IDAT", &self.rows.finish()?)?;
-        chunk(&mut self.png, b"IEND", &[])?;
-        Ok(self.png)
-    }
-}
-
-fn chunk(png: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) -> io::Result<()> {
-    let size = u32::try_from(data.len()).map_err(io::Error::other)?;
-    let mut crc = Crc::new();
-    crc.update(kind);
-    crc.update(data);
-    for part in [&size.to_be_bytes()[..], kind, data, &crc.sum().to_be_bytes()] {
-        png.extend_from_slice(part);
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_image_is_asked_for_by_what_it_is() {
-        let wanted: ImageWanted =
+        let wanted: MemoryImage =
             "0x1000:r8g8b8a8_unorm:64x32:tile=3:ubwc:level=2:layer=1".parse().expect("well formed");
         assert_eq!((wanted.iova, wanted.level, wanted.layer), (0x1000, 2, 1));
         let params = wanted.params;
@@ -185,6 +196,15 @@ mod tests {
             "0:R8_UNORM:4x4:levels=2:level=2",
             "0:R8_UNORM:4x4:layers=0",
         ] {
+            assert!(wrong.parse::<ImageWanted>().is_err(), "{wrong}");
+        }
+        let wanted = "draw=12:depth:stored:layer=3:stretch".parse();
+        let detail = TargetDetail { layer: 3, sample: 0, stretch: true };
+        let picture = TargetPicture { draw: 12, name: TargetName::Depth, stored: true, detail };
+        assert_eq!(wanted, Ok(ImageWanted::Target(picture)));
+        for wrong in
+            ["draw=", "draw=x:mrt0", "draw=1", "draw=1:mrt9", "draw=1:mrt0:layer", "draw=1:mrt0:tile=3"]
+        {
             assert!(wrong.parse::<ImageWanted>().is_err(), "{wrong}");
         }
     }

@@ -3,35 +3,58 @@
 //! Never: opens files; what memory holds at the end is handed to the caller.
 
 mod compare;
+mod coverage;
 mod device;
+mod fiber;
 mod image;
+mod passes;
+mod picture_diff;
+mod pixel;
+mod png;
 mod replacement;
+mod spec;
 mod step;
+mod target;
 mod trace;
+mod watches;
 
 pub use compare::DifferingBuffer;
 use compare::SnapshotDifference;
 pub use device::replay_on;
-pub use image::ImageWanted;
+pub use fiber::{FiberSpec, pixel};
+pub use image::{ImageWanted, MemoryImage, TargetPicture};
+pub use picture_diff::{PictureDiff, Pictures, compare_pictures, pass_pictures, picture_json, picture_text};
+pub use pixel::{PixelHistory, PixelWanted};
+pub use png::is_png;
 pub use replacement::{OpenReplacement, Replacement};
+pub use spec::{ImageFile, MemoryDump};
 pub use step::{StepUnit, Stepper};
+pub use target::TargetChoice;
 pub use trace::PacketTrace;
+pub use watches::FramePicture;
 
 use crate::Style;
 use crate::json::Hex;
 use crate::plural::counted;
+use coverage::{Coverage, CoverageNumbers};
+use pixel::PixelWatch;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 use step::SubmitSteps;
 use trace::SubmitTrace;
 use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
+use unwedge_sim::adreno::ir3::{FiberLog, SharedFiberLog, lock};
 use unwedge_sim::adreno::{
-    AdrenoMachine, BufferChange, CpStop, Loading, Note, PacketWatch, Replay, RunEnd, StreamFrame, ThreadId,
+    AdrenoMachine, BufferChange, CpStop, FiberTrace, Loading, Note, PacketWatch, Replay, RunEnd, StreamFrame,
+    ThreadId,
 };
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
+use watches::{SharedWatches, Watches};
 
 /// What is replayed, and how.
 #[derive(Clone, Debug)]
@@ -49,8 +72,14 @@ pub struct ReplayOptions {
     pub hang_steps: u64,
     /// Memory that is asked for.
     pub wanted: Vec<MemoryWanted>,
-    /// Images that are asked for, at the end.
+    /// Images that are asked for: in memory at the end, or of draws.
     pub images: Vec<ImageWanted>,
+    /// The draws whose fragments are counted and whose edges are drawn, if any.
+    pub coverage: Option<RangeInclusive<u64>>,
+    /// The fibers that are traced.
+    pub fibers: Option<FiberSpec>,
+    /// The pixel whose history is wanted.
+    pub pixel: Option<PixelWanted>,
     /// Whether the first hang is dumped.
     pub dump: bool,
 }
@@ -71,6 +100,9 @@ impl ReplayOptions {
             hang_steps: ReplayOptions::HANG_STEPS,
             wanted: Vec::new(),
             images: Vec::new(),
+            coverage: None,
+            fibers: None,
+            pixel: None,
             dump: false,
         }
     }
@@ -83,6 +115,8 @@ pub struct ReplayParts<'p> {
     pub replacement: Option<Replacement<'p>>,
     /// Who looks on.
     pub onlooker: Option<Onlooker<'p>>,
+    /// Who is given the pictures of render passes, after the submit that they are of.
+    pub frames: Option<&'p mut dyn FnMut(FramePicture)>,
 }
 
 /// Who looks on while packets are executed.
@@ -125,6 +159,17 @@ pub struct Replayed {
     /// The images that were asked for, in that order, as PNG; or why there is none.
     #[serde(skip)]
     pub images: Vec<Result<Vec<u8>, String>>,
+    /// How often pixels were shaded, and the edges.
+    #[serde(skip)]
+    covered: Option<Coverage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<CoverageNumbers>,
+    /// The history of the pixel that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pixel: Option<PixelHistory>,
+    /// What the traced fibers executed, and the GPU whose instructions they are.
+    #[serde(skip)]
+    fibers: Option<(FiberLog, u32)>,
     /// How it differs from another replay, and what that one is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<ComparedReplays>,
@@ -159,6 +204,8 @@ struct SubmitEnd {
     iova: Hex,
     dwords: u32,
     end: EndKind,
+    /// Number of the first of its draws, dispatches and blits.
+    first_work: u64,
     /// Draws, dispatches and blits that were executed or passed over.
     work: u64,
     /// What it stopped at.
@@ -250,7 +297,12 @@ pub fn replay_both(
     max_alive: u64,
 ) -> (Replayed, [Vec<Diagnostic>; 2]) {
     let (replay_of_first, mut result, lost) = run(first, options, parts, db, max_alive);
-    let plain = ReplayOptions { wanted: Vec::new(), images: Vec::new(), dump: false, ..options.clone() };
+    let plain = ReplayOptions {
+        choice: options.choice.clone(),
+        loading: options.loading,
+        hang_steps: options.hang_steps,
+        ..ReplayOptions::new(options.steps)
+    };
     let (replay_of_second, of_second, mut lost_of_second) =
         run(second, &plain, &mut ReplayParts::default(), db, max_alive);
     match (&replay_of_first, &replay_of_second) {
@@ -275,6 +327,7 @@ fn run<'d>(
     db: &'d Db,
     max_alive: u64,
 ) -> (Option<Replay<'d>>, Replayed, Vec<Diagnostic>) {
+    let parts_want_frames = parts.frames.is_some();
     let mut runner = Runner {
         db,
         options,
@@ -286,6 +339,8 @@ fn run<'d>(
         begins: true,
         sets: 0,
         left: false,
+        watches: Rc::new(RefCell::new(watches(options, parts_want_frames))),
+        fibers: SharedFiberLog::default(),
         diagnostics: Vec::new(),
     };
     runner.result.snapshots = options.compare_snapshots.then(Vec::new);
@@ -297,14 +352,54 @@ fn run<'d>(
     runner.end_set();
     runner.read_memory(runner.sets.checked_sub(1));
     runner.read_memory(None);
-    let Runner { replay, mut result, sets, .. } = runner;
+    let Runner { replay, mut result, sets, watches, fibers, .. } = runner;
     result.sets = sets;
     if let Some(replay) = &replay {
-        result.images = options.images.iter().map(|wanted| image::picture(replay, wanted)).collect();
+        take_views(&mut result, options, &watches, &fibers, replay);
         result.changed = replay.changes().into_iter().map(ChangedBuffer::from).collect();
         result.notes = replay.machine.notes().map(note).collect();
     }
     (replay, result, diagnostics)
+}
+
+/// What is watched.
+fn watches(options: &ReplayOptions, takes_frames: bool) -> Watches {
+    let mut watches = Watches::default();
+    watches.takes_frames = takes_frames;
+    for (at, wanted) in options.images.iter().enumerate() {
+        if let ImageWanted::Target(wanted) = wanted {
+            watches.wants(at, *wanted);
+        }
+    }
+    watches.coverage = options.coverage.clone().map(Coverage::new);
+    watches.pixel = options.pixel.clone().map(PixelWatch::new);
+    watches
+}
+
+/// Takes what was watched.
+fn take_views(
+    result: &mut Replayed,
+    options: &ReplayOptions,
+    watches: &RefCell<Watches>,
+    fibers: &SharedFiberLog,
+    replay: &Replay<'_>,
+) {
+    let mut watches = watches.borrow_mut();
+    let pictures = watches.take_pictures();
+    let of_draw = |at| pictures.iter().find(|(of, _)| *of == at).map(|(_, png)| png.clone());
+    let image = |(at, wanted): (usize, &ImageWanted)| match wanted {
+        ImageWanted::Memory(wanted) => image::picture(replay, wanted),
+        ImageWanted::Target(_) => of_draw(at).unwrap_or(Err("it was not watched".to_owned())),
+    };
+    result.images = options.images.iter().enumerate().map(image).collect();
+    if let Some(coverage) = watches.coverage.take() {
+        result.coverage = Some(coverage.numbers());
+        result.covered = Some(coverage);
+    }
+    result.pixel = watches.pixel.take().map(|pixel| pixel.finish(Some(&replay.machine)));
+    if options.fibers.is_some() {
+        result.fibers = Some((std::mem::take(&mut *lock(fibers)), replay.machine.shader_gpu()));
+    }
 }
 
 fn note(note: &Note) -> String {
@@ -332,6 +427,9 @@ struct Runner<'r, 'p, 'd> {
     sets: u64,
     /// Nothing more is to be executed.
     left: bool,
+    /// What is watched of draws; the machine looks at it, too.
+    watches: Rc<RefCell<Watches>>,
+    fibers: SharedFiberLog,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -388,6 +486,15 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
                 self.result.gpu = identity.name();
                 let mut replay = Replay::new(machine, self.options.loading);
                 replay.machine.hang_steps = self.options.hang_steps;
+                if !self.watches.borrow().is_idle() {
+                    let shared = SharedWatches(Rc::clone(&self.watches));
+                    replay.machine.watch_draws(Some(Box::new(shared)));
+                }
+                replay.machine.fiber_trace = self.options.fibers.map(|spec| FiberTrace {
+                    work: spec.work,
+                    wanted: spec.wanted,
+                    log: SharedFiberLog::clone(&self.fibers),
+                });
                 if self.options.dump && self.result.hang.is_none() {
                     replay.dump_hang();
                 }
@@ -432,7 +539,7 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
         let (mut traced, mut stepped);
         let watch: Option<&mut dyn PacketWatch> = match &mut self.parts.onlooker {
             Some(Onlooker::Trace(trace)) if trace.submits.contains(&submit.number) => {
-                traced = SubmitTrace { trace, gpu, submit: submit.number };
+                traced = SubmitTrace { trace, gpu, submit: submit.number, work: 0 };
                 Some(&mut traced)
             }
             Some(Onlooker::Step(stepper)) => {
@@ -441,11 +548,22 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
             }
             _ => None,
         };
+        let set = self.sets.saturating_sub(1);
+        self.watches.borrow_mut().begin_submit(&replay.machine, set, submit.number);
         let end = replay.execute(memory, iova, dwords, self.options.steps, watch);
+        let frames = {
+            let mut watches = self.watches.borrow_mut();
+            watches.end_submit(&replay.machine);
+            std::mem::take(&mut watches.frames)
+        };
+        if let Some(take) = &mut self.parts.frames {
+            frames.into_iter().for_each(take);
+        }
         self.left = end == RunEnd::Left;
         let mut row = SubmitEnd {
             number: submit.number,
-            set: self.sets.saturating_sub(1),
+            set,
+            first_work: before,
             iova: Hex::wide(iova),
             dwords,
             end: EndKind::Done,
@@ -532,6 +650,42 @@ impl Replayed {
         )
     }
 
+    /// How often pixels were shaded, as PNG.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn overdraw(&self) -> Result<Vec<u8>, String> {
+        self.covered.as_ref().map_or_else(|| Err("it was not counted".to_owned()), Coverage::overdraw)
+    }
+
+    /// The edges of what was rasterized, as PNG.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none.
+    pub fn wireframe(&self) -> Result<Vec<u8>, String> {
+        self.covered.as_ref().map_or_else(|| Err("it was not counted".to_owned()), Coverage::wireframe)
+    }
+
+    /// How many fibers were traced; `None` where none was asked for.
+    pub fn traced_fibers(&self) -> Option<usize> {
+        self.fibers.as_ref().map(|(log, _)| log.runs.len())
+    }
+
+    /// What traced fibers executed: as text, or as JSON lines.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
+    pub fn write_fibers(&self, json: bool, out: &mut dyn Write) -> io::Result<()> {
+        match &self.fibers {
+            Some((log, gpu_id)) if json => fiber::lines(log, *gpu_id, out),
+            Some((log, gpu_id)) => fiber::text(log, *gpu_id, out),
+            None => Ok(()),
+        }
+    }
+
     /// How many submits there were.
     pub fn submits(&self) -> usize {
         self.submits.len()
@@ -582,6 +736,9 @@ impl Replayed {
         }
         for ChangedBuffer { iova, size, changed, first, last } in &self.changed {
             writeln!(out, "  {iova} {size:>10} {changed:>10}  {first} {last}")?;
+        }
+        if let Some(coverage) = &self.coverage {
+            coverage.text(out)?;
         }
         if let Some(ComparedReplays { other, other_stopped, buffers }) = &self.compared {
             compare::text(buffers, other, out)?;

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use unwedge_hw::Gpu;
 use unwedge_sim::adreno::{
-    AdrenoMachine, PacketChanges, PacketOutcome, PacketWatch, ThreadId, WatchedPacket,
+    AdrenoMachine, Onward, PacketChanges, PacketOutcome, PacketWatch, ThreadId, WatchedPacket,
 };
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
@@ -35,6 +35,9 @@ pub struct PacketTrace<'t> {
 pub(super) struct TracedPacket<'p> {
     r#type: &'static str,
     submit: u32,
+    /// Number of the draw, dispatch or blit that it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) work: Option<u64>,
     thread: &'static str,
     level: u8,
     iova: Hex,
@@ -129,6 +132,7 @@ impl<'p> TracedPacket<'p> {
         TracedPacket {
             r#type: "packet",
             submit,
+            work: None,
             thread: thread_name(packet.thread),
             level: packet.level,
             iova: Hex::wide(packet.iova),
@@ -177,7 +181,8 @@ impl<'p> TracedPacket<'p> {
     fn heading(&self, packet: &WatchedPacket, style: Style, out: &mut dyn Write) -> io::Result<()> {
         let name = style.bold(self.name.unwrap_or("not a packet"));
         let skipped = if self.exec { "" } else { "  (left out)" };
-        writeln!(out, "  {:>4} {}  {name}{skipped}", self.submit, place(packet))
+        let work = self.work.map_or_else(String::new, |work| format!("  (work {work})"));
+        writeln!(out, "  {:>4} {}  {name}{work}{skipped}", self.submit, place(packet))
     }
 }
 
@@ -194,9 +199,16 @@ pub(super) struct SubmitTrace<'a, 't, 'd> {
     pub(super) trace: &'a mut PacketTrace<'t>,
     pub(super) gpu: Gpu<'d>,
     pub(super) submit: u32,
+    /// Draws, dispatches and blits before the packet in work.
+    pub(super) work: u64,
 }
 
 impl PacketWatch for SubmitTrace<'_, '_, '_> {
+    fn before(&mut self, machine: &AdrenoMachine<'_>, _: &WatchedPacket) -> Onward {
+        self.work = machine.work_done();
+        Onward::Go
+    }
+
     fn wants_changes(&self) -> bool {
         true
     }
@@ -208,7 +220,8 @@ impl PacketWatch for SubmitTrace<'_, '_, '_> {
         outcome: PacketOutcome<'_>,
         changes: &PacketChanges,
     ) {
-        let traced = TracedPacket::new(self.gpu, self.submit, machine, packet, outcome, changes);
+        let mut traced = TracedPacket::new(self.gpu, self.submit, machine, packet, outcome, changes);
+        traced.work = Some(self.work).filter(|work| *work < machine.work_done());
         let PacketTrace { json, style, out, .. } = &mut *self.trace;
         // A failed write is remembered by the owner of `out`.
         let _ = if *json {

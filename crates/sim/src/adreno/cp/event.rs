@@ -81,7 +81,7 @@ impl AdrenoMachine<'_> {
                 self.write_dword(iova, offset / unit)?;
             }
             Event::ZpassDone => return self.sample_count(packet, wide),
-            Event::Blit => self.resolve_event(packet.thread)?,
+            Event::Blit => self.resolve_event(packet.thread, packet.iova)?,
             Event::CountGeometry(runs) => self.counters.geometry_runs = runs,
             Event::CountFragments(runs) => self.counters.fragments_run = runs,
             Event::Other => {}

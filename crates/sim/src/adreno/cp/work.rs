@@ -1,6 +1,7 @@
 //! Draws, dispatches and blits: what stands before them, and who does them.
 
 use super::{CpStop, Executed, PacketEnd, ThreadId};
+use crate::adreno::draw_watch::WatchedWork;
 use crate::adreno::machine::{AdrenoMachine, WorkUnit};
 use crate::adreno::space::Client;
 use unwedge_stream::adreno::AdrenoOp;
@@ -27,6 +28,9 @@ impl AdrenoMachine<'_> {
         if let Some(end) = self.send_ahead(packet) {
             return Ok(end);
         }
+        let work =
+            WatchedWork { number: self.work_done, thread: packet.thread, iova: packet.iova, op: packet.op };
+        self.tell_watch(|watch, machine| watch.work(machine, &work, false));
         self.working = Some(match packet.op {
             AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => WorkUnit::Shader,
             AdrenoOp::Blit => WorkUnit::Blit,
@@ -49,6 +53,7 @@ impl AdrenoMachine<'_> {
             _ => self.draw_packet(packet)?,
         }
         self.working = None;
+        self.tell_watch(|watch, machine| watch.work(machine, &work, true));
         self.mark_work(packet.thread, packet.op == AdrenoOp::Blit);
         self.work_done += 1;
         Ok(PacketEnd::Done)

@@ -2,11 +2,11 @@
 //!
 //! Facts: RB registers as Mesa's Turnip sets them. Never: what is written.
 
-use super::gmem::{self, Bin};
+use super::gmem::Bin;
 use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::{Client, GpuFault, SampleMemory};
+use crate::adreno::space::{AddressSpace, Client, GpuFault, SampleMemory};
 use crate::adreno::surface::{Surface, SurfaceParts, target_codec};
 use unwedge_base::Generation;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, TexelCodec};
@@ -17,13 +17,24 @@ const DEPTH: usize = 8;
 const STENCIL: usize = 9;
 
 /// An image that samples are written to.
+#[derive(Clone, Debug)]
 pub(super) struct Attachment {
     pub(super) codec: TexelCodec,
-    surface: Surface,
+    pub(super) surface: Surface,
     /// What of it is in GMEM is counted from here.
     origin: [u32; 2],
     /// Which of the attachments it is: render targets, then depth and stencil.
     number: usize,
+    /// Columns and rows that its pitches leave room for, in memory.
+    pub(super) extent: Option<[u32; 2]>,
+}
+
+/// Where an attachment is taken to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AttachmentPlace {
+    /// In GMEM while a bin is rendered, else in memory.
+    Rendered,
+    Memory,
 }
 
 /// Registers of an attachment, behind which those of its number are.
@@ -48,7 +59,12 @@ struct Stored {
 
 impl AdrenoMachine<'_> {
     /// The image of a render target; `None` where it has none, or one of a kind that is not known.
-    pub(super) fn colour_attachment(&mut self, id: ThreadId, number: usize) -> Option<Attachment> {
+    pub(super) fn colour_attachment(
+        &self,
+        id: ThreadId,
+        number: usize,
+        place: AttachmentPlace,
+    ) -> Option<Attachment> {
         let registers = DrawRegisters { machine: self, thread: id };
         let behind = 8 * number as u32;
         let info = registers.at(Reg::TargetInfo, behind);
@@ -59,7 +75,7 @@ impl AdrenoMachine<'_> {
         let tile_mode = TileMode::from_code(info >> 8 & 3)?;
         let srgb = registers.get(Reg::TargetSrgb) >> number & 1 != 0;
         let swap = ColorSwap::from_code(info >> 13);
-        let in_gmem = Bin::of(&registers).is_some();
+        let in_gmem = place == AttachmentPlace::Rendered && Bin::of(&registers).is_some();
         let order = if in_gmem { TileMode::Tile3 } else { tile_mode };
         let stored = Stored { codec: target_codec(format, swap, order, srgb)?, format, tile_mode };
         let places = Places {
@@ -70,11 +86,11 @@ impl AdrenoMachine<'_> {
             behind,
             number,
         };
-        self.attachment(id, &stored, &places)
+        self.attachment(id, &stored, &places, place)
     }
 
     /// The depth image, with stencil where its format has some.
-    pub(super) fn depth_attachment(&mut self, id: ThreadId) -> Option<Attachment> {
+    pub(super) fn depth_attachment(&self, id: ThreadId, place: AttachmentPlace) -> Option<Attachment> {
         let registers = DrawRegisters { machine: self, thread: id };
         let info = registers.get(Reg::DepthFormat);
         let name = match info & 7 {
@@ -91,11 +107,11 @@ impl AdrenoMachine<'_> {
             number: DEPTH,
         };
         let tile_mode = self.depth_tile_mode(info >> 5)?;
-        self.attachment(id, &integers(name, tile_mode)?, &places)
+        self.attachment(id, &integers(name, tile_mode)?, &places, place)
     }
 
     /// A stencil image of its own.
-    pub(super) fn stencil_attachment(&mut self, id: ThreadId) -> Option<Attachment> {
+    pub(super) fn stencil_attachment(&self, id: ThreadId, place: AttachmentPlace) -> Option<Attachment> {
         let registers = DrawRegisters { machine: self, thread: id };
         let info = registers.get(Reg::StencilInfo);
         if info & 1 == 0 {
@@ -110,7 +126,7 @@ impl AdrenoMachine<'_> {
             number: STENCIL,
         };
         let tile_mode = self.depth_tile_mode(info >> 2)?;
-        self.attachment(id, &integers("R8_UINT", tile_mode)?, &places)
+        self.attachment(id, &integers("R8_UINT", tile_mode)?, &places, place)
     }
 
     /// On a6xx depth and stencil are always in tiles.
@@ -121,11 +137,17 @@ impl AdrenoMachine<'_> {
         }
     }
 
-    fn attachment(&mut self, id: ThreadId, stored: &Stored, places: &Places) -> Option<Attachment> {
+    fn attachment(
+        &self,
+        id: ThreadId,
+        stored: &Stored,
+        places: &Places,
+        place: AttachmentPlace,
+    ) -> Option<Attachment> {
         let registers = DrawRegisters { machine: self, thread: id };
         let samples = 1 << (registers.get(Reg::TargetSamples) & 3).min(2);
         let read = |reg: Reg| registers.at(reg, places.behind);
-        let bin = Bin::of(&registers);
+        let bin = Bin::of(&registers).filter(|_| place == AttachmentPlace::Rendered);
         let parts = match bin {
             Some(bin) => bin.surface(read(places.gmem), stored.codec, stored.format, samples),
             None => SurfaceParts {
@@ -141,11 +163,15 @@ impl AdrenoMachine<'_> {
             },
         };
         let surface = Surface::new(&parts, ImageGpu::of(self.adreno).ok())?;
-        if bin.is_some() {
-            gmem::map(&mut self.space.memory);
-        }
         let origin = bin.map_or([0; 2], |bin| bin.origin);
-        Some(Attachment { codec: stored.codec, surface, origin, number: places.number })
+        let extent = bin.is_none().then(|| {
+            let fits = |whole: u64, part: u64| whole.checked_div(part).map_or(u32::MAX, |n| n as u32);
+            let across = fits(parts.pitch, u64::from(stored.codec.bytes() * samples));
+            // An image without layers may have no layer pitch.
+            let down = if parts.layer_stride == 0 { u32::MAX } else { fits(parts.layer_stride, parts.pitch) };
+            [across, down]
+        });
+        Some(Attachment { codec: stored.codec, surface, origin, number: places.number, extent })
     }
 }
 
@@ -158,7 +184,7 @@ impl Attachment {
         place: [u32; 4],
         to: &mut [u8],
     ) -> Result<(), GpuFault> {
-        self.surface.load(memory, self.number, self.place(place), to)
+        self.surface.load(memory, self.number, self.nearest(place), to)
     }
 
     /// Writes a sample.
@@ -169,10 +195,30 @@ impl Attachment {
         place: [u32; 4],
         from: &[u8],
     ) -> Result<(), GpuFault> {
-        self.surface.store(memory, self.number, self.place(place), from)
+        self.surface.store(memory, self.number, self.nearest(place), from)
     }
 
-    fn place(&self, [x, y, layer, sample]: [u32; 4]) -> [u32; 4] {
+    /// Reads a sample while nothing draws.
+    pub(super) fn peek(&self, space: &AddressSpace, place: [u32; 4], to: &mut [u8]) -> Result<(), GpuFault> {
+        self.surface.read(space, self.nearest(place), to)
+    }
+
+    /// Whether it is in GMEM.
+    pub(super) fn in_gmem(&self) -> bool {
+        self.extent.is_none()
+    }
+
+    /// An image that pixels of the window from an origin on are in, and that no draw writes.
+    pub(super) fn of_surface(surface: Surface, origin: [u32; 2]) -> Attachment {
+        Attachment { codec: surface.codec, surface, origin, number: 0, extent: None }
+    }
+
+    /// Where a pixel of the window is in the image; `None` where it is before it.
+    pub(super) fn place(&self, [x, y, layer, sample]: [u32; 4]) -> Option<[u32; 4]> {
+        Some([x.checked_sub(self.origin[0])?, y.checked_sub(self.origin[1])?, layer, sample])
+    }
+
+    fn nearest(&self, [x, y, layer, sample]: [u32; 4]) -> [u32; 4] {
         [x.saturating_sub(self.origin[0]), y.saturating_sub(self.origin[1]), layer, sample]
     }
 }

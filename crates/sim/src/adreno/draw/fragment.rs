@@ -6,11 +6,14 @@
 
 use super::counters::Statistic;
 use super::fragment_state::{FragmentState, ShadedFragments, WeightKind, WeightPlace, weight_kinds};
+use super::gmem::{self, Bin};
 use super::raster::{self, Primitive, Quad, Surface};
-use super::registers::DrawStage;
+use super::registers::{DrawRegisters, DrawStage};
 use super::samples::SampleFate;
 use crate::adreno::cp::{CpStop, ThreadId};
-use crate::adreno::ir3::{BatchMaker, Fibers, FibersDone, Planes, StageCode, StartValue};
+use crate::adreno::draw_watch::{DrawWatch, FragmentEvent, FragmentId};
+use crate::adreno::fiber_trace::{FiberTrace, FiberWanted};
+use crate::adreno::ir3::{BatchMaker, FiberTap, Fibers, FibersDone, Planes, StageCode, StartValue};
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::{DirectSamples, NearSamples};
 use std::collections::HashSet;
@@ -37,6 +40,8 @@ pub(super) struct PendingQuad {
     pub(super) layer: u32,
     /// Of sample shading.
     sample: Option<u8>,
+    /// Its primitive, among those of the draw.
+    primitive: u64,
 }
 
 /// The fragments of a draw.
@@ -53,6 +58,8 @@ pub(super) struct FragmentRun {
     pub(super) near: NearSamples,
     /// Parts of the attachments may be merged apart from each other.
     pub(super) merges_apart: bool,
+    /// Primitives that were rasterized.
+    primitives: u64,
 }
 
 impl FragmentRun {
@@ -64,6 +71,9 @@ impl FragmentRun {
     ) -> Result<FragmentRun, CpStop> {
         let mut code = machine.stage_code(id, DrawStage::Fragment, 0)?;
         let state = FragmentState::of(machine, id, last);
+        if Bin::of(&DrawRegisters { machine, thread: id }).is_some() {
+            gmem::map(&mut machine.space.memory);
+        }
         code.outputs = state.outputs();
         code.prefetches.clone_from(&state.prefetches);
         let planes = Planes::new(state.components);
@@ -77,6 +87,7 @@ impl FragmentRun {
             pending: HashSet::new(),
             near: NearSamples::default(),
             merges_apart: true,
+            primitives: 0,
         })
     }
 
@@ -94,6 +105,10 @@ impl FragmentRun {
         let viewport = if self.state.viewport_is_view { view } else { viewport } as usize;
         self.state.points = matches!(primitive, Primitive::Point(_));
         let raster = std::mem::take(&mut self.state.raster);
+        self.primitives += 1;
+        if let Some(watch) = machine.draw_watch.get().filter(|watch| watch.wants_outlines()) {
+            watch.outline(&raster::outline(&raster, viewport, primitive));
+        }
         let mut planes = None;
         let mut stop = None;
         let mut emit = |surface: &Surface, quad: &Quad| {
@@ -128,6 +143,9 @@ impl FragmentRun {
     ) -> Result<(), CpStop> {
         machine.spend(u64::from(QUAD_STEPS + self.state.samples))?;
         let mut quad = *quad;
+        if let Some(watch) = machine.draw_watch.get() {
+            self.tell_covered(watch, surface, &quad, layer);
+        }
         quad.coverage.iter_mut().for_each(|mask| *mask &= self.state.sample_mask);
         let covered = quad.coverage;
         if self.state.early {
@@ -140,7 +158,8 @@ impl FragmentRun {
             self.pending.insert([quad.x, quad.y, layer]);
         }
         let surface = self.surface(surface);
-        let pending = PendingQuad { quad, covered, surface, planes, layer, sample: None };
+        let primitive = self.primitives.saturating_sub(1);
+        let pending = PendingQuad { quad, covered, surface, planes, layer, sample: None, primitive };
         match self.state.shades_samples() {
             false => self.quads.push(pending),
             true => {
@@ -154,6 +173,47 @@ impl FragmentRun {
             }
         }
         if self.quads.len() < PENDING { Ok(()) } else { self.finish(machine) }
+    }
+
+    /// Tells whoever watches a pixel that a primitive covers it.
+    fn tell_covered(&self, watch: &mut dyn DrawWatch, surface: &Surface, quad: &Quad, layer: u32) {
+        let primitive = self.primitives.saturating_sub(1);
+        for (pixel, &coverage) in quad.coverage.iter().enumerate().filter(|(_, coverage)| **coverage != 0) {
+            let (x, y) = place(quad, pixel);
+            if watch.wants_pixel([x, y, layer]) {
+                let (sample_mask, front) = (self.state.sample_mask, surface.front());
+                let event = FragmentEvent::Covered { primitive, coverage, sample_mask, front };
+                watch.fragment([x, y, layer], &event);
+            }
+        }
+    }
+
+    /// Tells whoever watches draws that a fragment was shaded.
+    pub(super) fn tell_shaded(
+        &self,
+        watch: &mut dyn DrawWatch,
+        quad: &PendingQuad,
+        pixel: usize,
+        shaded: &ShadedFragments,
+        fiber: usize,
+    ) {
+        let covered = quad.quad.coverage[pixel];
+        if covered == 0 {
+            return;
+        }
+        let (x, y) = place(&quad.quad, pixel);
+        let pixel = [x, y, quad.layer];
+        watch.shades(pixel);
+        if watch.wants_pixel(pixel) {
+            let event = FragmentEvent::Shaded {
+                fragment: FragmentId { primitive: quad.primitive, sample: quad.sample },
+                outputs: &self.state.fragment_outputs(shaded, fiber),
+                killed: shaded.is_dropped(fiber),
+                coverage: covered & shaded.coverage(fiber),
+                alpha_coverage: self.state.alpha_coverage(shaded, fiber),
+            };
+            watch.fragment(pixel, &event);
+        }
     }
 
     /// The surface that a quad is of.
@@ -179,7 +239,7 @@ impl FragmentRun {
     ) -> Result<(), CpStop> {
         let state = &self.state;
         if state.depth_stencil.is_enabled() {
-            let mut memory = DirectSamples::new(&mut machine.space, &mut self.near);
+            let mut memory = DirectSamples::new(&mut machine.space, &mut self.near, &mut machine.draw_watch);
             for pixel in 0..4 {
                 let (x, y) = place(quad, pixel);
                 let mut left = 0;
@@ -208,7 +268,8 @@ impl FragmentRun {
         let parts: Vec<&[PendingQuad]> = quads.chunks(waves.max(1)).collect();
         let mut shaded = Vec::with_capacity(parts.len());
         let options = machine.batch_options(parts.len());
-        let batches = FragmentBatches { run: self, parts: &parts };
+        let trace = machine.trace_now().cloned();
+        let batches = FragmentBatches { run: self, parts: &parts, trace: trace.as_ref() };
         let run = self.code.run_made(batches, &planes, &mut machine.space.memory, &options, |fragments| {
             shaded.push(fragments);
         });
@@ -308,7 +369,7 @@ impl FragmentRun {
                 false => Vec::new(),
             },
             starts,
-            local: Vec::new(),
+            ..Fibers::default()
         }
     }
 
@@ -329,6 +390,7 @@ impl FragmentRun {
 struct FragmentBatches<'r> {
     run: &'r FragmentRun,
     parts: &'r [&'r [PendingQuad]],
+    trace: Option<&'r FiberTrace>,
 }
 
 impl BatchMaker<ShadedFragments> for FragmentBatches<'_> {
@@ -337,12 +399,31 @@ impl BatchMaker<ShadedFragments> for FragmentBatches<'_> {
     }
 
     fn fibers(&self, number: usize) -> Fibers {
-        self.run.fibers(self.parts.get(number).copied().unwrap_or_default())
+        let quads = self.parts.get(number).copied().unwrap_or_default();
+        Fibers { taps: taps(self.trace, quads), ..self.run.fibers(quads) }
     }
 
     fn result(&self, _: usize, done: FibersDone) -> ShadedFragments {
         self.run.state.shaded(done)
     }
+}
+
+/// Taps for the fragments of quads that are traced.
+fn taps(trace: Option<&FiberTrace>, quads: &[PendingQuad]) -> Vec<FiberTap> {
+    let Some(trace) = trace else { return Vec::new() };
+    let FiberWanted::Fragment { pixel, sample: wanted } = trace.wanted else { return Vec::new() };
+    let all = quads.iter().flat_map(|quad| (0..4).map(move |at| (quad, at))).enumerate();
+    let named = all.filter(|(_, (quad, at))| {
+        let (x, y) = place(&quad.quad, *at);
+        let of_sample = wanted.is_none() || quad.sample.map(u32::from) == wanted;
+        [x, y, quad.layer] == pixel && of_sample
+    });
+    let tap = |(fiber, (quad, _)): (usize, (&PendingQuad, usize))| {
+        let mut tap = trace.tap(DrawStage::Fragment.name(), fiber);
+        (tap.run.primitive, tap.run.sample) = (Some(quad.primitive), quad.sample);
+        tap
+    };
+    named.map(tap).collect()
 }
 
 /// A pixel of a quad.

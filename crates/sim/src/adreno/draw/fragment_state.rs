@@ -10,6 +10,7 @@ use super::raster::{
 use super::registers::{DrawRegisters, DrawStage, Reg, StageReg, named};
 use super::samples::{DepthStencil, RenderTarget};
 use crate::adreno::cp::{CpStop, ThreadId};
+use crate::adreno::draw_watch::FragmentOutputs;
 use crate::adreno::ir3::{FibersDone, OutputRegister, Prefetch};
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::{GpuFault, SampleMemory};
@@ -102,6 +103,9 @@ pub(super) struct ShadedFragments {
     colours: Vec<Vec<[u32; 4]>>,
     depth: Option<Vec<u32>>,
     stencil: Option<Vec<u32>>,
+    mask: Option<Vec<u32>>,
+    /// Whether each was killed, or only helped.
+    dropped: Vec<bool>,
     /// Samples that the shader leaves of each.
     coverage: Vec<u8>,
 }
@@ -116,6 +120,11 @@ impl ShadedFragments {
     /// Samples that are left of a fiber; none where it was killed, or only helped.
     pub(super) fn coverage(&self, fiber: usize) -> u8 {
         self.coverage.get(fiber).copied().unwrap_or(0)
+    }
+
+    /// Whether a fiber was killed, or only helped.
+    pub(super) fn is_dropped(&self, fiber: usize) -> bool {
+        self.dropped.get(fiber).copied().unwrap_or(true)
     }
 
     /// The depth that takes the place of that of the primitive.
@@ -234,15 +243,17 @@ impl FragmentState {
         let depth = other(self.depth.is_some());
         let mask = other(self.mask.is_some());
         let stencil = other(self.stencil.is_some());
-        let mut shaded = ShadedFragments { colours, depth, stencil, coverage: Vec::new() };
+        let mut shaded = ShadedFragments { colours, depth, stencil, mask, ..ShadedFragments::default() };
         let left = |(fiber, dropped): (usize, &bool)| match dropped {
             true => 0,
             false => {
-                let mask = mask.as_ref().map_or(0xff, |mask| mask.get(fiber).copied().unwrap_or(0) as u8);
+                let mask =
+                    shaded.mask.as_ref().map_or(0xff, |mask| mask.get(fiber).copied().unwrap_or(0) as u8);
                 mask & self.alpha_coverage(&shaded, fiber)
             }
         };
         shaded.coverage = done.dropped.iter().enumerate().map(left).collect();
+        shaded.dropped = done.dropped;
         shaded
     }
 
@@ -270,10 +281,21 @@ impl FragmentState {
     }
 
     /// Samples that the alpha of the first render target leaves.
-    fn alpha_coverage(&self, shaded: &ShadedFragments, fiber: usize) -> u8 {
+    pub(super) fn alpha_coverage(&self, shaded: &ShadedFragments, fiber: usize) -> u8 {
         match self.alpha_to_coverage {
             true => alpha_to_coverage(f32::from_bits(shaded.colour(0, fiber)[3]), self.samples),
             false => 0xff,
+        }
+    }
+
+    /// Everything that a fiber put out.
+    pub(super) fn fragment_outputs(&self, shaded: &ShadedFragments, fiber: usize) -> FragmentOutputs {
+        let written = self.colours.iter().enumerate().filter(|(_, colour)| colour.register.is_some());
+        FragmentOutputs {
+            colours: written.map(|(number, _)| (number, shaded.colour(number, fiber))).collect(),
+            depth: shaded.depth(fiber),
+            mask: shaded.mask.as_ref().and_then(|mask| mask.get(fiber)).copied(),
+            stencil: shaded.stencil(fiber),
         }
     }
 

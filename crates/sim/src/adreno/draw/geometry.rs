@@ -8,6 +8,7 @@ use super::link::Linkage;
 use super::registers::{DrawRegisters, DrawStage, Reg, named};
 use super::vertices::{Assembled, ShadedVertices};
 use crate::adreno::cp::{CpStop, ThreadId};
+use crate::adreno::fiber_trace::{FiberTrace, FiberWanted};
 use crate::adreno::ir3::{Fibers, FibersDone, Options, OutputRegister, Planes, StageCode, StartValue};
 use crate::adreno::machine::AdrenoMachine;
 use std::ops::ControlFlow;
@@ -94,11 +95,15 @@ impl GeometryStage {
         primitive & 0x3f | (vertex & 0x1f) << 6
     }
 
-    fn fibers(&self, input: &GeometryInput, places: &[Place]) -> Fibers {
+    fn fibers(&self, input: &GeometryInput, places: &[Place], trace: Option<&FiberTrace>) -> Fibers {
         let header = |place: &Place| {
             place.primitive & 0x3f | (place.invocation & 0x1f) << 11 | (place.vertex & 0x3ff) << 16
         };
         let number = |place: &Place| input.numbers.get(place.primitive as usize).copied().unwrap_or(0);
+        let wanted = |place: &Place| {
+            let Place { invocation, vertex, .. } = *place;
+            Some(FiberWanted::Geometry { primitive: number(place), invocation, vertex })
+        };
         let start = |register: Option<u8>, value: &dyn Fn(&Place) -> u32| {
             register.map(|register| StartValue {
                 register,
@@ -113,6 +118,9 @@ impl GeometryStage {
                 .flatten()
                 .collect(),
             local: input.local.clone(),
+            taps: trace
+                .map(|trace| trace.taps(DrawStage::Geometry.name(), places.iter().map(wanted)))
+                .unwrap_or_default(),
             ..Fibers::default()
         }
     }
@@ -137,7 +145,7 @@ impl GeometryStage {
             let places: Vec<Place> = all.collect();
             machine.spend(places.len() as u64)?;
             for part in places.chunks(BATCH) {
-                batches.push(self.fibers(input, part));
+                batches.push(self.fibers(input, part, machine.trace_now()));
                 parts.push((input, part.to_vec()));
                 if batches.len() >= BATCHES {
                     self.run_batches(machine, id, &mut batches, &mut parts, &mut collector)?;

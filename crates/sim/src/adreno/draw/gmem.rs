@@ -4,7 +4,9 @@
 //! of its own, which nothing but its own units sees. Never: draws.
 
 use super::registers::{DrawRegisters, Reg};
+use super::target::TargetImage;
 use crate::adreno::cp::{CpStop, ThreadId};
+use crate::adreno::draw_watch::WatchedResolve;
 use crate::adreno::machine::{AdrenoMachine, Note};
 use crate::adreno::space::{Client, GMEM};
 use crate::adreno::surface::{Surface, SurfaceParts, TEXEL, target_codec};
@@ -90,6 +92,8 @@ struct Resolve {
     /// What is in GMEM, and in memory.
     inside: Surface,
     outside: Surface,
+    /// A bin is rendered: both are not the same.
+    in_bin: bool,
     origin: [u32; 2],
     /// First and last pixel in the window.
     first: [u32; 2],
@@ -100,9 +104,24 @@ struct Resolve {
     clear_bits: u128,
 }
 
+impl Resolve {
+    /// As whoever watches sees it.
+    fn watched(&self, iova: u64) -> WatchedResolve {
+        let area = [self.first, self.last];
+        WatchedResolve {
+            iova,
+            loads: self.work.loads,
+            stores: self.work.stores,
+            clears: self.work.clears,
+            inside: TargetImage::of_surface(self.inside.clone(), self.origin, area, self.in_bin),
+            outside: TargetImage::of_surface(self.outside.clone(), [0; 2], area, false),
+        }
+    }
+}
+
 impl AdrenoMachine<'_> {
     /// BLIT and CCU_RESOLVE: GMEM is loaded, stored or cleared. One that asks for what is not known is left out, with a note.
-    pub(crate) fn resolve_event(&mut self, id: ThreadId) -> Result<(), CpStop> {
+    pub(crate) fn resolve_event(&mut self, id: ThreadId, iova: u64) -> Result<(), CpStop> {
         let Some(resolve) = self.resolve(id) else {
             self.note(Note::NotRendered);
             return Ok(());
@@ -111,11 +130,13 @@ impl AdrenoMachine<'_> {
         let [width, height] =
             [0, 1].map(|n| u64::from(resolve.last[n] + 1).saturating_sub(resolve.first[n].into()));
         self.spend(width.saturating_mul(height).saturating_mul(resolve.inside.samples.into()))?;
+        self.tell_watch(|watch, machine| watch.resolve(machine, &resolve.watched(iova), false));
         for y in resolve.first[1]..=resolve.last[1] {
             for x in resolve.first[0]..=resolve.last[0] {
                 self.resolve_pixel(&resolve, x, y)?;
             }
         }
+        self.tell_watch(|watch, machine| watch.resolve(machine, &resolve.watched(iova), true));
         Ok(())
     }
 
@@ -180,6 +201,7 @@ impl AdrenoMachine<'_> {
             work,
             inside,
             outside: Surface::new(&outside, gpu)?,
+            in_bin: !clears_memory,
             origin,
             first,
             last,

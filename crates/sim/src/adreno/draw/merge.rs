@@ -47,7 +47,9 @@ impl FragmentRun {
         let shares = machine.compute.threads.min(MOST_SHARES);
         let quads: usize = parts.iter().map(|quads| quads.len()).sum();
         let space = &mut machine.space;
-        if self.merges_apart && shares > 1 && quads >= MANY_QUADS && !space.memory.logs_writes() {
+        // Whoever watches is told of one sample after the other.
+        let watched = !machine.draw_watch.is_empty();
+        if self.merges_apart && !watched && shares > 1 && quads >= MANY_QUADS && !space.memory.logs_writes() {
             if let Some(samples) = self.merge_apart(space, parts, shaded, shares) {
                 machine.counters.samples += samples;
                 return Ok(());
@@ -55,7 +57,7 @@ impl FragmentRun {
             self.merges_apart = false;
         }
         let mut near = std::mem::take(&mut self.near);
-        let mut memory = DirectSamples::new(space, &mut near);
+        let mut memory = DirectSamples::new(space, &mut near, &mut machine.draw_watch);
         let mut samples = 0;
         let merged = parts
             .iter()
@@ -114,6 +116,9 @@ impl FragmentRun {
             }
             for pixel in 0..4 {
                 let fiber = first + pixel;
+                if let Some(watch) = memory.watch() {
+                    self.tell_shaded(watch, quad, pixel, shaded, fiber);
+                }
                 let coverage = quad.quad.coverage[pixel] & shaded.coverage(fiber);
                 for sample in (0..self.state.samples).filter(|sample| coverage >> sample & 1 != 0) {
                     let (x, y) = place(&quad.quad, pixel);

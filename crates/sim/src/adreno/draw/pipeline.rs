@@ -14,6 +14,7 @@ use super::registers::{DrawRegisters, DrawStage, Reg, named};
 use super::tess::{PatchInput, TessStage};
 use super::vertices::{Assembled, ShadedVertices};
 use crate::adreno::cp::{CpStop, ThreadId};
+use crate::adreno::fiber_trace::{FiberTrace, FiberWanted};
 use crate::adreno::ir3::{Fibers, Planes, StageCode, StartValue};
 use crate::adreno::machine::{AdrenoMachine, Note};
 use crate::adreno::space::AddressSpace;
@@ -29,7 +30,7 @@ const BATCH: usize = 256;
 /// Vertices of a wave.
 const VERTEX_WAVE: usize = 64;
 /// The marker of the pass that finds out what is visible.
-const BINNING: u32 = 2;
+pub(super) const BINNING: u32 = 2;
 
 /// Vertices and primitives of a part of a draw.
 #[derive(Default)]
@@ -349,7 +350,7 @@ impl AdrenoMachine<'_> {
                 .iter()
                 .map(|slot| chunk.vertices.get(*slot as usize).copied().unwrap_or_default())
                 .collect();
-            let mut fibers = vertex_fibers(&self.space, geometry, &vertices, view)?;
+            let mut fibers = vertex_fibers(&self.space, geometry, &vertices, view, self.trace_now())?;
             let places: Vec<(usize, usize)> = (0..vertices.len()).map(|at| (at / size, at % size)).collect();
             extra(part, &mut fibers.starts, &places);
             batches.push(fibers);
@@ -472,8 +473,8 @@ impl AdrenoMachine<'_> {
     ) -> Result<ShadedVertices, CpStop> {
         let parts: Vec<&[(u32, u32)]> = chunk.vertices.chunks(BATCH).collect();
         let options = self.batch_options(parts.len());
-        let space = &self.space;
-        let fetch = |at: usize| vertex_fibers(space, geometry, parts[at], view);
+        let (space, trace) = (&self.space, self.trace_now());
+        let fetch = |at: usize| vertex_fibers(space, geometry, parts[at], view, trace);
         let batches: Vec<Fibers> =
             map_at_once(parts.len(), options.threads, fetch).into_iter().collect::<Result<_, CpStop>>()?;
         let mut vertices = ShadedVertices::new(geometry.linkage.components);
@@ -515,6 +516,7 @@ fn vertex_fibers(
     geometry: &Geometry,
     vertices: &[(u32, u32)],
     view: u32,
+    trace: Option<&FiberTrace>,
 ) -> Result<Fibers, CpStop> {
     let mut starts = Vec::new();
     let mut start = |register: Option<u8>, value: &dyn Fn(&(u32, u32)) -> u32| {
@@ -539,7 +541,10 @@ fn vertex_fibers(
             }
         }
     }
-    Ok(Fibers { count: vertices.len(), starts, ..Fibers::default() })
+    let wanted =
+        |(vertex, instance): &(u32, u32)| Some(FiberWanted::Vertex { vertex: *vertex, instance: *instance });
+    let taps = trace.map(|trace| trace.taps(DrawStage::Vertex.name(), vertices.iter().map(wanted)));
+    Ok(Fibers { count: vertices.len(), starts, taps: taps.unwrap_or_default(), ..Fibers::default() })
 }
 
 /// A primitive on its way to the rasterizer.

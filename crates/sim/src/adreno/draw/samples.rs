@@ -2,11 +2,12 @@
 //!
 //! Never: the arithmetic of tests and blends, where a sample is in memory.
 
-use super::attachment::Attachment;
+use super::attachment::{Attachment, AttachmentPlace};
 use super::fragment_state::blend_state;
 use super::output::{self, BlendState, DepthFormat, DepthStencilState, StencilFace, StoredDepthStencil};
 use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::ThreadId;
+use crate::adreno::draw_watch::{ColourWrite, DepthStencilWrite, FragmentEvent, SampleTest};
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::{GpuFault, SampleMemory};
 
@@ -39,7 +40,9 @@ pub(super) struct DepthStencil {
 
 impl DepthStencil {
     pub(super) fn of(machine: &mut AdrenoMachine<'_>, id: ThreadId) -> DepthStencil {
-        let (depth, stencil) = (machine.depth_attachment(id), machine.stencil_attachment(id));
+        let rendered = AttachmentPlace::Rendered;
+        let (depth, stencil) =
+            (machine.depth_attachment(id, rendered), machine.stencil_attachment(id, rendered));
         let registers = DrawRegisters { machine, thread: id };
         let control = registers.get(Reg::DepthControl);
         let word = registers.get(Reg::StencilControl);
@@ -68,11 +71,7 @@ impl DepthStencil {
             clamp: bit(5).then(|| [registers.float(Reg::DepthClampMin), registers.float(Reg::DepthClampMax)]),
             stencil: (word & 1 != 0).then_some([front, back]),
         };
-        let format = match registers.get(Reg::DepthFormat) & 7 {
-            1 => DepthFormat::Unorm16,
-            2 => DepthFormat::Unorm24,
-            _ => DepthFormat::Float32,
-        };
+        let format = DepthFormat::of(registers.get(Reg::DepthFormat));
         let enabled = state.z_test || state.z_write || state.bounds.is_some() || state.stencil.is_some();
         DepthStencil { state, format, depth, stencil, enabled }
     }
@@ -105,6 +104,7 @@ impl DepthStencil {
             false => StoredDepthStencil { depth: word, stencil: stencil[0] },
         };
         let tested = output::test(&self.state, self.format, sample.front, sample.reference, stored, sample.z);
+        self.tell(memory, sample, [stored, tested.stored], tested.test);
         if tested.stored != stored {
             let word = match together {
                 true => tested.stored.depth & 0xff_ffff | u32::from(tested.stored.stencil) << 24,
@@ -117,7 +117,27 @@ impl DepthStencil {
                 attachment.store(memory, place, &[tested.stored.stencil])?;
             }
         }
-        Ok(tested.passes)
+        Ok(tested.passes())
+    }
+
+    /// Tells whoever watches the pixel how a test ended.
+    fn tell(
+        &self,
+        memory: &mut impl SampleMemory,
+        sample: &SampleFate,
+        stored: [StoredDepthStencil; 2],
+        test: SampleTest,
+    ) {
+        let pixel = [sample.x, sample.y, sample.layer];
+        let Some(watch) = memory.watch().filter(|watch| watch.wants_pixel(pixel)) else { return };
+        let has_stencil =
+            self.stencil.is_some() || self.depth.is_some() && self.format == DepthFormat::Unorm24;
+        let write = DepthStencilWrite {
+            depth: self.depth.is_some().then(|| stored.map(|stored| self.format.stored(stored.depth))),
+            stencil: has_stencil.then(|| stored.map(|stored| stored.stencil)),
+        };
+        let event = FragmentEvent::Tested { sample: sample.sample, test, z: sample.z, write };
+        watch.fragment(pixel, &event);
     }
 }
 
@@ -133,7 +153,7 @@ pub(super) struct RenderTarget {
 impl RenderTarget {
     /// A render target that something is written to.
     pub(super) fn of(machine: &mut AdrenoMachine<'_>, id: ThreadId, number: u32) -> Option<RenderTarget> {
-        let attachment = machine.colour_attachment(id, number as usize)?;
+        let attachment = machine.colour_attachment(id, number as usize, AttachmentPlace::Rendered)?;
         let blend = blend_state(&DrawRegisters { machine, thread: id }, number);
         let bytes = (attachment.codec.bytes() as usize).min(TEXEL);
         (blend.write_mask != 0).then_some(RenderTarget { number: number as usize, attachment, blend, bytes })
@@ -149,12 +169,35 @@ impl RenderTarget {
     ) -> Result<(), GpuFault> {
         let mut texel = [0; TEXEL];
         let texel = &mut texel[..self.bytes];
-        if self.blend.reads(&self.attachment.codec) {
+        let [x, y, layer, sample] = place;
+        let watched = memory.watch().is_some_and(|watch| watch.wants_pixel([x, y, layer]));
+        if watched || self.blend.reads(&self.attachment.codec) {
             self.attachment.load(memory, place, texel)?;
         }
-        match output::merge(&self.blend, &self.attachment.codec, colour, second, texel) {
+        let mut before = [0; TEXEL];
+        if watched {
+            before[..self.bytes].copy_from_slice(texel);
+        }
+        let merged = output::merge(&self.blend, &self.attachment.codec, colour, second, texel);
+        if watched {
+            self.tell(memory, [x, y, layer], sample, [&before[..self.bytes], texel]);
+        }
+        match merged {
             true => self.attachment.store(memory, place, texel),
             false => Ok(()),
         }
+    }
+
+    /// Tells whoever watches the pixel what a sample becomes.
+    fn tell(&self, memory: &mut impl SampleMemory, pixel: [u32; 3], sample: u32, bytes: [&[u8]; 2]) {
+        let Some(watch) = memory.watch() else { return };
+        let Attachment { codec, surface, .. } = &self.attachment;
+        let [x, y, layer] = pixel;
+        let Some(place) = self.attachment.place([x, y, layer, sample]) else { return };
+        let components = bytes.map(|texel| codec.unpack(texel, 0, 0).unwrap_or_default());
+        let (target, iova, numeric) = (self.number, surface.address(place), codec.numeric());
+        let in_gmem = self.attachment.in_gmem();
+        let write = ColourWrite { target, iova, in_gmem, numeric, bytes, components };
+        watch.fragment(pixel, &FragmentEvent::Merged { sample, write });
     }
 }

@@ -64,7 +64,9 @@ impl AdrenoMachine<'_> {
 
     /// How so many batches of fibers are run: a few on this thread.
     pub(super) fn batch_options(&self, batches: usize) -> Options {
-        let threads = if batches < FEW_BATCHES { 1 } else { self.compute.threads };
+        // A log is of one batch after the other.
+        let threads =
+            if batches < FEW_BATCHES || self.trace_now().is_some() { 1 } else { self.compute.threads };
         Options { steps: self.allowance, threads, ..self.compute }
     }
 

@@ -10,7 +10,8 @@ use super::registers::{DrawRegisters, DrawStage, Reg, named};
 use super::tessellator::{Made, Spacing, Tessellated, tessellate};
 use super::vertices::{Assembled, ShadedVertices};
 use crate::adreno::cp::{CpStop, ThreadId};
-use crate::adreno::ir3::{Fibers, Options, Planes, StageCode, StartValue};
+use crate::adreno::fiber_trace::{FiberTrace, FiberWanted};
+use crate::adreno::ir3::{FiberTap, Fibers, Options, Planes, StageCode, StartValue};
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::Client;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ impl TessStage {
         4 + 4 * self.level_counts().iter().sum::<usize>()
     }
 
-    fn control_fibers(&self, input: &PatchInput) -> Fibers {
+    fn control_fibers(&self, input: &PatchInput, trace: Option<&FiberTrace>) -> Fibers {
         let places = (0..input.numbers.len() as u32)
             .flat_map(|patch| (0..self.vertices as u32).map(move |vertex| (patch, vertex)));
         let places: Vec<(u32, u32)> = places.collect();
@@ -150,7 +151,10 @@ impl TessStage {
         start(to_header, &header);
         start(to_patch, &|(patch, _)| input.first + patch);
         start(to_number, &|(patch, _)| number(patch));
-        Fibers { count: places.len(), starts, local: input.local.clone(), ..Fibers::default() }
+        let wanted = |&(patch, vertex): &(u32, u32)| Some(FiberWanted::Hull { patch: number(patch), vertex });
+        let taps = trace.map(|trace| trace.taps(DrawStage::Hull.name(), places.iter().map(wanted)));
+        let (local, taps) = (input.local.clone(), taps.unwrap_or_default());
+        Fibers { count: places.len(), starts, local, taps, ..Fibers::default() }
     }
 
     /// Runs control shaders, divides the patches, and runs evaluation shaders: what they put out.
@@ -160,7 +164,8 @@ impl TessStage {
         id: ThreadId,
         inputs: &[PatchInput],
     ) -> Result<TessOutput, CpStop> {
-        let batches: Vec<Fibers> = inputs.iter().map(|input| self.control_fibers(input)).collect();
+        let trace = machine.trace_now();
+        let batches: Vec<Fibers> = inputs.iter().map(|input| self.control_fibers(input, trace)).collect();
         let options = Options { steps: machine.allowance, ..machine.compute };
         let none = Arc::new(Planes::default());
         let run = self.control.run(&batches, &none, &mut machine.space.memory, &options, |_| ());
@@ -229,12 +234,14 @@ impl TessStage {
         id: ThreadId,
         output: &TessOutput,
     ) -> Result<Assembled, CpStop> {
-        let fibers = |points: &[DomainPoint]| Fibers {
+        let trace = machine.trace_now();
+        let fibers = |(part, points): (usize, &[DomainPoint])| Fibers {
             count: points.len(),
             starts: self.evaluation_starts(points),
+            taps: output.taps(trace, part * BATCH..part * BATCH + points.len()),
             ..Fibers::default()
         };
-        let batches: Vec<Fibers> = output.points.chunks(BATCH).map(fibers).collect();
+        let batches: Vec<Fibers> = output.points.chunks(BATCH).enumerate().map(fibers).collect();
         let mut vertices = ShadedVertices::new(self.linkage.components);
         let options = Options { steps: machine.allowance, ..machine.compute };
         let none = Arc::new(Planes::default());
@@ -261,12 +268,15 @@ impl TessStage {
     ) -> Result<Vec<GeometryInput>, CpStop> {
         let primitives = (WAVE / output.size).max(1);
         let parts: Vec<&[([u32; 3], u32)]> = corners.chunks(primitives).collect();
+        let trace = machine.trace_now();
         let batches: Vec<Fibers> = parts
             .iter()
             .map(|part| {
                 let corners = part.iter().flat_map(|(corners, _)| &corners[..output.size]);
+                let corners: Vec<usize> =
+                    corners.map(|at| *at as usize).filter(|at| *at < output.points.len()).collect();
                 let points: Vec<DomainPoint> =
-                    corners.filter_map(|at| output.points.get(*at as usize)).copied().collect();
+                    corners.iter().filter_map(|at| output.points.get(*at)).copied().collect();
                 let mut starts = self.evaluation_starts(&points);
                 if let Some(register) = geometry.header() {
                     let size = output.size as u32;
@@ -274,7 +284,8 @@ impl TessStage {
                     let values = (0..points.len() as u32).map(header).collect();
                     starts.push(StartValue { register, half: false, values });
                 }
-                Fibers { count: points.len(), starts, ..Fibers::default() }
+                let taps = output.taps(trace, corners.iter().copied());
+                Fibers { count: points.len(), starts, taps, ..Fibers::default() }
             })
             .collect();
         let mut inputs = Vec::with_capacity(parts.len());
@@ -303,6 +314,17 @@ impl TessOutput {
     /// Primitives of all patches, so many at a time.
     pub(super) fn parts(&self) -> impl Iterator<Item = &[([u32; 3], u32)]> {
         self.corners.chunks(CHAINED)
+    }
+
+    /// Taps for those of some points that are traced.
+    fn taps(&self, trace: Option<&FiberTrace>, points: impl Iterator<Item = usize>) -> Vec<FiberTap> {
+        let Some(trace) = trace else { return Vec::new() };
+        let wanted = |at: usize| {
+            let point = self.points.get(at)?;
+            let first = self.points.partition_point(|other| other.patch < point.patch);
+            Some(FiberWanted::Domain { patch: point.number, point: at.checked_sub(first)? as u32 })
+        };
+        trace.taps(DrawStage::Domain.name(), points.map(wanted))
     }
 
     /// Points of all patches.

@@ -80,6 +80,13 @@ pub struct Dispatch {
     pub group_id: Option<u8>,
 }
 
+impl Dispatch {
+    /// Fibers that a wave has room for.
+    pub(super) fn lanes(&self) -> usize {
+        if self.state.wave_size > 64 { 128 } else { 64 }
+    }
+}
+
 /// How it is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {

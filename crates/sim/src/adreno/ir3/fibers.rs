@@ -7,6 +7,7 @@ use super::fault::{Fault, FaultKind};
 use super::group::Machine;
 use super::program::{ShaderProgram, ShaderStep};
 use super::run::{Groups, Stats};
+use super::tap::FiberTap;
 use super::wave::{FIBERS, Mask, Row, Varyings, Wave, all_fibers};
 use crate::memory::SimMemory;
 use std::sync::Arc;
@@ -106,6 +107,8 @@ pub(crate) struct Fibers {
     pub(crate) weights: Vec<[f32; 2]>,
     /// Local memory as it begins.
     pub(crate) local: Vec<u8>,
+    /// Those that are logged; they run on one thread.
+    pub(crate) taps: Vec<FiberTap>,
 }
 
 /// What fibers left.
@@ -174,6 +177,8 @@ impl StageCode {
         options: &Options,
         done: impl FnMut(FibersDone),
     ) -> Result<Stats, Fault> {
+        let logged = batches.iter().any(|fibers| !fibers.taps.is_empty());
+        let options = &Options { threads: if logged { 1 } else { options.threads }, ..*options };
         let work = |machine: &mut Machine<'_>, number: u32| match batches.get(number as usize) {
             Some(fibers) => machine.run_fibers(self, fibers, planes),
             None => Ok(FibersDone::default()),
@@ -239,7 +244,8 @@ impl Machine<'_> {
             self.local.clone_from(&fibers.local);
         }
         self.registers = self.registers.max(code.registers(&fibers.starts));
-        let lanes = if self.dispatch.state.wave_size > 64 { FIBERS } else { 64 };
+        let lanes = self.dispatch.lanes();
+        self.log_fibers(&fibers.taps, lanes);
         let mut waves = Vec::new();
         for (number, first) in (0..fibers.count).step_by(lanes).enumerate() {
             let mut wave = self.wave(number as u32, lanes, (fibers.count - first).min(lanes));

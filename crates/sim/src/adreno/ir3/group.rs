@@ -5,6 +5,7 @@ use super::fault::{Fault, FaultKind};
 use super::late::Late;
 use super::program::{ShaderProgram, ShaderStep};
 use super::results::Results;
+use super::tap::{ActiveTap, FiberTap};
 use super::wave::{Mask, Wave, all_fibers};
 use super::{alu, cross, flow, memory, texture};
 use crate::memory::GroupView;
@@ -44,6 +45,8 @@ pub(super) struct Machine<'m> {
     group: [u32; 3],
     random: u64,
     adversarial: bool,
+    /// Fibers that are logged.
+    pub(super) taps: Vec<ActiveTap>,
 }
 
 /// How a turn of a wave ended.
@@ -82,6 +85,7 @@ impl<'m> Machine<'m> {
             group: [number % x, number / x % y, number / x / y],
             random: seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d,
             adversarial,
+            taps: Vec::new(),
         }
     }
 
@@ -106,7 +110,7 @@ impl<'m> Machine<'m> {
         if fibers > MAX_FIBERS {
             return Err(FaultKind::NotEmulated("a workgroup of more than 2,048 fibers"));
         }
-        let lanes = if self.dispatch.state.wave_size > 64 { 128 } else { 64 };
+        let lanes = self.dispatch.lanes();
         let mut waves = Vec::new();
         for (number, first) in (0..fibers).step_by(lanes).enumerate() {
             let count = (fibers - first).min(lanes as u32);
@@ -176,6 +180,11 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
+    /// Logs fibers of the group that are in waves of so many lanes.
+    pub(super) fn log_fibers(&mut self, taps: &[FiberTap], lanes: usize) {
+        self.taps = taps.iter().filter_map(|tap| tap.start(lanes)).collect();
+    }
+
     /// Runs all waves to their end.
     pub(super) fn run(&mut self) -> Result<(), Fault> {
         let first = Wave::new(0, 64, self.program.registers());
@@ -184,6 +193,13 @@ impl<'m> Machine<'m> {
     }
 
     pub(super) fn run_waves(&mut self, waves: &mut [Wave]) -> Result<(), Fault> {
+        self.log_starts(waves);
+        let done = self.run_turns(waves);
+        self.log_ends(waves);
+        done
+    }
+
+    fn run_turns(&mut self, waves: &mut [Wave]) -> Result<(), Fault> {
         loop {
             let mut moved = false;
             let skipped = if self.adversarial { self.random() as usize } else { 0 };
@@ -214,7 +230,8 @@ impl<'m> Machine<'m> {
                 return Err(self.fault(wave, FaultKind::Steps));
             }
             self.budget -= 1;
-            let done = self.step(wave).map_err(|kind| self.fault(wave, kind))?;
+            let done = if self.taps.is_empty() { self.step(wave) } else { self.logged_step(wave) };
+            let done = done.map_err(|kind| self.fault(wave, kind))?;
             if self.view.is_full(self.pages) {
                 return Err(self.fault(wave, FaultKind::TooManyPages));
             }
@@ -226,7 +243,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Executes one instruction of a wave; whether the preamble ended with it.
-    fn step(&mut self, wave: &mut Wave) -> Result<bool, FaultKind> {
+    pub(super) fn step(&mut self, wave: &mut Wave) -> Result<bool, FaultKind> {
         let program = self.program;
         let step = program.step(wave.pc).ok_or(FaultKind::NotAnInstruction)?;
         let instruction = &step.instruction;

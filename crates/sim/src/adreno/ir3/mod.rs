@@ -22,6 +22,7 @@ mod program;
 mod quad;
 mod results;
 mod run;
+mod tap;
 mod texture;
 mod wave;
 
@@ -32,4 +33,7 @@ pub(crate) use fibers::{
     BatchMaker, Fibers, FibersDone, OutputRegister, Planes, Prefetch, StageCode, StartValue,
 };
 pub use program::ShaderProgram;
+pub(crate) use run::run_logged;
 pub use run::{Stats, run};
+pub(crate) use tap::FiberTap;
+pub use tap::{FiberLog, FiberRegister, FiberRun, FiberStep, RegisterValue, SharedFiberLog, lock};

@@ -4,6 +4,7 @@ use super::dispatch::{Dispatch, Options};
 use super::fault::{Fault, FaultKind};
 use super::group::{MOST_PAGES_AHEAD, Machine};
 use super::program::ShaderProgram;
+use super::tap::FiberTap;
 use crate::memory::{GroupView, SimMemory};
 use crate::run::{GroupRun, Turn, at_once, one_by_one};
 use std::borrow::Cow;
@@ -174,11 +175,30 @@ pub fn run(
     memory: &mut SimMemory,
     options: &Options,
 ) -> Result<Stats, Fault> {
+    run_logged(program, dispatch, memory, options, None)
+}
+
+/// The same, with a fiber of one workgroup logged: the number of the group, and the tap.
+pub(crate) fn run_logged(
+    program: &ShaderProgram,
+    dispatch: &Dispatch,
+    memory: &mut SimMemory,
+    options: &Options,
+    tap: Option<(u32, FiberTap)>,
+) -> Result<Stats, Fault> {
+    // A group that is logged runs once.
+    let options = &Options { threads: if tap.is_some() { 1 } else { options.threads }, ..*options };
     let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
     let mut groups = Groups::new(program, dispatch, options);
     if count > 0 {
         let constants = groups.preamble(memory);
-        groups.run(memory, count, &constants, |machine, _| machine.run(), |()| ());
+        let work = |machine: &mut Machine<'_>, number: u32| {
+            if let Some((_, tap)) = tap.as_ref().filter(|(group, _)| *group == number) {
+                machine.log_fibers(std::slice::from_ref(tap), dispatch.lanes());
+            }
+            machine.run()
+        };
+        groups.run(memory, count, &constants, work, |()| ());
     }
     groups.end()
 }

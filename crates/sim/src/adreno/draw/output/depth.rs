@@ -1,5 +1,7 @@
 //! Tests of depth and stencil.
 
+use crate::adreno::draw_watch::SampleTest;
+
 /// How depths are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DepthFormat {
@@ -10,6 +12,24 @@ pub(crate) enum DepthFormat {
 }
 
 impl DepthFormat {
+    /// Of RB_DEPTH_BUFFER_INFO.
+    pub(crate) fn of(info: u32) -> DepthFormat {
+        match info & 7 {
+            1 => DepthFormat::Unorm16,
+            2 => DepthFormat::Unorm24,
+            _ => DepthFormat::Float32,
+        }
+    }
+
+    /// The depth in the bits of a texel.
+    pub(crate) fn stored(self, bits: u32) -> f32 {
+        match self {
+            DepthFormat::Unorm16 => self.decode(bits & 0xffff),
+            DepthFormat::Unorm24 => self.decode(bits & 0xff_ffff),
+            DepthFormat::Float32 => self.decode(bits),
+        }
+    }
+
     fn encode(self, z: f32) -> u32 {
         let greatest = match self {
             DepthFormat::Unorm16 => 0xffff,
@@ -66,9 +86,16 @@ pub(crate) struct StoredDepthStencil {
 /// What came of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tested {
-    pub(crate) passes: bool,
+    pub(crate) test: SampleTest,
     /// What the sample holds after it.
     pub(crate) stored: StoredDepthStencil,
+}
+
+impl Tested {
+    /// Whether the sample goes on.
+    pub(crate) fn passes(&self) -> bool {
+        self.test == SampleTest::Passed
+    }
 }
 
 fn compare<T: PartialOrd>(function: u32, value: T, stored: T) -> bool {
@@ -107,11 +134,11 @@ pub(crate) fn test(
     stored: StoredDepthStencil,
     z: f32,
 ) -> Tested {
-    let fails = |stored| Tested { passes: false, stored };
+    let fails = |test, stored| Tested { test, stored };
     if let Some([least, greatest]) = state.bounds {
         let depth = format.decode(stored.depth);
         if !(least..=greatest).contains(&depth) {
-            return fails(stored);
+            return fails(SampleTest::DepthBounds, stored);
         }
     }
     let z = state.clamp.map_or(z, |[least, greatest]| z.max(least).min(greatest));
@@ -124,7 +151,8 @@ pub(crate) fn test(
     if let Some(face) = &face {
         let mask = face.read_mask;
         if !compare(face.func, reference & mask, stored.stencil & mask) {
-            return fails(StoredDepthStencil { stencil: after(|face| face.fail), ..stored });
+            let stored = StoredDepthStencil { stencil: after(|face| face.fail), ..stored };
+            return fails(SampleTest::Stencil, stored);
         }
     }
     let depth = format.encode(z);
@@ -134,11 +162,15 @@ pub(crate) fn test(
             DepthFormat::Unorm16 | DepthFormat::Unorm24 => compare(state.z_func, depth, stored.depth),
         };
     if !passes {
-        return fails(StoredDepthStencil { stencil: after(|face| face.z_fail), ..stored });
+        let stored = StoredDepthStencil { stencil: after(|face| face.z_fail), ..stored };
+        return fails(SampleTest::Depth, stored);
     }
     let writes = state.z_test && state.z_write;
     let depth = if writes { depth } else { stored.depth };
-    Tested { passes: true, stored: StoredDepthStencil { depth, stencil: after(|face| face.pass) } }
+    Tested {
+        test: SampleTest::Passed,
+        stored: StoredDepthStencil { depth, stencil: after(|face| face.pass) },
+    }
 }
 
 #[cfg(test)]
@@ -160,8 +192,8 @@ mod tests {
                     DepthStencilState { z_test: true, z_write: true, z_func: function, ..Default::default() };
                 let expected = [false, z < 0.5, z == 0.5, z <= 0.5, z > 0.5, z != 0.5, z >= 0.5, true];
                 let tested = test(&state, DepthFormat::Float32, true, None, stored(0.5f32.to_bits(), 0), z);
-                assert_eq!(tested.passes, expected[function as usize], "{function} {z}");
-                let after = if tested.passes { z } else { 0.5 };
+                assert_eq!(tested.passes(), expected[function as usize], "{function} {z}");
+                let after = if tested.passes() { z } else { 0.5 };
                 assert_eq!(tested.stored.depth, after.to_bits());
             }
         }
@@ -181,7 +213,10 @@ mod tests {
         }
         let bounds = DepthStencilState { bounds: Some([0.25, 0.5]), ..Default::default() };
         for (depth, passes) in [(0x3fff, false), (0x4000, true), (0x7fff, true), (0x8001, false)] {
-            assert_eq!(test(&bounds, DepthFormat::Unorm16, true, None, stored(depth, 0), 0.0).passes, passes);
+            assert_eq!(
+                test(&bounds, DepthFormat::Unorm16, true, None, stored(depth, 0), 0.0).passes(),
+                passes
+            );
         }
     }
 
@@ -216,7 +251,7 @@ mod tests {
                         ..Default::default()
                     };
                     let tested = test(&state, DepthFormat::Unorm24, false, None, stored(0, value), 0.5);
-                    assert_eq!((tested.passes, tested.stored), (passes, stored(0, expected)), "{face:?}");
+                    assert_eq!((tested.passes(), tested.stored), (passes, stored(0, expected)), "{face:?}");
                 }
             }
         }
@@ -226,7 +261,8 @@ mod tests {
     fn the_shader_may_give_the_reference() {
         let face = StencilFace { func: 2, pass: 2, ..FACE };
         let state = DepthStencilState { stencil: Some([face; 2]), ..Default::default() };
-        let with = |reference| test(&state, DepthFormat::Float32, true, reference, stored(0, 9), 0.0).passes;
+        let with =
+            |reference| test(&state, DepthFormat::Float32, true, reference, stored(0, 9), 0.0).passes();
         assert_eq!([with(None), with(Some(9)), with(Some(5))], [false, true, false]);
     }
 }

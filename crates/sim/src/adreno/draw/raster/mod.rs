@@ -226,6 +226,44 @@ pub(crate) fn rasterize(state: &RasterState, viewport: usize, primitive: &Primit
     coverage.blocks.get()
 }
 
+/// The corners in pixels of what is left of a primitive after clipping; none where it is culled.
+pub(crate) fn outline(state: &RasterState, viewport: usize, primitive: &Primitive) -> Vec<[f64; 2]> {
+    let Some(viewport) = state.viewports.get(viewport) else { return Vec::new() };
+    let window = |vertex: &RasterVertex| WindowVertex::of(state, viewport, vertex);
+    let shown =
+        |vertices: &[WindowVertex]| vertices.iter().all(|vertex| vertex.is_finite() && vertex.w > 0.0);
+    match primitive {
+        Primitive::Point([vertex]) => match window(vertex) {
+            at if shown(&[at]) && !clip::outside(state, vertex) => vec![at.place()],
+            _ => Vec::new(),
+        },
+        Primitive::Line(ends) => {
+            let windows = ends.each_ref().map(window);
+            clip::clipped_line(state, ends, &windows)
+                .filter(|ends| shown(ends))
+                .map_or_else(Vec::new, |ends| ends.iter().map(WindowVertex::place).collect())
+        }
+        Primitive::Rectangle(corners) => {
+            let windows = corners.each_ref().map(window);
+            if !shown(&windows) {
+                return Vec::new();
+            }
+            let [[x0, y0], [x1, y1]] = windows.map(|vertex| vertex.place());
+            vec![[x0, y0], [x1, y0], [x1, y1], [x0, y1]]
+        }
+        Primitive::Triangle(corners) => {
+            let windows = corners.each_ref().map(window);
+            let all = windows.iter().all(WindowVertex::is_finite);
+            let surface = Surface::triangle(state, viewport, &windows).filter(|_| all);
+            let culled = |surface: &Surface| if surface.front() { state.cull_front } else { state.cull_back };
+            match surface.filter(|surface| !culled(surface)) {
+                Some(_) => Polygon::clipped(state, corners, &windows).places().collect(),
+                None => Vec::new(),
+            }
+        }
+    }
+}
+
 fn rasterize_within(
     state: &RasterState,
     viewport: &Viewport,
