@@ -38,9 +38,7 @@ pub struct Scene<'d> {
 impl<'d> Scene<'d> {
     pub fn new(db: &'d Db, generation: Generation) -> Scene<'d> {
         let mut scene = Scene { machine: machine(db, generation), stream: Stream::new(db, generation) };
-        if generation == A7xx {
-            scene.stream.op("THREAD_CONTROL", &[1]);
-        }
+        scene.start();
         scene.code(VERTEX_CODE, PASS).code(FRAGMENT_CODE, COLOUR).state();
         scene
     }
@@ -170,9 +168,17 @@ impl<'d> Scene<'d> {
         self
     }
 
+    /// Streams are for BR alone.
+    fn start(&mut self) {
+        if self.stream.gpu.generation() == A7xx {
+            self.stream.op("THREAD_CONTROL", &[1]);
+        }
+    }
+
     /// Puts what was written into memory, and says how many dwords it is.
     pub fn load(&mut self) -> u32 {
         let words = std::mem::take(&mut self.stream.words);
+        self.start();
         self.machine.space.unmap(STREAM, 0x10_0000);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.machine.space.memory.map(STREAM, bytes).unwrap();

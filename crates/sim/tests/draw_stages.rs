@@ -1,0 +1,412 @@
+//! Stages around the rasterizer by draws: interpolation, stream-out, statistics, geometry shaders, tessellation.
+
+#[allow(dead_code, reason = "this test uses a part of it")]
+mod cp_rig;
+
+#[path = "cp_rig/scene.rs"]
+#[allow(dead_code, reason = "this test uses a part of it")]
+mod scene;
+
+use cp_rig::{DATA, data, high, low, register};
+use scene::*;
+use unwedge_base::Generation::{A6xx, A7xx};
+use unwedge_hw::Db;
+
+const BYTES: usize = 0x20000;
+/// Code of further stages.
+const GEOMETRY_CODE: u64 = 0xe000;
+const CONTROL_CODE: u64 = 0xe800;
+const EVALUATION_CODE: u64 = 0xf000;
+/// Where levels of tessellation are.
+const LEVELS: u64 = MORE + 0x10000;
+const WHITE: [f32; 4] = [1.0; 4];
+
+fn each(mut test: impl FnMut(Scene<'_>)) {
+    let db = Db::builtin();
+    for generation in [A6xx, A7xx] {
+        let mut scene = Scene::new(&db, generation);
+        scene.more(BYTES);
+        test(scene);
+    }
+}
+
+/// A triangle over the whole target, whose vertices have these w.
+fn covering(w: [f32; 3], colours: [[f32; 4]; 3]) -> [Vertex; 3] {
+    let places = [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0f32]];
+    [0, 1, 2].map(|n| {
+        let ([x, y], w, [r, g, b, a]) = (places[n], w[n], colours[n]);
+        [x * w, y * w, 0.0, w, r, g, b, a]
+    })
+}
+
+/// Weights of the second and third vertex at a place.
+fn weights([x, y]: [f64; 2]) -> [f64; 2] {
+    [x, y].map(|at| at / f64::from(2 * SIZE))
+}
+
+#[test]
+fn smooth_linear_and_flat() {
+    each(|mut scene| {
+        let w = [1.0f32, 2.0, 4.0];
+        scene.vertices(&covering(w, [RED, GREEN, BLUE]));
+        // With perspective, then without: another pair of weights.
+        for (registers, perspective) in [(0xfcfc_fc00, true), (0xfcfc_00fc, false)] {
+            let image = scene.set("HLSQ_CONTROL_3_REG", &[registers]).draw(TRIANGLES, 3).image();
+            for (x, y) in (0..SIZE).flat_map(|y| (0..SIZE).map(move |x| (x, y))) {
+                let [i, j] = weights([x, y].map(|at| f64::from(at) + 0.5));
+                let linear = [1.0 - i - j, i, j];
+                let divided = [0, 1, 2].map(|n| linear[n] / f64::from(w[n]));
+                let sum: f64 = divided.iter().sum();
+                let expected = if perspective { divided.map(|part| part / sum) } else { linear };
+                let found = image[(y * SIZE + x) as usize].to_le_bytes();
+                for (byte, expected) in found.into_iter().zip(expected) {
+                    assert!((f64::from(byte) - expected * 255.0).abs() < 0.51, "{perspective} {x},{y}");
+                }
+            }
+        }
+        // The first or the last vertex gives what is flat.
+        scene.set("VPC_VARYING_INTERP[0].MODE", &[0x55]).set("HLSQ_CONTROL_3_REG", &[0xfcfc_fc00]);
+        for (control, expected) in [(0, RED8), (2, BLUE8)] {
+            let image = scene.set("PC_PRIMITIVE_CNTL_0", &[control]).draw(TRIANGLES, 3).image();
+            assert!(image.iter().all(|texel| *texel == expected), "{control}");
+        }
+        // Components that are constants.
+        scene.set("VPC_VARYING_INTERP[0].MODE", &[2 | 3 << 2 | 2 << 4 | 3 << 6]);
+        assert!(scene.draw(TRIANGLES, 3).image().iter().all(|texel| *texel == GREEN8));
+    });
+}
+
+/// At the centre of the pixel, at the first covered sample, at each sample.
+#[test]
+fn where_values_are_taken() {
+    const FOUR: [[f64; 2]; 4] = [[6.0, 2.0], [14.0, 6.0], [2.0, 10.0], [10.0, 14.0]];
+    each(|mut scene| {
+        for name in ["GRAS_RAS_MSAA_CNTL", "GRAS_DEST_MSAA_CNTL", "RB_RAS_MSAA_CNTL", "RB_DEST_MSAA_CNTL"] {
+            scene.set(name, &[2]);
+        }
+        scene.set("RB_MRT[0].PITCH", &[SIZE / 4, SIZE * SIZE / 4, low(MORE), high(MORE), 0]);
+        // Up to the middle of column 20: its first and third sample are covered. Red goes from 0 to 1 across the target.
+        let right = 41.0 / 32.0 - 1.0;
+        let mut vertices = strip([-1.0, -1.0], [right, 1.0], 0.0, WHITE);
+        vertices.iter_mut().for_each(|vertex| vertex[4] = (vertex[0] + 1.0) / 2.0);
+        scene.vertices(&vertices);
+        let cases = [
+            ("pixel", [0xfcfc_fc00, NONE], false),
+            ("centroid", [0xfc00_fcfc, NONE], false),
+            ("sample", [NONE, 0xfcfc_fc00], true),
+        ];
+        for (name, registers, per_sample) in cases {
+            (0..0x4000).step_by(4).for_each(|at| scene.write(MORE + at, 0));
+            scene.set("HLSQ_CONTROL_3_REG", &registers).set("RB_SAMPLE_CNTL", &[per_sample.into()]);
+            scene.draw(STRIP, 4).done();
+            for (x, covered) in [(7u32, 0..4), (20, 0..4)] {
+                for n in covered.filter(|n| x == 7 || [0, 2].contains(n)) {
+                    let place = match name {
+                        "sample" => FOUR[n as usize][0],
+                        "centroid" if x == 20 => FOUR[0][0],
+                        _ => 8.0,
+                    };
+                    let expected = (f64::from(x) + place / 16.0) / f64::from(SIZE) * 255.0;
+                    let found = scene.read(MORE + u64::from(((9 * SIZE + x) * 4 + n) * 4)) & 0xff;
+                    assert!((f64::from(found) - expected).abs() < 0.51, "{name} {x} {n}: {found}");
+                }
+            }
+        }
+    });
+}
+
+fn stream_word(first: u32, buffer: u32, second: bool) -> u32 {
+    let half = |offset: u32| buffer | offset << 2 | 1 << 11;
+    half(first) | if second { half(first + 1) << 12 } else { 0 }
+}
+
+/// Components go to two buffers; when one of them is full, nothing goes to the other either.
+#[test]
+fn stream_out_to_several_buffers() {
+    each(|mut scene| {
+        let vertices: Vec<Vertex> =
+            (0..6).map(|n| vertex(n as f32, 0.5, 0.0, [10.0 + n as f32, 2.0, 0.0, 1.0])).collect();
+        scene.vertices(&vertices).set("PC_RASTER_CNTL", &[4]).set("VPC_SO_DISABLE", &[0]);
+        scene.set("VPC_SO_CNTL", &[1 << 16]);
+        // Red and green to buffer 1, the position's x and y to buffer 0.
+        for word in [stream_word(0, 1, true), 0, stream_word(0, 0, true)] {
+            scene.set("VPC_SO_PROG", &[word]);
+        }
+        let second = MORE + 0x1000;
+        // Room for six vertices, and for four of twelve bytes.
+        scene.set("VPC_SO[0].BUFFER_BASE", &[low(MORE), high(MORE), 48, 2, 0]);
+        scene.set("VPC_SO[1].BUFFER_BASE", &[low(second), high(second), 48, 3, 0]);
+        scene.set("VPC_SO_STREAM_CNTL", &[1 | 1 << 3 | 1 << 15]);
+        let counts = DATA + RESULTS;
+        scene.set("VPC_SO_STREAM_COUNTS", &[low(counts), high(counts)]);
+        for n in 0..2u64 {
+            let place = DATA + RESULTS + 0x100 + 4 * n;
+            scene.set(&format!("VPC_SO[{n}].FLUSH_BASE"), &[low(place), high(place)]);
+        }
+        scene.draw(2, 6).event("WRITE_PRIMITIVE_COUNTS").event("FLUSH_SO_0").event("FLUSH_SO_1").done();
+        let floats = |at: u64, count: u64| -> Vec<f32> {
+            (0..count).map(|n| f32::from_bits(scene.read(at + 4 * n))).collect()
+        };
+        assert_eq!(floats(MORE, 12), [0.0, 0.5, 1.0, 0.5, 2.0, 0.5, 3.0, 0.5, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(floats(second, 12), [10.0, 2.0, 0.0, 11.0, 2.0, 0.0, 12.0, 2.0, 0.0, 13.0, 2.0, 0.0]);
+        assert_eq!([0, 8].map(|at| data(&scene.machine, RESULTS + at)), [2, 3], "written and generated");
+        let unit = if scene.stream.gpu.generation() == A6xx { 4 } else { 1 };
+        assert_eq!([0, 4].map(|at| data(&scene.machine, RESULTS + 0x100 + at)), [32 / unit, 48 / unit]);
+    });
+}
+
+/// Statistics are counted between their events.
+#[test]
+fn statistics_of_the_pipeline() {
+    each(|mut scene| {
+        scene.vertices(&strip([-1.0, -1.0], [1.0, 1.0], 0.0, WHITE));
+        scene.draw(STRIP, 4).event("START_PRIMITIVE_CTRS").event("START_FRAGMENT_CTRS").draw(STRIP, 4);
+        scene.event("STOP_PRIMITIVE_CTRS").event("STOP_FRAGMENT_CTRS").draw(STRIP, 4).done();
+        let first = scene.stream.gpu.reg_offset("RBBM_PRIMCTR_0_LO").unwrap();
+        let counts: Vec<u32> = (0..10).map(|n| register(&scene.machine, first + 2 * n)).collect();
+        // Vertices of primitives, primitives, vertex shaders, none of tessellation and geometry shaders, clipping, fragments.
+        assert_eq!(counts, [6, 2, 4, 0, 0, 0, 0, 2, 2, SIZE * SIZE]);
+    });
+}
+
+fn stage(scene: &mut Scene<'_>, name: &str, at: u64, lines: &[String]) {
+    scene.code(at, &lines.join("\n"));
+    scene.set(&format!("SP_{name}_OBJ_START"), &[low(DATA + at), high(DATA + at)]);
+    scene.set(&format!("SP_{name}_INSTRLEN"), &[lines.len().div_ceil(16) as u32]);
+    scene.set(&format!("SP_{name}_CONFIG"), &[1 << 8]);
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+}
+
+/// A stage puts out its colour from `r2` and its position from `r1`.
+fn outputs(scene: &mut Scene<'_>, name: &str, flags: u32) {
+    scene.set(&format!("SP_{name}_PRIMITIVE_CNTL"), &[2 | flags << 6]);
+    scene.set(&format!("SP_{name}_OUT[0].REG"), &[8 | 0xf << 8 | 4 << 16 | 0xf << 24]);
+    scene.set(&format!("SP_{name}_VPC_DST[0].REG"), &[4 << 8]);
+    scene.set(&format!("VPC_{name}_PACK"), &[8 | 4 << 8 | 0xff << 16]);
+    scene.set(&format!("VPC_{name}_CLIP_CNTL"), &[0x00ff_ff00]);
+    scene.set(&format!("VPC_{name}_LAYER_CNTL"), &[0xffff]);
+}
+
+/// Points that a geometry shader makes something of. Its vertices are numbered in `r3.y`, position and colour of the point are in
+/// `r1` and `r2`, flags are those of `r4.x`.
+fn geometry(scene: &mut Scene<'_>, code: &str, vertices: u32, invocations: u32, output: u32) {
+    stage(
+        scene,
+        "VS",
+        VERTEX_CODE,
+        &lines(
+            "and.b r3.x, r0.x, 63
+             shl.b r3.x, r3.x, 5
+             stlw.u32 l[r3.x], r1.x, 4
+             stlw.u32 l[r3.x+16], r2.x, 4
+             chmask
+             chsh
+             end",
+        ),
+    );
+    scene.set("VFD_DEST_CNTL[0].INSTR", &[0xf | 4 << 4, 0xf | 8 << 4]);
+    let begin = "and.b r3.x, r0.x, 63
+        shl.b r3.x, r3.x, 5
+        ldlw.u32 r1.x, l[r3.x], 4
+        ldlw.u32 r2.x, l[r3.x+16], 4
+        shr.b r3.y, r0.x, 16
+        shr.b r3.x, r0.x, 11
+        and.b r3.x, r3.x, 31";
+    stage(scene, "GS", GEOMETRY_CODE, &[lines(begin), lines(code), lines("end")].concat());
+    scene.set("VFD_CONTROL_1", &[0xfc01_fcfc]).set("VFD_CONTROL_5", &[0xfc00]);
+    scene.set("PC_PRIMITIVE_CNTL_5", &[(vertices - 1) | (invocations - 1) << 10 | output << 16]);
+    outputs(scene, "GS", 16);
+}
+
+/// The initiator of a draw with a geometry shader.
+const POINTS_TO_GEOMETRY: u32 = 1 | 1 << 16;
+
+/// Each point becomes a square of a quarter of the target, by each invocation at another place.
+#[test]
+fn geometry_shaders_make_strips() {
+    each(|mut scene| {
+        scene.vertices(&[vertex(-1.0, -1.0, 0.0, RED), vertex(0.0, -1.0, 0.0, GREEN)]);
+        let code = "and.b r3.z, r3.y, 1
+            shr.b r3.w, r3.y, 1
+            add.u r3.w, r3.w, r3.x
+            (rpt1)cov.u32f32 r3.z, (r)r3.z
+            add.f r1.x, r1.x, r3.z
+            add.f r1.y, r1.y, r3.w
+            cmps.u.eq r4.x, r3.y, 0
+            shl.b r4.x, r4.x, 2";
+        geometry(&mut scene, code, 4, 2, 2);
+        scene.event("START_PRIMITIVE_CTRS");
+        let image = scene.draw(POINTS_TO_GEOMETRY, 2).image();
+        for (x, y) in (0..SIZE).flat_map(|y| (0..SIZE).map(move |x| (x, y))) {
+            let expected = if x < SIZE / 2 { RED8 } else { GREEN8 };
+            assert_eq!(image[(y * SIZE + x) as usize], expected, "{x},{y}");
+        }
+        let first = scene.stream.gpu.reg_offset("RBBM_PRIMCTR_0_LO").unwrap();
+        let counts = [5, 6].map(|n| register(&scene.machine, first + 2 * n));
+        assert_eq!(counts, [4, 8], "invocations and primitives");
+    });
+}
+
+/// Vertices of two streams go to buffers of their own, and are counted apart.
+#[test]
+fn streams_of_a_geometry_shader() {
+    each(|mut scene| {
+        scene.vertices(&[vertex(5.0, 0.0, 0.0, RED), vertex(6.0, 0.0, 0.0, GREEN)]);
+        // Even vertices go to stream 0, odd ones to stream 1; x is that of the point and a tenth of the number.
+        let code = "and.b r4.x, r3.y, 1
+            cov.u32f32 r3.y, r3.y
+            mul.f r3.y, r3.y, (0.5)
+            add.f r1.x, r1.x, r3.y";
+        geometry(&mut scene, code, 3, 1, 0);
+        scene.set("PC_RASTER_CNTL", &[4]).set("VPC_SO_DISABLE", &[0]);
+        scene.set("VPC_SO_CNTL", &[1 << 16]);
+        for word in [0, 0, stream_word(0, 0, false)] {
+            scene.set("VPC_SO_PROG", &[word]);
+        }
+        scene.set("VPC_SO_CNTL", &[64]);
+        for word in [0, 0, stream_word(0, 1, false)] {
+            scene.set("VPC_SO_PROG", &[word]);
+        }
+        let second = MORE + 0x1000;
+        scene.set("VPC_SO[0].BUFFER_BASE", &[low(MORE), high(MORE), 64, 1, 0]);
+        scene.set("VPC_SO[1].BUFFER_BASE", &[low(second), high(second), 64, 1, 0]);
+        scene.set("VPC_SO_STREAM_CNTL", &[1 | 2 << 3 | 3 << 15]);
+        let counts = DATA + RESULTS;
+        scene.set("VPC_SO_STREAM_COUNTS", &[low(counts), high(counts)]);
+        scene.draw(POINTS_TO_GEOMETRY, 2).event("WRITE_PRIMITIVE_COUNTS").done();
+        let floats = |at: u64| [0, 1, 2, 3, 4].map(|n| f32::from_bits(scene.read(at + 4 * n)));
+        assert_eq!(floats(MORE), [5.0, 6.0, 6.0, 7.0, 0.0]);
+        assert_eq!(floats(second), [5.5, 6.5, 0.0, 0.0, 0.0]);
+        let counted = [0, 8, 16, 24].map(|at| data(&scene.machine, RESULTS + at));
+        assert_eq!(counted, [4, 4, 2, 2], "written and generated of each stream");
+    });
+}
+
+/// Patches of one point whose levels are given: the evaluation shader puts the domain over the target.
+fn tessellation(scene: &mut Scene<'_>, levels: &[f32], spacing: u32, output: u32) {
+    stage(scene, "VS", VERTEX_CODE, &lines("chmask\nchsh\nend"));
+    let stride = 4 * (1 + levels.len());
+    let mut control = vec![
+        format!("mov.u32u32 r3.z, {stride}"),
+        "mull.u r3.x, r0.y, r3.z".to_owned(),
+        format!("mov.u32u32 r3.y, 0x{:x}", high(LEVELS)),
+        format!("mov.u32u32 r3.z, 0x{:x}", low(LEVELS) + 4),
+        "add.u r3.x, r3.x, r3.z".to_owned(),
+    ];
+    for (n, level) in levels.iter().enumerate() {
+        control.push(format!("mov.u32u32 r2.x, 0x{:x}", level.to_bits()));
+        control.push(format!("stg.u32 g[r3.x+{}], r2.x, 1", 4 * n));
+    }
+    control.push("end".to_owned());
+    stage(scene, "HS", CONTROL_CODE, &control);
+    let quarter = 0.25f32.to_bits();
+    stage(
+        scene,
+        "DS",
+        EVALUATION_CODE,
+        &lines(&format!(
+            "add.f r1.x, r0.y, r0.y
+             add.f r1.y, r0.z, r0.z
+             add.f r1.x, r1.x, (neg)(1.0)
+             add.f r1.y, r1.y, (neg)(1.0)
+             mov.u32u32 r1.z, 0
+             mov.u32u32 r1.w, 0x{:x}
+             mov.u32u32 r2.x, 0x{quarter:x}
+             mov.u32u32 r2.y, 0x{quarter:x}
+             mov.u32u32 r2.z, 0x{quarter:x}
+             mov.u32u32 r2.w, 0x{quarter:x}
+             end",
+            1f32.to_bits()
+        )),
+    );
+    scene.set("VFD_DEST_CNTL[0].INSTR", &[0xf | 4 << 4, 0xf | 8 << 4]);
+    // Header, number of the patch in the buffers, number of the patch in the draw.
+    scene.set("VFD_CONTROL_1", &[0xfc02_fcfc, 1, 0x0201_00fc, 0xfc]);
+    scene.set("PC_TESS_CNTL", &[spacing | output << 2]).set("PC_TESS_NUM_VERTEX", &[1]);
+    scene.set("PC_TESSFACTOR_ADDR", &[low(LEVELS), high(LEVELS)]);
+    outputs(scene, "DS", 0xfc);
+}
+
+/// The initiator of patches of one point: 0 quads, 1 triangles, 2 lines.
+fn patches(domain: u32) -> u32 {
+    0x20 | domain << 12 | 1 << 17
+}
+
+/// Primitives cover the domain once, whatever its levels are.
+#[test]
+fn domains_are_covered_once() {
+    each(|mut scene| {
+        scene.vertices(&[vertex(0.0, 0.0, 0.0, WHITE)]);
+        let uneven = [
+            [1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+            [2.5, 3.0, 5.2, 1.0, 4.0, 3.3],
+            [7.0, 2.0, 3.5, 6.0, 2.0, 9.0f32],
+        ];
+        for (domain, outer, inner) in [(0, 4, 2), (1, 3, 1)] {
+            for levels in uneven {
+                let levels: Vec<f32> = levels[..outer].iter().chain(&levels[4..4 + inner]).copied().collect();
+                for spacing in [0, 2, 3] {
+                    for output in [2, 3] {
+                        tessellation(&mut scene, &levels, spacing, output);
+                        // Source and destination are added.
+                        scene.set("RB_MRT[0].CONTROL", &[3 | 0xf << 7, 0x0101_0101]);
+                        scene.put(IMAGE, &[0; (SIZE * SIZE) as usize]);
+                        let image = scene.draw(patches(domain), 1).image();
+                        for (x, y) in (0..SIZE).flat_map(|y| (0..SIZE).map(move |x| (x, y))) {
+                            let texel = image[(y * SIZE + x) as usize];
+                            // The diagonal is an edge.
+                            let expected = match domain {
+                                0 => Some(true),
+                                _ if x + y + 1 == SIZE => None,
+                                _ => Some(x + y + 1 < SIZE),
+                            };
+                            let Some(covered) = expected else { continue };
+                            let expected = if covered { 0x4040_4040 } else { 0 };
+                            assert_eq!(texel, expected, "{domain} {levels:?} {spacing} {output} {x},{y}");
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// How many primitives levels give, by domain, spacing and output; a level of zero drops the patch.
+#[test]
+fn numbers_of_primitives() {
+    each(|mut scene| {
+        scene.vertices(&[vertex(0.0, 0.0, 0.0, WHITE), vertex(0.0, 0.0, 0.0, WHITE)]);
+        scene.set("PC_RASTER_CNTL", &[4]).set("VPC_SO_DISABLE", &[0]).set("VPC_SO_CNTL", &[1 << 16]);
+        scene.set("VPC_SO_PROG", &[stream_word(0, 0, false)]);
+        scene.set("VPC_SO[0].BUFFER_BASE", &[low(MORE), high(MORE), 0x8000, 1, 0]);
+        scene.set("VPC_SO_STREAM_CNTL", &[1 | 1 << 15]);
+        let counts = DATA + RESULTS;
+        scene.set("VPC_SO_STREAM_COUNTS", &[low(counts), high(counts)]);
+        let cases: [(u32, &[f32], u32, u32, u32); 9] = [
+            // Four segments along each side: two triangles of each square, or their corners.
+            (0, &[4.0; 6], 0, 2, 32),
+            (0, &[4.0; 6], 0, 0, 25),
+            // 2.5 are three segments of odd spacing, four of even, and three of equal.
+            (0, &[2.5; 6], 2, 2, 18),
+            (0, &[2.5; 6], 3, 2, 32),
+            (0, &[2.5; 6], 0, 2, 18),
+            (1, &[1.0; 4], 0, 3, 1),
+            (1, &[2.0; 4], 0, 3, 6),
+            // Three lines of four segments.
+            (2, &[3.0, 4.0], 0, 1, 12),
+            (0, &[4.0, 0.0, 4.0, 4.0, 4.0, 4.0], 0, 2, 0),
+        ];
+        let mut before = 0;
+        for (domain, levels, spacing, output, expected) in cases {
+            tessellation(&mut scene, levels, spacing, output);
+            scene.set("VPC_SO[0].BUFFER_OFFSET", &[0]);
+            scene.draw(patches(domain), 2).event("WRITE_PRIMITIVE_COUNTS").done();
+            let generated = data(&scene.machine, RESULTS + 8);
+            assert_eq!(generated - before, 2 * expected, "{domain} {levels:?} {spacing} {output}");
+            before = generated;
+        }
+    });
+}
