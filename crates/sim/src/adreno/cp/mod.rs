@@ -77,7 +77,7 @@ impl CpStop {
     pub(crate) fn is_of_hardware(&self) -> bool {
         match self {
             CpStop::Dispatch(stop) => stop.is_of_hardware(),
-            CpStop::Fault(fault) => fault.kind != GpuFaultKind::Unknown,
+            CpStop::Fault(fault) => fault.kind.is_of_hardware(),
             CpStop::Error(_) | CpStop::Budget | CpStop::NoProgress { .. } => true,
         }
     }
