@@ -20,7 +20,7 @@ pub use thread::{StreamFrame, ThreadId};
 pub(crate) use wait::Clocks;
 
 use super::machine::AdrenoMachine;
-use super::space::{Client, GpuFault, GpuFaultKind};
+use super::space::{Client, GpuFault};
 use super::{CpError, CpErrorKind};
 use unwedge_base::Dwords;
 use unwedge_stream::adreno::AdrenoOp;

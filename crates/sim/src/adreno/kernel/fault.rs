@@ -2,7 +2,7 @@
 
 use super::ring::TTBR0;
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::{Client, GpuFault, GpuFaultKind};
+use crate::adreno::space::{Client, GpuFault};
 use crate::adreno::{CpStop, ThreadId};
 use std::fmt;
 use unwedge_base::Generation;
