@@ -122,6 +122,17 @@ fn vectors_of_the_data() {
     assert!(rows > 0, "no rows");
 }
 
+/// The row of the vectors that keeps the first factors of two products: 1024 · 48, and 16384 · 4 in Mesa's own test.
+#[test]
+fn an_image_that_is_shared_by_its_media_alignment() {
+    let mut params = ImageParams::new(format("R8G8B8A8_UNORM"), 16384, 129);
+    (params.tile_mode, params.ubwc) = (TileMode::Tile3, true);
+    let layout = ImageLayout::new(&gpu("a630"), &params).expect("a layout");
+    assert_eq!((layout.levels[0].offset, layout.levels[0].pitch), (1024 * 48, 16384 * 4));
+    let flags = layout.levels[0].flags.expect("flags");
+    assert_eq!((flags.offset, flags.pitch), (0, 1024));
+}
+
 /// The place of a tile as the bits of its coordinates say, written bit by bit: the naive form of what `Addresser` does with masks.
 fn naive_offset(
     parts: &AddresserParts,

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Bytes of a page of a view.
 const PAGE: usize = 4096;
 /// Pages that are kept of what was written where nothing is stored.
-const MOST_WRITTEN_PAGES: usize = 1 << 17;
+const MOST_WRITTEN_PAGES: usize = if cfg!(test) { 1 << 9 } else { 1 << 17 };
 /// Bytes of a line, by which reads and writes are compared.
 const LINE: usize = 64;
 
@@ -341,6 +341,19 @@ impl SimMemory {
     /// How many pages hold bytes that were written where none are stored.
     pub fn written_pages(&self) -> usize {
         self.patches.len()
+    }
+
+    /// Whether there are as many of them as a machine keeps.
+    pub(crate) fn is_full(&self) -> bool {
+        self.written_pages() >= MOST_WRITTEN_PAGES
+    }
+
+    /// Whether a store of up to eight bytes makes them more.
+    pub(crate) fn would_grow(&self, address: u64, size: usize) -> bool {
+        let last = address.saturating_add(size.saturating_sub(1) as u64);
+        let is_stored = self.get(address, size).is_some();
+        !is_stored
+            && [address, last].into_iter().any(|at| self.region(at).is_some() && !self.is_written_page(at))
     }
 
     /// Whether the page at an address is one of [`SimMemory::written_pages`].

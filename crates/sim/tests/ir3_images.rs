@@ -143,6 +143,155 @@ fn a_cubic_filter_takes_sixteen_texels() {
     assert_eq!(why, FaultKind::NotEmulated("a cubic filter on a GPU that has none"));
 }
 
+/// Luma of 8 by 4 and chroma of 4 by 2, in two planes and in three: Y, Cb, Cr of a texel.
+#[test]
+fn planes_of_luma_and_chroma_are_one_image() {
+    let gpu = image_gpu("a650");
+    let luma = |x: u32, y: u32| (10 + x * 20 + y * 3) as u8;
+    let cb = |x: u32, y: u32| (40 + 16 * x + 80 * y) as u8;
+    let cr = |x: u32, y: u32| (200 - 8 * x - 60 * y) as u8;
+    let (second, third) = (IMAGE + 0x1000, IMAGE + 0x2000);
+    for planes in [2, 3] {
+        let mut bench = float_texture(&gpu, 650, |_, _, _| 0.0);
+        bench.image = vec![0xee; 0x3000];
+        let mut put = |at: u64, value: u8| bench.image[(at - IMAGE) as usize] = value;
+        for (x, y) in (0..4).flat_map(|y| (0..8).map(move |x| (x, y))) {
+            put(IMAGE + u64::from(64 * y + x), luma(x, y));
+        }
+        for (x, y) in (0..2).flat_map(|y| (0..4).map(move |x| (x, y))) {
+            let at = u64::from(128 * y + if planes == 2 { 2 * x } else { x });
+            put(second + at, cb(x, y));
+            put(if planes == 2 { second + at + 1 } else { third + at }, cr(x, y));
+        }
+        let format = if planes == 2 { 0x8e } else { 0x90 };
+        let mut words = [0; 16];
+        // x, y, z, 1; chroma between two texels across; 8 by 4, rows of 64 and of 128 bytes.
+        (words[0], words[1]) = (1 << 7 | 2 << 10 | 5 << 13 | 1 << 16 | format << 22, 8 | 4 << 15);
+        (words[2], words[6]) = (64 << 7 | 1 << 29, 128 << 8);
+        (words[4], words[5]) = (IMAGE as u32, 1 << 17);
+        (words[7], words[9]) = (second as u32, third as u32);
+        bench.texture = words;
+        let places = [(0u32, 0u32), (5, 2), (4, 3), (7, 1)];
+        for (words, (x, y)) in bench.inputs.iter_mut().zip(places) {
+            (words[0], words[1]) = (((x as f32 + 0.5) / 8.0).to_bits(), ((y as f32 + 0.5) / 4.0).to_bits());
+        }
+        // Clamped to the edge; then with chroma between its texels.
+        let sample = "saml.base0 (f32)(xyzw)r8.x, r4.x, r7.x, s#1, t#0";
+        for (linear, sampler) in [(false, 0), (true, 1 << 5)] {
+            (bench.sampler[0], bench.sampler[2]) = (1 << 5 | 1 << 8, sampler);
+            let (outputs, _) = bench.run(sample).expect("no fault");
+            for (output, (x, y)) in outputs.iter().zip(places) {
+                let chroma = |of: &dyn Fn(u32, u32) -> u8| {
+                    if !linear {
+                        return f32::from(of(x / 2, y / 2)) / 255.0;
+                    }
+                    // A quarter of a texel before across, at the first one down.
+                    let (u, v) = (x as f32 / 2.0 - 0.25, y as f32 / 2.0);
+                    let at =
+                        |u: f32, v: f32| f32::from(of(u.clamp(0.0, 3.0) as u32, v.clamp(0.0, 1.0) as u32));
+                    let row = |v: f32| {
+                        let rest = u - u.floor();
+                        at(u.floor(), v) * (1.0 - rest) + at(u.floor() + 1.0, v) * rest
+                    };
+                    let rest = v - v.floor();
+                    (row(v.floor()) * (1.0 - rest) + row(v.floor() + 1.0) * rest) / 255.0
+                };
+                let expected = [f32::from(luma(x, y)) / 255.0, chroma(&cb), chroma(&cr), 1.0];
+                for (is, expected) in output.map(f32::from_bits).into_iter().zip(expected) {
+                    assert!((is - expected).abs() < 1e-6, "{planes} {linear} {x} {y}: {is} and {expected}");
+                }
+            }
+        }
+        bench.texture[3] |= 1 << 28;
+        let why = bench.run(sample).expect_err("flags").kind;
+        assert_eq!(why, FaultKind::NotEmulated("a YUV image with UBWC"));
+    }
+}
+
+/// Two texels of luma with one of chroma in four bytes.
+#[test]
+fn pairs_of_luma_have_one_chroma() {
+    let gpu = image_gpu("a630");
+    let layout = layout(&gpu, Kind::D2, ImageParams::new(format("G8B8_G8R8_UNORM"), 4, 1));
+    let mut bench = float_texture(&gpu, 630, |_, _, _| 0.0);
+    bench.image = vec![0; layout.size as usize];
+    put(&mut bench.image, &layout, 0, (0, 0, 0), &[255, 51, 0, 102]);
+    // What a driver makes of it: Cr, Y, Cb.
+    bench.texture = texture(Kind::D2, &layout, [2, 0, 1, 5]);
+    bench.inputs[1][0] = 1;
+    let (outputs, _) = bench.run("isaml.base0 (f32)(xyzw)r8.x, r4.x, r7.x, s#1, t#0").expect("no fault");
+    assert_eq!(outputs[0].map(f32::from_bits), [0.4, 1.0, 0.2, 1.0]);
+    assert_eq!(outputs[1].map(f32::from_bits), [0.4, 0.0, 0.2, 1.0]);
+}
+
+/// Four samples of a texel, side by side in memory.
+#[test]
+fn samples_of_a_texel_are_fetched_one_by_one() {
+    let gpu = image_gpu("a630");
+    for mode in [TileMode::Linear, TileMode::Tile3] {
+        let mut params = ImageParams::new(format("R32_UINT"), 24, 8);
+        (params.samples, params.tile_mode) = (4, mode);
+        let layout = layout(&gpu, Kind::D2, params);
+        let mut bench = float_texture(&gpu, 630, |_, _, _| 0.0);
+        bench.texture = texture(Kind::D2, &layout, [0, 1, 2, 3]);
+        bench.image = vec![0; layout.size as usize];
+        let addresser = layout.addresser(0).expect("a level");
+        let value = |x: u32, y: u32, sample: u32| 1000 * x + 10 * y + sample;
+        for (x, y) in (0..8).flat_map(|y| (0..24).map(move |x| (x, y))) {
+            let first = addresser.checked_offset(x, y, 0, 0).expect("inside") as usize;
+            for sample in 0..4 {
+                let at = first + 4 * sample as usize;
+                bench.image[at..at + 4].copy_from_slice(&value(x, y, sample).to_le_bytes());
+            }
+        }
+        let places = [(0, 0, 0), (23, 7, 3), (9, 5, 2), (3, 3, 4)];
+        for (words, (x, y, sample)) in bench.inputs.iter_mut().zip(places) {
+            words[..3].copy_from_slice(&[x, y, sample]);
+        }
+        let (outputs, _) = bench.run("isamm.base0 (u32)(x)r8.x, r4.x, s#1, t#0").expect("no fault");
+        for (output, (x, y, sample)) in outputs.iter().zip(places) {
+            // There is no fifth sample.
+            let expected = if sample < 4 { value(x, y, sample) } else { 0 };
+            assert_eq!(output[0], expected, "{mode:?} {x} {y} {sample}");
+        }
+    }
+}
+
+/// Vulkan's formula: as many samples along the longer axis as the footprint is longer than wide, each filtered.
+#[test]
+fn an_anisotropic_filter_is_a_mean_along_the_longer_axis() {
+    let gpu = image_gpu("a630");
+    let value = |x: u32, y: u32| ((x * 37 + y * 101) % 64) as f32 / 64.0;
+    let mut bench = float_texture(&gpu, 630, |level, x, y| if level == 0 { value(x, y) } else { 9.0 });
+    // Anisotropic both ways, clamped, up to four samples.
+    bench.sampler[0] = 2 << 1 | 2 << 3 | 1 << 5 | 1 << 8 | 2 << 14;
+    bench.sampler[1] = 0xfff << 8;
+    let (u, v) = (0.53f32, 0.41f32);
+    for words in &mut bench.inputs {
+        // A place, padding, then how it changes across (x) and down (y): 4 texels and 1.
+        words[..8].copy_from_slice(&[u, v, 0.0, 0.0, 4.0 / 8.0, 0.0, 0.0, 1.0 / 8.0].map(f32::to_bits));
+    }
+    let (outputs, _) = bench.run("samgq.base0 (f32)(x)r8.x, r4.x, s#1, t#0").expect("no fault");
+    let linear = |u: f32, v: f32| {
+        let fixed = |place: f32| ((place * 8.0 - 0.5) * 256.0).round() / 256.0;
+        let (x, y) = (fixed(u), fixed(v));
+        let at = |x: f32, y: f32| value(x.clamp(0.0, 7.0) as u32, y.clamp(0.0, 7.0) as u32);
+        let row = |y: f32| {
+            let rest = x - x.floor();
+            at(x.floor(), y) * (1.0 - rest) + at(x.floor() + 1.0, y) * rest
+        };
+        let rest = y - y.floor();
+        row(y.floor()) * (1.0 - rest) + row(y.floor() + 1.0) * rest
+    };
+    let mean = (1..=4).map(|step| linear(u + 0.5 * (step as f32 / 5.0 - 0.5), v)).sum::<f32>() / 4.0;
+    let is = f32::from_bits(outputs[0][0]);
+    assert!((is - mean).abs() < 1e-5, "{is} and {mean}");
+    // Without the filter the level is that of the longer axis.
+    bench.sampler[0] = 1 << 1 | 1 << 3 | 1 << 5 | 1 << 8;
+    let (outputs, _) = bench.run("samgq.base0 (f32)(x)r8.x, r4.x, s#1, t#0").expect("no fault");
+    assert_eq!(f32::from_bits(outputs[0][0]), 9.0);
+}
+
 /// As Vulkan has it: the sampler's limits, then the image's.
 #[test]
 fn the_least_level_of_an_image_comes_after_the_limits_of_a_sampler() {

@@ -54,14 +54,22 @@ pub enum GpuFaultKind {
     Permission,
     /// It is mapped, and what it holds is not known: a capture without the contents of a buffer.
     Unknown,
+    /// So much was written where the capture holds nothing that the machine keeps no more of it.
+    Exhausted,
 }
 
 impl GpuFaultKind {
+    /// The MMU of a GPU would report it.
+    pub(crate) fn is_of_hardware(self) -> bool {
+        matches!(self, GpuFaultKind::Translation | GpuFaultKind::Permission)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             GpuFaultKind::Translation => "TRANSLATION",
             GpuFaultKind::Permission => "PERMISSION",
             GpuFaultKind::Unknown => "UNKNOWN",
+            GpuFaultKind::Exhausted => "EXHAUSTED",
         }
     }
 }
@@ -166,11 +174,14 @@ impl AddressSpace {
     ///
     /// # Errors
     ///
-    /// [`GpuFault`] where it is not mapped, or may only be read; nothing is written then.
+    /// [`GpuFault`] where it is not mapped, may only be read, or is one page too many; nothing is written then.
     pub fn write(&mut self, iova: u64, size: usize, value: u64, client: Client) -> Result<(), GpuFault> {
         let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
         if self.is_read_only(iova, size as u64) {
             return Err(fault(GpuFaultKind::Permission));
+        }
+        if self.memory.is_full() && self.memory.would_grow(iova, size) {
+            return Err(fault(GpuFaultKind::Exhausted));
         }
         if self.memory.store(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
     }
@@ -322,6 +333,27 @@ fn loaded(load: Load, iova: u64, client: Client) -> Result<u64, GpuFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A capture may say that a buffer is as large as it likes: what is written to it is bounded.
+    #[test]
+    fn what_is_written_where_nothing_is_stored_is_bounded() {
+        const BASE: u64 = 1 << 40;
+        let mut space = AddressSpace::new();
+        space.memory.map_unknown(BASE, 1 << 40).unwrap();
+        space.memory.map(0x1000, vec![0; 0x1000]).unwrap();
+        let written = (0..1 << 20)
+            .map(|page| space.write(BASE + 4096 * page, 4, 1, Client::Ccu))
+            .take_while(Result::is_ok)
+            .count();
+        assert!(written < 1 << 18, "{written}");
+        let fault = space.write(BASE + 4096 * written as u64 - 4, 8, 1, Client::Ccu).unwrap_err();
+        assert_eq!(fault.kind, GpuFaultKind::Exhausted);
+        assert!(!fault.kind.is_of_hardware());
+        // What there is already can be written on.
+        assert_eq!(space.write(BASE + 8, 8, 2, Client::Ccu), Ok(()));
+        assert_eq!(space.write(0x1ff8, 8, 2, Client::Cp), Ok(()));
+        assert_eq!(space.memory.written_pages(), written);
+    }
 
     #[test]
     fn rights_follow_what_is_mapped() {

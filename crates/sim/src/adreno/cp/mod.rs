@@ -20,7 +20,7 @@ pub use thread::{StreamFrame, ThreadId};
 pub(crate) use wait::Clocks;
 
 use super::machine::AdrenoMachine;
-use super::space::{Client, GpuFault, GpuFaultKind};
+use super::space::{Client, GpuFault};
 use super::{CpError, CpErrorKind};
 use unwedge_base::Dwords;
 use unwedge_stream::adreno::AdrenoOp;
@@ -77,7 +77,7 @@ impl CpStop {
     pub(crate) fn is_of_hardware(&self) -> bool {
         match self {
             CpStop::Dispatch(stop) => stop.is_of_hardware(),
-            CpStop::Fault(fault) => fault.kind != GpuFaultKind::Unknown,
+            CpStop::Fault(fault) => fault.kind.is_of_hardware(),
             CpStop::Error(_) | CpStop::Budget | CpStop::NoProgress { .. } => true,
         }
     }

@@ -407,6 +407,7 @@ fn texel_at(
     let [Ok(x), Ok(y), Ok(z)] = at.map(u32::try_from) else { return Ok([0; 4]) };
     let (Ok(level), Ok(sample)) = (u32::try_from(level), u32::try_from(sample)) else { return Ok([0; 4]) };
     let texel = image.texel(machine, level, (x, y, z), sample)?;
+    let texel = image.with_chroma(texel, machine, (x, y, z), false)?;
     Ok(texel.map_or([0; 4], |texel| image.swizzled(texel)))
 }
 

@@ -2,7 +2,7 @@
 
 use super::ring::TTBR0;
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::{Client, GpuFault, GpuFaultKind};
+use crate::adreno::space::{Client, GpuFault};
 use crate::adreno::{CpStop, ThreadId};
 use std::fmt;
 use unwedge_base::Generation;
@@ -52,7 +52,7 @@ impl AdrenoMachine<'_> {
     /// What the driver says where a thread stopped at a fault of the MMU. `None` where it did not, or where the machine only
     /// lacks the contents of memory.
     pub fn fault_report(&self, thread: ThreadId, stop: &CpStop) -> Option<FaultReport> {
-        let fault = stop.gpu_fault().filter(|fault| fault.kind != GpuFaultKind::Unknown)?;
+        let fault = stop.gpu_fault().filter(|fault| fault.kind.is_of_hardware())?;
         let scratch = self.places.scratch;
         let scratch =
             [4, 5, 6, 7].map(|n| scratch.map_or(0, |reg| self.read_register(ThreadId::Br, reg + n)));

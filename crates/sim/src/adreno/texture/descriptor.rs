@@ -117,6 +117,8 @@ pub(crate) struct SamplerDescriptor {
     pub(crate) anisotropy: u32,
     /// The entry of the table of border colours.
     pub(crate) border: u32,
+    /// Chroma between its texels is filtered.
+    pub(crate) chroma_linear: bool,
 }
 
 /// A number of `a6xx_tex_filter`: nearest, linear, anisotropic, cubic.
@@ -162,6 +164,7 @@ impl SamplerDescriptor {
             cubic: [magnify, minify].map(|code| code == 3),
             anisotropy: 1 << anisotropy,
             border: fields.border.get(words),
+            chroma_linear: fields.chroma_linear.is_set(words),
         }
     }
 

@@ -20,6 +20,14 @@ impl FieldPlace {
         (word >> self.low & ((1 << self.width.min(32)) - 1)) << self.shift
     }
 
+    /// Puts a value in its place; what does not fit is cut.
+    pub(super) fn set(self, words: &mut [u32], value: u64) {
+        let mask = ((1u64 << self.width.min(32)) - 1) as u32;
+        if let Some(word) = words.get_mut(self.dword) {
+            *word = *word & !(mask << self.low) | ((value >> self.shift) as u32 & mask) << self.low;
+        }
+    }
+
     /// Its value, as a number of 32 bits.
     pub(super) fn get(self, words: &[u32]) -> u32 {
         self.of(words) as u32
@@ -74,6 +82,7 @@ field_table! {
     start_offset: 2 "STARTOFFSETTEXELS", pitch_align: 2 "PITCHALIGN", pitch: 2 "PITCH", kind: 2 "TYPE",
     array_pitch: 3 "ARRAY_PITCH", least_layer: 3 "MIN_LAYERSZ", tile_all: 3 "TILE_ALL", flag: 3 "FLAG",
     base_low: 4 "BASE_LO", base_high: 5 "BASE_HI", depth: 5 "DEPTH", least_lod: 6 "MIN_LOD_CLAMP",
+    chroma_x: 0 "CHROMA_MIDPOINT_X", chroma_y: 0 "CHROMA_MIDPOINT_Y", plane_pitch: 6 "PLANE_PITCH",
 }
 
 field_table! {
@@ -83,6 +92,7 @@ field_table! {
     wrap_t: 0 "WRAP_T", wrap_r: 0 "WRAP_R", anisotropy: 0 "ANISO", bias: 0 "LOD_BIAS",
     compare: 1 "COMPARE_FUNC", seamless_off: 1 "CUBEMAPSEAMLESSFILTOFF", unnormalized: 1 "UNNORM_COORDS",
     most_lod: 1 "MAX_LOD", least_lod: 1 "MIN_LOD", reduction: 2 "REDUCTION_MODE", border: 2 "BCOLOR",
+    chroma_linear: 2 "CHROMA_LINEAR",
 }
 
 /// The fields of descriptors, and what else the tables say of them.
@@ -90,8 +100,11 @@ field_table! {
 pub(super) struct DescriptorTables {
     pub(super) texture: TextureFields,
     pub(super) sampler: SamplerFields,
-    /// Numbers of formats with several planes.
-    planar: Vec<u32>,
+    /// Formats with planes of Y and CbCr, and of Y, Cb and Cr.
+    pub(super) two_planes: u32,
+    pub(super) three_planes: u32,
+    /// Formats of video decoders, but for the planes of luma that can be images of their own.
+    video: Vec<u32>,
 }
 
 /// Resolved once: the tables are compiled in and do not change. a7xx adds fields to those of a6xx.
@@ -99,18 +112,26 @@ pub(super) static TABLES: LazyLock<DescriptorTables> = LazyLock::new(|| {
     let db = Db::builtin();
     let gpu = db.gpu(Generation::A7xx);
     let formats = gpu.enumeration("a6xx_format");
-    let planar =
-        formats.into_iter().flat_map(|names| names.iter()).filter(|(name, _)| name.contains("PLANE"));
+    let numbers = |wanted: &dyn Fn(&str) -> bool| -> Vec<u32> {
+        let names = formats.iter().flat_map(|names| names.iter());
+        names.filter(|(name, _)| wanted(name)).map(|(_, number)| number as u32).collect()
+    };
+    let planes = |name: &str| numbers(&|of| of == name).first().copied().unwrap_or(u32::MAX);
     DescriptorTables {
         texture: TextureFields::of(gpu).unwrap_or_default(),
         sampler: SamplerFields::of(gpu).unwrap_or_default(),
-        planar: planar.map(|(_, number)| number as u32).collect(),
+        two_planes: planes("FMT6_R8_G8B8_2PLANE_420_UNORM"),
+        three_planes: planes("FMT6_R8_G8_B8_3PLANE_420_UNORM"),
+        video: numbers(&|of| {
+            let video = ["NV12", "NV21", "P010", "TP10"].iter().any(|family| of.contains(family));
+            video && !of.ends_with("NV12_Y")
+        }),
     }
 });
 
 impl DescriptorTables {
-    pub(super) fn is_planar(&self, format: u32) -> bool {
-        self.planar.contains(&format)
+    pub(super) fn is_video(&self, format: u32) -> bool {
+        self.video.contains(&format)
     }
 }
 
@@ -128,6 +149,11 @@ mod tests {
         assert_eq!(tables.texture.base_low.of(&[0, 0, 0, 0, 0xffff_ffff]), 0xffff_ffe0);
         assert_eq!(tables.texture.array_pitch.of(&[0, 0, 0, 3]), 0x3000);
         assert_eq!(tables.sampler.bias.signed_fixed(&[0xff00_0000]), -32.0 / 256.0);
-        assert!(tables.is_planar(0x8e) && !tables.is_planar(0x30));
+        assert_eq!((tables.two_planes, tables.three_planes), (0x8e, 0x90));
+        assert!(tables.is_video(0x8f) && !tables.is_video(0x94) && !tables.is_video(0x30));
+        let mut words = [u32::MAX; 16];
+        tables.texture.base_low.set(&mut words, 0x1234_5678);
+        assert_eq!(words[4], 0x1234_567f, "the low bits are not its own");
+        assert_eq!(tables.texture.base_low.of(&words), 0x1234_5660);
     }
 }

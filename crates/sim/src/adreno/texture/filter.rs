@@ -326,7 +326,11 @@ impl Taps<'_> {
 
     fn compared_at(&mut self, level: u32, place: (u32, u32, u32)) -> Result<Texel, TextureFault> {
         let level = level.min(self.sampled.image.levels.len().saturating_sub(1) as u32);
-        let texel = self.sampled.image.sampled_texel(self.memory, level, place)?.unwrap_or_default();
+        let texel = self
+            .sampled
+            .image
+            .sampled_texel(self.memory, level, place, self.sampled.sampler.chroma_linear)?
+            .unwrap_or_default();
         Ok(self.compared(texel))
     }
 

@@ -1,12 +1,10 @@
 //! An image of a descriptor, resolved for texels: where each is, and what its bytes mean.
 
 use super::descriptor::{Swizzle, TextureDescriptor, TextureKind};
-use super::fields::TABLES;
+use super::yuv::{self, Chroma};
 use super::{TexelMemory, TextureFault};
 use crate::adreno::space::GMEM;
-use unwedge_hw::adreno::format::{
-    ColorSpace, ColorSwap, Format, HardwareFormat, Numeric, PackError, TexelCodec,
-};
+use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, Numeric, PackError, TexelCodec};
 use unwedge_hw::adreno::layout::{Addresser, BankConfig, LayoutError, TileMode, ViewLevel, ViewParts};
 
 /// Bytes of the largest texel or block.
@@ -43,6 +41,8 @@ pub(crate) struct Image {
     /// Layers; six for each cube.
     pub(crate) layers: u32,
     swizzle: Option<[Swizzle; 4]>,
+    /// The other planes, where this is luma.
+    pub(super) chroma: Option<Box<Chroma>>,
     /// What is in GMEM is counted from this pixel of the window.
     origin: [u32; 2],
 }
@@ -75,6 +75,9 @@ impl Image {
         }
         let kind =
             descriptor.kind.ok_or(TextureFault::NotEmulated("a texture of a type that is not known"))?;
+        if let Some(planes) = Chroma::planes(descriptor.format)? {
+            return Chroma::image(words, &descriptor, planes, bank);
+        }
         let (format, codec) = format_of(&descriptor)?;
         let storage = usage == ImageUse::Storage;
         let is_3d = kind == TextureKind::D3;
@@ -92,6 +95,7 @@ impl Image {
             levels: Vec::new(),
             layers,
             swizzle: (!storage).then_some(descriptor.swizzle),
+            chroma: None,
             origin: [0; 2],
         };
         if kind == TextureKind::Buffer {
@@ -215,14 +219,37 @@ impl Image {
         self.read_texel(&self.codec, memory, level, place, sample)
     }
 
-    /// The same as a sampler reads it, whose channels have 8 bits or more.
+    /// The same as a sampler reads it, whose channels have 8 bits or more; with chroma between its texels where that is asked for.
     pub(crate) fn sampled_texel(
         &self,
         memory: &mut dyn TexelMemory,
         level: u32,
         place: (u32, u32, u32),
+        chroma_linear: bool,
     ) -> Result<Option<Texel>, TextureFault> {
-        self.read_texel(&self.codec.widened(), memory, level, place, 0)
+        if chroma_linear && self.has_chroma_pairs() {
+            return Err(TextureFault::NotEmulated("filtered chroma of a YUV image without planes"));
+        }
+        let texel = self.read_texel(&self.codec.widened(), memory, level, place, 0)?;
+        self.with_chroma(texel, memory, place, chroma_linear)
+    }
+
+    /// A texel of luma with its chroma, if the image has such planes.
+    pub(crate) fn with_chroma(
+        &self,
+        texel: Option<Texel>,
+        memory: &mut dyn TexelMemory,
+        place: (u32, u32, u32),
+        linear: bool,
+    ) -> Result<Option<Texel>, TextureFault> {
+        let (Some(chroma), Some([luma, ..])) = (&self.chroma, texel) else { return Ok(texel) };
+        let [cb, cr] = chroma.at(memory, [place.0, place.1], linear)?;
+        Ok(Some([luma, cb.to_bits(), cr.to_bits(), 1f32.to_bits()]))
+    }
+
+    /// Whether two texels of luma share one of chroma in a block.
+    fn has_chroma_pairs(&self) -> bool {
+        self.format.block_size() == (2, 1)
     }
 
     fn read_texel(
@@ -246,7 +273,8 @@ impl Image {
             }
         }
         let (width, height) = codec.block_size();
-        Ok(codec.unpack(bytes, place.0 % width, place.1 % height))
+        let texel = codec.unpack(bytes, place.0 % width, place.1 % height);
+        Ok(if self.has_chroma_pairs() { texel.map(yuv::of_pair) } else { texel })
     }
 
     /// An element of a buffer before the swizzle; `None` past its end.
@@ -279,9 +307,6 @@ impl Image {
 /// The format of a descriptor, and what reads its texels.
 fn format_of(descriptor: &TextureDescriptor) -> Result<(Format, TexelCodec), TextureFault> {
     let number = HardwareFormat(descriptor.format);
-    if TABLES.is_planar(descriptor.format) {
-        return Err(TextureFault::NotEmulated("a YUV format with several planes"));
-    }
     // Tiles have their channels in the format's own order.
     let linear = descriptor.tile_mode == TileMode::Linear.code();
     let swap = if linear || descriptor.is_mutable { descriptor.swap } else { ColorSwap::Wzyx };
@@ -295,9 +320,6 @@ fn format_of(descriptor: &TextureDescriptor) -> Result<(Format, TexelCodec), Tex
             (format, format.codec())
         }
     };
-    if format.color_space() == ColorSpace::Yuv && format.is_block() {
-        return Err(TextureFault::NotEmulated("a YUV format"));
-    }
     if codec.bytes() as usize > MOST_TEXEL || codec.bytes() == 0 {
         return Err(TextureFault::NotEmulated("an image of this format"));
     }

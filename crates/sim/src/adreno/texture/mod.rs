@@ -12,6 +12,7 @@ mod filter;
 mod image;
 mod info;
 mod lod;
+mod yuv;
 
 pub(crate) use cubic::CubicWeights;
 pub(crate) use descriptor::{SamplerDescriptor, TextureKind};
