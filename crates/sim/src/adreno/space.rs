@@ -168,6 +168,9 @@ impl AddressSpace {
 
     /// What the page tables say against an access; `None` for memory that allows it, or where nothing is mapped.
     fn refuses(&self, iova: u64, size: u64, access: MemoryAccess) -> Option<GpuFaultKind> {
+        if self.rights.is_empty() && !self.other_table {
+            return None;
+        }
         if self.other_table && iova < KERNEL_PART {
             return Some(GpuFaultKind::Translation);
         }
@@ -184,8 +187,14 @@ impl AddressSpace {
     ///
     /// # Errors
     ///
-    /// [`GpuFault`] where it is not mapped, or not known.
+    /// [`GpuFault`] where it is not mapped, may not be read, or is not known.
     pub fn read(&self, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+        if let Some(kind) = self.refuses(iova, size as u64, MemoryAccess::Read) {
+            // What is not mapped has no rights.
+            let mapped = self.memory.load(iova, size) != Load::Unmapped;
+            let kind = if mapped { kind } else { GpuFaultKind::Translation };
+            return Err(GpuFault { iova, access: MemoryAccess::Read, kind, client });
+        }
         loaded(self.memory.load(iova, size), iova, client)
     }
 
@@ -273,8 +282,10 @@ impl SampleMemory for DirectSamples<'_> {
         // What `store_near` finds from now on.
         let _ = self.space.memory.load_near(&mut near.region, iova, size);
         let bounds = self.space.memory.bounds(near.region);
-        near.writable =
-            bounds.filter(|(first, last)| !self.space.is_read_only(*first, (last - first).saturating_add(1)));
+        near.writable = bounds.filter(|(first, last)| {
+            let size = (last - first).saturating_add(1);
+            self.space.refuses(*first, size, MemoryAccess::Write).is_none()
+        });
         Ok(())
     }
 }
@@ -315,8 +326,8 @@ impl SampleMemory for ApartSamples<'_> {
         client: Client,
     ) -> Result<(), GpuFault> {
         let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
-        if self.space.is_read_only(iova, size as u64) {
-            return Err(fault(GpuFaultKind::Permission));
+        if let Some(refused) = self.space.refuses(iova, size as u64, MemoryAccess::Write) {
+            return Err(fault(refused));
         }
         if self.view.write(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
     }
