@@ -22,6 +22,8 @@ pub struct KernelChip {
     pub hang_threshold: u32,
     /// It has a GMU, whose logs and registers are written.
     pub has_gmu: bool,
+    /// The CP has privileged accesses: the driver's own buffers are mapped for those alone.
+    pub has_privilege: bool,
     /// Names of texture processors among the clients of UCHE, as a660 has them.
     pub is_a660: bool,
 }
@@ -85,11 +87,40 @@ pub struct ClusterRegisters {
     pub ranges: Vec<RangeInclusive<u32>>,
 }
 
+/// Registers that the driver protects (CP_PROTECT_REG).
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ProtectedRegisters {
+    /// Those that may be read.
+    readable: Vec<RangeInclusive<u32>>,
+    /// Those that may not.
+    hidden: Vec<RangeInclusive<u32>>,
+}
+
+impl ProtectedRegisters {
+    /// Those of a table.
+    fn of(table: &str) -> ProtectedRegisters {
+        let list = |access: &str| {
+            let prefix = format!("protect {table} {access} ");
+            let rows = TABLE.lines().filter_map(|line| line.strip_prefix(prefix.as_str()));
+            rows.filter_map(|row| ranges(row.split(' '))).flatten().collect()
+        };
+        ProtectedRegisters { readable: list("write"), hidden: list("all") }
+    }
+
+    /// Whether an access is refused.
+    pub fn refuses(&self, reg: u32, read: bool) -> bool {
+        let any = |list: &[RangeInclusive<u32>]| list.iter().any(|range| range.contains(&reg));
+        any(&self.hidden) || !read && any(&self.readable)
+    }
+}
+
 /// Everything that is read of a chip, in the order in which it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The chip.
     pub chip: KernelChip,
+    /// Registers that command streams of processes have no access to.
+    pub protected: ProtectedRegisters,
     /// `registers:`
     pub registers: Vec<RegisterList>,
     /// `indexed-registers:`
@@ -117,6 +148,7 @@ struct ChipRow {
     chip: KernelChip,
     set: &'static str,
     bus: &'static str,
+    protect: &'static str,
 }
 
 fn chips() -> impl Iterator<Item = ChipRow> {
@@ -134,9 +166,12 @@ fn chip(row: &'static str) -> Option<ChipRow> {
     let roq_thresholds = [hex(first)?, hex(second)?];
     let hang_threshold = hex(words.next()?)?;
     let has_gmu = words.next()? == "gmu";
+    let protect = words.next()?;
+    let has_privilege = words.next()? == "apriv";
     let is_a660 = more == "a660";
-    let chip = KernelChip { chip_id, gpu_id, roq_thresholds, hang_threshold, has_gmu, is_a660 };
-    Some(ChipRow { chip, set, bus })
+    let chip =
+        KernelChip { chip_id, gpu_id, roq_thresholds, hang_threshold, has_gmu, has_privilege, is_a660 };
+    Some(ChipRow { chip, set, bus, protect })
 }
 
 impl Snapshot {
@@ -168,6 +203,7 @@ impl Snapshot {
         };
         let mut snapshot = Snapshot {
             chip: row.chip,
+            protected: ProtectedRegisters::of(row.protect),
             registers: Vec::new(),
             indexed: Vec::new(),
             shaders: Vec::new(),
@@ -254,6 +290,13 @@ mod tests {
             let adreno = db.identify(row.chip.gpu_id, row.chip.chip_id).expect("a GPU of the device table");
             let snapshot = Snapshot::of(&adreno).expect("a6xx or a7xx");
             assert_eq!(snapshot.chip.has_gmu, row.chip.has_gmu);
+            let refuses = |reg: &str, read: bool| {
+                let reg = db.gpu(adreno.generation).reg_offset(reg).expect(reg);
+                snapshot.protected.refuses(reg, read)
+            };
+            assert!(refuses("CP_RB_BASE", false) && refuses("CP_RB_BASE", true));
+            assert!(refuses("RBBM_STATUS", false) && !refuses("RBBM_STATUS", true));
+            assert!(!refuses("CP_SCRATCH[0].REG", false) && !refuses("RB_CCU_CNTL", false));
             sets.push((row.set, snapshot));
         }
         let rows = TABLE.lines().filter(|line| line.starts_with("chip ")).count();

@@ -5,8 +5,8 @@ use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
 use crate::adreno::case::{AdrenoCase, register, seen};
 use crate::adreno::hang::CpStop;
-use crate::adreno::trace::header_of;
-use crate::args::Arg;
+use crate::adreno::trace::{TracedPacket, header_of};
+use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 
@@ -36,7 +36,7 @@ pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
     out.extend(stop.and_then(|stop| packet_past_end(case, stop)));
     out.extend(earlier_garbage(stop));
     out.extend(error_interrupts(case));
-    out.extend(protected_access(case));
+    out.extend(protected_access(case, stop));
     out
 }
 
@@ -178,16 +178,28 @@ fn is_flag(flag: &str, name: &str) -> bool {
 }
 
 /// CP_PROTECT_STATUS keeps the last access that the CP's protection refused.
-fn protected_access(case: &AdrenoCase<'_>) -> Option<Finding> {
+fn protected_access(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> {
     if case.gpu.generation() < Generation::A6xx {
         return None;
     }
     let status = case.regs.get("CP_PROTECT_STATUS").filter(|&v| v != 0)?;
     let reg = status & 0x3_ffff;
     let name = case.gpu.reg(reg).map_or_else(|| format!("{reg:#x}"), |r| r.name().to_owned());
+    let packet = stop.filter(|stop| stop.reached).and_then(|stop| stop.scene.packet.as_ref());
+    let accesses = |packet: &&TracedPacket| match header_of(packet.raw, case.gpu.generation()) {
+        Some(AdrenoPacketHeader::Registers { reg: first, count }) => {
+            reg.checked_sub(first).is_some_and(|at| at < count)
+        }
+        _ => packet.payload.iter().any(|word| word & 0x3_ffff == reg),
+    };
+    let origin = packet.filter(accesses).map(|packet| {
+        let origin = Args::new().with("packet", Arg::name(packet.name.clone()));
+        origin.with_some("iova", packet.iova.map(Arg::Address))
+    });
     let finding =
         Finding::new(Rule::ProtectedRegister, Trust::Likely, Subject::Register(name.clone().into()))
             .with("register", Arg::name(name))
+            .with_some("origin", origin.map(Arg::Record))
             .with("read", status & (1 << 20) != 0);
     Some(finding.seen(case.regs.evidence("CP_PROTECT_STATUS")))
 }

@@ -13,6 +13,7 @@ use super::state::LoadedState;
 use super::watch::{PacketChanges, PacketWatch, Waiting};
 use std::collections::BTreeSet;
 use unwedge_base::Generation;
+use unwedge_hw::adreno::snapshot::ProtectedRegisters;
 use unwedge_hw::{Adreno, Gpu};
 use unwedge_stream::Registers;
 use unwedge_stream::adreno::{AdrenoOp, operations};
@@ -103,6 +104,8 @@ pub(crate) struct Places {
     pub(crate) stream_offset: [Option<u32>; 4],
     stream_control: Option<u32>,
     stream_words: Option<u32>,
+    /// What drops state that was loaded.
+    invalidate: Option<u32>,
     pub(crate) nd_range: Option<u32>,
     pub(crate) kernel_groups: [Option<u32>; 3],
     /// First register of the descriptor sets, of draws and of dispatches.
@@ -127,6 +130,7 @@ impl Places {
             stream_offset: stream("BUFFER_OFFSET"),
             stream_control: reg("VPC_SO_CNTL"),
             stream_words: reg("VPC_SO_PROG"),
+            invalidate: reg("HLSQ_INVALIDATE_CMD"),
             nd_range: reg("HLSQ_CS_NDRANGE_0"),
             kernel_groups: ["X", "Y", "Z"].map(|axis| reg(&format!("HLSQ_CS_KERNEL_GROUP_{axis}"))),
             descriptor_sets: ["SP_BINDLESS_BASE[0].DESCRIPTOR", "SP_CS_BINDLESS_BASE[0].DESCRIPTOR"].map(reg),
@@ -147,6 +151,10 @@ pub struct AdrenoMachine<'d> {
     pub(crate) on_chip: [u32; ON_CHIP],
     pub(crate) clocks: Clocks,
     pub(crate) ttbr0: u64,
+    /// The page table that the driver has for the process.
+    pub(crate) process_table: Option<u64>,
+    /// Registers that streams below the ring have no access to, as the driver has set it up.
+    pub(crate) protected: Option<Box<ProtectedRegisters>>,
     pub(crate) places: Places,
     pub(crate) blit_places: Option<BlitPlaces>,
     pub(crate) compute_places: Option<ComputePlaces>,
@@ -206,6 +214,8 @@ impl<'d> AdrenoMachine<'d> {
             on_chip: [0; ON_CHIP],
             clocks: Clocks::default(),
             ttbr0: 0,
+            process_table: None,
+            protected: None,
             places: Places::new(gpu),
             blit_places: BlitPlaces::new(gpu),
             compute_places: ComputePlaces::new(gpu),
@@ -275,6 +285,7 @@ impl<'d> AdrenoMachine<'d> {
         self.counters = DrawCounters::default();
         self.working = None;
         self.ahead = None;
+        self.space.other_table = false;
     }
 
     /// Work was sent: its register context rolls over. Blits have contexts of their own.
@@ -434,6 +445,7 @@ impl<'d> AdrenoMachine<'d> {
         }
         // The program of stream-out is written through one register.
         match Some(reg) {
+            reg if reg == self.places.invalidate => self.loaded_mut(id).invalidate(value),
             reg if reg == self.places.stream_control => self.stream_program.start(value),
             reg if reg == self.places.stream_words => self.stream_program.push(value),
             _ => {}

@@ -79,6 +79,14 @@ pub enum CpErrorKind {
         /// Its operation.
         opcode: u8,
     },
+    /// A register that the driver protects from streams of processes.
+    #[error("CP | protected mode error | {} | addr={reg:#010x} | status={:#010x}", direction(*read), CpErrorKind::protect_status(*reg, *read))]
+    Protected {
+        /// The register.
+        reg: u32,
+        /// It was read.
+        read: bool,
+    },
     /// Streams inside more streams than the CP has levels.
     #[error("buffers are nested too deeply")]
     TooDeep,
@@ -97,4 +105,15 @@ pub enum CpErrorKind {
         /// Its number.
         index: u32,
     },
+}
+
+fn direction(read: bool) -> &'static str {
+    if read { "READ" } else { "WRITE" }
+}
+
+impl CpErrorKind {
+    /// CP_PROTECT_STATUS after an access that was refused.
+    pub(crate) fn protect_status(reg: u32, read: bool) -> u32 {
+        reg & 0x3_ffff | u32::from(read) << 20
+    }
 }

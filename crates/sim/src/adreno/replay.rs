@@ -59,7 +59,7 @@ impl<'d> Replay<'d> {
         let snapshot = Snapshot::of(&machine.adreno());
         let mut ring = KernelRing::default();
         if let Some(snapshot) = &snapshot {
-            ring.start(&mut machine, &snapshot.chip);
+            ring.start(&mut machine, snapshot);
         }
         let snapshots = BTreeMap::new();
         let (open, process, dumps, dump) = (None, String::new(), false, None);
@@ -141,7 +141,7 @@ impl<'d> Replay<'d> {
             }
             self.machine.reset();
             self.ring.force_fence(&mut self.machine);
-            self.ring.start(&mut self.machine, &snapshot.chip);
+            self.ring.start(&mut self.machine, snapshot);
         }
         Some(end)
     }

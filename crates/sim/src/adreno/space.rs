@@ -50,7 +50,7 @@ impl Client {
 pub enum GpuFaultKind {
     /// Nothing is mapped there.
     Translation,
-    /// It may not be written.
+    /// Its page does not allow the access.
     Permission,
     /// It is mapped, and what it holds is not known: a capture without the contents of a buffer.
     Unknown,
@@ -106,13 +106,29 @@ impl GpuFault {
     }
 }
 
+/// What pages do not allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PageRights {
+    /// Writes.
+    ReadOnly,
+    /// Accesses that are not privileged.
+    Privileged,
+}
+
+/// Where the kernel's part of the address space begins, which has a page table of its own (TTBR1).
+const KERNEL_PART: u64 = 1 << 48;
+
 /// Mapped memory with access rights.
 #[derive(Debug, Default)]
 pub struct AddressSpace {
     /// What is mapped, and what it holds.
     pub memory: SimMemory,
-    /// First and last byte of what may only be read.
-    read_only: BTreeMap<u64, u64>,
+    /// First and last byte of pages that do not allow everything.
+    rights: BTreeMap<u64, (u64, PageRights)>,
+    /// Accesses are privileged: the CP is in the ring.
+    pub(crate) privileged: bool,
+    /// The page table of the process is not in use: nothing but the kernel's part is mapped.
+    pub(crate) other_table: bool,
 }
 
 impl AddressSpace {
@@ -130,43 +146,68 @@ impl AddressSpace {
         let size = bytes.len() as u64;
         self.memory.map(base, bytes)?;
         if let Some(last) = size.checked_sub(1) {
-            self.read_only.insert(base, base + last);
+            self.rights.insert(base, (base + last, PageRights::ReadOnly));
         }
         Ok(())
+    }
+
+    /// Lets only privileged accesses of the CP into pages.
+    pub(crate) fn make_privileged(&mut self, base: u64, size: u64) {
+        if let Some(last) = size.checked_sub(1) {
+            self.rights.insert(base, (base.saturating_add(last), PageRights::Privileged));
+        }
     }
 
     /// Takes away what is mapped in a range, whole mappings or parts of them.
     pub fn unmap(&mut self, base: u64, size: u64) {
         self.memory.unmap(base, size);
         let Some(last) = size.checked_sub(1).map(|beyond| base.saturating_add(beyond)) else { return };
-        let cut: Vec<(u64, u64)> = self
-            .read_only
+        let cut: Vec<(u64, u64, PageRights)> = self
+            .rights
             .range(..=last)
-            .filter(|&(_, &end)| end >= base)
-            .map(|(&first, &end)| (first, end))
+            .filter(|&(_, &(end, _))| end >= base)
+            .map(|(&first, &(end, rights))| (first, end, rights))
             .collect();
-        for (first, end) in cut {
-            self.read_only.remove(&first);
+        for (first, end, rights) in cut {
+            self.rights.remove(&first);
             if first < base {
-                self.read_only.insert(first, base - 1);
+                self.rights.insert(first, (base - 1, rights));
             }
             if end > last {
-                self.read_only.insert(last + 1, end);
+                self.rights.insert(last + 1, (end, rights));
             }
         }
     }
 
-    fn is_read_only(&self, iova: u64, size: u64) -> bool {
+    /// What the page tables say against an access; `None` for memory that allows it, or where nothing is mapped.
+    fn refuses(&self, iova: u64, size: u64, access: MemoryAccess) -> Option<GpuFaultKind> {
+        if self.rights.is_empty() && !self.other_table {
+            return None;
+        }
+        if self.other_table && iova < KERNEL_PART {
+            return Some(GpuFaultKind::Translation);
+        }
         let last = iova.saturating_add(size.saturating_sub(1));
-        self.read_only.range(..=last).next_back().is_some_and(|(_, &end)| end >= iova)
+        let (_, &(end, rights)) = self.rights.range(..=last).next_back()?;
+        let refused = match rights {
+            PageRights::ReadOnly => access == MemoryAccess::Write,
+            PageRights::Privileged => !self.privileged,
+        };
+        (end >= iova && refused).then_some(GpuFaultKind::Permission)
     }
 
     /// A number of up to eight bytes.
     ///
     /// # Errors
     ///
-    /// [`GpuFault`] where it is not mapped, or not known.
+    /// [`GpuFault`] where it is not mapped, may not be read, or is not known.
     pub fn read(&self, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+        if let Some(kind) = self.refuses(iova, size as u64, MemoryAccess::Read) {
+            // What is not mapped has no rights.
+            let mapped = self.memory.load(iova, size) != Load::Unmapped;
+            let kind = if mapped { kind } else { GpuFaultKind::Translation };
+            return Err(GpuFault { iova, access: MemoryAccess::Read, kind, client });
+        }
         loaded(self.memory.load(iova, size), iova, client)
     }
 
@@ -177,8 +218,8 @@ impl AddressSpace {
     /// [`GpuFault`] where it is not mapped, may only be read, or is one page too many; nothing is written then.
     pub fn write(&mut self, iova: u64, size: usize, value: u64, client: Client) -> Result<(), GpuFault> {
         let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
-        if self.is_read_only(iova, size as u64) {
-            return Err(fault(GpuFaultKind::Permission));
+        if let Some(refused) = self.refuses(iova, size as u64, MemoryAccess::Write) {
+            return Err(fault(refused));
         }
         if self.memory.is_full() && self.memory.would_grow(iova, size) {
             return Err(fault(GpuFaultKind::Exhausted));
@@ -272,8 +313,10 @@ impl SampleMemory for DirectSamples<'_> {
         // What `store_near` finds from now on.
         let _ = self.space.memory.load_near(&mut near.region, iova, size);
         let bounds = self.space.memory.bounds(near.region);
-        near.writable =
-            bounds.filter(|(first, last)| !self.space.is_read_only(*first, (last - first).saturating_add(1)));
+        near.writable = bounds.filter(|(first, last)| {
+            let size = (last - first).saturating_add(1);
+            self.space.refuses(*first, size, MemoryAccess::Write).is_none()
+        });
         Ok(())
     }
 }
@@ -314,8 +357,8 @@ impl SampleMemory for ApartSamples<'_> {
         client: Client,
     ) -> Result<(), GpuFault> {
         let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
-        if self.space.is_read_only(iova, size as u64) {
-            return Err(fault(GpuFaultKind::Permission));
+        if let Some(refused) = self.space.refuses(iova, size as u64, MemoryAccess::Write) {
+            return Err(fault(refused));
         }
         if self.view.write(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
     }
@@ -370,6 +413,13 @@ mod tests {
         assert_eq!(kind(space.write(0x3000, 4, 0, Client::Cp)), Err(GpuFaultKind::Permission));
         space.memory.map(0x2000, vec![0; 0x1000]).unwrap();
         assert_eq!(kind(space.write(0x2ffc, 4, 7, Client::Cp)), Ok(()));
+        space.make_privileged(0x2000, 0x1000);
+        assert_eq!(kind(space.read(0x2ffc, 4, Client::Cp).map(drop)), Err(GpuFaultKind::Permission));
+        space.privileged = true;
+        assert_eq!(kind(space.write(0x2ffc, 4, 7, Client::Cp)), Ok(()));
+        (space.privileged, space.other_table) = (false, true);
+        assert_eq!(kind(space.read(0x1000, 4, Client::Cp).map(drop)), Err(GpuFaultKind::Translation));
+        space.other_table = false;
         let fault = space.write(0x5000, 4, 0, Client::Ccu).unwrap_err();
         assert_eq!(fault.to_string(), "iova=0x0000000000005000 dir=WRITE type=TRANSLATION source=CCU");
     }

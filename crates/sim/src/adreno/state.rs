@@ -115,6 +115,34 @@ impl LoadedState {
         self.stages[stage as usize].load_constants(first, words);
     }
 
+    /// HLSQ_INVALIDATE_CMD: descriptors that were loaded for some stages are gone. Those of bindless sets are never kept.
+    pub(crate) fn invalidate(&mut self, bits: u32) {
+        const COMPUTE_IMAGES: u32 = 6;
+        const GRAPHICS_IMAGES: u32 = 7;
+        const STAGES: [Stage; 6] = [
+            Stage::Vertex,
+            Stage::TessControl,
+            Stage::TessEval,
+            Stage::Geometry,
+            Stage::Fragment,
+            Stage::Compute,
+        ];
+        for (bit, stage) in STAGES.into_iter().enumerate() {
+            if bits >> bit & 1 != 0 {
+                let state = &mut self.stages[stage as usize];
+                let tables = [DescriptorTable::Ubo, DescriptorTable::Sampler, DescriptorTable::Texture];
+                tables.into_iter().for_each(|table| state.tables[table as usize].clear());
+            }
+        }
+        let images = DescriptorTable::Image as usize;
+        if bits >> COMPUTE_IMAGES & 1 != 0 {
+            self.stages[Stage::Compute as usize].tables[images].clear();
+        }
+        if bits >> GRAPHICS_IMAGES & 1 != 0 {
+            self.graphics.tables[images].clear();
+        }
+    }
+
     /// Takes what a CP_LOAD_STATE6 packet loads; false: state of a kind that is not known.
     pub(crate) fn load(&mut self, header: &LoadStateHeader, fragment_packet: bool, words: &[u32]) -> bool {
         let first = header.dst as usize;

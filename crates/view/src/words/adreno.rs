@@ -491,10 +491,23 @@ fn ir3_code(f: &Finding, wrong: &str) -> Words {
 fn protected_register(f: &Finding) -> Words {
     let access = if f.args.flag("read") { "read" } else { "wrote" };
     let register = f.args.text("register").unwrap_or_default();
-    Words::new(
-        format!("the stream {access} a register that it may not access: {register}"),
-        "CP_PROTECT_STATUS keeps the last refused access, which may be older than this hang.",
-    )
+    let title = format!("the stream {access} a register that it may not access: {register}");
+    match f.args.record("origin") {
+        Some(origin) => {
+            let at = origin.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
+            let packet = origin.text("packet").unwrap_or("the packet");
+            Words::new(
+                title,
+                format!(
+                    "CP_PROTECT_STATUS has the refused access; {packet}{at}, where the CP stopped, is one to this register."
+                ),
+            )
+        }
+        None => Words::new(
+            title,
+            "CP_PROTECT_STATUS keeps the last refused access, which may be older than this hang.",
+        ),
+    }
 }
 
 // ---- Faults of the IOMMU ----

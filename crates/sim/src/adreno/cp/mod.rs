@@ -9,6 +9,7 @@ mod condition;
 mod event;
 mod groups;
 mod moves;
+mod protect;
 mod thread;
 mod wait;
 mod work;
@@ -115,6 +116,7 @@ impl AdrenoMachine<'_> {
         let Some(at) = self.thread_mut(id).next_packet() else { return Ok(None) };
         let generation = self.generation;
         self.thread_mut(id).resume();
+        self.space.privileged = self.level(id) == 0;
         let error = |kind| CpError { iova: at.dword(0), kind };
         let raw = self.fetch(at.dword(0)).inspect_err(|_| self.thread_mut(id).work_on(&at, 0))?;
         let header = AdrenoPacketHeader::decode(raw, generation);
@@ -137,6 +139,9 @@ impl AdrenoMachine<'_> {
             let payload = Dwords::new(&words, words.len());
             self.thread_mut(id).work_on(&at, 1 + u64::from(count));
             self.thread_mut(id).advance(1 + u64::from(count));
+            if at.taken {
+                self.check_protection(id, &at, header, &payload)?;
+            }
             if at.taken && self.waits_for_clusters(id, header, &payload) {
                 return Ok(PacketEnd::Waits);
             }

@@ -71,6 +71,7 @@ impl AdrenoMachine<'_> {
             AdrenoOp::SmmuTableUpdate => {
                 let (low, high) = (packet.arg(0)?, packet.arg(1)?);
                 self.ttbr0 = u64::from(low) | u64::from(high & 0xffff) << 32;
+                self.space.other_table = self.process_table.is_some_and(|table| table != self.ttbr0);
                 Ok(())
             }
             AdrenoOp::ResetContextState => {

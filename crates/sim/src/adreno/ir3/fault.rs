@@ -35,6 +35,8 @@ pub enum FaultKind {
     NoRegister(u32),
     /// As many steps as were allowed.
     Steps,
+    /// The wave comes back to a state that it had, with no access to memory and no barrier between: it never ends.
+    Endless,
     /// Workgroups touch more memory than the machine keeps of them.
     TooManyPages,
 }
@@ -81,6 +83,7 @@ impl fmt::Display for FaultKind {
                 write!(f, "the wave does not have r{}.{}", at / 4, component(*at))
             }
             FaultKind::Steps => f.write_str("no end after the steps that were allowed"),
+            FaultKind::Endless => f.write_str("an endless loop: the wave has come back to the same state"),
             FaultKind::TooManyPages => f.write_str("more memory is written or read than is emulated"),
         }
     }

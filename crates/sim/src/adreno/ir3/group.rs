@@ -222,6 +222,9 @@ impl<'m> Machine<'m> {
     }
 
     fn turn(&mut self, wave: &mut Wave, most: u32) -> Result<Turn, Fault> {
+        if wave.comes_again() {
+            return Err(self.fault(wave, FaultKind::Endless));
+        }
         for _ in 0..most {
             if wave.ended || wave.at_barrier {
                 break;
@@ -265,8 +268,15 @@ impl<'m> Machine<'m> {
         }
         match category {
             1..=3 => alu::exec(self, wave, step)?,
-            4..=6 => self.issue(wave, step, exec)?,
-            _ => self.barrier(wave, step)?,
+            4 => self.issue(wave, step, exec)?,
+            5..=6 => {
+                wave.accesses += 1;
+                self.issue(wave, step, exec)?;
+            }
+            _ => {
+                wave.accesses += 1;
+                self.barrier(wave, step)?;
+            }
         }
         wave.pc += 1;
         Ok(false)

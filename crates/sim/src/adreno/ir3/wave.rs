@@ -58,7 +58,16 @@ pub(super) struct Wave {
     pub(super) varyings: Option<Varyings>,
     /// Components of render targets that are something else than their registers.
     pub(super) target_aliases: Vec<(u8, Operand)>,
+    /// Turns that it has had.
+    pub(super) turns: u32,
+    /// Instructions so far that depend on more than the wave, or change more.
+    pub(super) accesses: u64,
+    /// What it was at an earlier turn.
+    pub(super) earlier: Option<Box<Wave>>,
 }
+
+/// Turns before which nobody looks for a state that comes again.
+const PATIENCE: u32 = 64;
 
 /// Varyings of the primitives that a wave has fragments of.
 #[derive(Debug, Clone)]
@@ -99,7 +108,38 @@ impl Wave {
             helpers: 0,
             varyings: None,
             target_aliases: Vec::new(),
+            turns: 0,
+            accesses: 0,
+            earlier: None,
         }
+    }
+
+    /// Counts a turn; true if the wave is in a state that it was in before, with nothing between that depends on more than
+    /// the wave. States are kept at powers of two, so that a loop of any length is found.
+    pub(super) fn comes_again(&mut self) -> bool {
+        self.turns = self.turns.saturating_add(1);
+        if self.turns < PATIENCE || self.late.is_some() {
+            return false;
+        }
+        let same = |old: &Wave| {
+            old.accesses == self.accesses
+                && old.pc == self.pc
+                && old.active == self.active
+                && old.predicates == self.predicates
+                && (old.predication, old.predicated) == (self.predication, self.predicated)
+                && (old.a1, old.shared, old.helpers) == (self.a1, self.shared, self.helpers)
+                && old.parked == self.parked
+                && old.a0 == self.a0
+                && old.rows == self.rows
+        };
+        if self.earlier.as_deref().is_some_and(same) {
+            return true;
+        }
+        if self.turns.is_power_of_two() {
+            self.earlier = None;
+            self.earlier = Some(Box::new(self.clone()));
+        }
+        false
     }
 
     /// Fibers that execute.

@@ -8,7 +8,7 @@ use super::ring::{RING, RING_SIZE};
 use crate::adreno::cp::QUEUES;
 use crate::adreno::machine::{AdrenoMachine, WorkUnit};
 use crate::adreno::space::Client;
-use crate::adreno::{CpStop, GpuFault, RunEnd, ThreadId};
+use crate::adreno::{CpErrorKind, CpStop, GpuFault, RunEnd, ThreadId};
 use std::collections::BTreeMap;
 use unwedge_base::Generation;
 
@@ -62,7 +62,7 @@ impl CpState {
             let size = bounds[n + 1] - bounds[n];
             let left = frame.end.saturating_sub(next) / 4;
             let read =
-                |at: u64| machine.space.read(frame.place(at), 4, Client::Cp).ok().map(|word| word as u32);
+                |at: u64| machine.space.memory.load(frame.place(at), 4).known().map(|word| word as u32);
             let queue = &mut queues[n];
             queue.fetched = (0..left.min(size)).map_while(|n| read(next + 4 * n)).collect();
             let taken = next.saturating_sub(frame.base) / 4;
@@ -193,6 +193,12 @@ pub(super) fn status(machine: &AdrenoMachine<'_>, end: &RunEnd, out: &mut BTreeM
         RunEnd::Stopped { stop, .. } => CpStop::gpu_fault(stop),
         _ => None,
     };
+    if let RunEnd::Stopped { stop: CpStop::Error(error), .. } = end
+        && let CpErrorKind::Protected { reg, read } = error.kind
+        && let Some(status) = machine.gpu.reg_offset("CP_PROTECT_STATUS")
+    {
+        out.insert(status, CpErrorKind::protect_status(reg, read));
+    }
     let mut set = |register: &str, flags: &[&str]| {
         let Some(reg) = machine.gpu.reg_offset(register) else { return };
         let Some(ty) = machine.gpu.reg(reg).and_then(|reg| reg.ty()) else { return };

@@ -5,7 +5,7 @@
 
 use crate::adreno::machine::AdrenoMachine;
 use unwedge_base::Generation;
-use unwedge_hw::adreno::snapshot::KernelChip;
+use unwedge_hw::adreno::snapshot::Snapshot;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
 /// Where the ring is, in the kernel's part of the address space.
@@ -64,11 +64,17 @@ fn halves(value: u64) -> [u32; 2] {
 
 impl KernelRing {
     /// Starts the GPU: sets it up and gives it an empty ring.
-    pub(crate) fn start(&mut self, machine: &mut AdrenoMachine<'_>, chip: &KernelChip) {
-        let memory = &mut machine.space.memory;
+    pub(crate) fn start(&mut self, machine: &mut AdrenoMachine<'_>, snapshot: &Snapshot) {
+        let chip = &snapshot.chip;
+        machine.process_table = Some(TTBR0);
+        machine.protected = Some(Box::new(snapshot.protected.clone()));
         // Where a capture has something at the kernel's own addresses, that is what the GPU sees.
-        let _ = memory.map_zero_filled(RING, RING_SIZE, Vec::new());
-        let _ = memory.map_zero_filled(MEMORY_POINTERS, MEMORY_POINTERS_SIZE as u64, Vec::new());
+        for (iova, size) in [(RING, RING_SIZE), (MEMORY_POINTERS, MEMORY_POINTERS_SIZE as u64)] {
+            let mapped = machine.space.memory.map_zero_filled(iova, size, Vec::new());
+            if mapped.is_ok() && chip.has_privilege {
+                machine.space.make_privileged(iova, size);
+            }
+        }
         (self.written, self.switched) = (0, false);
         let [first, second] = chip.roq_thresholds;
         let set_up = [
