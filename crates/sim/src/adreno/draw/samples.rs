@@ -128,6 +128,8 @@ pub(super) struct RenderTarget {
     attachment: Attachment,
     blend: BlendState,
     bytes: usize,
+    /// Colours are stored as they are packed.
+    plain: bool,
 }
 
 impl RenderTarget {
@@ -136,10 +138,13 @@ impl RenderTarget {
         let attachment = machine.colour_attachment(id, number as usize)?;
         let blend = blend_state(&DrawRegisters { machine, thread: id }, number);
         let bytes = (attachment.codec.bytes() as usize).min(TEXEL);
-        (blend.write_mask != 0).then_some(RenderTarget { number: number as usize, attachment, blend, bytes })
+        let plain = blend.is_plain(&attachment.codec);
+        let number = number as usize;
+        (blend.write_mask != 0).then_some(RenderTarget { number, attachment, blend, bytes, plain })
     }
 
     /// Merges a colour at a place: column, row, layer, sample.
+    #[inline]
     pub(super) fn merge(
         &self,
         memory: &mut impl SampleMemory,
@@ -149,6 +154,13 @@ impl RenderTarget {
     ) -> Result<(), GpuFault> {
         let mut texel = [0; TEXEL];
         let texel = &mut texel[..self.bytes];
+        if self.plain {
+            return match self.attachment.codec.pack(colour, texel) {
+                Ok(()) => self.attachment.store(memory, place, texel),
+                // The format has no such colour.
+                Err(_) => Ok(()),
+            };
+        }
         if self.blend.reads(&self.attachment.codec) {
             self.attachment.load(memory, place, texel)?;
         }
