@@ -23,13 +23,20 @@ const VERTICES: u64 = 0x4_0000_0000;
 /// Bytes of a vertex.
 const STRIDE: u32 = 32;
 
+/// GPUs, on one core and on all.
+const RUNS: [&str; 4] = ["a630, one core", "a630, all cores", "a740, one core", "a740, all cores"];
+
 fn main() {
     divan::main();
 }
 
 /// A scene with a target of a whole screen, and vertices.
-fn screen<'d>(db: &'d Db, generation: Generation, vertices: &[Vertex]) -> Scene<'d> {
+fn screen<'d>(db: &'d Db, run: &str, vertices: &[Vertex]) -> Scene<'d> {
+    let generation = if run.starts_with("a6") { Generation::A6xx } else { Generation::A7xx };
     let mut scene = Scene::new(db, generation);
+    if run.ends_with("one core") {
+        scene.machine.compute.threads = 1;
+    }
     let bytes = vertices.iter().flatten().flat_map(|value| value.to_bits().to_le_bytes()).collect();
     let memory = &mut scene.machine.space.memory;
     memory.map(VERTICES, bytes).expect("free addresses");
@@ -75,17 +82,17 @@ fn rectangle([x, y]: [u32; 2], [width, height]: [u32; 2]) -> [Vertex; 6] {
 }
 
 /// A triangle over the whole screen, of interpolated colour.
-#[divan::bench(args = ["a630", "a740"], sample_count = 10)]
-fn pixels(bencher: Bencher<'_, '_>, gpu: &str) {
+#[divan::bench(args = RUNS, sample_count = 10)]
+fn pixels(bencher: Bencher<'_, '_>, on: &str) {
     let db = Db::builtin();
-    let mut scene = screen(&db, generation(gpu), &rectangle([0, 0], [WIDTH, HEIGHT]));
+    let mut scene = screen(&db, on, &rectangle([0, 0], [WIDTH, HEIGHT]));
     draw(&mut scene, 0, 6);
     run(bencher, scene, (WIDTH * HEIGHT) as usize);
 }
 
 /// Triangles of a pixel or none, all over the screen.
-#[divan::bench(args = ["a630", "a740"], sample_count = 10)]
-fn vertices(bencher: Bencher<'_, '_>, gpu: &str) {
+#[divan::bench(args = RUNS, sample_count = 10)]
+fn vertices(bencher: Bencher<'_, '_>, on: &str) {
     let db = Db::builtin();
     let (columns, rows) = (240, 135);
     let small = (0..columns * rows).flat_map(|n| {
@@ -93,22 +100,18 @@ fn vertices(bencher: Bencher<'_, '_>, gpu: &str) {
         [a, b, c]
     });
     let all: Vec<Vertex> = small.collect();
-    let mut scene = screen(&db, generation(gpu), &all);
+    let mut scene = screen(&db, on, &all);
     draw(&mut scene, 0, all.len() as u32);
     run(bencher, scene, all.len());
 }
 
 /// A frame: a thousand draws of a rectangle of 192 by 108 pixels, so that each pixel is drawn ten times.
-#[divan::bench(args = ["a630", "a740"], sample_count = 5)]
-fn frame_of_1000_draws(bencher: Bencher<'_, '_>, gpu: &str) {
+#[divan::bench(args = RUNS, sample_count = 5)]
+fn frame_of_1000_draws(bencher: Bencher<'_, '_>, on: &str) {
     let db = Db::builtin();
     let all: Vec<Vertex> =
         (0..1000).flat_map(|n| rectangle([n % 10 * 192, n / 10 % 10 * 108], [192, 108])).collect();
-    let mut scene = screen(&db, generation(gpu), &all);
+    let mut scene = screen(&db, on, &all);
     (0..1000).for_each(|n| draw(&mut scene, 6 * n, 6));
     run(bencher, scene, 1000);
-}
-
-fn generation(gpu: &str) -> Generation {
-    if gpu == "a630" { Generation::A6xx } else { Generation::A7xx }
 }

@@ -85,11 +85,13 @@ impl Surface {
     }
 
     /// Where the first byte of a sample is.
+    #[inline]
     pub(super) fn address(&self, [x, y, layer, sample]: [u32; 4]) -> u64 {
         self.base.wrapping_add(self.addresser.offset(x, y, layer, sample))
     }
 
     /// Reads the bytes of a sample of an attachment: column, row, layer, sample.
+    #[inline]
     pub(super) fn load(
         &self,
         memory: &mut impl SampleMemory,
@@ -98,6 +100,11 @@ impl Surface {
         to: &mut [u8],
     ) -> Result<(), GpuFault> {
         let at = self.address(place);
+        if to.len() <= 8 && self.addresser.second_byte().is_none() {
+            let value = memory.load(attachment, at, to.len(), self.client)?;
+            to.iter_mut().zip(value.to_le_bytes()).for_each(|(to, byte)| *to = byte);
+            return Ok(());
+        }
         for (offset, part) in self.pieces(to.len()) {
             let value = memory.load(attachment, at.wrapping_add(offset), part.len(), self.client)?;
             to[part].iter_mut().zip(value.to_le_bytes()).for_each(|(to, byte)| *to = byte);
@@ -106,6 +113,7 @@ impl Surface {
     }
 
     /// Writes the bytes of a sample of an attachment.
+    #[inline]
     pub(super) fn store(
         &self,
         memory: &mut impl SampleMemory,
@@ -114,6 +122,9 @@ impl Surface {
         from: &[u8],
     ) -> Result<(), GpuFault> {
         let at = self.address(place);
+        if from.len() <= 8 && self.addresser.second_byte().is_none() {
+            return memory.store(attachment, at, from.len(), word(from), self.client);
+        }
         for (offset, part) in self.pieces(from.len()) {
             let size = part.len();
             let value = word(&from[part]);

@@ -99,6 +99,9 @@ enum Shape {
     Block(BlockCodec),
 }
 
+/// Every component is the channel of its number.
+const IN_ORDER: [Source; 4] =
+    [Source::Channel(0), Source::Channel(1), Source::Channel(2), Source::Channel(3)];
 const NONE: Channel = Channel { kind: ChannelKind::Unused, shift: 0, bits: 0 };
 
 impl TexelCodec {
@@ -358,12 +361,16 @@ impl TexelCodec {
                 out.copy_from_slice(&convert::f32_to_rgb9e5([r, g, b]).to_le_bytes());
             }
             Shape::Unorm8x4 => {
+                if self.sources == IN_ORDER {
+                    let code = |value: u32| convert::f32_to_unorm8(f32::from_bits(value));
+                    out.copy_from_slice(&texel.map(code));
+                    return Ok(());
+                }
                 let mut codes = [0; 4];
                 // The first component that reads a channel is the one that is stored.
                 for (source, value) in self.sources.iter().zip(texel).rev() {
                     if let Source::Channel(channel) = source {
-                        codes[usize::from(*channel) & 3] =
-                            convert::f32_to_unorm(f32::from_bits(value), 8) as u8;
+                        codes[usize::from(*channel) & 3] = convert::f32_to_unorm8(f32::from_bits(value));
                     }
                 }
                 out.copy_from_slice(&codes);
@@ -434,6 +441,11 @@ impl TexelCodec {
                 .filter(|n| wanted(*n))
                 .fold(0, |all, n| all | bits(channels[n].shift.into(), channels[n].bits.into())),
         }
+    }
+
+    /// Whether there may be a [`TexelCodec::short_mantissa`].
+    pub fn has_short_floats(&self) -> bool {
+        matches!(self.shape, Shape::Halves(_) | Shape::Channels(..))
     }
 
     /// Bits behind the point of a component that is a float of less than 32 bits.

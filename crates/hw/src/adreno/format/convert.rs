@@ -27,23 +27,37 @@ pub(super) fn f32_to_unorm(value: f32, bits: u32) -> u32 {
     if value > 0.0 { scaled(value, greatest(bits)) } else { 0 }
 }
 
+/// [`f32_to_unorm`] of eight bits, without branches.
+#[inline]
+pub(super) fn f32_to_unorm8(value: f32) -> u8 {
+    // NaN becomes 0.
+    rounded(without_last_bit(value.max(0.0).min(1.0) * 255.0)) as u8
+}
+
 /// `value * factor`, rounded; value is between 0 and 1. The product is one of single precision where the code fits into that; of
 /// codes of 16 bits or fewer its last bit does not count, so that a value next to a tie is a tie.
-#[inline]
 fn scaled(value: f32, factor: u32) -> u32 {
-    // From here on floats are whole numbers, so adding it rounds, to the nearest and ties to even, without a call.
-    const WHOLE: f32 = (1 << 23) as f32;
     match factor {
-        ..=0xffff => (without_last_bit(value * factor as f32) + WHOLE).to_bits() & 0x7f_ffff,
+        ..=0xffff => rounded(without_last_bit(value * factor as f32)),
+        ..=0x3f_ffff => rounded(value * factor as f32),
         ..=0xff_ffff => (value * factor as f32).round_ties_even() as u32,
         _ => (f64::from(value) * f64::from(factor)).round_ties_even() as u32,
     }
 }
 
 /// A positive number rounded to a mantissa of 22 bits, ties to even.
+#[inline]
 fn without_last_bit(value: f32) -> f32 {
     let bits = value.to_bits();
     f32::from_bits((bits + (bits >> 1 & 1)) & !1)
+}
+
+/// The nearest whole number of one between 0 and 2^22, the even one of two.
+#[inline]
+fn rounded(value: f32) -> u32 {
+    // From here on floats are whole numbers, so that the sum is rounded.
+    const WHOLE: f32 = (1 << 23) as f32;
+    (value + WHOLE).to_bits() & 0x7f_ffff
 }
 
 /// `code / (2^(bits - 1) - 1)`, at least -1. `code` is sign-extended.
@@ -189,6 +203,23 @@ pub(super) fn srgb_to_linear(value: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_without_branches_are_those_with_them() {
+        let halves = (0..=510).map(|n| n as f32 / 510.0);
+        let near = halves
+            .flat_map(|value| [-1, 0, 1].map(|by| f32::from_bits((value.to_bits() as i32 + by) as u32)));
+        let odd = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, -1.0, 1e-40, 2.0, 3e38];
+        for value in near.chain(odd) {
+            assert_eq!(u32::from(f32_to_unorm8(value)), f32_to_unorm(value, 8), "{value}");
+        }
+        for factor in [0x1_ffff, 0x3f_ffff] {
+            for n in 0..4096 {
+                let value = n as f32 / 4096.0;
+                assert_eq!(scaled(value, factor), (value * factor as f32).round_ties_even() as u32);
+            }
+        }
+    }
 
     #[test]
     fn every_half_float_survives() {

@@ -70,6 +70,11 @@ impl Attribute {
         self.codec.is_some()
     }
 
+    /// The bytes of its buffer, where all of them are stored together.
+    pub(super) fn buffer<'s>(&self, space: &'s AddressSpace) -> Option<&'s [u8]> {
+        space.memory.get(self.base, usize::try_from(self.size).ok()?)
+    }
+
     /// The four components of a vertex. What is past the end of the buffer is made of zeros.
     ///
     /// # Errors
@@ -78,8 +83,8 @@ impl Attribute {
     pub(super) fn fetch(
         &self,
         space: &AddressSpace,
-        vertex: u32,
-        instance: u32,
+        buffer: Option<&[u8]>,
+        [vertex, instance]: [u32; 2],
         offsets: FetchOffsets,
     ) -> Result<[u32; 4], GpuFault> {
         let Some(codec) = &self.codec else { return Ok([0; 4]) };
@@ -93,10 +98,11 @@ impl Attribute {
         let bytes = (codec.bytes() as usize).min(ELEMENT);
         let from = self.offset + self.stride * u64::from(index);
         let mut element = [0; ELEMENT];
-        if from + bytes as u64 <= self.size {
+        let stored = buffer.and_then(|buffer| buffer.get(from as usize..from as usize + bytes));
+        if stored.is_none() && from + bytes as u64 <= self.size {
             read(space, self.base.wrapping_add(from), &mut element[..bytes])?;
         }
-        let components = codec.unpack(&element[..bytes], 0, 0).unwrap_or([0; 4]);
+        let components = codec.unpack(stored.unwrap_or(&element[..bytes]), 0, 0).unwrap_or([0; 4]);
         Ok(match (self.scaled, codec.numeric()) {
             (false, _) | (_, Numeric::Float) => components,
             (true, Numeric::Uint) => components.map(|value| (value as f32).to_bits()),

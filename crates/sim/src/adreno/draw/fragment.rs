@@ -7,6 +7,7 @@
 use super::counters::Statistic;
 use super::fragment_state::{FragmentState, ShadedFragments, WeightKind, WeightPlace, weight_kinds};
 use super::gmem::{self, Bin};
+use super::primitives::AheadPrimitive;
 use super::raster::{self, Primitive, Quad, Surface};
 use super::registers::{DrawRegisters, DrawStage};
 use super::samples::SampleFate;
@@ -91,19 +92,16 @@ impl FragmentRun {
         })
     }
 
-    /// Rasterizes a primitive and takes its quads. Its planes are added when it has some.
+    /// Rasterizes a primitive, if that was not done ahead, and takes its quads. Its planes are added when it has some.
     pub(super) fn rasterize(
         &mut self,
         machine: &mut AdrenoMachine<'_>,
         primitive: &Primitive,
         layer: u32,
-        viewport: u32,
-        view: u32,
+        viewport: usize,
+        ahead: Option<AheadPrimitive<'_>>,
         add_planes: &mut dyn FnMut(&mut Planes) -> u32,
     ) -> Result<(), CpStop> {
-        let layer = if self.state.layer_is_view { view } else { layer };
-        let viewport = if self.state.viewport_is_view { view } else { viewport } as usize;
-        self.state.points = matches!(primitive, Primitive::Point(_));
         let raster = std::mem::take(&mut self.state.raster);
         self.primitives += 1;
         if let Some(watch) = machine.draw_watch.get().filter(|watch| watch.wants_outlines()) {
@@ -127,7 +125,10 @@ impl FragmentRun {
                 }
             }
         };
-        let blocks = raster::rasterize(&raster, viewport, primitive, &mut emit);
+        let blocks = match ahead {
+            Some(ahead) => ahead.emit(&mut emit),
+            None => raster::rasterize(&raster, viewport, primitive, &mut emit),
+        };
         self.state.raster = raster;
         stop.map_or(Ok(()), Err)?;
         machine.spend(1 + blocks / BLOCKS)

@@ -155,8 +155,8 @@ pub(super) struct FragmentState {
     pub(super) prefetches: Vec<Prefetch>,
     /// Points are rasterized.
     pub(super) points: bool,
-    pub(super) layer_is_view: bool,
-    pub(super) viewport_is_view: bool,
+    layer_is_view: bool,
+    viewport_is_view: bool,
     /// A fragment is shaded after those of earlier primitives at its place are merged.
     pub(super) ordered: bool,
     pub(super) depth_stencil: DepthStencil,
@@ -255,6 +255,16 @@ impl FragmentState {
         shaded.coverage = done.dropped.iter().enumerate().map(left).collect();
         shaded.dropped = done.dropped;
         shaded
+    }
+
+    /// The layer of a primitive that names one.
+    pub(super) fn layer(&self, layer: u32, view: u32) -> u32 {
+        if self.layer_is_view { view } else { layer }
+    }
+
+    /// The viewport of a primitive that names one.
+    pub(super) fn viewport(&self, viewport: u32, view: u32) -> usize {
+        if self.viewport_is_view { view as usize } else { viewport as usize }
     }
 
     pub(super) fn shades_samples(&self) -> bool {

@@ -1,7 +1,8 @@
 //! Draws: from the packet to the samples of the attachments.
 //!
 //! [`call`] reads the packet; [`assembly`] and [`fetch`] find out which vertices there are and what they hold; [`pipeline`]
-//! runs the shaders before the rasterizer and [`link`] says what they hand on; [`raster`] covers samples; [`fragment`] shades
+//! runs the shaders before the rasterizer and [`link`] says what they hand on; [`primitives`] takes them to [`raster`], which covers
+//! samples; [`fragment`] shades
 //! them; [`output`] has the arithmetic of tests and blends, [`samples`] applies it to an [`attachment`], and [`merge`] to all that
 //! were shaded.
 //!
@@ -21,6 +22,7 @@ mod link;
 mod merge;
 mod output;
 mod pipeline;
+mod primitives;
 mod raster;
 mod registers;
 mod samples;

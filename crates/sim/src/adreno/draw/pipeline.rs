@@ -8,8 +8,8 @@ use super::counters::Statistic;
 use super::fetch::{Attribute, FetchOffsets};
 use super::fragment::FragmentRun;
 use super::geometry::{GeometryInput, GeometryStage, LOCAL, LOCAL_PRIMITIVES};
-use super::link::{Linkage, Shape, VaryingState};
-use super::raster::Primitive;
+use super::link::{Linkage, VaryingState};
+use super::primitives::AssembledPrimitives;
 use super::registers::{DrawRegisters, DrawStage, Reg, named};
 use super::tess::{PatchInput, TessStage};
 use super::vertices::{Assembled, ShadedVertices};
@@ -32,10 +32,22 @@ const VERTEX_WAVE: usize = 64;
 /// The marker of the pass that finds out what is visible.
 pub(super) const BINNING: u32 = 2;
 
+/// Vertices of an instance that follow one another, and so do their places.
+#[derive(Clone, Copy, Default)]
+struct VertexRun {
+    instance: u32,
+    first: u32,
+    count: u32,
+    /// The place of the first one.
+    slot: u32,
+}
+
 /// Vertices and primitives of a part of a draw.
 #[derive(Default)]
 struct Chunk {
-    /// The place in `vertices` of a vertex of an instance.
+    /// The first vertices, as long as they are in order: most draws have no others.
+    run: VertexRun,
+    /// The place in `vertices` of any other vertex of an instance.
     slots: HashMap<(u32, u32), u32>,
     /// Vertex and instance.
     vertices: Vec<(u32, u32)>,
@@ -48,11 +60,23 @@ struct Chunk {
 impl Chunk {
     fn slot(&mut self, vertex: u32, instance: u32) -> u32 {
         let next = self.vertices.len() as u32;
-        let slot = *self.slots.entry((vertex, instance)).or_insert(next);
-        if slot == next {
-            self.vertices.push((vertex, instance));
+        let VertexRun { instance: of, first, count, slot } = self.run;
+        let along = vertex.wrapping_sub(first);
+        if count > 0 && instance == of && along < count {
+            return slot + along;
         }
-        slot
+        if let Some(slot) = self.slots.get(&(vertex, instance)) {
+            return *slot;
+        }
+        if count == 0 {
+            self.run = VertexRun { instance, first: vertex, count: 1, slot: next };
+        } else if instance == of && along == count && slot + count == next {
+            self.run.count += 1;
+        } else {
+            self.slots.insert((vertex, instance), next);
+        }
+        self.vertices.push((vertex, instance));
+        next
     }
 
     /// A vertex that is shaded whether it was before or not.
@@ -62,6 +86,7 @@ impl Chunk {
     }
 
     fn clear(&mut self) {
+        self.run = VertexRun::default();
         self.slots.clear();
         self.vertices.clear();
         self.corners.clear();
@@ -304,7 +329,15 @@ impl AdrenoMachine<'_> {
             self.stream_out(id, &assembled)?;
             if let Some(fragments) = fragments {
                 for view in views {
-                    self.rasterize_all(geometry, &assembled, *view, fragments)?;
+                    let primitives = AssembledPrimitives {
+                        assembled: &assembled,
+                        linkage: &geometry.linkage,
+                        varyings: &geometry.varyings,
+                        last_provokes: geometry.assembly.last_provokes,
+                        rectangles: geometry.topology == Topology::Rectangles,
+                        view: *view,
+                    };
+                    self.rasterize_all(&primitives, fragments)?;
                 }
             }
         }
@@ -486,28 +519,6 @@ impl AdrenoMachine<'_> {
         self.spend(stats.steps)?;
         Ok(vertices)
     }
-
-    fn rasterize_all(
-        &mut self,
-        geometry: &Geometry,
-        assembled: &Assembled,
-        view: u32,
-        fragments: &mut FragmentRun,
-    ) -> Result<(), CpStop> {
-        for (corners, primitive) in assembled.iter().filter(|(_, primitive)| primitive.rasterized) {
-            let vertices: Vec<&[u32]> = corners.iter().map(|at| assembled.vertices.vertex(*at)).collect();
-            let provoking = if geometry.assembly.last_provokes { vertices.len() - 1 } else { 0 };
-            let input = PrimitiveInput {
-                vertices: &vertices,
-                provoking,
-                rectangle: geometry.topology == Topology::Rectangles,
-                number: primitive.number,
-                view,
-            };
-            self.rasterize_primitive(&geometry.linkage, &geometry.varyings, &input, fragments)?;
-        }
-        fragments.finish(self)
-    }
 }
 
 /// The fibers of vertices, which begin with their attributes.
@@ -529,9 +540,10 @@ fn vertex_fibers(
     start(geometry.values.instance, &|(_, instance)| *instance);
     start(geometry.values.view, &|_| view);
     for attribute in &geometry.attributes {
-        let mut components: [Vec<u32>; 4] = Default::default();
+        let mut components: [Vec<u32>; 4] = [0; 4].map(|_| Vec::with_capacity(vertices.len()));
+        let buffer = attribute.buffer(space);
         for &(vertex, instance) in vertices {
-            let value = attribute.fetch(space, vertex, instance, geometry.offsets)?;
+            let value = attribute.fetch(space, buffer, [vertex, instance], geometry.offsets)?;
             components.iter_mut().zip(value).for_each(|(values, value)| values.push(value));
         }
         for (component, values) in (0u8..).zip(components) {
@@ -545,38 +557,4 @@ fn vertex_fibers(
         |(vertex, instance): &(u32, u32)| Some(FiberWanted::Vertex { vertex: *vertex, instance: *instance });
     let taps = trace.map(|trace| trace.taps(DrawStage::Vertex.name(), vertices.iter().map(wanted)));
     Ok(Fibers { count: vertices.len(), starts, taps: taps.unwrap_or_default(), ..Fibers::default() })
-}
-
-/// A primitive on its way to the rasterizer.
-pub(super) struct PrimitiveInput<'p> {
-    pub(super) vertices: &'p [&'p [u32]],
-    /// Which of them gives what is flat, layer and viewport.
-    pub(super) provoking: usize,
-    pub(super) rectangle: bool,
-    pub(super) number: u32,
-    pub(super) view: u32,
-}
-
-impl AdrenoMachine<'_> {
-    pub(super) fn rasterize_primitive(
-        &mut self,
-        linkage: &Linkage,
-        varyings: &VaryingState,
-        input: &PrimitiveInput<'_>,
-        fragments: &mut FragmentRun,
-    ) -> Result<(), CpStop> {
-        let vertex = |at: usize| linkage.raster_vertex(input.vertices[at], input.view as usize);
-        let (primitive, shape) = match (input.vertices.len(), input.rectangle) {
-            (1, _) => (Primitive::Point([vertex(0)]), Shape::Point),
-            (2, true) => (Primitive::Rectangle([vertex(0), vertex(1)]), Shape::Rectangle),
-            (2, false) => (Primitive::Line([vertex(0), vertex(1)]), Shape::Line),
-            (3, _) => (Primitive::Triangle([vertex(0), vertex(1), vertex(2)]), Shape::Triangle),
-            _ => return Ok(()),
-        };
-        let provoking = input.vertices[input.provoking.min(input.vertices.len() - 1)];
-        let number = |at: Option<usize>| at.and_then(|at| provoking.get(at)).copied().unwrap_or(0);
-        let (layer, viewport) = (number(linkage.layer), number(linkage.viewport));
-        let planes = || varyings.planes(input.vertices, input.provoking, shape, input.number, input.view);
-        fragments.rasterize(self, &primitive, layer, viewport, input.view, &mut |all| all.push(planes()))
-    }
 }

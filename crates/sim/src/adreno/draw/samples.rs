@@ -148,6 +148,8 @@ pub(super) struct RenderTarget {
     attachment: Attachment,
     blend: BlendState,
     bytes: usize,
+    /// Colours are stored as they are packed.
+    plain: bool,
 }
 
 impl RenderTarget {
@@ -156,10 +158,13 @@ impl RenderTarget {
         let attachment = machine.colour_attachment(id, number as usize, AttachmentPlace::Rendered)?;
         let blend = blend_state(&DrawRegisters { machine, thread: id }, number);
         let bytes = (attachment.codec.bytes() as usize).min(TEXEL);
-        (blend.write_mask != 0).then_some(RenderTarget { number: number as usize, attachment, blend, bytes })
+        let plain = blend.is_plain(&attachment.codec);
+        let number = number as usize;
+        (blend.write_mask != 0).then_some(RenderTarget { number, attachment, blend, bytes, plain })
     }
 
     /// Merges a colour at a place: column, row, layer, sample.
+    #[inline]
     pub(super) fn merge(
         &self,
         memory: &mut impl SampleMemory,
@@ -171,6 +176,13 @@ impl RenderTarget {
         let texel = &mut texel[..self.bytes];
         let [x, y, layer, sample] = place;
         let watched = memory.watch().is_some_and(|watch| watch.wants_pixel([x, y, layer]));
+        if self.plain && !watched {
+            return match self.attachment.codec.pack(colour, texel) {
+                Ok(()) => self.attachment.store(memory, place, texel),
+                // The format has no such colour.
+                Err(_) => Ok(()),
+            };
+        }
         if watched || self.blend.reads(&self.attachment.codec) {
             self.attachment.load(memory, place, texel)?;
         }

@@ -420,6 +420,37 @@ pub(super) fn raw(wave: &Wave, component: usize, row: &mut Row) -> Result<(), Fa
     Ok(())
 }
 
+/// [`interpolate`] where all fibers are of one primitive and read the same component by weights in registers: most often. False where
+/// that is not so.
+fn interpolate_one(
+    wave: &Wave,
+    instruction: &Instruction,
+    repeat: usize,
+    row: &mut Row,
+) -> Result<bool, FaultKind> {
+    let stepped = |operand: &Operand| if operand.step { repeat } else { 0 };
+    let Some(varyings) = &wave.varyings else { return Ok(false) };
+    let (Some(primitive), Some(location)) = (varyings.one, instruction.srcs.get(0)) else { return Ok(false) };
+    let OperandKind::Immediate(component) = location.kind else { return Ok(false) };
+    let component = component.wrapping_add(stepped(&location) as u32) as usize;
+    // Fibers past the last one read it, too, and are not stored.
+    let plane = varyings.planes.get(primitive, component);
+    if instruction.opcode == Opcode::FlatB {
+        row[..wave.lanes].fill(plane.map_or(0, |plane| plane[0]));
+        return Ok(true);
+    }
+    let Some(weights) = instruction.srcs.get(1).filter(|weights| !weights.half) else { return Ok(false) };
+    let OperandKind::Gpr(number @ ..FIRST_SHARED) = weights.kind else { return Ok(false) };
+    let first = usize::from(number) + stepped(&weights);
+    let (i, j) = (wave.row(first)?, wave.row(first + 1)?);
+    if let Some(plane) = plane {
+        for (place, (i, j)) in row.iter_mut().zip(i.iter().zip(j)) {
+            *place = along(plane, f32::from_bits(*i), f32::from_bits(*j));
+        }
+    }
+    Ok(true)
+}
+
 /// `bary.f` and `flat.b`.
 pub(super) fn interpolate(
     machine: &mut Machine<'_>,
@@ -429,6 +460,10 @@ pub(super) fn interpolate(
     row: &mut Row,
 ) -> Result<(), FaultKind> {
     let instruction = &step.instruction;
+    let narrows = instruction.dsts.get(0).is_some_and(|dst| dst.half);
+    if wave.late.is_none() && !narrows && interpolate_one(wave, instruction, repeat, row)? {
+        return Ok(());
+    }
     let source = |at| instruction.srcs.get(at).ok_or(FaultKind::NotEmulated("this form"));
     let location = source(0)?;
     let steps = if location.step { repeat } else { 0 };
@@ -452,29 +487,14 @@ pub(super) fn interpolate(
             machine.taint_component(wave, step, 1, steps + component, row);
         }
     }
-    match (varyings.one, location.kind) {
-        // All fibers read the same plane: places past those of the primitive are not stored.
-        (Some(primitive), OperandKind::Immediate(_)) => {
-            let Some(plane) = varyings.planes.get(primitive, locations[0] as usize) else { return Ok(()) };
-            if flat {
-                row[..lanes].fill(plane[0]);
-            } else {
-                for (place, (i, j)) in row[..lanes].iter_mut().zip(i.iter().zip(&j)) {
-                    *place = along(plane, f32::from_bits(*i), f32::from_bits(*j));
-                }
-            }
-        }
-        _ => {
-            for (fiber, place) in row.iter_mut().enumerate().take(lanes) {
-                let Some(plane) = varyings.plane(fiber, locations[fiber] as usize) else { continue };
-                *place = match flat {
-                    true => plane[0],
-                    false => along(plane, f32::from_bits(i[fiber]), f32::from_bits(j[fiber])),
-                };
-            }
-        }
+    for (fiber, place) in row.iter_mut().enumerate().take(lanes) {
+        let Some(plane) = varyings.plane(fiber, locations[fiber] as usize) else { continue };
+        *place = match flat {
+            true => plane[0],
+            false => along(plane, f32::from_bits(i[fiber]), f32::from_bits(j[fiber])),
+        };
     }
-    if instruction.dsts.get(0).is_some_and(|dst| dst.half) {
+    if narrows {
         // A float is made narrower; what is flat is taken as it is.
         row[..lanes].iter_mut().for_each(|value| {
             *value = if flat { *value & 0xffff } else { float::narrow(*value, Round::Even) };

@@ -77,6 +77,12 @@ fn word(texel: &[u8]) -> u128 {
 }
 
 impl BlendState {
+    /// Whether [`merge`] does no more than pack the colour.
+    pub(crate) fn is_plain(&self, codec: &TexelCodec) -> bool {
+        let floats = codec.numeric() == Numeric::Float;
+        !self.reads(codec) && !(floats && (self.alpha_to_one || codec.has_short_floats()))
+    }
+
     /// Whether what is stored counts: a write of all that there is needs none of it.
     pub(crate) fn reads(&self, codec: &TexelCodec) -> bool {
         let blends = self.enabled && codec.numeric() == Numeric::Float;
@@ -114,7 +120,7 @@ pub(crate) fn merge(
         let equation = |component: usize| if component == 3 { &state.alpha } else { &state.rgb };
         source = [0, 1, 2, 3].map(|n| colours.blend(equation(n), n).to_bits());
     }
-    if floats {
+    if floats && codec.has_short_floats() {
         for (component, value) in source.iter_mut().enumerate() {
             if let Some(mantissa) = codec.short_mantissa(component) {
                 *value = shortened(*value, mantissa);

@@ -40,6 +40,15 @@ pub(super) fn outside(state: &RasterState, vertex: &RasterVertex) -> bool {
     distances(state, vertex, &window).any(|distance| distance.is_nan() || distance < 0.0)
 }
 
+/// Whether nothing of a triangle is clipped.
+pub(super) fn is_whole(
+    state: &RasterState,
+    corners: &[RasterVertex; 3],
+    windows: &[WindowVertex; 3],
+) -> bool {
+    corners.iter().zip(windows).all(|(corner, window)| distances(state, corner, window).all(|d| d >= 0.0))
+}
+
 fn between(a: &WindowVertex, b: &WindowVertex, t: f64) -> WindowVertex {
     let mix = |a: f64, b: f64| a + t * (b - a);
     WindowVertex { x: mix(a.x, b.x), y: mix(a.y, b.y), z: mix(a.z, b.z), w: mix(a.w, b.w) }

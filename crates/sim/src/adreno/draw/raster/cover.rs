@@ -10,7 +10,7 @@ const BLOCK: u32 = 8;
 const PIXEL: i64 = SUBPIXELS as i64;
 
 /// An edge: its function is not negative on the side that is inside.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Edge {
     x: i64,
     y: i64,
@@ -50,15 +50,26 @@ pub(super) struct Coverage<'s> {
 impl Coverage<'_> {
     /// Emits the quads of a convex polygon.
     pub(super) fn polygon(&self, corners: &[[i64; 2]], surface: &Surface, emit: Emit<'_>) -> ControlFlow<()> {
-        let next = |at: usize| corners[(at + 1) % corners.len()];
-        let area: i64 = corners.iter().enumerate().map(|(n, [x, y])| x * next(n)[1] - next(n)[0] * y).sum();
-        if area == 0 || corners.len() < 3 {
+        let next = |at: usize| corners.get(at + 1).copied().unwrap_or(corners[0]);
+        if corners.len() < 3 {
             return ControlFlow::Continue(());
         }
-        let mut edges: Vec<Edge> = (0..corners.len())
+        let area: i64 = corners.iter().enumerate().map(|(n, [x, y])| x * next(n)[1] - next(n)[0] * y).sum();
+        if area == 0 {
+            return ControlFlow::Continue(());
+        }
+        let all = (0..corners.len())
             .filter(|n| corners[*n] != next(*n))
-            .map(|n| if area > 0 { Edge::new(corners[n], next(n)) } else { Edge::new(next(n), corners[n]) })
-            .collect();
+            .map(|n| if area > 0 { Edge::new(corners[n], next(n)) } else { Edge::new(next(n), corners[n]) });
+        // Most polygons are triangles that nothing was clipped of.
+        let (mut few, mut many) = ([Edge::default(); 4], Vec::new());
+        let edges = if corners.len() <= few.len() {
+            let count = few.iter_mut().zip(all).map(|(place, edge)| *place = edge).count();
+            &mut few[..count]
+        } else {
+            many.extend(all);
+            &mut many[..]
+        };
         // What is covered grows by some parts of a pixel; a pixel is covered when any of its square is, not its centre.
         let extra = self.state.conservative.map_or(0, |pixels| (pixels * 256.0) as i64);
         let grown = extra + PIXEL / 2;
@@ -83,7 +94,7 @@ impl Coverage<'_> {
         let block = |value: u32| value / BLOCK * BLOCK;
         for y in (block(within.first[1])..=within.last[1]).step_by(BLOCK as usize) {
             for x in (block(within.first[0])..=within.last[0]).step_by(BLOCK as usize) {
-                self.block([x, y], &within, &edges, surface, emit)?;
+                self.block([x, y], &within, edges, surface, emit)?;
             }
         }
         ControlFlow::Continue(())
@@ -108,8 +119,15 @@ impl Coverage<'_> {
             all &= least >= 0;
         }
         let full = ((1u16 << self.state.samples) - 1) as u8;
-        for quad_y in (y..y + BLOCK).step_by(2) {
-            for quad_x in (x..x + BLOCK).step_by(2) {
+        let part = |from: u32, axis: usize| {
+            from.max(within.first[axis] & !1)..(from + BLOCK).min(within.last[axis] + 1)
+        };
+        for quad_y in part(y, 1).step_by(2) {
+            for quad_x in part(x, 0).step_by(2) {
+                if all && within.has_quad(quad_x, quad_y) {
+                    emit(surface, &Quad { x: quad_x, y: quad_y, coverage: [full; 4] })?;
+                    continue;
+                }
                 let mut coverage = [0; 4];
                 for (pixel, mask) in (0..).zip(&mut coverage) {
                     let (px, py) = (quad_x + (pixel & 1), quad_y + (pixel >> 1));

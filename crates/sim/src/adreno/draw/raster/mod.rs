@@ -29,6 +29,12 @@ pub(crate) struct Area {
 }
 
 impl Area {
+    /// Whether all four pixels of a quad are inside.
+    fn has_quad(&self, x: u32, y: u32) -> bool {
+        let inside = |at: u32, axis: usize| at >= self.first[axis] && at < self.last[axis];
+        inside(x, 0) && inside(y, 1)
+    }
+
     /// What is in both.
     pub(crate) fn and(&self, other: &Area) -> Area {
         let pick = |of: fn(u32, u32) -> u32, a: [u32; 2], b: [u32; 2]| [of(a[0], b[0]), of(a[1], b[1])];
@@ -356,6 +362,9 @@ fn triangle(
     };
     if if surface.front() { state.cull_front } else { state.cull_back } {
         return ControlFlow::Continue(());
+    }
+    if state.fill == Fill::Triangles && clip::is_whole(state, corners, &windows) {
+        return coverage.polygon(&windows.map(|window| snap(window.place())), &surface, emit);
     }
     let polygon = Polygon::clipped(state, corners, &windows);
     let places: Vec<[f64; 2]> = polygon.places().collect();
