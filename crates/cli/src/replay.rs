@@ -134,7 +134,12 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     out.finish()?;
     written?;
     Ok(match (Outcome::of(&name, &diagnostics), lost_of_other) {
-        (Outcome::Complete, Outcome::Complete) if !replayed.is_complete() || replayed.differs() => {
+        (Outcome::Complete, Outcome::Complete)
+            if !replayed.is_complete()
+                || replayed.differs()
+                || replayed.missed_flushes()
+                || replayed.has_lrz_misses() =>
+        {
             Outcome::Found
         }
         (Outcome::Complete, outcome) => outcome,
@@ -283,6 +288,8 @@ fn options(args: &Replay) -> ReplayOptions {
         pixel: None,
         wanted: args.dump_mem.iter().map(|dump| dump.wanted).collect(),
         dump: args.devcoredump.is_some() || args.hangrd.is_some(),
+        caches: args.caches,
+        check_lrz: args.check_lrz,
     }
 }
 

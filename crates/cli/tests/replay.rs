@@ -3,7 +3,7 @@
 mod program;
 
 use program::{text, unwedge, unwedge_in};
-use unwedge_testkit::pm4::pkt7;
+use unwedge_testkit::pm4::{pkt4, pkt7};
 use unwedge_testkit::rd::CaptureBuilder;
 
 const DATA: u64 = 0x1000_0000;
@@ -326,6 +326,50 @@ fn a_replay_is_compared_with_the_next_snapshots() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let row = r#""snapshots":[{"set":1,"iova":"0x0000000010000000","size":64,"differ":0,"not_written":1,"first":"0x000000001000000c"}"#;
     assert!(text(&output.stdout).contains(row), "{}", text(&output.stdout));
+}
+
+/// The 2D engine fills a row, and the CP copies its first word: before the colour cache is cleaned, and after.
+#[test]
+fn a_read_that_misses_a_flush_is_reported() {
+    const CCU_FLUSH_COLOR: u32 = 29;
+    let fill = [
+        pkt4(0x8405, &[0, 7]),
+        pkt4(0x8c17, &[0x30, DATA as u32, 0, 1]),
+        pkt4(0x8c00, &[1 << 7 | 0x30 << 8 | 0xf << 20 | 0x10 << 24]),
+        pkt4(0x8c2c, &[1, 2, 3, 4]),
+        pkt7(0x2c, &[3]),
+    ]
+    .concat();
+    let copy = pkt7(0x73, &[0, DATA as u32 + 60, 0, DATA as u32, 0]);
+    let flush = pkt7(0x46, &[CCU_FLUSH_COLOR]);
+    let folder = std::env::temp_dir().join(format!("unwedge-caches-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let copied = |streams: &[&[u32]], options: &[&str], status| {
+        let options = [&["replay", "-", "--dump-mem", "0x1000003c:4=word"], options].concat();
+        let output = unwedge_in(&folder, &options, &capture(&[streams.concat()]));
+        assert_eq!(output.status.code(), Some(status), "{}", text(&output.stderr));
+        let word = std::fs::read(folder.join("word")).unwrap();
+        (u32::from_le_bytes(word.try_into().unwrap()), text(&output.stdout))
+    };
+    const FILLED: u32 = 0x0403_0201;
+    assert_eq!(copied(&[&fill, &copy], &[], 0).0, FILLED, "without caches");
+    let (word, shown) = copied(&[&fill, &copy], &["--caches"], 4);
+    assert_eq!(word, 7);
+    for line in [
+        "1 read that missed a flush",
+        "0x0000000010000000 4 bytes stale",
+        "CP_BLIT, through CCU colour",
+        "CP_MEM_TO_MEM, through memory",
+        "missing     PC_CCU_FLUSH_COLOR_TS",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    let (_, json) = copied(&[&fill, &copy], &["--caches", "--json"], 4);
+    assert!(json.contains(r#""dirty_in":"CCU colour","missing":["PC_CCU_FLUSH_COLOR_TS"]"#), "{json}");
+    let (word, shown) = copied(&[&fill, &flush, &copy], &["--caches"], 0);
+    assert_eq!(word, FILLED);
+    assert!(shown.contains("no read missed a flush"), "{shown}");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -9,9 +9,12 @@
 
 use crate::writes::WriteLog;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Bytes of a page of a view.
 const PAGE: usize = 4096;
+/// The same, for caches of groups.
+pub(crate) const PAGE_BYTES: usize = PAGE;
 /// Pages that are kept of what was written where nothing is stored.
 const MOST_WRITTEN_PAGES: usize = if cfg!(test) { 1 << 9 } else { 1 << 17 };
 /// Bytes of a line, by which reads and writes are compared.
@@ -97,6 +100,30 @@ impl Default for Patch {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NearRegion(usize);
 
+/// A cache that workgroups see memory through.
+pub(crate) trait GroupCache: std::fmt::Debug + Send + Sync {
+    /// Puts what the cache holds of a page over what memory holds.
+    fn fetch(&self, page: u64, bytes: &mut [u8; PAGE_BYTES]);
+
+    /// A group has read bytes of a line, by bit.
+    fn read_line(&self, line: u64, mask: u64);
+
+    /// A group writes a byte where memory has another.
+    fn write_byte(&self, address: u64, old: Option<u8>);
+}
+
+/// The cache of a memory. What it holds is not part of what memory is.
+#[derive(Debug, Clone)]
+struct GroupCacheHandle(Arc<dyn GroupCache>);
+
+impl PartialEq for GroupCacheHandle {
+    fn eq(&self, _: &GroupCacheHandle) -> bool {
+        true
+    }
+}
+
+impl Eq for GroupCacheHandle {}
+
 /// Mapped memory: everything else is unmapped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SimMemory {
@@ -105,6 +132,7 @@ pub struct SimMemory {
     patches: BTreeMap<u64, Patch>,
     /// Where it was written, while somebody wants to know.
     writes: Option<WriteLog>,
+    cache: Option<GroupCacheHandle>,
 }
 
 impl SimMemory {
@@ -290,6 +318,11 @@ impl SimMemory {
         self.regions.partition_point(|region| region.base <= address).saturating_sub(1)
     }
 
+    /// Workgroups see it through a cache from here on.
+    pub(crate) fn set_cache(&mut self, cache: Arc<dyn GroupCache>) {
+        self.cache = Some(GroupCacheHandle(cache));
+    }
+
     /// Takes down what is written from here on.
     pub fn log_writes(&mut self) {
         self.writes = Some(WriteLog::default());
@@ -401,6 +434,9 @@ impl SimMemory {
 
     /// Puts what a workgroup wrote into memory, and says which lines that were.
     pub(crate) fn commit(&mut self, written: &GroupAccesses, lines: &mut HashMap<u64, u64>) {
+        if let Some(GroupCacheHandle(cache)) = &self.cache {
+            written.show(cache.as_ref(), |address| self.byte(address).known().map(|byte| byte as u8));
+        }
         for (number, page) in &written.pages {
             let marks = lines.entry(*number).or_default();
             for (word, bits) in page.written.iter().enumerate() {
@@ -538,12 +574,29 @@ struct Page {
     written: [u64; PAGE / 64],
     /// Which lines were read.
     read: u64,
+    /// Which bytes were read before they were written, where a cache wants to know.
+    read_bytes: Option<Box<[u64; PAGE / 64]>>,
 }
 
 impl Page {
     fn new(memory: &SimMemory, number: u64) -> Option<Page> {
+        let mut page = Page::stored(memory, number)?;
+        if let Some(GroupCacheHandle(cache)) = &memory.cache {
+            cache.fetch(number, &mut page.bytes);
+            page.read_bytes = Some(Box::new([0; PAGE / 64]));
+        }
+        Some(page)
+    }
+
+    fn stored(memory: &SimMemory, number: u64) -> Option<Page> {
         let start = number.checked_mul(PAGE as u64)?;
-        let mut page = Page { bytes: Box::new([0; PAGE]), partial: None, written: [0; PAGE / 64], read: 0 };
+        let mut page = Page {
+            bytes: Box::new([0; PAGE]),
+            partial: None,
+            written: [0; PAGE / 64],
+            read: 0,
+            read_bytes: None,
+        };
         if let Some(whole) = memory.get(start, PAGE) {
             page.bytes.copy_from_slice(whole);
             return Some(page);
@@ -617,6 +670,26 @@ impl GroupAccesses {
     }
 }
 
+impl GroupAccesses {
+    /// Shows a cache what was read and written, page by page.
+    fn show(&self, cache: &dyn GroupCache, old: impl Fn(u64) -> Option<u8>) {
+        let mut pages: Vec<(&u64, &Page)> = self.pages.iter().collect();
+        pages.sort_unstable_by_key(|(number, _)| **number);
+        for (number, page) in pages {
+            let line = |n: u64| number * PAGE as u64 + n * LINE as u64;
+            let read = page.read_bytes.iter().flat_map(|bits| bits.iter());
+            for (n, mask) in (0..).zip(read).filter(|(_, mask)| **mask != 0) {
+                cache.read_line(line(n), *mask);
+            }
+            for (n, mask) in (0..).zip(page.written).filter(|(_, mask)| *mask != 0) {
+                for address in (0..64).filter(|at| mask >> at & 1 != 0).map(|at| line(n) + at) {
+                    cache.write_byte(address, old(address));
+                }
+            }
+        }
+    }
+}
+
 /// A workgroup's view of memory.
 #[derive(Debug)]
 pub(crate) struct GroupView<'m> {
@@ -676,6 +749,11 @@ impl<'m> GroupView<'m> {
             }
         }
         page.read |= 1 << (at / LINE) | 1 << ((at + size - 1) / LINE);
+        if let Some(bits) = &mut page.read_bytes {
+            (at..at + size)
+                .filter(|at| page.written[at / 64] >> (at % 64) & 1 == 0)
+                .for_each(|at| bits[at / 64] |= 1 << (at % 64));
+        }
         if size == 4
             && let Some(bytes) = page.bytes[at..].first_chunk::<4>()
         {

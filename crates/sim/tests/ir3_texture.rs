@@ -262,6 +262,8 @@ impl Vector<'_> {
         (params.tile_mode, params.ubwc) = (tile_mode, ubwc);
         let layout = layout(gpu, self.kind, params);
         let mut bytes = vec![0xa5; layout.size as usize];
+        // Zeroed flags: nothing is compressed.
+        bytes[..layout.flags.map_or(0, |flags| flags.size) as usize].fill(0);
         let mut random = Lcg(self.seed);
         let block = params.format.block_size();
         let layers = layout.params().layers;

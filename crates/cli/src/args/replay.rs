@@ -24,11 +24,12 @@ pub(super) const REPLAY_EXAMPLES: &str = "Examples:
   unwedge replay --dump-mem 0x100027000:1024=out.bin capture.rd.gz
   unwedge replay --dump-mem 2@0x100027000:1024=after-set-2.bin capture.rd.gz
   unwedge replay --devcoredump hang.devcore --hangrd hang.rd capture.rd.gz
+  unwedge replay --caches capture.rd.gz
   unwedge replay --device msm capture.rd.gz
 
 The machine is an a6xx or an a7xx, as the capture says. It executes packets, draws, compute shaders and events. docs/replay.md has what \
-is executed, and what is not. Status 4 says that a submit faulted or hung, or that --compare or --compare-snapshots found \
-a difference.";
+is executed, and what is not. Status 4 says that a submit faulted or hung, that --compare or --compare-snapshots found \
+a difference, that with --caches a read missed a flush, or that with --check-lrz LRZ would reject what is seen.";
 
 /// `replay`
 #[derive(Args, Debug)]
@@ -110,6 +111,12 @@ pub struct Replay {
     /// Where it is executed: on the virtual Adreno, or on a GPU of this machine; `auto` takes the first that opens
     #[arg(long, value_enum, default_value = "sim")]
     pub device: DeviceArg,
+    /// Shade the fragments that LRZ would reject all the same, and report those that are seen
+    #[arg(long)]
+    pub check_lrz: bool,
+    /// Put the GPU's caches between its units and memory: a read that misses a flush gets the stale value and is reported
+    #[arg(long)]
+    pub caches: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -153,6 +160,8 @@ impl Replay {
             (self.overdraw.is_some(), "--overdraw"),
             (self.wireframe.is_some(), "--wireframe"),
             (self.trace_fiber.is_some(), "--trace-fiber"),
+            (self.caches, "--caches"),
+            (self.check_lrz, "--check-lrz"),
             (self.devcoredump.is_some(), "--devcoredump"),
             (self.hangrd.is_some(), "--hangrd"),
         ];

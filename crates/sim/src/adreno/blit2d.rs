@@ -1,14 +1,13 @@
 //! The 2D engine: CP_BLIT reads a rectangle of one image, or takes one colour, and writes a rectangle of another.
 //!
-//! Facts: registers GRAS_2D, RB_2D, SP_2D and SP_PS_2D as Mesa's Turnip programs them. UBWC is left out: images are read and
-//! written uncompressed, which is consistent as long as this machine alone touches them.
+//! Facts: registers GRAS_2D, RB_2D, SP_2D and SP_PS_2D as Mesa's Turnip programs them.
 
 use super::cp::{CpStop, ThreadId};
 use super::draw::TargetImage;
 use super::draw_watch::WatchedBlit;
 use super::machine::{AdrenoMachine, Note};
 use super::space::{Client, GpuFault};
-use super::surface::{Surface, SurfaceParts, TEXEL, target_codec};
+use super::surface::{FlagParts, Surface, SurfaceParts, TEXEL, target_codec};
 use unwedge_hw::Gpu;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, Numeric, TexelCodec};
 use unwedge_hw::adreno::format::{f16_to_f32, f32_to_f16, linear_to_srgb8, srgb8_to_linear};
@@ -29,6 +28,8 @@ pub(crate) struct BlitPlaces {
     src_size: u32,
     src: u32,
     src_pitch: u32,
+    dst_flags: u32,
+    src_flags: u32,
     /// TPL1_2D_SRC_CNTL (a7xx).
     src_control: Option<u32>,
 }
@@ -54,6 +55,8 @@ impl BlitPlaces {
             src_size: reg("SP_PS_2D_SRC_SIZE")?,
             src: reg("SP_PS_2D_SRC")?,
             src_pitch: reg("SP_PS_2D_SRC_PITCH")?,
+            dst_flags: reg("RB_2D_DST_FLAGS")?,
+            src_flags: reg("SP_PS_2D_SRC_FLAGS")?,
             src_control: reg("TPL1_2D_SRC_CNTL"),
         })
     }
@@ -146,6 +149,9 @@ impl SurfaceInfo {
     fn swap(self) -> ColorSwap {
         ColorSwap::from_code(self.0 >> 10)
     }
+    fn has_flags(self) -> bool {
+        self.0 >> 12 & 1 != 0
+    }
     fn srgb(self) -> bool {
         self.0 >> 13 & 1 != 0
     }
@@ -197,7 +203,13 @@ impl AdrenoMachine<'_> {
         let info = SurfaceInfo(read(places.dst_info));
         let dst_base = self.register_pair(id, Some(places.dst));
         let pitch = u64::from(read(places.dst_pitch) & 0xffff) << 6;
-        let dst = surface(info, dst_base, pitch, None, gpu, Client::Ccu)?;
+        let flags = |info: SurfaceInfo, first: u32| {
+            // It has no layers.
+            let pitch = u64::from(read(first + 2) & 0xff) << 6;
+            let base = self.register_pair(id, Some(first));
+            info.has_flags().then_some(FlagParts { base, pitch, layer_stride: 0 })
+        };
+        let dst = surface(info, dst_base, pitch, flags(info, places.dst_flags), None, gpu, Client::Ccu)?;
         let corner = |word: u32| [word & 0x3fff, word >> 16 & 0x3fff];
         let ([x1, y1], [x2, y2]) = (corner(read(places.destination[0])), corner(read(places.destination[1])));
         let to = [x1, y1, x2, y2];
@@ -219,6 +231,7 @@ impl AdrenoMachine<'_> {
             between,
         };
         let source = places.source_registers(read);
+        let src_flags = flags(source.info, places.src_flags);
         let solid = [0, 1, 2, 3].map(|n| read(places.solid + n));
         let [width, height] = [2, 3].map(|n| u64::from(area[n] + 1).saturating_sub(u64::from(area[n - 2])));
         if let Err(stop) = self.spend(width.saturating_mul(height).saturating_mul(u64::from(dst.samples))) {
@@ -234,7 +247,7 @@ impl AdrenoMachine<'_> {
         // A source that is a buffer may begin between the addresses that fit into the register.
         let first = u64::from(first_texel) * u64::from(src_info.codec()?.bytes());
         let base = self.register_pair(id, Some(places.src)).wrapping_add(first);
-        let src = surface(src_info, base, src_pitch, Some(size), gpu, Client::Tp)?;
+        let src = surface(src_info, base, src_pitch, src_flags, Some(size), gpu, Client::Tp)?;
         let same = src_info.format() == info.format() && src_info.srgb() == info.srgb();
         let raw = same && blit.mask == 0xf && !src_info.filters() && src_info.swap() == info.swap();
         let end =
@@ -271,6 +284,10 @@ impl AdrenoMachine<'_> {
         let [left, top, right, bottom] = blit.area;
         for y in top..=bottom {
             for x in left..=right {
+                let whole = blit.mask == 0xf;
+                if whole && dst.clear_block(&mut self.space, [x, y, 0], blit.area, &packed[..bytes])? {
+                    continue;
+                }
                 for sample in 0..dst.samples {
                     self.store_texel(dst, [x, y, sample], &packed[..bytes], colour, blit.mask)?;
                 }
@@ -436,6 +453,7 @@ fn surface(
     info: SurfaceInfo,
     base: u64,
     pitch: u64,
+    flags: Option<FlagParts>,
     size: Option<(u32, u32)>,
     gpu: Option<ImageGpu>,
     client: Client,
@@ -450,6 +468,7 @@ fn surface(
         samples: info.samples(),
         size: size.unwrap_or((u32::MAX, u32::MAX)),
         client,
+        flags,
     };
     Surface::new(&parts, gpu)
 }

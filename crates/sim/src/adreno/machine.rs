@@ -1,10 +1,11 @@
 //! The machine: memory, registers, the threads of its command processor, and what they have loaded.
 
 use super::blit2d::BlitPlaces;
+use super::caches::CacheEvent;
 use super::clusters::ClusterQueues;
 use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::dispatch::ComputePlaces;
-use super::draw::{DrawCounters, DrawPlaces, StreamProgram};
+use super::draw::{DrawCounters, DrawPlaces, LrzCheck, StreamProgram, Visibility, VscPlaces};
 use super::draw_watch::WatchSlot;
 use super::fiber_trace::FiberTrace;
 use super::ir3;
@@ -117,13 +118,10 @@ impl Places {
         let reg = |name: &str| gpu.reg_offset(name);
         let stream = |field: &str| [0, 1, 2, 3].map(|n| reg(&format!("VPC_SO[{n}].{field}")));
         let ready = ["RBBM_PERFCTR_SRAM_INIT_STATUS"].iter().filter_map(|name| reg(name));
-        // What is visible in a bin is not found out: everything is.
-        let visible = (0..32)
-            .filter_map(|n| reg(&format!("VSC_STATE[{n:#x}].REG")).or(reg(&format!("VSC_STATE[{n}].REG"))));
         Places {
             scratch: reg("CP_SCRATCH[0].REG"),
             always_on: reg("CP_ALWAYS_ON_COUNTER"),
-            ready: ready.chain(visible).collect(),
+            ready: ready.collect(),
             sample_count: reg("RB_SAMPLE_COUNT_ADDR"),
             stream_counts: reg("VPC_SO_STREAM_COUNTS"),
             stream_flush: stream("FLUSH_BASE"),
@@ -159,6 +157,10 @@ pub struct AdrenoMachine<'d> {
     pub(crate) blit_places: Option<BlitPlaces>,
     pub(crate) compute_places: Option<ComputePlaces>,
     pub(crate) draw_places: DrawPlaces,
+    pub(crate) vsc_places: Option<VscPlaces>,
+    pub(crate) visibility: Visibility,
+    /// While draws are held to LRZ.
+    pub(crate) lrz: Option<Box<LrzCheck>>,
     /// How compute shaders are run; the steps are the machine's.
     pub compute: ir3::Options,
     /// The GPU as its instruction set is named: 630, 740.
@@ -186,6 +188,7 @@ pub struct AdrenoMachine<'d> {
     notes: BTreeSet<Note>,
     ops: [AdrenoOp; 256],
     events: Vec<Event>,
+    cache_events: Vec<CacheEvent>,
 }
 
 impl<'d> AdrenoMachine<'d> {
@@ -203,6 +206,10 @@ impl<'d> AdrenoMachine<'d> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let names = gpu.enumeration("vgt_event_type");
         let event = |n: u64| names.and_then(|names| names.name_of(n)).map_or(Event::Other, Event::of_name);
+        let cache_event = |n: u64| {
+            let name = names.and_then(|names| names.name_of(n));
+            name.map_or(CacheEvent::default(), |name| CacheEvent::of_name(name, generation))
+        };
         Some(AdrenoMachine {
             adreno,
             gpu,
@@ -220,6 +227,9 @@ impl<'d> AdrenoMachine<'d> {
             blit_places: BlitPlaces::new(gpu),
             compute_places: ComputePlaces::new(gpu),
             draw_places: DrawPlaces::new(gpu),
+            vsc_places: VscPlaces::new(gpu),
+            visibility: Visibility::default(),
+            lrz: None,
             compute: ir3::Options { threads, ..ir3::Options::default() },
             shader_gpu,
             payload: Vec::new(),
@@ -238,6 +248,7 @@ impl<'d> AdrenoMachine<'d> {
             notes: BTreeSet::new(),
             ops: operations(gpu),
             events: (0..=255).map(event).collect(),
+            cache_events: (0..=255).map(cache_event).collect(),
         })
     }
 
@@ -283,6 +294,7 @@ impl<'d> AdrenoMachine<'d> {
         self.on_chip = [0; ON_CHIP];
         self.clocks = Clocks::default();
         self.counters = DrawCounters::default();
+        self.visibility = Visibility::default();
         self.working = None;
         self.ahead = None;
         self.space.other_table = false;
@@ -364,6 +376,12 @@ impl<'d> AdrenoMachine<'d> {
         }
     }
 
+    /// Puts caches between the units and memory. Work is done on one thread, so that what is reported is always the same.
+    pub fn enable_caches(&mut self) {
+        self.compute.threads = 1;
+        self.space.enable_caches();
+    }
+
     /// The streams that a thread is in, outermost first.
     pub fn position(&self, id: ThreadId) -> Vec<StreamFrame> {
         self.thread(id).positions().collect()
@@ -405,6 +423,10 @@ impl<'d> AdrenoMachine<'d> {
 
     pub(crate) fn event_of(&self, number: u8) -> Event {
         self.events.get(usize::from(number)).copied().unwrap_or(Event::Other)
+    }
+
+    pub(crate) fn cache_event_of(&self, number: u8) -> CacheEvent {
+        self.cache_events.get(usize::from(number)).copied().unwrap_or_default()
     }
 
     fn index(&self, id: ThreadId) -> usize {

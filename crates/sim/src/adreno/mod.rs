@@ -2,11 +2,13 @@
 //!
 //! [`AdrenoMachine`] is a GPU of a6xx or a7xx: an address space, registers, a command processor with its threads,
 //! compute, draws and the 2D engine. It executes what the CPU submits to its end, to a fault or to a hang; what it leaves
-//! out, a [`Note`] tells. Caches are not modelled: what a flush would make visible always is.
+//! out, a [`Note`] tells. What a flush would make visible always is, unless the address space has caches
+//! ([`AddressSpace::enable_caches`]).
 //!
 //! [`sqe`] is the processor inside the CP that runs its firmware.
 
 mod blit2d;
+mod caches;
 mod clusters;
 mod cp;
 mod dispatch;
@@ -23,11 +25,13 @@ pub mod sqe;
 mod state;
 mod surface;
 mod texture;
+mod ubwc;
 mod watch;
 
+pub use caches::{CacheUnit, CachedPacket, StaleRead};
 pub use cp::{CpStop, StreamFrame, ThreadId};
 pub use dispatch::DispatchStop;
-pub use draw::{TargetImage, TargetName, TargetValue};
+pub use draw::{LrzMiss, TargetImage, TargetName, TargetValue};
 pub use draw_watch::{
     ColourWrite, DepthStencilWrite, DrawWatch, FragmentEvent, FragmentId, FragmentOutputs, SampleTest,
     WatchedBlit, WatchedResolve, WatchedWork, WindowPixel,

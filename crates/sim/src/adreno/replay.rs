@@ -99,6 +99,7 @@ impl<'d> Replay<'d> {
         watch: Option<&mut dyn PacketWatch>,
     ) -> RunEnd {
         let open = self.open.get_or_insert_with(|| {
+            self.machine.space.begin_submit();
             self.ring.begin(&mut self.machine);
             let given = HungSubmit { process: self.process.clone(), ..HungSubmit::default() };
             OpenSubmit { given, stopped: None }
@@ -121,6 +122,7 @@ impl<'d> Replay<'d> {
     pub fn end(&mut self) -> Option<RunEnd> {
         let OpenSubmit { given, stopped } = self.open.take()?;
         self.overlaid.clear();
+        self.machine.end_lrz_pass();
         self.ring.end(&mut self.machine);
         let end = match stopped {
             Some(end) => end,

@@ -2,11 +2,14 @@
 //!
 //! Never: an answer for memory that is not there, or not known.
 
+use super::caches::{CacheEvent, Caches, StaleRead};
+use super::cp::ThreadId;
 use super::draw_watch::{DrawWatch, WatchSlot};
 use crate::fault::{MemoryAccess, MemoryFaultCause};
 use crate::memory::{GroupAccesses, GroupView, Load, MapError, NearRegion, SimMemory};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Where GMEM is among the GPU's addresses, as large as it may be on any GPU.
 pub(crate) const GMEM: Range<u64> = 0x10_0000..0x10_0000 + (8 << 20);
@@ -26,8 +29,12 @@ pub enum Client {
     Pc,
     /// Stream-out.
     Vpc,
+    /// The visibility stream compressor.
+    Vsc,
     /// The colour cache, behind 2D blits and render targets.
     Ccu,
+    /// The cache of depth and stencil.
+    CcuDepth,
 }
 
 impl Client {
@@ -40,7 +47,8 @@ impl Client {
             Client::Vfd => "VFD",
             Client::Pc => "PC",
             Client::Vpc => "VPC",
-            Client::Ccu => "CCU",
+            Client::Vsc => "VSC",
+            Client::Ccu | Client::CcuDepth => "CCU",
         }
     }
 }
@@ -129,6 +137,8 @@ pub struct AddressSpace {
     pub(crate) privileged: bool,
     /// The page table of the process is not in use: nothing but the kernel's part is mapped.
     pub(crate) other_table: bool,
+    /// Between units and memory, where they are modelled.
+    caches: Option<Arc<Caches>>,
 }
 
 impl AddressSpace {
@@ -196,6 +206,40 @@ impl AddressSpace {
         (end >= iova && refused).then_some(GpuFaultKind::Permission)
     }
 
+    /// Puts caches between the units and memory: a read that misses a flush gets what its unit holds, and is taken down.
+    pub fn enable_caches(&mut self) {
+        let caches = Arc::new(Caches::new());
+        self.memory.set_cache(caches.clone());
+        self.caches = Some(caches);
+    }
+
+    /// Whether there are caches.
+    pub fn has_caches(&self) -> bool {
+        self.caches.is_some()
+    }
+
+    /// Reads that missed a flush so far, in order, and whether there were more than are kept.
+    pub fn stale_reads(&self) -> (Vec<StaleRead>, bool) {
+        self.caches.as_ref().map(|caches| caches.stale_reads()).unwrap_or_default()
+    }
+
+    /// A submit begins.
+    pub(crate) fn begin_submit(&self) {
+        self.caches.iter().for_each(|caches| caches.begin_submit());
+    }
+
+    /// A packet begins: what is read and written until the next one is of it.
+    pub(crate) fn begin_packet(&self, iova: u64, opcode: Option<u8>, thread: ThreadId) {
+        if let Some(caches) = &self.caches {
+            caches.begin_packet(iova, opcode, thread);
+        }
+    }
+
+    /// What an event does to the caches.
+    pub(crate) fn cache_event(&self, event: CacheEvent) {
+        self.caches.iter().for_each(|caches| caches.event(event));
+    }
+
     /// A number of up to eight bytes.
     ///
     /// # Errors
@@ -208,7 +252,11 @@ impl AddressSpace {
             let kind = if mapped { kind } else { GpuFaultKind::Translation };
             return Err(GpuFault { iova, access: MemoryAccess::Read, kind, client });
         }
-        loaded(self.memory.load(iova, size), iova, client)
+        let value = loaded(self.memory.load(iova, size), iova, client)?;
+        Ok(match &self.caches {
+            Some(caches) => caches.read(client, iova, size, value),
+            None => value,
+        })
     }
 
     /// Writes a number of up to eight bytes.
@@ -223,6 +271,10 @@ impl AddressSpace {
         }
         if self.memory.is_full() && self.memory.would_grow(iova, size) {
             return Err(fault(GpuFaultKind::Exhausted));
+        }
+        if let Some(caches) = &self.caches {
+            let old = |iova| self.memory.load(iova, 1).known().map(|byte| byte as u8);
+            caches.write(client, iova, size, old);
         }
         if self.memory.store(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
     }
@@ -289,6 +341,9 @@ impl SampleMemory for DirectSamples<'_> {
 
     #[inline]
     fn load(&mut self, attachment: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+        if self.space.caches.is_some() {
+            return self.space.read(iova, size, client);
+        }
         let near = &mut self.near.0[attachment % PLACES].region;
         loaded(self.space.memory.load_near(near, iova, size), iova, client)
     }
@@ -302,6 +357,9 @@ impl SampleMemory for DirectSamples<'_> {
         value: u64,
         client: Client,
     ) -> Result<(), GpuFault> {
+        if self.space.caches.is_some() {
+            return self.space.write(iova, size, value, client);
+        }
         let near = &mut self.near.0[attachment % PLACES];
         let last = iova.saturating_add(size as u64 - 1);
         if near.writable.is_some_and(|(first, end)| first <= iova && last <= end)
@@ -318,6 +376,36 @@ impl SampleMemory for DirectSamples<'_> {
             self.space.refuses(*first, size, MemoryAccess::Write).is_none()
         });
         Ok(())
+    }
+}
+
+impl SampleMemory for AddressSpace {
+    fn load(&mut self, _: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+        self.read(iova, size, client)
+    }
+
+    fn store(
+        &mut self,
+        _: usize,
+        iova: u64,
+        size: usize,
+        value: u64,
+        client: Client,
+    ) -> Result<(), GpuFault> {
+        self.write(iova, size, value, client)
+    }
+}
+
+/// Samples of an address space that are only read.
+pub(crate) struct ReadSamples<'s>(pub(crate) &'s AddressSpace);
+
+impl SampleMemory for ReadSamples<'_> {
+    fn load(&mut self, _: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+        self.0.read(iova, size, client)
+    }
+
+    fn store(&mut self, _: usize, iova: u64, _: usize, _: u64, client: Client) -> Result<(), GpuFault> {
+        Err(GpuFault { iova, access: MemoryAccess::Write, kind: GpuFaultKind::Permission, client })
     }
 }
 

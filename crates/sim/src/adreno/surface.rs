@@ -1,12 +1,13 @@
 //! Images as the render back end and the 2D engine see them: where a texel's bytes are, and what they mean.
 //!
-//! UBWC is left out: images are read and written uncompressed, which is consistent as long as this machine alone touches them.
-//! Never: which image registers name.
+//! Surfaces with UBWC keep their flags (see [`super::ubwc`]). Never: which image registers name.
 
-use super::space::{AddressSpace, Client, GpuFault, SampleMemory};
+use super::space::{AddressSpace, Client, GpuFault, GpuFaultKind, ReadSamples, SampleMemory};
+use super::ubwc::{BlockFlag, FlagPlane};
+use crate::fault::MemoryAccess;
 use std::ops::Range;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, TexelCodec};
-use unwedge_hw::adreno::layout::{Addresser, AddresserParts, ImageGpu, TileMode, Tiling};
+use unwedge_hw::adreno::layout::{Addresser, AddresserParts, ImageGpu, TileMode, Tiling, ubwc_block};
 
 /// Bytes of the largest texel.
 pub(super) const TEXEL: usize = 16;
@@ -26,6 +27,26 @@ pub(super) struct SurfaceParts {
     /// Texels across and down that there are; beyond, the nearest one is read.
     pub(super) size: (u32, u32),
     pub(super) client: Client,
+    /// Its flags, where it has UBWC.
+    pub(super) flags: Option<FlagParts>,
+}
+
+/// Where flags of UBWC are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FlagParts {
+    pub(super) base: u64,
+    /// Bytes from a row of flags to the next.
+    pub(super) pitch: u64,
+    /// Bytes from a layer to the next.
+    pub(super) layer_stride: u64,
+}
+
+impl FlagParts {
+    /// By a buffer's address and its pitches as RB registers have them.
+    pub(super) fn of_registers(base: u64, pitch: u32) -> FlagParts {
+        let layer_stride = u64::from(pitch >> 11 & 0x1_ffff) << 9;
+        FlagParts { base, pitch: u64::from(pitch & 0x7ff) << 6, layer_stride }
+    }
 }
 
 /// An image that is read or written.
@@ -37,6 +58,7 @@ pub(super) struct Surface {
     client: Client,
     pub(super) samples: u32,
     pub(super) size: (u32, u32),
+    flags: Option<FlagPlane>,
 }
 
 impl Surface {
@@ -66,7 +88,16 @@ impl Surface {
             tiling,
         })
         .ok()?;
-        Some(Surface { base, codec, addresser, client, samples, size })
+        let pair = samples == 1 && is_channel_pair(parts.format);
+        let block = ubwc_block(codec.bytes(), samples, pair).filter(|_| parts.tile_mode == TileMode::Tile3);
+        let flags = parts.flags.filter(|flags| flags.base != 0).zip(block);
+        let flags = flags.map(|(FlagParts { base, pitch, layer_stride }, block)| FlagPlane {
+            base,
+            pitch,
+            layer_stride,
+            block,
+        });
+        Some(Surface { base, codec, addresser, client, samples, size, flags })
     }
 
     /// Bytes of a sample.
@@ -99,6 +130,101 @@ impl Surface {
         place: [u32; 4],
         to: &mut [u8],
     ) -> Result<(), GpuFault> {
+        let place = match &self.flags {
+            Some(flags) => self.stored_place(flags, memory, attachment, place)?,
+            None => place,
+        };
+        self.load_stored(memory, attachment, place, to)
+    }
+
+    /// Writes the bytes of a sample of an attachment.
+    pub(super) fn store(
+        &self,
+        memory: &mut impl SampleMemory,
+        attachment: usize,
+        place: [u32; 4],
+        from: &[u8],
+    ) -> Result<(), GpuFault> {
+        if let Some(flags) = &self.flags {
+            self.store_block(flags, memory, attachment, place)?;
+        }
+        self.store_stored(memory, attachment, place, from)
+    }
+
+    /// The flag of a texel; [`BlockFlag::Foreign`] where it is not known.
+    fn flag(
+        &self,
+        flags: &FlagPlane,
+        memory: &mut impl SampleMemory,
+        attachment: usize,
+        place: [u32; 3],
+    ) -> Result<BlockFlag, GpuFault> {
+        match memory.load(attachment, flags.address(place), 1, self.client) {
+            Ok(code) => Ok(BlockFlag::of_code(code as u8)),
+            Err(fault) if fault.kind == GpuFaultKind::Unknown => Ok(BlockFlag::Foreign),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Where the value of a sample is stored: of a cleared block, in its first texel.
+    fn stored_place(
+        &self,
+        flags: &FlagPlane,
+        memory: &mut impl SampleMemory,
+        attachment: usize,
+        place: [u32; 4],
+    ) -> Result<[u32; 4], GpuFault> {
+        let [x, y, layer, _] = place;
+        match self.flag(flags, memory, attachment, [x, y, layer])? {
+            BlockFlag::Initial | BlockFlag::Stored => Ok(place),
+            BlockFlag::Cleared => {
+                let [x, y] = flags.first([x, y]);
+                Ok([x, y, layer, 0])
+            }
+            BlockFlag::Foreign => {
+                let (iova, client) = (flags.address([x, y, layer]), self.client);
+                let (access, kind) = (MemoryAccess::Read, GpuFaultKind::Unknown);
+                Err(GpuFault { iova, access, kind, client })
+            }
+        }
+    }
+
+    /// Makes the block of a sample one whose texels are stored, before one of them is written.
+    fn store_block(
+        &self,
+        flags: &FlagPlane,
+        memory: &mut impl SampleMemory,
+        attachment: usize,
+        [x, y, layer, _]: [u32; 4],
+    ) -> Result<(), GpuFault> {
+        let flag = self.flag(flags, memory, attachment, [x, y, layer])?;
+        if flag == BlockFlag::Stored {
+            return Ok(());
+        }
+        if flag == BlockFlag::Cleared {
+            let [left, top] = flags.first([x, y]);
+            let mut value = [0; TEXEL];
+            let value = &mut value[..self.bytes()];
+            self.load_stored(memory, attachment, [left, top, layer, 0], value)?;
+            let (width, height) = flags.block;
+            for (row, column) in (0..height).flat_map(|row| (0..width).map(move |column| (row, column))) {
+                for sample in 0..self.samples {
+                    let place = [left + column, top + row, layer, sample];
+                    self.store_stored(memory, attachment, place, value)?;
+                }
+            }
+        }
+        let flag = flags.address([x, y, layer]);
+        memory.store(attachment, flag, 1, BlockFlag::Stored.code().into(), self.client)
+    }
+
+    fn load_stored(
+        &self,
+        memory: &mut impl SampleMemory,
+        attachment: usize,
+        place: [u32; 4],
+        to: &mut [u8],
+    ) -> Result<(), GpuFault> {
         let at = self.address(place);
         if to.len() <= 8 && self.addresser.second_byte().is_none() {
             let value = memory.load(attachment, at, to.len(), self.client)?;
@@ -112,9 +238,8 @@ impl Surface {
         Ok(())
     }
 
-    /// Writes the bytes of a sample of an attachment.
     #[inline]
-    pub(super) fn store(
+    fn store_stored(
         &self,
         memory: &mut impl SampleMemory,
         attachment: usize,
@@ -135,13 +260,7 @@ impl Surface {
 
     /// Reads the bytes of a sample: column, row, layer, sample.
     pub(super) fn read(&self, space: &AddressSpace, place: [u32; 4], to: &mut [u8]) -> Result<(), GpuFault> {
-        let at = self.address(place);
-        for (offset, part) in self.pieces(to.len()) {
-            let value = space.read(at.wrapping_add(offset), part.len(), self.client)?;
-            let bytes = value.to_le_bytes();
-            to[part].iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
-        }
-        Ok(())
+        self.load(&mut ReadSamples(space), 0, place, to)
     }
 
     /// Writes the bytes of a sample.
@@ -151,12 +270,29 @@ impl Surface {
         place: [u32; 4],
         from: &[u8],
     ) -> Result<(), GpuFault> {
-        let at = self.address(place);
-        for (offset, part) in self.pieces(from.len()) {
-            let size = part.len();
-            space.write(at.wrapping_add(offset), size, word(&from[part]), self.client)?;
+        self.store(space, 0, place, from)
+    }
+
+    /// Clears the block that begins at a texel, where it has flags and is inside of an area of first and last column and row;
+    /// whether it did.
+    pub(super) fn clear_block(
+        &self,
+        space: &mut AddressSpace,
+        [x, y, layer]: [u32; 3],
+        [left, top, right, bottom]: [u32; 4],
+        value: &[u8],
+    ) -> Result<bool, GpuFault> {
+        let Some(flags) = &self.flags else { return Ok(false) };
+        let first = flags.first([x, y]);
+        let last = [first[0].saturating_add(flags.block.0 - 1), first[1].saturating_add(flags.block.1 - 1)];
+        if first[0] < left || first[1] < top || last[0] > right || last[1] > bottom {
+            return Ok(false);
         }
-        Ok(())
+        if first == [x, y] {
+            self.store_stored(space, 0, [x, y, layer, 0], value)?;
+            space.write(flags.address([x, y, layer]), 1, BlockFlag::Cleared.code().into(), self.client)?;
+        }
+        Ok(true)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::layout::{byte_number, format, tile_mode};
 use std::str::FromStr;
 use unwedge_hw::adreno::format::{Format, Numeric, linear_to_srgb8};
 use unwedge_hw::adreno::layout::{ImageGpu, ImageLayout, ImageParams, ImportedLayout, TileMode};
-use unwedge_sim::adreno::{Replay, TargetName};
+use unwedge_sim::adreno::{AdrenoMachine, Replay, TargetName};
 
 /// How an image is asked for.
 const FORM: &str = "write it as draw=N:mrt0, draw=N:depth or draw=N:stencil, then any of :stored :layer=N :sample=N :stretch; or as ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N \
@@ -137,7 +137,9 @@ pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<Vec<u
     let mut texel = Vec::new();
     for y in 0..size.height {
         for x in 0..size.width {
-            let offset = addresser.checked_offset(x / block.0, y / block.1, *layer, 0);
+            let (column, line) = stored(&layout, *iova, (*level, *layer), (x, y), machine)
+                .ok_or_else(|| said(&format_args!("what its flags say of texel {x},{y} is not known")))?;
+            let offset = addresser.checked_offset(column / block.0, line / block.1, *layer, 0);
             let at = offset
                 .and_then(|offset| iova.checked_add(offset))
                 .ok_or_else(|| said(&"it has no such texel"))?;
@@ -156,6 +158,22 @@ pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<Vec<u
         }
     }
     encode(size.width, size.height, Pixels::Rgba8, &rows).map_err(|e| said(&e))
+}
+
+/// Where the value of a texel is stored, which flags of UBWC say; `None` where they are not known.
+fn stored(
+    layout: &ImageLayout,
+    iova: u64,
+    (level, layer): (u32, u32),
+    (x, y): (u32, u32),
+    machine: &AdrenoMachine<'_>,
+) -> Option<(u32, u32)> {
+    let (Some(flags), Some(first)) = (layout.flags, layout.flag_offset(level, layer)) else {
+        return Some((x, y));
+    };
+    let row = u64::from(y / flags.block.1) * u64::from(flags.pitch(level));
+    let flag = iova.checked_add(first)?.checked_add(row)?.checked_add(u64::from(x / flags.block.0))?;
+    machine.stored_texel(flag, flags.block, (x, y))
 }
 
 /// The codes of a texel: 0 to 1 in 8 bits, as an sRGB format holds it; integers as far as 8 bits hold them.

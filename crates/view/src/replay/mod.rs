@@ -2,11 +2,13 @@
 //!
 //! Never: opens files; what memory holds at the end is handed to the caller.
 
+mod caches;
 mod compare;
 mod coverage;
 mod device;
 mod fiber;
 mod image;
+mod lrz;
 mod passes;
 mod picture_diff;
 mod pixel;
@@ -36,7 +38,9 @@ pub use watches::FramePicture;
 use crate::Style;
 use crate::json::Hex;
 use crate::plural::counted;
+use caches::StaleReads;
 use coverage::{Coverage, CoverageNumbers};
+use lrz::LrzReport;
 use pixel::PixelWatch;
 use serde::Serialize;
 use std::cell::RefCell;
@@ -82,6 +86,10 @@ pub struct ReplayOptions {
     pub pixel: Option<PixelWanted>,
     /// Whether the first hang is dumped.
     pub dump: bool,
+    /// Whether caches are between the units and memory.
+    pub caches: bool,
+    /// Whether draws are held to LRZ.
+    pub check_lrz: bool,
 }
 
 impl ReplayOptions {
@@ -104,6 +112,8 @@ impl ReplayOptions {
             fibers: None,
             pixel: None,
             dump: false,
+            caches: false,
+            check_lrz: false,
         }
     }
 }
@@ -153,6 +163,12 @@ pub struct Replayed {
     sets: u64,
     changed: Vec<ChangedBuffer>,
     notes: Vec<String>,
+    /// Reads that missed a flush, if caches were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_reads: Option<StaleReads>,
+    /// How draws and LRZ agree, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lrz: Option<LrzReport>,
     /// What was asked for, in that order; `None` where not all of it is mapped and known.
     #[serde(skip)]
     pub memory: Vec<Option<Vec<u8>>>,
@@ -358,6 +374,8 @@ fn run<'d>(
         take_views(&mut result, options, &watches, &fibers, replay);
         result.changed = replay.changes().into_iter().map(ChangedBuffer::from).collect();
         result.notes = replay.machine.notes().map(note).collect();
+        result.lrz = options.check_lrz.then(|| LrzReport::of(&replay.machine));
+        result.stale_reads = options.caches.then(|| StaleReads::of(&replay.machine, db));
     }
     (replay, result, diagnostics)
 }
@@ -495,6 +513,12 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
                     wanted: spec.wanted,
                     log: SharedFiberLog::clone(&self.fibers),
                 });
+                if self.options.check_lrz {
+                    replay.machine.check_lrz();
+                }
+                if self.options.caches {
+                    replay.machine.enable_caches();
+                }
                 if self.options.dump && self.result.hang.is_none() {
                     replay.dump_hang();
                 }
@@ -615,6 +639,16 @@ impl Replayed {
     pub fn differs(&self) -> bool {
         self.compared.as_ref().is_some_and(|compared| !compared.buffers.is_empty())
             || self.snapshots.iter().flatten().any(SnapshotDifference::is_wrong)
+    }
+
+    /// Whether LRZ would have rejected what is seen.
+    pub fn has_lrz_misses(&self) -> bool {
+        self.lrz.as_ref().is_some_and(LrzReport::has_misses)
+    }
+
+    /// Whether a read missed a flush.
+    pub fn missed_flushes(&self) -> bool {
+        self.stale_reads.as_ref().is_some_and(StaleReads::is_some)
     }
 
     /// Whether one of these submits was executed.
@@ -749,6 +783,12 @@ impl Replayed {
         }
         if let Some(differences) = &self.snapshots {
             compare::snapshots_text(differences, style, out)?;
+        }
+        if let Some(lrz) = &self.lrz {
+            lrz.text(style, out)?;
+        }
+        if let Some(reads) = &self.stale_reads {
+            reads.text(style, out)?;
         }
         for note in &self.notes {
             writeln!(out, "\n  note: {note}")?;

@@ -26,21 +26,26 @@ pub(super) fn is_channel_pair(params: &ImageParams) -> bool {
 
 /// Width and height in texels of a block with one flag; `None` where texels of that size have no UBWC.
 fn flag_block(params: &ImageParams) -> Option<(u32, u32)> {
-    let bytes = params.format.block_bytes();
-    if is_channel_pair(params) {
-        return Some((16, 8));
-    }
     if params.format.name() == "Y8_UNORM" {
         return Some((32, 8));
     }
-    if bytes <= 2 && params.samples > 1 {
-        return Some(match params.samples {
+    ubwc_block(params.format.block_bytes(), params.samples, is_channel_pair(params))
+}
+
+/// Width and height in texels of a block with one flag of UBWC, by bytes and number of the samples of a texel, and whether
+/// tiles keep its two channels of 8 bits apart; `None` where such texels have no UBWC.
+pub fn ubwc_block(sample_bytes: u32, samples: u32, channel_pair: bool) -> Option<(u32, u32)> {
+    if channel_pair {
+        return Some((16, 8));
+    }
+    if sample_bytes <= 2 && samples > 1 {
+        return Some(match samples {
             2 => (8, 4),
             4 => (4, 4),
             _ => (4, 2),
         });
     }
-    match bytes * params.samples {
+    match sample_bytes.saturating_mul(samples) {
         1 | 2 | 4 => Some((16, 4)),
         8 => Some((8, 4)),
         16 => Some((4, 4)),

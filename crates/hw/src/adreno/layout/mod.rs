@@ -17,6 +17,7 @@ pub use address::{Addresser, AddresserParts, TexelPlace, Tiling};
 pub use copy::{CopyError, Rect};
 pub use error::{Axis, LayoutError};
 pub use gpu::{BankConfig, ImageGpu, MacrotileMode};
+pub use levels::ubwc_block;
 pub use view::{ViewLevel, ViewParts};
 
 use crate::adreno::format::Format;

@@ -1,6 +1,6 @@
 //! CP_EVENT_WRITE: events, and what is written when they are over.
 //!
-//! Work is done before its event, and there are no caches: what an event flushes has landed.
+//! Work is done before its event. What events write goes to memory past all caches.
 
 use super::{CpStop, Executed};
 use crate::adreno::machine::{AdrenoMachine, WorkUnit};
@@ -19,6 +19,8 @@ pub(crate) enum Event {
     ZpassDone,
     /// GMEM is loaded, stored or cleared.
     Blit,
+    /// The buffer of LRZ is cleared.
+    LrzClear,
     /// Statistics of geometry are counted, or no longer.
     CountGeometry(bool),
     /// Statistics of fragments are.
@@ -42,6 +44,7 @@ impl Event {
             "START_FRAGMENT_CTRS" => Event::CountFragments(true),
             "STOP_FRAGMENT_CTRS" => Event::CountFragments(false),
             "BLIT" | "CCU_RESOLVE" => Event::Blit,
+            "LRZ_CLEAR" => Event::LrzClear,
             _ => Event::Other,
         }
     }
@@ -64,6 +67,7 @@ impl AdrenoMachine<'_> {
 
     fn execute_event(&mut self, packet: &Executed<'_>, word: u32) -> Result<(), CpStop> {
         let wide = packet.op == AdrenoOp::EventWrite7;
+        self.space.cache_event(self.cache_event_of((word & 0xff) as u8));
         match self.event_of((word & 0xff) as u8) {
             Event::WritePrimitiveCounts => {
                 let iova = self.register_pair(packet.thread, self.places.stream_counts);
@@ -82,6 +86,7 @@ impl AdrenoMachine<'_> {
             }
             Event::ZpassDone => return self.sample_count(packet, wide),
             Event::Blit => self.resolve_event(packet.thread, packet.iova)?,
+            Event::LrzClear => self.clear_lrz(packet.thread),
             Event::CountGeometry(runs) => self.counters.geometry_runs = runs,
             Event::CountFragments(runs) => self.counters.fragments_run = runs,
             Event::Other => {}
@@ -133,15 +138,15 @@ impl AdrenoMachine<'_> {
         let word = packet.arg(0)?;
         if !wide || word & (COUNT | END | ACCUMULATE) == 0 {
             let iova = self.register_pair(packet.thread, self.places.sample_count);
-            return Ok(self.space.write(iova, 8, samples, Client::Ccu)?);
+            return Ok(self.space.write(iova, 8, samples, Client::Cp)?);
         }
         let slot = packet.arg64(1)?;
         let (result, end) = (slot.saturating_add(8), slot.saturating_add(16));
-        self.space.write(if word & END != 0 { end } else { slot }, 8, samples, Client::Ccu)?;
+        self.space.write(if word & END != 0 { end } else { slot }, 8, samples, Client::Cp)?;
         if word & ACCUMULATE != 0 {
-            let [first, sum, last] = [slot, result, end].map(|iova| self.space.read(iova, 8, Client::Ccu));
+            let [first, sum, last] = [slot, result, end].map(|iova| self.space.read(iova, 8, Client::Cp));
             let sum = sum?.wrapping_add(last?.wrapping_sub(first?));
-            self.space.write(result, 8, sum, Client::Ccu)?;
+            self.space.write(result, 8, sum, Client::Cp)?;
         }
         Ok(())
     }

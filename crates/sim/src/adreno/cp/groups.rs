@@ -10,6 +10,7 @@ use unwedge_stream::adreno::{GroupState, mode};
 mod marker {
     pub(super) const DIRECT_RENDER: u32 = 1;
     pub(super) const BIN_VISIBILITY: u32 = 2;
+    pub(super) const BIN_RENDER_END: u32 = 7;
     pub(super) const LAST_RENDER_MODE: u32 = 8;
     /// The low bits are no render mode.
     pub(super) const IFPC_MODE: u32 = 1 << 8;
@@ -70,11 +71,18 @@ impl AdrenoMachine<'_> {
         let value = word & 0xf;
         let thread = self.thread_mut(packet.thread);
         thread.marker = Some(value);
+        if matches!(value, marker::DIRECT_RENDER | marker::BIN_VISIBILITY | marker::BIN_RENDER_END) {
+            thread.bin = None;
+        }
         match value {
             marker::DIRECT_RENDER => thread.modes = mode::SYSMEM,
             marker::BIN_VISIBILITY => thread.modes = mode::BINNING,
             3..=marker::LAST_RENDER_MODE => thread.modes = mode::GMEM,
             _ => {}
+        }
+        self.end_lrz_pass();
+        if self.bins_draws(packet.thread) {
+            self.begin_binning();
         }
         Ok(())
     }

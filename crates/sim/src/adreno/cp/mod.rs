@@ -5,6 +5,7 @@
 //! [`unwedge_stream`] reads. Never: rendering.
 
 mod ahead;
+mod bins;
 mod condition;
 mod event;
 mod groups;
@@ -118,6 +119,7 @@ impl AdrenoMachine<'_> {
         self.thread_mut(id).resume();
         self.space.privileged = self.level(id) == 0;
         let error = |kind| CpError { iova: at.dword(0), kind };
+        self.space.begin_packet(at.dword(0), None, id);
         let raw = self.fetch(at.dword(0)).inspect_err(|_| self.thread_mut(id).work_on(&at, 0))?;
         let header = AdrenoPacketHeader::decode(raw, generation);
         if at.taken || header.is_none() {
@@ -156,6 +158,7 @@ impl AdrenoMachine<'_> {
                 }
                 AdrenoPacketHeader::Operation { opcode, .. } => {
                     let op = self.operation(opcode);
+                    self.space.begin_packet(at.dword(0), Some(opcode), id);
                     let packet = Executed { op, opcode, iova: at.dword(0), payload, thread: id };
                     self.operate(&packet, at.taken)
                 }

@@ -11,8 +11,8 @@ use unwedge_stream::adreno::{AdrenoOp, Stage, StateSource, StateType, Wait};
 
 const REG: u32 = 0x3_ffff;
 
-/// Packets that change nothing a sequential machine without preemption, caches and visibility streams could tell.
-const WITHOUT_EFFECT: [&str; 23] = [
+/// Packets that change nothing a sequential machine without preemption and caches could tell.
+const WITHOUT_EFFECT: [&str; 19] = [
     "CP_BOOTSTRAP_UCODE",
     "CP_CCHE_INVALIDATE",
     "CP_CONTEXT_SWITCH",
@@ -24,14 +24,10 @@ const WITHOUT_EFFECT: [&str; 23] = [
     "CP_RECORD_PFP_TIMESTAMP",
     "CP_RESOURCE_LIST",
     "CP_SET_AMBLE",
-    "CP_SET_BIN_DATA5",
-    "CP_SET_BIN_DATA5_OFFSET",
     "CP_SET_MODE",
     "CP_SET_PROTECTED_MODE",
-    "CP_SET_PSEUDO_REG",
     "CP_SET_SECURE_MODE",
     "CP_SET_SUBDRAW_SIZE",
-    "CP_SET_VISIBILITY_OVERRIDE",
     "CP_SKIP_IB2_ENABLE_GLOBAL",
     "CP_SKIP_IB2_ENABLE_LOCAL",
     "CP_WAIT_FOR_ME",
@@ -86,6 +82,9 @@ impl AdrenoMachine<'_> {
     }
 
     fn without_effect(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
+        if self.bin_packet(packet)? {
+            return Ok(());
+        }
         match self.gpu.packet_name(packet.opcode) {
             Some(name) if WITHOUT_EFFECT.contains(&name) => Ok(()),
             Some(name) => {

@@ -1,5 +1,6 @@
 //! A thread of the command processor: the streams it is in, and what decides which packets it takes.
 
+use super::super::draw::BinStreams;
 use super::super::groups_state::Groups;
 use unwedge_stream::adreno::mode;
 
@@ -191,6 +192,14 @@ pub(crate) struct CpThread {
     /// Bits of [`mode`].
     pub(crate) modes: u8,
     pub(crate) groups: Groups,
+    /// CP_THREAD_CONTROL has chosen no other thread.
+    pub(crate) alone: bool,
+    /// Visibility streams of the bin that is rendered.
+    pub(crate) bin: Option<BinStreams>,
+    /// CP_SET_VISIBILITY_OVERRIDE: they are not obeyed.
+    pub(crate) shows_all: bool,
+    /// Addresses of visibility streams that CP_SET_PSEUDO_REG gave.
+    pub(crate) stream_addresses: [Option<u64>; 3],
     /// How often it has come to a place where threads meet.
     pub(crate) met: u64,
     /// It stands at one.
@@ -218,6 +227,10 @@ impl CpThread {
             marker: None,
             modes: mode::ALL,
             groups: Groups::default(),
+            alone: false,
+            bin: None,
+            shows_all: false,
+            stream_addresses: [None; 3],
             met: 0,
             meets: false,
             header: 0,

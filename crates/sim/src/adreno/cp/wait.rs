@@ -115,7 +115,9 @@ impl AdrenoMachine<'_> {
             ThreadId::Br => 1,
             ThreadId::Bv => 2,
         };
-        self.thread_mut(packet.thread).selected = word & 3 & bit != 0;
+        let thread = self.thread_mut(packet.thread);
+        thread.selected = word & 3 & bit != 0;
+        thread.alone = word & 3 == bit;
         Ok(PacketEnd::Done)
     }
 

@@ -1,6 +1,7 @@
 //! Draws, dispatches and blits: what stands before them, and who does them.
 
 use super::{CpStop, Executed, PacketEnd, ThreadId};
+use crate::adreno::draw::DrawVisibility;
 use crate::adreno::draw_watch::WatchedWork;
 use crate::adreno::machine::{AdrenoMachine, WorkUnit};
 use crate::adreno::space::Client;
@@ -9,6 +10,12 @@ use unwedge_stream::adreno::AdrenoOp;
 impl AdrenoMachine<'_> {
     pub(super) fn work(&mut self, packet: &Executed<'_>) -> Result<PacketEnd, CpStop> {
         if !self.draws_execute(packet.thread) {
+            return Ok(PacketEnd::Done);
+        }
+        let visibility = self.draw_visibility(packet)?;
+        if let Some((DrawVisibility::Hidden, streams)) = visibility {
+            // Its groups wait for a draw that is visible.
+            self.thread_mut(packet.thread).bin = Some(streams);
             return Ok(PacketEnd::Done);
         }
         if packet.op.loads_groups() {
@@ -21,8 +28,8 @@ impl AdrenoMachine<'_> {
             self.thread_mut(packet.thread).resume();
             self.thread_mut(packet.thread).advance(dwords);
         }
-        // BV finds out what is visible: everything is.
-        if packet.thread == ThreadId::Bv {
+        // Of BV there is only the binning pass.
+        if packet.thread == ThreadId::Bv && !self.bins_draws(packet.thread) {
             return Ok(PacketEnd::Done);
         }
         if let Some(end) = self.send_ahead(packet) {
@@ -50,7 +57,15 @@ impl AdrenoMachine<'_> {
                 self.dispatch(packet.thread, groups)?;
             }
             AdrenoOp::Blit => self.blit(packet.thread)?,
-            _ => self.draw_packet(packet)?,
+            _ => {
+                if let Some((_, streams)) = visibility {
+                    self.thread_mut(packet.thread).bin = Some(streams);
+                }
+                self.begin_draw_packet(packet, visibility.map(|(visible, _)| visible))?;
+                self.begin_lrz_draw(packet.iova);
+                self.draw_packet(packet)?;
+                self.end_draw_packet(packet.thread)?;
+            }
         }
         self.working = None;
         self.tell_watch(|watch, machine| watch.work(machine, &work, true));

@@ -7,7 +7,7 @@ use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::{AddressSpace, Client, GpuFault, SampleMemory};
-use crate::adreno::surface::{Surface, SurfaceParts, target_codec};
+use crate::adreno::surface::{FlagParts, Surface, SurfaceParts, target_codec};
 use unwedge_base::Generation;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, TexelCodec};
 use unwedge_hw::adreno::layout::{ImageGpu, TileMode};
@@ -47,6 +47,7 @@ struct Places {
     behind: u32,
     /// Of the attachment.
     number: usize,
+    client: Client,
 }
 
 /// How texels of an attachment are stored.
@@ -55,6 +56,8 @@ struct Stored {
     codec: TexelCodec,
     format: HardwareFormat,
     tile_mode: TileMode,
+    /// In memory, where it has UBWC.
+    flags: Option<FlagParts>,
 }
 
 impl AdrenoMachine<'_> {
@@ -77,7 +80,17 @@ impl AdrenoMachine<'_> {
         let swap = ColorSwap::from_code(info >> 13);
         let in_gmem = place == AttachmentPlace::Rendered && Bin::of(&registers).is_some();
         let order = if in_gmem { TileMode::Tile3 } else { tile_mode };
-        let stored = Stored { codec: target_codec(format, swap, order, srgb)?, format, tile_mode };
+        // a6xx names targets with UBWC in one register, a7xx each in its own.
+        let compressed = match self.generation >= Generation::A7xx {
+            true => info >> 11 & 1 != 0,
+            false => registers.get(Reg::RenderControl) >> (16 + number) & 1 != 0,
+        };
+        let flags = compressed.then(|| {
+            let behind = 3 * number as u32;
+            let base = registers.address(Reg::TargetFlags, behind);
+            FlagParts::of_registers(base, registers.at(Reg::TargetFlagPitch, behind))
+        });
+        let stored = Stored { codec: target_codec(format, swap, order, srgb)?, format, tile_mode, flags };
         let places = Places {
             pitch: Reg::TargetPitch,
             layer_pitch: Reg::TargetLayerPitch,
@@ -85,6 +98,7 @@ impl AdrenoMachine<'_> {
             gmem: Reg::TargetGmem,
             behind,
             number,
+            client: Client::Ccu,
         };
         self.attachment(id, &stored, &places, place)
     }
@@ -105,9 +119,19 @@ impl AdrenoMachine<'_> {
             gmem: Reg::DepthGmem,
             behind: 0,
             number: DEPTH,
+            client: Client::CcuDepth,
         };
+        let compressed = match self.generation >= Generation::A7xx {
+            true => info >> 7 & 1 != 0,
+            false => registers.get(Reg::RenderControl) >> 14 & 1 != 0,
+        };
+        let flags = compressed.then(|| {
+            let pitch = registers.get(Reg::DepthFlagPitch);
+            // Its pitch has fewer bits than those of targets.
+            FlagParts::of_registers(registers.address(Reg::DepthFlags, 0), pitch & !0x780)
+        });
         let tile_mode = self.depth_tile_mode(info >> 5)?;
-        self.attachment(id, &integers(name, tile_mode)?, &places, place)
+        self.attachment(id, &integers(name, tile_mode, flags)?, &places, place)
     }
 
     /// A stencil image of its own.
@@ -124,9 +148,10 @@ impl AdrenoMachine<'_> {
             gmem: Reg::StencilGmem,
             behind: 0,
             number: STENCIL,
+            client: Client::CcuDepth,
         };
         let tile_mode = self.depth_tile_mode(info >> 2)?;
-        self.attachment(id, &integers("R8_UINT", tile_mode)?, &places, place)
+        self.attachment(id, &integers("R8_UINT", tile_mode, None)?, &places, place)
     }
 
     /// On a6xx depth and stencil are always in tiles.
@@ -159,7 +184,8 @@ impl AdrenoMachine<'_> {
                 layer_stride: u64::from(read(places.layer_pitch)) << 6,
                 samples,
                 size: (u32::MAX, u32::MAX),
-                client: Client::Ccu,
+                client: places.client,
+                flags: stored.flags,
             },
         };
         let surface = Surface::new(&parts, ImageGpu::of(self.adreno).ok())?;
@@ -224,7 +250,7 @@ impl Attachment {
 }
 
 /// Depth or stencil, as numbers.
-fn integers(name: &str, tile_mode: TileMode) -> Option<Stored> {
+fn integers(name: &str, tile_mode: TileMode, flags: Option<FlagParts>) -> Option<Stored> {
     let format = Format::named(name)?;
-    Some(Stored { codec: format.codec(), format: format.render_format()?, tile_mode })
+    Some(Stored { codec: format.codec(), format: format.render_format()?, tile_mode, flags })
 }

@@ -113,7 +113,7 @@ impl Attribute {
 
 /// Reads bytes.
 pub(super) fn read(space: &AddressSpace, address: u64, to: &mut [u8]) -> Result<(), GpuFault> {
-    if let Some(bytes) = space.memory.get(address, to.len()) {
+    if let Some(bytes) = space.memory.get(address, to.len()).filter(|_| !space.has_caches()) {
         to.copy_from_slice(bytes);
         return Ok(());
     }

@@ -7,6 +7,7 @@
 use super::counters::Statistic;
 use super::fragment_state::{FragmentState, ShadedFragments, WeightKind, WeightPlace, weight_kinds};
 use super::gmem::{self, Bin};
+use super::lrz::{LrzRun, LrzVerdict};
 use super::primitives::AheadPrimitive;
 use super::raster::{self, Primitive, Quad, Surface};
 use super::registers::{DrawRegisters, DrawStage};
@@ -61,6 +62,8 @@ pub(super) struct FragmentRun {
     pub(super) merges_apart: bool,
     /// Primitives that were rasterized.
     primitives: u64,
+    /// What tests said of samples, while LRZ is checked.
+    pub(super) lrz: Option<LrzRun>,
 }
 
 impl FragmentRun {
@@ -78,6 +81,7 @@ impl FragmentRun {
         code.outputs = state.outputs();
         code.prefetches.clone_from(&state.prefetches);
         let planes = Planes::new(state.components);
+        let lrz = machine.lrz_state(id, state.samples).map(LrzRun::new);
         Ok(FragmentRun {
             id,
             state,
@@ -89,6 +93,7 @@ impl FragmentRun {
             near: NearSamples::default(),
             merges_apart: true,
             primitives: 0,
+            lrz,
         })
     }
 
@@ -129,6 +134,9 @@ impl FragmentRun {
             Some(ahead) => ahead.emit(&mut emit),
             None => raster::rasterize(&raster, viewport, primitive, &mut emit),
         };
+        if let Some(lrz) = &self.lrz {
+            machine.write_lrz(&lrz.state, &raster, viewport, layer, primitive);
+        }
         self.state.raster = raster;
         stop.map_or(Ok(()), Err)?;
         machine.spend(1 + blocks / BLOCKS)
@@ -248,17 +256,28 @@ impl FragmentRun {
                     let [sx, sy] = state.sample_place(sample);
                     let z = surface.z(x as f32 + sx, y as f32 + sy);
                     let fate = SampleFate { x, y, layer, sample, z, front: surface.front(), reference: None };
-                    if state.depth_stencil.test(&mut memory, &fate)? {
-                        left |= 1 << sample;
+                    let passes = state.depth_stencil.test(&mut memory, &fate)?;
+                    left |= u8::from(passes) << sample;
+                    if let Some(lrz) = &self.lrz {
+                        lrz.add(LrzVerdict { place: [x, y, layer, sample], z, passes });
                     }
                 }
                 quad.coverage[pixel] = left;
             }
         }
-        if state.counts_samples {
+        let counts = state.counts_samples;
+        self.judge(machine);
+        if counts {
             machine.counters.samples += u64::from(u32::from_le_bytes(quad.coverage).count_ones());
         }
         Ok(())
+    }
+
+    /// Holds LRZ to what tests have said.
+    pub(super) fn judge(&self, machine: &mut AdrenoMachine<'_>) {
+        if let Some(lrz) = &self.lrz {
+            machine.judge_lrz(lrz, self.state.depth_stencil.writes_depth());
+        }
     }
 
     /// Shades and merges what waits.

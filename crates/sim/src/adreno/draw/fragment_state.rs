@@ -360,6 +360,11 @@ fn area(first: u32, last: u32) -> Area {
     Area { first: corner(first), last: corner(last) }
 }
 
+/// The state of rasterization, with the samples that registers say.
+pub(super) fn raster_state_of(registers: &DrawRegisters<'_, '_>, last: DrawStage) -> RasterState {
+    raster_state(registers, last, samples(registers))
+}
+
 fn raster_state(registers: &DrawRegisters<'_, '_>, last: DrawStage, samples: u32) -> RasterState {
     let clip = registers.get(Reg::ClipControl);
     let setup = registers.get(Reg::Setup);

@@ -9,7 +9,7 @@ use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::draw_watch::WatchedResolve;
 use crate::adreno::machine::{AdrenoMachine, Note};
 use crate::adreno::space::{Client, GMEM};
-use crate::adreno::surface::{Surface, SurfaceParts, TEXEL, target_codec};
+use crate::adreno::surface::{FlagParts, Surface, SurfaceParts, TEXEL, target_codec};
 use crate::memory::{Load, SimMemory};
 use unwedge_base::Generation;
 use unwedge_hw::adreno::format::{ColorSwap, HardwareFormat, Numeric, TexelCodec};
@@ -74,6 +74,7 @@ impl Bin {
             samples,
             size: (self.size[0], self.size[1]),
             client: Client::Ccu,
+            flags: None,
         }
     }
 }
@@ -99,6 +100,8 @@ struct Resolve {
     first: [u32; 2],
     last: [u32; 2],
     first_sample: bool,
+    /// Nothing but a clear, and not of GMEM.
+    clears_memory: bool,
     /// Bytes of a texel, and which of their bits are cleared.
     clear: [u8; TEXEL],
     clear_bits: u128,
@@ -164,6 +167,12 @@ impl AdrenoMachine<'_> {
             samples: 1 << (target >> 3 & 3),
             size: (u32::MAX, u32::MAX),
             client,
+            flags: (target >> 2 & 1 != 0).then(|| {
+                FlagParts::of_registers(
+                    registers.address(Reg::BlitFlags, 0),
+                    registers.get(Reg::BlitFlagPitch),
+                )
+            }),
         };
         let codec = target_codec(format, swap, TileMode::Tile3, false)?;
         let samples = 1 << (registers.get(Reg::BlitGmemSamples) >> 3 & 3);
@@ -206,6 +215,7 @@ impl AdrenoMachine<'_> {
             first,
             last,
             first_sample: info >> 2 & 1 != 0,
+            clears_memory: clears_memory && work.clears && !work.stores,
             clear,
             clear_bits,
         })
@@ -215,6 +225,13 @@ impl AdrenoMachine<'_> {
         let Resolve { inside, outside, .. } = resolve;
         let (column, row) = (x - resolve.origin[0], y - resolve.origin[1]);
         let size = inside.bytes();
+        if resolve.clears_memory && resolve.clear_bits == u128::MAX {
+            let [left, top] = resolve.first;
+            let area = [left, top, resolve.last[0], resolve.last[1]];
+            if inside.clear_block(&mut self.space, [x, y, 0], area, &resolve.clear[..size])? {
+                return Ok(());
+            }
+        }
         let mut texel = [0; TEXEL];
         let texel = &mut texel[..size];
         if resolve.work.stores {

@@ -6,6 +6,7 @@
 
 use super::fragment::{FragmentRun, PendingQuad, place};
 use super::fragment_state::ShadedFragments;
+use super::lrz::LrzVerdict;
 use super::raster::Quad;
 use super::samples::SampleFate;
 use crate::adreno::cp::CpStop;
@@ -48,7 +49,7 @@ impl FragmentRun {
         let quads: usize = parts.iter().map(|quads| quads.len()).sum();
         let space = &mut machine.space;
         // Whoever watches is told of one sample after the other.
-        let watched = !machine.draw_watch.is_empty();
+        let watched = !machine.draw_watch.is_empty() || space.has_caches() || self.lrz.is_some();
         if self.merges_apart && !watched && shares > 1 && quads >= MANY_QUADS && !space.memory.logs_writes() {
             if let Some(samples) = self.merge_apart(space, parts, shaded, shares) {
                 machine.counters.samples += samples;
@@ -65,6 +66,7 @@ impl FragmentRun {
             .try_for_each(|(quads, shaded)| self.merge(&mut memory, quads, shaded, None, &mut samples));
         self.near = near;
         machine.counters.samples += samples;
+        self.judge(machine);
         merged
     }
 
@@ -150,6 +152,10 @@ impl FragmentRun {
         let z = shaded.depth(fiber).unwrap_or_else(|| surface.z(x as f32 + sx, y as f32 + sy));
         let (front, reference) = (surface.front(), shaded.stencil(fiber));
         let fate = SampleFate { x, y, layer, sample, z, front, reference };
-        Ok(self.state.depth_stencil.test(memory, &fate)?)
+        let passes = self.state.depth_stencil.test(memory, &fate)?;
+        if let Some(lrz) = &self.lrz {
+            lrz.add(LrzVerdict { place: [x, y, layer, sample], z, passes });
+        }
+        Ok(passes)
     }
 }

@@ -13,6 +13,7 @@ use super::primitives::AssembledPrimitives;
 use super::registers::{DrawRegisters, DrawStage, Reg, named};
 use super::tess::{PatchInput, TessStage};
 use super::vertices::{Assembled, ShadedVertices};
+use super::visibility::BinningState;
 use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::fiber_trace::{FiberTrace, FiberWanted};
 use crate::adreno::ir3::{Fibers, Planes, StageCode, StartValue};
@@ -126,6 +127,8 @@ struct Geometry {
     varyings: VaryingState,
     tess: Option<TessStage>,
     shader: Option<GeometryStage>,
+    /// In a binning pass that records what is visible.
+    binning: Option<BinningState>,
 }
 
 impl Geometry {
@@ -154,9 +157,11 @@ impl AdrenoMachine<'_> {
             true => Some(FragmentRun::new(self, id, last_stage(call))?),
             false => None,
         };
+        let mut primitives = 0;
         for views in self.views(id) {
-            self.draw_views(id, call, &geometry, &views, &mut fragments)?;
+            primitives = self.draw_views(id, call, &geometry, &views, &mut fragments)?;
         }
+        self.count_primitives(primitives);
         if let Some(fragments) = fragments {
             fragments.end(self)?;
         }
@@ -207,6 +212,7 @@ impl AdrenoMachine<'_> {
         if !chained {
             code.outputs = linkage.outputs.iter().map(|(register, _)| *register).collect();
         }
+        let binning = self.binning_state(id, last_stage(call));
         let registers = DrawRegisters { machine: self, thread: id };
         let values = registers.get(Reg::VertexValues);
         let attributes = Attribute::all(&registers);
@@ -229,6 +235,7 @@ impl AdrenoMachine<'_> {
             linkage,
             tess,
             shader,
+            binning,
         };
         if !geometry.attributes.iter().all(Attribute::is_known) {
             self.note(Note::NotRendered);
@@ -244,8 +251,9 @@ impl AdrenoMachine<'_> {
         geometry: &Geometry,
         views: &[u32],
         fragments: &mut Option<FragmentRun>,
-    ) -> Result<(), CpStop> {
+    ) -> Result<u32, CpStop> {
         let mut chunk = Chunk::default();
+        let mut primitives = 0;
         for instance in 0..call.instances {
             self.spend(1)?;
             let mut number = 0;
@@ -256,6 +264,20 @@ impl AdrenoMachine<'_> {
                 let end = self.run_end(call, &geometry.assembly, at)?;
                 let mut stop = None;
                 let mut emit = |corners: &[u32]| {
+                    let hidden = self.hides_primitive(number);
+                    match hidden
+                        .and_then(|hidden| if hidden { self.spend(1).map(|()| true) } else { Ok(false) })
+                    {
+                        Ok(false) => {}
+                        Ok(true) => {
+                            number += 1;
+                            return ControlFlow::Continue(());
+                        }
+                        Err(met) => {
+                            stop = Some(met);
+                            return ControlFlow::Break(());
+                        }
+                    }
                     let all = corners.iter().try_for_each(|&corner| {
                         let index = self.spend(1).and_then(|()| self.index_at(call, corner))?;
                         let vertex = index.wrapping_add(geometry.offsets.vertex);
@@ -292,8 +314,10 @@ impl AdrenoMachine<'_> {
                 at = end.saturating_add(1);
                 first = at;
             }
+            primitives = number;
         }
-        self.finish_chunk(id, geometry, &mut chunk, views, fragments)
+        self.finish_chunk(id, geometry, &mut chunk, views, fragments)?;
+        Ok(primitives)
     }
 
     /// Where the next restart is, or the end of the draw.
@@ -327,16 +351,19 @@ impl AdrenoMachine<'_> {
             };
             self.count_chunk(geometry, chunk, &assembled);
             self.stream_out(id, &assembled)?;
-            if let Some(fragments) = fragments {
-                for view in views {
-                    let primitives = AssembledPrimitives {
-                        assembled: &assembled,
-                        linkage: &geometry.linkage,
-                        varyings: &geometry.varyings,
-                        last_provokes: geometry.assembly.last_provokes,
-                        rectangles: geometry.topology == Topology::Rectangles,
-                        view: *view,
-                    };
+            for view in views {
+                let primitives = AssembledPrimitives {
+                    assembled: &assembled,
+                    linkage: &geometry.linkage,
+                    varyings: &geometry.varyings,
+                    last_provokes: geometry.assembly.last_provokes,
+                    rectangles: geometry.topology == Topology::Rectangles,
+                    view: *view,
+                };
+                if let Some(binning) = &geometry.binning {
+                    self.bin_all(&primitives, binning)?;
+                }
+                if let Some(fragments) = fragments {
                     self.rasterize_all(&primitives, fragments)?;
                 }
             }

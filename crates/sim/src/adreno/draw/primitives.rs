@@ -7,6 +7,7 @@ use super::fragment::FragmentRun;
 use super::link::{Linkage, Shape, VaryingState};
 use super::raster::{self, Emit, Primitive, Quad, Surface};
 use super::vertices::{Assembled, AssembledPrimitive};
+use super::visibility::BinningState;
 use crate::adreno::cp::CpStop;
 use crate::adreno::ir3::Planes;
 use crate::adreno::machine::AdrenoMachine;
@@ -133,6 +134,21 @@ impl AheadPrimitive<'_> {
 }
 
 impl AdrenoMachine<'_> {
+    /// Takes down the bins that primitives may touch.
+    pub(super) fn bin_all(
+        &mut self,
+        primitives: &AssembledPrimitives<'_>,
+        binning: &BinningState,
+    ) -> Result<(), CpStop> {
+        for (corners, primitive) in primitives.iter() {
+            if let Some(input) = primitives.input(corners, primitive.number) {
+                let place = [input.layer, input.viewport];
+                self.bin_primitive(&input.primitive, place, primitive.number, primitives.view, binning)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Rasterizes primitives, and shades and merges their fragments.
     pub(super) fn rasterize_all(
         &mut self,

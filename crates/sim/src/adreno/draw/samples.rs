@@ -81,6 +81,11 @@ impl DepthStencil {
         self.enabled
     }
 
+    /// Samples that pass write their depth.
+    pub(super) fn writes_depth(&self) -> bool {
+        self.state.z_test && self.state.z_write
+    }
+
     /// Tests a sample, and writes what the test leaves.
     pub(super) fn test(&self, memory: &mut impl SampleMemory, sample: &SampleFate) -> Result<bool, GpuFault> {
         if !self.enabled {

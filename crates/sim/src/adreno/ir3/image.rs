@@ -7,6 +7,7 @@ use super::memory::{Context, atomic, for_each, push_old, values, width_of};
 use super::results::Results;
 use super::wave::{FIBERS, Row};
 use crate::adreno::texture::{Image, MOST_TEXEL, Texel, TexelMemory, TextureKind};
+use crate::adreno::ubwc::BlockFlag;
 use unwedge_hw::adreno::format::Numeric;
 use unwedge_isa::ir3::semantics::{Round, float};
 use unwedge_isa::ir3::{Opcode, Type};
@@ -104,6 +105,40 @@ fn raw_place(image: &Image, places: &Places, fiber: usize, bytes: u32) -> Result
     Ok(image.place(0, places.texel(image, fiber), 0)?.map(|(address, _)| address))
 }
 
+/// Makes the block of a texel one whose texels are stored, before one of them is written.
+fn store_block(
+    machine: &mut Machine<'_>,
+    image: &Image,
+    (x, y, layer): (u32, u32, u32),
+) -> Result<(), FaultKind> {
+    let Some(flags) = image.flags() else { return Ok(()) };
+    let flag = flags.address([x, y, layer]);
+    let mut code = [0];
+    read(machine, flag, &mut code)?;
+    let was = BlockFlag::of_code(code[0]);
+    if was == BlockFlag::Stored {
+        return Ok(());
+    }
+    if was == BlockFlag::Cleared {
+        let [left, top] = flags.first([x, y]);
+        let mut value = [0; MOST_TEXEL];
+        let value = &mut value[..(image.element_bytes() as usize).min(MOST_TEXEL)];
+        let first = image.place(0, (left, top, layer), 0)?;
+        if let Some((address, second)) = first {
+            for (n, byte) in (0..).zip(value.iter_mut()) {
+                let apart = u64::from(second.unwrap_or(1)) * n;
+                read(machine, address.wrapping_add(apart), std::slice::from_mut(byte))?;
+            }
+        }
+        for (row, column) in (0..flags.block.1).flat_map(|row| (0..flags.block.0).map(move |x| (row, x))) {
+            if let Some((address, second)) = image.place(0, (left + column, top + row, layer), 0)? {
+                write(machine, address, second, value)?;
+            }
+        }
+    }
+    machine.store(flag, 1, BlockFlag::Stored.code().into())
+}
+
 pub(super) fn load(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results, FaultKind> {
     let dst = cx.dst()?;
     let mut places = Places::new(machine, cx, 0)?;
@@ -158,6 +193,9 @@ pub(super) fn store(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Resul
             None => image.place(0, places.texel(&image, fiber), 0)?,
         };
         let Some((address, second)) = place else { return Ok(()) };
+        if buffer.is_none() {
+            store_block(machine, &image, places.texel(&image, fiber))?;
+        }
         let component = |at: usize| data.get(at).map_or(0, |row| to_component(row[fiber], cx.access.ty));
         let mut bytes = [0; MOST_TEXEL];
         let count = image.pack(std::array::from_fn(component), &mut bytes)?;
@@ -208,6 +246,9 @@ pub(super) fn atomics(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Res
     for_each(cx.exec, |fiber| {
         let Some(image) = places.image(machine, fiber)? else { return Ok(()) };
         let Some(address) = raw_place(&image, &places, fiber, 4 * width as u32)? else { return Ok(()) };
+        if !image.is_buffer() {
+            store_block(machine, &image, places.texel(&image, fiber))?;
+        }
         let mut bytes = [0; 8];
         read(machine, address, &mut bytes[..4 * width])?;
         let before = u64::from_le_bytes(bytes);

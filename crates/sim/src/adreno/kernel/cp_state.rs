@@ -172,7 +172,8 @@ fn busy_blocks(machine: &AdrenoMachine<'_>, fault: Option<GpuFault>) -> Vec<&'st
         Some(Client::Sp) => busy.push("UCHE_BUSY"),
         Some(Client::Vfd) => busy.extend(["VFD_BUSY", "UCHE_BUSY"]),
         Some(Client::Pc | Client::Vpc) => busy.push("UCHE_BUSY"),
-        Some(Client::Ccu) => busy.push("CCU_BUSY"),
+        Some(Client::Vsc) => busy.extend(["VSC_BUSY", "UCHE_BUSY"]),
+        Some(Client::Ccu | Client::CcuDepth) => busy.push("CCU_BUSY"),
         Some(Client::Cp) | None => {}
     }
     if let Some(queues) = machine.ahead.as_deref() {

@@ -34,12 +34,13 @@ fn source(client: Client, thread: ThreadId, generation: Generation) -> &'static 
     // Names of the clients of UCHE: a6xx, and BR and BV of a7xx.
     let [older, br, bv] = match client {
         Client::Cp => return "CP",
-        Client::Ccu => return "CCU",
+        Client::Ccu | Client::CcuDepth => return "CCU",
         Client::Sp => ["SP", "BR_SP", "BV_SP"],
         Client::Tp => ["TP", "BR_TP", "BV_TP"],
         Client::Vfd => ["VFD", "BR_VFD", "BV_VFD"],
         Client::Pc => ["PC", "BR_PC", "BV_PC"],
         Client::Vpc => ["VPC", "BR_VPC", "BV_VPC"],
+        Client::Vsc => ["VSC", "BR_VSC", "BV_VSC"],
     };
     match (generation >= Generation::A7xx, thread) {
         (false, _) => older,

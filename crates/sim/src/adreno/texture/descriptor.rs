@@ -22,6 +22,18 @@ pub(crate) enum Swizzle {
     One,
 }
 
+/// Where a descriptor has its flags of UBWC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FlagFields {
+    pub(crate) base: u64,
+    /// Bytes from a row of flags of the first level to the next.
+    pub(crate) pitch: u64,
+    /// Bytes from a layer to the next.
+    pub(crate) layer_stride: u64,
+    /// Rows of flags of the first level, as a power of two.
+    pub(crate) log_height: u32,
+}
+
 /// A texture or storage image, 16 dwords.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TextureDescriptor {
@@ -52,6 +64,7 @@ pub(crate) struct TextureDescriptor {
     /// It has flags of UBWC.
     pub(crate) flag: bool,
     pub(crate) base: u64,
+    pub(crate) flags: FlagFields,
     /// Layers, cubes or slices.
     pub(crate) depth: u32,
     pub(crate) least_lod: f32,
@@ -92,6 +105,13 @@ impl TextureDescriptor {
             tile_all: fields.tile_all.is_set(words),
             flag: fields.flag.is_set(words),
             base: fields.base_low.of(words) | fields.base_high.of(words) << 32,
+            flags: FlagFields {
+                base: fields.flag_low.of(words) | fields.flag_high.of(words) << 32,
+                pitch: fields.flag_pitch.of(words),
+                // It is in dwords.
+                layer_stride: 4 * fields.flag_array_pitch.of(words),
+                log_height: fields.flag_log_height.get(words),
+            },
             depth: fields.depth.get(words),
             least_lod: fields.least_lod.unsigned_fixed(words),
         }

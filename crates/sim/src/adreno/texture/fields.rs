@@ -83,6 +83,8 @@ field_table! {
     array_pitch: 3 "ARRAY_PITCH", least_layer: 3 "MIN_LAYERSZ", tile_all: 3 "TILE_ALL", flag: 3 "FLAG",
     base_low: 4 "BASE_LO", base_high: 5 "BASE_HI", depth: 5 "DEPTH", least_lod: 6 "MIN_LOD_CLAMP",
     chroma_x: 0 "CHROMA_MIDPOINT_X", chroma_y: 0 "CHROMA_MIDPOINT_Y", plane_pitch: 6 "PLANE_PITCH",
+    flag_low: 7 "FLAG_LO", flag_high: 8 "FLAG_HI", flag_array_pitch: 9 "FLAG_BUFFER_ARRAY_PITCH",
+    flag_pitch: 10 "FLAG_BUFFER_PITCH", flag_log_height: 10 "FLAG_BUFFER_LOGH",
 }
 
 field_table! {

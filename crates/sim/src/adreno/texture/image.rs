@@ -4,8 +4,11 @@ use super::descriptor::{Swizzle, TextureDescriptor, TextureKind};
 use super::yuv::{self, Chroma};
 use super::{TexelMemory, TextureFault};
 use crate::adreno::space::GMEM;
+use crate::adreno::ubwc::{BlockFlag, FlagPlane};
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, Numeric, PackError, TexelCodec};
-use unwedge_hw::adreno::layout::{Addresser, BankConfig, LayoutError, TileMode, ViewLevel, ViewParts};
+use unwedge_hw::adreno::layout::{
+    Addresser, BankConfig, LayoutError, TileMode, ViewLevel, ViewParts, ubwc_block,
+};
 
 /// Bytes of the largest texel or block.
 pub(crate) const MOST_TEXEL: usize = 16;
@@ -27,6 +30,7 @@ pub(crate) enum ImageUse {
 pub(crate) struct ImageLevel {
     pub(crate) size: ViewLevel,
     addresser: Result<Addresser, &'static str>,
+    flags: Option<FlagPlane>,
 }
 
 /// An image of a descriptor.
@@ -140,10 +144,63 @@ impl Image {
         };
         let level = |size: ViewLevel| {
             let addresser = parts.addresser(&size).map_err(reason);
-            ImageLevel { size, addresser }
+            ImageLevel { size, addresser, flags: None }
         };
         image.levels = parts.levels().map(level).collect();
+        image.place_flags(pair);
         Ok(Some(image))
+    }
+
+    /// Says where the flags of its levels are: those of a level after those of the level before, each in whole pages.
+    fn place_flags(&mut self, pair: bool) {
+        const PAGE: u64 = 4096;
+        const ROWS: u64 = 64;
+        let fields = self.descriptor.flags;
+        let samples = self.descriptor.samples;
+        let block = ubwc_block(self.format.block_bytes(), samples, pair);
+        let (Some(block), true) = (block, self.descriptor.flag && fields.base != 0) else { return };
+        let height = (1u64 << fields.log_height).next_multiple_of(ROWS);
+        let mut base = fields.base;
+        for (number, level) in (0..).zip(&mut self.levels) {
+            if level.size.tile_mode != TileMode::Tile3 {
+                continue;
+            }
+            let pitch = (fields.pitch >> number).max(1).next_multiple_of(ROWS);
+            let rows = (height >> number).max(1).next_multiple_of(ROWS);
+            level.flags = Some(FlagPlane { base, pitch, layer_stride: fields.layer_stride, block });
+            base = base.wrapping_add((pitch * rows).next_multiple_of(PAGE));
+        }
+    }
+
+    /// Where the value of a texel is stored: of a cleared block, in its first texel.
+    fn stored_place(
+        &self,
+        memory: &mut dyn TexelMemory,
+        level: u32,
+        place: (u32, u32, u32),
+        sample: u32,
+    ) -> Result<((u32, u32, u32), u32), TextureFault> {
+        let Some(flags) = self.levels.get(level as usize).and_then(|level| level.flags) else {
+            return Ok((place, sample));
+        };
+        let (x, y, layer) = place;
+        let mut code = [0];
+        memory.read_texel(flags.address([x, y, layer]), &mut code)?;
+        match BlockFlag::of_code(code[0]) {
+            BlockFlag::Initial | BlockFlag::Stored => Ok((place, sample)),
+            BlockFlag::Cleared => {
+                let [x, y] = flags.first([x, y]);
+                Ok(((x, y, layer), 0))
+            }
+            BlockFlag::Foreign => {
+                Err(TextureFault::NotEmulated("compressed blocks with flags of another origin"))
+            }
+        }
+    }
+
+    /// Flags of its first level.
+    pub(crate) fn flags(&self) -> Option<&FlagPlane> {
+        self.levels.first()?.flags.as_ref()
     }
 
     /// Whether it is a buffer.
@@ -260,7 +317,11 @@ impl Image {
         place: (u32, u32, u32),
         sample: u32,
     ) -> Result<Option<Texel>, TextureFault> {
-        let Some((address, second)) = self.place(level, place, sample)? else { return Ok(None) };
+        if self.place(level, place, sample)?.is_none() {
+            return Ok(None);
+        }
+        let (stored, sample) = self.stored_place(memory, level, place, sample)?;
+        let Some((address, second)) = self.place(level, stored, sample)? else { return Ok(None) };
         let mut bytes = [0; MOST_TEXEL];
         let bytes = &mut bytes[..(codec.bytes() as usize).min(MOST_TEXEL)];
         match second {

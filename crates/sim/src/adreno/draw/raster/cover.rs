@@ -1,7 +1,7 @@
 //! Which samples a convex polygon covers.
 
 use super::{Area, Emit, Quad, RasterState, SUBPIXELS, Surface};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
 /// Pixels along a side of what is tested at once.
@@ -31,10 +31,10 @@ impl Edge {
         self.x * x + self.y * y + self.constant
     }
 
-    /// The least and the greatest value in a square.
-    fn range(&self, x: i64, y: i64, side: i64) -> [i64; 2] {
+    /// The least and the greatest value in a rectangle.
+    fn range(&self, x: i64, y: i64, [width, height]: [i64; 2]) -> [i64; 2] {
         let here = self.at(x, y);
-        let (dx, dy) = (self.x * side, self.y * side);
+        let (dx, dy) = (self.x * width, self.y * height);
         [here + dx.min(0) + dy.min(0), here + dx.max(0) + dy.max(0)]
     }
 }
@@ -45,6 +45,38 @@ pub(super) struct Coverage<'s> {
     pub(super) area: Area,
     /// Blocks that were looked at.
     pub(super) blocks: Cell<u64>,
+    /// Bins are asked for instead of quads.
+    pub(super) bins: Option<&'s TouchedBins<'s>>,
+}
+
+/// Who takes down the bins of primitives.
+pub(super) struct TouchedBins<'t> {
+    /// Pixels across and down.
+    pub(super) size: [u32; 2],
+    pub(super) touch: RefCell<&'t mut dyn FnMut([u32; 2])>,
+}
+
+impl TouchedBins<'_> {
+    fn touch(&self, bin: [u32; 2]) {
+        (self.touch.borrow_mut())(bin);
+    }
+
+    /// The bins of an area that no edge leaves out whole.
+    fn touch_within(&self, within: &Area, edges: &[Edge], looked: &Cell<u64>) {
+        let [width, height] = self.size;
+        let [columns, rows] =
+            [0, 1].map(|axis| within.first[axis] / self.size[axis]..=within.last[axis] / self.size[axis]);
+        for row in rows {
+            for column in columns.clone() {
+                looked.set(looked.get() + 1);
+                let corner = [column * width, row * height].map(|at| i64::from(at) * PIXEL);
+                let sides = [width, height].map(|pixels| i64::from(pixels) * PIXEL);
+                if edges.iter().all(|edge| edge.range(corner[0], corner[1], sides)[1] >= 0) {
+                    self.touch([column, row]);
+                }
+            }
+        }
+    }
 }
 
 impl Coverage<'_> {
@@ -91,6 +123,10 @@ impl Coverage<'_> {
             first: [*columns.start() as u32, *rows.start() as u32],
             last: [*columns.end() as u32, *rows.end() as u32],
         };
+        if let Some(bins) = self.bins {
+            bins.touch_within(&within, &edges, &self.blocks);
+            return ControlFlow::Continue(());
+        }
         let block = |value: u32| value / BLOCK * BLOCK;
         for y in (block(within.first[1])..=within.last[1]).step_by(BLOCK as usize) {
             for x in (block(within.first[0])..=within.last[0]).step_by(BLOCK as usize) {
@@ -112,7 +148,7 @@ impl Coverage<'_> {
         let side = i64::from(BLOCK) * PIXEL;
         let mut all = true;
         for edge in edges {
-            let [least, greatest] = edge.range(i64::from(x) * PIXEL, i64::from(y) * PIXEL, side);
+            let [least, greatest] = edge.range(i64::from(x) * PIXEL, i64::from(y) * PIXEL, [side; 2]);
             if greatest < 0 {
                 return ControlFlow::Continue(());
             }
@@ -173,6 +209,10 @@ impl Coverage<'_> {
                 && (self.area.first[1]..=self.area.last[1]).contains(y)
         });
         self.blocks.set(self.blocks.get() + pixels.len() as u64 / u64::from(BLOCK));
+        if let Some(bins) = self.bins {
+            pixels.iter().for_each(|[x, y]| bins.touch([x / bins.size[0], y / bins.size[1]]));
+            return ControlFlow::Continue(());
+        }
         pixels.sort_by_key(|[x, y]| (y / 2, x / 2));
         for quad in pixels.chunk_by(|a, b| a.map(|at| at / 2) == b.map(|at| at / 2)) {
             let [x, y] = quad[0].map(|at| at / 2 * 2);

@@ -11,8 +11,8 @@ mod surface;
 pub(crate) use surface::Surface;
 
 use clip::Polygon;
-use cover::Coverage;
-use std::cell::Cell;
+use cover::{Coverage, TouchedBins};
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
 /// Parts of a pixel that positions are snapped to.
@@ -226,7 +226,7 @@ fn snap([x, y]: [f64; 2]) -> [i64; 2] {
 pub(crate) fn rasterize(state: &RasterState, viewport: usize, primitive: &Primitive, emit: Emit<'_>) -> u64 {
     let Some(viewport) = state.viewports.get(viewport) else { return 0 };
     let area = viewport.scissor.and(&state.window);
-    let coverage = Coverage { state, area, blocks: Cell::new(0) };
+    let coverage = Coverage { state, area, blocks: Cell::new(0), bins: None };
     // Whoever breaks off knows why.
     let _ = rasterize_within(state, viewport, primitive, &coverage, emit);
     coverage.blocks.get()
@@ -268,6 +268,24 @@ pub(crate) fn outline(state: &RasterState, viewport: usize, primitive: &Primitiv
             }
         }
     }
+}
+
+/// Calls with every bin that a covered sample may be in, some of them more than once; bins are counted from the origin. How
+/// many bins were looked at.
+pub(crate) fn bins(
+    state: &RasterState,
+    viewport: usize,
+    primitive: &Primitive,
+    size: [u32; 2],
+    touch: &mut dyn FnMut([u32; 2]),
+) -> u64 {
+    let Some(viewport) = state.viewports.get(viewport) else { return 0 };
+    let area = viewport.scissor.and(&state.window);
+    let touched = TouchedBins { size: size.map(|pixels| pixels.max(1)), touch: RefCell::new(touch) };
+    let coverage = Coverage { state, area, blocks: Cell::new(0), bins: Some(&touched) };
+    let mut emit = |_: &Surface, _: &Quad| ControlFlow::Continue(());
+    let _ = rasterize_within(state, viewport, primitive, &coverage, &mut emit);
+    coverage.blocks.get()
 }
 
 fn rasterize_within(

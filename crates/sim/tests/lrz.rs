@@ -1,0 +1,143 @@
+//! LRZ by command streams that are put together here: what it would reject, and when that is seen.
+
+#[allow(dead_code, reason = "this test uses a part of it")]
+mod cp_rig;
+
+#[path = "cp_rig/scene.rs"]
+#[allow(dead_code, reason = "this test uses a part of it")]
+mod scene;
+
+use cp_rig::{DATA, data, high, low};
+use scene::*;
+use unwedge_base::Generation::{A6xx, A7xx};
+use unwedge_hw::Db;
+use unwedge_sim::adreno::RunEnd;
+
+/// The LRZ buffer behind `DATA`: a row of blocks is 32 of 16 bits.
+const LRZ: u64 = 0xb000;
+const ENABLE: u32 = 1;
+const WRITE: u32 = 1 << 1;
+const GREATER: u32 = 1 << 2;
+const TEST: u32 = 1 << 4;
+const DIR_WRITE: u32 = 1 << 8;
+/// Depth tests: less and greater, written and not.
+const LESS: u32 = 1 | 1 << 2 | 1 << 6;
+const MORE: u32 = 1 | 4 << 2 | 1 << 6;
+const DEPTH_WRITE: u32 = 1 << 1;
+const ALL: u64 = (SIZE * SIZE) as u64;
+
+fn each(mut test: impl FnMut(Scene<'_>)) {
+    let db = Db::builtin();
+    for generation in [A6xx, A7xx] {
+        let mut scene = Scene::new(&db, generation);
+        let a7xx = generation == A7xx;
+        scene.machine.check_lrz();
+        let [base, top] = [low(DATA + DEPTH), high(DATA + DEPTH)];
+        scene.put(DEPTH, &[1f32.to_bits(); 0x800]).put(LRZ, &[u32::MAX; 0x80]);
+        scene.set("RB_DEPTH_BUFFER_INFO", &[4 | if a7xx { 3 << 5 } else { 0 }, SIZE / 8, 0, base, top, 0]);
+        scene.set("GRAS_LRZ_BUFFER_BASE", &[low(DATA + LRZ), high(DATA + LRZ), 1]);
+        test(scene);
+    }
+}
+
+/// Draws all of the target at a depth.
+fn draw(scene: &mut Scene<'_>, z: f32, lrz: u32, depth: u32) {
+    scene.set("GRAS_LRZ_CNTL", &[lrz]).set("RB_DEPTH_CNTL", &[depth]);
+    // Vertices of a draw stay until the stream is executed.
+    let first = (z * 16.0) as u32 * 4;
+    let at = VERTICES + 32 * u64::from(first);
+    // One triangle: blocks that two share are changed by neither.
+    let corners = [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]].map(|[x, y]| vertex(x, y, z, RED));
+    let words: Vec<u32> = corners.iter().flatten().map(|value| value.to_bits()).collect();
+    scene.put(at, &words).set("VFD_INDEX_OFFSET", &[first]).draw(TRIANGLES, 3);
+}
+
+fn ends(scene: &mut Scene<'_>) -> (u64, usize) {
+    // A marker ends the pass.
+    scene.stream.op("SET_MARKER", &[1]);
+    assert_eq!(scene.run(), RunEnd::Done);
+    let (misses, rejected) = scene.machine.lrz_misses();
+    (rejected, misses.len())
+}
+
+/// What is behind is rejected, and fails the test of depth as well.
+#[test]
+fn what_is_behind_is_rejected() {
+    each(|mut scene| {
+        draw(&mut scene, 0.25, ENABLE | WRITE | TEST, LESS | DEPTH_WRITE);
+        draw(&mut scene, 0.5, ENABLE | WRITE | TEST, LESS | DEPTH_WRITE);
+        draw(&mut scene, 0.125, ENABLE | WRITE | TEST, LESS | DEPTH_WRITE);
+        draw(&mut scene, 0.5, 0, LESS | DEPTH_WRITE);
+        assert_eq!(ends(&mut scene), (ALL, 0));
+        assert_eq!(data(&scene.machine, LRZ), 0x2000_2000, "the nearest of them, rounded up");
+        assert_eq!(data(&scene.machine, LRZ + 8), u32::MAX, "no pixels");
+    });
+}
+
+/// A draw that writes LRZ and not its depth hides what is drawn behind it.
+#[test]
+fn what_is_seen_must_not_be_rejected() {
+    each(|mut scene| {
+        draw(&mut scene, 0.25, ENABLE | WRITE | TEST, LESS);
+        draw(&mut scene, 0.5, ENABLE | WRITE | TEST, LESS | DEPTH_WRITE);
+        assert_eq!(ends(&mut scene), (ALL, ALL as usize));
+        let (misses, _) = scene.machine.lrz_misses();
+        assert_eq!((misses[33].pixel, misses[33].draw, misses[33].depth), ((1, 1), 1, 0.5));
+        assert!((misses[33].bound - 0.25).abs() < 1e-4);
+    });
+}
+
+/// What a binning pass put into the buffer rejects what is replaced later; fills of a driver count as well.
+#[test]
+fn what_is_replaced_may_be_rejected() {
+    for replaced in [true, false] {
+        each(|mut scene| {
+            // 0.3 in all blocks.
+            scene.put(LRZ, &[0x4ccc_4ccc; 0x80]);
+            draw(&mut scene, 0.5, ENABLE | TEST, LESS | DEPTH_WRITE);
+            if replaced {
+                draw(&mut scene, 0.25, ENABLE | TEST, LESS | DEPTH_WRITE);
+            }
+            assert_eq!(ends(&mut scene), (ALL, if replaced { 0 } else { ALL as usize }));
+        });
+    }
+}
+
+/// The other direction, and a buffer that is off once its direction has changed.
+#[test]
+fn directions() {
+    each(|mut scene| {
+        scene.put(LRZ, &[0; 0x80]).put(DEPTH, &[0; 0x800]);
+        draw(&mut scene, 0.5, ENABLE | WRITE | TEST | GREATER | DIR_WRITE, MORE | DEPTH_WRITE);
+        draw(&mut scene, 0.25, ENABLE | WRITE | TEST | GREATER | DIR_WRITE, MORE | DEPTH_WRITE);
+        assert_eq!(ends(&mut scene), (ALL, 0));
+        let a7xx = scene.stream.gpu.generation() == A7xx;
+        if a7xx {
+            scene.set("GRAS_LRZ_CNTL2", &[1]);
+        }
+        let off_if_turned = if a7xx { 0 } else { 1 << 9 };
+        // Nearer by the other direction: seen, and rejected only if LRZ is on.
+        draw(&mut scene, 0.125, ENABLE | WRITE | TEST | off_if_turned, LESS | DEPTH_WRITE);
+        draw(&mut scene, 0.75, ENABLE | TEST | GREATER, MORE | DEPTH_WRITE);
+        assert_eq!(ends(&mut scene), (ALL, 0), "it is off");
+    });
+}
+
+/// A fast clear has its value from a7xx on; before, its blocks reject nothing.
+#[test]
+fn fast_clears() {
+    each(|mut scene| {
+        let a6xx = scene.stream.gpu.generation() == A6xx;
+        let events = scene.stream.gpu.enumeration("vgt_event_type").unwrap();
+        let clear = events.value_of("LRZ_CLEAR").unwrap() as u32;
+        if a6xx {
+            scene.set("GRAS_LRZ_CNTL", &[ENABLE | 1 << 3]).stream.op("EVENT_WRITE", &[clear]);
+        } else {
+            scene.set("GRAS_LRZ_CNTL2", &[2]).set("GRAS_LRZ_CLEAR_DEPTH_F32", &[0.25f32.to_bits()]);
+            scene.stream.op("EVENT_WRITE7", &[clear]);
+        }
+        draw(&mut scene, 0.5, ENABLE | TEST, LESS | DEPTH_WRITE);
+        let all = if a6xx { 0 } else { ALL };
+        assert_eq!(ends(&mut scene), (all, all as usize));
+    });
+}

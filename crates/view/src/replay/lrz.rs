@@ -1,0 +1,66 @@
+//! How draws and LRZ agree: fragments that LRZ would have rejected though they are seen.
+
+use crate::Style;
+use crate::json::Hex;
+use crate::plural::counted;
+use serde::Serialize;
+use std::io::{self, Write};
+use unwedge_sim::adreno::AdrenoMachine;
+
+/// What the check of LRZ came to.
+#[derive(Serialize, Default)]
+pub(super) struct LrzReport {
+    /// Fragments that LRZ would have rejected.
+    rejected: u64,
+    misses: Vec<ShownMiss>,
+}
+
+/// A fragment that LRZ would have rejected though it is seen.
+#[derive(Serialize)]
+struct ShownMiss {
+    draw: u64,
+    packet: Hex,
+    x: u32,
+    y: u32,
+    layer: u32,
+    sample: u32,
+    depth: f32,
+    bound: f32,
+}
+
+impl LrzReport {
+    pub(super) fn of(machine: &AdrenoMachine<'_>) -> LrzReport {
+        let (misses, rejected) = machine.lrz_misses();
+        let misses = misses.iter().map(|miss| ShownMiss {
+            draw: miss.draw,
+            packet: Hex::wide(miss.packet),
+            x: miss.pixel.0,
+            y: miss.pixel.1,
+            layer: miss.layer,
+            sample: miss.sample,
+            depth: miss.depth,
+            bound: miss.bound,
+        });
+        LrzReport { rejected, misses: misses.collect() }
+    }
+
+    pub(super) fn has_misses(&self) -> bool {
+        !self.misses.is_empty()
+    }
+
+    pub(super) fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        let rejected = counted(self.rejected, "fragment", "fragments");
+        writeln!(out, "\n  LRZ would reject {rejected}")?;
+        if self.misses.is_empty() {
+            return Ok(());
+        }
+        let heading = format!("{:>6}  {:18} {:>11} {:>6}  depth", "draw", "packet", "pixel", "sample");
+        writeln!(out, "  {} of them seen", self.misses.len())?;
+        writeln!(out, "  {}", style.bold(&heading))?;
+        for ShownMiss { draw, packet, x, y, layer, sample, depth, bound } in &self.misses {
+            let pixel = if *layer == 0 { format!("{x},{y}") } else { format!("{x},{y},{layer}") };
+            writeln!(out, "  {draw:>6}  {packet} {pixel:>11} {sample:>6}  {depth}, its block has {bound}")?;
+        }
+        Ok(())
+    }
+}
