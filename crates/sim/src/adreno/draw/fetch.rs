@@ -72,7 +72,9 @@ impl Attribute {
 
     /// The bytes of its buffer, where all of them are stored together.
     pub(super) fn buffer<'s>(&self, space: &'s AddressSpace) -> Option<&'s [u8]> {
-        space.memory.get(self.base, usize::try_from(self.size).ok()?)
+        // Caches see each fetch.
+        let size = usize::try_from(self.size).ok().filter(|_| !space.has_caches())?;
+        space.memory.get(self.base, size)
     }
 
     /// The four components of a vertex. What is past the end of the buffer is made of zeros.
