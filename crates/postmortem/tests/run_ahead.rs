@@ -121,7 +121,7 @@ fn dumped(dump: &HangDump) -> Dumped {
     dump.core.write(&mut text);
     let core = unwedge_capture::msm::Devcore::read(&text).expect("a dump");
     let pool = core.indexed.iter().find(|block| block.name == "CP_MEMPOOL").expect("CP_MEMPOOL");
-    let pool = pool.data.as_ref().map(|data| data.decode().0).unwrap_or_default();
+    let pool = pool.data.as_ref().map(|data| data.decode()).unwrap_or_default();
     Dumped { pool, text }
 }
 
