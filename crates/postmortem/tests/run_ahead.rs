@@ -249,10 +249,11 @@ fn loops_that_end_are_not_taken_for_endless_ones() {
     let db = Db::builtin();
     for gpu in ["a630", "a740"] {
         let counts = "mov.u32u32 r0.x, 0
+            mov.u32u32 r0.y, 20000
             (rpt5)nop
             add.u r0.x, r0.x, 1
             (rpt5)nop
-            cmps.u.lt p0.x, r0.x, 20000
+            cmps.u.lt p0.x, r0.x, r0.y
             (rpt5)nop
             br p0.x, #-4
             end";
