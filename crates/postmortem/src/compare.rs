@@ -3,6 +3,7 @@
 //! Addresses, process numbers and counts differ between two runs of one hang; what differs in nothing else is alike.
 //! Never: sentences, registers that no finding rests on.
 
+use crate::args::Args;
 use crate::report::{Fact, Finding, FindingRole, HangPoint, Report};
 use crate::rules::FindingKind;
 use std::collections::BTreeSet;
@@ -20,6 +21,8 @@ pub enum ReportAspect {
     Work,
     /// Blocks that are busy.
     Busy,
+    /// What the clusters have not taken (Adreno).
+    Queues,
     /// Rings, fences and submits.
     Progress,
     /// The process.
@@ -69,12 +72,13 @@ pub struct ReportComparison {
 
 impl ReportAspect {
     /// Every part, in the order in which it matters.
-    pub const ALL: [ReportAspect; 9] = [
+    pub const ALL: [ReportAspect; 10] = [
         ReportAspect::Cause,
         ReportAspect::Place,
         ReportAspect::Packet,
         ReportAspect::Work,
         ReportAspect::Busy,
+        ReportAspect::Queues,
         ReportAspect::Progress,
         ReportAspect::Process,
         ReportAspect::Driver,
@@ -89,6 +93,7 @@ impl ReportAspect {
             ReportAspect::Packet => "packet",
             ReportAspect::Work => "work",
             ReportAspect::Busy => "busy",
+            ReportAspect::Queues => "queues",
             ReportAspect::Progress => "progress",
             ReportAspect::Process => "process",
             ReportAspect::Driver => "driver",
@@ -179,6 +184,15 @@ impl Report {
         self.findings.iter().filter(|finding| finding.kind == FindingKind::Progress)
     }
 
+    /// The queues of clusters that are not empty: `cluster`, `queued`, `next` and its `value`.
+    pub fn queues(&self) -> impl Iterator<Item = &Args> {
+        let queued = self.findings.iter().filter(|finding| finding.kind == FindingKind::QueuedWrites);
+        queued.flat_map(|finding| &finding.evidence).filter_map(|evidence| match &evidence.fact {
+            Fact::Record(queue) => Some(queue),
+            _ => None,
+        })
+    }
+
     /// Blocks that are busy or not done: the flags of the registers that findings on busy blocks rest on.
     fn busy_blocks(&self) -> BTreeSet<String> {
         let busy = self.findings.iter().filter(|finding| finding.kind == FindingKind::Busy);
@@ -221,6 +235,20 @@ fn state(aspect: ReportAspect, a: &Report, b: &Report, busy: &SetComparison) -> 
         ReportAspect::Busy if busy.both.is_empty() && busy.is_same() => AspectState::Unknown,
         ReportAspect::Busy if busy.is_same() => AspectState::Same,
         ReportAspect::Busy => AspectState::Differs,
+        ReportAspect::Queues => {
+            let content = |report: &Report| {
+                let queues: Vec<Args> = report.queues().cloned().collect();
+                (!queues.is_empty()).then_some(queues)
+            };
+            // How much is queued, and values, differ between two runs.
+            AspectState::of_some(content(a).as_ref(), content(b).as_ref(), |queues| {
+                let next = |queue: &Args| {
+                    let text = |key| queue.text(key).map(str::to_owned);
+                    (text("cluster"), text("next"))
+                };
+                Some(queues.iter().map(next).collect::<Vec<_>>())
+            })
+        }
         ReportAspect::Progress => {
             let content = |report: &Report| {
                 let all = report.progress_findings();
@@ -268,7 +296,7 @@ fn place(hang: &HangPoint) -> StopPlace {
 fn only(report: &Report, other: &Report) -> Vec<usize> {
     let compared = |finding: &Finding| {
         matches!(finding.role, FindingRole::Cause | FindingRole::Position | FindingRole::Missing)
-            || matches!(finding.kind, FindingKind::Busy | FindingKind::Progress)
+            || matches!(finding.kind, FindingKind::Busy | FindingKind::QueuedWrites | FindingKind::Progress)
     };
     let there: BTreeSet<String> = other.findings.iter().map(Finding::signature).collect();
     let own = report.findings.iter().enumerate().filter(|(_, finding)| !compared(finding));

@@ -121,7 +121,7 @@ fn dumped(dump: &HangDump) -> Dumped {
     dump.core.write(&mut text);
     let core = unwedge_capture::msm::Devcore::read(&text).expect("a dump");
     let pool = core.indexed.iter().find(|block| block.name == "CP_MEMPOOL").expect("CP_MEMPOOL");
-    let pool = pool.data.as_ref().map(|data| data.decode().0).unwrap_or_default();
+    let pool = pool.data.as_ref().map(|data| data.decode()).unwrap_or_default();
     Dumped { pool, text }
 }
 
@@ -249,10 +249,11 @@ fn loops_that_end_are_not_taken_for_endless_ones() {
     let db = Db::builtin();
     for gpu in ["a630", "a740"] {
         let counts = "mov.u32u32 r0.x, 0
+            mov.u32u32 r0.y, 20000
             (rpt5)nop
             add.u r0.x, r0.x, 1
             (rpt5)nop
-            cmps.u.lt p0.x, r0.x, 20000
+            cmps.u.lt p0.x, r0.x, r0.y
             (rpt5)nop
             br p0.x, #-4
             end";

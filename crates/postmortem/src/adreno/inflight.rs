@@ -128,8 +128,13 @@ pub(super) fn cp_wait(
             (Some(true), _) => (Rule::CpAwaitedValueIsThere, Trust::Possible),
             _ if by_event && unfinished.is_some() => (Rule::CpWaitsForQueuedEvent, Trust::Likely),
             // A packet after the wait is never reached, so the stream holds itself up. Who else could write is not known.
-            (Some(false), Some(WaitEnd::Itself(_))) => (Rule::CpWaitsForItself, Trust::Certain),
-            (None, Some(WaitEnd::Itself(_))) => (Rule::CpWaitsForItself, Trust::Likely),
+            // One whose value is not known may write any other.
+            (Some(false), Some(WaitEnd::Itself(later))) if later.ends == Some(true) => {
+                (Rule::CpWaitsForItself, Trust::Certain)
+            }
+            (None, Some(WaitEnd::Itself(later))) if later.ends == Some(true) => {
+                (Rule::CpWaitsForItself, Trust::Likely)
+            }
             (_, Some(WaitEnd::WrongValue(_))) => (Rule::CpWaitsForWrongWrite, Trust::Likely),
             (Some(false), _) if in_memory => (Rule::CpWaitsForValue, Trust::Likely),
             (Some(false), _) => (Rule::CpWaitsForValue, Trust::Certain),

@@ -1,7 +1,7 @@
 //! The words for parts of verdicts that are compared.
 
 use super::{driver, finding, gpu, hang_packet, hang_place, process};
-use unwedge_postmortem::{Arg, Report, ReportAspect};
+use unwedge_postmortem::{Arg, Args, Report, ReportAspect};
 
 /// What a part is called.
 pub fn aspect_name(aspect: ReportAspect) -> &'static str {
@@ -11,6 +11,7 @@ pub fn aspect_name(aspect: ReportAspect) -> &'static str {
         ReportAspect::Packet => "packet",
         ReportAspect::Work => "work",
         ReportAspect::Busy => "busy",
+        ReportAspect::Queues => "queues",
         ReportAspect::Progress => "progress",
         ReportAspect::Process => "process",
         ReportAspect::Driver => "driver",
@@ -33,6 +34,15 @@ pub fn aspect(report: &Report, aspect: ReportAspect) -> Option<String> {
             Some(format!("{} {number}", work_kind(report).unwrap_or("draw")))
         }
         ReportAspect::Busy => None,
+        ReportAspect::Queues => {
+            let queue = |queue: &Args| {
+                let (cluster, queued) = (queue.text("cluster")?, queue.number("queued")?);
+                let next = queue.text("next").map(|next| format!(", next is {next}")).unwrap_or_default();
+                Some(format!("{cluster}: {queued}{next}"))
+            };
+            let queues: Vec<String> = report.queues().filter_map(queue).collect();
+            (!queues.is_empty()).then(|| queues.join("; "))
+        }
         ReportAspect::Progress => {
             let titles: Vec<String> = report.progress_findings().map(|f| finding(report, f).title).collect();
             (!titles.is_empty()).then(|| titles.join("; "))

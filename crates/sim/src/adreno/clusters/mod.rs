@@ -1,11 +1,10 @@
-//! Clusters with unfinished work upstream of which the SQE goes on: what it has sent them, what they have taken, and the
-//! two register contexts of each.
+//! The queues of the clusters, and their register contexts, from the start of work that does not end.
 //!
-//! While work is done at once there is nothing to queue. Where a piece of work does not end, everything after it goes through
-//! here: register writes, events and work, in a queue for each cluster. Facts: freedreno's documentation and register
+//! While work is done at once, there is nothing to queue. After a piece of work that does not end, everything that the SQE sends goes
+//! through here: register writes, events and work, in a queue for each cluster. Facts: freedreno's documentation and register
 //! database (the sequence of an event, the contexts, what CP_EVENT_END waits for), and the queues of a recorded hang: which
-//! cluster gets which command, that an event is done in a cluster when the next one has it, that there is room for several
-//! before GRAS and for none after it, and the chunks without writes around CP_WAIT_FOR_IDLE. Never: rendering.
+//! cluster gets which command, that an event is done in a cluster once the next one has started it, that several events have room
+//! before GRAS and none after it, and the chunks without writes around CP_WAIT_FOR_IDLE. Never: rendering.
 
 mod commands;
 mod pool;
