@@ -750,6 +750,10 @@ impl Replayed {
         if let Some(differences) = &self.snapshots {
             compare::snapshots_text(differences, style, out)?;
         }
+        if self.device.is_none() && self.submits.iter().any(|submit| submit.end == EndKind::Fault) {
+            let note = "only the buffers that the capture lists are mapped; one that does not list them all faults where a GPU would not";
+            writeln!(out, "\n  note: {note}")?;
+        }
         for note in &self.notes {
             writeln!(out, "\n  note: {note}")?;
         }
