@@ -352,8 +352,9 @@ pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
         FileKind::RdCapture => Ok(stream),
         kind => {
             let (name, wrapping, what) = (&stream.name, stream.wrapping(), kind.describe());
-            let instead = instead_of_capture(kind);
-            let message = format!("{name}: not an rd capture: looks like {wrapping}{what}; {instead}");
+            let (article, instead) = (if wrapping.is_empty() { "" } else { "a " }, instead_of_capture(kind));
+            let message =
+                format!("{name}: not an rd capture: looks like {article}{wrapping}{what}; {instead}");
             Err(Failure::Unusable(message))
         }
     }

@@ -73,6 +73,7 @@ fn a_hang_and_a_fault_are_found_and_told() {
     let shown = text(&output.stdout);
     assert!(shown.contains("*** gpu fault: ttbr0=0000000080000000 iova=0000000050000000 dir=WRITE type=TRANSLATION source=CP (0,0,0,0)"), "{shown}");
     assert!(shown.contains("no buffer was changed"), "{shown}");
+    assert!(shown.contains("note: only the buffers that the capture lists are mapped"), "{shown}");
 }
 
 /// The dump reads back whole, shows nothing unknown, and names the packet; the capture of the submit hangs again.

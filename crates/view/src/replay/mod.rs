@@ -790,6 +790,10 @@ impl Replayed {
         if let Some(reads) = &self.stale_reads {
             reads.text(style, out)?;
         }
+        if self.device.is_none() && self.submits.iter().any(|submit| submit.end == EndKind::Fault) {
+            let note = "only the buffers that the capture lists are mapped; one that does not list them all faults where a GPU would not";
+            writeln!(out, "\n  note: {note}")?;
+        }
         for note in &self.notes {
             writeln!(out, "\n  note: {note}")?;
         }
