@@ -177,7 +177,7 @@ pub enum Command {
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
         unwedge query capture.rd GRAS_CL_CNTL --where 'RB_MRT[0].BUF_INFO.COLOR_FORMAT == FMT6_8_8_8_8_UNORM && draw.count > 100'\n  \
         unwedge query crash.devcore RB_CCU_CNTL --pass gmem --changed\n  \
-        unwedge query amdgpu.devcore 'SPI_SHADER_PGM_*' VGT_PRIMITIVE_TYPE\n  \
+        unwedge query amdgpu.devcore 'SPI_SHADER_PGM_*' VGT_PRIMITIVE_TYPE\n  unwedge query --pixel 100,50 capture.rd.gz\n  \
         unwedge query /sys/class/drm/card0/error 3DSTATE_PS.KernelStartPointer0\n\n\
         Quote patterns and conditions: the shell expands `*` and `&`. docs/query.md has the language of conditions.")]
     Query(Query),

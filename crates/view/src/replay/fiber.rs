@@ -130,7 +130,7 @@ fn is_float(register: FiberRegister) -> bool {
     matches!(register, FiberRegister::Full(_) | FiberRegister::Constant(_))
 }
 
-fn as_float(&(register, value): &RegisterValue) -> Option<f32> {
+fn as_float((register, value): RegisterValue) -> Option<f32> {
     let float = f32::from_bits(value);
     let likely = float == 0.0 || (1e-10..1e10).contains(&float.abs());
     Some(float).filter(|_| is_float(register) && likely)
@@ -140,7 +140,7 @@ fn json(values: &[RegisterValue]) -> Vec<RegisterJson> {
     let one = |value: &RegisterValue| RegisterJson {
         name: value.0.to_string(),
         value: Hex::dword(value.1),
-        float: as_float(value),
+        float: as_float(*value),
     };
     values.iter().map(one).collect()
 }
@@ -153,7 +153,7 @@ fn text_of(word: u64, gpu_id: u32) -> String {
 
 fn values(values: &[RegisterValue]) -> String {
     let one = |value: &RegisterValue| {
-        let float = as_float(value).map_or_else(String::new, |float| format!(" ({float})"));
+        let float = as_float(*value).map_or_else(String::new, |float| format!(" ({float})"));
         format!("{}={:#x}{float}", value.0, value.1)
     };
     values.iter().map(one).collect::<Vec<String>>().join(" ")

@@ -52,7 +52,7 @@ use trace::SubmitTrace;
 use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
-use unwedge_sim::adreno::ir3::{FiberLog, SharedFiberLog, lock};
+use unwedge_sim::adreno::ir3::{FiberLog, SharedFiberLog, lock_log};
 use unwedge_sim::adreno::{
     AdrenoMachine, BufferChange, CpStop, FiberTrace, Loading, Note, PacketWatch, Replay, RunEnd, StreamFrame,
     ThreadId,
@@ -416,7 +416,7 @@ fn take_views(
     }
     result.pixel = watches.pixel.take().map(|pixel| pixel.finish(Some(&replay.machine)));
     if options.fibers.is_some() {
-        result.fibers = Some((std::mem::take(&mut *lock(fibers)), replay.machine.shader_gpu()));
+        result.fibers = Some((std::mem::take(&mut *lock_log(fibers)), replay.machine.shader_gpu()));
     }
 }
 

@@ -36,4 +36,4 @@ pub use program::ShaderProgram;
 pub(crate) use run::run_logged;
 pub use run::{Stats, run};
 pub(crate) use tap::FiberTap;
-pub use tap::{FiberLog, FiberRegister, FiberRun, FiberStep, RegisterValue, SharedFiberLog, lock};
+pub use tap::{FiberLog, FiberRegister, FiberRun, FiberStep, RegisterValue, SharedFiberLog, lock_log};

@@ -11,7 +11,7 @@ use super::wave::{UNWRITTEN, Wave};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unwedge_isa::ir3::semantics::ValueKind;
-use unwedge_isa::ir3::{Attributes, FIRST_SHARED, Instruction, Operand, OperandKind};
+use unwedge_isa::ir3::{Attributes, FIRST_SHARED, Instruction, Opcode, Operand, OperandKind};
 
 /// Steps that a log holds.
 const MOST_STEPS: usize = 1 << 16;
@@ -118,7 +118,7 @@ impl FiberLog {
 pub type SharedFiberLog = Arc<Mutex<FiberLog>>;
 
 /// The log, also after a panic of somebody who held it.
-pub fn lock(log: &SharedFiberLog) -> MutexGuard<'_, FiberLog> {
+pub fn lock_log(log: &SharedFiberLog) -> MutexGuard<'_, FiberLog> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -144,7 +144,7 @@ pub(super) struct ActiveTap {
 impl FiberTap {
     /// Begins a run in a wave of so many lanes.
     pub(super) fn start(&self, lanes: usize) -> Option<ActiveTap> {
-        let run = lock(&self.log).begin(&self.run)?;
+        let run = lock_log(&self.log).begin(&self.run)?;
         let (wave, lane) = ((self.fiber / lanes) as u32, self.fiber % lanes);
         Some(ActiveTap { wave, lane, run, log: Arc::clone(&self.log) })
     }
@@ -222,7 +222,9 @@ impl Machine<'_> {
         let mut reads = Vec::new();
         for (at, operand) in instruction.srcs.iter().enumerate() {
             let repeats = if operand.step { instruction.repeat } else { 0 };
-            let count = instruction.source_components(at).saturating_add(repeats);
+            // Weights are two registers.
+            let pair = u8::from(instruction.opcode == Opcode::BaryF && at == 1);
+            let count = (instruction.source_components(at) + pair).saturating_add(repeats);
             let relative =
                 matches!(operand.kind, OperandKind::RelativeGpr(_) | OperandKind::RelativeConst(_));
             if relative {
@@ -279,7 +281,7 @@ impl Machine<'_> {
             if done.is_ok() && !flows {
                 logged.writes = self.writes(wave, step, tap.lane, &registers);
             }
-            lock(&tap.log).push(tap.run, logged);
+            lock_log(&tap.log).push(tap.run, logged);
         }
         self.taps = taps;
         done
@@ -291,7 +293,7 @@ impl Machine<'_> {
             let Some(wave) = waves.iter().find(|wave| wave.number == tap.wave) else { continue };
             let values = (0..).zip(self.registers_of(wave, tap.lane));
             let written = values.filter(|(_, value)| *value != UNWRITTEN);
-            if let Some(run) = lock(&tap.log).runs.get_mut(tap.run) {
+            if let Some(run) = lock_log(&tap.log).runs.get_mut(tap.run) {
                 run.starts = written.map(|(number, value)| (FiberRegister::Full(number), value)).collect();
                 run.helper = wave.helpers >> tap.lane & 1 != 0;
             }
@@ -302,7 +304,7 @@ impl Machine<'_> {
     pub(super) fn log_ends(&self, waves: &[Wave]) {
         for tap in &self.taps {
             let Some(wave) = waves.iter().find(|wave| wave.number == tap.wave) else { continue };
-            if let Some(run) = lock(&tap.log).runs.get_mut(tap.run) {
+            if let Some(run) = lock_log(&tap.log).runs.get_mut(tap.run) {
                 run.dropped = wave.helpers >> tap.lane & 1 != 0;
             }
         }
