@@ -506,5 +506,13 @@ fn polygon_modes() {
             .filter(|(x, y)| shown(&image, *x, *y))
             .collect();
         assert_eq!(all, [(4, 4), (24, 4), (4, 24)]);
+        // Each corner has the size that its vertex gives: red.
+        let sizes = [1.0, 3.0, 1.0];
+        let vertices = [0, 1, 2].map(|n| at(corners[n], [sizes[n], 0.0, 0.0, 1.0]));
+        scene.put(IMAGE, &[0; (SIZE * SIZE) as usize]).vertices(&vertices);
+        let image = scene.set("VPC_VS_PACK", &[8 | 4 << 8]).draw(TRIANGLES, 3).image();
+        let count = image.iter().filter(|texel| **texel != 0).count();
+        assert_eq!(count, 1 + 9 + 1);
+        assert!([(23, 3), (25, 5), (4, 4), (4, 24)].into_iter().all(|(x, y)| shown(&image, x, y)));
     });
 }

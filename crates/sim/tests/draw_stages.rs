@@ -410,3 +410,77 @@ fn numbers_of_primitives() {
         }
     });
 }
+
+/// Fibers that were killed go on as helpers: derivatives of those beside them are as before.
+#[test]
+fn killed_fibers_help() {
+    each(|mut scene| {
+        scene.vertices(&strip([-1.0, -1.0], [1.0, 1.0], 0.0, WHITE));
+        // Columns are in sixteenths: odd ones are killed, then the difference of a column and the next is taken.
+        let source = format!(
+            "and.b r2.z, r2.x, 16\ncmps.u.eq p0.x, r2.z, 16\nkill p0.x\ncov.u32f32 r3.x, r2.x\ncov.u32f32 r3.y, r2.y\n\
+             dsx (f32)(x)r0.z, r3.x\ndsy (f32)(x)r0.w, r3.y\nmov.u32u32 r2.z, 0x{:x}\n(sy)(rpt1)mul.f r0.z, (r)r0.z, r2.z\n\
+             mov.u32u32 r1.x, 0\nmov.u32u32 r1.y, 0x3f800000\nend",
+            (1f32 / 32.0).to_bits()
+        );
+        scene.code(FRAGMENT_CODE, &source).set("HLSQ_CONTROL_4_REG", &[0xfc00_fcfc | 8 << 16]);
+        let image = scene.draw(STRIP, 4).image();
+        for (x, y) in (0..SIZE).flat_map(|y| (0..SIZE).map(move |x| (x, y))) {
+            let expected = if x % 2 == 1 { 0 } else { 0xff00_8080 };
+            assert_eq!(image[(y * SIZE + x) as usize], expected, "{x},{y}");
+        }
+    });
+}
+
+/// What a draw left in GMEM is the input of the next one, in bins that do not begin at the corner as well.
+#[test]
+fn input_attachments_in_gmem() {
+    each(|mut scene| {
+        scene.vertices(&covering([1.0; 3], [RED, GREEN, BLUE]));
+        let plain = scene.draw(TRIANGLES, 3).image();
+        scene.put(IMAGE, &[0; (SIZE * SIZE) as usize]);
+        // A texture at the start of GMEM: its tile mode, four bytes, the size, the pitch of a bin.
+        let swizzle = 1 << 7 | 2 << 10 | 3 << 13;
+        let texture =
+            [2 | swizzle | 0x30 << 22, SIZE | SIZE << 15, (SIZE * 4) << 7 | 1 << 29, 0, 0x10_0000, 1 << 17];
+        scene.put(RESULTS, &texture);
+        let table = DATA + RESULTS;
+        scene.set("SP_FS_TEX_CONST", &[low(table), high(table)]);
+        scene.set("HLSQ_CONTROL_4_REG", &[0xfc00_fcfc | 8 << 16]);
+        let rotated = DATA + GEOMETRY_CODE;
+        scene.code(
+            GEOMETRY_CODE,
+            "shr.b r2.x, r2.x, 4\nshr.b r2.y, r2.y, 4\nisam (f32)(xyzw)r3.x, r2.x, s#0, t#0\n(sy)mov.u32u32 r0.z, r3.y\n\
+             mov.u32u32 r0.w, r3.z\nmov.u32u32 r1.x, r3.x\nmov.u32u32 r1.y, r3.w\nend",
+        );
+        if scene.stream.gpu.generation() == A7xx {
+            scene.set("RB_UNKNOWN_8812", &[0]);
+        }
+        // Bins of 32 by 16.
+        scene.set("RB_BIN_CONTROL", &[1 | 1 << 8]);
+        let store = if scene.stream.gpu.generation() == A6xx { "BLIT" } else { "CCU_RESOLVE" };
+        for bin in 0..2 {
+            let (first, last) = (bin << 20, (SIZE - 1) | (16 * bin + 15) << 16);
+            for offset in ["RB_WINDOW_OFFSET", "RB_WINDOW_OFFSET2", "SP_WINDOW_OFFSET", "SP_TP_WINDOW_OFFSET"]
+            {
+                scene.set(offset, &[first]);
+            }
+            scene.set("GRAS_SC_WINDOW_SCISSOR_TL", &[first, last]);
+            scene.set("SP_FS_OBJ_START", &[low(DATA + FRAGMENT_CODE), high(DATA + FRAGMENT_CODE)]);
+            scene.set("RB_MRT[0].BASE_GMEM", &[0]).draw(TRIANGLES, 3);
+            scene.set("SP_FS_OBJ_START", &[low(rotated), high(rotated)]);
+            scene.set("RB_MRT[0].BASE_GMEM", &[0x4000]).draw(TRIANGLES, 3);
+            scene.set("RB_BLIT_SCISSOR_TL", &[first, last]).set("RB_BLIT_BASE_GMEM", &[0x4000]);
+            let [base, top] = [low(DATA + IMAGE), high(DATA + IMAGE)];
+            scene
+                .set("RB_BLIT_GMEM_MSAA_CNTL", &[0])
+                .set("RB_BLIT_DST_INFO", &[0x30 << 7, base, top, SIZE / 16]);
+            scene.set("RB_BLIT_INFO", &[0]).event(store);
+        }
+        let image = scene.image();
+        for (found, plain) in image.iter().zip(&plain) {
+            let [r, g, b, a] = plain.to_le_bytes();
+            assert_eq!(found.to_le_bytes(), [g, b, r, a]);
+        }
+    });
+}

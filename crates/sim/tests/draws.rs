@@ -269,6 +269,12 @@ fn any_state() {
                 "RB_BLIT_INFO",
                 "RB_BLIT_DST_INFO",
                 "SP_HS_CONFIG",
+                "GRAS_SC_CNTL",
+                "GRAS_SU_CONSERVATIVE_RAS_CNTL",
+                "GRAS_SAMPLE_CONFIG",
+                "RB_RENDER_CONTROL1",
+                "RB_SAMPLE_CNTL",
+                "PC_MULTIVIEW_MASK",
                 "SP_GS_PRIMITIVE_CNTL",
             ];
             for _ in 0..1 + random() % 4 {

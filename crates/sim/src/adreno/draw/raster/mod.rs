@@ -109,6 +109,13 @@ pub(crate) struct PointState {
     pub(crate) max: f32,
 }
 
+impl PointState {
+    /// The size of a vertex's point.
+    fn of(&self, vertex: &RasterVertex) -> f64 {
+        f64::from(vertex.point_size.unwrap_or(self.size).max(self.min).min(self.max))
+    }
+}
+
 /// The least difference of depths that the depth buffer resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DepthUnit {
@@ -326,8 +333,7 @@ fn point(
     if !window.is_finite() || window.w <= 0.0 || clip::outside(state, vertex) {
         return ControlFlow::Continue(());
     }
-    let size = vertex.point_size.unwrap_or(state.points.size);
-    let size = f64::from(size.max(state.points.min).min(state.points.max));
+    let size = state.points.of(vertex);
     let [x, y] = window.place();
     let surface = Surface::point(state, viewport, &window, size);
     square(coverage, [x, y], size, &surface, emit)
@@ -400,10 +406,12 @@ fn triangle(
             ControlFlow::Continue(())
         }
         Fill::Points => {
-            let size = f64::from(state.points.size.max(state.points.min).min(state.points.max));
-            places
-                .iter()
-                .try_for_each(|place| square(coverage, *place, size, &surface.along([*place; 2]), emit))
+            places.iter().try_for_each(|place| {
+                // A corner that clipping made has the size of the first vertex.
+                let corner = windows.iter().position(|window| window.place() == *place).unwrap_or(0);
+                let size = state.points.of(&corners[corner]);
+                square(coverage, *place, size, &surface.along([*place; 2]), emit)
+            })
         }
     }
 }
