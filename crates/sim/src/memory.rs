@@ -269,23 +269,14 @@ impl SimMemory {
         }
     }
 
-    /// [`SimMemory::store`] with a region that an earlier access found, which is tried first.
-    pub(crate) fn store_near(
-        &mut self,
-        near: &mut NearRegion,
-        address: u64,
-        size: usize,
-        value: u64,
-    ) -> bool {
-        if self.writes.is_none()
-            && let Some(place) =
-                self.regions.get_mut(near.0).and_then(|region| region.stored_mut(address, size))
-        {
-            put_number(place, value);
-            return true;
+    /// [`SimMemory::store`] where the bytes are stored in the region that an earlier access found, and nobody wants to know of it; else
+    /// false, and nothing is done.
+    pub(crate) fn store_near(&mut self, near: NearRegion, address: u64, size: usize, value: u64) -> bool {
+        if self.writes.is_some() {
+            return false;
         }
-        near.0 = self.region_number(address);
-        self.store(address, size, value)
+        let place = self.regions.get_mut(near.0).and_then(|region| region.stored_mut(address, size));
+        place.map(|place| put_number(place, value)).is_some()
     }
 
     /// First and last byte of the region that an access found.
@@ -349,6 +340,11 @@ impl SimMemory {
     /// How many pages hold bytes that were written where none are stored.
     pub fn written_pages(&self) -> usize {
         self.patches.len()
+    }
+
+    /// Whether so many more of them are no more than a machine keeps.
+    pub(crate) fn has_room(&self, pages: usize) -> bool {
+        self.written_pages().saturating_add(pages) <= MOST_WRITTEN_PAGES
     }
 
     /// Whether there are as many of them as a machine keeps.
@@ -609,6 +605,11 @@ pub(crate) struct GroupAccesses {
 }
 
 impl GroupAccesses {
+    /// Pages that were touched.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Adds the lines that it wrote; false: others wrote one of them, too.
     pub(crate) fn add_written(&self, lines: &mut HashMap<u64, u64>) -> bool {
         self.pages.iter().all(|(number, page)| {

@@ -92,7 +92,8 @@ impl FragmentRun {
         let mut lines = HashMap::new();
         let apart = merged.iter().all(|(accesses, _)| accesses.add_written(&mut lines))
             && !merged.iter().any(|(accesses, _)| accesses.read_of_others(&lines));
-        if !apart {
+        let pages = merged.iter().map(|(accesses, _)| accesses.pages()).sum();
+        if !apart || !space.memory.has_room(pages) {
             return None;
         }
         for (accesses, _) in &merged {
