@@ -22,13 +22,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Quads that wait before they are shaded.
-const PENDING: usize = 1 << 12;
+const PENDING: usize = 1 << 14;
 /// Steps that a quad counts for, besides those of its samples.
 const QUAD_STEPS: u32 = 4;
 /// Blocks of pixels that are looked at for one step.
 const BLOCKS: u64 = 8;
 /// Waves of a batch.
-const WAVES: usize = 4;
+const WAVES: usize = 8;
 
 /// A quad that waits for its shader: of all its samples, or of one.
 #[derive(Clone, Copy, Debug)]
@@ -268,7 +268,7 @@ impl FragmentRun {
         let waves = WAVES * self.code.dispatch.state.wave_size as usize / 4;
         let parts: Vec<&[PendingQuad]> = quads.chunks(waves.max(1)).collect();
         let mut shaded = Vec::with_capacity(parts.len());
-        let options = machine.batch_options(parts.len());
+        let options = machine.batch_options(4 * quads.len());
         let trace = machine.trace_now().cloned();
         let batches = FragmentBatches { run: self, parts: &parts, trace: trace.as_ref() };
         let run = self.code.run_made(batches, &planes, &mut machine.space.memory, &options, |fragments| {
