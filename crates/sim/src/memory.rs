@@ -229,6 +229,14 @@ impl SimMemory {
         region.bytes.as_ref()?.get(from..from.checked_add(size)?)
     }
 
+    /// The bytes from an address on that are stored together; none where its content is not stored.
+    pub fn stored_at(&self, address: u64) -> &[u8] {
+        let region = self.region(address);
+        let from = region.and_then(|region| usize::try_from(address - region.base).ok());
+        let bytes = region.and_then(|region| region.bytes.as_deref());
+        bytes.zip(from).and_then(|(bytes, from)| bytes.get(from..)).unwrap_or_default()
+    }
+
     /// The bytes at an address, if all of them are mapped and known.
     pub fn read_known(&self, address: u64, size: u64) -> Option<Vec<u8>> {
         // Nothing is taken for bytes that are not there.
@@ -289,23 +297,14 @@ impl SimMemory {
         }
     }
 
-    /// [`SimMemory::store`] with a region that an earlier access found, which is tried first.
-    pub(crate) fn store_near(
-        &mut self,
-        near: &mut NearRegion,
-        address: u64,
-        size: usize,
-        value: u64,
-    ) -> bool {
-        if self.writes.is_none()
-            && let Some(place) =
-                self.regions.get_mut(near.0).and_then(|region| region.stored_mut(address, size))
-        {
-            put_number(place, value);
-            return true;
+    /// [`SimMemory::store`] where the bytes are stored in the region that an earlier access found, and nobody wants to know of it; else
+    /// false, and nothing is done.
+    pub(crate) fn store_near(&mut self, near: NearRegion, address: u64, size: usize, value: u64) -> bool {
+        if self.writes.is_some() {
+            return false;
         }
-        near.0 = self.region_number(address);
-        self.store(address, size, value)
+        let place = self.regions.get_mut(near.0).and_then(|region| region.stored_mut(address, size));
+        place.map(|place| put_number(place, value)).is_some()
     }
 
     /// First and last byte of the region that an access found.
@@ -376,6 +375,11 @@ impl SimMemory {
         self.patches.len()
     }
 
+    /// Whether so many more of them are no more than a machine keeps.
+    pub(crate) fn has_room(&self, pages: usize) -> bool {
+        self.written_pages().saturating_add(pages) <= MOST_WRITTEN_PAGES
+    }
+
     /// Whether there are as many of them as a machine keeps.
     pub(crate) fn is_full(&self) -> bool {
         self.written_pages() >= MOST_WRITTEN_PAGES
@@ -387,6 +391,13 @@ impl SimMemory {
         let is_stored = self.get(address, size).is_some();
         !is_stored
             && [address, last].into_iter().any(|at| self.region(at).is_some() && !self.is_written_page(at))
+    }
+
+    /// The addresses of those of [`SimMemory::written_pages`] that reach into a range, by its first and its last byte.
+    pub fn written_between(&self, first: u64, last: u64) -> impl Iterator<Item = u64> {
+        let page = PAGE as u64;
+        let numbers = first / page..=(last / page).max(first / page);
+        self.patches.range(numbers).map(move |(number, _)| number * page)
     }
 
     /// Whether the page at an address is one of [`SimMemory::written_pages`].
@@ -647,6 +658,11 @@ pub(crate) struct GroupAccesses {
 }
 
 impl GroupAccesses {
+    /// Pages that were touched.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Adds the lines that it wrote; false: others wrote one of them, too.
     pub(crate) fn add_written(&self, lines: &mut HashMap<u64, u64>) -> bool {
         self.pages.iter().all(|(number, page)| {
@@ -829,6 +845,62 @@ mod tests {
         memory.commit(&written, &mut lines);
         assert_eq!(memory.get(0x1ffe, 4), Some(&[1, 0xaa, 0xbb, 4][..]));
         assert!(written.read_any_of(&lines));
+    }
+
+    /// What is written past the stored bytes of a region is found by page, and commits put whole runs of bytes there, too.
+    #[test]
+    fn bytes_past_those_that_are_stored() {
+        let mut memory = SimMemory::default();
+        memory.map_zero_filled(0x1000, 0x4000, vec![7; 0x10]).unwrap();
+        assert_eq!((memory.stored_at(0x100c).len(), memory.stored_at(0x1010).len()), (4, 0));
+        assert!(memory.store(0x100e, 4, 0x4433_2211), "half of it is stored");
+        assert!(memory.store(0x2ffc, 8, 0x8877_6655_4433_2211), "in two pages");
+        assert!(!memory.store(0x4ffd, 4, 1), "its end is not mapped");
+        assert_eq!(memory.written_between(0x1000, 0x4fff).collect::<Vec<_>>(), [0x1000, 0x2000, 0x3000]);
+        assert_eq!(memory.written_between(0x1800, 0x1fff).collect::<Vec<_>>(), [0x1000]);
+        let loads = [(0x100c, 4), (0x1010, 4), (0x2ffe, 4), (0x3000, 8), (0x4ffe, 4)];
+        let expected = [Some(0x2211_0707), Some(0x4433), Some(0x6655_4433), Some(0x8877_6655), None];
+        assert_eq!(loads.map(|(at, size)| memory.load(at, size).known()), expected);
+        let mut near = NearRegion::default();
+        assert!(
+            memory.store_near(&mut near, 0x1004, 4, 0xaa) && memory.store_near(&mut near, 0x2000, 2, 0xbb)
+        );
+        assert_eq!(memory.bounds(near), Some((0x1000, 0x4fff)));
+        assert_eq!(
+            [0x1004, 0x2000].map(|at| memory.load_near(&mut near, at, 4)),
+            [0xaa, 0xbb].map(Load::Known)
+        );
+        let mut view = GroupView::new(&memory);
+        assert_eq!([0x2000, 0x1010, 0x1100].map(|at| view.read(at, 2)), [0xbb, 0x4433, 0].map(Load::Known));
+        assert!(view.write(0x100a, 8, u64::MAX) && view.write(0x4000, 3, 0x12_3456));
+        let written = view.written();
+        memory.commit(&written, &mut HashMap::new());
+        let loads = [(0x1008, 2), (0x100a, 8), (0x1012, 2), (0x4000, 4)];
+        let expected = [0x0707, u64::MAX, 0, 0x12_3456].map(Load::Known);
+        assert_eq!(loads.map(|(at, size)| memory.load(at, size)), expected);
+    }
+
+    /// Groups whose accesses may be committed together: none reads or writes a line that another one writes.
+    #[test]
+    fn accesses_apart() {
+        let mut memory = SimMemory::default();
+        memory.map(0x1000, vec![0; 0x1000]).unwrap();
+        let accesses = |reads: u64, writes: u64| {
+            let mut view = GroupView::new(&memory);
+            assert!(view.read(reads, 4).known().is_some() && view.write(writes, 4, 1));
+            view.written()
+        };
+        let apart = |groups: [GroupAccesses; 2]| {
+            let mut lines = HashMap::new();
+            groups.iter().all(|group| group.add_written(&mut lines))
+                && !groups.iter().any(|group| group.read_of_others(&lines))
+        };
+        assert!(apart([accesses(0x1000, 0x1000), accesses(0x1080, 0x1040)]));
+        assert!(!apart([accesses(0x1000, 0x1000), accesses(0x1080, 0x1020)]), "both write a line");
+        assert!(
+            !apart([accesses(0x1040, 0x1000), accesses(0x1080, 0x1060)]),
+            "the first reads what the second writes"
+        );
     }
 
     /// A capture may know that memory is there and not what it holds: a write makes it known, byte by byte.

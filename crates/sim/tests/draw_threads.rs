@@ -21,7 +21,9 @@ use unwedge_testkit::data as files;
 
 /// Rectangles of the list that is drawn: each covers most of the image, so that every pixel is drawn many times.
 const RECTANGLES: u32 = 14;
-const MANY: u64 = 1 << 20;
+/// Instances of them: together more primitives and quads than one thread takes.
+const INSTANCES: u32 = 10;
+const MANY: u64 = 50_000_000;
 
 /// A change to the scene that is drawn by different numbers of threads.
 type Change = fn(&mut Scene<'_>);
@@ -62,7 +64,7 @@ fn run(generation: Generation, change: Change, threads: usize, steps: u64) -> Le
         scene.stream.op(event, &[events.value_of(start).unwrap() as u32]);
     }
     change(&mut scene);
-    scene.draw(TRIANGLES, 6 * RECTANGLES);
+    scene.draw_instances(TRIANGLES, INSTANCES, 6 * RECTANGLES);
     let zpass = events.value_of("ZPASS_DONE").unwrap() as u32;
     let [base, top] = address(RESULTS + 0x800);
     match generation {
@@ -79,37 +81,27 @@ fn run(generation: Generation, change: Change, threads: usize, steps: u64) -> Le
     Left { end, memory: std::mem::take(&mut scene.machine.space.memory), counters }
 }
 
-/// Draws with one thread and with several, with all steps and with fewer than it takes. What one thread leaves, and the least
-/// number of steps to its end.
-fn same(change: Change) -> Vec<(Left, u64)> {
+/// Draws with one thread and with several, with all steps and with fewer than it takes. What one thread leaves.
+fn same(change: Change) -> Vec<Left> {
     let mut all = Vec::new();
     for generation in [A6xx, A7xx] {
         let one = run(generation, change, 1, MANY);
         for threads in [2, 3, 8] {
             assert!(run(generation, change, threads, MANY) == one, "{generation:?}, {threads} threads");
         }
-        let (mut few, mut enough) = (0, MANY);
-        while enough - few > 1 {
-            let middle = few + (enough - few) / 2;
-            let budget = run(generation, change, 1, middle).end == RunEnd::Budget;
-            *(if budget { &mut few } else { &mut enough }) = middle;
-        }
-        for steps in [enough, enough - 1, enough.saturating_sub(700), enough / 2, enough / 3, enough / 9] {
+        for steps in [200, 3_000, 40_000, 90_000, 150_000] {
             let one = run(generation, change, 1, steps);
-            assert_eq!(one.end == RunEnd::Budget, steps < enough);
-            for threads in [2, 8] {
-                let several = run(generation, change, threads, steps);
-                assert!(several == one, "{generation:?}, {threads} threads, {steps} of {enough} steps");
-            }
+            let several = run(generation, change, 4, steps);
+            assert!(several == one, "{generation:?}, {steps} steps");
         }
-        all.push((one, enough));
+        all.push(one);
     }
     all
 }
 
 /// Every scene ends, and is drawn: the parts of the image that are not zero.
 fn drawn(change: Change) {
-    for (left, _) in same(change) {
+    for left in same(change) {
         assert_eq!(left.end, RunEnd::Done);
         let texels = (0..u64::from(SIZE * SIZE)).map(|at| left.memory.load(DATA + IMAGE + 4 * at, 4).known());
         assert!(texels.filter(|texel| *texel != Some(0)).count() > 300);
@@ -178,7 +170,7 @@ fn atomics_of_fragments() {
         // Units of sixteen instructions.
         scene.set("SP_FS_INSTRLEN", &[4]);
     }
-    for (left, _) in same(counted) {
+    for left in same(counted) {
         assert_eq!(left.end, RunEnd::Done);
         let counter = left.memory.load(DATA + RESULTS, 4).known().unwrap();
         assert!(counter > 2000, "{counter}");
@@ -195,7 +187,7 @@ fn stream_out() {
         scene.set("VPC_SO[0].BUFFER_BASE", &[base, top, 600, 4, 0]);
         scene.set("VPC_SO_STREAM_CNTL", &[1 | 1 << 15]).set("VPC_SO_DISABLE", &[0]);
     }
-    for (left, _) in same(written) {
+    for left in same(written) {
         assert_eq!(left.end, RunEnd::Done);
         assert!((0..100).any(|at| left.memory.load(DATA + RESULTS + 4 * at, 4).known() != Some(0)));
     }
@@ -208,7 +200,7 @@ fn faults_of_targets() {
         let [base, top] = address(0x1_0000 - u64::from(4 * SIZE * 20));
         scene.set("RB_MRT[0].BASE", &[base, top]);
     }
-    for (left, _) in same(beyond) {
+    for left in same(beyond) {
         assert!(matches!(left.end, RunEnd::Stopped { .. }), "{:?}", left.end);
     }
 }
@@ -233,16 +225,33 @@ fn faults_of_vertices_and_shaders() {
         scene.set("HLSQ_CONTROL_4_REG", &[0xfc00_fcfc | 8 << 16]);
     }
     for change in [vertices as Change, fragments] {
-        for (left, _) in same(change) {
+        for left in same(change) {
             assert!(matches!(left.end, RunEnd::Stopped { .. }), "{:?}", left.end);
         }
+    }
+}
+
+/// As many vertices and primitives as are fetched and rasterized by several threads.
+#[test]
+fn many_small_triangles() {
+    fn small(scene: &mut Scene<'_>) {
+        blend(scene);
+        let [middle, scale] = [16f32, 1.5].map(f32::to_bits);
+        scene.set("GRAS_CL_VPORT[0].XOFFSET", &[middle, scale, middle, scale, 0, 1f32.to_bits()]);
+        scene.draw_instances(TRIANGLES, 60, 6 * RECTANGLES);
+    }
+    for left in same(small) {
+        assert_eq!(left.end, RunEnd::Done);
+        let middle = left.memory.load(DATA + IMAGE + u64::from(4 * (16 * SIZE + 16)), 4);
+        assert!(middle.known().is_some_and(|texel| texel != 0));
+        assert!(left.counters[4] > 5000, "{:?}", left.counters);
     }
 }
 
 /// The count of fragments is that of the covered pixels of all triangles, whoever shades them.
 #[test]
 fn statistics() {
-    for (left, _) in same(|_| ()) {
+    for left in same(|_| ()) {
         let fragments = left.counters[18];
         assert!((5000..u32::MAX / 2).contains(&fragments), "{:?}", left.counters);
     }

@@ -13,8 +13,8 @@ use super::space::{Client, GpuFault};
 use super::state::DescriptorTable;
 use crate::fault::MemoryFaultCause;
 use unwedge_base::Generation;
-use unwedge_hw::Gpu;
 use unwedge_hw::adreno::layout::ImageGpu;
+use unwedge_hw::{Gpu, Reg, RegSpace};
 use unwedge_stream::adreno::Stage;
 
 /// Registers of compute, where the GPU has them.
@@ -80,9 +80,10 @@ impl ComputePlaces {
             descriptor_sets: reg("SP_CS_BINDLESS_BASE[0].DESCRIPTOR")?,
             set_count,
             // An array of registers without fields has no name of its own for each.
-            immediates: (0..1 << 18).find(|&at| {
-                gpu.reg(at).is_some_and(|reg| reg.name().starts_with("HLSQ_SHARED_CONSTS_IMM[0]"))
-            }),
+            immediates: {
+                let first = gpu.space(RegSpace::Gpu).starting("HLSQ_SHARED_CONSTS_IMM[0]");
+                first.map(Reg::offset).min()
+            },
         })
     }
 }

@@ -208,7 +208,9 @@ impl<'d> Replay<'d> {
         let mapped = match &buffer.contents {
             Some(words) => {
                 let size = usize::try_from(buffer.size).unwrap_or(usize::MAX);
-                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(size).collect();
+                let mut bytes = Vec::with_capacity(4 * words.len());
+                words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+                bytes.truncate(size);
                 memory.map_zero_filled(buffer.iova, buffer.size, bytes)
             }
             None => memory.map_unknown(buffer.iova, buffer.size),
@@ -242,7 +244,7 @@ impl Replay<'_> {
 
     fn change(&self, buffer: &Buffer) -> Option<BufferChange> {
         let mut change: Option<BufferChange> = None;
-        for from in (0..buffer.size).step_by(PAGE as usize) {
+        for from in self.parts(buffer) {
             let size = (buffer.size - from).min(PAGE);
             if self.is_as_captured(buffer, from, size) {
                 continue;
@@ -268,20 +270,40 @@ impl Replay<'_> {
         change
     }
 
+    /// Where the parts of a buffer begin that may have been changed: those whose contents are stored, and those that were written.
+    fn parts(&self, buffer: &Buffer) -> Vec<u64> {
+        let Some(last) = buffer.size.checked_sub(1).map(|beyond| buffer.iova.saturating_add(beyond)) else {
+            return Vec::new();
+        };
+        let captured = 4 * buffer.contents.as_ref().map_or(0, Vec::len);
+        let stored = captured.max(self.machine.space.memory.stored_at(buffer.iova).len()) as u64;
+        let mut parts: Vec<u64> = (0..stored.min(buffer.size)).step_by(PAGE as usize).collect();
+        for page in self.machine.space.memory.written_between(buffer.iova, last) {
+            // A page of memory reaches into two parts of a buffer that does not begin with one.
+            for at in [page.max(buffer.iova), page.saturating_add(PAGE - 1).min(last)] {
+                parts.push((at - buffer.iova) / PAGE * PAGE);
+            }
+        }
+        parts.sort_unstable();
+        parts.dedup();
+        parts
+    }
+
     /// Whether a part of a buffer can be told to be unchanged without looking at each byte.
     fn is_as_captured(&self, buffer: &Buffer, from: u64, size: u64) -> bool {
         let memory = &self.machine.space.memory;
         let (first, last) = (buffer.iova + from, buffer.iova + from + (size - 1));
         let written = memory.is_written_page(first) || memory.is_written_page(last);
-        let stored = buffer.contents.as_deref().unwrap_or_default();
-        if from >= 4 * stored.len() as u64 {
-            return !written;
-        }
-        let words = stored.iter().skip(from as usize / 4).take(size as usize / 4);
-        let now = memory.get(first, size as usize).map(|bytes| bytes.chunks_exact(4));
-        now.is_some_and(|mut now| {
-            now.len() == words.len() && words.into_iter().all(|word| now.next() == Some(&word.to_le_bytes()))
-        })
+        let words = buffer.contents.as_deref().unwrap_or_default();
+        let words = words.get(from as usize / 4..).unwrap_or_default();
+        let words = &words[..words.len().min(size as usize / 4)];
+        let now = memory.stored_at(first);
+        let now = &now[..now.len().min(size as usize)];
+        let Some((same, zeros)) = now.split_at_checked(4 * words.len()) else { return false };
+        // What is stored of neither is zero in both, if nothing was written there.
+        (now.len() as u64 == size || !written)
+            && same.chunks_exact(4).zip(words).all(|(now, word)| *now == word.to_le_bytes())
+            && zeros.iter().all(|byte| *byte == 0)
     }
 }
 
@@ -315,7 +337,7 @@ impl Replay<'_> {
 
     fn snapshot_change(&self, before: &Buffer, later: &Buffer) -> Option<SnapshotChange> {
         let mut found: Option<SnapshotChange> = None;
-        for from in (0..later.size).step_by(PAGE as usize) {
+        for from in self.parts(later) {
             let size = (later.size - from).min(PAGE);
             if self.is_as_captured(later, from, size) {
                 continue;

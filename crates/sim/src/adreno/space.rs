@@ -362,10 +362,11 @@ impl SampleMemory for DirectSamples<'_> {
         }
         let near = &mut self.near.0[attachment % PLACES];
         let last = iova.saturating_add(size as u64 - 1);
-        if near.writable.is_some_and(|(first, end)| first <= iova && last <= end)
-            && self.space.memory.store_near(&mut near.region, iova, size, value)
-        {
-            return Ok(());
+        if near.writable.is_some_and(|(first, end)| first <= iova && last <= end) {
+            return match self.space.memory.store_near(near.region, iova, size, value) {
+                true => Ok(()),
+                false => self.space.write(iova, size, value, client),
+            };
         }
         self.space.write(iova, size, value, client)?;
         // What `store_near` finds from now on.

@@ -23,13 +23,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Quads that wait before they are shaded.
-const PENDING: usize = 1 << 12;
+const PENDING: usize = 1 << 14;
 /// Steps that a quad counts for, besides those of its samples.
 const QUAD_STEPS: u32 = 4;
 /// Blocks of pixels that are looked at for one step.
 const BLOCKS: u64 = 8;
 /// Waves of a batch.
-const WAVES: usize = 4;
+const WAVES: usize = 8;
 
 /// A quad that waits for its shader: of all its samples, or of one.
 #[derive(Clone, Copy, Debug)]
@@ -287,7 +287,7 @@ impl FragmentRun {
         let waves = WAVES * self.code.dispatch.state.wave_size as usize / 4;
         let parts: Vec<&[PendingQuad]> = quads.chunks(waves.max(1)).collect();
         let mut shaded = Vec::with_capacity(parts.len());
-        let options = machine.batch_options(parts.len());
+        let options = machine.batch_options(4 * quads.len());
         let trace = machine.trace_now().cloned();
         let batches = FragmentBatches { run: self, parts: &parts, trace: trace.as_ref() };
         let run = self.code.run_made(batches, &planes, &mut machine.space.memory, &options, |fragments| {
@@ -313,8 +313,11 @@ impl FragmentRun {
         let values = &self.state.values;
         let count = 4 * quads.len();
         let each = |value: &dyn Fn(&PendingQuad, usize) -> u32| -> Vec<u32> {
-            let fibers = quads.iter().flat_map(|quad| (0..4).map(move |pixel| (quad, pixel)));
-            fibers.map(|(quad, pixel)| value(quad, pixel)).collect()
+            let mut values = Vec::with_capacity(count);
+            for quad in quads {
+                values.extend([0, 1, 2, 3].map(|pixel| value(quad, pixel)));
+            }
+            values
         };
         let mut starts = Vec::new();
         let mut start = |register: Option<u8>, half: bool, value: &dyn Fn(&PendingQuad, usize) -> u32| {
@@ -361,14 +364,16 @@ impl FragmentRun {
         });
         for (kind, register) in weight_kinds().zip(values.weights) {
             let Some(register) = register else { continue };
-            let weights: Vec<[f32; 2]> = quads
-                .iter()
-                .flat_map(|quad| (0..4).map(move |pixel| self.weights(quad, pixel, kind)))
-                .collect();
-            for axis in 0..2u8 {
-                let values = weights.iter().map(|weights| weights[usize::from(axis)].to_bits()).collect();
-                starts.push(StartValue { register: register.saturating_add(axis), half: false, values });
+            let [mut first, mut second] = [0; 2].map(|_| Vec::with_capacity(count));
+            for quad in quads {
+                for pixel in 0..4 {
+                    let [i, j] = self.weights(quad, pixel, kind);
+                    first.push(i.to_bits());
+                    second.push(j.to_bits());
+                }
             }
+            starts.push(StartValue { register, half: false, values: first });
+            starts.push(StartValue { register: register.saturating_add(1), half: false, values: second });
         }
         let lanes = self.code.dispatch.state.wave_size as usize;
         let helpers = quads.chunks(lanes / 4).map(|quads| {
@@ -380,7 +385,7 @@ impl FragmentRun {
         Fibers {
             count,
             helpers: helpers.collect(),
-            primitives: each(&|quad, _| quad.planes),
+            primitives: quads.iter().flat_map(|quad| [quad.planes; 4]).collect(),
             weights: match prefetches {
                 true => quads
                     .iter()

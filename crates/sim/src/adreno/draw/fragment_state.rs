@@ -209,37 +209,34 @@ impl FragmentState {
         }
     }
 
-    /// Registers that are read when a fragment shader has ended: of every render target four components, then depth, sample
+    /// Registers that are read when a fragment shader has ended: of every render target four components, then those of depth, sample
     /// mask and stencil reference.
     pub(super) fn outputs(&self) -> Vec<OutputRegister> {
-        // A register of no number reads as nothing.
-        let none = OutputRegister { register: 252, half: false, target: None };
         let mut outputs = Vec::new();
         for (n, colour) in self.colours.iter().enumerate() {
             for component in 0..4u8 {
                 let target = Some(4 * n as u8 + component);
+                // A register of no number reads as nothing.
                 let register = colour.register.map_or(252, |first| first.saturating_add(component));
                 outputs.push(OutputRegister { register, half: colour.half, target });
             }
         }
-        for register in [self.depth, self.mask, self.stencil] {
-            outputs.push(register.map_or(none, |register| OutputRegister { register, ..none }));
-        }
+        let others = [self.depth, self.mask, self.stencil].into_iter().flatten();
+        outputs.extend(others.map(|register| OutputRegister { register, half: false, target: None }));
         outputs
     }
 
     /// What fibers put out.
     pub(super) fn shaded(&self, done: FibersDone) -> ShadedFragments {
-        let count = done.dropped.len();
         let mut rows = done.outputs.into_iter();
         let mut colours = Vec::with_capacity(self.colours.len());
         for colour in &self.colours {
-            let rows = [rows.next(), rows.next(), rows.next(), rows.next()].map(Option::unwrap_or_default);
-            let value = |row: &Vec<u32>, fiber: usize| row.get(fiber).copied().unwrap_or(0);
-            let of = |fiber: usize| rows.each_ref().map(|row| colour.value(value(row, fiber)));
-            colours.push((0..count).map(of).collect());
+            let [a, b, c, d] = [0; 4].map(|_| rows.next().unwrap_or_default());
+            let components = a.iter().zip(&b).zip(c.iter().zip(&d));
+            let values = components.map(|((a, b), (c, d))| [*a, *b, *c, *d].map(|bits| colour.value(bits)));
+            colours.push(values.collect());
         }
-        let mut other = |is_given: bool| rows.next().filter(|_| is_given);
+        let mut other = |is_given: bool| if is_given { rows.next() } else { None };
         let depth = other(self.depth.is_some());
         let mask = other(self.mask.is_some());
         let stencil = other(self.stencil.is_some());

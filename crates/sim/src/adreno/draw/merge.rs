@@ -15,8 +15,8 @@ use crate::adreno::space::{AddressSpace, ApartSamples, DirectSamples, SampleMemo
 use crate::run::map_at_once;
 use std::collections::HashMap;
 
-/// Quads from which on a merge is worth several threads.
-const MANY_QUADS: usize = 512;
+/// Quads from which on a merge is worth starting threads, which may take longer than a millisecond where others use the cores, too.
+const MANY_QUADS: usize = 1 << 13;
 /// Threads that merge at most.
 const MOST_SHARES: usize = 16;
 /// Pages that each of them may touch.
@@ -94,7 +94,8 @@ impl FragmentRun {
         let mut lines = HashMap::new();
         let apart = merged.iter().all(|(accesses, _)| accesses.add_written(&mut lines))
             && !merged.iter().any(|(accesses, _)| accesses.read_of_others(&lines));
-        if !apart {
+        let pages = merged.iter().map(|(accesses, _)| accesses.pages()).sum();
+        if !apart || !space.memory.has_room(pages) {
             return None;
         }
         for (accesses, _) in &merged {

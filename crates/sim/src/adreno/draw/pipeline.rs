@@ -28,6 +28,8 @@ use std::sync::Arc;
 const CHUNK: usize = 1 << 13;
 /// Vertices of a batch: four waves.
 const BATCH: usize = 256;
+/// Fragments that take as long as a vertex.
+const VERTEX_WORK: usize = 8;
 /// Vertices of a wave.
 const VERTEX_WAVE: usize = 64;
 /// The marker of the pass that finds out what is visible.
@@ -415,7 +417,7 @@ impl AdrenoMachine<'_> {
             extra(part, &mut fibers.starts, &places);
             batches.push(fibers);
         }
-        let options = self.batch_options(batches.len());
+        let options = self.batch_options(VERTEX_WORK * chunk.vertices.len());
         let none = Arc::new(Planes::default());
         let mut local = Vec::with_capacity(batches.len());
         let run = geometry.code.run(&batches, &none, &mut self.space.memory, &options, |done| {
@@ -532,7 +534,7 @@ impl AdrenoMachine<'_> {
         view: u32,
     ) -> Result<ShadedVertices, CpStop> {
         let parts: Vec<&[(u32, u32)]> = chunk.vertices.chunks(BATCH).collect();
-        let options = self.batch_options(parts.len());
+        let options = self.batch_options(VERTEX_WORK * chunk.vertices.len());
         let (space, trace) = (&self.space, self.trace_now());
         let fetch = |at: usize| vertex_fibers(space, geometry, parts[at], view, trace);
         let batches: Vec<Fibers> =

@@ -19,8 +19,9 @@ use unwedge_stream::adreno::Stage;
 
 /// Instructions that a unit of SP_xS_INSTRLEN counts.
 const CODE_UNIT: u64 = 16;
-/// Batches of fibers that are worth several threads.
-const FEW_BATCHES: usize = 4;
+/// Fragments, or as much work, from which on it is worth starting threads: about a millisecond. Where others use the cores, too, a thread
+/// may not run for longer than that.
+const MANY_FRAGMENTS: usize = 1 << 15;
 /// Sets of bindless descriptors, on a6xx and a7xx.
 const SETS: [u32; 2] = [5, 8];
 
@@ -62,11 +63,11 @@ impl AdrenoMachine<'_> {
         Ok(code)
     }
 
-    /// How so many batches of fibers are run: a few on this thread.
-    pub(super) fn batch_options(&self, batches: usize) -> Options {
+    /// How the work of so many fragments is run: little of it on this thread.
+    pub(super) fn batch_options(&self, fragments: usize) -> Options {
         // A log is of one batch after the other.
-        let threads =
-            if batches < FEW_BATCHES || self.trace_now().is_some() { 1 } else { self.compute.threads };
+        let alone = fragments < MANY_FRAGMENTS || self.trace_now().is_some();
+        let threads = if alone { 1 } else { self.compute.threads };
         Options { steps: self.allowance, threads, ..self.compute }
     }
 
