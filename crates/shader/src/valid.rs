@@ -192,7 +192,7 @@ impl Checker<'_> {
             Op::Return => return Err("what is returned are not the function's results".into()),
             Op::Call => self.call(inst, &args, &results).map_err(described)?,
             _ => {
-                rules(op, &args, &results).map_err(described)?;
+                fits(op, &args, &results).map_err(described)?;
                 self.details(inst, &args, results.first().copied()).map_err(described)?;
             }
         }
@@ -266,7 +266,7 @@ impl Checker<'_> {
 }
 
 /// Types by the table.
-fn rules(op: Op, args: &[Type], results: &[Type]) -> Check {
+pub(crate) fn fits(op: Op, args: &[Type], results: &[Type]) -> Check {
     let row = op.row();
     if args.len() < row.operands.len() {
         return Err(format!("{} operands are missing", row.operands.len() - args.len()));

@@ -65,23 +65,9 @@ impl<'f> Builder<'f> {
     /// # Panics
     /// When the table does not say the result type: conversions, loads, bit casts.
     pub fn alu(&mut self, op: Op, args: &[Value]) -> Value {
-        let ty = self.result_type(op, args).unwrap_or_else(|| panic!("{} needs a result type", op.name()));
+        let ty =
+            result_type(self.func, op, args).unwrap_or_else(|| panic!("{} needs a result type", op.name()));
         self.value(op, Payload::None, args, ty)
-    }
-
-    fn result_type(&self, op: Op, args: &[Value]) -> Option<Type> {
-        let row = op.row();
-        let variable = row.operands.iter().position(|rule| matches!(rule, Rule::T(_)));
-        let t = variable.and_then(|at| args.get(at)).map(|&arg| self.func.ty(arg));
-        match row.result? {
-            Rule::T(_) => t,
-            Rule::Lanes(base) => t.map(|t| t.with_base(base)),
-            Rule::LaneOfT => t.map(Type::lane),
-            Rule::Scalar(base) => Some(Type::scalar(base)),
-            Rule::Quad => Some(Type { base: Base::B32, lanes: 4 }),
-            Rule::Pair => Some(Type { base: Base::B32, lanes: 2 }),
-            Rule::Any | Rule::LanesOf(_) => None,
-        }
     }
 
     /// A conversion of every lane to another base.
@@ -191,5 +177,21 @@ impl<'f> Builder<'f> {
     /// Returns from the function.
     pub fn return_(&mut self, args: &[Value]) -> Inst {
         self.inst(Op::Return, Payload::None, args, &[])
+    }
+}
+
+/// The type of a result, where the table and the operands say it.
+pub fn result_type(func: &Function, op: Op, args: &[Value]) -> Option<Type> {
+    let row = op.row();
+    let variable = row.operands.iter().position(|rule| matches!(rule, Rule::T(_)));
+    let t = variable.and_then(|at| args.get(at)).map(|&arg| func.ty(arg));
+    match row.result? {
+        Rule::T(_) => t,
+        Rule::Lanes(base) => t.map(|t| t.with_base(base)),
+        Rule::LaneOfT => t.map(Type::lane),
+        Rule::Scalar(base) => Some(Type::scalar(base)),
+        Rule::Quad => Some(Type { base: Base::B32, lanes: 4 }),
+        Rule::Pair => Some(Type { base: Base::B32, lanes: 2 }),
+        Rule::Any | Rule::LanesOf(_) => None,
     }
 }

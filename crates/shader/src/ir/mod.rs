@@ -15,7 +15,7 @@ mod payload;
 mod shader;
 mod types;
 
-pub use builder::{Builder, Position};
+pub use builder::{Builder, Position, result_type};
 pub use entities::{Func, Inst, Loc, Region, Resource, TypeId, Value, Var};
 pub use function::{Function, Lanes, RegionOwner, ValueDef};
 pub use op::{Op, OpRow, Rule, Traits};
