@@ -7,6 +7,7 @@ pub mod chip;
 pub mod decimal;
 pub mod diag;
 pub mod dwords;
+pub mod entity;
 mod gfx;
 pub mod memory;
 pub mod plural;

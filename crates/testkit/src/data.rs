@@ -54,6 +54,25 @@ pub fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     found
 }
 
+/// The files of an archive below the root, with their names, in the archive's order; none, said so, if it is not there.
+///
+/// # Panics
+/// When it is not a tar archive.
+pub fn archive(name: &str) -> Vec<(String, Vec<u8>)> {
+    let Some(path) = path(name) else { return Vec::new() };
+    let bytes = read(&path);
+    let mut archive = tar::Archive::new(bytes.as_slice());
+    let entries = archive.entries().expect("an archive");
+    let file = |entry: std::io::Result<tar::Entry<'_, &[u8]>>| {
+        let mut entry = entry.expect("an entry");
+        let name = entry.path().expect("a name").to_string_lossy().into_owned();
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut entry, &mut bytes).expect("the file's bytes");
+        (name, bytes)
+    };
+    entries.map(file).collect()
+}
+
 /// The cells of a line of CSV. A quoted one may have commas, and a doubled quote is one.
 pub fn cells(line: &str) -> Vec<String> {
     let (mut cells, mut cell) = (Vec::new(), String::new());

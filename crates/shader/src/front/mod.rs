@@ -1,0 +1,3 @@
+//! Front ends: what makes shaders of other representations.
+
+pub mod spirv;

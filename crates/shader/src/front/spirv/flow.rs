@@ -1,0 +1,402 @@
+//! The structurizer: which blocks of a function are nested in which regions.
+//!
+//! Any reducible flow graph becomes structured flow by its dominator tree (N. Ramsey, "Beyond Relooper", 2022): a block that several
+//! edges lead to is placed after the code of its immediate dominator, in a `block` that the edges leave; all others are nested where
+//! the one edge to them is; the target of an edge back is a `loop`. Two rules are added so that invocations meet where SPIR-V says:
+//! the declared merge block of a header is placed after the header's code even if one edge leads to it, and what is not part of a loop
+//! is placed after the loop, not in it.
+//!
+//! A value that is used where it is not visible, after a loop that it was defined in, goes through a variable.
+
+use super::error::{Result, SpirvCause, invalid, unsupported};
+use super::module::{BlockDef, FunctionDef, Instr, Module, NONE, has_result, instruction, is_terminator};
+use crate::ir::Type;
+use spirv::Op;
+use std::collections::HashMap;
+
+/// A block of the flow graph. Blocks are numbered in reverse postorder; the entry has 0.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FlowBlock {
+    /// Number in [`Module::blocks`].
+    pub(super) block: usize,
+    /// Offset of the terminator.
+    pub(super) terminator: u32,
+    /// Where control goes, in the order of the terminator.
+    pub(super) successors: Vec<usize>,
+    /// Blocks that are placed after this one's code, in order; of a loop's header those in the loop.
+    pub(super) placed: Vec<usize>,
+    /// Of a loop's header: blocks that are placed after the loop, in order.
+    pub(super) after_loop: Vec<usize>,
+    /// Whether an edge leads back to it.
+    pub(super) is_loop: bool,
+    /// Whether it is in a list of placed blocks.
+    pub(super) is_placed: bool,
+    /// The region that its code is in.
+    pub(super) region: usize,
+    switches: bool,
+    immediate: usize,
+    edges: usize,
+}
+
+/// The plan of a function.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Plan {
+    pub(super) blocks: Vec<FlowBlock>,
+    /// Label → block.
+    pub(super) labels: HashMap<u32, usize>,
+    /// Parents of regions; the first one has none.
+    parents: Vec<usize>,
+    /// Results that are used where they are not visible → the block that defines them.
+    pub(super) escaping: HashMap<u32, usize>,
+}
+
+impl Plan {
+    /// Makes the plan of a function.
+    pub(super) fn new(module: &Module, words: &[u32], function: &FunctionDef) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let merges = plan.graph(module, words, function)?;
+        plan.dominators();
+        plan.place(&merges)?;
+        plan.regions();
+        plan.escapes(module, words)?;
+        Ok(plan)
+    }
+
+    /// Whether code of a block is in the region of another one, or within it.
+    pub(super) fn is_within(&self, block: usize, of: usize) -> bool {
+        let outer = self.blocks[of].region;
+        let mut region = self.blocks[block].region;
+        // Regions are numbered from the outside in.
+        while region > outer {
+            region = self.parents[region];
+        }
+        region == outer
+    }
+
+    /// Blocks in reverse postorder, and the declared merge block of each.
+    fn graph(
+        &mut self,
+        module: &Module,
+        words: &[u32],
+        function: &FunctionDef,
+    ) -> Result<Vec<Option<usize>>> {
+        let defs = &module.blocks[function.blocks.clone()];
+        if defs.is_empty() {
+            return unsupported("functions without a body");
+        }
+        let by_label: HashMap<u32, usize> =
+            defs.iter().enumerate().map(|(at, def)| (def.label, at)).collect();
+        let find = |label: u32| by_label.get(&label).copied().ok_or(SpirvCause::Undefined(label));
+        let mut ends = Vec::with_capacity(defs.len());
+        for def in defs {
+            ends.push(end_of(module, words, def, &find)?);
+        }
+        // Depth first, without recursion.
+        let mut order = Vec::with_capacity(defs.len());
+        let mut state = vec![0usize; defs.len()];
+        let mut stack = vec![0usize];
+        state[0] = 1;
+        while let Some(&at) = stack.last() {
+            // Successors are visited last one first, so that the first one comes first in the order.
+            let next = ends[at].successors.iter().rev().nth(state[at] - 1).copied();
+            match next {
+                Some(next) => {
+                    state[at] += 1;
+                    if state[next] == 0 {
+                        state[next] = 1;
+                        stack.push(next);
+                    }
+                }
+                None => {
+                    order.push(at);
+                    stack.pop();
+                }
+            }
+        }
+        order.reverse();
+        let mut number = vec![usize::MAX; defs.len()];
+        for (new, &old) in order.iter().enumerate() {
+            number[old] = new;
+        }
+        let mut merges = Vec::with_capacity(order.len());
+        for &old in &order {
+            let end = &ends[old];
+            self.labels.insert(defs[old].label, self.blocks.len());
+            merges.push(end.merge.map(|merge| number[merge]).filter(|&merge| merge != usize::MAX));
+            self.blocks.push(FlowBlock {
+                block: function.blocks.start + old,
+                terminator: end.at,
+                successors: end.successors.iter().map(|&to| number[to]).collect(),
+                switches: end.switches,
+                ..FlowBlock::default()
+            });
+        }
+        Ok(merges)
+    }
+
+    /// Immediate dominators (Cooper, Harvey, Kennedy), edges that lead forward, and loops.
+    fn dominators(&mut self) {
+        let count = self.blocks.len();
+        let mut predecessors = vec![Vec::new(); count];
+        for (at, block) in self.blocks.iter().enumerate() {
+            for &to in &block.successors {
+                predecessors[to].push(at);
+            }
+        }
+        for block in self.blocks.iter_mut().skip(1) {
+            block.immediate = usize::MAX;
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for at in 1..count {
+                let mut dominator = usize::MAX;
+                for &from in &predecessors[at] {
+                    if from != 0 && self.blocks[from].immediate == usize::MAX {
+                        continue;
+                    }
+                    dominator = if dominator == usize::MAX { from } else { self.common(dominator, from) };
+                }
+                if self.blocks[at].immediate != dominator {
+                    self.blocks[at].immediate = dominator;
+                    changed = true;
+                }
+            }
+        }
+        for (at, from) in predecessors.iter().enumerate() {
+            self.blocks[at].edges = from.iter().filter(|&&from| from < at).count();
+            self.blocks[at].is_loop = from.iter().any(|&from| from >= at);
+        }
+    }
+
+    fn common(&self, mut a: usize, mut b: usize) -> usize {
+        while a != b {
+            while a > b {
+                a = self.blocks[a].immediate;
+            }
+            while b > a {
+                b = self.blocks[b].immediate;
+            }
+        }
+        a
+    }
+
+    fn dominates(&self, a: usize, mut b: usize) -> bool {
+        while b > a {
+            b = self.blocks[b].immediate;
+        }
+        a == b
+    }
+
+    /// Finds where blocks are placed.
+    fn place(&mut self, merges: &[Option<usize>]) -> Result<()> {
+        let count = self.blocks.len();
+        let mut parent = vec![usize::MAX; count];
+        let mut switched = vec![false; count];
+        for block in &self.blocks {
+            if block.switches {
+                for &to in &block.successors {
+                    switched[to] = true;
+                }
+            }
+        }
+        for at in 1..count {
+            if self.blocks[at].edges > 1 || switched[at] {
+                parent[at] = self.blocks[at].immediate;
+            }
+        }
+        for (header, merge) in merges.iter().enumerate() {
+            if let Some(merge) = *merge
+                && merge > header
+                && self.dominates(header, merge)
+            {
+                // Of several headers the outermost one counts: it is the first.
+                parent[merge] = if parent[merge] == usize::MAX { header } else { parent[merge].min(header) };
+            }
+        }
+        let mut bodies: HashMap<usize, Vec<bool>> = HashMap::new();
+        for header in 0..count {
+            if self.blocks[header].is_loop {
+                bodies.insert(header, self.loop_body(header)?);
+            }
+        }
+        for at in 1..count {
+            let mut placed_at = parent[at];
+            let dominator = self.blocks[at].immediate;
+            if placed_at == usize::MAX
+                && bodies.get(&dominator).is_some_and(|body| !body[at])
+                && self.blocks[dominator].successors.len() > 1
+            {
+                placed_at = dominator;
+            }
+            if placed_at == usize::MAX {
+                continue;
+            }
+            self.blocks[at].is_placed = true;
+            match bodies.get(&placed_at) {
+                Some(body) if !body[at] => self.blocks[placed_at].after_loop.push(at),
+                _ => self.blocks[placed_at].placed.push(at),
+            }
+        }
+        Ok(())
+    }
+
+    /// The blocks from which an edge leads back to a header without leaving what it dominates.
+    fn loop_body(&self, header: usize) -> Result<Vec<bool>> {
+        let count = self.blocks.len();
+        let mut predecessors = vec![Vec::new(); count];
+        for (at, block) in self.blocks.iter().enumerate().skip(header) {
+            for &to in &block.successors {
+                predecessors[to].push(at);
+            }
+        }
+        let mut body = vec![false; count];
+        body[header] = true;
+        let mut stack = predecessors[header].clone();
+        while let Some(at) = stack.pop() {
+            if !self.dominates(header, at) {
+                return unsupported("flow that is not reducible");
+            }
+            if !std::mem::replace(&mut body[at], true) {
+                stack.extend(&predecessors[at]);
+            }
+        }
+        Ok(body)
+    }
+
+    /// Gives every block its region, in the way in which code is written.
+    fn regions(&mut self) {
+        self.parents.push(0);
+        let mut stack = vec![(0usize, 0usize)];
+        while let Some((at, outer)) = stack.pop() {
+            let mut region = outer;
+            // What is placed last is outermost: everything before it is in the `block` that is left to get there.
+            for to in self.blocks[at].after_loop.clone().into_iter().rev() {
+                stack.push((to, region));
+                region = self.region_within(region);
+            }
+            if self.blocks[at].is_loop {
+                region = self.region_within(region);
+            }
+            self.blocks[at].region = region;
+            for to in self.blocks[at].placed.clone().into_iter().rev() {
+                stack.push((to, region));
+                region = self.region_within(region);
+            }
+            for to in self.blocks[at].successors.clone() {
+                if to > at && !self.blocks[to].is_placed {
+                    let inner = self.region_within(region);
+                    stack.push((to, inner));
+                }
+            }
+        }
+    }
+
+    fn region_within(&mut self, parent: usize) -> usize {
+        self.parents.push(parent);
+        self.parents.len() - 1
+    }
+
+    /// Finds results that are used where they are not visible. A literal that has the number of a result counts as a use of it, which
+    /// costs a variable and nothing else.
+    fn escapes(&mut self, module: &Module, words: &[u32]) -> Result<()> {
+        if self.parents.len() == 1 {
+            return Ok(());
+        }
+        let mut defs: HashMap<u32, usize> = HashMap::new();
+        for at in 0..self.blocks.len() {
+            for inst in instructions(words, &module.blocks[self.blocks[at].block]) {
+                let inst = inst?;
+                if has_result(inst.op) {
+                    defs.insert(inst.word(2)?, at);
+                }
+            }
+        }
+        for at in 0..self.blocks.len() {
+            for inst in instructions(words, &module.blocks[self.blocks[at].block]) {
+                let inst = inst?;
+                let first = if has_result(inst.op) { 3 } else { 1 };
+                for (position, operand) in inst.words.iter().enumerate().skip(first) {
+                    let Some(&def) = defs.get(operand) else { continue };
+                    // The operand of a phi is used at the end of the block that it comes from.
+                    let user = if inst.op == Op::Phi {
+                        let from = inst.words.get(position + 1).and_then(|label| self.labels.get(label));
+                        from.copied().unwrap_or(at)
+                    } else {
+                        at
+                    };
+                    if !self.is_within(user, def) {
+                        self.escaping.insert(*operand, def);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The instructions of a block.
+pub(super) fn instructions<'w>(
+    words: &'w [u32],
+    def: &BlockDef,
+) -> impl Iterator<Item = Result<Instr<'w>>> + use<'w> {
+    let (mut at, end) = (def.body.start, def.body.end);
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let inst = instruction(words, at);
+        at += inst.as_ref().map_or(u32::MAX - at, |inst| inst.words.len() as u32);
+        Some(inst)
+    })
+}
+
+/// Literals and labels of a switch.
+pub(super) fn switch_cases(module: &Module, inst: Instr<'_>) -> Result<Vec<(u64, u32)>> {
+    let selector = module.value_type(inst.word(1)?)?;
+    let words = if module.types.leaf(selector) == Some(Type::B64) { 2 } else { 1 };
+    let cases = inst.rest(3)?.chunks_exact(words + 1);
+    Ok(cases
+        .map(|case| match *case {
+            [low, high, label] => (u64::from(low) | u64::from(high) << 32, label),
+            _ => (u64::from(case[0]), case[words]),
+        })
+        .collect())
+}
+
+struct End {
+    at: u32,
+    successors: Vec<usize>,
+    merge: Option<usize>,
+    switches: bool,
+}
+
+/// The terminator of a block, and the merge instruction before it.
+fn end_of(
+    module: &Module,
+    words: &[u32],
+    def: &BlockDef,
+    find: &impl Fn(u32) -> Result<usize>,
+) -> Result<End> {
+    let mut end = End { at: NONE, successors: Vec::new(), merge: None, switches: false };
+    for inst in instructions(words, def) {
+        let inst = inst?;
+        match inst.op {
+            Op::LoopMerge | Op::SelectionMerge => end.merge = Some(find(inst.word(1)?)?),
+            Op::Branch => end.successors.push(find(inst.word(1)?)?),
+            Op::BranchConditional => end.successors.extend([find(inst.word(2)?)?, find(inst.word(3)?)?]),
+            Op::Switch => {
+                end.switches = true;
+                end.successors.push(find(inst.word(2)?)?);
+                for (_, label) in switch_cases(module, inst)? {
+                    end.successors.push(find(label)?);
+                }
+            }
+            _ => {}
+        }
+        if is_terminator(inst.op) {
+            end.at = inst.at;
+        }
+    }
+    if end.at == NONE { invalid("a block has no terminator") } else { Ok(end) }
+}

@@ -1,0 +1,31 @@
+//! The IR: structured control flow over SSA values without types but their shape.
+//!
+//! Its meaning is in the doc comments: [`Op`] says what operations do, [`Function`] how control flows and where values are visible,
+//! [`Type`] what a value is, [`Payload`] what an instruction says beside its operands, [`Shader`] what a shader is. `docs/shader-ir.md`
+//! tells the whole on four pages.
+
+/// The most regions within each other. Whatever makes shaders keeps to it, so that passes may recurse.
+pub const MAX_DEPTH: usize = 500;
+
+mod builder;
+mod entities;
+mod function;
+mod op;
+mod payload;
+mod shader;
+mod types;
+
+pub use builder::{Builder, Position, result_type};
+pub use entities::{Func, Inst, Loc, Region, Resource, TypeId, Value, Var};
+pub use function::{Function, Lanes, RegionOwner, ValueDef};
+pub use op::{Op, OpRow, Rule, Traits};
+pub use payload::{
+    Access, AtomicOp, BarrierInfo, Dim, ImageAccess, ImageFlags, InterpAt, MemAccess, MemoryKinds, Order,
+    Payload, PayloadForm, QuadDir, Scope, SlotAccess, SlotDir, Space,
+};
+pub use shader::{
+    Builtin, FloatMode, Modes, Primitive, ResourceClass, ResourceData, Shader, ShaderInfo, SourceLoc,
+    Spacing, Stage, Storage, SystemValue, VarData, VarFlags,
+};
+pub use types::{Base, BaseSet, Type, TypeNode};
+pub use unwedge_isa::amdgcn::semantics::soft::Round;

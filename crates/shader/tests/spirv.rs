@@ -1,0 +1,211 @@
+//! SPIR-V: modules of the test data and of this file are read, validated, printed and parsed; what is broken gives an error.
+
+use std::collections::BTreeMap;
+use unwedge_shader::front::spirv::{Options, Reader, SpirvCause, words};
+use unwedge_shader::ir::Shader;
+use unwedge_shader::text::{parse, print};
+use unwedge_shader::valid::validate;
+use unwedge_testkit::data;
+use unwedge_testkit::mutate::Rng;
+
+/// Archives of modules below the root of the test data.
+const ARCHIVES: [&str; 3] = ["amd/shaders/shaders.tar.gz", "cts-amber/spirv.tar.gz", "amd/cts/spirv.tar.gz"];
+
+fn modules(archive: &str) -> Vec<(String, Vec<u32>)> {
+    let files = data::archive(archive).into_iter().filter(|(name, _)| name.ends_with(".spv"));
+    files.map(|(name, bytes)| (name, words(&bytes).expect("a module"))).collect()
+}
+
+fn check(name: &str, shader: &Shader) {
+    if let Err(e) = validate(shader) {
+        panic!("{name}: {e}\n{}", print(shader));
+    }
+    let text = print(shader);
+    let mut again = Shader::default();
+    parse(&text, &mut again).unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
+    validate(&again).unwrap_or_else(|e| panic!("{name}, parsed: {e}\n{text}"));
+    assert_eq!(print(&again), text, "{name}");
+}
+
+#[test]
+fn modules_of_the_data_are_read_validated_printed_and_parsed() {
+    let (mut reader, mut shader) = (Reader::default(), Shader::default());
+    for archive in ARCHIVES {
+        let modules = modules(archive);
+        let mut refused: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut times = Vec::new();
+        for (name, words) in &modules {
+            let start = std::time::Instant::now();
+            let read = reader.read(words, &Options::default(), &mut shader);
+            times.push(start.elapsed());
+            match read {
+                Ok(()) => check(name, &shader),
+                Err(e) => refused.entry(e.cause.to_string()).or_default().push(name.clone()),
+            }
+        }
+        let count: usize = refused.values().map(Vec::len).sum();
+        times.sort();
+        let median = times.get(times.len() / 2).copied().unwrap_or_default();
+        println!("{archive}: {} modules, {count} refused, {median:?} for the median one", modules.len());
+        for (reason, names) in &refused {
+            println!("  {} × {reason}: {}", names.len(), names[0]);
+        }
+        assert!(count * 100 <= modules.len() * 3, "{archive}: {count} of {} are refused", modules.len());
+    }
+}
+
+#[test]
+fn broken_modules_give_an_error_or_a_valid_shader() {
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let (mut reader, mut shader) = (Reader::default(), Shader::default());
+    let mut rng = Rng::new(18);
+    let options = Options { max_insts: 1 << 16, ..Options::default() };
+    let mut sources: Vec<(String, Vec<u32>)> = vec![("own".into(), own_module())];
+    sources.extend(ARCHIVES.iter().flat_map(|archive| modules(archive)));
+    let rounds = if all { 200_000 } else { 6_000 };
+    for round in 0..rounds {
+        let (name, source) = &sources[rng.below(sources.len())];
+        let mut words = source.clone();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.below(words.len());
+            match rng.below(5) {
+                0 => words[at] = rng.next_u64() as u32,
+                1 => words[at] ^= 1 << rng.below(32),
+                2 => words[at] = words[rng.below(words.len())],
+                3 => words[at] = words[at].wrapping_add(1),
+                _ => words.truncate(at.max(8)),
+            }
+        }
+        if reader.read(&words, &options, &mut shader).is_ok() {
+            if let Err(e) = validate(&shader) {
+                let path = std::env::temp_dir().join("broken.spv");
+                panic!("round {round}, {name}, {}: {e}\n{}", path.display(), print(&shader));
+            }
+        }
+    }
+}
+
+/// Writes a module word by word.
+#[derive(Default)]
+struct Assembler(Vec<u32>);
+
+impl Assembler {
+    fn op(&mut self, opcode: u32, words: &[u32]) -> u32 {
+        let at = self.0.len() as u32;
+        self.0.push((words.len() as u32 + 1) << 16 | opcode);
+        self.0.extend(words);
+        at
+    }
+}
+
+/// A compute shader: `if (b[0] < 4) x = 1; do { x += 1; } while (x < 4); b[1] = x` over a storage buffer.
+fn own_module() -> Vec<u32> {
+    let mut a = Assembler(vec![0x0723_0203, 0x0001_0300, 0, 60, 0]);
+    let main = [u32::from_le_bytes(*b"main"), 0];
+    a.op(17, &[1]);
+    a.op(14, &[0, 1]);
+    a.op(15, &[5, 1, main[0], main[1]]);
+    a.op(16, &[1, 17, 64, 1, 1]);
+    a.op(71, &[10, 6, 4]);
+    a.op(72, &[11, 0, 35, 0]);
+    a.op(71, &[11, 2]);
+    a.op(71, &[13, 34, 0]);
+    a.op(71, &[13, 33, 5]);
+    a.op(19, &[2]);
+    a.op(33, &[3, 2]);
+    a.op(21, &[4, 32, 0]);
+    a.op(20, &[5]);
+    for (id, value) in [(6, 0), (7, 1), (8, 4)] {
+        a.op(43, &[4, id, value]);
+    }
+    a.op(29, &[10, 4]);
+    a.op(30, &[11, 10]);
+    a.op(32, &[12, 12, 11]);
+    a.op(59, &[12, 13, 12]);
+    a.op(32, &[14, 12, 4]);
+    // The entry block, and a selection.
+    a.op(54, &[2, 1, 0, 3]);
+    a.op(248, &[20]);
+    a.op(65, &[14, 21, 13, 6, 6]);
+    a.op(61, &[4, 22, 21]);
+    a.op(176, &[5, 23, 22, 8]);
+    a.op(247, &[25, 0]);
+    a.op(250, &[23, 24, 25]);
+    a.op(248, &[24]);
+    a.op(249, &[25]);
+    a.op(248, &[25]);
+    a.op(245, &[4, 26, 22, 20, 7, 24]);
+    a.op(249, &[30]);
+    // A loop whose value is used after it.
+    a.op(248, &[30]);
+    a.op(245, &[4, 31, 26, 25, 33, 32]);
+    a.op(246, &[40, 32, 0]);
+    a.op(249, &[32]);
+    a.op(248, &[32]);
+    a.op(128, &[4, 33, 31, 7]);
+    a.op(176, &[5, 34, 33, 8]);
+    a.op(250, &[34, 30, 40]);
+    a.op(248, &[40]);
+    a.op(65, &[14, 41, 13, 6, 7]);
+    a.op(62, &[41, 33]);
+    a.op(253, &[]);
+    a.op(56, &[]);
+    a.0
+}
+
+#[test]
+fn flow_becomes_regions_and_values_leave_loops_through_variables() {
+    let mut shader = Shader::default();
+    Reader::default().read(&own_module(), &Options::default(), &mut shader).expect("a shader");
+    check("own", &shader);
+    let text = print(&shader);
+    let body = text.split_once("-> () {\n").expect("a function").1;
+    let ops: Vec<&str> = body
+        .lines()
+        .filter_map(|line| line.split('=').next_back()?.split(['<', ' ']).find(|w| !w.is_empty()))
+        .collect();
+    let count = |op: &str| ops.iter().filter(|o| **o == op).count();
+    assert_eq!(
+        (count("loop"), count("continue"), count("store_var"), count("load_var")),
+        (1, 1, 1, 1),
+        "{text}"
+    );
+    assert!(text.contains("resource r0 \"\" storage_buffer set 0 binding 5"), "{text}");
+    assert!(text.contains("workgroup_size 64 1 1"), "{text}");
+}
+
+#[test]
+fn errors_say_where_and_why() {
+    let good = own_module();
+    let at = |opcode: u32, nth: usize| {
+        let mut at = 5;
+        let mut found = Vec::new();
+        while at < good.len() {
+            if good[at] & 0xffff == opcode {
+                found.push(at);
+            }
+            at += (good[at] >> 16) as usize;
+        }
+        found[nth]
+    };
+    let error = |change: &dyn Fn(&mut Vec<u32>)| {
+        let mut words = good.clone();
+        change(&mut words);
+        Reader::default().read(&words, &Options::default(), &mut Shader::default()).expect_err("an error")
+    };
+    let add = at(128, 0);
+    let e = error(&|words| words[add + 4] = 58);
+    assert_eq!((e.offset as usize, e.cause), (add, SpirvCause::Undefined(58)));
+    let e = error(&|words| words[add + 4] = 23);
+    assert_eq!(e.offset as usize, add);
+    let e = error(&|words| words[0] = 1);
+    assert_eq!(e.cause, SpirvCause::Magic);
+    let capability = at(17, 0);
+    let e = error(&|words| words[capability + 1] = 6022);
+    assert_eq!(e.to_string(), "word 5: not supported: capability CooperativeMatrixKHR");
+    let e = error(&|words| words[3] = u32::MAX);
+    assert_eq!(e.cause, SpirvCause::BoundTooLarge(u32::MAX));
+    let options = Options { entry: Some("other".into()), ..Options::default() };
+    let e = Reader::default().read(&good, &options, &mut Shader::default()).expect_err("no such entry point");
+    assert_eq!(e.cause, SpirvCause::EntryPoint);
+}
