@@ -232,10 +232,10 @@ ops! {
     /// The same, sign-extended.
     IBitfieldExtract "ibitfield_extract" INT = [INT, L32, L32] ALU;
 
-    /// Equal bits.
-    IEq "ieq" L1 = [BIT, BIT] COM;
-    /// Different bits.
-    INe "ine" L1 = [BIT, BIT] COM;
+    /// Equal bits. Handles are equal if they are the same element of the same binding.
+    IEq "ieq" L1 = [ANY, ANY] COM;
+    /// Different bits. Handles differ as [`Op::IEq`] says.
+    INe "ine" L1 = [ANY, ANY] COM;
     /// Signed less than.
     ILt "ilt" L1 = [INT, INT] ALU;
     /// Signed greater than or equal.

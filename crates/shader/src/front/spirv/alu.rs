@@ -239,15 +239,19 @@ impl Translator<'_> {
             }
             return self.set_leaves(inst, &parts);
         }
-        // Pointers into different bindings are different if their descriptors are, which nothing computes.
-        let (a, b) = (self.leaves(inst.word(3)?)?, self.leaves(inst.word(4)?)?);
-        match (a.as_slice(), b.as_slice()) {
-            (&[.., a], &[.., b]) if self.ty(a) == self.ty(b) => {
-                let result = self.alu(recipe.op, &[a, b])?;
-                self.set_value(inst, result)
-            }
-            _ => Err(SpirvCause::Types(inst.op)),
+        let (a, b) = (self.address_leaves(inst.word(3)?)?, self.address_leaves(inst.word(4)?)?);
+        if a.len() != b.len() {
+            return Err(SpirvCause::Types(inst.op));
         }
+        let mut equal = self.constant(Base::B1, 1);
+        for (a, b) in a.into_iter().zip(b) {
+            let part = self.alu(IrOp::IEq, &[a, b])?;
+            equal = self.alu(IrOp::IAnd, &[equal, part])?;
+        }
+        if inst.op == Op::PtrNotEqual {
+            equal = self.alu(IrOp::INot, &[equal])?;
+        }
+        self.set_value(inst, equal)
     }
 
     fn float_remainder(&mut self, inst: Instr<'_>) -> Result<()> {

@@ -906,7 +906,7 @@ impl Translator<'_> {
             }
             _ => None,
         };
-        let (a, b) = (self.leaves(inst.word(3)?)?, self.leaves(inst.word(4)?)?);
+        let (a, b) = (self.address_leaves(inst.word(3)?)?, self.address_leaves(inst.word(4)?)?);
         let (&[.., a], &[.., b]) = (&a[..], &b[..]) else { return Err(SpirvCause::Types(inst.op)) };
         let bytes = self.alu(IrOp::ISub, &[a, b])?;
         let stride = self.constant(self.ty(bytes).base, stride.unwrap_or(size).max(1).into());

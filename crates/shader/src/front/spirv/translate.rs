@@ -438,6 +438,15 @@ impl Translator<'_> {
         }
     }
 
+    /// Where a pointer points to: descriptor and offset, or address.
+    pub(super) fn address_leaves(&mut self, id: u32) -> Result<Vec<Value>> {
+        let val = self.val(id)?;
+        match val.kind {
+            ValKind::Mem { .. } => Ok(self.values(&val).to_vec()),
+            _ => self.leaves(id),
+        }
+    }
+
     /// The only leaf of a value.
     pub(super) fn value(&mut self, id: u32) -> Result<Value> {
         let val = self.val(id)?;
