@@ -25,7 +25,7 @@ pub mod packed;
 mod pager;
 mod pictures;
 pub mod progress;
-mod query;
+pub mod query;
 pub mod rd;
 mod regs;
 mod replay;

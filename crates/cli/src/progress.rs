@@ -17,12 +17,14 @@ pub struct ProgressLine {
     shown: bool,
 }
 
-impl ProgressLine {
+impl Default for ProgressLine {
     /// A line that is not shown yet.
-    pub fn new() -> ProgressLine {
+    fn default() -> ProgressLine {
         ProgressLine { due: io::stderr().is_terminal().then(|| Instant::now() + PATIENCE), shown: false }
     }
+}
 
+impl ProgressLine {
     /// Shows how far the work is, unless that was done a moment ago.
     pub fn show(&mut self, line: impl FnOnce() -> String) {
         let now = Instant::now();
@@ -55,7 +57,7 @@ pub struct Progress<R> {
 impl<R> Progress<R> {
     /// Shows how much of `source` has been read.
     pub fn new(source: R, what: String) -> Progress<R> {
-        Progress { source, what, done: 0, line: ProgressLine::new() }
+        Progress { source, what, done: 0, line: ProgressLine::default() }
     }
 
     /// Shows nothing, where something else is on the terminal.

@@ -115,7 +115,6 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
             format!("--trace: none of the submits {}..{} was executed", submits.start(), submits.end());
         diagnostics.push(Diagnostic::loss(None, message));
     }
-    drop(parts);
     diagnostics.extend(frames.finish()?);
     if replayed.traced_fibers() == Some(0) {
         diagnostics.push(Diagnostic::loss(None, "--trace-fiber: no such fiber was executed"));

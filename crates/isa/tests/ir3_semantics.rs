@@ -194,8 +194,8 @@ fn integer_result(alu: &Alu, [a, b, c]: [u32; 3]) -> Option<(i128, bool)> {
         MullU => return Some((low(a, 16, false) * low(b, 16, false), true)),
         MadU16 => u(a) * u(b) + u(c),
         MadS16 => s(a) * s(b) + s(c),
-        MadshU16 => (low(a, 16, false) * low(b, 16, false) << 16) + u(c),
-        MadshM16 => (low(a, 16, false) * (u(b) >> 16) << 16) + u(c),
+        MadshU16 => ((low(a, 16, false) * low(b, 16, false)) << 16) + u(c),
+        MadshM16 => ((low(a, 16, false) * (u(b) >> 16)) << 16) + u(c),
         MadU24 => low(a, 24, false) * low(b, 24, false) + u(c),
         MadS24 => low(a, 24, true) * low(b, 24, true) + u(c),
         SelB16 | SelB32 => {

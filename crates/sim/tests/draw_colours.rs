@@ -326,7 +326,7 @@ fn every_renderable_format() {
         format(scene, of);
         let pitch = SIZE * codec.bytes();
         // Pitches are multiples of 64 bytes.
-        let pitch = pitch.next_multiple_of(64) / 64;
+        let pitch = pitch.div_ceil(64);
         scene.set("RB_MRT[0].PITCH", &[pitch, pitch * SIZE, low(MORE), high(MORE), 0]);
         scene.draw(STRIP, 4).done();
         let from = MORE + u64::from(5 * pitch * 64 + 7 * codec.bytes());

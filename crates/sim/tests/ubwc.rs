@@ -129,7 +129,7 @@ fn sample(scene: &mut Scene<'_>) {
         0,
         flags,
         flags_top,
-        0x1000 / 4 >> 4,
+        (0x1000 / 4) >> 4,
         1 | 1 << 8 | 3 << 12,
     ];
     let mut words = vec![1 << 14 | 4 << 18 | 1 << 22, 0, 0];

@@ -58,7 +58,7 @@ pub(super) fn run(args: &args::Explain, db: &Db, global: &Global) -> Result<Outc
         return Err(Failure::Usage("standard input can be one of the files only".to_owned()));
     }
     let mut out = Output::open(global, false);
-    let (mut batch, mut progress) = (Batch::default(), ProgressLine::new());
+    let (mut batch, mut progress) = (Batch::default(), ProgressLine::default());
     let candidates = candidates(&args.files, &mut batch);
     let total = candidates.len();
     for (i, candidate) in candidates.iter().enumerate() {

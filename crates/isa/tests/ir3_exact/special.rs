@@ -87,7 +87,7 @@ fn logarithm(magnitude: &Fixed) -> Value {
     let (mut value, exponent) = widened(magnitude, Q + 1);
     let mut digits = 0i128;
     for digit in 1..=Q {
-        value = value * value >> Q;
+        value = (value * value) >> Q;
         if value >= 2 * ONE {
             value >>= 1;
             digits |= 1 << (Q - digit);
@@ -112,7 +112,7 @@ fn exponential(negative: bool, magnitude: &Fixed) -> Value {
         (true, 0) => (-whole, 0),
         (true, _) => (-whole - 1, ONE - fraction),
     };
-    if whole > 200 || whole < -200 {
+    if !(-200..=200).contains(&whole) {
         let infinite = Infinite { negative: false };
         return Value::Exactly(if whole > 0 { infinite } else { Number::ZERO });
     }
@@ -123,7 +123,7 @@ fn exponential(negative: bool, magnitude: &Fixed) -> Value {
     for bit in (0..Q).rev() {
         factor = root(factor << Q);
         if fraction >> bit & 1 != 0 {
-            value = value * factor >> Q;
+            value = (value * factor) >> Q;
         }
     }
     about(false, value, whole - Q as i32, 1 << 8)
@@ -131,11 +131,11 @@ fn exponential(negative: bool, magnitude: &Fixed) -> Value {
 
 /// The series of the sine or the cosine, whose first power is `first`.
 fn series(x: i128, first: u32) -> Value {
-    let square = x * x >> Q;
+    let square = (x * x) >> Q;
     let mut term = if first == 1 { x } else { ONE as i128 };
     let (mut sum, mut power) = (term, first);
     while term != 0 {
-        term = -(term * square >> Q) / i128::from((power + 1) * (power + 2));
+        term = -((term * square) >> Q) / i128::from((power + 1) * (power + 2));
         (sum, power) = (sum + term, power + 2);
     }
     about(sum < 0, sum.unsigned_abs(), -(Q as i32), 1 << 8)

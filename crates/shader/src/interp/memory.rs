@@ -243,7 +243,8 @@ impl Touch {
         let ordered = a.workgroup == b.workgroup
             && (a.workgroup_barriers[kind] != b.workgroup_barriers[kind]
                 || a.subgroup == b.subgroup && a.subgroup_barriers[kind] != b.subgroup_barriers[kind]);
-        !same_invocation && !ordered && !(self.atomic && other.atomic) && self.bytes & other.bytes != 0
+        let harmless = same_invocation || ordered || (self.atomic && other.atomic);
+        !harmless && self.bytes & other.bytes != 0
     }
 }
 

@@ -128,13 +128,11 @@ impl Collector<'_> {
                         images: table("SP_CS_IBO"),
                         ..BindfulTables::default()
                     },
-                    borders: 0,
-                    bank: None,
-                    window: [0; 2],
                     private: PrivateMemory {
                         base: wide("SP_CS_PVT_MEM_ADDR"),
                         per_fiber: (reg("SP_CS_PVT_MEM_PARAM") & 0xff) << 9,
                     },
+                    ..ShaderState::default()
                 },
                 entry: 0,
                 groups,

@@ -115,6 +115,9 @@ impl Component {
     }
 
     /// The bytes of a value.
+    ///
+    /// # Errors
+    /// When the text is not a number.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, AmberReason> {
         let bits = match self {
             Component::Float(bits) if !text.starts_with("0x") => {
@@ -131,6 +134,9 @@ impl Component {
     }
 
     /// The bytes of `start + step · number`.
+    ///
+    /// # Errors
+    /// When one of the texts is not a number.
     pub fn series(self, start: &str, step: &str, number: usize) -> Result<Vec<u8>, AmberReason> {
         let text = match self {
             Component::Float(_) => (float(start)? + float(step)? * number as f64).to_string(),
@@ -229,7 +235,7 @@ fn half_bits(value: f64) -> u64 {
     // Units of the last place; a carry moves into the exponent by itself.
     let units = (magnitude / 2f64.powi(exponent - 10)).round_ties_even() as u64;
     let biased = if magnitude < 2f64.powi(-14) { 0 } else { (exponent + 14) as u64 };
-    sign | (biased << 10) + units
+    sign | ((biased << 10) + units)
 }
 
 fn half_value(bits: u16) -> f64 {

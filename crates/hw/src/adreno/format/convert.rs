@@ -29,8 +29,8 @@ pub(super) fn f32_to_unorm(value: f32, bits: u32) -> u32 {
 
 /// [`f32_to_unorm`] of eight bits, without branches.
 #[inline]
+#[expect(clippy::manual_clamp, reason = "clamp keeps NaN, which becomes 0 here")]
 pub(super) fn f32_to_unorm8(value: f32) -> u8 {
-    // NaN becomes 0.
     rounded(without_last_bit(value.max(0.0).min(1.0) * 255.0)) as u8
 }
 
@@ -39,8 +39,8 @@ pub(super) fn f32_to_unorm8(value: f32) -> u8 {
 fn scaled(value: f32, factor: u32) -> u32 {
     match factor {
         ..=0xffff => rounded(without_last_bit(value * factor as f32)),
-        ..=0x3f_ffff => rounded(value * factor as f32),
-        ..=0xff_ffff => (value * factor as f32).round_ties_even() as u32,
+        0x1_0000..=0x3f_ffff => rounded(value * factor as f32),
+        0x40_0000..=0xff_ffff => (value * factor as f32).round_ties_even() as u32,
         _ => (f64::from(value) * f64::from(factor)).round_ties_even() as u32,
     }
 }

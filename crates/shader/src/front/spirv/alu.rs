@@ -381,7 +381,7 @@ impl Translator<'_> {
         let [value] = leaves[..] else { return unsupported("casts of pointers that are not addresses") };
         let ty = self.result_type(inst)?;
         let mut leaf = Vec::new();
-        self.module.types.leaf_types(self.module, ty, &mut leaf)?;
+        self.module.types.leaf_types(ty, &mut leaf)?;
         let [leaf] = leaf[..] else { return unsupported("casts to pointers that are not addresses") };
         let bits = |ty: Type| if ty.base == Base::B1 { 0 } else { ty.bits() };
         if bits(leaf) == 0 || bits(leaf) != bits(self.ty(value)) {
@@ -459,7 +459,7 @@ impl Translator<'_> {
             Op::Undef => {
                 let ty = self.result_type(inst)?;
                 let mut types = Vec::new();
-                self.module.types.leaf_types(self.module, ty, &mut types)?;
+                self.module.types.leaf_types(ty, &mut types)?;
                 let mut leaves = Vec::new();
                 for ty in types {
                     leaves.push(self.undefined(ty)?);

@@ -97,7 +97,7 @@ fn lane_count(module: &Module, ty: TypeRef) -> Result<usize> {
         return Err(SpirvCause::Limit("a constant"));
     }
     let mut leaves = Vec::new();
-    module.types.leaf_types(module, ty, &mut leaves)?;
+    module.types.leaf_types(ty, &mut leaves)?;
     Ok(leaves.iter().map(|ty| usize::from(ty.lanes)).sum())
 }
 

@@ -149,9 +149,9 @@ impl Plan {
         let mut changed = true;
         while changed {
             changed = false;
-            for at in 1..count {
+            for (at, predecessors) in predecessors.iter().enumerate().skip(1) {
                 let mut dominator = usize::MAX;
-                for &from in &predecessors[at] {
+                for &from in predecessors {
                     if from != 0 && self.blocks[from].immediate == usize::MAX {
                         continue;
                     }

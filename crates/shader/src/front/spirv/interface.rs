@@ -480,13 +480,7 @@ impl Translator<'_> {
     fn locations(&self, ty: TypeRef) -> u32 {
         let types = &self.module.types;
         match types.get(ty) {
-            SpvType::Leaf { ty, .. } => {
-                if ty.bits() > 128 {
-                    2
-                } else {
-                    1
-                }
-            }
+            SpvType::Leaf { ty, .. } => 1 + u32::from(ty.bits() > 128),
             SpvType::Matrix { column, columns } => columns.saturating_mul(self.locations(*column)),
             SpvType::Array { element, len, .. } => len.saturating_mul(self.locations(*element)),
             SpvType::Struct { members, .. } => {

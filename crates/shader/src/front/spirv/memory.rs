@@ -635,7 +635,7 @@ impl Translator<'_> {
             SpvType::Struct { members, .. } => VarParts::Members(members.iter().map(|m| m.ty).collect()),
             _ => {
                 let mut leaves = Vec::new();
-                self.module.types.leaf_types(self.module, ty, &mut leaves)?;
+                self.module.types.leaf_types(ty, &mut leaves)?;
                 match leaves[..] {
                     [leaf] => VarParts::Leaf(leaf),
                     _ => VarParts::Leaves(leaves),
@@ -650,7 +650,7 @@ impl Translator<'_> {
             SpvType::Leaf { ty: leaf, .. } => out.push(self.load_leaf(bytes, *leaf)?),
             SpvType::Pointer { .. } => {
                 let mut leaves = Vec::new();
-                module.types.leaf_types(module, ty, &mut leaves)?;
+                module.types.leaf_types(ty, &mut leaves)?;
                 let [leaf @ Type::B64] = leaves[..] else {
                     return unsupported("pointers in memory that are not addresses");
                 };

@@ -79,7 +79,7 @@ impl Reader {
 /// When the length is not a multiple of four, or the magic number is not there.
 pub fn words(bytes: &[u8]) -> Result<Vec<u32>, SpirvError> {
     let fail = |cause| Err(SpirvError { offset: 0, cause });
-    if bytes.len() % 4 != 0 {
+    if !bytes.len().is_multiple_of(4) {
         return fail(SpirvCause::Truncated);
     }
     let words: Vec<u32> =

@@ -383,7 +383,7 @@ impl Translator<'_> {
         let module = self.module;
         let constant = &module.constants[index as usize];
         let mut types = Vec::new();
-        module.types.leaf_types(module, constant.ty, &mut types)?;
+        module.types.leaf_types(constant.ty, &mut types)?;
         let mut at = constant.lanes.start;
         let mut leaves = Vec::with_capacity(types.len());
         // Vectors of constants come with the constants, and are visible everywhere.
@@ -505,7 +505,7 @@ impl Translator<'_> {
             return if self.ty(leaf) == ty { Ok(()) } else { Err(SpirvCause::Types(op)) };
         }
         let mut types = Vec::new();
-        self.module.types.leaf_types(self.module, ty, &mut types)?;
+        self.module.types.leaf_types(ty, &mut types)?;
         if types.iter().copied().eq(leaves.iter().map(|&leaf| self.ty(leaf))) {
             Ok(())
         } else {
@@ -603,7 +603,7 @@ impl Translator<'_> {
             }
             _ => {
                 let mut leaves = Vec::new();
-                module.types.leaf_types(module, ty, &mut leaves)?;
+                module.types.leaf_types(ty, &mut leaves)?;
                 let nodes: Vec<TypeId> = leaves.into_iter().map(|leaf| self.leaf_node(leaf)).collect();
                 if let [node] = nodes[..] { node } else { self.shader.types.push(TypeNode::Struct(nodes)) }
             }
@@ -724,7 +724,7 @@ impl Translator<'_> {
         let mut types = Vec::new();
         for phi in self.phis(plan, block) {
             let ty = self.result_type(phi?)?;
-            self.module.types.leaf_types(self.module, ty, &mut types)?;
+            self.module.types.leaf_types(ty, &mut types)?;
         }
         Ok(types)
     }
@@ -1005,7 +1005,7 @@ impl Translator<'_> {
             args.push(val);
         }
         let mut results = Vec::new();
-        module.types.leaf_types(module, def.result, &mut results)?;
+        module.types.leaf_types(def.result, &mut results)?;
         let plan = self.plan(function)?;
         let outer = self.region;
         let (target, body) = self.open_block(&results)?;

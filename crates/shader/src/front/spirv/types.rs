@@ -204,7 +204,7 @@ impl Types {
     }
 
     /// Types of the leaves of a value.
-    pub(super) fn leaf_types(&self, module: &Module, ty: TypeRef, out: &mut Vec<Type>) -> Result<()> {
+    pub(super) fn leaf_types(&self, ty: TypeRef, out: &mut Vec<Type>) -> Result<()> {
         if self.leaves(ty) > MAX_LEAVES {
             return Err(SpirvCause::Limit("a composite value"));
         }
@@ -213,17 +213,17 @@ impl Types {
             SpvType::Leaf { ty, .. } => out.push(*ty),
             SpvType::Matrix { column, columns } => {
                 for _ in 0..*columns {
-                    self.leaf_types(module, *column, out)?;
+                    self.leaf_types(*column, out)?;
                 }
             }
             SpvType::Array { element, len, .. } => {
                 for _ in 0..*len {
-                    self.leaf_types(module, *element, out)?;
+                    self.leaf_types(*element, out)?;
                 }
             }
             SpvType::Struct { members, .. } => {
                 for member in members {
-                    self.leaf_types(module, member.ty, out)?;
+                    self.leaf_types(member.ty, out)?;
                 }
             }
             SpvType::Image(_) | SpvType::Sampler => out.push(Type::HANDLE),

@@ -124,7 +124,7 @@ impl Coverage<'_> {
             last: [*columns.end() as u32, *rows.end() as u32],
         };
         if let Some(bins) = self.bins {
-            bins.touch_within(&within, &edges, &self.blocks);
+            bins.touch_within(&within, edges, &self.blocks);
             return ControlFlow::Continue(());
         }
         let block = |value: u32| value / BLOCK * BLOCK;
