@@ -172,7 +172,7 @@ fn a_pixel_has_a_history() {
     });
 }
 
-/// What is rendered in bins has the pictures and the history of what is rendered in memory.
+/// The pixel is inside of the triangle, in the lower bin. What is rendered in bins has the pictures and the history of what is rendered in memory.
 #[test]
 fn bins_are_one_pass() {
     each(|mut scene| {
@@ -181,7 +181,7 @@ fn bins_are_one_pass() {
         scene.vertices(&triangle).put(IMAGE, &[BLUE8; (SIZE * SIZE) as usize]);
         let start = scene.stream.words.clone();
         let plain = capture(scene.draw(TRIANGLES, 3));
-        let (_, plain) = replayed(&plain, &options([5, 20], &[]));
+        let (_, plain) = replayed(&plain, &options([12, 20], &[]));
         scene.stream.words = start;
         let events_of = scene.stream.gpu.enumeration("vgt_event_type").unwrap();
         let blit = events_of.value_of("BLIT").or(events_of.value_of("CCU_RESOLVE")).unwrap() as u32;
@@ -206,7 +206,7 @@ fn bins_are_one_pass() {
             scene.stream.op(event, &[blit]);
         }
         let images = ["draw=0:mrt0", "draw=1:mrt0", "draw=0:mrt0:stored"];
-        let (replayed, binned) = replayed(&capture(&mut scene), &options([5, 20], &images));
+        let (replayed, binned) = replayed(&capture(&mut scene), &options([12, 20], &images));
         let diffs = compare_pictures(&plain, &binned);
         assert!(diffs.len() == 1 && !diffs.iter().any(PictureDiff::differs), "{diffs:?}");
         let picture = |at: usize| decode(replayed.images[at].as_deref().unwrap());
