@@ -10,8 +10,8 @@ use super::module::{IdDef, Instr, Module, instruction};
 use super::types::{ImageType, MatrixLayout, TypeRef};
 use crate::ir::{
     Access, BarrierInfo, Base, Function, Inst, Loc, MAX_DEPTH, MemAccess, MemoryKinds, Op as IrOp, Order,
-    Payload, Region, Resource, Scope, Shader, SourceLoc, Space, Storage, SystemValue, Traits, Type, TypeId,
-    TypeNode, Value, Var, VarData, VarFlags, result_type,
+    Payload, Region, RegionOwner, Resource, Scope, Shader, SourceLoc, Space, Storage, SystemValue, Traits,
+    Type, TypeId, TypeNode, Value, Var, VarData, VarFlags, result_type,
 };
 use crate::valid;
 use spirv::{Decoration, Op};
@@ -959,20 +959,36 @@ impl Translator<'_> {
         self.edge(plan, at, default)
     }
 
+    /// Whether the region that is written is within a structured instruction. It is not where declared merge blocks contradict the flow.
+    fn encloses(&self, target: Inst) -> bool {
+        let mut region = self.region;
+        while let RegionOwner::Inst(owner) = self.func.owner(region) {
+            if owner == target {
+                return true;
+            }
+            region = self.func.region(owner);
+        }
+        false
+    }
+
     /// Writes the way from a block to another one.
     fn edge(&mut self, plan: &Plan, from: usize, to: usize) -> Result<()> {
         self.set_block(from);
         let args = self.phi_args(plan, to, from)?;
         let not_structured = "flow that no regions express";
         if to <= from {
-            let Some(target) = self.frame()?.loops[to] else { return unsupported(not_structured) };
+            let Some(target) = self.frame()?.loops[to].filter(|&target| self.encloses(target)) else {
+                return unsupported(not_structured);
+            };
             self.append(IrOp::Continue, Payload::Target(target), &args, &[]);
             return Ok(());
         }
         if !plan.blocks[to].is_placed {
             return self.tree(to, args);
         }
-        let Some(target) = self.frame()?.breaks[to] else { return unsupported(not_structured) };
+        let Some(target) = self.frame()?.breaks[to].filter(|&target| self.encloses(target)) else {
+            return unsupported(not_structured);
+        };
         self.append(IrOp::Break, Payload::Target(target), &args, &[]);
         Ok(())
     }
