@@ -46,7 +46,7 @@ impl Wave<'_> {
     }
 
     /// A lane of the first operand, by invocation; poison where it is not active.
-    fn lane(&self, inst: Inst, lane: usize) -> impl Fn(usize) -> Lane {
+    fn lane(&self, inst: Inst, lane: usize) -> impl Fn(usize) -> Lane + use<> {
         let slot = self.slot(self.function.args(inst)[0]) + lane;
         let lanes: Vec<Lane> = (0..self.width)
             .map(|invocation| {

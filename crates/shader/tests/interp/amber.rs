@@ -1,0 +1,145 @@
+//! Compute tests of the conformance suite that pass on lavapipe: their expectations hold in the interpreter.
+
+use std::collections::BTreeMap;
+use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
+use unwedge_shader::interp::{
+    BindingPoint, Bindings, BufferView, Dispatch, Limits, NoImages, Options, run_compute,
+};
+use unwedge_shader::ir::{Shader, Stage};
+use unwedge_shader::valid::validate;
+use unwedge_testkit::amber::{self, AmberReason, ComputeRun, Executor};
+use unwedge_testkit::data;
+
+/// The interpreter, with the modules of one script by the name of the shader.
+struct Interpreter<'a> {
+    modules: &'a BTreeMap<String, &'a [u8]>,
+    findings: Vec<String>,
+}
+
+impl Executor for Interpreter<'_> {
+    fn dispatch(&mut self, run: &ComputeRun<'_>, buffers: &mut [Vec<u8>]) -> Result<(), String> {
+        let module = self.modules.get(&run.pipeline.shader).ok_or("there is no module")?;
+        let options = ReadOptions {
+            entry: run.pipeline.entry.clone(),
+            stage: Some(Stage::Compute),
+            specialization: run.pipeline.specialization.clone(),
+            ..ReadOptions::default()
+        };
+        let (mut reader, mut shader) = (Reader::default(), Shader::default());
+        let words = words(module).map_err(|e| e.to_string())?;
+        reader.read(&words, &options, &mut shader).map_err(|e| format!("reader: {e}"))?;
+        validate(&shader).map_err(|e| format!("validator: {e}"))?;
+        let mut bindings = Bindings { push: run.push.to_vec(), ..Bindings::default() };
+        bindings.memory = buffers.iter_mut().map(std::mem::take).collect();
+        for (&(set, binding), &memory) in run.bindings {
+            let size = bindings.memory[memory].len() as u64;
+            let view = BufferView { memory, offset: 0, size };
+            bindings.buffers.insert(BindingPoint { set, binding, index: 0 }, view);
+        }
+        let options = Options {
+            subgroup_size: run.pipeline.subgroup_size.unwrap_or(32),
+            robust: true,
+            limits: Limits::default(),
+            ..Options::default()
+        };
+        let dispatch = Dispatch::new(run.workgroups);
+        let result = run_compute(&shader, dispatch, &mut bindings, &mut NoImages, &options);
+        for (buffer, memory) in buffers.iter_mut().zip(bindings.memory) {
+            *buffer = memory;
+        }
+        let report = result.map_err(|e| e.to_string())?;
+        self.findings.extend(report.findings.iter().map(|finding| format!("{:?}", finding.violation)));
+        Ok(())
+    }
+}
+
+/// Rows of a table: each as a map from column to cell.
+fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
+    let mut lines = text.lines();
+    let header = data::cells(lines.next().unwrap_or_default());
+    lines.map(|line| header.iter().cloned().zip(data::cells(line)).collect()).collect()
+}
+
+/// Modules of every script by shader, of the suite's archive; of the drivers' archive where a script has no module there and
+/// a single compute shader.
+fn script_modules<'a>(
+    archives: &'a [BTreeMap<String, Vec<u8>>; 2],
+    tables: [&str; 2],
+) -> BTreeMap<String, BTreeMap<String, &'a [u8]>> {
+    let file = |archive: &'a BTreeMap<String, Vec<u8>>, name: &str| {
+        archive.iter().find(|(path, _)| path.rsplit('/').next() == Some(name)).map(|(_, bytes)| bytes.as_slice())
+    };
+    let mut modules: BTreeMap<String, BTreeMap<String, &[u8]>> = BTreeMap::new();
+    let mut shaders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in rows(tables[0]) {
+        if row["stage"] != "compute" {
+            continue;
+        }
+        shaders.entry(row["script"].clone()).or_default().push(row["shader"].clone());
+        if let Some(bytes) = file(&archives[0], &row["module"]) {
+            modules.entry(row["script"].clone()).or_default().insert(row["shader"].clone(), bytes);
+        }
+    }
+    for row in rows(tables[1]) {
+        let (script, module) = (&row["script"], format!("{}.spv", row["spirv_fnv64"]));
+        let names = shaders.get(script).map(Vec::as_slice).unwrap_or_default();
+        if let ([name], Some(bytes)) = (names, file(&archives[1], &module)) {
+            modules.entry(script.clone()).or_default().entry(name.clone()).or_insert(bytes);
+        }
+    }
+    modules
+}
+
+#[test]
+fn compute_scripts_of_the_conformance_suite_pass() {
+    let Some(suite) = data::text("adreno/graphics/suite.csv") else { return };
+    let Some(table) = data::text("cts-amber/spirv.csv") else { return };
+    let drivers = data::text("amd/cts/baseline.csv.gz").unwrap_or_default();
+    let archives = ["cts-amber/spirv.tar.gz", "amd/cts/spirv.tar.gz"]
+        .map(|name| data::archive(name).into_iter().collect::<BTreeMap<_, _>>());
+    let modules = script_modules(&archives, [&table, &drivers]);
+    let none = BTreeMap::new();
+    let (mut passed, mut expectations) = (0, 0);
+    let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut reported: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for row in rows(&suite) {
+        if row["pipelines"] != "compute" || row["lavapipe"] != "pass" {
+            continue;
+        }
+        let name = &row["test"];
+        let Some(text) = data::text(&format!("cts-amber/{name}")) else { continue };
+        let mut executor = Interpreter { modules: modules.get(name).unwrap_or(&none), findings: Vec::new() };
+        let script = amber::parse(&text);
+        let result = script.as_ref().map_err(Clone::clone).and_then(|script| script.run(&mut executor));
+        match result {
+            Ok(()) => {
+                passed += 1;
+                expectations += script.map_or(0, |script| script.expectations());
+                for finding in executor.findings {
+                    reported.entry(finding).or_default().push(name.clone());
+                }
+            }
+            Err(e) => match e.reason {
+                AmberReason::Failed(_) => failures.push(format!("{name}: {e}")),
+                AmberReason::Unsupported(what) => {
+                    let first = what.split(' ').next().unwrap_or_default().to_owned();
+                    others.entry(format!("script: {first}")).or_default().push(name.clone());
+                }
+                AmberReason::Syntax(what) | AmberReason::Executor(what) => {
+                    others.entry(what).or_default().push(name.clone());
+                }
+            },
+        }
+    }
+    let left: usize = others.values().map(Vec::len).sum();
+    println!("{passed} scripts pass with {expectations} expectations, {left} do not run");
+    for (reason, names) in &others {
+        println!("  {} × {reason}: {}", names.len(), names.join(" "));
+    }
+    for (finding, names) in &reported {
+        println!("  {finding} is reported in {} scripts that pass: {}", names.len(), names.join(" "));
+    }
+    assert!(failures.is_empty(), "{} fail:\n{}", failures.len(), failures.join("\n"));
+    assert!(left * 10 <= passed, "{left} of {} do not run", left + passed);
+}

@@ -1,0 +1,8 @@
+//! The interpreter: every operation against values that do not come from it, recorded results, conformance scripts.
+
+mod amber;
+mod flow;
+mod memory;
+mod recorded;
+mod support;
+mod values;

@@ -1,0 +1,251 @@
+//! Conformance scripts: the part of Amber, and of its older form VkScript, that compute tests use.
+//!
+//! A script declares buffers and pipelines, runs them, and says what must be in the buffers. What runs a shader is an [`Executor`].
+//! Shaders of scripts are skipped; modules come from the caller. A command that is not supported is an error with its line. Facts:
+//! `docs/amber_script.md` and `docs/vk_script.md` of Amber.
+
+mod script;
+mod values;
+mod vkscript;
+
+pub use values::{Component, Compare, DataType, Layout};
+
+use std::collections::BTreeMap;
+
+/// Why a script does not run, or what does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AmberError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The reason.
+    pub reason: AmberReason,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AmberReason {
+    /// The runner does not support it.
+    Unsupported(String),
+    /// The line is not valid.
+    Syntax(String),
+    /// The executor failed.
+    Executor(String),
+    /// An expectation does not hold.
+    Failed(String),
+}
+
+impl std::fmt::Display for AmberError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (what, text) = match &self.reason {
+            AmberReason::Unsupported(text) => ("not supported", text),
+            AmberReason::Syntax(text) => ("not valid", text),
+            AmberReason::Executor(text) => ("executor", text),
+            AmberReason::Failed(text) => ("expectation", text),
+        };
+        write!(f, "line {}: {what}: {text}", self.line)
+    }
+}
+
+impl std::error::Error for AmberError {}
+
+/// A result with a line.
+pub type Result<T> = std::result::Result<T, AmberError>;
+
+/// A buffer of a script.
+#[derive(Debug, Clone)]
+pub struct Buffer {
+    /// What its elements are.
+    pub ty: DataType,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A compute pipeline.
+#[derive(Debug, Clone, Default)]
+pub struct Pipeline {
+    /// The shader's name in the script.
+    pub shader: String,
+    /// The entry point.
+    pub entry: Option<String>,
+    /// Specialization constants: number and bits.
+    pub specialization: Vec<(u32, u64)>,
+    /// Descriptor set and binding, and the buffer.
+    pub buffers: BTreeMap<(u32, u32), String>,
+    /// The buffer of push constants.
+    pub push: Option<String>,
+    /// The size that subgroups must have.
+    pub subgroup_size: Option<u32>,
+}
+
+/// A line that does something.
+#[derive(Debug, Clone)]
+enum Command {
+    Run { pipeline: String, workgroups: [u32; 3] },
+    Copy { from: String, to: String },
+    ExpectEqual { left: String, right: String },
+    Expect(Expect),
+    Write { buffer: String, offset: usize, bytes: Vec<u8> },
+    Entry { pipeline: String, entry: String },
+}
+
+/// Values that a buffer must have.
+#[derive(Debug, Clone)]
+struct Expect {
+    buffer: String,
+    /// The type, where the line says one.
+    ty: Option<DataType>,
+    offset: usize,
+    compare: Compare,
+    tolerances: Vec<values::Tolerance>,
+    values: Vec<String>,
+}
+
+/// A script that was read.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    buffers: BTreeMap<String, Buffer>,
+    pipelines: BTreeMap<String, Pipeline>,
+    commands: Vec<(usize, Command)>,
+}
+
+/// A dispatch of a script.
+#[derive(Debug)]
+pub struct ComputeRun<'a> {
+    /// The pipeline.
+    pub pipeline: &'a Pipeline,
+    /// Workgroups.
+    pub workgroups: [u32; 3],
+    /// Bytes of push constants.
+    pub push: &'a [u8],
+    /// Which of the buffers each descriptor set and binding refers to.
+    pub bindings: &'a BTreeMap<(u32, u32), usize>,
+}
+
+/// What runs shaders.
+pub trait Executor {
+    /// Runs a dispatch over the bytes of buffers.
+    ///
+    /// # Errors
+    /// A reason in words.
+    fn dispatch(&mut self, run: &ComputeRun<'_>, buffers: &mut [Vec<u8>]) -> std::result::Result<(), String>;
+}
+
+/// Reads a script.
+///
+/// # Errors
+/// The first line that is not valid or not supported.
+pub fn parse(text: &str) -> Result<Script> {
+    if text.lines().any(|line| line.trim() == "[test]") { vkscript::parse(text) } else { script::parse(text) }
+}
+
+impl Script {
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// The first expectation that does not hold, or what the executor does not run.
+    pub fn run(&self, executor: &mut dyn Executor) -> Result<()> {
+        let mut buffers = self.buffers.clone();
+        let mut entries: BTreeMap<&str, &str> = BTreeMap::new();
+        for (line, command) in &self.commands {
+            let fail = |reason| AmberError { line: *line, reason };
+            let missing = |name: &str| fail(AmberReason::Syntax(format!("there is no {name}")));
+            match command {
+                Command::Run { pipeline, workgroups } => {
+                    let mut run = self.pipelines.get(pipeline).ok_or_else(|| missing(pipeline))?.clone();
+                    if let Some(entry) = entries.get(pipeline.as_str()) {
+                        run.entry = Some((*entry).to_owned());
+                    }
+                    dispatch(executor, &run, *workgroups, &mut buffers)
+                        .map_err(|text| fail(AmberReason::Executor(text)))?;
+                }
+                Command::Copy { from, to } => {
+                    let bytes = buffers.get(from).ok_or_else(|| missing(from))?.bytes.clone();
+                    buffers.get_mut(to).ok_or_else(|| missing(to))?.bytes = bytes;
+                }
+                Command::ExpectEqual { left, right } => {
+                    let a = buffers.get(left).ok_or_else(|| missing(left))?;
+                    let b = buffers.get(right).ok_or_else(|| missing(right))?;
+                    equal(a, b).map_err(|text| fail(AmberReason::Failed(text)))?;
+                }
+                Command::Expect(expect) => {
+                    let buffer = buffers.get(&expect.buffer).ok_or_else(|| missing(&expect.buffer))?;
+                    expect.check(buffer).map_err(fail)?;
+                }
+                Command::Write { buffer, offset, bytes } => {
+                    let target = &mut buffers.get_mut(buffer).ok_or_else(|| missing(buffer))?.bytes;
+                    let end = offset.saturating_add(bytes.len());
+                    if target.len() < end {
+                        return Err(fail(AmberReason::Syntax("past the end of the buffer".into())));
+                    }
+                    target[*offset..end].copy_from_slice(bytes);
+                }
+                Command::Entry { pipeline, entry } => {
+                    entries.insert(pipeline, entry);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many expectations it has.
+    pub fn expectations(&self) -> usize {
+        let expects = |(_, command): &&(usize, Command)| {
+            matches!(command, Command::Expect(_) | Command::ExpectEqual { .. })
+        };
+        self.commands.iter().filter(expects).count()
+    }
+}
+
+fn dispatch(
+    executor: &mut dyn Executor,
+    pipeline: &Pipeline,
+    workgroups: [u32; 3],
+    buffers: &mut BTreeMap<String, Buffer>,
+) -> std::result::Result<(), String> {
+    let names: Vec<String> = buffers.keys().cloned().collect();
+    let mut bytes: Vec<Vec<u8>> =
+        buffers.values_mut().map(|buffer| std::mem::take(&mut buffer.bytes)).collect();
+    let number = |name: &String| names.iter().position(|known| known == name);
+    let push = pipeline.push.as_ref().and_then(number).map(|at| bytes[at].clone()).unwrap_or_default();
+    let bindings = pipeline.buffers.iter().filter_map(|(at, name)| Some((*at, number(name)?))).collect();
+    let run = ComputeRun { pipeline, workgroups, push: &push, bindings: &bindings };
+    let result = executor.dispatch(&run, &mut bytes);
+    for (buffer, bytes) in buffers.values_mut().zip(bytes) {
+        buffer.bytes = bytes;
+    }
+    result
+}
+
+fn equal(a: &Buffer, b: &Buffer) -> std::result::Result<(), String> {
+    if a.bytes.len() != b.bytes.len() {
+        return Err(format!("{} bytes against {}", a.bytes.len(), b.bytes.len()));
+    }
+    match a.bytes.iter().zip(&b.bytes).position(|(a, b)| a != b) {
+        Some(at) => Err(format!("byte {at} is {:#x}, not {:#x}", a.bytes[at], b.bytes[at])),
+        None => Ok(()),
+    }
+}
+
+impl Expect {
+    fn check(&self, buffer: &Buffer) -> std::result::Result<(), AmberReason> {
+        let ty = self.ty.as_ref().unwrap_or(&buffer.ty);
+        let mut positions = ty.positions(self.offset);
+        for (number, value) in self.values.iter().enumerate() {
+            let at = positions.next().unwrap_or(usize::MAX);
+            let size = ty.component.bytes();
+            let end = at.saturating_add(size);
+            let Some(bytes) = buffer.bytes.get(at..end) else {
+                return Err(AmberReason::Failed(format!("byte {at} is past the end of {}", self.buffer)));
+            };
+            let tolerance = match self.tolerances.as_slice() {
+                [] => None,
+                tolerances => tolerances.get(number % tolerances.len()),
+            };
+            if !ty.component.compare(bytes, self.compare, value, tolerance)? {
+                let found = ty.component.show(bytes);
+                return Err(AmberReason::Failed(format!("{} at byte {at} is {found}, not {value}", self.buffer)));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+//! Amber scripts.
+
+use super::values::Tolerance;
+use super::{
+    AmberError, AmberReason, Buffer, Command, Compare, DataType, Expect, Layout, Pipeline, Result, Script,
+};
+
+/// The most bytes of a buffer.
+const MAX_BUFFER: usize = 1 << 28;
+
+struct Lines<'a> {
+    lines: std::iter::Enumerate<std::str::Lines<'a>>,
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// Words of the next line that has any. Comments are cut.
+    fn next(&mut self) -> Option<Vec<&'a str>> {
+        loop {
+            let (number, line) = self.lines.next()?;
+            self.number = number + 1;
+            let words: Vec<&str> = line.split('#').next()?.split_whitespace().collect();
+            if !words.is_empty() {
+                return Some(words);
+            }
+        }
+    }
+
+    fn skip_to_end(&mut self) {
+        for (number, line) in self.lines.by_ref() {
+            self.number = number + 1;
+            if line.trim() == "END" {
+                break;
+            }
+        }
+    }
+
+    fn fail<T>(&self, reason: AmberReason) -> Result<T> {
+        Err(AmberError { line: self.number, reason })
+    }
+
+    fn unsupported<T>(&self, words: &[&str]) -> Result<T> {
+        self.fail(AmberReason::Unsupported(words.join(" ")))
+    }
+
+    fn syntax<T>(&self, words: &[&str]) -> Result<T> {
+        self.fail(AmberReason::Syntax(words.join(" ")))
+    }
+
+    fn number<T: std::str::FromStr>(&self, text: &str) -> Result<T> {
+        text.parse().or_else(|_| self.fail(AmberReason::Syntax(format!("{text} is not a number"))))
+    }
+
+    fn located<T>(&self, result: std::result::Result<T, AmberReason>) -> Result<T> {
+        result.map_err(|reason| AmberError { line: self.number, reason })
+    }
+}
+
+pub(super) fn parse(text: &str) -> Result<Script> {
+    let mut lines = Lines { lines: text.lines().enumerate(), number: 0 };
+    let mut script = Script::default();
+    while let Some(words) = lines.next() {
+        match words.as_slice() {
+            ["DEVICE_FEATURE" | "DEVICE_EXTENSION" | "DEVICE_PROPERTY" | "INSTANCE_EXTENSION" | "SET", ..] => {}
+            ["SHADER", .., "PASSTHROUGH"] => {}
+            ["SHADER", "compute", ..] => lines.skip_to_end(),
+            ["BUFFER", name, rest @ ..] => {
+                let buffer = buffer(&mut lines, rest)?;
+                script.buffers.insert((*name).to_owned(), buffer);
+            }
+            ["PIPELINE", "compute", name] => {
+                let pipeline = pipeline(&mut lines)?;
+                script.pipelines.insert((*name).to_owned(), pipeline);
+            }
+            ["RUN", pipeline, x, y, z] => {
+                let workgroups = [lines.number(x)?, lines.number(y)?, lines.number(z)?];
+                let run = Command::Run { pipeline: (*pipeline).to_owned(), workgroups };
+                script.commands.push((lines.number, run));
+            }
+            ["COPY", from, "TO", to] => {
+                let copy = Command::Copy { from: (*from).to_owned(), to: (*to).to_owned() };
+                script.commands.push((lines.number, copy));
+            }
+            ["EXPECT", left, "EQ_BUFFER", right] => {
+                let (left, right) = ((*left).to_owned(), (*right).to_owned());
+                script.commands.push((lines.number, Command::ExpectEqual { left, right }));
+            }
+            ["EXPECT", buffer, "IDX", offset, rest @ ..] => {
+                let expect = expect(&lines, buffer, offset, rest)?;
+                script.commands.push((lines.number, Command::Expect(expect)));
+            }
+            _ => return lines.unsupported(&words),
+        }
+    }
+    Ok(script)
+}
+
+fn expect(lines: &Lines<'_>, buffer: &str, offset: &str, rest: &[&str]) -> Result<Expect> {
+    let (tolerances, rest) = match rest.iter().position(|word| Compare::parse(word).is_some()) {
+        Some(at) => rest.split_at(at),
+        None => return lines.unsupported(rest),
+    };
+    let tolerances = match tolerances {
+        [] => Vec::new(),
+        ["TOLERANCE", values @ ..] => {
+            let tolerance = |text: &&str| {
+                let number = text.strip_suffix('%');
+                let value = lines.number(number.unwrap_or(text))?;
+                Ok(Tolerance { value, percent: number.is_some() })
+            };
+            values.iter().map(tolerance).collect::<Result<_>>()?
+        }
+        _ => return lines.unsupported(tolerances),
+    };
+    let Some((compare, values)) = rest.split_first() else { return lines.syntax(rest) };
+    let Some(compare) = Compare::parse(compare) else { return lines.syntax(rest) };
+    Ok(Expect {
+        buffer: buffer.to_owned(),
+        ty: None,
+        offset: lines.number(offset)?,
+        compare,
+        tolerances,
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    })
+}
+
+fn buffer(lines: &mut Lines<'_>, words: &[&str]) -> Result<Buffer> {
+    let ["DATA_TYPE", ty, rest @ ..] = words else { return lines.unsupported(words) };
+    let Some(mut ty) = DataType::parse(ty) else { return lines.unsupported(words) };
+    let rest = match rest {
+        ["STD140", rest @ ..] => {
+            ty.layout = Layout::Std140;
+            rest
+        }
+        ["STD430", rest @ ..] => rest,
+        _ => rest,
+    };
+    let component = ty.component;
+    let mut values: Vec<Vec<u8>> = Vec::new();
+    match rest {
+        ["DATA", first @ ..] => {
+            let mut line: Vec<&str> = first.to_vec();
+            loop {
+                for word in &line {
+                    if *word != "END" {
+                        values.push(lines.located(component.encode(word))?);
+                    }
+                }
+                if line.last() == Some(&"END") {
+                    break;
+                }
+                let Some(next) = lines.next() else { return lines.syntax(words) };
+                line = next;
+            }
+        }
+        ["SIZE", size, fill @ ..] => {
+            let size: usize = lines.number(size)?;
+            if size.saturating_mul(ty.stride()) > MAX_BUFFER {
+                return lines.unsupported(words);
+            }
+            for number in 0..size * ty.components() {
+                values.push(lines.located(match fill {
+                    ["FILL", value] => component.encode(value),
+                    ["SERIES_FROM", start, "INC_BY", step] => component.series(start, step, number),
+                    _ => return lines.unsupported(words),
+                })?);
+            }
+        }
+        _ => return lines.unsupported(words),
+    }
+    let elements = values.len().div_ceil(ty.components());
+    let mut bytes = vec![0; elements * ty.stride()];
+    for (value, at) in values.iter().zip(ty.positions(0)) {
+        bytes[at..at + value.len()].copy_from_slice(value);
+    }
+    Ok(Buffer { ty, bytes })
+}
+
+fn pipeline(lines: &mut Lines<'_>) -> Result<Pipeline> {
+    let mut pipeline = Pipeline::default();
+    while let Some(words) = lines.next() {
+        match words.as_slice() {
+            ["END"] => return Ok(pipeline),
+            ["ATTACH", shader, options @ ..] => {
+                pipeline.shader = (*shader).to_owned();
+                attach(lines, options, &mut pipeline)?;
+            }
+            ["BIND", "BUFFER", name, "AS", "push_constant"] => pipeline.push = Some((*name).to_owned()),
+            [
+                "BIND",
+                "BUFFER",
+                name,
+                "AS",
+                "storage" | "uniform",
+                "DESCRIPTOR_SET",
+                set,
+                "BINDING",
+                binding,
+            ] => {
+                let point = (lines.number(set)?, lines.number(binding)?);
+                pipeline.buffers.insert(point, (*name).to_owned());
+            }
+            ["SUBGROUP", _] => {
+                while let Some(words) = lines.next() {
+                    match words.as_slice() {
+                        ["END"] => break,
+                        ["FULLY_POPULATED" | "VARYING_SIZE", _] => {}
+                        ["REQUIRED_SIZE", size] => pipeline.subgroup_size = Some(lines.number(size)?),
+                        _ => return lines.unsupported(&words),
+                    }
+                }
+            }
+            _ => return lines.unsupported(&words),
+        }
+    }
+    lines.syntax(&["END is missing"])
+}
+
+fn attach(lines: &Lines<'_>, mut options: &[&str], pipeline: &mut Pipeline) -> Result<()> {
+    loop {
+        options = match options {
+            [] => return Ok(()),
+            ["TYPE", "compute", rest @ ..] => rest,
+            ["ENTRY_POINT", entry, rest @ ..] => {
+                pipeline.entry = Some((*entry).to_owned());
+                rest
+            }
+            ["SPECIALIZE", number, "AS", ty, value, rest @ ..] => {
+                let Some(ty) = DataType::parse(ty) else { return lines.unsupported(options) };
+                let bytes = lines.located(ty.component.encode(value))?;
+                let bits = bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                pipeline.specialization.push((lines.number(number)?, bits));
+                rest
+            }
+            _ => return lines.unsupported(options),
+        };
+    }
+}
