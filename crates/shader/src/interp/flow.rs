@@ -104,9 +104,7 @@ impl Wave<'_> {
                 }
             }
             (Op::Return, _) => {
-                let is_call = |open: &Open| {
-                    self.shader.function(open.func).op(open.inst) == Op::Call
-                };
+                let is_call = |open: &Open| self.shader.function(open.func).op(open.inst) == Op::Call;
                 if let Some(at) = self.open.iter().rposition(is_call) {
                     let Open { func, inst, .. } = self.open[at];
                     self.copy(args, func, self.shader.function(func).results(inst));
@@ -137,7 +135,8 @@ impl Wave<'_> {
         for &value in from {
             let slot = self.slot(value);
             for slot in slot..slot + usize::from(self.function.ty(value).lanes) {
-                let source = |invocation| (self.regs.bits(slot, invocation), self.regs.is_poison(slot, invocation));
+                let source =
+                    |invocation| (self.regs.bits(slot, invocation), self.regs.is_poison(slot, invocation));
                 moved.extend(invocations(self.active).map(source));
             }
         }

@@ -55,7 +55,7 @@ pub fn run_compute(
     if total > limits.memory {
         return Err(RunError::Memory(limits.memory));
     }
-    let races = Races { enabled: options.races, ..Races::default() };
+    let races = Races::new(options.races);
     let memory = Memory { bindings, shared: Scratch::default(), races };
     let mut cx = Context { options, memory, images, report: Report::default() };
     let mut position = WavePosition {

@@ -48,13 +48,7 @@ impl Images for NoImages {
         None
     }
 
-    fn store(
-        &mut self,
-        _: BindingPoint,
-        _: &ImageAccess,
-        _: &ImageCoordinates,
-        _: [u64; 4],
-    ) -> Option<()> {
+    fn store(&mut self, _: BindingPoint, _: &ImageAccess, _: &ImageCoordinates, _: [u64; 4]) -> Option<()> {
         None
     }
 
@@ -146,7 +140,8 @@ impl Wave<'_> {
         };
         let coordinates = args[extra - 1];
         let bits = self.function.ty(coordinates).base.bits();
-        for (lane, texel) in at.texel.iter_mut().enumerate().take(self.function.ty(coordinates).lanes.into()) {
+        for (lane, texel) in at.texel.iter_mut().enumerate().take(self.function.ty(coordinates).lanes.into())
+        {
             let unused = 64 - bits.clamp(1, 64);
             *texel = (self.regs.bits(self.slot(coordinates) + lane, invocation) << unused) as i64 >> unused;
         }

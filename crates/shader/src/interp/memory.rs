@@ -260,11 +260,15 @@ const MAX_WORDS: usize = 1 << 20;
 /// Accesses of the dispatch, to find races in.
 #[derive(Debug, Default)]
 pub(super) struct Races {
-    pub enabled: bool,
+    enabled: bool,
     words: HashMap<(RaceTarget, u64), Word>,
 }
 
 impl Races {
+    pub fn new(enabled: bool) -> Races {
+        Races { enabled, words: HashMap::new() }
+    }
+
     /// Forgets workgroup memory: another workgroup starts.
     pub fn start_workgroup(&mut self) {
         self.words.retain(|(target, _), _| *target != RaceTarget::Shared);

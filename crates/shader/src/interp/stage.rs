@@ -1,12 +1,12 @@
 //! Stages other than compute: a few invocations that run together, given their inputs and returning their outputs.
 
+use super::Options;
 use super::group::{slot_limit, subgroup_width};
 use super::image::Images;
 use super::layout::Layout;
 use super::memory::{Bindings, Memory, Races, Scratch};
 use super::report::{Report, RunError};
 use super::wave::{Context, Stop, Wave, WavePosition, cost};
-use super::Options;
 use crate::ir::{Shader, Storage, SystemValue, Var};
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ pub fn run_stage(
     }
     let layout = Layout::new(shader, slot_limit(&options.limits, width))?;
     cost(shader, &layout, width, &options.limits)?;
-    let races = Races { enabled: options.races, ..Races::default() };
+    let races = Races::new(options.races);
     let memory = Memory { bindings, shared: Scratch::default(), races };
     let mut cx = Context { options, memory, images, report: Report::default() };
     let count = inputs.len();

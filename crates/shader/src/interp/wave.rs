@@ -11,8 +11,8 @@ use super::report::{Finding, Report, RunError, Violation};
 use super::stage::{InvocationInput, VertexOutput};
 use super::{Limits, Options};
 use crate::ir::{
-    Base, Func, Function, Inst, InterpAt, MemAccess, MemoryKinds, Op, Payload, Resource, Shader, Space, Stage,
-    Storage, SystemValue, Traits, Type, TypeNode, Value, Var,
+    Base, Func, Function, Inst, InterpAt, MemAccess, MemoryKinds, Op, Payload, Resource, Shader, Space,
+    Stage, Storage, SystemValue, Traits, Type, TypeNode, Value, Var,
 };
 use crate::semantics::{self, Eval};
 use unwedge_base::entity::Entity;
@@ -80,12 +80,7 @@ pub(super) struct Wave<'s> {
 }
 
 /// Bytes of the host that a subgroup takes; an error past the limit.
-pub(super) fn cost(
-    shader: &Shader,
-    layout: &Layout,
-    width: usize,
-    limits: &Limits,
-) -> Result<u64, RunError> {
+pub(super) fn cost(shader: &Shader, layout: &Layout, width: usize, limits: &Limits) -> Result<u64, RunError> {
     let scratch = Scratch::cost(shader.info.scratch_size.into()).saturating_mul(width as u64);
     let cost = Registers::bytes(layout.slots, width).saturating_add(scratch);
     if cost > limits.memory { Err(RunError::Memory(limits.memory)) } else { Ok(cost) }
@@ -325,7 +320,8 @@ impl Wave<'_> {
                     }
                 }
                 (Op::InsertDyn, _) => {
-                    let chosen = self.regs.defined(from[2], invocation).filter(|lane| *lane < ty.lanes.into());
+                    let chosen =
+                        self.regs.defined(from[2], invocation).filter(|lane| *lane < ty.lanes.into());
                     for lane in 0..usize::from(ty.lanes) {
                         match chosen {
                             Some(chosen) if chosen == lane as u64 => {
@@ -370,7 +366,8 @@ impl Wave<'_> {
         let to = self.slot(result);
         let mask = self.function.mask(result);
         for invocation in invocations(self.active) {
-            let bits = self.system_value_bits(value, invocation).ok_or(RunError::MissingSystemValue(value))?;
+            let bits =
+                self.system_value_bits(value, invocation).ok_or(RunError::MissingSystemValue(value))?;
             for (lane, &bits) in bits.iter().enumerate().take(self.function.ty(result).lanes.into()) {
                 self.regs.set(to + lane, invocation, u64::from(bits) & mask, false);
             }
@@ -749,11 +746,13 @@ impl Wave<'_> {
         let known = old.unwrap_or(0);
         let new = match function.payload(inst) {
             _ if compared => {
-                if known == self.regs.bits(self.slot(args[1]), invocation) { operand } else { known }
+                if known == self.regs.bits(self.slot(args[1]), invocation) {
+                    operand
+                } else {
+                    known
+                }
             }
-            Payload::Atomic(op, _) => {
-                semantics::atomic(op, ty.base, &self.shader.info, known, operand)
-            }
+            Payload::Atomic(op, _) => semantics::atomic(op, ty.base, &self.shader.info, known, operand),
             _ => known,
         };
         let operands = if compared { &args[..2] } else { &args[..1] };

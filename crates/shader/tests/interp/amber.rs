@@ -67,7 +67,10 @@ fn script_modules<'a>(
     tables: [&str; 2],
 ) -> BTreeMap<String, BTreeMap<String, &'a [u8]>> {
     let file = |archive: &'a BTreeMap<String, Vec<u8>>, name: &str| {
-        archive.iter().find(|(path, _)| path.rsplit('/').next() == Some(name)).map(|(_, bytes)| bytes.as_slice())
+        archive
+            .iter()
+            .find(|(path, _)| path.rsplit('/').next() == Some(name))
+            .map(|(_, bytes)| bytes.as_slice())
     };
     let mut modules: BTreeMap<String, BTreeMap<String, &[u8]>> = BTreeMap::new();
     let mut shaders: BTreeMap<String, Vec<String>> = BTreeMap::new();

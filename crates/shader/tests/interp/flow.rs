@@ -52,7 +52,10 @@ fn subgroup_operations_see_the_active_invocations() {
         ("%50: b32 = exclusive_scan<umin 0> %1", [u32::MAX, 0, 0, 0, 0, 0, 0, 0]),
         ("%50: b32 = shuffle_xor %1, %10", [1, 0, 3, 2, 5, 4, 7, 6]),
         ("%50: b32 = broadcast %1, %10", [1; 8]),
-        ("%11: b32 = const<0x7>\n%12: b32 = isub %11, %1\n%50: b32 = shuffle %1, %12", [7, 6, 5, 4, 3, 2, 1, 0]),
+        (
+            "%11: b32 = const<0x7>\n%12: b32 = isub %11, %1\n%50: b32 = shuffle %1, %12",
+            [7, 6, 5, 4, 3, 2, 1, 0],
+        ),
         ("%50: b32 = read_first %1", [0; 8]),
         ("%50: b32 = quad_broadcast %1, %10", [1, 1, 1, 1, 5, 5, 5, 5]),
         ("%50: b32 = quad_swap<x> %1", [1, 0, 3, 2, 5, 4, 7, 6]),
@@ -66,10 +69,22 @@ fn subgroup_operations_see_the_active_invocations() {
         // 2 and 4 as floats differ in the columns and rows of a quad.
         ("%11: b32 = u2f %1\n%12: b32 = ddx %11\n%50: b32 = f2u %12", [1; 8]),
         ("%11: b32 = u2f %1\n%12: b32 = ddy %11\n%50: b32 = f2u %12", [2; 8]),
-        ("%9: b32 = imul %1, %1\n%11: b32 = u2f %9\n%12: b32 = ddx_fine %11\n%50: b32 = f2u %12", [1, 1, 5, 5, 9, 9, 13, 13]),
-        ("%9: b32 = imul %1, %1\n%11: b32 = u2f %9\n%12: b32 = ddx_coarse %11\n%50: b32 = f2u %12", [1, 1, 1, 1, 9, 9, 9, 9]),
-        ("%9: b32 = imul %1, %1\n%11: b32 = u2f %9\n%12: b32 = ddy_fine %11\n%50: b32 = f2u %12", [4, 8, 4, 8, 20, 24, 20, 24]),
-        ("%9: b32 = imul %1, %1\n%11: b32 = u2f %9\n%12: b32 = ddy_coarse %11\n%50: b32 = f2u %12", [4, 4, 4, 4, 20, 20, 20, 20]),
+        (
+            "%9: b32 = imul %1, %1\n%11: b32 = u2f %9\n%12: b32 = ddx_fine %11\n%50: b32 = f2u %12",
+            [1, 1, 5, 5, 9, 9, 13, 13],
+        ),
+        (
+            "%9: b32 = imul %1, %1\n%11: b32 = u2f %9\n%12: b32 = ddx_coarse %11\n%50: b32 = f2u %12",
+            [1, 1, 1, 1, 9, 9, 9, 9],
+        ),
+        (
+            "%9: b32 = imul %1, %1\n%11: b32 = u2f %9\n%12: b32 = ddy_fine %11\n%50: b32 = f2u %12",
+            [4, 8, 4, 8, 20, 24, 20, 24],
+        ),
+        (
+            "%9: b32 = imul %1, %1\n%11: b32 = u2f %9\n%12: b32 = ddy_coarse %11\n%50: b32 = f2u %12",
+            [4, 4, 4, 4, 20, 20, 20, 20],
+        ),
     ];
     for (body, expected) in cases {
         assert_eq!(eight(&format!("{one}{body}")), expected, "{body}");

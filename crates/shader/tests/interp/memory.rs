@@ -1,9 +1,7 @@
 //! Memory, variables, atomics, and the other stages.
 
 use super::support::{run, shader, violations};
-use unwedge_shader::interp::{
-    Bindings, InvocationInput, NoImages, Options, Violation, run_stage,
-};
+use unwedge_shader::interp::{Bindings, InvocationInput, NoImages, Options, Violation, run_stage};
 use unwedge_shader::ir::{Base, Shader, Space, Stage, Storage, SystemValue, Type, TypeNode};
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
@@ -36,7 +34,8 @@ fn accesses_out_of_bounds_are_reported_and_do_nothing() {
     assert_eq!(violations(&run(&shader(1, odd), &[1, 2]).1), [Violation::Misaligned]);
     let undefined = "%10: b32 = undef\nstore<storage align 4> %1, %0, %10";
     assert_eq!(violations(&run(&shader(1, undefined), &[1, 2]).1), [Violation::PoisonAddress]);
-    let unbound = "%10: b32 = const<0x1>\n%11: handle = descriptor<r0> %10\nstore<storage align 4> %1, %11, %900";
+    let unbound =
+        "%10: b32 = const<0x1>\n%11: handle = descriptor<r0> %10\nstore<storage align 4> %1, %11, %900";
     assert_eq!(violations(&run(&shader(1, unbound), &[1, 2]).1), [Violation::Unbound]);
 }
 
@@ -93,7 +92,8 @@ fn with_variable(body: &str, storage: &str) -> Shader {
     let base = print(&shader(4, ""));
     let (head, function) = base.split_once("resource").expect("a resource");
     let (resource, _) = function.split_once("fn f0").expect("a function");
-    let start = "%900: b32 = const<0x0>\n%0: handle = descriptor<r0> %900\n%1: b32 = sysval<local_invocation_index>";
+    let start =
+        "%900: b32 = const<0x0>\n%0: handle = descriptor<r0> %900\n%1: b32 = sysval<local_invocation_index>";
     let text = format!(
         "{head}type t0 = b32x2\ntype t1 = [3 t0]\nvar v0 \"a\" {storage} t1\nresource{resource}fn f0 \"main\" () -> () {{\n\
          {start}\n{body}\nreturn\n}}\n"

@@ -31,13 +31,15 @@ fn output(shader: &Shader, push: u32, input: &[u8], options: &Options) -> Result
     bindings.bind(point(0), input.to_vec());
     let out = bindings.bind(point(1), vec![0; 1024]);
     let dispatch = Dispatch::new([4, 1, 1]);
-    let report = run_compute(shader, dispatch, &mut bindings, &mut NoImages, options)
-        .map_err(|e| e.to_string())?;
+    let report =
+        run_compute(shader, dispatch, &mut bindings, &mut NoImages, options).map_err(|e| e.to_string())?;
     if let Some(finding) = report.findings.first() {
         return Err(format!("{finding:?}"));
     }
     let words = bindings.memory[out].chunks_exact(4);
-    Ok(words.map(|word| format!("{:08x}", u32::from_le_bytes([word[0], word[1], word[2], word[3]]))).collect())
+    Ok(words
+        .map(|word| format!("{:08x}", u32::from_le_bytes([word[0], word[1], word[2], word[3]])))
+        .collect())
 }
 
 #[test]

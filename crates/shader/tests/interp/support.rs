@@ -7,7 +7,7 @@ use unwedge_shader::ir::Shader;
 use unwedge_shader::text::parse;
 use unwedge_shader::valid::validate;
 
-/// The head of a compute shader: storage buffer r0, `invocations` in a workgroup.
+/// The head of a compute shader: storage buffer r0, storage image r1, `invocations` in a workgroup.
 pub fn head(invocations: u32) -> String {
     use unwedge_shader::ir::{Access, Dim, ResourceClass, ResourceData};
     let mut shader = Shader::default();
@@ -15,24 +15,29 @@ pub fn head(invocations: u32) -> String {
     shader.info.shared_size = 4096;
     shader.info.scratch_size = 64;
     shader.info.push_size = 64;
-    shader.resources.push(ResourceData {
-        name: String::new(),
-        class: ResourceClass::StorageBuffer,
-        set: 0,
-        binding: 0,
-        count: 1,
-        access: Access::NONE,
-        dim: Dim::Buffer,
-        size: 0,
-        attachment: None,
-    });
+    for (binding, class) in
+        [ResourceClass::StorageBuffer, ResourceClass::StorageImage].into_iter().enumerate()
+    {
+        shader.resources.push(ResourceData {
+            name: String::new(),
+            class,
+            set: 0,
+            binding: binding as u32,
+            count: 1,
+            access: Access::NONE,
+            dim: Dim::D2,
+            size: 0,
+            attachment: None,
+        });
+    }
     unwedge_shader::text::print(&shader)
 }
 
 /// A shader of the text form; `body` is that of its entry point. Every body may use %0 = the descriptor of the buffer and
 /// %1 = the invocation's index.
 pub fn shader(invocations: u32, body: &str) -> Shader {
-    let start = "%900: b32 = const<0x0>\n%0: handle = descriptor<r0> %900\n%1: b32 = sysval<local_invocation_index>";
+    let start =
+        "%900: b32 = const<0x0>\n%0: handle = descriptor<r0> %900\n%1: b32 = sysval<local_invocation_index>";
     let text = format!("{}fn f0 \"main\" () -> () {{\n{start}\n{body}\nreturn\n}}\n", head(invocations));
     let mut shader = Shader::default();
     parse(&text, &mut shader).unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -8,7 +8,7 @@ mod script;
 mod values;
 mod vkscript;
 
-pub use values::{Component, Compare, DataType, Layout};
+pub use values::{Compare, Component, DataType, Layout};
 
 use std::collections::BTreeMap;
 
@@ -243,7 +243,10 @@ impl Expect {
             };
             if !ty.component.compare(bytes, self.compare, value, tolerance)? {
                 let found = ty.component.show(bytes);
-                return Err(AmberReason::Failed(format!("{} at byte {at} is {found}, not {value}", self.buffer)));
+                return Err(AmberReason::Failed(format!(
+                    "{} at byte {at} is {found}, not {value}",
+                    self.buffer
+                )));
             }
         }
         Ok(())

@@ -61,7 +61,10 @@ pub(super) fn parse(text: &str) -> Result<Script> {
     let mut script = Script::default();
     while let Some(words) = lines.next() {
         match words.as_slice() {
-            ["DEVICE_FEATURE" | "DEVICE_EXTENSION" | "DEVICE_PROPERTY" | "INSTANCE_EXTENSION" | "SET", ..] => {}
+            [
+                "DEVICE_FEATURE" | "DEVICE_EXTENSION" | "DEVICE_PROPERTY" | "INSTANCE_EXTENSION" | "SET",
+                ..,
+            ] => {}
             ["SHADER", .., "PASSTHROUGH"] => {}
             ["SHADER", "compute", ..] => lines.skip_to_end(),
             ["BUFFER", name, rest @ ..] => {

@@ -92,14 +92,13 @@ fn command(script: &mut Script, line: &Line<'_>) -> Result<()> {
             buffer(script, line, point, line.number(size)?, int)?;
             return Ok(());
         }
-        ["ssbo", point, "subdata", ty, offset, values @ ..] | ["uniform", "ubo", point, ty, offset, values @ ..] => {
+        ["ssbo", point, "subdata", ty, offset, values @ ..]
+        | ["uniform", "ubo", point, ty, offset, values @ ..] => {
             let (ty, offset): (DataType, usize) = (line.ty(ty)?, line.number(offset)?);
             let mut bytes = Vec::new();
             for (value, at) in values.iter().zip(ty.positions(0)) {
-                let encoded = ty
-                    .component
-                    .encode(value)
-                    .map_err(|reason| AmberError { line: line.number, reason })?;
+                let encoded =
+                    ty.component.encode(value).map_err(|reason| AmberError { line: line.number, reason })?;
                 bytes.resize(at, 0);
                 bytes.extend(encoded);
             }
