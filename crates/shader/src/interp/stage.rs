@@ -22,8 +22,8 @@ pub struct InvocationInput {
     pub variables: BTreeMap<Var, VariableLanes>,
     /// Whether it starts as a helper.
     pub helper: bool,
-    /// Its position in a compute workgroup.
-    pub(super) local_id: Option<[u32; 3]>,
+    /// Its position in the workgroup; compute only, where [`super::run_compute`] sets it.
+    pub local_id: Option<[u32; 3]>,
 }
 
 /// What a geometry invocation emits.
