@@ -100,6 +100,8 @@ pub(super) struct Translator<'m> {
     loc: Option<Loc>,
     exact: bool,
     depth: usize,
+    /// Leaves that edges carry.
+    moved: usize,
     region_depths: Vec<u16>,
     type_nodes: HashMap<TypeRef, TypeId>,
     leaf_nodes: HashMap<Type, TypeId>,
@@ -138,6 +140,7 @@ impl<'m> Translator<'m> {
             loc: None,
             exact: false,
             depth: 0,
+            moved: 0,
             region_depths: Vec::new(),
             type_nodes: HashMap::new(),
             leaf_nodes: HashMap::new(),
@@ -959,6 +962,15 @@ impl Translator<'_> {
         self.edge(plan, at, default)
     }
 
+    /// Composites are copied leaf by leaf, and a module may copy large ones often.
+    fn check_moved(&self) -> Result<()> {
+        let moved = self.moved + self.scratch.pool.len();
+        if moved > self.options.max_insts.saturating_mul(8) {
+            return Err(SpirvCause::Limit("copies of composites"));
+        }
+        Ok(())
+    }
+
     /// Whether the region that is written is within a structured instruction. It is not where declared merge blocks contradict the flow.
     fn encloses(&self, target: Inst) -> bool {
         let mut region = self.region;
@@ -975,6 +987,8 @@ impl Translator<'_> {
     fn edge(&mut self, plan: &Plan, from: usize, to: usize) -> Result<()> {
         self.set_block(from);
         let args = self.phi_args(plan, to, from)?;
+        self.moved += args.len();
+        self.check_moved()?;
         let not_structured = "flow that no regions express";
         if to <= from {
             let Some(target) = self.frame()?.loops[to].filter(|&target| self.encloses(target)) else {
@@ -1041,6 +1055,7 @@ impl Translator<'_> {
     }
 
     fn instruction(&mut self, inst: Instr<'_>) -> Result<()> {
+        self.check_moved()?;
         self.exact = super::module::has_result(inst.op)
             && self.module.is_decorated(inst.word(2)?, Decoration::NoContraction);
         match inst.op {
