@@ -120,7 +120,15 @@ impl Translator<'_> {
         let x = self.operand(inst, 5)?;
         let value = match op {
             G::Ldexp => {
-                let exponent = self.operand(inst, 6)?;
+                let mut exponent = self.operand(inst, 6)?;
+                let ty = self.ty(exponent);
+                if ty.base == Base::B64 {
+                    // Past these, every float overflows or underflows; the upper half must not get lost.
+                    let (least, most) =
+                        (self.int_constant(ty, (-65536i64) as u64)?, self.int_constant(ty, 65536)?);
+                    exponent = self.alu(IrOp::IMax, &[exponent, least])?;
+                    exponent = self.alu(IrOp::IMin, &[exponent, most])?;
+                }
                 let exponent = self.convert(IrOp::I2I, Base::B32, exponent)?;
                 self.alu(IrOp::FLdexp, &[x, exponent])?
             }
@@ -540,9 +548,11 @@ impl Translator<'_> {
         self.determinant(&rest)
     }
 
-    /// The columns of the inverse: cofactors over the determinant.
+    /// The columns of the inverse: cofactors times one over the determinant.
     fn inverse(&mut self, rows: &[Vec<Value>]) -> Result<Vec<Value>> {
         let determinant = self.determinant(rows)?;
+        let one = self.float_constant(self.ty(determinant), 1.0);
+        let reciprocal = self.alu(IrOp::FDiv, &[one, determinant])?;
         let mut columns = Vec::new();
         for column in 0..rows.len() {
             let mut lanes = Vec::new();
@@ -551,7 +561,7 @@ impl Translator<'_> {
                 if (row + column) % 2 == 1 {
                     cofactor = self.alu(IrOp::FNeg, &[cofactor])?;
                 }
-                lanes.push(self.alu(IrOp::FDiv, &[cofactor, determinant])?);
+                lanes.push(self.alu(IrOp::FMul, &[cofactor, reciprocal])?);
             }
             columns.push(self.vec(&lanes)?);
         }
