@@ -2,6 +2,7 @@
 
 mod amber;
 mod flow;
+mod hostile;
 mod images;
 mod memory;
 mod recorded;

@@ -21,10 +21,12 @@ fn every_space_holds_what_was_stored() {
 }
 
 #[test]
-fn accesses_out_of_bounds_are_reported_and_do_nothing() {
-    let text = "%10: b32 = const<0x6>\n%11: b32 = const<0x7>\nstore<storage align 2> %11, %0, %10";
+fn accesses_out_of_bounds_are_reported_lane_by_lane() {
+    // Of two lanes at byte 4 the second one is past the end.
+    let text = "%10: b32 = const<0x4>\n%11: b32 = const<0x7>\n%12: b32x2 = vec %11, %11\n\
+                store<storage align 4> %12, %0, %10";
     let (words, findings) = run(&shader(1, text), &[1, 2]);
-    assert_eq!((words, violations(&findings)), (vec![1, 2], vec![Violation::OutOfBounds(Space::Storage)]));
+    assert_eq!((words, violations(&findings)), (vec![1, 7], vec![Violation::OutOfBounds(Space::Storage)]));
     let load = "%10: b32 = const<0x8>\n%11: b32 = load<storage align 4> %0, %10\nstore<storage align 4> %11, %0, %900";
     let (_, findings) = run(&shader(1, load), &[1, 2]);
     assert_eq!(violations(&findings), [Violation::OutOfBounds(Space::Storage), Violation::PoisonStore]);

@@ -3,7 +3,7 @@
 use super::alu;
 use super::error::{Result, SpirvCause, invalid, unsupported};
 use super::module::{IdDef, Instr, Module};
-use super::types::{MAX_LEAVES, TypeRef};
+use super::types::{MAX_LEAVES, SpvType, TypeRef};
 use crate::ir::{Base, Op as IrOp, ShaderInfo, Type};
 use crate::semantics::{self, Eval};
 use spirv::{Decoration, Op};
@@ -74,6 +74,16 @@ pub(super) fn define(
         Op::ConstantNull | Op::Undef => {
             let lanes = lane_count(module, ty)?;
             module.lanes.resize(start + lanes, 0);
+            if inst.op == Op::ConstantNull && matches!(module.types.get(ty), SpvType::Pointer { .. }) {
+                // An offset that no variable has: byte 0 is the start of one. Addresses of 64 bits are 0.
+                let mut leaves = Vec::new();
+                module.types.leaf_types(ty, &mut leaves)?;
+                for (lane, leaf) in module.lanes[start..].iter_mut().zip(leaves) {
+                    if leaf == Type::B32 {
+                        *lane = u32::MAX.into();
+                    }
+                }
+            }
         }
         _ => {
             let lanes = operation(module, inst, ty)?;

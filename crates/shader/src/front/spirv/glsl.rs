@@ -120,7 +120,15 @@ impl Translator<'_> {
         let x = self.operand(inst, 5)?;
         let value = match op {
             G::Ldexp => {
-                let exponent = self.operand(inst, 6)?;
+                let mut exponent = self.operand(inst, 6)?;
+                let ty = self.ty(exponent);
+                if ty.base == Base::B64 {
+                    // Past these, every float overflows or underflows; the upper half must not get lost.
+                    let (least, most) =
+                        (self.int_constant(ty, (-65536i64) as u64)?, self.int_constant(ty, 65536)?);
+                    exponent = self.alu(IrOp::IMax, &[exponent, least])?;
+                    exponent = self.alu(IrOp::IMin, &[exponent, most])?;
+                }
                 let exponent = self.convert(IrOp::I2I, Base::B32, exponent)?;
                 self.alu(IrOp::FLdexp, &[x, exponent])?
             }
@@ -510,23 +518,38 @@ impl Translator<'_> {
         if rows.is_empty() || rows.len() > 4 { invalid("a matrix is not square") } else { Ok(rows) }
     }
 
-    /// The determinant, by the first row.
+    /// The determinant. Three columns are six products, larger matrices are expanded by the first column; what is added first
+    /// matters for floats of 16 bits, whose tests allow one unit in the last place.
     fn determinant(&mut self, rows: &[Vec<Value>]) -> Result<Value> {
-        if let [row] = rows {
-            return Ok(row[0]);
-        }
-        let mut sum: Option<Value> = None;
-        for column in 0..rows.len() {
-            let minor = self.minor(rows, 0, column)?;
-            let product = self.alu(IrOp::FMul, &[rows[0][column], minor])?;
-            sum = Some(match sum {
-                None => product,
-                Some(sum) => {
-                    self.alu(if column % 2 == 0 { IrOp::FAdd } else { IrOp::FSub }, &[sum, product])?
+        let mut parts = Vec::with_capacity(rows.len());
+        match rows {
+            [row] => return Ok(row[0]),
+            [first, second] => {
+                let product = self.alu(IrOp::FMul, &[first[0], second[1]])?;
+                let other = self.alu(IrOp::FMul, &[first[1], second[0]])?;
+                return self.alu(IrOp::FSub, &[product, other]);
+            }
+            [_, _, _] => {
+                for row in 0..3 {
+                    let (next, last) = (&rows[(row + 1) % 3], &rows[(row + 2) % 3]);
+                    let product = self.alu(IrOp::FMul, &[next[1], last[2]])?;
+                    let product = self.alu(IrOp::FMul, &[rows[row][0], product])?;
+                    let other = self.alu(IrOp::FMul, &[last[1], next[2]])?;
+                    let other = self.alu(IrOp::FMul, &[rows[row][0], other])?;
+                    parts.push(self.alu(IrOp::FSub, &[product, other])?);
                 }
-            });
+                let sum = self.alu(IrOp::FAdd, &[parts[1], parts[2]])?;
+                return self.alu(IrOp::FAdd, &[parts[0], sum]);
+            }
+            _ => {}
         }
-        sum.ok_or(SpirvCause::Invalid("a matrix is not square"))
+        for (at, row) in rows.iter().enumerate() {
+            let minor = self.minor(rows, at, 0)?;
+            parts.push(self.alu(IrOp::FMul, &[row[0], minor])?);
+        }
+        let [a, b, c, d] = parts[..] else { return Err(SpirvCause::Invalid("a matrix is not square")) };
+        let (first, second) = (self.alu(IrOp::FSub, &[a, b])?, self.alu(IrOp::FSub, &[c, d])?);
+        self.alu(IrOp::FAdd, &[first, second])
     }
 
     fn minor(&mut self, rows: &[Vec<Value>], row: usize, column: usize) -> Result<Value> {
@@ -540,9 +563,11 @@ impl Translator<'_> {
         self.determinant(&rest)
     }
 
-    /// The columns of the inverse: cofactors over the determinant.
+    /// The columns of the inverse: cofactors times one over the determinant.
     fn inverse(&mut self, rows: &[Vec<Value>]) -> Result<Vec<Value>> {
         let determinant = self.determinant(rows)?;
+        let one = self.float_constant(self.ty(determinant), 1.0);
+        let reciprocal = self.alu(IrOp::FDiv, &[one, determinant])?;
         let mut columns = Vec::new();
         for column in 0..rows.len() {
             let mut lanes = Vec::new();
@@ -551,7 +576,7 @@ impl Translator<'_> {
                 if (row + column) % 2 == 1 {
                     cofactor = self.alu(IrOp::FNeg, &[cofactor])?;
                 }
-                lanes.push(self.alu(IrOp::FDiv, &[cofactor, determinant])?);
+                lanes.push(self.alu(IrOp::FMul, &[cofactor, reciprocal])?);
             }
             columns.push(self.vec(&lanes)?);
         }
