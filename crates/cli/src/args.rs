@@ -23,7 +23,6 @@ mod query;
 mod rd;
 mod regs;
 mod replay;
-mod value;
 
 pub use afuc::*;
 pub use amd::*;
@@ -42,7 +41,7 @@ pub use replay::*;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use unwedge::stream::WorkKind;
-use value::size;
+use unwedge_view::value::size;
 
 /// `--max-size` unless it is given: 4G.
 const MAX_SIZE: u64 = 4 << 30;

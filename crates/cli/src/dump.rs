@@ -1,13 +1,14 @@
 //! Opens captures, dumps of any driver and folders of reports, for every command that takes them: each file is opened,
 //! read and sniffed once. Never: what is in them.
 
-use crate::failure::{Failure, MSM, instead};
+use crate::failure::{Failure, MSM};
 use std::path::{Path, PathBuf};
 use unwedge::base::Diagnostic;
 use unwedge::capture::radv::MemberKind;
 use unwedge::capture::{Dump, DumpPart, FileKind, rd, sniff};
 use unwedge::files::{Input, InputStream};
 use unwedge::hw::ChipOverride;
+use unwedge_view::advice::{instead_of_capture, instead_of_code, instead_of_dump, may_be_dump};
 use unwedge_view::diff;
 use unwedge_view::info::FileInfo;
 
@@ -141,7 +142,7 @@ impl DumpFiles {
                 name: self.name.clone(),
                 what: "the folder of a hang report of RADV".to_owned(),
                 takes: MSM,
-                instead: instead(FileKind::RadvReport),
+                instead: instead_of_dump(FileKind::RadvReport),
             },
         }
     }
@@ -271,30 +272,13 @@ pub fn open(file: &Path, limit: u64) -> Result<Opened, Failure> {
     Source::open(file)?.load(limit)
 }
 
-/// Opens what was found in a folder; `None` for what is not a dump by its first bytes. Text may be a dump whose start is
-/// damaged.
+/// Opens what was found in a folder; `None` for what is not a dump by its first bytes.
 ///
 /// # Errors
 /// As [`open`].
 pub fn open_found(file: &Path, limit: u64) -> Result<Option<DumpFiles>, Failure> {
     let source = Source::open(file)?;
-    let may_be_dump = match source.kind {
-        FileKind::MsmDevcore
-        | FileKind::I915ErrorState
-        | FileKind::XeDevcore
-        | FileKind::AmdgpuDevcore
-        | FileKind::RadvReport
-        | FileKind::UmrText
-        | FileKind::Text => true,
-        FileKind::RdCapture
-        | FileKind::NoErrorState
-        | FileKind::Elf
-        | FileKind::Folder
-        | FileKind::Empty
-        | FileKind::ToolText
-        | FileKind::Binary => false,
-    };
-    may_be_dump.then(|| source.read(limit)).transpose()
+    may_be_dump(source.kind).then(|| source.read(limit)).transpose()
 }
 
 /// Code, and what kind of file it is in.
@@ -360,19 +344,6 @@ pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
     }
 }
 
-/// What to do with a file that is not a capture.
-fn instead_of_capture(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::MsmDevcore
-        | FileKind::I915ErrorState
-        | FileKind::XeDevcore
-        | FileKind::AmdgpuDevcore
-        | FileKind::RadvReport
-        | FileKind::UmrText => "`unwedge explain` reads crash dumps",
-        _ => "captures are what FD_RD_DUMP=full and the kernel's debugfs file rd write",
-    }
-}
-
 /// What a stream is, by its start only.
 fn kind_of(stream: &mut InputStream) -> Result<FileKind, Failure> {
     // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.
@@ -386,15 +357,7 @@ fn kind_of(stream: &mut InputStream) -> Result<FileKind, Failure> {
 
 /// Refuses what is known not to be bare code, which would be disassembled as words without meaning.
 pub(crate) fn refuse_dump(file: &CodeFile, verb: &str) -> Result<(), Failure> {
-    let advice = match file.kind {
-        FileKind::Elf | FileKind::Empty | FileKind::Text | FileKind::Binary | FileKind::Folder => {
-            return Ok(());
-        }
-        FileKind::MsmDevcore => "`unwedge ir3 disasm` lists its shaders, and --shader-at ADDRESS takes one",
-        FileKind::RdCapture => "`unwedge ir3 disasm --shader-at ADDRESS` takes a shader of it",
-        FileKind::ToolText => "give the dump or capture that it was made from",
-        _ => "`unwedge decode` shows what is in it",
-    };
+    let Some(advice) = instead_of_code(file.kind) else { return Ok(()) };
     let what = file.kind.describe();
     Err(Failure::Unusable(format!("{}: {what}, and {verb} takes code; {advice}", file.input.name)))
 }

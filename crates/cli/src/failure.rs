@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use unwedge::base::{Diagnostic, Severity};
 use unwedge::capture::FileKind;
 use unwedge::files::{Input, InputError};
+use unwedge_view::advice::instead_of_dump;
 use unwedge_view::plural::counted;
 
 /// Says something on standard error. Nobody listening is no reason to fail.
@@ -125,7 +126,7 @@ impl Failure {
             (true, _) => kind.describe().to_owned(),
             (false, _) => format!("a {}{}", input.wrapping(), kind.describe()),
         };
-        Failure::WrongKind { name: input.name.clone(), what, takes, instead: instead(kind) }
+        Failure::WrongKind { name: input.name.clone(), what, takes, instead: instead_of_dump(kind) }
     }
 
     /// Its exit status.
@@ -134,25 +135,6 @@ impl Failure {
             Failure::Usage(_) => USAGE,
             _ => UNUSABLE,
         })
-    }
-}
-
-/// What to do with a file that a command does not take.
-pub fn instead(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::RdCapture => "use `unwedge decode`, `query` or `rd info`",
-        FileKind::Elf => "`unwedge amd disasm` and `amd check` read AMD code objects",
-        FileKind::ToolText => "it is already decoded: give the dump or capture that it was made from",
-        FileKind::NoErrorState => "no hang has been recorded since boot, or it was cleared",
-        FileKind::I915ErrorState
-        | FileKind::XeDevcore
-        | FileKind::AmdgpuDevcore
-        | FileKind::RadvReport
-        | FileKind::UmrText
-        | FileKind::MsmDevcore => "use `unwedge explain`, `decode` or `info`",
-        FileKind::Folder | FileKind::Empty | FileKind::Text | FileKind::Binary => {
-            "the kernel's dump is /sys/class/devcoredump/devcd*/data, i915's /sys/class/drm/card*/error"
-        }
     }
 }
 

@@ -11,18 +11,33 @@ use std::path::Path;
 use unwedge::base::Diagnostic;
 use unwedge::capture::FileKind;
 use unwedge::files::Input;
-use unwedge::hw::intel::platform::{Engine, IntelDriver, Platform, Version};
-use unwedge::intel::lrc::diff::diff as differences;
 use unwedge::intel::lrc::encoding::{self, TableSizes};
-use unwedge::intel::lrc::tables::{self as builtin, Builtin};
-use unwedge::intel::lrc::text::LrcTable;
-use unwedge::intel::lrc::{LrcImage, LrcLayout, LrcLayoutError, LrcOwner};
+use unwedge::intel::lrc::{LrcImage, LrcLayout, tables as builtin};
 use unwedge_view::intel::IntelDump;
-use unwedge_view::lrc::contexts::{Context, Contexts};
+use unwedge_view::lrc::contexts::{Context, ContextChoiceError, Contexts};
+use unwedge_view::lrc::owner::{OwnerChoice, OwnerError, platform};
 use unwedge_view::lrc::verify::Verification;
-use unwedge_view::lrc::{described, diff, likely, show, tables, title, verify};
+use unwedge_view::lrc::{diff, expanded, likely, show, tables, title, verify};
 use unwedge_view::plural::counted;
-use unwedge_view::regs;
+
+impl From<OwnerError> for Failure {
+    fn from(error: OwnerError) -> Failure {
+        Failure::Usage(error.to_string())
+    }
+}
+
+impl From<ContextChoiceError> for Failure {
+    fn from(error: ContextChoiceError) -> Failure {
+        Failure::Usage(error.to_string())
+    }
+}
+
+impl LrcTarget {
+    /// Whose context it is, as far as the options say.
+    fn owner(&self) -> OwnerChoice<'_> {
+        OwnerChoice { platform: self.platform.as_deref(), engine: self.engine, driver: self.driver }
+    }
+}
 
 /// Runs the command.
 pub fn run(command: &LrcCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -40,9 +55,11 @@ pub fn run(command: &LrcCommand, global: &Global) -> Result<Outcome, Failure> {
 fn show(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
     let source = ContextSource::open(&args.image.image, &args.target, global)?;
     let mut out = Output::open(global, true);
-    for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
+    for (i, context) in
+        source.contexts.chosen(args.image.context.as_deref(), &source.name)?.into_iter().enumerate()
+    {
         let image = image(context, args.image.page)?;
-        let told = asked_layout(context, &args.target)?;
+        let told = args.target.owner().layout(context)?;
         let guessed = told.is_none();
         let layout = told.or_else(|| likely(&image));
         let layout = layout.as_ref();
@@ -66,10 +83,12 @@ fn verify(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, true);
     let style = out.style;
     let mut wrong = false;
-    for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
-        let Some(layout) = asked_layout(context, &args.target)? else {
+    for (i, context) in
+        source.contexts.chosen(args.image.context.as_deref(), &source.name)?.into_iter().enumerate()
+    {
+        let Some(layout) = args.target.owner().layout(context)? else {
             if !source.contexts.is_dump {
-                return Err(unsaid());
+                return Err(OwnerError::Unsaid.into());
             }
             let message =
                 format!("{}: the dump does not say whose it is; --platform and --engine do", context.place());
@@ -78,14 +97,7 @@ fn verify(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
         };
         let mut found = Verification::of(image(context, args.image.page)?, layout);
         found.look_in(&source.contexts.memory, context.address);
-        for missing in found.missing() {
-            if missing != 0 {
-                let missing =
-                    counted(missing as u64, "dword of the registers is", "dwords of the registers are");
-                let message = format!("{missing} missing: the image is cut");
-                diagnostics.push(Diagnostic::loss(None, message));
-            }
-        }
+        diagnostics.extend(found.losses());
         // A failed write is remembered by `out`, and reported by its `finish`.
         let _ = if args.json {
             verify::json(&found, &mut out)
@@ -113,16 +125,15 @@ fn diff(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
         ContextSource::open(&args.b, &args.target, global)?,
     );
     let first = args.context.first().map(String::as_str);
-    let context_a = a.only(first.filter(|_| a.contexts.is_dump))?;
-    let context_b =
-        b.only(args.context.get(1).map(String::as_str).or(first).filter(|_| b.contexts.is_dump))?;
+    let context_a = a.contexts.only(first.filter(|_| a.contexts.is_dump), &a.name)?;
+    let second = args.context.get(1).map(String::as_str).or(first);
+    let context_b = b.contexts.only(second.filter(|_| b.contexts.is_dump), &b.name)?;
     let (image_a, image_b) = (image(context_a, args.page)?, image(context_b, args.page)?);
-    let layout = match asked_layout(context_a, &args.target)? {
+    let layout = match args.target.owner().layout(context_a)? {
         Some(layout) => Some(layout),
-        None => asked_layout(context_b, &args.target)?.or_else(|| likely(&image_a)),
+        None => args.target.owner().layout(context_b)?.or_else(|| likely(&image_a)),
     };
-    let mask = layout.as_ref().and_then(|l| l.addressing().relative).unwrap_or(u32::MAX);
-    let changed = differences(image_a.registers(), image_b.registers(), mask);
+    let changed = diff::changed(&image_a, &image_b, layout.as_ref());
     let mut out = Output::open(global, true);
     // A failed write is remembered by `out`, and reported by its `finish`.
     let _ = if args.json {
@@ -143,21 +154,15 @@ fn diff(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
 
 /// `lrc expand`.
 fn expand(args: &LrcExpand, global: &Global) -> Result<Outcome, Failure> {
-    let target = given_target(&args.target)?;
-    let layout = if args.indirect_ring_state {
-        LrcLayout::of_indirect_ring_state(target).map_err(|e| Failure::Usage(e.to_string()))?
-    } else {
-        layout(target)?
+    let owner = args.target.owner().owner()?;
+    let layout = match args.indirect_ring_state {
+        true => LrcLayout::of_indirect_ring_state(owner).map_err(|e| Failure::Usage(e.to_string()))?,
+        false => LrcLayout::of(owner).map_err(OwnerError::from)?,
     };
     let bytes: Vec<u8> = layout.expand().iter().flat_map(|w| w.to_le_bytes()).collect();
     deliver(&bytes, args.output.as_deref().unwrap_or(Path::new("-")), global)?;
     if args.output.is_some() {
-        let count = builtin::pages(target.driver, target.version, target.engine.class);
-        let of = count.map_or(String::new(), |count| {
-            format!(" of a context of {}", counted(count as u64, "page", "pages"))
-        });
-        let dwords = counted(layout.dwords() as u64, "dword", "dwords");
-        complain!("{}: the register page{of}, {dwords} of it", described(&layout));
+        complain!("{}", expanded(&layout, owner));
     }
     Ok(Outcome::Complete)
 }
@@ -182,27 +187,15 @@ fn encode(args: &LrcEncode, global: &Global) -> Result<Outcome, Failure> {
                 .map_err(|_| Failure::Unusable(format!("{}: expected tables as text", input.name)))?;
             builtin::parse(&text).map_err(|e| Failure::Unusable(format!("{}: {e}", input.name)))?
         }
-        None => Builtin::all()
-            .map(|t| LrcTable {
-                name: t.name().to_owned(),
-                drivers: t.drivers().iter().map(ToString::to_string).collect(),
-                steps: t.steps(),
-            })
-            .collect(),
+        None => tables::of_drivers(),
     };
-    let names: Vec<&str> = found.iter().map(|t| t.name.as_str()).collect();
-    let none = || match &args.table {
-        Some(name) => format!("--table {name}: there are {}", names.join(", ")),
-        None => "there is no table".to_owned(),
-    };
-    let wanted: Vec<&LrcTable> =
-        found.iter().filter(|t| args.table.as_ref().is_none_or(|name| *name == t.name)).collect();
-    let Some(first) = wanted.first() else { return Err(Failure::Unusable(none())) };
+    let wanted = tables::named(&found, args.table.as_deref());
+    let wanted = wanted.map_err(|e| Failure::Unusable(e.to_string()))?;
     if let Some(output) = &args.output {
-        if wanted.len() > 1 {
-            let message = format!("--output takes one table, choose with --table: {}", names.join(", "));
+        let [first] = wanted[..] else {
+            let message = format!("--output takes one table, choose with --table: {}", tables::names(&found));
             return Err(Failure::Usage(message));
-        }
+        };
         let bytes = encoding::encode(&first.steps).map_err(|e| Failure::Unusable(e.to_string()))?;
         deliver(&bytes, output, global)?;
         return Ok(Outcome::Complete);
@@ -246,7 +239,7 @@ impl ContextSource {
     /// Opens a file. Bytes are dwords; text of nothing but hexadecimal dwords is those. `said` is what was said of it.
     fn open(path: &Path, said: &LrcTarget, global: &Global) -> Result<ContextSource, Failure> {
         // An image may begin as other files do: whose it is is said of an image, and what no image can be has text.
-        let is_image = said.platform.is_some() && said.engine.is_some();
+        let is_image = said.owner().is_whole();
         let files = DumpFiles::of(Input::open(path, global.max_size)?);
         let image = || ContextSource::of(&files, Contexts::of_image(files.bytes()));
         match files.kind {
@@ -278,98 +271,9 @@ impl ContextSource {
         contexts.diagnostics.splice(0..0, files.unpacking());
         ContextSource { name: files.name.clone(), contexts }
     }
-
-    /// The contexts that are asked for: an engine's, or a number; all of them where nothing is.
-    fn chosen(&self, which: Option<&str>) -> Result<Vec<&Context>, Failure> {
-        let Some(which) = which else { return Ok(self.contexts.contexts.iter().collect()) };
-        let by_number = which.parse::<usize>().ok().and_then(|n| self.contexts.contexts.get(n));
-        let of_engine = |c: &&Context| c.title.split(',').next().is_some_and(|engine| engine == which);
-        let chosen: Vec<_> = match by_number {
-            Some(context) => vec![context],
-            None => self.contexts.contexts.iter().filter(of_engine).collect(),
-        };
-        if chosen.is_empty() { Err(self.choice(&format!("--context {which}"))) } else { Ok(chosen) }
-    }
-
-    /// The one context that is asked for.
-    fn only(&self, which: Option<&str>) -> Result<&Context, Failure> {
-        match self.chosen(which)?[..] {
-            [context] => Ok(context),
-            _ => Err(self.choice("--context is missing")),
-        }
-    }
-
-    fn choice(&self, what: &str) -> Failure {
-        if !self.contexts.is_dump {
-            return Failure::Usage(format!("{what}: {} is one context", self.name));
-        }
-        let list = self.contexts.contexts.iter().enumerate().map(|(i, c)| format!("{i} ({})", c.place()));
-        Failure::Usage(format!("{what}: {} has {}", self.name, list.collect::<Vec<_>>().join(", ")))
-    }
 }
 
 /// The image of a context, with its register page where it is asked for, else where the file says.
 fn image(context: &Context, page: Option<usize>) -> Result<LrcImage<'_>, Failure> {
     context.image(page).map_err(|e| Failure::Usage(e.to_string()))
-}
-
-/// The layout of a context: as it was asked for, and where it was not, as the dump says. `None` where neither says, or the dump
-/// says what cannot be.
-fn asked_layout(context: &Context, args: &LrcTarget) -> Result<Option<LrcLayout>, Failure> {
-    if args.platform.is_none() && args.engine.is_none() && args.driver.is_none() {
-        return Ok(context.told_layout());
-    }
-    target(args, context.target)?.map(layout).transpose()
-}
-
-/// A platform as people write it: its version, and the driver that is usual for it.
-fn platform(text: &str) -> Result<(Version, IntelDriver), Failure> {
-    regs::chip::intel_platform(text).ok_or_else(|| {
-        let known = Platform::all().iter().filter(|platform| platform.version() >= Version::new(8, 0));
-        let names: Vec<&str> = known.map(Platform::name).collect();
-        Failure::Usage(format!(
-            "--platform {text}: expected one of {}, the PCI id of one of their chips (0x9a49), or a graphics version from \
-             8.00 on (12.70)",
-            names.join(", ")
-        ))
-    })
-}
-
-/// Whose context was asked for; where nothing was, or not all of it, `told` is what the file says.
-fn target(args: &LrcTarget, told: Option<LrcOwner>) -> Result<Option<LrcOwner>, Failure> {
-    let engine = args.engine.or(told.map(|t| t.engine));
-    let (version, usual) = match (&args.platform, told) {
-        (Some(name), _) => platform(name)?,
-        (None, Some(told)) => (told.version, told.driver),
-        (None, None) if args.engine.is_none() => return Ok(None),
-        (None, None) => {
-            return Err(Failure::Usage("--platform is missing: tgl, 0x9a49, 12.70".to_owned()));
-        }
-    };
-    let Some(engine) = engine else {
-        let engines: Vec<String> = Engine::all(version).map(|e| e.to_string()).collect();
-        return Err(Failure::Usage(format!("--engine is missing: one of {}", engines.join(", "))));
-    };
-    Ok(Some(LrcOwner { driver: args.driver.unwrap_or(usual), version, engine }))
-}
-
-/// Whose context was asked for, which has to be said.
-fn given_target(args: &LrcTarget) -> Result<LrcOwner, Failure> {
-    target(args, None)?.ok_or_else(unsaid)
-}
-
-fn unsaid() -> Failure {
-    Failure::Usage("whose context? --platform tgl --engine rcs0".to_owned())
-}
-
-/// The layout of an engine.
-fn layout(target: LrcOwner) -> Result<LrcLayout, Failure> {
-    LrcLayout::of(target).map_err(|e| {
-        let engines: Vec<String> = Engine::all(target.version).map(|e| e.to_string()).collect();
-        let hint = match e {
-            LrcLayoutError::NoEngine { .. } => format!("; it has {}", engines.join(", ")),
-            _ => String::new(),
-        };
-        Failure::Usage(format!("{e}{hint}"))
-    })
 }

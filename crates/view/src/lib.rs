@@ -2,6 +2,7 @@
 //!
 //! Never: opens a file, reads arguments or the environment, knows a terminal.
 
+pub mod advice;
 pub mod amd;
 pub mod around;
 pub mod asm;
@@ -31,6 +32,7 @@ mod source;
 mod sqe;
 pub mod streams;
 mod style;
+pub mod value;
 pub mod words;
 
 pub use error::ViewError;

@@ -1,8 +1,8 @@
 //! The options of `unwedge ir2`.
 
-use super::value::address;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use unwedge_view::value::address;
 
 /// `ir2`
 #[derive(Args, Debug)]

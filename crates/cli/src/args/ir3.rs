@@ -1,8 +1,8 @@
 //! The options of `unwedge ir3`.
 
-use super::value::address;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use unwedge_view::value::address;
 
 /// `ir3`
 #[derive(Args, Debug)]

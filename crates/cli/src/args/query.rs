@@ -1,6 +1,5 @@
 //! The options of `unwedge query` and `unwedge diff`.
 
-use super::value::range;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -8,6 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use unwedge::stream::query::Pass;
 use unwedge_view::replay::{TargetChoice, pixel};
+use unwedge_view::value::range;
 
 /// `query`
 #[derive(Args, Debug)]

@@ -1,12 +1,12 @@
 //! The options of `unwedge replay`.
 
-use super::value::range;
 use clap::{Args, ValueEnum, value_parser};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use unwedge_view::asm::number;
 use unwedge_view::replay::{FiberSpec, ImageFile, MemoryDump, StepUnit};
+use unwedge_view::value::range;
 
 /// What the help ends with.
 pub(super) const REPLAY_EXAMPLES: &str = "Examples:

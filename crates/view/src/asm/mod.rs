@@ -14,6 +14,8 @@ pub mod ir2;
 pub mod ir3;
 pub mod ir3_check;
 #[cfg(feature = "sim")]
+pub mod launch;
+#[cfg(feature = "sim")]
 pub mod run;
 pub mod shader_code;
 pub mod shaders;

@@ -38,6 +38,29 @@ pub struct PageError {
     pub last: usize,
 }
 
+/// A choice that is not one of the contexts of a file.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ContextChoiceError {
+    /// The file is one context.
+    #[error("{choice}: {name} is one context")]
+    IsOne {
+        /// The choice.
+        choice: String,
+        /// What messages call the file.
+        name: String,
+    },
+    /// The file has others.
+    #[error("{choice}: {name} has {contexts}")]
+    HasOthers {
+        /// The choice.
+        choice: String,
+        /// What messages call the file.
+        name: String,
+        /// `0 (rcs0, HW context at 0x00200000), 1 (…)`.
+        contexts: String,
+    },
+}
+
 /// A context.
 pub struct Context {
     words: Vec<u32>,
@@ -107,6 +130,42 @@ impl Contexts {
             IntelDump::Xe(xe) => vec![xe.ggtt(limit).memory, xe.ppgtt(limit).memory],
         };
         Contexts { contexts, diagnostics, memory, is_dump: true }
+    }
+
+    /// The contexts that are asked for: an engine's, or a number; all of them where nothing is. `name` is what messages call
+    /// the file.
+    ///
+    /// # Errors
+    /// When there is no such context.
+    pub fn chosen(&self, which: Option<&str>, name: &str) -> Result<Vec<&Context>, ContextChoiceError> {
+        let Some(which) = which else { return Ok(self.contexts.iter().collect()) };
+        let by_number = which.parse::<usize>().ok().and_then(|n| self.contexts.get(n));
+        let of_engine = |c: &&Context| c.title.split(',').next().is_some_and(|engine| engine == which);
+        let chosen: Vec<_> = match by_number {
+            Some(context) => vec![context],
+            None => self.contexts.iter().filter(of_engine).collect(),
+        };
+        if chosen.is_empty() { Err(self.wrong(format!("--context {which}"), name)) } else { Ok(chosen) }
+    }
+
+    /// The one context that is asked for.
+    ///
+    /// # Errors
+    /// When there is no such context, or more than one.
+    pub fn only(&self, which: Option<&str>, name: &str) -> Result<&Context, ContextChoiceError> {
+        match self.chosen(which, name)?[..] {
+            [context] => Ok(context),
+            _ => Err(self.wrong("--context is missing".to_owned(), name)),
+        }
+    }
+
+    fn wrong(&self, choice: String, name: &str) -> ContextChoiceError {
+        let name = name.to_owned();
+        if !self.is_dump {
+            return ContextChoiceError::IsOne { choice, name };
+        }
+        let list = self.contexts.iter().enumerate().map(|(i, c)| format!("{i} ({})", c.place()));
+        ContextChoiceError::HasOthers { choice, name, contexts: list.collect::<Vec<_>>().join(", ") }
     }
 }
 

@@ -5,12 +5,18 @@ use crate::json::{Heading, Hex};
 use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_intel::lrc::LrcLayout;
 use unwedge_intel::lrc::commands::SavedRegister;
-use unwedge_intel::lrc::diff::ChangedRegister;
+use unwedge_intel::lrc::diff::{self, ChangedRegister};
+use unwedge_intel::lrc::{LrcImage, LrcLayout};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
+
+/// The registers whose values differ. Of offsets relative to an engine the bits count that `layout` says.
+pub fn changed(a: &LrcImage<'_>, b: &LrcImage<'_>, layout: Option<&LrcLayout>) -> Vec<ChangedRegister> {
+    let mask = layout.and_then(|layout| layout.addressing().relative).unwrap_or(u32::MAX);
+    diff::diff(a.registers(), b.registers(), mask)
+}
 
 fn name(changed: &ChangedRegister, layout: Option<&LrcLayout>) -> Option<&'static str> {
     let saved = changed.a.or(changed.b)?;

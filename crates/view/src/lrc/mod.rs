@@ -2,17 +2,20 @@
 
 pub mod contexts;
 pub mod diff;
+pub mod owner;
 pub mod show;
 pub mod tables;
 pub mod verify;
 
 use crate::json::Hex;
+use crate::plural::counted;
 use contexts::Context;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::lrc::commands::{LOAD_FORCE_POSTED, LOAD_RELATIVE};
+use unwedge_intel::lrc::tables::pages;
 use unwedge_intel::lrc::triage::identify;
-use unwedge_intel::lrc::{LrcImage, LrcLayout};
+use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner};
 
 /// Which context of a dump it is that follows.
 ///
@@ -63,6 +66,17 @@ pub fn described(layout: &LrcLayout) -> String {
         Some(t) => format!("{} of graphics {} ({}, table {})", t.engine, t.version, t.driver, layout.table()),
         None => "a table".to_owned(),
     }
+}
+
+/// What a register page is, of an owner's context: `rcs0 of graphics 12.00 (i915, table gen12_rcs): the register page of a
+/// context of 14 pages, 832 dwords of it`.
+pub fn expanded(layout: &LrcLayout, owner: LrcOwner) -> String {
+    let count = pages(owner.driver, owner.version, owner.engine.class);
+    let of = count.map_or(String::new(), |count| {
+        format!(" of a context of {}", counted(count as u64, "page", "pages"))
+    });
+    let dwords = counted(layout.dwords() as u64, "dword", "dwords");
+    format!("{}: the register page{of}, {dwords} of it", described(layout))
 }
 
 /// `register page: page 1 of 14`.

@@ -2,15 +2,61 @@
 
 use crate::plural::counted;
 use std::io::{self, Write};
+use thiserror::Error;
 use unwedge_hw::intel::platform::Version;
 use unwedge_intel::lrc::encoding::{TableSizes, TableStep};
 use unwedge_intel::lrc::registers;
+use unwedge_intel::lrc::tables::Builtin;
 use unwedge_intel::lrc::text::LrcTable;
 
 /// Bytes on a line.
 const LINE: usize = 16;
 /// Registers on a line.
 const NAMES: usize = 5;
+
+/// Why there is no table to show.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NoTable {
+    /// None is called so.
+    #[error("--table {name}: there are {known}")]
+    Named {
+        /// The name.
+        name: String,
+        /// The names of those that there are.
+        known: String,
+    },
+    /// There is none at all.
+    #[error("there is no table")]
+    AtAll,
+}
+
+/// The tables of the drivers.
+pub fn of_drivers() -> Vec<LrcTable> {
+    let table = |table: Builtin| LrcTable {
+        name: table.name().to_owned(),
+        drivers: table.drivers().iter().map(ToString::to_string).collect(),
+        steps: table.steps(),
+    };
+    Builtin::all().map(table).collect()
+}
+
+/// The names of tables, for messages.
+pub fn names(tables: &[LrcTable]) -> String {
+    tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The tables of a name, or all of them; at least one.
+///
+/// # Errors
+/// When there is none.
+pub fn named<'a>(tables: &'a [LrcTable], name: Option<&str>) -> Result<Vec<&'a LrcTable>, NoTable> {
+    let named: Vec<_> = tables.iter().filter(|table| name.is_none_or(|name| name == table.name)).collect();
+    match name {
+        _ if !named.is_empty() => Ok(named),
+        Some(name) => Err(NoTable::Named { name: name.to_owned(), known: names(tables) }),
+        None => Err(NoTable::AtAll),
+    }
+}
 
 /// The sizes of a table and, with `all`, its bytes.
 ///

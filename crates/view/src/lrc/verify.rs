@@ -6,7 +6,7 @@ use crate::json::{Heading, Hex};
 use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_base::Memory;
+use unwedge_base::{Diagnostic, Memory};
 use unwedge_intel::lrc::triage::{LrcFinding, LrcRegion, name_copies, triage};
 use unwedge_intel::lrc::values::{OddValue, odd};
 use unwedge_intel::lrc::{
@@ -69,9 +69,13 @@ impl<'a> Verification<'a> {
         self.differences().next().is_some()
     }
 
-    /// Dwords of the registers and of the ring state that the image does not have, because it is cut.
-    pub fn missing(&self) -> [usize; 2] {
-        [self.verified.missing, self.ring.as_ref().map_or(0, |r| r.verified.missing)]
+    /// What the image does not have of the registers and of the ring state, because it is cut.
+    pub fn losses(&self) -> impl Iterator<Item = Diagnostic> {
+        let missing = [self.verified.missing, self.ring.as_ref().map_or(0, |r| r.verified.missing)];
+        missing.into_iter().filter(|missing| *missing != 0).map(|missing| {
+            let missing = counted(missing as u64, "dword of the registers is", "dwords of the registers are");
+            Diagnostic::loss(None, format!("{missing} missing: the image is cut"))
+        })
     }
 
     /// Whether there is something that only counts where one is strict.

@@ -3,6 +3,9 @@
 use std::ops::RangeInclusive;
 
 /// `4096`, `64K`, `512M`, `4G`: bytes.
+///
+/// # Errors
+/// When it is not such a number, or has more than 64 bits.
 pub fn size(text: &str) -> Result<u64, String> {
     let number = text.trim_end_matches(['B', 'b']);
     let shift = match number.as_bytes().last() {
@@ -20,6 +23,9 @@ pub fn size(text: &str) -> Result<u64, String> {
 }
 
 /// `3`, `3..5`, `3..`, `..5`: numbers, both ends included.
+///
+/// # Errors
+/// When it is neither, or ends before it starts.
 pub fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
     let expected = || "expected a number or a range such as 3..5, 3.. or ..5".to_owned();
     let number = |text: &str, none: u32| match text {
@@ -38,6 +44,9 @@ pub fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
 }
 
 /// `0x100020000`: hexadecimal with or without its prefix.
+///
+/// # Errors
+/// When it is not such a number, or has more than 64 bits.
 pub fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     u64::from_str_radix(digits, 16).map_err(|_| "expected an address such as 0x100020000".to_owned())
