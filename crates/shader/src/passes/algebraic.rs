@@ -3,6 +3,7 @@
 //!
 //! The function is walked once in the order of the text; an instruction is tried again after it changed, a few times.
 
+use super::commutes;
 use super::folding::fold;
 use super::rules::{LETTERS, Letter, Literal, Parsed, Pattern, RuleClass, rules_of};
 use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Rule, Shader, ShaderInfo, Traits, Type, Value};
@@ -39,7 +40,7 @@ fn function(func: &mut Function, info: &ShaderInfo, values: &mut SecondaryMap<Va
             if !func.op(inst).has(Traits::ELEMENTWISE) {
                 break;
             }
-            changed |= constant_second(func, inst);
+            changed |= constant_second(func, inst, info);
             match rewrite(func, inst, info) {
                 Rewritten::No => break,
                 Rewritten::InPlace => changed = true,
@@ -54,8 +55,8 @@ fn function(func: &mut Function, info: &ShaderInfo, values: &mut SecondaryMap<Va
     changed
 }
 
-fn constant_second(func: &mut Function, inst: Inst) -> bool {
-    let swaps = func.op(inst).has(Traits::COMMUTATIVE)
+fn constant_second(func: &mut Function, inst: Inst, info: &ShaderInfo) -> bool {
+    let swaps = commutes(func.op(inst), info)
         && matches!(*func.args(inst), [a, b, ..] if func.const_lanes(a).is_some() && func.const_lanes(b).is_none());
     if swaps {
         func.args_mut(inst).swap(0, 1);
@@ -74,7 +75,7 @@ enum Rewritten {
 
 fn rewrite(func: &mut Function, inst: Inst, info: &ShaderInfo) -> Rewritten {
     for rule in rules_of(func.op(inst)) {
-        let mut matcher = Matcher { func, letters: [None; LETTERS], exact: func.exact(inst) };
+        let mut matcher = Matcher { func, info, letters: [None; LETTERS], exact: func.exact(inst) };
         if !matcher.operands(func.op(inst), func.args(inst), &rule.find) {
             continue;
         }
@@ -101,6 +102,7 @@ fn numbers_allowed(func: &Function, inst: Inst, info: &ShaderInfo) -> bool {
 
 struct Matcher<'a> {
     func: &'a Function,
+    info: &'a ShaderInfo,
     letters: [Option<Value>; LETTERS],
     exact: bool,
 }
@@ -111,7 +113,7 @@ impl Matcher<'_> {
             return args.iter().zip(patterns).all(|(&arg, pattern)| self.value(arg, pattern));
         };
         let before = (self.letters, self.exact);
-        let swapped = op.has(Traits::COMMUTATIVE);
+        let swapped = commutes(op, self.info);
         for (a, b) in [(*a, *b), (*b, *a)].into_iter().take(1 + usize::from(swapped)) {
             let values = [a, b].into_iter().chain(rest.iter().copied());
             if values.zip(patterns).all(|(value, pattern)| self.value(value, pattern)) {

@@ -18,7 +18,7 @@ mod variables;
 
 pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
 
-use crate::ir::Shader;
+use crate::ir::{Op, Shader, ShaderInfo, Traits};
 
 /// A pass: its name in options and what it does. The result is whether the shader changed.
 #[derive(Clone, Copy)]
@@ -60,4 +60,11 @@ pub fn standard(shader: &mut Shader) -> bool {
         changed = true;
     }
     dead::run(shader) | changed
+}
+
+/// Whether the first two operands of an operation may be swapped. Of two NaNs the first one is the result, so that operands of floats
+/// keep their order where NaNs are preserved.
+fn commutes(op: Op, info: &ShaderInfo) -> bool {
+    let preserves = info.float_modes.iter().any(|mode| mode.preserve);
+    op.has(Traits::COMMUTATIVE) && !(op.has(Traits::FLOAT) && preserves)
 }

@@ -4,7 +4,8 @@
 //! The function is walked once in the order of the text. A table holds what is visible; what a region adds is taken out at its end.
 //! Operands of commutative operations are put in the order of their numbers.
 
-use crate::ir::{Function, Inst, Op, Region, Shader, Traits, Value};
+use super::commutes;
+use crate::ir::{Function, Inst, Op, Region, Shader, ShaderInfo, Traits, Value};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use unwedge_base::entity::SecondaryMap;
@@ -43,17 +44,20 @@ impl Hasher for Mixer {
 
 /// Runs the pass.
 pub(super) fn run(shader: &mut Shader) -> bool {
-    let mut table = Table::default();
-    shader.functions_mut().iter_mut().fold(false, |changed, func| {
+    let mut table = Table { info: std::mem::take(&mut shader.info), ..Table::default() };
+    let changed = shader.functions_mut().iter_mut().fold(false, |changed, func| {
         table.visible.clear();
         table.log.clear();
         table.values.reset(func.value_count());
         table.function(func) | changed
-    })
+    });
+    shader.info = table.info;
+    changed
 }
 
 #[derive(Default)]
 struct Table {
+    info: ShaderInfo,
     /// The instruction that computes what has this hash.
     visible: HashMap<u64, Inst, BuildHasherDefault<Mixer>>,
     /// What `visible` held before, to be put back at the end of a region.
@@ -100,7 +104,7 @@ impl Table {
         if !is_numbered(func, inst) {
             return changed;
         }
-        if func.op(inst).has(Traits::COMMUTATIVE)
+        if commutes(func.op(inst), &self.info)
             && let [a, b, ..] = func.args_mut(inst)
             && *a > *b
         {
