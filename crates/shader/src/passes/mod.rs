@@ -2,8 +2,23 @@
 //!
 //! A pass is a function of a shader that says whether it changed something. Its module opens with what it takes and what it guarantees.
 //! [`crate::valid::validate`] holds after each of them.
+//!
+//! A pass may make an undefined result defined. It never makes a defined one undefined, and keeps the order of effects.
 
-use crate::ir::Shader;
+mod algebraic;
+mod copies;
+mod dead;
+mod flow;
+mod folding;
+mod if_conversion;
+mod jumps;
+mod numbering;
+mod rules;
+mod variables;
+
+pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
+
+use crate::ir::{Op, Shader, ShaderInfo, Traits};
 
 /// A pass: its name in options and what it does. The result is whether the shader changed.
 #[derive(Clone, Copy)]
@@ -15,4 +30,41 @@ pub struct Pass {
 }
 
 /// Every pass that needs no options, in the order of the standard pipeline.
-pub const PASSES: &[Pass] = &[];
+pub const PASSES: &[Pass] = &[
+    Pass { name: "variables", run: variables::run },
+    Pass { name: "dead", run: dead::run },
+    Pass { name: "copies", run: copies::run },
+    Pass { name: "folding", run: folding::run },
+    Pass { name: "algebraic", run: algebraic::run },
+    Pass { name: "flow", run: flow::run },
+    Pass { name: "if-conversion", run: if_conversion::run },
+    Pass { name: "numbering", run: numbering::run },
+];
+
+/// The pass with a name.
+pub fn pass(name: &str) -> Option<&'static Pass> {
+    PASSES.iter().find(|pass| pass.name == name)
+}
+
+/// How often the standard pipeline repeats at most. What is left after that is correct, and may be slower.
+const ROUNDS: usize = 4;
+
+/// The standard pipeline: all passes in order, again while one of them finds something to do, up to a fixed number of rounds.
+pub fn standard(shader: &mut Shader) -> bool {
+    let mut changed = false;
+    for _ in 0..ROUNDS {
+        let round = PASSES.iter().fold(false, |changed, pass| (pass.run)(shader) | changed);
+        if !round {
+            break;
+        }
+        changed = true;
+    }
+    dead::run(shader) | changed
+}
+
+/// Whether the first two operands of an operation may be swapped. Of two NaNs the first one is the result, so that operands of floats
+/// keep their order where NaNs are preserved.
+fn commutes(op: Op, info: &ShaderInfo) -> bool {
+    let preserves = info.float_modes.iter().any(|mode| mode.preserve);
+    op.has(Traits::COMMUTATIVE) && !(op.has(Traits::FLOAT) && preserves)
+}

@@ -1,0 +1,254 @@
+//! Algebraic rewriting: takes any shader; afterwards instructions that a rule of [`super::rules::RULES`] matched are what replaces
+//! them, and a constant operand of a commutative operation is the second one.
+//!
+//! The function is walked once in the order of the text; an instruction is tried again after it changed, a few times.
+
+use super::commutes;
+use super::folding::fold;
+use super::rules::{LETTERS, Letter, Literal, Parsed, Pattern, RuleClass, rules_of};
+use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Rule, Shader, ShaderInfo, Traits, Type, Value};
+use crate::semantics::Eval;
+use unwedge_base::entity::SecondaryMap;
+
+/// How often an instruction is rewritten.
+const TRIES: usize = 4;
+
+/// Runs the pass.
+pub(super) fn run(shader: &mut Shader) -> bool {
+    let info = std::mem::take(&mut shader.info);
+    let mut values = SecondaryMap::<Value, Option<Value>>::default();
+    let changed = shader.functions_mut().iter_mut().fold(false, |changed, func| {
+        values.reset(func.value_count());
+        function(func, &info, &mut values) | changed
+    });
+    shader.info = info;
+    changed
+}
+
+fn function(func: &mut Function, info: &ShaderInfo, values: &mut SecondaryMap<Value, Option<Value>>) -> bool {
+    let mut changed = false;
+    let mut next = func.first(func.body());
+    while let Some(inst) = next {
+        next = func.after(inst);
+        for arg in func.args_mut(inst) {
+            if let Some(value) = values[*arg] {
+                *arg = value;
+                changed = true;
+            }
+        }
+        for _ in 0..TRIES {
+            if !func.op(inst).has(Traits::ELEMENTWISE) {
+                break;
+            }
+            changed |= constant_second(func, inst, info);
+            match rewrite(func, inst, info) {
+                Rewritten::No => break,
+                Rewritten::InPlace => changed = true,
+                Rewritten::Value(value) => {
+                    let result = func.result(inst);
+                    values[result] = Some(value);
+                    break;
+                }
+            }
+        }
+    }
+    changed
+}
+
+fn constant_second(func: &mut Function, inst: Inst, info: &ShaderInfo) -> bool {
+    let swaps = commutes(func.op(inst), info)
+        && matches!(*func.args(inst), [a, b, ..] if func.const_lanes(a).is_some() && func.const_lanes(b).is_none());
+    if swaps {
+        func.args_mut(inst).swap(0, 1);
+    }
+    swaps
+}
+
+/// What became of an instruction.
+enum Rewritten {
+    No,
+    /// Another instruction with the same result.
+    InPlace,
+    /// The result is a value that exists.
+    Value(Value),
+}
+
+fn rewrite(func: &mut Function, inst: Inst, info: &ShaderInfo) -> Rewritten {
+    for rule in rules_of(func.op(inst)) {
+        let mut matcher = Matcher { func, info, letters: [None; LETTERS], exact: func.exact(inst) };
+        if !matcher.operands(func.op(inst), func.args(inst), &rule.find) {
+            continue;
+        }
+        let Matcher { letters, exact, .. } = matcher;
+        if rule.class == RuleClass::Numbers && (exact || !numbers_allowed(func, inst, info)) {
+            continue;
+        }
+        return replace(func, inst, info, rule, &letters, exact);
+    }
+    Rewritten::No
+}
+
+/// Whether the float mode lets signs of zeros, infinities and NaNs change, and does not flush denormals.
+fn numbers_allowed(func: &Function, inst: Inst, info: &ShaderInfo) -> bool {
+    let arg = func.args(inst).first().and_then(|&arg| {
+        // A negated comparison: the mode is that of what is compared.
+        let def = func.def_inst(arg).filter(|_| func.ty(arg).base == Base::B1)?;
+        Some(Eval::of(func, def, info).t)
+    });
+    let base = arg.unwrap_or(Eval::of(func, inst, info).t);
+    let mode = info.float_mode(base.bits());
+    !mode.preserve && mode.flush != Some(true)
+}
+
+struct Matcher<'a> {
+    func: &'a Function,
+    info: &'a ShaderInfo,
+    letters: [Option<Value>; LETTERS],
+    exact: bool,
+}
+
+impl Matcher<'_> {
+    fn operands(&mut self, op: Op, args: &[Value], patterns: &[Pattern]) -> bool {
+        let [a, b, rest @ ..] = args else {
+            return args.iter().zip(patterns).all(|(&arg, pattern)| self.value(arg, pattern));
+        };
+        let before = (self.letters, self.exact);
+        let swapped = commutes(op, self.info);
+        for (a, b) in [(*a, *b), (*b, *a)].into_iter().take(1 + usize::from(swapped)) {
+            let values = [a, b].into_iter().chain(rest.iter().copied());
+            if values.zip(patterns).all(|(value, pattern)| self.value(value, pattern)) {
+                return true;
+            }
+            (self.letters, self.exact) = before;
+        }
+        false
+    }
+
+    fn value(&mut self, value: Value, pattern: &Pattern) -> bool {
+        match pattern {
+            Pattern::Letter(letter) => self.letter(value, *letter),
+            Pattern::Literal(literal) => is_literal(self.func, value, *literal),
+            Pattern::Op(op, operands) => {
+                let func = self.func;
+                let Some(def) = func.def_inst(value).filter(|&def| func.op(def) == *op) else { return false };
+                self.exact |= func.exact(def);
+                self.operands(*op, func.args(def), operands)
+            }
+        }
+    }
+
+    fn letter(&mut self, value: Value, letter: Letter) -> bool {
+        if let Some(known) = self.letters[letter.number] {
+            return known == value;
+        }
+        if letter.constant {
+            let Some(lanes) = self.func.const_lanes(value) else { return false };
+            if letter.power && !lanes.iter().all(|bits| bits.is_power_of_two()) {
+                return false;
+            }
+        }
+        self.letters[letter.number] = Some(value);
+        true
+    }
+}
+
+fn is_literal(func: &Function, value: Value, literal: Literal) -> bool {
+    let base = func.ty(value).base;
+    func.const_lanes(value).is_some_and(|lanes| lanes.iter().all(|&bits| bits == literal.bits(base)))
+}
+
+fn replace(
+    func: &mut Function,
+    inst: Inst,
+    info: &ShaderInfo,
+    rule: &Parsed,
+    letters: &[Option<Value>; LETTERS],
+    exact: bool,
+) -> Rewritten {
+    let result = func.result(inst);
+    let ty = func.ty(result);
+    match &rule.replace {
+        Pattern::Letter(letter) => letters[letter.number].map_or(Rewritten::No, Rewritten::Value),
+        Pattern::Literal(literal) => {
+            let bits = literal.bits(ty.base);
+            func.set_exact(inst, false);
+            if ty.lanes == 1 {
+                func.replace_inst(inst, Op::Const, Payload::Const(bits), &[]);
+            } else {
+                let lane = Builder::before(func, inst).constant(ty.base, bits);
+                let lanes = [lane; Type::MAX_LANES];
+                func.replace_inst(inst, Op::Vec, Payload::None, &lanes[..ty.lanes as usize]);
+            }
+            Rewritten::InPlace
+        }
+        Pattern::Op(op, operands) => {
+            let maker = Maker { inst, info, letters, exact };
+            let Some((args, len)) = maker.operands(func, *op, operands, ty) else { return Rewritten::No };
+            func.replace_inst(inst, *op, Payload::None, &args[..len]);
+            func.set_exact(inst, exact && op.has(Traits::FLOAT));
+            fold(func, inst, info);
+            Rewritten::InPlace
+        }
+    }
+}
+
+/// Makes what replaces an instruction, before it.
+struct Maker<'a> {
+    inst: Inst,
+    info: &'a ShaderInfo,
+    letters: &'a [Option<Value>; LETTERS],
+    exact: bool,
+}
+
+/// The most operands of an operation of a rule.
+const OPERANDS: usize = 4;
+
+impl Maker<'_> {
+    /// The operands of an operation. `ty` is its type where none of them says it.
+    fn operands(
+        &self,
+        func: &mut Function,
+        op: Op,
+        patterns: &[Pattern],
+        ty: Type,
+    ) -> Option<([Value; OPERANDS], usize)> {
+        let mut made = [None; OPERANDS];
+        for (value, pattern) in made.iter_mut().zip(patterns) {
+            *value = match pattern {
+                Pattern::Letter(letter) => Some(self.letters[letter.number]?),
+                Pattern::Literal(_) => None,
+                Pattern::Op(op, operands) => Some(self.op(func, *op, operands, ty)?),
+            };
+        }
+        let rules = op.row().operands;
+        let of_operand =
+            rules.iter().zip(made).find_map(|(rule, value)| value.filter(|_| matches!(rule, Rule::T(_))));
+        let t = of_operand.map_or(ty, |value| func.ty(value));
+        let mut values = [func.result(self.inst); OPERANDS];
+        for (number, pattern) in patterns.iter().enumerate() {
+            values[number] = match (made[number], pattern, rules.get(number)?) {
+                (Some(value), ..) => value,
+                (None, Pattern::Literal(literal), rule) => {
+                    let ty = match rule {
+                        Rule::Lanes(base) => t.with_base(*base),
+                        _ => t,
+                    };
+                    Builder::before(func, self.inst).splat_constant(ty, literal.bits(ty.base))
+                }
+                _ => return None,
+            };
+        }
+        Some((values, patterns.len()))
+    }
+
+    fn op(&self, func: &mut Function, op: Op, patterns: &[Pattern], ty: Type) -> Option<Value> {
+        let (args, len) = self.operands(func, op, patterns, ty)?;
+        let mut builder = Builder::before(func, self.inst);
+        builder.exact = self.exact;
+        let value = builder.alu(op, &args[..len]);
+        if let Some(inst) = func.def_inst(value) {
+            fold(func, inst, self.info);
+        }
+        Some(value)
+    }
+}

@@ -1,0 +1,95 @@
+//! Modules of the test data: each pass on its own and the standard pipeline keep them valid, and what they do.
+
+use super::support::{NotComparable, count, observe, same};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use unwedge_shader::front::spirv::{Options, Reader, words};
+use unwedge_shader::ir::Shader;
+use unwedge_shader::passes::{PASSES, Pass, standard};
+use unwedge_shader::text::print;
+use unwedge_shader::valid::validate;
+use unwedge_testkit::data;
+
+/// Archives of modules below the root of the test data.
+const ARCHIVES: [&str; 3] = ["amd/shaders/shaders.tar.gz", "cts-amber/spirv.tar.gz", "amd/cts/spirv.tar.gz"];
+
+/// The passes, and all together.
+fn passes() -> impl Iterator<Item = Pass> {
+    PASSES.iter().copied().chain([Pass { name: "standard", run: standard }])
+}
+
+#[derive(Default)]
+struct Sums {
+    compared: usize,
+    not_compared: BTreeMap<String, usize>,
+    insts: [usize; 2],
+    steps: [u64; 2],
+    times: Vec<Duration>,
+}
+
+impl Sums {
+    fn check(&mut self, name: &str, shader: &Shader, compares: bool) {
+        let before = compares.then(|| observe(shader, 7, 200_000));
+        match &before {
+            Some(Ok(_)) => self.compared += 1,
+            Some(Err(e)) => *self.not_compared.entry(format!("{e:?}")).or_default() += 1,
+            None => {}
+        }
+        for pass in passes() {
+            let mut changed = shader.clone();
+            let start = Instant::now();
+            (pass.run)(&mut changed);
+            let time = start.elapsed();
+            if let Err(e) = validate(&changed) {
+                panic!("{name}, {}: {e}\n{}\nbefore:\n{}", pass.name, print(&changed), print(shader));
+            }
+            if pass.name == "standard" {
+                self.times.push(time);
+                self.insts[0] += count(shader);
+                self.insts[1] += count(&changed);
+            }
+            let Some(Ok(before)) = &before else { continue };
+            let after = match observe(&changed, 7, 400_000) {
+                Ok(after) => after,
+                Err(NotComparable::Error(e)) => panic!("{name}, {}: {e}", pass.name),
+                Err(NotComparable::Undefined(e)) => {
+                    panic!("{name}, {}: {e:?}\n{}\nbefore:\n{}", pass.name, print(&changed), print(shader))
+                }
+            };
+            if pass.name == "standard" {
+                self.steps[0] += before.steps;
+                self.steps[1] += after.steps;
+            }
+            let is_same = same(before, &after);
+            assert!(is_same, "{name}, {}:\n{}\nbefore:\n{}", pass.name, print(&changed), print(shader));
+        }
+    }
+}
+
+#[test]
+fn modules_of_the_data_stay_valid_and_do_the_same() {
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let (mut reader, mut shader) = (Reader::default(), Shader::default());
+    for archive in ARCHIVES {
+        let mut sums = Sums::default();
+        let modules = data::archive(archive).into_iter().filter(|(name, _)| name.ends_with(".spv"));
+        for (number, (name, bytes)) in modules.enumerate() {
+            let words = words(&bytes).expect("a module");
+            if reader.read(&words, &Options::default(), &mut shader).is_ok() {
+                sums.check(&name, &shader, all || number % 4 == 0);
+            }
+        }
+        sums.times.sort();
+        let median = sums.times.get(sums.times.len() / 2).copied().unwrap_or_default();
+        println!(
+            "{archive}: {} modules, {} compared, {:?} instructions, {:?} steps, {median:?} for the median one",
+            sums.times.len(),
+            sums.compared,
+            sums.insts,
+            sums.steps
+        );
+        for (reason, count) in &sums.not_compared {
+            println!("  {count} not compared: {reason}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Running a shader on made-up inputs, and what can be observed of the run.
+
+use std::collections::BTreeMap;
+use unwedge_shader::interp::{
+    BindingPoint, Bindings, Dispatch, ImageCoordinates, Images, InvocationInput, InvocationOutput, Limits,
+    Options, RunError, Violation, run_compute, run_stage,
+};
+use unwedge_shader::ir::{
+    ImageAccess, Op, ResourceClass, Shader, Stage, Storage, SystemValue, TypeId, TypeNode,
+};
+use unwedge_testkit::mutate::Rng;
+
+/// Images of 16 texels in every direction, whose texels follow from their coordinates until they are written.
+#[derive(Default, Clone, PartialEq)]
+pub struct MadeImages(BTreeMap<(u32, u32, u32, [i64; 4], u32, u32), [u64; 4]>);
+
+fn key(image: BindingPoint, at: &ImageCoordinates) -> (u32, u32, u32, [i64; 4], u32, u32) {
+    (image.set, image.binding, image.index, at.texel, at.level, at.sample)
+}
+
+impl Images for MadeImages {
+    fn load(&mut self, image: BindingPoint, _: &ImageAccess, at: &ImageCoordinates) -> Option<[u64; 4]> {
+        let inside = at.texel.iter().all(|at| (0..16).contains(at));
+        let seed = at.texel.iter().fold(u64::from(at.level), |seed, at| seed * 17 + *at as u64);
+        let texel = [0, 1, 2, 3].map(|lane| (seed + lane) % 11);
+        inside.then(|| self.0.get(&key(image, at)).copied().unwrap_or(texel))
+    }
+
+    fn store(
+        &mut self,
+        image: BindingPoint,
+        _: &ImageAccess,
+        at: &ImageCoordinates,
+        texel: [u64; 4],
+    ) -> Option<()> {
+        let inside = at.texel.iter().all(|at| (0..16).contains(at));
+        inside.then(|| self.0.insert(key(image, at), texel)).map(|_| ())
+    }
+
+    fn size(&mut self, _: BindingPoint, _: &ImageAccess, _: u32) -> Option<[u32; 4]> {
+        Some([16; 4])
+    }
+
+    fn levels(&mut self, _: BindingPoint) -> Option<u32> {
+        Some(5)
+    }
+
+    fn samples(&mut self, _: BindingPoint) -> Option<u32> {
+        Some(4)
+    }
+}
+
+/// What a run left behind.
+pub struct Observed {
+    pub memory: Vec<Vec<u8>>,
+    pub images: MadeImages,
+    pub outputs: Vec<InvocationOutput>,
+    pub steps: u64,
+}
+
+/// Why there is nothing to compare.
+#[derive(Debug)]
+pub enum NotComparable {
+    Error(RunError),
+    Undefined(Violation),
+}
+
+fn lanes(shader: &Shader, ty: TypeId) -> usize {
+    match &shader.types[ty] {
+        TypeNode::Leaf(ty) => usize::from(ty.lanes),
+        TypeNode::Array { element, len } => lanes(shader, *element) * *len as usize,
+        TypeNode::Struct(members) => members.iter().map(|member| lanes(shader, *member)).sum(),
+    }
+}
+
+/// A word that is a small integer or a float near 1.
+fn word(rng: &mut Rng) -> u32 {
+    if rng.below(2) == 0 { rng.below(9) as u32 } else { ((rng.below(64) as f32 - 16.0) / 8.0).to_bits() }
+}
+
+fn bindings(shader: &Shader, rng: &mut Rng) -> Bindings {
+    let mut bindings = Bindings::default();
+    bindings.push.extend((0..64).flat_map(|_| word(rng).to_le_bytes()));
+    for resource in shader.resources.values() {
+        if matches!(resource.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer) {
+            for index in 0..resource.count.clamp(1, 4) {
+                let point = BindingPoint { set: resource.set, binding: resource.binding, index };
+                bindings.bind(point, (0..1024).flat_map(|_| word(rng).to_le_bytes()).collect());
+            }
+        }
+    }
+    bindings
+}
+
+fn inputs(shader: &Shader, rng: &mut Rng) -> Vec<InvocationInput> {
+    (0..4)
+        .map(|_| {
+            let mut input = InvocationInput::default();
+            for value in SystemValue::ALL {
+                input.system_values.insert(*value, [0; 4].map(|_| word(rng)));
+            }
+            for (var, data) in shader.vars.iter().filter(|(_, data)| data.storage == Storage::Input) {
+                let lanes = (0..lanes(shader, data.ty)).map(|_| Some(word(rng).into())).collect();
+                input.variables.insert(var, lanes);
+            }
+            input
+        })
+        .collect()
+}
+
+/// Runs a shader. What is out of bounds gives zero; every other thing that is undefined makes runs incomparable.
+pub fn observe(shader: &Shader, seed: u64, steps: u64) -> Result<Observed, NotComparable> {
+    let mut rng = Rng::new(seed);
+    let mut bindings = bindings(shader, &mut rng);
+    let mut images = MadeImages::default();
+    let limits = Limits { steps, memory: 1 << 26 };
+    // Passes keep the order of accesses, so that races end the same way here.
+    let options = Options { robust: true, races: false, limits, ..Options::default() };
+    let result = if shader.info.stage == Stage::Compute {
+        let report = run_compute(shader, Dispatch::new([2, 1, 1]), &mut bindings, &mut images, &options);
+        report.map(|report| (Vec::new(), report))
+    } else {
+        let inputs = inputs(shader, &mut rng);
+        run_stage(shader, inputs, &mut bindings, &mut images, &options)
+    };
+    let (outputs, report) = result.map_err(NotComparable::Error)?;
+    let undefined =
+        report.findings.iter().find(|finding| !matches!(finding.violation, Violation::OutOfBounds(_)));
+    match undefined {
+        Some(finding) => Err(NotComparable::Undefined(finding.violation)),
+        None => Ok(Observed { memory: bindings.memory, images, outputs, steps: report.steps }),
+    }
+}
+
+fn same_outputs(before: &InvocationOutput, after: &InvocationOutput) -> bool {
+    // What was undefined may be anything.
+    let lanes = |(var, lanes): (_, &Vec<Option<u64>>)| {
+        let others = &after.variables[var];
+        lanes.iter().zip(others).all(|(before, after)| before.is_none() || before == after)
+    };
+    before.variables.iter().all(lanes)
+        && (before.helper, before.terminated) == (after.helper, after.terminated)
+        && before.vertices.len() == after.vertices.len()
+}
+
+/// Whether a run after a pass did what the one before did.
+pub fn same(before: &Observed, after: &Observed) -> bool {
+    before.memory == after.memory
+        && before.images == after.images
+        && before.outputs.len() == after.outputs.len()
+        && before.outputs.iter().zip(&after.outputs).all(|(before, after)| same_outputs(before, after))
+}
+
+/// How many linked instructions a shader has.
+pub fn count(shader: &Shader) -> usize {
+    shader.functions().iter().map(|func| func.walk().filter(|&inst| func.op(inst) != Op::Const).count()).sum()
+}

@@ -1,0 +1,1 @@
+//! Small shaders in the text form: what single passes make of them.
