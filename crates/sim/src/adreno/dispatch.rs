@@ -79,10 +79,11 @@ impl ComputePlaces {
             wave_size: (reg(wave_size.0)?, wave_size.1),
             descriptor_sets: reg("SP_CS_BINDLESS_BASE[0].DESCRIPTOR")?,
             set_count,
-            // An array of registers without fields has no name of its own for each.
+            // An array of registers without fields has no name of its own for each, so that no look-up by name finds it.
             immediates: {
-                let first = gpu.space(RegSpace::Gpu).starting("HLSQ_SHARED_CONSTS_IMM[0]");
-                first.map(Reg::offset).min()
+                let is_first = |reg: &Reg<'_>| reg.name().starts_with("HLSQ_SHARED_CONSTS_IMM[0]");
+                let first = gpu.space(RegSpace::Gpu).iter().find(is_first).map(Reg::offset);
+                first.filter(|&at| gpu.reg(at).as_ref().is_some_and(is_first))
             },
         })
     }
