@@ -9,7 +9,6 @@ use crate::output::Output;
 use crate::pictures;
 use unwedge::base::Severity;
 use unwedge::stream::query::DrawChoice;
-use unwedge_view::plural::counted;
 use unwedge_view::query::{self, Answered, Format, Note, QueryOptions, Question, ValueForm};
 use unwedge_view::{ViewError, device};
 
@@ -94,7 +93,8 @@ pub fn usage(error: ViewError) -> Failure {
 
 /// Says what there is to say beside the rows.
 fn report(name: &str, answered: Answered, with_notes: bool) -> Outcome {
-    let Answered { notes, diagnostics, left_out, rows, seen } = answered;
+    let remark = answered.remark();
+    let Answered { notes, diagnostics, .. } = answered;
     for note in notes {
         match note {
             Note::LeftOut { generation, why } => {
@@ -107,15 +107,8 @@ fn report(name: &str, answered: Answered, with_notes: bool) -> Outcome {
     for note in diagnostics.iter().filter(|d| with_notes && d.severity == Severity::Note) {
         complain!("{name}: {note}");
     }
-    if rows == 0 && left_out == 0 {
-        complain!("{name}: {seen}");
-    }
-    if left_out > 0 {
-        complain!(
-            "{name}: {} left out because the condition depends on registers that nothing has written: --unknown lists {}",
-            counted(left_out, "draw is", "draws are"),
-            if left_out == 1 { "it" } else { "them" }
-        );
+    if let Some(remark) = remark {
+        complain!("{name}: {remark}");
     }
     outcome
 }

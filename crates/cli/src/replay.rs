@@ -9,7 +9,6 @@ use crate::output::Output;
 use crate::packed::Packed;
 use crate::pictures::FrameFiles;
 use crate::progress::Progress;
-use serde::Serialize;
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::ops::Range;
@@ -20,22 +19,9 @@ use unwedge::files::InputStream;
 use unwedge::sim::adreno::Loading;
 use unwedge::stream::play::SubmitChoice;
 use unwedge_view::CaptureStream;
-use unwedge_view::json::Heading;
 use unwedge_view::replay::{
     self, FramePicture, Onlooker, PacketTrace, Replacement, ReplayOptions, ReplayParts, Replayed, Stepper,
 };
-
-/// Version of the schema of `--json`.
-const SCHEMA: u32 = 1;
-
-#[derive(Serialize)]
-struct ReplayJson<'a> {
-    #[serde(flatten)]
-    heading: Heading<'a>,
-    file: &'a str,
-    #[serde(flatten)]
-    replayed: &'a Replayed,
-}
 
 /// Runs the command.
 pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
@@ -124,23 +110,14 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     let _ = replayed.write_fibers(args.json, &mut out);
     // As above.
     let _ = if args.json {
-        let heading = Heading::of_object("unwedge.replay", SCHEMA, db.identity());
-        let object = ReplayJson { heading, file: &name, replayed: &replayed };
-        serde_json::to_writer(&mut out, &object).map_err(io::Error::from).and_then(|()| writeln!(out))
+        replayed.json(&name, db.identity(), &mut out)
     } else {
         replayed.text(style, &mut out)
     };
     out.finish()?;
     written?;
     Ok(match (Outcome::of(&name, &diagnostics), lost_of_other) {
-        (Outcome::Complete, Outcome::Complete)
-            if !replayed.is_complete()
-                || replayed.differs()
-                || replayed.missed_flushes()
-                || replayed.has_lrz_misses() =>
-        {
-            Outcome::Found
-        }
+        (Outcome::Complete, Outcome::Complete) if !replayed.is_clean() => Outcome::Found,
         (Outcome::Complete, outcome) => outcome,
         (outcome, _) => outcome,
     })

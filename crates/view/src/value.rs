@@ -1,4 +1,4 @@
-//! Values of options, as they are spelled.
+//! Values of options as they are spelled: sizes, ranges, addresses. Never: which option it is.
 
 use std::ops::RangeInclusive;
 

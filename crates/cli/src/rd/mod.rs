@@ -7,7 +7,6 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
-use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge::base::{Diagnostic, Severity};
@@ -15,12 +14,10 @@ use unwedge::capture::rd::RdWriteError;
 use unwedge::files::InputStream;
 use unwedge::stream::cut::{Choice, CutTarget, Cutter, Merger, OneCapture};
 use unwedge_view::CaptureStream;
-use unwedge_view::json::Heading;
 use unwedge_view::plural::counted;
-use unwedge_view::rd::{info, list};
+use unwedge_view::rd::info::{self, CaptureFile};
+use unwedge_view::rd::{list, tallied};
 
-/// Version of the schema of `info --json`.
-const SCHEMA: u32 = 1;
 /// Bytes copied at once.
 const PIECE: usize = 256 << 10;
 
@@ -68,15 +65,6 @@ fn worse(a: Outcome, b: Outcome) -> Outcome {
     if a == Outcome::Complete { b } else { a }
 }
 
-#[derive(Serialize)]
-struct MergeSummary<'a> {
-    #[serde(flatten)]
-    heading: Heading<'a>,
-    file: &'a str,
-    compression: Vec<&'static str>,
-    capture: &'a info::Capture,
-}
-
 fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
@@ -86,23 +74,14 @@ fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
         let mut source = open(file)?;
         let (capture, diagnostics) = info::read(&mut source, &db, global.max_size);
         let stream = source.source();
-        let compression: Vec<_> = stream.compression.iter().map(|c| c.name()).collect();
+        let compression = stream.compression.iter().map(|c| c.name()).collect();
+        let shown = CaptureFile { name: &stream.name, compression, capture: &capture };
         // A failed write is remembered by `out`, and reported by its `finish`.
         let _ = if args.json {
-            let heading = Heading::of_object("unwedge.rd", SCHEMA, db.identity());
-            let summary = MergeSummary { heading, file: &stream.name, compression, capture: &capture };
-            serde_json::to_writer(&mut out, &summary).map_err(io::Error::from).and_then(|()| writeln!(out))
+            shown.json(db.identity(), &mut out)
         } else {
-            let gap = if i > 0 { "\n" } else { "" };
-            let packed = match compression.is_empty() {
-                true => String::new(),
-                false => format!(" ({})", compression.join(" of ")),
-            };
-            writeln!(out, "{gap}{}", style.bold(&stream.name))
-                .and_then(|()| {
-                    writeln!(out, "  {:9} {}{packed}", "size", counted(capture.bytes(), "byte", "bytes"))
-                })
-                .and_then(|()| capture.text(style, &mut out))
+            let gap = if i > 0 { writeln!(out) } else { Ok(()) };
+            gap.and_then(|()| shown.text(style, &mut out))
         };
         outcome = worse(outcome, told(&source, diagnostics));
     }
@@ -165,14 +144,7 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
         )));
     }
     target.into_inner().commit()?;
-    let [kept, seen] = [kept, seen].map(|tally| {
-        format!(
-            "{} with {}, {}",
-            counted(tally.submits.into(), "submit", "submits"),
-            counted(tally.buffers, "buffer", "buffers"),
-            counted(tally.bytes, "byte", "bytes")
-        )
-    });
+    let [kept, seen] = [kept, seen].map(tallied);
     complain!("{name}: kept {kept}; read {seen}");
     Ok(outcome)
 }

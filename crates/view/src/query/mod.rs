@@ -111,6 +111,21 @@ pub struct Answered {
     pub seen: DrawsSeen,
 }
 
+impl Answered {
+    /// Why there are no rows, or fewer than somebody may expect.
+    pub fn remark(&self) -> Option<String> {
+        match (self.left_out, self.rows) {
+            (0, 0) => Some(self.seen.to_string()),
+            (0, _) => None,
+            (left_out, _) => Some(format!(
+                "{} left out because the condition depends on registers that nothing has written: --unknown lists {}",
+                counted(left_out, "draw is", "draws are"),
+                if left_out == 1 { "it" } else { "them" }
+            )),
+        }
+    }
+}
+
 /// The draws that a question chose from, by pass.
 #[derive(Clone, Debug, Default)]
 pub struct DrawsSeen {

@@ -1,15 +1,18 @@
 //! `unwedge rd info`, and what `unwedge info` says about captures: GPU, processes, submits and what they start.
 
 use crate::Style;
-use crate::json::{self, Hex};
+use crate::json::{self, Heading, Hex};
 use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
-use unwedge_hw::{Db, Gpu};
+use unwedge_hw::{Db, DbIdentity, Gpu};
 use unwedge_stream::adreno::{AdrenoEvent, AdrenoSink, AdrenoState, DrawKind, Flow};
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
+
+/// Version of the schema of the JSON object of a file.
+const SCHEMA: u32 = 1;
 
 /// What is in a capture.
 #[derive(Serialize, Default)]
@@ -238,6 +241,54 @@ impl AdrenoSink for SubmitCounts {
             _ => {}
         }
         Flow::Continue
+    }
+}
+
+/// A file that is a capture.
+#[derive(Serialize)]
+pub struct CaptureFile<'a> {
+    /// What messages call it.
+    #[serde(rename = "file")]
+    pub name: &'a str,
+    /// Compressions that were undone, the outermost first.
+    pub compression: Vec<&'static str>,
+    /// What is in it.
+    pub capture: &'a Capture,
+}
+
+#[derive(Serialize)]
+struct CaptureObject<'a> {
+    #[serde(flatten)]
+    heading: Heading<'a>,
+    #[serde(flatten)]
+    file: &'a CaptureFile<'a>,
+}
+
+impl CaptureFile<'_> {
+    /// As text, below its name.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
+    pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        let packed = match self.compression.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.compression.join(" of ")),
+        };
+        writeln!(out, "{}", style.bold(self.name))?;
+        writeln!(out, "  {:9} {}{packed}", "size", counted(self.capture.bytes, "byte", "bytes"))?;
+        self.capture.text(style, out)
+    }
+
+    /// As one JSON object.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
+    pub fn json(&self, database: &DbIdentity, out: &mut dyn Write) -> io::Result<()> {
+        let heading = Heading::of_object("unwedge.rd", SCHEMA, database);
+        serde_json::to_writer(&mut *out, &CaptureObject { heading, file: self })?;
+        writeln!(out)
     }
 }
 

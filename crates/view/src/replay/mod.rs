@@ -36,7 +36,7 @@ pub use trace::PacketTrace;
 pub use watches::FramePicture;
 
 use crate::Style;
-use crate::json::Hex;
+use crate::json::{Heading, Hex};
 use crate::plural::counted;
 use caches::StaleReads;
 use coverage::{Coverage, CoverageNumbers};
@@ -51,7 +51,7 @@ use step::SubmitSteps;
 use trace::SubmitTrace;
 use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
-use unwedge_hw::{Db, Gpu};
+use unwedge_hw::{Db, DbIdentity, Gpu};
 use unwedge_sim::adreno::ir3::{FiberLog, SharedFiberLog, lock_log};
 use unwedge_sim::adreno::{
     AdrenoMachine, BufferChange, CpStop, FiberTrace, Loading, Note, PacketWatch, Replay, RunEnd, StreamFrame,
@@ -146,6 +146,18 @@ pub struct MemoryWanted {
     pub iova: u64,
     /// How many.
     pub size: u64,
+}
+
+/// Version of the schema of the JSON object.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct ReplayObject<'a> {
+    #[serde(flatten)]
+    heading: Heading<'a>,
+    file: &'a str,
+    #[serde(flatten)]
+    replayed: &'a Replayed,
 }
 
 /// What a replay came to.
@@ -723,6 +735,23 @@ impl Replayed {
     /// How many submits there were.
     pub fn submits(&self) -> usize {
         self.submits.len()
+    }
+
+    /// Whether nothing was found: every submit ended, nothing that was compared differs, and neither caches nor LRZ would show
+    /// something else.
+    pub fn is_clean(&self) -> bool {
+        self.is_complete() && !self.differs() && !self.missed_flushes() && !self.has_lrz_misses()
+    }
+
+    /// As one JSON object. `name` is what the capture is called.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
+    pub fn json(&self, name: &str, database: &DbIdentity, out: &mut dyn Write) -> io::Result<()> {
+        let heading = Heading::of_object("unwedge.replay", SCHEMA, database);
+        serde_json::to_writer(&mut *out, &ReplayObject { heading, file: name, replayed: self })?;
+        writeln!(out)
     }
 
     /// As text.
