@@ -74,11 +74,9 @@ fn constant_conditions_choose_an_arm() {
     );
     let head = "const descriptor sysval ult const";
     assert_eq!(ops(&text, &["flow"]), format!("{head} iadd store return"));
-    let left = format!(
-        "%10: b1 = const<0x1>\nblock<L1> {{\nif<L0> %10 {{\nbreak<L1>\n}} else {{\nbreak<L0>\n}}\n\
-         store<storage align 4> %1, %0, %9\nbreak<L1>\n}}\nstore<storage align 4> %9, %0, %9"
-    );
-    assert_eq!(ops(&left, &["flow"]), format!("{head} store return"));
+    let left = "%10: b1 = const<0x1>\nblock<L1> {\nif<L0> %10 {\nbreak<L1>\n} else {\nbreak<L0>\n}\n\
+         store<storage align 4> %1, %0, %9\nbreak<L1>\n}\nstore<storage align 4> %9, %0, %9";
+    assert_eq!(ops(left, &["flow"]), format!("{head} store return"));
 }
 
 #[test]
