@@ -30,15 +30,13 @@ fn function(func: &mut Function) -> bool {
 
 /// How many instructions an arm has if it only computes and then leaves its `if`.
 fn short(func: &Function, inst: Inst, arm: Region) -> Option<usize> {
-    let mut count = 0;
-    for other in func.insts(arm) {
+    for (count, other) in func.insts(arm).enumerate() {
         if func.op(other) == Op::Break {
             return (func.payload(other) == Payload::Target(inst)).then_some(count);
         }
         if !func.traits(other).has(Traits::PURE) || count == MOST {
             return None;
         }
-        count += 1;
     }
     None
 }

@@ -11,6 +11,7 @@ mod dead;
 mod flow;
 mod folding;
 mod if_conversion;
+mod invariants;
 mod jumps;
 mod numbering;
 mod rules;
@@ -39,6 +40,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "flow", run: flow::run },
     Pass { name: "if-conversion", run: if_conversion::run },
     Pass { name: "numbering", run: numbering::run },
+    Pass { name: "invariants", run: invariants::run },
 ];
 
 /// The pass with a name.

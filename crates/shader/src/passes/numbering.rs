@@ -2,7 +2,7 @@
 //! used nowhere, and constants are at the start of the function, each once.
 //!
 //! The function is walked once in the order of the text. A table holds what is visible; what a region adds is taken out at its end.
-//! Operands of commutative operations are put in the order of their numbers.
+//! Operands of commutative operations are put in the order of their numbers, constants last.
 
 use super::commutes;
 use crate::ir::{Function, Inst, Op, Region, Shader, ShaderInfo, Traits, Value};
@@ -104,11 +104,15 @@ impl Table {
         if !is_numbered(func, inst) {
             return changed;
         }
-        if commutes(func.op(inst), &self.info)
-            && let [a, b, ..] = func.args_mut(inst)
-            && *a > *b
-        {
-            std::mem::swap(a, b);
+        if commutes(func.op(inst), &self.info) {
+            // Constants are second, as rewriting wants them.
+            let order = |at: usize| {
+                let arg = func.args(inst)[at];
+                (func.const_lanes(arg).is_some(), arg)
+            };
+            if order(0) > order(1) {
+                func.args_mut(inst).swap(0, 1);
+            }
         }
         let hash = hash(func, inst);
         match self.visible.get(&hash) {

@@ -3,6 +3,7 @@
 //!
 //! Each leaf of such a variable becomes a value. Where stores are in a `block`, `if` or `loop`, the value leaves it as a result, and
 //! comes into a loop as a parameter. Only instructions between the accesses of a leaf get those; unused ones are left for `dead`.
+//! A function that would get too many of them is left alone.
 
 use crate::ir::{
     Builder, Function, Inst, Op, Payload, Region, RegionOwner, Shader, Storage, Type, TypeId, TypeNode,
@@ -49,9 +50,9 @@ pub(super) fn run(shader: &mut Shader) -> bool {
         if leaves.list.is_empty() {
             continue;
         }
-        changed = true;
         let func = &mut shader.functions_mut()[number];
-        let needed = needed(func, &leaves);
+        let Some(needed) = needed(func, &leaves) else { continue };
+        changed = true;
         let mut current = Vec::new();
         current.resize(leaves.list.len(), None);
         let first = current.clone();
@@ -211,8 +212,11 @@ fn around_loops(func: &Function, region: Region) -> Region {
     root
 }
 
-/// Structured instructions that a leaf is stored in, within the region that it lives in: sorted pairs.
-fn needed(func: &Function, leaves: &Leaves) -> Vec<(Inst, usize)> {
+/// The most results, parameters and operands that a function gets. One that needs more keeps its variables.
+const MOST: usize = 1 << 21;
+
+/// Structured instructions that a leaf is stored in, within the region that it lives in: sorted pairs. `None` if they are too many.
+fn needed(func: &Function, leaves: &Leaves) -> Option<Vec<(Inst, usize)>> {
     let mut known = HashSet::new();
     for inst in func.walk().filter(|&inst| func.op(inst) == Op::StoreVar) {
         let Some(leaf) = leaves.of_inst(inst) else { continue };
@@ -222,12 +226,26 @@ fn needed(func: &Function, leaves: &Leaves) -> Vec<(Inst, usize)> {
             if !known.insert((owner, leaf)) {
                 break;
             }
+            if known.len() > MOST {
+                return None;
+            }
             at = func.region(owner);
         }
     }
     let mut list: Vec<_> = known.into_iter().collect();
     list.sort_unstable();
-    list
+    let operands = func.walk().filter_map(|inst| match func.payload(inst) {
+        Payload::Target(target) => Some(range(&list, target).len()),
+        _ => None,
+    });
+    (operands.sum::<usize>() <= MOST).then_some(list)
+}
+
+/// The pairs of a structured instruction.
+fn range(list: &[(Inst, usize)], inst: Inst) -> std::ops::Range<usize> {
+    let start = list.partition_point(|&(other, _)| other < inst);
+    let len = list[start..].partition_point(|&(other, _)| other == inst);
+    start..start + len
 }
 
 struct Rewriter<'f> {
@@ -282,9 +300,7 @@ impl Rewriter<'_> {
 
     /// The range of leaves that leave a structured instruction.
     fn needed(&self, inst: Inst) -> std::ops::Range<usize> {
-        let start = self.needed.partition_point(|&(other, _)| other < inst);
-        let len = self.needed[start..].partition_point(|&(other, _)| other == inst);
-        start..start + len
+        range(&self.needed, inst)
     }
 
     fn inst(&mut self, inst: Inst) {

@@ -9,6 +9,7 @@ use unwedge_shader::passes::{PASSES, Pass, standard};
 use unwedge_shader::text::print;
 use unwedge_shader::valid::validate;
 use unwedge_testkit::data;
+use unwedge_testkit::mutate::Rng;
 
 /// Archives of modules below the root of the test data.
 const ARCHIVES: [&str; 3] = ["amd/shaders/shaders.tar.gz", "cts-amber/spirv.tar.gz", "amd/cts/spirv.tar.gz"];
@@ -92,4 +93,41 @@ fn modules_of_the_data_stay_valid_and_do_the_same() {
             println!("  {count} not compared: {reason}");
         }
     }
+}
+
+#[test]
+fn broken_modules_that_are_read_stay_valid() {
+    let rounds = if std::env::var_os("UNWEDGE_ALL").is_some() { 100_000 } else { 2_000 };
+    let sources: Vec<Vec<u32>> = ARCHIVES
+        .iter()
+        .flat_map(|archive| data::archive(archive))
+        .filter(|(name, _)| name.ends_with(".spv"))
+        .map(|(_, bytes)| words(&bytes).expect("a module"))
+        .collect();
+    if sources.is_empty() {
+        return;
+    }
+    let (mut reader, mut shader, mut rng) = (Reader::default(), Shader::default(), Rng::new(5));
+    let options = Options { max_insts: 1 << 16, ..Options::default() };
+    let mut accepted = 0;
+    for round in 0..rounds {
+        let mut words = sources[rng.below(sources.len())].clone();
+        let at = rng.below(words.len());
+        match rng.below(3) {
+            0 => words[at] = words[rng.below(words.len())],
+            1 => words[at] ^= 1 << rng.below(32),
+            _ => words[at] = words[at].wrapping_add(1),
+        }
+        if reader.read(&words, &options, &mut shader).is_err() {
+            continue;
+        }
+        accepted += 1;
+        for pass in passes() {
+            let mut changed = shader.clone();
+            (pass.run)(&mut changed);
+            validate(&changed).unwrap_or_else(|e| panic!("round {round}, {}: {e}", pass.name));
+        }
+    }
+    println!("{accepted} of {rounds} are read");
+    assert!(accepted > 0);
 }

@@ -12,10 +12,13 @@ use unwedge_testkit::mutate::Rng;
 
 /// Images of 16 texels in every direction, whose texels follow from their coordinates until they are written.
 #[derive(Default, Clone, PartialEq)]
-pub struct MadeImages(BTreeMap<(u32, u32, u32, [i64; 4], u32, u32), [u64; 4]>);
+pub struct MadeImages(BTreeMap<TexelKey, [u64; 4]>);
 
-fn key(image: BindingPoint, at: &ImageCoordinates) -> (u32, u32, u32, [i64; 4], u32, u32) {
-    (image.set, image.binding, image.index, at.texel, at.level, at.sample)
+/// Descriptor, coordinates, level and sample.
+type TexelKey = (BindingPoint, [i64; 4], u32, u32);
+
+fn key(image: BindingPoint, at: &ImageCoordinates) -> TexelKey {
+    (image, at.texel, at.level, at.sample)
 }
 
 impl Images for MadeImages {
