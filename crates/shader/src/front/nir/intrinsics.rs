@@ -2,6 +2,7 @@
 
 use super::abi::Argument;
 use super::error::{NirCause, Result, invalid, unsupported};
+use super::memory::accesses_memory;
 use super::parse::InstText;
 use super::translate::Translator;
 use crate::ir::{
@@ -111,8 +112,8 @@ pub(super) fn named<T: Copy>(table: &[(&str, T)], key: &str, name: &str) -> Resu
 impl<'t> Translator<'_, 't> {
     /// An intrinsic, and its result if it has one.
     pub fn intrinsic(&mut self, inst: &InstText<'t>) -> Result<Option<Value>> {
-        if let Some(value) = self.memory(inst)? {
-            return Ok(value);
+        if accesses_memory(inst.name) {
+            return self.memory(inst);
         }
         let name = inst.name;
         if let Some(value) = lookup(SYSTEM_VALUES, name) {

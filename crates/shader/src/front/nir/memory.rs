@@ -88,17 +88,23 @@ const ACCESS: &[(&str, Access)] = &[
     ("smem-amd", Access::NONE),
 ];
 
+/// The intrinsic that asks for the size of a buffer.
+const BUFFER_SIZE: &str = "get_ssbo_size";
+
+/// Whether an intrinsic is an access to memory, or asks for its size.
+pub(super) fn accesses_memory(name: &str) -> bool {
+    name == BUFFER_SIZE || lookup(ACCESSES, name).is_some()
+}
+
 impl<'t> Translator<'_, 't> {
-    /// An access to memory, and its result; `None` if the intrinsic is something else.
-    #[allow(clippy::option_option)]
-    pub fn memory(&mut self, inst: &InstText<'t>) -> Result<Option<Option<Value>>> {
+    /// An intrinsic for which [`accesses_memory`] holds, and its result if it has one.
+    pub fn memory(&mut self, inst: &InstText<'t>) -> Result<Option<Value>> {
         let operands = &self.program.operands[inst.operands.clone()];
-        if inst.name == "get_ssbo_size" {
+        let Some((action, address)) = lookup(ACCESSES, inst.name) else {
             self.arity(inst, 1)?;
             let handle = self.descriptor(&operands[0])?;
-            return Ok(Some(Some(self.build().alu(Op::BufferSize, &[handle]))));
-        }
-        let Some((action, address)) = lookup(ACCESSES, inst.name) else { return Ok(None) };
+            return Ok(Some(self.build().alu(Op::BufferSize, &[handle])));
+        };
         let count = match address {
             Address::Offset(_) | Address::Global => 1,
             Address::Buffer(_) | Address::GlobalOffset => 2,
@@ -124,12 +130,12 @@ impl<'t> Translator<'_, 't> {
                 let constant = inst.name == "load_global_constant";
                 let access = if readonly || constant { access.or(Access::READONLY) } else { access };
                 let mem = MemAccess { space, access, align: self.align(inst, ty.base)? };
-                Ok(Some(Some(self.build().value(Op::Load, Payload::Mem(mem), &path, ty))))
+                Ok(Some(self.build().value(Op::Load, Payload::Mem(mem), &path, ty)))
             }
             Action::Store => {
                 let align = self.align(inst, self.func.ty(values[0]).base)?;
                 self.store(inst, MemAccess { space, access, align }, values[0], &path)?;
-                Ok(Some(None))
+                Ok(None)
             }
             Action::Atomic | Action::AtomicCompare => {
                 let name = self.program.text(inst, "atomic_op").ok_or_else(|| missing(inst, "atomic_op"))?;
@@ -143,7 +149,7 @@ impl<'t> Translator<'_, 't> {
                 // The new value comes first in the IR, and last in NIR.
                 values.reverse();
                 values.extend_from_slice(&path);
-                Ok(Some(Some(self.build().value(op, Payload::Atomic(atomic, mem), &values, ty))))
+                Ok(Some(self.build().value(op, Payload::Atomic(atomic, mem), &values, ty)))
             }
         }
     }
