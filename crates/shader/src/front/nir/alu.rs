@@ -224,6 +224,12 @@ fn integer(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<
             let shift = part_shift(b, part, bits);
             b.alu(Op::IShl, &[low, shift])
         }
+        ("isign", &[a]) => {
+            let ty = b.func.ty(a);
+            let (least, most) = (b.splat_constant(ty, u64::MAX), b.splat_constant(ty, 1));
+            let raised = b.alu(Op::IMax, &[a, least]);
+            b.alu(Op::IMin, &[raised, most])
+        }
         ("uadd_sat", &[x, y]) => {
             let sum = b.alu(Op::IAdd, &[x, y]);
             let wraps = b.alu(Op::ULt, &[sum, x]);

@@ -90,7 +90,7 @@ const ORDERS: &[(&str, Order)] = &[
 /// Which memory barriers order.
 const MODES: &[(&str, MemoryKinds)] = &[
     ("", MemoryKinds::NONE),
-    ("none", MemoryKinds::NONE),
+    ("0", MemoryKinds::NONE),
     ("ssbo", MemoryKinds::BUFFERS),
     ("ubo", MemoryKinds::BUFFERS),
     ("global", MemoryKinds::BUFFERS),
@@ -219,7 +219,7 @@ impl<'t> Translator<'_, 't> {
         for order in text("mem_semantics").split('|') {
             info.order = info.order.or(named(ORDERS, "mem_semantics", order)?);
         }
-        for mode in self.program.text(inst, "mem_modes").unwrap_or("none").split('|') {
+        for mode in self.program.text(inst, "mem_modes").unwrap_or("0").split('|') {
             info.kinds = info.kinds.or(named(MODES, "mem_modes", mode)?);
         }
         self.build().inst(Op::Barrier, Payload::Barrier(info), &[], &[]);

@@ -395,9 +395,9 @@ impl<'a> Parser<'a> {
 
     fn operand(&mut self, cursor: &mut Cursor<'a>) -> Result<Operand<'a>> {
         let id = cursor.value()?;
-        let swizzle = cursor.eat(".").then(|| cursor.word());
-        // The value of a constant.
+        // The value of a constant comes before the components.
         cursor.group()?;
+        let swizzle = cursor.eat(".").then(|| cursor.word());
         Ok(Operand { id, swizzle })
     }
 
@@ -413,7 +413,10 @@ impl<'a> Parser<'a> {
         if name.is_empty() {
             return Err(NirCause::Expected("an instruction"));
         }
-        let exact = cursor.eat("!");
+        let mut exact = cursor.eat("!");
+        // That no wrap-around happens is a hint for optimizations.
+        while cursor.eat(".nsw") || cursor.eat(".nuw") {}
+        exact |= cursor.eat("!");
         let program = &self.program;
         let (operands, indices, constants) =
             (program.operands.len(), program.indices.len(), program.constants.len());
@@ -436,8 +439,6 @@ impl<'a> Parser<'a> {
             ("load_const", Some((_, ty))) if !is_intrinsic => self.constants(&mut cursor, ty)?,
             _ if is_intrinsic => self.intrinsic(&mut cursor)?,
             _ => {
-                // No wrap-around happens: a hint for optimizations.
-                while cursor.eat_word("nsw") || cursor.eat_word("nuw") {}
                 while !cursor.is_end() {
                     let operand = self.operand(&mut cursor)?;
                     self.program.operands.push(operand);
