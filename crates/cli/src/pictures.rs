@@ -132,7 +132,8 @@ pub fn diff(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
         let of_many = file.with_file_name(format!("{stem}-{name}.png"));
         write(if shown().count() > 1 { &of_many } else { &file }, png, &[first, Path::new(&args.b)])?;
     }
-    Ok(match [read_a, read_b].contains(&Outcome::Lost) {
+    let lost = [read_a, read_b].contains(&Outcome::Lost) || diffs.iter().any(|diff| diff.error.is_some());
+    Ok(match lost {
         true => Outcome::Lost,
         false if args.exit_code && diffs.iter().any(PictureDiff::differs) => Outcome::Found,
         false => Outcome::Complete,

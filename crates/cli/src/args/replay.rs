@@ -86,7 +86,7 @@ pub struct Replay {
     /// Write the edges of what is rasterized, as PNG
     #[arg(long, value_name = "FILE")]
     pub wireframe: Option<PathBuf>,
-    /// Of these draws alone are --overdraw and --wireframe
+    /// Limit --overdraw and --wireframe to these draws
     #[arg(long, value_name = "A..B", default_value = "0..", hide_default_value = true, value_parser = range)]
     pub draws: RangeInclusive<u32>,
     /// Print what one fiber of a draw or dispatch executes, with its registers; SPEC is draw=N:vertex=V, draw=N:pixel=X,Y,

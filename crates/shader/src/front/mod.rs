@@ -1,6 +1,7 @@
 //! Front ends: what makes shaders of other representations, and of files in any of them.
 
 mod file;
+pub mod nir;
 pub mod spirv;
 
 pub use file::{LoadError, ShaderFile};

@@ -1,9 +1,12 @@
 //! Compute shaders of the test data give the words that were recorded.
 
 use std::collections::BTreeMap;
+use unwedge_shader::front::nir;
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::interp::{BindingPoint, Bindings, Dispatch, NoImages, Options, run_compute};
 use unwedge_shader::ir::Shader;
+use unwedge_shader::text;
+use unwedge_shader::valid::validate;
 use unwedge_testkit::data;
 
 /// The input buffer, as the data's description defines it.
@@ -80,4 +83,88 @@ fn recorded_compute_shaders_give_their_results() {
     }
     println!("{count} runs");
     assert!(failures.is_empty(), "{} of {count} fail:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The chip in a name `mesa_ir_CHIP.tar.gz`.
+fn chip(archive: &str) -> Option<&str> {
+    archive.strip_prefix("mesa_ir_")?.strip_suffix(".tar.gz")
+}
+
+/// A shader is the same after it was printed and parsed.
+fn survives_text(shader: &Shader) -> Result<(), String> {
+    let printed = text::print(shader);
+    let mut parsed = Shader::default();
+    text::parse(&printed, &mut parsed).map_err(|e| format!("not parsed: {e}"))?;
+    validate(&parsed).map_err(|e| format!("not valid after parsing: {e}"))?;
+    if text::print(&parsed) == printed { Ok(()) } else { Err("printed differently after parsing".to_owned()) }
+}
+
+/// Every text is read and valid. Printed, parsed and run for the push constants that are recorded are the texts of one chip for
+/// each shader, with `UNWEDGE_ALL` those of all chips.
+#[test]
+fn recorded_nir_gives_the_results_of_its_shaders() {
+    let Some(expected) = data::text("adreno/compute/expected.csv.gz") else { return };
+    let Some(binaries) = data::text("amd/shaders/aco_binaries.csv.gz") else { return };
+    let mut registers = BTreeMap::new();
+    let mut lines = binaries.lines();
+    let header = data::cells(lines.next().unwrap_or_default());
+    let column = |name: &str| header.iter().position(|cell| cell == name).expect("a column");
+    let [name, family, args] = ["shader", "family", "args"].map(column);
+    for line in lines {
+        let cells = data::cells(line);
+        registers.insert((cells[family].clone(), cells[name].clone()), cells[args].clone());
+    }
+    let mut results: BTreeMap<String, Vec<(u32, String)>> = BTreeMap::new();
+    let mut lines = expected.lines();
+    let header = data::cells(lines.next().unwrap_or_default());
+    let column = |name: &str| header.iter().position(|cell| cell == name).expect("a column");
+    let [name, push, words] = ["shader", "push_constant", "dst_words_hex"].map(column);
+    for line in lines {
+        let cells = data::cells(line);
+        let push = cells[push].parse().expect("a push constant");
+        results.entry(cells[name].clone()).or_default().push((push, cells[words].clone()));
+    }
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let input = input();
+    let options = Options { subgroup_size: 64, ..Options::default() };
+    let mut shader = Shader::default();
+    let (mut texts, mut runs, mut failures) = (0, 0, Vec::new());
+    let archives = data::files("amd/shaders", ".tar.gz");
+    let names = archives.iter().filter_map(|path| path.file_name()?.to_str());
+    let chips: Vec<&str> = names.filter_map(chip).collect();
+    for (turn, chip) in chips.iter().enumerate() {
+        for (number, (path, bytes)) in
+            data::archive(&format!("amd/shaders/mesa_ir_{chip}.tar.gz")).into_iter().enumerate()
+        {
+            let file = path.rsplit('/').next().unwrap_or(&path);
+            let Some(name) = file.strip_suffix(".nir") else { continue };
+            let registers = registers.get(&((*chip).to_owned(), name.to_owned()));
+            let registers = registers.map(String::as_str).unwrap_or_default();
+            let arguments = nir::Arguments::parse(registers).expect("registers of arguments");
+            let read_options = nir::Options { arguments, file: file.to_owned() };
+            texts += 1;
+            let text = String::from_utf8_lossy(&bytes);
+            if let Err(e) = nir::read(&text, &read_options, &mut shader) {
+                failures.push(format!("{chip} {file}: {e}"));
+                continue;
+            }
+            if !all && number / 2 % chips.len() != turn {
+                continue;
+            }
+            if let Err(e) = survives_text(&shader) {
+                failures.push(format!("{chip} {file}: {e}"));
+            }
+            for (push, words) in results.get(name).map(Vec::as_slice).unwrap_or_default() {
+                runs += 1;
+                match output(&shader, *push, &input, &options) {
+                    Ok(output) if output == *words => {}
+                    Ok(_) => failures.push(format!("{chip} {file} {push}: the words differ")),
+                    Err(e) => failures.push(format!("{chip} {file} {push}: {e}")),
+                }
+            }
+        }
+    }
+    println!("{texts} texts, {runs} runs");
+    assert!(failures.is_empty(), "{} fail:\n{}", failures.len(), failures.join("\n"));
+    assert!(runs > 0 || texts == 0, "no text ran");
 }

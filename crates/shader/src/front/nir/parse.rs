@@ -1,0 +1,527 @@
+//! From text to a list of items in the order of the text: blocks, instructions, and where ifs and loops start and end.
+
+use super::error::{NirCause, NirError, Result, invalid, unsupported};
+use super::lexer::Cursor;
+use crate::ir::{Base, MAX_DEPTH, Type};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// An operand.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Operand<'a> {
+    /// The number of the value.
+    pub id: u32,
+    /// The components that are taken, if not all.
+    pub swizzle: Option<&'a str>,
+}
+
+/// An instruction; ranges are those of the pools of [`Program`].
+#[derive(Debug, Clone)]
+pub(super) struct InstText<'a> {
+    /// Number and type of the result.
+    pub def: Option<(u32, Type)>,
+    pub name: &'a str,
+    pub intrinsic: bool,
+    pub exact: bool,
+    pub operands: Range<usize>,
+    pub indices: Range<usize>,
+    pub constants: Range<usize>,
+}
+
+/// A piece of the text.
+#[derive(Debug, Clone)]
+pub(super) enum Item<'a> {
+    /// A block with the number of phis that follow.
+    Block {
+        name: u32,
+        phis: usize,
+    },
+    /// A phi; its sources are in [`Program::sources`].
+    Phi {
+        id: u32,
+        ty: Type,
+        sources: Range<usize>,
+    },
+    /// Any other instruction.
+    Inst(InstText<'a>),
+    /// An `if` with its condition, and the item that ends it.
+    If {
+        condition: u32,
+        end: usize,
+    },
+    Else,
+    EndIf,
+    /// A loop and the item that ends it.
+    Loop {
+        end: usize,
+    },
+    EndLoop,
+    Break,
+    Continue,
+    Return,
+    Halt,
+}
+
+/// A buffer variable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Decl<'a> {
+    pub uniform: bool,
+    pub words: &'a str,
+    pub binding: u32,
+}
+
+/// What a text says.
+#[derive(Debug, Default)]
+pub(super) struct Program<'a> {
+    pub workgroup_size: [u32; 3],
+    pub shared_size: u32,
+    pub scratch_size: u32,
+    pub push_size: u32,
+    pub decls: Vec<Decl<'a>>,
+    pub name: &'a str,
+    pub items: Vec<Item<'a>>,
+    /// The line of each item.
+    pub lines: Vec<u32>,
+    pub operands: Vec<Operand<'a>>,
+    pub indices: Vec<(&'a str, &'a str)>,
+    pub constants: Vec<u64>,
+    /// Sources of phis: block and value.
+    pub sources: Vec<(u32, u32)>,
+    /// The items that define values, by number.
+    pub values: HashMap<u32, usize>,
+}
+
+/// Lines of the head that change nothing of what a shader means here.
+const HEAD: &[&str] = &[
+    "source_blake3",
+    "name",
+    "label",
+    "internal",
+    "next_stage",
+    "prev_stage",
+    "num_textures",
+    "num_ubos",
+    "num_ssbos",
+    "num_images",
+    "system_values_read",
+    "subgroup_size",
+    "divergence_analysis_run",
+    "bit_sizes_float",
+    "bit_sizes_int",
+    "separate_shader",
+    "writes_memory",
+    "inputs",
+    "outputs",
+    "uses_texture_gather",
+    "uses_resource_info_query",
+    "uses_bindless",
+    "uses_wide_subgroup_intrinsics",
+    "uses_control_barrier",
+    "uses_memory_barrier",
+    "max_subgroup_size",
+    "min_subgroup_size",
+    "first_ubo_is_default_ubo",
+    "textures_used_by_txf",
+    "images_used",
+    "msaa_images",
+    "ubos",
+    "shared_memory_explicit_layout",
+    "zero_initialize_shared_memory",
+    "workgroup_size_variable",
+];
+
+/// Where the parser is in the tree of flow.
+enum Open {
+    If(usize),
+    Else(usize),
+    Loop(usize),
+}
+
+struct Parser<'a> {
+    program: Program<'a>,
+    open: Vec<Open>,
+    blocks: HashMap<u32, ()>,
+    state: State,
+    /// Whether the next item must be a block.
+    needs_block: bool,
+    /// Whether the last item was a jump.
+    jumped: bool,
+    /// The block that phis may follow.
+    phis: Option<usize>,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    /// Before `shader:`.
+    Start,
+    Head,
+    Body,
+    End,
+}
+
+/// Reads a text.
+pub(super) fn parse(text: &str) -> std::result::Result<Program<'_>, NirError> {
+    let mut parser = Parser {
+        program: Program { workgroup_size: [1; 3], ..Program::default() },
+        open: Vec::new(),
+        blocks: HashMap::new(),
+        state: State::Start,
+        needs_block: true,
+        jumped: false,
+        phis: None,
+    };
+    let mut number = 0u32;
+    for line in text.lines() {
+        number = number.saturating_add(1);
+        let line = line.split_once("//").map_or(line, |(code, _)| code).trim();
+        if !line.is_empty() {
+            parser.line(line, number).map_err(|cause| cause.at(number))?;
+        }
+    }
+    if parser.state != State::End {
+        return Err(NirCause::Expected("the end of a function").at(number));
+    }
+    Ok(parser.program)
+}
+
+impl<'a> Parser<'a> {
+    fn line(&mut self, line: &'a str, number: u32) -> Result<()> {
+        match self.state {
+            State::Start => {
+                let Some(("shader", stage)) = line.split_once(':') else {
+                    return Err(NirCause::Expected("shader:"));
+                };
+                if stage.trim() != "MESA_SHADER_COMPUTE" {
+                    return unsupported(format!("the stage {}", stage.trim()));
+                }
+                self.state = State::Head;
+                Ok(())
+            }
+            State::Head => self.head(line),
+            State::Body => self.body(line, number),
+            State::End if line.starts_with("shader:") || line.starts_with("impl ") => {
+                unsupported("a second shader or function")
+            }
+            State::End => Err(NirCause::Expected("the end of the text")),
+        }
+    }
+
+    fn head(&mut self, line: &'a str) -> Result<()> {
+        let mut cursor = Cursor::new(line);
+        if cursor.eat_word("decl_var") {
+            return self.decl(cursor);
+        }
+        if cursor.eat_word("decl_function") {
+            return Ok(());
+        }
+        if cursor.eat_word("impl") {
+            self.program.name = cursor.word();
+            cursor.expect("{")?;
+            self.state = State::Body;
+            return cursor.end();
+        }
+        let Some((key, value)) = line.split_once(':') else {
+            return Err(NirCause::Expected("a line of the head, or a function"));
+        };
+        let number = || value.trim().parse().map_err(|_| NirCause::Expected("a number"));
+        match key.trim() {
+            "workgroup_size" if value.trim().starts_with(|c: char| c.is_ascii_digit()) => {
+                let mut sizes = value.split(',').map(|size| size.trim().parse());
+                for size in &mut self.program.workgroup_size {
+                    *size = sizes.next().and_then(std::result::Result::ok).unwrap_or(0);
+                    if *size == 0 {
+                        return Err(NirCause::Expected("three sizes of the workgroup"));
+                    }
+                }
+            }
+            "shared_size" => self.program.shared_size = number()?,
+            "scratch" | "scratch_size" => self.program.scratch_size = number()?,
+            "uniforms" => self.program.push_size = number()?,
+            key if HEAD.contains(&key) => {}
+            key => return unsupported(format!("{key}:{value}")),
+        }
+        Ok(())
+    }
+
+    /// Buffers: access flags, type and name, then `(location, driver location, binding)`.
+    fn decl(&mut self, mut cursor: Cursor<'a>) -> Result<()> {
+        let uniform = match cursor.word() {
+            "ssbo" => false,
+            "ubo" => true,
+            _ => return Ok(()),
+        };
+        let rest = cursor.rest();
+        let binding = rest.rsplit_once('(').and_then(|(words, numbers)| {
+            let binding = numbers.trim_end_matches(')').rsplit(',').next()?;
+            Some((words, binding.trim().parse().ok()?))
+        });
+        let Some((words, binding)) = binding else {
+            return Err(NirCause::Expected("(location, driver location, binding)"));
+        };
+        self.program.decls.push(Decl { uniform, words: words.trim(), binding });
+        Ok(())
+    }
+
+    fn push(&mut self, item: Item<'a>, line: u32) -> Result<()> {
+        let block = matches!(item, Item::Block { .. });
+        let phi = matches!(item, Item::Phi { .. });
+        if self.needs_block && !block {
+            return Err(NirCause::Expected("a block"));
+        }
+        // The function's last block, which is empty, follows a return.
+        let is_last = block && self.open.is_empty();
+        if self.jumped && !is_last {
+            return invalid("something follows a jump");
+        }
+        match (phi, self.phis) {
+            (true, None) => return invalid("a phi is not at the start of its block"),
+            (true, Some(at)) => {
+                if let Item::Block { phis, .. } = &mut self.program.items[at] {
+                    *phis += 1;
+                }
+            }
+            (false, _) => self.phis = block.then_some(self.program.items.len()),
+        }
+        self.needs_block = matches!(item, Item::If { .. } | Item::Loop { .. });
+        self.jumped |= matches!(item, Item::Break | Item::Continue | Item::Return | Item::Halt);
+        self.program.items.push(item);
+        self.program.lines.push(line);
+        Ok(())
+    }
+
+    /// The start or the end of a region: no rule of [`Parser::push`] holds for it.
+    fn border(&mut self, item: Item<'a>, line: u32) -> Result<()> {
+        if self.needs_block {
+            return Err(NirCause::Expected("a block"));
+        }
+        self.needs_block = true;
+        self.jumped = false;
+        self.phis = None;
+        self.program.items.push(item);
+        self.program.lines.push(line);
+        Ok(())
+    }
+
+    fn body(&mut self, line: &'a str, number: u32) -> Result<()> {
+        let mut cursor = Cursor::new(line);
+        if cursor.eat("}") {
+            return self.close(cursor, number);
+        }
+        if !cursor.eat_word("con") {
+            cursor.eat_word("div");
+        }
+        if cursor.eat_word("block") {
+            let name = cursor.block()?;
+            cursor.expect(":")?;
+            cursor.end()?;
+            if self.blocks.insert(name, ()).is_some() {
+                return Err(NirCause::Twice(format!("b{name}")));
+            }
+            return self.push(Item::Block { name, phis: 0 }, number);
+        }
+        let start = self.program.items.len();
+        let jump = |cursor: &mut Cursor<'_>, word: &str| cursor.eat_word(word);
+        let item = if jump(&mut cursor, "loop") {
+            cursor.expect("{")?;
+            self.open(Open::Loop(start))?;
+            Item::Loop { end: 0 }
+        } else if jump(&mut cursor, "if") {
+            let condition = self.operand(&mut cursor)?;
+            if condition.swizzle.is_some() {
+                return unsupported("a component as a condition");
+            }
+            cursor.expect("{")?;
+            self.open(Open::If(start))?;
+            Item::If { condition: condition.id, end: 0 }
+        } else if jump(&mut cursor, "break") {
+            Item::Break
+        } else if jump(&mut cursor, "continue") {
+            Item::Continue
+        } else if jump(&mut cursor, "return") {
+            Item::Return
+        } else if jump(&mut cursor, "halt") {
+            Item::Halt
+        } else {
+            return self.instruction(cursor, number);
+        };
+        cursor.end()?;
+        self.push(item, number)
+    }
+
+    fn open(&mut self, open: Open) -> Result<()> {
+        if self.open.len() + 1 >= MAX_DEPTH {
+            return Err(NirCause::Limit("ifs and loops within each other"));
+        }
+        self.open.push(open);
+        Ok(())
+    }
+
+    fn close(&mut self, mut cursor: Cursor<'a>, number: u32) -> Result<()> {
+        if cursor.eat_word("continue") {
+            return unsupported("a continue construct");
+        }
+        let is_else = cursor.eat_word("else");
+        if is_else {
+            cursor.expect("{")?;
+        }
+        cursor.end()?;
+        let end = self.program.items.len();
+        match (self.open.pop(), is_else) {
+            (Some(Open::If(start)), true) => {
+                self.open.push(Open::Else(start));
+                self.border(Item::Else, number)
+            }
+            (Some(Open::Else(start)), false) => {
+                if let Item::If { end: at, .. } = &mut self.program.items[start] {
+                    *at = end;
+                }
+                self.border(Item::EndIf, number)
+            }
+            (Some(Open::Loop(start)), false) => {
+                if let Item::Loop { end: at } = &mut self.program.items[start] {
+                    *at = end;
+                }
+                self.border(Item::EndLoop, number)
+            }
+            (None, false) if !self.needs_block => {
+                self.state = State::End;
+                Ok(())
+            }
+            (None, false) => Err(NirCause::Expected("a block")),
+            (_, true) => invalid("an else belongs to no if"),
+            (Some(Open::If(_)), false) => Err(NirCause::Expected("} else {")),
+        }
+    }
+
+    fn operand(&mut self, cursor: &mut Cursor<'a>) -> Result<Operand<'a>> {
+        let id = cursor.value()?;
+        // The value of a constant comes before the components.
+        cursor.group()?;
+        let swizzle = cursor.eat(".").then(|| cursor.word());
+        Ok(Operand { id, swizzle })
+    }
+
+    fn instruction(&mut self, mut cursor: Cursor<'a>, line: u32) -> Result<()> {
+        let def = if cursor.rest().starts_with('@') { None } else { Some(def(&mut cursor)?) };
+        if let Some((id, _)) = def
+            && self.program.values.insert(id, self.program.items.len()).is_some()
+        {
+            return Err(NirCause::Twice(format!("%{id}")));
+        }
+        let is_intrinsic = cursor.eat("@");
+        let name = cursor.word();
+        if name.is_empty() {
+            return Err(NirCause::Expected("an instruction"));
+        }
+        let mut exact = cursor.eat("!");
+        // That no wrap-around happens is a hint for optimizations.
+        while cursor.eat(".nsw") || cursor.eat(".nuw") {}
+        exact |= cursor.eat("!");
+        let program = &self.program;
+        let (operands, indices, constants) =
+            (program.operands.len(), program.indices.len(), program.constants.len());
+        match (name, def) {
+            ("phi", Some((id, ty))) if !is_intrinsic => {
+                let start = self.program.sources.len();
+                while !cursor.is_end() {
+                    let block = cursor.block()?;
+                    cursor.expect(":")?;
+                    let operand = self.operand(&mut cursor)?;
+                    self.program.sources.push((block, operand.id));
+                    if !cursor.eat(",") {
+                        break;
+                    }
+                }
+                cursor.end()?;
+                let sources = start..self.program.sources.len();
+                return self.push(Item::Phi { id, ty, sources }, line);
+            }
+            ("load_const", Some((_, ty))) if !is_intrinsic => self.constants(&mut cursor, ty)?,
+            _ if is_intrinsic => self.intrinsic(&mut cursor)?,
+            _ => {
+                while !cursor.is_end() {
+                    let operand = self.operand(&mut cursor)?;
+                    self.program.operands.push(operand);
+                    if !cursor.eat(",") {
+                        break;
+                    }
+                }
+            }
+        }
+        cursor.end()?;
+        let program = &self.program;
+        let inst = InstText {
+            def,
+            name,
+            intrinsic: is_intrinsic,
+            exact,
+            operands: operands..program.operands.len(),
+            indices: indices..program.indices.len(),
+            constants: constants..program.constants.len(),
+        };
+        self.push(Item::Inst(inst), line)
+    }
+
+    /// `(0x00000001 = 0.000000)`, `(true)`, `(0x1, 0x2) = (1, 2)`: what follows the first `=` repeats it in other forms.
+    fn constants(&mut self, cursor: &mut Cursor<'a>, ty: Type) -> Result<()> {
+        let Some(group) = cursor.group()? else { return Err(NirCause::Expected("(")) };
+        let bits = group.split_once('=').map_or(group, |(bits, _)| bits);
+        let start = self.program.constants.len();
+        for lane in bits.split(',') {
+            let bits = match lane.trim() {
+                "true" => Some(1),
+                "false" => Some(0),
+                lane => lane.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok()),
+            };
+            let bits = bits.filter(|bits| bits & !ty.base.mask() == 0);
+            self.program.constants.push(bits.ok_or(NirCause::Expected("a constant of the width"))?);
+        }
+        if self.program.constants.len() - start != usize::from(ty.lanes) {
+            return Err(NirCause::Expected("as many constants as components"));
+        }
+        while cursor.eat("=") {
+            cursor.group()?;
+        }
+        Ok(())
+    }
+
+    /// `(%1, %2 (0x4)) (base=0, access=coherent|volatile)`, both optional.
+    fn intrinsic(&mut self, cursor: &mut Cursor<'a>) -> Result<()> {
+        while let Some(group) = cursor.group()? {
+            let mut inner = Cursor::new(group);
+            if inner.rest().starts_with('%') {
+                loop {
+                    let operand = self.operand(&mut inner)?;
+                    self.program.operands.push(operand);
+                    if !inner.eat(",") {
+                        break;
+                    }
+                }
+                inner.end()?;
+                continue;
+            }
+            for index in group.split(',').filter(|index| !index.trim().is_empty()) {
+                let Some((key, value)) = index.split_once('=') else {
+                    return unsupported(format!("the index {:?}", index.trim()));
+                };
+                self.program.indices.push((key.trim(), value.trim()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `32x4 %5 =`.
+fn def(cursor: &mut Cursor<'_>) -> Result<(u32, Type)> {
+    let word = cursor.word();
+    let (bits, lanes) = word.split_once('x').unwrap_or((word, "1"));
+    let (Ok(bits), Ok(lanes)) = (bits.parse(), lanes.parse()) else {
+        return Err(NirCause::Expected("a type, an intrinsic, or flow"));
+    };
+    let Some(ty) = Base::from_bits(bits).and_then(|base| Type::new(base, lanes)) else {
+        return unsupported(format!("values of the type {word}"));
+    };
+    let id = cursor.value()?;
+    cursor.expect("=")?;
+    Ok((id, ty))
+}

@@ -1,0 +1,464 @@
+//! Makes the function: blocks, ifs, loops and phis; what an instruction means is in the other modules.
+
+use super::Options;
+use super::abi::Arguments;
+use super::error::{NirCause, NirError, Result, invalid, unsupported};
+use super::parse::{InstText, Item, Operand, Program};
+use super::scope::{Scopes, Symbol};
+use crate::ir::{
+    Access, Builder, Dim, Function, Inst, Loc, Op, Payload, Region, Resource, ResourceClass, ResourceData,
+    Shader, SourceLoc, Type, Value,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The most values that are looked at to pass them out of ifs and loops, in all.
+const MAX_PASSED: usize = 1 << 22;
+
+/// An `if` or a loop that is being made.
+struct Frame {
+    /// Its item.
+    item: usize,
+    inst: Inst,
+    is_loop: bool,
+    /// The second arm.
+    other: Region,
+    /// Where it is.
+    outer: Region,
+    /// Where its end is: an item.
+    end: usize,
+    /// How many values were defined before its region.
+    defined: usize,
+    /// Whether control arrives at it, and after it.
+    entered: bool,
+    reached: bool,
+}
+
+/// The state of the translation.
+pub(super) struct Translator<'p, 't> {
+    pub program: &'p Program<'t>,
+    scopes: &'p Scopes,
+    pub arguments: &'p Arguments,
+    pub func: &'p mut Function,
+    /// The region that is being made.
+    region: Region,
+    pub loc: Option<Loc>,
+    frames: Vec<Frame>,
+    values: HashMap<u32, Value>,
+    /// What was defined, in order.
+    defined: Vec<u32>,
+    /// The handle of each buffer.
+    handles: BTreeMap<(u32, u32), Value>,
+    /// The block.
+    block: u32,
+    /// What the phis of the next block are.
+    pending: Vec<Value>,
+    /// Whether control arrives here.
+    reachable: bool,
+    /// Whether the region has its terminator.
+    terminated: bool,
+    passed: usize,
+}
+
+/// Makes the shader.
+pub(super) fn translate(
+    program: &Program<'_>,
+    scopes: &Scopes,
+    options: &Options,
+    shader: &mut Shader,
+) -> std::result::Result<(), NirError> {
+    shader.info.name = program.name.to_owned();
+    shader.info.workgroup_size = program.workgroup_size;
+    shader.info.shared_size = program.shared_size;
+    shader.info.scratch_size = program.scratch_size;
+    shader.info.push_size = program.push_size;
+    shader.files.push(options.file.clone());
+    let resources = resources(program, scopes, shader);
+    let locs: Vec<Loc> =
+        program.lines.iter().map(|&line| shader.locs.push(SourceLoc { file: 0, line, column: 0 })).collect();
+    shader.add_function();
+    let func = shader.entry_mut();
+    func.name = program.name.to_owned();
+    let region = func.body();
+    let mut translator = Translator {
+        program,
+        scopes,
+        arguments: &options.arguments,
+        func,
+        region,
+        loc: None,
+        frames: Vec::new(),
+        values: HashMap::new(),
+        defined: Vec::new(),
+        handles: BTreeMap::new(),
+        block: 0,
+        pending: Vec::new(),
+        reachable: true,
+        terminated: false,
+        passed: 0,
+    };
+    translator.descriptors(&resources);
+    for (at, item) in program.items.iter().enumerate() {
+        translator.loc = Some(locs[at]);
+        translator.item(at, item).map_err(|cause| cause.at(program.lines[at]))?;
+    }
+    if !translator.terminated {
+        let op = if translator.reachable { Op::Return } else { Op::Unreachable };
+        translator.build().inst(op, Payload::None, &[], &[]);
+    }
+    Ok(())
+}
+
+/// The bindings that the shader uses.
+fn resources(program: &Program<'_>, scopes: &Scopes, shader: &mut Shader) -> BTreeMap<(u32, u32), Resource> {
+    let buffer = |symbol: &Symbol| match *symbol {
+        Symbol::Buffer(set, binding) => Some((set, binding)),
+        _ => None,
+    };
+    let points: BTreeSet<(u32, u32)> = scopes.symbols.values().filter_map(buffer).collect();
+    let mut resources = BTreeMap::new();
+    for (set, binding) in points {
+        // The text does not say the sets of variables.
+        let mut decls = program.decls.iter().filter(|decl| decl.binding == binding);
+        let decl = decls.next().filter(|_| decls.next().is_none());
+        let mut data = ResourceData {
+            name: String::new(),
+            class: ResourceClass::StorageBuffer,
+            set,
+            binding,
+            count: 1,
+            access: Access::NONE,
+            dim: Dim::Buffer,
+            size: 0,
+            attachment: None,
+        };
+        if let Some(decl) = decl {
+            if decl.uniform {
+                data.class = ResourceClass::UniformBuffer;
+            }
+            for word in decl.words.split_whitespace() {
+                match word {
+                    "restrict" | "readonly" | "writeonly" | "coherent" | "volatile" => {
+                        data.access = data.access.or(Access::from_name(word).unwrap_or(Access::NONE));
+                    }
+                    word if word.starts_with('#') => {}
+                    word => word.clone_into(&mut data.name),
+                }
+            }
+        }
+        resources.insert((set, binding), shader.resources.push(data));
+    }
+    resources
+}
+
+impl<'t> Translator<'_, 't> {
+    /// A builder at the end of the region.
+    pub fn build(&mut self) -> Builder<'_> {
+        let mut builder = Builder::at_end(self.func, self.region);
+        builder.loc = self.loc;
+        builder
+    }
+
+    /// All descriptors come first, so that they are visible everywhere.
+    fn descriptors(&mut self, resources: &BTreeMap<(u32, u32), Resource>) {
+        if resources.is_empty() {
+            return;
+        }
+        let zero = self.build().u32(0);
+        for (&point, &resource) in resources {
+            let payload = Payload::Resource(resource, Access::NONE);
+            let handle = self.build().value(Op::Descriptor, payload, &[zero], Type::HANDLE);
+            self.handles.insert(point, handle);
+        }
+    }
+
+    /// The value with a number.
+    pub fn value(&self, id: u32) -> Result<Value> {
+        match self.scopes.symbols.get(&id) {
+            Some(Symbol::SetLow(_) | Symbol::Set(_)) => {
+                unsupported("the address of a descriptor set as a number")
+            }
+            Some(Symbol::Buffer(..)) => unsupported("a descriptor as a number"),
+            None => self.values.get(&id).copied().ok_or(NirCause::Undefined(id)),
+        }
+    }
+
+    /// The descriptor that an operand is.
+    pub fn descriptor(&self, operand: &Operand<'_>) -> Result<Value> {
+        match self.scopes.symbols.get(&operand.id) {
+            Some(&Symbol::Buffer(set, binding)) if operand.swizzle.is_none() => {
+                self.handles.get(&(set, binding)).copied().ok_or(NirCause::Undefined(operand.id))
+            }
+            _ => unsupported("a descriptor that is not loaded from a descriptor set"),
+        }
+    }
+
+    /// Whether a value is an address or a descriptor that is not in a register of the IR.
+    pub fn is_symbol(&self, id: u32) -> bool {
+        self.scopes.symbols.contains_key(&id)
+    }
+
+    fn define(&mut self, id: u32, ty: Type, value: Value) -> Result<()> {
+        let actual = self.func.ty(value);
+        if actual != ty {
+            return invalid(format!("the result has the type {actual}, not {ty}"));
+        }
+        self.values.insert(id, value);
+        self.defined.push(id);
+        Ok(())
+    }
+
+    /// What was defined since then is not visible any more.
+    fn forget(&mut self, since: usize) {
+        for id in self.defined.drain(since..) {
+            self.values.remove(&id);
+        }
+    }
+
+    fn item(&mut self, at: usize, item: &Item<'t>) -> Result<()> {
+        match item {
+            Item::Block { name, phis } => {
+                self.block = *name;
+                if self.pending.len() < *phis {
+                    return invalid("a phi is where no paths meet");
+                }
+                Ok(())
+            }
+            Item::Phi { id, ty, .. } => {
+                let value = self.pending.pop().ok_or(NirCause::Undefined(*id))?;
+                self.define(*id, *ty, value)
+            }
+            Item::Inst(inst) => self.instruction(inst),
+            Item::If { condition, end } => self.start_if(at, *condition, *end),
+            Item::Else => self.start_else(),
+            Item::EndIf => self.end_if(),
+            Item::Loop { end } => self.start_loop(at, *end),
+            Item::EndLoop => self.end_loop(),
+            Item::Break | Item::Continue => self.jump(matches!(item, Item::Break)),
+            Item::Return | Item::Halt => {
+                let op = if matches!(item, Item::Return) { Op::Return } else { Op::Terminate };
+                self.build().inst(op, Payload::None, &[], &[]);
+                self.reachable = false;
+                self.terminated = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn instruction(&mut self, inst: &InstText<'t>) -> Result<()> {
+        if inst.def.is_some_and(|(id, _)| self.is_symbol(id)) {
+            return Ok(());
+        }
+        let value = if inst.intrinsic { self.intrinsic(inst)? } else { Some(self.alu(inst)?) };
+        match (inst.def, value) {
+            (Some((id, ty)), Some(value)) => self.define(id, ty, value),
+            (None, None) => Ok(()),
+            (None, Some(_)) => invalid(format!("{} has a result", inst.name)),
+            (Some(_), None) => invalid(format!("{} has no result", inst.name)),
+        }
+    }
+
+    /// The phis at the start of the block at an item: type and sources.
+    fn phis(&self, block: usize) -> impl Iterator<Item = (Type, &[(u32, u32)])> {
+        let items = self.program.items.get(block + 1..).unwrap_or_default();
+        items.iter().map_while(|item| match item {
+            Item::Phi { ty, sources, .. } => Some((*ty, &self.program.sources[sources.clone()])),
+            _ => None,
+        })
+    }
+
+    /// What control from this block gives the phis of the block at an item.
+    fn sources(&mut self, block: usize) -> Result<Vec<Value>> {
+        let mut found = Vec::new();
+        let mut compared = 0;
+        for (ty, sources) in self.phis(block) {
+            compared += sources.len();
+            let source = sources.iter().find(|(from, _)| *from == self.block);
+            found.push((ty, source.map(|(_, id)| *id)));
+        }
+        self.pass(compared)?;
+        let mut values = Vec::with_capacity(found.len());
+        for (ty, source) in found {
+            values.push(match source {
+                Some(id) => {
+                    let value = self.value(id)?;
+                    if self.func.ty(value) != ty {
+                        return invalid(format!("%{id} and its phi have different types"));
+                    }
+                    value
+                }
+                None if self.reachable => return Err(NirCause::PhiSource(self.block)),
+                None => self.build().undef(ty),
+            });
+        }
+        Ok(values)
+    }
+
+    fn pass(&mut self, count: usize) -> Result<()> {
+        self.passed += count;
+        if self.passed > MAX_PASSED {
+            Err(NirCause::Limit("values that leave ifs and loops"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The values that leave an `if` or a loop beside its phis.
+    fn escapes(&self, item: usize) -> impl Iterator<Item = u32> {
+        let escapes = self.scopes.escapes.get(&item).map(Vec::as_slice).unwrap_or_default();
+        escapes.iter().copied().filter(|id| !self.is_symbol(*id))
+    }
+
+    /// The types of the results of an `if` or loop.
+    fn results(&self, item: usize, end: usize) -> Result<Vec<Type>> {
+        let mut types: Vec<Type> = self.phis(end + 1).map(|(ty, _)| ty).collect();
+        for id in self.escapes(item) {
+            let ty = match self.program.values.get(&id).map(|at| &self.program.items[*at]) {
+                Some(Item::Phi { ty, .. }) => *ty,
+                Some(Item::Inst(InstText { def: Some((_, ty)), .. })) => *ty,
+                _ => return Err(NirCause::Undefined(id)),
+            };
+            types.push(ty);
+        }
+        Ok(types)
+    }
+
+    /// Leaves a frame for what comes after it.
+    fn leave(&mut self, frame: usize) -> Result<()> {
+        let Frame { item, inst, end, .. } = self.frames[frame];
+        if !self.reachable {
+            self.build().inst(Op::Unreachable, Payload::None, &[], &[]);
+            return Ok(());
+        }
+        let mut values = self.sources(end + 1)?;
+        self.pass(self.scopes.escapes.get(&item).map_or(0, Vec::len))?;
+        for id in self.escapes(item) {
+            values.push(self.value(id)?);
+        }
+        self.build().break_(inst, &values);
+        self.frames[frame].reached = true;
+        Ok(())
+    }
+
+    fn start_if(&mut self, at: usize, condition: u32, end: usize) -> Result<()> {
+        let condition = self.value(condition)?;
+        let results = self.results(at, end)?;
+        self.pass(results.len())?;
+        let outer = self.region;
+        let (inst, then, other) = self.build().if_(condition, &results);
+        let defined = self.defined.len();
+        let (entered, reached) = (self.reachable, false);
+        self.frames.push(Frame {
+            item: at,
+            inst,
+            is_loop: false,
+            other,
+            outer,
+            end,
+            defined,
+            entered,
+            reached,
+        });
+        self.region = then;
+        Ok(())
+    }
+
+    /// The innermost `if` or loop.
+    fn innermost(&self) -> Result<usize> {
+        self.frames.len().checked_sub(1).ok_or(NirCause::Expected("an open if or loop"))
+    }
+
+    fn end_arm(&mut self) -> Result<usize> {
+        let frame = self.innermost()?;
+        if !self.terminated {
+            self.leave(frame)?;
+        }
+        self.terminated = false;
+        self.forget(self.frames[frame].defined);
+        Ok(frame)
+    }
+
+    fn start_else(&mut self) -> Result<()> {
+        let frame = self.end_arm()?;
+        self.region = self.frames[frame].other;
+        self.reachable = self.frames[frame].entered;
+        Ok(())
+    }
+
+    fn end_if(&mut self) -> Result<()> {
+        self.end_arm()?;
+        self.end_frame()
+    }
+
+    /// After an `if` or loop: results are the phis of the next block, then what leaves.
+    fn end_frame(&mut self) -> Result<()> {
+        let Some(frame) = self.frames.pop() else { return Err(NirCause::Expected("an open if or loop")) };
+        self.forget(frame.defined);
+        self.region = frame.outer;
+        self.reachable = frame.reached;
+        let phis = self.phis(frame.end + 1).count();
+        let results = self.func.results(frame.inst).to_vec();
+        self.pending = results[..phis].iter().rev().copied().collect();
+        let escapes: Vec<u32> = self.escapes(frame.item).collect();
+        for (id, value) in escapes.into_iter().zip(&results[phis..]) {
+            self.define(id, self.func.ty(*value), *value)?;
+        }
+        Ok(())
+    }
+
+    fn start_loop(&mut self, at: usize, end: usize) -> Result<()> {
+        let args = self.sources(at + 1)?;
+        let results = self.results(at, end)?;
+        self.pass(results.len())?;
+        let outer = self.region;
+        let (inst, body) = self.build().loop_(&args, &results);
+        let (defined, other) = (self.defined.len(), body);
+        let (entered, reached) = (self.reachable, false);
+        self.frames.push(Frame {
+            item: at,
+            inst,
+            is_loop: true,
+            other,
+            outer,
+            end,
+            defined,
+            entered,
+            reached,
+        });
+        self.region = body;
+        self.pending = self.func.params(body).iter().rev().copied().collect();
+        Ok(())
+    }
+
+    fn repeat(&mut self, frame: usize) -> Result<()> {
+        let Frame { item, inst, .. } = self.frames[frame];
+        if !self.reachable {
+            self.build().inst(Op::Unreachable, Payload::None, &[], &[]);
+            return Ok(());
+        }
+        let args = self.sources(item + 1)?;
+        self.build().continue_(inst, &args);
+        Ok(())
+    }
+
+    fn end_loop(&mut self) -> Result<()> {
+        if !self.terminated {
+            self.repeat(self.innermost()?)?;
+        }
+        self.terminated = false;
+        self.end_frame()
+    }
+
+    fn jump(&mut self, is_break: bool) -> Result<()> {
+        let Some(frame) = self.frames.iter().rposition(|frame| frame.is_loop) else {
+            return invalid("a break or continue is in no loop");
+        };
+        if is_break {
+            self.leave(frame)?;
+        } else {
+            self.repeat(frame)?;
+        }
+        self.reachable = false;
+        self.terminated = true;
+        Ok(())
+    }
+}
