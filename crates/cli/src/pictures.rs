@@ -72,6 +72,9 @@ pub fn pixel([x, y]: [u32; 2], args: &args::Query, global: &Global) -> Result<Ou
     let (replayed, mut diagnostics) =
         replay::replay_with(&mut stream, &options, &mut parts, &db, global.max_size);
     diagnostics.splice(0..0, stream.diagnostics());
+    if let Some(why) = replayed.unfinished() {
+        complain!("{name}: {why}");
+    }
     let Some(history) = &replayed.pixel else {
         Outcome::of(&name, &diagnostics);
         return Err(Failure::NotFound(format!("{name}: no submit was replayed")));

@@ -647,6 +647,17 @@ impl Replayed {
         self.submits.iter().all(|submit| matches!(submit.end, EndKind::Done | EndKind::Left))
     }
 
+    /// What to say of the first submit that was not executed to its end.
+    pub fn unfinished(&self) -> Option<String> {
+        let submit =
+            self.submits.iter().find(|submit| !matches!(submit.end, EndKind::Done | EndKind::Left))?;
+        let why = submit.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        Some(format!(
+            "submit {} was not executed to its end{why}; unwedge replay shows where it stopped",
+            submit.number
+        ))
+    }
+
     /// Whether another replay or a snapshot was compared, and differs.
     pub fn differs(&self) -> bool {
         self.compared.as_ref().is_some_and(|compared| !compared.buffers.is_empty())

@@ -30,7 +30,7 @@ pub struct PictureDiff {
     only_in: Option<&'static str>,
     /// Why they cannot be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub error: Option<String>,
     /// Width and height of both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sizes: Vec<[u32; 2]>,
