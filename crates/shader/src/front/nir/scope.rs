@@ -161,7 +161,14 @@ impl Scopes {
                 if ty.bits() != 128 || ty.lanes != 4 || offset % DESCRIPTOR_SIZE != 0 {
                     return unsupported("a part of a descriptor, or one that is no buffer");
                 }
-                Symbol::Buffer(set, (offset / DESCRIPTOR_SIZE) as u32)
+                let binding = (offset / DESCRIPTOR_SIZE) as u32;
+                // The layout of the set is not in the text: at least a buffer must have this binding.
+                if !program.decls.iter().any(|decl| decl.binding == binding) {
+                    return unsupported(format!(
+                        "a descriptor at offset {offset}, where no buffer is declared"
+                    ));
+                }
+                Symbol::Buffer(set, binding)
             }
             _ => return Ok(()),
         };
