@@ -29,6 +29,7 @@ pub mod query;
 pub mod rd;
 mod regs;
 mod replay;
+mod shader;
 
 use args::{Cli, Command, Global};
 use clap::FromArgMatches;
@@ -105,6 +106,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Lrc(args) => lrc::run(&args.command, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Amd(args) => isa::amd::run(&args.command, global),
+        Command::Shader(args) => shader::run(&args.command, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),
         Command::Ir2(args) => isa::ir2::run(&args.command, global),
         Command::Eu(args) => isa::eu::run(&args.command, global),

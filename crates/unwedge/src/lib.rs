@@ -2,11 +2,11 @@
 //!
 //! What programs link: [`open`] reads what any driver left of a hang, and [`Opened`] explains, decodes, queries and
 //! compares it; [`adreno`] lists, decodes, queries and compares captures, assembles and disassembles shaders and firmware;
-//! [`amd`] assembles, disassembles, checks and runs machine code. The crates underneath are modules here ([`base`], [`hw`],
+//! [`amd`] assembles, disassembles, checks and runs machine code; [`shader`] reads, validates and runs shaders. The crates underneath are modules here ([`base`], [`hw`],
 //! [`capture`], …) for what goes further. [`files`] reads files and undoes their compression. Never: arguments, a terminal.
 //!
 //! Features choose what there is beside dumps: `adreno` for captures and firmware, `amd` for machine code, `intel` for
-//! context images. Dumps of every vendor are read and explained in any case, and by the same crates; what is not linked
+//! context images, `shader` for SPIR-V and the IR. Dumps of every vendor are read and explained in any case, and by the same crates; what is not linked
 //! without `adreno` and `amd` are the emulators.
 //!
 //! ```
@@ -52,6 +52,8 @@ pub use unwedge_hw as hw;
 pub use unwedge_intel as intel;
 pub use unwedge_isa as isa;
 pub use unwedge_postmortem as postmortem;
+#[cfg(feature = "shader")]
+pub use unwedge_shader as shader;
 #[cfg(feature = "sim")]
 pub use unwedge_sim as sim;
 pub use unwedge_stream as stream;

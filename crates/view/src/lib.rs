@@ -28,6 +28,8 @@ pub mod regs;
 #[cfg(feature = "sim")]
 pub mod replay;
 pub mod report;
+#[cfg(feature = "shader")]
+pub mod shader;
 mod source;
 mod sqe;
 pub mod streams;

@@ -1,3 +1,6 @@
-//! Front ends: what makes shaders of other representations.
+//! Front ends: what makes shaders of other representations, and of files in any of them.
 
+mod file;
 pub mod spirv;
+
+pub use file::{LoadError, ShaderFile};

@@ -8,4 +8,4 @@ mod parse;
 mod print;
 
 pub use parse::{ParseError, parse};
-pub use print::print;
+pub use print::{Listing, print};

@@ -9,15 +9,39 @@ use unwedge_base::entity::{Entity, SecondaryMap};
 
 /// A shader as text.
 pub fn print(shader: &Shader) -> String {
-    let mut out = String::new();
-    // Writing to a string does not fail.
-    let _ = Printer { shader, out: &mut out }.shader();
-    out
+    Listing::new(shader).text
+}
+
+/// A shader as text, and where its instructions are in it.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The text.
+    pub text: String,
+    /// Offsets of instructions in the text.
+    starts: Vec<SecondaryMap<Inst, Option<usize>>>,
+}
+
+impl Listing {
+    /// Prints a shader.
+    pub fn new(shader: &Shader) -> Listing {
+        let (mut text, mut starts) = (String::new(), Vec::new());
+        // Writing to a string does not fail.
+        let _ = Printer { shader, out: &mut text, starts: &mut starts }.shader();
+        Listing { text, starts }
+    }
+
+    /// The number of an instruction's line, from 1, and the line without its indentation.
+    pub fn line(&self, func: Func, inst: Inst) -> Option<(usize, &str)> {
+        let start = self.starts.get(func.index())?[inst]?;
+        let number = 1 + self.text[..start].matches('\n').count();
+        Some((number, self.text[start..].lines().next()?))
+    }
 }
 
 struct Printer<'a> {
     shader: &'a Shader,
     out: &'a mut String,
+    starts: &'a mut Vec<SecondaryMap<Inst, Option<usize>>>,
 }
 
 impl Printer<'_> {
@@ -56,7 +80,9 @@ impl Printer<'_> {
             writeln!(self.out, "loc {} = {file} {line} {column}", loc.index())?;
         }
         for (index, function) in shader.functions().iter().enumerate() {
-            FunctionPrinter::new(function, self.out).function(Func::new(index))?;
+            let mut printer = FunctionPrinter::new(function, self.out);
+            printer.function(Func::new(index))?;
+            self.starts.push(printer.starts);
         }
         Ok(())
     }
@@ -157,6 +183,7 @@ struct FunctionPrinter<'a> {
     /// Numbers in the text, from 1; 0 for values that are not defined yet.
     numbers: SecondaryMap<Value, u32>,
     labels: SecondaryMap<Inst, u32>,
+    starts: SecondaryMap<Inst, Option<usize>>,
     next_number: u32,
     next_label: u32,
     depth: usize,
@@ -165,7 +192,8 @@ struct FunctionPrinter<'a> {
 impl<'a> FunctionPrinter<'a> {
     fn new(func: &'a Function, out: &'a mut String) -> Self {
         let (numbers, labels) = (SecondaryMap::default(), SecondaryMap::default());
-        FunctionPrinter { func, out, numbers, labels, next_number: 0, next_label: 0, depth: 0 }
+        let starts = SecondaryMap::default();
+        FunctionPrinter { func, out, numbers, labels, starts, next_number: 0, next_label: 0, depth: 0 }
     }
 
     fn function(&mut self, func: Func) -> fmt::Result {
@@ -227,6 +255,7 @@ impl<'a> FunctionPrinter<'a> {
 
     fn inst(&mut self, inst: Inst) -> fmt::Result {
         let (func, op) = (self.func, self.func.op(inst));
+        self.starts[inst] = Some(self.out.len());
         // Results of structured instructions are numbered before what is within.
         if !func.results(inst).is_empty() {
             self.definitions(func.results(inst), false)?;

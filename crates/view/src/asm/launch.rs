@@ -245,7 +245,10 @@ fn check_fit(dispatch: &Dispatch, gpu: &Gpu) -> Result<(), RunOptionError> {
 }
 
 /// Memory of zeros, of which none is taken from the machine before it is written.
-fn zeros(size: u64, max_size: u64) -> Result<Vec<u8>, RunOptionError> {
+///
+/// # Errors
+/// When it is larger than `max_size`, or than there is.
+pub fn zeros(size: u64, max_size: u64) -> Result<Vec<u8>, RunOptionError> {
     let fits = usize::try_from(size).ok().filter(|_| size <= max_size);
     let fits = fits.filter(|size| Vec::<u8>::new().try_reserve_exact(*size).is_ok());
     fits.map(|size| vec![0; size]).ok_or(RunOptionError::BufferTooLarge(size))

@@ -45,6 +45,15 @@ impl Default for Options {
     }
 }
 
+/// An entry point as the module names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryPointName {
+    /// Its name. Entry points of different stages may share one.
+    pub name: String,
+    /// Its stage; `None` if this reader does not support it.
+    pub stage: Option<Stage>,
+}
+
 /// Reads modules. It keeps its memory between them.
 #[derive(Debug, Default)]
 pub struct Reader {
@@ -70,6 +79,19 @@ impl Reader {
             return Err(SpirvError { offset: 0, cause: SpirvCause::EntryPoint });
         };
         Translator::new(&self.module, words, shader, options, &mut self.scratch).run(entry)
+    }
+
+    /// The entry points of a module, in its order.
+    ///
+    /// # Errors
+    /// When the module as a whole is not valid or not supported. Functions are not looked into.
+    pub fn entry_points(&mut self, words: &[u32]) -> Result<Vec<EntryPointName>, SpirvError> {
+        self.module.read(words, &|_| None)?;
+        let points = self.module.entry_points.iter().map(|point| EntryPointName {
+            name: point.name.clone(),
+            stage: interface::stage(point.model).ok(),
+        });
+        Ok(points.collect())
     }
 }
 

@@ -1,0 +1,123 @@
+//! `unwedge shader`: shaders printed, validated and run.
+
+use crate::args::{Global, ShaderCommand, ShaderInput, ShaderRun, ShaderValidate};
+use crate::failure::{Failure, Outcome, complain};
+use crate::output::Output;
+use std::io::Write;
+use std::path::Path;
+use unwedge::files::Input;
+use unwedge::shader::front::spirv::Options;
+use unwedge::shader::front::{LoadError, ShaderFile};
+use unwedge::shader::interp::{Bindings, RunError};
+use unwedge::shader::text;
+use unwedge_view::asm::launch::zeros;
+use unwedge_view::shader::{
+    BufferSource, PushRequest, RunRequest, RunView, ShaderRunError, Validity, ValidityView,
+};
+
+/// Runs the command.
+pub fn run(command: &ShaderCommand, global: &Global) -> Result<Outcome, Failure> {
+    match command {
+        ShaderCommand::Print(args) => print(args, global),
+        ShaderCommand::Validate(args) => validate(args, global),
+        ShaderCommand::Run(args) => execute(args, global),
+    }
+}
+
+fn options(args: &ShaderInput) -> Options {
+    let specialization = args.spec.iter().map(|constant| (constant.id, constant.bits)).collect();
+    Options { entry: args.entry.clone(), specialization, ..Options::default() }
+}
+
+fn unusable(name: &str, error: &LoadError) -> Failure {
+    let message = format!("{name}: {error}");
+    match error {
+        LoadError::Specialization => Failure::Usage(message),
+        LoadError::EntryPoint => Failure::NotFound(message),
+        _ => Failure::Unusable(message),
+    }
+}
+
+fn load(args: &ShaderInput, global: &Global) -> Result<(String, unwedge::shader::ir::Shader), Failure> {
+    let input = Input::open(&args.file, global.max_size)?;
+    let shader = ShaderFile::new(&input.bytes).and_then(|file| file.load(&options(args)));
+    let shader = shader.map_err(|e| unusable(&input.name, &e))?;
+    Ok((input.name, shader))
+}
+
+fn print(args: &ShaderInput, global: &Global) -> Result<Outcome, Failure> {
+    let (_, shader) = load(args, global)?;
+    let mut out = Output::open(global, true);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = out.write_all(text::print(&shader).as_bytes());
+    out.finish()?;
+    Ok(Outcome::Complete)
+}
+
+fn validate(args: &ShaderValidate, global: &Global) -> Result<Outcome, Failure> {
+    let input = Input::open(&args.input.file, global.max_size)?;
+    let view = ValidityView::of(&input.name, &input.bytes, &options(&args.input))
+        .map_err(|e| unusable(&input.name, &e))?;
+    let mut out = Output::open(global, false);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = if args.json { view.json(&mut out) } else { view.text(&mut out) };
+    out.finish()?;
+    Ok(match view.validity() {
+        Validity::Valid => Outcome::Complete,
+        Validity::Unsupported => {
+            complain!("{}: not everything could be checked", input.name);
+            Outcome::Lost
+        }
+        Validity::Invalid => Outcome::Found,
+    })
+}
+
+/// Buffers and push constants, as the command line gives them.
+fn bindings(args: &ShaderRun, global: &Global) -> Result<Bindings, Failure> {
+    let content = |file: &Path| Ok::<_, Failure>(Input::open(file, global.max_size)?.bytes.to_vec());
+    let mut bound = Bindings::default();
+    for buffer in &args.buffer {
+        let bytes = match &buffer.source {
+            BufferSource::File(file) => content(file)?,
+            BufferSource::Zeros(size) => {
+                zeros(*size, global.max_size).map_err(|e| Failure::Usage(e.to_string()))?
+            }
+        };
+        if bound.buffers.contains_key(&buffer.point) {
+            return Err(Failure::Usage("two buffers are given for one descriptor".to_owned()));
+        }
+        bound.bind(buffer.point, bytes);
+    }
+    bound.push = match &args.push {
+        Some(PushRequest::Bytes(bytes)) => bytes.clone(),
+        Some(PushRequest::File(file)) => content(file)?,
+        None => Vec::new(),
+    };
+    Ok(bound)
+}
+
+fn execute(args: &ShaderRun, global: &Global) -> Result<Outcome, Failure> {
+    let (name, shader) = load(&args.input, global)?;
+    let mut bound = bindings(args, global)?;
+    let request = RunRequest {
+        workgroups: args.groups,
+        subgroup_size: args.subgroup,
+        steps: args.steps,
+        outputs: &args.out,
+    };
+    request.warnings(&shader, &bound).iter().for_each(|warning| complain!("{name}: {warning}"));
+    let view = RunView::of(&shader, &mut bound, &request).map_err(|e| match e {
+        ShaderRunError::Unbound(_) | ShaderRunError::Run(RunError::SubgroupSize(_)) => {
+            Failure::Usage(e.to_string())
+        }
+        ShaderRunError::Run(_) => Failure::Unusable(format!("{name}: {e}")),
+    })?;
+    for (file, bytes) in request.files(&bound) {
+        std::fs::write(file, bytes).map_err(|e| Failure::Write(file.display().to_string(), e))?;
+    }
+    let mut out = Output::open(global, true);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = if args.json { view.json(&mut out) } else { view.text(&mut out) };
+    out.finish()?;
+    Ok(if view.report.findings.is_empty() { Outcome::Complete } else { Outcome::Found })
+}

@@ -1,0 +1,121 @@
+//! Files of shaders, in any form: which form it is, the content says.
+//!
+//! Never: opens a file, takes a shader that is not valid.
+
+use super::spirv::{self, EntryPointName, Options, Reader, SpirvCause, SpirvError};
+use crate::ir::Shader;
+use crate::text::{self, Listing, ParseError};
+use crate::valid::{InvalidShader, validate};
+
+/// Why a file gives no shader.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// It is something else.
+    #[error("neither SPIR-V nor the text of a shader in this program's IR")]
+    OtherFile,
+    /// A specialization constant for a shader that has none.
+    #[error("the text of a shader has no specialization constants")]
+    Specialization,
+    /// No entry point of this name.
+    #[error("there is no such entry point")]
+    EntryPoint,
+    /// SPIR-V that is not valid or not supported.
+    #[error(transparent)]
+    Spirv(#[from] SpirvError),
+    /// Text that is not of the IR's form.
+    #[error(transparent)]
+    Text(#[from] ParseError),
+    /// A shader that breaks a rule of the IR, and the text of the instruction that does.
+    #[error("{}: {}{}", .0.func, .0.reason, .1.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    Invalid(InvalidShader, Option<String>),
+}
+
+impl LoadError {
+    /// Whether the file is a shader that is not valid, rather than something that cannot be used for another reason.
+    pub fn is_invalid(&self) -> bool {
+        match self {
+            LoadError::OtherFile | LoadError::Specialization | LoadError::EntryPoint => false,
+            LoadError::Spirv(e) => {
+                !matches!(e.cause, SpirvCause::Unsupported(_) | SpirvCause::Limit(_) | SpirvCause::EntryPoint)
+            }
+            LoadError::Text(_) | LoadError::Invalid(..) => true,
+        }
+    }
+}
+
+/// A file of shaders.
+#[derive(Debug)]
+pub enum ShaderFile<'a> {
+    /// The words of a SPIR-V module.
+    Spirv(Vec<u32>),
+    /// A shader of the IR, as text.
+    Text(&'a str),
+}
+
+impl<'a> ShaderFile<'a> {
+    /// A file of this content.
+    ///
+    /// # Errors
+    /// When it is neither SPIR-V nor text of the IR, or SPIR-V that ends within a word.
+    pub fn new(bytes: &'a [u8]) -> Result<ShaderFile<'a>, LoadError> {
+        let magic = bytes.first_chunk().map(|word| u32::from_le_bytes(*word));
+        if magic.is_some_and(|magic| [magic, magic.swap_bytes()].contains(&::spirv::MAGIC_NUMBER)) {
+            return Ok(ShaderFile::Spirv(spirv::words(bytes)?));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| LoadError::OtherFile)?;
+        let written = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        let first = text.lines().map(str::trim).find(written).unwrap_or_default();
+        match first.split_whitespace().next() {
+            Some("shader") => Ok(ShaderFile::Text(text)),
+            _ => Err(LoadError::OtherFile),
+        }
+    }
+
+    /// Its entry points, in the order of the file.
+    ///
+    /// # Errors
+    /// When it is not valid, or not supported.
+    pub fn entry_points(&self) -> Result<Vec<EntryPointName>, LoadError> {
+        match self {
+            ShaderFile::Spirv(words) => Ok(Reader::default().entry_points(words)?),
+            ShaderFile::Text(text) => {
+                let mut shader = Shader::default();
+                text::parse(text, &mut shader)?;
+                Ok(vec![EntryPointName { name: shader.info.name, stage: Some(shader.info.stage) }])
+            }
+        }
+    }
+
+    /// An entry point as a valid shader.
+    ///
+    /// # Errors
+    /// When there is no such entry point, or it is not valid or not supported.
+    pub fn load(&self, options: &Options) -> Result<Shader, LoadError> {
+        let mut shader = Shader::default();
+        match self {
+            ShaderFile::Spirv(words) => match Reader::default().read(words, options, &mut shader) {
+                Err(SpirvError { cause: SpirvCause::EntryPoint, .. }) => return Err(LoadError::EntryPoint),
+                result => result?,
+            },
+            ShaderFile::Text(_) if !options.specialization.is_empty() => {
+                return Err(LoadError::Specialization);
+            }
+            ShaderFile::Text(text) => {
+                text::parse(text, &mut shader)?;
+                let named = options.entry.as_ref().is_none_or(|name| *name == shader.info.name);
+                if !named || options.stage.is_some_and(|stage| stage != shader.info.stage) {
+                    return Err(LoadError::EntryPoint);
+                }
+            }
+        }
+        match validate(&shader) {
+            Ok(()) => Ok(shader),
+            Err(e) => {
+                let listing = Listing::new(&shader);
+                let line = e.inst.and_then(|inst| listing.line(e.func, inst));
+                let text = line.map(|(_, text)| text.to_owned());
+                Err(LoadError::Invalid(e, text))
+            }
+        }
+    }
+}
