@@ -244,7 +244,7 @@ pub enum Command {
         unwedge amd asm --gpu gfx1030 shader.s -o shader.o"
     )]
     Amd(Amd),
-    /// Print, validate and run Vulkan shaders: SPIR-V, or the shader IR as text
+    /// Print, validate and run Vulkan shaders: SPIR-V, or IR as text
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge shader print shader.spv\n  unwedge shader validate shader.spv\n  \

@@ -1,0 +1,168 @@
+//! `unwedge shader`: SPIR-V and the IR's text printed, validated and run.
+
+mod program;
+
+use program::{Folder, outcome, unwedge};
+
+/// Writes a module word by word.
+struct Assembler(Vec<u32>);
+
+impl Assembler {
+    fn op(&mut self, opcode: u32, words: &[u32]) {
+        self.0.push((words.len() as u32 + 1) << 16 | opcode);
+        self.0.extend(words);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// A compute shader with four invocations: `b[i] = i * c`, i the invocation and c specialization constant 3, which is 5.
+/// `racy`: all store to `b[0]`.
+fn module(racy: bool) -> Vec<u8> {
+    let mut a = Assembler(vec![0x0723_0203, 0x0001_0300, 0, 40, 0]);
+    let main = [u32::from_le_bytes(*b"main"), 0];
+    a.op(17, &[1]);
+    a.op(14, &[0, 1]);
+    a.op(15, &[5, 1, main[0], main[1], 15]);
+    a.op(16, &[1, 17, 4, 1, 1]);
+    a.op(71, &[10, 6, 4]);
+    a.op(72, &[11, 0, 35, 0]);
+    a.op(71, &[11, 2]);
+    a.op(71, &[13, 34, 0]);
+    a.op(71, &[13, 33, 5]);
+    // The local invocation index, and the number of the constant.
+    a.op(71, &[15, 11, 29]);
+    a.op(71, &[7, 1, 3]);
+    a.op(19, &[2]);
+    a.op(33, &[3, 2]);
+    a.op(21, &[4, 32, 0]);
+    a.op(43, &[4, 6, 0]);
+    a.op(50, &[4, 7, 5]);
+    a.op(29, &[10, 4]);
+    a.op(30, &[11, 10]);
+    a.op(32, &[12, 12, 11]);
+    a.op(59, &[12, 13, 12]);
+    a.op(32, &[14, 12, 4]);
+    a.op(32, &[16, 1, 4]);
+    a.op(59, &[16, 15, 1]);
+    a.op(54, &[2, 1, 0, 3]);
+    a.op(248, &[20]);
+    a.op(61, &[4, 21, 15]);
+    a.op(132, &[4, 22, 21, 7]);
+    a.op(65, &[14, 23, 13, 6, if racy { 6 } else { 21 }]);
+    a.op(62, &[23, 22]);
+    a.op(253, &[]);
+    a.op(56, &[]);
+    a.bytes()
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+}
+
+#[test]
+fn what_is_printed_is_read_back() {
+    let (code, text, err) = outcome(&["shader", "print", "-"], &module(false));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(text.starts_with("shader compute \"main\"\n") && text.contains("imul"), "{text}");
+    assert_eq!(outcome(&["shader", "print", "-"], text.as_bytes()), (Some(0), text.clone(), String::new()));
+    let swapped: Vec<u8> = words(&module(false)).iter().flat_map(|word| word.to_be_bytes()).collect();
+    assert_eq!(outcome(&["shader", "print", "-"], &swapped).1, text);
+    let special = outcome(&["shader", "print", "--spec", "3=0x77", "-"], &module(false)).1;
+    assert!(special.contains("const<0x77>") && !text.contains("const<0x77>"), "{special}");
+}
+
+#[test]
+fn a_run_writes_and_shows_buffers() {
+    let folder = Folder::of(&[("a.spv", module(false))]);
+    let (code, out, err) = folder.run(&["shader", "run", "--buffer", "0.5=16", "a.spv"], b"");
+    let expected = "buffer 0.5, 16 bytes\n000000: 00000000 00000005 0000000a 0000000f\n";
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(
+        out.starts_with(expected) && out.contains("1 workgroup, ") && out.contains("0 findings"),
+        "{out}"
+    );
+    let text = outcome(&["shader", "print", "-"], &module(false)).1;
+    folder.file("a.txt", text.as_bytes());
+    folder.file("in.bin", &[0xff; 20]);
+    let args = ["--buffer", "0.5=in.bin", "--out", "0.5=out.bin", "--spec", "3=2", "--subgroup", "2"];
+    let (code, out, _) = folder.run(&[&["shader", "run"], &args[..], &["a.spv"]].concat(), b"");
+    assert_eq!((code, out.contains("buffer")), (Some(0), false), "{out}");
+    let written = std::fs::read(folder.path("out.bin")).expect("the file");
+    assert_eq!(words(&written), [0, 2, 4, 6, u32::MAX]);
+    let (code, json, _) = folder.run(&["shader", "run", "--json", "--buffer", "0.5=16", "a.txt"], b"");
+    assert_eq!(code, Some(0));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["schema"], "unwedge.shader-run");
+    assert_eq!(json["buffers"][0]["words"], "00000000 00000005 0000000a 0000000f");
+}
+
+#[test]
+fn findings_have_status_4_and_their_instruction() {
+    let (code, out, _) = outcome(&["shader", "run", "--buffer", "0.5=16", "-"], &module(true));
+    assert_eq!(code, Some(4), "{out}");
+    assert!(out.contains("race in storage memory") && out.contains(": store<storage"), "{out}");
+    let (code, json, _) = outcome(&["shader", "run", "--json", "--buffer", "0.5=8", "-"], &module(false));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let finding = &json["findings"][0];
+    assert_eq!(code, Some(4));
+    assert_eq!((&finding["violation"], &finding["byte"]), (&"out_of_bounds".into(), &"0x8".into()));
+    assert_eq!((&finding["invocation"], &finding["count"]), (&2.into(), &2.into()));
+    // A buffer that is missing is a finding, and what to give is on standard error.
+    let (code, out, err) = outcome(&["shader", "run", "-"], &module(false));
+    assert_eq!(code, Some(4), "{out}");
+    assert!(err.contains("--buffer 0.5="), "{err}");
+}
+
+#[test]
+fn validation_names_the_word_or_the_line() {
+    let (code, out, err) = outcome(&["shader", "validate", "-"], &module(false));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.ends_with("compute `main`: valid\n"), "{out}");
+    // The product has an operand that nothing defines.
+    let mut broken = words(&module(false));
+    let at = broken.iter().position(|word| *word == 5 << 16 | 132).expect("the product");
+    broken[at + 3] = 39;
+    let broken: Vec<u8> = broken.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let (code, out, _) = outcome(&["shader", "validate", "-"], &broken);
+    assert_eq!(code, Some(4));
+    assert!(out.contains(&format!("word {at}: id 39 is not defined here")), "{out}");
+    let (code, json, _) = outcome(&["shader", "validate", "--json", "-"], &broken);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (code, &json["validity"], &json["entry_points"][0]["word"]),
+        (Some(4), &"invalid".into(), &at.into())
+    );
+    assert_eq!(outcome(&["shader", "run", "-"], &broken).0, Some(1));
+    // Text: one that is not of the form, and one that breaks a rule.
+    let text = outcome(&["shader", "print", "-"], &module(false)).1;
+    let (code, out, _) = outcome(&["shader", "validate", "-"], text.replace("imul", "nothing").as_bytes());
+    assert_eq!((code, out.contains(": line ")), (Some(4), true), "{out}");
+    let (code, out, _) = outcome(&["shader", "validate", "-"], text.replace("imul", "fneg").as_bytes());
+    assert_eq!((code, out.contains("fneg")), (Some(4), true), "{out}");
+    let cut = unwedge(&["shader", "validate", "-"], &module(false)[..30]);
+    assert_eq!(cut.status.code(), Some(4));
+}
+
+#[test]
+fn what_cannot_be_used_is_refused() {
+    for (args, input, status) in [
+        (&["print", "-"][..], &b"neither"[..], 1),
+        (&["validate", "-"], b"\xff\xfe\x00", 1),
+        (&["print", "--entry", "other", "-"], &module(false), 1),
+        (&["validate", "--entry", "other", "-"], &module(false), 1),
+        (&["run", "--subgroup", "3", "-"], &module(false), 2),
+        (&["run", "--groups", "0", "-"], &module(false), 2),
+        (&["run", "--buffer", "5=16", "-"], &module(false), 2),
+        (&["run", "--buffer", "0.5=16", "--buffer", "0.5=16", "-"], &module(false), 2),
+        (&["run", "--out", "0.5=x", "-"], &module(false), 2),
+        (&["run", "--buffer", "0.5=16", "--steps", "3", "-"], &module(false), 1),
+        (&["run", "--buffer", "0.5=16", "--max-size", "8", "-"], &module(false), 1),
+    ] {
+        let (code, out, err) = outcome(&[&["shader"], args].concat(), input);
+        assert_eq!((code, out.as_str()), (Some(status), ""), "{args:?}: {err}");
+        assert!(!err.is_empty(), "{args:?}");
+    }
+}
