@@ -432,3 +432,21 @@ fn an_amd_kernel_is_run() {
     assert_eq!(outcome.groups, 1);
     assert_eq!(memory.get(OUT, 64), Some(&[7u8, 0, 0, 0].repeat(16)[..]));
 }
+
+#[test]
+fn shaders_are_read_and_run() {
+    use unwedge::shader::front::{ShaderFile, spirv};
+    use unwedge::shader::interp::{self, BindingPoint, Bindings, Dispatch, NoImages, run_compute};
+    let text = "shader compute \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 0\n\
+        resource r0 \"\" storage_buffer set 0 binding 0 count 1 size 4 dim buffer\n\
+        fn f0 \"main\" () -> () {\n%0: b32 = const<0x0>\n%1: b32 = const<0x2a>\n\
+        %2: handle = descriptor<r0> %0\nstore<storage align 4> %1, %2, %0\nreturn\n}\n";
+    let file = ShaderFile::new(text.as_bytes()).expect("a shader");
+    let shader = file.load(&spirv::Options::default()).expect("a valid shader");
+    let mut bindings = Bindings::default();
+    let buffer = bindings.bind(BindingPoint { set: 0, binding: 0, index: 0 }, vec![0; 4]);
+    let (dispatch, options) = (Dispatch::new([1; 3]), interp::Options::default());
+    let report = run_compute(&shader, dispatch, &mut bindings, &mut NoImages, &options).expect("it ends");
+    assert!(report.findings.is_empty());
+    assert_eq!(bindings.memory[buffer], 42_u32.to_le_bytes());
+}
