@@ -19,7 +19,7 @@ pub enum Base {
     B32,
     /// 64 bits.
     B64,
-    /// A descriptor: what [`super::Op::Resource`] makes and memory operations take. It has no bits, and lowering of descriptors
+    /// A descriptor: what [`super::Op::Descriptor`] makes and memory operations take. It has no bits, and lowering of descriptors
     /// replaces it with the words that a back end chooses.
     Handle,
 }
