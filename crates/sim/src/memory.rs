@@ -863,7 +863,9 @@ mod tests {
         assert_eq!(loads.map(|(at, size)| memory.load(at, size).known()), expected);
         let mut near = NearRegion::default();
         assert_eq!(memory.load_near(&mut near, 0x1004, 4).known(), Some(0x0707_0707));
-        assert!(memory.store_near(near, 0x1004, 4, 0xaa) && memory.store_near(near, 0x2000, 2, 0xbb));
+        assert!(memory.store_near(near, 0x1004, 4, 0xaa));
+        assert!(!memory.store_near(near, 0x2000, 2, 0xbb), "past the stored bytes");
+        assert!(memory.store(0x2000, 2, 0xbb));
         assert_eq!(memory.bounds(near), Some((0x1000, 0x4fff)));
         assert_eq!(
             [0x1004, 0x2000].map(|at| memory.load_near(&mut near, at, 4)),
