@@ -89,11 +89,8 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     diagnostics.splice(0..0, source.source().diagnostics());
     if replayed.submits() == 0 && diagnostics.is_empty() {
         let chosen = args.first > 0 || args.last.is_some() || args.exe.is_some();
-        let why = if chosen {
-            "no submit is chosen by --first, --last and --exe"
-        } else {
-            "there is no submit in it"
-        };
+        let why =
+            if chosen { "no submit is chosen by --first, --last and --exe" } else { "it has no submits" };
         return Err(Failure::NotFound(format!("{name}: {why}")));
     }
     if let Some(submits) = args.trace.as_ref().filter(|submits| !replayed.has_submit_of(submits)) {

@@ -60,7 +60,7 @@ fn states(queue: &Queue, case: &AdrenoCase<'_>, start: &str, end: &str) -> Vec<(
     queue.writes.iter().filter_map(state).collect()
 }
 
-/// How far the state that the front of a queue waits for is behind the newest one: the work before an end, or that before
+/// How many states older than the newest one the state is that the head of a queue waits for: the work before an end, or that before
 /// CP_WAIT_FOR_IDLE.
 fn behind(pool: &Mempool, case: &AdrenoCase<'_>, start: &str, end: &str) -> Option<u32> {
     let behind = |queue: &Queue| {

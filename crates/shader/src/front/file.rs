@@ -17,7 +17,7 @@ pub enum LoadError {
     #[error("the text of a shader has no specialization constants")]
     Specialization,
     /// No entry point of this name.
-    #[error("there is no such entry point")]
+    #[error("the entry point does not exist")]
     EntryPoint,
     /// SPIR-V that is not valid or not supported.
     #[error(transparent)]
@@ -89,7 +89,7 @@ impl<'a> ShaderFile<'a> {
     /// An entry point as a valid shader.
     ///
     /// # Errors
-    /// When there is no such entry point, or it is not valid or not supported.
+    /// When the entry point does not exist, is not valid or is not supported.
     pub fn load(&self, options: &Options) -> Result<Shader, LoadError> {
         let mut shader = Shader::default();
         match self {

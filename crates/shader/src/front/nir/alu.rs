@@ -112,7 +112,7 @@ impl<'t> Translator<'_, 't> {
             lanes.push(self.build().extract(value, lane as u8));
         }
         if Type::new(ty.base, lanes.len() as u32).is_none() {
-            return invalid(format!("{} components are no value", lanes.len()));
+            return invalid(format!("{} components are not a value", lanes.len()));
         }
         Ok(self.build().vec(&lanes))
     }
@@ -123,7 +123,7 @@ impl<'t> Translator<'_, 't> {
         program.operands[inst.operands.clone()].iter().map(|operand| self.operand(operand)).collect()
     }
 
-    /// The value of an instruction that is no intrinsic.
+    /// The value of an instruction other than an intrinsic.
     pub fn alu(&mut self, inst: &InstText<'t>) -> Result<Value> {
         let Some((_, ty)) = inst.def else { return Err(NirCause::Expected("a type")) };
         match inst.name {
@@ -156,7 +156,7 @@ impl<'t> Translator<'_, 't> {
         }
         // What follows makes constants of the types of operands.
         if args.iter().any(|arg| !BaseSet::BITS.has(builder.func.ty(*arg).base)) {
-            return invalid("an operand is no number");
+            return invalid("an operand is not a number");
         }
         let value = match integer(&mut builder, name, &args, ty) {
             None => float(&mut builder, name, &args, ty),

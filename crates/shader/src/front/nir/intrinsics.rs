@@ -1,4 +1,4 @@
-//! Intrinsics that are no access to memory: system values, arguments, barriers, subgroup operations.
+//! Intrinsics that do not access memory: system values, arguments, barriers, subgroup operations.
 
 use super::abi::Argument;
 use super::error::{NirCause, Result, invalid, unsupported};
@@ -174,7 +174,7 @@ impl<'t> Translator<'_, 't> {
         self.build().value(Op::SysVal, Payload::SysVal(value), &[], value.ty())
     }
 
-    /// An argument, as its meaning says. Addresses of descriptor sets are not here: they are no values.
+    /// An argument, as its meaning says. Addresses of descriptor sets are not here because they are not values.
     fn argument(&mut self, inst: &InstText<'_>) -> Result<Value> {
         self.arity(inst, 0)?;
         let number = self.program.index(inst, "base")?.unwrap_or(0);

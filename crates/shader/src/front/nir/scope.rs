@@ -36,7 +36,7 @@ pub(super) enum Symbol {
 pub(super) struct Scopes {
     /// Of each `if` and loop (an item), the values that are used after it.
     pub escapes: HashMap<usize, Vec<u32>>,
-    /// Values that are no numbers.
+    /// Values that are not numbers.
     pub symbols: HashMap<u32, Symbol>,
     scopes: Vec<Scope>,
     /// The scope of each item.
@@ -112,7 +112,7 @@ impl Scopes {
             Item::Phi { sources, .. } => {
                 for (block, id) in &program.sources[sources.clone()] {
                     let Some(&scope) = self.blocks.get(block) else {
-                        return invalid(format!("there is no block b{block}"));
+                        return invalid(format!("block b{block} does not exist"));
                     };
                     self.uses(program, *id, scope)?;
                 }
@@ -159,7 +159,7 @@ impl Scopes {
                 let base = program.index(inst, "base")?.unwrap_or(0);
                 let offset = offset.wrapping_add(base) & u64::from(u32::MAX);
                 if ty.bits() != 128 || ty.lanes != 4 || offset % DESCRIPTOR_SIZE != 0 {
-                    return unsupported("a part of a descriptor, or one that is no buffer");
+                    return unsupported("a part of a descriptor, or one that is not a buffer");
                 }
                 let binding = (offset / DESCRIPTOR_SIZE) as u32;
                 // The layout of the set is not in the text: at least a buffer must have this binding.

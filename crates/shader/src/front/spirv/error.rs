@@ -57,7 +57,7 @@ pub enum SpirvCause {
     #[error("too large: {0}")]
     Limit(&'static str),
     /// No such entry point.
-    #[error("there is no such entry point")]
+    #[error("the entry point does not exist")]
     EntryPoint,
 }
 

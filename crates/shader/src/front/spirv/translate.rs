@@ -1,6 +1,6 @@
 //! Translates functions: values, blocks, calls.
 //!
-//! Calls are inlined where they are, so that pointers to variables stay names and are no values.
+//! Calls are inlined, so pointers to variables stay names and never become values.
 
 use super::Options;
 use super::error::{Result, SpirvCause, SpirvError, invalid, unsupported};
