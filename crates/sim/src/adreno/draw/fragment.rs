@@ -134,11 +134,12 @@ impl FragmentRun {
             Some(ahead) => ahead.emit(&mut emit),
             None => raster::rasterize(&raster, viewport, primitive, &mut emit),
         };
-        if let Some(lrz) = &self.lrz {
-            machine.write_lrz(&lrz.state, &raster, viewport, layer, primitive);
-        }
+        let lowered = match &self.lrz {
+            Some(lrz) => machine.write_lrz(&lrz.state, &raster, viewport, layer, primitive),
+            None => Ok(()),
+        };
         self.state.raster = raster;
-        stop.map_or(Ok(()), Err)?;
+        stop.map_or(lowered, Err)?;
         machine.spend(1 + blocks / BLOCKS)
     }
 

@@ -11,7 +11,7 @@
 
 use super::raster::{self, Primitive, Quad, RasterState};
 use super::registers::{DrawRegisters, Reg};
-use crate::adreno::cp::ThreadId;
+use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::AddressSpace;
 use std::collections::{BTreeMap, HashMap};
@@ -251,7 +251,7 @@ impl AdrenoMachine<'_> {
         self.lrz = Some(lrz);
     }
 
-    /// A primitive changes the blocks that it covers whole.
+    /// A primitive changes the blocks that it covers whole. Each quad that is looked at is a step.
     pub(super) fn write_lrz(
         &mut self,
         state: &LrzState,
@@ -259,13 +259,18 @@ impl AdrenoMachine<'_> {
         viewport: usize,
         layer: u32,
         primitive: &Primitive,
-    ) {
+    ) -> Result<(), CpStop> {
         if !state.writes {
-            return;
+            return Ok(());
         }
+        let mut spent = Ok(());
         // Samples that are covered of a block, and the depth of the farthest.
         let mut blocks: BTreeMap<(u32, u32), (u32, f32)> = BTreeMap::new();
         let mut emit = |surface: &raster::Surface, quad: &Quad| {
+            spent = self.spend(1);
+            if spent.is_err() {
+                return ControlFlow::Break(());
+            }
             for (pixel, mask) in (0u32..).zip(quad.coverage) {
                 let (x, y) = (quad.x + (pixel & 1), quad.y + (pixel >> 1));
                 for sample in (0..raster.samples).filter(|n| mask >> n & 1 != 0) {
@@ -279,11 +284,13 @@ impl AdrenoMachine<'_> {
             ControlFlow::Continue(())
         };
         raster::rasterize(raster, viewport, primitive, &mut emit);
+        spent?;
         let whole = BLOCK * BLOCK * state.samples;
         for ((x, y), (_, z)) in blocks.into_iter().filter(|(_, (count, z))| *count == whole && z.is_finite())
         {
             self.lower_lrz(state, [x, y, layer], z);
         }
+        Ok(())
     }
 
     fn lower_lrz(&mut self, state: &LrzState, block: [u32; 3], z: f32) {

@@ -446,7 +446,7 @@ impl AdrenoMachine<'_> {
         let looked = raster::bins(&state.raster, viewport, primitive, size, &mut touch);
         self.visibility.record = Some(record);
         if let Some(lrz) = &state.lrz {
-            self.write_lrz(lrz, &state.raster, viewport, layer, primitive);
+            self.write_lrz(lrz, &state.raster, viewport, layer, primitive)?;
         }
         self.spend(1 + looked)
     }
