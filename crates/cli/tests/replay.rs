@@ -463,7 +463,8 @@ fn a_draw_waits_once_whatever_it_loads() {
 #[test]
 fn options_that_cannot_be_meant_are_refused() {
     let bytes = capture(&[store(0, 1)]);
-    let refused: [(&[&str], &str); 13] = [
+    let refused: [(&[&str], &str); 14] = [
+        (&["--draws", "1..2"], "--overdraw"),
         (&["--first", "4", "--last", "2"], "--first 4 is after --last 2"),
         (&["--dump-mem", "0x10000000:4=a", "--devcoredump", "./a"], "./a is to be written twice"),
         (&["--image", "0x10000000:R8_UNORM:4x4:tile=0:ubwc=a.png"], "a linear image has no UBWC"),

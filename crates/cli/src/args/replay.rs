@@ -1,6 +1,6 @@
 //! The options of `unwedge replay`.
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{ArgGroup, Args, ValueEnum, value_parser};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -33,6 +33,7 @@ a difference, that with --caches a read missed a flush, or that with --check-lrz
 
 /// `replay`
 #[derive(Args, Debug)]
+#[command(group(ArgGroup::new("covered").multiple(true)))]
 pub struct Replay {
     /// The capture, with the contents of its buffers; `-` for standard input
     pub file: PathBuf,
@@ -81,13 +82,20 @@ pub struct Replay {
     #[arg(long, value_name = "DIR")]
     pub frames: Option<PathBuf>,
     /// Write how often each pixel is shaded, as PNG
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "covered")]
     pub overdraw: Option<PathBuf>,
     /// Write the edges of what is rasterized, as PNG
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "covered")]
     pub wireframe: Option<PathBuf>,
     /// Limit --overdraw and --wireframe to these draws
-    #[arg(long, value_name = "A..B", default_value = "0..", hide_default_value = true, value_parser = range)]
+    #[arg(
+        long,
+        value_name = "A..B",
+        default_value = "0..",
+        hide_default_value = true,
+        requires = "covered",
+        value_parser = range
+    )]
     pub draws: RangeInclusive<u32>,
     /// Print what one fiber of a draw or dispatch executes, with its registers; SPEC is draw=N:vertex=V, draw=N:pixel=X,Y,
     /// dispatch=N:group=X,Y,Z:local=X,Y,Z, or another of docs/replay.md
