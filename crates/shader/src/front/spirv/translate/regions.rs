@@ -1,0 +1,389 @@
+//! Flow of functions: blocks, edges and phis become regions, their parameters and results; calls are inlined.
+
+use super::super::error::{Result, SpirvCause, invalid, unsupported};
+use super::super::flow::{self, Plan};
+use super::super::module::{IdDef, Instr, instruction};
+use super::{Frame, Translator, ValKind};
+use crate::ir::{Inst, MAX_DEPTH, Op as IrOp, Payload, Region, RegionOwner, Type, Value};
+use spirv::Op;
+use std::collections::HashMap;
+use std::rc::Rc;
+use unwedge_base::entity::Entity;
+
+impl Translator<'_> {
+    pub(super) fn plan(&mut self, function: usize) -> Result<Rc<Plan>> {
+        if let Some(plan) = self.plans.get(&function) {
+            return Ok(plan.clone());
+        }
+        let def =
+            self.module.functions.get(function).ok_or(SpirvCause::Invalid("a function does not exist"))?;
+        self.at = def.at;
+        let plan = Rc::new(Plan::new(self.module, self.words, def)?);
+        self.plans.insert(function, plan.clone());
+        Ok(plan)
+    }
+
+    pub(super) fn push_frame(&mut self, function: usize, plan: Rc<Plan>, returns: Option<Inst>) {
+        let count = plan.blocks.len();
+        self.frames.push(Frame {
+            function,
+            plan,
+            block: 0,
+            breaks: vec![None; count],
+            loops: vec![None; count],
+            returns,
+            stamp: self.stamps,
+            escaped: HashMap::new(),
+        });
+        self.stamps += 1;
+    }
+
+    fn set_block(&mut self, block: usize) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.block = block;
+        }
+    }
+
+    fn set_break(&mut self, block: usize, inst: Inst) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.breaks[block] = Some(inst);
+        }
+    }
+
+    fn phis(&self, plan: &Plan, block: usize) -> impl Iterator<Item = Result<Instr<'_>>> + use<'_> {
+        let all = flow::instructions(self.words, &self.module.blocks[plan.blocks[block].block]);
+        let lines = all.skip_while(|inst| matches!(inst, Ok(i) if matches!(i.op, Op::Line | Op::NoLine)));
+        lines.take_while(|inst| !matches!(inst, Ok(i) if i.op != Op::Phi))
+    }
+
+    fn phi_types(&self, plan: &Plan, block: usize) -> Result<Vec<Type>> {
+        let mut types = Vec::new();
+        for phi in self.phis(plan, block) {
+            let ty = self.result_type(phi?)?;
+            self.module.types.leaf_types(ty, &mut types)?;
+        }
+        Ok(types)
+    }
+
+    /// Leaves of what the phis of a block are where control comes from another one.
+    fn phi_args(&mut self, plan: &Plan, block: usize, from: usize) -> Result<Vec<Value>> {
+        let label = self.module.blocks[plan.blocks[from].block].label;
+        let mut args = Vec::new();
+        for at in 0.. {
+            let Some(phi) = self.phis(plan, block).nth(at).transpose()? else { break };
+            let (words, ty) = (phi.rest(3)?.to_vec(), self.result_type(phi)?);
+            let id = words.chunks_exact(2).find(|pair| pair[1] == label).map(|pair| pair[0]);
+            let leaves = self.leaves(id.ok_or(SpirvCause::Invalid("a phi has no value for an edge"))?)?;
+            self.check_leaves(ty, &leaves, Op::Phi)?;
+            args.extend(leaves);
+        }
+        Ok(args)
+    }
+
+    fn bind_phis(&mut self, plan: &Plan, block: usize, values: &[Value]) -> Result<()> {
+        let mut start = 0;
+        for at in 0.. {
+            let Some(phi) = self.phis(plan, block).nth(at).transpose()? else { break };
+            let (id, ty) = (phi.word(2)?, self.result_type(phi)?);
+            let end = start + self.module.types.leaves(ty) as usize;
+            let val = self.make(ValKind::Leaves, &values[start..end]);
+            self.set(id, val)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// A region within the one that is written.
+    pub(super) fn add_region(&mut self) -> Result<Region> {
+        let depth = self.region_depths.get(self.region.index()).copied().unwrap_or(0) + 1;
+        if depth as usize >= MAX_DEPTH {
+            return Err(SpirvCause::Limit("flow within flow"));
+        }
+        let region = self.func.add_region();
+        self.region_depths.resize(region.index() + 1, 0);
+        self.region_depths[region.index()] = depth;
+        Ok(region)
+    }
+
+    fn open_block(&mut self, results: &[Type]) -> Result<(Inst, Region)> {
+        let body = self.add_region()?;
+        Ok((self.append(IrOp::Block, Payload::Body(body), &[], results), body))
+    }
+
+    /// Writes a block and everything that it dominates, up to a terminator of the region.
+    pub(super) fn tree(&mut self, at: usize, incoming: Vec<Value>) -> Result<()> {
+        self.depth += 1;
+        // A block may open two regions, and flow is not all there is.
+        if self.depth > MAX_DEPTH / 2 {
+            return Err(SpirvCause::Limit("flow within flow"));
+        }
+        let plan = self.frame()?.plan.clone();
+        let block = &plan.blocks[at];
+        let mut later = Vec::new();
+        let mut incoming = incoming;
+        if block.is_loop {
+            // The first of those after the loop is where the loop itself is left to.
+            for &to in block.after_loop.iter().skip(1).rev() {
+                self.open(&plan, to, &mut later)?;
+            }
+            let first = block.after_loop.first();
+            let results = first.map_or(Ok(Vec::new()), |&to| self.phi_types(&plan, to))?;
+            let body = self.add_region()?;
+            for &value in &incoming {
+                let ty = self.ty(value);
+                self.func.add_param(body, ty);
+            }
+            let inst = self.append(IrOp::Loop, Payload::Body(body), &incoming, &results);
+            if let Some(frame) = self.frames.last_mut() {
+                frame.loops[at] = Some(inst);
+            }
+            match first {
+                Some(&to) => {
+                    self.set_break(to, inst);
+                    later.push((to, inst, self.region));
+                }
+                None => {
+                    self.append(IrOp::Unreachable, Payload::None, &[], &[]);
+                }
+            }
+            incoming = self.func.params(body).to_vec();
+            self.region = body;
+        }
+        self.set_block(at);
+        self.bind_phis(&plan, at, &incoming)?;
+        self.code(&plan, at)?;
+        self.end(&plan, at, &mut later)?;
+        while let Some((to, inst, region)) = later.pop() {
+            self.region = region;
+            let results = self.func.results(inst).to_vec();
+            self.tree(to, results)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Opens the `block` that is left to get to a block.
+    fn open(&mut self, plan: &Plan, to: usize, later: &mut Vec<(usize, Inst, Region)>) -> Result<()> {
+        let results = self.phi_types(plan, to)?;
+        let outer = self.region;
+        let (inst, body) = self.open_block(&results)?;
+        self.set_break(to, inst);
+        later.push((to, inst, outer));
+        self.region = body;
+        Ok(())
+    }
+
+    /// Instructions up to the terminator.
+    fn code(&mut self, plan: &Plan, at: usize) -> Result<()> {
+        for inst in flow::instructions(self.words, &self.module.blocks[plan.blocks[at].block]) {
+            let inst = inst?;
+            self.at = inst.at;
+            if inst.at < plan.blocks[at].terminator && inst.op != Op::Phi {
+                self.instruction(inst)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The terminator, within what is left to get to the placed blocks.
+    fn end(&mut self, plan: &Plan, at: usize, later: &mut Vec<(usize, Inst, Region)>) -> Result<()> {
+        let block = &plan.blocks[at];
+        let inst = instruction(self.words, block.terminator)?;
+        let branches = inst.op == Op::BranchConditional;
+        // An `if` is itself left to get to the first of them.
+        for &to in block.placed.iter().skip(usize::from(branches)).rev() {
+            self.open(plan, to, later)?;
+        }
+        self.at = inst.at;
+        match inst.op {
+            Op::Branch => self.edge(plan, at, block.successors[0])?,
+            Op::BranchConditional => {
+                let condition = self.operand(inst, 1)?;
+                let merge = block.placed.first().copied();
+                let results = merge.map_or(Ok(Vec::new()), |to| self.phi_types(plan, to))?;
+                let (then, other) = (self.add_region()?, self.add_region()?);
+                if self.ty(condition) != Type::BOOL {
+                    return Err(SpirvCause::Types(inst.op));
+                }
+                let branch = self.append(IrOp::If, Payload::Arms(then, other), &[condition], &results);
+                let outer = self.region;
+                match merge {
+                    Some(to) => {
+                        self.set_break(to, branch);
+                        later.push((to, branch, outer));
+                    }
+                    None => {
+                        self.append(IrOp::Unreachable, Payload::None, &[], &[]);
+                    }
+                }
+                self.region = then;
+                self.edge(plan, at, block.successors[0])?;
+                self.region = other;
+                self.at = inst.at;
+                self.edge(plan, at, block.successors[1])?;
+                self.region = outer;
+            }
+            Op::Switch => self.switch(plan, at, inst)?,
+            Op::Return | Op::ReturnValue => self.return_(inst)?,
+            Op::Kill | Op::TerminateInvocation => {
+                self.append(IrOp::Terminate, Payload::None, &[], &[]);
+            }
+            Op::Unreachable => {
+                self.append(IrOp::Unreachable, Payload::None, &[], &[]);
+            }
+            op => return unsupported(format!("Op{op:?}")),
+        }
+        Ok(())
+    }
+
+    fn return_(&mut self, inst: Instr<'_>) -> Result<()> {
+        let values = if inst.op == Op::ReturnValue { self.leaves(inst.word(1)?)? } else { Vec::new() };
+        let frame = self.frame()?;
+        let (returns, result) = (frame.returns, self.module.functions[frame.function].result);
+        self.check_leaves(result, &values, inst.op)?;
+        match returns {
+            Some(target) => self.append(IrOp::Break, Payload::Target(target), &values, &[]),
+            None if values.is_empty() => self.append(IrOp::Return, Payload::None, &[], &[]),
+            None => return invalid("the entry point returns a value"),
+        };
+        Ok(())
+    }
+
+    fn switch(&mut self, plan: &Plan, at: usize, inst: Instr<'_>) -> Result<()> {
+        let selector = self.operand(inst, 1)?;
+        if self.ty(selector).lanes != 1 {
+            return Err(SpirvCause::Types(inst.op));
+        }
+        let block = &plan.blocks[at];
+        let cases = flow::switch_cases(self.module, inst)?;
+        let default = block.successors[0];
+        // One test for each target, in the order of their first literal.
+        let mut targets: Vec<(usize, Vec<u64>)> = Vec::new();
+        let mut position: HashMap<usize, usize> = HashMap::new();
+        for ((literal, _), &to) in cases.iter().zip(&block.successors[1..]) {
+            if to == default {
+                continue;
+            }
+            let slot = *position.entry(to).or_insert(targets.len());
+            if slot == targets.len() {
+                targets.push((to, Vec::new()));
+            }
+            targets[slot].1.push(*literal);
+        }
+        let base = self.ty(selector).base;
+        for (to, literals) in targets {
+            let mut condition = None;
+            for literal in literals {
+                let literal = self.constant(base, literal);
+                let equal = self.alu(IrOp::IEq, &[selector, literal])?;
+                condition = Some(match condition {
+                    None => equal,
+                    Some(other) => self.alu(IrOp::IOr, &[other, equal])?,
+                });
+            }
+            let Some(condition) = condition else { continue };
+            let (then, other) = (self.add_region()?, self.add_region()?);
+            let test = self.append(IrOp::If, Payload::Arms(then, other), &[condition], &[]);
+            let outer = self.region;
+            self.region = other;
+            self.append(IrOp::Break, Payload::Target(test), &[], &[]);
+            self.region = then;
+            self.edge(plan, at, to)?;
+            self.region = outer;
+            self.set_block(at);
+        }
+        self.edge(plan, at, default)
+    }
+
+    /// Composites are copied leaf by leaf, and a module may copy large ones often.
+    pub(super) fn check_moved(&self) -> Result<()> {
+        let moved = self.moved + self.scratch.pool.len();
+        if moved > self.options.max_insts.saturating_mul(8) {
+            return Err(SpirvCause::Limit("copies of composites"));
+        }
+        Ok(())
+    }
+
+    /// Whether the region that is written is within a structured instruction. It is not where declared merge blocks contradict the flow.
+    fn encloses(&self, target: Inst) -> bool {
+        let mut region = self.region;
+        while let RegionOwner::Inst(owner) = self.func.owner(region) {
+            if owner == target {
+                return true;
+            }
+            region = self.func.region(owner);
+        }
+        false
+    }
+
+    /// Writes the way from a block to another one.
+    fn edge(&mut self, plan: &Plan, from: usize, to: usize) -> Result<()> {
+        self.set_block(from);
+        let args = self.phi_args(plan, to, from)?;
+        self.moved += args.len();
+        self.check_moved()?;
+        let not_structured = "flow that no regions express";
+        if to <= from {
+            let Some(target) = self.frame()?.loops[to].filter(|&target| self.encloses(target)) else {
+                return unsupported(not_structured);
+            };
+            self.append(IrOp::Continue, Payload::Target(target), &args, &[]);
+            return Ok(());
+        }
+        if !plan.blocks[to].is_placed {
+            return self.tree(to, args);
+        }
+        let Some(target) = self.frame()?.breaks[to].filter(|&target| self.encloses(target)) else {
+            return unsupported(not_structured);
+        };
+        self.append(IrOp::Break, Payload::Target(target), &args, &[]);
+        Ok(())
+    }
+
+    pub(super) fn call(&mut self, inst: Instr<'_>) -> Result<()> {
+        let callee = inst.word(3)?;
+        let IdDef::Function(function) = self.module.id(callee)? else {
+            return Err(SpirvCause::Wrong { id: callee, wanted: "a function" });
+        };
+        let function = function as usize;
+        if self.frames.iter().any(|frame| frame.function == function) {
+            return invalid("a function calls itself");
+        }
+        let module = self.module;
+        let Some(def) = module.functions.get(function) else { return invalid("a function does not exist") };
+        if def.params.len() != inst.rest(4)?.len() {
+            return invalid("a call has the wrong number of operands");
+        }
+        self.depth += 1;
+        if self.depth > MAX_DEPTH / 2 {
+            return Err(SpirvCause::Limit("calls within calls"));
+        }
+        let mut args = Vec::new();
+        for (&id, &(_, ty)) in inst.rest(4)?.iter().zip(&def.params) {
+            let val = self.val(id)?;
+            if let ValKind::Leaves = val.kind {
+                let leaves = self.values(&val).to_vec();
+                self.check_leaves(ty, &leaves, inst.op)?;
+            }
+            args.push(val);
+        }
+        let mut results = Vec::new();
+        module.types.leaf_types(def.result, &mut results)?;
+        let plan = self.plan(function)?;
+        let outer = self.region;
+        let (target, body) = self.open_block(&results)?;
+        let (loc, at) = (self.loc, self.at);
+        self.push_frame(function, plan, Some(target));
+        self.region = body;
+        for (val, &(id, _)) in args.into_iter().zip(&def.params) {
+            self.set(id, val)?;
+        }
+        self.tree(0, Vec::new())?;
+        self.frames.pop();
+        self.region = outer;
+        (self.loc, self.at) = (loc, at);
+        self.depth -= 1;
+        let leaves = self.func.results(target).to_vec();
+        if leaves.is_empty() { Ok(()) } else { self.set_leaves(inst, &leaves) }
+    }
+}
