@@ -2,7 +2,7 @@
 //!
 //! Memory itself always holds what was written last. Beside it this model keeps, by byte, what memory would hold if dirty lines
 //! were still in their cache, and what each cache holds of lines that it read before another unit wrote them. Lines are never
-//! evicted: what a cache may still hold, it holds. CCU tags by attachment and format, and the levels in front of UCHE (the L1 of
+//! evicted: what a cache may still hold, it holds. CCU tags by attachment and format, and the levels before UCHE (the L1 of
 //! texture processors, dropped by each draw; CCHE), are not told apart from their caches.
 //!
 //! Facts: the cache chapter of Mesa's freedreno documents, and the flushes of Turnip. Never: time; a unit has written when its
@@ -162,6 +162,8 @@ struct StaleLine {
     bytes: [u8; LINE as usize],
     /// Who wrote the last of what it misses.
     writer: Writer,
+    /// The packet that fetched it so from memory; `None` where the cache had the line before it was written.
+    fetched_by: Option<CachedPacket>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,10 +192,12 @@ impl Cache {
         self.dirty.get(&line).copied().unwrap_or(0)
     }
 
-    fn add_stale(&mut self, line: u64, at: u32, byte: u8, writer: Writer) {
-        let stale =
-            self.stale.entry(line).or_insert(StaleLine { mask: 0, bytes: [0; LINE as usize], writer });
+    fn add_stale(&mut self, line: u64, at: u32, byte: u8, writer: Writer, fetched_by: Option<CachedPacket>) {
+        let new = StaleLine { mask: 0, bytes: [0; LINE as usize], writer, fetched_by };
+        let stale = self.stale.entry(line).or_insert(new);
         stale.writer = writer;
+        // What was written after it was fetched is missed because the cache has the line.
+        stale.fetched_by = stale.fetched_by.and(fetched_by);
         if stale.mask >> at & 1 == 0 {
             stale.mask |= 1 << at;
             stale.bytes[at as usize] = byte;
@@ -262,7 +266,14 @@ impl CacheState {
         if unit != CacheUnit::Memory {
             // What was fetched stays, also when memory changes.
             for at in (0..LINE as u32).filter(|at| seen.mask >> at & 1 != 0) {
-                self.caches[unit as usize].add_stale(line, at, seen.bytes[at as usize], seen.writer);
+                let fetched_by = Some(self.packet);
+                self.caches[unit as usize].add_stale(
+                    line,
+                    at,
+                    seen.bytes[at as usize],
+                    seen.writer,
+                    fetched_by,
+                );
             }
         }
         Some(seen)
@@ -274,7 +285,9 @@ impl CacheState {
             **other != unit && self.caches[**other as usize].dirty_mask(line) & mask != 0
         };
         let dirty_in = CacheUnit::ALL.iter().find(dirty).copied();
-        let own = self.caches[unit as usize].stale_mask(line) & mask != 0;
+        // Where the packet itself has fetched the line, memory was wrong, and to invalidate the cache would not help.
+        let own = self.caches[unit as usize].stale.get(&line);
+        let own = own.is_some_and(|stale| stale.mask & mask != 0 && stale.fetched_by != Some(self.packet));
         let stale_in = (own && unit != CacheUnit::Memory).then_some(unit);
         let key = (self.packet, unit, writer.packet, dirty_in, stale_in);
         let bytes = u64::from(mask.count_ones());
@@ -320,7 +333,7 @@ impl CacheState {
                 _ => was_dirty || cache.held.contains(&line) || cache.stale_mask(line) & bit != 0,
             };
             if let Some(old) = old.filter(|_| keeps) {
-                cache.add_stale(line, at, old, writer);
+                cache.add_stale(line, at, old, writer, None);
             }
         }
         if unit != CacheUnit::Memory {
