@@ -100,7 +100,7 @@ fn pictures(file: &Path, db: &Db, global: &Global) -> Result<(String, Pictures, 
         let mut bytes = Vec::new();
         let read = stream.take(global.max_size).read_to_end(&mut bytes);
         read.map_err(|e| Failure::Unusable(format!("{name}: {e}")))?;
-        return Ok((name, Pictures::from([("picture".to_owned(), bytes)]), Outcome::Complete));
+        return Ok((name, replay::one_picture(bytes), Outcome::Complete));
     }
     let mut stream = dump::check_capture(stream)?;
     let (pictures, mut diagnostics) =
@@ -116,6 +116,9 @@ pub fn diff(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     let first = Path::new(&args.a);
     let (name_a, a, read_a) = pictures(first, &db, global)?;
     let (name_b, b, read_b) = pictures(Path::new(&args.b), &db, global)?;
+    if replay::is_one_picture(&a) != replay::is_one_picture(&b) {
+        return Err(Failure::Usage(format!("{name_a} and {name_b}: compare two captures or two PNG files")));
+    }
     if a.is_empty() && b.is_empty() {
         return Err(Failure::NotFound("neither side has a picture".to_owned()));
     }

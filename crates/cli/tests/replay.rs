@@ -404,6 +404,38 @@ fn an_image_in_memory_is_a_picture() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
+/// Two PNG files are compared pixel by pixel; what cannot be compared is not equal.
+#[test]
+fn pictures_are_compared() {
+    let folder = Folder::new("pictures");
+    for (name, value) in [("a", 0xff33_2211), ("b", 0xff33_2215)] {
+        let image = format!("0x10000000:R8G8B8A8_UNORM:2x1={name}.png");
+        let bytes = capture(&[store(4, value)]);
+        let output = unwedge_in(&folder.0, &["replay", "-", "--image", &image], &bytes);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let diff = |files: [&str; 2], input: &[u8]| {
+        let more = ["--exit-code", "--out", "differences.png"];
+        unwedge_in(&folder.0, &[&["diff", "--images"][..], &files, &more].concat(), input)
+    };
+    let same = diff(["a.png", "a.png"], &[]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
+    assert!(text(&same.stdout).contains("0 of 2 pixels differ"), "{}", text(&same.stdout));
+    let output = diff(["a.png", "b.png"], &[]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("1 of 2 pixels differ") && shown.contains("red 4, green 0"), "{shown}");
+    assert!(shown.contains("from 1,0 to 1,0"), "{shown}");
+    assert_eq!(&folder.read("differences.png")[..8], b"\x89PNG\r\n\x1a\n");
+    std::fs::write(folder.0.join("cut.png"), &folder.read("a.png")[..40]).unwrap();
+    let cut = diff(["a.png", "cut.png"], &[]);
+    assert_eq!(cut.status.code(), Some(3), "{}", text(&cut.stdout));
+    assert!(text(&cut.stdout).contains("cannot be compared"), "{}", text(&cut.stdout));
+    let mixed = diff(["a.png", "-"], &capture(&[store(4, 1)]));
+    assert_eq!(mixed.status.code(), Some(2));
+    assert!(text(&mixed.stderr).contains("two captures or two PNG files"), "{}", text(&mixed.stderr));
+}
+
 #[test]
 fn a_packet_that_goes_on_and_on_is_a_hang() {
     const MEMCPY: u32 = 0x75;

@@ -174,10 +174,19 @@ impl Reader<'_> {
             let count = instruction.source_components(at);
             let late = self.facts.late_source(instruction, at);
             let steps = if operand.step { instruction.repeat } else { 0 };
-            // Of several registers each is read a cycle later.
-            let parts = u8::from(matches!(instruction.opcode, Opcode::Swz | Opcode::Gat | Opcode::Sct));
+            // Of several registers each is read a cycle later; of the weights of `bary.f`, too, by what Mesa's compiler leaves
+            // between.
+            let first_cycle = match instruction.opcode {
+                Opcode::Swz | Opcode::Gat | Opcode::Sct => Some(at as u8),
+                Opcode::BaryF if at == 1 => Some(0),
+                _ => None,
+            };
             for component in 0..count.saturating_add(steps) {
-                let time = if steps != 0 { component } else { parts * (component + at as u8) };
+                let time = match first_cycle {
+                    _ if steps != 0 => component,
+                    Some(first) => first + component,
+                    None => 0,
+                };
                 self.operand(&operand, component, (time, late), false);
             }
         }

@@ -348,9 +348,13 @@ impl Instruction {
 
     /// How many components of a source it reads at least, without repetitions.
     pub fn source_components(&self, at: usize) -> u8 {
-        use Opcode::{BrcstActive, Dsx, Dsxpp1, Dsy, Dsypp1};
+        use Opcode::{BaryF, BrcstActive, Dsx, Dsxpp1, Dsy, Dsypp1};
         use Opcode::{Getinfo, Getlod, Getpos, Getsize, Rgetinfo, Rgetpos};
         use Opcode::{QuadShuffleBrcst, QuadShuffleDiag, QuadShuffleHoriz, QuadShuffleVert};
+        // The weights of two vertices.
+        if self.opcode == BaryF && at == 1 {
+            return 2;
+        }
         let Attributes::Texture(access) = &self.attributes else {
             return self.srcs.get(at).map_or(0, |operand| operand.count.max(1));
         };

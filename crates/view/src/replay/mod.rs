@@ -25,7 +25,10 @@ use compare::SnapshotDifference;
 pub use device::replay_on;
 pub use fiber::{FiberSpec, pixel};
 pub use image::{ImageWanted, MemoryImage, TargetPicture};
-pub use picture_diff::{PictureDiff, Pictures, compare_pictures, pass_pictures, picture_json, picture_text};
+pub use picture_diff::{
+    PictureDiff, Pictures, compare_pictures, is_one_picture, one_picture, pass_pictures, picture_json,
+    picture_text,
+};
 pub use pixel::{PixelHistory, PixelWanted};
 pub use png::is_png;
 pub use replacement::{OpenReplacement, Replacement};

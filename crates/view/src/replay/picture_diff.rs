@@ -83,6 +83,19 @@ pub fn pass_pictures(
     (pictures, diagnostics)
 }
 
+/// What the picture of a side that is a PNG file is called. Those of captures have other names.
+const ONE_PICTURE: &str = "picture";
+
+/// The pictures of a side that is a PNG file.
+pub fn one_picture(png: Vec<u8>) -> Pictures {
+    Pictures::from([(ONE_PICTURE.to_owned(), png)])
+}
+
+/// Whether a side is a PNG file.
+pub fn is_one_picture(pictures: &Pictures) -> bool {
+    pictures.contains_key(ONE_PICTURE)
+}
+
 /// Compares the pictures of two sides, by name.
 pub fn compare_pictures(a: &Pictures, b: &Pictures) -> Vec<PictureDiff> {
     let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();

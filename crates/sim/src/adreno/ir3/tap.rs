@@ -11,7 +11,7 @@ use super::wave::{UNWRITTEN, Wave};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unwedge_isa::ir3::semantics::ValueKind;
-use unwedge_isa::ir3::{Attributes, FIRST_SHARED, Instruction, Opcode, Operand, OperandKind};
+use unwedge_isa::ir3::{Attributes, FIRST_SHARED, Instruction, Operand, OperandKind};
 
 /// Steps that a log holds.
 const MOST_STEPS: usize = 1 << 16;
@@ -222,9 +222,7 @@ impl Machine<'_> {
         let mut reads = Vec::new();
         for (at, operand) in instruction.srcs.iter().enumerate() {
             let repeats = if operand.step { instruction.repeat } else { 0 };
-            // Weights are two registers.
-            let pair = u8::from(instruction.opcode == Opcode::BaryF && at == 1);
-            let count = (instruction.source_components(at) + pair).saturating_add(repeats);
+            let count = instruction.source_components(at).saturating_add(repeats);
             let relative =
                 matches!(operand.kind, OperandKind::RelativeGpr(_) | OperandKind::RelativeConst(_));
             if relative {
