@@ -53,7 +53,7 @@ pub struct Replay {
     /// without, generate_rd beside this program
     #[arg(short, long, value_name = "CAPTURE|PROGRAM", requires = "overridden")]
     pub generator: Option<OsString>,
-    /// Where the addresses begin that the program may use; without, where the driver's do: 0x100000000
+    /// Start of the addresses that the program may use [default: 0x100000000]
     #[arg(short, long, value_name = "ADDRESS", requires = "overridden", value_parser = address)]
     pub address: Option<u64>,
     /// Print each packet that is executed and what it changes, of all submits or of N or N..M; with --json, as lines before the
@@ -107,7 +107,7 @@ pub struct Replay {
     /// Steps that a submit may take: packets, dwords they copy, texels of blits, instructions of waves; 2^32 without
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub max_steps: Option<u64>,
-    /// Steps after which a packet that is not done counts as hung; 2^28 without
+    /// Steps after which a packet that is not done counts as hung [default: 2^28]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub hang_steps: Option<u64>,
     /// Write the devcoredump of the first submit that faults, hangs or takes more than --max-steps
