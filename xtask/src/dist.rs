@@ -115,10 +115,10 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Man pages, completions, and links under the names of Mesa's tools, laid out as below `/usr`.
 fn write_assets(folder: &Path) -> io::Result<()> {
-    for (name, page) in unwedge_cli::man::pages()? {
+    for (name, page) in unwedge_args::pages::pages()? {
         write(&folder.join("share/man/man1").join(name), &page)?;
     }
-    for (place, script) in unwedge_cli::man::completion_files() {
+    for (place, script) in unwedge_args::pages::completion_files() {
         write(&folder.join("share").join(place), &script)?;
     }
     let links = folder.join("lib/unwedge/drop-ins");

@@ -3,7 +3,6 @@
 //! This crate reads files, talks to the terminal and prints. It never decodes: the library crates do. It is a library
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
-pub mod args;
 pub mod cffdump;
 pub mod crashdec;
 mod database;
@@ -31,8 +30,9 @@ mod regs;
 mod replay;
 mod shader;
 
+pub use unwedge_args as args;
+
 use args::{Cli, Command, Global};
-use clap::FromArgMatches;
 use failure::{Failure, Outcome, complain};
 
 use std::ffi::{OsStr, OsString};
@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let result = match drop_in(&args) {
         Some((run, rest)) => run(rest, &Global::of_environment()),
-        None => match parse(args) {
+        None => match args::parse(args) {
             Ok(cli) => run(&cli),
             Err(e) => {
                 // Help and version go to standard output; a reader that goes away is no error.
@@ -60,13 +60,6 @@ pub fn main() -> ExitCode {
             failure.code()
         }
     }
-}
-
-/// Reads the command line.
-fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = args::groups::command();
-    let mut matches = command.try_get_matches_from_mut(args::join_words(args))?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
 }
 
 /// A tool of Mesa's that the program stands in for.

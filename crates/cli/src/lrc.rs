@@ -15,7 +15,7 @@ use unwedge::intel::lrc::encoding::{self, TableSizes};
 use unwedge::intel::lrc::{LrcImage, LrcLayout, tables as builtin};
 use unwedge_view::intel::IntelDump;
 use unwedge_view::lrc::contexts::{Context, ContextChoiceError, Contexts};
-use unwedge_view::lrc::owner::{OwnerChoice, OwnerError, platform};
+use unwedge_view::lrc::owner::{OwnerError, platform};
 use unwedge_view::lrc::verify::Verification;
 use unwedge_view::lrc::{diff, expanded, likely, show, tables, title, verify};
 use unwedge_view::plural::counted;
@@ -29,13 +29,6 @@ impl From<OwnerError> for Failure {
 impl From<ContextChoiceError> for Failure {
     fn from(error: ContextChoiceError) -> Failure {
         Failure::Usage(error.to_string())
-    }
-}
-
-impl LrcTarget {
-    /// Whose context it is, as far as the options say.
-    fn owner(&self) -> OwnerChoice<'_> {
-        OwnerChoice { platform: self.platform.as_deref(), engine: self.engine, driver: self.driver }
     }
 }
 

@@ -83,11 +83,11 @@ fn every_crate_uses_only_crates_of_lower_floors() {
 }
 
 #[test]
-fn the_program_uses_the_facade_and_the_views_alone() {
+fn the_program_uses_the_facade_the_views_and_the_argument_table_alone() {
     let manifest = &manifests()["cli"];
     let mut used = uses(manifest, "dependencies");
     used.sort();
-    assert_eq!(used, ["unwedge", "view"], "what the program links of this workspace");
+    assert_eq!(used, ["args", "unwedge", "view"], "what the program links of this workspace");
     let mut files = vec![root().join("crates/cli/src")];
     while let Some(path) = files.pop() {
         if path.is_dir() {
@@ -97,9 +97,13 @@ fn the_program_uses_the_facade_and_the_views_alone() {
         let text = fs::read_to_string(&path).expect("a source file");
         for (i, line) in text.lines().enumerate() {
             for word in line.split(|c: char| !c.is_alphanumeric() && c != '_') {
-                let other =
-                    word.starts_with("unwedge_") && word != "unwedge_view" && word != "unwedge_testkit";
-                assert!(!other || word == "unwedge_cli", "{}:{}: {word}", path.display(), i + 1);
+                let allowed = ["unwedge_view", "unwedge_args", "unwedge_testkit", "unwedge_cli"];
+                assert!(
+                    !word.starts_with("unwedge_") || allowed.contains(&word),
+                    "{}:{}: {word}",
+                    path.display(),
+                    i + 1
+                );
             }
         }
     }
@@ -138,11 +142,11 @@ fn what_a_file_is_is_asked_in_one_place() {
     assert_eq!(asking, ["cli/src/dump.rs"]);
 }
 
-/// The program is arguments, files, terminal, pager and scripts: what decodes, or knows what a section means, has no place
+/// The program is files, terminal, pager and scripts: what decodes, or knows what a section means, has no place
 /// in it, and would show here first.
 #[test]
 fn the_program_stays_small() {
-    const MOST: usize = 9_000;
+    const MOST: usize = 7_750;
     let texts = sources(&root().join("crates/cli/src"));
     let lines: usize = texts.iter().map(|(_, text)| text.lines().count()).sum();
     assert!(lines > 1_000, "the sources have been found: {lines} lines");

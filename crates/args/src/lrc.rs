@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use unwedge::hw::intel::platform::{Engine, IntelDriver};
+use unwedge_view::lrc::owner::OwnerChoice;
 
 /// `lrc`
 #[derive(Args, Debug)]
@@ -67,6 +68,13 @@ pub struct LrcTarget {
     /// The kernel driver that made the context: i915 or xe; without it the platform's usual one
     #[arg(long, value_name = "DRIVER")]
     pub driver: Option<IntelDriver>,
+}
+
+impl LrcTarget {
+    /// Whose context it is, as far as the options say.
+    pub fn owner(&self) -> OwnerChoice<'_> {
+        OwnerChoice { platform: self.platform.as_deref(), engine: self.engine, driver: self.driver }
+    }
 }
 
 /// An image.

@@ -1,4 +1,6 @@
-//! The argument table: parser, help, man pages and completions all come from it.
+//! The argument table of the program: parser, help, man pages and completions all come from it.
+//!
+//! Never: what a command does. The values that options take, and how they are read, are from `view` and below.
 
 /// What code in hexadecimal is, for the help of every verb that takes it.
 macro_rules! hex_help {
@@ -19,6 +21,7 @@ mod ir2;
 mod ir3;
 mod layout;
 mod lrc;
+pub mod pages;
 mod query;
 mod rd;
 mod regs;
@@ -40,7 +43,7 @@ pub use regs::*;
 pub use replay::*;
 pub use shader::*;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use unwedge::stream::WorkKind;
 use unwedge_view::value::size;
@@ -300,6 +303,16 @@ pub enum Command {
     Completions(Completions),
 }
 
+/// Reads the command line.
+///
+/// # Errors
+/// Wrong usage; also help and the version, which are printed like errors, but on standard output.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = groups::command();
+    let mut matches = command.try_get_matches_from_mut(join_words(args))?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
+}
+
 /// `man`
 #[derive(Args, Debug)]
 pub struct Man {
@@ -352,7 +365,7 @@ mod tests {
     use unwedge_view::around::Place;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
-        Cli::try_parse_from(join_words(line.split(' ').map(OsString::from)))
+        super::parse(line.split(' ').map(OsString::from))
     }
 
     #[test]
