@@ -5,6 +5,7 @@
 //!
 //! Never: a machine, I/O.
 
+pub mod analysis;
 pub mod front;
 pub mod interp;
 pub mod ir;

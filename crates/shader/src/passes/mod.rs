@@ -6,6 +6,7 @@
 //! A pass may make an undefined result defined. It never makes a defined one undefined, and keeps the order of effects.
 
 mod algebraic;
+mod copier;
 mod copies;
 mod dead;
 mod flow;
@@ -13,10 +14,14 @@ mod folding;
 mod if_conversion;
 mod invariants;
 mod jumps;
+mod memory;
 mod numbering;
 mod rules;
+mod scalarize;
+mod unroll;
 mod variables;
 
+pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
 
 use crate::ir::{Op, Shader, ShaderInfo, Traits};
@@ -26,21 +31,48 @@ use crate::ir::{Op, Shader, ShaderInfo, Traits};
 pub struct Pass {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// What it does, in a few words.
+    pub summary: &'static str,
+    /// Runs it.
     pub run: fn(&mut Shader) -> bool,
+    /// Whether it is a part of the standard pipeline.
+    pub standard: bool,
 }
 
-/// Every pass that needs no options, in the order of the standard pipeline.
+impl Pass {
+    const fn standard(name: &'static str, run: fn(&mut Shader) -> bool, summary: &'static str) -> Pass {
+        Pass { name, summary, run, standard: true }
+    }
+
+    const fn extra(name: &'static str, run: fn(&mut Shader) -> bool, summary: &'static str) -> Pass {
+        Pass { name, summary, run, standard: false }
+    }
+}
+
+/// Every pass: those of the standard pipeline in its order, then those that a back end asks for. Lowerings that have options are here
+/// with all of them.
 pub const PASSES: &[Pass] = &[
-    Pass { name: "variables", run: variables::run },
-    Pass { name: "dead", run: dead::run },
-    Pass { name: "copies", run: copies::run },
-    Pass { name: "folding", run: folding::run },
-    Pass { name: "algebraic", run: algebraic::run },
-    Pass { name: "flow", run: flow::run },
-    Pass { name: "if-conversion", run: if_conversion::run },
-    Pass { name: "numbering", run: numbering::run },
-    Pass { name: "invariants", run: invariants::run },
+    Pass::standard("variables", variables::run, "variables with constant paths become values"),
+    Pass::standard("dead", dead::run, "removes what has no effect and no use"),
+    Pass::standard("copies", copies::run, "uses what was copied in place of copies"),
+    Pass::standard("folding", folding::run, "computes operations on constants"),
+    Pass::standard("algebraic", algebraic::run, "rewrites by the table of rules"),
+    Pass::standard("flow", flow::run, "removes flow that decides nothing"),
+    Pass::standard("if-conversion", if_conversion::run, "short arms that only compute become selects"),
+    Pass::standard("numbering", numbering::run, "shares equal values"),
+    Pass::standard("invariants", invariants::run, "moves invariant operations out of loops"),
+    Pass::extra("unroll", unroll::run, "unrolls small loops with constant numbers of turns"),
+    Pass::extra(
+        "redundant",
+        |shader| redundant(shader, &RedundantOptions { robust: true }),
+        "removes loads of what is known and stores that are overwritten",
+    ),
+    Pass::extra(
+        "vectorize",
+        |shader| vectorize(shader, &VectorizeOptions::default()),
+        "combines loads and stores that follow each other",
+    ),
+    Pass::extra("scalarize", scalarize::run, "splits operations on vectors into operations on lanes"),
 ];
 
 /// The pass with a name.
@@ -51,11 +83,12 @@ pub fn pass(name: &str) -> Option<&'static Pass> {
 /// How often the standard pipeline repeats at most. What is left after that is correct, and may be slower.
 const ROUNDS: usize = 4;
 
-/// The standard pipeline: all passes in order, again while one of them finds something to do, up to a fixed number of rounds.
+/// The standard pipeline: its passes in order, again while one of them finds something to do, up to a fixed number of rounds.
 pub fn standard(shader: &mut Shader) -> bool {
     let mut changed = false;
     for _ in 0..ROUNDS {
-        let round = PASSES.iter().fold(false, |changed, pass| (pass.run)(shader) | changed);
+        let passes = PASSES.iter().filter(|pass| pass.standard);
+        let round = passes.fold(false, |changed, pass| (pass.run)(shader) | changed);
         if !round {
             break;
         }

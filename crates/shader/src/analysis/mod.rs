@@ -1,0 +1,3 @@
+//! Analyses: what is known about values and memory of a shader, for passes and back ends. They change nothing.
+
+pub mod alias;

@@ -1,0 +1,240 @@
+//! Loop unrolling: takes any shader; afterwards no small loop is left whose number of turns follows from constants alone and is small.
+//! Best after `folding` and `variables`; `flow` and `folding` clean up what it leaves.
+//!
+//! The turns are found by execution: the condition of an `if` directly in the body, one arm of which leaves the loop, is computed turn
+//! by turn from the constants that the parameters start as. So any counter that constants determine is understood, whatever its step.
+//! Each turn becomes a `block`, left where the loop continued, so that invocations meet where they met before. An exit that the
+//! analysis did not look at may leave earlier.
+
+use super::copier::{ContinueAs, Copier};
+use crate::ir::{
+    Function, Inst, Lanes, MAX_DEPTH, Op, Payload, Region, RegionOwner, Shader, ShaderInfo, Traits, Type,
+    Value, ValueDef,
+};
+use crate::semantics;
+use std::collections::HashMap;
+
+/// The most times that a body is copied.
+const MAX_TURNS: usize = 32;
+/// The most instructions that a loop becomes.
+const MAX_INSTS: usize = 512;
+/// The most instructions that a function grows by.
+const MAX_GROWTH: usize = 4096;
+/// The most operations between parameters and the condition, and how deeply they depend on each other.
+const MAX_SLICE: usize = 64;
+
+/// Runs the pass.
+pub(super) fn run(shader: &mut Shader) -> bool {
+    let info = std::mem::take(&mut shader.info);
+    let changed =
+        shader.functions_mut().iter_mut().fold(false, |changed, func| function(func, &info) | changed);
+    shader.info = info;
+    changed
+}
+
+fn function(func: &mut Function, info: &ShaderInfo) -> bool {
+    let loops: Vec<Inst> = func.walk().filter(|&inst| func.op(inst) == Op::Loop).collect();
+    let mut growth = 0;
+    let mut changed = false;
+    let mut copier = Copier::default();
+    // Inner ones first: what they become is counted for the loops around them.
+    for &inst in loops.iter().rev() {
+        let Payload::Body(body) = func.payload(inst) else { continue };
+        let Some(inside) = Inside::of(func, inst) else { continue };
+        let Some(turns) = turns(func, info, inst, body, &inside) else { continue };
+        let size = turns * (inside.insts.len() + 1);
+        if size > MAX_INSTS || growth + size > MAX_GROWTH {
+            continue;
+        }
+        growth += size;
+        unroll(func, &mut copier, inst, body, turns);
+        changed = true;
+    }
+    changed
+}
+
+/// What is in a loop.
+struct Inside {
+    insts: Vec<Inst>,
+    continues: Vec<Inst>,
+}
+
+impl Inside {
+    /// `None` if it is too large, or so deep that unrolling would make it too deep.
+    fn of(func: &Function, inst: Inst) -> Option<Inside> {
+        let end = func.next(inst);
+        let mut inside = Inside { insts: Vec::new(), continues: Vec::new() };
+        let mut next = func.after(inst);
+        let mut deepest = 0;
+        while next != end {
+            let at = next?;
+            if inside.insts.len() == MAX_INSTS {
+                return None;
+            }
+            inside.insts.push(at);
+            if func.op(at) == Op::Continue && func.payload(at) == Payload::Target(inst) {
+                inside.continues.push(at);
+            }
+            if func.op(at).has(Traits::TERMINATOR) {
+                deepest = deepest.max(owners(func, at).count());
+            }
+            next = func.after(at);
+        }
+        (deepest + 2 < MAX_DEPTH).then_some(inside)
+    }
+}
+
+/// The structured instructions around an instruction, innermost first, each with its region.
+fn owners(func: &Function, inst: Inst) -> impl Iterator<Item = (Inst, Region)> + '_ {
+    let owner = |region| match func.owner(region) {
+        RegionOwner::Inst(owner) => Some((owner, region)),
+        RegionOwner::Function => None,
+    };
+    std::iter::successors(owner(func.region(inst)), move |&(inst, _)| owner(func.region(inst)))
+}
+
+/// How often the body of a loop is entered at most.
+fn turns(func: &Function, info: &ShaderInfo, inst: Inst, body: Region, inside: &Inside) -> Option<usize> {
+    // The instruction directly in the body that a continue is in.
+    let top = |jump: Inst| {
+        let mut at = jump;
+        for (owner, region) in owners(func, jump) {
+            if region == body {
+                break;
+            }
+            at = owner;
+        }
+        at
+    };
+    let tops: Vec<Inst> = inside.continues.iter().map(|&jump| top(jump)).collect();
+    for at in func.insts(body) {
+        if func.op(at) == Op::If
+            && let Some(leaves) = leaving_arm(func, at, inst, inside)
+        {
+            let mut simulation =
+                Simulation { func, info, inst, body, inside, known: HashMap::new(), left: 0 };
+            if let Some(turns) = simulation.turns(func.args(at)[0], leaves) {
+                return Some(turns);
+            }
+        }
+        // What follows is not executed in every turn.
+        if tops.contains(&at) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Which arm of an `if` always leaves the loop, as the condition that leads there.
+fn leaving_arm(func: &Function, at: Inst, of: Inst, inside: &Inside) -> Option<bool> {
+    let Payload::Arms(then, other) = func.payload(at) else { return None };
+    let mut leaves = [true; 2];
+    for &jump in &inside.insts {
+        let stays = match (func.op(jump), func.payload(jump)) {
+            (Op::Break, Payload::Target(target)) => target == at,
+            (Op::Continue, Payload::Target(target)) => target == of,
+            _ => false,
+        };
+        if stays && let Some((_, region)) = owners(func, jump).find(|&(owner, _)| owner == at) {
+            leaves[usize::from(region == other)] = false;
+        }
+    }
+    debug_assert!(then != other);
+    match leaves {
+        [true, false] => Some(true),
+        [false, true] => Some(false),
+        _ => None,
+    }
+}
+
+/// Executes the counters of a loop.
+struct Simulation<'a> {
+    func: &'a Function,
+    info: &'a ShaderInfo,
+    inst: Inst,
+    body: Region,
+    inside: &'a Inside,
+    /// Values of this turn.
+    known: HashMap<Value, Option<Lanes>>,
+    /// Operations that may still be computed in this turn.
+    left: usize,
+}
+
+impl Simulation<'_> {
+    fn turns(&mut self, condition: Value, leaves: bool) -> Option<usize> {
+        let func = self.func;
+        let params = func.params(self.body);
+        let start = func.args(self.inst).iter().map(|&arg| func.const_lanes(arg));
+        let mut current: Vec<Option<Lanes>> = start.collect();
+        for turn in 1..=MAX_TURNS {
+            self.left = MAX_SLICE;
+            self.known.clear();
+            self.known.extend(params.iter().copied().zip(current.iter().copied()));
+            if (self.value(condition, 0)?[0] & 1 != 0) == leaves {
+                return Some(turn);
+            }
+            for (number, next) in current.iter_mut().enumerate() {
+                let mut values = self.inside.continues.iter().map(|&jump| func.args(jump)[number]);
+                let first = values.next().and_then(|value| self.value(value, 0));
+                *next =
+                    values.try_fold(first?, |first, value| (self.value(value, 0)? == first).then_some(first));
+            }
+        }
+        None
+    }
+
+    fn value(&mut self, value: Value, depth: usize) -> Option<Lanes> {
+        if let Some(known) = self.known.get(&value) {
+            return *known;
+        }
+        let ValueDef::Result(inst, _) = self.func.def(value) else { return None };
+        if let Some(constant) = self.func.const_lanes(value) {
+            return Some(constant);
+        }
+        self.left = self.left.checked_sub(1)?;
+        let computed = if depth < MAX_SLICE { self.compute(inst, depth) } else { None };
+        self.known.insert(value, computed);
+        computed
+    }
+
+    fn compute(&mut self, inst: Inst, depth: usize) -> Option<Lanes> {
+        let func = self.func;
+        if !func.op(inst).has(Traits::PURE) {
+            return None;
+        }
+        let mut args = [Lanes::new(&[])?; Type::MAX_LANES];
+        let count = func.args(inst).len();
+        for (lanes, &arg) in args.iter_mut().zip(func.args(inst)) {
+            *lanes = self.value(arg, depth + 1)?;
+        }
+        if func.op(inst) == Op::Vec {
+            let lanes: Vec<u64> = args[..count].iter().map(|lanes| lanes[0]).collect();
+            return Lanes::new(&lanes);
+        }
+        semantics::fold(func, inst, self.info, &args[..count])
+    }
+}
+
+/// Turns a loop into a block of its turns.
+fn unroll(func: &mut Function, copier: &mut Copier, inst: Inst, body: Region, turns: usize) {
+    let params = func.params(body).to_vec();
+    let types: Vec<Type> = params.iter().map(|&param| func.ty(param)).collect();
+    let mut values = func.args(inst).to_vec();
+    let unrolled = func.add_region();
+    for turn in 1..=turns {
+        for (&param, &value) in params.iter().zip(&values) {
+            copier.set(param, value);
+        }
+        if turn == turns {
+            copier.body(func, inst, body, unrolled, ContinueAs::Unreachable);
+            break;
+        }
+        let region = func.add_region();
+        let block = func.make_inst(Op::Block, Payload::Body(region), &[], &types);
+        func.set_loc(block, func.loc(inst));
+        func.append(unrolled, block);
+        copier.body(func, inst, body, region, ContinueAs::Break(block));
+        values = func.results(block).to_vec();
+    }
+    func.replace_inst(inst, Op::Block, Payload::Body(unrolled), &[]);
+}
