@@ -14,9 +14,11 @@ mod if_conversion;
 mod invariants;
 mod jumps;
 mod numbering;
+mod pipeline;
 mod rules;
 mod variables;
 
+pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
 pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
 
 use crate::ir::{Op, Shader, ShaderInfo, Traits};
@@ -46,22 +48,6 @@ pub const PASSES: &[Pass] = &[
 /// The pass with a name.
 pub fn pass(name: &str) -> Option<&'static Pass> {
     PASSES.iter().find(|pass| pass.name == name)
-}
-
-/// How often the standard pipeline repeats at most. What is left after that is correct, and may be slower.
-const ROUNDS: usize = 4;
-
-/// The standard pipeline: all passes in order, again while one of them finds something to do, up to a fixed number of rounds.
-pub fn standard(shader: &mut Shader) -> bool {
-    let mut changed = false;
-    for _ in 0..ROUNDS {
-        let round = PASSES.iter().fold(false, |changed, pass| (pass.run)(shader) | changed);
-        if !round {
-            break;
-        }
-        changed = true;
-    }
-    dead::run(shader) | changed
 }
 
 /// Whether the first two operands of an operation may be swapped. Of two NaNs the first one is the result, so that operands of floats
