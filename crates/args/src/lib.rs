@@ -65,7 +65,7 @@ const MAX_SIZE: u64 = 4 << 30;
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
         3  decoded, but something was lost or malformed (standard error says what)\n  \
         4  a check found something (ir3 check, eu check, amd check, amd run, shader validate,
-     shader run, lrc verify, diff --exit-code)\n\n\
+     shader run, shader opt, lrc verify, diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -247,11 +247,12 @@ pub enum Command {
         unwedge amd asm --gpu gfx1030 shader.s -o shader.o"
     )]
     Amd(Amd),
-    /// Print, validate and run Vulkan shaders: SPIR-V, or IR as text
+    /// Print, validate, run, optimize and reduce shaders: SPIR-V, IR as text
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge shader print shader.spv\n  unwedge shader validate shader.spv\n  \
-        unwedge shader run --groups 4 --buffer 0.0=in.bin --buffer 0.1=4096 shader.spv"
+        unwedge shader run --groups 4 --buffer 0.0=in.bin --buffer 0.1=4096 shader.spv\n  \
+        unwedge shader opt --print-changed shader.spv\n  unwedge shader reduce shader.spv -- ./crashes.sh"
     )]
     Shader(Shader),
     /// Disassemble, assemble and run firmware of Adreno's CP

@@ -4,6 +4,7 @@
 //! the file it is to write. Never: a file that stays.
 
 use crate::dump;
+use crate::temporary::TemporaryFolder;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,15 +15,6 @@ use std::process::{Command, Stdio};
 
 /// Mesa's name of the program that is started when none is named; it is looked for beside this one.
 const DEFAULT: &str = "generate_rd";
-
-/// A folder of our own that is removed at the end.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// The capture that a generator gives for a range of free addresses: itself, or what it writes.
 pub fn open(generator: Option<&OsStr>, free: &Range<u64>) -> Result<Box<dyn Read>, String> {
@@ -44,11 +36,8 @@ pub fn open(generator: Option<&OsStr>, free: &Range<u64>) -> Result<Box<dyn Read
     if Path::new(&generator).is_file() && !is_executable(Path::new(&generator)) {
         return Err(format!("{not_a_capture}; --generator takes a capture or a program"));
     }
-    let folder = env::temp_dir().join(format!("unwedge-override-{}", std::process::id()));
-    // Fails where somebody else has made it.
-    fs::create_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let folder = Folder(folder);
-    let file = folder.0.join("cmdstream_override.rd");
+    let folder = TemporaryFolder::new("override").map_err(|(folder, e)| format!("{folder}: {e}"))?;
+    let file = folder.file("cmdstream_override.rd");
     let shown = generator.to_string_lossy().into_owned();
     let status = program(&generator)
         .arg(format!("--vastart={}", free.start))
@@ -98,7 +87,7 @@ fn program(generator: &OsStr) -> Command {
 /// What a program wrote, and the folder it is in.
 struct Generated {
     capture: Box<dyn Read>,
-    _folder: Folder,
+    _folder: TemporaryFolder,
 }
 
 impl Read for Generated {

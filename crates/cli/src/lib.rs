@@ -29,6 +29,7 @@ pub mod rd;
 mod regs;
 mod replay;
 mod shader;
+mod temporary;
 
 pub use unwedge_args as args;
 

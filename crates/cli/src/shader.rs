@@ -1,6 +1,8 @@
-//! `unwedge shader`: shaders printed, validated and run.
+//! `unwedge shader`: shaders printed, validated, run, optimized and reduced.
 
-use crate::args::{Global, ShaderCommand, ShaderInput, ShaderRun, ShaderValidate};
+mod reduce;
+
+use crate::args::{Global, ShaderCommand, ShaderInput, ShaderOpt, ShaderRun, ShaderValidate};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use std::io::Write;
@@ -12,7 +14,8 @@ use unwedge::shader::interp::{Bindings, RunError};
 use unwedge::shader::text;
 use unwedge_view::asm::launch::zeros;
 use unwedge_view::shader::{
-    BufferSource, PushRequest, RunRequest, RunView, ShaderRunError, Validity, ValidityView,
+    BufferSource, OptimizationView, PrintRequest, PushRequest, RunRequest, RunView, ShaderRunError, Validity,
+    ValidityView,
 };
 
 /// Runs the command.
@@ -21,6 +24,8 @@ pub fn run(command: &ShaderCommand, global: &Global) -> Result<Outcome, Failure>
         ShaderCommand::Print(args) => print(args, global),
         ShaderCommand::Validate(args) => validate(args, global),
         ShaderCommand::Run(args) => execute(args, global),
+        ShaderCommand::Opt(args) => optimize(args, global),
+        ShaderCommand::Reduce(args) => reduce::run(args, global),
     }
 }
 
@@ -47,11 +52,41 @@ fn load(args: &ShaderInput, global: &Global) -> Result<(String, unwedge::shader:
 
 fn print(args: &ShaderInput, global: &Global) -> Result<Outcome, Failure> {
     let (_, shader) = load(args, global)?;
+    write_result(None, &text::print(&shader), global)?;
+    Ok(Outcome::Complete)
+}
+
+/// Writes a shader to a file, or to standard output.
+fn write_result(file: Option<&Path>, text: &str, global: &Global) -> Result<(), Failure> {
+    if let Some(file) = file {
+        return std::fs::write(file, text).map_err(|e| Failure::Write(file.display().to_string(), e));
+    }
     let mut out = Output::open(global, true);
     // A failed write is remembered, and reported by `finish`.
-    let _ = out.write_all(text::print(&shader).as_bytes());
-    out.finish()?;
-    Ok(Outcome::Complete)
+    let _ = out.write_all(text.as_bytes());
+    Ok(out.finish()?)
+}
+
+fn optimize(args: &ShaderOpt, global: &Global) -> Result<Outcome, Failure> {
+    let (name, mut shader) = load(&args.input, global)?;
+    let request = PrintRequest { after: &args.print_after, changed: args.print_changed };
+    let view = OptimizationView::of(&mut shader, &args.passes, request);
+    if args.json || request.is_any() {
+        let mut out = Output::open(global, true);
+        // A failed write is remembered, and reported by `finish`.
+        let _ = if args.json { view.json(&mut out) } else { view.text(&mut out) };
+        out.finish()?;
+    }
+    if args.output.is_some() || !(args.json || request.is_any()) {
+        write_result(args.output.as_deref(), view.shader(), global)?;
+    }
+    Ok(match view.invalid() {
+        None => Outcome::Complete,
+        Some(invalid) => {
+            complain!("{name}: {invalid}");
+            Outcome::Found
+        }
+    })
 }
 
 fn validate(args: &ShaderValidate, global: &Global) -> Result<Outcome, Failure> {
@@ -97,7 +132,13 @@ fn bindings(args: &ShaderRun, global: &Global) -> Result<Bindings, Failure> {
 }
 
 fn execute(args: &ShaderRun, global: &Global) -> Result<Outcome, Failure> {
-    let (name, shader) = load(&args.input, global)?;
+    let (name, mut shader) = load(&args.input, global)?;
+    if let Some(passes) = &args.passes {
+        let view = OptimizationView::of(&mut shader, passes, PrintRequest::default());
+        if let Some(invalid) = view.invalid() {
+            return Err(Failure::Unusable(format!("{name}: {invalid}")));
+        }
+    }
     let mut bound = bindings(args, global)?;
     let request = RunRequest {
         workgroups: args.groups,

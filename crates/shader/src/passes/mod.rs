@@ -16,12 +16,14 @@ mod invariants;
 mod jumps;
 mod memory;
 mod numbering;
+mod pipeline;
 mod rules;
 mod scalarize;
 mod unroll;
 mod variables;
 
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
+pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
 pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
 
 use crate::ir::{Op, Shader, ShaderInfo, Traits};
@@ -78,23 +80,6 @@ pub const PASSES: &[Pass] = &[
 /// The pass with a name.
 pub fn pass(name: &str) -> Option<&'static Pass> {
     PASSES.iter().find(|pass| pass.name == name)
-}
-
-/// How often the standard pipeline repeats at most. What is left after that is correct, and may be slower.
-const ROUNDS: usize = 4;
-
-/// The standard pipeline: its passes in order, again while one of them finds something to do, up to a fixed number of rounds.
-pub fn standard(shader: &mut Shader) -> bool {
-    let mut changed = false;
-    for _ in 0..ROUNDS {
-        let passes = PASSES.iter().filter(|pass| pass.standard);
-        let round = passes.fold(false, |changed, pass| (pass.run)(shader) | changed);
-        if !round {
-            break;
-        }
-        changed = true;
-    }
-    dead::run(shader) | changed
 }
 
 /// Whether the first two operands of an operation may be swapped. Of two NaNs the first one is the result, so that operands of floats

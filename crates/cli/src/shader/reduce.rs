@@ -1,0 +1,151 @@
+//! `unwedge shader reduce`: runs a command on each candidate. Never: how a shader becomes small; that is `shader::reduce`'s.
+
+use super::{load, write_result};
+use crate::args::{Global, ShaderReduce};
+use crate::failure::{Failure, Outcome, complain};
+use crate::progress::ProgressLine;
+use crate::temporary::TemporaryFolder;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+use unwedge::shader::ir::Shader;
+use unwedge::shader::reduce::{ReduceError, reduce};
+use unwedge::shader::text;
+use unwedge_view::plural::counted;
+
+/// The longest time between two looks at a command that runs.
+const POLL: Duration = Duration::from_millis(20);
+/// What an argument has where the file belongs.
+const FILE: &str = "{}";
+
+/// A command that calls shaders interesting.
+struct Judge {
+    program: OsString,
+    arguments: Vec<OsString>,
+    /// The file that it is given.
+    file: PathBuf,
+    limit: Duration,
+    _folder: TemporaryFolder,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failure> {
+    let (name, shader) = load(&args.input, global)?;
+    let judge = Judge::new(args)?;
+    let (mut line, mut tried, mut smallest) = (ProgressLine::default(), 0_usize, instructions(&shader));
+    let result = reduce(&shader, args.tries, |candidate| {
+        line.show(|| format!("reducing {name}: {tried} tried, {smallest} instructions"));
+        let text = text::print(candidate);
+        // What the command says of the shader itself shows whether it works at all.
+        let interesting = judge.calls_interesting(&text, tried == 0)?;
+        tried += 1;
+        if interesting {
+            smallest = instructions(candidate);
+            if args.output.is_some() {
+                write_result(args.output.as_deref(), &text, global)?;
+            }
+        }
+        Ok(interesting)
+    });
+    drop(line);
+    let reduction = result.map_err(|e| match e {
+        ReduceError::NotInteresting => {
+            let program = judge.program.to_string_lossy();
+            Failure::Unusable(format!(
+                "{name}: {program} does not exit with status 0 for the shader as it is"
+            ))
+        }
+        ReduceError::Predicate(failure) => failure,
+    })?;
+    if args.output.is_none() {
+        write_result(None, &text::print(&reduction.shader), global)?;
+    }
+    let from = counted(instructions(&shader) as u64, "instruction", "instructions");
+    let tries = counted(reduction.tries as u64, "candidate", "candidates");
+    let end = if reduction.limited { ", stopped by --tries" } else { "" };
+    complain!("{name}: {from} reduced to {}, {tries} tried{end}", instructions(&reduction.shader));
+    Ok(Outcome::Complete)
+}
+
+fn instructions(shader: &Shader) -> usize {
+    shader.functions().iter().map(|func| func.walk().count()).sum()
+}
+
+impl Judge {
+    fn new(args: &ShaderReduce) -> Result<Judge, Failure> {
+        let folder = TemporaryFolder::new("reduce").map_err(|(folder, e)| Failure::Write(folder, e))?;
+        let file = folder.file("shader.txt");
+        let (program, rest) = args
+            .command
+            .split_first()
+            .ok_or_else(|| Failure::Usage("a command belongs after `--`".to_owned()))?;
+        let mut arguments: Vec<OsString> = rest.to_vec();
+        let mut named = false;
+        for argument in arguments.iter_mut().filter(|argument| *argument == FILE) {
+            *argument = file.clone().into();
+            named = true;
+        }
+        if !named {
+            arguments.push(file.clone().into());
+        }
+        let limit = Duration::from_secs(args.timeout);
+        Ok(Judge { program: program.clone(), arguments, file, limit, _folder: folder })
+    }
+
+    /// Whether the command exits with status 0 for a shader. Its errors are shown if `shown` is set.
+    fn calls_interesting(&self, text: &str, shown: bool) -> Result<bool, Failure> {
+        std::fs::write(&self.file, text).map_err(|e| Failure::Write(self.file.display().to_string(), e))?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(if shown { Stdio::inherit() } else { Stdio::null() });
+        let started = own_group(&mut command).spawn();
+        let failed = |e: io::Error| Failure::Unusable(format!("{}: {e}", self.program.to_string_lossy()));
+        let mut child = started.map_err(failed)?;
+        let status = wait(&mut child, self.limit).map_err(failed)?;
+        Ok(status.is_some_and(|status| status.success()))
+    }
+}
+
+/// Waits for a command to end; `None` if it was killed because it did not.
+fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() >= limit {
+            kill(child);
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(POLL);
+    }
+}
+
+/// Lets a command and what it starts be killed together.
+#[cfg(unix)]
+fn own_group(command: &mut Command) -> &mut Command {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0)
+}
+
+/// A command alone: what it starts is not known here.
+#[cfg(not(unix))]
+fn own_group(command: &mut Command) -> &mut Command {
+    command
+}
+
+/// Kills a command, and where there are process groups what it started.
+fn kill(child: &mut Child) {
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process_group(
+        rustix::process::Pid::from_child(child),
+        rustix::process::Signal::KILL,
+    );
+    // It may have ended by itself.
+    let _ = child.kill();
+}

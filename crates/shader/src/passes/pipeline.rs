@@ -1,0 +1,140 @@
+//! Pipelines: which passes run in which order, by their names in options, and what is seen between them.
+//!
+//! Never: what a pass does, or a name of one; [`PASSES`] has both.
+
+use super::{PASSES, Pass, dead, pass};
+use crate::ir::Shader;
+use std::convert::Infallible;
+use std::str::FromStr;
+
+/// The name of the standard pipeline in a list of passes.
+pub const STANDARD: &str = "standard";
+
+/// How often the standard pipeline repeats at most. What is left after that is correct, and may be slower.
+const ROUNDS: usize = 4;
+
+/// A name in a list of passes that is not a pass.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no pass is called `{0}`; there are {STANDARD}, {names}", names = PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", "))]
+pub struct UnknownPass(pub String);
+
+/// A pass that has run.
+#[derive(Clone, Copy)]
+pub struct PassRun {
+    /// The pass.
+    pub pass: Pass,
+    /// Its number among all that ran, from 1.
+    pub number: usize,
+    /// Whether the pass says that it changed the shader.
+    pub changed: bool,
+}
+
+#[derive(Clone, Copy)]
+enum PipelineStep {
+    Single(Pass),
+    Standard,
+}
+
+/// Passes in the order in which they run.
+#[derive(Clone)]
+pub struct Pipeline {
+    steps: Vec<PipelineStep>,
+}
+
+impl Default for Pipeline {
+    /// The standard pipeline.
+    fn default() -> Self {
+        Pipeline { steps: vec![PipelineStep::Standard] }
+    }
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.steps.iter().map(|step| match step {
+            PipelineStep::Single(pass) => pass.name,
+            PipelineStep::Standard => STANDARD,
+        });
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl FromIterator<Pass> for Pipeline {
+    fn from_iter<I: IntoIterator<Item = Pass>>(passes: I) -> Self {
+        Pipeline { steps: passes.into_iter().map(PipelineStep::Single).collect() }
+    }
+}
+
+impl FromStr for Pipeline {
+    type Err = UnknownPass;
+
+    /// Names of passes, separated by commas; [`STANDARD`] is the standard pipeline.
+    fn from_str(list: &str) -> Result<Self, UnknownPass> {
+        let step = |name: &str| match pass(name) {
+            Some(pass) => Ok(PipelineStep::Single(*pass)),
+            None if name == STANDARD => Ok(PipelineStep::Standard),
+            None => Err(UnknownPass(name.to_owned())),
+        };
+        Ok(Pipeline { steps: list.split(',').map(|name| step(name.trim())).collect::<Result<_, _>>()? })
+    }
+}
+
+impl Pipeline {
+    /// Runs the passes. `watch` is called after each of them. The result is whether one changed the shader.
+    ///
+    /// # Errors
+    /// That of `watch`, after which no pass runs.
+    pub fn run<E>(
+        &self,
+        shader: &mut Shader,
+        mut watch: impl FnMut(PassRun, &Shader) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let (mut number, mut any) = (0, false);
+        let mut ran = |pass: Pass, changed: bool, shader: &Shader| {
+            number += 1;
+            watch(PassRun { pass, number, changed }, shader)
+        };
+        for step in &self.steps {
+            any |= match *step {
+                PipelineStep::Standard => rounds(shader, &mut ran)?,
+                PipelineStep::Single(pass) => {
+                    let changed = (pass.run)(shader);
+                    ran(pass, changed, shader)?;
+                    changed
+                }
+            };
+        }
+        Ok(any)
+    }
+}
+
+/// The standard pipeline: its passes in order, again while one of them finds something to do, up to a fixed number of rounds.
+pub fn standard(shader: &mut Shader) -> bool {
+    match rounds(shader, &mut |_, _, _| Ok::<(), Infallible>(())) {
+        Ok(changed) => changed,
+        Err(never) => match never {},
+    }
+}
+
+fn rounds<E>(
+    shader: &mut Shader,
+    ran: &mut impl FnMut(Pass, bool, &Shader) -> Result<(), E>,
+) -> Result<bool, E> {
+    let mut any = false;
+    for _ in 0..ROUNDS {
+        let mut round = false;
+        for pass in PASSES.iter().filter(|pass| pass.standard) {
+            let changed = (pass.run)(shader);
+            round |= changed;
+            ran(*pass, changed, shader)?;
+        }
+        if !round {
+            break;
+        }
+        any = true;
+    }
+    let changed = dead::run(shader);
+    if let Some(dead) = pass("dead") {
+        ran(*dead, changed, shader)?;
+    }
+    Ok(changed | any)
+}

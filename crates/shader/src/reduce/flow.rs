@@ -1,0 +1,218 @@
+//! Edits of flow: regions cut short, one arm of an `if`, loops that run once, blocks without borders, results and parameters.
+
+use super::Site;
+use super::edit::{Removed, Substitution, jumps, zero};
+use crate::ir::{Function, Inst, Op, Payload, Region, RegionOwner, Value};
+use std::collections::{BTreeMap, HashMap};
+use unwedge_base::entity::Entity;
+
+/// What [`cut`] does: all of a region is removed, or its end alone becomes simple.
+const WHOLE: usize = 0;
+const END: usize = 1;
+
+fn structured(func: &Function, op: Op) -> Vec<Inst> {
+    func.walk().filter(|&inst| func.op(inst) == op).collect()
+}
+
+fn numbered(insts: Vec<Inst>) -> Vec<Site> {
+    insts.into_iter().map(|inst| (inst.index(), 0)).collect()
+}
+
+/// Whether a region ends as simply as it can.
+fn ends_plainly(func: &Function, region: Region) -> bool {
+    func.last(region).is_some_and(|last| match func.owner(region) {
+        RegionOwner::Function => func.op(last) == Op::Return,
+        RegionOwner::Inst(owner) => {
+            func.op(last) == Op::Break && func.payload(last) == Payload::Target(owner)
+        }
+    })
+}
+
+/// Regions that hold more than their end, and those whose end may be simpler.
+pub(super) fn regions(func: &Function) -> Vec<Site> {
+    let inner = func.walk().flat_map(|inst| func.regions_of(inst).into_iter().flatten());
+    let all: Vec<Region> = std::iter::once(func.body()).chain(inner).collect();
+    let long = all.iter().filter(|&&region| func.first(region) != func.last(region));
+    let long = long.map(|region| (region.index(), WHOLE));
+    let odd = all.iter().filter(|&&region| !ends_plainly(func, region)).map(|region| (region.index(), END));
+    long.chain(odd).collect()
+}
+
+/// Cuts regions short: they leave what they are in, with zeros.
+pub(super) fn cut(func: &mut Function, sites: &[Site]) {
+    for &(region, extent) in sites {
+        let region = Region::new(region);
+        while let Some(last) = func.last(region) {
+            func.unlink(last);
+            if extent == END {
+                break;
+            }
+        }
+        let (op, payload, types) = match func.owner(region) {
+            RegionOwner::Function => (Op::Return, Payload::None, func.results.clone()),
+            RegionOwner::Inst(owner) => {
+                let types = func.results(owner).iter().map(|&value| func.ty(value)).collect();
+                (Op::Break, Payload::Target(owner), types)
+            }
+        };
+        let zeros: Vec<Value> = types.into_iter().map(|ty| zero(func, ty)).collect();
+        let end = func.make_inst(op, payload, &zeros, &[]);
+        func.append(region, end);
+    }
+}
+
+/// Both arms of every `if`.
+pub(super) fn ifs(func: &Function) -> Vec<Site> {
+    let ifs = structured(func, Op::If);
+    [0, 1].into_iter().flat_map(|arm| ifs.iter().map(move |inst| (inst.index(), arm))).collect()
+}
+
+/// Makes an `if` a `block` with one of its arms.
+pub(super) fn keep_arm(func: &mut Function, sites: &[Site]) {
+    let wanted: HashMap<usize, usize> = sites.iter().copied().collect();
+    let mut removed = Removed::default();
+    for inst in func.walk().collect::<Vec<_>>() {
+        if removed.has(func, inst) {
+            continue;
+        }
+        let (Some(arm), Payload::Arms(then, other)) = (wanted.get(&inst.index()), func.payload(inst)) else {
+            continue;
+        };
+        let (kept, dropped) = if *arm == 0 { (then, other) } else { (other, then) };
+        removed.region(dropped);
+        func.replace_inst(inst, Op::Block, Payload::Body(kept), &[]);
+    }
+}
+
+/// Every loop.
+pub(super) fn loops(func: &Function) -> Vec<Site> {
+    numbered(structured(func, Op::Loop))
+}
+
+/// Makes a loop a `block`: where it would start again it is left, with zeros.
+pub(super) fn run_once(func: &mut Function, sites: &[Site]) {
+    let jumps = jumps(func);
+    let mut substitution = Substitution::default();
+    for inst in sites.iter().map(|site| Inst::new(site.0)) {
+        let Payload::Body(body) = func.payload(inst) else { continue };
+        let types: Vec<_> = func.results(inst).iter().map(|&value| func.ty(value)).collect();
+        for &jump in jumps.get(&inst).into_iter().flatten() {
+            if func.op(jump) == Op::Continue {
+                let zeros: Vec<Value> = types.iter().map(|&ty| zero(func, ty)).collect();
+                func.replace_inst(jump, Op::Break, Payload::Target(inst), &zeros);
+            }
+        }
+        let params = func.params(body).to_vec();
+        for (param, start) in params.into_iter().zip(func.args(inst).to_vec()) {
+            substitution.replace(param, start);
+        }
+        func.replace_inst(inst, Op::Block, Payload::Body(body), &[]);
+        func.retain_params(body, |_| false);
+    }
+    substitution.apply(func);
+}
+
+/// Every block, inner ones first.
+pub(super) fn blocks(func: &Function) -> Vec<Site> {
+    let mut blocks = structured(func, Op::Block);
+    blocks.reverse();
+    numbered(blocks)
+}
+
+/// Puts what is in a block in its place, where the block is left at its end alone, or never.
+pub(super) fn unwrap(func: &mut Function, sites: &[Site]) {
+    let jumps = jumps(func);
+    let mut substitution = Substitution::default();
+    for inst in sites.iter().map(|site| Inst::new(site.0)) {
+        let Payload::Body(body) = func.payload(inst) else { continue };
+        let Some(last) = func.last(body).filter(|_| func.is_linked(inst)) else { continue };
+        let breaks = jumps.get(&inst).map_or(0, Vec::len);
+        if breaks == 0 {
+            // What follows is never reached.
+            while let Some(next) = func.next(inst) {
+                func.unlink(next);
+            }
+        } else if breaks == 1 && func.payload(last) == Payload::Target(inst) {
+            let results = func.results(inst).to_vec();
+            for (result, value) in results.into_iter().zip(func.args(last).to_vec()) {
+                substitution.replace(result, value);
+            }
+            func.unlink(last);
+        } else {
+            continue;
+        }
+        func.splice_before(inst, body);
+        func.unlink(inst);
+    }
+    substitution.apply(func);
+}
+
+/// Results of blocks, `if`s and loops.
+pub(super) fn results(func: &Function) -> Vec<Site> {
+    let structured = func.walk().filter(|&inst| matches!(func.op(inst), Op::Block | Op::If | Op::Loop));
+    structured
+        .flat_map(|inst| (0..func.results(inst).len()).map(move |number| (inst.index(), number)))
+        .collect()
+}
+
+/// The numbers that belong to each instruction.
+fn by_inst(sites: &[Site]) -> BTreeMap<Inst, Vec<usize>> {
+    let mut numbers: BTreeMap<Inst, Vec<usize>> = BTreeMap::new();
+    for &(inst, number) in sites {
+        numbers.entry(Inst::new(inst)).or_default().push(number);
+    }
+    numbers
+}
+
+/// Removes results. Zeros take their place.
+pub(super) fn drop_results(func: &mut Function, sites: &[Site]) {
+    let jumps = jumps(func);
+    let mut substitution = Substitution::default();
+    for (inst, numbers) in by_inst(sites) {
+        for &number in &numbers {
+            // Others of the instruction may have gone before.
+            let Some(&result) = func.results(inst).get(number) else { continue };
+            let ty = func.ty(result);
+            let zero = zero(func, ty);
+            substitution.replace(result, zero);
+        }
+        let keep = |number: u32| !numbers.contains(&(number as usize));
+        func.retain_results(inst, keep);
+        for &jump in jumps.get(&inst).into_iter().flatten() {
+            if func.op(jump) == Op::Break {
+                func.retain_args(jump, keep);
+            }
+        }
+    }
+    substitution.apply(func);
+}
+
+/// Parameters of loops.
+pub(super) fn parameters(func: &Function) -> Vec<Site> {
+    let loops = structured(func, Op::Loop).into_iter();
+    loops.flat_map(|inst| (0..func.args(inst).len()).map(move |number| (inst.index(), number))).collect()
+}
+
+/// Removes parameters. What they start as takes their place.
+pub(super) fn drop_parameters(func: &mut Function, sites: &[Site]) {
+    let jumps = jumps(func);
+    let mut substitution = Substitution::default();
+    for (inst, numbers) in by_inst(sites) {
+        let Payload::Body(body) = func.payload(inst) else { continue };
+        for &number in &numbers {
+            if let (Some(&param), Some(&start)) = (func.params(body).get(number), func.args(inst).get(number))
+            {
+                substitution.replace(param, start);
+            }
+        }
+        let keep = |number: u32| !numbers.contains(&(number as usize));
+        func.retain_params(body, keep);
+        func.retain_args(inst, keep);
+        for &jump in jumps.get(&inst).into_iter().flatten() {
+            if func.op(jump) == Op::Continue {
+                func.retain_args(jump, keep);
+            }
+        }
+    }
+    substitution.apply(func);
+}

@@ -1,0 +1,195 @@
+//! Edits of single instructions: removed, replaced by one of their operands, with simpler operands, constants and attributes.
+
+use super::Site;
+use super::edit::{Removed, Substitution, is_constant, is_constant_value, is_terminator, zero};
+use crate::ir::{Access, Function, Inst, Op, Payload, Traits, Value};
+use std::collections::{HashMap, HashSet};
+use unwedge_base::entity::{Entity, SecondaryMap};
+
+/// Everything but terminators and constants, users before what they use.
+pub(super) fn removable(func: &Function) -> Vec<Site> {
+    let removable = |&inst: &Inst| !is_terminator(func, inst) && !is_constant(func, inst);
+    let mut sites: Vec<Site> = func.walk().filter(removable).map(|inst| (inst.index(), 0)).collect();
+    sites.reverse();
+    sites
+}
+
+/// Removes instructions with all that is in them. Zeros take the place of their results.
+pub(super) fn remove(func: &mut Function, sites: &[Site]) {
+    take_out(func, sites, |_, _| None);
+}
+
+/// Operands that have the type of the only result.
+pub(super) fn forwards(func: &Function) -> Vec<Site> {
+    let mut sites = Vec::new();
+    for inst in func.walk().filter(|&inst| !func.op(inst).has(Traits::STRUCTURED)) {
+        let &[result] = func.results(inst) else { continue };
+        for (number, &arg) in func.args(inst).iter().enumerate() {
+            if func.ty(arg) == func.ty(result) && !is_constant_value(func, arg) {
+                sites.push((inst.index(), number));
+            }
+        }
+    }
+    sites.reverse();
+    sites
+}
+
+/// Removes instructions. An operand takes the place of the result.
+pub(super) fn forward(func: &mut Function, sites: &[Site]) {
+    take_out(func, sites, |func, (inst, number)| func.args(Inst::new(inst)).get(number).copied());
+}
+
+fn take_out(func: &mut Function, sites: &[Site], instead: impl Fn(&Function, Site) -> Option<Value>) {
+    let wanted: HashMap<usize, Site> = sites.iter().map(|&site| (site.0, site)).collect();
+    let (mut removed, mut substitution) = (Removed::default(), Substitution::default());
+    for inst in func.walk().collect::<Vec<_>>() {
+        if removed.has(func, inst) {
+            continue;
+        }
+        let Some(&site) = wanted.get(&inst.index()) else { continue };
+        removed.inst(inst);
+        match (instead(func, site), func.results(inst)) {
+            (Some(value), &[result]) => substitution.replace(result, value),
+            _ => substitution.zero_results(func, inst),
+        }
+        func.unlink(inst);
+    }
+    substitution.apply(func);
+}
+
+/// Instructions that nothing uses, or only others of the list do; users before what they use.
+pub(super) fn unused(func: &Function) -> Vec<Site> {
+    let mut uses = SecondaryMap::<Value, u32>::default();
+    let order: Vec<Inst> = func.walk().collect();
+    for &inst in &order {
+        for &arg in func.args(inst) {
+            uses[arg] += 1;
+        }
+    }
+    let mut sites = Vec::new();
+    for &inst in order.iter().rev() {
+        if func.is_removable(inst) && func.results(inst).iter().all(|&value| uses[value] == 0) {
+            for &arg in func.args(inst) {
+                uses[arg] -= 1;
+            }
+            sites.push((inst.index(), 0));
+        }
+    }
+    sites
+}
+
+/// Removes instructions whose results are not used.
+pub(super) fn drop_unused(func: &mut Function, sites: &[Site]) {
+    for &(inst, _) in sites {
+        func.unlink(Inst::new(inst));
+    }
+}
+
+/// Operands that are computed.
+pub(super) fn operands(func: &Function) -> Vec<Site> {
+    let mut sites = Vec::new();
+    for inst in func.walk() {
+        for (number, &arg) in func.args(inst).iter().enumerate() {
+            if !is_constant_value(func, arg) {
+                sites.push((inst.index(), number));
+            }
+        }
+    }
+    sites.reverse();
+    sites
+}
+
+/// Zeros in place of operands.
+pub(super) fn zero_operands(func: &mut Function, sites: &[Site]) {
+    for &(inst, number) in sites {
+        let inst = Inst::new(inst);
+        let Some(&arg) = func.args(inst).get(number) else { continue };
+        let ty = func.ty(arg);
+        let zero = zero(func, ty);
+        func.args_mut(inst)[number] = zero;
+    }
+}
+
+/// Constants that are not zero, each with the ways in which it may become less.
+pub(super) fn constants(func: &Function) -> Vec<Site> {
+    let nonzero = |&inst: &Inst| matches!(func.payload(inst), Payload::Const(bits) if bits != 0);
+    let found: Vec<usize> = func.walk().filter(nonzero).map(Inst::index).collect();
+    (0..LESS.len()).flat_map(|way| found.iter().map(move |&inst| (inst, way))).collect()
+}
+
+/// What becomes of the bits of a constant.
+const LESS: [fn(u64) -> u64; 4] =
+    [|_| 0, |_| 1, |bits| bits >> ((64 - bits.leading_zeros()) / 2).min(63), |bits| bits >> 1];
+
+/// Makes constants less.
+pub(super) fn lower_constants(func: &mut Function, sites: &[Site]) {
+    for &(inst, way) in sites {
+        let inst = Inst::new(inst);
+        if let Payload::Const(bits) = func.payload(inst) {
+            func.set_payload(inst, Payload::Const(LESS[way](bits)));
+        }
+    }
+}
+
+/// Constants that the function has twice: one edit for all.
+pub(super) fn duplicates(func: &Function) -> Vec<Site> {
+    let mut seen = HashSet::new();
+    let constants = func.walk().filter(|&inst| func.op(inst) == Op::Const);
+    let twice =
+        constants.filter(|&inst| !seen.insert((func.ty(func.result(inst)), func.payload(inst)))).count();
+    if twice == 0 { Vec::new() } else { vec![(0, 0)] }
+}
+
+/// Puts scalar constants at the start of the function, each once.
+pub(super) fn share_constants(func: &mut Function, _: &[Site]) {
+    let mut first = HashMap::new();
+    let mut substitution = Substitution::default();
+    for inst in func.walk().collect::<Vec<_>>() {
+        if func.op(inst) != Op::Const {
+            continue;
+        }
+        let result = func.result(inst);
+        match first.get(&(func.ty(result), func.payload(inst))) {
+            Some(&earlier) => {
+                substitution.replace(result, earlier);
+                func.unlink(inst);
+            }
+            None => {
+                first.insert((func.ty(result), func.payload(inst)), result);
+                func.unlink(inst);
+                match func.first(func.body()) {
+                    Some(start) => func.insert_before(start, inst),
+                    None => func.append(func.body(), inst),
+                }
+            }
+        }
+    }
+    substitution.apply(func);
+}
+
+fn plain(payload: Payload) -> Payload {
+    let mut payload = payload;
+    match &mut payload {
+        Payload::Mem(mem) | Payload::Atomic(_, mem) => mem.access = Access::NONE,
+        Payload::Image(image) | Payload::ImageAtomic(_, image) => image.access = Access::NONE,
+        Payload::Resource(_, access) => *access = Access::NONE,
+        _ => {}
+    }
+    payload
+}
+
+/// Instructions that are exact, or say more of an access than they must.
+pub(super) fn attributes(func: &Function) -> Vec<Site> {
+    let more = |&inst: &Inst| func.exact(inst) || plain(func.payload(inst)) != func.payload(inst);
+    func.walk().filter(more).map(|inst| (inst.index(), 0)).collect()
+}
+
+/// Drops exactness and access flags.
+pub(super) fn drop_attributes(func: &mut Function, sites: &[Site]) {
+    for &(inst, _) in sites {
+        let inst = Inst::new(inst);
+        func.set_exact(inst, false);
+        let payload = plain(func.payload(inst));
+        func.set_payload(inst, payload);
+    }
+}
