@@ -23,4 +23,5 @@ pub mod pack;
 pub mod pm4;
 pub mod protections;
 pub mod rd;
+pub mod shaders;
 pub mod xe;

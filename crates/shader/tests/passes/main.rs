@@ -3,5 +3,4 @@
 mod generator;
 mod recorded;
 mod rules;
-mod support;
 mod text;

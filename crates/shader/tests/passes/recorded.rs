@@ -1,24 +1,21 @@
 //! Modules of the test data: each pass on its own and the standard pipeline keep them valid, and what they do.
 
-use super::support::{NotComparable, count, observe, same};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use unwedge_shader::front::spirv::{Options, Reader, words};
 use unwedge_shader::ir::Shader;
-use unwedge_shader::passes::{PASSES, Pass, standard};
 use unwedge_shader::text::print;
 use unwedge_shader::valid::validate;
 use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::shaders::checks::passes;
+use unwedge_testkit::shaders::run::{NotComparable, Setup, count, observe, same};
 
 /// Archives of modules below the root of the test data.
 const ARCHIVES: [&str; 3] = ["amd/shaders/shaders.tar.gz", "cts-amber/spirv.tar.gz", "amd/cts/spirv.tar.gz"];
 
-/// The passes, and all together.
-fn passes() -> impl Iterator<Item = Pass> {
-    let all = Pass { name: "standard", summary: "", run: standard, standard: true };
-    PASSES.iter().copied().chain([all])
-}
+/// How modules are run before passes.
+const SETUP: Setup = Setup { seed: 7, subgroup_size: 32, steps: 200_000 };
 
 #[derive(Default)]
 struct Sums {
@@ -31,7 +28,7 @@ struct Sums {
 
 impl Sums {
     fn check(&mut self, name: &str, shader: &Shader, compares: bool) {
-        let before = compares.then(|| observe(shader, 7, 200_000));
+        let before = compares.then(|| observe(shader, &SETUP));
         match &before {
             Some(Ok(_)) => self.compared += 1,
             Some(Err(e)) => *self.not_compared.entry(format!("{e:?}")).or_default() += 1,
@@ -51,7 +48,7 @@ impl Sums {
                 self.insts[1] += count(&changed);
             }
             let Some(Ok(before)) = &before else { continue };
-            let after = match observe(&changed, 7, 400_000) {
+            let after = match observe(&changed, &Setup { steps: 2 * SETUP.steps, ..SETUP }) {
                 Ok(after) => after,
                 Err(NotComparable::Error(e)) => panic!("{name}, {}: {e}", pass.name),
                 Err(NotComparable::Undefined(e)) => {

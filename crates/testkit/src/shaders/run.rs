@@ -1,5 +1,8 @@
 //! Running a shader on made-up inputs, and what can be observed of the run.
+//!
+//! Inputs follow from the seed and from where they are bound, so that two forms of a shader get the same ones.
 
+use crate::mutate::Rng;
 use std::collections::BTreeMap;
 use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch, ImageCoordinates, Images, InvocationInput, InvocationOutput, Limits,
@@ -8,10 +11,9 @@ use unwedge_shader::interp::{
 use unwedge_shader::ir::{
     ImageAccess, Op, ResourceClass, Shader, Stage, Storage, SystemValue, TypeId, TypeNode,
 };
-use unwedge_testkit::mutate::Rng;
 
 /// Images of 16 texels in every direction, whose texels follow from their coordinates until they are written.
-#[derive(Default, Clone, PartialEq)]
+#[derive(Default, Clone, Debug, PartialEq)]
 pub struct MadeImages(BTreeMap<TexelKey, [u64; 4]>);
 
 /// Descriptor, coordinates, level and sample.
@@ -54,17 +56,24 @@ impl Images for MadeImages {
 }
 
 /// What a run left behind.
+#[derive(Debug)]
 pub struct Observed {
-    pub memory: Vec<Vec<u8>>,
+    /// Buffers.
+    pub memory: BTreeMap<BindingPoint, Vec<u8>>,
+    /// Images.
     pub images: MadeImages,
+    /// Outputs of a stage other than compute.
     pub outputs: Vec<InvocationOutput>,
+    /// Instructions that were executed.
     pub steps: u64,
 }
 
 /// Why there is nothing to compare.
 #[derive(Debug)]
 pub enum NotComparable {
+    /// It did not run to its end.
     Error(RunError),
+    /// It did something undefined.
     Undefined(Violation),
 }
 
@@ -81,15 +90,31 @@ fn word(rng: &mut Rng) -> u32 {
     if rng.below(2) == 0 { rng.below(9) as u32 } else { ((rng.below(64) as f32 - 16.0) / 8.0).to_bits() }
 }
 
-fn bindings(shader: &Shader, rng: &mut Rng) -> Bindings {
-    let mut bindings = Bindings::default();
-    bindings.push.extend((0..64).flat_map(|_| word(rng).to_le_bytes()));
+/// The address of the memory of set 0, binding 0.
+pub const GLOBAL: u64 = 1 << 32;
+
+/// Words of a buffer.
+const WORDS: usize = 1024;
+
+fn words(rng: &mut Rng, count: usize) -> Vec<u8> {
+    (0..count).flat_map(|_| word(rng).to_le_bytes()).collect()
+}
+
+fn bindings(shader: &Shader, seed: u64) -> Bindings {
+    let mut bindings = Bindings { push: words(&mut Rng::new(seed), 64), ..Bindings::default() };
+    let mut points = BTreeMap::new();
     for resource in shader.resources.values() {
         if matches!(resource.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer) {
             for index in 0..resource.count.clamp(1, 4) {
-                let point = BindingPoint { set: resource.set, binding: resource.binding, index };
-                bindings.bind(point, (0..1024).flat_map(|_| word(rng).to_le_bytes()).collect());
+                points.insert(BindingPoint { set: resource.set, binding: resource.binding, index }, ());
             }
+        }
+    }
+    for point in points.into_keys() {
+        let place = u64::from(point.set) << 40 | u64::from(point.binding) << 8 | u64::from(point.index);
+        let memory = bindings.bind(point, words(&mut Rng::new(seed ^ place << 16), WORDS));
+        if place == 0 {
+            bindings.addresses.insert(GLOBAL, memory);
         }
     }
     bindings
@@ -111,28 +136,43 @@ fn inputs(shader: &Shader, rng: &mut Rng) -> Vec<InvocationInput> {
         .collect()
 }
 
+/// How a shader is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup {
+    /// What inputs follow from.
+    pub seed: u64,
+    /// Invocations of a subgroup.
+    pub subgroup_size: u32,
+    /// The most instructions that are executed.
+    pub steps: u64,
+}
+
 /// Runs a shader. What is out of bounds gives zero; every other thing that is undefined makes runs incomparable.
-pub fn observe(shader: &Shader, seed: u64, steps: u64) -> Result<Observed, NotComparable> {
-    let mut rng = Rng::new(seed);
-    let mut bindings = bindings(shader, &mut rng);
+///
+/// # Errors
+/// When there is nothing to compare.
+pub fn observe(shader: &Shader, setup: &Setup) -> Result<Observed, NotComparable> {
+    let mut bindings = bindings(shader, setup.seed);
     let mut images = MadeImages::default();
-    let limits = Limits { steps, memory: 1 << 26 };
+    let limits = Limits { steps: setup.steps, memory: 1 << 26 };
     // Passes keep the order of accesses, so that races end the same way here.
-    let options = Options { robust: true, races: false, limits, ..Options::default() };
+    let options = Options { subgroup_size: setup.subgroup_size, robust: true, races: false, limits };
     let result = if shader.info.stage == Stage::Compute {
         let report = run_compute(shader, Dispatch::new([2, 1, 1]), &mut bindings, &mut images, &options);
         report.map(|report| (Vec::new(), report))
     } else {
-        let inputs = inputs(shader, &mut rng);
+        let inputs = inputs(shader, &mut Rng::new(setup.seed));
         run_stage(shader, inputs, &mut bindings, &mut images, &options)
     };
     let (outputs, report) = result.map_err(NotComparable::Error)?;
     let undefined =
         report.findings.iter().find(|finding| !matches!(finding.violation, Violation::OutOfBounds(_)));
-    match undefined {
-        Some(finding) => Err(NotComparable::Undefined(finding.violation)),
-        None => Ok(Observed { memory: bindings.memory, images, outputs, steps: report.steps }),
+    if let Some(finding) = undefined {
+        return Err(NotComparable::Undefined(finding.violation));
     }
+    let buffers = bindings.buffers.iter();
+    let memory = buffers.map(|(point, view)| (*point, bindings.memory[view.memory].clone())).collect();
+    Ok(Observed { memory, images, outputs, steps: report.steps })
 }
 
 fn same_outputs(before: &InvocationOutput, after: &InvocationOutput) -> bool {
