@@ -9,9 +9,9 @@ use unwedge_view::replay::{
 };
 
 /// Steps that a submit may take.
-const STEPS: u64 = 1 << 14;
-/// Steps that a packet may take.
-const HANG_STEPS: u64 = 1 << 13;
+const STEPS: u64 = 1 << 18;
+/// Steps that a packet may take: a draw takes some for each quad, and most draws of the captures end within them.
+const HANG_STEPS: u64 = 1 << 17;
 /// Submits that are traced.
 const TRACED: u32 = 4;
 /// What a capture may take, however small it is: steps of whole waves that sample textures.
@@ -21,8 +21,19 @@ const FLOOR: u64 = 64 << 20;
 /// Bytes that may be printed for each byte of a capture: submits are listed.
 const PER_BYTE: u64 = 64;
 
+/// How much of captures was executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExecutedCounts {
+    /// Submits.
+    pub submits: u64,
+    /// Submits that ran to their end.
+    pub ended: u64,
+    /// Draws, dispatches and blits.
+    pub work: u64,
+}
+
 /// Replays a capture, dumps its first hang, and prints what came of it.
-pub fn show(capture: &[u8], traced: bool, db: &Db, max_alive: u64, out: &mut dyn Write) {
+pub fn show(capture: &[u8], traced: bool, db: &Db, max_alive: u64, out: &mut dyn Write) -> ExecutedCounts {
     let options = ReplayOptions {
         hang_steps: HANG_STEPS,
         dump: true,
@@ -43,6 +54,8 @@ pub fn show(capture: &[u8], traced: bool, db: &Db, max_alive: u64, out: &mut dyn
     let _ = replayed.write_fibers(true, out);
     let _ = replayed.pixel.as_ref().map(|pixel| pixel.text(out));
     let _ = (replayed.overdraw(), replayed.wireframe());
+    let [submits, ended, work] = replayed.counts();
+    ExecutedCounts { submits, ended, work }
 }
 
 /// The most that is printed for a capture of so many bytes.

@@ -18,6 +18,8 @@ pub enum MemoryAccess {
 pub enum MemoryFaultCause {
     /// Nothing is mapped there.
     Unmapped,
+    /// Its page does not allow the access.
+    Refused,
     /// It is mapped, and its content is not known.
     Unknown,
     /// The address is not a multiple of so many bytes.
@@ -71,6 +73,7 @@ impl fmt::Display for MemoryFault {
         let address = self.address;
         match self.cause {
             MemoryFaultCause::Unmapped => write!(f, "{access} of {address:#x}, which is not mapped"),
+            MemoryFaultCause::Refused => write!(f, "{access} of {address:#x}, which its page does not allow"),
             MemoryFaultCause::Unknown => {
                 write!(f, "{access} of {address:#x}, which is mapped with unknown content")
             }

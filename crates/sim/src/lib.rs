@@ -8,6 +8,7 @@ pub mod amdgcn;
 mod fault;
 pub mod hsa;
 mod memory;
+mod rights;
 mod run;
 mod texture;
 mod writes;

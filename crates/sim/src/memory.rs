@@ -7,6 +7,8 @@
 //! workgroups can run at once, with the result of running one after another: one that read what an earlier one wrote
 //! is run again.
 
+use crate::fault::MemoryAccess;
+use crate::rights::{PageRights, RightsTable};
 use crate::writes::WriteLog;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -133,6 +135,7 @@ pub struct SimMemory {
     /// Where it was written, while somebody wants to know.
     writes: Option<WriteLog>,
     cache: Option<GroupCacheHandle>,
+    rights: RightsTable,
 }
 
 impl SimMemory {
@@ -174,6 +177,7 @@ impl SimMemory {
     pub fn unmap(&mut self, base: u64, size: u64) {
         let Some(beyond) = size.checked_sub(1) else { return };
         let end = base.saturating_add(beyond);
+        self.rights.remove(base, end);
         let first = self.regions.partition_point(|region| region.last < base);
         let count = self.regions[first..].partition_point(|region| region.base <= end);
         let mut kept = Vec::new();
@@ -315,6 +319,18 @@ impl SimMemory {
     /// The number of the region that an address is in, if it is in one.
     fn region_number(&self, address: u64) -> usize {
         self.regions.partition_point(|region| region.base <= address).saturating_sub(1)
+    }
+
+    /// Restricts what may be done to so many bytes. Workgroups are held to it here, other units by [`SimMemory::rights`].
+    pub(crate) fn restrict(&mut self, base: u64, size: u64, rights: PageRights) {
+        if let Some(beyond) = size.checked_sub(1) {
+            self.rights.add(base, base.saturating_add(beyond), rights);
+        }
+    }
+
+    /// What pages do not allow.
+    pub(crate) fn rights(&self) -> &RightsTable {
+        &self.rights
     }
 
     /// Workgroups see it through a cache from here on.
@@ -553,6 +569,8 @@ const _: () = assert!(LINE == 64 && PAGE == 64 * LINE);
 struct Partial {
     mapped: [u64; PAGE / 64],
     known: [u64; PAGE / 64],
+    /// Something in it does not allow every access.
+    restricted: bool,
 }
 
 fn all_set(bits: &[u64; PAGE / 64], at: usize, size: usize) -> bool {
@@ -579,7 +597,7 @@ fn set_all(bits: &mut [u64; PAGE / 64], at: usize, size: usize) {
 #[derive(Debug)]
 struct Page {
     bytes: Box<[u8; PAGE]>,
-    /// `None`: all bytes are mapped and known.
+    /// `None`: all bytes are mapped and known, and allow every access.
     partial: Option<Box<Partial>>,
     /// Which bytes were written: a word per line.
     written: [u64; PAGE / 64],
@@ -608,13 +626,14 @@ impl Page {
             read: 0,
             read_bytes: None,
         };
-        if let Some(whole) = memory.get(start, PAGE) {
+        let last = start + (PAGE as u64 - 1);
+        let restricted = memory.rights.has_any(start, last);
+        if let Some(whole) = memory.get(start, PAGE).filter(|_| !restricted) {
             page.bytes.copy_from_slice(whole);
             return Some(page);
         }
-        let mut partial = Box::new(Partial { mapped: [0; PAGE / 64], known: [0; PAGE / 64] });
+        let mut partial = Box::new(Partial { mapped: [0; PAGE / 64], known: [0; PAGE / 64], restricted });
         let mut some = false;
-        let last = start + (PAGE as u64 - 1);
         let first = memory.regions.partition_point(|region| region.last < start);
         let patch = memory.patches.get(&number);
         for region in memory.regions[first..].iter().take_while(|region| region.base <= last) {
@@ -637,7 +656,7 @@ impl Page {
             }
         }
         let whole = partial.known.iter().all(|bits| *bits == u64::MAX);
-        page.partial = (!whole).then_some(partial);
+        page.partial = (!whole || restricted).then_some(partial);
         some.then_some(page)
     }
 
@@ -646,8 +665,12 @@ impl Page {
         (0..).zip(&self.written).fold(0, |lines, (line, bits)| lines | u64::from(*bits != 0) << line)
     }
 
-    fn is_mapped(&self, at: usize, size: usize) -> bool {
-        self.partial.as_ref().is_none_or(|partial| all_set(&partial.mapped, at, size))
+    /// Whether bytes of it are mapped, and may be accessed; the address is that of the first one.
+    fn allows(&self, memory: &SimMemory, address: u64, size: usize, access: MemoryAccess) -> bool {
+        self.partial.as_ref().is_none_or(|partial| {
+            all_set(&partial.mapped, address as usize % PAGE, size)
+                && !(partial.restricted && memory.rights.refuses(address, size as u64, access, false))
+        })
     }
 }
 
@@ -713,11 +736,12 @@ pub(crate) struct GroupView<'m> {
     pages: Vec<(u64, Page)>,
     index: HashMap<u64, usize>,
     last: usize,
+    changes: u64,
 }
 
 impl<'m> GroupView<'m> {
     pub(crate) fn new(memory: &'m SimMemory) -> GroupView<'m> {
-        GroupView { memory, pages: Vec::new(), index: HashMap::new(), last: 0 }
+        GroupView { memory, pages: Vec::new(), index: HashMap::new(), last: 0, changes: 0 }
     }
 
     pub(crate) fn written(self) -> GroupAccesses {
@@ -748,16 +772,17 @@ impl<'m> GroupView<'m> {
         self.pages.len() > pages || self.memory.written_pages() > MOST_WRITTEN_PAGES
     }
 
-    /// Up to eight bytes.
+    /// Up to eight bytes. Those that may not be read are as if they were not mapped.
     #[inline]
     pub(crate) fn read(&mut self, address: u64, size: usize) -> Load {
         let at = address as usize % PAGE;
         if at + size > PAGE {
             return self.read_across(address, size);
         }
+        let memory = self.memory;
         let Some(page) = self.page(address / PAGE as u64) else { return Load::Unmapped };
         if let Some(partial) = &page.partial {
-            if !all_set(&partial.mapped, at, size) {
+            if !page.allows(memory, address, size, MemoryAccess::Read) {
                 return Load::Unmapped;
             }
             if !all_set(&partial.known, at, size) {
@@ -793,15 +818,17 @@ impl<'m> GroupView<'m> {
         found
     }
 
-    /// Writes up to eight bytes; false: not all are mapped, and none was written.
+    /// Writes up to eight bytes; false: not all are mapped and may be written, and none was written.
     #[inline]
     pub(crate) fn write(&mut self, address: u64, size: usize, value: u64) -> bool {
         let at = address as usize % PAGE;
+        let memory = self.memory;
         if at + size > PAGE {
             let ends = address.checked_add(size as u64 - 1);
             let mapped = (0..size as u64).all(|n| {
                 address.checked_add(n).is_some_and(|a| {
-                    self.page(a / PAGE as u64).is_some_and(|page| page.is_mapped(a as usize % PAGE, 1))
+                    let page = self.page(a / PAGE as u64);
+                    page.is_some_and(|page| page.allows(memory, a, 1, MemoryAccess::Write))
                 })
             });
             return ends.is_some()
@@ -809,19 +836,35 @@ impl<'m> GroupView<'m> {
                 && (0..size as u64).all(|n| self.write(address + n, 1, value >> (8 * n)));
         }
         let Some(page) = self.page(address / PAGE as u64) else { return false };
-        if !page.is_mapped(at, size) {
+        if !page.allows(memory, address, size, MemoryAccess::Write) {
             return false;
         }
         let bytes = value.to_le_bytes();
-        match page.bytes[at..].first_chunk_mut::<4>() {
-            Some(stored) if size == 4 => *stored = [bytes[0], bytes[1], bytes[2], bytes[3]],
-            _ => page.bytes[at..at + size].copy_from_slice(&bytes[..size]),
-        }
+        let changes = match page.bytes[at..].first_chunk_mut::<4>() {
+            Some(stored) if size == 4 => {
+                let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
+                std::mem::replace(stored, bytes) != bytes
+            }
+            _ => {
+                let place = &mut page.bytes[at..at + size];
+                let changes = *place != bytes[..size];
+                place.copy_from_slice(&bytes[..size]);
+                changes
+            }
+        };
         set_all(&mut page.written, at, size);
+        let mut learns = false;
         if let Some(partial) = &mut page.partial {
+            learns = !all_set(&partial.known, at, size);
             set_all(&mut partial.known, at, size);
         }
+        self.changes += u64::from(changes || learns);
         true
+    }
+
+    /// Writes so far that changed what it holds.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 }
 

@@ -13,7 +13,7 @@ use unwedge_campaigns::amd::{self as amd_views, Given, View as AmdView};
 use unwedge_campaigns::amdisa::{self, View as AmdisaView};
 use unwedge_campaigns::captures::{self as capture_views, Words};
 use unwedge_campaigns::contexts as context_views;
-use unwedge_campaigns::replays;
+use unwedge_campaigns::replays::{self, ExecutedCounts};
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::output::SharedOutput;
@@ -52,6 +52,8 @@ const EXPANDED: usize = 64 << 20;
 pub(super) struct Judge {
     pub(super) db: Rc<Db>,
     pub(super) worst: Vec<Worst>,
+    /// What the captures that were executed came to.
+    pub(super) executed: ExecutedCounts,
 }
 
 impl Judge {
@@ -136,7 +138,12 @@ impl Judge {
     /// Executes a capture; `traced`: with every packet written down.
     pub(super) fn replay(&mut self, capture: &[u8], traced: bool, what: &str) {
         let db = Rc::clone(&self.db);
-        let shown = once(|mut counter| replays::show(capture, traced, &db, MAX_INPUT, &mut counter));
+        let mut counts = ExecutedCounts::default();
+        let shown = once(|mut counter| counts = replays::show(capture, traced, &db, MAX_INPUT, &mut counter));
+        let sum = &mut self.executed;
+        sum.submits += counts.submits;
+        sum.ended += counts.ended;
+        sum.work += counts.work;
         let limits = Limits {
             walk: replays::TIME,
             heap: heap(HEAP_PER_BYTE_OF_CAPTURE, capture.len()).max(HEAP_FLOOR_OF_MACHINE),

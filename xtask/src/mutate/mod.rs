@@ -30,6 +30,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 use unwedge::files::Input;
+use unwedge_campaigns::replays::ExecutedCounts;
 use unwedge_hw::Db;
 use unwedge_testkit::{i915, i915_old, xe};
 
@@ -142,6 +143,7 @@ impl Campaign {
         let mut failures = Vec::new();
         let mut worst: Vec<Worst> = Worst::none();
         let mut at = vec![0_u64; listeners.len()];
+        let mut executed = [0_u64; 3];
         for (i, line) in sayings {
             match line.split_once(' ') {
                 Some(("at", done)) => {
@@ -157,6 +159,10 @@ impl Campaign {
                     if io::stderr().is_terminal() {
                         eprintln!("{name}");
                     }
+                }
+                Some(("executed", counts)) => {
+                    let counts = counts.split(' ').filter_map(|count| count.parse::<u64>().ok());
+                    executed.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
                 }
                 Some(("worst", found)) => worst.iter_mut().for_each(|w| w.read(found)),
                 _ => {
@@ -181,6 +187,11 @@ impl Campaign {
         );
         for w in &worst {
             println!("worst {w}");
+        }
+        if let [submits @ 1.., ended, work] = executed {
+            println!(
+                "executed {submits} submits, {ended} to their end, with {work} draws, dispatches and blits"
+            );
         }
         if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
     }
@@ -211,7 +222,8 @@ impl Campaign {
         let (captures, files) = parted(files, unwedge_capture::rd::sniff);
         let (xe_files, files) = parted(files, unwedge_capture::xe::sniff);
         let (i915_files, dumps) = parted(files, unwedge_capture::i915::sniff);
-        let mut judge = Judge { db: Rc::new(Db::builtin()), worst: Worst::none() };
+        let (worst, executed) = (Worst::none(), ExecutedCounts::default());
+        let mut judge = Judge { db: Rc::new(Db::builtin()), worst, executed };
         std::panic::set_hook(Box::new(|info| println!("panic: {info}")));
         let wanted = |kind: Kind| self.only.is_none_or(|only| only == kind);
         let replays = Replays::new(&captures);
@@ -260,6 +272,8 @@ impl Campaign {
         for w in &judge.worst {
             println!("worst {w}");
         }
+        let ExecutedCounts { submits, ended, work } = judge.executed;
+        println!("executed {submits} {ended} {work}");
         Ok(())
     }
 }

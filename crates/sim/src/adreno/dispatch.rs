@@ -2,14 +2,14 @@
 //!
 //! Facts: what registers and constants mean at a dispatch, as Mesa's Turnip sets them. Never: what instructions do.
 
-use super::cp::{CpStop, ThreadId};
+use super::cp::{CpStop, PacketEnd, ThreadId};
 use super::fiber_trace::FiberWanted;
 use super::ir3::{
-    self, BindfulTable, BindfulTables, Dispatch, FaultKind, FiberTap, MemoryUnit, PrivateMemory,
-    ShaderProgram, ShaderState,
+    self, BindfulTable, BindfulTables, Dispatch, FaultKind, FiberTap, Grid, GridEnd, MemoryUnit,
+    PrivateMemory, ShaderProgram, ShaderState,
 };
 use super::machine::AdrenoMachine;
-use super::space::{Client, GpuFault};
+use super::space::{AddressSpace, Client, GpuFault};
 use super::state::DescriptorTable;
 use crate::fault::MemoryFaultCause;
 use unwedge_base::Generation;
@@ -89,6 +89,19 @@ impl ComputePlaces {
     }
 }
 
+/// A dispatch that has begun.
+#[derive(Debug)]
+pub(crate) struct RunningDispatch {
+    /// Where the shader's code begins.
+    code: u64,
+    program: ShaderProgram,
+    dispatch: Dispatch,
+    grid: Grid,
+    tap: Option<(u32, FiberTap)>,
+    /// What it is if no other thread changes what it polls.
+    polls: Option<ir3::Fault>,
+}
+
 /// Why a dispatch cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DispatchStop {
@@ -118,6 +131,15 @@ impl DispatchStop {
 }
 
 impl DispatchStop {
+    /// The same, with what the page tables say of the access.
+    pub(crate) fn with_rights(self, space: &AddressSpace) -> DispatchStop {
+        let DispatchStop::Shader { stage, code, mut fault } = self;
+        if let FaultKind::Memory(memory, _) = &mut fault.kind {
+            *memory = space.shader_fault(*memory);
+        }
+        DispatchStop::Shader { stage, code, fault }
+    }
+
     /// Hardware would have stopped as well: not for what is not emulated, or not known.
     pub(crate) fn is_of_hardware(&self) -> bool {
         let DispatchStop::Shader { fault, .. } = self;
@@ -130,21 +152,61 @@ impl DispatchStop {
 }
 
 impl AdrenoMachine<'_> {
-    /// Runs a grid of workgroups with the state that is loaded.
-    pub(crate) fn dispatch(&mut self, id: ThreadId, groups: [u32; 3]) -> Result<(), CpStop> {
-        let Some(places) = self.compute_places.clone() else { return Ok(()) };
+    /// Runs a grid of workgroups with the state that is loaded, or goes on with the one that waits for another thread.
+    pub(crate) fn dispatch(&mut self, id: ThreadId, groups: [u32; 3]) -> Result<PacketEnd, CpStop> {
+        let running = match self.thread_mut(id).dispatch.take() {
+            Some(running) => running,
+            None => match self.compute_places.clone() {
+                Some(places) => Box::new(self.begin_dispatch(id, &places, groups)?),
+                None => return Ok(PacketEnd::Done),
+            },
+        };
+        self.run_dispatch(id, running)
+    }
+
+    fn begin_dispatch(
+        &self,
+        id: ThreadId,
+        places: &ComputePlaces,
+        groups: [u32; 3],
+    ) -> Result<RunningDispatch, CpStop> {
         let first = u64::from(self.read_register(id, places.first_instruction));
         let code = self.register_pair(id, Some(places.code)).wrapping_add(first);
-        let program = self.program(id, &places, code)?;
-        let dispatch = self.dispatch_of(id, &places, groups);
-        let options = ir3::Options { steps: self.allowance, ..self.compute };
+        let program = self.program(id, places, code)?;
+        let dispatch = self.dispatch_of(id, places, groups);
         let tap = self.compute_tap(&dispatch);
-        let run = ir3::run_logged(&program, &dispatch, &mut self.space.memory, &options, tap);
-        let stats = run.map_err(|fault| match fault.kind {
+        Ok(RunningDispatch { code, program, grid: Grid::new(&dispatch), dispatch, tap, polls: None })
+    }
+
+    fn run_dispatch(&mut self, id: ThreadId, mut running: Box<RunningDispatch>) -> Result<PacketEnd, CpStop> {
+        let options = ir3::Options { steps: self.allowance, ..self.compute };
+        let RunningDispatch { code, program, dispatch, grid, tap, polls } = running.as_mut();
+        let run = grid.run(program, dispatch, &mut self.space.memory, &options, tap.as_ref());
+        let stop = |fault| CpStop::Dispatch(DispatchStop::Shader { stage: "compute", code: *code, fault });
+        let (end, stats) = run.map_err(|fault| match fault.kind {
             FaultKind::Steps => CpStop::Budget,
-            _ => CpStop::Dispatch(DispatchStop::Shader { stage: "compute", code, fault }),
+            _ => stop(fault),
         })?;
-        self.spend(stats.steps)
+        self.spend(stats.steps)?;
+        match end {
+            GridEnd::Done => Ok(PacketEnd::Done),
+            // There is no other thread that could write what is polled.
+            GridEnd::Polls(fault) if self.threads.len() == 1 => Err(stop(fault)),
+            GridEnd::Polls(fault) => {
+                *polls = Some(fault);
+                self.thread_mut(id).dispatch = Some(running);
+                Ok(PacketEnd::Waits)
+            }
+        }
+    }
+
+    /// The thread whose dispatch polls memory, and how it stops if no thread changes that.
+    pub(crate) fn polling_dispatch(&self) -> Option<(ThreadId, CpStop)> {
+        self.threads.iter().find_map(|thread| {
+            let RunningDispatch { code, polls, .. } = thread.dispatch.as_deref()?;
+            let stop = DispatchStop::Shader { stage: "compute", code: *code, fault: polls.clone()? };
+            Some((thread.id, CpStop::Dispatch(stop)))
+        })
     }
 
     /// The fiber of the grid that is traced, with the number of its workgroup.

@@ -357,10 +357,17 @@ impl<'d> AdrenoMachine<'d> {
             match (moves, waits) {
                 (true, _) => {}
                 (false, _) if halted.is_some() => return halted.unwrap_or(RunEnd::Hung),
-                (false, true) => return RunEnd::Hung,
+                (false, true) => return self.hung(),
                 (false, false) => return RunEnd::Done,
             }
         }
+    }
+
+    /// How it ends when every thread waits: at a shader that polls memory, if there is one.
+    fn hung(&mut self) -> RunEnd {
+        let Some((thread, stop)) = self.polling_dispatch() else { return RunEnd::Hung };
+        self.working = Some(WorkUnit::Shader);
+        RunEnd::Stopped { thread, stop }
     }
 
     /// Lets a thread take a packet, with no more steps than one may take.
@@ -372,6 +379,7 @@ impl<'d> AdrenoMachine<'d> {
         self.allowance = all - (given - self.allowance);
         match end {
             Err(CpStop::Budget) if given < all => Err(CpStop::NoProgress { steps: given }),
+            Err(CpStop::Dispatch(stop)) => Err(CpStop::Dispatch(stop.with_rights(&self.space))),
             end => end,
         }
     }

@@ -5,9 +5,9 @@
 use super::caches::{CacheEvent, Caches, StaleRead};
 use super::cp::ThreadId;
 use super::draw_watch::{DrawWatch, WatchSlot};
-use crate::fault::{MemoryAccess, MemoryFaultCause};
+use crate::fault::{MemoryAccess, MemoryFault, MemoryFaultCause};
 use crate::memory::{GroupAccesses, GroupView, Load, MapError, NearRegion, SimMemory};
-use std::collections::BTreeMap;
+use crate::rights::PageRights;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -105,22 +105,14 @@ impl GpuFault {
     }
 
     /// The fault of a client for a fault of memory.
-    pub(crate) fn of(fault: crate::MemoryFault, client: Client) -> GpuFault {
+    pub(crate) fn of(fault: MemoryFault, client: Client) -> GpuFault {
         let kind = match fault.cause {
             MemoryFaultCause::Unknown => GpuFaultKind::Unknown,
+            MemoryFaultCause::Refused => GpuFaultKind::Permission,
             MemoryFaultCause::Unmapped | MemoryFaultCause::Unaligned(_) => GpuFaultKind::Translation,
         };
         GpuFault { iova: fault.address, access: fault.access, kind, client }
     }
-}
-
-/// What pages do not allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PageRights {
-    /// Writes.
-    ReadOnly,
-    /// Accesses that are not privileged.
-    Privileged,
 }
 
 /// Where the kernel's part of the address space begins, which has a page table of its own (TTBR1).
@@ -131,9 +123,7 @@ const KERNEL_PART: u64 = 1 << 48;
 pub struct AddressSpace {
     /// What is mapped, and what it holds.
     pub memory: SimMemory,
-    /// First and last byte of pages that do not allow everything.
-    rights: BTreeMap<u64, (u64, PageRights)>,
-    /// Accesses are privileged: the CP is in the ring.
+    /// Accesses of the CP are privileged: it is in the ring.
     pub(crate) privileged: bool,
     /// The page table of the process is not in use: nothing but the kernel's part is mapped.
     pub(crate) other_table: bool,
@@ -155,55 +145,41 @@ impl AddressSpace {
     pub fn map_read_only(&mut self, base: u64, bytes: Vec<u8>) -> Result<(), MapError> {
         let size = bytes.len() as u64;
         self.memory.map(base, bytes)?;
-        if let Some(last) = size.checked_sub(1) {
-            self.rights.insert(base, (base + last, PageRights::ReadOnly));
-        }
+        self.memory.restrict(base, size, PageRights { read_only: true, privileged: false });
         Ok(())
-    }
-
-    /// Lets only privileged accesses of the CP into pages.
-    pub(crate) fn make_privileged(&mut self, base: u64, size: u64) {
-        if let Some(last) = size.checked_sub(1) {
-            self.rights.insert(base, (base.saturating_add(last), PageRights::Privileged));
-        }
     }
 
     /// Takes away what is mapped in a range, whole mappings or parts of them.
     pub fn unmap(&mut self, base: u64, size: u64) {
         self.memory.unmap(base, size);
-        let Some(last) = size.checked_sub(1).map(|beyond| base.saturating_add(beyond)) else { return };
-        let cut: Vec<(u64, u64, PageRights)> = self
-            .rights
-            .range(..=last)
-            .filter(|&(_, &(end, _))| end >= base)
-            .map(|(&first, &(end, rights))| (first, end, rights))
-            .collect();
-        for (first, end, rights) in cut {
-            self.rights.remove(&first);
-            if first < base {
-                self.rights.insert(first, (base - 1, rights));
-            }
-            if end > last {
-                self.rights.insert(last + 1, (end, rights));
-            }
-        }
     }
 
     /// What the page tables say against an access; `None` for memory that allows it, or where nothing is mapped.
-    fn refuses(&self, iova: u64, size: u64, access: MemoryAccess) -> Option<GpuFaultKind> {
-        if self.rights.is_empty() && !self.other_table {
-            return None;
-        }
+    fn refuses(&self, iova: u64, size: u64, access: MemoryAccess, client: Client) -> Option<GpuFaultKind> {
         if self.other_table && iova < KERNEL_PART {
             return Some(GpuFaultKind::Translation);
         }
-        let last = iova.saturating_add(size.saturating_sub(1));
-        let (_, &(end, rights)) = self.rights.range(..=last).next_back()?;
-        let refused = match rights {
-            PageRights::ReadOnly => access == MemoryAccess::Write,
-            PageRights::Privileged => !self.privileged,
-        };
-        (end >= iova && refused).then_some(GpuFaultKind::Permission)
+        let privileged = self.privileged && client == Client::Cp;
+        self.memory.rights().refuses(iova, size, access, privileged).then_some(GpuFaultKind::Permission)
+    }
+
+    /// The bytes at an address, if they are stored together, and the client may read them and sees memory itself.
+    pub(crate) fn stored(&self, iova: u64, size: usize, client: Client) -> Option<&[u8]> {
+        let refused = self.refuses(iova, size as u64, MemoryAccess::Read, client).is_some();
+        self.memory.get(iova, size).filter(|_| !refused && self.caches.is_none())
+    }
+
+    /// The fault of a shader's own access, which memory only knows not to be there, with what the page tables say of it.
+    pub(crate) fn shader_fault(&self, fault: MemoryFault) -> MemoryFault {
+        // As many bytes as an access has at most.
+        let refused = self.memory.rights().refuses(fault.address, 8, fault.access, false);
+        let mapped = || self.memory.load(fault.address, 1) != Load::Unmapped;
+        match fault.cause {
+            MemoryFaultCause::Unmapped if refused && mapped() => {
+                MemoryFault { cause: MemoryFaultCause::Refused, ..fault }
+            }
+            _ => fault,
+        }
     }
 
     /// Puts caches between the units and memory: a read that misses a flush gets what its unit holds, and is taken down.
@@ -246,7 +222,7 @@ impl AddressSpace {
     ///
     /// [`GpuFault`] where it is not mapped, may not be read, or is not known.
     pub fn read(&self, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
-        if let Some(kind) = self.refuses(iova, size as u64, MemoryAccess::Read) {
+        if let Some(kind) = self.refuses(iova, size as u64, MemoryAccess::Read, client) {
             // What is not mapped has no rights.
             let mapped = self.memory.load(iova, size) != Load::Unmapped;
             let kind = if mapped { kind } else { GpuFaultKind::Translation };
@@ -266,7 +242,7 @@ impl AddressSpace {
     /// [`GpuFault`] where it is not mapped, may only be read, or is one page too many; nothing is written then.
     pub fn write(&mut self, iova: u64, size: usize, value: u64, client: Client) -> Result<(), GpuFault> {
         let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
-        if let Some(refused) = self.refuses(iova, size as u64, MemoryAccess::Write) {
+        if let Some(refused) = self.refuses(iova, size as u64, MemoryAccess::Write, client) {
             return Err(fault(refused));
         }
         if self.memory.is_full() && self.memory.would_grow(iova, size) {
@@ -304,15 +280,23 @@ pub(crate) trait SampleMemory {
     ) -> Result<(), GpuFault>;
 }
 
-/// Where an attachment was accessed last: the region, and whether all of it may be written.
+/// Where an attachment was accessed last: the region, and whether all of it may be accessed.
 #[derive(Clone, Copy, Debug, Default)]
 struct NearAccess {
     region: NearRegion,
-    /// First and last byte that are known to be in one region without bytes that may only be read.
+    /// First and last byte that are known to be in one region in which everything may be read.
+    readable: Option<(u64, u64)>,
+    /// The same of what may be written.
     writable: Option<(u64, u64)>,
 }
 
-/// Where attachments were accessed last. It holds as long as nothing is mapped, unmapped or made read-only.
+/// Whether an access is in a range.
+fn is_within(range: Option<(u64, u64)>, iova: u64, size: usize) -> bool {
+    let last = iova.saturating_add(size as u64 - 1);
+    range.is_some_and(|(first, end)| first <= iova && last <= end)
+}
+
+/// Where attachments were accessed last. It holds as long as nothing is mapped, unmapped or restricted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NearSamples([NearAccess; PLACES]);
 
@@ -344,8 +328,13 @@ impl SampleMemory for DirectSamples<'_> {
         if self.space.caches.is_some() {
             return self.space.read(iova, size, client);
         }
-        let near = &mut self.near.0[attachment % PLACES].region;
-        loaded(self.space.memory.load_near(near, iova, size), iova, client)
+        let near = &mut self.near.0[attachment % PLACES];
+        if is_within(near.readable, iova, size) {
+            return loaded(self.space.memory.load_near(&mut near.region, iova, size), iova, client);
+        }
+        let value = self.space.read(iova, size, client)?;
+        near.readable = self.space.near_range(&mut near.region, iova, size, MemoryAccess::Read, client);
+        Ok(value)
     }
 
     #[inline]
@@ -361,8 +350,7 @@ impl SampleMemory for DirectSamples<'_> {
             return self.space.write(iova, size, value, client);
         }
         let near = &mut self.near.0[attachment % PLACES];
-        let last = iova.saturating_add(size as u64 - 1);
-        if near.writable.is_some_and(|(first, end)| first <= iova && last <= end) {
+        if is_within(near.writable, iova, size) {
             return match self.space.memory.store_near(near.region, iova, size, value) {
                 true => Ok(()),
                 false => self.space.write(iova, size, value, client),
@@ -370,13 +358,25 @@ impl SampleMemory for DirectSamples<'_> {
         }
         self.space.write(iova, size, value, client)?;
         // What `store_near` finds from now on.
-        let _ = self.space.memory.load_near(&mut near.region, iova, size);
-        let bounds = self.space.memory.bounds(near.region);
-        near.writable = bounds.filter(|(first, last)| {
-            let size = (last - first).saturating_add(1);
-            self.space.refuses(*first, size, MemoryAccess::Write).is_none()
-        });
+        near.writable = self.space.near_range(&mut near.region, iova, size, MemoryAccess::Write, client);
         Ok(())
+    }
+}
+
+impl AddressSpace {
+    /// The region of an access, if all of it allows such an access.
+    fn near_range(
+        &self,
+        near: &mut NearRegion,
+        iova: u64,
+        size: usize,
+        access: MemoryAccess,
+        client: Client,
+    ) -> Option<(u64, u64)> {
+        let _ = self.memory.load_near(near, iova, size);
+        self.memory.bounds(*near).filter(|(first, last)| {
+            self.refuses(*first, (last - first).saturating_add(1), access, client).is_none()
+        })
     }
 }
 
@@ -446,7 +446,7 @@ impl SampleMemory for ApartSamples<'_> {
         client: Client,
     ) -> Result<(), GpuFault> {
         let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
-        if let Some(refused) = self.space.refuses(iova, size as u64, MemoryAccess::Write) {
+        if let Some(refused) = self.space.refuses(iova, size as u64, MemoryAccess::Write, client) {
             return Err(fault(refused));
         }
         if self.view.write(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
@@ -502,10 +502,13 @@ mod tests {
         assert_eq!(kind(space.write(0x3000, 4, 0, Client::Cp)), Err(GpuFaultKind::Permission));
         space.memory.map(0x2000, vec![0; 0x1000]).unwrap();
         assert_eq!(kind(space.write(0x2ffc, 4, 7, Client::Cp)), Ok(()));
-        space.make_privileged(0x2000, 0x1000);
+        space.memory.restrict(0x2000, 0x1000, PageRights { read_only: false, privileged: true });
         assert_eq!(kind(space.read(0x2ffc, 4, Client::Cp).map(drop)), Err(GpuFaultKind::Permission));
         space.privileged = true;
         assert_eq!(kind(space.write(0x2ffc, 4, 7, Client::Cp)), Ok(()));
+        // Other units never are.
+        assert_eq!(kind(space.write(0x2ffc, 4, 7, Client::Ccu)), Err(GpuFaultKind::Permission));
+        assert_eq!(space.stored(0x2ffc, 4, Client::Vfd), None);
         (space.privileged, space.other_table) = (false, true);
         assert_eq!(kind(space.read(0x1000, 4, Client::Cp).map(drop)), Err(GpuFaultKind::Translation));
         space.other_table = false;

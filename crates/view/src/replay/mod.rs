@@ -295,6 +295,14 @@ impl From<BufferChange> for ChangedBuffer {
     }
 }
 
+impl Replayed {
+    /// Submits that were executed, those of them that ran to their end, and their draws, dispatches and blits.
+    pub fn counts(&self) -> [u64; 3] {
+        let ended = self.submits.iter().filter(|submit| submit.end == EndKind::Done).count();
+        [self.submits.len() as u64, ended as u64, self.submits.iter().map(|submit| submit.work).sum()]
+    }
+}
+
 /// Replays a capture. Returns what came of it, and what was lost of the capture.
 pub fn replay(
     capture: impl Read,

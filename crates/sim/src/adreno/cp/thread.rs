@@ -1,5 +1,6 @@
 //! A thread of the command processor: the streams it is in, and what decides which packets it takes.
 
+use super::super::dispatch::RunningDispatch;
 use super::super::draw::BinStreams;
 use super::super::groups_state::Groups;
 use unwedge_stream::adreno::mode;
@@ -180,7 +181,7 @@ pub(crate) struct DrawPredicate {
 }
 
 /// A thread.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct CpThread {
     pub(crate) id: ThreadId,
     pub(crate) frames: Vec<Frame>,
@@ -214,6 +215,8 @@ pub(crate) struct CpThread {
     pub(crate) fetches: [LevelFetch; QUEUES],
     /// How often its register contexts rolled over: those of draws and events, and those of blits.
     pub(crate) rollovers: [u64; 2],
+    /// The dispatch of the packet that waits: its shaders poll memory that another thread may write.
+    pub(crate) dispatch: Option<Box<RunningDispatch>>,
 }
 
 impl CpThread {
@@ -239,6 +242,7 @@ impl CpThread {
             work: PacketInWork::default(),
             fetches: [LevelFetch::default(); QUEUES],
             rollovers: [0; 2],
+            dispatch: None,
         }
     }
 

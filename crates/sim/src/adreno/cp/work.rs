@@ -37,16 +37,18 @@ impl AdrenoMachine<'_> {
         }
         let work =
             WatchedWork { number: self.work_done, thread: packet.thread, iova: packet.iova, op: packet.op };
-        self.tell_watch(|watch, machine| watch.work(machine, &work, false));
+        if self.thread(packet.thread).dispatch.is_none() {
+            self.tell_watch(|watch, machine| watch.work(machine, &work, false));
+        }
         self.working = Some(match packet.op {
             AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => WorkUnit::Shader,
             AdrenoOp::Blit => WorkUnit::Blit,
             _ => WorkUnit::Draw,
         });
-        match packet.op {
+        let end = match packet.op {
             AdrenoOp::ExecCs => {
                 let groups = [packet.arg(1)?, packet.arg(2)?, packet.arg(3)?];
-                self.dispatch(packet.thread, groups)?;
+                self.dispatch(packet.thread, groups)?
             }
             AdrenoOp::ExecCsIndirect => self.dispatch_indirect(packet)?,
             AdrenoOp::RunOpencl => {
@@ -54,9 +56,12 @@ impl AdrenoMachine<'_> {
                     .places
                     .kernel_groups
                     .map(|reg| reg.map_or(1, |reg| self.read_register(packet.thread, reg)));
-                self.dispatch(packet.thread, groups)?;
+                self.dispatch(packet.thread, groups)?
             }
-            AdrenoOp::Blit => self.blit(packet.thread)?,
+            AdrenoOp::Blit => {
+                self.blit(packet.thread)?;
+                PacketEnd::Done
+            }
             _ => {
                 if let Some((_, streams)) = visibility {
                     self.thread_mut(packet.thread).bin = Some(streams);
@@ -65,7 +70,11 @@ impl AdrenoMachine<'_> {
                 self.begin_lrz_draw(packet.iova);
                 self.draw_packet(packet)?;
                 self.end_draw_packet(packet.thread)?;
+                PacketEnd::Done
             }
+        };
+        if end == PacketEnd::Waits {
+            return Ok(end);
         }
         self.working = None;
         self.tell_watch(|watch, machine| watch.work(machine, &work, true));
@@ -76,7 +85,10 @@ impl AdrenoMachine<'_> {
 
     /// CP_EXEC_CS_INDIRECT: the CP reads the number of groups, and sets the sizes that a driver sets for a direct
     /// dispatch.
-    fn dispatch_indirect(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
+    fn dispatch_indirect(&mut self, packet: &Executed<'_>) -> Result<PacketEnd, CpStop> {
+        if self.thread(packet.thread).dispatch.is_some() {
+            return self.dispatch(packet.thread, [0; 3]);
+        }
         let (iova, local) = (packet.arg64(1)?, packet.arg(3)?);
         let mut groups = [0; 3];
         for (n, count) in (0..).zip(&mut groups) {

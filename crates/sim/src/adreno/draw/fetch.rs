@@ -72,9 +72,7 @@ impl Attribute {
 
     /// The bytes of its buffer, where all of them are stored together.
     pub(super) fn buffer<'s>(&self, space: &'s AddressSpace) -> Option<&'s [u8]> {
-        // Caches see each fetch.
-        let size = usize::try_from(self.size).ok().filter(|_| !space.has_caches())?;
-        space.memory.get(self.base, size)
+        space.stored(self.base, usize::try_from(self.size).ok()?, Client::Vfd)
     }
 
     /// The four components of a vertex. What is past the end of the buffer is made of zeros.
@@ -115,7 +113,7 @@ impl Attribute {
 
 /// Reads bytes.
 pub(super) fn read(space: &AddressSpace, address: u64, to: &mut [u8]) -> Result<(), GpuFault> {
-    if let Some(bytes) = space.memory.get(address, to.len()).filter(|_| !space.has_caches()) {
+    if let Some(bytes) = space.stored(address, to.len(), Client::Vfd) {
         to.copy_from_slice(bytes);
         return Ok(());
     }

@@ -37,6 +37,8 @@ pub enum FaultKind {
     Steps,
     /// The wave comes back to a state that it had, with no access to memory and no barrier between: it never ends.
     Endless,
+    /// The waves of a workgroup poll memory, which nothing that still runs changes.
+    Polls,
     /// Workgroups touch more memory than the machine keeps of them.
     TooManyPages,
 }
@@ -84,6 +86,7 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::Steps => f.write_str("no end after the steps that were allowed"),
             FaultKind::Endless => f.write_str("an endless loop: the wave has come back to the same state"),
+            FaultKind::Polls => f.write_str("an endless loop: it polls memory that nothing changes any more"),
             FaultKind::TooManyPages => f.write_str("more memory is written or read than is emulated"),
         }
     }

@@ -216,7 +216,7 @@ impl StageCode {
         done: impl FnMut(R),
     ) -> Result<Stats, Fault> {
         let mut groups = Groups::new(&self.program, &self.dispatch, options);
-        groups.run(memory, count, &self.constants, work, done);
+        groups.run(memory, 0..count, &self.constants, work, done);
         groups.end()
     }
 }

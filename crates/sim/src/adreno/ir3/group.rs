@@ -23,6 +23,11 @@ const UNWRITTEN_BYTE: u8 = 0xd5;
 /// Instructions of a wave before the next one has its turn.
 const TURN: u32 = 512;
 
+/// Steps of a workgroup before others have their turn: it may poll in a way that is not seen.
+const SLICE: u64 = 1 << 22;
+/// Bytes of a workgroup that is set aside; a larger one runs to its end.
+const MOST_PARKED_BYTES: usize = 1 << 19;
+
 /// Pages of memory that a workgroup may touch.
 const MOST_PAGES: usize = 1 << 15;
 /// The same while it runs ahead of others, of which many are kept.
@@ -42,11 +47,37 @@ pub(super) struct Machine<'m> {
     budget: u64,
     /// Pages of memory that it may touch.
     pages: usize,
+    pub(super) local_changes: u64,
     group: [u32; 3],
     random: u64,
     adversarial: bool,
     /// Fibers that are logged.
     pub(super) taps: Vec<ActiveTap>,
+}
+
+/// How waves stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WavesEnd {
+    /// All have ended.
+    Ended,
+    /// They poll memory, or wait at a barrier for those that do.
+    Poll,
+    /// They have executed as many steps as they were given.
+    Slice,
+}
+
+/// A workgroup that is set aside while others go on.
+#[derive(Debug)]
+pub(super) struct ParkedGroup {
+    pub(super) number: u32,
+    waves: Vec<Wave>,
+    local: Vec<u8>,
+    random: u64,
+    taps: Vec<ActiveTap>,
+    /// Since it was resumed, it has done more than to poll.
+    pub(super) moved: bool,
+    /// What it is if nothing else moves.
+    pub(super) fault: Fault,
 }
 
 /// How a turn of a wave ended.
@@ -82,6 +113,7 @@ impl<'m> Machine<'m> {
             registers: program.registers(),
             budget: options.steps,
             pages: MOST_PAGES,
+            local_changes: 0,
             group: [number % x, number / x % y, number / x / y],
             random: seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d,
             adversarial,
@@ -185,21 +217,63 @@ impl<'m> Machine<'m> {
         self.taps = taps.iter().filter_map(|tap| tap.start(lanes)).collect();
     }
 
-    /// Runs all waves to their end.
-    pub(super) fn run(&mut self) -> Result<(), Fault> {
+    /// Runs the waves of a workgroup of a grid, until they end or others are to go on first.
+    pub(super) fn run(&mut self, number: u32) -> Result<Option<ParkedGroup>, Fault> {
         let first = Wave::new(0, 64, self.program.registers());
-        let mut waves = self.waves().map_err(|kind| self.fault(&first, kind))?;
-        self.run_waves(&mut waves)
+        let waves = self.waves().map_err(|kind| self.fault(&first, kind))?;
+        self.log_starts(&waves);
+        self.run_or_park(number, waves)
     }
 
+    /// Runs the waves of a workgroup that was set aside.
+    pub(super) fn resume(&mut self, mut group: ParkedGroup) -> Result<Option<ParkedGroup>, Fault> {
+        self.local = group.local;
+        self.random = group.random;
+        self.taps = group.taps;
+        group.waves.iter_mut().for_each(Wave::resume);
+        self.run_or_park(group.number, group.waves)
+    }
+
+    fn run_or_park(&mut self, number: u32, mut waves: Vec<Wave>) -> Result<Option<ParkedGroup>, Fault> {
+        let bytes = self.local.len() + waves.iter().map(Wave::bytes).sum::<usize>();
+        let slice = if bytes <= MOST_PARKED_BYTES { SLICE } else { u64::MAX };
+        let still = |waves: &[Wave]| waves.iter().filter(|wave| !wave.ended && !wave.at_barrier).count();
+        let (running, changes) = (still(&waves), self.changes());
+        let end = self.run_turns(&mut waves, slice);
+        self.log_ends(&waves);
+        let end = end?;
+        let polls = waves.iter().find(|wave| !wave.ended && !wave.at_barrier);
+        let fault = match (end, polls.or(waves.first())) {
+            (WavesEnd::Ended, _) | (_, None) => return Ok(None),
+            (_, Some(wave)) => self.fault(wave, FaultKind::Polls),
+        };
+        if slice == u64::MAX {
+            return Err(fault);
+        }
+        let moved = end == WavesEnd::Slice || self.changes() != changes || still(&waves) != running;
+        let (local, taps) = (std::mem::take(&mut self.local), std::mem::take(&mut self.taps));
+        let random = self.random;
+        Ok(Some(ParkedGroup { number, waves, local, random, taps, moved, fault }))
+    }
+
+    /// Runs the waves of a stage of draws to their end.
     pub(super) fn run_waves(&mut self, waves: &mut [Wave]) -> Result<(), Fault> {
         self.log_starts(waves);
-        let done = self.run_turns(waves);
+        let end = self.run_turns(waves, u64::MAX);
         self.log_ends(waves);
-        done
+        match (end?, waves.iter().find(|wave| wave.polls.is_some() && !wave.ended)) {
+            (WavesEnd::Poll, Some(wave)) => Err(self.fault(wave, FaultKind::Polls)),
+            _ => Ok(()),
+        }
     }
 
-    fn run_turns(&mut self, waves: &mut [Wave]) -> Result<(), Fault> {
+    /// How often memory has changed that the group sees.
+    fn changes(&self) -> u64 {
+        self.view.changes() + self.local_changes
+    }
+
+    fn run_turns(&mut self, waves: &mut [Wave], slice: u64) -> Result<WavesEnd, Fault> {
+        let last = self.steps.saturating_add(slice);
         loop {
             let mut moved = false;
             let skipped = if self.adversarial { self.random() as usize } else { 0 };
@@ -213,17 +287,30 @@ impl<'m> Machine<'m> {
                 }
             }
             if waves.iter().all(|wave| wave.ended) {
-                return Ok(());
+                return Ok(WavesEnd::Ended);
             }
             if !moved {
                 waves.iter_mut().for_each(|wave| wave.at_barrier = false);
+                continue;
+            }
+            let polls = Some(self.changes());
+            let mut running = waves.iter().filter(|wave| !wave.ended && !wave.at_barrier).peekable();
+            if running.peek().is_some() && running.all(|wave| wave.polls == polls) {
+                return Ok(WavesEnd::Poll);
+            }
+            if self.steps >= last {
+                return Ok(WavesEnd::Slice);
             }
         }
     }
 
     fn turn(&mut self, wave: &mut Wave, most: u32) -> Result<Turn, Fault> {
-        if wave.comes_again() {
+        if wave.comes_again(self.changes()) {
             return Err(self.fault(wave, FaultKind::Endless));
+        }
+        // Nobody else runs beside the preamble.
+        if wave.runs_preamble && wave.polls == Some(self.changes()) {
+            return Err(self.fault(wave, FaultKind::Polls));
         }
         for _ in 0..most {
             if wave.ended || wave.at_barrier {

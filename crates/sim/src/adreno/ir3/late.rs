@@ -104,6 +104,11 @@ impl Late {
         }
     }
 
+    /// Nothing is under way.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.ops.is_empty()
+    }
+
     /// The halves of a register.
     fn halves(number: usize, half: bool) -> std::ops::Range<usize> {
         if half { number..number + 1 } else { 2 * number..2 * number + 2 }

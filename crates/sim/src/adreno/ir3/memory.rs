@@ -143,6 +143,14 @@ impl Machine<'_> {
         }
     }
 
+    fn store_local(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FaultKind> {
+        let place = self.local_place(offset, bytes.len())?;
+        let changes = place != bytes;
+        place.copy_from_slice(bytes);
+        self.local_changes += u64::from(changes);
+        Ok(())
+    }
+
     fn local_place(&mut self, offset: u32, bytes: usize) -> Result<&mut [u8], FaultKind> {
         let from = offset as usize;
         self.local.get_mut(from..from.saturating_add(bytes)).ok_or(FaultKind::BeyondLocal(offset))
@@ -238,7 +246,7 @@ fn scratch_store(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results,
                 let place = private_place(machine, cx.wave, fiber, offset, bytes)?;
                 results.private.push((place.start, value, bytes));
             } else {
-                machine.local_place(offset, bytes)?.copy_from_slice(&value[..bytes.min(4)]);
+                machine.store_local(offset, &value[..bytes.min(4)])?;
             }
             Ok(())
         })?;
@@ -411,7 +419,7 @@ fn local_atomic(machine: &mut Machine<'_>, cx: &Context<'_>) -> Result<Results, 
         let before = u64::from(number(place));
         let [first, second] = [0, 1].map(|at| values(&data, 1, at, fiber));
         let after = atomic(cx.instruction.opcode, cx.access.ty, before, first, second)? as u32;
-        place.copy_from_slice(&after.to_le_bytes());
+        machine.store_local(offsets[fiber], &after.to_le_bytes())?;
         old[fiber] = before;
         Ok(())
     })?;

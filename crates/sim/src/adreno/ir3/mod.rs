@@ -14,6 +14,7 @@ mod dispatch;
 mod fault;
 mod fibers;
 mod flow;
+mod grid;
 mod group;
 mod image;
 mod late;
@@ -32,8 +33,8 @@ pub use fault::{Fault, FaultKind, MemoryUnit};
 pub(crate) use fibers::{
     BatchMaker, Fibers, FibersDone, OutputRegister, Planes, Prefetch, StageCode, StartValue,
 };
+pub(crate) use grid::{Grid, GridEnd};
 pub use program::ShaderProgram;
-pub(crate) use run::run_logged;
 pub use run::{Stats, run};
 pub(crate) use tap::FiberTap;
 pub use tap::{FiberLog, FiberRegister, FiberRun, FiberStep, RegisterValue, SharedFiberLog, lock_log};

@@ -2,12 +2,13 @@
 
 use super::dispatch::{Dispatch, Options};
 use super::fault::{Fault, FaultKind};
+use super::grid::{Grid, GridEnd};
 use super::group::{MOST_PAGES_AHEAD, Machine};
 use super::program::ShaderProgram;
-use super::tap::FiberTap;
 use crate::memory::{GroupView, SimMemory};
 use crate::run::{GroupRun, Turn, at_once, one_by_one};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Components of the constant file.
@@ -103,11 +104,11 @@ impl<'r> Groups<'r> {
         written
     }
 
-    /// Runs so many groups, and hands on in order what came of those that ran to their end.
+    /// Runs groups, and hands on in order what came of those that ran to their end.
     pub(super) fn run<R: Send>(
         &mut self,
         memory: &mut SimMemory,
-        count: u32,
+        numbers: Range<u32>,
         constants: &[u32],
         work: impl Fn(&mut Machine<'_>, u32) -> Result<R, Fault> + Sync,
         mut done: impl FnMut(R),
@@ -116,7 +117,10 @@ impl<'r> Groups<'r> {
             return;
         }
         let Groups { program, dispatch, options, steps, stats, fault } = self;
+        let Range { start, end } = numbers;
+        let count = end.saturating_sub(start);
         let run = |view: GroupView<'_>, number: u32, turn: Turn| {
+            let number = start + number;
             let options = Options { steps: steps.left(turn), ..**options };
             let machine = Machine::new(program, dispatch, &options, view, Cow::Borrowed(constants), number);
             let mut machine = match turn {
@@ -142,6 +146,11 @@ impl<'r> Groups<'r> {
         self.stats.groups += groups;
     }
 
+    /// Whether a group met a fault.
+    pub(super) fn has_fault(&self) -> bool {
+        self.fault.is_some()
+    }
+
     /// What was executed, or the first fault.
     pub(super) fn end(self) -> Result<Stats, Fault> {
         match self.fault {
@@ -164,7 +173,7 @@ fn take<R>(group: GroupOutcome<R>, steps: &Steps, stats: &mut Stats, fault: &mut
     }
 }
 
-/// Runs a grid: the preamble once, then workgroup after workgroup, in order.
+/// Runs a grid: the preamble once, then workgroup after workgroup, in order. One that polls memory goes on after others.
 ///
 /// # Errors
 ///
@@ -175,30 +184,10 @@ pub fn run(
     memory: &mut SimMemory,
     options: &Options,
 ) -> Result<Stats, Fault> {
-    run_logged(program, dispatch, memory, options, None)
-}
-
-/// The same, with a fiber of one workgroup logged: the number of the group, and the tap.
-pub(crate) fn run_logged(
-    program: &ShaderProgram,
-    dispatch: &Dispatch,
-    memory: &mut SimMemory,
-    options: &Options,
-    tap: Option<(u32, FiberTap)>,
-) -> Result<Stats, Fault> {
-    // A group that is logged runs once.
-    let options = &Options { threads: if tap.is_some() { 1 } else { options.threads }, ..*options };
-    let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
-    let mut groups = Groups::new(program, dispatch, options);
-    if count > 0 {
-        let constants = groups.preamble(memory);
-        let work = |machine: &mut Machine<'_>, number: u32| {
-            if let Some((_, tap)) = tap.as_ref().filter(|(group, _)| *group == number) {
-                machine.log_fibers(std::slice::from_ref(tap), dispatch.lanes());
-            }
-            machine.run()
-        };
-        groups.run(memory, count, &constants, work, |()| ());
+    let mut grid = Grid::new(dispatch);
+    let (end, stats) = grid.run(program, dispatch, memory, options, None)?;
+    match end {
+        GridEnd::Done => Ok(stats),
+        GridEnd::Polls(fault) => Err(fault),
     }
-    groups.end()
 }

@@ -62,12 +62,30 @@ pub(super) struct Wave {
     pub(super) turns: u32,
     /// Instructions so far that depend on more than the wave, or change more.
     pub(super) accesses: u64,
+    /// Turns before which nobody looks for a state that comes again.
+    patience: u32,
     /// What it was at an earlier turn.
-    pub(super) earlier: Option<Box<Wave>>,
+    earlier: Option<EarlierState>,
+    /// A state is to be kept as soon as nothing is under way.
+    keeps_state: bool,
+    /// It comes back to the same state as long as memory has changed no more often than this.
+    pub(super) polls: Option<u64>,
 }
 
-/// Turns before which nobody looks for a state that comes again.
+/// What a wave was at a turn.
+#[derive(Debug, Clone)]
+struct EarlierState {
+    wave: Box<Wave>,
+    /// How often memory had changed since when the wave is known to come back to this state.
+    changes: u64,
+    /// How often it has come back since.
+    times: u32,
+}
+
+/// That of a wave that begins.
 const PATIENCE: u32 = 64;
+/// How often a state has to come again under adversarial timing, where the next time may be another one.
+const LATE_TIMES: u32 = 64;
 
 /// Varyings of the primitives that a wave has fragments of.
 #[derive(Debug, Clone)]
@@ -110,36 +128,73 @@ impl Wave {
             target_aliases: Vec::new(),
             turns: 0,
             accesses: 0,
+            patience: PATIENCE,
             earlier: None,
+            keeps_state: false,
+            polls: None,
         }
     }
 
     /// Counts a turn; true if the wave is in a state that it was in before, with nothing between that depends on more than
-    /// the wave. States are kept at powers of two, so that a loop of any length is found.
-    pub(super) fn comes_again(&mut self) -> bool {
+    /// the wave. States are kept at powers of two, so that a loop of any length is found. Where it has accessed memory
+    /// between, which has changed so often so far, [`Wave::polls`] says so.
+    pub(super) fn comes_again(&mut self, changes: u64) -> bool {
         self.turns = self.turns.saturating_add(1);
-        if self.turns < PATIENCE || self.late.is_some() {
+        if self.turns < self.patience {
             return false;
         }
-        let same = |old: &Wave| {
-            old.accesses == self.accesses
-                && old.pc == self.pc
-                && old.active == self.active
-                && old.predicates == self.predicates
-                && (old.predication, old.predicated) == (self.predication, self.predicated)
-                && (old.a1, old.shared, old.helpers) == (self.a1, self.shared, self.helpers)
-                && old.parked == self.parked
-                && old.a0 == self.a0
-                && old.rows == self.rows
-        };
-        if self.earlier.as_deref().is_some_and(same) {
-            return true;
+        self.keeps_state |= self.turns.is_power_of_two();
+        // Registers that wait for results hold garbage.
+        if self.late.as_deref().is_some_and(|late| !late.is_quiet()) {
+            return false;
         }
-        if self.turns.is_power_of_two() {
+        if let Some(mut earlier) = self.earlier.take() {
+            let alone = earlier.wave.accesses == self.accesses;
+            if self.is_as(&earlier.wave, alone) {
+                if !alone && earlier.changes != changes {
+                    (earlier.changes, earlier.times) = (changes, 0);
+                } else {
+                    earlier.times += 1;
+                }
+                if earlier.times >= if self.late.is_some() { LATE_TIMES } else { 1 } {
+                    if alone {
+                        return true;
+                    }
+                    self.polls = Some(changes);
+                }
+            }
+            self.earlier = Some(earlier);
+        }
+        if std::mem::take(&mut self.keeps_state) {
             self.earlier = None;
-            self.earlier = Some(Box::new(self.clone()));
+            self.earlier = Some(EarlierState { wave: Box::new(self.clone()), changes, times: 0 });
         }
         false
+    }
+
+    /// Whether it goes on as another state of it would, as far as that depends on the wave alone.
+    fn is_as(&self, old: &Wave, same_private: bool) -> bool {
+        old.pc == self.pc
+            && old.active == self.active
+            && old.predicates == self.predicates
+            && (old.predication, old.predicated) == (self.predication, self.predicated)
+            && (old.a1, old.shared, old.helpers) == (self.a1, self.shared, self.helpers)
+            && old.parked == self.parked
+            && (&old.aliases, &old.target_aliases) == (&self.aliases, &self.target_aliases)
+            && old.a0 == self.a0
+            && old.rows == self.rows
+            && (same_private || old.private == self.private)
+    }
+
+    /// It goes on after others, which may have changed what it polls: states that it had are of no use.
+    pub(super) fn resume(&mut self) {
+        (self.turns, self.patience) = (0, 1);
+        (self.earlier, self.polls) = (None, None);
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        4 * self.rows.len() + self.private.len()
     }
 
     /// Fibers that execute.

@@ -4,6 +4,7 @@
 //! Never: another context or another ring; the driver has one ring for these GPUs, and a capture is of one process.
 
 use crate::adreno::machine::AdrenoMachine;
+use crate::rights::PageRights;
 use unwedge_base::Generation;
 use unwedge_hw::adreno::snapshot::Snapshot;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
@@ -69,10 +70,11 @@ impl KernelRing {
         machine.process_table = Some(TTBR0);
         machine.protected = Some(Box::new(snapshot.protected.clone()));
         // Where a capture has something at the kernel's own addresses, that is what the GPU sees.
-        for (iova, size) in [(RING, RING_SIZE), (MEMORY_POINTERS, MEMORY_POINTERS_SIZE as u64)] {
-            let mapped = machine.space.memory.map_zero_filled(iova, size, Vec::new());
-            if mapped.is_ok() && chip.has_privilege {
-                machine.space.make_privileged(iova, size);
+        let pointers = (MEMORY_POINTERS, MEMORY_POINTERS_SIZE as u64, false);
+        for (iova, size, read_only) in [(RING, RING_SIZE, true), pointers] {
+            let memory = &mut machine.space.memory;
+            if memory.map_zero_filled(iova, size, Vec::new()).is_ok() {
+                memory.restrict(iova, size, PageRights { read_only, privileged: chip.has_privilege });
             }
         }
         (self.written, self.switched) = (0, false);
