@@ -17,6 +17,8 @@ use std::sync::Arc;
 const PAGE: usize = 4096;
 /// The same, for caches of groups.
 pub(crate) const PAGE_BYTES: usize = PAGE;
+/// Its lines.
+pub(crate) const PAGE_LINES: usize = PAGE / LINE;
 /// Pages that are kept of what was written where nothing is stored.
 const MOST_WRITTEN_PAGES: usize = if cfg!(test) { 1 << 9 } else { 1 << 17 };
 /// Bytes of a line, by which reads and writes are compared.
@@ -102,16 +104,31 @@ impl Default for Patch {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NearRegion(usize);
 
+/// How a workgroup reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupPath {
+    /// As most reads.
+    Shader,
+    /// Constants and descriptors.
+    Constants,
+}
+
 /// A cache that workgroups see memory through.
 pub(crate) trait GroupCache: std::fmt::Debug + Send + Sync {
-    /// Puts what the cache holds of a page over what memory holds.
-    fn fetch(&self, page: u64, bytes: &mut [u8; PAGE_BYTES]);
+    /// Puts what the cache holds of a page over what memory holds. Bytes that are not known through it, by line.
+    fn fetch(&self, page: u64, bytes: &mut [u8; PAGE_BYTES]) -> Option<Box<[u64; PAGE_LINES]>>;
+
+    /// Whether constants have a cache of their own.
+    fn has_constants(&self) -> bool;
+
+    /// A byte through the cache of constants, where other reads get this.
+    fn constant(&self, address: u64, byte: Option<u8>) -> Option<u8>;
 
     /// A group has read bytes of a line, by bit.
-    fn read_line(&self, line: u64, mask: u64);
+    fn read_line(&self, path: GroupPath, line: u64, mask: u64);
 
-    /// A group writes a byte where memory has another.
-    fn write_byte(&self, address: u64, old: Option<u8>);
+    /// A group writes bytes of a line, by bit, where memory has others.
+    fn write_line(&self, line: u64, mask: u64, old: &dyn Fn(u64) -> Option<u8>);
 }
 
 /// The cache of a memory. What it holds is not part of what memory is.
@@ -603,16 +620,29 @@ struct Page {
     written: [u64; PAGE / 64],
     /// Which lines were read.
     read: u64,
-    /// Which bytes were read before they were written, where a cache wants to know.
-    read_bytes: Option<Box<[u64; PAGE / 64]>>,
+    /// Which bytes were read before they were written, where there is a cache.
+    cached: Option<Box<CachedReads>>,
+}
+
+/// Bytes of a page that were read: a word per line.
+#[derive(Debug)]
+struct CachedReads {
+    shader: [u64; PAGE / 64],
+    constants: [u64; PAGE / 64],
 }
 
 impl Page {
     fn new(memory: &SimMemory, number: u64) -> Option<Page> {
         let mut page = Page::stored(memory, number)?;
         if let Some(GroupCacheHandle(cache)) = &memory.cache {
-            cache.fetch(number, &mut page.bytes);
-            page.read_bytes = Some(Box::new([0; PAGE / 64]));
+            if let Some(unknown) = cache.fetch(number, &mut page.bytes) {
+                let all = [u64::MAX; PAGE / 64];
+                let partial =
+                    page.partial.get_or_insert_with(|| Box::new(Partial { mapped: all, known: all }));
+                partial.known.iter_mut().zip(unknown.iter()).for_each(|(known, unknown)| *known &= !unknown);
+            }
+            let none = [0; PAGE / 64];
+            page.cached = Some(Box::new(CachedReads { shader: none, constants: none }));
         }
         Some(page)
     }
@@ -624,7 +654,7 @@ impl Page {
             partial: None,
             written: [0; PAGE / 64],
             read: 0,
-            read_bytes: None,
+            cached: None,
         };
         let last = start + (PAGE as u64 - 1);
         let restricted = memory.rights.has_any(start, last);
@@ -716,14 +746,17 @@ impl GroupAccesses {
         pages.sort_unstable_by_key(|(number, _)| **number);
         for (number, page) in pages {
             let line = |n: u64| number * PAGE as u64 + n * LINE as u64;
-            let read = page.read_bytes.iter().flat_map(|bits| bits.iter());
-            for (n, mask) in (0..).zip(read).filter(|(_, mask)| **mask != 0) {
-                cache.read_line(line(n), *mask);
+            if let Some(read) = &page.cached {
+                for (path, masks) in
+                    [(GroupPath::Shader, &read.shader), (GroupPath::Constants, &read.constants)]
+                {
+                    for (n, mask) in (0..).zip(masks).filter(|(_, mask)| **mask != 0) {
+                        cache.read_line(path, line(n), *mask);
+                    }
+                }
             }
             for (n, mask) in (0..).zip(page.written).filter(|(_, mask)| *mask != 0) {
-                for address in (0..64).filter(|at| mask >> at & 1 != 0).map(|at| line(n) + at) {
-                    cache.write_byte(address, old(address));
-                }
+                cache.write_line(line(n), mask, &old);
             }
         }
     }
@@ -781,20 +814,18 @@ impl<'m> GroupView<'m> {
         }
         let memory = self.memory;
         let Some(page) = self.page(address / PAGE as u64) else { return Load::Unmapped };
-        if let Some(partial) = &page.partial {
-            if !page.allows(memory, address, size, MemoryAccess::Read) {
-                return Load::Unmapped;
-            }
-            if !all_set(&partial.known, at, size) {
-                return Load::Unknown;
-            }
+        if page.partial.is_some() && !page.allows(memory, address, size, MemoryAccess::Read) {
+            return Load::Unmapped;
         }
-        page.read |= 1 << (at / LINE) | 1 << ((at + size - 1) / LINE);
-        if let Some(bits) = &mut page.read_bytes {
+        if let Some(read) = &mut page.cached {
             (at..at + size)
                 .filter(|at| page.written[at / 64] >> (at % 64) & 1 == 0)
-                .for_each(|at| bits[at / 64] |= 1 << (at % 64));
+                .for_each(|at| read.shader[at / 64] |= 1 << (at % 64));
         }
+        if page.partial.as_ref().is_some_and(|partial| !all_set(&partial.known, at, size)) {
+            return Load::Unknown;
+        }
+        page.read |= 1 << (at / LINE) | 1 << ((at + size - 1) / LINE);
         if size == 4
             && let Some(bytes) = page.bytes[at..].first_chunk::<4>()
         {
@@ -802,6 +833,42 @@ impl<'m> GroupView<'m> {
         }
         let bytes = page.bytes[at..at + size].iter().rev();
         Load::Known(bytes.fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    /// Up to eight bytes of constants or descriptors, which may have a cache of their own.
+    pub(crate) fn read_constants(&mut self, address: u64, size: usize) -> Load {
+        let memory = self.memory;
+        let cache = memory.cache.as_ref().map(|GroupCacheHandle(cache)| cache.clone());
+        let Some(cache) = cache.filter(|cache| cache.has_constants()) else {
+            return self.read(address, size);
+        };
+        let mut found = Load::Known(0);
+        for n in 0..size as u64 {
+            let byte = address.checked_add(n).map_or(Load::Unmapped, |address| {
+                let at = address as usize % PAGE;
+                let Some(page) = self.page(address / PAGE as u64) else { return Load::Unmapped };
+                if !page.allows(memory, address, 1, MemoryAccess::Read) {
+                    return Load::Unmapped;
+                }
+                page.read |= 1 << (at / LINE);
+                let known = page.partial.as_ref().is_none_or(|partial| all_set(&partial.known, at, 1));
+                let byte = known.then(|| page.bytes[at]);
+                let byte = match &mut page.cached {
+                    Some(read) if page.written[at / 64] >> (at % 64) & 1 == 0 => {
+                        read.constants[at / 64] |= 1 << (at % 64);
+                        cache.constant(address, byte)
+                    }
+                    _ => byte,
+                };
+                byte.map_or(Load::Unknown, |byte| Load::Known(byte.into()))
+            });
+            match (byte, found) {
+                (Load::Unmapped, _) => return Load::Unmapped,
+                (Load::Known(byte), Load::Known(value)) => found = Load::Known(value | byte << (8 * n)),
+                _ => found = Load::Unknown,
+            }
+        }
+        found
     }
 
     /// A read that crosses the end of a page.

@@ -52,12 +52,14 @@ fn draw(scene: &mut Scene<'_>, z: f32, lrz: u32, depth: u32) {
     scene.put(at, &words).set("VFD_INDEX_OFFSET", &[first]).draw(TRIANGLES, 3);
 }
 
-fn ends(scene: &mut Scene<'_>) -> (u64, usize) {
+/// Fragments that would be rejected, and those of them that are seen.
+fn ends(scene: &mut Scene<'_>) -> (u64, u64) {
     // A marker ends the pass.
     scene.stream.op("SET_MARKER", &[1]);
     assert_eq!(scene.run(), RunEnd::Done);
-    let (misses, rejected) = scene.machine.lrz_misses();
-    (rejected, misses.len())
+    let found = scene.machine.lrz_findings().unwrap();
+    assert_eq!((found.unchecked, found.misses.len() as u64), (0, found.missed));
+    (found.rejected, found.missed)
 }
 
 /// What is behind is rejected, and fails the test of depth as well.
@@ -80,8 +82,8 @@ fn what_is_seen_must_not_be_rejected() {
     each(|mut scene| {
         draw(&mut scene, 0.25, ENABLE | WRITE | TEST, LESS);
         draw(&mut scene, 0.5, ENABLE | WRITE | TEST, LESS | DEPTH_WRITE);
-        assert_eq!(ends(&mut scene), (ALL, ALL as usize));
-        let (misses, _) = scene.machine.lrz_misses();
+        assert_eq!(ends(&mut scene), (ALL, ALL));
+        let misses = scene.machine.lrz_findings().unwrap().misses;
         assert_eq!((misses[33].pixel, misses[33].draw, misses[33].depth), ((1, 1), 1, 0.5));
         assert!((misses[33].bound - 0.25).abs() < 1e-4);
     });
@@ -98,7 +100,7 @@ fn what_is_replaced_may_be_rejected() {
             if replaced {
                 draw(&mut scene, 0.25, ENABLE | TEST, LESS | DEPTH_WRITE);
             }
-            assert_eq!(ends(&mut scene), (ALL, if replaced { 0 } else { ALL as usize }));
+            assert_eq!(ends(&mut scene), (ALL, if replaced { 0 } else { ALL }));
         });
     }
 }
@@ -138,6 +140,55 @@ fn fast_clears() {
         }
         draw(&mut scene, 0.5, ENABLE | TEST, LESS | DEPTH_WRITE);
         let all = if a6xx { 0 } else { ALL };
-        assert_eq!(ends(&mut scene), (all, all as usize));
+        assert_eq!(ends(&mut scene), (all, all));
+    });
+}
+
+/// Triangles over all of the target at these depths, in one draw or in one each, tested late.
+fn late(scene: &mut Scene<'_>, depths: &[f32], draws: usize) {
+    scene.set("GRAS_SU_DEPTH_PLANE_CNTL", &[2]).set("RB_DEPTH_PLANE_CNTL", &[2]);
+    scene.set("GRAS_LRZ_CNTL", &[ENABLE | WRITE | TEST]).set("RB_DEPTH_CNTL", &[LESS | DEPTH_WRITE]);
+    let corners = |z: f32| [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]].map(|[x, y]| vertex(x, y, z, RED));
+    let words: Vec<u32> =
+        depths.iter().flat_map(|&z| corners(z)).flatten().map(|value: f32| value.to_bits()).collect();
+    scene.put(VERTICES, &words);
+    let each = depths.len() / draws;
+    for first in (0..depths.len()).step_by(each) {
+        scene.set("VFD_INDEX_OFFSET", &[3 * first as u32]).draw(TRIANGLES, 3 * each as u32);
+    }
+}
+
+/// What late tests find does not depend on how many fragments wait to be shaded at once: LRZ tests a fragment when it is
+/// rasterized, before later primitives of the same batch have changed the block.
+#[test]
+fn counts_do_not_depend_on_batches() {
+    const DEPTHS: [f32; 8] = [0.5, 0.75, 0.25, 0.375, 0.625, 0.125, 0.1875, 0.25];
+    // Farther than the nearest before them: 0.75, 0.375, 0.625, 0.1875, 0.25.
+    for draws in [1, 2, 4, 8] {
+        each(|mut scene| {
+            late(&mut scene, &DEPTHS, draws);
+            assert_eq!(ends(&mut scene), (5 * ALL, 0), "{draws} draws");
+        });
+    }
+}
+
+/// More fragments than are followed are counted as such.
+#[test]
+fn cut_lists_say_so() {
+    each(|mut scene| {
+        // Nothing is ever near enough for LRZ, and all of it passes: every layer is a miss of its own.
+        scene.put(LRZ, &[0; 0x80]);
+        scene.set("GRAS_LRZ_CNTL", &[ENABLE | TEST]).set("RB_DEPTH_CNTL", &[1 | 7 << 2 | 1 << 6]);
+        let corners = [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]].map(|[x, y]| vertex(x, y, 0.5, RED));
+        let words: Vec<u32> = corners.iter().flatten().map(|value| value.to_bits()).collect();
+        scene.put(VERTICES, &words);
+        let passes = 65;
+        for _ in 0..passes {
+            scene.draw(TRIANGLES, 3).stream.op("SET_MARKER", &[1]);
+        }
+        assert_eq!(scene.run(), RunEnd::Done);
+        let found = scene.machine.lrz_findings().unwrap();
+        assert_eq!((found.rejected, found.missed, found.unchecked), (passes * ALL, passes * ALL, 0));
+        assert_eq!(found.misses.len(), 1 << 16);
     });
 }

@@ -467,7 +467,8 @@ fn surface(
         layer_stride: 0,
         samples: info.samples(),
         size: size.unwrap_or((u32::MAX, u32::MAX)),
-        client,
+        // The destination is tagged as the first layer of the first render target.
+        port: client.into(),
         flags,
     };
     Surface::new(&parts, gpu)

@@ -1,7 +1,7 @@
 //! The machine: memory, registers, the threads of its command processor, and what they have loaded.
 
 use super::blit2d::BlitPlaces;
-use super::caches::CacheEvent;
+use super::caches::{CacheEvent, CacheSizes};
 use super::clusters::ClusterQueues;
 use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
 use super::dispatch::ComputePlaces;
@@ -387,7 +387,7 @@ impl<'d> AdrenoMachine<'d> {
     /// Puts caches between the units and memory. Work is done on one thread, so that what is reported is always the same.
     pub fn enable_caches(&mut self) {
         self.compute.threads = 1;
-        self.space.enable_caches();
+        self.space.enable_caches(CacheSizes::of(self.adreno, self.shader_gpu));
     }
 
     /// The streams that a thread is in, outermost first.

@@ -28,10 +28,10 @@ mod texture;
 mod ubwc;
 mod watch;
 
-pub use caches::{CacheUnit, CachedPacket, StaleRead};
+pub use caches::{CacheReport, CacheSizes, CacheUnit, CachedPacket, CcuTag, LostWrite, StaleRead};
 pub use cp::{CpStop, StreamFrame, ThreadId};
 pub use dispatch::DispatchStop;
-pub use draw::{LrzMiss, TargetImage, TargetName, TargetValue};
+pub use draw::{LrzFindings, LrzMiss, TargetImage, TargetName, TargetValue};
 pub use draw_watch::{
     ColourWrite, DepthStencilWrite, DrawWatch, FragmentEvent, FragmentId, FragmentOutputs, SampleTest,
     WatchedBlit, WatchedResolve, WatchedWork, WindowPixel,

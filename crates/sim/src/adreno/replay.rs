@@ -128,6 +128,7 @@ impl<'d> Replay<'d> {
             Some(end) => end,
             None => self.machine.run(END_STEPS),
         };
+        self.machine.space.end_submit();
         if end == RunEnd::Done {
             return Some(end);
         }

@@ -2,7 +2,7 @@
 //!
 //! Never: an answer for memory that is not there, or not known.
 
-use super::caches::{CacheEvent, Caches, StaleRead};
+use super::caches::{CacheEvent, CachePort, CacheReport, CacheSizes, Caches};
 use super::cp::ThreadId;
 use super::draw_watch::{DrawWatch, WatchSlot};
 use crate::fault::{MemoryAccess, MemoryFault, MemoryFaultCause};
@@ -182,9 +182,10 @@ impl AddressSpace {
         }
     }
 
-    /// Puts caches between the units and memory: a read that misses a flush gets what its unit holds, and is taken down.
-    pub fn enable_caches(&mut self) {
-        let caches = Arc::new(Caches::new());
+    /// Puts caches of these sizes between the units and memory: a read that misses a flush gets what its unit holds, and is
+    /// reported.
+    pub fn enable_caches(&mut self, sizes: CacheSizes) {
+        let caches = Arc::new(Caches::new(sizes));
         self.memory.set_cache(caches.clone());
         self.caches = Some(caches);
     }
@@ -194,14 +195,29 @@ impl AddressSpace {
         self.caches.is_some()
     }
 
-    /// Reads that missed a flush so far, in order, and whether there were more than are kept.
-    pub fn stale_reads(&self) -> (Vec<StaleRead>, bool) {
-        self.caches.as_ref().map(|caches| caches.stale_reads()).unwrap_or_default()
+    /// What missing events have led to so far.
+    pub fn cache_report(&self) -> CacheReport {
+        self.caches.as_ref().map(|caches| caches.report()).unwrap_or_default()
     }
 
     /// A submit begins.
     pub(crate) fn begin_submit(&self) {
         self.caches.iter().for_each(|caches| caches.begin_submit());
+    }
+
+    /// A submit ends: the kernel empties the caches.
+    pub(crate) fn end_submit(&mut self) {
+        self.write_back(|caches, current| caches.end_submit(current));
+    }
+
+    /// Caches are written back. Where they undo newer writes, memory holds older bytes from now on.
+    fn write_back(&mut self, act: impl Fn(&Caches, &dyn Fn(u64) -> Option<u8>) -> Vec<(u64, u8)>) {
+        let Some(caches) = &self.caches else { return };
+        let memory = &self.memory;
+        let current = |iova| memory.load(iova, 1).known().map(|byte| byte as u8);
+        for (iova, byte) in act(caches, &current) {
+            self.memory.store(iova, 1, byte.into());
+        }
     }
 
     /// A packet begins: what is read and written until the next one is of it.
@@ -212,8 +228,8 @@ impl AddressSpace {
     }
 
     /// What an event does to the caches.
-    pub(crate) fn cache_event(&self, event: CacheEvent) {
-        self.caches.iter().for_each(|caches| caches.event(event));
+    pub(crate) fn cache_event(&mut self, event: CacheEvent) {
+        self.write_back(|caches, current| caches.event(event, current));
     }
 
     /// A number of up to eight bytes.
@@ -222,6 +238,12 @@ impl AddressSpace {
     ///
     /// [`GpuFault`] where it is not mapped, may not be read, or is not known.
     pub fn read(&self, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+        self.read_through(iova, size, client.into())
+    }
+
+    /// The same, through a port of its client's cache.
+    pub(crate) fn read_through(&self, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault> {
+        let client = port.client;
         if let Some(kind) = self.refuses(iova, size as u64, MemoryAccess::Read, client) {
             // What is not mapped has no rights.
             let mapped = self.memory.load(iova, size) != Load::Unmapped;
@@ -229,10 +251,9 @@ impl AddressSpace {
             return Err(GpuFault { iova, access: MemoryAccess::Read, kind, client });
         }
         let value = loaded(self.memory.load(iova, size), iova, client)?;
-        Ok(match &self.caches {
-            Some(caches) => caches.read(client, iova, size, value),
-            None => value,
-        })
+        let Some(caches) = &self.caches else { return Ok(value) };
+        let unknown = GpuFault { iova, access: MemoryAccess::Read, kind: GpuFaultKind::Unknown, client };
+        caches.read(port, iova, size, value).ok_or(unknown)
     }
 
     /// Writes a number of up to eight bytes.
@@ -241,6 +262,18 @@ impl AddressSpace {
     ///
     /// [`GpuFault`] where it is not mapped, may only be read, or is one page too many; nothing is written then.
     pub fn write(&mut self, iova: u64, size: usize, value: u64, client: Client) -> Result<(), GpuFault> {
+        self.write_through(iova, size, value, client.into())
+    }
+
+    /// The same, through a port of its client's cache.
+    pub(crate) fn write_through(
+        &mut self,
+        iova: u64,
+        size: usize,
+        value: u64,
+        port: CachePort,
+    ) -> Result<(), GpuFault> {
+        let client = port.client;
         let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
         if let Some(refused) = self.refuses(iova, size as u64, MemoryAccess::Write, client) {
             return Err(fault(refused));
@@ -250,7 +283,7 @@ impl AddressSpace {
         }
         if let Some(caches) = &self.caches {
             let old = |iova| self.memory.load(iova, 1).known().map(|byte| byte as u8);
-            caches.write(client, iova, size, old);
+            caches.write(port, iova, size, &old);
         }
         if self.memory.store(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
     }
@@ -267,7 +300,7 @@ pub(crate) trait SampleMemory {
     }
 
     /// A number of up to eight bytes.
-    fn load(&mut self, attachment: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault>;
+    fn load(&mut self, attachment: usize, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault>;
 
     /// Writes one; where it is a fault, nothing is written.
     fn store(
@@ -276,7 +309,7 @@ pub(crate) trait SampleMemory {
         iova: u64,
         size: usize,
         value: u64,
-        client: Client,
+        port: CachePort,
     ) -> Result<(), GpuFault>;
 }
 
@@ -324,16 +357,16 @@ impl SampleMemory for DirectSamples<'_> {
     }
 
     #[inline]
-    fn load(&mut self, attachment: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
+    fn load(&mut self, attachment: usize, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault> {
         if self.space.caches.is_some() {
-            return self.space.read(iova, size, client);
+            return self.space.read_through(iova, size, port);
         }
         let near = &mut self.near.0[attachment % PLACES];
         if is_within(near.readable, iova, size) {
-            return loaded(self.space.memory.load_near(&mut near.region, iova, size), iova, client);
+            return loaded(self.space.memory.load_near(&mut near.region, iova, size), iova, port.client);
         }
-        let value = self.space.read(iova, size, client)?;
-        near.readable = self.space.near_range(&mut near.region, iova, size, MemoryAccess::Read, client);
+        let value = self.space.read_through(iova, size, port)?;
+        near.readable = self.space.near_range(&mut near.region, iova, size, MemoryAccess::Read, port.client);
         Ok(value)
     }
 
@@ -344,21 +377,21 @@ impl SampleMemory for DirectSamples<'_> {
         iova: u64,
         size: usize,
         value: u64,
-        client: Client,
+        port: CachePort,
     ) -> Result<(), GpuFault> {
         if self.space.caches.is_some() {
-            return self.space.write(iova, size, value, client);
+            return self.space.write_through(iova, size, value, port);
         }
         let near = &mut self.near.0[attachment % PLACES];
         if is_within(near.writable, iova, size) {
             return match self.space.memory.store_near(near.region, iova, size, value) {
                 true => Ok(()),
-                false => self.space.write(iova, size, value, client),
+                false => self.space.write_through(iova, size, value, port),
             };
         }
-        self.space.write(iova, size, value, client)?;
+        self.space.write_through(iova, size, value, port)?;
         // What `store_near` finds from now on.
-        near.writable = self.space.near_range(&mut near.region, iova, size, MemoryAccess::Write, client);
+        near.writable = self.space.near_range(&mut near.region, iova, size, MemoryAccess::Write, port.client);
         Ok(())
     }
 }
@@ -381,8 +414,8 @@ impl AddressSpace {
 }
 
 impl SampleMemory for AddressSpace {
-    fn load(&mut self, _: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
-        self.read(iova, size, client)
+    fn load(&mut self, _: usize, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault> {
+        self.read_through(iova, size, port)
     }
 
     fn store(
@@ -391,9 +424,9 @@ impl SampleMemory for AddressSpace {
         iova: u64,
         size: usize,
         value: u64,
-        client: Client,
+        port: CachePort,
     ) -> Result<(), GpuFault> {
-        self.write(iova, size, value, client)
+        self.write_through(iova, size, value, port)
     }
 }
 
@@ -401,12 +434,17 @@ impl SampleMemory for AddressSpace {
 pub(crate) struct ReadSamples<'s>(pub(crate) &'s AddressSpace);
 
 impl SampleMemory for ReadSamples<'_> {
-    fn load(&mut self, _: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
-        self.0.read(iova, size, client)
+    fn load(&mut self, _: usize, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault> {
+        self.0.read_through(iova, size, port)
     }
 
-    fn store(&mut self, _: usize, iova: u64, _: usize, _: u64, client: Client) -> Result<(), GpuFault> {
-        Err(GpuFault { iova, access: MemoryAccess::Write, kind: GpuFaultKind::Permission, client })
+    fn store(&mut self, _: usize, iova: u64, _: usize, _: u64, port: CachePort) -> Result<(), GpuFault> {
+        Err(GpuFault {
+            iova,
+            access: MemoryAccess::Write,
+            kind: GpuFaultKind::Permission,
+            client: port.client,
+        })
     }
 }
 
@@ -433,8 +471,8 @@ impl<'s> ApartSamples<'s> {
 }
 
 impl SampleMemory for ApartSamples<'_> {
-    fn load(&mut self, _: usize, iova: u64, size: usize, client: Client) -> Result<u64, GpuFault> {
-        loaded(self.view.read(iova, size), iova, client)
+    fn load(&mut self, _: usize, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault> {
+        loaded(self.view.read(iova, size), iova, port.client)
     }
 
     fn store(
@@ -443,10 +481,10 @@ impl SampleMemory for ApartSamples<'_> {
         iova: u64,
         size: usize,
         value: u64,
-        client: Client,
+        port: CachePort,
     ) -> Result<(), GpuFault> {
-        let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client };
-        if let Some(refused) = self.space.refuses(iova, size as u64, MemoryAccess::Write, client) {
+        let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client: port.client };
+        if let Some(refused) = self.space.refuses(iova, size as u64, MemoryAccess::Write, port.client) {
             return Err(fault(refused));
         }
         if self.view.write(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }

@@ -2,7 +2,8 @@
 //!
 //! Surfaces with UBWC keep their flags (see [`super::ubwc`]). Never: which image registers name.
 
-use super::space::{AddressSpace, Client, GpuFault, GpuFaultKind, ReadSamples, SampleMemory};
+use super::caches::CachePort;
+use super::space::{AddressSpace, GpuFault, GpuFaultKind, ReadSamples, SampleMemory};
 use super::ubwc::{BlockFlag, FlagPlane};
 use crate::fault::MemoryAccess;
 use std::ops::Range;
@@ -26,7 +27,7 @@ pub(super) struct SurfaceParts {
     pub(super) samples: u32,
     /// Texels across and down that there are; beyond, the nearest one is read.
     pub(super) size: (u32, u32),
-    pub(super) client: Client,
+    pub(super) port: CachePort,
     /// Its flags, where it has UBWC.
     pub(super) flags: Option<FlagParts>,
 }
@@ -55,7 +56,7 @@ pub(super) struct Surface {
     pub(super) base: u64,
     pub(super) codec: TexelCodec,
     addresser: Addresser,
-    client: Client,
+    port: CachePort,
     pub(super) samples: u32,
     pub(super) size: (u32, u32),
     flags: Option<FlagPlane>,
@@ -64,7 +65,8 @@ pub(super) struct Surface {
 impl Surface {
     /// `None` where texels are in an order that is not known.
     pub(super) fn new(parts: &SurfaceParts, gpu: Option<ImageGpu>) -> Option<Surface> {
-        let SurfaceParts { base, codec, samples, size, client, .. } = *parts;
+        let SurfaceParts { base, codec, samples, size, mut port, .. } = *parts;
+        port.tag.format = parts.format.0 as u8;
         if codec.block_size() != (1, 1) || codec.bytes() as usize > TEXEL || codec.bytes() == 0 {
             return None;
         }
@@ -97,7 +99,7 @@ impl Surface {
             layer_stride,
             block,
         });
-        Some(Surface { base, codec, addresser, client, samples, size, flags })
+        Some(Surface { base, codec, addresser, port, samples, size, flags })
     }
 
     /// Bytes of a sample.
@@ -159,7 +161,7 @@ impl Surface {
         attachment: usize,
         place: [u32; 3],
     ) -> Result<BlockFlag, GpuFault> {
-        match memory.load(attachment, flags.address(place), 1, self.client) {
+        match memory.load(attachment, flags.address(place), 1, self.port.in_layer(place[2])) {
             Ok(code) => Ok(BlockFlag::of_code(code as u8)),
             Err(fault) if fault.kind == GpuFaultKind::Unknown => Ok(BlockFlag::Foreign),
             Err(fault) => Err(fault),
@@ -182,7 +184,7 @@ impl Surface {
                 Ok([x, y, layer, 0])
             }
             BlockFlag::Foreign => {
-                let (iova, client) = (flags.address([x, y, layer]), self.client);
+                let (iova, client) = (flags.address([x, y, layer]), self.port.client);
                 let (access, kind) = (MemoryAccess::Read, GpuFaultKind::Unknown);
                 Err(GpuFault { iova, access, kind, client })
             }
@@ -215,7 +217,7 @@ impl Surface {
             }
         }
         let flag = flags.address([x, y, layer]);
-        memory.store(attachment, flag, 1, BlockFlag::Stored.code().into(), self.client)
+        memory.store(attachment, flag, 1, BlockFlag::Stored.code().into(), self.port.in_layer(layer))
     }
 
     fn load_stored(
@@ -225,14 +227,14 @@ impl Surface {
         place: [u32; 4],
         to: &mut [u8],
     ) -> Result<(), GpuFault> {
-        let at = self.address(place);
+        let (at, port) = (self.address(place), self.port.in_layer(place[2]));
         if to.len() <= 8 && self.addresser.second_byte().is_none() {
-            let value = memory.load(attachment, at, to.len(), self.client)?;
+            let value = memory.load(attachment, at, to.len(), port)?;
             to.iter_mut().zip(value.to_le_bytes()).for_each(|(to, byte)| *to = byte);
             return Ok(());
         }
         for (offset, part) in self.pieces(to.len()) {
-            let value = memory.load(attachment, at.wrapping_add(offset), part.len(), self.client)?;
+            let value = memory.load(attachment, at.wrapping_add(offset), part.len(), port)?;
             to[part].iter_mut().zip(value.to_le_bytes()).for_each(|(to, byte)| *to = byte);
         }
         Ok(())
@@ -246,14 +248,14 @@ impl Surface {
         place: [u32; 4],
         from: &[u8],
     ) -> Result<(), GpuFault> {
-        let at = self.address(place);
+        let (at, port) = (self.address(place), self.port.in_layer(place[2]));
         if from.len() <= 8 && self.addresser.second_byte().is_none() {
-            return memory.store(attachment, at, from.len(), word(from), self.client);
+            return memory.store(attachment, at, from.len(), word(from), port);
         }
         for (offset, part) in self.pieces(from.len()) {
             let size = part.len();
             let value = word(&from[part]);
-            memory.store(attachment, at.wrapping_add(offset), size, value, self.client)?;
+            memory.store(attachment, at.wrapping_add(offset), size, value, port)?;
         }
         Ok(())
     }
@@ -290,7 +292,8 @@ impl Surface {
         }
         if first == [x, y] {
             self.store_stored(space, 0, [x, y, layer, 0], value)?;
-            space.write(flags.address([x, y, layer]), 1, BlockFlag::Cleared.code().into(), self.client)?;
+            let code = BlockFlag::Cleared.code().into();
+            space.write_through(flags.address([x, y, layer]), 1, code, self.port.in_layer(layer))?;
         }
         Ok(true)
     }

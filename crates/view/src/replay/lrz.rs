@@ -13,6 +13,16 @@ pub(super) struct LrzReport {
     /// Fragments that LRZ would have rejected.
     rejected: u64,
     misses: Vec<ShownMiss>,
+    /// Misses that are not listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    more_misses: u64,
+    /// Fragments of which it is not known whether they are seen.
+    #[serde(skip_serializing_if = "is_zero")]
+    unchecked: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A fragment that LRZ would have rejected though it is seen.
@@ -30,36 +40,52 @@ struct ShownMiss {
 
 impl LrzReport {
     pub(super) fn of(machine: &AdrenoMachine<'_>) -> LrzReport {
-        let (misses, rejected) = machine.lrz_misses();
-        let misses = misses.iter().map(|miss| ShownMiss {
-            draw: miss.draw,
-            packet: Hex::wide(miss.packet),
-            x: miss.pixel.0,
-            y: miss.pixel.1,
-            layer: miss.layer,
-            sample: miss.sample,
-            depth: miss.depth,
-            bound: miss.bound,
-        });
-        LrzReport { rejected, misses: misses.collect() }
+        let Some(found) = machine.lrz_findings() else { return LrzReport::default() };
+        let misses: Vec<ShownMiss> = found
+            .misses
+            .iter()
+            .map(|miss| ShownMiss {
+                draw: miss.draw,
+                packet: Hex::wide(miss.packet),
+                x: miss.pixel.0,
+                y: miss.pixel.1,
+                layer: miss.layer,
+                sample: miss.sample,
+                depth: miss.depth,
+                bound: miss.bound,
+            })
+            .collect();
+        let more_misses = found.missed.saturating_sub(misses.len() as u64);
+        LrzReport { rejected: found.rejected, misses, more_misses, unchecked: found.unchecked }
     }
 
+    /// Whether a fragment is seen that LRZ would have rejected, or may be.
     pub(super) fn has_misses(&self) -> bool {
-        !self.misses.is_empty()
+        !self.misses.is_empty() || self.unchecked > 0
     }
 
     pub(super) fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         let rejected = counted(self.rejected, "fragment", "fragments");
         writeln!(out, "\n  LRZ would reject {rejected}")?;
+        if self.unchecked > 0 {
+            let unchecked = counted(self.unchecked, "fragment was", "fragments were");
+            writeln!(
+                out,
+                "  {unchecked} not followed to the end of the pass, because too many were rejected at once"
+            )?;
+        }
         if self.misses.is_empty() {
             return Ok(());
         }
         let heading = format!("{:>6}  {:18} {:>11} {:>6}  depth", "draw", "packet", "pixel", "sample");
-        writeln!(out, "  {} of them seen", self.misses.len())?;
+        writeln!(out, "  {} of them seen", self.misses.len() as u64 + self.more_misses)?;
         writeln!(out, "  {}", style.bold(&heading))?;
         for ShownMiss { draw, packet, x, y, layer, sample, depth, bound } in &self.misses {
             let pixel = if *layer == 0 { format!("{x},{y}") } else { format!("{x},{y},{layer}") };
             writeln!(out, "  {draw:>6}  {packet} {pixel:>11} {sample:>6}  {depth}, its block has {bound}")?;
+        }
+        if self.more_misses > 0 {
+            writeln!(out, "  {} are not listed", self.more_misses)?;
         }
         Ok(())
     }

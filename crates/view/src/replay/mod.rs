@@ -680,7 +680,7 @@ impl Replayed {
         self.lrz.as_ref().is_some_and(LrzReport::has_misses)
     }
 
-    /// Whether a read missed a flush.
+    /// Whether a read missed a flush, or a write was lost without one.
     pub fn missed_flushes(&self) -> bool {
         self.stale_reads.as_ref().is_some_and(StaleReads::is_some)
     }

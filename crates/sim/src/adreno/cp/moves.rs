@@ -2,6 +2,7 @@
 //! here.
 
 use super::{CpStop, Executed, ThreadId};
+use crate::adreno::caches::{CCHE_INVALIDATE, CacheEvent, CacheUnit};
 use crate::adreno::machine::{AdrenoMachine, Note};
 use crate::adreno::space::Client;
 use crate::adreno::{CpErrorKind, DescriptorTable, GpuFault};
@@ -12,9 +13,8 @@ use unwedge_stream::adreno::{AdrenoOp, Stage, StateSource, StateType, Wait};
 const REG: u32 = 0x3_ffff;
 
 /// Packets that change nothing a sequential machine without preemption and caches could tell.
-const WITHOUT_EFFECT: [&str; 19] = [
+const WITHOUT_EFFECT: [&str; 18] = [
     "CP_BOOTSTRAP_UCODE",
-    "CP_CCHE_INVALIDATE",
     "CP_CONTEXT_SWITCH",
     "CP_CONTEXT_SWITCH_YIELD",
     "CP_INTERRUPT",
@@ -86,6 +86,10 @@ impl AdrenoMachine<'_> {
             return Ok(());
         }
         match self.gpu.packet_name(packet.opcode) {
+            Some(CCHE_INVALIDATE) => {
+                self.space.cache_event(CacheEvent::invalidate(CacheUnit::Cche));
+                Ok(())
+            }
             Some(name) if WITHOUT_EFFECT.contains(&name) => Ok(()),
             Some(name) => {
                 self.note(Note::PacketIgnored { name: name.to_owned() });

@@ -4,6 +4,7 @@
 
 use super::gmem::Bin;
 use super::registers::{DrawRegisters, Reg};
+use crate::adreno::caches::{CachePort, CcuTag};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::{AddressSpace, Client, GpuFault, SampleMemory};
@@ -13,8 +14,8 @@ use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, TexelCodec};
 use unwedge_hw::adreno::layout::{ImageGpu, TileMode};
 
 /// Numbers of the depth image and of a stencil image of its own.
-const DEPTH: usize = 8;
-const STENCIL: usize = 9;
+const DEPTH: usize = CcuTag::DEPTH as usize;
+const STENCIL: usize = CcuTag::STENCIL as usize;
 
 /// An image that samples are written to.
 #[derive(Clone, Debug)]
@@ -184,7 +185,7 @@ impl AdrenoMachine<'_> {
                 layer_stride: u64::from(read(places.layer_pitch)) << 6,
                 samples,
                 size: (u32::MAX, u32::MAX),
-                client: places.client,
+                port: CachePort::attachment(places.client, places.number as u8),
                 flags: stored.flags,
             },
         };

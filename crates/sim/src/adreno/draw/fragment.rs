@@ -44,6 +44,8 @@ pub(super) struct PendingQuad {
     sample: Option<u8>,
     /// Its primitive, among those of the draw.
     primitive: u64,
+    /// The depth of its block of LRZ when it was rasterized, while LRZ is checked.
+    pub(super) lrz_bound: Option<f32>,
 }
 
 /// The fragments of a draw.
@@ -158,8 +160,10 @@ impl FragmentRun {
         }
         quad.coverage.iter_mut().for_each(|mask| *mask &= self.state.sample_mask);
         let covered = quad.coverage;
+        let lrz_bound =
+            self.lrz.as_ref().and_then(|lrz| machine.lrz_bound(&lrz.state, [quad.x, quad.y, layer]));
         if self.state.early {
-            self.test(machine, surface, &mut quad, layer)?;
+            self.test(machine, surface, &mut quad, layer, lrz_bound)?;
         }
         if quad.coverage == [0; 4] {
             return Ok(());
@@ -169,7 +173,8 @@ impl FragmentRun {
         }
         let surface = self.surface(surface);
         let primitive = self.primitives.saturating_sub(1);
-        let pending = PendingQuad { quad, covered, surface, planes, layer, sample: None, primitive };
+        let pending =
+            PendingQuad { quad, covered, surface, planes, layer, sample: None, primitive, lrz_bound };
         match self.state.shades_samples() {
             false => self.quads.push(pending),
             true => {
@@ -246,6 +251,7 @@ impl FragmentRun {
         surface: &Surface,
         quad: &mut Quad,
         layer: u32,
+        bound: Option<f32>,
     ) -> Result<(), CpStop> {
         let state = &self.state;
         if state.depth_stencil.is_enabled() {
@@ -260,7 +266,7 @@ impl FragmentRun {
                     let passes = state.depth_stencil.test(&mut memory, &fate)?;
                     left |= u8::from(passes) << sample;
                     if let Some(lrz) = &self.lrz {
-                        lrz.add(LrzVerdict { place: [x, y, layer, sample], z, passes });
+                        lrz.add(LrzVerdict { place: [x, y, layer, sample], z, passes, bound });
                     }
                 }
                 quad.coverage[pixel] = left;

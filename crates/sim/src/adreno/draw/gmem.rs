@@ -5,6 +5,7 @@
 
 use super::registers::{DrawRegisters, Reg};
 use super::target::TargetImage;
+use crate::adreno::caches::{CachePort, CcuTag};
 use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::draw_watch::WatchedResolve;
 use crate::adreno::machine::{AdrenoMachine, Note};
@@ -73,7 +74,7 @@ impl Bin {
             layer_stride: (pitch * u64::from(self.size[1])).next_multiple_of(4096),
             samples,
             size: (self.size[0], self.size[1]),
-            client: Client::Ccu,
+            port: Client::Ccu.into(),
             flags: None,
         }
     }
@@ -156,7 +157,7 @@ impl AdrenoMachine<'_> {
         let format = HardwareFormat(target >> 7 & 0xff);
         let swap = ColorSwap::from_code(target >> 5);
         let tile_mode = TileMode::from_code(target & 3)?;
-        let (gpu, client) = (ImageGpu::of(self.adreno).ok(), Client::Ccu);
+        let gpu = ImageGpu::of(self.adreno).ok();
         let outside = SurfaceParts {
             base: registers.address(Reg::BlitTarget, 0),
             codec: target_codec(format, swap, tile_mode, false)?,
@@ -166,7 +167,7 @@ impl AdrenoMachine<'_> {
             layer_stride: 0,
             samples: 1 << (target >> 3 & 3),
             size: (u32::MAX, u32::MAX),
-            client,
+            port: CachePort::attachment(Client::Ccu, CcuTag::RESOLVE),
             flags: (target >> 2 & 1 != 0).then(|| {
                 FlagParts::of_registers(
                     registers.address(Reg::BlitFlags, 0),

@@ -23,7 +23,7 @@ use unwedge_base::Generation;
 const BLOCK: u32 = 8;
 /// The greatest depth of a block.
 const GREATEST: f64 = 65535.0;
-/// Misses and pixels that are kept.
+/// Misses that are kept, and samples that are followed until their pass ends.
 const MOST: usize = 1 << 16;
 /// LRZ_DIR_INVALID: LRZ of the buffer is off until it is cleared.
 const DIR_INVALID: u32 = 3;
@@ -47,6 +47,20 @@ pub struct LrzMiss {
     pub bound: f32,
 }
 
+/// What the check of LRZ came to so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LrzFindings<'m> {
+    /// Fragments that LRZ would have rejected. The count does not depend on how fragments are batched for shading.
+    pub rejected: u64,
+    /// How many of them are seen.
+    pub missed: u64,
+    /// Those of them that are kept: the first ones.
+    pub misses: &'m [LrzMiss],
+    /// Fragments that would have been rejected and that passed, and that were not followed until the end of their pass because
+    /// too many were: whether they are seen is not known.
+    pub unchecked: u64,
+}
+
 /// What is kept of a buffer beside memory.
 #[derive(Debug, Default)]
 struct LrzBuffer {
@@ -65,8 +79,9 @@ pub(crate) struct LrzCheck {
     /// Samples that would have been rejected and passed, until they are replaced.
     pending: BTreeMap<(u32, u32, u32, u32), LrzMiss>,
     misses: Vec<LrzMiss>,
-    /// Fragments that would have been rejected.
+    missed: u64,
     rejected: u64,
+    unchecked: u64,
     draw: u64,
     packet: u64,
 }
@@ -92,6 +107,8 @@ pub(super) struct LrzVerdict {
     pub(super) place: [u32; 4],
     pub(super) z: f32,
     pub(super) passes: bool,
+    /// The depth of its block when it was rasterized; `None` where LRZ does not test.
+    pub(super) bound: Option<f32>,
 }
 
 /// LRZ of a draw, and what tests have said since it was judged last.
@@ -134,13 +151,8 @@ impl LrzBuffer {
 }
 
 impl LrzCheck {
-    fn judge(&mut self, space: &AddressSpace, state: &LrzState, verdict: LrzVerdict, writes: bool) {
-        let LrzVerdict { place: [x, y, layer, sample], z, passes } = verdict;
-        let block = [x / BLOCK, y / BLOCK, layer];
-        let bound = match state.tests {
-            true => self.buffers.get(&state.base).and_then(|buffer| buffer.bound(space, state, block)),
-            false => None,
-        };
+    fn judge(&mut self, state: &LrzState, verdict: LrzVerdict, writes: bool) {
+        let LrzVerdict { place: [x, y, layer, sample], z, passes, bound } = verdict;
         let unit = (1.0 / GREATEST) as f32;
         // A unit farther, as depths are rounded.
         let rejects = |bound: f32| if state.greater { z < bound - unit } else { z > bound + unit };
@@ -148,7 +160,9 @@ impl LrzCheck {
         match bound.filter(|bound| rejects(*bound)) {
             Some(bound) => {
                 self.rejected += 1;
-                if passes && self.pending.len() < MOST {
+                if passes && self.pending.len() >= MOST && !self.pending.contains_key(&key) {
+                    self.unchecked += 1;
+                } else if passes {
                     let (draw, packet) = (self.draw, self.packet);
                     let miss = LrzMiss { draw, packet, pixel: (x, y), layer, sample, depth: z, bound };
                     self.pending.entry(key).or_insert(miss);
@@ -170,15 +184,17 @@ impl AdrenoMachine<'_> {
         self.lrz = Some(Box::default());
     }
 
-    /// What would have been rejected though it is seen, and how many fragments would have been rejected.
-    pub fn lrz_misses(&self) -> (&[LrzMiss], u64) {
-        self.lrz.as_ref().map_or((&[], 0), |lrz| (&lrz.misses, lrz.rejected))
+    /// What would have been rejected, and what of it is seen; `None` where LRZ is not checked.
+    pub fn lrz_findings(&self) -> Option<LrzFindings<'_>> {
+        let LrzCheck { misses, missed, rejected, unchecked, .. } = self.lrz.as_deref()?;
+        Some(LrzFindings { rejected: *rejected, missed: *missed, misses, unchecked: *unchecked })
     }
 
     /// Passes end here: what was not replaced is seen.
     pub(crate) fn end_lrz_pass(&mut self) {
         if let Some(lrz) = &mut self.lrz {
             let seen = std::mem::take(&mut lrz.pending);
+            lrz.missed += seen.len() as u64;
             let room = MOST.saturating_sub(lrz.misses.len());
             lrz.misses.extend(seen.into_values().take(room));
         }
@@ -242,11 +258,17 @@ impl AdrenoMachine<'_> {
         (!buffer.disabled).then_some(state)
     }
 
+    /// The depth of the block that a pixel of a layer is in, as LRZ has it now; `None` where it does not test.
+    pub(super) fn lrz_bound(&self, state: &LrzState, [x, y, layer]: [u32; 3]) -> Option<f32> {
+        let buffer = self.lrz.as_ref()?.buffers.get(&state.base).filter(|_| state.tests)?;
+        buffer.bound(&self.space, state, [x / BLOCK, y / BLOCK, layer])
+    }
+
     /// Samples were tested: those that LRZ would have rejected are taken down.
     pub(super) fn judge_lrz(&mut self, run: &LrzRun, writes: bool) {
         let Some(mut lrz) = self.lrz.take() else { return };
         for verdict in run.take() {
-            lrz.judge(&self.space, &run.state, verdict, writes);
+            lrz.judge(&run.state, verdict, writes);
         }
         self.lrz = Some(lrz);
     }

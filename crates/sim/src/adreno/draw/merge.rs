@@ -155,7 +155,8 @@ impl FragmentRun {
         let fate = SampleFate { x, y, layer, sample, z, front, reference };
         let passes = self.state.depth_stencil.test(memory, &fate)?;
         if let Some(lrz) = &self.lrz {
-            lrz.add(LrzVerdict { place: [x, y, layer, sample], z, passes });
+            let bound = quad.lrz_bound;
+            lrz.add(LrzVerdict { place: [x, y, layer, sample], z, passes, bound });
         }
         Ok(passes)
     }

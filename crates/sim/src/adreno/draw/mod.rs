@@ -36,7 +36,7 @@ mod visibility;
 
 pub(crate) use counters::DrawCounters;
 pub(crate) use lrz::LrzCheck;
-pub use lrz::LrzMiss;
+pub use lrz::{LrzFindings, LrzMiss};
 pub(crate) use registers::DrawPlaces;
 pub(crate) use stream_out::StreamProgram;
 pub use target::{TargetImage, TargetName, TargetValue};

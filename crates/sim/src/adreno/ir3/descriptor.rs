@@ -74,7 +74,10 @@ impl TexelMemory for Machine<'_> {
 impl Machine<'_> {
     /// Up to eight bytes; what is not mapped is a fault.
     pub(super) fn load(&mut self, address: u64, bytes: usize, unit: MemoryUnit) -> Result<u64, FaultKind> {
-        let load: Load = self.view.read(address, bytes);
+        let load: Load = match unit {
+            MemoryUnit::Constants => self.view.read_constants(address, bytes),
+            MemoryUnit::Uche | MemoryUnit::Texture | MemoryUnit::Private => self.view.read(address, bytes),
+        };
         load.at(address).map_err(|fault| FaultKind::Memory(fault, unit))
     }
 
