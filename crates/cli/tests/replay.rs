@@ -342,7 +342,8 @@ fn a_read_that_misses_a_flush_is_reported() {
     ]
     .concat();
     let copy = pkt7(0x73, &[0, DATA as u32 + 60, 0, DATA as u32, 0]);
-    let flush = pkt7(0x46, &[CCU_FLUSH_COLOR]);
+    // The event, and CP_WAIT_FOR_IDLE.
+    let flush = [pkt7(0x46, &[CCU_FLUSH_COLOR]), pkt7(0x26, &[])].concat();
     let folder = std::env::temp_dir().join(format!("unwedge-caches-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let copied = |streams: &[&[u32]], options: &[&str], status| {

@@ -28,7 +28,7 @@ mod texture;
 mod ubwc;
 mod watch;
 
-pub use caches::{CacheReport, CacheSizes, CacheUnit, CachedPacket, CcuTag, LostWrite, StaleRead};
+pub use caches::{CacheReport, CacheSizes, CacheUnit, CacheWait, CachedPacket, CcuTag, LostWrite, StaleRead};
 pub use cp::{CpStop, StreamFrame, ThreadId};
 pub use dispatch::DispatchStop;
 pub use draw::{LrzFindings, LrzMiss, TargetImage, TargetName, TargetValue};

@@ -2,7 +2,7 @@
 //!
 //! Never: an answer for memory that is not there, or not known.
 
-use super::caches::{CacheEvent, CachePort, CacheReport, CacheSizes, Caches};
+use super::caches::{CacheEvent, CachePort, CacheReport, CacheSizes, CacheWait, Caches};
 use super::cp::ThreadId;
 use super::draw_watch::{DrawWatch, WatchSlot};
 use crate::fault::{MemoryAccess, MemoryFault, MemoryFaultCause};
@@ -225,6 +225,16 @@ impl AddressSpace {
         if let Some(caches) = &self.caches {
             caches.begin_packet(iova, opcode, thread);
         }
+    }
+
+    /// The packet reads until it finds a value.
+    pub(crate) fn begin_poll(&self) {
+        self.caches.iter().for_each(|caches| caches.begin_poll());
+    }
+
+    /// Writes are waited for.
+    pub(crate) fn wait(&self, wait: CacheWait) {
+        self.caches.iter().for_each(|caches| caches.wait(wait));
     }
 
     /// What an event does to the caches.

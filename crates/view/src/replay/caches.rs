@@ -7,7 +7,9 @@ use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Generation;
 use unwedge_hw::{Db, Gpu};
-use unwedge_sim::adreno::{AdrenoMachine, CacheUnit, CachedPacket, CcuTag, LostWrite, StaleRead, ThreadId};
+use unwedge_sim::adreno::{
+    AdrenoMachine, CacheUnit, CacheWait, CachedPacket, CcuTag, LostWrite, StaleRead, ThreadId,
+};
 
 /// What caches showed.
 #[derive(Serialize, Default)]
@@ -149,7 +151,7 @@ impl ShownRead {
             written_tag: read.written_tag.map(|tag| ShownTag::of(tag, gpu)),
             dirty_in: read.dirty_in.map(CacheUnit::name),
             stale_in: read.stale_in.map(CacheUnit::name),
-            missing: clean.into_iter().chain(invalidate).collect(),
+            missing: clean.into_iter().chain(invalidate).chain(read.wait.map(CacheWait::packet)).collect(),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Never: which packets read and write it, or when lines are evicted.
 
-use super::unit::{CacheId, CacheUnit};
+use super::unit::{CacheId, CacheUnit, CacheWait};
 
 /// Bytes of a line.
 pub(super) const LINE: u64 = 64;
@@ -165,6 +165,10 @@ pub(super) struct Line {
     pub(super) copies: Vec<LineCopy>,
     /// Who wrote which bytes last.
     pub(super) writers: Vec<(super::Writer, u64)>,
+    /// Bytes that an event writes back, and no wait says that it is done.
+    pub(super) written_back: u64,
+    /// Bytes that packets of the CP wrote since it waited for its writes.
+    pub(super) cp_writes: u64,
 }
 
 /// Most copies of a line; accesses with more tags share the last one.
@@ -251,6 +255,8 @@ impl Line {
         old: &OldValues,
         resident: impl Fn(&LineCopy) -> bool,
     ) {
+        self.written_back &= !mask;
+        self.cp_writes &= !mask;
         for copy in self.copies.iter_mut().filter(|copy| copy.id != id) {
             let was_dirty = copy.dirty & mask;
             copy.dirty &= !mask;
@@ -276,6 +282,13 @@ impl Line {
         refresh(&mut copy.old, mask);
         copy.dirty |= mask;
         copy.outdated &= !mask;
+    }
+
+    /// Bytes that a reader may get too early, and the wait that is missing. The CP alone does not come after events in the
+    /// pipeline.
+    pub(super) fn unwaited(&self, id: CacheId) -> [(u64, CacheWait); 2] {
+        let written_back = if id.unit == CacheUnit::Memory { self.written_back } else { 0 };
+        [(written_back, CacheWait::Idle), (self.cp_writes & !written_back, CacheWait::MemWrites)]
     }
 
     /// Notes who has written bytes.
@@ -310,16 +323,20 @@ impl Line {
         current: &dyn Fn(usize) -> Option<u8>,
     ) -> Vec<(CacheId, u64, OldValues)> {
         let mut lost = Vec::new();
+        // Of bytes that the event writes back from several copies the newest stay.
         for n in 0..self.copies.len() {
-            let copy = &mut self.copies[n];
-            if !cleans(copy.id) {
-                continue;
-            }
-            let (dirty, outdated) = (std::mem::take(&mut copy.dirty), std::mem::take(&mut copy.outdated));
-            refresh(&mut self.memory, dirty);
+            let outdated = match cleans(self.copies[n].id) {
+                true => std::mem::take(&mut self.copies[n].outdated),
+                false => 0,
+            };
             if outdated != 0 {
                 lost.extend(self.write_back_older(n, outdated, current));
             }
+        }
+        for copy in self.copies.iter_mut().filter(|copy| cleans(copy.id)) {
+            let dirty = std::mem::take(&mut copy.dirty);
+            refresh(&mut self.memory, dirty);
+            self.written_back |= dirty;
         }
         lost
     }
@@ -373,7 +390,7 @@ impl Line {
     /// Forgets copies that hold nothing; whether anything is left.
     pub(super) fn tidy(&mut self) -> bool {
         self.copies.retain(|copy| !copy.is_empty());
-        self.memory.is_some() || !self.copies.is_empty()
+        self.memory.is_some() || !self.copies.is_empty() || self.written_back | self.cp_writes != 0
     }
 
     pub(super) fn has_unwritten(&self, unit: CacheUnit) -> bool {

@@ -6,14 +6,14 @@
 //! evicted a line decides only what is read.
 //!
 //! Facts: the cache chapter of Mesa's freedreno documents, the flushes of Turnip, and the sizes in the table of devices. Never:
-//! time; a unit has written when its packet is done. The L1 of texture processors, which each draw drops, and the caches of LRZ
+//! time; a unit has written when its packet is done, and what waits are for is known only as far as [`CacheWait`] says. The L1 of texture processors, which each draw drops, and the caches of LRZ
 //! are not modelled.
 
 mod line;
 mod unit;
 
 pub(crate) use unit::{CCHE_INVALIDATE, CacheEvent, CachePort};
-pub use unit::{CacheSizes, CacheUnit, CcuTag};
+pub use unit::{CacheSizes, CacheUnit, CacheWait, CcuTag};
 
 use super::cp::ThreadId;
 use super::space::GMEM;
@@ -60,6 +60,8 @@ pub struct StaleRead {
     pub dirty_in: Option<CacheUnit>,
     /// The reader's cache holds the line from before it was written.
     pub stale_in: Option<CacheUnit>,
+    /// The wait without which the write may come after the read; `None` where a cache keeps it from the reader.
+    pub wait: Option<CacheWait>,
     /// Address of the first such byte.
     pub iova: u64,
     /// How many were read, at least: of a shader's reads, those of the lines.
@@ -105,9 +107,21 @@ struct Writer {
 }
 
 /// A read that is reported once for each reader, writer and reason.
-type ReadKey = (CachedPacket, CacheId, CachedPacket, CacheId, StaleCause);
+type ReadKey = (CachedPacket, CacheId, CachedPacket, CacheId, StaleCause, Option<CacheWait>);
 /// A loss that is reported once.
 type LossKey = (CachedPacket, CacheUnit, Option<CachedPacket>);
+
+/// How a packet of the CP accesses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum PacketAccess {
+    /// The CP itself reads and writes.
+    #[default]
+    Cp,
+    /// What is written is an event's.
+    Event,
+    /// The CP reads until it finds a value.
+    Poll,
+}
 
 /// The lines of a cache in the order of their last use, where it may be full.
 #[derive(Debug, Default)]
@@ -126,6 +140,10 @@ struct CacheState {
     /// Lines that were read, by cache.
     held: [HashSet<u64>; CACHES.len() + 1],
     usage: [Usage; CACHES.len() + 1],
+    /// Lines with bytes that no wait covers.
+    unwaited: BTreeSet<u64>,
+    /// What the packet does that is not an ordinary access of the CP.
+    access: PacketAccess,
     clock: u64,
     last_use: Option<(u64, CacheId)>,
     sizes: CacheSizes,
@@ -146,6 +164,8 @@ impl CacheState {
             unwritten: Default::default(),
             held: Default::default(),
             usage: Default::default(),
+            unwaited: BTreeSet::new(),
+            access: PacketAccess::default(),
             clock: 0,
             last_use: None,
             sizes,
@@ -161,7 +181,7 @@ impl CacheState {
     /// Nothing is cached.
     fn empty(&mut self) {
         self.lines.clear();
-        (self.unwritten, self.held, self.usage) = Default::default();
+        (self.unwritten, self.held, self.usage, self.unwaited) = Default::default();
         self.last_use = None;
         let capacity = |bytes: Option<u64>| bytes.and_then(|bytes| usize::try_from(bytes / LINE).ok());
         self.usage[CacheUnit::CcuColor as usize].capacity = capacity(self.sizes.ccu_color);
@@ -179,9 +199,14 @@ impl CacheState {
             // What it does not have it fetches through UCHE.
             self.fetch(CacheId::UCHE, line);
         }
-        let seen = self.lines.entry(line).or_default().seen(id);
-        if seen.mask & mask != 0 {
-            self.report_read(id, line, mask & seen.mask, &seen);
+        let known = self.lines.entry(line).or_default();
+        let seen = known.seen(id);
+        if self.access != PacketAccess::Poll {
+            let unwaited = known.unwaited(id);
+            self.report_read(id, line, mask & seen.mask, &seen, None);
+            for (bytes, wait) in unwaited {
+                self.report_read(id, line, mask & bytes & !seen.mask, &seen, Some(wait));
+            }
         }
         if id.unit != CacheUnit::Memory {
             self.fetch(id, line);
@@ -218,14 +243,17 @@ impl CacheState {
         }
     }
 
-    fn report_read(&mut self, id: CacheId, line: u64, mask: u64, seen: &SeenLine) {
+    fn report_read(&mut self, id: CacheId, line: u64, mask: u64, seen: &SeenLine, wait: Option<CacheWait>) {
+        if mask == 0 {
+            return;
+        }
         let Some(known) = self.lines.get(&line) else { return };
         let writers = known.writers.iter().map(|(writer, has)| (*writer, has & mask));
         for (writer, mask) in writers.filter(|(_, mask)| *mask != 0) {
             let cause = known.cause(id, seen, mask);
             let [bytes, evicted, unknown] =
                 [mask, mask & seen.by_eviction, mask & seen.unknown].map(|mask| u64::from(mask.count_ones()));
-            let key = (self.packet, id, writer.packet, writer.id, cause);
+            let key = (self.packet, id, writer.packet, writer.id, cause, wait);
             if let Some(read) = self.reads.get(&key).and_then(|at| self.report.reads.get_mut(*at)) {
                 read.bytes += bytes;
                 read.evicted += evicted;
@@ -246,6 +274,7 @@ impl CacheState {
                 written_tag: writer.id.shown_tag(),
                 dirty_in: cause.dirty_in.map(|id| id.unit),
                 stale_in: cause.stale_in,
+                wait,
                 iova: line + u64::from(mask.trailing_zeros()),
                 bytes,
                 evicted,
@@ -256,7 +285,8 @@ impl CacheState {
 
     /// A unit writes bytes of a line that held other values.
     fn write(&mut self, id: CacheId, line: u64, mask: u64, old: &dyn Fn(u64) -> Option<u8>) {
-        if id.unit == CacheUnit::Memory && !self.lines.contains_key(&line) {
+        let of_cp = id.unit == CacheUnit::Memory && self.access == PacketAccess::Cp;
+        if id.unit == CacheUnit::Memory && !of_cp && !self.lines.contains_key(&line) {
             return;
         }
         let old = OldValues::of(line, mask, old);
@@ -269,6 +299,10 @@ impl CacheState {
         let never_full = |unit: CacheUnit| !limited.contains(&(unit, true));
         known.write(id, mask, &old, |copy| copy.stamp != 0 || never_full(copy.id.unit));
         known.set_writer(Writer { packet: self.packet, id }, mask);
+        if of_cp {
+            known.cp_writes |= mask;
+            self.unwaited.insert(line);
+        }
         if id.unit != CacheUnit::Memory {
             self.unwritten[id.unit as usize].insert(line);
             self.use_line(id, line);
@@ -289,6 +323,9 @@ impl CacheState {
             let Some(known) = self.lines.get_mut(&line) else { continue };
             let lost = known.clean(cleans, &|at| current(line.wrapping_add(at as u64)));
             let writers = if lost.is_empty() { Vec::new() } else { known.writers.clone() };
+            if known.written_back != 0 {
+                self.unwaited.insert(line);
+            }
             if known.has_unwritten(unit) {
                 self.unwritten[unit as usize].insert(line);
             }
@@ -333,6 +370,22 @@ impl CacheState {
             iova: line + u64::from(mask.trailing_zeros()),
             bytes,
         });
+    }
+
+    /// Writes are waited for.
+    fn wait(&mut self, wait: CacheWait) {
+        for line in std::mem::take(&mut self.unwaited) {
+            let Some(known) = self.lines.get_mut(&line) else { continue };
+            match wait {
+                CacheWait::Idle => known.written_back = 0,
+                CacheWait::MemWrites => known.cp_writes = 0,
+            }
+            if known.written_back | known.cp_writes != 0 {
+                self.unwaited.insert(line);
+            } else if !known.tidy() {
+                self.lines.remove(&line);
+            }
+        }
     }
 
     fn invalidate(&mut self, unit: CacheUnit) {
@@ -397,11 +450,23 @@ impl Caches {
         let mut state = self.state();
         let submit = state.packet.submit;
         state.packet = CachedPacket { submit, iova, opcode, thread };
+        state.access = PacketAccess::Cp;
+    }
+
+    /// The packet reads until it finds a value.
+    pub(crate) fn begin_poll(&self) {
+        self.state().access = PacketAccess::Poll;
+    }
+
+    /// Writes are waited for.
+    pub(crate) fn wait(&self, wait: CacheWait) {
+        self.state().wait(wait);
     }
 
     /// An event, while memory holds these bytes. Bytes that it holds otherwise from now on.
     pub(crate) fn event(&self, event: CacheEvent, current: &dyn Fn(u64) -> Option<u8>) -> Vec<(u64, u8)> {
         let mut state = self.state();
+        state.access = PacketAccess::Event;
         let cleaner = Some(state.packet);
         let clean = |unit| state.clean(unit, event.resolves_only, cleaner, current);
         let stores = event.clean.map(clean).unwrap_or_default();

@@ -71,6 +71,25 @@ impl CacheUnit {
     }
 }
 
+/// A wait between a write and a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CacheWait {
+    /// CP_WAIT_FOR_IDLE, or a wait for a value in memory: lines are written back.
+    Idle,
+    /// CP_WAIT_MEM_WRITES: memory has what packets of the CP wrote.
+    MemWrites,
+}
+
+impl CacheWait {
+    /// The packet.
+    pub fn packet(self) -> &'static str {
+        match self {
+            CacheWait::Idle => "CP_WAIT_FOR_IDLE",
+            CacheWait::MemWrites => "CP_WAIT_MEM_WRITES",
+        }
+    }
+}
+
 /// The packet that drops the lines of CCHE.
 pub(crate) const CCHE_INVALIDATE: &str = "CP_CCHE_INVALIDATE";
 

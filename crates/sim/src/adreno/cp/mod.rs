@@ -21,6 +21,7 @@ pub(crate) use thread::{CpThread, Frame, FrameKind, QUEUES};
 pub use thread::{StreamFrame, ThreadId};
 pub(crate) use wait::Clocks;
 
+use super::caches::CacheWait;
 use super::machine::AdrenoMachine;
 use super::space::{Client, GpuFault};
 use super::{CpError, CpErrorKind};
@@ -202,7 +203,16 @@ impl AdrenoMachine<'_> {
             | AdrenoOp::WaitMemGte
             | AdrenoOp::WaitTimestamp
             | AdrenoOp::WaitRegEq
-            | AdrenoOp::BvBrCountOps => return self.wait(packet),
+            | AdrenoOp::BvBrCountOps => {
+                self.space.begin_poll();
+                let end = self.wait(packet)?;
+                if end == PacketEnd::Done {
+                    // What wrote the value came after what else is waited for.
+                    self.space.wait(CacheWait::Idle);
+                    self.space.wait(CacheWait::MemWrites);
+                }
+                return Ok(end);
+            }
             AdrenoOp::ModifyTimestamp | AdrenoOp::GlobalTimestamp | AdrenoOp::LocalTimestamp => {
                 self.timestamp(packet)?;
             }
@@ -220,7 +230,10 @@ impl AdrenoMachine<'_> {
             }
             AdrenoOp::EventWrite | AdrenoOp::EventWrite7 => self.event(packet)?,
             op if op.is_work() => return self.work(packet),
-            AdrenoOp::WaitForIdle => self.wait_for_idle(packet.thread),
+            AdrenoOp::WaitForIdle => {
+                self.space.wait(CacheWait::Idle);
+                self.wait_for_idle(packet.thread);
+            }
             _ => self.move_data(packet)?,
         }
         Ok(PacketEnd::Done)

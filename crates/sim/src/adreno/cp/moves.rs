@@ -2,7 +2,7 @@
 //! here.
 
 use super::{CpStop, Executed, ThreadId};
-use crate::adreno::caches::{CCHE_INVALIDATE, CacheEvent, CacheUnit};
+use crate::adreno::caches::{CCHE_INVALIDATE, CacheEvent, CacheUnit, CacheWait};
 use crate::adreno::machine::{AdrenoMachine, Note};
 use crate::adreno::space::Client;
 use crate::adreno::{CpErrorKind, DescriptorTable, GpuFault};
@@ -13,7 +13,7 @@ use unwedge_stream::adreno::{AdrenoOp, Stage, StateSource, StateType, Wait};
 const REG: u32 = 0x3_ffff;
 
 /// Packets that change nothing a sequential machine without preemption and caches could tell.
-const WITHOUT_EFFECT: [&str; 18] = [
+const WITHOUT_EFFECT: [&str; 17] = [
     "CP_BOOTSTRAP_UCODE",
     "CP_CONTEXT_SWITCH",
     "CP_CONTEXT_SWITCH_YIELD",
@@ -31,7 +31,6 @@ const WITHOUT_EFFECT: [&str; 18] = [
     "CP_SKIP_IB2_ENABLE_GLOBAL",
     "CP_SKIP_IB2_ENABLE_LOCAL",
     "CP_WAIT_FOR_ME",
-    "CP_WAIT_MEM_WRITES",
 ];
 
 impl AdrenoMachine<'_> {
@@ -90,6 +89,10 @@ impl AdrenoMachine<'_> {
                 self.space.cache_event(CacheEvent::invalidate(CacheUnit::Cche));
                 Ok(())
             }
+            Some("CP_WAIT_MEM_WRITES") => {
+                self.space.wait(CacheWait::MemWrites);
+                Ok(())
+            }
             Some(name) if WITHOUT_EFFECT.contains(&name) => Ok(()),
             Some(name) => {
                 self.note(Note::PacketIgnored { name: name.to_owned() });
@@ -116,6 +119,9 @@ impl AdrenoMachine<'_> {
     /// CP_MEM_TO_MEM: the sum of up to three numbers, each of them negated if it is to be.
     fn memory_to_memory(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
         let word = packet.arg(0)?;
+        if word >> 30 & 1 != 0 {
+            self.space.wait(CacheWait::MemWrites);
+        }
         let size = if word >> 29 & 1 != 0 { 8 } else { 4 };
         let mut sum = 0u64;
         for (n, at) in (0..3).zip((3..packet.payload.len()).step_by(2)) {
