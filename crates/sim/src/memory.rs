@@ -132,8 +132,8 @@ pub(crate) trait GroupCache: std::fmt::Debug + Send + Sync {
 }
 
 /// The cache of a memory. What it holds is not part of what memory is.
-#[derive(Debug, Clone)]
-struct GroupCacheHandle(Arc<dyn GroupCache>);
+#[derive(Debug, Clone, Default)]
+struct GroupCacheHandle(Option<Arc<dyn GroupCache>>);
 
 impl PartialEq for GroupCacheHandle {
     fn eq(&self, _: &GroupCacheHandle) -> bool {
@@ -151,7 +151,7 @@ pub struct SimMemory {
     patches: BTreeMap<u64, Patch>,
     /// Where it was written, while somebody wants to know.
     writes: Option<WriteLog>,
-    cache: Option<GroupCacheHandle>,
+    cache: GroupCacheHandle,
     rights: RightsTable,
 }
 
@@ -352,7 +352,7 @@ impl SimMemory {
 
     /// Workgroups see it through a cache from here on.
     pub(crate) fn set_cache(&mut self, cache: Arc<dyn GroupCache>) {
-        self.cache = Some(GroupCacheHandle(cache));
+        self.cache = GroupCacheHandle(Some(cache));
     }
 
     /// Takes down what is written from here on.
@@ -478,7 +478,7 @@ impl SimMemory {
 
     /// Puts what a workgroup wrote into memory, and says which lines that were.
     pub(crate) fn commit(&mut self, written: &GroupAccesses, lines: &mut HashMap<u64, u64>) {
-        if let Some(GroupCacheHandle(cache)) = &self.cache {
+        if let GroupCacheHandle(Some(cache)) = &self.cache {
             written.show(cache.as_ref(), |address| self.byte(address).known().map(|byte| byte as u8));
         }
         for (number, page) in &written.pages {
@@ -634,11 +634,12 @@ struct CachedReads {
 impl Page {
     fn new(memory: &SimMemory, number: u64) -> Option<Page> {
         let mut page = Page::stored(memory, number)?;
-        if let Some(GroupCacheHandle(cache)) = &memory.cache {
+        if let GroupCacheHandle(Some(cache)) = &memory.cache {
             if let Some(unknown) = cache.fetch(number, &mut page.bytes) {
                 let all = [u64::MAX; PAGE / 64];
-                let partial =
-                    page.partial.get_or_insert_with(|| Box::new(Partial { mapped: all, known: all }));
+                let partial = page
+                    .partial
+                    .get_or_insert_with(|| Box::new(Partial { mapped: all, known: all, restricted: false }));
                 partial.known.iter_mut().zip(unknown.iter()).for_each(|(known, unknown)| *known &= !unknown);
             }
             let none = [0; PAGE / 64];
@@ -838,8 +839,8 @@ impl<'m> GroupView<'m> {
     /// Up to eight bytes of constants or descriptors, which may have a cache of their own.
     pub(crate) fn read_constants(&mut self, address: u64, size: usize) -> Load {
         let memory = self.memory;
-        let cache = memory.cache.as_ref().map(|GroupCacheHandle(cache)| cache.clone());
-        let Some(cache) = cache.filter(|cache| cache.has_constants()) else {
+        let cache = &memory.cache.0;
+        let Some(cache) = cache.as_ref().filter(|cache| cache.has_constants()) else {
             return self.read(address, size);
         };
         let mut found = Load::Known(0);

@@ -133,26 +133,32 @@ fn captures(step: usize) -> Vec<PathBuf> {
 
 #[test]
 fn synchronized_captures_are_clean() {
-    let captures = captures(if all() { 1 } else { 37 });
+    let captures = captures(if all() { 1 } else { 61 });
     if captures.is_empty() {
         return println!("skipped: no captures");
     }
+    let mut wrong = Vec::new();
     for path in &captures {
         let bytes = data::read(path);
         let (plain, cached) = (replayed(&bytes, false, None), replayed(&bytes, true, None));
         let name = path.display();
         assert!(!plain.ends.is_empty(), "{name}");
-        assert_eq!(cached.report, CacheReport::default(), "{name}");
-        assert!(plain.ends == cached.ends && plain.memory == cached.memory, "{name}");
+        let same = plain.ends == cached.ends && plain.memory == cached.memory;
+        if cached.report != CacheReport::default() || !same {
+            let first = (cached.report.reads.first(), cached.report.lost.first());
+            println!("{name}: same {same}, {} reads, {first:#?}", cached.report.reads.len());
+            wrong.push(name.to_string());
+        }
     }
     println!("{} captures", captures.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Packets that synchronize are taken out one at a time. Many are not needed by what follows them, and some waits are for what
 /// the machine does at once: the counts are printed, and not all can be shown.
 #[test]
 fn packets_that_are_taken_out() {
-    let captures = captures(if all() { 25 } else { 120 });
+    let captures = captures(if all() { 25 } else { 300 });
     if captures.is_empty() {
         return println!("skipped: no captures");
     }
@@ -162,7 +168,7 @@ fn packets_that_are_taken_out() {
         let bytes = data::read(path);
         let whole = replayed(&bytes, true, None);
         let packets: Vec<_> = whole.flushes.into_iter().collect();
-        let step = if all() { 1 } else { packets.len().div_ceil(4).max(1) };
+        let step = if all() { 1 } else { packets.len().div_ceil(3).max(1) };
         for (iova, (count, name)) in packets.into_iter().step_by(step) {
             let report = replayed(&bytes, true, Some((iova, count))).report;
             let shown = !report.reads.is_empty() || !report.lost.is_empty();
