@@ -158,7 +158,7 @@ fn synchronized_captures_are_clean() {
 /// the machine does at once: the counts are printed, and not all can be shown.
 #[test]
 fn packets_that_are_taken_out() {
-    let captures = captures(if all() { 25 } else { 300 });
+    let captures = captures(if all() { 50 } else { 300 });
     if captures.is_empty() {
         return println!("skipped: no captures");
     }

@@ -8,7 +8,7 @@ mod cp_rig;
 mod scene;
 
 use cp_rig::{DATA, data, high, low};
-use scene::*;
+use scene::{MORE as MORE_MEMORY, *};
 use unwedge_base::Generation::{A6xx, A7xx};
 use unwedge_hw::Db;
 use unwedge_sim::adreno::RunEnd;
@@ -172,16 +172,20 @@ fn counts_do_not_depend_on_batches() {
     }
 }
 
-/// More fragments than are followed are counted as such.
+/// A triangle over all of the target that LRZ rejects and that passes every test.
+fn all_missed(scene: &mut Scene<'_>) {
+    scene.set("GRAS_LRZ_CNTL", &[ENABLE | TEST]).set("RB_DEPTH_CNTL", &[1 | 7 << 2 | 1 << 6]);
+    let corners = [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]].map(|[x, y]| vertex(x, y, 0.5, RED));
+    let words: Vec<u32> = corners.iter().flatten().map(|value| value.to_bits()).collect();
+    scene.put(VERTICES, &words);
+}
+
+/// More misses than are listed are counted.
 #[test]
-fn cut_lists_say_so() {
+fn misses_that_are_not_listed() {
     each(|mut scene| {
-        // Nothing is ever near enough for LRZ, and all of it passes: every layer is a miss of its own.
         scene.put(LRZ, &[0; 0x80]);
-        scene.set("GRAS_LRZ_CNTL", &[ENABLE | TEST]).set("RB_DEPTH_CNTL", &[1 | 7 << 2 | 1 << 6]);
-        let corners = [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]].map(|[x, y]| vertex(x, y, 0.5, RED));
-        let words: Vec<u32> = corners.iter().flatten().map(|value| value.to_bits()).collect();
-        scene.put(VERTICES, &words);
+        all_missed(&mut scene);
         let passes = 65;
         for _ in 0..passes {
             scene.draw(TRIANGLES, 3).stream.op("SET_MARKER", &[1]);
@@ -191,4 +195,30 @@ fn cut_lists_say_so() {
         assert_eq!((found.rejected, found.missed, found.unchecked), (passes * ALL, passes * ALL, 0));
         assert_eq!(found.misses.len(), 1 << 16);
     });
+}
+
+/// Of a pass with more fragments than are followed it is said how many were not.
+#[test]
+fn fragments_that_are_not_followed() {
+    const DEPTHS: u64 = MORE_MEMORY + (1 << 20);
+    const BLOCKS: u64 = MORE_MEMORY + (2 << 20);
+    let db = Db::builtin();
+    let mut scene = Scene::new(&db, A6xx);
+    scene.more(3 << 20).machine.check_lrz();
+    // 512 by 256 pixels.
+    let [middle, half] = [256f32, 128.0].map(f32::to_bits);
+    scene.set("GRAS_CL_VPORT[0].XOFFSET", &[middle, middle, half, half, 0, 1f32.to_bits()]);
+    for name in ["VIEWPORT_SCISSOR[0].TL", "SCREEN_SCISSOR[0].TL", "WINDOW_SCISSOR_TL"] {
+        scene.set(&format!("GRAS_SC_{name}"), &[0, 511 | 255 << 16]);
+    }
+    let [base, top] = [low(MORE_MEMORY), high(MORE_MEMORY)];
+    scene.set("RB_MRT[0].CONTROL", &[0xf << 7, 0, 0x30, 32, 32 * 256, base, top, 0]);
+    scene.set("RB_DEPTH_BUFFER_INFO", &[4, 32, 0, low(DEPTHS), high(DEPTHS), 0]);
+    scene.set("GRAS_LRZ_BUFFER_BASE", &[low(BLOCKS), high(BLOCKS), 2]);
+    all_missed(&mut scene);
+    scene.draw(TRIANGLES, 3).stream.op("SET_MARKER", &[1]);
+    assert_eq!(scene.run(), RunEnd::Done);
+    let found = scene.machine.lrz_findings().unwrap();
+    assert_eq!((found.rejected, found.missed, found.unchecked), (512 * 256, 1 << 16, 1 << 16));
+    assert_eq!(found.misses.len(), 1 << 16);
 }

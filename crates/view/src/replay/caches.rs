@@ -17,7 +17,7 @@ pub(super) struct StaleReads {
     reads: Vec<ShownRead>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost_writes: Vec<ShownLoss>,
-    /// There were more than are kept.
+    /// There were more than are kept, or more lines than are followed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more: bool,
 }
@@ -226,7 +226,8 @@ impl StaleReads {
 
     pub(super) fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         if !self.is_some() {
-            return writeln!(out, "\n  caches: no read missed a flush");
+            let part = if self.more { " of the lines that were followed" } else { "" };
+            return writeln!(out, "\n  caches: no read{part} missed a flush");
         }
         let more = if self.more { "more than " } else { "" };
         if !self.reads.is_empty() {

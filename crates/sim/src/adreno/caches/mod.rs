@@ -25,6 +25,8 @@ use unit::CacheId;
 
 /// Stale reads, and lost writes, that are kept apart.
 const MOST_REPORTS: usize = 1 << 12;
+/// Lines that are followed at once; others are as if nothing was cached.
+const MOST_LINES: usize = 1 << 21;
 /// Caches besides memory.
 const CACHES: [CacheUnit; 4] = [CacheUnit::Uche, CacheUnit::Cche, CacheUnit::CcuColor, CacheUnit::CcuDepth];
 
@@ -96,7 +98,7 @@ pub struct CacheReport {
     pub reads: Vec<StaleRead>,
     /// Writes that a later write-back undid.
     pub lost: Vec<LostWrite>,
-    /// There were more than are kept.
+    /// There were more than are kept, or more lines than are followed.
     pub more: bool,
 }
 
@@ -188,11 +190,18 @@ impl CacheState {
         self.usage[CacheUnit::CcuDepth as usize].capacity = capacity(self.sizes.ccu_depth);
     }
 
+    /// Whether there is room to follow a line.
+    fn follows(&mut self, line: u64) -> bool {
+        let follows = self.lines.len() < MOST_LINES || self.lines.contains_key(&line);
+        self.report.more |= !follows;
+        follows
+    }
+
     /// A unit reads bytes of a line, whose others come along.
     fn read(&mut self, id: CacheId, line: u64, mask: u64) -> Option<SeenLine> {
         let id = match self.lines.get(&line) {
             Some(known) => known.id_of(id),
-            None if id.unit == CacheUnit::Memory => return None,
+            None if id.unit == CacheUnit::Memory || !self.follows(line) => return None,
             None => id,
         };
         if id.unit == CacheUnit::Cche {
@@ -289,14 +298,14 @@ impl CacheState {
         if id.unit == CacheUnit::Memory && !of_cp && !self.lines.contains_key(&line) {
             return;
         }
+        if !self.follows(line) {
+            return;
+        }
         let old = OldValues::of(line, mask, old);
         let known = self.lines.entry(line).or_default();
         let id = known.id_of(id);
-        let limited = [CacheUnit::CcuColor, CacheUnit::CcuDepth].map(|unit| {
-            let usage = &self.usage[unit as usize];
-            (unit, usage.capacity.is_some())
-        });
-        let never_full = |unit: CacheUnit| !limited.contains(&(unit, true));
+        let usage = &self.usage;
+        let never_full = |unit: CacheUnit| usage[unit as usize].capacity.is_none();
         known.write(id, mask, &old, |copy| copy.stamp != 0 || never_full(copy.id.unit));
         known.set_writer(Writer { packet: self.packet, id }, mask);
         if of_cp {
