@@ -199,11 +199,11 @@ impl CacheState {
 
     /// A unit reads bytes of a line, whose others come along.
     fn read(&mut self, id: CacheId, line: u64, mask: u64) -> Option<SeenLine> {
-        let id = match self.lines.get(&line) {
-            Some(known) => known.id_of(id),
-            None if id.unit == CacheUnit::Memory || !self.follows(line) => return None,
-            None => id,
-        };
+        let known = self.lines.contains_key(&line);
+        if !known && (id.unit == CacheUnit::Memory || !self.follows(line)) {
+            return None;
+        }
+        let id = self.lines.get(&line).map_or(id, |known| known.id_of(id));
         if id.unit == CacheUnit::Cche {
             // What it does not have it fetches through UCHE.
             self.fetch(CacheId::UCHE, line);
