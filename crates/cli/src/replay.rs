@@ -26,10 +26,10 @@ use unwedge_view::replay::{
 /// Runs the command.
 pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     check(args)?;
+    let device = open_device(args)?;
     let mut frames = FrameFiles::new(args.frames.as_deref())?;
     check_outputs(args)?;
     let db = database::load(global)?;
-    let device = open_device(args)?;
     let stream = dump::open_capture(&args.file)?;
     let name = stream.name.clone();
     let other = args.compare.as_ref().map(|other| dump::open_capture(other)).transpose()?;
