@@ -70,7 +70,7 @@ pub struct Replay {
     #[arg(long, conflicts_with_all = ["memory", "compare"])]
     pub compare_snapshots: bool,
     /// Write an image as PNG; SPEC is draw=N:mrt0, draw=N:depth or draw=N:stencil for what draw N left, then any of :stored
-    /// :layer=N :sample=N :stretch; or, of memory at the end, ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES
+    /// :layer=N :sample=N :stretch (of depth); or, of memory at the end, ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES
     /// :level=N :layer=N :levels=N :layers=N; can be repeated
     #[arg(long, value_name = "SPEC=FILE")]
     pub image: Vec<ImageFile>,

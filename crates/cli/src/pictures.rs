@@ -66,7 +66,7 @@ pub fn pixel([x, y]: [u32; 2], args: &args::Query, global: &Global) -> Result<Ou
     let submits = args.submit.clone().unwrap_or(0..=u32::MAX);
     let wanted =
         PixelWanted { pixel: [x, y, args.layer], target: args.target.map(|target| target.0), submits };
-    let mut options = ReplayOptions { pixel: Some(wanted), ..ReplayOptions::new(STEPS) };
+    let mut options = ReplayOptions { pixel: Some(wanted.clone()), ..ReplayOptions::new(STEPS) };
     options.choice.exe.clone_from(&args.process);
     let mut parts = ReplayParts::default();
     let (replayed, mut diagnostics) =
@@ -79,6 +79,10 @@ pub fn pixel([x, y]: [u32; 2], args: &args::Query, global: &Global) -> Result<Ou
         Outcome::of(&name, &diagnostics);
         return Err(Failure::NotFound(format!("{name}: no submit was replayed")));
     };
+    if let Some(why) = history.not_there(&wanted) {
+        Outcome::of(&name, &diagnostics);
+        return Err(Failure::NotFound(format!("{name}: {why}")));
+    }
     let mut out = Output::open(global, !args.json);
     // A failed write is remembered by `out`, and reported by its `finish`.
     let _ = match args.json {

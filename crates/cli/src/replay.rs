@@ -3,7 +3,7 @@
 use crate::args::{DeviceArg, Global, MemoryArg, Replay};
 use crate::database;
 use crate::dump;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, complain};
 use crate::generator;
 use crate::output::Output;
 use crate::packed::Packed;
@@ -26,8 +26,10 @@ use unwedge_view::replay::{
 /// Runs the command.
 pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     check(args)?;
-    let db = database::load(global)?;
     let device = open_device(args)?;
+    let mut frames = FrameFiles::new(args.frames.as_deref())?;
+    check_outputs(args)?;
+    let db = database::load(global)?;
     let stream = dump::open_capture(&args.file)?;
     let name = stream.name.clone();
     let other = args.compare.as_ref().map(|other| dump::open_capture(other)).transpose()?;
@@ -51,7 +53,6 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         }
         _ => None,
     };
-    let mut frames = FrameFiles::new(args.frames.as_deref())?;
     let mut take = |frame| frames.write(frame);
     let frames_of = args.frames.as_ref().map(|_| &mut take as &mut dyn FnMut(FramePicture));
     let mut parts = ReplayParts { replacement, onlooker, frames: frames_of };
@@ -99,6 +100,7 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         diagnostics.push(Diagnostic::loss(None, message));
     }
     diagnostics.extend(frames.finish()?);
+    replayed.picture_remarks.iter().for_each(|remark| complain!("{name}: {remark}"));
     if replayed.traced_fibers() == Some(0) {
         diagnostics.push(Diagnostic::loss(None, "--trace-fiber: no such fiber was executed"));
     }
@@ -160,9 +162,14 @@ fn check(args: &Replay) -> Result<(), Failure> {
     if let Some(submit) = args.overridden.filter(|submit| !(args.first..=last).contains(submit)) {
         return Err(Failure::Usage(format!("--override {submit} is outside of --first and --last")));
     }
+    Ok(())
+}
+
+/// Refuses files that cannot be written, before anything is replayed. The folder of `--frames`, which may have some of them, is there.
+fn check_outputs(args: &Replay) -> Result<(), Failure> {
     let mut places = Vec::new();
     for file in outputs(args) {
-        if input(file) {
+        if file.as_os_str() == "-" {
             return Err(Failure::Usage("standard output has the report: name a file".to_owned()));
         }
         let place = place(file).map_err(|e| Failure::Write(file.display().to_string(), e))?;

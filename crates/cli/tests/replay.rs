@@ -493,10 +493,41 @@ fn a_draw_waits_once_whatever_it_loads() {
     assert_eq!(shown.matches("         waits\n").count(), 1, "{shown}");
 }
 
+/// The folder of `--frames` is made before other files are looked at, which may be in it, and before anything is replayed.
+#[test]
+fn the_folder_of_frames_is_made_first() {
+    let folder = Folder::new("frames");
+    let bytes = capture(&[store(0, 1)]);
+    let arguments = ["replay", "-", "--frames", "made", "--dump-mem", "0x10000000:4=made/memory.bin"];
+    let output = unwedge_in(&folder.0, &arguments, &bytes);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(folder.read("made/memory.bin").len(), 4);
+    folder.write("file", b"");
+    let output = unwedge_in(&folder.0, &["replay", "-", "--frames", "file/passes"], &bytes);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("file/passes"), "{}", text(&output.stderr));
+    // Nothing is reported of the replay.
+    assert!(!text(&output.stdout).contains("submit"), "{}", text(&output.stdout));
+}
+
+/// A history is of submits and images that there are.
+#[test]
+fn histories_of_what_is_not_there_are_refused() {
+    let bytes = capture(&[store(0, 1), store(4, 2)]);
+    for (options, why) in [
+        (["--submit", "7"], "no submit 7 was replayed: submits 0 to 1 were"),
+        (["--target", "mrt3"], "no draw has mrt3: images of draws are none"),
+    ] {
+        let output = unwedge(&[&["query", "--pixel", "1,1", "-"][..], &options].concat(), &bytes);
+        assert_eq!(output.status.code(), Some(3), "{options:?}");
+        assert!(text(&output.stderr).contains(why), "{options:?}: {}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn options_that_cannot_be_meant_are_refused() {
     let bytes = capture(&[store(0, 1)]);
-    let refused: [(&[&str], &str); 14] = [
+    let refused: [(&[&str], &str); 16] = [
         (&["--draws", "1..2"], "--overdraw"),
         (&["--first", "4", "--last", "2"], "--first 4 is after --last 2"),
         (&["--dump-mem", "0x10000000:4=a", "--devcoredump", "./a"], "./a is to be written twice"),
@@ -511,6 +542,8 @@ fn options_that_cannot_be_meant_are_refused() {
         (&["--devcoredump", "a", "--hangrd", "a"], "written twice"),
         (&["--max-steps", "0"], "0 is not in 1.."),
         (&["--image", "0x10000000:R8_UNORM:4x4:levels=2:level=2=a.png"], "there is no level 2"),
+        (&["--image", "draw=0:mrt0:stretch=a.png"], "`stretch` is for depth"),
+        (&["--image", "draw=0:stencil:stretch=a.png"], "`stretch` is for depth"),
     ];
     for (options, why) in refused {
         let output = unwedge(&[&["replay", "-"][..], options].concat(), &bytes);

@@ -149,6 +149,8 @@ pub struct SimMemory {
     regions: Vec<Region>,
     /// What was written to regions past their stored bytes, by page.
     patches: BTreeMap<u64, Patch>,
+    /// Bytes that hold a filler: a bit for each byte, by page.
+    undefined: BTreeMap<u64, Box<[u64; PAGE / 64]>>,
     /// Where it was written, while somebody wants to know.
     writes: Option<WriteLog>,
     cache: GroupCacheHandle,
@@ -212,6 +214,7 @@ impl SimMemory {
             }
         }
         self.regions.splice(first..first, kept);
+        self.define(base, size);
         let page = PAGE as u64;
         self.patches.retain(|&number, patch| {
             let start = number * page;
@@ -318,10 +321,10 @@ impl SimMemory {
         }
     }
 
-    /// [`SimMemory::store`] where the bytes are stored in the region that an earlier access found, and nobody wants to know of it; else
+    /// [`SimMemory::store`] where the bytes are stored in the region that an earlier access found, and no write is tracked; else
     /// false, and nothing is done.
     pub(crate) fn store_near(&mut self, near: NearRegion, address: u64, size: usize, value: u64) -> bool {
-        if self.writes.is_some() {
+        if self.writes.is_some() || !self.undefined.is_empty() {
             return false;
         }
         let place = self.regions.get_mut(near.0).and_then(|region| region.stored_mut(address, size));
@@ -373,6 +376,7 @@ impl SimMemory {
     /// Writes up to eight bytes; false: not all are mapped, and none was written.
     pub fn store(&mut self, address: u64, size: usize, value: u64) -> bool {
         let stored = self.store_unlogged(address, size, value);
+        self.define(address, size.min(8) as u64);
         if let Some(writes) = self.writes.as_mut().filter(|_| stored) {
             writes.add(address, size.min(8) as u64);
         }
@@ -504,10 +508,56 @@ impl SimMemory {
             Some(place) => place.copy_from_slice(bytes),
             None => (address..).zip(bytes).for_each(|(address, byte)| self.put(address, *byte)),
         }
+        self.define(address, bytes.len() as u64);
         if let Some(writes) = &mut self.writes {
             writes.add(address, bytes.len() as u64);
         }
     }
+
+    /// Marks bytes as undefined: what they hold is a filler, until they are written. Reads give the filler.
+    pub(crate) fn set_undefined(&mut self, address: u64, size: u64) {
+        let Some(beyond) = size.checked_sub(1) else { return };
+        let last = address.saturating_add(beyond);
+        for number in address / PAGE as u64..=last / PAGE as u64 {
+            let bits = self.undefined.entry(number).or_insert_with(|| Box::new([0; PAGE / 64]));
+            let (at, end) = within_page(number, address, last);
+            set_range(bits, at, end);
+        }
+    }
+
+    /// Whether one of so many bytes is undefined.
+    pub fn is_undefined(&self, address: u64, size: usize) -> bool {
+        (0..size as u64).filter_map(|n| address.checked_add(n)).any(|address| {
+            let at = address as usize % PAGE;
+            let bits = self.undefined.get(&(address / PAGE as u64));
+            bits.is_some_and(|bits| bits[at / 64] >> (at % 64) & 1 != 0)
+        })
+    }
+
+    /// Bytes were written, or are not mapped any longer.
+    #[inline]
+    fn define(&mut self, address: u64, size: u64) {
+        if !self.undefined.is_empty() {
+            self.define_tracked(address, size);
+        }
+    }
+
+    fn define_tracked(&mut self, address: u64, size: u64) {
+        let Some(beyond) = size.checked_sub(1) else { return };
+        let last = address.saturating_add(beyond);
+        for (number, bits) in self.undefined.range_mut(address / PAGE as u64..=last / PAGE as u64) {
+            let (at, end) = within_page(*number, address, last);
+            (at..end).for_each(|at| bits[at / 64] &= !(1 << (at % 64)));
+        }
+    }
+}
+
+/// Which bytes of a page are in a range of addresses: the first, and the one after the last.
+fn within_page(number: u64, first: u64, last: u64) -> (usize, usize) {
+    let start = number * PAGE as u64;
+    let from = first.saturating_sub(start) as usize;
+    let to = (last - start).min(PAGE as u64 - 1) as usize;
+    (from, to + 1)
 }
 
 /// The first bit that is set, from a bit on.
@@ -1016,6 +1066,24 @@ mod tests {
     }
 
     /// A capture may know that memory is there and not what it holds: a write makes it known, byte by byte.
+    #[test]
+    fn bytes_are_undefined_until_they_are_written() {
+        let mut memory = SimMemory::default();
+        memory.map(0xff0, vec![7; 0x1020]).unwrap();
+        memory.set_undefined(0xff8, 0x1010);
+        assert_eq!(memory.load(0xff8, 4), Load::Known(0x0707_0707));
+        assert!(!memory.is_undefined(0xff0, 8) && memory.is_undefined(0xff0, 9));
+        assert!(memory.store(0xffe, 4, 1));
+        assert!(
+            !memory.is_undefined(0xffe, 4) && memory.is_undefined(0xffd, 1) && memory.is_undefined(0x1002, 1)
+        );
+        let mut near = NearRegion::default();
+        assert_eq!(memory.load_near(&mut near, 0x1800, 1), Load::Known(7));
+        assert!(!memory.store_near(near, 0x1800, 1, 0), "writes are tracked");
+        memory.unmap(0x1000, 0x1000);
+        assert!(!memory.is_undefined(0x1002, 8) && memory.is_undefined(0x2000, 1));
+    }
+
     #[test]
     fn unknown_memory_is_not_unmapped_memory() {
         let mut memory = SimMemory::default();

@@ -169,6 +169,54 @@ fn blending_of_all_bytes() {
     }
 }
 
+/// The sum of source and destination in the other formats of 8 bits, over all pairs of source and stored byte: sRGB is added as linear
+/// light.
+#[test]
+fn blending_in_every_format_of_bytes() {
+    let db = Db::builtin();
+    let formats = ["R8_UNORM", "R8_SNORM", "R8G8_UNORM", "R8G8_SNORM", "R8G8B8A8_SNORM", "R8G8B8A8_SRGB"];
+    for (at, name) in formats.into_iter().enumerate() {
+        let of = Format::named(name).unwrap();
+        let bytes = of.block_bytes();
+        let mut scene = wide(&db, generations()[at % 2], bytes);
+        format(&mut scene, of);
+        let (signed, srgb) = (name.ends_with("SNORM"), name.ends_with("SRGB"));
+        column_as_colour(&mut scene);
+        for (x, y) in pairs() {
+            let from = MORE + u64::from((y * WIDE + x) * bytes);
+            for (n, byte) in (0..).zip(stored(y)).take(bytes as usize) {
+                assert!(scene.machine.space.memory.store(from + n, 1, byte.into()));
+            }
+        }
+        scene.set("RB_MRT[0].CONTROL", &[3 | 0xf << 7, 0x0101_0101]).draw(STRIP, 4).done();
+        for (x, y) in pairs() {
+            let from = MORE + u64::from((y * WIDE + x) * bytes);
+            for n in 0..bytes as usize {
+                let encoded = srgb && n < 3;
+                let byte = stored(y)[n];
+                let before = match (signed, encoded) {
+                    (true, _) => (f64::from(byte as i8) / 127.0).max(-1.0),
+                    (_, false) => f64::from(byte) / 255.0,
+                    (_, true) => match f64::from(byte) / 255.0 {
+                        code if code <= 0.04045 => code / 12.92,
+                        code => ((code + 0.055) / 1.055).powf(2.4),
+                    },
+                };
+                let sum = (colour(x)[n] + before).clamp(if signed { -1.0 } else { 0.0 }, 1.0);
+                let exact = match (signed, encoded) {
+                    (true, _) => sum * 127.0,
+                    (_, false) => sum * 255.0,
+                    (_, true) if sum <= 0.003_130_8 => sum * 12.92 * 255.0,
+                    (_, true) => (1.055 * sum.powf(1.0 / 2.4) - 0.055) * 255.0,
+                };
+                let found = scene.machine.space.memory.load(from + n as u64, 1).known().unwrap() as u8;
+                let found = if signed { f64::from(found as i8) } else { f64::from(found) };
+                assert!((found - exact).abs() <= 0.502, "{name}, {n} at {x},{y}: {found}, not {exact}");
+            }
+        }
+    }
+}
+
 /// All operations over all pairs of bytes, of normalized numbers and of integers.
 #[test]
 fn logic_operations_of_all_bytes() {

@@ -245,6 +245,35 @@ fn what_the_shader_gives() {
     });
 }
 
+/// A shader that promises a depth no less, or no greater, than the primitive's has it tested early against LRZ alone: the late test
+/// is of the shader's depth, whatever the primitive's would give.
+#[test]
+fn conservative_depth() {
+    each(|mut scene| {
+        for (mode, primitive, shader, seen) in [
+            (2, 0.5, 0.875f32, false),
+            (2, 0.5, 0.625, true),
+            (2, 0.875, 0.625, true),
+            (2, 0.875, 0.8125, false),
+            (1, 0.5, 0.875, false),
+            (0, 0.5, 0.875, true),
+        ] {
+            depth_image(&mut scene, Float32, 0.75, 0);
+            at_depth(&mut scene, primitive);
+            let source =
+                format!("(rpt3)bary.f (ei)r0.z, (r)0, r0.x\nmov.u32u32 r2.x, 0x{:x}\nend", shader.to_bits());
+            scene.code(FRAGMENT_CODE, &source).set("SP_FS_OUTPUT_CNTL0", &[0xfcfc_0800]);
+            scene.set("RB_DEPTH_PLANE_CNTL", &[mode]).set("GRAS_SU_DEPTH_PLANE_CNTL", &[mode]);
+            scene.set("RB_DEPTH_CNTL", &[TEST | WRITE | LESS]);
+            assert_eq!(passes(&mut scene), seen, "{mode} {primitive} {shader}");
+            // An early test takes the primitive's.
+            let written = if mode == 0 { primitive } else { shader };
+            let left = if seen { written } else { 0.75 };
+            assert_eq!(stored(&scene, Float32).0, Float32.stored(left), "{mode} {primitive} {shader}");
+        }
+    });
+}
+
 /// Fibers that are killed leave depth and counts alone where the tests are late.
 #[test]
 fn killed_fibers_leave_depth() {

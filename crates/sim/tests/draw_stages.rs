@@ -1,4 +1,4 @@
-//! Stages around the rasterizer by draws: interpolation, stream-out, statistics, geometry shaders, tessellation.
+//! Stages around the rasterizer by draws: interpolation, stream-out, statistics, geometry shaders, tessellation, traces of their fibers.
 
 #[allow(dead_code, reason = "this test uses a part of it")]
 mod cp_rig;
@@ -11,6 +11,8 @@ use cp_rig::{DATA, data, high, low, register};
 use scene::*;
 use unwedge_base::Generation::{A6xx, A7xx};
 use unwedge_hw::Db;
+use unwedge_sim::adreno::ir3::{FiberRun, SharedFiberLog, lock_log};
+use unwedge_sim::adreno::{FiberTrace, FiberWanted};
 
 const BYTES: usize = 0x20000;
 /// Code of further stages.
@@ -19,6 +21,7 @@ const CONTROL_CODE: u64 = 0xe800;
 const EVALUATION_CODE: u64 = 0xf000;
 /// Where levels of tessellation are.
 const LEVELS: u64 = MORE + 0x10000;
+const COMPUTE_CODE: u64 = 0xf800;
 const WHITE: [f32; 4] = [1.0; 4];
 
 fn each(mut test: impl FnMut(Scene<'_>)) {
@@ -190,8 +193,8 @@ fn outputs(scene: &mut Scene<'_>, name: &str, flags: u32) {
     scene.set(&format!("VPC_{name}_LAYER_CNTL"), &[0xffff]);
 }
 
-/// Points that a geometry shader makes something of. Its vertices are numbered in `r3.y`, position and colour of the point are in
-/// `r1` and `r2`, flags are those of `r4.x`.
+/// Primitives that a geometry shader makes something of, of at most eight vertices. Those that it puts out are numbered in `r3.y`,
+/// position and colour of the first vertex are in `r1` and `r2`, flags are those of `r4.x`.
 fn geometry(scene: &mut Scene<'_>, code: &str, vertices: u32, invocations: u32, output: u32) {
     stage(
         scene,
@@ -199,6 +202,10 @@ fn geometry(scene: &mut Scene<'_>, code: &str, vertices: u32, invocations: u32, 
         VERTEX_CODE,
         &lines(
             "and.b r3.x, r0.x, 63
+             shl.b r3.x, r3.x, 3
+             shr.b r3.y, r0.x, 6
+             and.b r3.y, r3.y, 31
+             add.u r3.x, r3.x, r3.y
              shl.b r3.x, r3.x, 5
              stlw.u32 l[r3.x], r1.x, 4
              stlw.u32 l[r3.x+16], r2.x, 4
@@ -209,7 +216,7 @@ fn geometry(scene: &mut Scene<'_>, code: &str, vertices: u32, invocations: u32, 
     );
     scene.set("VFD_DEST_CNTL[0].INSTR", &[0xf | 4 << 4, 0xf | 8 << 4]);
     let begin = "and.b r3.x, r0.x, 63
-        shl.b r3.x, r3.x, 5
+        shl.b r3.x, r3.x, 8
         ldlw.u32 r1.x, l[r3.x], 4
         ldlw.u32 r2.x, l[r3.x+16], 4
         shr.b r3.y, r0.x, 16
@@ -282,6 +289,59 @@ fn streams_of_a_geometry_shader() {
         assert_eq!(floats(second), [5.5, 6.5, 0.0, 0.0, 0.0]);
         let counted = [0, 8, 16, 24].map(|at| data(&scene.machine, RESULTS + at));
         assert_eq!(counted, [4, 4, 2, 2], "written and generated of each stream");
+    });
+}
+
+/// The four vertices that are adjacent, too, are given to geometry shaders in the order of the API.
+#[test]
+fn adjacent_vertices_reach_geometry_shaders() {
+    // Vertices of the triangles of a strip, each followed by the one across the edge to the next: first, middle and last ones, by
+    // the table of the API.
+    let strip = |triangles: u32| -> Vec<u32> {
+        let of = |i: u32| {
+            let before = if i == 0 { 1 } else { 2 * i - 2 };
+            let after = if i + 1 == triangles { 2 * i + 5 } else { 2 * i + 6 };
+            match i % 2 {
+                0 => [2 * i, before, 2 * i + 2, after, 2 * i + 4, 2 * i + 3],
+                _ => [2 * i + 2, before, 2 * i, 2 * i + 3, 2 * i + 4, after],
+            }
+        };
+        (0..triangles).flat_map(of).collect()
+    };
+    let lines = |count: u32| -> Vec<u32> { (0..count).flat_map(|i| [i, i + 1, i + 2, i + 3]).collect() };
+    let cases: [(u32, u32, u32, Vec<u32>); 7] = [
+        (10, 12, 4, (0..12).collect()),
+        (10, 11, 4, (0..8).collect()),
+        (11, 7, 4, lines(4)),
+        (12, 18, 6, (0..18).collect()),
+        (13, 6, 6, strip(1)),
+        (13, 8, 6, strip(2)),
+        (13, 14, 6, strip(5)),
+    ];
+    each(|mut scene| {
+        let vertices: Vec<Vertex> = (0..18).map(|n| vertex(n as f32, 0.0, 0.0, RED)).collect();
+        scene.vertices(&vertices);
+        // The vertex of this number of the primitive is put out as a point.
+        let code = "and.b r4.y, r0.x, 63
+            shl.b r4.y, r4.y, 3
+            add.u r4.y, r4.y, r3.y
+            shl.b r4.y, r4.y, 5
+            ldlw.u32 r1.x, l[r4.y], 4
+            mov.u32u32 r4.x, 0";
+        for (primitive, count, size, expected) in &cases {
+            geometry(&mut scene, code, *size, 1, 0);
+            scene.set("PC_RASTER_CNTL", &[4]).set("VPC_SO_DISABLE", &[0]).set("VPC_SO_CNTL", &[1 << 16]);
+            for word in [0, 0, stream_word(0, 0, false)] {
+                scene.set("VPC_SO_PROG", &[word]);
+            }
+            (0..128).for_each(|at| scene.write(MORE + 4 * at, 0xbf80_0000));
+            scene.set("VPC_SO[0].BUFFER_BASE", &[low(MORE), high(MORE), 0x200, 1, 0]);
+            scene.set("VPC_SO_STREAM_CNTL", &[1 | 1 << 15]);
+            scene.draw(*primitive | 1 << 16, *count).done();
+            let found: Vec<f32> = (0..128).map(|at| f32::from_bits(scene.read(MORE + 4 * at))).collect();
+            let found: Vec<u32> = found.into_iter().take_while(|x| *x >= 0.0).map(|x| x as u32).collect();
+            assert_eq!(&found, expected, "{primitive} {count}");
+        }
     });
 }
 
@@ -407,6 +467,293 @@ fn numbers_of_primitives() {
             let generated = data(&scene.machine, RESULTS + 8);
             assert_eq!(generated - before, 2 * expected, "{domain} {levels:?} {spacing} {output}");
             before = generated;
+        }
+    });
+}
+
+/// The same, with a geometry shader that doubles the colour of each vertex of each triangle.
+fn tessellation_into_geometry(scene: &mut Scene<'_>, levels: &[f32], spacing: u32, output: u32) {
+    tessellation(scene, levels, spacing, output);
+    let quarter = 0.25f32.to_bits();
+    // The header is in r0.w, the place in the domain in r0.y and r0.z.
+    let evaluation = format!(
+        "add.f r1.x, r0.y, r0.y
+         add.f r1.y, r0.z, r0.z
+         add.f r1.x, r1.x, (neg)(1.0)
+         add.f r1.y, r1.y, (neg)(1.0)
+         mov.u32u32 r1.z, 0
+         mov.u32u32 r1.w, 0x{:x}
+         mov.u32u32 r2.x, 0x{quarter:x}
+         mov.u32u32 r2.y, 0x{quarter:x}
+         mov.u32u32 r2.z, 0x{quarter:x}
+         mov.u32u32 r2.w, 0x{quarter:x}
+         and.b r3.x, r0.w, 63
+         shl.b r3.x, r3.x, 3
+         shr.b r3.y, r0.w, 6
+         and.b r3.y, r3.y, 31
+         add.u r3.x, r3.x, r3.y
+         shl.b r3.x, r3.x, 5
+         stlw.u32 l[r3.x], r1.x, 4
+         stlw.u32 l[r3.x+16], r2.x, 4
+         chmask
+         chsh
+         end",
+        1f32.to_bits()
+    );
+    stage(scene, "DS", EVALUATION_CODE, &lines(&evaluation));
+    let code = "and.b r3.x, r0.w, 63
+        shl.b r3.x, r3.x, 3
+        shr.b r3.y, r0.w, 16
+        add.u r3.x, r3.x, r3.y
+        shl.b r3.x, r3.x, 5
+        ldlw.u32 r1.x, l[r3.x], 4
+        ldlw.u32 r2.x, l[r3.x+16], 4
+        add.f r2.x, r2.x, r2.x
+        add.f r2.y, r2.y, r2.y
+        add.f r2.z, r2.z, r2.z
+        add.f r2.w, r2.w, r2.w
+        cmps.u.eq r4.x, r3.y, 0
+        shl.b r4.x, r4.x, 2
+        end";
+    stage(scene, "GS", GEOMETRY_CODE, &lines(code));
+    scene.set("VFD_CONTROL_5", &[0xfc03]).set("PC_PRIMITIVE_CNTL_5", &[2 | 2 << 16]);
+    outputs(scene, "GS", 16);
+}
+
+/// Each triangle of the tessellator goes through a geometry shader: the domain is still covered once, in the colour that it made.
+#[test]
+fn tessellation_goes_on_to_geometry_shaders() {
+    each(|mut scene| {
+        scene.vertices(&[vertex(0.0, 0.0, 0.0, WHITE)]);
+        // The last one makes more primitives than a wave has.
+        let cases: [(u32, &[f32], u32, u64); 4] = [
+            (0, &[1.0; 6], 0, 2),
+            (0, &[2.5, 3.0, 5.2, 1.0, 4.0, 3.3], 2, 0),
+            (1, &[7.0, 2.0, 3.5, 9.0], 3, 0),
+            (0, &[16.0; 6], 0, 512),
+        ];
+        for (domain, levels, spacing, triangles) in cases {
+            tessellation_into_geometry(&mut scene, levels, spacing, 2);
+            // Source and destination are added.
+            scene.set("RB_MRT[0].CONTROL", &[3 | 0xf << 7, 0x0101_0101]);
+            scene.put(IMAGE, &[0; (SIZE * SIZE) as usize]);
+            let first = scene.stream.gpu.reg_offset("RBBM_PRIMCTR_0_LO").unwrap();
+            let counts = |scene: &Scene<'_>| {
+                [3, 5, 6, 7, 8].map(|n| u64::from(register(&scene.machine, first + 2 * n)))
+            };
+            let before = counts(&scene);
+            scene
+                .event("START_PRIMITIVE_CTRS")
+                .draw(patches(domain) | 1 << 16, 1)
+                .event("STOP_PRIMITIVE_CTRS");
+            let image = scene.image();
+            let after = counts(&scene);
+            for (x, y) in (0..SIZE).flat_map(|y| (0..SIZE).map(move |x| (x, y))) {
+                // The diagonal is an edge.
+                let covered = match domain {
+                    0 => true,
+                    _ if x + y + 1 == SIZE => continue,
+                    _ => x + y + 1 < SIZE,
+                };
+                let expected = if covered { 0x8080_8080 } else { 0 };
+                assert_eq!(image[(y * SIZE + x) as usize], expected, "{domain} {levels:?} {x},{y}");
+            }
+            let [patches, invocations, made, clip_in, clip_out] =
+                [0, 1, 2, 3, 4].map(|n| after[n] - before[n]);
+            assert_eq!((patches, made), (1, clip_in), "{levels:?}");
+            assert_eq!(clip_in, clip_out, "{levels:?}");
+            if triangles != 0 {
+                assert_eq!((invocations, made), (triangles, triangles), "{levels:?}");
+            }
+        }
+    });
+}
+
+/// What is clipped away, or culled by its distance, does not leave clipping; what is partly outside does, and what is culled by its
+/// face comes after it.
+#[test]
+fn primitives_that_leave_clipping() {
+    each(|mut scene| {
+        let first = scene.stream.gpu.reg_offset("RBBM_PRIMCTR_0_LO").unwrap();
+        let covering = covering([1.0; 3], [WHITE; 3]);
+        let moved = |by: [f32; 3]| {
+            covering.map(|mut vertex| {
+                (0..3).for_each(|axis| vertex[axis] += by[axis]);
+                vertex
+            })
+        };
+        // The distance is red.
+        let far_away = covering.map(|[x, y, z, w, r, g, b, a]| [x * 1e6, y * 1e6, z, w, r, g, b, a]);
+        let distance = |of: [f32; 3]| {
+            let mut vertices = covering;
+            vertices.iter_mut().zip(of).for_each(|(vertex, of)| vertex[4] = of);
+            vertices
+        };
+        let (clips, culls) = (1, 1 << 8);
+        // Vertices, distances that count, faces that are culled; whether it leaves clipping, whether it is seen.
+        let cases = [
+            ("inside", covering, 0, 0, true, true),
+            ("beyond the guard band", far_away, 0, 0, true, true),
+            ("beside", moved([2.5, 0.0, 0.0]), 0, 0, false, false),
+            ("above", moved([0.0, -5.0, 0.0]), 0, 0, false, false),
+            ("before the near plane", moved([0.0, 0.0, -0.5]), 0, 0, false, false),
+            ("behind the far plane", moved([0.0, 0.0, 1.5]), 0, 0, false, false),
+            ("some distances clip", distance([1.0, -1.0, -1.0]), clips, 0, true, true),
+            ("all distances clip", distance([-1.0, -2.0, -3.0]), clips, 0, false, false),
+            ("some distances cull", distance([1.0, -1.0, -1.0]), culls, 0, true, true),
+            ("all distances cull", distance([-1.0, -2.0, -3.0]), culls, 0, false, false),
+            ("distances do not count", distance([-1.0, -2.0, -3.0]), 0, 0, true, true),
+            ("both faces are culled", covering, 0, 3, true, false),
+        ];
+        scene.set("VPC_VS_CLIP_CNTL", &[0xff << 16 | 1]);
+        scene.code(FRAGMENT_CODE, "mov.f32f32 r0.z, (1.0)\nmov.f32f32 r0.w, (1.0)\nmov.f32f32 r1.x, (1.0)\nmov.f32f32 r1.y, (1.0)\nend");
+        for (name, vertices, distances, faces, leaves, seen) in cases {
+            scene.vertices(&vertices).set("GRAS_VS_CL_CNTL", &[distances]);
+            scene.set("GRAS_SU_CNTL", &[2 << 3 | 1 << 13 | faces]).put(IMAGE, &[0; (SIZE * SIZE) as usize]);
+            let counts = |scene: &Scene<'_>| [7, 8].map(|n| register(&scene.machine, first + 2 * n));
+            let before = counts(&scene);
+            scene.event("START_PRIMITIVE_CTRS").draw(TRIANGLES, 3).event("STOP_PRIMITIVE_CTRS");
+            let image = scene.image();
+            let after = counts(&scene);
+            assert_eq!([after[0] - before[0], after[1] - before[1]], [1, u32::from(leaves)], "{name}");
+            assert_eq!(image.iter().any(|texel| *texel != 0), seen, "{name}");
+        }
+    });
+}
+
+/// Each of four distances clips, of vertex shaders and of geometry shaders.
+#[test]
+fn distances_are_those_of_the_last_stage() {
+    each(|mut scene| {
+        let shown = |image: &[u32]| -> Vec<u32> {
+            (0..SIZE).filter(|x| image[(5 * SIZE + x) as usize] != 0).collect()
+        };
+        let left: Vec<u32> = (0..SIZE / 2).collect();
+        scene.code(FRAGMENT_CODE, "mov.f32f32 r0.z, (1.0)\nmov.f32f32 r0.w, (1.0)\nmov.f32f32 r1.x, (1.0)\nmov.f32f32 r1.y, (1.0)\nend");
+        for bit in 0..4 {
+            let mut vertices = strip([-1.0, -1.0], [1.0, 1.0], 0.0, [2.0; 4]);
+            vertices.iter_mut().for_each(|vertex| vertex[4 + bit] = -vertex[0]);
+            scene.vertices(&vertices).put(IMAGE, &[0; (SIZE * SIZE) as usize]);
+            scene.set("VPC_VS_CLIP_CNTL", &[0xff << 16 | 0xf]).set("GRAS_VS_CL_CNTL", &[0xf]);
+            assert_eq!(shown(&scene.draw(STRIP, 4).image()), left, "{bit}");
+            scene.put(IMAGE, &[0; (SIZE * SIZE) as usize]).set("GRAS_VS_CL_CNTL", &[0xf & !(1 << bit)]);
+            assert_eq!(shown(&scene.draw(STRIP, 4).image()).len(), SIZE as usize, "without {bit}");
+        }
+        // A square over the target from the point in its corner, whose third distance goes from 1 to -1.
+        scene.vertices(&[vertex(-1.0, -1.0, 0.0, [2.0; 4])]);
+        let code = "and.b r3.z, r3.y, 1
+            shr.b r3.w, r3.y, 1
+            (rpt1)cov.u32f32 r3.z, (r)r3.z
+            (rpt1)add.f r3.z, (r)r3.z, (r)r3.z
+            add.f r1.x, r1.x, r3.z
+            add.f r1.y, r1.y, r3.w
+            add.f r2.z, (neg)r3.z, (1.0)
+            cmps.u.eq r4.x, r3.y, 0
+            shl.b r4.x, r4.x, 2";
+        geometry(&mut scene, code, 4, 1, 2);
+        scene.set("VPC_GS_CLIP_CNTL", &[0xff << 16 | 0xf]);
+        for (control, expected) in [(4, SIZE / 2), (4 << 8, SIZE), (0, SIZE)] {
+            scene.put(IMAGE, &[0; (SIZE * SIZE) as usize]);
+            // Those of the vertex shader do not count.
+            scene.set("GRAS_VS_CL_CNTL", &[0xf]).set("GRAS_GS_CL_CNTL", &[control]);
+            let image = scene.draw(POINTS_TO_GEOMETRY, 1).image();
+            assert_eq!(shown(&image), (0..expected).collect::<Vec<u32>>(), "{control:x}");
+        }
+    });
+}
+
+/// The fibers that are wanted of the next draw or dispatch, as they are logged.
+fn traced(scene: &mut Scene<'_>, wanted: FiberWanted, go: impl FnOnce(&mut Scene<'_>)) -> Vec<FiberRun> {
+    let log = SharedFiberLog::default();
+    let work = scene.machine.work_done();
+    scene.machine.fiber_trace = Some(FiberTrace { work, wanted, log: SharedFiberLog::clone(&log) });
+    go(scene);
+    scene.done();
+    scene.machine.fiber_trace = None;
+    let runs = std::mem::take(&mut lock_log(&log).runs);
+    runs
+}
+
+/// The value that a run begins with, or has after its last write.
+fn value_of(run: &FiberRun, name: &str) -> Option<u32> {
+    let values = run.starts.iter().chain(run.steps.iter().flat_map(|step| &step.writes));
+    values.filter(|(register, _)| register.to_string() == name).map(|(_, value)| *value).last()
+}
+
+/// Fibers of the stages between vertex and fragment shader, with the registers that they begin with and write.
+#[test]
+fn fibers_of_every_stage_are_traced() {
+    each(|mut scene| {
+        scene.vertices(&[vertex(0.0, 0.0, 0.0, WHITE), vertex(0.0, 0.0, 0.0, WHITE)]);
+        tessellation_into_geometry(&mut scene, &[1.0; 6], 0, 2);
+        // Two patches in one draw; the second one's fibers.
+        let trace = |scene: &mut Scene<'_>, wanted| {
+            traced(scene, wanted, |scene| {
+                scene.draw(patches(0) | 1 << 16, 2);
+            })
+        };
+        let runs = trace(&mut scene, FiberWanted::Hull { patch: 1, vertex: 0 });
+        let [run] = &runs[..] else { panic!("{runs:?}") };
+        // Five instructions for the address, two for each of six levels, end.
+        assert_eq!((run.stage, run.steps.len()), ("tessellation control", 5 + 12 + 1));
+        let place = |run: &FiberRun| value_of(run, "r0.y");
+        assert_eq!(place(run), Some(1), "the place of the patch");
+        assert_eq!(value_of(run, "r3.x"), Some(low(LEVELS) + 4 + 28), "the address of its levels");
+        let address = &run.steps[1].reads;
+        assert!(address.iter().any(|(register, value)| register.to_string() == "r3.z" && *value == 28));
+        assert_eq!(trace(&mut scene, FiberWanted::Hull { patch: 2, vertex: 0 }), []);
+        let mut corners = Vec::new();
+        for point in 0..4 {
+            let runs = trace(&mut scene, FiberWanted::Domain { patch: 1, point });
+            assert!(!runs.is_empty(), "{point}");
+            for run in &runs {
+                assert_eq!(run.stage, "tessellation evaluation");
+                let float = |name| f32::from_bits(value_of(run, name).expect(name));
+                assert_eq!(
+                    [float("r1.x"), float("r1.y")],
+                    [float("r0.y"), float("r0.z")].map(|at| 2.0 * at - 1.0)
+                );
+            }
+            corners.push(["r0.y", "r0.z"].map(|name| value_of(&runs[0], name).expect(name)));
+        }
+        corners.sort_unstable();
+        let one = 1f32.to_bits();
+        assert_eq!(corners, [[0, 0], [0, one], [one, 0], [one, one]]);
+        let runs = trace(&mut scene, FiberWanted::Geometry { primitive: 1, invocation: 0, vertex: 2 });
+        assert_eq!(runs.len(), 2, "both triangles of the patch");
+        for run in &runs {
+            assert_eq!((run.stage, run.steps.len()), ("geometry", 14));
+            assert_eq!(value_of(run, "r3.y"), Some(2), "the vertex");
+            assert_eq!(value_of(run, "r2.w"), Some(0.5f32.to_bits()), "twice the colour");
+            assert_eq!(value_of(run, "r4.x"), Some(0), "no restart");
+        }
+        let runs = trace(&mut scene, FiberWanted::Vertex { vertex: 1, instance: 0 });
+        assert_eq!(runs.iter().map(|run| run.stage).collect::<Vec<_>>(), ["vertex"]);
+    });
+}
+
+/// A fiber of a workgroup by both of its places.
+#[test]
+fn fibers_of_dispatches_are_traced() {
+    each(|mut scene| {
+        scene.code(COMPUTE_CODE, "shl.b r1.x, r0.x, 4\nadd.u r1.x, r1.x, r48.x\nend");
+        let code = DATA + COMPUTE_CODE;
+        scene.set("SP_CS_OBJ_START", &[low(code), high(code)]).set("SP_CS_INSTRLEN", &[1]);
+        // The local id in r0.x, the number of the workgroup in r48.x; eight fibers.
+        let values = if scene.stream.gpu.generation() == A6xx { "HLSQ_CS_CNTL_0" } else { "SP_CS_CNTL_0" };
+        scene.set(values, &[192]).set("HLSQ_CS_NDRANGE_0", &[3 | 7 << 2]);
+        let trace = |scene: &mut Scene<'_>, group, local| {
+            traced(scene, FiberWanted::Compute { group, local }, |scene| {
+                scene.stream.op("EXEC_CS", &[0, 3, 2, 1]);
+            })
+        };
+        let runs = trace(&mut scene, [2, 1, 0], [5, 0, 0]);
+        let [run] = &runs[..] else { panic!("{runs:?}") };
+        assert_eq!((run.stage, run.steps.len()), ("compute", 3));
+        assert_eq!(value_of(run, "r0.x"), Some(5));
+        assert_eq!(value_of(run, "r1.x"), Some(5 * 16 + 2));
+        for (group, local) in [([3, 0, 0], [0; 3]), ([0; 3], [8, 0, 0])] {
+            assert_eq!(trace(&mut scene, group, local), [], "{group:?} {local:?}");
         }
     });
 }

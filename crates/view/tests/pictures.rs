@@ -13,6 +13,7 @@ use scene::*;
 use serde_json::Value;
 use unwedge_base::Generation::{A6xx, A7xx};
 use unwedge_hw::Db;
+use unwedge_sim::adreno::TargetName;
 use unwedge_testkit::rd::CaptureBuilder;
 use unwedge_view::replay::{
     FramePicture, PictureDiff, Pictures, PixelWanted, ReplayOptions, ReplayParts, Replayed, compare_pictures,
@@ -21,6 +22,7 @@ use unwedge_view::replay::{
 
 /// Bytes of the data of a scene.
 const BYTES: u64 = 0x1_0000;
+const WHITE: [f32; 4] = [1.0; 4];
 
 /// The capture of what a scene has written so far, in one submit.
 fn capture(scene: &mut Scene<'_>) -> Vec<u8> {
@@ -96,7 +98,17 @@ fn pictures_are_taken_after_draws_and_passes() {
     each(|mut scene| {
         overlapping(&mut scene);
         let bytes = capture(&mut scene);
-        let images = ["draw=0:mrt0", "draw=1:mrt0", "draw=1:depth", "draw=1:mrt0:stored", "draw=9:mrt0"];
+        let images = [
+            "draw=0:mrt0",
+            "draw=1:mrt0",
+            "draw=1:depth",
+            "draw=1:mrt0:stored",
+            "draw=9:mrt0",
+            "draw=0:mrt0:layer=9",
+            "draw=0:mrt0:stored:layer=1",
+            "draw=0:mrt0:sample=1",
+            "draw=0:mrt3",
+        ];
         let (replayed, frames) = replayed(&bytes, &options([9, 9], &images));
         let picture = |at: usize| replayed.images[at].as_deref().unwrap();
         assert_eq!([3, 20].map(|x| texel(picture(0), x, 9)), [GREEN8, 0]);
@@ -105,12 +117,49 @@ fn pictures_are_taken_after_draws_and_passes() {
         assert_eq!((width, height), (SIZE, SIZE));
         let depth = |x: usize| u16::from_be_bytes(depths[2 * x..2 * x + 2].try_into().unwrap());
         assert_eq!([3, 20].map(depth), [16384, 32768]);
-        assert!(replayed.images[4].as_ref().is_err_and(|why| why.contains("draw 9")));
+        let why = |at: usize| replayed.images[at].as_ref().unwrap_err().as_str();
+        assert_eq!(why(4), "draw 9 was not executed: 3 draws, dispatches and blits were, counted from 0");
+        assert_eq!(why(5), "mrt0 after draw 0: it has no layer 9: it has 1 layer, counted from 0");
+        assert_eq!(why(6), "mrt0 after draw 0: it has no layer 1: it has 1 layer, counted from 0");
+        assert_eq!(why(7), "mrt0 after draw 0: it has no sample 1: it has 1 sample, counted from 0");
+        assert_eq!(why(8), "mrt3 after draw 0: the draw has no such image");
         // All draws have the same images: one pass, and what it leaves is what is stored.
         assert_eq!(frames.keys().collect::<Vec<_>>(), ["set000-submit000-pass000-mrt0"]);
         let frame = &frames["set000-submit000-pass000-mrt0"];
         assert_eq!(frame.as_slice(), picture(3));
         assert_eq!([3, 9, 20].map(|x| texel(frame, x, 9)), [GREEN8, GREEN8, BLUE8]);
+    });
+}
+
+/// A layer that there is, of an image of three.
+#[test]
+fn layers_have_pictures() {
+    each(|mut scene| {
+        // The first vertex gives the layer, which is in its red.
+        let mut vertices = strip([-1.0, -1.0], [1.0, 1.0], 0.0, WHITE);
+        vertices.iter_mut().for_each(|vertex| vertex[4] = f32::from_bits(2));
+        scene.vertices(&vertices).set("VPC_VS_LAYER_CNTL", &[0xff00]).set("GRAS_MAX_LAYER_INDEX", &[2]);
+        scene.code(FRAGMENT_CODE, "bary.f (ei)r0.z, 3, r0.x\nmov.u32u32 r0.w, r0.z\nmov.u32u32 r1.x, r0.z\nmov.u32u32 r1.y, r0.z\nend");
+        let bytes = capture(scene.draw(STRIP, 4));
+        let images = ["draw=0:mrt0", "draw=0:mrt0:layer=2", "draw=0:mrt0:layer=3"];
+        let (replayed, frames) = replayed(&bytes, &options([9, 9], &images));
+        let picture = |at: usize| replayed.images[at].as_deref().unwrap();
+        assert_eq!([texel(picture(0), 3, 3), texel(picture(1), 3, 3)], [0, u32::MAX]);
+        let why = replayed.images[2].as_ref().unwrap_err();
+        assert_eq!(why, "mrt0 after draw 0: it has no layer 3: it has 3 layers, counted from 0");
+        assert_eq!(frames.len(), 3);
+    });
+}
+
+/// Work is counted together, but only draws have pictures.
+#[test]
+fn work_that_is_not_a_draw_has_no_picture() {
+    each(|mut scene| {
+        scene.stream.op("BLIT", &[3]);
+        overlapping(&mut scene);
+        let (replayed, _) = replayed(&capture(&mut scene), &options([9, 9], &["draw=0:mrt0", "draw=1:mrt0"]));
+        assert_eq!(replayed.images[0], Err("mrt0 after draw 0: 0 is a blit, not a draw".to_owned()));
+        assert!(replayed.images[1].is_ok());
     });
 }
 
@@ -172,6 +221,184 @@ fn a_pixel_has_a_history() {
     });
 }
 
+/// Depth and colour of four samples, of which the primitive covers two.
+#[test]
+fn samples_have_a_history() {
+    each(|mut scene| {
+        for name in ["GRAS_RAS_MSAA_CNTL", "GRAS_DEST_MSAA_CNTL", "RB_RAS_MSAA_CNTL", "RB_DEST_MSAA_CNTL"] {
+            scene.set(name, &[2]);
+        }
+        let a7xx = scene.stream.gpu.generation() == A7xx;
+        // Four samples of a pixel lie together, in 16 rows.
+        scene.set("RB_MRT[0].PITCH", &[SIZE / 4, SIZE * SIZE / 4]);
+        scene.set("GRAS_SC_WINDOW_SCISSOR_BR", &[(SIZE - 1) | 15 << 16]);
+        let [base, top] = [low(DATA + DEPTH), high(DATA + DEPTH)];
+        scene.put(DEPTH, &[0.5f32.to_bits(); 0x1000]);
+        scene.set("RB_DEPTH_BUFFER_INFO", &[4 | if a7xx { 3 << 5 } else { 0 }, SIZE / 2, 0, base, top, 0]);
+        scene.set("RB_DEPTH_CNTL", &[1 | 1 << 1 | 1 << 2 | 1 << 6]);
+        // Up to the middle of column 20: its samples 0 and 2, at 6/16 and 2/16.
+        scene.vertices(&strip([-1.0, -1.0], [41.0 / 32.0 - 1.0, 1.0], 0.25, RED)).draw(STRIP, 4);
+        let (replayed, _) = replayed(&capture(&mut scene), &options([20, 9], &["draw=0:mrt0:sample=1"]));
+        let events = events(&replayed);
+        let [event] = &events[..] else { panic!("{events:#?}") };
+        assert_eq!(event["covered"], serde_json::json!([0, 2]));
+        let tests = event["tests"].as_array().unwrap();
+        let tested: Vec<(&Value, &Value)> =
+            tests.iter().map(|test| (&test["sample"], &test["depth"])).collect();
+        let depth = serde_json::json!([0.5, 0.25]);
+        assert_eq!(tested, [(&0.into(), &depth), (&2.into(), &depth)]);
+        let writes: Vec<(&Value, &Value, &Value)> = event["writes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|write| (&write["sample"], &write["before"]["bytes"], &write["after"]["bytes"]))
+            .collect();
+        let red = "ff0000ff".into();
+        assert_eq!(writes, [(&0.into(), &"00000000".into(), &red), (&2.into(), &"00000000".into(), &red)]);
+        let history = serde_json::to_value(replayed.pixel.as_ref().unwrap()).unwrap();
+        let colours: Vec<(&Value, &Value)> = history["values"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|value| value["target"] == "mrt0")
+            .map(|value| (&value["sample"], &value["bytes"]))
+            .collect();
+        let black = "00000000".into();
+        assert_eq!(colours, [(&0.into(), &red), (&1.into(), &black), (&2.into(), &red), (&3.into(), &black)]);
+        let second = replayed.images[0].as_deref().unwrap();
+        assert_eq!([texel(second, 19, 9), texel(second, 20, 9)], [RED8, 0]);
+    });
+}
+
+/// What a history is limited to and is not there is named, with what there is.
+#[test]
+fn histories_of_what_is_not_there() {
+    each(|mut scene| {
+        overlapping(&mut scene);
+        let bytes = capture(&mut scene);
+        let not_there = |target, submits| {
+            let wanted = PixelWanted { pixel: [9, 9, 0], target, submits };
+            let options = ReplayOptions { pixel: Some(wanted.clone()), ..ReplayOptions::new(1 << 32) };
+            replayed(&bytes, &options).0.pixel.unwrap().not_there(&wanted)
+        };
+        assert_eq!(not_there(None, 0..=u32::MAX), None);
+        assert_eq!(not_there(Some(TargetName::Depth), 0..=0), None);
+        let why = not_there(Some(TargetName::Colour(3)), 0..=u32::MAX);
+        assert_eq!(why.as_deref(), Some("no draw has mrt3: images of draws are mrt0, depth"));
+        let why = not_there(Some(TargetName::Stencil), 0..=u32::MAX);
+        assert_eq!(why.as_deref(), Some("no draw has stencil: images of draws are mrt0, depth"));
+        let why = not_there(None, 7..=7);
+        assert_eq!(why.as_deref(), Some("no submit 7 was replayed: submit 0 was"));
+        let why = not_there(None, 3..=u32::MAX);
+        assert_eq!(why.as_deref(), Some("no submit from 3 on was replayed: submit 0 was"));
+    });
+}
+
+/// The lower bin of a render of 27 by 30 in GMEM: stores are aligned, and of the last columns and rows nothing is known.
+#[test]
+fn what_nothing_has_written_is_unknown() {
+    each(|mut scene| {
+        const LAST: [u32; 2] = [26, 29];
+        scene.set("GRAS_SC_VIEWPORT_SCISSOR[0].TL", &[0, LAST[0] | LAST[1] << 16]);
+        scene
+            .vertices(&strip([-1.0, -1.0], [0.0, 1.0], 0.25, GREEN))
+            .put(IMAGE, &[BLUE8; (SIZE * SIZE) as usize]);
+        let start = scene.stream.words.clone();
+        let (_, plain) = {
+            scene.set("GRAS_SC_WINDOW_SCISSOR_TL", &[0, LAST[0] | LAST[1] << 16]).put(IMAGE, &[0; 1024]);
+            let bytes = capture(scene.draw(STRIP, 4));
+            replayed(&bytes, &options([9, 9], &[]))
+        };
+        let binned = |scene: &mut Scene<'_>, clears: bool, images: &[&str]| {
+            scene.stream.words.clone_from(&start);
+            bins(scene, |scene, [first, last]| {
+                scene.set("GRAS_SC_WINDOW_SCISSOR_TL", &[first, last]);
+                scene.set("RB_BLIT_SCISSOR_TL", &[0, LAST[0] | LAST[1] << 16]);
+                if clears {
+                    scene.set("RB_BLIT_CLEAR_COLOR_DW0", &[0, 0, 0, 0, 2 | 0xf << 4]);
+                    resolve(scene);
+                }
+                scene.draw(STRIP, 4);
+                scene.set("RB_BLIT_SCISSOR_TL", &[first, last]).set("RB_BLIT_INFO", &[0]);
+                resolve(scene);
+            });
+            replayed(&capture(scene), &options([20, 9], images))
+        };
+        // All that is rendered is cleared: the pictures of the pass are those of a render in memory.
+        let (_, frames) = binned(&mut scene, true, &[]);
+        let diffs = compare_pictures(&plain, &frames);
+        assert!(diffs.len() == 1 && !diffs.iter().any(PictureDiff::differs), "{diffs:?}");
+        assert_eq!(decode(&frames["set000-submit000-pass000-mrt0"]).0, LAST[0] + 1);
+        // Nothing is cleared: the right half is unknown, in GMEM, where it is stored, and in the history.
+        let memory = format!("{DATA:#x}:R8G8B8A8_UNORM:32x32");
+        let images = ["draw=0:mrt0", "draw=0:mrt0:stored", &memory];
+        let (replayed, frames) = binned(&mut scene, false, &images);
+        let frame = &frames["set000-submit000-pass000-mrt0"];
+        for png in replayed.images.iter().map(|png| png.as_deref().unwrap()).chain([frame.as_slice()]) {
+            assert_eq!([3, 20].map(|x| texel(png, x, 9)), [GREEN8, 0]);
+        }
+        assert_eq!(replayed.picture_remarks.len(), 4);
+        let remark = &replayed.picture_remarks[0];
+        assert!(remark.contains("256 pixels are unknown and transparent"), "{remark}");
+        let events = events(&replayed);
+        let [store] = &events[..] else { panic!("{events:#?}") };
+        assert_eq!(
+            (&store["type"], &store["writes"][0]["before"]["bytes"]),
+            (&"store".into(), &"00000000".into())
+        );
+        assert_eq!(store["writes"][0]["after"], Value::Null);
+        let mut text = Vec::new();
+        replayed.pixel.as_ref().unwrap().text(&mut text).unwrap();
+        assert!(String::from_utf8(text).unwrap().contains("-> unknown"));
+    });
+}
+
+/// The first write to a sample in GMEM, and its first test of depth: nothing is known before.
+#[test]
+fn what_is_before_the_first_write_is_unknown() {
+    each(|mut scene| {
+        scene.vertices(&strip([-1.0, -1.0], [1.0, 1.0], 0.25, GREEN));
+        let a7xx = scene.stream.gpu.generation() == A7xx;
+        scene.set("RB_DEPTH_BUFFER_INFO", &[4 | if a7xx { 3 << 5 } else { 0 }, SIZE / 8, 0, 0, 0, 0x8000]);
+        // Always, and written.
+        scene.set("RB_DEPTH_CNTL", &[1 | 1 << 1 | 7 << 2 | 1 << 6]);
+        bins(&mut scene, |scene, [first, last]| {
+            scene.set("GRAS_SC_WINDOW_SCISSOR_TL", &[first, last]);
+            scene.draw(STRIP, 4).draw(STRIP, 4);
+        });
+        let (replayed, _) = replayed(&capture(&mut scene), &options([9, 9], &["draw=0:depth"]));
+        let events = events(&replayed);
+        let [first, second] = &events[..] else { panic!("{events:#?}") };
+        let seen = |event: &Value| {
+            (event["tests"][0]["depth"].clone(), event["writes"][0]["before"]["bytes"].clone())
+        };
+        assert_eq!(seen(first), (serde_json::json!([null, 0.25]), Value::Null));
+        assert_eq!(seen(second), (serde_json::json!([0.25, 0.25]), "00ff00ff".into()));
+        assert!(replayed.picture_remarks.is_empty(), "the depth of the bin is known after the draw");
+    });
+}
+
+/// Sets up bins of 32 by 16, and gives the first and last pixel of each.
+fn bins(scene: &mut Scene<'_>, mut bin: impl FnMut(&mut Scene<'_>, [u32; 2])) {
+    if scene.stream.gpu.generation() == A7xx {
+        scene.set("RB_UNKNOWN_8812", &[0]);
+    }
+    scene.set("RB_BIN_CONTROL", &[1 | 1 << 8]);
+    for n in 0..2 {
+        let (first, last) = (n << 20, (SIZE - 1) | (16 * n + 15) << 16);
+        scene.set("RB_WINDOW_OFFSET", &[first]).set("RB_WINDOW_OFFSET2", &[first]);
+        let [base, top] = [low(DATA + IMAGE), high(DATA + IMAGE)];
+        scene.set("RB_BLIT_GMEM_MSAA_CNTL", &[0, 0, 0x30 << 7, base, top, SIZE / 16]);
+        bin(scene, [first, last]);
+    }
+}
+
+/// The event that loads, stores or clears GMEM.
+fn resolve(scene: &mut Scene<'_>) {
+    let name = if scene.stream.gpu.generation() == A6xx { "BLIT" } else { "CCU_RESOLVE" };
+    scene.event(name);
+}
+
 /// The pixel is inside of the triangle, in the lower bin. What is rendered in bins has the pictures and the history of what is rendered in memory.
 #[test]
 fn bins_are_one_pass() {
@@ -183,28 +410,15 @@ fn bins_are_one_pass() {
         let plain = capture(scene.draw(TRIANGLES, 3));
         let (_, plain) = replayed(&plain, &options([12, 20], &[]));
         scene.stream.words = start;
-        let events_of = scene.stream.gpu.enumeration("vgt_event_type").unwrap();
-        let blit = events_of.value_of("BLIT").or(events_of.value_of("CCU_RESOLVE")).unwrap() as u32;
-        let a6xx = scene.stream.gpu.generation() == A6xx;
-        let event = if a6xx { "EVENT_WRITE" } else { "EVENT_WRITE7" };
-        if !a6xx {
-            scene.set("RB_UNKNOWN_8812", &[0]);
-        }
-        // Bins of 32 by 16.
-        scene.set("RB_BIN_CONTROL", &[1 | 1 << 8]);
-        for bin in 0..2 {
-            let (first, last) = (bin << 20, (SIZE - 1) | (16 * bin + 15) << 16);
-            scene.set("RB_WINDOW_OFFSET", &[first]).set("RB_WINDOW_OFFSET2", &[first]);
+        bins(&mut scene, |scene, [first, last]| {
             scene.set("GRAS_SC_WINDOW_SCISSOR_TL", &[first, last]);
             scene.set("RB_BLIT_SCISSOR_TL", &[first, last]);
-            let [base, top] = [low(DATA + IMAGE), high(DATA + IMAGE)];
-            scene.set("RB_BLIT_GMEM_MSAA_CNTL", &[0, 0, 0x30 << 7, base, top, SIZE / 16]);
             scene.set("RB_BLIT_CLEAR_COLOR_DW0", &[BLUE8, 0, 0, 0, 2 | 0xf << 4]);
-            scene.stream.op(event, &[blit]);
+            resolve(scene);
             scene.draw(TRIANGLES, 3);
             scene.set("RB_BLIT_INFO", &[0]);
-            scene.stream.op(event, &[blit]);
-        }
+            resolve(scene);
+        });
         let images = ["draw=0:mrt0", "draw=1:mrt0", "draw=0:mrt0:stored"];
         let (replayed, binned) = replayed(&capture(&mut scene), &options([12, 20], &images));
         let diffs = compare_pictures(&plain, &binned);

@@ -44,6 +44,8 @@ pub struct DepthStencilWrite {
     pub depth: Option<[f32; 2]>,
     /// Stencil before and after; `None` where nothing stores it.
     pub stencil: Option<[u8; 2]>,
+    /// What is before is known: it is not what GMEM holds where nothing has written it.
+    pub before_known: bool,
 }
 
 /// A colour that reached a render target.
@@ -61,6 +63,8 @@ pub struct ColourWrite<'w> {
     pub bytes: [&'w [u8]; 2],
     /// The same as components.
     pub components: [[u32; 4]; 2],
+    /// What is before is known: it is not what GMEM holds where nothing has written it.
+    pub before_known: bool,
 }
 
 /// What the fragment shader put out.
@@ -213,6 +217,12 @@ impl AdrenoMachine<'_> {
     /// Lets somebody watch draws, or nobody.
     pub fn watch_draws(&mut self, watch: Option<Box<dyn DrawWatch>>) {
         self.draw_watch = WatchSlot(watch);
+    }
+
+    /// Tells bytes of GMEM that nothing has written from those that hold a value, and what is stored of them too: texels of images
+    /// are unknown there. To be called before anything is executed; GMEM is written more slowly then.
+    pub fn track_undefined(&mut self) {
+        self.tracks_undefined = true;
     }
 
     /// Tells whoever watches draws something that the machine is to be looked at for.

@@ -185,6 +185,8 @@ pub struct AdrenoMachine<'d> {
     pub fiber_trace: Option<FiberTrace>,
     /// Who watches draws.
     pub(crate) draw_watch: WatchSlot,
+    /// Bytes of GMEM that nothing has written are told from those that hold a value.
+    pub(crate) tracks_undefined: bool,
     notes: BTreeSet<Note>,
     ops: [AdrenoOp; 256],
     events: Vec<Event>,
@@ -245,6 +247,7 @@ impl<'d> AdrenoMachine<'d> {
             changes: None,
             fiber_trace: None,
             draw_watch: WatchSlot::default(),
+            tracks_undefined: false,
             notes: BTreeSet::new(),
             ops: operations(gpu),
             events: (0..=255).map(event).collect(),

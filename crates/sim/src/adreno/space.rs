@@ -309,6 +309,11 @@ pub(crate) trait SampleMemory {
         None
     }
 
+    /// Whether one of so many bytes is undefined, where that is tracked.
+    fn is_undefined(&self, _iova: u64, _size: usize) -> bool {
+        false
+    }
+
     /// A number of up to eight bytes.
     fn load(&mut self, attachment: usize, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault>;
 
@@ -364,6 +369,10 @@ impl SampleMemory for DirectSamples<'_> {
     #[inline]
     fn watch(&mut self) -> Option<&mut dyn DrawWatch> {
         self.watch.get()
+    }
+
+    fn is_undefined(&self, iova: u64, size: usize) -> bool {
+        self.space.memory.is_undefined(iova, size)
     }
 
     #[inline]

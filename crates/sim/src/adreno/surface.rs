@@ -275,6 +275,32 @@ impl Surface {
         self.store(space, 0, place, from)
     }
 
+    /// Whether bytes of a sample are undefined: nothing has written them since GMEM, which they come from, began.
+    pub(super) fn is_undefined(&self, space: &AddressSpace, place: [u32; 4]) -> bool {
+        let place = match &self.flags {
+            Some(flags) => self.stored_place(flags, &mut ReadSamples(space), 0, place).unwrap_or(place),
+            None => place,
+        };
+        let at = self.address(place);
+        let mut pieces = self.pieces(self.bytes());
+        pieces.any(|(offset, part)| space.memory.is_undefined(at.wrapping_add(offset), part.len()))
+    }
+
+    /// Marks those bytes of a sample that a mask has as undefined.
+    pub(super) fn set_undefined(
+        &self,
+        space: &mut AddressSpace,
+        place: [u32; 4],
+        is_of: impl Fn(usize) -> bool,
+    ) {
+        let at = self.address(place);
+        for (offset, part) in self.pieces(self.bytes()) {
+            for (n, _) in (0..).zip(part).filter(|(_, byte)| is_of(*byte)) {
+                space.memory.set_undefined(at.wrapping_add(offset).wrapping_add(n), 1);
+            }
+        }
+    }
+
     /// Clears the block that begins at a texel, where it has flags and is inside of an area of first and last column and row;
     /// whether it did.
     pub(super) fn clear_block(

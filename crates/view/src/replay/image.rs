@@ -3,7 +3,7 @@
 //! Never: files; a picture is bytes of PNG for the caller.
 
 use super::png::{Pixels, encode};
-use super::target::{TargetDetail, parse_target};
+use super::target::{TargetDetail, TargetPng, parse_target};
 use crate::layout::{byte_number, format, tile_mode};
 use std::str::FromStr;
 use unwedge_hw::adreno::format::{Format, Numeric, linear_to_srgb8};
@@ -11,7 +11,7 @@ use unwedge_hw::adreno::layout::{ImageGpu, ImageLayout, ImageParams, ImportedLay
 use unwedge_sim::adreno::{AdrenoMachine, Replay, TargetName};
 
 /// How an image is asked for.
-const FORM: &str = "write it as draw=N:mrt0, draw=N:depth or draw=N:stencil, then any of :stored :layer=N :sample=N :stretch; or as ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N \
+const FORM: &str = "write it as draw=N:mrt0, draw=N:depth or draw=N:stencil, then any of :stored :layer=N :sample=N :stretch (of depth); or as ADDRESS:FORMAT:WxH, then any of :tile=N :ubwc :pitch=BYTES :level=N :layer=N :levels=N \
                     :layers=N: 0x100080000:R8G8B8A8_UNORM:256x256:tile=3";
 
 /// An image that is asked for.
@@ -62,6 +62,9 @@ fn target_picture(text: &str) -> Result<TargetPicture, String> {
             Some(("sample", n)) => picture.detail.sample = count(n)?,
             _ => return Err(format!("`{part}` says nothing of a target; {FORM}")),
         }
+    }
+    if picture.detail.stretch && name != TargetName::Depth {
+        return Err(format!("`stretch` is for depth; {FORM}"));
     }
     Ok(picture)
 }
@@ -123,8 +126,9 @@ impl FromStr for MemoryImage {
     }
 }
 
-/// The picture of an image, as PNG: 8 bits for each of red, green, blue and alpha.
-pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<Vec<u8>, String> {
+/// The picture of an image, as PNG: 8 bits for each of red, green, blue and alpha. What GMEM stored before anything was written there
+/// is transparent.
+pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<TargetPng, String> {
     let MemoryImage { iova, params, level, layer } = wanted;
     let machine = &replay.machine;
     let said = |error: &dyn std::fmt::Display| format!("the image at {iova:#x}: {error}");
@@ -133,7 +137,7 @@ pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<Vec<u
     let addresser = layout.addresser(*level).map_err(|e| said(&e))?;
     let size = layout.levels.get(*level as usize).ok_or_else(|| said(&"it has no such level"))?;
     let (codec, block) = (params.format.codec(), params.format.block_size());
-    let mut rows = Vec::new();
+    let (mut rows, mut unknown) = (Vec::new(), 0);
     let mut texel = Vec::new();
     for y in 0..size.height {
         for x in 0..size.width {
@@ -143,6 +147,11 @@ pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<Vec<u
             let at = offset
                 .and_then(|offset| iova.checked_add(offset))
                 .ok_or_else(|| said(&"it has no such texel"))?;
+            if machine.space.memory.is_undefined(at, codec.bytes() as usize) {
+                unknown += 1;
+                rows.extend([0; 4]);
+                continue;
+            }
             texel.clear();
             for n in (0..u64::from(codec.bytes())).step_by(8) {
                 let count = (u64::from(codec.bytes()) - n).min(8) as usize;
@@ -157,7 +166,8 @@ pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<Vec<u
             rows.extend(colour(unpacked, codec.numeric(), params.format.is_srgb()));
         }
     }
-    encode(size.width, size.height, Pixels::Rgba8, &rows).map_err(|e| said(&e))
+    let png = encode(size.width, size.height, Pixels::Rgba8, &rows).map_err(|e| said(&e))?;
+    Ok(TargetPng { png, unknown })
 }
 
 /// Where the value of a texel is stored, which flags of UBWC say; `None` where they are not known.
@@ -220,9 +230,16 @@ mod tests {
         let detail = TargetDetail { layer: 3, sample: 0, stretch: true };
         let picture = TargetPicture { draw: 12, name: TargetName::Depth, stored: true, detail };
         assert_eq!(wanted, Ok(ImageWanted::Target(picture)));
-        for wrong in
-            ["draw=", "draw=x:mrt0", "draw=1", "draw=1:mrt9", "draw=1:mrt0:layer", "draw=1:mrt0:tile=3"]
-        {
+        for wrong in [
+            "draw=",
+            "draw=x:mrt0",
+            "draw=1",
+            "draw=1:mrt9",
+            "draw=1:mrt0:layer",
+            "draw=1:mrt0:tile=3",
+            "draw=1:mrt0:stretch",
+            "draw=1:stencil:stretch",
+        ] {
             assert!(wrong.parse::<ImageWanted>().is_err(), "{wrong}");
         }
     }

@@ -190,6 +190,9 @@ pub struct Replayed {
     /// The images that were asked for, in that order, as PNG; or why there is none.
     #[serde(skip)]
     pub images: Vec<Result<Vec<u8>, String>>,
+    /// What is to be known of pictures of draws and passes beside them: those with unknown pixels.
+    #[serde(skip)]
+    pub picture_remarks: Vec<String>,
     /// How often pixels were shaded, and the edges.
     #[serde(skip)]
     covered: Option<Coverage>,
@@ -428,11 +431,16 @@ fn take_views(
     let mut watches = watches.borrow_mut();
     let pictures = watches.take_pictures();
     let of_draw = |at| pictures.iter().find(|(of, _)| *of == at).map(|(_, png)| png.clone());
+    let mut remarks = std::mem::take(&mut watches.remarks);
     let image = |(at, wanted): (usize, &ImageWanted)| match wanted {
-        ImageWanted::Memory(wanted) => image::picture(replay, wanted),
+        ImageWanted::Memory(wanted) => {
+            let name = format!("the image at {:#x}", wanted.iova);
+            image::picture(replay, wanted).map(|png| watches::with_remark(&name, png, &mut remarks))
+        }
         ImageWanted::Target(_) => of_draw(at).unwrap_or(Err("it was not watched".to_owned())),
     };
     result.images = options.images.iter().enumerate().map(image).collect();
+    result.picture_remarks = remarks;
     if let Some(coverage) = watches.coverage.take() {
         result.coverage = Some(coverage.numbers());
         result.covered = Some(coverage);
@@ -527,6 +535,9 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
                 self.result.gpu = identity.name();
                 let mut replay = Replay::new(machine, self.options.loading);
                 replay.machine.hang_steps = self.options.hang_steps;
+                if self.watches.borrow().shows_texels() || !self.options.images.is_empty() {
+                    replay.machine.track_undefined();
+                }
                 if !self.watches.borrow().is_idle() {
                     let shared = SharedWatches(Rc::clone(&self.watches));
                     replay.machine.watch_draws(Some(Box::new(shared)));

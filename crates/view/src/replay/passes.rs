@@ -10,6 +10,10 @@ use unwedge_sim::adreno::{AdrenoMachine, TargetImage, TargetName, ThreadId, Watc
 const MOST_IMAGES: usize = 64;
 /// Bins that a pass may have.
 const MOST_BINS: usize = 1 << 12;
+/// Clears of GMEM that are kept until their pass is known.
+const MOST_CLEARS: usize = 64;
+/// Columns and rows that drivers align stores of GMEM to (Turnip: GMEM alignment of a6xx and a7xx). Smaller is what is rendered.
+const STORE_ALIGNMENT: [u32; 2] = [16, 4];
 
 /// An image of a pass: one of its draws', or one that GMEM was stored to and that is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +30,8 @@ pub(super) struct PassImage {
     pub(super) image: TargetImage,
     /// What was rendered in memory, or stored.
     pub(super) area: Option<[[u32; 2]; 2]>,
+    /// It is GMEM that was stored.
+    stored: bool,
     /// Layers that are known to be written, from the first.
     pub(super) layers: u32,
 }
@@ -41,6 +47,21 @@ pub(super) struct RenderPass {
     pub(super) images: BTreeMap<PassImageName, PassImage>,
     /// The first and last draw.
     pub(super) draws: Option<[u64; 2]>,
+    /// What viewports and clears of GMEM cover: the render area, as far as it is known.
+    rendered: Option<[[u32; 2]; 2]>,
+}
+
+/// Clears of GMEM since the last draw or store, which may be of the pass of the next one.
+#[derive(Debug, Default)]
+pub(super) struct PendingClears(Vec<[[u32; 2]; 2]>);
+
+impl PendingClears {
+    /// GMEM is cleared.
+    pub(super) fn add(&mut self, resolve: &WatchedResolve) {
+        if self.0.len() < MOST_CLEARS {
+            self.0.push(resolve.inside.area());
+        }
+    }
 }
 
 /// The names that draws may have images of.
@@ -87,10 +108,41 @@ impl RenderPass {
         self.in_gmem && comes_again
     }
 
+    /// What was cleared is of this pass.
+    fn take_clears(&mut self, clears: &mut PendingClears) {
+        for area in clears.0.drain(..) {
+            self.rendered = union(self.rendered, area);
+        }
+    }
+
+    /// What an image shows: of what was stored, without what is beyond the render area because stores are aligned.
+    pub(super) fn shown_area(&self, image: &PassImage) -> Option<[[u32; 2]; 2]> {
+        let [first, mut last] = image.area?;
+        if let Some([_, rendered]) = self.rendered.filter(|_| image.stored) {
+            for axis in 0..2 {
+                let beyond = last[axis].saturating_sub(rendered[axis]);
+                if beyond < STORE_ALIGNMENT[axis] && rendered[axis] >= first[axis] {
+                    last[axis] -= beyond;
+                }
+            }
+        }
+        Some([first, last])
+    }
+
     /// Takes a draw into the pass.
-    pub(super) fn add(&mut self, machine: &AdrenoMachine<'_>, work: &WatchedWork, layer: u32) {
+    pub(super) fn add(
+        &mut self,
+        machine: &AdrenoMachine<'_>,
+        work: &WatchedWork,
+        layer: u32,
+        clears: &mut PendingClears,
+    ) {
         let images = images(machine, work.thread);
         let Some((_, _, rendered)) = images.first() else { return };
+        self.take_clears(clears);
+        if let Some(viewports) = machine.viewport_area(work.thread) {
+            self.rendered = union(self.rendered, viewports);
+        }
         let rendered = rendered.clone();
         self.in_gmem = rendered.in_gmem();
         let bin = rendered.area()[0];
@@ -117,12 +169,14 @@ impl RenderPass {
         Some(self.images.entry(name).or_insert_with(|| PassImage {
             image: image.clone(),
             area: None,
+            stored: false,
             layers: 1,
         }))
     }
 
     /// Takes a store of GMEM into the pass.
-    pub(super) fn store(&mut self, resolve: &WatchedResolve) {
+    pub(super) fn store(&mut self, resolve: &WatchedResolve, clears: &mut PendingClears) {
+        self.take_clears(clears);
         let (image, iova) = (&resolve.outside, resolve.outside.iova());
         let targets = self.images.iter().filter(|(name, _)| matches!(name, PassImageName::Target(_)));
         let of_draws: Vec<PassImageName> =
@@ -131,6 +185,7 @@ impl RenderPass {
         for name in names {
             if let Some(known) = self.image(name, image) {
                 known.area = union(known.area, image.area());
+                known.stored |= resolve.inside.in_gmem();
             }
         }
     }

@@ -7,7 +7,7 @@ use super::target::target_name;
 use super::watches::is_draw;
 use crate::json::{Heading, Hex};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use unwedge_hw::DbIdentity;
@@ -50,6 +50,20 @@ pub struct PixelHistory {
     /// There was more than is kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more: bool,
+    /// What there is to ask for.
+    #[serde(skip)]
+    there: PixelChoices,
+}
+
+/// What of a capture a history can be limited to.
+#[derive(Debug, Default)]
+struct PixelChoices {
+    /// First and last submit that was replayed.
+    submits: Option<[u32; 2]>,
+    /// One of those that are asked for was replayed.
+    has_submit: bool,
+    /// Images that draws of the submits that are asked for have.
+    targets: BTreeSet<TargetName>,
 }
 
 #[derive(Serialize)]
@@ -98,10 +112,11 @@ struct TestJson {
     early: bool,
     result: &'static str,
     z: f32,
+    /// Before and after; `None` of them: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    depth: Option<[f32; 2]>,
+    depth: Option<[Option<f32>; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stencil: Option<[u8; 2]>,
+    stencil: Option<[Option<u8>; 2]>,
 }
 
 #[derive(Serialize, Debug)]
@@ -307,6 +322,27 @@ impl PixelWatch {
     pub(super) fn begin_submit(&mut self, machine: &AdrenoMachine<'_>, set: u64, submit: u32) {
         self.changes(machine, "other");
         (self.set, self.submit) = (set, submit);
+        let there = &mut self.history.there;
+        there.has_submit |= self.wanted.submits.contains(&submit);
+        there.submits =
+            Some(there.submits.map_or([submit; 2], |[first, last]| [first.min(submit), last.max(submit)]));
+    }
+
+    /// Takes down the images of a draw that was executed.
+    fn add_targets(&mut self, machine: &AdrenoMachine<'_>, work: &WatchedWork) {
+        if !self.records() || self.wanted.target.is_none() {
+            return;
+        }
+        let image = |name| machine.stored_image(work.thread, name);
+        let depth = image(TargetName::Depth).map(|image| image.iova());
+        for name in (0..8).map(TargetName::Colour).chain([TargetName::Depth, TargetName::Stencil]) {
+            // Where both are in one texel it is called depth.
+            let is_there =
+                image(name).is_some_and(|image| name != TargetName::Stencil || depth != Some(image.iova()));
+            if is_there {
+                self.history.there.targets.insert(name);
+            }
+        }
     }
 
     pub(super) fn end_submit(&mut self, machine: &AdrenoMachine<'_>) {
@@ -373,6 +409,7 @@ impl PixelWatch {
             return;
         }
         if is_draw(work.op) {
+            self.add_targets(machine, work);
             if !self.open.is_empty() {
                 let [.., layer] = self.wanted.pixel;
                 // Where depth and stencil are in one texel it is called depth.
@@ -652,7 +689,15 @@ fn tested(sample: u32, early: bool, test: SampleTest, z: f32, write: DepthStenci
         SampleTest::Stencil => "stencil",
         SampleTest::Depth => "depth",
     };
-    TestJson { sample, early, result, z, depth: write.depth, stencil: write.stencil }
+    let DepthStencilWrite { depth, stencil, before_known } = write;
+    let (depth, stencil) = (depth.map(|d| known(d, before_known)), stencil.map(|s| known(s, before_known)));
+    TestJson { sample, early, result, z, depth, stencil }
+}
+
+/// Values before and after, of which the first is not known, nor the second where nothing was written.
+fn known<T: PartialEq>([before, after]: [T; 2], before_known: bool) -> [Option<T>; 2] {
+    let after_known = before_known || before != after;
+    [Some(before).filter(|_| before_known), Some(after).filter(|_| after_known)]
 }
 
 fn merged(sample: u32, write: &ColourWrite<'_>) -> TexelWrite {
@@ -664,7 +709,7 @@ fn merged(sample: u32, write: &ColourWrite<'_>) -> TexelWrite {
         sample,
         iova: Hex::wide(write.iova),
         gmem: write.in_gmem,
-        before: texel(0),
+        before: texel(0).filter(|_| write.before_known),
         after: texel(1),
     }
 }
@@ -687,6 +732,10 @@ fn shown(texel: Option<&Texel>) -> String {
     texel.map_or_else(|| "unknown".to_owned(), Texel::to_string)
 }
 
+fn or_unknown(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "unknown".to_owned(), |value| value.to_string())
+}
+
 fn list(samples: &[u32]) -> String {
     samples.iter().map(u32::to_string).collect::<Vec<String>>().join(" ")
 }
@@ -701,10 +750,10 @@ impl PixelFragment {
             };
             write!(out, "        sample {sample}: {when} tests of depth {z} {result}")?;
             if let Some([before, after]) = depth {
-                write!(out, ", depth {before} -> {after}")?;
+                write!(out, ", depth {} -> {}", or_unknown(*before), or_unknown(*after))?;
             }
             if let Some([before, after]) = stencil {
-                write!(out, ", stencil {before} -> {after}")?;
+                write!(out, ", stencil {} -> {}", or_unknown(*before), or_unknown(*after))?;
             }
             writeln!(out)?;
         }
@@ -736,6 +785,31 @@ impl PixelFragment {
 }
 
 impl PixelHistory {
+    /// Why what it is limited to is not there, if it is not: a submit, or an image of draws. It lists what there is.
+    pub fn not_there(&self, wanted: &PixelWanted) -> Option<String> {
+        let PixelChoices { submits, has_submit, targets } = &self.there;
+        let range = |first: u32, last: u32| match first == last {
+            true => format!("submit {first}"),
+            false => format!("submits {first} to {last}"),
+        };
+        if !has_submit {
+            let asked = match wanted.submits.clone().into_inner() {
+                (first, u32::MAX) => format!("submit from {first} on"),
+                (first, last) if first == last => format!("submit {first}"),
+                (first, last) => format!("submit from {first} to {last}"),
+            };
+            let there = submits.map_or("none was".to_owned(), |[first, last]| match first == last {
+                true => format!("{} was", range(first, last)),
+                false => format!("{} were", range(first, last)),
+            });
+            return Some(format!("no {asked} was replayed: {there}"));
+        }
+        let target = wanted.target.filter(|target| !targets.contains(target))?;
+        let names: Vec<String> = targets.iter().map(|name| target_name(*name)).collect();
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        Some(format!("no draw has {}: images of draws are {there}", target_name(target)))
+    }
+
     /// Whether nothing touched the pixel.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()

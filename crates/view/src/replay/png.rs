@@ -17,6 +17,10 @@ pub(super) enum Pixels {
     Grey8,
     /// Grey of 16 bits, the high byte first.
     Grey16,
+    /// Grey and alpha of 8 bits.
+    GreyAlpha8,
+    /// Grey and alpha of 16 bits, the high bytes first.
+    GreyAlpha16,
 }
 
 /// The PNG file of rows of samples.
@@ -27,6 +31,8 @@ pub(super) fn encode(width: u32, height: u32, pixels: Pixels, samples: &[u8]) ->
         Pixels::Rgba8 => (ColorType::Rgba, BitDepth::Eight),
         Pixels::Grey8 => (ColorType::Grayscale, BitDepth::Eight),
         Pixels::Grey16 => (ColorType::Grayscale, BitDepth::Sixteen),
+        Pixels::GreyAlpha8 => (ColorType::GrayscaleAlpha, BitDepth::Eight),
+        Pixels::GreyAlpha16 => (ColorType::GrayscaleAlpha, BitDepth::Sixteen),
     };
     encoder.set_color(colour);
     encoder.set_depth(depth);

@@ -4,19 +4,23 @@
 
 use super::coverage::Coverage;
 use super::image::TargetPicture;
-use super::passes::{PassImageName, RenderPass};
+use super::passes::{PassImageName, PendingClears, RenderPass};
 use super::pixel::PixelWatch;
-use super::target::{TargetDetail, picture, target_name};
+use super::target::{TargetDetail, TargetPng, picture, target_name};
+use crate::plural::counted;
 use std::cell::RefCell;
 use std::rc::Rc;
 use unwedge_sim::adreno::{
-    AdrenoMachine, DrawWatch, FragmentEvent, TargetName, WatchedBlit, WatchedResolve, WatchedWork,
-    WindowPixel,
+    AdrenoMachine, DrawWatch, FragmentEvent, TargetImage, TargetName, WatchedBlit, WatchedResolve,
+    WatchedWork, WindowPixel,
 };
 use unwedge_stream::adreno::AdrenoOp;
 
 /// Layers of an image that frames show.
 const MOST_LAYERS: u32 = 64;
+
+/// Remarks on pictures that are kept.
+const MOST_REMARKS: usize = 64;
 
 /// Pixels of the pictures that the passes of a submit leave.
 const MOST_FRAME_PIXELS: u64 = 1 << 28;
@@ -31,8 +35,16 @@ pub struct FramePicture {
 
 /// Whether work is a draw.
 pub(super) fn is_draw(op: AdrenoOp) -> bool {
-    let others = [AdrenoOp::ExecCs, AdrenoOp::ExecCsIndirect, AdrenoOp::RunOpencl, AdrenoOp::Blit];
-    op.is_work() && !others.contains(&op)
+    op.is_work() && other_work(op).is_none()
+}
+
+/// What work is that is not a draw.
+fn other_work(op: AdrenoOp) -> Option<&'static str> {
+    match op {
+        AdrenoOp::Blit => Some("a blit"),
+        AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => Some("a dispatch"),
+        _ => None,
+    }
 }
 
 /// A picture after a draw.
@@ -56,8 +68,13 @@ pub(super) struct Watches {
     pub(super) frames: Vec<FramePicture>,
     pub(super) coverage: Option<Coverage>,
     pub(super) pixel: Option<PixelWatch>,
+    /// What is to be known of pictures, beside them.
+    pub(super) remarks: Vec<String>,
     pass: RenderPass,
+    clears: PendingClears,
     passes: u32,
+    /// Draws, dispatches and blits so far.
+    works: u64,
     /// Pixels of the pictures of the submit in work.
     frame_pixels: u64,
     /// The greatest layer that the draw in work has shaded fragments of.
@@ -74,6 +91,11 @@ impl Watches {
     /// Whether nothing is watched.
     pub(super) fn is_idle(&self) -> bool {
         self.pictures.is_empty() && !self.takes_frames && self.coverage.is_none() && self.pixel.is_none()
+    }
+
+    /// Whether contents of images are shown.
+    pub(super) fn shows_texels(&self) -> bool {
+        !self.pictures.is_empty() || self.takes_frames || self.pixel.is_some()
     }
 
     /// A submit begins.
@@ -94,7 +116,10 @@ impl Watches {
 
     /// The pictures in the order in which they were asked for; the place of each.
     pub(super) fn take_pictures(&mut self) -> Vec<(usize, Result<Vec<u8>, String>)> {
-        let missing = |wanted: &TargetPicture| Err(format!("draw {} was not executed", wanted.draw));
+        let works = counted(self.works, "draw, dispatch or blit was", "draws, dispatches and blits were");
+        let missing = |wanted: &TargetPicture| {
+            Err(format!("draw {} was not executed: {works}, counted from 0", wanted.draw))
+        };
         let all = std::mem::take(&mut self.pictures);
         all.into_iter().map(|p| (p.at, p.png.unwrap_or_else(|| missing(&p.wanted)))).collect()
     }
@@ -108,19 +133,28 @@ impl Watches {
             if self.pass.is_of_another(machine, work) {
                 self.end_pass(machine);
             }
-            self.pass.add(machine, work, self.layer);
+            self.pass.add(machine, work, self.layer, &mut self.clears);
         }
+        let layers = self.layer + 1;
         self.layer = 0;
         for pending in self.pictures.iter_mut().filter(|pending| pending.wanted.draw == work.number) {
             let TargetPicture { name, stored, detail, .. } = pending.wanted;
             match machine.rendered_image(work.thread, name) {
                 Some(_) if stored => pending.in_pass = true,
                 Some(image) => {
-                    let png = picture(machine, &image, image.area(), detail);
-                    pending.png = Some(png.map_err(|why| about(&pending.wanted, &why)));
+                    let png = layer_picture(machine, &image, image.area(), detail, layers);
+                    pending.finish(png, &mut self.remarks);
                 }
-                None => pending.png = Some(Err(about(&pending.wanted, "the draw has no such image"))),
+                None => pending.finish(Err("the draw has no such image".to_owned()), &mut self.remarks),
             }
+        }
+    }
+
+    /// Work that is not a draw was executed: there is no picture after it.
+    fn other_done(&mut self, number: u64, name: &str) {
+        for pending in self.pictures.iter_mut().filter(|pending| pending.wanted.draw == number) {
+            let target = target_name(pending.wanted.name);
+            pending.png = Some(Err(format!("{target} after draw {number}: {number} is {name}, not a draw")));
         }
     }
 
@@ -130,12 +164,14 @@ impl Watches {
         for pending in self.pictures.iter_mut().filter(|pending| pending.in_pass) {
             pending.in_pass = false;
             let image = pass.images.get(&PassImageName::Target(pending.wanted.name));
-            let png = match image.map(|image| (image, image.area)) {
-                Some((image, Some(area))) => picture(machine, &image.image, area, pending.wanted.detail),
+            let png = match image.map(|image| (image, pass.shown_area(image))) {
+                Some((image, Some(area))) => {
+                    layer_picture(machine, &image.image, area, pending.wanted.detail, image.layers)
+                }
                 Some((_, None)) => Err("its pass does not store it".to_owned()),
                 None => Err("its pass has no such image".to_owned()),
             };
-            pending.png = Some(png.map_err(|why| about(&pending.wanted, &why)));
+            pending.finish(png, &mut self.remarks);
         }
         if !self.takes_frames || pass.images.is_empty() {
             return;
@@ -149,7 +185,7 @@ impl Watches {
                 // Depth that is stored is not among the images of a pass without draws.
                 PassImageName::Stored(iova) => format!("stored-{iova:#x}"),
             };
-            let Some(area) = image.area else { continue };
+            let Some(area) = pass.shown_area(image) else { continue };
             for layer in 0..image.layers.min(MOST_LAYERS) {
                 let detail = TargetDetail { layer, ..TargetDetail::default() };
                 let layer = if image.layers > 1 { format!("-layer{layer}") } else { String::new() };
@@ -162,10 +198,49 @@ impl Watches {
                     false => Err("the pictures of this submit have too many pixels".to_owned()),
                 };
                 let png = png.map_err(|why| format!("{name}: {why}"));
+                let png = png.map(|png| with_remark(&name, png, &mut self.remarks));
                 self.frames.push(FramePicture { name, png });
             }
         }
     }
+}
+
+impl PendingPicture {
+    /// Takes the picture, or why there is none.
+    fn finish(&mut self, png: Result<TargetPng, String>, remarks: &mut Vec<String>) {
+        let png = png.map_err(|why| about(&self.wanted, &why));
+        let name = format!("{} after draw {}", target_name(self.wanted.name), self.wanted.draw);
+        self.png = Some(png.map(|png| with_remark(&name, png, remarks)));
+    }
+}
+
+/// The picture of one of its layers: at least those that are known to be drawn to.
+fn layer_picture(
+    machine: &AdrenoMachine<'_>,
+    image: &TargetImage,
+    area: [[u32; 2]; 2],
+    detail: TargetDetail,
+    drawn: u32,
+) -> Result<TargetPng, String> {
+    let (layer, layers) = (detail.layer, image.layers().max(drawn));
+    if layer >= layers {
+        let layers = counted(layers.into(), "layer", "layers");
+        return Err(format!("it has no layer {layer}: it has {layers}, counted from 0"));
+    }
+    picture(machine, image, area, detail)
+}
+
+/// The file of a picture; a remark where some of its pixels are not known.
+pub(super) fn with_remark(
+    name: &str,
+    TargetPng { png, unknown }: TargetPng,
+    remarks: &mut Vec<String>,
+) -> Vec<u8> {
+    if unknown != 0 && remarks.len() < MOST_REMARKS {
+        let pixels = counted(unknown, "pixel is", "pixels are");
+        remarks.push(format!("{name}: {pixels} unknown and transparent: nothing has written GMEM there"));
+    }
+    png
 }
 
 /// Why there is no picture of a draw's image.
@@ -185,8 +260,12 @@ impl DrawWatch for SharedWatches {
         if let Some(pixel) = &mut watches.pixel {
             pixel.work(machine, work, done);
         }
-        if done && is_draw(work.op) {
-            watches.draw_done(machine, work);
+        if done {
+            watches.works = watches.works.max(work.number + 1);
+            match other_work(work.op) {
+                Some(name) => watches.other_done(work.number, name),
+                None => watches.draw_done(machine, work),
+            }
         }
     }
 
@@ -195,8 +274,14 @@ impl DrawWatch for SharedWatches {
         if let Some(pixel) = &mut watches.pixel {
             pixel.resolve(machine, resolve, done);
         }
-        if done && resolve.stores && watches.tracks_passes() {
-            watches.pass.store(resolve);
+        if done && watches.tracks_passes() {
+            let Watches { pass, clears, .. } = &mut *watches;
+            if resolve.clears && resolve.inside.in_gmem() {
+                clears.add(resolve);
+            }
+            if resolve.stores {
+                pass.store(resolve, clears);
+            }
         }
     }
 

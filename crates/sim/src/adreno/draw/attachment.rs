@@ -230,6 +230,16 @@ impl Attachment {
         self.surface.read(space, self.nearest(place), to)
     }
 
+    /// Whether what a sample holds is undefined, while something draws. Only GMEM, which has no flags, is drawn to then.
+    pub(super) fn is_undefined(&self, memory: &impl SampleMemory, place: [u32; 4]) -> bool {
+        memory.is_undefined(self.surface.address(self.nearest(place)), self.surface.bytes())
+    }
+
+    /// The same while nothing draws.
+    pub(super) fn peeks_undefined(&self, space: &AddressSpace, place: [u32; 4]) -> bool {
+        self.surface.is_undefined(space, self.nearest(place))
+    }
+
     /// Whether it is in GMEM.
     pub(super) fn in_gmem(&self) -> bool {
         self.extent.is_none()

@@ -78,7 +78,7 @@ impl FragmentRun {
         let mut code = machine.stage_code(id, DrawStage::Fragment, 0)?;
         let state = FragmentState::of(machine, id, last);
         if Bin::of(&DrawRegisters { machine, thread: id }).is_some() {
-            gmem::map(&mut machine.space.memory);
+            gmem::map(&mut machine.space.memory, machine.tracks_undefined);
         }
         code.outputs = state.outputs();
         code.prefetches.clone_from(&state.prefetches);

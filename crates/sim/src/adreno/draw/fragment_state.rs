@@ -432,6 +432,16 @@ fn viewport(registers: &DrawRegisters<'_, '_>, number: u32) -> Viewport {
     }
 }
 
+/// First and last pixel of each viewport that is set up, whatever other scissors leave of it.
+pub(super) fn viewport_areas(registers: &DrawRegisters<'_, '_>) -> Vec<[[u32; 2]; 2]> {
+    let is_used = |number: &u32| registers.at(Reg::Viewport, 6 * number + 1) != 0;
+    let of = |number: u32| {
+        let word = |behind: u32| registers.at(Reg::ViewportScissor, 2 * number + behind);
+        [corner(word(0)), corner(word(1))]
+    };
+    (0..VIEWPORTS).filter(is_used).map(of).collect()
+}
+
 /// Where samples are in their pixels, in sixteenths.
 pub(super) fn sample_places(registers: &DrawRegisters<'_, '_>) -> [[u8; 2]; 4] {
     if registers.get(Reg::SampleConfig) >> 1 & 1 != 0 {

@@ -21,11 +21,15 @@ const UNWRITTEN_BYTE: u8 = 0xd5;
 /// RB_UNKNOWN_8812 (a7xx) while draws go to memory.
 const TO_MEMORY: u32 = 0x3ff;
 
-/// Makes GMEM accessible, once.
-pub(super) fn map(memory: &mut SimMemory) {
-    if memory.load(GMEM.start, 1) == Load::Unmapped {
-        // What a capture maps there takes its place.
-        let _ = memory.map(GMEM.start, vec![UNWRITTEN_BYTE; (GMEM.end - GMEM.start) as usize]);
+/// Makes GMEM accessible, once. Where it is tracked what is written, all of it is undefined.
+pub(super) fn map(memory: &mut SimMemory, tracked: bool) {
+    const SIZE: u64 = GMEM.end - GMEM.start;
+    // What a capture maps there takes its place.
+    if memory.load(GMEM.start, 1) == Load::Unmapped
+        && memory.map(GMEM.start, vec![UNWRITTEN_BYTE; SIZE as usize]).is_ok()
+        && tracked
+    {
+        memory.set_undefined(GMEM.start, SIZE);
     }
 }
 
@@ -130,7 +134,7 @@ impl AdrenoMachine<'_> {
             self.note(Note::NotRendered);
             return Ok(());
         };
-        map(&mut self.space.memory);
+        map(&mut self.space.memory, self.tracks_undefined);
         let [width, height] =
             [0, 1].map(|n| u64::from(resolve.last[n] + 1).saturating_sub(resolve.first[n].into()));
         self.spend(width.saturating_mul(height).saturating_mul(resolve.inside.samples.into()))?;
@@ -239,20 +243,26 @@ impl AdrenoMachine<'_> {
             if inside.samples > outside.samples {
                 self.resolve_samples(resolve, [column, row], texel)?;
                 outside.write(&mut self.space, [x, y, 0, 0], texel)?;
+                let sources = (0..inside.samples).map(|sample| [column, row, 0, sample]);
+                self.keep_undefined(inside, sources, outside, [x, y, 0, 0]);
             } else {
                 for sample in 0..outside.samples {
-                    inside.read(&self.space, [column, row, 0, sample.min(inside.samples - 1)], texel)?;
+                    let source = [column, row, 0, sample.min(inside.samples - 1)];
+                    inside.read(&self.space, source, texel)?;
                     exchange(&inside.codec, &outside.codec, texel);
                     outside.write(&mut self.space, [x, y, 0, sample], texel)?;
+                    self.keep_undefined(inside, [source].into_iter(), outside, [x, y, 0, sample]);
                 }
             }
         }
         for sample in 0..inside.samples {
             let place = [column, row, 0, sample];
             if resolve.work.loads {
-                outside.read(&self.space, [x, y, 0, sample.min(outside.samples - 1)], texel)?;
+                let source = [x, y, 0, sample.min(outside.samples - 1)];
+                outside.read(&self.space, source, texel)?;
                 exchange(&outside.codec, &inside.codec, texel);
                 inside.write(&mut self.space, place, texel)?;
+                self.keep_undefined(outside, [source].into_iter(), inside, place);
             }
             if resolve.work.clears {
                 if resolve.clear_bits != u128::MAX {
@@ -262,10 +272,27 @@ impl AdrenoMachine<'_> {
                 for (at, byte) in texel.iter_mut().enumerate() {
                     *byte = *byte & !bits[at] | resolve.clear[at] & bits[at];
                 }
+                let undefined = self.tracks_undefined && inside.is_undefined(&self.space, place);
                 inside.write(&mut self.space, place, texel)?;
+                if undefined {
+                    inside.set_undefined(&mut self.space, place, |at| bits[at] == 0);
+                }
             }
         }
         Ok(())
+    }
+
+    /// A copy of undefined bytes is undefined.
+    fn keep_undefined(
+        &mut self,
+        from: &Surface,
+        mut sources: impl Iterator<Item = [u32; 4]>,
+        to: &Surface,
+        place: [u32; 4],
+    ) {
+        if self.tracks_undefined && sources.any(|source| from.is_undefined(&self.space, source)) {
+            to.set_undefined(&mut self.space, place, |_| true);
+        }
     }
 
     /// The mean of samples, or the first of them.

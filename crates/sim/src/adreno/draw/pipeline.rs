@@ -7,9 +7,10 @@ use super::call::{AssemblyState, DrawCall, Indices};
 use super::counters::Statistic;
 use super::fetch::{Attribute, FetchOffsets};
 use super::fragment::FragmentRun;
+use super::fragment_state::raster_state_of;
 use super::geometry::{GeometryInput, GeometryStage, LOCAL, LOCAL_PRIMITIVES};
 use super::link::{Linkage, VaryingState};
-use super::primitives::AssembledPrimitives;
+use super::primitives::{AssembledPrimitives, ClippingState};
 use super::registers::{DrawRegisters, DrawStage, Reg, named};
 use super::tess::{PatchInput, TessStage};
 use super::vertices::{Assembled, ShadedVertices};
@@ -131,6 +132,8 @@ struct Geometry {
     shader: Option<GeometryStage>,
     /// In a binning pass that records what is visible.
     binning: Option<BinningState>,
+    /// What primitives are clipped by, while it is counted what is left of them.
+    clipping: Option<ClippingState>,
 }
 
 impl Geometry {
@@ -216,6 +219,10 @@ impl AdrenoMachine<'_> {
         }
         let binning = self.binning_state(id, last_stage(call));
         let registers = DrawRegisters { machine: self, thread: id };
+        let clipping = self.counters.geometry_runs.then(|| ClippingState {
+            raster: raster_state_of(&registers, last_stage(call)),
+            viewport_is_view: registers.get(Reg::Setup) >> 19 & 1 != 0,
+        });
         let values = registers.get(Reg::VertexValues);
         let attributes = Attribute::all(&registers);
         let geometry = Geometry {
@@ -238,6 +245,7 @@ impl AdrenoMachine<'_> {
             tess,
             shader,
             binning,
+            clipping,
         };
         if !geometry.attributes.iter().all(Attribute::is_known) {
             self.note(Note::NotRendered);
@@ -353,7 +361,7 @@ impl AdrenoMachine<'_> {
             };
             self.count_chunk(geometry, chunk, &assembled);
             self.stream_out(id, &assembled)?;
-            for view in views {
+            for (n, view) in views.iter().enumerate() {
                 let primitives = AssembledPrimitives {
                     assembled: &assembled,
                     linkage: &geometry.linkage,
@@ -362,6 +370,10 @@ impl AdrenoMachine<'_> {
                     rectangles: geometry.topology == Topology::Rectangles,
                     view: *view,
                 };
+                // As those that come to clipping, they are counted once for all views.
+                if let Some(clipping) = geometry.clipping.as_ref().filter(|_| n == 0) {
+                    self.counters.add(Statistic::ClipOut, primitives.clipped(clipping));
+                }
                 if let Some(binning) = &geometry.binning {
                     self.bin_all(&primitives, binning)?;
                 }
@@ -523,7 +535,6 @@ impl AdrenoMachine<'_> {
         self.counters.add(Statistic::Primitives, primitives);
         self.counters.add(Statistic::VertexShaders, vertices);
         self.counters.add(Statistic::ClipIn, drawn);
-        self.counters.add(Statistic::ClipOut, drawn);
     }
 
     fn shade_vertices(

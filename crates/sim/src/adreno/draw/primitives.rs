@@ -5,7 +5,7 @@
 
 use super::fragment::FragmentRun;
 use super::link::{Linkage, Shape, VaryingState};
-use super::raster::{self, Emit, Primitive, Quad, Surface};
+use super::raster::{self, Emit, Primitive, Quad, RasterState, Surface};
 use super::vertices::{Assembled, AssembledPrimitive};
 use super::visibility::BinningState;
 use crate::adreno::cp::CpStop;
@@ -31,6 +31,12 @@ pub(super) struct AssembledPrimitives<'p> {
     pub(super) view: u32,
 }
 
+/// What primitives are clipped by, while it is counted what is left of them.
+pub(super) struct ClippingState {
+    pub(super) raster: RasterState,
+    pub(super) viewport_is_view: bool,
+}
+
 /// A primitive, and where it goes.
 struct RasterInput<'p> {
     primitive: Primitive,
@@ -48,6 +54,18 @@ impl<'p> AssembledPrimitives<'p> {
     /// Those that are rasterized, in order.
     fn iter(&self) -> impl Iterator<Item = (&'p [u32], &'p AssembledPrimitive)> {
         self.assembled.iter().filter(|(_, primitive)| primitive.rasterized)
+    }
+
+    /// How many of them have something left after clipping.
+    pub(super) fn clipped(&self, clipping: &ClippingState) -> u64 {
+        let passes = |(corners, primitive): &(&[u32], &AssembledPrimitive)| {
+            let input = self.input(corners, primitive.number);
+            input.is_some_and(|input| {
+                let viewport = if clipping.viewport_is_view { self.view } else { input.viewport };
+                raster::passes_clipping(&clipping.raster, viewport as usize, &input.primitive)
+            })
+        };
+        self.iter().filter(passes).count() as u64
     }
 
     fn input(&self, corners: &[u32], number: u32) -> Option<RasterInput<'p>> {

@@ -43,6 +43,7 @@ registers! {
     TessVertices "PC_TESS_NUM_VERTEX"
     TessFactors "PC_TESSFACTOR_ADDR"
     ClipControl "GRAS_CL_CNTL"
+    LastLayer "GRAS_MAX_LAYER_INDEX"
     Viewport "GRAS_CL_VPORT[0].XOFFSET"
     ViewportDepth "GRAS_CL_Z_CLAMP[0].MIN"
     ViewportScissor "GRAS_SC_VIEWPORT_SCISSOR[0].TL"

@@ -134,12 +134,19 @@ impl DepthStencil {
         test: SampleTest,
     ) {
         let pixel = [sample.x, sample.y, sample.layer];
-        let Some(watch) = memory.watch().filter(|watch| watch.wants_pixel(pixel)) else { return };
+        if !memory.watch().is_some_and(|watch| watch.wants_pixel(pixel)) {
+            return;
+        }
+        let place = [sample.x, sample.y, sample.layer, sample.sample];
+        let mut attachments = self.depth.iter().chain(&self.stencil);
+        let before_known = !attachments.any(|attachment| attachment.is_undefined(memory, place));
+        let Some(watch) = memory.watch() else { return };
         let has_stencil =
             self.stencil.is_some() || self.depth.is_some() && self.format == DepthFormat::Unorm24;
         let write = DepthStencilWrite {
             depth: self.depth.is_some().then(|| stored.map(|stored| self.format.stored(stored.depth))),
             stencil: has_stencil.then(|| stored.map(|stored| stored.stencil)),
+            before_known,
         };
         let event = FragmentEvent::Tested { sample: sample.sample, test, z: sample.z, write };
         watch.fragment(pixel, &event);
@@ -207,14 +214,15 @@ impl RenderTarget {
 
     /// Tells whoever watches the pixel what a sample becomes.
     fn tell(&self, memory: &mut impl SampleMemory, pixel: [u32; 3], sample: u32, bytes: [&[u8]; 2]) {
-        let Some(watch) = memory.watch() else { return };
         let Attachment { codec, surface, .. } = &self.attachment;
         let [x, y, layer] = pixel;
+        let before_known = !self.attachment.is_undefined(memory, [x, y, layer, sample]);
+        let Some(watch) = memory.watch() else { return };
         let Some(place) = self.attachment.place([x, y, layer, sample]) else { return };
         let components = bytes.map(|texel| codec.unpack(texel, 0, 0).unwrap_or_default());
         let (target, iova, numeric) = (self.number, surface.address(place), codec.numeric());
         let in_gmem = self.attachment.in_gmem();
-        let write = ColourWrite { target, iova, in_gmem, numeric, bytes, components };
+        let write = ColourWrite { target, iova, in_gmem, numeric, bytes, components, before_known };
         watch.fragment(pixel, &FragmentEvent::Merged { sample, write });
     }
 }

@@ -3,14 +3,16 @@
 //! Never: writes them.
 
 use super::attachment::{Attachment, AttachmentPlace};
+use super::fragment_state::viewport_areas;
 use super::gmem::Bin;
 use super::output::DepthFormat;
 use super::pipeline::BINNING;
 use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::GpuFault;
+use crate::adreno::space::{Client, GpuFault, GpuFaultKind};
 use crate::adreno::surface::{Surface, TEXEL};
+use crate::fault::MemoryAccess;
 use unwedge_hw::adreno::format::Numeric;
 
 /// Which image of a draw.
@@ -44,6 +46,7 @@ pub struct TargetImage {
     in_gmem: bool,
     /// First and last pixel in the window.
     area: [[u32; 2]; 2],
+    layers: u32,
 }
 
 impl TargetImage {
@@ -55,7 +58,7 @@ impl TargetImage {
         in_gmem: bool,
     ) -> TargetImage {
         let attachment = Attachment::of_surface(surface, origin);
-        TargetImage { name: TargetName::Colour(0), attachment, depth: None, in_gmem, area }
+        TargetImage { name: TargetName::Colour(0), attachment, depth: None, in_gmem, area, layers: 1 }
     }
 
     /// Which image of a draw it is.
@@ -83,6 +86,11 @@ impl TargetImage {
         self.attachment.surface.samples
     }
 
+    /// Layers that draws may write, as GRAS_MAX_LAYER_INDEX says.
+    pub fn layers(&self) -> u32 {
+        self.layers
+    }
+
     /// What colours are.
     pub fn numeric(&self) -> Numeric {
         self.attachment.codec.numeric()
@@ -103,12 +111,23 @@ impl TargetImage {
         self.attachment.place(place).map(|place| self.attachment.surface.address(place))
     }
 
+    /// Whether what a sample holds is undefined: it is of GMEM, and nothing has written it there
+    /// ([`AdrenoMachine::track_undefined`]).
+    pub fn is_undefined(&self, machine: &AdrenoMachine<'_>, place: [u32; 4]) -> bool {
+        self.attachment.peeks_undefined(&machine.space, place)
+    }
+
     /// The bytes of a sample.
     ///
     /// # Errors
     ///
-    /// What the GPU would meet that reads it.
+    /// What the GPU would meet that reads it; [`GpuFaultKind::Unknown`] where it is undefined, too.
     pub fn raw(&self, machine: &AdrenoMachine<'_>, place: [u32; 4]) -> Result<Vec<u8>, GpuFault> {
+        if self.is_undefined(machine, place) {
+            let iova = self.address(place).unwrap_or(self.iova());
+            let (access, kind) = (MemoryAccess::Read, GpuFaultKind::Unknown);
+            return Err(GpuFault { iova, access, kind, client: Client::Ccu });
+        }
         let mut texel = [0; TEXEL];
         let texel = &mut texel[..self.bytes()];
         self.attachment.peek(&machine.space, place, texel)?;
@@ -180,6 +199,15 @@ impl AdrenoMachine<'_> {
             // The scissor may reach beyond the image.
             last = [last[0].min(width.saturating_sub(1)), last[1].min(height.saturating_sub(1))];
         }
-        Some(TargetImage { name, attachment, depth, in_gmem, area: [first, last] })
+        let layers = (registers.get(Reg::LastLayer) & 0x7ff) + 1;
+        Some(TargetImage { name, attachment, depth, in_gmem, area: [first, last], layers })
+    }
+
+    /// First and last pixel of the viewports of the draw that the registers describe; `None` where none is set up.
+    pub fn viewport_area(&self, id: ThreadId) -> Option<[[u32; 2]; 2]> {
+        let registers = DrawRegisters { machine: self, thread: id };
+        viewport_areas(&registers).into_iter().reduce(|[first, last], [from, to]| {
+            [[first[0].min(from[0]), first[1].min(from[1])], [last[0].max(to[0]), last[1].max(to[1])]]
+        })
     }
 }

@@ -242,6 +242,20 @@ pub(crate) fn rasterize(state: &RasterState, viewport: usize, primitive: &Primit
 /// The corners in pixels of what is left of a primitive after clipping; none where it is culled.
 pub(crate) fn outline(state: &RasterState, viewport: usize, primitive: &Primitive) -> Vec<[f64; 2]> {
     let Some(viewport) = state.viewports.get(viewport) else { return Vec::new() };
+    if let Primitive::Triangle(corners) = primitive {
+        let windows = corners.each_ref().map(|vertex| WindowVertex::of(state, viewport, vertex));
+        let all = windows.iter().all(WindowVertex::is_finite);
+        let surface = Surface::triangle(state, viewport, &windows).filter(|_| all);
+        let culled = |surface: &Surface| if surface.front() { state.cull_front } else { state.cull_back };
+        if surface.is_none_or(|surface| culled(&surface)) {
+            return Vec::new();
+        }
+    }
+    clipped_places(state, viewport, primitive)
+}
+
+/// The corners in pixels of what clipping leaves of a primitive, whatever faces are culled.
+fn clipped_places(state: &RasterState, viewport: &Viewport, primitive: &Primitive) -> Vec<[f64; 2]> {
     let window = |vertex: &RasterVertex| WindowVertex::of(state, viewport, vertex);
     let shown =
         |vertices: &[WindowVertex]| vertices.iter().all(|vertex| vertex.is_finite() && vertex.w > 0.0);
@@ -266,15 +280,46 @@ pub(crate) fn outline(state: &RasterState, viewport: usize, primitive: &Primitiv
         }
         Primitive::Triangle(corners) => {
             let windows = corners.each_ref().map(window);
-            let all = windows.iter().all(WindowVertex::is_finite);
-            let surface = Surface::triangle(state, viewport, &windows).filter(|_| all);
-            let culled = |surface: &Surface| if surface.front() { state.cull_front } else { state.cull_back };
-            match surface.filter(|surface| !culled(surface)) {
-                Some(_) => Polygon::clipped(state, corners, &windows).places().collect(),
-                None => Vec::new(),
+            match windows.iter().all(WindowVertex::is_finite) {
+                true => Polygon::clipped(state, corners, &windows).places().collect(),
+                false => Vec::new(),
             }
         }
     }
+}
+
+/// Whether something of a primitive is left after clipping: it is not culled by its distances, not all of it is clipped, and a triangle is
+/// not all on the outer side of a plane of the view volume, though only the guard band clips there.
+pub(crate) fn passes_clipping(state: &RasterState, viewport: usize, primitive: &Primitive) -> bool {
+    let Some(viewport) = state.viewports.get(viewport) else { return false };
+    let beside = |vertices: &[RasterVertex]| {
+        [0, 1].into_iter().any(|axis| {
+            let beyond = |sign: f32| vertices.iter().all(|v| v.position[axis] * sign > v.position[3]);
+            beyond(1.0) || beyond(-1.0)
+        })
+    };
+    let clips = !state.clip.disabled && !state.clip.no_transform;
+    let outside = match primitive {
+        Primitive::Triangle(corners) => clips && beside(corners),
+        _ => false,
+    };
+    !outside
+        && !is_culled_by_distance(state, primitive)
+        && !clipped_places(state, viewport, primitive).is_empty()
+}
+
+/// Whether a distance that culls is negative at all vertices.
+fn is_culled_by_distance(state: &RasterState, primitive: &Primitive) -> bool {
+    let vertices: &[RasterVertex] = match primitive {
+        Primitive::Point(vertices) => vertices,
+        Primitive::Line(vertices) | Primitive::Rectangle(vertices) => vertices,
+        Primitive::Triangle(vertices) => vertices,
+    };
+    let culled = |bit: usize| {
+        let outside = |vertex: &RasterVertex| vertex.distances[bit] < 0.0 || vertex.distances[bit].is_nan();
+        state.clip.culls >> bit & 1 != 0 && vertices.iter().all(outside)
+    };
+    (0..8).any(culled)
 }
 
 /// Calls with every bin that a covered sample may be in, some of them more than once; bins are counted from the origin. How
@@ -302,16 +347,7 @@ fn rasterize_within(
     coverage: &Coverage<'_>,
     emit: Emit<'_>,
 ) -> ControlFlow<()> {
-    let vertices: &[RasterVertex] = match primitive {
-        Primitive::Point(vertices) => vertices,
-        Primitive::Line(vertices) | Primitive::Rectangle(vertices) => vertices,
-        Primitive::Triangle(vertices) => vertices,
-    };
-    let culled = |bit: usize| {
-        let outside = |vertex: &RasterVertex| vertex.distances[bit] < 0.0 || vertex.distances[bit].is_nan();
-        state.clip.culls >> bit & 1 != 0 && vertices.iter().all(outside)
-    };
-    if (0..8).any(culled) {
+    if is_culled_by_distance(state, primitive) {
         return ControlFlow::Continue(());
     }
     match primitive {
