@@ -1,3 +1,5 @@
 //! Analyses: what is known about values and memory of a shader, for passes and back ends. They change nothing.
 
 pub mod alias;
+pub mod divergence;
+pub mod ranges;

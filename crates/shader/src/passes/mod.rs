@@ -14,14 +14,20 @@ mod folding;
 mod if_conversion;
 mod invariants;
 mod jumps;
+mod lower;
 mod memory;
 mod numbering;
 mod pipeline;
+mod range_rewrites;
 mod rules;
 mod scalarize;
 mod unroll;
 mod variables;
 
+pub use lower::{
+    DivisionOptions, Int64Options, NarrowOptions, SubgroupOptions, lower_bounds, lower_derivatives,
+    lower_division, lower_int64, lower_narrow, lower_subgroups, lower_texel_offsets,
+};
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
 pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
@@ -64,6 +70,7 @@ pub const PASSES: &[Pass] = &[
     Pass::standard("numbering", numbering::run, "shares equal values"),
     Pass::standard("invariants", invariants::run, "moves invariant operations out of loops"),
     Pass::extra("unroll", unroll::run, "unrolls small loops with constant numbers of turns"),
+    Pass::extra("ranges", range_rewrites::run, "removes what bounds of values decide"),
     Pass::extra(
         "redundant",
         |shader| redundant(shader, &RedundantOptions { robust: true }),
@@ -75,6 +82,29 @@ pub const PASSES: &[Pass] = &[
         "combines loads and stores that follow each other",
     ),
     Pass::extra("scalarize", scalarize::run, "splits operations on vectors into operations on lanes"),
+    Pass::extra(
+        "lower-division",
+        |shader| lower_division(shader, &DivisionOptions::ALL),
+        "divisions and remainders of integers become products and sums",
+    ),
+    Pass::extra(
+        "lower-int64",
+        |shader| lower_int64(shader, &Int64Options::ALL),
+        "integers of 64 bits become pairs of words",
+    ),
+    Pass::extra(
+        "lower-narrow",
+        |shader| lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true }),
+        "integers of 8 and 16 bits become words",
+    ),
+    Pass::extra(
+        "lower-subgroups",
+        |shader| lower_subgroups(shader, &SubgroupOptions::ALL),
+        "subgroup operations become ballots, broadcasts and shuffles of words",
+    ),
+    Pass::extra("lower-derivatives", lower_derivatives, "derivatives become differences within the quad"),
+    Pass::extra("lower-bounds", lower_bounds, "checks accesses to buffers against their sizes"),
+    Pass::extra("lower-texel-offsets", lower_texel_offsets, "adds texel offsets to coordinates"),
 ];
 
 /// The pass with a name.

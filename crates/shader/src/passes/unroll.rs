@@ -8,8 +8,8 @@
 
 use super::copier::{ContinueAs, Copier};
 use crate::ir::{
-    Function, Inst, Lanes, MAX_DEPTH, Op, Payload, Region, RegionOwner, Shader, ShaderInfo, Traits, Type,
-    Value, ValueDef,
+    Builder, Function, Inst, Lanes, MAX_DEPTH, Op, Payload, Region, RegionOwner, Shader, ShaderInfo, Traits,
+    Type, Value, ValueDef,
 };
 use crate::semantics;
 use std::collections::HashMap;
@@ -20,6 +20,8 @@ const MAX_TURNS: usize = 32;
 const MAX_INSTS: usize = 512;
 /// The most instructions that a function grows by.
 const MAX_GROWTH: usize = 4096;
+/// The most parameters of a loop.
+const MAX_PARAMS: usize = 64;
 /// The most operations between parameters and the condition, and how deeply they depend on each other.
 const MAX_SLICE: usize = 64;
 
@@ -42,12 +44,12 @@ fn function(func: &mut Function, info: &ShaderInfo) -> bool {
         let Payload::Body(body) = func.payload(inst) else { continue };
         let Some(inside) = Inside::of(func, inst) else { continue };
         let Some(turns) = turns(func, info, inst, body, &inside) else { continue };
-        let size = turns * (inside.insts.len() + 1);
+        let size = turns.len() * (inside.insts.len() + 1);
         if size > MAX_INSTS || growth + size > MAX_GROWTH {
             continue;
         }
         growth += size;
-        unroll(func, &mut copier, inst, body, turns);
+        unroll(func, &mut copier, inst, body, &turns);
         changed = true;
     }
     changed
@@ -93,8 +95,14 @@ fn owners(func: &Function, inst: Inst) -> impl Iterator<Item = (Inst, Region)> +
     std::iter::successors(owner(func.region(inst)), move |&(inst, _)| owner(func.region(inst)))
 }
 
-/// How often the body of a loop is entered at most.
-fn turns(func: &Function, info: &ShaderInfo, inst: Inst, body: Region, inside: &Inside) -> Option<usize> {
+/// The parameters of a turn, where they are constants.
+type Turn = Vec<Option<Lanes>>;
+
+/// The turns of a loop: how often its body is entered at most.
+fn turns(func: &Function, info: &ShaderInfo, inst: Inst, body: Region, inside: &Inside) -> Option<Vec<Turn>> {
+    if func.params(body).len() > MAX_PARAMS {
+        return None;
+    }
     // The instruction directly in the body that a continue is in.
     let top = |jump: Inst| {
         let mut at = jump;
@@ -127,7 +135,7 @@ fn turns(func: &Function, info: &ShaderInfo, inst: Inst, body: Region, inside: &
 
 /// Which arm of an `if` always leaves the loop, as the condition that leads there.
 fn leaving_arm(func: &Function, at: Inst, of: Inst, inside: &Inside) -> Option<bool> {
-    let Payload::Arms(then, other) = func.payload(at) else { return None };
+    let Payload::Arms(_, other) = func.payload(at) else { return None };
     let mut leaves = [true; 2];
     for &jump in &inside.insts {
         let stays = match (func.op(jump), func.payload(jump)) {
@@ -139,7 +147,6 @@ fn leaving_arm(func: &Function, at: Inst, of: Inst, inside: &Inside) -> Option<b
             leaves[usize::from(region == other)] = false;
         }
     }
-    debug_assert!(then != other);
     match leaves {
         [true, false] => Some(true),
         [false, true] => Some(false),
@@ -161,23 +168,26 @@ struct Simulation<'a> {
 }
 
 impl Simulation<'_> {
-    fn turns(&mut self, condition: Value, leaves: bool) -> Option<usize> {
+    fn turns(&mut self, condition: Value, leaves: bool) -> Option<Vec<Turn>> {
         let func = self.func;
         let params = func.params(self.body);
         let start = func.args(self.inst).iter().map(|&arg| func.const_lanes(arg));
-        let mut current: Vec<Option<Lanes>> = start.collect();
-        for turn in 1..=MAX_TURNS {
+        let mut current: Turn = start.collect();
+        let mut turns = Vec::new();
+        for _ in 0..MAX_TURNS {
+            turns.push(current.clone());
             self.left = MAX_SLICE;
             self.known.clear();
             self.known.extend(params.iter().copied().zip(current.iter().copied()));
             if (self.value(condition, 0)?[0] & 1 != 0) == leaves {
-                return Some(turn);
+                return Some(turns);
             }
             for (number, next) in current.iter_mut().enumerate() {
                 let mut values = self.inside.continues.iter().map(|&jump| func.args(jump)[number]);
                 let first = values.next().and_then(|value| self.value(value, 0));
-                *next =
-                    values.try_fold(first?, |first, value| (self.value(value, 0)? == first).then_some(first));
+                *next = first.and_then(|first| {
+                    values.try_fold(first, |first, value| (self.value(value, 0)? == first).then_some(first))
+                });
             }
         }
         None
@@ -216,16 +226,25 @@ impl Simulation<'_> {
 }
 
 /// Turns a loop into a block of its turns.
-fn unroll(func: &mut Function, copier: &mut Copier, inst: Inst, body: Region, turns: usize) {
+fn unroll(func: &mut Function, copier: &mut Copier, inst: Inst, body: Region, turns: &[Turn]) {
     let params = func.params(body).to_vec();
     let types: Vec<Type> = params.iter().map(|&param| func.ty(param)).collect();
     let mut values = func.args(inst).to_vec();
     let unrolled = func.add_region();
-    for turn in 1..=turns {
-        for (&param, &value) in params.iter().zip(&values) {
+    for (number, turn) in turns.iter().enumerate() {
+        for (at, &param) in params.iter().enumerate() {
+            let value = match turn[at] {
+                Some(lanes) => {
+                    let mut builder = Builder::at_end(func, unrolled);
+                    let lanes: Vec<Value> =
+                        lanes.iter().map(|&bits| builder.constant(types[at].base, bits)).collect();
+                    builder.vec(&lanes)
+                }
+                None => values[at],
+            };
             copier.set(param, value);
         }
-        if turn == turns {
+        if number + 1 == turns.len() {
             copier.body(func, inst, body, unrolled, ContinueAs::Unreachable);
             break;
         }

@@ -5,6 +5,7 @@ use unwedge_shader::front::nir;
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::interp::{BindingPoint, Bindings, Dispatch, NoImages, Options, run_compute};
 use unwedge_shader::ir::Shader;
+use unwedge_shader::passes::{PASSES, standard};
 use unwedge_shader::text;
 use unwedge_shader::valid::validate;
 use unwedge_testkit::data;
@@ -56,7 +57,8 @@ fn recorded_compute_shaders_give_their_results() {
     let header = data::cells(lines.next().unwrap_or_default());
     let column = |name: &str| header.iter().position(|cell| cell == name).expect("a column");
     let [name, push, words_column] = ["shader", "push_constant", "dst_words_hex"].map(column);
-    let (mut count, mut failures) = (0, Vec::new());
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let (mut count, mut passes, mut failures) = (0, 0, Vec::new());
     for (number, line) in lines.enumerate() {
         let cells = data::cells(line);
         let file = format!("{}.spv", cells[name]);
@@ -80,8 +82,24 @@ fn recorded_compute_shaders_give_their_results() {
             }
             Err(e) => failures.push(format!("{file} {push}: {e}")),
         }
+        // All passes in turn over the shaders, or each on every shader, and then the standard ones.
+        let chosen = PASSES.iter().enumerate().filter(|(at, _)| all || number % PASSES.len() == *at);
+        for (_, pass) in chosen {
+            let mut changed = shader.clone();
+            (pass.run)(&mut changed);
+            let mut optimized = changed.clone();
+            standard(&mut optimized);
+            for (name, changed) in [(pass.name, changed), ("standard after it", optimized)] {
+                passes += 1;
+                match output(&changed, push, &input, &options) {
+                    Ok(words) if words == cells[words_column] => {}
+                    Ok(_) => failures.push(format!("{file} {push}, {}, {name}: words differ", pass.name)),
+                    Err(e) => failures.push(format!("{file} {push}, {}, {name}: {e}", pass.name)),
+                }
+            }
+        }
     }
-    println!("{count} runs");
+    println!("{count} runs, {passes} of them again after passes");
     assert!(failures.is_empty(), "{} of {count} fail:\n{}", failures.len(), failures.join("\n"));
 }
 

@@ -48,7 +48,8 @@ impl Sums {
                 self.insts[1] += count(&changed);
             }
             let Some(Ok(before)) = &before else { continue };
-            let after = match observe(&changed, &Setup { steps: 2 * SETUP.steps, ..SETUP }) {
+            // Lowered divisions are loops.
+            let after = match observe(&changed, &Setup { steps: 64 * SETUP.steps, ..SETUP }) {
                 Ok(after) => after,
                 Err(NotComparable::Error(e)) => panic!("{name}, {}: {e}", pass.name),
                 Err(NotComparable::Undefined(e)) => {

@@ -6,7 +6,7 @@ use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 
 /// A compute shader with a storage buffer r0, whose descriptor is %0, an index %1, a condition %2 and a constant zero %9.
-fn shader(body: &str) -> Shader {
+pub fn shader(body: &str) -> Shader {
     let text = format!(
         "shader compute \"main\"\nworkgroup_size 8 1 1\nsizes shared 0 scratch 0 push 0\nfloats 16 nearest any\n\
          floats 32 nearest any\nfloats 64 nearest any\ntype t0 = b32x2\ntype t1 = [3 t0]\n\
@@ -22,7 +22,7 @@ fn shader(body: &str) -> Shader {
 }
 
 /// Runs passes by name. The operations of the result, as text.
-fn ops(body: &str, passes: &[&str]) -> String {
+pub fn ops(body: &str, passes: &[&str]) -> String {
     let mut shader = shader(body);
     for name in passes {
         let pass = pass(name).unwrap_or_else(|| panic!("there is no pass {name}"));
@@ -33,7 +33,7 @@ fn ops(body: &str, passes: &[&str]) -> String {
     func.walk().map(|inst| func.op(inst).name()).collect::<Vec<_>>().join(" ")
 }
 
-const STORE: &str = "store<storage align 4> %50, %0, %9";
+pub const STORE: &str = "store<storage align 4> %50, %0, %9";
 
 #[test]
 fn variables_become_results_and_parameters() {

@@ -147,9 +147,9 @@ impl<F: Fn(Space) -> bool> Pass<'_, F> {
                 }
                 for inner in func.regions_of(inst).into_iter().flatten() {
                     self.region(func, inner, depth + 1);
+                    self.known.retain(|known| known.depth <= depth);
+                    self.pending.clear();
                 }
-                self.known.retain(|known| known.depth <= depth);
-                self.pending.clear();
             } else {
                 self.inst(func, inst, depth);
             }

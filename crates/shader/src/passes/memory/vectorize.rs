@@ -70,6 +70,8 @@ struct RunAccess {
     writes: bool,
     /// Whether it may become a part of another one.
     combines: bool,
+    /// Number in the run of the access that it is at now.
+    position: usize,
 }
 
 struct Pass<'a> {
@@ -95,7 +97,8 @@ impl Pass<'_> {
                 let Type { base, lanes } = func.ty(moved);
                 let writes = op != Op::Load;
                 let combines = matches!(op, Op::Load | Op::Store) && range.is_plain();
-                self.run.push(RunAccess { inst, range, base, lanes, writes, combines });
+                let position = self.run.len();
+                self.run.push(RunAccess { inst, range, base, lanes, writes, combines, position });
                 if self.run.len() == MAX_RUN {
                     self.flush(func);
                 }
@@ -114,7 +117,7 @@ impl Pass<'_> {
     }
 
     fn flush(&mut self, func: &mut Function) {
-        let run = std::mem::take(&mut self.run);
+        let mut run = std::mem::take(&mut self.run);
         for writes in [false, true] {
             // Numbers in the run, in the order of addresses within each group.
             let mut order: Vec<usize> =
@@ -139,6 +142,9 @@ impl Pass<'_> {
                 group.truncate(1 + taken);
                 if taken > 0 {
                     self.combine(func, &run, &group);
+                    let positions = group.iter().map(|&at| run[at].position);
+                    let place = if writes { positions.max() } else { positions.min() };
+                    group.iter().for_each(|&at| run[at].position = place.unwrap_or(run[at].position));
                 }
                 rest = &others[taken..];
             }
@@ -163,12 +169,15 @@ impl Pass<'_> {
     fn moves(&self, func: &Function, run: &[RunAccess], group: &[usize], other: usize) -> bool {
         let aliases = Aliases { func, resources: self.resources };
         let members = || group.iter().copied().chain([other]);
+        let positions = members().map(|member| run[member].position);
         let writes = run[other].writes;
         // Loads move up to the first, stores down to the last.
-        let Some(place) = (if writes { members().max() } else { members().min() }) else { return false };
+        let Some(place) = (if writes { positions.max() } else { positions.min() }) else { return false };
         members().all(|member| {
-            let (from, to) = (member.min(place), member.max(place));
-            (from..=to).filter(|at| !members().any(|member| member == *at)).all(|at| {
+            let position = run[member].position;
+            let between = position.min(place)..=position.max(place);
+            let others = (0..run.len()).filter(|&at| !members().any(|member| member == at));
+            others.filter(|&at| between.contains(&run[at].position)).all(|at| {
                 !(run[at].writes || writes)
                     || aliases.overlap(&run[at].range, &run[member].range) == Overlap::Disjoint
             })

@@ -1,0 +1,66 @@
+//! Lowers texel offsets: takes any shader; afterwards no fetch, load or store of an image and no gather has one.
+//!
+//! Offsets of whole texels are added to coordinates that count texels. Those of a gather, which reads the base level alone, are divided by the
+//! size of that level and added to normalized coordinates; that is exact only as far as the machine's coordinates are. Sampling
+//! keeps its offsets, since the level that they count in is not known before.
+
+use crate::ir::{Base, Builder, Dim, Function, ImageFlags, Inst, Op, Payload, Shader, Type, Value};
+
+/// Lowers texel offsets.
+pub fn lower_texel_offsets(shader: &mut Shader) -> bool {
+    shader.functions_mut().iter_mut().fold(false, |changed, func| {
+        let accesses: Vec<Inst> = func.walk().filter(|&inst| has_offset(func, inst)).collect();
+        accesses.iter().for_each(|&inst| lower(func, inst));
+        changed | !accesses.is_empty()
+    })
+}
+
+fn has_offset(func: &Function, inst: Inst) -> bool {
+    let Payload::Image(image) = func.payload(inst) else { return false };
+    image.flags.has(ImageFlags::OFFSET)
+        && image.dim != Dim::Cube
+        && matches!(func.op(inst), Op::ImageFetch | Op::ImageLoad | Op::ImageStore | Op::ImageGather)
+}
+
+fn lower(func: &mut Function, inst: Inst) {
+    let Payload::Image(mut image) = func.payload(inst) else { return };
+    let fixed = func.op(inst).row().operands.len();
+    let Some(at) = image.flags.operand(ImageFlags::OFFSET) else { return };
+    let mut args = func.args(inst).to_vec();
+    let (coordinates, offset) = (args[fixed - 1], args[fixed + at]);
+    let ty = func.ty(coordinates);
+    let gathers = func.op(inst) == Op::ImageGather;
+    let mut b = Builder::before(func, inst);
+    let size = gathers.then(|| {
+        let layers = u8::from(image.flags.has(ImageFlags::ARRAY));
+        let lanes = image.dim.coordinates() + layers;
+        let mut asked = image;
+        asked.flags = image.flags.without(ImageFlags::OPERANDS);
+        let level = b.u32(0);
+        b.value(Op::ImageSize, Payload::Image(asked), &[args[0], level], Type { base: Base::B32, lanes })
+    });
+    let mut lanes: Vec<Value> = Vec::new();
+    for lane in 0..ty.lanes {
+        let coordinate = b.extract(coordinates, lane);
+        if lane >= image.dim.coordinates() || lane >= b.func.ty(offset).lanes {
+            lanes.push(coordinate);
+            continue;
+        }
+        let texels = b.extract(offset, lane);
+        lanes.push(match size {
+            None => b.alu(Op::IAdd, &[coordinate, texels]),
+            Some(size) => {
+                let size = b.extract(size, lane);
+                let size = b.convert(Op::U2F, ty.base, size);
+                let texels = b.convert(Op::I2F, ty.base, texels);
+                let part = b.alu(Op::FDiv, &[texels, size]);
+                b.alu(Op::FAdd, &[coordinate, part])
+            }
+        });
+    }
+    args[fixed - 1] = b.vec(&lanes);
+    args.remove(fixed + at);
+    image.flags = image.flags.without(ImageFlags::OFFSET);
+    let op = func.op(inst);
+    func.replace_inst(inst, op, Payload::Image(image), &args);
+}

@@ -1,0 +1,227 @@
+//! Lowers subgroup operations: takes any shader; afterwards those that the options name are gone.
+//!
+//! What is made instead needs ballots, `broadcast` and `shuffle` of scalars of 32 bits, and the number of the invocation. Reductions and scans
+//! become loops over the invocations, in their order, which skip those that are not active; a back end that knows that all are
+//! active can do better.
+
+use super::rewrite;
+use super::subgroups_reduce::{lower_reduction, lowest_active};
+use crate::ir::{
+    Base, Builder, Function, Inst, Op, Payload, QuadDir, Shader, SystemValue, Traits, Type, Value,
+};
+
+/// Which subgroup operations the back end does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubgroupOptions {
+    /// Moves of 64 bits, as two of 32; moves of 1, 8 and 16 bits, as one of 32; votes on equality of those.
+    pub widths: bool,
+    /// Votes, as ballots.
+    pub votes: bool,
+    /// `elect` and `read_first`, as ballots and broadcasts.
+    pub first: bool,
+    /// `shuffle_xor`, `shuffle_up` and `shuffle_down`, as shuffles.
+    pub relative: bool,
+    /// `quad_broadcast` and `quad_swap`, as shuffles: where four invocations in a row are a quad.
+    pub quads: bool,
+    /// Reductions and scans, as loops.
+    pub reductions: bool,
+}
+
+impl SubgroupOptions {
+    /// All of them.
+    pub const ALL: SubgroupOptions = SubgroupOptions {
+        widths: true,
+        votes: true,
+        first: true,
+        relative: true,
+        quads: true,
+        reductions: true,
+    };
+}
+
+/// Lowers subgroup operations.
+pub fn lower_subgroups(shader: &mut Shader, options: &SubgroupOptions) -> bool {
+    let options = *options;
+    shader.functions_mut().iter_mut().fold(false, |changed, func| {
+        rewrite(func, |func, inst| wants(func, inst, &options), |func, inst| lower(func, inst, &options))
+            | changed
+    })
+}
+
+/// Operations that move bits between invocations without a look at them.
+fn moves(op: Op) -> bool {
+    matches!(
+        op,
+        Op::ReadFirst
+            | Op::Broadcast
+            | Op::Shuffle
+            | Op::ShuffleXor
+            | Op::ShuffleUp
+            | Op::ShuffleDown
+            | Op::QuadBroadcast
+            | Op::QuadSwap
+    )
+}
+
+fn wants(func: &Function, inst: Inst, options: &SubgroupOptions) -> bool {
+    let op = func.op(inst);
+    if !op.has(Traits::CONVERGENT) {
+        return false;
+    }
+    let width = options.widths && moves(op) && func.ty(func.result(inst)) != Type::B32;
+    width
+        || match op {
+            Op::VoteAny | Op::VoteAll | Op::VoteIEq | Op::VoteFEq => options.votes,
+            Op::Elect | Op::ReadFirst => options.first,
+            Op::ShuffleXor | Op::ShuffleUp | Op::ShuffleDown => options.relative,
+            Op::QuadBroadcast | Op::QuadSwap => options.quads,
+            Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => options.reductions,
+            _ => false,
+        }
+}
+
+fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<Value> {
+    let (op, payload) = (func.op(inst), func.payload(inst));
+    let args = func.args(inst).to_vec();
+    let mut b = Builder::before(func, inst);
+    if moves(op) && options.widths {
+        let ty = b.func.ty(args[0]);
+        if ty != Type::B32 {
+            return Some(in_words(
+                &mut b,
+                ty,
+                |b, word| {
+                    let operands: Vec<Value> =
+                        std::iter::once(word).chain(args[1..].iter().copied()).collect();
+                    b.value(op, payload, &operands, Type::B32)
+                },
+                args[0],
+            ));
+        }
+    }
+    match op {
+        Op::VoteAny | Op::VoteAll => Some(vote(&mut b, op == Op::VoteAll, args[0])),
+        Op::VoteIEq | Op::VoteFEq => Some(vote_equal(&mut b, op, args[0])),
+        Op::Elect => {
+            let lowest = lowest_active(&mut b);
+            let own = invocation(&mut b);
+            Some(b.alu(Op::IEq, &[own, lowest]))
+        }
+        Op::ReadFirst => {
+            let lowest = lowest_active(&mut b);
+            let ty = b.func.ty(args[0]);
+            Some(b.value(Op::Broadcast, Payload::None, &[args[0], lowest], ty))
+        }
+        Op::ShuffleXor | Op::ShuffleUp | Op::ShuffleDown => {
+            let own = invocation(&mut b);
+            let combine = match op {
+                Op::ShuffleXor => Op::IXor,
+                Op::ShuffleUp => Op::ISub,
+                _ => Op::IAdd,
+            };
+            let from = b.alu(combine, &[own, args[1]]);
+            Some(shuffle(&mut b, args[0], from))
+        }
+        Op::QuadBroadcast => {
+            let own = invocation(&mut b);
+            let mask = b.u32(!3);
+            let quad = b.alu(Op::IAnd, &[own, mask]);
+            let from = b.alu(Op::IOr, &[quad, args[1]]);
+            Some(shuffle(&mut b, args[0], from))
+        }
+        Op::QuadSwap => {
+            let Payload::Quad(direction) = payload else { return None };
+            let bits = match direction {
+                QuadDir::Horizontal => 1,
+                QuadDir::Vertical => 2,
+                QuadDir::Diagonal => 3,
+            };
+            let own = invocation(&mut b);
+            let bits = b.u32(bits);
+            let from = b.alu(Op::IXor, &[own, bits]);
+            Some(shuffle(&mut b, args[0], from))
+        }
+        Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => lower_reduction(&mut b, op, payload, args[0]),
+        _ => None,
+    }
+}
+
+/// The number of the invocation in the subgroup.
+pub(super) fn invocation(b: &mut Builder) -> Value {
+    b.value(Op::SysVal, Payload::SysVal(SystemValue::SubgroupInvocation), &[], Type::B32)
+}
+
+pub(super) fn shuffle(b: &mut Builder, value: Value, from: Value) -> Value {
+    let ty = b.func.ty(value);
+    b.value(Op::Shuffle, Payload::None, &[value, from], ty)
+}
+
+/// Moves a scalar as one or two words.
+fn in_words(
+    b: &mut Builder,
+    ty: Type,
+    mut moved: impl FnMut(&mut Builder, Value) -> Value,
+    value: Value,
+) -> Value {
+    match ty.base {
+        Base::B1 => {
+            let (zero, one) = (b.u32(0), b.u32(1));
+            let word = b.alu(Op::Select, &[value, one, zero]);
+            let word = moved(b, word);
+            b.alu(Op::INe, &[word, zero])
+        }
+        Base::B64 => {
+            let words = b.bitcast(Type { base: Base::B32, lanes: 2 }, value);
+            let (lo, hi) = (b.extract(words, 0), b.extract(words, 1));
+            let (lo, hi) = (moved(b, lo), moved(b, hi));
+            let words = b.vec(&[lo, hi]);
+            b.bitcast(Type::B64, words)
+        }
+        _ => {
+            let word = b.convert(Op::U2U, Base::B32, value);
+            let word = moved(b, word);
+            b.convert(Op::U2U, ty.base, word)
+        }
+    }
+}
+
+fn ballot(b: &mut Builder, condition: Value) -> Value {
+    b.value(Op::Ballot, Payload::None, &[condition], Type { base: Base::B32, lanes: 4 })
+}
+
+fn vote(b: &mut Builder, all: bool, condition: Value) -> Value {
+    let asked = if all { b.alu(Op::INot, &[condition]) } else { condition };
+    let words = ballot(b, asked);
+    let mut any = b.extract(words, 0);
+    for lane in 1..4 {
+        let word = b.extract(words, lane);
+        any = b.alu(Op::IOr, &[any, word]);
+    }
+    let zero = b.u32(0);
+    b.alu(if all { Op::IEq } else { Op::INe }, &[any, zero])
+}
+
+/// Equality with the first invocation, of all lanes.
+fn vote_equal(b: &mut Builder, op: Op, value: Value) -> Value {
+    let ty = b.func.ty(value);
+    let lowest = lowest_active(b);
+    let mut equal = None;
+    for lane in 0..ty.lanes {
+        let own = b.extract(value, lane);
+        let move_word =
+            |b: &mut Builder, word| b.value(Op::Broadcast, Payload::None, &[word, lowest], Type::B32);
+        let first = match ty.base {
+            Base::B32 => move_word(b, own),
+            _ => in_words(b, ty.lane(), move_word, own),
+        };
+        let same = b.alu(if op == Op::VoteIEq { Op::IEq } else { Op::FEq }, &[first, own]);
+        equal = Some(match equal {
+            Some(others) => b.alu(Op::IAnd, &[others, same]),
+            None => same,
+        });
+    }
+    match equal {
+        Some(equal) => vote(b, true, equal),
+        None => b.bool(true),
+    }
+}

@@ -1,0 +1,90 @@
+//! Reductions and scans over a subgroup as loops, and the lowest active invocation.
+
+use super::subgroups::{invocation, shuffle};
+use crate::ir::{Base, Builder, Op, Payload, SystemValue, Type, Value};
+use crate::semantics;
+
+/// The active invocations, one bit each.
+fn active(b: &mut Builder) -> Value {
+    let yes = b.bool(true);
+    b.value(Op::Ballot, Payload::None, &[yes], Type { base: Base::B32, lanes: 4 })
+}
+
+/// The number of the lowest active invocation.
+pub(super) fn lowest_active(b: &mut Builder) -> Value {
+    let words = active(b);
+    let zero = b.u32(0);
+    let mut lowest = None;
+    for word in (0..4u8).rev() {
+        let bits = b.extract(words, word);
+        let first = b.alu(Op::FindLsb, &[bits]);
+        let before = b.u32(32 * u32::from(word));
+        let here = b.alu(Op::IAdd, &[first, before]);
+        lowest = Some(match lowest {
+            None => here,
+            Some(later) => {
+                let none = b.alu(Op::IEq, &[bits, zero]);
+                b.alu(Op::Select, &[none, later, here])
+            }
+        });
+    }
+    lowest.unwrap_or(zero)
+}
+
+/// A loop over the invocations of the cluster or subgroup: what is combined so far, and whether anything is.
+pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: Value) -> Option<Value> {
+    let Payload::Reduce(reduced, cluster) = payload else { return None };
+    let ty = b.func.ty(value);
+    let identity = semantics::identity(reduced, ty.base)?;
+    let words = active(b);
+    let own = invocation(b);
+    let zero = b.u32(0);
+    let (start, count) = if cluster == 0 {
+        let size = Payload::SysVal(SystemValue::SubgroupSize);
+        (zero, b.value(Op::SysVal, size, &[], Type::B32))
+    } else {
+        let mask = b.u32(!(u32::from(cluster) - 1));
+        (b.alu(Op::IAnd, &[own, mask]), b.u32(cluster.into()))
+    };
+    let nothing = b.bool(false);
+    let identity = b.constant(ty.base, identity);
+    let (inst, body) = b.loop_(&[zero, identity, nothing], &[ty]);
+    let loc = b.loc;
+    let [turn, sum, any] = *b.func.params(body) else { return None };
+    let mut b = Builder::at_end(b.func, body);
+    b.loc = loc;
+    let more = b.alu(Op::ULt, &[turn, count]);
+    let (check, then, other) = b.if_(more, &[]);
+    Builder::at_end(b.func, then).break_(check, &[]);
+    Builder::at_end(b.func, other).break_(inst, &[sum]);
+    let number = b.alu(Op::IAdd, &[start, turn]);
+    let shifts = b.u32(5);
+    let word = b.alu(Op::UShr, &[number, shifts]);
+    // Subgroups have up to 128 invocations, and so many bits.
+    let last = b.u32(3);
+    let word = b.alu(Op::IAnd, &[word, last]);
+    let bits = b.value(Op::ExtractDyn, Payload::None, &[words, word], Type::B32);
+    let bits = b.alu(Op::UShr, &[bits, number]);
+    let one = b.u32(1);
+    let bit = b.alu(Op::IAnd, &[bits, one]);
+    let mut takes = b.alu(Op::IEq, &[bit, one]);
+    if op != Op::Reduce {
+        let before = if op == Op::InclusiveScan {
+            b.alu(Op::UGe, &[own, number])
+        } else {
+            b.alu(Op::ULt, &[number, own])
+        };
+        takes = b.alu(Op::IAnd, &[takes, before]);
+    }
+    let theirs = shuffle(&mut b, value, number);
+    b.exact = true;
+    let combined = b.alu(reduced, &[sum, theirs]);
+    b.exact = false;
+    let combined = b.alu(Op::Select, &[any, combined, theirs]);
+    let sum = b.alu(Op::Select, &[takes, combined, sum]);
+    let any = b.alu(Op::IOr, &[any, takes]);
+    let turn = b.alu(Op::IAdd, &[turn, one]);
+    b.continue_(inst, &[turn, sum, any]);
+    let results = b.func.results(inst);
+    results.first().copied()
+}

@@ -1,0 +1,404 @@
+//! Lowerings give the same bits as the operations that they replace: all operands of 8 bits, special and random ones of the rest.
+
+use super::memory;
+use unwedge_shader::interp::{BindingPoint, Bindings, Dispatch, NoImages, Options, run_compute};
+use unwedge_shader::ir::{
+    Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, ResourceClass, ResourceData, Rule,
+    Shader, Space, SystemValue, Traits, Type, Value,
+};
+use unwedge_shader::passes::{
+    DivisionOptions, Int64Options, NarrowOptions, lower_bounds, lower_division, lower_int64, lower_narrow,
+    pass,
+};
+use unwedge_shader::semantics::{Eval, eval, is_defined};
+use unwedge_shader::text::{parse, print};
+use unwedge_shader::valid::validate;
+use unwedge_testkit::mutate::Rng;
+
+const DIVISIONS: [Op; 5] = [Op::UDiv, Op::UMod, Op::IDiv, Op::IRem, Op::IMod];
+
+/// Invocations of a workgroup.
+const GROUP: usize = 128;
+/// Bytes of an operand or result in memory.
+const SLOT: u32 = 8;
+
+/// A shader in which every invocation loads operands, computes an operation and stores the result. Constants take the place of loads.
+fn shader(op: Op, t: Base, bases: &[Base], result: Base, constant: Option<u64>) -> Shader {
+    let mut shader = Shader::default();
+    shader.info.workgroup_size = [GROUP as u32, 1, 1];
+    let resource = shader.resources.push(ResourceData {
+        name: String::new(),
+        class: ResourceClass::StorageBuffer,
+        set: 0,
+        binding: 0,
+        count: 1,
+        access: Access::NONE,
+        dim: Dim::D2,
+        size: 0,
+        attachment: None,
+    });
+    shader.add_function();
+    let func = shader.entry_mut();
+    let region = func.body();
+    let mut b = Builder::at_end(func, region);
+    let id = SystemValue::GlobalInvocationId;
+    let id = b.value(Op::SysVal, Payload::SysVal(id), &[], id.ty());
+    let index = b.extract(id, 0);
+    let zero = b.u32(0);
+    let buffer = b.value(Op::Descriptor, Payload::Resource(resource, Access::NONE), &[zero], Type::HANDLE);
+    let size = b.u32(SLOT * (bases.len() as u32 + 1));
+    let start = b.alu(Op::IMul, &[index, size]);
+    let mem = Payload::Mem(MemAccess { space: Space::Storage, access: Access::NONE, align: 3 });
+    let mut args = Vec::new();
+    for (number, &base) in bases.iter().enumerate() {
+        if let (1, Some(bits)) = (number, constant) {
+            args.push(b.constant(base, bits));
+            continue;
+        }
+        let offset = b.u32(SLOT * number as u32);
+        let at = b.alu(Op::IAdd, &[start, offset]);
+        let memory_base = if base == Base::B1 { Base::B8 } else { base };
+        let loaded = b.value(Op::Load, mem, &[buffer, at], Type::scalar(memory_base));
+        args.push(if base == Base::B1 {
+            let zero = b.constant(Base::B8, 0);
+            b.alu(Op::INe, &[loaded, zero])
+        } else {
+            loaded
+        });
+    }
+    let value = match op.row().operands.first() {
+        Some(Rule::LanesOf(_)) => b.convert(op, t, args[0]),
+        _ => b.alu(op, &args),
+    };
+    let value = if result == Base::B1 {
+        let (zero, one) = (b.constant(Base::B8, 0), b.constant(Base::B8, 1));
+        b.alu(Op::Select, &[value, one, zero])
+    } else {
+        value
+    };
+    let offset = b.u32(SLOT * bases.len() as u32);
+    let at = b.alu(Op::IAdd, &[start, offset]);
+    b.inst(Op::Store, mem, &[value, buffer, at], &[]);
+    b.return_(&[]);
+    shader
+}
+
+/// Runs a shader of [`shader`] on tuples of operands. The bits of the results.
+fn run(shader: &Shader, tuples: &[Vec<u64>], result: Base) -> Vec<u64> {
+    let operands = tuples[0].len();
+    let mut bytes = Vec::new();
+    for tuple in tuples {
+        bytes.extend(tuple.iter().chain(&[0]).flat_map(|bits| bits.to_le_bytes()));
+    }
+    bytes.resize(tuples.len().next_multiple_of(GROUP) * (operands + 1) * SLOT as usize, 1);
+    let mut bindings = Bindings::default();
+    let memory = bindings.bind(BindingPoint { set: 0, binding: 0, index: 0 }, bytes);
+    let dispatch = Dispatch::new([tuples.len().div_ceil(GROUP) as u32, 1, 1]);
+    let options = Options { subgroup_size: 128, races: false, ..Options::default() };
+    run_compute(shader, dispatch, &mut bindings, &mut NoImages, &options)
+        .unwrap_or_else(|e| panic!("{e}\n{}", print(shader)));
+    let size = (operands + 1) * SLOT as usize;
+    let mask = if result == Base::B1 { 0xff } else { result.mask() };
+    let results = bindings.memory[memory].chunks_exact(size).take(tuples.len());
+    results
+        .map(|bytes| {
+            let last: [u8; 8] = bytes[size - 8..].try_into().expect("eight bytes");
+            u64::from_le_bytes(last) & mask
+        })
+        .collect()
+}
+
+/// Operations on bits that are likely to make a difference.
+fn special(base: Base, rng: &mut Rng) -> u64 {
+    let bits = base.bits();
+    let value = match rng.below(9) {
+        0 => rng.below(4) as u64,
+        1 => u64::MAX - rng.below(4) as u64,
+        2 => (1 << (bits - 1)) + rng.below(3) as u64 - 1,
+        3 => 1 << rng.below(bits as usize),
+        4 => (1u64 << rng.below(bits as usize)).wrapping_sub(1),
+        5 => rng.next_u64() >> rng.below(64),
+        6 => 0xffff_ffff + rng.below(3) as u64 - 1,
+        7 => rng.below(70) as u64,
+        _ => rng.next_u64(),
+    };
+    value & base.mask()
+}
+
+struct Case<'a> {
+    op: Op,
+    t: Base,
+    bases: Vec<Base>,
+    result: Base,
+    lower: &'a dyn Fn(&mut Shader),
+    is_lowered: &'a dyn Fn(&Function, Inst) -> bool,
+}
+
+impl Case<'_> {
+    fn check(&self, tuples: &[Vec<u64>], constant: Option<u64>) {
+        let mut lowered = shader(self.op, self.t, &self.bases, self.result, constant);
+        (self.lower)(&mut lowered);
+        validate(&lowered).unwrap_or_else(|e| panic!("{e}\n{}", print(&lowered)));
+        let func = lowered.entry();
+        assert!(func.walk().all(|inst| (self.is_lowered)(func, inst)), "{}", print(&lowered));
+        let mut env = Eval::new(self.t, &lowered.info);
+        if matches!(self.op.row().operands.first(), Some(Rule::LanesOf(_))) {
+            env.source = self.bases[0];
+        }
+        for (tuple, bits) in tuples.iter().zip(run(&lowered, tuples, self.result)) {
+            if is_defined(self.op, &env, tuple) {
+                let expected = eval(self.op, &env, tuple).expect("bits");
+                assert_eq!(
+                    expected,
+                    bits,
+                    "{} of {:?}: {tuple:x?} gives {bits:#x}, not {expected:#x}\n{}",
+                    self.op.name(),
+                    self.t,
+                    print(&lowered)
+                );
+            }
+        }
+    }
+}
+
+fn divides(op: Op) -> bool {
+    DIVISIONS.contains(&op)
+}
+
+fn division(op: Op, base: Base) -> Case<'static> {
+    Case {
+        op,
+        t: base,
+        bases: vec![base, base],
+        result: base,
+        lower: &|shader| {
+            lower_division(shader, &DivisionOptions::ALL);
+        },
+        is_lowered: &|func, inst| !divides(func.op(inst)),
+    }
+}
+
+fn pairs_of_8_bits() -> Vec<Vec<u64>> {
+    (0..1 << 16).map(|bits| vec![bits & 0xff, bits >> 8]).collect()
+}
+
+#[test]
+fn divisions_by_values_are_exact() {
+    let many = if std::env::var_os("UNWEDGE_ALL").is_some() { 2_000_000 } else { 6_000 };
+    let mut rng = Rng::new(4);
+    for op in DIVISIONS {
+        division(op, Base::B8).check(&pairs_of_8_bits(), None);
+        for (base, count) in [(Base::B16, many), (Base::B32, many), (Base::B64, many / 20)] {
+            let tuples: Vec<Vec<u64>> = (0..count)
+                .map(|_| {
+                    let (a, b) = (special(base, &mut rng), special(base, &mut rng));
+                    // Dividends near a multiple of the divisor.
+                    let near = b
+                        .wrapping_mul(special(base, &mut rng))
+                        .wrapping_add(rng.below(3) as u64)
+                        .wrapping_sub(1);
+                    vec![if rng.below(3) == 0 { near & base.mask() } else { a }, b]
+                })
+                .collect();
+            division(op, base).check(&tuples, None);
+        }
+    }
+}
+
+#[test]
+fn divisions_by_constants_are_exact() {
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let mut rng = Rng::new(5);
+    for op in DIVISIONS {
+        for divisor in (1..256).filter(|divisor| all || divisor % 3 == 1 || *divisor < 16 || *divisor > 250) {
+            let tuples: Vec<Vec<u64>> = (0..256).map(|a| vec![a, divisor]).collect();
+            division(op, Base::B8).check(&tuples, Some(divisor));
+        }
+        for base in [Base::B16, Base::B32, Base::B64] {
+            for _ in 0..if all { 400 } else { 12 } {
+                let divisor = special(base, &mut rng).max(1);
+                let dividends: Vec<u64> = if all && base == Base::B16 {
+                    (0..1 << 16).collect()
+                } else {
+                    let near = |rng: &mut Rng| {
+                        divisor.wrapping_mul(special(base, rng)).wrapping_sub(rng.below(2) as u64)
+                    };
+                    (0..256)
+                        .map(|at| if at % 2 == 0 { near(&mut rng) } else { special(base, &mut rng) })
+                        .collect()
+                };
+                let tuples: Vec<Vec<u64>> =
+                    dividends.into_iter().map(|a| vec![a & base.mask(), divisor]).collect();
+                division(op, base).check(&tuples, Some(divisor));
+            }
+        }
+    }
+}
+
+/// Elementwise operations on integers, with the bases of their operands and result where the type variable or what is converted is `t`.
+fn operations(t: Base) -> Vec<(Op, Base, Vec<Base>, Base)> {
+    let mut cases = Vec::new();
+    for &op in Op::ALL {
+        let row = op.row();
+        let float = op.has(Traits::FLOAT) || matches!(op, Op::FNeg | Op::FAbs);
+        if !op.has(Traits::ELEMENTWISE) || float {
+            continue;
+        }
+        if matches!(row.operands.first(), Some(Rule::LanesOf(_))) {
+            for other in [Base::B8, Base::B16, Base::B32, Base::B64] {
+                cases.push((op, t, vec![other], t));
+                cases.push((op, other, vec![t], other));
+            }
+            continue;
+        }
+        let base = |rule: &Rule| if let Rule::Lanes(base) = rule { *base } else { t };
+        let result = row.result.as_ref().map_or(t, base);
+        cases.push((op, t, row.operands.iter().map(base).collect(), result));
+    }
+    cases
+}
+
+fn tuples(bases: &[Base], count: usize, rng: &mut Rng) -> Vec<Vec<u64>> {
+    (0..count)
+        .map(|_| {
+            bases
+                .iter()
+                .map(|&base| if base == Base::B1 { rng.below(2) as u64 } else { special(base, rng) })
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn integers_of_64_bits_are_pairs_of_words() {
+    let many = if std::env::var_os("UNWEDGE_ALL").is_some() { 200_000 } else { 768 };
+    let mut rng = Rng::new(6);
+    for (op, t, bases, result) in operations(Base::B64) {
+        let count = if divides(op) { many / 6 } else { many };
+        let tuples = tuples(&bases, count, &mut rng);
+        let case = Case {
+            op,
+            t,
+            bases,
+            result,
+            lower: &|shader| {
+                lower_int64(shader, &Int64Options::ALL);
+            },
+            is_lowered: &|func, inst| {
+                let wide = |value: &Value| func.ty(*value).base == Base::B64;
+                !func.op(inst).has(Traits::ELEMENTWISE)
+                    || !func.args(inst).iter().chain(func.results(inst)).any(wide)
+            },
+        };
+        case.check(&tuples, None);
+    }
+}
+
+#[test]
+fn integers_of_8_and_16_bits_are_words() {
+    let many = if std::env::var_os("UNWEDGE_ALL").is_some() { 500_000 } else { 1_500 };
+    let mut rng = Rng::new(8);
+    for t in [Base::B8, Base::B16] {
+        for (op, t, bases, result) in operations(t) {
+            let exhaustive = bases == [Base::B8, Base::B8] && t == Base::B8;
+            let tuples = if exhaustive { pairs_of_8_bits() } else { tuples(&bases, many, &mut rng) };
+            let case = Case {
+                op,
+                t,
+                bases,
+                result,
+                lower: &|shader| {
+                    lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true });
+                },
+                is_lowered: &|func, inst| {
+                    let narrow = |value: &Value| matches!(func.ty(*value).base, Base::B8 | Base::B16);
+                    !func.op(inst).has(Traits::ELEMENTWISE)
+                        || matches!(func.op(inst), Op::U2U | Op::I2I)
+                        // The select that makes a byte of a boolean is lowered too.
+                        || !func.args(inst).iter().chain(func.results(inst)).any(narrow)
+                },
+            };
+            case.check(&tuples, None);
+        }
+    }
+}
+
+#[test]
+fn checked_accesses_do_what_robust_ones_do() {
+    let ops = "%10: b32x4 = load<storage align 4> %0, %3\nstore<storage align 4> %10, %0, %4\n\
+               %11: b32 = atomic<add storage align 4> %2, %0, %5\n%12: b32 = extract<3> %10\n\
+               %13: b32 = iadd %11, %12\nstore<storage align 4> %13, %0, %6\n";
+    let mut rng = Rng::new(2);
+    for _ in 0..200 {
+        let size = 4 * rng.below(12) as u64;
+        let mut offset = || match rng.below(4) {
+            0 => u32::MAX - 3 - 4 * rng.below(6) as u32,
+            1 => size.wrapping_sub(4 * rng.below(6) as u64) as u32,
+            _ => 4 * rng.below(14) as u32,
+        };
+        let constants: String =
+            (3..7).map(|number| format!("%{number}: b32 = const<{:#x}>\n", offset())).collect();
+        let text = format!(
+            "shader compute \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 0\n\
+             floats 16 nearest any\nfloats 32 nearest any\nfloats 64 nearest any\n\
+             resource r0 \"\" storage_buffer set 0 binding 0 count 1 size 0 dim buffer\n\
+             fn f0 \"main\" () -> () {{\n%1: b32 = const<0x0>\n%0: handle = descriptor<r0> %1\n%2: b32 = const<0x7>\n\
+             {constants}{ops}return\n}}\n"
+        );
+        let mut shader = Shader::default();
+        parse(&text, &mut shader).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let memory = |shader: &Shader, robust: bool| {
+            let mut bindings = Bindings::default();
+            bindings.bind(
+                BindingPoint { set: 0, binding: 0, index: 0 },
+                (0..size).map(|at| at as u8 + 1).collect(),
+            );
+            let options = Options { robust, ..Options::default() };
+            let report =
+                run_compute(shader, Dispatch::new([1, 1, 1]), &mut bindings, &mut NoImages, &options);
+            let report = report.unwrap_or_else(|e| panic!("{e}\n{}", print(shader)));
+            assert!(robust || report.findings.is_empty(), "{:?}\n{}", report.findings, print(shader));
+            bindings.memory
+        };
+        let expected = memory(&shader, true);
+        assert!(lower_bounds(&mut shader));
+        validate(&shader).unwrap_or_else(|e| panic!("{e}\n{}", print(&shader)));
+        assert_eq!(expected, memory(&shader, false), "{size}\n{}", print(&shader));
+    }
+}
+
+#[test]
+fn lowered_operations_are_gone() {
+    for round in 0..40 {
+        let shader = memory::random(&mut Rng::new(round + 500));
+        if memory::observe(&shader, round, 200_000).is_err() {
+            continue;
+        }
+        let after = |name: &str| {
+            let mut lowered = shader.clone();
+            (pass(name).unwrap_or_else(|| panic!("there is no pass {name}")).run)(&mut lowered);
+            lowered
+        };
+        let none = |name: &str, is_left: &dyn Fn(&Function, Inst) -> bool| {
+            let lowered = after(name);
+            let func = lowered.entry();
+            assert!(!func.walk().any(|inst| is_left(func, inst)), "{name}:\n{}", print(&lowered));
+        };
+        none("lower-division", &|func, inst| divides(func.op(inst)));
+        none("lower-derivatives", &|func, inst| func.op(inst).name().starts_with("dd"));
+        none("scalarize", &|func, inst| {
+            let op = func.op(inst);
+            let flows = matches!(op, Op::Block | Op::If | Op::Loop | Op::Break | Op::Continue);
+            let vector = |value: &Value| func.ty(*value).lanes > 1;
+            (op.has(Traits::ELEMENTWISE) || flows)
+                && func.args(inst).iter().chain(func.results(inst)).any(vector)
+        });
+        none("lower-subgroups", &|func, inst| {
+            let kept = matches!(func.op(inst), Op::Ballot | Op::Broadcast | Op::Shuffle | Op::Barrier);
+            let derivative = func.op(inst).name().starts_with("dd");
+            let word = func.results(inst).first().is_none_or(|&value| func.ty(value) == Type::B32);
+            let moves = matches!(func.op(inst), Op::Broadcast | Op::Shuffle);
+            func.op(inst).has(Traits::CONVERGENT) && !derivative && (!kept || moves && !word)
+        });
+    }
+}
