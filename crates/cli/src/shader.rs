@@ -45,7 +45,7 @@ fn unusable(name: &str, error: &LoadError) -> Failure {
 
 fn load(args: &ShaderInput, global: &Global) -> Result<(String, unwedge::shader::ir::Shader), Failure> {
     let input = Input::open(&args.file, global.max_size)?;
-    let shader = ShaderFile::new(&input.bytes).and_then(|file| file.load(&options(args)));
+    let shader = ShaderFile::named(&input.name, &input.bytes).and_then(|file| file.load(&options(args)));
     let shader = shader.map_err(|e| unusable(&input.name, &e))?;
     Ok((input.name, shader))
 }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use unwedge_shader::front::spirv::{Options, Reader, SpirvCause, words};
+use unwedge_shader::interp::{
+    BindingPoint, Bindings, Dispatch, NoImages, Options as RunOptions, run_compute,
+};
 use unwedge_shader::ir::Shader;
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
@@ -97,8 +100,9 @@ impl Assembler {
     }
 }
 
-/// A compute shader: `if (b[0] < 4) x = 1; do { x += 1; } while (x < 4); b[1] = x` over a storage buffer.
-fn own_module() -> Vec<u32> {
+/// The start of a compute shader over a storage buffer: 4 is the type of its words, 13 the buffer, 14 a pointer to a word; 6, 7 and 8
+/// are 0, 1 and 4.
+fn head() -> Assembler {
     let mut a = Assembler(vec![0x0723_0203, 0x0001_0300, 0, 60, 0]);
     let main = [u32::from_le_bytes(*b"main"), 0];
     a.op(17, &[1]);
@@ -122,6 +126,12 @@ fn own_module() -> Vec<u32> {
     a.op(32, &[12, 12, 11]);
     a.op(59, &[12, 13, 12]);
     a.op(32, &[14, 12, 4]);
+    a
+}
+
+/// A compute shader: `if (b[0] < 4) x = 1; do { x += 1; } while (x < 4); b[1] = x` over a storage buffer.
+fn own_module() -> Vec<u32> {
+    let mut a = head();
     // The entry block, and a selection.
     a.op(54, &[2, 1, 0, 3]);
     a.op(248, &[20]);
@@ -207,4 +217,98 @@ fn errors_say_where_and_why() {
     let options = Options { entry: Some("other".into()), ..Options::default() };
     let e = Reader::default().read(&good, &options, &mut Shader::default()).expect_err("no such entry point");
     assert_eq!(e.cause, SpirvCause::EntryPoint);
+}
+
+#[test]
+fn integer_dot_products() {
+    let mut a = head();
+    // The bytes 1, -1, -128, 127 and 1, 3, -2, 2, or 1, 255, 128, 127 and 1, 3, 254, 2.
+    let dots = [
+        (4450, None, 508u32),
+        (4451, None, 33_532),
+        (4452, None, -32_260i32 as u32),
+        (4453, Some(i32::MAX as u32), i32::MAX as u32),
+        (4454, Some(u32::MAX), u32::MAX),
+        (4455, Some(i32::MIN as u32), i32::MIN as u32),
+        (4453, Some(2), 510),
+    ];
+    a.op(43, &[4, 50, 0x7f80_ff01]);
+    a.op(43, &[4, 51, 0x02fe_0301]);
+    for (number, (_, accumulator, _)) in dots.iter().enumerate() {
+        a.op(43, &[4, 15 + number as u32, number as u32]);
+        a.op(43, &[4, 22 + number as u32, accumulator.unwrap_or(0)]);
+    }
+    a.op(54, &[2, 1, 0, 3]);
+    a.op(248, &[59]);
+    for (number, (opcode, accumulator, _)) in dots.iter().enumerate() {
+        let number = number as u32;
+        let (result, pointer) = (30 + number, 40 + number);
+        match accumulator {
+            Some(_) => a.op(*opcode, &[4, result, 50, 51, 22 + number, 0]),
+            None => a.op(*opcode, &[4, result, 50, 51, 0]),
+        };
+        a.op(65, &[14, pointer, 13, 6, 15 + number]);
+        a.op(62, &[pointer, result]);
+    }
+    a.op(253, &[]);
+    a.op(56, &[]);
+    let mut shader = Shader::default();
+    Reader::default().read(&a.0, &Options::default(), &mut shader).expect("a shader");
+    check("dots", &shader);
+    let mut bindings = Bindings::default();
+    let memory = bindings.bind(BindingPoint { set: 0, binding: 5, index: 0 }, vec![0; 4 * dots.len()]);
+    let options = RunOptions::default();
+    run_compute(&shader, Dispatch::new([1, 1, 1]), &mut bindings, &mut NoImages, &options).expect("it runs");
+    let words = bindings.memory[memory].chunks_exact(4);
+    let words: Vec<u32> =
+        words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+    assert_eq!(words, dots.map(|(_, _, expected)| expected));
+}
+
+/// A rule class, the instruction that breaks it (opcode, and which one of them), and how.
+type BrokenRule = (&'static str, u32, usize, fn(&mut Vec<u32>, usize));
+
+#[test]
+fn each_class_of_rules_is_checked_and_the_error_is_at_the_instruction() {
+    let good = own_module();
+    let rules: [BrokenRule; 16] = [
+        ("an instruction has no words", 128, 0, |words, at| words[at] &= 0xffff),
+        ("an instruction is longer than the module", 253, 0, |words, at| words[at] |= 0xff00 << 16),
+        ("an opcode is not known", 128, 0, |words, at| words[at] = words[at] & 0xffff_0000 | 0xfff0),
+        ("an operand is missing", 65, 0, |words, at| {
+            words[at] -= 1 << 16;
+            words.remove(at + 5);
+        }),
+        ("an id is not below the bound", 128, 0, |words, at| words[at + 3] = 60),
+        ("an id is defined twice", 61, 0, |words, at| words[at + 2] = 8),
+        ("a value is a type", 128, 0, |words, at| words[at + 3] = 4),
+        ("a type is a value", 128, 0, |words, at| words[at + 1] = 6),
+        ("an operand has another type", 128, 0, |words, at| words[at + 3] = 23),
+        ("a result has another type", 176, 0, |words, at| words[at + 1] = 4),
+        ("a value is used before its definition", 61, 0, |words, at| words[at + 3] = 41),
+        ("a condition is not a boolean", 250, 0, |words, at| words[at + 1] = 22),
+        ("a branch leads to no block", 249, 0, |words, at| words[at + 1] = 6),
+        ("a pointer is not one", 61, 0, |words, at| words[at + 3] = 6),
+        ("a stored value has another type", 62, 0, |words, at| words[at + 2] = 23),
+        ("an index is past the members", 65, 0, |words, at| words[at + 4] = 8),
+    ];
+    let mut accepted = Vec::new();
+    for (rule, opcode, nth, change) in rules {
+        let mut at = 5;
+        let mut seen = 0;
+        while good[at] & 0xffff != opcode || seen < nth {
+            seen += usize::from(good[at] & 0xffff == opcode);
+            at += (good[at] >> 16) as usize;
+        }
+        let mut words = good.clone();
+        change(&mut words, at);
+        match Reader::default().read(&words, &Options::default(), &mut Shader::default()) {
+            Ok(()) => accepted.push(rule.to_owned()),
+            Err(e) if e.offset as usize != at || matches!(e.cause, SpirvCause::Unsupported(_)) => {
+                accepted.push(format!("{rule}: at {at}, reported as {e}"));
+            }
+            Err(_) => {}
+        }
+    }
+    assert!(accepted.is_empty(), "{}", accepted.join("\n"));
 }

@@ -2,6 +2,7 @@
 //!
 //! Never: opens a file, takes a shader that is not valid.
 
+use super::source::{SourceError, SourceLanguage, compile};
 use super::spirv::{self, EntryPointName, Options, Reader, SpirvCause, SpirvError};
 use crate::ir::Shader;
 use crate::text::{self, Listing, ParseError};
@@ -19,6 +20,9 @@ pub enum LoadError {
     /// No entry point of this name.
     #[error("the entry point does not exist")]
     EntryPoint,
+    /// A source in WGSL or GLSL that is not valid or not supported.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// SPIR-V that is not valid or not supported.
     #[error(transparent)]
     Spirv(#[from] SpirvError),
@@ -34,11 +38,14 @@ impl LoadError {
     /// Whether the file is a shader that is not valid, rather than something that cannot be used for another reason.
     pub fn is_invalid(&self) -> bool {
         match self {
-            LoadError::OtherFile | LoadError::Specialization | LoadError::EntryPoint => false,
+            LoadError::OtherFile
+            | LoadError::Specialization
+            | LoadError::EntryPoint
+            | LoadError::Source(SourceError::NotBuilt(_)) => false,
             LoadError::Spirv(e) => {
                 !matches!(e.cause, SpirvCause::Unsupported(_) | SpirvCause::Limit(_) | SpirvCause::EntryPoint)
             }
-            LoadError::Text(_) | LoadError::Invalid(..) => true,
+            LoadError::Source(_) | LoadError::Text(_) | LoadError::Invalid(..) => true,
         }
     }
 }
@@ -68,6 +75,21 @@ impl<'a> ShaderFile<'a> {
         match first.split_whitespace().next() {
             Some("shader") => Ok(ShaderFile::Text(text)),
             _ => Err(LoadError::OtherFile),
+        }
+    }
+
+    /// A file of this name and content. The ending of the name says whether something else is a source in WGSL (`.wgsl`) or GLSL
+    /// (`.vert`, `.frag`, `.comp`), which becomes SPIR-V.
+    ///
+    /// # Errors
+    /// When it is none of these, or a source that is not valid or not supported.
+    pub fn named(name: &str, bytes: &'a [u8]) -> Result<ShaderFile<'a>, LoadError> {
+        match (ShaderFile::new(bytes), SourceLanguage::of_name(name)) {
+            (Err(LoadError::OtherFile), Some(language)) => {
+                let source = std::str::from_utf8(bytes).map_err(|_| LoadError::OtherFile)?;
+                Ok(ShaderFile::Spirv(compile(source, name, language)?))
+            }
+            (file, _) => file,
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod file;
 pub mod nir;
+mod source;
 pub mod spirv;
 
 pub use file::{LoadError, ShaderFile};
+pub use source::{SourceError, SourceLanguage, compile};

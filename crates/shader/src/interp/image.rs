@@ -1,16 +1,25 @@
-//! Images, behind a trait, and the operations on single texels.
+//! Images, behind a trait, and the operations on them: single texels here, filtering in [`sample`].
 
-use super::memory::BindingPoint;
+mod format;
+mod memory;
+mod sample;
+
+pub use format::{TexelClass, TexelFormat};
+pub use memory::{ImageMemory, ImageShape, MemoryImages};
+pub use sample::{DepthCompare, Reduction, Sampler, Wrap};
+
+use super::memory::{AccessMode, BindingPoint};
 use super::registers::invocations;
 use super::wave::{Context, Wave};
 use super::{RunError, Violation};
-use crate::ir::{ImageAccess, ImageFlags, Inst, Op, Payload, Value};
-use crate::semantics;
+use crate::ir::{Access, Base, Dim, ImageAccess, ImageFlags, Inst, Op, Payload, SystemValue, Value};
+use crate::semantics::{self, Eval};
+use sample::{Detail, Sample};
 
 /// Which texel an operation refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageCoordinates {
-    /// Integer coordinates, then the layer; unused ones are 0.
+    /// Integer coordinates, then the layer; unused ones are 0. Those of a cube are x, y, face, cube.
     pub texel: [i64; 4],
     /// The level; 0 where the operation has none.
     pub level: u32,
@@ -18,11 +27,21 @@ pub struct ImageCoordinates {
     pub sample: u32,
 }
 
-/// Images and texel buffers, as the interpreter sees them: texels are bits of up to four components. `None` is a descriptor or a texel
-/// that does not exist.
+/// What reading a texel gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TexelRead {
+    /// Up to four components: integers, or floats of 32 bits.
+    Bits([u64; 4]),
+    /// Nobody wrote the texel.
+    Undefined,
+    /// There is no such texel, or the descriptor refers to no image of this shape.
+    Outside,
+}
+
+/// Images, texel buffers and samplers, as the interpreter sees them. `None` is a descriptor or a texel that does not exist.
 pub trait Images {
     /// A texel.
-    fn load(&mut self, image: BindingPoint, access: &ImageAccess, at: &ImageCoordinates) -> Option<[u64; 4]>;
+    fn load(&mut self, image: BindingPoint, access: &ImageAccess, at: &ImageCoordinates) -> TexelRead;
     /// Writes a texel.
     fn store(
         &mut self,
@@ -31,12 +50,18 @@ pub trait Images {
         at: &ImageCoordinates,
         texel: [u64; 4],
     ) -> Option<()>;
-    /// Width, height, depth and layers of a level, those that the image has.
+    /// Width, height, depth and layers of a level, those that the access has. Layers of cubes are cubes.
     fn size(&mut self, image: BindingPoint, access: &ImageAccess, level: u32) -> Option<[u32; 4]>;
     /// How many levels there are.
     fn levels(&mut self, image: BindingPoint) -> Option<u32>;
     /// How many samples a texel has.
     fn samples(&mut self, image: BindingPoint) -> Option<u32>;
+    /// What texels are.
+    fn class(&mut self, image: BindingPoint) -> Option<TexelClass>;
+    /// A sampler.
+    fn sampler(&mut self, sampler: BindingPoint) -> Option<Sampler>;
+    /// A number that descriptors of the same image share, to find races by.
+    fn identity(&self, image: BindingPoint) -> Option<usize>;
 }
 
 /// No images at all.
@@ -44,8 +69,8 @@ pub trait Images {
 pub struct NoImages;
 
 impl Images for NoImages {
-    fn load(&mut self, _: BindingPoint, _: &ImageAccess, _: &ImageCoordinates) -> Option<[u64; 4]> {
-        None
+    fn load(&mut self, _: BindingPoint, _: &ImageAccess, _: &ImageCoordinates) -> TexelRead {
+        TexelRead::Outside
     }
 
     fn store(&mut self, _: BindingPoint, _: &ImageAccess, _: &ImageCoordinates, _: [u64; 4]) -> Option<()> {
@@ -63,97 +88,168 @@ impl Images for NoImages {
     fn samples(&mut self, _: BindingPoint) -> Option<u32> {
         None
     }
+
+    fn class(&mut self, _: BindingPoint) -> Option<TexelClass> {
+        None
+    }
+
+    fn sampler(&mut self, _: BindingPoint) -> Option<Sampler> {
+        None
+    }
+
+    fn identity(&self, _: BindingPoint) -> Option<usize> {
+        None
+    }
+}
+
+/// One operation on one image.
+#[derive(Clone, Copy)]
+struct ImageOp<'f> {
+    inst: Inst,
+    access: ImageAccess,
+    args: &'f [Value],
+    /// Operands before the image: what is stored.
+    values: usize,
+    invocation: usize,
 }
 
 impl Wave<'_> {
-    /// Fetches, loads, stores, atomics and queries of sizes. Sampling is not supported.
+    /// Operations on images.
     pub(super) fn image(&mut self, cx: &mut Context, inst: Inst) -> Result<(), RunError> {
-        let (op, args) = (self.function.op(inst), self.function.args(inst));
-        let access = match self.function.payload(inst) {
-            Payload::Image(access) | Payload::ImageAtomic(_, access) => access,
-            _ => return Err(RunError::Unsupported(op)),
+        let (function, op) = (self.function, self.function.op(inst));
+        let args = function.args(inst);
+        let (Payload::Image(access) | Payload::ImageAtomic(_, access)) = function.payload(inst) else {
+            return Err(RunError::Unsupported(op));
         };
         let values = match op {
-            Op::ImageFetch | Op::ImageLoad | Op::ImageSize | Op::ImageLevels | Op::ImageSamples => 0,
             Op::ImageStore | Op::ImageAtomic => 1,
             Op::ImageAtomicCompare => 2,
-            _ => return Err(RunError::Unsupported(op)),
+            _ => 0,
         };
+        let result = function.results(inst).first().copied();
         for invocation in invocations(self.active) {
-            let operands = &args[values..];
-            let undefined = operands.iter().any(|&value| self.is_poison(value, invocation));
-            if undefined {
+            let operation = ImageOp { inst, access, args, values, invocation };
+            let texel = if args[values..].iter().any(|&value| self.is_poison(value, invocation)) {
                 self.report(cx, inst, Violation::PoisonAddress, invocation, 0);
-            }
-            let point = match operands.first() {
-                Some(&image) if !undefined => self.binding(cx, inst, image, invocation)?,
-                _ => None,
+                TexelRead::Undefined
+            } else {
+                match self.binding(cx, inst, args[values], invocation)? {
+                    Some(point) => self.image_operation(cx, operation, point)?,
+                    None => TexelRead::Undefined,
+                }
             };
-            let texel = point.and_then(|point| self.texel(cx, inst, invocation, point, access, args, values));
-            if point.is_some() && texel.is_none() {
+            if texel == TexelRead::Outside {
                 self.report(cx, inst, Violation::ImageOutOfBounds, invocation, 0);
             }
-            let zero = point.is_some() && cx.options.robust;
-            for &result in self.function.results(inst) {
-                for lane in 0..self.function.ty(result).lanes {
-                    let lane = usize::from(lane);
-                    let bits = texel.and_then(|texel| texel.get(lane).copied());
-                    let mask = self.function.mask(result);
-                    let slot = self.slot(result) + lane;
-                    self.regs.set(slot, invocation, bits.unwrap_or(0) & mask, bits.is_none() && !zero);
-                }
+            let Some(result) = result else { continue };
+            let mask = function.mask(result);
+            for lane in 0..usize::from(function.ty(result).lanes) {
+                let bits = match texel {
+                    TexelRead::Bits(texel) => texel.get(lane).copied(),
+                    TexelRead::Outside if cx.options.robust => Some(0),
+                    _ => None,
+                };
+                let slot = self.slot(result) + lane;
+                self.regs.set(slot, invocation, bits.unwrap_or(0) & mask, bits.is_none());
             }
         }
         Ok(())
     }
 
-    /// One operation of one invocation. The result is what it returns, if anything.
-    #[expect(clippy::too_many_arguments, reason = "one operation's operands, already split")]
-    fn texel(
-        &mut self,
+    fn image_operation(
+        &self,
         cx: &mut Context,
-        inst: Inst,
-        invocation: usize,
+        operation: ImageOp<'_>,
         point: BindingPoint,
-        access: ImageAccess,
-        args: &[Value],
-        values: usize,
-    ) -> Option<[u64; 4]> {
-        let op = self.function.op(inst);
-        let operand = |value: Value| self.regs.bits(self.slot(value), invocation);
-        let four = |number: u32| [number.into(), 0, 0, 0];
-        match op {
-            Op::ImageLevels => return cx.images.levels(point).map(four),
-            Op::ImageSamples => return cx.images.samples(point).map(four),
+    ) -> Result<TexelRead, RunError> {
+        let ImageOp { inst, access, args, invocation, .. } = operation;
+        let found = |texel: Option<[u64; 4]>| texel.map_or(TexelRead::Outside, TexelRead::Bits);
+        let one = |number: u32| [number.into(), 0, 0, 0];
+        Ok(match self.function.op(inst) {
+            Op::ImageLevels => found(cx.images.levels(point).map(one)),
+            Op::ImageSamples => found(cx.images.samples(point).map(one)),
             Op::ImageSize => {
-                let level = operand(args[1]) as u32;
-                return cx.images.size(point, &access, level).map(|size| size.map(u64::from));
+                let level = self.regs.bits(self.slot(args[1]), invocation) as u32;
+                found(cx.images.size(point, &access, level).map(|size| size.map(u64::from)))
             }
-            _ => {}
-        }
-        let extra = op.row().operands.len();
-        let flag = |flag| access.flags.operand(flag).map(|at| operand(args[extra + at]) as u32);
+            Op::ImageSample | Op::ImageGather | Op::ImageQueryLod => {
+                return self.sampled(cx, operation, point);
+            }
+            _ => {
+                let at = self.texel_coordinates(operation)?;
+                self.texel(cx, operation, point, at)
+            }
+        })
+    }
+
+    /// An operand of a flag; its first lane.
+    fn flag_operand(&self, operation: ImageOp<'_>, flag: ImageFlags) -> Option<Value> {
+        let fixed = self.function.op(operation.inst).row().operands.len();
+        operation.args.get(fixed + operation.access.flags.operand(flag)?).copied()
+    }
+
+    fn signed_lane(&self, value: Value, lane: usize, invocation: usize) -> i64 {
+        let unused = 64 - self.function.ty(value).base.bits().clamp(1, 64);
+        (self.regs.bits(self.slot(value) + lane, invocation) << unused) as i64 >> unused
+    }
+
+    fn texel_coordinates(&self, operation: ImageOp<'_>) -> Result<ImageCoordinates, RunError> {
+        let ImageOp { inst, access, args, invocation, .. } = operation;
+        let number = |flag| {
+            let value = self.flag_operand(operation, flag)?;
+            Some(self.regs.bits(self.slot(value), invocation) as u32)
+        };
         let mut at = ImageCoordinates {
             texel: [0; 4],
-            level: flag(ImageFlags::LOD).unwrap_or(0),
-            sample: flag(ImageFlags::SAMPLE).unwrap_or(0),
+            level: number(ImageFlags::LOD).unwrap_or(0),
+            sample: number(ImageFlags::SAMPLE).unwrap_or(0),
         };
-        let coordinates = args[extra - 1];
-        let bits = self.function.ty(coordinates).base.bits();
-        for (lane, texel) in at.texel.iter_mut().enumerate().take(self.function.ty(coordinates).lanes.into())
-        {
-            let unused = 64 - bits.clamp(1, 64);
-            *texel = (self.regs.bits(self.slot(coordinates) + lane, invocation) << unused) as i64 >> unused;
+        let coordinates = args[self.function.op(inst).row().operands.len() - 1];
+        let lanes = |value: Value| usize::from(self.function.ty(value).lanes);
+        for (lane, texel) in at.texel.iter_mut().enumerate().take(lanes(coordinates)) {
+            *texel = self.signed_lane(coordinates, lane, invocation);
         }
-        if let Some(offset) = access.flags.operand(ImageFlags::OFFSET) {
-            let offset = args[extra + offset];
-            for (lane, texel) in at.texel.iter_mut().enumerate().take(self.function.ty(offset).lanes.into()) {
-                let bits = self.regs.bits(self.slot(offset) + lane, invocation);
-                *texel = texel.saturating_add(i64::from(bits as u32 as i32));
+        if let Some(offset) = self.flag_operand(operation, ImageFlags::OFFSET) {
+            for (lane, texel) in at.texel.iter_mut().enumerate().take(lanes(offset)) {
+                *texel = texel.saturating_add(self.signed_lane(offset, lane, invocation));
             }
         }
+        if access.dim == Dim::Subpass {
+            // Coordinates are relative to the fragment.
+            let fragment = self.given(SystemValue::FragCoord, invocation)?;
+            for (texel, at) in at.texel.iter_mut().zip(fragment).take(2) {
+                *texel = texel.saturating_add(f32::from_bits(at).floor() as i64);
+            }
+        }
+        Ok(at)
+    }
+
+    /// An operation on one texel. The result is what it returns, if anything.
+    fn texel(
+        &self,
+        cx: &mut Context,
+        operation: ImageOp<'_>,
+        point: BindingPoint,
+        at: ImageCoordinates,
+    ) -> TexelRead {
+        let ImageOp { inst, access, args, values, invocation } = operation;
+        let op = self.function.op(inst);
         if values == 0 {
-            return cx.images.load(point, &access, &at);
+            let mode = AccessMode { writes: false, atomic: access.access.has(Access::ATOMIC) };
+            let read = cx.images.load(point, &access, &at);
+            if op == Op::ImageLoad && read != TexelRead::Outside {
+                self.find_texel_races(cx, inst, point, &at, mode, invocation);
+            }
+            return match (read, self.function.results(inst).first()) {
+                (TexelRead::Bits(texel), Some(&result)) => {
+                    let integer = cx.images.class(point) == Some(TexelClass::Integer);
+                    TexelRead::Bits(self.narrowed(texel, integer, self.function.ty(result).base))
+                }
+                (read, _) => read,
+            };
+        }
+        if self.helper >> invocation & 1 != 0 {
+            return TexelRead::Undefined;
         }
         let mut stored = [0; 4];
         let lanes = usize::from(self.function.ty(args[0]).lanes);
@@ -163,24 +259,179 @@ impl Wave<'_> {
         if args[..values].iter().any(|&value| self.is_poison(value, invocation)) {
             self.report(cx, inst, Violation::PoisonStore, invocation, 0);
         }
-        if self.helper >> invocation & 1 != 0 {
-            return Some([0; 4]);
-        }
-        if op == Op::ImageStore {
-            return cx.images.store(point, &access, &at, stored).map(|()| [0; 4]);
-        }
-        let old = cx.images.load(point, &access, &at)?;
         let base = self.function.ty(args[0]).base;
+        if op == Op::ImageStore {
+            if base == Base::B16 && cx.images.class(point) != Some(TexelClass::Integer) {
+                stored = stored.map(|bits| self.converted(Base::B16, Base::B32, bits));
+            }
+            return match cx.images.store(point, &access, &at, stored) {
+                Some(()) => {
+                    let mode = AccessMode { writes: true, atomic: access.access.has(Access::ATOMIC) };
+                    self.find_texel_races(cx, inst, point, &at, mode, invocation);
+                    TexelRead::Bits([0; 4])
+                }
+                None => TexelRead::Outside,
+            };
+        }
+        let read = cx.images.load(point, &access, &at);
+        if read == TexelRead::Outside {
+            return read;
+        }
+        self.find_texel_races(cx, inst, point, &at, AccessMode { writes: true, atomic: true }, invocation);
+        let old = if let TexelRead::Bits(texel) = read { texel[0] & base.mask() } else { 0 };
         let new = match self.function.payload(inst) {
             Payload::ImageAtomic(..) if op == Op::ImageAtomicCompare => {
                 let compared = self.regs.bits(self.slot(args[1]), invocation);
-                if old[0] == compared { stored[0] } else { old[0] }
+                if old == compared { stored[0] } else { old }
             }
             Payload::ImageAtomic(atomic, _) => {
-                semantics::atomic(atomic, base, &self.shader.info, old[0], stored[0])
+                semantics::atomic(atomic, base, &self.shader.info, old, stored[0])
             }
-            _ => old[0],
+            _ => old,
         };
-        cx.images.store(point, &access, &at, [new, 0, 0, 0]).map(|()| old)
+        let replaces =
+            matches!(self.function.payload(inst), Payload::ImageAtomic(crate::ir::AtomicOp::Exchange, _));
+        if read == TexelRead::Undefined && (op == Op::ImageAtomicCompare || !replaces) {
+            self.report(cx, inst, Violation::PoisonStore, invocation, 0);
+        }
+        match cx.images.store(point, &access, &at, [new, 0, 0, 0]) {
+            Some(()) if read == TexelRead::Undefined => read,
+            Some(()) => TexelRead::Bits([old, 0, 0, 0]),
+            None => TexelRead::Outside,
+        }
+    }
+
+    /// Notes an access to a texel, and reports a race.
+    fn find_texel_races(
+        &self,
+        cx: &mut Context,
+        inst: Inst,
+        point: BindingPoint,
+        at: &ImageCoordinates,
+        mode: AccessMode,
+        invocation: usize,
+    ) {
+        let Some(image) = cx.images.identity(point) else { return };
+        let moment = self.moment(invocation);
+        if cx.memory.texel_races(image, at, mode, moment, &mut cx.report) {
+            self.report(cx, inst, Violation::TexelRace, invocation, 0);
+        }
+    }
+
+    fn converted(&self, from: Base, to: Base, bits: u64) -> u64 {
+        let env = Eval { source: from, ..Eval::new(to, &self.shader.info) };
+        semantics::eval(Op::F2F, &env, &[bits]).unwrap_or(0)
+    }
+
+    /// Floats of 32 bits in the width of a result.
+    fn narrowed(&self, texel: [u64; 4], integer: bool, base: Base) -> [u64; 4] {
+        if base == Base::B16 && !integer {
+            texel.map(|bits| self.converted(Base::B32, Base::B16, bits))
+        } else {
+            texel
+        }
+    }
+
+    /// A lane as a float; `None` if the invocation is not active or the lane is poison.
+    fn float_lane(&self, value: Value, lane: usize, invocation: usize) -> Option<f64> {
+        if self.active >> invocation & 1 == 0 {
+            return None;
+        }
+        let bits = self.regs.defined(self.slot(value) + lane, invocation)?;
+        let bits = match self.function.ty(value).base {
+            Base::B16 => self.converted(Base::B16, Base::B32, bits),
+            _ => bits,
+        };
+        Some(f32::from_bits(bits as u32).into())
+    }
+
+    /// The lanes of an operand, as many as there are dimensions.
+    fn float_lanes(&self, value: Value, dimensions: usize, invocation: usize) -> Option<[f64; 3]> {
+        let mut lanes = [0.0; 3];
+        for (lane, out) in lanes.iter_mut().enumerate().take(dimensions) {
+            *out = self.float_lane(value, lane, invocation)?;
+        }
+        Some(lanes)
+    }
+
+    /// Derivatives in x and in y of coordinates: differences between the invocation's row and column of its quad.
+    fn gradient(&self, value: Value, dimensions: usize, invocation: usize) -> Option<[[f64; 3]; 2]> {
+        let difference = |bit: usize| {
+            let from = self.float_lanes(value, dimensions, invocation & !bit)?;
+            let to = self.float_lanes(value, dimensions, invocation | bit)?;
+            Some([to[0] - from[0], to[1] - from[1], to[2] - from[2]])
+        };
+        Some([difference(1)?, difference(2)?])
+    }
+
+    fn detail(&self, operation: ImageOp<'_>, coordinates: Value, dimensions: usize) -> Detail {
+        let invocation = operation.invocation;
+        let number = |flag| self.float_lane(self.flag_operand(operation, flag)?, 0, invocation);
+        if let Some(level) = number(ImageFlags::LOD) {
+            return Detail::Level(level);
+        }
+        let bias = number(ImageFlags::BIAS).unwrap_or(0.0);
+        let Some(at) = operation.access.flags.operand(ImageFlags::GRAD) else {
+            return Detail::Gradient(self.gradient(coordinates, dimensions, invocation), bias);
+        };
+        let fixed = self.function.op(operation.inst).row().operands.len();
+        let given = |at: usize| self.float_lanes(*operation.args.get(fixed + at)?, dimensions, invocation);
+        Detail::Gradient(given(at).zip(given(at + 1)).map(|(x, y)| [x, y]), bias)
+    }
+
+    fn sampled(
+        &self,
+        cx: &mut Context,
+        operation: ImageOp<'_>,
+        image: BindingPoint,
+    ) -> Result<TexelRead, RunError> {
+        let ImageOp { inst, access, args, invocation, .. } = operation;
+        let unbound = |cx: &mut Context, point: BindingPoint| {
+            self.report(cx, inst, Violation::Unbound, invocation, point.index.into());
+            Ok(TexelRead::Undefined)
+        };
+        let Some(point) = self.binding(cx, inst, args[1], invocation)? else {
+            return Ok(TexelRead::Undefined);
+        };
+        let Some(sampler) = cx.images.sampler(point) else { return unbound(cx, point) };
+        let Some(class) = cx.images.class(image) else { return unbound(cx, image) };
+        let coordinates = args[2];
+        let dimensions = usize::from(access.dim.coordinates());
+        let offset = self.flag_operand(operation, ImageFlags::OFFSET);
+        let offset = |lane: usize| match offset {
+            Some(offset) if lane < usize::from(self.function.ty(offset).lanes) => {
+                self.signed_lane(offset, lane, invocation)
+            }
+            _ => 0,
+        };
+        let number = |flag| self.float_lane(self.flag_operand(operation, flag)?, 0, invocation);
+        // Queries have no layer.
+        let has_layer = usize::from(self.function.ty(coordinates).lanes) > dimensions;
+        let sample = Sample {
+            image,
+            access: &access,
+            sampler,
+            coordinates: self.float_lanes(coordinates, dimensions, invocation).unwrap_or([0.0; 3]),
+            layer: if has_layer { self.float_lane(coordinates, dimensions, invocation) } else { None }
+                .unwrap_or(0.0),
+            offset: [offset(0), offset(1), offset(2)],
+            reference: number(ImageFlags::DREF).map(|reference| reference as f32),
+            detail: self.detail(operation, coordinates, dimensions),
+            min_lod: number(ImageFlags::MIN_LOD),
+        };
+        let images = &mut *cx.images;
+        let texel = match self.function.op(inst) {
+            Op::ImageQueryLod => {
+                let float = |value: f64| u64::from((value as f32).to_bits());
+                return Ok(sample.queried(images).map_or(TexelRead::Undefined, |[level, lod]| {
+                    TexelRead::Bits([float(level), float(lod), 0, 0])
+                }));
+            }
+            Op::ImageGather => sample.gathered(images),
+            _ => sample.filtered(images),
+        };
+        let base = self.function.ty(self.function.result(inst)).base;
+        let integer = class == TexelClass::Integer;
+        Ok(texel.map_or(TexelRead::Undefined, |texel| TexelRead::Bits(self.narrowed(texel, integer, base))))
     }
 }

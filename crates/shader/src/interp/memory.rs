@@ -1,5 +1,6 @@
 //! Memory: what the caller binds, workgroup and scratch memory, and the accesses that races are found in.
 
+use super::image::ImageCoordinates;
 use super::report::Report;
 use crate::ir::MemoryKinds;
 use std::collections::{BTreeMap, HashMap};
@@ -81,6 +82,23 @@ pub(super) enum Target {
 enum RaceTarget {
     Shared,
     Memory(usize),
+    /// Texels of a level and sample. Words of it are texels.
+    Image {
+        image: usize,
+        level: u32,
+        sample: u32,
+    },
+}
+
+impl RaceTarget {
+    /// Which counter of barriers orders it, see [`Moment`].
+    fn counter(self) -> usize {
+        match self {
+            RaceTarget::Memory(_) => 0,
+            RaceTarget::Shared => 1,
+            RaceTarget::Image { .. } => 2,
+        }
+    }
 }
 
 /// The most bytes of a lane.
@@ -191,6 +209,25 @@ impl Memory<'_> {
         };
         self.races.access(memory, address, touched.len, mode, moment, report)
     }
+
+    /// Notes an access to a texel that exists. Whether another invocation races with it.
+    pub fn texel_races(
+        &mut self,
+        image: usize,
+        at: &ImageCoordinates,
+        mode: AccessMode,
+        moment: Moment,
+        report: &mut Report,
+    ) -> bool {
+        if !self.races.enabled {
+            return false;
+        }
+        // Buffers have one coordinate, and other images fewer than 2^20 texels in a direction and 2^14 layers.
+        let [x, y, z, w] = at.texel.map(|at| at as u64);
+        let texel = x | y << 20 | (w * 6 + z) << 40;
+        let target = RaceTarget::Image { image, level: at.level, sample: at.sample };
+        self.races.access(target, texel << 2, 4, mode, moment, report)
+    }
 }
 
 /// Bytes that are accessed.
@@ -207,15 +244,19 @@ pub(super) struct Moment {
     pub workgroup: u64,
     pub subgroup: u32,
     pub invocation: u32,
-    /// Barriers of the workgroup that ordered buffers, and that ordered workgroup memory.
-    pub workgroup_barriers: [u32; 2],
+    /// Barriers of the workgroup that ordered buffers, that ordered workgroup memory, and that ordered images.
+    pub workgroup_barriers: BarrierCounts,
     /// The same of the subgroup.
-    pub subgroup_barriers: [u32; 2],
+    pub subgroup_barriers: BarrierCounts,
 }
 
+/// Barriers by what they ordered, see [`Moment`].
+pub(super) type BarrierCounts = [u32; 3];
+
 /// Counts a barrier in the counters of [`Moment`].
-pub(super) fn count_barrier(counters: &mut [u32; 2], kinds: MemoryKinds) {
-    for (counter, kind) in counters.iter_mut().zip([MemoryKinds::BUFFERS, MemoryKinds::SHARED]) {
+pub(super) fn count_barrier(counters: &mut BarrierCounts, kinds: MemoryKinds) {
+    let counted = [MemoryKinds::BUFFERS, MemoryKinds::SHARED, MemoryKinds::IMAGES];
+    for (counter, kind) in counters.iter_mut().zip(counted) {
         *counter += u32::from(kinds.has(kind));
     }
 }
@@ -236,9 +277,8 @@ struct Touch {
 }
 
 impl Touch {
-    fn races(&self, other: &Touch, shared: bool) -> bool {
+    fn races(&self, other: &Touch, kind: usize) -> bool {
         let (a, b) = (&self.moment, &other.moment);
-        let kind = usize::from(shared);
         let same_invocation = a.workgroup == b.workgroup && a.invocation == b.invocation;
         let ordered = a.workgroup == b.workgroup
             && (a.workgroup_barriers[kind] != b.workgroup_barriers[kind]
@@ -285,7 +325,7 @@ impl Races {
         report: &mut Report,
     ) -> bool {
         let end = address.saturating_add(len as u64);
-        let shared = target == RaceTarget::Shared;
+        let kind = target.counter();
         let mut race = false;
         for word in address / 4..end.div_ceil(4) {
             if self.words.len() >= MAX_WORDS && !self.words.contains_key(&(target, word)) {
@@ -296,7 +336,7 @@ impl Races {
             let bytes = (from..(end - word * 4).min(4)).fold(0, |mask, byte| mask | 1 << byte);
             let touch = Touch { moment, atomic: mode.atomic, bytes };
             let entry = self.words.entry((target, word)).or_default();
-            let conflicts = |other: &Option<Touch>| other.is_some_and(|other| touch.races(&other, shared));
+            let conflicts = |other: &Option<Touch>| other.is_some_and(|other| touch.races(&other, kind));
             race |= conflicts(&entry.write) || mode.writes && entry.reads.iter().any(conflicts);
             if mode.writes {
                 entry.write = Some(touch);

@@ -8,8 +8,11 @@
 //! Races are found between invocations that no barrier separates. Order that comes from atomics alone is not followed, so that
 //! accesses which a flag orders are reported too.
 //!
-//! Never: a panic for a shader that [`crate::valid::validate`] accepts, more steps or memory than [`Limits`] gives, images as memory
-//! (they are behind [`Images`]), texture filtering.
+//! Images are behind [`Images`]; [`MemoryImages`] has them in memory. Sampling is that of the Vulkan specification, without the limits
+//! of precision that a machine has.
+//!
+//! Never: a panic for a shader that [`crate::valid::validate`] accepts, more steps or memory than [`Limits`] gives, interpolation of
+//! inputs, which the caller gives.
 
 mod flow;
 mod group;
@@ -18,14 +21,19 @@ mod layout;
 mod memory;
 mod registers;
 mod report;
+mod slots;
 mod stage;
 mod subgroup;
 mod wave;
 
 pub use group::{Dispatch, run_compute};
-pub use image::{ImageCoordinates, Images, NoImages};
+pub use image::{
+    DepthCompare, ImageCoordinates, ImageMemory, ImageShape, Images, MemoryImages, NoImages, Reduction,
+    Sampler, TexelClass, TexelFormat, TexelRead, Wrap,
+};
 pub use memory::{BindingPoint, Bindings, BufferView};
 pub use report::{Finding, Report, RunError, Violation};
+pub use slots::{InterfaceSlot, Slots};
 pub use stage::{InvocationInput, InvocationOutput, VariableLanes, VertexOutput, run_stage};
 
 /// What a run may use.

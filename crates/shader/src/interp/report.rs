@@ -1,6 +1,6 @@
 //! What a run reports.
 
-use crate::ir::{Func, Inst, Op, Space, SystemValue};
+use crate::ir::{Func, Inst, InterpAt, Op, Space, SystemValue};
 use std::collections::HashMap;
 
 /// Something that Vulkan leaves undefined.
@@ -24,6 +24,8 @@ pub enum Violation {
     Misaligned,
     /// Two invocations access the same bytes, at least one writes, and neither atomics nor a barrier order them.
     Race(Space),
+    /// The same of a texel of a storage image.
+    TexelRace,
     /// Not all invocations of the workgroup reach the same barrier.
     NonUniformBarrier,
     /// An operand that must be the same in all active invocations is not.
@@ -97,6 +99,9 @@ pub enum RunError {
     /// An operation that the interpreter does not run.
     #[error("{} is not supported", .0.name())]
     Unsupported(Op),
+    /// An input at a point where the caller does not give it.
+    #[error("interpolation at {} is not given", .0.name())]
+    Interpolation(InterpAt),
     /// A system value that the caller did not give.
     #[error("the system value {} is not given", .0.name())]
     MissingSystemValue(SystemValue),

@@ -6,8 +6,9 @@ use super::image::Images;
 use super::layout::Layout;
 use super::memory::{Bindings, Memory, Races, Scratch};
 use super::report::{Report, RunError};
+use super::slots::Slots;
 use super::wave::{Context, Stop, Wave, WavePosition, cost};
-use crate::ir::{Shader, Storage, SystemValue, Var};
+use crate::ir::{InterpAt, Shader, Storage, SystemValue, Var};
 use std::collections::BTreeMap;
 
 /// The lanes of a variable in order, those of elements and members one after the other; `None` is undefined.
@@ -20,6 +21,12 @@ pub struct InvocationInput {
     pub system_values: BTreeMap<SystemValue, [u32; 4]>,
     /// Input variables; those of a fragment shader interpolated.
     pub variables: BTreeMap<Var, VariableLanes>,
+    /// Input variables interpolated elsewhere: at the centroid or at the sample.
+    pub interpolated: BTreeMap<(Var, InterpAt), VariableLanes>,
+    /// Interface slots, of shaders whose interface was lowered to them.
+    pub slots: Slots,
+    /// Barycentric coordinates i, j of a fragment as bits of floats: where, and whether they are linear on the screen.
+    pub barycentrics: BTreeMap<(InterpAt, bool), [u32; 2]>,
     /// Whether it starts as a helper.
     pub helper: bool,
     /// Its position in the workgroup; compute only, where [`super::run_compute`] sets it.
@@ -35,6 +42,8 @@ pub enum VertexOutput {
         stream: u8,
         /// Output variables.
         variables: BTreeMap<Var, VariableLanes>,
+        /// Interface slots.
+        slots: Slots,
     },
     /// The end of a primitive.
     EndPrimitive {
@@ -48,6 +57,8 @@ pub enum VertexOutput {
 pub struct InvocationOutput {
     /// Output variables. The invocations of a patch share them: the first one returns them.
     pub variables: BTreeMap<Var, VariableLanes>,
+    /// Interface slots that it stored, shared as variables are.
+    pub slots: Slots,
     /// Whether it is a helper at the end.
     pub helper: bool,
     /// Whether it ended by `terminate`.
@@ -86,6 +97,7 @@ pub fn run_stage(
     while wave.run(&mut cx, SLICE)? != Stop::End {}
     let outputs = (0..count).map(|invocation| InvocationOutput {
         variables: wave.outputs(invocation),
+        slots: std::mem::take(&mut wave.output_slots[invocation]),
         helper: wave.helper >> invocation & 1 != 0,
         terminated: wave.terminated >> invocation & 1 != 0,
         vertices: std::mem::take(&mut wave.vertices[invocation]),

@@ -4,10 +4,12 @@ use super::flow::Open;
 use super::image::Images;
 use super::layout::Layout;
 use super::memory::{
-    AccessMode, BindingPoint, BufferView, Loaded, MAX_BYTES, Memory, Moment, Scratch, Target, Touched,
+    AccessMode, BarrierCounts, BindingPoint, BufferView, Loaded, MAX_BYTES, Memory, Moment, Scratch, Target,
+    Touched,
 };
 use super::registers::{Mask, Registers, first, invocations};
 use super::report::{Finding, Report, RunError, Violation};
+use super::slots::Slots;
 use super::stage::{InvocationInput, VertexOutput};
 use super::{Limits, Options};
 use crate::ir::{
@@ -69,11 +71,13 @@ pub(super) struct Wave<'s> {
     pub scratch: Vec<Scratch>,
     /// What invocations are given.
     pub inputs: Vec<InvocationInput>,
+    /// Interface slots that invocations stored.
+    pub output_slots: Vec<Slots>,
     /// Vertices that geometry invocations emitted.
     pub vertices: Vec<Vec<VertexOutput>>,
     /// Barriers of the subgroup by what they ordered, see [`Moment`].
-    pub barriers: [u32; 2],
-    pub workgroup_barriers: [u32; 2],
+    pub barriers: BarrierCounts,
+    pub workgroup_barriers: BarrierCounts,
     /// What barriers without execution ordered since the last one of the workgroup.
     pub fenced: MemoryKinds,
     pub moved: Vec<(u64, bool)>,
@@ -115,10 +119,11 @@ impl<'s> Wave<'s> {
             open: Vec::new(),
             regs: Registers::new(layout.slots, width),
             scratch: scratch.collect(),
+            output_slots: vec![Slots::new(); inputs.len()],
             vertices: vec![Vec::new(); inputs.len()],
             inputs,
-            barriers: [0; 2],
-            workgroup_barriers: [0; 2],
+            barriers: BarrierCounts::default(),
+            workgroup_barriers: BarrierCounts::default(),
             fenced: MemoryKinds::NONE,
             moved: Vec::new(),
         };
@@ -211,9 +216,10 @@ impl<'s> Wave<'s> {
             | Op::ImageSize
             | Op::ImageLevels
             | Op::ImageSamples => self.image(cx, inst)?,
-            Op::LoadSlot | Op::StoreSlot | Op::Barycentric | Op::LoadInterpolated => {
-                return Err(RunError::Unsupported(op));
-            }
+            Op::LoadSlot => self.load_slot(inst)?,
+            Op::StoreSlot => self.store_slot(cx, inst)?,
+            Op::Barycentric => self.barycentric(inst)?,
+            Op::LoadInterpolated => self.load_interpolated(inst)?,
             _ => self.subgroup(cx, inst)?,
         }
         Ok(false)
@@ -366,13 +372,17 @@ impl Wave<'_> {
         let to = self.slot(result);
         let mask = self.function.mask(result);
         for invocation in invocations(self.active) {
-            let bits =
-                self.system_value_bits(value, invocation).ok_or(RunError::MissingSystemValue(value))?;
+            let bits = self.given(value, invocation)?;
             for (lane, &bits) in bits.iter().enumerate().take(self.function.ty(result).lanes.into()) {
                 self.regs.set(to + lane, invocation, u64::from(bits) & mask, false);
             }
         }
         Ok(())
+    }
+
+    /// A system value of an invocation.
+    pub(super) fn given(&self, value: SystemValue, invocation: usize) -> Result<[u32; 4], RunError> {
+        self.system_value_bits(value, invocation).ok_or(RunError::MissingSystemValue(value))
     }
 
     fn system_value_bits(&self, value: SystemValue, invocation: usize) -> Option<[u32; 4]> {
@@ -426,8 +436,9 @@ impl Wave<'_> {
         let (var, mask, path) = match function.payload(inst) {
             Payload::Var(var, _) if op == Op::LoadVar => (var, 0, args),
             Payload::Var(var, mask) => (var, mask, &args[1..]),
-            // What the caller gives is interpolated already; elsewhere than there it is not known.
+            // What the caller gives is interpolated already.
             Payload::Interp(var, InterpAt::Pixel) => (var, 0, args),
+            Payload::Interp(var, at) => return self.interpolated(cx, inst, var, at),
             _ => return Err(RunError::Unsupported(op)),
         };
         let storage = self.shader.vars[var].storage;
@@ -455,6 +466,26 @@ impl Wave<'_> {
                     let bits = self.regs.defined(from + lane, invocation);
                     self.regs.set(slot + lane, owner, bits.unwrap_or(0), bits.is_none());
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// An input interpolated at the centroid or sample, as the caller gives it. Other points are not known.
+    fn interpolated(&mut self, cx: &mut Context, inst: Inst, var: Var, at: InterpAt) -> Result<(), RunError> {
+        if at.has_operand() {
+            return Err(RunError::Interpolation(at));
+        }
+        let (function, result) = (self.function, self.function.result(inst));
+        let start = self.layout.var(var).0;
+        for invocation in invocations(self.active) {
+            let element = self.element(cx, inst, var, function.args(inst), invocation);
+            let given = self.inputs.get(invocation).and_then(|input| input.interpolated.get(&(var, at)));
+            let given = given.ok_or(RunError::Interpolation(at))?;
+            for lane in 0..usize::from(function.ty(result).lanes) {
+                let bits = element.and_then(|slot| given.get(slot - start + lane).copied().flatten());
+                let to = self.slot(result) + lane;
+                self.regs.set(to, invocation, bits.unwrap_or(0), bits.is_none());
             }
         }
         Ok(())
@@ -507,7 +538,9 @@ impl Wave<'_> {
                 return Err(RunError::Memory(cx.options.limits.memory));
             }
             let variables = self.outputs(invocation);
-            self.vertices[invocation].push(VertexOutput::Vertex { stream, variables });
+            // Outputs are undefined after a vertex.
+            let slots = std::mem::take(&mut self.output_slots[invocation]);
+            self.vertices[invocation].push(VertexOutput::Vertex { stream, variables, slots });
             for (var, data) in self.shader.vars.iter() {
                 if data.storage == Storage::Output {
                     let (start, len) = self.layout.var(var);
@@ -626,7 +659,7 @@ impl Wave<'_> {
         Ok(Some(MemoryAddress { space: mem.space, target, address, atomic }))
     }
 
-    fn moment(&self, invocation: usize) -> Moment {
+    pub(super) fn moment(&self, invocation: usize) -> Moment {
         Moment {
             workgroup: self.position.workgroup_index,
             subgroup: self.position.subgroup,

@@ -579,8 +579,9 @@ impl Function {
         Some(lanes)
     }
 
-    /// Traits of an instruction: those of its operation, sharpened by its payload. Loads of memory that nobody writes are pure,
-    /// volatile ones have effects, sampling by implicit derivatives depends on the other invocations.
+    /// Traits of an instruction: those of its operation, sharpened by its payload. Loads of memory that nobody writes read nothing that
+    /// changes: equal ones may be shared and unused ones removed. They are not pure, because their address may be out of bounds where
+    /// the shader does not execute them. Volatile loads have effects, sampling by implicit derivatives depends on the other invocations.
     pub fn traits(&self, inst: Inst) -> Traits {
         let traits = self.op(inst).row().traits;
         let access = match self.payload(inst) {

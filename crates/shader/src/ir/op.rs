@@ -349,7 +349,8 @@ ops! {
     StoreSlot "store_slot" - = [FREE] WR;
     /// The barycentric coordinates i, j of an interpolation: [`super::Payload::Bary`]; the sample or the offset if it takes one.
     Barycentric "barycentric" PAIR = [] RD;
-    /// Loads and interpolates an interface slot: barycentric coordinates, offset in slots; [`super::Payload::Slot`].
+    /// Loads and interpolates an interface slot: barycentric coordinates, offset in slots; [`super::Payload::Slot`]. The result is
+    /// `v0 + i * (v1 - v0) + j * (v2 - v0)` of the slot at the three vertices.
     LoadInterpolated "load_interpolated" FREE = [PAIR, S32] RD;
 
     /// Samples an image: [`super::Payload::Image`]. Operands: image, sampler, coordinates, then those that the payload names.

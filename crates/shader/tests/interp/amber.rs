@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::interp::{
-    BindingPoint, Bindings, BufferView, Dispatch, Limits, NoImages, Options, run_compute,
+    BindingPoint, Bindings, BufferView, Dispatch, ImageMemory, ImageShape, Limits, MemoryImages, Options,
+    TexelFormat, run_compute,
 };
-use unwedge_shader::ir::{Shader, Stage};
+use unwedge_shader::ir::{Dim, Shader, Stage};
 use unwedge_shader::valid::validate;
-use unwedge_testkit::amber::{self, AmberReason, ComputeRun, Executor};
+use unwedge_testkit::amber::{self, AmberReason, ComputeRun, Executor, Image};
 use unwedge_testkit::data;
 
 /// The interpreter, with the modules of one script by the name of the shader.
@@ -16,8 +17,25 @@ struct Interpreter<'a> {
     findings: Vec<String>,
 }
 
+/// An image of a script as the interpreter has it.
+fn memory(image: &Image) -> Result<ImageMemory, String> {
+    let format = TexelFormat::parse(&image.format).ok_or_else(|| format!("no format {}", image.format))?;
+    let dim = [Dim::D1, Dim::D2, Dim::D3][usize::from(image.dimensions.clamp(1, 3) - 1)];
+    let shape = ImageShape { samples: image.samples, ..ImageShape::new(dim, image.size) };
+    let mut memory = ImageMemory::new(format, shape, 1 << 26).ok_or("no such image")?;
+    if !memory.set_texels(&image.bytes, &image.defined) {
+        return Err("the image has another size".to_owned());
+    }
+    Ok(memory)
+}
+
 impl Executor for Interpreter<'_> {
-    fn dispatch(&mut self, run: &ComputeRun<'_>, buffers: &mut [Vec<u8>]) -> Result<(), String> {
+    fn dispatch(
+        &mut self,
+        run: &ComputeRun<'_>,
+        buffers: &mut [Vec<u8>],
+        images: &mut [Image],
+    ) -> Result<(), String> {
         let module = self.modules.get(&run.pipeline.shader).ok_or("there is no module")?;
         let options = ReadOptions {
             entry: run.pipeline.entry.clone(),
@@ -36,6 +54,13 @@ impl Executor for Interpreter<'_> {
             let view = BufferView { memory, offset: 0, size };
             bindings.buffers.insert(BindingPoint { set, binding, index: 0 }, view);
         }
+        let mut textures = MemoryImages::default();
+        for image in &*images {
+            textures.images.push(memory(image)?);
+        }
+        for (&(set, binding), &image) in run.images {
+            textures.views.insert(BindingPoint { set, binding, index: 0 }, image);
+        }
         let options = Options {
             subgroup_size: run.pipeline.subgroup_size.unwrap_or(32),
             robust: true,
@@ -43,9 +68,13 @@ impl Executor for Interpreter<'_> {
             ..Options::default()
         };
         let dispatch = Dispatch::new(run.workgroups);
-        let result = run_compute(&shader, dispatch, &mut bindings, &mut NoImages, &options);
+        let result = run_compute(&shader, dispatch, &mut bindings, &mut textures, &options);
         for (buffer, memory) in buffers.iter_mut().zip(bindings.memory) {
             *buffer = memory;
+        }
+        for (image, texels) in images.iter_mut().zip(&textures.images) {
+            image.bytes = texels.bytes().to_vec();
+            image.defined = texels.defined().to_vec();
         }
         let report = result.map_err(|e| e.to_string())?;
         self.findings.extend(report.findings.iter().map(|finding| format!("{:?}", finding.violation)));
@@ -113,7 +142,8 @@ fn compute_scripts_of_the_conformance_suite_pass() {
         let name = &row["test"];
         let Some(text) = data::text(&format!("cts-amber/{name}")) else { continue };
         let mut executor = Interpreter { modules: modules.get(name).unwrap_or(&none), findings: Vec::new() };
-        let script = amber::parse(&text);
+        let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let script = amber::parse(&text, &|file| data::text(&format!("cts-amber/{folder}/{file}")));
         let result = script.as_ref().map_err(Clone::clone).and_then(|script| script.run(&mut executor));
         match result {
             Ok(()) => {

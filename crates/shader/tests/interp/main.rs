@@ -6,5 +6,7 @@ mod hostile;
 mod images;
 mod memory;
 mod recorded;
+mod sampling;
+mod slots;
 mod support;
 mod values;

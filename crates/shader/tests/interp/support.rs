@@ -7,7 +7,7 @@ use unwedge_shader::ir::Shader;
 use unwedge_shader::text::parse;
 use unwedge_shader::valid::validate;
 
-/// The head of a compute shader: storage buffer r0, storage image r1, `invocations` in a workgroup.
+/// The head of a compute shader: storage buffer r0, storage image r1, sampled image with sampler r2, `invocations` in a workgroup.
 pub fn head(invocations: u32) -> String {
     use unwedge_shader::ir::{Access, Dim, ResourceClass, ResourceData};
     let mut shader = Shader::default();
@@ -15,9 +15,9 @@ pub fn head(invocations: u32) -> String {
     shader.info.shared_size = 4096;
     shader.info.scratch_size = 64;
     shader.info.push_size = 64;
-    for (binding, class) in
-        [ResourceClass::StorageBuffer, ResourceClass::StorageImage].into_iter().enumerate()
-    {
+    let classes =
+        [ResourceClass::StorageBuffer, ResourceClass::StorageImage, ResourceClass::CombinedImageSampler];
+    for (binding, class) in classes.into_iter().enumerate() {
         shader.resources.push(ResourceData {
             name: String::new(),
             class,

@@ -4,13 +4,19 @@
 //! Shaders of scripts are skipped; modules come from the caller. A command that is not supported is an error with its line. Facts:
 //! `docs/amber_script.md` and `docs/vk_script.md` of Amber.
 
+mod image;
 mod script;
 mod values;
 mod vkscript;
 
+pub use image::Image;
 pub use values::{Compare, Component, DataType, Layout};
 
+use image::ExpectColour;
 use std::collections::BTreeMap;
+
+/// The most bytes of a buffer or image.
+const MAX_BYTES: usize = 1 << 28;
 
 /// Why a script does not run, or what does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +77,8 @@ pub struct Pipeline {
     pub specialization: Vec<(u32, u64)>,
     /// Descriptor set and binding, and the buffer.
     pub buffers: BTreeMap<(u32, u32), String>,
+    /// Descriptor set and binding, and the storage image.
+    pub images: BTreeMap<(u32, u32), String>,
     /// The buffer of push constants.
     pub push: Option<String>,
     /// The size that subgroups must have.
@@ -84,6 +92,7 @@ enum Command {
     Copy { from: String, to: String },
     ExpectEqual { left: String, right: String },
     Expect(Expect),
+    ExpectColour(ExpectColour),
     Write { buffer: String, offset: usize, bytes: Vec<u8> },
     Entry { pipeline: String, entry: String },
 }
@@ -104,6 +113,7 @@ struct Expect {
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     buffers: BTreeMap<String, Buffer>,
+    images: BTreeMap<String, Image>,
     pipelines: BTreeMap<String, Pipeline>,
     commands: Vec<(usize, Command)>,
 }
@@ -119,23 +129,37 @@ pub struct ComputeRun<'a> {
     pub push: &'a [u8],
     /// Which of the buffers each descriptor set and binding refers to.
     pub bindings: &'a BTreeMap<(u32, u32), usize>,
+    /// Which of the images each descriptor set and binding refers to.
+    pub images: &'a BTreeMap<(u32, u32), usize>,
 }
 
 /// What runs shaders.
 pub trait Executor {
-    /// Runs a dispatch over the bytes of buffers.
+    /// Runs a dispatch over the bytes of buffers and the texels of images.
     ///
     /// # Errors
     /// A reason in words.
-    fn dispatch(&mut self, run: &ComputeRun<'_>, buffers: &mut [Vec<u8>]) -> std::result::Result<(), String>;
+    fn dispatch(
+        &mut self,
+        run: &ComputeRun<'_>,
+        buffers: &mut [Vec<u8>],
+        images: &mut [Image],
+    ) -> std::result::Result<(), String>;
 }
 
-/// Reads a script.
+/// The text of a file beside a script, by its name; `None` if there is no such file.
+pub type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Reads a script. Buffers whose values are in another file take them from `files`.
 ///
 /// # Errors
 /// The first line that is not valid or not supported.
-pub fn parse(text: &str) -> Result<Script> {
-    if text.lines().any(|line| line.trim() == "[test]") { vkscript::parse(text) } else { script::parse(text) }
+pub fn parse(text: &str, files: Files<'_>) -> Result<Script> {
+    if text.lines().any(|line| line.trim() == "[test]") {
+        vkscript::parse(text)
+    } else {
+        script::parse(text, files)
+    }
 }
 
 impl Script {
@@ -145,6 +169,7 @@ impl Script {
     /// The first expectation that does not hold, or what the executor does not run.
     pub fn run(&self, executor: &mut dyn Executor) -> Result<()> {
         let mut buffers = self.buffers.clone();
+        let mut images = self.images.clone();
         let mut entries: BTreeMap<&str, &str> = BTreeMap::new();
         for (line, command) in &self.commands {
             let fail = |reason| AmberError { line: *line, reason };
@@ -155,7 +180,7 @@ impl Script {
                     if let Some(entry) = entries.get(pipeline.as_str()) {
                         run.entry = Some((*entry).to_owned());
                     }
-                    dispatch(executor, &run, *workgroups, &mut buffers)
+                    dispatch(executor, &run, *workgroups, &mut buffers, &mut images)
                         .map_err(|text| fail(AmberReason::Executor(text)))?;
                 }
                 Command::Copy { from, to } => {
@@ -170,6 +195,10 @@ impl Script {
                 Command::Expect(expect) => {
                     let buffer = buffers.get(&expect.buffer).ok_or_else(|| missing(&expect.buffer))?;
                     expect.check(buffer).map_err(fail)?;
+                }
+                Command::ExpectColour(expect) => {
+                    let image = images.get(&expect.image).ok_or_else(|| missing(&expect.image))?;
+                    expect.check(image).map_err(fail)?;
                 }
                 Command::Write { buffer, offset, bytes } => {
                     let target = &mut buffers.get_mut(buffer).ok_or_else(|| missing(buffer))?.bytes;
@@ -190,7 +219,7 @@ impl Script {
     /// How many expectations it has.
     pub fn expectations(&self) -> usize {
         let expects = |(_, command): &&(usize, Command)| {
-            matches!(command, Command::Expect(_) | Command::ExpectEqual { .. })
+            matches!(command, Command::Expect(_) | Command::ExpectEqual { .. } | Command::ExpectColour(_))
         };
         self.commands.iter().filter(expects).count()
     }
@@ -201,6 +230,7 @@ fn dispatch(
     pipeline: &Pipeline,
     workgroups: [u32; 3],
     buffers: &mut BTreeMap<String, Buffer>,
+    images: &mut BTreeMap<String, Image>,
 ) -> std::result::Result<(), String> {
     let names: Vec<String> = buffers.keys().cloned().collect();
     let mut bytes: Vec<Vec<u8>> =
@@ -208,8 +238,14 @@ fn dispatch(
     let number = |name: &String| names.iter().position(|known| known == name);
     let push = pipeline.push.as_ref().and_then(number).map(|at| bytes[at].clone()).unwrap_or_default();
     let bindings = pipeline.buffers.iter().filter_map(|(at, name)| Some((*at, number(name)?))).collect();
-    let run = ComputeRun { pipeline, workgroups, push: &push, bindings: &bindings };
-    let result = executor.dispatch(&run, &mut bytes);
+    let image_number = |name: &String| images.keys().position(|known| known == name);
+    let bound = pipeline.images.iter().filter_map(|(at, name)| Some((*at, image_number(name)?))).collect();
+    let run = ComputeRun { pipeline, workgroups, push: &push, bindings: &bindings, images: &bound };
+    let mut texels: Vec<Image> = images.values_mut().map(std::mem::take).collect();
+    let result = executor.dispatch(&run, &mut bytes, &mut texels);
+    for (image, texels) in images.values_mut().zip(texels) {
+        *image = texels;
+    }
     for (buffer, bytes) in buffers.values_mut().zip(bytes) {
         buffer.bytes = bytes;
     }

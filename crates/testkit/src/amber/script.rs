@@ -1,12 +1,11 @@
 //! Amber scripts.
 
+use super::image::{ExpectColour, Image};
 use super::values::Tolerance;
 use super::{
-    AmberError, AmberReason, Buffer, Command, Compare, DataType, Expect, Layout, Pipeline, Result, Script,
+    AmberError, AmberReason, Buffer, Command, Compare, DataType, Expect, Files, Layout, MAX_BYTES, Pipeline,
+    Result, Script,
 };
-
-/// The most bytes of a buffer.
-const MAX_BUFFER: usize = 1 << 28;
 
 struct Lines<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
@@ -56,7 +55,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Script> {
+pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
     let mut lines = Lines { lines: text.lines().enumerate(), number: 0 };
     let mut script = Script::default();
     while let Some(words) = lines.next() {
@@ -68,8 +67,12 @@ pub(super) fn parse(text: &str) -> Result<Script> {
             ["SHADER", .., "PASSTHROUGH"] => {}
             ["SHADER", "compute", ..] => lines.skip_to_end(),
             ["BUFFER", name, rest @ ..] => {
-                let buffer = buffer(&mut lines, rest)?;
+                let buffer = buffer(&mut lines, rest, files)?;
                 script.buffers.insert((*name).to_owned(), buffer);
+            }
+            ["IMAGE", name, rest @ ..] => {
+                let Some(image) = Image::parse(rest) else { return lines.unsupported(&words) };
+                script.images.insert((*name).to_owned(), image);
             }
             ["PIPELINE", "compute", name] => {
                 let pipeline = pipeline(&mut lines)?;
@@ -88,6 +91,15 @@ pub(super) fn parse(text: &str) -> Result<Script> {
                 let (left, right) = ((*left).to_owned(), (*right).to_owned());
                 script.commands.push((lines.number, Command::ExpectEqual { left, right }));
             }
+            ["EXPECT", image, "IDX", x, y, "SIZE", width, height, rest @ ..] => {
+                let expect = ExpectColour {
+                    image: (*image).to_owned(),
+                    at: [lines.number(x)?, lines.number(y)?],
+                    size: [lines.number(width)?, lines.number(height)?],
+                    ..expect_colour(&lines, rest)?
+                };
+                script.commands.push((lines.number, Command::ExpectColour(expect)));
+            }
             ["EXPECT", buffer, "IDX", offset, rest @ ..] => {
                 let expect = expect(&lines, buffer, offset, rest)?;
                 script.commands.push((lines.number, Command::Expect(expect)));
@@ -98,23 +110,39 @@ pub(super) fn parse(text: &str) -> Result<Script> {
     Ok(script)
 }
 
+fn tolerances(lines: &Lines<'_>, words: &[&str]) -> Result<Vec<Tolerance>> {
+    let values = match words {
+        [] => return Ok(Vec::new()),
+        ["TOLERANCE", values @ ..] => values,
+        _ => return lines.unsupported(words),
+    };
+    let tolerance = |text: &&str| {
+        let number = text.strip_suffix('%');
+        let value = lines.number(number.unwrap_or(text))?;
+        Ok(Tolerance { value, percent: number.is_some() })
+    };
+    values.iter().map(tolerance).collect()
+}
+
+/// The colour of an expectation: its words from the comparison on.
+fn expect_colour(lines: &Lines<'_>, words: &[&str]) -> Result<ExpectColour> {
+    let count = match words.first() {
+        Some(&"EQ_RGB") => 3,
+        Some(&"EQ_RGBA") => 4,
+        _ => return lines.unsupported(words),
+    };
+    let Some((colour, rest)) = words[1..].split_at_checked(count) else { return lines.syntax(words) };
+    let colour = colour.iter().map(|component| lines.number(component)).collect::<Result<_>>()?;
+    let tolerances = tolerances(lines, rest)?;
+    Ok(ExpectColour { image: String::new(), at: [0; 2], size: [0; 2], colour, tolerances })
+}
+
 fn expect(lines: &Lines<'_>, buffer: &str, offset: &str, rest: &[&str]) -> Result<Expect> {
     let (tolerances, rest) = match rest.iter().position(|word| Compare::parse(word).is_some()) {
         Some(at) => rest.split_at(at),
         None => return lines.unsupported(rest),
     };
-    let tolerances = match tolerances {
-        [] => Vec::new(),
-        ["TOLERANCE", values @ ..] => {
-            let tolerance = |text: &&str| {
-                let number = text.strip_suffix('%');
-                let value = lines.number(number.unwrap_or(text))?;
-                Ok(Tolerance { value, percent: number.is_some() })
-            };
-            values.iter().map(tolerance).collect::<Result<_>>()?
-        }
-        _ => return lines.unsupported(tolerances),
-    };
+    let tolerances = self::tolerances(lines, tolerances)?;
     let Some((compare, values)) = rest.split_first() else { return lines.syntax(rest) };
     let Some(compare) = Compare::parse(compare) else { return lines.syntax(rest) };
     Ok(Expect {
@@ -127,7 +155,7 @@ fn expect(lines: &Lines<'_>, buffer: &str, offset: &str, rest: &[&str]) -> Resul
     })
 }
 
-fn buffer(lines: &mut Lines<'_>, words: &[&str]) -> Result<Buffer> {
+fn buffer(lines: &mut Lines<'_>, words: &[&str], files: Files<'_>) -> Result<Buffer> {
     let ["DATA_TYPE", ty, rest @ ..] = words else { return lines.unsupported(words) };
     let Some(mut ty) = DataType::parse(ty) else { return lines.unsupported(words) };
     let rest = match rest {
@@ -156,9 +184,19 @@ fn buffer(lines: &mut Lines<'_>, words: &[&str]) -> Result<Buffer> {
                 line = next;
             }
         }
+        ["SIZE", size, "FILE", "TEXT", file] => {
+            let count = lines.number::<usize>(size)?.saturating_mul(ty.components());
+            let Some(text) = files(file) else { return lines.unsupported(words) };
+            for word in text.split_whitespace().take(count) {
+                values.push(lines.located(component.encode(word))?);
+            }
+            if values.len() != count {
+                return lines.syntax(&["the file has too few values"]);
+            }
+        }
         ["SIZE", size, fill @ ..] => {
             let size: usize = lines.number(size)?;
-            if size.saturating_mul(ty.stride()) > MAX_BUFFER {
+            if size.saturating_mul(ty.stride()) > MAX_BYTES {
                 return lines.unsupported(words);
             }
             for number in 0..size * ty.components() {
@@ -202,6 +240,10 @@ fn pipeline(lines: &mut Lines<'_>) -> Result<Pipeline> {
             ] => {
                 let point = (lines.number(set)?, lines.number(binding)?);
                 pipeline.buffers.insert(point, (*name).to_owned());
+            }
+            ["BIND", "BUFFER", name, "AS", "storage_image", "DESCRIPTOR_SET", set, "BINDING", binding] => {
+                let point = (lines.number(set)?, lines.number(binding)?);
+                pipeline.images.insert(point, (*name).to_owned());
             }
             ["SUBGROUP", _] => {
                 while let Some(words) = lines.next() {

@@ -1,12 +1,11 @@
 //! VkScript: the older form, one shader and buffers without names.
 
-use super::{AmberError, AmberReason, Buffer, Command, Compare, DataType, Expect, Pipeline, Result, Script};
+use super::{
+    AmberError, AmberReason, Buffer, Command, Compare, DataType, Expect, MAX_BYTES, Pipeline, Result, Script,
+};
 
 /// The name of the only pipeline.
 const PIPELINE: &str = "compute";
-
-/// The most bytes of a buffer.
-const MAX_BUFFER: usize = 1 << 28;
 
 struct Line<'a> {
     number: usize,
@@ -63,7 +62,7 @@ pub(super) fn parse(text: &str) -> Result<Script> {
 
 /// The buffer of a binding, which is at least so large.
 fn buffer(script: &mut Script, line: &Line<'_>, point: &str, size: usize, ty: DataType) -> Result<String> {
-    if size > MAX_BUFFER {
+    if size > MAX_BYTES {
         return line.fail(AmberReason::Unsupported);
     }
     let (set, binding) = line.point(point)?;

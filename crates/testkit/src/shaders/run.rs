@@ -6,7 +6,7 @@ use crate::mutate::Rng;
 use std::collections::BTreeMap;
 use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch, ImageCoordinates, Images, InvocationInput, InvocationOutput, Limits,
-    Options, RunError, Violation, run_compute, run_stage,
+    Options, RunError, Sampler, TexelClass, TexelRead, Violation, run_compute, run_stage,
 };
 use unwedge_shader::ir::{
     ImageAccess, Op, ResourceClass, Shader, Stage, Storage, SystemValue, TypeId, TypeNode,
@@ -24,14 +24,17 @@ fn key(image: BindingPoint, at: &ImageCoordinates) -> TexelKey {
 }
 
 impl Images for MadeImages {
-    fn load(&mut self, image: BindingPoint, _: &ImageAccess, at: &ImageCoordinates) -> Option<[u64; 4]> {
+    fn load(&mut self, image: BindingPoint, _: &ImageAccess, at: &ImageCoordinates) -> TexelRead {
         let inside = at.texel.iter().all(|at| (0..16).contains(at));
         let seed = at
             .texel
             .iter()
             .fold(u64::from(at.level), |seed, at| seed.wrapping_mul(17).wrapping_add(*at as u64));
         let texel = [0, 1, 2, 3].map(|lane| seed.wrapping_add(lane) % 11);
-        inside.then(|| self.0.get(&key(image, at)).copied().unwrap_or(texel))
+        if !inside {
+            return TexelRead::Outside;
+        }
+        TexelRead::Bits(self.0.get(&key(image, at)).copied().unwrap_or(texel))
     }
 
     fn store(
@@ -55,6 +58,19 @@ impl Images for MadeImages {
 
     fn samples(&mut self, _: BindingPoint) -> Option<u32> {
         Some(4)
+    }
+
+    fn class(&mut self, _: BindingPoint) -> Option<TexelClass> {
+        Some(TexelClass::Integer)
+    }
+
+    fn sampler(&mut self, _: BindingPoint) -> Option<Sampler> {
+        Some(Sampler::default())
+    }
+
+    fn identity(&self, _: BindingPoint) -> Option<usize> {
+        // Races are not looked for.
+        None
     }
 }
 

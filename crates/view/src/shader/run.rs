@@ -110,6 +110,10 @@ fn words(violation: Violation) -> (&'static str, String, Address) {
             let said = format!("race in {} memory: no barrier or atomics between two accesses", space.name());
             ("race", said, Address::Byte)
         }
+        Violation::TexelRace => {
+            let said = "race on a texel: no barrier or atomics between two accesses";
+            ("texel_race", said.into(), Address::Nothing)
+        }
         Violation::NonUniformBarrier => {
             ("non_uniform_barrier", "not all invocations reach the same barrier".into(), Address::Nothing)
         }

@@ -4,7 +4,7 @@ use crate::json::Heading;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_shader::front::spirv::{Options, SpirvError};
-use unwedge_shader::front::{LoadError, ShaderFile};
+use unwedge_shader::front::{LoadError, ShaderFile, SourceError};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -42,6 +42,9 @@ impl Checked {
         let (word, line, reason) = match error {
             LoadError::Spirv(SpirvError { offset, cause }) => (Some(*offset), None, cause.to_string()),
             LoadError::Text(e) => (None, Some(e.line), e.reason.clone()),
+            LoadError::Source(SourceError::Line { line, column, message }) => {
+                (None, Some(*line), format!("column {column}: {message}"))
+            }
             other => (None, None, other.to_string()),
         };
         let validity = if error.is_invalid() { Validity::Invalid } else { Validity::Unsupported };
@@ -66,7 +69,7 @@ impl ValidityView {
     /// When the file is not of shaders, or the options do not fit it.
     pub fn of(name: &str, bytes: &[u8], options: &Options) -> Result<ValidityView, LoadError> {
         let mut checked = Vec::new();
-        match ShaderFile::new(bytes).and_then(|file| Ok((file.entry_points()?, file))) {
+        match ShaderFile::named(name, bytes).and_then(|file| Ok((file.entry_points()?, file))) {
             Ok((points, file)) => {
                 let wanted = |name: &str| options.entry.as_ref().is_none_or(|entry| entry == name);
                 for point in points.into_iter().filter(|point| wanted(&point.name)) {

@@ -4,7 +4,7 @@ use super::error::{Result, SpirvCause, invalid, unsupported};
 use super::module::Instr;
 use super::translate::Translator;
 use super::types::{SpvType, TypeRef};
-use crate::ir::{Base, Op as IrOp, Payload, Type, Value};
+use crate::ir::{Base, BaseSet, Op as IrOp, Payload, Type, Value};
 use spirv::{Decoration, FPRoundingMode, Op};
 use unwedge_base::entity::Entity;
 
@@ -159,7 +159,7 @@ impl Translator<'_> {
                 self.set_value(inst, result)?;
             }
             Op::SDot | Op::UDot | Op::SUDot | Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => {
-                return unsupported(format!("Op{:?}", inst.op));
+                self.integer_dot(inst)?;
             }
             Op::VectorTimesScalar => {
                 let (vector, scalar) = (self.operand(inst, 3)?, self.operand(inst, 4)?);
@@ -244,8 +244,19 @@ impl Translator<'_> {
             return Err(SpirvCause::Types(inst.op));
         }
         let mut equal = self.constant(Base::B1, 1);
-        for (a, b) in a.into_iter().zip(b) {
+        // Offsets come first: a null pointer has an offset of its own and no descriptor.
+        let mut is_null = self.constant(Base::B1, 0);
+        for (a, b) in a.into_iter().zip(b).rev() {
             let part = self.alu(IrOp::IEq, &[a, b])?;
+            if self.ty(a).base == Base::Handle {
+                let null = self.alu(IrOp::Select, &[is_null, equal, part])?;
+                equal = self.alu(IrOp::Select, &[equal, null, equal])?;
+                continue;
+            }
+            if self.ty(a) == Type::B32 {
+                let null = self.u32(u32::MAX);
+                is_null = self.alu(IrOp::IEq, &[a, null])?;
+            }
             equal = self.alu(IrOp::IAnd, &[equal, part])?;
         }
         if inst.op == Op::PtrNotEqual {
@@ -300,6 +311,68 @@ impl Translator<'_> {
     pub(super) fn dot(&mut self, a: Value, b: Value) -> Result<Value> {
         let products = self.alu(IrOp::FMul, &[a, b])?;
         self.horizontal(IrOp::FAdd, products)
+    }
+
+    /// Dot products of integers, of which four may be packed in 32 bits. The sum has the width of the result and wraps; what is added to
+    /// it saturates.
+    fn integer_dot(&mut self, inst: Instr<'_>) -> Result<()> {
+        let accumulates = matches!(inst.op, Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat);
+        let signed = match inst.op {
+            Op::SDot | Op::SDotAccSat => [true, true],
+            Op::UDot | Op::UDotAccSat => [false, false],
+            _ => [true, false],
+        };
+        let packed = inst.words.get(if accumulates { 6 } else { 5 }).is_some();
+        let ty = self.result_leaf(inst)?;
+        if ty.lanes != 1 || !BaseSet::INT.has(ty.base) {
+            return Err(SpirvCause::Types(inst.op));
+        }
+        let mut vectors = [Value::new(0); 2];
+        for (at, (vector, signed)) in vectors.iter_mut().zip(signed).enumerate() {
+            let mut value = self.operand(inst, 3 + at)?;
+            if packed {
+                if self.ty(value) != Type::B32 {
+                    return Err(SpirvCause::Types(inst.op));
+                }
+                let bytes = Type { base: Base::B8, lanes: 4 };
+                value = self.emit(IrOp::Bitcast, Payload::None, &[value], bytes)?;
+            }
+            if !BaseSet::INT.has(self.ty(value).base) {
+                return Err(SpirvCause::Types(inst.op));
+            }
+            let extend = if signed { IrOp::I2I } else { IrOp::U2U };
+            *vector = self.convert(extend, ty.base, value)?;
+        }
+        let products = self.alu(IrOp::IMul, &vectors)?;
+        let mut result = self.horizontal(IrOp::IAdd, products)?;
+        if accumulates {
+            let accumulator = self.operand(inst, 5)?;
+            if self.ty(accumulator) != ty {
+                return Err(SpirvCause::Types(inst.op));
+            }
+            result = self.saturating_sum(result, accumulator, signed[0])?;
+        }
+        self.set_value(inst, result)
+    }
+
+    fn saturating_sum(&mut self, a: Value, b: Value, signed: bool) -> Result<Value> {
+        let base = self.ty(a).base;
+        let sum = self.alu(IrOp::IAdd, &[a, b])?;
+        if !signed {
+            let wraps = self.alu(IrOp::ULt, &[sum, a])?;
+            let greatest = self.constant(base, base.mask());
+            return self.alu(IrOp::Select, &[wraps, greatest, sum]);
+        }
+        // It wraps where both operands have the sign that the sum does not have.
+        let (x, y) = (self.alu(IrOp::IXor, &[a, sum])?, self.alu(IrOp::IXor, &[b, sum])?);
+        let both = self.alu(IrOp::IAnd, &[x, y])?;
+        let zero = self.constant(base, 0);
+        let wraps = self.alu(IrOp::ILt, &[both, zero])?;
+        let negative = self.alu(IrOp::ILt, &[a, zero])?;
+        let least = self.constant(base, 1 << (base.bits() - 1));
+        let greatest = self.constant(base, base.mask() >> 1);
+        let limit = self.alu(IrOp::Select, &[negative, least, greatest])?;
+        self.alu(IrOp::Select, &[wraps, limit, sum])
     }
 
     fn matrix(&mut self, inst: Instr<'_>) -> Result<()> {

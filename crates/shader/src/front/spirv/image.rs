@@ -150,6 +150,20 @@ impl Translator<'_> {
         Ok(extra)
     }
 
+    /// Integer coordinates of a texel. Those of an array of cubes count its faces: the last one becomes face and cube.
+    fn texel_coordinates(&mut self, value: Value, image: ImageType) -> Result<Value> {
+        if image.dim != Dim::Cube || !image.arrayed || self.ty(value).lanes != 3 {
+            return self.coordinates(value, image, true);
+        }
+        let base = self.ty(value).base;
+        let (x, y, last) = (self.extract(value, 0)?, self.extract(value, 1)?, self.extract(value, 2)?);
+        let six = self.u32(6);
+        let faces = self.convert(IrOp::U2U, base, six)?;
+        let face = self.alu(IrOp::UMod, &[last, faces])?;
+        let cube = self.alu(IrOp::UDiv, &[last, faces])?;
+        self.vec(&[x, y, face, cube])
+    }
+
     /// As many coordinates as the image has. SPIR-V allows more.
     fn coordinates(&mut self, value: Value, image: ImageType, layer: bool) -> Result<Value> {
         let wanted = image.dim.coordinates() + u8::from(image.arrayed && layer);
@@ -236,7 +250,7 @@ impl Translator<'_> {
         let image = self.image_type(inst.word(3)?)?;
         let view = self.operand(inst, 3)?;
         let coordinates = self.operand(inst, 4)?;
-        let coordinates = self.coordinates(coordinates, image, true)?;
+        let coordinates = self.texel_coordinates(coordinates, image)?;
         let mut extra = self.extra(inst, 5, None)?;
         // What OpImageRead reads of a subpass is a sampled image too.
         let op = if inst.op == Op::ImageFetch || image.dim == Dim::Subpass {
@@ -264,7 +278,7 @@ impl Translator<'_> {
         let image = self.image_type(inst.word(1)?)?;
         let (view, coordinates, texel) =
             (self.operand(inst, 1)?, self.operand(inst, 2)?, self.operand(inst, 3)?);
-        let coordinates = self.coordinates(coordinates, image, true)?;
+        let coordinates = self.texel_coordinates(coordinates, image)?;
         let extra = self.extra(inst, 4, None)?;
         let mut args = vec![texel, view, coordinates];
         args.extend(&extra.values);
@@ -283,7 +297,7 @@ impl Translator<'_> {
         };
         let view = self.load(val, ty, (Access::NONE, None), true)?;
         let (coordinates, sample) = (self.operand(inst, 4)?, self.operand(inst, 5)?);
-        let coordinates = self.coordinates(coordinates, image, true)?;
+        let coordinates = self.texel_coordinates(coordinates, image)?;
         let val: Val = self.make(ValKind::Texel { image }, &[view[0], coordinates, sample]);
         self.set(inst.word(2)?, val)
     }

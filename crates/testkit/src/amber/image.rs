@@ -1,0 +1,136 @@
+//! Images of scripts, and what is expected of their texels.
+
+use super::values::{Component, DataType, Tolerance};
+use super::{AmberReason, MAX_BYTES};
+
+/// An image of a script. It has one level and one layer.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    /// The format's name in Vulkan, without `VK_FORMAT_`.
+    pub format: String,
+    /// One, two or three dimensions.
+    pub dimensions: u8,
+    /// Width, height and depth.
+    pub size: [u32; 3],
+    /// Samples of a texel.
+    pub samples: u32,
+    /// Its texels: slices, rows, texels, samples.
+    pub bytes: Vec<u8>,
+    /// Whether each texel is defined.
+    pub defined: Vec<bool>,
+}
+
+/// The texels of a rectangle, which all have one colour.
+#[derive(Debug, Clone)]
+pub(super) struct ExpectColour {
+    pub image: String,
+    pub at: [u32; 2],
+    pub size: [u32; 2],
+    /// Components in units of 1/255; three or four.
+    pub colour: Vec<f64>,
+    pub tolerances: Vec<Tolerance>,
+}
+
+/// By how much a component may differ where the script says nothing.
+const COLOUR_TOLERANCE: f64 = 0.002;
+
+/// Bytes of a texel, of formats without `PACK` and with: the sum of the components' bits.
+fn texel_bytes(format: &str) -> Option<usize> {
+    let components = format.split('_').next()?;
+    let bits = components.split(|c: char| c.is_ascii_uppercase()).skip(1);
+    let bits = bits.map(|bits| bits.parse::<usize>().ok()).sum::<Option<usize>>()?;
+    (bits % 8 == 0 && bits != 0).then_some(bits / 8)
+}
+
+/// The format of an image that is declared by the type of its texels.
+fn format_of(ty: &DataType) -> Option<String> {
+    let (bits, numeric) = match ty.component {
+        Component::Int(bits) => (bits, "SINT"),
+        Component::Uint(bits) => (bits, "UINT"),
+        Component::Float(bits) => (bits, "SFLOAT"),
+    };
+    let components: String = "RGBA".chars().take(ty.rows).map(|letter| format!("{letter}{bits}")).collect();
+    (ty.columns == 1).then(|| format!("{components}_{numeric}"))
+}
+
+impl Image {
+    /// The image of a line `IMAGE name …`, without these two words. `None` if it has something that is not supported.
+    pub(super) fn parse(mut words: &[&str]) -> Option<Image> {
+        let mut image = Image { size: [1; 3], samples: 1, ..Image::default() };
+        let mut filled = false;
+        while let [name, rest @ ..] = words {
+            let number = || rest.first()?.parse().ok().filter(|number: &u32| *number > 0);
+            match *name {
+                "FORMAT" => image.format = (*rest.first()?).to_owned(),
+                "DATA_TYPE" => image.format = format_of(&DataType::parse(rest.first()?)?)?,
+                "DIM_1D" | "DIM_2D" | "DIM_3D" => image.dimensions = name.as_bytes()[4] - b'0',
+                "WIDTH" => image.size[0] = number()?,
+                "HEIGHT" => image.size[1] = number()?,
+                "DEPTH" => image.size[2] = number()?,
+                "SAMPLES" => image.samples = number()?,
+                "FILL" => filled = rest.first()?.parse::<f64>().ok().filter(|value| *value == 0.0).is_some(),
+                _ => return None,
+            }
+            if *name == "FILL" && !filled {
+                return None;
+            }
+            words = if name.starts_with("DIM_") { rest } else { &rest[1..] };
+        }
+        let sizes = image.size.iter().chain([&image.samples]).map(|size| *size as usize);
+        let texels = sizes.fold(1usize, usize::saturating_mul);
+        let bytes = texels.saturating_mul(texel_bytes(&image.format)?);
+        if image.dimensions == 0 || bytes > MAX_BYTES {
+            return None;
+        }
+        image.bytes = vec![0; bytes];
+        image.defined = vec![filled; texels];
+        Some(image)
+    }
+}
+
+impl ExpectColour {
+    /// Fails at the first texel of another colour.
+    pub(super) fn check(&self, image: &Image) -> Result<(), AmberReason> {
+        let unsupported = || {
+            AmberReason::Unsupported(format!("a colour of {} with {} samples", image.format, image.samples))
+        };
+        let components = image.format.strip_suffix("_UNORM").ok_or_else(unsupported)?;
+        let letters: Vec<char> = components.chars().filter(char::is_ascii_uppercase).collect();
+        if image.samples != 1
+            || components.matches('8').count() != letters.len()
+            || components.len() != letters.len() * 2
+        {
+            return Err(unsupported());
+        }
+        let [width, height, _] = image.size;
+        for row in 0..self.size[1] {
+            for column in 0..self.size[0] {
+                let (x, y) = (self.at[0].saturating_add(column), self.at[1].saturating_add(row));
+                let fail = |text: String| AmberReason::Failed(format!("{} at {x}, {y} {text}", self.image));
+                if x >= width || y >= height {
+                    return Err(fail("is outside the image".to_owned()));
+                }
+                let texel = (y as usize) * (width as usize) + x as usize;
+                if !image.defined[texel] {
+                    return Err(fail("is undefined".to_owned()));
+                }
+                let bytes = &image.bytes[texel * letters.len()..(texel + 1) * letters.len()];
+                for (number, (letter, expected)) in "RGBA".chars().zip(&self.colour).enumerate() {
+                    let at = letters.iter().position(|known| *known == letter).ok_or_else(unsupported)?;
+                    let (value, wanted) = (f64::from(bytes[at]) / 255.0, expected / 255.0);
+                    let tolerance = match self.tolerances.as_slice() {
+                        [] => COLOUR_TOLERANCE,
+                        tolerances => {
+                            let tolerance = &tolerances[number % tolerances.len()];
+                            if tolerance.percent { wanted * tolerance.value / 100.0 } else { tolerance.value }
+                        }
+                    };
+                    if (value - wanted).abs() > tolerance {
+                        return Err(fail(format!("has {letter} {}, not {expected}", bytes[at])));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
