@@ -10,6 +10,7 @@ mod import_isaspec;
 mod ir3_code;
 mod kernel_vectors;
 mod mutate;
+mod shaders;
 
 use std::process::ExitCode;
 
@@ -25,7 +26,8 @@ usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]
        cargo xtask ir3-code GPU COUNT [--like FILE]
        cargo xtask mutate [N] [--seed S] [--only dumps|captures|contexts|i915|xe|amdgpu|amdisa]
-                     [--like TEXT] [FILE…]";
+                     [--like TEXT] [FILE…]
+       cargo xtask shaders passes|forms|spirv|nir|text [N] [--seed S] [FILE…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Some("kernel-vectors") => kernel_vectors::run(rest),
         Some("ir3-code") => ir3_code::run(rest),
         Some("mutate") => mutate::run(rest),
+        Some("shaders") => shaders::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {

@@ -34,8 +34,9 @@ use unwedge_campaigns::replays::ExecutedCounts;
 use unwedge_hw::Db;
 use unwedge_testkit::{i915, i915_old, xe};
 
+/// The heap of every campaign.
 #[global_allocator]
-static HEAP: PeakAlloc = PeakAlloc;
+pub(crate) static HEAP: PeakAlloc = PeakAlloc;
 
 const DEFAULT: u64 = 100_000;
 const WORKERS: u64 = 2;

@@ -36,15 +36,25 @@ fn function(func: &mut Function) -> bool {
         for &(from, to) in &flow.values {
             map[from] = Some(to);
         }
-        func.replace_values(|value| {
-            let mut value = value;
-            while let Some(next) = map[value] {
-                value = next;
-            }
-            value
-        });
+        func.replace_values(|value| resolve(&mut map, value));
     }
     changed
+}
+
+/// The value at the end of a chain. Chains become short on the way, so that each is followed once.
+fn resolve(map: &mut SecondaryMap<Value, Option<Value>>, value: Value) -> Value {
+    let mut last = value;
+    while let Some(next) = map[last] {
+        last = next;
+    }
+    let mut at = value;
+    while let Some(next) = map[at] {
+        if next != last {
+            map[at] = Some(last);
+        }
+        at = next;
+    }
+    last
 }
 
 struct Flow {

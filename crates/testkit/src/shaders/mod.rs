@@ -3,6 +3,7 @@
 //! [`random`] makes a shader, [`spirv`] writes one as a SPIR-V module, [`run`] says what can be observed of a run, [`checks`] holds
 //! readers and passes to what they promise. Everything follows from the seed. Never: a result that the interpreter did not compute.
 
+pub mod campaign;
 pub mod checks;
 mod flow;
 mod generator;

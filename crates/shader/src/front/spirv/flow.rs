@@ -10,9 +10,26 @@
 
 use super::error::{Result, SpirvCause, invalid, unsupported};
 use super::module::{BlockDef, FunctionDef, Instr, Module, NONE, has_result, instruction, is_terminator};
-use crate::ir::Type;
+use crate::ir::{MAX_DEPTH, Type};
 use spirv::Op;
 use std::collections::HashMap;
+use std::ops::Range;
+
+/// The most steps up trees of blocks. Only graphs that are made to be slow need as many.
+const MAX_STEPS: u64 = 1 << 26;
+
+/// The header of the outermost loop found so far that a block is in, or the block itself. Ways become short.
+fn find(outermost: &mut [usize], block: usize) -> usize {
+    let mut last = block;
+    while outermost[last] != last {
+        last = outermost[last];
+    }
+    let mut at = block;
+    while at != last {
+        at = std::mem::replace(&mut outermost[at], last);
+    }
+    last
+}
 
 /// A block of the flow graph. Blocks are numbered in reverse postorder; the entry has 0.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +52,12 @@ pub(super) struct FlowBlock {
     pub(super) region: usize,
     switches: bool,
     immediate: usize,
+    /// Numbers of what it dominates, itself first.
+    dominated: Range<usize>,
+    /// Header of the innermost loop around it; of a loop's header, around that loop.
+    in_loop: Option<usize>,
+    /// The block at which it is placed, or whose edge it is nested at.
+    parent: usize,
     edges: usize,
 }
 
@@ -48,6 +71,7 @@ pub(super) struct Plan {
     parents: Vec<usize>,
     /// Results that are used where they are not visible → the block that defines them.
     pub(super) escaping: HashMap<u32, usize>,
+    steps: u64,
 }
 
 impl Plan {
@@ -55,9 +79,9 @@ impl Plan {
     pub(super) fn new(module: &Module, words: &[u32], function: &FunctionDef) -> Result<Plan> {
         let mut plan = Plan::default();
         let merges = plan.graph(module, words, function)?;
-        plan.dominators();
+        plan.dominators()?;
         plan.place(&merges)?;
-        plan.regions();
+        plan.regions()?;
         plan.escapes(module, words)?;
         Ok(plan)
     }
@@ -135,7 +159,7 @@ impl Plan {
     }
 
     /// Immediate dominators (Cooper, Harvey, Kennedy), edges that lead forward, and loops.
-    fn dominators(&mut self) {
+    fn dominators(&mut self) -> Result<()> {
         let count = self.blocks.len();
         let mut predecessors = vec![Vec::new(); count];
         for (at, block) in self.blocks.iter().enumerate() {
@@ -151,11 +175,12 @@ impl Plan {
             changed = false;
             for (at, predecessors) in predecessors.iter().enumerate().skip(1) {
                 let mut dominator = usize::MAX;
-                for &from in predecessors {
+                // Late ones first: of a ladder of exits each is one step above the next.
+                for &from in predecessors.iter().rev() {
                     if from != 0 && self.blocks[from].immediate == usize::MAX {
                         continue;
                     }
-                    dominator = if dominator == usize::MAX { from } else { self.common(dominator, from) };
+                    dominator = if dominator == usize::MAX { from } else { self.common(dominator, from)? };
                 }
                 if self.blocks[at].immediate != dominator {
                     self.blocks[at].immediate = dominator;
@@ -167,134 +192,204 @@ impl Plan {
             self.blocks[at].edges = from.iter().filter(|&&from| from < at).count();
             self.blocks[at].is_loop = from.iter().any(|&from| from >= at);
         }
+        self.number_dominators();
+        Ok(())
     }
 
-    fn common(&self, mut a: usize, mut b: usize) -> usize {
+    /// Numbers the tree of dominators depth first, so that what a block dominates is a range.
+    fn number_dominators(&mut self) {
+        let count = self.blocks.len();
+        let mut sizes = vec![1usize; count];
+        for at in (1..count).rev() {
+            sizes[self.blocks[at].immediate] += sizes[at];
+        }
+        let mut next = vec![1usize; count];
+        self.blocks[0].dominated = 0..count;
+        for at in 1..count {
+            let parent = self.blocks[at].immediate;
+            let start = next[parent];
+            next[parent] += sizes[at];
+            next[at] = start + 1;
+            self.blocks[at].dominated = start..start + sizes[at];
+        }
+    }
+
+    /// Counts a step of a walk whose length the size of the module does not bound.
+    fn step(&mut self) -> Result<()> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS { Err(SpirvCause::Limit("flow")) } else { Ok(()) }
+    }
+
+    fn common(&mut self, mut a: usize, mut b: usize) -> Result<usize> {
         while a != b {
-            while a > b {
+            self.step()?;
+            if a > b {
                 a = self.blocks[a].immediate;
-            }
-            while b > a {
+            } else {
                 b = self.blocks[b].immediate;
             }
         }
-        a
+        Ok(a)
     }
 
-    fn dominates(&self, a: usize, mut b: usize) -> bool {
-        while b > a {
-            b = self.blocks[b].immediate;
-        }
-        a == b
+    fn dominates(&self, a: usize, b: usize) -> bool {
+        self.blocks[a].dominated.contains(&self.blocks[b].dominated.start)
     }
 
     /// Finds where blocks are placed.
     fn place(&mut self, merges: &[Option<usize>]) -> Result<()> {
         let count = self.blocks.len();
-        let mut parent = vec![usize::MAX; count];
         let mut switched = vec![false; count];
-        for block in &self.blocks {
-            if block.switches {
-                for &to in &block.successors {
-                    switched[to] = true;
-                }
+        let mut predecessors = vec![Vec::new(); count];
+        for (at, block) in self.blocks.iter().enumerate() {
+            for &to in block.successors.iter().filter(|&&to| to > at) {
+                predecessors[to].push(at);
+                switched[to] |= block.switches;
             }
         }
-        for at in 1..count {
-            if self.blocks[at].edges > 1 || switched[at] {
-                parent[at] = self.blocks[at].immediate;
-            }
-        }
+        // Of several headers the outermost one counts: it is the first.
+        let mut headers = vec![None; count];
         for (header, merge) in merges.iter().enumerate() {
             if let Some(merge) = *merge
                 && merge > header
                 && self.dominates(header, merge)
             {
-                // Of several headers the outermost one counts: it is the first.
-                parent[merge] = if parent[merge] == usize::MAX { header } else { parent[merge].min(header) };
+                headers[merge].get_or_insert(header);
             }
         }
-        let mut bodies: HashMap<usize, Vec<bool>> = HashMap::new();
-        for header in 0..count {
-            if self.blocks[header].is_loop {
-                bodies.insert(header, self.loop_body(header)?);
-            }
-        }
+        self.loops()?;
         for at in 1..count {
-            let mut placed_at = parent[at];
-            let dominator = self.blocks[at].immediate;
-            if placed_at == usize::MAX
-                && bodies.get(&dominator).is_some_and(|body| !body[at])
-                && self.blocks[dominator].successors.len() > 1
-            {
-                placed_at = dominator;
+            // A declared merge block may lead out of what its dominators are in. Then what it leads to is placed farther out, too.
+            let mut parent = None;
+            for &from in predecessors[at].iter().rev().chain(&headers[at]) {
+                parent = Some(match parent {
+                    None => from,
+                    Some(other) => self.common_parent(other, from)?,
+                });
             }
-            if placed_at == usize::MAX {
+            let parent = parent.unwrap_or(0);
+            let after_loop = self.blocks[parent].is_loop && !self.is_in_loop(at, parent);
+            let leaves_loop = after_loop && self.blocks[parent].successors.len() > 1;
+            self.blocks[at].parent = parent;
+            if self.blocks[at].edges <= 1 && !switched[at] && headers[at].is_none() && !leaves_loop {
                 continue;
             }
             self.blocks[at].is_placed = true;
-            match bodies.get(&placed_at) {
-                Some(body) if !body[at] => self.blocks[placed_at].after_loop.push(at),
-                _ => self.blocks[placed_at].placed.push(at),
+            if after_loop {
+                self.blocks[parent].after_loop.push(at);
+            } else {
+                self.blocks[parent].placed.push(at);
             }
         }
         Ok(())
     }
 
-    /// The blocks from which an edge leads back to a header without leaving what it dominates.
-    fn loop_body(&self, header: usize) -> Result<Vec<bool>> {
+    /// The innermost block whose code both blocks are in or after, as they are placed.
+    fn common_parent(&mut self, mut a: usize, mut b: usize) -> Result<usize> {
+        while a != b {
+            self.step()?;
+            if a > b {
+                a = self.blocks[a].parent;
+            } else {
+                b = self.blocks[b].parent;
+            }
+        }
+        Ok(a)
+    }
+
+    /// Finds the innermost loop around each block and loop: inner loops first, each block is visited once for its innermost loop.
+    fn loops(&mut self) -> Result<()> {
         let count = self.blocks.len();
         let mut predecessors = vec![Vec::new(); count];
-        for (at, block) in self.blocks.iter().enumerate().skip(header) {
+        for (at, block) in self.blocks.iter().enumerate() {
             for &to in &block.successors {
                 predecessors[to].push(at);
             }
         }
-        let mut body = vec![false; count];
-        body[header] = true;
-        let mut stack = predecessors[header].clone();
-        while let Some(at) = stack.pop() {
-            if !self.dominates(header, at) {
-                return unsupported("flow that is not reducible");
+        // What is found of a loop counts as its header from then on.
+        let mut outermost: Vec<usize> = (0..count).collect();
+        let mut depths = vec![0usize; count];
+        for header in (0..count).rev() {
+            if !self.blocks[header].is_loop {
+                continue;
             }
-            if !std::mem::replace(&mut body[at], true) {
+            let mut stack: Vec<usize> =
+                predecessors[header].iter().copied().filter(|&from| from >= header).collect();
+            while let Some(at) = stack.pop() {
+                let at = find(&mut outermost, at);
+                if at == header {
+                    continue;
+                }
+                if !self.dominates(header, at) {
+                    return unsupported("flow that is not reducible");
+                }
+                self.blocks[at].in_loop = Some(header);
+                outermost[at] = header;
+                depths[header] = depths[header].max(depths[at] + 1);
                 stack.extend(&predecessors[at]);
             }
+            if depths[header] > MAX_DEPTH {
+                return Err(SpirvCause::Limit("flow within flow"));
+            }
         }
-        Ok(body)
+        Ok(())
+    }
+
+    /// Whether a block is part of a loop.
+    fn is_in_loop(&self, block: usize, header: usize) -> bool {
+        let own = self.blocks[block].is_loop.then_some(block);
+        let mut around = own.or(self.blocks[block].in_loop);
+        while let Some(other) = around {
+            if other == header {
+                return true;
+            }
+            around = self.blocks[other].in_loop;
+        }
+        false
     }
 
     /// Gives every block its region, in the way in which code is written.
-    fn regions(&mut self) {
+    fn regions(&mut self) -> Result<()> {
         self.parents.push(0);
+        let mut depths = vec![0usize];
         let mut stack = vec![(0usize, 0usize)];
         while let Some((at, outer)) = stack.pop() {
             let mut region = outer;
             // What is placed last is outermost: everything before it is in the `block` that is left to get there.
             for to in self.blocks[at].after_loop.clone().into_iter().rev() {
                 stack.push((to, region));
-                region = self.region_within(region);
+                region = self.region_within(region, &mut depths)?;
             }
             if self.blocks[at].is_loop {
-                region = self.region_within(region);
+                region = self.region_within(region, &mut depths)?;
             }
             self.blocks[at].region = region;
             for to in self.blocks[at].placed.clone().into_iter().rev() {
                 stack.push((to, region));
-                region = self.region_within(region);
+                region = self.region_within(region, &mut depths)?;
             }
-            for to in self.blocks[at].successors.clone() {
+            let successors = self.blocks[at].successors.clone();
+            for &to in &successors {
                 if to > at && !self.blocks[to].is_placed {
-                    let inner = self.region_within(region);
+                    let inner = match successors.len() {
+                        1 => region,
+                        _ => self.region_within(region, &mut depths)?,
+                    };
                     stack.push((to, inner));
                 }
             }
         }
+        Ok(())
     }
 
-    fn region_within(&mut self, parent: usize) -> usize {
+    fn region_within(&mut self, parent: usize, depths: &mut Vec<usize>) -> Result<usize> {
+        let depth = depths[parent] + 1;
+        if depth > MAX_DEPTH {
+            return Err(SpirvCause::Limit("flow within flow"));
+        }
         self.parents.push(parent);
-        self.parents.len() - 1
+        depths.push(depth);
+        Ok(self.parents.len() - 1)
     }
 
     /// Finds results that are used where they are not visible. A literal that has the number of a result counts as a use of it, which

@@ -10,6 +10,29 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use unwedge_base::entity::Entity;
 
+/// A block that is written when what comes before it is.
+pub(super) struct Later {
+    block: usize,
+    incoming: Incoming,
+    region: Region,
+}
+
+/// What the phis of a block are.
+enum Incoming {
+    Values(Vec<Value>),
+    /// Results of the instruction that is left to get to it.
+    Results(Inst),
+}
+
+impl<'a> Translator<'a> {
+    /// The phis of a block.
+    fn phis(&self, plan: &Plan, block: usize) -> Result<Vec<Instr<'a>>> {
+        let all = flow::instructions(self.words, &self.module.blocks[plan.blocks[block].block]);
+        let lines = all.skip_while(|inst| matches!(inst, Ok(i) if matches!(i.op, Op::Line | Op::NoLine)));
+        lines.take_while(|inst| !matches!(inst, Ok(i) if i.op != Op::Phi)).collect()
+    }
+}
+
 impl Translator<'_> {
     pub(super) fn plan(&mut self, function: usize) -> Result<Rc<Plan>> {
         if let Some(plan) = self.plans.get(&function) {
@@ -50,16 +73,10 @@ impl Translator<'_> {
         }
     }
 
-    fn phis(&self, plan: &Plan, block: usize) -> impl Iterator<Item = Result<Instr<'_>>> + use<'_> {
-        let all = flow::instructions(self.words, &self.module.blocks[plan.blocks[block].block]);
-        let lines = all.skip_while(|inst| matches!(inst, Ok(i) if matches!(i.op, Op::Line | Op::NoLine)));
-        lines.take_while(|inst| !matches!(inst, Ok(i) if i.op != Op::Phi))
-    }
-
     fn phi_types(&self, plan: &Plan, block: usize) -> Result<Vec<Type>> {
         let mut types = Vec::new();
-        for phi in self.phis(plan, block) {
-            let ty = self.result_type(phi?)?;
+        for phi in self.phis(plan, block)? {
+            let ty = self.result_type(phi)?;
             self.module.types.leaf_types(ty, &mut types)?;
         }
         Ok(types)
@@ -69,9 +86,8 @@ impl Translator<'_> {
     fn phi_args(&mut self, plan: &Plan, block: usize, from: usize) -> Result<Vec<Value>> {
         let label = self.module.blocks[plan.blocks[from].block].label;
         let mut args = Vec::new();
-        for at in 0.. {
-            let Some(phi) = self.phis(plan, block).nth(at).transpose()? else { break };
-            let (words, ty) = (phi.rest(3)?.to_vec(), self.result_type(phi)?);
+        for phi in self.phis(plan, block)? {
+            let (words, ty) = (phi.rest(3)?, self.result_type(phi)?);
             let id = words.chunks_exact(2).find(|pair| pair[1] == label).map(|pair| pair[0]);
             let leaves = self.leaves(id.ok_or(SpirvCause::Invalid("a phi has no value for an edge"))?)?;
             self.check_leaves(ty, &leaves, Op::Phi)?;
@@ -82,8 +98,7 @@ impl Translator<'_> {
 
     fn bind_phis(&mut self, plan: &Plan, block: usize, values: &[Value]) -> Result<()> {
         let mut start = 0;
-        for at in 0.. {
-            let Some(phi) = self.phis(plan, block).nth(at).transpose()? else { break };
+        for phi in self.phis(plan, block)? {
             let (id, ty) = (phi.word(2)?, self.result_type(phi)?);
             let end = start + self.module.types.leaves(ty) as usize;
             let val = self.make(ValKind::Leaves, &values[start..end]);
@@ -118,16 +133,35 @@ impl Translator<'_> {
             return Err(SpirvCause::Limit("flow within flow"));
         }
         let plan = self.frame()?.plan.clone();
+        let mut later = vec![Later { block: at, incoming: Incoming::Values(incoming), region: self.region }];
+        while let Some(Later { block, incoming, region }) = later.pop() {
+            self.region = region;
+            let incoming = match incoming {
+                Incoming::Values(values) => values,
+                Incoming::Results(inst) => self.func.results(inst).to_vec(),
+            };
+            self.write_block(&plan, block, incoming, &mut later)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Writes a block.
+    fn write_block(
+        &mut self,
+        plan: &Plan,
+        at: usize,
+        mut incoming: Vec<Value>,
+        later: &mut Vec<Later>,
+    ) -> Result<()> {
         let block = &plan.blocks[at];
-        let mut later = Vec::new();
-        let mut incoming = incoming;
         if block.is_loop {
             // The first of those after the loop is where the loop itself is left to.
             for &to in block.after_loop.iter().skip(1).rev() {
-                self.open(&plan, to, &mut later)?;
+                self.open(plan, to, later)?;
             }
             let first = block.after_loop.first();
-            let results = first.map_or(Ok(Vec::new()), |&to| self.phi_types(&plan, to))?;
+            let results = first.map_or(Ok(Vec::new()), |&to| self.phi_types(plan, to))?;
             let body = self.add_region()?;
             for &value in &incoming {
                 let ty = self.ty(value);
@@ -140,7 +174,7 @@ impl Translator<'_> {
             match first {
                 Some(&to) => {
                     self.set_break(to, inst);
-                    later.push((to, inst, self.region));
+                    later.push(Later { block: to, incoming: Incoming::Results(inst), region: self.region });
                 }
                 None => {
                     self.append(IrOp::Unreachable, Payload::None, &[], &[]);
@@ -150,25 +184,18 @@ impl Translator<'_> {
             self.region = body;
         }
         self.set_block(at);
-        self.bind_phis(&plan, at, &incoming)?;
-        self.code(&plan, at)?;
-        self.end(&plan, at, &mut later)?;
-        while let Some((to, inst, region)) = later.pop() {
-            self.region = region;
-            let results = self.func.results(inst).to_vec();
-            self.tree(to, results)?;
-        }
-        self.depth -= 1;
-        Ok(())
+        self.bind_phis(plan, at, &incoming)?;
+        self.code(plan, at)?;
+        self.end(plan, at, later)
     }
 
     /// Opens the `block` that is left to get to a block.
-    fn open(&mut self, plan: &Plan, to: usize, later: &mut Vec<(usize, Inst, Region)>) -> Result<()> {
+    fn open(&mut self, plan: &Plan, to: usize, later: &mut Vec<Later>) -> Result<()> {
         let results = self.phi_types(plan, to)?;
         let outer = self.region;
         let (inst, body) = self.open_block(&results)?;
         self.set_break(to, inst);
-        later.push((to, inst, outer));
+        later.push(Later { block: to, incoming: Incoming::Results(inst), region: outer });
         self.region = body;
         Ok(())
     }
@@ -186,7 +213,7 @@ impl Translator<'_> {
     }
 
     /// The terminator, within what is left to get to the placed blocks.
-    fn end(&mut self, plan: &Plan, at: usize, later: &mut Vec<(usize, Inst, Region)>) -> Result<()> {
+    fn end(&mut self, plan: &Plan, at: usize, later: &mut Vec<Later>) -> Result<()> {
         let block = &plan.blocks[at];
         let inst = instruction(self.words, block.terminator)?;
         let branches = inst.op == Op::BranchConditional;
@@ -196,7 +223,16 @@ impl Translator<'_> {
         }
         self.at = inst.at;
         match inst.op {
-            Op::Branch => self.edge(plan, at, block.successors[0])?,
+            Op::Branch => {
+                let to = block.successors[0];
+                if to > at && !plan.blocks[to].is_placed {
+                    // It goes on in the same region.
+                    let incoming = Incoming::Values(self.incoming(plan, at, to)?);
+                    later.push(Later { block: to, incoming, region: self.region });
+                } else {
+                    self.edge(plan, at, to)?;
+                }
+            }
             Op::BranchConditional => {
                 let condition = self.operand(inst, 1)?;
                 let merge = block.placed.first().copied();
@@ -210,7 +246,7 @@ impl Translator<'_> {
                 match merge {
                     Some(to) => {
                         self.set_break(to, branch);
-                        later.push((to, branch, outer));
+                        later.push(Later { block: to, incoming: Incoming::Results(branch), region: outer });
                     }
                     None => {
                         self.append(IrOp::Unreachable, Payload::None, &[], &[]);
@@ -316,12 +352,18 @@ impl Translator<'_> {
         false
     }
 
-    /// Writes the way from a block to another one.
-    fn edge(&mut self, plan: &Plan, from: usize, to: usize) -> Result<()> {
+    /// What a block brings to the phis of another one.
+    fn incoming(&mut self, plan: &Plan, from: usize, to: usize) -> Result<Vec<Value>> {
         self.set_block(from);
         let args = self.phi_args(plan, to, from)?;
         self.moved += args.len();
         self.check_moved()?;
+        Ok(args)
+    }
+
+    /// Writes the way from a block to another one.
+    fn edge(&mut self, plan: &Plan, from: usize, to: usize) -> Result<()> {
+        let args = self.incoming(plan, from, to)?;
         let not_structured = "flow that no regions express";
         if to <= from {
             let Some(target) = self.frame()?.loops[to].filter(|&target| self.encloses(target)) else {
