@@ -52,14 +52,25 @@ pub(super) fn zero(func: &mut Function, ty: Type) -> Value {
     func.result(inst)
 }
 
-/// Values that take the place of others. None takes the place of one that takes its own.
+/// Values that take the place of others.
 #[derive(Default)]
 pub(super) struct Substitution(SecondaryMap<Value, Option<Value>>);
 
 impl Substitution {
-    /// Uses `to` in place of `from`.
+    /// Uses `to`, or what takes its place, in place of `from`. A value that would take its own place, or has another one already, stays.
     pub fn replace(&mut self, from: Value, to: Value) {
-        self.0[from] = Some(to);
+        let to = self.resolve(to);
+        if to != from && self.0[from].is_none() {
+            self.0[from] = Some(to);
+        }
+    }
+
+    fn resolve(&self, value: Value) -> Value {
+        let mut value = value;
+        while let Some(next) = self.0[value] {
+            value = next;
+        }
+        value
     }
 
     /// Uses zeros in place of the results of an instruction.
@@ -73,13 +84,7 @@ impl Substitution {
 
     /// Changes the operands of a function.
     pub fn apply(&self, func: &mut Function) {
-        func.replace_values(|value| {
-            let mut value = value;
-            while let Some(next) = self.0[value] {
-                value = next;
-            }
-            value
-        });
+        func.replace_values(|value| self.resolve(value));
     }
 }
 

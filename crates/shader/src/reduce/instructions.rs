@@ -46,7 +46,9 @@ fn take_out(func: &mut Function, sites: &[Site], instead: impl Fn(&Function, Sit
         if removed.has(func, inst) {
             continue;
         }
-        let Some(&site) = wanted.get(&inst.index()) else { continue };
+        // Edits before may have made it a constant, which others may use as a zero now.
+        let site = wanted.get(&inst.index()).filter(|_| !is_constant(func, inst));
+        let Some(&site) = site else { continue };
         removed.inst(inst);
         match (instead(func, site), func.results(inst)) {
             (Some(value), &[result]) => substitution.replace(result, value),

@@ -48,7 +48,7 @@ fn instruction(func: &Function, inst: Inst) -> u64 {
             Payload::Const(bits) => 64 - u64::from(bits.leading_zeros()),
             _ => 0,
         };
-        return CONSTANT + results + bits / 4 + u64::from(bits > 0) + position;
+        return CONSTANT + results + bits + position;
     }
     let operands =
         func.args(inst).iter().map(|&arg| if is_constant_value(func, arg) { 1 } else { 3 }).sum::<u64>();
