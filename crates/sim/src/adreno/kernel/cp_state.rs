@@ -188,25 +188,33 @@ fn busy_blocks(machine: &AdrenoMachine<'_>, fault: Option<GpuFault>) -> Vec<&'st
     busy
 }
 
-/// RBBM_STATUS and RBBM_STATUS3.
+/// RBBM_STATUS and RBBM_STATUS3; after an error of the CP, its interrupts and what they are about.
 pub(super) fn status(machine: &AdrenoMachine<'_>, end: &RunEnd, out: &mut BTreeMap<u32, u32>) {
     let fault = match end {
         RunEnd::Stopped { stop, .. } => CpStop::gpu_fault(stop),
         _ => None,
     };
-    if let RunEnd::Stopped { stop: CpStop::Error(error), .. } = end
-        && let CpErrorKind::Protected { reg, read } = error.kind
-        && let Some(status) = machine.gpu.reg_offset("CP_PROTECT_STATUS")
-    {
-        out.insert(status, CpErrorKind::protect_status(reg, read));
+    if let RunEnd::Stopped { thread, stop: CpStop::Error(error) } = end {
+        if let CpErrorKind::Protected { reg, read } = error.kind
+            && let Some(status) = machine.gpu.reg_offset("CP_PROTECT_STATUS")
+        {
+            out.insert(status, CpErrorKind::protect_status(reg, read));
+        }
+        let interrupt = error.kind.interrupt().map(|flag| match thread {
+            ThreadId::Br => flag.to_owned(),
+            ThreadId::Bv => format!("{flag}_BV"),
+        });
+        set_flags(machine, "CP_INTERRUPT_STATUS", interrupt.as_deref().as_slice(), out);
     }
-    let mut set = |register: &str, flags: &[&str]| {
-        let Some(reg) = machine.gpu.reg_offset(register) else { return };
-        let Some(ty) = machine.gpu.reg(reg).and_then(|reg| reg.ty()) else { return };
-        let is_set = |bit: &u32| flags.iter().any(|flag| ty.field(1 << bit, flag) == Some(1));
-        out.insert(reg, (0..32).filter(is_set).fold(0, |value, bit| value | 1 << bit));
-    };
-    set("RBBM_STATUS", &busy_blocks(machine, fault));
+    set_flags(machine, "RBBM_STATUS", &busy_blocks(machine, fault), out);
     let stalled: &[&str] = if fault.is_some() { &["SMMU_STALLED_ON_FAULT"] } else { &[] };
-    set("RBBM_STATUS3", stalled);
+    set_flags(machine, "RBBM_STATUS3", stalled, out);
+}
+
+/// Sets a register to these of its flags.
+fn set_flags(machine: &AdrenoMachine<'_>, register: &str, flags: &[&str], out: &mut BTreeMap<u32, u32>) {
+    let Some(reg) = machine.gpu.reg_offset(register) else { return };
+    let Some(ty) = machine.gpu.reg(reg).and_then(|reg| reg.ty()) else { return };
+    let is_set = |bit: &u32| flags.iter().any(|flag| ty.field(1 << bit, flag) == Some(1));
+    out.insert(reg, (0..32).filter(is_set).fold(0, |value, bit| value | 1 << bit));
 }
