@@ -116,15 +116,6 @@ fn direction(read: bool) -> &'static str {
 }
 
 impl CpErrorKind {
-    /// The flag of CP_INTERRUPT_STATUS that the CP raises for BR, if one is known. The driver leaves it set.
-    pub(crate) fn interrupt(&self) -> Option<&'static str> {
-        match self {
-            CpErrorKind::BadHeader { .. } | CpErrorKind::Opcode { .. } => Some("CP_OPCODE_ERROR"),
-            CpErrorKind::Protected { .. } => Some("CP_REGISTER_PROTECTION_ERROR"),
-            _ => None,
-        }
-    }
-
     /// CP_PROTECT_STATUS after an access that was refused.
     pub(crate) fn protect_status(reg: u32, read: bool) -> u32 {
         reg & 0x3_ffff | u32::from(read) << 20
