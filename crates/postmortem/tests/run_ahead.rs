@@ -197,6 +197,33 @@ fn the_wait_for_idle_holds_what_comes_after_it() {
     assert_eq!(cause.args.record("origin").and_then(|origin| origin.number("iova")), Some(culprit));
 }
 
+/// CP_INTERRUPT_STATUS, as a dump has it.
+fn interrupts(submit: &Submit<'_>, dump: &HangDump) -> Option<u32> {
+    let status = submit.regs().reg_offset("CP_INTERRUPT_STATUS").expect("a register");
+    dump.core.registers.iter().find(|register| register.reg == status).map(|register| register.value)
+}
+
+/// What the CP cannot execute raises the interrupt that the driver reports as an opcode error, in each thread that comes to it; a
+/// hang raises none.
+#[test]
+fn an_opcode_error_is_an_interrupt() {
+    let db = Db::builtin();
+    for (gpu, flags) in [("a630", 1), ("a740", 1 | 1 << 13)] {
+        let mut garbage = Submit::new(&db, gpu);
+        garbage.words.extend([0x1234_5678, 0, 0]);
+        let mut unknown = Submit::new(&db, gpu);
+        let regs = unknown.regs();
+        let opcode = (0..128).find(|&opcode| regs.packet_name(opcode).is_none()).expect("an unused opcode");
+        unknown.packet(AdrenoPacketHeader::Operation { opcode, count: 1 }, &[0]);
+        let mut endless = Submit::new(&db, gpu);
+        endless.shader("jump #0\nend").dispatch();
+        for (submit, flags) in [(garbage, flags), (unknown, flags), (endless, 0)] {
+            let (end, dump) = submit.run();
+            assert_eq!(interrupts(&submit, &dump.expect("a dump")), Some(flags), "{gpu}: {end:?}");
+        }
+    }
+}
+
 #[test]
 fn an_access_to_a_protected_register_stops_the_stream() {
     let db = Db::builtin();
@@ -215,7 +242,11 @@ fn an_access_to_a_protected_register_stops_the_stream() {
         let said =
             format!("CP | protected mode error | {direction} | addr={base:#010x} | status={status:#010x}");
         assert!(stop.to_string().starts_with(&said), "{stop}");
-        let dumped = dumped(&dump.expect("a dump"));
+        let dump = dump.expect("a dump");
+        let dumped = dumped(&dump);
+        // CP_REGISTER_PROTECTION_ERROR, of both threads where there are two.
+        let flags = if gpu == "a740" { 1 << 4 | 1 << 16 } else { 1 << 4 };
+        assert_eq!(interrupts(&submit, &dump), Some(flags), "{gpu}");
         let report = explained(&db, &dumped.text);
         let cause = &report.findings[report.cause.expect("a cause").finding];
         let origin = cause.args.record("origin").and_then(|origin| origin.number("iova"));
@@ -227,16 +258,46 @@ fn an_access_to_a_protected_register_stops_the_stream() {
     assert_eq!(submit.run().0, RunEnd::Done, "what may be read, and what is not protected");
 }
 
+/// The kernel's memory is for the ring alone on chips with privileged accesses, and no unit may write the ring on any.
 #[test]
-fn the_ring_is_for_privileged_accesses_alone() {
+fn the_kernels_memory_has_rights() {
+    // Where the GPU writes fences.
+    const POINTERS: u64 = 0x0001_0000_0000_0000;
     let db = Db::builtin();
-    for (gpu, refused) in [("a630", false), ("a660", true), ("a740", true)] {
-        let mut submit = Submit::new(&db, gpu);
-        submit.op("CP_MEM_WRITE", &[&halves(RING + 0x7000)[..], &[1]].concat());
-        let (end, dump) = submit.run();
-        assert_eq!(end != RunEnd::Done, refused, "{gpu}: {end:?}");
-        let kind = dump.and_then(|dump| dump.core.fault.and_then(|fault| fault.kind));
-        assert_eq!(kind.as_deref(), refused.then_some("PERMISSION"), "{gpu}");
+    let load = |iova: u64| {
+        let [low, high] = halves(iova);
+        format!(
+            "mov.u32u32 r0.x, {low}\nmov.u32u32 r0.y, {high}\n(rpt5)nop\nldg.u32 r1.x, g[r0.x], 1\n(sy)nop\nend"
+        )
+    };
+    let store = |iova: u64| load(iova).replace("ldg.u32 r1.x, g[r0.x], 1", "stg.u32 g[r0.x], r0.x, 1");
+    for (gpu, privileged) in [("a630", false), ("a660", true), ("a740", true)] {
+        // The access, whether it writes, and whether it is refused.
+        for (iova, writes, refused) in [
+            (POINTERS + 0xf00, false, privileged),
+            (POINTERS + 0xf00, true, privileged),
+            (RING + 0x7000, false, privileged),
+            (RING + 0x7000, true, true),
+        ] {
+            let mut by_cp = Submit::new(&db, gpu);
+            match writes {
+                true => by_cp.op("CP_MEM_WRITE", &[&halves(iova)[..], &[1]].concat()),
+                false => {
+                    let copy = [&[0][..], &halves(DATA), &halves(iova)].concat();
+                    by_cp.op("CP_MEM_TO_MEM", &copy)
+                }
+            };
+            let mut by_shader = Submit::new(&db, gpu);
+            by_shader.shader(&if writes { store(iova) } else { load(iova) }).dispatch();
+            for (submit, client) in [(by_cp, "CP"), (by_shader, "SP")] {
+                let case = format!("{gpu} {client} {iova:#x} {writes}");
+                let (end, dump) = submit.run();
+                assert_eq!(end != RunEnd::Done, refused, "{case}: {end:?}");
+                let Some(fault) = dump.and_then(|dump| dump.core.fault) else { continue };
+                assert_eq!((fault.iova, fault.kind.as_deref()), (Some(iova), Some("PERMISSION")), "{case}");
+                assert!(fault.source.is_some_and(|source| source.ends_with(client)), "{case}");
+            }
+        }
     }
     let mut submit = Submit::new(&db, "a630");
     submit.op("CP_SMMU_TABLE_UPDATE", &[0x1234_0000, 1 << 16, 0, 0]).op("CP_NOP", &[1]);

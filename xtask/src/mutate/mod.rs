@@ -189,7 +189,8 @@ impl Campaign {
         for w in &worst {
             println!("worst {w}");
         }
-        if let [submits @ 1.., ended, work] = executed {
+        let [submits, ended, work] = executed;
+        if submits > 0 {
             println!(
                 "executed {submits} submits, {ended} to their end, with {work} draws, dispatches and blits"
             );

@@ -260,7 +260,7 @@ impl<'d> AdrenoMachine<'d> {
     pub fn submit(&mut self, iova: u64, dwords: u32) {
         for thread in &mut self.threads {
             thread.frames.clear();
-            thread.halted = false;
+            thread.halted = None;
             thread.enter(Frame::new(FrameKind::Indirect, 1, iova, dwords));
         }
     }
@@ -333,7 +333,7 @@ impl<'d> AdrenoMachine<'d> {
         loop {
             let (mut waits, mut moves) = (false, false);
             for n in 0..self.threads.len() {
-                let thread = self.threads.get(n).filter(|thread| !thread.halted);
+                let thread = self.threads.get(n).filter(|thread| thread.halted.is_none());
                 let Some(id) = thread.map(|thread| thread.id) else { continue };
                 let look = watch.as_deref_mut().map(|watch| self.look(id, &waiting, watch)).transpose();
                 let Ok(look) = look else { return RunEnd::Left };
@@ -347,8 +347,8 @@ impl<'d> AdrenoMachine<'d> {
                     Ok(None) => continue,
                     Err(CpStop::Budget) => return RunEnd::Budget,
                     // An error ends its thread; the other goes on as far as it can.
-                    Err(stop @ CpStop::Error(_)) => {
-                        self.thread_mut(id).halted = true;
+                    Err(stop @ CpStop::Error(error)) => {
+                        self.thread_mut(id).halted = Some(error);
                         let end = RunEnd::Stopped { thread: id, stop };
                         halted = Some(halted.filter(|_| id != ThreadId::Br).unwrap_or(end));
                         continue;

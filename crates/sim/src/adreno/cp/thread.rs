@@ -3,6 +3,7 @@
 use super::super::dispatch::RunningDispatch;
 use super::super::draw::BinStreams;
 use super::super::groups_state::Groups;
+use crate::adreno::CpError;
 use unwedge_stream::adreno::mode;
 
 /// A thread of the CP. Before a7xx there is BR alone.
@@ -209,8 +210,8 @@ pub(crate) struct CpThread {
     pub(crate) header: u32,
     /// Headers of the operation in work and of those before it.
     pub(crate) headers: [u32; 3],
-    /// An error ended it.
-    pub(crate) halted: bool,
+    /// The error that ended it.
+    pub(crate) halted: Option<CpError>,
     pub(crate) work: PacketInWork,
     pub(crate) fetches: [LevelFetch; QUEUES],
     /// How often its register contexts rolled over: those of draws and events, and those of blits.
@@ -238,7 +239,7 @@ impl CpThread {
             meets: false,
             header: 0,
             headers: [0; 3],
-            halted: false,
+            halted: None,
             work: PacketInWork::default(),
             fetches: [LevelFetch::default(); QUEUES],
             rollovers: [0; 2],

@@ -1,16 +1,20 @@
 //! The command processor as the CPU reads it: registers of what it fetches, the ROQ, the SQE, the queues of clusters, and
 //! which blocks are busy.
 //!
-//! The fetcher is ahead of the SQE by as much as a queue holds, within the buffer that the SQE is in. The SQE runs no
-//! firmware: of its state there are the headers it remembers, and its program counter is 0.
+//! The fetcher is ahead of the SQE by as much as a queue holds, and goes on into the buffers that are called next. The SQE runs
+//! no firmware: of its state there are the headers it remembers, and its program counter is 0. Facts: a recorded hang of an
+//! a618, whose queues hold the rest of one buffer and the start of the next.
 
 use super::ring::{RING, RING_SIZE};
-use crate::adreno::cp::QUEUES;
+use crate::adreno::cp::{CpThread, QUEUES};
 use crate::adreno::machine::{AdrenoMachine, WorkUnit};
 use crate::adreno::space::Client;
 use crate::adreno::{CpErrorKind, CpStop, GpuFault, RunEnd, ThreadId};
 use std::collections::BTreeMap;
 use unwedge_base::Generation;
+use unwedge_stream::adreno::AdrenoOp;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::adreno::read_ahead::READ_AHEAD;
 
 /// Names of the queues in registers.
 const LEVELS: [&str; QUEUES] = ["RB", "IB1", "IB2", "SDS"];
@@ -30,6 +34,41 @@ struct QueueState {
     fetched: Vec<u32>,
     /// Dwords taken last, the newest last.
     before: Vec<u32>,
+    /// The first dword that is not taken does not begin a packet.
+    in_packet: bool,
+}
+
+/// The streams that packets call, one after the other, as far as they are called in any case: address and dwords.
+fn calls(machine: &AdrenoMachine<'_>, words: &[u32]) -> Vec<(u64, u64)> {
+    let mut out = Vec::new();
+    let mut rest = words;
+    while let Some((header, payload)) = rest.split_first().filter(|_| out.len() + 1 < READ_AHEAD) {
+        let Some(header) = AdrenoPacketHeader::decode(*header, machine.generation) else { break };
+        let Some((payload, after)) = payload.split_at_checked(header.count() as usize) else { break };
+        if let AdrenoPacketHeader::Operation { opcode, .. } = header {
+            match (machine.operation(opcode), payload) {
+                (AdrenoOp::IndirectBuffer, [low, high, size, ..]) => {
+                    let dwords = u64::from(size & 0xf_ffff);
+                    let iova = u64::from(*low) | u64::from(*high) << 32;
+                    out.extend(Some((iova, dwords)).filter(|_| dwords > 0));
+                }
+                // Whether the fetcher goes past a condition is not known; what follows a chain is another buffer.
+                (
+                    AdrenoOp::CondRegExec
+                    | AdrenoOp::CondExec
+                    | AdrenoOp::IndirectBufferPfd
+                    | AdrenoOp::IndirectBufferChain
+                    | AdrenoOp::StartBin
+                    | AdrenoOp::EndBin
+                    | AdrenoOp::FixedStrideDrawTable,
+                    _,
+                ) => break,
+                _ => {}
+            }
+        }
+        rest = after;
+    }
+    out
 }
 
 /// The CP at a stop.
@@ -66,16 +105,49 @@ impl CpState {
             let queue = &mut queues[n];
             queue.fetched = (0..left.min(size)).map_while(|n| read(next + 4 * n)).collect();
             let taken = next.saturating_sub(frame.base) / 4;
-            let kept = taken.min(size - queue.fetched.len() as u64);
-            queue.before = (1..=kept).rev().map_while(|n| read(next - 4 * n)).collect();
+            queue.before = (1..=taken.min(size)).rev().map_while(|n| read(next - 4 * n)).collect();
             queue.unfetched = left - queue.fetched.len() as u64;
+            let header = read(frame.next).and_then(|raw| AdrenoPacketHeader::decode(raw, machine.generation));
+            let packet = header.map_or(u64::MAX, |header| 1 + u64::from(header.count()));
+            queue.in_packet = partly != 0 && partly != packet;
             queue.dwords = (frame.end - frame.base) / 4;
             queue.base = frame.base;
             if frame.held == 0 {
                 queue.taken += partly;
             }
         }
-        CpState { queues, header: thread.header, headers: thread.headers, bounds }
+        let mut state = CpState { queues, header: thread.header, headers: thread.headers, bounds };
+        state.read_ahead(machine);
+        state
+    }
+
+    /// Fetches the buffers that are called after those that the SQE is in, and leaves out what they have replaced.
+    fn read_ahead(&mut self, machine: &AdrenoMachine<'_>) {
+        for n in [1, 2] {
+            let size = self.bounds[n + 1].saturating_sub(self.bounds[n]);
+            let around = &self.queues[n - 1];
+            let called = if around.in_packet { Vec::new() } else { calls(machine, &around.fetched) };
+            let queue = &mut self.queues[n];
+            for (base, dwords) in called {
+                let room = size.saturating_sub(queue.fetched.len() as u64);
+                if room == 0 || queue.unfetched > 0 || queue.in_packet {
+                    break;
+                }
+                let read = |at: u64| {
+                    let iova = base.checked_add(4 * at)?;
+                    machine.space.memory.load(iova, 4).known().map(|word| word as u32)
+                };
+                let before = queue.fetched.len();
+                queue.fetched.extend((0..dwords.min(room)).map_while(read));
+                queue.unfetched = dwords - (queue.fetched.len() - before) as u64;
+                (queue.base, queue.dwords) = (base, dwords);
+            }
+        }
+        for (n, queue) in self.queues.iter_mut().enumerate() {
+            let size = self.bounds[n + 1].saturating_sub(self.bounds[n]) as usize;
+            let kept = size.saturating_sub(queue.fetched.len()).min(queue.before.len());
+            queue.before.drain(..queue.before.len() - kept);
+        }
     }
 
     /// Registers of what is fetched, by number.
@@ -188,7 +260,7 @@ fn busy_blocks(machine: &AdrenoMachine<'_>, fault: Option<GpuFault>) -> Vec<&'st
     busy
 }
 
-/// RBBM_STATUS and RBBM_STATUS3.
+/// RBBM_STATUS and RBBM_STATUS3; after an error of the CP, its interrupts and what they are about.
 pub(super) fn status(machine: &AdrenoMachine<'_>, end: &RunEnd, out: &mut BTreeMap<u32, u32>) {
     let fault = match end {
         RunEnd::Stopped { stop, .. } => CpStop::gpu_fault(stop),
@@ -200,13 +272,28 @@ pub(super) fn status(machine: &AdrenoMachine<'_>, end: &RunEnd, out: &mut BTreeM
     {
         out.insert(status, CpErrorKind::protect_status(reg, read));
     }
-    let mut set = |register: &str, flags: &[&str]| {
-        let Some(reg) = machine.gpu.reg_offset(register) else { return };
-        let Some(ty) = machine.gpu.reg(reg).and_then(|reg| reg.ty()) else { return };
-        let is_set = |bit: &u32| flags.iter().any(|flag| ty.field(1 << bit, flag) == Some(1));
-        out.insert(reg, (0..32).filter(is_set).fold(0, |value, bit| value | 1 << bit));
-    };
-    set("RBBM_STATUS", &busy_blocks(machine, fault));
+    let interrupts: Vec<&str> = machine.threads.iter().filter_map(interrupt).collect();
+    set_flags(machine, "CP_INTERRUPT_STATUS", &interrupts, out);
+    set_flags(machine, "RBBM_STATUS", &busy_blocks(machine, fault), out);
     let stalled: &[&str] = if fault.is_some() { &["SMMU_STALLED_ON_FAULT"] } else { &[] };
-    set("RBBM_STATUS3", stalled);
+    set_flags(machine, "RBBM_STATUS3", stalled, out);
+}
+
+/// The flag of CP_INTERRUPT_STATUS that a thread's error raises, if one is known. The driver leaves it set.
+fn interrupt(thread: &CpThread) -> Option<&'static str> {
+    Some(match (thread.halted?.kind, thread.id) {
+        (CpErrorKind::BadHeader { .. } | CpErrorKind::Opcode { .. }, ThreadId::Br) => "CP_OPCODE_ERROR",
+        (CpErrorKind::BadHeader { .. } | CpErrorKind::Opcode { .. }, ThreadId::Bv) => "CP_OPCODE_ERROR_BV",
+        (CpErrorKind::Protected { .. }, ThreadId::Br) => "CP_REGISTER_PROTECTION_ERROR",
+        (CpErrorKind::Protected { .. }, ThreadId::Bv) => "CP_REGISTER_PROTECTION_ERROR_BV",
+        _ => return None,
+    })
+}
+
+/// Sets a register to these of its flags.
+fn set_flags(machine: &AdrenoMachine<'_>, register: &str, flags: &[&str], out: &mut BTreeMap<u32, u32>) {
+    let Some(reg) = machine.gpu.reg_offset(register) else { return };
+    let Some(ty) = machine.gpu.reg(reg).and_then(|reg| reg.ty()) else { return };
+    let is_set = |bit: &u32| flags.iter().any(|flag| ty.field(1 << bit, flag) == Some(1));
+    out.insert(reg, (0..32).filter(is_set).fold(0, |value, bit| value | 1 << bit));
 }
