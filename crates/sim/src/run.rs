@@ -6,6 +6,7 @@
 use crate::memory::{GroupAccesses, GroupView, SimMemory};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// When memory is accessed and results are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,34 +101,30 @@ fn ahead<R: Send>(
     map_at_once(count, threads, |at| run(GroupView::new(memory), first + at as u32, Turn::Ahead))
 }
 
-/// What a function makes of each number below a count, on so many threads of the host.
+/// What a function makes of each number below a count, on so many threads of the host: the caller's, and those of the process's
+/// pool, which live on between calls because starting a thread takes as long as thousands of fragments.
 pub(crate) fn map_at_once<R: Send>(count: usize, threads: usize, make: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let threads = threads.min(count);
     if threads <= 1 {
         return (0..count).map(make).collect();
     }
-    let next = AtomicUsize::new(0);
+    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(threads)));
     let work = || {
-        let mut made = Vec::new();
+        let mut own = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             if at >= count {
-                return made;
+                break;
             }
-            made.push((at, make(at)));
+            own.push((at, make(at)));
         }
+        made.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
     };
-    let mut all: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut all = work();
-        for other in others {
-            match other.join() {
-                Ok(made) => all.extend(made),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        all
+    rayon_core::in_place_scope(|scope| {
+        (1..threads).for_each(|_| scope.spawn(|_| work()));
+        work();
     });
+    let mut all = made.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.sort_unstable_by_key(|(at, _)| *at);
     all.into_iter().map(|(_, made)| made).collect()
 }

@@ -6,7 +6,7 @@ use unwedge_base::plural::counted;
 use unwedge_base::{Diagnostic, Span};
 
 /// Bytes asked for at once.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 256 << 10;
 /// Losses told one by one. A capture that has more is broken through and through.
 const TOLD: usize = 64;
 

@@ -25,6 +25,8 @@ pub enum Loading {
     Snapshot,
 }
 
+/// Dwords of two snapshots that are compared at once.
+const COMPARED: usize = 1 << 10;
 /// Steps that what the kernel writes after the streams of a submit may take.
 const END_STEPS: u64 = 1 << 10;
 
@@ -375,11 +377,20 @@ fn captured_byte(buffer: &Buffer, at: u64) -> Option<u8> {
 /// Stores the dwords of a buffer that are not those of an earlier snapshot.
 fn store_changes(machine: &mut AdrenoMachine<'_>, buffer: &Buffer, before: Option<&[u32]>, words: &[u32]) {
     let longest = words.len().max(before.map_or(0, <[u32]>::len));
-    for at in 0..longest {
-        let word = words.get(at).copied().unwrap_or(0);
-        let old = before.map(|before| before.get(at).copied().unwrap_or(0));
-        if old != Some(word) {
-            machine.space.memory.store(buffer.iova + 4 * at as u64, 4, word.into());
+    for from in (0..longest).step_by(COMPARED) {
+        let part = from..(from + COMPARED).min(longest);
+        // Most parts are as they were.
+        if before.is_some_and(|before| {
+            before.get(part.clone()).is_some_and(|b| words.get(part.clone()) == Some(b))
+        }) {
+            continue;
+        }
+        for at in part {
+            let word = words.get(at).copied().unwrap_or(0);
+            let old = before.map(|before| before.get(at).copied().unwrap_or(0));
+            if old != Some(word) {
+                machine.space.memory.store(buffer.iova + 4 * at as u64, 4, word.into());
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Undoes compression while it is read. Never: more memory than the window of a stream.
 
 use super::Compression;
-use flate2::bufread::MultiGzDecoder;
+use super::gzip::Gzip;
 use lzma_rust2::{Action, Status, XzStream};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -13,7 +13,7 @@ const MAX_WINDOW: u64 = 128 << 20;
 /// What comes out of a compressed stream; of several in a row, one after another.
 pub fn unpacked<'s>(compression: Compression, packed: impl BufRead + Send + 's) -> Box<dyn Read + Send + 's> {
     match compression {
-        Compression::Gzip => Box::new(MultiGzDecoder::new(packed)),
+        Compression::Gzip => Box::new(Gzip::new(packed)),
         Compression::Zstd => Box::new(Zstd::new(packed)),
         Compression::Xz => {
             let window = u32::try_from(MAX_WINDOW >> 10).unwrap_or(u32::MAX);
