@@ -4,10 +4,13 @@
 //! Panics, what does not hold, and inputs that take too much time or memory are printed with their seed, and make it fail.
 
 use crate::mutate::HEAP;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
+use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::campaign::{Campaign, Subject};
-use unwedge_testkit::shaders::checks::Outcome;
+use unwedge_testkit::shaders::checks::{NIR, Outcome};
+use unwedge_testkit::shaders::{Dialect, random, spirv};
 
 const DEFAULT: u64 = 100_000;
 /// No input takes longer.
@@ -15,8 +18,35 @@ const SLOW: Duration = Duration::from_secs(5);
 /// Bytes of the heap that no input takes more of: a run has a limit of its own.
 const HEAP_LIMIT: usize = 256 << 20;
 
+/// Random shaders that fuzzing starts from.
+const SEEDS: u64 = 32;
+
+/// Writes what the fuzz targets start from.
+fn seeds(folder: &str) -> Result<(), String> {
+    let write = |target: &str, name: u64, bytes: &[u8]| {
+        let folder = format!("{folder}/{target}");
+        let path = format!("{folder}/{name}");
+        fs::create_dir_all(&folder).and_then(|()| fs::write(&path, bytes)).map_err(|e| format!("{path}: {e}"))
+    };
+    write("nir", 0, NIR.as_bytes())?;
+    for seed in 0..SEEDS {
+        let shader = random(&mut Rng::new(seed), Dialect::Spirv);
+        let words = spirv::module(&shader);
+        write("spirv", seed, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())?;
+        let shader = random(&mut Rng::new(seed), Dialect::Full);
+        write("shader_text", seed, unwedge_shader::text::print(&shader).as_bytes())?;
+        write("shader_passes", seed, &seed.to_le_bytes())?;
+    }
+    Ok(())
+}
+
 /// Runs the command.
 pub fn run(args: &[String]) -> Result<(), String> {
+    if let [command, folder] = args
+        && command == "seeds"
+    {
+        return seeds(folder);
+    }
     let names = || Subject::ALL.map(Subject::name).join(", ");
     let subject = args.first().and_then(|name| Subject::ALL.into_iter().find(|s| s.name() == name));
     let subject = subject.ok_or_else(|| format!("shaders takes one of {}", names()))?;
@@ -28,7 +58,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
                 first = rest.next().and_then(|v| v.parse().ok()).ok_or("--seed takes a number")?;
             }
             (_, Ok(number)) => count = number,
-            (path, _) => files.push(std::fs::read(path).map_err(|e| format!("{path}: {e}"))?),
+            (path, _) => files.push(fs::read(path).map_err(|e| format!("{path}: {e}"))?),
         }
     }
     let mut campaign = Campaign::new(subject, files, None);
