@@ -368,6 +368,8 @@ impl Checker<'_> {
             (Payload::Reduce(op, cluster), Some(ty)) => {
                 let known = crate::semantics::identity(op, ty.base).is_some();
                 expect(known, "the operation has no identity for this type")?;
+                let computes = fits(op, &[ty, ty], &[ty]).is_ok();
+                expect(computes, "the operation does not compute this type")?;
                 expect(cluster == 0 || cluster.is_power_of_two(), "a cluster is a power of two")?;
             }
             _ => {}

@@ -245,7 +245,8 @@ impl Generator<'_> {
             Op::ReadFirst => (Payload::None, vec![self.value(region, ty)], ty),
             Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => {
                 let reduced = REDUCTIONS[self.rng.below(REDUCTIONS.len())];
-                if semantics::identity(reduced, ty.base).is_none() {
+                let computes = matches!(reduced.row().operands, [Rule::T(set), ..] if set.has(ty.base));
+                if !computes || semantics::identity(reduced, ty.base).is_none() {
                     return;
                 }
                 let cluster = if op == Op::Reduce { [0, 1, 2, 4][self.rng.below(4)] } else { 0 };
