@@ -129,12 +129,15 @@ fn earlier_garbage(stop: Option<&CpStop>) -> Option<Finding> {
     Some(finding.seen(bad.iter().rev().take(4).map(|&(iova, raw)| bad_header("bos", raw, iova))))
 }
 
+/// The CP refused an access to a protected register.
+const PROTECTION_ERROR: &str = "CP_REGISTER_PROTECTION_ERROR";
+
 /// The flags of error interrupts. What they mean is said where reports are shown.
 const ERRORS: &[&str] = &[
     "CP_OPCODE_ERROR",
     "CP_UCODE_ERROR",
     "CP_HW_FAULT_ERROR",
-    "CP_REGISTER_PROTECTION_ERROR",
+    PROTECTION_ERROR,
     "CP_AHB_ERROR",
     "CP_VSD_PARITY_ERROR",
     "CP_ILLEGAL_INSTR_ERROR",
@@ -153,6 +156,10 @@ fn error_interrupts(case: &AdrenoCase<'_>) -> Vec<Finding> {
         let Some(flags) = case.regs.flags(register) else { continue };
         for flag in flags {
             let Some(&error) = ERRORS.iter().find(|name| is_flag(flag, name)) else { continue };
+            // `protected-register` says which access it was.
+            if error == PROTECTION_ERROR && protect_status(case).is_some() {
+                continue;
+            }
             let subject = Subject::Register(register.into());
             out.push(
                 Finding::new(Rule::ErrorInterrupt, Trust::Certain, subject)
@@ -178,11 +185,13 @@ fn is_flag(flag: &str, name: &str) -> bool {
 }
 
 /// CP_PROTECT_STATUS keeps the last access that the CP's protection refused.
+fn protect_status(case: &AdrenoCase<'_>) -> Option<u32> {
+    let known = case.gpu.generation() >= Generation::A6xx;
+    case.regs.get("CP_PROTECT_STATUS").filter(|&status| known && status != 0)
+}
+
 fn protected_access(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Option<Finding> {
-    if case.gpu.generation() < Generation::A6xx {
-        return None;
-    }
-    let status = case.regs.get("CP_PROTECT_STATUS").filter(|&v| v != 0)?;
+    let status = protect_status(case)?;
     let reg = status & 0x3_ffff;
     let name = case.gpu.reg(reg).map_or_else(|| format!("{reg:#x}"), |r| r.name().to_owned());
     let packet = stop.filter(|stop| stop.reached).and_then(|stop| stop.scene.packet.as_ref());

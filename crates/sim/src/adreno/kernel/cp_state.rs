@@ -38,37 +38,54 @@ struct QueueState {
     in_packet: bool,
 }
 
-/// The streams that packets call, one after the other, as far as they are called in any case: address and dwords.
-fn calls(machine: &AdrenoMachine<'_>, words: &[u32]) -> Vec<(u64, u64)> {
-    let mut out = Vec::new();
+/// The operations of a stretch of a stream that begins with a packet, with their payloads, up to what is not a whole packet.
+fn operations<'w>(
+    machine: &AdrenoMachine<'_>,
+    words: &'w [u32],
+) -> impl Iterator<Item = (AdrenoOp, &'w [u32])> {
     let mut rest = words;
-    while let Some((header, payload)) = rest.split_first().filter(|_| out.len() + 1 < READ_AHEAD) {
-        let Some(header) = AdrenoPacketHeader::decode(*header, machine.generation) else { break };
-        let Some((payload, after)) = payload.split_at_checked(header.count() as usize) else { break };
-        if let AdrenoPacketHeader::Operation { opcode, .. } = header {
-            match (machine.operation(opcode), payload) {
-                (AdrenoOp::IndirectBuffer, [low, high, size, ..]) => {
-                    let dwords = u64::from(size & 0xf_ffff);
-                    let iova = u64::from(*low) | u64::from(*high) << 32;
-                    out.extend(Some((iova, dwords)).filter(|_| dwords > 0));
-                }
-                // Whether the fetcher goes past a condition is not known; what follows a chain is another buffer.
-                (
-                    AdrenoOp::CondRegExec
-                    | AdrenoOp::CondExec
-                    | AdrenoOp::IndirectBufferPfd
-                    | AdrenoOp::IndirectBufferChain
-                    | AdrenoOp::StartBin
-                    | AdrenoOp::EndBin
-                    | AdrenoOp::FixedStrideDrawTable,
-                    _,
-                ) => break,
-                _ => {}
+    std::iter::from_fn(move || {
+        loop {
+            let (header, payload) = rest.split_first()?;
+            let header = AdrenoPacketHeader::decode(*header, machine.generation)?;
+            let (payload, after) = payload.split_at_checked(header.count() as usize)?;
+            rest = after;
+            if let AdrenoPacketHeader::Operation { opcode, .. } = header {
+                return Some((machine.operation(opcode), payload));
             }
         }
-        rest = after;
-    }
-    out
+    })
+}
+
+/// Whether a stretch of a stream goes on in another buffer.
+fn chains(machine: &AdrenoMachine<'_>, words: &[u32]) -> bool {
+    operations(machine, words).any(|(op, _)| op == AdrenoOp::IndirectBufferChain)
+}
+
+/// The streams that are called next, as far as they are called in any case: address and dwords. Whether the fetcher goes past a
+/// condition is not known.
+fn calls(machine: &AdrenoMachine<'_>, words: &[u32]) -> Vec<(u64, u64)> {
+    let surely = |op: AdrenoOp| {
+        !matches!(
+            op,
+            AdrenoOp::CondRegExec
+                | AdrenoOp::CondExec
+                | AdrenoOp::IndirectBufferPfd
+                | AdrenoOp::IndirectBufferChain
+                | AdrenoOp::StartBin
+                | AdrenoOp::EndBin
+                | AdrenoOp::FixedStrideDrawTable
+        )
+    };
+    let calls = operations(machine, words).take_while(|(op, _)| surely(*op));
+    let calls = calls.filter_map(|call| match call {
+        (AdrenoOp::IndirectBuffer, [low, high, size, ..]) => {
+            let dwords = u64::from(size & 0xf_ffff);
+            Some((u64::from(*low) | u64::from(*high) << 32, dwords)).filter(|_| dwords > 0)
+        }
+        _ => None,
+    });
+    calls.take(READ_AHEAD - 1).collect()
 }
 
 /// The CP at a stop.
@@ -128,18 +145,21 @@ impl CpState {
             let around = &self.queues[n - 1];
             let called = if around.in_packet { Vec::new() } else { calls(machine, &around.fetched) };
             let queue = &mut self.queues[n];
+            let mut current = 0;
             for (base, dwords) in called {
                 let room = size.saturating_sub(queue.fetched.len() as u64);
-                if room == 0 || queue.unfetched > 0 || queue.in_packet {
+                // The buffer that a chain goes to comes first.
+                let chains = chains(machine, &queue.fetched[current..]);
+                if room == 0 || queue.unfetched > 0 || queue.in_packet || chains {
                     break;
                 }
                 let read = |at: u64| {
                     let iova = base.checked_add(4 * at)?;
                     machine.space.memory.load(iova, 4).known().map(|word| word as u32)
                 };
-                let before = queue.fetched.len();
+                current = queue.fetched.len();
                 queue.fetched.extend((0..dwords.min(room)).map_while(read));
-                queue.unfetched = dwords - (queue.fetched.len() - before) as u64;
+                queue.unfetched = dwords - (queue.fetched.len() - current) as u64;
                 (queue.base, queue.dwords) = (base, dwords);
             }
         }
