@@ -268,7 +268,10 @@ impl AdrenoMachine<'_> {
     fn chain(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
         let (iova, size) = (packet.arg64(0)?, packet.arg(2)? & 0xf_ffff);
         let level = self.level(packet.thread);
-        self.thread_mut(packet.thread).frames.pop();
+        let thread = self.thread_mut(packet.thread);
+        thread.frames.pop();
+        // The packet that it goes to may be itself, and nothing of that is taken yet.
+        thread.work.dwords = 0;
         self.push(packet, Frame::new(FrameKind::Indirect, level, iova, size))
     }
 
