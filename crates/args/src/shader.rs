@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use unwedge::shader::passes::{PASSES, Pipeline};
+use unwedge::shader::passes::{PASSES, Pass, Pipeline, STANDARD};
 use unwedge_view::shader::{
     BufferRequest, OutputRequest, PrintAfter, PushRequest, Specialization, Workgroups,
 };
@@ -55,13 +55,16 @@ pub enum ShaderCommand {
 
 /// The end of the help of `shader opt`: the passes.
 fn opt_help() -> String {
-    let mut help = "The shader is checked after each pass; exit status 4 says that one broke a rule of the IR.\n\nPasses:\n".to_owned();
-    for pass in PASSES {
-        help.push_str(&format!("  {}\n", pass.name));
+    let mut help =
+        "The shader is checked after each pass; exit status 4 says that one broke a rule of the IR.\n\nPasses:\n".to_owned();
+    help.push_str(&format!("  {STANDARD:15} those marked with *, in this order, until nothing changes\n"));
+    for Pass { name, summary, standard, .. } in PASSES {
+        let mark = if *standard { "* " } else { "  " };
+        help.push_str(&format!("  {name:13} {mark}{summary}\n"));
     }
     help.push_str(
         "\nExamples:\n  unwedge shader opt shader.spv\n  unwedge shader opt --passes variables,copies,dead shader.spv -o small.txt\n  \
-        unwedge shader opt --print-after all shader.spv\n  unwedge shader opt --print-changed shader.spv -o /dev/null",
+        unwedge shader opt --print-after all shader.spv\n  unwedge shader opt --print-changed shader.spv -o after.txt",
     );
     help
 }
