@@ -303,7 +303,7 @@ fn flow_that_matters_stays() {
         })
     };
     let reduction = reduced(&shader, in_loop);
-    assert!(lines(&reduction.shader) < 14, "{}", print(&reduction.shader));
+    assert!(lines(&reduction.shader) <= 16, "{}", print(&reduction.shader));
 }
 
 #[test]
