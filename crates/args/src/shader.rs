@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use unwedge::shader::front::nir::Arguments;
 use unwedge::shader::passes::{PASSES, Pass, Pipeline, STANDARD};
 use unwedge_view::shader::{
     BufferRequest, OutputRequest, PrintAfter, PushRequest, Specialization, Workgroups,
@@ -72,7 +73,7 @@ fn opt_help() -> String {
 /// A file and what is read of it.
 #[derive(Args, Debug)]
 pub struct ShaderInput {
-    /// A SPIR-V module, or the text of a shader; `-` for standard input
+    /// A SPIR-V module, WGSL, GLSL, NIR as Mesa prints it, or the text that `shader print` makes; `-` for standard input
     pub file: PathBuf,
     /// The entry point; the first one, and for validate all, if not given
     #[arg(long, value_name = "NAME")]
@@ -80,6 +81,9 @@ pub struct ShaderInput {
     /// A specialization constant: an integer, true or false, or bits such as 0x3f800000; repeatable
     #[arg(long, value_name = "ID=VALUE")]
     pub spec: Vec<Specialization>,
+    /// Of NIR for AMD, where its arguments are: "local_id_x=v0:1 push0=s3:1 arg0=s0:2 arg1=s2:1 ..." (docs/shader-ir.md)
+    #[arg(long, value_name = "LIST", value_parser = Arguments::parse)]
+    pub nir_arguments: Option<Arguments>,
 }
 
 /// `shader validate`

@@ -177,6 +177,21 @@ fn a_shader_is_shown_after_any_pass() {
     assert_eq!(plain.lines().nth(1), after.lines().nth(1));
 }
 
+#[test]
+fn nir_is_read_with_its_arguments() {
+    let text = unwedge_testkit::shaders::checks::NIR;
+    let arguments = "local_id_x=v0:1 push0=s3:1 arg0=s0:2 arg1=s2:1 arg2=s3:1 arg3=v0:1";
+    let args = ["shader", "print", "--nir-arguments", arguments, "-"];
+    let (code, out, err) = outcome(&args, text.as_bytes());
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.starts_with("shader compute") && out.contains("store<storage"), "{out}");
+    // Without them what it reads first is not known.
+    let (code, out, err) = outcome(&["shader", "validate", "-"], text.as_bytes());
+    assert!(code == Some(3) || code == Some(4), "{out}{err}");
+    assert!(out.contains(": line "), "{out}");
+    assert_eq!(outcome(&["shader", "print", "--nir-arguments", "push0", "-"], text.as_bytes()).0, Some(2));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_command_reduces_a_shader() {
