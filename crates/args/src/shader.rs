@@ -3,7 +3,8 @@
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use unwedge::shader::passes::{PASSES, Pipeline};
+use unwedge::shader::front::nir::Arguments;
+use unwedge::shader::passes::{PASSES, Pass, Pipeline, STANDARD};
 use unwedge_view::shader::{
     BufferRequest, OutputRequest, PrintAfter, PushRequest, Specialization, Workgroups,
 };
@@ -55,13 +56,16 @@ pub enum ShaderCommand {
 
 /// The end of the help of `shader opt`: the passes.
 fn opt_help() -> String {
-    let mut help = "The shader is checked after each pass; exit status 4 says that one broke a rule of the IR.\n\nPasses:\n".to_owned();
-    for pass in PASSES {
-        help.push_str(&format!("  {}\n", pass.name));
+    let mut help =
+        "The shader is checked after each pass; exit status 4 says that one broke a rule of the IR.\n\nPasses:\n".to_owned();
+    help.push_str(&format!("  {STANDARD:15} those marked with *, in this order, until nothing changes\n"));
+    for Pass { name, summary, standard, .. } in PASSES {
+        let mark = if *standard { "* " } else { "  " };
+        help.push_str(&format!("  {name:13} {mark}{summary}\n"));
     }
     help.push_str(
         "\nExamples:\n  unwedge shader opt shader.spv\n  unwedge shader opt --passes variables,copies,dead shader.spv -o small.txt\n  \
-        unwedge shader opt --print-after all shader.spv\n  unwedge shader opt --print-changed shader.spv -o /dev/null",
+        unwedge shader opt --print-after all shader.spv\n  unwedge shader opt --print-changed shader.spv -o after.txt",
     );
     help
 }
@@ -69,7 +73,7 @@ fn opt_help() -> String {
 /// A file and what is read of it.
 #[derive(Args, Debug)]
 pub struct ShaderInput {
-    /// A SPIR-V module, or the text of a shader; `-` for standard input
+    /// A SPIR-V module, WGSL, GLSL, NIR as Mesa prints it, or the text that `shader print` makes; `-` for standard input
     pub file: PathBuf,
     /// The entry point; the first one, and for validate all, if not given
     #[arg(long, value_name = "NAME")]
@@ -77,6 +81,9 @@ pub struct ShaderInput {
     /// A specialization constant: an integer, true or false, or bits such as 0x3f800000; repeatable
     #[arg(long, value_name = "ID=VALUE")]
     pub spec: Vec<Specialization>,
+    /// Of NIR for AMD, where its arguments are: "local_id_x=v0:1 push0=s3:1 arg0=s0:2 arg1=s2:1 ..." (docs/shader-ir.md)
+    #[arg(long, value_name = "LIST", value_parser = Arguments::parse)]
+    pub nir_arguments: Option<Arguments>,
 }
 
 /// `shader validate`

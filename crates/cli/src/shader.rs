@@ -43,9 +43,15 @@ fn unusable(name: &str, error: &LoadError) -> Failure {
     }
 }
 
+/// The file, in the form that it has.
+fn file<'a>(input: &'a Input, args: &ShaderInput) -> Result<ShaderFile<'a>, LoadError> {
+    let arguments = args.nir_arguments.clone().unwrap_or_default();
+    Ok(ShaderFile::named(&input.name, &input.bytes)?.with_arguments(&arguments))
+}
+
 fn load(args: &ShaderInput, global: &Global) -> Result<(String, unwedge::shader::ir::Shader), Failure> {
     let input = Input::open(&args.file, global.max_size)?;
-    let shader = ShaderFile::named(&input.name, &input.bytes).and_then(|file| file.load(&options(args)));
+    let shader = file(&input, args).and_then(|file| file.load(&options(args)));
     let shader = shader.map_err(|e| unusable(&input.name, &e))?;
     Ok((input.name, shader))
 }
@@ -91,7 +97,7 @@ fn optimize(args: &ShaderOpt, global: &Global) -> Result<Outcome, Failure> {
 
 fn validate(args: &ShaderValidate, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.input.file, global.max_size)?;
-    let view = ValidityView::of(&input.name, &input.bytes, &options(&args.input))
+    let view = ValidityView::of(&input.name, file(&input, &args.input), &options(&args.input))
         .map_err(|e| unusable(&input.name, &e))?;
     let mut out = Output::open(global, false);
     // A failed write is remembered, and reported by `finish`.

@@ -1,4 +1,4 @@
-//! `unwedge shader`: SPIR-V and the IR's text printed, validated and run.
+//! `unwedge shader`: SPIR-V and the IR's text printed, validated, run, optimized and reduced.
 
 mod program;
 
@@ -147,6 +147,92 @@ fn validation_names_the_word_or_the_line() {
 }
 
 #[test]
+fn a_shader_is_shown_after_any_pass() {
+    let folder = Folder::of(&[("a.spv", module(false))]);
+    let (code, text, err) = folder.run(&["shader", "opt", "a.spv"], b"");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(text.starts_with("shader compute") && !text.contains("# after"), "{text}");
+    assert_eq!(folder.run(&["shader", "opt", "--passes", "dead", "-"], text.as_bytes()).1, text);
+    let (_, shown, _) = folder
+        .run(&["shader", "opt", "--passes", "numbering,dead,dead", "--print-after", "dead", "a.spv"], b"");
+    assert!(
+        shown.starts_with("# after dead (run 2)")
+            && shown.contains("\n# after dead (run 3), which changed nothing\n")
+    );
+    let (code, shown, _) = folder.run(&["shader", "opt", "--print-changed", "-o", "after.txt", "a.spv"], b"");
+    assert_eq!(code, Some(0));
+    assert!(shown.contains("# after ") && !shown.contains("which changed nothing"), "{shown}");
+    assert_eq!(std::fs::read_to_string(folder.path("after.txt")).expect("the file"), text);
+    let (_, json, _) = folder.run(&["shader", "opt", "--json", "--passes", "dead", "a.spv"], b"");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["schema"], &json["passes"][0]["pass"]), (&"unwedge.shader-opt".into(), &"dead".into()));
+    let (_, help, _) = outcome(&["shader", "opt", "--help"], b"");
+    for pass in unwedge::shader::passes::PASSES {
+        assert!(help.contains(pass.name) && help.contains(pass.summary), "{}: {help}", pass.name);
+    }
+    // What is run after passes does the same in fewer steps, or as many.
+    let plain = folder.run(&["shader", "run", "--buffer", "0.5=16", "a.spv"], b"").1;
+    let after = folder.run(&["shader", "run", "--buffer", "0.5=16", "--passes", "standard", "a.spv"], b"").1;
+    assert_eq!(plain.lines().next(), after.lines().next());
+    assert_eq!(plain.lines().nth(1), after.lines().nth(1));
+}
+
+#[test]
+fn nir_is_read_with_its_arguments() {
+    let text = unwedge_testkit::shaders::checks::NIR;
+    let arguments = "local_id_x=v0:1 push0=s3:1 arg0=s0:2 arg1=s2:1 arg2=s3:1 arg3=v0:1";
+    let args = ["shader", "print", "--nir-arguments", arguments, "-"];
+    let (code, out, err) = outcome(&args, text.as_bytes());
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.starts_with("shader compute") && out.contains("store<storage"), "{out}");
+    // Without them what it reads first is not known.
+    let (code, out, err) = outcome(&["shader", "validate", "-"], text.as_bytes());
+    assert!(code == Some(3) || code == Some(4), "{out}{err}");
+    assert!(out.contains(": line "), "{out}");
+    assert_eq!(outcome(&["shader", "print", "--nir-arguments", "push0", "-"], text.as_bytes()).0, Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_reduces_a_shader() {
+    let folder = Folder::of(&[("a.spv", module(false))]);
+    let args = ["shader", "reduce", "-o", "small.txt", "a.spv", "--", "grep", "-q", "imul"];
+    let (code, out, err) = folder.run(&args, b"");
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    assert!(err.contains("instructions reduced to 3, "), "{err}");
+    let small = std::fs::read_to_string(folder.path("small.txt")).expect("the file");
+    assert!(small.contains("imul") && !small.contains("resource") && small.lines().count() < 12, "{small}");
+    // The name of the file in the middle, standard output, and the limit of candidates.
+    let script = "test -f \"$1\" && grep -q store \"$1\" && test \"$2\" = last";
+    let args = ["shader", "reduce", "a.spv", "--", "sh", "-c", script, "sh", "{}", "last"];
+    let (code, out, err) = folder.run(&args, b"");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("shader compute") && out.contains("store"), "{out}");
+    let limited = ["shader", "reduce", "--tries", "1", "a.spv", "--", "true"];
+    let (code, _, err) = folder.run(&limited, b"");
+    assert!(code == Some(0) && err.contains("stopped by --tries"), "{err}");
+    // A command that says no, and one that does not end, with what it started.
+    let (code, out, err) = folder.run(&["shader", "reduce", "a.spv", "--", "false"], b"");
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.contains("does not exit with status 0"), "{err}");
+    let endless = "sleep 1000 & echo $! > pid; wait";
+    let args = ["shader", "reduce", "--timeout", "1", "a.spv", "--", "sh", "-c", endless];
+    assert_eq!(folder.run(&args, b"").0, Some(1));
+    let pid = std::fs::read_to_string(folder.path("pid")).expect("the file");
+    let gone = || {
+        !std::process::Command::new("kill")
+            .args(["-0", pid.trim()])
+            .output()
+            .is_ok_and(|o| o.status.success())
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !gone() && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(gone(), "the command's own program still runs");
+}
+
+#[test]
 fn what_cannot_be_used_is_refused() {
     for (args, input, status) in [
         (&["print", "-"][..], &b"neither"[..], 1),
@@ -160,6 +246,11 @@ fn what_cannot_be_used_is_refused() {
         (&["run", "--out", "0.5=x", "-"], &module(false), 2),
         (&["run", "--buffer", "0.5=16", "--steps", "3", "-"], &module(false), 1),
         (&["run", "--buffer", "0.5=16", "--max-size", "8", "-"], &module(false), 1),
+        (&["run", "--buffer", "0.5=16", "--passes", "dead,nothing", "-"], &module(false), 2),
+        (&["opt", "--passes", "", "-"], &module(false), 2),
+        (&["opt", "--print-after", "nothing", "-"], &module(false), 2),
+        (&["reduce", "-"], &module(false), 2),
+        (&["reduce", "-", "--", "/nowhere/to/be/found"], &module(false), 1),
     ] {
         let (code, out, err) = outcome(&[&["shader"], args].concat(), input);
         assert_eq!((code, out.as_str()), (Some(status), ""), "{args:?}: {err}");

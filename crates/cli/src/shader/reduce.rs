@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(20);
 const FILE: &str = "{}";
 
 /// A command that calls shaders interesting.
-struct Judge {
+struct InterestingnessTest {
     program: OsString,
     arguments: Vec<OsString>,
     /// The file that it is given.
@@ -33,13 +33,13 @@ struct Judge {
 /// Runs the command.
 pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failure> {
     let (name, shader) = load(&args.input, global)?;
-    let judge = Judge::new(args)?;
+    let test = InterestingnessTest::new(args)?;
     let (mut line, mut tried, mut smallest) = (ProgressLine::default(), 0_usize, instructions(&shader));
     let result = reduce(&shader, args.tries, |candidate| {
         line.show(|| format!("reducing {name}: {tried} tried, {smallest} instructions"));
         let text = text::print(candidate);
         // What the command says of the shader itself shows whether it works at all.
-        let interesting = judge.calls_interesting(&text, tried == 0)?;
+        let interesting = test.is_interesting(&text, tried == 0)?;
         tried += 1;
         if interesting {
             smallest = instructions(candidate);
@@ -52,7 +52,7 @@ pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failu
     drop(line);
     let reduction = result.map_err(|e| match e {
         ReduceError::NotInteresting => {
-            let program = judge.program.to_string_lossy();
+            let program = test.program.to_string_lossy();
             Failure::Unusable(format!(
                 "{name}: {program} does not exit with status 0 for the shader as it is"
             ))
@@ -73,8 +73,8 @@ fn instructions(shader: &Shader) -> usize {
     shader.functions().iter().map(|func| func.walk().count()).sum()
 }
 
-impl Judge {
-    fn new(args: &ShaderReduce) -> Result<Judge, Failure> {
+impl InterestingnessTest {
+    fn new(args: &ShaderReduce) -> Result<InterestingnessTest, Failure> {
         let folder = TemporaryFolder::new("reduce").map_err(|(folder, e)| Failure::Write(folder, e))?;
         let file = folder.file("shader.txt");
         let (program, rest) = args
@@ -91,11 +91,11 @@ impl Judge {
             arguments.push(file.clone().into());
         }
         let limit = Duration::from_secs(args.timeout);
-        Ok(Judge { program: program.clone(), arguments, file, limit, _folder: folder })
+        Ok(InterestingnessTest { program: program.clone(), arguments, file, limit, _folder: folder })
     }
 
     /// Whether the command exits with status 0 for a shader. Its errors are shown if `shown` is set.
-    fn calls_interesting(&self, text: &str, shown: bool) -> Result<bool, Failure> {
+    fn is_interesting(&self, text: &str, shown: bool) -> Result<bool, Failure> {
         std::fs::write(&self.file, text).map_err(|e| Failure::Write(self.file.display().to_string(), e))?;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::null());

@@ -2,6 +2,7 @@
 //!
 //! Never: opens a file, takes a shader that is not valid.
 
+use super::nir::{self, Arguments, NirCause, NirError};
 use super::source::{SourceError, SourceLanguage, compile};
 use super::spirv::{self, EntryPointName, Options, Reader, SpirvCause, SpirvError};
 use crate::ir::Shader;
@@ -12,7 +13,7 @@ use crate::valid::{InvalidShader, validate};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// It is something else.
-    #[error("neither SPIR-V nor the text of a shader in this program's IR")]
+    #[error("neither SPIR-V nor the text of a shader in NIR or this program's IR")]
     OtherFile,
     /// A specialization constant for a shader that has none.
     #[error("the text of a shader has no specialization constants")]
@@ -26,6 +27,9 @@ pub enum LoadError {
     /// SPIR-V that is not valid or not supported.
     #[error(transparent)]
     Spirv(#[from] SpirvError),
+    /// NIR that is not valid or not supported.
+    #[error(transparent)]
+    Nir(#[from] NirError),
     /// Text that is not of the IR's form.
     #[error(transparent)]
     Text(#[from] ParseError),
@@ -45,6 +49,7 @@ impl LoadError {
             LoadError::Spirv(e) => {
                 !matches!(e.cause, SpirvCause::Unsupported(_) | SpirvCause::Limit(_) | SpirvCause::EntryPoint)
             }
+            LoadError::Nir(e) => !matches!(e.cause, NirCause::Unsupported(_) | NirCause::Limit(_)),
             LoadError::Source(_) | LoadError::Text(_) | LoadError::Invalid(..) => true,
         }
     }
@@ -55,6 +60,8 @@ impl LoadError {
 pub enum ShaderFile<'a> {
     /// The words of a SPIR-V module.
     Spirv(Vec<u32>),
+    /// A compute shader in NIR, as Mesa prints it, and what its arguments mean.
+    Nir(&'a str, Arguments),
     /// A shader of the IR, as text.
     Text(&'a str),
 }
@@ -63,7 +70,7 @@ impl<'a> ShaderFile<'a> {
     /// A file of this content.
     ///
     /// # Errors
-    /// When it is neither SPIR-V nor text of the IR, or SPIR-V that ends within a word.
+    /// When it is neither SPIR-V nor text of NIR or the IR, or SPIR-V that ends within a word.
     pub fn new(bytes: &'a [u8]) -> Result<ShaderFile<'a>, LoadError> {
         let magic = bytes.first_chunk().map(|word| u32::from_le_bytes(*word));
         if magic.is_some_and(|magic| [magic, magic.swap_bytes()].contains(&::spirv::MAGIC_NUMBER)) {
@@ -74,6 +81,7 @@ impl<'a> ShaderFile<'a> {
         let first = text.lines().map(str::trim).find(written).unwrap_or_default();
         match first.split_whitespace().next() {
             Some("shader") => Ok(ShaderFile::Text(text)),
+            Some("shader:") => Ok(ShaderFile::Nir(text, Arguments::default())),
             _ => Err(LoadError::OtherFile),
         }
     }
@@ -93,6 +101,15 @@ impl<'a> ShaderFile<'a> {
         }
     }
 
+    /// The same file. If it is NIR, its arguments mean this.
+    #[must_use]
+    pub fn with_arguments(self, arguments: &Arguments) -> ShaderFile<'a> {
+        match self {
+            ShaderFile::Nir(text, _) => ShaderFile::Nir(text, arguments.clone()),
+            other => other,
+        }
+    }
+
     /// Its entry points, in the order of the file.
     ///
     /// # Errors
@@ -100,11 +117,23 @@ impl<'a> ShaderFile<'a> {
     pub fn entry_points(&self) -> Result<Vec<EntryPointName>, LoadError> {
         match self {
             ShaderFile::Spirv(words) => Ok(Reader::default().entry_points(words)?),
-            ShaderFile::Text(text) => {
+            ShaderFile::Nir(..) | ShaderFile::Text(_) => {
                 let mut shader = Shader::default();
-                text::parse(text, &mut shader)?;
+                self.read_text(&mut shader)?;
                 Ok(vec![EntryPointName { name: shader.info.name, stage: Some(shader.info.stage) }])
             }
+        }
+    }
+
+    /// Reads one of the forms that have a single entry point.
+    fn read_text(&self, shader: &mut Shader) -> Result<(), LoadError> {
+        match self {
+            ShaderFile::Nir(text, arguments) => {
+                let options = nir::Options { arguments: arguments.clone(), file: String::new() };
+                Ok(nir::read(text, &options, shader)?)
+            }
+            ShaderFile::Text(text) => Ok(text::parse(text, shader)?),
+            ShaderFile::Spirv(_) => Ok(()),
         }
     }
 
@@ -119,11 +148,9 @@ impl<'a> ShaderFile<'a> {
                 Err(SpirvError { cause: SpirvCause::EntryPoint, .. }) => return Err(LoadError::EntryPoint),
                 result => result?,
             },
-            ShaderFile::Text(_) if !options.specialization.is_empty() => {
-                return Err(LoadError::Specialization);
-            }
-            ShaderFile::Text(text) => {
-                text::parse(text, &mut shader)?;
+            _ if !options.specialization.is_empty() => return Err(LoadError::Specialization),
+            ShaderFile::Nir(..) | ShaderFile::Text(_) => {
+                self.read_text(&mut shader)?;
                 let named = options.entry.as_ref().is_none_or(|name| *name == shader.info.name);
                 if !named || options.stage.is_some_and(|stage| stage != shader.info.stage) {
                     return Err(LoadError::EntryPoint);

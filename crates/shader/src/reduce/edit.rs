@@ -75,7 +75,8 @@ impl Substitution {
 
     /// Uses zeros in place of the results of an instruction.
     pub fn zero_results(&mut self, func: &mut Function, inst: Inst) {
-        for result in func.results(inst).to_vec() {
+        let results = func.results(inst).to_vec();
+        for result in results {
             let ty = func.ty(result);
             let zero = zero(func, ty);
             self.replace(result, zero);

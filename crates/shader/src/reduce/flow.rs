@@ -102,8 +102,7 @@ pub(super) fn run_once(func: &mut Function, sites: &[Site]) {
                 func.replace_inst(jump, Op::Break, Payload::Target(inst), &zeros);
             }
         }
-        let params = func.params(body).to_vec();
-        for (param, start) in params.into_iter().zip(func.args(inst).to_vec()) {
+        for (&param, &start) in func.params(body).iter().zip(func.args(inst)) {
             substitution.replace(param, start);
         }
         func.replace_inst(inst, Op::Block, Payload::Body(body), &[]);
@@ -133,8 +132,7 @@ pub(super) fn unwrap(func: &mut Function, sites: &[Site]) {
                 func.unlink(next);
             }
         } else if breaks == 1 && func.payload(last) == Payload::Target(inst) {
-            let results = func.results(inst).to_vec();
-            for (result, value) in results.into_iter().zip(func.args(last).to_vec()) {
+            for (&result, &value) in func.results(inst).iter().zip(func.args(last)) {
                 substitution.replace(result, value);
             }
             func.unlink(last);

@@ -25,7 +25,7 @@ pub(super) fn forwards(func: &Function) -> Vec<Site> {
     for inst in func.walk().filter(|&inst| !func.op(inst).has(Traits::STRUCTURED)) {
         let &[result] = func.results(inst) else { continue };
         for (number, &arg) in func.args(inst).iter().enumerate() {
-            if func.ty(arg) == func.ty(result) && !is_constant_value(func, arg) {
+            if func.ty(arg) == func.ty(result) {
                 sites.push((inst.index(), number));
             }
         }

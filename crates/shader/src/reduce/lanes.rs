@@ -135,7 +135,8 @@ pub(super) fn narrow(func: &mut Function, sites: &[Site]) {
             _ => {}
         }
         narrow_params(func, inst, &lanes);
-        narrow_values(func, &func.results(inst).to_vec(), &lanes);
+        let results = func.results(inst).to_vec();
+        narrow_values(func, &results, &lanes);
         let copied = match (func.op(inst), func.args(inst)) {
             (Op::Vec, &[lane]) => Some(lane),
             (Op::Extract | Op::ExtractDyn, &[vector, ..]) if func.ty(vector).lanes == 1 => Some(vector),
@@ -151,7 +152,8 @@ pub(super) fn narrow(func: &mut Function, sites: &[Site]) {
 
 fn narrow_params(func: &mut Function, inst: Inst, lanes: &impl Fn(Value) -> Option<usize>) {
     for region in func.regions_of(inst).into_iter().flatten() {
-        narrow_values(func, &func.params(region).to_vec(), lanes);
+        let params = func.params(region).to_vec();
+        narrow_values(func, &params, lanes);
     }
 }
 

@@ -42,6 +42,7 @@ impl Checked {
         let (word, line, reason) = match error {
             LoadError::Spirv(SpirvError { offset, cause }) => (Some(*offset), None, cause.to_string()),
             LoadError::Text(e) => (None, Some(e.line), e.reason.clone()),
+            LoadError::Nir(e) => (None, Some(e.line), e.cause.to_string()),
             LoadError::Source(SourceError::Line { line, column, message }) => {
                 (None, Some(*line), format!("column {column}: {message}"))
             }
@@ -67,9 +68,13 @@ impl ValidityView {
     ///
     /// # Errors
     /// When the file is not of shaders, or the options do not fit it.
-    pub fn of(name: &str, bytes: &[u8], options: &Options) -> Result<ValidityView, LoadError> {
+    pub fn of(
+        name: &str,
+        file: Result<ShaderFile<'_>, LoadError>,
+        options: &Options,
+    ) -> Result<ValidityView, LoadError> {
         let mut checked = Vec::new();
-        match ShaderFile::named(name, bytes).and_then(|file| Ok((file.entry_points()?, file))) {
+        match file.and_then(|file| Ok((file.entry_points()?, file))) {
             Ok((points, file)) => {
                 let wanted = |name: &str| options.entry.as_ref().is_none_or(|entry| entry == name);
                 for point in points.into_iter().filter(|point| wanted(&point.name)) {
