@@ -119,7 +119,7 @@ enum PacketAccess {
     /// The CP itself reads and writes.
     #[default]
     Cp,
-    /// What is written is an event's.
+    /// What is read and written is an event's.
     Event,
     /// The CP reads until it finds a value.
     Poll,
@@ -210,10 +210,11 @@ impl CacheState {
         }
         let known = self.lines.entry(line).or_default();
         let seen = known.seen(id);
+        // What events read comes after what is before them.
+        let waits = if self.access == PacketAccess::Cp { known.unwaited(id).to_vec() } else { Vec::new() };
         if self.access != PacketAccess::Poll {
-            let unwaited = known.unwaited(id);
             self.report_read(id, line, mask & seen.mask, &seen, None);
-            for (bytes, wait) in unwaited {
+            for (bytes, wait) in waits {
                 self.report_read(id, line, mask & bytes & !seen.mask, &seen, Some(wait));
             }
         }
