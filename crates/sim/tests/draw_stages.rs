@@ -79,6 +79,21 @@ fn smooth_linear_and_flat() {
     });
 }
 
+/// Outputs of the vertex shader are varyings by their locations, whatever registers they are in.
+#[test]
+fn outputs_are_linked_by_location() {
+    each(|mut scene| {
+        scene.vertices(&covering([1.0; 3], [[0.2, 0.4, 0.6, 0.8]; 3]));
+        // Red and green go to components 2 and 3, blue and alpha to 0 and 1, the position to 4.
+        scene.set("SP_VS_PRIMITIVE_CNTL", &[3]);
+        scene.set("SP_VS_OUT[0].REG", &[4 | 3 << 8 | 0xf << 24, 6 | 3 << 8]);
+        scene.set("SP_VS_VPC_DST[0].REG", &[2 | 4 << 8]);
+        let image = scene.draw(TRIANGLES, 3).image();
+        let expected = u32::from_le_bytes([153, 204, 51, 102]);
+        assert!(image.iter().all(|texel| *texel == expected), "{:x}", image[0]);
+    });
+}
+
 /// At the centre of the pixel, at the first covered sample, at each sample.
 #[test]
 fn where_values_are_taken() {
@@ -606,7 +621,7 @@ fn primitives_that_leave_clipping() {
             ("both faces are culled", covering, 0, 3, true, false),
         ];
         scene.set("VPC_VS_CLIP_CNTL", &[0xff << 16 | 1]);
-        scene.code(FRAGMENT_CODE, "mov.f32f32 r0.z, (1.0)\nmov.f32f32 r0.w, (1.0)\nmov.f32f32 r1.x, (1.0)\nmov.f32f32 r1.y, (1.0)\nend");
+        scene.code(FRAGMENT_CODE, "mov.u32u32 r0.z, 0x3f800000\nmov.u32u32 r0.w, 0x3f800000\nmov.u32u32 r1.x, 0x3f800000\nmov.u32u32 r1.y, 0x3f800000\nend");
         for (name, vertices, distances, faces, leaves, seen) in cases {
             scene.vertices(&vertices).set("GRAS_VS_CL_CNTL", &[distances]);
             scene.set("GRAS_SU_CNTL", &[2 << 3 | 1 << 13 | faces]).put(IMAGE, &[0; (SIZE * SIZE) as usize]);
@@ -629,7 +644,7 @@ fn distances_are_those_of_the_last_stage() {
             (0..SIZE).filter(|x| image[(5 * SIZE + x) as usize] != 0).collect()
         };
         let left: Vec<u32> = (0..SIZE / 2).collect();
-        scene.code(FRAGMENT_CODE, "mov.f32f32 r0.z, (1.0)\nmov.f32f32 r0.w, (1.0)\nmov.f32f32 r1.x, (1.0)\nmov.f32f32 r1.y, (1.0)\nend");
+        scene.code(FRAGMENT_CODE, "mov.u32u32 r0.z, 0x3f800000\nmov.u32u32 r0.w, 0x3f800000\nmov.u32u32 r1.x, 0x3f800000\nmov.u32u32 r1.y, 0x3f800000\nend");
         for bit in 0..4 {
             let mut vertices = strip([-1.0, -1.0], [1.0, 1.0], 0.0, [2.0; 4]);
             vertices.iter_mut().for_each(|vertex| vertex[4 + bit] = -vertex[0]);
@@ -677,7 +692,7 @@ fn traced(scene: &mut Scene<'_>, wanted: FiberWanted, go: impl FnOnce(&mut Scene
 /// The value that a run begins with, or has after its last write.
 fn value_of(run: &FiberRun, name: &str) -> Option<u32> {
     let values = run.starts.iter().chain(run.steps.iter().flat_map(|step| &step.writes));
-    values.filter(|(register, _)| register.to_string() == name).map(|(_, value)| *value).last()
+    values.filter(|(register, _)| register.to_string() == name).map(|(_, value)| *value).next_back()
 }
 
 /// Fibers of the stages between vertex and fragment shader, with the registers that they begin with and write.
@@ -741,7 +756,7 @@ fn fibers_of_dispatches_are_traced() {
         scene.set("SP_CS_OBJ_START", &[low(code), high(code)]).set("SP_CS_INSTRLEN", &[1]);
         // The local id in r0.x, the number of the workgroup in r48.x; eight fibers.
         let values = if scene.stream.gpu.generation() == A6xx { "HLSQ_CS_CNTL_0" } else { "SP_CS_CNTL_0" };
-        scene.set(values, &[192]).set("HLSQ_CS_NDRANGE_0", &[3 | 7 << 2]);
+        scene.set(values, &[192 | 0xfc << 8 | 0xfc << 16]).set("HLSQ_CS_NDRANGE_0", &[3 | 7 << 2]);
         let trace = |scene: &mut Scene<'_>, group, local| {
             traced(scene, FiberWanted::Compute { group, local }, |scene| {
                 scene.stream.op("EXEC_CS", &[0, 3, 2, 1]);

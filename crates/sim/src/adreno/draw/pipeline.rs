@@ -514,6 +514,8 @@ impl AdrenoMachine<'_> {
             Some(shader) => {
                 let mut assembled = Assembled::default();
                 for corners in output.parts() {
+                    let invocations = corners.len() as u64 * u64::from(shader.invocations());
+                    self.counters.add(Statistic::GeometryShaders, invocations);
                     let inputs = tess.evaluate_for(self, id, &output, corners, shader)?;
                     assembled.append(shader.run(self, id, &inputs, geometry.assembly.last_provokes)?);
                 }
@@ -527,8 +529,11 @@ impl AdrenoMachine<'_> {
         let (vertices, primitives) = (chunk.vertices.len() as u64, chunk.numbers.len() as u64);
         let drawn = assembled.iter().filter(|(_, primitive)| primitive.rasterized).count() as u64;
         if let Some(shader) = &geometry.shader {
-            let invocations = primitives * u64::from(shader.invocations());
-            self.counters.add(Statistic::GeometryShaders, invocations);
+            // With tessellation they are those of its primitives, which are counted where they are made.
+            if geometry.tess.is_none() {
+                let invocations = primitives * u64::from(shader.invocations());
+                self.counters.add(Statistic::GeometryShaders, invocations);
+            }
             self.counters.add(Statistic::GeometryPrimitives, assembled.len() as u64);
         }
         self.counters.add(Statistic::Vertices, chunk.corners.len() as u64);
