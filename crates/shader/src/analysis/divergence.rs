@@ -44,7 +44,7 @@ impl Divergence {
             subgroup: scope <= Scope::Subgroup,
             divergence: Divergence::default(),
             depths: SecondaryMap::default(),
-            open: vec![false; 1],
+            open: vec![false],
             merges: SecondaryMap::default(),
             changed: false,
         };
