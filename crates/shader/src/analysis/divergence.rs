@@ -16,7 +16,7 @@ use crate::ir::{
 use unwedge_base::entity::SecondaryMap;
 
 /// Walks until nothing changes at most; past that, everything is divergent.
-const MAX_ROUNDS: usize = 64;
+const MAX_ROUNDS: usize = 16;
 
 /// Which values differ between invocations.
 #[derive(Debug, Default)]
