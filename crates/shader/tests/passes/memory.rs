@@ -22,7 +22,7 @@ const BYTES: u32 = 64;
 const INVOCATIONS: u32 = 8;
 
 /// The most steps of a run.
-const STEPS: u64 = 50_000;
+const STEPS: u64 = 15_000;
 /// How many times as many a run after passes may take: lowered divisions and reductions are loops.
 const MORE_STEPS: u64 = 4096;
 

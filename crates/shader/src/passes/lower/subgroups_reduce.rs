@@ -31,23 +31,11 @@ pub(super) fn lowest_active(b: &mut Builder) -> Value {
     lowest.unwrap_or(zero)
 }
 
-/// The operation on booleans that an operation on integers of one bit is.
-fn of_booleans(op: Op) -> Op {
-    match op {
-        Op::IAdd => Op::IXor,
-        Op::IMul | Op::UMin | Op::IMax => Op::IAnd,
-        // Signed, a single bit is 0 or -1.
-        Op::UMax | Op::IMin => Op::IOr,
-        other => other,
-    }
-}
-
 /// A loop over the invocations of the cluster or subgroup: what is combined so far, and whether anything is.
 pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: Value) -> Option<Value> {
     let Payload::Reduce(reduced, cluster) = payload else { return None };
     let ty = b.func.ty(value);
     let identity = semantics::identity(reduced, ty.base)?;
-    let combine = if ty.base == Base::B1 { of_booleans(reduced) } else { reduced };
     let words = active(b);
     let own = invocation(b);
     let zero = b.u32(0);
@@ -90,7 +78,7 @@ pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: 
     }
     let theirs = shuffle(&mut b, value, number);
     b.exact = true;
-    let combined = b.alu(combine, &[sum, theirs]);
+    let combined = b.alu(reduced, &[sum, theirs]);
     b.exact = false;
     let combined = b.alu(Op::Select, &[any, combined, theirs]);
     let sum = b.alu(Op::Select, &[takes, combined, sum]);
