@@ -17,6 +17,8 @@ pub struct MemoryRange {
     pub descriptor: Option<Value>,
     /// The part of the address that is not constant.
     pub base: Option<Value>,
+    /// Low bits that are zero in `base`; 64 without one.
+    pub zeros: u32,
     /// The constant part.
     pub offset: u64,
     /// How many bytes.
@@ -54,7 +56,8 @@ impl MemoryRange {
             _ => return None,
         };
         let (base, offset) = split(func, address);
-        Some(MemoryRange { mem, descriptor, base, offset, bytes: func.ty(moved).bits() / 8 })
+        let zeros = base.map_or(64, |base| factor(func, base, 0));
+        Some(MemoryRange { mem, descriptor, base, zeros, offset, bytes: func.ty(moved).bits() / 8 })
     }
 
     /// The number of addresses of the space, less one.
@@ -129,7 +132,7 @@ fn split(func: &Function, address: Value) -> (Option<Value>, u64) {
 }
 
 /// A number of low bits of a value that are zero.
-pub fn factor(func: &Function, value: Value, depth: usize) -> u32 {
+fn factor(func: &Function, value: Value, depth: usize) -> u32 {
     let width = func.ty(value).base.bits();
     if func.ty(value).lanes != 1 || depth == MAX_FACTOR_DEPTH {
         return 0;
@@ -221,8 +224,7 @@ impl Aliases<'_> {
             return if disjoint(a.mask()) { Overlap::Disjoint } else { Overlap::Unknown };
         }
         // Both variable parts are multiples of a power of two: what is left are the constant parts modulo that.
-        let zeros = |range: &MemoryRange| range.base.map_or(64, |base| factor(self.func, base, 0));
-        let zeros = zeros(a).min(zeros(b));
+        let zeros = a.zeros.min(b.zeros);
         if zeros > 0 && zeros < 64 && disjoint((1 << zeros) - 1) {
             Overlap::Disjoint
         } else {

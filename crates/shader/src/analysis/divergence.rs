@@ -16,7 +16,7 @@ use crate::ir::{
 use unwedge_base::entity::SecondaryMap;
 
 /// Walks until nothing changes at most; past that, everything is divergent.
-const MAX_ROUNDS: usize = 64;
+const MAX_ROUNDS: usize = 16;
 
 /// Which values differ between invocations.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Divergence {
             subgroup: scope <= Scope::Subgroup,
             divergence: Divergence::default(),
             depths: SecondaryMap::default(),
-            open: vec![false; 1],
+            open: vec![false],
             merges: SecondaryMap::default(),
             changed: false,
         };

@@ -143,7 +143,8 @@ fn leaving_arm(func: &Function, at: Inst, of: Inst, inside: &Inside) -> Option<b
             (Op::Continue, Payload::Target(target)) => target == of,
             _ => false,
         };
-        if stays && let Some((_, region)) = owners(func, jump).find(|&(owner, _)| owner == at) {
+        let arm = || owners(func, jump).take_while(|&(owner, _)| owner != of).find(|&(owner, _)| owner == at);
+        if stays && let Some((_, region)) = arm() {
             leaves[usize::from(region == other)] = false;
         }
     }

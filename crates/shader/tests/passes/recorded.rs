@@ -49,7 +49,7 @@ impl Sums {
             }
             let Some(Ok(before)) = &before else { continue };
             // Lowered divisions are loops.
-            let after = match observe(&changed, &Setup { steps: 64 * SETUP.steps, ..SETUP }) {
+            let after = match observe(&changed, &Setup { steps: 4096 * SETUP.steps, ..SETUP }) {
                 Ok(after) => after,
                 Err(NotComparable::Error(e)) => panic!("{name}, {}: {e}", pass.name),
                 Err(NotComparable::Undefined(e)) => {

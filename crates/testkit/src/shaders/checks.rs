@@ -15,10 +15,10 @@ use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 
 /// The most steps of a run before passes.
-const STEPS: u64 = 100_000;
+const STEPS: u64 = 25_000;
 
 /// How many times as many a run after a pass may take: lowered divisions and reductions are loops.
-const MORE_STEPS: u64 = 64;
+const MORE_STEPS: u64 = 4096;
 
 /// The most steps of a run of a broken shader.
 const FEW_STEPS: u64 = 2_000;

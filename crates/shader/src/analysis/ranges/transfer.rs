@@ -327,7 +327,7 @@ fn sum(op: Op, a: &Range, b: &Range) -> Range {
             within(unsigned, (least, greatest)).multiple_of(a.low_zeros() + b.low_zeros())
         }
         Op::UMulHigh => {
-            let high = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> width) as u64;
+            let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> width) as u64;
             Range::unsigned(width, high(a.umin, b.umin), high(a.umax, b.umax))
         }
         Op::UAddCarry if amax + bmax <= most => Range::constant(width, 0),

@@ -184,10 +184,15 @@ fn by_reciprocal(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
     (quotient, rest)
 }
 
-/// A loop that shifts the dividend into the remainder from the left, and the quotient into the dividend from the right.
+/// A loop that shifts the dividend into the remainder from the left, and the quotient into the dividend from the right, without turns for
+/// the zeros above the dividend.
 fn by_bits(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
-    let (zero, start) = (builder.constant(Base::B64, 0), builder.u32(0));
-    let (inst, body) = builder.loop_(&[start, a, zero], &[Type::B64, Type::B64]);
+    let (zero, last) = (builder.constant(Base::B64, 0), builder.u32(63));
+    let highest = builder.alu(Op::FindUMsb, &[a]);
+    // 64 for a dividend of zero, which a shift by 64 does not change.
+    let start = builder.alu(Op::ISub, &[last, highest]);
+    let aligned = builder.alu(Op::IShl, &[a, start]);
+    let (inst, body) = builder.loop_(&[start, aligned, zero], &[Type::B64, Type::B64]);
     let loc = builder.loc;
     let [turn, dividend, rest] = *builder.func.params(body) else { return (a, b) };
     let mut inner = Builder::at_end(builder.func, body);

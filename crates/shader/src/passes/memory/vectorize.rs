@@ -5,7 +5,7 @@
 //! past loads may), nor past flow, barriers or anything else with an effect. Each lane stays in or out of bounds as before: offsets that
 //! might wrap between two lanes are not combined.
 
-use crate::analysis::alias::{Aliases, MemoryRange, Overlap, factor};
+use crate::analysis::alias::{Aliases, MemoryRange, Overlap};
 use crate::ir::{
     Access, Base, Builder, Function, Inst, Op, Payload, Region, Resource, ResourceData, Shader, Space,
     Traits, Type, Value,
@@ -135,7 +135,7 @@ impl Pass<'_> {
                         break;
                     }
                     group.push(other);
-                    if self.fits(func, &run, &group) {
+                    if self.fits(&run, &group) {
                         taken = number + 1;
                     }
                 }
@@ -185,7 +185,7 @@ impl Pass<'_> {
     }
 
     /// The range of a group.
-    fn range(func: &Function, run: &[RunAccess], group: &[usize]) -> MemoryRange {
+    fn range(run: &[RunAccess], group: &[usize]) -> MemoryRange {
         let mut range = run[group[0]].range;
         range.bytes = group.iter().map(|&at| run[at].range.bytes).sum();
         let mut align = u32::from(range.mem.align);
@@ -194,15 +194,14 @@ impl Pass<'_> {
             let ahead = other.offset.wrapping_sub(range.offset);
             align = align.max(u32::from(other.mem.align).min(ahead.trailing_zeros()));
         }
-        let of_base = range.base.map_or(32, |base| factor(func, base, 0));
-        align = align.max(of_base.min(range.offset.trailing_zeros()));
+        align = align.max(range.zeros.min(range.offset.trailing_zeros()));
         range.mem.align = align.min(31) as u8;
         range
     }
 
     /// Whether a group is an access that the back end has.
-    fn fits(&self, func: &Function, run: &[RunAccess], group: &[usize]) -> bool {
-        let range = Self::range(func, run, group);
+    fn fits(&self, run: &[RunAccess], group: &[usize]) -> bool {
+        let range = Self::range(run, group);
         let lanes: u32 = group.iter().map(|&at| u32::from(run[at].lanes)).sum();
         let aligned = match range.mem.space {
             Space::Shared | Space::Scratch => self.options.aligned_shared,
@@ -216,7 +215,7 @@ impl Pass<'_> {
     }
 
     fn combine(&mut self, func: &mut Function, run: &[RunAccess], group: &[usize]) {
-        let range = Self::range(func, run, group);
+        let range = Self::range(run, group);
         let writes = run[group[0]].writes;
         let place = if writes { group.iter().max() } else { group.iter().min() };
         let Some(&place) = place else { return };
