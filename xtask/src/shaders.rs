@@ -50,7 +50,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let names = || Subject::ALL.map(Subject::name).join(", ");
     let subject = args.first().and_then(|name| Subject::ALL.into_iter().find(|s| s.name() == name));
     let subject = subject.ok_or_else(|| format!("shaders takes one of {}", names()))?;
-    let (mut count, mut first, mut files) = (DEFAULT, 1, Vec::new());
+    let (mut count, mut first, mut files) = (DEFAULT, 1_u64, Vec::new());
     let mut rest = args[1..].iter();
     while let Some(arg) = rest.next() {
         match (arg.as_str(), arg.parse()) {
