@@ -247,7 +247,7 @@ pub enum Command {
         unwedge amd asm --gpu gfx1030 shader.s -o shader.o"
     )]
     Amd(Amd),
-    /// Print, validate, run, optimize and reduce shaders: SPIR-V, IR as text
+    /// Print, validate, run, optimize and reduce shaders: SPIR-V, IR
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge shader print shader.spv\n  unwedge shader validate shader.spv\n  \

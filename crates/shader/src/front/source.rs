@@ -144,7 +144,6 @@ mod through_naga {
         spv::Options {
             lang_version: (1, 3),
             flags: WriterFlags::DEBUG,
-            fake_missing_bindings: false,
             force_loop_bounding: false,
             zero_initialize_workgroup_memory: ZeroInitializeWorkgroupMemoryMode::Polyfill,
             ..spv::Options::default()
@@ -156,9 +155,14 @@ mod through_naga {
         mut options: spv::Options<'a>,
         info: DebugInfo<'a>,
     ) -> Result<Vec<u32>, SourceError> {
-        let valid = Validator::new(ValidationFlags::all(), Capabilities::all())
-            .validate(module)
-            .map_err(|e| located(e.location(info.source_code), chain(e.as_inner())))?;
+        let valid =
+            Validator::new(ValidationFlags::all(), Capabilities::all()).validate(module).map_err(|e| {
+                // The narrowest of the places: others are of the function that it is in.
+                let narrowest =
+                    e.spans().min_by_key(|(span, _)| span.to_range().map_or(usize::MAX, |range| range.len()));
+                let at = narrowest.map(|(span, _)| span.location(info.source_code));
+                located(at, chain(e.as_inner()))
+            })?;
         options.debug_info = Some(info);
         spv::write_vec(module, &valid, &options, None).map_err(|e| SourceError::Whole(chain(&e)))
     }
