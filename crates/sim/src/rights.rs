@@ -35,8 +35,7 @@ impl RightsTable {
 
     /// Takes the restrictions of a range away.
     pub(crate) fn remove(&mut self, first: u64, last: u64) {
-        let cut: Vec<(u64, u64, PageRights)> =
-            self.within(first, last).map(|(start, end, rights)| (start, end, rights)).collect();
+        let cut: Vec<(u64, u64, PageRights)> = self.within(first, last).collect();
         for (start, end, rights) in cut {
             self.0.remove(&start);
             if start < first {

@@ -685,8 +685,7 @@ fn traced(scene: &mut Scene<'_>, wanted: FiberWanted, go: impl FnOnce(&mut Scene
     go(scene);
     scene.done();
     scene.machine.fiber_trace = None;
-    let runs = std::mem::take(&mut lock_log(&log).runs);
-    runs
+    std::mem::take(&mut lock_log(&log).runs)
 }
 
 /// The value that a run begins with, or has after its last write.

@@ -341,7 +341,7 @@ fn sum(op: Op, a: &Range, b: &Range) -> Range {
 fn quotient(op: Op, a: &Range, b: &Range) -> Range {
     let width = a.width;
     let is_unsigned = matches!(op, Op::UDiv | Op::UMod);
-    if !is_unsigned && !(a.is_non_negative() && b.is_non_negative()) {
+    if !(is_unsigned || a.is_non_negative() && b.is_non_negative()) {
         return Range::full(width);
     }
     if matches!(op, Op::UDiv | Op::IDiv) {

@@ -139,7 +139,8 @@ impl TexelFormat {
             }
             fields[component] = Some(Field { shift, bits });
         }
-        let fits = pack.is_none_or(|pack| pack == total) && total % 8 == 0 && total / 8 <= MAX_BYTES as u16;
+        let fits =
+            pack.is_none_or(|pack| pack == total) && total.is_multiple_of(8) && total / 8 <= MAX_BYTES as u16;
         fits.then_some(TexelFormat { bytes: (total / 8) as u8, numeric, fields, shared_exponent: false })
     }
 

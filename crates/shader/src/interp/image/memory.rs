@@ -58,7 +58,7 @@ impl ImageMemory {
         let sizes = shape.size.iter().chain([&shape.layers, &shape.samples]);
         let regular = sizes.into_iter().all(|size| *size > 0)
             && (1..=32).contains(&shape.levels)
-            && (!cube || shape.layers % 6 == 0 && shape.size[0] == shape.size[1]);
+            && (!cube || shape.layers.is_multiple_of(6) && shape.size[0] == shape.size[1]);
         if !regular {
             return None;
         }

@@ -446,7 +446,7 @@ impl Sample<'_> {
         let mut sum: Option<[f64; 4]> = None;
         for tap in &taps {
             let texel = self.read(images, tap, class)?.map(|bits| f64::from(f32::from_bits(bits as u32)));
-            let mut combined = sum.unwrap_or_else(|| match self.sampler.reduction {
+            let mut combined = sum.unwrap_or(match self.sampler.reduction {
                 Reduction::Average => [0.0; 4],
                 _ => texel,
             });
