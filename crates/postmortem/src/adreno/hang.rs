@@ -28,6 +28,13 @@ const MAX_WINDOW: u64 = 1 << 16;
 const MAX_AHEAD: usize = read_ahead::READ_AHEAD * read_ahead::READ_AHEAD;
 /// Places whose headers are compared with the SQE's.
 const MAX_COMPARED: usize = 32;
+/// Dwords at the start of a stream for which its callers are told apart.
+const FIRST_DWORDS: u64 = 16;
+/// Headers before a packet that are compared; the SQE remembers fewer.
+const MAX_EXECUTED: usize = 32;
+
+/// A stream, the dword in it, and at its start the caller's position.
+type ComparedPlace = (u64, u64, Option<(Option<usize>, u64)>);
 
 /// Where and in what state the CP stopped.
 #[derive(Clone, Debug)]
@@ -121,13 +128,16 @@ pub fn locate(case: &AdrenoCase<'_>) -> Option<CpStop> {
     for lookback in [LOOKBACK, ring_dwords.saturating_sub(1)] {
         let from = back(anchor, lookback, ring_dwords);
         let window = window(case, ring_index, from, (read, written), ring_dwords);
-        let mut found = locate_in(case, ring_index, &window, read, ring_dwords);
+        let (mut found, is_short) = locate_in(case, ring_index, &window, read, ring_dwords);
         found.read_to_end &= read == written;
+        // There is nothing before the whole ring.
+        let is_short = is_short && lookback == LOOKBACK;
         // A stream with work left that this stretch does not call may be called before it.
         // So may work that the clusters have not finished.
         let whole = unfinished::is_walked(case, &found, pool.as_ref());
-        let enough = found.reached && found.stray.is_none() && whole;
-        let better = found.reached && found.stray.is_none();
+        let enough = found.reached && found.stray.is_none() && !is_short && whole;
+        // What is queued reaches back into streams that are called before it.
+        let better = found.reached && found.stray.is_none() && !is_short;
         if better || stop.is_none() {
             stop = Some(found);
         }
@@ -263,13 +273,15 @@ pub(super) fn walked<'m>(case: &'m AdrenoCase<'_>, stop: &CpStop) -> Option<Ring
     Some(stretch(case.memory.dwords(ring.iova)?, ring.iova, stop.walked, ring_dwords))
 }
 
+/// The stop that a stretch of the ring leads to, and whether the stretch is too short: a stream that is being fetched is called in
+/// it, but not all that is queued before it.
 fn locate_in(
     case: &AdrenoCase<'_>,
     ring: usize,
     window: &RingWindow<'_>,
     read: u64,
     ring_dwords: u64,
-) -> CpStop {
+) -> (CpStop, bool) {
     // There may be four such walks.
     let options = WalkerOptions { linear: false, budget: unwedge_stream::adreno::budget(&case.memory) / 4 };
     let mut list = CallList::default();
@@ -280,9 +292,12 @@ fn locate_in(
     let ring_read = back(read, window.start, ring_dwords);
     let mut candidates = Vec::new();
     let mut outer: Option<Candidate> = None;
+    let mut is_short = false;
     for (level, fetch) in (1u8..).zip(&fetches) {
         let Some(fetch) = fetch else { continue };
-        let found = level_candidates(case, &calls, level, fetch, outer.as_ref());
+        let found = level_candidates(case, window.dwords(), &calls, level, fetch, outer.as_ref());
+        let is_called = || calls.iter().any(|call| call.level == level && call.iova == fetch.base);
+        is_short |= found.is_empty() && is_called();
         outer = found.iter().copied().max_by_key(|c| c.score).or(outer);
         candidates.extend(found);
     }
@@ -296,7 +311,7 @@ fn locate_in(
             agrees: None,
             counted: case.regs.get("CP_RB_RPTR").is_some(),
         };
-        compare_headers(case, window.dwords(), &mut c);
+        compare_headers(case, window.dwords(), &calls, &mut c);
         candidates.push(c);
     }
     // A ring that was never read is zero at its end, where a read pointer of zero would come from otherwise.
@@ -326,7 +341,7 @@ fn locate_in(
     if stray.is_some() {
         stop.point.trust = stop.point.trust.min(Trust::Possible);
     }
-    CpStop { started, stray, read_to_end, ..stop }
+    (CpStop { started, stray, read_to_end, ..stop }, is_short)
 }
 
 /// The level whose registers name a stream that no call leads to, though there is work left in it.
@@ -344,6 +359,7 @@ fn stray(case: &AdrenoCase<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Op
 /// Every place in the streams of one level that the fetch registers allow.
 fn level_candidates(
     case: &AdrenoCase<'_>,
+    ring: Dwords<'_>,
     calls: &[Call],
     level: u8,
     fetch: &Fetch,
@@ -353,7 +369,8 @@ fn level_candidates(
         (0..calls.len()).filter(|&i| calls[i].level == level && calls[i].exec != Exec::NotTaken).collect();
     let mut out = Vec::new();
     // Calls of one buffer over and over (once for each bin) lead to the same dword: read its headers once.
-    let mut compared: HashMap<(u64, u64), (Option<bool>, i32, u64)> = HashMap::new();
+    // Of its first packets, what was executed before them is in its caller.
+    let mut compared: HashMap<ComparedPlace, (Option<bool>, i32, u64)> = HashMap::new();
     for (order, &fetched) in made.iter().enumerate() {
         let Some(call) = calls.get(fetched).filter(|c| c.iova == fetch.base) else { continue };
         let same_size = fetch.dwords.is_none_or(|d| d == call.size);
@@ -379,13 +396,14 @@ fn level_candidates(
                 false => fits_outer(call, outer),
             };
         }
-        let key = (call.iova, c.last_read);
+        let caller = (c.last_read < FIRST_DWORDS).then_some((call.parent, call.at));
+        let key = (call.iova, c.last_read, caller);
         if let Some(&(agrees, score, last_read)) = compared.get(&key) {
             (c.agrees, c.last_read) = (agrees, last_read);
             c.score += score;
-        } else if let Some(stream) = case.memory.dwords(call.iova).filter(|_| compared.len() < MAX_COMPARED) {
+        } else if compared.len() < MAX_COMPARED {
             let before = c.score;
-            compare_headers(case, stream.take(call.size as usize), &mut c);
+            compare_headers(case, ring, calls, &mut c);
             compared.insert(key, (c.agrees, c.score - before, c.last_read));
         }
         out.push(c);
@@ -419,15 +437,79 @@ fn roq_depth(generation: Generation) -> u64 {
     if generation.is_64bit() { 256 } else { 128 }
 }
 
-fn compare_headers(case: &AdrenoCase<'_>, stream: Dwords<'_>, c: &mut Candidate) {
+/// A call's stream, or the ring.
+fn stream_of<'a>(
+    case: &'a AdrenoCase<'_>,
+    ring: Dwords<'a>,
+    calls: &[Call],
+    call: Option<usize>,
+) -> Option<Dwords<'a>> {
+    let Some(call) = call else { return Some(ring) };
+    let call = calls.get(call)?;
+    Some(case.memory.dwords(call.iova)?.take(call.size as usize))
+}
+
+/// The headers that were executed before a packet, latest first: those before it in its stream, each call's after those of the
+/// stream it calls; then the packet that calls its own stream, and those before that. They end where a stream is not in the dump.
+fn executed_before(
+    case: &AdrenoCase<'_>,
+    ring: Dwords<'_>,
+    calls: &[Call],
+    call: Option<usize>,
+    before: Vec<(u64, u32)>,
+) -> Vec<u32> {
+    let (mut executed, mut call, mut before) = (Vec::new(), call, before);
+    while add_executed(case, ring, calls, call, before, &mut executed) {
+        let Some(callee) = call.and_then(|call| calls.get(call)) else { break };
+        let caller = stream_of(case, ring, calls, callee.parent);
+        let packet = caller.and_then(|stream| packet_at(stream, callee.at, case.gpu.generation()));
+        let Some((_, header, packets)) = packet else { break };
+        executed.push(header);
+        (call, before) = (callee.parent, packets);
+    }
+    executed
+}
+
+/// Adds headers of packets of a stream, latest first, with those of the streams they call. False: no more are known or wanted.
+fn add_executed(
+    case: &AdrenoCase<'_>,
+    ring: Dwords<'_>,
+    calls: &[Call],
+    call: Option<usize>,
+    packets: Vec<(u64, u32)>,
+    executed: &mut Vec<u32>,
+) -> bool {
+    for (at, header) in packets {
+        let is_callee = |callee: &Call| {
+            callee.parent == call && callee.at == at && callee.exec != Exec::NotTaken && callee.size > 0
+        };
+        if let Some(callee) = calls.iter().position(is_callee) {
+            let last = calls[callee].size - 1;
+            let packet = stream_of(case, ring, calls, Some(callee))
+                .and_then(|stream| packet_at(stream, last, case.gpu.generation()));
+            let Some((start, raw, mut packets)) = packet else { return false };
+            packets.insert(0, (start, raw));
+            if !add_executed(case, ring, calls, Some(callee), packets, executed) {
+                return false;
+            }
+        }
+        if executed.len() >= MAX_EXECUTED {
+            return false;
+        }
+        executed.push(header);
+    }
+    true
+}
+
+fn compare_headers(case: &AdrenoCase<'_>, ring: Dwords<'_>, calls: &[Call], c: &mut Candidate) {
     // In a draw state, the SQE's headers are those of the draw state.
     let Some(sqe) = case.sqe.as_ref().filter(|_| draw_state_position(case).is_none()) else { return };
-    let Some((index, raw, mut before)) = packet_at(stream, c.last_read, case.gpu.generation()) else {
-        return;
-    };
+    let packet = stream_of(case, ring, calls, c.call)
+        .and_then(|stream| packet_at(stream, c.last_read, case.gpu.generation()));
+    let Some((index, raw, mut before)) = packet else { return };
     if raw == sqe.header() {
         c.score += 10;
-    } else if index > 0 && before.first() == Some(&sqe.header()) {
+    } else if index > 0 && before.first().is_some_and(|&(_, header)| header == sqe.header()) {
         c.last_read = index - 1;
         before.remove(0);
         c.score += 8;
@@ -437,8 +519,9 @@ fn compare_headers(case: &AdrenoCase<'_>, stream: Dwords<'_>, c: &mut Candidate)
         return;
     }
     c.agrees = Some(true);
+    let executed = executed_before(case, ring, calls, c.call, before);
     // The SQE remembers operations; register writes in between do not count.
-    let mut operations = before.iter().filter(|&&h| {
+    let mut operations = executed.iter().filter(|&&h| {
         !matches!(
             header_of(h, case.gpu.generation()),
             Some(AdrenoPacketHeader::Registers { .. } | AdrenoPacketHeader::Padding)

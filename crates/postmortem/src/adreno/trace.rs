@@ -529,10 +529,14 @@ impl AdrenoSink for Stopper<'_> {
 
 /// The packet of a stream that holds dword `last`, found by hopping over headers: its index, and the headers before it,
 /// newest first. `None` if the stream does not hold that dword or the headers do not lead there.
-pub fn packet_at(stream: Dwords<'_>, last: u64, generation: Generation) -> Option<(u64, u32, Vec<u32>)> {
+pub fn packet_at(
+    stream: Dwords<'_>,
+    last: u64,
+    generation: Generation,
+) -> Option<(u64, u32, Vec<(u64, u32)>)> {
     const HOPS: usize = 1 << 22;
     let mut index = 0usize;
-    let mut before: VecDeque<u32> = VecDeque::new();
+    let mut before: VecDeque<(u64, u32)> = VecDeque::new();
     for _ in 0..HOPS {
         let raw = stream.get(index)?;
         let dwords = header_of(raw, generation).map_or(1, payload_dwords);
@@ -543,7 +547,7 @@ pub fn packet_at(stream: Dwords<'_>, last: u64, generation: Generation) -> Optio
         if before.len() == 8 {
             before.pop_front();
         }
-        before.push_back(raw);
+        before.push_back((index as u64, raw));
         index = end;
     }
     None
