@@ -43,17 +43,11 @@ impl Divergence {
             func,
             subgroup: scope <= Scope::Subgroup,
             divergence: Divergence::default(),
-            depths: SecondaryMap::default(),
+            depths: func.region_depths(),
             open: vec![false],
             merges: SecondaryMap::default(),
             changed: false,
         };
-        walk.depths.reset(func.region_count());
-        for inst in func.walk() {
-            for region in func.regions_of(inst).into_iter().flatten() {
-                walk.depths[region] = walk.depths[func.region(inst)] + 1;
-            }
-        }
         for &param in func.params(func.body()) {
             walk.divergence.values[param] = true;
         }
@@ -211,21 +205,9 @@ impl Walk<'_> {
             }
             (Op::Broadcast, _) => !self.subgroup || self.divergence.values[func.args(inst)[1]],
             (Op::Reduce, Payload::Reduce(_, 0)) => !self.subgroup,
-            (
-                Op::Shuffle
-                | Op::ShuffleXor
-                | Op::ShuffleUp
-                | Op::ShuffleDown
-                | Op::QuadBroadcast
-                | Op::QuadSwap
-                | Op::Ddx
-                | Op::Ddy
-                | Op::DdxFine
-                | Op::DdyFine
-                | Op::DdxCoarse
-                | Op::DdyCoarse,
-                _,
-            ) => func.args(inst).first().is_none_or(|&arg| self.divergence.values[arg]),
+            (op, _) if op.is_subgroup_move() || op.is_derivative() => {
+                func.args(inst).first().is_none_or(|&arg| self.divergence.values[arg])
+            }
             (Op::ImageSample | Op::ImageGather | Op::ImageFetch | Op::ImageQueryLod, _) => {
                 let traits = func.traits(inst);
                 traits.has(Traits::READS) || operands()

@@ -13,7 +13,6 @@ mod flow;
 mod folding;
 mod if_conversion;
 mod invariants;
-mod jumps;
 mod lower;
 mod memory;
 mod numbering;

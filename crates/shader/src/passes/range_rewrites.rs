@@ -3,8 +3,8 @@
 //! comparisons and conversions of numbers that are not negative are the unsigned ones, for which there are more rules.
 
 use crate::analysis::ranges::{Range, Ranges};
-use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits, Type, Value};
-use unwedge_base::entity::SecondaryMap;
+use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits, Type};
+use crate::substitution::Substitution;
 
 /// What becomes of an instruction.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +102,7 @@ fn unsigned(op: Op, a: &Range, b: &Range, binary: bool) -> Option<Op> {
 }
 
 fn apply(func: &mut Function, rewrites: &[(Inst, Rewrite)]) {
-    let mut operands = SecondaryMap::<Value, Option<Value>>::default();
+    let mut operands = Substitution::default();
     for &(inst, rewrite) in rewrites {
         match rewrite {
             Rewrite::Constant(bits) => {
@@ -121,8 +121,7 @@ fn apply(func: &mut Function, rewrites: &[(Inst, Rewrite)]) {
                 }
             }
             Rewrite::Operand(number) => {
-                let result = func.result(inst);
-                operands[result] = Some(func.args(inst)[number]);
+                operands.replace(func.result(inst), func.args(inst)[number]);
             }
             Rewrite::Op(op) => {
                 let args = func.args(inst).to_vec();
@@ -134,11 +133,5 @@ fn apply(func: &mut Function, rewrites: &[(Inst, Rewrite)]) {
             }
         }
     }
-    func.replace_values(|value| {
-        let mut value = value;
-        while let Some(operand) = operands[value] {
-            value = operand;
-        }
-        value
-    });
+    operands.apply(func);
 }

@@ -3,7 +3,7 @@
 //! left where memory, variables, images and system values need them, `vec` and `extract` beside those; `copies` and `dead` remove
 //! the rest.
 
-use super::jumps::Jumps;
+use crate::analysis::jumps::Jumps;
 use crate::ir::{Builder, Function, Inst, Op, Payload, Shader, Traits, Type, Value};
 use unwedge_base::entity::SecondaryMap;
 
@@ -20,29 +20,9 @@ pub(super) fn run(shader: &mut Shader) -> bool {
     })
 }
 
-/// Whether an operation treats the lanes of its first operand alike, without a look at the others.
+/// Whether an operation treats each lane of its first operand alike, whatever the other lanes are.
 fn is_lanewise(op: Op) -> bool {
-    op.has(Traits::ELEMENTWISE)
-        || matches!(
-            op,
-            Op::ReadFirst
-                | Op::Broadcast
-                | Op::Shuffle
-                | Op::ShuffleXor
-                | Op::ShuffleUp
-                | Op::ShuffleDown
-                | Op::QuadBroadcast
-                | Op::QuadSwap
-                | Op::Reduce
-                | Op::InclusiveScan
-                | Op::ExclusiveScan
-                | Op::Ddx
-                | Op::Ddy
-                | Op::DdxFine
-                | Op::DdyFine
-                | Op::DdxCoarse
-                | Op::DdyCoarse
-        )
+    op.has(Traits::ELEMENTWISE) || op.is_subgroup_move() || op.is_reduction() || op.is_derivative()
 }
 
 /// Splits an operation on vectors into operations on their lanes. It becomes the vector of them.

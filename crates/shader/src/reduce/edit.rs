@@ -1,7 +1,7 @@
-//! What edits share: zeros in place of what is removed, and values that take the place of others.
+//! What edits share: zeros in place of removed values, and what was removed so far.
 
-use crate::ir::{Base, Function, Inst, Op, Payload, Region, RegionOwner, Traits, Type, Value};
-use std::collections::HashMap;
+use crate::ir::{Base, Function, Inst, Op, Payload, Region, RegionOwner, Type, Value};
+use crate::substitution::Substitution;
 use unwedge_base::entity::SecondaryMap;
 
 /// Whether an instruction gives the same in every run: a constant, an undefined value or a vector of them.
@@ -52,40 +52,13 @@ pub(super) fn zero(func: &mut Function, ty: Type) -> Value {
     func.result(inst)
 }
 
-/// Values that take the place of others.
-#[derive(Default)]
-pub(super) struct Substitution(SecondaryMap<Value, Option<Value>>);
-
-impl Substitution {
-    /// Uses `to`, or what takes its place, in place of `from`. A value that would take its own place, or has another one already, stays.
-    pub fn replace(&mut self, from: Value, to: Value) {
-        let to = self.resolve(to);
-        if to != from && self.0[from].is_none() {
-            self.0[from] = Some(to);
-        }
-    }
-
-    fn resolve(&self, value: Value) -> Value {
-        let mut value = value;
-        while let Some(next) = self.0[value] {
-            value = next;
-        }
-        value
-    }
-
-    /// Uses zeros in place of the results of an instruction.
-    pub fn zero_results(&mut self, func: &mut Function, inst: Inst) {
-        let results = func.results(inst).to_vec();
-        for result in results {
-            let ty = func.ty(result);
-            let zero = zero(func, ty);
-            self.replace(result, zero);
-        }
-    }
-
-    /// Changes the operands of a function.
-    pub fn apply(&self, func: &mut Function) {
-        func.replace_values(|value| self.resolve(value));
+/// Uses zeros in place of the results of an instruction.
+pub(super) fn zero_results(func: &mut Function, inst: Inst, substitution: &mut Substitution) {
+    let results = func.results(inst).to_vec();
+    for result in results {
+        let ty = func.ty(result);
+        let zero = zero(func, ty);
+        substitution.replace(result, zero);
     }
 }
 
@@ -116,20 +89,4 @@ impl Removed {
         }
         self.insts[inst]
     }
-}
-
-/// The jumps of a function by the instruction that they leave or start again.
-pub(super) fn jumps(func: &Function) -> HashMap<Inst, Vec<Inst>> {
-    let mut jumps: HashMap<Inst, Vec<Inst>> = HashMap::new();
-    for inst in func.walk() {
-        if let Payload::Target(target) = func.payload(inst) {
-            jumps.entry(target).or_default().push(inst);
-        }
-    }
-    jumps
-}
-
-/// Whether an instruction ends a region.
-pub(super) fn is_terminator(func: &Function, inst: Inst) -> bool {
-    func.op(inst).has(Traits::TERMINATOR)
 }

@@ -1,8 +1,10 @@
 //! Edits of flow: regions cut short, one arm of an `if`, loops that run once, blocks without borders, results and parameters.
 
 use super::Site;
-use super::edit::{Removed, Substitution, jumps, zero};
+use super::edit::{Removed, zero};
+use crate::analysis::jumps::Jumps;
 use crate::ir::{Function, Inst, Op, Payload, Region, RegionOwner, Value};
+use crate::substitution::Substitution;
 use std::collections::{BTreeMap, HashMap};
 use unwedge_base::entity::Entity;
 
@@ -91,16 +93,14 @@ pub(super) fn loops(func: &Function) -> Vec<Site> {
 
 /// Makes a loop a `block`: where it would start again it is left, with zeros.
 pub(super) fn run_once(func: &mut Function, sites: &[Site]) {
-    let jumps = jumps(func);
+    let jumps = Jumps::of(func);
     let mut substitution = Substitution::default();
     for inst in sites.iter().map(|site| Inst::new(site.0)) {
         let Payload::Body(body) = func.payload(inst) else { continue };
         let types: Vec<_> = func.results(inst).iter().map(|&value| func.ty(value)).collect();
-        for &jump in jumps.get(&inst).into_iter().flatten() {
-            if func.op(jump) == Op::Continue {
-                let zeros: Vec<Value> = types.iter().map(|&ty| zero(func, ty)).collect();
-                func.replace_inst(jump, Op::Break, Payload::Target(inst), &zeros);
-            }
+        for jump in jumps.continues(inst) {
+            let zeros: Vec<Value> = types.iter().map(|&ty| zero(func, ty)).collect();
+            func.replace_inst(jump, Op::Break, Payload::Target(inst), &zeros);
         }
         for (&param, &start) in func.params(body).iter().zip(func.args(inst)) {
             substitution.replace(param, start);
@@ -120,12 +120,12 @@ pub(super) fn blocks(func: &Function) -> Vec<Site> {
 
 /// Puts what is in a block in its place, where the block is left at its end alone, or never.
 pub(super) fn unwrap(func: &mut Function, sites: &[Site]) {
-    let jumps = jumps(func);
+    let jumps = Jumps::of(func);
     let mut substitution = Substitution::default();
     for inst in sites.iter().map(|site| Inst::new(site.0)) {
         let Payload::Body(body) = func.payload(inst) else { continue };
         let Some(last) = func.last(body).filter(|_| func.is_linked(inst)) else { continue };
-        let breaks = jumps.get(&inst).map_or(0, Vec::len);
+        let breaks = jumps.breaks(inst).len();
         if breaks == 0 {
             // What follows is never reached.
             while let Some(next) = func.next(inst) {
@@ -164,7 +164,7 @@ fn by_inst(sites: &[Site]) -> BTreeMap<Inst, Vec<usize>> {
 
 /// Removes results. Zeros take their place.
 pub(super) fn drop_results(func: &mut Function, sites: &[Site]) {
-    let jumps = jumps(func);
+    let jumps = Jumps::of(func);
     let mut substitution = Substitution::default();
     for (inst, numbers) in by_inst(sites) {
         for &number in &numbers {
@@ -176,11 +176,7 @@ pub(super) fn drop_results(func: &mut Function, sites: &[Site]) {
         }
         let keep = |number: u32| !numbers.contains(&(number as usize));
         func.retain_results(inst, keep);
-        for &jump in jumps.get(&inst).into_iter().flatten() {
-            if func.op(jump) == Op::Break {
-                func.retain_args(jump, keep);
-            }
-        }
+        jumps.breaks(inst).for_each(|jump| func.retain_args(jump, keep));
     }
     substitution.apply(func);
 }
@@ -193,7 +189,7 @@ pub(super) fn parameters(func: &Function) -> Vec<Site> {
 
 /// Removes parameters. What they start as takes their place.
 pub(super) fn drop_parameters(func: &mut Function, sites: &[Site]) {
-    let jumps = jumps(func);
+    let jumps = Jumps::of(func);
     let mut substitution = Substitution::default();
     for (inst, numbers) in by_inst(sites) {
         let Payload::Body(body) = func.payload(inst) else { continue };
@@ -206,11 +202,7 @@ pub(super) fn drop_parameters(func: &mut Function, sites: &[Site]) {
         let keep = |number: u32| !numbers.contains(&(number as usize));
         func.retain_params(body, keep);
         func.retain_args(inst, keep);
-        for &jump in jumps.get(&inst).into_iter().flatten() {
-            if func.op(jump) == Op::Continue {
-                func.retain_args(jump, keep);
-            }
-        }
+        jumps.continues(inst).for_each(|jump| func.retain_args(jump, keep));
     }
     substitution.apply(func);
 }

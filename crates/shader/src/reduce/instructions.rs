@@ -1,14 +1,15 @@
 //! Edits of single instructions: removed, replaced by one of their operands, with simpler operands, constants and attributes.
 
 use super::Site;
-use super::edit::{Removed, Substitution, is_constant, is_constant_value, is_terminator, zero};
+use super::edit::{Removed, is_constant, is_constant_value, zero, zero_results};
 use crate::ir::{Access, Function, Inst, Op, Payload, Traits, Value};
+use crate::substitution::Substitution;
 use std::collections::{HashMap, HashSet};
 use unwedge_base::entity::{Entity, SecondaryMap};
 
 /// Everything but terminators and constants, users before what they use.
 pub(super) fn removable(func: &Function) -> Vec<Site> {
-    let removable = |&inst: &Inst| !is_terminator(func, inst) && !is_constant(func, inst);
+    let removable = |&inst: &Inst| !func.op(inst).has(Traits::TERMINATOR) && !is_constant(func, inst);
     let mut sites: Vec<Site> = func.walk().filter(removable).map(|inst| (inst.index(), 0)).collect();
     sites.reverse();
     sites
@@ -52,7 +53,7 @@ fn take_out(func: &mut Function, sites: &[Site], instead: impl Fn(&Function, Sit
         removed.inst(inst);
         match (instead(func, site), func.results(inst)) {
             (Some(value), &[result]) => substitution.replace(result, value),
-            _ => substitution.zero_results(func, inst),
+            _ => zero_results(func, inst, &mut substitution),
         }
         func.unlink(inst);
     }
@@ -121,7 +122,7 @@ pub(super) fn constants(func: &Function) -> Vec<Site> {
 
 /// What becomes of the bits of a constant.
 const LESS: [fn(u64) -> u64; 4] =
-    [|_| 0, |_| 1, |bits| bits >> ((64 - bits.leading_zeros()) / 2).min(63), |bits| bits >> 1];
+    [|_| 0, |_| 1, |bits| bits >> ((64 - bits.leading_zeros()) / 2), |bits| bits >> 1];
 
 /// Makes constants less.
 pub(super) fn lower_constants(func: &mut Function, sites: &[Site]) {

@@ -1,9 +1,10 @@
 //! Edits of a shader as a whole: source positions, passes, functions, variables, bindings, types, names and modes.
 
 use super::Site;
-use super::edit::{Substitution, zero};
-use crate::ir::{Func, Function, Inst, Op, Payload, Resource, Shader, ShaderInfo, TypeId, TypeNode, Var};
+use super::edit::{zero, zero_results};
+use crate::ir::{Function, Inst, Op, Payload, Resource, Shader, ShaderInfo, TypeId, TypeNode, Var};
 use crate::passes::PASSES;
+use crate::substitution::Substitution;
 use unwedge_base::entity::{Entity, PrimaryMap};
 
 fn numbered(count: usize) -> Vec<Site> {
@@ -67,10 +68,15 @@ pub(super) fn run_pass(shader: &mut Shader, sites: &[Site]) {
 
 /// Functions that are not called.
 pub(super) fn functions(shader: &Shader) -> Vec<Site> {
-    let insts = |func: &Function| func.walk().map(|inst| func.payload(inst)).collect::<Vec<_>>();
-    let payloads: Vec<Payload> = shader.functions().iter().flat_map(insts).collect();
-    let is_called = |func: usize| payloads.contains(&Payload::Callee(Func::new(func)));
-    (1..shader.functions().len()).rev().filter(|&func| !is_called(func)).map(|func| (func, 0)).collect()
+    let mut called = vec![false; shader.functions().len()];
+    for func in shader.functions() {
+        for inst in func.walk() {
+            if let Payload::Callee(callee) = func.payload(inst) {
+                called[callee.index()] = true;
+            }
+        }
+    }
+    (1..called.len()).rev().filter(|&func| !called[func]).map(|func| (func, 0)).collect()
 }
 
 /// Removes functions.
@@ -108,7 +114,7 @@ pub(super) fn drop_variables(shader: &mut Shader, sites: &[Site]) {
         let found: Vec<Inst> = func.walk().filter(|&inst| accesses(func, inst)).collect();
         let mut substitution = Substitution::default();
         for inst in found {
-            substitution.zero_results(func, inst);
+            zero_results(func, inst, &mut substitution);
             func.unlink(inst);
         }
         substitution.apply(func);

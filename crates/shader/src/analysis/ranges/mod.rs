@@ -257,15 +257,7 @@ impl Ranges {
                 }
                 transfer(op, width, &ranges[..args.len()])
             }
-            (
-                Op::ReadFirst
-                | Op::Broadcast
-                | Op::Shuffle
-                | Op::ShuffleXor
-                | Op::QuadSwap
-                | Op::QuadBroadcast,
-                _,
-            ) => of(args[0]),
+            (op, _) if op.is_subgroup_move() => of(args[0]),
             _ => return None,
         })
     }

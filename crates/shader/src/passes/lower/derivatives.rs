@@ -8,12 +8,7 @@ use crate::ir::{Builder, Function, Inst, Op, Payload, QuadDir, Shader, Value};
 /// Lowers derivatives.
 pub fn lower_derivatives(shader: &mut Shader) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
-        let wants = |func: &Function, inst: Inst| {
-            matches!(
-                func.op(inst),
-                Op::Ddx | Op::Ddy | Op::DdxFine | Op::DdyFine | Op::DdxCoarse | Op::DdyCoarse
-            )
-        };
+        let wants = |func: &Function, inst: Inst| func.op(inst).is_derivative();
         rewrite(func, wants, |func, inst| Some(lower(func, inst))) | changed
     })
 }

@@ -8,7 +8,7 @@
 //! in the last place) and product are off together, so that z is not above 2^32/y, and after the step it is less than 1 + y/2^32 +
 //! 2^-6·2^32/y·y/2^32 below it. So the quotient of any dividend is at most 2 too small.
 
-use super::{divides, is_elementwise, rewrite};
+use super::{divides, rewrite};
 use crate::ir::{Base, Builder, Function, Inst, Op, Shader, Type, Value};
 
 /// Which divisions the back end does not have.
@@ -31,7 +31,6 @@ pub fn lower_division(shader: &mut Shader, options: &DivisionOptions) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
         let wants = |func: &Function, inst: Inst| {
             divides(func.op(inst))
-                && is_elementwise(func, inst)
                 && options.widths & func.ty(func.result(inst)).base.bits() != 0
                 && (!options.constants_only || func.const_lanes(func.args(inst)[1]).is_some())
         };

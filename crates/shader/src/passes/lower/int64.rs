@@ -3,7 +3,7 @@
 //! removes those in between. Conversions between floats and integers of 64 bits stay.
 
 use super::division::expand;
-use super::{divides, is_elementwise, rewrite};
+use super::{divides, rewrite};
 use crate::ir::{Base, Builder, Function, Inst, Op, Shader, Traits, Type, Value};
 
 /// Which operations on 64 bits the back end does not have.
@@ -71,7 +71,7 @@ pub fn lower_int64(shader: &mut Shader, options: &Int64Options) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
         let wants = |func: &Function, inst: Inst| {
             let op = func.op(inst);
-            is_elementwise(func, inst) && !op.has(Traits::FLOAT) && options.has(op) && {
+            op.has(Traits::ELEMENTWISE) && !op.has(Traits::FLOAT) && options.has(op) && {
                 let wide = |value: &Value| func.ty(*value).base == Base::B64;
                 func.args(inst).iter().any(wide) || func.results(inst).iter().any(wide)
             }

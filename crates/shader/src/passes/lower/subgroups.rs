@@ -48,35 +48,19 @@ pub fn lower_subgroups(shader: &mut Shader, options: &SubgroupOptions) -> bool {
     })
 }
 
-/// Operations that move bits between invocations without a look at them.
-fn moves(op: Op) -> bool {
-    matches!(
-        op,
-        Op::ReadFirst
-            | Op::Broadcast
-            | Op::Shuffle
-            | Op::ShuffleXor
-            | Op::ShuffleUp
-            | Op::ShuffleDown
-            | Op::QuadBroadcast
-            | Op::QuadSwap
-    )
-}
-
 fn wants(func: &Function, inst: Inst, options: &SubgroupOptions) -> bool {
     let op = func.op(inst);
     if !op.has(Traits::CONVERGENT) {
         return false;
     }
-    let width = options.widths && moves(op) && func.ty(func.result(inst)) != Type::B32;
+    let width = options.widths && op.is_subgroup_move() && func.ty(func.result(inst)) != Type::B32;
     width
         || match op {
             Op::VoteAny | Op::VoteAll | Op::VoteIEq | Op::VoteFEq => options.votes,
             Op::Elect | Op::ReadFirst => options.first,
             Op::ShuffleXor | Op::ShuffleUp | Op::ShuffleDown => options.relative,
             Op::QuadBroadcast | Op::QuadSwap => options.quads,
-            Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => options.reductions,
-            _ => false,
+            _ => options.reductions && op.is_reduction(),
         }
 }
 
@@ -84,7 +68,7 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
     let (op, payload) = (func.op(inst), func.payload(inst));
     let args = func.args(inst).to_vec();
     let mut b = Builder::before(func, inst);
-    if moves(op) && options.widths {
+    if options.widths && op.is_subgroup_move() {
         let ty = b.func.ty(args[0]);
         if ty != Type::B32 {
             return Some(in_words(
@@ -141,7 +125,7 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
             let from = b.alu(Op::IXor, &[own, bits]);
             Some(shuffle(&mut b, args[0], from))
         }
-        Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => lower_reduction(&mut b, op, payload, args[0]),
+        _ if op.is_reduction() => lower_reduction(&mut b, op, payload, args[0]),
         _ => None,
     }
 }
@@ -185,7 +169,8 @@ fn in_words(
     }
 }
 
-fn ballot(b: &mut Builder, condition: Value) -> Value {
+/// The invocations where a condition is true, one bit each.
+pub(super) fn ballot(b: &mut Builder, condition: Value) -> Value {
     b.value(Op::Ballot, Payload::None, &[condition], Type { base: Base::B32, lanes: 4 })
 }
 

@@ -1,13 +1,13 @@
 //! Reductions and scans over a subgroup as loops, and the lowest active invocation.
 
-use super::subgroups::{invocation, shuffle};
-use crate::ir::{Base, Builder, Op, Payload, SystemValue, Type, Value};
+use super::subgroups::{ballot, invocation, shuffle};
+use crate::ir::{Builder, Op, Payload, SystemValue, Type, Value};
 use crate::semantics;
 
 /// The active invocations, one bit each.
 fn active(b: &mut Builder) -> Value {
     let yes = b.bool(true);
-    b.value(Op::Ballot, Payload::None, &[yes], Type { base: Base::B32, lanes: 4 })
+    ballot(b, yes)
 }
 
 /// The number of the lowest active invocation.
@@ -60,7 +60,7 @@ pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: 
     let number = b.alu(Op::IAdd, &[start, turn]);
     let shifts = b.u32(5);
     let word = b.alu(Op::UShr, &[number, shifts]);
-    // Subgroups have up to 128 invocations, and so many bits.
+    // A ballot has four words: subgroups have up to 128 invocations.
     let last = b.u32(3);
     let word = b.alu(Op::IAnd, &[word, last]);
     let bits = b.value(Op::ExtractDyn, Payload::None, &[words, word], Type::B32);
