@@ -1,6 +1,6 @@
-//! Range rewriting: takes any shader; afterwards no operation is left that [`crate::analysis::ranges`] decides: comparisons and conditions
-//! that always hold or never do, minima, masks and remainders that change nothing. Signed divisions, remainders, right shifts,
-//! comparisons and conversions of numbers that are not negative are the unsigned ones, for which there are more rules.
+//! Range rewriting: takes any shader; afterwards no operation is left whose result [`crate::analysis::ranges`] determines: comparisons and
+//! conditions that always or never hold, and minima, masks and remainders that change nothing. Signed divisions, remainders, right
+//! shifts, comparisons and conversions of non-negative numbers become unsigned ones, for which more rules exist.
 
 use crate::analysis::ranges::{Range, Ranges};
 use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits, Type};
@@ -82,7 +82,7 @@ fn rewrite(func: &Function, info: &ShaderInfo, ranges: &Ranges, inst: Inst) -> O
     Some(Rewrite::Operand(operand))
 }
 
-/// The unsigned operation that does the same for numbers that are not negative.
+/// The unsigned operation that gives the same result for non-negative numbers.
 fn unsigned(op: Op, a: &Range, b: &Range, binary: bool) -> Option<Op> {
     if !a.is_non_negative() {
         return None;

@@ -1,7 +1,6 @@
 //! Scalarization: takes any shader; afterwards every elementwise operation, every subgroup operation that works lane by lane and every
-//! derivative has scalars as operands and results, and so has flow: results of structured instructions, parameters of loops. Vectors are
-//! left where memory, variables, images and system values need them, `vec` and `extract` beside those; `copies` and `dead` remove
-//! the rest.
+//! derivative has scalar operands and results, and so do results of structured instructions and parameters of loops. Vectors stay where
+//! memory, variables, images and system values need them, with `vec` and `extract` beside them; `copies` and `dead` remove the rest.
 
 use crate::analysis::jumps::Jumps;
 use crate::ir::{Builder, Function, Inst, Op, Payload, Shader, Traits, Type, Value};
@@ -42,7 +41,7 @@ pub(super) fn split(func: &mut Function, inst: Inst) -> bool {
     let mut builder = Builder::before(func, inst);
     builder.exact = exact;
     for (lane, out) in (0..ty.lanes).zip(&mut lanes) {
-        // Operands that are scalars beside vectors are numbers of invocations.
+        // An operand may be a scalar beside vectors: the number of an invocation. `extract` gives it as it is.
         let args: Vec<Value> = args.iter().map(|&arg| builder.extract(arg, lane)).collect();
         *out = builder.value(op, payload, &args, ty.lane());
     }
@@ -110,7 +109,7 @@ fn split_args(func: &mut Function, jump: Inst, types: &[Type]) {
     lanes.into_iter().for_each(|lane| func.add_arg(jump, lane));
 }
 
-/// Makes vectors of lanes again before an instruction.
+/// Rebuilds vectors from their lanes before an instruction.
 fn join(
     func: &mut Function,
     before: Inst,

@@ -104,7 +104,7 @@ pub(super) fn variables(shader: &Shader) -> Vec<Site> {
     numbered(shader.vars.len())
 }
 
-/// Removes variables with all that loads and stores them.
+/// Removes variables with their loads and stores.
 pub(super) fn drop_variables(shader: &mut Shader, sites: &[Site]) {
     let accesses = |func: &Function, inst: Inst| match func.payload(inst) {
         Payload::Var(var, _) | Payload::Interp(var, _) => is_named(sites, var),
@@ -128,7 +128,7 @@ pub(super) fn drop_variables(shader: &mut Shader, sites: &[Site]) {
     });
 }
 
-/// What [`merge_bindings`] does: descriptors become undefined, or those of the first binding of the class.
+/// What [`merge_bindings`] does: descriptors become undefined, or those of the first remaining binding of the class.
 const UNDEFINED: usize = 0;
 const FIRST: usize = 1;
 
@@ -173,7 +173,7 @@ pub(super) fn merge_bindings(shader: &mut Shader, sites: &[Site]) {
     }
 }
 
-/// Edits of the declarations: unused types, names, then the fields of [`ShaderInfo`] that are only numbers.
+/// Edits of the declarations: unused types, names, then the fields of [`ShaderInfo`] that can be reset to their defaults.
 pub(super) fn declarations(_: &Shader) -> Vec<Site> {
     numbered(DECLARATIONS.len())
 }

@@ -1,7 +1,7 @@
 //! Edits of vectors: values whose types are tied to each other lose lanes together.
 //!
-//! Values are tied by operations that work lane by lane, by jumps and what receives their operands. Those that other instructions need as
-//! they are (texels, variables, system values) keep their lanes.
+//! Operations that work lane by lane tie their operands and results to each other; jumps tie their operands to the results or parameters
+//! that receive them. Values whose types other instructions determine (texels, variables, system values) keep their lanes.
 
 use super::Site;
 use crate::analysis::jumps::Jumps;
@@ -10,7 +10,7 @@ use crate::substitution::Substitution;
 use std::collections::BTreeMap;
 use unwedge_base::entity::{Entity, SecondaryMap};
 
-/// Sets of values that have as many lanes as each other.
+/// Sets of values that have the same number of lanes.
 struct Ties {
     /// Toward the first value of the set.
     parent: SecondaryMap<Value, Option<Value>>,
@@ -115,7 +115,7 @@ pub(super) fn components(func: &Function) -> Vec<Site> {
     fewer(1).chain(fewer(2)).chain(fewer(4)).collect()
 }
 
-/// Takes lanes away from sets of values.
+/// Removes lanes from sets of values.
 pub(super) fn narrow(func: &mut Function, sites: &[Site]) {
     let ties = Ties::of(func);
     let kept: BTreeMap<usize, usize> = sites.iter().rev().copied().collect();

@@ -1,5 +1,5 @@
-//! Lowers derivatives: takes any shader; afterwards none is left. They are differences of values that `quad_broadcast` and `quad_swap` bring
-//! from the quad. Derivatives that may be fine or coarse are fine.
+//! Lowers derivatives: takes any shader; afterwards none is left. They are differences of values that `quad_broadcast` and `quad_swap` fetch
+//! from the quad. Derivatives that may be fine or coarse become fine ones.
 
 use super::rewrite;
 use super::subgroups::invocation;

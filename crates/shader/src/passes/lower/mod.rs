@@ -1,5 +1,5 @@
-//! Lowerings: passes that a back end asks for, by options, because its machine does not have an operation. Each guarantees that what its
-//! options name is not in the shader afterwards; what it makes instead gives the same bits wherever the operation is defined.
+//! Lowerings: passes that a back end runs, with options, because its machine does not have an operation. Afterwards no operation that the
+//! options name is in the shader; its replacement gives the same bits wherever the operation is defined.
 
 mod bounds;
 mod derivatives;

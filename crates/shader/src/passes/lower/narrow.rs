@@ -1,5 +1,5 @@
 //! Lowers integers of 8 and 16 bits to 32: takes any shader; afterwards no elementwise operation on integers has operands or a result of
-//! the widths that the options name, but conversions of integers to and from 32 bits. Floats of 16 bits, memory and flow keep their types.
+//! the widths that the options name, except conversions of integers to and from 32 bits. Floats of 16 bits, memory and flow keep their types.
 
 use super::rewrite;
 use crate::ir::{Base, Builder, Function, Inst, Op, Rule, Shader, Traits, Value};
@@ -45,7 +45,7 @@ pub fn lower_narrow(shader: &mut Shader, options: &NarrowOptions) -> bool {
     })
 }
 
-/// Whether operands are extended by their sign.
+/// Whether operands are sign-extended.
 fn is_signed(op: Op) -> bool {
     matches!(
         op,

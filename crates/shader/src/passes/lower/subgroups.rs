@@ -1,8 +1,7 @@
-//! Lowers subgroup operations: takes any shader; afterwards those that the options name are gone.
+//! Lowers subgroup operations: takes any shader; afterwards none that the options name is left.
 //!
-//! What is made instead needs ballots, `broadcast` and `shuffle` of scalars of 32 bits, and the number of the invocation. Reductions and scans
-//! become loops over the invocations, in their order, which skip those that are not active; a back end that knows that all are
-//! active can do better.
+//! The replacements need ballots, `broadcast` and `shuffle` of scalars of 32 bits, and the number of the invocation. Reductions and scans
+//! become loops over the invocations in order, which skip inactive ones; a back end that knows that all are active can do better.
 
 use super::rewrite;
 use super::subgroups_reduce::{lower_reduction, lowest_active};
@@ -21,7 +20,7 @@ pub struct SubgroupOptions {
     pub first: bool,
     /// `shuffle_xor`, `shuffle_up` and `shuffle_down`, as shuffles.
     pub relative: bool,
-    /// `quad_broadcast` and `quad_swap`, as shuffles: where four invocations in a row are a quad.
+    /// `quad_broadcast` and `quad_swap`, as shuffles: for machines whose quads are four consecutive invocations.
     pub quads: bool,
     /// Reductions and scans, as loops.
     pub reductions: bool,
@@ -135,6 +134,7 @@ pub(super) fn invocation(b: &mut Builder) -> Value {
     b.value(Op::SysVal, Payload::SysVal(SystemValue::SubgroupInvocation), &[], Type::B32)
 }
 
+/// The value of another invocation.
 pub(super) fn shuffle(b: &mut Builder, value: Value, from: Value) -> Value {
     let ty = b.func.ty(value);
     b.value(Op::Shuffle, Payload::None, &[value, from], ty)
@@ -186,7 +186,7 @@ fn vote(b: &mut Builder, all: bool, condition: Value) -> Value {
     b.alu(if all { Op::IEq } else { Op::INe }, &[any, zero])
 }
 
-/// Equality with the first invocation, of all lanes.
+/// Whether all lanes equal those of the first active invocation, in all active invocations.
 fn vote_equal(b: &mut Builder, op: Op, value: Value) -> Value {
     let ty = b.func.ty(value);
     let lowest = lowest_active(b);
