@@ -384,7 +384,7 @@ fn lowered_operations_are_gone() {
                 before.walk().filter(|&inst| is_left(before, inst)).count();
         };
         none("lower-division", &|func, inst| divides(func.op(inst)));
-        none("lower-derivatives", &|func, inst| func.op(inst).name().starts_with("dd"));
+        none("lower-derivatives", &|func, inst| func.op(inst).is_derivative());
         none("scalarize", &|func, inst| {
             let op = func.op(inst);
             let flows = matches!(op, Op::Block | Op::If | Op::Loop | Op::Break | Op::Continue);
@@ -394,7 +394,7 @@ fn lowered_operations_are_gone() {
         });
         none("lower-subgroups", &|func, inst| {
             let kept = matches!(func.op(inst), Op::Ballot | Op::Broadcast | Op::Shuffle | Op::Barrier);
-            let derivative = func.op(inst).name().starts_with("dd");
+            let derivative = func.op(inst).is_derivative();
             let word = func.results(inst).first().is_none_or(|&value| func.ty(value) == Type::B32);
             let moves = matches!(func.op(inst), Op::Broadcast | Op::Shuffle);
             func.op(inst).has(Traits::CONVERGENT) && !derivative && (!kept || moves && !word)
