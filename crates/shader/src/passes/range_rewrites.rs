@@ -2,8 +2,9 @@
 //! conditions that always or never hold, and minima, masks and remainders that change nothing. Signed divisions, remainders, right
 //! shifts, comparisons and conversions of non-negative numbers become unsigned ones, for which more rules exist.
 
+use super::folding::make_constant;
 use crate::analysis::ranges::{Range, Ranges};
-use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits, Type};
+use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits};
 use crate::substitution::Substitution;
 
 /// What becomes of an instruction.
@@ -105,21 +106,7 @@ fn apply(func: &mut Function, rewrites: &[(Inst, Rewrite)]) {
     let mut operands = Substitution::default();
     for &(inst, rewrite) in rewrites {
         match rewrite {
-            Rewrite::Constant(bits) => {
-                let ty = func.ty(func.result(inst));
-                func.set_exact(inst, false);
-                if ty.lanes == 1 {
-                    func.replace_inst(inst, Op::Const, Payload::Const(bits), &[]);
-                } else {
-                    let lane = Builder::before(func, inst).constant(ty.base, bits);
-                    func.replace_inst(
-                        inst,
-                        Op::Vec,
-                        Payload::None,
-                        &[lane; Type::MAX_LANES][..ty.lanes as usize],
-                    );
-                }
-            }
+            Rewrite::Constant(bits) => make_constant(func, inst, bits),
             Rewrite::Operand(number) => {
                 operands.replace(func.result(inst), func.args(inst)[number]);
             }

@@ -35,11 +35,10 @@ pub(super) fn split(func: &mut Function, inst: Inst) -> bool {
     if ty.lanes == 1 {
         return false;
     }
-    let (payload, exact) = (func.payload(inst), func.exact(inst));
+    let payload = func.payload(inst);
     let args = func.args(inst).to_vec();
     let mut lanes = [result; Type::MAX_LANES];
     let mut builder = Builder::before(func, inst);
-    builder.exact = exact;
     for (lane, out) in (0..ty.lanes).zip(&mut lanes) {
         // An operand may be a scalar beside vectors: the number of an invocation. `extract` gives it as it is.
         let args: Vec<Value> = args.iter().map(|&arg| builder.extract(arg, lane)).collect();

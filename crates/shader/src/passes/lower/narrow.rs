@@ -67,9 +67,7 @@ fn lower(func: &mut Function, inst: Inst) -> Option<Value> {
     let op = func.op(inst);
     let args = func.args(inst).to_vec();
     let result = func.ty(func.result(inst)).base;
-    let exact = func.exact(inst);
     let mut b = Builder::before(func, inst);
-    b.exact = exact;
     match op {
         Op::U2U | Op::I2I => {
             let from = b.func.ty(args[0]).base;
