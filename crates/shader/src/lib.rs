@@ -12,5 +12,6 @@ pub mod ir;
 pub mod passes;
 pub mod reduce;
 pub mod semantics;
+mod substitution;
 pub mod text;
 pub mod valid;

@@ -1,4 +1,4 @@
-//! Reduction: large shaders become a few lines, by predicates over their text, their form and what the interpreter finds.
+//! Reduction: large shaders become a few lines, with predicates on their operations, their structure and the findings of the interpreter.
 
 use std::convert::Infallible;
 use unwedge_shader::interp::{
@@ -146,16 +146,16 @@ fn variable(number: usize, shader: &mut Shader) -> Var {
     })
 }
 
-/// Which loop of a large shader has something more at its end.
+/// The loop of a large shader that has an addition at its end.
 #[derive(Clone, Copy, PartialEq)]
 enum Added {
-    /// One that no other loop or `if` is around: it runs twice.
+    /// One of the least nesting, which runs twice.
     Outermost,
-    /// One that most is around.
+    /// One of the deepest nesting.
     Innermost,
 }
 
-/// A shader of about as many statements. `add` writes something more, and is given the counter of the loop and a descriptor.
+/// A shader of about that many statements. `add` writes the addition; it gets the counter of the loop and a descriptor.
 fn large(statements: usize, added: Added, add: impl Fn(&mut Builder<'_>, Value, Value)) -> Shader {
     let mut shader = Shader::default();
     shader.info.workgroup_size = [4, 1, 1];
@@ -185,7 +185,7 @@ fn large(statements: usize, added: Added, add: impl Fn(&mut Builder<'_>, Value, 
         Added::Innermost => loops.max_by_key(|&inst| around(func, inst).count()),
     };
     let Some(Payload::Body(inner)) = chosen.map(|inst| func.payload(inst)) else {
-        panic!("there is no loop")
+        panic!("the generated shader has no loop")
     };
     let end = func.last(inner).expect("the terminator");
     let counter = func.params(inner)[0];
@@ -194,7 +194,7 @@ fn large(statements: usize, added: Added, add: impl Fn(&mut Builder<'_>, Value, 
     shader
 }
 
-/// An instruction, and those that it is within.
+/// An instruction and its enclosing instructions, innermost first.
 fn around(func: &Function, inst: Inst) -> impl Iterator<Item = Inst> + '_ {
     std::iter::successors(Some(inst), |&inst| match func.owner(func.region(inst)) {
         RegionOwner::Inst(owner) => Some(owner),
@@ -202,17 +202,17 @@ fn around(func: &Function, inst: Inst) -> impl Iterator<Item = Inst> + '_ {
     })
 }
 
-/// Lines of the text of the functions, with braces.
+/// The number of lines of the functions in the text, with braces.
 fn lines(shader: &Shader) -> usize {
     print(shader).lines().skip_while(|line| !line.starts_with("fn ")).count()
 }
 
-/// Reduces by a predicate that does not fail, and checks all that it sees.
+/// Reduces with a predicate that does not fail, and checks every candidate.
 fn reduced(shader: &Shader, interesting: impl Fn(&Shader) -> bool) -> Reduction {
     let checked = |candidate: &Shader| {
         validate(candidate).expect("candidates are valid");
         let (text, mut back) = (print(candidate), Shader::default());
-        parse(&text, &mut back).expect("candidates are read back");
+        parse(&text, &mut back).expect("candidates are parsed again");
         assert_eq!(print(&back), text);
         Ok::<_, Infallible>(interesting(candidate))
     };
@@ -249,7 +249,7 @@ fn one_operation_is_left_of_a_large_shader() {
 }
 
 #[test]
-fn what_the_interpreter_finds_stays() {
+fn a_finding_of_the_interpreter_stays() {
     // A store past the end of the third buffer, in the second turn of a loop.
     let shader = large(300, Added::Outermost, |builder, counter, descriptor| {
         let far = builder.u32(0x1234_5000);
@@ -289,7 +289,7 @@ fn flow_that_matters_stays() {
             Builder::at_end(builder.func, arm).break_(inst, &[]);
         }
     });
-    // In a loop that is run again and left, in an `if`.
+    // A `demote` directly in an `if`, within a loop that has both a `continue` and a `break`.
     let in_loop = |shader: &Shader| {
         let func = shader.entry();
         let jumps = |op, target| {
@@ -336,13 +336,13 @@ fn vectors_lose_lanes_that_do_not_matter() {
 }
 
 #[test]
-fn functions_and_constants_become_less() {
+fn functions_go_and_constants_become_smaller() {
     let text = "shader compute \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 0\nfloats 32 nearest any\n\
         fn f0 \"main\" () -> () {\n  %0: b32 = const<0x12345678>\n  %1: b32 = call<f1> %0\n  %2: b32 = call<f2> %1\n  return\n}\n\
         fn f1 \"one\" (%0: b32) -> (b32) {\n  return %0\n}\n\
-        fn f2 \"two\" (%0: b32) -> (b32) {\n  %1: b32 = const<0xabcd>\n  %2: b32 = imul! %0, %1\n  return %2\n}\n";
+        fn f2 \"two\" (%0: b32) -> (b32) {\n  %1: b32 = const<0xabcd>\n  %2: b32 = imul %0, %1\n  return %2\n}\n";
     let mut shader = Shader::default();
-    parse(&text.replace("imul!", "imul"), &mut shader).expect("a shader");
+    parse(text, &mut shader).expect("a shader");
     // The second function must be called with a constant of more than 8 bits.
     let reduction = reduced(&shader, |shader| {
         let func = shader.entry();
@@ -360,7 +360,7 @@ fn functions_and_constants_become_less() {
 }
 
 #[test]
-fn any_answers_of_a_predicate_end() {
+fn reductions_end_whatever_the_predicate_answers() {
     for seed in 0..24 {
         let shader = random(&mut Rng::new(seed), Dialect::Full);
         let mut answers = Rng::new(seed + 1000);
@@ -380,7 +380,7 @@ fn any_answers_of_a_predicate_end() {
 }
 
 #[test]
-fn what_is_not_interesting_fails_and_limits_hold() {
+fn uninteresting_shaders_are_refused_and_limits_hold() {
     let shader = large(100, Added::Innermost, |builder, counter, _| {
         builder.alu(Op::FSqrt, &[counter]);
     });

@@ -1,27 +1,27 @@
 //! Alias analysis: which bytes accesses to memory touch, and whether two accesses may touch the same ones.
 //!
-//! Takes any shader. Guarantees that two accesses which may touch a common byte are never called disjoint. Facts used: memory of
-//! the workgroup, scratch, push constants and buffers are different memories; a `restrict` binding shares no byte with another binding;
-//! elements of one array of descriptors may be one buffer; offsets are a value plus a constant, modulo 2^32 (2^64 for addresses), and
-//! values are multiples of a power of two.
+//! Takes any shader. Two accesses that may touch a common byte are never reported as disjoint. It relies on these facts: workgroup
+//! memory, scratch, push constants and buffers are different memories; a `restrict` binding shares no byte with another binding;
+//! elements of one array of descriptors may be the same buffer; an offset is a value plus a constant, modulo 2^32 (2^64 for addresses),
+//! where the value may be a multiple of a known power of two.
 
 use crate::ir::{Access, Function, Inst, MemAccess, Op, Payload, Resource, ResourceData, Space, Value};
 use unwedge_base::entity::PrimaryMap;
 
-/// The bytes that an access touches: `bytes` of them from `base + offset` on.
+/// The bytes that an access touches: `bytes` of them, starting at `base + offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryRange {
-    /// What the access says.
+    /// Space, access flags and alignment of the access.
     pub mem: MemAccess,
     /// The descriptor, where the space has one.
     pub descriptor: Option<Value>,
     /// The part of the address that is not constant.
     pub base: Option<Value>,
-    /// Low bits that are zero in `base`; 64 without one.
+    /// The number of low bits that are zero in `base`; 64 without a base.
     pub zeros: u32,
     /// The constant part.
     pub offset: u64,
-    /// How many bytes.
+    /// The size in bytes.
     pub bytes: u32,
 }
 
@@ -34,13 +34,13 @@ pub enum Overlap {
     Unknown,
 }
 
-/// Additions that are followed to find the constant part of an address.
+/// The most additions that are followed to find the constant part of an address.
 const MAX_ADDS: usize = 16;
 /// How deeply operands are looked at to find a power of two that divides a value.
 const MAX_FACTOR_DEPTH: usize = 6;
 
 impl MemoryRange {
-    /// What a load, store or atomic operation touches; `None` for other operations.
+    /// The range that a load, store or atomic operation touches; `None` for other operations.
     pub fn of(func: &Function, inst: Inst) -> Option<MemoryRange> {
         let fixed = func.op(inst).row().operands.len();
         let (mem, moved) = match (func.op(inst), func.payload(inst)) {
@@ -70,12 +70,13 @@ impl MemoryRange {
         matches!(self.mem.space, Space::Uniform | Space::Storage | Space::Global)
     }
 
-    /// Whether accesses may be shared, combined and removed: they are not volatile, and need no barrier to be seen by others.
+    /// Whether accesses may be shared, combined and removed: they are neither volatile, coherent nor atomic.
     pub fn is_plain(&self) -> bool {
         !self.mem.access.any(Access::VOLATILE.or(Access::COHERENT).or(Access::ATOMIC))
     }
 
-    /// Whether another range starts at a constant distance: how many bytes after this one, modulo the addresses of the space.
+    /// The number of bytes from the start of this range to the start of another, modulo the size of the address space; `None` if it is
+    /// not constant.
     pub fn distance(&self, other: &MemoryRange) -> Option<u64> {
         let same = self.mem.space == other.mem.space
             && self.descriptor == other.descriptor
@@ -83,15 +84,15 @@ impl MemoryRange {
         same.then(|| other.offset.wrapping_sub(self.offset) & self.mask())
     }
 
-    /// Where in this range another one starts that is within it, in bytes. `None` too where the last bytes of this range might be past
-    /// the last address, while those of the other one start at the first address again.
+    /// The offset in bytes of another range within this one; `None` if it is not known to be within. Also `None` if this range might run
+    /// past the last address, where the other one would wrap to the first.
     pub fn position(&self, other: &MemoryRange) -> Option<u32> {
         let at = u32::try_from(self.distance(other)?).ok()?;
         let inside = at.checked_add(other.bytes)? <= self.bytes;
         (inside && (at == 0 || self.never_wraps())).then_some(at)
     }
 
-    /// Whether all bytes of the range have addresses without a wrap, or access to the last address is undefined anyway.
+    /// Whether the range does not wrap past the last address, or such an access is undefined anyway.
     pub fn never_wraps(&self) -> bool {
         match (self.mem.space, self.base) {
             (Space::Shared | Space::Scratch | Space::Global, _) => true,
@@ -118,7 +119,7 @@ fn split(func: &Function, address: Value) -> (Option<Value>, u64) {
         };
         let adds = match func.op(inst) {
             Op::IAdd => true,
-            // As a sum where no bit is carried.
+            // A sum if no bits overlap.
             Op::IOr => 64 - constant.leading_zeros() <= factor(func, rest, 0),
             _ => false,
         };
@@ -131,7 +132,7 @@ fn split(func: &Function, address: Value) -> (Option<Value>, u64) {
     (Some(base), offset)
 }
 
-/// A number of low bits of a value that are zero.
+/// A number of low bits that are known to be zero in a value.
 fn factor(func: &Function, value: Value, depth: usize) -> u32 {
     let width = func.ty(value).base.bits();
     if func.ty(value).lanes != 1 || depth == MAX_FACTOR_DEPTH {
@@ -160,7 +161,7 @@ fn factor(func: &Function, value: Value, depth: usize) -> u32 {
     zeros.min(width)
 }
 
-/// Answers for a function of a shader.
+/// Alias queries about a function of a shader.
 #[derive(Debug, Clone, Copy)]
 pub struct Aliases<'a> {
     /// The function.
@@ -223,7 +224,7 @@ impl Aliases<'_> {
         if a.base == b.base {
             return if disjoint(a.mask()) { Overlap::Disjoint } else { Overlap::Unknown };
         }
-        // Both variable parts are multiples of a power of two: what is left are the constant parts modulo that.
+        // Both variable parts are multiples of a power of two, so the constant parts are compared modulo that.
         let zeros = a.zeros.min(b.zeros);
         if zeros > 0 && zeros < 64 && disjoint((1 << zeros) - 1) {
             Overlap::Disjoint

@@ -1,13 +1,13 @@
 //! Divergence analysis: which values may differ between the invocations of a subgroup, or of a workgroup, that execute an instruction
 //! together.
 //!
-//! Takes any shader. Guarantees that a value which is not divergent has the same bits, where they are defined, in all invocations of the
-//! scope that are active at its definition and at its uses. Three things make values differ: operands that do, flow that divided on
-//! its way to where values merge, and loops that invocations leave in different turns (temporal divergence): a value of the loop's
-//! body that is the same for all in each turn differs after the loop.
+//! Takes any shader. A value that is not divergent has the same bits, where they are defined, in all invocations of the scope that are
+//! active at its definition and at its uses. Three things make a value divergent: divergent operands, divergent control flow before a
+//! merge of values, and loops that invocations leave in different iterations (temporal divergence): a value of the loop's body that is
+//! uniform in each iteration is divergent after the loop.
 //!
-//! Parts of the invocations meet again after the structured instruction that they leave, or at the start of the loop that they
-//! continue. The walk keeps the depths of those at which a part is missing; the innermost one decides about a jump.
+//! Invocations that were separated meet again after the structured instruction that they leave, or at the start of the loop that they
+//! continue. The walk tracks the depths at which some invocations are missing; the innermost one decides about a jump.
 
 use crate::ir::{
     Access, Function, Inst, Op, Payload, Region, RegionOwner, Scope, Space, SystemValue, Traits, Value,
@@ -15,7 +15,7 @@ use crate::ir::{
 };
 use unwedge_base::entity::SecondaryMap;
 
-/// Walks until nothing changes at most; past that, everything is divergent.
+/// The most walks. If the last one still changes something, every value is divergent.
 const MAX_ROUNDS: usize = 16;
 
 /// Which values differ between invocations.
@@ -32,7 +32,7 @@ impl Divergence {
         self.all || self.values[value]
     }
 
-    /// Whether invocations may leave a loop in different turns.
+    /// Whether invocations may leave a loop in different iterations.
     pub fn has_divergent_exits(&self, inst: Inst) -> bool {
         self.all || self.exits[inst]
     }
@@ -43,17 +43,11 @@ impl Divergence {
             func,
             subgroup: scope <= Scope::Subgroup,
             divergence: Divergence::default(),
-            depths: SecondaryMap::default(),
+            depths: func.region_depths(),
             open: vec![false],
             merges: SecondaryMap::default(),
             changed: false,
         };
-        walk.depths.reset(func.region_count());
-        for inst in func.walk() {
-            for region in func.regions_of(inst).into_iter().flatten() {
-                walk.depths[region] = walk.depths[func.region(inst)] + 1;
-            }
-        }
         for &param in func.params(func.body()) {
             walk.divergence.values[param] = true;
         }
@@ -74,7 +68,7 @@ impl Divergence {
 struct Merge {
     first: Option<Value>,
     differs: bool,
-    /// A part of the invocations comes alone.
+    /// Some of the invocations arrive without the others.
     divided: bool,
 }
 
@@ -83,7 +77,7 @@ struct Walk<'a> {
     subgroup: bool,
     divergence: Divergence,
     depths: SecondaryMap<Region, u32>,
-    /// By depth: whether a part of the invocations that entered the structured instruction around here may not be here.
+    /// By depth: whether some of the invocations that entered the enclosing structured instruction may be missing here.
     open: Vec<bool>,
     merges: SecondaryMap<Value, Merge>,
     changed: bool,
@@ -140,7 +134,7 @@ impl Walk<'_> {
         let to = self.depth(target);
         let innermost = self.open.iter().rposition(|open| *open).unwrap_or(0);
         let divided = innermost >= to;
-        // Loops that are left, or whose inner loops are, from the inside out.
+        // The loops that the jump leaves, from the inside out.
         let mut region = func.region(inst);
         let mut left = Vec::new();
         while let RegionOwner::Inst(owner) = func.owner(region) {
@@ -166,7 +160,7 @@ impl Walk<'_> {
         };
         for (&receiver, &arg) in receivers.iter().zip(func.args(inst)) {
             self.merge(receiver, arg, divided);
-            // It was computed in a turn that may be another one for others.
+            // Other invocations may have computed it in another iteration.
             if self.definition_depth(arg) >= outermost {
                 self.mark(receiver);
             }
@@ -211,21 +205,9 @@ impl Walk<'_> {
             }
             (Op::Broadcast, _) => !self.subgroup || self.divergence.values[func.args(inst)[1]],
             (Op::Reduce, Payload::Reduce(_, 0)) => !self.subgroup,
-            (
-                Op::Shuffle
-                | Op::ShuffleXor
-                | Op::ShuffleUp
-                | Op::ShuffleDown
-                | Op::QuadBroadcast
-                | Op::QuadSwap
-                | Op::Ddx
-                | Op::Ddy
-                | Op::DdxFine
-                | Op::DdyFine
-                | Op::DdxCoarse
-                | Op::DdyCoarse,
-                _,
-            ) => func.args(inst).first().is_none_or(|&arg| self.divergence.values[arg]),
+            (op, _) if op.is_subgroup_move() || op.is_derivative() => {
+                func.args(inst).first().is_none_or(|&arg| self.divergence.values[arg])
+            }
             (Op::ImageSample | Op::ImageGather | Op::ImageFetch | Op::ImageQueryLod, _) => {
                 let traits = func.traits(inst);
                 traits.has(Traits::READS) || operands()

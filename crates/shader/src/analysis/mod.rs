@@ -2,4 +2,5 @@
 
 pub mod alias;
 pub mod divergence;
+pub(crate) mod jumps;
 pub mod ranges;

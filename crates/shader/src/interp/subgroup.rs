@@ -28,18 +28,9 @@ impl Wave<'_> {
                     self.set_each(inst, lane, |_| (!poison).then_some(word.into()));
                 }
             }
-            Op::ReadFirst
-            | Op::Broadcast
-            | Op::Shuffle
-            | Op::ShuffleXor
-            | Op::ShuffleUp
-            | Op::ShuffleDown
-            | Op::QuadBroadcast
-            | Op::QuadSwap => self.shuffle(cx, inst),
-            Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => self.reduce(inst),
-            Op::Ddx | Op::Ddy | Op::DdxFine | Op::DdyFine | Op::DdxCoarse | Op::DdyCoarse => {
-                self.derivative(inst);
-            }
+            _ if op.is_subgroup_move() => self.shuffle(cx, inst),
+            _ if op.is_reduction() => self.reduce(inst),
+            _ if op.is_derivative() => self.derivative(inst),
             _ => return Err(RunError::Unsupported(op)),
         }
         Ok(())

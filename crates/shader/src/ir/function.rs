@@ -9,7 +9,7 @@ use super::entities::{Inst, Loc, Region, Value};
 use super::op::{Op, Traits};
 use super::payload::{Access, ImageFlags, Payload};
 use super::types::{Base, Type};
-use unwedge_base::entity::{Entity, PrimaryMap};
+use unwedge_base::entity::{Entity, PrimaryMap, SecondaryMap};
 
 /// An optional entity in the space of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -528,6 +528,18 @@ impl Function {
             Payload::Arms(then, other) => [Some(then), Some(other)],
             _ => [None, None],
         }
+    }
+
+    /// How many regions are around each region.
+    pub fn region_depths(&self) -> SecondaryMap<Region, u32> {
+        let mut depths = SecondaryMap::default();
+        depths.reset(self.region_count());
+        for inst in self.walk() {
+            for region in self.regions_of(inst).into_iter().flatten() {
+                depths[region] = depths[self.region(inst)] + 1;
+            }
+        }
+        depths
     }
 
     /// Type of a value.

@@ -464,4 +464,29 @@ impl Op {
     pub const fn has(self, traits: Traits) -> bool {
         self.row().traits.has(traits)
     }
+
+    /// Whether it moves its first operand between invocations of the subgroup or quad, without changing the bits.
+    pub const fn is_subgroup_move(self) -> bool {
+        matches!(
+            self,
+            Op::ReadFirst
+                | Op::Broadcast
+                | Op::Shuffle
+                | Op::ShuffleXor
+                | Op::ShuffleUp
+                | Op::ShuffleDown
+                | Op::QuadBroadcast
+                | Op::QuadSwap
+        )
+    }
+
+    /// Whether it combines the values of the invocations of the subgroup or cluster.
+    pub const fn is_reduction(self) -> bool {
+        matches!(self, Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan)
+    }
+
+    /// Whether it is a derivative.
+    pub const fn is_derivative(self) -> bool {
+        matches!(self, Op::Ddx | Op::Ddy | Op::DdxFine | Op::DdyFine | Op::DdxCoarse | Op::DdyCoarse)
+    }
 }

@@ -4,7 +4,7 @@
 //! The function is walked once in the order of the text; an instruction is tried again after it changed, a few times.
 
 use super::commutes;
-use super::folding::fold;
+use super::folding::{fold, make_constant};
 use super::rules::{LETTERS, Letter, Literal, Parsed, Pattern, RuleClass, rules_of};
 use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Rule, Shader, ShaderInfo, Traits, Type, Value};
 use crate::semantics::Eval;
@@ -170,15 +170,7 @@ fn replace(
     match &rule.replace {
         Pattern::Letter(letter) => letters[letter.number].map_or(Rewritten::No, Rewritten::Value),
         Pattern::Literal(literal) => {
-            let bits = literal.bits(ty.base);
-            func.set_exact(inst, false);
-            if ty.lanes == 1 {
-                func.replace_inst(inst, Op::Const, Payload::Const(bits), &[]);
-            } else {
-                let lane = Builder::before(func, inst).constant(ty.base, bits);
-                let lanes = [lane; Type::MAX_LANES];
-                func.replace_inst(inst, Op::Vec, Payload::None, &lanes[..ty.lanes as usize]);
-            }
+            make_constant(func, inst, literal.bits(ty.base));
             Rewritten::InPlace
         }
         Pattern::Op(op, operands) => {

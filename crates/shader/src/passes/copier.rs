@@ -1,18 +1,18 @@
-//! Copies of the instructions of a region, with what is in them. Values and jump targets that are copied refer to the copies.
+//! Copies the instructions of a region with their inner regions. Copied instructions refer to the copies of values and jump targets.
 
 use crate::ir::{Function, Inst, Op, Payload, Region, Type, Value};
 use unwedge_base::entity::SecondaryMap;
 
-/// What the `continue`s of the loop that is copied become.
+/// What the `continue`s of the copied loop become.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ContinueAs {
     /// A `break` of this block, with the same operands.
     Break(Inst),
-    /// They are not reached.
+    /// `unreachable`.
     Unreachable,
 }
 
-/// Copies regions. Values that were not copied or set stay what they are.
+/// Copies regions. Uses of values that were neither copied nor set do not change.
 #[derive(Debug, Default)]
 pub(super) struct Copier {
     values: SecondaryMap<Value, Option<Value>>,

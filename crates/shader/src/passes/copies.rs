@@ -3,9 +3,9 @@
 //!
 //! What was copied stays, unused, for `dead`.
 
-use super::jumps::Jumps;
-use super::variables::depths;
+use crate::analysis::jumps::Jumps;
 use crate::ir::{Function, Inst, Op, Payload, Region, Shader, Value, ValueDef};
+use crate::substitution::Substitution;
 use unwedge_base::entity::SecondaryMap;
 
 /// Runs the pass.
@@ -17,10 +17,9 @@ pub(super) fn run(shader: &mut Shader) -> bool {
 const ROUNDS: usize = 4;
 
 fn function(func: &mut Function) -> bool {
-    let mut copies = Copies { source: SecondaryMap::default() };
-    copies.source.reset(func.value_count());
+    let mut copies = Copies { source: Substitution::default() };
     let jumps = Jumps::of(func);
-    let depths = depths(func);
+    let depths = func.region_depths();
     let structured: Vec<Inst> =
         func.walk().filter(|&inst| matches!(func.op(inst), Op::Block | Op::If | Op::Loop)).collect();
     for _ in 0..ROUNDS {
@@ -35,12 +34,12 @@ fn function(func: &mut Function) -> bool {
     for inst in func.walk() {
         if let Some(source) = copies.copied(func, inst) {
             let result = func.result(inst);
-            copies.source[result] = Some(source);
+            copies.source.replace(result, source);
         }
     }
     let mut used = false;
     func.replace_values(|value| {
-        let source = copies.resolve(value);
+        let source = copies.source.resolve(value);
         used |= source != value;
         source
     });
@@ -49,24 +48,10 @@ fn function(func: &mut Function) -> bool {
 
 struct Copies {
     /// The value that a value is a copy of.
-    source: SecondaryMap<Value, Option<Value>>,
+    source: Substitution,
 }
 
 impl Copies {
-    fn resolve(&mut self, value: Value) -> Value {
-        let mut last = value;
-        while let Some(source) = self.source[last] {
-            last = source;
-        }
-        // The next one to ask is there at once.
-        let mut at = value;
-        while let Some(source) = self.source[at] {
-            self.source[at] = Some(last);
-            at = source;
-        }
-        last
-    }
-
     /// Results and parameters of a structured instruction that are always one value.
     fn merges(
         &mut self,
@@ -102,12 +87,12 @@ impl Copies {
         merged: Value,
         sources: impl Iterator<Item = Value>,
     ) -> bool {
-        if self.source[merged].is_some() {
+        if self.source.has(merged) {
             return false;
         }
         let mut only = None;
         for source in sources {
-            let source = self.resolve(source);
+            let source = self.source.resolve(source);
             let undef = func.def_inst(source).is_some_and(|inst| func.op(inst) == Op::Undef);
             if source == merged || undef || only == Some(source) {
                 continue;
@@ -127,7 +112,7 @@ impl Copies {
         if depths[region] > depth {
             return false;
         }
-        self.source[merged] = Some(only);
+        self.source.replace(merged, only);
         true
     }
 
@@ -135,19 +120,19 @@ impl Copies {
     fn copied(&mut self, func: &Function, inst: Inst) -> Option<Value> {
         match (func.op(inst), func.payload(inst)) {
             (Op::Extract, Payload::Lane(lane)) => {
-                let vector = self.resolve(func.args(inst)[0]);
+                let vector = self.source.resolve(func.args(inst)[0]);
                 if func.ty(vector).lanes == 1 {
                     return Some(vector);
                 }
                 let def = func.def_inst(vector).filter(|&def| func.op(def) == Op::Vec)?;
-                Some(self.resolve(func.args(def)[lane as usize]))
+                Some(self.source.resolve(func.args(def)[lane as usize]))
             }
             (Op::Vec, _) => {
                 let mut vector = None;
                 for (number, &arg) in func.args(inst).iter().enumerate() {
-                    let arg = self.resolve(arg);
+                    let arg = self.source.resolve(arg);
                     let def = func.def_inst(arg).filter(|&def| func.op(def) == Op::Extract)?;
-                    let from = self.resolve(func.args(def)[0]);
+                    let from = self.source.resolve(func.args(def)[0]);
                     if func.payload(def) != Payload::Lane(number as u8)
                         || vector.is_some_and(|vector| vector != from)
                     {
@@ -158,17 +143,17 @@ impl Copies {
                 vector.filter(|&vector| func.ty(vector) == func.ty(func.result(inst)))
             }
             (Op::Bitcast, _) => {
-                let mut from = self.resolve(func.args(inst)[0]);
+                let mut from = self.source.resolve(func.args(inst)[0]);
                 let ty = func.ty(func.result(inst));
                 while func.ty(from) != ty {
                     let def = func.def_inst(from).filter(|&def| func.op(def) == Op::Bitcast)?;
-                    from = self.resolve(func.args(def)[0]);
+                    from = self.source.resolve(func.args(def)[0]);
                 }
                 Some(from)
             }
             (Op::Select, _) => {
                 let [_, a, b] = *func.args(inst) else { return None };
-                let (a, b) = (self.resolve(a), self.resolve(b));
+                let (a, b) = (self.source.resolve(a), self.source.resolve(b));
                 (a == b).then_some(a)
             }
             _ => None,

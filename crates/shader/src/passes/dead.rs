@@ -3,7 +3,7 @@
 //!
 //! Loops stay even if they compute nothing, since they may not end.
 
-use super::jumps::Jumps;
+use crate::analysis::jumps::Jumps;
 use crate::ir::{Function, Inst, Op, Payload, RegionOwner, Shader, Storage, Traits, Value, ValueDef, Var};
 use unwedge_base::entity::SecondaryMap;
 

@@ -1,7 +1,8 @@
 //! Flow: takes any shader; afterwards no `if` has a constant condition, no `loop` is without `continue`, no `block` is left at its end
 //! alone, and nothing follows an instruction that is never left.
 
-use crate::ir::{Function, Inst, Op, Payload, Region, Shader, Value};
+use crate::ir::{Function, Inst, Op, Payload, Region, Shader};
+use crate::substitution::Substitution;
 use unwedge_base::entity::SecondaryMap;
 
 /// Runs the pass.
@@ -10,8 +11,11 @@ pub(super) fn run(shader: &mut Shader) -> bool {
 }
 
 fn function(func: &mut Function) -> bool {
-    let mut flow =
-        Flow { breaks: SecondaryMap::default(), continues: SecondaryMap::default(), values: Vec::new() };
+    let mut flow = Flow {
+        breaks: SecondaryMap::default(),
+        continues: SecondaryMap::default(),
+        values: Substitution::default(),
+    };
     flow.breaks.reset(func.inst_count());
     flow.continues.reset(func.inst_count());
     let mut structured = Vec::new();
@@ -30,38 +34,15 @@ fn function(func: &mut Function) -> bool {
             changed |= flow.simplify(func, inst);
         }
     }
-    if !flow.values.is_empty() {
-        let mut map = SecondaryMap::<Value, Option<Value>>::default();
-        map.reset(func.value_count());
-        for &(from, to) in &flow.values {
-            map[from] = Some(to);
-        }
-        func.replace_values(|value| resolve(&mut map, value));
-    }
+    flow.values.apply(func);
     changed
-}
-
-/// The value at the end of a chain. Chains become short on the way, so that each is followed once.
-fn resolve(map: &mut SecondaryMap<Value, Option<Value>>, value: Value) -> Value {
-    let mut last = value;
-    while let Some(next) = map[last] {
-        last = next;
-    }
-    let mut at = value;
-    while let Some(next) = map[at] {
-        if next != last {
-            map[at] = Some(last);
-        }
-        at = next;
-    }
-    last
 }
 
 struct Flow {
     breaks: SecondaryMap<Inst, u32>,
     continues: SecondaryMap<Inst, u32>,
     /// What is used instead of results and parameters.
-    values: Vec<(Value, Value)>,
+    values: Substitution,
 }
 
 impl Flow {
@@ -81,8 +62,9 @@ impl Flow {
                 if self.continues[inst] != 0 {
                     return self.cut(func, inst);
                 }
-                let params = func.params(body).iter().copied();
-                self.values.extend(params.zip(func.args(inst).iter().copied()));
+                for (&param, &arg) in func.params(body).iter().zip(func.args(inst)) {
+                    self.values.replace(param, arg);
+                }
                 func.replace_inst(inst, Op::Block, Payload::Body(body), &[]);
                 func.retain_params(body, |_| false);
                 changed = true;
@@ -102,7 +84,9 @@ impl Flow {
                 }
             }
             (1, Some(last)) => {
-                self.values.extend(func.results(inst).iter().copied().zip(func.args(last).iter().copied()));
+                for (&result, &arg) in func.results(inst).iter().zip(func.args(last)) {
+                    self.values.replace(result, arg);
+                }
                 func.unlink(last);
             }
             _ => return changed,

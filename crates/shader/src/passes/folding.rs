@@ -20,6 +20,19 @@ pub(super) fn run(shader: &mut Shader) -> bool {
     changed
 }
 
+/// Makes an instruction a constant with the same bits in every lane.
+pub(super) fn make_constant(func: &mut Function, inst: Inst, bits: u64) {
+    let ty = func.ty(func.result(inst));
+    func.set_exact(inst, false);
+    if ty.lanes == 1 {
+        func.replace_inst(inst, Op::Const, Payload::Const(bits), &[]);
+    } else {
+        let lane = Builder::before(func, inst).constant(ty.base, bits);
+        let lanes = [lane; Type::MAX_LANES];
+        func.replace_inst(inst, Op::Vec, Payload::None, &lanes[..ty.lanes as usize]);
+    }
+}
+
 /// Folds an instruction in its place: it becomes a constant, or a vector of constants before it.
 pub(super) fn fold(func: &mut Function, inst: Inst, info: &ShaderInfo) -> bool {
     let op = func.op(inst);

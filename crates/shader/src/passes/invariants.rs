@@ -3,7 +3,6 @@
 //!
 //! Pure operations are total, so that computing one for a loop that leaves before it does no harm.
 
-use super::variables::depths;
 use crate::ir::{Function, Inst, Op, Payload, Region, Shader, Traits, ValueDef};
 use unwedge_base::entity::SecondaryMap;
 
@@ -14,7 +13,7 @@ pub(super) fn run(shader: &mut Shader) -> bool {
 
 fn function(func: &mut Function) -> bool {
     let mut loops: Vec<(Inst, Region)> = Vec::new();
-    let depths = depths(func);
+    let depths = func.region_depths();
     for inst in func.walk() {
         if let (Op::Loop, Payload::Body(body)) = (func.op(inst), func.payload(inst)) {
             loops.push((inst, body));

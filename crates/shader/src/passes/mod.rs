@@ -1,9 +1,9 @@
-//! Passes: what rewrites shaders, for any machine.
+//! Passes: rewrites of shaders, for any machine.
 //!
-//! A pass is a function of a shader that says whether it changed something. Its module opens with what it takes and what it guarantees.
+//! A pass is a function that takes a shader and returns whether it changed something. Its module starts with what it takes and guarantees.
 //! [`crate::valid::validate`] holds after each of them.
 //!
-//! A pass may make an undefined result defined. It never makes a defined one undefined, and keeps the order of effects.
+//! A pass may make an undefined result defined. It never makes a defined one undefined, and it keeps the order of effects.
 
 mod algebraic;
 mod copier;
@@ -13,7 +13,6 @@ mod flow;
 mod folding;
 mod if_conversion;
 mod invariants;
-mod jumps;
 mod lower;
 mod memory;
 mod numbering;
@@ -34,16 +33,16 @@ pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
 
 use crate::ir::{Op, Shader, ShaderInfo, Traits};
 
-/// A pass: its name in options and what it does. The result is whether the shader changed.
+/// A pass: its name in options and what it does.
 #[derive(Clone, Copy)]
 pub struct Pass {
     /// Its name.
     pub name: &'static str,
     /// What it does, in a few words.
     pub summary: &'static str,
-    /// Runs it.
+    /// Runs it. The result is whether the shader changed.
     pub run: fn(&mut Shader) -> bool,
-    /// Whether it is a part of the standard pipeline.
+    /// Whether it is part of the standard pipeline.
     pub standard: bool,
 }
 
@@ -57,29 +56,33 @@ impl Pass {
     }
 }
 
-/// Every pass: those of the standard pipeline in its order, then those that a back end asks for. Lowerings that have options are here
+/// Every pass: those of the standard pipeline in its order, then those that a back end asks for. Lowerings that have options run
 /// with all of them.
 pub const PASSES: &[Pass] = &[
     Pass::standard("variables", variables::run, "variables with constant paths become values"),
     Pass::standard("dead", dead::run, "removes what has no effect and no use"),
-    Pass::standard("copies", copies::run, "uses what was copied in place of copies"),
+    Pass::standard("copies", copies::run, "uses the sources of copies in place of the copies"),
     Pass::standard("folding", folding::run, "computes operations on constants"),
     Pass::standard("algebraic", algebraic::run, "rewrites by the table of rules"),
     Pass::standard("flow", flow::run, "removes flow that decides nothing"),
     Pass::standard("if-conversion", if_conversion::run, "short arms that only compute become selects"),
     Pass::standard("numbering", numbering::run, "shares equal values"),
     Pass::standard("invariants", invariants::run, "moves invariant operations out of loops"),
-    Pass::extra("unroll", unroll::run, "unrolls small loops with constant numbers of turns"),
-    Pass::extra("ranges", range_rewrites::run, "removes what bounds of values decide"),
+    Pass::extra("unroll", unroll::run, "unrolls small loops with constant trip counts"),
+    Pass::extra(
+        "ranges",
+        range_rewrites::run,
+        "removes operations and conditions that bounds of values decide",
+    ),
     Pass::extra(
         "redundant",
         |shader| redundant(shader, &RedundantOptions { robust: true }),
-        "removes loads of what is known and stores that are overwritten",
+        "removes loads of known values and stores that are overwritten",
     ),
     Pass::extra(
         "vectorize",
         |shader| vectorize(shader, &VectorizeOptions::default()),
-        "combines loads and stores that follow each other",
+        "combines loads and stores of adjacent bytes",
     ),
     Pass::extra("scalarize", scalarize::run, "splits operations on vectors into operations on lanes"),
     Pass::extra(
@@ -112,8 +115,8 @@ pub fn pass(name: &str) -> Option<&'static Pass> {
     PASSES.iter().find(|pass| pass.name == name)
 }
 
-/// Whether the first two operands of an operation may be swapped. Of two NaNs the first one is the result, so that operands of floats
-/// keep their order where NaNs are preserved.
+/// Whether the first two operands of an operation may be swapped. The first of two NaNs is the result, so float operands keep their
+/// order where NaNs are preserved.
 fn commutes(op: Op, info: &ShaderInfo) -> bool {
     let preserves = info.float_modes.iter().any(|mode| mode.preserve);
     op.has(Traits::COMMUTATIVE) && !(op.has(Traits::FLOAT) && preserves)

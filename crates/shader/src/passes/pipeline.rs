@@ -1,6 +1,6 @@
-//! Pipelines: which passes run in which order, by their names in options, and what is seen between them.
+//! Pipelines: which passes run in which order, by their names in options, with a callback after each of them.
 //!
-//! Never: what a pass does, or a name of one; [`PASSES`] has both.
+//! What each pass does is in [`PASSES`].
 
 use super::{PASSES, Pass, dead, pass};
 use crate::ir::Shader;
@@ -10,12 +10,12 @@ use std::str::FromStr;
 /// The name of the standard pipeline in a list of passes.
 pub const STANDARD: &str = "standard";
 
-/// How often the standard pipeline repeats at most. What is left after that is correct, and may be slower.
+/// The most rounds of the standard pipeline. A shader that would need more is correct, but may be slower.
 const ROUNDS: usize = 4;
 
 /// A name in a list of passes that is not a pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no pass is called `{0}`; there are {STANDARD}, {names}", names = PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", "))]
+#[error("unknown pass `{0}`; the passes are {STANDARD}, {names}", names = PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownPass(pub String);
 
 /// A pass that has run.
@@ -25,7 +25,7 @@ pub struct PassRun {
     pub pass: Pass,
     /// Its number among all that ran, from 1.
     pub number: usize,
-    /// Whether the pass says that it changed the shader.
+    /// Whether it changed the shader.
     pub changed: bool,
 }
 
@@ -82,7 +82,7 @@ impl Pipeline {
     /// Runs the passes. `watch` is called after each of them. The result is whether one changed the shader.
     ///
     /// # Errors
-    /// That of `watch`, after which no pass runs.
+    /// The error of `watch`, after which no pass runs.
     pub fn run<E>(
         &self,
         shader: &mut Shader,
@@ -107,7 +107,8 @@ impl Pipeline {
     }
 }
 
-/// The standard pipeline: its passes in order, again while one of them finds something to do, up to a fixed number of rounds.
+/// Runs the standard pipeline: its passes in order, repeated while one of them changes something, up to a fixed number of rounds. The
+/// result is whether the shader changed.
 pub fn standard(shader: &mut Shader) -> bool {
     match rounds(shader, &mut |_, _, _| Ok::<(), Infallible>(())) {
         Ok(changed) => changed,

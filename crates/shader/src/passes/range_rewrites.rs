@@ -1,10 +1,11 @@
-//! Range rewriting: takes any shader; afterwards no operation is left that [`crate::analysis::ranges`] decides: comparisons and conditions
-//! that always hold or never do, minima, masks and remainders that change nothing. Signed divisions, remainders, right shifts,
-//! comparisons and conversions of numbers that are not negative are the unsigned ones, for which there are more rules.
+//! Range rewriting: takes any shader; afterwards no operation is left whose result [`crate::analysis::ranges`] determines: comparisons and
+//! conditions that always or never hold, and minima, masks and remainders that change nothing. Signed divisions, remainders, right
+//! shifts, comparisons and conversions of non-negative numbers become unsigned ones, for which more rules exist.
 
+use super::folding::make_constant;
 use crate::analysis::ranges::{Range, Ranges};
-use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits, Type, Value};
-use unwedge_base::entity::SecondaryMap;
+use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits};
+use crate::substitution::Substitution;
 
 /// What becomes of an instruction.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +83,7 @@ fn rewrite(func: &Function, info: &ShaderInfo, ranges: &Ranges, inst: Inst) -> O
     Some(Rewrite::Operand(operand))
 }
 
-/// The unsigned operation that does the same for numbers that are not negative.
+/// The unsigned operation that gives the same result for non-negative numbers.
 fn unsigned(op: Op, a: &Range, b: &Range, binary: bool) -> Option<Op> {
     if !a.is_non_negative() {
         return None;
@@ -102,27 +103,12 @@ fn unsigned(op: Op, a: &Range, b: &Range, binary: bool) -> Option<Op> {
 }
 
 fn apply(func: &mut Function, rewrites: &[(Inst, Rewrite)]) {
-    let mut operands = SecondaryMap::<Value, Option<Value>>::default();
+    let mut operands = Substitution::default();
     for &(inst, rewrite) in rewrites {
         match rewrite {
-            Rewrite::Constant(bits) => {
-                let ty = func.ty(func.result(inst));
-                func.set_exact(inst, false);
-                if ty.lanes == 1 {
-                    func.replace_inst(inst, Op::Const, Payload::Const(bits), &[]);
-                } else {
-                    let lane = Builder::before(func, inst).constant(ty.base, bits);
-                    func.replace_inst(
-                        inst,
-                        Op::Vec,
-                        Payload::None,
-                        &[lane; Type::MAX_LANES][..ty.lanes as usize],
-                    );
-                }
-            }
+            Rewrite::Constant(bits) => make_constant(func, inst, bits),
             Rewrite::Operand(number) => {
-                let result = func.result(inst);
-                operands[result] = Some(func.args(inst)[number]);
+                operands.replace(func.result(inst), func.args(inst)[number]);
             }
             Rewrite::Op(op) => {
                 let args = func.args(inst).to_vec();
@@ -134,11 +120,5 @@ fn apply(func: &mut Function, rewrites: &[(Inst, Rewrite)]) {
             }
         }
     }
-    func.replace_values(|value| {
-        let mut value = value;
-        while let Some(operand) = operands[value] {
-            value = operand;
-        }
-        value
-    });
+    operands.apply(func);
 }

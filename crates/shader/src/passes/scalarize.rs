@@ -1,9 +1,8 @@
 //! Scalarization: takes any shader; afterwards every elementwise operation, every subgroup operation that works lane by lane and every
-//! derivative has scalars as operands and results, and so has flow: results of structured instructions, parameters of loops. Vectors are
-//! left where memory, variables, images and system values need them, `vec` and `extract` beside those; `copies` and `dead` remove
-//! the rest.
+//! derivative has scalar operands and results, and so do results of structured instructions and parameters of loops. Vectors stay where
+//! memory, variables, images and system values need them, with `vec` and `extract` beside them; `copies` and `dead` remove the rest.
 
-use super::jumps::Jumps;
+use crate::analysis::jumps::Jumps;
 use crate::ir::{Builder, Function, Inst, Op, Payload, Shader, Traits, Type, Value};
 use unwedge_base::entity::SecondaryMap;
 
@@ -20,29 +19,9 @@ pub(super) fn run(shader: &mut Shader) -> bool {
     })
 }
 
-/// Whether an operation treats the lanes of its first operand alike, without a look at the others.
+/// Whether an operation treats each lane of its first operand alike, whatever the other lanes are.
 fn is_lanewise(op: Op) -> bool {
-    op.has(Traits::ELEMENTWISE)
-        || matches!(
-            op,
-            Op::ReadFirst
-                | Op::Broadcast
-                | Op::Shuffle
-                | Op::ShuffleXor
-                | Op::ShuffleUp
-                | Op::ShuffleDown
-                | Op::QuadBroadcast
-                | Op::QuadSwap
-                | Op::Reduce
-                | Op::InclusiveScan
-                | Op::ExclusiveScan
-                | Op::Ddx
-                | Op::Ddy
-                | Op::DdxFine
-                | Op::DdyFine
-                | Op::DdxCoarse
-                | Op::DdyCoarse
-        )
+    op.has(Traits::ELEMENTWISE) || op.is_subgroup_move() || op.is_reduction() || op.is_derivative()
 }
 
 /// Splits an operation on vectors into operations on their lanes. It becomes the vector of them.
@@ -56,13 +35,12 @@ pub(super) fn split(func: &mut Function, inst: Inst) -> bool {
     if ty.lanes == 1 {
         return false;
     }
-    let (payload, exact) = (func.payload(inst), func.exact(inst));
+    let payload = func.payload(inst);
     let args = func.args(inst).to_vec();
     let mut lanes = [result; Type::MAX_LANES];
     let mut builder = Builder::before(func, inst);
-    builder.exact = exact;
     for (lane, out) in (0..ty.lanes).zip(&mut lanes) {
-        // Operands that are scalars beside vectors are numbers of invocations.
+        // An operand may be a scalar beside vectors: the number of an invocation. `extract` gives it as it is.
         let args: Vec<Value> = args.iter().map(|&arg| builder.extract(arg, lane)).collect();
         *out = builder.value(op, payload, &args, ty.lane());
     }
@@ -130,7 +108,7 @@ fn split_args(func: &mut Function, jump: Inst, types: &[Type]) {
     lanes.into_iter().for_each(|lane| func.add_arg(jump, lane));
 }
 
-/// Makes vectors of lanes again before an instruction.
+/// Rebuilds vectors from their lanes before an instruction.
 fn join(
     func: &mut Function,
     before: Inst,

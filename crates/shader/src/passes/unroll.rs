@@ -1,10 +1,10 @@
-//! Loop unrolling: takes any shader; afterwards no small loop is left whose number of turns follows from constants alone and is small.
-//! Best after `folding` and `variables`; `flow` and `folding` clean up what it leaves.
+//! Loop unrolling: takes any shader; afterwards no small loop is left whose trip count is small and follows from constants alone, up to a
+//! limit on the growth of the function. Best after `folding` and `variables`; `flow` and `folding` clean up the result.
 //!
-//! The turns are found by execution: the condition of an `if` directly in the body, one arm of which leaves the loop, is computed turn
-//! by turn from the constants that the parameters start as. So any counter that constants determine is understood, whatever its step.
-//! Each turn becomes a `block`, left where the loop continued, so that invocations meet where they met before. An exit that the
-//! analysis did not look at may leave earlier.
+//! The trip count is found by execution: the condition of an `if` directly in the body, one arm of which leaves the loop, is computed
+//! for each iteration from the constants that the parameters start with. So any counter that constants determine is supported, whatever
+//! its step. Each iteration becomes a `block`, left where the loop continued, so that invocations meet where they met before. Another
+//! exit may leave earlier.
 
 use super::copier::{ContinueAs, Copier};
 use crate::ir::{
@@ -14,8 +14,8 @@ use crate::ir::{
 use crate::semantics;
 use std::collections::HashMap;
 
-/// The most times that a body is copied.
-const MAX_TURNS: usize = 32;
+/// The most copies of a body.
+const MAX_ITERATIONS: usize = 32;
 /// The most instructions that a loop becomes.
 const MAX_INSTS: usize = 512;
 /// The most instructions that a function grows by.
@@ -39,23 +39,23 @@ fn function(func: &mut Function, info: &ShaderInfo) -> bool {
     let mut growth = 0;
     let mut changed = false;
     let mut copier = Copier::default();
-    // Inner ones first: what they become is counted for the loops around them.
+    // Inner ones first, so that their copies count for the loops around them.
     for &inst in loops.iter().rev() {
         let Payload::Body(body) = func.payload(inst) else { continue };
         let Some(inside) = Inside::of(func, inst) else { continue };
-        let Some(turns) = turns(func, info, inst, body, &inside) else { continue };
-        let size = turns.len() * (inside.insts.len() + 1);
+        let Some(iterations) = iterations(func, info, inst, body, &inside) else { continue };
+        let size = iterations.len() * (inside.insts.len() + 1);
         if size > MAX_INSTS || growth + size > MAX_GROWTH {
             continue;
         }
         growth += size;
-        unroll(func, &mut copier, inst, body, &turns);
+        unroll(func, &mut copier, inst, body, &iterations);
         changed = true;
     }
     changed
 }
 
-/// What is in a loop.
+/// The instructions within a loop.
 struct Inside {
     insts: Vec<Inst>,
     continues: Vec<Inst>,
@@ -95,11 +95,17 @@ fn owners(func: &Function, inst: Inst) -> impl Iterator<Item = (Inst, Region)> +
     std::iter::successors(owner(func.region(inst)), move |&(inst, _)| owner(func.region(inst)))
 }
 
-/// The parameters of a turn, where they are constants.
-type Turn = Vec<Option<Lanes>>;
+/// The parameters of an iteration, where they are constants.
+type Iteration = Vec<Option<Lanes>>;
 
-/// The turns of a loop: how often its body is entered at most.
-fn turns(func: &Function, info: &ShaderInfo, inst: Inst, body: Region, inside: &Inside) -> Option<Vec<Turn>> {
+/// The iterations of a loop: as many as its body is entered at most.
+fn iterations(
+    func: &Function,
+    info: &ShaderInfo,
+    inst: Inst,
+    body: Region,
+    inside: &Inside,
+) -> Option<Vec<Iteration>> {
     if func.params(body).len() > MAX_PARAMS {
         return None;
     }
@@ -121,11 +127,11 @@ fn turns(func: &Function, info: &ShaderInfo, inst: Inst, body: Region, inside: &
         {
             let mut simulation =
                 Simulation { func, info, inst, body, inside, known: HashMap::new(), left: 0 };
-            if let Some(turns) = simulation.turns(func.args(at)[0], leaves) {
-                return Some(turns);
+            if let Some(iterations) = simulation.iterations(func.args(at)[0], leaves) {
+                return Some(iterations);
             }
         }
-        // What follows is not executed in every turn.
+        // What follows is not executed in every iteration.
         if tops.contains(&at) {
             return None;
         }
@@ -133,7 +139,7 @@ fn turns(func: &Function, info: &ShaderInfo, inst: Inst, body: Region, inside: &
     None
 }
 
-/// Which arm of an `if` always leaves the loop, as the condition that leads there.
+/// The condition of an `if` for which the loop is always left; `None` unless exactly one arm does so.
 fn leaving_arm(func: &Function, at: Inst, of: Inst, inside: &Inside) -> Option<bool> {
     let Payload::Arms(_, other) = func.payload(at) else { return None };
     let mut leaves = [true; 2];
@@ -162,26 +168,26 @@ struct Simulation<'a> {
     inst: Inst,
     body: Region,
     inside: &'a Inside,
-    /// Values of this turn.
+    /// Values of this iteration.
     known: HashMap<Value, Option<Lanes>>,
-    /// Operations that may still be computed in this turn.
+    /// How many more operations may be computed in this iteration.
     left: usize,
 }
 
 impl Simulation<'_> {
-    fn turns(&mut self, condition: Value, leaves: bool) -> Option<Vec<Turn>> {
+    fn iterations(&mut self, condition: Value, leaves: bool) -> Option<Vec<Iteration>> {
         let func = self.func;
         let params = func.params(self.body);
         let start = func.args(self.inst).iter().map(|&arg| func.const_lanes(arg));
-        let mut current: Turn = start.collect();
-        let mut turns = Vec::new();
-        for _ in 0..MAX_TURNS {
-            turns.push(current.clone());
+        let mut current: Iteration = start.collect();
+        let mut iterations = Vec::new();
+        for _ in 0..MAX_ITERATIONS {
+            iterations.push(current.clone());
             self.left = MAX_SLICE;
             self.known.clear();
             self.known.extend(params.iter().copied().zip(current.iter().copied()));
             if (self.value(condition, 0)?[0] & 1 != 0) == leaves {
-                return Some(turns);
+                return Some(iterations);
             }
             for (number, next) in current.iter_mut().enumerate() {
                 let mut values = self.inside.continues.iter().map(|&jump| func.args(jump)[number]);
@@ -226,15 +232,15 @@ impl Simulation<'_> {
     }
 }
 
-/// Turns a loop into a block of its turns.
-fn unroll(func: &mut Function, copier: &mut Copier, inst: Inst, body: Region, turns: &[Turn]) {
+/// Makes a loop a block of its iterations.
+fn unroll(func: &mut Function, copier: &mut Copier, inst: Inst, body: Region, iterations: &[Iteration]) {
     let params = func.params(body).to_vec();
     let types: Vec<Type> = params.iter().map(|&param| func.ty(param)).collect();
     let mut values = func.args(inst).to_vec();
     let unrolled = func.add_region();
-    for (number, turn) in turns.iter().enumerate() {
+    for (number, iteration) in iterations.iter().enumerate() {
         for (at, &param) in params.iter().enumerate() {
-            let value = match turn[at] {
+            let value = match iteration[at] {
                 Some(lanes) => {
                     let mut builder = Builder::at_end(func, unrolled);
                     let lanes: Vec<Value> =
@@ -245,7 +251,7 @@ fn unroll(func: &mut Function, copier: &mut Copier, inst: Inst, body: Region, tu
             };
             copier.set(param, value);
         }
-        if number + 1 == turns.len() {
+        if number + 1 == iterations.len() {
             copier.body(func, inst, body, unrolled, ContinueAs::Unreachable);
             break;
         }

@@ -142,7 +142,7 @@ impl Leaves {
         let func = &shader.functions()[number];
         let mut leaves = Leaves { list: Vec::new(), of_inst: SecondaryMap::default() };
         let mut numbers = HashMap::<(Var, u64), u32>::new();
-        let depths = depths(func);
+        let depths = func.region_depths();
         for inst in func.walk() {
             let Payload::Var(var, mask) = func.payload(inst) else { continue };
             if users[var] != Users::One(number) {
@@ -176,18 +176,6 @@ impl Leaves {
 
 fn all_lanes(ty: Type) -> u16 {
     ((1u32 << ty.lanes) - 1) as u16
-}
-
-/// How many regions are around each region.
-pub(super) fn depths(func: &Function) -> SecondaryMap<Region, u32> {
-    let mut depths = SecondaryMap::default();
-    depths.reset(func.region_count());
-    for inst in func.walk() {
-        for region in func.regions_of(inst).into_iter().flatten() {
-            depths[region] = depths[func.region(inst)] + 1;
-        }
-    }
-    depths
 }
 
 /// The innermost region that both regions are in.

@@ -1,10 +1,10 @@
-//! What edits share: zeros in place of what is removed, and values that take the place of others.
+//! What edits share: zeros in place of removed values, and what was removed so far.
 
-use crate::ir::{Base, Function, Inst, Op, Payload, Region, RegionOwner, Traits, Type, Value};
-use std::collections::HashMap;
+use crate::ir::{Base, Function, Inst, Op, Payload, Region, RegionOwner, Type, Value};
+use crate::substitution::Substitution;
 use unwedge_base::entity::SecondaryMap;
 
-/// Whether an instruction gives the same in every run: a constant, an undefined value or a vector of them.
+/// Whether an instruction is a constant, an undefined value or a vector of them.
 pub(super) fn is_constant(func: &Function, inst: Inst) -> bool {
     let scalar = |inst: Inst| matches!(func.op(inst), Op::Const | Op::Undef);
     scalar(inst)
@@ -12,12 +12,12 @@ pub(super) fn is_constant(func: &Function, inst: Inst) -> bool {
             && func.args(inst).iter().all(|&arg| func.def_inst(arg).is_some_and(scalar))
 }
 
-/// The same of a value.
+/// Whether the instruction that defines a value is one of these.
 pub(super) fn is_constant_value(func: &Function, value: Value) -> bool {
     func.def_inst(value).is_some_and(|inst| is_constant(func, inst))
 }
 
-/// The constants that a function starts with: they are visible to all that follows.
+/// The constants at the start of a function, which all other instructions see.
 fn leading(func: &Function) -> impl Iterator<Item = Inst> + '_ {
     func.insts(func.body()).take_while(|&inst| is_constant(func, inst))
 }
@@ -30,7 +30,7 @@ fn is_zero(func: &Function, inst: Inst) -> bool {
     }
 }
 
-/// A zero at the start of a function: the one that is there, or a new one. Of a handle it is undefined.
+/// A zero at the start of a function, an existing or a new one. For handles it is `undef`.
 pub(super) fn zero(func: &mut Function, ty: Type) -> Value {
     let same = |&inst: &Inst| func.ty(func.result(inst)) == ty && is_zero(func, inst);
     if let Some(inst) = leading(func).find(same) {
@@ -52,44 +52,17 @@ pub(super) fn zero(func: &mut Function, ty: Type) -> Value {
     func.result(inst)
 }
 
-/// Values that take the place of others.
-#[derive(Default)]
-pub(super) struct Substitution(SecondaryMap<Value, Option<Value>>);
-
-impl Substitution {
-    /// Uses `to`, or what takes its place, in place of `from`. A value that would take its own place, or has another one already, stays.
-    pub fn replace(&mut self, from: Value, to: Value) {
-        let to = self.resolve(to);
-        if to != from && self.0[from].is_none() {
-            self.0[from] = Some(to);
-        }
-    }
-
-    fn resolve(&self, value: Value) -> Value {
-        let mut value = value;
-        while let Some(next) = self.0[value] {
-            value = next;
-        }
-        value
-    }
-
-    /// Uses zeros in place of the results of an instruction.
-    pub fn zero_results(&mut self, func: &mut Function, inst: Inst) {
-        let results = func.results(inst).to_vec();
-        for result in results {
-            let ty = func.ty(result);
-            let zero = zero(func, ty);
-            self.replace(result, zero);
-        }
-    }
-
-    /// Changes the operands of a function.
-    pub fn apply(&self, func: &mut Function) {
-        func.replace_values(|value| self.resolve(value));
+/// Uses zeros in place of the results of an instruction.
+pub(super) fn zero_results(func: &mut Function, inst: Inst, substitution: &mut Substitution) {
+    let results = func.results(inst).to_vec();
+    for result in results {
+        let ty = func.ty(result);
+        let zero = zero(func, ty);
+        substitution.replace(result, zero);
     }
 }
 
-/// Which instructions are not in the function any more, because of what was removed before them in the text.
+/// Instructions that are not in the function any more, because an enclosing instruction or region was removed.
 #[derive(Default)]
 pub(super) struct Removed {
     insts: SecondaryMap<Inst, bool>,
@@ -97,17 +70,17 @@ pub(super) struct Removed {
 }
 
 impl Removed {
-    /// Notes that an instruction is removed, with all that is in it.
+    /// Records that an instruction was removed with its regions.
     pub fn inst(&mut self, inst: Inst) {
         self.insts[inst] = true;
     }
 
-    /// Notes that a region is removed.
+    /// Records that a region was removed.
     pub fn region(&mut self, region: Region) {
         self.regions[region] = true;
     }
 
-    /// Whether an instruction went with what was around it. Asked in the order of the text.
+    /// Whether an instruction was removed. Must be called in the order of [`Function::walk`].
     pub fn has(&mut self, func: &Function, inst: Inst) -> bool {
         let region = func.region(inst);
         let around = matches!(func.owner(region), RegionOwner::Inst(owner) if self.insts[owner]);
@@ -116,20 +89,4 @@ impl Removed {
         }
         self.insts[inst]
     }
-}
-
-/// The jumps of a function by the instruction that they leave or start again.
-pub(super) fn jumps(func: &Function) -> HashMap<Inst, Vec<Inst>> {
-    let mut jumps: HashMap<Inst, Vec<Inst>> = HashMap::new();
-    for inst in func.walk() {
-        if let Payload::Target(target) = func.payload(inst) {
-            jumps.entry(target).or_default().push(inst);
-        }
-    }
-    jumps
-}
-
-/// Whether an instruction ends a region.
-pub(super) fn is_terminator(func: &Function, inst: Inst) -> bool {
-    func.op(inst).has(Traits::TERMINATOR)
 }

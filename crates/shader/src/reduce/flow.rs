@@ -1,12 +1,14 @@
-//! Edits of flow: regions cut short, one arm of an `if`, loops that run once, blocks without borders, results and parameters.
+//! Edits of flow: regions cut short, one arm of an `if`, loops that run once, blocks replaced by their contents, results and parameters.
 
 use super::Site;
-use super::edit::{Removed, Substitution, jumps, zero};
+use super::edit::{Removed, zero};
+use crate::analysis::jumps::Jumps;
 use crate::ir::{Function, Inst, Op, Payload, Region, RegionOwner, Value};
+use crate::substitution::Substitution;
 use std::collections::{BTreeMap, HashMap};
 use unwedge_base::entity::Entity;
 
-/// What [`cut`] does: all of a region is removed, or its end alone becomes simple.
+/// What [`cut`] does: removes everything in a region, or only makes its terminator simpler.
 const WHOLE: usize = 0;
 const END: usize = 1;
 
@@ -18,7 +20,7 @@ fn numbered(insts: Vec<Inst>) -> Vec<Site> {
     insts.into_iter().map(|inst| (inst.index(), 0)).collect()
 }
 
-/// Whether a region ends as simply as it can.
+/// Whether the terminator of a region is the simplest one: `return`, or `break` of its own instruction.
 fn ends_plainly(func: &Function, region: Region) -> bool {
     func.last(region).is_some_and(|last| match func.owner(region) {
         RegionOwner::Function => func.op(last) == Op::Return,
@@ -28,7 +30,7 @@ fn ends_plainly(func: &Function, region: Region) -> bool {
     })
 }
 
-/// Regions that hold more than their end, and those whose end may be simpler.
+/// Regions that have more than a terminator, and those whose terminator may be simpler.
 pub(super) fn regions(func: &Function) -> Vec<Site> {
     let inner = func.walk().flat_map(|inst| func.regions_of(inst).into_iter().flatten());
     let all: Vec<Region> = std::iter::once(func.body()).chain(inner).collect();
@@ -38,7 +40,7 @@ pub(super) fn regions(func: &Function) -> Vec<Site> {
     long.chain(odd).collect()
 }
 
-/// Cuts regions short: they leave what they are in, with zeros.
+/// Cuts regions short: they leave their instruction or function at once, with zeros.
 pub(super) fn cut(func: &mut Function, sites: &[Site]) {
     for &(region, extent) in sites {
         let region = Region::new(region);
@@ -89,18 +91,16 @@ pub(super) fn loops(func: &Function) -> Vec<Site> {
     numbered(structured(func, Op::Loop))
 }
 
-/// Makes a loop a `block`: where it would start again it is left, with zeros.
+/// Makes a loop a `block`: its continues become breaks with zeros.
 pub(super) fn run_once(func: &mut Function, sites: &[Site]) {
-    let jumps = jumps(func);
+    let jumps = Jumps::of(func);
     let mut substitution = Substitution::default();
     for inst in sites.iter().map(|site| Inst::new(site.0)) {
         let Payload::Body(body) = func.payload(inst) else { continue };
         let types: Vec<_> = func.results(inst).iter().map(|&value| func.ty(value)).collect();
-        for &jump in jumps.get(&inst).into_iter().flatten() {
-            if func.op(jump) == Op::Continue {
-                let zeros: Vec<Value> = types.iter().map(|&ty| zero(func, ty)).collect();
-                func.replace_inst(jump, Op::Break, Payload::Target(inst), &zeros);
-            }
+        for jump in jumps.continues(inst) {
+            let zeros: Vec<Value> = types.iter().map(|&ty| zero(func, ty)).collect();
+            func.replace_inst(jump, Op::Break, Payload::Target(inst), &zeros);
         }
         for (&param, &start) in func.params(body).iter().zip(func.args(inst)) {
             substitution.replace(param, start);
@@ -118,14 +118,14 @@ pub(super) fn blocks(func: &Function) -> Vec<Site> {
     numbered(blocks)
 }
 
-/// Puts what is in a block in its place, where the block is left at its end alone, or never.
+/// Replaces a block by its contents, if its only `break` is at its end, or if it has none.
 pub(super) fn unwrap(func: &mut Function, sites: &[Site]) {
-    let jumps = jumps(func);
+    let jumps = Jumps::of(func);
     let mut substitution = Substitution::default();
     for inst in sites.iter().map(|site| Inst::new(site.0)) {
         let Payload::Body(body) = func.payload(inst) else { continue };
         let Some(last) = func.last(body).filter(|_| func.is_linked(inst)) else { continue };
-        let breaks = jumps.get(&inst).map_or(0, Vec::len);
+        let breaks = jumps.breaks(inst).len();
         if breaks == 0 {
             // What follows is never reached.
             while let Some(next) = func.next(inst) {
@@ -162,13 +162,13 @@ fn by_inst(sites: &[Site]) -> BTreeMap<Inst, Vec<usize>> {
     numbers
 }
 
-/// Removes results. Zeros take their place.
+/// Removes results; zeros take their place.
 pub(super) fn drop_results(func: &mut Function, sites: &[Site]) {
-    let jumps = jumps(func);
+    let jumps = Jumps::of(func);
     let mut substitution = Substitution::default();
     for (inst, numbers) in by_inst(sites) {
         for &number in &numbers {
-            // Others of the instruction may have gone before.
+            // An earlier edit may have removed results of the same instruction.
             let Some(&result) = func.results(inst).get(number) else { continue };
             let ty = func.ty(result);
             let zero = zero(func, ty);
@@ -176,11 +176,7 @@ pub(super) fn drop_results(func: &mut Function, sites: &[Site]) {
         }
         let keep = |number: u32| !numbers.contains(&(number as usize));
         func.retain_results(inst, keep);
-        for &jump in jumps.get(&inst).into_iter().flatten() {
-            if func.op(jump) == Op::Break {
-                func.retain_args(jump, keep);
-            }
-        }
+        jumps.breaks(inst).for_each(|jump| func.retain_args(jump, keep));
     }
     substitution.apply(func);
 }
@@ -191,9 +187,9 @@ pub(super) fn parameters(func: &Function) -> Vec<Site> {
     loops.flat_map(|inst| (0..func.args(inst).len()).map(move |number| (inst.index(), number))).collect()
 }
 
-/// Removes parameters. What they start as takes their place.
+/// Removes parameters; the values that they start with take their place.
 pub(super) fn drop_parameters(func: &mut Function, sites: &[Site]) {
-    let jumps = jumps(func);
+    let jumps = Jumps::of(func);
     let mut substitution = Substitution::default();
     for (inst, numbers) in by_inst(sites) {
         let Payload::Body(body) = func.payload(inst) else { continue };
@@ -206,11 +202,7 @@ pub(super) fn drop_parameters(func: &mut Function, sites: &[Site]) {
         let keep = |number: u32| !numbers.contains(&(number as usize));
         func.retain_params(body, keep);
         func.retain_args(inst, keep);
-        for &jump in jumps.get(&inst).into_iter().flatten() {
-            if func.op(jump) == Op::Continue {
-                func.retain_args(jump, keep);
-            }
-        }
+        jumps.continues(inst).for_each(|jump| func.retain_args(jump, keep));
     }
     substitution.apply(func);
 }

@@ -1,20 +1,21 @@
 //! Edits of single instructions: removed, replaced by one of their operands, with simpler operands, constants and attributes.
 
 use super::Site;
-use super::edit::{Removed, Substitution, is_constant, is_constant_value, is_terminator, zero};
+use super::edit::{Removed, is_constant, is_constant_value, zero, zero_results};
 use crate::ir::{Access, Function, Inst, Op, Payload, Traits, Value};
+use crate::substitution::Substitution;
 use std::collections::{HashMap, HashSet};
 use unwedge_base::entity::{Entity, SecondaryMap};
 
-/// Everything but terminators and constants, users before what they use.
+/// Everything but terminators and constants; users come first.
 pub(super) fn removable(func: &Function) -> Vec<Site> {
-    let removable = |&inst: &Inst| !is_terminator(func, inst) && !is_constant(func, inst);
+    let removable = |&inst: &Inst| !func.op(inst).has(Traits::TERMINATOR) && !is_constant(func, inst);
     let mut sites: Vec<Site> = func.walk().filter(removable).map(|inst| (inst.index(), 0)).collect();
     sites.reverse();
     sites
 }
 
-/// Removes instructions with all that is in them. Zeros take the place of their results.
+/// Removes instructions with their regions. Zeros take the place of their results.
 pub(super) fn remove(func: &mut Function, sites: &[Site]) {
     take_out(func, sites, |_, _| None);
 }
@@ -46,20 +47,20 @@ fn take_out(func: &mut Function, sites: &[Site], instead: impl Fn(&Function, Sit
         if removed.has(func, inst) {
             continue;
         }
-        // Edits before may have made it a constant, which others may use as a zero now.
+        // An earlier edit may have made it a constant, which others now use as a zero.
         let site = wanted.get(&inst.index()).filter(|_| !is_constant(func, inst));
         let Some(&site) = site else { continue };
         removed.inst(inst);
         match (instead(func, site), func.results(inst)) {
             (Some(value), &[result]) => substitution.replace(result, value),
-            _ => substitution.zero_results(func, inst),
+            _ => zero_results(func, inst, &mut substitution),
         }
         func.unlink(inst);
     }
     substitution.apply(func);
 }
 
-/// Instructions that nothing uses, or only others of the list do; users before what they use.
+/// Instructions that are used by nothing, or only by others of the list; users come first.
 pub(super) fn unused(func: &Function) -> Vec<Site> {
     let mut uses = SecondaryMap::<Value, u32>::default();
     let order: Vec<Inst> = func.walk().collect();
@@ -87,7 +88,7 @@ pub(super) fn drop_unused(func: &mut Function, sites: &[Site]) {
     }
 }
 
-/// Operands that are computed.
+/// Operands that are not constant.
 pub(super) fn operands(func: &Function) -> Vec<Site> {
     let mut sites = Vec::new();
     for inst in func.walk() {
@@ -112,16 +113,16 @@ pub(super) fn zero_operands(func: &mut Function, sites: &[Site]) {
     }
 }
 
-/// Constants that are not zero, each with the ways in which it may become less.
+/// Constants that are not zero, once for each of [`LESS`].
 pub(super) fn constants(func: &Function) -> Vec<Site> {
     let nonzero = |&inst: &Inst| matches!(func.payload(inst), Payload::Const(bits) if bits != 0);
     let found: Vec<usize> = func.walk().filter(nonzero).map(Inst::index).collect();
     (0..LESS.len()).flat_map(|way| found.iter().map(move |&inst| (inst, way))).collect()
 }
 
-/// What becomes of the bits of a constant.
+/// The ways to make a constant less: zero, one, half as many bits, one bit less.
 const LESS: [fn(u64) -> u64; 4] =
-    [|_| 0, |_| 1, |bits| bits >> ((64 - bits.leading_zeros()) / 2).min(63), |bits| bits >> 1];
+    [|_| 0, |_| 1, |bits| bits >> ((64 - bits.leading_zeros()) / 2), |bits| bits >> 1];
 
 /// Makes constants less.
 pub(super) fn lower_constants(func: &mut Function, sites: &[Site]) {
@@ -133,7 +134,7 @@ pub(super) fn lower_constants(func: &mut Function, sites: &[Site]) {
     }
 }
 
-/// Constants that the function has twice: one edit for all.
+/// One edit for all duplicate constants, if there are any.
 pub(super) fn duplicates(func: &Function) -> Vec<Site> {
     let mut seen = HashSet::new();
     let constants = func.walk().filter(|&inst| func.op(inst) == Op::Const);
@@ -180,7 +181,7 @@ fn plain(payload: Payload) -> Payload {
     payload
 }
 
-/// Instructions that are exact, or say more of an access than they must.
+/// Instructions that are exact, or have access flags.
 pub(super) fn attributes(func: &Function) -> Vec<Site> {
     let more = |&inst: &Inst| func.exact(inst) || plain(func.payload(inst)) != func.payload(inst);
     func.walk().filter(more).map(|inst| (inst.index(), 0)).collect()

@@ -1,9 +1,10 @@
 //! Edits of a shader as a whole: source positions, passes, functions, variables, bindings, types, names and modes.
 
 use super::Site;
-use super::edit::{Substitution, zero};
-use crate::ir::{Func, Function, Inst, Op, Payload, Resource, Shader, ShaderInfo, TypeId, TypeNode, Var};
+use super::edit::{zero, zero_results};
+use crate::ir::{Function, Inst, Op, Payload, Resource, Shader, ShaderInfo, TypeId, TypeNode, Var};
 use crate::passes::PASSES;
+use crate::substitution::Substitution;
 use unwedge_base::entity::{Entity, PrimaryMap};
 
 fn numbered(count: usize) -> Vec<Site> {
@@ -67,10 +68,15 @@ pub(super) fn run_pass(shader: &mut Shader, sites: &[Site]) {
 
 /// Functions that are not called.
 pub(super) fn functions(shader: &Shader) -> Vec<Site> {
-    let insts = |func: &Function| func.walk().map(|inst| func.payload(inst)).collect::<Vec<_>>();
-    let payloads: Vec<Payload> = shader.functions().iter().flat_map(insts).collect();
-    let is_called = |func: usize| payloads.contains(&Payload::Callee(Func::new(func)));
-    (1..shader.functions().len()).rev().filter(|&func| !is_called(func)).map(|func| (func, 0)).collect()
+    let mut called = vec![false; shader.functions().len()];
+    for func in shader.functions() {
+        for inst in func.walk() {
+            if let Payload::Callee(callee) = func.payload(inst) {
+                called[callee.index()] = true;
+            }
+        }
+    }
+    (1..called.len()).rev().filter(|&func| !called[func]).map(|func| (func, 0)).collect()
 }
 
 /// Removes functions.
@@ -98,7 +104,7 @@ pub(super) fn variables(shader: &Shader) -> Vec<Site> {
     numbered(shader.vars.len())
 }
 
-/// Removes variables with all that loads and stores them.
+/// Removes variables with their loads and stores.
 pub(super) fn drop_variables(shader: &mut Shader, sites: &[Site]) {
     let accesses = |func: &Function, inst: Inst| match func.payload(inst) {
         Payload::Var(var, _) | Payload::Interp(var, _) => is_named(sites, var),
@@ -108,7 +114,7 @@ pub(super) fn drop_variables(shader: &mut Shader, sites: &[Site]) {
         let found: Vec<Inst> = func.walk().filter(|&inst| accesses(func, inst)).collect();
         let mut substitution = Substitution::default();
         for inst in found {
-            substitution.zero_results(func, inst);
+            zero_results(func, inst, &mut substitution);
             func.unlink(inst);
         }
         substitution.apply(func);
@@ -122,7 +128,7 @@ pub(super) fn drop_variables(shader: &mut Shader, sites: &[Site]) {
     });
 }
 
-/// What [`merge_bindings`] does: descriptors become undefined, or those of the first binding of the class.
+/// What [`merge_bindings`] does: descriptors become undefined, or those of the first remaining binding of the class.
 const UNDEFINED: usize = 0;
 const FIRST: usize = 1;
 
@@ -167,7 +173,7 @@ pub(super) fn merge_bindings(shader: &mut Shader, sites: &[Site]) {
     }
 }
 
-/// Edits of the declarations: unused types, names, then the fields of [`ShaderInfo`] that are only numbers.
+/// Edits of the declarations: unused types, names, then the fields of [`ShaderInfo`] that can be reset to their defaults.
 pub(super) fn declarations(_: &Shader) -> Vec<Site> {
     numbered(DECLARATIONS.len())
 }

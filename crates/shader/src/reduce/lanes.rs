@@ -1,15 +1,16 @@
 //! Edits of vectors: values whose types are tied to each other lose lanes together.
 //!
-//! Values are tied by operations that work lane by lane, by jumps and what receives their operands. Those that other instructions need as
-//! they are (texels, variables, system values) keep their lanes.
+//! Operations that work lane by lane tie their operands and results to each other; jumps tie their operands to the results or parameters
+//! that receive them. Values whose types other instructions determine (texels, variables, system values) keep their lanes.
 
 use super::Site;
-use super::edit::{Substitution, jumps};
+use crate::analysis::jumps::Jumps;
 use crate::ir::{Function, Inst, Op, Payload, Rule, Type, Value};
+use crate::substitution::Substitution;
 use std::collections::BTreeMap;
 use unwedge_base::entity::{Entity, SecondaryMap};
 
-/// Sets of values that have as many lanes as each other.
+/// Sets of values that have the same number of lanes.
 struct Ties {
     /// Toward the first value of the set.
     parent: SecondaryMap<Value, Option<Value>>,
@@ -42,13 +43,13 @@ impl Ties {
 
     fn of(func: &Function) -> Ties {
         let mut ties = Ties { parent: SecondaryMap::default(), fixed: SecondaryMap::default() };
-        let jumps = jumps(func);
+        let jumps = Jumps::of(func);
         for inst in func.walk() {
             match func.op(inst) {
                 // They are changed with their vectors.
                 Op::Vec | Op::Extract | Op::Undef | Op::Load | Op::Const => {}
                 Op::Store => ties.only_first(func, inst),
-                Op::Block | Op::If | Op::Loop => ties.structured(func, inst, jumps.get(&inst)),
+                Op::Block | Op::If | Op::Loop => ties.structured(func, inst, &jumps),
                 Op::Break | Op::Continue => {}
                 op => ties.by_table(func, inst, op),
             }
@@ -61,14 +62,15 @@ impl Ties {
         func.args(inst).iter().skip(1).for_each(|&arg| self.fix(arg));
     }
 
-    fn structured(&mut self, func: &Function, inst: Inst, jumps: Option<&Vec<Inst>>) {
+    fn structured(&mut self, func: &Function, inst: Inst, jumps: &Jumps) {
         let params = match func.payload(inst) {
             Payload::Body(body) => func.params(body),
             _ => &[],
         };
         params.iter().zip(func.args(inst)).for_each(|(&param, &start)| self.tie(param, start));
-        for &jump in jumps.into_iter().flatten() {
-            let receivers = if func.op(jump) == Op::Break { func.results(inst) } else { params };
+        let breaks = jumps.breaks(inst).map(|jump| (func.results(inst), jump));
+        let continues = jumps.continues(inst).map(|jump| (params, jump));
+        for (receivers, jump) in breaks.chain(continues) {
             receivers.iter().zip(func.args(jump)).for_each(|(&receiver, &arg)| self.tie(receiver, arg));
         }
     }
@@ -113,7 +115,7 @@ pub(super) fn components(func: &Function) -> Vec<Site> {
     fewer(1).chain(fewer(2)).chain(fewer(4)).collect()
 }
 
-/// Takes lanes away from sets of values.
+/// Removes lanes from sets of values.
 pub(super) fn narrow(func: &mut Function, sites: &[Site]) {
     let ties = Ties::of(func);
     let kept: BTreeMap<usize, usize> = sites.iter().rev().copied().collect();

@@ -1,11 +1,12 @@
-//! Reduction: makes a shader small that a predicate calls interesting, as `spirv-reduce` and `llvm-reduce` do for their forms.
+//! Reduction: makes an interesting shader smaller, where a predicate decides what is interesting, as `spirv-reduce` and `llvm-reduce` do
+//! for SPIR-V and LLVM IR.
 //!
-//! It takes a valid shader. Each step of a table lists what may be edited; groups of edits are tried, all of them first, then halves, down
-//! to single ones. A candidate is valid and lighter than the best shader so far, or the predicate does not see it. It becomes the best one
-//! if it is interesting. Steps repeat until none of them finds anything, so that no single edit of the table can be left out of the result.
-//! The same predicate gives the same result.
+//! It takes a valid shader. Each step of a table lists possible edits, which are tried in groups: all of them first, then halves, down to
+//! single ones. The predicate sees only candidates that are valid and lighter than the best shader so far. An interesting candidate
+//! becomes the best one. Steps repeat until none of them succeeds, so no single edit of the table makes the result any lighter. The same
+//! predicate gives the same result.
 //!
-//! Never: keeps the meaning of a shader. Only the predicate knows what matters.
+//! It does not keep the meaning of a shader. Only the predicate knows what matters.
 
 mod edit;
 mod flow;
@@ -20,18 +21,18 @@ use crate::valid::validate;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What may be edited: a number of an entity, and what is done with it.
+/// An edit: the number of an entity, and what is done with it.
 type Site = (usize, usize);
 
 /// The edits of a step.
 enum Edits {
-    /// Within each function.
+    /// Edits within each function.
     Function(fn(&Function) -> Vec<Site>, fn(&mut Function, &[Site])),
-    /// Of the shader as a whole.
+    /// Edits of the shader as a whole.
     Shader(fn(&Shader) -> Vec<Site>, fn(&mut Shader, &[Site])),
 }
 
-/// Every step, what removes most first.
+/// Every step; those that remove most come first.
 const STEPS: &[Edits] = &[
     Edits::Shader(interface::positions, interface::drop_positions),
     Edits::Shader(interface::passes, interface::run_pass),
@@ -60,30 +61,30 @@ const STEPS: &[Edits] = &[
 pub struct Reduction {
     /// The smallest one that is interesting.
     pub shader: Shader,
-    /// Candidates that the predicate has seen.
+    /// The number of candidates that the predicate has seen.
     pub tries: usize,
     /// How many of them were interesting.
     pub accepted: usize,
-    /// Whether the limit of tries ended it.
+    /// Whether it ended at the limit of tries.
     pub limited: bool,
 }
 
-/// Why there is no result.
+/// The error of a reduction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReduceError<E> {
-    /// The predicate does not call the shader itself interesting.
-    #[error("the shader is not interesting as it is")]
+    /// The original shader is not interesting.
+    #[error("the original shader is not interesting")]
     NotInteresting,
     /// The predicate failed.
     #[error(transparent)]
     Predicate(E),
 }
 
-/// Reduces a valid shader. The predicate sees the shader itself first, then at most `tries` candidates, which are valid; the last one that it
-/// calls interesting is the result.
+/// Reduces a valid shader. The predicate sees the shader itself first, then at most `tries` valid candidates; the last interesting one is
+/// the result.
 ///
 /// # Errors
-/// When the shader is not interesting, or the predicate fails.
+/// If the shader is not interesting, or the predicate fails.
 pub fn reduce<E>(
     shader: &Shader,
     tries: usize,
@@ -194,7 +195,7 @@ impl<E, P: FnMut(&Shader) -> Result<bool, E>> Reducer<P> {
         Ok(true)
     }
 
-    /// Drops what edits left in the arenas: the text does not have it.
+    /// Drops what edits left in the arenas, by printing and parsing the shader.
     fn compact(&mut self) {
         let mut shader = Shader::default();
         if parse(&print(&self.best), &mut shader).is_ok() {

@@ -1,4 +1,4 @@
-//! How heavy a shader is: what a reduction makes less with each step. Lines of the text count most.
+//! The weight of a shader, which every accepted edit makes less. Lines of the text count most.
 
 use super::edit::{is_constant, is_constant_value};
 use crate::ir::{Access, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits};

@@ -1,5 +1,5 @@
-//! Analyses hold what they claim: ranges contain what operations compute, values that are not divergent are equal in all invocations,
-//! accesses that are called disjoint are.
+//! Claims of analyses: ranges contain the results of operations, and values that are not divergent are equal in all invocations. Aliasing
+//! is tested by way of the passes that use it, in `memory` and `effects`.
 
 use super::memory::{observe, random};
 use unwedge_shader::analysis::divergence::Divergence;
@@ -18,7 +18,7 @@ use unwedge_testkit::mutate::Rng;
 
 const INTS: [Base; 4] = [Base::B8, Base::B16, Base::B32, Base::B64];
 
-/// A few numbers near each other or anywhere, and a range that has them.
+/// A few numbers, close together or anywhere, and a range that contains them.
 fn numbers(base: Base, rng: &mut Rng) -> (Vec<u64>, Range) {
     let width = base.bits();
     let start = match rng.below(4) {

@@ -1,4 +1,4 @@
-//! The passes: rules are proven by evaluation, shaders do the same after each pass as before.
+//! The passes: rules are checked by evaluation, and shaders do the same before and after each pass.
 
 mod analyses;
 mod effects;

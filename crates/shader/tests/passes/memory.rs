@@ -1,4 +1,5 @@
-//! Random shaders of memory, counted loops, subgroups and integers of all widths do the same after each pass, and after several.
+//! Random shaders with memory accesses, counted loops, subgroup operations and integers of all widths do the same after each pass, and
+//! after several.
 //!
 //! Every invocation has bytes of its own in two buffers, in memory of the workgroup and in scratch, which it loads and stores at random
 //! offsets and widths. Neighbours see each other's words between barriers.
@@ -362,7 +363,7 @@ impl Maker<'_> {
     }
 }
 
-/// A shader that is defined, but where a lane of a float is stored that may be any NaN.
+/// A shader whose results are defined, except that a stored float may be any NaN.
 pub fn random(rng: &mut Rng) -> Shader {
     let mut shader = Shader::default();
     shader.info.workgroup_size = [INVOCATIONS, 1, 1];
@@ -405,7 +406,7 @@ pub fn random(rng: &mut Rng) -> Shader {
     let width = builder.u32(BYTES);
     let start = builder.alu(Op::IMul, &[index, width]);
     let four = Type::new(Base::B32, 4).expect("a type");
-    // Memory that starts undefined is stored.
+    // Workgroup memory and scratch start undefined, so they are stored first.
     for offset in (0..BYTES).step_by(16) {
         let offset = builder.u32(offset);
         let at = builder.alu(Op::IAdd, &[start, offset]);
@@ -440,7 +441,7 @@ pub fn random(rng: &mut Rng) -> Shader {
     shader
 }
 
-/// Runs a shader in subgroups that have all of its invocations.
+/// Runs a shader in one subgroup, which has all of its invocations.
 pub fn observe(shader: &Shader, seed: u64, steps: u64) -> Result<Observed, NotComparable> {
     unwedge_testkit::shaders::run::observe(shader, &Setup { seed, subgroup_size: 32, steps })
 }

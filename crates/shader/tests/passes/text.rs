@@ -1,4 +1,4 @@
-//! Small shaders in the text form: what single passes make of them.
+//! Small shaders in the text form, before and after single passes.
 
 use unwedge_shader::ir::{Op, Shader};
 use unwedge_shader::passes::{PASSES, pass, standard};
@@ -21,11 +21,11 @@ pub fn shader(body: &str) -> Shader {
     shader
 }
 
-/// Runs passes by name. The operations of the result, as text.
+/// Runs passes by name, and lists the operations of the result.
 pub fn ops(body: &str, passes: &[&str]) -> String {
     let mut shader = shader(body);
     for name in passes {
-        let pass = pass(name).unwrap_or_else(|| panic!("there is no pass {name}"));
+        let pass = pass(name).unwrap_or_else(|| panic!("unknown pass {name}"));
         (pass.run)(&mut shader);
         validate(&shader).unwrap_or_else(|e| panic!("{name}: {e}\n{}", print(&shader)));
     }

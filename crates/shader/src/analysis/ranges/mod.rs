@@ -1,9 +1,9 @@
-//! Range analysis: bounds of the lanes of values, unsigned and signed, and bits that are known.
+//! Range analysis: unsigned and signed bounds of the lanes of values, and known bits.
 //!
-//! Takes any shader. Guarantees that a value whose bits are defined is within its [`Range`] in every lane and invocation. Ranges come from
-//! constants, system values, operations, and from conditions: in the arm of an `if`, and after an `if` whose other arm leaves,
-//! what was compared is within what the comparison says. Parameters of loops are found in two walks: the first one takes them for
-//! anything, the second one for what starts and continues the loop in the first.
+//! Takes any shader. A value whose bits are defined is within its [`Range`] in every lane and invocation. Ranges come from constants,
+//! system values, operations and conditions: in an arm of an `if`, and after an `if` whose other arm does not reach its end, the
+//! compared values are bounded by the comparison. Parameters of loops take two walks: the first assumes nothing about them, the second
+//! assumes the union of the values that enter and continue the loop in the first.
 
 mod transfer;
 
@@ -35,26 +35,26 @@ fn system_value(info: &ShaderInfo, value: SystemValue, lane: Option<u8>) -> Rang
     }
 }
 
-/// How deeply conditions are looked into.
+/// The depth to which conditions are followed.
 const MAX_CONDITION_DEPTH: usize = 4;
 
-/// The ranges of the values of a function, at the place that a walk is at.
+/// The ranges of the values of a function at the current instruction of a walk.
 #[derive(Debug, Default)]
 pub struct Ranges {
     current: SecondaryMap<Value, Option<Range>>,
-    /// What `current` was before conditions, to be put back at the end of a region.
+    /// Entries of `current` before conditions refined them, restored at the end of a region.
     log: Vec<(Value, Option<Range>)>,
-    /// Unions of what leaves structured instructions, by results.
+    /// By result of a structured instruction: the union of the operands of its breaks.
     leaving: SecondaryMap<Value, Option<Range>>,
     /// Which structured instructions were left so far.
     left: SecondaryMap<Inst, bool>,
-    /// Unions of what starts and continues loops, by parameters: of this walk, and of the one before.
+    /// By parameter of a loop: the union of its starts and the operands of continues, of this walk (`starting`) and the last one.
     starting: SecondaryMap<Value, Option<Range>>,
     params: SecondaryMap<Value, Option<Range>>,
 }
 
 impl Ranges {
-    /// Walks a function and shows each instruction with the ranges that hold before it.
+    /// Walks a function and calls `visit` for each instruction with the ranges that hold before it.
     pub fn walk(func: &Function, info: &ShaderInfo, visit: &mut dyn FnMut(&Ranges, Inst)) {
         let mut ranges = Ranges::default();
         if func.walk().any(|inst| func.op(inst) == Op::Loop) {
@@ -71,7 +71,7 @@ impl Ranges {
         self.current[value].unwrap_or_else(|| Range::full(func.ty(value).base.bits()))
     }
 
-    /// The number that an instruction always gives, before which the walk is.
+    /// The constant result of the instruction that the walk is at, if its range has one number only.
     pub fn decided(&self, func: &Function, info: &ShaderInfo, inst: Inst) -> Option<u64> {
         self.result(func, info, inst)?.number()
     }
@@ -168,7 +168,7 @@ impl Ranges {
         }
     }
 
-    /// Takes a condition for true or false.
+    /// Refines ranges by a condition that is known to be true or false.
     fn assume(&mut self, func: &Function, condition: Value, holds: bool, depth: usize) {
         self.refine(func, condition, Range::constant(1, holds.into()));
         let Some(inst) = func.def_inst(condition) else { return };
@@ -214,7 +214,7 @@ impl Ranges {
             }
             _ if (op == Op::IEq) == holds => (of_b, of_a),
             _ => match (of_a.number(), of_b.number()) {
-                // One number at the end of the range is left out.
+                // Not equal to the first or last number of the range.
                 (_, Some(number)) if number == of_a.umin && number < full.umax => {
                     (Range::unsigned(width, number + 1, u64::MAX), full)
                 }
@@ -257,15 +257,7 @@ impl Ranges {
                 }
                 transfer(op, width, &ranges[..args.len()])
             }
-            (
-                Op::ReadFirst
-                | Op::Broadcast
-                | Op::Shuffle
-                | Op::ShuffleXor
-                | Op::QuadSwap
-                | Op::QuadBroadcast,
-                _,
-            ) => of(args[0]),
+            (op, _) if op.is_subgroup_move() => of(args[0]),
             _ => return None,
         })
     }

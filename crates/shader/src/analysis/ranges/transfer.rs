@@ -1,4 +1,4 @@
-//! Ranges, and what operations make of them.
+//! Ranges, and the transfer functions of operations.
 
 use crate::ir::Op;
 
@@ -30,7 +30,7 @@ fn signed(width: u32, bits: u64) -> i64 {
 }
 
 impl Range {
-    /// Anything.
+    /// The range of every number.
     pub fn full(width: u32) -> Range {
         let width = width.clamp(1, 64);
         let mask = mask(width);
@@ -45,7 +45,7 @@ impl Range {
         }
     }
 
-    /// One number.
+    /// The range of one number.
     pub fn constant(width: u32, bits: u64) -> Range {
         let mut range = Range::full(width);
         let bits = bits & mask(range.width);
@@ -53,21 +53,21 @@ impl Range {
         range.normalized()
     }
 
-    /// Unsigned bounds.
+    /// The range within unsigned bounds.
     pub fn unsigned(width: u32, umin: u64, umax: u64) -> Range {
         let mut range = Range::full(width);
         (range.umin, range.umax) = (umin.min(range.umax), umax.min(range.umax));
         range.normalized()
     }
 
-    /// Signed bounds.
+    /// The range within signed bounds.
     pub fn signed(width: u32, smin: i64, smax: i64) -> Range {
         let mut range = Range::full(width);
         (range.smin, range.smax) = (smin.max(range.smin), smax.min(range.smax));
         range.normalized()
     }
 
-    /// Known bits.
+    /// The range of the numbers with these known bits.
     pub fn bits(width: u32, zeros: u64, ones: u64) -> Range {
         let mut range = Range::full(width);
         (range.zeros, range.ones) = (zeros & mask(range.width), ones & mask(range.width));
@@ -93,7 +93,7 @@ impl Range {
             && bits & self.ones == self.ones
     }
 
-    /// What either range has.
+    /// A range that contains both.
     #[must_use]
     pub fn union(self, other: Range) -> Range {
         Range {
@@ -107,7 +107,7 @@ impl Range {
         }
     }
 
-    /// What both ranges have. This range where they contradict each other, as they do where nothing is executed.
+    /// The numbers that both ranges contain. This range if there are none, which is so in code that is never executed.
     #[must_use]
     pub fn intersection(self, other: Range) -> Range {
         let both = Range {
@@ -126,7 +126,7 @@ impl Range {
         self.tightened().unwrap_or(Range::full(self.width))
     }
 
-    /// The same with all parts as tight as the others say; `None` if no number is in it.
+    /// The same numbers with bounds and known bits derived from each other; `None` if there are none.
     fn tightened(mut self) -> Option<Range> {
         for _ in 0..2 {
             self.umin = self.umin.max(self.ones);
@@ -143,7 +143,7 @@ impl Range {
             if self.umin > self.umax || self.smin > self.smax || self.zeros & self.ones != 0 {
                 return None;
             }
-            // Bits above the highest one that differs.
+            // Bits above the highest one in which the bounds differ are known.
             let equal = !u64::MAX.checked_shr((self.umin ^ self.umax).leading_zeros()).unwrap_or(0)
                 & mask(self.width);
             self.zeros |= !self.umin & equal;
@@ -163,7 +163,7 @@ impl Range {
     }
 }
 
-/// Whether a comparison holds, where ranges decide.
+/// The result of a comparison, if the ranges decide it.
 pub fn decide(op: Op, a: &Range, b: &Range) -> Option<bool> {
     let less = |amin: i128, amax: i128, bmin: i128, bmax: i128| {
         if amax < bmin {
@@ -300,7 +300,7 @@ fn sum(op: Op, a: &Range, b: &Range) -> Range {
     let [amin, amax, bmin, bmax] = [a.umin, a.umax, b.umin, b.umax].map(i128::from);
     let [asmin, asmax, bsmin, bsmax] = [a.smin, a.smax, b.smin, b.smax].map(i128::from);
     let most = i128::from(full.umax);
-    // Bounds without a wrap, unsigned and signed.
+    // The bounds apply only if they fit without wrapping.
     let within = |(umin, umax): (i128, i128), (smin, smax): (i128, i128)| {
         let mut range = full;
         if umin >= 0 && umax <= most {
@@ -345,7 +345,7 @@ fn quotient(op: Op, a: &Range, b: &Range) -> Range {
         return Range::full(width);
     }
     if matches!(op, Op::UDiv | Op::IDiv) {
-        // By zero it is zero.
+        // The quotient of a division by zero is zero.
         let least = if b.umin > 0 { a.umin / b.umax } else { 0 };
         return Range::unsigned(width, least, a.umax / b.umin.max(1));
     }

@@ -1,13 +1,13 @@
-//! Lowers robust access to buffers: takes any shader; afterwards no access to a uniform or storage buffer that a descriptor names is out of
-//! bounds, and each is what robust access says: lanes out of bounds load zero, and are neither stored nor changed by atomic operations,
-//! whose result is zero.
+//! Lowers robust access to buffers: takes any shader; afterwards no access through the descriptor of a uniform or storage buffer is out of
+//! bounds. Lanes that were out of bounds load zero, and are neither stored nor changed by atomic operations, whose result is zero.
 //!
-//! The size comes from `buffer_size`. Each lane is checked on its own, so vectors become scalars; `numbering` shares the sizes, and `vectorize`
-//! cannot combine what is checked, so it belongs before.
+//! The size comes from `buffer_size`. Each lane is checked on its own, so vectors become scalars. `numbering` shares the sizes.
+//! `vectorize` cannot combine checked accesses, so it belongs before this pass.
 
-use super::Replacements;
+use super::replace;
 use crate::analysis::alias::MemoryRange;
 use crate::ir::{Builder, Function, Inst, Op, Payload, Shader, Type, Value};
+use crate::substitution::Substitution;
 
 /// Lowers robust access to buffers.
 pub fn lower_bounds(shader: &mut Shader) -> bool {
@@ -16,16 +16,16 @@ pub fn lower_bounds(shader: &mut Shader) -> bool {
             .walk()
             .filter(|&inst| MemoryRange::of(func, inst).is_some_and(|range| range.mem.space.has_descriptor()))
             .collect();
-        let mut replacements = Replacements::default();
+        let mut substitution = Substitution::default();
         for &inst in &accesses {
-            lower(func, inst, &mut replacements);
+            lower(func, inst, &mut substitution);
         }
-        replacements.apply(func);
+        substitution.apply(func);
         changed | !accesses.is_empty()
     })
 }
 
-fn lower(func: &mut Function, inst: Inst, replacements: &mut Replacements) {
+fn lower(func: &mut Function, inst: Inst, substitution: &mut Substitution) {
     let fixed = func.op(inst).row().operands.len();
     let args = func.args(inst).to_vec();
     let [descriptor, offset] = args[fixed..] else { return };
@@ -57,10 +57,10 @@ fn lower(func: &mut Function, inst: Inst, replacements: &mut Replacements) {
         return func.unlink(inst);
     }
     let value = Builder::before(func, inst).vec(&lanes);
-    replacements.replace(func, inst, value);
+    replace(func, inst, value, substitution);
 }
 
-/// An access of a lane where a condition holds. Its value, or zero, unless it is a store.
+/// Writes the access of a lane, executed if a condition holds. The result is the value or zero; `None` for a store.
 fn checked(func: &mut Function, inst: Inst, inside: Value, lane: Type, operands: &[Value]) -> Option<Value> {
     let (op, mut payload) = (func.op(inst), func.payload(inst));
     let natural = lane.base.bytes().trailing_zeros() as u8;

@@ -1,5 +1,5 @@
-//! Lowers derivatives: takes any shader; afterwards none is left. They are differences of values that `quad_broadcast` and `quad_swap` bring
-//! from the quad. Derivatives that may be fine or coarse are fine.
+//! Lowers derivatives: takes any shader; afterwards none is left. They are differences of values that `quad_broadcast` and `quad_swap` fetch
+//! from the quad. Derivatives that may be fine or coarse become fine ones.
 
 use super::rewrite;
 use super::subgroups::invocation;
@@ -8,12 +8,7 @@ use crate::ir::{Builder, Function, Inst, Op, Payload, QuadDir, Shader, Value};
 /// Lowers derivatives.
 pub fn lower_derivatives(shader: &mut Shader) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
-        let wants = |func: &Function, inst: Inst| {
-            matches!(
-                func.op(inst),
-                Op::Ddx | Op::Ddy | Op::DdxFine | Op::DdyFine | Op::DdxCoarse | Op::DdyCoarse
-            )
-        };
+        let wants = |func: &Function, inst: Inst| func.op(inst).is_derivative();
         rewrite(func, wants, |func, inst| Some(lower(func, inst))) | changed
     })
 }

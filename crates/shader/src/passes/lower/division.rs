@@ -1,4 +1,4 @@
-//! Lowers divisions and remainders of integers: takes any shader; afterwards those of the widths that the options name are gone.
+//! Lowers divisions and remainders of integers: takes any shader; afterwards none of the widths that the options name is left.
 //!
 //! By a constant: the upper half of a product with a rounded reciprocal, then a shift (Granlund and Montgomery, "Division by Invariant
 //! Integers using Multiplication"). By another value in 32 bits: the reciprocal of a float, one step of Newton in integers, two
@@ -8,15 +8,15 @@
 //! in the last place) and product are off together, so that z is not above 2^32/y, and after the step it is less than 1 + y/2^32 +
 //! 2^-6·2^32/y·y/2^32 below it. So the quotient of any dividend is at most 2 too small.
 
-use super::{divides, is_elementwise, rewrite};
+use super::{divides, rewrite};
 use crate::ir::{Base, Builder, Function, Inst, Op, Shader, Type, Value};
 
 /// Which divisions the back end does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DivisionOptions {
-    /// Widths in bits whose divisions go, as a sum: 8, 16, 32, 64.
+    /// The widths to lower: a sum of 8, 16, 32 and 64.
     pub widths: u32,
-    /// Only those by constants go.
+    /// Whether only divisions by constants are lowered.
     pub constants_only: bool,
 }
 
@@ -31,7 +31,6 @@ pub fn lower_division(shader: &mut Shader, options: &DivisionOptions) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
         let wants = |func: &Function, inst: Inst| {
             divides(func.op(inst))
-                && is_elementwise(func, inst)
                 && options.widths & func.ty(func.result(inst)).base.bits() != 0
                 && (!options.constants_only || func.const_lanes(func.args(inst)[1]).is_some())
         };
@@ -39,7 +38,7 @@ pub fn lower_division(shader: &mut Shader, options: &DivisionOptions) -> bool {
     })
 }
 
-/// Writes what a division of scalars computes before it.
+/// Writes the replacement of a division of scalars before it.
 pub(super) fn expand(func: &mut Function, inst: Inst) -> Value {
     let op = func.op(inst);
     let (a, b) = (func.args(inst)[0], func.args(inst)[1]);
@@ -139,7 +138,7 @@ fn by_constant(builder: &mut Builder, a: Value, base: Base, divisor: u64) -> Val
             return builder.alu(Op::UShr, &[high, count]);
         }
     }
-    // It has one bit more than the width: the highest one is an addition, halved before it can wrap.
+    // The reciprocal has one bit more than the width. The highest bit becomes an addition, halved before it can wrap.
     let power = (1u128 << bits) - u128::from(divisor);
     let reciprocal = (power << width) / u128::from(divisor) + 1;
     let reciprocal = builder.constant(base, reciprocal as u64);
@@ -184,8 +183,8 @@ fn by_reciprocal(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
     (quotient, rest)
 }
 
-/// A loop that shifts the dividend into the remainder from the left, and the quotient into the dividend from the right, without turns for
-/// the zeros above the dividend.
+/// A loop that shifts the dividend into the remainder from the left, and the quotient into the dividend from the right. It
+/// skips the leading zeros of the dividend.
 fn by_bits(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
     let (zero, last) = (builder.constant(Base::B64, 0), builder.u32(63));
     let highest = builder.alu(Op::FindUMsb, &[a]);
@@ -194,11 +193,11 @@ fn by_bits(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
     let aligned = builder.alu(Op::IShl, &[a, start]);
     let (inst, body) = builder.loop_(&[start, aligned, zero], &[Type::B64, Type::B64]);
     let loc = builder.loc;
-    let [turn, dividend, rest] = *builder.func.params(body) else { return (a, b) };
+    let [count, dividend, rest] = *builder.func.params(body) else { return (a, b) };
     let mut inner = Builder::at_end(builder.func, body);
     inner.loc = loc;
     let limit = inner.u32(64);
-    let more = inner.alu(Op::ULt, &[turn, limit]);
+    let more = inner.alu(Op::ULt, &[count, limit]);
     let (check, then, other) = inner.if_(more, &[]);
     Builder::at_end(inner.func, then).break_(check, &[]);
     Builder::at_end(inner.func, other).break_(inst, &[dividend, rest]);
@@ -218,8 +217,8 @@ fn by_bits(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
     let set = inner.constant(Base::B64, 1);
     let with = inner.alu(Op::IOr, &[dividend, set]);
     let dividend = inner.alu(Op::Select, &[subtracts, with, dividend]);
-    let turn = inner.alu(Op::IAdd, &[turn, one]);
-    inner.continue_(inst, &[turn, dividend, rest]);
+    let count = inner.alu(Op::IAdd, &[count, one]);
+    inner.continue_(inst, &[count, dividend, rest]);
     let results = builder.func.results(inst);
     (results[0], results[1])
 }

@@ -1,9 +1,9 @@
 //! Lowers integers of 64 bits: takes any shader; afterwards no elementwise operation of a class that the options name has operands or a
-//! result of 64 bits. Values of 64 bits stay where memory, flow, floats and subgroups have them, as bit casts of two words; `copies`
-//! removes those in between. Conversions between floats and integers of 64 bits stay.
+//! result of 64 bits. Memory, flow, floats and subgroup operations keep values of 64 bits, as bit casts of two words; `copies` removes
+//! the bit casts in between. Conversions between floats and integers of 64 bits stay.
 
 use super::division::expand;
-use super::{divides, is_elementwise, rewrite};
+use super::{divides, rewrite};
 use crate::ir::{Base, Builder, Function, Inst, Op, Shader, Traits, Type, Value};
 
 /// Which operations on 64 bits the back end does not have.
@@ -71,7 +71,7 @@ pub fn lower_int64(shader: &mut Shader, options: &Int64Options) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
         let wants = |func: &Function, inst: Inst| {
             let op = func.op(inst);
-            is_elementwise(func, inst) && !op.has(Traits::FLOAT) && options.has(op) && {
+            op.has(Traits::ELEMENTWISE) && !op.has(Traits::FLOAT) && options.has(op) && {
                 let wide = |value: &Value| func.ty(*value).base == Base::B64;
                 func.args(inst).iter().any(wide) || func.results(inst).iter().any(wide)
             }
@@ -173,7 +173,7 @@ impl Words<'_> {
         let one = self.wide_mul(a.lo, b.hi);
         let other = self.wide_mul(a.hi, b.lo);
         let highest = self.wide_mul(a.hi, b.hi);
-        // The second word of the whole product, for its carries.
+        // The carries out of the second word of the whole product.
         let first = self.op(Op::UAddCarry, &[lowest, one.lo]);
         let sum = self.op(Op::IAdd, &[lowest, one.lo]);
         let second = self.op(Op::UAddCarry, &[sum, other.lo]);
@@ -196,7 +196,7 @@ impl Words<'_> {
 
     fn shift(&mut self, op: Op, a: Pair, count: Value) -> Pair {
         let (zero, one, bit) = (self.word(0), self.word(1), self.word(32));
-        // 31 less the count; counts of words are taken modulo 32.
+        // 31 minus the count, because shifts of words take their counts modulo 32.
         let rest = self.op(Op::INot, &[count]);
         let far = self.op(Op::IAnd, &[count, bit]);
         let far = self.op(Op::INe, &[far, zero]);
@@ -265,7 +265,7 @@ impl Words<'_> {
         Pair { lo: self.op(Op::Select, &[condition, one, zero]), hi: zero }
     }
 
-    /// Ones in the lowest bits, as many as a count from 0 to 64 says.
+    /// A mask of the lowest bits, as many as a count from 0 to 64.
     fn ones(&mut self, count: Value) -> Pair {
         let (zero, minus_one, width) = (self.word(0), self.word(u32::MAX), self.word(64));
         let all = Pair { lo: minus_one, hi: minus_one };
@@ -306,7 +306,7 @@ fn lower(func: &mut Function, inst: Inst) -> Option<Value> {
     Some(w.join(pair))
 }
 
-/// Operations whose result is a boolean or a number of a bit.
+/// Operations whose result is a boolean, a count or the number of a bit.
 fn scalar_result(w: &mut Words, op: Op, a: Pair, b: Pair) -> Option<Value> {
     Some(match op {
         Op::IEq => w.equal(a, b),

@@ -1,5 +1,5 @@
-//! Lowerings: passes that a back end asks for, by options, because its machine does not have an operation. Each guarantees that what its
-//! options name is not in the shader afterwards; what it makes instead gives the same bits wherever the operation is defined.
+//! Lowerings: passes that a back end runs, with options, because its machine does not have an operation. Afterwards no operation that the
+//! options name is in the shader; its replacement gives the same bits wherever the operation is defined.
 
 mod bounds;
 mod derivatives;
@@ -18,47 +18,25 @@ pub use narrow::{NarrowOptions, lower_narrow};
 pub use offsets::lower_texel_offsets;
 pub use subgroups::{SubgroupOptions, lower_subgroups};
 
-use crate::ir::{Function, Inst, Op, Traits, Value};
-use unwedge_base::entity::SecondaryMap;
+use crate::ir::{Function, Inst, Op, Value};
+use crate::substitution::Substitution;
 
-/// Values that take the place of results, to be put in at the end of a pass.
-#[derive(Debug, Default)]
-struct Replacements {
-    map: SecondaryMap<Value, Option<Value>>,
-    any: bool,
+/// Removes an instruction whose result is another value now.
+fn replace(func: &mut Function, inst: Inst, value: Value, substitution: &mut Substitution) {
+    substitution.replace(func.result(inst), value);
+    func.unlink(inst);
 }
 
-impl Replacements {
-    /// Removes an instruction whose result is another value now.
-    fn replace(&mut self, func: &mut Function, inst: Inst, value: Value) {
-        let result = func.result(inst);
-        self.map[result] = Some(value);
-        self.any = true;
-        func.unlink(inst);
-    }
-
-    fn apply(self, func: &mut Function) {
-        if self.any {
-            func.replace_values(|value| {
-                let mut value = value;
-                while let Some(next) = self.map[value] {
-                    value = next;
-                }
-                value
-            });
-        }
-    }
-}
-
-/// Offers every instruction of a function to a lowering, and what it made of it again. The lowering writes before the instruction,
-/// and gives the value that takes the place of the result; `None` if it leaves the instruction alone. Vectors that it wants as scalars
-/// are split first.
+/// Offers every instruction of a function to a lowering, then the instructions that it wrote. The lowering writes before the instruction
+/// and returns the value that takes the place of the result, or `None` if it leaves the instruction alone. Operations on vectors are
+/// split first where they work lane by lane.
 fn rewrite(
     func: &mut Function,
     wants: impl Fn(&Function, Inst) -> bool,
     mut lower: impl FnMut(&mut Function, Inst) -> Option<Value>,
 ) -> bool {
-    let mut replacements = Replacements::default();
+    let mut substitution = Substitution::default();
+    let mut changed = false;
     let mut next = func.first(func.body());
     while let Some(inst) = next {
         next = func.after(inst);
@@ -66,30 +44,18 @@ fn rewrite(
             continue;
         }
         let (region, before) = (func.region(inst), func.prev(inst));
-        let changed = if super::scalarize::split(func, inst) {
-            true
-        } else if let Some(value) = lower(func, inst) {
-            replacements.replace(func, inst, value);
-            true
-        } else {
-            false
-        };
-        if changed {
-            replacements.any = true;
-            next = match before {
-                Some(before) => func.next(before),
-                None => func.first(region),
-            };
+        if !super::scalarize::split(func, inst) {
+            let Some(value) = lower(func, inst) else { continue };
+            replace(func, inst, value, &mut substitution);
         }
+        changed = true;
+        next = match before {
+            Some(before) => func.next(before),
+            None => func.first(region),
+        };
     }
-    let changed = replacements.any;
-    replacements.apply(func);
+    substitution.apply(func);
     changed
-}
-
-/// Whether an instruction is elementwise, with one result.
-fn is_elementwise(func: &Function, inst: Inst) -> bool {
-    func.op(inst).has(Traits::ELEMENTWISE)
 }
 
 /// Whether an operation divides integers.

@@ -1,7 +1,7 @@
 //! Lowers integers of 8 and 16 bits to 32: takes any shader; afterwards no elementwise operation on integers has operands or a result of
-//! the widths that the options name, but conversions of integers to and from 32 bits. Floats of 16 bits, memory and flow keep their types.
+//! the widths that the options name, except conversions of integers to and from 32 bits. Floats of 16 bits, memory and flow keep their types.
 
-use super::{is_elementwise, rewrite};
+use super::rewrite;
 use crate::ir::{Base, Builder, Function, Inst, Op, Rule, Shader, Traits, Value};
 
 /// Which widths the back end does not have.
@@ -24,7 +24,7 @@ pub fn lower_narrow(shader: &mut Shader, options: &NarrowOptions) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
         let wants = |func: &Function, inst: Inst| {
             let op = func.op(inst);
-            if !is_elementwise(func, inst) || matches!(op, Op::FNeg | Op::FAbs) {
+            if !op.has(Traits::ELEMENTWISE) || matches!(op, Op::FNeg | Op::FAbs) {
                 return false;
             }
             let of = |value: Value| lowered(func.ty(value).base);
@@ -45,7 +45,7 @@ pub fn lower_narrow(shader: &mut Shader, options: &NarrowOptions) -> bool {
     })
 }
 
-/// Whether operands are extended by their sign.
+/// Whether operands are sign-extended.
 fn is_signed(op: Op) -> bool {
     matches!(
         op,
@@ -67,9 +67,7 @@ fn lower(func: &mut Function, inst: Inst) -> Option<Value> {
     let op = func.op(inst);
     let args = func.args(inst).to_vec();
     let result = func.ty(func.result(inst)).base;
-    let exact = func.exact(inst);
     let mut b = Builder::before(func, inst);
-    b.exact = exact;
     match op {
         Op::U2U | Op::I2I => {
             let from = b.func.ty(args[0]).base;

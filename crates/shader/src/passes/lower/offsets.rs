@@ -1,8 +1,9 @@
-//! Lowers texel offsets: takes any shader; afterwards no fetch, load or store of an image and no gather has one.
+//! Lowers texel offsets: takes any shader; afterwards no fetch, load, store or gather has one, except of cubes, where Vulkan does not
+//! allow them.
 //!
-//! Offsets of whole texels are added to coordinates that count texels. Those of a gather, which reads the base level alone, are divided by the
-//! size of that level and added to normalized coordinates; that is exact only as far as the machine's coordinates are. Sampling
-//! keeps its offsets, since the level that they count in is not known before.
+//! Offsets are added to coordinates in texels. Those of a gather, which reads the base level alone, are divided by the size of that level
+//! and added to normalized coordinates, which is only as exact as the machine's coordinates. Sampling keeps its offsets, because
+//! the level is not known in advance.
 
 use crate::ir::{Base, Builder, Dim, Function, ImageFlags, Inst, Op, Payload, Shader, Type, Value};
 

@@ -1,8 +1,7 @@
-//! Lowers subgroup operations: takes any shader; afterwards those that the options name are gone.
+//! Lowers subgroup operations: takes any shader; afterwards none that the options name is left.
 //!
-//! What is made instead needs ballots, `broadcast` and `shuffle` of scalars of 32 bits, and the number of the invocation. Reductions and scans
-//! become loops over the invocations, in their order, which skip those that are not active; a back end that knows that all are
-//! active can do better.
+//! The replacements need ballots, `broadcast` and `shuffle` of scalars of 32 bits, and the number of the invocation. Reductions and scans
+//! become loops over the invocations in order, which skip inactive ones; a back end that knows that all are active can do better.
 
 use super::rewrite;
 use super::subgroups_reduce::{lower_reduction, lowest_active};
@@ -21,7 +20,7 @@ pub struct SubgroupOptions {
     pub first: bool,
     /// `shuffle_xor`, `shuffle_up` and `shuffle_down`, as shuffles.
     pub relative: bool,
-    /// `quad_broadcast` and `quad_swap`, as shuffles: where four invocations in a row are a quad.
+    /// `quad_broadcast` and `quad_swap`, as shuffles: for machines whose quads are four consecutive invocations.
     pub quads: bool,
     /// Reductions and scans, as loops.
     pub reductions: bool,
@@ -48,35 +47,19 @@ pub fn lower_subgroups(shader: &mut Shader, options: &SubgroupOptions) -> bool {
     })
 }
 
-/// Operations that move bits between invocations without a look at them.
-fn moves(op: Op) -> bool {
-    matches!(
-        op,
-        Op::ReadFirst
-            | Op::Broadcast
-            | Op::Shuffle
-            | Op::ShuffleXor
-            | Op::ShuffleUp
-            | Op::ShuffleDown
-            | Op::QuadBroadcast
-            | Op::QuadSwap
-    )
-}
-
 fn wants(func: &Function, inst: Inst, options: &SubgroupOptions) -> bool {
     let op = func.op(inst);
     if !op.has(Traits::CONVERGENT) {
         return false;
     }
-    let width = options.widths && moves(op) && func.ty(func.result(inst)) != Type::B32;
+    let width = options.widths && op.is_subgroup_move() && func.ty(func.result(inst)) != Type::B32;
     width
         || match op {
             Op::VoteAny | Op::VoteAll | Op::VoteIEq | Op::VoteFEq => options.votes,
             Op::Elect | Op::ReadFirst => options.first,
             Op::ShuffleXor | Op::ShuffleUp | Op::ShuffleDown => options.relative,
             Op::QuadBroadcast | Op::QuadSwap => options.quads,
-            Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => options.reductions,
-            _ => false,
+            _ => options.reductions && op.is_reduction(),
         }
 }
 
@@ -84,7 +67,7 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
     let (op, payload) = (func.op(inst), func.payload(inst));
     let args = func.args(inst).to_vec();
     let mut b = Builder::before(func, inst);
-    if moves(op) && options.widths {
+    if options.widths && op.is_subgroup_move() {
         let ty = b.func.ty(args[0]);
         if ty != Type::B32 {
             return Some(in_words(
@@ -141,7 +124,7 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
             let from = b.alu(Op::IXor, &[own, bits]);
             Some(shuffle(&mut b, args[0], from))
         }
-        Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => lower_reduction(&mut b, op, payload, args[0]),
+        _ if op.is_reduction() => lower_reduction(&mut b, op, payload, args[0]),
         _ => None,
     }
 }
@@ -151,6 +134,7 @@ pub(super) fn invocation(b: &mut Builder) -> Value {
     b.value(Op::SysVal, Payload::SysVal(SystemValue::SubgroupInvocation), &[], Type::B32)
 }
 
+/// The value of another invocation.
 pub(super) fn shuffle(b: &mut Builder, value: Value, from: Value) -> Value {
     let ty = b.func.ty(value);
     b.value(Op::Shuffle, Payload::None, &[value, from], ty)
@@ -185,7 +169,8 @@ fn in_words(
     }
 }
 
-fn ballot(b: &mut Builder, condition: Value) -> Value {
+/// The invocations where a condition is true, one bit each.
+pub(super) fn ballot(b: &mut Builder, condition: Value) -> Value {
     b.value(Op::Ballot, Payload::None, &[condition], Type { base: Base::B32, lanes: 4 })
 }
 
@@ -201,7 +186,7 @@ fn vote(b: &mut Builder, all: bool, condition: Value) -> Value {
     b.alu(if all { Op::IEq } else { Op::INe }, &[any, zero])
 }
 
-/// Equality with the first invocation, of all lanes.
+/// Whether all lanes equal those of the first active invocation, in all active invocations.
 fn vote_equal(b: &mut Builder, op: Op, value: Value) -> Value {
     let ty = b.func.ty(value);
     let lowest = lowest_active(b);

@@ -1,13 +1,13 @@
 //! Reductions and scans over a subgroup as loops, and the lowest active invocation.
 
-use super::subgroups::{invocation, shuffle};
-use crate::ir::{Base, Builder, Op, Payload, SystemValue, Type, Value};
+use super::subgroups::{ballot, invocation, shuffle};
+use crate::ir::{Builder, Op, Payload, SystemValue, Type, Value};
 use crate::semantics;
 
 /// The active invocations, one bit each.
 fn active(b: &mut Builder) -> Value {
     let yes = b.bool(true);
-    b.value(Op::Ballot, Payload::None, &[yes], Type { base: Base::B32, lanes: 4 })
+    ballot(b, yes)
 }
 
 /// The number of the lowest active invocation.
@@ -31,7 +31,7 @@ pub(super) fn lowest_active(b: &mut Builder) -> Value {
     lowest.unwrap_or(zero)
 }
 
-/// A loop over the invocations of the cluster or subgroup: what is combined so far, and whether anything is.
+/// Writes a loop over the invocations of the cluster or subgroup, which carries the result so far and whether there is any.
 pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: Value) -> Option<Value> {
     let Payload::Reduce(reduced, cluster) = payload else { return None };
     let ty = b.func.ty(value);
@@ -50,17 +50,17 @@ pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: 
     let identity = b.constant(ty.base, identity);
     let (inst, body) = b.loop_(&[zero, identity, nothing], &[ty]);
     let loc = b.loc;
-    let [turn, sum, any] = *b.func.params(body) else { return None };
+    let [index, sum, any] = *b.func.params(body) else { return None };
     let mut b = Builder::at_end(b.func, body);
     b.loc = loc;
-    let more = b.alu(Op::ULt, &[turn, count]);
+    let more = b.alu(Op::ULt, &[index, count]);
     let (check, then, other) = b.if_(more, &[]);
     Builder::at_end(b.func, then).break_(check, &[]);
     Builder::at_end(b.func, other).break_(inst, &[sum]);
-    let number = b.alu(Op::IAdd, &[start, turn]);
+    let number = b.alu(Op::IAdd, &[start, index]);
     let shifts = b.u32(5);
     let word = b.alu(Op::UShr, &[number, shifts]);
-    // Subgroups have up to 128 invocations, and so many bits.
+    // A ballot has four words: subgroups have up to 128 invocations.
     let last = b.u32(3);
     let word = b.alu(Op::IAnd, &[word, last]);
     let bits = b.value(Op::ExtractDyn, Payload::None, &[words, word], Type::B32);
@@ -83,8 +83,8 @@ pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: 
     let combined = b.alu(Op::Select, &[any, combined, theirs]);
     let sum = b.alu(Op::Select, &[takes, combined, sum]);
     let any = b.alu(Op::IOr, &[any, takes]);
-    let turn = b.alu(Op::IAdd, &[turn, one]);
-    b.continue_(inst, &[turn, sum, any]);
+    let index = b.alu(Op::IAdd, &[index, one]);
+    b.continue_(inst, &[index, sum, any]);
     let results = b.func.results(inst);
     results.first().copied()
 }

@@ -1,4 +1,4 @@
-//! Passes on memory: loads and stores that are not needed, and those that can be one.
+//! Passes on memory: removal of redundant loads and dead stores, and combining of loads and stores.
 
 mod redundant;
 mod vectorize;

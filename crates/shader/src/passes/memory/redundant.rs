@@ -1,11 +1,11 @@
 //! Redundant loads and dead stores: takes any shader; afterwards fewer loads read what an earlier access of the invocation has loaded
-//! or stored already, no store writes what memory is known to hold, and no store of a region is overwritten before anything can read
-//! it.
+//! or stored, fewer stores write what memory is known to hold, and fewer stores of a region are overwritten before anything can read
+//! them. Only the last accesses are remembered.
 //!
 //! Volatile, coherent and atomic accesses are left alone. Nothing is shared across a barrier, a call or an access that may touch the same
-//! bytes. A stored value takes the place of a load only where a load out of bounds is undefined: from buffers with robust access it would be zero,
-//! though the store was dropped. In fragment shaders stored values of buffers are not used, since stores of helper invocations
-//! have no effect.
+//! bytes. A stored value takes the place of a load only where an access out of bounds is undefined: with robust access the store would be
+//! dropped and the load would return zero. In fragment shaders values stored to buffers are not used, because stores of helper
+//! invocations have no effect.
 
 use crate::analysis::alias::{Aliases, MemoryRange, Overlap};
 use crate::ir::{
@@ -37,7 +37,7 @@ pub fn redundant(shader: &mut Shader, options: &RedundantOptions) -> bool {
                 Space::Global => forwards_global,
                 Space::Push | Space::Shared | Space::Scratch => true,
             },
-            loops: written_in_loops(func),
+            written: written_within(func),
             known: Vec::new(),
             pending: Vec::new(),
             values: SecondaryMap::default(),
@@ -52,7 +52,7 @@ pub fn redundant(shader: &mut Shader, options: &RedundantOptions) -> bool {
     changed
 }
 
-/// Memories that a loop may write.
+/// A set of memories that an instruction may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Written(u8);
 
@@ -62,7 +62,7 @@ impl Written {
     const SCRATCH: Written = Written(4);
     const ALL: Written = Written(7);
 
-    /// What an instruction may write, or lets others write.
+    /// What an instruction may write, or other invocations may write during it.
     fn of(func: &Function, inst: Inst) -> Written {
         match func.op(inst) {
             Op::Store | Op::Atomic | Op::AtomicCompare => match MemoryRange::of(func, inst) {
@@ -86,39 +86,40 @@ impl Written {
     }
 }
 
-fn written_in_loops(func: &Function) -> SecondaryMap<Inst, Written> {
-    let mut loops = SecondaryMap::<Inst, Written>::default();
+/// What the instructions within each structured instruction may write.
+fn written_within(func: &Function) -> SecondaryMap<Inst, Written> {
+    let mut within = SecondaryMap::<Inst, Written>::default();
     for inst in func.walk() {
         let written = Written::of(func, inst);
         let mut region = func.region(inst);
         while let RegionOwner::Inst(owner) = func.owner(region) {
-            // Those around it know already.
-            let all = Written(loops[owner].0 | written.0);
-            if all == loops[owner] {
+            // The enclosing instructions have it already.
+            let all = Written(within[owner].0 | written.0);
+            if all == within[owner] {
                 break;
             }
-            loops[owner] = all;
+            within[owner] = all;
             region = func.region(owner);
         }
     }
-    loops
+    within
 }
 
-/// What memory holds.
+/// A value that memory is known to hold.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     range: MemoryRange,
     value: Value,
     /// Whether the value may take the place of a load.
     forwards: bool,
-    /// How many regions are around the access that made it known.
+    /// The depth of the region of the access that it comes from.
     depth: usize,
 }
 
 struct Pass<'a, F> {
     resources: &'a PrimaryMap<Resource, ResourceData>,
     forwards: F,
-    loops: SecondaryMap<Inst, Written>,
+    written: SecondaryMap<Inst, Written>,
     known: Vec<Known>,
     /// Stores of this region that nothing has read yet.
     pending: Vec<(MemoryRange, Inst)>,
@@ -140,7 +141,7 @@ impl<F: Fn(Space) -> bool> Pass<'_, F> {
             if func.op(inst).has(Traits::STRUCTURED) {
                 self.pending.clear();
                 if func.op(inst) == Op::Loop {
-                    let written = self.loops[inst];
+                    let written = self.written[inst];
                     self.known.retain(|known| {
                         is_readonly(&known.range) || Written::memory(&known.range).0 & written.0 == 0
                     });

@@ -1,5 +1,5 @@
-//! Load and store combining: takes any shader; afterwards fewer loads and stores of one region touch bytes that follow each other. Loads
-//! become a vector at the first of them, stores at the last.
+//! Load and store combining: takes any shader; afterwards fewer loads and stores of one region touch adjacent bytes. Loads become a vector
+//! load at the first of them, stores a vector store at the last.
 //!
 //! Volatile, coherent and atomic accesses are left alone. An access moves neither past another one that may touch the same bytes (loads
 //! past loads may), nor past flow, barriers or anything else with an effect. Each lane stays in or out of bounds as before: offsets that
@@ -15,7 +15,7 @@ use unwedge_base::entity::{PrimaryMap, SecondaryMap};
 /// What the back end can access at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VectorizeOptions {
-    /// Bytes of a combined access at most.
+    /// The most bytes of a combined access.
     pub max_bytes: u32,
     /// Combined accesses to buffers and global memory must be aligned to their size, rounded up to a power of two; otherwise to
     /// their lanes.
@@ -30,7 +30,7 @@ impl Default for VectorizeOptions {
     }
 }
 
-/// The most accesses between which others are combined.
+/// The most accesses of a run, within which they are combined.
 const MAX_RUN: usize = 64;
 /// The most lanes of a combined access.
 const MAX_LANES: usize = 4;
@@ -68,23 +68,23 @@ struct RunAccess {
     base: Base,
     lanes: u8,
     writes: bool,
-    /// Whether it may become a part of another one.
+    /// Whether it may become part of a combined access.
     combines: bool,
-    /// Number in the run of the access that it is at now.
+    /// Its place in the run, as the number of the access that it was moved to.
     position: usize,
 }
 
 struct Pass<'a> {
     resources: &'a PrimaryMap<Resource, ResourceData>,
     options: &'a VectorizeOptions,
-    /// Accesses in their order, since something that no access moves past.
+    /// Accesses in order, since the last instruction that no access moves past.
     run: Vec<RunAccess>,
     values: SecondaryMap<Value, Option<Value>>,
     changed: bool,
 }
 
 impl Pass<'_> {
-    /// Treats the instructions of a region. The regions within are the result.
+    /// Combines accesses of a region. The result is the list of its inner regions.
     fn region(&mut self, func: &mut Function, region: Region) -> Vec<Region> {
         let mut inner = Vec::new();
         let mut next = func.first(region);
@@ -151,15 +151,18 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether an access continues a group, and could be moved to it.
+    /// Whether an access starts where a group ends, and could be moved to it.
     fn extends(&self, func: &Function, run: &[RunAccess], group: &[usize], other: usize) -> bool {
         let (first, last, next) = (&run[group[0]], &run[group[group.len() - 1]], &run[other]);
-        let same_access =
-            Access::NONUNIFORM.or(Access::READONLY).or(Access::RESTRICT).or(Access::NONTEMPORAL);
+        let combinable = Access::NONUNIFORM
+            .or(Access::READONLY)
+            .or(Access::WRITEONLY)
+            .or(Access::RESTRICT)
+            .or(Access::NONTEMPORAL);
         let lanes: usize = group.iter().map(|&at| usize::from(run[at].lanes)).sum();
         first.base == next.base
             && first.range.mem.access == next.range.mem.access
-            && first.range.mem.access.without(same_access).without(Access::WRITEONLY).is_empty()
+            && first.range.mem.access.without(combinable).is_empty()
             && last.range.distance(&next.range) == Some(last.range.bytes.into())
             && lanes + usize::from(next.lanes) <= MAX_LANES
             && self.moves(func, run, group, other)
@@ -199,7 +202,7 @@ impl Pass<'_> {
         range
     }
 
-    /// Whether a group is an access that the back end has.
+    /// Whether the options allow a group as one access.
     fn fits(&self, run: &[RunAccess], group: &[usize]) -> bool {
         let range = Self::range(run, group);
         let lanes: u32 = group.iter().map(|&at| u32::from(run[at].lanes)).sum();

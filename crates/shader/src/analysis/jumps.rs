@@ -1,15 +1,16 @@
-//! The breaks and continues of a function by the instruction that they refer to. Valid until a pass moves or removes jumps.
+//! The breaks and continues of a function by the instruction that they refer to. Valid until jumps are moved or removed.
 
 use crate::ir::{Function, Inst, Op, Payload};
 
-/// All jumps.
+/// All jumps of a function.
 #[derive(Debug, Default)]
-pub(super) struct Jumps {
+pub(crate) struct Jumps {
     /// Target, whether it is a `continue`, the jump; sorted.
     list: Vec<(Inst, bool, Inst)>,
 }
 
 impl Jumps {
+    /// Finds the jumps of a function.
     pub fn of(func: &Function) -> Jumps {
         let jump = |inst| match func.payload(inst) {
             Payload::Target(target) => Some((target, func.op(inst) == Op::Continue, inst)),
