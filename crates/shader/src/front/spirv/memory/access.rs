@@ -12,7 +12,7 @@ use spirv::Op;
 /// The parts of a variable.
 enum VarParts {
     Leaf(Type),
-    /// As many parts of one type.
+    /// Parts of one type, and how many there are.
     Same(TypeRef, u32),
     Members(Vec<TypeRef>),
     /// A value that is not composite in SPIR-V, and has several leaves.
@@ -161,7 +161,7 @@ impl Translator<'_> {
     fn load_var(&mut self, var: Var, path: &mut Vec<Value>, ty: TypeRef, out: &mut Vec<Value>) -> Result<()> {
         let parts = self.var_parts(ty)?;
         match parts {
-            VarParts::Leaf(ty) => out.push(self.emit_path(IrOp::LoadVar, Payload::Var(var, 0), path, ty)?),
+            VarParts::Leaf(ty) => out.push(self.emit(IrOp::LoadVar, Payload::Var(var, 0), path, ty)?),
             VarParts::Same(part, count) => {
                 for index in 0..count {
                     path.push(self.u32(index));
@@ -179,17 +179,12 @@ impl Translator<'_> {
             VarParts::Leaves(leaves) => {
                 for (index, leaf) in leaves.into_iter().enumerate() {
                     path.push(self.u32(index as u32));
-                    out.push(self.emit_path(IrOp::LoadVar, Payload::Var(var, 0), path, leaf)?);
+                    out.push(self.emit(IrOp::LoadVar, Payload::Var(var, 0), path, leaf)?);
                     path.pop();
                 }
             }
         }
         Ok(())
-    }
-
-    /// Loads a leaf, if the path leads to one of this type.
-    fn emit_path(&mut self, op: IrOp, payload: Payload, path: &[Value], ty: Type) -> Result<Value> {
-        self.emit(op, payload, path, ty)
     }
 
     fn store_var(
