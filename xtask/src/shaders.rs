@@ -1,7 +1,8 @@
 //! `cargo xtask shaders SUBJECT [N] [--seed S] [FILE…]`: checks N random or broken shaders. SUBJECT is `passes` (results before and
 //! after every pass), `forms` (as text and as SPIR-V), or what is broken: `spirv`, `nir` or `text`, of random shaders and of every FILE.
+//! `cargo xtask shaders seeds FOLDER`: writes what the fuzz targets start from, in a folder for each.
 //!
-//! Panics, what does not hold, and inputs that take too much time or memory are printed with their seed, and make it fail.
+//! Panics, failed checks, and inputs that take too much time or memory are printed with their seed, and make the command fail.
 
 use crate::mutate::HEAP;
 use std::fs;
@@ -15,13 +16,13 @@ use unwedge_testkit::shaders::{Dialect, random, spirv};
 const DEFAULT: u64 = 100_000;
 /// No input takes longer.
 const SLOW: Duration = Duration::from_secs(5);
-/// Bytes of the heap that no input takes more of: a run has a limit of its own.
+/// No input takes more bytes of the heap. Runs have a limit of their own.
 const HEAP_LIMIT: usize = 256 << 20;
 
 /// Random shaders that fuzzing starts from.
 const SEEDS: u64 = 32;
 
-/// Writes what the fuzz targets start from.
+/// Writes the corpora that the fuzz targets start from.
 fn seeds(folder: &str) -> Result<(), String> {
     let write = |target: &str, name: u64, bytes: &[u8]| {
         let folder = format!("{folder}/{target}");
@@ -61,7 +62,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
             (path, _) => files.push(fs::read(path).map_err(|e| format!("{path}: {e}"))?),
         }
     }
-    let mut campaign = Campaign::new(subject, files, None);
+    let mut campaign = Campaign::new(subject, files);
     let (mut valid, mut failures) = (0_u64, 0_u64);
     let (mut slowest, mut largest) = ((Duration::ZERO, 0), (0, 0));
     for seed in first..first.saturating_add(count) {

@@ -18,7 +18,7 @@ fn main() {
     divan::main();
 }
 
-/// What is read into a shader.
+/// The reader and the shader that are reused.
 #[derive(Default)]
 struct Scratch {
     reader: Reader,
@@ -60,7 +60,7 @@ fn modules() -> Vec<Input> {
         .collect()
 }
 
-/// The texts of one chip, with what the arguments of each mean.
+/// The texts of one chip, with the meaning of their arguments.
 fn texts() -> Vec<Input> {
     let Some(binaries) = data::text("amd/shaders/aco_binaries.csv.gz") else { return Vec::new() };
     let mut lines = binaries.lines().map(data::cells);
@@ -82,7 +82,7 @@ fn texts() -> Vec<Input> {
     texts
 }
 
-/// The one of the inputs whose time is the median; of each input the best time of a few runs counts.
+/// The input whose time is the median. The time of an input is the best of a few runs.
 fn median(inputs: Vec<Input>, step: Step) -> Option<Input> {
     let mut scratch = Scratch::default();
     let mut timed: Vec<(Duration, Input)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Modules and texts that are small and ask for much: each is refused or read in time, and passes end in time.
+//! Small modules and texts that ask for much: each is refused or read in time, and passes end in time.
 
 use std::time::{Duration, Instant};
 use unwedge_shader::front::spirv::{Options, Reader, SpirvCause};
@@ -17,7 +17,7 @@ fn in_time<T>(what: &str, step: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Writes a compute shader word by word: `void main()` whose types, constants and code are given.
+/// A compute shader that is written word by word: types, constants and the code of `void main()`.
 struct Module {
     types: Vec<u32>,
     code: Vec<u32>,
@@ -156,7 +156,7 @@ fn loops_within_loops_are_refused_in_time() {
 
 #[test]
 fn webs_of_phis_are_read_in_time() {
-    // One block with many phis, and a loop that turns many values around.
+    // One block with many phis, and a loop that rotates many values.
     let mut module = Module::new();
     let (then, merge) = (module.id(), module.id());
     op(&mut module.code, 250, &[CONDITION, then, merge]);

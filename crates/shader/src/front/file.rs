@@ -13,7 +13,9 @@ use crate::valid::{InvalidShader, validate};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// It is something else.
-    #[error("neither SPIR-V nor the text of a shader in NIR or this program's IR")]
+    #[error(
+        "neither SPIR-V, the text of a shader in NIR or this program's IR, nor a .wgsl, .vert, .frag or .comp file"
+    )]
     OtherFile,
     /// A specialization constant for a shader that has none.
     #[error("the text of a shader has no specialization constants")]
@@ -60,7 +62,7 @@ impl LoadError {
 pub enum ShaderFile<'a> {
     /// The words of a SPIR-V module.
     Spirv(Vec<u32>),
-    /// A compute shader in NIR, as Mesa prints it, and what its arguments mean.
+    /// A compute shader in NIR, as Mesa prints it, and the meaning of its arguments.
     Nir(&'a str, Arguments),
     /// A shader of the IR, as text.
     Text(&'a str),
@@ -86,8 +88,8 @@ impl<'a> ShaderFile<'a> {
         }
     }
 
-    /// A file of this name and content. The ending of the name says whether something else is a source in WGSL (`.wgsl`) or GLSL
-    /// (`.vert`, `.frag`, `.comp`), which becomes SPIR-V.
+    /// A file of this name and content. Anything that [`ShaderFile::new`] does not know is a source in WGSL (`.wgsl`) or GLSL (`.vert`,
+    /// `.frag`, `.comp`) if its name ends so, and becomes SPIR-V.
     ///
     /// # Errors
     /// When it is none of these, or a source that is not valid or not supported.
@@ -101,7 +103,7 @@ impl<'a> ShaderFile<'a> {
         }
     }
 
-    /// The same file. If it is NIR, its arguments mean this.
+    /// The same file; if it is NIR, with these arguments.
     #[must_use]
     pub fn with_arguments(self, arguments: &Arguments) -> ShaderFile<'a> {
         match self {

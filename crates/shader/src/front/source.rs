@@ -1,7 +1,6 @@
-//! Sources in WGSL and GLSL, through naga: its front ends, its SPIR-V, and the SPIR-V reader of this crate, which finds the positions in
-//! the source that naga writes down.
+//! Sources in WGSL and GLSL. naga translates them to SPIR-V with debug lines, which the SPIR-V reader of this crate reads.
 //!
-//! naga's GLSL has vertex, fragment and compute shaders. A panic of naga is an error. Never: optimization.
+//! naga reads GLSL of vertex, fragment and compute shaders. A panic of naga is an error. Never: optimization.
 
 use crate::ir::Stage;
 
@@ -10,14 +9,14 @@ use crate::ir::Stage;
 pub enum SourceLanguage {
     /// WGSL, which has several entry points.
     Wgsl,
-    /// GLSL of a stage.
+    /// GLSL, for a stage.
     Glsl(Stage),
 }
 
 /// Why a source gives no SPIR-V.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// The language is behind a feature of the crate.
+    /// The feature of the crate that reads this language is not enabled.
     #[error("{0} is not supported by this build")]
     NotBuilt(&'static str),
     /// It is not valid, or naga does not support it.
@@ -30,7 +29,7 @@ pub enum SourceError {
         /// The reason.
         message: String,
     },
-    /// The same, of the source as a whole.
+    /// The same, without a position.
     #[error("{0}")]
     Whole(String),
 }
@@ -48,7 +47,7 @@ impl SourceLanguage {
     }
 }
 
-/// The words of a SPIR-V module that a source becomes, with its positions in the file `name`.
+/// Translates a source to the words of a SPIR-V module, with debug lines of the file `name`.
 ///
 /// # Errors
 /// When the source is not valid, or needs something that naga or this build does not have.
@@ -82,7 +81,7 @@ mod through_naga {
         }
     }
 
-    /// An error with those that caused it.
+    /// The message of an error and of its causes.
     fn chain(error: &dyn Error) -> String {
         let mut message = error.to_string();
         let mut source = error.source();
@@ -106,7 +105,7 @@ mod through_naga {
     pub(super) fn wgsl(source: &str, name: &str) -> Result<Vec<u32>, SourceError> {
         let module = naga::front::wgsl::parse_str(source)
             .map_err(|e| located(e.location(source), e.message().to_owned()))?;
-        // What the language says of divisions by zero and of workgroup memory.
+        // WGSL defines division by zero.
         let options = spv::Options { emit_int_div_checks: true, ..options() };
         let language = ::spirv::SourceLanguage::WGSL;
         words(&module, options, DebugInfo { source_code: source, file_name: name, language })
@@ -139,7 +138,7 @@ mod through_naga {
         words(&module, options, DebugInfo { source_code: source, file_name: name, language })
     }
 
-    /// The shader as it is written: no bounds for loops, no change of coordinates.
+    /// The shader as it is written, without bounds for loops. Workgroup memory is zeroed as WGSL defines.
     fn options<'a>() -> spv::Options<'a> {
         spv::Options {
             lang_version: (1, 3),
@@ -157,7 +156,7 @@ mod through_naga {
     ) -> Result<Vec<u32>, SourceError> {
         let valid =
             Validator::new(ValidationFlags::all(), Capabilities::all()).validate(module).map_err(|e| {
-                // The narrowest of the places: others are of the function that it is in.
+                // The other spans are those of what is around the narrowest one.
                 let narrowest =
                     e.spans().min_by_key(|(span, _)| span.to_range().map_or(usize::MAX, |range| range.len()));
                 let at = narrowest.map(|(span, _)| span.location(info.source_code));

@@ -32,13 +32,13 @@ pub struct ImageCoordinates {
 pub enum TexelRead {
     /// Up to four components: integers, or floats of 32 bits.
     Bits([u64; 4]),
-    /// Nobody wrote the texel.
+    /// The texel was never written.
     Undefined,
-    /// There is no such texel, or the descriptor refers to no image of this shape.
+    /// The texel does not exist, or the descriptor has no image of this shape.
     Outside,
 }
 
-/// Images, texel buffers and samplers, as the interpreter sees them. `None` is a descriptor or a texel that does not exist.
+/// Images, texel buffers and samplers, as the interpreter sees them. `None`: the descriptor or the texel does not exist.
 pub trait Images {
     /// A texel.
     fn load(&mut self, image: BindingPoint, access: &ImageAccess, at: &ImageCoordinates) -> TexelRead;
@@ -56,11 +56,11 @@ pub trait Images {
     fn levels(&mut self, image: BindingPoint) -> Option<u32>;
     /// How many samples a texel has.
     fn samples(&mut self, image: BindingPoint) -> Option<u32>;
-    /// What texels are.
+    /// How shaders see its texels.
     fn class(&mut self, image: BindingPoint) -> Option<TexelClass>;
     /// A sampler.
     fn sampler(&mut self, sampler: BindingPoint) -> Option<Sampler>;
-    /// A number that descriptors of the same image share, to find races by.
+    /// A number that is the same for all descriptors of an image. Races are found by it.
     fn identity(&self, image: BindingPoint) -> Option<usize>;
 }
 
@@ -182,7 +182,7 @@ impl Wave<'_> {
         })
     }
 
-    /// An operand of a flag; its first lane.
+    /// The operand that belongs to a flag.
     fn flag_operand(&self, operation: ImageOp<'_>, flag: ImageFlags) -> Option<Value> {
         let fixed = self.function.op(operation.inst).row().operands.len();
         operation.args.get(fixed + operation.access.flags.operand(flag)?).copied()
@@ -323,7 +323,7 @@ impl Wave<'_> {
         semantics::eval(Op::F2F, &env, &[bits]).unwrap_or(0)
     }
 
-    /// Floats of 32 bits in the width of a result.
+    /// The texel in the width of a result: floats of 32 bits are converted to 16.
     fn narrowed(&self, texel: [u64; 4], integer: bool, base: Base) -> [u64; 4] {
         if base == Base::B16 && !integer {
             texel.map(|bits| self.converted(Base::B32, Base::B16, bits))

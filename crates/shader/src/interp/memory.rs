@@ -82,7 +82,7 @@ pub(super) enum Target {
 enum RaceTarget {
     Shared,
     Memory(usize),
-    /// Texels of a level and sample. Words of it are texels.
+    /// Texels of a level and sample; a texel counts as a word.
     Image {
         image: usize,
         level: u32,
@@ -210,7 +210,7 @@ impl Memory<'_> {
         self.races.access(memory, address, touched.len, mode, moment, report)
     }
 
-    /// Notes an access to a texel that exists. Whether another invocation races with it.
+    /// Notes an access to a texel that exists. Returns whether another invocation races with it.
     pub fn texel_races(
         &mut self,
         image: usize,

@@ -8,11 +8,11 @@
 //! Races are found between invocations that no barrier separates. Order that comes from atomics alone is not followed, so that
 //! accesses which a flag orders are reported too.
 //!
-//! Images are behind [`Images`]; [`MemoryImages`] has them in memory. Sampling is that of the Vulkan specification, without the limits
-//! of precision that a machine has.
+//! Images are behind [`Images`]; [`MemoryImages`] has them in memory. Sampling follows the Vulkan specification, without the limited
+//! precision of hardware.
 //!
 //! Never: a panic for a shader that [`crate::valid::validate`] accepts, more steps or memory than [`Limits`] gives, interpolation of
-//! inputs, which the caller gives.
+//! input variables, which the caller gives interpolated.
 
 mod flow;
 mod group;
@@ -41,7 +41,7 @@ pub use stage::{InvocationInput, InvocationOutput, VariableLanes, VertexOutput, 
 pub struct Limits {
     /// Instructions, each counted once for a subgroup.
     pub steps: u64,
-    /// Bytes of values, variables and workgroup memory.
+    /// Bytes of values, variables, workgroup memory and emitted vertices.
     pub memory: u64,
 }
 

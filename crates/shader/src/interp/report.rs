@@ -24,7 +24,7 @@ pub enum Violation {
     Misaligned,
     /// Two invocations access the same bytes, at least one writes, and neither atomics nor a barrier order them.
     Race(Space),
-    /// The same of a texel of a storage image.
+    /// The same for a texel of a storage image.
     TexelRace,
     /// Not all invocations of the workgroup reach the same barrier.
     NonUniformBarrier,
@@ -99,7 +99,7 @@ pub enum RunError {
     /// An operation that the interpreter does not run.
     #[error("{} is not supported", .0.name())]
     Unsupported(Op),
-    /// An input at a point where the caller does not give it.
+    /// An input at a point for which the caller gives no value.
     #[error("interpolation at {} is not given", .0.name())]
     Interpolation(InterpAt),
     /// A system value that the caller did not give.

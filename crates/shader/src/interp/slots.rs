@@ -5,7 +5,7 @@
 use super::RunError;
 use super::registers::invocations;
 use super::wave::{Context, Wave};
-use crate::ir::{Base, Inst, Op, Payload, SlotAccess, Stage};
+use crate::ir::{Base, Inst, Op, Payload, SlotAccess, SlotDir, Stage};
 use crate::semantics::{self, Eval};
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ pub struct InterfaceSlot {
     pub index: u8,
 }
 
-/// The lanes of slots; `None` is undefined, as is a slot that is not there.
+/// The lanes of slots. `None` is undefined, and so is an absent slot.
 pub type Slots = BTreeMap<InterfaceSlot, [Option<u32>; 4]>;
 
-/// Bytes of the host that a slot takes at most.
-const SLOT_BYTES: u64 = 128;
+/// Host memory that a slot takes, at most.
+pub(super) const SLOT_BYTES: u64 = 128;
 
 impl Wave<'_> {
     fn slot_access(&self, inst: Inst) -> Result<SlotAccess, RunError> {
@@ -54,11 +54,17 @@ impl Wave<'_> {
         Some(InterfaceSlot { slot, vertex, patch: access.patch, index: access.index })
     }
 
-    /// The slots that an access reads or writes. The invocations of a patch share their outputs.
+    /// The invocation that has the outputs of an invocation: those of a patch share them.
+    fn output_owner(&self, invocation: usize) -> usize {
+        if self.shader.info.stage == Stage::TessControl { 0 } else { invocation }
+    }
+
+    /// The slots that an access reads.
     fn slots_of(&self, access: SlotAccess, invocation: usize) -> Option<&Slots> {
-        let output = access.dir.name() == "out";
-        let owner = if output && self.shader.info.stage == Stage::TessControl { 0 } else { invocation };
-        if output { self.output_slots.get(owner) } else { Some(&self.inputs.get(owner)?.slots) }
+        match access.dir {
+            SlotDir::Input => Some(&self.inputs.get(invocation)?.slots),
+            SlotDir::Output => self.output_slots.get(self.output_owner(invocation)),
+        }
     }
 
     /// Lanes of a result, from the first lane of an access on: a lane of 64 bits is two lanes of the slot.
@@ -101,7 +107,7 @@ impl Wave<'_> {
                 self.report(cx, inst, super::Violation::PoisonAddress, invocation, 0);
                 continue;
             };
-            let owner = if self.shader.info.stage == Stage::TessControl { 0 } else { invocation };
+            let owner = self.output_owner(invocation);
             let mut lanes = Vec::new();
             for lane in 0..usize::from(ty.lanes) {
                 let bits = self.regs.defined(from + lane, invocation);

@@ -9,7 +9,7 @@ use super::memory::{
 };
 use super::registers::{Mask, Registers, first, invocations};
 use super::report::{Finding, Report, RunError, Violation};
-use super::slots::Slots;
+use super::slots::{SLOT_BYTES, Slots};
 use super::stage::{InvocationInput, VertexOutput};
 use super::{Limits, Options};
 use crate::ir::{
@@ -75,6 +75,8 @@ pub(super) struct Wave<'s> {
     pub output_slots: Vec<Slots>,
     /// Vertices that geometry invocations emitted.
     pub vertices: Vec<Vec<VertexOutput>>,
+    /// Host memory that these take, at most.
+    pub vertex_bytes: u64,
     /// Barriers of the subgroup by what they ordered, see [`Moment`].
     pub barriers: BarrierCounts,
     pub workgroup_barriers: BarrierCounts,
@@ -82,6 +84,15 @@ pub(super) struct Wave<'s> {
     pub fenced: MemoryKinds,
     pub moved: Vec<(u64, bool)>,
 }
+
+/// Host memory that an emitted vertex takes beside its outputs, at most.
+const VERTEX_BYTES: u64 = 256;
+
+/// Host memory that an output variable takes in a vertex beside its lanes, at most.
+const VARIABLE_BYTES: u64 = 128;
+
+/// Host memory that a lane of an output variable takes in a vertex.
+const LANE_BYTES: u64 = size_of::<Option<u64>>() as u64;
 
 /// Bytes of the host that a subgroup takes; an error past the limit.
 pub(super) fn cost(shader: &Shader, layout: &Layout, width: usize, limits: &Limits) -> Result<u64, RunError> {
@@ -121,6 +132,7 @@ impl<'s> Wave<'s> {
             scratch: scratch.collect(),
             output_slots: vec![Slots::new(); inputs.len()],
             vertices: vec![Vec::new(); inputs.len()],
+            vertex_bytes: 0,
             inputs,
             barriers: BarrierCounts::default(),
             workgroup_barriers: BarrierCounts::default(),
@@ -527,15 +539,27 @@ impl Wave<'_> {
         Some(slot as usize)
     }
 
+    /// Host memory that the outputs of an invocation take in a vertex, at most.
+    fn output_bytes(&self, invocation: usize) -> u64 {
+        let outputs = self.shader.vars.iter().filter(|(_, data)| data.storage == Storage::Output);
+        let variables: u64 = outputs
+            .map(|(var, _)| VARIABLE_BYTES + self.layout.var(var).1 as u64 * LANE_BYTES)
+            .fold(0, u64::saturating_add);
+        variables.saturating_add(self.output_slots[invocation].len() as u64 * SLOT_BYTES)
+    }
+
     fn vertex(&mut self, cx: &mut Context, inst: Inst) -> Result<(), RunError> {
         let Payload::Stream(stream) = self.function.payload(inst) else { return Ok(()) };
         for invocation in invocations(self.active) {
-            if self.function.op(inst) == Op::EndPrimitive {
+            let ends = self.function.op(inst) == Op::EndPrimitive;
+            let outputs = if ends { 0 } else { self.output_bytes(invocation) };
+            self.vertex_bytes = self.vertex_bytes.saturating_add(VERTEX_BYTES).saturating_add(outputs);
+            if self.vertex_bytes > cx.options.limits.memory {
+                return Err(RunError::Memory(cx.options.limits.memory));
+            }
+            if ends {
                 self.vertices[invocation].push(VertexOutput::EndPrimitive { stream });
                 continue;
-            }
-            if self.vertices[invocation].len() as u64 > cx.options.limits.memory / 1024 {
-                return Err(RunError::Memory(cx.options.limits.memory));
             }
             let variables = self.outputs(invocation);
             // Outputs are undefined after a vertex.

@@ -19,10 +19,11 @@ struct Interpreter<'a> {
 
 /// An image of a script as the interpreter has it.
 fn memory(image: &Image) -> Result<ImageMemory, String> {
-    let format = TexelFormat::parse(&image.format).ok_or_else(|| format!("no format {}", image.format))?;
+    let format =
+        TexelFormat::parse(&image.format).ok_or_else(|| format!("format {} is not known", image.format))?;
     let dim = [Dim::D1, Dim::D2, Dim::D3][usize::from(image.dimensions.clamp(1, 3) - 1)];
     let shape = ImageShape { samples: image.samples, ..ImageShape::new(dim, image.size) };
-    let mut memory = ImageMemory::new(format, shape, 1 << 26).ok_or("no such image")?;
+    let mut memory = ImageMemory::new(format, shape, 1 << 26).ok_or("the shape is not valid")?;
     if !memory.set_texels(&image.bytes, &image.defined) {
         return Err("the image has another size".to_owned());
     }

@@ -124,11 +124,13 @@ fn formats_are_read_from_their_names() {
     check("X8_D24_UNORM_PACK32", &[0xff, 0xff, 0xff, 0], [f(1.0), f(0.0), f(0.0), f(1.0)]);
     check("R8_SRGB", &[255], [f(1.0), f(0.0), f(0.0), f(1.0)]);
     let snorm = TexelFormat::parse("R8_SNORM").expect("a format");
-    assert_eq!(snorm.decode(&[0x80])[0], f(-1.0), "both of the least codes are -1");
+    assert_eq!(snorm.decode(&[0x80])[0], f(-1.0), "the two least codes are -1");
     let mut bytes = [0; 4];
     let small = TexelFormat::parse("B10G11R11_UFLOAT_PACK32").expect("a format");
     small.encode([f(-3.0), f(1e9), f(f32::INFINITY), 0], &mut bytes);
     assert_eq!(small.decode(&bytes)[..3], [f(0.0), f(65024.0), f(f32::INFINITY)]);
+    let many = format!("{}_UNORM", "X64".repeat(2000));
+    assert_eq!(TexelFormat::parse(&many), None, "too many components");
     for name in
         ["", "R8", "UNORM", "R9_UNORM", "R8R8_UNORM", "R8_SFLOAT", "BC1_RGB_UNORM_BLOCK", "D24_UNORM_S8_UINT"]
     {
@@ -161,7 +163,7 @@ fn every_code_of_small_formats_is_encoded_as_it_was_decoded() {
             let code = &code.to_le_bytes()[..bytes];
             let mut out = vec![0; bytes];
             format.encode(format.decode(code), &mut out);
-            // The least code of SNORM is -1 as the one after it is, and NaNs become quiet.
+            // The two least codes of SNORM are both -1, and NaNs become quiet.
             let twice = name.ends_with("SNORM") && format.decode(&out) == format.decode(code);
             let is_nan = |texel: [u64; 4]| f32::from_bits(texel[0] as u32).is_nan();
             let nan = name.ends_with("SFLOAT") && is_nan(format.decode(code)) && is_nan(format.decode(&out));

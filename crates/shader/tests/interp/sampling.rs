@@ -15,7 +15,7 @@ fn image(shape: ImageShape, texels: &[f32]) -> ImageMemory {
     let format = TexelFormat::parse("R32_SFLOAT").expect("a format");
     let mut image = ImageMemory::new(format, shape, 1 << 16).expect("an image");
     let bytes: Vec<u8> = texels.iter().flat_map(|texel| texel.to_le_bytes()).collect();
-    assert!(image.set_bytes(&bytes), "{} texels are not as many as the image has", texels.len());
+    assert!(image.set_bytes(&bytes), "the image does not have {} texels", texels.len());
     image
 }
 
@@ -28,8 +28,7 @@ fn linear() -> Sampler {
     Sampler { mag_linear: true, min_linear: true, mip_linear: true, ..Sampler::default() }
 }
 
-/// What an operation gives: the first lanes of `%result`, of four invocations that are a quad. Lines may use %2, the image, and
-/// floats as `{0.5}`.
+/// The first lanes of %700 after a body, in the four invocations of a quad. Lines may use %2, which is the image, and floats as `{0.5}`.
 fn run(image: ImageMemory, sampler: Sampler, lanes: usize, body: &str) -> [Vec<f32>; 4] {
     let mut text = String::from(
         "%2: handle = descriptor<r2> %900\n%800: b32 = const<0x10>\n%801: b32 = imul %1, %800\n",
@@ -49,8 +48,8 @@ fn run(image: ImageMemory, sampler: Sampler, lanes: usize, body: &str) -> [Vec<f
         text.push_str(&line);
         text.push('\n');
     }
-    text.push_str("store<storage align 4> %result, %0, %801\n");
-    let shader = shader(4, &text.replace("%result", "%700"));
+    text.push_str("store<storage align 4> %700, %0, %801\n");
+    let shader = shader(4, &text);
     let mut images = MemoryImages::default();
     images.images.push(image);
     images.views.insert(POINT, 0);
@@ -154,7 +153,7 @@ fn derivatives_within_a_quad_choose_the_level() {
     assert_eq!(sampled(0.0, gradient), 20.0);
     let query = format!("{}%700: b32x2 = image_query_lod<2d> %2, %2, %600", quad(0.5));
     assert_eq!(run(pyramid(), linear(), 2, &query)[3], [1.0, 1.0]);
-    // Invocations 1 and 3 leave: their neighbours have no derivatives in x, and sampling is undefined.
+    // Invocations 1 and 3 are not active, so 0 and 2 have no derivatives in x, and sampling is undefined.
     let alone = format!(
         "{}%507: b1 = ieq %501, %900\n%699: b32x4 = if<L0> %507 {{\n\
          %691: b32x4 = image_sample<2d> %2, %2, %600\nbreak<L0> %691\n}} else {{\n\
@@ -212,7 +211,7 @@ fn direction(x: f32, y: f32, z: f32) -> String {
 
 #[test]
 fn cubes() {
-    // Each face in the middle of its first texel, as the table of the specification says where s and t go.
+    // Each face at the centre of its first texel. The directions of s and t follow from the table of the specification.
     let corners = [
         (1.0, 0.5, 0.5),
         (-1.0, 0.5, -0.5),
@@ -229,7 +228,7 @@ fn cubes() {
     // The edge of +X and +Y in the middle: half of both texels of either face that touch it.
     let edge = one(cube(), linear(), &direction(1.0, 1.0, 0.0));
     assert_eq!(edge, (0.0 + 1.0 + 21.0 + 23.0) / 4.0);
-    // The corner of +X, +Y and +Z: one texel of each face, and their average for the one that is missing.
+    // The corner of +X, +Y and +Z: one texel of each face, and their average for the missing one.
     let corner = one(cube(), linear(), &direction(1.0, 1.0, 1.0));
     let average: f32 = (0.0 + 23.0 + 41.0) / 3.0;
     assert!((corner - average).abs() < 1e-5, "{corner} against {average}");

@@ -1,4 +1,4 @@
-//! Interface slots: what the caller gives, what shaders store, interpolation by given coordinates.
+//! Interface slots: what the caller gives, what shaders store, interpolation by coordinates of the caller.
 
 use unwedge_shader::interp::{
     Bindings, InterfaceSlot, InvocationInput, InvocationOutput, NoImages, Options, RunError, VertexOutput,

@@ -19,7 +19,7 @@ const SLOW: Duration = Duration::from_secs(20);
 fn run(subject: Subject, files: Vec<Vec<u8>>, [few, many]: [u64; 2], percent: u64) {
     let rounds = if std::env::var_os("UNWEDGE_ALL").is_some() { many } else { few };
     let first = std::env::var("UNWEDGE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    let mut campaign = Campaign::new(subject, files, None);
+    let mut campaign = Campaign::new(subject, files);
     let (mut valid, mut slowest) = (0, (Duration::ZERO, 0));
     for seed in first..first + rounds {
         let start = Instant::now();

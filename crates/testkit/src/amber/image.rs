@@ -2,11 +2,12 @@
 
 use super::values::{Component, DataType, Tolerance};
 use super::{AmberReason, MAX_BYTES};
+use unwedge_shader::interp::TexelFormat;
 
 /// An image of a script. It has one level and one layer.
 #[derive(Debug, Clone, Default)]
 pub struct Image {
-    /// The format's name in Vulkan, without `VK_FORMAT_`.
+    /// The format as Vulkan names it, without `VK_FORMAT_`.
     pub format: String,
     /// One, two or three dimensions.
     pub dimensions: u8,
@@ -31,16 +32,8 @@ pub(super) struct ExpectColour {
     pub tolerances: Vec<Tolerance>,
 }
 
-/// By how much a component may differ where the script says nothing.
+/// By how much a component may differ if the script does not say it.
 const COLOUR_TOLERANCE: f64 = 0.002;
-
-/// Bytes of a texel, of formats without `PACK` and with: the sum of the components' bits.
-fn texel_bytes(format: &str) -> Option<usize> {
-    let components = format.split('_').next()?;
-    let bits = components.split(|c: char| c.is_ascii_uppercase()).skip(1);
-    let bits = bits.map(|bits| bits.parse::<usize>().ok()).sum::<Option<usize>>()?;
-    (bits % 8 == 0 && bits != 0).then_some(bits / 8)
-}
 
 /// The format of an image that is declared by the type of its texels.
 fn format_of(ty: &DataType) -> Option<String> {
@@ -68,17 +61,14 @@ impl Image {
                 "HEIGHT" => image.size[1] = number()?,
                 "DEPTH" => image.size[2] = number()?,
                 "SAMPLES" => image.samples = number()?,
-                "FILL" => filled = rest.first()?.parse::<f64>().ok().filter(|value| *value == 0.0).is_some(),
+                "FILL" if rest.first()?.parse::<f64>() == Ok(0.0) => filled = true,
                 _ => return None,
-            }
-            if *name == "FILL" && !filled {
-                return None;
             }
             words = if name.starts_with("DIM_") { rest } else { &rest[1..] };
         }
         let sizes = image.size.iter().chain([&image.samples]).map(|size| *size as usize);
         let texels = sizes.fold(1usize, usize::saturating_mul);
-        let bytes = texels.saturating_mul(texel_bytes(&image.format)?);
+        let bytes = texels.saturating_mul(TexelFormat::parse(&image.format)?.bytes());
         if image.dimensions == 0 || bytes > MAX_BYTES {
             return None;
         }

@@ -15,7 +15,7 @@ pub use values::{Compare, Component, DataType, Layout};
 use image::ExpectColour;
 use std::collections::BTreeMap;
 
-/// The most bytes of a buffer or image.
+/// The most bytes of a buffer or an image.
 const MAX_BYTES: usize = 1 << 28;
 
 /// Why a script does not run, or what does not hold.
@@ -147,7 +147,7 @@ pub trait Executor {
     ) -> std::result::Result<(), String>;
 }
 
-/// The text of a file beside a script, by its name; `None` if there is no such file.
+/// Gives the text of a file beside a script, by its name; `None` if it does not exist.
 pub type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Reads a script. Buffers whose values are in another file take them from `files`.

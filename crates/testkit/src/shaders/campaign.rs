@@ -49,16 +49,22 @@ pub struct Campaign {
     subject: Subject,
     /// Files that are broken beside random shaders.
     files: Vec<Vec<u8>>,
+    /// How texts of NIR are read.
     options: nir::Options,
     reader: Reader,
     shader: Shader,
 }
 
 impl Campaign {
-    /// A campaign over random shaders and files. Texts of NIR are read with these options.
-    pub fn new(subject: Subject, files: Vec<Vec<u8>>, options: Option<nir::Options>) -> Campaign {
-        let options = options.unwrap_or_else(nir_options);
-        Campaign { subject, files, options, reader: Reader::default(), shader: Shader::default() }
+    /// A campaign over random shaders and files.
+    pub fn new(subject: Subject, files: Vec<Vec<u8>>) -> Campaign {
+        Campaign {
+            subject,
+            files,
+            options: nir_options(),
+            reader: Reader::default(),
+            shader: Shader::default(),
+        }
     }
 
     /// Checks one seed. What cannot be compared counts as refused.
@@ -68,7 +74,7 @@ impl Campaign {
     pub fn check(&mut self, seed: u64) -> Result<Outcome, String> {
         let compared = |compared| if compared { Outcome::Valid } else { Outcome::Refused };
         let mut rng = Rng::new(seed);
-        // A part of the seeds is for files.
+        // Half of the seeds break a file, if there are any.
         let file = if rng.below(2) == 0 { rng.pick(&self.files).cloned() } else { None };
         match self.subject {
             Subject::Passes => random_shader(seed).map(compared),

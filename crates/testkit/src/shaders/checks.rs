@@ -1,6 +1,6 @@
-//! What holds of every shader, and of every broken form of one: each check gives an error that shows what does not hold.
+//! Checks of what holds of every shader, and of every broken form of one. The error of a check shows what does not hold.
 //!
-//! They serve tests, campaigns and fuzzing. Never: a panic of their own.
+//! Tests, campaigns and fuzzing use them. Never: a panic of their own.
 
 use super::generator::{Dialect, random};
 use super::run::{NotComparable, Observed, Setup, observe, same};
@@ -17,7 +17,7 @@ use unwedge_shader::valid::validate;
 /// The most steps of a run before passes.
 const STEPS: u64 = 25_000;
 
-/// How many times as many a run after a pass may take: lowered divisions and reductions are loops.
+/// By which factor a run after a pass may take more: lowered divisions and reductions are loops.
 const MORE_STEPS: u64 = 4096;
 
 /// The most steps of a run of a broken shader.
@@ -29,7 +29,7 @@ const MAX_INSTS: usize = 1 << 15;
 /// The most variables, and elements of one, of a broken shader that is run.
 const MAX_VARS: usize = 1 << 10;
 
-/// The passes, and all together.
+/// Each pass, and the standard passes together.
 pub fn passes() -> impl Iterator<Item = Pass> {
     PASSES.iter().copied().chain([Pass { name: "standard", summary: "", run: standard, standard: true }])
 }
@@ -43,17 +43,23 @@ fn valid(shader: &Shader, after: &str) -> Result<(), String> {
     validate(shader).map_err(|e| format!("{after}: {e}\n{}", print(shader)))
 }
 
-/// Whether passes keep a shader valid, and its observable behaviour: each on its own, and all together. `false` if there is nothing to compare.
+/// Runs a shader; `None` if there is nothing to compare.
+fn comparable(shader: &Shader, setup: &Setup) -> Result<Option<Observed>, String> {
+    match observe(shader, setup) {
+        Ok(observed) => Ok(Some(observed)),
+        Err(NotComparable::Undefined(_) | NotComparable::Error(RunError::Steps(_))) => Ok(None),
+        Err(NotComparable::Error(e)) => Err(format!("{e}\n{}", print(shader))),
+    }
+}
+
+/// Whether passes keep a shader valid, and its observable behaviour: each on its own, and the standard ones together. `false` if there is
+/// nothing to compare.
 ///
 /// # Errors
 /// What differs, with the shader before and after.
 pub fn keeps_behaviour(shader: &Shader, setup: &Setup) -> Result<bool, String> {
     valid(shader, "before")?;
-    let before = match observe(shader, setup) {
-        Ok(before) => before,
-        Err(NotComparable::Undefined(_) | NotComparable::Error(RunError::Steps(_))) => return Ok(false),
-        Err(NotComparable::Error(e)) => return Err(format!("{e}\n{}", print(shader))),
-    };
+    let Some(before) = comparable(shader, setup)? else { return Ok(false) };
     for pass in passes() {
         let mut changed = shader.clone();
         (pass.run)(&mut changed);
@@ -76,8 +82,8 @@ pub fn random_shader(seed: u64) -> Result<bool, String> {
     keeps_behaviour(&random(&mut Rng::new(seed), Dialect::Full), &setup(seed))
 }
 
-/// Whether the random shader of a seed, printed and parsed as text, and written and read as SPIR-V, does what it does. `false` if there is
-/// nothing to compare.
+/// Whether the random shader of a seed keeps its behaviour when it is printed and parsed as text, and written and read as SPIR-V. `false`
+/// if there is nothing to compare.
 ///
 /// # Errors
 /// What differs.
@@ -90,7 +96,7 @@ pub fn random_forms(seed: u64) -> Result<bool, String> {
     if print(&parsed) != text {
         return Err(format!("text differs after parsing:\n{}\nbefore:\n{text}", print(&parsed)));
     }
-    let Ok(before) = observe(&parsed, &setup(seed)) else { return Ok(false) };
+    let Some(before) = comparable(&parsed, &setup(seed))? else { return Ok(false) };
     let words = spirv::module(&shader);
     let mut read = Shader::default();
     let result = Reader::default().read(&words, &Options::default(), &mut read);
@@ -139,7 +145,7 @@ fn survives(shader: &Shader) -> Result<(), String> {
             .map_err(|e| format!("{}: {e}\n{}\nbefore:\n{text}", pass.name, print(&changed)))?;
     }
     if shader.vars.len() <= MAX_VARS {
-        // What is undefined, or not run, is an answer.
+        // It may be undefined, or not run to its end.
         let _ = observe(shader, &Setup { seed: 1, subgroup_size: 8, steps: FEW_STEPS });
     }
     Ok(())
@@ -167,7 +173,7 @@ pub fn broken_text(text: &str, shader: &mut Shader) -> Result<Outcome, String> {
         return Ok(Outcome::Refused);
     }
     if validate(shader).is_err() {
-        // It can be shown nevertheless.
+        // It can be printed nevertheless.
         let _ = print(shader);
         return Ok(Outcome::Refused);
     }
@@ -195,7 +201,7 @@ pub fn broken_nir(text: &str, options: &nir::Options, shader: &mut Shader) -> Re
 /// A shader as Mesa prints it, with a loop, an `if`, phis, memory and arithmetic.
 pub const NIR: &str = include_str!("sample.nir");
 
-/// Numbers that are as large as they get, or special in a module.
+/// Numbers at the edges of their range, or special in a module.
 const NUMBERS: [u32; 8] = [0, 1, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
 
 /// Where the instructions of a module start.

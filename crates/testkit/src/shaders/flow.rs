@@ -7,7 +7,7 @@ use unwedge_shader::ir::{Builder, Inst, Op, Payload, Region, Type};
 const DEPTH: usize = 5;
 
 impl Generator<'_> {
-    /// A few random things at the end of a region.
+    /// A few random instructions at the end of a region.
     pub(super) fn body(&mut self, region: Region) {
         for _ in 0..2 + self.rng.below(10) {
             if self.left == 0 {
@@ -107,7 +107,7 @@ impl Generator<'_> {
         self.values.extend_from_slice(self.func.results(inst));
     }
 
-    /// A loop that ends after a few turns, with further parameters. In uniform flow it may stay uniform: then only its counter ends it.
+    /// A loop of a few iterations, with further parameters. In uniform flow it may stay uniform; then only its counter ends it.
     fn counted_loop(&mut self, region: Region, results: Vec<Type>) {
         let types = self.result_types();
         let mut args = self.operands(region, &types);

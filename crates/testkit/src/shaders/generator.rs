@@ -1,8 +1,8 @@
 //! Random shaders: the whole, its functions and its results.
 //!
-//! All types, elementwise operations, variables, memory spaces, handles, subgroup operations, functions, and flow with breaks and
-//! continues through several levels. What would be undefined is kept defined: divisors, indices and bit fields are limited,
-//! variables start stored, and invocations share memory only between barriers.
+//! They have all types, elementwise operations, variables, memory spaces, handles, subgroup operations, functions, and flow with breaks
+//! and continues through several levels. Nothing in them is undefined: divisors, indices and bit fields are limited, variables are
+//! stored before they are loaded, and invocations share memory only between barriers.
 
 use crate::mutate::Rng;
 use unwedge_shader::ir::{
@@ -23,22 +23,22 @@ pub enum Dialect {
 /// Invocations of a workgroup: two subgroups of four, one of eight, or part of a wider one.
 pub(super) const INVOCATIONS: u32 = 8;
 
-/// Bytes of a storage buffer that one invocation of all reads and writes.
+/// Bytes of a storage buffer that belong to one invocation.
 pub(super) const OWN: u32 = 128;
 
-/// Where results are stored: behind what the invocations of two workgroups own.
+/// Offset of the results, after the bytes that belong to the invocations of two workgroups.
 const RESULTS: u32 = 2 * INVOCATIONS * OWN;
 
 /// Bytes of an invocation's results.
 const RESULT_BYTES: u32 = 64;
 
-/// Words that atomics of all invocations share: behind the results.
+/// Offset of the words that atomics of all invocations change, after the results.
 pub(super) const COMMON: u32 = RESULTS + 2 * INVOCATIONS * RESULT_BYTES;
 
-/// Bytes of workgroup memory that one invocation of all writes.
+/// Bytes of workgroup memory that belong to one invocation.
 pub(super) const OWN_SHARED: u32 = 64;
 
-/// Bytes of scratch memory, and of push constants.
+/// Bytes of scratch memory and bytes of push constants.
 pub(super) const SMALL: u32 = 64;
 
 /// A step of a path to a leaf of a variable.
@@ -59,7 +59,7 @@ pub(super) struct Leaf {
 /// What the shader has beside its functions.
 pub(super) struct Plan {
     pub dialect: Dialect,
-    /// Barriers and what needs all invocations are used; otherwise invocations may return early.
+    /// Whether barriers and operations that need all invocations are used. Otherwise invocations may return early.
     pub together: bool,
     /// Buffers that are read and written.
     pub storage: [Resource; 2],

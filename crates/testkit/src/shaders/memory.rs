@@ -74,7 +74,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Some type that memory holds.
+    /// A type that memory may hold.
     fn memory_type(&mut self) -> Type {
         loop {
             let ty = self.ty();
@@ -102,7 +102,7 @@ impl Generator<'_> {
         self.op(region, Op::UMin, &[aligned, last])
     }
 
-    /// Where an invocation's own bytes of a space are: what comes before the offset, and the offset or address.
+    /// Operands that locate an invocation's own bytes in a space: the descriptor, if it has one, and the offset or address.
     fn own(&mut self, region: Region, space: Space, ty: Type) -> Vec<Value> {
         match space {
             Space::Shared => {
@@ -298,7 +298,7 @@ impl Generator<'_> {
         self.barrier(region);
     }
 
-    /// Stores all bytes that start undefined.
+    /// Stores all bytes that are undefined at the start.
     pub(super) fn start_memory(&mut self, region: Region) {
         let ty = Type::new(Base::B32, 4).expect("a type");
         let spaces: &[Space] = if self.plan.dialect == Dialect::Full {

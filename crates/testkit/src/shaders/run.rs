@@ -3,16 +3,17 @@
 //! Inputs follow from the seed and from where they are bound, so that two forms of a shader get the same ones.
 
 use crate::mutate::Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch, ImageCoordinates, Images, InvocationInput, InvocationOutput, Limits,
-    Options, RunError, Sampler, TexelClass, TexelRead, Violation, run_compute, run_stage,
+    Options, RunError, Sampler, Slots, TexelClass, TexelRead, VariableLanes, VertexOutput, Violation,
+    run_compute, run_stage,
 };
 use unwedge_shader::ir::{
-    ImageAccess, Op, ResourceClass, Shader, Stage, Storage, SystemValue, TypeId, TypeNode,
+    ImageAccess, Op, ResourceClass, Shader, Stage, Storage, SystemValue, TypeId, TypeNode, Var,
 };
 
-/// Images of 16 texels in every direction, whose texels follow from their coordinates until they are written.
+/// Images of 16 texels in every dimension. Texels that were not written follow from their coordinates.
 #[derive(Default, Clone, Debug, PartialEq)]
 pub struct MadeImages(BTreeMap<TexelKey, [u64; 4]>);
 
@@ -69,12 +70,12 @@ impl Images for MadeImages {
     }
 
     fn identity(&self, _: BindingPoint) -> Option<usize> {
-        // Races are not looked for.
+        // Runs do not look for races.
         None
     }
 }
 
-/// What a run left behind.
+/// What can be observed of a run.
 #[derive(Debug)]
 pub struct Observed {
     /// Buffers.
@@ -121,15 +122,15 @@ fn words(rng: &mut Rng, count: usize) -> Vec<u8> {
 
 fn bindings(shader: &Shader, seed: u64) -> Bindings {
     let mut bindings = Bindings { push: words(&mut Rng::new(seed), 64), ..Bindings::default() };
-    let mut points = BTreeMap::new();
+    let mut points = BTreeSet::new();
     for resource in shader.resources.values() {
         if matches!(resource.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer) {
             for index in 0..resource.count.clamp(1, 4) {
-                points.insert(BindingPoint { set: resource.set, binding: resource.binding, index }, ());
+                points.insert(BindingPoint { set: resource.set, binding: resource.binding, index });
             }
         }
     }
-    for point in points.into_keys() {
+    for point in points {
         let place = u64::from(point.set) << 40 | u64::from(point.binding) << 8 | u64::from(point.index);
         let memory = bindings.bind(point, words(&mut Rng::new(seed ^ place << 16), WORDS));
         if place == 0 {
@@ -196,15 +197,39 @@ pub fn observe(shader: &Shader, setup: &Setup) -> Result<Observed, NotComparable
     Ok(Observed { memory, images, outputs, steps: report.steps })
 }
 
+/// Whether defined lanes are the same. What was undefined may be anything.
+fn same_lanes<T: PartialEq>(before: &[Option<T>], after: &[Option<T>]) -> bool {
+    before.iter().zip(after).all(|(before, after)| before.is_none() || before == after)
+}
+
+fn same_variables(before: &BTreeMap<Var, VariableLanes>, after: &BTreeMap<Var, VariableLanes>) -> bool {
+    before.iter().all(|(var, lanes)| after.get(var).is_some_and(|others| same_lanes(lanes, others)))
+}
+
+fn same_slots(before: &Slots, after: &Slots) -> bool {
+    before.iter().all(|(slot, lanes)| after.get(slot).is_some_and(|others| same_lanes(lanes, others)))
+}
+
+fn same_vertex(before: &VertexOutput, after: &VertexOutput) -> bool {
+    match (before, after) {
+        (
+            VertexOutput::Vertex { stream, variables, slots },
+            VertexOutput::Vertex { stream: other_stream, variables: other_variables, slots: other_slots },
+        ) => {
+            stream == other_stream
+                && same_variables(variables, other_variables)
+                && same_slots(slots, other_slots)
+        }
+        _ => before == after,
+    }
+}
+
 fn same_outputs(before: &InvocationOutput, after: &InvocationOutput) -> bool {
-    // What was undefined may be anything.
-    let lanes = |(var, lanes): (_, &Vec<Option<u64>>)| {
-        let others = &after.variables[var];
-        lanes.iter().zip(others).all(|(before, after)| before.is_none() || before == after)
-    };
-    before.variables.iter().all(lanes)
+    same_variables(&before.variables, &after.variables)
+        && same_slots(&before.slots, &after.slots)
         && (before.helper, before.terminated) == (after.helper, after.terminated)
         && before.vertices.len() == after.vertices.len()
+        && before.vertices.iter().zip(&after.vertices).all(|(before, after)| same_vertex(before, after))
 }
 
 /// Whether a run after a pass did what the one before did.

@@ -162,7 +162,7 @@ enum TypeKey {
 /// # Panics
 /// When the shader has something that is not of the dialect.
 pub fn module(shader: &Shader) -> Vec<u32> {
-    let mut writer = Writer { shader, next: 1, ..Writer::new(shader) };
+    let mut writer = Writer::new(shader);
     writer.glsl = writer.fresh();
     writer.functions = (0..shader.functions().len()).map(|_| writer.fresh()).collect();
     writer.memory();
@@ -199,7 +199,7 @@ impl<'s> Writer<'s> {
     fn new(shader: &'s Shader) -> Self {
         Writer {
             shader,
-            next: 0,
+            next: 1,
             glsl: 0,
             functions: Vec::new(),
             types: HashMap::new(),
@@ -402,7 +402,7 @@ impl<'s> Writer<'s> {
     }
 }
 
-/// Where breaks or continues lead, and the values that they bring.
+/// Where breaks or continues lead, and the values that they pass.
 #[derive(Debug, Default)]
 struct Edges {
     label: u32,
@@ -522,7 +522,7 @@ impl<'w, 's> FunctionWriter<'w, 's> {
         id
     }
 
-    /// Writes a region up to its terminator, or to what is never left.
+    /// Writes a region up to its terminator, or to a structured instruction that is never left.
     fn region(&mut self, region: Region) {
         let func = self.func;
         for inst in func.insts(region) {

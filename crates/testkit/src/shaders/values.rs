@@ -280,7 +280,7 @@ impl Generator<'_> {
         self.values.push(value);
     }
 
-    /// How far another invocation of the four is, at most.
+    /// A distance to another invocation of the same four.
     fn distance(&mut self, region: Region, down: bool) -> Value {
         let wanted = self.value(region, Type::B32);
         let id = SystemValue::SubgroupInvocation;

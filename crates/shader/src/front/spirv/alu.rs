@@ -244,7 +244,8 @@ impl Translator<'_> {
             return Err(SpirvCause::Types(inst.op));
         }
         let mut equal = self.constant(Base::B1, 1);
-        // Offsets come first: a null pointer has an offset of its own and no descriptor.
+        // Offsets are compared first. A null pointer has an offset of its own and an undefined descriptor, which selects keep out of
+        // the result.
         let mut is_null = self.constant(Base::B1, 0);
         for (a, b) in a.into_iter().zip(b).rev() {
             let part = self.alu(IrOp::IEq, &[a, b])?;
@@ -313,8 +314,8 @@ impl Translator<'_> {
         self.horizontal(IrOp::FAdd, products)
     }
 
-    /// Dot products of integers, of which four may be packed in 32 bits. The sum has the width of the result and wraps; what is added to
-    /// it saturates.
+    /// Dot products of integers, of which four may be packed in 32 bits. The product has the width of the result and wraps; adding the
+    /// accumulator to it saturates.
     fn integer_dot(&mut self, inst: Instr<'_>) -> Result<()> {
         let accumulates = matches!(inst.op, Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat);
         let signed = match inst.op {

@@ -15,10 +15,10 @@ use spirv::Op;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The most steps up trees of blocks. Only graphs that are made to be slow need as many.
+/// The most steps up trees of blocks. Only graphs that are made to be slow reach it.
 const MAX_STEPS: u64 = 1 << 26;
 
-/// The header of the outermost loop found so far that a block is in, or the block itself. Ways become short.
+/// The header of the outermost loop found so far that a block is in, or the block itself. Compresses paths.
 fn find(outermost: &mut [usize], block: usize) -> usize {
     let mut last = block;
     while outermost[last] != last {
@@ -52,9 +52,9 @@ pub(super) struct FlowBlock {
     pub(super) region: usize,
     switches: bool,
     immediate: usize,
-    /// Numbers of what it dominates, itself first.
+    /// Depth-first numbers of the blocks that it dominates; its own is the first.
     dominated: Range<usize>,
-    /// Header of the innermost loop around it; of a loop's header, around that loop.
+    /// Header of the innermost loop around it; for the header of a loop, of the next loop around that one.
     in_loop: Option<usize>,
     /// The block at which it is placed, or whose edge it is nested at.
     parent: usize,
@@ -175,7 +175,7 @@ impl Plan {
             changed = false;
             for (at, predecessors) in predecessors.iter().enumerate().skip(1) {
                 let mut dominator = usize::MAX;
-                // Late ones first: of a ladder of exits each is one step above the next.
+                // Late ones first: the sources of a ladder of exits are one step above each other.
                 for &from in predecessors.iter().rev() {
                     if from != 0 && self.blocks[from].immediate == usize::MAX {
                         continue;
@@ -297,7 +297,7 @@ impl Plan {
         Ok(a)
     }
 
-    /// Finds the innermost loop around each block and loop: inner loops first, each block is visited once for its innermost loop.
+    /// Finds the innermost loop around each block and loop. Inner loops come first, so each block is visited once.
     fn loops(&mut self) -> Result<()> {
         let count = self.blocks.len();
         let mut predecessors = vec![Vec::new(); count];
@@ -306,7 +306,7 @@ impl Plan {
                 predecessors[to].push(at);
             }
         }
-        // What is found of a loop counts as its header from then on.
+        // The blocks of a loop that was found count as its header.
         let mut outermost: Vec<usize> = (0..count).collect();
         let mut depths = vec![0usize; count];
         for header in (0..count).rev() {

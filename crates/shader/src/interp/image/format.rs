@@ -77,7 +77,7 @@ pub struct TexelFormat {
 }
 
 const F16: SoftFormat = SoftFormat { exponent: 5, fraction: 10 };
-/// Components without a sign: as a float with a sign that is never set.
+/// Floats without a sign are floats whose sign bit is never set.
 const F11: SoftFormat = SoftFormat { exponent: 5, fraction: 6 };
 const F10: SoftFormat = SoftFormat { exponent: 5, fraction: 5 };
 const F32: SoftFormat = SoftFormat { exponent: 8, fraction: 23 };
@@ -96,8 +96,11 @@ fn float_format(bits: u8) -> SoftFormat {
 /// The most bytes of a texel.
 const MAX_BYTES: usize = 32;
 
+/// The most components in a name: four, each with unused bits.
+const MAX_COMPONENTS: usize = 8;
+
 impl TexelFormat {
-    /// The format of a name as `R8G8B8A8_UNORM`, with or without `VK_FORMAT_`.
+    /// The format of a name such as `R8G8B8A8_UNORM`, with or without `VK_FORMAT_`.
     pub fn parse(name: &str) -> Option<TexelFormat> {
         let name = name.strip_prefix("VK_FORMAT_").unwrap_or(name);
         if name == "E5B9G9R9_UFLOAT_PACK32" {
@@ -116,7 +119,7 @@ impl TexelFormat {
             Some(part) => Some(part.strip_prefix("PACK")?.parse::<u16>().ok()?),
             None => None,
         };
-        if parts.next().is_some() || components.is_empty() {
+        if parts.next().is_some() || components.is_empty() || components.len() > MAX_COMPONENTS {
             return None;
         }
         let total: u16 = components.iter().map(|(_, bits)| u16::from(*bits)).sum();
@@ -221,7 +224,7 @@ impl TexelFormat {
             Numeric::Snorm => round(number.clamp(-1.0, 1.0) * greatest(width - 1)),
             Numeric::Srgb if component == 3 => round(number.clamp(0.0, 1.0) * 255.0),
             Numeric::Srgb => round(gamma(number.clamp(0.0, 1.0)) * 255.0),
-            // Negative values become 0, and what is too great the greatest number; infinities and NaNs stay.
+            // Negative values become 0, and values that are too great the greatest number. Infinities and NaNs stay.
             Numeric::Ufloat if number < 0.0 => 0,
             Numeric::Ufloat => {
                 let unsigned = bits & 0x7fff_ffff;

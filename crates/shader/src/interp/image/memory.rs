@@ -1,6 +1,6 @@
 //! Images whose texels are bytes in memory: levels, layers and samples of a format, and the samplers beside them.
 //!
-//! Texels that nobody wrote are undefined. Never: tiling, compression, a texel outside its image.
+//! Texels that were never written are undefined. Never: tiling, compression, a texel outside its image.
 
 use super::format::{TexelClass, TexelFormat};
 use super::sample::Sampler;
@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 pub struct ImageShape {
     /// Its dimensions; cubes have six layers each.
     pub dim: Dim,
-    /// Width, height and depth of level 0; 1 where there is none.
+    /// Width, height and depth of level 0; 1 in dimensions that the image does not have.
     pub size: [u32; 3],
-    /// Layers, of cubes the faces.
+    /// Layers; six for each cube.
     pub layers: u32,
     /// Levels, each half as large as the one before.
     pub levels: u32,
@@ -41,7 +41,7 @@ impl ImageShape {
     }
 }
 
-/// An image in memory. Levels follow each other; in a level layers, slices, rows, texels and samples do.
+/// An image in memory, ordered by level, layer, slice, row, texel and sample.
 #[derive(Debug, Clone)]
 pub struct ImageMemory {
     format: TexelFormat,
@@ -52,7 +52,7 @@ pub struct ImageMemory {
 }
 
 impl ImageMemory {
-    /// An image whose texels are undefined. `None` if the shape has no texels, is not one of Vulkan, or takes more bytes than `most`.
+    /// An image whose texels are undefined. `None` if the shape has no texels, is not valid in Vulkan, or takes more bytes than `most`.
     pub fn new(format: TexelFormat, shape: ImageShape, most: u64) -> Option<ImageMemory> {
         let cube = shape.dim == Dim::Cube;
         let sizes = shape.size.iter().chain([&shape.layers, &shape.samples]);
@@ -94,7 +94,7 @@ impl ImageMemory {
         &self.defined
     }
 
-    /// Sets the bytes of all texels, and which are defined. `false` if these are not as many.
+    /// Sets the bytes of all texels, and which are defined. `false` if a length is not that of the image.
     pub fn set_texels(&mut self, bytes: &[u8], defined: &[bool]) -> bool {
         if bytes.len() != self.bytes.len() || defined.len() != self.defined.len() {
             return false;
@@ -104,13 +104,13 @@ impl ImageMemory {
         true
     }
 
-    /// Defines all texels by their bytes. `false` if these are not as many.
+    /// Defines all texels by their bytes. `false` if the length is not that of the image.
     pub fn set_bytes(&mut self, bytes: &[u8]) -> bool {
         let defined = vec![true; self.defined.len()];
         self.set_texels(bytes, &defined)
     }
 
-    /// Number of a texel in the whole image.
+    /// Index of a texel in the whole image.
     fn index(&self, texel: [i64; 3], layer: i64, level: u32, sample: u32) -> Option<usize> {
         let size = self.shape.level_size(level);
         let inside = texel.iter().zip(size).all(|(at, size)| (0..i64::from(size)).contains(at))
@@ -127,7 +127,7 @@ impl ImageMemory {
         usize::try_from(before + row * u64::from(self.shape.samples) + u64::from(sample)).ok()
     }
 
-    /// Number of the texel that an access refers to.
+    /// Index of the texel that an access refers to.
     fn locate(&self, access: &ImageAccess, at: &ImageCoordinates) -> Option<usize> {
         let [x, y, z, w] = at.texel;
         let array = access.flags.has(ImageFlags::ARRAY);
@@ -148,7 +148,7 @@ impl ImageMemory {
         same.then(|| self.index(texel, layer, at.level, at.sample))?
     }
 
-    /// The texel at a place of level 0, layer 0 and sample 0, as a shader sees it.
+    /// A texel of level 0, layer 0 and sample 0, as a shader sees it.
     pub fn texel(&self, texel: [u32; 3]) -> TexelRead {
         self.read(self.index(texel.map(i64::from), 0, 0, 0))
     }

@@ -60,7 +60,7 @@ impl DepthCompare {
     }
 }
 
-/// What is made of the texels of a filter.
+/// How the texels of a filter are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reduction {
     /// Their weighted average.
@@ -95,7 +95,7 @@ pub struct Sampler {
     pub border: [u64; 4],
     /// Whether coordinates count texels.
     pub unnormalized: bool,
-    /// What is made of the texels of a filter.
+    /// How the texels of a filter are combined.
     pub reduction: Reduction,
 }
 
@@ -122,7 +122,7 @@ impl Default for Sampler {
 pub(super) enum Detail {
     /// The level.
     Level(f64),
-    /// Derivatives of the coordinates in x and in y, and a bias; undefined where a neighbour does not give any.
+    /// Derivatives of the coordinates in x and in y, and a bias. They are undefined if a neighbour is not active.
     Gradient(Option<[[f64; 3]; 2]>, f64),
 }
 
@@ -133,7 +133,7 @@ pub(super) struct Sample<'a> {
     pub access: &'a ImageAccess,
     pub sampler: Sampler,
     pub coordinates: [f64; 3],
-    /// The layer; that of the cube.
+    /// The layer; the cube in an array of cubes.
     pub layer: f64,
     pub offset: [i64; 3],
     pub reference: Option<f32>,
@@ -192,7 +192,7 @@ fn face_derivative(direction: [f64; 3], derivative: [f64; 3]) -> [f64; 3] {
     [quotient(s, ds), quotient(t, dt), 0.0]
 }
 
-/// Texel coordinates stay far from the ends of 64 bits. What is not a number is 0.
+/// Keeps texel coordinates far from the ends of 64 bits. A NaN becomes 0.
 fn texel_number(value: f64) -> f64 {
     if value.is_nan() { 0.0 } else { value.clamp(-1e12, 1e12) }
 }
@@ -218,7 +218,7 @@ struct LevelFilter {
     level: u32,
     linear: bool,
     weight: f64,
-    /// Four texels are gathered: none of them is an average.
+    /// Four texels are gathered, so none of them may be an average.
     gathers: bool,
 }
 
@@ -280,7 +280,7 @@ impl Sample<'_> {
         let lod = match self.computed_lod(images) {
             _ if sampler.unnormalized => 0.0,
             Some(lod) => self.clamped_lod(lod),
-            // It does not matter.
+            // The level of detail does not matter.
             None if count == 1 && one_filter => 0.0,
             None => return None,
         };
@@ -290,7 +290,7 @@ impl Sample<'_> {
         Some(Levels { linear, parts: [(high as u32, 1.0 - part), (high as u32 + 1, part)] })
     }
 
-    /// Layer of an array, of a cube the face too.
+    /// Layer of an array; the cube in an array of cubes.
     fn layer(&self, images: &mut dyn Images) -> Option<i64> {
         if !self.access.flags.has(ImageFlags::ARRAY) {
             return Some(0);

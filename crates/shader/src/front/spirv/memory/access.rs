@@ -12,7 +12,7 @@ use spirv::Op;
 /// The parts of a variable.
 enum VarParts {
     Leaf(Type),
-    /// As many parts of one type.
+    /// Parts of one type, and how many there are.
     Same(TypeRef, u32),
     Members(Vec<TypeRef>),
     /// A value that is not composite in SPIR-V, and has several leaves.
@@ -101,16 +101,21 @@ impl Translator<'_> {
     /// A pointer that is a value, where its type is known from what it is loaded as.
     fn leaves_pointer(&mut self, val: Val, ty: TypeRef) -> Result<Val> {
         let values = self.values(&val).to_vec();
-        let types: Vec<Type> = values.iter().map(|&value| self.ty(value)).collect();
-        let space = match types[..] {
-            [Type::HANDLE, Type::B32] => Space::Storage,
-            [Type::B32] => Space::Shared,
-            [Type::B64] => Space::Global,
-            _ => return invalid("a pointer is expected"),
-        };
+        let space = self.pointer_space(&values)?;
         let align = self.align_of_type(ty);
         let kind = ValKind::Mem { space, ty, matrix: None, lane_stride: 0, access: Access::NONE, align };
         Ok(self.make(kind, &values))
+    }
+
+    /// The space of a pointer that is a value, by the types of its parts.
+    fn pointer_space(&self, parts: &[Value]) -> Result<Space> {
+        let types: Vec<Type> = parts.iter().map(|&part| self.ty(part)).collect();
+        match types[..] {
+            [Type::HANDLE, Type::B32] => Ok(Space::Storage),
+            [Type::B32] => Ok(Space::Shared),
+            [Type::B64] => Ok(Space::Global),
+            _ => invalid("a pointer is expected"),
+        }
     }
 
     fn dynamic_lane(&mut self, vector: Value, index: Value) -> Result<Value> {
@@ -161,7 +166,7 @@ impl Translator<'_> {
     fn load_var(&mut self, var: Var, path: &mut Vec<Value>, ty: TypeRef, out: &mut Vec<Value>) -> Result<()> {
         let parts = self.var_parts(ty)?;
         match parts {
-            VarParts::Leaf(ty) => out.push(self.emit_path(IrOp::LoadVar, Payload::Var(var, 0), path, ty)?),
+            VarParts::Leaf(ty) => out.push(self.emit(IrOp::LoadVar, Payload::Var(var, 0), path, ty)?),
             VarParts::Same(part, count) => {
                 for index in 0..count {
                     path.push(self.u32(index));
@@ -179,17 +184,12 @@ impl Translator<'_> {
             VarParts::Leaves(leaves) => {
                 for (index, leaf) in leaves.into_iter().enumerate() {
                     path.push(self.u32(index as u32));
-                    out.push(self.emit_path(IrOp::LoadVar, Payload::Var(var, 0), path, leaf)?);
+                    out.push(self.emit(IrOp::LoadVar, Payload::Var(var, 0), path, leaf)?);
                     path.pop();
                 }
             }
         }
         Ok(())
-    }
-
-    /// Loads a leaf, if the path leads to one of this type.
-    fn emit_path(&mut self, op: IrOp, payload: Payload, path: &[Value], ty: Type) -> Result<Value> {
-        self.emit(op, payload, path, ty)
     }
 
     fn store_var(
@@ -414,24 +414,17 @@ impl Translator<'_> {
                 }
             }
             ValKind::Leaves => {
-                let types: Vec<Type> = self.values(&val).iter().map(|&v| self.ty(v)).collect();
-                if types.is_empty() || values.len() != 1 {
-                    return unsupported("stores of composites through pointers that are values");
-                }
-                let align_of = align_of(lane_bytes(self.ty(values[0]).base));
-                let space = match types[..] {
-                    [Type::HANDLE, Type::B32] => Space::Storage,
-                    [Type::B32] => Space::Shared,
-                    [Type::B64] => Space::Global,
-                    _ => return invalid("a pointer is expected"),
-                };
                 let parts = self.values(&val).to_vec();
+                let (Some(&offset), &[value]) = (parts.last(), values) else {
+                    return unsupported("stores of composites through pointers that are values");
+                };
+                let space = self.pointer_space(&parts)?;
                 let descriptor = if space.has_descriptor() { Some(parts[0]) } else { None };
-                let Some(&offset) = parts.last() else { return invalid("a pointer is expected") };
-                let align = align.unwrap_or(align_of);
+                let natural = align_of(lane_bytes(self.ty(value).base));
+                let align = align.unwrap_or(natural);
                 let bytes =
                     Bytes { space, descriptor, offset, plus: 0, matrix: None, lane_stride: 0, access, align };
-                return self.store_bytes_leaf(bytes, values[0]);
+                return self.store_bytes_leaf(bytes, value);
             }
             ValKind::SysVal { .. } => return invalid("a built-in input is stored to"),
             ValKind::Texel { .. } => return unsupported("plain stores through a pointer to a texel"),

@@ -10,17 +10,17 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use unwedge_base::entity::Entity;
 
-/// A block that is written when what comes before it is.
+/// A block that is written after those before it.
 pub(super) struct Later {
     block: usize,
     incoming: Incoming,
     region: Region,
 }
 
-/// What the phis of a block are.
+/// The values of the phis of a block.
 enum Incoming {
     Values(Vec<Value>),
-    /// Results of the instruction that is left to get to it.
+    /// Results of the instruction that is left to get to the block.
     Results(Inst),
 }
 
@@ -82,7 +82,7 @@ impl Translator<'_> {
         Ok(types)
     }
 
-    /// Leaves of what the phis of a block are where control comes from another one.
+    /// Leaves of the values that the phis of a block have for the edge from another one.
     fn phi_args(&mut self, plan: &Plan, block: usize, from: usize) -> Result<Vec<Value>> {
         let label = self.module.blocks[plan.blocks[from].block].label;
         let mut args = Vec::new();
@@ -128,7 +128,7 @@ impl Translator<'_> {
     /// Writes a block and everything that it dominates, up to a terminator of the region.
     pub(super) fn tree(&mut self, at: usize, incoming: Vec<Value>) -> Result<()> {
         self.depth += 1;
-        // A block may open two regions, and flow is not all there is.
+        // A block may open two regions, and calls nest as well.
         if self.depth > MAX_DEPTH / 2 {
             return Err(SpirvCause::Limit("flow within flow"));
         }
@@ -156,7 +156,7 @@ impl Translator<'_> {
     ) -> Result<()> {
         let block = &plan.blocks[at];
         if block.is_loop {
-            // The first of those after the loop is where the loop itself is left to.
+            // Leaving the loop itself leads to the first of the blocks after it.
             for &to in block.after_loop.iter().skip(1).rev() {
                 self.open(plan, to, later)?;
             }
@@ -212,12 +212,12 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The terminator, within what is left to get to the placed blocks.
+    /// The terminator, within the blocks that are left to get to the placed ones.
     fn end(&mut self, plan: &Plan, at: usize, later: &mut Vec<Later>) -> Result<()> {
         let block = &plan.blocks[at];
         let inst = instruction(self.words, block.terminator)?;
         let branches = inst.op == Op::BranchConditional;
-        // An `if` is itself left to get to the first of them.
+        // Leaving an `if` leads to the first of them.
         for &to in block.placed.iter().skip(usize::from(branches)).rev() {
             self.open(plan, to, later)?;
         }
@@ -352,7 +352,7 @@ impl Translator<'_> {
         false
     }
 
-    /// What a block brings to the phis of another one.
+    /// The values that a block passes to the phis of another one.
     fn incoming(&mut self, plan: &Plan, from: usize, to: usize) -> Result<Vec<Value>> {
         self.set_block(from);
         let args = self.phi_args(plan, to, from)?;
@@ -361,7 +361,7 @@ impl Translator<'_> {
         Ok(args)
     }
 
-    /// Writes the way from a block to another one.
+    /// Writes the edge from a block to another one.
     fn edge(&mut self, plan: &Plan, from: usize, to: usize) -> Result<()> {
         let args = self.incoming(plan, from, to)?;
         let not_structured = "flow that no regions express";
