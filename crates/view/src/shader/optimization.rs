@@ -1,4 +1,4 @@
-//! What passes make of a shader: the text after those that were asked for, and whether the shader is still valid.
+//! What passes make of a shader: its text after the passes that are asked for, and whether it is still valid.
 
 use crate::json::Heading;
 use serde::Serialize;
@@ -34,7 +34,7 @@ impl FromStr for PrintAfter {
     }
 }
 
-/// After which passes the shader is shown.
+/// The passes after which the shader is shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrintRequest<'a> {
     /// After these.
@@ -44,7 +44,7 @@ pub struct PrintRequest<'a> {
 }
 
 impl PrintRequest<'_> {
-    /// Whether anything is shown but the result.
+    /// Whether anything but the result is shown.
     pub fn is_any(&self) -> bool {
         self.changed || !self.after.is_empty()
     }
@@ -167,7 +167,7 @@ mod tests {
     use unwedge_shader::ir::{Builder, Op, Payload};
     use unwedge_shader::passes::PASSES;
 
-    /// A shader that computes a sum for nothing.
+    /// A shader that computes a sum and does not use it.
     fn shader() -> Shader {
         let mut shader = Shader::default();
         shader.add_function();
