@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
-use unwedge::shader::ir::Shader;
 use unwedge::shader::reduce::{ReduceError, reduce};
 use unwedge::shader::text;
 use unwedge_view::plural::counted;
@@ -34,7 +33,7 @@ struct InterestingnessTest {
 pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failure> {
     let (name, shader) = load(&args.input, global)?;
     let test = InterestingnessTest::new(args)?;
-    let (mut line, mut tried, mut smallest) = (ProgressLine::default(), 0_usize, instructions(&shader));
+    let (mut line, mut tried, mut smallest) = (ProgressLine::default(), 0_usize, shader.instruction_count());
     let result = reduce(&shader, args.tries, |candidate| {
         line.show(|| {
             let smallest = counted(smallest as u64, "instruction", "instructions");
@@ -45,7 +44,7 @@ pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failu
         let interesting = test.is_interesting(&text, tried == 0)?;
         tried += 1;
         if interesting {
-            smallest = instructions(candidate);
+            smallest = candidate.instruction_count();
             if args.output.is_some() {
                 write_result(args.output.as_deref(), &text, global)?;
             }
@@ -65,15 +64,11 @@ pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failu
     if args.output.is_none() {
         write_result(None, &text::print(&reduction.shader), global)?;
     }
-    let from = counted(instructions(&shader) as u64, "instruction", "instructions");
+    let from = counted(shader.instruction_count() as u64, "instruction", "instructions");
     let tries = counted(reduction.tries as u64, "candidate", "candidates");
     let end = if reduction.limited { ", stopped by --tries" } else { "" };
-    complain!("{name}: {from} reduced to {}, {tries} tried{end}", instructions(&reduction.shader));
+    complain!("{name}: {from} reduced to {}, {tries} tried{end}", reduction.shader.instruction_count());
     Ok(Outcome::Complete)
-}
-
-fn instructions(shader: &Shader) -> usize {
-    shader.functions().iter().map(|func| func.walk().count()).sum()
 }
 
 impl InterestingnessTest {

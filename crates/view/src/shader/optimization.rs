@@ -90,14 +90,10 @@ pub struct OptimizationView {
     shader: String,
 }
 
-fn instructions(shader: &Shader) -> usize {
-    shader.functions().iter().map(|func| func.walk().count()).sum()
-}
-
 impl OptimizationView {
     /// Runs the passes, and checks the shader after each of them. A pass after which it is not valid is the last one.
     pub fn of(shader: &mut Shader, pipeline: &Pipeline, request: PrintRequest<'_>) -> OptimizationView {
-        let before = instructions(shader);
+        let before = shader.instruction_count();
         let mut last = text::print(shader);
         let mut passes = Vec::new();
         let broken = pipeline.run(shader, |run, shader| {
@@ -108,7 +104,7 @@ impl OptimizationView {
             passes.push(PassView {
                 pass: run.pass.name,
                 changed,
-                instructions: instructions(shader),
+                instructions: shader.instruction_count(),
                 shader: shown,
             });
             validate(shader).map_err(|invalid| BrokenByPass {
