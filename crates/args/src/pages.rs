@@ -1,4 +1,6 @@
-//! Man pages and shell completions, from the argument table. Never: printed; the program and its packages do that.
+//! Man pages and shell completions, from the argument table.
+//!
+//! Never: prints them, which the program and `cargo xtask dist` do.
 
 use crate::groups;
 use clap::Command;
@@ -45,8 +47,8 @@ pub fn built() -> Command {
     program
 }
 
-/// The command of a path, which is a command and the command within it, as typed (`ir3 disasm`) or as its page is called
-/// (`ir3-disasm`).
+/// The command that `path` names: a command and the command within it, as typed (`ir3 disasm`) or as its page is called
+/// (`ir3-disasm`). `None` if it does not exist.
 pub fn find<'c>(program: &'c Command, path: &[String]) -> Option<&'c Command> {
     let mut command = program;
     for name in path {

@@ -104,7 +104,7 @@ pub struct Replay {
     /// Which contents of buffers are loaded before a submit; delta without
     #[arg(long, value_enum)]
     pub memory: Option<MemoryArg>,
-    /// Steps that a submit may take: packets, dwords they copy, texels of blits, instructions of waves; 2^32 without
+    /// Steps that a submit may take: packets, dwords they copy, texels of blits, instructions of waves [default: 2^32]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub max_steps: Option<u64>,
     /// Steps after which a packet that is not done counts as hung [default: 2^28]

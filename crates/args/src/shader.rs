@@ -39,29 +39,32 @@ pub enum ShaderCommand {
     /// Run passes; print the shader after them, or after each of them
     #[command(after_help = opt_help())]
     Opt(ShaderOpt),
-    /// Make a shader small that a command calls interesting
+    /// Reduce a shader to what a command still finds interesting
     #[command(
-        after_help = "COMMAND runs on the shader itself first, then on each candidate, a valid shader as text. Its last argument is the file, or `{}` is \
-        replaced by it. Exit status 0 says that the candidate is interesting: it still does what is looked for. Any other status, a signal, \
-        or no end within --timeout says that it is not. The same statuses give the same result.\n\n\
+        after_help = "COMMAND runs on the shader itself first, then on each candidate, a valid shader as text. Its last argument is the file, unless \
+        an argument is `{}`, which the file replaces. Exit status 0 means that the candidate is interesting: it still does what is looked for. \
+        Any other status, a signal, or a run longer than --timeout means that it is not. If the command is deterministic, so is the result.\n\n\
         Instructions, flow, results, lanes, operands, constants, functions, variables, bindings and source positions are removed or made simpler, and \
-        passes are tried, until none of this is interesting any more. With -o the file always holds the smallest shader so far. \
-        A shader that the command does not call interesting as it is has status 1.\n\n\
+        passes are run, until no such change is interesting any more. With -o the file holds the smallest shader so far. \
+        The exit status is 1 if the shader itself is not interesting.\n\n\
         Examples:\n  unwedge shader reduce -o small.txt shader.spv -- ./crashes.sh\n  \
-        unwedge shader reduce shader.spv -- sh -c 'unwedge shader run --buffer 0.0=64 \"$1\" | grep -q race' sh\n  \
+        unwedge shader reduce a.spv -- sh -c 'unwedge shader run --buffer 0.0=64 \"$1\" | grep -q race' sh\n  \
         unwedge shader reduce --timeout 60 shader.txt -- ./compare.sh {} --verbose"
     )]
     Reduce(ShaderReduce),
 }
 
-/// The end of the help of `shader opt`: the passes.
+/// The end of the help of `shader opt`, with the passes.
 fn opt_help() -> String {
     let mut help =
-        "The shader is checked after each pass; exit status 4 says that one broke a rule of the IR.\n\nPasses:\n".to_owned();
-    help.push_str(&format!("  {STANDARD:15} those marked with *, in this order, until nothing changes\n"));
+        "The shader is checked after each pass; exit status 4 means that one broke a rule of the IR.\n\nPasses:\n".to_owned();
+    let width = PASSES.iter().map(|pass| pass.name.len()).max().unwrap_or(0);
+    help.push_str(&format!(
+        "  {STANDARD:width$}   those marked with *, in this order, repeated a few times if need be\n"
+    ));
     for Pass { name, summary, standard, .. } in PASSES {
-        let mark = if *standard { "* " } else { "  " };
-        help.push_str(&format!("  {name:13} {mark}{summary}\n"));
+        let mark = if *standard { '*' } else { ' ' };
+        help.push_str(&format!("  {name:width$} {mark} {summary}\n"));
     }
     help.push_str(
         "\nExamples:\n  unwedge shader opt shader.spv\n  unwedge shader opt --passes variables,copies,dead shader.spv -o small.txt\n  \
@@ -73,7 +76,7 @@ fn opt_help() -> String {
 /// A file and what is read of it.
 #[derive(Args, Debug)]
 pub struct ShaderInput {
-    /// A SPIR-V module, WGSL, GLSL, NIR as Mesa prints it, or the text that `shader print` makes; `-` for standard input
+    /// A SPIR-V module, NIR as Mesa prints it, the text that `shader print` makes, or WGSL or GLSL if built in; `-` for standard input
     pub file: PathBuf,
     /// The entry point; the first one, and for validate all, if not given
     #[arg(long, value_name = "NAME")]
@@ -81,7 +84,7 @@ pub struct ShaderInput {
     /// A specialization constant: an integer, true or false, or bits such as 0x3f800000; repeatable
     #[arg(long, value_name = "ID=VALUE")]
     pub spec: Vec<Specialization>,
-    /// Of NIR for AMD, where its arguments are: "local_id_x=v0:1 push0=s3:1 arg0=s0:2 arg1=s2:1 ..." (docs/shader-ir.md)
+    /// What the arguments of NIR for AMD mean: "local_id_x=v0:1 push0=s3:1 arg0=s0:2 arg1=s2:1 ..." (docs/shader-ir.md)
     #[arg(long, value_name = "LIST", value_parser = Arguments::parse)]
     pub nir_arguments: Option<Arguments>,
 }
@@ -118,7 +121,7 @@ pub struct ShaderRun {
     /// Write a buffer to a file afterwards, or show it if there is no =FILE; without this option changed buffers are shown; repeatable
     #[arg(long, value_name = "SET.BINDING=FILE")]
     pub out: Vec<OutputRequest>,
-    /// Run these passes before: their names, separated by commas, or standard
+    /// Run these passes first: names separated by commas; standard is the standard pipeline
     #[arg(long, value_name = "LIST")]
     pub passes: Option<Pipeline>,
     /// Instructions that subgroups may execute in all
@@ -135,19 +138,19 @@ pub struct ShaderOpt {
     /// The shader.
     #[command(flatten)]
     pub input: ShaderInput,
-    /// Passes in their order: names, separated by commas; standard is the standard pipeline
-    #[arg(long, value_name = "LIST", default_value = "standard")]
+    /// Passes in their order: names separated by commas; standard is the standard pipeline
+    #[arg(long, value_name = "LIST", default_value = STANDARD)]
     pub passes: Pipeline,
-    /// Print the shader after each run of this pass, or of all; the result only goes to -o then; repeatable
+    /// Print the shader after each run of this pass, or of all; the result then goes only to -o; repeatable
     #[arg(long, value_name = "PASS|all", value_delimiter = ',')]
     pub print_after: Vec<PrintAfter>,
-    /// Print the shader after each pass that changed it; the result only goes to -o then
+    /// Print the shader after each pass that changed it; the result then goes only to -o
     #[arg(long)]
     pub print_changed: bool,
     /// Write the result to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print JSON instead of text: the passes with their effect, and the result
+    /// Print JSON instead of text: what each pass changed, and the result
     #[arg(long)]
     pub json: bool,
 }
@@ -167,7 +170,7 @@ pub struct ShaderReduce {
     /// Stop after this many candidates
     #[arg(long, value_name = "COUNT", default_value = "1000000")]
     pub tries: usize,
-    /// The command that calls a shader interesting, with its arguments
+    /// The command that decides whether a shader is interesting, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -1,6 +1,7 @@
 //! What `replay` does with a capture in memory, within a small number of steps. Never: files, programs, devices.
 
 use std::io::Write;
+use std::ops::AddAssign;
 use std::time::Duration;
 use unwedge::hw::Db;
 use unwedge_view::Style;
@@ -30,6 +31,14 @@ pub struct ExecutedCounts {
     pub ended: u64,
     /// Draws, dispatches and blits.
     pub work: u64,
+}
+
+impl AddAssign for ExecutedCounts {
+    fn add_assign(&mut self, other: ExecutedCounts) {
+        self.submits += other.submits;
+        self.ended += other.ended;
+        self.work += other.work;
+    }
 }
 
 /// Replays a capture, dumps its first hang, and prints what came of it.

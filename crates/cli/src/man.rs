@@ -1,4 +1,4 @@
-//! Man pages, help and shell completions on standard output. Never: what is in them, which the argument table says.
+//! Man pages, help and shell completions on standard output. Never: makes them, which `args::pages` does.
 
 use crate::args::pages::{built, completion_script, find, render};
 use crate::args::{Completions, Man};

@@ -165,7 +165,7 @@ fn check(args: &Replay) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses files that cannot be written, before anything is replayed. The folder of `--frames`, which may have some of them, is there.
+/// Refuses files that cannot be written, before anything is replayed. The folder of `--frames` must exist: some of them may be in it.
 fn check_outputs(args: &Replay) -> Result<(), Failure> {
     let mut places = Vec::new();
     for file in outputs(args) {

@@ -4,11 +4,11 @@ use std::io;
 use std::path::PathBuf;
 use std::{env, fs, process};
 
-/// A folder of our own that is removed at the end.
+/// A folder that is removed when this is dropped.
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Makes the folder; fails where somebody else has made it. An error has the folder's name.
+    /// Makes the folder; fails if it already exists. The error has its path.
     pub fn new(purpose: &str) -> Result<TemporaryFolder, (String, io::Error)> {
         let folder = env::temp_dir().join(format!("unwedge-{purpose}-{}", process::id()));
         fs::create_dir(&folder).map_err(|e| (folder.display().to_string(), e))?;

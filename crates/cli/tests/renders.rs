@@ -62,7 +62,7 @@ fn png(file: &Path) -> (usize, usize, Vec<u8>) {
     (info.width as usize, info.height as usize, pixels)
 }
 
-/// Whether a picture of a render pass is the reference, also where GMEM stores more than the image has.
+/// Whether a picture of a render pass is the reference and has its size, also where GMEM stores more than the image.
 fn has_frame(capture: &Path, (width, height): (usize, usize), reference: &[u8]) -> bool {
     let name = capture.file_name().and_then(|name| name.to_str()).expect("a name");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.frames"));

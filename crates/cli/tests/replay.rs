@@ -405,7 +405,7 @@ fn an_image_in_memory_is_a_picture() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
-/// Two PNG files are compared pixel by pixel; what cannot be compared is not equal.
+/// Two PNG files are compared pixel by pixel. A file that cannot be read as a picture is a loss, and not equal.
 #[test]
 fn pictures_are_compared() {
     let folder = Folder::new("pictures");
@@ -493,7 +493,7 @@ fn a_draw_waits_once_whatever_it_loads() {
     assert_eq!(shown.matches("         waits\n").count(), 1, "{shown}");
 }
 
-/// The folder of `--frames` is made before other files are looked at, which may be in it, and before anything is replayed.
+/// The folder of `--frames` is made before anything is replayed, and before other outputs are checked, which may be in it.
 #[test]
 fn the_folder_of_frames_is_made_first() {
     let folder = Folder::new("frames");
@@ -506,11 +506,11 @@ fn the_folder_of_frames_is_made_first() {
     let output = unwedge_in(&folder.0, &["replay", "-", "--frames", "file/passes"], &bytes);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("file/passes"), "{}", text(&output.stderr));
-    // Nothing is reported of the replay.
+    // The replay did not start.
     assert!(!text(&output.stdout).contains("submit"), "{}", text(&output.stdout));
 }
 
-/// A history is of submits and images that there are.
+/// The history of a submit that is not replayed, or of an image that no draw has, is refused.
 #[test]
 fn histories_of_what_is_not_there_are_refused() {
     let bytes = capture(&[store(0, 1), store(4, 2)]);

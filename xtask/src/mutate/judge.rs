@@ -52,7 +52,7 @@ const EXPANDED: usize = 64 << 20;
 pub(super) struct Judge {
     pub(super) db: Rc<Db>,
     pub(super) worst: Vec<Worst>,
-    /// What the captures that were executed came to.
+    /// How much of the captures was executed.
     pub(super) executed: ExecutedCounts,
 }
 
@@ -140,10 +140,7 @@ impl Judge {
         let db = Rc::clone(&self.db);
         let mut counts = ExecutedCounts::default();
         let shown = once(|mut counter| counts = replays::show(capture, traced, &db, MAX_INPUT, &mut counter));
-        let sum = &mut self.executed;
-        sum.submits += counts.submits;
-        sum.ended += counts.ended;
-        sum.work += counts.work;
+        self.executed += counts;
         let limits = Limits {
             walk: replays::TIME,
             heap: heap(HEAP_PER_BYTE_OF_CAPTURE, capture.len()).max(HEAP_FLOOR_OF_MACHINE),

@@ -1,4 +1,4 @@
-//! `unwedge shader reduce`: runs a command on each candidate. Never: how a shader becomes small; that is `shader::reduce`'s.
+//! `unwedge shader reduce`: runs a command on each candidate. Never: chooses candidates, which `shader::reduce` does.
 
 use super::{load, write_result};
 use crate::args::{Global, ShaderReduce};
@@ -10,17 +10,16 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
-use unwedge::shader::ir::Shader;
 use unwedge::shader::reduce::{ReduceError, reduce};
 use unwedge::shader::text;
 use unwedge_view::plural::counted;
 
 /// The longest time between two looks at a command that runs.
 const POLL: Duration = Duration::from_millis(20);
-/// What an argument has where the file belongs.
+/// The argument that the file replaces.
 const FILE: &str = "{}";
 
-/// A command that calls shaders interesting.
+/// A command that decides whether a shader is interesting.
 struct InterestingnessTest {
     program: OsString,
     arguments: Vec<OsString>,
@@ -34,15 +33,18 @@ struct InterestingnessTest {
 pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failure> {
     let (name, shader) = load(&args.input, global)?;
     let test = InterestingnessTest::new(args)?;
-    let (mut line, mut tried, mut smallest) = (ProgressLine::default(), 0_usize, instructions(&shader));
+    let (mut line, mut tried, mut smallest) = (ProgressLine::default(), 0_usize, shader.instruction_count());
     let result = reduce(&shader, args.tries, |candidate| {
-        line.show(|| format!("reducing {name}: {tried} tried, {smallest} instructions"));
+        line.show(|| {
+            let smallest = counted(smallest as u64, "instruction", "instructions");
+            format!("reducing {name}: {tried} tried, {smallest}")
+        });
         let text = text::print(candidate);
-        // What the command says of the shader itself shows whether it works at all.
+        // Errors on the shader itself show that the command does not work at all.
         let interesting = test.is_interesting(&text, tried == 0)?;
         tried += 1;
         if interesting {
-            smallest = instructions(candidate);
+            smallest = candidate.instruction_count();
             if args.output.is_some() {
                 write_result(args.output.as_deref(), &text, global)?;
             }
@@ -54,7 +56,7 @@ pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failu
         ReduceError::NotInteresting => {
             let program = test.program.to_string_lossy();
             Failure::Unusable(format!(
-                "{name}: {program} does not exit with status 0 for the shader as it is"
+                "{name}: {program} does not exit with status 0 within --timeout for the shader itself"
             ))
         }
         ReduceError::Predicate(failure) => failure,
@@ -62,15 +64,11 @@ pub(super) fn run(args: &ShaderReduce, global: &Global) -> Result<Outcome, Failu
     if args.output.is_none() {
         write_result(None, &text::print(&reduction.shader), global)?;
     }
-    let from = counted(instructions(&shader) as u64, "instruction", "instructions");
+    let from = counted(shader.instruction_count() as u64, "instruction", "instructions");
     let tries = counted(reduction.tries as u64, "candidate", "candidates");
     let end = if reduction.limited { ", stopped by --tries" } else { "" };
-    complain!("{name}: {from} reduced to {}, {tries} tried{end}", instructions(&reduction.shader));
+    complain!("{name}: {from} reduced to {}, {tries} tried{end}", reduction.shader.instruction_count());
     Ok(Outcome::Complete)
-}
-
-fn instructions(shader: &Shader) -> usize {
-    shader.functions().iter().map(|func| func.walk().count()).sum()
 }
 
 impl InterestingnessTest {
@@ -80,7 +78,7 @@ impl InterestingnessTest {
         let (program, rest) = args
             .command
             .split_first()
-            .ok_or_else(|| Failure::Usage("a command belongs after `--`".to_owned()))?;
+            .ok_or_else(|| Failure::Usage("a command is missing after `--`".to_owned()))?;
         let mut arguments: Vec<OsString> = rest.to_vec();
         let mut named = false;
         for argument in arguments.iter_mut().filter(|argument| *argument == FILE) {
@@ -94,7 +92,7 @@ impl InterestingnessTest {
         Ok(InterestingnessTest { program: program.clone(), arguments, file, limit, _folder: folder })
     }
 
-    /// Whether the command exits with status 0 for a shader. Its errors are shown if `shown` is set.
+    /// Whether the command exits with status 0 for a shader. Its standard error is shown if `shown` is set.
     fn is_interesting(&self, text: &str, shown: bool) -> Result<bool, Failure> {
         std::fs::write(&self.file, text).map_err(|e| Failure::Write(self.file.display().to_string(), e))?;
         let mut command = Command::new(&self.program);
@@ -108,7 +106,7 @@ impl InterestingnessTest {
     }
 }
 
-/// Waits for a command to end; `None` if it was killed because it did not.
+/// Waits for a command to end; `None` if it ran longer than the limit and was killed.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(200);
@@ -126,20 +124,20 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Lets a command and what it starts be killed together.
+/// Puts a command into a process group of its own, so that it is killed with what it starts.
 #[cfg(unix)]
 fn own_group(command: &mut Command) -> &mut Command {
     use std::os::unix::process::CommandExt;
     command.process_group(0)
 }
 
-/// A command alone: what it starts is not known here.
+/// Without process groups only the command itself is killed.
 #[cfg(not(unix))]
 fn own_group(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Kills a command, and where there are process groups what it started.
+/// Kills a command, and its process group where there are such groups.
 fn kill(child: &mut Child) {
     #[cfg(unix)]
     let _ = rustix::process::kill_process_group(

@@ -351,7 +351,7 @@ impl Instruction {
         use Opcode::{BaryF, BrcstActive, Dsx, Dsxpp1, Dsy, Dsypp1};
         use Opcode::{Getinfo, Getlod, Getpos, Getsize, Rgetinfo, Rgetpos};
         use Opcode::{QuadShuffleBrcst, QuadShuffleDiag, QuadShuffleHoriz, QuadShuffleVert};
-        // The weights of two vertices.
+        // Both barycentric coordinates.
         if self.opcode == BaryF && at == 1 {
             return 2;
         }

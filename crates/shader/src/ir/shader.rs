@@ -472,6 +472,11 @@ impl Shader {
         &mut self.functions[..self.live]
     }
 
+    /// The number of instructions in the regions of all functions; [`Function::inst_count`] also counts removed ones.
+    pub fn instruction_count(&self) -> usize {
+        self.functions().iter().map(|func| func.walk().count()).sum()
+    }
+
     /// Keeps the first `count` functions: what inlining does when it is done.
     pub fn truncate_functions(&mut self, count: usize) {
         self.live = self.live.min(count);

@@ -1,5 +1,5 @@
 //! Gzip members in a row (RFC 1952), unpacked while they are read. The deflate streams inside are undone by `zlib-rs` straight into
-//! the reader's buffer, and checksums computed by `crc32fast`: captures unpack to hundreds of megabytes, most of them zeros.
+//! the reader's buffer, and `crc32fast` computes checksums: captures unpack to hundreds of megabytes, most of them zeros.
 //!
 //! Never: keeps names, comments or times of a member.
 
@@ -7,9 +7,9 @@ use crc32fast::Hasher;
 use std::io::{self, BufRead, ErrorKind, Read};
 use zlib_rs::{Inflate, InflateFlush, Status};
 
-/// Bits of a window: the largest of deflate.
+/// The largest window of deflate, as the logarithm of its bytes.
 const WINDOW_BITS: u8 = 15;
-/// Bytes of a header before what its flags name.
+/// Bytes of a header before the fields that its flags announce.
 const HEADER: usize = 10;
 
 /// Flags of a header.
@@ -27,15 +27,16 @@ enum MemberPart {
     Trailer,
 }
 
-/// Members of gzip in a row. All that a cut one holds comes out before it fails.
+/// Members of gzip in a row. A truncated one gives all that it holds before it fails.
 pub(super) struct Gzip<R> {
     packed: R,
     inflate: Inflate,
     next: MemberPart,
-    /// A member has ended, so that none need follow.
+    /// A member has ended, so the input may end.
     complete: bool,
-    /// Of what the member unpacks to so far; its length modulo 2^32.
+    /// The checksum of what the member has unpacked to so far.
     checksum: Hasher,
+    /// The length of the same, modulo 2^32.
     length: u32,
 }
 
@@ -63,7 +64,7 @@ impl<R: BufRead> Gzip<R> {
         Ok(true)
     }
 
-    /// Unpacks into a buffer, as far as what is packed is there. Returns how many bytes.
+    /// Unpacks into a buffer as much as the packed bytes at hand give. Returns how many bytes.
     fn unpack(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let packed = self.packed.fill_buf()?;
         let flush = if packed.is_empty() { InflateFlush::Finish } else { InflateFlush::NoFlush };
@@ -78,8 +79,8 @@ impl<R: BufRead> Gzip<R> {
         match status {
             Ok(Status::StreamEnd) => self.next = MemberPart::Trailer,
             Ok(_) if read == 0 && written == 0 => return Err(ErrorKind::UnexpectedEof.into()),
-            // What came before an error is given out first: the next call meets it again.
             Ok(_) => {}
+            // Bytes before an error are returned first. The next call meets the error again.
             Err(_) if written > 0 => {}
             Err(_) => return Err(invalid("corrupt deflate stream")),
         }
@@ -125,7 +126,7 @@ impl<R: BufRead> Read for Gzip<R> {
     }
 }
 
-/// Passes over the header of a member.
+/// Skips the header of a member.
 fn read_header(packed: &mut impl BufRead) -> io::Result<()> {
     let mut packed = CheckedRead { packed, checksum: Hasher::new() };
     let start: [u8; HEADER] = read_array(&mut packed)?;
@@ -143,14 +144,14 @@ fn read_header(packed: &mut impl BufRead) -> io::Result<()> {
         while flags & text != 0 && read_array(&mut packed)? != [0] {}
     }
     let CheckedRead { packed, checksum } = packed;
-    // The checksum of the header is the lower half.
+    // That of a header is the lower half of its CRC-32.
     if flags & FHCRC != 0 && u16::from_le_bytes(read_array(packed)?) != checksum.finalize() as u16 {
         return Err(invalid("corrupt gzip stream does not have a matching checksum"));
     }
     Ok(())
 }
 
-/// Computes the checksum of what is read.
+/// A reader that computes the checksum of what it reads.
 struct CheckedRead<'r, R> {
     packed: &'r mut R,
     checksum: Hasher,

@@ -1,4 +1,4 @@
-//! What passes make of a shader: the text after those that were asked for, and whether the shader is still valid.
+//! What passes make of a shader: its text after the passes that are asked for, and whether it is still valid.
 
 use crate::json::Heading;
 use serde::Serialize;
@@ -34,7 +34,7 @@ impl FromStr for PrintAfter {
     }
 }
 
-/// After which passes the shader is shown.
+/// The passes after which the shader is shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrintRequest<'a> {
     /// After these.
@@ -44,7 +44,7 @@ pub struct PrintRequest<'a> {
 }
 
 impl PrintRequest<'_> {
-    /// Whether anything is shown but the result.
+    /// Whether anything but the result is shown.
     pub fn is_any(&self) -> bool {
         self.changed || !self.after.is_empty()
     }
@@ -90,14 +90,10 @@ pub struct OptimizationView {
     shader: String,
 }
 
-fn instructions(shader: &Shader) -> usize {
-    shader.functions().iter().map(|func| func.walk().count()).sum()
-}
-
 impl OptimizationView {
     /// Runs the passes, and checks the shader after each of them. A pass after which it is not valid is the last one.
     pub fn of(shader: &mut Shader, pipeline: &Pipeline, request: PrintRequest<'_>) -> OptimizationView {
-        let before = instructions(shader);
+        let before = shader.instruction_count();
         let mut last = text::print(shader);
         let mut passes = Vec::new();
         let broken = pipeline.run(shader, |run, shader| {
@@ -108,7 +104,7 @@ impl OptimizationView {
             passes.push(PassView {
                 pass: run.pass.name,
                 changed,
-                instructions: instructions(shader),
+                instructions: shader.instruction_count(),
                 shader: shown,
             });
             validate(shader).map_err(|invalid| BrokenByPass {
@@ -167,7 +163,7 @@ mod tests {
     use unwedge_shader::ir::{Builder, Op, Payload};
     use unwedge_shader::passes::PASSES;
 
-    /// A shader that computes a sum for nothing.
+    /// A shader that computes a sum and does not use it.
     fn shader() -> Shader {
         let mut shader = Shader::default();
         shader.add_function();
