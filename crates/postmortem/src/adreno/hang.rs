@@ -450,7 +450,8 @@ fn stream_of<'a>(
 }
 
 /// The headers that were executed before a packet, latest first: those before it in its stream, each call's after those of the
-/// stream it calls; then the packet that calls its own stream, and those before that. They end where a stream is not in the dump.
+/// stream it calls; then the packet that calls its own stream, and those before that. They end where a stream is not in the dump, and
+/// after the eight packets of a stream that [`packet_at`] keeps if the stream has more.
 fn executed_before(
     case: &AdrenoCase<'_>,
     ring: Dwords<'_>,
@@ -479,6 +480,8 @@ fn add_executed(
     packets: Vec<(u64, u32)>,
     executed: &mut Vec<u32>,
 ) -> bool {
+    // Those before the oldest one are not known, unless it begins the stream.
+    let begins_stream = packets.last().is_none_or(|&(at, _)| at == 0);
     for (at, header) in packets {
         let is_callee = |callee: &Call| {
             callee.parent == call && callee.at == at && callee.exec != Exec::NotTaken && callee.size > 0
@@ -498,7 +501,7 @@ fn add_executed(
         }
         executed.push(header);
     }
-    true
+    begins_stream
 }
 
 fn compare_headers(case: &AdrenoCase<'_>, ring: Dwords<'_>, calls: &[Call], c: &mut Candidate) {
