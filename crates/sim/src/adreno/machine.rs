@@ -261,6 +261,7 @@ impl<'d> AdrenoMachine<'d> {
         for thread in &mut self.threads {
             thread.frames.clear();
             thread.halted = None;
+            thread.dispatch = None;
             thread.enter(Frame::new(FrameKind::Indirect, 1, iova, dwords));
         }
     }
