@@ -203,8 +203,8 @@ fn interrupts(submit: &Submit<'_>, dump: &HangDump) -> Option<u32> {
     dump.core.registers.iter().find(|register| register.reg == status).map(|register| register.value)
 }
 
-/// What the CP cannot execute raises the interrupt that the driver reports as an opcode error, in each thread that comes to it; a
-/// hang raises none.
+/// A packet that the CP cannot execute raises the interrupt that the driver reports as an opcode error, in each thread that reaches it.
+/// A hang raises none.
 #[test]
 fn an_opcode_error_is_an_interrupt() {
     let db = Db::builtin();
@@ -258,7 +258,7 @@ fn an_access_to_a_protected_register_stops_the_stream() {
     assert_eq!(submit.run().0, RunEnd::Done, "what may be read, and what is not protected");
 }
 
-/// The kernel's memory is for the ring alone on chips with privileged accesses, and no unit may write the ring on any.
+/// On chips with privileged accesses only the ring may access the kernel's memory. On no chip may a unit write the ring.
 #[test]
 fn the_kernels_memory_has_rights() {
     // Where the GPU writes fences.

@@ -62,7 +62,7 @@ impl RightsTable {
         self.within(address, last).any(|(.., rights)| rights.refuses(access, privileged))
     }
 
-    /// The ranges that reach into another one, the last one first.
+    /// The entries that overlap a range, the last one first.
     fn within(&self, first: u64, last: u64) -> impl Iterator<Item = (u64, u64, PageRights)> {
         let before = self.0.range(..=last).rev().map(|(&start, &(end, rights))| (start, end, rights));
         before.take_while(move |&(_, end, _)| end >= first)

@@ -83,7 +83,7 @@ fn fill(scene: &mut Scene<'_>, at: u64, colour: u32) {
     fill_as(scene, at, colour, FORMAT, 0xf);
 }
 
-/// The same in a format with 8 bits a channel; channels that are not in the mask are read, and stay.
+/// [`fill`] in a format with 8 bits a channel. Channels that are not in the mask keep what is read of them.
 fn fill_as(scene: &mut Scene<'_>, at: u64, colour: u32, format: u32, mask: u32) {
     to_row(scene, at);
     let [base, top] = address(at);
@@ -206,8 +206,8 @@ fn the_2d_engine_and_textures() {
     pair(Memory, Uche, &[Wait(MemWrites), Invalidate(Uche)], &prepare, &write, &read, &result);
 }
 
-/// A copy that is the first to read its source fetches what memory has, and reads the line many times: its own fetch is not
-/// what it misses.
+/// A copy that is the first to read its source fetches what memory has, and reads the line many times: the missing clean is
+/// reported, and not an invalidate of what the copy itself fetched.
 #[test]
 fn the_first_read_of_a_line() {
     let prepare = |scene: &mut Scene<'_>| {
@@ -536,7 +536,7 @@ fn constants() {
     }
 }
 
-/// A stream with every kind of dependency, and which of its flushes are left out: what is reported of it.
+/// Runs a stream with every kind of dependency, without one of its flushes or with all. Returns the number of flushes, and of reports.
 fn chain(generation: unwedge_base::Generation, left_out: Option<usize>) -> (usize, usize) {
     let db = Db::builtin();
     let mut scene = Scene::new(&db, generation);
@@ -596,8 +596,8 @@ fn chain(generation: unwedge_base::Generation, left_out: Option<usize>) -> (usiz
     (flushes, reads.len() + lost.len())
 }
 
-/// Each flush, invalidate and wait of a stream that is synchronized as far as it must be is left out in turn: nearly all of
-/// these are shown, and the whole stream is clean.
+/// A stream that is synchronized exactly as far as it must be is clean; without any one of its flushes, invalidates and waits, in at
+/// least nine cases of ten, something is reported.
 #[test]
 fn each_flush_that_is_left_out_is_shown() {
     for generation in [A6xx, A7xx] {

@@ -1,5 +1,5 @@
-//! Captures of real programs with caches between the units and memory: a driver that synchronizes as it must has no read that
-//! misses a flush, and leaves the same memory; packets of its that are taken out are missed.
+//! Captures of real programs with caches between the units and memory: with a driver that synchronizes as it must, no read misses a
+//! flush, and the same memory is left. When packets that synchronize are taken out, some of them are missed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

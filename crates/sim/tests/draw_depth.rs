@@ -245,8 +245,8 @@ fn what_the_shader_gives() {
     });
 }
 
-/// A shader that promises a depth no less, or no greater, than the primitive's has it tested early against LRZ alone: the late test
-/// is of the shader's depth, whatever the primitive's would give.
+/// When a shader promises that its depth is no less, or no greater, than the primitive's, only LRZ tests the primitive's. The test of
+/// depth is late, and of the shader's depth.
 #[test]
 fn conservative_depth() {
     each(|mut scene| {

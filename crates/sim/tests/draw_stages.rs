@@ -23,6 +23,12 @@ const EVALUATION_CODE: u64 = 0xf000;
 const LEVELS: u64 = MORE + 0x10000;
 const COMPUTE_CODE: u64 = 0xf800;
 const WHITE: [f32; 4] = [1.0; 4];
+/// A fragment shader whose colour is white.
+const WHITE_FRAGMENTS: &str = "mov.u32u32 r0.z, 0x3f800000
+mov.u32u32 r0.w, 0x3f800000
+mov.u32u32 r1.x, 0x3f800000
+mov.u32u32 r1.y, 0x3f800000
+end";
 
 fn each(mut test: impl FnMut(Scene<'_>)) {
     let db = Db::builtin();
@@ -208,27 +214,27 @@ fn outputs(scene: &mut Scene<'_>, name: &str, flags: u32) {
     scene.set(&format!("VPC_{name}_LAYER_CNTL"), &[0xffff]);
 }
 
+/// The end of a stage before a geometry shader: it stores position and colour for it, where its header, in this register, says.
+fn store_for_geometry(header: &str) -> Vec<String> {
+    lines(&format!(
+        "and.b r3.x, {header}, 63
+         shl.b r3.x, r3.x, 3
+         shr.b r3.y, {header}, 6
+         and.b r3.y, r3.y, 31
+         add.u r3.x, r3.x, r3.y
+         shl.b r3.x, r3.x, 5
+         stlw.u32 l[r3.x], r1.x, 4
+         stlw.u32 l[r3.x+16], r2.x, 4
+         chmask
+         chsh
+         end"
+    ))
+}
+
 /// Primitives that a geometry shader makes something of, of at most eight vertices. Those that it puts out are numbered in `r3.y`,
 /// position and colour of the first vertex are in `r1` and `r2`, flags are those of `r4.x`.
 fn geometry(scene: &mut Scene<'_>, code: &str, vertices: u32, invocations: u32, output: u32) {
-    stage(
-        scene,
-        "VS",
-        VERTEX_CODE,
-        &lines(
-            "and.b r3.x, r0.x, 63
-             shl.b r3.x, r3.x, 3
-             shr.b r3.y, r0.x, 6
-             and.b r3.y, r3.y, 31
-             add.u r3.x, r3.x, r3.y
-             shl.b r3.x, r3.x, 5
-             stlw.u32 l[r3.x], r1.x, 4
-             stlw.u32 l[r3.x+16], r2.x, 4
-             chmask
-             chsh
-             end",
-        ),
-    );
+    stage(scene, "VS", VERTEX_CODE, &store_for_geometry("r0.x"));
     scene.set("VFD_DEST_CNTL[0].INSTR", &[0xf | 4 << 4, 0xf | 8 << 4]);
     let begin = "and.b r3.x, r0.x, 63
         shl.b r3.x, r3.x, 8
@@ -307,7 +313,7 @@ fn streams_of_a_geometry_shader() {
     });
 }
 
-/// The four vertices that are adjacent, too, are given to geometry shaders in the order of the API.
+/// Geometry shaders get adjacent vertices, too, in the order of the API.
 #[test]
 fn adjacent_vertices_reach_geometry_shaders() {
     // Vertices of the triangles of a strip, each followed by the one across the edge to the next: first, middle and last ones, by
@@ -360,6 +366,23 @@ fn adjacent_vertices_reach_geometry_shaders() {
     });
 }
 
+/// The beginning of an evaluation shader: the position is the place in the domain, over the target; the colour is a quarter of white.
+fn domain_over_target() -> Vec<String> {
+    let (one, quarter) = (1f32.to_bits(), 0.25f32.to_bits());
+    lines(&format!(
+        "add.f r1.x, r0.y, r0.y
+         add.f r1.y, r0.z, r0.z
+         add.f r1.x, r1.x, (neg)(1.0)
+         add.f r1.y, r1.y, (neg)(1.0)
+         mov.u32u32 r1.z, 0
+         mov.u32u32 r1.w, 0x{one:x}
+         mov.u32u32 r2.x, 0x{quarter:x}
+         mov.u32u32 r2.y, 0x{quarter:x}
+         mov.u32u32 r2.z, 0x{quarter:x}
+         mov.u32u32 r2.w, 0x{quarter:x}"
+    ))
+}
+
 /// Patches of one point whose levels are given: the evaluation shader puts the domain over the target.
 fn tessellation(scene: &mut Scene<'_>, levels: &[f32], spacing: u32, output: u32) {
     stage(scene, "VS", VERTEX_CODE, &lines("chmask\nchsh\nend"));
@@ -377,26 +400,7 @@ fn tessellation(scene: &mut Scene<'_>, levels: &[f32], spacing: u32, output: u32
     }
     control.push("end".to_owned());
     stage(scene, "HS", CONTROL_CODE, &control);
-    let quarter = 0.25f32.to_bits();
-    stage(
-        scene,
-        "DS",
-        EVALUATION_CODE,
-        &lines(&format!(
-            "add.f r1.x, r0.y, r0.y
-             add.f r1.y, r0.z, r0.z
-             add.f r1.x, r1.x, (neg)(1.0)
-             add.f r1.y, r1.y, (neg)(1.0)
-             mov.u32u32 r1.z, 0
-             mov.u32u32 r1.w, 0x{:x}
-             mov.u32u32 r2.x, 0x{quarter:x}
-             mov.u32u32 r2.y, 0x{quarter:x}
-             mov.u32u32 r2.z, 0x{quarter:x}
-             mov.u32u32 r2.w, 0x{quarter:x}
-             end",
-            1f32.to_bits()
-        )),
-    );
+    stage(scene, "DS", EVALUATION_CODE, &[domain_over_target(), lines("end")].concat());
     scene.set("VFD_DEST_CNTL[0].INSTR", &[0xf | 4 << 4, 0xf | 8 << 4]);
     // Header, number of the patch in the buffers, number of the patch in the draw.
     scene.set("VFD_CONTROL_1", &[0xfc02_fcfc, 1, 0x0201_00fc, 0xfc]);
@@ -486,36 +490,11 @@ fn numbers_of_primitives() {
     });
 }
 
-/// The same, with a geometry shader that doubles the colour of each vertex of each triangle.
+/// [`tessellation`] into a geometry shader, which doubles the colour of each vertex of each triangle.
 fn tessellation_into_geometry(scene: &mut Scene<'_>, levels: &[f32], spacing: u32, output: u32) {
     tessellation(scene, levels, spacing, output);
-    let quarter = 0.25f32.to_bits();
     // The header is in r0.w, the place in the domain in r0.y and r0.z.
-    let evaluation = format!(
-        "add.f r1.x, r0.y, r0.y
-         add.f r1.y, r0.z, r0.z
-         add.f r1.x, r1.x, (neg)(1.0)
-         add.f r1.y, r1.y, (neg)(1.0)
-         mov.u32u32 r1.z, 0
-         mov.u32u32 r1.w, 0x{:x}
-         mov.u32u32 r2.x, 0x{quarter:x}
-         mov.u32u32 r2.y, 0x{quarter:x}
-         mov.u32u32 r2.z, 0x{quarter:x}
-         mov.u32u32 r2.w, 0x{quarter:x}
-         and.b r3.x, r0.w, 63
-         shl.b r3.x, r3.x, 3
-         shr.b r3.y, r0.w, 6
-         and.b r3.y, r3.y, 31
-         add.u r3.x, r3.x, r3.y
-         shl.b r3.x, r3.x, 5
-         stlw.u32 l[r3.x], r1.x, 4
-         stlw.u32 l[r3.x+16], r2.x, 4
-         chmask
-         chsh
-         end",
-        1f32.to_bits()
-    );
-    stage(scene, "DS", EVALUATION_CODE, &lines(&evaluation));
+    stage(scene, "DS", EVALUATION_CODE, &[domain_over_target(), store_for_geometry("r0.w")].concat());
     let code = "and.b r3.x, r0.w, 63
         shl.b r3.x, r3.x, 3
         shr.b r3.y, r0.w, 16
@@ -535,7 +514,8 @@ fn tessellation_into_geometry(scene: &mut Scene<'_>, levels: &[f32], spacing: u3
     outputs(scene, "GS", 16);
 }
 
-/// Each triangle of the tessellator goes through a geometry shader: the domain is still covered once, in the colour that it made.
+/// Each triangle of the tessellator goes through a geometry shader: the domain is still covered once, in the colour that the geometry
+/// shader gives.
 #[test]
 fn tessellation_goes_on_to_geometry_shaders() {
     each(|mut scene| {
@@ -584,8 +564,8 @@ fn tessellation_goes_on_to_geometry_shaders() {
     });
 }
 
-/// What is clipped away, or culled by its distance, does not leave clipping; what is partly outside does, and what is culled by its
-/// face comes after it.
+/// A primitive that is clipped away, or culled by its distances, does not leave clipping. One that is partly outside does, and so does
+/// one whose face is culled: that comes after clipping.
 #[test]
 fn primitives_that_leave_clipping() {
     each(|mut scene| {
@@ -621,7 +601,7 @@ fn primitives_that_leave_clipping() {
             ("both faces are culled", covering, 0, 3, true, false),
         ];
         scene.set("VPC_VS_CLIP_CNTL", &[0xff << 16 | 1]);
-        scene.code(FRAGMENT_CODE, "mov.u32u32 r0.z, 0x3f800000\nmov.u32u32 r0.w, 0x3f800000\nmov.u32u32 r1.x, 0x3f800000\nmov.u32u32 r1.y, 0x3f800000\nend");
+        scene.code(FRAGMENT_CODE, WHITE_FRAGMENTS);
         for (name, vertices, distances, faces, leaves, seen) in cases {
             scene.vertices(&vertices).set("GRAS_VS_CL_CNTL", &[distances]);
             scene.set("GRAS_SU_CNTL", &[2 << 3 | 1 << 13 | faces]).put(IMAGE, &[0; (SIZE * SIZE) as usize]);
@@ -636,7 +616,7 @@ fn primitives_that_leave_clipping() {
     });
 }
 
-/// Each of four distances clips, of vertex shaders and of geometry shaders.
+/// Each of four clip distances clips, those of vertex shaders and those of geometry shaders.
 #[test]
 fn distances_are_those_of_the_last_stage() {
     each(|mut scene| {
@@ -644,7 +624,7 @@ fn distances_are_those_of_the_last_stage() {
             (0..SIZE).filter(|x| image[(5 * SIZE + x) as usize] != 0).collect()
         };
         let left: Vec<u32> = (0..SIZE / 2).collect();
-        scene.code(FRAGMENT_CODE, "mov.u32u32 r0.z, 0x3f800000\nmov.u32u32 r0.w, 0x3f800000\nmov.u32u32 r1.x, 0x3f800000\nmov.u32u32 r1.y, 0x3f800000\nend");
+        scene.code(FRAGMENT_CODE, WHITE_FRAGMENTS);
         for bit in 0..4 {
             let mut vertices = strip([-1.0, -1.0], [1.0, 1.0], 0.0, [2.0; 4]);
             vertices.iter_mut().for_each(|vertex| vertex[4 + bit] = -vertex[0]);
@@ -746,7 +726,7 @@ fn fibers_of_every_stage_are_traced() {
     });
 }
 
-/// A fiber of a workgroup by both of its places.
+/// A fiber of a dispatch, chosen by its workgroup and its place in it.
 #[test]
 fn fibers_of_dispatches_are_traced() {
     each(|mut scene| {

@@ -144,14 +144,13 @@ fn fast_clears() {
     });
 }
 
-/// Triangles over all of the target at these depths, in one draw or in one each, tested late.
+/// Triangles over all of the target at these depths, in so many draws, tested late.
 fn late(scene: &mut Scene<'_>, depths: &[f32], draws: usize) {
     scene.set("GRAS_SU_DEPTH_PLANE_CNTL", &[2]).set("RB_DEPTH_PLANE_CNTL", &[2]);
     scene.set("GRAS_LRZ_CNTL", &[ENABLE | WRITE | TEST]).set("RB_DEPTH_CNTL", &[LESS | DEPTH_WRITE]);
     let corners = |z: f32| [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]].map(|[x, y]| vertex(x, y, z, RED));
-    let words: Vec<u32> =
-        depths.iter().flat_map(|&z| corners(z)).flatten().map(|value: f32| value.to_bits()).collect();
-    scene.put(VERTICES, &words);
+    let vertices: Vec<Vertex> = depths.iter().flat_map(|&z| corners(z)).collect();
+    scene.vertices(&vertices);
     let each = depths.len() / draws;
     for first in (0..depths.len()).step_by(each) {
         scene.set("VFD_INDEX_OFFSET", &[3 * first as u32]).draw(TRIANGLES, 3 * each as u32);
@@ -175,12 +174,10 @@ fn counts_do_not_depend_on_batches() {
 /// A triangle over all of the target that LRZ rejects and that passes every test.
 fn all_missed(scene: &mut Scene<'_>) {
     scene.set("GRAS_LRZ_CNTL", &[ENABLE | TEST]).set("RB_DEPTH_CNTL", &[1 | 7 << 2 | 1 << 6]);
-    let corners = [[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]].map(|[x, y]| vertex(x, y, 0.5, RED));
-    let words: Vec<u32> = corners.iter().flatten().map(|value| value.to_bits()).collect();
-    scene.put(VERTICES, &words);
+    scene.vertices(&[[-1.0, -1.0], [3.0, -1.0], [-1.0, 3.0]].map(|[x, y]| vertex(x, y, 0.5, RED)));
 }
 
-/// More misses than are listed are counted.
+/// Misses beyond those that are listed are counted.
 #[test]
 fn misses_that_are_not_listed() {
     each(|mut scene| {
@@ -197,7 +194,7 @@ fn misses_that_are_not_listed() {
     });
 }
 
-/// Of a pass with more fragments than are followed it is said how many were not.
+/// Fragments of a pass beyond those that are followed are counted.
 #[test]
 fn fragments_that_are_not_followed() {
     const DEPTHS: u64 = MORE_MEMORY + (1 << 20);

@@ -62,22 +62,24 @@ fn dispatch(groups: u32, size: u32) -> Dispatch {
     }
 }
 
-/// Each workgroup waits for the one after it, the last one for none: with workgroups one after the other, none but the last would
-/// ever end.
+/// Each workgroup waits for the one after it, and the last one for none: if each had to end before the next one begins, none would end.
+/// The time goes with the square of their number.
 #[test]
 fn workgroups_wait_for_those_after_them() {
+    const GROUPS: u32 = 6;
     // r3.x: how many are after this one; each adds one to the flag.
+    let last = GROUPS - 1;
     let source = format!(
-        "{}mov.u32u32 r3.y, r48.x\n(rpt5)nop\nsub.u r3.x, 19, r3.y\n(rpt5)nop\n{POLL}(jp)nop
+        "{}mov.u32u32 r3.y, r48.x\n(rpt5)nop\nsub.u r3.x, {last}, r3.y\n(rpt5)nop\n{POLL}(jp)nop
         (ss)add.u r4.x, r4.x, 1\n(rpt5)nop\nstg.u32 g[r2.x], r4.x, 1\nend",
         address()
     );
     for timing in timings() {
         let options = |threads| Options { timing, threads, ..Options::default() };
-        let one = go(&source, &dispatch(20, 64), &options(1));
-        assert_eq!(one.0.as_ref().map(|stats| stats.groups), Ok(20), "{timing:?}");
-        assert_eq!(one.1.load(FLAGS, 4).known(), Some(20));
-        assert!(one == go(&source, &dispatch(20, 64), &options(3)));
+        let one = go(&source, &dispatch(GROUPS, 64), &options(1));
+        assert_eq!(one.0.as_ref().map(|stats| stats.groups), Ok(GROUPS), "{timing:?}");
+        assert_eq!(one.1.load(FLAGS, 4).known(), Some(GROUPS.into()));
+        assert!(one == go(&source, &dispatch(GROUPS, 64), &options(3)));
     }
 }
 
@@ -99,8 +101,8 @@ fn waves_wait_for_others_of_their_workgroup() {
     }
 }
 
-/// What nothing changes is found without running out of steps, also where others of the grid have ended, wait at a barrier, or poll by
-/// an atomic operation that leaves the value as it is.
+/// Polling memory that nothing changes is found before the steps run out, also where other waves of the grid have ended, wait at a
+/// barrier, or poll by an atomic operation that leaves the value as it is.
 #[test]
 fn what_nothing_changes_is_endless() {
     let lock = "mov.u32u32 r3.x, 1\n(rpt5)nop\natomic.g.xchg.untyped.1d.u32.1.g r4.x, r2.x, r3.x
@@ -140,7 +142,7 @@ fn polling_scene<'d>(db: &'d Db, generation: unwedge_base::Generation) -> Scene<
     scene
 }
 
-/// BR dispatches a shader that polls what BV writes. BV is at its packets at the same time.
+/// BR dispatches a shader that polls what BV writes. BV executes its packets while the shader polls.
 #[test]
 fn a_shader_waits_for_the_other_thread() {
     let db = Db::builtin();
@@ -155,7 +157,7 @@ fn a_shader_waits_for_the_other_thread() {
     assert_eq!(scene.machine.work_done(), 1);
 }
 
-/// With nobody else to write it, the shader is what the GPU hangs in.
+/// When no other thread writes what it polls, the GPU hangs in the shader.
 #[test]
 fn a_shader_that_waits_for_nothing_hangs() {
     let db = Db::builtin();

@@ -131,7 +131,7 @@ fn pictures_are_taken_after_draws_and_passes() {
     });
 }
 
-/// A layer that there is, of an image of three.
+/// An image of three layers has pictures of each, and of no fourth one.
 #[test]
 fn layers_have_pictures() {
     each(|mut scene| {
@@ -270,7 +270,7 @@ fn samples_have_a_history() {
     });
 }
 
-/// What a history is limited to and is not there is named, with what there is.
+/// A history of a submit or an image that does not exist names it, with those that do.
 #[test]
 fn histories_of_what_is_not_there() {
     each(|mut scene| {
@@ -294,7 +294,7 @@ fn histories_of_what_is_not_there() {
     });
 }
 
-/// The lower bin of a render of 27 by 30 in GMEM: stores are aligned, and of the last columns and rows nothing is known.
+/// A render area of 27 by 30 in bins of GMEM: stores are aligned, and nothing has written the last columns and rows.
 #[test]
 fn what_nothing_has_written_is_unknown() {
     each(|mut scene| {
@@ -353,7 +353,7 @@ fn what_nothing_has_written_is_unknown() {
     });
 }
 
-/// The first write to a sample in GMEM, and its first test of depth: nothing is known before.
+/// The values before the first write to a sample in GMEM, and before its first test of depth, are unknown.
 #[test]
 fn what_is_before_the_first_write_is_unknown() {
     each(|mut scene| {

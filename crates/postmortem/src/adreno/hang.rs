@@ -28,12 +28,12 @@ const MAX_WINDOW: u64 = 1 << 16;
 const MAX_AHEAD: usize = read_ahead::READ_AHEAD * read_ahead::READ_AHEAD;
 /// Places whose headers are compared with the SQE's.
 const MAX_COMPARED: usize = 32;
-/// Dwords at the start of a stream for which its callers are told apart.
+/// Dwords at the start of a stream: what was executed before a packet in them depends on the caller, so each caller is compared.
 const FIRST_DWORDS: u64 = 16;
 /// Headers before a packet that are compared; the SQE remembers fewer.
 const MAX_EXECUTED: usize = 32;
 
-/// A stream, the dword in it, and at its start the caller's position.
+/// A stream, the dword in it, and for its first dwords ([`FIRST_DWORDS`]) the position of its caller.
 type ComparedPlace = (u64, u64, Option<(Option<usize>, u64)>);
 
 /// Where and in what state the CP stopped.
@@ -130,13 +130,13 @@ pub fn locate(case: &AdrenoCase<'_>) -> Option<CpStop> {
         let window = window(case, ring_index, from, (read, written), ring_dwords);
         let (mut found, is_short) = locate_in(case, ring_index, &window, read, ring_dwords);
         found.read_to_end &= read == written;
-        // There is nothing before the whole ring.
+        // The second stretch is the whole ring.
         let is_short = is_short && lookback == LOOKBACK;
         // A stream with work left that this stretch does not call may be called before it.
         // So may work that the clusters have not finished.
         let whole = unfinished::is_walked(case, &found, pool.as_ref());
         let enough = found.reached && found.stray.is_none() && !is_short && whole;
-        // What is queued reaches back into streams that are called before it.
+        // The queues reach back into streams that are called before the stretch.
         let better = found.reached && found.stray.is_none() && !is_short;
         if better || stop.is_none() {
             stop = Some(found);
@@ -273,8 +273,8 @@ pub(super) fn walked<'m>(case: &'m AdrenoCase<'_>, stop: &CpStop) -> Option<Ring
     Some(stretch(case.memory.dwords(ring.iova)?, ring.iova, stop.walked, ring_dwords))
 }
 
-/// The stop that a stretch of the ring leads to, and whether the stretch is too short: a stream that is being fetched is called in
-/// it, but not all that is queued before it.
+/// The stop that a stretch of the ring leads to, and whether the stretch is too short: it calls a stream that is being fetched, but not
+/// every stream that is queued before that one.
 fn locate_in(
     case: &AdrenoCase<'_>,
     ring: usize,
@@ -369,7 +369,7 @@ fn level_candidates(
         (0..calls.len()).filter(|&i| calls[i].level == level && calls[i].exec != Exec::NotTaken).collect();
     let mut out = Vec::new();
     // Calls of one buffer over and over (once for each bin) lead to the same dword: read its headers once.
-    // Of its first packets, what was executed before them is in its caller.
+    // What was executed before its first packets differs with the caller.
     let mut compared: HashMap<ComparedPlace, (Option<bool>, i32, u64)> = HashMap::new();
     for (order, &fetched) in made.iter().enumerate() {
         let Some(call) = calls.get(fetched).filter(|c| c.iova == fetch.base) else { continue };
@@ -450,7 +450,8 @@ fn stream_of<'a>(
 }
 
 /// The headers that were executed before a packet, latest first: those before it in its stream, each call's after those of the
-/// stream it calls; then the packet that calls its own stream, and those before that. They end where a stream is not in the dump.
+/// stream it calls; then the packet that calls its own stream, and those before that. They end where a stream is not in the dump, and
+/// after the eight packets of a stream that [`packet_at`] keeps if the stream has more.
 fn executed_before(
     case: &AdrenoCase<'_>,
     ring: Dwords<'_>,
@@ -479,6 +480,8 @@ fn add_executed(
     packets: Vec<(u64, u32)>,
     executed: &mut Vec<u32>,
 ) -> bool {
+    // Those before the oldest one are not known, unless it begins the stream.
+    let begins_stream = packets.last().is_none_or(|&(at, _)| at == 0);
     for (at, header) in packets {
         let is_callee = |callee: &Call| {
             callee.parent == call && callee.at == at && callee.exec != Exec::NotTaken && callee.size > 0
@@ -498,7 +501,7 @@ fn add_executed(
         }
         executed.push(header);
     }
-    true
+    begins_stream
 }
 
 fn compare_headers(case: &AdrenoCase<'_>, ring: Dwords<'_>, calls: &[Call], c: &mut Candidate) {

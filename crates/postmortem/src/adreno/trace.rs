@@ -527,8 +527,8 @@ impl AdrenoSink for Stopper<'_> {
     }
 }
 
-/// The packet of a stream that holds dword `last`, found by hopping over headers: its index, and the headers before it,
-/// newest first. `None` if the stream does not hold that dword or the headers do not lead there.
+/// The packet of a stream that holds dword `last`, found by hopping over headers: its index, its header, and index and header of up to
+/// eight packets before it, newest first. `None` if the stream does not hold that dword or the headers do not lead there.
 pub fn packet_at(
     stream: Dwords<'_>,
     last: u64,

@@ -60,8 +60,8 @@ fn states(queue: &Queue, case: &AdrenoCase<'_>, start: &str, end: &str) -> Vec<(
     queue.writes.iter().filter_map(state).collect()
 }
 
-/// How many states older than the newest one the state is that the head of a queue waits for: the work before an end, or that before
-/// CP_WAIT_FOR_IDLE.
+/// How many pieces of work the newest one is after the one that the head of a queue waits for. The head is an end, or CP_WAIT_FOR_IDLE,
+/// which waits for all work before it.
 fn behind(pool: &Mempool, case: &AdrenoCase<'_>, start: &str, end: &str) -> Option<u32> {
     let behind = |queue: &Queue| {
         let first = queue.writes.first()?.name(case.gpu);

@@ -98,7 +98,7 @@ pub(crate) struct RunningDispatch {
     dispatch: Dispatch,
     grid: Grid,
     tap: Option<(u32, FiberTap)>,
-    /// What it is if no other thread changes what it polls.
+    /// The fault that ends it if no other thread changes what it polls.
     polls: Option<ir3::Fault>,
 }
 
@@ -190,7 +190,7 @@ impl AdrenoMachine<'_> {
         self.spend(stats.steps)?;
         match end {
             GridEnd::Done => Ok(PacketEnd::Done),
-            // There is no other thread that could write what is polled.
+            // No other thread can write what is polled.
             GridEnd::Polls(fault) if self.threads.len() == 1 => Err(stop(fault)),
             GridEnd::Polls(fault) => {
                 *polls = Some(fault);

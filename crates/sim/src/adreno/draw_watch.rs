@@ -44,7 +44,7 @@ pub struct DepthStencilWrite {
     pub depth: Option<[f32; 2]>,
     /// Stencil before and after; `None` where nothing stores it.
     pub stencil: Option<[u8; 2]>,
-    /// What is before is known: it is not what GMEM holds where nothing has written it.
+    /// Whether the values before are known: unknown is what GMEM holds where nothing has written it.
     pub before_known: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct ColourWrite<'w> {
     pub bytes: [&'w [u8]; 2],
     /// The same as components.
     pub components: [[u32; 4]; 2],
-    /// What is before is known: it is not what GMEM holds where nothing has written it.
+    /// Whether the values before are known: unknown is what GMEM holds where nothing has written it.
     pub before_known: bool,
 }
 
@@ -219,8 +219,8 @@ impl AdrenoMachine<'_> {
         self.draw_watch = WatchSlot(watch);
     }
 
-    /// Tells bytes of GMEM that nothing has written from those that hold a value, and what is stored of them too: texels of images
-    /// are unknown there. To be called before anything is executed; GMEM is written more slowly then.
+    /// Tracks bytes of GMEM that nothing has written, also where they are stored to memory: texels of images are unknown there.
+    /// Call it before anything is executed. Every store to memory takes a slower path then, not only those to GMEM.
     pub fn track_undefined(&mut self) {
         self.tracks_undefined = true;
     }

@@ -185,7 +185,7 @@ pub struct AdrenoMachine<'d> {
     pub fiber_trace: Option<FiberTrace>,
     /// Who watches draws.
     pub(crate) draw_watch: WatchSlot,
-    /// Bytes of GMEM that nothing has written are told from those that hold a value.
+    /// Whether bytes of GMEM that nothing has written are tracked ([`AdrenoMachine::track_undefined`]).
     pub(crate) tracks_undefined: bool,
     notes: BTreeSet<Note>,
     ops: [AdrenoOp; 256],
@@ -261,6 +261,7 @@ impl<'d> AdrenoMachine<'d> {
         for thread in &mut self.threads {
             thread.frames.clear();
             thread.halted = None;
+            thread.dispatch = None;
             thread.enter(Frame::new(FrameKind::Indirect, 1, iova, dwords));
         }
     }
@@ -366,7 +367,7 @@ impl<'d> AdrenoMachine<'d> {
         }
     }
 
-    /// How it ends when every thread waits: at a shader that polls memory, if there is one.
+    /// How a run ends when every thread waits: at a shader that polls memory, if there is one.
     fn hung(&mut self) -> RunEnd {
         let Some((thread, stop)) = self.polling_dispatch() else { return RunEnd::Hung };
         self.working = Some(WorkUnit::Shader);

@@ -379,7 +379,7 @@ fn store_changes(machine: &mut AdrenoMachine<'_>, buffer: &Buffer, before: Optio
     let longest = words.len().max(before.map_or(0, <[u32]>::len));
     for from in (0..longest).step_by(COMPARED) {
         let part = from..(from + COMPARED).min(longest);
-        // Most parts are as they were.
+        // Most parts have not changed.
         if before.is_some_and(|before| {
             before.get(part.clone()).is_some_and(|b| words.get(part.clone()) == Some(b))
         }) {

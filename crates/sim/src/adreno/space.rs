@@ -163,13 +163,14 @@ impl AddressSpace {
         self.memory.rights().refuses(iova, size, access, privileged).then_some(GpuFaultKind::Permission)
     }
 
-    /// The bytes at an address, if they are stored together, and the client may read them and sees memory itself.
+    /// The bytes at an address, if they are stored together, the client may read them, and no cache is between.
     pub(crate) fn stored(&self, iova: u64, size: usize, client: Client) -> Option<&[u8]> {
         let refused = self.refuses(iova, size as u64, MemoryAccess::Read, client).is_some();
         self.memory.get(iova, size).filter(|_| !refused && self.caches.is_none())
     }
 
-    /// The fault of a shader's own access, which memory only knows not to be there, with what the page tables say of it.
+    /// The fault of a shader's own access, as a refused one where the page tables refuse it: a workgroup's view of memory has
+    /// neither bytes that it may not access nor bytes that are not mapped.
     pub(crate) fn shader_fault(&self, fault: MemoryFault) -> MemoryFault {
         // As many bytes as an access has at most.
         let refused = self.memory.rights().refuses(fault.address, 8, fault.access, false);
@@ -210,7 +211,7 @@ impl AddressSpace {
         self.write_back(|caches, current| caches.end_submit(current));
     }
 
-    /// Caches are written back. Where they undo newer writes, memory holds older bytes from now on.
+    /// Writes caches back. Where that undoes newer writes, memory holds the older bytes from now on.
     fn write_back(&mut self, act: impl Fn(&Caches, &dyn Fn(u64) -> Option<u8>) -> Vec<(u64, u8)>) {
         let Some(caches) = &self.caches else { return };
         let memory = &self.memory;
@@ -227,7 +228,7 @@ impl AddressSpace {
         }
     }
 
-    /// The packet reads until it finds a value.
+    /// The packet polls memory.
     pub(crate) fn begin_poll(&self) {
         self.caches.iter().for_each(|caches| caches.begin_poll());
     }
@@ -251,7 +252,7 @@ impl AddressSpace {
         self.read_through(iova, size, client.into())
     }
 
-    /// The same, through a port of its client's cache.
+    /// [`AddressSpace::read`] through a port of its client's cache.
     pub(crate) fn read_through(&self, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault> {
         let client = port.client;
         if let Some(kind) = self.refuses(iova, size as u64, MemoryAccess::Read, client) {
@@ -275,7 +276,7 @@ impl AddressSpace {
         self.write_through(iova, size, value, client.into())
     }
 
-    /// The same, through a port of its client's cache.
+    /// [`AddressSpace::write`] through a port of its client's cache.
     pub(crate) fn write_through(
         &mut self,
         iova: u64,

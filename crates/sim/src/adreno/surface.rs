@@ -275,7 +275,7 @@ impl Surface {
         self.store(space, 0, place, from)
     }
 
-    /// Whether bytes of a sample are undefined: nothing has written them since GMEM, which they come from, began.
+    /// Whether bytes of a sample are undefined: they come from GMEM, where nothing had written them.
     pub(super) fn is_undefined(&self, space: &AddressSpace, place: [u32; 4]) -> bool {
         let place = match &self.flags {
             Some(flags) => self.stored_place(flags, &mut ReadSamples(space), 0, place).unwrap_or(place),
@@ -286,7 +286,7 @@ impl Surface {
         pieces.any(|(offset, part)| space.memory.is_undefined(at.wrapping_add(offset), part.len()))
     }
 
-    /// Marks those bytes of a sample that a mask has as undefined.
+    /// Marks bytes of a sample as undefined: those whose number `is_of` accepts.
     pub(super) fn set_undefined(
         &self,
         space: &mut AddressSpace,

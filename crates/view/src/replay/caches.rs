@@ -44,10 +44,10 @@ struct ShownTag {
 struct ShownRead {
     iova: Hex,
     bytes: u64,
-    /// Of them, those that were right because a full cache had evicted the line.
+    /// How many of them were right because a full cache had evicted the line.
     #[serde(skip_serializing_if = "is_zero")]
     evicted: u64,
-    /// Of them, those whose value the capture does not hold.
+    /// How many of them have a value that the capture does not hold.
     #[serde(skip_serializing_if = "is_zero")]
     unknown: u64,
     reader: ShownPacket,
@@ -81,7 +81,8 @@ struct ShownLoss {
     missing: Vec<&'static str>,
 }
 
-fn is_zero(count: &u64) -> bool {
+/// Whether a count is left out of JSON.
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
@@ -124,7 +125,7 @@ impl ShownTag {
     }
 }
 
-/// A cache, and the tag of its line where another tag is what matters.
+/// A cache, and the tag of its line if it is shown.
 fn port(unit: &str, tag: Option<&ShownTag>) -> String {
     match tag {
         Some(ShownTag { attachment, layer, format }) => {
@@ -158,7 +159,7 @@ impl ShownRead {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let bytes = counted(self.bytes, "byte", "bytes");
         writeln!(out, "  {} {bytes} stale", self.iova)?;
-        // Tags are shown where they are what keeps the two apart.
+        // Both went through one cache, so it is their tags that differ.
         let tags = self.through == self.written_through;
         let of = |tag: &Option<ShownTag>, unit| port(unit, tag.as_ref().filter(|_| tags));
         let written = of(&self.written_tag, self.written_through);
@@ -179,7 +180,10 @@ impl ShownRead {
         }
         if self.unknown > 0 {
             let unknown = counted(self.unknown, "byte", "bytes");
-            writeln!(out, "    unknown     the capture does not hold what {unknown} were before the write")?;
+            writeln!(
+                out,
+                "    unknown     the capture does not hold the values of {unknown} before the write"
+            )?;
         }
         Ok(())
     }

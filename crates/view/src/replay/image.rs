@@ -126,8 +126,8 @@ impl FromStr for MemoryImage {
     }
 }
 
-/// The picture of an image, as PNG: 8 bits for each of red, green, blue and alpha. What GMEM stored before anything was written there
-/// is transparent.
+/// The picture of an image, as PNG: 8 bits for each of red, green, blue and alpha. Texels that were stored from GMEM where nothing had
+/// written it are transparent.
 pub(super) fn picture(replay: &Replay<'_>, wanted: &MemoryImage) -> Result<TargetPng, String> {
     let MemoryImage { iova, params, level, layer } = wanted;
     let machine = &replay.machine;

@@ -14,15 +14,11 @@ pub(super) struct LrzReport {
     rejected: u64,
     misses: Vec<ShownMiss>,
     /// Misses that are not listed.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "super::caches::is_zero")]
     more_misses: u64,
-    /// Fragments of which it is not known whether they are seen.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Fragments that were not followed to the end of their pass: whether they are seen is not known.
+    #[serde(skip_serializing_if = "super::caches::is_zero")]
     unchecked: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// A fragment that LRZ would have rejected though it is seen.
@@ -85,7 +81,8 @@ impl LrzReport {
             writeln!(out, "  {draw:>6}  {packet} {pixel:>11} {sample:>6}  {depth}, its block has {bound}")?;
         }
         if self.more_misses > 0 {
-            writeln!(out, "  {} are not listed", self.more_misses)?;
+            let more = counted(self.more_misses, "more is", "more are");
+            writeln!(out, "  {more} not listed")?;
         }
         Ok(())
     }

@@ -190,7 +190,7 @@ pub struct Replayed {
     /// The images that were asked for, in that order, as PNG; or why there is none.
     #[serde(skip)]
     pub images: Vec<Result<Vec<u8>, String>>,
-    /// What is to be known of pictures of draws and passes beside them: those with unknown pixels.
+    /// Remarks on pictures of draws, passes and memory: those with unknown pixels.
     #[serde(skip)]
     pub picture_remarks: Vec<String>,
     /// How often pixels were shaded, and the edges.

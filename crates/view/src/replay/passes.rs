@@ -12,7 +12,7 @@ const MOST_IMAGES: usize = 64;
 const MOST_BINS: usize = 1 << 12;
 /// Clears of GMEM that are kept until their pass is known.
 const MOST_CLEARS: usize = 64;
-/// Columns and rows that drivers align stores of GMEM to (Turnip: GMEM alignment of a6xx and a7xx). Smaller is what is rendered.
+/// Columns and rows that drivers align stores of GMEM to (Turnip: GMEM alignment of a6xx and a7xx). The render area may be smaller.
 const STORE_ALIGNMENT: [u32; 2] = [16, 4];
 
 /// An image of a pass: one of its draws', or one that GMEM was stored to and that is not.
@@ -30,7 +30,7 @@ pub(super) struct PassImage {
     pub(super) image: TargetImage,
     /// What was rendered in memory, or stored.
     pub(super) area: Option<[[u32; 2]; 2]>,
-    /// It is GMEM that was stored.
+    /// It was stored from GMEM.
     stored: bool,
     /// Layers that are known to be written, from the first.
     pub(super) layers: u32,
@@ -108,14 +108,14 @@ impl RenderPass {
         self.in_gmem && comes_again
     }
 
-    /// What was cleared is of this pass.
+    /// Clears that are pending belong to this pass.
     fn take_clears(&mut self, clears: &mut PendingClears) {
         for area in clears.0.drain(..) {
             self.rendered = union(self.rendered, area);
         }
     }
 
-    /// What an image shows: of what was stored, without what is beyond the render area because stores are aligned.
+    /// The area of an image that a picture shows: without what was stored beyond the render area because stores are aligned.
     pub(super) fn shown_area(&self, image: &PassImage) -> Option<[[u32; 2]; 2]> {
         let [first, mut last] = image.area?;
         if let Some([_, rendered]) = self.rendered.filter(|_| image.stored) {

@@ -83,7 +83,7 @@ pub fn pass_pictures(
     (pictures, diagnostics)
 }
 
-/// What the picture of a side that is a PNG file is called. Those of captures have other names.
+/// The name of the picture of a side that is a PNG file. Pictures of captures have other names.
 const ONE_PICTURE: &str = "picture";
 
 /// The pictures of a side that is a PNG file.

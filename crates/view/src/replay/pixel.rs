@@ -50,12 +50,12 @@ pub struct PixelHistory {
     /// There was more than is kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more: bool,
-    /// What there is to ask for.
+    /// The submits and images that a history can be limited to.
     #[serde(skip)]
     there: PixelChoices,
 }
 
-/// What of a capture a history can be limited to.
+/// The submits and images of a capture that a history can be limited to.
 #[derive(Debug, Default)]
 struct PixelChoices {
     /// First and last submit that was replayed.
@@ -112,7 +112,7 @@ struct TestJson {
     early: bool,
     result: &'static str,
     z: f32,
-    /// Before and after; `None` of them: not known.
+    /// Before and after; `None` where a value is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<[Option<f32>; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -694,7 +694,8 @@ fn tested(sample: u32, early: bool, test: SampleTest, z: f32, write: DepthStenci
     TestJson { sample, early, result, z, depth, stencil }
 }
 
-/// Values before and after, of which the first is not known, nor the second where nothing was written.
+/// Values before and after. Where the one before is not known, the one after is not known either if it is the same: nothing was
+/// written.
 fn known<T: PartialEq>([before, after]: [T; 2], before_known: bool) -> [Option<T>; 2] {
     let after_known = before_known || before != after;
     [Some(before).filter(|_| before_known), Some(after).filter(|_| after_known)]
@@ -785,7 +786,7 @@ impl PixelFragment {
 }
 
 impl PixelHistory {
-    /// Why what it is limited to is not there, if it is not: a submit, or an image of draws. It lists what there is.
+    /// Why there is no history: the submit or the image that it is limited to does not exist. The message lists those that do.
     pub fn not_there(&self, wanted: &PixelWanted) -> Option<String> {
         let PixelChoices { submits, has_submit, targets } = &self.there;
         let range = |first: u32, last: u32| match first == last {

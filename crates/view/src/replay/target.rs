@@ -121,11 +121,11 @@ fn stencils(values: &[Option<TargetValue>], alpha: bool) -> (Pixels, Vec<u8>) {
     (if alpha { Pixels::GreyAlpha8 } else { Pixels::Grey8 }, samples)
 }
 
-/// As stencils.
+/// With alpha where some are unknown, as for stencils.
 fn depths(values: &[Option<TargetValue>], stretch: bool, alpha: bool) -> (Pixels, Vec<u8>) {
     let depth = |value: &Option<TargetValue>| match value {
         Some(TargetValue::Depth(z)) => *z,
-        // It does not count as the least or greatest depth.
+        // NaN is neither the least nor the greatest depth.
         _ => f32::NAN,
     };
     let all: Vec<f32> = values.iter().map(depth).collect();

@@ -38,7 +38,7 @@ pub(super) fn is_draw(op: AdrenoOp) -> bool {
     op.is_work() && other_work(op).is_none()
 }
 
-/// What work is that is not a draw.
+/// The name of work that is not a draw.
 fn other_work(op: AdrenoOp) -> Option<&'static str> {
     match op {
         AdrenoOp::Blit => Some("a blit"),
@@ -68,7 +68,7 @@ pub(super) struct Watches {
     pub(super) frames: Vec<FramePicture>,
     pub(super) coverage: Option<Coverage>,
     pub(super) pixel: Option<PixelWatch>,
-    /// What is to be known of pictures, beside them.
+    /// Remarks on pictures: those with unknown pixels.
     pub(super) remarks: Vec<String>,
     pass: RenderPass,
     clears: PendingClears,
@@ -150,7 +150,7 @@ impl Watches {
         }
     }
 
-    /// Work that is not a draw was executed: there is no picture after it.
+    /// A blit or dispatch was executed. Pictures after it, if asked for, fail: only draws have them.
     fn other_done(&mut self, number: u64, name: &str) {
         for pending in self.pictures.iter_mut().filter(|pending| pending.wanted.draw == number) {
             let target = target_name(pending.wanted.name);
@@ -214,7 +214,7 @@ impl PendingPicture {
     }
 }
 
-/// The picture of one of its layers: at least those that are known to be drawn to.
+/// The picture of a layer of an image, if it has that layer: as registers say, or as draws have written it.
 fn layer_picture(
     machine: &AdrenoMachine<'_>,
     image: &TargetImage,
@@ -230,7 +230,7 @@ fn layer_picture(
     picture(machine, image, area, detail)
 }
 
-/// The file of a picture; a remark where some of its pixels are not known.
+/// The PNG of a picture. Adds a remark where some of its pixels are unknown.
 pub(super) fn with_remark(
     name: &str,
     TargetPng { png, unknown }: TargetPng,

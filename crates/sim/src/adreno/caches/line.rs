@@ -1,4 +1,4 @@
-//! A line of memory: what memory and each cache hold of it otherwise than it was written last.
+//! A line of memory: the bytes that memory and each cache hold of it and that are not those that were written last.
 //!
 //! Never: which packets read and write it, or when lines are evicted.
 
@@ -34,13 +34,13 @@ impl OldValues {
     }
 }
 
-/// Bytes that a copy of a line has otherwise than they were written last.
+/// Bytes of a copy of a line that are older than those that were written last.
 #[derive(Clone, Debug)]
 pub(super) struct OldBytes {
     pub(super) mask: u64,
     /// Those that others wrote after the copy was fetched.
     after_fetch: u64,
-    /// Those that are right all the same because a cache was full: the copy of a cache is gone, or memory was written back to.
+    /// Those that are right because a cache was full: its copy was evicted, or was written back to memory.
     gone: u64,
     /// Those whose old value is not known.
     unknown: u64,
@@ -61,7 +61,7 @@ impl OldBytes {
         self.mask |= mask;
     }
 
-    /// Bytes are overwritten elsewhere. A copy that is not in its cache any more has none of them.
+    /// Bytes are overwritten elsewhere. A copy that was evicted has none of them.
     fn add(&mut self, mask: u64, old: &OldValues, resident: bool) {
         let (new, again) = (mask & !self.mask, mask & self.mask & self.gone);
         self.set(new | if resident { again } else { 0 }, old);
@@ -71,7 +71,7 @@ impl OldBytes {
     }
 }
 
-/// These bytes of a copy are as they were written last.
+/// These bytes of a copy are now those that were written last.
 fn refresh(old: &mut Option<Box<OldBytes>>, mask: u64) {
     if let Some(bytes) = old {
         bytes.mask &= !mask;
@@ -108,14 +108,14 @@ impl LineCopy {
 /// A line as a cache sees it.
 #[derive(Clone, Debug)]
 pub(super) struct SeenLine {
-    /// Bytes that are seen otherwise than they were written last, as far as events decide it.
+    /// Bytes of which the last write is not seen, as far as events decide it.
     pub(super) mask: u64,
     /// Those of them that are right because a cache was full.
     pub(super) by_eviction: u64,
     /// Those of them whose value is not known.
     pub(super) unknown: u64,
     pub(super) bytes: [u8; LINE_BYTES],
-    /// Those that the cache itself has so, and those of them that were written after it fetched the line.
+    /// Those that are old in the cache itself, and those of them that were written after it fetched the line.
     own: [u64; 2],
     /// The same of UCHE, for CCHE.
     uche: [u64; 2],
@@ -128,7 +128,7 @@ impl SeenLine {
         SeenLine { mask, by_eviction: gone, unknown: unknown & !gone, bytes, own: [0; 2], uche: [0; 2] }
     }
 
-    /// What a cache has lies over what it would fetch.
+    /// The bytes that a cache has replace those that it would fetch.
     fn through(mut self, copy: &LineCopy) -> SeenLine {
         self.mask &= !copy.dirty;
         self.by_eviction &= !copy.dirty;
@@ -145,7 +145,7 @@ impl SeenLine {
         self
     }
 
-    /// Bytes whose value is one of those in `bytes`.
+    /// Bytes whose value is in `bytes`.
     pub(super) fn differ(&self) -> u64 {
         self.mask & !self.by_eviction & !self.unknown
     }
@@ -165,9 +165,9 @@ pub(super) struct Line {
     pub(super) copies: Vec<LineCopy>,
     /// Who wrote which bytes last.
     pub(super) writers: Vec<(super::Writer, u64)>,
-    /// Bytes that an event writes back, and no wait says that it is done.
+    /// Bytes that an event writes back, until a wait says that it is done.
     pub(super) written_back: u64,
-    /// Bytes that packets of the CP wrote since it waited for its writes.
+    /// Bytes that packets of the CP have written since the CP last waited for its writes.
     pub(super) cp_writes: u64,
 }
 
@@ -229,8 +229,8 @@ impl Line {
         old.gone |= taken & seen.by_eviction;
     }
 
-    /// Why a cache sees bytes otherwise than they were written last. What it fetched while they were dirty elsewhere it would
-    /// not have to drop if they had been written back before.
+    /// Why a cache does not see the last write of bytes. Bytes that it fetched while they were dirty elsewhere need no invalidate: it
+    /// would have fetched the new ones if they had been written back before.
     pub(super) fn cause(&self, id: CacheId, seen: &SeenLine, mask: u64) -> StaleCause {
         let others = |copy: &&LineCopy| {
             copy.id != id && !(id.unit == CacheUnit::Cche && copy.id.unit == CacheUnit::Uche)
@@ -284,8 +284,8 @@ impl Line {
         copy.outdated &= !mask;
     }
 
-    /// Bytes that a reader may get too early, and the wait that is missing. The CP alone does not come after events in the
-    /// pipeline.
+    /// Bytes that a reader may read too early, and the wait that is missing. Only the CP can overtake events: other units come after
+    /// them in the pipeline.
     pub(super) fn unwaited(&self, id: CacheId) -> [(u64, CacheWait); 2] {
         let written_back = if id.unit == CacheUnit::Memory { self.written_back } else { 0 };
         [(written_back, CacheWait::Idle), (self.cp_writes & !written_back, CacheWait::MemWrites)]
@@ -316,14 +316,15 @@ impl Line {
         }
     }
 
-    /// The copies of a cache are written back. Bytes of others that older ones overwrite for good, with their old values.
+    /// The copies of a cache are written back. Returns the bytes of other units that are lost, with the older values that overwrite
+    /// them.
     pub(super) fn clean(
         &mut self,
         cleans: impl Fn(CacheId) -> bool,
         current: &dyn Fn(usize) -> Option<u8>,
-    ) -> Vec<(CacheId, u64, OldValues)> {
+    ) -> Vec<(u64, OldValues)> {
         let mut lost = Vec::new();
-        // Of bytes that the event writes back from several copies the newest stay.
+        // Where the event writes bytes back from several copies, the newest ones stay.
         for n in 0..self.copies.len() {
             let outdated = match cleans(self.copies[n].id) {
                 true => std::mem::take(&mut self.copies[n].outdated),
@@ -341,15 +342,15 @@ impl Line {
         lost
     }
 
-    /// A copy with older bytes is written back. Where the newer ones are dirty elsewhere, these come later; else they are gone.
+    /// A copy with older bytes is written back. Newer ones that are dirty elsewhere are written back later; others are lost.
     fn write_back_older(
         &mut self,
         number: usize,
         outdated: u64,
         current: &dyn Fn(usize) -> Option<u8>,
-    ) -> Option<(CacheId, u64, OldValues)> {
+    ) -> Option<(u64, OldValues)> {
         let copy = &self.copies[number];
-        let (id, old) = (copy.id, copy.old.as_ref()?);
+        let old = copy.old.as_ref()?;
         let older = OldValues { known: !old.unknown, bytes: old.bytes };
         let outdated = outdated & old.mask;
         let dirty = self.copies.iter().fold(0, |dirty, copy| dirty | copy.dirty);
@@ -375,7 +376,7 @@ impl Line {
             }
         }
         refresh(&mut self.memory, lost);
-        Some((id, lost, older))
+        Some((lost, older))
     }
 
     /// The copies of a cache are dropped. What they have to write back they keep.
@@ -387,7 +388,7 @@ impl Line {
         }
     }
 
-    /// Forgets copies that hold nothing; whether anything is left.
+    /// Drops copies that hold nothing. Whether anything is left.
     pub(super) fn tidy(&mut self) -> bool {
         self.copies.retain(|copy| !copy.is_empty());
         self.memory.is_some() || !self.copies.is_empty() || self.written_back | self.cp_writes != 0

@@ -1,13 +1,13 @@
 //! The caches of the GPU: what each unit sees of memory, reads that miss a flush, and writes that are lost without one.
 //!
-//! Memory itself always holds what was written last. Beside it this model keeps, by line and byte, what memory would hold if
-//! dirty lines were still in their cache, and what each cache holds of lines that it read before another unit wrote them. Lines
-//! of the CCU are tagged with attachment, layer and format. What is reported depends on events alone: that a full cache has
-//! evicted a line decides only what is read.
+//! Memory itself holds what was written last, until a write-back of older bytes undoes it. Beside it this model keeps, by line and
+//! byte, what memory would hold if dirty lines were still in their cache, and what each cache holds of lines that it read before
+//! another unit wrote them. Lines of the CCU are tagged with attachment, layer and format. What is reported depends on events
+//! alone: an eviction from a full cache changes only the values that are read.
 //!
 //! Facts: the cache chapter of Mesa's freedreno documents, the flushes of Turnip, and the sizes in the table of devices. Never:
-//! time; a unit has written when its packet is done, and what waits are for is known only as far as [`CacheWait`] says. The L1 of texture processors, which each draw drops, and the caches of LRZ
-//! are not modelled.
+//! time; a unit has written when its packet is done, and only the waits of [`CacheWait`] are checked. The L1 of texture processors,
+//! which each draw drops, and the caches of LRZ are not modelled.
 
 mod line;
 mod unit;
@@ -23,9 +23,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unit::CacheId;
 
-/// Stale reads, and lost writes, that are kept apart.
+/// Stale reads that are kept, and lost writes.
 const MOST_REPORTS: usize = 1 << 12;
-/// Lines that are followed at once; others are as if nothing was cached.
+/// Lines that are followed at once; accesses to others are as if nothing was cached.
 const MOST_LINES: usize = 1 << 21;
 /// Caches besides memory.
 const CACHES: [CacheUnit; 4] = [CacheUnit::Uche, CacheUnit::Cche, CacheUnit::CcuColor, CacheUnit::CcuDepth];
@@ -43,7 +43,7 @@ pub struct CachedPacket {
     pub thread: ThreadId,
 }
 
-/// A read of bytes that are not those that were written last.
+/// A read that does not get the bytes that were written last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaleRead {
     /// Who reads.
@@ -62,19 +62,19 @@ pub struct StaleRead {
     pub dirty_in: Option<CacheUnit>,
     /// The reader's cache holds the line from before it was written.
     pub stale_in: Option<CacheUnit>,
-    /// The wait without which the write may come after the read; `None` where a cache keeps it from the reader.
+    /// The missing wait, without which the write may come after the read; `None` where a cache keeps the write from the reader.
     pub wait: Option<CacheWait>,
     /// Address of the first such byte.
     pub iova: u64,
     /// How many were read, at least: of a shader's reads, those of the lines.
     pub bytes: u64,
-    /// How many of them were right all the same because a full cache had evicted the line.
+    /// How many of them were right because a full cache had evicted the line.
     pub evicted: u64,
     /// How many of them have a value that is not known: the capture lacks what memory held before.
     pub unknown: u64,
 }
 
-/// Bytes that a cache overwrote with older ones when it was cleaned.
+/// Bytes in memory that a cache overwrote with older ones when it was cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostWrite {
     /// Who wrote them.
@@ -110,7 +110,7 @@ struct Writer {
 
 /// A read that is reported once for each reader, writer and reason.
 type ReadKey = (CachedPacket, CacheId, CachedPacket, CacheId, StaleCause, Option<CacheWait>);
-/// A loss that is reported once.
+/// A lost write that is reported once for each writer, cache and cleaner.
 type LossKey = (CachedPacket, CacheUnit, Option<CachedPacket>);
 
 /// How a packet of the CP accesses memory.
@@ -121,7 +121,7 @@ enum PacketAccess {
     Cp,
     /// What is read and written is an event's.
     Event,
-    /// The CP reads until it finds a value.
+    /// The CP polls memory.
     Poll,
 }
 
@@ -142,7 +142,7 @@ struct CacheState {
     /// Lines that were read, by cache.
     held: [HashSet<u64>; CACHES.len() + 1],
     usage: [Usage; CACHES.len() + 1],
-    /// Lines with bytes that no wait covers.
+    /// Lines with bytes that no wait has covered yet.
     unwaited: BTreeSet<u64>,
     /// What the packet does that is not an ordinary access of the CP.
     access: PacketAccess,
@@ -210,7 +210,7 @@ impl CacheState {
         }
         let known = self.lines.entry(line).or_default();
         let seen = known.seen(id);
-        // What events read comes after what is before them.
+        // What an event reads comes after everything before the event.
         let waits = if self.access == PacketAccess::Cp { known.unwaited(id).to_vec() } else { Vec::new() };
         if self.access != PacketAccess::Poll {
             self.report_read(id, line, mask & seen.mask, &seen, None);
@@ -232,7 +232,7 @@ impl CacheState {
         self.use_line(id, line);
     }
 
-    /// A line is used; if its cache is full, the one that was not used for the longest time is evicted.
+    /// A line is used. If its cache is full, the least recently used line is evicted.
     fn use_line(&mut self, id: CacheId, line: u64) {
         let usage = &mut self.usage[id.unit as usize];
         let Some(capacity) = usage.capacity else { return };
@@ -319,7 +319,7 @@ impl CacheState {
         }
     }
 
-    /// Writes lines of a cache back. Bytes that memory holds otherwise from now on, by address.
+    /// Writes lines of a cache back. Returns the bytes that memory has to take, by address.
     fn clean(
         &mut self,
         unit: CacheUnit,
@@ -342,7 +342,7 @@ impl CacheState {
             if !known.tidy() {
                 self.lines.remove(&line);
             }
-            for (_, mask, older) in lost {
+            for (mask, older) in lost {
                 let known = bits(mask & older.known);
                 stores.extend(known.map(|at| (line + at as u64, older.bytes[at])));
                 for (writer, has) in writers.iter().filter(|(_, has)| has & mask != 0) {
@@ -447,7 +447,7 @@ impl Caches {
         self.state().packet.submit += 1;
     }
 
-    /// A submit ends: the kernel writes all caches back and empties them. Bytes that memory holds otherwise from now on.
+    /// A submit ends: the kernel writes all caches back and empties them. Returns the bytes that memory has to take.
     pub(crate) fn end_submit(&self, current: &dyn Fn(u64) -> Option<u8>) -> Vec<(u64, u8)> {
         let mut state = self.state();
         let stores = CACHES.into_iter().flat_map(|unit| state.clean(unit, false, None, current)).collect();
@@ -455,7 +455,7 @@ impl Caches {
         stores
     }
 
-    /// The packet that what follows is of.
+    /// A packet begins: the accesses that follow are its own.
     pub(crate) fn begin_packet(&self, iova: u64, opcode: Option<u8>, thread: ThreadId) {
         let mut state = self.state();
         let submit = state.packet.submit;
@@ -463,7 +463,7 @@ impl Caches {
         state.access = PacketAccess::Cp;
     }
 
-    /// The packet reads until it finds a value.
+    /// The packet polls memory.
     pub(crate) fn begin_poll(&self) {
         self.state().access = PacketAccess::Poll;
     }
@@ -473,7 +473,7 @@ impl Caches {
         self.state().wait(wait);
     }
 
-    /// An event, while memory holds these bytes. Bytes that it holds otherwise from now on.
+    /// An event, while memory holds these bytes. Returns those that it has to take.
     pub(crate) fn event(&self, event: CacheEvent, current: &dyn Fn(u64) -> Option<u8>) -> Vec<(u64, u8)> {
         let mut state = self.state();
         state.access = PacketAccess::Event;
@@ -484,8 +484,7 @@ impl Caches {
         stores
     }
 
-    /// A number is read, which memory has otherwise where others have written: what the reader gets; `None` where that is not
-    /// known.
+    /// A number is read that memory holds as `value`. Returns what the reader gets; `None` where that is not known.
     pub(crate) fn read(&self, port: CachePort, iova: u64, size: usize, value: u64) -> Option<u64> {
         if GMEM.contains(&iova) {
             return Some(value);
@@ -506,7 +505,7 @@ impl Caches {
         known.then(|| u64::from_le_bytes(bytes))
     }
 
-    /// A number is written where memory had another.
+    /// A number is written where memory holds other bytes.
     pub(crate) fn write(&self, port: CachePort, iova: u64, size: usize, old: &dyn Fn(u64) -> Option<u8>) {
         if GMEM.contains(&iova) {
             return;

@@ -74,7 +74,7 @@ impl CacheUnit {
 /// A wait between a write and a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CacheWait {
-    /// CP_WAIT_FOR_IDLE, or a wait for a value in memory: lines are written back.
+    /// CP_WAIT_FOR_IDLE, or a wait for a value in memory: what events write back is in memory.
     Idle,
     /// CP_WAIT_MEM_WRITES: memory has what packets of the CP wrote.
     MemWrites,
@@ -93,7 +93,7 @@ impl CacheWait {
 /// The packet that drops the lines of CCHE.
 pub(crate) const CCHE_INVALIDATE: &str = "CP_CCHE_INVALIDATE";
 
-/// What else the tag of a CCU's line holds besides its address. The same bytes through two tags are two lines.
+/// What the tag of a line in a CCU holds besides the address. The same bytes through two tags are two lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct CcuTag {
     /// Which attachment accesses it: a render target's number, or one of the constants of this type.
@@ -148,7 +148,7 @@ impl From<Client> for CachePort {
     }
 }
 
-/// A cache with one value of its tags: what is coherent in itself.
+/// A cache, with one value of its tags: accesses with the same one are coherent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CacheId {
     pub(super) unit: CacheUnit,
@@ -213,12 +213,12 @@ pub(crate) struct CacheEvent {
 }
 
 impl CacheEvent {
-    /// Drops the lines of a cache.
+    /// The event that drops the lines of a cache.
     pub(crate) fn invalidate(unit: CacheUnit) -> CacheEvent {
         CacheEvent { invalidate: Some(unit), ..CacheEvent::default() }
     }
 
-    /// By its name in `vgt_event_type`. Of a6xx and a7xx some have the same number and another name.
+    /// By its name in `vgt_event_type`. Some events have the same number on a6xx and a7xx, and another name.
     pub(crate) fn of_name(name: &str, generation: Generation) -> CacheEvent {
         use CacheUnit::{CcuColor, CcuDepth, Uche};
         let a7xx = generation >= Generation::A7xx;

@@ -21,7 +21,7 @@ const UNWRITTEN_BYTE: u8 = 0xd5;
 /// RB_UNKNOWN_8812 (a7xx) while draws go to memory.
 const TO_MEMORY: u32 = 0x3ff;
 
-/// Makes GMEM accessible, once. Where it is tracked what is written, all of it is undefined.
+/// Makes GMEM accessible, once. Where undefined bytes are tracked, all of it is undefined at first.
 pub(super) fn map(memory: &mut SimMemory, tracked: bool) {
     const SIZE: u64 = GMEM.end - GMEM.start;
     // What a capture maps there takes its place.
@@ -282,7 +282,7 @@ impl AdrenoMachine<'_> {
         Ok(())
     }
 
-    /// A copy of undefined bytes is undefined.
+    /// A texel that was copied from undefined bytes is undefined, too.
     fn keep_undefined(
         &mut self,
         from: &Surface,

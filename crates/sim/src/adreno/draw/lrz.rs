@@ -47,17 +47,17 @@ pub struct LrzMiss {
     pub bound: f32,
 }
 
-/// What the check of LRZ came to so far.
+/// The results of the check of LRZ so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LrzFindings<'m> {
     /// Fragments that LRZ would have rejected. The count does not depend on how fragments are batched for shading.
     pub rejected: u64,
-    /// How many of them are seen.
+    /// How many of them are seen in the end.
     pub missed: u64,
     /// Those of them that are kept: the first ones.
     pub misses: &'m [LrzMiss],
-    /// Fragments that would have been rejected and that passed, and that were not followed until the end of their pass because
-    /// too many were: whether they are seen is not known.
+    /// Fragments that would have been rejected, passed, and were not followed to the end of their pass because too many were
+    /// followed at once: whether they are seen is not known.
     pub unchecked: u64,
 }
 
@@ -273,7 +273,7 @@ impl AdrenoMachine<'_> {
         self.lrz = Some(lrz);
     }
 
-    /// A primitive changes the blocks that it covers whole. Each quad that is looked at is a step.
+    /// A primitive changes the blocks that it covers whole. Each of its quads is a step.
     pub(super) fn write_lrz(
         &mut self,
         state: &LrzState,

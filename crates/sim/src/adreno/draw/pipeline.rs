@@ -132,7 +132,7 @@ struct Geometry {
     shader: Option<GeometryStage>,
     /// In a binning pass that records what is visible.
     binning: Option<BinningState>,
-    /// What primitives are clipped by, while it is counted what is left of them.
+    /// What primitives are clipped by; `None` unless the primitives that leave clipping are counted.
     clipping: Option<ClippingState>,
 }
 
@@ -370,7 +370,7 @@ impl AdrenoMachine<'_> {
                     rectangles: geometry.topology == Topology::Rectangles,
                     view: *view,
                 };
-                // As those that come to clipping, they are counted once for all views.
+                // Once for all views, as the primitives that enter clipping are counted.
                 if let Some(clipping) = geometry.clipping.as_ref().filter(|_| n == 0) {
                     self.counters.add(Statistic::ClipOut, primitives.clipped(clipping));
                 }
@@ -529,7 +529,7 @@ impl AdrenoMachine<'_> {
         let (vertices, primitives) = (chunk.vertices.len() as u64, chunk.numbers.len() as u64);
         let drawn = assembled.iter().filter(|(_, primitive)| primitive.rasterized).count() as u64;
         if let Some(shader) = &geometry.shader {
-            // With tessellation they are those of its primitives, which are counted where they are made.
+            // With tessellation, those of its primitives are counted where these are made.
             if geometry.tess.is_none() {
                 let invocations = primitives * u64::from(shader.invocations());
                 self.counters.add(Statistic::GeometryShaders, invocations);

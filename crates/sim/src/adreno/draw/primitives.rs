@@ -31,7 +31,7 @@ pub(super) struct AssembledPrimitives<'p> {
     pub(super) view: u32,
 }
 
-/// What primitives are clipped by, while it is counted what is left of them.
+/// What primitives are clipped by, for the count of those that leave clipping.
 pub(super) struct ClippingState {
     pub(super) raster: RasterState,
     pub(super) viewport_is_view: bool,

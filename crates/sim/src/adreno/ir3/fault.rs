@@ -37,7 +37,7 @@ pub enum FaultKind {
     Steps,
     /// The wave comes back to a state that it had, with no access to memory and no barrier between: it never ends.
     Endless,
-    /// The waves of a workgroup poll memory, which nothing that still runs changes.
+    /// The waves of a workgroup poll memory that nothing that still runs changes.
     Polls,
     /// Workgroups touch more memory than the machine keeps of them.
     TooManyPages,

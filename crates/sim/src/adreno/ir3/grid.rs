@@ -1,8 +1,8 @@
 //! A grid of workgroups, any of which may wait for others, or for another thread of the command processor.
 //!
 //! Workgroups run one after the other. One that polls memory, or takes very long, is set aside, and goes on after those that
-//! follow it; hardware has many at once. When all that are left poll memory that none of them changes, the grid waits. Never: what
-//! else may change memory; who runs the grid knows.
+//! follow it; hardware runs many at once. When all that are left poll memory that none of them changes, the grid waits. Never: what
+//! else may change memory, which the caller knows.
 
 use super::dispatch::{Dispatch, Options};
 use super::fault::Fault;
@@ -16,12 +16,12 @@ use std::sync::Mutex;
 /// Workgroups that are set aside at once: no other one begins before one of them has ended.
 const MOST_PARKED: usize = 64;
 
-/// How far a grid came.
+/// How far a grid has run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GridEnd {
     /// All workgroups have ended.
     Done,
-    /// All that are left poll memory. The fault that it is if nothing else changes it.
+    /// All that are left poll memory; the fault that ends them if nothing else changes it.
     Polls(Fault),
 }
 
@@ -43,7 +43,8 @@ impl Grid {
         Grid { constants: None, next: 0, count, parked: Vec::new() }
     }
 
-    /// Runs it as far as it goes, with a fiber of one workgroup logged: the number of the group, and the tap. What was executed now.
+    /// Runs the grid as far as it goes, with a fiber of one workgroup logged: the number of the group, and the tap. Returns what was
+    /// executed in this call.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl Grid {
         Ok((polls.map_or(GridEnd::Done, GridEnd::Polls), stats))
     }
 
-    /// Lets each workgroup that was set aside go on; whether any did more than to poll.
+    /// Lets each workgroup that was set aside go on. Whether any did more than poll.
     fn resume(
         &mut self,
         groups: &mut Groups<'_>,
@@ -106,7 +107,7 @@ impl Grid {
         let mut moves = false;
         for group in std::mem::take(&mut self.parked) {
             let number = group.number;
-            // The one that takes it runs once.
+            // One workgroup runs, and takes it.
             let given = Mutex::new(Some(group));
             let resume = |machine: &mut Machine<'_>, _: u32| {
                 let group = given.lock().ok().and_then(|mut given| given.take());

@@ -23,9 +23,9 @@ const UNWRITTEN_BYTE: u8 = 0xd5;
 /// Instructions of a wave before the next one has its turn.
 const TURN: u32 = 512;
 
-/// Steps of a workgroup before others have their turn: it may poll in a way that is not seen.
+/// Steps of a workgroup before others have their turn: it may poll in a way that is not detected.
 const SLICE: u64 = 1 << 22;
-/// Bytes of a workgroup that is set aside; a larger one runs to its end.
+/// Bytes of registers and memory of a workgroup that can be set aside; a larger one runs to its end.
 const MOST_PARKED_BYTES: usize = 1 << 19;
 
 /// Pages of memory that a workgroup may touch.
@@ -74,9 +74,9 @@ pub(super) struct ParkedGroup {
     local: Vec<u8>,
     random: u64,
     taps: Vec<ActiveTap>,
-    /// Since it was resumed, it has done more than to poll.
+    /// It has done more than poll since it was resumed.
     pub(super) moved: bool,
-    /// What it is if nothing else moves.
+    /// The fault that ends it if nothing else moves.
     pub(super) fault: Fault,
 }
 
@@ -217,7 +217,7 @@ impl<'m> Machine<'m> {
         self.taps = taps.iter().filter_map(|tap| tap.start(lanes)).collect();
     }
 
-    /// Runs the waves of a workgroup of a grid, until they end or others are to go on first.
+    /// Runs the waves of a workgroup of a grid until they end, or until other workgroups have to go on first.
     pub(super) fn run(&mut self, number: u32) -> Result<Option<ParkedGroup>, Fault> {
         let first = Wave::new(0, 64, self.program.registers());
         let waves = self.waves().map_err(|kind| self.fault(&first, kind))?;
@@ -267,7 +267,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// How often memory has changed that the group sees.
+    /// How often the memory that the group sees has changed.
     fn changes(&self) -> u64 {
         self.view.changes() + self.local_changes
     }
@@ -308,7 +308,7 @@ impl<'m> Machine<'m> {
         if wave.comes_again(self.changes()) {
             return Err(self.fault(wave, FaultKind::Endless));
         }
-        // Nobody else runs beside the preamble.
+        // Nothing else runs beside the preamble.
         if wave.runs_preamble && wave.polls == Some(self.changes()) {
             return Err(self.fault(wave, FaultKind::Polls));
         }

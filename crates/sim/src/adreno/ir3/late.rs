@@ -104,7 +104,7 @@ impl Late {
         }
     }
 
-    /// Nothing is under way.
+    /// Whether no access is under way.
     pub(super) fn is_quiet(&self) -> bool {
         self.ops.is_empty()
     }

@@ -62,13 +62,13 @@ pub(super) struct Wave {
     pub(super) turns: u32,
     /// Instructions so far that depend on more than the wave, or change more.
     pub(super) accesses: u64,
-    /// Turns before which nobody looks for a state that comes again.
+    /// Turns before states that come again are looked for.
     patience: u32,
     /// What it was at an earlier turn.
     earlier: Option<EarlierState>,
-    /// A state is to be kept as soon as nothing is under way.
+    /// Its state is kept as soon as no access is under way.
     keeps_state: bool,
-    /// It comes back to the same state as long as memory has changed no more often than this.
+    /// It comes back to the same state as long as memory has not changed more often than this.
     pub(super) polls: Option<u64>,
 }
 
@@ -82,9 +82,9 @@ struct EarlierState {
     times: u32,
 }
 
-/// That of a wave that begins.
+/// [`Wave::patience`] of a wave that begins.
 const PATIENCE: u32 = 64;
-/// How often a state has to come again under adversarial timing, where the next time may be another one.
+/// How often a state has to come again under adversarial timing, under which each time may be different.
 const LATE_TIMES: u32 = 64;
 
 /// Varyings of the primitives that a wave has fragments of.
@@ -136,8 +136,8 @@ impl Wave {
     }
 
     /// Counts a turn; true if the wave is in a state that it was in before, with nothing between that depends on more than
-    /// the wave. States are kept at powers of two, so that a loop of any length is found. Where it has accessed memory
-    /// between, which has changed so often so far, [`Wave::polls`] says so.
+    /// the wave. States are kept at powers of two, so that a loop of any length is found. Where it has accessed memory in
+    /// between, [`Wave::polls`] is set to `changes`: how often memory has changed so far.
     pub(super) fn comes_again(&mut self, changes: u64) -> bool {
         self.turns = self.turns.saturating_add(1);
         if self.turns < self.patience {
@@ -172,7 +172,7 @@ impl Wave {
         false
     }
 
-    /// Whether it goes on as another state of it would, as far as that depends on the wave alone.
+    /// Whether it goes on as it did from an earlier state, as far as that depends on the wave alone.
     fn is_as(&self, old: &Wave, same_private: bool) -> bool {
         old.pc == self.pc
             && old.active == self.active
@@ -186,7 +186,7 @@ impl Wave {
             && (same_private || old.private == self.private)
     }
 
-    /// It goes on after others, which may have changed what it polls: states that it had are of no use.
+    /// It goes on after others, which may have changed what it polls: its earlier states are dropped.
     pub(super) fn resume(&mut self) {
         (self.turns, self.patience) = (0, 1);
         (self.earlier, self.polls) = (None, None);

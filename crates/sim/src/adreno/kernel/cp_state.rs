@@ -34,7 +34,7 @@ struct QueueState {
     fetched: Vec<u32>,
     /// Dwords taken last, the newest last.
     before: Vec<u32>,
-    /// The first dword that is not taken does not begin a packet.
+    /// The first dword that is not taken is inside of a packet.
     in_packet: bool,
 }
 
@@ -62,8 +62,8 @@ fn chains(machine: &AdrenoMachine<'_>, words: &[u32]) -> bool {
     operations(machine, words).any(|(op, _)| op == AdrenoOp::IndirectBufferChain)
 }
 
-/// The streams that are called next, as far as they are called in any case: address and dwords. Whether the fetcher goes past a
-/// condition is not known.
+/// Address and dwords of the streams that are called next, up to the first packet that may change what is called: whether the fetcher
+/// goes past a condition is not known.
 fn calls(machine: &AdrenoMachine<'_>, words: &[u32]) -> Vec<(u64, u64)> {
     let surely = |op: AdrenoOp| {
         !matches!(
@@ -138,7 +138,7 @@ impl CpState {
         state
     }
 
-    /// Fetches the buffers that are called after those that the SQE is in, and leaves out what they have replaced.
+    /// Fetches the buffers that are called after those that the SQE is in, and drops the dwords that they replace in the queues.
     fn read_ahead(&mut self, machine: &AdrenoMachine<'_>) {
         for n in [1, 2] {
             let size = self.bounds[n + 1].saturating_sub(self.bounds[n]);
@@ -280,7 +280,7 @@ fn busy_blocks(machine: &AdrenoMachine<'_>, fault: Option<GpuFault>) -> Vec<&'st
     busy
 }
 
-/// RBBM_STATUS and RBBM_STATUS3; after an error of the CP, its interrupts and what they are about.
+/// RBBM_STATUS, RBBM_STATUS3 and CP_INTERRUPT_STATUS; after a protection error, CP_PROTECT_STATUS.
 pub(super) fn status(machine: &AdrenoMachine<'_>, end: &RunEnd, out: &mut BTreeMap<u32, u32>) {
     let fault = match end {
         RunEnd::Stopped { stop, .. } => CpStop::gpu_fault(stop),

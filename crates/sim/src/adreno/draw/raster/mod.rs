@@ -254,7 +254,7 @@ pub(crate) fn outline(state: &RasterState, viewport: usize, primitive: &Primitiv
     clipped_places(state, viewport, primitive)
 }
 
-/// The corners in pixels of what clipping leaves of a primitive, whatever faces are culled.
+/// The corners in pixels of what clipping leaves of a primitive. Faces are not culled.
 fn clipped_places(state: &RasterState, viewport: &Viewport, primitive: &Primitive) -> Vec<[f64; 2]> {
     let window = |vertex: &RasterVertex| WindowVertex::of(state, viewport, vertex);
     let shown =
@@ -288,8 +288,8 @@ fn clipped_places(state: &RasterState, viewport: &Viewport, primitive: &Primitiv
     }
 }
 
-/// Whether something of a primitive is left after clipping: it is not culled by its distances, not all of it is clipped, and a triangle is
-/// not all on the outer side of a plane of the view volume, though only the guard band clips there.
+/// Whether something of a primitive is left after clipping: it is not culled by its distances, and not all of it is clipped. A triangle
+/// that is entirely beyond one side of the view volume is dropped, too, though only the guard band clips there.
 pub(crate) fn passes_clipping(state: &RasterState, viewport: usize, primitive: &Primitive) -> bool {
     let Some(viewport) = state.viewports.get(viewport) else { return false };
     let beside = |vertices: &[RasterVertex]| {
