@@ -2,9 +2,10 @@
 
 mod reduce;
 
-use crate::args::{Global, ShaderCommand, ShaderInput, ShaderOpt, ShaderRun, ShaderValidate};
+use crate::args::{Global, Packing, ShaderCommand, ShaderInput, ShaderOpt, ShaderRun, ShaderValidate};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
+use crate::packed::Packed;
 use std::io::Write;
 use std::path::Path;
 use unwedge::files::Input;
@@ -37,7 +38,7 @@ fn options(args: &ShaderInput) -> Options {
 fn unusable(name: &str, error: &LoadError) -> Failure {
     let message = format!("{name}: {error}");
     match error {
-        LoadError::Specialization => Failure::Usage(message),
+        LoadError::Specialization | LoadError::Arguments => Failure::Usage(message),
         LoadError::EntryPoint => Failure::NotFound(message),
         _ => Failure::Unusable(message),
     }
@@ -45,8 +46,11 @@ fn unusable(name: &str, error: &LoadError) -> Failure {
 
 /// The file, in the form that it has.
 fn file<'a>(input: &'a Input, args: &ShaderInput) -> Result<ShaderFile<'a>, LoadError> {
-    let arguments = args.nir_arguments.clone().unwrap_or_default();
-    Ok(ShaderFile::named(&input.name, &input.bytes)?.with_arguments(&arguments))
+    let file = ShaderFile::named(&input.name, &input.bytes)?;
+    match &args.nir_arguments {
+        Some(arguments) => file.with_arguments(arguments),
+        None => Ok(file),
+    }
 }
 
 fn load(args: &ShaderInput, global: &Global) -> Result<(String, unwedge::shader::ir::Shader), Failure> {
@@ -62,10 +66,12 @@ fn print(args: &ShaderInput, global: &Global) -> Result<Outcome, Failure> {
     Ok(Outcome::Complete)
 }
 
-/// Writes a shader to a file, or to standard output.
+/// Writes a shader to a file, which it replaces as a whole, or to standard output.
 fn write_result(file: Option<&Path>, text: &str, global: &Global) -> Result<(), Failure> {
     if let Some(file) = file {
-        return std::fs::write(file, text).map_err(|e| Failure::Write(file.display().to_string(), e));
+        let mut packed = Packed::create(Some(file), Some(Packing::None), &[])?;
+        packed.write_all(text.as_bytes()).map_err(|e| Failure::Write(file.display().to_string(), e))?;
+        return packed.commit();
     }
     let mut out = Output::open(global, true);
     // A failed write is remembered, and reported by `finish`.

@@ -4,15 +4,24 @@ use std::io;
 use std::path::PathBuf;
 use std::{env, fs, process};
 
+/// Names that are tried; another process with the same number may have left its folder.
+const ATTEMPTS: u32 = 100;
+
 /// A folder that is removed when this is dropped.
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Makes the folder; fails if it already exists. The error has its path.
+    /// Makes a folder that was not there before. The error has its path.
     pub fn new(purpose: &str) -> Result<TemporaryFolder, (String, io::Error)> {
-        let folder = env::temp_dir().join(format!("unwedge-{purpose}-{}", process::id()));
-        fs::create_dir(&folder).map_err(|e| (folder.display().to_string(), e))?;
-        Ok(TemporaryFolder(folder))
+        let mut attempt = 0;
+        loop {
+            let folder = env::temp_dir().join(format!("unwedge-{purpose}-{}-{attempt}", process::id()));
+            match fs::create_dir(&folder) {
+                Ok(()) => return Ok(TemporaryFolder(folder)),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
+                Err(e) => return Err((folder.display().to_string(), e)),
+            }
+        }
     }
 
     /// The path of a file in it.

@@ -516,7 +516,7 @@ fn histories_of_what_is_not_there_are_refused() {
     let bytes = capture(&[store(0, 1), store(4, 2)]);
     for (options, why) in [
         (["--submit", "7"], "no submit 7 was replayed: submits 0 to 1 were"),
-        (["--target", "mrt3"], "no draw has mrt3: images of draws are none"),
+        (["--target", "mrt3"], "no draw has mrt3: the draws have no images"),
     ] {
         let output = unwedge(&[&["query", "--pixel", "1,1", "-"][..], &options].concat(), &bytes);
         assert_eq!(output.status.code(), Some(1), "{options:?}");

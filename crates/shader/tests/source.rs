@@ -49,6 +49,40 @@ mod built {
         }
     }
 
+    /// Sources over which a recursive parser overflows its stack are refused, or read.
+    #[test]
+    fn deep_sources_end() {
+        let deep = [("(", ")"), ("-", ""), ("x+", ""), ("[", "]"), ("!(", ")")];
+        for name in ["a.wgsl", "a.comp", "a.frag"] {
+            for (open, close) in deep {
+                for times in [150, 2_000, 60_000] {
+                    let expression = format!("{}x{}", open.repeat(times), close.repeat(times));
+                    let source = match name {
+                        "a.wgsl" => format!("fn f(x: i32) -> i32 {{ return {expression}; }}"),
+                        _ => format!("#version 450\nvoid main() {{ int x = 0; x = {expression}; }}"),
+                    };
+                    // naga decides whether it is valid; it must only come to an end.
+                    let _ = ShaderFile::named(name, source.as_bytes());
+                }
+            }
+            for part in ["if (true) {} else ", "while (true) ", "for (;;) "] {
+                let source = format!("#version 450\nvoid main() {{ {} ; }}", part.repeat(10_000));
+                let _ = ShaderFile::named(name, source.as_bytes());
+            }
+        }
+        let brackets = format!("fn f() {{\n{}", "{".repeat(300));
+        #[cfg(feature = "wgsl")]
+        assert_eq!(error("a.wgsl", &brackets).0, 2);
+        let comment = format!("/* {} */ // {}\n", "(".repeat(300), "[".repeat(300));
+        #[cfg(feature = "wgsl")]
+        assert!(ShaderFile::named("a.wgsl", comment.as_bytes()).is_ok(), "brackets in comments do not count");
+        let list = format!("const a = array<f32, 9000>({}-1.5);\n", "-1.5, ".repeat(8_999));
+        #[cfg(feature = "wgsl")]
+        assert!(ShaderFile::named("a.wgsl", list.as_bytes()).is_ok(), "a list is not nested");
+        #[cfg(not(feature = "wgsl"))]
+        let _ = (brackets, comment, list);
+    }
+
     #[cfg(feature = "wgsl")]
     #[test]
     fn wgsl() {

@@ -15,6 +15,7 @@ use unwedge_stream::adreno::{AdrenoWalker, DrawKind, Exec, WalkerOptions, read_a
 
 use crate::adreno::case;
 use crate::adreno::case::AdrenoCase;
+use crate::adreno::executed::Streams;
 use crate::adreno::trace::{Call, CallList, StopScene, Stopper, header_of, packet_at, packet_name};
 use crate::adreno::{inflight, unfinished, wait};
 use crate::args::{Arg, Args};
@@ -30,8 +31,6 @@ const MAX_AHEAD: usize = read_ahead::READ_AHEAD * read_ahead::READ_AHEAD;
 const MAX_COMPARED: usize = 32;
 /// Dwords at the start of a stream: what was executed before a packet in them depends on the caller, so each caller is compared.
 const FIRST_DWORDS: u64 = 16;
-/// Headers before a packet that are compared; the SQE remembers fewer.
-const MAX_EXECUTED: usize = 32;
 
 /// A stream, the dword in it, and for its first dwords ([`FIRST_DWORDS`]) the position of its caller.
 type ComparedPlace = (u64, u64, Option<(Option<usize>, u64)>);
@@ -288,6 +287,7 @@ fn locate_in(
     AdrenoWalker::new(case.gpu, &case.memory, options.clone()).walk(window.dwords(), window.iova, &mut list);
     let calls = list.calls;
 
+    let streams = Streams::new(case, window.dwords(), &calls);
     let fetches = [fetch(case, "IB1"), fetch(case, "IB2")];
     let ring_read = back(read, window.start, ring_dwords);
     let mut candidates = Vec::new();
@@ -295,7 +295,7 @@ fn locate_in(
     let mut is_short = false;
     for (level, fetch) in (1u8..).zip(&fetches) {
         let Some(fetch) = fetch else { continue };
-        let found = level_candidates(case, window.dwords(), &calls, level, fetch, outer.as_ref());
+        let found = level_candidates(case, &streams, &calls, level, fetch, outer.as_ref());
         let is_called = || calls.iter().any(|call| call.level == level && call.iova == fetch.base);
         is_short |= found.is_empty() && is_called();
         outer = found.iter().copied().max_by_key(|c| c.score).or(outer);
@@ -311,7 +311,7 @@ fn locate_in(
             agrees: None,
             counted: case.regs.get("CP_RB_RPTR").is_some(),
         };
-        compare_headers(case, window.dwords(), &calls, &mut c);
+        compare_headers(case, &streams, true, &mut c);
         candidates.push(c);
     }
     // A ring that was never read is zero at its end, where a read pointer of zero would come from otherwise.
@@ -331,7 +331,7 @@ fn locate_in(
         agrees: None,
         counted: false,
     });
-    narrow_to_wait(case, &calls, window, &mut best);
+    narrow_to_wait(case, &streams, &mut best);
 
     let keys = key_registers(case);
     let mut stopper = Stopper::new(case.gpu, best.call, best.last_read, &keys);
@@ -359,7 +359,7 @@ fn stray(case: &AdrenoCase<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Op
 /// Every place in the streams of one level that the fetch registers allow.
 fn level_candidates(
     case: &AdrenoCase<'_>,
-    ring: Dwords<'_>,
+    streams: &Streams<'_, '_>,
     calls: &[Call],
     level: u8,
     fetch: &Fetch,
@@ -369,7 +369,9 @@ fn level_candidates(
         (0..calls.len()).filter(|&i| calls[i].level == level && calls[i].exec != Exec::NotTaken).collect();
     let mut out = Vec::new();
     // Calls of one buffer over and over (once for each bin) lead to the same dword: read its headers once.
-    // What was executed before its first packets differs with the caller.
+    // What was executed before its first packets differs with the caller. With more calls than are compared, none is told apart
+    // by that.
+    let tells_callers = made.iter().filter(|&&call| calls[call].iova == fetch.base).count() <= MAX_COMPARED;
     let mut compared: HashMap<ComparedPlace, (Option<bool>, i32, u64)> = HashMap::new();
     for (order, &fetched) in made.iter().enumerate() {
         let Some(call) = calls.get(fetched).filter(|c| c.iova == fetch.base) else { continue };
@@ -396,14 +398,14 @@ fn level_candidates(
                 false => fits_outer(call, outer),
             };
         }
-        let caller = (c.last_read < FIRST_DWORDS).then_some((call.parent, call.at));
+        let caller = (tells_callers && c.last_read < FIRST_DWORDS).then_some((call.parent, call.at));
         let key = (call.iova, c.last_read, caller);
         if let Some(&(agrees, score, last_read)) = compared.get(&key) {
             (c.agrees, c.last_read) = (agrees, last_read);
             c.score += score;
         } else if compared.len() < MAX_COMPARED {
             let before = c.score;
-            compare_headers(case, ring, calls, &mut c);
+            compare_headers(case, streams, tells_callers, &mut c);
             compared.insert(key, (c.agrees, c.score - before, c.last_read));
         }
         out.push(c);
@@ -437,78 +439,10 @@ fn roq_depth(generation: Generation) -> u64 {
     if generation.is_64bit() { 256 } else { 128 }
 }
 
-/// A call's stream, or the ring.
-fn stream_of<'a>(
-    case: &'a AdrenoCase<'_>,
-    ring: Dwords<'a>,
-    calls: &[Call],
-    call: Option<usize>,
-) -> Option<Dwords<'a>> {
-    let Some(call) = call else { return Some(ring) };
-    let call = calls.get(call)?;
-    Some(case.memory.dwords(call.iova)?.take(call.size as usize))
-}
-
-/// The headers that were executed before a packet, latest first: those before it in its stream, each call's after those of the
-/// stream it calls; then the packet that calls its own stream, and those before that. They end where a stream is not in the dump, and
-/// after the eight packets of a stream that [`packet_at`] keeps if the stream has more.
-fn executed_before(
-    case: &AdrenoCase<'_>,
-    ring: Dwords<'_>,
-    calls: &[Call],
-    call: Option<usize>,
-    before: Vec<(u64, u32)>,
-) -> Vec<u32> {
-    let (mut executed, mut call, mut before) = (Vec::new(), call, before);
-    while add_executed(case, ring, calls, call, before, &mut executed) {
-        let Some(callee) = call.and_then(|call| calls.get(call)) else { break };
-        let caller = stream_of(case, ring, calls, callee.parent);
-        let packet = caller.and_then(|stream| packet_at(stream, callee.at, case.gpu.generation()));
-        let Some((_, header, packets)) = packet else { break };
-        executed.push(header);
-        (call, before) = (callee.parent, packets);
-    }
-    executed
-}
-
-/// Adds headers of packets of a stream, latest first, with those of the streams they call. False: no more are known or wanted.
-fn add_executed(
-    case: &AdrenoCase<'_>,
-    ring: Dwords<'_>,
-    calls: &[Call],
-    call: Option<usize>,
-    packets: Vec<(u64, u32)>,
-    executed: &mut Vec<u32>,
-) -> bool {
-    // Those before the oldest one are not known, unless it begins the stream.
-    let begins_stream = packets.last().is_none_or(|&(at, _)| at == 0);
-    for (at, header) in packets {
-        let is_callee = |callee: &Call| {
-            callee.parent == call && callee.at == at && callee.exec != Exec::NotTaken && callee.size > 0
-        };
-        if let Some(callee) = calls.iter().position(is_callee) {
-            let last = calls[callee].size - 1;
-            let packet = stream_of(case, ring, calls, Some(callee))
-                .and_then(|stream| packet_at(stream, last, case.gpu.generation()));
-            let Some((start, raw, mut packets)) = packet else { return false };
-            packets.insert(0, (start, raw));
-            if !add_executed(case, ring, calls, Some(callee), packets, executed) {
-                return false;
-            }
-        }
-        if executed.len() >= MAX_EXECUTED {
-            return false;
-        }
-        executed.push(header);
-    }
-    begins_stream
-}
-
-fn compare_headers(case: &AdrenoCase<'_>, ring: Dwords<'_>, calls: &[Call], c: &mut Candidate) {
+fn compare_headers(case: &AdrenoCase<'_>, streams: &Streams<'_, '_>, tells_callers: bool, c: &mut Candidate) {
     // In a draw state, the SQE's headers are those of the draw state.
     let Some(sqe) = case.sqe.as_ref().filter(|_| draw_state_position(case).is_none()) else { return };
-    let packet = stream_of(case, ring, calls, c.call)
-        .and_then(|stream| packet_at(stream, c.last_read, case.gpu.generation()));
+    let packet = streams.of(c.call).and_then(|stream| packet_at(stream, c.last_read, case.gpu.generation()));
     let Some((index, raw, mut before)) = packet else { return };
     if raw == sqe.header() {
         c.score += 10;
@@ -522,7 +456,7 @@ fn compare_headers(case: &AdrenoCase<'_>, ring: Dwords<'_>, calls: &[Call], c: &
         return;
     }
     c.agrees = Some(true);
-    let executed = executed_before(case, ring, calls, c.call, before);
+    let executed = streams.executed_before(c.call, before, tells_callers);
     // The SQE remembers operations; register writes in between do not count.
     let mut operations = executed.iter().filter(|&&h| {
         !matches!(
@@ -535,15 +469,11 @@ fn compare_headers(case: &AdrenoCase<'_>, ring: Dwords<'_>, calls: &[Call], c: &
 
 /// Without a count of what is fetched ahead, the CP may be anywhere in the last stretch: a packet there that waits for
 /// a value which is not there is where it stands.
-fn narrow_to_wait(case: &AdrenoCase<'_>, calls: &[Call], window: &RingWindow<'_>, best: &mut Candidate) {
+fn narrow_to_wait(case: &AdrenoCase<'_>, streams: &Streams<'_, '_>, best: &mut Candidate) {
     if best.slack == 0 {
         return;
     }
-    let stream = match best.call.and_then(|i| calls.get(i)) {
-        Some(call) => case.memory.dwords(call.iova).map(|s| s.take(call.size as usize)),
-        None => Some(window.dwords()),
-    };
-    let Some(stream) = stream else { return };
+    let Some(stream) = streams.of(best.call) else { return };
     let first = best.last_read.saturating_sub(best.slack);
     let mut index = first;
     let Some((start, ..)) = packet_at(stream, index, case.gpu.generation()) else { return };

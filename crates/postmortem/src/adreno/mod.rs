@@ -7,6 +7,7 @@ mod case;
 mod corrupt;
 mod cycle;
 mod device;
+mod executed;
 mod fault;
 mod fences;
 mod firmware;

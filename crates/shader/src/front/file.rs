@@ -20,6 +20,9 @@ pub enum LoadError {
     /// A specialization constant for a shader that has none.
     #[error("the text of a shader has no specialization constants")]
     Specialization,
+    /// Meanings of arguments for a shader that is not in NIR.
+    #[error("only NIR has arguments")]
+    Arguments,
     /// No entry point of this name.
     #[error("the entry point does not exist")]
     EntryPoint,
@@ -46,6 +49,7 @@ impl LoadError {
         match self {
             LoadError::OtherFile
             | LoadError::Specialization
+            | LoadError::Arguments
             | LoadError::EntryPoint
             | LoadError::Source(SourceError::NotBuilt(_)) => false,
             LoadError::Spirv(e) => {
@@ -62,8 +66,8 @@ impl LoadError {
 pub enum ShaderFile<'a> {
     /// The words of a SPIR-V module.
     Spirv(Vec<u32>),
-    /// A compute shader in NIR, as Mesa prints it, and the meaning of its arguments.
-    Nir(&'a str, Arguments),
+    /// A compute shader in NIR, as Mesa prints it, with the meaning of its arguments and the name of the file.
+    Nir(&'a str, nir::Options),
     /// A shader of the IR, as text.
     Text(&'a str),
 }
@@ -83,7 +87,7 @@ impl<'a> ShaderFile<'a> {
         let first = text.lines().map(str::trim).find(written).unwrap_or_default();
         match first.split_whitespace().next() {
             Some("shader") => Ok(ShaderFile::Text(text)),
-            Some("shader:") => Ok(ShaderFile::Nir(text, Arguments::default())),
+            Some("shader:") => Ok(ShaderFile::Nir(text, nir::Options::default())),
             _ => Err(LoadError::OtherFile),
         }
     }
@@ -99,16 +103,23 @@ impl<'a> ShaderFile<'a> {
                 let source = std::str::from_utf8(bytes).map_err(|_| LoadError::OtherFile)?;
                 Ok(ShaderFile::Spirv(compile(source, name, language)?))
             }
+            (Ok(ShaderFile::Nir(text, options)), _) => {
+                Ok(ShaderFile::Nir(text, nir::Options { file: name.to_owned(), ..options }))
+            }
             (file, _) => file,
         }
     }
 
-    /// The same file; if it is NIR, with these arguments.
-    #[must_use]
-    pub fn with_arguments(self, arguments: &Arguments) -> ShaderFile<'a> {
+    /// The same file of NIR, with these arguments.
+    ///
+    /// # Errors
+    /// When it is not NIR.
+    pub fn with_arguments(self, arguments: &Arguments) -> Result<ShaderFile<'a>, LoadError> {
         match self {
-            ShaderFile::Nir(text, _) => ShaderFile::Nir(text, arguments.clone()),
-            other => other,
+            ShaderFile::Nir(text, options) => {
+                Ok(ShaderFile::Nir(text, nir::Options { arguments: arguments.clone(), ..options }))
+            }
+            _ => Err(LoadError::Arguments),
         }
     }
 
@@ -130,10 +141,7 @@ impl<'a> ShaderFile<'a> {
     /// Reads one of the forms that have a single entry point.
     fn read_text(&self, shader: &mut Shader) -> Result<(), LoadError> {
         match self {
-            ShaderFile::Nir(text, arguments) => {
-                let options = nir::Options { arguments: arguments.clone(), file: String::new() };
-                Ok(nir::read(text, &options, shader)?)
-            }
+            ShaderFile::Nir(text, options) => Ok(nir::read(text, options, shader)?),
             ShaderFile::Text(text) => Ok(text::parse(text, shader)?),
             ShaderFile::Spirv(_) => Ok(()),
         }

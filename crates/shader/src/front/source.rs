@@ -54,11 +54,13 @@ impl SourceLanguage {
 pub fn compile(source: &str, name: &str, language: SourceLanguage) -> Result<Vec<u32>, SourceError> {
     match language {
         #[cfg(feature = "wgsl")]
-        SourceLanguage::Wgsl => through_naga::guarded(|| through_naga::wgsl(source, name)),
+        SourceLanguage::Wgsl => through_naga::guarded(source, || through_naga::wgsl(source, name)),
         #[cfg(not(feature = "wgsl"))]
         SourceLanguage::Wgsl => Err(SourceError::NotBuilt("WGSL")),
         #[cfg(feature = "glsl")]
-        SourceLanguage::Glsl(stage) => through_naga::guarded(|| through_naga::glsl(source, name, stage)),
+        SourceLanguage::Glsl(stage) => {
+            through_naga::guarded(source, || through_naga::glsl(source, name, stage))
+        }
         #[cfg(not(feature = "glsl"))]
         SourceLanguage::Glsl(_) => {
             let _ = (source, name);
@@ -93,12 +95,72 @@ mod through_naga {
         message
     }
 
-    /// Runs naga, which may panic on broken input.
+    /// Brackets within each other, each of which takes naga's GLSL parser through all levels of precedence.
+    const MAX_NESTING: usize = 200;
+    /// Operators and headers of statements in a row, and branches of `else` in a source: naga recurses over them.
+    const MAX_CHAIN: usize = 4_096;
+    /// Bytes of naga's stack, which are reserved and not used before they are needed.
+    const STACK: usize = 512 << 20;
+
+    /// Runs naga, which may panic on broken input, and overflow the stack on input that nests too deep.
     pub(super) fn guarded(
-        run: impl FnOnce() -> Result<Vec<u32>, SourceError> + std::panic::UnwindSafe,
+        source: &str,
+        run: impl FnOnce() -> Result<Vec<u32>, SourceError> + Send,
     ) -> Result<Vec<u32>, SourceError> {
-        let failed = |_| Err(SourceError::Whole("naga failed on this source".to_owned()));
-        std::panic::catch_unwind(run).unwrap_or_else(failed)
+        if let Some(offset) = nested_too_deep(source) {
+            let at = naga::Span::new(offset as u32, offset as u32 + 1).location(source);
+            return Err(located(Some(at), "the source is nested too deep".to_owned()));
+        }
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+            match thread.map(|thread| thread.join()) {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(SourceError::Whole("naga failed on this source".to_owned())),
+                Err(e) => Err(SourceError::Whole(format!("no thread for naga: {e}"))),
+            }
+        })
+    }
+
+    /// The byte at which a source is nested too deep, outside of comments.
+    fn nested_too_deep(source: &str) -> Option<usize> {
+        let bytes = source.as_bytes();
+        let (mut at, mut depth, mut parentheses, mut comments) = (0, 0_usize, 0_usize, 0_usize);
+        let (mut operators, mut headers, mut branches) = (0, 0, 0);
+        while let Some(&byte) = bytes.get(at) {
+            let two = bytes.get(at..at + 2).unwrap_or_default();
+            let mut taken = 1;
+            match (two, byte) {
+                (b"/*", _) => (comments, taken) = (comments + 1, 2),
+                (b"*/", _) if comments > 0 => (comments, taken) = (comments - 1, 2),
+                _ if comments > 0 => {}
+                (b"//", _) => taken = source[at..].find('\n').unwrap_or(source.len() - at),
+                (_, b'(' | b'[') => (depth, parentheses) = (depth + 1, parentheses + 1),
+                (_, b')' | b']') => {
+                    (depth, parentheses) = (depth.saturating_sub(1), parentheses.saturating_sub(1));
+                }
+                (_, b'{') => (depth, operators, headers) = (depth + 1, 0, 0),
+                (_, b'}') => (depth, operators, headers) = (depth.saturating_sub(1), 0, 0),
+                (_, b';') if parentheses == 0 => (operators, headers) = (0, 0),
+                // What is between commas is not nested.
+                (_, b',') => operators = 0,
+                (_, byte) if byte.is_ascii_alphanumeric() || byte == b'_' => {
+                    let word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+                    taken = bytes[at..].iter().take_while(word).count();
+                    match &bytes[at..at + taken] {
+                        b"else" => branches += 1,
+                        b"if" | b"while" | b"for" | b"do" | b"switch" | b"loop" => headers += 1,
+                        _ => {}
+                    }
+                }
+                (_, byte) if byte.is_ascii_punctuation() => operators += 1,
+                _ => {}
+            }
+            if depth > MAX_NESTING || [operators, headers, branches].iter().any(|&count| count > MAX_CHAIN) {
+                return Some(at);
+            }
+            at += taken;
+        }
+        None
     }
 
     #[cfg(feature = "wgsl")]

@@ -238,6 +238,11 @@ impl AddressSpace {
         self.caches.iter().for_each(|caches| caches.wait(wait));
     }
 
+    /// Lines of caches that events and waits have gone over since this was asked.
+    pub(crate) fn take_walked_lines(&self) -> u64 {
+        self.caches.as_ref().map_or(0, |caches| caches.take_walked())
+    }
+
     /// What an event does to the caches.
     pub(crate) fn cache_event(&mut self, event: CacheEvent) {
         self.write_back(|caches, current| caches.event(event, current));

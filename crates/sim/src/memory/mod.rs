@@ -470,10 +470,11 @@ impl SimMemory {
 
     /// Whether one of so many bytes is undefined.
     pub fn is_undefined(&self, address: u64, size: usize) -> bool {
-        (0..size as u64).filter_map(|n| address.checked_add(n)).any(|address| {
-            let at = address as usize % PAGE;
-            let bits = self.undefined.get(&(address / PAGE as u64));
-            bits.is_some_and(|bits| bits[at / 64] >> (at % 64) & 1 != 0)
+        let Some(beyond) = (size as u64).checked_sub(1) else { return false };
+        let last = address.saturating_add(beyond);
+        self.undefined.range(address / PAGE as u64..=last / PAGE as u64).any(|(number, bits)| {
+            let (at, end) = within_page(*number, address, last);
+            (at..end).any(|at| bits[at / 64] >> (at % 64) & 1 != 0)
         })
     }
 
@@ -488,9 +489,16 @@ impl SimMemory {
     fn define_tracked(&mut self, address: u64, size: u64) {
         let Some(beyond) = size.checked_sub(1) else { return };
         let last = address.saturating_add(beyond);
+        let mut defined = Vec::new();
         for (number, bits) in self.undefined.range_mut(address / PAGE as u64..=last / PAGE as u64) {
             let (at, end) = within_page(*number, address, last);
             (at..end).for_each(|at| bits[at / 64] &= !(1 << (at % 64)));
+            if bits.iter().all(|bits| *bits == 0) {
+                defined.push(*number);
+            }
+        }
+        for number in defined {
+            self.undefined.remove(&number);
         }
     }
 }

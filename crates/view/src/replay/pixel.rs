@@ -807,8 +807,11 @@ impl PixelHistory {
         }
         let target = wanted.target.filter(|target| !targets.contains(target))?;
         let names: Vec<String> = targets.iter().map(|name| target_name(*name)).collect();
-        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        Some(format!("no draw has {}: images of draws are {there}", target_name(target)))
+        let there = match names.is_empty() {
+            true => "the draws have no images".to_owned(),
+            false => format!("images of draws are {}", names.join(", ")),
+        };
+        Some(format!("no draw has {}: {there}", target_name(target)))
     }
 
     /// Whether nothing touched the pixel.

@@ -144,6 +144,8 @@ struct CacheState {
     usage: [Usage; CACHES.len() + 1],
     /// Lines with bytes that no wait has covered yet.
     unwaited: BTreeSet<u64>,
+    /// Lines that events and waits have gone over, which count as steps.
+    walked: u64,
     /// What the packet does that is not an ordinary access of the CP.
     access: PacketAccess,
     clock: u64,
@@ -167,6 +169,7 @@ impl CacheState {
             held: Default::default(),
             usage: Default::default(),
             unwaited: BTreeSet::new(),
+            walked: 0,
             access: PacketAccess::default(),
             clock: 0,
             last_use: None,
@@ -328,6 +331,7 @@ impl CacheState {
         current: &dyn Fn(u64) -> Option<u8>,
     ) -> Vec<(u64, u8)> {
         let mut stores = Vec::new();
+        self.walked += self.unwritten[unit as usize].len() as u64;
         let cleans = |id: CacheId| id.unit == unit && (!resolves_only || id.is_resolve());
         for line in std::mem::take(&mut self.unwritten[unit as usize]) {
             let Some(known) = self.lines.get_mut(&line) else { continue };
@@ -384,6 +388,7 @@ impl CacheState {
 
     /// Writes are waited for.
     fn wait(&mut self, wait: CacheWait) {
+        self.walked += self.unwaited.len() as u64;
         for line in std::mem::take(&mut self.unwaited) {
             let Some(known) = self.lines.get_mut(&line) else { continue };
             match wait {
@@ -402,6 +407,7 @@ impl CacheState {
         let held = std::mem::take(&mut self.held[unit as usize]);
         let unwritten = self.unwritten[unit as usize].iter().copied();
         let lines: BTreeSet<u64> = held.into_iter().chain(unwritten).collect();
+        self.walked += lines.len() as u64;
         for line in lines {
             let Some(known) = self.lines.get_mut(&line) else { continue };
             known.invalidate(unit);
@@ -471,6 +477,11 @@ impl Caches {
     /// Writes are waited for.
     pub(crate) fn wait(&self, wait: CacheWait) {
         self.state().wait(wait);
+    }
+
+    /// Lines that events and waits have gone over since this was asked.
+    pub(crate) fn take_walked(&self) -> u64 {
+        std::mem::take(&mut self.state().walked)
     }
 
     /// An event, while memory holds these bytes. Returns those that it has to take.

@@ -167,6 +167,7 @@ impl AdrenoMachine<'_> {
             }
         });
         self.payload = words;
+        self.spend(self.space.take_walked_lines())?;
         if end == Ok(PacketEnd::Waits) {
             self.thread_mut(id).hold(1 + u64::from(count));
         }

@@ -86,7 +86,9 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::Steps => f.write_str("no end after the steps that were allowed"),
             FaultKind::Endless => f.write_str("an endless loop: the wave has come back to the same state"),
-            FaultKind::Polls => f.write_str("an endless loop: it polls memory that nothing changes any more"),
+            FaultKind::Polls => {
+                f.write_str("an endless loop: it polls memory that nothing running beside it changes")
+            }
             FaultKind::TooManyPages => f.write_str("more memory is written or read than is emulated"),
         }
     }
