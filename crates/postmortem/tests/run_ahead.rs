@@ -332,3 +332,32 @@ fn loops_that_end_are_not_taken_for_endless_ones() {
         }
     }
 }
+
+/// A buffer that is called many times, as once for each bin: the call that the CP is in is told by what of its caller is left.
+#[test]
+fn one_of_many_calls_of_a_buffer_hangs() {
+    let db = Db::builtin();
+    let [low, high] = halves(DATA);
+    for (gpu, calls, hanging) in [("a630", 10, 5), ("a630", 40, 2), ("a740", 40, 20), ("a630", 40, 39)] {
+        let mut buffer = Submit::new(&db, gpu);
+        buffer.op("CP_WAIT_REG_MEM", &[3 | 1 << 4, low, high, 7, u32::MAX, 16]).op("CP_NOP", &[1]);
+        let mut submit = Submit::new(&db, gpu);
+        submit.code[..buffer.words.len()].copy_from_slice(&buffer.words);
+        let mut call = 0;
+        for number in 0..calls {
+            submit.op("CP_MEM_WRITE", &[low, high, if number == hanging { 9 } else { 7 }]);
+            if number == hanging {
+                call = submit.words.len() as u64;
+            }
+            let [code, code_high] = halves(CODE);
+            submit.op("CP_INDIRECT_BUFFER", &[code, code_high, buffer.words.len() as u32]);
+        }
+        let (_, dump) = submit.run();
+        let dumped = dumped(&dump.expect("a dump"));
+        let report = explained(&db, &dumped.text);
+        let hang = report.hang.expect("where it hangs");
+        assert_eq!(hang.iova, Some(CODE), "{gpu}: call {hanging} of {calls}");
+        let caller = hang.levels.iter().find(|level| level.base == STREAM).expect("the caller");
+        assert!((caller.range.0..=caller.range.1).contains(&call), "{gpu}: {call} of {caller:?}");
+    }
+}

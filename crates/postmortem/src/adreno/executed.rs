@@ -8,7 +8,7 @@ use unwedge_base::Dwords;
 use unwedge_stream::adreno::Exec;
 
 use crate::adreno::case::AdrenoCase;
-use crate::adreno::trace::{Call, packet_at};
+use crate::adreno::trace::{Call, PacketInStream, packet_at};
 
 /// Headers before a packet that are looked for; the SQE remembers fewer operations.
 const MAX_EXECUTED: usize = 32;
@@ -40,7 +40,7 @@ impl<'a, 'm> Streams<'a, 'm> {
     }
 
     /// The packet that holds a dword of a stream, with those before it, newest first.
-    fn packet(&self, call: Option<usize>, dword: u64) -> Option<(u64, u32, Vec<(u64, u32)>)> {
+    fn packet(&self, call: Option<usize>, dword: u64) -> Option<PacketInStream> {
         let stream = self.of(call).filter(|_| dword < MAX_DWORDS)?;
         packet_at(stream, dword, self.case.gpu.generation())
     }
@@ -57,9 +57,9 @@ impl<'a, 'm> Streams<'a, 'm> {
         let (mut executed, mut call, mut before) = (Vec::new(), call, before);
         while self.add_executed(call, before, &mut executed) && follows_callers {
             let Some(callee) = call.and_then(|call| self.calls.get(call)) else { break };
-            let Some((_, header, packets)) = self.packet(callee.parent, callee.at) else { break };
-            executed.push(header);
-            (call, before) = (callee.parent, packets);
+            let Some(packet) = self.packet(callee.parent, callee.at) else { break };
+            executed.push(packet.header);
+            (call, before) = (callee.parent, packet.before);
         }
         executed
     }
@@ -71,8 +71,9 @@ impl<'a, 'm> Streams<'a, 'm> {
         for (at, header) in packets {
             if let Some(&callee) = self.callees.get(&(call, at)) {
                 let last = self.calls.get(callee).map_or(0, |call| call.size.saturating_sub(1));
-                let Some((start, raw, mut packets)) = self.packet(Some(callee), last) else { return false };
-                packets.insert(0, (start, raw));
+                let Some(packet) = self.packet(Some(callee), last) else { return false };
+                let mut packets = packet.before;
+                packets.insert(0, (packet.at, packet.header));
                 if !self.add_executed(Some(callee), packets, executed) {
                     return false;
                 }

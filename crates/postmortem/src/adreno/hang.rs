@@ -16,7 +16,9 @@ use unwedge_stream::adreno::{AdrenoWalker, DrawKind, Exec, WalkerOptions, read_a
 use crate::adreno::case;
 use crate::adreno::case::AdrenoCase;
 use crate::adreno::executed::Streams;
-use crate::adreno::trace::{Call, CallList, StopScene, Stopper, header_of, packet_at, packet_name};
+use crate::adreno::trace::{
+    Call, CallList, PacketInStream, StopScene, Stopper, header_of, packet_at, packet_name,
+};
 use crate::adreno::{inflight, unfinished, wait};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
@@ -443,7 +445,7 @@ fn compare_headers(case: &AdrenoCase<'_>, streams: &Streams<'_, '_>, tells_calle
     // In a draw state, the SQE's headers are those of the draw state.
     let Some(sqe) = case.sqe.as_ref().filter(|_| draw_state_position(case).is_none()) else { return };
     let packet = streams.of(c.call).and_then(|stream| packet_at(stream, c.last_read, case.gpu.generation()));
-    let Some((index, raw, mut before)) = packet else { return };
+    let Some(PacketInStream { at: index, header: raw, mut before }) = packet else { return };
     if raw == sqe.header() {
         c.score += 10;
     } else if index > 0 && before.first().is_some_and(|&(_, header)| header == sqe.header()) {
@@ -476,8 +478,8 @@ fn narrow_to_wait(case: &AdrenoCase<'_>, streams: &Streams<'_, '_>, best: &mut C
     let Some(stream) = streams.of(best.call) else { return };
     let first = best.last_read.saturating_sub(best.slack);
     let mut index = first;
-    let Some((start, ..)) = packet_at(stream, index, case.gpu.generation()) else { return };
-    index = start;
+    let Some(packet) = packet_at(stream, index, case.gpu.generation()) else { return };
+    index = packet.at;
     while index <= best.last_read {
         let Some(raw) = stream.get(index as usize) else { return };
         let header = header_of(raw, case.gpu.generation());
@@ -670,7 +672,7 @@ fn last_taken_of(case: &AdrenoCase<'_>, fetch: &Fetch) -> Option<DrawStatePositi
     let header = case.sqe.as_ref().map(|s| s.header());
     let last = size.checked_sub(fetch.unread())?.checked_sub(1)?;
     let stream = case.memory.dwords(fetch.base)?.take(size as usize);
-    let (index, raw, _) = packet_at(stream, last, case.gpu.generation())?;
+    let PacketInStream { at: index, header: raw, .. } = packet_at(stream, last, case.gpu.generation())?;
     if header.is_some_and(|h| h != raw) {
         return None;
     }

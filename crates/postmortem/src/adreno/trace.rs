@@ -527,13 +527,20 @@ impl AdrenoSink for Stopper<'_> {
     }
 }
 
-/// The packet of a stream that holds dword `last`, found by hopping over headers: its index, its header, and index and header of up to
-/// eight packets before it, newest first. `None` if the stream does not hold that dword or the headers do not lead there.
-pub fn packet_at(
-    stream: Dwords<'_>,
-    last: u64,
-    generation: Generation,
-) -> Option<(u64, u32, Vec<(u64, u32)>)> {
+/// A packet of a stream, and those before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketInStream {
+    /// Dword index of its header.
+    pub at: u64,
+    /// Its header.
+    pub header: u32,
+    /// Index and header of up to eight packets before it, newest first.
+    pub before: Vec<(u64, u32)>,
+}
+
+/// The packet of a stream that holds dword `last`, found by hopping over headers. `None` if the stream does not hold that dword or
+/// the headers do not lead there.
+pub fn packet_at(stream: Dwords<'_>, last: u64, generation: Generation) -> Option<PacketInStream> {
     const HOPS: usize = 1 << 22;
     let mut index = 0usize;
     let mut before: VecDeque<(u64, u32)> = VecDeque::new();
@@ -542,7 +549,8 @@ pub fn packet_at(
         let dwords = header_of(raw, generation).map_or(1, payload_dwords);
         let end = index.checked_add(dwords)?;
         if (index as u64..end as u64).contains(&last) {
-            return Some((index as u64, raw, before.into_iter().rev().collect()));
+            let before = before.into_iter().rev().collect();
+            return Some(PacketInStream { at: index as u64, header: raw, before });
         }
         if before.len() == 8 {
             before.pop_front();
