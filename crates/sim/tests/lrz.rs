@@ -105,24 +105,51 @@ fn what_is_replaced_may_be_rejected() {
     }
 }
 
-/// The other direction, and a buffer that is off once its direction has changed.
+/// Another direction than that of the buffer turns LRZ off: for the draw, or with DIR_WRITE until the next clear.
 #[test]
 fn directions() {
-    each(|mut scene| {
-        scene.put(LRZ, &[0; 0x80]).put(DEPTH, &[0; 0x800]);
-        draw(&mut scene, 0.5, ENABLE | WRITE | TEST | GREATER | DIR_WRITE, MORE | DEPTH_WRITE);
-        draw(&mut scene, 0.25, ENABLE | WRITE | TEST | GREATER | DIR_WRITE, MORE | DEPTH_WRITE);
-        assert_eq!(ends(&mut scene), (ALL, 0));
-        let a7xx = scene.stream.gpu.generation() == A7xx;
-        if a7xx {
-            scene.set("GRAS_LRZ_CNTL2", &[1]);
-        }
-        let off_if_turned = if a7xx { 0 } else { 1 << 9 };
-        // Nearer by the other direction: seen, and rejected only if LRZ is on.
-        draw(&mut scene, 0.125, ENABLE | WRITE | TEST | off_if_turned, LESS | DEPTH_WRITE);
-        draw(&mut scene, 0.75, ENABLE | TEST | GREATER, MORE | DEPTH_WRITE);
-        assert_eq!(ends(&mut scene), (ALL, 0), "it is off");
-    });
+    for writes_direction in [true, false] {
+        each(|mut scene| {
+            scene.put(LRZ, &[0; 0x80]).put(DEPTH, &[0; 0x800]);
+            draw(&mut scene, 0.5, ENABLE | WRITE | TEST | GREATER | DIR_WRITE, MORE | DEPTH_WRITE);
+            draw(&mut scene, 0.25, ENABLE | WRITE | TEST | GREATER | DIR_WRITE, MORE | DEPTH_WRITE);
+            assert_eq!(ends(&mut scene), (ALL, 0));
+            let checks = checks_direction(&mut scene, 0);
+            let direction = if writes_direction { DIR_WRITE } else { 0 };
+            // Both fail the test of depth, and are rejected where LRZ is on.
+            draw(&mut scene, 0.75, ENABLE | WRITE | TEST | direction | checks, LESS);
+            assert_eq!(ends(&mut scene), (ALL, 0), "LRZ is off");
+            draw(&mut scene, 0.125, ENABLE | TEST | GREATER | checks, MORE);
+            let after = if writes_direction { ALL } else { 2 * ALL };
+            assert_eq!(ends(&mut scene), (after, 0), "DIR_WRITE: {writes_direction}");
+        });
+    }
+}
+
+/// Sets DISABLE_ON_WRONG_DIR with other bits of GRAS_LRZ_CNTL2; its bit of GRAS_LRZ_CNTL where it is there.
+fn checks_direction(scene: &mut Scene<'_>, control2: u32) -> u32 {
+    if scene.stream.gpu.generation() == A6xx {
+        return 1 << 9;
+    }
+    scene.set("GRAS_LRZ_CNTL2", &[1 | control2]);
+    0
+}
+
+/// A clear under one view of depth turns LRZ off for draws under another one, as drivers turn it off for an image.
+#[test]
+fn views_of_depth() {
+    const NO_VIEW: u32 = 0xf7ff_07ff;
+    const FIRST_LAYER: u32 = 1 << 16;
+    for (cleared, rejected) in [(NO_VIEW, 0), (FIRST_LAYER, ALL)] {
+        each(|mut scene| {
+            scene.put(LRZ, &[0x4ccc_4ccc; 0x80]);
+            let checks = checks_direction(&mut scene, 0);
+            scene.set("GRAS_LRZ_DEPTH_VIEW", &[cleared]).set("GRAS_LRZ_CNTL", &[ENABLE | checks]);
+            scene.event("LRZ_CLEAR").set("GRAS_LRZ_DEPTH_VIEW", &[FIRST_LAYER]);
+            draw(&mut scene, 0.5, ENABLE | TEST | checks, LESS | DEPTH_WRITE);
+            assert_eq!(ends(&mut scene), (rejected, rejected));
+        });
+    }
 }
 
 /// A fast clear has its value from a7xx on; before, its blocks reject nothing.
@@ -130,15 +157,13 @@ fn directions() {
 fn fast_clears() {
     each(|mut scene| {
         let a6xx = scene.stream.gpu.generation() == A6xx;
-        let events = scene.stream.gpu.enumeration("vgt_event_type").unwrap();
-        let clear = events.value_of("LRZ_CLEAR").unwrap() as u32;
-        if a6xx {
-            scene.set("GRAS_LRZ_CNTL", &[ENABLE | 1 << 3]).stream.op("EVENT_WRITE", &[clear]);
-        } else {
+        let fast = if a6xx { 1 << 3 } else { 0 };
+        scene.set("GRAS_LRZ_CNTL", &[ENABLE | fast]);
+        if !a6xx {
             scene.set("GRAS_LRZ_CNTL2", &[2]).set("GRAS_LRZ_CLEAR_DEPTH_F32", &[0.25f32.to_bits()]);
-            scene.stream.op("EVENT_WRITE7", &[clear]);
         }
-        draw(&mut scene, 0.5, ENABLE | TEST, LESS | DEPTH_WRITE);
+        scene.event("LRZ_CLEAR");
+        draw(&mut scene, 0.5, ENABLE | TEST | fast, LESS | DEPTH_WRITE);
         let all = if a6xx { 0 } else { ALL };
         assert_eq!(ends(&mut scene), (all, all));
     });

@@ -7,14 +7,15 @@
 //! Facts: GRAS_LRZ registers and the LRZ chapter of the freedreno documents. A block of 8 by 8 pixels has the farthest depth
 //! that it may hold, of 16 bits, in memory, where clears of the 2D engine change it. Fast clears are kept beside memory; their
 //! value is known from a7xx on, and blocks of a6xx that are fast cleared reject nothing. A primitive changes the blocks that it
-//! covers whole.
+//! covers whole. A buffer has one direction and one view of depth (GRAS_LRZ_DEPTH_VIEW); a driver turns LRZ of an image off with
+//! a clear under a view that no draw has.
 
 use super::raster::{self, Primitive, Quad, RasterState};
 use super::registers::{DrawRegisters, Reg};
 use crate::adreno::cp::{CpStop, ThreadId};
 use crate::adreno::machine::AdrenoMachine;
 use crate::adreno::space::AddressSpace;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use unwedge_base::Generation;
@@ -66,9 +67,11 @@ pub struct LrzFindings<'m> {
 struct LrzBuffer {
     /// A fast clear, whose value may not be known, and the blocks that were written since.
     cleared: Option<Option<f32>>,
-    written: HashMap<(u32, u32, u32), ()>,
+    written: HashSet<[u32; 3]>,
     /// Larger depths are nearer, as the first draw that wrote had it.
     greater: Option<bool>,
+    /// GRAS_LRZ_DEPTH_VIEW of the clear that reset the direction.
+    view: Option<u32>,
     disabled: bool,
 }
 
@@ -96,9 +99,20 @@ pub(super) struct LrzState {
     tests: bool,
     writes: bool,
     greater: bool,
-    tracks_direction: bool,
-    off_if_turned: bool,
+    /// Blocks may be fast cleared (FC_ENABLE).
+    fast: bool,
     samples: u32,
+}
+
+/// What GRAS_LRZ_CNTL of a draw has to do with the direction that the buffer keeps.
+#[derive(Clone, Copy, Debug)]
+struct LrzDirection {
+    greater: bool,
+    /// DIR_WRITE: the buffer takes over the direction, or is off from here on.
+    writes: bool,
+    /// DISABLE_ON_WRONG_DIR: LRZ is off where the buffer has another direction, or another view of depth.
+    checks: bool,
+    view: u32,
 }
 
 /// What the test of depth and stencil said of a sample: column, row, layer, sample.
@@ -131,6 +145,22 @@ impl LrzRun {
     }
 }
 
+/// DISABLE_ON_WRONG_DIR.
+fn checks_direction(registers: &DrawRegisters<'_, '_>) -> bool {
+    match registers.machine.generation {
+        Generation::A6xx => registers.get(Reg::LrzControl) >> 9 & 1 != 0,
+        _ => registers.get(Reg::LrzControl2) & 1 != 0,
+    }
+}
+
+/// FC_ENABLE.
+fn has_fast_clear(registers: &DrawRegisters<'_, '_>) -> bool {
+    match registers.machine.generation {
+        Generation::A6xx => registers.get(Reg::LrzControl) >> 3 & 1 != 0,
+        _ => registers.get(Reg::LrzControl2) >> 1 & 1 != 0,
+    }
+}
+
 impl LrzState {
     fn address(&self, [x, y, layer]: [u32; 3]) -> u64 {
         let row = u64::from(y).wrapping_mul(self.pitch).wrapping_add(x.into());
@@ -139,10 +169,21 @@ impl LrzState {
 }
 
 impl LrzBuffer {
+    /// Whether a draw has LRZ, by its direction and its view of depth.
+    fn allows(&mut self, direction: LrzDirection, writes: bool) -> bool {
+        let LrzDirection { greater, writes: direction_writes, checks, view } = direction;
+        let turned = self.greater.is_some_and(|was| was != greater) || self.view.is_some_and(|was| was != view);
+        let off = checks && turned;
+        self.disabled |= off && direction_writes;
+        if direction_writes && writes && !off {
+            self.greater.get_or_insert(greater);
+        }
+        !self.disabled && !off
+    }
+
     /// The depth of a block.
     fn bound(&self, space: &AddressSpace, state: &LrzState, block: [u32; 3]) -> Option<f32> {
-        let [x, y, layer] = block;
-        if let Some(value) = self.cleared.filter(|_| !self.written.contains_key(&(x, y, layer))) {
+        if let Some(value) = self.cleared.filter(|_| state.fast && !self.written.contains(&block)) {
             return value;
         }
         let code = space.memory.load(state.address(block), 2).known()?;
@@ -206,13 +247,16 @@ impl AdrenoMachine<'_> {
         let registers = DrawRegisters { machine: self, thread: id };
         let control = registers.get(Reg::LrzControl);
         let a7xx = self.generation >= Generation::A7xx;
-        let fast = if a7xx { registers.get(Reg::LrzControl2) >> 1 & 1 } else { control >> 3 & 1 } != 0;
+        let fast = has_fast_clear(&registers);
         let value = a7xx.then(|| registers.float(Reg::LrzClearDepth));
+        let view = checks_direction(&registers).then(|| registers.get(Reg::LrzDepthView));
         let base = registers.address(Reg::LrzBase, 0);
         if let Some(lrz) = &mut self.lrz {
             let disabled = control >> 6 & 3 == DIR_INVALID;
-            let cleared = fast.then_some(value);
-            lrz.buffers.insert(base, LrzBuffer { cleared, disabled, ..LrzBuffer::default() });
+            let old = lrz.buffers.remove(&base).unwrap_or_default();
+            let cleared = if fast { Some(value) } else { old.cleared };
+            let written = if fast { HashSet::new() } else { old.written };
+            lrz.buffers.insert(base, LrzBuffer { cleared, written, greater: None, view, disabled });
         }
     }
 
@@ -231,8 +275,6 @@ impl AdrenoMachine<'_> {
         let control = registers.get(Reg::LrzControl);
         let bit = |at: u32| control >> at & 1 != 0;
         let late = registers.get(Reg::DepthPlane) & 3 == 1;
-        let a7xx = self.generation >= Generation::A7xx;
-        let off_if_turned = if a7xx { registers.get(Reg::LrzControl2) & 1 != 0 } else { bit(9) };
         // Rendering passes may leave the buffer as the binning pass made it.
         let keeps = registers.get(Reg::RasterBins) >> 21 & 1 != 0;
         let pitch = registers.get(Reg::LrzPitch);
@@ -243,19 +285,20 @@ impl AdrenoMachine<'_> {
             tests: bit(4) && !late,
             writes: bit(1) && !keeps,
             greater: bit(2),
-            tracks_direction: bit(8),
-            off_if_turned,
+            fast: has_fast_clear(&registers),
             samples,
+        };
+        let direction = LrzDirection {
+            greater: state.greater,
+            writes: bit(8),
+            checks: checks_direction(&registers),
+            view: registers.get(Reg::LrzDepthView),
         };
         if !bit(0) || state.base == 0 {
             return None;
         }
         let buffer = self.lrz.as_mut()?.buffers.entry(state.base).or_default();
-        if state.tracks_direction && state.writes {
-            buffer.greater.get_or_insert(state.greater);
-        }
-        buffer.disabled |= state.off_if_turned && buffer.greater.is_some_and(|was| was != state.greater);
-        (!buffer.disabled).then_some(state)
+        buffer.allows(direction, state.writes).then_some(state)
     }
 
     /// The depth of the block that a pixel of a layer is in, as LRZ has it now; `None` where it does not test.
@@ -325,8 +368,7 @@ impl AdrenoMachine<'_> {
             let new = if state.greater { code.max(old) } else { code.min(old) };
             // A buffer that is not mapped has no depths.
             if self.space.memory.store(state.address(block), 2, new as u64) {
-                let [x, y, layer] = block;
-                buffer.written.insert((x, y, layer), ());
+                buffer.written.insert(block);
             }
         }
         self.lrz = Some(lrz);

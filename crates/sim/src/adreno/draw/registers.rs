@@ -109,6 +109,7 @@ registers! {
     LrzControl2 "GRAS_LRZ_CNTL2"
     LrzBase "GRAS_LRZ_BUFFER_BASE"
     LrzPitch "GRAS_LRZ_BUFFER_PITCH"
+    LrzDepthView "GRAS_LRZ_DEPTH_VIEW"
     LrzClearDepth "GRAS_LRZ_CLEAR_DEPTH_F32"
     RenderLocation "RB_UNKNOWN_8812"
     WindowOffset "RB_WINDOW_OFFSET"
