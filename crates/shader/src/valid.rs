@@ -5,7 +5,8 @@
 
 use crate::ir::{
     Base, BaseSet, Dim, Func, Function, ImageAccess, ImageFlags, Inst, MAX_DEPTH, Op, Payload, PayloadForm,
-    Region, RegionOwner, Rule, Shader, Space, Storage, Traits, Type, TypeId, TypeNode, Value, Var,
+    Region, RegionOwner, Rule, SLOT_COMPONENTS, Shader, SlotAccess, SlotDir, Space, Storage, Traits, Type,
+    TypeId, TypeNode, Value, Var,
 };
 use unwedge_base::entity::{Entity, SecondaryMap};
 
@@ -67,6 +68,9 @@ fn interface(shader: &Shader) -> Check {
     for (var, data) in shader.vars.iter() {
         if data.ty.index() >= shader.types.len() {
             return Err(format!("{var} has no type"));
+        }
+        if u32::from(data.component) >= SLOT_COMPONENTS {
+            return Err(format!("the component of {var} is not 0 to 3"));
         }
     }
     Ok(())
@@ -351,8 +355,14 @@ impl Checker<'_> {
                 if op != Op::LoadInterpolated {
                     let wanted = 1 + usize::from(slot.vertex);
                     expect(args[fixed..] == [Type::B32, Type::B32][..wanted], "vertex or offset is wrong")?;
+                } else {
+                    expect(args.len() == fixed, "there are too many operands")?;
                 }
-                return Ok(());
+                return slot_lanes(
+                    op,
+                    slot,
+                    if op == Op::StoreSlot { args[0] } else { result.unwrap_or(Type::B32) },
+                );
             }
             (Payload::Bary(at, _), _) => {
                 let wanted: &[Type] = match at.name() {
@@ -424,6 +434,18 @@ fn address(space: Space, args: &[Type]) -> Check {
         _ => false,
     };
     expect(fits, "the address is wrong")
+}
+
+fn slot_lanes(op: Op, slot: SlotAccess, moved: Type) -> Check {
+    expect(
+        op == Op::LoadSlot || slot.dir == if op == Op::StoreSlot { SlotDir::Output } else { SlotDir::Input },
+        "the direction is wrong",
+    )?;
+    expect(BaseSet::BITS.has(moved.base), "a descriptor is not in a slot")?;
+    let floats = matches!(moved.base, Base::B16 | Base::B32);
+    expect(op != Op::LoadInterpolated || floats, "only floats of 16 and 32 bits are interpolated")?;
+    let end = u32::from(slot.component) + u32::from(moved.lanes) * moved.lane_components();
+    expect(end <= SLOT_COMPONENTS, "the lanes do not fit the slot")
 }
 
 fn image_operands(op: Op, image: ImageAccess, args: &[Type], result: Option<Type>) -> Check {

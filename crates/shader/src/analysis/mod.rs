@@ -4,3 +4,4 @@ pub mod alias;
 pub mod divergence;
 pub(crate) mod jumps;
 pub mod ranges;
+pub mod slots;

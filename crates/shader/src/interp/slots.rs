@@ -2,9 +2,9 @@
 //!
 //! Never: interpolation of attributes by anything but the barycentric coordinates that the caller gives.
 
-use super::RunError;
 use super::registers::invocations;
 use super::wave::{Context, Wave};
+use super::{RunError, Violation};
 use crate::ir::{Base, Inst, Op, Payload, SlotAccess, SlotDir, Stage};
 use crate::semantics::{self, Eval};
 use std::collections::BTreeMap;
@@ -36,9 +36,11 @@ impl Wave<'_> {
         }
     }
 
-    /// The slot of an access whose operands from `first` on are the vertex, if it has one, and the offset; `None` if they are poison.
+    /// The slot of an access whose operands from `first` on are the vertex, if it has one, and the offset. `None` if they are poison or
+    /// the offset is past the slots of the access, which is reported.
     fn interface_slot(
         &self,
+        cx: &mut Context,
         inst: Inst,
         access: SlotAccess,
         first: usize,
@@ -48,8 +50,15 @@ impl Wave<'_> {
             let value = *self.function.args(inst).get(at)?;
             Some(self.regs.defined(self.slot(value), invocation)? as u32)
         };
-        let vertex = if access.vertex { number(first)? } else { 0 };
-        let offset = number(first + usize::from(access.vertex))?;
+        let vertex = if access.vertex { number(first) } else { Some(0) };
+        let Some((vertex, offset)) = vertex.zip(number(first + usize::from(access.vertex))) else {
+            self.report(cx, inst, Violation::PoisonAddress, invocation, 0);
+            return None;
+        };
+        if offset >= access.count.into() {
+            self.report(cx, inst, Violation::IndexOutOfBounds, invocation, offset.into());
+            return None;
+        }
         let slot = u32::from(access.slot).checked_add(offset)?;
         Some(InterfaceSlot { slot, vertex, patch: access.patch, index: access.index })
     }
@@ -83,10 +92,10 @@ impl Wave<'_> {
         }
     }
 
-    pub(super) fn load_slot(&mut self, inst: Inst) -> Result<(), RunError> {
+    pub(super) fn load_slot(&mut self, cx: &mut Context, inst: Inst) -> Result<(), RunError> {
         let access = self.slot_access(inst)?;
         for invocation in invocations(self.active) {
-            let slot = self.interface_slot(inst, access, 0, invocation);
+            let slot = self.interface_slot(cx, inst, access, 0, invocation);
             let slots = self.slots_of(access, invocation);
             let lanes = slot.zip(slots).and_then(|(slot, slots)| slots.get(&slot).copied());
             let first = usize::from(access.component);
@@ -103,10 +112,7 @@ impl Wave<'_> {
             if self.helper >> invocation & 1 != 0 {
                 continue;
             }
-            let Some(slot) = self.interface_slot(inst, access, 1, invocation) else {
-                self.report(cx, inst, super::Violation::PoisonAddress, invocation, 0);
-                continue;
-            };
+            let Some(slot) = self.interface_slot(cx, inst, access, 1, invocation) else { continue };
             let owner = self.output_owner(invocation);
             let mut lanes = Vec::new();
             for lane in 0..usize::from(ty.lanes) {
@@ -144,24 +150,38 @@ impl Wave<'_> {
         Ok(())
     }
 
-    pub(super) fn load_interpolated(&mut self, inst: Inst) -> Result<(), RunError> {
+    pub(super) fn load_interpolated(&mut self, cx: &mut Context, inst: Inst) -> Result<(), RunError> {
         let access = self.slot_access(inst)?;
+        let base = self.function.ty(self.function.result(inst)).base;
         let env = Eval::new(Base::B32, &self.shader.info);
         let eval = |op: Op, args: &[u64]| semantics::eval(op, &env, args);
+        // Lanes of 16 bits are interpolated in 32.
+        let (wide, narrow) =
+            (Eval { source: base, ..env }, Eval { source: Base::B32, ..Eval::new(base, &self.shader.info) });
         let weights = self.slot(self.function.args(inst)[0]);
         for invocation in invocations(self.active) {
-            let slot = self.interface_slot(inst, SlotAccess { vertex: false, ..access }, 1, invocation);
+            let slot = self.interface_slot(cx, inst, SlotAccess { vertex: false, ..access }, 1, invocation);
             let slots = self.slots_of(access, invocation);
             let vertex = |vertex: u32| slots?.get(&InterfaceSlot { vertex, ..slot? }).copied();
             let vertices = [vertex(0), vertex(1), vertex(2)];
             let weights = [weights, weights + 1].map(|slot| self.regs.defined(slot, invocation));
             let first = usize::from(access.component);
             self.set_lanes(inst, invocation, |lane| {
-                let lane = |vertex: usize| Some(u64::from((*vertices[vertex]?.get(first + lane)?)?));
+                let lane = |vertex: usize| {
+                    let bits = u64::from((*vertices[vertex]?.get(first + lane)?)?);
+                    if base == Base::B16 {
+                        semantics::eval(Op::F2F, &wide, &[bits & 0xffff])
+                    } else {
+                        Some(bits)
+                    }
+                };
                 let (start, mut sum) = (lane(0)?, lane(0)?);
                 for (vertex, weight) in [(1, weights[0]?), (2, weights[1]?)] {
                     let difference = eval(Op::FSub, &[lane(vertex)?, start])?;
                     sum = eval(Op::FFma, &[weight, difference, sum])?;
+                }
+                if base == Base::B16 {
+                    sum = semantics::eval(Op::F2F, &narrow, &[sum])?;
                 }
                 Some(sum as u32)
             });

@@ -228,10 +228,10 @@ impl<'s> Wave<'s> {
             | Op::ImageSize
             | Op::ImageLevels
             | Op::ImageSamples => self.image(cx, inst)?,
-            Op::LoadSlot => self.load_slot(inst)?,
+            Op::LoadSlot => self.load_slot(cx, inst)?,
             Op::StoreSlot => self.store_slot(cx, inst)?,
             Op::Barycentric => self.barycentric(inst)?,
-            Op::LoadInterpolated => self.load_interpolated(inst)?,
+            Op::LoadInterpolated => self.load_interpolated(cx, inst)?,
             _ => self.subgroup(cx, inst)?,
         }
         Ok(false)

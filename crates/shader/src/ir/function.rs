@@ -7,7 +7,7 @@
 
 use super::entities::{Inst, Loc, Region, Value};
 use super::op::{Op, Traits};
-use super::payload::{Access, ImageFlags, Payload};
+use super::payload::{Access, ImageFlags, Payload, SlotDir};
 use super::types::{Base, Type};
 use unwedge_base::entity::{Entity, PrimaryMap, SecondaryMap};
 
@@ -614,6 +614,8 @@ impl Function {
                     _ => traits,
                 };
             }
+            // Inputs do not change.
+            Payload::Slot(slot) if slot.dir == SlotDir::Input => return Traits::NONE,
             _ => return traits,
         };
         match self.op(inst) {

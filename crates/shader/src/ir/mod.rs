@@ -13,6 +13,7 @@ mod function;
 mod op;
 mod payload;
 mod shader;
+mod slots;
 mod types;
 
 pub use builder::{Builder, Position, result_type};
@@ -27,5 +28,6 @@ pub use shader::{
     Builtin, FloatMode, Modes, Primitive, ResourceClass, ResourceData, Shader, ShaderInfo, SourceLoc,
     Spacing, Stage, Storage, SystemValue, VarData, VarFlags,
 };
+pub use slots::{FIRST_LOCATION_SLOT, SLOT_COMPONENTS, SlotLayout, VarSlots};
 pub use types::{Base, BaseSet, Type, TypeNode};
 pub use unwedge_isa::amdgcn::semantics::soft::Round;

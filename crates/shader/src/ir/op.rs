@@ -99,6 +99,7 @@ const ASC: Traits = COM.or(Traits::ASSOCIATIVE);
 const FLO: Traits = ALU.or(Traits::FLOAT);
 const FCO: Traits = COM.or(Traits::FLOAT);
 const PUR: Traits = Traits::PURE;
+const NON: Traits = Traits::NONE;
 const RD: Traits = Traits::READS;
 const WR: Traits = Traits::EFFECT;
 const RW: Traits = Traits::EFFECT.or(Traits::READS);
@@ -343,15 +344,17 @@ ops! {
     Atomic "atomic" ANY = [ANY] RW;
     /// The same, where memory is written only if it is equal to the second operand: new value, compared value, then as [`Op::Load`].
     AtomicCompare "atomic_compare" ANY = [ANY, ANY] RW;
-    /// Loads lanes of an interface slot: [`super::Payload::Slot`]; vertex if the access has one, offset in slots.
+    /// Loads lanes of an interface slot: [`super::Payload::Slot`]; vertex if the access has one, offset in slots. Of an input that a
+    /// fragment shader does not interpolate, it is the value of the provoking vertex. Undefined for an offset past the payload's count.
     LoadSlot "load_slot" FREE = [] RD;
-    /// Stores to an interface slot: value, then as [`Op::LoadSlot`].
+    /// Stores to an interface slot: value, then as [`Op::LoadSlot`]. Nothing is stored past the payload's count.
     StoreSlot "store_slot" - = [FREE] WR;
     /// The barycentric coordinates i, j of an interpolation: [`super::Payload::Bary`]; the sample or the offset if it takes one.
-    Barycentric "barycentric" PAIR = [] RD;
+    Barycentric "barycentric" PAIR = [] NON;
     /// Loads and interpolates an interface slot: barycentric coordinates, offset in slots; [`super::Payload::Slot`]. The result is
-    /// `v0 + i * (v1 - v0) + j * (v2 - v0)` of the slot at the three vertices.
-    LoadInterpolated "load_interpolated" FREE = [PAIR, S32] RD;
+    /// `v0 + i * (v1 - v0) + j * (v2 - v0)` of the slot at the three vertices, in floats of 32 bits. Lanes of 16 bits are extended
+    /// before, and the result is rounded to 16 bits.
+    LoadInterpolated "load_interpolated" FREE = [PAIR, S32] NON;
 
     /// Samples an image: [`super::Payload::Image`]. Operands: image, sampler, coordinates, then those that the payload names.
     ImageSample "image_sample" FREE = [FREE, FREE, FREE] RD;

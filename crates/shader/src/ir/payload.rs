@@ -359,7 +359,8 @@ named! {
     }
 }
 
-/// An interface slot: four lanes of 32 bits between two stages.
+/// An access to an interface slot: four components of 32 bits between two stages. A lane of 64 bits takes two components, one of another
+/// width the low bits of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SlotAccess {
     /// Input or output.
@@ -368,10 +369,12 @@ pub struct SlotAccess {
     pub vertex: bool,
     /// Whether slots are those of the patch or primitive.
     pub patch: bool,
-    /// First lane.
+    /// The first component.
     pub component: u8,
-    /// The slot. Which built-in or location it is, the pass that assigns slots defines.
+    /// The slot. [`super::SlotLayout`] says which built-in or location it is.
     pub slot: u16,
+    /// Slots from this one on that the offset chooses from: the offset is less than this.
+    pub count: u16,
     /// The second source of blending, or the stream of a geometry shader.
     pub index: u8,
 }

@@ -169,6 +169,13 @@ named! {
     }
 }
 
+impl Storage {
+    /// Whether it is an input or output of the stage.
+    pub const fn is_interface(self) -> bool {
+        matches!(self, Storage::Input | Storage::Output)
+    }
+}
+
 flags! {
     /// What else is said about a variable of the interface.
     pub struct VarFlags: u16 {

@@ -4,7 +4,7 @@
 //! Loops stay even if they compute nothing, since they may not end.
 
 use crate::analysis::jumps::Jumps;
-use crate::ir::{Function, Inst, Op, Payload, RegionOwner, Shader, Storage, Traits, Value, ValueDef, Var};
+use crate::ir::{Function, Inst, Op, Payload, RegionOwner, Shader, Traits, Value, ValueDef, Var};
 use unwedge_base::entity::SecondaryMap;
 
 /// Runs the pass.
@@ -12,7 +12,7 @@ pub(super) fn run(shader: &mut Shader) -> bool {
     let mut loaded = SecondaryMap::<Var, bool>::default();
     loaded.reset(shader.vars.len());
     for (var, data) in shader.vars.iter() {
-        loaded[var] = matches!(data.storage, Storage::Input | Storage::Output);
+        loaded[var] = data.storage.is_interface();
     }
     for func in shader.functions() {
         for inst in func.walk().filter(|&inst| func.op(inst) == Op::LoadVar) {

@@ -593,12 +593,13 @@ impl Parser<'_> {
         let dir = self.named("a direction", SlotDir::from_name)?;
         self.expect_word("slot")?;
         let slot = self.int()?;
+        let count = if self.eat_word("count")? { self.int()? } else { 1 };
         self.expect_word("component")?;
         let component = self.int()?;
         self.expect_word("index")?;
         let index = self.int()?;
         let vertex = self.eat_word("vertex")?;
-        Ok(SlotAccess { dir, vertex, patch: self.eat_word("patch")?, component, slot, index })
+        Ok(SlotAccess { dir, vertex, patch: self.eat_word("patch")?, component, slot, count, index })
     }
 
     fn image(&mut self) -> Result<ImageAccess> {

@@ -318,8 +318,11 @@ impl<'a> FunctionPrinter<'a> {
                 memory(out, mem)?;
             }
             Payload::Slot(slot) => {
-                write!(out, "{} slot {} component {}", slot.dir.name(), slot.slot, slot.component)?;
-                write!(out, " index {}", slot.index)?;
+                write!(out, "{} slot {}", slot.dir.name(), slot.slot)?;
+                if slot.count != 1 {
+                    write!(out, " count {}", slot.count)?;
+                }
+                write!(out, " component {} index {}", slot.component, slot.index)?;
                 for (flag, name) in [(slot.vertex, " vertex"), (slot.patch, " patch")] {
                     if flag {
                         out.push_str(name);
