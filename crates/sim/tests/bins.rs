@@ -68,10 +68,7 @@ const LIMITS: [u32; 2] = [DRAW_PITCH - 0x40, PRIMITIVE_PITCH - 0x40];
 
 /// Renders both bins in GMEM.
 fn render(scene: &mut Scene<'_>, pipes: &[u32], mut draws: impl FnMut(&mut Scene<'_>)) {
-    if scene.stream.gpu.generation() == A7xx {
-        scene.set("RB_UNKNOWN_8812", &[0]);
-    }
-    scene.set("RB_BIN_CONTROL", &[1 | 1 << 8]);
+    scene.gmem(1);
     for bin in 0..2 {
         scene.stream.op("SET_MARKER", &[RENDER_START | 1 << 4]);
         let (pipe, slot) = if pipes.len() == 1 { (0, bin) } else { (bin, 0) };
@@ -264,4 +261,66 @@ fn the_binning_pass_of_bv_is_obeyed_by_br() {
     plain.vertices(&triangles()).put(IMAGE, &[BLUE8; (SIZE * SIZE) as usize]);
     draw_all(&mut plain);
     assert_eq!(binned, plain.image());
+}
+
+/// Clears an area of the image by an event, in a format with an order of channels.
+fn clear(scene: &mut Scene<'_>, value: u32, [format, swap]: [u32; 2], info: u32) {
+    const AREA: [u32; 2] = [4 | 8 << 16, 11 | 23 << 16];
+    let [base, top] = [low(DATA + IMAGE), high(DATA + IMAGE)];
+    scene.set("RB_BLIT_SCISSOR_TL", &AREA);
+    scene.set("RB_BLIT_DST_INFO", &[format << 7 | swap << 5, base, top, SIZE / 16]);
+    scene.set("RB_BLIT_CLEAR_COLOR_DW0", &[value, 0, 0, 0, 2 | info]);
+    event(scene, ["BLIT", "CCU_RESOLVE"]);
+}
+
+fn in_area(at: usize) -> bool {
+    let (x, y) = (at as u32 % SIZE, at as u32 / SIZE);
+    (4..12).contains(&x) && (8..24).contains(&y)
+}
+
+/// On a7xx a register says whether an event clears GMEM or memory, whatever draws go to. Values are red first; memory has its
+/// own order of channels.
+#[test]
+fn clears_of_memory_beside_bins() {
+    const RGBA8: u32 = 0x30;
+    const ALL: u32 = 0xf << 4;
+    let db = Db::builtin();
+    for (of_gmem, swap, cleared) in [(false, 0, RED8), (false, 1, BLUE8), (true, 0, GREEN8)] {
+        let mut scene = Scene::new(&db, A7xx);
+        scene.put(IMAGE, &[GREEN8; (SIZE * SIZE) as usize]);
+        scene.gmem(1).set("RB_WINDOW_OFFSET", &[16 << 16]).set("RB_WINDOW_OFFSET2", &[16 << 16]);
+        scene.set("RB_BLIT_CLEAR_MODE", &[of_gmem.into()]);
+        clear(&mut scene, RED8, [RGBA8, swap], ALL);
+        for (at, found) in scene.image().into_iter().enumerate() {
+            let expected = if in_area(at) { cleared } else { GREEN8 };
+            assert_eq!(found, expected, "texel {at} of order {swap}, of GMEM: {of_gmem}");
+        }
+    }
+}
+
+/// Of depth and stencil together, a clear of a7xx names the one or the other.
+#[test]
+fn clears_of_depth_or_stencil() {
+    const DEPTH_24_STENCIL: u32 = 0xa0;
+    let db = Db::builtin();
+    for (mask, cleared) in [(1, 0x11bb_ccdd), (2, 0xaa22_3344), (0xf, 0xaabb_ccdd)] {
+        let mut scene = Scene::new(&db, A7xx);
+        scene.put(IMAGE, &[0x1122_3344; (SIZE * SIZE) as usize]);
+        clear(&mut scene, 0xaabb_ccdd, [DEPTH_24_STENCIL, 0], mask << 4 | 8 << 12 | 1 << 3);
+        for (at, found) in scene.image().into_iter().enumerate() {
+            assert_eq!(found, if in_area(at) { cleared } else { 0x1122_3344 }, "mask {mask}, texel {at}");
+        }
+    }
+}
+
+/// A binning pass executes the streams of draws, and no clear that is in them.
+#[test]
+fn binning_passes_clear_nothing() {
+    let db = Db::builtin();
+    let mut scene = Scene::new(&db, A7xx);
+    scene.put(IMAGE, &[GREEN8; (SIZE * SIZE) as usize]);
+    begin_binning(&mut scene, &ONE_PIPE, LIMITS);
+    clear(&mut scene, RED8, [0x30, 0], 0xf << 4);
+    scene.stream.op("SET_MARKER", &[RENDER_START]);
+    assert_eq!(scene.image(), [GREEN8; (SIZE * SIZE) as usize]);
 }

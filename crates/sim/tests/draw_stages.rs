@@ -794,11 +794,7 @@ fn input_attachments_in_gmem() {
             "shr.b r2.x, r2.x, 4\nshr.b r2.y, r2.y, 4\nisam (f32)(xyzw)r3.x, r2.x, s#0, t#0\n(sy)mov.u32u32 r0.z, r3.y\n\
              mov.u32u32 r0.w, r3.z\nmov.u32u32 r1.x, r3.x\nmov.u32u32 r1.y, r3.w\nend",
         );
-        if scene.stream.gpu.generation() == A7xx {
-            scene.set("RB_UNKNOWN_8812", &[0]);
-        }
-        // Bins of 32 by 16.
-        scene.set("RB_BIN_CONTROL", &[1 | 1 << 8]);
+        scene.gmem(1);
         let store = if scene.stream.gpu.generation() == A6xx { "BLIT" } else { "CCU_RESOLVE" };
         for bin in 0..2 {
             let (first, last) = (bin << 20, (SIZE - 1) | (16 * bin + 15) << 16);

@@ -102,11 +102,7 @@ fn bins_give_the_same_image() {
         let events = scene.stream.gpu.enumeration("vgt_event_type").unwrap();
         let blit = events.value_of("BLIT").or(events.value_of("CCU_RESOLVE")).unwrap() as u32;
         let event = if a6xx { "EVENT_WRITE" } else { "EVENT_WRITE7" };
-        if !a6xx {
-            scene.set("RB_UNKNOWN_8812", &[0]);
-        }
-        // Bins of 32 by 16.
-        scene.set("RB_BIN_CONTROL", &[1 | 1 << 8]);
+        scene.gmem(1);
         for bin in 0..2 {
             let (first, last) = (bin << 20, (SIZE - 1) | (16 * bin + 15) << 16);
             scene.set("RB_WINDOW_OFFSET", &[first]).set("RB_WINDOW_OFFSET2", &[first]);

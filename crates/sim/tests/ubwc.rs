@@ -229,10 +229,7 @@ fn resolves_keep_flags() {
         scene.run();
         assert_eq!(flags(&scene), [CLEARED; 2 * FLAG_ROWS as usize]);
         // It is loaded, drawn to, and stored.
-        if !a6xx {
-            scene.set("RB_UNKNOWN_8812", &[0]);
-        }
-        scene.set("RB_BIN_CONTROL", &[1 | 2 << 8]).set("RB_BLIT_INFO", &[3]);
+        scene.gmem(2).set("RB_BLIT_INFO", &[3]);
         scene.stream.op(event, &[blit]);
         target(&mut scene, true);
         scene.draw(TRIANGLES, 3).set("RB_BLIT_INFO", &[0]);

@@ -380,10 +380,7 @@ fn what_is_before_the_first_write_is_unknown() {
 
 /// Sets up bins of 32 by 16, and gives the first and last pixel of each.
 fn bins(scene: &mut Scene<'_>, mut bin: impl FnMut(&mut Scene<'_>, [u32; 2])) {
-    if scene.stream.gpu.generation() == A7xx {
-        scene.set("RB_UNKNOWN_8812", &[0]);
-    }
-    scene.set("RB_BIN_CONTROL", &[1 | 1 << 8]);
+    scene.gmem(1);
     for n in 0..2 {
         let (first, last) = (n << 20, (SIZE - 1) | (16 * n + 15) << 16);
         scene.set("RB_WINDOW_OFFSET", &[first]).set("RB_WINDOW_OFFSET2", &[first]);

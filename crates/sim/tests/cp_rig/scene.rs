@@ -159,6 +159,14 @@ impl<'d> Scene<'d> {
         };
     }
 
+    /// Draws and clears go to GMEM, in bins of 32 pixels and so many times 16 lines.
+    pub fn gmem(&mut self, lines: u32) -> &mut Self {
+        if self.stream.gpu.generation() != A6xx {
+            self.set("RB_UNKNOWN_8812", &[0]).set("RB_BLIT_CLEAR_MODE", &[1]);
+        }
+        self.set("RB_BIN_CONTROL", &[1 | lines << 8])
+    }
+
     pub fn draw(&mut self, primitive: u32, count: u32) -> &mut Self {
         self.draw_instances(primitive, 1, count)
     }

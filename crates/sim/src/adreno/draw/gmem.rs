@@ -3,6 +3,7 @@
 //! Inside of it texels are kept row by row with their samples side by side, in the order of their formats: hardware has an order
 //! of its own, which nothing but its own units sees. Never: draws.
 
+use super::pipeline::BINNING;
 use super::registers::{DrawRegisters, Reg};
 use super::target::TargetImage;
 use crate::adreno::caches::{CachePort, CcuTag};
@@ -92,6 +93,10 @@ struct Work {
     clears: bool,
 }
 
+impl Work {
+    const CLEAR: Work = Work { loads: false, stores: false, clears: true };
+}
+
 /// An event, as registers describe it.
 struct Resolve {
     work: Work,
@@ -130,6 +135,10 @@ impl Resolve {
 impl AdrenoMachine<'_> {
     /// BLIT and CCU_RESOLVE: GMEM is loaded, stored or cleared. One that asks for what is not known is left out, with a note.
     pub(crate) fn resolve_event(&mut self, id: ThreadId, iova: u64) -> Result<(), CpStop> {
+        // The streams of draws, which the binning pass executes as well, may hold clears. It touches no pixels.
+        if self.thread(id).marker == Some(BINNING) {
+            return Ok(());
+        }
         let Some(resolve) = self.resolve(id) else {
             self.note(Note::NotRendered);
             return Ok(());
@@ -154,7 +163,7 @@ impl AdrenoMachine<'_> {
         let work = match info & 3 {
             0 => Work { loads: false, stores: true, clears: false },
             1 => Work { loads: false, stores: true, clears: true },
-            2 => Work { loads: false, stores: false, clears: true },
+            2 => Work::CLEAR,
             _ => Work { loads: true, stores: false, clears: false },
         };
         let target = registers.get(Reg::BlitTargetInfo);
@@ -181,7 +190,10 @@ impl AdrenoMachine<'_> {
         };
         let codec = target_codec(format, swap, TileMode::Tile3, false)?;
         let samples = 1 << (registers.get(Reg::BlitGmemSamples) >> 3 & 3);
-        let bin = Bin::of(&registers);
+        let a7xx = self.generation >= Generation::A7xx;
+        // What is nothing but a clear has a register of its own on a7xx.
+        let of_memory = a7xx && work == Work::CLEAR && registers.get(Reg::BlitClearMode) & 1 == 0;
+        let bin = Bin::of(&registers).filter(|_| !of_memory);
         let clears_memory = bin.is_none();
         let origin = if clears_memory { [0; 2] } else { corner(registers.get(Reg::BlitWindowOffset)) };
         let [mut first, mut last] =
@@ -201,6 +213,9 @@ impl AdrenoMachine<'_> {
         for (word, bytes) in (0..).zip(clear.chunks_exact_mut(4)) {
             bytes.copy_from_slice(&registers.at(Reg::BlitClear, word).to_le_bytes());
         }
+        if clears_memory {
+            exchange(&codec, &outside.codec, &mut clear[..codec.bytes() as usize]);
+        }
         let mask = (info >> 4 & 0xf) as u8;
         // Of the buffer of depth and stencil together, a7xx names these two; else bytes are components.
         let clear_bits = match (info >> 12 & 0xf, codec.bytes()) {
@@ -209,7 +224,7 @@ impl AdrenoMachine<'_> {
                 depth | if mask & 2 != 0 { 0xff00_0000 } else { 0 }
             }
             _ if mask == 0xf => u128::MAX,
-            _ => codec.bits_of(mask),
+            _ => inside.codec.bits_of(mask),
         };
         Some(Resolve {
             work,

@@ -172,7 +172,8 @@ impl LrzBuffer {
     /// Whether a draw has LRZ, by its direction and its view of depth.
     fn allows(&mut self, direction: LrzDirection, writes: bool) -> bool {
         let LrzDirection { greater, writes: direction_writes, checks, view } = direction;
-        let turned = self.greater.is_some_and(|was| was != greater) || self.view.is_some_and(|was| was != view);
+        let turned =
+            self.greater.is_some_and(|was| was != greater) || self.view.is_some_and(|was| was != view);
         let off = checks && turned;
         self.disabled |= off && direction_writes;
         if direction_writes && writes && !off {

@@ -126,6 +126,7 @@ registers! {
     BlitFlags "RB_BLIT_FLAG_DST"
     BlitFlagPitch "RB_BLIT_FLAG_DST_PITCH"
     BlitClear "RB_BLIT_CLEAR_COLOR_DW0"
+    BlitClearMode "RB_BLIT_CLEAR_MODE"
     TargetControl "RB_MRT[0].CONTROL"
     TargetBlend "RB_MRT[0].BLEND_CONTROL"
     BlendControl "RB_BLEND_CNTL"

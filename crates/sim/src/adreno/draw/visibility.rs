@@ -10,6 +10,7 @@
 //! Never: what a visible primitive covers exactly.
 
 use super::lrz::LrzState;
+use super::pipeline::BINNING;
 use super::raster::{self, Primitive, RasterState};
 use super::registers::{DrawRegisters, DrawStage, Reg};
 use crate::adreno::cp::{CpStop, Executed, ThreadId};
@@ -29,9 +30,6 @@ const DWORD: u64 = 4;
 const EVERY: u32 = u32::MAX;
 /// Bytes that the primitives of a draw packet may take in a pipe, whatever the limit is.
 const MOST_BYTES: u64 = 16 << 20;
-/// The marker of the binning pass.
-const BINNING: u32 = 2;
-
 /// Addresses of the streams, in registers (a6xx) or given by CP_SET_PSEUDO_REG (a7xx).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamAddress {
