@@ -49,6 +49,11 @@ fn random_shaders_do_the_same_after_each_pass() {
 }
 
 #[test]
+fn random_shaders_of_graphics_stages_do_the_same_after_each_pass() {
+    run(Subject::Stages, Vec::new(), [400, 100_000], 95);
+}
+
+#[test]
 fn random_shaders_do_the_same_as_text_and_as_spirv() {
     run(Subject::Forms, Vec::new(), [300, 100_000], 80);
 }

@@ -2,7 +2,7 @@
 
 use super::checks::{
     NIR, Outcome, break_text, break_words, broken_nir, broken_spirv, broken_text, nir_options, random_forms,
-    random_shader,
+    random_graphics, random_shader,
 };
 use super::generator::{Dialect, random};
 use super::spirv;
@@ -17,6 +17,8 @@ use unwedge_shader::text::print;
 pub enum Subject {
     /// Random shaders, before and after passes.
     Passes,
+    /// Random shaders of graphics stages, before and after passes.
+    Stages,
     /// Random shaders, as text and as SPIR-V.
     Forms,
     /// Broken SPIR-V modules.
@@ -29,13 +31,14 @@ pub enum Subject {
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Subject; 5] =
-        [Subject::Passes, Subject::Forms, Subject::Spirv, Subject::Nir, Subject::Text];
+    pub const ALL: [Subject; 6] =
+        [Subject::Passes, Subject::Stages, Subject::Forms, Subject::Spirv, Subject::Nir, Subject::Text];
 
     /// Its name in options.
     pub const fn name(self) -> &'static str {
         match self {
             Subject::Passes => "passes",
+            Subject::Stages => "stages",
             Subject::Forms => "forms",
             Subject::Spirv => "spirv",
             Subject::Nir => "nir",
@@ -78,6 +81,7 @@ impl Campaign {
         let file = if rng.below(2) == 0 { rng.pick(&self.files).cloned() } else { None };
         match self.subject {
             Subject::Passes => random_shader(seed).map(compared),
+            Subject::Stages => random_graphics(seed).map(compared),
             Subject::Forms => random_forms(seed).map(compared),
             Subject::Spirv => {
                 let file = file.and_then(|bytes| words(&bytes).ok());

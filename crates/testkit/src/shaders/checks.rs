@@ -5,12 +5,13 @@
 use super::generator::{Dialect, random};
 use super::run::{NotComparable, Observed, Setup, observe, same};
 use super::spirv;
+use super::stages::random_stage;
 use crate::mutate::{Mutation, Rng};
 use unwedge_shader::front::nir;
 use unwedge_shader::front::spirv::{Options, Reader};
 use unwedge_shader::interp::RunError;
-use unwedge_shader::ir::Shader;
-use unwedge_shader::passes::{PASSES, Pass, standard};
+use unwedge_shader::ir::{Function, Inst, Op, Shader};
+use unwedge_shader::passes::{PASSES, Pass, lower_io, standard};
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 
@@ -80,6 +81,32 @@ pub fn keeps_behaviour(shader: &Shader, setup: &Setup) -> Result<bool, String> {
 /// What differs.
 pub fn random_shader(seed: u64) -> Result<bool, String> {
     keeps_behaviour(&random(&mut Rng::new(seed), Dialect::Full), &setup(seed))
+}
+
+/// Whether the random shader of a graphics stage keeps its behaviour: after each pass, and after the standard ones where its interface was
+/// lowered before. `false` if there is nothing to compare.
+///
+/// # Errors
+/// What differs.
+pub fn random_graphics(seed: u64) -> Result<bool, String> {
+    let mut shader = random_stage(&mut Rng::new(seed));
+    let setup = Setup { subgroup_size: 4, ..setup(seed) };
+    if !keeps_behaviour(&shader, &setup)? {
+        return Ok(false);
+    }
+    let Some(before) = comparable(&shader, &setup)? else { return Ok(false) };
+    lower_io(&mut shader);
+    let left =
+        |func: &Function, inst: Inst| matches!(func.op(inst), Op::LoadVar | Op::StoreVar | Op::InterpVar);
+    if shader.functions().iter().any(|func| func.walk().any(|inst| left(func, inst))) {
+        return Err(format!("variables are left\n{}", print(&shader)));
+    }
+    standard(&mut shader);
+    valid(&shader, "slots and standard passes")?;
+    match comparable(&shader, &setup)? {
+        Some(after) if same(&before, &after) => Ok(true),
+        _ => Err(format!("slots and standard passes: the results differ\n{}", print(&shader))),
+    }
 }
 
 /// Whether the random shader of a seed keeps its behaviour when it is printed and parsed as text, and written and read as SPIR-V. `false`

@@ -7,9 +7,12 @@ pub mod campaign;
 pub mod checks;
 mod flow;
 mod generator;
+mod interface;
 mod memory;
 pub mod run;
 pub mod spirv;
+mod stages;
 mod values;
 
 pub use generator::{Dialect, random};
+pub use stages::random_stage;

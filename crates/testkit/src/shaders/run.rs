@@ -2,16 +2,14 @@
 //!
 //! Inputs follow from the seed and from where they are bound, so that two forms of a shader get the same ones.
 
+use super::interface;
 use crate::mutate::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_shader::interp::{
-    BindingPoint, Bindings, Dispatch, ImageCoordinates, Images, InvocationInput, InvocationOutput, Limits,
-    Options, RunError, Sampler, Slots, TexelClass, TexelRead, VariableLanes, VertexOutput, Violation,
-    run_compute, run_stage,
+    BindingPoint, Bindings, Dispatch, ImageCoordinates, Images, InvocationOutput, Limits, Options, RunError,
+    Sampler, Slots, TexelClass, TexelRead, VariableLanes, VertexOutput, Violation, run_compute, run_stage,
 };
-use unwedge_shader::ir::{
-    ImageAccess, Op, ResourceClass, Shader, Stage, Storage, SystemValue, TypeId, TypeNode, Var,
-};
+use unwedge_shader::ir::{ImageAccess, Op, ResourceClass, Shader, Stage, Var};
 
 /// Images of 16 texels in every dimension. Texels that were not written follow from their coordinates.
 #[derive(Default, Clone, Debug, PartialEq)]
@@ -97,16 +95,8 @@ pub enum NotComparable {
     Undefined(Violation),
 }
 
-fn lanes(shader: &Shader, ty: TypeId) -> usize {
-    match &shader.types[ty] {
-        TypeNode::Leaf(ty) => usize::from(ty.lanes),
-        TypeNode::Array { element, len } => lanes(shader, *element) * *len as usize,
-        TypeNode::Struct(members) => members.iter().map(|member| lanes(shader, *member)).sum(),
-    }
-}
-
 /// A word that is a small integer or a float near 1.
-fn word(rng: &mut Rng) -> u32 {
+pub(super) fn word(rng: &mut Rng) -> u32 {
     if rng.below(2) == 0 { rng.below(9) as u32 } else { ((rng.below(64) as f32 - 16.0) / 8.0).to_bits() }
 }
 
@@ -140,24 +130,6 @@ fn bindings(shader: &Shader, seed: u64) -> Bindings {
     bindings
 }
 
-fn inputs(shader: &Shader, rng: &mut Rng) -> Vec<InvocationInput> {
-    (0..4)
-        .map(|_| {
-            let mut input = InvocationInput::default();
-            // The interpreter counts invocations of a subgroup itself.
-            let counted = [SystemValue::SubgroupSize, SystemValue::SubgroupInvocation];
-            for value in SystemValue::ALL.iter().filter(|value| !counted.contains(value)) {
-                input.system_values.insert(*value, [0; 4].map(|_| word(rng)));
-            }
-            for (var, data) in shader.vars.iter().filter(|(_, data)| data.storage == Storage::Input) {
-                let lanes = (0..lanes(shader, data.ty)).map(|_| Some(word(rng).into())).collect();
-                input.variables.insert(var, lanes);
-            }
-            input
-        })
-        .collect()
-}
-
 /// How a shader is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
@@ -183,7 +155,7 @@ pub fn observe(shader: &Shader, setup: &Setup) -> Result<Observed, NotComparable
         let report = run_compute(shader, Dispatch::new([2, 1, 1]), &mut bindings, &mut images, &options);
         report.map(|report| (Vec::new(), report))
     } else {
-        let inputs = inputs(shader, &mut Rng::new(setup.seed));
+        let inputs = interface::inputs(shader, &mut Rng::new(setup.seed));
         run_stage(shader, inputs, &mut bindings, &mut images, &options)
     };
     let (outputs, report) = result.map_err(NotComparable::Error)?;
@@ -192,6 +164,7 @@ pub fn observe(shader: &Shader, setup: &Setup) -> Result<Observed, NotComparable
     if let Some(finding) = undefined {
         return Err(NotComparable::Undefined(finding.violation));
     }
+    let outputs = outputs.into_iter().map(|output| interface::as_slots(shader, output)).collect();
     let buffers = bindings.buffers.iter();
     let memory = buffers.map(|(point, view)| (*point, bindings.memory[view.memory].clone())).collect();
     Ok(Observed { memory, images, outputs, steps: report.steps })
@@ -207,7 +180,9 @@ fn same_variables(before: &BTreeMap<Var, VariableLanes>, after: &BTreeMap<Var, V
 }
 
 fn same_slots(before: &Slots, after: &Slots) -> bool {
-    before.iter().all(|(slot, lanes)| after.get(slot).is_some_and(|others| same_lanes(lanes, others)))
+    // An absent slot is undefined.
+    let undefined = [None; 4];
+    before.iter().all(|(slot, lanes)| same_lanes(lanes, after.get(slot).unwrap_or(&undefined)))
 }
 
 fn same_vertex(before: &VertexOutput, after: &VertexOutput) -> bool {

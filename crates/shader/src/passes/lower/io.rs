@@ -260,7 +260,7 @@ impl Writer {
         let mut b = Builder::before(func, inst);
         let offset = leaf.offset(&mut b);
         let base = component_base(leaf.ty);
-        let mut load = |b: &mut Builder, run: Run| {
+        let load = |b: &mut Builder, run: Run| {
             let access = leaf.access_of(run);
             let ty = Type { base, lanes: run.len as u8 };
             match coordinates {
