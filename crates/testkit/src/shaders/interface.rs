@@ -63,7 +63,11 @@ impl Lanes<'_> {
                 }
                 self.at.slot += next.div_ceil(4) as u32;
             }
-            TypeNode::Array { element, len } => (0..*len).for_each(|_| self.tree(*element)),
+            // Any number of elements without lanes are no lanes.
+            TypeNode::Array { element, len } if count(self.shader, *element) > 0 => {
+                (0..*len).for_each(|_| self.tree(*element));
+            }
+            TypeNode::Array { .. } => {}
             TypeNode::Struct(members) => members.iter().for_each(|member| self.tree(*member)),
         }
     }
