@@ -208,6 +208,9 @@ fn every_texel_has_a_place_of_its_own() {
                 };
                 let level = Addresser::new(&parts).expect("a level");
                 let mut taken = vec![false; (pitch * 64) as usize];
+                let (band_rows, band_bytes) = level.band();
+                assert_eq!(band_bytes, u64::from(band_rows) * pitch);
+                assert_eq!(level.row_texels(), parts.width.into());
                 for y in 0..parts.height {
                     for x in 0..parts.width {
                         let offset = level.offset(x, y, 0, 0);
@@ -217,6 +220,12 @@ fn every_texel_has_a_place_of_its_own() {
                             None => (offset..offset + u64::from(texel_bytes)).collect(),
                         };
                         for (number, &byte) in bytes.iter().enumerate() {
+                            let band = u64::from(y / band_rows);
+                            assert_eq!(
+                                (byte - 0x3000) / band_bytes,
+                                band,
+                                "{texel_bytes}: {x},{y} at {byte:#x}"
+                            );
                             let taken = taken.get_mut((byte - 0x3000) as usize);
                             let taken = taken.unwrap_or_else(|| panic!("{x},{y} is outside: {byte:#x}"));
                             assert!(!std::mem::replace(taken, true), "{texel_bytes}: {x},{y} at {byte:#x}");

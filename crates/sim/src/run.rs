@@ -101,8 +101,8 @@ fn ahead<R: Send>(
     map_at_once(count, threads, |at| run(GroupView::new(memory), first + at as u32, Turn::Ahead))
 }
 
-/// What a function makes of each number below a count, on so many threads of the host: the caller's, and those of the process's
-/// pool, which live on between calls because starting a thread takes as long as thousands of fragments.
+/// What a function makes of each number below a count, on so many threads of the process's pool. A caller of the pool itself begins
+/// at once, and waits for no thread that has not begun; see [`in_pool`].
 pub(crate) fn map_at_once<R: Send>(count: usize, threads: usize, make: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let threads = threads.min(count);
     if threads <= 1 {
@@ -120,11 +120,27 @@ pub(crate) fn map_at_once<R: Send>(count: usize, threads: usize, make: impl Fn(u
         }
         made.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
     };
-    rayon_core::in_place_scope(|scope| {
-        (1..threads).for_each(|_| scope.spawn(|_| work()));
-        work();
-    });
+    on_threads(threads, &work);
     let mut all = made.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.sort_unstable_by_key(|(at, _)| *at);
     all.into_iter().map(|(_, made)| made).collect()
+}
+
+/// Does the same work on so many threads at most: a thread that comes when all is done finds nothing to do.
+fn on_threads(threads: usize, work: &(impl Fn() + Sync)) {
+    match threads {
+        0 | 1 => work(),
+        _ => drop(rayon_core::join(work, || on_threads(threads - 1, work))),
+    }
+}
+
+/// Whether the caller is a thread of the process's pool.
+pub(crate) fn is_in_pool() -> bool {
+    rayon_core::current_thread_index().is_some()
+}
+
+/// Does something on a thread of the process's pool, while the caller waits. Work that is shared out there costs little more than
+/// on one thread: what no other thread has taken, the thread that shared it out does itself.
+pub(crate) fn in_pool<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    rayon_core::scope(|_| work())
 }

@@ -181,6 +181,7 @@ impl AdrenoMachine<'_> {
     fn run_dispatch(&mut self, id: ThreadId, mut running: Box<RunningDispatch>) -> Result<PacketEnd, CpStop> {
         let options = ir3::Options { steps: self.allowance, ..self.compute };
         let RunningDispatch { code, program, dispatch, grid, tap, polls } = running.as_mut();
+        self.shares_work |= options.threads > 1 && dispatch.groups.iter().any(|groups| *groups > 1);
         let run = grid.run(program, dispatch, &mut self.space.memory, &options, tap.as_ref());
         let stop = |fault| CpStop::Dispatch(DispatchStop::Shader { stage: "compute", code: *code, fault });
         let (end, stats) = run.map_err(|fault| match fault.kind {

@@ -164,7 +164,8 @@ pub struct WatchedBlit {
 }
 
 /// Looks on while draws are executed. What is called before the work is called with `done` false, after it with true.
-pub trait DrawWatch {
+/// Draws may be executed on another thread than that of the caller, one after the other.
+pub trait DrawWatch: Send {
     /// A draw, dispatch or blit.
     fn work(&mut self, _machine: &AdrenoMachine<'_>, _work: &WatchedWork, _done: bool) {}
 

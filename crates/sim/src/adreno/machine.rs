@@ -12,6 +12,7 @@ use super::ir3;
 use super::space::AddressSpace;
 use super::state::LoadedState;
 use super::watch::{PacketChanges, PacketWatch, Waiting};
+use crate::run::{in_pool, is_in_pool};
 use std::collections::BTreeSet;
 use unwedge_base::Generation;
 use unwedge_hw::adreno::snapshot::ProtectedRegisters;
@@ -187,6 +188,8 @@ pub struct AdrenoMachine<'d> {
     pub(crate) draw_watch: WatchSlot,
     /// Whether bytes of GMEM that nothing has written are tracked ([`AdrenoMachine::track_undefined`]).
     pub(crate) tracks_undefined: bool,
+    /// Work was shared with other threads.
+    pub(crate) shares_work: bool,
     notes: BTreeSet<Note>,
     ops: [AdrenoOp; 256],
     events: Vec<Event>,
@@ -248,6 +251,7 @@ impl<'d> AdrenoMachine<'d> {
             fiber_trace: None,
             draw_watch: WatchSlot::default(),
             tracks_undefined: false,
+            shares_work: false,
             notes: BTreeSet::new(),
             ops: operations(gpu),
             events: (0..=255).map(event).collect(),
@@ -327,17 +331,36 @@ impl<'d> AdrenoMachine<'d> {
     }
 
     /// The same, while somebody may look on.
-    pub fn run_watched(&mut self, steps: u64, mut watch: Option<&mut dyn PacketWatch>) -> RunEnd {
+    pub fn run_watched(&mut self, steps: u64, watch: Option<&mut dyn PacketWatch>) -> RunEnd {
         self.allowance = steps;
+        let mut halted = None;
+        match watch {
+            Some(_) => self.run_on(watch, &mut halted, false),
+            None => self
+                .run_on(None, &mut halted, true)
+                .or_else(|| in_pool(|| self.run_on(None, &mut halted, false))),
+        }
+        .unwrap_or(RunEnd::Hung)
+    }
+
+    /// Goes on to the end of a run. With `until_shared`, it stops short of it when work was shared with other threads: `None`.
+    fn run_on(
+        &mut self,
+        mut watch: Option<&mut dyn PacketWatch>,
+        halted: &mut Option<RunEnd>,
+        until_shared: bool,
+    ) -> Option<RunEnd> {
         let mut waiting = Waiting::default();
-        let mut halted: Option<RunEnd> = None;
         loop {
+            if until_shared && self.shares_work && !is_in_pool() {
+                return None;
+            }
             let (mut waits, mut moves) = (false, false);
             for n in 0..self.threads.len() {
                 let thread = self.threads.get(n).filter(|thread| thread.halted.is_none());
                 let Some(id) = thread.map(|thread| thread.id) else { continue };
                 let look = watch.as_deref_mut().map(|watch| self.look(id, &waiting, watch)).transpose();
-                let Ok(look) = look else { return RunEnd::Left };
+                let Ok(look) = look else { return Some(RunEnd::Left) };
                 let end = self.step_bounded(id);
                 if let (Some(Some(look)), Some(watch)) = (&look, watch.as_deref_mut()) {
                     self.looked(look, &end, &mut waiting, watch);
@@ -346,23 +369,23 @@ impl<'d> AdrenoMachine<'d> {
                     Ok(Some(PacketEnd::Done)) => moves = true,
                     Ok(Some(PacketEnd::Waits)) => waits = true,
                     Ok(None) => continue,
-                    Err(CpStop::Budget) => return RunEnd::Budget,
+                    Err(CpStop::Budget) => return Some(RunEnd::Budget),
                     // An error ends its thread; the other goes on as far as it can.
                     Err(stop @ CpStop::Error(error)) => {
                         self.thread_mut(id).halted = Some(error);
                         let end = RunEnd::Stopped { thread: id, stop };
-                        halted = Some(halted.filter(|_| id != ThreadId::Br).unwrap_or(end));
+                        *halted = Some(halted.take().filter(|_| id != ThreadId::Br).unwrap_or(end));
                         continue;
                     }
-                    Err(stop) => return RunEnd::Stopped { thread: id, stop },
+                    Err(stop) => return Some(RunEnd::Stopped { thread: id, stop }),
                 }
                 self.packets += 1;
             }
             match (moves, waits) {
                 (true, _) => {}
-                (false, _) if halted.is_some() => return halted.unwrap_or(RunEnd::Hung),
-                (false, true) => return self.hung(),
-                (false, false) => return RunEnd::Done,
+                (false, _) if halted.is_some() => return halted.take(),
+                (false, true) => return Some(self.hung()),
+                (false, false) => return Some(RunEnd::Done),
             }
         }
     }

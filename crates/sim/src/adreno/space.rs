@@ -6,7 +6,7 @@ use super::caches::{CacheEvent, CachePort, CacheReport, CacheSizes, CacheWait, C
 use super::cp::ThreadId;
 use super::draw_watch::{DrawWatch, WatchSlot};
 use crate::fault::{MemoryAccess, MemoryFault, MemoryFaultCause};
-use crate::memory::{GroupAccesses, GroupView, Load, MapError, NearRegion, SimMemory};
+use crate::memory::{Load, MapError, NearRegion, SimMemory, number, put_number};
 use crate::rights::PageRights;
 use std::ops::Range;
 use std::sync::Arc;
@@ -473,46 +473,100 @@ impl SampleMemory for ReadSamples<'_> {
     }
 }
 
-/// Samples in a view of the address space: what is written is kept apart.
-pub(crate) struct ApartSamples<'s> {
-    space: &'s AddressSpace,
-    view: GroupView<'s>,
+/// Bytes of an attachment, or its flags of UBWC, in some rows of pixels: the first address, and the one after the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BandRange {
+    /// Number of the attachment.
+    pub(crate) attachment: usize,
+    pub(crate) first: u64,
+    pub(crate) end: u64,
+    pub(crate) client: Client,
 }
 
-impl<'s> ApartSamples<'s> {
-    pub(crate) fn new(space: &'s AddressSpace) -> ApartSamples<'s> {
-        ApartSamples { space, view: GroupView::new(&space.memory) }
-    }
+/// Stored bytes from an address on.
+#[derive(Debug, Default)]
+struct BandBytes<'b> {
+    first: u64,
+    bytes: &'b mut [u8],
+}
 
-    /// Whether more pages than so many were touched.
-    pub(crate) fn is_full(&self, pages: usize) -> bool {
-        self.view.is_full(pages)
-    }
-
-    /// What was read and written.
-    pub(crate) fn accesses(self) -> GroupAccesses {
-        self.view.written()
+impl BandBytes<'_> {
+    #[inline]
+    fn get(&mut self, iova: u64, size: usize) -> Option<&mut [u8]> {
+        let from = iova.checked_sub(self.first)? as usize;
+        self.bytes.get_mut(from..from.checked_add(size)?)
     }
 }
 
-impl SampleMemory for ApartSamples<'_> {
-    fn load(&mut self, _: usize, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault> {
-        loaded(self.view.read(iova, size), iova, port.client)
+/// Samples of some rows of pixels: of each attachment the bytes of these rows, and their flags. Others may have the samples of other rows at
+/// the same time.
+#[derive(Debug, Default)]
+pub(crate) struct BandSamples<'b>([[BandBytes<'b>; 2]; PLACES]);
+
+impl BandSamples<'_> {
+    fn at(&mut self, attachment: usize, iova: u64, size: usize) -> Option<&mut [u8]> {
+        let [texels, flags] = &mut self.0[attachment % PLACES];
+        texels.get(iova, size).or_else(|| flags.get(iova, size))
+    }
+}
+
+impl SampleMemory for BandSamples<'_> {
+    #[inline]
+    fn load(&mut self, attachment: usize, iova: u64, size: usize, port: CachePort) -> Result<u64, GpuFault> {
+        let bytes = self.at(attachment, iova, size).map(|bytes| number(bytes));
+        loaded(bytes.map_or(Load::Unmapped, Load::Known), iova, port.client)
     }
 
+    #[inline]
     fn store(
         &mut self,
-        _: usize,
+        attachment: usize,
         iova: u64,
         size: usize,
         value: u64,
         port: CachePort,
     ) -> Result<(), GpuFault> {
-        let fault = |kind| GpuFault { iova, access: MemoryAccess::Write, kind, client: port.client };
-        if let Some(refused) = self.space.refuses(iova, size as u64, MemoryAccess::Write, port.client) {
-            return Err(fault(refused));
+        let (access, kind) = (MemoryAccess::Write, GpuFaultKind::Translation);
+        let fault = GpuFault { iova, access, kind, client: port.client };
+        put_number(self.at(attachment, iova, size).ok_or(fault)?, value);
+        Ok(())
+    }
+}
+
+impl AddressSpace {
+    /// The samples of bands of rows, apart from each other; `None` where some of their bytes are not stored and are more than so many, may not be
+    /// accessed, belong to two of them, or are seen through a cache. A band has no more than two ranges of an attachment.
+    pub(crate) fn bands(&mut self, bands: &[Vec<BandRange>], most: usize) -> Option<Vec<BandSamples<'_>>> {
+        let mut all: Vec<(usize, BandRange)> =
+            bands.iter().enumerate().flat_map(|(at, ranges)| ranges.iter().map(move |r| (at, *r))).collect();
+        all.sort_unstable_by_key(|(_, range)| range.first);
+        let apart = all.is_sorted_by(|(_, a), (_, b)| a.end <= b.first);
+        let allowed = |range: &BandRange| {
+            let size = range.end.saturating_sub(range.first);
+            [MemoryAccess::Read, MemoryAccess::Write]
+                .into_iter()
+                .all(|access| self.refuses(range.first, size, access, range.client).is_none())
+        };
+        if !apart || self.has_caches() || !all.iter().all(|(_, range)| allowed(range)) {
+            return None;
         }
-        if self.view.write(iova, size, value) { Ok(()) } else { Err(fault(GpuFaultKind::Translation)) }
+        // The last range of a region is the one that may not be stored.
+        let is_stored =
+            |range: &BandRange| self.memory.stored_at(range.first).len() as u64 >= range.end - range.first;
+        let missing: Vec<BandRange> =
+            all.iter().rev().map(|(_, range)| *range).filter(|range| !is_stored(range)).collect();
+        if !missing.iter().all(|range| self.memory.store_range(range.first, range.end, most)) {
+            return None;
+        }
+        let ranges: Vec<(u64, u64)> = all.iter().map(|(_, range)| (range.first, range.end)).collect();
+        let parts = self.memory.stored_parts(&ranges)?;
+        let mut samples: Vec<BandSamples<'_>> = bands.iter().map(|_| BandSamples::default()).collect();
+        for ((at, range), bytes) in all.iter().zip(parts) {
+            let places = &mut samples[*at].0[range.attachment % PLACES];
+            let place = places.iter_mut().find(|place| place.bytes.is_empty())?;
+            *place = BandBytes { first: range.first, bytes };
+        }
+        Some(samples)
     }
 }
 

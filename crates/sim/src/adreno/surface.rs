@@ -3,7 +3,7 @@
 //! Surfaces with UBWC keep their flags (see [`super::ubwc`]). Never: which image registers name.
 
 use super::caches::CachePort;
-use super::space::{AddressSpace, GpuFault, GpuFaultKind, ReadSamples, SampleMemory};
+use super::space::{AddressSpace, BandRange, GpuFault, GpuFaultKind, ReadSamples, SampleMemory};
 use super::ubwc::{BlockFlag, FlagPlane};
 use crate::fault::MemoryAccess;
 use std::ops::Range;
@@ -258,6 +258,53 @@ impl Surface {
             memory.store(attachment, at.wrapping_add(offset), size, value, port)?;
         }
         Ok(())
+    }
+
+    /// Rows of a band: its samples, and their flags, have bytes that no other band of this image has.
+    pub(super) fn band_rows(&self) -> u32 {
+        let (rows, _) = self.addresser.band();
+        self.flags.map_or(rows, |flags| rows.max(flags.block.1))
+    }
+
+    /// The bytes of bands of so many rows, up to a column, a row and of a layer; `None` where rows of that length share bytes, or pixels have fewer
+    /// samples than so many. Bands have a multiple of [`Surface::band_rows`].
+    pub(super) fn bands(
+        &self,
+        attachment: usize,
+        bands: Range<u32>,
+        rows: u32,
+        [column, row, layer]: [u32; 3],
+        samples: u32,
+    ) -> Option<Vec<BandRange>> {
+        let client = self.port.client;
+        let (width, height) = self.flags.map_or((1, 1), |flags| flags.block);
+        // A block of flags is written whole.
+        let [columns, row] = [(column, width), (row, height)]
+            .map(|(last, size)| (u64::from(last) + 1).next_multiple_of(size.max(1).into()));
+        let row = row - 1;
+        if columns > self.addresser.row_texels() || samples > self.samples {
+            return None;
+        }
+        // The bytes of the rows of the bands, of which so many have one length in bytes; of the last row only those that are used.
+        let range = |base: u64, (of, bytes): (u32, u64), used: u64| -> Option<BandRange> {
+            let at = |band: u32| u64::from(band).checked_mul((rows / of.max(1)).into());
+            let after = row / u64::from(of.max(1)) + 1;
+            let (start, end) = (at(bands.start)?, at(bands.end)?);
+            let unused = if end >= after { bytes.checked_sub(used)? } else { 0 };
+            let first = base.checked_add(start.checked_mul(bytes)?)?;
+            let end = base.checked_add(end.min(after).checked_mul(bytes)?)? - unused;
+            (first < end).then_some(BandRange { attachment, first, end, client })
+        };
+        let in_layer = |base: u64, stride: u64| base.checked_add(u64::from(layer).checked_mul(stride)?);
+        let base = in_layer(self.address([0; 4]), self.addresser.layer_stride())?;
+        let band = self.addresser.band();
+        let used = if band.0 > 1 { band.1 } else { columns * u64::from(self.addresser.texel_bytes()) };
+        let mut ranges = vec![range(base, band, used)?];
+        if let Some(flags) = &self.flags {
+            let base = in_layer(flags.base, flags.layer_stride)?;
+            ranges.push(range(base, (height, flags.pitch), columns / u64::from(width.max(1)))?);
+        }
+        Some(ranges)
     }
 
     /// Reads the bytes of a sample: column, row, layer, sample.

@@ -147,6 +147,7 @@ impl Page {
                 region.bytes.as_ref().map_or(&[][..], |bytes| bytes.get(skipped..).unwrap_or_default());
             let stored = &stored[..stored.len().min(end - at)];
             page.bytes[at..at + stored.len()].copy_from_slice(stored);
+            page.bytes[at + stored.len()..end].fill(region.filler);
             if region.bytes.is_some() {
                 set_range(&mut partial.known, at, end);
             }
@@ -159,11 +160,6 @@ impl Page {
         let whole = partial.known.iter().all(|bits| *bits == u64::MAX);
         page.partial = (!whole || restricted).then_some(partial);
         some.then_some(page)
-    }
-
-    /// Lines that were written.
-    fn written_lines(&self) -> u64 {
-        (0..).zip(&self.written).fold(0, |lines, (line, bits)| lines | u64::from(*bits != 0) << line)
     }
 
     /// What a read finds instead of a value, if it finds none. The cache sees it, unless the bytes may not be read.
@@ -199,28 +195,6 @@ pub(crate) struct GroupAccesses {
 }
 
 impl GroupAccesses {
-    /// Pages that were touched.
-    pub(crate) fn pages(&self) -> usize {
-        self.pages.len()
-    }
-
-    /// Adds the lines that it wrote; false: others wrote one of them, too.
-    pub(crate) fn add_written(&self, lines: &mut HashMap<u64, u64>) -> bool {
-        self.pages.iter().all(|(number, page)| {
-            let marks = lines.entry(*number).or_default();
-            let shared = *marks & page.written_lines();
-            *marks |= page.written_lines();
-            shared == 0
-        })
-    }
-
-    /// Whether it read a line that it did not write, and that is one of those that were written.
-    pub(crate) fn read_of_others(&self, lines: &HashMap<u64, u64>) -> bool {
-        self.pages.iter().any(|(number, page)| {
-            lines.get(number).is_some_and(|marks| marks & page.read & !page.written_lines() != 0)
-        })
-    }
-
     /// Whether it read a line that others have written.
     pub(crate) fn read_any_of(&self, lines: &HashMap<u64, u64>) -> bool {
         self.pages.iter().any(|(number, page)| lines.get(number).is_some_and(|marks| marks & page.read != 0))
@@ -256,11 +230,13 @@ pub(crate) struct GroupView<'m> {
     index: HashMap<u64, usize>,
     last: usize,
     changes: u64,
+    /// Writes that leave memory as it is do not count as changes.
+    compares: bool,
 }
 
 impl<'m> GroupView<'m> {
     pub(crate) fn new(memory: &'m SimMemory) -> GroupView<'m> {
-        GroupView { memory, pages: Vec::new(), index: HashMap::new(), last: 0, changes: 0 }
+        GroupView { memory, pages: Vec::new(), index: HashMap::new(), last: 0, changes: 0, compares: false }
     }
 
     pub(crate) fn written(self) -> GroupAccesses {
@@ -369,7 +345,7 @@ impl<'m> GroupView<'m> {
     #[inline]
     pub(crate) fn write(&mut self, address: u64, size: usize, value: u64) -> bool {
         let at = address as usize % PAGE;
-        let memory = self.memory;
+        let (memory, compares) = (self.memory, self.compares);
         if at + size > PAGE {
             let ends = address.checked_add(size as u64 - 1);
             let mapped = (0..size as u64).all(|n| {
@@ -387,58 +363,44 @@ impl<'m> GroupView<'m> {
             return false;
         }
         let bytes = value.to_le_bytes();
-        let changes = match page.bytes[at..].first_chunk_mut::<4>() {
+        let mut changes = true;
+        match page.bytes[at..].first_chunk_mut::<4>() {
             Some(stored) if size == 4 => {
                 let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
-                std::mem::replace(stored, bytes) != bytes
+                if compares {
+                    changes = *stored != bytes;
+                }
+                *stored = bytes;
             }
             _ => {
                 let place = &mut page.bytes[at..at + size];
-                let changes = *place != bytes[..size];
+                if compares {
+                    changes = *place != bytes[..size];
+                }
                 place.copy_from_slice(&bytes[..size]);
-                changes
             }
-        };
+        }
         set_all(&mut page.written, at, size);
-        let mut learns = false;
         if let Some(partial) = &mut page.partial {
-            learns = !all_set(&partial.known, at, size);
+            changes |= compares && !all_set(&partial.known, at, size);
             set_all(&mut partial.known, at, size);
         }
-        self.changes += u64::from(changes || learns);
+        self.changes += u64::from(changes);
         true
     }
 
-    /// Writes so far that changed what it holds.
+    /// From here on a write counts as a change only where it changes something. Comparing takes time, so it is left to those that need it.
+    pub(crate) fn compare_writes(&mut self) {
+        self.compares = true;
+    }
+
+    /// Whether writes are compared with what they replace.
+    pub(crate) fn compares_writes(&self) -> bool {
+        self.compares
+    }
+
+    /// Writes so far; since [`GroupView::compare_writes`] those that changed what it holds.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Groups whose accesses may be committed together: none reads or writes a line that another one writes.
-    #[test]
-    fn accesses_apart() {
-        let mut memory = SimMemory::default();
-        memory.map(0x1000, vec![0; 0x1000]).unwrap();
-        let accesses = |reads: u64, writes: u64| {
-            let mut view = GroupView::new(&memory);
-            assert!(view.read(reads, 4).known().is_some() && view.write(writes, 4, 1));
-            view.written()
-        };
-        let apart = |groups: [GroupAccesses; 2]| {
-            let mut lines = HashMap::new();
-            groups.iter().all(|group| group.add_written(&mut lines))
-                && !groups.iter().any(|group| group.read_of_others(&lines))
-        };
-        assert!(apart([accesses(0x1000, 0x1000), accesses(0x1080, 0x1040)]));
-        assert!(!apart([accesses(0x1000, 0x1000), accesses(0x1080, 0x1020)]), "both write a line");
-        assert!(
-            !apart([accesses(0x1040, 0x1000), accesses(0x1080, 0x1060)]),
-            "the first reads what the second writes"
-        );
     }
 }

@@ -24,6 +24,10 @@ pub(crate) const PAGE_BYTES: usize = PAGE;
 pub(crate) const PAGE_LINES: usize = PAGE / LINE;
 /// Pages that are kept of what was written where nothing is stored.
 const MOST_WRITTEN_PAGES: usize = if cfg!(test) { 1 << 9 } else { 1 << 17 };
+/// Bytes that are stored at most of those that regions leave out.
+const MOST_ADDED: usize = 128 << 20;
+/// Bytes by which regions grow.
+const GROWTH: u64 = 64 << 10;
 /// Bytes of a line, by which reads and writes are compared.
 const LINE: usize = 64;
 
@@ -65,11 +69,32 @@ struct Region {
     base: u64,
     /// Address of the last byte.
     last: u64,
-    /// The content, as far as it is not zero at the end; `None`: unknown, but for what was written since.
+    /// The content, as far as it is not filler at the end; `None`: unknown, but for what was written since.
     bytes: Option<Vec<u8>>,
+    /// What the bytes past those hold.
+    filler: u8,
+    /// Those bytes are stored when they are written.
+    grows: bool,
+    /// Bytes that were stored since it was mapped.
+    added: usize,
 }
 
 impl Region {
+    fn new(base: u64, last: u64, bytes: Option<Vec<u8>>) -> Region {
+        Region { base, last, bytes, filler: 0, grows: false, added: 0 }
+    }
+
+    /// Stores more bytes where it grows, so that so many bytes at an address are stored.
+    fn grow(&mut self, address: u64, size: usize) {
+        let end = (address - self.base).saturating_add(size as u64).next_multiple_of(GROWTH);
+        let end = end.min((self.last - self.base).saturating_add(1));
+        if let (true, Some(bytes), Ok(end)) = (self.grows, &mut self.bytes, usize::try_from(end))
+            && end > bytes.len()
+        {
+            bytes.resize(end, self.filler);
+        }
+    }
+
     /// So many bytes, if all are stored.
     #[inline]
     fn stored(&self, address: u64, size: usize) -> Option<&[u8]> {
@@ -124,7 +149,7 @@ pub struct SimMemory {
 impl SimMemory {
     /// Memory of which every byte is mapped and none is known.
     pub fn unknown() -> SimMemory {
-        let all = Region { base: 0, last: u64::MAX, bytes: None };
+        let all = Region::new(0, u64::MAX, None);
         SimMemory { regions: vec![all], ..SimMemory::default() }
     }
 
@@ -156,6 +181,20 @@ impl SimMemory {
         self.insert(base, size, Some(bytes))
     }
 
+    /// Maps so many bytes of one value. They are stored when they are written.
+    ///
+    /// # Errors
+    ///
+    /// As [`SimMemory::map`].
+    pub(crate) fn map_filled(&mut self, base: u64, size: u64, filler: u8) -> Result<(), MapError> {
+        self.insert(base, size, Some(Vec::new()))?;
+        let number = self.region_number(base);
+        if let Some(region) = self.regions.get_mut(number).filter(|region| region.base == base) {
+            (region.filler, region.grows) = (filler, true);
+        }
+        Ok(())
+    }
+
     /// Takes away what is mapped in a range, whole mappings or parts of them, with what was written there.
     pub fn unmap(&mut self, base: u64, size: u64) {
         let Some(beyond) = size.checked_sub(1) else { return };
@@ -165,16 +204,16 @@ impl SimMemory {
         let count = self.regions[first..].partition_point(|region| region.base <= end);
         let mut kept = Vec::new();
         for region in self.regions.drain(first..first + count) {
-            let Region { base: start, last, bytes } = region;
+            let Region { base: start, last, bytes, filler, grows, added } = region;
             if start < base {
                 let length = usize::try_from(base - start).unwrap_or(usize::MAX);
                 let bytes = bytes.as_ref().map(|bytes| bytes[..bytes.len().min(length)].to_vec());
-                kept.push(Region { base: start, last: base - 1, bytes });
+                kept.push(Region { base: start, last: base - 1, bytes, filler, grows, added });
             }
             if last > end {
                 let skipped = usize::try_from(end + 1 - start).unwrap_or(usize::MAX);
                 let bytes = bytes.map(|bytes| bytes.get(skipped..).unwrap_or_default().to_vec());
-                kept.push(Region { base: end + 1, last, bytes });
+                kept.push(Region { base: end + 1, last, bytes, filler, grows, added });
             }
         }
         self.regions.splice(first..first, kept);
@@ -206,7 +245,7 @@ impl SimMemory {
         {
             return Err(MapError::Overlap(base));
         }
-        self.regions.insert(at, Region { base, last, bytes });
+        self.regions.insert(at, Region::new(base, last, bytes));
         Ok(())
     }
 
@@ -269,8 +308,7 @@ impl SimMemory {
             return Some(Load::Unknown);
         }
         let bytes = patch.map_or(&[][..], |patch| &patch.bytes[at..at + size]);
-        // Stored bytes leave out zeros at the end.
-        let byte = |n: usize| if known >> n & 1 != 0 { bytes[n] } else { 0 };
+        let byte = |n: usize| if known >> n & 1 != 0 { bytes[n] } else { region.filler };
         Some(Load::Known((0..size).rev().fold(0, |value, n| value << 8 | u64::from(byte(n)))))
     }
 
@@ -327,11 +365,6 @@ impl SimMemory {
         self.writes = Some(WriteLog::default());
     }
 
-    /// Whether somebody wants to know what is written.
-    pub(crate) fn logs_writes(&self) -> bool {
-        self.writes.is_some()
-    }
-
     /// What was written since [`SimMemory::log_writes`]; it is not taken down any longer.
     pub fn take_writes(&mut self) -> WriteLog {
         self.writes.take().unwrap_or_default()
@@ -357,6 +390,9 @@ impl SimMemory {
             put_number(place, value);
             return true;
         }
+        if self.grow(address, size.min(8)) {
+            return self.store_unlogged(address, size, value);
+        }
         if let Some(at) = self.region(address).and_then(|region| past_stored(region, address, size)) {
             let patch = self.patches.entry(address / PAGE as u64).or_default();
             put_number(&mut patch.bytes[at..at + size], value);
@@ -371,14 +407,21 @@ impl SimMemory {
         true
     }
 
+    /// Stores more bytes of a region that grows, so that so many at an address are stored; false where nothing changes.
+    fn grow(&mut self, address: u64, size: usize) -> bool {
+        let number = self.region_number(address);
+        let Some(region) = self.regions.get_mut(number).filter(|region| region.grows) else { return false };
+        if address < region.base || address > region.last {
+            return false;
+        }
+        let stored = region.bytes.as_ref().map(Vec::len);
+        region.grow(address, size);
+        region.bytes.as_ref().map(Vec::len) != stored
+    }
+
     /// How many pages hold bytes that were written where none are stored.
     pub fn written_pages(&self) -> usize {
         self.patches.len()
-    }
-
-    /// Whether so many more of them are no more than a machine keeps.
-    pub(crate) fn has_room(&self, pages: usize) -> bool {
-        self.written_pages().saturating_add(pages) <= MOST_WRITTEN_PAGES
     }
 
     /// Whether there are as many of them as a machine keeps.
@@ -389,7 +432,8 @@ impl SimMemory {
     /// Whether a store of up to eight bytes makes them more.
     pub(crate) fn would_grow(&self, address: u64, size: usize) -> bool {
         let last = address.saturating_add(size.saturating_sub(1) as u64);
-        let is_stored = self.get(address, size).is_some();
+        let grows = [address, last].into_iter().all(|at| self.region(at).is_some_and(|region| region.grows));
+        let is_stored = grows || self.get(address, size).is_some();
         !is_stored
             && [address, last].into_iter().any(|at| self.region(at).is_some() && !self.is_written_page(at))
     }
@@ -399,6 +443,68 @@ impl SimMemory {
         let page = PAGE as u64;
         let numbers = first / page..=(last / page).max(first / page);
         self.patches.range(numbers).map(move |(number, _)| number * page)
+    }
+
+    /// The bytes of some ranges, by first and end address: all of them, apart from each other, or `None` where some are not stored, or reads
+    /// and writes do more than that. The ranges are in order, and no two of them overlap.
+    pub(crate) fn stored_parts(&mut self, ranges: &[(u64, u64)]) -> Option<Vec<&mut [u8]>> {
+        if self.writes.is_some() || !self.undefined.is_empty() || self.cache.0.is_some() {
+            return None;
+        }
+        let mut parts = Vec::with_capacity(ranges.len());
+        let mut ranges = ranges.iter().copied().peekable();
+        for region in &mut self.regions {
+            let (mut at, Some(bytes)) = (region.base, &mut region.bytes) else { continue };
+            let mut rest = &mut bytes[..];
+            while let Some(&(first, end)) = ranges.peek()
+                && let Some(skipped) = first.checked_sub(at).and_then(|skipped| usize::try_from(skipped).ok())
+                && let Some(size) = end.checked_sub(first).and_then(|size| usize::try_from(size).ok())
+                && let Some((_, after)) = std::mem::take(&mut rest).split_at_mut_checked(skipped)
+                && let Some((part, after)) = after.split_at_mut_checked(size)
+            {
+                parts.push(part);
+                (rest, at) = (after, end);
+                ranges.next();
+            }
+        }
+        ranges.next().is_none().then_some(parts)
+    }
+
+    /// Stores the bytes of a range that its region leaves out because they are zero or were written since, if they are not more than so
+    /// many; false: they are not stored. What is read stays the same.
+    pub(crate) fn store_range(&mut self, first: u64, end: u64, most: usize) -> bool {
+        let number = self.region_number(first);
+        let kept: usize = self.regions.iter().map(|region| region.added).sum();
+        let Some(region) = self.regions.get_mut(number) else { return false };
+        let last = end.saturating_sub(1);
+        if first < region.base || last > region.last {
+            return false;
+        }
+        let (Some(bytes), Ok(size)) = (&mut region.bytes, usize::try_from(end - region.base)) else {
+            return false;
+        };
+        let old = bytes.len();
+        let Some(added) = size.checked_sub(old) else { return true };
+        if added > most || kept.saturating_add(added) > MOST_ADDED {
+            return false;
+        }
+        bytes.resize(size, region.filler);
+        region.added += added;
+        let (base, from) = (region.base, region.base + old as u64);
+        let pages = from / PAGE as u64..=last / PAGE as u64;
+        let written: Vec<u64> = self.patches.range(pages).map(|(number, _)| *number).collect();
+        for number in written {
+            let Some(patch) = self.patches.get_mut(&number) else { continue };
+            let (at, until) = within_page(number, from, last);
+            for at in (at..until).filter(|at| patch.known[at / 64] >> (at % 64) & 1 != 0) {
+                bytes[(number * PAGE as u64 + at as u64 - base) as usize] = patch.bytes[at];
+            }
+            (at..until).for_each(|at| patch.known[at / 64] &= !(1 << (at % 64)));
+            if patch.known.iter().all(|known| *known == 0) {
+                self.patches.remove(&number);
+            }
+        }
+        true
     }
 
     /// Whether the page at an address is one of [`SimMemory::written_pages`].
@@ -414,8 +520,7 @@ impl SimMemory {
         let at = address as usize % PAGE;
         match self.patches.get(&(address / PAGE as u64)) {
             Some(patch) if patch.known[at / 64] >> (at % 64) & 1 != 0 => Load::Known(patch.bytes[at].into()),
-            // Stored bytes leave out zeros at the end.
-            _ if region.bytes.is_some() => Load::Known(0),
+            _ if region.bytes.is_some() => Load::Known(region.filler.into()),
             _ => Load::Unknown,
         }
     }
@@ -427,6 +532,7 @@ impl SimMemory {
 
     /// Overwrites a byte, if it is mapped.
     fn put(&mut self, address: u64, byte: u8) {
+        self.grow(address, 1);
         let at = self.regions.partition_point(|region| region.base <= address);
         let Some(region) = at.checked_sub(1).and_then(|at| self.regions.get_mut(at)) else { return };
         if address > region.last {
@@ -446,6 +552,7 @@ impl SimMemory {
 
     /// Overwrites bytes of a page, where they are mapped.
     fn put_all(&mut self, address: u64, bytes: &[u8]) {
+        self.grow(address, bytes.len());
         let number = self.region_number(address);
         match self.regions.get_mut(number).and_then(|region| region.stored_mut(address, bytes.len())) {
             Some(place) => place.copy_from_slice(bytes),
@@ -513,7 +620,7 @@ fn past_stored(region: &Region, address: u64, size: usize) -> Option<usize> {
 
 /// Stores the low bytes of a number.
 #[inline]
-fn put_number(place: &mut [u8], value: u64) {
+pub(crate) fn put_number(place: &mut [u8], value: u64) {
     let bytes = value.to_le_bytes();
     match *place {
         // The size of most accesses.
@@ -523,7 +630,7 @@ fn put_number(place: &mut [u8], value: u64) {
 }
 
 /// Bytes as a number, the first one lowest.
-fn number(bytes: &[u8]) -> u64 {
+pub(crate) fn number(bytes: &[u8]) -> u64 {
     // The sizes of most accesses, without a loop.
     match *bytes {
         [a] => a.into(),
@@ -553,7 +660,7 @@ impl From<&unwedge_base::Memory> for SimMemory {
                 let most = usize::try_from(end - base).unwrap_or(usize::MAX);
                 stored.skip(skipped).take(most).collect()
             });
-            memory.regions.push(Region { base, last: end - 1, bytes });
+            memory.regions.push(Region::new(base, end - 1, bytes));
         }
         memory
     }
@@ -614,6 +721,61 @@ mod tests {
         let loads = [(0x1008, 2), (0x100a, 8), (0x1012, 2), (0x4000, 4)];
         let expected = [0x0707, u64::MAX, 0, 0x12_3456].map(Load::Known);
         assert_eq!(loads.map(|(at, size)| memory.load(at, size)), expected);
+    }
+
+    /// Bytes of ranges are given out apart from each other, those past the stored ones with what they hold.
+    #[test]
+    fn parts_of_memory() {
+        let mut memory = SimMemory::default();
+        memory.map_zero_filled(0x1000, 0x4000, vec![7; 0x10]).unwrap();
+        memory.map_unknown(0x8000, 0x1000).unwrap();
+        assert!(memory.store(0x1ffe, 4, 0x4433_2211));
+        assert!(memory.stored_parts(&[(0x1000, 0x2000)]).is_none(), "they are not stored");
+        assert!(!memory.store_range(0x1000, 0x2000, 0xfef), "they are too many");
+        assert!(memory.store_range(0x1000, 0x2000, 0xff0));
+        assert!(!memory.store_range(0x4000, 0x5001, 0x10_0000), "not all are mapped");
+        assert!(!memory.store_range(0x8000, 0x9000, 0x10_0000), "they are unknown");
+        assert_eq!(memory.written_between(0x1000, 0x4fff).collect::<Vec<_>>(), [0x2000]);
+        let loads = [(0x100e, 4), (0x1ffe, 4), (0x2000, 2), (0x3000, 4)];
+        let expected = [0x0707, 0x4433_2211, 0x4433, 0].map(Load::Known);
+        assert_eq!(loads.map(|(at, size)| memory.load(at, size)), expected);
+        assert!(memory.store_range(0x1800, 0x3000, 0x1000));
+        memory.map(0x5000, vec![9; 8]).unwrap();
+        let ranges = [(0x1004, 0x1008), (0x1008, 0x1010), (0x1ffe, 0x2002), (0x5000, 0x5008)];
+        let parts = memory.stored_parts(&ranges).unwrap();
+        assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [4, 8, 4, 8]);
+        assert_eq!(parts[2], [0x11, 0x22, 0x33, 0x44]);
+        parts.into_iter().for_each(|part| part.fill(1));
+        assert_eq!(memory.load(0x1002, 4), Load::Known(0x0101_0707));
+        assert_eq!(memory.load(0x4ffe, 4), Load::Known(0x0101_0000));
+        assert!(memory.stored_parts(&[(0x2ffe, 0x3002)]).is_none());
+        memory.log_writes();
+        assert!(memory.stored_parts(&[(0x1000, 0x1004)]).is_none(), "writes are taken down");
+    }
+
+    /// Memory of one value is stored where it is written, and reads the same everywhere.
+    #[test]
+    fn memory_of_one_value() {
+        let mut memory = SimMemory::default();
+        memory.map_filled(0x10_0000, 0x4_0000, 0xd5).unwrap();
+        assert_eq!(memory.load(0x13_fffc, 4), Load::Known(0xd5d5_d5d5));
+        assert!(memory.stored_at(0x10_0000).is_empty());
+        assert!(memory.store(0x10_0ffe, 4, 0x4433_2211));
+        assert_eq!((memory.stored_at(0x10_0000).len(), memory.written_pages()), (0x1_0000, 0));
+        let loads = [(0x10_0ffc, 8), (0x10_fffc, 8), (0x13_fffc, 8)];
+        let expected =
+            [Load::Known(0xd5d5_4433_2211_d5d5), Load::Known(0xd5d5_d5d5_d5d5_d5d5), Load::Unmapped];
+        assert_eq!(loads.map(|(at, size)| memory.load(at, size)), expected);
+        let mut view = GroupView::new(&memory);
+        assert_eq!(view.read(0x12_0000, 4), Load::Known(0xd5d5_d5d5));
+        assert!(view.write(0x12_0001, 2, 0) && view.write(0x13_fffe, 2, 0));
+        let written = view.written();
+        memory.commit(&written, &mut HashMap::new());
+        assert_eq!((memory.stored_at(0x10_0000).len(), memory.written_pages()), (0x4_0000, 0));
+        assert_eq!(memory.load(0x12_0000, 4), Load::Known(0xd500_00d5));
+        memory.unmap(0x11_0000, 0x1000);
+        let loads = [(0x11_0fff, 1), (0x11_1000, 4), (0x13_fffc, 4)].map(|(at, size)| memory.load(at, size));
+        assert_eq!(loads, [Load::Unmapped, Load::Known(0xd5d5_d5d5), Load::Known(0x0000_d5d5)]);
     }
 
     #[test]

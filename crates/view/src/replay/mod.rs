@@ -46,10 +46,8 @@ use coverage::{Coverage, CoverageNumbers};
 use lrz::LrzReport;
 use pixel::PixelWatch;
 use serde::Serialize;
-use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
-use std::rc::Rc;
 use step::SubmitSteps;
 use trace::SubmitTrace;
 use unwedge_base::Diagnostic;
@@ -381,7 +379,7 @@ fn run<'d>(
         begins: true,
         sets: 0,
         left: false,
-        watches: Rc::new(RefCell::new(watches(options, parts_want_frames))),
+        watches: SharedWatches::new(watches(options, parts_want_frames)),
         fibers: SharedFiberLog::default(),
         diagnostics: Vec::new(),
     };
@@ -424,11 +422,11 @@ fn watches(options: &ReplayOptions, takes_frames: bool) -> Watches {
 fn take_views(
     result: &mut Replayed,
     options: &ReplayOptions,
-    watches: &RefCell<Watches>,
+    watches: &SharedWatches,
     fibers: &SharedFiberLog,
     replay: &Replay<'_>,
 ) {
-    let mut watches = watches.borrow_mut();
+    let mut watches = watches.lock();
     let pictures = watches.take_pictures();
     let of_draw = |at| pictures.iter().find(|(of, _)| *of == at).map(|(_, png)| png.clone());
     let mut remarks = std::mem::take(&mut watches.remarks);
@@ -477,7 +475,7 @@ struct Runner<'r, 'p, 'd> {
     /// Nothing more is to be executed.
     left: bool,
     /// What is watched of draws; the machine looks at it, too.
-    watches: Rc<RefCell<Watches>>,
+    watches: SharedWatches,
     fibers: SharedFiberLog,
     diagnostics: Vec<Diagnostic>,
 }
@@ -535,11 +533,11 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
                 self.result.gpu = identity.name();
                 let mut replay = Replay::new(machine, self.options.loading);
                 replay.machine.hang_steps = self.options.hang_steps;
-                if self.watches.borrow().shows_texels() || !self.options.images.is_empty() {
+                if self.watches.lock().shows_texels() || !self.options.images.is_empty() {
                     replay.machine.track_undefined();
                 }
-                if !self.watches.borrow().is_idle() {
-                    let shared = SharedWatches(Rc::clone(&self.watches));
+                if !self.watches.lock().is_idle() {
+                    let shared = self.watches.clone();
                     replay.machine.watch_draws(Some(Box::new(shared)));
                 }
                 replay.machine.fiber_trace = self.options.fibers.map(|spec| FiberTrace {
@@ -607,10 +605,10 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
             _ => None,
         };
         let set = self.sets.saturating_sub(1);
-        self.watches.borrow_mut().begin_submit(&replay.machine, set, submit.number);
+        self.watches.lock().begin_submit(&replay.machine, set, submit.number);
         let end = replay.execute(memory, iova, dwords, self.options.steps, watch);
         let frames = {
-            let mut watches = self.watches.borrow_mut();
+            let mut watches = self.watches.lock();
             watches.end_submit(&replay.machine);
             std::mem::take(&mut watches.frames)
         };

@@ -8,8 +8,7 @@ use super::passes::{PassImageName, PendingClears, RenderPass};
 use super::pixel::PixelWatch;
 use super::target::{TargetDetail, TargetPng, picture, target_name};
 use crate::plural::counted;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unwedge_sim::adreno::{
     AdrenoMachine, DrawWatch, FragmentEvent, TargetImage, TargetName, WatchedBlit, WatchedResolve,
     WatchedWork, WindowPixel,
@@ -249,11 +248,23 @@ fn about(wanted: &TargetPicture, why: &str) -> String {
 }
 
 /// What the machine is given: it and the replay look at the same.
-pub(super) struct SharedWatches(pub(super) Rc<RefCell<Watches>>);
+#[derive(Clone)]
+pub(super) struct SharedWatches(Arc<Mutex<Watches>>);
+
+impl SharedWatches {
+    pub(super) fn new(watches: Watches) -> SharedWatches {
+        SharedWatches(Arc::new(Mutex::new(watches)))
+    }
+
+    /// What is watched; the machine and the replay have it in turn.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Watches> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl DrawWatch for SharedWatches {
     fn work(&mut self, machine: &AdrenoMachine<'_>, work: &WatchedWork, done: bool) {
-        let mut watches = self.0.borrow_mut();
+        let mut watches = self.lock();
         if let Some(coverage) = &mut watches.coverage {
             coverage.work(machine, work);
         }
@@ -270,7 +281,7 @@ impl DrawWatch for SharedWatches {
     }
 
     fn resolve(&mut self, machine: &AdrenoMachine<'_>, resolve: &WatchedResolve, done: bool) {
-        let mut watches = self.0.borrow_mut();
+        let mut watches = self.lock();
         if let Some(pixel) = &mut watches.pixel {
             pixel.resolve(machine, resolve, done);
         }
@@ -286,23 +297,23 @@ impl DrawWatch for SharedWatches {
     }
 
     fn blit(&mut self, machine: &AdrenoMachine<'_>, blit: &WatchedBlit, done: bool) {
-        if let Some(pixel) = &mut self.0.borrow_mut().pixel {
+        if let Some(pixel) = &mut self.lock().pixel {
             pixel.blit(machine, blit, done);
         }
     }
 
     fn wants_outlines(&self) -> bool {
-        self.0.borrow().coverage.is_some()
+        self.lock().coverage.is_some()
     }
 
     fn outline(&mut self, corners: &[[f64; 2]]) {
-        if let Some(coverage) = &mut self.0.borrow_mut().coverage {
+        if let Some(coverage) = &mut self.lock().coverage {
             coverage.outline(corners);
         }
     }
 
     fn shades(&mut self, pixel: WindowPixel) {
-        let mut watches = self.0.borrow_mut();
+        let mut watches = self.lock();
         if let Some(coverage) = &mut watches.coverage {
             coverage.shades(pixel);
         }
@@ -310,11 +321,11 @@ impl DrawWatch for SharedWatches {
     }
 
     fn wants_pixel(&self, pixel: WindowPixel) -> bool {
-        self.0.borrow().pixel.as_ref().is_some_and(|watch| watch.wants(pixel))
+        self.lock().pixel.as_ref().is_some_and(|watch| watch.wants(pixel))
     }
 
     fn fragment(&mut self, _: WindowPixel, event: &FragmentEvent<'_>) {
-        if let Some(pixel) = &mut self.0.borrow_mut().pixel {
+        if let Some(pixel) = &mut self.lock().pixel {
             pixel.fragment(event);
         }
     }

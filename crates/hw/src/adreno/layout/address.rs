@@ -176,6 +176,20 @@ impl Addresser {
         Some(place)
     }
 
+    /// Rows of a layer whose texels have bytes of their own, that follow one another: a row, or in tiles one of macrotiles. How many rows,
+    /// and how many bytes from the first of them to the next ones.
+    pub fn band(&self) -> (u32, u64) {
+        match &self.tiles {
+            None => (1, self.pitch),
+            Some(tiles) => (4 << tiles.height_shift, tiles.row_bytes),
+        }
+    }
+
+    /// Texels that a row has room for. Those beyond lie in other rows.
+    pub fn row_texels(&self) -> u64 {
+        self.pitch / u64::from(self.texel_bytes)
+    }
+
     /// Bytes of a sample of a texel or block.
     pub fn sample_bytes(&self) -> u32 {
         self.sample_bytes
@@ -184,6 +198,11 @@ impl Addresser {
     /// Bytes of a texel or block with all samples.
     pub fn texel_bytes(&self) -> u32 {
         self.texel_bytes
+    }
+
+    /// Bytes from a layer or slice to the next.
+    pub fn layer_stride(&self) -> u64 {
+        self.layer_stride
     }
 
     /// Texels or blocks across and down.

@@ -7,8 +7,9 @@ use super::registers::{DrawRegisters, Reg};
 use crate::adreno::caches::{CachePort, CcuTag};
 use crate::adreno::cp::ThreadId;
 use crate::adreno::machine::AdrenoMachine;
-use crate::adreno::space::{AddressSpace, Client, GpuFault, SampleMemory};
+use crate::adreno::space::{AddressSpace, BandRange, Client, GpuFault, SampleMemory};
 use crate::adreno::surface::{FlagParts, Surface, SurfaceParts, target_codec};
+use std::ops::Range;
 use unwedge_base::Generation;
 use unwedge_hw::adreno::format::{ColorSwap, Format, HardwareFormat, TexelCodec};
 use unwedge_hw::adreno::layout::{ImageGpu, TileMode};
@@ -223,6 +224,29 @@ impl Attachment {
         from: &[u8],
     ) -> Result<(), GpuFault> {
         self.surface.store(memory, self.number, self.nearest(place), from)
+    }
+
+    /// Rows of a band of pixels whose samples have bytes of their own.
+    pub(super) fn band_rows(&self) -> u32 {
+        self.surface.band_rows()
+    }
+
+    /// Where pixels of the window are counted from.
+    pub(super) fn origin(&self) -> [u32; 2] {
+        self.origin
+    }
+
+    /// The bytes of bands of so many rows, counted from its origin, up to a pixel of the window: column, row, layer; with so many samples a
+    /// pixel.
+    pub(super) fn bands(
+        &self,
+        bands: Range<u32>,
+        rows: u32,
+        [x, y, layer]: [u32; 3],
+        samples: u32,
+    ) -> Option<Vec<BandRange>> {
+        let last = [x.checked_sub(self.origin[0])?, y.checked_sub(self.origin[1])?, layer];
+        self.surface.bands(self.number, bands, rows, last, samples)
     }
 
     /// Reads a sample while nothing draws.

@@ -8,6 +8,7 @@ use super::counters::Statistic;
 use super::fragment_state::{FragmentState, ShadedFragments, WeightKind, WeightPlace, weight_kinds};
 use super::gmem::{self, Bin};
 use super::lrz::{LrzRun, LrzVerdict};
+use super::merge::QuadBounds;
 use super::primitives::AheadPrimitive;
 use super::raster::{self, Primitive, Quad, Surface};
 use super::registers::{DrawRegisters, DrawStage};
@@ -60,8 +61,6 @@ pub(super) struct FragmentRun {
     pending: HashSet<[u32; 3]>,
     /// Where attachments were accessed last.
     pub(super) near: NearSamples,
-    /// Parts of the attachments may be merged apart from each other.
-    pub(super) merges_apart: bool,
     /// Primitives that were rasterized.
     primitives: u64,
     /// What tests said of samples, while LRZ is checked.
@@ -93,7 +92,6 @@ impl FragmentRun {
             quads: Vec::new(),
             pending: HashSet::new(),
             near: NearSamples::default(),
-            merges_apart: true,
             primitives: 0,
             lrz,
         })
@@ -300,7 +298,7 @@ impl FragmentRun {
         let run = self.code.run_made(batches, &planes, &mut machine.space.memory, &options, |fragments| {
             shaded.push(fragments);
         });
-        self.merge_all(machine, &parts, &shaded)?;
+        self.merge_all(machine, &parts, &shaded, options.threads)?;
         let stats = run.map_err(|fault| machine.stage_stop(self.id, DrawStage::Fragment, fault))?;
         machine.spend(stats.steps)?;
         machine.counters.add(Statistic::FragmentShaders, quads.iter().map(|quad| live(&quad.quad)).sum());
@@ -435,8 +433,11 @@ impl BatchMaker<ShadedFragments> for FragmentBatches<'_> {
         Fibers { taps: taps(self.trace, quads), ..self.run.fibers(quads) }
     }
 
-    fn result(&self, _: usize, done: FibersDone) -> ShadedFragments {
-        self.run.state.shaded(done)
+    fn result(&self, number: usize, done: FibersDone) -> ShadedFragments {
+        let quads = self.parts.get(number).copied().unwrap_or_default();
+        let mut shaded = self.run.state.shaded(done);
+        shaded.bounds = QuadBounds::of(quads);
+        shaded
     }
 }
 

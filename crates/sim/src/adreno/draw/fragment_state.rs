@@ -2,7 +2,9 @@
 //!
 //! Never: the work itself.
 
+use super::attachment::Attachment;
 use super::link::{Linkage, VaryingState};
+use super::merge::QuadBounds;
 use super::output::{BlendEquation, BlendState, alpha_to_coverage};
 use super::raster::{
     Area, ClipState, DepthBias, DepthUnit, Fill, LineMode, LineState, PointState, RasterState, Viewport,
@@ -108,6 +110,8 @@ pub(super) struct ShadedFragments {
     dropped: Vec<bool>,
     /// Samples that the shader leaves of each.
     coverage: Vec<u8>,
+    /// The pixels of the batch.
+    pub(super) bounds: QuadBounds,
 }
 
 impl ShadedFragments {
@@ -262,6 +266,12 @@ impl FragmentState {
     /// The viewport of a primitive that names one.
     pub(super) fn viewport(&self, viewport: u32, view: u32) -> usize {
         if self.viewport_is_view { view as usize } else { viewport as usize }
+    }
+
+    /// The images that a merge reads or writes.
+    pub(super) fn merged_attachments(&self) -> impl Iterator<Item = &Attachment> {
+        let tested = self.depth_stencil.attachments().filter(|_| !self.early);
+        self.targets.iter().map(|target| &target.attachment).chain(tested)
     }
 
     pub(super) fn shades_samples(&self) -> bool {

@@ -27,7 +27,7 @@ pub(super) fn map(memory: &mut SimMemory, tracked: bool) {
     const SIZE: u64 = GMEM.end - GMEM.start;
     // What a capture maps there takes its place.
     if memory.load(GMEM.start, 1) == Load::Unmapped
-        && memory.map(GMEM.start, vec![UNWRITTEN_BYTE; SIZE as usize]).is_ok()
+        && memory.map_filled(GMEM.start, SIZE, UNWRITTEN_BYTE).is_ok()
         && tracked
     {
         memory.set_undefined(GMEM.start, SIZE);

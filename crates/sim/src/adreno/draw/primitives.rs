@@ -182,6 +182,7 @@ impl AdrenoMachine<'_> {
             }
             return fragments.finish(self);
         }
+        self.shares_work = true;
         let inputs: Vec<Option<RasterInput<'_>>> = primitives
             .iter()
             .map(|(corners, primitive)| primitives.input(corners, primitive.number))

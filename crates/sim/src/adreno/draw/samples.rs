@@ -81,6 +81,11 @@ impl DepthStencil {
         self.enabled
     }
 
+    /// What samples are tested against.
+    pub(super) fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.depth.iter().chain(&self.stencil).filter(|_| self.enabled)
+    }
+
     /// Samples that pass write their depth.
     pub(super) fn writes_depth(&self) -> bool {
         self.state.z_test && self.state.z_write
@@ -157,7 +162,7 @@ impl DepthStencil {
 pub(super) struct RenderTarget {
     /// Which of the outputs it takes.
     pub(super) number: usize,
-    attachment: Attachment,
+    pub(super) attachment: Attachment,
     blend: BlendState,
     bytes: usize,
     /// Colours are stored as they are packed.

@@ -19,9 +19,9 @@ use unwedge_stream::adreno::Stage;
 
 /// Instructions that a unit of SP_xS_INSTRLEN counts.
 const CODE_UNIT: u64 = 16;
-/// Fragments, or as much work, from which on it is worth starting threads: about a millisecond. Where others use the cores, too, a thread
-/// may not run for longer than that.
-const MANY_FRAGMENTS: usize = 1 << 15;
+/// Fragments, or as much work, from which on it is shared with other threads: about a quarter of a millisecond, many times of what it takes to
+/// wake a thread.
+const MANY_FRAGMENTS: usize = 1 << 13;
 /// Sets of bindless descriptors, on a6xx and a7xx.
 const SETS: [u32; 2] = [5, 8];
 
@@ -64,10 +64,11 @@ impl AdrenoMachine<'_> {
     }
 
     /// How the work of so many fragments is run: little of it on this thread.
-    pub(super) fn batch_options(&self, fragments: usize) -> Options {
+    pub(super) fn batch_options(&mut self, fragments: usize) -> Options {
         // A log is of one batch after the other.
         let alone = fragments < MANY_FRAGMENTS || self.trace_now().is_some();
         let threads = if alone { 1 } else { self.compute.threads };
+        self.shares_work |= threads > 1;
         Options { steps: self.allowance, threads, ..self.compute }
     }
 

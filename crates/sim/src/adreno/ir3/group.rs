@@ -267,7 +267,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// How often the memory that the group sees has changed.
+    /// How often the memory that the group sees has changed; before a wave is watched for polling, how often it was written.
     fn changes(&self) -> u64 {
         self.view.changes() + self.local_changes
     }
@@ -305,6 +305,9 @@ impl<'m> Machine<'m> {
     }
 
     fn turn(&mut self, wave: &mut Wave, most: u32) -> Result<Turn, Fault> {
+        if wave.is_watched() {
+            self.view.compare_writes();
+        }
         if wave.comes_again(self.changes()) {
             return Err(self.fault(wave, FaultKind::Endless));
         }

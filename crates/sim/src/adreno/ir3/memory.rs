@@ -144,9 +144,10 @@ impl Machine<'_> {
     }
 
     fn store_local(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FaultKind> {
+        let compares = self.view.compares_writes();
         let place = self.local_place(offset, bytes.len())?;
         // At most four bytes: a call to compare them would take longer than the store.
-        let mut changes = false;
+        let mut changes = !compares;
         for (old, new) in place.iter_mut().zip(bytes) {
             changes |= *old != *new;
             *old = *new;

@@ -135,6 +135,11 @@ impl Wave {
         }
     }
 
+    /// Whether its next turn is one at which states that come again are looked for.
+    pub(super) fn is_watched(&self) -> bool {
+        self.turns.saturating_add(1) >= self.patience
+    }
+
     /// Counts a turn; true if the wave is in a state that it was in before, with nothing between that depends on more than
     /// the wave. States are kept at powers of two, so that a loop of any length is found. Where it has accessed memory in
     /// between, [`Wave::polls`] is set to `changes`: how often memory has changed so far.
