@@ -6,7 +6,7 @@ use std::time::Duration;
 use unwedge::hw::Db;
 use unwedge_view::Style;
 use unwedge_view::replay::{
-    FramePicture, Onlooker, PacketTrace, PixelWanted, ReplayOptions, ReplayParts, replay_with,
+    FramePicture, Onlooker, PacketTrace, PixelWanted, ReplayCounts, ReplayOptions, ReplayParts, replay_with,
 };
 
 /// Steps that a submit may take.
@@ -63,7 +63,7 @@ pub fn show(capture: &[u8], traced: bool, db: &Db, max_alive: u64, out: &mut dyn
     let _ = replayed.write_fibers(true, out);
     let _ = replayed.pixel.as_ref().map(|pixel| pixel.text(out));
     let _ = (replayed.overdraw(), replayed.wireframe());
-    let [submits, ended, work] = replayed.counts();
+    let ReplayCounts { submits, ended, work } = replayed.counts();
     ExecutedCounts { submits, ended, work }
 }
 

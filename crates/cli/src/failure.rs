@@ -21,6 +21,8 @@ pub(crate) use complain;
 /// Exit status of wrong usage.
 pub const USAGE: u8 = 2;
 const UNUSABLE: u8 = 1;
+/// 128 and the number of SIGINT, as shells report it.
+const INTERRUPTED: u8 = 130;
 const LOST: u8 = 3;
 const FOUND: u8 = 4;
 /// What commands take that read dumps of all drivers.
@@ -108,6 +110,8 @@ pub enum Failure {
     Unusable(String),
     /// The dump does not tell where the GPU hung.
     NoHang(String),
+    /// The user has interrupted it.
+    Interrupted,
 }
 
 impl Failure {
@@ -133,6 +137,7 @@ impl Failure {
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Usage(_) => USAGE,
+            Failure::Interrupted => INTERRUPTED,
             _ => UNUSABLE,
         })
     }
@@ -157,6 +162,7 @@ impl fmt::Display for Failure {
                 f,
                 "{name}: the dump does not say where the command processor stopped; `unwedge explain` says what it has"
             ),
+            Failure::Interrupted => f.write_str("interrupted"),
             Failure::Output(e) => write!(f, "cannot write the results: {e}"),
         }
     }

@@ -36,12 +36,15 @@ pub use unwedge_args as args;
 use args::{Cli, Command, Global};
 use failure::{Failure, Outcome, complain};
 
+use unwedge::shader::front::NAGA_THREAD;
+
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
 /// The program: reads the process's arguments, runs the command, gives its exit status.
 pub fn main() -> ExitCode {
+    ignore_panics_of_naga();
     let args: Vec<OsString> = std::env::args_os().collect();
     let result = match drop_in(&args) {
         Some((run, rest)) => run(rest, &Global::of_environment()),
@@ -61,6 +64,16 @@ pub fn main() -> ExitCode {
             failure.code()
         }
     }
+}
+
+/// A panic of naga is an error of its input, which the command reports by itself.
+fn ignore_panics_of_naga() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(NAGA_THREAD) {
+            report(panic);
+        }
+    }));
 }
 
 /// A tool of Mesa's that the program stands in for.

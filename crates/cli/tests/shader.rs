@@ -221,17 +221,45 @@ fn a_command_reduces_a_shader() {
     let args = ["shader", "reduce", "--timeout", "1", "a.spv", "--", "sh", "-c", endless];
     assert_eq!(folder.run(&args, b"").0, Some(1));
     let pid = std::fs::read_to_string(folder.path("pid")).expect("the file");
-    // A zombie is gone, too: what reaps it is not this program.
-    let gone = || {
-        let signal = std::process::Command::new("kill").args(["-0", pid.trim()]).output();
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-        !signal.is_ok_and(|output| output.status.success()) || state.contains(") Z")
-    };
+    assert!(within_ten_seconds(|| is_gone(pid.trim())), "the command's own program still runs");
+}
+
+/// Whether a process has ended. A zombie is gone, too: what reaps it is not this program.
+#[cfg(unix)]
+fn is_gone(pid: &str) -> bool {
+    let signal = std::process::Command::new("kill").args(["-0", pid]).output();
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !signal.is_ok_and(|output| output.status.success()) || state.contains(") Z")
+}
+
+/// Waits until something holds.
+#[cfg(unix)]
+fn within_ten_seconds(holds: impl Fn() -> bool) -> bool {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while !gone() && std::time::Instant::now() < deadline {
+    while !holds() && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert!(gone(), "the command's own program still runs");
+    holds()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_command_too() {
+    let folder = Folder::of(&[("a.spv", module(false))]);
+    let endless = "sleep 1000 & echo $! > written; mv written pid; wait";
+    let mut command = program::command();
+    command.args(["shader", "reduce", "a.spv", "--", "sh", "-c", endless]);
+    command.stderr(std::process::Stdio::null());
+    let mut child = command.current_dir(folder.name()).spawn().expect("the program starts");
+    let file = folder.path("pid");
+    let exists = || std::path::Path::new(&file).exists();
+    assert!(within_ten_seconds(exists), "the command does not start");
+    let pid = std::fs::read_to_string(&file).expect("the file");
+    let number = child.id().to_string();
+    let signal = std::process::Command::new("kill").args(["-INT", &number]).status();
+    assert!(signal.is_ok_and(|status| status.success()));
+    assert_eq!(child.wait().expect("the program ends").code(), Some(130));
+    assert!(within_ten_seconds(|| is_gone(pid.trim())), "the command's own program still runs");
 }
 
 #[test]

@@ -460,6 +460,8 @@ fn image_operands(op: Op, image: ImageAccess, args: &[Type], result: Option<Type
     let descriptors = if sampled { 2 } else { 1 };
     let fits = args[first..first + descriptors].iter().all(|ty| is_descriptor(*ty));
     expect(fits, "the image or sampler is not a descriptor")?;
+    let moves = image.flags.has(ImageFlags::OFFSET);
+    expect(!moves || !matches!(image.dim, Dim::Cube | Dim::Buffer), "the image has no texel offsets")?;
     let layers = u8::from(image.flags.has(ImageFlags::ARRAY));
     if !matches!(op, Op::ImageSize | Op::ImageLevels | Op::ImageSamples) {
         // The layer of a query does not matter.

@@ -271,7 +271,7 @@ type BrokenRule = (&'static str, u32, fn(&mut Vec<u32>, usize));
 #[test]
 fn each_class_of_rules_is_checked_and_the_error_is_at_the_instruction() {
     let good = own_module();
-    let rules: [BrokenRule; 12] = [
+    let rules: [BrokenRule; 18] = [
         ("an instruction has no words", 128, |words, at| words[at] &= 0xffff),
         ("an instruction is longer than the module", 253, |words, at| words[at] |= 0xff00 << 16),
         ("an opcode is not known", 128, |words, at| words[at] = words[at] & 0xffff_0000 | 0xfff0),
@@ -284,6 +284,12 @@ fn each_class_of_rules_is_checked_and_the_error_is_at_the_instruction() {
         ("a value is used before its definition", 61, |words, at| words[at + 3] = 41),
         ("a condition is not a boolean", 250, |words, at| words[at + 1] = 22),
         ("an index is past the members", 65, |words, at| words[at + 4] = 8),
+        ("an access chain leads to another type", 65, |words, at| words[at + 1] = 12),
+        ("a load through a constant", 61, |words, at| words[at + 3] = 8),
+        ("a load of another type", 61, |words, at| words[at + 1] = 5),
+        ("a boolean is stored to a word", 62, |words, at| words[at + 2] = 23),
+        ("a store through a number", 62, |words, at| words[at + 1] = 33),
+        ("a branch to a type", 249, |words, at| words[at + 1] = 4),
     ];
     let mut missed = Vec::new();
     for (rule, opcode, change) in rules {
@@ -302,4 +308,31 @@ fn each_class_of_rules_is_checked_and_the_error_is_at_the_instruction() {
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[test]
+fn elements_of_arrays_of_arrays_of_descriptors_follow_each_other() {
+    let mut a = head();
+    a.op(43, &[4, 50, 2]);
+    a.op(43, &[4, 51, 3]);
+    // Two arrays of four buffers each.
+    a.op(28, &[52, 11, 8]);
+    a.op(28, &[53, 52, 50]);
+    a.op(32, &[54, 12, 53]);
+    a.op(59, &[54, 55, 12]);
+    a.op(54, &[2, 1, 0, 3]);
+    a.op(248, &[20]);
+    a.op(65, &[14, 21, 55, 7, 51, 6, 6]);
+    a.op(62, &[21, 8]);
+    a.op(253, &[]);
+    a.op(56, &[]);
+    let mut shader = Shader::default();
+    Reader::default().read(&a.0, &Options::default(), &mut shader).expect("a shader");
+    check("descriptors", &shader);
+    assert!(shader.resources.values().any(|resource| resource.count == 8), "{}", print(&shader));
+    let mut bindings = Bindings::default();
+    let memory = bindings.bind(BindingPoint { set: 0, binding: 0, index: 7 }, vec![0; 4]);
+    let options = RunOptions { subgroup_size: 64, ..RunOptions::default() };
+    run_compute(&shader, Dispatch::new([1, 1, 1]), &mut bindings, &mut NoImages, &options).expect("it runs");
+    assert_eq!(bindings.memory[memory], [4, 0, 0, 0]);
 }

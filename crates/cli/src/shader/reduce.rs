@@ -8,6 +8,8 @@ use crate::temporary::TemporaryFolder;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 use unwedge::shader::reduce::{ReduceError, reduce};
@@ -26,7 +28,45 @@ struct InterestingnessTest {
     /// The file that it is given.
     file: PathBuf,
     limit: Duration,
+    interrupts: Interrupts,
     _folder: TemporaryFolder,
+}
+
+/// Interrupts of the user. The first one ends the command that runs, which has a process group of its own and is not interrupted with
+/// the program.
+struct Interrupts(Arc<AtomicBool>);
+
+impl Interrupts {
+    /// Takes the first interrupt; a second one ends the program.
+    fn take() -> io::Result<Interrupts> {
+        let happened = Arc::new(AtomicBool::new(false));
+        #[cfg(unix)]
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register_conditional_default(signal, happened.clone())?;
+            signal_hook::flag::register(signal, happened.clone())?;
+        }
+        Ok(Interrupts(happened))
+    }
+
+    fn happened(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Interrupts {
+    /// From now on an interrupt ends the program.
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How a command ended.
+enum CommandEnd {
+    Exited(ExitStatus),
+    /// It ran longer than the limit and was killed.
+    TooLong,
+    /// It was killed because of an interrupt.
+    Interrupted,
 }
 
 /// Runs the command.
@@ -89,7 +129,9 @@ impl InterestingnessTest {
             arguments.push(file.clone().into());
         }
         let limit = Duration::from_secs(args.timeout);
-        Ok(InterestingnessTest { program: program.clone(), arguments, file, limit, _folder: folder })
+        let interrupts = Interrupts::take().map_err(|e| Failure::Unusable(format!("no signals: {e}")))?;
+        let program = program.clone();
+        Ok(InterestingnessTest { program, arguments, file, limit, interrupts, _folder: folder })
     }
 
     /// Whether the command exits with status 0 for a shader. Its standard error is shown if `shown` is set.
@@ -101,23 +143,27 @@ impl InterestingnessTest {
         let started = own_group(&mut command).spawn();
         let failed = |e: io::Error| Failure::Unusable(format!("{}: {e}", self.program.to_string_lossy()));
         let mut child = started.map_err(failed)?;
-        let status = wait(&mut child, self.limit).map_err(failed)?;
-        Ok(status.is_some_and(|status| status.success()))
+        match wait(&mut child, self.limit, &self.interrupts).map_err(failed)? {
+            CommandEnd::Exited(status) => Ok(status.success()),
+            CommandEnd::TooLong => Ok(false),
+            CommandEnd::Interrupted => Err(Failure::Interrupted),
+        }
     }
 }
 
-/// Waits for a command to end; `None` if it ran longer than the limit and was killed.
-fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+/// Waits for a command to end.
+fn wait(child: &mut Child, limit: Duration, interrupts: &Interrupts) -> io::Result<CommandEnd> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(200);
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            return Ok(CommandEnd::Exited(status));
         }
-        if start.elapsed() >= limit {
+        let interrupted = interrupts.happened();
+        if interrupted || start.elapsed() >= limit {
             kill(child);
             child.wait()?;
-            return Ok(None);
+            return Ok(if interrupted { CommandEnd::Interrupted } else { CommandEnd::TooLong });
         }
         thread::sleep(pause);
         pause = (pause * 2).min(POLL);

@@ -6,4 +6,4 @@ mod source;
 pub mod spirv;
 
 pub use file::{LoadError, ShaderFile};
-pub use source::{SourceError, SourceLanguage, compile};
+pub use source::{NAGA_THREAD, SourceError, SourceLanguage, compile};

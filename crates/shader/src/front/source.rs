@@ -4,6 +4,9 @@
 
 use crate::ir::Stage;
 
+/// The name of the thread that naga runs in. A panic of this thread becomes an error, so a program's panic hook may ignore it.
+pub const NAGA_THREAD: &str = "naga";
+
 /// A language that is read through naga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceLanguage {
@@ -102,7 +105,8 @@ mod through_naga {
     /// Bytes of naga's stack, which are reserved and not used before they are needed.
     const STACK: usize = 512 << 20;
 
-    /// Runs naga, which may panic on broken input, and overflow the stack on input that nests too deep.
+    /// Runs naga, which may panic on broken input, and overflow the stack on input that nests too deep. Its thread has the name
+    /// [`super::NAGA_THREAD`].
     pub(super) fn guarded(
         source: &str,
         run: impl FnOnce() -> Result<Vec<u32>, SourceError> + Send,
@@ -112,7 +116,8 @@ mod through_naga {
             return Err(located(Some(at), "the source is nested too deep".to_owned()));
         }
         std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+            let builder = std::thread::Builder::new().name(super::NAGA_THREAD.to_owned());
+            let thread = builder.stack_size(STACK).spawn_scoped(scope, run);
             match thread.map(|thread| thread.join()) {
                 Ok(Ok(result)) => result,
                 Ok(Err(_)) => Err(SourceError::Whole("naga failed on this source".to_owned())),

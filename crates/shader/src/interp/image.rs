@@ -371,7 +371,11 @@ impl Wave<'_> {
             return Detail::Level(level);
         }
         let bias = number(ImageFlags::BIAS).unwrap_or(0.0);
+        let samples = self.function.op(operation.inst) == Op::ImageSample;
         let Some(at) = operation.access.flags.operand(ImageFlags::GRAD) else {
+            if samples && !self.shader.info.has_derivatives() {
+                return Detail::Level(bias);
+            }
             return Detail::Gradient(self.gradient(coordinates, dimensions, invocation), bias);
         };
         let fixed = self.function.op(operation.inst).row().operands.len();

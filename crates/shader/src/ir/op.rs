@@ -356,7 +356,9 @@ ops! {
     /// before, and the result is rounded to 16 bits.
     LoadInterpolated "load_interpolated" FREE = [PAIR, S32] NON;
 
-    /// Samples an image: [`super::Payload::Image`]. Operands: image, sampler, coordinates, then those that the payload names.
+    /// Samples an image: [`super::Payload::Image`]. Operands: image, sampler, coordinates, then those that the payload names. Without
+    /// a level or derivatives, differences of the coordinates within the quad choose the level, to which the bias is added. Where quads
+    /// have no derivatives ([`super::ShaderInfo::has_derivatives`]), the level is the bias, or 0.
     ImageSample "image_sample" FREE = [FREE, FREE, FREE] RD;
     /// Gathers one component of four texels; operands as [`Op::ImageSample`].
     ImageGather "image_gather" FREE = [FREE, FREE, FREE] RD;

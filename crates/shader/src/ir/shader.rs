@@ -405,6 +405,12 @@ impl Default for ShaderInfo {
 }
 
 impl ShaderInfo {
+    /// Whether quads of invocations have derivatives: in fragment shaders, and in compute shaders that say how quads are formed.
+    pub fn has_derivatives(&self) -> bool {
+        self.stage == Stage::Fragment
+            || self.stage == Stage::Compute && self.modes.any(Modes::QUADS.or(Modes::LINEAR))
+    }
+
     /// How floats of a width behave; as IEEE 754 says for widths that have no floats.
     pub fn float_mode(&self, bits: u32) -> FloatMode {
         match bits {

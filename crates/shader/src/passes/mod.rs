@@ -24,9 +24,9 @@ mod unroll;
 mod variables;
 
 pub use lower::{
-    DivisionOptions, Int64Options, NarrowOptions, SubgroupOptions, lower_bounds, lower_derivatives,
-    lower_division, lower_int64, lower_io, lower_narrow, lower_subgroups, lower_texel_offsets,
-    remove_unread_outputs,
+    DivisionOptions, Int64Options, NarrowOptions, SubgroupOptions, TextureOptions, lower_bounds,
+    lower_derivatives, lower_division, lower_int64, lower_io, lower_narrow, lower_subgroups,
+    lower_texel_offsets, lower_textures, remove_unread_outputs,
 };
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
@@ -110,6 +110,11 @@ pub const PASSES: &[Pass] = &[
     Pass::extra("lower-bounds", lower_bounds, "checks accesses to buffers against their sizes"),
     Pass::extra("lower-io", lower_io, "inputs and outputs become interface slots"),
     Pass::extra("lower-texel-offsets", lower_texel_offsets, "adds texel offsets to coordinates"),
+    Pass::extra(
+        "lower-textures",
+        |shader| lower_textures(shader, &TextureOptions::ALL),
+        "attachments become fetches; layers are rounded, levels explicit, sizes those of level 0",
+    ),
 ];
 
 /// The pass with a name.

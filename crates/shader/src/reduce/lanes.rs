@@ -19,12 +19,20 @@ struct Ties {
 }
 
 impl Ties {
-    fn first(&self, value: Value) -> Value {
-        let mut value = value;
-        while let Some(parent) = self.parent[value] {
-            value = parent;
+    /// The first value of a set. Chains are shortened on the way, so each is followed once.
+    fn first(&mut self, value: Value) -> Value {
+        let mut first = value;
+        while let Some(parent) = self.parent[first] {
+            first = parent;
         }
-        value
+        let mut at = value;
+        while let Some(parent) = self.parent[at] {
+            if parent != first {
+                self.parent[at] = Some(first);
+            }
+            at = parent;
+        }
+        first
     }
 
     fn tie(&mut self, a: Value, b: Value) {
@@ -98,7 +106,7 @@ impl Ties {
 
 /// The first value of each set that may lose lanes, with how many it keeps.
 pub(super) fn components(func: &Function) -> Vec<Site> {
-    let ties = Ties::of(func);
+    let mut ties = Ties::of(func);
     let mut lanes = BTreeMap::new();
     for inst in func.walk() {
         for &value in func.results(inst) {
@@ -117,9 +125,9 @@ pub(super) fn components(func: &Function) -> Vec<Site> {
 
 /// Removes lanes from sets of values.
 pub(super) fn narrow(func: &mut Function, sites: &[Site]) {
-    let ties = Ties::of(func);
+    let mut ties = Ties::of(func);
     let kept: BTreeMap<usize, usize> = sites.iter().rev().copied().collect();
-    let lanes = |value: Value| kept.get(&ties.first(value).index()).copied();
+    let mut lanes = |value: Value| kept.get(&ties.first(value).index()).copied();
     let mut substitution = Substitution::default();
     for inst in func.walk().collect::<Vec<_>>() {
         let args = func.args(inst).to_vec();
@@ -136,9 +144,9 @@ pub(super) fn narrow(func: &mut Function, sites: &[Site]) {
             }
             _ => {}
         }
-        narrow_params(func, inst, &lanes);
+        narrow_params(func, inst, &mut lanes);
         let results = func.results(inst).to_vec();
-        narrow_values(func, &results, &lanes);
+        narrow_values(func, &results, &mut lanes);
         let copied = match (func.op(inst), func.args(inst)) {
             (Op::Vec, &[lane]) => Some(lane),
             (Op::Extract | Op::ExtractDyn, &[vector, ..]) if func.ty(vector).lanes == 1 => Some(vector),
@@ -152,14 +160,14 @@ pub(super) fn narrow(func: &mut Function, sites: &[Site]) {
     substitution.apply(func);
 }
 
-fn narrow_params(func: &mut Function, inst: Inst, lanes: &impl Fn(Value) -> Option<usize>) {
+fn narrow_params(func: &mut Function, inst: Inst, lanes: &mut impl FnMut(Value) -> Option<usize>) {
     for region in func.regions_of(inst).into_iter().flatten() {
         let params = func.params(region).to_vec();
         narrow_values(func, &params, lanes);
     }
 }
 
-fn narrow_values(func: &mut Function, values: &[Value], lanes: &impl Fn(Value) -> Option<usize>) {
+fn narrow_values(func: &mut Function, values: &[Value], lanes: &mut impl FnMut(Value) -> Option<usize>) {
     for &value in values {
         let ty = func.ty(value);
         let fewer = lanes(value).filter(|&lanes| lanes < usize::from(ty.lanes));

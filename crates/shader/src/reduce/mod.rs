@@ -80,8 +80,11 @@ pub enum ReduceError<E> {
     Predicate(E),
 }
 
+/// How many candidates are made for each try. Those that are not valid, not lighter or known already are not tried.
+const CANDIDATES_PER_TRY: usize = 100;
+
 /// Reduces a valid shader. The predicate sees the shader itself first, then at most `tries` valid candidates; the last interesting one is
-/// the result.
+/// the result. Candidates that the predicate does not see are bounded, too: a hundred of them count as a try.
 ///
 /// # Errors
 /// If the shader is not interesting, or the predicate fails.
@@ -98,6 +101,7 @@ pub fn reduce<E>(
         best: shader.clone(),
         seen: HashSet::new(),
         tries: 0,
+        candidates: 0,
         accepted: 0,
         most: tries,
         interesting,
@@ -123,6 +127,8 @@ struct Reducer<P> {
     /// Hashes of the texts that the predicate has seen.
     seen: HashSet<u64>,
     tries: usize,
+    /// Candidates that were made.
+    candidates: usize,
     accepted: usize,
     most: usize,
     interesting: P,
@@ -174,6 +180,10 @@ impl<E, P: FnMut(&Shader) -> Result<bool, E>> Reducer<P> {
 
     /// Makes a candidate the best shader if it is valid, lighter and interesting.
     fn attempt(&mut self, candidate: Shader) -> Result<bool, Stop<E>> {
+        self.candidates += 1;
+        if self.candidates > self.most.saturating_mul(CANDIDATES_PER_TRY) {
+            return Err(Stop::Limit);
+        }
         let weight = weight::of(&candidate);
         if weight >= self.weight || validate(&candidate).is_err() {
             return Ok(false);

@@ -29,8 +29,8 @@ fn given(slots: &[(InterfaceSlot, [u32; 4])]) -> InvocationInput {
 
 #[test]
 fn slots_are_loaded_and_stored_by_component() {
-    let body = "%0: b32 = const<0x1>\n%1: b32x2 = load_slot<in slot 3 component 1 index 0> %0\n\
-                store_slot<out slot 5 component 2 index 0> %1, %0";
+    let body = "%0: b32 = const<0x1>\n%1: b32x2 = load_slot<in slot 3 count 2 component 1 index 0> %0\n\
+                store_slot<out slot 5 count 2 component 2 index 0> %1, %0";
     let out = run(Stage::Vertex, body, vec![given(&[(slot(4), [1, 2, 3, 4])])]).expect("it runs");
     assert_eq!(out[0].slots.get(&slot(6)), Some(&[None, None, Some(2), Some(3)]));
     let out = run(Stage::Vertex, body, vec![InvocationInput::default()]).expect("it runs");

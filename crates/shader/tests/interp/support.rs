@@ -9,9 +9,10 @@ use unwedge_shader::valid::validate;
 
 /// The head of a compute shader: storage buffer r0, storage image r1, sampled image with sampler r2, `invocations` in a workgroup.
 pub fn head(invocations: u32) -> String {
-    use unwedge_shader::ir::{Access, Dim, ResourceClass, ResourceData};
+    use unwedge_shader::ir::{Access, Dim, Modes, ResourceClass, ResourceData};
     let mut shader = Shader::default();
     shader.info.workgroup_size = [invocations, 1, 1];
+    shader.info.modes = Modes::LINEAR;
     shader.info.shared_size = 4096;
     shader.info.scratch_size = 64;
     shader.info.push_size = 64;

@@ -108,4 +108,6 @@ fn random_shaders_have_every_operation_that_a_compute_shader_has() {
     let missing: Vec<Op> = Op::ALL.iter().copied().filter(|op| !seen.contains(op)).collect();
     let unexpected: Vec<&Op> = missing.iter().filter(|op| !ABSENT.contains(op)).collect();
     assert!(unexpected.is_empty(), "no random shader has {unexpected:?}");
+    let present: Vec<&Op> = ABSENT.iter().filter(|op| !missing.contains(op)).collect();
+    assert!(present.is_empty(), "{present:?} is in random shaders, and listed as absent");
 }

@@ -78,6 +78,43 @@ impl Image {
     }
 }
 
+/// Values of a component of 8 bits.
+const LEVELS: usize = 256;
+
+/// Compares the histograms of two images: the mean distance that values of a component move from one to the other, in units of its
+/// range. Amber's "earth mover's distance" of each channel.
+pub(super) fn equal_histograms(a: &Image, b: &Image, most: f64) -> Result<(), AmberReason> {
+    if a.format != b.format || !a.format.ends_with("_UNORM") || a.format.matches('8').count() != 4 {
+        return Err(AmberReason::Unsupported(format!("histograms of {} and {}", a.format, b.format)));
+    }
+    if a.bytes.len() != b.bytes.len() || a.bytes.is_empty() {
+        return Err(AmberReason::Failed("the images have different sizes".to_owned()));
+    }
+    if !a.defined.iter().chain(&b.defined).all(|defined| *defined) {
+        return Err(AmberReason::Failed("a texel is undefined".to_owned()));
+    }
+    let texels = a.bytes.len() as f64 / 4.0;
+    for channel in 0..4 {
+        let mut difference = [0.0; LEVELS];
+        for (texels, sign) in [(&a.bytes, 1.0), (&b.bytes, -1.0)] {
+            for texel in texels.chunks_exact(4) {
+                difference[usize::from(texel[channel])] += sign;
+            }
+        }
+        let moved = difference.iter().scan(0.0, |sum: &mut f64, count| {
+            *sum += count;
+            Some(sum.abs())
+        });
+        let distance = moved.sum::<f64>() / texels / (LEVELS - 1) as f64;
+        if distance > most {
+            return Err(AmberReason::Failed(format!(
+                "channel {channel} differs by {distance}, more than {most}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl ExpectColour {
     /// Fails at the first texel of another colour.
     pub(super) fn check(&self, image: &Image) -> Result<(), AmberReason> {

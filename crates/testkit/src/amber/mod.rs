@@ -1,19 +1,23 @@
-//! Conformance scripts: the part of Amber, and of its older form VkScript, that compute tests use.
+//! Conformance scripts: the part of Amber that compute and graphics tests use, and of its older form VkScript what compute tests use.
 //!
-//! A script declares buffers and pipelines, runs them, and says what must be in the buffers. What runs a shader is an [`Executor`].
+//! A script declares buffers and pipelines, runs them, and says what must be in the buffers. What runs a shader is an [`Executor`]; one
+//! that has no draws refuses scripts with graphics pipelines when they draw.
 //! Shaders of scripts are skipped; modules come from the caller. A command that is not supported is an error with its line. Facts:
 //! `docs/amber_script.md` and `docs/vk_script.md` of Amber.
 
+mod graphics;
 mod image;
 mod script;
 mod values;
 mod vkscript;
 
+pub use graphics::{AttachedShader, DepthState, Draw, GraphicsState, Viewport};
 pub use image::Image;
 pub use values::{Compare, Component, DataType, Layout};
 
 use image::ExpectColour;
 use std::collections::BTreeMap;
+use unwedge_shader::ir::Stage;
 
 /// The most bytes of a buffer or an image.
 const MAX_BYTES: usize = 1 << 28;
@@ -66,10 +70,10 @@ pub struct Buffer {
     pub bytes: Vec<u8>,
 }
 
-/// A compute pipeline.
+/// A compute or graphics pipeline.
 #[derive(Debug, Clone, Default)]
 pub struct Pipeline {
-    /// The shader's name in the script.
+    /// The compute shader's name in the script.
     pub shader: String,
     /// The entry point.
     pub entry: Option<String>,
@@ -83,7 +87,12 @@ pub struct Pipeline {
     pub push: Option<String>,
     /// The size that subgroups must have.
     pub subgroup_size: Option<u32>,
+    /// What a graphics pipeline has beside that.
+    pub graphics: Option<GraphicsState>,
 }
+
+/// Stages of the shaders of a script by name.
+type ScriptShaders = BTreeMap<String, Stage>;
 
 /// A line that does something.
 #[derive(Debug, Clone)]
@@ -93,6 +102,8 @@ enum Command {
     ExpectEqual { left: String, right: String },
     Expect(Expect),
     ExpectColour(ExpectColour),
+    ExpectHistogram { left: String, right: String, most: f64 },
+    Draw { pipeline: String, draw: Draw },
     Write { buffer: String, offset: usize, bytes: Vec<u8> },
     Entry { pipeline: String, entry: String },
 }
@@ -114,6 +125,8 @@ struct Expect {
 pub struct Script {
     buffers: BTreeMap<String, Buffer>,
     images: BTreeMap<String, Image>,
+    /// Samplers and the words of their options.
+    samplers: BTreeMap<String, Vec<String>>,
     pipelines: BTreeMap<String, Pipeline>,
     commands: Vec<(usize, Command)>,
 }
@@ -145,6 +158,21 @@ pub trait Executor {
         buffers: &mut [Vec<u8>],
         images: &mut [Image],
     ) -> std::result::Result<(), String>;
+
+    /// Draws, or clears the attachments of a graphics pipeline. Everything is by its name in the script.
+    ///
+    /// # Errors
+    /// A reason in words; that draws are not supported, unless the executor has them.
+    fn draw(
+        &mut self,
+        _pipeline: &Pipeline,
+        _draw: &Draw,
+        _samplers: &BTreeMap<String, Vec<String>>,
+        _buffers: &mut BTreeMap<String, Buffer>,
+        _images: &mut BTreeMap<String, Image>,
+    ) -> std::result::Result<(), String> {
+        Err("draws are not supported".to_owned())
+    }
 }
 
 /// Gives the text of a file beside a script, by its name; `None` if it does not exist.
@@ -200,6 +228,17 @@ impl Script {
                     let image = images.get(&expect.image).ok_or_else(|| missing(&expect.image))?;
                     expect.check(image).map_err(fail)?;
                 }
+                Command::ExpectHistogram { left, right, most } => {
+                    let a = images.get(left).ok_or_else(|| missing(left))?;
+                    let b = images.get(right).ok_or_else(|| missing(right))?;
+                    image::equal_histograms(a, b, *most).map_err(fail)?;
+                }
+                Command::Draw { pipeline, draw } => {
+                    let pipeline = self.pipelines.get(pipeline).ok_or_else(|| missing(pipeline))?;
+                    executor
+                        .draw(pipeline, draw, &self.samplers, &mut buffers, &mut images)
+                        .map_err(|text| fail(AmberReason::Executor(text)))?;
+                }
                 Command::Write { buffer, offset, bytes } => {
                     let target = &mut buffers.get_mut(buffer).ok_or_else(|| missing(buffer))?.bytes;
                     let end = offset.saturating_add(bytes.len());
@@ -219,7 +258,13 @@ impl Script {
     /// How many expectations it has.
     pub fn expectations(&self) -> usize {
         let expects = |(_, command): &&(usize, Command)| {
-            matches!(command, Command::Expect(_) | Command::ExpectEqual { .. } | Command::ExpectColour(_))
+            matches!(
+                command,
+                Command::Expect(_)
+                    | Command::ExpectEqual { .. }
+                    | Command::ExpectColour(_)
+                    | Command::ExpectHistogram { .. }
+            )
         };
         self.commands.iter().filter(expects).count()
     }

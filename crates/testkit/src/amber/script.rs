@@ -1,24 +1,32 @@
 //! Amber scripts.
 
+use super::graphics::{self, Draw, GraphicsState};
 use super::image::{ExpectColour, Image};
 use super::values::Tolerance;
 use super::{
     AmberError, AmberReason, Buffer, Command, Compare, DataType, Expect, Files, Layout, MAX_BYTES, Pipeline,
-    Result, Script,
+    Result, Script, ScriptShaders,
 };
+use std::collections::BTreeMap;
 
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
     number: usize,
 }
 
 impl<'a> Lines<'a> {
-    /// Words of the next line that has any. Comments are cut.
-    fn next(&mut self) -> Option<Vec<&'a str>> {
+    /// Words of the next line that has any, and of those that continue it. Comments are cut.
+    pub(super) fn next(&mut self) -> Option<Vec<&'a str>> {
         loop {
             let (number, line) = self.lines.next()?;
             self.number = number + 1;
-            let words: Vec<&str> = line.split('#').next()?.split_whitespace().collect();
+            let mut words: Vec<&str> = line.split('#').next()?.split_whitespace().collect();
+            while words.last() == Some(&"\\") {
+                words.pop();
+                let (number, line) = self.lines.next()?;
+                self.number = number + 1;
+                words.extend(line.split('#').next()?.split_whitespace());
+            }
             if !words.is_empty() {
                 return Some(words);
             }
@@ -34,20 +42,47 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn fail<T>(&self, reason: AmberReason) -> Result<T> {
+    pub(super) fn fail<T>(&self, reason: AmberReason) -> Result<T> {
         Err(AmberError { line: self.number, reason })
     }
 
-    fn unsupported<T>(&self, words: &[&str]) -> Result<T> {
+    pub(super) fn unsupported<T>(&self, words: &[&str]) -> Result<T> {
         self.fail(AmberReason::Unsupported(words.join(" ")))
     }
 
-    fn syntax<T>(&self, words: &[&str]) -> Result<T> {
+    pub(super) fn syntax<T>(&self, words: &[&str]) -> Result<T> {
         self.fail(AmberReason::Syntax(words.join(" ")))
     }
 
-    fn number<T: std::str::FromStr>(&self, text: &str) -> Result<T> {
+    pub(super) fn number<T: std::str::FromStr>(&self, text: &str) -> Result<T> {
         text.parse().or_else(|_| self.fail(AmberReason::Syntax(format!("{text} is not a number"))))
+    }
+
+    /// The options of a line `ATTACH shader …`.
+    pub(super) fn attach(
+        &self,
+        mut options: &[&str],
+        entry: &mut Option<String>,
+        specialization: &mut Vec<(u32, u64)>,
+    ) -> Result<()> {
+        loop {
+            options = match options {
+                [] => return Ok(()),
+                ["TYPE", stage, rest @ ..] if graphics::stage(stage).is_some() => rest,
+                ["ENTRY_POINT", name, rest @ ..] => {
+                    *entry = Some((*name).to_owned());
+                    rest
+                }
+                ["SPECIALIZE", number, "AS", ty, value, rest @ ..] => {
+                    let Some(ty) = DataType::parse(ty) else { return self.unsupported(options) };
+                    let bytes = self.located(ty.component.encode(value))?;
+                    let bits = bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                    specialization.push((self.number(number)?, bits));
+                    rest
+                }
+                _ => return self.unsupported(options),
+            };
+        }
     }
 
     fn located<T>(&self, result: std::result::Result<T, AmberReason>) -> Result<T> {
@@ -58,14 +93,36 @@ impl<'a> Lines<'a> {
 pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
     let mut lines = Lines { lines: text.lines().enumerate(), number: 0 };
     let mut script = Script::default();
+    let mut shaders = ScriptShaders::new();
+    let mut clears: BTreeMap<String, ([f64; 4], f64)> = BTreeMap::new();
     while let Some(words) = lines.next() {
         match words.as_slice() {
             [
                 "DEVICE_FEATURE" | "DEVICE_EXTENSION" | "DEVICE_PROPERTY" | "INSTANCE_EXTENSION" | "SET",
                 ..,
             ] => {}
-            ["SHADER", .., "PASSTHROUGH"] => {}
-            ["SHADER", "compute", ..] => lines.skip_to_end(),
+            ["SHADER", stage, name, language, ..] => {
+                let Some(stage) = graphics::stage(stage) else { return lines.unsupported(&words) };
+                shaders.insert((*name).to_owned(), stage);
+                if *language != "PASSTHROUGH" {
+                    lines.skip_to_end();
+                }
+            }
+            ["BUFFER", name, "FORMAT", format] => {
+                // A pipeline gives it its size.
+                let image = Image {
+                    format: (*format).to_owned(),
+                    dimensions: 2,
+                    size: [0; 3],
+                    samples: 1,
+                    ..Image::default()
+                };
+                script.images.insert((*name).to_owned(), image);
+            }
+            ["SAMPLER", name, options @ ..] => {
+                let options = options.iter().map(|option| (*option).to_owned()).collect();
+                script.samplers.insert((*name).to_owned(), options);
+            }
             ["BUFFER", name, rest @ ..] => {
                 let buffer = buffer(&mut lines, rest, files)?;
                 script.buffers.insert((*name).to_owned(), buffer);
@@ -74,9 +131,35 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
                 let Some(image) = Image::parse(rest) else { return lines.unsupported(&words) };
                 script.images.insert((*name).to_owned(), image);
             }
-            ["PIPELINE", "compute", name] => {
-                let pipeline = pipeline(&mut lines)?;
+            ["PIPELINE", kind @ ("compute" | "graphics"), name] => {
+                let graphics = (*kind == "graphics").then(GraphicsState::default);
+                let start = Pipeline { graphics, ..Pipeline::default() };
+                let pipeline = lines.pipeline(start, &shaders, &mut script)?;
                 script.pipelines.insert((*name).to_owned(), pipeline);
+            }
+            ["DERIVE_PIPELINE", name, "FROM", from] => {
+                let Some(from) = script.pipelines.get(*from).cloned() else { return lines.syntax(&words) };
+                let pipeline = lines.pipeline(from, &shaders, &mut script)?;
+                script.pipelines.insert((*name).to_owned(), pipeline);
+            }
+            ["CLEAR_COLOR", pipeline, r, g, b, a] => {
+                let colour = [lines.number(r)?, lines.number(g)?, lines.number(b)?, lines.number(a)?];
+                clears.entry((*pipeline).to_owned()).or_insert(CLEAR).0 = colour;
+            }
+            ["CLEAR_DEPTH", pipeline, depth] => {
+                clears.entry((*pipeline).to_owned()).or_insert(CLEAR).1 = lines.number(depth)?;
+            }
+            ["CLEAR", pipeline] => {
+                let (colour, depth) = clears.get(*pipeline).copied().unwrap_or(CLEAR);
+                let draw =
+                    Command::Draw { pipeline: (*pipeline).to_owned(), draw: Draw::Clear { colour, depth } };
+                script.commands.push((lines.number, draw));
+            }
+            ["RUN", pipeline, kind, ..] if kind.starts_with("DRAW_") => {
+                let Some(draw) = Draw::parse(&lines, &words[2..])? else { return lines.unsupported(&words) };
+                script
+                    .commands
+                    .push((lines.number, Command::Draw { pipeline: (*pipeline).to_owned(), draw }));
             }
             ["RUN", pipeline, x, y, z] => {
                 let workgroups = [lines.number(x)?, lines.number(y)?, lines.number(z)?];
@@ -90,6 +173,14 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
             ["EXPECT", left, "EQ_BUFFER", right] => {
                 let (left, right) = ((*left).to_owned(), (*right).to_owned());
                 script.commands.push((lines.number, Command::ExpectEqual { left, right }));
+            }
+            ["EXPECT", left, "EQ_HISTOGRAM_EMD_BUFFER", right, "TOLERANCE", most] => {
+                let expect = Command::ExpectHistogram {
+                    left: (*left).to_owned(),
+                    right: (*right).to_owned(),
+                    most: lines.number(most)?,
+                };
+                script.commands.push((lines.number, expect));
             }
             ["EXPECT", image, "IDX", x, y, "SIZE", width, height, rest @ ..] => {
                 let expect = ExpectColour {
@@ -108,6 +199,25 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
         }
     }
     Ok(script)
+}
+
+/// What attachments are cleared to if the script does not say it.
+const CLEAR: ([f64; 4], f64) = ([0.0; 4], 1.0);
+
+impl Lines<'_> {
+    /// The lines of a pipeline, whose attachments get their size.
+    fn pipeline(
+        &mut self,
+        start: Pipeline,
+        shaders: &ScriptShaders,
+        script: &mut Script,
+    ) -> Result<Pipeline> {
+        let pipeline = pipeline(self, start, shaders)?;
+        if let Some(graphics) = &pipeline.graphics {
+            self.located(graphics.size_attachments(&mut script.images))?;
+        }
+        Ok(pipeline)
+    }
 }
 
 fn tolerances(lines: &Lines<'_>, words: &[&str]) -> Result<Vec<Tolerance>> {
@@ -217,14 +327,19 @@ fn buffer(lines: &mut Lines<'_>, words: &[&str], files: Files<'_>) -> Result<Buf
     Ok(Buffer { ty, bytes })
 }
 
-fn pipeline(lines: &mut Lines<'_>) -> Result<Pipeline> {
-    let mut pipeline = Pipeline::default();
+/// The lines of a pipeline up to its end.
+fn pipeline(lines: &mut Lines<'_>, mut pipeline: Pipeline, shaders: &ScriptShaders) -> Result<Pipeline> {
     while let Some(words) = lines.next() {
+        if let Some(graphics) = &mut pipeline.graphics
+            && graphics.line(lines, &words, shaders)?
+        {
+            continue;
+        }
         match words.as_slice() {
             ["END"] => return Ok(pipeline),
             ["ATTACH", shader, options @ ..] => {
                 pipeline.shader = (*shader).to_owned();
-                attach(lines, options, &mut pipeline)?;
+                lines.attach(options, &mut pipeline.entry, &mut pipeline.specialization)?;
             }
             ["BIND", "BUFFER", name, "AS", "push_constant"] => pipeline.push = Some((*name).to_owned()),
             [
@@ -259,25 +374,4 @@ fn pipeline(lines: &mut Lines<'_>) -> Result<Pipeline> {
         }
     }
     lines.syntax(&["END is missing"])
-}
-
-fn attach(lines: &Lines<'_>, mut options: &[&str], pipeline: &mut Pipeline) -> Result<()> {
-    loop {
-        options = match options {
-            [] => return Ok(()),
-            ["TYPE", "compute", rest @ ..] => rest,
-            ["ENTRY_POINT", entry, rest @ ..] => {
-                pipeline.entry = Some((*entry).to_owned());
-                rest
-            }
-            ["SPECIALIZE", number, "AS", ty, value, rest @ ..] => {
-                let Some(ty) = DataType::parse(ty) else { return lines.unsupported(options) };
-                let bytes = lines.located(ty.component.encode(value))?;
-                let bits = bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-                pipeline.specialization.push((lines.number(number)?, bits));
-                rest
-            }
-            _ => return lines.unsupported(options),
-        };
-    }
 }

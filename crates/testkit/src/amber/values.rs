@@ -20,6 +20,8 @@ pub enum Layout {
     Std140,
     /// Vectors of three are aligned as vectors of four.
     Std430,
+    /// Elements follow each other without gaps, as texels do.
+    Packed,
 }
 
 /// The type of a buffer's elements.
@@ -253,6 +255,9 @@ impl DataType {
     /// A type as Amber (`vec3<float>`, `mat3x3<float>`, `int32`) or VkScript (`ivec3`, `int`) writes it.
     pub fn parse(text: &str) -> Option<DataType> {
         let text = text.strip_suffix("[]").unwrap_or(text);
+        if let Some(format) = DataType::of_format(text) {
+            return Some(format);
+        }
         let layout = Layout::Std430;
         if let Some(component) = Component::parse(text) {
             return Some(DataType { component, rows: 1, columns: 1, layout });
@@ -284,9 +289,36 @@ impl DataType {
         Some(DataType { component, rows: number(rows)?, columns: 1, layout })
     }
 
+    /// A texel format as `R16G16_SFLOAT` whose components all have one width of 8 bits or more. Normalized components are written as
+    /// the integers that they hold.
+    fn of_format(text: &str) -> Option<DataType> {
+        let (components, numeric) = text.split_once('_')?;
+        let mut rows = 0;
+        let mut width = None;
+        for component in components.split(|c: char| c.is_ascii_uppercase()).skip(1) {
+            let bits: u8 = component.parse().ok()?;
+            if *width.get_or_insert(bits) != bits {
+                return None;
+            }
+            rows += 1;
+        }
+        let bits = width.filter(|bits| matches!(bits, 8 | 16 | 32 | 64))?;
+        let component = match numeric {
+            "UINT" | "UNORM" => Component::Uint(bits),
+            "SINT" | "SNORM" => Component::Int(bits),
+            "SFLOAT" if bits > 8 => Component::Float(bits),
+            _ => return None,
+        };
+        Some(DataType { component, rows, columns: 1, layout: Layout::Packed })
+    }
+
     fn column_stride(&self) -> usize {
-        let size = self.component.bytes() * if self.rows == 3 { 4 } else { self.rows };
-        if self.layout == Layout::Std140 { size.next_multiple_of(16) } else { size }
+        let size = self.component.bytes();
+        match self.layout {
+            Layout::Packed => size * self.rows,
+            Layout::Std430 => size * if self.rows == 3 { 4 } else { self.rows },
+            Layout::Std140 => (size * if self.rows == 3 { 4 } else { self.rows }).next_multiple_of(16),
+        }
     }
 
     /// Bytes from an element to the next one.

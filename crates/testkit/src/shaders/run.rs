@@ -9,7 +9,10 @@ use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch, ImageCoordinates, Images, InvocationOutput, Limits, Options, RunError,
     Sampler, Slots, TexelClass, TexelRead, VariableLanes, VertexOutput, Violation, run_compute, run_stage,
 };
-use unwedge_shader::ir::{ImageAccess, Op, ResourceClass, Shader, Stage, Var};
+use unwedge_shader::ir::{Dim, ImageAccess, Op, ResourceClass, Shader, Stage, Var};
+
+/// Levels of an image.
+const LEVELS: u32 = 5;
 
 /// Images of 16 texels in every dimension. Texels that were not written follow from their coordinates.
 #[derive(Default, Clone, Debug, PartialEq)]
@@ -47,12 +50,15 @@ impl Images for MadeImages {
         inside.then(|| self.0.insert(key(image, at), texel)).map(|_| ())
     }
 
-    fn size(&mut self, _: BindingPoint, _: &ImageAccess, _: u32) -> Option<[u32; 4]> {
-        Some([16; 4])
+    fn size(&mut self, _: BindingPoint, access: &ImageAccess, level: u32) -> Option<[u32; 4]> {
+        let dimensions = if access.dim == Dim::Cube { 2 } else { usize::from(access.dim.coordinates()) };
+        let mut size = [16; 4];
+        size[..dimensions].fill(16 >> level);
+        (level < LEVELS).then_some(size)
     }
 
     fn levels(&mut self, _: BindingPoint) -> Option<u32> {
-        Some(5)
+        Some(LEVELS)
     }
 
     fn samples(&mut self, _: BindingPoint) -> Option<u32> {

@@ -296,11 +296,23 @@ impl From<BufferChange> for ChangedBuffer {
     }
 }
 
+/// How much of a capture was executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplayCounts {
+    /// Submits that were executed.
+    pub submits: u64,
+    /// Those of them that ran to their end.
+    pub ended: u64,
+    /// Draws, dispatches and blits.
+    pub work: u64,
+}
+
 impl Replayed {
-    /// Submits that were executed, those of them that ran to their end, and their draws, dispatches and blits.
-    pub fn counts(&self) -> [u64; 3] {
-        let ended = self.submits.iter().filter(|submit| submit.end == EndKind::Done).count();
-        [self.submits.len() as u64, ended as u64, self.submits.iter().map(|submit| submit.work).sum()]
+    /// How much of the capture was executed.
+    pub fn counts(&self) -> ReplayCounts {
+        let ended = self.submits.iter().filter(|submit| submit.end == EndKind::Done).count() as u64;
+        let work = self.submits.iter().map(|submit| submit.work).sum();
+        ReplayCounts { submits: self.submits.len() as u64, ended, work }
     }
 }
 

@@ -9,7 +9,9 @@
 //! A value that is used where it is not visible, after a loop that it was defined in, goes through a variable.
 
 use super::error::{Result, SpirvCause, invalid, unsupported};
-use super::module::{BlockDef, FunctionDef, Instr, Module, NONE, has_result, instruction, is_terminator};
+use super::module::{
+    BlockDef, FunctionDef, IdDef, Instr, Module, NONE, has_result, instruction, is_terminator,
+};
 use crate::ir::{MAX_DEPTH, Type};
 use spirv::Op;
 use std::collections::HashMap;
@@ -75,12 +77,16 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan of a function.
-    pub(super) fn new(module: &Module, words: &[u32], function: &FunctionDef) -> Result<Plan> {
+    /// Makes the plan of a function. `at` becomes the offset of an instruction that is not valid.
+    pub(super) fn new(module: &Module, words: &[u32], function: &FunctionDef, at: &mut u32) -> Result<Plan> {
         let mut plan = Plan::default();
-        let merges = plan.graph(module, words, function)?;
-        plan.dominators()?;
-        plan.place(&merges)?;
+        let start = *at;
+        let merges = plan.graph(module, words, function, at)?;
+        *at = start;
+        let predecessors = plan.predecessors();
+        plan.dominators(&predecessors)?;
+        plan.loops(&predecessors)?;
+        plan.place(&merges, &predecessors)?;
         plan.regions()?;
         plan.escapes(module, words)?;
         Ok(plan)
@@ -97,12 +103,24 @@ impl Plan {
         region == outer
     }
 
+    /// The sources of the edges to each block, in order.
+    fn predecessors(&self) -> Vec<Vec<usize>> {
+        let mut predecessors = vec![Vec::new(); self.blocks.len()];
+        for (at, block) in self.blocks.iter().enumerate() {
+            for &to in &block.successors {
+                predecessors[to].push(at);
+            }
+        }
+        predecessors
+    }
+
     /// Blocks in reverse postorder, and the declared merge block of each.
     fn graph(
         &mut self,
         module: &Module,
         words: &[u32],
         function: &FunctionDef,
+        at: &mut u32,
     ) -> Result<Vec<Option<usize>>> {
         let defs = &module.blocks[function.blocks.clone()];
         if defs.is_empty() {
@@ -110,10 +128,14 @@ impl Plan {
         }
         let by_label: HashMap<u32, usize> =
             defs.iter().enumerate().map(|(at, def)| (def.label, at)).collect();
-        let find = |label: u32| by_label.get(&label).copied().ok_or(SpirvCause::Undefined(label));
+        let find = |label: u32| match (by_label.get(&label), module.id(label)?) {
+            (Some(&block), _) => Ok(block),
+            (None, IdDef::None) => Err(SpirvCause::Undefined(label)),
+            _ => Err(SpirvCause::Wrong { id: label, wanted: "a block of this function" }),
+        };
         let mut ends = Vec::with_capacity(defs.len());
         for def in defs {
-            ends.push(end_of(module, words, def, &find)?);
+            ends.push(end_of(module, words, def, &find, at)?);
         }
         // Depth first, without recursion.
         let mut order = Vec::with_capacity(defs.len());
@@ -159,14 +181,7 @@ impl Plan {
     }
 
     /// Immediate dominators (Cooper, Harvey, Kennedy), edges that lead forward, and loops.
-    fn dominators(&mut self) -> Result<()> {
-        let count = self.blocks.len();
-        let mut predecessors = vec![Vec::new(); count];
-        for (at, block) in self.blocks.iter().enumerate() {
-            for &to in &block.successors {
-                predecessors[to].push(at);
-            }
-        }
+    fn dominators(&mut self, predecessors: &[Vec<usize>]) -> Result<()> {
         for block in self.blocks.iter_mut().skip(1) {
             block.immediate = usize::MAX;
         }
@@ -237,16 +252,8 @@ impl Plan {
     }
 
     /// Finds where blocks are placed.
-    fn place(&mut self, merges: &[Option<usize>]) -> Result<()> {
+    fn place(&mut self, merges: &[Option<usize>], predecessors: &[Vec<usize>]) -> Result<()> {
         let count = self.blocks.len();
-        let mut switched = vec![false; count];
-        let mut predecessors = vec![Vec::new(); count];
-        for (at, block) in self.blocks.iter().enumerate() {
-            for &to in block.successors.iter().filter(|&&to| to > at) {
-                predecessors[to].push(at);
-                switched[to] |= block.switches;
-            }
-        }
         // Of several headers the outermost one counts: it is the first.
         let mut headers = vec![None; count];
         for (header, merge) in merges.iter().enumerate() {
@@ -257,11 +264,12 @@ impl Plan {
                 headers[merge].get_or_insert(header);
             }
         }
-        self.loops()?;
-        for at in 1..count {
+        for (at, predecessors) in predecessors.iter().enumerate().skip(1) {
+            let before = || predecessors.iter().filter(move |&&from| from < at);
+            let switched = before().any(|&from| self.blocks[from].switches);
             // A declared merge block may lead out of what its dominators are in. Then what it leads to is placed farther out, too.
             let mut parent = None;
-            for &from in predecessors[at].iter().rev().chain(&headers[at]) {
+            for &from in before().rev().chain(&headers[at]) {
                 parent = Some(match parent {
                     None => from,
                     Some(other) => self.common_parent(other, from)?,
@@ -271,7 +279,7 @@ impl Plan {
             let after_loop = self.blocks[parent].is_loop && !self.is_in_loop(at, parent);
             let leaves_loop = after_loop && self.blocks[parent].successors.len() > 1;
             self.blocks[at].parent = parent;
-            if self.blocks[at].edges <= 1 && !switched[at] && headers[at].is_none() && !leaves_loop {
+            if self.blocks[at].edges <= 1 && !switched && headers[at].is_none() && !leaves_loop {
                 continue;
             }
             self.blocks[at].is_placed = true;
@@ -298,14 +306,8 @@ impl Plan {
     }
 
     /// Finds the innermost loop around each block and loop. Inner loops come first, so each block is visited once.
-    fn loops(&mut self) -> Result<()> {
+    fn loops(&mut self, predecessors: &[Vec<usize>]) -> Result<()> {
         let count = self.blocks.len();
-        let mut predecessors = vec![Vec::new(); count];
-        for (at, block) in self.blocks.iter().enumerate() {
-            for &to in &block.successors {
-                predecessors[to].push(at);
-            }
-        }
         // The blocks of a loop that was found count as its header.
         let mut outermost: Vec<usize> = (0..count).collect();
         let mut depths = vec![0usize; count];
@@ -472,10 +474,12 @@ fn end_of(
     words: &[u32],
     def: &BlockDef,
     find: &impl Fn(u32) -> Result<usize>,
+    at: &mut u32,
 ) -> Result<End> {
     let mut end = End { at: NONE, successors: Vec::new(), merge: None, switches: false };
     for inst in instructions(words, def) {
         let inst = inst?;
+        *at = inst.at;
         match inst.op {
             Op::LoopMerge | Op::SelectionMerge => end.merge = Some(find(inst.word(1)?)?),
             Op::Branch => end.successors.push(find(inst.word(1)?)?),

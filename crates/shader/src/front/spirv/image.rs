@@ -75,14 +75,18 @@ impl Translator<'_> {
         }
     }
 
-    fn access_of(image: ImageType, extra: &Extra) -> ImageAccess {
-        ImageAccess {
+    fn access_of(image: ImageType, extra: &Extra) -> Result<ImageAccess> {
+        let offset = extra.flags.has(ImageFlags::OFFSET) || extra.offsets.is_some();
+        if offset && matches!(image.dim, Dim::Cube | Dim::Buffer) {
+            return invalid("cubes and texel buffers have no texel offsets");
+        }
+        Ok(ImageAccess {
             dim: image.dim,
             flags: image.flags().or(extra.flags),
             access: extra.access,
             component: 0,
             format: image.format,
-        }
+        })
     }
 
     /// Image operands, in the order in which accesses have them.
@@ -201,7 +205,7 @@ impl Translator<'_> {
         let extra = self.extra(inst, operands, dref)?;
         let mut args = vec![view, sampler, coordinates];
         args.extend(&extra.values);
-        let payload = Payload::Image(Self::access_of(image, &extra));
+        let payload = Payload::Image(Self::access_of(image, &extra)?);
         let ty = self.result_leaf(inst)?;
         let result = self.emit(IrOp::ImageSample, payload, &args, ty)?;
         self.set_value(inst, result)
@@ -217,7 +221,7 @@ impl Translator<'_> {
         let fifth = self.operand(inst, 5)?;
         let compares = inst.op == Op::ImageDrefGather;
         let extra = self.extra(inst, 6, if compares { Some(fifth) } else { None })?;
-        let mut access = Self::access_of(image, &extra);
+        let mut access = Self::access_of(image, &extra)?;
         if !compares {
             let component =
                 self.const_bits(fifth).ok_or(SpirvCause::Invalid("a component is not a constant"))?;
@@ -270,7 +274,7 @@ impl Translator<'_> {
         let mut args = vec![view, coordinates];
         args.extend(&extra.values);
         let ty = self.result_leaf(inst)?;
-        let result = self.emit(op, Payload::Image(Self::access_of(image, &extra)), &args, ty)?;
+        let result = self.emit(op, Payload::Image(Self::access_of(image, &extra)?), &args, ty)?;
         self.set_value(inst, result)
     }
 
@@ -282,7 +286,7 @@ impl Translator<'_> {
         let extra = self.extra(inst, 4, None)?;
         let mut args = vec![texel, view, coordinates];
         args.extend(&extra.values);
-        self.write(IrOp::ImageStore, Payload::Image(Self::access_of(image, &extra)), &args, &[])?;
+        self.write(IrOp::ImageStore, Payload::Image(Self::access_of(image, &extra)?), &args, &[])?;
         Ok(())
     }
 
@@ -308,7 +312,7 @@ impl Translator<'_> {
         let &view = leaves.first().ok_or(SpirvCause::Types(inst.op))?;
         let extra =
             Extra { flags: ImageFlags::NONE, values: Vec::new(), access: Access::NONE, offsets: None };
-        let payload = Payload::Image(Self::access_of(image, &extra));
+        let payload = Payload::Image(Self::access_of(image, &extra)?);
         let ty = self.result_leaf(inst)?;
         let result = match inst.op {
             Op::ImageQueryLod => {

@@ -299,12 +299,31 @@ impl Translator<'_> {
         self.bytes_at(var, ty, Space::Shared, offset, Access::NONE)
     }
 
+    /// What an array of descriptors, or of arrays of them, has, and how many.
+    fn descriptors(&self, ty: TypeRef) -> Result<(TypeRef, u32)> {
+        let (mut inner, mut count) = (ty, 1u32);
+        loop {
+            match *self.module.types.get(inner) {
+                SpvType::Array { element, len, .. } => {
+                    count = count.checked_mul(len).ok_or(SpirvCause::Limit("an array of descriptors"))?;
+                    inner = element;
+                }
+                SpvType::RuntimeArray { .. } => {
+                    return unsupported("arrays of arrays of descriptors without a size");
+                }
+                _ => return Ok((inner, count)),
+            }
+        }
+    }
+
     fn resource(&mut self, var: &ModuleVar, ty: TypeRef) -> Result<()> {
         let (module, words) = (self.module, self.words);
         let (inner, count) = match *module.types.get(ty) {
-            SpvType::Array { element, len, .. } => (element, len),
-            SpvType::RuntimeArray { element, .. } => (element, 0),
-            _ => (ty, 1),
+            SpvType::RuntimeArray { element, .. } => match self.descriptors(element)? {
+                (_, 2..) => return unsupported("arrays without a size of arrays of descriptors"),
+                (inner, _) => (inner, 0),
+            },
+            _ => self.descriptors(ty)?,
         };
         let mut dim = Dim::Buffer;
         let (mut size, mut access) = (0, Access::NONE);
@@ -336,9 +355,6 @@ impl Translator<'_> {
                     (_, 2) => ResourceClass::StorageImage,
                     _ => ResourceClass::SampledImage,
                 }
-            }
-            SpvType::Array { .. } | SpvType::RuntimeArray { .. } => {
-                return unsupported("arrays of arrays of descriptors");
             }
             // A uniform without a binding, as OpenGL has them.
             _ => return unsupported("a uniform that is not in a buffer"),

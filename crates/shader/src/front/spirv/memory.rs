@@ -48,12 +48,19 @@ impl Translator<'_> {
             Op::Load => {
                 let val = self.val(inst.word(3)?)?;
                 let ty = self.result_type(inst)?;
+                if !self.same_leaves(self.target(inst.word(3)?)?.1, ty)? {
+                    return invalid("a load has another type than its pointer");
+                }
                 let uniform = !self.nonuniform(inst.word(2)?) && !self.nonuniform(inst.word(3)?);
                 let leaves = self.load(val, ty, self.access(inst, 4)?, uniform)?;
                 self.set_leaves(inst, &leaves)?;
             }
             Op::Store => {
                 let (val, object) = (self.val(inst.word(1)?)?, self.leaves(inst.word(2)?)?);
+                let stored = self.module.value_type(inst.word(2)?)?;
+                if !self.same_leaves(self.target(inst.word(1)?)?.1, stored)? {
+                    return invalid("a store has another type than its pointer");
+                }
                 self.store(val, &object, self.access(inst, 3)?)?;
             }
             Op::CopyMemory => {
@@ -101,6 +108,64 @@ impl Translator<'_> {
         let aligned = bits.contains(MemoryAccess::ALIGNED);
         let align = if aligned { Some(align_of(inst.word(at + 1)?).min(12)) } else { None };
         Ok((access, align))
+    }
+
+    /// The storage class of a pointer, and the type that it points to.
+    fn target(&self, id: u32) -> Result<(u32, TypeRef)> {
+        match *self.module.types.get(self.module.value_type(id)?) {
+            SpvType::Pointer { class, pointee } if pointee != NONE => {
+                Ok((class, self.module.type_of(pointee)?))
+            }
+            _ => Err(SpirvCause::Wrong { id, wanted: "a pointer" }),
+        }
+    }
+
+    /// Whether values of two types have the same leaves.
+    fn same_leaves(&self, a: TypeRef, b: TypeRef) -> Result<bool> {
+        if a == b {
+            return Ok(true);
+        }
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        self.module.types.leaf_types(a, &mut left)?;
+        self.module.types.leaf_types(b, &mut right)?;
+        Ok(left == right)
+    }
+
+    /// Checks that the result type of an access chain is that of what the indices lead to.
+    fn check_chain(&self, inst: Instr<'_>, base: u32, indices: &[u32]) -> Result<()> {
+        let types = &self.module.types;
+        let (class, mut ty) = self.target(base)?;
+        // A component of a vector; no index goes further.
+        let mut lane = None;
+        for &index in indices {
+            ty = match types.get(ty) {
+                _ if lane.is_some() => return invalid("an index goes into a scalar"),
+                SpvType::Array { element, .. } | SpvType::RuntimeArray { element, .. } => *element,
+                SpvType::Matrix { column, .. } => *column,
+                SpvType::Struct { .. } => {
+                    let member = u32::try_from(self.module.constant_bits(index)?);
+                    types.part(ty, member.map_err(|_| SpirvCause::Invalid("a member does not exist"))?)?.0
+                }
+                SpvType::Leaf { ty: leaf, .. } if leaf.lanes > 1 => {
+                    lane = Some(leaf.lane());
+                    ty
+                }
+                _ => return invalid("an index goes into something that has no parts"),
+            };
+        }
+        let SpvType::Pointer { class: result_class, pointee } = *types.get(self.result_type(inst)?) else {
+            return invalid("the result of an access chain is not a pointer");
+        };
+        let result = self.module.type_of(pointee)?;
+        let fits = match lane {
+            Some(lane) => types.leaf(result) == Some(lane),
+            None => result == ty,
+        };
+        if fits && class == result_class {
+            Ok(())
+        } else {
+            invalid("the result of an access chain has another type than what its indices lead to")
+        }
     }
 
     /// The type that a pointer points to.
@@ -223,6 +288,7 @@ impl Translator<'_> {
             let index = self.value(first)?;
             val = self.advance(val, ty, index, stride)?;
         }
+        self.check_chain(inst, base, indices)?;
         for &index in indices {
             val = self.step(val, index)?;
         }
@@ -277,10 +343,11 @@ impl Translator<'_> {
         match val.kind {
             ValKind::Resource { resource, ty } => match *types.get(ty) {
                 SpvType::Array { element, .. } | SpvType::RuntimeArray { element, .. } => {
-                    if !self.values(&val).is_empty() {
-                        return unsupported("arrays of arrays of descriptors");
+                    let mut index = self.index_operand(index)?;
+                    // Elements of an array of arrays follow each other.
+                    if let (SpvType::Array { len, .. }, &[outer]) = (types.get(ty), self.values(&val)) {
+                        index = self.scaled(index, outer, *len)?;
                     }
-                    let index = self.index_operand(index)?;
                     Ok(self.make(ValKind::Resource { resource, ty: element }, &[index]))
                 }
                 _ => {

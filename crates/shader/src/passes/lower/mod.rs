@@ -10,6 +10,7 @@ mod narrow;
 mod offsets;
 mod subgroups;
 mod subgroups_reduce;
+mod textures;
 
 pub use bounds::lower_bounds;
 pub use derivatives::lower_derivatives;
@@ -19,6 +20,7 @@ pub use io::{lower_io, remove_unread_outputs};
 pub use narrow::{NarrowOptions, lower_narrow};
 pub use offsets::lower_texel_offsets;
 pub use subgroups::{SubgroupOptions, lower_subgroups};
+pub use textures::{TextureOptions, lower_textures};
 
 use crate::ir::{Function, Inst, Op, Value};
 use crate::substitution::Substitution;

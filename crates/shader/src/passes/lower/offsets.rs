@@ -1,11 +1,10 @@
-//! Lowers texel offsets: takes any shader; afterwards no fetch, load, store or gather has one, except of cubes, where Vulkan does not
-//! allow them.
+//! Lowers texel offsets: takes any shader; afterwards no fetch, load, store or gather has one. Cubes and texel buffers never have them.
 //!
 //! Offsets are added to coordinates in texels. Those of a gather, which reads the base level alone, are divided by the size of that level
 //! and added to normalized coordinates, which is only as exact as the machine's coordinates. Sampling keeps its offsets, because
 //! the level is not known in advance.
 
-use crate::ir::{Base, Builder, Dim, Function, ImageFlags, Inst, Op, Payload, Shader, Type, Value};
+use crate::ir::{Base, Builder, Function, ImageFlags, Inst, Op, Payload, Shader, Type, Value};
 
 /// Lowers texel offsets.
 pub fn lower_texel_offsets(shader: &mut Shader) -> bool {
@@ -19,7 +18,6 @@ pub fn lower_texel_offsets(shader: &mut Shader) -> bool {
 fn has_offset(func: &Function, inst: Inst) -> bool {
     let Payload::Image(image) = func.payload(inst) else { return false };
     image.flags.has(ImageFlags::OFFSET)
-        && image.dim != Dim::Cube
         && matches!(func.op(inst), Op::ImageFetch | Op::ImageLoad | Op::ImageStore | Op::ImageGather)
 }
 

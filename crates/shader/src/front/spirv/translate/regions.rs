@@ -41,7 +41,7 @@ impl Translator<'_> {
         let def =
             self.module.functions.get(function).ok_or(SpirvCause::Invalid("a function does not exist"))?;
         self.at = def.at;
-        let plan = Rc::new(Plan::new(self.module, self.words, def)?);
+        let plan = Rc::new(Plan::new(self.module, self.words, def, &mut self.at)?);
         self.plans.insert(function, plan.clone());
         Ok(plan)
     }

@@ -1,0 +1,252 @@
+//! Inputs and outputs as slots: which slots they have, what accesses become, and what links two stages.
+
+use std::collections::BTreeMap;
+use unwedge_shader::analysis::slots::{SlotKey, SlotMask};
+use unwedge_shader::front::spirv::{Options, Reader, words};
+use unwedge_shader::interp::{
+    Bindings, InterfaceSlot, InvocationInput, NoImages, Options as RunOptions, Violation, run_stage,
+};
+use unwedge_shader::ir::{
+    Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Shader, SlotDir, Stage, SystemValue,
+};
+use unwedge_shader::passes::{lower_io, remove_unread_outputs, standard};
+use unwedge_shader::text::{parse, print};
+use unwedge_shader::valid::validate;
+use unwedge_testkit::data;
+
+/// A shader with the types b32, b32x4, arrays of three of them and b64x3, an index %0 and a zero %1.
+fn shader(stage: Stage, vars: &str, body: &str) -> Shader {
+    let mut head = Shader::default();
+    head.info.stage = stage;
+    let text = format!(
+        "{}type t0 = b32\ntype t1 = b32x4\ntype t2 = [3 t1]\ntype t3 = [6 t0]\ntype t4 = b64x3\ntype t5 = b16x2\n\
+         type t6 = [2 t2]\n{vars}fn f0 \"main\" () -> () {{\n%0: b32 = sysval<vertex_index>\n%1: b32 = const<0x0>\n\
+         {body}\nreturn\n}}\n",
+        print(&head)
+    );
+    let mut shader = Shader::default();
+    parse(&text, &mut shader).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    validate(&shader).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    shader
+}
+
+fn lowered(stage: Stage, vars: &str, body: &str) -> Shader {
+    let mut shader = shader(stage, vars, body);
+    assert!(lower_io(&mut shader));
+    validate(&shader).unwrap_or_else(|e| panic!("{e}\n{}", print(&shader)));
+    shader
+}
+
+/// The lines of a text that access slots or barycentric coordinates, without results and operands.
+fn accesses(shader: &Shader) -> Vec<String> {
+    let text = print(shader);
+    let lines = text.lines().filter(|line| {
+        line.contains("_slot<") || line.contains("_interpolated<") || line.contains("barycentric<")
+    });
+    lines
+        .map(|line| {
+            let line = line.split(" = ").last().unwrap_or(line).trim();
+            line[..=line.find('>').expect("a payload")].to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn locations_have_slots_after_those_of_built_ins() {
+    let mut slots = BTreeMap::new();
+    for builtin in Builtin::ALL {
+        let range = builtin.slots();
+        assert!(!range.is_empty() && range.end <= FIRST_LOCATION_SLOT, "{builtin:?}");
+        for slot in range {
+            assert_eq!(slots.insert(slot, builtin), None, "{builtin:?} shares slot {slot}");
+        }
+    }
+    let vars = "var v0 \"\" input t1 location 3\nvar v1 \"\" output t1 builtin position\n";
+    let shader = lowered(Stage::Vertex, vars, "%2: b32x4 = load_var<v0 mask 0x0>\nstore_var<v1 mask 0xf> %2");
+    assert_eq!(
+        accesses(&shader),
+        ["load_slot<in slot 35 component 0 index 0>", "store_slot<out slot 0 component 0 index 0>"]
+    );
+}
+
+#[test]
+fn indices_become_offsets_and_are_checked_before_stores() {
+    let vars = "var v0 \"\" input t6 location 0\nvar v1 \"\" output t2 location 1\n";
+    let body = "%2: b32x4 = load_var<v0 mask 0x0> %1, %0\nstore_var<v1 mask 0x5> %2, %0";
+    let shader = lowered(Stage::Vertex, vars, body);
+    let text = print(&shader);
+    assert_eq!(
+        accesses(&shader),
+        [
+            "load_slot<in slot 32 count 3 component 0 index 0>",
+            "store_slot<out slot 33 count 3 component 0 index 0>",
+            "store_slot<out slot 33 count 3 component 2 index 0>"
+        ]
+    );
+    assert!(text.contains("ult") && text.contains("if<"), "{text}");
+    // A store past the end changes no other output, and a load reads nothing of another input.
+    for (index, stored) in [(2, true), (3, false), (7, false)] {
+        let mut input = InvocationInput::default();
+        input.system_values.insert(SystemValue::VertexIndex, [index, 0, 0, 0]);
+        for slot in 32..64 {
+            input.slots.insert(InterfaceSlot { slot, ..InterfaceSlot::default() }, [Some(slot); 4]);
+        }
+        let options = RunOptions::default();
+        let run = run_stage(&shader, vec![input], &mut Bindings::default(), &mut NoImages, &options);
+        let (outputs, report) = run.expect("it runs");
+        assert_eq!(!outputs[0].slots.is_empty(), stored, "index {index}");
+        let outside = report.findings.iter().any(|f| f.violation == Violation::IndexOutOfBounds);
+        assert_eq!(outside, !stored, "index {index}");
+    }
+}
+
+#[test]
+fn lanes_of_64_bits_take_two_components_and_leaves_more_than_one_slot() {
+    let vars = "var v0 \"\" input t4 location 0\nvar v1 \"\" output t4 location 2\n";
+    let shader = lowered(Stage::Vertex, vars, "%2: b64x3 = load_var<v0 mask 0x0>\nstore_var<v1 mask 0x6> %2");
+    assert_eq!(
+        accesses(&shader),
+        [
+            "load_slot<in slot 32 component 0 index 0>",
+            "load_slot<in slot 33 component 0 index 0>",
+            "store_slot<out slot 34 component 2 index 0>",
+            "store_slot<out slot 35 component 0 index 0>"
+        ]
+    );
+}
+
+#[test]
+fn distances_follow_each_other_by_component() {
+    let vars = "var v0 \"\" output t3 builtin clip_distance\n";
+    let body = "%2: b32 = const<0x5>\nstore_var<v0 mask 0x1> %0, %2\nstore_var<v0 mask 0x1> %0, %0";
+    let shader = lowered(Stage::Vertex, vars, body);
+    let first = Builtin::ClipDistance.slots().start;
+    let mut wanted = vec![format!("store_slot<out slot {} component 1 index 0>", first + 1)];
+    wanted.extend((0..4).map(|c| format!("store_slot<out slot {first} count 2 component {c} index 0>")));
+    assert_eq!(accesses(&shader), wanted);
+}
+
+#[test]
+fn fragment_inputs_keep_their_interpolation() {
+    let vars = "var v0 \"\" input t1 location 0 component 0 flags linear|centroid\n\
+                var v1 \"\" input t1 location 1 flags flat\nvar v2 \"\" input t5 location 2\n\
+                var v3 \"\" output t1 location 0\n";
+    let body = "%2: b32x4 = load_var<v0 mask 0x0>\n%3: b32x4 = load_var<v1 mask 0x0>\n\
+                %4: b16x2 = load_var<v2 mask 0x0>\n%5: b32x4 = interp_var<v0 sample>\n\
+                %6: b32x4 = fadd %2, %3\n%7: b32x4 = fadd %6, %5\nstore_var<v3 mask 0xf> %7";
+    let shader = lowered(Stage::Fragment, vars, body);
+    let mut wanted = vec![
+        "barycentric<centroid linear>",
+        "barycentric<pixel>",
+        "barycentric<sample linear>",
+        "load_interpolated<in slot 32 component 0 index 0>",
+        "load_slot<in slot 33 component 0 index 0>",
+        "load_interpolated<in slot 34 component 0 index 0>",
+        "load_interpolated<in slot 32 component 0 index 0>",
+        "store_slot<out slot 32 component 0 index 0>",
+    ];
+    let mut found = accesses(&shader);
+    found[..3].sort();
+    assert_eq!(found, std::mem::take(&mut wanted));
+}
+
+#[test]
+fn halves_are_interpolated_in_words_and_rounded_once() {
+    let vars = "var v0 \"\" input t5 location 0\nvar v1 \"\" output t5 location 0\n";
+    let body = "%2: b16x2 = load_var<v0 mask 0x0>\nstore_var<v1 mask 0x3> %2";
+    let shader = lowered(Stage::Fragment, vars, body);
+    let mut input = InvocationInput::default();
+    input.system_values.insert(SystemValue::VertexIndex, [0; 4]);
+    input.barycentrics.insert((InterpAt::Pixel, false), [0.5f32.to_bits(), 0.0f32.to_bits()]);
+    // 1 and 1 + 2^-10: the middle is halfway between two floats of 16 bits, and ties go to even.
+    for (vertex, bits) in [(0, 0x3c00), (1, 0x3c01), (2, 0x3c00)] {
+        let slot = InterfaceSlot { slot: 32, vertex, ..InterfaceSlot::default() };
+        input.slots.insert(slot, [Some(bits), Some(0x4000), None, None]);
+    }
+    let run =
+        run_stage(&shader, vec![input], &mut Bindings::default(), &mut NoImages, &RunOptions::default());
+    let outputs = run.expect("it runs").0;
+    let stored = outputs[0].slots.values().next().expect("a slot");
+    assert_eq!(stored[..2], [Some(0x3c00), Some(0x4000)]);
+}
+
+#[test]
+fn outputs_that_the_next_stage_does_not_read_are_removed() {
+    let vars = "var v0 \"\" output t1 location 0\nvar v1 \"\" output t1 location 1\nvar v2 \"\" output t1 builtin position\n\
+                var v3 \"\" output t1 location 2 flags captured capture 0 16 0\n";
+    let body = "%2: b32x4 = vec %0, %0, %0, %0\nstore_var<v0 mask 0xf> %2\nstore_var<v1 mask 0xf> %2\n\
+                store_var<v2 mask 0xf> %2\nstore_var<v3 mask 0xf> %2";
+    let mut vertex = lowered(Stage::Vertex, vars, body);
+    let vars = "var v0 \"\" input t0 location 0 component 2\nvar v1 \"\" output t0 location 0\n";
+    let fragment =
+        lowered(Stage::Fragment, vars, "%2: b32 = load_var<v0 mask 0x0>\nstore_var<v1 mask 0x1> %2");
+    let read = SlotMask::loaded(&fragment, SlotDir::Input);
+    assert_eq!(read.components(SlotKey { slot: 32, patch: false, index: 0 }), 4);
+    assert!(remove_unread_outputs(&mut vertex, &read));
+    validate(&vertex).expect("a valid shader");
+    let left: Vec<u16> = SlotMask::stored(&vertex).iter().map(|(key, _)| key.slot).collect();
+    // Position, the location that is read, and the captured one.
+    assert_eq!(left, [0, 32, 34]);
+    assert!(read.without(&SlotMask::stored(&vertex)).iter().next().is_none());
+    assert!(!remove_unread_outputs(&mut vertex, &read));
+}
+
+/// Stages of the data that belong to one script, by its name.
+fn scripts() -> BTreeMap<String, Vec<(String, Vec<u8>)>> {
+    let Some(table) = data::text("cts-amber/spirv.csv") else { return BTreeMap::new() };
+    let modules: BTreeMap<String, Vec<u8>> = data::archive("cts-amber/spirv.tar.gz")
+        .into_iter()
+        .map(|(path, bytes)| (path.rsplit('/').next().unwrap_or_default().to_owned(), bytes))
+        .collect();
+    let mut scripts: BTreeMap<String, Vec<(String, Vec<u8>)>> = BTreeMap::new();
+    for row in table.lines().skip(1).map(data::cells) {
+        if let [script, _, stage, _, _, module, ..] = row.as_slice()
+            && let Some(bytes) = modules.get(module)
+        {
+            scripts.entry(script.clone()).or_default().push((stage.clone(), bytes.clone()));
+        }
+    }
+    scripts
+}
+
+#[test]
+fn stages_of_the_data_agree_about_slots() {
+    let (mut reader, mut pairs, mut left) = (Reader::default(), 0, 0);
+    for (script, stages) in scripts() {
+        let mut masks: BTreeMap<String, (usize, SlotMask, SlotMask)> = BTreeMap::new();
+        for (stage, bytes) in stages {
+            let mut shader = Shader::default();
+            let words = words(&bytes).expect("a module");
+            if reader.read(&words, &Options::default(), &mut shader).is_err() {
+                continue;
+            }
+            lower_io(&mut shader);
+            standard(&mut shader);
+            validate(&shader).unwrap_or_else(|e| panic!("{script}: {e}"));
+            let func = shader.entry();
+            let accessed = |op| matches!(op, Op::LoadVar | Op::StoreVar | Op::InterpVar);
+            let interface = func.walk().filter(|&inst| accessed(func.op(inst)));
+            left += interface
+                .filter(|&inst| match func.payload(inst) {
+                    Payload::Var(var, _) | Payload::Interp(var, _) => shader.vars[var].storage.is_interface(),
+                    _ => false,
+                })
+                .count();
+            let entry = masks.entry(stage).or_default();
+            entry.0 += 1;
+            entry.1 = SlotMask::loaded(&shader, SlotDir::Input);
+            entry.2 = SlotMask::stored(&shader);
+        }
+        // A script with one vertex and one fragment shader, and no stage between.
+        let [("fragment", (1, read, _)), ("vertex", (1, _, stored))] =
+            masks.iter().map(|(stage, masks)| (stage.as_str(), masks)).collect::<Vec<_>>()[..]
+        else {
+            continue;
+        };
+        pairs += 1;
+        let missing: Vec<_> = read.without(stored).iter().collect();
+        assert!(missing.is_empty(), "{script}: {missing:?} is read and not stored");
+    }
+    println!("{pairs} pairs of vertex and fragment shaders, {left} accesses are not lowered");
+    assert_eq!(left, 0);
+}

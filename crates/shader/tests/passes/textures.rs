@@ -1,0 +1,157 @@
+//! Forms of image accesses, before and after they are lowered: the results are the same, and the form is gone.
+
+use unwedge_shader::interp::{
+    BindingPoint, Bindings, ImageMemory, ImageShape, InvocationInput, MemoryImages, Options, Sampler,
+    TexelFormat, run_stage,
+};
+use unwedge_shader::ir::{Dim, ImageFlags, Op, Payload, Shader, Stage, SystemValue};
+use unwedge_shader::passes::{TextureOptions, lower_textures};
+use unwedge_shader::text::{parse, print};
+use unwedge_shader::valid::validate;
+
+/// A stage whose output is %9, four lanes, and that has an image with its sampler as %0, a zero %1, and an attachment %2.
+fn shader(stage: Stage, body: &str) -> Shader {
+    let mut head = Shader::default();
+    head.info.stage = stage;
+    let text = format!(
+        "{}type t0 = b32x4\nvar v0 \"\" output t0 location 0\n\
+         resource r0 \"\" combined_image_sampler set 0 binding 0 count 1 size 0 dim 2d\n\
+         resource r1 \"\" input_attachment set 0 binding 1 count 1 size 0 dim subpass\n\
+         fn f0 \"main\" () -> () {{\n%1: b32 = const<0x0>\n%0: handle = descriptor<r0> %1\n\
+         %2: handle = descriptor<r1> %1\n{body}\nstore_var<v0 mask 0xf> %9\nreturn\n}}\n",
+        print(&head)
+    );
+    let mut shader = Shader::default();
+    parse(&text, &mut shader).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    validate(&shader).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    shader
+}
+
+/// An image of floats, whose texels count from 0 in the order of memory.
+fn image(shape: ImageShape) -> ImageMemory {
+    let format = TexelFormat::parse("R32_SFLOAT").expect("a format");
+    let mut image = ImageMemory::new(format, shape, 1 << 16).expect("an image");
+    let count = image.bytes().len() / 4;
+    let bytes: Vec<u8> = (0..count).flat_map(|texel| (texel as f32).to_le_bytes()).collect();
+    assert!(image.set_bytes(&bytes));
+    image
+}
+
+/// The output of the first invocation of a quad at (2.5, 1.5).
+fn run(shader: &Shader, shape: ImageShape) -> Vec<Option<u64>> {
+    let mut images = MemoryImages::default();
+    images.images.push(image(shape));
+    images.images.push(image(ImageShape::new(Dim::D2, [8, 4, 1])));
+    for binding in 0..2 {
+        images.views.insert(BindingPoint { set: 0, binding, index: 0 }, binding as usize);
+    }
+    let sampler = Sampler { mag_linear: true, min_linear: true, mip_linear: true, ..Sampler::default() };
+    images.samplers.insert(BindingPoint { set: 0, binding: 0, index: 0 }, sampler);
+    let mut input = InvocationInput::default();
+    let at = [2.5f32.to_bits(), 1.5f32.to_bits(), 0, 0];
+    input.system_values.insert(SystemValue::FragCoord, at);
+    input.system_values.insert(SystemValue::VertexIndex, [2, 0, 0, 0]);
+    let run = run_stage(
+        shader,
+        vec![input; 4],
+        &mut Bindings::default(),
+        &mut images,
+        &Options { subgroup_size: 4, ..Options::default() },
+    );
+    let (mut outputs, report) = run.unwrap_or_else(|e| panic!("{e}\n{}", print(shader)));
+    assert!(report.findings.is_empty(), "{:?}\n{}", report.findings, print(shader));
+    std::mem::take(&mut outputs[0].variables).into_values().next().expect("an output")
+}
+
+/// Lowers, and compares with the results before. Some access must match `is_lowered` then, and lowering again changes nothing.
+fn check(stage: Stage, shape: ImageShape, body: &str, is_lowered: impl Fn(Op, Payload) -> bool) -> Vec<f32> {
+    let before = shader(stage, body);
+    let mut after = before.clone();
+    assert!(lower_textures(&mut after, &TextureOptions::ALL), "nothing is lowered\n{body}");
+    validate(&after).unwrap_or_else(|e| panic!("{e}\n{}", print(&after)));
+    let func = after.entry();
+    let lowered = func.walk().any(|inst| is_lowered(func.op(inst), func.payload(inst)));
+    assert!(lowered, "{}", print(&after));
+    let mut again = after.clone();
+    assert!(
+        !lower_textures(&mut again, &TextureOptions::ALL),
+        "{}\nagain:\n{}",
+        print(&after),
+        print(&again)
+    );
+    let outputs = run(&before, shape);
+    assert_eq!(outputs, run(&after, shape), "{}", print(&after));
+    outputs.into_iter().map(|bits| f32::from_bits(bits.expect("a defined lane") as u32)).collect()
+}
+
+fn has(payload: Payload, flag: ImageFlags) -> bool {
+    matches!(payload, Payload::Image(image) if image.flags.has(flag))
+}
+
+fn levels(width: u32, height: u32, levels: u32) -> ImageShape {
+    ImageShape { levels, ..ImageShape::new(Dim::D2, [width, height, 1]) }
+}
+
+const COORDINATES: &str = "%10: b32 = const<0x3f000000>\n%11: b32x2 = vec %10, %10\n";
+
+#[test]
+fn sampling_without_derivatives_gets_its_level() {
+    let explicit = |op, payload| op == Op::ImageSample && has(payload, ImageFlags::LOD);
+    let plain = format!("{COORDINATES}%9: b32x4 = image_sample<2d> %0, %0, %11");
+    // The mean of the four texels of level 0, and the texel of level 1.
+    assert_eq!(check(Stage::Vertex, levels(2, 2, 2), &plain, explicit)[0], 1.5);
+    let biased = format!(
+        "{COORDINATES}%12: b32 = const<0x3f800000>\n%9: b32x4 = image_sample<2d flags bias> %0, %0, %11, %12"
+    );
+    assert_eq!(check(Stage::Vertex, levels(2, 2, 2), &biased, explicit)[0], 4.0);
+    // The derivatives of a fragment shader stay.
+    let mut fragment = shader(Stage::Fragment, &plain);
+    let options = TextureOptions { subpasses: false, ..TextureOptions::ALL };
+    assert!(!lower_textures(&mut fragment, &options), "{}", print(&fragment));
+}
+
+#[test]
+fn an_explicit_level_is_raised_to_the_least() {
+    let body = format!(
+        "{COORDINATES}%12: b32 = const<0x3f800000>\n\
+         %9: b32x4 = image_sample<2d flags lod|min_lod> %0, %0, %11, %1, %12"
+    );
+    let lowered = |op, payload| op == Op::ImageSample && !has(payload, ImageFlags::MIN_LOD);
+    assert_eq!(check(Stage::Fragment, levels(2, 2, 2), &body, lowered)[0], 4.0);
+}
+
+#[test]
+fn layers_are_rounded_to_even() {
+    let shape = ImageShape { layers: 4, ..ImageShape::new(Dim::D2, [1, 1, 1]) };
+    // 0.5 is layer 0, 1.5 and 2.5 are layer 2.
+    for (layer, texel) in [(0.5f32, 0.0), (1.5, 2.0), (2.5, 2.0)] {
+        let bits = layer.to_bits();
+        let body = format!(
+            "%10: b32 = const<0x3f000000>\n%11: b32 = const<{bits:#x}>\n%12: b32x3 = vec %10, %10, %11\n\
+             %9: b32x4 = image_sample<2d flags lod|array> %0, %0, %12, %1"
+        );
+        let lowered = |op, _| op == Op::FRoundEven;
+        assert_eq!(check(Stage::Fragment, shape, &body, lowered)[0], texel, "layer {layer}");
+    }
+}
+
+#[test]
+fn attachments_are_fetched_at_the_fragment() {
+    let body = "%10: b32 = const<0x1>\n%11: b32x2 = vec %10, %10\n%9: b32x4 = image_fetch<subpass> %2, %11";
+    let lowered = |op, payload| {
+        op == Op::ImageFetch
+            && matches!(payload, Payload::Image(image) if image.dim == Dim::D2 && image.flags.has(ImageFlags::LOD))
+    };
+    // Texel (2 + 1, 1 + 1) of 8x4.
+    assert_eq!(check(Stage::Fragment, levels(2, 2, 1), body, lowered)[0], 19.0);
+}
+
+#[test]
+fn sizes_are_those_of_level_0() {
+    let body = "%10: b32 = sysval<vertex_index>\n%11: b32x3 = image_size<2d flags array> %0, %10\n\
+                %12: b32 = extract<0> %11\n%13: b32 = extract<1> %11\n%14: b32 = extract<2> %11\n\
+                %15: b32 = u2f %12\n%16: b32 = u2f %13\n%17: b32 = u2f %14\n%9: b32x4 = vec %15, %16, %17, %17";
+    let shape = ImageShape { layers: 3, ..levels(9, 2, 4) };
+    let lowered = |op, _| op == Op::UMax;
+    assert_eq!(check(Stage::Vertex, shape, body, lowered)[..3], [2.0, 1.0, 3.0]);
+}
