@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use unwedge::shader::front::SourceLanguage;
 use unwedge::shader::front::nir::Arguments;
 use unwedge::shader::passes::{PASSES, Pass, Pipeline, STANDARD};
 use unwedge_view::shader::{
@@ -54,6 +55,11 @@ pub enum ShaderCommand {
     Reduce(ShaderReduce),
 }
 
+fn language(name: &str) -> Result<SourceLanguage, String> {
+    let names = SourceLanguage::ENDINGS.map(|(ending, _)| ending);
+    SourceLanguage::of_ending(name).ok_or_else(|| format!("the languages are {}", names.join(", ")))
+}
+
 /// The end of the help of `shader opt`, with the passes.
 fn opt_help() -> String {
     let mut help =
@@ -84,6 +90,9 @@ pub struct ShaderInput {
     /// A specialization constant: an integer, true or false, or bits such as 0x3f800000; repeatable
     #[arg(long, value_name = "ID=VALUE")]
     pub spec: Vec<Specialization>,
+    /// The file is a source in this language, whatever its name: wgsl, or GLSL of a stage as vert, frag or comp
+    #[arg(long, value_name = "LANGUAGE", value_parser = language)]
+    pub language: Option<SourceLanguage>,
     /// What the arguments of NIR for AMD mean: "local_id_x=v0:1 push0=s3:1 arg0=s0:2 arg1=s2:1 ..." (docs/shader-ir.md)
     #[arg(long, value_name = "LIST", value_parser = Arguments::parse)]
     pub nir_arguments: Option<Arguments>,

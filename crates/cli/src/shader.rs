@@ -46,7 +46,10 @@ fn unusable(name: &str, error: &LoadError) -> Failure {
 
 /// The file, in the form that it has.
 fn file<'a>(input: &'a Input, args: &ShaderInput) -> Result<ShaderFile<'a>, LoadError> {
-    let file = ShaderFile::named(&input.name, &input.bytes)?;
+    let file = match args.language {
+        Some(language) => ShaderFile::source(&input.name, &input.bytes, language)?,
+        None => ShaderFile::named(&input.name, &input.bytes)?,
+    };
     match &args.nir_arguments {
         Some(arguments) => file.with_arguments(arguments),
         None => Ok(file),

@@ -279,6 +279,8 @@ fn what_cannot_be_used_is_refused() {
         (&["run", "--buffer", "0.5=16", "--passes", "dead,nothing", "-"], &module(false), 2),
         (&["opt", "--passes", "", "-"], &module(false), 2),
         (&["opt", "--print-after", "nothing", "-"], &module(false), 2),
+        (&["print", "--language", "hlsl", "-"], &module(false), 2),
+        (&["print", "--language", "wgsl", "-"], &b"fn"[..], 1),
         (&["reduce", "-"], &module(false), 2),
         (&["reduce", "-", "--", "/nowhere/to/be/found"], &module(false), 1),
     ] {

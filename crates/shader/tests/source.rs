@@ -1,7 +1,7 @@
 //! WGSL and GLSL: each stage is read and keeps its lines, compute shaders run, and errors have a line and a column. A language whose
 //! feature is off is refused.
 
-use unwedge_shader::front::{LoadError, ShaderFile, SourceError};
+use unwedge_shader::front::{LoadError, ShaderFile, SourceError, SourceLanguage};
 
 #[test]
 fn builds_without_a_language_say_so() {
@@ -12,6 +12,12 @@ fn builds_without_a_language_say_so() {
         assert_eq!(error == Some(refused), !is_built, "{name}: {error:?}");
     }
     assert_eq!(ShaderFile::named("a.txt", b"void main() {}").err(), Some(LoadError::OtherFile));
+    // A language that is given counts, whatever the name and the content.
+    for (ending, language) in SourceLanguage::ENDINGS {
+        assert_eq!(SourceLanguage::of_name(&format!("a.b.{ending}")), Some(language));
+        let error = ShaderFile::source("a.spv", b"\x03\x02\x23\x07", language).err();
+        assert!(matches!(error, Some(LoadError::Source(_))), "{ending}: {error:?}");
+    }
 }
 
 #[cfg(any(feature = "wgsl", feature = "glsl"))]

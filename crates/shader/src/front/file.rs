@@ -99,15 +99,25 @@ impl<'a> ShaderFile<'a> {
     /// When it is none of these, or a source that is not valid or not supported.
     pub fn named(name: &str, bytes: &'a [u8]) -> Result<ShaderFile<'a>, LoadError> {
         match (ShaderFile::new(bytes), SourceLanguage::of_name(name)) {
-            (Err(LoadError::OtherFile), Some(language)) => {
-                let source = std::str::from_utf8(bytes).map_err(|_| LoadError::OtherFile)?;
-                Ok(ShaderFile::Spirv(compile(source, name, language)?))
-            }
+            (Err(LoadError::OtherFile), Some(language)) => ShaderFile::source(name, bytes, language),
             (Ok(ShaderFile::Nir(text, options)), _) => {
                 Ok(ShaderFile::Nir(text, nir::Options { file: name.to_owned(), ..options }))
             }
             (file, _) => file,
         }
+    }
+
+    /// A source in a language, whatever its name. It becomes SPIR-V.
+    ///
+    /// # Errors
+    /// When it is not valid or not supported.
+    pub fn source(
+        name: &str,
+        bytes: &'a [u8],
+        language: SourceLanguage,
+    ) -> Result<ShaderFile<'a>, LoadError> {
+        let source = std::str::from_utf8(bytes).map_err(|_| LoadError::OtherFile)?;
+        Ok(ShaderFile::Spirv(compile(source, name, language)?))
     }
 
     /// The same file of NIR, with these arguments.

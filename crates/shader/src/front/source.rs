@@ -38,15 +38,22 @@ pub enum SourceError {
 }
 
 impl SourceLanguage {
+    /// The languages by the endings of files' names.
+    pub const ENDINGS: [(&str, SourceLanguage); 4] = [
+        ("wgsl", SourceLanguage::Wgsl),
+        ("vert", SourceLanguage::Glsl(Stage::Vertex)),
+        ("frag", SourceLanguage::Glsl(Stage::Fragment)),
+        ("comp", SourceLanguage::Glsl(Stage::Compute)),
+    ];
+
+    /// The language of an ending.
+    pub fn of_ending(ending: &str) -> Option<SourceLanguage> {
+        SourceLanguage::ENDINGS.iter().find(|(known, _)| *known == ending).map(|(_, language)| *language)
+    }
+
     /// The language of a file by the ending of its name.
     pub fn of_name(name: &str) -> Option<SourceLanguage> {
-        Some(match name.rsplit_once('.')?.1 {
-            "wgsl" => SourceLanguage::Wgsl,
-            "vert" => SourceLanguage::Glsl(Stage::Vertex),
-            "frag" => SourceLanguage::Glsl(Stage::Fragment),
-            "comp" => SourceLanguage::Glsl(Stage::Compute),
-            _ => return None,
-        })
+        SourceLanguage::of_ending(name.rsplit_once('.')?.1)
     }
 }
 
