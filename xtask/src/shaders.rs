@@ -1,5 +1,5 @@
-//! `cargo xtask shaders SUBJECT [N] [--seed S] [FILE…]`: checks N random or broken shaders. SUBJECT is `passes` (results before and
-//! after every pass), `forms` (as text and as SPIR-V), or what is broken: `spirv`, `nir` or `text`, of random shaders and of every FILE.
+//! `cargo xtask shaders SUBJECT [N] [--seed S] [FILE…]`: checks N random or broken shaders. SUBJECT is `passes` or `stages` (results of compute
+//! shaders or of graphics stages before and after every pass), `forms` (as text and as SPIR-V), or what is broken: `spirv`, `nir` or `text`, of random shaders and of every FILE.
 //! `cargo xtask shaders seeds FOLDER`: writes what the fuzz targets start from, in a folder for each.
 //!
 //! Panics, failed checks, and inputs that take too much time or memory are printed with their seed, and make the command fail.

@@ -8,7 +8,7 @@ use unwedge_shader::ir::{
     Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, RegionOwner, ResourceClass,
     ResourceData, Shader, Space, Storage, SystemValue, Type, TypeNode, Value, Var, VarData, VarFlags,
 };
-use unwedge_shader::reduce::{ReduceError, Reduction, reduce};
+use unwedge_shader::reduce::{CANDIDATES_PER_TRY, ReduceError, Reduction, reduce};
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 use unwedge_testkit::mutate::Rng;
@@ -376,6 +376,8 @@ fn reductions_end_whatever_the_predicate_answers() {
         let reduction = reduction.expect("the shader itself is interesting");
         assert_eq!(print(&reduction.shader), last, "seed {seed}");
         assert!(lines(&reduction.shader) <= lines(&shader), "seed {seed}");
+        let made = reduction.tries..=400 * CANDIDATES_PER_TRY;
+        assert!(made.contains(&reduction.candidates), "seed {seed}: {} candidates", reduction.candidates);
     }
 }
 
@@ -394,4 +396,7 @@ fn uninteresting_shaders_are_refused_and_limits_hold() {
     assert_eq!((failing.map(|_| ()), seen), (Err(ReduceError::Predicate("the command is gone")), 4));
     let limited = reduce(&shader, 5, |shader| Ok::<_, Infallible>(has(shader, Op::FSqrt))).expect("a result");
     assert!(limited.limited && limited.tries == 5 && has(&limited.shader, Op::FSqrt));
+    // Without a try no candidate is made at all, valid or not.
+    let none = reduce(&shader, 0, |_| Ok::<_, Infallible>(true)).expect("a result");
+    assert_eq!((none.limited, none.tries, none.candidates), (true, 0, 0));
 }

@@ -21,7 +21,7 @@ pub struct InvocationInput {
     pub system_values: BTreeMap<SystemValue, [u32; 4]>,
     /// Input variables; those of a fragment shader interpolated.
     pub variables: BTreeMap<Var, VariableLanes>,
-    /// Input variables interpolated elsewhere: at the centroid or at the sample.
+    /// Input variables interpolated elsewhere than their flags say: at the pixel, the centroid or the sample.
     pub interpolated: BTreeMap<(Var, InterpAt), VariableLanes>,
     /// Interface slots, of shaders whose interface was lowered to them.
     pub slots: Slots,

@@ -14,7 +14,7 @@ use super::stage::{InvocationInput, VertexOutput};
 use super::{Limits, Options};
 use crate::ir::{
     Base, Func, Function, Inst, InterpAt, MemAccess, MemoryKinds, Op, Payload, Resource, Shader, Space,
-    Stage, Storage, SystemValue, Traits, Type, TypeNode, Value, Var,
+    Stage, Storage, SystemValue, Traits, Type, TypeNode, Value, Var, VarFlags,
 };
 use crate::semantics::{self, Eval};
 use unwedge_base::entity::Entity;
@@ -448,8 +448,8 @@ impl Wave<'_> {
         let (var, mask, path) = match function.payload(inst) {
             Payload::Var(var, _) if op == Op::LoadVar => (var, 0, args),
             Payload::Var(var, mask) => (var, mask, &args[1..]),
-            // What the caller gives is interpolated already.
-            Payload::Interp(var, InterpAt::Pixel) => (var, 0, args),
+            // What the caller gives is interpolated already, at the place that the variable says.
+            Payload::Interp(var, InterpAt::Pixel) if !self.is_interpolated_elsewhere(var) => (var, 0, args),
             Payload::Interp(var, at) => return self.interpolated(cx, inst, var, at),
             _ => return Err(RunError::Unsupported(op)),
         };
@@ -483,7 +483,12 @@ impl Wave<'_> {
         Ok(())
     }
 
-    /// An input interpolated at the centroid or sample, as the caller gives it. Other points are not known.
+    /// Whether a variable is interpolated at the centroid or sample unless an instruction says otherwise.
+    fn is_interpolated_elsewhere(&self, var: Var) -> bool {
+        self.shader.vars[var].flags.any(VarFlags::CENTROID.or(VarFlags::SAMPLE))
+    }
+
+    /// An input interpolated elsewhere than the variable says, as the caller gives it. Other points are not known.
     fn interpolated(&mut self, cx: &mut Context, inst: Inst, var: Var, at: InterpAt) -> Result<(), RunError> {
         if at.has_operand() {
             return Err(RunError::Interpolation(at));

@@ -63,6 +63,8 @@ pub struct Reduction {
     pub shader: Shader,
     /// The number of candidates that the predicate has seen.
     pub tries: usize,
+    /// The number of candidates that were made.
+    pub candidates: usize,
     /// How many of them were interesting.
     pub accepted: usize,
     /// Whether it ended at the limit of tries.
@@ -81,7 +83,7 @@ pub enum ReduceError<E> {
 }
 
 /// How many candidates are made for each try. Those that are not valid, not lighter or known already are not tried.
-const CANDIDATES_PER_TRY: usize = 100;
+pub const CANDIDATES_PER_TRY: usize = 100;
 
 /// Reduces a valid shader. The predicate sees the shader itself first, then at most `tries` valid candidates; the last interesting one is
 /// the result. Candidates that the predicate does not see are bounded, too: a hundred of them count as a try.
@@ -111,8 +113,8 @@ pub fn reduce<E>(
         Err(Stop::Limit) => true,
         Err(Stop::Predicate(e)) => return Err(ReduceError::Predicate(e)),
     };
-    let Reducer { best, tries, accepted, .. } = reducer;
-    Ok(Reduction { shader: best, tries, accepted, limited })
+    let Reducer { best, tries, candidates, accepted, .. } = reducer;
+    Ok(Reduction { shader: best, tries, candidates, accepted, limited })
 }
 
 /// What ends a reduction early.
@@ -180,10 +182,10 @@ impl<E, P: FnMut(&Shader) -> Result<bool, E>> Reducer<P> {
 
     /// Makes a candidate the best shader if it is valid, lighter and interesting.
     fn attempt(&mut self, candidate: Shader) -> Result<bool, Stop<E>> {
-        self.candidates += 1;
-        if self.candidates > self.most.saturating_mul(CANDIDATES_PER_TRY) {
+        if self.candidates >= self.most.saturating_mul(CANDIDATES_PER_TRY) {
             return Err(Stop::Limit);
         }
+        self.candidates += 1;
         let weight = weight::of(&candidate);
         if weight >= self.weight || validate(&candidate).is_err() {
             return Ok(false);

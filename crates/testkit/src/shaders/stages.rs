@@ -288,10 +288,10 @@ impl Body<'_> {
         let Some(leaf) = self.rng.pick(self.leaves).cloned() else { return };
         let path = self.path(region, &leaf);
         let mut b = Builder::at_end(self.func, region);
-        let places = [InterpAt::Centroid, InterpAt::Sample];
+        let places = [InterpAt::Pixel, InterpAt::Centroid, InterpAt::Sample];
         let elsewhere = leaf.storage == Storage::Input && leaf.interpolated && self.rng.below(3) == 0;
         let (op, payload) = if elsewhere {
-            (Op::InterpVar, Payload::Interp(leaf.var, places[self.rng.below(2)]))
+            (Op::InterpVar, Payload::Interp(leaf.var, places[self.rng.below(3)]))
         } else {
             (Op::LoadVar, Payload::Var(leaf.var, 0))
         };
