@@ -335,6 +335,8 @@ impl Checker<'_> {
                 self.path(var, &func.args(inst)[fixed..], moved)?;
                 let lanes = if op == Op::StoreVar { (1u32 << moved.lanes) - 1 } else { 0 };
                 expect(u32::from(mask) & !lanes == 0, "the mask has lanes that the value does not have")?;
+                let input = self.shader.vars[var].storage == Storage::Input;
+                expect(op != Op::StoreVar || !input, "inputs are only read")?;
                 return Ok(());
             }
             (Payload::Interp(var, at), Some(ty)) => {

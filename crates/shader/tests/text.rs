@@ -75,6 +75,7 @@ fn what_is_not_valid_is_refused() {
         ("const<0x1>", "const<0x100000000>", "bits above the width"),
         ("align 4 access", "align 1 access", "alignment is too small"),
         ("ult %6, %1 @0", "ult! %6, %1 @0", "cannot be exact"),
+        ("\"colours\" private", "\"colours\" input", "inputs are only read"),
     ];
     for (from, to, reason) in cases {
         let text = LOOP.replacen(from, to, 1);

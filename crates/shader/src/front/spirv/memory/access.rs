@@ -5,7 +5,8 @@ use super::super::translate::{Translator, Val, ValKind, mask_of};
 use super::super::types::{MatrixLayout, SpvType, TypeRef, lane_bytes};
 use super::{Bytes, align_of, member_var};
 use crate::ir::{
-    Access, Base, MemAccess, Op as IrOp, Payload, ResourceClass, Space, SystemValue, Type, Value, Var,
+    Access, Base, MemAccess, Op as IrOp, Payload, ResourceClass, Space, Storage, SystemValue, Type, Value,
+    Var,
 };
 use spirv::Op;
 
@@ -362,6 +363,11 @@ impl Translator<'_> {
         values: &[Value],
         (access, align): (Access, Option<u8>),
     ) -> Result<()> {
+        if let ValKind::Var { var, .. } | ValKind::IoBlock { first: var, .. } = val.kind
+            && self.shader.vars.get(var).is_some_and(|data| data.storage == Storage::Input)
+        {
+            return invalid("an input is stored to");
+        }
         let mut rest = values.iter();
         match val.kind {
             ValKind::Mem { ty, .. } => {
