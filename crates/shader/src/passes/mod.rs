@@ -113,7 +113,7 @@ pub const PASSES: &[Pass] = &[
     Pass::extra(
         "lower-textures",
         |shader| lower_textures(shader, &TextureOptions::ALL),
-        "attachments become fetches; layers are rounded, levels explicit, sizes those of level 0",
+        "attachments, layers, levels and sizes take simpler forms",
     ),
 ];
 

@@ -341,6 +341,8 @@ fn pipeline(lines: &mut Lines<'_>, mut pipeline: Pipeline, shaders: &ScriptShade
                 pipeline.shader = (*shader).to_owned();
                 lines.attach(options, &mut pipeline.entry, &mut pipeline.specialization)?;
             }
+            // Compute pipelines have no attachments.
+            ["FRAMEBUFFER_SIZE", _, _] => {}
             ["BIND", "BUFFER", name, "AS", "push_constant"] => pipeline.push = Some((*name).to_owned()),
             [
                 "BIND",
