@@ -14,6 +14,8 @@ fn devices_are_found_by_gpu_id_or_chip_id() {
     assert_eq!(find(0, 0xbe_0603_0500), Some(("Adreno 8c Gen 3", Generation::A6xx)), "exact before any");
     assert_eq!(find(0, 0x1234_0603_0500).map(|d| d.0), Some("Adreno 7c+ Gen 3"), "any speed bin");
     assert_eq!(find(0, 0x4305_1401), Some(("FD750", Generation::A7xx)));
+    assert_eq!(find(730, 0), Some(("FD730", Generation::A7xx)), "its name has the number");
+    assert_eq!(find(730, 0x0703_0002), Some(("FD725", Generation::A7xx)), "a chip id says more than a name");
     assert_eq!(find(631, 0x0603_0000), None, "a GPU id decides where both have one");
     assert_eq!(find(0, 0), None);
     assert_eq!(find(0, 0x0909_0909), None);

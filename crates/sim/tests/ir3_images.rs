@@ -1,8 +1,10 @@
 //! Storage images, quads, loaded descriptors, and descriptors that are nonsense.
 
+mod assembled;
 #[allow(dead_code, reason = "shared with the test of recorded samples")]
 mod texture;
 
+use assembled::assemble;
 use texture::*;
 use unwedge_hw::adreno::layout::{ImageGpu, ImageParams, TileMode};
 use unwedge_sim::SimMemory;

@@ -1,23 +1,16 @@
 //! Small shaders, assembled here: what each instruction gives, and what timing does to those that do not wait.
 
-use unwedge_isa::ir3::asm::Assembler;
+mod assembled;
+
+use assembled::assemble;
 use unwedge_sim::SimMemory;
-use unwedge_sim::adreno::ir3::{
-    Dispatch, Fault, FaultKind, MemoryUnit, Options, ShaderProgram, ShaderState, Timing, run,
-};
+use unwedge_sim::adreno::ir3::{Dispatch, Fault, FaultKind, MemoryUnit, Options, ShaderState, Timing, run};
 
 const GPU: u32 = 630;
 const OUTPUT: u64 = 0x10_0000;
 const DESCRIPTORS: u64 = 0x20_0000;
 const INPUT: u64 = 0x30_0000;
 const WORDS: usize = 256;
-
-/// Assembles one instruction a line; branches are distances.
-fn assemble(source: &str) -> Vec<u64> {
-    let mut assembler = Assembler::new(GPU);
-    let lines = source.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.map(|line| assembler.instruction(line).unwrap_or_else(|why| panic!("{line}: {why}"))).collect()
-}
 
 /// A descriptor of so many dwords of memory.
 fn buffer(at: u64, elements: u32) -> [u32; 16] {
@@ -56,7 +49,7 @@ fn dispatch() -> Dispatch {
 /// Runs a shader of one workgroup of 64 fibers; it stores `r1.x` of each fiber.
 fn outputs(source: &str, timing: Timing) -> Result<Vec<u32>, Fault> {
     let store = "\n(rpt5)nop\n(sy)(ss)nop\nstib.b.untyped.1d.u32.1.imm.base0 r1.x, r0.x, 1\nend";
-    let program = ShaderProgram::new(assemble(&format!("{source}{store}")), GPU);
+    let program = assemble(&format!("{source}{store}"), GPU);
     let mut memory = memory();
     run(&program, &dispatch(), &mut memory, &Options { timing, ..Options::default() })?;
     let word = |at: u64| memory.load(OUTPUT + 4 * at, 4).known().expect("known") as u32;
@@ -204,7 +197,7 @@ fn any_number_of_threads_gives_the_same() {
         (rpt2)nop\nshl.b r3.x, r3.x, 2\n(rpt2)nop\nadd.u r1.x, r1.x, r3.x\n(rpt5)nop
         ldg.u32 r4.x, g[r1.x+4], 1\n(sy)add.u r4.x, r4.x, r48.x\n(rpt5)nop\nstg.u32 g[r1.x+4], r4.x, 1\nend"
     );
-    let program = ShaderProgram::new(assemble(&source), GPU);
+    let program = assemble(&source, GPU);
     let dispatch = Dispatch { groups: [40, 3, 1], group_id: Some(192), ..dispatch() };
     let go = |threads: usize, timing: Timing, steps: u64| {
         let mut memory = SimMemory::default();
@@ -229,7 +222,7 @@ fn a_shader_that_writes_everywhere_is_stopped() {
     let source = "mov.u32u32 r1.x, 0\nmov.u32u32 r1.y, 16\nshl.b r2.x, r0.x, 12\n(rpt2)nop
         add.u r1.x, r1.x, r2.x\nmov.u32u32 r2.y, 1\n(rpt2)nop\nshl.b r2.y, r2.y, 18\n(rpt5)nop
         stg.u32 g[r1.x], r0.x, 1\n(ss)add.u r1.x, r1.x, r2.y\n(rpt5)nop\njump #-3\nend";
-    let program = ShaderProgram::new(assemble(source), GPU);
+    let program = assemble(source, GPU);
     let go = |threads: usize| {
         let mut memory = SimMemory::default();
         memory.map_unknown(16 << 32, 1 << 32).expect("free");

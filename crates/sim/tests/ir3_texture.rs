@@ -2,6 +2,7 @@
 //!
 //! `texture/vectors.txt` was recorded by `contrib/texture-oracle/oracle.cpp`. Texels and coordinates follow from a seed, here as there.
 
+mod assembled;
 #[allow(dead_code, reason = "shared with the test of storage images")]
 mod texture;
 

@@ -1,5 +1,6 @@
 //! Shaders that poll memory: they go on while anything else can change it, and are endless when nothing can.
 
+mod assembled;
 #[allow(dead_code, reason = "this test uses a part of it")]
 mod cp_rig;
 
@@ -7,27 +8,17 @@ mod cp_rig;
 #[allow(dead_code, reason = "this test uses a part of it")]
 mod scene;
 
+use assembled::assemble;
 use cp_rig::{DATA, data, high, low};
 use scene::{RESULTS, Scene, VERTEX_CODE};
 use unwedge_base::Generation::{A6xx, A7xx};
 use unwedge_hw::Db;
-use unwedge_isa::ir3::asm::Assembler;
 use unwedge_sim::SimMemory;
-use unwedge_sim::adreno::ir3::{
-    Dispatch, Fault, FaultKind, Options, ShaderProgram, ShaderState, Stats, Timing, run,
-};
+use unwedge_sim::adreno::ir3::{Dispatch, Fault, FaultKind, Options, ShaderState, Stats, Timing, run};
 use unwedge_sim::adreno::{CpStop, DispatchStop, RunEnd, ThreadId};
 
 const GPU: u32 = 630;
 const FLAGS: u64 = 0x10_0000;
-
-/// Assembles one instruction a line; branches are distances.
-fn assemble(source: &str) -> ShaderProgram {
-    let mut assembler = Assembler::new(GPU);
-    let lines = source.lines().map(str::trim).filter(|line| !line.is_empty());
-    let words = lines.map(|line| assembler.instruction(line).unwrap_or_else(|why| panic!("{line}: {why}")));
-    ShaderProgram::new(words.collect::<Vec<u64>>(), GPU)
-}
 
 /// The address of the flags in `r2`.
 fn address() -> String {
@@ -43,7 +34,7 @@ const POLL: &str = "ldg.u32 r4.x, g[r2.x], 1
 fn go(source: &str, dispatch: &Dispatch, options: &Options) -> (Result<Stats, Fault>, SimMemory) {
     let mut memory = SimMemory::default();
     memory.map(FLAGS, vec![0; 0x1000]).expect("free");
-    (run(&assemble(source), dispatch, &mut memory, options), memory)
+    (run(&assemble(source, GPU), dispatch, &mut memory, options), memory)
 }
 
 fn timings() -> impl Iterator<Item = Timing> {

@@ -14,6 +14,11 @@ use unwedge_stream::play;
 /// Largest whole number every JSON reader keeps exactly.
 const MAX_EXACT: u64 = 1 << 53;
 
+/// Whether a count is left out.
+pub(crate) fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
+}
+
 /// A hex string, zero-padded to a number of digits: `0x00008c17`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hex {

@@ -18,7 +18,7 @@ fn shaders_of_dumps_are_right() {
         let Some(gpu) = dump.identity().and_then(|(id, chip)| db.identify(id, chip)) else { continue };
         dumps += 1;
         let whole = 100 * gpu.generation.number();
-        let gpu_id = gpu.device.and_then(|device| device.gpu_id()).unwrap_or(whole);
+        let gpu_id = gpu.device.and_then(|device| device.number_in_name()).unwrap_or(whole);
         let memory = dump.memory();
         for shader in shaders::of_dump(&dump, &db) {
             let (Some(code), Some(bytes)) = (memory.dwords(shader.iova), shader.bytes) else { continue };

@@ -42,6 +42,11 @@ impl<'d> AdrenoDevice<'d> {
         Some(self.word(device::GPU_ID)).filter(|&id| id != 0)
     }
 
+    /// The number in its name, also of those that only a chip id identifies: 750 of `FD750`.
+    pub fn number_in_name(self) -> Option<u32> {
+        self.name().strip_prefix("FD")?.parse().ok()
+    }
+
     /// Its chip id; 0xff as patch and 0xffff as speed bin stand for any.
     pub fn chip_id(self) -> ChipId {
         ChipId(u64::from(self.word(device::CHIP_LOW)) | (u64::from(self.word(device::CHIP_HIGH)) << 32))
@@ -68,6 +73,7 @@ impl<'d> AdrenoDevice<'d> {
         let own = self.chip_id().0;
         match self.gpu_id() {
             Some(id) if gpu_id != 0 => id == gpu_id,
+            None if gpu_id != 0 && chip_id.0 == 0 => self.number_in_name() == Some(gpu_id),
             _ if chip_id.0 == 0 => false,
             _ => {
                 own == chip_id.0

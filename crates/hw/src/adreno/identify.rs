@@ -23,7 +23,7 @@ impl Db {
         }
     }
 
-    /// The GPU that a person means: `a630`, `a6xx`, `FD630`, `adreno 630`, `630`, `6.3.0.2`, `0x6030002`.
+    /// The GPU that a person means: `a630`, `a6xx`, `FD630`, `adreno 630`, `630`, `x1-85`, `6.3.0.2`, `0x6030002`.
     pub fn identify_name(&self, text: &str) -> Option<Adreno<'_>> {
         let text = text.trim().to_ascii_lowercase();
         if let Some(chip_id) = chip_id(&text) {
@@ -32,8 +32,15 @@ impl Db {
         if let Some(device) = self.devices().find(|d| d.name().eq_ignore_ascii_case(&text)) {
             return Some(Adreno { generation: device.generation(), device: Some(device) });
         }
-        let number =
-            ["adreno", "fd", "a"].iter().find_map(|p| text.strip_prefix(p)).unwrap_or(&text).trim_start();
+        let number = bare(&text);
+        // The part of its name that tells a device from others: `630`, `740v3`, `a32`, `x1-85`.
+        let named = |d: &AdrenoDevice<'_>| {
+            let name = d.name().to_ascii_lowercase();
+            bare(&name) == text || bare(&name) == number
+        };
+        if let Some(device) = self.devices().find(named) {
+            return Some(Adreno { generation: device.generation(), device: Some(device) });
+        }
         if let Some(generation) = number.strip_suffix("xx") {
             return Generation::from_number(generation.parse().ok()?).map(Adreno::whole);
         }
@@ -61,6 +68,11 @@ impl<'d> Adreno<'d> {
     }
 }
 
+/// A name without what all of them begin with.
+fn bare(name: &str) -> &str {
+    ["adreno", "fd", "a"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name).trim_start()
+}
+
 /// `6.3.0.2`, `0x6030002`.
 fn chip_id(text: &str) -> Option<ChipId> {
     if let Some(hex) = text.strip_prefix("0x") {
@@ -82,6 +94,18 @@ mod tests {
             let gpu = db.identify_name(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(gpu.generation, Generation::A6xx, "{text}");
             assert_eq!(gpu.name(), Some("FD630"), "{text}");
+        }
+        for (text, name) in [
+            ("a750", "FD750"),
+            ("730", "FD730"),
+            ("adreno 735", "FD735"),
+            ("a740", "FD740"),
+            ("a740v3", "FD740v3"),
+            ("a32", "FDA32"),
+            ("x1-85", "Adreno X1-85"),
+            ("a690", "FD690"),
+        ] {
+            assert_eq!(db.identify_name(text).and_then(Adreno::name), Some(name), "{text}");
         }
         for (text, generation) in [
             ("a2xx", Generation::A2xx),

@@ -99,7 +99,7 @@ pub fn explain_case<'d>(dump: &'d Devcore<'d>, db: &'d Db) -> ExplainedCase<'d> 
     };
     let case = AdrenoCase::new(dump, db.gpu(generation));
     let stop = hang::locate(&case);
-    let shader_gpu = gpu.and_then(|gpu| gpu.device).and_then(|device| device.gpu_id());
+    let shader_gpu = gpu.and_then(|gpu| gpu.device).and_then(|device| device.number_in_name());
     judge(&case, shader_gpu, stop.as_ref(), &mut report);
     ExplainedCase { report, case: Some((case, stop)) }
 }

@@ -4,7 +4,7 @@
 //! Never: addresses that shaders, blits and draws compute.
 
 use unwedge_base::Dwords;
-use unwedge_stream::adreno::payload::GroupEntry;
+use unwedge_stream::adreno::payload::{GroupEntry, IndirectBuffer};
 use unwedge_stream::adreno::{
     AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoWalker, Exec, Flow, GroupState, WalkerOptions,
 };
@@ -71,7 +71,7 @@ fn held(packet: &TracedPacket, iova: u64, generation: Generation) -> Option<&'st
     match packet.op {
         AdrenoOp::None | AdrenoOp::Nop => None,
         AdrenoOp::IndirectBuffer | AdrenoOp::IndirectBufferPfd | AdrenoOp::IndirectBufferChain => {
-            let bytes = u64::from(payload.get(2)? & 0xf_ffff) * 4;
+            let bytes = u64::from(IndirectBuffer::parse(payload, generation)?.dwords()) * 4;
             from(0).filter(|&at| at < bytes).map(|_| "stream")
         }
         AdrenoOp::SetDrawState => {

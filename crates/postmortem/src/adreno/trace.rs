@@ -389,7 +389,7 @@ impl<'s> Stopper<'s> {
 fn sent(packet: &Packet<'_>) -> Option<SentPacket> {
     let command = match packet.op {
         AdrenoOp::EventWrite | AdrenoOp::EventWrite7 => SentCommand::Event(packet.payload.get(0)? & 0x7f),
-        AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => SentCommand::Dispatch,
+        op if op.is_dispatch() => SentCommand::Dispatch,
         AdrenoOp::Blit => SentCommand::Blit,
         op if op.is_work() => SentCommand::Draw,
         _ => return None,

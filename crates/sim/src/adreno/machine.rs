@@ -205,7 +205,7 @@ impl<'d> AdrenoMachine<'d> {
         }
         let gpu = db.gpu(generation);
         let whole = if generation >= Generation::A7xx { 700 } else { 600 };
-        let shader_gpu = adreno.device.and_then(|device| device.gpu_id()).unwrap_or(whole);
+        let shader_gpu = adreno.device.and_then(|device| device.number_in_name()).unwrap_or(whole);
         let ids: &[ThreadId] =
             if generation >= Generation::A7xx { &[ThreadId::Br, ThreadId::Bv] } else { &[ThreadId::Br] };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -414,7 +414,7 @@ impl<'d> AdrenoMachine<'d> {
     /// Puts caches between the units and memory. Work is done on one thread, so that what is reported is always the same.
     pub fn enable_caches(&mut self) {
         self.compute.threads = 1;
-        self.space.enable_caches(CacheSizes::of(self.adreno, self.shader_gpu));
+        self.space.enable_caches(CacheSizes::of(self.adreno));
     }
 
     /// The streams that a thread is in, outermost first.

@@ -2,12 +2,12 @@
 //!
 //! Descriptors are composed here bit by bit, apart from the tables that the simulator reads them by.
 
+use crate::assembled::assemble;
 use unwedge_hw::Db;
 use unwedge_hw::adreno::format::{ColorSwap, Format};
 use unwedge_hw::adreno::layout::{ImageGpu, ImageLayout, ImageParams, TileMode};
-use unwedge_isa::ir3::asm::Assembler;
 use unwedge_sim::SimMemory;
-use unwedge_sim::adreno::ir3::{Dispatch, Fault, Options, ShaderProgram, ShaderState, Timing, run};
+use unwedge_sim::adreno::ir3::{Dispatch, Fault, Options, ShaderState, Timing, run};
 
 pub const DESCRIPTORS: u64 = 0x10_0000;
 pub const INPUT: u64 = 0x20_0000;
@@ -197,15 +197,6 @@ pub fn borders() -> Vec<u8> {
         bytes[60..64].copy_from_slice(&(white * 0xff_ffff).to_le_bytes());
     }
     table
-}
-
-/// Assembles one instruction a line.
-pub fn assemble(source: &str, gpu_id: u32) -> ShaderProgram {
-    let mut assembler = Assembler::new(gpu_id);
-    let lines = source.lines().map(str::trim).filter(|line| !line.is_empty());
-    let words: Vec<u64> =
-        lines.map(|line| assembler.instruction(line).unwrap_or_else(|why| panic!("{line}: {why}"))).collect();
-    ShaderProgram::new(words, gpu_id)
 }
 
 /// What a shader runs with: descriptors from the first set on, words for each fiber, and an image.

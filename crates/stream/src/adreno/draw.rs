@@ -17,6 +17,11 @@ impl AdrenoOp {
     pub fn is_work(self) -> bool {
         self.loads_groups() || matches!(self, AdrenoOp::RunOpencl | AdrenoOp::Blit)
     }
+
+    /// It runs a compute shader.
+    pub fn is_dispatch(self) -> bool {
+        matches!(self, AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl)
+    }
 }
 
 impl AdrenoWalker<'_> {

@@ -4,7 +4,7 @@
 //! from the behaviour of cffdump. Never: draws and shader state, which have modules of their own.
 
 use crate::adreno::header::{self, AdrenoPacketHeader};
-use crate::adreno::payload::{GroupEntry, RegRmw, RmwOperand};
+use crate::adreno::payload::{GroupEntry, IndirectBuffer, RegRmw, RmwOperand};
 use crate::adreno::walker::{AdrenoFrame, AdrenoWalker, BinLoop, Current, Next, Table, WalkTarget};
 use crate::adreno::{
     AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoStreamKind, Bin, DrawStateGroup, Exec, GroupState, NestedStream,
@@ -347,11 +347,10 @@ impl<'w> AdrenoWalker<'w> {
         cx: &Current<'_>,
         sink: &mut dyn AdrenoSink,
     ) -> Option<NestedStream<'w>> {
-        let wide = self.generation.is_64bit();
-        if !self.has(cx, if wide { 3 } else { 2 }, sink) {
+        if !self.has(cx, IndirectBuffer::needed(self.generation), sink) {
             return None;
         }
-        let (iova, size) = if wide { (cx.arg64(0), cx.arg(2)) } else { (u64::from(cx.arg(0)), cx.arg(1)) };
+        let IndirectBuffer { iova, size } = IndirectBuffer::parse(cx.args, self.generation)?;
         Some(stream(AdrenoStreamKind::Indirect, level, iova, size, exec, cx))
     }
 

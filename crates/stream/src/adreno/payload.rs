@@ -120,6 +120,34 @@ impl RegTest {
     }
 }
 
+/// The buffer that CP_INDIRECT_BUFFER and its relatives name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndirectBuffer {
+    /// Where it begins.
+    pub iova: u64,
+    /// Its size as the payload has it; see [`IndirectBuffer::dwords`].
+    pub size: u32,
+}
+
+impl IndirectBuffer {
+    /// Dwords that a payload has when it is whole.
+    pub fn needed(generation: Generation) -> u32 {
+        if generation.is_64bit() { 3 } else { 2 }
+    }
+
+    /// From a payload; `None` when it is not whole.
+    pub fn parse(payload: Dwords<'_>, generation: Generation) -> Option<IndirectBuffer> {
+        let last = IndirectBuffer::needed(generation) as usize - 1;
+        let iova = if generation.is_64bit() { payload.get64(0)? } else { payload.get(0)?.into() };
+        Some(IndirectBuffer { iova, size: payload.get(last)? })
+    }
+
+    /// Dwords in it: sizes have 20 bits.
+    pub fn dwords(&self) -> u32 {
+        self.size & 0xf_ffff
+    }
+}
+
 /// An operand of CP_REG_RMW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RmwOperand {

@@ -1,7 +1,7 @@
 //! Shaders of ir3: text that assembles to the same words, and statistics.
 
 use std::io::{self, Write};
-use unwedge_base::Dwords;
+use unwedge_base::{ChipId, Dwords};
 use unwedge_hw::Db;
 use unwedge_isa::ir3::{Faithful, Ir3Listing, Ir3ListingOptions, Stats, WaveLimits};
 
@@ -85,7 +85,7 @@ pub fn stats(words: impl Iterator<Item = u64>, gpu_id: u32, out: &mut dyn Write)
         stats.constants()
     )?;
     let db = Db::builtin();
-    let device = db.devices().find(|device| device.gpu_id() == Some(gpu_id));
+    let device = db.device(gpu_id, ChipId(0));
     let number = |name| device.and_then(|d| d.number(name)).and_then(|n| u32::try_from(n).ok());
     if let (Some(registers), Some(granularity), Some(most)) =
         (number("a6xx.reg_size_vec4"), number("wave_granularity"), number("max_waves"))

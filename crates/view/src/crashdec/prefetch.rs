@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use unwedge_base::{Dwords, Memory};
 use unwedge_hw::Gpu;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::adreno::payload::IndirectBuffer;
 use unwedge_stream::adreno::read_ahead::{READ_AHEAD, count_back};
 
 /// Where to look for buffers.
@@ -66,12 +67,10 @@ impl Search<'_> {
                 Some(AdrenoPacketHeader::Operation { opcode, count })
                     if self.gpu.packet_name(opcode) == Some("CP_INDIRECT_BUFFER") =>
                 {
-                    let (iova, size) = if self.gpu.generation().is_64bit() {
-                        (stream.get64(at + 1), stream.get(at + 3))
-                    } else {
-                        (stream.get(at + 1).map(u64::from), stream.get(at + 2))
-                    };
-                    if let (Some(iova), Some(dwords)) = (iova, size) {
+                    let payload = stream.skip(at + 1);
+                    if let Some(IndirectBuffer { iova, size: dwords }) =
+                        IndirectBuffer::parse(payload, self.gpu.generation())
+                    {
                         if calls.len() == READ_AHEAD {
                             calls.pop_front();
                         }

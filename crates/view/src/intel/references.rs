@@ -6,7 +6,7 @@
 use super::engine_name;
 use super::streams::EngineStream;
 use super::values::{FieldLine, ValueText, significant, with_value};
-use crate::json::Hex;
+use crate::json::{Hex, is_zero};
 use crate::lines::Lines;
 use crate::plural::counted;
 use serde::Serialize;
@@ -427,11 +427,6 @@ struct ReferenceLine<'a> {
     bytes_to_end: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dwords: Vec<Hex>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands on a reference")]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 #[derive(Serialize)]

@@ -144,7 +144,7 @@ pub fn gpu(text: &str) -> Result<LayoutGpu, String> {
         let mut names: Vec<String> = Vec::new();
         for device in db.devices().filter(|device| device.generation() >= Generation::A5xx) {
             let name = device.name().to_ascii_lowercase().replacen("fd", "a", 1);
-            let name = if device.gpu_id().is_some() { name } else { device.name().to_owned() };
+            let name = if device.number_in_name().is_some() { name } else { device.name().to_owned() };
             if !names.contains(&name) {
                 names.push(name);
             }

@@ -41,7 +41,7 @@ fn unknown_chip(text: &str) -> String {
     let (devices, facts) = (Db::builtin(), Db::amd());
     let mut names: Vec<String> =
         Generation::ALL.iter().map(|generation| generation.name().to_owned()).collect();
-    names.extend(devices.devices().filter_map(|device| Some(format!("a{}", device.gpu_id()?))));
+    names.extend(devices.devices().filter_map(|device| Some(format!("a{}", device.number_in_name()?))));
     names.extend(devices.devices().map(|device| device.name().to_ascii_lowercase()));
     names.extend(Gfx::ALL.iter().map(|gfx| gfx.name().to_owned()));
     for chip in facts.amd_chips() {

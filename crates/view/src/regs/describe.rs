@@ -1,7 +1,7 @@
 //! What is said about a register, a packet layout or an enum: once as data, printed as text or JSON.
 
 use crate::Style;
-use crate::json::{Decoded, Hex};
+use crate::json::{Decoded, Hex, is_zero};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::{DbView, Reg, RegEnum, RegSpace, ValueType, Variants};
@@ -133,10 +133,6 @@ fn space_name(space: RegSpace) -> Option<&'static str> {
         RegSpace::Sqe => Some("sqe"),
         RegSpace::Gpu => None,
     }
-}
-
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 fn values<'d>(e: RegEnum<'d>) -> Vec<EnumValue<'d>> {

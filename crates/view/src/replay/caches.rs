@@ -1,7 +1,7 @@
 //! Reads that missed a flush: who wrote, who reads, and which events are missing.
 
 use crate::Style;
-use crate::json::Hex;
+use crate::json::{Hex, is_zero};
 use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -79,11 +79,6 @@ struct ShownLoss {
     cleaner: Option<ShownPacket>,
     /// The event that is missing before the write.
     missing: Vec<&'static str>,
-}
-
-/// Whether a count is left out of JSON.
-pub(super) fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl ShownPacket {
@@ -233,7 +228,7 @@ impl StaleReads {
             let part = if self.more { " of the lines that were followed" } else { "" };
             return writeln!(out, "\n  caches: no read{part} missed a flush");
         }
-        let more = if self.more { "more than " } else { "" };
+        let more = if self.more { "at least " } else { "" };
         if !self.reads.is_empty() {
             let count = counted(self.reads.len() as u64, "read that missed", "reads that missed");
             writeln!(out, "\n  {}", style.bold(&format!("{more}{count} a flush")))?;

@@ -1,7 +1,7 @@
 //! How draws and LRZ agree: fragments that LRZ would have rejected though they are seen.
 
 use crate::Style;
-use crate::json::Hex;
+use crate::json::{Hex, is_zero};
 use crate::plural::counted;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -14,10 +14,10 @@ pub(super) struct LrzReport {
     rejected: u64,
     misses: Vec<ShownMiss>,
     /// Misses that are not listed.
-    #[serde(skip_serializing_if = "super::caches::is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     more_misses: u64,
     /// Fragments that were not followed to the end of their pass: whether they are seen is not known.
-    #[serde(skip_serializing_if = "super::caches::is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     unchecked: u64,
 }
 

@@ -36,8 +36,7 @@ impl StepUnit {
         if !packet.taken || packet.level == 0 {
             return false;
         }
-        let is_dispatch =
-            matches!(packet.op, Some(AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl));
+        let is_dispatch = packet.op.is_some_and(AdrenoOp::is_dispatch);
         match self {
             StepUnit::Packet => true,
             StepUnit::Draw => !is_dispatch && packet.op.is_some_and(AdrenoOp::is_work),

@@ -2,7 +2,7 @@
 //!
 //! Never: all of a packet's registers or memory where there are many; the rest is counted.
 
-use crate::json::{Hex, HexWords};
+use crate::json::{Hex, HexWords, is_zero};
 use crate::{Style, plural::counted};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -62,11 +62,6 @@ pub(super) struct TracedPacket<'p> {
     /// Ranges hold bytes between those that were written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     widened: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(n: &usize) -> bool {
-    *n == 0
 }
 
 #[derive(Serialize)]

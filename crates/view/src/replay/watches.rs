@@ -41,7 +41,7 @@ pub(super) fn is_draw(op: AdrenoOp) -> bool {
 fn other_work(op: AdrenoOp) -> Option<&'static str> {
     match op {
         AdrenoOp::Blit => Some("a blit"),
-        AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => Some("a dispatch"),
+        op if op.is_dispatch() => Some("a dispatch"),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use super::layout::{clean, wrap};
 use super::{LABEL, Screen};
 use crate::around::{PartLine, WorkLine};
-use crate::json::Hex;
+use crate::json::{Hex, is_zero};
 use serde::Serialize;
 use unwedge_postmortem::{ExcerptPacket, FieldFact, PacketExcerpt, PacketMark, PacketValue, Trust};
 
@@ -249,11 +249,6 @@ struct JsonPacket<'r> {
     calls: Option<Hex>,
     #[serde(skip_serializing_if = "Option::is_none")]
     word: Option<Hex>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 impl<'r> JsonPackets<'r> {

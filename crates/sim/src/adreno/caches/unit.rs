@@ -186,7 +186,7 @@ pub struct CacheSizes {
 
 impl CacheSizes {
     /// Sizes of a CCU while draws go to memory, as the table of devices has them. That of UCHE is not public.
-    pub(crate) fn of(adreno: Adreno<'_>, gpu_id: u32) -> CacheSizes {
+    pub(crate) fn of(adreno: Adreno<'_>) -> CacheSizes {
         let bytes = |name: &str| {
             let device = adreno.device?;
             let (units, each) = (device.number("num_ccu")?, device.number(name)?);
@@ -195,13 +195,14 @@ impl CacheSizes {
         CacheSizes {
             ccu_color: bytes("a6xx.sysmem_per_ccu_color_cache_size"),
             ccu_depth: bytes("a6xx.sysmem_per_ccu_depth_cache_size"),
-            has_cche: adreno.generation >= Generation::A7xx && gpu_id >= FIRST_WITH_CCHE,
+            has_cche: adreno.generation >= Generation::A7xx
+                && adreno.device.is_some_and(|device| device.chip_id().parts()[..2] != WITHOUT_CCHE),
         }
     }
 }
 
-/// The first GPU with a CCHE.
-const FIRST_WITH_CCHE: u32 = 740;
+/// The first bytes of the chip ids of those a7xx that have no CCHE: a725 and a730.
+const WITHOUT_CCHE: [u8; 2] = [7, 3];
 
 /// What an event does to caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

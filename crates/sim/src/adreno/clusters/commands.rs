@@ -70,15 +70,13 @@ pub(super) struct CommandRegisters {
 }
 
 impl CommandRegisters {
-    pub(super) fn new(gpu: Gpu<'_>, gpu_id: u32) -> CommandRegisters {
+    pub(super) fn new(gpu: Gpu<'_>, by_pipe: bool) -> CommandRegisters {
         let reg = |name: &str| gpu.reg_offset(name);
         let pipe = |name: &str| gpu.space(RegSpace::CpPipe).offset_of(name);
         // The clusters that do the work know its command by another name than those that fetch for it.
         let pair = |name: &str| ["PC_", "HLSQ_"].map(|block| reg(&format!("{block}{name}")));
         let events = gpu.enumeration("vgt_event_type");
         let event = |name: &str| events.and_then(|events| events.value_of(name)).unwrap_or(0) as u32;
-        // Firmware from a650 on has a pipe register for it. a680 has that of a640.
-        let by_pipe = gpu_id >= 650 && gpu_id != 680;
         let wait = match by_pipe {
             true => pipe("WAIT_FOR_IDLE").map(|at| (at, true)),
             false => reg("RBBM_WAIT_FOR_GPU_IDLE_CMD").map(|at| (at, false)),

@@ -121,7 +121,7 @@ impl ClusterQueues {
     /// draws and of blits used before it.
     pub(crate) fn new(
         gpu: Gpu<'_>,
-        gpu_id: u32,
+        by_pipe: bool,
         snapshot: &Snapshot,
         rollovers: [u64; 2],
         stuck: (SentWork, &'static str),
@@ -152,7 +152,7 @@ impl ClusterQueues {
             clusters: names.iter().map(cluster).collect(),
             ranges,
             work: Vec::new(),
-            commands: CommandRegisters::new(gpu, gpu_id),
+            commands: CommandRegisters::new(gpu, by_pipe),
             contexts,
         };
         let (sent, stuck_in) = stuck;

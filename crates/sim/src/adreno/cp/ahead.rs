@@ -36,7 +36,11 @@ impl AdrenoMachine<'_> {
             None => return,
         };
         let rollovers = self.thread(ThreadId::Br).rollovers;
-        let queues = ClusterQueues::new(self.gpu, self.shader_gpu, snapshot, rollovers, (sent, stuck_in));
+        // Firmware from a650 on has a pipe register for CP_WAIT_FOR_IDLE. On a6xx these are the GPUs whose tessellation uses
+        // shared memory.
+        let late = self.adreno.device.is_some_and(|device| device.flag("a6xx.tess_use_shared"));
+        let by_pipe = self.generation >= Generation::A7xx || late;
+        let queues = ClusterQueues::new(self.gpu, by_pipe, snapshot, rollovers, (sent, stuck_in));
         self.ahead = Some(Box::new(queues));
         // It ends at a wait, at something that the CP cannot execute, or where the streams do.
         let _ = self.run(STEPS);
@@ -116,7 +120,7 @@ impl AdrenoMachine<'_> {
     pub(super) fn send_ahead(&mut self, packet: &Executed<'_>) -> Option<PacketEnd> {
         let queues = self.ahead.as_deref_mut().filter(|_| packet.thread == ThreadId::Br)?;
         queues.send(match packet.op {
-            AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => SentWork::Dispatch,
+            op if op.is_dispatch() => SentWork::Dispatch,
             AdrenoOp::Blit => SentWork::Blit(packet.payload.get(0).unwrap_or(0)),
             _ => SentWork::Draw,
         });

@@ -28,6 +28,7 @@ use super::{CpError, CpErrorKind};
 use unwedge_base::Dwords;
 use unwedge_stream::adreno::AdrenoOp;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::adreno::payload::IndirectBuffer;
 
 /// Streams inside one another: ring, IB1 to IB3, and groups or tables in the innermost.
 const MAX_DEPTH: usize = 8;
@@ -259,21 +260,27 @@ impl AdrenoMachine<'_> {
         self.thread(id).frames.last().map_or(0, |frame| frame.level)
     }
 
+    /// The buffer that a packet calls.
+    fn called(&self, packet: &Executed<'_>) -> Result<IndirectBuffer, CpError> {
+        let called = IndirectBuffer::parse(packet.payload, self.generation);
+        called.ok_or(packet.error(CpErrorKind::ShortPacket { opcode: packet.opcode }))
+    }
+
     fn indirect(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
-        let (iova, size) = (packet.arg64(0)?, packet.arg(2)? & 0xf_ffff);
+        let called = self.called(packet)?;
         let level = self.level(packet.thread) + 1;
-        self.push(packet, Frame::new(FrameKind::Indirect, level, iova, size))
+        self.push(packet, Frame::new(FrameKind::Indirect, level, called.iova, called.dwords()))
     }
 
     /// The rest of this stream is not executed.
     fn chain(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {
-        let (iova, size) = (packet.arg64(0)?, packet.arg(2)? & 0xf_ffff);
+        let called = self.called(packet)?;
         let level = self.level(packet.thread);
         let thread = self.thread_mut(packet.thread);
         thread.frames.pop();
         // The packet that it goes to may be itself, and nothing of that is taken yet.
         thread.work.dwords = 0;
-        self.push(packet, Frame::new(FrameKind::Indirect, level, iova, size))
+        self.push(packet, Frame::new(FrameKind::Indirect, level, called.iova, called.dwords()))
     }
 
     fn start_bin(&mut self, packet: &Executed<'_>) -> Result<(), CpStop> {

@@ -41,7 +41,7 @@ impl AdrenoMachine<'_> {
             self.tell_watch(|watch, machine| watch.work(machine, &work, false));
         }
         self.working = Some(match packet.op {
-            AdrenoOp::ExecCs | AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => WorkUnit::Shader,
+            op if op.is_dispatch() => WorkUnit::Shader,
             AdrenoOp::Blit => WorkUnit::Blit,
             _ => WorkUnit::Draw,
         });

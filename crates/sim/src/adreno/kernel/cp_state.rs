@@ -11,9 +11,10 @@ use crate::adreno::machine::{AdrenoMachine, WorkUnit};
 use crate::adreno::space::Client;
 use crate::adreno::{CpErrorKind, CpStop, GpuFault, RunEnd, ThreadId};
 use std::collections::BTreeMap;
-use unwedge_base::Generation;
+use unwedge_base::{Dwords, Generation};
 use unwedge_stream::adreno::AdrenoOp;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::adreno::payload::IndirectBuffer;
 use unwedge_stream::adreno::read_ahead::READ_AHEAD;
 
 /// Names of the queues in registers.
@@ -79,9 +80,10 @@ fn calls(machine: &AdrenoMachine<'_>, words: &[u32]) -> Vec<(u64, u64)> {
     };
     let calls = operations(machine, words).take_while(|(op, _)| surely(*op));
     let calls = calls.filter_map(|call| match call {
-        (AdrenoOp::IndirectBuffer, [low, high, size, ..]) => {
-            let dwords = u64::from(size & 0xf_ffff);
-            Some((u64::from(*low) | u64::from(*high) << 32, dwords)).filter(|_| dwords > 0)
+        (AdrenoOp::IndirectBuffer, payload) => {
+            let payload = Dwords::new(payload, payload.len());
+            let called = IndirectBuffer::parse(payload, machine.adreno().generation)?;
+            Some((called.iova, u64::from(called.dwords()))).filter(|(_, dwords)| *dwords > 0)
         }
         _ => None,
     });
