@@ -25,19 +25,26 @@ struct Lane {
     components: Vec<Component>,
 }
 
-fn count(shader: &Shader, ty: TypeId) -> u64 {
-    match &shader.types[ty] {
-        TypeNode::Leaf(ty) => ty.lanes.into(),
-        TypeNode::Array { element, len } => count(shader, *element).saturating_mul((*len).into()),
-        TypeNode::Struct(members) => {
-            members.iter().map(|member| count(shader, *member)).fold(0, u64::saturating_add)
-        }
+/// How many lanes each type has. Types of a broken shader may be shared so often that a walk down the trees does not end.
+fn counts(shader: &Shader) -> BTreeMap<TypeId, u64> {
+    let mut counts = BTreeMap::new();
+    for (id, node) in shader.types.iter() {
+        // Children come before parents.
+        let of = |ty: &TypeId| counts.get(ty).copied().unwrap_or(0);
+        let count = match node {
+            TypeNode::Leaf(ty) => ty.lanes.into(),
+            TypeNode::Array { element, len } => u64::saturating_mul(of(element), (*len).into()),
+            TypeNode::Struct(members) => members.iter().map(of).fold(0, u64::saturating_add),
+        };
+        counts.insert(id, count);
     }
+    counts
 }
 
 /// Goes through the lanes of a variable in order.
 struct Lanes<'a> {
     shader: &'a Shader,
+    counts: &'a BTreeMap<TypeId, u64>,
     component: usize,
     at: InterfaceSlot,
     lanes: Vec<Lane>,
@@ -55,6 +62,10 @@ impl Lanes<'_> {
     }
 
     fn tree(&mut self, ty: TypeId) {
+        // Any number of elements without lanes are no lanes.
+        if self.counts[&ty] == 0 {
+            return;
+        }
         match &self.shader.types[ty] {
             TypeNode::Leaf(ty) => {
                 let mut next = self.component;
@@ -63,11 +74,7 @@ impl Lanes<'_> {
                 }
                 self.at.slot += next.div_ceil(4) as u32;
             }
-            // Any number of elements without lanes are no lanes.
-            TypeNode::Array { element, len } if count(self.shader, *element) > 0 => {
-                (0..*len).for_each(|_| self.tree(*element));
-            }
-            TypeNode::Array { .. } => {}
+            TypeNode::Array { element, len } => (0..*len).for_each(|_| self.tree(*element)),
             TypeNode::Struct(members) => members.iter().for_each(|member| self.tree(*member)),
         }
     }
@@ -92,10 +99,12 @@ impl Lanes<'_> {
 }
 
 /// The lanes of a variable; `None` if it is too large.
-fn lanes(shader: &Shader, var: Var) -> Option<Vec<Lane>> {
+fn lanes(shader: &Shader, counts: &BTreeMap<TypeId, u64>, var: Var) -> Option<Vec<Lane>> {
     let data = &shader.vars[var];
-    if count(shader, data.ty) > MAX_LANES {
-        return None;
+    match counts[&data.ty] {
+        0 => return Some(Vec::new()),
+        1..=MAX_LANES => {}
+        _ => return None,
     }
     let (slot, end) = match (data.builtin, data.location) {
         (Some(builtin), _) => (builtin.slots().start.into(), builtin.slots().end.into()),
@@ -110,7 +119,7 @@ fn lanes(shader: &Shader, var: Var) -> Option<Vec<Lane>> {
         index: data.index,
     };
     let component = if data.builtin.is_some() { 0 } else { data.component.into() };
-    let mut all = Lanes { shader, component, at, lanes: Vec::new() };
+    let mut all = Lanes { shader, counts, component, at, lanes: Vec::new() };
     match shader.types[data.ty] {
         TypeNode::Array { element, len } if data.flags.has(VarFlags::ARRAYED) => {
             for vertex in 0..len {
@@ -195,10 +204,11 @@ impl Given<'_> {
 
 /// Four invocations of a stage with made-up inputs.
 pub(super) fn inputs(shader: &Shader, rng: &mut Rng) -> Vec<InvocationInput> {
-    (0..4).map(|invocation| input(shader, invocation, rng)).collect()
+    let counts = counts(shader);
+    (0..4).map(|invocation| input(shader, &counts, invocation, rng)).collect()
 }
 
-fn input(shader: &Shader, invocation: u32, rng: &mut Rng) -> InvocationInput {
+fn input(shader: &Shader, counts: &BTreeMap<TypeId, u64>, invocation: u32, rng: &mut Rng) -> InvocationInput {
     let mut input = InvocationInput::default();
     // The interpreter counts invocations of a subgroup itself.
     let counted = [SystemValue::SubgroupSize, SystemValue::SubgroupInvocation];
@@ -220,7 +230,7 @@ fn input(shader: &Shader, invocation: u32, rng: &mut Rng) -> InvocationInput {
         })
         .into();
     for (var, data) in shader.vars.iter().filter(|(_, data)| data.storage == Storage::Input) {
-        let Some(lanes) = lanes(shader, var) else { continue };
+        let Some(lanes) = lanes(shader, counts, var) else { continue };
         let apart = VarFlags::FLAT.or(VarFlags::PATCH).or(VarFlags::ARRAYED);
         let interpolates = shader.info.stage == Stage::Fragment && !data.flags.any(apart);
         let at = match data.flags {
@@ -242,9 +252,14 @@ fn input(shader: &Shader, invocation: u32, rng: &mut Rng) -> InvocationInput {
 }
 
 /// Moves the variables of an output that have slots to the slots.
-fn to_slots(shader: &Shader, variables: &mut BTreeMap<Var, VariableLanes>, slots: &mut Slots) {
+fn to_slots(
+    shader: &Shader,
+    counts: &BTreeMap<TypeId, u64>,
+    variables: &mut BTreeMap<Var, VariableLanes>,
+    slots: &mut Slots,
+) {
     variables.retain(|&var, values| {
-        let Some(lanes) = lanes(shader, var) else { return true };
+        let Some(lanes) = lanes(shader, counts, var) else { return true };
         if lanes.iter().any(|lane| lane.components.is_empty() || lane.base == Base::Handle) {
             return true;
         }
@@ -260,10 +275,11 @@ fn to_slots(shader: &Shader, variables: &mut BTreeMap<Var, VariableLanes>, slots
 
 /// The outputs of an invocation with all variables that have slots as slots.
 pub(super) fn as_slots(shader: &Shader, mut output: InvocationOutput) -> InvocationOutput {
-    to_slots(shader, &mut output.variables, &mut output.slots);
+    let counts = &counts(shader);
+    to_slots(shader, counts, &mut output.variables, &mut output.slots);
     for vertex in &mut output.vertices {
         if let VertexOutput::Vertex { variables, slots, .. } = vertex {
-            to_slots(shader, variables, slots);
+            to_slots(shader, counts, variables, slots);
         }
     }
     output
