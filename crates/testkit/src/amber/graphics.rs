@@ -1,4 +1,4 @@
-//! Graphics pipelines of scripts: what is attached and bound, fixed state, and draws. An executor that has no draws refuses them.
+//! Graphics pipelines of scripts: what is attached and bound, fixed state, and draws.
 
 use super::script::Lines;
 use super::{AmberReason, Image, MAX_BYTES, Result, ScriptShaders};
@@ -48,7 +48,7 @@ pub struct DepthState {
     pub bounds: Option<[f64; 2]>,
 }
 
-/// What a graphics pipeline has beside its bindings.
+/// The attachments, vertex data and fixed state of a graphics pipeline.
 #[derive(Debug, Clone, Default)]
 pub struct GraphicsState {
     /// Its shaders by stage.
@@ -147,6 +147,8 @@ impl GraphicsState {
                 let mut attached =
                     AttachedShader { shader: (*shader).to_owned(), ..AttachedShader::default() };
                 lines.attach(options, &mut attached.entry, &mut attached.specialization)?;
+                // A derived pipeline replaces the shader of the stage.
+                self.shaders.retain(|(other, _)| *other != stage);
                 self.shaders.push((stage, attached));
             }
             ["BIND", "BUFFER", name, "AS", "color", "LOCATION", location] => {

@@ -81,8 +81,8 @@ impl Image {
 /// Values of a component of 8 bits.
 const LEVELS: usize = 256;
 
-/// Compares the histograms of two images: the mean distance that values of a component move from one to the other, in units of its
-/// range. Amber's "earth mover's distance" of each channel.
+/// Compares the histograms of two images by Amber's "earth mover's distance" of each channel: the mean distance that values of a
+/// component move from one histogram to the other, divided by the number of bins.
 pub(super) fn equal_histograms(a: &Image, b: &Image, most: f64) -> Result<(), AmberReason> {
     if a.format != b.format || !a.format.ends_with("_UNORM") || a.format.matches('8').count() != 4 {
         return Err(AmberReason::Unsupported(format!("histograms of {} and {}", a.format, b.format)));
@@ -105,7 +105,7 @@ pub(super) fn equal_histograms(a: &Image, b: &Image, most: f64) -> Result<(), Am
             *sum += count;
             Some(sum.abs())
         });
-        let distance = moved.sum::<f64>() / texels / (LEVELS - 1) as f64;
+        let distance = moved.sum::<f64>() / texels / LEVELS as f64;
         if distance > most {
             return Err(AmberReason::Failed(format!(
                 "channel {channel} differs by {distance}, more than {most}"
