@@ -53,7 +53,7 @@ impl Images for MadeImages {
     fn size(&mut self, _: BindingPoint, access: &ImageAccess, level: u32) -> Option<[u32; 4]> {
         let dimensions = if access.dim == Dim::Cube { 2 } else { usize::from(access.dim.coordinates()) };
         let mut size = [16; 4];
-        size[..dimensions].fill(16 >> level);
+        size[..dimensions].fill(16u32.checked_shr(level)?);
         (level < LEVELS).then_some(size)
     }
 
