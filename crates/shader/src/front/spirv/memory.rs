@@ -67,6 +67,10 @@ impl Translator<'_> {
                 let (to, from) = (self.val(inst.word(1)?)?, self.val(inst.word(2)?)?);
                 let access = self.access(inst, 3)?;
                 let ty = self.pointee(&from, inst.word(2)?)?;
+                let (target, source) = (self.target(inst.word(1)?)?.1, self.target(inst.word(2)?)?.1);
+                if !self.same_leaves(target, source)? {
+                    return invalid("a copy is between pointers to different types");
+                }
                 let leaves = self.load(from, ty, access, true)?;
                 self.store(to, &leaves, access)?;
             }
