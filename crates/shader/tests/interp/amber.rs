@@ -217,7 +217,7 @@ fn scripts_of_the_data_parse_or_are_refused_by_name() {
     assert!(count * 10 <= parsed, "{count} of {} are refused", parsed + count);
 }
 
-/// Draws rectangles in the clear colour's complement, so that draws, clears and expectations can be told apart.
+/// Fills the first attachment with the clear colour, or with green for every other draw.
 #[derive(Default)]
 struct Painter {
     draws: Vec<amber::Draw>,

@@ -123,8 +123,8 @@ fn an_explicit_level_is_raised_to_the_least() {
 #[test]
 fn layers_are_rounded_to_even() {
     let shape = ImageShape { layers: 4, ..ImageShape::new(Dim::D2, [1, 1, 1]) };
-    // 0.5 is layer 0, 1.5 and 2.5 are layer 2.
-    for (layer, texel) in [(0.5f32, 0.0), (1.5, 2.0), (2.5, 2.0)] {
+    // 0.5 is layer 0, 1.5 and 2.5 are layer 2. Layers outside are clamped after they are rounded.
+    for (layer, texel) in [(0.5f32, 0.0), (1.5, 2.0), (2.5, 2.0), (-0.5, 0.0), (-0.7, 0.0), (3.5, 3.0)] {
         let bits = layer.to_bits();
         let body = format!(
             "%10: b32 = const<0x3f000000>\n%11: b32 = const<{bits:#x}>\n%12: b32x3 = vec %10, %10, %11\n\
