@@ -360,11 +360,8 @@ impl Checker<'_> {
                 } else {
                     expect(args.len() == fixed, "there are too many operands")?;
                 }
-                return slot_lanes(
-                    op,
-                    slot,
-                    if op == Op::StoreSlot { args[0] } else { result.unwrap_or(Type::B32) },
-                );
+                let moved = if op == Op::StoreSlot { args[0] } else { result.unwrap_or(Type::B32) };
+                return slot_lanes(op, slot, moved);
             }
             (Payload::Bary(at, _), _) => {
                 let wanted: &[Type] = match at.name() {
@@ -443,7 +440,7 @@ fn slot_lanes(op: Op, slot: SlotAccess, moved: Type) -> Check {
         op == Op::LoadSlot || slot.dir == if op == Op::StoreSlot { SlotDir::Output } else { SlotDir::Input },
         "the direction is wrong",
     )?;
-    expect(BaseSet::BITS.has(moved.base), "a descriptor is not in a slot")?;
+    expect(BaseSet::BITS.has(moved.base), "a slot cannot hold a descriptor")?;
     let floats = matches!(moved.base, Base::B16 | Base::B32);
     expect(op != Op::LoadInterpolated || floats, "only floats of 16 and 32 bits are interpolated")?;
     let end = u32::from(slot.component) + u32::from(moved.lanes) * moved.lane_components();

@@ -32,8 +32,8 @@ struct InterestingnessTest {
     _folder: TemporaryFolder,
 }
 
-/// Interrupts of the user. The first one ends the command that runs, which has a process group of its own and is not interrupted with
-/// the program.
+/// Interrupts by the user. The first one kills the running command, which has a process group of its own and so does not receive the
+/// interrupt of the program.
 struct Interrupts(Arc<AtomicBool>);
 
 impl Interrupts {
@@ -129,7 +129,8 @@ impl InterestingnessTest {
             arguments.push(file.clone().into());
         }
         let limit = Duration::from_secs(args.timeout);
-        let interrupts = Interrupts::take().map_err(|e| Failure::Unusable(format!("no signals: {e}")))?;
+        let interrupts =
+            Interrupts::take().map_err(|e| Failure::Unusable(format!("cannot handle signals: {e}")))?;
         let program = program.clone();
         Ok(InterestingnessTest { program, arguments, file, limit, interrupts, _folder: folder })
     }

@@ -107,7 +107,7 @@ impl<'a> ShaderFile<'a> {
         }
     }
 
-    /// A source in a language, whatever its name. It becomes SPIR-V.
+    /// A source in a given language, which becomes SPIR-V. The ending of the name does not matter.
     ///
     /// # Errors
     /// When it is not valid or not supported.

@@ -344,8 +344,8 @@ ops! {
     Atomic "atomic" ANY = [ANY] RW;
     /// The same, where memory is written only if it is equal to the second operand: new value, compared value, then as [`Op::Load`].
     AtomicCompare "atomic_compare" ANY = [ANY, ANY] RW;
-    /// Loads lanes of an interface slot: [`super::Payload::Slot`]; vertex if the access has one, offset in slots. Of an input that a
-    /// fragment shader does not interpolate, it is the value of the provoking vertex. Undefined for an offset past the payload's count.
+    /// Loads lanes of an interface slot: [`super::Payload::Slot`]; vertex if the access has one, offset in slots. In a fragment shader,
+    /// an input without a vertex has the value of the provoking vertex. Undefined for an offset past the payload's count.
     LoadSlot "load_slot" FREE = [] RD;
     /// Stores to an interface slot: value, then as [`Op::LoadSlot`]. Nothing is stored past the payload's count.
     StoreSlot "store_slot" - = [FREE] WR;

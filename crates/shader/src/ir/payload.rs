@@ -359,8 +359,8 @@ named! {
     }
 }
 
-/// An access to an interface slot: four components of 32 bits between two stages. A lane of 64 bits takes two components, one of another
-/// width the low bits of one.
+/// An access to an interface slot: four components of 32 bits between two stages. A lane of 64 bits takes two components, the low word
+/// first. A lane of any other width takes the low bits of one component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SlotAccess {
     /// Input or output.
@@ -373,7 +373,7 @@ pub struct SlotAccess {
     pub component: u8,
     /// The slot. [`super::SlotLayout`] says which built-in or location it is.
     pub slot: u16,
-    /// Slots from this one on that the offset chooses from: the offset is less than this.
+    /// The number of slots, from this one on, that the offset chooses from. The offset is less than this.
     pub count: u16,
     /// The second source of blending, or the stream of a geometry shader.
     pub index: u8,

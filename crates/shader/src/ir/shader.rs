@@ -405,7 +405,7 @@ impl Default for ShaderInfo {
 }
 
 impl ShaderInfo {
-    /// Whether quads of invocations have derivatives: in fragment shaders, and in compute shaders that say how quads are formed.
+    /// Whether derivatives within quads are defined: in fragment shaders, and in compute shaders that say how quads are formed.
     pub fn has_derivatives(&self) -> bool {
         self.stage == Stage::Fragment
             || self.stage == Stage::Compute && self.modes.any(Modes::QUADS.or(Modes::LINEAR))

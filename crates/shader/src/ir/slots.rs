@@ -1,6 +1,6 @@
 //! Interface slots: which slots an input or output has. A slot is four components of 32 bits.
 //!
-//! Slots follow from built-ins and locations alone, so the slots of two stages that are linked agree. Built-ins have the slots of
+//! Slots depend on built-ins and locations alone, so the slots of two linked stages agree. Built-ins have the slots of
 //! [`Builtin::slots`]; a location has the slot [`FIRST_LOCATION_SLOT`] plus its number. Slots of the patch are counted apart from those
 //! of vertices. Facts: "Location and Component Assignment" of the Vulkan specification.
 
@@ -64,7 +64,7 @@ pub struct VarSlots {
 #[derive(Debug)]
 pub struct SlotLayout<'a> {
     shader: &'a Shader,
-    /// Slots of each type by the first component of its leaves; empty where no variable starts at that component.
+    /// Slots of each type by the first component of its leaves; empty if no variable starts at that component.
     sizes: [SecondaryMap<TypeId, u32>; SLOT_COMPONENTS as usize],
     known: [bool; SLOT_COMPONENTS as usize],
 }
@@ -115,7 +115,7 @@ impl<'a> SlotLayout<'a> {
         Some(VarSlots { first: range.start, count, component, compact, ty })
     }
 
-    /// How many slots a type has whose leaves start at a component. That of types that no variable at this component has is 0.
+    /// How many slots a type has whose leaves start at a component; 0 if no variable starts at that component.
     pub fn size(&self, ty: TypeId, component: u8) -> u32 {
         self.sizes.get(usize::from(component)).map_or(0, |sizes| sizes[ty])
     }

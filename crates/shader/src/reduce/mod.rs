@@ -63,9 +63,9 @@ pub struct Reduction {
     pub shader: Shader,
     /// The number of candidates that the predicate has seen.
     pub tries: usize,
-    /// The number of candidates that were made.
+    /// The number of candidates that were made, with those that the predicate has not seen.
     pub candidates: usize,
-    /// How many of them were interesting.
+    /// The number of candidates that were interesting.
     pub accepted: usize,
     /// Whether it ended at the limit of tries.
     pub limited: bool,
@@ -82,11 +82,11 @@ pub enum ReduceError<E> {
     Predicate(E),
 }
 
-/// How many candidates are made for each try. Those that are not valid, not lighter or known already are not tried.
+/// The most candidates that are made, for each try that is allowed. Those that are not valid, not lighter or already known are not tried.
 pub const CANDIDATES_PER_TRY: usize = 100;
 
 /// Reduces a valid shader. The predicate sees the shader itself first, then at most `tries` valid candidates; the last interesting one is
-/// the result. Candidates that the predicate does not see are bounded, too: a hundred of them count as a try.
+/// the result. Candidates that the predicate does not see are bounded, too, by [`CANDIDATES_PER_TRY`].
 ///
 /// # Errors
 /// If the shader is not interesting, or the predicate fails.

@@ -1,7 +1,8 @@
-//! Conformance scripts: the part of Amber that compute and graphics tests use, and of its older form VkScript what compute tests use.
+//! Conformance scripts: the part of Amber that compute and graphics tests use, and the part of its older form VkScript that compute tests
+//! use.
 //!
-//! A script declares buffers and pipelines, runs them, and says what must be in the buffers. What runs a shader is an [`Executor`]; one
-//! that has no draws refuses scripts with graphics pipelines when they draw.
+//! A script declares buffers and pipelines, runs them, and says what must be in the buffers. What runs a shader is an [`Executor`]. One
+//! without draws fails at the first draw of a script.
 //! Shaders of scripts are skipped; modules come from the caller. A command that is not supported is an error with its line. Facts:
 //! `docs/amber_script.md` and `docs/vk_script.md` of Amber.
 
@@ -87,7 +88,7 @@ pub struct Pipeline {
     pub push: Option<String>,
     /// The size that subgroups must have.
     pub subgroup_size: Option<u32>,
-    /// What a graphics pipeline has beside that.
+    /// The state of a graphics pipeline; `None` for a compute pipeline.
     pub graphics: Option<GraphicsState>,
 }
 
@@ -162,7 +163,7 @@ pub trait Executor {
     /// Draws, or clears the attachments of a graphics pipeline. Everything is by its name in the script.
     ///
     /// # Errors
-    /// A reason in words; that draws are not supported, unless the executor has them.
+    /// A reason in words. An executor without this method does not support draws.
     fn draw(
         &mut self,
         _pipeline: &Pipeline,

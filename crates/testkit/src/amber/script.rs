@@ -201,7 +201,7 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
     Ok(script)
 }
 
-/// What attachments are cleared to if the script does not say it.
+/// The colour and depth that attachments are cleared to by default.
 const CLEAR: ([f64; 4], f64) = ([0.0; 4], 1.0);
 
 impl Lines<'_> {

@@ -83,8 +83,8 @@ pub fn random_shader(seed: u64) -> Result<bool, String> {
     keeps_behaviour(&random(&mut Rng::new(seed), Dialect::Full), &setup(seed))
 }
 
-/// Whether the random shader of a graphics stage keeps its behaviour: after each pass, and after the standard ones where its interface was
-/// lowered before. `false` if there is nothing to compare.
+/// Whether the random shader of a graphics stage keeps its behaviour: after each pass, and after `lower-io` and then the standard passes.
+/// `false` if there is nothing to compare.
 ///
 /// # Errors
 /// What differs.

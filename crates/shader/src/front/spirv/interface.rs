@@ -299,7 +299,7 @@ impl Translator<'_> {
         self.bytes_at(var, ty, Space::Shared, offset, Access::NONE)
     }
 
-    /// What an array of descriptors, or of arrays of them, has, and how many.
+    /// The elements of an array of descriptors, or of arrays of them, and how many there are. Any other type is one element.
     fn descriptors(&self, ty: TypeRef) -> Result<(TypeRef, u32)> {
         let (mut inner, mut count) = (ty, 1u32);
         loop {

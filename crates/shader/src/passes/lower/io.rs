@@ -1,12 +1,13 @@
 //! Lowers inputs and outputs: takes any shader; afterwards they are accessed by operations on interface slots, in lanes of at most 32 bits.
 //!
-//! [`SlotLayout`] says which slots a variable has. A variable without slots stays, as does one that has descriptors. A leaf that is larger
-//! than a slot becomes several accesses, a lane of 64 bits two components. The outermost index of an arrayed variable becomes the vertex, other indices an
-//! offset in slots. Values that choose an element of an output are compared with its length, because nothing is stored past the end.
+//! [`SlotLayout`] says which slots a variable has. Accesses to a variable without slots, and to descriptors, stay. A leaf that is larger
+//! than a slot becomes several accesses, a lane of 64 bits two components. The outermost index of an arrayed variable becomes the vertex,
+//! other indices an offset in slots. Indices of stores that are not constant are compared with the length of the array, because a store
+//! past the end does nothing.
 //!
-//! Inputs of a fragment shader are interpolated at the barycentric coordinates that the variable or instruction says. Those that are `flat`, of the
-//! patch or primitive, or not floats of 16 or 32 bits are those of the provoking vertex. Variables stay declared: they say what is captured and
-//! what is invariant.
+//! Inputs of a fragment shader are interpolated at the barycentric coordinates that the variable or instruction says. Those that are
+//! `flat`, of the patch or primitive, or not floats of 16 or 32 bits have the value of the provoking vertex. Variables stay declared,
+//! because they say what is captured and what is invariant.
 
 use crate::analysis::slots::SlotMask;
 use crate::ir::{
@@ -164,7 +165,7 @@ fn is_own_vertex(shader: &Shader, func: &Function, vertex: Value, len: u32) -> b
 }
 
 impl Leaf {
-    /// Goes on to a later slot. All slots of a variable fit into 16 bits, but for those within an array without elements.
+    /// Goes on to a later slot. All slots of a variable fit into 16 bits, except those in an array without elements.
     fn move_by(&mut self, slots: u32) {
         self.access.slot = self.access.slot.wrapping_add(slots as u16);
     }
@@ -422,9 +423,9 @@ fn store_compact(b: &mut Builder, leaf: &Leaf, index: Index, value: Value, offse
     }
 }
 
-/// Removes stores to output slots of locations whose components the next stage does not read: `read` is what it loads
-/// ([`SlotMask::loaded`]), or what the attachments of a fragment shader take. What the shader loads itself stays, and so do built-ins, streams
-/// other than 0, and slots of variables that transform feedback captures. `dead` removes what computes the values.
+/// Removes stores to output slots of locations if the next stage reads none of their components. `read` is what that stage loads
+/// ([`SlotMask::loaded`]), or what the attachments of a fragment shader take. Stores of what the shader itself loads stay, and so do those
+/// of built-ins, of streams other than 0, and of variables that transform feedback captures. `dead` removes what computes the values.
 pub fn remove_unread_outputs(shader: &mut Shader, read: &SlotMask) -> bool {
     let own = SlotMask::loaded(shader, SlotDir::Output);
     let captured = captured_slots(shader);

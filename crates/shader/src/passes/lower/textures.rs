@@ -12,15 +12,16 @@ use crate::substitution::Substitution;
 /// Which forms the back end does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextureOptions {
-    /// Reads of input attachments become fetches at the fragment.
+    /// Reads of input attachments become fetches at the fragment, of layer 0.
     pub subpasses: bool,
-    /// Layers of sampling and gathers are rounded to the nearest even before.
+    /// Layers of sampling and gathers are rounded, ties to even. They are not clamped.
     pub layers: bool,
     /// Sampling without a level, in a shader without derivatives, gets the level that it has there: its bias, or 0.
     pub levels: bool,
-    /// A least level of sampling with an explicit level becomes a maximum.
+    /// A least level of sampling with an explicit level becomes a maximum. A bias of the sampler is then added after the maximum, not
+    /// before, so the level differs for samplers that have one.
     pub least_levels: bool,
-    /// Sizes are asked of level 0 alone.
+    /// Sizes are queried of level 0, and those of other levels computed.
     pub sizes: bool,
 }
 
