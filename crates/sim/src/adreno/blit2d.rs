@@ -183,6 +183,10 @@ struct Blit {
     between: Between,
 }
 
+/// Numbers of the images of a blit among the places that accesses are near to.
+const SOURCE: usize = 0;
+const DESTINATION: usize = 1;
+
 impl AdrenoMachine<'_> {
     /// Executes a blit of the registers as they are. One that asks for what is not known is left out, with a note.
     pub(crate) fn blit(&mut self, id: ThreadId) -> Result<(), CpStop> {
@@ -237,6 +241,7 @@ impl AdrenoMachine<'_> {
         if let Err(stop) = self.spend(width.saturating_mul(height).saturating_mul(u64::from(dst.samples))) {
             return Some(Err(stop));
         }
+        self.begin_samples(&dst, area);
         if control >> 7 & 1 != 0 {
             let signed = is_signed(info.format());
             let colour = [0, 1, 2, 3].map(|n| between.solid(solid[n], n, signed));
@@ -347,7 +352,7 @@ impl AdrenoMachine<'_> {
     }
 
     /// The texel at a place, components as bits.
-    fn texel(&self, src: &Surface, x: i64, y: i64, sample: u32) -> Result<[u32; 4], GpuFault> {
+    fn texel(&mut self, src: &Surface, x: i64, y: i64, sample: u32) -> Result<[u32; 4], GpuFault> {
         let mut bytes = [0; TEXEL];
         let size = src.codec.bytes() as usize;
         self.load_texel(src, x, y, sample, &mut bytes[..size])?;
@@ -355,7 +360,7 @@ impl AdrenoMachine<'_> {
     }
 
     /// Four texels, weighted by how near they are.
-    fn filtered(&self, src: &Surface, u: f32, v: f32) -> Result<[u32; 4], GpuFault> {
+    fn filtered(&mut self, src: &Surface, u: f32, v: f32) -> Result<[u32; 4], GpuFault> {
         let (left, top) = (u.floor(), v.floor());
         let (across, down) = (u - left, v - top);
         let mut sum = [0f32; 4];
@@ -374,7 +379,7 @@ impl AdrenoMachine<'_> {
     }
 
     /// The mean of the samples of a texel; of integers the first sample.
-    fn averaged(&self, src: &Surface, x: i64, y: i64) -> Result<[u32; 4], GpuFault> {
+    fn averaged(&mut self, src: &Surface, x: i64, y: i64) -> Result<[u32; 4], GpuFault> {
         if src.codec.numeric() != Numeric::Float {
             return self.texel(src, x, y, 0);
         }
@@ -387,10 +392,17 @@ impl AdrenoMachine<'_> {
     }
 
     /// The bytes of a texel. Beyond the image the nearest texel is read.
-    fn load_texel(&self, src: &Surface, x: i64, y: i64, sample: u32, to: &mut [u8]) -> Result<(), GpuFault> {
+    fn load_texel(
+        &mut self,
+        src: &Surface,
+        x: i64,
+        y: i64,
+        sample: u32,
+        to: &mut [u8],
+    ) -> Result<(), GpuFault> {
         let inside = |at: i64, size: u32| at.clamp(0, i64::from(size.max(1)) - 1) as u32;
         let (x, y) = (inside(x, src.size.0), inside(y, src.size.1));
-        src.read(&self.space, [x, y, 0, sample], to)
+        src.load(&mut self.samples(), SOURCE, [x, y, 0, sample], to)
     }
 
     /// Writes a texel; where the mask leaves components out, those of the texel that is there stay.
@@ -409,7 +421,7 @@ impl AdrenoMachine<'_> {
         } else {
             let mut old = [0; TEXEL];
             let bytes = packed.len();
-            dst.read(&self.space, place, &mut old[..bytes])?;
+            dst.load(&mut self.samples(), DESTINATION, place, &mut old[..bytes])?;
             let kept = dst.codec.unpack(&old[..bytes], 0, 0).unwrap_or_default();
             let mut both = kept;
             (0..4).filter(|n| mask >> n & 1 != 0).for_each(|n| both[n] = colour[n]);
@@ -418,7 +430,7 @@ impl AdrenoMachine<'_> {
             }
             &merged[..bytes]
         };
-        dst.write(&mut self.space, place, packed)
+        dst.store(&mut self.samples(), DESTINATION, place, packed)
     }
 }
 

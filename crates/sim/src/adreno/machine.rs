@@ -9,7 +9,7 @@ use super::draw::{DrawCounters, DrawPlaces, LrzCheck, StreamProgram, Visibility,
 use super::draw_watch::WatchSlot;
 use super::fiber_trace::FiberTrace;
 use super::ir3;
-use super::space::AddressSpace;
+use super::space::{AddressSpace, NearSamples};
 use super::state::LoadedState;
 use super::watch::{PacketChanges, PacketWatch, Waiting};
 use crate::run::{in_pool, is_in_pool};
@@ -188,6 +188,8 @@ pub struct AdrenoMachine<'d> {
     pub(crate) draw_watch: WatchSlot,
     /// Whether bytes of GMEM that nothing has written are tracked ([`AdrenoMachine::track_undefined`]).
     pub(crate) tracks_undefined: bool,
+    /// Where a blit, or an event of GMEM, accessed memory last.
+    pub(crate) near: NearSamples,
     /// Work was shared with other threads.
     pub(crate) shares_work: bool,
     notes: BTreeSet<Note>,
@@ -251,6 +253,7 @@ impl<'d> AdrenoMachine<'d> {
             fiber_trace: None,
             draw_watch: WatchSlot::default(),
             tracks_undefined: false,
+            near: NearSamples::default(),
             shares_work: false,
             notes: BTreeSet::new(),
             ops: operations(gpu),

@@ -6,7 +6,6 @@
 use super::kernel::{CoreDumper, HangDump, HungSubmit, KernelRing};
 use super::machine::{AdrenoMachine, RunEnd};
 use super::watch::PacketWatch;
-use crate::memory::Load;
 use std::collections::BTreeMap;
 use unwedge_base::{Buffer, Memory};
 use unwedge_hw::adreno::snapshot::Snapshot;
@@ -252,10 +251,11 @@ impl Replay<'_> {
             if self.is_as_captured(buffer, from, size) {
                 continue;
             }
-            for at in from..from + size {
+            let now = self.machine.space.memory.known_bytes(buffer.iova + from, size as usize);
+            for (at, now) in (from..).zip(now) {
                 let iova = buffer.iova + at;
-                let Load::Known(now) = self.machine.space.memory.load(iova, 1) else { continue };
-                if captured_byte(buffer, at).map(u64::from) == Some(now) {
+                let Some(now) = now else { continue };
+                if captured_byte(buffer, at) == Some(now) {
                     continue;
                 }
                 let none = BufferChange {
@@ -345,19 +345,20 @@ impl Replay<'_> {
             if self.is_as_captured(later, from, size) {
                 continue;
             }
-            for at in from..from + size {
+            let now = self.machine.space.memory.known_bytes(later.iova + from, size as usize);
+            for (at, now) in (from..).zip(now) {
                 let iova = later.iova + at;
-                let Load::Known(now) = self.machine.space.memory.load(iova, 1) else { continue };
+                let Some(now) = now else { continue };
                 let (Some(old), Some(new)) = (captured_byte(before, at), captured_byte(later, at)) else {
                     continue;
                 };
-                if now == u64::from(new) {
+                if now == new {
                     continue;
                 }
                 let (iova_of, size) = (later.iova, later.size);
                 let none = SnapshotChange { iova: iova_of, size, differ: 0, not_written: 0, first: iova };
                 let change = found.get_or_insert(none);
-                if now == u64::from(old) {
+                if now == old {
                     change.not_written += 1;
                 } else {
                     change.differ += 1;

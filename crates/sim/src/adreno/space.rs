@@ -534,6 +534,12 @@ impl SampleMemory for BandSamples<'_> {
 }
 
 impl AddressSpace {
+    /// Stores the bytes of ranges that are left out because they are zero, if they are not more than so many; false: some are not stored.
+    pub(crate) fn store_ranges(&mut self, ranges: &[BandRange], most: usize) -> bool {
+        // The last range of a region may be the only one that is not stored.
+        ranges.iter().rev().all(|range| self.memory.store_range(range.first, range.end, most))
+    }
+
     /// The samples of bands of rows, apart from each other; `None` where some of their bytes are not stored and are more than so many, may not be
     /// accessed, belong to two of them, or are seen through a cache. A band has no more than two ranges of an attachment.
     pub(crate) fn bands(&mut self, bands: &[Vec<BandRange>], most: usize) -> Option<Vec<BandSamples<'_>>> {
@@ -550,12 +556,8 @@ impl AddressSpace {
         if !apart || self.has_caches() || !all.iter().all(|(_, range)| allowed(range)) {
             return None;
         }
-        // The last range of a region is the one that may not be stored.
-        let is_stored =
-            |range: &BandRange| self.memory.stored_at(range.first).len() as u64 >= range.end - range.first;
-        let missing: Vec<BandRange> =
-            all.iter().rev().map(|(_, range)| *range).filter(|range| !is_stored(range)).collect();
-        if !missing.iter().all(|range| self.memory.store_range(range.first, range.end, most)) {
+        let ranges: Vec<BandRange> = all.iter().map(|(_, range)| *range).collect();
+        if !self.store_ranges(&ranges, most) {
             return None;
         }
         let ranges: Vec<(u64, u64)> = all.iter().map(|(_, range)| (range.first, range.end)).collect();

@@ -3,7 +3,10 @@
 //! Surfaces with UBWC keep their flags (see [`super::ubwc`]). Never: which image registers name.
 
 use super::caches::CachePort;
-use super::space::{AddressSpace, BandRange, GpuFault, GpuFaultKind, ReadSamples, SampleMemory};
+use super::machine::AdrenoMachine;
+use super::space::{
+    AddressSpace, BandRange, DirectSamples, GpuFault, GpuFaultKind, NearSamples, ReadSamples, SampleMemory,
+};
 use super::ubwc::{BlockFlag, FlagPlane};
 use crate::fault::MemoryAccess;
 use std::ops::Range;
@@ -12,6 +15,9 @@ use unwedge_hw::adreno::layout::{Addresser, AddresserParts, ImageGpu, TileMode, 
 
 /// Bytes of the largest texel.
 pub(super) const TEXEL: usize = 16;
+
+/// Bytes that a region of memory leaves out because they are zero, and that are stored for what writes them, for each texel.
+const ADDED_BYTES: u64 = 128;
 
 /// What a surface is made from.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +66,27 @@ pub(super) struct Surface {
     pub(super) samples: u32,
     pub(super) size: (u32, u32),
     flags: Option<FlagPlane>,
+}
+
+impl AdrenoMachine<'_> {
+    /// Begins to read and write texels one after the other, in an area of first and last column and row of an image that is written.
+    pub(super) fn begin_samples(&mut self, surface: &Surface, [left, top, right, bottom]: [u32; 4]) {
+        self.near = NearSamples::default();
+        if left > right || top > bottom {
+            return;
+        }
+        let rows = surface.band_rows();
+        let bands =
+            surface.bands(0, top / rows..bottom / rows + 1, rows, [right, bottom, 0], surface.samples);
+        let pixels = u64::from(right - left + 1).saturating_mul((bottom - top + 1).into());
+        let most = pixels.saturating_mul(ADDED_BYTES);
+        self.space.store_ranges(&bands.unwrap_or_default(), usize::try_from(most).unwrap_or(usize::MAX));
+    }
+
+    /// Memory, near to what was accessed since [`AdrenoMachine::begin_samples`].
+    pub(super) fn samples(&mut self) -> DirectSamples<'_> {
+        DirectSamples::new(&mut self.space, &mut self.near, &mut self.draw_watch)
+    }
 }
 
 impl Surface {
@@ -310,16 +337,6 @@ impl Surface {
     /// Reads the bytes of a sample: column, row, layer, sample.
     pub(super) fn read(&self, space: &AddressSpace, place: [u32; 4], to: &mut [u8]) -> Result<(), GpuFault> {
         self.load(&mut ReadSamples(space), 0, place, to)
-    }
-
-    /// Writes the bytes of a sample.
-    pub(super) fn write(
-        &self,
-        space: &mut AddressSpace,
-        place: [u32; 4],
-        from: &[u8],
-    ) -> Result<(), GpuFault> {
-        self.store(space, 0, place, from)
     }
 
     /// Whether bytes of a sample are undefined: they come from GMEM, where nothing had written them.

@@ -277,6 +277,38 @@ impl SimMemory {
         Some(bytes)
     }
 
+    /// So many bytes from an address on; `None` where they are not mapped or not known.
+    pub(crate) fn known_bytes(&self, first: u64, size: usize) -> Vec<Option<u8>> {
+        let mut all = vec![None; size];
+        let Some(last) = (size as u64).checked_sub(1).map(|beyond| first.saturating_add(beyond)) else {
+            return all;
+        };
+        let place = |address: u64| (address - first) as usize;
+        let number = self.regions.partition_point(|region| region.last < first);
+        for region in self.regions[number..].iter().take_while(|region| region.base <= last) {
+            let (from, to) = (region.base.max(first), region.last.min(last));
+            let mut unstored = from;
+            if let Some(bytes) = &region.bytes {
+                all[place(from)..=place(to)].fill(Some(region.filler));
+                let skipped = usize::try_from(from - region.base).unwrap_or(usize::MAX);
+                let stored = bytes.get(skipped..).unwrap_or_default();
+                let stored = &stored[..stored.len().min(place(to) + 1 - place(from))];
+                all[place(from)..].iter_mut().zip(stored).for_each(|(to, byte)| *to = Some(*byte));
+                unstored = from.saturating_add(stored.len() as u64);
+            }
+            if unstored > to {
+                continue;
+            }
+            for (number, patch) in self.patches.range(unstored / PAGE as u64..=to / PAGE as u64) {
+                let (at, end) = within_page(*number, unstored, to);
+                for at in (at..end).filter(|at| patch.known[at / 64] >> (at % 64) & 1 != 0) {
+                    all[place(number * PAGE as u64 + at as u64)] = Some(patch.bytes[at]);
+                }
+            }
+        }
+        all
+    }
+
     /// Up to eight bytes at an address.
     pub fn load(&self, address: u64, size: usize) -> Load {
         if let Some(bytes) = self.get(address, size.min(8)) {
@@ -484,7 +516,10 @@ impl SimMemory {
             return false;
         };
         let old = bytes.len();
-        let Some(added) = size.checked_sub(old) else { return true };
+        let added = size.saturating_sub(old);
+        if added == 0 {
+            return true;
+        }
         if added > most || kept.saturating_add(added) > MOST_ADDED {
             return false;
         }
@@ -723,6 +758,11 @@ mod tests {
         assert_eq!(loads.map(|(at, size)| memory.load(at, size)), expected);
     }
 
+    fn check_known_bytes(memory: &SimMemory, first: u64, size: usize) {
+        let one_by_one = (first..).take(size).map(|at| memory.load(at, 1).known().map(|byte| byte as u8));
+        assert_eq!(memory.known_bytes(first, size), one_by_one.collect::<Vec<_>>());
+    }
+
     /// Bytes of ranges are given out apart from each other, those past the stored ones with what they hold.
     #[test]
     fn parts_of_memory() {
@@ -733,6 +773,7 @@ mod tests {
         assert!(memory.stored_parts(&[(0x1000, 0x2000)]).is_none(), "they are not stored");
         assert!(!memory.store_range(0x1000, 0x2000, 0xfef), "they are too many");
         assert!(memory.store_range(0x1000, 0x2000, 0xff0));
+        assert!(memory.store_range(0x1000, 0x2000, 0) && memory.store_range(0x1800, 0x1900, 0));
         assert!(!memory.store_range(0x4000, 0x5001, 0x10_0000), "not all are mapped");
         assert!(!memory.store_range(0x8000, 0x9000, 0x10_0000), "they are unknown");
         assert_eq!(memory.written_between(0x1000, 0x4fff).collect::<Vec<_>>(), [0x2000]);
@@ -741,6 +782,10 @@ mod tests {
         assert_eq!(loads.map(|(at, size)| memory.load(at, size)), expected);
         assert!(memory.store_range(0x1800, 0x3000, 0x1000));
         memory.map(0x5000, vec![9; 8]).unwrap();
+        assert!(memory.store(0x4ffe, 4, 0x0909_0000) && memory.store(0x8ff0, 4, 5));
+        for (first, size) in [(0xff0, 0x9000), (0x2fff, 2), (0x5007, 2), (0x8ff1, 0x10), (0x7000, 0)] {
+            check_known_bytes(&memory, first, size);
+        }
         let ranges = [(0x1004, 0x1008), (0x1008, 0x1010), (0x1ffe, 0x2002), (0x5000, 0x5008)];
         let parts = memory.stored_parts(&ranges).unwrap();
         assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [4, 8, 4, 8]);
@@ -762,6 +807,7 @@ mod tests {
         assert!(memory.stored_at(0x10_0000).is_empty());
         assert!(memory.store(0x10_0ffe, 4, 0x4433_2211));
         assert_eq!((memory.stored_at(0x10_0000).len(), memory.written_pages()), (0x1_0000, 0));
+        check_known_bytes(&memory, 0x0f_fff0, 0x1_1000);
         let loads = [(0x10_0ffc, 8), (0x10_fffc, 8), (0x13_fffc, 8)];
         let expected =
             [Load::Known(0xd5d5_4433_2211_d5d5), Load::Known(0xd5d5_d5d5_d5d5_d5d5), Load::Unmapped];

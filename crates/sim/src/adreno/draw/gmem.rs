@@ -22,6 +22,10 @@ const UNWRITTEN_BYTE: u8 = 0xd5;
 /// RB_UNKNOWN_8812 (a7xx) while draws go to memory.
 const TO_MEMORY: u32 = 0x3ff;
 
+/// Numbers of what is in GMEM, and in memory, among the places that accesses are near to.
+const INSIDE: usize = 0;
+const OUTSIDE: usize = 1;
+
 /// Makes GMEM accessible, once. Where undefined bytes are tracked, all of it is undefined at first.
 pub(super) fn map(memory: &mut SimMemory, tracked: bool) {
     const SIZE: u64 = GMEM.end - GMEM.start;
@@ -148,6 +152,8 @@ impl AdrenoMachine<'_> {
             [0, 1].map(|n| u64::from(resolve.last[n] + 1).saturating_sub(resolve.first[n].into()));
         self.spend(width.saturating_mul(height).saturating_mul(resolve.inside.samples.into()))?;
         self.tell_watch(|watch, machine| watch.resolve(machine, &resolve.watched(iova), false));
+        let [[left, top], [right, bottom]] = [resolve.first, resolve.last];
+        self.begin_samples(&resolve.outside, [left, top, right, bottom]);
         for y in resolve.first[1]..=resolve.last[1] {
             for x in resolve.first[0]..=resolve.last[0] {
                 self.resolve_pixel(&resolve, x, y)?;
@@ -257,15 +263,15 @@ impl AdrenoMachine<'_> {
         if resolve.work.stores {
             if inside.samples > outside.samples {
                 self.resolve_samples(resolve, [column, row], texel)?;
-                outside.write(&mut self.space, [x, y, 0, 0], texel)?;
+                outside.store(&mut self.samples(), OUTSIDE, [x, y, 0, 0], texel)?;
                 let sources = (0..inside.samples).map(|sample| [column, row, 0, sample]);
                 self.keep_undefined(inside, sources, outside, [x, y, 0, 0]);
             } else {
                 for sample in 0..outside.samples {
                     let source = [column, row, 0, sample.min(inside.samples - 1)];
-                    inside.read(&self.space, source, texel)?;
+                    inside.load(&mut self.samples(), INSIDE, source, texel)?;
                     exchange(&inside.codec, &outside.codec, texel);
-                    outside.write(&mut self.space, [x, y, 0, sample], texel)?;
+                    outside.store(&mut self.samples(), OUTSIDE, [x, y, 0, sample], texel)?;
                     self.keep_undefined(inside, [source].into_iter(), outside, [x, y, 0, sample]);
                 }
             }
@@ -274,21 +280,21 @@ impl AdrenoMachine<'_> {
             let place = [column, row, 0, sample];
             if resolve.work.loads {
                 let source = [x, y, 0, sample.min(outside.samples - 1)];
-                outside.read(&self.space, source, texel)?;
+                outside.load(&mut self.samples(), OUTSIDE, source, texel)?;
                 exchange(&outside.codec, &inside.codec, texel);
-                inside.write(&mut self.space, place, texel)?;
+                inside.store(&mut self.samples(), INSIDE, place, texel)?;
                 self.keep_undefined(outside, [source].into_iter(), inside, place);
             }
             if resolve.work.clears {
                 if resolve.clear_bits != u128::MAX {
-                    inside.read(&self.space, place, texel)?;
+                    inside.load(&mut self.samples(), INSIDE, place, texel)?;
                 }
                 let bits = resolve.clear_bits.to_le_bytes();
                 for (at, byte) in texel.iter_mut().enumerate() {
                     *byte = *byte & !bits[at] | resolve.clear[at] & bits[at];
                 }
                 let undefined = self.tracks_undefined && inside.is_undefined(&self.space, place);
-                inside.write(&mut self.space, place, texel)?;
+                inside.store(&mut self.samples(), INSIDE, place, texel)?;
                 if undefined {
                     inside.set_undefined(&mut self.space, place, |at| bits[at] == 0);
                 }
@@ -319,14 +325,14 @@ impl AdrenoMachine<'_> {
     ) -> Result<(), CpStop> {
         let Resolve { inside, outside, .. } = resolve;
         let averages = !resolve.first_sample && inside.codec.numeric() == Numeric::Float;
-        inside.read(&self.space, [column, row, 0, 0], texel)?;
+        inside.load(&mut self.samples(), INSIDE, [column, row, 0, 0], texel)?;
         if !averages {
             exchange(&inside.codec, &outside.codec, texel);
             return Ok(());
         }
         let mut sum = [0f32; 4];
         for sample in 0..inside.samples {
-            inside.read(&self.space, [column, row, 0, sample], texel)?;
+            inside.load(&mut self.samples(), INSIDE, [column, row, 0, sample], texel)?;
             let components = inside.codec.unpack(texel, 0, 0).unwrap_or_default();
             sum.iter_mut().zip(components).for_each(|(sum, value)| *sum += f32::from_bits(value));
         }
