@@ -19,9 +19,9 @@ use unwedge_stream::adreno::Stage;
 
 /// Instructions that a unit of SP_xS_INSTRLEN counts.
 const CODE_UNIT: u64 = 16;
-/// Fragments, or as much work, from which on it is shared with other threads: about a quarter of a millisecond, many times of what it takes to
-/// wake a thread.
-const MANY_FRAGMENTS: usize = 1 << 13;
+/// Fragments, or as much work, from which on it is shared with other threads: about a millisecond. Less than that was slower on two cores
+/// wherever it was measured (benches/RESULTS.md).
+const MANY_FRAGMENTS: usize = 1 << 15;
 /// Sets of bindless descriptors, on a6xx and a7xx.
 const SETS: [u32; 2] = [5, 8];
 
