@@ -128,9 +128,10 @@ pub(crate) fn map_at_once<R: Send>(count: usize, threads: usize, make: impl Fn(u
 
 /// Does the same work on so many threads at most: a thread that comes when all is done finds nothing to do.
 fn on_threads(threads: usize, work: &(impl Fn() + Sync)) {
-    match threads {
-        0 | 1 => work(),
-        _ => drop(rayon_core::join(work, || on_threads(threads - 1, work))),
+    if threads <= 1 {
+        work();
+    } else {
+        rayon_core::join(work, || on_threads(threads - 1, work));
     }
 }
 

@@ -606,6 +606,38 @@ mod tests {
         assert_eq!(space.memory.written_pages(), written);
     }
 
+    /// Bands are given out where each has bytes of its own that may be read and written; a band has no others.
+    #[test]
+    fn bands_have_bytes_of_their_own() {
+        let range = |attachment, first, end| BandRange { attachment, first, end, client: Client::Ccu };
+        let mut space = AddressSpace::new();
+        space.memory.map_zero_filled(0x1000, 0x4000, vec![7; 0x800]).unwrap();
+        space.map_read_only(0x8000, vec![0; 0x1000]).unwrap();
+        let mut apart = |bands: &[Vec<BandRange>], most| space.bands(bands, most).is_some();
+        let two = [vec![range(0, 0x1000, 0x1400)], vec![range(0, 0x1400, 0x1800)]];
+        assert!(apart(&two, 0));
+        assert!(!apart(&[vec![range(0, 0x1000, 0x1401)], two[1].clone()], 0), "they overlap");
+        assert!(!apart(&[vec![range(0, 0x1000, 0x1400), range(1, 0x1200, 0x1600)]], 0), "two images overlap");
+        assert!(!apart(&[vec![range(0, 0x1000, 0x2000)]], 0x7ff), "too much is left out");
+        assert!(!apart(&[vec![range(0, 0x4000, 0x6000)]], 1 << 20), "not all is mapped");
+        assert!(!apart(&[vec![range(0, 0x8000, 0x8400)]], 0), "it is read-only");
+        let three = [range(0, 0x1000, 0x1100), range(0, 0x1100, 0x1200), range(0, 0x1200, 0x1300)];
+        assert!(!apart(&[three.to_vec()], 0), "an image has its samples and their flags");
+        let port = CachePort::from(Client::Ccu);
+        let bands =
+            [vec![range(0, 0x1000, 0x1400), range(2, 0x1800, 0x1900)], vec![range(0, 0x1400, 0x1800)]];
+        let mut samples = space.bands(&bands, 0x100).unwrap();
+        assert_eq!(samples[1].store(0, 0x1400, 4, 0x4433_2211, port), Ok(()));
+        assert_eq!(samples[0].load(0, 0x13fc, 4, port), Ok(0x0707_0707));
+        assert_eq!(samples[0].load(2, 0x18fc, 4, port), Ok(0));
+        let beyond = samples[0].load(0, 0x13fe, 4, port).unwrap_err();
+        assert_eq!((beyond.kind, beyond.iova), (GpuFaultKind::Translation, 0x13fe));
+        assert!(
+            samples[0].store(0, 0x1400, 4, 0, port).is_err() && samples[1].load(2, 0x1800, 4, port).is_err()
+        );
+        assert_eq!(space.read(0x1400, 4, Client::Cp), Ok(0x4433_2211));
+    }
+
     #[test]
     fn rights_follow_what_is_mapped() {
         let mut space = AddressSpace::new();
