@@ -30,13 +30,6 @@ fn each(mut test: impl FnMut(Scene<'_>)) {
     [A6xx, A7xx].into_iter().for_each(|generation| test(Scene::new(&db, generation)));
 }
 
-fn event(scene: &mut Scene<'_>, names: [&str; 2]) {
-    let a6xx = scene.stream.gpu.generation() == A6xx;
-    let events = scene.stream.gpu.enumeration("vgt_event_type").unwrap();
-    let number = names.iter().find_map(|name| events.value_of(name)).unwrap() as u32;
-    scene.stream.op(if a6xx { "EVENT_WRITE" } else { "EVENT_WRITE7" }, &[number]);
-}
-
 /// Bins of 32 by 16: both of one pipe, or each of its own.
 fn begin_binning(scene: &mut Scene<'_>, pipes: &[u32], limits: [u32; 2]) {
     scene.stream.op("SET_MARKER", &[BINNING]);
@@ -83,10 +76,10 @@ fn render(scene: &mut Scene<'_>, pipes: &[u32], mut draws: impl FnMut(&mut Scene
         let [base, top] = [low(DATA + IMAGE), high(DATA + IMAGE)];
         scene.set("RB_BLIT_GMEM_MSAA_CNTL", &[0, 0, 0x30 << 7, base, top, SIZE / 16]);
         scene.set("RB_BLIT_CLEAR_COLOR_DW0", &[BLUE8, 0, 0, 0, 2 | 0xf << 4]);
-        event(scene, ["BLIT", "CCU_RESOLVE"]);
+        scene.event_of(["BLIT", "CCU_RESOLVE"]);
         draws(scene);
         scene.set("RB_BLIT_INFO", &[0]);
-        event(scene, ["BLIT", "CCU_RESOLVE"]);
+        scene.event_of(["BLIT", "CCU_RESOLVE"]);
         scene.stream.op("SET_MARKER", &[RENDER_END]);
     }
 }
@@ -270,7 +263,7 @@ fn clear(scene: &mut Scene<'_>, value: u32, [format, swap]: [u32; 2], info: u32)
     scene.set("RB_BLIT_SCISSOR_TL", &AREA);
     scene.set("RB_BLIT_DST_INFO", &[format << 7 | swap << 5, base, top, SIZE / 16]);
     scene.set("RB_BLIT_CLEAR_COLOR_DW0", &[value, 0, 0, 0, 2 | info]);
-    event(scene, ["BLIT", "CCU_RESOLVE"]);
+    scene.event_of(["BLIT", "CCU_RESOLVE"]);
 }
 
 fn in_area(at: usize) -> bool {

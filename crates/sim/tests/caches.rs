@@ -8,11 +8,14 @@ mod cp_rig;
 #[allow(dead_code, reason = "this test uses a part of it")]
 mod scene;
 
-use cp_rig::{DATA, data, high, low};
+use cp_rig::{DATA, STREAM, data, high, low};
 use scene::*;
+use unwedge_base::Buffer;
 use unwedge_base::Generation::{A6xx, A7xx};
 use unwedge_hw::Db;
-use unwedge_sim::adreno::{CacheReport, CacheSizes, CacheUnit, CacheWait, RunEnd, StaleRead};
+use unwedge_sim::adreno::{
+    CacheReport, CacheSizes, CacheUnit, CacheWait, Loading, Replay, RunEnd, StaleRead,
+};
 
 const FORMAT: u32 = 0x30;
 const OLD: u32 = 0x1111_1111;
@@ -534,6 +537,29 @@ fn constants() {
             }
         });
     }
+}
+
+/// A submit leaves many dirty lines, which the kernel's events at its end write back.
+#[test]
+fn submits_that_leave_many_dirty_lines() {
+    const ROWS: u32 = 4096;
+    const BYTES: u64 = 64 * ROWS as u64;
+    each(|mut scene| {
+        fill(&mut scene, 0, NEW);
+        scene.set("GRAS_2D_DST_TL", &[0, 15 | (ROWS - 1) << 16]);
+        scene.set("RB_2D_DST_INFO", &[FORMAT, low(MORE), high(MORE), 1]).stream.op("BLIT", &[3]);
+        let words = std::mem::take(&mut scene.stream.words);
+        let buffer = |iova, size, contents| Buffer { iova, size, contents, name: String::new() };
+        let mut alive = unwedge_base::Memory::default();
+        alive.add(buffer(DATA, 0x1_0000, Some(Vec::new())));
+        alive.add(buffer(MORE, BYTES, Some(Vec::new())));
+        alive.add(buffer(STREAM, 4 * words.len() as u64, Some(words.clone())));
+        let mut replay = Replay::new(scene.machine, Loading::Snapshot);
+        assert_eq!(replay.submit(&alive, STREAM, words.len() as u32, 1 << 20), RunEnd::Done);
+        assert_eq!(replay.end(), Some(RunEnd::Done));
+        let last = replay.machine.space.memory.load(MORE + BYTES - 4, 4).known();
+        assert_eq!((last, replay.machine.space.cache_report()), (Some(NEW.into()), CacheReport::default()));
+    });
 }
 
 /// Runs a stream with every kind of dependency, without one of its flushes or with all. Returns the number of flushes, and of reports.

@@ -8,7 +8,7 @@ mod cp_rig;
 #[allow(dead_code, reason = "this test uses a part of it")]
 mod scene;
 
-use cp_rig::{DATA, data, high, low};
+use cp_rig::{DATA, data, high, low, machine_of};
 use scene::*;
 use unwedge_base::Generation::{A6xx, A7xx};
 use unwedge_hw::Db;
@@ -150,6 +150,47 @@ fn triangle() -> [Vertex; 3] {
 fn flags(scene: &Scene<'_>) -> Vec<u8> {
     let row = |n: u64| (data(&scene.machine, FLAGS + 64 * n) as u16).to_le_bytes();
     (0..FLAG_ROWS).flat_map(row).collect()
+}
+
+/// Every GPU of the table draws into tiles with UBWC, in memory and in GMEM, and reads them back: what it draws is the same on all.
+#[test]
+fn every_gpu_draws_into_tiles() {
+    let db = Db::builtin();
+    let devices = db.devices().filter(|device| device.generation() >= A6xx);
+    let mut first: Option<Vec<u32>> = None;
+    for device in devices {
+        let name = device.name();
+        let gpu = db.identify(device.gpu_id().unwrap_or(0), device.chip_id()).unwrap();
+        for in_gmem in [false, true] {
+            let mut scene = Scene::on(&db, machine_of(&db, gpu));
+            scene.vertices(&triangle());
+            fill(&mut scene, Side::Compressed, [0, 0, SIZE - 1, SIZE - 1], BLUE8);
+            target(&mut scene, true);
+            if in_gmem {
+                bin_of_surface(&mut scene);
+                scene.draw(TRIANGLES, 3).set("RB_BLIT_INFO", &[0]).event_of(["BLIT", "CCU_RESOLVE"]);
+            } else {
+                scene.draw(TRIANGLES, 3);
+            }
+            copy(&mut scene, Side::Compressed, Side::Linear);
+            let image = scene.image();
+            assert!(scene.machine.notes().next().is_none(), "{name}");
+            assert_eq!(&image, first.get_or_insert(image.clone()), "{name}, in GMEM: {in_gmem}");
+        }
+    }
+    let image = first.expect("the table has GPUs");
+    assert!(image.contains(&BLUE8) && image.iter().any(|texel| *texel != BLUE8));
+}
+
+/// A bin of all of the surface, which is loaded.
+fn bin_of_surface(scene: &mut Scene<'_>) {
+    let [base, top] = address(TEXELS);
+    scene.set("RB_BLIT_SCISSOR_TL", &[0, (SIZE - 1) | (SIZE - 1) << 16]);
+    let info = TILE3 | 1 << 2 | FORMAT << 7;
+    scene.set("RB_BLIT_GMEM_MSAA_CNTL", &[0, 0, info, base, top, PITCH / 64]);
+    let [base, top] = address(FLAGS);
+    scene.set("RB_BLIT_FLAG_DST", &[base, top, 1]);
+    scene.gmem(2).set("RB_BLIT_INFO", &[3]).event_of(["BLIT", "CCU_RESOLVE"]);
 }
 
 /// What is drawn, and what was cleared before, is read back by the 2D engine and by a shader.

@@ -3,6 +3,7 @@
 //! A capture of a device that never executed holds what the CPU wrote, and nothing of what the GPU did to it. Never:
 //! reading the capture; whoever plays it hands on what is alive.
 
+use super::caches::MOST_LINES;
 use super::kernel::{CoreDumper, HangDump, HungSubmit, KernelRing};
 use super::machine::{AdrenoMachine, RunEnd};
 use super::watch::PacketWatch;
@@ -26,8 +27,9 @@ pub enum Loading {
 
 /// Dwords of two snapshots that are compared at once.
 const COMPARED: usize = 1 << 10;
-/// Steps that what the kernel writes after the streams of a submit may take.
-const END_STEPS: u64 = 1 << 10;
+/// Steps that what the kernel writes after the streams of a submit may take: its packets, of which some go over all lines that
+/// are cached.
+const END_STEPS: u64 = (1 << 10) + 8 * MOST_LINES as u64;
 
 /// A submit whose streams are being given to the GPU.
 struct OpenSubmit {

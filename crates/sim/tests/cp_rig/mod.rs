@@ -1,7 +1,7 @@
 //! A machine with memory for streams and data, and streams written packet by packet.
 
 use unwedge_base::Generation;
-use unwedge_hw::{Db, Gpu};
+use unwedge_hw::{Adreno, Db, Gpu};
 use unwedge_sim::adreno::{AdrenoMachine, RunEnd, ThreadId};
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
@@ -57,7 +57,12 @@ impl<'d> Stream<'d> {
 
 pub fn machine(db: &Db, generation: Generation) -> AdrenoMachine<'_> {
     let name = if generation == Generation::A6xx { "a630" } else { "a740" };
-    let mut machine = AdrenoMachine::new(db, db.identify_name(name).expect(name)).expect("a6xx and later");
+    machine_of(db, db.identify_name(name).expect(name))
+}
+
+/// A machine that is a certain GPU.
+pub fn machine_of<'d>(db: &'d Db, gpu: Adreno<'d>) -> AdrenoMachine<'d> {
+    let mut machine = AdrenoMachine::new(db, gpu).expect("a6xx and later");
     machine.space.memory.map(DATA, vec![0; 0x1_0000]).unwrap();
     machine
 }

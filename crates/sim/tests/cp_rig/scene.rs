@@ -37,7 +37,13 @@ pub struct Scene<'d> {
 
 impl<'d> Scene<'d> {
     pub fn new(db: &'d Db, generation: Generation) -> Scene<'d> {
-        let mut scene = Scene { machine: machine(db, generation), stream: Stream::new(db, generation) };
+        Scene::on(db, machine(db, generation))
+    }
+
+    /// On a machine that was made before.
+    pub fn on(db: &'d Db, machine: AdrenoMachine<'d>) -> Scene<'d> {
+        let stream = Stream::new(db, machine.adreno().generation);
+        let mut scene = Scene { machine, stream };
         scene.start();
         scene.code(VERTEX_CODE, PASS).code(FRAGMENT_CODE, COLOUR).state();
         scene
@@ -143,6 +149,13 @@ impl<'d> Scene<'d> {
         let packet = if self.stream.gpu.generation() == A6xx { "EVENT_WRITE" } else { "EVENT_WRITE7" };
         self.stream.op(packet, &[event]);
         self
+    }
+
+    /// The event that has one of these names.
+    pub fn event_of(&mut self, names: [&str; 2]) -> &mut Self {
+        let events = self.stream.gpu.enumeration("vgt_event_type").unwrap();
+        let name = names.into_iter().find(|name| events.value_of(name).is_some()).unwrap();
+        self.event(name)
     }
 
     /// Executes what was written.

@@ -26,7 +26,7 @@ use unit::CacheId;
 /// Stale reads that are kept, and lost writes.
 const MOST_REPORTS: usize = 1 << 12;
 /// Lines that are followed at once; accesses to others are as if nothing was cached.
-const MOST_LINES: usize = 1 << 21;
+pub(crate) const MOST_LINES: usize = 1 << 21;
 /// Caches besides memory.
 const CACHES: [CacheUnit; 4] = [CacheUnit::Uche, CacheUnit::Cche, CacheUnit::CcuColor, CacheUnit::CcuDepth];
 
