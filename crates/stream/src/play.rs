@@ -206,8 +206,9 @@ impl<'d> Player<'d> {
             consumer.identity(identity, None);
             return;
         };
-        // Of a number that is in no table only the generation can be told: a chip id may say more.
-        if matches!(identity, Identity::ChipId(_)) || known.is_some_and(|gpu| gpu.device.is_some()) {
+        // A number that no device has as its GPU id, though one may have it in its name, says less than a chip id.
+        let numbered = known.and_then(|gpu| gpu.device?.gpu_id()).is_some();
+        if matches!(identity, Identity::ChipId(_)) || numbered {
             scene.identified = true;
         } else if std::mem::replace(&mut scene.guessed, true) && !other {
             return;
