@@ -333,7 +333,7 @@ fn loops_that_end_are_not_taken_for_endless_ones() {
     }
 }
 
-/// A buffer that is called many times, as once for each bin: the call that the CP is in is told by what of its caller is left.
+/// A buffer is called many times, as once for each bin. What is left of its caller shows which call the CP is in.
 #[test]
 fn one_of_many_calls_of_a_buffer_hangs() {
     let db = Db::builtin();

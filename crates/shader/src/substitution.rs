@@ -25,20 +25,9 @@ impl Substitution {
         self.map[value].is_some()
     }
 
-    /// The value at the end of the chain of substitutes. Chains are shortened on the way, so each is followed once.
+    /// The value at the end of the chain of substitutes.
     pub fn resolve(&mut self, value: Value) -> Value {
-        let mut last = value;
-        while let Some(next) = self.map[last] {
-            last = next;
-        }
-        let mut at = value;
-        while let Some(next) = self.map[at] {
-            if next != last {
-                self.map[at] = Some(last);
-            }
-            at = next;
-        }
-        last
+        last_of_chain(&mut self.map, value)
     }
 
     /// Puts the substitutes into the operands of a function.
@@ -47,4 +36,20 @@ impl Substitution {
             func.replace_values(|value| self.resolve(value));
         }
     }
+}
+
+/// The last value of a chain in which each leads to the next. The chain is shortened on the way, so it is followed once.
+pub(crate) fn last_of_chain(next: &mut SecondaryMap<Value, Option<Value>>, value: Value) -> Value {
+    let mut last = value;
+    while let Some(after) = next[last] {
+        last = after;
+    }
+    let mut at = value;
+    while let Some(after) = next[at] {
+        if after != last {
+            next[at] = Some(last);
+        }
+        at = after;
+    }
+    last
 }

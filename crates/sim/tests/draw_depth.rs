@@ -245,8 +245,8 @@ fn what_the_shader_gives() {
     });
 }
 
-/// When a shader promises that its depth is no less, or no greater, than the primitive's, only LRZ tests the primitive's. The test of
-/// depth is late, and of the shader's depth.
+/// A shader may promise that its depth is never less, or never greater, than the primitive's. LRZ then tests the primitive's depth;
+/// the depth test is late and takes the shader's.
 #[test]
 fn conservative_depth() {
     each(|mut scene| {

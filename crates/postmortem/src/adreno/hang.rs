@@ -371,8 +371,8 @@ fn level_candidates(
         (0..calls.len()).filter(|&i| calls[i].level == level && calls[i].exec != Exec::NotTaken).collect();
     let mut out = Vec::new();
     // Calls of one buffer over and over (once for each bin) lead to the same dword: read its headers once.
-    // What was executed before its first packets differs with the caller. With more calls than are compared, none is told apart
-    // by that.
+    // What was executed before the buffer's first packets depends on its caller. That chooses between calls only where there are
+    // few enough of them to compare.
     let tells_callers = made.iter().filter(|&&call| calls[call].iova == fetch.base).count() <= MAX_COMPARED;
     let mut compared: HashMap<ComparedPlace, (Option<bool>, i32, u64)> = HashMap::new();
     for (order, &fetched) in made.iter().enumerate() {

@@ -6,7 +6,7 @@
 use super::Site;
 use crate::analysis::jumps::Jumps;
 use crate::ir::{Function, Inst, Op, Payload, Rule, Type, Value};
-use crate::substitution::Substitution;
+use crate::substitution::{Substitution, last_of_chain};
 use std::collections::BTreeMap;
 use unwedge_base::entity::{Entity, SecondaryMap};
 
@@ -19,20 +19,9 @@ struct Ties {
 }
 
 impl Ties {
-    /// The first value of a set. Chains are shortened on the way, so each is followed once.
+    /// The first value of a set.
     fn first(&mut self, value: Value) -> Value {
-        let mut first = value;
-        while let Some(parent) = self.parent[first] {
-            first = parent;
-        }
-        let mut at = value;
-        while let Some(parent) = self.parent[at] {
-            if parent != first {
-                self.parent[at] = Some(first);
-            }
-            at = parent;
-        }
-        first
+        last_of_chain(&mut self.parent, value)
     }
 
     fn tie(&mut self, a: Value, b: Value) {

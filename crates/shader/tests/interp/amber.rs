@@ -225,7 +225,7 @@ struct Painter {
 
 impl Executor for Painter {
     fn dispatch(&mut self, _: &ComputeRun<'_>, _: &mut [Vec<u8>], _: &mut [Image]) -> Result<(), String> {
-        Err("there is no compute shader".to_owned())
+        Err("the script has no compute shader".to_owned())
     }
 
     fn draw(

@@ -173,7 +173,7 @@ impl SimMemory {
         self.insert(base, size, None)
     }
 
-    /// Maps so many bytes: those given, and zeros behind them.
+    /// Maps `size` bytes: the given ones, then zeros.
     ///
     /// # Errors
     ///

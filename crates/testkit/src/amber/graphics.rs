@@ -142,7 +142,7 @@ impl GraphicsState {
         match words {
             ["ATTACH", shader, options @ ..] => {
                 let Some(&stage) = shaders.get(*shader) else {
-                    return lines.fail(AmberReason::Syntax(format!("there is no shader {shader}")));
+                    return lines.fail(AmberReason::Syntax(format!("shader {shader} is not defined")));
                 };
                 let mut attached =
                     AttachedShader { shader: (*shader).to_owned(), ..AttachedShader::default() };
@@ -169,7 +169,7 @@ impl GraphicsState {
                 "BINDING",
                 binding,
             ] => {
-                let point = (lines.number(set)?, lines.number(binding)?);
+                let point = lines.binding(set, binding)?;
                 self.sampled.insert(point, ((*name).to_owned(), (*sampler).to_owned()));
             }
             [
@@ -183,7 +183,7 @@ impl GraphicsState {
                 "BINDING",
                 binding,
             ] => {
-                let point = (lines.number(set)?, lines.number(binding)?);
+                let point = lines.binding(set, binding)?;
                 self.texel_buffers.insert(point, (*name).to_owned());
             }
             ["VERTEX_DATA", name, "LOCATION", location] => {
@@ -224,7 +224,7 @@ impl GraphicsState {
         let [width, height] = self.size.unwrap_or([DEFAULT_SIZE; 2]);
         for name in self.attachments() {
             let Some(image) = images.get_mut(name) else {
-                return Err(AmberReason::Syntax(format!("there is no image {name}")));
+                return Err(AmberReason::Syntax(format!("image {name} is not defined")));
             };
             if image.size[0] != 0 {
                 continue;

@@ -202,7 +202,7 @@ impl Script {
         let mut entries: BTreeMap<&str, &str> = BTreeMap::new();
         for (line, command) in &self.commands {
             let fail = |reason| AmberError { line: *line, reason };
-            let missing = |name: &str| fail(AmberReason::Syntax(format!("there is no {name}")));
+            let missing = |name: &str| fail(AmberReason::Syntax(format!("{name} is not defined")));
             match command {
                 Command::Run { pipeline, workgroups } => {
                     let mut run = self.pipelines.get(pipeline).ok_or_else(|| missing(pipeline))?.clone();

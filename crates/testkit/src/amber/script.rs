@@ -58,6 +58,11 @@ impl<'a> Lines<'a> {
         text.parse().or_else(|_| self.fail(AmberReason::Syntax(format!("{text} is not a number"))))
     }
 
+    /// A descriptor set and a binding.
+    pub(super) fn binding(&self, set: &str, binding: &str) -> Result<(u32, u32)> {
+        Ok((self.number(set)?, self.number(binding)?))
+    }
+
     /// The options of a line `ATTACH shader …`.
     pub(super) fn attach(
         &self,
@@ -355,11 +360,11 @@ fn pipeline(lines: &mut Lines<'_>, mut pipeline: Pipeline, shaders: &ScriptShade
                 "BINDING",
                 binding,
             ] => {
-                let point = (lines.number(set)?, lines.number(binding)?);
+                let point = lines.binding(set, binding)?;
                 pipeline.buffers.insert(point, (*name).to_owned());
             }
             ["BIND", "BUFFER", name, "AS", "storage_image", "DESCRIPTOR_SET", set, "BINDING", binding] => {
-                let point = (lines.number(set)?, lines.number(binding)?);
+                let point = lines.binding(set, binding)?;
                 pipeline.images.insert(point, (*name).to_owned());
             }
             ["SUBGROUP", _] => {

@@ -62,7 +62,7 @@ impl Lanes<'_> {
     }
 
     fn tree(&mut self, ty: TypeId) {
-        // Any number of elements without lanes are no lanes.
+        // Nothing to visit, however many elements an array has.
         if self.counts[&ty] == 0 {
             return;
         }

@@ -786,7 +786,7 @@ impl PixelFragment {
 }
 
 impl PixelHistory {
-    /// Why there is no history: the submit or the image that it is limited to does not exist. The message lists those that do.
+    /// Says that the submit or the image that the history is limited to does not exist, and which ones do.
     pub fn not_there(&self, wanted: &PixelWanted) -> Option<String> {
         let PixelChoices { submits, has_submit, targets } = &self.there;
         let range = |first: u32, last: u32| match first == last {
