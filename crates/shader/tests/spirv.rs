@@ -336,3 +336,24 @@ fn elements_of_arrays_of_arrays_of_descriptors_follow_each_other() {
     run_compute(&shader, Dispatch::new([1, 1, 1]), &mut bindings, &mut NoImages, &options).expect("it runs");
     assert_eq!(bindings.memory[memory], [4, 0, 0, 0]);
 }
+
+/// Nothing leads to the first block of a function, so it has no phis.
+#[test]
+fn a_phi_of_the_first_block_is_refused() {
+    let good = own_module();
+    let mut at = 5;
+    while good[at] & 0xffff != 248 {
+        at += (good[at] >> 16) as usize;
+    }
+    let first = at + 2;
+    // Of the ids one at least is free.
+    let causes = (1..good[3]).filter_map(|id| {
+        let mut words = good.clone();
+        words.splice(first..first, [3 << 16 | 245, 4, id]);
+        let error =
+            Reader::default().read(&words, &Options::default(), &mut Shader::default()).expect_err("a phi");
+        matches!(error.cause, SpirvCause::Invalid(_)).then_some((error.offset as usize, error.to_string()))
+    });
+    let found: Vec<_> = causes.filter(|(_, text)| text.contains("first block of a function")).collect();
+    assert!(!found.is_empty() && found.iter().all(|(offset, _)| *offset == first), "{found:?}");
+}

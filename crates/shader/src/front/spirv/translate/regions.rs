@@ -99,9 +99,13 @@ impl Translator<'_> {
     fn bind_phis(&mut self, plan: &Plan, block: usize, values: &[Value]) -> Result<()> {
         let mut start = 0;
         for phi in self.phis(plan, block)? {
+            self.at = phi.at;
             let (id, ty) = (phi.word(2)?, self.result_type(phi)?);
             let end = start + self.module.types.leaves(ty) as usize;
-            let val = self.make(ValKind::Leaves, &values[start..end]);
+            // Control starts in the first block of a function, and comes from nowhere.
+            let values = values.get(start..end);
+            let values = values.ok_or(SpirvCause::Invalid("a phi is in the first block of a function"))?;
+            let val = self.make(ValKind::Leaves, values);
             self.set(id, val)?;
             start = end;
         }
