@@ -28,6 +28,8 @@ pub use shader::{
     Builtin, FloatMode, Modes, Primitive, ResourceClass, ResourceData, Shader, ShaderInfo, SourceLoc,
     Spacing, Stage, Storage, SystemValue, VarData, VarFlags,
 };
-pub use slots::{FIRST_LOCATION_SLOT, SLOT_COMPONENTS, SlotLayout, VarSlots};
+pub use slots::{
+    FIRST_LOCATION_SLOT, MAX_ACCESS_SLOTS, MAX_SLOT_INDEX, SLOT_COMPONENTS, SlotLayout, VarSlots,
+};
 pub use types::{Base, BaseSet, Type, TypeNode};
 pub use unwedge_isa::amdgcn::semantics::soft::Round;

@@ -151,6 +151,84 @@ fn fragment_inputs_keep_their_interpolation() {
 }
 
 #[test]
+fn integers_of_the_primitive_are_not_interpolated() {
+    let vars = "var v0 \"\" input t0 builtin layer\nvar v1 \"\" output t0 location 0\n";
+    let shader = lowered(Stage::Fragment, vars, "%2: b32 = load_var<v0 mask 0x0>\nstore_var<v1 mask 0x1> %2");
+    let slot = Builtin::Layer.slots().start;
+    assert_eq!(accesses(&shader)[0], format!("load_slot<in slot {slot} component 0 index 0>"));
+}
+
+#[test]
+fn system_values_of_the_primitive_are_slots_of_the_stage_before() {
+    let vars = "var v0 \"\" output t0 location 0\n";
+    let body = "%2: b32 = sysval<primitive_id>\n%3: b32 = sysval<layer>\n%4: b32 = sysval<viewport_index>\n\
+                %5: b32 = iadd %2, %3\n%6: b32 = iadd %4, %5\nstore_var<v0 mask 0x1> %6";
+    let loaded = |stage, dir| {
+        let mask = SlotMask::loaded(&lowered(stage, vars, body), dir);
+        mask.iter().map(|(key, bits)| (key.slot, bits)).collect::<Vec<_>>()
+    };
+    let builtins = [Builtin::PrimitiveId, Builtin::Layer, Builtin::ViewportIndex];
+    let wanted: Vec<(u16, u8)> = builtins.iter().map(|builtin| (builtin.slots().start, 1)).collect();
+    assert_eq!(loaded(Stage::Fragment, SlotDir::Input), wanted);
+    assert_eq!(loaded(Stage::Fragment, SlotDir::Output), []);
+    // Other stages get the primitive from the machine.
+    assert_eq!(loaded(Stage::Geometry, SlotDir::Input), []);
+}
+
+#[test]
+fn accesses_to_slots_that_do_not_exist_are_refused() {
+    let coordinates = "%2: b32x2 = barycentric<pixel>\n";
+    let cases = [
+        ("load_slot<in slot 32 count 0 component 0 index 0> %1", "number of slots"),
+        ("load_slot<in slot 32 count 257 component 0 index 0> %1", "number of slots"),
+        ("load_slot<in slot 65535 component 0 index 0> %1", "number of slots"),
+        ("load_slot<in slot 65300 count 236 component 0 index 0> %1", "number of slots"),
+        ("load_slot<in slot 32 component 0 index 4> %1", "index is too large"),
+        ("load_slot<in slot 32 component 4 index 0> %1", "do not fit the slot"),
+        ("load_interpolated<in slot 32 component 0 index 0 vertex> %2, %1", "has no vertex"),
+    ];
+    for (access, reason) in cases {
+        let good = "load_slot<in slot 65279 count 256 component 3 index 3> %1";
+        let text = |access: &str| {
+            let shader = shader(Stage::Fragment, "", coordinates);
+            print(&shader).replace("  return\n", &format!("  %9: b32 = {access}\n  return\n"))
+        };
+        let mut shader = Shader::default();
+        parse(&text(good), &mut shader).unwrap_or_else(|e| panic!("{e}\n{}", text(good)));
+        validate(&shader).expect("a valid shader");
+        parse(&text(access), &mut shader).unwrap_or_else(|e| panic!("{e}\n{}", text(access)));
+        let error = validate(&shader).expect_err(access).to_string();
+        assert!(error.contains(reason), "{access}: {error}");
+    }
+}
+
+#[test]
+fn variables_with_more_slots_than_an_access_has_stay() {
+    for (len, lowers) in [(256, true), (257, false), (60_000, false)] {
+        let vars = format!("type t7 = [{len} t1]\nvar v0 \"\" output t7 location 0\n");
+        let body = "%2: b32x4 = vec %0, %0, %0, %0\nstore_var<v0 mask 0xf> %2, %0";
+        let mut shader = shader(Stage::Vertex, &vars, body);
+        assert_eq!(lower_io(&mut shader), lowers, "{len}");
+        validate(&shader).unwrap_or_else(|e| panic!("{e}\n{}", print(&shader)));
+        assert_eq!(SlotMask::stored(&shader).iter().count(), if lowers { len } else { 0 });
+    }
+}
+
+#[test]
+fn arrays_without_elements_are_not_accessed() {
+    for (ty, place) in [("t0", "builtin clip_distance"), ("t1", "location 0")] {
+        let vars = format!("type t7 = [0 {ty}]\nvar v0 \"\" output t7 {place}\n");
+        let lanes = if ty == "t0" { "%0, %1" } else { "%2, %0" };
+        let mask = if ty == "t0" { 1 } else { 15 };
+        let body = format!("%2: b32x4 = vec %0, %0, %0, %0\nstore_var<v0 mask {mask:#x}> {lanes}");
+        let dynamic = body.replace("%0, %1", "%0, %0");
+        for body in [body, dynamic] {
+            assert!(accesses(&lowered(Stage::Vertex, &vars, &body)).is_empty(), "{body}");
+        }
+    }
+}
+
+#[test]
 fn halves_are_interpolated_in_words_and_rounded_once() {
     let vars = "var v0 \"\" input t5 location 0\nvar v1 \"\" output t5 location 0\n";
     let body = "%2: b16x2 = load_var<v0 mask 0x0>\nstore_var<v1 mask 0x3> %2";
@@ -246,7 +324,9 @@ fn stages_of_the_data_agree_about_slots() {
             continue;
         };
         pairs += 1;
-        let missing: Vec<_> = read.without(stored).iter().collect();
+        // Where the vertex shader does not store a layer, the machine gives it.
+        let located = |(key, _): &(SlotKey, u8)| key.slot >= FIRST_LOCATION_SLOT;
+        let missing: Vec<_> = read.without(stored).iter().filter(located).collect();
         assert!(missing.is_empty(), "{script}: {missing:?} is read and not stored");
     }
     println!("{pairs} pairs of vertex and fragment shaders, {left} accesses are not lowered");

@@ -326,6 +326,39 @@ fn integers_of_8_and_16_bits_are_words() {
 }
 
 #[test]
+fn an_undefined_dividend_makes_no_undefined_branch() {
+    for op in DIVISIONS {
+        let mut shader = shader(op, Base::B64, &[Base::B64, Base::B64], Base::B64, None);
+        // The quotient is not used, so that nothing undefined happens unless the lowering branches on it.
+        let func = shader.entry_mut();
+        let inst = func.walk().find(|&inst| func.op(inst) == op).expect("the division");
+        let mut b = Builder::before(func, inst);
+        let undefined = b.undef(Type::B64);
+        let one = b.constant(Base::B64, 1);
+        func.args_mut(inst)[0] = undefined;
+        let store = func.walk().find(|&inst| func.op(inst) == Op::Store).expect("the store");
+        let quotient = func.result(inst);
+        let mut b = Builder::before(func, store);
+        let no = b.bool(false);
+        let chosen = b.alu(Op::Select, &[no, quotient, one]);
+        func.args_mut(store)[0] = chosen;
+        for name in ["lower-division", "lower-int64"] {
+            let mut lowered = shader.clone();
+            assert!((pass(name).expect("a pass").run)(&mut lowered));
+            validate(&lowered).unwrap_or_else(|e| panic!("{e}\n{}", print(&lowered)));
+            let mut bindings = Bindings::default();
+            bindings.bind(BindingPoint { set: 0, binding: 0, index: 0 }, vec![3; 24 * GROUP]);
+            let options = Options { subgroup_size: 128, ..Options::default() };
+            let report =
+                run_compute(&lowered, Dispatch::new([1, 1, 1]), &mut bindings, &mut NoImages, &options);
+            let report = report.unwrap_or_else(|e| panic!("{e}\n{}", print(&lowered)));
+            assert!(report.findings.is_empty(), "{name}: {:?}\n{}", report.findings, print(&lowered));
+            assert_eq!(bindings.memory[0][16..24], [1, 0, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+}
+
+#[test]
 fn checked_accesses_do_what_robust_ones_do() {
     let ops = "%10: b32x4 = load<storage align 4> %0, %3\nstore<storage align 4> %10, %0, %4\n\
                %11: b32 = atomic<add storage align 4> %2, %0, %5\n%12: b32 = extract<3> %10\n\

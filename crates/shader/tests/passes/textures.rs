@@ -111,13 +111,29 @@ fn sampling_without_derivatives_gets_its_level() {
 }
 
 #[test]
-fn an_explicit_level_is_raised_to_the_least() {
-    let body = format!(
-        "{COORDINATES}%12: b32 = const<0x3f800000>\n\
-         %9: b32x4 = image_sample<2d flags lod|min_lod> %0, %0, %11, %1, %12"
-    );
-    let lowered = |op, payload| op == Op::ImageSample && !has(payload, ImageFlags::MIN_LOD);
-    assert_eq!(check(Stage::Fragment, levels(2, 2, 2), &body, lowered)[0], 4.0);
+fn a_level_is_given_in_one_way() {
+    let zeros = |operands: usize| ", %1".repeat(operands);
+    let cases = [
+        (Stage::Fragment, "bias|lod", 2, "exclude each other"),
+        (Stage::Fragment, "lod|min_lod", 2, "no least level"),
+        (Stage::Vertex, "min_lod", 1, "no derivatives for a least level"),
+    ];
+    for (stage, flags, operands, reason) in cases {
+        let text = |flags: &str, operands: usize| {
+            let plain = shader(stage, &format!("{COORDINATES}%9: b32x4 = image_sample<2d> %0, %0, %11"));
+            let access = format!("image_sample<2d flags {flags}>");
+            let text = print(&plain).replace("image_sample<2d>", &access);
+            let line = text.lines().find(|line| line.contains("image_sample<")).expect("an access");
+            text.replace(line, &format!("{line}{}", zeros(operands)))
+        };
+        let mut parsed = Shader::default();
+        parse(&text(flags, operands), &mut parsed)
+            .unwrap_or_else(|e| panic!("{e}\n{}", text(flags, operands)));
+        let error = validate(&parsed).expect_err(flags).to_string();
+        assert!(error.contains(reason), "{flags}: {error}");
+        parse(&text("lod", 1), &mut parsed).expect("a text");
+        validate(&parsed).expect("a valid shader");
+    }
 }
 
 #[test]
@@ -135,15 +151,47 @@ fn layers_are_rounded_to_even() {
     }
 }
 
+/// The output of the first invocation of a fragment at (2.5, 1.5) that has a layer and a view. The attachment has two layers of 8x4.
+fn attachment(shader: &Shader, layer: u32, view: u32) -> Option<u64> {
+    let mut images = MemoryImages::default();
+    images.images.push(image(ImageShape { layers: 2, ..ImageShape::new(Dim::D2, [8, 4, 1]) }));
+    images.views.insert(BindingPoint { set: 0, binding: 1, index: 0 }, 0);
+    let mut input = InvocationInput::default();
+    let at = [2.5f32.to_bits(), 1.5f32.to_bits(), 0, 0];
+    let given =
+        [(SystemValue::FragCoord, at), (SystemValue::Layer, [layer; 4]), (SystemValue::ViewIndex, [view; 4])];
+    input.system_values.extend(given);
+    let (mut bindings, options) = (Bindings::default(), Options::default());
+    let run = run_stage(shader, vec![input], &mut bindings, &mut images, &options);
+    let (mut outputs, report) = run.unwrap_or_else(|e| panic!("{e}\n{}", print(shader)));
+    assert!(report.findings.is_empty(), "{:?}\n{}", report.findings, print(shader));
+    std::mem::take(&mut outputs[0].variables).into_values().next().expect("an output")[0]
+}
+
 #[test]
 fn attachments_are_fetched_at_the_fragment() {
     let body = "%10: b32 = const<0x1>\n%11: b32x2 = vec %10, %10\n%9: b32x4 = image_fetch<subpass> %2, %11";
-    let lowered = |op, payload| {
-        op == Op::ImageFetch
-            && matches!(payload, Payload::Image(image) if image.dim == Dim::D2 && image.flags.has(ImageFlags::LOD))
-    };
-    // Texel (2 + 1, 1 + 1) of 8x4.
-    assert_eq!(check(Stage::Fragment, levels(2, 2, 1), body, lowered)[0], 19.0);
+    let before = shader(Stage::Fragment, body);
+    // Layer and view: with multiview all fragments are of layer 0, without it of view 0.
+    for (multiview, layer, view) in [(false, 0, 0), (false, 1, 0), (true, 0, 1)] {
+        let mut after = before.clone();
+        assert!(lower_textures(&mut after, &TextureOptions { multiview, ..TextureOptions::ALL }));
+        validate(&after).unwrap_or_else(|e| panic!("{e}\n{}", print(&after)));
+        let func = after.entry();
+        let wanted = ImageFlags::LOD.or(ImageFlags::ARRAY);
+        let fetched =
+            func.walk().filter(|&inst| func.op(inst) == Op::ImageFetch).map(|inst| func.payload(inst));
+        let forms: Vec<bool> = fetched
+            .map(|payload| matches!(payload, Payload::Image(image) if image.dim == Dim::D2 && image.flags.has(wanted)))
+            .collect();
+        assert_eq!(forms, [true]);
+        assert!(!lower_textures(&mut after.clone(), &TextureOptions::ALL), "lowered twice");
+        // Texel (2 + 1, 1 + 1) of 8x4.
+        let texel = (19 + 32 * (layer + view)) as f32;
+        for shader in [&before, &after] {
+            assert_eq!(attachment(shader, layer, view), Some(texel.to_bits().into()), "{}", print(shader));
+        }
+    }
 }
 
 #[test]
