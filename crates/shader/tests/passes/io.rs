@@ -151,6 +151,112 @@ fn fragment_inputs_keep_their_interpolation() {
 }
 
 #[test]
+fn the_first_index_of_arrayed_variables_is_the_vertex() {
+    // Two vertices of three vectors in, four of them out, which the invocation with the same number stores.
+    let vars = "type t7 = [2 t2]\ntype t8 = [4 t1]\nvar v0 \"\" input t7 location 1 flags arrayed\n\
+                var v1 \"\" output t8 location 2 flags arrayed\n";
+    let body = "%2: b32 = sysval<invocation_id>\n%3: b32 = const<0x1>\n%4: b32x4 = load_var<v0 mask 0x0> %3, %2\n\
+                store_var<v1 mask 0xf> %4, %2\n%5: b32x4 = load_var<v1 mask 0x0> %3\nstore_var<v1 mask 0x3> %5, %3";
+    let mut shader = shader(Stage::TessControl, vars, body);
+    shader.info.output_vertices = 4;
+    assert!(lower_io(&mut shader));
+    validate(&shader).unwrap_or_else(|e| panic!("{e}\n{}", print(&shader)));
+    let text = print(&shader);
+    assert_eq!(
+        accesses(&shader),
+        [
+            "load_slot<in slot 33 count 3 component 0 index 0 vertex>",
+            "store_slot<out slot 34 component 0 index 0 vertex>",
+            "load_slot<out slot 34 component 0 index 0 vertex>",
+            "store_slot<out slot 34 component 0 index 0 vertex>"
+        ]
+    );
+    // Vertex, then offset. The vertex of the invocation itself needs no check.
+    assert!(!text.contains("if<"), "{text}");
+    let mut input = InvocationInput::default();
+    input.system_values.insert(SystemValue::InvocationId, [0; 4]);
+    input.system_values.insert(SystemValue::VertexIndex, [0; 4]);
+    for vertex in 0..2 {
+        for slot in 33..36 {
+            let key = InterfaceSlot { slot, vertex, ..InterfaceSlot::default() };
+            input.slots.insert(key, [0, 1, 2, 3].map(|lane| Some(100 * vertex + 10 * (slot - 33) + lane)));
+        }
+    }
+    let mut second = input.clone();
+    second.system_values.insert(SystemValue::InvocationId, [1, 0, 0, 0]);
+    let run = run_stage(
+        &shader,
+        vec![input, second],
+        &mut Bindings::default(),
+        &mut NoImages,
+        &RunOptions::default(),
+    );
+    let (outputs, report) = run.expect("it runs");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let stored =
+        |vertex: u32| outputs[0].slots[&InterfaceSlot { slot: 34, vertex, ..InterfaceSlot::default() }];
+    assert_eq!(stored(0), [100, 101, 102, 103].map(Some));
+    assert_eq!(stored(1), [110, 111, 112, 113].map(Some));
+}
+
+#[test]
+fn a_vertex_that_a_value_chooses_is_checked_before_a_store() {
+    let vars = "var v0 \"\" output t2 location 0 flags arrayed\n";
+    let body = "%2: b32x4 = vec %0, %0, %0, %0\nstore_var<v0 mask 0xf> %2, %0";
+    let shader = lowered(Stage::TessControl, vars, body);
+    for (vertex, stored) in [(2, true), (3, false)] {
+        let mut input = InvocationInput::default();
+        input.system_values.insert(SystemValue::VertexIndex, [vertex, 0, 0, 0]);
+        let run =
+            run_stage(&shader, vec![input], &mut Bindings::default(), &mut NoImages, &RunOptions::default());
+        let outputs = run.expect("it runs").0;
+        let key = InterfaceSlot { slot: 32, vertex, ..InterfaceSlot::default() };
+        assert_eq!(outputs[0].slots.contains_key(&key), stored, "vertex {vertex}\n{}", print(&shader));
+        assert_eq!(outputs[0].slots.len(), usize::from(stored));
+    }
+}
+
+#[test]
+fn slots_of_the_patch_are_numbered_separately() {
+    let vars = "var v0 \"\" output t2 location 0 flags arrayed\nvar v1 \"\" output t1 location 0 flags patch\n\
+                type t7 = [4 t0]\nvar v2 \"\" output t7 builtin tess_level_outer flags patch\n";
+    let vars = format!("type t7 = [4 t0]\n{}", vars.replace("type t7 = [4 t0]\n", ""));
+    let body = "%2: b32x4 = vec %0, %0, %0, %0\nstore_var<v0 mask 0xf> %2, %1\nstore_var<v1 mask 0xc> %2\n\
+                %3: b32 = const<0x2>\nstore_var<v2 mask 0x1> %0, %3";
+    let control = lowered(Stage::TessControl, &vars, body);
+    let levels = Builtin::TessLevelOuter.slots().start;
+    let level = format!("store_slot<out slot {levels} component 2 index 0 patch>");
+    assert_eq!(
+        accesses(&control),
+        [
+            "store_slot<out slot 32 component 0 index 0 vertex>",
+            "store_slot<out slot 32 component 2 index 0 patch>",
+            &level
+        ]
+    );
+    let stored = SlotMask::stored(&control);
+    let key = |slot, patch| SlotKey { slot, patch, index: 0 };
+    let components = [key(32, false), key(32, true), key(levels, true), key(levels, false)];
+    assert_eq!(components.map(|key| stored.components(key)), [15, 12, 4, 0]);
+    // The evaluation shader reads the same slots, and an element of the levels that a value chooses.
+    let vars = "type t7 = [4 t0]\nvar v0 \"\" input t1 location 0 flags patch\n\
+                var v1 \"\" input t7 builtin tess_level_outer flags patch\nvar v2 \"\" output t1 builtin position\n";
+    let body = "%2: b32x4 = load_var<v0 mask 0x0>\n%3: b32 = load_var<v1 mask 0x0> %0\n%4: b32x4 = vec %3, %3, %3, %3\n\
+                %5: b32x4 = fadd %2, %4\nstore_var<v2 mask 0xf> %5";
+    let eval = lowered(Stage::TessEval, vars, body);
+    assert_eq!(
+        accesses(&eval),
+        [
+            "load_slot<in slot 32 component 0 index 0 patch>".to_owned(),
+            format!("load_slot<in slot {levels} component 0 index 0 patch>"),
+            "store_slot<out slot 0 component 0 index 0>".to_owned()
+        ]
+    );
+    let missing: Vec<_> = SlotMask::loaded(&eval, SlotDir::Input).without(&stored).iter().collect();
+    assert_eq!(missing, [(key(levels, true), 0b1011), (key(32, true), 0b0011)]);
+}
+
+#[test]
 fn integers_of_the_primitive_are_not_interpolated() {
     let vars = "var v0 \"\" input t0 builtin layer\nvar v1 \"\" output t0 location 0\n";
     let shader = lowered(Stage::Fragment, vars, "%2: b32 = load_var<v0 mask 0x0>\nstore_var<v1 mask 0x1> %2");

@@ -1,8 +1,8 @@
 //! Forms of image accesses, before and after they are lowered: the results are the same, and the form is gone.
 
 use unwedge_shader::interp::{
-    BindingPoint, Bindings, ImageMemory, ImageShape, InvocationInput, MemoryImages, Options, Sampler,
-    TexelFormat, run_stage,
+    BindingPoint, Bindings, DepthCompare, ImageMemory, ImageShape, InvocationInput, MemoryImages, Options,
+    Sampler, TexelFormat, run_stage,
 };
 use unwedge_shader::ir::{Dim, ImageFlags, Op, Payload, Shader, Stage, SystemValue};
 use unwedge_shader::passes::{TextureOptions, lower_textures};
@@ -37,7 +37,7 @@ fn image(shape: ImageShape) -> ImageMemory {
     image
 }
 
-/// The output of the first invocation of a quad at (2.5, 1.5).
+/// The output of the first invocation of a quad at (2.5, 1.5). References are greater or equal where they pass.
 fn run(shader: &Shader, shape: ImageShape) -> Vec<Option<u64>> {
     let mut images = MemoryImages::default();
     images.images.push(image(shape));
@@ -45,7 +45,9 @@ fn run(shader: &Shader, shape: ImageShape) -> Vec<Option<u64>> {
     for binding in 0..2 {
         images.views.insert(BindingPoint { set: 0, binding, index: 0 }, binding as usize);
     }
-    let sampler = Sampler { mag_linear: true, min_linear: true, mip_linear: true, ..Sampler::default() };
+    let compare = Some(DepthCompare::GreaterEqual);
+    let sampler =
+        Sampler { mag_linear: true, min_linear: true, mip_linear: true, compare, ..Sampler::default() };
     images.samplers.insert(BindingPoint { set: 0, binding: 0, index: 0 }, sampler);
     let mut input = InvocationInput::default();
     let at = [2.5f32.to_bits(), 1.5f32.to_bits(), 0, 0];
@@ -149,6 +151,93 @@ fn layers_are_rounded_to_even() {
         let lowered = |op, _| op == Op::FRoundEven;
         assert_eq!(check(Stage::Fragment, shape, &body, lowered)[0], texel, "layer {layer}");
     }
+}
+
+/// Bits of a constant with a number.
+fn float(number: u32, value: f32) -> String {
+    format!("%{number}: b32 = const<{:#x}>\n", value.to_bits())
+}
+
+#[test]
+fn comparisons_keep_their_reference() {
+    let rounded = |op, _| op == Op::FRoundEven;
+    let shape = ImageShape { layers: 3, ..ImageShape::new(Dim::D2, [2, 2, 1]) };
+    let at = |layer: f32| format!("{}{}{}", float(10, 0.5), float(11, layer), float(12, 6.0));
+    let sample = |layer: f32| {
+        format!(
+            "{}%13: b32x3 = vec %10, %10, %11\n%14: b32 = image_sample<2d flags dref|lod|array> %0, %0, %13, %12, %1\n\
+             %9: b32x4 = vec %14, %14, %14, %14",
+            at(layer)
+        )
+    };
+    // Layer 1 has the texels 4 to 7, of which three are not greater than 6; layer 2 has the texels 8 to 11.
+    assert_eq!(check(Stage::Fragment, shape, &sample(0.9), rounded)[0], 0.75);
+    assert_eq!(check(Stage::Fragment, shape, &sample(1.5), rounded)[0], 0.0);
+    let gather = format!(
+        "{}%13: b32x3 = vec %10, %10, %11\n%9: b32x4 = image_gather<2d flags dref|array> %0, %0, %13, %12",
+        at(0.6)
+    );
+    // The order is that of a gather: lower left, lower right, upper right, upper left.
+    assert_eq!(check(Stage::Fragment, shape, &gather, rounded), [1.0, 0.0, 1.0, 1.0]);
+    // Without derivatives the level comes after the reference.
+    let level = format!(
+        "{}%13: b32x2 = vec %10, %10\n%14: b32 = image_sample<2d flags dref> %0, %0, %13, %15\n%9: b32x4 = vec %14, %14, %14, %14",
+        float(10, 0.5) + &float(15, 1.0)
+    );
+    let explicit = |op, payload| op == Op::ImageSample && has(payload, ImageFlags::DREF.or(ImageFlags::LOD));
+    assert_eq!(check(Stage::Vertex, levels(2, 2, 1), &level, explicit)[0], 0.5);
+}
+
+#[test]
+fn gathers_round_their_layer_and_get_no_level() {
+    let shape = ImageShape { layers: 3, ..ImageShape::new(Dim::D2, [2, 2, 1]) };
+    for (stage, layer, first) in [(Stage::Fragment, 1.5, 8.0), (Stage::Vertex, 0.4, 0.0)] {
+        let body = format!(
+            "{}%13: b32x3 = vec %10, %10, %11\n%9: b32x4 = image_gather<2d flags array component 0> %0, %0, %13",
+            float(10, 0.5) + &float(11, layer)
+        );
+        let lowered = |op, payload| op == Op::ImageGather && !has(payload, ImageFlags::LOD);
+        let texels = [2.0, 3.0, 1.0, 0.0].map(|texel| first + texel);
+        assert_eq!(check(stage, shape, &body, lowered), texels, "layer {layer}");
+    }
+}
+
+#[test]
+fn arrays_of_cubes_have_their_layer_after_the_direction() {
+    let shape = ImageShape { layers: 18, ..ImageShape::new(Dim::Cube, [1, 1, 1]) };
+    let sample = |layer: f32, flags: &str, level: &str| {
+        format!(
+            "{}%13: b32x4 = vec %1, %1, %10, %11\n%9: b32x4 = image_sample<cube flags {flags}> %0, %0, %13{level}",
+            float(10, 1.0) + &float(11, layer)
+        )
+    };
+    let rounded = |op, _| op == Op::FRoundEven;
+    // Face +Z is the fourth after the first one of its cube.
+    for (layer, texel) in [(0.5, 4.0), (0.6, 10.0), (1.5, 16.0), (9.0, 16.0)] {
+        let body = sample(layer, "lod|array", ", %1");
+        assert_eq!(check(Stage::Fragment, shape, &body, rounded)[0], texel, "cube {layer}");
+        assert_eq!(
+            check(Stage::Vertex, shape, &sample(layer, "array", ""), rounded)[0],
+            texel,
+            "cube {layer}"
+        );
+    }
+    let gather = format!(
+        "{}%13: b32x4 = vec %1, %1, %10, %11\n%9: b32x4 = image_gather<cube flags array> %0, %0, %13",
+        float(10, 1.0) + &float(11, 1.2)
+    );
+    // Face +Z of cube 1.
+    let shape = ImageShape { size: [2, 2, 1], ..shape };
+    assert_eq!(check(Stage::Fragment, shape, &gather, rounded), [42.0, 43.0, 41.0, 40.0]);
+}
+
+#[test]
+fn sizes_of_cubes_halve_their_width_alone() {
+    let body = "%10: b32 = sysval<vertex_index>\n%11: b32x3 = image_size<cube flags array> %0, %10\n\
+                %12: b32 = extract<0> %11\n%14: b32 = extract<2> %11\n%15: b32 = u2f %12\n%17: b32 = u2f %14\n\
+                %9: b32x4 = vec %15, %15, %17, %17";
+    let shape = ImageShape { layers: 12, levels: 4, ..ImageShape::new(Dim::Cube, [8, 8, 1]) };
+    assert_eq!(check(Stage::Vertex, shape, body, |op, _| op == Op::UMax)[..3], [2.0, 2.0, 2.0]);
 }
 
 /// The output of the first invocation of a fragment at (2.5, 1.5) that has a layer and a view. The attachment has two layers of 8x4.
