@@ -4,7 +4,7 @@
 //! operations. It shares no code with the passes. A shader that is valid can be printed, run and rewritten without a panic.
 
 use crate::ir::{
-    Base, BaseSet, Dim, Func, Function, ImageAccess, ImageFlags, Inst, MAX_ACCESS_SLOTS, MAX_DEPTH,
+    Base, BaseSet, Dim, Func, Function, ImageAccess, ImageFlags, Inst, MAX_ACCESS_SLOTS, MAX_LOWERED_DEPTH,
     MAX_SLOT_INDEX, Op, Payload, PayloadForm, Region, RegionOwner, Rule, SLOT_COMPONENTS, Shader, SlotAccess,
     SlotDir, Space, Storage, Traits, Type, TypeId, TypeNode, Value, Var,
 };
@@ -143,8 +143,8 @@ impl Checker<'_> {
             return Err(format!("{region} does not know its owner"));
         }
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(format!("more than {MAX_DEPTH} regions are within each other"));
+        if self.depth > MAX_LOWERED_DEPTH {
+            return Err(format!("more than {MAX_LOWERED_DEPTH} regions are within each other"));
         }
         for &param in self.func.params(region) {
             self.scratch.visible[param] = true;
