@@ -9,7 +9,7 @@ use unwedge_shader::interp::{
 use unwedge_shader::ir::{
     Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Shader, SlotDir, Stage, SystemValue,
 };
-use unwedge_shader::passes::{lower_io, remove_unread_outputs, standard};
+use unwedge_shader::passes::{lower_io, lower_locals, lower_outputs, remove_unread_outputs, standard};
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 use unwedge_testkit::data;
@@ -393,6 +393,26 @@ fn scripts() -> BTreeMap<String, Vec<(String, Vec<u8>)>> {
     scripts
 }
 
+/// Lowers outputs and local variables. Afterwards there are no variables, and no output that a value chooses, but in patches.
+fn unindexed(script: &str, mut shader: Shader) {
+    lower_outputs(&mut shader);
+    lower_io(&mut shader);
+    standard(&mut shader);
+    lower_locals(&mut shader);
+    validate(&shader).unwrap_or_else(|e| panic!("{script}: {e}"));
+    let patch = shader.info.stage == Stage::TessControl;
+    let func = shader.entry();
+    for inst in func.walk() {
+        match func.payload(inst) {
+            Payload::Var(..) | Payload::Interp(..) => panic!("{script}: {}", print(&shader)),
+            Payload::Slot(slot) if slot.dir == SlotDir::Output && !patch => {
+                assert!(slot.count == 1 && func.op(inst) == Op::StoreSlot, "{script}: {}", print(&shader));
+            }
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn stages_of_the_data_agree_about_slots() {
     let (mut reader, mut pairs, mut left) = (Reader::default(), 0, 0);
@@ -406,6 +426,7 @@ fn stages_of_the_data_agree_about_slots() {
             if reader.read(&words, &Options::default(), &mut shader).is_err() {
                 continue;
             }
+            unindexed(&script, shader.clone());
             lower_io(&mut shader);
             standard(&mut shader);
             validate(&shader).unwrap_or_else(|e| panic!("{script}: {e}"));
