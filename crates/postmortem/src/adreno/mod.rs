@@ -114,6 +114,8 @@ fn judge(case: &AdrenoCase<'_>, shader_gpu: Option<u32>, found: Option<&CpStop>,
     findings.extend(corrupt::findings(case, stop));
     findings.extend(stop.and_then(|stop| cycle::finding(case, stop)));
     let unfinished = stop.and_then(|stop| unfinished::find(case, stop, queues));
+    report.shader =
+        unfinished.as_ref().and_then(|unfinished| shaders::hash(case, shader_gpu, unfinished.work));
     findings.extend(fault::finding(case, stop, unfinished.as_ref()));
     findings.extend(gmu::findings(case));
     findings.extend(busy::findings(case, unfinished.as_ref()));

@@ -360,12 +360,10 @@ impl<'r> Screen<'r> {
         };
         self.lines.push(String::new());
         let text = format!("registers: {}{lost}", clean(&words::database(report)));
-        for line in wrap(&text, self.width, 0) {
+        let lines = wrap(&text, self.width, 0).into_iter();
+        // One word: to be copied, it is never broken.
+        for line in lines.chain([format!("signature: {}", clean(&report.signature()))]) {
             self.lines.push(self.style.paint("2", &line));
-        }
-        if self.verbose {
-            let signature = format!("signature: {}", clean(&report.signature()));
-            self.lines.push(self.style.paint("2", &signature));
         }
     }
 }
