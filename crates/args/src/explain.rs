@@ -34,6 +34,9 @@ pub struct Explain {
     /// Print the signature and the name of each file, separated by a tab
     #[arg(long, conflicts_with_all = ["json", "verbose"])]
     pub signature: bool,
+    /// Write the report as one page of HTML, which loads nothing, to this file instead; `-` for standard output
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "signature", "verbose", "width"])]
+    pub html: Option<PathBuf>,
     /// Show every finding whole, with all its evidence
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,

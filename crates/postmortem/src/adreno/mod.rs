@@ -33,6 +33,7 @@ pub use advice::Driver;
 pub use case::{AdrenoCase, SectionValues};
 pub use fault::{Whereabouts, whereabouts};
 pub use firmware::{firmware_name, has_sqe_pc};
+pub use inflight::pass_name;
 #[cfg(feature = "sim")]
 pub use locate_sqe::{NotFirmware, locate_sqe};
 

@@ -10,6 +10,7 @@ mod packets;
 
 pub(crate) use json::{SCHEMA_NAME, SCHEMA_VERSION};
 pub use json::{json, json_line};
+pub(crate) use packets::described;
 
 use crate::{Style, sqe, words};
 use layout::{clean, elide, mark_cut, wrap};
