@@ -64,7 +64,7 @@ fn html(
     let name = file.to_string_lossy();
     let file = (name != "-").then_some(&*name);
     unwedge_view::html::explain(dump, db, global.max_size, report, file, &mut bytes)?;
-    crate::html::write(page, &bytes)
+    Ok(crate::html::write(page, &bytes)?)
 }
 
 fn show(report: &Report, file: &Path, args: &args::Explain, global: &Global) -> Result<(), Failure> {

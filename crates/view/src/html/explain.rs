@@ -187,8 +187,9 @@ fn evidence(finding: &Finding, open: bool, html: &mut Html) {
     }
     let summary =
         counted(finding.evidence.len() as u64, "piece of evidence", "pieces of evidence").to_string();
+    let caption = format!("Evidence of {}", finding.rule.row().id);
     folded(html, &summary, open, |html| {
-        table(html, "Evidence", &["read from", "it says"], |html| {
+        table(html, &caption, &["read from", "it says"], |html| {
             for evidence in finding.evidence.iter().take(EVIDENCE) {
                 row(html, [&*evidence.section, &*words::evidence(evidence)]);
             }
@@ -240,7 +241,7 @@ fn findings(report: &Report, html: &mut Html) {
 }
 
 fn queues(facts: &DumpFacts, html: &mut Html) {
-    scrolling(html, "Rings and fences", |html| charts::queues(&facts.queues, html));
+    scrolling(html, "Picture of rings and fences", |html| charts::queues(&facts.queues, html));
     let heads = [
         "ring or engine",
         "state",
@@ -306,21 +307,16 @@ fn waits(report: &Report) -> Vec<(String, String)> {
 fn blocks(report: &Report, facts: &DumpFacts, html: &mut Html) {
     let waits = waits(report);
     html.leaf("p", &[("class", "dim")], &format!("Busy blocks are lit, as {} has them.", facts.stages_from));
-    scrolling(html, "Blocks of the GPU", |html| charts::blocks(facts, &waits, html));
-    table(
-        html,
-        "Busy blocks, and what the report says that they wait for",
-        &["stage", "busy", "idle"],
-        |html| {
-            for stage in &facts.stages {
-                let of = |busy: bool| {
-                    let blocks = stage.blocks.iter().filter(|block| block.busy == busy);
-                    blocks.map(|block| &*block.name).collect::<Vec<_>>().join(" ")
-                };
-                row(html, [stage.name, &*of(true), &*of(false)]);
-            }
-        },
-    );
+    scrolling(html, "Picture of the blocks", |html| charts::blocks(facts, &waits, html));
+    table(html, "Busy and idle blocks", &["stage", "busy", "idle"], |html| {
+        for stage in &facts.stages {
+            let of = |busy: bool| {
+                let blocks = stage.blocks.iter().filter(|block| block.busy == busy);
+                blocks.map(|block| &*block.name).collect::<Vec<_>>().join(" ")
+            };
+            row(html, [stage.name, &*of(true), &*of(false)]);
+        }
+    });
     if !waits.is_empty() {
         html.element("ul", &[], |html| {
             for (block, title) in &waits {
@@ -343,13 +339,13 @@ fn packets(report: &Report, html: &mut Html) {
             PacketMark::Suspect => "around the suspected work",
         };
         html.leaf("h3", &[], &format!("{}, {what}", excerpt.stream));
-        packet_table(excerpt, html);
+        packet_table(excerpt, what, html);
     }
 }
 
-fn packet_table(excerpt: &PacketExcerpt, html: &mut Html) {
-    let heads = ["", "address", "place", "packet and fields"];
-    table(html, &format!("Packets of {}", excerpt.stream), &heads, |html| {
+fn packet_table(excerpt: &PacketExcerpt, what: &str, html: &mut Html) {
+    let heads = ["mark", "address", "place", "packet and fields"];
+    table(html, &format!("Packets of {}, {what}", excerpt.stream), &heads, |html| {
         for packet in &excerpt.packets {
             match packet.mark {
                 Some(PacketMark::Stop) => html.open("tr", &[("class", "mark")]),
@@ -403,7 +399,7 @@ fn shaders(report: &Report, with_code: &[&Finding], html: &mut Html) {
     left_out(report.code.len(), CODE, html);
     for finding in with_code.iter().take(CODE) {
         html.leaf("h3", &[], &words::finding(report, finding).title);
-        let heads = ["", "address", "instruction"];
+        let heads = ["mark", "address", "instruction"];
         table(html, "Instructions", &heads, |html| {
             for evidence in finding.evidence.iter().take(EVIDENCE) {
                 let Fact::Code { place, words, text } = &evidence.fact else { continue };
@@ -479,7 +475,7 @@ fn memory(report: &Report, facts: &DumpFacts, html: &mut Html) {
     for (address, what) in addresses(report) {
         let around = Neighbourhood::of(&facts.buffers, address, NEIGHBOURS);
         html.leaf("h3", &[], &format!("Around {what}, {address:#x}"));
-        let name = format!("Memory around {address:#x}");
+        let name = format!("Picture of the memory around {address:#x}");
         scrolling(html, &name, |html| charts::memory(&around, what, html));
         let heads = ["address", "end", "size", "name", "contents", "distance"];
         table(html, &format!("Buffers around {address:#x}"), &heads, |html| {
@@ -523,16 +519,16 @@ fn buffer_cells(buffer: &super::facts::BufferFacts) -> [String; 5] {
 }
 
 fn registers(facts: &DumpFacts, html: &mut Html) {
+    let is_cluster = |table: &&RegisterTable| table.name.starts_with("cluster ");
+    let clusters: Vec<&RegisterTable> = facts.registers.iter().filter(is_cluster).collect();
     html.element("div", &[("data-search", "Search registers")], |html| {
-        for section in &facts.registers {
-            let RegisterTable { name, rows } = section;
-            let summary = format!("{name}: {}", counted(rows.len() as u64, "register", "registers"));
-            folded(html, &summary, false, |html| {
-                table(html, name, &["register", "value", "fields that are not zero"], |html| {
-                    for register in rows {
-                        row(html, [&*register.name, &*register.value, &*register.meaning]);
-                    }
-                });
+        for section in facts.registers.iter().filter(|table| !is_cluster(table)) {
+            register_table(section, html);
+        }
+        if !clusters.is_empty() {
+            let count = counted(clusters.len() as u64, "cluster and context", "clusters and contexts");
+            folded(html, &format!("registers of {count}"), false, |html| {
+                clusters.iter().for_each(|section| register_table(section, html));
             });
         }
     });
@@ -540,6 +536,18 @@ fn registers(facts: &DumpFacts, html: &mut Html) {
         let more = counted(facts.more_registers as u64, "register is", "registers are");
         html.leaf("p", &[("class", "dim")], &format!("{more} left out: `unwedge decode` lists all."));
     }
+}
+
+fn register_table(section: &RegisterTable, html: &mut Html) {
+    let RegisterTable { name, rows } = section;
+    let summary = format!("{name}: {}", counted(rows.len() as u64, "register", "registers"));
+    folded(html, &summary, false, |html| {
+        table(html, name, &["register", "value", "fields that are not zero"], |html| {
+            for register in rows {
+                row(html, [&*register.name, &*register.value, &*register.meaning]);
+            }
+        });
+    });
 }
 
 /// What the dump does not hold, and what of this page there is not for want of it.

@@ -7,57 +7,52 @@ use super::page::{Page, folded, scrolling};
 use std::io::{self, Write};
 
 /// Bytes of a listing that a page has.
-const LONGEST: usize = 4 << 20;
+pub const LISTING_BYTES: usize = 4 << 20;
 /// Lines below a heading that are not folded.
 const SHORT: usize = 24;
 
-/// What a page of a listing is about.
+/// A listing.
 #[derive(Clone, Copy, Debug)]
 pub struct ListingPage<'a> {
     /// The heading: `Decode of crash.devcore`.
     pub title: &'a str,
-    /// The command that prints the same as text.
-    pub command: &'a str,
+    /// Its first [`LISTING_BYTES`] at most, with colours.
+    pub text: &'a [u8],
+    /// Bytes after those.
+    pub more: u64,
 }
 
 /// Writes the page of a listing.
 ///
 /// # Errors
 /// Those of `out`, if it cannot be written to.
-pub fn listing(page: ListingPage<'_>, text: &[u8], out: &mut dyn Write) -> io::Result<()> {
-    let cut = text.len() > LONGEST;
-    let kept = text.get(..LONGEST).unwrap_or(text);
+pub fn listing(page: ListingPage<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let kept = page.text.get(..LISTING_BYTES).unwrap_or(page.text);
     let kept = match kept.iter().rposition(|&byte| byte == b'\n') {
-        Some(end) if cut => &kept[..end],
+        Some(end) if kept.len() < page.text.len() || page.more > 0 => &kept[..end],
         _ => kept,
     };
+    let more = page.more.saturating_add((page.text.len() - kept.len()) as u64);
     let shown = String::from_utf8_lossy(kept);
     let lines: Vec<&str> = shown.lines().collect();
     let mut body = Page::new(page.title);
     body.section("listing", "Listing", |html| {
-        for group in groups(&lines) {
+        for (number, group) in (1..).zip(groups(&lines)) {
             match group {
                 [heading, inside @ ..] if inside.len() > SHORT => {
                     let summary = format!("{} ({} lines)", plain(heading).trim(), inside.len());
-                    folded(html, &summary, false, |html| block(inside, html));
+                    folded(html, &summary, false, |html| block(number, inside, html));
                 }
-                group => block(group, html),
+                group => block(number, group, html),
             }
         }
-        if cut {
-            let more = text.len() - kept.len();
-            let note = format!("{more} bytes more are left out: `{}` prints all.", page.command);
+        if more > 1 {
+            let note =
+                format!("{more} bytes more are left out: the command prints all of them without --html.");
             html.leaf("p", &[("class", "dim")], &note);
         }
     });
-    let whole = body.finish(|html| {
-        html.leaf("h1", &[], page.title);
-        html.element("p", &[], |html| {
-            html.text("As printed by ");
-            html.leaf("code", &[], page.command);
-            html.text(".");
-        });
-    });
+    let whole = body.finish(|html| html.leaf("h1", &[], page.title));
     out.write_all(whole.as_bytes())
 }
 
@@ -87,11 +82,11 @@ fn groups<'l, 't>(lines: &'l [&'t str]) -> Vec<&'l [&'t str]> {
 }
 
 /// Lines as they are, with their colours.
-fn block(lines: &[&str], html: &mut Html) {
+fn block(number: usize, lines: &[&str], html: &mut Html) {
     if lines.iter().all(|line| line.is_empty()) {
         return;
     }
-    scrolling(html, "Listing", |html| {
+    scrolling(html, &format!("Part {number}"), |html| {
         html.element("pre", &[], |html| {
             for line in lines {
                 coloured(line, html);
@@ -101,25 +96,13 @@ fn block(lines: &[&str], html: &mut Html) {
     });
 }
 
-/// A colour that a listing may have: a class of the style.
-fn class(codes: &str) -> Option<&'static str> {
-    Some(match codes {
-        "1" => "a1",
-        "2" => "a2",
-        "31" => "a31",
-        "32" => "a32",
-        "33" => "a33",
-        "34" => "a34",
-        "35" => "a35",
-        "36" => "a36",
-        "1;31" => "a1 a31",
-        "1;32" => "a1 a32",
-        "1;33" => "a1 a33",
-        "1;34" => "a1 a34",
-        "1;35" => "a1 a35",
-        "1;36" => "a1 a36",
-        _ => return None,
-    })
+/// The classes of the style for the codes of a colour.
+fn classes(codes: &str) -> String {
+    let class = |code: &str| match code {
+        "1" | "2" | "31" | "32" | "33" | "34" | "35" | "36" => Some(format!("a{code}")),
+        _ => None,
+    };
+    codes.split(';').filter_map(class).collect::<Vec<_>>().join(" ")
 }
 
 /// The stretches of a line: the codes of their colour, and their text.
@@ -135,9 +118,11 @@ fn stretches(line: &str) -> impl Iterator<Item = (&str, &str)> {
 
 fn coloured(line: &str, html: &mut Html) {
     for (codes, text) in stretches(line).filter(|(_, text)| !text.is_empty()) {
-        match class(codes) {
-            Some(class) => html.leaf("span", &[("class", class)], text),
-            None => html.text(text),
+        let classes = classes(codes);
+        if classes.is_empty() {
+            html.text(text);
+        } else {
+            html.leaf("span", &[("class", &classes)], text);
         }
     }
 }
@@ -153,8 +138,8 @@ mod tests {
 
     fn page(text: &str) -> String {
         let mut out = Vec::new();
-        let about = ListingPage { title: "<b>", command: "unwedge decode x" };
-        listing(about, text.as_bytes(), &mut out).expect("memory takes it");
+        let about = ListingPage { title: "<b>", text: text.as_bytes(), more: 0 };
+        listing(about, &mut out).expect("memory takes it");
         String::from_utf8(out).expect("text")
     }
 
@@ -175,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_listing_that_is_too_long_is_cut_at_a_line() {
-        let shown = page(&"a line of a listing\n".repeat(LONGEST / 10));
-        assert!(shown.contains("bytes more are left out") && shown.len() < LONGEST + (1 << 16));
+        let shown = page(&"a line of a listing\n".repeat(LISTING_BYTES / 10));
+        assert!(shown.contains("bytes more are left out") && shown.len() < LISTING_BYTES + (1 << 16));
     }
 }

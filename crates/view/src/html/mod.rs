@@ -12,4 +12,4 @@ mod page;
 mod tree;
 
 pub use explain::explain;
-pub use listing::{ListingPage, listing};
+pub use listing::{LISTING_BYTES, ListingPage, listing};
