@@ -9,7 +9,7 @@ use unwedge_testkit::hangs::{HangDump, HangRun, hangs};
 use unwedge_view::{around, html};
 
 /// Bytes of the page of a dump that the kit makes.
-const LARGEST: usize = 256 << 10;
+const LARGEST: usize = 320 << 10;
 
 fn page(hang: &HangDump, db: &Db) -> String {
     let parts: Vec<DumpPart<'_>> = hang.files.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();

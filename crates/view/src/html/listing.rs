@@ -10,6 +10,8 @@ use std::io::{self, Write};
 pub const LISTING_BYTES: usize = 4 << 20;
 /// Lines below a heading that are not folded.
 const SHORT: usize = 24;
+/// Lines of a listing that is not folded when a page is opened.
+const FEW: usize = 300;
 
 /// A listing.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,7 @@ pub fn listing(page: ListingPage<'_>, out: &mut dyn Write) -> io::Result<()> {
             match group {
                 [heading, inside @ ..] if inside.len() > SHORT => {
                     let summary = format!("{} ({} lines)", plain(heading).trim(), inside.len());
-                    folded(html, &summary, false, |html| block(number, inside, html));
+                    folded(html, &summary, lines.len() <= FEW, |html| block(number, inside, html));
                 }
                 group => block(number, group, html),
             }
@@ -152,9 +154,9 @@ mod tests {
 
     #[test]
     fn what_is_below_a_heading_is_folded_where_it_is_long() {
-        let long: String = (0..100).map(|n| format!("  line {n}\n")).collect();
+        let long: String = (0..400).map(|n| format!("  line {n}\n")).collect();
         let shown = page(&format!("short:\n  one\nlong:\n{long}"));
-        assert!(shown.contains("<summary>long: (100 lines)</summary>"), "{shown}");
+        assert!(shown.contains("<summary>long: (400 lines)</summary>"), "{shown}");
         assert_eq!(shown.matches("<details>").count(), 1);
     }
 

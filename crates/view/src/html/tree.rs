@@ -18,7 +18,7 @@ use unwedge_stream::{
 };
 
 /// Nodes of the tree of one dump.
-const NODES: usize = 2500;
+const NODES: usize = 1200;
 /// Nodes near the stop are kept beyond those: packets before and after it.
 const NEAR: usize = 64;
 /// Levels of the tree.
@@ -229,7 +229,7 @@ impl TreeBuilder<'_> {
             _ if room => {
                 let name = name.unwrap_or_else(|| "not a valid packet".to_owned());
                 let place = at.map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
-                let mut node = Node::new(format!("{name}{more}{place}"), packets);
+                let mut node = Node::new(format!("{name}{place}{more}"), packets);
                 (node.work, node.is_stop) = (work, stop);
                 top.children.push(node);
                 self.left = self.left.saturating_sub(1);
