@@ -68,6 +68,9 @@ pub struct AmdCheck {
     /// One JSON object, whose schema docs/json-schema.md tells
     #[arg(long)]
     pub json: bool,
+    /// Write the listing as one page of HTML, which loads nothing, to this file instead; `-` for standard output
+    #[arg(long, value_name = "OUT", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
     /// Where code starts, in bytes from its beginning; may be given several times
     #[arg(long, value_name = "OFFSET", value_parser = clap_num)]
     pub entry: Vec<u32>,

@@ -26,7 +26,7 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
             let read = files.read_as(args.chip.as_ref())?;
             say_chip(&files.name, args.chip.as_ref());
             let db = database::load(global)?;
-            let mut out = Output::open(global, !args.json);
+            let mut out = open(args, global);
             let result = match args.around {
                 Some(place) => {
                     let (size, options) = (files.size(), around_options(args, global, &out));
@@ -40,6 +40,12 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
             result
         }
     }
+}
+
+/// Where the listing goes.
+fn open(args: &args::Decode, global: &Global) -> Output {
+    let title = || format!("Decode of {}", args.file.display());
+    Output::open_page(global, !args.json, args.html.as_deref(), title)
 }
 
 fn around_options(args: &args::Decode, global: &Global, out: &Output) -> around::Options {
@@ -69,7 +75,7 @@ pub(crate) fn say_chip(name: &str, chip: Option<&ChipOverride>) {
 
 fn capture(args: &args::Decode, mut stream: InputStream, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
-    let mut out = Output::open(global, !args.json);
+    let mut out = open(args, global);
     if let Some(place) = args.around {
         let options = around_options(args, global, &out);
         let shown = around::capture(&mut stream, place, options, &db, &mut out);

@@ -102,7 +102,7 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     if of_a.level() == DiffLevel::File && !args.draws && !args.once && dumps {
         return verdicts([source_a, source_b], args, &db, global);
     }
-    let mut out = Output::open(global, !args.json);
+    let mut out = open(args, global);
     let options = DiffOptions { once: args.once, one_input, json: args.json, style: out.style };
     let load = |source: Source, wrong: &OnceLock<Failure>| {
         Ok(match source.load(global.max_size)? {
@@ -154,6 +154,12 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     })
 }
 
+/// Where the differences go.
+fn open(args: &args::Diff, global: &Global) -> Output {
+    let [a, b] = [&args.a, &args.b].map(|side| side.to_string_lossy());
+    Output::open_page(global, !args.json, args.html.as_deref(), || format!("Differences of {a} and {b}"))
+}
+
 /// Compares two dumps by what is said of them.
 fn verdicts([a, b]: [Source; 2], args: &args::Diff, db: &Db, global: &Global) -> Result<Outcome, Failure> {
     let (files_a, files_b) = (a.read(global.max_size)?, b.read(global.max_size)?);
@@ -164,7 +170,7 @@ fn verdicts([a, b]: [Source; 2], args: &args::Diff, db: &Db, global: &Global) ->
         report
     };
     let (report_a, report_b) = (report(&dump_a, &files_a), report(&dump_b, &files_b));
-    let mut out = Output::open(global, !args.json);
+    let mut out = open(args, global);
     let options = VerdictOptions {
         json: args.json,
         verbose: args.verbose,

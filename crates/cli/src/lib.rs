@@ -14,6 +14,7 @@ mod explain;
 pub mod failure;
 mod generator;
 mod getopt;
+mod html;
 pub mod info;
 pub mod isa;
 mod layout;

@@ -73,7 +73,8 @@ fn show(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
 fn verify(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
     let mut source = ContextSource::open(&args.image.image, &args.target, global)?;
     let mut diagnostics = std::mem::take(&mut source.contexts.diagnostics);
-    let mut out = Output::open(global, true);
+    let heading = || format!("Context image of {}", args.image.image.display());
+    let mut out = Output::open_page(global, true, args.html.as_deref(), heading);
     let style = out.style;
     let mut wrong = false;
     for (i, context) in

@@ -1,11 +1,15 @@
 //! Results out: standard output behind one large buffer, or a pager; and whether to colour.
 //!
+//! With `--html` results are kept, and become a page when they are complete.
+//!
 //! A reader that goes away (a broken pipe, a pager that was quit) ends the output and is no error.
 
 use crate::args::{Colour, Global};
+use crate::html::PageListing;
 use crate::pager::Pager;
 use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::path::Path;
 use std::rc::Rc;
 use unwedge_view::Style;
 
@@ -38,6 +42,7 @@ pub struct Output {
 enum OutputSink {
     Stdout(BufWriter<StdoutLock<'static>>),
     Pager(BufWriter<Pager>),
+    Page(PageListing),
 }
 
 /// Columns that text is set for: those asked for, those of the environment variable COLUMNS, or those of the terminal, if
@@ -69,6 +74,18 @@ impl Output {
         Output { sink, style: Style { colour }, failed: None }
     }
 
+    /// A page in the file of `--html`, if that is given; else as [`Output::open`]. `title` is the heading of the page.
+    pub fn open_page(
+        global: &Global,
+        page: bool,
+        html: Option<&Path>,
+        title: impl FnOnce() -> String,
+    ) -> Output {
+        let Some(file) = html else { return Output::open(global, page) };
+        let sink = OutputSink::Page(PageListing::new(file, title()));
+        Output { sink, style: Style { colour: true }, failed: None }
+    }
+
     /// Flushes, waits for the pager, and returns the first error of any write. A broken pipe is none.
     ///
     /// # Errors
@@ -76,10 +93,14 @@ impl Output {
     /// The first error of a write or of the flush, unless it is a broken pipe.
     pub fn finish(mut self) -> io::Result<()> {
         let flushed = self.flush();
-        if let OutputSink::Pager(writer) = self.sink {
-            // The pager reads until its input closes.
-            let (pager, _unwritten) = writer.into_parts();
-            pager.wait();
+        match self.sink {
+            OutputSink::Pager(writer) => {
+                // The pager reads until its input closes.
+                let (pager, _unwritten) = writer.into_parts();
+                pager.wait();
+            }
+            OutputSink::Page(listing) => listing.finish()?,
+            OutputSink::Stdout(_) => {}
         }
         match self.failed.take().or(flushed.err()) {
             Some(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e),
@@ -91,6 +112,7 @@ impl Output {
         match &mut self.sink {
             OutputSink::Stdout(w) => w,
             OutputSink::Pager(w) => w,
+            OutputSink::Page(w) => w,
         }
     }
 

@@ -72,7 +72,7 @@ fn signatures_stand_before_their_files() {
     assert!(err.contains("absent: "), "{err}");
     let rows: Vec<(&str, &str)> = out.lines().filter_map(|line| line.split_once('\t')).collect();
     assert_eq!(rows.iter().map(|row| row.1).collect::<Vec<_>>(), ["a.devcore", "c.devcore"]);
-    assert!(rows[0].0.starts_with("a6xx/") && rows[1].0.starts_with("a7xx/"), "{out}");
+    assert!(rows[0].0.starts_with("adreno/a6xx/") && rows[1].0.starts_with("adreno/a7xx/"), "{out}");
     let (code, alone, _) = folder.run(&["explain", "--signature", "a.devcore"], b"");
     assert_eq!((code, alone.lines().next()), (Some(0), out.lines().next()));
 }

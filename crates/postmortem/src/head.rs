@@ -62,6 +62,16 @@ impl GpuIdentity {
         }
     }
 
+    /// The vendor that signatures name: `adreno`, `amd`, `intel`, `unknown`.
+    pub fn vendor(&self) -> &'static str {
+        match self {
+            GpuIdentity::Unknown => "unknown",
+            GpuIdentity::Adreno { .. } => "adreno",
+            GpuIdentity::Amd { .. } => "amd",
+            GpuIdentity::Intel { .. } => "intel",
+        }
+    }
+
     /// The family that signatures name: `a6xx`, `gfx10`, `Kaby Lake`.
     pub fn family(&self) -> Option<String> {
         match self {

@@ -31,6 +31,7 @@ pub use rules::{
     AdrenoRule, AdviceId, AmdRule, FindingKind, IntelRule, RULES, Rule, RuleRole, RuleRow, VendorRule,
     Vendors,
 };
+pub use signature::ShaderHash;
 
 use unwedge_capture::Dump;
 use unwedge_hw::Db;

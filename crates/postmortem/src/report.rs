@@ -4,6 +4,7 @@ use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 use crate::packets::PacketExcerpt;
 use crate::rules::{AdviceId, FindingKind, Rule};
+use crate::signature::ShaderHash;
 use crate::sqe_position::SqePosition;
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
@@ -372,6 +373,9 @@ pub struct Report {
     pub causes: Vec<usize>,
     /// Code that waves stand in, most waves first.
     pub code: Vec<CodeExcerpt>,
+    /// The code of the shaders of the work that does not end; `None` where that work is not known, or the dump does not hold
+    /// all of its code.
+    pub shader: Option<ShaderHash>,
     /// Packets around the stop, and around the suspected work where that is elsewhere; empty until they are filled in.
     pub packets: Vec<PacketExcerpt>,
     /// What to try next, the most telling first.

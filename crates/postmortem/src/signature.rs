@@ -2,12 +2,14 @@
 //! count.
 //!
 //! Never in one: addresses, process names, numbers of draws, values of registers, names of files. What is in one: the
-//! family of the GPU, the rules that fired, the stable part of their subjects, and the names and flags of their values.
+//! vendor and family of the GPU, the rules that fired, the stable part of their subjects, the names and flags of their values, the
+//! packet at the stop, and a hash of the code of the shaders that do not end.
 
 use crate::args::{Arg, Args};
 use crate::head::GpuIdentity;
 use crate::report::{Finding, HangPoint, Report, Subject};
 use crate::rules::{FindingKind, RuleRole};
+use std::fmt;
 
 /// Values that describe what was near a fault, and differ between equal hangs.
 const CIRCUMSTANCES: [&str; 3] = ["target", "before", "after"];
@@ -16,9 +18,10 @@ const CIRCUMSTANCES: [&str; 3] = ["target", "before", "after"];
 const CAUSES: usize = 2;
 
 impl Report {
-    /// What identifies this hang among others: `a6xx/poison-in-stream(agree)/garbage@IB1`. Two equal hangs with other
+    /// What identifies this hang among others: `adreno/a6xx/poison-in-stream(agree)/garbage@IB1`. Two equal hangs with other
     /// addresses and processes have the same. Where nothing explains the hang, it has what was seen:
-    /// `a6xx/unexplained+only-cp-busy/CP_WAIT_REG_MEM@IB1`.
+    /// `adreno/a6xx/unexplained+only-cp-busy/CP_WAIT_REG_MEM@IB1`. Where shaders hang, their code is a part:
+    /// `adreno/a7xx/shader-processors-stuck/CP_WAIT_FOR_IDLE@IB2/shader-3f2a9c04`.
     pub fn signature(&self) -> String {
         let findings = || self.findings.iter().filter(|f| f.kind != FindingKind::NotCaptured);
         let packet = self.hang.as_ref().and_then(|hang| hang.packet.as_deref());
@@ -35,11 +38,47 @@ impl Report {
         }
         let family = self.gpu.family().map_or_else(|| "unknown".to_owned(), |family| token(&family));
         let place = self.hang.as_ref().map(|hang| format!("/{}", place(hang, &self.gpu))).unwrap_or_default();
-        format!("{family}/{}{place}", reasons.join("+"))
+        let shader = self.shader.filter(|_| self.cause_finding().is_some_and(Finding::is_of_work));
+        let shader = shader.map(|hash| format!("/{hash}")).unwrap_or_default();
+        format!("{}/{family}/{}{place}{shader}", self.gpu.vendor(), reasons.join("+"))
+    }
+}
+
+/// A hash of the code of one or several shaders: `shader-3f2a9c04`. FNV-1a of the dwords, folded to 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ShaderHash(u32);
+
+impl ShaderHash {
+    /// The hash of code; `None` for none.
+    pub fn of(words: impl IntoIterator<Item = u32>) -> Option<ShaderHash> {
+        let mut words = words.into_iter().peekable();
+        words.peek()?;
+        let bytes = words.flat_map(u32::to_le_bytes);
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        Some(ShaderHash((hash >> 32) as u32 ^ hash as u32))
+    }
+}
+
+impl fmt::Display for ShaderHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shader-{:08x}", self.0)
     }
 }
 
 impl Finding {
+    /// Whether it is about work that does not end, rather than about the stream.
+    fn is_of_work(&self) -> bool {
+        let by_work =
+            || self.args.record("origin").is_some_and(|origin| origin.text("gives") == Some("work"));
+        match self.kind {
+            FindingKind::CodeFault | FindingKind::Busy | FindingKind::Suspect | FindingKind::InFlight => true,
+            FindingKind::Fault => by_work(),
+            _ => false,
+        }
+    }
+
     /// What identifies this finding among others: its rule, the stable part of its subject, its names and flags.
     pub fn signature(&self) -> String {
         self.signature_at(None)

@@ -15,7 +15,7 @@ mod packets;
 mod set;
 
 use fault::{FaultSeed, ListedSubmit, SeededFault};
-use set::{SetCollector, SubmitSet, explained};
+use set::{SetCollector, SubmitSet, explained, explained_text};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,7 @@ struct Outcome {
     /// The identifier of the cause.
     cause: Option<&'static str>,
     fits: bool,
+    signature: String,
 }
 
 impl Outcome {
@@ -71,7 +72,7 @@ impl Outcome {
     }
 
     fn row(&self) -> String {
-        let Outcome { seed, fault, submit, packet, rank, cause, fits } = self;
+        let Outcome { seed, fault, submit, packet, rank, cause, fits, .. } = self;
         let rank = rank.map_or_else(|| "not named".to_owned(), |rank| format!("{}", rank + 1));
         let fits = if *fits { "" } else { ", does not fit" };
         format!(
@@ -99,6 +100,7 @@ fn judge(seed: u64, fault: FaultSeed, seeded: &SeededFault, db: &Db) -> Option<O
         rank,
         cause: cause.map(|rule| rule.row().id),
         fits: cause.is_some_and(|rule| fault.fits(rule)),
+        signature: report.signature(),
     };
     if let Some(folder) = std::env::var_os("SEEDED_FAULTS_DUMPS").filter(|_| !outcome.passes()) {
         let mut text = Vec::new();
@@ -157,16 +159,57 @@ fn check(outcomes: &[Outcome]) {
 }
 
 #[test]
-fn faults_in_own_submits_are_found() {
+fn faults_in_own_submits_are_found_and_have_signatures() {
     let db = Db::builtin();
     for seed in 0..40 {
         let set = own::submit(seed, &db);
         assert_eq!(set.run(&db, STEPS).0, RunEnd::Done, "{}: without a fault it ends", set.name);
     }
-    check(&run(&db, |fault, rng| {
+    let outcomes = run(&db, |fault, rng| {
         let submits = (0..SUBMITS).map(|_| ListedSubmit::new(own::submit(rng.next_u64(), &db), &db));
         submits.into_iter().find(|submit| submit.has_place(fault))
-    }));
+    });
+    check(&outcomes);
+    check_signatures(&outcomes, &db);
+}
+
+/// A hang in a dump whose buffers, process and time are others.
+fn elsewhere(seed: u64, fault: FaultSeed, db: &Db) -> Option<Report> {
+    const MOVED: u64 = 0x3_4560_0000;
+    let mut rng = Rng::new(seed);
+    let mut submits = (0..SUBMITS).map(|_| ListedSubmit::new(own::submit_at(rng.next_u64(), MOVED, db), db));
+    let submit = submits.find(|submit| submit.has_place(fault))?;
+    for _ in 0..PLACES {
+        let Some(seeded) = submit.seed(fault, &mut rng, db) else { continue };
+        let (end, dump) = seeded.set.run_as("another", db, STEPS);
+        let Some(dump) = dump.filter(|_| end != RunEnd::Done) else { continue };
+        let mut text = Vec::new();
+        dump.core.write(&mut text);
+        let text = String::from_utf8(text).expect("a dump is text");
+        let later = text.replacen("time: 0.000000000", "time: 1700000123.456789012", 1);
+        assert_ne!(later, text, "the dump has a time");
+        return Some(explained_text(later.as_bytes(), db));
+    }
+    None
+}
+
+/// The same hang has one signature wherever its buffers are, whoever's it is, whenever it happens; other hangs have others.
+fn check_signatures(outcomes: &[Outcome], db: &Db) {
+    for outcome in outcomes {
+        let other = elsewhere(outcome.seed, outcome.fault, db).expect("the same seed makes the same fault");
+        assert_eq!(outcome.signature, other.signature(), "{}", outcome.row());
+    }
+    let pairs = || outcomes.iter().enumerate().flat_map(|(i, a)| outcomes[..i].iter().map(move |b| (a, b)));
+    let same: Vec<_> = pairs().filter(|(a, b)| a.signature == b.signature).collect();
+    let all = pairs().count();
+    let mixed: Vec<String> = same
+        .iter()
+        .filter(|(a, b)| a.fault != b.fault)
+        .map(|(a, b)| format!("{:?} and {:?}: {}", a.fault, b.fault, a.signature))
+        .collect();
+    eprintln!("{} of {all} pairs have one signature; of two kinds: {mixed:#?}", same.len());
+    // Two faults of one kind may be one hang; of two kinds they seldom are.
+    assert!(same.len() * 20 <= all && mixed.len() * 50 <= all, "{} of {all} pairs: {mixed:#?}", same.len());
 }
 
 fn data() -> PathBuf {

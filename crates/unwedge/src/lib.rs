@@ -16,7 +16,7 @@
 //! let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
 //! let report = opened.explain();
 //! assert_eq!(report.gpu.family().as_deref(), Some("a6xx"));
-//! assert!(report.signature().starts_with("a6xx/"));
+//! assert!(report.signature().starts_with("adreno/a6xx/"));
 //! let mut lines = Vec::new();
 //! opened.decode_json(&ShowOptions::default(), &mut lines);
 //! assert!(lines.starts_with(b"{"));

@@ -14,6 +14,7 @@ pub mod device;
 pub mod diff;
 mod error;
 mod facts;
+pub mod html;
 pub mod info;
 pub mod intel;
 pub mod json;

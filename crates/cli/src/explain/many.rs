@@ -54,6 +54,10 @@ pub(super) fn run(args: &args::Explain, db: &Db, global: &Global) -> Result<Outc
         let message = "-v shows one dump: give one file, or read the findings of several with --json";
         return Err(Failure::Usage(message.to_owned()));
     }
+    if args.html.is_some() {
+        let message = "--html is the page of one dump: give one file";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         return Err(Failure::Usage("standard input can be one of the files only".to_owned()));
     }

@@ -40,12 +40,31 @@ pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         _ => {}
     }
     report.diagnostics.splice(0..0, files.unpacking());
-    show(&report, file, args, global)?;
+    match &args.html {
+        Some(page) => html(page, &report, &dump, file, &db, global)?,
+        None => show(&report, file, args, global)?,
+    }
     let outcome = Outcome::of(&files.name, &report.diagnostics);
     if report.gpu.family().is_none() && args.chip.is_none() {
         complain!("{}: --chip NAME reads it as a GPU that is known, as in --chip a7xx", files.name);
     }
     Ok(outcome)
+}
+
+/// Writes the page of a report.
+fn html(
+    page: &Path,
+    report: &Report,
+    dump: &Dump<'_>,
+    file: &Path,
+    db: &Db,
+    global: &Global,
+) -> Result<(), Failure> {
+    let mut bytes = Vec::new();
+    let name = file.to_string_lossy();
+    let file = (name != "-").then_some(&*name);
+    unwedge_view::html::explain(dump, db, global.max_size, report, file, &mut bytes)?;
+    Ok(crate::html::write(page, &bytes)?)
 }
 
 fn show(report: &Report, file: &Path, args: &args::Explain, global: &Global) -> Result<(), Failure> {

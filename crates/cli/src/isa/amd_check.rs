@@ -17,6 +17,12 @@ use unwedge_view::asm::check::{self, CheckedCode, FindingText};
 use unwedge_view::asm::hex;
 use unwedge_view::plural::counted;
 
+/// Where the findings go.
+fn open(args: &AmdCheck, global: &Global) -> Output {
+    let title = || format!("Check of {}", args.file.display());
+    Output::open_page(global, true, args.html.as_deref(), title)
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     if let Some(entry) = args.entry.iter().find(|entry| *entry % 4 != 0) {
@@ -66,7 +72,7 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
     let said = (args.sgprs.is_some() || args.vgprs.is_some())
         .then(|| EntryPreset { sgprs: args.sgprs.unwrap_or(gpu.sgprs()), vgprs: args.vgprs.unwrap_or(256) });
     let default = if args.entry.is_empty() { &[0][..] } else { &args.entry };
-    let out = Output::open(global, true);
+    let out = open(args, global);
     let (mut found, mut reports) = (false, Vec::new());
     for code in &codes {
         let of_object = |function: &LoadedFunction| {
@@ -180,7 +186,7 @@ fn check_dump(dump: &DumpShaders, args: &AmdCheck, global: &Global) -> Result<Ou
             report,
         })
         .collect();
-    show(&checked, gpu, &dump.name, args, Output::open(global, true))?;
+    show(&checked, gpu, &dump.name, args, open(args, global))?;
     Ok(if found { Outcome::Found } else { outcome })
 }
 

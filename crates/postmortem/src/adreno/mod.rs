@@ -33,6 +33,7 @@ pub use advice::Driver;
 pub use case::{AdrenoCase, SectionValues};
 pub use fault::{Whereabouts, whereabouts};
 pub use firmware::{firmware_name, has_sqe_pc};
+pub use inflight::pass_name;
 #[cfg(feature = "sim")]
 pub use locate_sqe::{NotFirmware, locate_sqe};
 
@@ -114,6 +115,8 @@ fn judge(case: &AdrenoCase<'_>, shader_gpu: Option<u32>, found: Option<&CpStop>,
     findings.extend(corrupt::findings(case, stop));
     findings.extend(stop.and_then(|stop| cycle::finding(case, stop)));
     let unfinished = stop.and_then(|stop| unfinished::find(case, stop, queues));
+    report.shader =
+        unfinished.as_ref().and_then(|unfinished| shaders::hash(case, shader_gpu, unfinished.work));
     findings.extend(fault::finding(case, stop, unfinished.as_ref()));
     findings.extend(gmu::findings(case));
     findings.extend(busy::findings(case, unfinished.as_ref()));

@@ -12,9 +12,11 @@ use crate::adreno::case::{AdrenoCase, seen};
 use crate::adreno::corrupt::section_of;
 use crate::adreno::hang::CpStop;
 use crate::adreno::inflight::OpenWork;
+use crate::adreno::trace::TracedWork;
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
+use crate::signature::ShaderHash;
 
 /// Instructions of a shader that are checked.
 const LONGEST: usize = 1 << 13;
@@ -57,6 +59,17 @@ pub(super) fn findings(
     shaders.iter().filter_map(code).flat_map(|code| code.findings(case)).collect()
 }
 
+/// A hash of the code of the shaders of a piece of work; `None` where it has none, or the dump does not hold all of them.
+pub(super) fn hash(case: &AdrenoCase<'_>, gpu_id: Option<u32>, work: &TracedWork) -> Option<ShaderHash> {
+    let gpu_id = gpu_id.unwrap_or(100 * case.gpu.generation().number());
+    let code = |&(stage, iova): &(Stage, u64)| {
+        let code = ShaderCode::read(case, stage, iova, gpu_id)?;
+        Some(code.words[..code.length()?].to_vec())
+    };
+    let words = work.shaders.iter().map(code).collect::<Option<Vec<Vec<u64>>>>()?.concat();
+    ShaderHash::of(words.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]))
+}
+
 fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Vertex => "vertex",
@@ -78,6 +91,19 @@ impl ShaderCode {
         // The dump may not have the contents of the buffer that the code is in.
         let there = words.iter().any(|&word| word != 0);
         there.then_some(ShaderCode { stage, iova, words, gpu_id })
+    }
+
+    /// Instructions up to the end: the first `end` that no branch before it leads past. `None` where there is none.
+    fn length(&self) -> Option<usize> {
+        let mut reached = 0;
+        for (at, &word) in self.words.iter().enumerate() {
+            let instruction = ir3::Instruction::decode(word, self.gpu_id)?;
+            reached = reached.max(instruction.target(at).unwrap_or(0));
+            if instruction.opcode == ir3::Opcode::End && reached <= at {
+                return Some(at + 1);
+            }
+        }
+        None
     }
 
     fn findings(&self, case: &AdrenoCase<'_>) -> Vec<Finding> {

@@ -153,6 +153,7 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     let (of_waves, mut listings) = waves::findings(case, decoder, programs);
     findings.extend(of_waves);
     findings.extend(faults::findings(case, decoder, &waves::stands(case), programs));
+    report.shader = shaders::hash_of_waves(case, decoder, programs);
     if let Some(work) = work {
         findings.push(work.finding());
         listings.extend(work.starts(case, decoder));

@@ -39,7 +39,7 @@ fn code(gpu_id: u32) -> Vec<u32> {
 }
 
 /// Descriptors of dwords in memory.
-fn descriptors() -> Vec<u32> {
+fn descriptors(moved: u64) -> Vec<u32> {
     let buffer = |iova: u64| {
         let mut words = [0; 16];
         // FMT6_32_UINT; a buffer.
@@ -47,13 +47,15 @@ fn descriptors() -> Vec<u32> {
         [words[4], words[5]] = halves(iova);
         words
     };
-    [buffer(DATA + 0x1000), buffer(DATA + 0x1800)].concat()
+    [buffer(moved + DATA + 0x1000), buffer(moved + DATA + 0x1800)].concat()
 }
 
 struct Maker<'d> {
     gpu: Gpu<'d>,
     rng: Rng,
     fences: u32,
+    /// Bytes that all addresses are further.
+    moved: u64,
     states: Vec<u32>,
 }
 
@@ -82,7 +84,7 @@ impl Maker<'_> {
     /// An event that writes, and a wait for what it writes.
     fn fence(&mut self) -> [Vec<u32>; 2] {
         self.fences += 1;
-        let [low, high] = halves(FENCES + 16 * u64::from(self.fences));
+        let [low, high] = halves(self.moved + FENCES + 16 * u64::from(self.fences));
         let value = 1 + (self.value() & 0xff);
         let event = match self.a7xx() {
             true => self.op("CP_EVENT_WRITE7", &[4 | 1 << 27, low, high, value]),
@@ -107,7 +109,7 @@ impl Maker<'_> {
         let mut payload = Vec::new();
         for id in 0..1 + self.rng.below(3) as u32 {
             let group = [self.state(), self.op("CP_NOP", &[7])].concat();
-            let [low, high] = halves(STATES + 4 * self.states.len() as u64);
+            let [low, high] = halves(self.moved + STATES + 4 * self.states.len() as u64);
             payload.extend([group.len() as u32 | 7 << 20 | id << 24, low, high]);
             self.states.extend(group);
         }
@@ -115,8 +117,8 @@ impl Maker<'_> {
     }
 
     fn dispatch(&mut self) -> Vec<u32> {
-        let [low, high] = halves(CODE);
-        let [sets, sets_high] = halves(DESCRIPTORS | 3);
+        let [low, high] = halves(self.moved + CODE);
+        let [sets, sets_high] = halves(self.moved + (DESCRIPTORS | 3));
         let groups = [1 + self.rng.below(3) as u32, 1, 1];
         [
             self.op("CP_SET_MARKER", &[8]),
@@ -131,7 +133,7 @@ impl Maker<'_> {
 
     /// A piece of a stream that ends by itself.
     fn piece(&mut self) -> Vec<u32> {
-        let data = DATA + 64 * self.rng.below(64) as u64;
+        let data = self.moved + DATA + 64 * self.rng.below(64) as u64;
         let [low, high] = halves(data);
         match self.rng.below(9) {
             0 => [self.draw_states(), self.draw()].concat(),
@@ -150,7 +152,10 @@ impl Maker<'_> {
                 self.op("CP_REG_TO_MEM", &[reg | 2 << 18, low, high])
             }
             5 => self.op("CP_WAIT_FOR_IDLE", &[]),
-            6 => self.op("CP_MEM_TO_MEM", &[0, low, high, FENCES as u32, (FENCES >> 32) as u32]),
+            6 => {
+                let [from, from_high] = halves(self.moved + FENCES);
+                self.op("CP_MEM_TO_MEM", &[0, low, high, from, from_high])
+            }
             7 => [self.state(), self.draw()].concat(),
             _ => self.op("CP_NOP", &[1, 2, 3]),
         }
@@ -164,10 +169,15 @@ fn buffer(iova: u64, words: Vec<u32>, name: &str) -> Buffer {
 
 /// A submit that is executed to its end.
 pub fn submit(seed: u64, db: &Db) -> SubmitSet {
+    submit_at(seed, 0, db)
+}
+
+/// The same with all of its buffers so many bytes further.
+pub fn submit_at(seed: u64, moved: u64, db: &Db) -> SubmitSet {
     let mut rng = Rng::new(seed);
     let gpu = ["a630", "a740", "a660", "a618", "a730"][rng.below(5)];
     let generation = db.identify_name(gpu).expect("a GPU").generation;
-    let mut maker = Maker { gpu: db.gpu(generation), rng, fences: 0, states: Vec::new() };
+    let mut maker = Maker { gpu: db.gpu(generation), rng, fences: 0, moved, states: Vec::new() };
     let mut ib1 = maker.op("CP_SET_MARKER", &[1]);
     if maker.a7xx() {
         // As Turnip does: BR alone, without concurrent binning.
@@ -184,7 +194,7 @@ pub fn submit(seed: u64, db: &Db) -> SubmitSet {
             let piece = maker.piece();
             ib2.extend(piece);
         }
-        let iova = IB2 + 0x1_0000 * n;
+        let iova = moved + IB2 + 0x1_0000 * n;
         let [low, high] = halves(iova);
         let call = maker.op("CP_INDIRECT_BUFFER", &[low, high, ib2.len() as u32]);
         ib1.extend(call);
@@ -192,14 +202,14 @@ pub fn submit(seed: u64, db: &Db) -> SubmitSet {
     }
     ib1.extend(maker.op("CP_WAIT_FOR_IDLE", &[]));
     let a7xx = maker.a7xx();
-    let streams = vec![(IB1, ib1.len() as u32)];
+    let streams = vec![(moved + IB1, ib1.len() as u32)];
     let mut buffers = vec![
-        buffer(IB1, ib1, "ib1"),
-        buffer(STATES, maker.states.clone(), "states"),
-        buffer(FENCES, vec![0; 256], "fences"),
-        buffer(CODE, code(if a7xx { 740 } else { 630 }), "code"),
-        buffer(DESCRIPTORS, descriptors(), "descriptors"),
-        buffer(DATA, vec![0; 2048], "data"),
+        buffer(moved + IB1, ib1, "ib1"),
+        buffer(moved + STATES, maker.states.clone(), "states"),
+        buffer(moved + FENCES, vec![0; 256], "fences"),
+        buffer(moved + CODE, code(if a7xx { 740 } else { 630 }), "code"),
+        buffer(moved + DESCRIPTORS, descriptors(moved), "descriptors"),
+        buffer(moved + DATA, vec![0; 2048], "data"),
     ];
     buffers.extend(inner);
     SubmitSet { name: format!("own {seed:#x}"), gpu: gpu.to_owned(), buffers, streams }

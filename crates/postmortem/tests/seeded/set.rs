@@ -62,10 +62,15 @@ impl SubmitSet {
 
     /// Executes it; what it left, if it stopped as hardware would.
     pub fn run(&self, db: &Db, steps: u64) -> (RunEnd, Option<HangDump>) {
+        self.run_as("seeded", db, steps)
+    }
+
+    /// The same in a process of this name.
+    pub fn run_as(&self, process: &str, db: &Db, steps: u64) -> (RunEnd, Option<HangDump>) {
         let machine = AdrenoMachine::new(db, self.adreno(db)).expect("a6xx or a7xx");
         let mut replay = Replay::new(machine, Loading::Snapshot);
         replay.dump_hang();
-        replay.set_process("seeded".to_owned());
+        replay.set_process(process.to_owned());
         let memory = self.memory();
         let mut end = RunEnd::Done;
         for &(iova, dwords) in &self.streams {
@@ -103,7 +108,12 @@ impl SubmitSet {
 pub fn explained(dump: &HangDump, db: &Db) -> Report {
     let mut text = Vec::new();
     dump.core.write(&mut text);
-    let read = unwedge_capture::msm::Devcore::read(&text).expect("the dump reads back");
+    explained_text(&text, db)
+}
+
+/// The report on the text of a dump.
+pub fn explained_text(text: &[u8], db: &Db) -> Report {
+    let read = unwedge_capture::msm::Devcore::read(text).expect("the dump reads back");
     assert_eq!(read.diagnostics, [], "of a dump that was just written");
     explain_msm(&read, db)
 }

@@ -182,7 +182,7 @@ impl Target {
 }
 
 /// What counts as one packet: a packet, or dwords that are none. Where it is, and its size in dwords.
-pub(super) fn unit(step: &Step<'_>) -> Option<(StreamPos, usize)> {
+pub(crate) fn unit(step: &Step<'_>) -> Option<(StreamPos, usize)> {
     match step {
         Step::Packet(packet) => Some((packet.place, packet.payload.len().saturating_add(1))),
         Step::Trouble(trouble) => match trouble.kind {

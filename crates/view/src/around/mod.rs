@@ -17,6 +17,7 @@ mod window;
 pub use capture::capture;
 pub use excerpt::explained;
 pub(crate) use excerpt::state_at_stop;
+pub(crate) use find::unit;
 pub(crate) use json::{PartLine, WorkLine};
 pub(crate) use state::StateValue;
 
@@ -207,6 +208,26 @@ fn suspect(report: &Report) -> Option<Target> {
         }
         _ => None,
     }
+}
+
+/// Hands on the streams of a dump in their order: to the one that a report says it stopped in also the numbers of the first and
+/// last packet there, counted from 1 as [`find::unit`] counts.
+pub(crate) fn each_stream(
+    report: &Report,
+    dump: &Dump<'_>,
+    db: &Db,
+    max_size: u64,
+    visit: &mut dyn FnMut(&Walkable<'_>, Option<(usize, usize)>),
+) {
+    with_streams(dump, db, max_size, |streams, _| {
+        let target = Target::of_report(report);
+        let found = target.and_then(|target| locate(streams, &target, 0).best);
+        streams.each(&mut |stream| {
+            let stop = found.as_ref().filter(|found| found.stream == stream.number);
+            visit(stream, stop.map(|found| (found.visit.first, found.visit.last)));
+            true
+        });
+    });
 }
 
 /// Opens the streams of a dump; `None` where the GPU is not known.

@@ -10,6 +10,7 @@ mod packets;
 
 pub(crate) use json::{SCHEMA_NAME, SCHEMA_VERSION};
 pub use json::{json, json_line};
+pub(crate) use packets::described;
 
 use crate::{Style, sqe, words};
 use layout::{clean, elide, mark_cut, wrap};
@@ -360,12 +361,10 @@ impl<'r> Screen<'r> {
         };
         self.lines.push(String::new());
         let text = format!("registers: {}{lost}", clean(&words::database(report)));
-        for line in wrap(&text, self.width, 0) {
+        let lines = wrap(&text, self.width, 0).into_iter();
+        // One word: to be copied, it is never broken.
+        for line in lines.chain([format!("signature: {}", clean(&report.signature()))]) {
             self.lines.push(self.style.paint("2", &line));
-        }
-        if self.verbose {
-            let signature = format!("signature: {}", clean(&report.signature()));
-            self.lines.push(self.style.paint("2", &signature));
         }
     }
 }

@@ -102,7 +102,7 @@ fn place(packet: &ExcerptPacket) -> String {
 }
 
 /// A packet in a few words: its name, the work it starts, its fields or the registers that it sets.
-fn described(packet: &ExcerptPacket) -> String {
+pub(crate) fn described(packet: &ExcerptPacket) -> String {
     let mut line = match (&packet.name, packet.header, packet.word) {
         (Some(name), Some(0), _) if packet.dwords > 1 => format!("{name}, {} times", packet.dwords),
         (Some(name), ..) => name.clone(),

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Looks at pages of `unwedge … --html` with headless Chromium.
+
+    ci/pages.py [--shots FOLDER] PAGE…
+
+Each page is loaded at 360 and 1,600 pixels of width, light and dark. Reported: text in the console, requests, pages that are wider
+than the window, and what axe-core finds to be serious or critical. Exit status 1 if there is any.
+
+It needs Chromium (`apt-get install chromium`), the Python package playwright, and axe-core (`npm install axe-core`; AXE names
+axe.min.js). Without them it says so and ends with status 0. It is not part of CI.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+WIDTHS = (360, 1600)
+SCHEMES = ("light", "dark")
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(0)
+
+
+def main():
+    arguments = sys.argv[1:]
+    shots = None
+    if arguments[:1] == ["--shots"]:
+        shots = Path(arguments[1])
+        shots.mkdir(parents=True, exist_ok=True)
+        arguments = arguments[2:]
+    if not arguments:
+        sys.exit(__doc__)
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        skip("there is no Chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        skip("there is no playwright for this Python")
+    axe = Path(os.environ.get("AXE", "node_modules/axe-core/axe.min.js"))
+    if not axe.is_file():
+        skip(f"there is no axe-core at {axe}")
+    axe = axe.read_text()
+    faults = 0
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for page in map(Path, arguments):
+            for scheme in SCHEMES:
+                for width in WIDTHS:
+                    found = look(browser, page.resolve(), scheme, width, axe, shots)
+                    faults += len(found)
+                    for fault in found:
+                        print(f"{page.name} {scheme} {width}: {fault}")
+        browser.close()
+    print(f"{len(arguments)} pages, {len(SCHEMES) * len(WIDTHS)} times each: {faults} faults")
+    sys.exit(1 if faults else 0)
+
+
+def look(browser, page, scheme, width, axe, shots):
+    # The policy of a page forbids what axe-core needs.
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+    )
+    tab = context.new_page()
+    found = []
+    url = page.as_uri()
+
+    def request(asked):
+        if asked.url != url and not asked.url.startswith("data:"):
+            found.append(f"asks for {asked.url}")
+
+    tab.on("console", lambda message: found.append(f"console: {message.text}"))
+    tab.on("pageerror", lambda error: found.append(f"error: {error}"))
+    tab.on("request", request)
+    tab.goto(url)
+    root = "document.documentElement"
+    over = tab.evaluate(f"{root}.scrollWidth - {root}.clientWidth")
+    if over > 0:
+        found.append(f"{over} pixels wider than the window")
+    if shots:
+        tab.screenshot(path=shots / f"{page.stem}-{scheme}-{width}.png", full_page=True)
+    # What is folded counts, too.
+    tab.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    tab.evaluate(axe)
+    for fault in tab.evaluate("axe.run()")["violations"]:
+        if fault["impact"] in ("serious", "critical"):
+            node = fault["nodes"][0]
+            found.append(f"{fault['impact']} {fault['id']} ({len(fault['nodes'])}): {node['target']}")
+    context.close()
+    return found
+
+
+main()

@@ -1,0 +1,146 @@
+//! What a page shows of a dump beside its report: rings, buffers, registers, units. The same for all vendors; what a dump does not
+//! hold is not there.
+//!
+//! Every list is bounded, and says how much it leaves out. Never: a judgement; that is the report's.
+
+mod adreno;
+mod amd;
+mod intel;
+mod stages;
+
+use std::borrow::Cow;
+use unwedge_capture::Dump;
+use unwedge_hw::{Db, ValueType, Variants};
+use unwedge_postmortem::Report;
+
+/// Rings, engines or queues.
+const QUEUES: usize = 64;
+/// Buffers.
+const BUFFERS: usize = 2000;
+/// Registers of all tables.
+const REGISTERS: usize = 5000;
+
+/// The facts.
+#[derive(Default)]
+pub(super) struct DumpFacts {
+    pub(super) queues: Vec<QueueFacts>,
+    pub(super) buffers: Vec<BufferFacts>,
+    /// Buffers that are left out.
+    pub(super) more_buffers: usize,
+    pub(super) registers: Vec<RegisterTable>,
+    /// Registers that are left out.
+    pub(super) more_registers: usize,
+    /// The stages of the GPU, in the order of the pipeline.
+    pub(super) stages: Vec<StageFacts>,
+    /// The register or registers that say which are busy.
+    pub(super) stages_from: String,
+    /// Sections that the dump lacks, and what that means.
+    pub(super) absent: Vec<(String, Cow<'static, str>)>,
+}
+
+/// A ring, engine or queue.
+#[derive(Default)]
+pub(super) struct QueueFacts {
+    pub(super) name: String,
+    /// It is the one that hung.
+    pub(super) hung: bool,
+    /// Where the engine reads and the driver has written, and the size of the ring, all in dwords.
+    pub(super) read: Option<u64>,
+    pub(super) written: Option<u64>,
+    pub(super) size: Option<u64>,
+    /// The last fence that the GPU has written, and the last that the driver has submitted.
+    pub(super) retired: Option<u64>,
+    pub(super) submitted: Option<u64>,
+}
+
+impl QueueFacts {
+    /// Fences that are submitted and not retired. Numbers of fences wrap around at 32 bits.
+    pub(super) fn open(&self) -> Option<u64> {
+        let (retired, submitted) = (u32::try_from(self.retired?).ok()?, u32::try_from(self.submitted?).ok()?);
+        Some(u64::from(submitted.wrapping_sub(retired)))
+    }
+}
+
+/// A buffer.
+pub(super) struct BufferFacts {
+    pub(super) iova: u64,
+    pub(super) size: u64,
+    pub(super) name: String,
+    /// The dump has its contents.
+    pub(super) held: bool,
+}
+
+/// Registers of a section.
+pub(super) struct RegisterTable {
+    pub(super) name: String,
+    pub(super) rows: Vec<RegisterFacts>,
+}
+
+/// A register.
+pub(super) struct RegisterFacts {
+    pub(super) name: String,
+    /// As people write it.
+    pub(super) value: String,
+    /// Its fields that are not zero.
+    pub(super) meaning: String,
+}
+
+/// Blocks of the GPU that belong together.
+pub(super) struct StageFacts {
+    pub(super) name: &'static str,
+    pub(super) blocks: Vec<BlockFacts>,
+}
+
+/// A block of the GPU.
+pub(super) struct BlockFacts {
+    pub(super) name: Cow<'static, str>,
+    pub(super) busy: bool,
+}
+
+impl DumpFacts {
+    /// Of a dump. `db` is the database of Adreno.
+    pub(super) fn of(dump: &Dump<'_>, db: &Db, report: &Report) -> DumpFacts {
+        let mut facts = DumpFacts::default();
+        match dump {
+            Dump::Msm(dump) => adreno::collect(dump, db, &mut facts),
+            Dump::I915(_) | Dump::Xe(_) => intel::collect(dump, report, &mut facts),
+            Dump::Amdgpu(_) | Dump::Radv(_) | Dump::Umr(_) => amd::collect(dump, &mut facts),
+        }
+        let hung = report.hang.as_ref();
+        let number = hung.and_then(|hang| hang.ring).map(|ring| format!("ring {ring}"));
+        let name = hung.and_then(|hang| hang.ring_name.clone()).or(number);
+        for queue in &mut facts.queues {
+            queue.hung = Some(&queue.name) == name.as_ref();
+        }
+        facts.queues.truncate(QUEUES);
+        facts.buffers.sort_by_key(|buffer| (buffer.iova, buffer.size));
+        facts.more_buffers = facts.buffers.len().saturating_sub(BUFFERS);
+        facts
+    }
+
+    /// The buffers that a table lists.
+    pub(super) fn listed_buffers(&self) -> &[BufferFacts] {
+        &self.buffers[..self.buffers.len().min(BUFFERS)]
+    }
+
+    /// Adds registers, as far as there is room.
+    fn add_registers(&mut self, name: impl Into<String>, rows: impl Iterator<Item = RegisterFacts>) {
+        let before: usize = self.registers.iter().map(|table| table.rows.len()).sum();
+        let mut rows = rows.fuse();
+        let kept: Vec<RegisterFacts> = rows.by_ref().take(REGISTERS.saturating_sub(before)).collect();
+        self.more_registers = self.more_registers.saturating_add(rows.count());
+        if !kept.is_empty() {
+            self.registers.push(RegisterTable { name: name.into(), rows: kept });
+        }
+    }
+}
+
+/// The fields of a value that are not zero: `CP_BUSY | HLSQ_BUSY`, `COLOR_FORMAT = FMT6_8_8_8_8_UNORM`. The value alone says as much
+/// as one without fields.
+fn meaning(ty: Option<ValueType<'_>>, value: u64) -> String {
+    let Some(ty) = ty.filter(|ty| value != 0 && ty.is_bitset()) else { return String::new() };
+    let mut out = Vec::new();
+    ty.write(value, &mut Variants::default(), &unwedge_hw::Palette::default(), &mut out);
+    let text = String::from_utf8_lossy(&out).into_owned();
+    text.trim_start_matches("{ ").trim_end_matches(" }").to_owned()
+}

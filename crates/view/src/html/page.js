@@ -1,0 +1,42 @@
+"use strict";
+// Search fields over tables, and everything opened for the printer. The page can be read without this.
+(function () {
+  for (const box of document.querySelectorAll("[data-search]")) {
+    const field = document.createElement("input");
+    const count = document.createElement("output");
+    const label = document.createElement("label");
+    field.type = "search";
+    label.textContent = box.dataset.search + " ";
+    label.append(field);
+    box.prepend(label, count);
+    const rows = Array.from(box.querySelectorAll("tbody tr"));
+    let wait = 0;
+    field.addEventListener("input", function () {
+      clearTimeout(wait);
+      wait = setTimeout(function () {
+        const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+        let shown = 0;
+        for (const row of rows) {
+          const text = row.textContent.toLowerCase();
+          const hit = words.every((word) => text.includes(word));
+          row.hidden = !hit;
+          if (hit) shown += 1;
+        }
+        for (const fold of box.querySelectorAll("details")) {
+          const any = fold.querySelector("tbody tr:not([hidden])") !== null;
+          fold.hidden = !any;
+          if (words.length > 0 && any) fold.open = true;
+        }
+        count.textContent = words.length > 0 ? " " + shown + " of " + rows.length : "";
+      }, 120);
+    });
+  }
+  let closed = [];
+  addEventListener("beforeprint", function () {
+    closed = Array.from(document.querySelectorAll("details:not([open])"));
+    for (const fold of closed) if (fold.querySelectorAll("tr").length < 200) fold.open = true;
+  });
+  addEventListener("afterprint", function () {
+    for (const fold of closed) fold.open = false;
+  });
+})();
