@@ -6,5 +6,19 @@
 //!
 //! Never: files, terminals, other vendors.
 
+pub mod allocate;
+pub mod assemble;
+pub mod edges;
+pub mod eliminate;
+mod error;
+mod finish;
+pub mod hardware;
+pub mod hazards;
 pub mod ir;
+pub mod live;
+pub mod machine;
 pub mod valid;
+pub mod waits;
+
+pub use error::FinishError;
+pub use finish::{BackPhase, Code, Limits, finish, finish_watched};
