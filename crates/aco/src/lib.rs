@@ -6,5 +6,14 @@
 //!
 //! Never: files, terminals, other vendors.
 
+pub mod abi;
+mod compile;
+mod exec;
 pub mod ir;
+mod linear_ssa;
+mod lower;
+mod mask_phis;
+mod select;
 pub mod valid;
+
+pub use compile::{CompileError, FRONT_PHASES, Masked, Options, front};
