@@ -1,6 +1,8 @@
 //! The driver: a shader of the shader IR in, machine code out. It calls the phases in their order.
 
 use crate::abi::Args;
+use crate::error::FinishError;
+use crate::finish::{Code, Limits, finish};
 use crate::ir::Program;
 use crate::{exec, lower, mask_phis, select};
 use unwedge_isa::amdgcn::Gpu;
@@ -58,6 +60,29 @@ pub enum CompileError {
     /// More arguments than scalar registers are loaded with.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
+    /// The back half gives no code.
+    #[error(transparent)]
+    Finish(#[from] FinishError),
+}
+
+/// A compiled shader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    /// Its code.
+    pub code: Code,
+    /// What registers hold when it starts.
+    pub args: Args,
+}
+
+/// Compiles a shader. It is lowered in place.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn compile(shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
+    let Masked { mut program, args } = front(shader, options, &mut |_, _| {})?;
+    let code = finish(&mut program, &Limits::of(&options.gpu))?;
+    Ok(Compiled { code, args })
 }
 
 /// A shader up to the end of the front half.

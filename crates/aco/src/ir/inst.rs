@@ -5,6 +5,7 @@
 //! [`super::shape`] has both for an opcode.
 
 use super::operand::{Definition, Operand};
+use super::reg::PhysReg;
 use unwedge_isa::amdgcn::model::Form;
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{Access, BarrierInfo, Loc, MemoryKinds, Op as ShaderOp};
@@ -117,6 +118,8 @@ pub enum Payload {
     Barrier(BarrierInfo),
     /// Of what accesses memory.
     Memory(Memory),
+    /// Of copies after allocation: a scalar register that is free there, and whether `scc` holds something.
+    Copy(Option<PhysReg>, bool),
 }
 
 /// What an instruction that accesses memory says to those that move instructions and insert waits.

@@ -1,5 +1,6 @@
 //! The IR of the back end: what all phases share.
 
+mod bound;
 mod class;
 mod entities;
 mod inst;
@@ -9,6 +10,7 @@ mod reg;
 pub mod shape;
 pub mod text;
 
+pub use bound::{Bound, variant_of};
 pub use class::{Bank, RegClass};
 pub use entities::{Block, Construct, Inst, Temp};
 pub use inst::{InstData, Memory, NewInst, Op, Payload, Pseudo};

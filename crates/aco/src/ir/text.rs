@@ -158,6 +158,14 @@ impl fmt::Display for InstText<'_> {
         }
         match data.payload {
             Payload::None => Ok(()),
+            Payload::Copy(free, scc) => {
+                f.write_str(" <copy ")?;
+                match free {
+                    Some(reg) => write!(f, "{}", reg.run(4))?,
+                    None => f.write_str("-")?,
+                }
+                f.write_str(if scc { " scc>" } else { ">" })
+            }
             Payload::Reduce(op, bits, lanes) => write!(f, " <reduce {} {bits} {lanes}>", op.name()),
             Payload::Barrier(info) => {
                 write!(f, " <barrier {} {}", info.execution.name(), info.memory.name())?;
@@ -545,6 +553,14 @@ fn parse_payload(text: &str) -> Result<Payload, Wrong<'_>> {
             order: flags(order, Order::ALL, Order::NONE, Order::or).ok_or(wrong)?,
             kinds: flags(kinds, MemoryKinds::ALL, MemoryKinds::NONE, MemoryKinds::or).ok_or(wrong)?,
         })),
+        ["copy", free, ref scc @ ..] => {
+            let free = if free == "-" { None } else { Some(register(free)?) };
+            match *scc {
+                [] => Ok(Payload::Copy(free, false)),
+                ["scc"] => Ok(Payload::Copy(free, true)),
+                _ => Err(wrong),
+            }
+        }
         ["memory", kinds, access, ref private @ ..] => Ok(Payload::Memory(Memory {
             kinds: flags(kinds, MemoryKinds::ALL, MemoryKinds::NONE, MemoryKinds::or).ok_or(wrong)?,
             access: flags(access, Access::ALL, Access::NONE, Access::or).ok_or(wrong)?,

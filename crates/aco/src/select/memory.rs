@@ -3,7 +3,7 @@
 use super::banks::loads_scalar;
 use super::{Selected, Selector};
 use crate::abi::Argument;
-use crate::ir::{Definition, Memory, NewInst, Operand, Payload, RegClass};
+use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, RegClass};
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, Op, Space};
@@ -14,6 +14,9 @@ const MAX_BUFFER_OFFSET: u64 = 4095;
 const MAX_LDS_OFFSET: u64 = 65535;
 /// The scope of gfx12 for accesses that the whole device sees.
 const DEVICE_SCOPE: i32 = 2;
+
+/// `m0`, which limits addresses in LDS up to gfx8. The table has it for all instructions of LDS.
+const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
 
 impl Selector<'_> {
     /// An offset for a scalar load: a constant that fits, or a register.
@@ -231,7 +234,7 @@ impl Selector<'_> {
         let mut words = Vec::new();
         for at in 0..u64::from(self.result_words(inst)) {
             let temp = self.program.make_temp(RegClass::V1);
-            let (definitions, operands) = ([Definition::temp(temp, RegClass::V1)], [address]);
+            let (definitions, operands) = ([Definition::temp(temp, RegClass::V1)], [address, LDS_LIMIT]);
             let mut new = NewInst::hw(opcode, &definitions, &operands);
             new.mods.set(Mod::Offset, (first + at * bytes) as i32);
             new.payload = self.memory(mem);
@@ -317,7 +320,7 @@ impl Selector<'_> {
         };
         for (at, word) in (0..).zip(words) {
             let data = self.vector_data(std::slice::from_ref(word));
-            let operands = [address, data];
+            let operands = [address, data, LDS_LIMIT];
             let mut new = NewInst::hw(opcode, &[], &operands);
             new.mods.set(Mod::Offset, (first + at * bytes) as i32);
             new.payload = self.memory(mem);
@@ -393,6 +396,7 @@ impl Selector<'_> {
             // The older instruction takes what is compared first.
             operands.insert(if gfx11 { 2 } else { 1 }, compared);
         }
+        operands.push(LDS_LIMIT);
         let temp = self.program.make_temp(RegClass::V1);
         let definitions = [Definition::temp(temp, RegClass::V1)];
         let definitions = if returns { &definitions[..] } else { &[] };

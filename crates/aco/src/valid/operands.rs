@@ -104,7 +104,8 @@ fn hardware(program: &Program, variants: &Variants, inst: Inst, opcode: Opcode, 
         // The assembler takes the form that has a place for a literal.
         let short = (form == Form::Native).then(|| variants.variant(opcode, Form::E32)).flatten();
         let in_short = short.and_then(|short| shape::operands(short).nth(number));
-        let fits = takes(program, slot, operand) || in_short.is_some_and(|slot| takes(program, slot, operand));
+        let fits =
+            takes(program, slot, operand) || in_short.is_some_and(|slot| takes(program, slot, operand));
         violations.require(fits, || format!("operand {number} cannot be {operand}"));
         if !memory
             && let Some(bytes) = bytes(program, slot)
