@@ -6,19 +6,27 @@
 //!
 //! Never: files, terminals, other vendors.
 
+pub mod abi;
 pub mod allocate;
 pub mod assemble;
+mod compile;
 pub mod edges;
 pub mod eliminate;
 mod error;
+mod exec;
 mod finish;
 pub mod hardware;
 pub mod hazards;
 pub mod ir;
+mod linear_ssa;
 pub mod live;
+mod lower;
 pub mod machine;
+mod mask_phis;
+mod select;
 pub mod valid;
 pub mod waits;
 
+pub use compile::{CompileError, Compiled, FRONT_PHASES, Masked, Options, compile, front};
 pub use error::FinishError;
 pub use finish::{BackPhase, Code, Limits, finish, finish_watched};
