@@ -31,7 +31,7 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
             let of_edges = if op.is(Pseudo::LinearPhi) { &mut linear } else { &mut logical };
             let definition = program.definitions(inst)[0];
             for (pred, operand) in preds.iter().zip(program.operands(inst)) {
-                if operand.is_undef() || operand.reg.is_some() && operand.reg == definition.reg {
+                if operand.is_undef() {
                     continue;
                 }
                 of_edges[pred.index()].to.push(definition);

@@ -210,6 +210,10 @@ impl Allocator<'_> {
     fn copy(&mut self, work: &mut Work, at: usize, span: RegSpan) {
         let mut from = work.operands[at];
         from.reg = from.as_temp().and_then(|name| self.regs[name.index()]);
+        // What another of these copies makes is copied from where that comes from.
+        if let Some(earlier) = work.copies.iter().find(|earlier| Some(earlier.to) == from.as_temp()) {
+            from = Operand { class: from.class, ..earlier.from };
+        }
         let class = match from.as_temp() {
             Some(_) => from.class,
             None => self.class_at(span),

@@ -165,7 +165,7 @@ fn single(emitter: &mut Emitter<'_>, copy: DwordCopy) {
         CopySource::Const(bits) => Operand::c32(bits),
     };
     if Reg(copy.to).is_vgpr() {
-        emitter.hw(Opcode::v_mov_b32, &[vgpr_to(copy.to)], &[from]);
+        emitter.vector_move(copy.to, from);
         return;
     }
     let scc = Definition::reg(PhysReg::SCC, RegClass::S1);

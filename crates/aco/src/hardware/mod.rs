@@ -16,6 +16,7 @@ use crate::ir::{
 };
 use copies::{CopySource, DwordCopy};
 use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::model::Form;
 use unwedge_isa::amdgcn::{Gfx, Opcode, Reg};
 
 /// Where instructions of the hardware are made.
@@ -30,6 +31,15 @@ struct Emitter<'a> {
 impl Emitter<'_> {
     fn hw(&mut self, opcode: Opcode, definitions: &[Definition], operands: &[Operand]) {
         let inst = self.program.make_inst(&NewInst::hw(opcode, definitions, operands));
+        self.program[inst].loc = self.program[self.inst].loc;
+        self.out.push(inst);
+    }
+
+    /// A move to a vector register, in the form that has literals in every generation.
+    fn vector_move(&mut self, to: u16, from: Operand) {
+        let (definitions, operands) = ([vgpr_to(to)], [from]);
+        let new = NewInst { form: Form::E32, ..NewInst::hw(Opcode::v_mov_b32, &definitions, &operands) };
+        let inst = self.program.make_inst(&new);
         self.program[inst].loc = self.program[self.inst].loc;
         self.out.push(inst);
     }

@@ -84,13 +84,13 @@ impl Emitter<'_> {
         match first.from.as_const() {
             Some(bits) => {
                 let bits = (bits as u32 >> (8 * u32::from(first.byte))) << top;
-                self.hw(Opcode::v_mov_b32, &[vgpr_to(to)], &[Operand::c32(bits)]);
+                self.vector_move(to, Operand::c32(bits));
             }
             None if first.from.is_undef() => {
-                self.hw(Opcode::v_mov_b32, &[vgpr_to(to)], &[Operand::c32(0)]);
+                self.vector_move(to, Operand::c32(0));
             }
             None if first.byte + first.bytes == 4 => {
-                self.hw(Opcode::v_mov_b32, &[vgpr_to(to)], &[first.from]);
+                self.vector_move(to, first.from);
             }
             None if first.byte == 0 => {
                 self.hw(Opcode::v_lshlrev_b32, &[vgpr_to(to)], &[Operand::c32(top), first.from]);
@@ -127,11 +127,11 @@ impl Emitter<'_> {
             _ if part.from.is_undef() => {}
             Some(bits) => {
                 let bits = bits as u32 >> (8 * u32::from(part.byte));
-                self.hw(Opcode::v_mov_b32, &[vgpr_to(to)], &[Operand::c32(bits)]);
+                self.vector_move(to, Operand::c32(bits));
             }
             None if part.byte == 0 => {
                 if part.from != dword(to) {
-                    self.hw(Opcode::v_mov_b32, &[vgpr_to(to)], &[part.from]);
+                    self.vector_move(to, part.from);
                 }
             }
             None => {

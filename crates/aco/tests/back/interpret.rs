@@ -276,7 +276,8 @@ impl Wave<'_> {
                 self.set_mask(inst, 0, mask);
             }
             Opcode::buffer_store_dword => {
-                for lane in (0..self.lanes).filter(|lane| self.active(*lane)) {
+                let exec = self.exec;
+                for lane in (0..self.lanes).filter(|lane| exec >> lane & 1 != 0) {
                     let (value, at) = (self.dword(&operands[0], 0, lane), self.dword(&operands[1], 0, lane));
                     self.stored.insert(at, value);
                 }
