@@ -15,7 +15,7 @@ const MAX_LDS_OFFSET: u64 = 65535;
 /// The scope of gfx12 for accesses that the whole device sees.
 const DEVICE_SCOPE: i32 = 2;
 
-/// `m0`, which limits addresses in LDS up to gfx8. The table has it for all instructions of LDS.
+/// `m0`, which limits addresses in LDS up to gfx8.
 const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
 
 impl Selector<'_> {
@@ -213,6 +213,15 @@ impl Selector<'_> {
         Ok(words)
     }
 
+    /// Operands of an LDS instruction, whose last one is [`LDS_LIMIT`], as the GPU has them.
+    fn lds_operands<'o>(&self, operands: &'o [Operand]) -> &'o [Operand] {
+        if self.gfx <= Gfx::Gfx8 {
+            operands
+        } else {
+            operands.split_last().map_or(operands, |(_, rest)| rest)
+        }
+    }
+
     /// The address and the constant offset of an LDS instruction.
     fn lds_address(&mut self, offset: Operand) -> (Operand, u64) {
         match offset.as_const() {
@@ -235,7 +244,7 @@ impl Selector<'_> {
         for at in 0..u64::from(self.result_words(inst)) {
             let temp = self.program.make_temp(RegClass::V1);
             let (definitions, operands) = ([Definition::temp(temp, RegClass::V1)], [address, LDS_LIMIT]);
-            let mut new = NewInst::hw(opcode, &definitions, &operands);
+            let mut new = NewInst::hw(opcode, &definitions, self.lds_operands(&operands));
             new.mods.set(Mod::Offset, (first + at * bytes) as i32);
             new.payload = self.memory(mem);
             self.add(&new);
@@ -321,7 +330,7 @@ impl Selector<'_> {
         for (at, word) in (0..).zip(words) {
             let data = self.vector_data(std::slice::from_ref(word));
             let operands = [address, data, LDS_LIMIT];
-            let mut new = NewInst::hw(opcode, &[], &operands);
+            let mut new = NewInst::hw(opcode, &[], self.lds_operands(&operands));
             new.mods.set(Mod::Offset, (first + at * bytes) as i32);
             new.payload = self.memory(mem);
             self.add(&new);
@@ -400,7 +409,8 @@ impl Selector<'_> {
         let temp = self.program.make_temp(RegClass::V1);
         let definitions = [Definition::temp(temp, RegClass::V1)];
         let definitions = if returns { &definitions[..] } else { &[] };
-        let mut new = NewInst::hw(if returns { with } else { without }, definitions, &operands);
+        let mut new =
+            NewInst::hw(if returns { with } else { without }, definitions, self.lds_operands(&operands));
         new.mods.set(Mod::Offset, first as i32);
         new.payload = self.memory(mem);
         self.add(&new);
