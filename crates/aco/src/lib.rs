@@ -23,6 +23,8 @@ pub mod live;
 mod lower;
 pub mod machine;
 mod mask_phis;
+pub mod object;
+pub mod occupancy;
 mod select;
 pub mod valid;
 pub mod waits;

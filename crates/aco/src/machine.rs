@@ -111,7 +111,12 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let place = |slot: &OperandSlot| variant.slots.iter().position(|other| std::ptr::eq(other, slot));
     let mut read = shape::operands(variant);
     for operand in operands {
-        let at = place(read.next()?)?;
+        let Some(slot) = read.next() else {
+            // A register that LDS instructions read beside what their row says.
+            let implied = operand.reg == Some(crate::ir::PhysReg::M0);
+            if implied { break } else { return None }
+        };
+        let at = place(slot)?;
         if at < written {
             made.operands[at] = machine_operand(program, &variant.slots[at], operand, &mut made.mods)?;
         }

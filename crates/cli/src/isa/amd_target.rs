@@ -8,7 +8,7 @@ use unwedge_view::asm::AsmError;
 use unwedge_view::asm::amd::{Emit, assemble};
 
 /// The GPU that is named, or that a code object says.
-pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
+pub(crate) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
     let name = target.gpu.as_deref().or(said);
     let name =
         name.ok_or_else(|| Failure::Usage("which GPU? name it with --gpu, as in --gpu gfx1030".to_owned()))?;
