@@ -170,6 +170,14 @@ impl Selector<'_> {
                     let operands = operands.map(|operand| self.to_vgpr(operand));
                     self.valu_with(Opcode::v_add_f64, class, &operands, mods)
                 }
+                (Op::FDiv, Base::B16, Base::B16) => {
+                    let v1 = RegClass::V1;
+                    let operands: [Operand; 2] = self.scalars(inst);
+                    let [a, b] = operands.map(|operand| self.valu(Opcode::v_cvt_f32_f16, v1, &[operand]));
+                    let inverse = self.valu(Opcode::v_rcp_f32, v1, &[b]);
+                    let quotient = self.valu(Opcode::v_mul_f32, v1, &[a, inverse]);
+                    self.valu(Opcode::v_cvt_f16_f32, class, &[quotient])
+                }
                 (Op::FLdexp, Base::B16, Base::B16) => {
                     let [value, exponent] = self.scalars(inst);
                     self.required(inst, Opcode::v_ldexp_f16)?;
