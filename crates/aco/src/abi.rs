@@ -6,8 +6,9 @@
 
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
+use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
-use unwedge_shader::ir::{Op, Payload, Shader, Space, SystemValue};
+use unwedge_shader::ir::{Function, Op, Payload, Shader, Space, SystemValue, Value};
 
 /// What is given to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,6 +118,20 @@ impl Args {
     }
 }
 
+/// Which lanes of values are read: a bit each. Whatever takes a vector as a whole reads all.
+pub(crate) fn lanes_read(func: &Function) -> SecondaryMap<Value, u16> {
+    let mut lanes = SecondaryMap::default();
+    for inst in func.walk() {
+        for &arg in func.args(inst) {
+            lanes[arg] |= match func.payload(inst) {
+                Payload::Lane(lane) => 1 << (lane & 15),
+                _ => u16::MAX,
+            };
+        }
+    }
+    lanes
+}
+
 enum Push {
     None,
     Words(Vec<u32>),
@@ -128,7 +143,8 @@ struct Uses {
     sets: Vec<u32>,
     push: Push,
     num_workgroups: bool,
-    workgroup_id: u8,
+    /// A bit for each axis.
+    workgroup_id: u16,
 }
 
 impl Uses {
@@ -136,12 +152,13 @@ impl Uses {
         let func = shader.entry();
         let (mut sets, mut words, mut inline) = (Vec::new(), Vec::new(), true);
         let (mut num_workgroups, mut workgroup_id) = (false, 0);
+        let lanes = lanes_read(func);
         for inst in func.walk() {
             match (func.op(inst), func.payload(inst)) {
                 (_, Payload::Resource(resource, _)) => sets.push(shader.resources[resource].set),
                 (_, Payload::SysVal(SystemValue::NumWorkgroups)) => num_workgroups = true,
                 (_, Payload::SysVal(SystemValue::WorkgroupId | SystemValue::GlobalInvocationId)) => {
-                    workgroup_id = 7;
+                    workgroup_id |= lanes[func.result(inst)];
                 }
                 (Op::Load, Payload::Mem(mem)) if mem.space == Space::Push => {
                     let ty = func.ty(func.result(inst));

@@ -6,7 +6,7 @@ use crate::finish::{Code, Limits, finish};
 use crate::ir::Program;
 use crate::{exec, lower, mask_phis, select};
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_shader::ir::{Op, Shader, Stage, SystemValue, Type};
+use unwedge_shader::ir::{FloatMode, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
 /// What a program is compiled for.
 #[derive(Debug, Clone)]
@@ -60,6 +60,9 @@ pub enum CompileError {
     /// More arguments than scalar registers are loaded with.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
+    /// Floats of 16 and 64 bits, which share their mode, are to behave differently.
+    #[error("floats of 16 and of 64 bits have different modes, and the hardware has one for both")]
+    FloatModes,
     /// The back half gives no code.
     #[error(transparent)]
     Finish(#[from] FinishError),
@@ -72,6 +75,8 @@ pub struct Compiled {
     pub code: Code,
     /// What registers hold when it starts.
     pub args: Args,
+    /// The rounding and denormal bits of the MODE register that it starts with.
+    pub float_mode: u8,
 }
 
 /// Compiles a shader. It is lowered in place.
@@ -80,9 +85,31 @@ pub struct Compiled {
 ///
 /// What is not compiled.
 pub fn compile(shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
-    let Masked { mut program, args } = front(shader, options, &mut |_, _| {})?;
+    let Masked { mut program, args, float_mode } = front(shader, options, &mut |_, _| {})?;
     let code = finish(&mut program, &Limits::of(&options.gpu))?;
-    Ok(Compiled { code, args })
+    Ok(Compiled { code, args, float_mode })
+}
+
+/// The low byte of the MODE register: two bits of rounding for 32 bits, two for 16 and 64, then two each of which denormals are kept.
+/// Where the shader does not say, those of 32 bits are flushed, which is faster on older GPUs.
+fn float_mode(info: &ShaderInfo) -> Result<u8, CompileError> {
+    let round = |mode: &FloatMode| match mode.round {
+        Round::NearestEven => 0,
+        Round::Up => 1,
+        Round::Down => 2,
+        Round::Zero => 3,
+    };
+    let denormals = |mode: &FloatMode, flush| if mode.flush.unwrap_or(flush) { 0 } else { 3 };
+    let [half, single, double] = &info.float_modes;
+    let agree = half.flush.is_none() || double.flush.is_none() || half.flush == double.flush;
+    // A mode that the shader does not ask for rounds to the nearest.
+    let plain = |mode: &FloatMode| *mode == FloatMode { preserve: mode.preserve, ..FloatMode::default() };
+    let both = if plain(half) { double } else { half };
+    if !agree || both.round != double.round && !plain(double) {
+        return Err(CompileError::FloatModes);
+    }
+    let wide = FloatMode { flush: half.flush.or(double.flush), ..*both };
+    Ok(round(single) | round(&wide) << 2 | denormals(single, true) << 4 | denormals(&wide, false) << 6)
 }
 
 /// A shader up to the end of the front half.
@@ -92,6 +119,8 @@ pub struct Masked {
     pub program: Program,
     /// What its registers hold when it starts.
     pub args: Args,
+    /// As in [`Compiled`].
+    pub float_mode: u8,
 }
 
 /// Names of the phases that [`front`] calls its watcher after.
@@ -110,6 +139,7 @@ pub fn front(
     if shader.info.stage != Stage::Compute {
         return Err(CompileError::Stage(shader.info.stage));
     }
+    let float_mode = float_mode(&shader.info)?;
     lower::lower(shader, options);
     let (mut program, args) = select::select(shader, options)?;
     watch(FRONT_PHASES[0], &program);
@@ -117,5 +147,5 @@ pub fn front(
     watch(FRONT_PHASES[1], &program);
     exec::insert_exec_masks(&mut program);
     watch(FRONT_PHASES[2], &program);
-    Ok(Masked { program, args })
+    Ok(Masked { program, args, float_mode })
 }

@@ -346,7 +346,7 @@ impl Selector<'_> {
         }
         let compares = func.op(inst) == Op::AtomicCompare;
         let args = func.args(inst).to_vec();
-        let wanted = self.uses[result] != 0;
+        let wanted = self.read[result] != 0;
         let data = self.scalar(args[0]);
         let data = self.vector_data(&[data]);
         let compared = compares.then(|| self.scalar(args[1]));

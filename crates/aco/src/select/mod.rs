@@ -17,7 +17,7 @@ mod shape;
 mod subgroup;
 mod system;
 
-use crate::abi::{Args, Argument};
+use crate::abi::{Args, Argument, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
 use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
@@ -60,7 +60,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         banks,
         values: SecondaryMap::default(),
         lanes: Vec::new(),
-        uses: uses(func),
+        read: lanes_read(func),
         block: None,
         logical: true,
         frames: Vec::new(),
@@ -71,17 +71,6 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
     selector.start(&args);
     selector.function()?;
     Ok((selector.program, args))
-}
-
-/// How often values are read.
-fn uses(func: &Function) -> SecondaryMap<Value, u32> {
-    let mut uses = SecondaryMap::default();
-    for inst in func.walk() {
-        for &arg in func.args(inst) {
-            uses[arg] += 1;
-        }
-    }
-    uses
 }
 
 /// A range of [`Selector::lanes`].
@@ -104,7 +93,8 @@ struct Selector<'a> {
     banks: Banks,
     values: SecondaryMap<Value, LaneList>,
     lanes: Vec<Operand>,
-    uses: SecondaryMap<Value, u32>,
+    /// Which lanes of values are read.
+    read: SecondaryMap<Value, u16>,
     /// The block that instructions are added to; `None` where neither the wave nor a lane comes.
     block: Option<Block>,
     /// Lanes come to the block, not only the wave.

@@ -3,6 +3,7 @@
 use super::{Selected, Selector};
 use crate::ir::{Operand, RegClass};
 use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::{Base, Inst, Op};
 
 impl Selector<'_> {
@@ -32,7 +33,15 @@ impl Selector<'_> {
                 }
             }
             Op::Shuffle if func.ty(result).base == Base::B32 && func.ty(result).lanes == 1 => {
-                return Err(self.unsupported(inst, None));
+                let [value, lane] = [self.scalar(args[0]), self.scalar(args[1])];
+                // Later GPUs move within 32 lanes.
+                let whole = matches!(self.gfx, Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906);
+                if !whole && (self.program.gpu.wave64() || !self.since(Gfx::Gfx10)) {
+                    return Err(self.unsupported(inst, Some("on this GPU with this size of a wave")));
+                }
+                let address = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[Operand::c32(2), lane]);
+                let value = self.to_vgpr(value);
+                vec![self.hw(Opcode::ds_bpermute_b32, RegClass::V1, &[address, value])]
             }
             _ => return Err(self.unsupported(inst, None)),
         };

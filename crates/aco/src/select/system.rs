@@ -91,19 +91,32 @@ impl Selector<'_> {
     pub(super) fn system_value(&mut self, inst: Inst, value: SystemValue) -> Selected<()> {
         use SystemValue as V;
         let size = self.shader.info.workgroup_size;
+        let result = self.func.result(inst);
+        let read = self.read[result];
+        let is_read = |axis: u8| read & 1 << axis != 0;
         let lanes: Vec<Operand> = match value {
             V::NumWorkgroups => {
                 (0..3).map(|axis| self.argument(Argument::NumWorkgroups(axis), RegClass::S1)).collect()
             }
-            V::WorkgroupId => (0..3).map(|axis| self.workgroup_id(axis)).collect(),
+            V::WorkgroupId => (0..3)
+                .map(|axis| match is_read(axis) {
+                    true => self.workgroup_id(axis),
+                    false => Operand::undef(RegClass::S1),
+                })
+                .collect(),
             V::WorkgroupSize => size.map(Operand::c32).to_vec(),
             V::LocalInvocationId => (0..3).map(|axis| self.local_id(axis)).collect(),
             V::LocalInvocationIndex => vec![self.local_index()],
             V::GlobalInvocationId => (0..3)
                 .map(|axis| {
+                    if !is_read(axis) {
+                        return Operand::undef(RegClass::V1);
+                    }
                     let group = self.workgroup_id(axis);
-                    let size = Operand::c32(size[usize::from(axis)]);
-                    let first = self.salu(Opcode::s_mul_i32, RegClass::S1, &[group, size]);
+                    let first = match size[usize::from(axis)] {
+                        1 => group,
+                        size => self.salu(Opcode::s_mul_i32, RegClass::S1, &[group, Operand::c32(size)]),
+                    };
                     match self.local_id(axis) {
                         local if local.as_const() == Some(0) => first,
                         local => self.vector_add(first, local),
@@ -124,7 +137,6 @@ impl Selector<'_> {
             }
             _ => return Err(CompileError::SystemValue(value)),
         };
-        let result = self.func.result(inst);
         self.define(result, &lanes);
         Ok(())
     }
