@@ -11,7 +11,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Diagnose", &["explain", "decode", "info", "demo"]),
     ("Captures", &["query", "diff", "replay", "rd"]),
     ("Registers", &["regs", "lrc", "layout"]),
-    ("Shaders", &["ir3", "ir2", "eu", "amd", "shader"]),
+    ("Shaders", &["ir3", "ir2", "eu", "amd", "shader", "aco"]),
     ("Firmware", &["afuc"]),
     ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm"]),
     ("Help", &["help", "man", "completions"]),

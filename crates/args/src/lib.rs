@@ -11,6 +11,7 @@ macro_rules! hex_help {
     };
 }
 
+mod aco;
 mod afuc;
 mod amd;
 mod drop_in;
@@ -28,6 +29,7 @@ mod regs;
 mod replay;
 mod shader;
 
+pub use aco::*;
 pub use afuc::*;
 pub use amd::*;
 pub use drop_in::*;
@@ -255,6 +257,14 @@ pub enum Command {
         unwedge shader opt --print-changed shader.spv\n  unwedge shader reduce shader.spv -- ./crashes.sh"
     )]
     Shader(Shader),
+    /// Compile compute shaders for AMD GPUs, gfx6 to gfx12
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
+        unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv\n  \
+        unwedge aco compile --gpu gfx900 --print-after allocate shader.spv"
+    )]
+    Aco(Aco),
     /// Disassemble, assemble and run firmware of Adreno's CP
     #[command(
         subcommand_required = true,

@@ -3,6 +3,7 @@
 //! This crate reads files, talks to the terminal and prints. It never decodes: the library crates do. It is a library
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
+mod aco;
 pub mod cffdump;
 pub mod crashdec;
 mod database;
@@ -115,6 +116,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Demo(args) => demo::run(args, global),
         Command::Amd(args) => isa::amd::run(&args.command, global),
         Command::Shader(args) => shader::run(&args.command, global),
+        Command::Aco(args) => aco::run(&args.command, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),
         Command::Ir2(args) => isa::ir2::run(&args.command, global),
         Command::Eu(args) => isa::eu::run(&args.command, global),

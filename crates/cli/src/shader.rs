@@ -56,7 +56,10 @@ fn file<'a>(input: &'a Input, args: &ShaderInput) -> Result<ShaderFile<'a>, Load
     }
 }
 
-fn load(args: &ShaderInput, global: &Global) -> Result<(String, unwedge::shader::ir::Shader), Failure> {
+pub(crate) fn load(
+    args: &ShaderInput,
+    global: &Global,
+) -> Result<(String, unwedge::shader::ir::Shader), Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let shader = file(&input, args).and_then(|file| file.load(&options(args)));
     let shader = shader.map_err(|e| unusable(&input.name, &e))?;
@@ -70,7 +73,7 @@ fn print(args: &ShaderInput, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// Writes a shader to a file, which it replaces as a whole, or to standard output.
-fn write_result(file: Option<&Path>, text: &str, global: &Global) -> Result<(), Failure> {
+pub(crate) fn write_result(file: Option<&Path>, text: &str, global: &Global) -> Result<(), Failure> {
     if let Some(file) = file {
         let mut packed = Packed::create(Some(file), Some(Packing::None), &[])?;
         packed.write_all(text.as_bytes()).map_err(|e| Failure::Write(file.display().to_string(), e))?;

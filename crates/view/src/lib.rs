@@ -2,6 +2,8 @@
 //!
 //! Never: opens a file, reads arguments or the environment, knows a terminal.
 
+#[cfg(feature = "aco")]
+pub mod aco;
 pub mod advice;
 pub mod amd;
 pub mod around;

@@ -13,7 +13,7 @@ fn usage(wrong: impl std::fmt::Display) -> Failure {
 }
 
 /// The GPU that is named, or that the code says.
-pub(super) fn gpu(target: &AmdTarget, said: Option<Gpu>) -> Result<Gpu, Failure> {
+pub(crate) fn gpu(target: &AmdTarget, said: Option<Gpu>) -> Result<Gpu, Failure> {
     let named = target.gpu.as_deref().map(Gpu::new).transpose().map_err(usage)?;
     let gpu = named.or(said).ok_or_else(|| usage("which GPU? name it with --gpu, as in --gpu gfx1030"))?;
     gpu.with_features(target.features.as_deref().unwrap_or("")).map_err(usage)

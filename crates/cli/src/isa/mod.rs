@@ -27,7 +27,7 @@ use unwedge_view::asm::shader_code::ShaderCode;
 const MAX_LINE: u64 = 64 << 10;
 
 /// Bytes to a file, or to standard output unless that is a terminal.
-fn deliver(bytes: &[u8], file: Option<&Path>, global: &Global) -> Result<(), Failure> {
+pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>, global: &Global) -> Result<(), Failure> {
     if let Some(path) = file {
         return std::fs::write(path, bytes).map_err(|e| Failure::Write(path.display().to_string(), e));
     }

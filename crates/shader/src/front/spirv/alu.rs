@@ -98,12 +98,15 @@ impl Translator<'_> {
         }
         match inst.op {
             Op::FRem | Op::FMod => self.float_remainder(inst)?,
+            // Tests for what other operations may assume away: they are exact.
             Op::IsNan => {
+                self.exact = true;
                 let x = self.operand(inst, 3)?;
                 let result = self.alu(IrOp::FNeu, &[x, x])?;
                 self.set_value(inst, result)?;
             }
             Op::IsInf => {
+                self.exact = true;
                 let x = self.operand(inst, 3)?;
                 let magnitude = self.alu(IrOp::FAbs, &[x])?;
                 let infinity = self.float_constant(self.ty(x), f64::INFINITY);
@@ -120,6 +123,7 @@ impl Translator<'_> {
                 self.set_value(inst, result)?;
             }
             Op::Ordered | Op::Unordered => {
+                self.exact = true;
                 let (a, b) = (self.operand(inst, 3)?, self.operand(inst, 4)?);
                 let (x, y) = (self.alu(IrOp::FNeu, &[a, a])?, self.alu(IrOp::FNeu, &[b, b])?);
                 let mut result = self.alu(IrOp::IOr, &[x, y])?;

@@ -100,7 +100,7 @@ pub(super) struct Translator<'m> {
     plans: HashMap<usize, Rc<Plan>>,
     stamps: u32,
     loc: Option<Loc>,
-    exact: bool,
+    pub(super) exact: bool,
     depth: usize,
     /// Leaves that edges carry.
     moved: usize,

@@ -1,0 +1,187 @@
+//! What registers hold when a program starts.
+//!
+//! The order is that of the driver RADV for compute shaders without merged stages: two words of scratch, a word for each descriptor set,
+//! push constants, workgroup counts, then what the hardware adds: the workgroup and the offset in scratch. Local ids are in vector registers, from gfx11 on
+//! packed in one. From gfx12 on the workgroup is in `ttmp` registers.
+
+use crate::compile::CompileError;
+use crate::ir::PhysReg;
+use unwedge_base::entity::SecondaryMap;
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
+use unwedge_shader::ir::{Function, Op, Payload, Shader, Space, SystemValue, Value};
+
+/// What is given to a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Argument {
+    /// The address of the scratch descriptors: two words.
+    RingOffsets,
+    /// The low word of the address of a descriptor set.
+    DescriptorSet(u32),
+    /// A word of the push constants.
+    PushConstant(u32),
+    /// The low word of the address of the push constants.
+    PushConstants,
+    /// How many workgroups there are along an axis.
+    NumWorkgroups(u8),
+    /// The workgroup along an axis.
+    WorkgroupId(u8),
+    /// The offset of the wave's scratch.
+    ScratchOffset,
+    /// The invocation in its workgroup along an axis.
+    LocalId(u8),
+    /// All three, of ten bits each.
+    LocalIdsPacked,
+}
+
+/// An argument and where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArgLocation {
+    /// What.
+    pub argument: Argument,
+    /// The first register.
+    pub reg: PhysReg,
+    /// How many registers.
+    pub dwords: u8,
+}
+
+/// Arguments of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Args {
+    list: Vec<ArgLocation>,
+}
+
+/// How many scalar registers the hardware loads for the driver.
+const USER_SGPRS: usize = 16;
+/// How many words of push constants are in registers at most.
+const INLINE_PUSH_WORDS: u32 = 8;
+
+impl Args {
+    /// Those of a compute shader.
+    ///
+    /// # Errors
+    ///
+    /// [`CompileError::Arguments`] if they are too many.
+    pub fn compute(shader: &Shader, gpu: &Gpu) -> Result<Args, CompileError> {
+        let uses = Uses::of(shader);
+        let mut args = Args::default();
+        let mut next = 0;
+        args.add(Argument::RingOffsets, &mut next, 2);
+        for set in &uses.sets {
+            args.add(Argument::DescriptorSet(*set), &mut next, 1);
+        }
+        match &uses.push {
+            Push::None => {}
+            Push::Words(words) => {
+                words.iter().for_each(|word| args.add(Argument::PushConstant(*word), &mut next, 1));
+            }
+            Push::Memory => args.add(Argument::PushConstants, &mut next, 1),
+        }
+        if uses.num_workgroups {
+            (0..3).for_each(|axis| args.add(Argument::NumWorkgroups(axis), &mut next, 1));
+        }
+        if next > USER_SGPRS {
+            return Err(CompileError::Arguments(next));
+        }
+        let gfx12 = gpu.generation() >= Gfx::Gfx12;
+        for axis in (0..3).filter(|axis| uses.workgroup_id & 1 << axis != 0 && !gfx12) {
+            args.add(Argument::WorkgroupId(axis), &mut next, 1);
+        }
+        if gpu.generation() < Gfx::Gfx11 {
+            args.add(Argument::ScratchOffset, &mut next, 1);
+            for axis in 0..3 {
+                let reg = PhysReg::vgpr(axis);
+                args.list.push(ArgLocation { argument: Argument::LocalId(axis), reg, dwords: 1 });
+            }
+        } else {
+            args.list.push(ArgLocation {
+                argument: Argument::LocalIdsPacked,
+                reg: PhysReg::vgpr(0),
+                dwords: 1,
+            });
+        }
+        Ok(args)
+    }
+
+    fn add(&mut self, argument: Argument, next: &mut usize, dwords: u8) {
+        self.list.push(ArgLocation { argument, reg: PhysReg::of(Reg(*next as u16)), dwords });
+        *next += usize::from(dwords);
+    }
+
+    /// All, in the order of registers.
+    pub fn iter(&self) -> impl Iterator<Item = &ArgLocation> {
+        self.list.iter()
+    }
+
+    /// Where an argument is.
+    pub fn find(&self, argument: Argument) -> Option<&ArgLocation> {
+        self.list.iter().find(|location| location.argument == argument)
+    }
+}
+
+/// Which lanes of values are read: a bit each. Whatever takes a vector as a whole reads all.
+pub(crate) fn lanes_read(func: &Function) -> SecondaryMap<Value, u16> {
+    let mut lanes = SecondaryMap::default();
+    for inst in func.walk() {
+        for &arg in func.args(inst) {
+            lanes[arg] |= match func.payload(inst) {
+                Payload::Lane(lane) => 1 << (lane & 15),
+                _ => u16::MAX,
+            };
+        }
+    }
+    lanes
+}
+
+enum Push {
+    None,
+    Words(Vec<u32>),
+    Memory,
+}
+
+/// What a shader uses of what it may be given.
+struct Uses {
+    sets: Vec<u32>,
+    push: Push,
+    num_workgroups: bool,
+    /// A bit for each axis.
+    workgroup_id: u16,
+}
+
+impl Uses {
+    fn of(shader: &Shader) -> Uses {
+        let func = shader.entry();
+        let (mut sets, mut words, mut inline) = (Vec::new(), Vec::new(), true);
+        let (mut num_workgroups, mut workgroup_id) = (false, 0);
+        let lanes = lanes_read(func);
+        for inst in func.walk() {
+            match (func.op(inst), func.payload(inst)) {
+                (_, Payload::Resource(resource, _)) => sets.push(shader.resources[resource].set),
+                (_, Payload::SysVal(SystemValue::NumWorkgroups)) => num_workgroups = true,
+                (_, Payload::SysVal(SystemValue::WorkgroupId | SystemValue::GlobalInvocationId)) => {
+                    workgroup_id |= lanes[func.result(inst)];
+                }
+                (Op::Load, Payload::Mem(mem)) if mem.space == Space::Push => {
+                    let ty = func.ty(func.result(inst));
+                    let bytes = u64::from(ty.base.bits() / 8) * u64::from(ty.lanes);
+                    match func.args(inst).first().and_then(|offset| func.const_bits(*offset)) {
+                        Some(offset) if offset + bytes <= 4096 && offset % 4 == 0 && bytes % 4 == 0 => {
+                            words.extend((offset / 4..(offset + bytes) / 4).map(|word| word as u32));
+                        }
+                        _ => inline = false,
+                    }
+                }
+                _ => {}
+            }
+        }
+        (sets.sort_unstable(), sets.dedup());
+        (words.sort_unstable(), words.dedup());
+        let push = if !inline || words.len() > INLINE_PUSH_WORDS as usize {
+            Push::Memory
+        } else if words.is_empty() {
+            Push::None
+        } else {
+            Push::Words(words)
+        };
+        Uses { sets, push, num_workgroups, workgroup_id }
+    }
+}

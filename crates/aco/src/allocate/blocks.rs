@@ -1,0 +1,233 @@
+//! Starts and ends of blocks: which registers hold what is alive there.
+
+use super::Allocator;
+use super::file::{RegSpan, alignment};
+use crate::error::FinishError;
+use crate::ir::{Block, Inst, NewInst, Operand, PhysReg, Pseudo, RegClass, Temp};
+use crate::live::phi_preds;
+use unwedge_base::entity::Entity;
+
+/// A phi that allocation made, of a value that has several names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NameUnion {
+    pub inst: Inst,
+    pub name: Temp,
+}
+
+/// A value that is alive at the start of a block and may be placed anew.
+struct Arrival {
+    original: Temp,
+    name: Temp,
+    class: RegClass,
+    /// Where it is on some way.
+    regs: Vec<PhysReg>,
+    /// The phi of the program that defines it.
+    phi: Option<Inst>,
+    /// Nobody reads it.
+    dead: bool,
+}
+
+impl Allocator<'_> {
+    /// The name of a temporary at the end of a block.
+    fn name_at_end(&self, block: Block, temp: Temp) -> Option<Temp> {
+        let ends = &self.ends[block.index()];
+        let at = ends.binary_search_by_key(&temp, |(original, _)| *original).ok()?;
+        Some(ends[at].1)
+    }
+
+    fn preds_of(&self, class: RegClass) -> &[Block] {
+        let data = &self.program.blocks[self.block];
+        if class.is_linear() { &data.linear_preds } else { &data.logical_preds }
+    }
+
+    /// Starts a block: places what is alive, and what phis define.
+    pub(super) fn enter(
+        &mut self,
+        phis: &[Inst],
+        unions: &mut Vec<NameUnion>,
+        out: &mut Vec<Inst>,
+    ) -> Result<(), FinishError> {
+        self.file.clear();
+        let live: Vec<Temp> = self.live.live_in(self.block).collect();
+        let (mut settled, mut arrivals) = (Vec::new(), Vec::new());
+        for original in live {
+            let class = self.program.class(original);
+            let preds = self.preds_of(class);
+            let names: Vec<Option<Temp>> =
+                preds.iter().map(|pred| self.name_at_end(*pred, original)).collect();
+            let open = preds.iter().any(|pred| pred.index() >= self.block.index());
+            let known: Vec<Temp> = names.iter().flatten().copied().collect();
+            let Some(&first) = known.first() else {
+                return Err(self.invalid("a temporary is alive that no predecessor has"));
+            };
+            if !open && known.len() < preds.len() {
+                return Err(self.invalid("a temporary is not defined on every path"));
+            }
+            let fixed = class.is_linear() && class.is_vgpr();
+            if fixed || !open && known.iter().all(|name| *name == first) {
+                settled.push((original, first));
+            } else {
+                let regs = known.iter().filter_map(|name| self.regs[name.index()]).collect();
+                arrivals.push(Arrival { original, name: original, class, regs, phi: None, dead: false });
+            }
+        }
+        for &inst in phis {
+            let definition = self.program.definitions(inst)[0];
+            let Some(temp) = definition.temp else { return Err(self.invalid("a phi without result")) };
+            let preds = phi_preds(self.program, self.block, self.program.op(inst)).unwrap_or_default();
+            let operands = self.program.operands(inst).iter().zip(preds);
+            let names = operands.filter_map(|(operand, pred)| self.name_at_end(*pred, operand.as_temp()?));
+            let on_ways: Vec<PhysReg> = names.filter_map(|name| self.regs[name.index()]).collect();
+            let mut regs: Vec<PhysReg> = self.hints.group_reg(temp).into_iter().collect();
+            regs.extend(on_ways);
+            let (class, dead) = (definition.class, definition.kill);
+            arrivals.push(Arrival { original: temp, name: temp, class, regs, phi: Some(inst), dead });
+        }
+        for &(original, name) in &settled {
+            self.current[original.index()] = name;
+            if let Some(span) = self.span(name) {
+                self.file.put(span, name);
+            }
+        }
+        let places = match self.seat(&arrivals) {
+            Some(places) => places,
+            None => {
+                // Everything is laid out anew.
+                self.file.clear();
+                for (original, name) in settled {
+                    let class = self.program.class(original);
+                    let regs = self.regs[name.index()].into_iter().collect();
+                    arrivals.push(Arrival { original, name: original, class, regs, phi: None, dead: false });
+                }
+                self.lay_out(&arrivals)?
+            }
+        };
+        for (mut arrival, span) in arrivals.into_iter().zip(places) {
+            let inst = match arrival.phi {
+                Some(inst) => inst,
+                None => {
+                    arrival.name = self.rename(Some(arrival.original), arrival.class);
+                    let inst = self.unite(&arrival);
+                    unions.push(NameUnion { inst, name: arrival.name });
+                    inst
+                }
+            };
+            self.current[arrival.original.index()] = arrival.name;
+            self.place(arrival.name, span);
+            self.program.definitions_mut(inst)[0].reg = Some(span.reg());
+            if !arrival.dead {
+                self.file.put(span, arrival.name);
+            } else {
+                self.file.free(span);
+            }
+            out.push(inst);
+        }
+        Ok(())
+    }
+
+    /// Makes the phi of a value with several names.
+    fn unite(&mut self, arrival: &Arrival) -> Inst {
+        let preds = self.preds_of(arrival.class).len();
+        let operands = vec![Operand::temp(arrival.original, arrival.class); preds];
+        let pseudo = if arrival.class.is_linear() { Pseudo::LinearPhi } else { Pseudo::Phi };
+        let definition = crate::ir::Definition::temp(arrival.name, arrival.class);
+        self.program.make_inst(&NewInst::pseudo(pseudo, &[definition], &operands))
+    }
+
+    /// Places arrivals where they are on some way, or anywhere.
+    fn seat(&mut self, arrivals: &[Arrival]) -> Option<Vec<RegSpan>> {
+        let mut places = vec![None; arrivals.len()];
+        for (arrival, place) in arrivals.iter().zip(&mut places) {
+            let usable = |reg: &&PhysReg| **reg != PhysReg::SCC;
+            let spans = arrival.regs.iter().filter(usable).map(|reg| RegSpan::new(*reg, arrival.class));
+            let free = spans.into_iter().find(|span| self.file.is_free(*span) && self.fits(*span, arrival));
+            if let Some(span) = free {
+                self.file.put(span, arrival.original);
+                *place = Some(span);
+            }
+        }
+        for (arrival, place) in arrivals.iter().zip(&mut places) {
+            if place.is_none() {
+                let (from, to) = self.range(arrival.class);
+                let span = self.first_free(arrival.class, from, to)?;
+                self.file.put(span, arrival.original);
+                *place = Some(span);
+            }
+        }
+        places.into_iter().collect()
+    }
+
+    /// Whether registers that a value has on some way may be its own here.
+    fn fits(&self, span: RegSpan, arrival: &Arrival) -> bool {
+        let (from, to) = self.range(arrival.class);
+        let special = arrival.phi.is_none() && arrival.class.is_sgpr() && span.first >= to;
+        special
+            || span.first >= from && span.end() <= to && span.first.is_multiple_of(alignment(arrival.class))
+    }
+
+    fn first_free(&self, class: RegClass, from: u16, to: u16) -> Option<RegSpan> {
+        let count = u16::from(class.dwords());
+        let starts = (from..to.saturating_sub(count - 1)).step_by(alignment(class).into());
+        starts.map(|first| RegSpan { first, count }).find(|span| self.file.is_free(*span))
+    }
+
+    /// Places everything, what needs the most room first.
+    fn lay_out(&mut self, arrivals: &[Arrival]) -> Result<Vec<RegSpan>, FinishError> {
+        let mut order: Vec<usize> = (0..arrivals.len()).collect();
+        order.sort_by_key(|at| {
+            std::cmp::Reverse((alignment(arrivals[*at].class), arrivals[*at].class.dwords()))
+        });
+        let mut places = vec![RegSpan { first: 0, count: 0 }; arrivals.len()];
+        for at in order {
+            let arrival = &arrivals[at];
+            let (from, to) = self.range(arrival.class);
+            let span =
+                self.first_free(arrival.class, from, to).ok_or_else(|| self.exhausted(arrival.class))?;
+            self.file.put(span, arrival.original);
+            places[at] = span;
+        }
+        Ok(places)
+    }
+
+    /// Ends a block: remembers the names of what is alive.
+    pub(super) fn leave(&mut self) {
+        let live = self.live.live_out(self.block);
+        let mut names: Vec<_> = live.map(|temp| (temp, self.current[temp.index()])).collect();
+        names.sort_unstable();
+        self.ends[self.block.index()] = names;
+    }
+
+    /// At the end of the logical part: remembers the names of scalars that phis read.
+    pub(super) fn logical_end(&mut self) {
+        let scalars = self.live.live_out(self.block).filter(|temp| self.program.class(*temp).is_sgpr());
+        let names = scalars.map(|temp| (temp, self.current[temp.index()]));
+        self.logical_ends[self.block.index()] = names.collect();
+    }
+
+    /// Gives operands of phis the names and registers that they have at the ends of predecessors.
+    pub(super) fn fill_phis(&mut self) -> Result<(), FinishError> {
+        for block in self.program.blocks.keys() {
+            self.block = block;
+            let insts = self.program.blocks[block].insts.clone();
+            for inst in insts {
+                let op = self.program.op(inst);
+                let Some(preds) = phi_preds(self.program, block, op) else { break };
+                let preds = preds.to_vec();
+                let mut operands = self.program.operands(inst).to_vec();
+                for (operand, pred) in operands.iter_mut().zip(preds) {
+                    let Some(temp) = operand.as_temp() else { continue };
+                    let name = self.name_at_end(pred, temp);
+                    let name = name.ok_or_else(|| self.invalid("a phi reads what is not alive"))?;
+                    let early =
+                        self.logical_ends[pred.index()].iter().find(|(original, _)| *original == temp);
+                    if op.is(Pseudo::Phi) && early.is_some_and(|(_, early)| *early != name) {
+                        return Err(self.invalid("a scalar that a phi reads moves after the logical end"));
+                    }
+                    *operand = Operand { reg: self.regs[name.index()], ..Operand::temp(name, operand.class) };
+                }
+                self.program.set_operands(inst, &operands);
+            }
+        }
+        Ok(())
+    }
+}

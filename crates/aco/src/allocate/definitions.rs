@@ -1,0 +1,351 @@
+//! Registers for what an instruction writes.
+
+use super::Allocator;
+use super::file::{RegSpan, VECTOR, alignment};
+use super::instruction::Work;
+use crate::error::FinishError;
+use crate::ir::{Op, PhysReg, Pseudo, RegClass, Temp};
+use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::model::Format;
+
+/// How many windows are tried before everything is laid out anew.
+const WINDOWS: usize = 8;
+
+impl Allocator<'_> {
+    pub(super) fn definitions(&mut self, work: &mut Work) -> Result<(), FinishError> {
+        for at in 0..work.definitions.len() {
+            let definition = work.definitions[at];
+            let Some(reg) = work.bound.definitions[at] else { continue };
+            let span = RegSpan::new(reg, definition.class);
+            self.clear(work, span)?;
+            self.set(work, at, span);
+        }
+        for (at, operand) in work.bound.tied.clone() {
+            if work.definitions[at].reg.is_some() {
+                continue;
+            }
+            let reg = work.operands[operand].as_temp().and_then(|name| self.regs[name.index()]);
+            if let Some(reg) = reg {
+                let span = RegSpan::new(reg, work.definitions[at].class);
+                self.set(work, at, span);
+            }
+        }
+        let open: Vec<usize> =
+            (0..work.definitions.len()).filter(|at| work.definitions[*at].reg.is_none()).collect();
+        for at in &open {
+            let class = work.definitions[*at].class;
+            if class.is_linear() && class.is_vgpr() {
+                let span = RegSpan { first: self.next_linear, count: class.dwords().into() };
+                if span.end() > VECTOR + 256 {
+                    return Err(self.exhausted(class));
+                }
+                self.next_linear = span.end();
+                self.set(work, *at, span);
+                continue;
+            }
+            let span = self.hinted(work, *at).or_else(|| self.first_window(work, class));
+            let span = span.or_else(|| self.make_room(work, class));
+            match span {
+                Some(span) => self.set(work, *at, span),
+                None => {
+                    self.compact(work, &open, class)?;
+                    return self.definitions_left(work, &open);
+                }
+            }
+        }
+        self.undefined(work, &open);
+        Ok(())
+    }
+
+    /// After everything was laid out anew: definitions of the other bank.
+    fn definitions_left(&mut self, work: &mut Work, open: &[usize]) -> Result<(), FinishError> {
+        for at in open {
+            if work.definitions[*at].reg.is_some() {
+                continue;
+            }
+            let class = work.definitions[*at].class;
+            let span = self.first_window(work, class).or_else(|| self.make_room(work, class));
+            let span = span.ok_or_else(|| self.exhausted(class))?;
+            self.set(work, *at, span);
+        }
+        self.undefined(work, open);
+        Ok(())
+    }
+
+    /// Operands without value that are tied to a definition are in its register.
+    fn undefined(&mut self, work: &mut Work, _open: &[usize]) {
+        for (definition, operand) in work.bound.tied.clone() {
+            if work.operands[operand].is_undef() {
+                work.operands[operand].reg = work.definitions[definition].reg;
+            }
+        }
+    }
+
+    fn set(&mut self, work: &mut Work, at: usize, span: RegSpan) {
+        work.definitions[at].reg = Some(span.reg());
+        work.taken.push(span);
+        match work.definitions[at].temp {
+            Some(temp) => self.place(temp, span),
+            None => self.note(span),
+        }
+    }
+
+    /// Whether registers are free when definitions are written.
+    fn is_open(&self, work: &Work, span: RegSpan) -> bool {
+        let open = |reg| self.file.at(reg).is_none_or(|name| work.dying.contains(&name));
+        !work.taken.iter().any(|other| other.meets(span)) && (span.first..span.end()).all(open)
+    }
+
+    fn first_window(&self, work: &Work, class: RegClass) -> Option<RegSpan> {
+        self.windows(class).find(|span| self.is_open(work, *span))
+    }
+
+    fn windows(&self, class: RegClass) -> impl Iterator<Item = RegSpan> + use<> {
+        let (from, to) = self.range(class);
+        let count = u16::from(class.dwords());
+        (from..to.saturating_sub(count - 1))
+            .step_by(alignment(class).into())
+            .map(move |first| RegSpan { first, count })
+    }
+
+    /// The registers that a definition would best have, if they are free.
+    fn hinted(&mut self, work: &Work, at: usize) -> Option<RegSpan> {
+        let definition = work.definitions[at];
+        let class = definition.class;
+        let mut wishes: Vec<PhysReg> = Vec::new();
+        if let Some(temp) = definition.temp {
+            wishes.extend(self.fixed_wish(work, temp));
+            wishes.extend(self.part_wish(work, temp, class));
+            wishes.extend(self.hints.group_reg(temp));
+        }
+        self.source_wishes(work, at, &mut wishes);
+        let (from, to) = self.range(class);
+        wishes.into_iter().map(|reg| RegSpan::new(reg, class)).find(|span| {
+            let special = span.reg() == PhysReg::VCC || span.reg() == PhysReg::M0;
+            let inside =
+                span.first >= from && span.end() <= to && span.first.is_multiple_of(alignment(class));
+            let may = inside || special && class.is_sgpr() && self.may_be_special(work, span.reg());
+            may && self.is_open(work, *span)
+        })
+    }
+
+    /// Whether the instruction can write `vcc` or `m0`.
+    fn may_be_special(&self, work: &Work, reg: PhysReg) -> bool {
+        match self.program.op(work.inst) {
+            Op::Hw(opcode) => match opcode.row().format {
+                Format::Sop1 | Format::Sop2 | Format::Sopk => true,
+                Format::Vopc => reg == PhysReg::VCC,
+                _ => false,
+            },
+            Op::Pseudo(Pseudo::ParallelCopy) => true,
+            Op::Pseudo(_) => false,
+        }
+    }
+
+    /// The register that an instruction of this block will need it in.
+    fn fixed_wish(&self, work: &Work, temp: Temp) -> Option<PhysReg> {
+        let reg = self.hints.fixed(temp)?;
+        let local = !self.live.is_live_out(self.block, temp);
+        (local
+            && reg != PhysReg::SCC
+            && (reg.reg().is_sgpr() || reg.reg().is_vgpr() || self.may_be_special(work, reg)))
+        .then_some(reg)
+    }
+
+    /// Beside the other parts of its vector, or where there is room for all of them.
+    fn part_wish(&mut self, work: &Work, temp: Temp, class: RegClass) -> Option<PhysReg> {
+        let part = self.hints.part(temp)?;
+        let vector = *self.program.definitions(part.inst).first()?;
+        let mut bytes = 0;
+        for operand in self.program.operands(part.inst) {
+            let offset = bytes;
+            bytes += u16::from(operand.class.bytes());
+            let Some(sibling) = operand.as_temp().filter(|sibling| *sibling != temp) else { continue };
+            let Some(name) = self.current.get(sibling.index()).copied() else { continue };
+            let Some(span) = self.span(name) else { continue };
+            if self.file.at(span.first) != Some(name) {
+                continue;
+            }
+            let first = (span.first + part.offset).checked_sub(offset / 4)?;
+            let whole =
+                RegSpan { first: first.checked_sub(part.offset)?, count: vector.class.dwords().into() };
+            let (from, to) = self.range(class);
+            if whole.first >= from && whole.end() <= to && whole.first.is_multiple_of(alignment(vector.class))
+            {
+                return Some(RegSpan { first, count: 1 }.reg());
+            }
+        }
+        if let Some(reg) = vector.temp.and_then(|vector| self.hints.group_reg(vector)) {
+            return Some(reg.advance(part.offset * 4));
+        }
+        let whole = self.first_window(work, vector.class)?;
+        Some(RegSpan { first: whole.first + part.offset, count: 1 }.reg())
+    }
+
+    /// Where the operands are that it is made of.
+    fn source_wishes(&self, work: &Work, at: usize, wishes: &mut Vec<PhysReg>) {
+        let reg_of = |operand: usize| {
+            let name = work.operands.get(operand)?.as_temp()?;
+            self.regs[name.index()]
+        };
+        match self.program.op(work.inst) {
+            Op::Pseudo(Pseudo::ParallelCopy) => wishes.extend(reg_of(at)),
+            Op::Pseudo(Pseudo::CreateVector) => {
+                let mut bytes = 0;
+                for (number, operand) in work.operands.iter().enumerate() {
+                    let start = reg_of(number).and_then(|reg| reg.index().checked_sub(bytes));
+                    wishes.extend(start.map(|start| PhysReg::from_index(start as u16)));
+                    bytes += usize::from(operand.class.bytes());
+                }
+            }
+            Op::Pseudo(Pseudo::SplitVector) => {
+                let before: u16 =
+                    work.definitions[..at].iter().map(|other| u16::from(other.class.bytes())).sum();
+                wishes.extend(reg_of(0).filter(|_| before.is_multiple_of(4)).map(|reg| reg.advance(before)));
+            }
+            Op::Pseudo(Pseudo::ExtractVector) => {
+                let number = work.operands.get(1).and_then(|operand| operand.as_const()).unwrap_or_default();
+                let bytes = number as u16 * u16::from(work.definitions[at].class.bytes());
+                wishes.extend(reg_of(0).filter(|_| bytes.is_multiple_of(4)).map(|reg| reg.advance(bytes)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Moves what is in the cheapest window.
+    fn make_room(&mut self, work: &mut Work, class: RegClass) -> Option<RegSpan> {
+        let mut windows: Vec<(u16, RegSpan)> = Vec::new();
+        for span in self.windows(class) {
+            if work.taken.iter().any(|other| other.meets(span)) {
+                continue;
+            }
+            let held = self.file.held(span);
+            let moved = held.iter().filter(|name| !work.dying.contains(name));
+            if moved.clone().any(|name| self.stays(work, *name)) {
+                continue;
+            }
+            let cost = moved.map(|name| u16::from(self.program.class(*name).dwords())).sum();
+            windows.push((cost, span));
+        }
+        windows.sort_by_key(|(cost, span)| (*cost, span.first));
+        for (_, span) in windows.into_iter().take(WINDOWS) {
+            work.taken.push(span);
+            let plan = self.plan_moves(work, span);
+            work.taken.pop();
+            if let Some(plan) = plan {
+                for (name, _) in &plan {
+                    if let Some(from) = self.span(*name) {
+                        self.file.free(from);
+                    }
+                }
+                for (name, to) in plan {
+                    self.move_to(work, name, to);
+                }
+                return Some(span);
+            }
+        }
+        None
+    }
+
+    fn stays(&self, work: &Work, name: Temp) -> bool {
+        let class = self.program.class(name);
+        work.pinned.contains(&name) || class.is_linear() && class.is_vgpr()
+    }
+
+    /// New registers for what is in a window.
+    fn plan_moves(&mut self, work: &mut Work, span: RegSpan) -> Option<Vec<(Temp, RegSpan)>> {
+        let mut moved: Vec<Temp> =
+            self.file.held(span).into_iter().filter(|name| !work.dying.contains(name)).collect();
+        moved.sort_by_key(|name| std::cmp::Reverse(self.program.class(*name).dwords()));
+        let before = self.file.clone();
+        for name in &moved {
+            if let Some(from) = self.span(*name) {
+                self.file.free(from);
+            }
+        }
+        let mut plan = Vec::new();
+        for name in moved {
+            let Some(to) = self.free_for_move(work, self.program.class(name)) else {
+                self.file = before;
+                return None;
+            };
+            self.file.put(to, name);
+            plan.push((name, to));
+        }
+        self.file = before;
+        Some(plan)
+    }
+
+    /// Lays out everything in a bank anew: what lives on first, then operands that die and definitions, which may share registers.
+    fn compact(&mut self, work: &mut Work, open: &[usize], class: RegClass) -> Result<(), FinishError> {
+        let (from, to) = self.range(class);
+        let bank = RegSpan { first: from, count: to - from };
+        for at in open {
+            let definition = &mut work.definitions[*at];
+            let linear_vgpr = definition.class.is_vgpr() && definition.class.is_linear();
+            if let Some(reg) = definition.reg
+                && definition.class.is_sgpr() == class.is_sgpr()
+                && !linear_vgpr
+            {
+                let span = RegSpan::new(reg, definition.class);
+                definition.reg = None;
+                work.taken.retain(|other| *other != span);
+            }
+        }
+        let key = |allocator: &Self, name: &Temp| {
+            let class = allocator.program.class(*name);
+            std::cmp::Reverse((alignment(class), class.dwords()))
+        };
+        let held = self.file.held(bank);
+        let (stay, mut moved): (Vec<Temp>, Vec<Temp>) =
+            held.into_iter().partition(|name| self.stays(work, *name));
+        moved.sort_by_key(|name| key(self, name));
+        let spans = |allocator: &Self, names: &[Temp]| -> Vec<RegSpan> {
+            names.iter().filter_map(|name| allocator.span(*name)).collect()
+        };
+        let mut both = spans(self, &stay);
+        both.extend(work.taken.iter().chain(&work.reserved).copied());
+        let mut plan: Vec<(Temp, RegSpan)> = Vec::new();
+        let through: Vec<Temp> = moved.iter().copied().filter(|name| !work.dying.contains(name)).collect();
+        for name in through {
+            let own = self.program.class(name);
+            let span = self.windows(own).find(|span| !both.iter().any(|other| other.meets(*span)));
+            let span = span.ok_or_else(|| self.exhausted(own))?;
+            both.push(span);
+            plan.push((name, span));
+        }
+        let mut before = both.clone();
+        for name in moved.into_iter().filter(|name| work.dying.contains(name)) {
+            let own = self.program.class(name);
+            let span = self.windows(own).find(|span| !before.iter().any(|other| other.meets(*span)));
+            let span = span.ok_or_else(|| self.exhausted(own))?;
+            before.push(span);
+            plan.push((name, span));
+        }
+        plan.retain(|(name, to)| self.span(*name) != Some(*to));
+        for (name, _) in &plan {
+            if let Some(old) = self.span(*name) {
+                self.file.free(old);
+            }
+        }
+        for (name, to) in plan {
+            self.move_to(work, name, to);
+        }
+        let mut wanted: Vec<usize> = open
+            .iter()
+            .copied()
+            .filter(|at| work.definitions[*at].class.is_sgpr() == class.is_sgpr())
+            .collect();
+        wanted.retain(|at| work.definitions[*at].reg.is_none());
+        wanted.sort_by_key(|at| {
+            let class = work.definitions[*at].class;
+            std::cmp::Reverse((alignment(class), class.dwords()))
+        });
+        for at in wanted {
+            let own = work.definitions[at].class;
+            let span = self.first_window(work, own).ok_or_else(|| self.exhausted(own))?;
+            self.set(work, at, span);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! Where temporaries would best be: with what they are copied to and from.
+
+use crate::ir::shape::Variants;
+use crate::ir::{Bound, Inst, Op, PhysReg, Program, Pseudo, Temp};
+use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::model::Format;
+
+/// A temporary that is a part of a vector: the instruction that makes it, and the part's first register in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VectorPart {
+    pub inst: Inst,
+    pub offset: u16,
+}
+
+/// Wishes, by temporary.
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    groups: Vec<u32>,
+    group_regs: Vec<Option<PhysReg>>,
+    parts: Vec<Option<VectorPart>>,
+    fixed: Vec<Option<PhysReg>>,
+}
+
+impl Hints {
+    pub fn of(program: &Program, variants: &Variants) -> Hints {
+        let count = program.temp_count();
+        let mut hints = Hints {
+            groups: (0..count as u32).collect(),
+            group_regs: vec![None; count],
+            parts: vec![None; count],
+            fixed: vec![None; count],
+        };
+        for data in program.blocks.values() {
+            for &inst in &data.insts {
+                hints.instruction(program, variants, inst);
+            }
+        }
+        hints
+    }
+
+    fn instruction(&mut self, program: &Program, variants: &Variants, inst: Inst) {
+        let (operands, definitions) = (program.operands(inst), program.definitions(inst));
+        let pair = |hints: &mut Hints, definition: usize, operand: usize| {
+            let (Some(to), Some(from)) = (definitions.get(definition), operands.get(operand)) else { return };
+            if let (Some(a), Some(b)) = (to.temp, from.as_temp())
+                && to.class == from.class
+            {
+                hints.unite(a, b);
+            }
+        };
+        match program.op(inst) {
+            Op::Pseudo(Pseudo::Phi | Pseudo::LinearPhi) => {
+                (0..operands.len()).for_each(|at| pair(self, 0, at));
+            }
+            Op::Pseudo(Pseudo::ParallelCopy) => (0..operands.len()).for_each(|at| pair(self, at, at)),
+            Op::Pseudo(Pseudo::CreateVector) => {
+                let mut bytes = 0u16;
+                for operand in operands {
+                    let whole = bytes.is_multiple_of(4) && !operand.class.is_subdword();
+                    let same = definitions.first().is_some_and(|d| d.class.bank() == operand.class.bank());
+                    if let (Some(temp), true, true) = (operand.as_temp(), whole, same && operand.kill) {
+                        let part = &mut self.parts[temp.index()];
+                        part.get_or_insert(VectorPart { inst, offset: bytes / 4 });
+                    }
+                    bytes += u16::from(operand.class.bytes());
+                }
+            }
+            Op::Hw(opcode) => {
+                let bound = Bound::of(program, variants, inst);
+                bound.tied.iter().for_each(|(definition, operand)| pair(self, *definition, *operand));
+                for (operand, reg) in operands.iter().zip(&bound.operands) {
+                    if let (Some(temp), Some(reg)) = (operand.as_temp(), operand.reg.or(*reg)) {
+                        self.fixed[temp.index()].get_or_insert(reg);
+                    }
+                }
+                if opcode.row().format == Format::Vopc
+                    && let Some(temp) = definitions.first().and_then(|definition| definition.temp)
+                {
+                    self.fixed[temp.index()].get_or_insert(PhysReg::VCC);
+                }
+            }
+            Op::Pseudo(Pseudo::BranchZ | Pseudo::BranchNz) => {
+                if let Some(temp) = operands.first().and_then(|operand| operand.as_temp()) {
+                    let reg = if operands[0].class.dwords() == 2 { PhysReg::VCC } else { PhysReg::SCC };
+                    self.fixed[temp.index()].get_or_insert(reg);
+                }
+            }
+            Op::Pseudo(_) => {}
+        }
+    }
+
+    fn root(&mut self, temp: usize) -> usize {
+        let mut at = temp;
+        while self.groups[at] as usize != at {
+            let next = self.groups[at] as usize;
+            self.groups[at] = self.groups[next];
+            at = next;
+        }
+        at
+    }
+
+    fn unite(&mut self, a: Temp, b: Temp) {
+        let (a, b) = (self.root(a.index()), self.root(b.index()));
+        self.groups[a.max(b)] = a.min(b) as u32;
+    }
+
+    /// Where another temporary of the group is, or was.
+    pub fn group_reg(&mut self, temp: Temp) -> Option<PhysReg> {
+        if temp.index() >= self.groups.len() {
+            return None;
+        }
+        let root = self.root(temp.index());
+        self.group_regs[root]
+    }
+
+    /// A temporary got its register.
+    pub fn placed(&mut self, temp: Temp, reg: PhysReg) {
+        if temp.index() < self.groups.len() {
+            let root = self.root(temp.index());
+            self.group_regs[root].get_or_insert(reg);
+        }
+    }
+
+    /// The vector that a temporary becomes a part of.
+    pub fn part(&self, temp: Temp) -> Option<VectorPart> {
+        *self.parts.get(temp.index())?
+    }
+
+    /// The register that an instruction needs a temporary in.
+    pub fn fixed(&self, temp: Temp) -> Option<PhysReg> {
+        *self.fixed.get(temp.index())?
+    }
+}

@@ -1,0 +1,360 @@
+//! One instruction: its operands go where it needs them, its definitions get registers, and copies before it make both possible.
+//!
+//! Two moments count. When copies have been made, everything that is alive and all operands are in registers; when definitions are written,
+//! operands that die here no longer are. So a definition may take the register of such an operand, and a value that moves may not.
+
+use super::Allocator;
+use super::file::{RegSpan, alignment};
+use crate::error::FinishError;
+use crate::ir::{
+    Bound, Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp,
+};
+use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::Reg;
+
+/// A copy before the instruction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PendingCopy {
+    pub from: Operand,
+    pub to: Temp,
+}
+
+/// The instruction that is worked on.
+pub(super) struct Work {
+    pub inst: Inst,
+    pub operands: Vec<Operand>,
+    pub definitions: Vec<Definition>,
+    pub bound: Bound,
+    pub copies: Vec<PendingCopy>,
+    /// Names that stay where they are.
+    pub pinned: Vec<Temp>,
+    /// Names that die here, before definitions are written.
+    pub dying: Vec<Temp>,
+    /// Registers of definitions.
+    pub taken: Vec<RegSpan>,
+    /// The only registers that some operand or definition can be in.
+    pub reserved: Vec<RegSpan>,
+}
+
+/// Registers that the lowering of a pseudo instruction overwrites.
+fn clobbers_scc(program: &Program, inst: Inst) -> bool {
+    let scalar = program.definitions(inst).iter().any(|definition| definition.class.is_sgpr());
+    matches!(program.op(inst), Op::Pseudo(Pseudo::Extract | Pseudo::Insert)) && scalar
+}
+
+/// Whether a register is one that nobody allocates.
+fn is_exempt(reg: PhysReg) -> bool {
+    let reg = reg.reg();
+    matches!(reg, Reg::EXEC | Reg::EXEC_HI | Reg::NULL)
+        || !reg.is_vgpr() && reg.0 > Reg::EXEC_HI.0 && reg != Reg::SCC
+}
+
+impl Allocator<'_> {
+    pub(super) fn instruction(&mut self, inst: Inst, out: &mut Vec<Inst>) -> Result<(), FinishError> {
+        let op = self.program.op(inst);
+        if op.is(Pseudo::LogicalEnd) {
+            self.logical_end();
+        }
+        let mut work = self.begin(inst);
+        if op.is_branch() {
+            self.empty_scc(&mut work)?;
+        }
+        let kept_scc = self.file.at(Reg::SCC.0).is_some();
+        self.fixed_operands(&mut work)?;
+        self.readable(&mut work)?;
+        self.tied_operands(&mut work)?;
+        for operand in work.operands.iter().filter(|operand| operand.kill && !operand.late_kill) {
+            if let Some(name) = operand.as_temp()
+                && !work.dying.contains(&name)
+            {
+                work.dying.push(name);
+            }
+        }
+        if clobbers_scc(self.program, inst) {
+            self.clear(&mut work, RegSpan { first: Reg::SCC.0, count: 1 })?;
+        }
+        self.definitions(&mut work)?;
+        self.finish(work, kept_scc, out);
+        Ok(())
+    }
+
+    fn begin(&mut self, inst: Inst) -> Work {
+        let mut operands = self.program.operands(inst).to_vec();
+        for operand in &mut operands {
+            if let Some(temp) = operand.as_temp() {
+                operand.source = Source::Temp(self.current[temp.index()]);
+            }
+        }
+        let mut bound = Bound::of(self.program, self.variants, inst);
+        let op = self.program.op(inst);
+        bound.operands.resize(operands.len(), None);
+        let definitions = self.program.definitions(inst).to_vec();
+        bound.definitions.resize(definitions.len(), None);
+        if op.is_branch()
+            && let (Some(place), Some(operand)) = (bound.operands.first_mut(), operands.first())
+            && operand.as_temp().is_some()
+        {
+            *place = Some(if operand.class.dwords() == 2 { PhysReg::VCC } else { PhysReg::SCC });
+        }
+        // Packing and unpacking of parts takes several steps.
+        let packs =
+            matches!(op, Op::Pseudo(Pseudo::CreateVector | Pseudo::SplitVector | Pseudo::ExtractVector));
+        let parts = operands.iter().any(|operand| operand.class.is_subdword())
+            || definitions.iter().any(|definition| definition.class.is_subdword());
+        if packs && parts {
+            operands.iter_mut().for_each(|operand| operand.late_kill |= operand.kill);
+        }
+        let mut reserved = Vec::new();
+        for (operand, reg) in operands.iter().zip(&mut bound.operands) {
+            *reg = operand.reg.or(*reg).filter(|reg| !is_exempt(*reg));
+            reserved.extend(reg.map(|reg| RegSpan::new(reg, operand.class)));
+        }
+        for (definition, reg) in definitions.iter().zip(&mut bound.definitions) {
+            *reg = definition.reg.or(*reg);
+            reserved.extend(reg.map(|reg| RegSpan::new(reg, definition.class)));
+        }
+        Work {
+            inst,
+            operands,
+            definitions,
+            bound,
+            copies: Vec::new(),
+            pinned: Vec::new(),
+            dying: Vec::new(),
+            taken: Vec::new(),
+            reserved,
+        }
+    }
+
+    /// Nothing is in `scc` when a block ends.
+    fn empty_scc(&mut self, work: &mut Work) -> Result<(), FinishError> {
+        match self.file.at(Reg::SCC.0) {
+            Some(name) if self.live.is_live_out(self.block, self.original[name.index()]) => {
+                self.move_away(work, name)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Operands that can be in one register only.
+    fn fixed_operands(&mut self, work: &mut Work) -> Result<(), FinishError> {
+        for at in 0..work.operands.len() {
+            let operand = work.operands[at];
+            let Some(reg) = work.bound.operands[at] else { continue };
+            let span = RegSpan::new(reg, operand.class);
+            let name = match operand.source {
+                Source::Temp(name) => Some(name),
+                Source::Const(_) => None,
+                Source::Undef | Source::Fixed => continue,
+            };
+            if let Some(name) = name.filter(|name| self.regs[name.index()] == Some(reg)) {
+                work.pinned.push(name);
+                continue;
+            }
+            self.clear(work, span)?;
+            let operand = work.operands[at];
+            let readers = work.operands.iter().filter(|other| other.source == operand.source).count();
+            match operand.as_temp() {
+                Some(name) if operand.kill && readers == 1 => {
+                    if let Some(old) = self.span(name) {
+                        self.file.free(old);
+                    }
+                    self.move_to(work, name, span);
+                }
+                _ => self.copy(work, at, span),
+            }
+            if let Some(name) = work.operands[at].as_temp() {
+                work.pinned.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an instruction of the hardware reads in `scc` without asking for it goes to another register.
+    fn readable(&mut self, work: &mut Work) -> Result<(), FinishError> {
+        if !matches!(self.program.op(work.inst), Op::Hw(_)) {
+            return Ok(());
+        }
+        for at in 0..work.operands.len() {
+            let Some(name) = work.operands[at].as_temp() else { continue };
+            if work.bound.operands[at].is_none() && self.regs[name.index()] == Some(PhysReg::SCC) {
+                work.pinned.retain(|pinned| *pinned != name);
+                self.move_away(work, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Operands that are overwritten: a copy, if they live on or are no registers.
+    fn tied_operands(&mut self, work: &mut Work) -> Result<(), FinishError> {
+        for (_, at) in work.bound.tied.clone() {
+            let Some(&operand) = work.operands.get(at) else { continue };
+            let free = match operand.source {
+                Source::Temp(_) => operand.kill && !operand.late_kill,
+                Source::Const(_) => false,
+                Source::Undef | Source::Fixed => true,
+            };
+            if !free {
+                let span =
+                    self.free_for_move(work, operand.class).ok_or_else(|| self.exhausted(operand.class))?;
+                self.copy(work, at, span);
+            }
+            if let Some(name) = work.operands[at].as_temp() {
+                work.pinned.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives an operand a copy of its own.
+    fn copy(&mut self, work: &mut Work, at: usize, span: RegSpan) {
+        let mut from = work.operands[at];
+        from.reg = from.as_temp().and_then(|name| self.regs[name.index()]);
+        // What another of these copies makes is copied from where that comes from.
+        if let Some(earlier) = work.copies.iter().find(|earlier| Some(earlier.to) == from.as_temp()) {
+            from = Operand { class: from.class, ..earlier.from };
+        }
+        let class = match from.as_temp() {
+            Some(_) => from.class,
+            None => self.class_at(span),
+        };
+        from.class = class;
+        let copy = self.rename(None, class);
+        self.regs[copy.index()] = Some(span.reg());
+        self.note(span);
+        self.file.put(span, copy);
+        work.copies.push(PendingCopy { from, to: copy });
+        work.operands[at] = Operand { kill: true, first_kill: true, ..Operand::temp(copy, class) };
+        work.dying.push(copy);
+    }
+
+    fn class_at(&self, span: RegSpan) -> RegClass {
+        let count = span.count as u8;
+        if span.reg().reg().is_vgpr() { RegClass::vgpr(count) } else { RegClass::sgpr(count) }
+    }
+
+    /// Moves what is in the way of some registers, and is alive when the instruction reads or writes.
+    pub(super) fn clear(&mut self, work: &mut Work, span: RegSpan) -> Result<(), FinishError> {
+        for name in self.file.held(span) {
+            if !work.dying.contains(&name) {
+                self.move_away(work, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn move_away(&mut self, work: &mut Work, name: Temp) -> Result<(), FinishError> {
+        let class = self.program.class(name);
+        let to = self.free_for_move(work, class).ok_or_else(|| self.exhausted(class))?;
+        if let Some(from) = self.span(name) {
+            self.file.free(from);
+        }
+        self.move_to(work, name, to);
+        Ok(())
+    }
+
+    /// Registers that are free before the instruction, and stay so.
+    pub(super) fn free_for_move(&self, work: &Work, class: RegClass) -> Option<RegSpan> {
+        let (from, to) = self.range(class);
+        let count = u16::from(class.dwords());
+        let starts = (from..to.saturating_sub(count - 1)).step_by(alignment(class).into());
+        starts.map(|first| RegSpan { first, count }).find(|span| {
+            self.file.is_free(*span)
+                && !work.taken.iter().chain(&work.reserved).any(|other| other.meets(*span))
+        })
+    }
+
+    /// Gives a value new registers, and a new name if it has none yet from before this instruction. Its old ones are free already.
+    pub(super) fn move_to(&mut self, work: &mut Work, name: Temp, to: RegSpan) {
+        if work.copies.iter().any(|copy| copy.to == name) {
+            self.regs[name.index()] = Some(to.reg());
+            self.note(to);
+            self.file.put(to, name);
+            return;
+        }
+        let class = self.program.class(name);
+        let original = self.original[name.index()];
+        let new = self.rename(Some(original), class);
+        if self.current.get(original.index()) == Some(&name) {
+            self.current[original.index()] = new;
+        }
+        let reg = self.regs[name.index()];
+        self.place(new, to);
+        self.file.put(to, new);
+        work.copies.push(PendingCopy { from: Operand { reg, ..Operand::temp(name, class) }, to: new });
+        for operand in work.operands.iter_mut().filter(|operand| operand.as_temp() == Some(name)) {
+            operand.source = Source::Temp(new);
+        }
+        for list in [&mut work.pinned, &mut work.dying] {
+            list.iter_mut().filter(|other| **other == name).for_each(|other| *other = new);
+        }
+    }
+
+    /// Writes copies and the instruction, and keeps what lives on.
+    fn finish(&mut self, work: Work, kept_scc: bool, out: &mut Vec<Inst>) {
+        let Work { inst, mut operands, definitions, copies, .. } = work;
+        if !copies.is_empty() {
+            self.emit_copies(&copies, kept_scc, out);
+        }
+        for operand in &mut operands {
+            match operand.source {
+                Source::Temp(name) => operand.reg = self.regs[name.index()],
+                Source::Const(_) | Source::Undef | Source::Fixed => {}
+            }
+        }
+        for operand in operands.iter().filter(|operand| operand.kill) {
+            let span = operand.as_temp().and_then(|name| self.span(name));
+            if let (Some(span), Some(name)) = (span, operand.as_temp())
+                && self.file.at(span.first) == Some(name)
+            {
+                self.file.free(span);
+            }
+        }
+        for definition in &definitions {
+            let (Some(temp), Some(reg)) = (definition.temp, definition.reg) else { continue };
+            let span = RegSpan::new(reg, definition.class);
+            self.current[temp.index()] = temp;
+            if !definition.kill {
+                self.file.put(span, temp);
+            }
+        }
+        self.program.set_operands(inst, &operands);
+        self.program.set_definitions(inst, &definitions);
+        out.push(inst);
+    }
+
+    fn emit_copies(&mut self, copies: &[PendingCopy], kept_scc: bool, out: &mut Vec<Inst>) {
+        let to = |copy: &PendingCopy| Definition {
+            reg: self.regs[copy.to.index()],
+            ..Definition::temp(copy.to, self.program.class(copy.to))
+        };
+        let written: Vec<Definition> = copies.iter().map(to).collect();
+        let read: Vec<Operand> = copies.iter().map(|copy| copy.from).collect();
+        let spans: Vec<RegSpan> = written
+            .iter()
+            .map(|definition| (definition.reg, definition.class))
+            .chain(read.iter().map(|operand| (operand.reg, operand.class)))
+            .filter_map(|(reg, class)| Some(RegSpan::new(reg?, class)))
+            .collect();
+        let free = (0..self.bounds.sgprs).map(|first| RegSpan { first, count: 1 });
+        let free = free
+            .into_iter()
+            .find(|span| self.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)));
+        if let Some(span) = free {
+            self.note_scratch(span, &written);
+        }
+        let scc = kept_scc || self.file.at(Reg::SCC.0).is_some();
+        let new = NewInst {
+            payload: Payload::Copy(free.map(RegSpan::reg), scc),
+            ..NewInst::pseudo(Pseudo::ParallelCopy, &written, &read)
+        };
+        out.push(self.program.make_inst(&new));
+    }
+
+    /// A scratch register is used only where scalars could form a cycle.
+    fn note_scratch(&mut self, span: RegSpan, written: &[Definition]) {
+        if written.iter().filter(|definition| definition.class.is_sgpr()).count() > 1 {
+            self.note(span);
+        }
+    }
+}

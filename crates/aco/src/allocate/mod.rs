@@ -1,0 +1,177 @@
+//! Register allocation on SSA form.
+//!
+//! Takes a program that [`crate::edges`] has prepared, with its [`Liveness`]. Guarantees `Allocated`: every operand and definition has a
+//! register, a temporary has one register in all its life, and a `p_parallelcopy` gives a value that has to move a new name. Where
+//! ways meet on which a value has different names, a phi unites them.
+//!
+//! Blocks are taken in the order of the code. A vector that finds no room moves what is in the way; if that does not help, all values of its bank
+//! are laid out anew. Temporaries that end within a register have it to themselves. Never: spills.
+
+mod blocks;
+mod definitions;
+mod file;
+mod hints;
+mod instruction;
+mod rename;
+
+use crate::error::FinishError;
+use crate::ir::shape::Variants;
+use crate::ir::{Block, PhysReg, Program, Progress, RegClass, RegCounts, Temp};
+use crate::live::Liveness;
+use file::{RegFile, RegSpan, VECTOR};
+use hints::Hints;
+use unwedge_base::entity::Entity;
+
+/// How many registers of each bank may be given away.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    sgprs: u16,
+    /// Without linear ones, which follow.
+    vgprs: u16,
+}
+
+struct Allocator<'a> {
+    program: &'a mut Program,
+    live: &'a Liveness,
+    variants: &'a Variants,
+    bounds: Bounds,
+    /// By name.
+    regs: Vec<Option<PhysReg>>,
+    /// By temporary of the program before: its name now.
+    current: Vec<Temp>,
+    /// By name: the temporary of the program before.
+    original: Vec<Temp>,
+    file: RegFile,
+    hints: Hints,
+    /// By block: temporaries that are alive at its end, with their names.
+    ends: Vec<Vec<(Temp, Temp)>>,
+    /// By block: names at the end of the logical part of scalars that phis after it read.
+    logical_ends: Vec<Vec<(Temp, Temp)>>,
+    /// The next register for a linear vector temporary.
+    next_linear: u16,
+    used: RegCounts,
+    block: Block,
+}
+
+/// Gives every temporary a register, and says how many are used.
+///
+/// # Errors
+///
+/// [`FinishError::Registers`] if they do not suffice, [`FinishError::Invalid`] for a program that is not strict SSA.
+pub fn allocate(
+    program: &mut Program,
+    live: &Liveness,
+    variants: &Variants,
+    limits: RegCounts,
+) -> Result<RegCounts, FinishError> {
+    let linear = live.linear_vgprs;
+    let most = limits.vgprs.min(256).saturating_sub(linear);
+    let tight = live.demand.vgprs.saturating_sub(linear).next_multiple_of(4).min(most);
+    let bounds = Bounds { sgprs: limits.sgprs.min(program.gpu.sgprs()), vgprs: tight };
+    if tight == most {
+        return Allocator::new(program, live, variants, bounds).run();
+    }
+    let before = program.clone();
+    let result = Allocator::new(program, live, variants, bounds).run();
+    if !matches!(result, Err(FinishError::Registers { .. })) {
+        return result;
+    }
+    *program = before;
+    Allocator::new(program, live, variants, Bounds { vgprs: most, ..bounds }).run()
+}
+
+impl<'a> Allocator<'a> {
+    fn new(
+        program: &'a mut Program,
+        live: &'a Liveness,
+        variants: &'a Variants,
+        bounds: Bounds,
+    ) -> Allocator<'a> {
+        let temps = program.temp_count();
+        let blocks = program.blocks.len();
+        let names: Vec<Temp> = (0..temps).map(Temp::new).collect();
+        let hints = Hints::of(program, variants);
+        Allocator {
+            program,
+            live,
+            variants,
+            bounds,
+            regs: vec![None; temps],
+            current: names.clone(),
+            original: names,
+            file: RegFile::new(),
+            hints,
+            ends: vec![Vec::new(); blocks],
+            logical_ends: vec![Vec::new(); blocks],
+            next_linear: VECTOR + bounds.vgprs,
+            used: RegCounts::default(),
+            block: Block::new(0),
+        }
+    }
+
+    fn run(mut self) -> Result<RegCounts, FinishError> {
+        let mut unions = Vec::new();
+        for block in self.program.blocks.keys() {
+            self.block = block;
+            let insts = std::mem::take(&mut self.program.blocks[block].insts);
+            let phis = insts.iter().take_while(|inst| self.program.op(**inst).is_phi()).count();
+            let (phis, rest) = insts.split_at(phis);
+            let mut out = Vec::with_capacity(insts.len());
+            self.enter(phis, &mut unions, &mut out)?;
+            for &inst in rest {
+                self.instruction(inst, &mut out)?;
+            }
+            self.leave();
+            self.program.blocks[block].insts = out;
+        }
+        self.fill_phis()?;
+        rename::remove_trivial(self.program, &unions);
+        self.program.progress = Progress::Allocated;
+        Ok(self.used)
+    }
+
+    /// A name for a temporary of the program before, or for a copy of one.
+    fn rename(&mut self, original: Option<Temp>, class: RegClass) -> Temp {
+        let name = self.program.make_temp(class);
+        self.regs.push(None);
+        self.original.push(original.unwrap_or(name));
+        debug_assert_eq!(self.regs.len(), self.program.temp_count());
+        name
+    }
+
+    /// A name gets its register.
+    fn place(&mut self, name: Temp, span: RegSpan) {
+        self.regs[name.index()] = Some(span.reg());
+        self.note(span);
+        let original = self.original[name.index()];
+        self.hints.placed(original, span.reg());
+    }
+
+    /// Registers are used.
+    fn note(&mut self, span: RegSpan) {
+        if span.first >= VECTOR {
+            self.used.vgprs = self.used.vgprs.max(span.end() - VECTOR);
+        } else if span.end() <= self.bounds.sgprs {
+            self.used.sgprs = self.used.sgprs.max(span.end());
+        }
+    }
+
+    fn span(&self, name: Temp) -> Option<RegSpan> {
+        Some(RegSpan::new(self.regs[name.index()]?, self.program.class(name)))
+    }
+
+    /// Registers that a class may have: first, and one past the last.
+    fn range(&self, class: RegClass) -> (u16, u16) {
+        if class.is_sgpr() { (0, self.bounds.sgprs) } else { (VECTOR, VECTOR + self.bounds.vgprs) }
+    }
+
+    fn exhausted(&self, class: RegClass) -> FinishError {
+        let (bank, limit) =
+            if class.is_sgpr() { ("scalar", self.bounds.sgprs) } else { ("vector", self.bounds.vgprs) };
+        FinishError::Registers { block: self.block, bank, limit }
+    }
+
+    fn invalid(&self, reason: &'static str) -> FinishError {
+        FinishError::Invalid { block: self.block, reason }
+    }
+}

@@ -1,0 +1,141 @@
+//! Assembly: where blocks are, how far branches go, and the words.
+//!
+//! Takes a machine program that is safe to execute. Guarantees words that the decoder reads back, and that no branch of gfx10 has the offset
+//! that its hardware does not do. Never: which instructions there are, but for that NOP.
+
+use crate::error::FinishError;
+use crate::ir::Block;
+use crate::machine::{MachineProgram, plain};
+use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::model::{Class, Gfx};
+use unwedge_isa::amdgcn::{Inst, Opcode, Operand, codec};
+
+/// The offset of a branch that gfx10 does not do.
+const BROKEN_OFFSET: i64 = 0x3f;
+
+/// Words of a program, and where its blocks begin in them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Assembly {
+    /// The words.
+    pub words: Vec<u32>,
+    /// By block: its first word.
+    pub starts: Vec<usize>,
+    /// How many instructions there are.
+    pub instructions: usize,
+}
+
+/// Makes words.
+///
+/// # Errors
+///
+/// [`FinishError::TooFar`] for a branch beyond its field, [`FinishError::Encode`] for what has no encoding.
+pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
+    loop {
+        let (lengths, starts) = lay_out(program)?;
+        match broken_branch(program, &lengths, &starts)? {
+            Some((block, at)) => {
+                let nop = plain(Opcode::s_nop, &[Operand::Imm(0)], &program.gpu);
+                let Some(nop) = nop else { return Err(FinishError::TooFar { block: Block::new(block) }) };
+                program.blocks[block].insts.insert(at, nop);
+            }
+            None => return write(program, &starts),
+        }
+    }
+}
+
+/// The block that an instruction branches to.
+pub(crate) fn target(inst: &Inst) -> Option<usize> {
+    inst.written().find_map(|(slot, operand)| match operand {
+        Operand::Imm(block) if slot.class == Class::Label => usize::try_from(block).ok(),
+        _ => None,
+    })
+}
+
+fn with_offset(inst: &Inst, offset: i64) -> Inst {
+    let mut made = *inst;
+    for (at, (slot, _)) in inst.written().enumerate() {
+        if slot.class == Class::Label {
+            made.operands[at] = Operand::Imm(offset as i32);
+        }
+    }
+    made
+}
+
+/// Words of each instruction, and the first word of each block.
+fn lay_out(program: &MachineProgram) -> Result<(Vec<Vec<usize>>, Vec<usize>), FinishError> {
+    let (mut lengths, mut starts, mut at) = (Vec::new(), Vec::new(), 0);
+    for block in &program.blocks {
+        starts.push(at);
+        let mut own = Vec::with_capacity(block.insts.len());
+        for inst in &block.insts {
+            let words = encode(program, &with_offset(&inst.inst, 0), inst.from)?.as_slice().len();
+            own.push(words);
+            at += words;
+        }
+        lengths.push(own);
+    }
+    starts.push(at);
+    Ok((lengths, starts))
+}
+
+fn encode(
+    program: &MachineProgram,
+    inst: &Inst,
+    from: Option<crate::ir::Inst>,
+) -> Result<codec::InstWords, FinishError> {
+    codec::encode(inst, &program.gpu).map_err(|source| FinishError::Encode {
+        inst: from.unwrap_or(crate::ir::Inst::new(0)),
+        name: inst.row().name,
+        source,
+    })
+}
+
+/// A branch of gfx10 with the offset that is broken.
+fn broken_branch(
+    program: &MachineProgram,
+    lengths: &[Vec<usize>],
+    starts: &[usize],
+) -> Result<Option<(usize, usize)>, FinishError> {
+    for (number, block) in program.blocks.iter().enumerate() {
+        let mut at = starts[number];
+        for (place, inst) in block.insts.iter().enumerate() {
+            at += lengths[number][place];
+            let Some(target) = target(&inst.inst) else { continue };
+            let too_far = FinishError::TooFar { block: Block::new(number) };
+            let offset = offset(starts, target, at).ok_or(too_far)?;
+            if i16::try_from(offset).is_err() {
+                return Err(too_far);
+            }
+            if program.gpu.generation() == Gfx::Gfx10 && offset == BROKEN_OFFSET {
+                return Ok(Some((number, place + 1)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// How many words after an instruction a block begins.
+fn offset(starts: &[usize], target: usize, after: usize) -> Option<i64> {
+    Some(*starts.get(target)? as i64 - after as i64)
+}
+
+fn write(program: &MachineProgram, starts: &[usize]) -> Result<Assembly, FinishError> {
+    let mut words = Vec::with_capacity(starts.last().copied().unwrap_or_default());
+    let mut instructions = 0;
+    for block in &program.blocks {
+        for inst in &block.insts {
+            let rest = encode(program, &with_offset(&inst.inst, 0), inst.from)?;
+            let after = words.len() + rest.as_slice().len();
+            let made = match target(&inst.inst) {
+                Some(target) => {
+                    let offset = offset(starts, target, after).unwrap_or_default();
+                    encode(program, &with_offset(&inst.inst, offset), inst.from)?
+                }
+                None => rest,
+            };
+            words.extend_from_slice(made.as_slice());
+            instructions += 1;
+        }
+    }
+    Ok(Assembly { words, starts: starts.to_vec(), instructions })
+}

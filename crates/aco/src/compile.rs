@@ -1,0 +1,151 @@
+//! The driver: a shader of the shader IR in, machine code out. It calls the phases in their order.
+
+use crate::abi::Args;
+use crate::error::FinishError;
+use crate::finish::{Code, Limits, finish};
+use crate::ir::Program;
+use crate::{exec, lower, mask_phis, select};
+use unwedge_isa::amdgcn::Gpu;
+use unwedge_shader::ir::{FloatMode, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
+
+/// What a program is compiled for.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The GPU, and the size of a wave.
+    pub gpu: Gpu,
+    /// The high word of addresses that are given as one word, as those of descriptor sets are.
+    pub address_high: u32,
+}
+
+impl Options {
+    /// Those for a GPU, with the high word that the driver RADV has: zero before gfx9.
+    pub fn new(gpu: Gpu) -> Options {
+        let gfx9 = gpu.generation() >= unwedge_isa::amdgcn::Gfx::Gfx9;
+        Options { gpu, address_high: if gfx9 { 0xffff_8000 } else { 0 } }
+    }
+}
+
+/// Why a shader is not compiled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// A stage that is not built.
+    #[error("{} shaders are not compiled yet", .0.name())]
+    Stage(Stage),
+    /// A shader that is not one function.
+    #[error("the shader has {0} functions; calls are not compiled")]
+    Functions(usize),
+    /// An operation that is not built, with the type of its result or first operand.
+    #[error("{} of {ty} is not compiled yet{}", .op.name(), .detail.map(|detail| format!(" ({detail})")).unwrap_or_default())]
+    Operation {
+        /// The operation.
+        op: Op,
+        /// The type.
+        ty: Type,
+        /// What of it is missing.
+        detail: Option<&'static str>,
+    },
+    /// A system value that is not built.
+    #[error("the system value {} is not compiled yet", .0.name())]
+    SystemValue(SystemValue),
+    /// A descriptor whose place is not known.
+    #[error(
+        "the descriptor of set {set}, binding {binding} is not a buffer's, and its place in the set is not known"
+    )]
+    Descriptor {
+        /// The set.
+        set: u32,
+        /// The binding.
+        binding: u32,
+    },
+    /// More arguments than scalar registers are loaded with.
+    #[error("the arguments take {0} scalar registers; 16 are loaded")]
+    Arguments(usize),
+    /// Floats of 16 and 64 bits, which share their mode, are to behave differently.
+    #[error("floats of 16 and of 64 bits have different modes, and the hardware has one for both")]
+    FloatModes,
+    /// The back half gives no code.
+    #[error(transparent)]
+    Finish(#[from] FinishError),
+}
+
+/// A compiled shader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    /// Its code.
+    pub code: Code,
+    /// What registers hold when it starts.
+    pub args: Args,
+    /// The rounding and denormal bits of the MODE register that it starts with.
+    pub float_mode: u8,
+}
+
+/// Compiles a shader. It is lowered in place.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn compile(shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
+    let Masked { mut program, args, float_mode } = front(shader, options, &mut |_, _| {})?;
+    let code = finish(&mut program, &Limits::of(&options.gpu))?;
+    Ok(Compiled { code, args, float_mode })
+}
+
+/// The low byte of the MODE register: two bits of rounding for 32 bits, two for 16 and 64, then two each of which denormals are kept.
+/// Where the shader does not say, those of 32 bits are flushed, which is faster on older GPUs.
+fn float_mode(info: &ShaderInfo) -> Result<u8, CompileError> {
+    let round = |mode: &FloatMode| match mode.round {
+        Round::NearestEven => 0,
+        Round::Up => 1,
+        Round::Down => 2,
+        Round::Zero => 3,
+    };
+    let denormals = |mode: &FloatMode, flush| if mode.flush.unwrap_or(flush) { 0 } else { 3 };
+    let [half, single, double] = &info.float_modes;
+    let agree = half.flush.is_none() || double.flush.is_none() || half.flush == double.flush;
+    // A mode that the shader does not ask for rounds to the nearest.
+    let plain = |mode: &FloatMode| *mode == FloatMode { preserve: mode.preserve, ..FloatMode::default() };
+    let both = if plain(half) { double } else { half };
+    if !agree || both.round != double.round && !plain(double) {
+        return Err(CompileError::FloatModes);
+    }
+    let wide = FloatMode { flush: half.flush.or(double.flush), ..*both };
+    Ok(round(single) | round(&wide) << 2 | denormals(single, true) << 4 | denormals(&wide, false) << 6)
+}
+
+/// A shader up to the end of the front half.
+#[derive(Debug, Clone)]
+pub struct Masked {
+    /// The program, [`Progress::Masked`](crate::ir::Progress::Masked).
+    pub program: Program,
+    /// What its registers hold when it starts.
+    pub args: Args,
+    /// As in [`Compiled`].
+    pub float_mode: u8,
+}
+
+/// Names of the phases that [`front`] calls its watcher after.
+pub const FRONT_PHASES: [&str; 3] = ["select", "mask-phis", "exec"];
+
+/// Runs the phases up to the exec masks, and calls `watch` after each of them. The shader is lowered in place.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn front(
+    shader: &mut Shader,
+    options: &Options,
+    watch: &mut dyn FnMut(&'static str, &Program),
+) -> Result<Masked, CompileError> {
+    if shader.info.stage != Stage::Compute {
+        return Err(CompileError::Stage(shader.info.stage));
+    }
+    let float_mode = float_mode(&shader.info)?;
+    lower::lower(shader, options);
+    let (mut program, args) = select::select(shader, options)?;
+    watch(FRONT_PHASES[0], &program);
+    mask_phis::lower_mask_phis(&mut program);
+    watch(FRONT_PHASES[1], &program);
+    exec::insert_exec_masks(&mut program);
+    watch(FRONT_PHASES[2], &program);
+    Ok(Masked { program, args, float_mode })
+}

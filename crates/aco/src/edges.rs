@@ -1,0 +1,184 @@
+//! Edges: makes room where copies of phis will go.
+//!
+//! Takes a program that is `Masked`. Guarantees: a block with several linear predecessors is the only linear successor of each; a phi has
+//! several operands; a phi of scalar registers is a `p_linear_phi`. A critical edge that only lanes take cannot be split, and is an error where a
+//! phi would need it.
+
+use crate::error::FinishError;
+use crate::ir::{Block, BlockData, Jump, NewInst, Op, Program, Pseudo, Role};
+use unwedge_base::entity::{Entity, PrimaryMap};
+
+/// Splits critical edges, and replaces phis with one operand.
+///
+/// # Errors
+///
+/// [`FinishError::Invalid`] where lanes leave a block two ways of which one has a phi.
+pub fn prepare(program: &mut Program) -> Result<(), FinishError> {
+    scalar_phis(program)?;
+    split(program);
+    single_phis(program);
+    logical_edges(program)
+}
+
+/// A logical phi of scalar registers becomes a linear one.
+fn scalar_phis(program: &mut Program) -> Result<(), FinishError> {
+    for block in program.blocks.keys() {
+        for at in 0..program.blocks[block].insts.len() {
+            let inst = program.blocks[block].insts[at];
+            let scalar = program.definitions(inst).iter().all(|definition| definition.class.is_sgpr());
+            if !program.op(inst).is(Pseudo::Phi) || !scalar {
+                continue;
+            }
+            let data = &program.blocks[block];
+            if data.logical_preds != data.linear_preds {
+                return Err(FinishError::Invalid {
+                    block,
+                    reason: "a scalar phi where logical and linear predecessors differ",
+                });
+            }
+            program[inst].op = Op::Pseudo(Pseudo::LinearPhi);
+        }
+    }
+    Ok(())
+}
+
+/// Puts a block on each critical linear edge, directly after the block that the edge leaves.
+fn split(program: &mut Program) {
+    let old = std::mem::take(&mut program.blocks);
+    let critical =
+        |from: &BlockData, to: Block| from.linear_succs.len() > 1 && old[to].linear_preds.len() > 1;
+    if !old.values().any(|data| data.linear_succs.iter().any(|to| critical(data, *to))) {
+        program.blocks = old;
+        return;
+    }
+    // The new number of each block, and for each edge of it that is split that of the new block.
+    let (mut numbers, mut edges, mut next) = (Vec::new(), Vec::new(), 0);
+    for data in old.values() {
+        numbers.push(Block::new(next));
+        next += 1;
+        let mut own: Vec<Option<Block>> = Vec::new();
+        for to in &data.linear_succs {
+            own.push(critical(data, *to).then(|| {
+                next += 1;
+                Block::new(next - 1)
+            }));
+        }
+        edges.push(own);
+    }
+    let renumber =
+        |list: &[Block]| -> Vec<Block> { list.iter().map(|block| numbers[block.index()]).collect() };
+    let mut new: PrimaryMap<Block, BlockData> = PrimaryMap::default();
+    for (block, data) in old.iter() {
+        let mut own = data.clone();
+        own.logical_preds = renumber(&data.logical_preds);
+        own.logical_succs = renumber(&data.logical_succs);
+        own.linear_preds = renumber(&data.linear_preds);
+        own.linear_succs = renumber(&data.linear_succs);
+        new.push(own);
+        for middle in edges[block.index()].iter().flatten() {
+            let pushed = new.push(BlockData {
+                insts: Vec::new(),
+                logical_preds: Vec::new(),
+                logical_succs: Vec::new(),
+                linear_preds: Vec::new(),
+                linear_succs: Vec::new(),
+                role: Role::Plain,
+                construct: None,
+                jump: Jump::None,
+                top_level: false,
+                ..data.clone()
+            });
+            debug_assert_eq!(pushed, *middle);
+        }
+    }
+    for (block, data) in old.iter() {
+        let from = numbers[block.index()];
+        for (at, (to, middle)) in data.linear_succs.iter().zip(&edges[block.index()]).enumerate() {
+            let (to, Some(middle)) = (numbers[to.index()], *middle) else { continue };
+            new[from].linear_succs[at] = middle;
+            replace(&mut new[to].linear_preds, from, middle);
+            (new[middle].linear_preds, new[middle].linear_succs) = (vec![from], vec![to]);
+            if replace(&mut new[from].logical_succs, to, middle) {
+                replace(&mut new[to].logical_preds, from, middle);
+                (new[middle].logical_preds, new[middle].logical_succs) = (vec![from], vec![to]);
+            }
+        }
+    }
+    program.blocks = new;
+    for construct in program.constructs.values_mut() {
+        for block in construct.merge.iter_mut().chain(&mut construct.head) {
+            *block = numbers[block.index()];
+        }
+    }
+    for middle in edges.into_iter().flatten().flatten() {
+        let logical = !program.blocks[middle].logical_preds.is_empty();
+        for pseudo in [Pseudo::LogicalStart, Pseudo::LogicalEnd].into_iter().filter(|_| logical) {
+            program.append(middle, &NewInst::pseudo(pseudo, &[], &[]));
+        }
+        program.append(middle, &NewInst::pseudo(Pseudo::Branch, &[], &[]));
+    }
+    fall_through(program);
+}
+
+fn replace(list: &mut [Block], from: Block, to: Block) -> bool {
+    match list.iter_mut().find(|block| **block == from) {
+        Some(place) => {
+            *place = to;
+            true
+        }
+        None => false,
+    }
+}
+
+/// A branch whose target follows it is inverted, so that it falls through to that.
+fn fall_through(program: &mut Program) {
+    for block in program.blocks.keys() {
+        let following = Block::new(block.index() + 1);
+        let [first, second] = program.blocks[block].linear_succs[..] else { continue };
+        let Some(&last) = program.blocks[block].insts.last() else { continue };
+        let inverted = match program.op(last) {
+            Op::Pseudo(Pseudo::BranchZ) => Pseudo::BranchNz,
+            Op::Pseudo(Pseudo::BranchNz) => Pseudo::BranchZ,
+            _ => continue,
+        };
+        if second == following && first != following {
+            program[last].op = Op::Pseudo(inverted);
+            program.blocks[block].linear_succs.swap(0, 1);
+        }
+    }
+}
+
+/// A phi with one operand copies it: at the start of the linear part of its block, or of the logical part.
+fn single_phis(program: &mut Program) {
+    for block in program.blocks.keys() {
+        let insts = std::mem::take(&mut program.blocks[block].insts);
+        let (mut copies, mut rest) = (Vec::new(), Vec::new());
+        for inst in insts {
+            let single = program.op(inst).is_phi() && program.operands(inst).len() == 1;
+            if single {
+                copies.push((inst, program.op(inst).is(Pseudo::Phi)));
+                program[inst].op = Op::Pseudo(Pseudo::ParallelCopy);
+            } else {
+                rest.push(inst);
+            }
+        }
+        for logical in [true, false] {
+            let starts = |inst: &_| logical && program.op(*inst).is(Pseudo::LogicalStart);
+            let phis = rest.iter().take_while(|inst| program.op(**inst).is_phi()).count();
+            let at = rest.iter().position(starts).map_or(phis, |at| at + 1);
+            let own = copies.iter().filter(|copy| copy.1 == logical).map(|copy| copy.0);
+            rest.splice(at..at, own.collect::<Vec<_>>());
+        }
+        program.blocks[block].insts = rest;
+    }
+}
+
+fn logical_edges(program: &Program) -> Result<(), FinishError> {
+    for (block, data) in program.blocks.iter() {
+        let critical = |pred: &Block| program.blocks[*pred].logical_succs.len() > 1;
+        if data.logical_preds.len() > 1 && data.logical_preds.iter().any(critical) {
+            return Err(FinishError::Invalid { block, reason: "a critical logical edge" });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Why the back half of the compiler gives no code.
+
+use crate::ir::{Block, Inst};
+use unwedge_isa::amdgcn::codec::InstEncodeError;
+
+/// Why a program gives no code. None of these is a fault of the machine that the code would run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FinishError {
+    /// A pseudo instruction, or a form of one, has no lowering yet.
+    #[error("{inst}: {name} is not lowered yet ({reason})")]
+    NotDone {
+        /// The instruction.
+        inst: Inst,
+        /// Its name.
+        name: &'static str,
+        /// Which form of it.
+        reason: &'static str,
+    },
+    /// The registers do not suffice, and there is no spilling.
+    #[error("{block}: {bank} registers do not suffice (limit {limit}), and spilling is not there yet")]
+    Registers {
+        /// The block.
+        block: Block,
+        /// `scalar` or `vector`.
+        bank: &'static str,
+        /// How many there are.
+        limit: u16,
+    },
+    /// An instruction cannot be encoded as its operands ask for.
+    #[error("{inst}: {name} cannot be encoded: {source}")]
+    Encode {
+        /// The instruction.
+        inst: Inst,
+        /// Its name.
+        name: &'static str,
+        /// Why.
+        source: InstEncodeError,
+    },
+    /// The GPU does not have an instruction in this form.
+    #[error("{inst}: the GPU has no {name} of this form")]
+    NoForm {
+        /// The instruction.
+        inst: Inst,
+        /// Its name.
+        name: &'static str,
+    },
+    /// The program breaks what the phase relies on.
+    #[error("{block}: {reason}")]
+    Invalid {
+        /// The block.
+        block: Block,
+        /// What is broken.
+        reason: &'static str,
+    },
+    /// The code is too long for its branches.
+    #[error("{block}: a branch does not reach its target")]
+    TooFar {
+        /// The block.
+        block: Block,
+    },
+}

@@ -1,0 +1,179 @@
+//! Inserts what changes `exec`: takes a program that is [`Progress::Selected`] without phis of lane masks; leaves [`Progress::Masked`].
+//!
+//! Each divergent construct has a mask of lanes that meet after it: those that entered it, without those that have left for a construct around it.
+//! A divergent loop has a second one, of lanes that go through its body again. A jump that the wave does not follow takes its lanes out of the masks
+//! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was.
+
+use crate::ir::{
+    Block, Construct, ConstructKind, Definition, Jump, NewInst, Operand, PhysReg, Program, Progress, Pseudo,
+    RegClass, Role,
+};
+use crate::linear_ssa::{LinearVar, insert, phi_count};
+use std::collections::HashMap;
+use unwedge_isa::amdgcn::Opcode;
+
+/// Inserts them.
+pub(crate) fn insert_exec_masks(program: &mut Program) {
+    let mut masks = Masks::of(program);
+    masks.take_out(program);
+    masks.set(program);
+    program.progress = Progress::Masked;
+}
+
+/// Which lanes a mask is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum MaskUse {
+    /// Those that meet after the construct.
+    Merge,
+    /// Those that go through the loop's body again.
+    Iterate,
+}
+
+/// A change of a mask at the end of a block: the lanes of `exec` are taken out.
+struct Removal {
+    block: Block,
+    key: (Construct, MaskUse),
+    result: Operand,
+}
+
+struct Masks {
+    vars: HashMap<(Construct, MaskUse), LinearVar>,
+    /// Conditions of divergent `if`s.
+    conditions: HashMap<Construct, Operand>,
+    removals: Vec<Removal>,
+    class: RegClass,
+    wave64: bool,
+}
+
+fn exec_of(class: RegClass) -> Operand {
+    Operand::reg(PhysReg::EXEC, class)
+}
+
+const SCC: Definition = Definition::reg(PhysReg::SCC, RegClass::S1);
+
+impl Masks {
+    /// Saves `exec` where divergent constructs are entered, and finds what changes the masks.
+    fn of(program: &mut Program) -> Masks {
+        let class = program.lane_mask();
+        let mut masks = Masks {
+            vars: HashMap::new(),
+            conditions: HashMap::new(),
+            removals: Vec::new(),
+            class,
+            wave64: program.gpu.wave64(),
+        };
+        let constructs: Vec<Construct> = program.constructs.keys().collect();
+        for construct in constructs {
+            masks.save(program, construct);
+        }
+        let blocks: Vec<Block> = program.blocks.keys().collect();
+        for block in blocks {
+            masks.find_removals(program, block);
+        }
+        masks
+    }
+
+    fn save(&mut self, program: &mut Program, construct: Construct) {
+        let data = program.constructs[construct];
+        let Some(head) = data.head.filter(|_| data.divergent) else { return };
+        let Some(&entry) = program.blocks[head].linear_preds.first() else { return };
+        let at = program.blocks[entry].insts.len().saturating_sub(1);
+        let saved = program.make_temp(self.class);
+        let definition = Definition::temp(saved, self.class);
+        let value = Operand::temp(saved, self.class);
+        let splits =
+            program.blocks[entry].role == Role::Branch && program.blocks[entry].construct == Some(construct);
+        if splits {
+            let branch = program.blocks[entry].insts[at];
+            let condition = program.operands(branch)[0];
+            self.conditions.insert(construct, condition);
+            let exec = exec_of(self.class);
+            let definitions = [definition, SCC, Definition::reg(PhysReg::EXEC, self.class)];
+            let opcode = if self.wave64 { Opcode::s_and_saveexec_b64 } else { Opcode::s_and_saveexec_b32 };
+            insert(program, entry, at, &NewInst::hw(opcode, &definitions, &[condition, exec]));
+            program.set_operands(branch, &[exec]);
+        } else {
+            let exec = exec_of(self.class);
+            insert(program, entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[exec]));
+        }
+        self.var(construct, MaskUse::Merge).write(entry, value);
+        if data.kind == ConstructKind::Loop {
+            self.var(construct, MaskUse::Iterate).write(entry, value);
+        }
+    }
+
+    fn var(&mut self, construct: Construct, of: MaskUse) -> &mut LinearVar {
+        let class = self.class;
+        self.vars.entry((construct, of)).or_insert_with(|| LinearVar::new(class))
+    }
+
+    /// The masks that lose the lanes which jump at the end of a block.
+    fn find_removals(&mut self, program: &mut Program, block: Block) {
+        let data = &program.blocks[block];
+        let (target, continues) = match data.jump {
+            Jump::Break(target) => (target, false),
+            Jump::Continue(target) => (target, true),
+            Jump::None | Jump::End => return,
+        };
+        let mut keys = Vec::new();
+        let mut at = data.construct;
+        while let Some(construct) = at {
+            let left = construct != target;
+            if left {
+                keys.push((construct, MaskUse::Merge));
+            }
+            if left || !continues {
+                keys.push((construct, MaskUse::Iterate));
+            }
+            if !left {
+                break;
+            }
+            at = program.constructs[construct].parent;
+        }
+        for key in keys {
+            if self.vars.contains_key(&key) {
+                let result = Operand::temp(program.make_temp(self.class), self.class);
+                self.var(key.0, key.1).write(block, result);
+                self.removals.push(Removal { block, key, result });
+            }
+        }
+    }
+
+    /// Takes the lanes of jumps out of masks.
+    fn take_out(&mut self, program: &mut Program) {
+        let opcode = if self.wave64 { Opcode::s_andn2_b64 } else { Opcode::s_andn2_b32 };
+        for Removal { block, key, result } in std::mem::take(&mut self.removals) {
+            let before = self.var(key.0, key.1).at_start(program, block);
+            let Some(temp) = result.as_temp() else { continue };
+            let definitions = [Definition::temp(temp, self.class), SCC];
+            let at = program.blocks[block].insts.len().saturating_sub(1);
+            insert(program, block, at, &NewInst::hw(opcode, &definitions, &[before, exec_of(self.class)]));
+        }
+    }
+
+    /// Sets `exec` where lanes meet or change.
+    fn set(&mut self, program: &mut Program) {
+        let blocks: Vec<Block> = program.blocks.keys().collect();
+        for block in blocks {
+            let data = &program.blocks[block];
+            let (role, Some(construct)) = (data.role, data.construct) else { continue };
+            let of = match role {
+                Role::Merge | Role::Invert => MaskUse::Merge,
+                Role::Latch => MaskUse::Iterate,
+                Role::Plain | Role::Branch | Role::Preheader | Role::LoopHeader => continue,
+            };
+            let mask = self.var(construct, of).at_start(program, block);
+            let exec = Definition::reg(PhysReg::EXEC, self.class);
+            let at = phi_count(program, block);
+            match (role, self.conditions.get(&construct)) {
+                (Role::Invert, Some(condition)) => {
+                    let opcode = if self.wave64 { Opcode::s_andn2_b64 } else { Opcode::s_andn2_b32 };
+                    insert(program, block, at, &NewInst::hw(opcode, &[exec, SCC], &[mask, *condition]));
+                }
+                _ => {
+                    insert(program, block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[exec], &[mask]));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Barriers: waits for memory, the barrier of the workgroup, invalidation of caches.
+//!
+//! Waits are for all of each counter; the phase that inserts waits drops those for which nothing is under way.
+
+use super::Emitter;
+use crate::error::FinishError;
+use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, RegClass};
+use unwedge_isa::amdgcn::model::Mod;
+use unwedge_isa::amdgcn::waits::{Counter, fields};
+use unwedge_isa::amdgcn::{Gfx, Mods, Opcode, Reg};
+use unwedge_shader::ir::{BarrierInfo, MemoryKinds, Scope};
+
+/// `scope` of a cache instruction of gfx12: the device.
+const SCOPE_DEVICE: i32 = 2;
+
+impl Emitter<'_> {
+    pub(super) fn barrier(&mut self) -> Result<(), FinishError> {
+        let Payload::Barrier(info) = self.program.payload(self.inst) else {
+            return Err(self.not_done("without what it orders"));
+        };
+        let wide = matches!(info.memory, Scope::Workgroup | Scope::QueueFamily | Scope::Device);
+        let orders = wide && !info.kinds.is_empty();
+        if orders {
+            self.wait_for_memory();
+        }
+        if info.execution == Scope::Workgroup {
+            if self.generation() >= Gfx::Gfx12 {
+                self.hw(Opcode::s_barrier_signal, &[], &[Operand::c32(u32::MAX)]);
+                self.hw(Opcode::s_barrier_wait, &[], &[Operand::c32(0xffff)]);
+            } else {
+                self.hw(Opcode::s_barrier, &[], &[]);
+            }
+        }
+        if orders && !MemoryKinds::SHARED.has(info.kinds) {
+            self.invalidate(info);
+        }
+        Ok(())
+    }
+
+    /// Waits for everything that accesses memory.
+    fn wait_for_memory(&mut self) {
+        let generation = self.generation();
+        let waits = [
+            Opcode::s_waitcnt,
+            Opcode::s_waitcnt_vscnt,
+            Opcode::s_wait_loadcnt,
+            Opcode::s_wait_samplecnt,
+            Opcode::s_wait_storecnt,
+            Opcode::s_wait_dscnt,
+            Opcode::s_wait_kmcnt,
+        ];
+        for opcode in waits {
+            if !self.has(opcode) {
+                continue;
+            }
+            let mut immediate = 0;
+            let mut counts = false;
+            for wait in fields(opcode, generation) {
+                let exports = wait.counter == Counter::Exp;
+                immediate |= wait.field.put(if exports { wait.field.most() } else { 0 });
+                counts |= !exports;
+            }
+            if !counts {
+                continue;
+            }
+            let number = Operand::c32(immediate.into());
+            if opcode == Opcode::s_waitcnt_vscnt {
+                let null = Operand::reg(PhysReg::of(Reg::NULL), RegClass::S1);
+                self.hw(opcode, &[], &[null, number]);
+            } else {
+                self.hw(opcode, &[], &[number]);
+            }
+        }
+    }
+
+    /// Loads after it see what others wrote before.
+    fn invalidate(&mut self, info: BarrierInfo) {
+        let device = info.memory != Scope::Workgroup;
+        match self.generation() {
+            Gfx::Gfx12 => {
+                let mut mods = Mods::default();
+                mods.set(Mod::Scope, if device { SCOPE_DEVICE } else { 1 });
+                let none: &[Definition] = &[];
+                let new = NewInst { mods, ..NewInst::hw(Opcode::global_inv, none, &[]) };
+                let inst = self.program.make_inst(&new);
+                self.out.push(inst);
+            }
+            generation if generation >= Gfx::Gfx10 => {
+                if device {
+                    self.hw(Opcode::buffer_gl1_inv, &[], &[]);
+                }
+                self.hw(Opcode::buffer_gl0_inv, &[], &[]);
+            }
+            // The waves of a workgroup share the cache.
+            _ if device => self.hw(Opcode::buffer_wbinvl1, &[], &[]),
+            _ => {}
+        }
+    }
+}

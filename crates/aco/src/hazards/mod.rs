@@ -1,0 +1,91 @@
+//! Hazards: what hardware does not hold back by itself is held back by NOPs, waits of the ALUs and scalar moves.
+//!
+//! Takes a machine program with its waits. Guarantees that no rule of `data/amd/check/rules.txt` is broken that instructions of this compiler can
+//! break. Distances and cures are those of the rules; where sources differ, the cure is there. Where ways meet, what any of them left open is.
+//!
+//! One file for each group of generations. The checker shares no code with this. Not handled, as nothing here makes such code: images with lists of
+//! addresses, interpolation, `lds_direct`, matrices, `v_cmpx` before `v_permlane`, stores of scalar memory.
+
+mod facts;
+mod late;
+mod states;
+mod valu;
+
+use crate::machine::{MachineInst, MachineProgram, plain};
+use facts::InstFacts;
+use unwedge_isa::amdgcn::{Gfx, Gpu, Opcode, Operand, Reg};
+
+/// What may be open at a place of the code.
+trait OpenHazards: Clone + Default {
+    /// Takes in what is open on another way; whether that is more.
+    fn join(&mut self, other: &Self) -> bool;
+    /// Takes an instruction, and gives what must come before it.
+    fn step(&mut self, facts: &InstFacts, gpu: &Gpu) -> Vec<Cure>;
+}
+
+/// What comes before an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cure {
+    /// So many wait states.
+    Nop(u8),
+    /// `s_waitcnt_depctr` with these bits clear.
+    Depctr(u16),
+    /// A scalar instruction with a result.
+    NullMove,
+    /// `s_waitcnt_vscnt null, 0`.
+    Vscnt,
+}
+
+/// Inserts what hazards need.
+pub fn insert(program: &mut MachineProgram) {
+    match program.gpu.generation() {
+        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => {
+            run::<states::WaitStates>(program);
+        }
+        Gfx::Gfx10 => run::<late::LateReads>(program),
+        Gfx::Gfx10_3 => {}
+        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => run::<valu::ValuResults>(program),
+    }
+}
+
+fn run<T: OpenHazards>(program: &mut MachineProgram) {
+    let gpu = program.gpu;
+    let mut starts = vec![T::default(); program.blocks.len()];
+    let mut due = vec![true; program.blocks.len()];
+    while let Some(block) = due.iter().position(|due| *due) {
+        due[block] = false;
+        let mut open = starts[block].clone();
+        for inst in &program.blocks[block].insts {
+            open.step(&InstFacts::of(&inst.inst, &gpu), &gpu);
+        }
+        for succ in &program.blocks[block].succs {
+            due[*succ] |= starts[*succ].join(&open);
+        }
+    }
+    for (block, mut open) in program.blocks.iter_mut().zip(starts) {
+        let insts = std::mem::take(&mut block.insts);
+        for inst in insts {
+            for cure in open.step(&InstFacts::of(&inst.inst, &gpu), &gpu) {
+                block.insts.extend(cure.inst(&gpu));
+            }
+            block.insts.push(inst);
+        }
+    }
+}
+
+impl Cure {
+    fn inst(self, gpu: &Gpu) -> Option<MachineInst> {
+        match self {
+            Cure::Nop(states) => plain(Opcode::s_nop, &[Operand::Imm(i32::from(states) - 1)], gpu),
+            Cure::Depctr(mask) => {
+                plain(Opcode::s_waitcnt_depctr, &[Operand::Imm((u16::MAX & !mask).into())], gpu)
+            }
+            Cure::NullMove => {
+                plain(Opcode::s_mov_b32, &[Operand::reg(Reg::NULL, 1), Operand::Inline(128)], gpu)
+            }
+            Cure::Vscnt => {
+                plain(Opcode::s_waitcnt_vscnt, &[Operand::reg(Reg::NULL, 1), Operand::Imm(0)], gpu)
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! gfx11 and gfx12: results that the vector ALU has not finished, and scalar registers that it has not read.
+
+use super::facts::{ExecUnit, InstFacts, meet, numbered, vcc, vectors};
+use super::{Cure, OpenHazards};
+use unwedge_isa::amdgcn::effects::Regs;
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::waits::{SA_SDST, VA_SDST, VA_VCC, VA_VDST};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
+
+/// Vector instructions after which a transcendental result is there, and transcendental ones.
+const TRANS_VALU: u8 = 6;
+const TRANS_TRANS: u8 = 2;
+/// Vector instructions for which a write may be forwarded in part: before another write, and before the read.
+const PARTIAL: u8 = 8;
+const PARTIAL_READ: u8 = 5;
+/// Scalar instructions for which a result of the scalar ALU may not be there.
+const SALU_DISTANCE: u8 = 11;
+
+/// A result of the vector ALU in vector registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OpenResult {
+    regs: Regs,
+    /// Vector instructions since.
+    age: u8,
+    /// Transcendental ones among them; of others: writes of `exec` since.
+    count: u8,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ValuResults {
+    /// Of transcendental instructions.
+    transcendental: Vec<OpenResult>,
+    /// Of any, where a write of `exec` may come between two of them.
+    partial: Vec<OpenResult>,
+    /// Scalar registers that the vector ALU read: on gfx11 as a lane mask, on gfx12 in any way.
+    read: Regs,
+    /// What was read, and written by the scalar ALU since; and how many scalar instructions ago.
+    by_salu: Vec<(Regs, u8)>,
+    /// What was read, and written by the vector ALU since.
+    by_valu: Regs,
+}
+
+fn join_results(own: &mut Vec<OpenResult>, other: &[OpenResult]) -> bool {
+    let mut changed = false;
+    for new in other {
+        let like = |old: &&mut OpenResult| (old.age, old.count) == (new.age, new.count);
+        match own.iter_mut().find(like) {
+            Some(old) => {
+                let regs = old.regs.either(&new.regs);
+                changed |= regs != old.regs;
+                old.regs = regs;
+            }
+            None => {
+                own.push(new.clone());
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+impl OpenHazards for ValuResults {
+    fn join(&mut self, other: &Self) -> bool {
+        let mut changed = join_results(&mut self.transcendental, &other.transcendental);
+        changed |= join_results(&mut self.partial, &other.partial);
+        for (regs, age) in &other.by_salu {
+            match self.by_salu.iter_mut().find(|(_, own)| own == age) {
+                Some((own, _)) => {
+                    let joined = own.either(regs);
+                    changed |= joined != *own;
+                    *own = joined;
+                }
+                None => {
+                    self.by_salu.push((*regs, *age));
+                    changed = true;
+                }
+            }
+        }
+        let (read, by_valu) = (self.read.either(&other.read), self.by_valu.either(&other.by_valu));
+        changed |= read != self.read || by_valu != self.by_valu;
+        (self.read, self.by_valu) = (read, by_valu);
+        changed
+    }
+
+    fn step(&mut self, facts: &InstFacts, gpu: &Gpu) -> Vec<Cure> {
+        let generation = gpu.generation();
+        let mut clear = 0;
+        let depctr = facts.row.role == Role::Depctr;
+        let drained = facts.is_memory()
+            || facts.is(ExecUnit::Lds)
+            || facts.is(ExecUnit::Other)
+            || depctr && VA_VDST.waited(facts.immediate, generation);
+        if drained {
+            self.transcendental.clear();
+            self.partial.clear();
+        }
+        if generation == Gfx::Gfx11 {
+            clear |= self.transcendental(facts);
+        }
+        if generation < Gfx::Gfx12 && gpu.wave64() {
+            clear |= self.partial(facts);
+        }
+        if clear & VA_VDST.field.mask() != 0 {
+            self.by_valu = Regs::default();
+        }
+        let scalar_drained = generation == Gfx::Gfx12 && facts.is(ExecUnit::Smem);
+        if depctr || scalar_drained || drained && generation < Gfx::Gfx12 {
+            self.waited(facts, generation, drained || scalar_drained);
+        }
+        if generation == Gfx::Gfx12 || gpu.wave64() {
+            clear |= self.scalars(facts, generation);
+        }
+        if clear != 0 { vec![Cure::Depctr(clear)] } else { Vec::new() }
+    }
+}
+
+impl ValuResults {
+    /// Transcendental results that are read too early.
+    fn transcendental(&mut self, facts: &InstFacts) -> u16 {
+        if !facts.is(ExecUnit::Valu) {
+            return 0;
+        }
+        let hit = self.transcendental.iter().any(|open| meet(&open.regs, &facts.reads));
+        if hit {
+            self.transcendental.clear();
+            self.partial.clear();
+        }
+        let is_trans = facts.row.unit.is_transcendental();
+        self.transcendental.retain_mut(|open| {
+            open.age += 1;
+            open.count += u8::from(is_trans);
+            open.age < TRANS_VALU && open.count < TRANS_TRANS
+        });
+        if is_trans {
+            let regs = vectors(&facts.writes);
+            self.transcendental.push(OpenResult { regs, age: 0, count: 0 });
+        }
+        if hit { VA_VDST.field.mask() } else { 0 }
+    }
+
+    /// Two results on both sides of a write of `exec` that are read together.
+    fn partial(&mut self, facts: &InstFacts) -> u16 {
+        if facts.is_scalar() && facts.writes.has(Reg::EXEC) {
+            self.partial.iter_mut().for_each(|open| open.count = open.count.saturating_add(1).min(3));
+            return 0;
+        }
+        if !facts.is(ExecUnit::Valu) {
+            return 0;
+        }
+        let read = || self.partial.iter().filter(|open| meet(&open.regs, &facts.reads));
+        let late = read().filter(|open| open.age <= PARTIAL_READ).map(|open| open.count).min();
+        let hit = late.is_some_and(|late| read().any(|open| open.count > late));
+        if hit {
+            self.partial.clear();
+            self.transcendental.clear();
+        }
+        self.partial.retain_mut(|open| {
+            open.age += 1;
+            open.regs = open.regs.without(&facts.writes);
+            open.age <= PARTIAL && !open.regs.is_empty()
+        });
+        let regs = vectors(&facts.writes);
+        if !regs.is_empty() {
+            self.partial.push(OpenResult { regs, age: 0, count: 0 });
+        }
+        if hit { VA_VDST.field.mask() } else { 0 }
+    }
+
+    /// What an instruction waits for.
+    fn waited(&mut self, facts: &InstFacts, generation: Gfx, all: bool) {
+        let depctr = facts.row.role == Role::Depctr;
+        if depctr && SA_SDST.waited(facts.immediate, generation) {
+            self.by_salu.clear();
+        }
+        if all || depctr && VA_VCC.waited(facts.immediate, generation) {
+            self.by_valu = self.by_valu.without(&vcc());
+        }
+        if all || depctr && VA_SDST.waited(facts.immediate, generation) {
+            self.by_valu = self.by_valu.both(&vcc());
+        }
+    }
+
+    /// Scalar registers that the vector ALU read, that were written, and are read again.
+    fn scalars(&mut self, facts: &InstFacts, generation: Gfx) -> u16 {
+        let valu = facts.is(ExecUnit::Valu);
+        if !valu && !facts.is_scalar() {
+            return 0;
+        }
+        let gfx12 = generation == Gfx::Gfx12;
+        let mut clear = 0;
+        let distance = if gfx12 { SALU_DISTANCE - u8::from(!valu) } else { u8::MAX };
+        if self.by_salu.iter().any(|(regs, age)| *age < distance && meet(regs, &facts.reads)) {
+            clear |= SA_SDST.field.mask();
+            self.by_salu.clear();
+        }
+        // On gfx12 hardware holds back the scalar ALU.
+        let hit = if valu || !gfx12 { self.by_valu.both(&facts.reads) } else { Regs::default() };
+        if meet(&hit, &vcc()) {
+            clear |= VA_VCC.field.mask();
+            self.by_valu = self.by_valu.without(&vcc());
+        }
+        if !hit.without(&vcc()).is_empty() {
+            clear |= VA_SDST.field.mask();
+            self.by_valu = self.by_valu.both(&vcc());
+        }
+        if facts.is(ExecUnit::Salu) {
+            self.held_back(facts);
+        }
+        let written = numbered(&facts.writes);
+        if valu {
+            let reads = numbered(&facts.reads);
+            if !gfx12 && !reads.is_empty() {
+                self.read = Regs::default();
+            }
+            self.by_valu = self.by_valu.either(&self.read.both(&written));
+            self.read = self.read.either(&if gfx12 { pairs(&reads) } else { numbered(&facts.masks) });
+        } else {
+            if gfx12 && facts.is(ExecUnit::Salu) {
+                self.by_salu.retain_mut(|(_, age)| {
+                    *age += 1;
+                    *age < SALU_DISTANCE
+                });
+            }
+            let regs = self.read.both(&written);
+            if !regs.is_empty() {
+                match self.by_salu.iter_mut().find(|(_, age)| *age == 0) {
+                    Some((own, _)) => *own = own.either(&regs),
+                    None => self.by_salu.push((regs, 0)),
+                }
+            }
+        }
+        clear
+    }
+
+    /// The scalar ALU waits for results of the vector ALU in `vcc` if it touches that, for others if it touches any other.
+    fn held_back(&mut self, facts: &InstFacts) {
+        let touched = numbered(&facts.reads.either(&facts.writes));
+        if meet(&touched, &vcc()) {
+            self.by_valu = self.by_valu.without(&vcc());
+        }
+        if !touched.without(&vcc()).is_empty() {
+            self.by_valu = self.by_valu.both(&vcc());
+        }
+    }
+}
+
+/// The pairs that registers are in.
+fn pairs(regs: &Regs) -> Regs {
+    let mut all = Regs::default();
+    for first in (0..=Reg::VCC.0).step_by(2) {
+        if regs.has(Reg(first)) || regs.has(Reg(first + 1)) {
+            all.insert(Reg(first), 2);
+        }
+    }
+    all
+}

@@ -1,0 +1,57 @@
+//! What the row of an instruction asks of the registers of its operands and definitions.
+
+use super::entities::Inst;
+use super::inst::Op;
+use super::program::Program;
+use super::reg::PhysReg;
+use super::shape::{self, Variants};
+use unwedge_isa::amdgcn::Reg;
+use unwedge_isa::amdgcn::model::{Class, Form, OperandSlot};
+use unwedge_isa::amdgcn::tables::Variant;
+
+/// What a row asks of the registers of an instruction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// By operand: the one register that it can be in.
+    pub operands: Vec<Option<PhysReg>>,
+    /// By definition: the one register that it can be in.
+    pub definitions: Vec<Option<PhysReg>>,
+    /// Definitions that are in the register of an operand.
+    pub tied: Vec<(usize, usize)>,
+}
+
+/// The variant that says the order of operands of an instruction.
+pub fn variant_of(program: &Program, variants: &Variants, inst: Inst) -> Option<&'static Variant> {
+    let Op::Hw(opcode) = program.op(inst) else { return None };
+    match program[inst].form {
+        Form::Native => variants.widest(opcode),
+        form => variants.variant(opcode, form),
+    }
+}
+
+impl Bound {
+    /// That of an instruction of the hardware; empty of others.
+    pub fn of(program: &Program, variants: &Variants, inst: Inst) -> Bound {
+        let mut bound = Bound::default();
+        let Some(variant) = variant_of(program, variants, inst) else { return bound };
+        let only = |slot: &OperandSlot| match slot.class {
+            Class::Fixed | Class::FixedOptional | Class::Implicit => Some(PhysReg::of(Reg(slot.reg))),
+            _ => None,
+        };
+        let count = program.definitions(inst).len();
+        let mut written: Vec<&OperandSlot> = Vec::new();
+        for slot in shape::definitions(variant).take(count) {
+            bound.definitions.push(only(slot));
+            written.push(slot);
+        }
+        for (at, slot) in shape::operands(variant).enumerate().take(program.operands(inst).len()) {
+            bound.operands.push(only(slot));
+            let both = slot.access.writes() && only(slot).is_none();
+            let place = written.iter().position(|other| std::ptr::eq(*other, slot));
+            if let (true, Some(definition)) = (both, place) {
+                bound.tied.push((definition, at));
+            }
+        }
+        bound
+    }
+}

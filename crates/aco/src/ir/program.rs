@@ -1,0 +1,357 @@
+//! A program: blocks of instructions on temporaries.
+//!
+//! Blocks are numbered in the order of the code. A block has logical neighbours, by the control flow of the source as each lane sees
+//! it, and linear ones, by which the wave executes it. Every block with logical neighbours has linear ones; blocks without logical ones
+//! exist where a wave must pass though no lane does.
+
+use super::class::RegClass;
+use super::entities::{Block, Construct, Inst, Temp};
+use super::inst::{InstData, List, NewInst, Op, Payload};
+use super::operand::{Definition, Operand};
+use std::ops::{Index, IndexMut};
+use unwedge_base::entity::PrimaryMap;
+use unwedge_isa::amdgcn::Gpu;
+
+/// How far a program is: what holds of it. Each phase takes one stage and leaves another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Progress {
+    /// SSA. Nothing changes `exec`: constructs say which lanes execute a block.
+    Selected,
+    /// SSA. Instructions change `exec`; there are no lane-mask phis.
+    Masked,
+    /// SSA, and operands of phis do not interfere with their results.
+    Conventional,
+    /// Every temporary has its register wherever it occurs. Still phis.
+    Allocated,
+    /// No phis.
+    Eliminated,
+    /// Only instructions of the hardware.
+    Lowered,
+}
+
+/// What a structured instruction of the source became.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ConstructKind {
+    /// A part that some lanes leave early.
+    Block,
+    /// Two arms.
+    If,
+    /// Its body is executed until no lane continues.
+    Loop,
+}
+
+/// A structured instruction of the source.
+#[derive(Debug, Clone, Copy)]
+pub struct ConstructData {
+    /// What it is.
+    pub kind: ConstructKind,
+    /// The one around it.
+    pub parent: Option<Construct>,
+    /// Lanes may part in it: some leave it, or take an arm, without the others.
+    pub divergent: bool,
+    /// Where lanes meet after it.
+    pub merge: Option<Block>,
+    /// Where its body starts; of a loop, where lanes come back to.
+    pub head: Option<Block>,
+}
+
+/// How lanes leave a block, other than along its linear successors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Jump {
+    /// They do not.
+    None,
+    /// They are to meet after a construct, while the wave goes on with what is in it.
+    Break(Construct),
+    /// They are to start a loop again, while the wave goes on with its body.
+    Continue(Construct),
+    /// They end, while the wave goes on.
+    End,
+}
+
+/// What a block is for in divergent flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Nothing but its instructions.
+    Plain,
+    /// Its last instruction is the branch on the condition of a divergent `if`.
+    Branch,
+    /// Between the arms of a divergent `if`: the lanes change.
+    Invert,
+    /// After a construct whose lanes parted: they meet.
+    Merge,
+    /// Before a loop.
+    Preheader,
+    /// The first of a loop.
+    LoopHeader,
+    /// The last of a divergent loop: goes back while lanes are left.
+    Latch,
+}
+
+/// A block.
+#[derive(Debug, Clone)]
+pub struct BlockData {
+    /// Instructions in order.
+    pub insts: Vec<Inst>,
+    /// Logical predecessors.
+    pub logical_preds: Vec<Block>,
+    /// Logical successors.
+    pub logical_succs: Vec<Block>,
+    /// Linear predecessors.
+    pub linear_preds: Vec<Block>,
+    /// Linear successors: where it goes if it does not branch, then where it branches to.
+    pub linear_succs: Vec<Block>,
+    /// What it is for.
+    pub role: Role,
+    /// The construct that its role refers to: of a `Merge` the one that ended.
+    pub construct: Option<Construct>,
+    /// How lanes leave it.
+    pub jump: Jump,
+    /// All lanes that the program started with, and have not ended, are active.
+    pub top_level: bool,
+    /// How many loops are around it.
+    pub loop_depth: u16,
+    /// How many divergent `if`s are around it, in the innermost loop.
+    pub divergent_depth: u16,
+    /// How many uniform `if`s are around it, in the innermost loop.
+    pub uniform_depth: u16,
+}
+
+/// How many registers a program may use, or needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct RegCounts {
+    /// Scalar registers, without `vcc`.
+    pub sgprs: u16,
+    /// Vector registers.
+    pub vgprs: u16,
+}
+
+/// A program.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// What it is for: GPU and size of the wave.
+    pub gpu: Gpu,
+    /// How far it is.
+    pub progress: Progress,
+    /// Blocks in the order of the code.
+    pub blocks: PrimaryMap<Block, BlockData>,
+    /// Constructs, outer before inner.
+    pub constructs: PrimaryMap<Construct, ConstructData>,
+    /// Bytes of scratch of a lane.
+    pub scratch_bytes: u32,
+    /// Bytes of LDS of a workgroup.
+    pub lds_bytes: u32,
+    /// Data behind the code.
+    pub constants: Vec<u8>,
+    temps: PrimaryMap<Temp, RegClass>,
+    insts: PrimaryMap<Inst, InstData>,
+    operands: Vec<Operand>,
+    definitions: Vec<Definition>,
+}
+
+impl Program {
+    /// An empty program.
+    pub fn new(gpu: Gpu) -> Program {
+        Program {
+            gpu,
+            progress: Progress::Selected,
+            blocks: PrimaryMap::default(),
+            constructs: PrimaryMap::default(),
+            scratch_bytes: 0,
+            lds_bytes: 0,
+            constants: Vec::new(),
+            temps: PrimaryMap::default(),
+            insts: PrimaryMap::default(),
+            operands: Vec::new(),
+            definitions: Vec::new(),
+        }
+    }
+
+    /// Makes it empty, for a GPU, and keeps its memory.
+    pub fn clear(&mut self, gpu: Gpu) {
+        self.gpu = gpu;
+        self.progress = Progress::Selected;
+        self.blocks.clear();
+        self.constructs.clear();
+        self.scratch_bytes = 0;
+        self.lds_bytes = 0;
+        self.constants.clear();
+        self.temps.clear();
+        self.insts.clear();
+        self.operands.clear();
+        self.definitions.clear();
+    }
+
+    /// The class of a lane mask.
+    pub fn lane_mask(&self) -> RegClass {
+        RegClass::lane_mask(self.gpu.wave64())
+    }
+
+    /// Makes a temporary.
+    pub fn make_temp(&mut self, class: RegClass) -> Temp {
+        self.temps.push(class)
+    }
+
+    /// The class of a temporary.
+    pub fn class(&self, temp: Temp) -> RegClass {
+        self.temps[temp]
+    }
+
+    /// Changes the class of a temporary.
+    pub fn set_class(&mut self, temp: Temp, class: RegClass) {
+        self.temps[temp] = class;
+    }
+
+    /// The class of a temporary that may come from elsewhere.
+    pub fn class_of(&self, temp: Temp) -> Option<RegClass> {
+        self.temps.get(temp).copied()
+    }
+
+    /// How many temporaries there are.
+    pub fn temp_count(&self) -> usize {
+        self.temps.len()
+    }
+
+    /// Makes an instruction that is in no block yet.
+    pub fn make_inst(&mut self, new: &NewInst) -> Inst {
+        let operands = List { start: self.operands.len() as u32, len: new.operands.len() as u16 };
+        self.operands.extend_from_slice(new.operands);
+        let definitions = List { start: self.definitions.len() as u32, len: new.definitions.len() as u16 };
+        self.definitions.extend_from_slice(new.definitions);
+        let NewInst { op, form, mods, payload, .. } = *new;
+        self.insts.push(InstData { op, form, mods, payload, exact: false, loc: None, operands, definitions })
+    }
+
+    /// Makes an instruction at the end of a block.
+    pub fn append(&mut self, block: Block, new: &NewInst) -> Inst {
+        let inst = self.make_inst(new);
+        self.blocks[block].insts.push(inst);
+        inst
+    }
+
+    /// Operands of an instruction.
+    pub fn operands(&self, inst: Inst) -> &[Operand] {
+        let List { start, len } = self.insts[inst].operands;
+        &self.operands[start as usize..][..len.into()]
+    }
+
+    /// Operands of an instruction, for change.
+    pub fn operands_mut(&mut self, inst: Inst) -> &mut [Operand] {
+        let List { start, len } = self.insts[inst].operands;
+        &mut self.operands[start as usize..][..len.into()]
+    }
+
+    /// Definitions of an instruction.
+    pub fn definitions(&self, inst: Inst) -> &[Definition] {
+        let List { start, len } = self.insts[inst].definitions;
+        &self.definitions[start as usize..][..len.into()]
+    }
+
+    /// Definitions of an instruction, for change.
+    pub fn definitions_mut(&mut self, inst: Inst) -> &mut [Definition] {
+        let List { start, len } = self.insts[inst].definitions;
+        &mut self.definitions[start as usize..][..len.into()]
+    }
+
+    /// Replaces the operands of an instruction.
+    pub fn set_operands(&mut self, inst: Inst, operands: &[Operand]) {
+        let list = self.insts[inst].operands;
+        if operands.len() <= list.len.into() {
+            self.operands[list.start as usize..][..operands.len()].copy_from_slice(operands);
+            self.insts[inst].operands.len = operands.len() as u16;
+        } else {
+            self.insts[inst].operands =
+                List { start: self.operands.len() as u32, len: operands.len() as u16 };
+            self.operands.extend_from_slice(operands);
+        }
+    }
+
+    /// Replaces the definitions of an instruction.
+    pub fn set_definitions(&mut self, inst: Inst, definitions: &[Definition]) {
+        let list = self.insts[inst].definitions;
+        if definitions.len() <= list.len.into() {
+            self.definitions[list.start as usize..][..definitions.len()].copy_from_slice(definitions);
+            self.insts[inst].definitions.len = definitions.len() as u16;
+        } else {
+            let start = self.definitions.len() as u32;
+            self.insts[inst].definitions = List { start, len: definitions.len() as u16 };
+            self.definitions.extend_from_slice(definitions);
+        }
+    }
+
+    /// Makes an instruction another one, in its place.
+    pub fn replace(&mut self, inst: Inst, new: &NewInst) {
+        self.set_operands(inst, new.operands);
+        self.set_definitions(inst, new.definitions);
+        let data = &mut self.insts[inst];
+        (data.op, data.form, data.mods, data.payload) = (new.op, new.form, new.mods, new.payload);
+    }
+
+    /// What an instruction is.
+    pub fn op(&self, inst: Inst) -> Op {
+        self.insts[inst].op
+    }
+
+    /// What an instruction says beside its operands.
+    pub fn payload(&self, inst: Inst) -> Payload {
+        self.insts[inst].payload
+    }
+
+    /// Gives all operands the classes of their temporaries.
+    pub(super) fn name_classes(&mut self) {
+        for operand in &mut self.operands {
+            if let Some(class) = operand.as_temp().and_then(|temp| self.temps.get(temp)) {
+                operand.class = *class;
+            }
+        }
+    }
+
+    /// Adds a block at the end.
+    pub fn add_block(&mut self) -> Block {
+        self.blocks.push(BlockData {
+            insts: Vec::new(),
+            logical_preds: Vec::new(),
+            logical_succs: Vec::new(),
+            linear_preds: Vec::new(),
+            linear_succs: Vec::new(),
+            role: Role::Plain,
+            construct: None,
+            jump: Jump::None,
+            top_level: false,
+            loop_depth: 0,
+            divergent_depth: 0,
+            uniform_depth: 0,
+        })
+    }
+
+    /// Connects two blocks in the linear flow.
+    pub fn link_linear(&mut self, from: Block, to: Block) {
+        self.blocks[from].linear_succs.push(to);
+        self.blocks[to].linear_preds.push(from);
+    }
+
+    /// Connects two blocks in the logical flow.
+    pub fn link_logical(&mut self, from: Block, to: Block) {
+        self.blocks[from].logical_succs.push(to);
+        self.blocks[to].logical_preds.push(from);
+    }
+
+    /// Connects two blocks in both flows.
+    pub fn link(&mut self, from: Block, to: Block) {
+        self.link_linear(from, to);
+        self.link_logical(from, to);
+    }
+}
+
+impl Index<Inst> for Program {
+    type Output = InstData;
+
+    fn index(&self, inst: Inst) -> &InstData {
+        &self.insts[inst]
+    }
+}
+
+impl IndexMut<Inst> for Program {
+    fn index_mut(&mut self, inst: Inst) -> &mut InstData {
+        &mut self.insts[inst]
+    }
+}

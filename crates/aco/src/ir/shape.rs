@@ -1,0 +1,79 @@
+//! What an opcode's operands and definitions are: the rows of the instruction tables in the order of the IR.
+//!
+//! Never: which of several forms is best; the assembler decides that.
+
+use unwedge_isa::amdgcn::model::{Form, OperandSlot};
+use unwedge_isa::amdgcn::tables::{self, Variant};
+use unwedge_isa::amdgcn::{Gpu, Opcode};
+
+/// How many forms an instruction may have.
+const FORMS: usize = Form::ALL.len();
+const NONE: u16 = u16::MAX;
+
+/// The variants of a GPU, by opcode and form.
+#[derive(Debug, Clone)]
+pub struct Variants {
+    gpu: Gpu,
+    numbers: Vec<[u16; FORMS]>,
+}
+
+impl Variants {
+    /// Those of a GPU.
+    pub fn of(gpu: &Gpu) -> Variants {
+        let mut numbers = vec![[NONE; FORMS]; tables::rows().len()];
+        for (number, variant) in (0..).zip(tables::variants()) {
+            let own = numbers.get_mut(usize::from(variant.row)).filter(|_| tables::has(variant, gpu));
+            if let Some(number_of_form) = own.and_then(|own| own.get_mut(variant.form as usize))
+                && *number_of_form == NONE
+                && variant.second.is_none()
+            {
+                *number_of_form = number;
+            }
+        }
+        Variants { gpu: *gpu, numbers }
+    }
+
+    /// The GPU.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The number of the variant of an opcode in a form, if the GPU has it.
+    pub fn number(&self, opcode: Opcode, form: Form) -> Option<u16> {
+        let number = *self.numbers.get(opcode as usize)?.get(form as usize)?;
+        (number != NONE).then_some(number)
+    }
+
+    /// The variant of an opcode in a form.
+    pub fn variant(&self, opcode: Opcode, form: Form) -> Option<&'static Variant> {
+        tables::variants().get(usize::from(self.number(opcode, form)?))
+    }
+
+    /// Whether the GPU has an opcode in any form.
+    pub fn has(&self, opcode: Opcode) -> bool {
+        Form::ALL.iter().any(|form| self.number(opcode, *form).is_some())
+    }
+
+    /// The variant that says the most: native, with three operands' encoding, or the short one.
+    pub fn widest(&self, opcode: Opcode) -> Option<&'static Variant> {
+        [Form::Native, Form::E64, Form::E32].iter().find_map(|form| self.variant(opcode, *form))
+    }
+}
+
+/// Slots of what a variant writes, in the order of definitions.
+pub fn definitions(variant: &'static Variant) -> impl Iterator<Item = &'static OperandSlot> {
+    let slots: &'static [OperandSlot] = slots(variant);
+    slots.iter().filter(|slot| slot.access.writes())
+}
+
+/// Slots of what a variant reads, in the order of operands: what it only reads, what it writes, too, and what the text does not name.
+pub fn operands(variant: &'static Variant) -> impl Iterator<Item = &'static OperandSlot> {
+    let (written, implicit) = slots(variant).split_at_checked(variant.written.into()).unwrap_or_default();
+    let only = written.iter().filter(|slot| slot.access.reads() && !slot.access.writes());
+    let both = written.iter().filter(|slot| slot.access.reads() && slot.access.writes());
+    only.chain(both).chain(implicit.iter().filter(|slot| slot.access.reads()))
+}
+
+fn slots(variant: &'static Variant) -> &'static [OperandSlot] {
+    &variant.slots
+}

@@ -1,0 +1,35 @@
+//! A compiler from the shader IR to machine code of AMD GPUs, gfx6 to gfx12.
+//!
+//! [`ir`] is what all phases share: instructions of the hardware and pseudo instructions, on temporaries with register classes, in
+//! blocks with a logical and a linear flow. Each phase has a file or folder of its own, which says what it takes and what it
+//! guarantees. [`valid`] checks those guarantees between phases, and shares no code with them.
+//!
+//! Never: files, terminals, other vendors.
+
+pub mod abi;
+pub mod allocate;
+pub mod assemble;
+mod compile;
+pub mod edges;
+pub mod eliminate;
+mod error;
+mod exec;
+mod finish;
+pub mod hardware;
+pub mod hazards;
+pub mod ir;
+pub mod jumps;
+mod linear_ssa;
+pub mod live;
+mod lower;
+pub mod machine;
+mod mask_phis;
+pub mod object;
+pub mod occupancy;
+mod select;
+pub mod valid;
+pub mod waits;
+
+pub use compile::{CompileError, Compiled, FRONT_PHASES, Masked, Options, compile, front};
+pub use error::FinishError;
+pub use finish::{BackPhase, Code, Limits, finish, finish_watched};

@@ -1,0 +1,32 @@
+//! Lowering of the shader: takes any valid shader; leaves operations that instruction selection has, as far as it has them. It chooses passes of the
+//! shader IR, and has none of its own.
+
+use crate::compile::Options;
+use unwedge_isa::amdgcn::Gfx;
+use unwedge_shader::ir::Shader;
+use unwedge_shader::passes::{
+    self, DivisionOptions, Int64Options, NarrowOptions, SubgroupOptions, lower_division, lower_int64,
+    lower_narrow, lower_subgroups,
+};
+
+/// Lowers a shader for a GPU.
+pub fn lower(shader: &mut Shader, options: &Options) {
+    let shuffles = options.gpu.generation() >= Gfx::Gfx8;
+    passes::standard(shader);
+    let mut changed = scalarize(shader);
+    changed |= lower_subgroups(
+        shader,
+        &SubgroupOptions { quads: shuffles, relative: shuffles, ..SubgroupOptions::ALL },
+    );
+    changed |= lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true });
+    changed |= lower_int64(shader, &Int64Options::ALL);
+    changed |= lower_division(shader, &DivisionOptions::ALL);
+    changed |= scalarize(shader);
+    if changed {
+        passes::standard(shader);
+    }
+}
+
+fn scalarize(shader: &mut Shader) -> bool {
+    passes::pass("scalarize").is_some_and(|pass| (pass.run)(shader))
+}

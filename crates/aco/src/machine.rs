@@ -1,0 +1,279 @@
+//! Instructions of the hardware as the assembler takes them.
+//!
+//! Takes `Lowered`, and makes each instruction one of [`unwedge_isa::amdgcn::Inst`] in its shortest form. Labels are numbers of blocks. The phases after
+//! it work on what the hardware executes. Never: words.
+
+use crate::error::FinishError;
+use crate::ir::shape::{self, Variants};
+use crate::ir::{Inst, Op, Operand, Program, Source};
+use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, Mod, OperandSlot, Type};
+use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, codec};
+
+/// An instruction as the hardware executes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineInst {
+    /// The instruction.
+    pub inst: amdgcn::Inst,
+    /// That of the program it comes from; `None` of those that later phases insert.
+    pub from: Option<Inst>,
+}
+
+/// A block of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MachineBlock {
+    /// In order.
+    pub insts: Vec<MachineInst>,
+    /// Blocks that come before it.
+    pub preds: Vec<usize>,
+    /// Blocks that come after it.
+    pub succs: Vec<usize>,
+}
+
+/// A program as the hardware executes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineProgram {
+    /// What it is for.
+    pub gpu: Gpu,
+    /// In the order of the code.
+    pub blocks: Vec<MachineBlock>,
+}
+
+/// Makes the machine program.
+///
+/// # Errors
+///
+/// [`FinishError::Encode`] and [`FinishError::NoForm`] for what the GPU cannot say.
+pub fn from_program(program: &Program, variants: &Variants) -> Result<MachineProgram, FinishError> {
+    let mut blocks = Vec::with_capacity(program.blocks.len());
+    for data in program.blocks.values() {
+        let mut insts = Vec::with_capacity(data.insts.len());
+        for &inst in &data.insts {
+            insts.push(MachineInst { inst: machine_inst(program, variants, inst)?, from: Some(inst) });
+        }
+        let numbers = |list: &[crate::ir::Block]| list.iter().map(|block| block.index()).collect();
+        blocks.push(MachineBlock {
+            insts,
+            preds: numbers(&data.linear_preds),
+            succs: numbers(&data.linear_succs),
+        });
+    }
+    Ok(MachineProgram { gpu: program.gpu, blocks })
+}
+
+/// Forms of one, in the order of their length.
+const SHORTEST: [Form; 3] = [Form::Native, Form::E32, Form::E64];
+
+fn machine_inst(program: &Program, variants: &Variants, inst: Inst) -> Result<amdgcn::Inst, FinishError> {
+    let Op::Hw(opcode) = program.op(inst) else {
+        return Err(FinishError::NotDone {
+            inst,
+            name: program.op(inst).name(),
+            reason: "a pseudo instruction",
+        });
+    };
+    let own = [program[inst].form];
+    let forms: &[Form] = if own[0] == Form::Native { &SHORTEST } else { &own };
+    let mut failed = FinishError::NoForm { inst, name: opcode.name() };
+    for number in forms.iter().filter_map(|form| variants.number(opcode, *form)) {
+        let Some(made) = with_variant(program, inst, number) else { continue };
+        match codec::encode(&labels_at_rest(&made), &program.gpu) {
+            Ok(_) => return Ok(made),
+            Err(source) => failed = FinishError::Encode { inst, name: opcode.name(), source },
+        }
+    }
+    Err(failed)
+}
+
+/// With labels that fit: they are numbers of blocks until code is laid out.
+fn labels_at_rest(inst: &amdgcn::Inst) -> amdgcn::Inst {
+    let mut rest = *inst;
+    for (at, (slot, _)) in inst.written().enumerate() {
+        if slot.class == Class::Label {
+            rest.operands[at] = amdgcn::Operand::Imm(0);
+        }
+    }
+    rest
+}
+
+/// The instruction in one form, if that has all modifiers.
+fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::Inst> {
+    let mut made = amdgcn::Inst::new(number)?;
+    let variant = made.variant();
+    made.mods = program[inst].mods;
+    let unknown = Mod::ALL.iter().any(|id| made.mods.has(*id) && variant.mod_set >> *id as u8 & 1 == 0);
+    let smem = made.row().format == Format::Smem;
+    if unknown && !smem {
+        return None;
+    }
+    let (operands, definitions) = (program.operands(inst), program.definitions(inst));
+    let written = usize::from(variant.written);
+    let place = |slot: &OperandSlot| variant.slots.iter().position(|other| std::ptr::eq(other, slot));
+    let mut read = shape::operands(variant);
+    for operand in operands {
+        let Some(slot) = read.next() else {
+            // A register that LDS instructions read beside what their row says.
+            let implied = operand.reg == Some(crate::ir::PhysReg::M0);
+            if implied { break } else { return None }
+        };
+        let at = place(slot)?;
+        if at < written {
+            made.operands[at] = machine_operand(program, &variant.slots[at], operand, &mut made.mods)?;
+        }
+    }
+    for slot in read {
+        let at = place(slot)?;
+        if at < written {
+            made.operands[at] = absent(slot)?;
+        }
+    }
+    let mut defined = shape::definitions(variant);
+    for definition in definitions {
+        let at = place(defined.next()?)?;
+        if at < written {
+            made.operands[at] = amdgcn::Operand::reg(definition.reg?.reg(), definition.class.dwords());
+        }
+    }
+    Some(made)
+}
+
+/// An operand that is left out.
+fn absent(slot: &OperandSlot) -> Option<amdgcn::Operand> {
+    match slot.class {
+        Class::Imm16Optional => Some(amdgcn::Operand::Imm(0)),
+        Class::GlobalBase | Class::ScratchBase | Class::BufferAddr | Class::ExpSrc => {
+            Some(amdgcn::Operand::Off)
+        }
+        Class::Returned => Some(amdgcn::Operand::None),
+        _ => None,
+    }
+}
+
+fn machine_operand(
+    program: &Program,
+    slot: &OperandSlot,
+    operand: &Operand,
+    mods: &mut amdgcn::Mods,
+) -> Option<amdgcn::Operand> {
+    let gpu = &program.gpu;
+    match operand.source {
+        Source::Const(bits) => constant(gpu, slot, bits, mods),
+        Source::Undef => Some(undefined(slot, operand)),
+        Source::Temp(_) | Source::Fixed => {
+            Some(amdgcn::Operand::reg(operand.reg?.reg(), operand.class.dwords()))
+        }
+    }
+}
+
+/// Any value that the slot takes.
+fn undefined(slot: &OperandSlot, operand: &Operand) -> amdgcn::Operand {
+    let dwords = operand.class.dwords();
+    match (slot.class, operand.reg) {
+        (_, Some(reg)) => amdgcn::Operand::reg(reg.reg(), dwords),
+        (
+            Class::BufferAddr | Class::GlobalBase | Class::ScratchBase | Class::ScratchAddr | Class::ExpSrc,
+            None,
+        ) => amdgcn::Operand::Off,
+        (
+            Class::Src | Class::SrcLow | Class::SrcInline | Class::Ssrc | Class::Ssrc32 | Class::SsrcInline,
+            None,
+        ) => amdgcn::Operand::Inline(128),
+        (Class::Sreg | Class::SregPair | Class::SregQuad, None) => amdgcn::Operand::reg(Reg::sgpr(0), dwords),
+        _ => amdgcn::Operand::reg(Reg::VGPR0, dwords),
+    }
+}
+
+fn constant(gpu: &Gpu, slot: &OperandSlot, bits: u64, mods: &mut amdgcn::Mods) -> Option<amdgcn::Operand> {
+    use amdgcn::Operand as Machine;
+    let number = bits as u32 as i32;
+    Some(match slot.class {
+        Class::Imm16
+        | Class::Imm16Optional
+        | Class::Hwreg
+        | Class::SendMsg
+        | Class::SendMsgRtn
+        | Class::Waitcnt
+        | Class::Depctr
+        | Class::DelayAlu
+        | Class::GprIdx
+        | Class::Label
+        | Class::Imm5
+        | Class::Imm7
+        | Class::Imm24
+        | Class::Version
+        | Class::Attr
+        | Class::InterpSlot
+        | Class::ExpTarget => Machine::Imm(number),
+        Class::Imm32 => Machine::Literal(number as u32),
+        Class::SmemOffset => smem_offset(gpu, number, mods)?,
+        Class::BufferOffset if gpu.generation() >= Gfx::Gfx12 && bits == 0 => Machine::reg(Reg::NULL, 1),
+        _ => match inline(gpu, slot.ty, bits) {
+            Some(code) => Machine::Inline(code),
+            None if slot.ty.bits() == 64 => return None,
+            None => Machine::Literal(number as u32),
+        },
+    })
+}
+
+/// The offset of scalar memory, in bytes; gfx6 and gfx7 count dwords.
+fn smem_offset(gpu: &Gpu, bytes: i32, _mods: &mut amdgcn::Mods) -> Option<amdgcn::Operand> {
+    if gpu.generation() >= Gfx::Gfx8 {
+        return Some(amdgcn::Operand::Imm(bytes));
+    }
+    let dwords = u32::try_from(bytes / 4).ok().filter(|_| bytes % 4 == 0)?;
+    match dwords {
+        0..=255 => Some(amdgcn::Operand::Imm(dwords as i32)),
+        _ if gpu.generation() == Gfx::Gfx7 => Some(amdgcn::Operand::Literal(dwords)),
+        _ => None,
+    }
+}
+
+/// The code of an inline constant in a place for a type.
+pub fn inline(gpu: &Gpu, ty: Type, bits: u64) -> Option<u8> {
+    const FLOATS: [f32; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];
+    let value = match ty.bits() {
+        16 => i64::from(bits as i16),
+        64 => bits as i64,
+        _ => i64::from(bits as i32),
+    };
+    match value {
+        0..=64 => return Some(128 + value as u8),
+        -16..=-1 if !ty.is_packed() => return Some((192 - value) as u8),
+        _ => {}
+    }
+    let tau = gpu.generation() >= Gfx::Gfx8;
+    let at = match ty {
+        Type::F16 => {
+            let halves = [0x3800u64, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400];
+            if tau && bits & 0xffff == 0x3118 {
+                return Some(248);
+            }
+            halves.iter().position(|half| *half == bits & 0xffff)
+        }
+        _ if ty.is_packed() || ty.bits() == 16 => None,
+        _ if ty.bits() == 64 => {
+            if tau && bits == 0x3fc4_5f30_6dc9_c882 {
+                return Some(248);
+            }
+            FLOATS.iter().position(|float| f64::from(*float).to_bits() == bits)
+        }
+        _ => {
+            if tau && bits as u32 == 0x3e22_f983 {
+                return Some(248);
+            }
+            FLOATS.iter().position(|float| float.to_bits() == bits as u32)
+        }
+    };
+    at.map(|at| 240 + at as u8)
+}
+
+/// An instruction of the machine alone, with operands in the order they are written.
+pub(crate) fn plain(opcode: Opcode, operands: &[amdgcn::Operand], gpu: &Gpu) -> Option<MachineInst> {
+    let number = (0..).zip(amdgcn::tables::variants()).find_map(|(number, variant)| {
+        let row = amdgcn::tables::rows().get(usize::from(variant.row))?;
+        (row.opcode == opcode && amdgcn::tables::has(variant, gpu)).then_some(number)
+    })?;
+    let mut inst = amdgcn::Inst::new(number)?;
+    inst.operands[..operands.len()].copy_from_slice(operands);
+    Some(MachineInst { inst, from: None })
+}

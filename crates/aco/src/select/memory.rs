@@ -1,0 +1,475 @@
+//! Loads, stores and atomic operations.
+
+use super::banks::loads_scalar;
+use super::{Selected, Selector};
+use crate::abi::Argument;
+use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, RegClass};
+use unwedge_isa::amdgcn::model::{Gfx, Mod};
+use unwedge_isa::amdgcn::{Mods, Opcode};
+use unwedge_shader::ir::{Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, Op, Space};
+
+/// The most that the immediate of a buffer instruction is.
+const MAX_BUFFER_OFFSET: u64 = 4095;
+/// The most that the immediate of an LDS instruction is.
+const MAX_LDS_OFFSET: u64 = 65535;
+/// The scope of gfx12 for accesses that the whole device sees.
+const DEVICE_SCOPE: i32 = 2;
+
+/// `m0`, which limits addresses in LDS up to gfx8.
+const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
+
+impl Selector<'_> {
+    /// An offset for a scalar load: a constant that fits, or a register.
+    pub(super) fn smem_offset(&mut self, offset: Operand) -> Operand {
+        let fits = offset.as_const().is_some_and(|bytes| match self.gfx {
+            Gfx::Gfx6 | Gfx::Gfx7 => bytes % 4 == 0 && bytes <= 255 * 4,
+            _ => bytes <= 0xf_ffff,
+        });
+        if fits { offset } else { self.to_sgpr(offset) }
+    }
+
+    /// A scalar load of memory that does not change.
+    pub(super) fn smem(
+        &mut self,
+        opcode: Opcode,
+        class: RegClass,
+        base: Operand,
+        offset: Operand,
+    ) -> Operand {
+        let temp = self.program.make_temp(class);
+        let (definitions, operands) = ([Definition::temp(temp, class)], [base, offset]);
+        let mut new = NewInst::hw(opcode, &definitions, &operands);
+        new.payload = Payload::Memory(Memory::CONSTANT);
+        self.add(&new);
+        Operand::temp(temp, class)
+    }
+
+    /// Selects a load.
+    pub(super) fn load(&mut self, inst: Inst, mem: &MemAccess) -> Selected<()> {
+        let func = self.func;
+        let result = func.result(inst);
+        let ty = func.ty(result);
+        if ty.base == Base::B1 || ty.base == Base::Handle {
+            return Err(self.unsupported(inst, Some("not a number")));
+        }
+        let scalar = !self.banks.is_vector(result) && loads_scalar(func, inst, mem);
+        let words = match mem.space {
+            Space::Push => self.load_push(inst)?,
+            Space::Uniform | Space::Storage if scalar => self.load_scalar_buffer(inst)?,
+            Space::Uniform | Space::Storage => self.load_buffer(inst, mem)?,
+            Space::Shared => self.load_shared(inst, mem)?,
+            Space::Global | Space::Scratch => return Err(self.unsupported(inst, Some(mem.space.name()))),
+        };
+        let lanes: Vec<Operand> = if ty.base == Base::B64 {
+            let class = words.first().map_or(RegClass::V2, |word| word.class.resized(8));
+            words.chunks(2).map(|pair| self.create(class, pair)).collect()
+        } else {
+            words
+        };
+        self.define(result, &lanes);
+        Ok(())
+    }
+
+    fn result_words(&self, inst: Inst) -> u32 {
+        let ty = self.func.ty(self.func.result(inst));
+        u32::from(ty.lanes) * ty.base.bits().div_ceil(32)
+    }
+
+    fn load_push(&mut self, inst: Inst) -> Selected<Vec<Operand>> {
+        let offset = self.scalar(self.func.args(inst)[0]);
+        let count = self.result_words(inst);
+        if let Some(base) = self.scalar_argument(Argument::PushConstants) {
+            let address = self.create(RegClass::S2, &[base, Operand::c32(self.options.address_high)]);
+            return self.load_scalar(inst, address, offset, count);
+        }
+        let first = offset.as_const().map(|offset| offset as u32 / 4);
+        let words = (0..count).map(|word| {
+            first.and_then(|first| self.scalar_argument(Argument::PushConstant(first.checked_add(word)?)))
+        });
+        words.collect::<Option<Vec<_>>>().ok_or_else(|| self.unsupported(inst, Some("push constants")))
+    }
+
+    fn load_scalar_buffer(&mut self, inst: Inst) -> Selected<Vec<Operand>> {
+        let args = self.func.args(inst);
+        let (handle, offset) = (self.scalar(args[0]), self.scalar(args[1]));
+        let handle = self.to_sgpr(handle);
+        self.load_scalar(inst, handle, offset, self.result_words(inst))
+    }
+
+    /// Words by scalar loads, from an address or a buffer.
+    fn load_scalar(
+        &mut self,
+        inst: Inst,
+        base: Operand,
+        offset: Operand,
+        count: u32,
+    ) -> Selected<Vec<Operand>> {
+        use Opcode as O;
+        let buffer = base.class.dwords() == 4;
+        let (size, address, from_buffer) = match count {
+            1 => (1, O::s_load_dword, O::s_buffer_load_dword),
+            2 => (2, O::s_load_dwordx2, O::s_buffer_load_dwordx2),
+            3 | 4 => (4, O::s_load_dwordx4, O::s_buffer_load_dwordx4),
+            5..=8 => (8, O::s_load_dwordx8, O::s_buffer_load_dwordx8),
+            9..=16 => (16, O::s_load_dwordx16, O::s_buffer_load_dwordx16),
+            _ => return Err(self.unsupported(inst, Some("more than 16 words"))),
+        };
+        if !buffer && count != size {
+            // Past the end of what is there may be nothing.
+            return Err(self.unsupported(inst, Some("a number of words from an address")));
+        }
+        let offset = self.to_scalar(offset);
+        let offset = self.smem_offset(offset);
+        let opcode = if buffer { from_buffer } else { address };
+        let words = self.smem(opcode, RegClass::sgpr(size as u8), base, offset);
+        let mut words = self.split(words, 1);
+        words.truncate(count as usize);
+        Ok(words)
+    }
+
+    /// How an access is made: caches that others do not see are passed by.
+    fn cache_mods(&self, mem: &MemAccess, load: bool) -> Mods {
+        let mut mods = Mods::default();
+        if mem.access.any(Access::COHERENT.or(Access::VOLATILE).or(Access::ATOMIC)) {
+            if self.gfx >= Gfx::Gfx12 {
+                mods.set(Mod::Scope, DEVICE_SCOPE);
+            } else {
+                mods.set(Mod::Glc, 1);
+                if load && matches!(self.gfx, Gfx::Gfx10 | Gfx::Gfx10_3) {
+                    mods.set(Mod::Dlc, 1);
+                }
+            }
+        }
+        mods
+    }
+
+    fn memory(&self, mem: &MemAccess) -> Payload {
+        let kinds = match mem.space {
+            Space::Shared => MemoryKinds::SHARED,
+            _ if mem.access.has(Access::READONLY) => MemoryKinds::NONE,
+            _ => MemoryKinds::BUFFERS,
+        };
+        Payload::Memory(Memory { kinds, access: mem.access, private: false })
+    }
+
+    /// The address operands of a buffer instruction: vector address, descriptor, scalar offset; the constant offset.
+    fn buffer_address(&mut self, handle: Operand, offset: Operand) -> ([Operand; 3], u64) {
+        let handle = self.to_sgpr(handle);
+        let none = Operand::c32(0);
+        match offset.as_const() {
+            Some(bytes) if bytes <= MAX_BUFFER_OFFSET - 64 => {
+                ([Operand::undef(RegClass::V1), handle, none], bytes)
+            }
+            _ => ([self.to_vgpr(offset), handle, none], 0),
+        }
+    }
+
+    fn buffer_mods(&self, mem: &MemAccess, load: bool, address: &[Operand; 3], offset: u64) -> Mods {
+        let mut mods = self.cache_mods(mem, load);
+        mods.set(Mod::Offen, i32::from(!address[0].is_undef()));
+        mods.set(Mod::Offset, offset as i32);
+        mods
+    }
+
+    fn load_buffer(&mut self, inst: Inst, mem: &MemAccess) -> Selected<Vec<Operand>> {
+        use Opcode as O;
+        let func = self.func;
+        let (args, ty) = (func.args(inst), func.ty(func.result(inst)));
+        let (handle, offset) = (self.scalar(args[0]), self.scalar(args[1]));
+        let (address, first) = self.buffer_address(handle, offset);
+        let narrow = match ty.base {
+            Base::B8 => Some((O::buffer_load_ubyte, 1)),
+            Base::B16 => Some((O::buffer_load_ushort, 2)),
+            _ => None,
+        };
+        let mut words = Vec::new();
+        let mut load = |selector: &mut Self, opcode, dwords: u8, at: u64| {
+            let class = RegClass::vgpr(dwords);
+            let temp = selector.program.make_temp(class);
+            let definitions = [Definition::temp(temp, class)];
+            let mut new = NewInst::hw(opcode, &definitions, &address);
+            new.mods = selector.buffer_mods(mem, true, &address, first + at);
+            new.payload = selector.memory(mem);
+            selector.add(&new);
+            let parts = selector.split(Operand::temp(temp, class), 1);
+            words.extend(parts);
+        };
+        if let Some((opcode, bytes)) = narrow {
+            (0..u64::from(ty.lanes)).for_each(|lane| load(self, opcode, 1, lane * bytes));
+            return Ok(words);
+        }
+        let mut at = 0;
+        let count = self.result_words(inst);
+        while at < count {
+            let (dwords, opcode) = match count - at {
+                1 => (1, O::buffer_load_dword),
+                3 if self.gfx > Gfx::Gfx6 => (3, O::buffer_load_dwordx3),
+                2 | 3 => (2, O::buffer_load_dwordx2),
+                _ => (4, O::buffer_load_dwordx4),
+            };
+            load(self, opcode, dwords, u64::from(at) * 4);
+            at += u32::from(dwords);
+        }
+        Ok(words)
+    }
+
+    /// Operands of an LDS instruction, whose last one is [`LDS_LIMIT`], as the GPU has them.
+    fn lds_operands<'o>(&self, operands: &'o [Operand]) -> &'o [Operand] {
+        if self.gfx <= Gfx::Gfx8 {
+            operands
+        } else {
+            operands.split_last().map_or(operands, |(_, rest)| rest)
+        }
+    }
+
+    /// The address and the constant offset of an LDS instruction.
+    fn lds_address(&mut self, offset: Operand) -> (Operand, u64) {
+        match offset.as_const() {
+            Some(bytes) if bytes <= MAX_LDS_OFFSET - 128 => (self.to_vgpr(Operand::c32(0)), bytes),
+            _ => (self.to_vgpr(offset), 0),
+        }
+    }
+
+    fn load_shared(&mut self, inst: Inst, mem: &MemAccess) -> Selected<Vec<Operand>> {
+        use Opcode as O;
+        let ty = self.func.ty(self.func.result(inst));
+        let offset = self.scalar(self.func.args(inst)[0]);
+        let (address, first) = self.lds_address(offset);
+        let (opcode, bytes) = match ty.base {
+            Base::B8 => (O::ds_read_u8, 1),
+            Base::B16 => (O::ds_read_u16, 2),
+            _ => (O::ds_read_b32, 4),
+        };
+        let mut words = Vec::new();
+        for at in 0..u64::from(self.result_words(inst)) {
+            let temp = self.program.make_temp(RegClass::V1);
+            let (definitions, operands) = ([Definition::temp(temp, RegClass::V1)], [address, LDS_LIMIT]);
+            let mut new = NewInst::hw(opcode, &definitions, self.lds_operands(&operands));
+            new.mods.set(Mod::Offset, (first + at * bytes) as i32);
+            new.payload = self.memory(mem);
+            self.add(&new);
+            words.push(Operand::temp(temp, RegClass::V1));
+        }
+        Ok(words)
+    }
+
+    /// Selects a store.
+    pub(super) fn store(&mut self, inst: Inst, mem: &MemAccess) -> Selected<()> {
+        let func = self.func;
+        let args = func.args(inst);
+        let ty = func.ty(args[0]);
+        if ty.base == Base::B1 || ty.base == Base::Handle {
+            return Err(self.unsupported(inst, Some("not a number")));
+        }
+        let mut words: Vec<Operand> = Vec::new();
+        for lane in self.value(args[0]).to_vec() {
+            if ty.base == Base::B64 { words.extend(self.words(lane)) } else { words.push(lane) }
+        }
+        match mem.space {
+            Space::Storage => self.store_buffer(inst, mem, &words),
+            Space::Shared => self.store_shared(inst, mem, &words),
+            _ => return Err(self.unsupported(inst, Some(mem.space.name()))),
+        }
+        Ok(())
+    }
+
+    fn store_buffer(&mut self, inst: Inst, mem: &MemAccess, words: &[Operand]) {
+        use Opcode as O;
+        let func = self.func;
+        let args = func.args(inst);
+        let (handle, offset) = (self.scalar(args[1]), self.scalar(args[2]));
+        let (address, first) = self.buffer_address(handle, offset);
+        let mut at = 0;
+        while at < words.len() {
+            let (count, bytes, opcode) = match (func.ty(args[0]).base, words.len() - at) {
+                (Base::B8, _) => (1, 1, O::buffer_store_byte),
+                (Base::B16, _) => (1, 2, O::buffer_store_short),
+                (_, 1) => (1, 4, O::buffer_store_dword),
+                (_, 3) if self.gfx > Gfx::Gfx6 => (3, 4, O::buffer_store_dwordx3),
+                (_, 2 | 3) => (2, 4, O::buffer_store_dwordx2),
+                _ => (4, 4, O::buffer_store_dwordx4),
+            };
+            let data = self.vector_data(&words[at..at + count]);
+            let operands = [data, address[0], address[1], address[2]];
+            let mut new = NewInst::hw(opcode, &[], &operands);
+            new.mods = self.buffer_mods(mem, false, &address, first + (at * bytes) as u64);
+            new.payload = self.memory(mem);
+            self.add(&new);
+            at += count;
+        }
+    }
+
+    /// Words as one value in vector registers.
+    fn vector_data(&mut self, words: &[Operand]) -> Operand {
+        let class = RegClass::vgpr(words.len() as u8);
+        match words {
+            [word] => {
+                let word = self.to_vgpr(*word);
+                // What is stored is read, whatever it is.
+                if word.is_undef() { self.copy(class, Operand::c32(0)) } else { word }
+            }
+            _ => {
+                let words: Vec<Operand> =
+                    words.iter().map(|word| if word.is_undef() { Operand::c32(0) } else { *word }).collect();
+                self.create(class, &words)
+            }
+        }
+    }
+
+    fn store_shared(&mut self, inst: Inst, mem: &MemAccess, words: &[Operand]) {
+        use Opcode as O;
+        let func = self.func;
+        let args = func.args(inst);
+        let offset = self.scalar(args[1]);
+        let (address, first) = self.lds_address(offset);
+        let (opcode, bytes) = match func.ty(args[0]).base {
+            Base::B8 => (O::ds_write_b8, 1),
+            Base::B16 => (O::ds_write_b16, 2),
+            _ => (O::ds_write_b32, 4),
+        };
+        for (at, word) in (0..).zip(words) {
+            let data = self.vector_data(std::slice::from_ref(word));
+            let operands = [address, data, LDS_LIMIT];
+            let mut new = NewInst::hw(opcode, &[], self.lds_operands(&operands));
+            new.mods.set(Mod::Offset, (first + at * bytes) as i32);
+            new.payload = self.memory(mem);
+            self.add(&new);
+        }
+    }
+
+    /// Selects an atomic operation.
+    pub(super) fn atomic(&mut self, inst: Inst, op: AtomicOp, mem: &MemAccess) -> Selected<()> {
+        let func = self.func;
+        let result = func.result(inst);
+        if func.ty(result).base != Base::B32 {
+            return Err(self.unsupported(inst, Some("an atomic operation of this width")));
+        }
+        let compares = func.op(inst) == Op::AtomicCompare;
+        let args = func.args(inst).to_vec();
+        let wanted = self.read[result] != 0;
+        let data = self.scalar(args[0]);
+        let data = self.vector_data(&[data]);
+        let compared = compares.then(|| self.scalar(args[1]));
+        let rest: Vec<Operand> =
+            args[1 + usize::from(compares)..].iter().map(|arg| self.scalar(*arg)).collect();
+        let value = match (mem.space, &rest[..]) {
+            (Space::Shared, [offset]) => {
+                self.atomic_shared(inst, op, mem, wanted, data, compared, *offset)?
+            }
+            (Space::Storage, [handle, offset]) => {
+                let (address, first) = self.buffer_address(*handle, *offset);
+                self.atomic_buffer(inst, op, mem, wanted, data, compared, &address, first)?
+            }
+            _ => return Err(self.unsupported(inst, Some(mem.space.name()))),
+        };
+        self.define(result, &[value]);
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of an atomic access")]
+    fn atomic_shared(
+        &mut self,
+        inst: Inst,
+        op: AtomicOp,
+        mem: &MemAccess,
+        wanted: bool,
+        data: Operand,
+        compared: Option<Operand>,
+        offset: Operand,
+    ) -> Selected<Operand> {
+        use AtomicOp as A;
+        use Opcode as O;
+        let (address, first) = self.lds_address(offset);
+        let gfx11 = self.gfx >= Gfx::Gfx11;
+        let (with, without) = match (op, compared) {
+            (_, Some(_)) if gfx11 => (O::ds_cmpstore_rtn_b32, O::ds_cmpstore_b32),
+            (_, Some(_)) => (O::ds_cmpst_rtn_b32, O::ds_cmpst_b32),
+            (A::Add, _) => (O::ds_add_rtn_u32, O::ds_add_u32),
+            (A::IMin, _) => (O::ds_min_rtn_i32, O::ds_min_i32),
+            (A::IMax, _) => (O::ds_max_rtn_i32, O::ds_max_i32),
+            (A::UMin, _) => (O::ds_min_rtn_u32, O::ds_min_u32),
+            (A::UMax, _) => (O::ds_max_rtn_u32, O::ds_max_u32),
+            (A::And, _) => (O::ds_and_rtn_b32, O::ds_and_b32),
+            (A::Or, _) => (O::ds_or_rtn_b32, O::ds_or_b32),
+            (A::Xor, _) => (O::ds_xor_rtn_b32, O::ds_xor_b32),
+            (A::Exchange, _) => (O::ds_wrxchg_rtn_b32, O::ds_wrxchg_rtn_b32),
+            (A::FAdd, _) if self.has(O::ds_add_f32) => (O::ds_add_rtn_f32, O::ds_add_f32),
+            (A::FMin, _) => (O::ds_min_rtn_f32, O::ds_min_f32),
+            (A::FMax, _) => (O::ds_max_rtn_f32, O::ds_max_f32),
+            (A::FAdd, _) => return Err(self.unsupported(inst, Some("sums of floats in LDS"))),
+        };
+        let returns = wanted || with == without;
+        let mut operands = vec![address, data];
+        if let Some(compared) = compared {
+            let compared = self.to_vgpr(compared);
+            // The older instruction takes what is compared first.
+            operands.insert(if gfx11 { 2 } else { 1 }, compared);
+        }
+        operands.push(LDS_LIMIT);
+        let temp = self.program.make_temp(RegClass::V1);
+        let definitions = [Definition::temp(temp, RegClass::V1)];
+        let definitions = if returns { &definitions[..] } else { &[] };
+        let mut new =
+            NewInst::hw(if returns { with } else { without }, definitions, self.lds_operands(&operands));
+        new.mods.set(Mod::Offset, first as i32);
+        new.payload = self.memory(mem);
+        self.add(&new);
+        Ok(if returns { Operand::temp(temp, RegClass::V1) } else { Operand::undef(RegClass::V1) })
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of an atomic access")]
+    fn atomic_buffer(
+        &mut self,
+        inst: Inst,
+        op: AtomicOp,
+        mem: &MemAccess,
+        wanted: bool,
+        data: Operand,
+        compared: Option<Operand>,
+        address: &[Operand; 3],
+        offset: u64,
+    ) -> Selected<Operand> {
+        use AtomicOp as A;
+        use Opcode as O;
+        let opcode = match (op, compared) {
+            (_, Some(_)) => O::buffer_atomic_cmpswap,
+            (A::Add, _) => O::buffer_atomic_add,
+            (A::IMin, _) => O::buffer_atomic_smin,
+            (A::IMax, _) => O::buffer_atomic_smax,
+            (A::UMin, _) => O::buffer_atomic_umin,
+            (A::UMax, _) => O::buffer_atomic_umax,
+            (A::And, _) => O::buffer_atomic_and,
+            (A::Or, _) => O::buffer_atomic_or,
+            (A::Xor, _) => O::buffer_atomic_xor,
+            (A::Exchange, _) => O::buffer_atomic_swap,
+            (A::FAdd | A::FMin | A::FMax, _) => {
+                return Err(self.unsupported(inst, Some("atomic operations on floats in buffers")));
+            }
+        };
+        let (data, class) = match compared {
+            Some(compared) => {
+                let pair = [data, self.to_vgpr(compared)];
+                (self.create(RegClass::V2, &pair), RegClass::V2)
+            }
+            None => (data, RegClass::V1),
+        };
+        // The table has what is read and written last.
+        let operands = [address[0], address[1], address[2], data];
+        let temp = self.program.make_temp(class);
+        let definitions = [Definition::temp(temp, class)];
+        let mut new = NewInst::hw(opcode, if wanted { &definitions } else { &[] }, &operands);
+        new.mods = self.buffer_mods(mem, false, address, offset);
+        new.mods.set(Mod::Glc, 0);
+        if wanted {
+            let returned = if self.gfx >= Gfx::Gfx12 { Mod::Th } else { Mod::Glc };
+            new.mods.set(returned, 1);
+        }
+        new.payload = self.memory(mem);
+        self.add(&new);
+        if !wanted {
+            return Ok(Operand::undef(RegClass::V1));
+        }
+        let value = Operand::temp(temp, class);
+        Ok(if class == RegClass::V2 { self.words(value)[0] } else { value })
+    }
+}

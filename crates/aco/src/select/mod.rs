@@ -1,0 +1,247 @@
+//! Instruction selection: takes a lowered shader; leaves a program in SSA, [`Progress::Selected`](crate::ir::Progress::Selected).
+//!
+//! Every lane of a value of the shader is a value of its own here: a temporary, a constant, or undefined. [`shape`] says which constructs lanes
+//! part in, [`banks`] which values are in scalar registers; `flow` makes blocks of regions, `emit` keeps the rules of operands, the other
+//! files select operations. Lanes of 8 and 16 bits are in a register each, whose upper bits are any.
+//!
+//! A uniform value is read wherever the shader reads it, though the wave may come there without passing its definition: [`crate::mask_phis`] makes it
+//! SSA along the linear flow.
+
+mod alu;
+mod banks;
+mod emit;
+mod float;
+mod flow;
+mod memory;
+mod shape;
+mod subgroup;
+mod system;
+
+use crate::abi::{Args, Argument, lanes_read};
+use crate::compile::{CompileError, Options};
+use crate::ir::shape::Variants;
+use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
+use banks::Banks;
+use flow::Frame;
+use shape::Shape;
+use std::collections::HashMap;
+use unwedge_base::entity::SecondaryMap;
+use unwedge_isa::amdgcn::Gfx;
+use unwedge_shader::analysis::divergence::Divergence;
+use unwedge_shader::ir::{Base, Function, Inst, Loc, Op, Payload, Scope, Shader, Value};
+
+/// Selects instructions for a shader.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Args), CompileError> {
+    if shader.functions().len() != 1 {
+        return Err(CompileError::Functions(shader.functions().len()));
+    }
+    let args = Args::compute(shader, &options.gpu)?;
+    let func = shader.entry();
+    let divergence = Divergence::of(func, Scope::Subgroup);
+    let shape = Shape::of(func, &divergence);
+    let gfx = options.gpu.generation();
+    let banks = Banks::of(func, &divergence, &shape, gfx);
+    let mut program = Program::new(options.gpu);
+    program.lds_bytes = shader.info.shared_size;
+    let mut selector = Selector {
+        shader,
+        func,
+        options,
+        gfx,
+        variants: Variants::of(&options.gpu),
+        program,
+        args: HashMap::new(),
+        divergence,
+        shape,
+        banks,
+        values: SecondaryMap::default(),
+        lanes: Vec::new(),
+        read: lanes_read(func),
+        block: None,
+        logical: true,
+        frames: Vec::new(),
+        latches: Vec::new(),
+        loc: None,
+        exact: false,
+    };
+    selector.start(&args);
+    selector.function()?;
+    Ok((selector.program, args))
+}
+
+/// A range of [`Selector::lanes`].
+#[derive(Debug, Clone, Copy, Default)]
+struct LaneList {
+    start: u32,
+    len: u8,
+}
+
+struct Selector<'a> {
+    shader: &'a Shader,
+    func: &'a Function,
+    options: &'a Options,
+    gfx: Gfx,
+    variants: Variants,
+    program: Program,
+    args: HashMap<Argument, Temp>,
+    divergence: Divergence,
+    shape: Shape,
+    banks: Banks,
+    values: SecondaryMap<Value, LaneList>,
+    lanes: Vec<Operand>,
+    /// Which lanes of values are read.
+    read: SecondaryMap<Value, u16>,
+    /// The block that instructions are added to; `None` where neither the wave nor a lane comes.
+    block: Option<Block>,
+    /// Lanes come to the block, not only the wave.
+    logical: bool,
+    frames: Vec<Frame>,
+    /// Latches that are not connected with their headers yet, and whether lanes come to them.
+    latches: Vec<(Block, Block, bool)>,
+    loc: Option<Loc>,
+    exact: bool,
+}
+
+type Selected<T> = Result<T, CompileError>;
+
+impl Selector<'_> {
+    /// The first block and the arguments.
+    fn start(&mut self, args: &Args) {
+        let block = self.program.add_block();
+        self.program.blocks[block].top_level = true;
+        self.block = Some(block);
+        let mut definitions = Vec::new();
+        for location in args.iter() {
+            let class = match location.reg.reg().is_vgpr() {
+                true => RegClass::vgpr(location.dwords),
+                false => RegClass::sgpr(location.dwords),
+            };
+            let temp = self.program.make_temp(class);
+            self.args.insert(location.argument, temp);
+            definitions.push(Definition::fixed(temp, class, location.reg));
+        }
+        self.add(&NewInst::pseudo(Pseudo::StartProgram, &definitions, &[]));
+        self.pseudo(Pseudo::LogicalStart, &[], &[]);
+        if self.gfx <= Gfx::Gfx8 && self.program.lds_bytes > 0 {
+            let m0 = Definition::reg(crate::ir::PhysReg::M0, RegClass::S1);
+            self.pseudo(Pseudo::ParallelCopy, &[m0], &[Operand::c32(u32::MAX)]);
+        }
+    }
+
+    /// The class of a lane of a value.
+    fn class(&self, value: Value) -> RegClass {
+        let vector = self.banks.is_vector(value);
+        let dwords = match self.func.ty(value).base {
+            Base::B1 if vector => return self.program.lane_mask(),
+            Base::B1 => return RegClass::S1,
+            Base::Handle => return RegClass::sgpr(4),
+            Base::B64 => 2,
+            _ => 1,
+        };
+        if vector { RegClass::vgpr(dwords) } else { RegClass::sgpr(dwords) }
+    }
+
+    /// The lanes of a value.
+    fn value(&self, value: Value) -> &[Operand] {
+        let LaneList { start, len } = self.values[value];
+        &self.lanes[start as usize..][..len.into()]
+    }
+
+    /// The only lane of a scalar.
+    fn scalar(&self, value: Value) -> Operand {
+        self.value(value).first().copied().unwrap_or(Operand::undef(self.class(value)))
+    }
+
+    fn define(&mut self, value: Value, lanes: &[Operand]) {
+        self.values[value] = LaneList { start: self.lanes.len() as u32, len: lanes.len() as u8 };
+        self.lanes.extend_from_slice(lanes);
+    }
+
+    /// The operands of an instruction of scalars.
+    fn scalars<const N: usize>(&self, inst: Inst) -> [Operand; N] {
+        let args = self.func.args(inst);
+        std::array::from_fn(|number| self.scalar(args[number]))
+    }
+
+    fn unsupported(&self, inst: Inst, detail: Option<&'static str>) -> CompileError {
+        let func = self.func;
+        let value = func.results(inst).first().or(func.args(inst).first());
+        let ty = value.map_or(unwedge_shader::ir::Type::BOOL, |value| func.ty(*value));
+        CompileError::Operation { op: func.op(inst), ty, detail }
+    }
+
+    /// Selects an instruction that is not flow.
+    fn inst(&mut self, inst: Inst) -> Selected<()> {
+        let func = self.func;
+        let op = func.op(inst);
+        self.loc = func.loc(inst);
+        self.exact = func.exact(inst);
+        let results = func.results(inst);
+        match (op, func.payload(inst)) {
+            (Op::Const, Payload::Const(bits)) => {
+                let operand = match func.ty(results[0]).base {
+                    Base::B64 => Operand::c64(bits),
+                    _ => Operand::c32(bits as u32),
+                };
+                self.define(results[0], &[operand]);
+                Ok(())
+            }
+            (Op::Undef, _) => {
+                let class = self.class(results[0]);
+                let lanes = vec![Operand::undef(class); func.ty(results[0]).lanes.into()];
+                self.define(results[0], &lanes);
+                Ok(())
+            }
+            (Op::Vec, _) => {
+                let masks = func.ty(results[0]).base == Base::B1 && self.banks.is_vector(results[0]);
+                let lane = |arg: &Value| if masks { self.mask_of(*arg) } else { self.scalar(*arg) };
+                let lanes: Vec<Operand> = func.args(inst).iter().map(lane).collect();
+                self.define(results[0], &lanes);
+                Ok(())
+            }
+            (Op::Extract, Payload::Lane(lane)) => {
+                let lane = self.value(func.args(inst)[0]).get(usize::from(lane)).copied();
+                let lane = lane.unwrap_or(Operand::undef(self.class(results[0])));
+                self.define(results[0], &[lane]);
+                Ok(())
+            }
+            (Op::Bitcast, _) => self.bitcast(inst),
+            (Op::SysVal, Payload::SysVal(value)) => self.system_value(inst, value),
+            (Op::Descriptor, Payload::Resource(resource, _)) => self.descriptor(inst, resource),
+            (Op::BufferSize, _) => self.buffer_size(inst),
+            (Op::Load, Payload::Mem(mem)) => self.load(inst, &mem),
+            (Op::Store, Payload::Mem(mem)) => self.store(inst, &mem),
+            (Op::Atomic | Op::AtomicCompare, Payload::Atomic(atomic, mem)) => self.atomic(inst, atomic, &mem),
+            (Op::Barrier, Payload::Barrier(info)) => {
+                let mut new = NewInst::pseudo(Pseudo::Barrier, &[], &[]);
+                new.payload = crate::ir::Payload::Barrier(info);
+                self.add(&new);
+                Ok(())
+            }
+            _ if op.has(unwedge_shader::ir::Traits::CONVERGENT) => self.subgroup(inst),
+            _ if op.has(unwedge_shader::ir::Traits::ELEMENTWISE) => self.alu(inst),
+            _ => Err(self.unsupported(inst, None)),
+        }
+    }
+
+    /// A bit cast: words of wide lanes, or wide lanes of words.
+    fn bitcast(&mut self, inst: Inst) -> Selected<()> {
+        let func = self.func;
+        let (from, to) = (func.args(inst)[0], func.result(inst));
+        let (from_bits, to_bits) = (func.ty(from).base.bits(), func.ty(to).base.bits());
+        let lanes = self.value(from).to_vec();
+        let class = self.class(to);
+        let new = match (from_bits, to_bits) {
+            (a, b) if a == b => lanes,
+            (64, 32) => lanes.into_iter().flat_map(|lane| self.words(lane)).collect(),
+            (32, 64) => lanes.chunks(2).map(|pair| self.create(class, pair)).collect(),
+            _ => return Err(self.unsupported(inst, Some("lanes of less than 32 bits"))),
+        };
+        self.define(to, &new);
+        Ok(())
+    }
+}

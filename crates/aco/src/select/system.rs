@@ -1,0 +1,171 @@
+//! System values and descriptors: what comes from the arguments of the program.
+
+use super::{Selected, Selector};
+use crate::abi::Argument;
+use crate::compile::CompileError;
+use crate::ir::{Operand, PhysReg, Pseudo, RegClass};
+use unwedge_isa::amdgcn::model::Gfx;
+use unwedge_isa::amdgcn::{Opcode, Reg};
+use unwedge_shader::ir::{Inst, Resource, ResourceClass, SystemValue};
+
+/// `ttmp9` has the workgroup along x from gfx12 on, `ttmp7` the other two, of 16 bits each.
+const GROUP_X: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 9));
+const GROUP_YZ: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 7));
+/// Bytes of the descriptor of a buffer.
+const BUFFER_DESCRIPTOR: u32 = 16;
+
+impl Selector<'_> {
+    fn argument(&self, argument: Argument, class: RegClass) -> Operand {
+        match self.args.get(&argument) {
+            Some(temp) => Operand::temp(*temp, self.program.class(*temp)),
+            None => Operand::undef(class),
+        }
+    }
+
+    /// A word that the driver gives.
+    pub(super) fn scalar_argument(&self, argument: Argument) -> Option<Operand> {
+        self.args.get(&argument).map(|temp| Operand::temp(*temp, self.program.class(*temp)))
+    }
+
+    fn workgroup_id(&mut self, axis: u8) -> Operand {
+        if self.gfx < Gfx::Gfx12 {
+            return self.argument(Argument::WorkgroupId(axis), RegClass::S1);
+        }
+        let reg = if axis == 0 { GROUP_X } else { GROUP_YZ };
+        let word = self.make(Pseudo::ParallelCopy, RegClass::S1, &[Operand::reg(reg, RegClass::S1)]);
+        match axis {
+            0 => word,
+            1 => self.salu(Opcode::s_and_b32, RegClass::S1, &[word, Operand::c32(0xffff)]),
+            _ => self.salu(Opcode::s_lshr_b32, RegClass::S1, &[word, Operand::c32(16)]),
+        }
+    }
+
+    fn local_id(&mut self, axis: u8) -> Operand {
+        let size = self.shader.info.workgroup_size;
+        if size[usize::from(axis)] == 1 {
+            return Operand::c32(0);
+        }
+        if self.gfx < Gfx::Gfx11 {
+            return self.argument(Argument::LocalId(axis), RegClass::V1);
+        }
+        let packed = self.argument(Argument::LocalIdsPacked, RegClass::V1);
+        if axis == 0 && size[1] == 1 && size[2] == 1 {
+            return packed;
+        }
+        let field = [packed, Operand::c32(u32::from(axis) * 10), Operand::c32(10)];
+        self.valu(Opcode::v_bfe_u32, RegClass::V1, &field)
+    }
+
+    /// The invocation in its workgroup as one number.
+    fn local_index(&mut self) -> Operand {
+        let [x, y, _] = self.shader.info.workgroup_size;
+        let [mut index, second, third] = [0, 1, 2].map(|axis| self.local_id(axis));
+        for (id, stride) in [(second, x), (third, x.wrapping_mul(y))] {
+            if id.as_const() != Some(0) {
+                let scaled = self.valu(Opcode::v_mul_lo_u32, RegClass::V1, &[id, Operand::c32(stride)]);
+                index = self.vector_add(index, scaled);
+            }
+        }
+        index
+    }
+
+    /// The lane.
+    pub(super) fn lane(&mut self) -> Operand {
+        let all = Operand::c32(u32::MAX);
+        let low = self.valu(Opcode::v_mbcnt_lo_u32_b32, RegClass::V1, &[all, Operand::c32(0)]);
+        if !self.program.gpu.wave64() {
+            return low;
+        }
+        self.valu(Opcode::v_mbcnt_hi_u32_b32, RegClass::V1, &[all, low])
+    }
+
+    fn invocations(&self) -> u32 {
+        self.shader.info.workgroup_size.iter().fold(1, |all, size| all.saturating_mul(*size))
+    }
+
+    fn wave_size(&self) -> u32 {
+        if self.program.gpu.wave64() { 64 } else { 32 }
+    }
+
+    /// Selects a system value.
+    pub(super) fn system_value(&mut self, inst: Inst, value: SystemValue) -> Selected<()> {
+        use SystemValue as V;
+        let size = self.shader.info.workgroup_size;
+        let result = self.func.result(inst);
+        let read = self.read[result];
+        let is_read = |axis: u8| read & 1 << axis != 0;
+        let lanes: Vec<Operand> = match value {
+            V::NumWorkgroups => {
+                (0..3).map(|axis| self.argument(Argument::NumWorkgroups(axis), RegClass::S1)).collect()
+            }
+            V::WorkgroupId => (0..3)
+                .map(|axis| match is_read(axis) {
+                    true => self.workgroup_id(axis),
+                    false => Operand::undef(RegClass::S1),
+                })
+                .collect(),
+            V::WorkgroupSize => size.map(Operand::c32).to_vec(),
+            V::LocalInvocationId => (0..3).map(|axis| self.local_id(axis)).collect(),
+            V::LocalInvocationIndex => vec![self.local_index()],
+            V::GlobalInvocationId => (0..3)
+                .map(|axis| {
+                    if !is_read(axis) {
+                        return Operand::undef(RegClass::V1);
+                    }
+                    let group = self.workgroup_id(axis);
+                    let first = match size[usize::from(axis)] {
+                        1 => group,
+                        size => self.salu(Opcode::s_mul_i32, RegClass::S1, &[group, Operand::c32(size)]),
+                    };
+                    match self.local_id(axis) {
+                        local if local.as_const() == Some(0) => first,
+                        local => self.vector_add(first, local),
+                    }
+                })
+                .collect(),
+            V::SubgroupSize => vec![Operand::c32(self.wave_size())],
+            V::SubgroupInvocation => vec![self.lane()],
+            V::NumSubgroups => vec![Operand::c32(self.invocations().div_ceil(self.wave_size()))],
+            V::SubgroupId => {
+                let index = self.local_index();
+                let shift = Operand::c32(self.wave_size().trailing_zeros());
+                let number = match index.as_const() {
+                    Some(_) => Operand::c32(0),
+                    None => self.valu(Opcode::v_lshrrev_b32, RegClass::V1, &[shift, index]),
+                };
+                vec![self.to_scalar(number)]
+            }
+            _ => return Err(CompileError::SystemValue(value)),
+        };
+        self.define(result, &lanes);
+        Ok(())
+    }
+
+    /// The descriptor of a buffer: four words of its set.
+    pub(super) fn descriptor(&mut self, inst: Inst, resource: Resource) -> Selected<()> {
+        let data = &self.shader.resources[resource];
+        let (set, binding) = (data.set, data.binding);
+        let missing = CompileError::Descriptor { set, binding };
+        if !matches!(data.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer)
+            || data.count != 1
+        {
+            return Err(missing);
+        }
+        let Some(low) = self.scalar_argument(Argument::DescriptorSet(set)) else { return Err(missing) };
+        let Some(offset) = binding.checked_mul(BUFFER_DESCRIPTOR) else { return Err(missing) };
+        let address = self.create(RegClass::S2, &[low, Operand::c32(self.options.address_high)]);
+        let offset = self.smem_offset(Operand::c32(offset));
+        let words = self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), address, offset);
+        self.define(self.func.result(inst), &[words]);
+        Ok(())
+    }
+
+    /// The size of a buffer: the third word of its descriptor, whose stride is 0.
+    pub(super) fn buffer_size(&mut self, inst: Inst) -> Selected<()> {
+        let handle = self.scalar(self.func.args(inst)[0]);
+        let handle = self.to_sgpr(handle);
+        let size = self.split(handle, 1).get(2).copied().unwrap_or(Operand::undef(RegClass::S1));
+        self.define(self.func.result(inst), &[size]);
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Waits: no instruction uses a register before what writes it late has done so, or overwrites one that is read late.
+//!
+//! Takes a machine program. Guarantees the waits that the counters of `data/amd/waits.txt` make necessary. Waits that are there already are kept as far as
+//! something is pending for them. Where ways meet, what is pending on any of them is.
+//!
+//! Never: looks at what memory accesses touch. The checker reads the same table, and shares no code with this.
+
+mod pending;
+
+use crate::machine::{MachineInst, MachineProgram, plain};
+use pending::PendingSet;
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::waits::{Counter, fields};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Opcode, Operand, Reg};
+
+/// By counter: the number to wait for.
+type WaitNumbers = [Option<u16>; Counter::COUNT];
+
+/// Inserts waits.
+pub fn insert(program: &mut MachineProgram) {
+    let gpu = program.gpu;
+    let count = program.blocks.len();
+    let mut starts: Vec<PendingSet> = vec![PendingSet::default(); count];
+    let mut due = vec![true; count];
+    while let Some(block) = due.iter().position(|due| *due) {
+        due[block] = false;
+        let mut pending = starts[block].clone();
+        follow(&program.blocks[block].insts, &gpu, &mut pending, None);
+        for succ in &program.blocks[block].succs {
+            if starts[*succ].join(&pending) {
+                due[*succ] = true;
+            }
+        }
+    }
+    for (block, mut pending) in program.blocks.iter_mut().zip(starts) {
+        let insts = std::mem::take(&mut block.insts);
+        follow(&insts, &gpu, &mut pending, Some(&mut block.insts));
+    }
+}
+
+/// Follows a block, and gives its instructions with waits between them.
+fn follow(
+    insts: &[MachineInst],
+    gpu: &Gpu,
+    pending: &mut PendingSet,
+    mut out: Option<&mut Vec<MachineInst>>,
+) {
+    let generation = gpu.generation();
+    let mut asked: WaitNumbers = [None; Counter::COUNT];
+    for inst in insts {
+        if inst.inst.row().role == Role::Wait {
+            ask(inst, generation, &mut asked);
+            continue;
+        }
+        let mut numbers = pending.needs(&inst.inst, gpu);
+        for (number, asked) in numbers.iter_mut().zip(&mut asked) {
+            let asked = asked.take();
+            *number = [*number, asked].into_iter().flatten().min();
+        }
+        for (counter, number) in Counter::ALL.iter().zip(&mut numbers) {
+            *number = number.filter(|number| pending.wait(*counter, *number));
+        }
+        if let Some(out) = &mut out {
+            write(&numbers, gpu, out);
+            out.push(*inst);
+        }
+        pending.begin(&inst.inst, gpu);
+    }
+    // A wait at the end of a block holds for what comes next.
+    for (counter, number) in Counter::ALL.iter().zip(&mut asked) {
+        *number = number.filter(|number| pending.wait(*counter, *number));
+    }
+    if let Some(out) = out {
+        write(&asked, gpu, out);
+    }
+}
+
+/// The numbers of a wait.
+fn ask(inst: &MachineInst, generation: Gfx, asked: &mut WaitNumbers) {
+    let immediate = inst.inst.written().find_map(|(_, operand)| match operand {
+        Operand::Imm(value) => Some(value as u16),
+        _ => None,
+    });
+    for wait in fields(inst.inst.opcode(), generation) {
+        let number = wait.field.get(immediate.unwrap_or_default());
+        if number < wait.field.most() {
+            let place = &mut asked[wait.counter as usize];
+            *place = Some(place.map_or(number, |other| other.min(number)));
+        }
+    }
+}
+
+/// Instructions that wait, those for several counters first.
+const WAITS: [Opcode; 10] = [
+    Opcode::s_waitcnt,
+    Opcode::s_waitcnt_vscnt,
+    Opcode::s_wait_loadcnt_dscnt,
+    Opcode::s_wait_storecnt_dscnt,
+    Opcode::s_wait_loadcnt,
+    Opcode::s_wait_samplecnt,
+    Opcode::s_wait_bvhcnt,
+    Opcode::s_wait_storecnt,
+    Opcode::s_wait_dscnt,
+    Opcode::s_wait_kmcnt,
+];
+
+/// Writes waits for some numbers.
+fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
+    let mut open = *numbers;
+    let generation = gpu.generation();
+    for opcode in WAITS.into_iter().chain([Opcode::s_wait_expcnt]) {
+        // The fields of gfx11 that the text of gfx12 has for this one are no counters there.
+        let own = || fields(opcode, generation);
+        let asked = own().filter(|wait| open[wait.counter as usize].is_some()).count();
+        let joint = matches!(opcode, Opcode::s_wait_loadcnt_dscnt | Opcode::s_wait_storecnt_dscnt);
+        if asked == 0 || joint && asked < 2 {
+            continue;
+        }
+        let immediate = own().fold(0, |immediate, wait| {
+            let number = open[wait.counter as usize].take().unwrap_or(wait.field.most());
+            immediate | wait.field.put(number.min(wait.field.most()))
+        });
+        let number = Operand::Imm(immediate.into());
+        let operands = [Operand::reg(Reg::NULL, 1), number];
+        let with_null = opcode == Opcode::s_waitcnt_vscnt;
+        out.extend(plain(opcode, if with_null { &operands } else { &operands[1..] }, gpu));
+    }
+}

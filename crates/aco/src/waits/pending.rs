@@ -1,0 +1,234 @@
+//! What is pending at a place of the code, by counter.
+
+use super::WaitNumbers;
+use unwedge_isa::amdgcn::effects::Regs;
+use unwedge_isa::amdgcn::model::{Field, Format, Mod, Role, Trait};
+use unwedge_isa::amdgcn::waits::{COUNTED, Counter, CounterUse, Event};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
+
+/// What an event does late to registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Late {
+    /// Nothing.
+    Nothing,
+    /// Writes its results.
+    Writes,
+    /// Reads the data that it stores.
+    ReadsData,
+    /// Reads its vector registers and `exec`.
+    ReadsAll,
+}
+
+/// An event that may not have ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PendingEvent {
+    /// Its row of [`COUNTED`].
+    row: u8,
+    /// How many events of its order have begun since.
+    age: u16,
+    late: Late,
+    /// Registers that it reads or writes late.
+    regs: Regs,
+}
+
+/// Events that may not have ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PendingSet(Vec<PendingEvent>);
+
+impl PendingEvent {
+    fn counted(&self) -> &'static CounterUse {
+        &COUNTED[usize::from(self.row)]
+    }
+}
+
+/// Events that an instruction begins.
+fn events(inst: &Inst, gpu: &Gpu) -> Vec<(Event, Late)> {
+    let row = inst.row();
+    let has = |id| row.traits.has(id);
+    let returns = inst.returns(gpu);
+    let stores = has(Trait::Store) || has(Trait::Atomic) && !returns;
+    match row.format {
+        Format::Smem => vec![(Event::Smem, Late::Writes)],
+        Format::Ds if inst.mods.has(Mod::Gds) || has(Trait::GdsAlways) => {
+            vec![(Event::Gds, Late::Writes), (Event::GdsLock, Late::ReadsAll)]
+        }
+        Format::Ds => vec![(Event::Lds, Late::Writes)],
+        Format::Exp => vec![(export(inst), Late::ReadsAll)],
+        Format::Ldsdir => vec![(Event::Ldsdir, Late::Writes)],
+        // What only tells caches something counts nowhere.
+        _ if row.format.is_memory() && row.role == Role::Cache => Vec::new(),
+        Format::Flat if stores => vec![(Event::FlatStore, Late::Nothing)],
+        Format::Flat => vec![(Event::FlatLoad, Late::Writes)],
+        _ if row.format.is_memory() => {
+            let sampled = inst.variant().slots.iter().any(|slot| slot.field == Field::Ssamp)
+                || has(Trait::Msaa) && gpu.generation() == Gfx::Gfx12;
+            let main = match () {
+                () if stores => (Event::Store, Late::Nothing),
+                () if has(Trait::Bvh) || has(Trait::Bvh64) => (Event::Bvh, Late::Writes),
+                () if sampled => (Event::Sample, Late::Writes),
+                () => (Event::Load, Late::Writes),
+            };
+            let mut all = vec![main];
+            if has(Trait::Store) || has(Trait::Atomic) {
+                all.push((Event::StoreLock, Late::ReadsData));
+            }
+            all
+        }
+        _ if matches!(row.role, Role::Message | Role::MessageRtn) => vec![(Event::Message, Late::Writes)],
+        _ => Vec::new(),
+    }
+}
+
+/// Targets of exports: render targets and depth, positions, parameters.
+fn export(inst: &Inst) -> Event {
+    match inst.operands[0] {
+        Operand::Imm(12..=20) => Event::ExportPos,
+        Operand::Imm(32..=63) => Event::ExportPar,
+        _ => Event::ExportMrt,
+    }
+}
+
+/// Registers that an instruction reads, and those that it writes.
+fn touched(inst: &Inst, gpu: &Gpu) -> (Regs, Regs) {
+    let (mut reads, mut writes) = (Regs::default(), Regs::default());
+    inst.touches(gpu, &mut |touch| {
+        if touch.access.reads() {
+            reads.insert(touch.reg, touch.dwords);
+        }
+        if touch.access.writes() {
+            writes.insert(touch.reg, touch.dwords);
+        }
+    });
+    (reads, writes)
+}
+
+/// Whether a later event of the same sort writes its results after it.
+fn in_order(counted: &CounterUse, generation: Gfx) -> bool {
+    counted.order != 0
+        && match counted.event {
+            Event::Lds => true,
+            Event::Ldsdir => false,
+            _ => generation < Gfx::Gfx12,
+        }
+}
+
+impl PendingSet {
+    /// What an instruction must wait for.
+    pub fn needs(&self, inst: &Inst, gpu: &Gpu) -> WaitNumbers {
+        let mut numbers: WaitNumbers = [None; Counter::COUNT];
+        if self.0.is_empty() {
+            return numbers;
+        }
+        let (reads, writes) = touched(inst, gpu);
+        let own = events(inst, gpu);
+        for pending in &self.0 {
+            let counted = pending.counted();
+            let meets = |regs: &Regs| !pending.regs.both(regs).is_empty();
+            let needed = match pending.late {
+                Late::Nothing => false,
+                Late::Writes => {
+                    let behind = in_order(counted, gpu.generation())
+                        && own.iter().any(|(event, _)| *event == counted.event);
+                    meets(&reads) || meets(&writes) && !behind
+                }
+                Late::ReadsData => meets(&writes),
+                Late::ReadsAll => meets(&writes),
+            };
+            if needed {
+                let number = if counted.order == 0 { 0 } else { pending.age };
+                let place = &mut numbers[counted.counter as usize];
+                *place = Some(place.map_or(number, |other| other.min(number)));
+            }
+        }
+        numbers
+    }
+
+    /// Ends what a wait ends; whether that was anything.
+    pub fn wait(&mut self, counter: Counter, number: u16) -> bool {
+        let before = self.0.len();
+        self.0.retain(|pending| {
+            let counted = pending.counted();
+            let age = if counted.order == 0 { 0 } else { pending.age };
+            counted.counter != counter || age < number
+        });
+        self.0.len() != before
+    }
+
+    /// Begins the events of an instruction.
+    pub fn begin(&mut self, inst: &Inst, gpu: &Gpu) {
+        let events = events(inst, gpu);
+        if events.is_empty() {
+            return;
+        }
+        let generation = gpu.generation();
+        let (_, writes) = touched(inst, gpu);
+        for (event, late) in events {
+            for (row, counted) in (0u8..).zip(COUNTED) {
+                if counted.event != event || !counted.holds(generation) {
+                    continue;
+                }
+                if counted.order != 0 {
+                    let most = counted.counter.most(generation);
+                    for pending in &mut self.0 {
+                        let other = pending.counted();
+                        if (other.counter, other.order) == (counted.counter, counted.order) {
+                            pending.age = (pending.age + 1).min(most);
+                        }
+                    }
+                }
+                let regs = match late {
+                    Late::Nothing => Regs::default(),
+                    Late::Writes => writes,
+                    Late::ReadsData => vector_reads(inst, gpu, true),
+                    Late::ReadsAll => {
+                        let mut regs = vector_reads(inst, gpu, false);
+                        regs.insert(Reg::EXEC, 2);
+                        if event == Event::GdsLock {
+                            regs.insert(Reg::M0, 1);
+                        }
+                        regs
+                    }
+                };
+                self.add(PendingEvent { row, age: 0, late, regs });
+            }
+        }
+    }
+
+    /// Adds an event, to one of its like if there is one.
+    fn add(&mut self, new: PendingEvent) -> bool {
+        let like = |old: &&mut PendingEvent| (old.row, old.late, old.age) == (new.row, new.late, new.age);
+        match self.0.iter_mut().find(like) {
+            Some(old) => {
+                let regs = old.regs.either(&new.regs);
+                let changed = regs != old.regs;
+                old.regs = regs;
+                changed
+            }
+            None => {
+                self.0.push(new);
+                true
+            }
+        }
+    }
+
+    /// Takes in what is pending on another way; whether that is more.
+    pub fn join(&mut self, other: &PendingSet) -> bool {
+        let mut changed = false;
+        for new in &other.0 {
+            changed |= self.add(new.clone());
+        }
+        changed
+    }
+}
+
+/// Vector registers that an instruction reads; `data`: only what it stores.
+fn vector_reads(inst: &Inst, gpu: &Gpu, data: bool) -> Regs {
+    let mut regs = Regs::default();
+    inst.touches(gpu, &mut |touch| {
+        let wanted = !data || matches!(touch.field, Field::Vdata | Field::Data);
+        if touch.access.reads() && touch.reg.is_vgpr() && wanted {
+            regs.insert(touch.reg, touch.dwords);
+        }
+    });
+    regs
+}

@@ -1,0 +1,195 @@
+//! Compute shaders from SPIR-V to results: compiled for each generation, executed on the emulator, compared with recorded results.
+
+use std::collections::BTreeMap;
+use unwedge_aco::abi::Argument;
+use unwedge_aco::{Compiled, Options, compile};
+use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_shader::front::ShaderFile;
+use unwedge_shader::front::spirv;
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, Timing, run};
+use unwedge_testkit::data;
+use unwedge_testkit::pack::bytes;
+
+/// One GPU of each generation.
+const GPUS: [&str; 9] =
+    ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
+const TABLE: u64 = 0x0001_0000;
+const INPUT: u64 = 0x1000_0000;
+const OUTPUT: u64 = 0x2000_0000;
+const INPUT_WORDS: u32 = 1024;
+const CODE: u64 = 0x0080_0000;
+
+/// The words that every shader of the data reads.
+fn input() -> Vec<u32> {
+    let mut s = 0x1234_5678u32;
+    let mut word = |i: u32| {
+        s = s.wrapping_mul(1664525).wrapping_add(1013904223);
+        match i & 3 {
+            0 => i,
+            1 => s >> 12 & 0xfff,
+            2 => s >> 24,
+            _ => s,
+        }
+    };
+    (0..INPUT_WORDS).map(&mut word).collect()
+}
+
+/// A descriptor of plain bytes.
+fn descriptor(base: u64, size: u32, generation: Gfx) -> [u32; 4] {
+    let format = match generation {
+        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
+        _ => 7 << 12 | 4 << 15,
+    };
+    [base as u32, (base >> 32) as u32, size, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+fn memory(options: &Options, input: &[u32], words: usize) -> SimMemory {
+    let generation = options.gpu.generation();
+    let mut table = Vec::new();
+    table.extend(descriptor(INPUT, input.len() as u32 * 4, generation));
+    table.extend(descriptor(OUTPUT, words as u32 * 4, generation));
+    let mut memory = SimMemory::default();
+    memory.map(u64::from(options.address_high) << 32 | TABLE, bytes(&table)).expect("free");
+    memory.map(INPUT, bytes(input)).expect("free");
+    memory.map(OUTPUT, vec![0; words * 4]).expect("free");
+    memory
+}
+
+fn dispatch(compiled: &Compiled, gpu: &Gpu, constant: u32, timing: Timing) -> Dispatch {
+    let mut dispatch = Dispatch {
+        groups: [4, 1, 1],
+        lds: compiled.code.lds_bytes,
+        scratch: compiled.code.scratch_bytes,
+        timing,
+        mode: 0x100 | u32::from(compiled.float_mode),
+        group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
+        steps: 5_000_000,
+        ..Dispatch::default()
+    };
+    for location in compiled.args.iter() {
+        let reg = location.reg.reg();
+        let vector = reg.index() as u8;
+        match location.argument {
+            Argument::DescriptorSet(_) => dispatch.scalars.push((reg.0, TABLE as u32)),
+            Argument::PushConstant(_) => dispatch.scalars.push((reg.0, constant)),
+            Argument::WorkgroupId(axis) => dispatch.group_id[usize::from(axis)] = Some(reg.0),
+            Argument::LocalId(axis) => dispatch.vectors.push((vector, Initial::LocalId(axis))),
+            Argument::LocalIdsPacked => dispatch.vectors.push((vector, Initial::PackedLocalIds)),
+            _ => {}
+        }
+    }
+    dispatch
+}
+
+/// What a compiled shader gives, in plain and in adversarial timing; or what goes wrong.
+fn execute(compiled: &Compiled, options: &Options, constant: u32, expected: &[u32]) -> Result<(), String> {
+    let program = Program::new(&compiled.code.words, CODE, options.gpu);
+    for timing in [Timing::Plain, Timing::Adversarial { seed: u64::from(constant) }] {
+        let mut memory = memory(options, &input(), expected.len());
+        let outcome = run(&program, &mut memory, &dispatch(compiled, &options.gpu, constant, timing), None);
+        let name = if timing == Timing::Plain { "plain" } else { "adversarial" };
+        if let Some(fault) = outcome.faults.first() {
+            return Err(format!("{name}: {fault}: {}", program.text(fault.at).unwrap_or_default()));
+        }
+        let bytes = memory.get(OUTPUT, expected.len() * 4).expect("mapped");
+        let words: Vec<u32> =
+            bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        if let Some(at) = (0..expected.len()).find(|at| words[*at] != expected[*at]) {
+            return Err(format!("{name}: word {at} is {:#x}, not {:#x}", words[at], expected[at]));
+        }
+    }
+    Ok(())
+}
+
+fn dwords(hex: &str) -> Vec<u32> {
+    let word = |at: usize| u32::from_str_radix(&hex[at * 8..at * 8 + 8], 16).expect("hexadecimal");
+    (0..hex.len() / 8).map(word).collect()
+}
+
+/// Results by shader: push constant and words.
+fn expected() -> Option<BTreeMap<String, Vec<(u32, Vec<u32>)>>> {
+    let text = data::text("adreno/compute/expected.csv.gz")?;
+    let mut lines = text.lines();
+    let header = data::cells(lines.next().unwrap_or_default());
+    let column = |name: &str| header.iter().position(|cell| cell == name).expect("a column");
+    let [name, push, words] = ["shader", "push_constant", "dst_words_hex"].map(column);
+    let mut expected: BTreeMap<String, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
+    for cells in lines.map(data::cells) {
+        let push = cells[push].parse().expect("a push constant");
+        expected.entry(cells[name].clone()).or_default().push((push, dwords(&cells[words])));
+    }
+    Some(expected)
+}
+
+/// A shader for a GPU; what goes wrong, with the step in which it does.
+fn attempt(
+    module: &[u8],
+    options: &Options,
+    expected: &[(u32, Vec<u32>)],
+) -> Result<(), (&'static str, String)> {
+    let file = ShaderFile::named("shader.spv", module).map_err(|error| ("load", error.to_string()))?;
+    let load = |error: unwedge_shader::front::LoadError| ("load", error.to_string());
+    let mut shader = file.load(&spirv::Options::default()).map_err(load)?;
+    let compiled = compile(&mut shader, options).map_err(|error| ("compile", error.to_string()))?;
+    let report = check_words(&compiled.code.words, &options.gpu, &CheckOptions::default());
+    for (constant, words) in expected {
+        execute(&compiled, options, *constant, words).map_err(|what| ("run", what))?;
+    }
+    match report.findings.iter().find(|finding| finding.level != Certainty::Speed) {
+        Some(finding) => Err(("check", format!("{finding:?}"))),
+        None if report.complete => Ok(()),
+        None => Err(("check", "the check is not complete".to_owned())),
+    }
+}
+
+#[test]
+fn shaders_give_the_recorded_results() {
+    let Some(expected) = expected() else {
+        eprintln!("no results under {}", data::root().display());
+        return;
+    };
+    let modules: BTreeMap<String, Vec<u8>> = data::archive("amd/shaders/shaders.tar.gz")
+        .into_iter()
+        .filter_map(|(name, bytes)| Some((name.rsplit('/').next()?.strip_suffix(".spv")?.to_owned(), bytes)))
+        .collect();
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let mut jobs = Vec::new();
+    for (number, (name, results)) in expected.iter().enumerate() {
+        let module = modules.get(name).unwrap_or_else(|| panic!("{name} is not in the archive"));
+        for (at, gpu) in GPUS.iter().enumerate() {
+            for wave64 in [true, false] {
+                let own = Gpu::new(gpu).expect("a GPU").with_wave64(wave64);
+                // Each shader on one GPU, in turn, unless all are wanted.
+                let turn = number % 8 == 0 && number / 8 % GPUS.len() == at;
+                if own.wave64() == wave64 && (all || turn) {
+                    jobs.push((name, module, results, own));
+                }
+            }
+        }
+    }
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let jobs = &jobs;
+    let failures: Vec<(String, &'static str, String)> = std::thread::scope(|scope| {
+        let run_part = |own: usize| {
+            move || {
+                let mut failures = Vec::new();
+                for (name, module, results, gpu) in jobs.iter().skip(own).step_by(threads) {
+                    if let Err((step, what)) = attempt(module, &Options::new(*gpu), results) {
+                        let wave = if gpu.wave64() { 64 } else { 32 };
+                        failures.push((format!("{name} {} wave{wave}", gpu.name()), step, what));
+                    }
+                }
+                failures
+            }
+        };
+        let parts: Vec<_> = (0..threads).map(|own| scope.spawn(run_part(own))).collect();
+        parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()
+    });
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    failures.iter().for_each(|(_, step, _)| *reasons.entry(step).or_default() += 1);
+    eprintln!("{} shaders on GPUs, {} failures: {reasons:?}", jobs.len(), failures.len());
+    let shown: Vec<_> = failures.iter().take(40).collect();
+    assert!(failures.is_empty(), "{shown:#?}");
+}

@@ -1,0 +1,150 @@
+//! The back half: random programs, executed directly and as code.
+
+mod generate;
+mod interpret;
+
+use std::collections::HashMap;
+use unwedge_aco::ir::shape::Variants;
+use unwedge_aco::ir::{Program, text};
+use unwedge_aco::{BackPhase, Code, Limits, finish_watched, valid};
+use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program as Machine, SimMemory, Timing, run};
+
+const GPUS: [&str; 9] =
+    ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
+const OUTPUT: u64 = 0x2000_0000;
+const LANES: u32 = 64;
+
+fn gpus() -> impl Iterator<Item = Gpu> {
+    GPUS.iter().flat_map(|name| {
+        let gpu = Gpu::new(name).expect("a GPU");
+        let waves = if gpu.generation() < Gfx::Gfx10 { vec![true] } else { vec![false, true] };
+        waves.into_iter().map(move |wave64| gpu.with_wave64(wave64))
+    })
+}
+
+/// Compiles a program, with both validators after each phase.
+fn compile(program: &Program, limits: &Limits) -> Result<Code, String> {
+    let variants = Variants::of(&program.gpu);
+    let mut wrong = None;
+    let code = finish_watched(&mut program.clone(), limits, &mut |phase, program| {
+        let mut violations = valid::ir(program, &variants).err().unwrap_or_default();
+        if matches!(phase, BackPhase::Allocate | BackPhase::Eliminate) {
+            violations.extend(valid::ra(program).err().unwrap_or_default());
+        }
+        if wrong.is_none() && !violations.is_empty() {
+            let list: Vec<String> = violations.iter().take(4).map(|v| v.describe(program)).collect();
+            let mut shown = String::new();
+            text::print(program, &mut shown);
+            wrong = Some(format!("after {}: {list:#?}\n{shown}", phase.name()));
+        }
+    });
+    match wrong {
+        Some(wrong) => Err(wrong),
+        None => code.map_err(|error| error.to_string()),
+    }
+}
+
+fn descriptor(gpu: &Gpu) -> [u32; 4] {
+    let format = match gpu.generation() {
+        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
+        _ => 7 << 12 | 4 << 15,
+    };
+    [OUTPUT as u32, 0, LANES * 4, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+/// Runs code, and says what it stored.
+fn execute(code: &Code, gpu: Gpu, scalar: u32, seed: u64) -> Result<HashMap<u32, u32>, String> {
+    let mut memory = SimMemory::default();
+    memory.map(OUTPUT, vec![0; LANES as usize * 4]).expect("free");
+    let mut scalars: Vec<(u16, u32)> = (0..).zip(descriptor(&gpu)).collect();
+    scalars.push((4, scalar));
+    let dispatch = Dispatch {
+        size: [LANES, 1, 1],
+        scalars,
+        vectors: vec![(0, Initial::LocalId(0))],
+        timing: Timing::Adversarial { seed },
+        steps: 1_000_000,
+        ..Dispatch::default()
+    };
+    let machine = Machine::new(&code.words, 0x0080_0000, gpu);
+    let outcome = run(&machine, &mut memory, &dispatch, None);
+    if let Some(fault) = outcome.faults.first() {
+        return Err(format!("{fault}: {}", machine.text(fault.at).unwrap_or_default()));
+    }
+    let bytes = memory.get(OUTPUT, LANES as usize * 4).expect("mapped");
+    let words = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    Ok((0..).step_by(4).zip(words).collect())
+}
+
+fn listing(code: &Code, gpu: Gpu) -> String {
+    let machine = Machine::new(&code.words, 0, gpu);
+    let (mut at, mut out) = (0, String::new());
+    while let Some(line) = machine.text(at) {
+        out += &format!("{at:#06x} {line}\n");
+        at = machine.following(at).expect("a next one");
+    }
+    out
+}
+
+fn checked(code: &Code, gpu: &Gpu) -> Vec<String> {
+    let report = check_words(&code.words, gpu, &CheckOptions::default());
+    let errors = report.findings.iter().filter(|finding| finding.level == Certainty::Error);
+    errors.map(|finding| format!("{:#x}: {}", finding.at, finding.rule.info().name)).collect()
+}
+
+fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<(), String> {
+    let program = generate::program(gpu, seed, width);
+    let code = compile(&program, limits)?;
+    let mut expected = HashMap::new();
+    let lanes = if gpu.wave64() { 64 } else { 32 };
+    for first in (0..LANES).step_by(lanes) {
+        expected.extend(interpret::run(&program, 77, first));
+    }
+    let fail = |what: String| {
+        let mut shown = String::new();
+        text::print(&program, &mut shown);
+        Err(format!("{what}\n{shown}\n{}", listing(&code, gpu)))
+    };
+    match execute(&code, gpu, 77, seed) {
+        Err(fault) => return fail(fault),
+        Ok(stored) if stored != expected => {
+            let other = (0..LANES * 4).step_by(4).find(|at| stored[at] != expected[at]).expect("one");
+            return fail(format!("{:#x} instead of {:#x} at {other}", stored[&other], expected[&other]));
+        }
+        Ok(_) => {}
+    }
+    let errors = checked(&code, &gpu);
+    if errors.is_empty() { Ok(()) } else { fail(format!("{errors:?}")) }
+}
+
+/// Random programs give what their SSA form says, on every generation, and the checker finds nothing.
+#[test]
+fn random_programs() {
+    let count = std::env::var("UNWEDGE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    for gpu in gpus() {
+        let mut failures = 0;
+        for seed in 0..count {
+            let width = [3, 8, 20][seed as usize % 3];
+            if let Err(error) = try_one(gpu, seed, width, &Limits::of(&gpu)) {
+                failures += 1;
+                if failures == 1 {
+                    let folder = std::env::var("UNWEDGE_FAILURES");
+                    if let Ok(folder) = folder {
+                        let path = format!("{folder}/{}-{}-{seed}.txt", gpu.name(), gpu.wave64());
+                        std::fs::write(path, &error).expect("written");
+                    }
+                }
+                eprintln!(
+                    "{} wave64 {} seed {seed}: {}",
+                    gpu.name(),
+                    gpu.wave64(),
+                    error.lines().take(3).collect::<Vec<_>>().join(" ")
+                );
+            }
+        }
+        assert!(failures == 0 || std::env::var("UNWEDGE_KEEP_GOING").is_ok(), "{}: {failures}", gpu.name());
+    }
+}

@@ -1,0 +1,99 @@
+//! The IR of the back end: its text and its validators.
+
+use unwedge_aco::ir::shape::Variants;
+use unwedge_aco::ir::{RegClass, text};
+use unwedge_aco::valid;
+
+const PROGRAM: &str = "\
+program gfx1030 wave64 selected lds 16 scratch 0
+c0 if divergent parent - head - merge B3
+B0 branch c0 depth 0 0 0 top preds - - succs B1,B3 B1,B2
+  %0:s2@s[0:1], %1:v1@v0 = p_startpgm
+  p_logical_start
+  %2:v1 = v_add_f32 %1, 0x3f800000:s1 neg=1
+  %3:s2 = v_cmp_lt_f32 %1, %2
+  p_logical_end
+  p_cbranch_z %3
+B1 plain depth 0 1 0 preds B0 B0 succs B3 B3
+  %4:v1 = v_mul_f32! %2, %2
+  p_branch
+B2 invert depth 0 0 0 preds - B0 succs - B3
+  p_branch
+B3 merge c0 depth 0 0 0 top preds B1,B0 B1,B2 succs - -
+  %5:v1 = p_phi %4, %2
+  s_endpgm
+";
+
+#[test]
+fn text_is_read_back() {
+    let program = text::parse(PROGRAM).expect("reads");
+    let mut printed = String::new();
+    text::print(&program, &mut printed);
+    assert_eq!(printed, PROGRAM);
+}
+
+#[test]
+fn the_program_is_valid() {
+    let program = text::parse(PROGRAM).expect("reads");
+    let violations = valid::ir(&program, &Variants::of(&program.gpu)).err().unwrap_or_default();
+    let texts: Vec<_> = violations.iter().map(|v| v.describe(&program)).collect();
+    assert!(texts.is_empty(), "{texts:#?}");
+}
+
+#[test]
+fn what_is_not_valid_is_found() {
+    for (from, to, reason) in [
+        ("%4:v1 = v_mul_f32! %2, %2", "%4:v1 = v_mul_f32! %2, %9", "not defined"),
+        ("%4:v1 = v_mul_f32! %2, %2", "%2:v1 = v_mul_f32! %1, %1", "defined twice"),
+        ("%5:v1 = p_phi %4, %2", "%5:v1 = p_phi %4", "operands for 2 predecessors"),
+        ("%5:v1 = p_phi %4, %2", "%5:v1 = v_mul_f32 %4, %2", "not defined on every path"),
+        ("v_add_f32 %1, 0x3f800000:s1", "v_add_f32 %1", "operands, and"),
+        ("v_add_f32 %1, 0x3f800000:s1", "v_add_f32 %1, %0", "bytes"),
+        ("v_add_f32 %1, 0x3f800000:s1", "v_add_f32 0x12345:s1, 0x54321:s1", "two literals"),
+        ("p_cbranch_z %3", "p_branch", "another end"),
+        ("preds B1,B0 B1,B2", "preds B1,B0 B1", "does not name it"),
+    ] {
+        assert!(PROGRAM.contains(from));
+        let program = text::parse(&PROGRAM.replacen(from, to, 1)).expect("reads");
+        let violations = valid::ir(&program, &Variants::of(&program.gpu)).expect_err(reason);
+        let texts: Vec<_> = violations.iter().map(|v| v.describe(&program)).collect();
+        assert!(texts.iter().any(|text| text.contains(reason)), "{reason}: {texts:#?}");
+    }
+}
+
+#[test]
+fn classes_have_names() {
+    for name in ["s1", "s2", "s16", "v1", "v2", "v1b", "v2b", "v6b", "lv1"] {
+        let class = RegClass::parse(name).expect(name);
+        assert_eq!(class.to_string(), name);
+    }
+    for name in ["", "x1", "s", "s0", "s2b", "lv2b", "v33", "v999", "v-1"] {
+        assert_eq!(RegClass::parse(name), None, "{name}");
+    }
+}
+
+/// Registers that are right, and each way to be wrong.
+#[test]
+fn registers_are_followed() {
+    let allocated = "\
+program gfx1030 wave64 allocated lds 0 scratch 0
+B0 plain depth 0 0 0 top preds - - succs - -
+  %0:s2@s[0:1], %1:v1@v0 = p_startpgm
+  %2:v1@v1 = v_add_f32 %1@v0, 0x3f800000:s1
+  %3:v1@v0 = v_add_f32 %1@v0, %2@v1
+  %4:v1@v2 = v_add_f32 %3@v0, %2@v1
+  s_endpgm
+";
+    let check = |text: &str| valid::ra(&text::parse(text).expect("reads"));
+    assert_eq!(check(allocated), Ok(()));
+    for (from, to) in [
+        ("%4:v1@v2 = v_add_f32 %3@v0", "%4:v1@v2 = v_add_f32 %1@v0"),
+        ("%2:v1@v1 =", "%2:v1@v0 ="),
+        ("%2:v1@v1 =", "%2:v1 ="),
+        ("%0:s2@s[0:1]", "%0:s2@v[0:1]"),
+        ("%4:v1@v2 = v_add_f32 %3@v0", "%4:v1@v2 = v_add_f32 %3"),
+    ] {
+        assert!(allocated.contains(from));
+        check(&allocated.replacen(from, to, 1)).expect_err(to);
+    }
+}

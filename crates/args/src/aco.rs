@@ -1,0 +1,60 @@
+//! The options of `unwedge aco`.
+
+use crate::{AmdTarget, ShaderInput};
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// `aco`
+#[derive(Args, Debug)]
+pub struct Aco {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: AcoCommand,
+}
+
+/// The commands of `aco`.
+#[derive(Debug, Subcommand)]
+pub enum AcoCommand {
+    /// Compile a compute shader to machine code
+    #[command(
+        after_help = "Exit status 4: something of the shader is not compiled yet, and standard error says what.\n\n\
+        Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
+        unwedge aco compile --gpu gfx1030 --features +wavefrontsize64 --stats shader.spv\n  \
+        unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv"
+    )]
+    Compile(AcoCompile),
+}
+
+/// `aco compile`
+#[derive(Args, Debug)]
+pub struct AcoCompile {
+    /// The shader.
+    #[command(flatten)]
+    pub input: ShaderInput,
+    /// Which GPU.
+    #[command(flatten)]
+    pub target: AmdTarget,
+    /// What to make
+    #[arg(long, value_enum, default_value = "asm")]
+    pub emit: AcoEmit,
+    /// Print the program after a phase, and make nothing else: select, mask-phis, exec, edges, allocate, eliminate, hardware
+    #[arg(long, value_name = "PHASE", conflicts_with_all = ["emit", "output", "stats"])]
+    pub print_after: Option<String>,
+    /// Print instructions, code size, registers and waves to standard error
+    #[arg(long)]
+    pub stats: bool,
+    /// Write here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What `aco compile` makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AcoEmit {
+    /// Assembly with the kernel's descriptor and metadata, which `amd asm` reads
+    Asm,
+    /// The bytes of the code
+    Code,
+    /// A relocatable HSA code object
+    Object,
+}

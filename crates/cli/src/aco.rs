@@ -1,0 +1,53 @@
+//! `unwedge aco`: compute shaders compiled for AMD GPUs.
+
+use crate::args::{AcoCommand, AcoCompile, AcoEmit, Global};
+use crate::failure::{Failure, Outcome, complain};
+use crate::isa::{amd_target, deliver};
+use crate::shader::{load, write_result};
+use unwedge_view::aco::{CodeForm, CompileView, CompileViewError, phases, print_after};
+
+/// Runs the command.
+pub fn run(command: &AcoCommand, global: &Global) -> Result<Outcome, Failure> {
+    match command {
+        AcoCommand::Compile(args) => compile(args, global),
+    }
+}
+
+fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
+    let gpu = amd_target::gpu(&args.target, None)?;
+    let (name, mut shader) = load(&args.input, global)?;
+    let done = match &args.print_after {
+        Some(phase) => print_after(&mut shader, gpu, phase).map(|text| (text, None)),
+        None => CompileView::of(&mut shader, gpu).map(|view| (String::new(), Some(view))),
+    };
+    let (text, view) = match done {
+        Ok(done) => done,
+        Err(error @ CompileViewError::Phase(_)) => {
+            let known: Vec<&str> = phases().collect();
+            return Err(Failure::Usage(format!("{error}; phases are {}", known.join(", "))));
+        }
+        Err(error) => {
+            complain!("{name}: {error}");
+            return Ok(Outcome::Found);
+        }
+    };
+    let Some(view) = view else {
+        write_result(None, &text, global)?;
+        return Ok(Outcome::Complete);
+    };
+    if args.stats {
+        view.to_string().lines().for_each(|line| complain!("{line}"));
+    }
+    let form = match args.emit {
+        AcoEmit::Asm => CodeForm::Assembly,
+        AcoEmit::Code => CodeForm::Code,
+        AcoEmit::Object => CodeForm::Object,
+    };
+    let bytes = view.bytes(form).map_err(|e| Failure::Unusable(format!("{name}: {e}")))?;
+    if form == CodeForm::Assembly {
+        write_result(args.output.as_deref(), &String::from_utf8_lossy(&bytes), global)?;
+        return Ok(Outcome::Complete);
+    }
+    deliver(&bytes, args.output.as_deref(), global)?;
+    Ok(Outcome::Complete)
+}

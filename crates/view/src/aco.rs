@@ -1,0 +1,124 @@
+//! Shaders compiled for AMD GPUs: the code in the form that is asked for, statistics, the program after a phase.
+
+use crate::asm::AsmError;
+use crate::asm::amd::{Emit, assemble};
+use std::fmt;
+use unwedge_aco::ir::text;
+use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Limits, Masked, Options};
+use unwedge_aco::{finish_watched, front, object, occupancy};
+use unwedge_capture::elf::Loader;
+use unwedge_isa::amdgcn::Gpu;
+use unwedge_shader::ir::Shader;
+
+/// The form of a compiled shader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeForm {
+    /// Assembly with descriptor and metadata.
+    Assembly,
+    /// The bytes of the code.
+    Code,
+    /// A relocatable HSA code object.
+    Object,
+}
+
+/// Why a shader is not shown as code.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileViewError {
+    /// It is not compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// The code does not assemble again.
+    #[error(transparent)]
+    Assemble(#[from] AsmError),
+    /// No phase has the name.
+    #[error("no phase is named {0}")]
+    Phase(String),
+}
+
+/// Names of phases, in their order.
+pub fn phases() -> impl Iterator<Item = &'static str> {
+    FRONT_PHASES.into_iter().chain(BackPhase::ALL.map(BackPhase::name))
+}
+
+/// A compiled shader.
+#[derive(Debug)]
+pub struct CompileView {
+    compiled: Compiled,
+    gpu: Gpu,
+    invocations: u32,
+}
+
+impl CompileView {
+    /// Compiles a shader, which is lowered in place.
+    ///
+    /// # Errors
+    ///
+    /// What is not compiled.
+    pub fn of(shader: &mut Shader, gpu: Gpu) -> Result<CompileView, CompileViewError> {
+        let invocations = invocations(shader);
+        let compiled = unwedge_aco::compile(shader, &Options::new(gpu))?;
+        Ok(CompileView { compiled, gpu, invocations })
+    }
+
+    /// The code in a form.
+    ///
+    /// # Errors
+    ///
+    /// If it does not become an object.
+    pub fn bytes(&self, form: CodeForm) -> Result<Vec<u8>, CompileViewError> {
+        let source = || object::source(&self.compiled, &self.gpu, "main", self.invocations);
+        Ok(match form {
+            CodeForm::Assembly => source().into_bytes(),
+            CodeForm::Code => self.compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            CodeForm::Object => assemble(&source(), &self.gpu, Emit::Object(Loader::Hsa(5)))?,
+        })
+    }
+}
+
+impl fmt::Display for CompileView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = &self.compiled.code;
+        let registers = code.registers;
+        writeln!(f, "instructions: {}", code.instructions)?;
+        writeln!(f, "code size: {} bytes", code.words.len() * 4)?;
+        writeln!(f, "scalar registers: {}", registers.sgprs)?;
+        writeln!(f, "vector registers: {}", registers.vgprs)?;
+        writeln!(f, "LDS: {} bytes", code.lds_bytes)?;
+        writeln!(f, "scratch: {} bytes per lane", code.scratch_bytes)?;
+        writeln!(f, "waves per SIMD: {}", occupancy::waves(&self.gpu, registers))
+    }
+}
+
+fn invocations(shader: &Shader) -> u32 {
+    shader.info.workgroup_size.iter().fold(1, |all, size| all.saturating_mul(*size))
+}
+
+/// The program after a phase.
+///
+/// # Errors
+///
+/// An unknown phase, or what is not compiled before that phase is done.
+pub fn print_after(shader: &mut Shader, gpu: Gpu, phase: &str) -> Result<String, CompileViewError> {
+    if !phases().any(|known| known == phase) {
+        return Err(CompileViewError::Phase(phase.to_owned()));
+    }
+    let mut shown = String::new();
+    let masked = front(shader, &Options::new(gpu), &mut |name, program| {
+        if name == phase {
+            text::print(program, &mut shown);
+        }
+    });
+    if !shown.is_empty() {
+        return Ok(shown);
+    }
+    let Masked { mut program, .. } = masked?;
+    let finished = finish_watched(&mut program, &Limits::of(&gpu), &mut |done, program| {
+        if done.name() == phase {
+            text::print(program, &mut shown);
+        }
+    });
+    match finished {
+        Err(error) if shown.is_empty() => Err(CompileError::from(error).into()),
+        _ => Ok(shown),
+    }
+}
