@@ -1,0 +1,403 @@
+//! Random shaders of structured flow: what the compiled code leaves in memory on the emulator is what the interpreter of the shader IR leaves.
+//!
+//! Constructs nest; lanes leave them and continue loops from any depth, by conditions that are uniform or not. Every value along
+//! the way goes into what is stored. `UNWEDGE_SEEDS=N` tries seeds up to N.
+
+use unwedge_aco::abi::Argument;
+use unwedge_aco::ir::shape::Variants;
+use unwedge_aco::{FRONT_PHASES, Limits, Masked, Options, finish, front, valid};
+use unwedge_check::amdgcn::{CheckOptions, check_words};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_shader::interp::{self, BindingPoint, Bindings, MemoryImages, run_compute};
+use unwedge_shader::ir::{
+    Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, ResourceClass, ResourceData,
+    Shader, Space, SystemValue, Type, Value,
+};
+use unwedge_shader::text::print;
+use unwedge_shader::valid::validate;
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, Timing, run};
+use unwedge_testkit::mutate::Rng;
+
+const GPUS: [&str; 8] = ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1200"];
+const INVOCATIONS: u32 = 64;
+const GROUPS: u32 = 2;
+/// Words that an invocation owns.
+const OWN: u32 = 16;
+const INPUT_WORDS: u32 = 64;
+const TABLE: u64 = 0x0001_0000;
+const INPUT: u64 = 0x1000_0000;
+const OUTPUT: u64 = 0x2000_0000;
+const CODE: u64 = 0x0080_0000;
+const RESULTS: [Type; 2] = [Type::B32, Type::BOOL];
+
+struct Generator<'a> {
+    rng: &'a mut Rng,
+    func: &'a mut Function,
+    words: Vec<Value>,
+    bits: Vec<Value>,
+    /// Constructs that are open, with the counter of a loop.
+    open: Vec<(Inst, Option<Value>)>,
+    output: Value,
+    own: Value,
+    left: usize,
+}
+
+fn mem(access: Access) -> Payload {
+    Payload::Mem(MemAccess { space: Space::Storage, access, align: 2 })
+}
+
+impl Generator<'_> {
+    fn word(&mut self) -> Value {
+        *self.rng.pick(&self.words).expect("a word")
+    }
+
+    fn bit(&mut self) -> Value {
+        *self.rng.pick(&self.bits).expect("a bit")
+    }
+
+    fn alu(&mut self, region: Region, op: Op, args: &[Value]) -> Value {
+        Builder::at_end(self.func, region).alu(op, args)
+    }
+
+    fn compute(&mut self, region: Region) {
+        let (a, b, bit) = (self.word(), self.word(), self.bit());
+        match self.rng.below(9) {
+            0 => {
+                let value = self.alu(region, Op::ULt, &[a, b]);
+                self.bits.push(value);
+            }
+            1 => {
+                let value = self.alu(region, Op::INot, &[bit]);
+                self.bits.push(value);
+            }
+            2 => {
+                let other = self.bit();
+                let op = [Op::IAnd, Op::IOr, Op::IXor, Op::IEq][self.rng.below(4)];
+                let value = self.alu(region, op, &[bit, other]);
+                self.bits.push(value);
+            }
+            3 => {
+                let value = self.alu(region, Op::Select, &[bit, a, b]);
+                self.words.push(value);
+            }
+            _ => {
+                let ops = [
+                    Op::IAdd,
+                    Op::ISub,
+                    Op::IXor,
+                    Op::IAnd,
+                    Op::UMin,
+                    Op::IMul,
+                    Op::IShl,
+                    Op::UShr,
+                    Op::IMax,
+                ];
+                let op = ops[self.rng.below(ops.len())];
+                let value = self.alu(region, op, &[a, b]);
+                self.words.push(value);
+            }
+        }
+    }
+
+    /// Stores a word to one of those that the invocation owns.
+    fn store(&mut self, region: Region, value: Value, number: u32) {
+        let output = self.output;
+        let own = self.own;
+        let mut builder = Builder::at_end(self.func, region);
+        let at = builder.u32(number * 4);
+        let offset = builder.alu(Op::IAdd, &[own, at]);
+        builder.inst(Op::Store, mem(Access::NONE), &[value, output, offset], &[]);
+    }
+
+    /// A jump to any construct that is open, or out of the function.
+    fn jump(&mut self, region: Region) {
+        if self.open.is_empty() || self.rng.below(24) == 0 {
+            let value = self.word();
+            self.store(region, value, 1);
+            Builder::at_end(self.func, region).return_(&[]);
+            return;
+        }
+        // Mostly near.
+        let last = self.open.len() - 1;
+        let up = self.rng.below(3).min(self.rng.below(3)) + self.rng.below(2) * self.rng.below(2);
+        let (target, counter) = self.open[last - up.min(last)];
+        let (word, bit) = (self.word(), self.bit());
+        match counter {
+            Some(counter) if self.rng.below(2) == 0 => {
+                let mut builder = Builder::at_end(self.func, region);
+                let one = builder.u32(1);
+                let next = builder.alu(Op::IAdd, &[counter, one]);
+                builder.continue_(target, &[next, word, bit]);
+            }
+            _ => {
+                Builder::at_end(self.func, region).break_(target, &[word, bit]);
+            }
+        }
+    }
+
+    /// Fills a region and ends it.
+    fn region(&mut self, region: Region) {
+        let (words, bits) = (self.words.len(), self.bits.len());
+        for _ in 0..1 + self.rng.below(4) {
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            match self.rng.below(8) {
+                0 => self.construct(region, Op::Block),
+                1 | 2 => self.construct(region, Op::If),
+                3 => self.construct(region, Op::Loop),
+                4 => {
+                    let (value, number) = (self.word(), 2 + self.rng.below(OWN as usize - 2) as u32);
+                    self.store(region, value, number);
+                }
+                _ => self.compute(region),
+            }
+        }
+        self.jump(region);
+        self.words.truncate(words);
+        self.bits.truncate(bits);
+    }
+
+    fn construct(&mut self, region: Region, op: Op) {
+        if self.open.len() > 8 {
+            return;
+        }
+        let (word, bit) = (self.word(), self.bit());
+        let mut builder = Builder::at_end(self.func, region);
+        let inst = match op {
+            Op::Block => {
+                let (inst, body) = builder.block(&RESULTS);
+                self.open.push((inst, None));
+                self.region(body);
+                inst
+            }
+            Op::If => {
+                let (inst, then, other) = builder.if_(bit, &RESULTS);
+                self.open.push((inst, None));
+                self.region(then);
+                self.region(other);
+                inst
+            }
+            _ => {
+                let zero = builder.u32(0);
+                let (inst, body) = builder.loop_(&[zero, word, bit], &RESULTS);
+                let [counter, value, flag] = *self.func.params(body) else { panic!("three parameters") };
+                self.open.push((inst, Some(counter)));
+                let (words, bits) = (self.words.len(), self.bits.len());
+                self.words.extend([counter, value]);
+                self.bits.push(flag);
+                self.counted(body, inst, counter);
+                self.words.truncate(words);
+                self.bits.truncate(bits);
+                inst
+            }
+        };
+        self.open.pop();
+        let [word, bit] = *self.func.results(inst) else { panic!("two results") };
+        self.words.push(word);
+        self.bits.push(bit);
+    }
+
+    /// The body of a loop: it is left when the counter reaches a limit, which may differ between lanes.
+    fn counted(&mut self, body: Region, inst: Inst, counter: Value) {
+        let (limit, word, bit) = (self.word(), self.word(), self.bit());
+        let mut builder = Builder::at_end(self.func, body);
+        let three = builder.u32(3);
+        let limit = builder.alu(Op::IAnd, &[limit, three]);
+        let goes = builder.alu(Op::ULt, &[counter, limit]);
+        let (check, then, other) = builder.if_(goes, &[]);
+        Builder::at_end(self.func, then).break_(check, &[]);
+        Builder::at_end(self.func, other).break_(inst, &[word, bit]);
+        self.region(body);
+    }
+}
+
+fn buffer(binding: u32, access: Access) -> ResourceData {
+    ResourceData {
+        name: String::new(),
+        class: ResourceClass::StorageBuffer,
+        set: 0,
+        binding,
+        count: 1,
+        access,
+        dim: Dim::Buffer,
+        size: 0,
+        attachment: None,
+    }
+}
+
+fn random_shader(rng: &mut Rng) -> Shader {
+    let mut shader = Shader::default();
+    shader.info.workgroup_size = [INVOCATIONS, 1, 1];
+    let input = shader.resources.push(buffer(0, Access::READONLY.or(Access::RESTRICT)));
+    let output = shader.resources.push(buffer(1, Access::RESTRICT));
+    let func = shader.add_function();
+    let func = shader.function_mut(func);
+    let body = func.body();
+    let mut builder = Builder::at_end(func, body);
+    let zero = builder.u32(0);
+    let handles = [input, output].map(|r| {
+        builder.value(Op::Descriptor, Payload::Resource(r, Access::NONE), &[zero], Type::scalar(Base::Handle))
+    });
+    let mut system = |value: SystemValue| {
+        let vector = builder.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
+        builder.extract(vector, 0)
+    };
+    let [group, local, global] =
+        [SystemValue::WorkgroupId, SystemValue::LocalInvocationId, SystemValue::GlobalInvocationId]
+            .map(&mut system);
+    let bytes = builder.u32(OWN * 4);
+    let own = builder.alu(Op::IMul, &[global, bytes]);
+    // Words that are the same in all lanes, and words that differ.
+    let four = builder.u32(2);
+    let offset = builder.alu(Op::IShl, &[local, four]);
+    let readonly = mem(Access::READONLY.or(Access::RESTRICT));
+    let same = builder.value(Op::Load, readonly, &[handles[0], zero], Type::B32);
+    let differs = builder.value(Op::Load, readonly, &[handles[0], offset], Type::B32);
+    let seven = builder.u32(7);
+    let bits = [(same, group), (differs, local), (local, seven), (group, seven)]
+        .map(|(a, b)| builder.alu(Op::ULt, &[a, b]));
+    let mut generator = Generator {
+        rng,
+        func,
+        words: vec![zero, seven, group, local, same, differs],
+        bits: bits.to_vec(),
+        open: Vec::new(),
+        output: handles[1],
+        own,
+        left: 60,
+    };
+    while generator.left > 0 {
+        generator.left -= 1;
+        match generator.rng.below(4) {
+            0 => generator.compute(body),
+            1 => generator.construct(body, Op::Block),
+            2 => generator.construct(body, Op::If),
+            _ => generator.construct(body, Op::Loop),
+        }
+    }
+    let (word, bit) = (generator.word(), generator.bit());
+    let all = generator.words.clone();
+    let mut sum = word;
+    for value in all {
+        sum = generator.alu(body, Op::IXor, &[sum, value]);
+        sum = generator.alu(body, Op::IMul, &[sum, seven]);
+    }
+    let last = generator.alu(body, Op::Select, &[bit, sum, word]);
+    generator.store(body, last, 0);
+    Builder::at_end(generator.func, body).return_(&[]);
+    shader
+}
+
+fn words(rng: &mut Rng) -> Vec<u8> {
+    (0..INPUT_WORDS).flat_map(|_| (rng.below(9) as u32).to_le_bytes()).collect()
+}
+
+const OUTPUT_BYTES: usize = (INVOCATIONS * GROUPS * OWN * 4) as usize;
+
+/// What the interpreter leaves.
+fn interpreted(shader: &Shader, input: &[u8]) -> Vec<u8> {
+    let mut bindings = Bindings::default();
+    let point = |binding| BindingPoint { set: 0, binding, index: 0 };
+    bindings.bind(point(0), input.to_vec());
+    let memory = bindings.bind(point(1), vec![0; OUTPUT_BYTES]);
+    let options = interp::Options { robust: true, ..interp::Options::default() };
+    let dispatch = interp::Dispatch::new([GROUPS, 1, 1]);
+    let report = run_compute(shader, dispatch, &mut bindings, &mut MemoryImages::default(), &options);
+    let report = report.unwrap_or_else(|e| panic!("{e}\n{}", print(shader)));
+    assert!(report.findings.is_empty(), "{:?}\n{}", report.findings, print(shader));
+    bindings.memory[memory].clone()
+}
+
+/// What the compiled shader leaves, or what is wrong with it.
+fn executed(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<Vec<u8>, String> {
+    let options = Options::new(gpu);
+    let variants = Variants::of(&gpu);
+    let mut invalid = None;
+    let mut watch = |phase: &'static str, program: &unwedge_aco::ir::Program| {
+        if phase != FRONT_PHASES[0]
+            && invalid.is_none()
+            && let Err(violations) = valid::ir(program, &variants)
+        {
+            invalid = Some(format!("after {phase}: {}", violations[0].describe(program)));
+        }
+    };
+    let mut shader = shader.clone();
+    let result = front(&mut shader, &options, &mut watch);
+    if let Some(invalid) = invalid {
+        return Err(invalid);
+    }
+    let Masked { mut program, args, .. } = result.map_err(|e| e.to_string())?;
+    let code = finish(&mut program, &Limits::of(&gpu)).map_err(|e| e.to_string())?;
+    let report = check_words(&code.words, &gpu, &CheckOptions::default());
+    if let Some(fault) = report.faults().next() {
+        return Err(format!("checker: {fault:?}"));
+    }
+    let mut memory = SimMemory::default();
+    let format = match gpu.generation() {
+        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
+        _ => 7 << 12 | 4 << 15,
+    };
+    let descriptor =
+        |base: u64, size: usize| [base as u32, 0, size as u32, format | 4 | 5 << 3 | 6 << 6 | 7 << 9];
+    let table = [descriptor(INPUT, input.len()), descriptor(OUTPUT, OUTPUT_BYTES)];
+    let table = table.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+    memory.map(u64::from(options.address_high) << 32 | TABLE, table).expect("free");
+    memory.map(INPUT, input.to_vec()).expect("free");
+    memory.map(OUTPUT, vec![0; OUTPUT_BYTES]).expect("free");
+    let mut dispatch = Dispatch {
+        groups: [GROUPS, 1, 1],
+        size: [INVOCATIONS, 1, 1],
+        timing: Timing::Adversarial { seed },
+        group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
+        ..Dispatch::default()
+    };
+    for location in args.iter() {
+        let reg = location.reg.reg();
+        match location.argument {
+            Argument::DescriptorSet(_) => dispatch.scalars.push((reg.0, TABLE as u32)),
+            Argument::WorkgroupId(axis) => dispatch.group_id[usize::from(axis)] = Some(reg.0),
+            Argument::LocalId(axis) => dispatch.vectors.push((reg.index() as u8, Initial::LocalId(axis))),
+            Argument::LocalIdsPacked => dispatch.vectors.push((reg.index() as u8, Initial::PackedLocalIds)),
+            _ => {}
+        }
+    }
+    let program = Program::new(&code.words, CODE, gpu);
+    let outcome = run(&program, &mut memory, &dispatch, None);
+    if let Some(fault) = outcome.faults.first() {
+        return Err(format!("{fault}: {}", program.text(fault.at).unwrap_or_default()));
+    }
+    Ok(memory.get(OUTPUT, OUTPUT_BYTES).expect("mapped").to_vec())
+}
+
+#[test]
+fn random_flow_does_what_the_interpreter_does() {
+    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(150u64);
+    let mut failures = Vec::new();
+    for seed in 0..seeds {
+        let mut rng = Rng::new(seed);
+        let shader = random_shader(&mut rng);
+        validate(&shader).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&shader)));
+        let input = words(&mut rng);
+        let expected = interpreted(&shader, &input);
+        let gpu = Gpu::new(GPUS[seed as usize % GPUS.len()]).expect("a GPU").with_wave64(seed / 8 % 2 == 0);
+        let label = format!("seed {seed} {} wave{}", gpu.name(), if gpu.wave64() { 64 } else { 32 });
+        match executed(&shader, &input, gpu, seed) {
+            Ok(found) if found == expected => {}
+            Ok(found) => {
+                let at = found.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or_default() / 4;
+                failures.push(format!(
+                    "{label}: word {} of invocation {} differs",
+                    at as u32 % OWN,
+                    at as u32 / OWN
+                ));
+            }
+            Err(what) => failures.push(format!("{label}: {what}")),
+        }
+    }
+    let count = failures.len();
+    failures.truncate(20);
+    assert!(failures.is_empty(), "{count} of {seeds} fail:\n{}", failures.join("\n"));
+}
