@@ -569,6 +569,7 @@ fn what_computes_has_semantics() {
             Operation::Lanes(_)
             | Operation::Matrix(_)
             | Operation::Mfma(_)
+            | Operation::Scaled(_)
             | Operation::Interp(_)
             | Operation::Control(_)
             | Operation::Atomic(_)
