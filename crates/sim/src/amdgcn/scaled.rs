@@ -123,7 +123,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, op: &ScaledConver
     let (from, to) = (scaled.from.bits(), scaled.to.bits());
     for lane in bits(exec) {
         let element = |number: u8| match scaled.two_sources {
-            true => elements[usize::from(number % 2)].bits(lane, u16::from(number / 2 * from), from),
+            true => {
+                elements[usize::from(number % 2)].bits(lane, u16::from(number / 2) * u16::from(from), from)
+            }
             false => elements[0].bits(lane, op.first + u16::from(number) * u16::from(from), from),
         };
         let (power, seed) = (scale.bits(lane, 0, 32) as u32, random.bits(lane, 0, 32) as u32);

@@ -184,7 +184,8 @@ impl VectorOp {
             *made.sources.get_mut(count)? = plain;
         }
         made.select(inst);
-        if is_sdwa(variant.encoding)
+        // Some have SDWA for their source alone.
+        if variant.mod_set >> Mod::DstSel as u8 & 1 != 0
             && let Some(dst) = &mut made.dst
         {
             dst.place = ResultPart::Sdwa(part(inst.mods.get(Mod::DstSel)), inst.mods.get(Mod::DstUnused));
