@@ -476,6 +476,24 @@ fn any_line_is_an_instruction_or_refused_where_it_is_wrong() {
     assert!(read > 100 && refused > 1000, "{read} read, {refused} refused");
 }
 
+/// What LLVM 23 writes and LLVM 19 does not.
+#[test]
+fn literals_and_patterns_by_name() {
+    for (name, line, words) in [
+        ("gfx90a", "s_mov_b32 s0, lit(1)", [0xbe80_00ffu32, 1]),
+        ("gfx1100", "s_add_u32 s0, s1, lit(0x40)", [0x8000_ff01, 0x40]),
+        ("gfx1200", "v_add_f32_e32 v0, lit(0x3f800000), v1", [0x0600_02ff, 0x3f80_0000]),
+        ("gfx1100", "ds_swizzle_b32 v124, v0 offset:swizzle(FFT,4)", [0xd8d4_e004, 0x7c00_0000]),
+        ("gfx1100", "ds_swizzle_b32 v199, v124 offset:swizzle(ROTATE,1,29)", [0xd8d4_c7a0, 0xc700_007c]),
+    ] {
+        let gpu = gpu(name, "");
+        let inst = text::parse_line(line, &gpu, &()).expect(line);
+        assert_eq!(codec::encode(&inst, &gpu).expect(line)[..], words, "{line}");
+    }
+    // Where no literal is allowed it is refused.
+    assert!(text::parse_line("v_mad_f32 v0, v1, lit(1), v2", &gpu("gfx900", ""), &()).is_err());
+}
+
 #[test]
 fn messages_name_column_operand_and_rule() {
     let messages = [
@@ -569,6 +587,7 @@ fn what_computes_has_semantics() {
             Operation::Lanes(_)
             | Operation::Matrix(_)
             | Operation::Mfma(_)
+            | Operation::Scaled(_)
             | Operation::Interp(_)
             | Operation::Control(_)
             | Operation::Atomic(_)

@@ -3,6 +3,8 @@
 //! A model is a second reading of AMD's ISA manuals in arithmetic of the host. Compared are semantics, of vector operations
 //! by name, and of scalar ones as instructions that the emulator runs.
 
+#[path = "models/cdna.rs"]
+mod cdna;
 mod numbers;
 mod rig;
 
@@ -197,6 +199,9 @@ fn comparable(ty: &str, bits: u64) -> u64 {
         "f16" if bits & 0x7fff > 0x7c00 => 0x7e00,
         "f32" if bits & 0x7fff_ffff > 0x7f80_0000 => 0x7fc0_0000,
         "f64" if bits & (u64::MAX >> 1) > 0x7ff0 << 48 => 0x7ff8 << 48,
+        "f16x2" => comparable("f16", bits & 0xffff) | comparable("f16", bits >> 16 & 0xffff) << 16,
+        "bf16" if bits & 0x7fff > 0x7f80 => 0x7fc0,
+        "bf16x2" => comparable("bf16", bits & 0xffff) | comparable("bf16", bits >> 16 & 0xffff) << 16,
         "f32x2" => comparable("f32", bits & 0xffff_ffff) | comparable("f32", bits >> 32) << 32,
         "i16" | "f16" => bits & 0xffff,
         "i32" | "f32" => bits & 0xffff_ffff,
@@ -208,7 +213,7 @@ fn comparable(ty: &str, bits: u64) -> u64 {
 fn operations_give_what_their_models_say() {
     let mut wrong = BTreeMap::new();
     let mut compared = 0;
-    for (names, result, sources, model) in MODELS {
+    for (names, result, sources, model) in MODELS.iter().chain(cdna::MODELS) {
         for name in names.split(' ') {
             let mut numbers = Numbers(name.len() as u64 * 77);
             for _ in 0..600 {
@@ -369,6 +374,7 @@ fn dot_products() {
         for (name, left, right, into, expected) in [
             ("v_dot2c_f32_f16", pack(HALF, &a[..2]), pack(HALF, &b[..2]), wide, f(dot(2) as f32)),
             ("v_dot2_f32_bf16", pack(BRAIN, &a[..2]), pack(BRAIN, &b[..2]), wide, f(dot(2) as f32)),
+            ("v_dot2c_f32_bf16", pack(BRAIN, &a[..2]), pack(BRAIN, &b[..2]), wide, f(dot(2) as f32)),
             (
                 "v_dot2_f16_f16",
                 pack(HALF, &a[..2]),
@@ -726,27 +732,15 @@ fn comparisons() {
 const HERE: &str = "v_addc_co_u32 v_subb_co_u32 v_subbrev_co_u32 v_subrev_co_u32 v_mqsad_u32_u8 v_cvt_pk_fp8_f32 \
     v_cvt_pk_bf8_f32 v_cvt_sr_fp8_f32 v_cvt_sr_bf8_f32 v_dot2c_f32_f16 v_dot2_f32_bf16 v_dot2_f16_f16 v_dot2_bf16_bf16 \
     v_dot4_f32_fp8_fp8 v_dot4_f32_fp8_bf8 v_dot4_f32_bf8_fp8 v_dot4_f32_bf8_bf8 v_dot4_i32_iu8 v_dot8_i32_iu4 \
-    v_dot4c_i32_i8 v_div_scale_f32 v_div_fmas_f32 v_div_fixup_f32 v_div_scale_f64 v_div_fmas_f64 v_div_fixup_f64 \
+    v_dot4c_i32_i8 v_dot2c_f32_bf16 v_div_scale_f32 v_div_fmas_f32 v_div_fixup_f32 v_div_scale_f64 v_div_fmas_f64 v_div_fixup_f64 \
     v_div_fixup_f16 v_div_fixup_legacy_f16";
-/// Operations that the models of parts of registers compute.
-const PARTS: &str = "v_fma_mix_f32 v_fma_mixlo_f16 v_fma_mixhi_f16 v_mad_mix_f32 v_mad_mixlo_f16 v_mad_mixhi_f16 v_pack_b32_f16 \
+/// Operations that the models of parts of registers, and of gfx950, compute.
+const PARTS: &str = "v_bitop3_b16 v_bitop3_b32 v_fma_mix_f32 v_fma_mixlo_f16 v_fma_mixhi_f16 v_mad_mix_f32 v_mad_mixlo_f16 v_mad_mixhi_f16 v_pack_b32_f16 \
     v_cndmask_b16";
 
 /// Operations of the table that no second source computes, and why; what begins with one of these.
-const REST: &[(&str, &str)] = &[
-    ("v_mullit_f32", "nothing but one manual's remark on special values says what it does"),
-    ("v_accvgpr_mov_b32", "a model is missing"),
-    ("v_dot2c_i32_i16", "a model is missing"),
-    ("v_dot8c_i32_i4", "a model is missing"),
-    ("v_fmac_f64", "a model is missing"),
-    ("v_lshl_add_u64", "a model is missing"),
-    ("v_mov_b64", "a model is missing"),
-    ("v_pk_add_f32", "a model is missing"),
-    ("v_pk_fma_f32", "a model is missing"),
-    ("v_pk_mov_b32", "a model is missing"),
-    ("v_pk_mul_f32", "a model is missing"),
-    ("v_prng_b32", "a model is missing"),
-];
+const REST: &[(&str, &str)] =
+    &[("v_mullit_f32", "nothing but one manual's remark on special values says what it does")];
 
 /// The names of an instruction's operation: of a row, and of both halves of a dual one.
 fn covered() -> BTreeSet<String> {
@@ -754,7 +748,7 @@ fn covered() -> BTreeSet<String> {
     all.extend(
         FOLDED.lines().filter(|l| !l.starts_with('#')).filter_map(|l| Some(l.split(' ').next()?.into())),
     );
-    all.extend(MODELS.iter().flat_map(|model| model.0.split(' ')).map(str::to_owned));
+    all.extend(MODELS.iter().chain(cdna::MODELS).flat_map(|model| model.0.split(' ')).map(str::to_owned));
     all.extend([HERE, PARTS].iter().flat_map(|names| names.split_whitespace()).map(str::to_owned));
     all.extend(FUNCTIONS.iter().flat_map(|function| function.0.split(' ')).map(str::to_owned));
     // Comparisons of vectors are all compared above.

@@ -10,13 +10,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Enums of some rows: name and variant of `Operation`, what its rows do, and their roles.
-const FAMILIES: [(&str, &str, &[Role]); 14] = [
+const FAMILIES: [(&str, &str, &[Role]); 15] = [
     ("Scalar", "Integers of the scalar ALU.", &[Role::Scalar]),
     ("ScalarFloat", "Floating point of the scalar ALU.", &[Role::ScalarFloat]),
     ("Integer", "Integers of the vector ALU.", &[Role::Integer]),
     ("Float", "Sums, products and divisions of the vector ALU.", &[Role::Float]),
     ("Minmax", "Minima, maxima and medians of floating point.", &[Role::Minmax]),
     ("Convert", "Conversions and roundings of floating point.", &[Role::Convert]),
+    ("Scaled", "Conversions of small floating point with a scale.", &[Role::Scaled]),
     ("Transcendental", "Reciprocals, roots, exponentials, logarithms, sines.", &[Role::Transcendental]),
     ("Packed", "Packed and mixed precision, and dot products.", &[Role::Packed]),
     ("Dual", "Halves of dual instructions.", &[Role::Dual]),

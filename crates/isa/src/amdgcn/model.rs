@@ -548,6 +548,8 @@ vocabulary! {
         Minmax = "minmax",
         /// Conversions and roundings of floating point.
         Convert = "convert",
+        /// Conversions from and to numbers of 8 bits and less with a scale, of up to 32 at once.
+        Scaled = "scaled",
         /// Reciprocals, roots, exponentials, logarithms, sines.
         Transcendental = "transcendental",
         /// Packed and mixed precision, dot products.

@@ -16,7 +16,7 @@ mod compiled {
 
 pub use compiled::{
     ControlOp, ConvertOp, DualOp, FloatOp, IntegerOp, InterpOp, LanesOp, MatrixOp, MfmaOp, MinmaxOp, Opcode,
-    PackedOp, ScalarFloatOp, ScalarOp, TranscendentalOp,
+    PackedOp, ScalarFloatOp, ScalarOp, ScaledOp, TranscendentalOp,
 };
 
 /// What an instruction does, by the table of semantics that knows it.
@@ -34,6 +34,8 @@ pub enum Operation {
     Minmax(MinmaxOp),
     /// Conversions and roundings of floating point.
     Convert(ConvertOp),
+    /// Conversions from and to numbers of 8 bits and less with a scale.
+    Scaled(ScaledOp),
     /// Reciprocals, roots, exponentials, logarithms, sines.
     Transcendental(TranscendentalOp),
     /// Packed and mixed precision, and dot products.

@@ -68,6 +68,10 @@ pub(super) enum Form {
     Turned {
         halves: bool,
     },
+    /// Elements of so many bits of 16 lanes: each lane gets a column of the matrix whose rows of 16 they are.
+    Columns {
+        bits: u8,
+    },
 }
 
 impl Form {

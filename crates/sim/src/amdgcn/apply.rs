@@ -9,8 +9,8 @@ use super::texel::Texel;
 use super::wave::Wave;
 use crate::fault::MemoryFault;
 use unwedge_isa::amdgcn::Reg;
-use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::atomic::AtomicWidth as Width;
+use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 
 /// An address of a lane in the memory it means.
 enum Where {
@@ -71,6 +71,33 @@ fn turned(read: &Read, halves: bool) -> Read {
             })
         };
         (0..lanes.len().min(8 / each)).map(|n| std::array::from_fn(|lane| word(lane, n))).collect()
+    };
+    Read { values: all(&read.values), unknown: all(&read.unknown) }
+}
+
+/// Elements of 16 lanes, one after the other, are rows of 16: each lane gets a column. As AMD's rocRoller tests it on a gfx950.
+fn columns(read: &Read, width: u8) -> Read {
+    let width = usize::from(width);
+    let all = |lanes: &[Lanes]| -> Vec<Lanes> {
+        let items = lanes.len() * 32 / width;
+        let element = |lane: usize, at: usize| {
+            let from = at * width;
+            let word = |n: usize| lanes.get(n).map_or(0, |register| u64::from(register[lane]));
+            (word(from / 32) | word(from / 32 + 1) << 32) >> (from % 32) & ((1 << width) - 1)
+        };
+        let mut made = vec![splat(0); lanes.len()];
+        for lane in 0..LANES {
+            for at in 0..items {
+                let number = 16 * at + lane % 16;
+                let value = element(lane & !15 | number / items, number % items);
+                let to = at * width;
+                made[to / 32][lane] |= (value << (to % 32)) as u32;
+                if let Some(next) = made.get_mut(to / 32 + 1) {
+                    next[lane] |= (value << (to % 32) >> 32) as u32;
+                }
+            }
+        }
+        made
     };
     Read { values: all(&read.values), unknown: all(&read.unknown) }
 }
@@ -249,6 +276,10 @@ pub(super) fn deliver(machine: &mut Machine<'_>, wave: &mut Wave, access: &Acces
         let made = turned(read, halves);
         return deliver(machine, wave, &Access { form: Form::Dwords, ..access.clone() }, &made);
     }
+    if let Form::Columns { bits } = access.form {
+        let made = columns(read, bits);
+        return deliver(machine, wave, &Access { form: Form::Dwords, ..access.clone() }, &made);
+    }
     match access.dst {
         Dst::None => {}
         Dst::Lds(base) => {
@@ -382,7 +413,7 @@ fn formed(form: Form, value: u32, old: u32) -> u32 {
         (_, true) => value as u16 as i16 as u32,
     };
     match form {
-        Form::Dwords | Form::Texel(_) | Form::Block(_) | Form::Turned { .. } => value,
+        Form::Dwords | Form::Texel(_) | Form::Block(_) | Form::Turned { .. } | Form::Columns { .. } => value,
         Form::Extended { bytes, signed } => extended(bytes, signed),
         Form::Half { bytes, signed, high: false } => old & 0xffff_0000 | extended(bytes, signed) & 0xffff,
         Form::Half { bytes, signed, high: true } => old & 0xffff | extended(bytes, signed) << 16,

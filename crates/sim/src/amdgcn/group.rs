@@ -11,7 +11,9 @@ use super::operand::SREGS;
 use super::program::{Program, UnitOp};
 use super::watch::{Control, GroupState, Trace, Watch};
 use super::wave::{Unknown, Wave};
-use super::{buffer, cross, ds, export, flat, flow, image, interp, matrix, mfma, rays, scalar, smem, vector};
+use super::{
+    buffer, cross, ds, export, flat, flow, image, interp, matrix, mfma, rays, scalar, scaled, smem, vector,
+};
 use crate::memory::GroupView;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::effects;
@@ -238,6 +240,7 @@ impl<'m> Workgroup<'m> {
             UnitOp::Cross(op) => cross::exec(machine, wave, op),
             UnitOp::Matrix(op) => matrix::exec(machine, wave, op),
             UnitOp::Mfma(op) => mfma::exec(machine, wave, op),
+            UnitOp::Scaled(op) => scaled::exec(machine, wave, op),
             UnitOp::Flow(op) => flow::exec(machine, wave, decoded, *op),
             UnitOp::Smem(op) => smem::exec(machine, wave, decoded, op),
             UnitOp::Buffer(op) => buffer::exec(machine, wave, decoded, op),

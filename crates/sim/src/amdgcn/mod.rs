@@ -35,6 +35,7 @@ mod program;
 mod rays;
 mod run;
 mod scalar;
+mod scaled;
 mod shadow;
 mod smem;
 mod texel;

@@ -10,6 +10,7 @@ use super::matrix::MatrixProduct;
 use super::mfma::MfmaProduct;
 use super::rays::RayOp;
 use super::scalar::ScalarOp;
+use super::scaled::ScaledConversion;
 use super::vector::VectorOp;
 use super::{buffer, ds, flat, image, smem};
 use unwedge_isa::amdgcn::model::{Class, Format, Trait};
@@ -24,6 +25,7 @@ pub(super) enum UnitOp {
     Cross(CrossLaneOp),
     Matrix(Box<MatrixProduct>),
     Mfma(Box<MfmaProduct>),
+    Scaled(Box<ScaledConversion>),
     Flow(FlowOp),
     Smem(smem::SmemOp),
     Buffer(Box<buffer::BufferOp>),
@@ -203,6 +205,7 @@ fn unit_op(inst: &Inst, gpu: &Gpu) -> UnitOp {
             MatrixProduct::new(op, inst, gpu).map(|matrix| UnitOp::Matrix(Box::new(matrix)))
         }
         Operation::Mfma(_) => MfmaProduct::new(inst, gpu).map(|product| UnitOp::Mfma(Box::new(product))),
+        Operation::Scaled(op) => ScaledConversion::new(op, inst).map(|op| UnitOp::Scaled(Box::new(op))),
         Operation::Interp(op) => {
             InterpolateOp::new(op, inst, gpu.generation()).map(|interp| UnitOp::Interp(Box::new(interp)))
         }

@@ -61,6 +61,7 @@ pub(super) struct VectorOp {
     clamp: bool,
     omod: u8,
     signs: u8,
+    truth_table: u8,
 }
 
 /// A source that there is not.
@@ -183,7 +184,8 @@ impl VectorOp {
             *made.sources.get_mut(count)? = plain;
         }
         made.select(inst);
-        if is_sdwa(variant.encoding)
+        // Some have SDWA for their source alone.
+        if variant.mod_set >> Mod::DstSel as u8 & 1 != 0
             && let Some(dst) = &mut made.dst
         {
             dst.place = ResultPart::Sdwa(part(inst.mods.get(Mod::DstSel)), inst.mods.get(Mod::DstUnused));
@@ -204,6 +206,7 @@ impl VectorOp {
             clamp: inst.mods.has(Mod::Clamp),
             omod: inst.mods.get(Mod::Omod) as u8,
             signs: inst.mods.get(Mod::NegLo) as u8,
+            truth_table: inst.mods.get(Mod::Bitop3) as u8,
         }
     }
 
@@ -212,6 +215,12 @@ impl VectorOp {
         let byte = inst.mods.get(Mod::ByteSel) as u8 & 3;
         let high = |bit: i32| inst.mods.get(Mod::OpSel) >> bit & 1 != 0;
         match inst.opcode() {
+            // SDWA has said which.
+            Opcode::v_cvt_f32_fp8
+            | Opcode::v_cvt_f32_bf8
+            | Opcode::v_cvt_pk_f32_fp8
+            | Opcode::v_cvt_pk_f32_bf8
+                if is_sdwa(inst.variant().encoding) => {}
             Opcode::v_cvt_f32_fp8 | Opcode::v_cvt_f32_bf8 => self.sources[0].part = DwordPart::Byte(byte),
             Opcode::v_cvt_pk_f32_fp8 | Opcode::v_cvt_pk_f32_bf8 => {
                 let named = matches!(inst.operands[1], Operand::Reg { half: RegHalf::High, .. });
@@ -224,7 +233,13 @@ impl VectorOp {
             }
             Opcode::v_cvt_sr_fp8_f32 | Opcode::v_cvt_sr_bf8_f32 => {
                 if let Some(dst) = &mut self.dst {
-                    dst.place = ResultPart::Byte(byte);
+                    // gfx94x and gfx950 say it by the last two bits of `op_sel`.
+                    dst.place = ResultPart::Byte(byte | inst.mods.get(Mod::OpSel) as u8 >> 2 & 3);
+                }
+            }
+            Opcode::v_ashr_pk_i8_i32 | Opcode::v_ashr_pk_u8_i32 => {
+                if let Some(dst) = &mut self.dst {
+                    dst.place = ResultPart::Half(high(3), true);
                 }
             }
             Opcode::v_fma_mixhi_f16 | Opcode::v_mad_mixhi_f16 => {
@@ -275,7 +290,13 @@ impl VectorOp {
     }
 
     fn mode(&self, wave: &Wave, gpu: &Gpu) -> Mode {
-        Mode { clamp: self.clamp, omod: self.omod, signs: self.signs, ..wave.float_mode(gpu.generation()) }
+        Mode {
+            clamp: self.clamp,
+            omod: self.omod,
+            signs: self.signs,
+            truth_table: self.truth_table,
+            ..wave.float_mode(gpu.generation())
+        }
     }
 
     /// With the registers that indexed access means.

@@ -30,6 +30,8 @@ impl Numbers {
             "f32" => self.float(8, 23),
             "f64" => self.float(11, 52),
             "f16m" => self.below(2) << 15 | (13 + self.below(5)) << 10 | self.below(1 << 10),
+            "f32x2m" => self.value("f32m") | self.value("f32m") << 32,
+            "f16x2" => self.value("f16") | self.value("f16") << 16,
             "f32m" => self.below(2) << 31 | (120 + self.below(14)) << 23 | self.below(1 << 23),
             "f32w" => u64::from((self.below(400) as f32 - 60.0).to_bits()),
             "4" => self.below(4),

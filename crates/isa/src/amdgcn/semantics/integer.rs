@@ -40,6 +40,21 @@ pub(super) fn bfe_i32(value: u32, offset: u32, width: u32) -> u32 {
     }
 }
 
+/// A step of a shift register with feedback.
+#[inline(always)]
+pub(super) fn prng(value: u32) -> u32 {
+    value << 1 ^ if value >> 31 != 0 { 197 } else { 0 }
+}
+
+/// Each bit is that of a truth table whose number the bits of the sources are, the first source's being its highest.
+#[inline(always)]
+pub(super) fn bitop3(table: u8, a: u32, b: u32, c: u32) -> u32 {
+    (0..8).filter(|number| table >> number & 1 != 0).fold(0, |result, number| {
+        let chosen = |source: u32, bit: u32| if number >> bit & 1 != 0 { source } else { !source };
+        result | chosen(a, 2) & chosen(b, 1) & chosen(c, 0)
+    })
+}
+
 /// Bytes of `a` (4 to 7) and `b` (0 to 3), or constants, by the bytes of `select`.
 pub(super) fn perm(a: u32, b: u32, select: u32) -> u32 {
     let all = u64::from(a) << 32 | u64::from(b);

@@ -94,6 +94,9 @@ macro_rules! u3 {
     (mode |$m:ident, $a:ident, $b:ident, $c:ident| $e:expr) => {
         lanes!(All, $m, $a, $b, $c, $e)
     };
+    (bits mode |$m:ident, $a:ident, $b:ident, $c:ident| $e:expr) => {
+        lanes!(Bits, $m, $a, $b, $c, $e)
+    };
 }
 
 pub(super) use {lanes, u1, u2, u3};

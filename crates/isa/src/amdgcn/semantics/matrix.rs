@@ -7,7 +7,8 @@
 //! even in 32 bits with denormals; a result of 16 bits is rounded once more at the end. Integers are exact, and
 //! clamped at the end, of sparse products also half way, as a public emulator (GoC) has it that was compared with a gfx1201.
 
-use super::{Mode, float, fp8, soft};
+use super::mfma::Factor;
+use super::{Mode, float, narrow, soft};
 use crate::amdgcn::model::Gfx;
 use crate::amdgcn::opcode::MatrixOp;
 
@@ -58,8 +59,8 @@ impl ElementType {
                 soft::convert(soft::F16, soft::F32, (value & 0xffff).into(), soft::Env::IEEE) as u32
             }
             ElementType::Bf16 => value << 16,
-            ElementType::Fp8 => fp8::to_f32(fp8::FP8, value & 0xff),
-            ElementType::Bf8 => fp8::to_f32(fp8::BF8, value & 0xff),
+            ElementType::Fp8 => narrow::to_f32(Factor::Fp8, value & 0xff),
+            ElementType::Bf8 => narrow::to_f32(Factor::Bf8, value & 0xff),
             ElementType::Integer(bits) => {
                 let up = 32 - u32::from(bits);
                 if signed { ((value << up) as i32 >> up) as u32 } else { value << up >> up }

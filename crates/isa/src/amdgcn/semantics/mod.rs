@@ -10,16 +10,17 @@ mod compare;
 mod convert;
 mod div;
 mod float;
-mod fp8;
 mod integer;
 pub mod interp;
 mod lane;
 pub mod matrix;
 pub mod mfma;
 mod minmax;
+pub mod narrow;
 mod packed;
 mod scalar;
 mod scalar_float;
+pub mod scaled;
 pub mod soft;
 mod trans;
 mod vector;
@@ -60,6 +61,8 @@ pub struct Mode {
     pub omod: u8,
     /// The instruction's `neg_lo` where it says which integer sources are signed.
     pub signs: u8,
+    /// The instruction's `bitop3`: a truth table of a bit of three sources.
+    pub truth_table: u8,
     /// Whose arithmetic it is.
     pub generation: Gfx,
 }
@@ -83,6 +86,7 @@ impl Mode {
             clamp: false,
             omod: 0,
             signs: 0,
+            truth_table: 0,
             generation,
         }
     }
@@ -98,6 +102,7 @@ impl Mode {
             clamp: inst.mods.has(Mod::Clamp),
             omod: inst.mods.get(Mod::Omod) as u8,
             signs: inst.mods.get(Mod::NegLo) as u8,
+            truth_table: inst.mods.get(Mod::Bitop3) as u8,
             ..self
         }
     }
@@ -199,6 +204,7 @@ fn of_operation(operation: Operation) -> Option<Op> {
         Operation::Lanes(_)
         | Operation::Matrix(_)
         | Operation::Mfma(_)
+        | Operation::Scaled(_)
         | Operation::Interp(_)
         | Operation::Control(_)
         | Operation::Atomic(_)

@@ -6,8 +6,10 @@ use super::convert;
 use super::float::{self, Width};
 use super::integer as int;
 use super::lane::{lanes, u3};
+use super::mfma::Factor;
 use super::vector_float::dot2_f32;
-use super::{Mode, Op, fp8, minmax};
+use super::{Mode, Op, minmax, narrow};
+use crate::amdgcn::model::Gfx;
 use crate::amdgcn::opcode::PackedOp;
 
 const F16: &Width = &Width::F16;
@@ -69,9 +71,9 @@ fn signs(m: &Mode) -> [bool; 2] {
     [m.signs & 1 != 0, m.signs & 2 != 0]
 }
 
-fn dot4_small(m: &Mode, kinds: [fp8::Small; 2], a: u32, b: u32, c: u32) -> u32 {
+fn dot4_small(m: &Mode, kinds: [Factor; 2], a: u32, b: u32, c: u32) -> u32 {
     (0..4).fold(c, |sum, at| {
-        let wide = |small, value: u32| fp8::to_f32(small, value >> (8 * at) & 0xff);
+        let wide = |factor, value: u32| narrow::to_f32(factor, value >> (8 * at) & 0xff);
         float::fma_f32(m, wide(kinds[0], a), wide(kinds[1], b), sum)
     })
 }
@@ -121,6 +123,14 @@ pub(super) fn of(op: PackedOp) -> Op {
         PackedOp::v_pk_min_f16 => pkf!(|m, a, b, _c| minmax::number(F16, m, a, b, false)),
         PackedOp::v_pk_max_f16 => pkf!(|m, a, b, _c| minmax::number(F16, m, a, b, true)),
         PackedOp::v_pk_minimum_f16 => pkf!(|m, a, b, _c| minmax::propagating(F16, m, a, b, false)),
+        PackedOp::v_pk_minimum3_f16 => {
+            pkf!(|m, a, b, c| {
+                minmax::propagating(F16, m, minmax::propagating(F16, m, a, b, false), c, false)
+            })
+        }
+        PackedOp::v_pk_maximum3_f16 => {
+            pkf!(|m, a, b, c| minmax::propagating(F16, m, minmax::propagating(F16, m, a, b, true), c, true))
+        }
         PackedOp::v_pk_maximum_f16 => pkf!(|m, a, b, _c| minmax::propagating(F16, m, a, b, true)),
 
         PackedOp::v_fma_mix_f32 => u3!(mode | m, a, b, c | float::fma_f32(m, a, b, c)),
@@ -135,7 +145,19 @@ pub(super) fn of(op: PackedOp) -> Op {
         PackedOp::v_dot2_f32_f16 | PackedOp::v_dot2c_f32_f16 => {
             u3!(mode | m, a, b, c | dot2_f32(m, F16, a, b, c))
         }
-        PackedOp::v_dot2_f32_bf16 => u3!(mode | m, a, b, c | dot2_f32(m, &Width::BF16, a, b, c)),
+        PackedOp::v_dot2c_f32_bf16 => u3!(mode | m, a, b, c | dot2_f32(m, &Width::BF16, a, b, c)),
+        PackedOp::v_dot2_f32_bf16 => u3!(
+            mode | m,
+            a,
+            b,
+            c | {
+                // CDNA 4 adds the third source last.
+                match m.generation == Gfx::Gfx950 {
+                    true => float::add_f32(m, dot2_f32(m, &Width::BF16, a, b, 0), c),
+                    false => dot2_f32(m, &Width::BF16, a, b, c),
+                }
+            }
+        ),
         PackedOp::v_dot2_f16_f16 => u3!(mode | m, a, b, c | dot2_small(m, F16, a, b, c)),
         PackedOp::v_dot2_bf16_bf16 => u3!(mode | m, a, b, c | dot2_small(m, &Width::BF16, a, b, c)),
         PackedOp::v_dot2_i32_i16 | PackedOp::v_dot2c_i32_i16 => {
@@ -151,17 +173,24 @@ pub(super) fn of(op: PackedOp) -> Op {
         }
         PackedOp::v_dot8_u32_u4 => u3!(mode | m, a, b, c | dot(4, [false; 2], [a, b, c], false, m.clamp)),
         PackedOp::v_dot8_i32_iu4 => u3!(mode | m, a, b, c | dot(4, signs(m), [a, b, c], true, m.clamp)),
-        PackedOp::v_dot4_f32_fp8_fp8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::FP8], a, b, c)),
-        PackedOp::v_dot4_f32_fp8_bf8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::BF8], a, b, c)),
-        PackedOp::v_dot4_f32_bf8_fp8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::BF8, fp8::FP8], a, b, c)),
-        PackedOp::v_dot4_f32_bf8_bf8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::BF8, fp8::BF8], a, b, c)),
+        PackedOp::v_dot4_f32_fp8_fp8 => {
+            u3!(mode | m, a, b, c | dot4_small(m, [Factor::Fp8, Factor::Fp8], a, b, c))
+        }
+        PackedOp::v_dot4_f32_fp8_bf8 => {
+            u3!(mode | m, a, b, c | dot4_small(m, [Factor::Fp8, Factor::Bf8], a, b, c))
+        }
+        PackedOp::v_dot4_f32_bf8_fp8 => {
+            u3!(mode | m, a, b, c | dot4_small(m, [Factor::Bf8, Factor::Fp8], a, b, c))
+        }
+        PackedOp::v_dot4_f32_bf8_bf8 => {
+            u3!(mode | m, a, b, c | dot4_small(m, [Factor::Bf8, Factor::Bf8], a, b, c))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gfx;
 
     fn eval(op: PackedOp, m: &Mode, a: u32, b: u32, c: u32) -> u32 {
         let Op::Lane(lane) = of(op) else { panic!("{op:?}") };

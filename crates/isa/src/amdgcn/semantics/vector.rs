@@ -58,8 +58,7 @@ pub(super) fn of(op: IntegerOp) -> Op {
         | IntegerOp::v_accvgpr_write_b32 => {
             u1!(bits | a | a)
         }
-        // A step of a shift register with feedback.
-        IntegerOp::v_prng_b32 => u1!(|a| a << 1 ^ if a >> 31 != 0 { 197 } else { 0 }),
+        IntegerOp::v_prng_b32 => u1!(|a| int::prng(a)),
         IntegerOp::v_mov_b16 => u1!(bits | a | a & 0xffff),
         IntegerOp::v_not_b32 => u1!(bits | a | !a),
         IntegerOp::v_not_b16 => u1!(bits | a | !a & 0xffff),
@@ -110,6 +109,10 @@ pub(super) fn of(op: IntegerOp) -> Op {
         IntegerOp::v_bfi_b32 => u3!(bits | a, b, c | a & b | !a & c),
         IntegerOp::v_bfe_u32 => u3!(bits | a, b, c | int::bfe_u32(a, b, c)),
         IntegerOp::v_bfe_i32 => u3!(bits | a, b, c | int::bfe_i32(a, b, c)),
+        IntegerOp::v_bitop3_b32 => u3!(bits mode | m, a, b, c | int::bitop3(m.truth_table, a, b, c)),
+        IntegerOp::v_bitop3_b16 => {
+            u3!(bits mode | m, a, b, c | int::bitop3(m.truth_table, a, b, c) & 0xffff)
+        }
         IntegerOp::v_bfm_b32 => u2!(|a, b| !(u32::MAX << (a & 31)) << (b & 31)),
         IntegerOp::v_alignbit_b32 => {
             u3!(bits | a, b, c | ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32)
@@ -218,6 +221,15 @@ pub(super) fn of(op: IntegerOp) -> Op {
         IntegerOp::v_qsad_pk_u16_u8 => Op::Wide(|m, a, b, c| int::qsad_pk(a, b as u32, c, false, m.clamp)),
         IntegerOp::v_mqsad_pk_u16_u8 => Op::Wide(|m, a, b, c| int::qsad_pk(a, b as u32, c, true, m.clamp)),
         IntegerOp::v_mqsad_u32_u8 => Op::Quad(|m, a, b, c| int::mqsad_u32(a, b, c, m.clamp)),
+
+        IntegerOp::v_ashr_pk_i8_i32 => u3!(|a, b, c| {
+            let byte = |value: u32| (value as i32 >> (c & 31)).clamp(-128, 127) as u32 & 0xff;
+            byte(a) | byte(b) << 8
+        }),
+        IntegerOp::v_ashr_pk_u8_i32 => u3!(|a, b, c| {
+            let byte = |value: u32| (value as i32 >> (c & 31)).clamp(0, 255) as u32;
+            byte(a) | byte(b) << 8
+        }),
 
         // Halves.
         IntegerOp::v_cvt_pk_i16_i32 => u2!(|a, b| {

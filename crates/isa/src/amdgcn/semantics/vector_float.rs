@@ -4,7 +4,7 @@ use super::convert::{self, Whole};
 use super::float::{self, Width};
 use super::lane::{lanes, u1, u2, u3};
 use super::soft;
-use super::{Mode, Op, div, fp8, minmax, trans};
+use super::{Mode, Op, div, minmax, narrow, trans};
 use crate::amdgcn::opcode::{ConvertOp, FloatOp, MinmaxOp, TranscendentalOp};
 
 const F16: &Width = &Width::F16;
@@ -265,6 +265,13 @@ fn propagating3(width: &Width, m: &Mode, sources: [u32; 3], first: bool, second:
     minmax::propagating(width, m, minmax::propagating(width, m, a, b, first), c, second) as u32
 }
 
+/// Two numbers of 32 bits as a pair of 16, to the nearest even in every mode.
+fn nearest_pair(width: &Width, m: &Mode, a: u32, b: u32) -> u32 {
+    let nearest = Mode { round_32: soft::Round::NearestEven, round_16_64: soft::Round::NearestEven, ..*m };
+    let half = |bits: u32| convert::width(F32, width, &nearest, bits.into()) as u32;
+    half(a) | half(b) << 16
+}
+
 /// Conversions and roundings.
 pub(super) fn convert(op: ConvertOp) -> Op {
     use convert::{fract, frexp_exponent, frexp_mantissa, from_integer, integral, integral_f32, to_integer};
@@ -295,6 +302,10 @@ pub(super) fn convert(op: ConvertOp) -> Op {
         ConvertOp::v_cvt_f32_f16 => {
             u1!(mode | m, a | convert::width(F16, F32, m, u64::from(a & 0xffff)) as u32)
         }
+        // The bits as they are.
+        ConvertOp::v_cvt_f32_bf16 => u1!(bits | a | a << 16),
+        ConvertOp::v_cvt_pk_f16_f32 => u2!(mode | m, a, b | nearest_pair(F16, m, a, b)),
+        ConvertOp::v_cvt_pk_bf16_f32 => u2!(mode | m, a, b | nearest_pair(&Width::BF16, m, a, b)),
         ConvertOp::v_cvt_f32_f64 => d3!(|m, a, _b, _c| convert::width(F64, F32, m, a)),
         ConvertOp::v_cvt_f64_f32 => d3!(|m, a, _b, _c| convert::width(F32, F64, m, a)),
         ConvertOp::v_cvt_f32_i32 => u1!(mode | m, a | convert::f32_of_i32(m, a as i32)),
@@ -377,14 +388,14 @@ pub(super) fn convert(op: ConvertOp) -> Op {
         ConvertOp::v_cvt_pk_u8_f32 | ConvertOp::v_cvt_pkaccum_u8_f32 => {
             u3!(mode | m, a, b, c | insert_byte(c, b, byte_of_f32(m, a)))
         }
-        ConvertOp::v_cvt_f32_fp8 => u1!(|a| fp8::to_f32(fp8::FP8, a)),
-        ConvertOp::v_cvt_f32_bf8 => u1!(|a| fp8::to_f32(fp8::BF8, a)),
-        ConvertOp::v_cvt_pk_f32_fp8 => Op::Wide(|_, a, _, _| fp8::pair_to_f32(fp8::FP8, a as u32)),
-        ConvertOp::v_cvt_pk_f32_bf8 => Op::Wide(|_, a, _, _| fp8::pair_to_f32(fp8::BF8, a as u32)),
-        ConvertOp::v_cvt_pk_fp8_f32 => u2!(mode | m, a, b | fp8::pair(m, fp8::FP8, a, b)),
-        ConvertOp::v_cvt_pk_bf8_f32 => u2!(mode | m, a, b | fp8::pair(m, fp8::BF8, a, b)),
-        ConvertOp::v_cvt_sr_fp8_f32 => u2!(mode | m, a, b | fp8::stochastic(m, fp8::FP8, a, b)),
-        ConvertOp::v_cvt_sr_bf8_f32 => u2!(mode | m, a, b | fp8::stochastic(m, fp8::BF8, a, b)),
+        ConvertOp::v_cvt_f32_fp8 => u1!(mode | m, a | narrow::to_f32(narrow::fp8(m), a & 0xff)),
+        ConvertOp::v_cvt_f32_bf8 => u1!(mode | m, a | narrow::to_f32(narrow::bf8(m), a & 0xff)),
+        ConvertOp::v_cvt_pk_f32_fp8 => Op::Wide(|m, a, _, _| narrow::pair_to_f32(narrow::fp8(m), a as u32)),
+        ConvertOp::v_cvt_pk_f32_bf8 => Op::Wide(|m, a, _, _| narrow::pair_to_f32(narrow::bf8(m), a as u32)),
+        ConvertOp::v_cvt_pk_fp8_f32 => u2!(mode | m, a, b | narrow::pair(m, narrow::fp8(m), a, b)),
+        ConvertOp::v_cvt_pk_bf8_f32 => u2!(mode | m, a, b | narrow::pair(m, narrow::bf8(m), a, b)),
+        ConvertOp::v_cvt_sr_fp8_f32 => u2!(mode | m, a, b | narrow::stochastic(m, narrow::fp8(m), a, b)),
+        ConvertOp::v_cvt_sr_bf8_f32 => u2!(mode | m, a, b | narrow::stochastic(m, narrow::bf8(m), a, b)),
     }
 }
 

@@ -301,7 +301,7 @@ fn fits(value: i64, bits: u32) -> bool {
 
 /// A number in a source of some type.
 pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> Result<Operand, ParseRule> {
-    if let Some(code) = inline(ty, value, gpu).filter(|_| !value.address) {
+    if let Some(code) = inline(ty, value, gpu).filter(|_| !value.address && !value.literal) {
         return Ok(Operand::Inline(code));
     }
     literal(ty, value, signed).map(Operand::Literal)
@@ -309,7 +309,7 @@ pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> R
 
 /// Whether the text of a literal is read as that literal: not if it could be an inline constant.
 pub(in crate::amdgcn) fn is_literal(slot: &OperandSlot, value: u32, gpu: &Gpu) -> bool {
-    let number = ExprValue { value: value.into(), float: false, address: false };
+    let number = ExprValue { value: value.into(), float: false, address: false, literal: false };
     let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
     !takes_constants(slot.class) || constant(ty, number, false, gpu) == Ok(Operand::Literal(value))
 }

@@ -219,7 +219,7 @@ pub(super) fn parse(
             "neg" if open && !written.neg => written.neg = true,
             "abs" if open && !written.abs => written.abs = true,
             "sext" if open && !written.sext => written.sext = true,
-            // Of a constant it says nothing: what can be an inline constant is one.
+            // LLVM 19 ignores it; later ones never make an inline constant of what it holds.
             "lit" if open && !literal => literal = true,
             _ => {
                 scan.back_to(at);
@@ -237,7 +237,8 @@ pub(super) fn parse(
     } else if let Some((reg, dwords, half)) = register(scan, symbols)? {
         OperandSyntax::Reg { reg, dwords, half }
     } else if bar || closing > 0 {
-        let value = if bar { scan.primary(symbols, 8)? } else { scan.expression(symbols)? };
+        let mut value = if bar { scan.primary(symbols, 8)? } else { scan.expression(symbols)? };
+        value.literal |= literal;
         OperandSyntax::Value(value)
     } else {
         let at = scan.at();

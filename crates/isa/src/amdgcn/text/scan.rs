@@ -19,6 +19,8 @@ pub(super) struct ExprValue {
     pub(super) float: bool,
     /// An address took part.
     pub(super) address: bool,
+    /// Written as a literal, by `lit()`.
+    pub(super) literal: bool,
 }
 
 /// Whether a byte may be part of a name.
@@ -191,7 +193,7 @@ impl<'a> LineScan<'a> {
         {
             self.at = end;
             self.space();
-            return Ok(ExprValue { value: value.into(), float: false, address: false });
+            return Ok(ExprValue { value: value.into(), float: false, address: false, literal: false });
         }
         let (radix, digits) = match (self.peek(), self.byte(1)) {
             (b'0', b'x' | b'X') => (16, start + 2),
@@ -227,7 +229,12 @@ impl<'a> LineScan<'a> {
             let text = self.text.get(start..self.at).unwrap_or_default();
             let float: f64 = text.parse().map_err(|_| self.error(start, ParseRule::Number))?;
             self.space();
-            return Ok(ExprValue { value: float.to_bits() as i64, float: true, address: false });
+            return Ok(ExprValue {
+                value: float.to_bits() as i64,
+                float: true,
+                address: false,
+                literal: false,
+            });
         }
         if radix == 10 && self.at - start > 1 && bytes.get(start) == Some(&b'0') {
             let text = self.text.get(start..self.at).unwrap_or_default();
@@ -237,7 +244,7 @@ impl<'a> LineScan<'a> {
             return Err(self.error(start, ParseRule::Number));
         }
         self.space();
-        Ok(ExprValue { value: value as i64, float: false, address: false })
+        Ok(ExprValue { value: value as i64, float: false, address: false, literal: false })
     }
 
     /// An expression: numbers, symbols, operators with C's precedence.
@@ -293,9 +300,11 @@ impl<'a> LineScan<'a> {
             b'0'..=b'9' => match self.numbered_label() {
                 Some(name) => match symbols.symbol(name) {
                     Some(SymbolValue::Absolute(value)) => {
-                        Ok(ExprValue { value, float: false, address: false })
+                        Ok(ExprValue { value, float: false, address: false, literal: false })
                     }
-                    Some(SymbolValue::Address(value)) => Ok(ExprValue { value, float: false, address: true }),
+                    Some(SymbolValue::Address(value)) => {
+                        Ok(ExprValue { value, float: false, address: true, literal: false })
+                    }
                     None => Err(self.error(start, ParseRule::Symbol)),
                 },
                 None => self.number(),
@@ -308,13 +317,20 @@ impl<'a> LineScan<'a> {
                 }
                 self.space();
                 if name == "." {
-                    return Ok(ExprValue { value: symbols.here(), float: false, address: true });
+                    return Ok(ExprValue {
+                        value: symbols.here(),
+                        float: false,
+                        address: true,
+                        literal: false,
+                    });
                 }
                 match symbols.symbol(name) {
                     Some(SymbolValue::Absolute(value)) => {
-                        Ok(ExprValue { value, float: false, address: false })
+                        Ok(ExprValue { value, float: false, address: false, literal: false })
                     }
-                    Some(SymbolValue::Address(value)) => Ok(ExprValue { value, float: false, address: true }),
+                    Some(SymbolValue::Address(value)) => {
+                        Ok(ExprValue { value, float: false, address: true, literal: false })
+                    }
                     None => Err(self.error(start, ParseRule::Symbol)),
                 }
             }
@@ -390,7 +406,7 @@ impl<'a> LineScan<'a> {
             // The distance of two addresses is a number.
             let address =
                 if operator == b'-' { left.address != right.address } else { left.address || right.address };
-            left = ExprValue { value, float: false, address };
+            left = ExprValue { value, float: false, address, literal: false };
         }
         Ok(left)
     }

@@ -1,6 +1,7 @@
 //! `swizzle(…)`: the pattern by which `ds_swizzle_b32` exchanges lanes.
 //!
-//! Facts: AMD's ISA manuals, and LLVM 19 for the names of patterns.
+//! Facts: AMD's ISA manuals, and LLVM 19 for the names of patterns; rotations and those of Fourier transforms have names in LLVM 23,
+//! which are read, and not written.
 
 use super::Symbols;
 use super::line::LineBuf;
@@ -9,6 +10,10 @@ use super::scan::LineScan;
 
 /// Each of four lanes takes one of these four.
 const QUAD_PERM: i32 = 0x8000;
+
+/// Lanes are rotated, left or right; their numbers' bits are reversed.
+const ROTATE: i32 = 0xc000;
+const FFT: i32 = 0xe000;
 
 /// Bits of a lane number.
 const LANE: i32 = 31;
@@ -75,6 +80,11 @@ pub(super) fn parse(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i3
             let size = next(scan, 2, 32)?;
             LANE | (power(scan, at, size)? - 1) << 10
         }
+        "ROTATE" => {
+            let right = next(scan, 0, 1)?;
+            ROTATE | right << 10 | next(scan, 0, 31)? << 5
+        }
+        "FFT" => FFT | next(scan, 0, 31)?,
         _ => return Err(scan.error(at, ParseRule::ModifierValue)),
     };
     scan.expect(b')', ParseRule::Parenthesis)?;

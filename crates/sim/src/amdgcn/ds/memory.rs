@@ -102,6 +102,9 @@ pub(super) fn exec(
         .then(|| apply::address_scalar(machine, wave, Reg::M0))
         .filter(|end| *end != u32::MAX);
     let Some((action, form, mut values, data)) = operation(machine, wave, decoded, ds, base) else { return };
+    if let Form::Columns { .. } = form {
+        columns(machine, wave, lanes, &values);
+    }
     if let Some(end) = end {
         limit(&mut values, lanes, end);
     }
@@ -127,6 +130,17 @@ pub(super) fn exec(
     let held = (ds.gds && generation <= Gfx::Gfx11_5).then(|| operands(decoded));
     let counters = [(counter, if ds.gds { 4 } else { 3 }), (WaitCounter::Exp, 5)];
     issue::issue(machine, wave, access, &counters[..1 + usize::from(held.is_some())], held);
+}
+
+/// What a load that transposes asks for: every lane, and addresses that are aligned to what is loaded, of 96 bits as of 128.
+fn columns(machine: &mut Machine<'_>, wave: &Wave, lanes: u64, values: &LaneValues) {
+    if lanes != 0 && lanes != Wave::all(&machine.gpu) {
+        machine.fault(wave, FaultKind::Undefined("a transposed load while not all lanes are enabled"));
+    }
+    let align = (4 * values.pieces.len() as u64).next_power_of_two();
+    if bits(lanes).any(|lane| !values.at[lane].is_multiple_of(align)) {
+        machine.fault(wave, FaultKind::Undefined("a transposed load at an address that is not aligned"));
+    }
 }
 
 /// Registers that an instruction reads.

@@ -98,6 +98,11 @@ fn stride(pair: Pair) -> u32 {
     pair.stride.into()
 }
 
+/// A load that transposes elements of so many bits.
+fn columns(bytes: u8, bits: u8) -> DsKind {
+    DsKind::Load { form: Form::Columns { bits }, bytes, two: None }
+}
+
 impl DsOp {
     pub(in crate::amdgcn) fn new(inst: &Inst) -> Option<DsOp> {
         let row = inst.row();
@@ -105,6 +110,10 @@ impl DsOp {
             (_, Opcode::ds_swizzle_b32) => DsKind::Swizzle,
             (_, Opcode::ds_permute_b32) => DsKind::Permute,
             (_, Opcode::ds_bpermute_b32) => DsKind::Bpermute,
+            (_, Opcode::ds_read_b64_tr_b4) => columns(8, 4),
+            (_, Opcode::ds_read_b64_tr_b8) => columns(8, 8),
+            (_, Opcode::ds_read_b64_tr_b16) => columns(8, 16),
+            (_, Opcode::ds_read_b96_tr_b6) => columns(12, 6),
             (_, Opcode::ds_append) => DsKind::Append { add: true },
             (_, Opcode::ds_consume) => DsKind::Append { add: false },
             (_, Opcode::ds_condxchg32_rtn_b64) => DsKind::ExchangeIf,

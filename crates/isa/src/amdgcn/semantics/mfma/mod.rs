@@ -10,6 +10,7 @@ mod number;
 mod shape;
 mod sum;
 
+pub(super) use number::Special;
 pub use number::{Factor, Number, NumberClass};
 pub use sum::{Order, SCALED, SumMode};
 

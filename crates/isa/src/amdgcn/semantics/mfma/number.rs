@@ -1,4 +1,5 @@
-//! Elements of A and B taken apart: a sign, a significand and the exponent that the matrix core aligns by.
+//! Elements of A and B taken apart: a sign, a significand and the exponent that the matrix core aligns by. Conversions
+//! between small formats take them apart by the same table.
 //!
 //! Facts: AMD's CDNA 3 and CDNA 4 manuals (formats), LLVM for the FNUZ formats of gfx94x.
 
@@ -37,7 +38,7 @@ pub enum Factor {
 
 /// Values that are not finite numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Special {
+pub(in crate::amdgcn::semantics) enum Special {
     /// Infinity below NaNs, as IEEE 754 has them.
     Ieee,
     /// The greatest magnitude is a NaN.
@@ -50,11 +51,11 @@ enum Special {
 
 /// The fields of a format.
 #[derive(Debug, Clone, Copy)]
-struct Fields {
-    exponent: u32,
-    fraction: u32,
-    bias: i32,
-    special: Special,
+pub(in crate::amdgcn::semantics) struct Fields {
+    pub exponent: u32,
+    pub fraction: u32,
+    pub bias: i32,
+    pub special: Special,
 }
 
 impl Factor {
@@ -75,7 +76,7 @@ impl Factor {
         [Factor::Fp8, Factor::Bf8, Factor::Fp6, Factor::Bf6, Factor::Fp4].get(usize::from(code)).copied()
     }
 
-    fn fields(self) -> Fields {
+    pub(in crate::amdgcn::semantics) fn fields(self) -> Fields {
         let of = |exponent, fraction, bias, special| Fields { exponent, fraction, bias, special };
         match self {
             Factor::F64 => of(11, 52, 1023, Special::Ieee),
