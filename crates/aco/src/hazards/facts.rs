@@ -143,7 +143,9 @@ fn unit(row: &InstRow) -> ExecUnit {
         | Format::Vop3
         | Format::Vop3p
         | Format::Vopd
-        | Format::Vinterp => ExecUnit::Valu,
+        | Format::Vinterp
+        | Format::Mai
+        | Format::MaiScaled => ExecUnit::Valu,
     }
 }
 

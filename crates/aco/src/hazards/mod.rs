@@ -39,12 +39,11 @@ enum Cure {
 /// Inserts what hazards need.
 pub fn insert(program: &mut MachineProgram) {
     match program.gpu.generation() {
-        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => {
-            run::<states::WaitStates>(program);
-        }
+        // There is no program for a GPU of CDNA, whose matrix instructions have rules of their own.
+        generation if generation < Gfx::Gfx10 => run::<states::WaitStates>(program),
         Gfx::Gfx10 => run::<late::LateReads>(program),
         Gfx::Gfx10_3 => {}
-        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => run::<valu::ValuResults>(program),
+        _ => run::<valu::ValuResults>(program),
     }
 }
 
