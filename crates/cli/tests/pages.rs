@@ -1,0 +1,46 @@
+//! `--html OUT`: pages in files and on standard output.
+
+mod program;
+
+use program::Folder;
+use unwedge::base::Generation;
+use unwedge_testkit::devcore::DevcoreBuilder;
+
+fn dumps() -> Folder {
+    let dump = |process: &str| DevcoreBuilder::complete(Generation::A6xx).process(process, process).text();
+    Folder::of(&[("a.devcore", dump("one")), ("b.devcore", dump("<i>two</i>"))])
+}
+
+#[test]
+fn explain_writes_a_page_in_place_of_text() {
+    let folder = dumps();
+    let (code, out, err) = folder.run(&["explain", "b.devcore", "--html", "page.html"], b"");
+    assert_eq!((code, &*out), (Some(0), ""), "{err}");
+    let page = std::fs::read_to_string(folder.path("page.html")).expect("the page");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("&lt;i&gt;two&lt;/i&gt;"), "{page}");
+    let (code, shown, _) = folder.run(&["explain", "b.devcore", "--html", "-"], b"");
+    assert_eq!((code, shown), (Some(0), page.clone()));
+    let (_, signature, _) = folder.run(&["explain", "b.devcore", "--signature"], b"");
+    let signature = signature.split('\t').next().expect("a signature");
+    assert!(page.contains(signature), "{signature}");
+}
+
+#[test]
+fn a_page_is_of_one_dump() {
+    let folder = dumps();
+    let (code, _, err) = folder.run(&["explain", "a.devcore", "b.devcore", "--html", "page.html"], b"");
+    assert!(code == Some(2) && err.contains("--html is the page of one dump"), "{code:?} {err}");
+    let (code, _, err) = folder.run(&["explain", "a.devcore", "--html", "absent/page.html"], b"");
+    assert!(code != Some(0) && err.contains("absent/page.html"), "{code:?} {err}");
+}
+
+#[test]
+fn listings_are_pages_with_their_colours() {
+    let folder = dumps();
+    for args in [&["decode", "a.devcore"][..], &["diff", "a.devcore", "b.devcore"]] {
+        let (code, page, err) = folder.run(&[args, &["--html", "-"]].concat(), b"");
+        assert_eq!(code, Some(0), "{args:?}: {err}");
+        assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<pre>"), "{page}");
+        assert!(!page.contains('\x1b'), "{args:?}");
+    }
+}
