@@ -488,7 +488,7 @@ fn literals_and_patterns_by_name() {
     ] {
         let gpu = gpu(name, "");
         let inst = text::parse_line(line, &gpu, &()).expect(line);
-        assert_eq!(codec::encode(&inst, &gpu).expect(line)[..], words, "{line}");
+        assert_eq!(codec::encode(&inst, &gpu).expect(line).as_slice(), words, "{line}");
     }
     // Where no literal is allowed it is refused.
     assert!(text::parse_line("v_mad_f32 v0, v1, lit(1), v2", &gpu("gfx900", ""), &()).is_err());
