@@ -218,12 +218,12 @@ fn a_vertex_that_a_value_chooses_is_checked_before_a_store() {
 
 #[test]
 fn slots_of_the_patch_are_numbered_separately() {
-    let vars = "var v0 \"\" output t2 location 0 flags arrayed\nvar v1 \"\" output t1 location 0 flags patch\n\
-                type t7 = [4 t0]\nvar v2 \"\" output t7 builtin tess_level_outer flags patch\n";
-    let vars = format!("type t7 = [4 t0]\n{}", vars.replace("type t7 = [4 t0]\n", ""));
+    let vars = "type t7 = [4 t0]\nvar v0 \"\" output t2 location 0 flags arrayed\n\
+                var v1 \"\" output t1 location 0 flags patch\n\
+                var v2 \"\" output t7 builtin tess_level_outer flags patch\n";
     let body = "%2: b32x4 = vec %0, %0, %0, %0\nstore_var<v0 mask 0xf> %2, %1\nstore_var<v1 mask 0xc> %2\n\
                 %3: b32 = const<0x2>\nstore_var<v2 mask 0x1> %0, %3";
-    let control = lowered(Stage::TessControl, &vars, body);
+    let control = lowered(Stage::TessControl, vars, body);
     let levels = Builtin::TessLevelOuter.slots().start;
     let level = format!("store_slot<out slot {levels} component 2 index 0 patch>");
     assert_eq!(

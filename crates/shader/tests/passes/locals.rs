@@ -1,10 +1,11 @@
 //! Local variables in scratch memory, and outputs that become local variables.
 
+use std::collections::BTreeMap;
 use unwedge_shader::interp::{
-    BindingPoint, Bindings, Dispatch, InvocationInput, NoImages, Options, VertexOutput, run_compute,
-    run_stage,
+    BindingPoint, Bindings, Dispatch, InvocationInput, NoImages, Options, VariableLanes, VertexOutput,
+    run_compute, run_stage,
 };
-use unwedge_shader::ir::{Op, Shader, Stage, SystemValue};
+use unwedge_shader::ir::{Op, Shader, Stage, SystemValue, Var};
 use unwedge_shader::passes::{lower_locals, lower_outputs, pass};
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
@@ -98,7 +99,7 @@ fn variables_that_do_not_fit_stay() {
 }
 
 /// The lanes of the first output of each invocation, and of each vertex.
-fn outputs(shader: &Shader) -> (Vec<Vec<Option<u64>>>, Vec<Vec<Option<u64>>>) {
+fn outputs(shader: &Shader) -> (Vec<VariableLanes>, Vec<VariableLanes>) {
     let input = |number: u32| {
         let mut input = InvocationInput::default();
         for value in [SystemValue::VertexIndex, SystemValue::InvocationId, SystemValue::SampleId] {
@@ -111,9 +112,8 @@ fn outputs(shader: &Shader) -> (Vec<Vec<Option<u64>>>, Vec<Vec<Option<u64>>>) {
     let run = run_stage(shader, inputs, &mut Bindings::default(), &mut NoImages, &options);
     let (outputs, report) = run.unwrap_or_else(|e| panic!("{e}\n{}", print(shader)));
     assert!(report.findings.is_empty(), "{:?}\n{}", report.findings, print(shader));
-    let first = |variables: &std::collections::BTreeMap<_, Vec<Option<u64>>>| {
-        variables.values().next().cloned().unwrap_or_default()
-    };
+    let first =
+        |variables: &BTreeMap<Var, VariableLanes>| variables.values().next().cloned().unwrap_or_default();
     let vertices = outputs.iter().flat_map(|output| &output.vertices).filter_map(|vertex| match vertex {
         VertexOutput::Vertex { variables, .. } => Some(first(variables)),
         VertexOutput::EndPrimitive { .. } => None,
