@@ -77,14 +77,24 @@ fn rules(source: &str, out: &mut String) -> Result<(), Failure> {
             "" => "0".to_owned(),
             doubt => format!("generations({doubt:?})"),
         };
-        for (key, _) in &row.said {
+        let mut states = String::new();
+        for (on, numbers) in row.said.iter().filter_map(|(key, v)| Some((key.strip_prefix("states ")?, v))) {
+            let mut numbers: Vec<u8> =
+                numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+            if let [one] = numbers[..] {
+                numbers = vec![one; 4];
+            }
+            let [_, _, _, _] = numbers[..] else { return Err(format!("{name}: one number or four").into()) };
+            write!(states, "(generations({on:?}), {numbers:?}), ")?;
+        }
+        for (key, _) in row.said.iter().filter(|(key, _)| !key.starts_with("states ")) {
             if !["is", "first", "then", "cure", "source", "dispute", "doubt"].contains(&key.as_str()) {
                 return Err(format!("{name}: no key {key}").into());
             }
         }
         writeln!(
             out,
-            "RuleInfo {{ rule: Rule::{}, name: {name:?}, level: Certainty::{}, gens: generations({on:?}), doubt: {doubt}, distance: {distance}, \
+            "RuleInfo {{ rule: Rule::{}, name: {name:?}, level: Certainty::{}, gens: generations({on:?}), doubt: {doubt}, distance: {distance}, states: &[{states}], \
              first: {:?}, then: {:?}, cure: {:?}, source: {:?}, dispute: {:?} }},",
             camel(name),
             camel(level),

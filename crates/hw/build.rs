@@ -44,7 +44,7 @@ const AMD: compile::Family = compile::Family {
 };
 
 const fn gfx(variant: &'static str) -> compile::FamilyMember {
-    compile::FamilyMember { variant, spaces: GFX_SPACES, beside: &["pm4", "sdma", "faults"] }
+    compile::FamilyMember { variant, spaces: GFX_SPACES, beside: &["pm4", "sdma", "media", "faults"] }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -6,6 +6,9 @@ use unwedge_isa::amdgcn::codec::InstEncodeError;
 /// Why a program gives no code. None of these is a fault of the machine that the code would run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FinishError {
+    /// Code for the GPU is not made: it has hazards of its own.
+    #[error("{0} is not compiled for yet")]
+    Gpu(&'static str),
     /// A pseudo instruction, or a form of one, has no lowering yet.
     #[error("{inst}: {name} is not lowered yet ({reason})")]
     NotDone {

@@ -4,8 +4,8 @@ use crate::assemble;
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
-use crate::{allocate, edges, eliminate, hardware, hazards, live, machine, waits};
-use unwedge_isa::amdgcn::Gpu;
+use crate::{allocate, edges, eliminate, hardware, hazards, jumps, live, machine, waits};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// How many registers a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +86,9 @@ pub fn finish_watched(
     limits: &Limits,
     watch: &mut dyn FnMut(BackPhase, &Program),
 ) -> Result<Code, FinishError> {
+    if matches!(program.gpu.generation(), Gfx::Gfx908 | Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950) {
+        return Err(FinishError::Gpu(program.gpu.name()));
+    }
     let variants = Variants::of(&program.gpu);
     edges::prepare(program)?;
     let live = live::analyze(program);
@@ -97,6 +100,7 @@ pub fn finish_watched(
     hardware::lower(program, &variants)?;
     watch(BackPhase::Hardware, program);
     let mut machine = machine::from_program(program, &variants)?;
+    jumps::simplify(&mut machine);
     waits::insert(&mut machine);
     hazards::insert(&mut machine);
     let assembly = assemble::assemble(&mut machine)?;

@@ -18,6 +18,7 @@ mod finish;
 pub mod hardware;
 pub mod hazards;
 pub mod ir;
+pub mod jumps;
 mod linear_ssa;
 pub mod live;
 mod lower;

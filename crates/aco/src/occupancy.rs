@@ -32,7 +32,9 @@ fn simd(gpu: &Gpu) -> SimdRegisters {
         Gfx::Gfx6 | Gfx::Gfx7 => old(512, 8, 10),
         // From Polaris on.
         Gfx::Gfx8 if gpu.version()[2] >= 3 => old(800, 16, 8),
-        Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => old(800, 16, 10),
+        Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx908 | Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950 => {
+            old(800, 16, 10)
+        }
         Gfx::Gfx10 => rdna(512, 4, 20),
         Gfx::Gfx10_3 => rdna(512, 8, 16),
         Gfx::Gfx11 if gpu.version()[2] >= 2 => rdna(512, 8, 16),

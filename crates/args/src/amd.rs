@@ -59,9 +59,12 @@ pub struct AmdCheck {
     /// Only the shader of this number of a dump, as `amd disasm` lists them
     #[arg(long, value_name = "NUMBER")]
     pub shader: Option<usize>,
-    /// Also what sources differ on, waits that are spare, code that is not reached
+    /// Also warnings, on which sources differ, and notes: spare waits, code that is not reached
     #[arg(long)]
     pub all: bool,
+    /// Findings of this level and above are shown, and make the exit status 4
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "error")]
+    pub deny: CheckLevel,
     /// One JSON object, whose schema docs/json-schema.md tells
     #[arg(long)]
     pub json: bool,
@@ -88,6 +91,17 @@ pub struct AmdCheck {
     pub verbose: bool,
 }
 
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckLevel {
+    /// Wrong on this GPU
+    Error,
+    /// Sources differ on whether it is
+    Warning,
+    /// Correct, and not as it should be
+    Note,
+}
+
 /// A number, in hexadecimal after `0x`.
 fn clap_num(text: &str) -> Result<u32, std::num::ParseIntError> {
     text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u32::from_str_radix(hex, 16))
@@ -102,6 +116,9 @@ pub struct AmdTarget {
     /// Modes of the GPU, as LLVM's -mattr has them: +wavefrontsize64, +real-true16, +xnack
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub features: Option<String>,
+    /// The code object of this number of a bundle, program or archive, as `unwedge info` lists them
+    #[arg(long, value_name = "NUMBER")]
+    pub object: Option<usize>,
 }
 
 /// `amd asm`

@@ -35,12 +35,18 @@ generations! {
     Gfx7 = "7",
     /// Volcanic Islands, Polaris.
     Gfx8 = "8",
-    /// Vega, Raven, MI100, MI200.
+    /// Vega, Raven.
     Gfx9 = "9",
     /// Vega 20: registers and packets of gfx9, and a few instructions more.
     Gfx906 = "906",
+    /// MI100: registers and packets of gfx9, instructions of Vega 20, and products of matrices.
+    Gfx908 = "908",
+    /// MI200: registers and packets of gfx9, and one file of vector and accumulation registers.
+    Gfx90a = "90a",
     /// MI300: gfx9.4.3 and after.
     Gfx940 = "9.4.3",
+    /// MI350: registers and packets of MI300, and more instructions.
+    Gfx950 = "9.5",
     /// Navi 1x.
     Gfx10 = "10",
     /// Navi 2x.
@@ -57,6 +63,11 @@ impl Gfx {
     /// By its number: `10.3`.
     pub fn from_number(number: &str) -> Option<Gfx> {
         Gfx::ALL.into_iter().find(|gfx| gfx.number() == number)
+    }
+
+    /// Whether it is Vega or one of the Instinct GPUs after it, the fifth generation of GCN and CDNA.
+    pub const fn is_gfx9(self) -> bool {
+        self as u8 >= Gfx::Gfx9 as u8 && (self as u8) < Gfx::Gfx10 as u8
     }
 }
 
@@ -85,7 +96,10 @@ impl GcVersion {
             (6, ..) => Gfx::Gfx6,
             (7, ..) => Gfx::Gfx7,
             (8, ..) => Gfx::Gfx8,
-            (9, 4, 3..) | (9, 5.., _) => Gfx::Gfx940,
+            (9, 5.., _) => Gfx::Gfx950,
+            (9, 4, 3..) => Gfx::Gfx940,
+            (9, 4, 2) => Gfx::Gfx90a,
+            (9, 4, 1) => Gfx::Gfx908,
             (9, 4, 0) => Gfx::Gfx906,
             (9, ..) => Gfx::Gfx9,
             (10, 3.., _) => Gfx::Gfx10_3,
@@ -120,7 +134,9 @@ impl GfxTarget {
     pub const fn generation(self) -> Option<Gfx> {
         Some(match (self.major, self.minor, self.stepping) {
             (9, 0, 6) => Gfx::Gfx906,
-            (9, 4.., _) => Gfx::Gfx940,
+            (9, 0, 8) => Gfx::Gfx908,
+            (9, 0, 10) => Gfx::Gfx90a,
+            (9, 4, _) => Gfx::Gfx940,
             // Elsewhere the first two numbers tell, and both notations have them.
             (major, minor, _) => return GcVersion { major, minor, revision: u8::MAX }.generation(),
         })
@@ -159,9 +175,10 @@ mod tests {
         assert_eq!(of(10, 1, 10), Some(Gfx::Gfx10));
         assert_eq!(of(10, 3, 6), Some(Gfx::Gfx10_3));
         assert_eq!(of(9, 4, 0), Some(Gfx::Gfx906), "Vega 20");
-        assert_eq!(of(9, 4, 2), Some(Gfx::Gfx9), "Aldebaran");
+        assert_eq!(of(9, 4, 1), Some(Gfx::Gfx908), "Arcturus");
+        assert_eq!(of(9, 4, 2), Some(Gfx::Gfx90a), "Aldebaran");
         assert_eq!(of(9, 4, 3), Some(Gfx::Gfx940));
-        assert_eq!(of(9, 5, 0), Some(Gfx::Gfx940));
+        assert_eq!(of(9, 5, 0), Some(Gfx::Gfx950));
         assert_eq!(of(11, 5, 1), Some(Gfx::Gfx11_5));
         assert_eq!(of(13, 0, 0), None);
     }
@@ -170,9 +187,10 @@ mod tests {
     fn generations_by_target() {
         let of = |name| GfxTarget::from_name(name).and_then(GfxTarget::generation);
         assert_eq!(of("gfx906"), Some(Gfx::Gfx906), "Vega 20");
-        assert_eq!(of("gfx90a"), Some(Gfx::Gfx9), "Aldebaran");
+        assert_eq!(of("gfx908"), Some(Gfx::Gfx908), "Arcturus");
+        assert_eq!(of("gfx90a"), Some(Gfx::Gfx90a), "Aldebaran");
         assert_eq!(of("gfx942"), Some(Gfx::Gfx940));
-        assert_eq!(of("gfx950"), Some(Gfx::Gfx940));
+        assert_eq!(of("gfx950"), Some(Gfx::Gfx950));
         assert_eq!(of("gfx1036"), Some(Gfx::Gfx10_3));
         assert_eq!(of("gfx1153"), Some(Gfx::Gfx11_5));
         assert_eq!(of("gfx1310"), None);

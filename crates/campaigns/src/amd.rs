@@ -99,7 +99,7 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
     let read = files.read()?;
     let dump = AmdDump::of(&read).ok_or_else(|| files.not_a_dump())?;
     match view {
-        View::Info { json } => drop(info::show(&files, db, json, style, out)?),
+        View::Info { json } => drop(info::show(&files, db, json, style, 1 << 30, out)?),
         View::Explain { json } => {
             let report = around::explained(&read, db, 1 << 30);
             print_report(&report, None, json, out);

@@ -116,7 +116,7 @@ pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Resu
     let (size, lost) = (files.size(), files.unpacking());
     let max_size = size.saturating_mul(64);
     if let View::Info { json } = view {
-        return info::show(files, db, json, style, out).map(drop).map_err(failed);
+        return info::show(files, db, json, style, max_size, out).map(drop).map_err(failed);
     }
     let dump = files.read().map_err(failed)?;
     match (view, &dump, IntelDump::of(&dump)) {

@@ -188,6 +188,7 @@ impl<'a> Dump<'a> {
             FileKind::RdCapture
             | FileKind::NoErrorState
             | FileKind::Elf
+            | FileKind::Bundle
             | FileKind::Folder
             | FileKind::Empty
             | FileKind::ToolText

@@ -10,6 +10,7 @@ pub mod absence;
 pub mod amd;
 pub mod amdgpu;
 pub mod ascii85;
+pub mod bundle;
 pub mod dump;
 pub mod elf;
 pub mod i915;

@@ -3,7 +3,7 @@
 //! For choosing a reader, and for messages about files that none reads. Never: by a file's name. Facts: the first lines
 //! that kernels and drivers print, the section types of rd captures, magic numbers of files.
 
-use crate::{amdgpu, i915, msm, radv, rd, umr, xe};
+use crate::{amdgpu, bundle, i915, msm, radv, rd, umr, xe};
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +26,8 @@ pub enum FileKind {
     UmrText,
     /// An ELF file.
     Elf,
+    /// A bundle of code objects of AMD GPUs, or an archive.
+    Bundle,
     /// A folder that is not a hang report of RADV.
     Folder,
     /// Nothing.
@@ -49,6 +51,8 @@ pub fn sniff(bytes: &[u8]) -> FileKind {
         FileKind::Empty
     } else if head.starts_with(b"\x7fELF") {
         FileKind::Elf
+    } else if bundle::sniff(head) {
+        FileKind::Bundle
     } else if text() && is_tool_text(head) {
         FileKind::ToolText
     } else if head.starts_with(b"---\n") && msm::sniff(head) {
@@ -99,6 +103,7 @@ impl FileKind {
             FileKind::RadvReport => "radv-report",
             FileKind::UmrText => "umr-text",
             FileKind::Elf => "elf",
+            FileKind::Bundle => "bundle",
             FileKind::Folder => "folder",
             FileKind::Empty => "empty",
             FileKind::ToolText => "tool-text",
@@ -119,6 +124,7 @@ impl FileKind {
             FileKind::RadvReport => "a hang report of RADV",
             FileKind::UmrText => "text of umr",
             FileKind::Elf => "an ELF file",
+            FileKind::Bundle => "a bundle of code objects, or an archive",
             FileKind::Folder => "a folder that is not a hang report of RADV",
             FileKind::Empty => "an empty file",
             FileKind::ToolText => "output of crashdec or cffdump",
@@ -148,6 +154,10 @@ mod tests {
             (b"\n**** VM state ****\n[1000].length: 0x1000\n", FileKind::XeDevcore),
             (&rd, FileKind::RdCapture),
             (b"\x7fELF\x02", FileKind::Elf),
+            (b"__CLANG_OFFLOAD_BUNDLE__", FileKind::Bundle),
+            (b"CCOB\x02\0\x01\0", FileKind::Bundle),
+            (b"CCOB\x20\0", FileKind::Binary),
+            (b"!<arch>\n", FileKind::Bundle),
             (b"", FileKind::Empty),
             (b"No error state collected\n", FileKind::NoErrorState),
             (b"no error state collected\n", FileKind::NoErrorState),

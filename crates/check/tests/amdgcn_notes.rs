@@ -367,7 +367,9 @@ fn flat_loads_end_in_no_order() {
     let loads = "flat_load_dword v1, v[2:3]\nflat_load_dword v4, v[2:3]\n";
     let used = "v_mov_b32 v5, v1\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_endpgm";
     for (wait, rules) in [
-        ("vmcnt(1) lgkmcnt(1)", &["wait", "wait"][..]),
+        ("vmcnt(2) lgkmcnt(1)", &["wait", "wait"][..]),
+        // Enough, if none of them accesses LDS.
+        ("vmcnt(1) lgkmcnt(1)", &["flat_wait", "flat_wait"]),
         ("vmcnt(0)", &["flat_wait"]),
         ("lgkmcnt(0)", &["flat_wait"]),
         ("vmcnt(0) lgkmcnt(0)", &[]),

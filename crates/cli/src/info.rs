@@ -7,10 +7,12 @@ use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use std::io::Write;
 use unwedge::base::Diagnostic;
+use unwedge::capture::bundle::Bundle;
 use unwedge::capture::{Dump, FileKind};
 use unwedge::files::{Compression, InputStream};
 use unwedge::hw::Db;
 use unwedge_view::amd::{self, AmdDump};
+use unwedge_view::info::objects::ObjectSummary;
 use unwedge_view::info::{self, FileContents, FileInfo};
 use unwedge_view::intel::IntelDump;
 use unwedge_view::{CaptureStream, Style, rd};
@@ -24,7 +26,7 @@ pub(crate) fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure
     };
     let mut out = Output::open(global, false);
     let style = out.style;
-    let diagnostics = show(&files, &db, args.json, style, &mut out)?;
+    let diagnostics = show(&files, &db, args.json, style, global.max_size, &mut out)?;
     out.finish()?;
     Ok(Outcome::of(&files.name, &diagnostics))
 }
@@ -61,7 +63,7 @@ fn stream_of(
     Ok(Outcome::of(&stream.name, &diagnostics))
 }
 
-/// What is in a dump, or in a file of another known kind, as JSON or text. Returns what was lost. A failed write ends the
+/// What is in a dump, or in a file of another known kind, as JSON or text. No more than `limit` bytes of code objects are unpacked. Returns what was lost. A failed write ends the
 /// output; it is for the owner of `out` to remember why.
 ///
 /// # Errors
@@ -71,10 +73,11 @@ pub fn show(
     db: &Db,
     as_json: bool,
     style: Style,
+    limit: u64,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
     let dump = match files.kind {
-        FileKind::Elf => None,
+        FileKind::Elf | FileKind::Bundle => None,
         _ => Some(files.read()?),
     };
     let mut diagnostics = files.unpacking();
@@ -85,10 +88,15 @@ pub fn show(
         let _ = amd::info(&file, dump, &diagnostics, db, as_json, style, out);
         return Ok(diagnostics);
     }
+    let objects = match dump {
+        None => objects(files, limit, &mut diagnostics),
+        Some(_) => Vec::new(),
+    };
     let contents = match &dump {
         Some(Dump::Msm(dump)) => FileContents::Msm(dump),
         Some(dump) => IntelDump::of(dump).map_or(FileContents::Other, FileContents::Intel),
-        None => FileContents::Other,
+        None if objects.is_empty() => FileContents::Other,
+        None => FileContents::Objects(&objects),
     };
     let _ = if as_json {
         info::json(&file, contents, &diagnostics, db, out)
@@ -96,6 +104,17 @@ pub fn show(
         info::text(&file, contents, &diagnostics, db, style, out)
     };
     Ok(diagnostics)
+}
+
+/// The code objects of a file that is one or holds some.
+fn objects(files: &DumpFiles, limit: u64, diagnostics: &mut Vec<Diagnostic>) -> Vec<ObjectSummary> {
+    match Bundle::read(files.bytes(), limit) {
+        Some(bundle) => {
+            diagnostics.extend(bundle.diagnostics.iter().cloned());
+            ObjectSummary::of_bundle(&bundle)
+        }
+        None => ObjectSummary::of_file(files.bytes()).into_iter().collect(),
+    }
 }
 
 /// Names of compressions, for JSON and people.

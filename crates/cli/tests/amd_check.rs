@@ -145,7 +145,13 @@ fn options_say_what_is_set_and_where_code_starts() {
     // What is no mistake is shown where it is asked for.
     let spare = "s_waitcnt vmcnt(0)\ns_endpgm\n";
     assert_eq!(check(&gpu, spare.as_bytes(), 0), "");
-    assert!(check(&with(&["--all"]), spare.as_bytes(), 0).contains("speed[spare-wait]"));
+    assert!(check(&with(&["--all"]), spare.as_bytes(), 0).contains("note[spare-wait]"));
+    // What is denied is shown, and a failure.
+    assert_eq!(check(&with(&["--deny", "warning"]), spare.as_bytes(), 0), "");
+    assert!(check(&with(&["--deny", "note"]), spare.as_bytes(), 4).contains("note[spare-wait]"));
+    let flat = "flat_load_dword v4, v[2:3]\ns_waitcnt vmcnt(0)\nv_mov_b32 v3, v4\ns_endpgm\n";
+    assert_eq!(check(&gpu, flat.as_bytes(), 0), "");
+    assert!(check(&with(&["--deny", "warning"]), flat.as_bytes(), 4).contains("warning[missing-flat-wait]"));
 }
 
 /// A kernel's descriptor tells which registers are set where it starts, and how many lanes its waves have.

@@ -289,3 +289,39 @@ fn what_cannot_be_used_is_refused() {
         assert!(!err.is_empty(), "{args:?}");
     }
 }
+
+/// The assembly of a compiled shader assembles to its code, the object holds that and breaks no rule, and phases print the program.
+#[test]
+fn a_shader_is_compiled_for_amd() {
+    for gpu in ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1200"] {
+        let folder = Folder::of(&[("a.spv", module(false))]);
+        let (code, assembly, err) = folder.run(&["aco", "compile", "--gpu", gpu, "--stats", "a.spv"], b"");
+        assert_eq!(code, Some(0), "{gpu}: {err}");
+        assert!(err.contains("instructions: ") && err.contains("waves per SIMD: "), "{err}");
+        folder.file("a.s", assembly.as_bytes());
+        for args in [
+            &["amd", "asm", "--gpu", gpu, "--emit", "raw", "-o", "assembled", "a.s"][..],
+            &["aco", "compile", "--gpu", gpu, "--emit", "code", "-o", "code", "a.spv"],
+            &["aco", "compile", "--gpu", gpu, "--emit", "object", "-o", "object", "a.spv"],
+            &["amd", "check", "object"],
+        ] {
+            let (code, out, err) = folder.run(args, b"");
+            assert_eq!(code, Some(0), "{gpu}: {args:?}: {out}{err}");
+        }
+        let bytes = |name: &str| std::fs::read(folder.path(name)).expect("written");
+        let own = bytes("code");
+        assert_eq!(bytes("assembled"), own, "{gpu}");
+        assert!(bytes("object").windows(own.len()).any(|part| part == own), "{gpu}");
+    }
+    let folder = Folder::of(&[("a.spv", module(false))]);
+    for (phase, marks) in [("exec", " masked "), ("allocate", " allocated "), ("hardware", " lowered ")] {
+        let args = ["aco", "compile", "--gpu", "gfx1030", "--print-after", phase, "a.spv"];
+        let (code, out, err) = folder.run(&args, b"");
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert!(out.starts_with("program gfx1030 wave32 ") && out.contains(marks), "{out}");
+    }
+    let args = ["aco", "compile", "--gpu", "gfx1030", "--print-after", "nothing", "a.spv"];
+    let (code, _, err) = folder.run(&args, b"");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("phases are select, "), "{err}");
+}

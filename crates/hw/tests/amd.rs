@@ -12,7 +12,8 @@ fn every_packet_layout_is_of_a_packet() {
         assert!(packets.len() > 60, "{gfx}");
         for domain in amd.domains() {
             let name = domain.name();
-            let dma = name.starts_with("SDMA_") || name.starts_with("SIDMA_");
+            let others = ["SDMA_", "SIDMA_", "VCN_", "JPEG_", "MES_"];
+            let dma = others.iter().any(|prefix| name.starts_with(prefix));
             let known = name == "DISPATCH_INDIRECT_MEC" || name == "STATUS" || packets.contains(&name);
             // A layout that is the same everywhere is not taken away from generations without the packet.
             let elsewhere = Gfx::ALL.into_iter().any(|other| {

@@ -7,8 +7,8 @@ use unwedge_hw::amd::Amd;
 use unwedge_hw::{Db, DecodedValue, Variants};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::descriptor::{
-    DIRECTIVES, DescriptorBits, DescriptorTarget, DirectiveEffect, RSRC1, RSRC2, RSRC3, SGPR_GRANULES,
-    VGPR_GRANULES,
+    ACCUM_OFFSET, DIRECTIVES, DescriptorBits, DescriptorTarget, DirectiveEffect, RSRC1, RSRC2, RSRC3,
+    SGPR_GRANULES, VGPR_GRANULES,
 };
 
 const REGISTERS: [(u8, &str); 3] =
@@ -33,6 +33,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("forward_progress", "FWD_PROGRESS"),
     ("shared_vgpr_count", "SHARED_VGPR_CNT"),
     ("inst_pref_size", "INST_PREF_SIZE"),
+    ("tg_split", "TG_SPLIT"),
     ("round_robin_scheduling", "WG_RR_EN"),
     ("exception_", "EXCP_EN"),
 ];
@@ -57,8 +58,10 @@ fn set_bits(gpu: &Gpu, byte: u8) -> Vec<(&'static str, DescriptorBits)> {
         let field = || FIELDS.iter().find(|(start, _)| directive.name.starts_with(start));
         (place.byte == byte).then(|| (field().expect(directive.name).1, place))
     });
-    let counts = [("VGPRS", VGPR_GRANULES), ("SGPRS", SGPR_GRANULES)];
-    of_directives.chain(counts.into_iter().filter(|(_, place)| place.byte == byte)).collect()
+    let counts = [("VGPRS", VGPR_GRANULES), ("SGPRS", SGPR_GRANULES), ("ACCUM_OFFSET", ACCUM_OFFSET)];
+    let accumulates = matches!(gpu.generation(), Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950);
+    let counts = counts.into_iter().filter(move |(name, _)| *name != "ACCUM_OFFSET" || accumulates);
+    of_directives.chain(counts.filter(|(_, place)| place.byte == byte)).collect()
 }
 
 #[test]
@@ -67,7 +70,9 @@ fn descriptors_set_the_fields_of_registers() {
     for gfx in Gfx::ALL {
         let Some(gpu) = Gpu::from_gfx(gfx) else { continue };
         for (byte, register) in REGISTERS {
-            let fields = fields(db.amd_gpu(gfx), register);
+            // The registers of gfx90a are those of GFX9, of which only CDNA 2 and 3 have this one.
+            let own = if gfx == Gfx::Gfx90a && byte == RSRC3 { Gfx::Gfx940 } else { gfx };
+            let fields = fields(db.amd_gpu(own), register);
             let mut covered = 0u32;
             for (name, place) in set_bits(&gpu, byte) {
                 let (low, high) = (u32::from(place.lsb), u32::from(place.lsb + place.width) - 1);

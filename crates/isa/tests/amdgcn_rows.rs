@@ -171,6 +171,82 @@ fn code_of_any_words_survives_as_a_listing() {
 }
 
 #[test]
+fn bits_that_mean_nothing_are_said_and_come_back() {
+    let mut turned = 0;
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let mut numbers = Numbers(41);
+        for (number, _) in variants(&gpu) {
+            for (_, mut words) in instructions(number, &gpu, &mut numbers, 20, 2) {
+                let at = numbers.next(words.len() as u64) as usize;
+                words[at] ^= 1 << numbers.next(32);
+                if codec::decode(&words, &gpu).is_some() {
+                    continue;
+                }
+                let Some(decoded) = codec::decode_executed(&words, &gpu) else { continue };
+                let own = &words[..usize::from(decoded.dwords).min(words.len())];
+                if usize::from(decoded.dwords) > words.len() {
+                    continue;
+                }
+                turned += 1;
+                let code: Vec<u8> = own.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let mut listing = String::new();
+                listing::write(&code, &gpu, &AmdListingOptions::default(), &mut listing, &mut |_, _| ());
+                assert!(listing.contains(" unused:[0x"), "{name} {features}: {own:x?}: {listing}");
+                let made = source::assemble(&listing, &gpu);
+                let bytes = made.sections.first().map(|section| &section.bytes);
+                assert!(
+                    made.errors.is_empty() && bytes == Some(&code),
+                    "{name}: {own:x?}: {listing}{made:?}"
+                );
+            }
+        }
+    }
+    assert!(turned > 1000, "{turned} instructions with a bit that means nothing");
+}
+
+/// GPUs without half registers in their mode name them where nothing else says the words.
+#[test]
+fn high_halves_are_named_in_any_mode() {
+    let cases: [(&str, &[u32]); 6] = [
+        ("v_cvt_f32_f16_e32 v1, v0.h", &[0x7e02_1780]),
+        ("v_cvt_f32_f16_e64 v1, v0.h op_sel:[1,0]", &[0xd58b_0801, 0x0000_0100]),
+        ("v_cmp_gt_f16_e64 s5, v0.h, v1.h op_sel:[1,1,0]", &[0xd404_1805, 0x0002_0300]),
+        ("v_fmac_f16_e32 v1.h, v2.l, v3.h", &[0x6d03_0702]),
+        ("v_cndmask_b16 v5.h, v1.h, v2.l, vcc_lo", &[0xd65d_4805, 0x01aa_0501]),
+        ("v_mov_b16_e32 v0.l, v1.h", &[0x7e00_3981]),
+    ];
+    let gpu = gpu("gfx1100", "");
+    for (text, words) in cases {
+        assert_eq!(assemble(text, &gpu).as_deref(), Ok(words), "{text}");
+        assert_eq!(disassemble(words, &gpu).as_deref(), Some(text));
+    }
+    // What has another text keeps it.
+    assert_eq!(assemble("v_cvt_f32_f16 v1, v0.l", &gpu), assemble("v_cvt_f32_f16 v1, v0", &gpu));
+    assert_eq!(disassemble(&[0x7e02_1700], &gpu).as_deref(), Some("v_cvt_f32_f16_e32 v1, v0"));
+}
+
+/// Spellings of older assemblers, and of hand-written code.
+#[test]
+fn other_spellings_are_read() {
+    let cases = [
+        ("gfx600", "v_cmps_lt_f32 vcc, v0, v1", &[0x7c82_0300][..]),
+        ("gfx700", "v_cmpsx_tru_f64 vcc, v[0:1], v[2:3]", &[0x7cfe_0500]),
+        ("gfx600", "buffer_wbinvl1_sc", &[0xe1c0_0000, 0]),
+        ("gfx900", "s_mov_b32 s0, execz", &[0xbe80_00fc]),
+        ("gfx900", "s_mov_b64 s[0:1], shared_base", &[0xbe80_01eb]),
+        ("gfx900", "v_mov_b32 v0, .5", &[0x7e00_02f0]),
+        ("gfx900", "v_mov_b32 v0, -.5", &[0x7e00_02f1]),
+        ("gfx900", "global_load_dword v1, v[2:3], off inst_offset:4", &[0xdc50_8004, 0x017f_0002]),
+        ("gfx900", "s_waitcnt vmcnt(3) lgkmcnt(2) vmcnt(5)", &[0xbf8c_0275]),
+        ("gfx1030", "v_mqsad_pk_u16_u8 v[0:1], s[2:3], s4, v[6:7]", &[0xd573_0000, 0x0418_0802]),
+    ];
+    for (name, text, words) in cases {
+        assert_eq!(assemble(text, &gpu(name, "")).as_deref(), Ok(words), "{text}");
+    }
+}
+
+#[test]
 fn literals_that_could_be_inline_constants_survive_as_a_listing() {
     const SMALL: [u32; 8] = [0, 1, 64, 65, -16i32 as u32, 0x3f80_0000, 0x3c00, 0x3ff0_0000];
     let mut dwords = 0;
@@ -492,6 +568,7 @@ fn what_computes_has_semantics() {
             | Operation::Dual(_) => true,
             Operation::Lanes(_)
             | Operation::Matrix(_)
+            | Operation::Mfma(_)
             | Operation::Interp(_)
             | Operation::Control(_)
             | Operation::Atomic(_)

@@ -4,9 +4,9 @@
 //! operations. It shares no code with the passes. A shader that is valid can be printed, run and rewritten without a panic.
 
 use crate::ir::{
-    Base, BaseSet, Dim, Func, Function, ImageAccess, ImageFlags, Inst, MAX_DEPTH, Op, Payload, PayloadForm,
-    Region, RegionOwner, Rule, SLOT_COMPONENTS, Shader, SlotAccess, SlotDir, Space, Storage, Traits, Type,
-    TypeId, TypeNode, Value, Var,
+    Base, BaseSet, Dim, Func, Function, ImageAccess, ImageFlags, Inst, MAX_ACCESS_SLOTS, MAX_LOWERED_DEPTH,
+    MAX_SLOT_INDEX, Op, Payload, PayloadForm, Region, RegionOwner, Rule, SLOT_COMPONENTS, Shader, SlotAccess,
+    SlotDir, Space, Storage, Traits, Type, TypeId, TypeNode, Value, Var,
 };
 use unwedge_base::entity::{Entity, SecondaryMap};
 
@@ -71,6 +71,9 @@ fn interface(shader: &Shader) -> Check {
         }
         if u32::from(data.component) >= SLOT_COMPONENTS {
             return Err(format!("the component of {var} is not 0 to 3"));
+        }
+        if data.index > MAX_SLOT_INDEX {
+            return Err(format!("the index of {var} is more than {MAX_SLOT_INDEX}"));
         }
     }
     Ok(())
@@ -140,8 +143,8 @@ impl Checker<'_> {
             return Err(format!("{region} does not know its owner"));
         }
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(format!("more than {MAX_DEPTH} regions are within each other"));
+        if self.depth > MAX_LOWERED_DEPTH {
+            return Err(format!("more than {MAX_LOWERED_DEPTH} regions are within each other"));
         }
         for &param in self.func.params(region) {
             self.scratch.visible[param] = true;
@@ -372,6 +375,7 @@ impl Checker<'_> {
                 return expect(args == wanted, "the sample or offset is wrong");
             }
             (Payload::Image(image) | Payload::ImageAtomic(_, image), _) => {
+                level_flags(op, image.flags, self.shader.info.has_derivatives())?;
                 return image_operands(op, image, args, result);
             }
             (Payload::Reduce(op, cluster), Some(ty)) => {
@@ -441,10 +445,25 @@ fn slot_lanes(op: Op, slot: SlotAccess, moved: Type) -> Check {
         "the direction is wrong",
     )?;
     expect(BaseSet::BITS.has(moved.base), "a slot cannot hold a descriptor")?;
+    let counts = (1..=MAX_ACCESS_SLOTS).contains(&slot.count);
+    expect(counts && slot.slot.checked_add(slot.count).is_some(), "the number of slots is wrong")?;
+    expect(slot.index <= MAX_SLOT_INDEX, "the index is too large")?;
+    expect(op != Op::LoadInterpolated || !slot.vertex, "an interpolated load has no vertex")?;
     let floats = matches!(moved.base, Base::B16 | Base::B32);
     expect(op != Op::LoadInterpolated || floats, "only floats of 16 and 32 bits are interpolated")?;
     let end = u32::from(slot.component) + u32::from(moved.lanes) * moved.lane_components();
     expect(end <= SLOT_COMPONENTS, "the lanes do not fit the slot")
+}
+
+/// A level is given in one way. A least level bounds what derivatives give.
+fn level_flags(op: Op, flags: ImageFlags, has_derivatives: bool) -> Check {
+    let given = [ImageFlags::BIAS, ImageFlags::LOD, ImageFlags::GRAD];
+    let given = given.into_iter().filter(|flag| flags.has(*flag)).count();
+    expect(given <= 1, "bias, level and derivatives exclude each other")?;
+    let least = flags.has(ImageFlags::MIN_LOD);
+    expect(!least || !flags.has(ImageFlags::LOD), "an explicit level has no least level")?;
+    let derivatives = has_derivatives || flags.has(ImageFlags::GRAD);
+    expect(!least || op != Op::ImageSample || derivatives, "there are no derivatives for a least level")
 }
 
 fn image_operands(op: Op, image: ImageAccess, args: &[Type], result: Option<Type>) -> Check {

@@ -24,7 +24,7 @@ const STATIC: [&str; 10] = [
 /// Rules that are faults of their own.
 const FAULTS: [&str; 2] = ["wait", "unwritten"];
 /// Rules of one source that another contradicts: not certain enough to be reported.
-const DISPUTED: [&str; 10] = [
+const DISPUTED: [&str; 12] = [
     "unwritten_part",
     "flat_wait",
     "setreg_other",
@@ -33,6 +33,8 @@ const DISPUTED: [&str; 10] = [
     "vcmpx_exec_implicit",
     "fp_atomic_denorm",
     "valu_carry_sgpr",
+    "memory_sgpr",
+    "half_wait",
     "long_clause",
     "export_priority",
 ];

@@ -131,7 +131,7 @@ impl Image {
                 let more = [depth | pitch << 13, layers << 13, 0, 0];
                 [words, more].concat().try_into().expect("eight")
             }
-            Gfx::Gfx9 | Gfx::Gfx906 => {
+            gfx if gfx.is_gfx9() => {
                 let words = [base, code << 20, width | height << 14, third | last << 16];
                 [words, [depth | pitch << 13, last << 28, 0, 0]].concat().try_into().expect("eight")
             }

@@ -1,5 +1,4 @@
-//! Machine code made by a compiler gives what another implementation of the same shaders gives, up to the sign of zeros where
-//! the language leaves it open.
+//! Machine code made by a compiler gives, bit for bit, what IEEE arithmetic gives for the same shaders.
 
 mod data;
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::ascii85;
+use unwedge_capture::bundle::Bundle;
 use unwedge_capture::msm::lines::DevcoreLines;
 use unwedge_capture::msm::{Blob, Devcore};
 use unwedge_capture::radv::RadvReport;
@@ -11,6 +12,19 @@ use unwedge_capture::umr::UmrText;
 
 /// Above what a slow machine under load takes for any input of a test, below what a hang takes.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Lists what a file holds, in bounds of memory and time.
+pub fn bundle(file: &[u8]) {
+    const LIMIT: u64 = 1 << 24;
+    let started = Instant::now();
+    if let Some(bundle) = Bundle::read(file, LIMIT) {
+        let listed: u64 = bundle.entries.iter().map(|entry| bundle.bytes(entry).len() as u64).sum();
+        assert!(listed <= file.len() as u64 + LIMIT, "{listed} bytes from {}", file.len());
+        assert!(bundle.diagnostics.len() <= 100, "diagnostics are bounded");
+        bundle.entries.iter().for_each(|entry| drop((entry.name(), entry.processor())));
+    }
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+}
 
 /// Reads a dump, writes it back as it was, and decodes all of its data in bounds of memory and time.
 pub fn devcore(text: &[u8]) {

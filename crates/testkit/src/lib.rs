@@ -4,6 +4,7 @@
 
 pub mod amber;
 pub mod amdgpu;
+pub mod bundle;
 pub mod captures;
 pub mod check;
 pub mod contexts;

@@ -6,7 +6,7 @@ use unwedge_capture::FileKind;
 pub fn instead_of_dump(kind: FileKind) -> &'static str {
     match kind {
         FileKind::RdCapture => "use `unwedge decode`, `query` or `rd info`",
-        FileKind::Elf => "`unwedge amd disasm` and `amd check` read AMD code objects",
+        FileKind::Elf | FileKind::Bundle => "`unwedge amd disasm` and `amd check` read AMD code objects",
         FileKind::ToolText => "it is already decoded: give the dump or capture that it was made from",
         FileKind::NoErrorState => "no hang has been recorded since boot, or it was cleared",
         FileKind::I915ErrorState
@@ -37,7 +37,12 @@ pub fn instead_of_capture(kind: FileKind) -> &'static str {
 /// For commands that take bare code; `None` for what may be that.
 pub fn instead_of_code(kind: FileKind) -> Option<&'static str> {
     match kind {
-        FileKind::Elf | FileKind::Empty | FileKind::Text | FileKind::Binary | FileKind::Folder => None,
+        FileKind::Elf
+        | FileKind::Bundle
+        | FileKind::Empty
+        | FileKind::Text
+        | FileKind::Binary
+        | FileKind::Folder => None,
         FileKind::MsmDevcore => {
             Some("`unwedge ir3 disasm` lists its shaders, and --shader-at ADDRESS takes one")
         }
@@ -60,6 +65,7 @@ pub fn may_be_dump(kind: FileKind) -> bool {
         FileKind::RdCapture
         | FileKind::NoErrorState
         | FileKind::Elf
+        | FileKind::Bundle
         | FileKind::Folder
         | FileKind::Empty
         | FileKind::ToolText

@@ -444,13 +444,9 @@ fn amd_parts(
     words: &[u32],
 ) -> Vec<PacketValue> {
     let dwords = Dwords::from(words);
-    let header = match engine {
-        amd_stream::Engine::Sdma => amd_stream::AmdPacketHeader::decode_dma(amd, dwords),
-        amd_stream::Engine::Gfx | amd_stream::Engine::Compute => {
-            amd_stream::AmdPacketHeader::decode(packet.header)
-        }
+    let Some(header) = amd_stream::AmdPacketHeader::decode_for(amd, engine, dwords) else {
+        return Vec::new();
     };
-    let Some(header) = header else { return Vec::new() };
     let (place, raw, exec, payload) = (packet.place, packet.header, packet.exec, dwords.skip(1));
     let packet = amd_stream::Packet { place, raw, header, engine, payload, dwords, exec };
     let part = |field: amd_stream::PayloadField<'_>| {

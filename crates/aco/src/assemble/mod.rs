@@ -1,13 +1,13 @@
-//! Branches and assembly: where blocks are, how far branches go, and the words.
+//! Assembly: where blocks are, how far branches go, and the words.
 //!
 //! Takes a machine program that is safe to execute. Guarantees words that the decoder reads back, and that no branch of gfx10 has the offset
-//! that its hardware does not do. Never: which instructions there are, but for NOPs and branches.
+//! that its hardware does not do. Never: which instructions there are, but for that NOP.
 
 use crate::error::FinishError;
 use crate::ir::Block;
 use crate::machine::{MachineProgram, plain};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Class, Gfx, Role};
+use unwedge_isa::amdgcn::model::{Class, Gfx};
 use unwedge_isa::amdgcn::{Inst, Opcode, Operand, codec};
 
 /// The offset of a branch that gfx10 does not do.
@@ -30,7 +30,6 @@ pub struct Assembly {
 ///
 /// [`FinishError::TooFar`] for a branch beyond its field, [`FinishError::Encode`] for what has no encoding.
 pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
-    drop_jumps(program);
     loop {
         let (lengths, starts) = lay_out(program)?;
         match broken_branch(program, &lengths, &starts)? {
@@ -44,25 +43,8 @@ pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
     }
 }
 
-/// A branch to the block that follows is not needed.
-fn drop_jumps(program: &mut MachineProgram) {
-    for block in 0..program.blocks.len() {
-        let last = program.blocks[block].insts.last().map(|inst| inst.inst);
-        let Some(inst) = last.filter(|inst| inst.row().role == Role::Branch) else { continue };
-        let empty =
-            |from: usize, to: usize| program.blocks[from..to].iter().all(|block| block.insts.is_empty());
-        if let Some(target) = target(&inst)
-            && target > block
-            && target <= program.blocks.len()
-            && empty(block + 1, target)
-        {
-            program.blocks[block].insts.pop();
-        }
-    }
-}
-
 /// The block that an instruction branches to.
-fn target(inst: &Inst) -> Option<usize> {
+pub(crate) fn target(inst: &Inst) -> Option<usize> {
     inst.written().find_map(|(slot, operand)| match operand {
         Operand::Imm(block) if slot.class == Class::Label => usize::try_from(block).ok(),
         _ => None,

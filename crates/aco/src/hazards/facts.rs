@@ -142,6 +142,8 @@ fn unit(row: &InstRow) -> ExecUnit {
         | Format::Vopc
         | Format::Vop3
         | Format::Vop3p
+        | Format::Mai
+        | Format::MaiScaled
         | Format::Vopd
         | Format::Vinterp => ExecUnit::Valu,
     }

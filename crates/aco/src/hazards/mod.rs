@@ -39,9 +39,15 @@ enum Cure {
 /// Inserts what hazards need.
 pub fn insert(program: &mut MachineProgram) {
     match program.gpu.generation() {
-        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => {
-            run::<states::WaitStates>(program);
-        }
+        Gfx::Gfx6
+        | Gfx::Gfx7
+        | Gfx::Gfx8
+        | Gfx::Gfx9
+        | Gfx::Gfx906
+        | Gfx::Gfx908
+        | Gfx::Gfx90a
+        | Gfx::Gfx940
+        | Gfx::Gfx950 => run::<states::WaitStates>(program),
         Gfx::Gfx10 => run::<late::LateReads>(program),
         Gfx::Gfx10_3 => {}
         Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => run::<valu::ValuResults>(program),

@@ -304,7 +304,7 @@ fn constant_bus(program: &Program, inst: Inst, opcode: Opcode, violations: &mut 
     let wide = matches!(row.format, Format::Vop3 | Format::Vop3p) || matches!(form, Form::E64);
     let allowed = literals.is_empty()
         || generation >= Gfx::Gfx10 && !matches!(form, Form::Sdwa | Form::Dpp | Form::Dpp8)
-        || !wide && form == Form::Native;
+        || !wide && matches!(form, Form::Native | Form::E32);
     violations.require(allowed, || "a literal where the encoding has no place for it".to_owned());
 }
 

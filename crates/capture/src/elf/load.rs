@@ -8,6 +8,7 @@ use super::metadata::{self, COMPUTE_PGM_RSRC2, KernelArgument, PalStage};
 use super::{CodeFunction, CodeObject, ElfSectionKind};
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
+use unwedge_isa::amdgcn::kernel_code;
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Gpu, GpuError};
 
@@ -197,7 +198,12 @@ impl CodeObject<'_> {
     /// # Errors
     /// When it names none, or one that is not known.
     pub fn gpu(&self) -> Result<Gpu, ProcessorError> {
-        Ok(Gpu::new(self.processor().ok_or(ProcessorError::None)?)?)
+        let gpu = Gpu::new(self.processor().ok_or(ProcessorError::None)?)?;
+        match self.xnack() {
+            Some(true) => Ok(gpu.with_features("+xnack")?),
+            Some(false) => Ok(gpu.with_features("-xnack")?),
+            None => Ok(gpu),
+        }
     }
 
     /// The processor that the object names, if it is not that of a GPU. A generic processor is that of every GPU of its
@@ -259,9 +265,12 @@ impl CodeObject<'_> {
         })
     }
 
-    /// The descriptor of a kernel of HSA v3 and later.
+    /// The descriptor of a kernel. What the header of a kernel of HSA v2 says is put in the form of a descriptor.
     pub fn descriptor(&self, kernel: &str) -> Option<[u8; SIZE]> {
-        self.descriptor_of(kernel)?.try_into().ok()
+        match self.descriptor_of(kernel) {
+            Some(bytes) => bytes.try_into().ok(),
+            None => self.kernel_code(kernel).map(kernel_code::as_descriptor),
+        }
     }
 
     /// The arguments of a kernel, where metadata tells them.

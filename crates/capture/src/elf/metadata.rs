@@ -3,6 +3,7 @@
 //! Facts: LLVM's `AMDGPUUsage` (Code Object V3 and Above Metadata, PAL Metadata). What is read of YAML is what compilers write: blocks,
 //! scalars with and without quotes, empty lists and maps. Keys are ordered in the note, as LLVM orders them.
 
+use super::note::{ElfNote, notes};
 use std::fmt::Write;
 use unwedge_isa::amdgcn::source::{MetadataLine, quoted};
 
@@ -385,21 +386,9 @@ impl MetadataValue {
 
 /// The metadata of a section of notes.
 fn parsed(section: &[u8]) -> Option<MetadataValue> {
-    let mut rest = section;
-    loop {
-        let (header, after) = rest.split_at_checked(12)?;
-        let number = |at: usize| {
-            let bytes = header.get(4 * at..4 * at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
-            bytes.map_or(0, u32::from_le_bytes)
-        };
-        let padded = |len: u32| (len as usize).checked_next_multiple_of(4);
-        let (owner, after) = after.split_at_checked(padded(number(0))?)?;
-        let mut body = after.get(..number(1) as usize)?;
-        if number(2) == NT_AMDGPU_METADATA && owner.starts_with(OWNER) {
-            return read(&mut body, 0);
-        }
-        rest = after.get(padded(number(1))?..)?;
-    }
+    let ours = |note: &ElfNote<'_>| note.kind == NT_AMDGPU_METADATA && note.owner.starts_with(OWNER);
+    let note = notes(section).find(ours)?;
+    read(&mut { note.contents }, 0)
 }
 
 fn take<'b>(bytes: &mut &'b [u8], count: usize) -> Option<&'b [u8]> {

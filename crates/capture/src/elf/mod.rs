@@ -4,9 +4,11 @@
 //! assembler. A file whose tables are cut gives the sections and symbols that are whole. Never: what an instruction or a
 //! bit of a kernel descriptor means.
 
+mod hsa_v2;
 mod link;
 mod load;
 pub mod metadata;
+mod note;
 mod read;
 mod write;
 
@@ -60,6 +62,21 @@ impl Loader {
             Loader::Pal => (65, 0),
             Loader::Mesa => (66, 0),
             Loader::Other(os_abi, version) => (os_abi, version),
+        }
+    }
+
+    /// The `e_flags` of code for a processor, in the modes that it needs; 0 for a processor that is not known.
+    pub fn flags(self, processor: &str, xnack: Option<bool>, sramecc: Option<bool>) -> u32 {
+        let usual = flags_of(processor).unwrap_or(0);
+        let on = |mode: Option<bool>, bit: u32| if mode == Some(true) { bit } else { 0 };
+        let field = |mode: Option<bool>, shift: u32| match mode {
+            Some(on) => (2 + u32::from(on)) << shift,
+            None => usual & 3 << shift,
+        };
+        match self {
+            Loader::Hsa(2) => usual & MACH_BITS | on(xnack, 1),
+            Loader::Hsa(3) => usual & MACH_BITS | on(xnack, 0x100) | on(sramecc, 0x200),
+            _ => usual & MACH_BITS | field(xnack, 8) | field(sramecc, 10),
         }
     }
 
@@ -253,13 +270,43 @@ pub struct CodeFunction<'c> {
     pub address: u64,
     /// Its bytes.
     pub code: &'c [u8],
+    /// What is before them and belongs to it: the header of a kernel of HSA v2.
+    pub header: &'c [u8],
 }
 
 impl<'a> CodeObject<'a> {
     /// The processor: `gfx1030`.
     pub fn processor(&self) -> Option<&'static str> {
         let mach = self.flags & MACH_BITS;
-        PROCESSORS.iter().find(|p| p.mach == mach).map(|p| p.name)
+        let named = PROCESSORS.iter().find(|p| p.mach == mach).map(|p| p.name);
+        named.or_else(|| self.processor_of_notes())
+    }
+
+    /// Whether the code needs that page faults are retried, or that they are not; `None` where either will do, or its
+    /// processor has no choice.
+    pub fn xnack(&self) -> Option<bool> {
+        match self.loader {
+            Loader::Hsa(2) => (self.flags & 1 != 0).then_some(true),
+            Loader::Hsa(3) => (self.flags & 0x100 != 0).then_some(true),
+            _ => match self.flags >> 8 & 3 {
+                2 => Some(false),
+                3 => Some(true),
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether the code needs ECC of registers, or that there is none, as [`CodeObject::xnack`].
+    pub fn sramecc(&self) -> Option<bool> {
+        match self.loader {
+            Loader::Hsa(2) => None,
+            Loader::Hsa(3) => (self.flags & 0x200 != 0).then_some(true),
+            _ => match self.flags >> 10 & 3 {
+                2 => Some(false),
+                3 => Some(true),
+                _ => None,
+            },
+        }
     }
 
     /// Code, in the order of sections and addresses: the functions that symbols name, and what is left between them.
@@ -280,60 +327,56 @@ impl<'a> CodeObject<'a> {
         all: &mut Vec<CodeFunction<'c>>,
     ) {
         let end = section.bytes.len();
-        let mut starts: Vec<(usize, &str, bool, usize)> = Vec::new();
+        let mut ranges: Vec<FunctionRange<'_>> = Vec::new();
         for symbol in self.symbols.iter().filter(|s| s.section == Some(index)) {
             let Some(at) = self.offset(section, symbol.value) else { continue };
-            let (start, kernel) = match symbol.kind {
+            let (code, kernel) = match symbol.kind {
                 ElfSymbolKind::Function => (at, self.descriptor_of(&symbol.name).is_some()),
                 ElfSymbolKind::HsaKernel => (at.saturating_add(entry_of(&section.bytes, at)), true),
                 ElfSymbolKind::Object | ElfSymbolKind::Other => continue,
             };
             let claimed = usize::try_from(symbol.size).ok().filter(|&size| size > 0);
             let stop = claimed.and_then(|size| at.checked_add(size)).map_or(end, |stop| stop.min(end));
-            if start < end {
-                starts.push((start, &symbol.name, kernel, stop));
+            if code < end {
+                ranges.push(FunctionRange { first: at, code, stop, name: &symbol.name, kernel });
             }
         }
-        starts.sort_by_key(|&(start, name, ..)| (start, name.is_empty()));
-        starts.dedup_by_key(|s| s.0);
-        let mut behind = 0;
-        for (i, &(start, name, kernel, stop)) in starts.iter().enumerate() {
-            if behind < start && !self.is_header(index, section, behind..start) {
-                all.push(self.function("", false, index, section, behind..start));
+        // Of symbols at one address the one with a header is the kernel.
+        ranges.sort_by_key(|range| (range.first, range.first == range.code, range.name.is_empty()));
+        ranges.dedup_by_key(|range| range.first);
+        let mut after = 0;
+        for (i, range) in ranges.iter().enumerate() {
+            if after < range.first {
+                all.push(self.unnamed(index, section, after..range.first));
             }
-            let next = starts.get(i + 1).map_or(end, |s| s.0);
-            let stop = if stop > start { stop.min(next) } else { next };
-            all.push(self.function(name, kernel, index, section, start..stop));
-            behind = stop;
+            let next = ranges.get(i + 1).map_or(end, |next| next.first);
+            let stop = if range.stop > range.code { range.stop.min(next) } else { next };
+            let code = range.code.min(stop);
+            let header = section.bytes.get(range.first..code).unwrap_or_default();
+            let unnamed = self.unnamed(index, section, code..stop);
+            all.push(CodeFunction { name: range.name, kernel: range.kernel, header, ..unnamed });
+            after = stop;
         }
-        if behind < end {
-            all.push(self.function("", false, index, section, behind..end));
+        if after < end {
+            all.push(self.unnamed(index, section, after..end));
         }
     }
 
-    fn function<'c>(
+    /// Code that no symbol covers.
+    fn unnamed<'c>(
         &'c self,
-        name: &'c str,
-        kernel: bool,
         index: usize,
         section: &'c ElfSection<'a>,
         range: Range<usize>,
     ) -> CodeFunction<'c> {
-        let address = section.address.wrapping_add(range.start as u64);
         CodeFunction {
-            name,
-            kernel,
+            name: "",
+            kernel: false,
             section: index,
-            address,
+            address: section.address.wrapping_add(range.start as u64),
             code: section.bytes.get(range).unwrap_or_default(),
+            header: &[],
         }
-    }
-
-    /// Bytes before a kernel of HSA v2 that are its header.
-    fn is_header(&self, index: usize, section: &ElfSection<'a>, range: Range<usize>) -> bool {
-        let mut kernels =
-            self.symbols.iter().filter(|s| s.section == Some(index) && s.kind == ElfSymbolKind::HsaKernel);
-        kernels.any(|s| self.offset(section, s.value) == Some(range.start))
     }
 
     fn offset(&self, section: &ElfSection<'a>, value: u64) -> Option<usize> {
@@ -349,6 +392,18 @@ impl<'a> CodeObject<'a> {
         let at = self.offset(section, symbol.value)?;
         section.bytes.get(at..at.checked_add(DESCRIPTOR_SIZE as usize)?)
     }
+}
+
+/// Where a function is in its section.
+struct FunctionRange<'c> {
+    /// Its first byte: that of its header, if it has one.
+    first: usize,
+    /// The first byte of its code.
+    code: usize,
+    /// What follows its last byte.
+    stop: usize,
+    name: &'c str,
+    kernel: bool,
 }
 
 /// Where the code of a HSA v2 kernel starts behind its header.
@@ -386,7 +441,7 @@ const fn sramecc(mach: u32, name: &'static str) -> ElfProcessor {
     ElfProcessor { mach, name, xnack: true, sramecc: true }
 }
 
-static PROCESSORS: [ElfProcessor; 49] = [
+static PROCESSORS: [ElfProcessor; 53] = [
     plain(0x20, "gfx600"),
     plain(0x21, "gfx601"),
     plain(0x3a, "gfx602"),
@@ -412,6 +467,7 @@ static PROCESSORS: [ElfProcessor; 49] = [
     sramecc(0x40, "gfx940"),
     sramecc(0x4b, "gfx941"),
     sramecc(0x4c, "gfx942"),
+    sramecc(0x4f, "gfx950"),
     xnack(0x33, "gfx1010"),
     xnack(0x34, "gfx1011"),
     xnack(0x35, "gfx1012"),
@@ -430,12 +486,15 @@ static PROCESSORS: [ElfProcessor; 49] = [
     plain(0x43, "gfx1150"),
     plain(0x4a, "gfx1151"),
     plain(0x55, "gfx1152"),
+    plain(0x58, "gfx1153"),
     plain(0x48, "gfx1200"),
     plain(0x4e, "gfx1201"),
     xnack(0x51, "gfx9-generic"),
     xnack(0x52, "gfx10-1-generic"),
     plain(0x53, "gfx10-3-generic"),
     plain(0x54, "gfx11-generic"),
+    sramecc(0x5f, "gfx9-4-generic"),
+    plain(0x59, "gfx12-generic"),
 ];
 
 /// Not an AMD code object.

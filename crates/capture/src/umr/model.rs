@@ -17,6 +17,8 @@ pub struct UmrText<'a> {
     pub rings: Vec<UmrRing<'a>>,
     /// Registers.
     pub registers: Vec<PrintedRegister<'a>>,
+    /// Shaders that umr listed beside streams, or by their address.
+    pub shaders: Vec<UmrShader<'a>>,
     /// `[WARNING]: …`, `[ERROR]: …`, without the brackets' end of line.
     pub complaints: Vec<Cow<'a, str>>,
     /// How many lines say nothing that is known here; what is around umr's text is among them.
@@ -201,14 +203,90 @@ pub struct UmrRing<'a> {
     /// Contents, by dword.
     pub contents: DwordContents,
     /// Of a stream the stretch of the ring that umr decoded, and IBs that it followed.
-    pub ibs: Vec<UmrIb>,
+    pub ibs: Vec<UmrIb<'a>>,
     /// Where it stands in the text.
+    pub span: Span,
+}
+
+impl UmrRing<'_> {
+    /// Whose packets they are, by the names that umr gives those of its stream.
+    pub fn kind(&self) -> Option<UmrStreamKind> {
+        self.ibs.iter().find_map(|ib| ib.kind)
+    }
+}
+
+/// Whose packets a stream is of, by the names that umr gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UmrStreamKind {
+    /// The command processors of graphics and compute: `PKT3_…`.
+    Pm4,
+    /// A DMA engine: opcodes with sub-opcodes.
+    Sdma,
+    /// A user queue of HSA: `HSA_…`.
+    Aql,
+    /// The scheduler: `MES_…`.
+    Mes,
+    /// Packets of registers alone (`PKT0`), as decoders of video have them.
+    Registers,
+    /// A video engine: names of VCN, UVD and VCE.
+    Video,
+    /// A JPEG decoder.
+    Jpeg,
+    /// Anything else.
+    Other,
+}
+
+impl UmrStreamKind {
+    pub(super) fn of(name: &str, sub_opcode: bool) -> UmrStreamKind {
+        let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        match name {
+            _ if starts(&["PKT3"]) => UmrStreamKind::Pm4,
+            _ if starts(&["HSA_"]) => UmrStreamKind::Aql,
+            _ if starts(&["MES"]) => UmrStreamKind::Mes,
+            _ if starts(&["PKTJ", "JPEG"]) => UmrStreamKind::Jpeg,
+            _ if starts(&["PKT"]) => UmrStreamKind::Registers,
+            _ if starts(&["VCN", "UVD", "VCE", "RENCODE", "RDECODE"]) => UmrStreamKind::Video,
+            _ if starts(&["VPE", "UMSCH"]) => UmrStreamKind::Other,
+            _ if sub_opcode => UmrStreamKind::Sdma,
+            _ => UmrStreamKind::Other,
+        }
+    }
+}
+
+/// A register write that umr printed by the register's name: `|---> gfx1101.regCB_BLEND_RED=0x0`. It does not print the
+/// dword that says which register it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UmrRegWrite<'a> {
+    /// Which dword of the stream has the value.
+    pub dword: u64,
+    /// The path, `gfx1101`.
+    pub path: Cow<'a, str>,
+    /// The register as written.
+    pub name: Cow<'a, str>,
+}
+
+/// A shader that umr disassembled, with what the stream had set when it was found.
+#[derive(Clone, Debug, Default)]
+pub struct UmrShader<'a> {
+    /// Address space.
+    pub vmid: u32,
+    /// First byte.
+    pub address: u64,
+    /// Bytes, where the text says it.
+    pub size: Option<u32>,
+    /// `ES`, `COMPUTE`; of older umr a number.
+    pub stage: Option<Cow<'a, str>>,
+    /// Registers as the stream set them.
+    pub registers: Vec<PrintedRegister<'a>>,
+    /// Its words.
+    pub code: Vec<CodeWord<'a>>,
+    /// Where it is in the text.
     pub span: Span,
 }
 
 /// A stretch of packets that umr decoded.
 #[derive(Clone, Debug, Default)]
-pub struct UmrIb {
+pub struct UmrIb<'a> {
     /// Address space; 0 for the ring itself.
     pub vmid: u32,
     /// GPU address; of the ring itself the place in the ring, in bytes.
@@ -217,6 +295,10 @@ pub struct UmrIb {
     pub size: Option<u32>,
     /// Contents.
     pub contents: DwordContents,
+    /// Whose packets they are; `None` where no packet is named.
+    pub kind: Option<UmrStreamKind>,
+    /// Registers that packets set, as far as umr names them.
+    pub writes: Vec<UmrRegWrite<'a>>,
     /// Where it stands in the text.
     pub span: Span,
 }
@@ -239,21 +321,31 @@ pub struct PrintedRegister<'a> {
 impl PrintedRegister<'_> {
     /// The chip, with whose name a path begins: `navi21.gfx1030.mmGRBM_STATUS`.
     pub fn chip_name(&self) -> Option<&str> {
-        self.path.as_deref()?.split('.').next().filter(|first| !first.starts_with("gfx"))
+        chip_in(self.path.as_deref()?)
     }
 
     /// The version of the graphics core, by the block in the path, `gfx1030`. That is not the name of a target: it has the
     /// numbers of the core's version, major, minor and revision.
     pub fn gc_version(&self) -> Option<GcVersion> {
-        let digits = self.path.as_deref()?.split('.').find_map(|part| part.strip_prefix("gfx"))?;
-        let (major, rest) = match digits.get(..1)? {
-            "1" => digits.split_at_checked(2)?,
-            _ => digits.split_at_checked(1)?,
-        };
-        let mut rest = rest.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
-        let mut number = || rest.next().unwrap_or(Some(0));
-        Some(GcVersion { major: major.parse().ok()?, minor: number()?, revision: number()? })
+        gc_version_in(self.path.as_deref()?)
     }
+}
+
+/// The chip in the path of a register.
+pub(super) fn chip_in(path: &str) -> Option<&str> {
+    path.split('.').next().filter(|first| !first.starts_with("gfx"))
+}
+
+/// The version of the graphics core in the path of a register.
+fn gc_version_in(path: &str) -> Option<GcVersion> {
+    let digits = path.split('.').find_map(|part| part.strip_prefix("gfx"))?;
+    let (major, rest) = match digits.get(..1)? {
+        "1" => digits.split_at_checked(2)?,
+        _ => digits.split_at_checked(1)?,
+    };
+    let mut rest = rest.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
+    let mut number = || rest.next().unwrap_or(Some(0));
+    Some(GcVersion { major: major.parse().ok()?, minor: number()?, revision: number()? })
 }
 
 /// A field of a register.
@@ -273,6 +365,24 @@ pub struct PrintedField<'a> {
 pub struct NotUmrText;
 
 impl<'a> UmrText<'a> {
+    /// Paths of registers, of those that were read first, then of those that streams set.
+    fn paths(&self) -> impl Iterator<Item = &str> {
+        let of_shaders = self.shaders.iter().flat_map(|shader| &shader.registers);
+        let printed = self.registers.iter().chain(of_shaders).filter_map(|register| register.path.as_deref());
+        let ibs = self.rings.iter().flat_map(|ring| &ring.ibs);
+        printed.chain(ibs.flat_map(|ib| ib.writes.iter().map(|write| &*write.path)))
+    }
+
+    /// Names of chips in the paths of registers: `navi21.gfx1030.mmGRBM_STATUS`.
+    pub fn chip_names(&self) -> impl Iterator<Item = &str> {
+        self.paths().filter_map(chip_in)
+    }
+
+    /// The version of the graphics core, by the first path of a register that has it.
+    pub fn gc_version(&self) -> Option<GcVersion> {
+        self.paths().find_map(gc_version_in)
+    }
+
     /// Reads what umr printed, with anything around it. Anything malformed is skipped and reported in `diagnostics`.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ pub(crate) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
         brace_owner: BraceOwner::Nothing,
         ring: None,
         stream: None,
+        half: None,
+        in_shader: false,
         waves: ItemBudget::new(text.len(), BYTES_PER_WAVE),
         fields: ItemBudget::new(text.len(), BYTES_PER_FIELD),
         recognized: false,
@@ -73,6 +75,10 @@ struct UmrReader<'a> {
     ring: Option<OpenRing<'a>>,
     /// The last line was one of this stream of packets.
     stream: Option<(u32, u64)>,
+    /// The low half of a dword, and which one: packets of user queues are printed by their fields.
+    half: Option<(u64, u32)>,
+    /// Lines of registers and code are of the last shader, not of a wave.
+    in_shader: bool,
     waves: ItemBudget,
     fields: ItemBudget,
     recognized: bool,
@@ -85,7 +91,8 @@ impl<'a> UmrReader<'a> {
         if text.is_empty() {
             return;
         }
-        let known = self.special(line, text).or_else(|| self.wave_line(line, text));
+        let known = self.special(line, text).or_else(|| self.shader_line(line, text));
+        let known = known.or_else(|| self.wave_line(line, text));
         let known = known.or_else(|| self.ring_line(line, text)).or_else(|| self.register_line(line, text));
         match known {
             Some(()) => self.recognized = true,
@@ -128,6 +135,7 @@ impl<'a> UmrReader<'a> {
             return None;
         }
         self.close_ring();
+        self.in_shader = false;
         self.bits_of = None;
         self.brace_owner = BraceOwner::Nothing;
         self.umr.waves.push(UmrWave { place, span: line.span, ..UmrWave::default() });
@@ -151,13 +159,7 @@ impl<'a> UmrReader<'a> {
         if let Some(at) = text.find("pgm[") {
             let marker = text.get(..at).unwrap_or_default().trim();
             return match code_word(line, text.get(at..)?, marker == "*") {
-                Some(word) if marker.is_empty() || marker == "*" => {
-                    let Some(wave) = self.wave(line) else {
-                        return self.lose(line, "an instruction word without a wave");
-                    };
-                    wave.code.push(word);
-                    Some(())
-                }
+                Some(word) if marker.is_empty() || marker == "*" => self.instruction(line, word),
                 _ => self.lose(line, "an instruction word"),
             };
         }
@@ -306,7 +308,7 @@ impl<'a> UmrReader<'a> {
             let mut sizes: BTreeMap<(u32, u64), (usize, Option<u32>)> = BTreeMap::new();
             for ib in &ring.ibs {
                 let (have, size) = sizes.entry((ib.vmid, ib.iova)).or_default();
-                *have += ib.contents.len();
+                *have += ib.contents.len() + left_out(ib);
                 *size = size.or(ib.size);
             }
             for ((vmid, iova), (have, size)) in sizes {
@@ -382,8 +384,8 @@ impl<'a> UmrReader<'a> {
             ring: UmrRing { span, ..UmrRing::default() },
             dwords: Vec::new(),
         });
-        open.ring.ibs.push(UmrIb { vmid, iova, size, contents: DwordContents::new(), span });
-        self.stream = Some((vmid, iova));
+        open.ring.ibs.push(UmrIb { vmid, iova, size, span, ..UmrIb::default() });
+        (self.stream, self.half, self.in_shader) = (Some((vmid, iova)), None, false);
         Some(())
     }
 
@@ -393,7 +395,8 @@ impl<'a> UmrReader<'a> {
         let vmid = u32::try_from(scan.lit("[")?.number()?).ok()?;
         let iova = scan.lit("@")?.number()?;
         let offset = scan.blanks().lit("+")?.blanks().number()?;
-        let value = scan.blanks().lit("]")?.blanks().lit("[")?.blanks().hex32()?;
+        let (value, digits) = hex_digits(scan.blanks().lit("]")?.blanks().lit("[")?.blanks())?;
+        let decoded = scan.blanks().lit("]")?.blanks().rest().trim();
         if self.stream != Some((vmid, iova)) {
             self.begin_stream(line.span, vmid, iova, None)?;
         }
@@ -401,9 +404,128 @@ impl<'a> UmrReader<'a> {
         ring.span.end = line.span.end;
         let ib = ring.ibs.last_mut()?;
         ib.span.end = line.span.end;
-        if offset % 4 != 0 || !ib.contents.push(offset / 4, value) {
+        if let Some(kind) = packet_kind(decoded) {
+            // Registers alone may be set by any of them.
+            match ib.kind {
+                None | Some(UmrStreamKind::Registers) => ib.kind = Some(kind),
+                Some(_) => {}
+            }
+        }
+        let fits = match (ib.kind, offset % 4, digits) {
+            // The header of such a packet is printed as a dword, and is half of one.
+            (Some(UmrStreamKind::Aql), 0, 4 | 8) if digits == 4 || decoded.starts_with("Opcode") => {
+                self.half = Some((offset / 4, value as u32 & 0xffff));
+                true
+            }
+            (Some(UmrStreamKind::Aql), 2, 4 | 8) => match self.half.take() {
+                Some((dword, low)) if dword == offset / 4 => {
+                    ib.contents.push(dword, low | (value as u32) << 16)
+                }
+                _ => false,
+            },
+            (_, 0, 16) => {
+                ib.contents.push(offset / 4, value as u32)
+                    && ib.contents.push(offset / 4 + 1, (value >> 32) as u32)
+            }
+            (_, 0, 8) => ib.contents.push(offset / 4, value as u32),
+            _ => false,
+        };
+        if !fits {
             return self.lose(line, "the place of a dword");
         }
+        if let Some((path, name)) = register_written(decoded)
+            && self.fields.take().is_some()
+        {
+            let (path, name) = (line.keep(path), line.keep(name));
+            ib.writes.push(UmrRegWrite { dword: offset / 4, path, name });
+        }
+        Some(())
+    }
+
+    /// `Shader from 0x3@[0x800000b2a400 + 0xb68] at 0x3@0x800000e00000, type ES (5), size 1912`, and what follows it.
+    fn shader_line(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
+        if let Some(heading) = text.strip_prefix("Shader from ") {
+            let mut scan = TextScan::new(heading);
+            scan.until("] at ")?;
+            let vmid = u32::try_from(scan.number()?).ok()?;
+            let address = scan.lit("@")?.number()?;
+            let stage = scan.lit(", type ")?.until(",")?;
+            let size = scan.blanks().lit("size ")?.dec32();
+            let stage = Some(line.keep(stage)).filter(|stage| stage.len() <= MAX_NAME);
+            self.begin_shader(UmrShader {
+                vmid,
+                address,
+                size,
+                stage,
+                span: line.span,
+                ..UmrShader::default()
+            })?;
+            return Some(());
+        }
+        if !self.in_shader {
+            return None;
+        }
+        match text {
+            "Done disassembly of shader" => {
+                self.in_shader = false;
+                return Some(());
+            }
+            _ if text.starts_with("Shader registers") || text.starts_with("Shader program") => {
+                return Some(());
+            }
+            _ => {}
+        }
+        let (name, value) = text.split_once(" == ")?;
+        let value = TextScan::new(value).number().and_then(|value| u32::try_from(value).ok())?;
+        let shader = self.umr.shaders.last_mut()?;
+        shader.span.end = line.span.end;
+        self.fields.take()?;
+        // `gfx1201.regCB_BLEND_RED(3@0xb2aad4)`, `COLOR_SRCBLEND[0:4]`
+        if let Some((name, _)) = name.split_once('(') {
+            let (path, name) = name.rsplit_once('.')?;
+            shader.registers.push(PrintedRegister {
+                name: line.keep(name),
+                path: Some(line.keep(path)),
+                value: Some(value),
+                fields: Vec::new(),
+                span: line.span,
+            });
+        } else {
+            let (name, _) = name.split_once('[')?;
+            let register = shader.registers.last_mut()?;
+            register.span.end = line.span.end;
+            let text = line.keep(text.rsplit_once(' ').map_or("", |(_, value)| value));
+            register.fields.push(PrintedField { name: line.keep(name), text, value: Some(value) });
+        }
+        Some(())
+    }
+
+    fn begin_shader(&mut self, shader: UmrShader<'a>) -> Option<()> {
+        self.waves.take()?;
+        self.umr.shaders.push(shader);
+        self.in_shader = true;
+        Some(())
+    }
+
+    /// A word of the shader that is being listed, or of what is around a wave.
+    fn instruction(&mut self, line: &TextLine<'a>, word: CodeWord<'a>) -> Option<()> {
+        let same = |shader: &UmrShader<'_>| (shader.vmid, shader.address) == (word.vmid, word.base);
+        if !self.in_shader
+            && let Some(wave) = self.wave(line)
+        {
+            wave.code.push(word);
+            return Some(());
+        }
+        if !self.umr.shaders.last().is_some_and(same) {
+            let (vmid, address) = (word.vmid, word.base);
+            let found = UmrShader { vmid, address, span: line.span, ..UmrShader::default() };
+            if self.begin_shader(found).is_none() {
+                return self.lose(line, "an instruction word of too many shaders");
+            }
+        }
+        let shader = self.umr.shaders.last_mut()?;
+        shader.span.end = line.span.end;
+        shader.code.push(word);
         Some(())
     }
 
@@ -480,6 +602,41 @@ fn found_shader(text: &str) -> Option<ShaderMatch> {
     let address = scan.lit("@")?.number()?;
     let size = scan.lit(" of ")?.dec32()?;
     Some(ShaderMatch { vmid, address, size })
+}
+
+/// Dwords of packets that umr does not print: those between a header and the first register that it names.
+fn left_out(ib: &UmrIb<'_>) -> usize {
+    let is_left_out = |write: &&UmrRegWrite<'_>| {
+        let before = |dwords: u64| write.dword.checked_sub(dwords).and_then(|at| ib.contents.get(at));
+        before(1).is_none() && before(2).is_some()
+    };
+    ib.writes.iter().filter(is_left_out).count()
+}
+
+/// A number after `0x`, and how many digits it has.
+fn hex_digits(scan: &mut TextScan<'_>) -> Option<(u64, usize)> {
+    let text = scan.rest();
+    let digits = text.strip_prefix("0x")?;
+    let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+    let value = u64::from_str_radix(digits.get(..end)?, 16).ok()?;
+    scan.lit(text.get(..end + 2)?)?;
+    Some((value, end))
+}
+
+/// Whose packet is decoded as `Opcode 0x47 [PKT3_EVENT_WRITE_EOP] (5 words, type: 3, hdr: 0xc0044700)`.
+fn packet_kind(decoded: &str) -> Option<UmrStreamKind> {
+    let mut scan = TextScan::new(decoded.strip_prefix("Opcode ")?);
+    scan.until("[")?;
+    let name = scan.until("]")?;
+    Some(UmrStreamKind::of(name, scan.rest().contains("Sub-Opcode")))
+}
+
+/// Path and name of the register in `|---> gfx800.mmTA_BC_BASE_ADDR=0x1000600`.
+fn register_written(decoded: &str) -> Option<(&str, &str)> {
+    let (register, _) = decoded.strip_prefix("|---> ")?.split_once('=')?;
+    let (path, name) = register.trim().rsplit_once('.')?;
+    let named = path.len() <= MAX_NAME && name.len() <= MAX_NAME && plain_name(name) != name;
+    (named && !register.contains(' ')).then_some((path, name))
 }
 
 /// `WAVE_STATUS` and `Wave_Status` are the same register.

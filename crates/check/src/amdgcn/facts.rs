@@ -25,11 +25,13 @@ pub struct RuleInfo {
     /// What breaking it means.
     pub level: Certainty,
     /// Generations it holds for, a bit each.
-    pub gens: u16,
+    pub gens: model::Columns,
     /// Generations on which sources differ.
-    pub doubt: u16,
+    pub doubt: model::Columns,
     /// What must lie between the two instructions.
     pub distance: u8,
+    /// Other distances of some generations, after a matrix instruction of 2, 4, 8 and 16 passes.
+    pub states: &'static [(u32, [u8; 4])],
     /// The first instruction; empty if there is only one.
     pub first: &'static str,
     /// The second, or what is wrong.
@@ -43,9 +45,15 @@ pub struct RuleInfo {
 }
 
 impl RuleInfo {
+    /// What must lie between the two instructions in a generation; `passes` is the place of the first one's in `states`.
+    pub fn distance_in(&self, generation: Gfx, passes: u8) -> u8 {
+        let own = self.states.iter().find(|(gens, _)| gens >> generation as u32 & 1 != 0);
+        own.map_or(self.distance, |(_, states)| states[usize::from(passes & 3)])
+    }
+
     /// Whether the rule holds for a generation.
     pub fn holds(&self, generation: Gfx) -> bool {
-        self.gens >> generation as u16 & 1 != 0
+        self.gens >> generation as u32 & 1 != 0
     }
 }
 
@@ -62,12 +70,12 @@ impl Rule {
 
     /// Whether sources differ on whether a generation needs it.
     pub fn disputed(self, generation: Gfx) -> bool {
-        self.info().doubt >> generation as u16 & 1 != 0
+        self.info().doubt >> generation as u32 & 1 != 0
     }
 }
 
 /// The bits of generations; the build fails if there is no such one.
-const fn generations(text: &str) -> u16 {
+const fn generations(text: &str) -> model::Columns {
     match model::generations(text) {
         Some(set) => set,
         None => panic!("a rule of unknown generations"),

@@ -7,8 +7,8 @@ use super::hazards::{HazardKind, Hazards};
 use super::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use super::partial;
 use super::program::{BasicBlock, CheckedProgram};
-use super::state::{EMPTY, PendingEvent, PendingList, RegSet, both, first_of, unite};
-use super::waits::{HALF, NO, SLOTS, SMEM_STORE, WaitValues, Waits, add_regs};
+use super::state::{EMPTY, EVERY, PendingEvent, PendingList, RegSet, both, first_of, unite};
+use super::waits::{HALF, NO, SLOTS, SMEM_STORE, TIED, WaitValues, Waits, add_regs};
 use super::{CheckOptions, EntryPreset, ProgramEntry};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -40,7 +40,7 @@ struct FlowState {
 const HAZARDS: u8 = 1 << SLOTS;
 
 /// Every register of both files.
-const ALL: [RegSet; 2] = [[u64::MAX; 4]; 2];
+const ALL: [RegSet; 2] = [EVERY; 2];
 
 /// States of one place that are kept apart, at most.
 const APART: usize = 6;
@@ -417,7 +417,10 @@ impl FlowAnalysis<'_> {
         let behind = if last.role == Role::SetPc { last.at } else { last.at + u32::from(last.dwords) };
         for p in &state.hazards.all {
             let rule = HazardKind::rule(p);
-            if HazardKind::stays_open(p) && rule.info().holds(self.gpu.generation()) {
+            let generation = self.gpu.generation();
+            let distance = rule.info().distance_in(generation, p.extra);
+            let over = distance > 0 && p.age >= distance;
+            if HazardKind::stays_open(p) && rule.info().holds(generation) && !over {
                 let level = rule.info().level;
                 let open = Some(rule);
                 findings.push(CheckFinding {
@@ -436,7 +439,11 @@ impl FlowAnalysis<'_> {
         }
         let base = if p.vector { Reg::VGPR0.0 } else { 0 };
         let regs = first_of(&both(&used, &p.regs)).map(|(reg, count)| (Reg(base + reg), count));
-        let rule = if p.extra & HALF != 0 { Rule::FlatWait } else { Rule::Wait };
+        let rule = match p.extra {
+            extra if extra & HALF != 0 => Rule::FlatWait,
+            extra if extra & TIED != 0 => Rule::HalfWait,
+            _ => Rule::Wait,
+        };
         CheckFinding { need: Some(need), regs, ..self.finding(rule, op.at, Some(p), 0) }
     }
 

@@ -6,6 +6,7 @@
 //!
 //! Facts: `data/amd/check/rules.txt`.
 
+mod cdna;
 mod gfx10;
 mod gfx11;
 mod gfx6;
@@ -13,7 +14,7 @@ mod gfx6;
 use super::facts::Rule;
 use super::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use super::program::CheckedProgram;
-use super::state::{EMPTY, PendingEvent, PendingList, RegSet};
+use super::state::{EMPTY, EVERY, PendingEvent, PendingList, RegSet};
 use super::waits::{WaitValues, add_regs};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Role;
@@ -37,6 +38,18 @@ pub(super) enum HazardKind {
     Vskip,
     TrapSts,
     SaluM0,
+    /// CDNA: results of matrix instructions, what they add to, and that there was one of 64 bits.
+    MfmaXdl,
+    MfmaSgemm,
+    MfmaDgemm,
+    MfmaAddend,
+    Dgemm,
+    /// Vector registers that the vector ALU wrote.
+    ValuLanes,
+    AccWrite,
+    AccRead,
+    TransLanes,
+    PartLanes,
     StoreData,
     /// Of a group of scalar memory instructions.
     GroupReads,
@@ -107,6 +120,16 @@ impl HazardKind {
             (HazardKind::Vskip, Rule::Vskip),
             (HazardKind::TrapSts, Rule::RfeTrapsts),
             (HazardKind::SaluM0, Rule::M0GdsMsg),
+            (HazardKind::MfmaXdl, Rule::XdlUse),
+            (HazardKind::MfmaSgemm, Rule::SgemmUse),
+            (HazardKind::MfmaDgemm, Rule::DgemmValu),
+            (HazardKind::MfmaAddend, Rule::XdlWar),
+            (HazardKind::Dgemm, Rule::DgemmFma),
+            (HazardKind::ValuLanes, Rule::MfmaValuVgpr),
+            (HazardKind::AccWrite, Rule::AccWriteRead),
+            (HazardKind::AccRead, Rule::AccReadMemory),
+            (HazardKind::TransLanes, Rule::TransUse),
+            (HazardKind::PartLanes, Rule::DstSelUse),
             (HazardKind::StoreData, Rule::VmemStoreData),
             (HazardKind::GroupReads, Rule::SmemClauseXnack),
             (HazardKind::GroupWrites, Rule::SmemClauseXnack),
@@ -143,6 +166,11 @@ impl HazardKind {
         if number == HazardKind::ExecRead as u8 && p.extra == 1 {
             return Rule::VcmpxExecImplicit;
         }
+        const SCALAR: [HazardKind; 4] =
+            [HazardKind::MaskSalu, HazardKind::MaskValu, HazardKind::SgprSalu, HazardKind::SgprValu];
+        if SCALAR.iter().any(|kind| *kind as u8 == number) && p.extra & PASSED_MEMORY != 0 {
+            return Rule::MemorySgpr;
+        }
         if number == HazardKind::SgprValu as u8 && p.extra == 1 {
             return Rule::ValuCarrySgpr;
         }
@@ -152,6 +180,9 @@ impl HazardKind {
         RULES.iter().find(|(kind, _)| *kind as u8 == number).map_or(Rule::OpenEnd, |(_, rule)| *rule)
     }
 }
+
+/// Of scalar registers that the ALUs have written on gfx11 and gfx12, in [`PendingEvent::extra`]: a memory instruction has come since.
+const PASSED_MEMORY: u8 = 2;
 
 /// A rule that is broken: the first instruction, and how much is missing of the distance.
 pub(super) type BrokenHazard<'a> = &'a mut dyn FnMut(Rule, &PendingEvent, u8);
@@ -169,6 +200,8 @@ pub(super) struct Hazards {
     has_vccz: bool,
     has_dpp: bool,
     has_div_fmas: bool,
+    /// Its vector registers and those that accumulate have rules of CDNA.
+    cdna: bool,
     /// Scalar registers that instructions read which count wait states since the vector ALU wrote them.
     late_sgprs: RegSet,
     pub has_exec_writes: bool,
@@ -189,7 +222,8 @@ impl Hazards {
             has_vccz: false,
             has_dpp: open,
             has_div_fmas: open,
-            late_sgprs: if open { [u64::MAX; 4] } else { EMPTY },
+            cdna: gpu.has_agprs(),
+            late_sgprs: if open { EVERY } else { EMPTY },
             has_exec_writes: false,
         };
         for op in &program.ops {
@@ -198,7 +232,8 @@ impl Hazards {
             let late = op.is_vmem()
                 || op.is_flat_like()
                 || op.class == UnitClass::Smem
-                || op.has(flag::READLANE | flag::WRITELANE);
+                || op.has(flag::READLANE | flag::WRITELANE)
+                || op.is_valu() && has.cdna && has.generation >= Gfx::Gfx940;
             if late && has.generation < Gfx::Gfx10 {
                 for r in program.regs(op).iter().filter(|r| r.reads && !r.is_vgpr()) {
                     add_regs(&mut has.late_sgprs, *r);
@@ -226,11 +261,11 @@ impl Hazards {
         broken: BrokenHazard<'_>,
     ) {
         match self.generation {
-            Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => {
+            gfx if gfx < Gfx::Gfx10 => {
                 self.gfx6(list, number, op, regs, wait_values, broken);
             }
             Gfx::Gfx10 | Gfx::Gfx10_3 => self.gfx10(list, number, op, regs, wait_values, broken),
-            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => self.gfx11(list, number, op, regs, wait_values, broken),
+            _ => self.gfx11(list, number, op, regs, wait_values, broken),
         }
         self.stored(list, number, op, broken);
     }
@@ -266,7 +301,7 @@ impl Hazards {
 
 /// Something pending without registers.
 fn pending(kind: HazardKind, number: u32) -> PendingEvent {
-    PendingEvent { kind: kind as u8, age: 0, extra: 0, vector: false, op: number, regs: EMPTY }
+    PendingEvent { kind: kind as u8, age: 0, extra: 0, flats: 0, vector: false, op: number, regs: EMPTY }
 }
 
 /// Something pending of some registers of one file; `None`: there are none.

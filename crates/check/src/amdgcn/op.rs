@@ -3,7 +3,8 @@
 //! Never: encodings; `isa` decodes and says which registers an instruction touches.
 
 use std::sync::OnceLock;
-use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Role, Trait};
+use unwedge_isa::amdgcn::model::{Access, Class as SlotClass, Field, Form, Format, Mod, Role, Trait};
+use unwedge_isa::amdgcn::semantics::mfma::Mfma;
 use unwedge_isa::amdgcn::tables::{InstRow, Variant};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg, tables};
 
@@ -63,6 +64,8 @@ pub(super) mod flag {
     pub const ZERO: u32 = 1 << 29;
     /// Of two sources that are the same register its result depends on neither.
     pub const CANCELS: u32 = 1 << 30;
+    /// It writes a part of a vector register by SDWA or `op_sel`.
+    pub const PART: u32 = 1 << 31;
 }
 
 /// Registers touched.
@@ -75,6 +78,8 @@ pub(super) struct TouchedRegs {
     pub writes: bool,
     /// What they hold before does not matter: the result is the same whatever it is.
     pub any: bool,
+    /// It is read only because a load writes one half of it, from gfx11 on.
+    pub tied: bool,
     pub field: Field,
 }
 
@@ -120,6 +125,40 @@ pub(super) struct ProgramOp {
     /// The immediate of scalar instructions, the offset of memory instructions.
     pub imm: i32,
     pub exec: ExecOp,
+    /// What it is as a matrix instruction of CDNA.
+    pub mfma: Option<MfmaClass>,
+}
+
+/// A matrix instruction of CDNA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MfmaClass {
+    pub kind: MfmaKind,
+    /// 0 to 3: 2, 4, 8 or 16 passes.
+    pub passes: u8,
+    /// The destination is what it adds to, and the third source has indices.
+    pub sparse: bool,
+}
+
+/// Which matrix hardware an instruction runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MfmaKind {
+    Xdl,
+    Sgemm,
+    Dgemm,
+}
+
+impl MfmaClass {
+    fn of(inst: &Inst, gpu: &Gpu) -> Option<MfmaClass> {
+        let generation = gpu.generation();
+        let mfma = Mfma::of_inst(inst, generation)?;
+        let kind = match () {
+            () if mfma.is_dgemm() => MfmaKind::Dgemm,
+            () if mfma.is_xdl(generation) => MfmaKind::Xdl,
+            () => MfmaKind::Sgemm,
+        };
+        let passes = (mfma.passes(generation).max(2).ilog2() - 1).min(3) as u8;
+        Some(MfmaClass { kind, passes, sparse: mfma.sparse })
+    }
 }
 
 impl ProgramOp {
@@ -145,6 +184,11 @@ impl ProgramOp {
         matches!(self.class, UnitClass::Flat | UnitClass::Global | UnitClass::Scratch)
     }
 
+    /// gfx11 and gfx12: whether it waits for scalar results of both ALUs before it is issued.
+    pub fn awaits_scalars(&self) -> bool {
+        self.class == UnitClass::Smem || self.is_vmem() || self.is_flat_like()
+    }
+
     /// Whether it works on lanes.
     pub fn is_vector(&self) -> bool {
         !matches!(self.class, UnitClass::Salu | UnitClass::Sopp | UnitClass::Smem)
@@ -153,6 +197,7 @@ impl ProgramOp {
     /// Whether lanes that are not enabled neither read nor write vector registers.
     pub fn is_masked(&self) -> bool {
         self.is_vector()
+            && self.mfma.is_none()
             && !self.has(flag::READLANE | flag::READFIRST | flag::WRITELANE | flag::PERMLANE | flag::WMMA)
     }
 
@@ -267,6 +312,8 @@ fn of_row(row: &InstRow) -> VariantFacts {
         | Format::Vopc
         | Format::Vop3
         | Format::Vop3p
+        | Format::Mai
+        | Format::MaiScaled
         | Format::Vopd
         | Format::Vinterp => UnitClass::Valu,
     };
@@ -280,6 +327,9 @@ fn of_row(row: &InstRow) -> VariantFacts {
     VariantFacts { class, flags }
 }
 
+/// The code of SDWA for a whole register.
+const WHOLE: i32 = 6;
+
 /// An instruction at a dword; its registers are appended to `touches`.
 pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<TouchedRegs>) -> ProgramOp {
     let VariantFacts { class, mut flags } = facts()[usize::from(inst.number())];
@@ -287,6 +337,7 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
     let made = ExecSource::by(opcode);
     let first = touches.len();
     let (mut late, mut data) = (false, 0);
+    let tied = gpu.generation() >= Gfx::Gfx11 && inst.row().access.is_some_and(loads_half);
     inst.touches(gpu, &mut |t| {
         let (reads, writes) = (t.access.reads(), t.access.writes());
         if t.reg == Reg::EXEC || t.reg == Reg::EXEC_HI {
@@ -304,7 +355,8 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
             dwords: t.dwords,
             reads,
             writes,
-            any: false,
+            any: tied && reads && writes,
+            tied: tied && reads && writes,
             field: t.field,
         });
     });
@@ -338,6 +390,10 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
             _ => {}
         }
     }
+    let part = inst.form() == Form::Sdwa && mods.get(Mod::DstSel) != WHOLE;
+    if class == UnitClass::Valu && (part || mods.get(Mod::OpSel) & 8 != 0) {
+        flags |= flag::PART;
+    }
     if inst.returns(gpu) {
         flags |= flag::RETURNS;
     }
@@ -368,7 +424,13 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         flags,
         imm,
         exec: if flags & flag::WRITES_EXEC != 0 { exec_op(inst, made) } else { ExecOp::Other },
+        mfma: MfmaClass::of(inst, gpu),
     }
+}
+
+/// Whether it loads into one half of a register.
+fn loads_half(access: Access) -> bool {
+    matches!(access, Access::Value(_, element, _) if element.high_half().is_some())
 }
 
 /// The register that is both sources of an instruction, of the same lanes and bits.

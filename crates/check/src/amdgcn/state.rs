@@ -4,10 +4,11 @@
 //! smaller age (less has happened since) are higher; the join of two places has all of both. Ages stop counting at the
 //! largest distance that matters and sets are condensed when they get long, so chains are finite.
 
-/// Registers of one file, a bit each.
-pub(super) type RegSet = [u64; 4];
+/// Registers of one file, a bit each; accumulation registers follow the other vector registers.
+pub(super) type RegSet = [u64; 8];
 
-pub(super) const EMPTY: RegSet = [0; 4];
+pub(super) const EMPTY: RegSet = [0; 8];
+pub(super) const EVERY: RegSet = [u64::MAX; 8];
 
 /// Something that is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(super) struct PendingEvent {
     pub age: u8,
     /// Something else the kind counts or remembers.
     pub extra: u8,
+    /// How many FLAT instructions have begun since, of waits.
+    pub flats: u8,
     /// Whether `regs` are vector registers.
     pub vector: bool,
     /// The instruction.
@@ -42,6 +45,7 @@ impl PendingList {
                 unite(&mut have.regs, &new.regs);
                 have.age = have.age.min(new.age);
                 have.extra = have.extra.min(new.extra);
+                have.flats = have.flats.min(new.flats);
             }
             None => self.all.push(new),
         }
@@ -61,6 +65,7 @@ impl PendingList {
                     unite(&mut have.regs, &new.regs);
                     have.age = have.age.min(new.age);
                     have.extra = have.extra.min(new.extra);
+                    have.flats = have.flats.min(new.flats);
                     changed |= *have != before;
                 }
                 None => {
@@ -70,6 +75,7 @@ impl PendingList {
                             (p.kind, p.vector) == (new.kind, new.vector)
                                 && p.age <= new.age
                                 && p.extra <= new.extra
+                                && p.flats <= new.flats
                                 && contains(&p.regs, &new.regs)
                         });
                     if !covered {
@@ -87,11 +93,10 @@ impl PendingList {
 
     /// Makes one of all that are of the same kind and age.
     pub fn condense(&mut self) {
-        let key = |p: &PendingEvent| (p.kind, p.vector, p.age, p.extra, p.op);
-        self.all.sort_unstable_by_key(key);
+        let of = |p: &PendingEvent| (p.kind, p.vector, p.age, p.extra, p.flats);
+        self.all.sort_unstable_by_key(|p| (of(p), p.op));
         self.all.dedup_by(|new, have| {
-            let same =
-                (new.kind, new.vector, new.age, new.extra) == (have.kind, have.vector, have.age, have.extra);
+            let same = of(new) == of(have);
             if same {
                 unite(&mut have.regs, &new.regs);
             }
@@ -152,8 +157,8 @@ pub(super) fn meet(a: &RegSet, b: &RegSet) -> bool {
 /// The lowest register of a set and how many follow each other from it on.
 pub(super) fn first_of(set: &RegSet) -> Option<(u16, u16)> {
     let has = |reg: u16| set.get(usize::from(reg / 64)).is_some_and(|word| word >> (reg % 64) & 1 != 0);
-    let first = (0..256).find(|&reg| has(reg))?;
-    let end = (first..256).find(|&reg| !has(reg)).unwrap_or(256);
+    let first = (0..512).find(|&reg| has(reg))?;
+    let end = (first..512).find(|&reg| !has(reg)).unwrap_or(512);
     Some((first, end - first))
 }
 

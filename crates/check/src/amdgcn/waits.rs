@@ -4,6 +4,9 @@
 //! enough if `n` is not above the age, because events of one order end one after the other: were the thing still pending, more than
 //! `n` would be. What ends in no order needs a wait for 0.
 //!
+//! FLAT instructions end in the order of vector memory unless they access LDS, which the code does not tell. A wait that is
+//! enough if they do not is half a wait: what it leaves is [`HALF`].
+//!
 //! Facts: `data/amd/waits.txt`.
 
 use super::op::{ProgramOp, TouchedRegs, UnitClass, flag};
@@ -19,7 +22,9 @@ pub(super) const LOCK: u8 = 1;
 pub(super) const EXEC: u8 = 2;
 pub(super) const SMEM_STORE: u8 = 4;
 pub(super) const M0: u8 = 8;
-pub(super) const HALF: u8 = 16;
+pub(super) const HALF: u8 = 128;
+/// What uses it is a load into one half of a register, which keeps the other.
+pub(super) const TIED: u8 = 16;
 
 /// No wait.
 pub(super) const NO: u8 = u8::MAX;
@@ -89,16 +94,18 @@ impl Waits {
 
     /// A wait is over.
     pub fn wait(&self, list: &mut PendingList, wait_values: &WaitValues) {
-        let over = |p: &PendingEvent| {
-            let slot = COUNTED[usize::from(p.kind)].counter as usize;
-            let value = wait_values[slot];
-            value != NO && (value <= p.age)
-        };
+        let value = |p: &PendingEvent| wait_values[COUNTED[usize::from(p.kind)].counter as usize];
         let is_flat = |p: &PendingEvent| COUNTED[usize::from(p.kind)].event == Event::FlatLoad;
-        let half: Vec<u32> = list.all.iter().filter(|p| is_flat(p) && over(p)).map(|p| p.op).collect();
+        let over = |p: &PendingEvent| {
+            let unordered = COUNTED[usize::from(p.kind)].order == 0;
+            value(p) != NO && value(p) <= if unordered { 0 } else { p.age }
+        };
+        // If no FLAT instruction accesses LDS.
+        let likely = |p: &PendingEvent| value(p) != NO && value(p) <= p.age.saturating_add(p.flats);
+        let half: Vec<u32> = list.all.iter().filter(|p| is_flat(p) && likely(p)).map(|p| p.op).collect();
         list.forget(over);
-        if !half.is_empty() {
-            for p in list.all.iter_mut().filter(|p| is_flat(p) && half.contains(&p.op)) {
+        for p in &mut list.all {
+            if likely(p) && is_memory(p) || is_flat(p) && half.contains(&p.op) {
                 p.extra |= HALF;
             }
         }
@@ -128,20 +135,22 @@ impl Waits {
             let counts = &COUNTED[usize::from(p.kind)];
             let lock = p.extra & LOCK != 0;
             let writes_m0 = || regs.iter().any(|r| r.writes && covers(*r, Reg::M0));
+            let used = |r: &&TouchedRegs| {
+                r.is_vgpr() == p.vector
+                    && !(no_lane && p.vector)
+                    && (r.writes || !lock)
+                    && touches(&p.regs, **r)
+                    && (lock || r.reads || !self.in_order(counts, op))
+            };
             let uses = p.extra & EXEC != 0 && op.has(flag::WRITES_EXEC)
                 || p.extra & M0 != 0 && writes_m0()
-                || p.regs != EMPTY
-                    && regs.iter().any(|r| {
-                        r.is_vgpr() == p.vector
-                            && !(no_lane && p.vector)
-                            && (r.writes || !lock)
-                            && touches(&p.regs, *r)
-                            && (lock || r.reads || !self.in_order(counts, op))
-                    });
+                || p.regs != EMPTY && regs.iter().any(|r| used(&r));
             if uses {
+                let tied = p.extra & (EXEC | M0) == 0 && regs.iter().filter(used).all(|r| r.tied);
+                let p = &PendingEvent { extra: p.extra | if tied { TIED } else { 0 }, ..*p };
                 let need = &mut needs.get_or_insert_default()[counts.counter as usize];
                 // What is half waited for is of least weight.
-                let weight = |p: &PendingEvent| (p.extra & HALF, p.age);
+                let weight = |p: &PendingEvent| (p.extra & (HALF | TIED), p.age);
                 if need.is_none_or(|(_, other)| weight(p) < weight(&other)) {
                     *need = Some((p.age, *p));
                 }
@@ -173,6 +182,7 @@ impl Waits {
         for (event, late) in self.events(op) {
             for &(_, kind) in self.counted.iter().filter(|(e, _)| *e == event) {
                 let counts = &COUNTED[usize::from(kind)];
+                self.begin_flat(list, counts);
                 if counts.order != 0 {
                     let most = self.most[counts.counter as usize];
                     for p in &mut list.all {
@@ -182,7 +192,8 @@ impl Waits {
                         }
                     }
                 }
-                let mut new = PendingEvent { kind, age: 0, extra: 0, vector: true, op: number, regs: EMPTY };
+                let mut new =
+                    PendingEvent { kind, age: 0, extra: 0, flats: 0, vector: true, op: number, regs: EMPTY };
                 match late {
                     HeldRegs::Nothing => {}
                     HeldRegs::Written => {
@@ -209,6 +220,20 @@ impl Waits {
                     new.extra |= SMEM_STORE;
                 }
                 list.push(new);
+            }
+        }
+    }
+
+    /// Counts FLAT instructions for what was begun before them, and the others of vector memory for FLAT instructions.
+    fn begin_flat(&self, list: &mut PendingList, counts: &CounterUse) {
+        if counts.counter != Counter::Memory {
+            return;
+        }
+        for p in list.all.iter_mut().filter(|p| is_memory(p)) {
+            let other = &COUNTED[usize::from(p.kind)];
+            let same = other.order != 0 && other.order == counts.order;
+            if !same && (is_flat_event(counts.event) || is_flat_event(other.event)) {
+                p.flats = p.flats.saturating_add(1);
             }
         }
     }
@@ -245,6 +270,15 @@ impl Waits {
         };
         first.into_iter().chain(second)
     }
+}
+
+/// Whether something pending is counted with vector memory.
+fn is_memory(p: &PendingEvent) -> bool {
+    COUNTED[usize::from(p.kind)].counter == Counter::Memory
+}
+
+fn is_flat_event(event: Event) -> bool {
+    matches!(event, Event::FlatLoad | Event::FlatStore)
 }
 
 /// Which registers an event holds.

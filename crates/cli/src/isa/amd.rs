@@ -1,7 +1,8 @@
 //! `unwedge amd asm` and `unwedge amd disasm`; `amd check` and `amd run` are files of their own.
 
 use super::amd_dump::{self, AmdInput, DumpShaders};
-use super::amd_target::{assembled, gpu};
+use super::amd_object;
+use super::amd_target::{assembled, gpu, object_gpu, source_gpu};
 use super::{batch, deliver, source};
 use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, Global};
 use crate::dump::refuse_dump;
@@ -44,8 +45,8 @@ fn disasm_batch(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
-    let gpu = gpu(&args.target, None)?;
     let (name, text) = source(&args.file, global)?;
+    let gpu = source_gpu(&args.target, text.as_bytes())?;
     let emit = match args.emit {
         AmdEmit::Raw => Emit::Raw,
         AmdEmit::Hex => Emit::Hex,
@@ -68,11 +69,11 @@ fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
         AmdInput::Code(file) => file,
         AmdInput::Dump(shaders) => return disasm_dump(&shaders, args, global),
     };
-    let input = &file.input;
     if args.shader.is_some() {
-        return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", input.name)));
+        return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", file.input.name)));
     }
     refuse_dump(&file, "amd disasm")?;
+    let input = &amd_object::chosen(file.input, &args.target, global.max_size)?;
     // Opened when there is something to show.
     let mut out: Option<Output> = None;
     let mut write = |part: &str| {
@@ -138,7 +139,7 @@ pub fn disassembled(
 ) -> Result<(ListingCounts, Outcome), Failure> {
     match elf::read(bytes) {
         Ok(object) => {
-            let gpu = gpu(&args.target, object.processor())?;
+            let gpu = object_gpu(&args.target, &object)?;
             let outcome = Outcome::of(name, &object.diagnostics);
             let mut text = String::new();
             let counts = list_object(&object, &gpu, args.words, args.function.as_deref(), &mut text)

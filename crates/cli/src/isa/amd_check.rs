@@ -1,9 +1,10 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
 use super::amd_dump::{self, AmdInput, DumpShaders};
-use super::amd_target::{assembled, gpu, gpu_of};
-use crate::args::{AmdCheck, Global};
-use crate::dump::refuse_dump;
+use super::amd_object;
+use super::amd_target::{assembled, gpu_of, source_gpu};
+use crate::args::{AmdCheck, CheckLevel, Global};
+use crate::dump::{CodeFile, refuse_dump};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use unwedge::capture::elf::{self, LoadedFunction, LoadedSection, NotCodeObject};
@@ -27,10 +28,11 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
         AmdInput::Code(file) => file,
         AmdInput::Dump(shaders) => return check_dump(&shaders, args, global),
     };
-    let input = &file.input;
     if args.shader.is_some() {
-        return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", input.name)));
+        return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", file.input.name)));
     }
+    let file = CodeFile { input: amd_object::chosen(file.input, &args.target, global.max_size)?, ..file };
+    let input = &file.input;
     let mut outcome = Outcome::Complete;
     let (gpu, codes) = match elf::read(&input.bytes) {
         Ok(object) => {
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
             if args.function.is_some() {
                 return Err(Failure::Usage(format!("{} is bare code: it names no functions", input.name)));
             }
-            let gpu = gpu(&args.target, None)?;
+            let gpu = source_gpu(&args.target, &input.bytes)?;
             refuse_dump(&file, "amd check")?;
             let code = bare(&input.bytes, &input.name, &gpu)?;
             let (functions, unknown) = (Vec::new(), Vec::new());
@@ -81,7 +83,7 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
             relocated: code.unknown.clone(),
         };
         let report = check_code(&code.code, &code.mode(gpu), &options);
-        found |= report.findings.iter().any(|f| f.level == Certainty::Error);
+        found |= report.findings.iter().any(|f| f.level <= denied(args));
         if !report.complete {
             complain!("{}: too many ways through the code: not all were followed to their end", input.name);
             outcome = Outcome::Lost;
@@ -108,6 +110,15 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
     Ok(if found { Outcome::Found } else { outcome })
 }
 
+/// The least level at which a finding is a failure.
+fn denied(args: &AmdCheck) -> Certainty {
+    match args.deny {
+        CheckLevel::Error => Certainty::Error,
+        CheckLevel::Warning => Certainty::Doubt,
+        CheckLevel::Note => Certainty::Note,
+    }
+}
+
 /// Prints what was found.
 fn show(
     checked: &[CheckedCode<'_>],
@@ -116,11 +127,12 @@ fn show(
     args: &AmdCheck,
     mut out: Output,
 ) -> Result<(), Failure> {
+    let least = if args.all { Certainty::Note } else { denied(args) };
     // A failed write is remembered, and reported by `finish`.
     let _ = if args.json {
-        check::json(checked, &gpu, args.all, &mut out)
+        check::json(checked, &gpu, least, &mut out)
     } else {
-        let shown = FindingText { file, all: args.all, context: args.context, verbose: args.verbose };
+        let shown = FindingText { file, least, context: args.context, verbose: args.verbose };
         shown.legend(&mut out).and_then(|()| checked.iter().try_for_each(|code| code.text(&shown, &mut out)))
     };
     Ok(out.finish()?)
@@ -152,7 +164,7 @@ fn check_dump(dump: &DumpShaders, args: &AmdCheck, global: &Global) -> Result<Ou
         let functions = vec![(0, amd_shaders::place(shader))];
         codes.push((shader.bytes(), shader.address.unwrap_or(0), functions, gpu, shader.check(&gpu)));
     }
-    let found = codes.iter().any(|(.., report)| report.findings.iter().any(|f| f.level == Certainty::Error));
+    let found = codes.iter().any(|(.., report)| report.findings.iter().any(|f| f.level <= denied(args)));
     let mut outcome = Outcome::Complete;
     if codes.iter().any(|(.., report)| !report.complete) {
         complain!("{}: too many ways through the code: not all were followed to their end", dump.name);

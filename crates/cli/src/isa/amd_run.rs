@@ -1,7 +1,8 @@
 //! `unwedge amd run`: machine code on the emulator.
 
 use super::amd_check::bare;
-use super::amd_target::{gpu, gpu_of};
+use super::amd_object;
+use super::amd_target::{gpu_of, source_gpu};
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
@@ -87,7 +88,7 @@ fn start(input: &Input, args: &AmdRun, global: &Global, memory: &mut SimMemory) 
         }
         Err(NotCodeObject::NotElf) => {
             spec.check_bare()?;
-            let gpu = gpu(&args.target, None)?;
+            let gpu = source_gpu(&args.target, &input.bytes)?;
             spec.bare(&bare(&input.bytes, &input.name, &gpu)?, gpu)?
         }
     };
@@ -113,6 +114,7 @@ fn dumped(args: &AmdRun, memory: &SimMemory) -> Result<Vec<MemoryDump>, Failure>
 /// Runs the command.
 pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
+    let input = amd_object::chosen(input, &args.target, global.max_size)?;
     let mut memory = memory(args, global)?;
     let Started { code, dispatch, .. } = start(&input, args, global, &mut memory)?;
     let program = &code.program;

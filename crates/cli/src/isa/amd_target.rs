@@ -2,23 +2,42 @@
 
 use crate::args::AmdTarget;
 use crate::failure::{Failure, complain};
-use unwedge::capture::elf::CodeObject;
+use unwedge::capture::elf::{CodeObject, ProcessorError};
 use unwedge::isa::amdgcn::Gpu;
+use unwedge::isa::amdgcn::source::target_of;
 use unwedge_view::asm::AsmError;
 use unwedge_view::asm::amd::{Emit, assemble};
 
+fn usage(wrong: impl std::fmt::Display) -> Failure {
+    Failure::Usage(wrong.to_string())
+}
+
+/// The GPU that is named, or that the code says.
+pub(crate) fn gpu(target: &AmdTarget, said: Option<Gpu>) -> Result<Gpu, Failure> {
+    let named = target.gpu.as_deref().map(Gpu::new).transpose().map_err(usage)?;
+    let gpu = named.or(said).ok_or_else(|| usage("which GPU? name it with --gpu, as in --gpu gfx1030"))?;
+    gpu.with_features(target.features.as_deref().unwrap_or("")).map_err(usage)
+}
+
 /// The GPU that is named, or that a code object says.
-pub(crate) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
-    let name = target.gpu.as_deref().or(said);
-    let name =
-        name.ok_or_else(|| Failure::Usage("which GPU? name it with --gpu, as in --gpu gfx1030".to_owned()))?;
-    let usage = |e: unwedge::isa::amdgcn::GpuError| Failure::Usage(e.to_string());
-    Gpu::new(name).map_err(usage)?.with_features(target.features.as_deref().unwrap_or("")).map_err(usage)
+pub(super) fn object_gpu(target: &AmdTarget, object: &CodeObject<'_>) -> Result<Gpu, Failure> {
+    match object.gpu() {
+        Ok(own) => gpu(target, Some(own)),
+        Err(ProcessorError::Unknown(wrong)) if target.gpu.is_none() => Err(usage(wrong)),
+        Err(_) => gpu(target, None),
+    }
+}
+
+/// The GPU that is named, or that a source of assembly says.
+pub(super) fn source_gpu(target: &AmdTarget, source: &[u8]) -> Result<Gpu, Failure> {
+    let text = std::str::from_utf8(source).ok().filter(|_| target.gpu.is_none());
+    let said = text.and_then(target_of).map(|said| said.gpu()).transpose().map_err(usage)?;
+    gpu(target, said)
 }
 
 /// The GPU of a code object, of which the command line must not say another. A processor that is not known is what it says.
 pub(super) fn gpu_of(target: &AmdTarget, object: &CodeObject<'_>, file: &str) -> Result<Gpu, Failure> {
-    let gpu = gpu(target, object.processor())?;
+    let gpu = object_gpu(target, object)?;
     match object.other_processor(&gpu) {
         Some(own) => Err(Failure::Usage(format!("{file} is code of {own}, not of {}", gpu.name()))),
         None => Ok(gpu),

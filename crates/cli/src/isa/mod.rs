@@ -5,6 +5,7 @@ pub(crate) mod afuc_run;
 pub mod amd;
 pub(crate) mod amd_check;
 mod amd_dump;
+mod amd_object;
 mod amd_run;
 pub mod amd_target;
 pub(crate) mod eu;

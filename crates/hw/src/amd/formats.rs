@@ -150,7 +150,7 @@ pub fn buffer_number(code: u32, generation: Gfx) -> &'static str {
 /// Names of the unified formats of buffers, by code; until gfx9 there are none.
 pub fn unified_buffer(generation: Gfx) -> Option<&'static [&'static str]> {
     match generation {
-        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 => None,
+        gfx if gfx < Gfx::Gfx10 => None,
         Gfx::Gfx10 | Gfx::Gfx10_3 => Some(&FORMATS_10),
         _ => Some(&FORMATS_11),
     }

@@ -58,14 +58,15 @@ impl<'d> Deref for Amd<'d> {
     }
 }
 
-/// The place of a generation among those that the tables tell apart. Registers and packets of Vega 20 are those of gfx9.
+/// The place of a generation among those that the tables tell apart. Registers and packets of Vega 20,
+/// MI100 and MI200 are those of gfx9, those of MI350 are those of MI300.
 pub(crate) fn variant(gfx: Gfx) -> u32 {
     match gfx {
         Gfx::Gfx6 => 0,
         Gfx::Gfx7 => 1,
         Gfx::Gfx8 => 2,
-        Gfx::Gfx9 | Gfx::Gfx906 => 3,
-        Gfx::Gfx940 => 4,
+        Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx908 | Gfx::Gfx90a => 3,
+        Gfx::Gfx940 | Gfx::Gfx950 => 4,
         Gfx::Gfx10 => 5,
         Gfx::Gfx10_3 => 6,
         Gfx::Gfx11 => 7,
@@ -100,6 +101,16 @@ impl<'d> Amd<'d> {
     /// Every register that dumps only name. What is its offset in the tables is only its place in a list.
     pub fn registers_by_name(self) -> impl Iterator<Item = Reg<'d>> {
         self.view.registers(1).iter()
+    }
+
+    /// The layout that one of the facts' enumerations names for a number: `vcn_packet`, `mes_packet`.
+    pub fn packet_of(self, enumeration: &str, number: u32) -> Option<Domain<'d>> {
+        self.view.domain(self.view.enumeration(enumeration)?.name_of(u64::from(number))?)
+    }
+
+    /// The name that an enumeration of the facts has for a number.
+    pub fn name_in(self, enumeration: &str, number: u32) -> Option<&'d str> {
+        self.view.enumeration(enumeration)?.name_of(u64::from(number))
     }
 
     /// Name and layout of a packet of a DMA engine by its header. The name is that of the layout: `SDMA_POLL_REGMEM`,

@@ -34,9 +34,8 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
         let spec = &draft.spec;
         let written = spec.slots.iter().filter(|slot| slot.class != Class::Implicit).count();
         let mod_set = spec.mods.iter().fold(0u64, |set, m| set | 1 << m.id as u8);
-        let forms::Spec { form, encoding, need, .. } = spec;
+        let forms::Spec { form, encoding, need, only_short, .. } = spec;
         let super::Draft { row, name, second, columns, opcodes, .. } = draft;
-        let only_short = tables.only_short(draft);
         writeln!(
             variants,
             "Variant {{ row: {row}, form: Form::{form:?}, encoding: Encoding::{encoding:?}, need: Need::{need:?}, \
@@ -76,11 +75,13 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
         )?;
     }
     writeln!(out, "];\npub(super) static LAYOUTS: &[EncodingLayout] = &[")?;
-    for EncodingLayout { encoding, dwords, literal, mask, value, fields } in &tables.layouts {
+    for EncodingLayout { encoding, dwords, literal, mask, value, high_mask, high_value, fields } in
+        &tables.layouts
+    {
         writeln!(
             out,
             "EncodingLayout {{ encoding: Encoding::{encoding:?}, dwords: {dwords}, literal: {literal}, mask: {mask}, \
-             value: {value}, fields: {fields:?} }},"
+             value: {value}, high_mask: {high_mask}, high_value: {high_value}, fields: {fields:?} }},"
         )?;
     }
     writeln!(out, "];")?;

@@ -1,6 +1,6 @@
 //! The ways a row can be written: what a VOP2 row becomes as VOP3, with SDWA, with DPP, in each generation.
 
-use super::read::{Cell, Operand, SourceRow};
+use super::read::{Cell, NamedHalves, Operand, SourceRow};
 use crate::amdgcn_facts::model::{
     Class, Encoding, Field, Form, Format, Gfx, Mod, ModSlot, Need, OperandAccess, OperandSlot, Type,
 };
@@ -14,6 +14,8 @@ pub struct Spec {
     pub encoding: Encoding,
     pub opcode: u16,
     pub need: Need,
+    /// Of an `e32` form: there is no `e64` form of the same.
+    pub only_short: bool,
     /// Those written come first.
     pub slots: Vec<OperandSlot>,
     pub mods: Vec<ModSlot>,
@@ -32,7 +34,7 @@ pub fn slot(operand: &Operand, generation: Gfx) -> OperandSlot {
     let access = if operand.read { OperandAccess::READ } else { 0 }
         | if operand.written { OperandAccess::WRITE } else { 0 };
     OperandSlot {
-        class: operand.class.unwrap_or(Class::Implicit),
+        class: operand.class(generation).unwrap_or(Class::Implicit),
         ty: operand.ty(generation),
         field: operand.field,
         access: OperandAccess(access),
@@ -54,7 +56,7 @@ fn part(id: Mod, field: Field, mask: u32) -> ModSlot {
 /// The dual instruction of two halves.
 pub fn dual(x: (&SourceRow, &Cell), y: (&SourceRow, &Cell), generation: Gfx) -> (Spec, u8) {
     let half = |(row, cell): (&SourceRow, &Cell), second: bool| {
-        let expand = Expand { row, cell, generation, true16: false, format: Format::Vopd };
+        let expand = Expand { row, cell, generation, halves: NamedHalves::None, format: Format::Vopd };
         let mut slots = expand.slots();
         for slot in &mut slots {
             slot.field = match (slot.field, second) {
@@ -77,7 +79,7 @@ pub fn dual(x: (&SourceRow, &Cell), y: (&SourceRow, &Cell), generation: Gfx) -> 
     let first = half(x, false);
     let written = first.iter().filter(|slot| slot.class != Class::Implicit).count() as u8;
     let slots = first.into_iter().chain(half(y, true)).collect();
-    let expand = Expand { row: x.0, cell: x.1, generation, true16: false, format: Format::Vopd };
+    let expand = Expand { row: x.0, cell: x.1, generation, halves: NamedHalves::None, format: Format::Vopd };
     let mut spec = expand.spec(Form::Native, Encoding::Vopd, slots, Vec::new());
     spec.opcode |= y.1.opcode << 4;
     spec.need = Need::Wave32;
@@ -85,11 +87,16 @@ pub fn dual(x: (&SourceRow, &Cell), y: (&SourceRow, &Cell), generation: Gfx) -> 
 }
 
 /// Every way to write `row` in a column.
-pub fn specs(row: &SourceRow, cell: &Cell, generation: Gfx, true16: bool) -> Result<Vec<Spec>, String> {
+pub fn specs(
+    row: &SourceRow,
+    cell: &Cell,
+    generation: Gfx,
+    halves: NamedHalves,
+) -> Result<Vec<Spec>, String> {
     if row.format.is_memory() {
         return Ok(vec![super::mem::spec(row, cell, generation)]);
     }
-    let expand = Expand { row, cell, generation, true16, format: cell.format.unwrap_or(row.format) };
+    let expand = Expand { row, cell, generation, halves, format: cell.format.unwrap_or(row.format) };
     match expand.format {
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 => Ok(expand.vector()),
         Format::Vop3p => Ok(expand.packed()),
@@ -102,13 +109,45 @@ struct Expand<'a> {
     row: &'a SourceRow,
     cell: &'a Cell,
     generation: Gfx,
-    true16: bool,
+    halves: NamedHalves,
     format: Format,
 }
 
 impl Expand<'_> {
     fn has(&self, flag: &str) -> bool {
         self.row.has(flag, self.generation)
+    }
+
+    /// Whether 16-bit operands name half registers.
+    fn named(&self) -> bool {
+        match self.halves {
+            NamedHalves::None => false,
+            NamedHalves::Some => self.has("t16"),
+            NamedHalves::All => !self.has("-t16"),
+        }
+    }
+
+    /// Makes an operand 16 bits wide that is so only where halves are named.
+    fn narrow(&self, slot: &mut OperandSlot) {
+        if self.halves != NamedHalves::All || slot.class == Class::Implicit {
+            return;
+        }
+        let flag = match slot.source {
+            0 => "half0",
+            // Its constants are those of floating point, although it is an integer.
+            1 if self.has("low1") => return slot.ty = Type::F16,
+            2 => "half2",
+            OperandSlot::NO_SOURCE => "half_dst",
+            _ => return,
+        };
+        if self.has(flag) {
+            slot.ty = Type::B16;
+        }
+    }
+
+    /// Whether an operand is 16 bits of a vector register.
+    fn is_half(&self, slot: &OperandSlot) -> bool {
+        slot.ty.bits() == 16 || self.has("low1") && slot.source == 1
     }
 
     /// The bits of a modifier that a row has: `FLAG` of all sources, or `FLAG=BITS`.
@@ -125,7 +164,10 @@ impl Expand<'_> {
     /// Slots of the operands there are in this generation.
     fn slots(&self) -> Vec<OperandSlot> {
         let there = |o: &&Operand| o.types.is_empty() || o.ty(self.generation) != Type::None;
-        self.row.operands.iter().filter(there).map(|operand| slot(operand, self.generation)).collect()
+        let mut slots: Vec<OperandSlot> =
+            self.row.operands.iter().filter(there).map(|operand| slot(operand, self.generation)).collect();
+        slots.iter_mut().for_each(|slot| self.narrow(slot));
+        slots
     }
 
     fn spec(&self, form: Form, encoding: Encoding, slots: Vec<OperandSlot>, mods: Vec<ModSlot>) -> Spec {
@@ -138,6 +180,7 @@ impl Expand<'_> {
             encoding,
             opcode: self.cell.opcode,
             need: self.cell.need,
+            only_short: false,
             slots: written,
             mods,
         }
@@ -155,9 +198,12 @@ impl Expand<'_> {
             let field = match id {
                 Mod::WaitVaVdst => Field::WaitVdst,
                 Mod::WaitVmVsrc => Field::WaitVsrc,
+                Mod::NegMatrix => Field::Blgp,
                 _ => Field::from_name(flag).ok_or_else(|| format!("{}: no field {flag}", self.row.name))?,
             };
-            mods.push(whole(id, field));
+            // Those of scales are two bits.
+            let scales = self.format == Format::MaiScaled && matches!(id, Mod::OpSel | Mod::OpSelHi);
+            mods.push(if scales { part(id, field, 3) } else { whole(id, field) });
         }
         let form = match self.format {
             // Of an instruction that has VOP3 forms as well.
@@ -167,7 +213,13 @@ impl Expand<'_> {
         if self.format == Format::Vinterp {
             mods.push(part(Mod::Neg, Field::Neg, 7));
         }
-        Ok(self.spec(form, encoding, self.slots(), mods))
+        let mut slots = self.slots();
+        if self.format == Format::Vinterp && self.halves == NamedHalves::All {
+            for slot in slots.iter_mut().filter(|slot| slot.ty.bits() == 16) {
+                slot.class = if slot.source < 3 { Class::VgprNamedSrc } else { Class::VgprNamed };
+            }
+        }
+        Ok(self.spec(form, encoding, slots, mods))
     }
 
     /// Sources that take signs, as bits: those of `-` and `|…|`, and those of `sext(…)`.
@@ -190,7 +242,8 @@ impl Expand<'_> {
                 _ => self.has("sext") || self.has("sext_dpp"),
             };
             let short = self.has("sext_e32") && form == Form::Dpp && !ty.is_float();
-            if !short && ((ty.is_float() && !ty.is_packed()) || self.has("signs")) {
+            let signs = self.masked("signs", 7).is_some_and(|bits| bits & bit != 0);
+            if !short && ((ty.is_float() && !ty.is_packed()) || signs) {
                 float |= bit;
             } else if extends {
                 int |= bit;
@@ -217,15 +270,24 @@ impl Expand<'_> {
         if short && !self.has("-e32") {
             out.push(self.short());
         }
-        if !self.has("-e64") && (self.true16 || !self.has("half")) {
+        if !self.has("-e64") && (self.halves > NamedHalves::None || !self.has("half")) {
             let promoted = short || self.row.format == Format::Vintrp;
             out.push(self.long(if promoted { Form::E64 } else { Form::Native }));
         }
         let narrow = !self.wide();
-        if short && narrow && since(Gfx::Gfx8) && self.generation <= Gfx::Gfx10_3 && !self.has("-sdwa") {
+        // From MI200 on what has 64 bits fetches from one lane of each row.
+        let unified = (Gfx::Gfx90a..=Gfx::Gfx950).contains(&self.generation);
+        let dpp_wide = unified && short && self.format != Format::Vopc || self.has("+dpp");
+        let source_only = self.has("sdwa_source") && self.generation < Gfx::Gfx10;
+        if short
+            && (narrow || source_only)
+            && since(Gfx::Gfx8)
+            && self.generation <= Gfx::Gfx10_3
+            && !self.has("-sdwa")
+        {
             out.push(self.sdwa());
         }
-        let dpp = narrow && since(Gfx::Gfx8) && !self.has("-dpp");
+        let dpp = (narrow || dpp_wide) && since(Gfx::Gfx8) && !self.has("-dpp");
         let from = if self.format == Format::Vopc { Gfx::Gfx11 } else { Gfx::Gfx8 };
         if dpp && short && since(from) && !self.has("-e32_dpp") {
             out.push(self.dpp(Form::Dpp));
@@ -260,13 +322,10 @@ impl Expand<'_> {
 
     /// Registers of 16-bit values in the short encodings from gfx11 on: of the lower half, or halves of them.
     fn low(&self, slot: &mut OperandSlot) {
-        if self.generation < Gfx::Gfx11
-            || slot.class == Class::Implicit
-            || (slot.ty.bits() != 16 && !(self.has("low1") && slot.source == 1))
-        {
+        if self.generation < Gfx::Gfx11 || slot.class == Class::Implicit || !self.is_half(slot) {
             return;
         }
-        let half = self.true16 && self.has("t16") || self.has("half");
+        let half = self.named() || self.has("half");
         slot.class = match slot.class {
             Class::Vgpr if half => Class::VgprHalf,
             Class::Vgpr => Class::VgprLow,
@@ -412,7 +471,10 @@ impl Expand<'_> {
         if later && self.has("omod") && self.float_result() {
             mods.push(whole(Mod::Omod, Field::Omod));
         }
-        if dst {
+        if self.has("sdwa_source") {
+            // All of the destination is written.
+            mods.push(part(Mod::Ones, Field::DstSel, 6));
+        } else if dst {
             mods.push(whole(Mod::DstSel, Field::DstSel));
             mods.push(whole(Mod::DstUnused, Field::DstUnused));
         }
@@ -433,11 +495,12 @@ impl Expand<'_> {
             _ => Encoding::Vop3,
         };
         let dpp = matches!(form, Form::E64Dpp | Form::E64Dpp8);
-        let half = self.true16 && self.has("t16");
+        let half = self.named();
         let compares = self.format == Format::Vopc;
         let mut slots = self.slots();
         let mut has_sdst = false;
         let mut sources = 0u32;
+        let mut any_half = false;
         for slot in &mut slots {
             if slot.field == Field::Vsrc {
                 slot.field = Field::Src1;
@@ -477,12 +540,17 @@ impl Expand<'_> {
                 (_, Class::Ssrc) if self.generation < Gfx::Gfx10 => slot.class = Class::SsrcInline,
                 _ => {}
             }
-            if half && slot.ty.bits() == 16 {
+            if half && self.is_half(slot) {
+                let all = self.halves == NamedHalves::All;
                 slot.class = match slot.class {
+                    Class::Vgpr if all => Class::VgprNamed,
                     Class::Vgpr => Class::VgprSel,
+                    Class::Src | Class::SrcInline if all => Class::SrcNamed,
+                    Class::VgprSrc if all => Class::VgprNamedSrc,
                     Class::Src => Class::SrcSel,
                     other => other,
                 };
+                any_half |= all;
             }
         }
         // A destination that is read is the third source.
@@ -502,10 +570,23 @@ impl Expand<'_> {
         if self.has("high") {
             mods.push(whole(Mod::High, Field::High));
         }
-        if half {
+        if self.has("bitop3") {
+            for (field, shift, mask) in [(Field::Neg, 0, 7), (Field::Abs, 3, 0x38), (Field::Omod, 6, 0xc0)] {
+                mods.push(ModSlot { id: Mod::Bitop3, field, shift, mask });
+            }
+        }
+        if any_half {
+            let id = if self.has("unsaid_halves") { Mod::Halves } else { Mod::OpSel };
+            let all = if compares { sources } else { sources | 8 };
+            mods.push(part(id, Field::OpSel, self.masked("op_sel", all).unwrap_or(all)));
+        } else if half && self.halves == NamedHalves::Some {
             mods.push(part(Mod::OpSel, Field::OpSel, sources | 8));
         } else if let Some(mask) = self.masked("op_sel", sources | tied | 8) {
             mods.push(part(Mod::OpSel, Field::OpSel, mask));
+        }
+        if self.has("swap_bound") {
+            mods.push(whole(Mod::BoundCtrl, Field::SwapBound));
+            mods.push(whole(Mod::Fi, Field::SwapFi));
         }
         if self.has("byte_sel") {
             mods.push(whole(Mod::ByteSel, Field::ByteSel));
@@ -526,7 +607,7 @@ impl Expand<'_> {
         let mut spec = self.spec(form, encoding, slots, mods);
         spec.opcode += match (self.format, self.generation) {
             (Format::Vop2, _) => 0x100,
-            (Format::Vop1, Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906) => 0x140,
+            (Format::Vop1, generation) if (Gfx::Gfx8..Gfx::Gfx10).contains(&generation) => 0x140,
             (Format::Vop1, _) => 0x180,
             _ => 0,
         };

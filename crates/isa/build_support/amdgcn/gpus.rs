@@ -1,15 +1,11 @@
 //! Makes the list of GPUs of `amd.devices`, the chips that `unwedge_hw` knows, under the names that LLVM has for them.
 
-use crate::amdgcn_facts::model::has_table;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use unwedge_base::GfxTarget;
-
-/// Versions of gfx9 with instructions that the table lacks: MI100 and MI200, which have accumulation registers.
-const WITHOUT_TABLE: &[[u8; 3]] = &[[9, 0, 8], [9, 0, 10]];
 
 /// The source of the list, by version. Files are of the same format; an earlier one's names come first.
 pub fn compile(files: &[PathBuf]) -> Result<String, Box<dyn Error>> {
@@ -23,13 +19,10 @@ pub fn compile(files: &[PathBuf]) -> Result<String, Box<dyn Error>> {
         }
     }
     let mut out = String::from("static GPUS: &[Processor] = &[\n");
-    for (version, chips) in gpus.iter_mut().filter(|(version, _)| !WITHOUT_TABLE.contains(version)) {
+    for (version, chips) in &mut gpus {
         let [major, minor, stepping] = *version;
         let target = GfxTarget { major, minor, stepping };
         let generation = target.generation().ok_or_else(|| format!("no generation has {target}"))?;
-        if !has_table(generation) {
-            continue;
-        }
         let name = target.to_string();
         chips.retain(|chip| *chip != name);
         writeln!(

@@ -17,6 +17,9 @@ pub fn spec(row: &SourceRow, cell: &Cell, generation: Gfx) -> Spec {
     let (mut slots, implied): (Vec<OperandSlot>, Vec<OperandSlot>) =
         slots.partition(|slot| slot.class != Class::Implicit);
     slots.extend(implied);
+    if row.has("no_return", generation) {
+        slots.retain(|slot| slot.class != Class::Returned);
+    }
     let encoding = encoding(row, generation);
     if let Some(reg) = implicit(row, generation).filter(|reg| slots.iter().all(|slot| slot.reg != reg.0)) {
         slots.push(OperandSlot {
@@ -34,6 +37,7 @@ pub fn spec(row: &SourceRow, cell: &Cell, generation: Gfx) -> Spec {
         encoding,
         opcode: cell.opcode,
         need: cell.need,
+        only_short: false,
         slots,
         mods: mods(row, traits(row), generation),
     }
@@ -61,7 +65,7 @@ fn implicit(row: &SourceRow, generation: Gfx) -> Option<Reg> {
     let to_lds = traits(row).has(Trait::ToLds) || traits(row).has(Trait::LdsAlways);
     match row.format {
         Format::Ds if generation <= Gfx::Gfx8 && !row.operands.is_empty() => Some(Reg::M0),
-        Format::Mubuf if to_lds => Some(Reg::M0),
+        Format::Mubuf | Format::Global | Format::Scratch if to_lds => Some(Reg::M0),
         _ => None,
     }
 }
@@ -70,20 +74,24 @@ fn implicit(row: &SourceRow, generation: Gfx) -> Option<Reg> {
 fn mods(row: &SourceRow, traits: Traits, generation: Gfx) -> Vec<ModSlot> {
     let mut out: Vec<Mod> = Vec::new();
     let gfx12 = generation == Gfx::Gfx12;
+    let unified = (Gfx::Gfx90a..=Gfx::Gfx950).contains(&generation);
+    let mi300 = unified && generation > Gfx::Gfx90a;
     let dlc = (Gfx::Gfx10..=Gfx::Gfx11_5).contains(&generation);
     let cpol: &[Mod] = match row.format {
         Format::Smem if generation <= Gfx::Gfx7 => &[],
-        Format::Smem if generation <= Gfx::Gfx906 => &[Mod::Glc],
+        Format::Smem if generation < Gfx::Gfx10 => &[Mod::Glc],
         Format::Smem if dlc => &[Mod::Glc, Mod::Dlc],
         _ if gfx12 => &[Mod::Th, Mod::Scope],
         // Buffer atomics of gfx10 have no such bit.
         Format::Mubuf if dlc && generation < Gfx::Gfx11 && traits.has(Trait::Atomic) => &[Mod::Glc, Mod::Slc],
         _ if dlc => &[Mod::Glc, Mod::Slc, Mod::Dlc],
+        _ if unified => &[Mod::Glc, Mod::Slc, Mod::Scc],
         _ => &[Mod::Glc, Mod::Slc],
     };
     let cpol = |out: &mut Vec<Mod>| {
-        if traits.has(Trait::Cpol) || row.format == Format::Mimg {
-            out.extend(cpol);
+        if row.has("cpol", generation) || row.format == Format::Mimg {
+            let returns = !row.has("no_return", generation);
+            out.extend(cpol.iter().filter(|id| returns || **id != Mod::Glc));
         }
     };
     match row.format {
@@ -100,7 +108,7 @@ fn mods(row: &SourceRow, traits: Traits, generation: Gfx) -> Vec<ModSlot> {
             } else if traits.has(Trait::Offset0) {
                 out.extend([Mod::Offset0, Mod::Offset1]);
             }
-            if (traits.has(Trait::Gds) || traits.has(Trait::GdsAlways)) && !gfx12 {
+            if (traits.has(Trait::Gds) && !unified || traits.has(Trait::GdsAlways)) && !gfx12 {
                 out.push(Mod::Gds);
             }
         }
@@ -121,10 +129,10 @@ fn mods(row: &SourceRow, traits: Traits, generation: Gfx) -> Vec<ModSlot> {
                 out.push(Mod::Lds);
             }
             cpol(&mut out);
-            if traits.has(Trait::Lds) && generation < Gfx::Gfx11 {
+            if row.has("lds", generation) && generation < Gfx::Gfx11 {
                 out.push(Mod::Lds);
             }
-            if traits.has(Trait::Tfe) {
+            if traits.has(Trait::Tfe) && !unified {
                 out.push(Mod::Tfe);
             }
         }
@@ -134,7 +142,8 @@ fn mods(row: &SourceRow, traits: Traits, generation: Gfx) -> Vec<ModSlot> {
                 out.push(Mod::Offset);
             }
             cpol(&mut out);
-            if traits.has(Trait::Lds) && generation < Gfx::Gfx11 {
+            // MI300 has opcodes of their own for it.
+            if traits.has(Trait::Lds) && generation < Gfx::Gfx11 && !mi300 {
                 out.push(Mod::Lds);
             }
         }
@@ -163,14 +172,16 @@ fn image(
     cpol(out);
     match generation {
         Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => out.push(Mod::R128),
-        Gfx::Gfx9 | Gfx::Gfx906 => out.push(Mod::A16),
+        gfx if gfx.is_gfx9() => out.push(Mod::A16),
         _ => out.extend([Mod::R128, Mod::A16]),
     }
-    out.push(Mod::Tfe);
+    if generation != Gfx::Gfx90a {
+        out.push(Mod::Tfe);
+    }
     if encoding != Encoding::Vimage {
         out.push(Mod::Lwe);
     }
-    if generation <= Gfx::Gfx906 {
+    if generation < Gfx::Gfx10 {
         out.push(Mod::Da);
     }
     if traits.has(Trait::D16) && generation >= Gfx::Gfx8 {

@@ -9,7 +9,7 @@ mod opcodes;
 mod read;
 mod waits;
 
-use crate::amdgcn_facts::model::{COLUMNS, EncodingLayout, Format, GENS, NO_OPCODE};
+use crate::amdgcn_facts::model::{COLUMNS, Columns, EncodingLayout, Form, Format, GENS, NO_OPCODE};
 use crate::amdgcn_facts::regs;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -24,7 +24,7 @@ struct Draft {
     spec: forms::Spec,
     /// Of a dual instruction: row and name of the second half, and its first slot.
     second: Option<(usize, String, u8)>,
-    columns: u16,
+    columns: Columns,
     opcodes: [u16; GENS],
 }
 
@@ -39,7 +39,7 @@ struct Tables {
     /// By generation: layouts in the order they are tried.
     order: Vec<Vec<usize>>,
     /// By name: variants, and the columns in which they have it.
-    names: BTreeMap<String, Vec<(usize, u16)>>,
+    names: BTreeMap<String, Vec<(usize, Columns)>>,
 }
 
 /// Reads the folder and writes `amdgcn.rs`, `amdgcn_opcodes.rs`, `amdgcn_gpus.rs` and `amdgcn_waits.rs` into `out`.
@@ -105,13 +105,21 @@ impl Tables {
             if row.format == Format::Vopd {
                 continue;
             }
+            let mut specs = Vec::new();
+            // Which generations have a long form, in any of their modes.
+            let mut long = [false; GENS];
             for column in 0..COLUMNS {
-                let (generation, true16) = read::column(column);
+                let (generation, halves) = read::column(column);
                 for cell in row.cells.iter().filter(|cell| cell.gens.contains(&generation)) {
-                    for spec in forms::specs(&row, cell, generation, true16)? {
-                        self.add(first, row_at, None, column, spec)?;
-                    }
+                    let own = forms::specs(&row, cell, generation, halves)?;
+                    long[generation as usize] |= own.iter().any(|spec| spec.form == Form::E64);
+                    specs.extend(own.into_iter().map(|spec| (column, spec)));
                 }
+            }
+            for (column, mut spec) in specs {
+                let generation = read::column(column).0 as usize;
+                spec.only_short = spec.form == Form::E32 && !long[generation];
+                self.add(first, row_at, None, column, spec)?;
             }
             for (at, draft) in self.drafts.iter().enumerate().skip(first) {
                 let own = (&draft.name, draft.columns);
@@ -128,15 +136,6 @@ impl Tables {
             variants.sort_by_key(|(at, _)| (self.drafts[*at].spec.form, *at));
         }
         Ok(())
-    }
-
-    /// Whether a draft has no `e64` form beside it.
-    fn only_short(&self, draft: &Draft) -> bool {
-        use crate::amdgcn_facts::model::Form;
-        draft.spec.form == Form::E32
-            && !self.drafts.iter().any(|other| {
-                other.row == draft.row && other.spec.form == Form::E64 && other.columns & draft.columns != 0
-            })
     }
 
     /// Makes every pair of halves of dual instructions.

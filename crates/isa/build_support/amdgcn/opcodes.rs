@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Enums of some rows: name and variant of `Operation`, what its rows do, and their roles.
-const FAMILIES: [(&str, &str, &[Role]); 13] = [
+const FAMILIES: [(&str, &str, &[Role]); 14] = [
     ("Scalar", "Integers of the scalar ALU.", &[Role::Scalar]),
     ("ScalarFloat", "Floating point of the scalar ALU.", &[Role::ScalarFloat]),
     ("Integer", "Integers of the vector ALU.", &[Role::Integer]),
@@ -22,6 +22,7 @@ const FAMILIES: [(&str, &str, &[Role]); 13] = [
     ("Dual", "Halves of dual instructions.", &[Role::Dual]),
     ("Lanes", "Moves between lanes.", &[Role::Lanes]),
     ("Matrix", "Products of matrices.", &[Role::Matrix]),
+    ("Mfma", "Products of matrices into accumulation registers.", &[Role::Mfma]),
     ("Interp", "Interpolation, and what loads parameters for it.", &[Role::Interp, Role::Parameter]),
     (
         "Control",
@@ -123,7 +124,14 @@ pub fn check(row: &SourceRow) -> Result<(), String> {
     };
     let vector = matches!(
         row.format,
-        Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc | Format::Vopd
+        Format::Vop1
+            | Format::Vop2
+            | Format::Vop3
+            | Format::Vop3p
+            | Format::Mai
+            | Format::MaiScaled
+            | Format::Vopc
+            | Format::Vopd
     );
     let labelled = row.operands.iter().any(|o| o.class == Some(Class::Label));
     if labelled && !row.role.ends_block() {
@@ -136,6 +144,7 @@ pub fn check(row: &SourceRow) -> Result<(), String> {
     let writes_exec = row.format == Format::Vopc && row.operands.iter().any(|o| o.written && exec(&o));
     agree(Trait::Cmpx.name(), traits.has(Trait::Cmpx), writes_exec)?;
     agree(Role::Matrix.name(), row.role == Role::Matrix, row.unit == Unit::Wmma)?;
+    agree(Role::Mfma.name(), row.role == Role::Mfma, row.unit == Unit::Mfma)?;
     agree(Role::Dual.name(), row.role == Role::Dual, row.format == Format::Vopd)?;
     agree(Role::Export.name(), row.role == Role::Export, row.format == Format::Exp)?;
     let accesses = matches!(row.role, Role::Memory | Role::Atomic | Role::Prefetch | Role::Probe);

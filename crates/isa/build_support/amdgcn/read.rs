@@ -3,7 +3,7 @@
 use super::opcodes;
 use crate::amdgcn_facts::model::{
     AccessWord, AtomicOp, COLUMNS, Class, Columns, Encoding, EncodingLayout, FIELDS, Field, FieldBits,
-    Format, GENS, Gfx, Need, Relation, Role, Trait, Type, Unit, generations,
+    Format, GENS, Gfx, Need, REAL_TRUE16, Relation, Role, Trait, Type, Unit, generations,
 };
 
 /// A source, one line of which is wrong.
@@ -32,6 +32,8 @@ pub struct Operand {
     /// Types with the generations in which they hold: `i32@8-10.3/i16@11-12`.
     pub types: Vec<(Type, Vec<Gfx>)>,
     pub class: Option<Class>,
+    /// Classes that are others in some generations: `matrix@908/src_inline@90a-9.5`.
+    pub classes: Vec<(Class, Vec<Gfx>)>,
     pub reg: Option<u16>,
     pub written: bool,
     pub read: bool,
@@ -61,6 +63,11 @@ pub struct SourceRow {
 }
 
 impl Operand {
+    /// Its class in a generation.
+    pub fn class(&self, generation: Gfx) -> Option<Class> {
+        self.classes.iter().find(|(_, of)| of.contains(&generation)).map(|(class, _)| *class).or(self.class)
+    }
+
     /// Its type in a generation.
     pub fn ty(&self, generation: Gfx) -> Type {
         self.types.iter().find(|(_, of)| of.contains(&generation)).map_or(Type::None, |(ty, _)| *ty)
@@ -92,15 +99,34 @@ pub fn gens(text: &str) -> Option<Vec<Gfx>> {
 pub fn columns(gens: &[Gfx]) -> Columns {
     gens.iter().fold(0, |set, &generation| {
         let column = generation as usize;
-        let t16 = if column + 3 >= GENS { 1 << (column + 3) } else { 0 };
-        set | 1 << column | t16
+        let halves = if column + REAL_TRUE16 >= GENS {
+            1 << (column + REAL_TRUE16) | 1 << (column + 2 * REAL_TRUE16)
+        } else {
+            0
+        };
+        set | 1 << column | halves
     })
 }
 
-/// The generation of a column, and whether it is one of real true16.
-pub fn column(column: usize) -> (Gfx, bool) {
+/// Which 16-bit operands name half registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NamedHalves {
+    /// None, but where an instruction has no other operands.
+    None,
+    /// Those that LLVM 19 names.
+    Some,
+    /// All.
+    All,
+}
+
+/// The generation of a column, and which halves are named in it.
+pub fn column(column: usize) -> (Gfx, NamedHalves) {
     assert!(column < COLUMNS);
-    if column < GENS { (Gfx::ALL[column], false) } else { (Gfx::ALL[column - 3], true) }
+    match column.saturating_sub(GENS - REAL_TRUE16) / REAL_TRUE16 {
+        _ if column < GENS => (Gfx::ALL[column], NamedHalves::None),
+        1 => (Gfx::ALL[column - REAL_TRUE16], NamedHalves::Some),
+        _ => (Gfx::ALL[column - 2 * REAL_TRUE16], NamedHalves::All),
+    }
 }
 
 fn bits(text: &str) -> Option<(&str, FieldBits)> {
@@ -132,6 +158,8 @@ pub fn encodings(source: &str) -> Result<Vec<(Vec<Gfx>, EncodingLayout)>, Error>
             literal: false,
             mask: 0,
             value: 0,
+            high_mask: 0,
+            high_value: 0,
             fields: [FieldBits { lsb: 0, width: 0 }; FIELDS],
         };
         for word in words {
@@ -142,8 +170,12 @@ pub fn encodings(source: &str) -> Result<Vec<(Vec<Gfx>, EncodingLayout)>, Error>
             let (name, bits) = bits(word).ok_or_else(|| wrong(word))?;
             if name.bytes().all(|b| b == b'0' || b == b'1') {
                 let value = u64::from_str_radix(name, 2).map_err(|_| wrong(word))?;
-                layout.mask |= ((1u64 << name.len()) - 1) << bits.lsb;
-                layout.value |= value << bits.lsb;
+                let (mask, set, lsb) = match bits.lsb {
+                    ..64 => (&mut layout.mask, &mut layout.value, bits.lsb),
+                    lsb => (&mut layout.high_mask, &mut layout.high_value, lsb - 64),
+                };
+                *mask |= ((1u64 << name.len()) - 1) << lsb;
+                *set |= value << lsb;
             } else {
                 let field = Field::from_name(name).ok_or_else(|| wrong(word))?;
                 if bits.lsb % 32 + bits.width > 32 || bits.width > 31 {
@@ -179,10 +211,17 @@ fn operand(token: &str, register: &dyn Fn(&str) -> Option<u16>) -> Option<Operan
     let mut parts = rest.split(':');
     let name = parts.next()?;
     let ty = parts.next();
-    let class = match parts.next() {
-        Some(class) => Some(Class::from_name(class)?),
-        None => None,
+    let classes: Vec<(Class, Vec<Gfx>)> = match parts.next() {
+        Some(list) => list
+            .split('/')
+            .map(|one| {
+                let (class, of) = one.split_once('@').unwrap_or((one, "6-12"));
+                Class::from_name(class).zip(gens(of))
+            })
+            .collect::<Option<_>>()?,
+        None => Vec::new(),
     };
+    let class = classes.first().map(|(class, _)| *class);
     let reg = register(name);
     let field = if reg.is_some() { Field::None } else { Field::from_name(name)? };
     let destination = matches!(field, Field::Sdst | Field::Vdst | Field::VdstX | Field::VdstY);
@@ -208,6 +247,7 @@ fn operand(token: &str, register: &dyn Fn(&str) -> Option<u16>) -> Option<Operan
             (None, Some(_)) => Some(Class::Fixed),
             (None, None) => Some(default_class(field)),
         },
+        classes,
         reg,
         written: prefix == ">" || prefix == "+" || (prefix.is_empty() && destination),
         read: prefix == "<" || prefix == "+" || (prefix.is_empty() && !destination),

@@ -29,6 +29,8 @@ const fn at(byte: u8, lsb: u8, width: u8) -> DescriptorBits {
 
 /// Where a descriptor has the values of `COMPUTE_PGM_RSRC1` to `3`, whose bits `unwedge_hw` knows; a test compares.
 pub const RSRC3: u8 = 44;
+/// Where accumulation registers begin: fours, less one.
+pub const ACCUM_OFFSET: DescriptorBits = at(RSRC3, 0, 6);
 /// See [`RSRC3`].
 pub const RSRC1: u8 = 48;
 /// See [`RSRC3`].
@@ -64,6 +66,8 @@ pub enum DirectiveEffect {
     NextFreeVgpr,
     /// See [`DirectiveEffect::NextFreeVgpr`].
     NextFreeSgpr,
+    /// Where accumulation registers begin, in fours.
+    AccumOffset,
     /// Whether scalar registers are counted for these.
     ReserveVcc,
     /// See [`DirectiveEffect::ReserveVcc`].
@@ -83,6 +87,10 @@ pub enum DirectiveCondition {
     Until(Gfx),
     /// From one generation to another.
     Between(Gfx, Gfx),
+    /// Where code sets up its scratch.
+    ScratchByCode,
+    /// Where the hardware does.
+    ScratchByHardware,
 }
 
 impl DirectiveCondition {
@@ -92,8 +100,15 @@ impl DirectiveCondition {
             From(first) => generation >= first,
             Until(last) => generation <= last,
             Between(first, last) => generation >= first && generation <= last,
+            ScratchByCode => !scratch_by_hardware(generation),
+            ScratchByHardware => scratch_by_hardware(generation),
         }
     }
+}
+
+/// Whether the hardware sets up scratch: on MI300 and from gfx11 on.
+fn scratch_by_hardware(generation: Gfx) -> bool {
+    matches!(generation, Gfx::Gfx940 | Gfx::Gfx950) || generation >= Gfx::Gfx11
 }
 
 /// A directive between `.amdhsa_kernel` and `.end_amdhsa_kernel`.
@@ -114,7 +129,8 @@ pub struct KernelDirective {
 impl KernelDirective {
     /// Whether it exists for a target.
     pub fn exists(&self, target: DescriptorTarget) -> bool {
-        self.when.holds(target.generation)
+        let flat = self.sets == DirectiveEffect::ReserveFlatScratch;
+        self.when.holds(target.generation) && !(flat && scratch_by_hardware(target.generation))
     }
 }
 
@@ -148,36 +164,49 @@ const fn count(
     KernelDirective { name, sets, max, default, when }
 }
 
-use DirectiveCondition::{Always, Between, From, Until};
+use DirectiveCondition::{Always, Between, From, ScratchByCode, ScratchByHardware, Until};
 
-/// From gfx11 on the scratch is set up by the hardware, and what prepared it is gone.
-const BEFORE_FLAT: DirectiveCondition = Until(Gfx::Gfx10_3);
+/// Where vector and accumulation registers are one file.
+const UNIFIED: DirectiveCondition = Between(Gfx::Gfx90a, Gfx::Gfx950);
 const NEXT_FREE_VGPR: &str = "next_free_vgpr";
+const ACCUM_OFFSET_NAME: &str = "accum_offset";
 const NEXT_FREE_SGPR: &str = "next_free_sgpr";
 
 /// Every directive.
-pub static DIRECTIVES: [KernelDirective; 46] = [
+pub static DIRECTIVES: [KernelDirective; 52] = [
     bits("group_segment_fixed_size", at(0, 0, 32), 0, Always),
     bits("private_segment_fixed_size", at(4, 0, 32), 0, Always),
     bits("kernarg_size", at(8, 0, 32), 0, Always),
     bits("user_sgpr_count", USER_SGPR_COUNT, 0, Always),
-    user("user_sgpr_private_segment_buffer", 0, 4, BEFORE_FLAT),
+    user("user_sgpr_private_segment_buffer", 0, 4, ScratchByCode),
     user("user_sgpr_dispatch_ptr", 1, 2, Always),
     user("user_sgpr_queue_ptr", 2, 2, Always),
     user("user_sgpr_kernarg_segment_ptr", 3, 2, Always),
     user("user_sgpr_dispatch_id", 4, 2, Always),
-    user("user_sgpr_flat_scratch_init", 5, 2, BEFORE_FLAT),
+    user("user_sgpr_flat_scratch_init", 5, 2, ScratchByCode),
     user("user_sgpr_private_segment_size", 6, 1, Always),
+    KernelDirective {
+        name: "user_sgpr_kernarg_preload_length",
+        sets: DirectiveEffect::User(at(PROPERTIES, 16, 7), 1),
+        max: 127,
+        default: 0,
+        when: UNIFIED,
+    },
+    bits("user_sgpr_kernarg_preload_offset", at(PROPERTIES, 23, 9), 0, UNIFIED),
     bits("wavefront_size32", WAVE32, 1, From(Gfx::Gfx10)),
     bits("uses_dynamic_stack", at(PROPERTIES, 11, 1), 0, Always),
-    bits("system_sgpr_private_segment_wavefront_offset", SCRATCH, 0, BEFORE_FLAT),
-    bits("enable_private_segment", SCRATCH, 0, From(Gfx::Gfx11)),
+    bits("system_sgpr_private_segment_wavefront_offset", SCRATCH, 0, ScratchByCode),
+    bits("enable_private_segment", SCRATCH, 0, ScratchByHardware),
     bits("system_sgpr_workgroup_id_x", GROUP_SGPRS[0], 1, Always),
     bits("system_sgpr_workgroup_id_y", GROUP_SGPRS[1], 0, Always),
     bits("system_sgpr_workgroup_id_z", GROUP_SGPRS[2], 0, Always),
     bits("system_sgpr_workgroup_info", GROUP_SGPRS[3], 0, Always),
     bits("system_vgpr_workitem_id", WORKITEM_ID, 0, Always),
-    count(NEXT_FREE_VGPR, DirectiveEffect::NextFreeVgpr, 256, 0, Always),
+    count(NEXT_FREE_VGPR, DirectiveEffect::NextFreeVgpr, 256, 0, Until(Gfx::Gfx908)),
+    count(NEXT_FREE_VGPR, DirectiveEffect::NextFreeVgpr, 512, 0, UNIFIED),
+    count(NEXT_FREE_VGPR, DirectiveEffect::NextFreeVgpr, 256, 0, From(Gfx::Gfx10)),
+    count(ACCUM_OFFSET_NAME, DirectiveEffect::AccumOffset, 256, 0, UNIFIED),
+    bits("tg_split", at(RSRC3, 16, 1), 0, UNIFIED),
     count(NEXT_FREE_SGPR, DirectiveEffect::NextFreeSgpr, 106, 0, Always),
     count("reserve_vcc", DirectiveEffect::ReserveVcc, 1, 1, Always),
     count(
@@ -257,6 +286,9 @@ pub enum DescriptorError {
     /// A directive every kernel needs was left out.
     #[error(".amdhsa_{0} is missing")]
     Missing(&'static str),
+    /// Accumulation registers begin where they may not.
+    #[error("accumulation registers cannot begin at {0}, only at multiples of 4 from 4 to {1}")]
+    AccumOffset(u32, u32),
     /// More registers than the GPU has.
     #[error("{0} scalar registers are more than a wave can have: {1}")]
     TooManySgprs(u32, u32),
@@ -316,12 +348,13 @@ impl DescriptorBuilder {
     pub fn finish(&self) -> Result<[u8; SIZE], DescriptorError> {
         let mut bytes = [0; SIZE];
         let (mut needed, mut vgprs, mut sgprs, mut claimed) = (0, None, None, None);
+        let mut accumulation = None;
         let (mut vcc, mut flat, mut xnack) = (false, false, self.target.xnack);
         for (directive, &given) in DIRECTIVES.iter().zip(&self.values) {
             if !directive.exists(self.target) {
-                // Counted on gfx6 all the same, as LLVM does.
+                // Counted on gfx6, and where the hardware keeps it, all the same, as LLVM does.
                 flat |= directive.sets == DirectiveEffect::ReserveFlatScratch
-                    && self.target.generation == Gfx::Gfx6;
+                    && (self.target.generation == Gfx::Gfx6 || scratch_by_hardware(self.target.generation));
                 continue;
             }
             let default = match directive.sets {
@@ -338,6 +371,7 @@ impl DescriptorBuilder {
                 }
                 DirectiveEffect::NextFreeVgpr => vgprs = given,
                 DirectiveEffect::NextFreeSgpr => sgprs = given,
+                DirectiveEffect::AccumOffset => accumulation = Some(given),
                 DirectiveEffect::ReserveVcc => vcc = value != 0,
                 DirectiveEffect::ReserveFlatScratch => flat = value != 0,
                 DirectiveEffect::ReserveXnackMask => xnack = given.map_or(xnack, |v| v != 0),
@@ -349,7 +383,15 @@ impl DescriptorBuilder {
             return Err(DescriptorError::UserSgprs(claimed, needed));
         }
         put(&mut bytes, USER_SGPR_COUNT, claimed.unwrap_or(needed));
-        let granule = if get(&bytes, WAVE32) == 1 { 8 } else { 4 };
+        if let Some(offset) = accumulation {
+            let offset = offset.ok_or(DescriptorError::Missing(ACCUM_OFFSET_NAME))?;
+            let total = vgprs.max(1).next_multiple_of(4);
+            if offset == 0 || offset % 4 != 0 || offset > total {
+                return Err(DescriptorError::AccumOffset(offset, total.min(256)));
+            }
+            put(&mut bytes, ACCUM_OFFSET, offset / 4 - 1);
+        }
+        let granule = vgpr_granule(&bytes, self.target.generation);
         put(&mut bytes, VGPR_GRANULES, vgprs.max(1).div_ceil(granule) - 1);
         put(&mut bytes, SGPR_GRANULES, self.sgpr_granules(sgprs, vcc, flat, xnack)?);
         Ok(bytes)
@@ -375,6 +417,11 @@ impl DescriptorBuilder {
         let total = if self.target.fixed_sgprs { 96 } else { (used + extra).max(1) };
         Ok(total.div_ceil(8) - 1)
     }
+}
+
+/// Vector registers are counted in so many.
+fn vgpr_granule(bytes: &[u8; SIZE], generation: Gfx) -> u32 {
+    if get(bytes, WAVE32) == 1 || UNIFIED.holds(generation) { 8 } else { 4 }
 }
 
 /// Puts a value into bits.
@@ -425,9 +472,10 @@ pub fn directives(bytes: &[u8; SIZE], target: DescriptorTarget) -> Vec<(&'static
                 (get(bytes, place), directive.default)
             }
             DirectiveEffect::NextFreeVgpr => {
-                let granule = if get(bytes, WAVE32) == 1 { 8 } else { 4 };
+                let granule = vgpr_granule(bytes, target.generation);
                 ((get(bytes, VGPR_GRANULES) + 1) * granule, u32::MAX)
             }
+            DirectiveEffect::AccumOffset => ((get(bytes, ACCUM_OFFSET) + 1) * 4, u32::MAX),
             DirectiveEffect::NextFreeSgpr if target.generation >= Gfx::Gfx10 => (0, u32::MAX),
             DirectiveEffect::NextFreeSgpr => {
                 let (limit, reserved) = if target.generation <= Gfx::Gfx7 { (100, 4) } else { (102, 6) };
@@ -475,6 +523,7 @@ mod tests {
             ("gfx802", &[(48, 0x00ac_02c0), (52, 0x80)]),
             ("gfx900", &[(48, 0x00ac_0000), (52, 0x80)]),
             ("gfx1030", &[(48, 0x60ac_0000), (52, 0x80), (56, 0x400)]),
+            ("gfx908", &[(48, 0x00ac_0000), (52, 0x80)]),
             ("gfx1200", &[(48, 0x600c_0000), (52, 0x80), (56, 0x400)]),
         ] {
             assert_eq!(words(&built(gpu, &LEAST).unwrap()), expected, "{gpu}");

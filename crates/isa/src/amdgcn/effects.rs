@@ -92,12 +92,12 @@ fn implied(slot: &OperandSlot, gpu: &Gpu) -> Operand {
 
 /// A set of registers, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Regs([u64; 8]);
+pub struct Regs([u64; 12]);
 
 impl Regs {
     /// Adds `count` registers from one on.
     pub fn insert(&mut self, first: Reg, count: u8) {
-        for number in (first.0..first.0.saturating_add(count.into())).filter(|n| *n < 512) {
+        for number in (first.0..first.0.saturating_add(count.into())).filter(|n| *n < Reg::COUNT) {
             self.0[usize::from(number) >> 6] |= 1 << (number & 63);
         }
     }
@@ -109,7 +109,7 @@ impl Regs {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0 == [0; 8]
+        self.0 == [0; 12]
     }
 
     /// Those of both.
@@ -154,7 +154,7 @@ impl Regs {
 
     /// Every one, from the lowest number on.
     pub fn iter(&self) -> impl Iterator<Item = Reg> + '_ {
-        (0..512).map(Reg).filter(|reg| self.has(*reg))
+        (0..Reg::COUNT).map(Reg).filter(|reg| self.has(*reg))
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Facts: `data/amd/amd.devices`, in which `unwedge_hw` looks chips up too; features are those of LLVM 19.
 
+use super::Reg;
 use super::model::{COLUMNS, Columns, GENS, Gfx, Need, REAL_TRUE16};
 use unwedge_base::GfxTarget;
 
@@ -16,6 +17,7 @@ impl Features {
     const BVH: u16 = 8;
     const XNACK: u16 = 16;
     const UNPACKED_D16: u16 = 32;
+    const LLVM23: u16 = 64;
 }
 
 /// A GPU, and the mode its code is for.
@@ -37,7 +39,7 @@ pub enum GpuError {
     Name(String),
     /// No feature has this name.
     #[error(
-        "no feature `{0}`; known are +wavefrontsize32, +wavefrontsize64, +real-true16 and +xnack, and the same with -"
+        "no feature `{0}`; known are +wavefrontsize32, +wavefrontsize64, +real-true16, +xnack and +llvm23, and the same with -"
     )]
     Feature(String),
 }
@@ -86,12 +88,12 @@ impl Gpu {
         Gpu::find(|processor| processor.version == [target.major, target.minor, target.stepping])
     }
 
-    /// A GPU that reads code of a generation: the one with the most instructions and the fewest modes of its own. `None` for
-    /// MI300, which changed instructions and has no table.
+    /// A GPU that reads code of a generation: the one with the most instructions and the fewest modes of its own.
     pub fn from_gfx(gfx: Gfx) -> Option<Gpu> {
         // Vega 20 has every instruction of Vega 10.
         let gfx = if gfx == Gfx::Gfx9 { Gfx::Gfx906 } else { gfx };
-        Gpu::find(|processor| processor.generation == gfx && processor.features().0 & Features::XNACK == 0)
+        let plain = |processor: &Processor| processor.features().0 & Features::XNACK == 0;
+        Gpu::find(|processor| processor.generation == gfx && plain(processor))
     }
 
     /// The oldest GPU of which this is true.
@@ -127,6 +129,9 @@ impl Gpu {
                 "wavefrontsize32" => (Features::WAVE64, !on),
                 "real-true16" => (Features::REAL_TRUE16, on),
                 "xnack" => (Features::XNACK, on),
+                // Half registers are its default.
+                "llvm23" if on => (Features::LLVM23 | Features::REAL_TRUE16, on),
+                "llvm23" => (Features::LLVM23, on),
                 _ => return Err(GpuError::Feature(feature.to_owned())),
             };
             gpu.features.0 = if on { gpu.features.0 | bit } else { gpu.features.0 & !bit };
@@ -167,6 +172,12 @@ impl Gpu {
         self.has(Features::REAL_TRUE16) && self.generation >= Gfx::Gfx11
     }
 
+    /// Whether text and words are those of LLVM 23: it names all half registers, and from gfx10 on writes the constant 0 into
+    /// sources of VOP3 that an instruction does not have.
+    pub fn llvm23(&self) -> bool {
+        self.has(Features::LLVM23)
+    }
+
     /// Whether half-width data of memory instructions takes a register each.
     pub fn unpacked_d16(&self) -> bool {
         self.has(Features::UNPACKED_D16)
@@ -182,11 +193,28 @@ impl Gpu {
         self.generation != Gfx::Gfx8 || matches!(self.version, [8, 0, 1] | [8, 1, 0])
     }
 
+    /// Whether it has accumulation registers.
+    pub fn has_agprs(&self) -> bool {
+        (Gfx::Gfx908..=Gfx::Gfx950).contains(&self.generation)
+    }
+
+    /// Whether vector and accumulation registers are one file: either may be data of memory instructions and results of
+    /// products of matrices, and several registers begin at an even number.
+    pub fn has_unified_vgprs(&self) -> bool {
+        (Gfx::Gfx90a..=Gfx::Gfx950).contains(&self.generation)
+    }
+
+    /// Whether so many vector or accumulation registers from one on are there and may be named together.
+    pub(crate) fn has_tuple(&self, first: Reg, count: u8) -> bool {
+        let odd = count > 1 && first.index() % 2 == 1 && self.has_unified_vgprs();
+        !odd && first.index() + u16::from(count) <= 256
+    }
+
     /// How many scalar registers are addressed by number.
     pub fn sgprs(&self) -> u16 {
         match self.generation {
             Gfx::Gfx6 | Gfx::Gfx7 => 104,
-            Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 => 102,
+            generation if generation < Gfx::Gfx10 => 102,
             _ => 106,
         }
     }
@@ -194,9 +222,24 @@ impl Gpu {
     /// The column of the table.
     pub(crate) fn column(&self) -> usize {
         let column = self.generation as usize;
-        let column = if self.real_true16() { column + REAL_TRUE16 } else { column };
-        debug_assert!(column < COLUMNS && GENS + REAL_TRUE16 == COLUMNS);
+        let column = match (self.real_true16(), self.llvm23()) {
+            (false, _) => column,
+            (true, false) => column + REAL_TRUE16,
+            (true, true) => column + 2 * REAL_TRUE16,
+        };
+        debug_assert!(column < COLUMNS && GENS + 2 * REAL_TRUE16 == COLUMNS);
         column
+    }
+
+    /// The column of all half registers, which has what no other has; `None`: the GPU has none, or it is its own.
+    pub(crate) fn halves_column(&self) -> Option<usize> {
+        let column = self.generation as usize + 2 * REAL_TRUE16;
+        (self.generation >= Gfx::Gfx11 && column != self.column()).then_some(column)
+    }
+
+    /// The columns of the table that are read: its own, and that of all half registers.
+    pub(crate) fn all_columns(&self) -> Columns {
+        self.columns() | self.halves_column().map_or(0, |column| 1 << column)
     }
 
     /// The column of the table, as a set of one.
@@ -227,7 +270,7 @@ mod tests {
 
     #[test]
     fn instructions_of_every_generation() {
-        for gfx in Gfx::ALL.into_iter().filter(|gfx| *gfx != Gfx::Gfx940) {
+        for gfx in Gfx::ALL {
             let gpu = Gpu::from_gfx(gfx).expect("a table").with_wave64(true);
             let end = if gfx >= Gfx::Gfx11 { 0xbfb0_0000 } else { 0xbf81_0000 };
             let decoded = codec::decode_executed(&[end, 1], &gpu).expect("s_endpgm");
@@ -238,7 +281,6 @@ mod tests {
             assert!(gpu.wave64());
             assert_eq!(gpu.with_wave64(false).wave64(), gfx < Gfx::Gfx10, "{gfx}");
         }
-        assert_eq!(Gpu::from_gfx(Gfx::Gfx940), None);
     }
 
     #[test]
@@ -246,6 +288,6 @@ mod tests {
         let of = |name| Gpu::from_target(GfxTarget::from_name(name).expect("a target"));
         assert_eq!(of("gfx1030"), Gpu::new("gfx1030").ok());
         assert_eq!(of("gfx90c"), Gpu::new("gfx90c").ok());
-        assert_eq!(of("gfx942"), None);
+        assert_eq!(of("gfx942"), Gpu::new("gfx942").ok());
     }
 }

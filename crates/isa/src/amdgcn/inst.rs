@@ -112,18 +112,38 @@ pub struct Inst {
     pub mods: Mods,
     /// Numbers of the vector registers of an [`Operand::List`].
     pub list: [u8; 13],
+    /// By dword, bits in which its words differ from those that an assembler makes: they mean nothing.
+    pub unused: UnusedBits,
 }
+
+/// Bits of up to four dwords.
+pub type UnusedBits = [u32; 4];
 
 impl Inst {
     /// An instruction without operands and modifiers; `None`: no variant has that number.
     pub fn new(variant: u16) -> Option<Inst> {
         tables::variants().get(usize::from(variant))?;
-        Some(Inst { variant, operands: [Operand::None; OPERANDS], mods: Mods::default(), list: [0; 13] })
+        Some(Inst::empty(variant))
     }
 
     /// Makes it that of a variant that is there, without operands and modifiers.
     pub(super) fn clear(&mut self, variant: u16) {
-        *self = Inst { variant, operands: [Operand::None; OPERANDS], mods: Mods::default(), list: [0; 13] };
+        *self = Inst::empty(variant);
+    }
+
+    fn empty(variant: u16) -> Inst {
+        Inst {
+            variant,
+            operands: [Operand::None; OPERANDS],
+            mods: Mods::default(),
+            list: [0; 13],
+            unused: [0; 4],
+        }
+    }
+
+    /// Whether some of its bits mean nothing, and are not as an assembler makes them.
+    pub fn has_unused_bits(&self) -> bool {
+        self.unused != [0; 4]
     }
 
     /// The number of its way to be written, in [`tables::variants`].

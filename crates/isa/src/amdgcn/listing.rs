@@ -1,5 +1,6 @@
 //! Code as text that assembles to the same words: an instruction a line, labels where branches go, `.long` where there is
-//! no instruction, or one with a literal that assemblers would make an inline constant.
+//! no instruction, or one with a literal that assemblers would make an inline constant. Bits that mean nothing, where they are
+//! not as an assembler makes them, are said at the end of the line: `unused:[0x0,0x2000000]`.
 
 use super::inst::{Inst, Operand};
 use super::model::Class;
@@ -122,7 +123,7 @@ pub fn write_to(
 /// Appends the line of an instruction that is not plain, and says how many dwords it has.
 fn other(words: &[u32], at: usize, gpu: &Gpu, inst: &mut Inst, held: &mut PendingLines<'_>) -> Option<usize> {
     let start = held.text.len();
-    let dwords = codec::decode_into(words, gpu, inst)?.into();
+    let dwords = codec::decode_executed_into(words, gpu, inst)?.into();
     held.text.push(b'\t');
     let literal =
         |(slot, operand)| matches!(operand, Operand::Literal(value) if !text::is_literal(slot, value, gpu));
@@ -131,6 +132,10 @@ fn other(words: &[u32], at: usize, gpu: &Gpu, inst: &mut Inst, held: &mut Pendin
         held.text.push_str(" // ");
     }
     text::write_line(inst, gpu, &mut held.text);
+    if inst.has_unused_bits() {
+        held.text.push_str(" // bits that mean nothing are set");
+        return Some(dwords);
+    }
     if let Some(target) = target(inst, at, dwords) {
         held.branch(start, target);
     }

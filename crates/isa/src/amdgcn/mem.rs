@@ -4,7 +4,7 @@
 //! Never: bits or text; [`super::codec`] and [`super::text`] both ask here. Facts: AMD's ISA manuals for what the
 //! modifiers mean, LLVM 19 for what is taken, tried per generation.
 
-use super::inst::{Inst, Mods, dwords};
+use super::inst::{Inst, Mods, Operand, dwords};
 use super::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait, Traits, Type};
 use super::{Gpu, Opcode, Reg};
 
@@ -17,6 +17,36 @@ pub(super) type AddressParts = [u8; LIST];
 /// Whether an atomic returns what was in memory.
 pub(super) fn returns(mods: &Mods, gpu: &Gpu) -> bool {
     if gpu.generation() == Gfx::Gfx12 { mods.get(Mod::Th) & 1 != 0 } else { mods.has(Mod::Glc) }
+}
+
+/// The name of a modifier: MI300 has its own for those of caching, but in scalar memory.
+pub(super) fn name_of(id: Mod, format: Format, gpu: &Gpu) -> &'static str {
+    let mi300 = matches!(gpu.generation(), Gfx::Gfx940 | Gfx::Gfx950) && format != Format::Smem;
+    match id {
+        Mod::Glc if mi300 => "sc0",
+        Mod::Slc if mi300 => "nt",
+        Mod::Scc if mi300 => "sc1",
+        id => id.name(),
+    }
+}
+
+/// Whether a register holds data of a memory instruction, which may be in accumulation registers where those are one file with
+/// the others.
+pub(super) fn is_data(slot: &OperandSlot, traits: Traits) -> bool {
+    // What semaphores that waves share are given is in the place of an address.
+    let given = slot.field == Field::Addr && traits.has(Trait::GdsAlways);
+    given || matches!(slot.field, Field::Vdst | Field::Vdata | Field::Data | Field::Data0 | Field::Data1)
+}
+
+/// Whether data is in registers of both files, which one flag cannot tell.
+pub(super) fn mixes_files(inst: &Inst) -> bool {
+    let mut files = [false; 2];
+    for (slot, operand) in inst.written().filter(|(slot, _)| is_data(slot, inst.row().traits)) {
+        if let Operand::Reg { reg, .. } = operand {
+            files[usize::from(reg.is_agpr())] |= slot.field != Field::None;
+        }
+    }
+    files == [true; 2]
 }
 
 /// How many registers an operand whose width is its type's own, or follows from a modifier, takes.
@@ -74,8 +104,9 @@ pub(super) fn is_buffer(slots: &[OperandSlot]) -> bool {
 /// The code of `saddr` that says there is none.
 pub(super) fn no_base(format: Format, gpu: &Gpu) -> u32 {
     match (gpu.generation(), format) {
-        (Gfx::Gfx7 | Gfx::Gfx8, _) | (Gfx::Gfx9 | Gfx::Gfx906, Format::Flat) => 0,
-        (Gfx::Gfx9 | Gfx::Gfx906, _) => 0x7f,
+        (Gfx::Gfx7 | Gfx::Gfx8, _) => 0,
+        (gfx, Format::Flat) if gfx.is_gfx9() => 0,
+        (gfx, _) if gfx.is_gfx9() => 0x7f,
         (Gfx::Gfx10 | Gfx::Gfx10_3, _) => 0x7d,
         _ => 0x7c,
     }
@@ -88,7 +119,7 @@ pub(super) fn no_address(gpu: &Gpu) -> Option<u32> {
 
 /// Whether scratch instructions can have both a vector and a scalar address, or neither.
 pub(super) fn free_scratch(gpu: &Gpu) -> bool {
-    gpu.generation() >= Gfx::Gfx11
+    gpu.generation() >= Gfx::Gfx11 || matches!(gpu.generation(), Gfx::Gfx940 | Gfx::Gfx950)
 }
 
 /// How many registers the data of an image instruction takes; `None`: none that it could.

@@ -1,4 +1,4 @@
-//! AMD's instruction set, GCN and RDNA from gfx6 to gfx12.
+//! AMD's instruction set, GCN, CDNA and RDNA from gfx6 to gfx12.
 //!
 //! One row per instruction for all generations stands in `data/amd`, compiled in by the build script ([`model`] is its
 //! vocabulary, [`tables`] looks it up). [`Inst`] is one instruction; [`codec`] has its words, [`text`] its text in LLVM's
@@ -11,6 +11,7 @@ pub mod effects;
 pub mod entry;
 mod gpu;
 mod inst;
+pub mod kernel_code;
 pub mod listing;
 mod mem;
 pub mod model;
@@ -25,7 +26,7 @@ pub mod text;
 pub mod waits;
 
 pub use gpu::{Gpu, GpuError};
-pub use inst::{Inst, Mods, OPERANDS, Operand, RegHalf, dwords};
+pub use inst::{Inst, Mods, OPERANDS, Operand, RegHalf, UnusedBits, dwords};
 pub use model::Gfx;
 pub use opcode::{Opcode, Operation};
 pub use regs::Reg;

@@ -37,13 +37,9 @@ pub use access::*;
 /// How many generations there are.
 pub const GENS: usize = Gfx::ALL.len();
 
-/// Whether the table has a column of the generation: MI300 changed instructions, and is not in it.
-pub const fn has_table(generation: Gfx) -> bool {
-    !matches!(generation, Gfx::Gfx940)
-}
-
-/// The bits of a set of columns: bit `n` is generation `n`, and [`REAL_TRUE16`] moves a generation to its second column.
-pub type Columns = u16;
+/// The bits of a set of columns: bit `n` is generation `n`; [`REAL_TRUE16`] moves a generation to its second column, twice
+/// that to its third.
+pub type Columns = u32;
 
 /// The generations that a text names: `6`, `8-906`, `6-7,10-12`.
 pub const fn generations(text: &str) -> Option<Columns> {
@@ -64,9 +60,7 @@ pub const fn generations(text: &str) -> Option<Columns> {
                 };
                 let mut number = first as u8;
                 while number <= generation as u8 {
-                    if has_table(Gfx::ALL[number as usize]) {
-                        set |= 1 << number;
-                    }
+                    set |= 1 << number;
                     number += 1;
                 }
                 from = None;
@@ -95,17 +89,22 @@ const fn generation(name: &[u8]) -> Option<Gfx> {
     None
 }
 
-/// From gfx11 on a generation has a second column, for the mode in which 16-bit operands name half registers.
+/// From gfx11 on a generation has two more columns, for the mode in which 16-bit operands name half registers: one with the
+/// instructions of which LLVM 19 names them, one with all.
 pub const REAL_TRUE16: usize = 3;
 
 /// How many columns there are.
-pub const COLUMNS: usize = GENS + REAL_TRUE16;
+pub const COLUMNS: usize = GENS + 2 * REAL_TRUE16;
 
 vocabulary! {
     /// The family of encodings a row belongs to.
     Format {
         Sop1 = "SOP1", Sop2 = "SOP2", Sopc = "SOPC", Sopk = "SOPK", Sopp = "SOPP",
         Vop1 = "VOP1", Vop2 = "VOP2", Vopc = "VOPC", Vop3 = "VOP3", Vop3p = "VOP3P",
+        /// Products of matrices over accumulation registers.
+        Mai = "MAI",
+        /// The same with scales, which another instruction before them holds.
+        MaiScaled = "MAI_SCALED",
         /// Half of a dual instruction.
         Vopd = "VOPD",
         Vintrp = "VINTRP", Vinterp = "VINTERP", Ldsdir = "LDSDIR", Exp = "EXP",
@@ -131,11 +130,19 @@ vocabulary! {
         Vopc = "VOPC", VopcSdwa = "VOPC_SDWA", VopcDpp = "VOPC_DPP", VopcDpp8 = "VOPC_DPP8",
         Vop3 = "VOP3", Vop3Dpp = "VOP3_DPP", Vop3Dpp8 = "VOP3_DPP8",
         Vop3p = "VOP3P", Vop3pDpp = "VOP3P_DPP", Vop3pDpp8 = "VOP3P_DPP8",
+        Mai = "MAI", MaiScaled = "MAI_SCALED",
         Vopd = "VOPD",
         Vintrp = "VINTRP", Vinterp = "VINTERP", Ldsdir = "LDSDIR", Exp = "EXP",
         Smem = "SMEM", SmemImm = "SMEM_IMM", Ds = "DS", Mubuf = "MUBUF", Mtbuf = "MTBUF", Mimg = "MIMG", MimgNsa = "MIMG_NSA",
         Flat = "FLAT", Global = "GLOBAL", Scratch = "SCRATCH",
         Vbuffer = "VBUFFER", Vimage = "VIMAGE", Vsample = "VSAMPLE",
+    }
+}
+
+impl Encoding {
+    /// Whether addresses are of 64 bits, or of scratch.
+    pub const fn is_flat(self) -> bool {
+        matches!(self, Encoding::Flat | Encoding::Global | Encoding::Scratch)
     }
 }
 
@@ -172,6 +179,8 @@ vocabulary! {
         B64 = "b64", I64 = "i64", U64 = "u64", F64 = "f64", PkF32 = "pk_f32",
         B96 = "b96", B128 = "b128", B160 = "b160", B192 = "b192", B224 = "b224", B256 = "b256", B288 = "b288",
         B320 = "b320", B352 = "b352", B384 = "b384", B512 = "b512", B1024 = "b1024",
+        /// Four doubles.
+        Pk4F64 = "pk4_f64",
         /// A bit per lane: one dword in wave32, two in wave64.
         Mask = "mask",
         /// Spread over the lanes of a wave: this many bits in wave32, half as many in wave64.
@@ -202,7 +211,7 @@ impl Type {
             Type::B160 => 160,
             Type::B192 => 192,
             Type::B224 => 224,
-            Type::B256 => 256,
+            Type::B256 | Type::Pk4F64 => 256,
             Type::B288 => 288,
             Type::B320 => 320,
             Type::B352 => 352,
@@ -242,6 +251,8 @@ vocabulary! {
         VgprHalf = "vgpr_half",
         /// Half of any vector register; a bit of `op_sel` tells which.
         VgprSel = "vgpr_sel",
+        /// As [`Class::VgprSel`], and the text names that half besides.
+        VgprNamed = "vgpr_named",
         /// A vector register in a field that could say more: bit 8 is set.
         VgprSrc = "vgpr_src",
         /// As [`Class::VgprLow`], in a field that could say more.
@@ -258,8 +269,25 @@ vocabulary! {
         SrcHalf = "src_half",
         /// As [`Class::Src`], with halves of vector registers told by `op_sel`.
         SrcSel = "src_sel",
+        /// As [`Class::SrcSel`], and the text names the halves besides.
+        SrcNamed = "src_named",
+        /// As [`Class::SrcNamed`], of vector registers only.
+        VgprNamedSrc = "vgpr_named_src",
         /// Vector registers or an inline constant.
         SrcMatrix = "matrix",
+        /// Accumulation registers.
+        Agpr = "agpr",
+        /// Accumulation registers in a field that could say more: bit 8 is set.
+        AgprSrc = "agpr_src",
+        /// The result of a product of matrices: accumulation registers, from MI200 on vector registers as well, which a
+        /// flag tells.
+        AccDst = "acc_dst",
+        /// A matrix: vector or accumulation registers, which a flag for each source tells.
+        AccSrc = "acc_src",
+        /// As [`Class::AccSrc`], of values whose size a modifier says, and with it how many registers they take.
+        AccSmall = "acc_small",
+        /// What a product of matrices is added to: registers of the same file as [`Class::AccDst`], or an inline constant.
+        AccMatrix = "acc_matrix",
         /// As [`Class::Src`], but no literal.
         SrcInline = "src_inline",
         /// A source of an SDWA instruction: a flag tells vector registers from the rest.
@@ -379,7 +407,13 @@ vocabulary! {
         Dmask = "dmask", Unorm = "unorm", Da = "da", R128 = "r128", A16 = "a16", D16 = "d16", Ssamp = "ssamp",
         Nsa = "nsa", Dim = "dim", Saddr = "saddr", Data = "data", Sve = "sve",
         /// 233 and 234 minus 232: which of the two codes of DPP8 it is.
-        FiCode = "fi_code", High = "high", ByteSel = "byte_sel", ByteLow = "byte_low", ByteHigh = "byte_high",
+        FiCode = "fi_code",
+        /// Which file registers are of: those of two sources, of the result of a product of matrices, of a memory
+        /// instruction's data.
+        Acc0 = "acc0", Acc1 = "acc1", AccCd = "acc_cd", Acc = "acc",
+        Cbsz = "cbsz", Abid = "abid", Blgp = "blgp", Scc = "scc",
+        Scale0 = "scale0", Scale1 = "scale1", SwapFi = "swap_fi", SwapBound = "swap_bound",
+        High = "high", ByteSel = "byte_sel", ByteLow = "byte_low", ByteHigh = "byte_high",
         IndexKey = "index_key",
         Vaddr0 = "vaddr0", Vaddr1 = "vaddr1", Vaddr2 = "vaddr2", Vaddr3 = "vaddr3", Vaddr4 = "vaddr4",
     }
@@ -395,11 +429,19 @@ vocabulary! {
         Neg = "neg", Abs = "abs", Sext = "sext",
         /// A bit per source, and bit 3 for the destination.
         OpSel = "op_sel",
+        /// As [`Mod::OpSel`], where the text says it by the names of halves alone.
+        Halves = "halves",
         /// A bit per source.
         OpSelHi = "op_sel_hi", NegLo = "neg_lo", NegHi = "neg_hi",
         /// Bits that are always set, and not written.
         Ones = "ones",
-        Clamp = "clamp", Omod = "omod", ByteSel = "byte_sel", IndexKey = "index_key", High = "high",
+        Clamp = "clamp", Omod = "omod",
+        /// Of products of matrices: how many blocks of the first share one, which of them that is, and how lanes of the
+        /// second are permuted. In place of the last those of doubles may negate their sources, a bit each.
+        Cbsz = "cbsz", Abid = "abid", Blgp = "blgp", NegMatrix = "neg_matrix",
+        /// What becomes of each combination of a bit of three sources: a truth table.
+        Bitop3 = "bitop3",
+        ByteSel = "byte_sel", IndexKey = "index_key", High = "high",
         DstSel = "dst_sel", DstUnused = "dst_unused", Src0Sel = "src0_sel", Src1Sel = "src1_sel",
         DppCtrl = "dpp_ctrl", RowMask = "row_mask", BankMask = "bank_mask", BoundCtrl = "bound_ctrl",
         /// Eight lane numbers of three bits.
@@ -410,7 +452,9 @@ vocabulary! {
         /// Which of an export's sources are there: a bit each.
         En = "en",
         Offset = "offset", Offset0 = "offset0", Offset1 = "offset1", Gds = "gds",
-        Glc = "glc", Slc = "slc", Dlc = "dlc", Nv = "nv", Th = "th", Scope = "scope",
+        /// MI300 calls them `sc0` and `nt`, and the third, which MI200 has first, `sc1`.
+        Glc = "glc", Slc = "slc", Scc = "scc",
+        Dlc = "dlc", Nv = "nv", Th = "th", Scope = "scope",
         Offen = "offen", Idxen = "idxen", Addr64 = "addr64", Lds = "lds", Tfe = "tfe", Lwe = "lwe",
         Format = "format", Dmask = "dmask", Unorm = "unorm", Da = "da", R128 = "r128", A16 = "a16", D16 = "d16",
         Dim = "dim",
@@ -424,8 +468,11 @@ impl Mod {
     pub const fn width(self) -> i8 {
         match self {
             Mod::Neg | Mod::Abs | Mod::NegLo | Mod::NegHi | Mod::OpSelHi | Mod::Ones | Mod::Sext => 3,
+            Mod::Cbsz | Mod::Blgp | Mod::NegMatrix => 3,
+            Mod::Abid => 4,
             Mod::Omod | Mod::ByteSel | Mod::IndexKey | Mod::DstUnused | Mod::Scope => 2,
             Mod::OpSel
+            | Mod::Halves
             | Mod::RowMask
             | Mod::BankMask
             | Mod::WaitVdst
@@ -436,7 +483,7 @@ impl Mod {
             Mod::DppCtrl => 9,
             Mod::Dpp8 => 24,
             Mod::Offset => -25,
-            Mod::Offset0 | Mod::Offset1 => 8,
+            Mod::Offset0 | Mod::Offset1 | Mod::Bitop3 => 8,
             Mod::Format => 7,
             _ => 1,
         }
@@ -468,7 +515,8 @@ vocabulary! {
         ValuDouble = "valu_double", ValuDoubleAdd = "valu_double_add", ValuDoubleConvert = "valu_double_convert",
         ValuDoubleTranscendental = "valu_double_transcendental",
         ValuTranscendental32 = "valu_transcendental32", ValuPseudoScalarTrans = "valu_pseudo_scalar_trans",
-        Wmma = "wmma",
+        /// Matrices, of RDNA and of CDNA.
+        Wmma = "wmma", Mfma = "mfma",
         Interp = "interp", Ldsdir = "ldsdir", Exp = "exp",
         Smem = "smem", Lds = "lds", Vmem = "vmem",
         Other = "other",
@@ -512,6 +560,8 @@ vocabulary! {
         Lanes = "lanes",
         /// Multiplies matrices, a wave together.
         Matrix = "matrix",
+        /// Multiplies matrices into accumulation registers.
+        Mfma = "mfma",
         /// Interpolates attributes.
         Interp = "interp",
         /// Loads parameters or other data from LDS into lanes.
@@ -709,6 +759,8 @@ vocabulary! {
         Relative = "relative",
         /// On gfx9 a result of 16 bits makes the upper half of its register zero, which its successors keep.
         ZeroesHigh = "zeroes_high",
+        /// `op_sel` has a bit for three sources though there are two.
+        OpSelOfThree = "op_sel_of_three",
         /// A product of matrices of which one is sparse.
         Sparse = "sparse",
         /// Adds the number of the lane to the address.
@@ -857,6 +909,10 @@ pub struct EncodingLayout {
     pub mask: u64,
     /// Value under the mask.
     pub value: u64,
+    /// Bits of the two dwords after those, which have one value in all instructions of the encoding.
+    pub high_mask: u64,
+    /// Value under that mask.
+    pub high_value: u64,
     /// By number of [`Field`].
     pub fields: [FieldBits; FIELDS],
 }

@@ -15,7 +15,7 @@ mod compiled {
 }
 
 pub use compiled::{
-    ControlOp, ConvertOp, DualOp, FloatOp, IntegerOp, InterpOp, LanesOp, MatrixOp, MinmaxOp, Opcode,
+    ControlOp, ConvertOp, DualOp, FloatOp, IntegerOp, InterpOp, LanesOp, MatrixOp, MfmaOp, MinmaxOp, Opcode,
     PackedOp, ScalarFloatOp, ScalarOp, TranscendentalOp,
 };
 
@@ -46,6 +46,8 @@ pub enum Operation {
     Lanes(LanesOp),
     /// Multiplies matrices.
     Matrix(MatrixOp),
+    /// Multiplies matrices into accumulation registers.
+    Mfma(MfmaOp),
     /// Interpolates, or loads parameters for that.
     Interp(InterpOp),
     /// Steers the program.

@@ -5,7 +5,7 @@
 //! rare registers, most modifiers) is not read here: [`super::codec`] and [`super::text`] can say everything, and a plan
 //! says only what they would (tests compare).
 
-use super::codec::source_of;
+use super::codec::{empty_sources, source_of};
 use super::inst::{Operand, RegHalf, dwords};
 use super::model::{Class, Encoding, EncodingLayout, Field, Form, Format, Gfx, Mod, OperandSlot, Role, Type};
 use super::tables::{InstRow, Variant};
@@ -249,6 +249,7 @@ impl PlainPlan {
             || variant.second.is_some()
             || matches!(variant.encoding, Encoding::Exp | Encoding::Vop3Dpp | Encoding::Vop3Dpp8)
             || row.format == Format::Sopk && row.role == Role::Wait
+            || empty_sources(variant, layout, gpu).next().is_some()
             // There the suffix depends on the operands, and some have no constants.
             || old && variant.form == Form::E64;
         if other {

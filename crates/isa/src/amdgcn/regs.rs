@@ -8,7 +8,8 @@ use super::model::Gfx;
 /// A register. Of several in a row it is the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reg(
-    /// Scalar registers are 0 to 105, vector registers begin at [`Reg::VGPR0`]; the others are constants of this type.
+    /// Scalar registers are 0 to 105, vector registers begin at [`Reg::VGPR0`], accumulation registers at [`Reg::AGPR0`]; the
+    /// others are constants of this type.
     pub u16,
 );
 
@@ -52,12 +53,21 @@ special! {
 impl Reg {
     /// `v0`.
     pub const VGPR0: Reg = Reg(256);
+    /// `a0`.
+    pub const AGPR0: Reg = Reg(512);
+    /// Numbers of registers are below this.
+    pub const COUNT: u16 = 768;
     /// `ttmp0`.
     pub const TTMP0: Reg = Reg(108);
 
     /// Vector register `n`.
     pub const fn vgpr(n: u8) -> Reg {
         Reg(256 + n as u16)
+    }
+
+    /// Accumulation register `n`.
+    pub const fn agpr(n: u8) -> Reg {
+        Reg(Reg::AGPR0.0 + n as u16)
     }
 
     /// Scalar register `n`, below 106.
@@ -67,7 +77,17 @@ impl Reg {
 
     /// Whether it is a vector register.
     pub const fn is_vgpr(self) -> bool {
-        self.0 >= 256
+        self.0 >= Reg::VGPR0.0 && self.0 < Reg::AGPR0.0
+    }
+
+    /// Whether it is an accumulation register.
+    pub const fn is_agpr(self) -> bool {
+        self.0 >= Reg::AGPR0.0
+    }
+
+    /// Its number among the registers of lanes, accumulation registers after the others; `None`: it has one value for all lanes.
+    pub const fn lane_number(self) -> Option<u16> {
+        self.0.checked_sub(Reg::VGPR0.0)
     }
 
     /// Whether it is a numbered scalar register.
@@ -83,7 +103,9 @@ impl Reg {
     /// Its number in its file: that of `v5`, `s5` and `ttmp5` is 5.
     pub const fn index(self) -> u16 {
         if self.is_vgpr() {
-            self.0 - 256
+            self.0 - Reg::VGPR0.0
+        } else if self.is_agpr() {
+            self.0 - Reg::AGPR0.0
         } else if self.is_ttmp() {
             self.0 - 108
         } else {
@@ -93,9 +115,13 @@ impl Reg {
 
     /// A run of registers from this one on, as it is written: `v1`, `s[4:7]`, `vcc`.
     pub fn run_name(self, count: u16) -> String {
-        let file = if self.is_vgpr() { "v" } else { "s" };
+        let file = match self {
+            _ if self.is_vgpr() => "v",
+            _ if self.is_agpr() => "a",
+            _ => "s",
+        };
         match (self.special_name(), self.index(), count) {
-            (Some(name), ..) if !self.is_vgpr() => name.to_owned(),
+            (Some(name), ..) if self.0 < Reg::VGPR0.0 => name.to_owned(),
             (_, first, 1) => format!("{file}{first}"),
             (_, first, count) => format!("{file}[{first}:{}]", first + count - 1),
         }
@@ -107,7 +133,7 @@ impl Reg {
     }
 }
 
-/// The register of a name: the low half of a pair by the pair's name. `None` of numbered ones.
+/// The register of a name, with or without `src_`: the low half of a pair by the pair's name. `None` of numbered ones.
 pub fn special(name: &str) -> Option<Reg> {
     let pair = match name {
         "vcc" => Reg::VCC,
@@ -117,7 +143,10 @@ pub fn special(name: &str) -> Option<Reg> {
         "flat_scratch" => Reg::FLAT_SCRATCH,
         "xnack_mask" => Reg::XNACK_MASK,
         "scc" => Reg::SCC,
-        _ => return SPECIAL.iter().find(|(_, n)| *n == name).map(|(number, _)| Reg(*number)),
+        _ => {
+            let is = |n: &str| n == name || n.strip_prefix("src_") == Some(name);
+            return SPECIAL.iter().find(|(_, n)| is(n)).map(|(number, _)| Reg(*number));
+        }
     };
     Some(pair)
 }
@@ -127,7 +156,7 @@ pub const fn scalar(code: u8, generation: Gfx) -> Option<Reg> {
     let g = generation as u8;
     let sgprs = match generation {
         Gfx::Gfx6 | Gfx::Gfx7 => 104,
-        Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 => 102,
+        Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx908 | Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950 => 102,
         _ => 106,
     };
     if code < sgprs {
@@ -149,6 +178,7 @@ pub const fn scalar(code: u8, generation: Gfx) -> Option<Reg> {
         126 | 127 => Reg(code as u16),
         235..=238 if g >= Gfx::Gfx9 as u8 => Reg(code as u16),
         239 if g >= Gfx::Gfx9 as u8 && g < Gfx::Gfx11 as u8 => Reg(code as u16),
+        254 if g >= Gfx::Gfx90a as u8 && g <= Gfx::Gfx950 as u8 => return None,
         251..=254 => Reg(code as u16),
         _ => return None,
     };
@@ -190,13 +220,24 @@ pub fn scalar_of_code(code: u8, generation: Gfx) -> Option<Reg> {
     }
 }
 
-/// The 9-bit code of a register in a generation; `None` if it has none there.
+/// The 9-bit code of a register in a generation; `None` if it has none there. An accumulation register has that of the vector
+/// register of its number, where a flag tells the two: see [`in_file`].
 pub fn code_of(reg: Reg, generation: Gfx) -> Option<u16> {
     if reg.is_vgpr() {
-        return (reg.0 < 512).then_some(reg.0);
+        return Some(reg.0);
     }
     match CODES.codes[generation as usize].get(usize::from(reg.0)) {
         None | Some(&NO_CODE) => None,
         Some(&code) => Some(code),
+    }
+}
+
+/// The vector register that has the code of a register of either vector file, and whether the register is an accumulation
+/// register. `None`: it is a scalar register.
+pub const fn in_file(reg: Reg) -> Option<(u8, bool)> {
+    match reg.0 {
+        ..256 => None,
+        256..512 => Some(((reg.0 - 256) as u8, false)),
+        _ => Some(((reg.0 - 512) as u8, true)),
     }
 }

@@ -176,9 +176,14 @@ pub fn layouts_of(first: u32, second: u32, gpu: &Gpu) -> impl Iterator<Item = &'
 
 /// The number of the variant that an opcode stands for.
 pub fn variant_of(encoding: Encoding, opcode: u32, gpu: &Gpu) -> Option<u16> {
-    let list = *compiled::OPCODES.get(gpu.column())?.get(encoding as usize)?;
+    variant_in(gpu.column(), encoding, opcode)
+}
+
+/// The number of the variant that an opcode stands for in a column.
+pub(super) fn variant_in(column: usize, encoding: Encoding, opcode: u32) -> Option<u16> {
+    let list = *compiled::OPCODES.get(column)?.get(encoding as usize)?;
     let found = *compiled::OPCODE_LISTS.get(usize::from(list))?.get(opcode as usize)?;
     (found != u16::MAX).then_some(found)
 }
 
-const _: () = assert!(COLUMNS <= 16 && GENS < COLUMNS && compiled::LAYOUTS.len() < LayoutIndex::MAX as usize);
+const _: () = assert!(COLUMNS <= 32 && GENS < COLUMNS && compiled::LAYOUTS.len() < LayoutIndex::MAX as usize);

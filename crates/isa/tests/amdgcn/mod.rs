@@ -32,6 +32,10 @@ pub const GPUS: &[(&str, &str)] = &[
     ("gfx810", ""),
     ("gfx900", ""),
     ("gfx906", ""),
+    ("gfx908", ""),
+    ("gfx90a", ""),
+    ("gfx942", ""),
+    ("gfx950", ""),
     ("gfx1010", ""),
     ("gfx1011", "+wavefrontsize64"),
     ("gfx1013", ""),
@@ -44,6 +48,10 @@ pub const GPUS: &[(&str, &str)] = &[
     ("gfx1150", "+real-true16"),
     ("gfx1200", ""),
     ("gfx1200", "+real-true16"),
+    ("gfx1030", "+llvm23"),
+    ("gfx1100", "+llvm23"),
+    ("gfx1150", "+llvm23"),
+    ("gfx1200", "+llvm23,+wavefrontsize64"),
     ("gfx1201", "+wavefrontsize64"),
 ];
 
@@ -77,6 +85,7 @@ fn likely(field: Field, width: u8, numbers: &mut Numbers) -> u64 {
     let all = 1u64 << width.min(32);
     let value = match (field, numbers.next(4)) {
         (Field::Nsa, _) => numbers.next(all),
+        (Field::Scale0 | Field::Scale1, _) => 256 + numbers.next(256),
         (Field::Saddr | Field::Soffset, 0) => 0x7c + numbers.next(4),
         (Field::Srsrc | Field::Ssamp | Field::Sbase, _) => numbers.next(24) & !1,
         (Field::Sdst, 0) => 102 + numbers.next(26),
@@ -101,9 +110,15 @@ fn likely(field: Field, width: u8, numbers: &mut Numbers) -> u64 {
 }
 
 /// Words that may be of a variant: its opcode, values in the fields it has.
-fn guess(variant: &Variant, layout: &EncodingLayout, opcode: u64, numbers: &mut Numbers) -> Vec<u32> {
+fn guess(
+    variant: &Variant,
+    layout: &EncodingLayout,
+    opcode: u64,
+    numbers: &mut Numbers,
+    gpu: &Gpu,
+) -> Vec<u32> {
     let op = layout.fields[Field::Op as usize];
-    let mut bits = u128::from(layout.value);
+    let mut bits = u128::from(layout.high_value) << 64 | u128::from(layout.value);
     let quiet = numbers.next(2) == 0;
     for (at, place) in layout.fields.iter().enumerate().filter(|(_, place)| place.width > 0) {
         let field = Field::ALL[at];
@@ -127,6 +142,8 @@ fn guess(variant: &Variant, layout: &EncodingLayout, opcode: u64, numbers: &mut 
             Field::OpSelHi | Field::OpSelHi2 if quiet => (1 << place.width) - 1,
             _ if modifier.is_some() && quiet => 0,
             field if named => likely(field, place.width, numbers),
+            // What LLVM 23 makes of sources that are not there.
+            Field::Src0 | Field::Src1 | Field::Src2 if gpu.llvm23() => 128 * numbers.next(2),
             _ => 0,
         };
         bits |= u128::from(value) << place.lsb;
@@ -147,7 +164,7 @@ pub fn instructions(
     let opcode = u64::from(variant.opcodes[gpu.generation() as usize]);
     let mut out: Vec<(SizedInst, Vec<u32>)> = Vec::new();
     for _ in 0..tries {
-        let mut words = guess(variant, layout, opcode, numbers);
+        let mut words = guess(variant, layout, opcode, numbers, gpu);
         // What follows may be a literal, of 16 bits for some.
         let mask = if numbers.next(2) == 0 { 0xffff } else { u32::MAX };
         words.extend((0..3).map(|_| numbers.next(1 << 31) as u32 & mask));

@@ -4,6 +4,7 @@
 
 use super::evidence::{evidence, field};
 use super::identity::{code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr};
+use super::umr::{umr_ring_name, umr_stream_contents, umr_stream_engine};
 use crate::args::{Arg, Args};
 use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, FieldFact};
@@ -11,7 +12,7 @@ use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::amd::{DwordContents, plain_name};
 use unwedge_capture::amdgpu::{BankOwner, Devcoredump, RingType};
 use unwedge_capture::radv::{KernelEvent, RadvReport, RadvShader};
-use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave};
+use unwedge_capture::umr::{PrintedRegister, UmrShader, UmrText, UmrWave};
 use unwedge_hw::amd::Amd;
 use unwedge_hw::{Db, DecodedField, DecodedValue, Variants};
 use unwedge_isa::amdgcn::Gpu;
@@ -58,6 +59,8 @@ pub(super) struct AmdCase<'c> {
     pub(super) no_waves: bool,
     /// Code that waves may stand in.
     pub(super) shaders: Vec<&'c RadvShader<'c>>,
+    /// Shaders that umr listed.
+    pub(super) umr_shaders: Vec<&'c UmrShader<'c>>,
     /// RADV's report, for what only it has.
     pub(super) radv: Option<&'c RadvReport<'c>>,
     /// The kernel's dump, for what only it has.
@@ -145,6 +148,7 @@ impl<'c> AmdCase<'c> {
             waves: Vec::new(),
             no_waves: false,
             shaders: Vec::new(),
+            umr_shaders: Vec::new(),
             radv: None,
             dump: None,
         }
@@ -289,10 +293,11 @@ impl<'c> AmdCase<'c> {
     fn umr(&mut self, text: &'c UmrText<'c>, section: &str) {
         self.registers(&text.registers, section);
         self.waves.extend(&text.waves);
+        self.umr_shaders.extend(&text.shaders);
         self.no_waves |= text.no_waves;
         for ring in &text.rings {
             self.rings.push(AmdRing {
-                name: ring.name.as_deref().unwrap_or("gfx"),
+                name: umr_ring_name(ring),
                 rptr: ring.rptr,
                 wptr: ring.wptr,
                 mask: None,
@@ -301,9 +306,15 @@ impl<'c> AmdCase<'c> {
                 section: section.to_owned(),
                 span: ring.span,
             });
-            self.memory.extend(ring.ibs.iter().flat_map(|ib| buffers(ib.iova, &ib.contents, String::new())));
+            let engine = umr_stream_engine(ring, ring.kind());
             for ib in &ring.ibs {
-                self.add_ib(ib.iova, ib.contents.len() as u64, ib.size);
+                // Packets of other engines are not to be taken for those of this one.
+                if engine.is_none() || umr_stream_engine(ring, ib.kind.or(ring.kind())) != engine {
+                    continue;
+                }
+                let contents = umr_stream_contents(ib, self.amd);
+                self.memory.extend(buffers(ib.iova, &contents, String::new()).collect::<Vec<_>>());
+                self.add_ib(ib.iova, contents.len() as u64, ib.size);
             }
         }
     }
@@ -373,6 +384,13 @@ impl<'c> AmdCase<'c> {
         }
     }
 
+    /// What reads buffers that no ring leads to: what the ring that timed out feeds, else graphics. `None` where that ring is
+    /// of a video engine or of the scheduler, whose packets are others.
+    pub(super) fn loose_engine(&self) -> Option<Engine> {
+        let named = self.hung.is_some() || self.hung_ring().is_some();
+        self.engine().or((!named).then_some(Engine::Gfx))
+    }
+
     /// What the ring that timed out feeds.
     pub(super) fn engine(&self) -> Option<Engine> {
         let name = self.hung.as_ref().map(|hung| hung.ring).or(self.hung_ring().map(|ring| ring.name))?;
@@ -430,6 +448,18 @@ pub(super) fn wave_field(case: &AmdCase<'_>, wave: &UmrWave<'_>, register: &str,
         DecodedValue::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
         _ => None,
     }
+}
+
+/// Whose packets a ring holds, for listings. Post-mortems look at those of [`engine_of`] only.
+pub fn listed_engine_of(ring: &str) -> Option<Engine> {
+    let name = ring.rsplit_once(['@', '/']).map_or(ring, |(_, name)| name).trim_start_matches("amdgpu_ring_");
+    engine_of(ring).or_else(|| match RingType::from_ring_name(name)? {
+        RingType::VcnEnc => Some(Engine::Vcn),
+        RingType::VcnDec => Some(Engine::VcnDecode),
+        RingType::VcnJpeg => Some(Engine::Jpeg),
+        RingType::Mes => Some(Engine::Mes),
+        _ => None,
+    })
 }
 
 /// What a ring feeds, by its name; `None` for video engines, whose packets are others.

@@ -35,7 +35,9 @@ pub(super) struct Status {
 pub fn fault_status_register(gfx: Gfx, hub: VmHub) -> &'static str {
     match (gfx, hub) {
         (Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8, _) => "VM_CONTEXT1_PROTECTION_FAULT_STATUS",
-        (Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940, _) => "VM_L2_PROTECTION_FAULT_STATUS",
+        (Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx908 | Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950, _) => {
+            "VM_L2_PROTECTION_FAULT_STATUS"
+        }
         (_, VmHub::Graphics) => "GCVM_L2_PROTECTION_FAULT_STATUS",
         (_, VmHub::Multimedia) => "MMVM_L2_PROTECTION_FAULT_STATUS",
     }
@@ -90,7 +92,7 @@ impl AmdFault<'_> {
         let ty = amd.register(fault_status_register(amd.gfx(), self.vm_hub()))?.ty()?;
         let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
         // On gfx9 both hubs have a register of this name; its clients are those of the graphics hub.
-        let foreign = self.vm_hub() == VmHub::Multimedia && amd.gfx() <= Gfx::Gfx940;
+        let foreign = self.vm_hub() == VmHub::Multimedia && amd.gfx() < Gfx::Gfx10;
         let mut status = Status::default();
         for DecodedField { name, raw, value, .. } in fields {
             match name {

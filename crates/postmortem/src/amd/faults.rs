@@ -12,6 +12,7 @@ use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 use unwedge_capture::radv::{MemberKind, RadvShader};
 use unwedge_capture::umr::UmrWave;
+use unwedge_capture::umr::{CodeWord, UmrShader};
 use unwedge_check::amdgcn as check;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_stream::amd::Program;
@@ -107,6 +108,11 @@ pub(super) fn code_ranges(
         // RADV lists the shader of an exception a second time, without its name.
         if named_twin(case, shader).is_none() {
             pieces.extend(listed(case, shader));
+        }
+    }
+    for piece in case.umr_shaders.iter().filter_map(|shader| printed(shader)) {
+        if !pieces.iter().any(|known| known.base == piece.base) {
+            pieces.push(piece);
         }
     }
     for piece in programs.iter().filter_map(|program| started(case, program)) {
@@ -309,14 +315,30 @@ fn memory(case: &AmdCase<'_>, address: u64) -> Vec<u32> {
     (0..MOST_DWORDS).map_while(|at| dwords.get(at)).collect()
 }
 
+/// A shader that umr listed: its words from the first on, as far as none is missing.
+fn printed(shader: &UmrShader<'_>) -> Option<CodeRange> {
+    let code = shader.code.iter().take(MOST_DWORDS);
+    let follows = |(at, word): (u64, &CodeWord<'_>)| (word.offset == 4 * at).then_some(word.word);
+    let words: Vec<u32> = (0..).zip(code).map_while(follows).collect();
+    let size = shader.size.map(|size| size as usize / 4);
+    (!words.is_empty()).then(|| CodeRange {
+        place: program_place(None, shader.address),
+        base: Some(shader.address),
+        whole: size.is_some_and(|size| words.len() >= size),
+        words,
+        section: "umr".to_owned(),
+        waves: Vec::new(),
+        wave64: None,
+        origin: Args::new(),
+    })
+}
+
 /// What umr read around a wave.
 fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<CodeRange> {
     let code = &wave.umr?.code;
     let pc = wave.pc? & !3;
     let at = code.iter().position(|word| word.address() == pc)?;
-    let follows = |pair: &[unwedge_capture::umr::CodeWord<'_>]| {
-        pair[0].address().checked_add(4) == Some(pair[1].address())
-    };
+    let follows = |pair: &[CodeWord<'_>]| pair[0].address().checked_add(4) == Some(pair[1].address());
     let before = code[..=at].windows(2).rev().take_while(|pair| follows(pair)).count();
     let behind = code[at..].windows(2).take_while(|pair| follows(pair)).count();
     let run = code.get(at - before..=at + behind)?;

@@ -151,7 +151,7 @@ fn chip_of_umr<'d>(text: &UmrText<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
     if let Some(chip) = chip_taken(text.taken_as.as_ref(), db) {
         return chip;
     }
-    text.registers.iter().find_map(|register| db.amd_chip_named(register.chip_name()?))
+    text.chip_names().find_map(|name| db.amd_chip_named(name))
 }
 
 /// The generation that text of umr is of: that of the chip in the path of registers, or of the block there. Of waves alone it is
@@ -161,7 +161,7 @@ pub fn gfx_of_umr(text: &UmrText<'_>, db: &Db) -> Option<Gfx> {
         return Some(gfx);
     }
     let by_chip = chip_of_umr(text, db).and_then(AmdChip::generation);
-    let by_block = || text.registers.iter().find_map(|register| register.gc_version()?.generation());
+    let by_block = || text.gc_version()?.generation();
     by_chip.or_else(by_block).or_else(|| text.waves.first().and_then(gfx_of_wave))
 }
 

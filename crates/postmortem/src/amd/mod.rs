@@ -19,11 +19,12 @@ mod shaders;
 mod stream;
 mod streams;
 mod trace;
+mod umr;
 mod wait;
 mod waves;
 mod writer;
 
-pub use case::engine_of;
+pub use case::{engine_of, listed_engine_of};
 pub use fault::fault_status_register;
 pub use identity::{
     code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr, identity_of_dump,
@@ -31,6 +32,7 @@ pub use identity::{
 };
 pub use shaders::{AmdShader, AmdShaders, shaders};
 pub use streams::{Stream, Streams, traced_name};
+pub use umr::{umr_listed_engine, umr_ring_name, umr_stream_contents, umr_stream_engine};
 pub use waves::wave_code;
 
 use crate::absence;
@@ -50,7 +52,6 @@ use unwedge_capture::amdgpu::{AmdgpuSection, Devcoredump, VramState};
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
-use unwedge_stream::amd::Engine;
 
 /// Buffers with missing contents that are reported.
 const MAX_CUT: usize = 4;
@@ -124,7 +125,10 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     };
     if !walked.packets.iter().any(|packet| packet.place.level > 0) {
         // The ring does not lead to the buffers that the dump holds: they are of the job all the same.
-        let loose = Walked::buffers(case, engine.unwrap_or(Engine::Gfx));
+        let loose = match case.loose_engine() {
+            Some(engine) => Walked::buffers(case, engine),
+            None => Walked::default(),
+        };
         walked.packets.extend(loose.packets);
         walked.garbage.extend(loose.garbage);
         walked.cycle = walked.cycle.or(loose.cycle);

@@ -175,6 +175,7 @@ fn fetched(case: &AmdCase<'_>, engine: Engine, ring: &str) -> Option<Fetch> {
         Engine::Gfx => fetched_gfx(case),
         Engine::Compute => fetched_compute(case, ring),
         Engine::Sdma => fetched_dma(case, ring),
+        Engine::Vcn | Engine::VcnDecode | Engine::Jpeg | Engine::Mes => None,
     }
 }
 
@@ -246,7 +247,7 @@ fn pin(case: &AmdCase<'_>, walked: &Walked, engine: Engine, buffer: Option<(Call
     let names: &[&str] = match engine {
         Engine::Gfx => &["CP_ME_HEADER_DUMP", "CP_PFP_HEADER_DUMP"],
         Engine::Compute => &["CP_MEC_ME1_HEADER_DUMP", "CP_MEC_ME2_HEADER_DUMP"],
-        Engine::Sdma => return None,
+        Engine::Sdma | Engine::Vcn | Engine::VcnDecode | Engine::Jpeg | Engine::Mes => return None,
     };
     names.iter().find_map(|name| {
         let headers: Vec<u32> = case.all(name).map(|reg| reg.value).collect();

@@ -17,7 +17,7 @@ use unwedge_check::amdgcn as check;
 use unwedge_hw::Db;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::{Gpu, codec, listing};
-use unwedge_stream::amd::{Engine, Program};
+use unwedge_stream::amd::Program;
 
 /// Shaders that are listed.
 const MOST: usize = 4096;
@@ -92,7 +92,9 @@ fn programs(case: &AmdCase<'_>) -> Vec<Program> {
             add(Walked::ring(case, ring, engine));
         }
     }
-    add(Walked::buffers(case, case.engine().unwrap_or(Engine::Gfx)));
+    if let Some(engine) = case.loose_engine() {
+        add(Walked::buffers(case, engine));
+    }
     found
 }
 

@@ -90,7 +90,7 @@ impl<'c> Streams<'c> {
 
     fn of(case: AmdCase<'c>, traced: &[Stream<'c>]) -> Option<Streams<'c>> {
         let amd = case.amd?;
-        let loose = case.engine().unwrap_or(Engine::Gfx);
+        let loose = case.loose_engine();
         let rings = case.rings.iter().filter_map(|ring| {
             let engine = engine_of(ring.name)?;
             Some(Stream { name: ring.name.to_owned(), engine, level: 0, iova: None, runs: runs(ring) })
@@ -100,10 +100,10 @@ impl<'c> Streams<'c> {
         let called = |iova: u64| entered.iter().any(|&(start, end)| (start..end).contains(&iova));
         let buffers = streams.memory.buffers().iter().filter(|buffer| !called(buffer.iova));
         let buffers = buffers.filter_map(|buffer| {
-            let dwords = buffer.contents.clone()?;
+            let (engine, dwords) = (loose?, buffer.contents.clone()?);
             let name = format!("IB at {:#x}", buffer.iova);
             let runs = vec![Run { dwords: dwords.into(), start: 0, size: 0 }];
-            Some(Stream { name, engine: loose, level: 1, iova: Some(buffer.iova), runs })
+            Some(Stream { name, engine, level: 1, iova: Some(buffer.iova), runs })
         });
         let buffers: Vec<Stream<'c>> = buffers.collect();
         streams.streams.extend(buffers);

@@ -2,7 +2,7 @@
 //!
 //! Takes a shader whose interface was lowered to slots; variables that were not lowered are not in the result.
 
-use crate::ir::{Op, Payload, Shader, SlotAccess, SlotDir};
+use crate::ir::{Op, Payload, Shader, SlotAccess, SlotDir, Stage};
 use std::collections::BTreeMap;
 
 /// A slot between two stages, or between a fragment shader and attachments.
@@ -21,9 +21,22 @@ pub struct SlotKey {
 pub struct SlotMask(BTreeMap<SlotKey, u8>);
 
 impl SlotMask {
-    /// What a shader loads of its inputs or outputs.
+    /// What a shader loads of its inputs or outputs. A fragment shader loads the primitive id, the layer and the viewport as system values,
+    /// which the stage before may store ([`crate::ir::SystemValue::fragment_slot`]).
     pub fn loaded(shader: &Shader, dir: SlotDir) -> SlotMask {
-        SlotMask::of(shader, dir, |op| matches!(op, Op::LoadSlot | Op::LoadInterpolated))
+        let mut mask = SlotMask::of(shader, dir, |op| matches!(op, Op::LoadSlot | Op::LoadInterpolated));
+        if shader.info.stage == Stage::Fragment && dir == SlotDir::Input {
+            for func in shader.functions() {
+                for inst in func.walk() {
+                    if let Payload::SysVal(value) = func.payload(inst)
+                        && let Some(slot) = value.fragment_slot()
+                    {
+                        *mask.0.entry(SlotKey { slot, patch: false, index: 0 }).or_default() |= 1;
+                    }
+                }
+            }
+        }
+        mask
     }
 
     /// What a shader stores.

@@ -220,6 +220,10 @@ impl Wave<'_> {
             for (texel, at) in at.texel.iter_mut().zip(fragment).take(2) {
                 *texel = texel.saturating_add(f32::from_bits(at).floor() as i64);
             }
+            for value in [SystemValue::Layer, SystemValue::ViewIndex] {
+                let [layer, ..] = self.given(value, invocation)?;
+                at.texel[2] = at.texel[2].saturating_add(layer.into());
+            }
         }
         Ok(at)
     }

@@ -136,6 +136,13 @@ impl Scratch {
         self.written[range].fill(true);
         true
     }
+
+    /// Makes bytes undefined, as if they were never written. `false` past the end.
+    pub fn make_undefined(&mut self, address: u64, len: usize) -> bool {
+        let Some(range) = range(address, len, self.bytes.len()) else { return false };
+        self.written[range].fill(false);
+        true
+    }
 }
 
 fn loaded(bytes: &[u8]) -> Loaded {

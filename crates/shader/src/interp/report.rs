@@ -10,7 +10,7 @@ pub enum Violation {
     PoisonBranch,
     /// An address, an index or a descriptor is poison. Nothing is stored, and what is loaded is poison.
     PoisonAddress,
-    /// Poison is stored in memory, as the bits that folding gives.
+    /// Poison is stored in memory other than scratch, as the bits that folding gives.
     PoisonStore,
     /// An access past the end of a memory.
     OutOfBounds(Space),

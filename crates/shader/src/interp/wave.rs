@@ -434,7 +434,8 @@ impl Wave<'_> {
             SystemValue::SubgroupLeMask => mask(!(ge << 1)),
             SystemValue::SubgroupLtMask => mask(!ge),
             SystemValue::HelperInvocation => one(u32::from(input.helper)),
-            SystemValue::DeviceIndex | SystemValue::ViewIndex => one(0),
+            // Without device groups, multiview and layers.
+            SystemValue::DeviceIndex | SystemValue::ViewIndex | SystemValue::Layer => one(0),
             _ => return None,
         })
     }
@@ -771,6 +772,21 @@ impl Wave<'_> {
         }
     }
 
+    /// Makes bytes of scratch memory undefined again.
+    fn make_undefined(
+        &mut self,
+        cx: &mut Context,
+        inst: Inst,
+        at: MemoryAddress,
+        len: usize,
+        invocation: usize,
+    ) {
+        let scratch = self.scratch.get_mut(invocation);
+        if !scratch.is_some_and(|scratch| scratch.make_undefined(at.address, len)) {
+            self.report(cx, inst, Violation::OutOfBounds(at.space), invocation, at.address);
+        }
+    }
+
     fn store(&mut self, cx: &mut Context, inst: Inst, at: Option<MemoryAddress>, invocation: usize) {
         let value = self.function.args(inst)[0];
         let (ty, from) = (self.function.ty(value), self.slot(value));
@@ -778,12 +794,17 @@ impl Wave<'_> {
         if self.helper >> invocation & 1 != 0 && at.target.is_some() {
             return;
         }
-        if self.is_poison(value, invocation) {
+        // Only the invocation sees its scratch memory, so that poison there does not matter yet.
+        if at.target.is_some() && self.is_poison(value, invocation) {
             self.report(cx, inst, Violation::PoisonStore, invocation, at.address);
         }
         let bytes = ty.base.bytes() as usize;
         self.find_races(cx, inst, at, bytes * usize::from(ty.lanes), true, invocation);
         for lane in 0..usize::from(ty.lanes) {
+            if at.target.is_none() && self.regs.defined(from + lane, invocation).is_none() {
+                self.make_undefined(cx, inst, at.lane(lane, bytes), bytes, invocation);
+                continue;
+            }
             let bits = self.regs.bits(from + lane, invocation);
             self.store_bits(cx, inst, at.lane(lane, bytes), bits, bytes, invocation);
         }

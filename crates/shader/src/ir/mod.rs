@@ -4,8 +4,11 @@
 //! [`Type`] what a value is, [`Payload`] what an instruction says beside its operands, [`Shader`] what a shader is. `docs/shader-ir.md`
 //! tells the whole on four pages.
 
-/// The most regions within each other. Whatever makes shaders keeps to it, so that passes may recurse.
+/// The most regions within each other in what readers make. Passes may recurse.
 pub const MAX_DEPTH: usize = 500;
+
+/// The same after lowerings, which put checks and loops around what they replace.
+pub const MAX_LOWERED_DEPTH: usize = MAX_DEPTH + 16;
 
 mod builder;
 mod entities;
@@ -28,6 +31,8 @@ pub use shader::{
     Builtin, FloatMode, Modes, Primitive, ResourceClass, ResourceData, Shader, ShaderInfo, SourceLoc,
     Spacing, Stage, Storage, SystemValue, VarData, VarFlags,
 };
-pub use slots::{FIRST_LOCATION_SLOT, SLOT_COMPONENTS, SlotLayout, VarSlots};
+pub use slots::{
+    FIRST_LOCATION_SLOT, MAX_ACCESS_SLOTS, MAX_SLOT_INDEX, SLOT_COMPONENTS, SlotLayout, VarSlots,
+};
 pub use types::{Base, BaseSet, Type, TypeNode};
 pub use unwedge_isa::amdgcn::semantics::soft::Round;

@@ -250,7 +250,8 @@ named! {
         Cube "cube",
         /// Texels of a buffer.
         Buffer "buffer",
-        /// The attachment at the fragment.
+        /// The attachment at the fragment: coordinates are relative to it, and the layer is the one that is rendered to, or the view of
+        /// multiview. One of both is 0, because stages do not choose layers with multiview.
         Subpass "subpass",
     }
 }
@@ -282,7 +283,7 @@ flags! {
         OFFSET "offset" = 16;
         /// The sample of a multisampled image.
         SAMPLE "sample" = 32;
-        /// The least level.
+        /// The least level. Not with an explicit level; without derivatives only where quads have them.
         MIN_LOD "min_lod" = 64;
         /// The image has layers: the last coordinate.
         ARRAY "array" = 128;
@@ -365,7 +366,7 @@ named! {
 pub struct SlotAccess {
     /// Input or output.
     pub dir: SlotDir,
-    /// Whether the first operand is a vertex of the primitive.
+    /// Whether the first operand is a vertex of the primitive. An interpolated load has none.
     pub vertex: bool,
     /// Whether slots are those of the patch or primitive.
     pub patch: bool,
@@ -373,7 +374,7 @@ pub struct SlotAccess {
     pub component: u8,
     /// The slot. [`super::SlotLayout`] says which built-in or location it is.
     pub slot: u16,
-    /// The number of slots, from this one on, that the offset chooses from. The offset is less than this.
+    /// The number of slots, from this one on, that the offset chooses from: 1 to [`super::MAX_ACCESS_SLOTS`]. The offset is less than this.
     pub count: u16,
     /// The second source of blending, or the stream of a geometry shader.
     pub index: u8,

@@ -5,13 +5,19 @@
 //! of vertices. Facts: "Location and Component Assignment" of the Vulkan specification.
 
 use super::entities::{TypeId, Var};
-use super::shader::{Builtin, Shader, VarData, VarFlags};
+use super::shader::{Builtin, Shader, SystemValue, VarData, VarFlags};
 use super::types::{Base, Type, TypeNode};
 use std::ops::Range;
 use unwedge_base::entity::SecondaryMap;
 
 /// The slot of location 0.
 pub const FIRST_LOCATION_SLOT: u16 = 32;
+
+/// The most slots of a variable, and the most that an access chooses from: far more than two stages have between them.
+pub const MAX_ACCESS_SLOTS: u16 = 256;
+
+/// The greatest index of a slot: there are two sources of blending and four streams.
+pub const MAX_SLOT_INDEX: u8 = 3;
 
 /// Components of a slot.
 pub const SLOT_COMPONENTS: u32 = 4;
@@ -34,6 +40,29 @@ impl Builtin {
             Builtin::FragStencilRef => 13..14,
             Builtin::SampleMask => 14..15,
         }
+    }
+
+    /// Whether it is an integer, which is never interpolated.
+    pub const fn is_integer(self) -> bool {
+        use Builtin::*;
+        matches!(
+            self,
+            PrimitiveId | Layer | ViewportIndex | PrimitiveShadingRate | FragStencilRef | SampleMask
+        )
+    }
+}
+
+impl SystemValue {
+    /// The slot of an output that a fragment shader reads as a system value. If the stage before does not store it, the machine gives
+    /// the value.
+    pub const fn fragment_slot(self) -> Option<u16> {
+        let builtin = match self {
+            SystemValue::PrimitiveId => Builtin::PrimitiveId,
+            SystemValue::Layer => Builtin::Layer,
+            SystemValue::ViewportIndex => Builtin::ViewportIndex,
+            _ => return None,
+        };
+        Some(builtin.slots().start)
     }
 }
 
@@ -84,7 +113,7 @@ impl<'a> SlotLayout<'a> {
     }
 
     /// The slots of an input or output; `None` of other variables, and of one that has neither a location nor a built-in with so many
-    /// slots, or whose slots do not fit into 16 bits.
+    /// slots, whose slots do not fit into 16 bits, or that has more than [`MAX_ACCESS_SLOTS`].
     pub fn of(&self, var: Var) -> Option<VarSlots> {
         let data = &self.shader.vars[var];
         if !data.storage.is_interface() {
@@ -111,7 +140,8 @@ impl<'a> SlotLayout<'a> {
             }
             (None, None) => return None,
         };
-        let count = u16::try_from(count).ok().filter(|count| *count <= range.end - range.start)?;
+        let most = MAX_ACCESS_SLOTS.min(range.end - range.start);
+        let count = u16::try_from(count).ok().filter(|count| *count <= most)?;
         Some(VarSlots { first: range.start, count, component, compact, ty })
     }
 

@@ -25,8 +25,8 @@ mod variables;
 
 pub use lower::{
     DivisionOptions, Int64Options, NarrowOptions, SubgroupOptions, TextureOptions, lower_bounds,
-    lower_derivatives, lower_division, lower_int64, lower_io, lower_narrow, lower_subgroups,
-    lower_texel_offsets, lower_textures, remove_unread_outputs,
+    lower_derivatives, lower_division, lower_int64, lower_io, lower_locals, lower_narrow, lower_outputs,
+    lower_subgroups, lower_texel_offsets, lower_textures, remove_unread_outputs,
 };
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
@@ -108,6 +108,12 @@ pub const PASSES: &[Pass] = &[
     ),
     Pass::extra("lower-derivatives", lower_derivatives, "derivatives become differences within the quad"),
     Pass::extra("lower-bounds", lower_bounds, "checks accesses to buffers against their sizes"),
+    Pass::extra(
+        "lower-outputs",
+        lower_outputs,
+        "outputs that are loaded or indexed are stored once, at the end",
+    ),
+    Pass::extra("lower-locals", lower_locals, "local variables move to scratch memory"),
     Pass::extra("lower-io", lower_io, "inputs and outputs become interface slots"),
     Pass::extra("lower-texel-offsets", lower_texel_offsets, "adds texel offsets to coordinates"),
     Pass::extra(

@@ -66,7 +66,7 @@ pub(super) fn run(shader: &mut Shader) -> bool {
 }
 
 /// How many leaves each type has.
-fn leaf_counts(shader: &Shader) -> SecondaryMap<TypeId, u64> {
+pub(super) fn leaf_counts(shader: &Shader) -> SecondaryMap<TypeId, u64> {
     let mut counts = SecondaryMap::<TypeId, u64>::default();
     counts.reset(shader.types.len());
     for (id, node) in shader.types.iter() {

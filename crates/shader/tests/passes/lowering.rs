@@ -4,12 +4,12 @@ use super::memory::random;
 use std::collections::BTreeMap;
 use unwedge_shader::interp::{BindingPoint, Bindings, Dispatch, NoImages, Options, run_compute};
 use unwedge_shader::ir::{
-    Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, ResourceClass, ResourceData, Rule,
-    Shader, Space, SystemValue, Traits, Type, Value,
+    Access, Base, Builder, Dim, Function, Inst, MAX_DEPTH, MemAccess, Op, Payload, ResourceClass,
+    ResourceData, Rule, Shader, Space, Stage, SystemValue, Traits, Type, Value,
 };
 use unwedge_shader::passes::{
-    DivisionOptions, Int64Options, NarrowOptions, lower_bounds, lower_division, lower_int64, lower_narrow,
-    pass,
+    DivisionOptions, Int64Options, NarrowOptions, PASSES, lower_bounds, lower_division, lower_int64,
+    lower_narrow, pass,
 };
 use unwedge_shader::semantics::{Eval, eval, is_defined};
 use unwedge_shader::text::{parse, print};
@@ -322,6 +322,69 @@ fn integers_of_8_and_16_bits_are_words() {
             };
             case.check(&tuples, None);
         }
+    }
+}
+
+#[test]
+fn an_undefined_dividend_makes_no_undefined_branch() {
+    for op in DIVISIONS {
+        let mut shader = shader(op, Base::B64, &[Base::B64, Base::B64], Base::B64, None);
+        // The quotient is not used, so that nothing undefined happens unless the lowering branches on it.
+        let func = shader.entry_mut();
+        let inst = func.walk().find(|&inst| func.op(inst) == op).expect("the division");
+        let mut b = Builder::before(func, inst);
+        let undefined = b.undef(Type::B64);
+        let one = b.constant(Base::B64, 1);
+        func.args_mut(inst)[0] = undefined;
+        let store = func.walk().find(|&inst| func.op(inst) == Op::Store).expect("the store");
+        let quotient = func.result(inst);
+        let mut b = Builder::before(func, store);
+        let no = b.bool(false);
+        let chosen = b.alu(Op::Select, &[no, quotient, one]);
+        func.args_mut(store)[0] = chosen;
+        for name in ["lower-division", "lower-int64"] {
+            let mut lowered = shader.clone();
+            assert!((pass(name).expect("a pass").run)(&mut lowered));
+            validate(&lowered).unwrap_or_else(|e| panic!("{e}\n{}", print(&lowered)));
+            let mut bindings = Bindings::default();
+            bindings.bind(BindingPoint { set: 0, binding: 0, index: 0 }, vec![3; 24 * GROUP]);
+            let options = Options { subgroup_size: 128, ..Options::default() };
+            let report =
+                run_compute(&lowered, Dispatch::new([1, 1, 1]), &mut bindings, &mut NoImages, &options);
+            let report = report.unwrap_or_else(|e| panic!("{e}\n{}", print(&lowered)));
+            assert!(report.findings.is_empty(), "{name}: {:?}\n{}", report.findings, print(&lowered));
+            assert_eq!(bindings.memory[0][16..24], [1, 0, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+}
+
+#[test]
+fn lowerings_in_the_deepest_region_are_valid() {
+    const DEPTH: usize = MAX_DEPTH - 1;
+    let mut head = Shader::default();
+    head.info.stage = Stage::Vertex;
+    let open: String = (0..DEPTH).map(|number| format!("block<L{number}> {{\n")).collect();
+    let close: String = (0..DEPTH).rev().map(|number| format!("break<L{number}>\n}}\n")).collect();
+    let text = format!(
+        "{}type t0 = b32\ntype t1 = [6 t0]\nvar v0 \"\" output t1 builtin clip_distance\nvar v1 \"\" private t1\n\
+         resource r0 \"\" storage_buffer set 0 binding 0 count 1 size 0 dim buffer\nfn f0 \"main\" () -> () {{\n\
+         %0: b32 = sysval<vertex_index>\n%1: b64 = u2u %0\n%2: handle = descriptor<r0> %0\n{open}\
+         %3: b64 = udiv %1, %1\n%4: b64x2 = vec %3, %3\nstore<storage align 8> %4, %2, %0\n\
+         store_var<v0 mask 0x1> %0, %0\nstore_var<v1 mask 0x1> %0, %0\n{close}return\n}}\n",
+        print(&head)
+    );
+    let mut shader = Shader::default();
+    parse(&text, &mut shader).unwrap_or_else(|e| panic!("{e}"));
+    validate(&shader).unwrap_or_else(|e| panic!("{e}"));
+    for pass in PASSES {
+        let mut lowered = shader.clone();
+        (pass.run)(&mut lowered);
+        validate(&lowered).unwrap_or_else(|e| panic!("{}: {e}", pass.name));
+    }
+    // All lowerings one after the other.
+    for pass in PASSES.iter().filter(|pass| pass.name.starts_with("lower-")) {
+        (pass.run)(&mut shader);
+        validate(&shader).unwrap_or_else(|e| panic!("{}: {e}", pass.name));
     }
 }
 

@@ -5,6 +5,7 @@ mod analyses;
 mod effects;
 mod generator;
 mod io;
+mod locals;
 mod lowering;
 mod memory;
 mod recorded;

@@ -98,7 +98,8 @@ impl Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dst {
     None,
-    Vgpr(u8),
+    /// As [`super::operand::From::Vgpr`].
+    Vgpr(u16),
     Scalar(Reg),
     /// LDS at an address, four bytes for each lane.
     Lds(u32),

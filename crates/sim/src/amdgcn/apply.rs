@@ -4,6 +4,7 @@ use super::access::{Access, Action, Dst, Form, LaneValue, MemorySpace, Read};
 use super::fault::{FaultKind, Missing};
 use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, bits, splat};
 use super::machine::Machine;
+use super::operand::number;
 use super::texel::Texel;
 use super::wave::Wave;
 use crate::fault::MemoryFault;
@@ -277,14 +278,14 @@ pub(super) fn deliver(machine: &mut Machine<'_>, wave: &mut Wave, access: &Acces
                 for (lane, place) in new.iter_mut().enumerate() {
                     *place = formed(form, *place, old[lane]);
                 }
-                wave.set_lanes(at as u8, access.lanes, &new);
+                wave.set_lanes(at as u16, access.lanes, &new);
                 if let Some(state) = &wave.unknown {
                     let before = state.v[at];
                     let mut unknown = read.unknown.get(n).copied().unwrap_or(splat(0));
                     for (lane, place) in unknown.iter_mut().enumerate() {
                         *place = formed(form, *place, before[lane]);
                     }
-                    wave.set_unknown_lanes(at as u8, access.lanes, &unknown, Missing::UnwrittenMemory);
+                    wave.set_unknown_lanes(at as u16, access.lanes, &unknown, Missing::UnwrittenMemory);
                 }
             }
         }
@@ -298,9 +299,9 @@ pub(super) fn stored(
     first: Reg,
     dwords: u8,
 ) -> Option<(Vec<Lanes>, Vec<Lanes>)> {
-    let from = usize::from(first.index());
+    let from = usize::from(number(first));
     let values = wave.v.get(from..from + usize::from(dwords));
-    let Some(values) = values.filter(|_| first.is_vgpr()) else {
+    let Some(values) = values else {
         machine.fault(wave, FaultKind::NoRegister);
         return None;
     };
@@ -339,7 +340,7 @@ pub(super) fn check_stored(machine: &mut Machine<'_>, wave: &Wave, access: &Acce
 
 /// An address in a vector register: reports lanes that are not known.
 pub(super) fn address_lanes(machine: &mut Machine<'_>, wave: &Wave, reg: Reg, lanes: u64) -> Lanes {
-    let at = usize::from(reg.index());
+    let at = usize::from(number(reg));
     if let Some(unknown) = wave.unknown.as_ref().and_then(|state| state.v.get(at))
         && bits(lanes).any(|lane| unknown[lane] != 0)
     {

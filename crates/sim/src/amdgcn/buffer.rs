@@ -8,7 +8,7 @@ use super::fault::FaultKind;
 use super::issue;
 use super::lanes::{SCRATCH_BUFFER, bits, splat};
 use super::machine::Machine;
-use super::operand::{From, from};
+use super::operand::{From, from, number};
 use super::pending::{self, Locks};
 use super::texel::Texel;
 use super::typed::Typed;
@@ -62,7 +62,7 @@ impl Descriptor {
         let add_tid = w3 >> 23 & 1 != 0;
         let mut stride = u64::from(w1 >> 16 & 0x3fff);
         // There the format's bits are more bits of the stride.
-        if add_tid && matches!(generation, Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906) {
+        if add_tid && (Gfx::Gfx8..Gfx::Gfx10).contains(&generation) {
             stride |= u64::from(w3 >> 15 & 15) << 14;
         }
         Descriptor {
@@ -200,7 +200,9 @@ impl BufferOp {
                 (Class::BufferAddr, Operand::Reg { reg, .. }) => access.address = Some(reg),
                 (Class::SregQuad, Operand::Reg { reg, .. }) => access.descriptor = reg,
                 (Class::BufferOffset, other) => access.soffset = from(other, slot.ty)?,
-                (_, Operand::Reg { reg, dwords, .. }) if reg.is_vgpr() => access.data = Some((reg, dwords)),
+                (_, Operand::Reg { reg, dwords, .. }) if reg.lane_number().is_some() => {
+                    access.data = Some((reg, dwords))
+                }
                 (_, Operand::Reg { reg, .. }) => access.descriptor = reg,
                 _ => {}
             }
@@ -286,7 +288,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let dst = if buffer.lds {
         Dst::Lds(in_lds())
     } else {
-        buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(reg.index() as u8))
+        buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(number(reg)))
     };
     access_memory(
         machine,
@@ -392,12 +394,12 @@ pub(super) fn access_memory(
     }
     let flat = memory.space == MemorySpace::Flat;
     let mut counters = vec![vector_counters(generation, returns, false)];
-    if flat && generation <= Gfx::Gfx906 {
+    if flat && generation < Gfx::Gfx10 {
         counters[0].1 = pending::UNORDERED;
     }
     if flat {
         let shared = if generation >= Gfx::Gfx12 { WaitCounter::Ds } else { WaitCounter::Lgkm };
-        let kind = if generation <= Gfx::Gfx906 { pending::UNORDERED } else { 3 };
+        let kind = if generation < Gfx::Gfx10 { pending::UNORDERED } else { 3 };
         counters.push((shared, kind));
     }
     if locks.is_some() {

@@ -3,7 +3,7 @@
 use super::fault::{FaultKind, Missing};
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{From, from};
+use super::operand::{From, from, number, vector};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::LanesOp;
@@ -34,6 +34,10 @@ enum CrossLaneKind {
         zero: bool,
     },
     Permlane64,
+    /// Odd rows of so many lanes of the destination are exchanged with even ones of the source.
+    SwapRows {
+        rows: usize,
+    },
     /// `m0` is added to the number of the source, of the destination, or of both.
     MoveRel {
         src: bool,
@@ -66,6 +70,8 @@ impl CrossLaneOp {
             LanesOp::v_permlanex16_b32 => CrossLaneKind::Permlane { other: true, inactive, zero },
             LanesOp::v_permlane16_var_b32 => CrossLaneKind::PermlaneVar { other: false, inactive, zero },
             LanesOp::v_permlanex16_var_b32 => CrossLaneKind::PermlaneVar { other: true, inactive, zero },
+            LanesOp::v_permlane16_swap_b32 => CrossLaneKind::SwapRows { rows: 16 },
+            LanesOp::v_permlane32_swap_b32 => CrossLaneKind::SwapRows { rows: 32 },
             LanesOp::v_permlane64_b32 => CrossLaneKind::Permlane64,
             LanesOp::v_movrels_b32 => CrossLaneKind::MoveRel { src: true, dst: false, two: false },
             LanesOp::v_movreld_b32 => CrossLaneKind::MoveRel { src: false, dst: true, two: false },
@@ -105,7 +111,7 @@ fn whole(wave: &Wave, from: From) -> (Lanes, Lanes) {
 
 fn why_from(wave: &Wave, from: From) -> Missing {
     match from {
-        From::Vgpr(n) => wave.why(Reg::vgpr(n)),
+        From::Vgpr(n) => wave.why(vector(n)),
         From::Scalar(reg) => wave.why(reg),
         From::Const(_) => Missing::Undefined,
     }
@@ -119,10 +125,10 @@ fn put_vector(
     value: &(Lanes, Lanes),
     why: Missing,
 ) {
-    if !reg.is_vgpr() || usize::from(reg.index()) >= wave.v.len() {
+    if usize::from(number(reg)) >= wave.v.len() {
         return machine.fault(wave, FaultKind::NoRegister);
     }
-    let n = reg.index() as u8;
+    let n = number(reg);
     wave.set_lanes(n, lanes, &value.0);
     if wave.unknown.is_some() {
         wave.set_unknown_lanes(n, lanes, &value.1, why);
@@ -180,10 +186,10 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLane
         }
         CrossLaneKind::Swap => {
             let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
-            let other = whole(wave, From::Vgpr(cross.dst.index() as u8));
+            let other = whole(wave, From::Vgpr(number(cross.dst)));
             let other_why = wave.why(cross.dst);
             put_vector(machine, wave, cross.dst, exec, &first, why);
-            put_vector(machine, wave, Reg::vgpr(n), exec, &other, other_why);
+            put_vector(machine, wave, vector(n), exec, &other, other_why);
         }
         CrossLaneKind::Permlane { other, inactive, zero } => {
             let low = wave.scalar_value(cross.sources[1], Type::B32);
@@ -201,6 +207,28 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLane
             let number = |lane: usize| numbers.0[lane] as usize & 15;
             permute(machine, wave, cross.dst, &first, why, other, inactive, zero, number);
         }
+        CrossLaneKind::SwapRows { rows } => {
+            if exec != Wave::all(&machine.gpu) {
+                machine.fault(
+                    wave,
+                    FaultKind::NotEmulated("an exchange of rows while not all lanes are enabled"),
+                );
+                return;
+            }
+            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
+            let other = whole(wave, From::Vgpr(number(cross.dst)));
+            let other_why = wave.why(cross.dst);
+            let upper = |own: &Lanes, source: &Lanes| -> Lanes {
+                std::array::from_fn(|lane| if lane & rows != 0 { source[lane - rows] } else { own[lane] })
+            };
+            let lower = |own: &Lanes, source: &Lanes| -> Lanes {
+                std::array::from_fn(|lane| if lane & rows == 0 { source[lane + rows] } else { own[lane] })
+            };
+            let to_dst = (upper(&other.0, &first.0), upper(&other.1, &first.1));
+            let to_source = (lower(&first.0, &other.0), lower(&first.1, &other.1));
+            put_vector(machine, wave, cross.dst, exec, &to_dst, why);
+            put_vector(machine, wave, vector(n), exec, &to_source, other_why);
+        }
         CrossLaneKind::Permlane64 => {
             let turned = |lanes: &Lanes| std::array::from_fn(|lane| lanes[lane ^ 32]);
             if machine.gpu.wave64() {
@@ -214,11 +242,11 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLane
             let by = m0 as u16 & 0xff;
             let from = match cross.sources[0] {
                 From::Vgpr(n) if src => {
-                    let at = u16::from(n) + by;
+                    let at = n + by;
                     if usize::from(at) >= wave.v.len() {
                         return machine.fault(wave, FaultKind::NoRegister);
                     }
-                    From::Vgpr(at as u8)
+                    From::Vgpr(at)
                 }
                 other => other,
             };
@@ -231,12 +259,12 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLane
             let m0 = wave.sreg(Reg::M0);
             let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
             let a = Reg(cross.dst.0 + (m0 >> 16) as u16 % 256);
-            let b = Reg(256 + u16::from(n) + m0 as u16 % 256);
-            if usize::from(a.index().max(b.index())) >= wave.v.len() {
+            let b = Reg(256 + n + m0 as u16 % 256);
+            if usize::from(number(a).max(number(b))) >= wave.v.len() {
                 return machine.fault(wave, FaultKind::NoRegister);
             }
-            let left = whole(wave, From::Vgpr(a.index() as u8));
-            let right = whole(wave, From::Vgpr(b.index() as u8));
+            let left = whole(wave, From::Vgpr(number(a)));
+            let right = whole(wave, From::Vgpr(number(b)));
             let (left_why, right_why) = (wave.why(a), wave.why(b));
             put_vector(machine, wave, a, exec, &right, right_why);
             put_vector(machine, wave, b, exec, &left, left_why);

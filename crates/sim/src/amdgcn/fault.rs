@@ -80,6 +80,7 @@ impl fmt::Display for RegisterName {
         match reg.special_name() {
             Some(name) => f.write_str(name),
             None if reg.is_vgpr() => write!(f, "v{}", reg.index()),
+            None if reg.is_agpr() => write!(f, "a{}", reg.index()),
             None if reg.is_ttmp() => write!(f, "ttmp{}", reg.index()),
             None => write!(f, "s{}", reg.index()),
         }

@@ -7,7 +7,7 @@ use super::decoded::DecodedInst;
 use super::fault::FaultKind;
 use super::lanes::{SHARED_APERTURE, bits};
 use super::machine::Machine;
-use super::operand::{From, from};
+use super::operand::{From, from, number};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Access, Class, Element, Field, Format, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, Mode, atomic};
@@ -180,7 +180,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let dst = if flat.lds {
         Dst::Lds((apply::address_scalar(machine, wave, Reg::M0) & 0xffff).wrapping_add(flat.offset as u32))
     } else {
-        flat.dst.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8))
+        flat.dst.map_or(Dst::None, |reg| Dst::Vgpr(number(reg)))
     };
     buffer::access_memory(
         machine,

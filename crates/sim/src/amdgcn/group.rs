@@ -11,7 +11,7 @@ use super::operand::SREGS;
 use super::program::{Program, UnitOp};
 use super::watch::{Control, GroupState, Trace, Watch};
 use super::wave::{Unknown, Wave};
-use super::{buffer, cross, ds, export, flat, flow, image, interp, matrix, rays, scalar, smem, vector};
+use super::{buffer, cross, ds, export, flat, flow, image, interp, matrix, mfma, rays, scalar, smem, vector};
 use crate::memory::GroupView;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::effects;
@@ -110,8 +110,8 @@ impl<'m> Workgroup<'m> {
                     Initial::PackedLocalIds => local[0] | local[1] << 10 | local[2] << 20,
                 };
             }
-            wave.set_lanes(*reg, u64::MAX, &values);
-            wave.set_unknown_lanes(*reg, exec, &splat(0), Missing::Undefined);
+            wave.set_lanes((*reg).into(), u64::MAX, &values);
+            wave.set_unknown_lanes((*reg).into(), exec, &splat(0), Missing::Undefined);
         }
         wave
     }
@@ -185,8 +185,8 @@ impl<'m> Workgroup<'m> {
         let mut writes = Vec::new();
         if let Some(step) = self.program.step(at) {
             for reg in step.decoded.effects.writes.iter() {
-                if reg.is_vgpr() {
-                    let lanes = wave.v.get(usize::from(reg.index())).copied().unwrap_or([0; LANES]);
+                if let Some(n) = reg.lane_number() {
+                    let lanes = wave.v.get(usize::from(n)).copied().unwrap_or([0; LANES]);
                     writes.push((reg, lanes.to_vec()));
                 } else if reg.0 < SREGS as u16 || reg == Reg::SCC {
                     writes.push((reg, vec![wave.sreg(reg)]));
@@ -237,6 +237,7 @@ impl<'m> Workgroup<'m> {
             UnitOp::Scalar(op) => scalar::exec(machine, wave, op),
             UnitOp::Cross(op) => cross::exec(machine, wave, op),
             UnitOp::Matrix(op) => matrix::exec(machine, wave, op),
+            UnitOp::Mfma(op) => mfma::exec(machine, wave, op),
             UnitOp::Flow(op) => flow::exec(machine, wave, decoded, *op),
             UnitOp::Smem(op) => smem::exec(machine, wave, decoded, op),
             UnitOp::Buffer(op) => buffer::exec(machine, wave, decoded, op),

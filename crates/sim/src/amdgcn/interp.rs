@@ -12,7 +12,7 @@ use super::fault::{FaultKind, Missing};
 use super::issue;
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{DwordPart, LaneSource, source};
+use super::operand::{DwordPart, LaneSource, number, source};
 use super::vector::fetch;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Mod, Trait, Type};
@@ -44,7 +44,7 @@ enum InterpKind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InterpolateOp {
     kind: InterpKind,
-    dst: u8,
+    dst: u16,
     /// Which half of the destination is written, if the other is kept; without, whether the other is zero.
     high: Option<bool>,
     /// Attribute and channel.
@@ -84,7 +84,7 @@ impl InterpolateOp {
                 (Class::Attr, Operand::Imm(value)) => made.attribute = value as u32,
                 (Class::InterpSlot, Operand::Imm(value)) => made.slot = value as u32,
                 (_, Operand::Reg { reg, half, .. }) if slot.access.writes() => {
-                    made.dst = reg.index() as u8;
+                    made.dst = number(reg);
                     made.ty = slot.ty;
                     high |= half == RegHalf::High;
                     if slot.access.reads() {

@@ -13,7 +13,7 @@ use super::lanes::{bits, splat};
 use super::machine::Machine;
 use super::pending::{CountedAccess, Locks, Path, PendingAccess, registers, spare};
 use super::wave::Wave;
-use unwedge_isa::amdgcn::Reg;
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// Issues an access: does it at once, or as late as timing allows.
 pub(super) fn issue(
@@ -81,6 +81,9 @@ fn put_off(
         _ => Path::Vector,
     };
     let counter = counters.first().map_or(WaitCounter::Vm, |(counter, _)| *counter);
+    if let (Some(high), Some((first, _))) = (access.form.half(), registers(&access)) {
+        settle_other_half(machine, wave, first, high);
+    }
     let spare = spare(&access, counters);
     for (counter, _) in counters {
         make_room(machine, wave, *counter);
@@ -122,10 +125,27 @@ fn put_off(
             if let Some(old) = wave.unknown.as_ref().and_then(|state| state.v.get(at)) {
                 unknown.iter_mut().zip(old).for_each(|(place, old)| *place |= old);
             }
-            wave.set_unknown_lanes(at as u8, entry.access.lanes, &unknown, why);
+            wave.set_unknown_lanes(at as u16, entry.access.lanes, &unknown, why);
         }
     }
     wave.pending.entries.push_back(entry);
+}
+
+/// From gfx11 on loads into the two halves of a register may be under way at once. The earlier one is done before the other
+/// begins, so that neither is taken to overwrite what the other loads.
+fn settle_other_half(machine: &mut Machine<'_>, wave: &mut Wave, first: u16, high: bool) {
+    if machine.gpu.generation() < Gfx::Gfx11 {
+        return;
+    }
+    for at in 0..wave.pending.entries.len() {
+        let entry = &wave.pending.entries[at];
+        let same = entry.registers.is_some_and(|(own, _)| own == first);
+        if same && !entry.done && entry.access.form.half() == Some(!high) {
+            wave.pending.entries[at].done = true;
+            reach(machine, wave, at);
+            arrive(machine, wave, at);
+        }
+    }
 }
 
 /// Makes one be done if a counter is full: the oldest, or of those that have no order any.

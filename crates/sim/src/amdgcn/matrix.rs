@@ -6,24 +6,24 @@
 use super::fault::{FaultKind, Missing};
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{From, inline};
+use super::operand::{From, inline, number, vector};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::MatrixOp;
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::matrix::{self, ElementType, MatrixLayout};
-use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand};
 
 /// A matrix operation with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MatrixProduct {
     op: matrix::Matrix,
-    a: u8,
-    b: u8,
+    a: u16,
+    b: u16,
     c: From,
     /// The sparse indices, and which set of them.
-    index: Option<(u8, u8)>,
-    dst: u8,
+    index: Option<(u16, u8)>,
+    dst: u16,
     layouts: [MatrixLayout; 3],
     /// Elements of 16 bits of the result stand alone, in the lower or the upper half of registers.
     half: Option<bool>,
@@ -65,7 +65,7 @@ impl MatrixProduct {
         let (generation, wave64, mods) = (gpu.generation(), gpu.wave64(), &inst.mods);
         let stored = if op.sparse { op.depth / 2 } else { op.depth };
         let vgpr = |operand: Operand| match operand {
-            Operand::Reg { reg, .. } if reg.is_vgpr() => Some(reg.index() as u8),
+            Operand::Reg { reg, .. } => reg.lane_number(),
             _ => None,
         };
         let mut operands = inst.written().map(|(_, operand)| operand);
@@ -183,7 +183,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
     let ranges = [(matrix.a, a_size), (matrix.b, b_size), (matrix.dst, d_size)];
     let c = if let From::Vgpr(n) = matrix.c { n } else { matrix.dst };
     let index = matrix.index.map_or(matrix.dst, |(n, _)| n);
-    let there = |n: u8, size: usize| usize::from(n) + size <= wave.v.len();
+    let there = |n: u16, size: usize| usize::from(n) + size <= wave.v.len();
     if !ranges.iter().chain(&[(c, d_size), (index, 1)]).all(|(n, size)| there(*n, *size)) {
         return machine.fault(wave, FaultKind::NoRegister);
     }
@@ -192,7 +192,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
     let mut unsure = vec![splat(0); d_size];
     let mut why = Missing::Undefined;
     {
-        let block = |n: u8, size: usize| MatrixBlock {
+        let block = |n: u16, size: usize| MatrixBlock {
             values: &wave.v[usize::from(n)..][..size],
             unknown: wave.unknown.as_ref().map_or(&[][..], |state| &state.v[usize::from(n)..][..size]),
         };
@@ -203,9 +203,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
             let sources = [(matrix.a, a_size), (matrix.b, b_size), (index, matrix.index.iter().count())];
             why = sources
                 .iter()
-                .flat_map(|(n, size)| (0..*size).map(move |at| Reg::vgpr(n.wrapping_add(at as u8))))
-                .find(|reg| bits(all).any(|lane| state.v[usize::from(reg.index())][lane] != 0))
-                .map_or(wave.why(Reg::vgpr(matrix.dst)), |reg| wave.why(reg));
+                .flat_map(|(n, size)| (0..*size).map(move |at| vector(n + at as u16)))
+                .find(|reg| bits(all).any(|lane| state.v[usize::from(number(*reg))][lane] != 0))
+                .map_or(wave.why(vector(matrix.dst)), |reg| wave.why(reg));
         }
         if machine.gpu.generation() < Gfx::Gfx12 && !copied(&a, all) | !copied(&b, all) {
             complaint = Some("copies of a matrix in groups of 16 lanes that differ");
@@ -250,7 +250,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
     if let Some(what) = complaint {
         machine.fault(wave, FaultKind::Undefined(what));
     }
-    for (n, (values, unsure)) in (matrix.dst..=u8::MAX).zip(result.iter().zip(&unsure)) {
+    for (n, (values, unsure)) in (matrix.dst..=u16::MAX).zip(result.iter().zip(&unsure)) {
         wave.set_lanes(n, all, values);
         if wave.unknown.is_some() {
             wave.set_unknown_lanes(n, all, unsure, why);

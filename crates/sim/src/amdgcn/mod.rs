@@ -28,6 +28,7 @@ mod local;
 mod machine;
 mod matrix;
 mod message;
+mod mfma;
 mod operand;
 mod pending;
 mod program;

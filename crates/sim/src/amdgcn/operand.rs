@@ -2,15 +2,26 @@
 
 use unwedge_isa::amdgcn::RegHalf;
 use unwedge_isa::amdgcn::model::{Class, Encoding, Mod, OperandSlot, Trait, Type};
-use unwedge_isa::amdgcn::{Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Inst, Opcode, Operand, Reg};
 
 /// How many scalar registers have a number of their own.
 pub(super) const SREGS: usize = 136;
 
+/// The number of a vector or accumulation register; no register has what a scalar one gets.
+pub(super) fn number(reg: Reg) -> u16 {
+    reg.lane_number().unwrap_or(i16::MAX as u16)
+}
+
+/// A vector register by its number.
+pub(super) const fn vector(n: u16) -> Reg {
+    Reg(Reg::VGPR0.0 + n)
+}
+
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum From {
-    Vgpr(u8),
+    /// By its number of all vector registers: accumulation registers are those from 256 on.
+    Vgpr(u16),
     /// A scalar register, or a special one whose value the wave knows.
     Scalar(Reg),
     Const(u64),
@@ -60,7 +71,7 @@ impl LaneSource {
     };
 
     /// Whether it is a vector register as it is.
-    pub(super) fn plain(&self) -> Option<u8> {
+    pub(super) fn plain(&self) -> Option<u16> {
         match self.from {
             From::Vgpr(n)
                 if self.part == DwordPart::Whole
@@ -173,8 +184,7 @@ pub(super) fn literal(value: u32, ty: Type) -> u64 {
 /// Where the value of an operand comes from.
 pub(super) fn from(operand: Operand, ty: Type) -> Option<From> {
     Some(match operand {
-        Operand::Reg { reg, .. } if reg.is_vgpr() => From::Vgpr(reg.index() as u8),
-        Operand::Reg { reg, .. } => From::Scalar(reg),
+        Operand::Reg { reg, .. } => reg.lane_number().map_or(From::Scalar(reg), From::Vgpr),
         Operand::Inline(code) => From::Const(inline(code, ty)),
         Operand::Literal(value) => From::Const(literal(value, ty)),
         Operand::Imm(value) => From::Const(value as u32 as u64),
@@ -250,7 +260,10 @@ pub(super) fn source(inst: &Inst, slot: &OperandSlot, operand: Operand) -> Optio
         Operand::Reg { half, .. } => half,
         _ => RegHalf::Whole,
     };
-    if slot.ty.bits() == 16 && (half == RegHalf::High || bit(Mod::OpSel) && slot.class != Class::SrcHalf) {
+    // How far to align is 16 bits wide, although text says so of later GPUs only.
+    let distance = at == 2 && matches!(inst.opcode(), Opcode::v_alignbit_b32 | Opcode::v_alignbyte_b32);
+    let selects = slot.ty.bits() == 16 || distance;
+    if selects && (half == RegHalf::High || bit(Mod::OpSel) && slot.class != Class::SrcHalf) {
         source.part = DwordPart::Word(1);
     }
     Some(source)

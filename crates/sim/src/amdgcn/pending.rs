@@ -92,7 +92,7 @@ pub(super) fn registers(access: &Access) -> Option<(u16, u16)> {
             .unwrap_or_else(|| access.pieces.iter().map(|piece| u16::from(piece.bytes.div_ceil(4))).sum()),
     };
     match access.dst {
-        Dst::Vgpr(n) if count > 0 => Some((256 + u16::from(n), count)),
+        Dst::Vgpr(n) if count > 0 => Some((256 + n, count)),
         Dst::Scalar(reg) if count > 0 && reg != Reg::NULL => Some((reg.0, count)),
         _ => None,
     }

@@ -7,6 +7,7 @@ use super::flow::FlowOp;
 use super::hazard::HazardClass;
 use super::interp::InterpolateOp;
 use super::matrix::MatrixProduct;
+use super::mfma::MfmaProduct;
 use super::rays::RayOp;
 use super::scalar::ScalarOp;
 use super::vector::VectorOp;
@@ -22,6 +23,7 @@ pub(super) enum UnitOp {
     Scalar(ScalarOp),
     Cross(CrossLaneOp),
     Matrix(Box<MatrixProduct>),
+    Mfma(Box<MfmaProduct>),
     Flow(FlowOp),
     Smem(smem::SmemOp),
     Buffer(Box<buffer::BufferOp>),
@@ -52,13 +54,16 @@ pub struct Program {
     pub(super) steps: Vec<ProgramStep>,
     /// The step at each dword, if one was decoded there.
     index: Vec<u32>,
-    /// How many vector registers it names.
+    /// How many vector registers it names, accumulation registers being those from 256 on.
     pub(super) vgprs: u16,
     /// Where the code lies.
     pub(super) base: u64,
 }
 
 const NONE: u32 = u32::MAX;
+
+/// Vector and accumulation registers that there are.
+const VGPRS: u16 = 512;
 
 /// The most registers an image address has.
 const ADDRESS: u16 = 13;
@@ -106,17 +111,18 @@ impl Program {
                 Operand::Reg { reg, .. } if slot.class == Class::ImageAddr => {
                     self.vgprs = self.vgprs.max(reg.index() + ADDRESS);
                 }
-                Operand::Reg { reg, dwords, .. } if reg.is_vgpr() => {
-                    self.vgprs = self.vgprs.max(reg.index() + u16::from(dwords));
+                Operand::Reg { reg, dwords, .. } => {
+                    let end = reg.lane_number().map_or(0, |n| n + u16::from(dwords));
+                    self.vgprs = self.vgprs.max(end);
                 }
-                Operand::List(_) => self.vgprs = 256,
+                Operand::List(_) => self.vgprs = self.vgprs.max(256),
                 _ => {}
             }
         }
         if inst.row().traits.has(Trait::Relative) {
-            self.vgprs = 256;
+            self.vgprs = self.vgprs.max(256);
         }
-        self.vgprs = self.vgprs.min(256);
+        self.vgprs = self.vgprs.min(VGPRS);
         self.index[at as usize / 4] = self.steps.len() as u32;
         self.steps.push(step);
         Some(next as usize / 4)
@@ -196,6 +202,7 @@ fn unit_op(inst: &Inst, gpu: &Gpu) -> UnitOp {
         Operation::Matrix(op) => {
             MatrixProduct::new(op, inst, gpu).map(|matrix| UnitOp::Matrix(Box::new(matrix)))
         }
+        Operation::Mfma(_) => MfmaProduct::new(inst, gpu).map(|product| UnitOp::Mfma(Box::new(product))),
         Operation::Interp(op) => {
             InterpolateOp::new(op, inst, gpu.generation()).map(|interp| UnitOp::Interp(Box::new(interp)))
         }

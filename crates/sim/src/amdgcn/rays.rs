@@ -14,6 +14,7 @@ use super::fault::FaultKind;
 use super::issue;
 use super::lanes::{bits, splat};
 use super::machine::Machine;
+use super::operand::number;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Field, Format, Mod};
 use unwedge_isa::amdgcn::semantics::Lanes;
@@ -225,7 +226,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         let Some(result) = visit(machine, wave, &tree, &ray, node) else { return };
         read.values.iter_mut().zip(result).for_each(|(place, value)| place[lane] = value);
     }
-    let dst = Dst::Vgpr(rays.data.index() as u8);
+    let dst = Dst::Vgpr(number(rays.data));
     let made = access::Access::made(decoded.at, MemorySpace::Global, dst, lanes, 4);
     issue::ready(machine, wave, made, read, &[(WaitCounter::Vm, ORDER)]);
 }

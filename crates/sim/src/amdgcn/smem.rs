@@ -98,7 +98,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let writes = matches!(smem.kind, SmemKind::Store(_) | SmemKind::Atomic { .. });
     let generation = machine.gpu.generation();
     if writes
-        && (Gfx::Gfx8..=Gfx::Gfx906).contains(&generation)
+        && (Gfx::Gfx8..Gfx::Gfx10).contains(&generation)
         && smem.offset == 0
         && smem.register.is_some_and(|reg| reg != Reg::M0)
     {

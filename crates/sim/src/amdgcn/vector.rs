@@ -24,7 +24,7 @@ enum ResultPart {
 /// Where a result goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
-    Vgpr(u8),
+    Vgpr(u16),
     Scalar(Reg),
 }
 
@@ -160,10 +160,8 @@ impl VectorOp {
                 (true, false) if mask => made.mask_in = reg,
                 (true, false) if slot.reg == Reg::M0.0 => {}
                 (reads, true) => {
-                    let to = match reg? {
-                        reg if reg.is_vgpr() => To::Vgpr(reg.index() as u8),
-                        reg => To::Scalar(reg),
-                    };
+                    let reg = reg?;
+                    let to = reg.lane_number().map_or(To::Scalar(reg), To::Vgpr);
                     if reads {
                         added = Some((slot, operand));
                     }
@@ -216,7 +214,8 @@ impl VectorOp {
         match inst.opcode() {
             Opcode::v_cvt_f32_fp8 | Opcode::v_cvt_f32_bf8 => self.sources[0].part = DwordPart::Byte(byte),
             Opcode::v_cvt_pk_f32_fp8 | Opcode::v_cvt_pk_f32_bf8 => {
-                self.sources[0].part = DwordPart::Word(u8::from(high(0)))
+                let named = matches!(inst.operands[1], Operand::Reg { half: RegHalf::High, .. });
+                self.sources[0].part = DwordPart::Word(u8::from(high(0) || named));
             }
             Opcode::v_cvt_pk_fp8_f32 | Opcode::v_cvt_pk_bf8_f32 => {
                 if let Some(dst) = &mut self.dst {
@@ -285,14 +284,19 @@ impl VectorOp {
         let mut moved = *self;
         for (at, source) in moved.sources.iter_mut().enumerate() {
             if let (From::Vgpr(n), true) = (source.from, wave.gpr_idx >> at & 1 != 0) {
-                source.from = From::Vgpr(n.saturating_add(by));
+                source.from = From::Vgpr(indexed(n, by));
             }
         }
         if let (Some(Dst { to: To::Vgpr(n), .. }), true) = (&mut moved.dst, wave.gpr_idx & 8 != 0) {
-            *n = n.saturating_add(by);
+            *n = indexed(*n, by);
         }
         moved
     }
+}
+
+/// A register so many after another, the last one at most. Accumulation registers are not indexed.
+fn indexed(n: u16, by: u8) -> u16 {
+    if n < 256 { (n + u16::from(by)).min(255) } else { n }
 }
 
 /// Where in its register a result goes.
@@ -347,6 +351,16 @@ pub(super) fn fetch(
     scalar: impl Fn(Reg) -> u32,
     signs: bool,
 ) -> Lanes {
+    // A pair of 32 bits each: halves are whole dwords.
+    if let (64, Some(packed)) = (source.bits, source.packed) {
+        let half = usize::from(dword.min(1));
+        let own = LaneSource { packed: None, ..*source };
+        let mut lanes = fetch(&own, u8::from(packed.high[half]), v, scalar, signs);
+        if packed.neg[half] && signs {
+            lanes.iter_mut().for_each(|value| *value ^= 1 << 31);
+        }
+        return lanes;
+    }
     // What is the same in all lanes is modified once.
     let uniform = match source.from {
         From::Vgpr(_) => None,
@@ -420,9 +434,13 @@ fn unknown_source_lanes(
     dword: u8,
 ) -> Option<Lanes> {
     let state = wave.unknown.as_ref()?;
+    let read = match (vector.sources[at].bits, vector.sources[at].packed) {
+        (64, Some(packed)) => u8::from(packed.high[usize::from(dword.min(1))]),
+        _ => dword,
+    };
     let known = match vector.sources[at].from {
-        From::Vgpr(n) => wave.unknown_in(n, dword) == 0,
-        From::Scalar(reg) => wave.unknown_sreg(Reg(reg.0 + u16::from(dword))) == 0,
+        From::Vgpr(n) => wave.unknown_in(n, read) == 0,
+        From::Scalar(reg) => wave.unknown_sreg(Reg(reg.0 + u16::from(read))) == 0,
         From::Const(_) => true,
     };
     if known {
@@ -584,7 +602,7 @@ fn put(machine: &mut Machine<'_>, wave: &mut Wave, dst: &Dst, dword: u8, made: &
             wave.set_unknown(Reg(reg.0 + u16::from(dword)), value, unknown, why);
         }
         To::Vgpr(n) => {
-            let Some(n) = n.checked_add(dword).filter(|n| usize::from(*n) < wave.v.len()) else {
+            let Some(n) = n.checked_add(dword.into()).filter(|n| usize::from(*n) < wave.v.len()) else {
                 return machine.fault(wave, FaultKind::NoRegister);
             };
             let at = usize::from(n);

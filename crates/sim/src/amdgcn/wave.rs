@@ -4,7 +4,7 @@ use super::common::Waiting;
 use super::fault::Missing;
 use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, merge, set_lanes};
 use super::local::LocalMemory;
-use super::operand::{From, LaneSource, SREGS};
+use super::operand::{From, LaneSource, SREGS, vector};
 use super::pending::Pending;
 use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
@@ -158,14 +158,14 @@ impl Wave {
     }
 
     /// Writes lanes of a vector register.
-    pub(super) fn set_lanes(&mut self, n: u8, lanes: u64, values: &Lanes) {
+    pub(super) fn set_lanes(&mut self, n: u16, lanes: u64, values: &Lanes) {
         let Some(place) = self.v.get_mut(usize::from(n)) else { return };
         merge(place, lanes, values);
     }
 
     /// Says what of lanes of a vector register is not known.
-    pub(super) fn set_unknown_lanes(&mut self, n: u8, lanes: u64, unknown: &Lanes, why: Missing) {
-        let overwritten = self.pending.writes(Reg::vgpr(n));
+    pub(super) fn set_unknown_lanes(&mut self, n: u16, lanes: u64, unknown: &Lanes, why: Missing) {
+        let overwritten = self.pending.writes(vector(n));
         let Some(state) = self.unknown.as_mut() else { return };
         let Some(place) = state.v.get_mut(usize::from(n)) else { return };
         let has = &mut state.lanes[usize::from(n)];
@@ -184,17 +184,17 @@ impl Wave {
     }
 
     /// Says that lanes of a vector register are known.
-    pub(super) fn set_known_lanes(&mut self, n: u8, lanes: u64) {
+    pub(super) fn set_known_lanes(&mut self, n: u16, lanes: u64) {
         let at = usize::from(n);
         let unknown =
             self.unknown.as_ref().and_then(|state| state.lanes.get(at)).is_some_and(|has| has & lanes != 0);
-        if unknown || self.pending.writes(Reg::vgpr(n)).is_some() {
+        if unknown || self.pending.writes(vector(n)).is_some() {
             self.set_unknown_lanes(n, lanes, &[0; LANES], Missing::Undefined);
         }
     }
 
     /// Lanes in which a vector register has unknown bits.
-    pub(super) fn unknown_in(&self, n: u8, dword: u8) -> u64 {
+    pub(super) fn unknown_in(&self, n: u16, dword: u8) -> u64 {
         let at = usize::from(n) + usize::from(dword);
         self.unknown.as_ref().and_then(|state| state.lanes.get(at)).copied().unwrap_or(0)
     }
@@ -223,8 +223,8 @@ impl Wave {
     /// Why a register is not known.
     pub(super) fn why(&self, reg: Reg) -> Missing {
         let Some(state) = &self.unknown else { return Missing::Undefined };
-        if reg.is_vgpr() {
-            return state.why_v.get(usize::from(reg.index())).copied().unwrap_or(Missing::Undefined);
+        if let Some(n) = reg.lane_number() {
+            return state.why_v.get(usize::from(n)).copied().unwrap_or(Missing::Undefined);
         }
         let at = match reg {
             Reg::SCC => return Missing::Undefined,
@@ -243,7 +243,7 @@ impl Wave {
     /// Why a source is not known.
     pub(super) fn why_source(&self, source: &LaneSource) -> (Reg, Missing) {
         let reg = match source.from {
-            From::Vgpr(n) => Reg::vgpr(n),
+            From::Vgpr(n) => vector(n),
             From::Scalar(reg) => reg,
             From::Const(_) => Reg::NULL,
         };

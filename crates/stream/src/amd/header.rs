@@ -2,7 +2,7 @@
 //!
 //! Facts: the packet macros of amdgpu and of Mesa's `sid.h`.
 
-use super::Engine;
+use super::{Engine, media};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::{Amd, Gfx};
 
@@ -38,6 +38,13 @@ pub enum AmdPacketHeader {
         /// Payload dwords.
         count: u32,
     },
+    /// A packet of a video engine or of the scheduler.
+    Media {
+        /// Its first dword.
+        op: u32,
+        /// Payload dwords.
+        count: u32,
+    },
 }
 
 /// The opcode of NOP, which can be one dword long.
@@ -68,7 +75,10 @@ impl AmdPacketHeader {
     pub fn name(self, amd: Amd<'_>) -> Option<&str> {
         match self {
             AmdPacketHeader::Type3 { opcode, .. } => amd.packet_name(opcode),
-            AmdPacketHeader::Type0 { .. } | AmdPacketHeader::Type2 | AmdPacketHeader::Dma { .. } => None,
+            AmdPacketHeader::Type0 { .. }
+            | AmdPacketHeader::Type2
+            | AmdPacketHeader::Dma { .. }
+            | AmdPacketHeader::Media { .. } => None,
         }
     }
 
@@ -77,7 +87,8 @@ impl AmdPacketHeader {
         match self {
             AmdPacketHeader::Type0 { count, .. }
             | AmdPacketHeader::Type3 { count, .. }
-            | AmdPacketHeader::Dma { count, .. } => count,
+            | AmdPacketHeader::Dma { count, .. }
+            | AmdPacketHeader::Media { count, .. } => count,
             AmdPacketHeader::Type2 => 0,
         }
     }
@@ -104,6 +115,17 @@ impl AmdPacketHeader {
         Some(AmdPacketHeader::Dma { op, sub, count: fixed.saturating_add(data) })
     }
 
+    /// Reads the header at the start of `dwords` as `engine` does.
+    pub fn decode_for(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> Option<AmdPacketHeader> {
+        match engine {
+            Engine::Sdma => AmdPacketHeader::decode_dma(amd, dwords),
+            Engine::Gfx | Engine::Compute => AmdPacketHeader::decode(dwords.get(0)?),
+            Engine::Vcn | Engine::VcnDecode | Engine::Jpeg | Engine::Mes => {
+                media::decode(amd, engine, dwords)
+            }
+        }
+    }
+
     /// The header dword; `None` when a number does not fit, and for DMA packets, whose headers hold more.
     pub fn encode(self) -> Option<u32> {
         match self {
@@ -116,7 +138,7 @@ impl AmdPacketHeader {
                 let flags = u32::from(predicate) | u32::from(compute) << 1;
                 3 << 30 | (count - 1) << 16 | u32::from(opcode) << 8 | flags
             }),
-            AmdPacketHeader::Dma { .. } => None,
+            AmdPacketHeader::Dma { .. } | AmdPacketHeader::Media { .. } => None,
         }
     }
 
@@ -125,7 +147,8 @@ impl AmdPacketHeader {
         match self {
             AmdPacketHeader::Type0 { count, .. }
             | AmdPacketHeader::Type3 { count, .. }
-            | AmdPacketHeader::Dma { count, .. } => count,
+            | AmdPacketHeader::Dma { count, .. }
+            | AmdPacketHeader::Media { count, .. } => count,
             AmdPacketHeader::Type2 => 0,
         }
     }
@@ -133,10 +156,7 @@ impl AmdPacketHeader {
 
 /// Reads the header at the start of `dwords` as `engine` does.
 pub(super) fn at(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> Option<AmdPacketHeader> {
-    match engine {
-        Engine::Sdma => AmdPacketHeader::decode_dma(amd, dwords),
-        Engine::Gfx | Engine::Compute => AmdPacketHeader::decode(dwords.get(0)?),
-    }
+    AmdPacketHeader::decode_for(amd, engine, dwords)
 }
 
 /// After garbage: whether a packet may start here. Known opcodes only, and all of the packet is there; type 0 is rare,
@@ -149,6 +169,8 @@ pub(super) fn plausible(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> boo
         AmdPacketHeader::Type0 { .. } => false,
         // A header of zeros is a NOP to the engine; as a place to go on from it is as good as any other data.
         AmdPacketHeader::Dma { op, .. } => amd.gfx() == Gfx::Gfx6 || op != 0,
+        // A header of zeros is padding.
+        AmdPacketHeader::Media { op, .. } => op != 0,
         AmdPacketHeader::Type2 => true,
     };
     there && known

@@ -11,6 +11,7 @@
 
 mod event;
 mod header;
+mod media;
 mod ops;
 mod packet;
 mod ring;
@@ -38,6 +39,21 @@ pub enum Engine {
     Compute,
     /// DMA engines.
     Sdma,
+    /// Rings of VCN encoders; from VCN 4 on those of decoders, too.
+    Vcn,
+    /// Rings of VCN decoders up to VCN 3.
+    VcnDecode,
+    /// JPEG decoders.
+    Jpeg,
+    /// The scheduler.
+    Mes,
+}
+
+impl Engine {
+    /// Whether it reads packets that only [`media`] knows.
+    pub(crate) fn is_media(self) -> bool {
+        matches!(self, Engine::Vcn | Engine::VcnDecode | Engine::Jpeg | Engine::Mes)
+    }
 }
 
 /// The number in a trace point's dword.

@@ -114,7 +114,7 @@ impl AmdWalker<'_> {
                 }
                 return Effect::None;
             }
-            AmdPacketHeader::Type2 => return Effect::None,
+            AmdPacketHeader::Type2 | AmdPacketHeader::Media { .. } => return Effect::None,
             AmdPacketHeader::Dma { .. } => return self.execute_dma(packet, sink),
         };
         let amd = self.amd;

@@ -1,6 +1,6 @@
 //! One packet, and its payload by the names of the facts.
 
-use super::{AmdPacketHeader, Engine};
+use super::{AmdPacketHeader, Engine, media};
 use crate::{Exec, StreamPos};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
@@ -44,12 +44,16 @@ impl<'e> Packet<'e> {
         match self.header {
             AmdPacketHeader::Type3 { opcode, .. } => amd.packet_name(opcode),
             AmdPacketHeader::Dma { .. } => Some(amd.sdma_packet(self.raw)?.name()),
+            AmdPacketHeader::Media { .. } => media::name(amd, self.engine, self.raw, self.dwords.get(1)),
             AmdPacketHeader::Type0 { .. } | AmdPacketHeader::Type2 => None,
         }
     }
 
     /// The layout of its payload, if the facts have one.
     pub fn layout<'d>(&self, amd: Amd<'d>) -> Option<Domain<'d>> {
+        if self.engine.is_media() {
+            return media::layout(amd, self.engine, self.raw, self.dwords.get(1));
+        }
         match (self.name(amd)?, self.engine) {
             ("DISPATCH_INDIRECT", Engine::Compute) => amd.domain("DISPATCH_INDIRECT_MEC"),
             (name, _) => amd.domain(name),
@@ -59,7 +63,7 @@ impl<'e> Packet<'e> {
     /// Its first dword that the layout counts: the header belongs to those of DMA packets.
     fn laid_out(&self) -> (Dwords<'e>, usize) {
         match self.header {
-            AmdPacketHeader::Dma { .. } => (self.dwords, 0),
+            AmdPacketHeader::Dma { .. } | AmdPacketHeader::Media { .. } => (self.dwords, 0),
             _ => (self.payload, 1),
         }
     }

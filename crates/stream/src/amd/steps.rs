@@ -2,7 +2,7 @@
 
 use super::{
     AmdEvent, AmdPacketHeader, AmdSink, AmdState, AmdStream, AmdStreamKind, Draw, DrawKind, Engine, Operand,
-    Packet,
+    Packet, media,
 };
 use crate::{
     Flow, PacketNames, PacketStep, Step, StepSink, StreamStep, StreamWork, WaitOperand, WaitRelation,
@@ -37,6 +37,7 @@ impl PacketNames for AmdPacketNames<'_> {
         match self.engine {
             Engine::Sdma => Some(self.amd.sdma_packet(packet.header)?.name()),
             Engine::Gfx | Engine::Compute => self.amd.packet_name(packet.opcode?),
+            engine => media::name(self.amd, engine, packet.header, packet.payload.get(0)),
         }
     }
 }
@@ -45,7 +46,7 @@ fn packet<'e>(names: &'e AmdPacketNames<'_>, packet: &Packet<'e>) -> PacketStep<
     let opcode = match packet.header {
         AmdPacketHeader::Type3 { opcode, .. } => Some(opcode),
         AmdPacketHeader::Dma { op, .. } => Some(op),
-        AmdPacketHeader::Type0 { .. } | AmdPacketHeader::Type2 => None,
+        AmdPacketHeader::Type0 { .. } | AmdPacketHeader::Type2 | AmdPacketHeader::Media { .. } => None,
     };
     let Packet { place, raw: header, payload, exec, .. } = *packet;
     PacketStep { place, header, opcode, payload, exec, names }

@@ -11,7 +11,7 @@ use unwedge_shader::front::nir;
 use unwedge_shader::front::spirv::{Options, Reader};
 use unwedge_shader::interp::RunError;
 use unwedge_shader::ir::{Function, Inst, Op, Shader};
-use unwedge_shader::passes::{PASSES, Pass, lower_io, standard};
+use unwedge_shader::passes::{PASSES, Pass, lower_io, lower_locals, lower_outputs, standard};
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 
@@ -83,30 +83,41 @@ pub fn random_shader(seed: u64) -> Result<bool, String> {
     keeps_behaviour(&random(&mut Rng::new(seed), Dialect::Full), &setup(seed))
 }
 
-/// Whether the random shader of a graphics stage keeps its behaviour: after each pass, and after `lower-io` and then the standard passes.
-/// `false` if there is nothing to compare.
+/// Whether the random shader of a graphics stage keeps its behaviour: after each pass, and after `lower-io` and then the standard passes,
+/// with or without local variables in place of outputs. `false` if there is nothing to compare.
 ///
 /// # Errors
 /// What differs.
 pub fn random_graphics(seed: u64) -> Result<bool, String> {
-    let mut shader = random_stage(&mut Rng::new(seed));
+    let shader = random_stage(&mut Rng::new(seed));
     let setup = Setup { subgroup_size: 4, ..setup(seed) };
     if !keeps_behaviour(&shader, &setup)? {
         return Ok(false);
     }
     let Some(before) = comparable(&shader, &setup)? else { return Ok(false) };
-    lower_io(&mut shader);
-    let left =
-        |func: &Function, inst: Inst| matches!(func.op(inst), Op::LoadVar | Op::StoreVar | Op::InterpVar);
-    if shader.functions().iter().any(|func| func.walk().any(|inst| left(func, inst))) {
-        return Err(format!("variables are left\n{}", print(&shader)));
+    for local in [false, true] {
+        let mut shader = shader.clone();
+        if local {
+            lower_outputs(&mut shader);
+            valid(&shader, "local outputs")?;
+        }
+        lower_io(&mut shader);
+        standard(&mut shader);
+        if local {
+            lower_locals(&mut shader);
+        }
+        valid(&shader, "slots and standard passes")?;
+        let left =
+            |func: &Function, inst: Inst| matches!(func.op(inst), Op::LoadVar | Op::StoreVar | Op::InterpVar);
+        if shader.functions().iter().any(|func| func.walk().any(|inst| left(func, inst))) {
+            return Err(format!("variables are left\n{}", print(&shader)));
+        }
+        match comparable(&shader, &setup)? {
+            Some(after) if same(&before, &after) => {}
+            _ => return Err(format!("slots and standard passes: the results differ\n{}", print(&shader))),
+        }
     }
-    standard(&mut shader);
-    valid(&shader, "slots and standard passes")?;
-    match comparable(&shader, &setup)? {
-        Some(after) if same(&before, &after) => Ok(true),
-        _ => Err(format!("slots and standard passes: the results differ\n{}", print(&shader))),
-    }
+    Ok(true)
 }
 
 /// Whether the random shader of a seed keeps its behaviour when it is printed and parsed as text, and written and read as SPIR-V. `false`

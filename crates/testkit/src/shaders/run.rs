@@ -170,10 +170,22 @@ pub fn observe(shader: &Shader, setup: &Setup) -> Result<Observed, NotComparable
     if let Some(finding) = undefined {
         return Err(NotComparable::Undefined(finding.violation));
     }
-    let outputs = outputs.into_iter().map(|output| interface::as_slots(shader, output)).collect();
+    let outputs =
+        outputs.into_iter().map(|output| interface::as_slots(shader, visible(shader, output))).collect();
     let buffers = bindings.buffers.iter();
     let memory = buffers.map(|(point, view)| (*point, bindings.memory[view.memory].clone())).collect();
     Ok(Observed { memory, images, outputs, steps: report.steps })
+}
+
+/// What the next stage sees of an output: only the vertices of a geometry shader, and nothing of a fragment that ends as a helper or is
+/// terminated.
+fn visible(shader: &Shader, mut output: InvocationOutput) -> InvocationOutput {
+    let ended = output.helper || output.terminated;
+    if shader.info.stage == Stage::Geometry || shader.info.stage == Stage::Fragment && ended {
+        output.variables.clear();
+        output.slots.clear();
+    }
+    output
 }
 
 /// Whether defined lanes are the same. What was undefined may be anything.

@@ -4,6 +4,7 @@
 //! is kept, with a diagnostic. Formats: RFC 1952 (gzip, several members), RFC 8878 (zstd, several frames), the .xz
 //! file format.
 
+mod ahead;
 mod gzip;
 mod stream;
 mod unpack;

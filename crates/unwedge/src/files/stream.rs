@@ -1,5 +1,6 @@
 //! An input that is read bit by bit: compression is undone on the way, and what comes slowly is handed on as it comes.
 
+use super::ahead::ReadAhead;
 use super::{Compression, InputError, MAX_LAYERS, unpack};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
@@ -13,7 +14,7 @@ use unwedge_view::CaptureStream;
 const MAGIC: usize = 8;
 
 /// An input, decompressed while it is read. It may be opened on one thread and read on another. A compressed stream that breaks off just ends;
-/// [`InputStream::diagnostics`] then says so.
+/// [`InputStream::diagnostics`] then says so. Large ones that are there at once are unpacked ahead on a thread, which ends when this is dropped.
 pub struct InputStream {
     /// How messages call it.
     pub name: String,
@@ -87,8 +88,14 @@ impl InputStream {
             let Some(compression) = Compression::sniff(&stream.head) else { break };
             let head = Cursor::new(std::mem::take(&mut stream.head));
             let packed = std::mem::replace(&mut stream.source, Box::new(io::empty()));
-            let unpacked =
+            let mut unpacked =
                 unpack::unpacked(compression, BufReader::with_capacity(64 << 10, head.chain(packed)));
+            // Only the outermost: what breaks in it must not be reported before the reader gets there.
+            if !live && stream.compression.is_empty() {
+                let ahead = ReadAhead::new(unpacked, Arc::clone(&stream.stored));
+                stream.stored = ahead.stored();
+                unpacked = Box::new(ahead);
+            }
             stream.compression.push(compression);
             let layer =
                 Layer { unpacked, compression, given: 0, ended: false, broken: stream.broken.clone() };
@@ -114,7 +121,7 @@ impl InputStream {
         }
     }
 
-    /// Bytes that were read so far, as stored.
+    /// Bytes that were read so far, as stored. Those read ahead do not count.
     pub fn stored(&self) -> u64 {
         self.stored.load(Ordering::Relaxed)
     }

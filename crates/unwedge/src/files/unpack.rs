@@ -17,7 +17,7 @@ pub fn unpacked<'s>(compression: Compression, packed: impl BufRead + Send + 's) 
         Compression::Zstd => Box::new(Zstd::new(packed)),
         Compression::Xz => {
             let window = u32::try_from(MAX_WINDOW >> 10).unwrap_or(u32::MAX);
-            Box::new(Xz { packed, stream: XzStream::new_mem_limit(true, window) })
+            Box::new(Xz { packed, stream: XzStream::new_mem_limit(true, window), failed: None })
         }
     }
 }
@@ -28,19 +28,34 @@ pub fn broken(compression: Compression, unpacked: u64, error: &io::Error) -> Dia
     Diagnostic::loss(None, format!("the {name} stream is broken after {unpacked} unpacked bytes: {error}"))
 }
 
-/// Streams of xz in a row. All that a cut one holds comes out before it fails.
+/// Streams of xz in a row. All that a broken one holds comes out before it fails.
 struct Xz<R> {
     packed: R,
     stream: XzStream,
+    /// Why it ends, once what was unpacked before has been given out.
+    failed: Option<io::Error>,
 }
 
 impl<R: BufRead> Read for Xz<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(e) = self.failed.take() {
+            return Err(e);
+        }
         loop {
             let packed = self.packed.fill_buf()?;
             let over = packed.is_empty();
             let action = if over { Action::Finish } else { Action::Run };
-            let step = self.stream.process(packed, buffer, action)?;
+            let before = self.stream.total_out();
+            let step = match self.stream.process(packed, buffer, action) {
+                Ok(step) => step,
+                Err(e) => match (self.stream.total_out() - before) as usize {
+                    0 => return Err(e),
+                    produced => {
+                        self.failed = Some(e);
+                        return Ok(produced);
+                    }
+                },
+            };
             self.packed.consume(step.bytes_consumed);
             if step.bytes_produced > 0 || step.status == Status::StreamEnd || buffer.is_empty() {
                 return Ok(step.bytes_produced);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::{UmrText, UmrWave};
 use unwedge_hw::Db;
-use unwedge_hw::amd::Gfx;
+use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_postmortem::amd::{code_of_radv, code_of_umr, gfx_of_radv, gfx_of_umr, wave_code};
 
@@ -26,6 +26,11 @@ impl<'w> WaveDisassembly<'w> {
     /// Of text of umr.
     pub(super) fn of_umr(text: &UmrText<'_>, facts: &'w Db) -> WaveDisassembly<'w> {
         WaveDisassembly { gfx: gfx_of_umr(text, facts), gpu: code_of_umr(text, facts), facts }
+    }
+
+    /// The facts of its generation.
+    pub(super) fn amd(self) -> Option<Amd<'w>> {
+        self.gfx.map(|gfx| self.facts.amd_gpu(gfx))
     }
 
     /// What reads registers.

@@ -7,7 +7,7 @@ use super::lines::{
 };
 use super::packets::{self, PacketReader};
 use super::registers::RegisterReader;
-use super::text::{stream_engine, umr_engine};
+use super::text::stream_engine;
 use super::{AmdDump, AmdGpuFields};
 use crate::info::FileInfo;
 use crate::json::{self, Hex};
@@ -22,9 +22,11 @@ use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PowerState, RegisterBank, 
 use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, RadvShader, TraceLog, TraceProgress,
 };
-use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave, UmrWaveLocation};
+use unwedge_capture::umr::{CodeWord, PrintedRegister, UmrText, UmrWave, UmrWaveLocation};
 use unwedge_hw::Db;
-use unwedge_postmortem::amd::{engine_of, fault_status_register, gfx_of_dump};
+use unwedge_postmortem::amd::{
+    fault_status_register, gfx_of_dump, listed_engine_of, umr_listed_engine, umr_stream_contents,
+};
 use unwedge_stream::amd::Engine;
 
 /// The first line.
@@ -142,11 +144,11 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
             dwords: ring.size,
             contents: data(&ring.contents),
         });
-        let reader = PacketReader::new(gfx, engine_of(&ring.name), facts);
+        let reader = PacketReader::new(gfx, listed_engine_of(&ring.name), facts);
         let of = PacketBuffer { ring: Some(&ring.name), ..PacketBuffer::default() };
         packets::json(&ring.contents, reader, of, lines);
     }
-    let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| engine_of(&timeout.ring));
+    let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| listed_engine_of(&timeout.ring));
     for ib in &dump.ibs {
         lines.push(&AmdLine::Ib {
             number: Some(ib.number),
@@ -504,20 +506,32 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>)
             dwords: None,
             contents: data(&ring.contents),
         });
-        let reader = PacketReader::new(code.gfx, umr_engine(ring), code.facts);
+        let reader = |kind| PacketReader::new(code.gfx, umr_listed_engine(ring, kind), code.facts);
         let of = PacketBuffer { ring: ring.name.as_deref(), ..PacketBuffer::default() };
-        packets::json(&ring.contents, reader, of, lines);
+        packets::json(&ring.contents, reader(ring.kind()), of, lines);
         for ib in &ring.ibs {
+            let contents = umr_stream_contents(ib, code.amd());
             lines.push(&AmdLine::Ib {
                 number: None,
                 vmid: Some(ib.vmid),
                 iova: Hex::wide(ib.iova),
                 dwords: ib.size,
-                contents: data(&ib.contents),
+                contents: data(&contents),
             });
             let of = PacketBuffer { buffer: Some(Hex::wide(ib.iova)), ..PacketBuffer::default() };
-            packets::json(&ib.contents, reader, of, lines);
+            packets::json(&contents, reader(ib.kind.or(ring.kind())), of, lines);
         }
+    }
+    for shader in &umr.shaders {
+        lines.push(&AmdLine::UmrShader {
+            vmid: shader.vmid,
+            iova: Hex::wide(shader.address),
+            bytes: shader.size,
+            stage: shader.stage.as_deref(),
+            code: shader.code.iter().map(|word| wave_word(word, Cow::Borrowed(&*word.text))).collect(),
+        });
+        let registers = shader.registers.iter();
+        registers.for_each(|shown| shown_register("umr-shader", shown, code.registers(), lines));
     }
     umr.registers.iter().for_each(|shown| shown_register("umr", shown, code.registers(), lines));
 }
@@ -552,13 +566,11 @@ fn wave<'a>(wave: &'a UmrWave<'_>, code: WaveDisassembly<'a>) -> AmdLine<'a> {
             iova: Hex::wide(shader.address),
             bytes: shader.size,
         }),
-        code: code
-            .map(|(word, text)| WaveWord {
-                iova: Hex::wide(word.address()),
-                word: Hex::dword(word.word),
-                text,
-                at_pc: word.at_pc,
-            })
-            .collect(),
+        code: code.map(|(word, text)| wave_word(word, text)).collect(),
     }))
+}
+
+fn wave_word<'a>(word: &CodeWord<'_>, text: Cow<'a, str>) -> WaveWord<'a> {
+    let (iova, dword) = (Hex::wide(word.address()), Hex::dword(word.word));
+    WaveWord { iova, word: dword, text, at_pc: word.at_pc }
 }

@@ -265,6 +265,16 @@ pub enum AmdLine<'a> {
     Wave(Box<WaveLine<'a>>),
     /// umr found no waves.
     NoWaves,
+    /// A shader that umr listed. The registers that were set follow.
+    UmrShader {
+        vmid: u32,
+        iova: Hex,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bytes: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stage: Option<&'a str>,
+        code: Vec<WaveWord<'a>>,
+    },
     /// A packet.
     Packet(Box<PacketLine<'a>>),
 }

@@ -153,6 +153,7 @@ impl PacketItem<'_, '_> {
             (None, Some(AmdPacketHeader::Type2)) => "type 2".to_owned(),
             (None, Some(AmdPacketHeader::Type3 { opcode, .. })) => format!("opcode {opcode:#04x}"),
             (None, Some(AmdPacketHeader::Dma { op, sub, .. })) => format!("op {op:#04x}, sub {sub:#04x}"),
+            (None, Some(AmdPacketHeader::Media { op, .. })) => format!("op {op:#010x}"),
             (None, None) => "no packet".to_owned(),
         }
     }

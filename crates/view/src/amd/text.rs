@@ -16,10 +16,12 @@ use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, RadvShader, TraceLog, TraceProgress,
     TraceStream, TrapReport,
 };
-use unwedge_capture::umr::{PrintedRegister, UmrRing, UmrText, UmrVgpr, UmrWave, UmrWaveLocation};
+use unwedge_capture::umr::{PrintedRegister, UmrText, UmrVgpr, UmrWave, UmrWaveLocation};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
-use unwedge_postmortem::amd::{engine_of, fault_status_register, gfx_of_dump};
+use unwedge_postmortem::amd::{
+    engine_of, fault_status_register, gfx_of_dump, listed_engine_of, umr_listed_engine, umr_stream_contents,
+};
 use unwedge_stream::amd::Engine;
 
 /// Everything of a content.
@@ -107,9 +109,14 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
         let place = |pointer: Option<u64>| Some(pointer? & u64::from(ring.mask?));
         let marks = [(place(ring.rptr), "rptr"), (place(ring.wptr), "wptr")];
         let marks: Vec<(u64, &str)> = marks.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
-        packets::text(&ring.contents, PacketReader::new(gfx, engine_of(&ring.name), facts), &marks, out)?;
+        packets::text(
+            &ring.contents,
+            PacketReader::new(gfx, listed_engine_of(&ring.name), facts),
+            &marks,
+            out,
+        )?;
     }
-    let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| engine_of(&timeout.ring));
+    let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| listed_engine_of(&timeout.ring));
     for ib in &dump.ibs {
         heading(style, format_args!("IB {} at {:#x}", ib.number, ib.iova), out)?;
         row("dwords", ib.size, out)?;
@@ -425,11 +432,6 @@ pub(super) fn stream_engine(stream: &TraceStream<'_>) -> Option<Engine> {
     stream.ip.as_deref().map_or(Some(Engine::Gfx), |ip| engine_of(&ip.to_ascii_lowercase()))
 }
 
-/// What a ring that umr printed feeds; one without a name is the one of graphics, which umr takes unless told.
-pub(super) fn umr_engine(ring: &UmrRing<'_>) -> Option<Engine> {
-    ring.name.as_deref().map_or(Some(Engine::Gfx), engine_of)
-}
-
 fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     for complaint in &umr.complaints {
         writeln!(out, "umr: {complaint}")?;
@@ -447,12 +449,21 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out
         row("driver's wptr", ring.driver_wptr, out)?;
         let marks = [(ring.rptr, "rptr"), (ring.wptr, "wptr")];
         let marks: Vec<(u64, &str)> = marks.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
-        let reader = PacketReader::new(code.gfx, umr_engine(ring), code.facts);
-        packets::text(&ring.contents, reader, &marks, out)?;
+        let reader = |kind| PacketReader::new(code.gfx, umr_listed_engine(ring, kind), code.facts);
+        packets::text(&ring.contents, reader(ring.kind()), &marks, out)?;
         for ib in &ring.ibs {
             writeln!(out, "  packets at {}@{:#x}", ib.vmid, ib.iova)?;
-            packets::text(&ib.contents, reader, &[], out)?;
+            let contents = umr_stream_contents(ib, code.amd());
+            packets::text(&contents, reader(ib.kind.or(ring.kind())), &[], out)?;
         }
+    }
+    for shader in &umr.shaders {
+        let stage = shader.stage.as_deref().map_or_else(String::new, |stage| format!("{stage} "));
+        heading(style, format!("{stage}shader at {}@{:#x}", shader.vmid, shader.address), out)?;
+        for word in &shader.code {
+            writeln!(out, "  {:#06x}  {:08x}  {}", word.offset, word.word, word.text)?;
+        }
+        shown_registers("registers when it was started", &shader.registers, code.registers(), style, out)?;
     }
     shown_registers("registers", &umr.registers, code.registers(), style, out)
 }

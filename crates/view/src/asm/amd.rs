@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use unwedge_capture::elf::metadata;
 use unwedge_capture::elf::{self, CodeFunction, CodeObject, ElfRelocation, Loader, RelocationKind};
 use unwedge_isa::amdgcn::descriptor;
+use unwedge_isa::amdgcn::kernel_code;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
 use unwedge_isa::amdgcn::source::{self as assembly, Assembly};
 use unwedge_isa::amdgcn::{Gpu, codec, text};
@@ -165,8 +166,11 @@ pub fn assemble(text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, AsmError> 
 /// The code object of an assembly.
 fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmError> {
     // What the source says comes before what is asked for.
-    let loader = match made.version {
-        Some(version @ 3..=6) => Loader::Hsa(version as u8),
+    let target = made.target.as_ref();
+    let loader = match (made.version, target.map(|target| &*target.system)) {
+        (Some(version @ 2..=6), _) => Loader::Hsa(version as u8),
+        (_, Some("amdpal")) => Loader::Pal,
+        (_, Some("mesa3d")) => Loader::Mesa,
         _ => loader,
     };
     let sections = made.sections.iter().map(|section| elf::ElfSection {
@@ -187,6 +191,7 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
         kind: match symbol.kind {
             assembly::SymbolKind::Function => elf::ElfSymbolKind::Function,
             assembly::SymbolKind::Object => elf::ElfSymbolKind::Object,
+            assembly::SymbolKind::HsaKernel => elf::ElfSymbolKind::HsaKernel,
             assembly::SymbolKind::Label => elf::ElfSymbolKind::Other,
         },
         global: symbol.global,
@@ -205,7 +210,7 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
     });
     let object = CodeObject {
         loader,
-        flags: elf::flags_of(gpu.name()).unwrap_or(0),
+        flags: loader.flags(gpu.name(), target.and_then(|t| t.xnack), target.and_then(|t| t.sramecc)),
         sections: sections.collect(),
         symbols: symbols.collect(),
         relocations: relocations.collect(),
@@ -228,6 +233,7 @@ pub fn list_object(
     out: &mut String,
 ) -> Result<ListingCounts, NoFunction> {
     let mut counts = ListingCounts::default();
+    target(object, gpu, out);
     let (mut section, mut shown) = (None, 0);
     for function in object.functions() {
         if wanted.is_some_and(|wanted| wanted != function.name) {
@@ -242,7 +248,7 @@ pub fn list_object(
             }
         }
         if !function.name.is_empty() {
-            header(&function, out);
+            header(&function, gpu, out);
         }
         let labels = if shown == 0 { String::new() } else { format!("{shown}_") };
         let options = AmdListingOptions { words, address: function.address, labels: &labels };
@@ -269,7 +275,37 @@ pub fn list_object(
     {
         out.push_str(&format!("\t.amdgpu_metadata\n---\n{metadata}...\n\t.end_amdgpu_metadata\n"));
     }
+    if let Some(metadata) = object.text_metadata().filter(|_| wanted.is_none()) {
+        let lines: String = metadata.lines().map(|line| format!("{line}\n")).collect();
+        out.push_str(&format!("\t.amd_amdgpu_hsa_metadata\n{lines}\t.end_amd_amdgpu_hsa_metadata\n"));
+    }
     Ok(counts)
+}
+
+/// What names the GPU and the loader, so that an assembler needs no other word of them.
+fn target(object: &CodeObject<'_>, gpu: &Gpu, out: &mut String) {
+    let system = match object.loader {
+        Loader::Hsa(2) => {
+            let (major, minor) = object.hsa_v2_version().unwrap_or((2, 1));
+            let [first, second, third] = gpu.version();
+            out.push_str(&format!("\t.hsa_code_object_version {major},{minor}\n"));
+            out.push_str(&format!("\t.hsa_code_object_isa {first},{second},{third},\"AMD\",\"AMDGPU\"\n"));
+            return;
+        }
+        Loader::Hsa(_) => "amd-amdhsa",
+        Loader::Pal => "amd-amdpal",
+        Loader::Mesa => "mesa-mesa3d",
+        Loader::Other(..) => return,
+    };
+    let mode = |name: &str, on: Option<bool>| match on {
+        Some(on) => format!(":{name}{}", if on { '+' } else { '-' }),
+        None => String::new(),
+    };
+    let modes = mode("sramecc", object.sramecc()) + &mode("xnack", object.xnack());
+    out.push_str(&format!("\t.amdgcn_target \"amdgcn-{system}--{}{modes}\"\n", gpu.name()));
+    if let Loader::Hsa(version) = object.loader {
+        out.push_str(&format!("\t.amdhsa_code_object_version {version}\n"));
+    }
 }
 
 /// The relocations of a function's bytes.
@@ -308,9 +344,43 @@ fn related<'o>(
     left
 }
 
-fn header(function: &CodeFunction<'_>, out: &mut String) {
+/// The label of a function, and the header of a kernel of HSA v2.
+fn header(function: &CodeFunction<'_>, gpu: &Gpu, out: &mut String) {
     let name = function.name;
-    out.push_str(&format!("\t.globl {name}\n\t.type {name},@function\n{name}:\n"));
+    if function.header.is_empty() {
+        out.push_str(&format!("\t.globl {name}\n\t.type {name},@function\n{name}:\n"));
+        return;
+    }
+    out.push_str(&format!("\t.globl {name}\n\t.amdgpu_hsa_kernel {name}\n{name}:\n"));
+    let Some((header, after)) = function.header.split_first_chunk::<{ kernel_code::SIZE }>() else {
+        data(function.header, out);
+        return;
+    };
+    let (fields, complete) = kernel_code::fields(header, gpu);
+    let mark = if complete { "" } else { "// " };
+    if !complete {
+        out.push_str(
+            "\t// The header has bits that no field of amd_kernel_code_t has, so it is written as data\n",
+        );
+    }
+    out.push_str(&format!("\t{mark}.amd_kernel_code_t\n"));
+    for (name, value) in fields {
+        out.push_str(&format!("\t{mark}\t{name} = {value}\n"));
+    }
+    out.push_str(&format!("\t{mark}.end_amd_kernel_code_t\n"));
+    data(if complete { after } else { function.header }, out);
+}
+
+/// Bytes as dwords, four to a line, and bytes where they are no dword.
+fn data(bytes: &[u8], out: &mut String) {
+    for line in bytes.chunks(16) {
+        let (words, rest) = line.as_chunks::<4>();
+        let words: Vec<_> = words.iter().map(|word| format!("{:#010x}", u32::from_le_bytes(*word))).collect();
+        if !words.is_empty() {
+            out.push_str(&format!("\t.long {}\n", words.join(", ")));
+        }
+        rest.iter().for_each(|byte| out.push_str(&format!("\t.byte {byte:#04x}\n")));
+    }
 }
 
 /// The directives of a kernel's descriptor.

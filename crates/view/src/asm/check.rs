@@ -8,7 +8,7 @@ use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Version of the schema of the JSON object.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Code that was checked: a section of a code object, or all of a file.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +26,9 @@ pub struct CheckedCode<'a> {
 }
 
 impl CheckedCode<'_> {
-    /// The errors; with `all` everything else as well.
-    fn shown(&self, all: bool) -> impl Iterator<Item = &CheckFinding> {
-        self.report.findings.iter().filter(move |f| all || f.level == Certainty::Error)
+    /// The findings down to a level.
+    fn shown(&self, least: Certainty) -> impl Iterator<Item = &CheckFinding> {
+        self.report.findings.iter().filter(move |f| f.level <= least)
     }
 
     /// The findings as text, in the form of a compiler's messages.
@@ -36,7 +36,7 @@ impl CheckedCode<'_> {
     /// # Errors
     /// When `out` does not take it.
     pub fn text(&self, options: &FindingText<'_>, out: &mut dyn Write) -> io::Result<()> {
-        self.shown(options.all).try_for_each(|f| write_finding(self, f, options, out))
+        self.shown(options.least).try_for_each(|f| write_finding(self, f, options, out))
     }
 }
 
@@ -45,8 +45,8 @@ impl CheckedCode<'_> {
 pub struct FindingText<'a> {
     /// The file the code is from.
     pub file: &'a str,
-    /// Those that are not errors, too.
-    pub all: bool,
+    /// The least of the levels that are shown.
+    pub least: Certainty,
     /// Up to so many instructions before each.
     pub context: usize,
     /// The sources of each rule, and the generations it holds for.
@@ -99,9 +99,8 @@ fn line(code: &CheckedCode<'_>, at: u32) -> (String, u32) {
 fn level(level: Certainty) -> &'static str {
     match level {
         Certainty::Error => "error",
-        Certainty::Doubt => "doubt",
-        Certainty::Speed => "speed",
-        Certainty::Note => "note",
+        Certainty::Doubt => "warning",
+        Certainty::Speed | Certainty::Note => "note",
     }
 }
 
@@ -243,14 +242,14 @@ struct JsonReport<'a> {
     findings: Vec<JsonFinding<'a>>,
 }
 
-/// The findings of all code as JSON; those that are no errors, too, if `all` is set.
+/// The findings of all code as JSON, down to a level.
 ///
 /// # Errors
 /// When `out` does not take it.
-pub fn json(codes: &[CheckedCode<'_>], gpu: &Gpu, all: bool, out: &mut dyn Write) -> io::Result<()> {
+pub fn json(codes: &[CheckedCode<'_>], gpu: &Gpu, least: Certainty, out: &mut dyn Write) -> io::Result<()> {
     let mut findings = Vec::new();
     for code in codes {
-        for f in code.shown(all) {
+        for f in code.shown(least) {
             let info = f.open.unwrap_or(f.rule).info();
             let address = |at: u32| Hex::wide(code.address + u64::from(at));
             findings.push(JsonFinding {

@@ -134,6 +134,7 @@ pub fn traced(program: &Program, trace: &Trace, out: &mut String) {
         let name = match reg.special_name() {
             Some(name) => name.to_owned(),
             None if reg.is_vgpr() => format!("v{}", reg.index()),
+            None if reg.is_agpr() => format!("a{}", reg.index()),
             None if reg.is_ttmp() => format!("ttmp{}", reg.index()),
             None => format!("s{}", reg.index()),
         };

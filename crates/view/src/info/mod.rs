@@ -1,5 +1,6 @@
 //! What is in a file, and what is not, as `unwedge info` shows it.
 
+pub mod objects;
 mod summary;
 
 pub use summary::{json, text};
@@ -34,6 +35,8 @@ pub enum FileContents<'a> {
     Intel(IntelDump<'a, 'a>),
     /// A capture.
     Capture(&'a Capture),
+    /// Code objects.
+    Objects(&'a [objects::ObjectSummary]),
     /// Something that is not decoded.
     Other,
 }

@@ -1,5 +1,6 @@
 //! The summary of a dump or capture: its sections, and what the missing ones mean.
 
+use super::objects::{self, ObjectSummary};
 use super::{FileContents, FileInfo};
 use crate::json::{Heading, Hex, Origin};
 use crate::plural::counted;
@@ -38,6 +39,8 @@ struct JsonSummary<'a> {
     intel: Option<intel::info::IntelSummary<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<&'a Capture>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objects: Option<&'a [ObjectSummary]>,
     problems: Vec<Problem>,
 }
 
@@ -107,12 +110,14 @@ impl<'a> JsonSummary<'a> {
             dump: None,
             intel: None,
             capture: None,
+            objects: None,
             problems: diagnostics.iter().map(Problem::from).collect(),
         };
         match contents {
             FileContents::Msm(dump) => summary.dump = Some(DumpSummary::of(dump)),
             FileContents::Intel(dump) => summary.intel = Some(intel::info::IntelSummary::of(dump)),
             FileContents::Capture(capture) => summary.capture = Some(capture),
+            FileContents::Objects(objects) => summary.objects = Some(objects),
             FileContents::Other => {}
         }
         summary
@@ -123,7 +128,9 @@ impl<'a> JsonSummary<'a> {
 fn identity_of(contents: FileContents<'_>, db: &Db) -> DbIdentity {
     match contents {
         FileContents::Intel(_) => unwedge_hw::intel::identity(),
-        FileContents::Msm(_) | FileContents::Capture(_) | FileContents::Other => db.identity().clone(),
+        FileContents::Msm(_) | FileContents::Capture(_) | FileContents::Objects(_) | FileContents::Other => {
+            db.identity().clone()
+        }
     }
 }
 
@@ -225,6 +232,10 @@ fn write_text(s: &JsonSummary<'_>, style: Style, out: &mut dyn Write) -> io::Res
         dump.text(style, out)?;
         problems(s, style, out)?;
         return writeln!(out, "\n{}", s.database_line);
+    }
+    if let Some(found) = s.objects {
+        objects::table(found, style, out)?;
+        return problems(s, style, out);
     }
     let Some(dump) = &s.dump else {
         return writeln!(out, "  unwedge does not decode this kind of file yet\n{}", s.database_line);

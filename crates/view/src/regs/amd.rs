@@ -34,17 +34,15 @@ pub fn amd_gpu(text: &str, db: &Db) -> Option<AmdGpu> {
     if let Some(id) = lower.strip_prefix("1002:") {
         return chip(db.amd_chip_by_pci(u32::from_str_radix(id, 16).ok()?)?);
     }
-    if let Some(gfx) = Gfx::ALL.into_iter().find(|gfx| gfx.name() == lower) {
-        return Some(AmdGpu { gfx, code_name: None, target: None });
+    // A target is of several chips, and of none that the tables have. Some generations have the name of one.
+    let target = GfxTarget::from_name(&lower);
+    let known = target.filter(|target| db.amd_chips().any(|chip| chip.target() == Some(*target)));
+    let generation = Gfx::ALL.into_iter().find(|gfx| gfx.name() == lower);
+    if let Some(gfx) = generation.or(known.and_then(|target| target.generation())) {
+        return Some(AmdGpu { gfx, code_name: None, target: known });
     }
-    if let Some(target) = GfxTarget::from_name(&lower) {
-        // A target is of several chips, and of none that the tables have.
-        let known = db.amd_chips().any(|chip| chip.target() == Some(target));
-        return target.generation().filter(|_| known).map(|gfx| AmdGpu {
-            gfx,
-            code_name: None,
-            target: Some(target),
-        });
+    if target.is_some() {
+        return None;
     }
     if let Some(numbers) = GfxTarget::from_numbers(lower.strip_prefix("gc").unwrap_or(&lower).trim_start()) {
         let gc = GcVersion { major: numbers.major, minor: numbers.minor, revision: numbers.stepping };
@@ -135,10 +133,11 @@ impl<'d, 'q> Answers<'d, 'q> {
         describe::register(reg, RegAddress { space: None, has_offset }, value, elsewhere)
     }
 
-    /// The other generations; registers of Vega 20 are those of gfx9.
+    /// The other generations that have registers of their own: those of Vega 20, MI100 and MI200 are those of gfx9.
     fn others(&self) -> impl Iterator<Item = Gfx> + use<> {
         let own = self.amd.gfx();
-        Gfx::ALL.into_iter().filter(move |gfx| *gfx != own && *gfx != Gfx::Gfx906)
+        let same = |gfx: &Gfx| matches!(gfx, Gfx::Gfx906 | Gfx::Gfx908 | Gfx::Gfx90a | Gfx::Gfx950);
+        Gfx::ALL.into_iter().filter(move |gfx| *gfx != own && !same(gfx))
     }
 
     fn header(&self, register: &str, value: u32) -> DescribedEntry<'d> {

@@ -1,6 +1,6 @@
 //! gfx11 and gfx12: what the vector ALU has not finished, as `s_waitcnt_depctr` counts it.
 
-use super::{BrokenHazard, HazardKind, Hazards, drained, pending, pending_of, set_of};
+use super::{BrokenHazard, HazardKind, Hazards, PASSED_MEMORY, drained, pending, pending_of, set_of};
 use crate::amdgcn::facts::Rule;
 use crate::amdgcn::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use crate::amdgcn::program::covers;
@@ -262,15 +262,18 @@ impl Hazards {
             list.forget(|p| p.kind == HazardKind::MaskSalu as u8);
         }
         self.wait_valu(list, op, vdst, HazardKind::MaskValu);
+        if op.awaits_scalars() {
+            pass_memory(list, &[HazardKind::MaskSalu, HazardKind::MaskValu]);
+        }
         if !op.is_valu() && !op.is_salu() {
             return;
         }
         for kind in [HazardKind::MaskSalu, HazardKind::MaskValu] {
-            let hit = list.all.iter().find(|p| {
+            let hit = list.all.iter().filter(|p| {
                 p.kind == kind as u8 && regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r))
             });
-            if let Some(p) = hit.copied() {
-                broken(Rule::ValuMaskWrite, &p, 0);
+            if let Some(p) = hit.min_by_key(|p| p.extra).copied() {
+                broken(HazardKind::rule(&p), &p, 0);
                 if kind == HazardKind::MaskSalu {
                     list.forget(|p| p.kind == kind as u8);
                 } else {
@@ -312,21 +315,25 @@ impl Hazards {
         if op.class == UnitClass::Smem {
             forget_valu(list, HazardKind::SgprValu, true, true);
         }
+        if op.awaits_scalars() {
+            pass_memory(list, &[HazardKind::SgprSalu, HazardKind::SgprValu]);
+        }
         if !op.is_valu() && !op.is_salu() {
             return;
         }
         let distance = Rule::ValuReadSgpr.info().distance - u8::from(op.is_salu());
         let read = |p: &PendingEvent| regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r));
         let hit =
-            list.all.iter().find(|p| p.kind == HazardKind::SgprSalu as u8 && p.age < distance && read(p));
-        if let Some(p) = hit.copied() {
-            broken(Rule::ValuReadSgpr, &p, distance - p.age);
+            list.all.iter().filter(|p| p.kind == HazardKind::SgprSalu as u8 && p.age < distance && read(p));
+        if let Some(p) = hit.min_by_key(|p| p.extra).copied() {
+            let rule = HazardKind::rule(&p);
+            broken(rule, &p, if rule == Rule::ValuReadSgpr { distance - p.age } else { 0 });
             list.forget(|p| p.kind == HazardKind::SgprSalu as u8);
         }
         // What the scalar ALU reads of the vector ALU is waited for by hardware.
-        let hit = list.all.iter().find(|p| op.is_valu() && p.kind == HazardKind::SgprValu as u8 && read(p));
-        if let Some(p) = hit.copied() {
-            broken(if p.extra == 1 { Rule::ValuCarrySgpr } else { Rule::ValuReadSgpr }, &p, 0);
+        let hit = list.all.iter().filter(|p| op.is_valu() && p.kind == HazardKind::SgprValu as u8 && read(p));
+        if let Some(p) = hit.min_by_key(|p| p.extra).copied() {
+            broken(HazardKind::rule(&p), &p, 0);
             let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
             let other = regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, *r));
             forget_valu(list, HazardKind::SgprValu, vcc, other);
@@ -386,6 +393,12 @@ impl Hazards {
         let all = vdst == 0;
         forget_valu(list, kind, all || self.waited(op, VA_VCC), all || self.waited(op, VA_SDST));
     }
+}
+
+/// A memory instruction comes after what is pending: whether it ends it sources differ.
+fn pass_memory(list: &mut PendingList, kinds: &[HazardKind]) {
+    let of = |p: &&mut PendingEvent| kinds.iter().any(|kind| *kind as u8 == p.kind);
+    list.all.iter_mut().filter(of).for_each(|p| p.extra |= PASSED_MEMORY);
 }
 
 fn is_vcc(regs: &TouchedRegs) -> bool {

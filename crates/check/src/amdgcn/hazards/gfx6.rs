@@ -4,7 +4,7 @@ use super::{BrokenHazard, HazardKind, Hazards, pending, pending_of, set_of};
 use crate::amdgcn::facts::{Certainty, Rule};
 use crate::amdgcn::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use crate::amdgcn::program::covers;
-use crate::amdgcn::state::{EMPTY, PendingEvent, PendingList, meet};
+use crate::amdgcn::state::{EMPTY, EVERY, PendingEvent, PendingList, meet};
 use crate::amdgcn::waits::{WaitValues, touches};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Field;
@@ -17,8 +17,9 @@ const MODE: u8 = 1;
 const TRAPSTS: u8 = 3;
 const VSKIP_BIT: i32 = 28;
 
-/// The largest distance of a rule here.
+/// The largest distance of a rule here, and of rules about matrix instructions.
 const FAR: u8 = 5;
+const MATRIX: u8 = 20;
 
 impl Hazards {
     pub(super) fn gfx6(
@@ -38,14 +39,15 @@ impl Hazards {
         }
         let mut missing = 0;
         for p in &list.all {
-            let rule = self.met(list, p, op, regs).filter(|rule| rule.info().holds(self.generation));
-            if let Some(rule) = rule {
-                let distance = rule.info().distance.max(1);
-                if p.age < distance {
-                    broken(rule, p, distance - p.age);
-                    if rule.info().level == Certainty::Doubt {
-                        continue;
-                    }
+            let of_cdna = if self.cdna { self.met_cdna(p, op, regs) } else { None };
+            let met = of_cdna.or_else(|| {
+                let rule = self.met(list, p, op, regs)?;
+                Some((rule, rule.info().distance_in(self.generation, p.extra).max(1)))
+            });
+            let met = met.filter(|(rule, distance)| rule.info().holds(self.generation) && p.age < *distance);
+            if let Some((rule, distance)) = met {
+                broken(rule, p, distance - p.age);
+                if rule.info().level != Certainty::Doubt {
                     missing = missing.max(distance - p.age);
                 }
             }
@@ -64,6 +66,9 @@ impl Hazards {
                     p.regs.iter_mut().zip(written).for_each(|(word, gone)| *word &= !gone);
                 }
             }
+        }
+        if self.cdna {
+            super::cdna::overwritten(list, op, regs);
         }
         age(list, op.states());
         self.vccz(list, number, op, regs, wait_values);
@@ -95,7 +100,18 @@ impl Hazards {
                 let lane = regs.iter().any(|r| {
                     matches!(r.field, Field::Src1 | Field::Vsrc1) && !r.is_vgpr() && r.reads && still(r)
                 });
-                return when(lane, Rule::LaneSelect);
+                if lane {
+                    return Some(Rule::LaneSelect);
+                }
+            }
+            if self.cdna && self.generation >= Gfx::Gfx940 && op.is_valu() {
+                let value = |r: &TouchedRegs| match r.field {
+                    Field::Src0 | Field::Src1 | Field::Vsrc1 => true,
+                    Field::Src2 => !op.has(flag::MASK_READ),
+                    _ => false,
+                };
+                let read = regs.iter().any(|r| r.reads && !r.is_vgpr() && value(r) && still(r));
+                return when(read, Rule::ValuSgprValu);
             }
             return None;
         }
@@ -112,7 +128,15 @@ impl Hazards {
             return when(op.has(flag::DPP) && regs.iter().any(fetched), Rule::DppReadVgpr);
         }
         if is(HazardKind::ValuExec) {
-            return when(op.has(flag::DPP), Rule::DppExec);
+            if op.has(flag::DPP) {
+                return Some(Rule::DppExec);
+            }
+            let writes_acc = self.generation == Gfx::Gfx908 && op.opcode == Opcode::v_accvgpr_write_b32;
+            if op.mfma.is_some() || writes_acc {
+                return Some(Rule::MfmaExec);
+            }
+            let lane = op.has(flag::READLANE | flag::READFIRST | flag::WRITELANE);
+            return when(self.cdna && self.generation >= Gfx::Gfx940 && lane, Rule::ExecLane);
         }
         if is(HazardKind::InterpVgpr) {
             return when(op.has(flag::READLANE | flag::READFIRST) && reads(), Rule::VintrpReadlane);
@@ -188,6 +212,9 @@ impl Hazards {
 
     fn begin_gfx6(&self, list: &mut PendingList, number: u32, op: &ProgramOp, regs: &[TouchedRegs]) {
         let dpp = self.has_dpp && self.generation >= Gfx::Gfx8;
+        if self.cdna {
+            self.begin_cdna(list, number, op, regs);
+        }
         let mut push = |new: Option<PendingEvent>| {
             if let Some(new) = new {
                 list.push(new);
@@ -197,11 +224,7 @@ impl Hazards {
             UnitClass::Valu => {
                 let written = pending_of(HazardKind::ValuSgpr, number, false, regs, |r| r.writes);
                 let written = written.filter(|p| meet(&p.regs, &self.late_sgprs));
-                push(written.map(|p| PendingEvent {
-                    kind: HazardKind::ValuKept as u8,
-                    regs: [u64::MAX; 4],
-                    ..p
-                }));
+                push(written.map(|p| PendingEvent { kind: HazardKind::ValuKept as u8, regs: EVERY, ..p }));
                 push(written);
                 let vcc = |r: &TouchedRegs| r.writes && (covers(*r, Reg::VCC) || covers(*r, Reg::VCC_HI));
                 push(
@@ -210,7 +233,7 @@ impl Hazards {
                 if dpp {
                     push(pending_of(HazardKind::ValuVgpr, number, true, regs, |r| r.writes));
                 }
-                if dpp && op.has(flag::WRITES_EXEC) {
+                if (dpp || self.cdna) && op.has(flag::WRITES_EXEC) {
                     push(Some(pending(HazardKind::ValuExec, number)));
                 }
             }
@@ -289,7 +312,7 @@ fn hardware_register(op: &ProgramOp) -> u8 {
 fn age(list: &mut PendingList, states: u8) {
     list.all.retain_mut(|p| {
         let Some(limit) = limit(p.kind) else { return true };
-        p.age = p.age.saturating_add(states).min(FAR);
+        p.age = p.age.saturating_add(states).min(limit);
         p.age < limit
     });
 }
@@ -303,11 +326,16 @@ fn limit(kind: u8) -> Option<u8> {
         HazardKind::StaleVccz,
         HazardKind::SmemStored,
     ];
-    const TWO: [HazardKind; 3] = [HazardKind::ValuVgpr, HazardKind::SetReg, HazardKind::Vskip];
-    const ONE: [HazardKind; 4] =
-        [HazardKind::InterpVgpr, HazardKind::TrapSts, HazardKind::SaluM0, HazardKind::StoreData];
+    const TWO: [HazardKind; 4] =
+        [HazardKind::ValuVgpr, HazardKind::SetReg, HazardKind::Vskip, HazardKind::StoreData];
+    const ONE: [HazardKind; 3] = [HazardKind::InterpVgpr, HazardKind::TrapSts, HazardKind::SaluM0];
     const LIMITS: [u8; HazardKind::SgprValu as usize + 1] = {
         let mut limits = [FAR; HazardKind::SgprValu as usize + 1];
+        let mut kind = HazardKind::MfmaXdl as usize;
+        while kind <= HazardKind::MfmaAddend as usize {
+            limits[kind] = MATRIX;
+            kind += 1;
+        }
         limits[HazardKind::SaluSgpr as usize] = 4;
         limits[HazardKind::ValuVcc as usize] = 4;
         let mut at = 0;
@@ -327,7 +355,7 @@ fn limit(kind: u8) -> Option<u8> {
         }
         limits
     };
-    LIMITS.get(usize::from(kind)).copied().filter(|limit| *limit <= FAR)
+    LIMITS.get(usize::from(kind)).copied().filter(|limit| *limit <= MATRIX)
 }
 
 fn end_group(list: &mut PendingList) {

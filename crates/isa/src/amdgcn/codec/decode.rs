@@ -1,11 +1,17 @@
 //! From words to instruction.
 //!
-//! A bit that no slot and no modifier accounts for must be zero; otherwise the words are no instruction.
+//! A bit that no slot and no modifier accounts for must be zero; otherwise no assembler makes these words. Hardware runs them:
+//! [`decode_executed()`] reads them as well, and keeps such bits in [`Inst::unused`].
+//!
+//! A half register that the columns of a GPU cannot name is read by the column that can name all.
 
-use super::mem;
+use super::{encode, mem};
 use crate::amdgcn::inst::{Inst, Operand, RegHalf, dwords};
-use crate::amdgcn::model::{Class, Encoding, EncodingLayout, Field, FieldBits, Mod, OperandSlot, Type};
-use crate::amdgcn::{Gfx, Gpu, Reg, regs, tables, text};
+use crate::amdgcn::model::{
+    Class, Encoding, EncodingLayout, Field, FieldBits, Mod, OperandSlot, Trait, Type,
+};
+use crate::amdgcn::tables::Variant;
+use crate::amdgcn::{Gfx, Gpu, Opcode, Reg, regs, tables, text};
 
 /// An instruction and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub(super) struct InstReader<'a> {
     pub(super) used_literal: bool,
     pub(super) layout: &'a EncodingLayout,
     pub(super) gpu: &'a Gpu,
+    /// Bits that mean nothing may be set.
+    pub(super) lenient: bool,
 }
 
 impl InstReader<'_> {
@@ -53,6 +61,19 @@ impl InstReader<'_> {
 
     fn source(&mut self, code: u32, count: u8) -> Option<Operand> {
         if code == 255 && self.layout.literal { self.take_literal() } else { source(code, count, self.gpu) }
+    }
+
+    /// How many registers a matrix of small values takes.
+    fn small(&self, source: u8) -> u8 {
+        let FieldBits { lsb, width } =
+            self.layout.fields[if source == 0 { Field::Cbsz } else { Field::Blgp } as usize];
+        small_dwords(self.words[usize::from(lsb >> 5) & 3] >> (lsb & 31) & !(u32::MAX << (width & 31)))
+    }
+
+    /// Registers of the file that a flag tells; without the flag they are accumulation registers.
+    fn either(&mut self, flag: Field, n: u32, count: u8) -> Operand {
+        let told = self.layout.fields[flag as usize].width > 0;
+        if told && self.take(flag) == 0 { vector(n, count, RegHalf::Whole) } else { accumulation(n, count) }
     }
 
     fn scalar(&self, code: u32, count: u8) -> Option<Operand> {
@@ -89,14 +110,15 @@ impl InstReader<'_> {
             Class::SrcLow => self.source(value, count),
             Class::SrcHalf if value >= 256 => Some(vector(low, count, half)),
             Class::SrcHalf => self.source(value, count),
-            Class::SrcSel if value >= 256 => Some(vector(value - 256, count, RegHalf::Low)),
-            Class::SrcSel => self.source(value, count),
+            Class::SrcSel | Class::SrcNamed if value >= 256 => Some(vector(value - 256, count, RegHalf::Low)),
+            Class::SrcSel | Class::SrcNamed => self.source(value, count),
             Class::SrcMatrix if value < 128 || (249..256).contains(&value) => None,
             Class::SrcMatrix => self.source(value, count),
             Class::SrcInline | Class::SsrcInline if value == 255 => None,
             Class::SrcInline | Class::SsrcInline => self.source(value, count),
             Class::Vgpr | Class::ExpSrc => Some(vector(value, count, RegHalf::Whole)),
-            Class::VgprSel => Some(vector(value, count, RegHalf::Low)),
+            Class::VgprSel | Class::VgprNamed => Some(vector(value, count, RegHalf::Low)),
+            Class::VgprNamedSrc => Some(vector(value.checked_sub(256)?, count, RegHalf::Low)),
             Class::VgprLow => (value < 128).then(|| vector(value, count, RegHalf::Whole)),
             Class::VgprHalf => Some(vector(low, count, half)),
             Class::VgprSrc => match value {
@@ -107,6 +129,17 @@ impl InstReader<'_> {
                 value.checked_sub(256).filter(|n| *n < 128).map(|n| vector(n, count, RegHalf::Whole))
             }
             Class::VgprHalfSrc => value.checked_sub(256).map(|_| vector(low, count, half)),
+            Class::Agpr => Some(accumulation(value, count)),
+            Class::AgprSrc => Some(accumulation(value.checked_sub(256)?, count)),
+            Class::AccDst => Some(self.either(Field::AccCd, value, count)),
+            Class::AccSrc | Class::AccSmall => {
+                let count = if slot.class == Class::AccSmall { self.small(slot.source) } else { count };
+                let flag = if slot.source == 0 { Field::Acc0 } else { Field::Acc1 };
+                Some(self.either(flag, value.checked_sub(256)?, count))
+            }
+            Class::AccMatrix if value >= 256 => Some(self.either(Field::AccCd, value - 256, count)),
+            Class::AccMatrix if value < 128 || (249..251).contains(&value) || value > 253 => None,
+            Class::AccMatrix => self.source(value, count),
             Class::VgprDual => {
                 let other = self.take(Field::VdstX);
                 Some(vector(value << 1 | (other & 1 ^ 1), count, RegHalf::Whole))
@@ -149,6 +182,15 @@ impl InstReader<'_> {
     }
 }
 
+/// How many registers a matrix takes whose values have the size that `cbsz` or `blgp` says: 8 bits, 6, or 4.
+pub(in crate::amdgcn) const fn small_dwords(size: u32) -> u8 {
+    match size {
+        2 | 3 => 6,
+        4 => 4,
+        _ => 8,
+    }
+}
+
 /// What the code of a source says that is no literal.
 fn source(code: u32, count: u8, gpu: &Gpu) -> Option<Operand> {
     match code {
@@ -183,6 +225,11 @@ fn vector(n: u32, dwords: u8, half: RegHalf) -> Operand {
     Operand::Reg { reg: Reg(256 + n as u16), dwords, half }
 }
 
+/// Accumulation registers from number `n` on.
+fn accumulation(n: u32, dwords: u8) -> Operand {
+    Operand::reg(Reg(Reg::AGPR0.0 + n as u16), dwords)
+}
+
 /// The instruction that words begin with; `None`: they are none, or end in its midst.
 pub fn decode(words: &[u32], gpu: &Gpu) -> Option<SizedInst> {
     let mut inst = Inst::new(0)?;
@@ -191,9 +238,23 @@ pub fn decode(words: &[u32], gpu: &Gpu) -> Option<SizedInst> {
 
 /// As [`decode()`], into an instruction that is there; it is undefined if there is none. Returns how many dwords it takes.
 pub fn decode_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
+    decode_with(words, gpu, false, inst)
+}
+
+/// Columns in which words are looked up: the GPU's own, then that which names all half registers. That one first, where bits
+/// may mean nothing: it gives a meaning to more of them.
+fn columns(gpu: &Gpu, lenient: bool) -> impl Iterator<Item = usize> {
+    let (own, halves) = (Some(gpu.column()), gpu.halves_column());
+    if lenient { [halves, own] } else { [own, halves] }.into_iter().flatten()
+}
+
+fn decode_with(words: &[u32], gpu: &Gpu, lenient: bool, inst: &mut Inst) -> Option<u8> {
     let first = *words.first()?;
     let second = words.get(1).copied().unwrap_or_default();
-    tables::layouts_of(first, second, gpu).find_map(|layout| decode_as(words, layout, gpu, inst))
+    columns(gpu, lenient).find_map(|column| {
+        tables::layouts_of(first, second, gpu)
+            .find_map(|layout| decode_as(words, layout, (gpu, column), lenient, inst))
+    })
 }
 
 /// Every instruction that words can be read as. There is one at most: tests show it.
@@ -203,12 +264,15 @@ pub fn readings(words: &[u32], gpu: &Gpu) -> impl Iterator<Item = SizedInst> {
     let layouts = first.map(|first| tables::layouts_of(first, second, gpu));
     layouts.into_iter().flatten().filter_map(move |layout| {
         let mut inst = Inst::new(0)?;
-        decode_as(words, layout, gpu, &mut inst).map(|dwords| SizedInst { inst, dwords })
+        let dwords =
+            columns(gpu, false).find_map(|column| decode_as(words, layout, (gpu, column), false, &mut inst));
+        dwords.map(|dwords| SizedInst { inst, dwords })
     })
 }
 
-/// As [`decode()`], and also what text cannot say though hardware does not mind: a literal of 16 bits with something in its
-/// upper half, as LLVM writes negative ones. The operand has the lower half.
+/// As [`decode()`], and also what no assembler makes though hardware does not mind: bits that no operand and no modifier
+/// accounts for, fields of sources that an instruction does not have, a literal of 16 bits with something in its upper half,
+/// as LLVM writes negative ones. They are in [`Inst::unused`].
 pub fn decode_executed(words: &[u32], gpu: &Gpu) -> Option<SizedInst> {
     let mut inst = Inst::new(0)?;
     decode_executed_into(words, gpu, &mut inst).map(|dwords| SizedInst { inst, dwords })
@@ -217,19 +281,22 @@ pub fn decode_executed(words: &[u32], gpu: &Gpu) -> Option<SizedInst> {
 /// As [`decode_executed()`], into an instruction that is there; it is undefined if there is none. Returns how many dwords it
 /// takes.
 pub fn decode_executed_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
-    if let Some(dwords) = decode_into(words, gpu, inst) {
+    if let Some(dwords) = decode_with(words, gpu, false, inst) {
         return Some(dwords);
     }
-    (1..=2).find_map(|at| {
-        let mut copy = [0; 3];
-        let copy = copy.get_mut(..=at)?;
-        copy.copy_from_slice(words.get(..=at)?);
-        copy[at] &= 0xffff;
-        let dwords = decode_into(copy, gpu, inst)?;
-        let literals = || inst.written().filter(|(_, operand)| matches!(operand, Operand::Literal(_)));
-        let short = literals().count() > 0 && literals().all(|(slot, _)| slot.ty.bits() == 16);
-        (usize::from(dwords) == at + 1 && short).then_some(dwords)
-    })
+    let dwords = decode_with(words, gpu, true, inst)?;
+    let made = encode(inst, gpu).ok()?;
+    if made.as_slice().len() != usize::from(dwords) {
+        return None;
+    }
+    for (at, (word, made)) in words.iter().zip(made.as_slice()).enumerate() {
+        match inst.unused.get_mut(at) {
+            Some(unused) => *unused = word ^ made,
+            None if word == made => {}
+            None => return None,
+        }
+    }
+    Some(dwords)
 }
 
 /// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal
@@ -244,8 +311,8 @@ fn whole(slot: &OperandSlot, operand: &Operand, gpu: &Gpu) -> bool {
 /// Whether all registers of an operand are there and begin where so many may.
 fn are_registers(operand: &Operand, gpu: &Gpu) -> bool {
     let Operand::Reg { reg, dwords, .. } = *operand else { return true };
-    if reg.is_vgpr() {
-        return reg.index() + u16::from(dwords) <= 256;
+    if reg.is_vgpr() || reg.is_agpr() {
+        return gpu.has_tuple(reg, dwords);
     }
     if dwords < 2 || reg.0 >= Reg::SHARED_BASE.0 || reg == Reg::NULL {
         return true;
@@ -257,17 +324,34 @@ fn are_registers(operand: &Operand, gpu: &Gpu) -> bool {
 /// Modifiers of which some bit is always set. The fields of others are those of no operand.
 const SET: u64 = 1 << Mod::Ones as u8 | 1 << Mod::Dpp8 as u8;
 
-fn decode_as(words: &[u32], layout: &EncodingLayout, gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
+/// Whether words are a product of matrices with its scales: their first half is an instruction alone only before others.
+fn is_scaled(words: &[u32], gpu: &Gpu) -> bool {
+    let Some(layout) = tables::layout(Encoding::MaiScaled, gpu) else { return false };
+    let [_, _, third, fourth, ..] = words else { return false };
+    (u64::from(*fourth) << 32 | u64::from(*third)) & layout.high_mask == layout.high_value
+}
+
+fn decode_as(
+    words: &[u32],
+    layout: &EncodingLayout,
+    (gpu, column): (&Gpu, usize),
+    lenient: bool,
+    inst: &mut Inst,
+) -> Option<u8> {
     let word = |at: u8| if at < layout.dwords { words.get(usize::from(at)).copied() } else { Some(0) };
     let places = [word(0)?, word(1)?, word(2)?, word(3)?];
     let literal = words.get(usize::from(layout.dwords)).copied();
-    let seen = [layout.mask as u32, (layout.mask >> 32) as u32, 0, 0];
-    let mut reader = InstReader { words: places, seen, literal, used_literal: false, layout, gpu };
+    let high = u64::from(places[3]) << 32 | u64::from(places[2]);
+    if high & layout.high_mask != layout.high_value {
+        return None;
+    }
+    let seen = [layout.mask, layout.mask >> 32, layout.high_mask, layout.high_mask >> 32].map(|it| it as u32);
+    let mut reader = InstReader { words: places, seen, literal, used_literal: false, layout, gpu, lenient };
     let opcode = reader.take(Field::Op) | reader.take(Field::OpHi) << layout.fields[Field::Op as usize].width;
-    let number = tables::variant_of(layout.encoding, opcode, gpu)?;
+    let number = tables::variant_in(column, layout.encoding, opcode)?;
     let variant = tables::variants().get(usize::from(number))?;
     let row = tables::rows().get(usize::from(variant.row))?;
-    if !gpu.meets(variant.need) {
+    if !gpu.meets(variant.need) || row.opcode == Opcode::v_mfma_ld_scale_b32 && is_scaled(words, gpu) {
         return None;
     }
     inst.clear(number);
@@ -277,7 +361,14 @@ fn decode_as(words: &[u32], layout: &EncodingLayout, gpu: &Gpu, inst: &mut Inst)
     }
     let (written, implicit) = variant.slots.split_at_checked(usize::from(variant.written))?;
     for (place, slot) in inst.operands.iter_mut().zip(written) {
-        let operand = reader.operand(slot)?;
+        let mut operand = reader.operand(slot)?;
+        if let Operand::Literal(value) = &mut operand
+            && lenient
+            && slot.ty.bits() == 16
+            && slot.class != Class::Ssrc32
+        {
+            *value &= 0xffff;
+        }
         if !whole(slot, &operand, gpu) {
             return None;
         }
@@ -285,7 +376,12 @@ fn decode_as(words: &[u32], layout: &EncodingLayout, gpu: &Gpu, inst: &mut Inst)
     }
     for slot in implicit.iter().filter(|slot| slot.field != Field::None) {
         let code = regs::code_of(Reg(slot.reg), gpu.generation())?;
-        if reader.take(slot.field) != u32::from(code) {
+        if reader.take(slot.field) != u32::from(code) && !lenient {
+            return None;
+        }
+    }
+    for (field, value) in empty_sources(variant, layout, gpu) {
+        if reader.take(field) != value && !lenient {
             return None;
         }
     }
@@ -300,13 +396,13 @@ fn decode_as(words: &[u32], layout: &EncodingLayout, gpu: &Gpu, inst: &mut Inst)
         }
         // Bits of one field may belong to several modifiers in a row.
         if slot.field != field {
-            if spread != 0 {
+            if spread != 0 && !lenient {
                 return None;
             }
             spread = value << slot.shift;
             field = slot.field;
         }
-        if slot.id == Mod::Ones && spread & slot.mask != slot.mask {
+        if slot.id == Mod::Ones && spread & slot.mask != slot.mask && !lenient {
             return None;
         }
         if spread & slot.mask != 0 {
@@ -314,20 +410,49 @@ fn decode_as(words: &[u32], layout: &EncodingLayout, gpu: &Gpu, inst: &mut Inst)
             spread &= !slot.mask;
         }
     }
-    if spread != 0 || !reader.all_seen() {
+    if (spread != 0 || !reader.all_seen()) && !lenient {
         return None;
     }
     match variant.encoding {
-        Encoding::Exp => exp_sources(inst)?,
-        Encoding::Vop3Dpp | Encoding::Vop3Dpp8 => halves(inst),
+        Encoding::Exp if !exp_sources(inst) && !lenient => return None,
+        Encoding::Vop3 | Encoding::Vop3Dpp | Encoding::Vop3Dpp8 | Encoding::Vinterp => {
+            name_halves(inst);
+            let named = halves_named(inst);
+            if inst.mods.get(Mod::Halves) != named {
+                if !lenient {
+                    return None;
+                }
+                inst.mods.set(Mod::Halves, named);
+            }
+        }
         _ => {}
     }
     text::can_say(inst, gpu).then(|| layout.dwords + u8::from(reader.used_literal))
 }
 
-/// Sources that an export leaves out, and those of halves, of which two are encoded and four written. `None`: what is left
+/// Fields of the sources that a VOP3 instruction does not have, with what LLVM 23 writes into them from gfx10 on.
+pub(in crate::amdgcn) fn empty_sources(
+    variant: &Variant,
+    layout: &EncodingLayout,
+    gpu: &Gpu,
+) -> impl Iterator<Item = (Field, u32)> {
+    let zero = u32::from(128u8);
+    let has = |field: Field| variant.slots.iter().any(|slot| slot.field == field);
+    let compares = || tables::rows().get(usize::from(variant.row)).is_some_and(|r| r.traits.has(Trait::Cmpx));
+    let sources: &[Field] = match layout.encoding {
+        _ if !gpu.llvm23() || gpu.generation() < Gfx::Gfx10 => &[],
+        // An attribute lies where the first source is.
+        Encoding::Vop3 if has(Field::Attr) => &[Field::Src1, Field::Src2],
+        Encoding::Vop3 | Encoding::Vop3p => &[Field::Src0, Field::Src1, Field::Src2],
+        Encoding::Vop3Dpp | Encoding::Vop3Dpp8 if compares() => &[Field::Src2],
+        _ => &[],
+    };
+    sources.iter().filter(move |field| !has(**field)).map(move |field| (*field, zero))
+}
+
+/// Sources that an export leaves out, and those of halves, of which two are encoded and four written. False: what is left
 /// out is not 0.
-fn exp_sources(inst: &mut Inst) -> Option<()> {
+fn exp_sources(inst: &mut Inst) -> bool {
     let [_, a, b, c, d, ..] = inst.operands;
     let sources = if inst.mods.has(Mod::Compr) { [a, a, b, b] } else { [a, b, c, d] };
     let en = inst.mods.get(Mod::En);
@@ -338,19 +463,38 @@ fn exp_sources(inst: &mut Inst) -> Option<()> {
     for (at, (place, source)) in inst.operands.iter_mut().skip(1).zip(sources).enumerate() {
         *place = if en >> at & 1 != 0 { source } else { Operand::Off };
     }
-    used.then_some(())
+    used
 }
 
-/// With DPP the halves that `op_sel` tells are written with the registers as well.
-fn halves(inst: &mut Inst) {
-    let op_sel = inst.mods.get(Mod::OpSel);
+/// The bit of `op_sel` that says which half of its register a slot has.
+fn half_bit(slot: &OperandSlot) -> u8 {
+    if slot.source < 3 { slot.source } else { 3 }
+}
+
+/// The halves that `op_sel` tells are written with the registers as well: with DPP, and where all are named.
+pub(in crate::amdgcn) fn name_halves(inst: &mut Inst) {
     let variant = inst.variant();
+    let dpp = matches!(variant.encoding, Encoding::Vop3Dpp | Encoding::Vop3Dpp8);
+    let op_sel = inst.mods.get(Mod::OpSel) | inst.mods.get(Mod::Halves);
     for (slot, operand) in variant.slots.iter().zip(&mut inst.operands) {
-        let bit = if slot.source < 3 { slot.source } else { 3 };
+        let named = matches!(slot.class, Class::VgprNamed | Class::VgprNamedSrc | Class::SrcNamed);
         if let Operand::Reg { half: half @ RegHalf::Low, .. } = operand
-            && op_sel >> bit & 1 != 0
+            && (dpp || named)
+            && op_sel >> half_bit(slot) & 1 != 0
         {
             *half = RegHalf::High;
         }
     }
+}
+
+/// The bits of [`Mod::Halves`] that the names of half registers say.
+fn halves_named(inst: &Inst) -> i32 {
+    let variant = inst.variant();
+    if variant.mod_set >> Mod::Halves as u8 & 1 == 0 {
+        return 0;
+    }
+    variant.slots.iter().zip(&inst.operands).fold(0, |bits, (slot, operand)| match operand {
+        Operand::Reg { half: RegHalf::High, .. } => bits | 1 << half_bit(slot),
+        _ => bits,
+    })
 }

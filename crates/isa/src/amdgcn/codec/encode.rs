@@ -1,5 +1,6 @@
 //! From instruction to words.
 
+use super::decode::empty_sources;
 use super::{InstWords, mem};
 use crate::amdgcn::inst::{Inst, Operand, RegHalf};
 use crate::amdgcn::model::{Class, Encoding, EncodingLayout, Field, FieldBits, Mod, NO_OPCODE, OperandSlot};
@@ -59,6 +60,14 @@ impl InstBuilder<'_> {
         })
     }
 
+    /// Puts the flag of a register's file, where there is one. Returns the register's number.
+    fn in_file(&mut self, flag: Field, n: u32, acc: u32) -> u32 {
+        if self.layout.fields[flag as usize].width > 0 {
+            self.put(flag, acc);
+        }
+        n
+    }
+
     /// What a slot's field says of an operand; `None`: it cannot.
     fn value(&mut self, slot: &OperandSlot, operand: Operand) -> Result<Option<u32>, InstEncodeError> {
         let generation = self.gpu.generation();
@@ -69,10 +78,18 @@ impl InstBuilder<'_> {
             _ => None,
         };
         let vector = reg.and_then(|(code, half)| Some((code.checked_sub(256)?, half)));
+        let in_file = match operand {
+            Operand::Reg { reg, .. } => regs::in_file(reg).map(|(n, acc)| (u32::from(n), u32::from(acc))),
+            _ => None,
+        };
         Ok(match slot.class {
-            Class::Src | Class::Ssrc | Class::Ssrc32 | Class::SsrcLds | Class::SrcSel | Class::Barrier => {
-                self.source(operand)?
-            }
+            Class::Src
+            | Class::Ssrc
+            | Class::Ssrc32
+            | Class::SsrcLds
+            | Class::SrcSel
+            | Class::SrcNamed
+            | Class::Barrier => self.source(operand)?,
             Class::SrcLow => self.source(operand)?.filter(|code| *code < 256 + 128),
             Class::SrcHalf => match vector {
                 Some((n, half)) if n < 128 => Some(256 + n + high(half)),
@@ -83,13 +100,25 @@ impl InstBuilder<'_> {
                 self.source(operand)?.filter(|code| *code >= 256 || (128..249).contains(code))
             }
             Class::SrcInline | Class::SsrcInline => self.source(operand)?.filter(|code| *code != 255),
-            Class::Vgpr | Class::VgprSel => vector.map(|(n, _)| n),
+            Class::Vgpr | Class::VgprSel | Class::VgprNamed => vector.map(|(n, _)| n),
+            Class::VgprNamedSrc => vector.map(|(n, _)| n + 256),
             Class::VgprLow => vector.map(|(n, _)| n).filter(|n| *n < 128),
             Class::VgprHalf => vector.filter(|(n, _)| *n < 128).map(|(n, half)| n + high(half)),
             Class::VgprSrc => reg.map(|(code, _)| code).filter(|code| *code >= 256 || *code == 254),
             Class::VgprLowSrc => vector.map(|(n, _)| n + 256).filter(|n| *n < 256 + 128),
             Class::VgprHalfSrc => vector.filter(|(n, _)| *n < 128).map(|(n, half)| 256 + n + high(half)),
             Class::VgprDual => vector.map(|(n, _)| n >> 1),
+            Class::Agpr => in_file.filter(|(_, acc)| *acc == 1).map(|(n, _)| n),
+            Class::AgprSrc => in_file.filter(|(_, acc)| *acc == 1).map(|(n, _)| 256 + n),
+            Class::AccDst => in_file.map(|(n, acc)| self.in_file(Field::AccCd, n, acc)),
+            Class::AccSrc | Class::AccSmall => {
+                let flag = if slot.source == 0 { Field::Acc0 } else { Field::Acc1 };
+                in_file.map(|(n, acc)| 256 + self.in_file(flag, n, acc))
+            }
+            Class::AccMatrix => match (in_file, operand) {
+                (Some((n, acc)), _) => Some(256 + self.in_file(Field::AccCd, n, acc)),
+                (None, operand) => self.source(operand)?.filter(|code| (128..254).contains(code)),
+            },
             Class::SrcSdwa => match (vector, self.source(operand)?) {
                 (Some((n, _)), _) => Some(n),
                 (None, Some(code)) if code != 255 => {
@@ -155,14 +184,22 @@ fn high(half: RegHalf) -> u32 {
 /// [`InstEncodeError::NotHere`] if the GPU does not have the instruction, [`InstEncodeError::Operand`] for an
 /// operand that its field cannot hold, [`InstEncodeError::Literals`] for two literals that differ.
 pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
+    let mut words = encode_used(inst, gpu)?;
+    words.turn(&inst.unused);
+    Ok(words)
+}
+
+/// As [`encode()`], with the bits that mean nothing as an assembler makes them.
+fn encode_used(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
     let variant = inst.variant();
     let opcode = variant.opcodes[gpu.generation() as usize];
-    if variant.columns & gpu.columns() == 0 || opcode == NO_OPCODE || !gpu.meets(variant.need) {
+    if variant.columns & gpu.all_columns() == 0 || opcode == NO_OPCODE || !gpu.meets(variant.need) {
         return Err(InstEncodeError::NotHere);
     }
     let layout = tables::layout(variant.encoding, gpu).ok_or(InstEncodeError::NotHere)?;
     let mut maker = InstBuilder {
-        words: [layout.value as u32, (layout.value >> 32) as u32, 0, 0],
+        words: [layout.value, layout.value >> 32, layout.high_value, layout.high_value >> 32]
+            .map(|it| it as u32),
         literal: None,
         layout,
         gpu,
@@ -200,6 +237,9 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
     }
     for slot in inst.implicit().iter().filter(|slot| slot.field != Field::None) {
         maker.put(slot.field, regs::code_of(Reg(slot.reg), gpu.generation()).unwrap_or_default().into());
+    }
+    for (field, value) in empty_sources(variant, layout, gpu) {
+        maker.put(field, value);
     }
     for slot in variant.mods.iter() {
         let value = if slot.id == Mod::En {

@@ -8,7 +8,7 @@ use super::decode::InstReader;
 use super::encode::{InstBuilder, InstEncodeError};
 use crate::amdgcn::inst::{Inst, Operand};
 use crate::amdgcn::mem;
-use crate::amdgcn::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait};
+use crate::amdgcn::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait, Traits};
 use crate::amdgcn::{Gpu, Reg, regs};
 
 /// Fields of rays that have one value.
@@ -28,8 +28,19 @@ fn is_untyped(inst: &Inst) -> bool {
 
 impl InstReader<'_> {
     fn vgpr(&mut self, field: Field, dwords: u8) -> Option<Operand> {
-        let number = self.take(field) as u8;
-        (usize::from(number) + usize::from(dwords) <= 256).then_some(Operand::reg(Reg::vgpr(number), dwords))
+        let reg = Reg::vgpr(self.take(field) as u8);
+        self.gpu.has_tuple(reg, dwords).then_some(Operand::reg(reg, dwords))
+    }
+
+    /// Registers of data: of the file that a flag tells, where there is one.
+    fn data(&mut self, slot: &OperandSlot, traits: Traits, dwords: u8) -> Option<Operand> {
+        let flag = self.layout.fields[Field::Acc as usize].width > 0;
+        let operand = self.vgpr(slot.field, dwords)?;
+        if flag && mem::is_data(slot, traits) && self.take(Field::Acc) != 0 {
+            let Operand::Reg { reg, .. } = operand else { return None };
+            return Some(Operand::reg(Reg::agpr(reg.index() as u8), dwords));
+        }
+        Some(operand)
     }
 
     fn sreg(&mut self, slot: &OperandSlot, scale: u32) -> Option<Operand> {
@@ -102,9 +113,9 @@ pub(super) fn decode(fields: &mut InstReader<'_>, words: &[u32], inst: &mut Inst
             Class::TfeData if inst.mods.has(Mod::Lds) => Operand::None,
             Class::Returned if !mem::returns(&inst.mods, gpu) => Operand::None,
             Class::Vgpr | Class::Returned | Class::TfeData | Class::D16Data => {
-                fields.vgpr(slot.field, mem::data(slot, &inst.mods, gpu))?
+                fields.data(slot, row.traits, mem::data(slot, &inst.mods, gpu))?
             }
-            Class::ImageData => fields.vgpr(slot.field, mem::image_data(inst, gpu)?)?,
+            Class::ImageData => fields.data(slot, row.traits, mem::image_data(inst, gpu)?)?,
             Class::ImageAddr => {
                 let address = image_address(fields, words, inst)?;
                 more = address.1;
@@ -143,7 +154,7 @@ pub(super) fn decode(fields: &mut InstReader<'_>, words: &[u32], inst: &mut Inst
     if mem::is_bvh(inst) && RAY.into_iter().any(|(field, value)| constant_ray(fields, field, value)) {
         return None;
     }
-    fields.all_seen().then_some(more)
+    (fields.lenient || fields.all_seen()).then_some(more)
 }
 
 /// Whether a field of a ray has another value than it must have.
@@ -162,7 +173,7 @@ fn smem_offset(fields: &mut InstReader<'_>, slot: &OperandSlot, inst: &mut Inst)
         let value = if generation >= Gfx::Gfx9 { signed(raw, width) } else { raw as i32 };
         (least..=most).contains(&value).then_some(value)
     };
-    if generation <= Gfx::Gfx906 {
+    if generation < Gfx::Gfx10 {
         let imm = fields.take(Field::Imm) != 0;
         let soe = fields.take(Field::Soe) != 0;
         return match (imm, soe) {
@@ -328,7 +339,14 @@ fn put(maker: &mut InstBuilder<'_>, slot: &OperandSlot, operand: Operand) -> Opt
         (Class::SregPair, operand) => code(operand, maker.gpu)? >> 1,
         (Class::SregQuad, operand) => code(operand, maker.gpu)? >> 2,
         (Class::Sdst | Class::Sreg | Class::BufferOffset, operand) => code(operand, maker.gpu)?,
-        (_, operand) => code(operand, maker.gpu)?.checked_sub(256)?,
+        (_, Operand::Reg { reg, .. }) => {
+            let (number, accumulation) = regs::in_file(reg)?;
+            if accumulation && !maker.put(Field::Acc, 1) {
+                return None;
+            }
+            number.into()
+        }
+        _ => return None,
     };
     maker.put(slot.field, value).then_some(())
 }
@@ -348,11 +366,11 @@ fn put_smem_offset(
             words.push(value);
             maker.put(Field::Offset, 255)
         }
-        Operand::Imm(value) if generation <= Gfx::Gfx906 => {
+        Operand::Imm(value) if generation < Gfx::Gfx10 => {
             maker.put(Field::Imm, 1) && maker.put(Field::Offset, cut(value))
         }
         Operand::Imm(value) => maker.put(Field::Soffset, null) && maker.put(Field::Offset, cut(value)),
-        Operand::Reg { .. } if generation <= Gfx::Gfx906 => {
+        Operand::Reg { .. } if generation < Gfx::Gfx10 => {
             let code = code(operand, maker.gpu)?;
             if inst.mods.has(Mod::Soe) {
                 let offset = cut(inst.mods.get(Mod::Offset));

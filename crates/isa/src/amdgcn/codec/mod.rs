@@ -7,8 +7,8 @@ mod decode;
 mod encode;
 mod mem;
 
-pub(super) use decode::source_of;
 pub use decode::{SizedInst, decode, decode_executed, decode_executed_into, decode_into, readings};
+pub(super) use decode::{empty_sources, name_halves, small_dwords, source_of};
 pub use encode::{InstEncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.
@@ -41,6 +41,13 @@ impl InstWords {
     pub fn write(&self, out: &mut Vec<u8>) {
         for word in self.as_slice() {
             out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Turns bits over, those of each dword that is there.
+    pub(super) fn turn(&mut self, bits: &[u32]) {
+        for (word, bits) in self.words.iter_mut().take(self.count.into()).zip(bits) {
+            *word ^= bits;
         }
     }
 

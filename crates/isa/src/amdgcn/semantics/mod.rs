@@ -15,6 +15,7 @@ mod integer;
 pub mod interp;
 mod lane;
 pub mod matrix;
+pub mod mfma;
 mod minmax;
 mod packed;
 mod scalar;
@@ -107,6 +108,10 @@ impl Mode {
         match ty {
             Type::F32 => float::output_f32(self, bits as u32).into(),
             Type::F16 => float::output(&float::Width::F16, self, bits),
+            Type::PkF32 => {
+                let half = |bits: u32| u64::from(float::output_f32(self, bits));
+                half(bits as u32) | half((bits >> 32) as u32) << 32
+            }
             Type::F64 => float::output(&float::Width::F64, self, bits),
             Type::PkF16 => {
                 let half = |bits: u64| float::output(&float::Width::F16, self, bits & 0xffff);
@@ -193,6 +198,7 @@ fn of_operation(operation: Operation) -> Option<Op> {
         Operation::Dual(op) => return of_opcode(dual(op)),
         Operation::Lanes(_)
         | Operation::Matrix(_)
+        | Operation::Mfma(_)
         | Operation::Interp(_)
         | Operation::Control(_)
         | Operation::Atomic(_)
@@ -263,7 +269,7 @@ fn scalar_result(inst: &Inst) -> bool {
 pub fn keeps_upper_half(inst: &Inst, generation: Gfx) -> bool {
     match generation {
         _ if generation >= Gfx::Gfx10 => true,
-        Gfx::Gfx9 | Gfx::Gfx906 => {
+        _ if generation.is_gfx9() => {
             let row = inst.row();
             row.format == Format::Vop3p
                 || (row.format == Format::Vop3

@@ -43,6 +43,12 @@ macro_rules! pkf {
     };
 }
 
+/// A function of 32 bits, applied to both dwords.
+fn pair_f32(a: u64, b: u64, c: u64, f: impl Fn(u32, u32, u32) -> u32) -> u64 {
+    let high = f((a >> 32) as u32, (b >> 32) as u32, (c >> 32) as u32);
+    u64::from(f(a as u32, b as u32, c as u32)) | u64::from(high) << 32
+}
+
 /// The sum of products of `count` parts of `bits` each, and a third source.
 fn dot(bits: u32, signed: [bool; 2], sources: [u32; 3], result_signed: bool, clamp: bool) -> u32 {
     let [a, b, c] = sources;
@@ -102,6 +108,13 @@ pub(super) fn of(op: PackedOp) -> Op {
         PackedOp::v_pk_mad_i16 => pki!(|m, a, b, c| int::signed(a * b + c, 16, m.clamp)),
         PackedOp::v_pk_min_i16 => pki!(|_m, a, b, _c| a.min(b)),
         PackedOp::v_pk_max_i16 => pki!(|_m, a, b, _c| a.max(b)),
+        PackedOp::v_pk_add_f32 => Op::Wide(|m, a, b, _| pair_f32(a, b, 0, |a, b, _| float::add_f32(m, a, b))),
+        PackedOp::v_pk_mul_f32 => Op::Wide(|m, a, b, _| pair_f32(a, b, 0, |a, b, _| float::mul_f32(m, a, b))),
+        PackedOp::v_pk_fma_f32 => {
+            Op::Wide(|m, a, b, c| pair_f32(a, b, c, |a, b, c| float::fma_f32(m, a, b, c)))
+        }
+        // The half that is chosen for the lower result comes of each source.
+        PackedOp::v_pk_mov_b32 => Op::Wide(|_, a, b, _| a & 0xffff_ffff | b << 32),
         PackedOp::v_pk_add_f16 => pkf!(|m, a, b, _c| F16.add(m, a, b)),
         PackedOp::v_pk_mul_f16 => pkf!(|m, a, b, _c| F16.mul(m, a, b)),
         PackedOp::v_pk_fma_f16 | PackedOp::v_pk_fmac_f16 => pkf!(|m, a, b, c| F16.fma(m, a, b, c)),
@@ -125,13 +138,17 @@ pub(super) fn of(op: PackedOp) -> Op {
         PackedOp::v_dot2_f32_bf16 => u3!(mode | m, a, b, c | dot2_f32(m, &Width::BF16, a, b, c)),
         PackedOp::v_dot2_f16_f16 => u3!(mode | m, a, b, c | dot2_small(m, F16, a, b, c)),
         PackedOp::v_dot2_bf16_bf16 => u3!(mode | m, a, b, c | dot2_small(m, &Width::BF16, a, b, c)),
-        PackedOp::v_dot2_i32_i16 => u3!(mode | m, a, b, c | dot(16, [true; 2], [a, b, c], true, m.clamp)),
+        PackedOp::v_dot2_i32_i16 | PackedOp::v_dot2c_i32_i16 => {
+            u3!(mode | m, a, b, c | dot(16, [true; 2], [a, b, c], true, m.clamp))
+        }
         PackedOp::v_dot2_u32_u16 => u3!(mode | m, a, b, c | dot(16, [false; 2], [a, b, c], false, m.clamp)),
         PackedOp::v_dot4_i32_i8 => u3!(mode | m, a, b, c | dot(8, [true; 2], [a, b, c], true, m.clamp)),
         PackedOp::v_dot4c_i32_i8 => u3!(mode | m, a, b, c | dot(8, [true; 2], [a, b, c], true, m.clamp)),
         PackedOp::v_dot4_u32_u8 => u3!(mode | m, a, b, c | dot(8, [false; 2], [a, b, c], false, m.clamp)),
         PackedOp::v_dot4_i32_iu8 => u3!(mode | m, a, b, c | dot(8, signs(m), [a, b, c], true, m.clamp)),
-        PackedOp::v_dot8_i32_i4 => u3!(mode | m, a, b, c | dot(4, [true; 2], [a, b, c], true, m.clamp)),
+        PackedOp::v_dot8_i32_i4 | PackedOp::v_dot8c_i32_i4 => {
+            u3!(mode | m, a, b, c | dot(4, [true; 2], [a, b, c], true, m.clamp))
+        }
         PackedOp::v_dot8_u32_u4 => u3!(mode | m, a, b, c | dot(4, [false; 2], [a, b, c], false, m.clamp)),
         PackedOp::v_dot8_i32_iu4 => u3!(mode | m, a, b, c | dot(4, signs(m), [a, b, c], true, m.clamp)),
         PackedOp::v_dot4_f32_fp8_fp8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::FP8], a, b, c)),

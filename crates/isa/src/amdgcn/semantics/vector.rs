@@ -52,7 +52,14 @@ fn median<T: Ord>(a: T, b: T, c: T) -> T {
 pub(super) fn of(op: IntegerOp) -> Op {
     match op {
         // One source.
-        IntegerOp::v_mov_b32 => u1!(bits | a | a),
+        IntegerOp::v_mov_b32
+        | IntegerOp::v_accvgpr_mov_b32
+        | IntegerOp::v_accvgpr_read_b32
+        | IntegerOp::v_accvgpr_write_b32 => {
+            u1!(bits | a | a)
+        }
+        // A step of a shift register with feedback.
+        IntegerOp::v_prng_b32 => u1!(|a| a << 1 ^ if a >> 31 != 0 { 197 } else { 0 }),
         IntegerOp::v_mov_b16 => u1!(bits | a | a & 0xffff),
         IntegerOp::v_not_b32 => u1!(bits | a | !a),
         IntegerOp::v_not_b16 => u1!(bits | a | !a & 0xffff),
@@ -123,6 +130,8 @@ pub(super) fn of(op: IntegerOp) -> Op {
         IntegerOp::v_lshlrev_b16 => u2!(bits | a, b | b << (a & 15) & 0xffff),
         IntegerOp::v_lshrrev_b16 => u2!(bits | a, b | (b & 0xffff) >> (a & 15)),
         IntegerOp::v_ashrrev_i16 => u2!(bits | a, b | (i16(b) >> (a & 15)) as u32 & 0xffff),
+        IntegerOp::v_mov_b64 => Op::Wide(|_, a, _, _| a),
+        IntegerOp::v_lshl_add_u64 => Op::Wide(|_, a, b, c| (a << (b & 7)).wrapping_add(c)),
         IntegerOp::v_lshlrev_b64 => Op::Shift { amount: 0, f: |_, a, b, _| b << (a & 63) },
         IntegerOp::v_lshrrev_b64 => Op::Shift { amount: 0, f: |_, a, b, _| b >> (a & 63) },
         IntegerOp::v_ashrrev_i64 => Op::Shift { amount: 0, f: |_, a, b, _| (b as i64 >> (a & 63)) as u64 },

@@ -179,7 +179,7 @@ pub(super) fn float(op: FloatOp) -> Op {
         }
         FloatOp::v_add_f64 => d3!(|m, a, b, _c| F64.add(m, a, b)),
         FloatOp::v_mul_f64 => d3!(|m, a, b, _c| F64.mul(m, a, b)),
-        FloatOp::v_fma_f64 => d3!(|m, a, b, c| F64.fma(m, a, b, c)),
+        FloatOp::v_fma_f64 | FloatOp::v_fmac_f64 => d3!(|m, a, b, c| F64.fma(m, a, b, c)),
         FloatOp::v_cubeid_f32 => u3!(|a, b, c| cube(a, b, c, CubePart::Face)),
         FloatOp::v_cubesc_f32 => u3!(|a, b, c| cube(a, b, c, CubePart::S)),
         FloatOp::v_cubetc_f32 => u3!(|a, b, c| cube(a, b, c, CubePart::T)),

@@ -1,6 +1,7 @@
 //! Directives: sections, symbols, data, alignment.
 
 use super::statement::{LineRest, quoted};
+use super::target::SourceTarget;
 use super::{Metadata, MetadataLine};
 use super::{SourcePass, SourceProblem, SourceSection, SourceSectionKind, SymbolKind};
 
@@ -79,10 +80,11 @@ impl SourcePass<'_> {
             }
             ".amdhsa_kernel" => self.open_kernel(rest),
             ".amdgpu_metadata" => self.metadata = Some(Vec::new()),
-            ".amd_kernel_code_t" => {
-                self.skipped = Some(".end_amd_kernel_code_t");
-                return Err((line.column, SourceProblem::Header(".amd_kernel_code_t")));
-            }
+            ".amd_kernel_code_t" => self.open_header(),
+            ".amdgpu_hsa_kernel" => return self.hsa_kernel(rest),
+            ".hsa_code_object_version" => return self.hsa_version(rest),
+            ".hsa_code_object_isa" => return self.hsa_isa(rest),
+            ".amd_amdgpu_hsa_metadata" => self.open_text_metadata(),
             _ if IGNORED.contains(&name) => {}
             _ => return Err((line.column, SourceProblem::Directive(name.to_owned()))),
         }
@@ -109,7 +111,7 @@ impl SourcePass<'_> {
         (self.section, self.previous) = back;
     }
 
-    fn enter(&mut self, name: &str, kind: SourceSectionKind) {
+    pub(super) fn enter(&mut self, name: &str, kind: SourceSectionKind) {
         let found = self.sections.iter().position(|s| s.name == name);
         self.previous = self.section;
         self.section = found.unwrap_or_else(|| {
@@ -287,12 +289,15 @@ impl SourcePass<'_> {
 
     /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx1030:xnack+"`
     fn target(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
-        let target = rest.text.trim_matches('"');
-        let processor = target.rsplit('-').next().unwrap_or_default();
-        let processor = processor.split(':').next().unwrap_or_default();
-        if processor != self.gpu.name() {
-            return Err((rest.column, SourceProblem::OtherGpu(processor.to_owned(), self.gpu.name())));
+        match SourceTarget::of_triple(rest.text) {
+            Some(target) if target.processor == self.gpu.name() => {
+                self.target = Some(target);
+                Ok(())
+            }
+            target => {
+                let processor = target.map_or_else(|| rest.text.to_owned(), |target| target.processor);
+                Err((rest.column, SourceProblem::OtherGpu(processor, self.gpu.name())))
+            }
         }
-        Ok(())
     }
 }

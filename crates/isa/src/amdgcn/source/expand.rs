@@ -122,14 +122,18 @@ impl SourcePass<'_> {
                 self.metadata_line(&text);
                 continue;
             }
+            if self.text_metadata.is_some() {
+                self.text_metadata_line(&text);
+                continue;
+            }
             // What the first reading settled is not looked at again.
             let plain =
                 conditions.is_empty() && self.expansion.macros.is_empty() && self.expansion.depth == 0;
-            if self.last && plain && self.skipped.is_none() && self.settled.is_bare(self.line) {
+            if self.last && plain && self.header.is_none() && self.settled.is_bare(self.line) {
                 self.instruction(LineRest::new(""));
                 continue;
             }
-            let plain = plain && !self.last && self.skipped.is_none();
+            let plain = plain && !self.last && self.header.is_none();
             if plain && self.known_line(&text) {
                 continue;
             }

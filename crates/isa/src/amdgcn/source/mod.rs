@@ -7,17 +7,21 @@
 
 mod data;
 mod expand;
+mod hsa_v2;
 mod kernel;
 mod recent;
 mod statement;
+mod target;
 
 use super::descriptor::DescriptorError;
+use super::kernel_code::{KernelCodeBuilder, KernelCodeError};
 use super::text::{ParseError, SymbolValue, Symbols};
 use super::{Gpu, codec, text};
 use statement::LineRest;
 pub use statement::quoted;
 use std::cell::Cell;
 use std::collections::HashMap;
+pub use target::{SourceTarget, target_of};
 
 /// No file grows past so many bytes: `.fill` and `.org` can ask for any number.
 const MAX_BYTES: u64 = 256 << 20;
@@ -63,6 +67,8 @@ pub enum SymbolKind {
     Function,
     /// Data (`.type name,@object`).
     Object,
+    /// A kernel of HSA v2, which starts with a header (`.amdgpu_hsa_kernel name`).
+    HsaKernel,
 }
 
 /// A symbol of the result.
@@ -128,8 +134,10 @@ pub struct Assembly {
     pub relocations: Vec<Relocation>,
     /// Metadata, in the order of the file: see [`Assembly::encode_metadata`].
     pub metadata: Vec<Metadata>,
-    /// `.amdhsa_code_object_version`, if the file says it.
+    /// `.amdhsa_code_object_version`, or the first number of `.hsa_code_object_version`, if the file says it.
     pub version: Option<u32>,
+    /// `.amdgcn_target`, if the file says it.
+    pub target: Option<SourceTarget>,
     /// Errors, in the order of lines.
     pub errors: Vec<SourceError>,
     /// How many more there are than [`Assembly::errors`] holds.
@@ -254,9 +262,9 @@ pub enum SourceProblem {
         "`{0}` is elsewhere each time the file is read: a condition or a size before it depends on what comes later"
     )]
     Moves(String),
-    /// The header of kernels of HSA v2.
-    #[error("HSA v2 headers are not supported: leave {0} out")]
-    Header(&'static str),
+    /// A field of the header of a kernel of HSA v2.
+    #[error("{0}")]
+    KernelCode(KernelCodeError),
     /// Metadata.
     #[error("{0}")]
     Metadata(&'static str),
@@ -354,6 +362,7 @@ struct SourcePass<'p> {
     section: usize,
     previous: usize,
     version: Option<u32>,
+    target: Option<SourceTarget>,
     kernel: Option<kernel::OpenKernel>,
     kernels: Vec<kernel::EmittedKernel>,
     relocations: Vec<Relocation>,
@@ -371,8 +380,10 @@ struct SourcePass<'p> {
     expansion: expand::ExpandState,
     /// The first label that is elsewhere than in the reading before, and its line.
     moved: Option<(String, usize)>,
-    /// The end of a block that is not read.
-    skipped: Option<&'static str>,
+    /// The header of a kernel of HSA v2 while it is read, and the line where it starts.
+    header: Option<(KernelCodeBuilder, usize)>,
+    /// Metadata of HSA v2, which stays text, while it is read.
+    text_metadata: Option<String>,
     /// Lines of metadata, while they are read.
     metadata: Option<Vec<MetadataLine>>,
     /// Metadata that was read.
@@ -449,6 +460,7 @@ impl<'p> SourcePass<'p> {
             section: 0,
             previous: 0,
             version: None,
+            target: None,
             kernel: None,
             kernels: Vec::new(),
             relocations: Vec::new(),
@@ -463,7 +475,8 @@ impl<'p> SourcePass<'p> {
             last: false,
             expansion: expand::ExpandState::default(),
             moved: None,
-            skipped: None,
+            header: None,
+            text_metadata: None,
             metadata: None,
             blocks: Vec::new(),
         }
@@ -479,6 +492,14 @@ impl<'p> SourcePass<'p> {
         }
         if self.metadata.is_some() {
             self.error(1, SourceProblem::NotEnded(".amdgpu_metadata", ".end_amdgpu_metadata"));
+        }
+        if self.text_metadata.is_some() {
+            let (start, end) = (".amd_amdgpu_hsa_metadata", hsa_v2::END_METADATA);
+            self.error(1, SourceProblem::NotEnded(start, end));
+        }
+        if let Some((_, line)) = self.header {
+            self.line = line;
+            self.error(1, SourceProblem::NotEnded(".amd_kernel_code_t", ".end_amd_kernel_code_t"));
         }
     }
 
@@ -506,9 +527,9 @@ impl<'p> SourcePass<'p> {
 
     /// A directive, an assignment or an instruction.
     fn statement(&mut self, line: LineRest<'_>) {
-        if let Some(end) = self.skipped {
-            if line.text == end {
-                self.skipped = None;
+        if self.header.is_some() {
+            if let Err((column, wrong)) = self.header_line(line) {
+                self.error(column, wrong);
             }
             return;
         }
@@ -695,6 +716,7 @@ impl<'p> SourcePass<'p> {
             relocations: self.relocations,
             metadata: self.blocks,
             version: self.version,
+            target: self.target,
             errors: self.errors,
             more_errors: self.more_errors,
         }

@@ -4,7 +4,8 @@ use super::operand::{OperandSyntax, SignedOperand};
 use super::parse::ParseRule;
 use super::scan::ExprValue;
 use crate::amdgcn::inst::{Operand, RegHalf, dwords};
-use crate::amdgcn::model::{Class, Field, OperandSlot, Type};
+use crate::amdgcn::model::{Class, Field, Mod, OperandSlot, Type};
+use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gfx, Gpu, Reg, regs};
 
 /// The operand that `written` is in `slot`.
@@ -26,9 +27,15 @@ pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> 
     }
 }
 
-/// Whether which half of a register it is stands in `op_sel`.
-pub(super) fn half_is_selected(class: Class) -> bool {
-    matches!(class, Class::VgprSel | Class::SrcSel)
+/// Where which half of a register it is stands, if not in the register's own field.
+pub(super) fn half_is_selected(class: Class, variant: &Variant) -> Option<Mod> {
+    match class {
+        Class::VgprSel | Class::SrcSel => Some(Mod::OpSel),
+        Class::VgprNamed | Class::VgprNamedSrc | Class::SrcNamed => {
+            Some(if variant.mod_set >> Mod::Halves as u8 & 1 != 0 { Mod::Halves } else { Mod::OpSel })
+        }
+        _ => None,
+    }
 }
 
 fn takes_constants(class: Class) -> bool {
@@ -38,8 +45,10 @@ fn takes_constants(class: Class) -> bool {
             | Class::SrcLow
             | Class::SrcHalf
             | Class::SrcSel
+            | Class::SrcNamed
             | Class::SrcInline
             | Class::SrcMatrix
+            | Class::AccMatrix
             | Class::SrcSdwa
             | Class::Ssrc
             | Class::Ssrc32
@@ -52,7 +61,12 @@ fn takes_constants(class: Class) -> bool {
 fn takes_literals(class: Class) -> bool {
     !matches!(
         class,
-        Class::SrcInline | Class::SrcMatrix | Class::SrcSdwa | Class::SsrcInline | Class::Barrier
+        Class::SrcInline
+            | Class::SrcMatrix
+            | Class::AccMatrix
+            | Class::SrcSdwa
+            | Class::SsrcInline
+            | Class::Barrier
     )
 }
 
@@ -63,6 +77,9 @@ pub(super) fn register(
     half: RegHalf,
     gpu: &Gpu,
 ) -> Result<Operand, ParseRule> {
+    if reg.is_agpr() {
+        return accumulation(slot, reg, count, half, gpu);
+    }
     let vector = reg.is_vgpr();
     let low = reg.0 < Reg::VGPR0.0 + 128;
     if half != RegHalf::Whole && !vector {
@@ -75,13 +92,18 @@ pub(super) fn register(
             (vector || base) && half == RegHalf::Whole
         }
         Class::VgprSrc => (vector && half == RegHalf::Whole) || reg == Reg::LDS_DIRECT,
-        Class::VgprSel => vector,
+        Class::AccSrc | Class::AccSmall => vector && half == RegHalf::Whole,
+        Class::AccDst => vector && half == RegHalf::Whole && gpu.has_unified_vgprs(),
+        Class::AccMatrix if vector => half == RegHalf::Whole && gpu.has_unified_vgprs(),
+        // As LLVM has it, with what can be read as a constant.
+        Class::AccMatrix => reg.0 >= Reg::SHARED_BASE.0 && reg != Reg::LDS_DIRECT,
+        Class::VgprSel | Class::VgprNamed | Class::VgprNamedSrc => vector,
         Class::VgprLow | Class::VgprLowSrc => vector && low && half == RegHalf::Whole,
         Class::VgprHalf | Class::VgprHalfSrc => vector && low,
         Class::Src | Class::SrcInline | Class::SrcSdwa => half == RegHalf::Whole,
         Class::SrcLow => !vector || (low && half == RegHalf::Whole),
         Class::SrcHalf => !vector || low,
-        Class::SrcSel => true,
+        Class::SrcSel | Class::SrcNamed => true,
         Class::Ssrc | Class::Ssrc32 | Class::SsrcInline | Class::Sreg => !vector && reg != Reg::LDS_DIRECT,
         Class::SsrcLds => !vector,
         Class::Sdst | Class::SdwaSdst => !vector && (reg.0 < Reg::SHARED_BASE.0 || read_only(slot, reg, gpu)),
@@ -103,7 +125,8 @@ pub(super) fn register(
         return Err(ParseRule::RegisterWidth);
     }
     let aligned = match needed {
-        _ if vector || special => true,
+        _ if vector => count < 2 || !gpu.has_unified_vgprs() || reg.index().is_multiple_of(2),
+        _ if special => true,
         1 => true,
         2 => reg.index().is_multiple_of(2),
         _ => reg.index().is_multiple_of(4),
@@ -116,11 +139,40 @@ pub(super) fn register(
         return Err(ParseRule::NotHere);
     }
     let half = match (slot.class, half) {
-        (Class::VgprHalf | Class::VgprHalfSrc | Class::VgprSel, RegHalf::Whole) => RegHalf::Low,
-        (Class::SrcHalf | Class::SrcSel, RegHalf::Whole) if vector => RegHalf::Low,
+        (
+            Class::VgprHalf | Class::VgprHalfSrc | Class::VgprSel | Class::VgprNamed | Class::VgprNamedSrc,
+            RegHalf::Whole,
+        ) => RegHalf::Low,
+        (Class::SrcHalf | Class::SrcSel | Class::SrcNamed, RegHalf::Whole) if vector => RegHalf::Low,
         _ => half,
     };
     Ok(Operand::Reg { reg, dwords: needed, half })
+}
+
+/// The operand that accumulation registers are in a slot.
+fn accumulation(
+    slot: &OperandSlot,
+    reg: Reg,
+    count: u8,
+    half: RegHalf,
+    gpu: &Gpu,
+) -> Result<Operand, ParseRule> {
+    if !gpu.has_agprs() {
+        return Err(ParseRule::NotHere);
+    }
+    let takes = matches!(
+        slot.class,
+        Class::Agpr | Class::AgprSrc | Class::AccDst | Class::AccSrc | Class::AccSmall | Class::AccMatrix
+    );
+    if !takes || half != RegHalf::Whole {
+        return Err(ParseRule::Operand);
+    }
+    let needed = dwords(slot.ty, gpu);
+    match (count == needed, gpu.has_tuple(reg, count)) {
+        (true, true) => Ok(Operand::reg(reg, needed)),
+        (true, false) => Err(ParseRule::RegisterAlignment),
+        (false, _) => Err(ParseRule::RegisterWidth),
+    }
 }
 
 /// Whether a register that can only be read may stand as a destination: if the field has room for its code, or the bits

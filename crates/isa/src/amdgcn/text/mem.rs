@@ -9,9 +9,9 @@ use super::scan::LineScan;
 use super::swizzle;
 use super::{Symbols, accept};
 use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf};
-use crate::amdgcn::model::{Class, Field, Format, Gfx, Mod, ModSlot, OperandSlot, Trait, Type};
+use crate::amdgcn::model::{Class, Field, Format, Gfx, Mod, ModSlot, OperandSlot, Trait, Traits, Type};
 use crate::amdgcn::tables::Variant;
-use crate::amdgcn::{Gpu, Reg, mem, regs};
+use crate::amdgcn::{Gpu, Reg, mem, regs, tables};
 
 /// An operand before its slot is known.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +94,7 @@ fn may_go_to_lds(slot: &OperandSlot, variant: &Variant) -> bool {
 
 /// Modifiers of caching, which have no order among themselves.
 fn is_caching(id: Mod) -> bool {
-    matches!(id, Mod::Glc | Mod::Slc | Mod::Dlc | Mod::Th | Mod::Scope)
+    matches!(id, Mod::Glc | Mod::Slc | Mod::Scc | Mod::Dlc | Mod::Th | Mod::Scope)
 }
 
 impl MemParser<'_, '_> {
@@ -162,7 +162,9 @@ impl MemParser<'_, '_> {
         let at = self.scan.at();
         let name = self.scan.name();
         let legacy = matches!(name, "dfmt" | "nfmt");
-        let found = !name.is_empty() && (legacy || variant.mods.iter().any(|slot| slot.id.name() == name));
+        let format = tables::rows().get(usize::from(variant.row)).map_or(Format::Flat, |row| row.format);
+        let own = |slot: &ModSlot| mem::name_of(slot.id, format, self.gpu) == name;
+        let found = !name.is_empty() && (legacy || variant.mods.iter().any(own));
         self.scan.back_to(at);
         found
     }
@@ -218,13 +220,15 @@ impl MemParser<'_, '_> {
     ) -> Result<Operand, ParseRule> {
         match slot.class {
             Class::Vgpr | Class::Returned | Class::TfeData | Class::D16Data => {
-                self.vgpr(given, mem::data(slot, &inst.mods, self.gpu))
+                self.data(slot, inst.row().traits, given, mem::data(slot, &inst.mods, self.gpu))
             }
             Class::ImageData => match mem::image_data(inst, self.gpu) {
-                Some(dwords) => self.vgpr(given, dwords).map_err(|rule| match rule {
-                    ParseRule::RegisterWidth => ParseRule::ImageData,
-                    rule => rule,
-                }),
+                Some(dwords) => {
+                    self.data(slot, inst.row().traits, given, dwords).map_err(|rule| match rule {
+                        ParseRule::RegisterWidth => ParseRule::ImageData,
+                        rule => rule,
+                    })
+                }
                 None => Err(ParseRule::Dmask),
             },
             Class::ImageAddr => self.image_address(given, inst),
@@ -259,9 +263,35 @@ impl MemParser<'_, '_> {
     fn vgpr(&self, given: &UnslottedOperand, dwords: u8) -> Result<Operand, ParseRule> {
         match given.kind {
             OperandSyntax::Reg { reg, dwords: count, half: RegHalf::Whole } if reg.is_vgpr() => {
-                if count == dwords { Ok(Operand::reg(reg, dwords)) } else { Err(ParseRule::RegisterWidth) }
+                self.tuple(reg, count, dwords)
             }
             _ => Err(ParseRule::Operand),
+        }
+    }
+
+    /// Registers of data, of either file where that is one.
+    fn data(
+        &self,
+        slot: &OperandSlot,
+        traits: Traits,
+        given: &UnslottedOperand,
+        dwords: u8,
+    ) -> Result<Operand, ParseRule> {
+        match given.kind {
+            OperandSyntax::Reg { reg, dwords: count, half: RegHalf::Whole }
+                if reg.is_agpr() && self.gpu.has_unified_vgprs() && mem::is_data(slot, traits) =>
+            {
+                self.tuple(reg, count, dwords)
+            }
+            _ => self.vgpr(given, dwords),
+        }
+    }
+
+    fn tuple(&self, reg: Reg, count: u8, dwords: u8) -> Result<Operand, ParseRule> {
+        match (count == dwords, self.gpu.has_tuple(reg, dwords)) {
+            (true, true) => Ok(Operand::reg(reg, dwords)),
+            (true, false) => Err(ParseRule::RegisterAlignment),
+            (false, _) => Err(ParseRule::RegisterWidth),
         }
     }
 
@@ -383,10 +413,17 @@ impl MemParser<'_, '_> {
         let mut rank = 0;
         while !self.scan.end() {
             let at = self.scan.at();
-            let name = self.scan.name();
-            let find = |name: &str| variant.mods.iter().enumerate().find(|(_, slot)| slot.id.name() == name);
-            let can_be_off =
-                |found: &(usize, &ModSlot)| matches!(found.1.id, Mod::Glc | Mod::Slc | Mod::Dlc | Mod::Gds);
+            let name = match self.scan.name() {
+                // So older assemblers call that of an instruction with addresses of 64 bits.
+                "inst_offset" if variant.encoding.is_flat() => "offset",
+                name => name,
+            };
+            let format = inst.row().format;
+            let own = |slot: &ModSlot, name: &str| mem::name_of(slot.id, format, self.gpu) == name;
+            let find = |name: &str| variant.mods.iter().enumerate().find(|(_, slot)| own(slot, name));
+            let can_be_off = |found: &(usize, &ModSlot)| {
+                matches!(found.1.id, Mod::Glc | Mod::Slc | Mod::Scc | Mod::Dlc | Mod::Gds)
+            };
             let (found, on) = match find(name) {
                 Some(found) => (Some(found), true),
                 None => (name.strip_prefix("no").and_then(find).filter(can_be_off), false),
@@ -473,7 +510,7 @@ impl MemParser<'_, '_> {
                 if !(i64::from(least)..=i64::from(most)).contains(&value.value) {
                     return Err(self.scan.error(start, rule));
                 }
-                if id == Mod::Offset && format == Format::Smem && self.gpu.generation() <= Gfx::Gfx906 {
+                if id == Mod::Offset && format == Format::Smem && self.gpu.generation() < Gfx::Gfx10 {
                     inst.mods.set(Mod::Soe, 1);
                 }
                 value.value as i32
@@ -484,7 +521,7 @@ impl MemParser<'_, '_> {
     }
 
     fn width(&self, inst: &Inst, field: Field) -> u8 {
-        let layout = crate::amdgcn::tables::layout(inst.variant().encoding, self.gpu);
+        let layout = tables::layout(inst.variant().encoding, self.gpu);
         layout.map_or(0, |layout| layout.fields[field as usize].width)
     }
 
@@ -569,6 +606,9 @@ impl MemParser<'_, '_> {
         }
         if inst.mods.has(Mod::Lds) && inst.mods.has(Mod::Tfe) {
             return error(ParseRule::Modifier);
+        }
+        if mem::mixes_files(inst) {
+            return error(ParseRule::RegisterFile);
         }
         let place = |class: Class| variant.slots.iter().position(|slot| slot.class == class);
         if let (Some(addr), Some(base)) = (place(Class::GlobalAddr), place(Class::GlobalBase)) {

@@ -87,7 +87,7 @@ fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
             }
             id => {
                 out.push(b' ');
-                out.push_str(id.name());
+                out.push_str(mem::name_of(id, inst.row().format, gpu));
             }
         }
     }

@@ -7,9 +7,9 @@ use super::line::LineBuf;
 use super::parse::{ParseError, ParseRule};
 use super::scan::LineScan;
 use crate::amdgcn::inst::{Inst, Mods};
-use crate::amdgcn::model::{Form, Format, Mod, OperandSlot};
+use crate::amdgcn::model::{Encoding, Form, Format, Mod, OperandSlot, Trait};
 use crate::amdgcn::tables::Variant;
-use crate::amdgcn::{Gfx, Gpu};
+use crate::amdgcn::{Gfx, Gpu, tables};
 
 /// `dpp_ctrl` as it is written: where a kind of it begins, how many there are, the first number.
 struct DppForm {
@@ -30,10 +30,11 @@ const LANES: &[DppForm] = &[
     lanes("row_shl", 0x100, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
     lanes("row_shr", 0x110, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
     lanes("row_ror", 0x120, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
-    lanes("wave_shl", 0x12f, 1, 1, Gfx::Gfx8, Gfx::Gfx906),
-    lanes("wave_rol", 0x133, 1, 1, Gfx::Gfx8, Gfx::Gfx906),
-    lanes("wave_shr", 0x137, 1, 1, Gfx::Gfx8, Gfx::Gfx906),
-    lanes("wave_ror", 0x13b, 1, 1, Gfx::Gfx8, Gfx::Gfx906),
+    lanes("wave_shl", 0x12f, 1, 1, Gfx::Gfx8, Gfx::Gfx950),
+    lanes("wave_rol", 0x133, 1, 1, Gfx::Gfx8, Gfx::Gfx950),
+    lanes("wave_shr", 0x137, 1, 1, Gfx::Gfx8, Gfx::Gfx950),
+    lanes("wave_ror", 0x13b, 1, 1, Gfx::Gfx8, Gfx::Gfx950),
+    lanes("row_newbcast", 0x150, 0, 15, Gfx::Gfx90a, Gfx::Gfx950),
     lanes("row_share", 0x150, 0, 15, Gfx::Gfx10, Gfx::Gfx12),
     lanes("row_xmask", 0x160, 0, 15, Gfx::Gfx10, Gfx::Gfx12),
 ];
@@ -47,7 +48,7 @@ const ROW_BCAST31: i32 = 0x143;
 fn has_lanes(value: i32, generation: Gfx) -> bool {
     match value {
         ..0x100 | ROW_MIRROR | ROW_HALF_MIRROR => true,
-        ROW_BCAST15 | ROW_BCAST31 => generation <= Gfx::Gfx906,
+        ROW_BCAST15 | ROW_BCAST31 => generation < Gfx::Gfx10,
         _ => LANES.iter().any(|lanes| {
             (lanes.first..=lanes.last).contains(&(value - lanes.base))
                 && (lanes.since..=lanes.until).contains(&generation)
@@ -102,12 +103,19 @@ pub(in crate::amdgcn) fn at_rest(id: Mod, sources: u32, variant: &Variant) -> Op
 /// How many sources `op_sel` speaks of: a destination that is read is one.
 fn selected(variant: &Variant) -> u32 {
     let is_source = |slot: &&OperandSlot| slot.source < 3 || (slot.access.reads() && slot.access.writes());
-    variant.slots.iter().filter(is_source).count() as u32
+    let three = tables::rows()
+        .get(usize::from(variant.row))
+        .is_some_and(|row| row.traits.has(Trait::OpSelOfThree) && row.format == Format::Vop3);
+    // Those of gfx12 have no `op_sel`, or have it of the sources there are.
+    let three = three && variant.mods.iter().any(|slot| slot.id == Mod::OpSel && slot.mask & 7 == 7);
+    if three { 3 } else { variant.slots.iter().filter(is_source).count() as u32 }
 }
 
-/// Whether sources of several widths are mixed, which `op_sel_hi` tells apart.
+/// Whether sources of several widths are mixed, which `op_sel_hi` tells apart, or scales have bytes that it selects: then it
+/// is 0 where it is not said.
 pub(super) fn is_mixed(variant: &Variant) -> bool {
-    variant.mod_set >> Mod::OpSelHi as u8 & 1 != 0 && variant.mod_set >> Mod::Abs as u8 & 1 != 0
+    let has = |id: Mod| variant.mod_set >> id as u8 & 1 != 0;
+    has(Mod::OpSelHi) && (has(Mod::Abs) || variant.encoding == Encoding::MaiScaled)
 }
 
 /// Whether a form is one only if a modifier says so, and which.
@@ -304,6 +312,11 @@ fn valued(
             }
             (id, if id == Mod::OpSel { value } else { value & 7 })
         }
+        "cbsz" => (Mod::Cbsz, number(scan, symbols, 0, 7)?),
+        "abid" => (Mod::Abid, number(scan, symbols, 0, 15)?),
+        "blgp" => (Mod::Blgp, number(scan, symbols, 0, 7)?),
+        "neg" => (Mod::NegMatrix, list(scan, symbols, 3, 2, 1)?.0),
+        "bitop3" => (Mod::Bitop3, number(scan, symbols, 0, 255)?),
         "byte_sel" => (Mod::ByteSel, number(scan, symbols, 0, 3)?),
         "index_key" => (Mod::IndexKey, number(scan, symbols, 0, 3)?),
         "dst_sel" => (Mod::DstSel, one_of(scan, symbols, SELECTIONS)?),
@@ -321,8 +334,8 @@ fn valued(
         }
         "fi" => (Mod::Fi, number(scan, symbols, 0, 1)?),
         "row_bcast" => match number(scan, symbols, 15, 31)? {
-            15 if generation <= Gfx::Gfx906 => (Mod::DppCtrl, ROW_BCAST15),
-            31 if generation <= Gfx::Gfx906 => (Mod::DppCtrl, ROW_BCAST31),
+            15 if generation < Gfx::Gfx10 => (Mod::DppCtrl, ROW_BCAST15),
+            31 if generation < Gfx::Gfx10 => (Mod::DppCtrl, ROW_BCAST31),
             _ => return Err(scan.error(start, ParseRule::Range)),
         },
         "wait_exp" => (Mod::WaitExp, number(scan, symbols, 0, 7)?),
@@ -363,7 +376,7 @@ pub(super) fn named(name: &str, value: i32, out: &mut LineBuf) {
 }
 
 /// Appends `dpp_ctrl`.
-fn dpp_ctrl(value: i32, out: &mut LineBuf) {
+fn dpp_ctrl(value: i32, generation: Gfx, out: &mut LineBuf) {
     out.push(b' ');
     if value < 0x100 {
         out.push_str("quad_perm:[");
@@ -382,7 +395,10 @@ fn dpp_ctrl(value: i32, out: &mut LineBuf) {
         ROW_BCAST15 => out.push_str("row_bcast:15"),
         ROW_BCAST31 => out.push_str("row_bcast:31"),
         _ => {
-            let kind = LANES.iter().find(|lanes| (lanes.first..=lanes.last).contains(&(value - lanes.base)));
+            let kind = LANES.iter().find(|lanes| {
+                (lanes.first..=lanes.last).contains(&(value - lanes.base))
+                    && (lanes.since..=lanes.until).contains(&generation)
+            });
             match kind {
                 Some(lanes) => {
                     out.push_str(lanes.name);
@@ -415,8 +431,9 @@ const WRITTEN: u64 = super::set_of(&[
 ]);
 
 /// Appends the modifiers of an instruction that say something.
-pub(super) fn write(inst: &Inst, out: &mut LineBuf) {
+pub(super) fn write(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let variant = inst.variant();
+    let scaled = inst.row().format == Format::MaiScaled;
     if variant.mod_set & WRITTEN == 0 && inst.mods == Mods::default() {
         return;
     }
@@ -426,8 +443,8 @@ pub(super) fn write(inst: &Inst, out: &mut LineBuf) {
             continue;
         }
         match slot.id {
-            Mod::Neg | Mod::Abs | Mod::Sext | Mod::En | Mod::Ones => {}
-            Mod::DppCtrl => dpp_ctrl(value, out),
+            Mod::Neg | Mod::Abs | Mod::Sext | Mod::En | Mod::Ones | Mod::Halves => {}
+            Mod::DppCtrl => dpp_ctrl(value, gpu.generation(), out),
             Mod::RowMask | Mod::BankMask => {
                 out.push(b' ');
                 out.push_str(slot.id.name());
@@ -459,11 +476,15 @@ pub(super) fn write(inst: &Inst, out: &mut LineBuf) {
             }
             Mod::OpSel if value != 0 => {
                 let sources = selected(variant);
-                let packed = matches!(inst.row().format, Format::Vop3p);
+                let row = inst.row();
+                let dpp = variant.form == Form::E64Dpp || variant.form == Form::E64Dpp8;
+                let compares = row.format == Format::Vopc && (dpp || row.traits.has(Trait::Cmpx));
+                let has_dst = !matches!(row.format, Format::Vop3p | Format::MaiScaled) && !compares;
                 let dst = value >> 3 & 1;
                 let value = value & 7 | dst << sources;
-                bits("op_sel", value, sources + u32::from(!packed), out);
+                bits("op_sel", value, sources + u32::from(has_dst), out);
             }
+            Mod::OpSelHi if scaled => bits("op_sel_hi", value, 3, out),
             Mod::OpSelHi | Mod::NegLo | Mod::NegHi => {
                 let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
                 if value != default_of(slot.id, !(u32::MAX << sources), is_mixed(variant)) {
@@ -471,6 +492,11 @@ pub(super) fn write(inst: &Inst, out: &mut LineBuf) {
                 }
             }
             _ if value == 0 => {}
+            Mod::NegMatrix => bits("neg", value, 3, out),
+            Mod::Bitop3 if value > 10 => {
+                out.push_str(" bitop3:");
+                out.hex(value as u64);
+            }
             Mod::Omod | Mod::Clamp | Mod::High | Mod::Done | Mod::Vm | Mod::Compr | Mod::RowEn => {
                 tail(slot.id, value, out);
             }

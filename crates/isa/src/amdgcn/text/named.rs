@@ -36,7 +36,7 @@ const HWREGS: &[NamedValue] = &[
     ("HW_REG_MODE", 1, Gfx::Gfx6, Gfx::Gfx12),
     ("HW_REG_STATUS", 2, Gfx::Gfx6, Gfx::Gfx12),
     ("HW_REG_TRAPSTS", 3, Gfx::Gfx6, Gfx::Gfx11_5),
-    ("HW_REG_HW_ID", 4, Gfx::Gfx6, Gfx::Gfx906),
+    ("HW_REG_HW_ID", 4, Gfx::Gfx6, Gfx::Gfx950),
     ("HW_REG_STATE_PRIV", 4, Gfx::Gfx12, Gfx::Gfx12),
     ("HW_REG_GPR_ALLOC", 5, Gfx::Gfx6, Gfx::Gfx12),
     ("HW_REG_LDS_ALLOC", 6, Gfx::Gfx6, Gfx::Gfx12),
@@ -56,6 +56,11 @@ const HWREGS: &[NamedValue] = &[
     ("HW_REG_TMA_HI", 19, Gfx::Gfx9, Gfx::Gfx10_3),
     ("HW_REG_PERF_SNAPSHOT_PC_HI", 19, Gfx::Gfx11, Gfx::Gfx11_5),
     ("HW_REG_TRAP_CTRL", 19, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_XCC_ID", 20, Gfx::Gfx940, Gfx::Gfx950),
+    ("HW_REG_SQ_PERF_SNAPSHOT_DATA", 21, Gfx::Gfx940, Gfx::Gfx950),
+    ("HW_REG_SQ_PERF_SNAPSHOT_DATA1", 22, Gfx::Gfx940, Gfx::Gfx950),
+    ("HW_REG_SQ_PERF_SNAPSHOT_PC_LO", 23, Gfx::Gfx940, Gfx::Gfx950),
+    ("HW_REG_SQ_PERF_SNAPSHOT_PC_HI", 24, Gfx::Gfx940, Gfx::Gfx950),
     ("HW_REG_FLAT_SCR_LO", 20, Gfx::Gfx10, Gfx::Gfx11_5),
     ("HW_REG_SCRATCH_BASE_LO", 20, Gfx::Gfx12, Gfx::Gfx12),
     ("HW_REG_FLAT_SCR_HI", 21, Gfx::Gfx10, Gfx::Gfx11_5),
@@ -338,7 +343,8 @@ fn fields(
         let (n, field) = found
             .and_then(|n| all.get(n).map(|field| (n, field)))
             .ok_or_else(|| scan.error(at, ParseRule::Counter))?;
-        if seen >> n & 1 != 0 {
+        // Of counters the last number holds, as LLVM has it.
+        if seen >> n & 1 != 0 && !saturates {
             return Err(scan.error(at, ParseRule::Twice));
         }
         seen |= 1 << n;

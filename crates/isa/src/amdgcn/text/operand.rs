@@ -65,6 +65,8 @@ fn index(name: &[u8]) -> Option<u16> {
 fn file(name: &[u8]) -> Option<(&[u8], u16, u16)> {
     match name {
         [b't', b't', b'm', b'p', rest @ ..] => Some((rest, Reg::TTMP0.0, 16)),
+        [b'a', b'c', b'c', rest @ ..] => Some((rest, Reg::AGPR0.0, 256)),
+        [b'a', rest @ ..] => Some((rest, Reg::AGPR0.0, 256)),
         [b'v', rest @ ..] => Some((rest, Reg::VGPR0.0, 256)),
         [b's', rest @ ..] => Some((rest, 0, 106)),
         _ => None,

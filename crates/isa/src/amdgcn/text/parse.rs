@@ -4,10 +4,11 @@ use super::modifiers::{self, ReadModifiers};
 use super::operand::{self, OperandSyntax, SignedOperand};
 use super::scan::LineScan;
 use super::{Symbols, accept, mem, rules, special};
-use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf, dwords};
-use crate::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
+use crate::amdgcn::codec::name_halves;
+use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf, UnusedBits, dwords};
+use crate::amdgcn::model::{Class, Columns, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
 use crate::amdgcn::tables::{Mnemonic, Variant};
-use crate::amdgcn::{Gpu, Reg, tables};
+use crate::amdgcn::{Gpu, Reg, codec, tables};
 
 /// Why a line is no instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -107,6 +108,9 @@ pub enum ParseRule {
     /// Pairs of scalar registers begin at even numbers, larger groups at multiples of four.
     #[error("invalid register alignment")]
     RegisterAlignment,
+    /// Vector and accumulation registers where one flag tells both.
+    #[error("these operands must all be vector registers or all be accumulation registers")]
+    RegisterFile,
     /// No literal may stand there.
     #[error("a literal is not allowed here")]
     Literal,
@@ -240,7 +244,7 @@ struct OperandLine {
     end: usize,
 }
 
-/// The instruction a line says. Nothing may follow it.
+/// The instruction a line says. Nothing may follow it but bits that mean nothing, `unused:[0x0,0x2000000]`.
 ///
 /// # Errors
 ///
@@ -248,6 +252,36 @@ struct OperandLine {
 /// modifiers that the instruction does not have on this GPU, values that do not fit, or text after the
 /// instruction.
 pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, ParseError> {
+    let Some(at) = text.find(UNUSED) else { return parse_used(text, gpu, symbols) };
+    let (used, list) = text.split_at(at);
+    let mut scan = LineScan::new(text);
+    scan.back_to(at + UNUSED.len());
+    let unused = unused_bits(&mut scan, list, symbols)?;
+    Ok(Inst { unused, ..parse_used(used, gpu, symbols)? })
+}
+
+/// Before the dwords of bits that mean nothing.
+pub(super) const UNUSED: &str = " unused:[";
+
+/// The dwords after [`UNUSED`], up to the end of the line.
+fn unused_bits(scan: &mut LineScan<'_>, list: &str, symbols: &dyn Symbols) -> Result<UnusedBits, ParseError> {
+    let mut bits = [0; 4];
+    let count = list.split(',').count();
+    for (at, place) in bits.iter_mut().take(count).enumerate() {
+        let start = scan.at();
+        let value = scan.expression(symbols)?;
+        let dword = u32::try_from(value.value).ok().filter(|_| !value.float);
+        *place = dword.ok_or_else(|| scan.error(start, ParseRule::Range))?;
+        if at + 1 < count {
+            scan.expect(b',', ParseRule::Comma)?;
+        }
+    }
+    scan.expect(b']', ParseRule::Bracket)?;
+    if scan.end() { Ok(bits) } else { Err(scan.here(ParseRule::Modifier)) }
+}
+
+/// The instruction a line says without bits that mean nothing.
+fn parse_used(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, ParseError> {
     let mut scan = LineScan::new(text);
     scan.space();
     let start = scan.at();
@@ -261,13 +295,16 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
     };
     let known = known.or_else(|| tables::name(stem.as_bytes()).map(|name| (name, suffix)));
     let (name, suffix) = known.ok_or_else(|| scan.error(start, ParseRule::Mnemonic))?;
-    let candidates = || {
+    let candidates_in = |of: Columns| {
         name.variants
             .iter()
-            .filter(|(_, columns)| columns & gpu.columns() != 0)
+            .filter(move |(_, columns)| columns & of != 0)
             .filter_map(|(at, _)| tables::variants().get(usize::from(*at)).map(|variant| (*at, variant)))
             .filter(move |(_, variant)| suffix.allows(variant) && gpu.meets(variant.need))
     };
+    // What names half registers is tried last.
+    let others = gpu.all_columns() & !gpu.columns();
+    let candidates = || candidates_in(gpu.columns()).chain(candidates_in(others));
     let Some((number, guide)) = candidates().next() else {
         return Err(scan.error(start, ParseRule::NotInstruction));
     };
@@ -441,6 +478,7 @@ fn assemble(
         return Err(wrong(written, ParseRule::TooMany));
     }
     inst.list = line.list;
+    name_halves(&mut inst);
     rules::check(&inst, gpu).map_err(|(operand, rule)| wrong(operand.into(), rule))?;
     Ok(inst)
 }
@@ -473,6 +511,15 @@ fn set_modifiers(inst: &mut Inst, variant: &Variant, line: &OperandLine) -> Resu
         }
     }
     Ok(())
+}
+
+/// The type of a matrix whose values have the size that a modifier says.
+fn small(size: i32) -> Type {
+    match codec::small_dwords(size as u32) {
+        4 => Type::B128,
+        6 => Type::B192,
+        _ => Type::B256,
+    }
 }
 
 /// One operand, with its signs and its half.
@@ -512,6 +559,12 @@ fn set_operand(
         *place = accept::accept(slot, &plain, gpu)?;
         return Ok(());
     }
+    if slot.class == Class::AccSmall {
+        let size = inst.mods.get(if slot.source == 0 { Mod::Cbsz } else { Mod::Blgp });
+        let slot = OperandSlot { ty: small(size), ..*slot };
+        *place = accept::accept(&slot, operand, gpu)?;
+        return Ok(());
+    }
     *place = accept::accept(slot, operand, gpu)?;
     for (_, id) in signs.iter().filter(|(given, _)| *given) {
         let bit = 1u32.unbounded_shl(slot.source.into());
@@ -528,10 +581,10 @@ fn set_operand(
         inst.mods.set(*id, inst.mods.get(*id) | bit as i32);
     }
     if let Operand::Reg { half: half @ RegHalf::High, .. } = place
-        && accept::half_is_selected(slot.class)
+        && let Some(id) = accept::half_is_selected(slot.class, variant)
     {
         let bit = if slot.source < 3 { slot.source } else { 3 };
-        inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
+        inst.mods.set(id, inst.mods.get(id) | 1 << bit);
         *half = RegHalf::Low;
     }
     Ok(())

@@ -74,6 +74,12 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
         let null = matches!(inst.operands[0], Operand::Reg { reg: Reg::NULL, .. });
         return if null { Ok(()) } else { Err((0, ParseRule::Operand)) };
     }
+    if matches!(row.format, Format::Mai | Format::MaiScaled) {
+        return files(inst);
+    }
+    if inst.form() == Form::Dpp && gpu.has_unified_vgprs() {
+        wide_lanes(inst)?;
+    }
     let Some(limit) = limit(row, gpu) else { return Ok(()) };
     // One is never too many.
     if usize::from(kinds.scalars + kinds.literals) + inst.implicit().len() > 1 {
@@ -88,6 +94,29 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
     // A key of 16 bits is one of two in a register, of 8 bits one of four.
     if inst.mods.get(Mod::IndexKey) > i32::from(gpu.wave64()) * 2 + 1 {
         return Err((0, ParseRule::Range));
+    }
+    Ok(())
+}
+
+/// What has 64 bits is fetched from one lane of each row only.
+fn wide_lanes(inst: &Inst) -> Result<(), BrokenRule> {
+    let wide = inst.written().position(|(slot, _)| slot.ty.bits() == 64 && slot.ty != Type::Mask);
+    let one_lane = (0x150..0x160).contains(&inst.mods.get(Mod::DppCtrl));
+    match wide {
+        Some(at) if !one_lane => Err((at as u8, ParseRule::ModifierValue)),
+        _ => Ok(()),
+    }
+}
+
+/// The result of a product of matrices and what is added to it are of one file.
+fn files(inst: &Inst) -> Result<(), BrokenRule> {
+    let mut file = None;
+    for (at, (slot, operand)) in (0..).zip(inst.written()) {
+        if let (Class::AccDst | Class::AccMatrix, Operand::Reg { reg, .. }) = (slot.class, operand)
+            && *file.get_or_insert(reg.is_agpr()) != reg.is_agpr()
+        {
+            return Err((at, ParseRule::RegisterFile));
+        }
     }
     Ok(())
 }

@@ -207,7 +207,8 @@ impl<'a> LineScan<'a> {
             value = next.unwrap_or(value);
             self.at += 1;
         }
-        if self.at == digits {
+        let point = self.peek() == b'.' && self.byte(1).is_ascii_digit() && radix == 10;
+        if self.at == digits && !point {
             return Err(self.error(start, ParseRule::Number));
         }
         let point = self.peek() == b'.' || (matches!(self.peek(), b'e' | b'E') && radix == 10);

@@ -1,6 +1,7 @@
 //! From instruction to text. Appends to one line; allocates nothing else.
 
 use super::line::LineBuf;
+use super::parse::UNUSED;
 use super::{mem_write, modifiers, special};
 use crate::amdgcn::inst::{Inst, Mods, Operand, RegHalf};
 use crate::amdgcn::model::{Class, Field, Form, Format, Mod, OperandSlot, Type};
@@ -8,13 +9,14 @@ use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gfx, Gpu, Reg};
 
 /// Names of registers, of those that have few letters: the letters, and how many they are.
-static NAMES: [[u8; 8]; 512] = {
-    let mut names = [[0; 8]; 512];
+static NAMES: [[u8; 8]; Reg::COUNT as usize] = {
+    let mut names = [[0; 8]; Reg::COUNT as usize];
     let mut reg = 0;
     while reg < names.len() {
         let number = Reg(reg as u16);
         let prefix: &[u8] = match () {
             () if number.is_vgpr() => b"v",
+            () if number.is_agpr() => b"a",
             () if number.is_sgpr() => b"s",
             () if number.is_ttmp() => b"ttmp",
             () => b"",
@@ -58,6 +60,8 @@ pub(in crate::amdgcn) fn register(reg: Reg, dwords: u8, half: RegHalf, out: &mut
 fn registers(reg: Reg, dwords: u8, half: RegHalf, out: &mut LineBuf) {
     if reg.is_vgpr() {
         out.push(b'v');
+    } else if reg.is_agpr() {
+        out.push(b'a');
     } else if reg.is_sgpr() {
         out.push(b's');
     } else if reg.is_ttmp() {
@@ -94,7 +98,9 @@ fn registers(reg: Reg, dwords: u8, half: RegHalf, out: &mut LineBuf) {
 /// Appends an inline constant as a slot shows it.
 fn constant(slot: &OperandSlot, code: u8, out: &mut LineBuf) {
     match (slot.ty, code) {
-        (Type::F64 | Type::B64 | Type::I64 | Type::U64, 248) => out.push_str("0.15915494309189532"),
+        (Type::F64 | Type::Pk4F64 | Type::B64 | Type::I64 | Type::U64, 248) => {
+            out.push_str("0.15915494309189532")
+        }
         _ => inline(code, out),
     }
 }
@@ -204,6 +210,17 @@ pub fn write(inst: &Inst, gpu: &Gpu, out: &mut String) {
 
 /// As [`write()`], to a line.
 pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
+    write_used(inst, gpu, out);
+    let Some(last) = inst.unused.iter().rposition(|bits| *bits != 0) else { return };
+    for (at, bits) in inst.unused.iter().take(last + 1).enumerate() {
+        out.push_str(if at == 0 { UNUSED } else { "," });
+        out.hex((*bits).into());
+    }
+    out.push(b']');
+}
+
+/// Appends what an instruction says without the bits that mean nothing.
+fn write_used(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let variant = inst.variant();
     out.push_name(variant.name);
     if inst.row().format.is_memory() {
@@ -261,5 +278,5 @@ pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
             out.push(b')');
         }
     }
-    modifiers::write(inst, out);
+    modifiers::write(inst, gpu, out);
 }

@@ -99,6 +99,12 @@ impl Translator<'_> {
         }
         let Some(&bits) = inst.words.get(at) else { return Ok(extra) };
         let bits = ImageOperands::from_bits_truncate(bits);
+        let given = [ImageOperands::BIAS, ImageOperands::LOD, ImageOperands::GRAD];
+        if given.into_iter().filter(|bit| bits.contains(*bit)).count() > 1
+            || bits.contains(ImageOperands::LOD | ImageOperands::MIN_LOD)
+        {
+            return invalid("a level of an image is given in two ways");
+        }
         let mut next = at + 1;
         let mut offset = None;
         let mut take = |translator: &mut Self| -> Result<Value> {
@@ -203,6 +209,10 @@ impl Translator<'_> {
         }
         let coordinates = self.coordinates(coordinates, image, true)?;
         let extra = self.extra(inst, operands, dref)?;
+        let derivatives = extra.flags.has(ImageFlags::GRAD) || self.shader.info.has_derivatives();
+        if extra.flags.has(ImageFlags::MIN_LOD) && !derivatives {
+            return invalid("a least level needs derivatives");
+        }
         let mut args = vec![view, sampler, coordinates];
         args.extend(&extra.values);
         let payload = Payload::Image(Self::access_of(image, &extra)?);

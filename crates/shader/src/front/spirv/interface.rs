@@ -6,8 +6,8 @@ use super::module::{EntryPoint, IdDef, Module, ModuleVar, NONE, instruction, mod
 use super::translate::{Translator, ValKind};
 use super::types::{SpvType, TypeRef};
 use crate::ir::{
-    Access, Dim, FloatMode, Modes, Primitive, ResourceClass, ResourceData, Round, Space, Spacing, Stage,
-    Storage, SystemValue, TypeNode, VarData, VarFlags,
+    Access, Dim, FloatMode, MAX_SLOT_INDEX, Modes, Primitive, ResourceClass, ResourceData, Round, Space,
+    Spacing, Stage, Storage, SystemValue, TypeNode, VarData, VarFlags,
 };
 use spirv::{BuiltIn, Decoration, ExecutionMode, ExecutionModel, Op, StorageClass};
 
@@ -417,7 +417,7 @@ impl Translator<'_> {
     ) -> Result<()> {
         let (module, words) = (self.module, self.words);
         let mut data = self.var_data(var.id, storage);
-        decorate(module, words, var.id, NONE, &mut data);
+        decorate(module, words, var.id, NONE, &mut data)?;
         let output = storage == Storage::Output;
         let arrayed = !data.flags.has(VarFlags::PATCH)
             && match stage {
@@ -475,7 +475,7 @@ impl Translator<'_> {
         }
         for (number, (member, node)) in members.iter().zip(nodes).enumerate() {
             let mut data = VarData { ty: node, location, component: 0, ..whole.clone() };
-            decorate(module, words, *id, number as u32, &mut data);
+            decorate(module, words, *id, number as u32, &mut data)?;
             if let Some(builtin) = module.member_decoration(words, *id, number as u32, Decoration::BuiltIn) {
                 let output = whole.storage == Storage::Output;
                 let known = BuiltIn::from_u32(builtin).and_then(|b| memory::builtin(b, output));
@@ -526,7 +526,7 @@ fn float_mode(modes: &mut [FloatMode; 3], mode: ExecutionMode, width: u32) -> Re
 }
 
 /// What decorations say of a variable, or of a member that becomes one.
-fn decorate(module: &Module, words: &[u32], id: u32, member: u32, data: &mut VarData) {
+fn decorate(module: &Module, words: &[u32], id: u32, member: u32, data: &mut VarData) -> Result<()> {
     let get = |decoration| module.member_decoration(words, id, member, decoration);
     if let Some(location) = get(Decoration::Location) {
         data.location = Some(location);
@@ -535,7 +535,10 @@ fn decorate(module: &Module, words: &[u32], id: u32, member: u32, data: &mut Var
         data.component = component.min(3) as u8;
     }
     if let Some(index) = get(Decoration::Index).or(get(Decoration::Stream)) {
-        data.index = index.min(255) as u8;
+        if index > MAX_SLOT_INDEX.into() {
+            return invalid("an index or a stream is more than 3");
+        }
+        data.index = index as u8;
     }
     for (decoration, flag) in [
         (Decoration::Flat, VarFlags::FLAT),
@@ -554,4 +557,5 @@ fn decorate(module: &Module, words: &[u32], id: u32, member: u32, data: &mut Var
         data.capture = Some((buffer.min(255) as u8, stride, offset));
         data.flags = data.flags.or(VarFlags::CAPTURED);
     }
+    Ok(())
 }

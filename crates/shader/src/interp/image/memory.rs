@@ -131,7 +131,8 @@ impl ImageMemory {
     fn locate(&self, access: &ImageAccess, at: &ImageCoordinates) -> Option<usize> {
         let [x, y, z, w] = at.texel;
         let array = access.flags.has(ImageFlags::ARRAY);
-        let layer = |last: i64| if array { last } else { 0 };
+        // The layer of an attachment is that of the fragment.
+        let layer = |last: i64| if array || access.dim == Dim::Subpass { last } else { 0 };
         let (texel, layer) = match access.dim {
             Dim::D1 => ([x, 0, 0], layer(y)),
             Dim::Buffer => ([x, 0, 0], 0),

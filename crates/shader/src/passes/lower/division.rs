@@ -2,7 +2,7 @@
 //!
 //! By a constant: the upper half of a product with a rounded reciprocal, then a shift (Granlund and Montgomery, "Division by Invariant
 //! Integers using Multiplication"). By another value in 32 bits: the reciprocal of a float, one step of Newton in integers, two
-//! corrections. In 64 bits: a loop over the bits of the dividend. 8 and 16 bits are extended to 32.
+//! corrections. In 64 bits: 64 rounds of a loop, a bit of the quotient each. 8 and 16 bits are extended to 32.
 //!
 //! Why two corrections are enough, for a divisor y: the float estimate z is scaled by 1 - 2^-20, which is more than conversion, division (2.5 units
 //! in the last place) and product are off together, so that z is not above 2^32/y, and after the step it is less than 1 + y/2^32 +
@@ -183,21 +183,17 @@ fn by_reciprocal(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
     (quotient, rest)
 }
 
-/// A loop that shifts the dividend into the remainder from the left, and the quotient into the dividend from the right. It
-/// skips the leading zeros of the dividend.
+/// 64 rounds, in each of which the dividend is shifted into the remainder from the left, and the quotient into the dividend from the
+/// right. No branch depends on the operands, because it would be undefined if they are.
 fn by_bits(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
-    let (zero, last) = (builder.constant(Base::B64, 0), builder.u32(63));
-    let highest = builder.alu(Op::FindUMsb, &[a]);
-    // 64 for a dividend of zero, which a shift by 64 does not change.
-    let start = builder.alu(Op::ISub, &[last, highest]);
-    let aligned = builder.alu(Op::IShl, &[a, start]);
-    let (inst, body) = builder.loop_(&[start, aligned, zero], &[Type::B64, Type::B64]);
+    let (zero, first) = (builder.constant(Base::B64, 0), builder.u32(0));
+    let (inst, body) = builder.loop_(&[first, a, zero], &[Type::B64, Type::B64]);
     let loc = builder.loc;
-    let [count, dividend, rest] = *builder.func.params(body) else { return (a, b) };
+    let [round, dividend, rest] = *builder.func.params(body) else { return (a, b) };
     let mut inner = Builder::at_end(builder.func, body);
     inner.loc = loc;
-    let limit = inner.u32(64);
-    let more = inner.alu(Op::ULt, &[count, limit]);
+    let rounds = inner.u32(64);
+    let more = inner.alu(Op::ULt, &[round, rounds]);
     let (check, then, other) = inner.if_(more, &[]);
     Builder::at_end(inner.func, then).break_(check, &[]);
     Builder::at_end(inner.func, other).break_(inst, &[dividend, rest]);
@@ -217,8 +213,8 @@ fn by_bits(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
     let set = inner.constant(Base::B64, 1);
     let with = inner.alu(Op::IOr, &[dividend, set]);
     let dividend = inner.alu(Op::Select, &[subtracts, with, dividend]);
-    let count = inner.alu(Op::IAdd, &[count, one]);
-    inner.continue_(inst, &[count, dividend, rest]);
+    let round = inner.alu(Op::IAdd, &[round, one]);
+    inner.continue_(inst, &[round, dividend, rest]);
     let results = builder.func.results(inst);
     (results[0], results[1])
 }

@@ -6,13 +6,14 @@
 //! past the end does nothing.
 //!
 //! Inputs of a fragment shader are interpolated at the barycentric coordinates that the variable or instruction says. Those that are
-//! `flat`, of the patch or primitive, or not floats of 16 or 32 bits have the value of the provoking vertex. Variables stay declared,
+//! `flat`, integer built-ins, of the patch or primitive, or not floats of 16 or 32 bits have the value of the provoking vertex. Variables stay declared,
 //! because they say what is captured and what is invariant.
 
 use crate::analysis::slots::SlotMask;
 use crate::ir::{
-    Base, Builder, FIRST_LOCATION_SLOT, Function, Inst, InterpAt, Op, Payload, SLOT_COMPONENTS, Shader,
-    SlotAccess, SlotDir, SlotLayout, Stage, Storage, SystemValue, Type, TypeNode, Value, Var, VarFlags,
+    Base, Builder, Builtin, FIRST_LOCATION_SLOT, Function, Inst, InterpAt, Op, Payload, SLOT_COMPONENTS,
+    Shader, SlotAccess, SlotDir, SlotLayout, Stage, Storage, SystemValue, Type, TypeNode, Value, Var,
+    VarFlags,
 };
 use crate::substitution::Substitution;
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ struct Leaf {
     compact: Option<Index>,
     /// The indices that are to be checked before a store.
     checked: Vec<Index>,
-    /// Whether a constant index is past the end of its array.
+    /// Whether an index is past the end of its array, whatever its value is.
     outside: bool,
     /// Where it is interpolated, and whether that is linear on the screen.
     interpolation: Option<(InterpAt, bool)>,
@@ -143,6 +144,7 @@ fn interpolation(shader: &Shader, var: Var, payload: Payload, ty: Type) -> Optio
     if shader.info.stage != Stage::Fragment
         || data.storage != Storage::Input
         || data.flags.any(apart)
+        || data.builtin.is_some_and(Builtin::is_integer)
         || !floats
     {
         return None;
@@ -180,6 +182,8 @@ impl Leaf {
                 self.access.component = (bits as u32 % SLOT_COMPONENTS) as u8;
             }
             Some(bits) => self.move_by((bits as u32).wrapping_mul(stride)),
+            // Every index is past the end.
+            None if len == 0 => self.outside = true,
             None => {
                 self.checked.push(index);
                 if compact {

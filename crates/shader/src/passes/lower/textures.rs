@@ -4,31 +4,30 @@
 //! [`super::lower_texel_offsets`]. Cubes keep their directions, because filtering crosses their edges.
 
 use crate::ir::{
-    Builder, Dim, Function, ImageAccess, ImageFlags, Inst, Op, Payload, Shader, ShaderInfo, SystemValue,
-    Value,
+    Base, Builder, Dim, Function, ImageAccess, ImageFlags, Inst, Op, Payload, Shader, ShaderInfo,
+    SystemValue, Value,
 };
 use crate::substitution::Substitution;
 
 /// Which forms the back end does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextureOptions {
-    /// Reads of input attachments become fetches at the fragment, of layer 0.
+    /// Reads of input attachments become fetches at the fragment, of the layer that is rendered to.
     pub subpasses: bool,
+    /// The layer of attachments is the view of multiview instead.
+    pub multiview: bool,
     /// Layers of sampling and gathers are rounded, ties to even. They are not clamped.
     pub layers: bool,
     /// Sampling without a level, in a shader without derivatives, gets the level that it has there: its bias, or 0.
     pub levels: bool,
-    /// A least level of sampling with an explicit level becomes a maximum. A bias of the sampler is then added after the maximum, not
-    /// before, so the level differs for samplers that have one.
-    pub least_levels: bool,
     /// Sizes are queried of level 0, and those of other levels computed.
     pub sizes: bool,
 }
 
 impl TextureOptions {
-    /// All forms.
+    /// All forms, without multiview.
     pub const ALL: TextureOptions =
-        TextureOptions { subpasses: true, layers: true, levels: true, least_levels: true, sizes: true };
+        TextureOptions { subpasses: true, multiview: false, layers: true, levels: true, sizes: true };
 }
 
 /// Lowers forms of image accesses.
@@ -73,15 +72,9 @@ fn lower(
                 set_level(func, inst, image);
                 changed = true;
             }
-            let Payload::Image(image) = func.payload(inst) else { return changed };
-            let both = ImageFlags::LOD.or(ImageFlags::MIN_LOD);
-            if samples && options.least_levels && image.flags.has(both) {
-                raise_level(func, inst, image);
-                changed = true;
-            }
         }
         Op::ImageFetch if options.subpasses && image.dim == Dim::Subpass => {
-            fetch_attachment(func, inst, image);
+            fetch_attachment(func, inst, image, options.multiview);
             changed = true;
         }
         Op::ImageSize if options.sizes => {
@@ -160,43 +153,34 @@ fn set_level(func: &mut Function, inst: Inst, image: ImageAccess) {
     set_operands(func, inst, image, ImageFlags::BIAS, &[(ImageFlags::LOD, level)]);
 }
 
-/// The level is at least the least one.
-fn raise_level(func: &mut Function, inst: Inst, image: ImageAccess) {
-    let (Some(level), Some(least)) =
-        (operand(func, inst, image, ImageFlags::LOD), operand(func, inst, image, ImageFlags::MIN_LOD))
-    else {
-        return;
-    };
-    let mut b = Builder::before(func, inst);
-    let base = b.func.ty(level).base;
-    let least = if b.func.ty(least).base == base { least } else { b.convert(Op::F2F, base, least) };
-    let level = b.alu(Op::FMax, &[level, least]);
-    set_operands(func, inst, image, ImageFlags::MIN_LOD, &[(ImageFlags::LOD, level)]);
-}
-
-/// The coordinates of an attachment are relative to the fragment.
-fn fetch_attachment(func: &mut Function, inst: Inst, image: ImageAccess) {
+/// The coordinates of an attachment are relative to the fragment and its layer.
+fn fetch_attachment(func: &mut Function, inst: Inst, image: ImageAccess, multiview: bool) {
     let coordinates = func.args(inst)[1];
     let base = func.ty(coordinates).base;
     let mut b = Builder::before(func, inst);
     let value = SystemValue::FragCoord;
     let fragment = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
     let mut lanes = Vec::new();
-    for lane in 0..b.func.ty(coordinates).lanes {
+    for lane in 0..Dim::Subpass.coordinates() {
         let coordinate = b.extract(coordinates, lane);
-        if lane >= Dim::Subpass.coordinates() {
-            lanes.push(coordinate);
-            continue;
-        }
         let at = b.extract(fragment, lane);
         let at = b.alu(Op::FFloor, &[at]);
         let at = b.convert(Op::F2I, base, at);
         lanes.push(b.alu(Op::IAdd, &[at, coordinate]));
     }
+    let value = if multiview { SystemValue::ViewIndex } else { SystemValue::Layer };
+    let layer = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
+    let layer = if base == Base::B32 { layer } else { b.convert(Op::U2U, base, layer) };
+    lanes.push(if image.flags.has(ImageFlags::ARRAY) {
+        let coordinate = b.extract(coordinates, Dim::Subpass.coordinates());
+        b.alu(Op::IAdd, &[layer, coordinate])
+    } else {
+        layer
+    });
     let sum = b.vec(&lanes);
     let level = b.u32(0);
     func.args_mut(inst)[1] = sum;
-    let image = ImageAccess { dim: Dim::D2, ..image };
+    let image = ImageAccess { dim: Dim::D2, flags: image.flags.or(ImageFlags::ARRAY), ..image };
     let one_level = image.flags.any(ImageFlags::MS.or(ImageFlags::LOD));
     let level = (!one_level).then_some((ImageFlags::LOD, level));
     set_operands(func, inst, image, ImageFlags::NONE, level.as_slice());

@@ -3,6 +3,7 @@
 use super::super::apply;
 use super::super::lanes::{bits, splat};
 use super::super::machine::Machine;
+use super::super::operand::number;
 use super::super::wave::Wave;
 use super::op::{DsKind, DsOp};
 use super::result::{put, unknown_of};
@@ -33,7 +34,7 @@ fn swizzled(pattern: u32, lane: usize, generation: Gfx) -> usize {
 
 /// `ds_swizzle_b32`.
 pub(super) fn swizzle(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64) {
-    let Some(source) = ds.address.and_then(|reg| wave.v.get(usize::from(reg.index())).copied()) else {
+    let Some(source) = ds.address.and_then(|reg| wave.v.get(usize::from(number(reg))).copied()) else {
         return;
     };
     let unknown = unknown_of(wave, ds.address);
@@ -49,7 +50,7 @@ pub(super) fn swizzle(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lan
 
 /// `ds_permute_b32` and `ds_bpermute_b32`.
 pub(super) fn permute(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64, base: &Lanes) {
-    let Some(source) = ds.data[0].and_then(|reg| wave.v.get(usize::from(reg.index())).copied()) else {
+    let Some(source) = ds.data[0].and_then(|reg| wave.v.get(usize::from(number(reg))).copied()) else {
         return;
     };
     let unknown = unknown_of(wave, ds.data[0]);

@@ -8,6 +8,7 @@ use super::super::fault::FaultKind;
 use super::super::issue;
 use super::super::lanes::{bits, splat};
 use super::super::machine::Machine;
+use super::super::operand::number;
 use super::super::pending::Locks;
 use super::super::wave::Wave;
 use super::op::{DsKind, DsOp};
@@ -106,7 +107,7 @@ pub(super) fn exec(
     }
     let dst = match (ds.dst, action) {
         (_, Action::Store) | (None, _) => Dst::None,
-        (Some(reg), _) => Dst::Vgpr(reg.index() as u8),
+        (Some(reg), _) => Dst::Vgpr(number(reg)),
     };
     let access = Access {
         at: decoded.at,

@@ -7,6 +7,7 @@ use super::super::fault::FaultKind;
 use super::super::issue;
 use super::super::lanes::splat;
 use super::super::machine::Machine;
+use super::super::operand::number;
 use super::super::pending::Locks;
 use super::super::wave::Wave;
 use super::op::{DsKind, DsOp};
@@ -25,11 +26,11 @@ pub(super) fn put(
     values: &[Lanes],
     unknown: &[Lanes],
 ) {
-    let there = |reg: &Reg| usize::from(reg.index()) + values.len() <= wave.v.len();
+    let there = |reg: &Reg| usize::from(number(*reg)) + values.len() <= wave.v.len();
     let Some(reg) = ds.dst.filter(there) else {
         return machine.fault(wave, FaultKind::NoRegister);
     };
-    let dst = Dst::Vgpr(reg.index() as u8);
+    let dst = Dst::Vgpr(number(reg));
     let space =
         if ds.gds || matches!(ds.kind, DsKind::Sync(_)) { MemorySpace::Gds } else { MemorySpace::Lds };
     let access = Access::made(machine.offset(), space, dst, lanes, values.len());
@@ -52,7 +53,7 @@ pub(super) fn put(
 
 pub(super) fn unknown_of(wave: &Wave, reg: Option<Reg>) -> Lanes {
     let state = wave.unknown.as_ref();
-    reg.and_then(|reg| state?.v.get(usize::from(reg.index())).copied()).unwrap_or(splat(0))
+    reg.and_then(|reg| state?.v.get(usize::from(number(reg))).copied()).unwrap_or(splat(0))
 }
 
 pub(super) fn data(

@@ -1,11 +1,13 @@
 //! gfx6 to gfx9: distances in wait states, and groups of scalar memory instructions.
 
+use super::matrix::LanesRole;
 use super::*;
 use std::collections::VecDeque;
 use unwedge_isa::amdgcn::model::{Class, Field};
 
-/// Wait states that are remembered: the most that a rule asks for.
+/// Wait states that are remembered: the most that a rule asks for, and one about matrices.
 const MEMORY: u32 = 5;
+const MATRIX_MEMORY: u32 = 20;
 /// The hardware registers MODE and TRAPSTS of `s_setreg`, and the bit of MODE that skips vector instructions.
 const MODE: i32 = 1;
 const TRAPSTS: i32 = 3;
@@ -13,21 +15,23 @@ const VSKIP: i32 = 28;
 
 /// An instruction that was executed.
 #[derive(Debug, Clone, Copy)]
-struct Done {
-    at: u32,
-    unit: Unit,
+pub(super) struct Done {
+    pub(super) at: u32,
+    pub(super) unit: Unit,
     /// Registers it wrote, that nothing else has written since.
-    writes: Regs,
+    pub(super) writes: Regs,
     /// Wait states since it was issued.
-    age: u32,
+    pub(super) age: u32,
     /// The hardware register it sets.
     hwreg: Option<i32>,
     /// Of a store: registers of its data, if there are more than two.
     wide_data: Regs,
     /// It compares, and writes `exec`.
-    vcmpx: bool,
+    pub(super) vcmpx: bool,
     /// It changes whether vector instructions are skipped.
     vskip: bool,
+    /// CDNA: what it is to rules about vector registers.
+    pub(super) lanes: LanesRole,
 }
 
 /// Scalar memory instructions that followed each other.
@@ -43,7 +47,7 @@ struct Clause {
 #[derive(Debug, Default)]
 pub(super) struct Distances {
     /// The oldest first.
-    done: VecDeque<Done>,
+    pub(super) done: VecDeque<Done>,
     clause: Clause,
     /// gfx6 and gfx7: scalar memory was read, and whether it has been waited for.
     vccz: Option<(u32, bool)>,
@@ -53,7 +57,7 @@ pub(super) struct Distances {
 
 impl Distances {
     /// The latest instruction less than so many wait states ago of which something holds.
-    fn within(&self, states: u32, holds: impl Fn(&Done) -> bool) -> Option<u32> {
+    pub(super) fn within(&self, states: u32, holds: impl Fn(&Done) -> bool) -> Option<u32> {
         let mut lately = self.done.iter().rev().take_while(|done| done.age < states);
         lately.find(|done| holds(done)).map(|done| done.at)
     }
@@ -67,8 +71,12 @@ impl Distances {
     ) {
         let (unit, effects) = (class.unit, &decoded.effects);
         self.distances(decoded, class, gpu.generation(), found);
+        let lanes = LanesRole::of(&decoded.inst, gpu);
+        if gpu.has_agprs() {
+            self.of_cdna(decoded, unit, lanes, gpu.generation(), found);
+        }
         self.scalar_memory(decoded, unit, effects, gpu, found);
-        self.remember(decoded, unit, effects);
+        self.remember(decoded, unit, effects, lanes);
     }
 
     fn distances(&self, decoded: &DecodedInst, class: HazardClass, generation: Gfx, found: &mut BrokenRules) {
@@ -80,7 +88,8 @@ impl Distances {
             rule("vskip", self.within(2, |done| done.vskip));
         }
         if unit == Unit::Valu && generation >= Gfx::Gfx7 {
-            rule("vmem_store_data", self.within(1, |done| done.wide_data.meets(&effects.writes)));
+            let states = if generation >= Gfx::Gfx940 { 2 } else { 1 };
+            rule("vmem_store_data", self.within(states, |done| done.wide_data.meets(&effects.writes)));
         }
         if class.plain {
             return;
@@ -197,16 +206,17 @@ impl Distances {
         }
     }
 
-    fn remember(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects) {
+    fn remember(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, lanes: LanesRole) {
         let inst = &decoded.inst;
         let row = inst.row();
-        let states = if row.role == Role::Nop { (immediate(inst) as u32 & 7) + 1 } else { 1 };
+        let states = if row.role == Role::Nop { (immediate(inst) as u32 & 15) + 1 } else { 1 };
         // Only the last one that wrote a register matters to it.
         for done in &mut self.done {
             done.age += states;
             done.writes = done.writes.without(&effects.writes);
         }
-        while self.done.front().is_some_and(|done| done.age >= MEMORY) {
+        let memory = |done: &Done| if done.lanes.is_matrix() { MATRIX_MEMORY } else { MEMORY };
+        while self.done.front().is_some_and(|done| done.age >= memory(done)) {
             self.done.pop_front();
         }
         let mut wide_data = Regs::default();
@@ -236,6 +246,7 @@ impl Distances {
             wide_data,
             vcmpx: row.traits.has(Trait::Cmpx),
             vskip: row.role == Role::SetReg && immediate(inst) & 0x7ff == MODE | VSKIP << 6,
+            lanes,
         });
     }
 

@@ -212,11 +212,15 @@ impl Results {
         if depctr(inst, &waits::SA_SDST) {
             self.salu.clear();
         }
-        // Scalar memory waits for all scalar results.
-        if unit == Unit::Smem || depctr(inst, &waits::VA_VCC) {
+        // Memory instructions wait for all scalar results.
+        let memory = matches!(unit, Unit::Smem | Unit::Vmem);
+        if memory {
+            self.salu.clear();
+        }
+        if memory || depctr(inst, &waits::VA_VCC) {
             self.valu.regs = self.valu.regs.without(&vcc);
         }
-        if unit == Unit::Smem || depctr(inst, &waits::VA_SDST) {
+        if memory || depctr(inst, &waits::VA_SDST) {
             self.valu.regs = self.valu.regs.both(&vcc);
         }
         if !matches!(unit, Unit::Valu | Unit::Salu) {
@@ -268,6 +272,8 @@ impl Results {
             self.salu.clear();
         }
         match unit {
+            // Memory instructions wait for all scalar results.
+            Unit::Smem | Unit::Vmem => self.salu.clear(),
             Unit::Salu => {
                 if let Some((.., first)) = self.salu.iter().find(|(regs, ..)| regs.meets(&reads)) {
                     found.push(("valu_mask_write", *first));

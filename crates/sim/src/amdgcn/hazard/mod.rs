@@ -9,6 +9,7 @@
 mod distance;
 mod gfx10;
 mod gfx11;
+mod matrix;
 
 use super::counters::WaitCounter;
 use super::decoded::DecodedInst;
@@ -92,14 +93,12 @@ impl Hazards {
         let (unit, effects) = (class.unit, &decoded.effects);
         let mut found = Vec::new();
         match gpu.generation() {
-            Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => {
+            gfx if gfx < Gfx::Gfx10 => {
                 self.distances.issue(decoded, class, gpu, &mut found);
             }
             Gfx::Gfx10 => self.late.issue(decoded, unit, effects, &mut found),
             Gfx::Gfx10_3 => {}
-            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => {
-                self.results.issue(decoded, unit, effects, gpu, &mut found)
-            }
+            _ => self.results.issue(decoded, unit, effects, gpu, &mut found),
         }
         found
     }

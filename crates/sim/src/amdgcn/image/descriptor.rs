@@ -144,7 +144,7 @@ impl Image {
             _ if twelve => field(1, 12, 5),
             _ if eleven => field(1, 16, 4),
             _ if ten => field(5, 4, 4),
-            Gfx::Gfx9 | Gfx::Gfx906 => field(5, 28, 4),
+            gfx if gfx.is_gfx9() => field(5, 28, 4),
             _ => last_level,
         };
         let lod = match generation {
@@ -155,13 +155,13 @@ impl Image {
         let (first, last) = match generation {
             _ if twelve => (field(4, 16, 14), depth),
             _ if ten => (field(4, 16, 13), depth),
-            Gfx::Gfx9 | Gfx::Gfx906 => (field(5, 0, 13), depth),
+            gfx if gfx.is_gfx9() => (field(5, 0, 13), depth),
             _ => (field(5, 0, 13), field(5, 13, 13)),
         };
         let flat = matches!(kind, ImageType::D1 | ImageType::D2 | ImageType::Msaa);
         let pitch = match generation {
             Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => Some(field(4, 13, 14) + 1),
-            Gfx::Gfx9 | Gfx::Gfx906 => Some(field(4, 13, 16) + 1),
+            gfx if gfx.is_gfx9() => Some(field(4, 13, 16) + 1),
             Gfx::Gfx10 => None,
             // Where depth means nothing it is the pitch, if it can be.
             _ if flat => Some(if twelve { field(4, 0, 16) } else { field(4, 0, 14) } + 1),

@@ -18,6 +18,7 @@ use super::fault::FaultKind;
 use super::issue;
 use super::lanes::{bits, splat};
 use super::machine::Machine;
+use super::operand::number;
 use super::texel::{Halves, IDENTITY, Texel};
 use super::wave::Wave;
 use descriptor::{DescriptorKind, Image};
@@ -260,7 +261,7 @@ fn texels(
             }
         }
     }
-    let dst = access.data.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
+    let dst = access.data.map_or(Dst::None, |reg| Dst::Vgpr(number(reg)));
     let (action, form, pieces) = match access.kind {
         ImageKind::Atomic { small, wide, returns, compares } => {
             // Four components are a value of 64 bits and one to compare with.
@@ -340,7 +341,7 @@ fn return_values(
         texel.registers_of(values[lane], &mut out);
         read.values.iter_mut().zip(out).for_each(|(place, value)| place[lane] = value);
     }
-    let dst = Dst::Vgpr(first.index() as u8);
+    let dst = Dst::Vgpr(number(first));
     let made = access::Access::made(decoded.at, MemorySpace::Global, dst, lanes, count);
     let counter = vector_counters(machine.gpu.generation(), true, sampled);
     issue::ready(machine, wave, made, read, &[counter]);

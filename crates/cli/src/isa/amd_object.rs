@@ -1,0 +1,68 @@
+//! Which code object is meant, of a file that holds several.
+
+use crate::args::AmdTarget;
+use crate::failure::{Failure, complain};
+use std::fmt::Write as _;
+use unwedge::base::Severity;
+use unwedge::capture::bundle::{Bundle, BundleEntry};
+use unwedge::capture::elf;
+use unwedge::files::Input;
+use unwedge::isa::amdgcn::Gpu;
+use unwedge_view::Style;
+use unwedge_view::info::objects::{ObjectSummary, table};
+
+/// The code object of a bundle, program or archive that `--object` or `--gpu` chooses, or the only one; any other file as it is.
+///
+/// # Errors
+/// When none is chosen, or several.
+pub(super) fn chosen(input: Input, target: &AmdTarget, limit: u64) -> Result<Input, Failure> {
+    let Some(bundle) = Bundle::read(&input.bytes, limit) else {
+        return match target.object {
+            Some(_) => {
+                Err(Failure::Usage(format!("{}: --object is for files that hold several", input.name)))
+            }
+            None => Ok(input),
+        };
+    };
+    for lost in bundle.diagnostics.iter().filter(|lost| lost.severity == Severity::Loss) {
+        complain!("{}: {lost}", input.name);
+    }
+    let objects: Vec<&BundleEntry> = bundle.code_objects().collect();
+    let wanted = target.gpu.as_deref().map(Gpu::new).transpose();
+    let wanted = wanted.map_err(|wrong| Failure::Usage(wrong.to_string()))?;
+    let fits = |entry: &&BundleEntry| {
+        let of = |gpu: &Gpu| {
+            elf::read(bundle.bytes(entry))
+                .is_ok_and(|object| object.processor().is_some() && object.other_processor(gpu).is_none())
+        };
+        wanted.as_ref().is_none_or(of)
+    };
+    let fitting: Vec<&BundleEntry> = match target.object {
+        Some(number) => objects.get(number).copied().into_iter().collect(),
+        None => objects.iter().copied().filter(fits).collect(),
+    };
+    if let [entry] = fitting[..] {
+        let name = format!("{} > {}", input.name, entry.name());
+        let bytes = bundle.bytes(entry).to_vec();
+        let diagnostics = input.diagnostics.clone();
+        return Ok(Input { name, bytes, diagnostics, compression: Vec::new(), stored: input.stored });
+    }
+    let mut message = input.name.clone();
+    let _ = match (&fitting[..], target.object, &wanted) {
+        _ if objects.is_empty() => write!(message, ": holds no code object of an AMD GPU"),
+        ([], Some(number), _) => write!(message, ": no code object {number}"),
+        ([], _, Some(gpu)) => write!(message, ": no code object for {}", gpu.name()),
+        (_, _, Some(gpu)) => {
+            write!(message, ": several code objects for {}: choose one with --object", gpu.name())
+        }
+        _ => write!(message, ": several code objects: choose one with --gpu or --object"),
+    };
+    if !objects.is_empty() {
+        let mut rows = Vec::new();
+        let listed = ObjectSummary::of_bundle(&bundle);
+        // Nothing is written but to memory.
+        let _ = table(&listed, Style { colour: false }, &mut rows);
+        message.push_str(String::from_utf8_lossy(&rows).trim_end());
+    }
+    Err(Failure::NotFound(message))
+}
