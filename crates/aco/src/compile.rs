@@ -28,9 +28,6 @@ impl Options {
 /// Why a shader is not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// A GPU whose hazards are not built.
-    #[error("code for {0} (CDNA) is not made yet")]
-    Gpu(&'static str),
     /// A stage that is not built.
     #[error("{} shaders are not compiled yet", .0.name())]
     Stage(Stage),
@@ -141,9 +138,6 @@ pub fn front(
 ) -> Result<Masked, CompileError> {
     if shader.info.stage != Stage::Compute {
         return Err(CompileError::Stage(shader.info.stage));
-    }
-    if options.gpu.has_agprs() {
-        return Err(CompileError::Gpu(options.gpu.name()));
     }
     let float_mode = float_mode(&shader.info)?;
     lower::lower(shader, options);

@@ -7,7 +7,7 @@ use unwedge_isa::amdgcn::codec::InstEncodeError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FinishError {
     /// Code for the GPU is not made: it has hazards of its own.
-    #[error("{0} is not compiled for yet")]
+    #[error("code for {0} (CDNA) is not made yet")]
     Gpu(&'static str),
     /// A pseudo instruction, or a form of one, has no lowering yet.
     #[error("{inst}: {name} is not lowered yet ({reason})")]

@@ -5,7 +5,7 @@ use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
 use crate::{allocate, edges, eliminate, hardware, hazards, jumps, live, machine, waits};
-use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_isa::amdgcn::Gpu;
 
 /// How many registers a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub fn finish_watched(
     limits: &Limits,
     watch: &mut dyn FnMut(BackPhase, &Program),
 ) -> Result<Code, FinishError> {
-    if matches!(program.gpu.generation(), Gfx::Gfx908 | Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950) {
+    if program.gpu.has_agprs() {
         return Err(FinishError::Gpu(program.gpu.name()));
     }
     let variants = Variants::of(&program.gpu);

@@ -145,9 +145,7 @@ fn unit(row: &InstRow) -> ExecUnit {
         | Format::Mai
         | Format::MaiScaled
         | Format::Vopd
-        | Format::Vinterp
-        | Format::Mai
-        | Format::MaiScaled => ExecUnit::Valu,
+        | Format::Vinterp => ExecUnit::Valu,
     }
 }
 
