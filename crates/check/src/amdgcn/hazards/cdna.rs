@@ -193,6 +193,11 @@ impl Hazards {
             return found(by([Rule::XdlUse, Rule::SgemmUse, Rule::DgemmMemory]));
         }
         if op.is_valu() && hit(&|_| true) {
+            // What gfx950 only writes LLVM has wait as long as on gfx94x.
+            if first == MfmaKind::Dgemm && self.generation == Gfx::Gfx950 && !hit(&|r| r.reads) {
+                let rule = Rule::DgemmValu;
+                return Some((rule, rule.info().distance_in(Gfx::Gfx940, p.extra)));
+            }
             return found(by([Rule::XdlUse, Rule::SgemmUse, Rule::DgemmValu]));
         }
         None

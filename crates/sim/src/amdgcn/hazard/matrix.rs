@@ -235,6 +235,14 @@ impl Distances {
                     }
                     _ => step.result_states(generation),
                 };
+                // What gfx950 only writes LLVM has wait as long as on gfx94x.
+                if first == MatrixUnit::Dgemm && !memory && generation >= Gfx::Gfx950 {
+                    let near = self.too_near(&reads, |step| of_unit(first, states(step), step));
+                    let written =
+                        |step: &MatrixStep| of_unit(first, step.result_states(generation).min(11), step);
+                    rule(name, near.or_else(|| self.too_near(&writes, written)));
+                    continue;
+                }
                 rule(name, self.too_near(&used, |step| of_unit(first, states(step), step)));
             }
         }
