@@ -148,28 +148,29 @@ fn fall_through(program: &mut Program) {
     }
 }
 
-/// A phi with one operand copies it: at the start of the linear part of its block, or of the logical part.
+/// A phi with one operand copies it: a linear one where it is, a logical one at the end of the logical part of its predecessor, as a scalar operand
+/// is alive there and need not be on other ways to the phi.
 fn single_phis(program: &mut Program) {
     for block in program.blocks.keys() {
         let insts = std::mem::take(&mut program.blocks[block].insts);
-        let (mut copies, mut rest) = (Vec::new(), Vec::new());
+        let (mut rest, mut copies, mut early) = (Vec::new(), Vec::new(), Vec::new());
         for inst in insts {
-            let single = program.op(inst).is_phi() && program.operands(inst).len() == 1;
-            if single {
-                copies.push((inst, program.op(inst).is(Pseudo::Phi)));
-                program[inst].op = Op::Pseudo(Pseudo::ParallelCopy);
-            } else {
+            if !program.op(inst).is_phi() || program.operands(inst).len() != 1 {
                 rest.push(inst);
+                continue;
             }
+            let logical = program.op(inst).is(Pseudo::Phi);
+            program[inst].op = Op::Pseudo(Pseudo::ParallelCopy);
+            if logical { early.push(inst) } else { copies.push(inst) }
         }
-        for logical in [true, false] {
-            let starts = |inst: &_| logical && program.op(*inst).is(Pseudo::LogicalStart);
-            let phis = rest.iter().take_while(|inst| program.op(**inst).is_phi()).count();
-            let at = rest.iter().position(starts).map_or(phis, |at| at + 1);
-            let own = copies.iter().filter(|copy| copy.1 == logical).map(|copy| copy.0);
-            rest.splice(at..at, own.collect::<Vec<_>>());
-        }
+        let phis = rest.iter().take_while(|inst| program.op(**inst).is_phi()).count();
+        rest.splice(phis..phis, copies);
         program.blocks[block].insts = rest;
+        let Some(&pred) = program.blocks[block].logical_preds.first() else { continue };
+        let insts = &program.blocks[pred].insts;
+        let end = insts.iter().rposition(|inst| program.op(*inst).is(Pseudo::LogicalEnd));
+        let at = end.unwrap_or(insts.len().saturating_sub(1));
+        program.blocks[pred].insts.splice(at..at, early);
     }
 }
 
