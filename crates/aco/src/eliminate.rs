@@ -31,11 +31,14 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
             let of_edges = if op.is(Pseudo::LinearPhi) { &mut linear } else { &mut logical };
             let definition = program.definitions(inst)[0];
             for (pred, operand) in preds.iter().zip(program.operands(inst)) {
-                if operand.is_undef() {
-                    continue;
-                }
+                // The wave reads scalar registers on every way; nobody sees what a vector register holds of lanes that came from elsewhere.
+                let from = match operand.is_undef() {
+                    true if definition.class.is_linear() => Operand::constant(0, definition.class),
+                    true => continue,
+                    false => Operand { kill: false, first_kill: false, ..*operand },
+                };
                 of_edges[pred.index()].to.push(definition);
-                of_edges[pred.index()].from.push(Operand { kill: false, first_kill: false, ..*operand });
+                of_edges[pred.index()].from.push(from);
             }
         }
         let rest = insts.into_iter().filter(|inst| !program.op(*inst).is_phi()).collect();
