@@ -33,7 +33,7 @@ fn an_unknown_adreno_is_explained_as_the_one_that_is_named() {
     let (_, out, _) = outcome(&["explain", "--json", "--chip", "a7xx", "-"], &dump);
     let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(report["taken_as"], "a7xx");
-    assert!(report["signature"].as_str().is_some_and(|s| s.starts_with("a7xx/")), "{out}");
+    assert!(report["signature"].as_str().is_some_and(|s| s.starts_with("adreno/a7xx/")), "{out}");
 }
 
 #[test]
