@@ -53,6 +53,9 @@ pub struct AmdCheck {
     /// Which GPU.
     #[command(flatten)]
     pub target: AmdTarget,
+    /// The code object of this number of a bundle, program or archive, as `unwedge info` lists them
+    #[arg(long, value_name = "NUMBER")]
+    pub object: Option<usize>,
     /// Only this function of a code object
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
@@ -113,15 +116,12 @@ fn clap_num(text: &str) -> Result<u32, std::num::ParseIntError> {
 /// Which GPU.
 #[derive(Args, Debug)]
 pub struct AmdTarget {
-    /// LLVM's name or the chip's: gfx1030, navi21. A code object tells it
+    /// LLVM's name or the chip's: gfx1030, navi21. Code objects name theirs
     #[arg(long, value_name = "GPU")]
     pub gpu: Option<String>,
     /// Modes of the GPU, as LLVM's -mattr has them: +wavefrontsize64, +real-true16, +xnack
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub features: Option<String>,
-    /// The code object of this number of a bundle, program or archive, as `unwedge info` lists them
-    #[arg(long, value_name = "NUMBER")]
-    pub object: Option<usize>,
 }
 
 /// `amd asm`
@@ -178,6 +178,9 @@ pub struct AmdDisasm {
     /// Which GPU.
     #[command(flatten)]
     pub target: AmdTarget,
+    /// The code object of this number of a bundle, program or archive, as `unwedge info` lists them
+    #[arg(long, value_name = "NUMBER")]
+    pub object: Option<usize>,
     /// The bytes of an instruction per line, in hexadecimal; prints one line for each, `error: …` where that is not possible
     #[arg(long, conflicts_with_all = ["words", "function"])]
     pub hex: bool,
@@ -200,6 +203,9 @@ pub struct AmdRun {
     /// Which GPU.
     #[command(flatten)]
     pub target: AmdTarget,
+    /// The code object of this number of a bundle, program or archive, as `unwedge info` lists them
+    #[arg(long, value_name = "NUMBER")]
+    pub object: Option<usize>,
     /// The function of a code object to run; the first kernel, or the first function, if not said
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,

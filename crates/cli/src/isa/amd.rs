@@ -73,7 +73,7 @@ fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
         return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", file.input.name)));
     }
     refuse_dump(&file, "amd disasm")?;
-    let input = &amd_object::chosen(file.input, &args.target, global.max_size)?;
+    let input = &amd_object::chosen(file.input, &args.target, args.object, global.max_size)?;
     // Opened when there is something to show.
     let mut out: Option<Output> = None;
     let mut write = |part: &str| {

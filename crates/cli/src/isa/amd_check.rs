@@ -37,7 +37,10 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
     if args.shader.is_some() {
         return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", file.input.name)));
     }
-    let file = CodeFile { input: amd_object::chosen(file.input, &args.target, global.max_size)?, ..file };
+    let file = CodeFile {
+        input: amd_object::chosen(file.input, &args.target, args.object, global.max_size)?,
+        ..file
+    };
     let input = &file.input;
     let mut outcome = Outcome::Complete;
     let (gpu, codes) = match elf::read(&input.bytes) {

@@ -15,9 +15,14 @@ use unwedge_view::info::objects::{ObjectSummary, table};
 ///
 /// # Errors
 /// When none is chosen, or several.
-pub(super) fn chosen(input: Input, target: &AmdTarget, limit: u64) -> Result<Input, Failure> {
+pub(super) fn chosen(
+    input: Input,
+    target: &AmdTarget,
+    number: Option<usize>,
+    limit: u64,
+) -> Result<Input, Failure> {
     let Some(bundle) = Bundle::read(&input.bytes, limit) else {
-        return match target.object {
+        return match number {
             Some(_) => {
                 Err(Failure::Usage(format!("{}: --object is for files that hold several", input.name)))
             }
@@ -37,7 +42,7 @@ pub(super) fn chosen(input: Input, target: &AmdTarget, limit: u64) -> Result<Inp
         };
         wanted.as_ref().is_none_or(of)
     };
-    let fitting: Vec<&BundleEntry> = match target.object {
+    let fitting: Vec<&BundleEntry> = match number {
         Some(number) => objects.get(number).copied().into_iter().collect(),
         None => objects.iter().copied().filter(fits).collect(),
     };
@@ -48,7 +53,7 @@ pub(super) fn chosen(input: Input, target: &AmdTarget, limit: u64) -> Result<Inp
         return Ok(Input { name, bytes, diagnostics, compression: Vec::new(), stored: input.stored });
     }
     let mut message = input.name.clone();
-    let _ = match (&fitting[..], target.object, &wanted) {
+    let _ = match (&fitting[..], number, &wanted) {
         _ if objects.is_empty() => write!(message, ": holds no code object of an AMD GPU"),
         ([], Some(number), _) => write!(message, ": no code object {number}"),
         ([], _, Some(gpu)) => write!(message, ": no code object for {}", gpu.name()),
