@@ -59,7 +59,7 @@ fn nan(m: &Mode, to: Factor, negative: bool) -> u32 {
         Special::Ieee => signed(sign - 2),
         Special::OneNan => signed(sign - 1),
         // There is none: the greatest number.
-        Special::Finite => sign - 1 | if negative { sign } else { 0 },
+        Special::Finite => (sign - 1) | if negative { sign } else { 0 },
     }
 }
 
