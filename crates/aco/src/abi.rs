@@ -173,8 +173,10 @@ impl Uses {
                 _ => {}
             }
         }
-        (sets.sort_unstable(), sets.dedup());
-        (words.sort_unstable(), words.dedup());
+        sets.sort_unstable();
+        sets.dedup();
+        words.sort_unstable();
+        words.dedup();
         let push = if !inline || words.len() > INLINE_PUSH_WORDS as usize {
             Push::Memory
         } else if words.is_empty() {

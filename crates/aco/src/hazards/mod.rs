@@ -76,9 +76,7 @@ impl Cure {
     fn inst(self, gpu: &Gpu) -> Option<MachineInst> {
         match self {
             Cure::Nop(states) => plain(Opcode::s_nop, &[Operand::Imm(i32::from(states) - 1)], gpu),
-            Cure::Depctr(mask) => {
-                plain(Opcode::s_waitcnt_depctr, &[Operand::Imm((u16::MAX & !mask).into())], gpu)
-            }
+            Cure::Depctr(mask) => plain(Opcode::s_waitcnt_depctr, &[Operand::Imm((!mask).into())], gpu),
             Cure::NullMove => {
                 plain(Opcode::s_mov_b32, &[Operand::reg(Reg::NULL, 1), Operand::Inline(128)], gpu)
             }

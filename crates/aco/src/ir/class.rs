@@ -49,7 +49,7 @@ impl RegClass {
 
     /// A bank and a size in bytes. Scalar and linear vector registers are whole: `None` otherwise, and for no or too many bytes.
     pub const fn new(bank: Bank, bytes: u8) -> Option<RegClass> {
-        let whole = matches!(bank, Bank::Vgpr) || bytes % 4 == 0;
+        let whole = matches!(bank, Bank::Vgpr) || bytes.is_multiple_of(4);
         if bytes == 0 || bytes > RegClass::MAX_BYTES || !whole {
             return None;
         }
@@ -98,7 +98,7 @@ impl RegClass {
 
     /// Whether it ends within a register.
     pub const fn is_subdword(self) -> bool {
-        self.bytes % 4 != 0
+        !self.bytes.is_multiple_of(4)
     }
 
     /// The same bank with another size.

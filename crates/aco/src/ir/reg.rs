@@ -83,7 +83,7 @@ impl fmt::Display for RegRun {
             _ => name,
         };
         f.write_str(&name)?;
-        if self.first.byte() != 0 || self.bytes % 4 != 0 {
+        if self.first.byte() != 0 || !self.bytes.is_multiple_of(4) {
             let first = self.first.byte();
             write!(f, ".b{first}-{}", u16::from(first) + u16::from(self.bytes) - 1)?;
         }

@@ -336,7 +336,7 @@ impl Selector<'_> {
                     self.salu(opcode, class, &[yes, no, bit])
                 }
                 _ => {
-                    let (yes, no) = (self.to_sgpr(yes), self.to_sgpr(no));
+                    let (yes, no) = (self.in_sgpr(yes), self.in_sgpr(no));
                     let (yes, no) = (self.split(yes, 2), self.split(no, 2));
                     let parts: Vec<Operand> = yes
                         .into_iter()

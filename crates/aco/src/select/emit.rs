@@ -68,7 +68,7 @@ impl Selector<'_> {
     }
 
     /// The value in vector registers.
-    pub(super) fn to_vgpr(&mut self, operand: Operand) -> Operand {
+    pub(super) fn in_vgpr(&mut self, operand: Operand) -> Operand {
         let class = RegClass::vgpr(operand.class.dwords());
         match operand.source {
             Source::Undef => Operand::undef(class),
@@ -78,7 +78,7 @@ impl Selector<'_> {
     }
 
     /// A uniform value in scalar registers, or a constant.
-    pub(super) fn to_scalar(&mut self, operand: Operand) -> Operand {
+    pub(super) fn in_scalar(&mut self, operand: Operand) -> Operand {
         let class = RegClass::sgpr(operand.class.dwords());
         match operand.source {
             Source::Undef => Operand::undef(class),
@@ -88,8 +88,8 @@ impl Selector<'_> {
     }
 
     /// A uniform value in scalar registers.
-    pub(super) fn to_sgpr(&mut self, operand: Operand) -> Operand {
-        let operand = self.to_scalar(operand);
+    pub(super) fn in_sgpr(&mut self, operand: Operand) -> Operand {
+        let operand = self.in_scalar(operand);
         match operand.source {
             Source::Const(_) => self.copy(RegClass::sgpr(operand.class.dwords()), operand),
             _ => operand,
@@ -104,7 +104,7 @@ impl Selector<'_> {
             _ => {
                 let parts: Vec<Operand> = parts
                     .iter()
-                    .map(|part| if class.is_sgpr() { self.to_scalar(*part) } else { *part })
+                    .map(|part| if class.is_sgpr() { self.in_scalar(*part) } else { *part })
                     .collect();
                 self.make(Pseudo::CreateVector, class, &parts)
             }
@@ -230,7 +230,7 @@ impl Selector<'_> {
         let mut literal = None;
         let mut new = Vec::with_capacity(operands.len());
         for (number, operand) in operands.iter().enumerate() {
-            let mut operand = self.to_scalar(*operand);
+            let mut operand = self.in_scalar(*operand);
             if let Some(bits) = operand.as_const()
                 && !self.is_inline(bits, types.get(number).copied().unwrap_or(Type::B32))
             {
@@ -330,11 +330,11 @@ impl Selector<'_> {
                 .as_const()
                 .filter(|bits| !selector.is_inline(*bits, types.get(at).copied().unwrap_or(Type::B32)))
         };
-        for at in 0..new.len() {
+        for (at, slot) in new.iter_mut().enumerate() {
             if Some(at) == mask {
                 continue;
             }
-            let operand = new[at];
+            let operand = *slot;
             let fits = if let Some(bits) = literal_is(self, at, &operand) {
                 let first = if gfx10 { true } else { short && plain && at == 0 };
                 let same = literal == Some(bits);
@@ -357,9 +357,9 @@ impl Selector<'_> {
                 !(literal.is_some() && !gfx10 && operand.as_const().is_some())
             };
             if !fits {
-                new[at] = self.to_vgpr(operand);
+                *slot = self.in_vgpr(operand);
             } else if operand.is_undef() && operand.class.is_sgpr() {
-                new[at] = Operand::undef(RegClass::vgpr(operand.class.dwords()));
+                *slot = Operand::undef(RegClass::vgpr(operand.class.dwords()));
             }
         }
         new

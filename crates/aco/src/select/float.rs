@@ -167,7 +167,7 @@ impl Selector<'_> {
                     let mut mods = Mods::default();
                     mods.set(Mod::Neg, 2);
                     // A constant has no sign to change.
-                    let operands = operands.map(|operand| self.to_vgpr(operand));
+                    let operands = operands.map(|operand| self.in_vgpr(operand));
                     self.valu_with(Opcode::v_add_f64, class, &operands, mods)
                 }
                 (Op::FDiv, Base::B16, Base::B16) => {

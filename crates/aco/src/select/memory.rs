@@ -25,7 +25,7 @@ impl Selector<'_> {
             Gfx::Gfx6 | Gfx::Gfx7 => bytes % 4 == 0 && bytes <= 255 * 4,
             _ => bytes <= 0xf_ffff,
         });
-        if fits { offset } else { self.to_sgpr(offset) }
+        if fits { offset } else { self.in_sgpr(offset) }
     }
 
     /// A scalar load of memory that does not change.
@@ -92,7 +92,7 @@ impl Selector<'_> {
     fn load_scalar_buffer(&mut self, inst: Inst) -> Selected<Vec<Operand>> {
         let args = self.func.args(inst);
         let (handle, offset) = (self.scalar(args[0]), self.scalar(args[1]));
-        let handle = self.to_sgpr(handle);
+        let handle = self.in_sgpr(handle);
         self.load_scalar(inst, handle, offset, self.result_words(inst))
     }
 
@@ -118,7 +118,7 @@ impl Selector<'_> {
             // Past the end of what is there may be nothing.
             return Err(self.unsupported(inst, Some("a number of words from an address")));
         }
-        let offset = self.to_scalar(offset);
+        let offset = self.in_scalar(offset);
         let offset = self.smem_offset(offset);
         let opcode = if buffer { from_buffer } else { address };
         let words = self.smem(opcode, RegClass::sgpr(size as u8), base, offset);
@@ -154,13 +154,13 @@ impl Selector<'_> {
 
     /// The address operands of a buffer instruction: vector address, descriptor, scalar offset; the constant offset.
     fn buffer_address(&mut self, handle: Operand, offset: Operand) -> ([Operand; 3], u64) {
-        let handle = self.to_sgpr(handle);
+        let handle = self.in_sgpr(handle);
         let none = Operand::c32(0);
         match offset.as_const() {
             Some(bytes) if bytes <= MAX_BUFFER_OFFSET - 64 => {
                 ([Operand::undef(RegClass::V1), handle, none], bytes)
             }
-            _ => ([self.to_vgpr(offset), handle, none], 0),
+            _ => ([self.in_vgpr(offset), handle, none], 0),
         }
     }
 
@@ -225,8 +225,8 @@ impl Selector<'_> {
     /// The address and the constant offset of an LDS instruction.
     fn lds_address(&mut self, offset: Operand) -> (Operand, u64) {
         match offset.as_const() {
-            Some(bytes) if bytes <= MAX_LDS_OFFSET - 128 => (self.to_vgpr(Operand::c32(0)), bytes),
-            _ => (self.to_vgpr(offset), 0),
+            Some(bytes) if bytes <= MAX_LDS_OFFSET - 128 => (self.in_vgpr(Operand::c32(0)), bytes),
+            _ => (self.in_vgpr(offset), 0),
         }
     }
 
@@ -304,7 +304,7 @@ impl Selector<'_> {
         let class = RegClass::vgpr(words.len() as u8);
         match words {
             [word] => {
-                let word = self.to_vgpr(*word);
+                let word = self.in_vgpr(*word);
                 // What is stored is read, whatever it is.
                 if word.is_undef() { self.copy(class, Operand::c32(0)) } else { word }
             }
@@ -401,7 +401,7 @@ impl Selector<'_> {
         let returns = wanted || with == without;
         let mut operands = vec![address, data];
         if let Some(compared) = compared {
-            let compared = self.to_vgpr(compared);
+            let compared = self.in_vgpr(compared);
             // The older instruction takes what is compared first.
             operands.insert(if gfx11 { 2 } else { 1 }, compared);
         }
@@ -448,7 +448,7 @@ impl Selector<'_> {
         };
         let (data, class) = match compared {
             Some(compared) => {
-                let pair = [data, self.to_vgpr(compared)];
+                let pair = [data, self.in_vgpr(compared)];
                 (self.create(RegClass::V2, &pair), RegClass::V2)
             }
             None => (data, RegClass::V1),

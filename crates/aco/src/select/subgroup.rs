@@ -28,7 +28,7 @@ impl Selector<'_> {
                 if !value.class.is_vgpr() {
                     vec![value]
                 } else {
-                    let lane = self.to_scalar(lane);
+                    let lane = self.in_scalar(lane);
                     vec![self.hw(Opcode::v_readlane_b32, RegClass::S1, &[value, lane])]
                 }
             }
@@ -40,7 +40,7 @@ impl Selector<'_> {
                     return Err(self.unsupported(inst, Some("on this GPU with this size of a wave")));
                 }
                 let address = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[Operand::c32(2), lane]);
-                let value = self.to_vgpr(value);
+                let value = self.in_vgpr(value);
                 vec![self.hw(Opcode::ds_bpermute_b32, RegClass::V1, &[address, value])]
             }
             _ => return Err(self.unsupported(inst, None)),

@@ -133,7 +133,7 @@ impl Selector<'_> {
                     Some(_) => Operand::c32(0),
                     None => self.valu(Opcode::v_lshrrev_b32, RegClass::V1, &[shift, index]),
                 };
-                vec![self.to_scalar(number)]
+                vec![self.in_scalar(number)]
             }
             _ => return Err(CompileError::SystemValue(value)),
         };
@@ -163,7 +163,7 @@ impl Selector<'_> {
     /// The size of a buffer: the third word of its descriptor, whose stride is 0.
     pub(super) fn buffer_size(&mut self, inst: Inst) -> Selected<()> {
         let handle = self.scalar(self.func.args(inst)[0]);
-        let handle = self.to_sgpr(handle);
+        let handle = self.in_sgpr(handle);
         let size = self.split(handle, 1).get(2).copied().unwrap_or(Operand::undef(RegClass::S1));
         self.define(self.func.result(inst), &[size]);
         Ok(())

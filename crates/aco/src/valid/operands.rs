@@ -282,10 +282,8 @@ fn constant_bus(program: &Program, inst: Inst, opcode: Opcode, violations: &mut 
     let variant_types = row_types(program, inst, opcode);
     for (operand, ty) in program.operands(inst).iter().zip(variant_types) {
         match operand.source {
-            Source::Const(bits) if !is_inline(program, bits, ty) => {
-                if !literals.contains(&bits) {
-                    literals.push(bits);
-                }
+            Source::Const(bits) if !is_inline(program, bits, ty) && !literals.contains(&bits) => {
+                literals.push(bits);
             }
             Source::Const(_) | Source::Undef => {}
             _ if operand.class.is_sgpr() => {

@@ -89,7 +89,7 @@ fn columns(read: &Read, width: u8) -> Read {
         for lane in 0..LANES {
             for at in 0..items {
                 let number = 16 * at + lane % 16;
-                let value = element(lane & !15 | number / items, number % items);
+                let value = element(lane & !15 | (number / items), number % items);
                 let to = at * width;
                 made[to / 32][lane] |= (value << (to % 32)) as u32;
                 if let Some(next) = made.get_mut(to / 32 + 1) {
