@@ -108,14 +108,17 @@ fn dwords(hex: &str) -> Vec<u32> {
     (0..hex.len() / 8).map(word).collect()
 }
 
-/// Results by shader: push constant and words.
-fn expected() -> Option<BTreeMap<String, Vec<(u32, Vec<u32>)>>> {
+/// By push constant: the words that the output holds.
+type Results = Vec<(u32, Vec<u32>)>;
+
+/// Results by shader.
+fn expected() -> Option<BTreeMap<String, Results>> {
     let text = data::text("adreno/compute/expected.csv.gz")?;
     let mut lines = text.lines();
     let header = data::cells(lines.next().unwrap_or_default());
     let column = |name: &str| header.iter().position(|cell| cell == name).expect("a column");
     let [name, push, words] = ["shader", "push_constant", "dst_words_hex"].map(column);
-    let mut expected: BTreeMap<String, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
+    let mut expected: BTreeMap<String, Results> = BTreeMap::new();
     for cells in lines.map(data::cells) {
         let push = cells[push].parse().expect("a push constant");
         expected.entry(cells[name].clone()).or_default().push((push, dwords(&cells[words])));

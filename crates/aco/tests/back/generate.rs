@@ -22,6 +22,9 @@ impl Random {
     }
 }
 
+/// One of the lists of a scope.
+type ListOf = fn(&Scope) -> &Vec<Temp>;
+
 /// Values that can be read at a place.
 #[derive(Clone, Default)]
 struct Scope {
@@ -308,11 +311,11 @@ impl Generator {
     /// Values of two ways: what one of them made, united by phis.
     fn unite(&mut self, before: &Scope, ways: [&Scope; 2], linear_too: bool) {
         self.scope = before.clone();
-        let new = |way: &Scope, list: fn(&Scope) -> &Vec<Temp>| -> Vec<Temp> {
+        let new = |way: &Scope, list: ListOf| -> Vec<Temp> {
             list(way).iter().copied().filter(|temp| !list(before).contains(temp)).collect()
         };
-        let mut phis: Vec<(Pseudo, fn(&Scope) -> &Vec<Temp>)> = vec![(Pseudo::Phi, |scope| &scope.vectors)];
-        phis.push((Pseudo::Phi, |scope| &scope.wide_vectors));
+        let mut phis: Vec<(Pseudo, ListOf)> =
+            vec![(Pseudo::Phi, |scope| &scope.vectors), (Pseudo::Phi, |scope| &scope.wide_vectors)];
         if linear_too {
             phis.push((Pseudo::LinearPhi, |scope| &scope.scalars));
             phis.push((Pseudo::LinearPhi, |scope| &scope.wide_scalars));

@@ -54,7 +54,7 @@ pub const MODELS: &[Model] = &[
     ("v_accvgpr_mov_b32", "i32", "i32", |[a, ..]| a),
     ("v_mov_b64", "i64", "i64", |[a, ..]| a),
     ("v_lshl_add_u64", "i64", "i64 i32 i64", |[a, b, c]| (a << (b & 7)).wrapping_add(c)),
-    ("v_prng_b32", "i32", "i32", |[a, ..]| (a << 1) ^ (a >> 31 & 1) * 0xc5),
+    ("v_prng_b32", "i32", "i32", |[a, ..]| (a << 1) ^ ((a >> 31 & 1) * 0xc5)),
     ("v_ashr_pk_i8_i32", "i32", "i32 i32 i32", |[a, b, c]| {
         byte(a, c, -128, 127) | byte(b, c, -128, 127) << 8
     }),

@@ -210,6 +210,9 @@ fn suspect(report: &Report) -> Option<Target> {
     }
 }
 
+/// Takes a stream, and the numbers of its packets between which it stopped.
+pub(crate) type StreamVisit<'a> = dyn FnMut(&Walkable<'_>, Option<(usize, usize)>) + 'a;
+
 /// Hands on the streams of a dump in their order: to the one that a report says it stopped in also the numbers of the first and
 /// last packet there, counted from 1 as [`find::unit`] counts.
 pub(crate) fn each_stream(
@@ -217,7 +220,7 @@ pub(crate) fn each_stream(
     dump: &Dump<'_>,
     db: &Db,
     max_size: u64,
-    visit: &mut dyn FnMut(&Walkable<'_>, Option<(usize, usize)>),
+    visit: &mut StreamVisit<'_>,
 ) {
     with_streams(dump, db, max_size, |streams, _| {
         let target = Target::of_report(report);
