@@ -79,7 +79,8 @@ pub fn show(view: View, bytes: &[u8], gpu: Gpu, out: &mut dyn Write) -> Result<(
         View::Disassemble | View::DisassembleWords => {
             let args = AmdDisasm {
                 file: "-".into(),
-                target: AmdTarget { gpu: Some(gpu.name().to_owned()), features: None, object: None },
+                target: AmdTarget { gpu: Some(gpu.name().to_owned()), features: None },
+                object: None,
                 hex: false,
                 words: view == View::DisassembleWords,
                 shader: None,
