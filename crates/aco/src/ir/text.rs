@@ -1,4 +1,4 @@
-//! The text of a program, for people and tests: printed by [`print`], read by [`parse`].
+//! The text of a program, for people and tests: printed by [`print()`], read by [`parse`].
 //!
 //! ```text
 //! program gfx1030 wave64 selected lds 0 scratch 0
