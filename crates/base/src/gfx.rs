@@ -69,6 +69,16 @@ impl Gfx {
     pub const fn is_gfx9(self) -> bool {
         self as u8 >= Gfx::Gfx9 as u8 && (self as u8) < Gfx::Gfx10 as u8
     }
+
+    /// Whether it is MI300 or MI350.
+    pub const fn is_mi300(self) -> bool {
+        matches!(self, Gfx::Gfx940 | Gfx::Gfx950)
+    }
+
+    /// Whether vector and accumulation registers are one file: from MI200 to MI350.
+    pub const fn has_unified_vgprs(self) -> bool {
+        matches!(self, Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950)
+    }
 }
 
 impl fmt::Display for Gfx {
@@ -137,7 +147,7 @@ impl GfxTarget {
             (9, 0, 8) => Gfx::Gfx908,
             (9, 0, 10) => Gfx::Gfx90a,
             (9, 4, _) => Gfx::Gfx940,
-            // Elsewhere the first two numbers tell, and both notations have them.
+            // Elsewhere the first two numbers are enough, and both notations have them.
             (major, minor, _) => return GcVersion { major, minor, revision: u8::MAX }.generation(),
         })
     }

@@ -13,14 +13,14 @@ fn every_packet_layout_is_of_a_packet() {
         for domain in amd.domains() {
             let name = domain.name();
             let others = ["SDMA_", "SIDMA_", "VCN_", "JPEG_", "MES_"];
-            let dma = others.iter().any(|prefix| name.starts_with(prefix));
+            let of_other_engine = others.iter().any(|prefix| name.starts_with(prefix));
             let known = name == "DISPATCH_INDIRECT_MEC" || name == "STATUS" || packets.contains(&name);
             // A layout that is the same everywhere is not taken away from generations without the packet.
             let elsewhere = Gfx::ALL.into_iter().any(|other| {
                 let other = db.amd_gpu(other);
                 (0..=255).any(|opcode| other.packet_name(opcode) == Some(name))
             });
-            assert!(dma || known || elsewhere, "{name} is no packet of any generation");
+            assert!(of_other_engine || known || elsewhere, "{name} is not a packet of any generation");
         }
     }
 }

@@ -59,7 +59,7 @@ fn set_bits(gpu: &Gpu, byte: u8) -> Vec<(&'static str, DescriptorBits)> {
         (place.byte == byte).then(|| (field().expect(directive.name).1, place))
     });
     let counts = [("VGPRS", VGPR_GRANULES), ("SGPRS", SGPR_GRANULES), ("ACCUM_OFFSET", ACCUM_OFFSET)];
-    let accumulates = matches!(gpu.generation(), Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950);
+    let accumulates = gpu.has_unified_vgprs();
     let counts = counts.into_iter().filter(move |(name, _)| *name != "ACCUM_OFFSET" || accumulates);
     of_directives.chain(counts.filter(|(_, place)| place.byte == byte)).collect()
 }

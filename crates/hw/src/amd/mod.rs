@@ -103,12 +103,12 @@ impl<'d> Amd<'d> {
         self.view.registers(1).iter()
     }
 
-    /// The layout that one of the facts' enumerations names for a number: `vcn_packet`, `mes_packet`.
+    /// The layout of a packet by its number in an enumeration of the tables: `vcn_packet`, `mes_packet`.
     pub fn packet_of(self, enumeration: &str, number: u32) -> Option<Domain<'d>> {
-        self.view.domain(self.view.enumeration(enumeration)?.name_of(u64::from(number))?)
+        self.view.domain(self.name_in(enumeration, number)?)
     }
 
-    /// The name that an enumeration of the facts has for a number.
+    /// The name of a number in an enumeration of the tables.
     pub fn name_in(self, enumeration: &str, number: u32) -> Option<&'d str> {
         self.view.enumeration(enumeration)?.name_of(u64::from(number))
     }
@@ -117,8 +117,8 @@ impl<'d> Amd<'d> {
     /// on gfx6 `SIDMA_COPY`.
     pub fn sdma_packet(self, header: u32) -> Option<Domain<'d>> {
         let name = match self.gfx {
-            Gfx::Gfx6 => self.view.enumeration("sidma_packet")?.name_of(u64::from(header >> 28))?,
-            _ => match self.view.enumeration("sdma_packet")?.name_of(u64::from(header & 0xffff))? {
+            Gfx::Gfx6 => self.name_in("sidma_packet", header >> 28)?,
+            _ => match self.name_in("sdma_packet", header & 0xffff)? {
                 "SDMA_COPY_LINEAR" if header & 1 << 27 != 0 => "SDMA_COPY_BROADCAST_LINEAR",
                 name => name,
             },

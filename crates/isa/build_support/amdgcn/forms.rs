@@ -276,7 +276,7 @@ impl Expand<'_> {
         }
         let narrow = !self.wide();
         // From MI200 on what has 64 bits fetches from one lane of each row.
-        let unified = (Gfx::Gfx90a..=Gfx::Gfx950).contains(&self.generation);
+        let unified = self.generation.has_unified_vgprs();
         let dpp_wide = unified && short && self.format != Format::Vopc || self.has("+dpp");
         let source_only = self.has("sdwa_source") && self.generation < Gfx::Gfx10;
         if short

@@ -74,8 +74,8 @@ fn implicit(row: &SourceRow, generation: Gfx) -> Option<Reg> {
 fn mods(row: &SourceRow, traits: Traits, generation: Gfx) -> Vec<ModSlot> {
     let mut out: Vec<Mod> = Vec::new();
     let gfx12 = generation == Gfx::Gfx12;
-    let unified = (Gfx::Gfx90a..=Gfx::Gfx950).contains(&generation);
-    let mi300 = unified && generation > Gfx::Gfx90a;
+    let unified = generation.has_unified_vgprs();
+    let mi300 = generation.is_mi300();
     let dlc = (Gfx::Gfx10..=Gfx::Gfx11_5).contains(&generation);
     let cpol: &[Mod] = match row.format {
         Format::Smem if generation <= Gfx::Gfx7 => &[],

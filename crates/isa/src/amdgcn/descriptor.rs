@@ -108,7 +108,7 @@ impl DirectiveCondition {
 
 /// Whether the hardware sets up scratch: on MI300 and from gfx11 on.
 fn scratch_by_hardware(generation: Gfx) -> bool {
-    matches!(generation, Gfx::Gfx940 | Gfx::Gfx950) || generation >= Gfx::Gfx11
+    generation.is_mi300() || generation >= Gfx::Gfx11
 }
 
 /// A directive between `.amdhsa_kernel` and `.end_amdhsa_kernel`.

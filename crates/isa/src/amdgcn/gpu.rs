@@ -201,7 +201,7 @@ impl Gpu {
     /// Whether vector and accumulation registers are one file: either may be data of memory instructions and results of
     /// products of matrices, and several registers begin at an even number.
     pub fn has_unified_vgprs(&self) -> bool {
-        (Gfx::Gfx90a..=Gfx::Gfx950).contains(&self.generation)
+        self.generation.has_unified_vgprs()
     }
 
     /// Whether so many vector or accumulation registers from one on are there and may be named together.

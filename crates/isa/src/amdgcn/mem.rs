@@ -21,7 +21,7 @@ pub(super) fn returns(mods: &Mods, gpu: &Gpu) -> bool {
 
 /// The name of a modifier: MI300 has its own for those of caching, but in scalar memory.
 pub(super) fn name_of(id: Mod, format: Format, gpu: &Gpu) -> &'static str {
-    let mi300 = matches!(gpu.generation(), Gfx::Gfx940 | Gfx::Gfx950) && format != Format::Smem;
+    let mi300 = gpu.generation().is_mi300() && format != Format::Smem;
     match id {
         Mod::Glc if mi300 => "sc0",
         Mod::Slc if mi300 => "nt",
@@ -119,7 +119,7 @@ pub(super) fn no_address(gpu: &Gpu) -> Option<u32> {
 
 /// Whether scratch instructions can have both a vector and a scalar address, or neither.
 pub(super) fn free_scratch(gpu: &Gpu) -> bool {
-    gpu.generation() >= Gfx::Gfx11 || matches!(gpu.generation(), Gfx::Gfx940 | Gfx::Gfx950)
+    gpu.generation() >= Gfx::Gfx11 || gpu.generation().is_mi300()
 }
 
 /// How many registers the data of an image instruction takes; `None`: none that it could.

@@ -156,7 +156,8 @@ pub const fn scalar(code: u8, generation: Gfx) -> Option<Reg> {
     let g = generation as u8;
     let sgprs = match generation {
         Gfx::Gfx6 | Gfx::Gfx7 => 104,
-        Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx908 | Gfx::Gfx90a | Gfx::Gfx940 | Gfx::Gfx950 => 102,
+        Gfx::Gfx8 => 102,
+        _ if generation.is_gfx9() => 102,
         _ => 106,
     };
     if code < sgprs {
@@ -178,7 +179,7 @@ pub const fn scalar(code: u8, generation: Gfx) -> Option<Reg> {
         126 | 127 => Reg(code as u16),
         235..=238 if g >= Gfx::Gfx9 as u8 => Reg(code as u16),
         239 if g >= Gfx::Gfx9 as u8 && g < Gfx::Gfx11 as u8 => Reg(code as u16),
-        254 if g >= Gfx::Gfx90a as u8 && g <= Gfx::Gfx950 as u8 => return None,
+        254 if generation.has_unified_vgprs() => return None,
         251..=254 => Reg(code as u16),
         _ => return None,
     };
