@@ -30,7 +30,7 @@ pub struct RuleInfo {
     pub doubt: model::Columns,
     /// What must lie between the two instructions.
     pub distance: u8,
-    /// Other distances of some generations, after a matrix instruction of 2, 4, 8 and 16 passes.
+    /// Other distances of some generations, each after a matrix instruction of 2, 4, 8 and 16 passes.
     pub states: &'static [(u32, [u8; 4])],
     /// The first instruction; empty if there is only one.
     pub first: &'static str,
@@ -45,7 +45,8 @@ pub struct RuleInfo {
 }
 
 impl RuleInfo {
-    /// What must lie between the two instructions in a generation; `passes` is the place of the first one's in `states`.
+    /// What must lie between the two instructions in a generation. `passes` is 0 to 3 if the first is a matrix instruction of 2, 4, 8
+    /// or 16 passes.
     pub fn distance_in(&self, generation: Gfx, passes: u8) -> u8 {
         let own = self.states.iter().find(|(gens, _)| gens >> generation as u32 & 1 != 0);
         own.map_or(self.distance, |(_, states)| states[usize::from(passes & 3)])

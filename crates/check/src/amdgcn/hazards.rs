@@ -2,7 +2,7 @@
 //!
 //! Each rule keeps what its first instruction did as something pending, until enough has happened since or what cures it; the
 //! second instruction then finds it. One function per group of generations: they share no hazard. Where a rule is
-//! broken its cure is assumed from there on, so that one mistake is told once.
+//! broken its cure is assumed from there on, so that one error is reported once.
 //!
 //! Facts: `data/amd/check/rules.txt`.
 
@@ -38,7 +38,7 @@ pub(super) enum HazardKind {
     Vskip,
     TrapSts,
     SaluM0,
-    /// CDNA: results of matrix instructions, what they add to, and that there was one of 64 bits.
+    /// CDNA: results of matrix instructions by kind, registers that XDL instructions add to, and that a DGEMM instruction came.
     MfmaXdl,
     MfmaSgemm,
     MfmaDgemm,
@@ -181,7 +181,7 @@ impl HazardKind {
     }
 }
 
-/// Of scalar registers that the ALUs have written on gfx11 and gfx12, in [`PendingEvent::extra`]: a memory instruction has come since.
+/// A bit of [`PendingEvent::extra`], for scalar registers that the ALUs wrote on gfx11 and gfx12: a memory instruction has come since.
 const PASSED_MEMORY: u8 = 2;
 
 /// A rule that is broken: the first instruction, and how much is missing of the distance.
@@ -200,7 +200,7 @@ pub(super) struct Hazards {
     has_vccz: bool,
     has_dpp: bool,
     has_div_fmas: bool,
-    /// Its vector registers and those that accumulate have rules of CDNA.
+    /// Whether the rules of CDNA about vector and accumulation registers hold.
     cdna: bool,
     /// Scalar registers that instructions read which count wait states since the vector ALU wrote them.
     late_sgprs: RegSet,

@@ -1,4 +1,4 @@
-//! One instruction as the checker looks at it: small, told apart once, all names resolved to flags.
+//! One instruction as the checker looks at it: small, classified once, all names resolved to flags.
 //!
 //! Never: encodings; `isa` decodes and says which registers an instruction touches.
 
@@ -327,7 +327,7 @@ fn of_row(row: &InstRow) -> VariantFacts {
     VariantFacts { class, flags }
 }
 
-/// The code of SDWA for a whole register.
+/// The value of `dst_sel` of SDWA for a whole register.
 const WHOLE: i32 = 6;
 
 /// An instruction at a dword; its registers are appended to `touches`.

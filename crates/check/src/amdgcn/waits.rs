@@ -4,8 +4,8 @@
 //! enough if `n` is not above the age, because events of one order end one after the other: were the thing still pending, more than
 //! `n` would be. What ends in no order needs a wait for 0.
 //!
-//! FLAT instructions end in the order of vector memory unless they access LDS, which the code does not tell. A wait that is
-//! enough if they do not is half a wait: what it leaves is [`HALF`].
+//! FLAT instructions end in the order of vector memory unless they access LDS, which cannot be seen in the code. After a wait that
+//! is enough only if they do not, what is pending is marked [`HALF`].
 //!
 //! Facts: `data/amd/waits.txt`.
 
@@ -16,14 +16,15 @@ use unwedge_isa::amdgcn::model::{Field, Role};
 use unwedge_isa::amdgcn::waits::{COUNTED, Counter, CounterUse, Event, fields};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
-/// Bits of [`PendingEvent::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory; it counts
-/// twice, and the other counter has been waited for.
+/// Bits of [`PendingEvent::extra`]: registers are read late, not written; `exec` is read late; it is a store of scalar memory; `m0`
+/// is read late.
 pub(super) const LOCK: u8 = 1;
 pub(super) const EXEC: u8 = 2;
 pub(super) const SMEM_STORE: u8 = 4;
 pub(super) const M0: u8 = 8;
+/// The same: a wait was enough for it only if no FLAT instruction accesses LDS.
 pub(super) const HALF: u8 = 128;
-/// What uses it is a load into one half of a register, which keeps the other.
+/// The same: what uses it is a load into one half of a register, which keeps the other.
 pub(super) const TIED: u8 = 16;
 
 /// No wait.
@@ -100,7 +101,7 @@ impl Waits {
             let unordered = COUNTED[usize::from(p.kind)].order == 0;
             value(p) != NO && value(p) <= if unordered { 0 } else { p.age }
         };
-        // If no FLAT instruction accesses LDS.
+        // Over if no FLAT instruction accesses LDS.
         let likely = |p: &PendingEvent| value(p) != NO && value(p) <= p.age.saturating_add(p.flats);
         let half: Vec<u32> = list.all.iter().filter(|p| is_flat(p) && likely(p)).map(|p| p.op).collect();
         list.forget(over);
@@ -224,7 +225,7 @@ impl Waits {
         }
     }
 
-    /// Counts FLAT instructions for what was begun before them, and the others of vector memory for FLAT instructions.
+    /// Counts FLAT instructions in what was pending before them, and other vector memory instructions in FLAT ones that are pending.
     fn begin_flat(&self, list: &mut PendingList, counts: &CounterUse) {
         if counts.counter != Counter::Memory {
             return;

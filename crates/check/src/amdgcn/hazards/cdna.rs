@@ -23,10 +23,10 @@ const DOTS: [Opcode; 11] = [
     Opcode::v_dot4c_i32_i8,
 ];
 
-/// In [`PendingEvent::extra`] of [`HazardKind::ValuLanes`], beside the number of a dot product: a product of 64 bits has followed.
+/// In [`PendingEvent::extra`] of [`HazardKind::ValuLanes`], beside the number of a dot product: a DGEMM instruction has followed.
 const DGEMM_SINCE: u8 = 0x80;
 
-/// The number of a dot product; 0: it is none.
+/// The number of a dot product; 0 for other instructions.
 fn dot(op: &ProgramOp) -> u8 {
     DOTS.iter().position(|opcode| *opcode == op.opcode).map_or(0, |at| at as u8 + 1)
 }
@@ -35,12 +35,17 @@ fn is_memory(op: &ProgramOp) -> bool {
     op.is_vmem() || op.is_flat_like() || matches!(op.class, UnitClass::Ds | UnitClass::Exp)
 }
 
+/// Whether registers of lanes for which `of` holds are among those of something pending.
+fn hits(p: &PendingEvent, regs: &[TouchedRegs], of: &dyn Fn(&TouchedRegs) -> bool) -> bool {
+    regs.iter().any(|r| r.is_vgpr() && of(r) && touches(&p.regs, *r))
+}
+
 /// Whether registers are what a matrix instruction adds to.
 fn is_addend(mfma: MfmaClass, r: &TouchedRegs) -> bool {
     r.reads && r.is_vgpr() && r.field == if mfma.sparse { Field::Vdst } else { Field::Src2 }
 }
 
-/// Registers that are written anew are no results of earlier instructions any longer.
+/// Registers that an instruction writes no longer hold the results of earlier ones.
 pub(super) fn overwritten(list: &mut PendingList, op: &ProgramOp, regs: &[TouchedRegs]) {
     if op.mfma.is_some_and(|mfma| mfma.kind == MfmaKind::Dgemm) {
         let between = list.all.iter_mut().filter(|p| p.kind == HazardKind::ValuLanes as u8);
@@ -66,9 +71,7 @@ impl Hazards {
         regs: &[TouchedRegs],
     ) -> Option<(Rule, u8)> {
         let is = |kind: HazardKind| p.kind == kind as u8;
-        let hit = |of: &dyn Fn(&TouchedRegs) -> bool| {
-            regs.iter().any(|r| r.is_vgpr() && of(r) && touches(&p.regs, *r))
-        };
+        let hit = |of: &dyn Fn(&TouchedRegs) -> bool| hits(p, regs, of);
         let reads = || hit(&|r| r.reads);
         let plain = |rule: Rule| Some((rule, rule.info().distance_in(self.generation, 0)));
         let when = |condition: bool, rule: Rule| if condition { plain(rule) } else { None };
@@ -113,11 +116,9 @@ impl Hazards {
         when(is(HazardKind::PartLanes) && valu && reads(), Rule::DstSelUse)
     }
 
-    /// What the vector ALU wrote is used.
+    /// The rule that an instruction breaks if it uses what the vector ALU wrote too soon.
     fn after_valu(&self, p: &PendingEvent, op: &ProgramOp, regs: &[TouchedRegs]) -> Option<(Rule, u8)> {
-        let hit = |of: &dyn Fn(&TouchedRegs) -> bool| {
-            regs.iter().any(|r| r.is_vgpr() && of(r) && touches(&p.regs, *r))
-        };
+        let hit = |of: &dyn Fn(&TouchedRegs) -> bool| hits(p, regs, of);
         let reads = || hit(&|r| r.reads);
         let plain = |rule: Rule| Some((rule, rule.info().distance));
         let (unified, first) = (self.generation >= Gfx::Gfx90a, p.extra & !DGEMM_SINCE);
@@ -143,7 +144,7 @@ impl Hazards {
         if self.generation >= Gfx::Gfx940 && lane && reads() { plain(Rule::ReadlaneVgpr) } else { None }
     }
 
-    /// What a matrix instruction wrote is used.
+    /// The rule that an instruction breaks if it uses what a matrix instruction wrote too soon.
     fn after_result(
         &self,
         first: MfmaKind,
@@ -151,9 +152,7 @@ impl Hazards {
         op: &ProgramOp,
         regs: &[TouchedRegs],
     ) -> Option<(Rule, u8)> {
-        let hit = |of: &dyn Fn(&TouchedRegs) -> bool| {
-            regs.iter().any(|r| r.is_vgpr() && of(r) && touches(&p.regs, *r))
-        };
+        let hit = |of: &dyn Fn(&TouchedRegs) -> bool| hits(p, regs, of);
         let states = |rule: Rule| rule.info().distance_in(self.generation, p.extra);
         let found = |rule: Rule| Some((rule, states(rule))).filter(|(_, states)| *states > 0);
         let by = |rules: [Rule; 3]| rules[first as usize];
@@ -193,7 +192,7 @@ impl Hazards {
             return found(by([Rule::XdlUse, Rule::SgemmUse, Rule::DgemmMemory]));
         }
         if op.is_valu() && hit(&|_| true) {
-            // What gfx950 only writes LLVM has wait as long as on gfx94x.
+            // LLVM asks for as many wait states as on gfx94x where gfx950 only writes the registers.
             if first == MfmaKind::Dgemm && self.generation == Gfx::Gfx950 && !hit(&|r| r.reads) {
                 let rule = Rule::DgemmValu;
                 return Some((rule, rule.info().distance_in(Gfx::Gfx940, p.extra)));
@@ -203,6 +202,7 @@ impl Hazards {
         None
     }
 
+    /// Adds what an instruction leaves pending.
     pub(super) fn begin_cdna(
         &self,
         list: &mut PendingList,

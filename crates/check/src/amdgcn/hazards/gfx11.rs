@@ -395,7 +395,7 @@ impl Hazards {
     }
 }
 
-/// A memory instruction comes after what is pending: whether it ends it sources differ.
+/// Marks what a memory instruction follows: sources differ on whether that ends it.
 fn pass_memory(list: &mut PendingList, kinds: &[HazardKind]) {
     let of = |p: &&mut PendingEvent| kinds.iter().any(|kind| *kind as u8 == p.kind);
     list.all.iter_mut().filter(of).for_each(|p| p.extra |= PASSED_MEMORY);

@@ -17,8 +17,9 @@ const MODE: u8 = 1;
 const TRAPSTS: u8 = 3;
 const VSKIP_BIT: i32 = 28;
 
-/// The largest distance of a rule here, and of rules about matrix instructions.
+/// The largest distance of a rule that is not about matrix instructions.
 const FAR: u8 = 5;
+/// The largest distance of a rule about matrix instructions.
 const MATRIX: u8 = 20;
 
 impl Hazards {
