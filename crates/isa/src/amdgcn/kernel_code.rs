@@ -37,7 +37,8 @@ const fn gfx10(name: &'static str, alias: &'static str, byte: u8, lsb: u8) -> Ke
     KernelCodeField { name, alias, byte, lsb, width: 1, gfx10: true }
 }
 
-/// The fields of `COMPUTE_PGM_RSRC1` and `2`, and what registers are set, are where they are in a descriptor.
+/// Where the fields of `COMPUTE_PGM_RSRC1` and `2` and those of registers that are set begin. Within these dwords they are as in a
+/// descriptor.
 const RSRC1: u8 = 48;
 const RSRC2: u8 = 52;
 const PROPERTIES: u8 = 56;
@@ -124,7 +125,7 @@ pub enum KernelCodeError {
     #[error("only GPUs from gfx10 on have that")]
     NotHere,
     /// Too large.
-    #[error("{0} does not fit this field, of which the width is {1}")]
+    #[error("{0} does not fit this field of {1} bits")]
     Range(i64, u8),
 }
 
@@ -169,12 +170,12 @@ impl KernelCodeBuilder {
     /// A field, by either of its names.
     ///
     /// # Errors
-    /// When there is none of that name, this GPU does not have it, or its value does not fit.
+    /// When no field has that name, this GPU does not have it, or its value does not fit.
     pub fn set(&mut self, name: &str, value: i64) -> Result<(), KernelCodeError> {
         let named = |field: &&KernelCodeField| field.name == name || !name.is_empty() && field.alias == name;
         let field = FIELDS.iter().find(named).ok_or(KernelCodeError::Unknown)?;
         let (width, mask) = (field.width, field.mask());
-        // A negative number is one of as many bits, as in data.
+        // A negative number is taken as one of the width of the field, as in data.
         let fits = width == 64 || value >= -(1 << (width - 1)) && value <= mask as i64;
         match fits {
             _ if value != 0 && field.gfx10 && !self.gfx10 => Err(KernelCodeError::NotHere),
@@ -218,18 +219,15 @@ impl KernelCodeField {
     }
 }
 
-/// The fields of a header with their values, and whether they are all of it: bits that no field of this GPU has may be set,
-/// which no text says.
+/// The fields of a header with their values, and whether they are all of it: false if a bit is set that no field of this GPU
+/// has, because directives cannot express it.
 pub fn fields(header: &[u8; SIZE], gpu: &Gpu) -> (Vec<(&'static str, i64)>, bool) {
     let mut rest = *header;
     let mut all = Vec::with_capacity(FIELDS.len());
     for field in &FIELDS {
         let value = field.get(header);
-        let signed = field.width == 64 || field.name == CALL_CONVENTION;
-        all.push((
-            field.name,
-            if signed && field.width == 32 { i64::from(value as i32) } else { value as i64 },
-        ));
+        let shown = if field.name == CALL_CONVENTION { i64::from(value as i32) } else { value as i64 };
+        all.push((field.name, shown));
         if !field.gfx10 || gpu.generation() >= Gfx::Gfx10 {
             field.put(&mut rest, 0);
         }

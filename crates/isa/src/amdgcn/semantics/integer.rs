@@ -46,7 +46,7 @@ pub(super) fn prng(value: u32) -> u32 {
     value << 1 ^ if value >> 31 != 0 { 197 } else { 0 }
 }
 
-/// Each bit is that of a truth table whose number the bits of the sources are, the first source's being its highest.
+/// Each bit of the result is a bit of a truth table, numbered by the bits of the sources; that of the first source is the highest.
 #[inline(always)]
 pub(super) fn bitop3(table: u8, a: u32, b: u32, c: u32) -> u32 {
     (0..8).filter(|number| table >> number & 1 != 0).fold(0, |result, number| {

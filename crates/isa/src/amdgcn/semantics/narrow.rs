@@ -2,7 +2,7 @@
 //!
 //! Rounded to the nearest even in every mode, or with random bits. FP8 and BF8 of gfx94x have no negative zero: those of later
 //! GPUs are the formats of the Open Compute Project. Facts: AMD's CDNA 3 and CDNA 4 manuals; AMD's HIP headers, whose
-//! functions for the host say what becomes of NaNs, of a scale that is one, and of random bits below the least normal number.
+//! functions for the host define what becomes of NaNs, of a scale that is NaN, and of random bits below the least normal number.
 //! On gfx12 a NaN has its sign set whatever the source's, as a public emulator has it that was compared with gfx1201.
 //! The payload of NaNs that wider formats get is not documented: they are quiet.
 
@@ -58,7 +58,7 @@ fn nan(m: &Mode, to: Factor, negative: bool) -> u32 {
         Special::NegativeZero => sign,
         Special::Ieee => signed(sign - 2),
         Special::OneNan => signed(sign - 1),
-        // There is none: the greatest number.
+        // These formats do not have a NaN: the greatest number.
         Special::Finite => (sign - 1) | if negative { sign } else { 0 },
     }
 }
@@ -94,8 +94,8 @@ fn normalized(from: SoftFormat, value: Finite) -> Finite {
     Finite { significand: value.significand << up, exponent: value.exponent - up as i32, ..value }
 }
 
-/// Adds random bits to what is cut off, and cuts it off. Of what is less than the least normal number the bits that the
-/// random ones have no place for are lost before.
+/// Adds random bits to the bits that do not fit, and cuts those off. Of a number below the least normal one, bits below the random
+/// ones are lost before.
 fn randomized(from: SoftFormat, to: Factor, value: Finite, random: u32) -> Finite {
     let fields = to.fields();
     let cut = from.fraction - fields.fraction;
@@ -105,8 +105,8 @@ fn randomized(from: SoftFormat, to: Factor, value: Finite, random: u32) -> Finit
     Finite { significand: added >> cut << cut, exponent: value.exponent.max(least), ..value }
 }
 
-/// Rounds a number of 16 or 32 bits, divided by a scale: by random bits, rounded up as often as what is cut off is greater than
-/// those, or to the nearest. What is too great becomes infinity or, without one, NaN, or the greatest number if the mode says
+/// Rounds a number of 16 or 32 bits, divided by a scale: to the nearest even, or by random bits, which are added to what is cut
+/// off. What is too great becomes infinity or, without one, NaN, or the greatest number if the mode says
 /// so or there is nothing else.
 pub fn narrow(m: &Mode, from: SoftFormat, bits: u64, to: Factor, scale: Scale, random: Option<u32>) -> u32 {
     let negative = bits & from.sign() != 0;

@@ -115,7 +115,7 @@ pub(super) fn of(op: PackedOp) -> Op {
         PackedOp::v_pk_fma_f32 => {
             Op::Wide(|m, a, b, c| pair_f32(a, b, c, |a, b, c| float::fma_f32(m, a, b, c)))
         }
-        // The half that is chosen for the lower result comes of each source.
+        // `op_sel` has chosen a dword of each source: the lower result is of the first, the upper one of the second.
         PackedOp::v_pk_mov_b32 => Op::Wide(|_, a, b, _| a & 0xffff_ffff | b << 32),
         PackedOp::v_pk_add_f16 => pkf!(|m, a, b, _c| F16.add(m, a, b)),
         PackedOp::v_pk_mul_f16 => pkf!(|m, a, b, _c| F16.mul(m, a, b)),
@@ -152,9 +152,10 @@ pub(super) fn of(op: PackedOp) -> Op {
             b,
             c | {
                 // CDNA 4 adds the third source last.
-                match m.generation == Gfx::Gfx950 {
-                    true => float::add_f32(m, dot2_f32(m, &Width::BF16, a, b, 0), c),
-                    false => dot2_f32(m, &Width::BF16, a, b, c),
+                if m.generation == Gfx::Gfx950 {
+                    float::add_f32(m, dot2_f32(m, &Width::BF16, a, b, 0), c)
+                } else {
+                    dot2_f32(m, &Width::BF16, a, b, c)
                 }
             }
         ),

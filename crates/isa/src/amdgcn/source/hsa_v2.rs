@@ -1,4 +1,4 @@
-//! What only files for HSA v2 say: the headers of kernels, the notes of their version and their GPU, and metadata as text.
+//! Directives of HSA v2 only: the headers of kernels, the notes of version and GPU, and metadata as text.
 //!
 //! Facts: the notes that LLVM 14 writes, the last LLVM that reads these directives.
 
@@ -6,7 +6,7 @@ use super::statement::{LineRest, quoted};
 use super::{SourcePass, SourceProblem, SourceSectionKind, SymbolKind};
 use crate::amdgcn::kernel_code::KernelCodeBuilder;
 
-/// Whose notes they are, with the zero byte.
+/// The owner of the notes, with its zero byte.
 const OWNER: &[u8; 4] = b"AMD\0";
 /// Type of the note of the version.
 const NT_VERSION: u32 = 1;
@@ -90,7 +90,9 @@ impl SourcePass<'_> {
         }
         let mut note = Vec::new();
         for text in [&vendor, &architecture] {
-            note.extend((text.len() as u16 + 1).to_le_bytes());
+            let size = text.len() as i64 + 1;
+            let size = u16::try_from(size).map_err(|_| (rest.column, SourceProblem::Fits(size, 2)))?;
+            note.extend(size.to_le_bytes());
         }
         version.iter().for_each(|number| note.extend(number.to_le_bytes()));
         for text in [vendor, architecture] {

@@ -1,6 +1,6 @@
 //! Products of matrices of CDNA, spread over the 64 lanes of a wave: where an element is, and what an element of the result is.
 //!
-//! Never registers of a wave: places are lanes and items in a lane, counted from the first bit of its registers on. Facts: "General
+//! Registers of a wave are not known here: places are lanes and items in a lane, counted from the first bit of its registers on. Facts: "General
 //! input and output layout", "Broadcasting values" and "Sparse Matrices" of AMD's CDNA 3 and CDNA 4 manuals, and AMD's matrix
 //! instruction calculator. These two differ twice, and here the calculator is followed, which knows every generation: CBSZ
 //! broadcasts within groups of blocks (the manual: one block to all lanes), and the result of `v_mfma_f64_4x4x4` has its
@@ -36,7 +36,7 @@ pub enum Total {
 pub struct Mfma {
     /// Rows of A and columns of B in a block.
     pub size: u8,
-    /// Elements of a row of A, whether they are there or not.
+    /// Elements of a row of A, of sparse ones those that are left out, too.
     pub depth: u8,
     /// How many products of matrices it is.
     pub blocks: u8,
@@ -46,7 +46,7 @@ pub struct Mfma {
     pub b: Factor,
     /// Elements of C and the result.
     pub total: Total,
-    /// Of each four elements of A two are there.
+    /// Whether only two of each four elements of A are stored.
     pub sparse: bool,
 }
 
@@ -80,7 +80,7 @@ impl Mfma {
         (u16::from(self.size) * u16::from(self.size) * u16::from(self.blocks) / u16::from(WAVE)) as u8
     }
 
-    /// Whether a lane holds elements of each half of K, where 32 bytes of it are more than one access of registers.
+    /// Whether a lane holds elements of both halves of K: where it holds 32 bytes, which are two accesses of registers.
     fn is_halved(&self, factor: Factor) -> bool {
         usize::from(self.b_items()) * usize::from(factor.bits()) == 256
     }
@@ -111,7 +111,7 @@ impl Mfma {
         })
     }
 
-    /// Where a row of A is, with the K of each element. Not of sparse ones.
+    /// Where a row of A that is not sparse is, with the K of each element.
     pub fn row(&self, block: u8, row: u8) -> impl Iterator<Item = (Place, u8)> {
         self.along(block, row, self.a, self.a_items()).map(|(place, _, k)| (place, k))
     }
@@ -195,7 +195,7 @@ impl Mfma {
     }
 }
 
-/// The block of A that is taken for one: `cbsz` says how many get the same, `abid` which of them it is.
+/// The block of A that is multiplied in place of one: `2^cbsz` blocks share one of them, the one with the number `abid`.
 pub fn broadcast(block: u8, cbsz: u8, abid: u8) -> u8 {
     let size = 1u8 << cbsz.min(4);
     (block & !(size - 1)) + abid % size

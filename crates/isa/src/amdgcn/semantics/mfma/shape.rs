@@ -22,7 +22,7 @@ impl Mfma {
         made
     }
 
-    /// The operation of an instruction; `None`: it is none, or its formats are reserved.
+    /// The operation of an instruction; `None` if it is not a matrix instruction of CDNA, or its formats are reserved.
     pub fn of_inst(inst: &Inst, generation: Gfx) -> Option<Mfma> {
         let Operation::Mfma(op) = inst.row().operation else { return None };
         let mut made = Mfma::of(op, generation);
@@ -33,7 +33,7 @@ impl Mfma {
         Some(made)
     }
 
-    /// Whether CBSZ and BLGP say what elements are, of up to 8 bits.
+    /// Whether CBSZ and BLGP choose the formats of elements, of up to 8 bits.
     pub fn chooses_formats(&self) -> bool {
         !self.sparse && self.b_items() == 32
     }
@@ -43,7 +43,7 @@ impl Mfma {
         self.total == Total::F64
     }
 
-    /// Whether it runs where products of small elements do: from gfx94x on those of 32 bits have hardware of their own.
+    /// Whether it runs on the hardware for products of small elements. From gfx94x on, products of 32 bits have hardware of their own.
     pub fn is_xdl(&self, generation: Gfx) -> bool {
         !self.is_dgemm() && (generation < Gfx::Gfx940 || self.a != Factor::F32)
     }

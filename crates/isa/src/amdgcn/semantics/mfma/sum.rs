@@ -8,8 +8,9 @@
 use super::super::soft::{self, Env, Finite, Round, SoftFormat};
 use super::number::{Number, NumberClass};
 
-/// Bits behind the point that products keep when they are aligned, and sums of them.
+/// Bits after the binary point that a product keeps when it is aligned.
 const KEPT: i32 = 24;
+/// Bits after the binary point that a sum of products keeps when it is aligned.
 const KEPT_SUM: i32 = 31;
 
 /// The exponent of zeros where numbers are aligned.
@@ -18,7 +19,7 @@ const ZERO_EXPONENT: i32 = -126;
 /// How products are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// One after the other by rising K, each fused and rounded to the nearest even.
+    /// One after the other by rising K, each fused with the sum and rounded to the nearest even.
     Fused,
     /// So many at a time, together with what there is so far: exact, rounded to the nearest even.
     Exact(u8),
@@ -28,11 +29,11 @@ pub enum Order {
     /// So many at a time, aligned to the greatest of them and cut, then aligned with what there is so far and rounded down; the
     /// sum is rounded to the nearest even.
     Aligned(u8),
-    /// As `Aligned`, but products of even and of odd places are aligned for themselves first.
+    /// As `Aligned`, but products at even and at odd places are aligned separately first.
     AlignedPairs(u8),
 }
 
-/// What MODE says to a matrix instruction.
+/// The bits of MODE that a matrix instruction obeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SumMode {
     /// Denormals of A and B count as zeros, of 32 bits only.
@@ -75,7 +76,7 @@ fn aligned_exponent(number: &Number) -> i32 {
     if number.significand == 0 { ZERO_EXPONENT } else { number.exponent }
 }
 
-/// The sum of products, each cut below so many bits behind the point of the greatest; and its exponent.
+/// The sum of products, each cut to [`KEPT`] bits after the binary point of the greatest, and the exponent of the greatest.
 fn cut_sum<'a>(products: impl Iterator<Item = &'a Number> + Clone) -> (i128, i32) {
     let most = products.clone().map(aligned_exponent).max().unwrap_or(ZERO_EXPONENT);
     let sum = products
@@ -88,14 +89,14 @@ fn cut_sum<'a>(products: impl Iterator<Item = &'a Number> + Clone) -> (i128, i32
     (sum, most)
 }
 
-/// A sum of products in units of `2^(exponent - KEPT)`, and C.
+/// Adds C to a sum of products in units of `2^(exponent - KEPT)`.
 fn with_c(sum: i128, exponent: i32, c: &Number, forgets: bool, saturate: bool) -> u64 {
     let own = aligned_exponent(c);
     let most = exponent.max(own);
     let products = shifted(sum, exponent - most + KEPT_SUM - KEPT);
     let signed = i128::from(c.significand) * if c.negative { -1 } else { 1 };
     let mut kept = shifted(signed, own - most + KEPT - c.fraction as i32);
-    // What is far too small is lost, where rounding down would make something of it.
+    // A C that is far too small is lost, where rounding down would give -1 unit.
     if forgets && own < most - KEPT - 1 {
         kept = 0;
     }
@@ -204,7 +205,7 @@ pub fn fused(format: SoftFormat, c: u64, pairs: &[(Number, Number)], mode: SumMo
     })
 }
 
-/// Bits of an exact sum below its point: the least that a product of two of the smallest numbers has.
+/// Bits of an exact sum after its binary point: enough for the product of the two smallest numbers.
 const BELOW: i32 = 320;
 
 /// A sum that loses nothing: a number of two's complement with its point after [`BELOW`] bits.
@@ -248,7 +249,7 @@ impl Exact {
         if top > 0 {
             significand = significand << 64 | u128::from(magnitude[below]);
         }
-        // Leaves room for a bit that says that there is more.
+        // The lowest bit is set if lower words are not zero.
         let lost = magnitude[..below].iter().any(|word| *word != 0);
         let exponent = 64 * below as i32 - BELOW;
         Finite { negative, exponent, significand: significand | u128::from(lost) }
@@ -264,7 +265,7 @@ mod tests {
         values.iter().map(|(a, b)| (factor.unpack(*a), factor.unpack(*b))).collect()
     }
 
-    /// 2^24 and a half more: alone neither is seen, together they are.
+    /// Each half is lost in 2^24 alone; together they are one, which rounding to even loses, too.
     #[test]
     fn exact_sums_round_once() {
         let one = 0x3c00;
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(add(Order::Flushed(2), 5, &[], &[], SumMode::default()), 0);
     }
 
-    /// Rounding down makes something of a small negative number.
+    /// A small negative number is rounded down to a whole unit.
     #[test]
     fn aligned_sums_round_down() {
         let tiny = pairs(Factor::Bf16, &[(0xbf80, 0x2f80)]);
