@@ -1,4 +1,4 @@
-//! Conversions of gfx950 with a scale, and loads of LDS that transpose, against models of them.
+//! Conversions of gfx950 with a scale, and transposing loads of LDS, against models.
 //!
 //! The models are a second reading of AMD's CDNA 4 manual in arithmetic of the host: every number of a small format is written
 //! down by its definition, and what is nearest, or next below, is looked for among all of them.
@@ -102,7 +102,7 @@ fn wide_of(name: &str, number: f64) -> u32 {
     }
 }
 
-/// Of what `v_prng_b32` is.
+/// What `v_prng_b32` makes of a number.
 fn next_random(value: u32) -> u32 {
     let shifted = u64::from(value) << 1;
     (shifted as u32) ^ (if shifted >> 32 != 0 { 0xc5 } else { 0 })
@@ -145,7 +145,7 @@ fn converted(name: &str, sources: &[Vec<u32>], dwords: usize, select: &str) -> V
     (0..dwords).map(|n| ran.v((RESULT + n) as u8)).collect()
 }
 
-/// An instruction's name, and what it says: how many elements, of which formats.
+/// What the name of an instruction means: how many elements, of which formats.
 struct Parsed<'n> {
     stochastic: bool,
     count: usize,
@@ -289,7 +289,7 @@ fn conversions_with_a_scale() {
     assert!(known > 40, "{known}");
 }
 
-/// Nothing but the scale is a NaN: what every format makes of that.
+/// What formats make of a scale that is NaN.
 #[test]
 fn scales_that_are_nan() {
     let nan = vec![f32::NAN.to_bits()];
@@ -319,7 +319,7 @@ fn truth_tables() {
     }
 }
 
-/// Where small numbers go, and come from: bytes by `op_sel`, and by SDWA.
+/// Which byte a small number goes to and comes from: by `op_sel`, and by SDWA.
 #[test]
 fn bytes_of_gfx94x() {
     for (gpu, half) in [("gfx942", 0x38), ("gfx950", 0x30)] {

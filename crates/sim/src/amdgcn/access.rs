@@ -68,7 +68,7 @@ pub(super) enum Form {
     Turned {
         halves: bool,
     },
-    /// Elements of so many bits of 16 lanes: each lane gets a column of the matrix whose rows of 16 they are.
+    /// Elements of so many bits: those of 16 lanes are the rows of 16 of a matrix, of which each lane gets a column.
     Columns {
         bits: u8,
     },

@@ -75,7 +75,7 @@ fn turned(read: &Read, halves: bool) -> Read {
     Read { values: all(&read.values), unknown: all(&read.unknown) }
 }
 
-/// Elements of 16 lanes, one after the other, are rows of 16: each lane gets a column. As AMD's rocRoller tests it on a gfx950.
+/// The elements of 16 lanes, one after the other, are rows of 16, and each lane gets a column: as AMD's rocRoller tests it on gfx950.
 fn columns(read: &Read, width: u8) -> Read {
     let width = usize::from(width);
     let all = |lanes: &[Lanes]| -> Vec<Lanes> {

@@ -132,7 +132,7 @@ fn put_off(
 }
 
 /// From gfx11 on loads into the two halves of a register may be under way at once. The earlier one is done before the other
-/// begins, so that neither is taken to overwrite what the other loads.
+/// begins, so that neither seems to overwrite what the other loads.
 fn settle_other_half(machine: &mut Machine<'_>, wave: &mut Wave, first: u16, high: bool) {
     if machine.gpu.generation() < Gfx::Gfx11 {
         return;

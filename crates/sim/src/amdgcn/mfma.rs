@@ -1,6 +1,6 @@
 //! Matrix products of CDNA.
 //!
-//! Where elements are and how they are multiplied is [`unwedge_isa::amdgcn::semantics::mfma`]'s. An element of the result is not
+//! [`unwedge_isa::amdgcn::semantics::mfma`] has where elements are and how they are multiplied. An element of the result is not
 //! known if any that it depends on is not: C's, A's row, B's column, or a sparse index of the row. All lanes
 //! take part, whatever `exec` says.
 

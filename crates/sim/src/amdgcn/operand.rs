@@ -7,7 +7,7 @@ use unwedge_isa::amdgcn::{Inst, Opcode, Operand, Reg};
 /// How many scalar registers have a number of their own.
 pub(super) const SREGS: usize = 136;
 
-/// The number of a vector or accumulation register; no register has what a scalar one gets.
+/// The number of a vector or accumulation register; for a scalar register, a number that no such register has.
 pub(super) fn number(reg: Reg) -> u16 {
     reg.lane_number().unwrap_or(i16::MAX as u16)
 }
@@ -260,7 +260,7 @@ pub(super) fn source(inst: &Inst, slot: &OperandSlot, operand: Operand) -> Optio
         Operand::Reg { half, .. } => half,
         _ => RegHalf::Whole,
     };
-    // How far to align is 16 bits wide, although text says so of later GPUs only.
+    // The distance has 16 bits, although the text shows that on later GPUs only.
     let distance = at == 2 && matches!(inst.opcode(), Opcode::v_alignbit_b32 | Opcode::v_alignbyte_b32);
     let selects = slot.ty.bits() == 16 || distance;
     if selects && (half == RegHalf::High || bit(Mod::OpSel) && slot.class != Class::SrcHalf) {

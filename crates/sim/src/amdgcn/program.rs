@@ -64,7 +64,7 @@ pub struct Program {
 
 const NONE: u32 = u32::MAX;
 
-/// Vector and accumulation registers that there are.
+/// The most vector and accumulation registers that a program can name.
 const VGPRS: u16 = 512;
 
 /// The most registers an image address has.

@@ -1,6 +1,6 @@
 //! Conversions with a scale, of up to 32 elements in each lane.
 //!
-//! What they compute is [`unwedge_isa::amdgcn::semantics::scaled`]'s. A result is not known if any bit that it is made of is not:
+//! [`unwedge_isa::amdgcn::semantics::scaled`] has what they compute. A result is not known if any bit that it is made of is not:
 //! of the elements, the scale, or the random bits.
 
 use super::fault::{FaultKind, Missing};
@@ -9,11 +9,11 @@ use super::machine::Machine;
 use super::operand::{LaneSource, source};
 use super::vector::fetch;
 use super::wave::Wave;
-use unwedge_isa::amdgcn::Inst;
 use unwedge_isa::amdgcn::model::Mod;
 use unwedge_isa::amdgcn::opcode::ScaledOp;
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::scaled::Scaled;
+use unwedge_isa::amdgcn::{Inst, Operand};
 
 /// A conversion with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) struct ScaledConversion {
     dst: u16,
     /// The first bit of a result that is less than a register.
     place: u16,
-    /// A sign is changed of a source that has several elements.
+    /// Whether the sign of a source that has several elements is changed.
     signs: bool,
 }
 
@@ -40,7 +40,7 @@ impl ScaledConversion {
         let (mut count, mut dst) = (0, None);
         for (slot, operand) in inst.written() {
             if slot.access.writes() {
-                let unwedge_isa::amdgcn::Operand::Reg { reg, .. } = operand else { return None };
+                let Operand::Reg { reg, .. } = operand else { return None };
                 dst = reg.lane_number();
             } else {
                 *sources.get_mut(count)? = source(inst, slot, operand)?;
@@ -142,10 +142,12 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, op: &ScaledConver
             || random.unsure(lane, 0, 32);
         unsure |= u64::from(missing) << lane;
     }
-    let why = [&op.elements[0], &op.elements[1], &op.scale, &op.random]
+    let read = [&elements[0], &elements[1], &scale, &random];
+    let why = read
         .into_iter()
-        .find(|source| SourceBits::new(wave, source).unknown.iter().flatten().any(|bits| *bits != 0))
-        .map_or(Missing::Undefined, |source| wave.why_source(source).1);
+        .zip([&op.elements[0], &op.elements[1], &op.scale, &op.random])
+        .find(|(read, _)| read.unknown.iter().flatten().any(|bits| *bits != 0))
+        .map_or(Missing::Undefined, |(_, source)| wave.why_source(source).1);
     // A result of less than a register leaves the rest of it.
     let width = u32::from(scaled.result_bits().min(32));
     let mask = (u32::MAX >> (32 - width)) << op.place;

@@ -215,7 +215,7 @@ impl VectorOp {
         let byte = inst.mods.get(Mod::ByteSel) as u8 & 3;
         let high = |bit: i32| inst.mods.get(Mod::OpSel) >> bit & 1 != 0;
         match inst.opcode() {
-            // SDWA has said which.
+            // SDWA has chosen the part.
             Opcode::v_cvt_f32_fp8
             | Opcode::v_cvt_f32_bf8
             | Opcode::v_cvt_pk_f32_fp8
@@ -233,7 +233,7 @@ impl VectorOp {
             }
             Opcode::v_cvt_sr_fp8_f32 | Opcode::v_cvt_sr_bf8_f32 => {
                 if let Some(dst) = &mut self.dst {
-                    // gfx94x and gfx950 say it by the last two bits of `op_sel`.
+                    // On gfx94x and gfx950 the last two bits of `op_sel` choose it.
                     dst.place = ResultPart::Byte(byte | inst.mods.get(Mod::OpSel) as u8 >> 2 & 3);
                 }
             }
@@ -315,7 +315,7 @@ impl VectorOp {
     }
 }
 
-/// A register so many after another, the last one at most. Accumulation registers are not indexed.
+/// The register `by` registers after another, at most the last one. Accumulation registers are not indexed.
 fn indexed(n: u16, by: u8) -> u16 {
     if n < 256 { (n + u16::from(by)).min(255) } else { n }
 }

@@ -132,7 +132,7 @@ pub(super) fn exec(
     issue::issue(machine, wave, access, &counters[..1 + usize::from(held.is_some())], held);
 }
 
-/// What a load that transposes asks for: every lane, and addresses that are aligned to what is loaded, of 96 bits as of 128.
+/// Reports a load that transposes without all lanes, or from addresses that are not aligned to what is loaded (96 bits to 16 bytes).
 fn columns(machine: &mut Machine<'_>, wave: &Wave, lanes: u64, values: &LaneValues) {
     if lanes != 0 && lanes != Wave::all(&machine.gpu) {
         machine.fault(wave, FaultKind::Undefined("a transposed load while not all lanes are enabled"));

@@ -5,8 +5,9 @@ use super::*;
 use std::collections::VecDeque;
 use unwedge_isa::amdgcn::model::{Class, Field};
 
-/// Wait states that are remembered: the most that a rule asks for, and one about matrices.
+/// Wait states for which an instruction is remembered: the most that a rule asks for.
 const MEMORY: u32 = 5;
+/// The same of matrix instructions.
 const MATRIX_MEMORY: u32 = 20;
 /// The hardware registers MODE and TRAPSTS of `s_setreg`, and the bit of MODE that skips vector instructions.
 const MODE: i32 = 1;

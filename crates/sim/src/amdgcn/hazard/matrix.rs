@@ -151,10 +151,13 @@ impl MatrixStep {
         let newer = generation >= Gfx::Gfx940;
         match (self.unit, second.unit) {
             (MatrixUnit::Dgemm, MatrixUnit::Xdl) => 0,
-            (MatrixUnit::Dgemm, _) if self.passes == 4 => match same && second.passes != 4 {
-                true => 0,
-                false => 4,
-            },
+            (MatrixUnit::Dgemm, _) if self.passes == 4 => {
+                if same && second.passes != 4 {
+                    0
+                } else {
+                    4
+                }
+            }
             (MatrixUnit::Dgemm, MatrixUnit::Dgemm) if same => 0,
             (MatrixUnit::Dgemm, _) => self.passes + 1,
             _ if same => 2 * u32::from(newer && self.passes == 2),
@@ -171,7 +174,7 @@ impl MatrixStep {
 }
 
 impl Distances {
-    /// The latest matrix instruction whose result is among registers, so far as it is still there, and nearer than it may be.
+    /// The latest matrix instruction that is too near and whose result, as far as nothing has overwritten it, is among registers.
     fn too_near(&self, regs: &Regs, states: impl Fn(&MatrixStep) -> u32) -> Option<u32> {
         let near = |done: &&Done| {
             done.lanes.matrix.is_some_and(|step| done.writes.meets(regs) && done.age < states(&step))
@@ -191,8 +194,8 @@ impl Distances {
         let (reads, writes) = (effects.reads.vector(), effects.writes.vector());
         let memory = matches!(unit, Unit::Vmem | Unit::Ds | Unit::Export);
         let opcode = decoded.inst.row().opcode;
-        let kind = |kind: MatrixUnit| move |step: &MatrixStep| if step.unit == kind { u32::MAX } else { 0 };
-        let of_unit = |unit: MatrixUnit, states: u32, step: &MatrixStep| kind(unit)(step).min(states);
+        let of_unit =
+            |unit: MatrixUnit, states: u32, step: &MatrixStep| if step.unit == unit { states } else { 0 };
         if generation == Gfx::Gfx908 && lanes.matrix.is_none() {
             self.accumulators(opcode, &reads, &writes, found);
         }
@@ -235,7 +238,7 @@ impl Distances {
                     }
                     _ => step.result_states(generation),
                 };
-                // What gfx950 only writes LLVM has wait as long as on gfx94x.
+                // LLVM asks for as many wait states as on gfx94x where gfx950 only writes the registers.
                 if first == MatrixUnit::Dgemm && !memory && generation >= Gfx::Gfx950 {
                     let near = self.too_near(&reads, |step| of_unit(first, states(step), step));
                     let written =
@@ -258,7 +261,7 @@ impl Distances {
         self.vector_results(decoded, unit, lanes, generation, found);
     }
 
-    /// gfx908: what is moved to and from accumulation registers.
+    /// gfx908: rules about moves to and from accumulation registers.
     fn accumulators(&self, opcode: Opcode, reads: &Regs, writes: &Regs, found: &mut BrokenRules) {
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
         match opcode {
@@ -277,8 +280,8 @@ impl Distances {
         }
     }
 
-    /// What the vector ALU wrote less than two wait states ago, a product of 64 bits having followed.
-    fn behind_dgemm(&self, reads: &Regs) -> Option<u32> {
+    /// The instruction of the vector ALU, less than two wait states ago, that wrote what is read and that a DGEMM instruction followed.
+    fn before_dgemm(&self, reads: &Regs) -> Option<u32> {
         let mut lately = self.done.iter().rev().take_while(|done| done.age < 2);
         let is_dgemm = |done: &Done| done.lanes.matrix.is_some_and(|s| s.unit == MatrixUnit::Dgemm);
         lately.find(|done| is_dgemm(done))?;
@@ -288,7 +291,7 @@ impl Distances {
         lately.find(wrote).map(|done| done.at)
     }
 
-    /// What the vector ALU wrote, and is used too soon.
+    /// Rules about what the vector ALU wrote and is used too soon.
     fn vector_results(
         &self,
         decoded: &DecodedInst,
@@ -341,7 +344,7 @@ impl Distances {
             rule("dgemm_fma", self.within(2, dgemm));
         }
         if generation == Gfx::Gfx90a && memory {
-            rule("dgemm_between", self.behind_dgemm(&reads));
+            rule("dgemm_between", self.before_dgemm(&reads));
         }
         if newer && unit == Unit::Valu && !lanes.is_matrix() {
             let scalar = |done: &Done| done.unit == Unit::Valu && done.writes.meets(&lanes.values);
