@@ -70,7 +70,7 @@ fn descriptors_set_the_fields_of_registers() {
     for gfx in Gfx::ALL {
         let Some(gpu) = Gpu::from_gfx(gfx) else { continue };
         for (byte, register) in REGISTERS {
-            // The registers of gfx90a are those of GFX9, of which only CDNA 2 and 3 have this one.
+            // Registers of gfx90a are looked up among those of gfx9, which lack this one; those of gfx94x have it.
             let own = if gfx == Gfx::Gfx90a && byte == RSRC3 { Gfx::Gfx940 } else { gfx };
             let fields = fields(db.amd_gpu(own), register);
             let mut covered = 0u32;

@@ -38,7 +38,7 @@ fn compare(words: &[u32], gpu: &Gpu) {
     let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut out = String::new();
     listing::write(&code, gpu, &AmdListingOptions::default(), &mut out, &mut |_, _| ());
-    // A literal that could be an inline constant is listed as dwords; the text stands behind them.
+    // A literal that could be an inline constant is listed as dwords, with the text after them.
     let own = |line: &str| {
         let line = line.trim_end_matches(UNUSED);
         line.split_once(" // ").map_or(line.to_owned(), |(_, text)| format!("\t{text}"))

@@ -171,7 +171,7 @@ fn code_of_any_words_survives_as_a_listing() {
 }
 
 #[test]
-fn bits_that_mean_nothing_are_said_and_come_back() {
+fn bits_that_mean_nothing_are_listed_and_assembled() {
     let mut turned = 0;
     for (name, features) in GPUS {
         let gpu = gpu(name, features);
@@ -205,7 +205,7 @@ fn bits_that_mean_nothing_are_said_and_come_back() {
     assert!(turned > 1000, "{turned} instructions with a bit that means nothing");
 }
 
-/// GPUs without half registers in their mode name them where nothing else says the words.
+/// In modes that do not name half registers they are named where the words have no other text.
 #[test]
 fn high_halves_are_named_in_any_mode() {
     let cases: [(&str, &[u32]); 6] = [
@@ -476,7 +476,7 @@ fn any_line_is_an_instruction_or_refused_where_it_is_wrong() {
     assert!(read > 100 && refused > 1000, "{read} read, {refused} refused");
 }
 
-/// What LLVM 23 writes and LLVM 19 does not.
+/// Text of LLVM 23 that LLVM 19 does not read.
 #[test]
 fn literals_and_patterns_by_name() {
     for (name, line, words) in [

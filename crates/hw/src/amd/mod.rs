@@ -58,7 +58,7 @@ impl<'d> Deref for Amd<'d> {
     }
 }
 
-/// The place of a generation among those that the tables tell apart. Registers and packets of Vega 20,
+/// The number of a generation among those that the tables distinguish. Registers and packets of Vega 20,
 /// MI100 and MI200 are those of gfx9, those of MI350 are those of MI300.
 pub(crate) fn variant(gfx: Gfx) -> u32 {
     match gfx {

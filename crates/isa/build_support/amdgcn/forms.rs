@@ -14,7 +14,7 @@ pub struct Spec {
     pub encoding: Encoding,
     pub opcode: u16,
     pub need: Need,
-    /// Of an `e32` form: there is no `e64` form of the same.
+    /// Whether it is an `e32` form without an `e64` form of the same.
     pub only_short: bool,
     /// Those written come first.
     pub slots: Vec<OperandSlot>,
@@ -127,7 +127,7 @@ impl Expand<'_> {
         }
     }
 
-    /// Makes an operand 16 bits wide that is so only where halves are named.
+    /// Makes an operand 16 bits wide that is wider where halves are not named.
     fn narrow(&self, slot: &mut OperandSlot) {
         if self.halves != NamedHalves::All || slot.class == Class::Implicit {
             return;

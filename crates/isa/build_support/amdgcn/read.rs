@@ -32,7 +32,7 @@ pub struct Operand {
     /// Types with the generations in which they hold: `i32@8-10.3/i16@11-12`.
     pub types: Vec<(Type, Vec<Gfx>)>,
     pub class: Option<Class>,
-    /// Classes that are others in some generations: `matrix@908/src_inline@90a-9.5`.
+    /// Classes with the generations in which they hold: `matrix@908/src_inline@90a-9.5`.
     pub classes: Vec<(Class, Vec<Gfx>)>,
     pub reg: Option<u16>,
     pub written: bool,
@@ -111,7 +111,7 @@ pub fn columns(gens: &[Gfx]) -> Columns {
 /// Which 16-bit operands name half registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NamedHalves {
-    /// None, but where an instruction has no other operands.
+    /// None, except where an instruction cannot be written without.
     None,
     /// Those that LLVM 19 names.
     Some,

@@ -87,9 +87,9 @@ pub enum DirectiveCondition {
     Until(Gfx),
     /// From one generation to another.
     Between(Gfx, Gfx),
-    /// Where code sets up its scratch.
+    /// Generations on which code sets up its scratch.
     ScratchByCode,
-    /// Where the hardware does.
+    /// Generations on which the hardware does.
     ScratchByHardware,
 }
 
@@ -352,7 +352,7 @@ impl DescriptorBuilder {
         let (mut vcc, mut flat, mut xnack) = (false, false, self.target.xnack);
         for (directive, &given) in DIRECTIVES.iter().zip(&self.values) {
             if !directive.exists(self.target) {
-                // Counted on gfx6, and where the hardware keeps it, all the same, as LLVM does.
+                // Counted all the same on gfx6 and where the hardware sets it up, as LLVM does.
                 flat |= directive.sets == DirectiveEffect::ReserveFlatScratch
                     && (self.target.generation == Gfx::Gfx6 || scratch_by_hardware(self.target.generation));
                 continue;
@@ -419,7 +419,7 @@ impl DescriptorBuilder {
     }
 }
 
-/// Vector registers are counted in so many.
+/// How many vector registers are one unit of their count.
 fn vgpr_granule(bytes: &[u8; SIZE], generation: Gfx) -> u32 {
     if get(bytes, WAVE32) == 1 || UNIFIED.holds(generation) { 8 } else { 4 }
 }

@@ -231,7 +231,7 @@ impl Gpu {
         column
     }
 
-    /// The column of all half registers, which has what no other has; `None`: the GPU has none, or it is its own.
+    /// The column that names all half registers; `None` if the GPU does not have one, or it is the GPU's own.
     pub(crate) fn halves_column(&self) -> Option<usize> {
         let column = self.generation as usize + 2 * REAL_TRUE16;
         (self.generation >= Gfx::Gfx11 && column != self.column()).then_some(column)

@@ -112,7 +112,7 @@ pub struct Inst {
     pub mods: Mods,
     /// Numbers of the vector registers of an [`Operand::List`].
     pub list: [u8; 13],
-    /// By dword, bits in which its words differ from those that an assembler makes: they mean nothing.
+    /// By dword, bits that mean nothing and differ from those that an assembler makes.
     pub unused: UnusedBits,
 }
 
@@ -141,7 +141,7 @@ impl Inst {
         }
     }
 
-    /// Whether some of its bits mean nothing, and are not as an assembler makes them.
+    /// Whether some bits that mean nothing differ from those that an assembler makes.
     pub fn has_unused_bits(&self) -> bool {
         self.unused != [0; 4]
     }

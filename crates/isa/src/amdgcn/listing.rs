@@ -1,6 +1,6 @@
 //! Code as text that assembles to the same words: an instruction a line, labels where branches go, `.long` where there is
-//! no instruction, or one with a literal that assemblers would make an inline constant. Bits that mean nothing, where they are
-//! not as an assembler makes them, are said at the end of the line: `unused:[0x0,0x2000000]`.
+//! no instruction, or one with a literal that assemblers would make an inline constant. Bits that mean nothing are at the end
+//! of the line if an assembler would not make them: `unused:[0x0,0x2000000]`.
 
 use super::inst::{Inst, Operand};
 use super::model::Class;

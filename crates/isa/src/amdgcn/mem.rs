@@ -19,7 +19,7 @@ pub(super) fn returns(mods: &Mods, gpu: &Gpu) -> bool {
     if gpu.generation() == Gfx::Gfx12 { mods.get(Mod::Th) & 1 != 0 } else { mods.has(Mod::Glc) }
 }
 
-/// The name of a modifier: MI300 has its own for those of caching, but in scalar memory.
+/// The name of a modifier: MI300 has names of its own for those of caching, except in scalar memory.
 pub(super) fn name_of(id: Mod, format: Format, gpu: &Gpu) -> &'static str {
     let mi300 = gpu.generation().is_mi300() && format != Format::Smem;
     match id {
@@ -33,12 +33,12 @@ pub(super) fn name_of(id: Mod, format: Format, gpu: &Gpu) -> &'static str {
 /// Whether a register holds data of a memory instruction, which may be in accumulation registers where those are one file with
 /// the others.
 pub(super) fn is_data(slot: &OperandSlot, traits: Traits) -> bool {
-    // What semaphores that waves share are given is in the place of an address.
+    // The value that instructions of shared semaphores take is in the field of the address.
     let given = slot.field == Field::Addr && traits.has(Trait::GdsAlways);
     given || matches!(slot.field, Field::Vdst | Field::Vdata | Field::Data | Field::Data0 | Field::Data1)
 }
 
-/// Whether data is in registers of both files, which one flag cannot tell.
+/// Whether data is in registers of both files, for which the one flag has no value.
 pub(super) fn mixes_files(inst: &Inst) -> bool {
     let mut files = [false; 2];
     for (slot, operand) in inst.written().filter(|(slot, _)| is_data(slot, inst.row().traits)) {

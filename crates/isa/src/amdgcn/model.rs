@@ -280,11 +280,11 @@ vocabulary! {
         /// Accumulation registers in a field that could say more: bit 8 is set.
         AgprSrc = "agpr_src",
         /// The result of a product of matrices: accumulation registers, from MI200 on vector registers as well, which a
-        /// flag tells.
+        /// flag selects.
         AccDst = "acc_dst",
-        /// A matrix: vector or accumulation registers, which a flag for each source tells.
+        /// A matrix: vector or accumulation registers, which a flag for each source selects.
         AccSrc = "acc_src",
-        /// As [`Class::AccSrc`], of values whose size a modifier says, and with it how many registers they take.
+        /// As [`Class::AccSrc`], of values whose size, and with it the number of registers, depends on a modifier.
         AccSmall = "acc_small",
         /// What a product of matrices is added to: registers of the same file as [`Class::AccDst`], or an inline constant.
         AccMatrix = "acc_matrix",
@@ -429,7 +429,7 @@ vocabulary! {
         Neg = "neg", Abs = "abs", Sext = "sext",
         /// A bit per source, and bit 3 for the destination.
         OpSel = "op_sel",
-        /// As [`Mod::OpSel`], where the text says it by the names of halves alone.
+        /// As [`Mod::OpSel`], where the text has only the names of halves.
         Halves = "halves",
         /// A bit per source.
         OpSelHi = "op_sel_hi", NegLo = "neg_lo", NegHi = "neg_hi",
@@ -439,7 +439,7 @@ vocabulary! {
         /// Of products of matrices: how many blocks of the first share one, which of them that is, and how lanes of the
         /// second are permuted. In place of the last those of doubles may negate their sources, a bit each.
         Cbsz = "cbsz", Abid = "abid", Blgp = "blgp", NegMatrix = "neg_matrix",
-        /// What becomes of each combination of a bit of three sources: a truth table.
+        /// The result of each combination of a bit of three sources: a truth table.
         Bitop3 = "bitop3",
         ByteSel = "byte_sel", IndexKey = "index_key", High = "high",
         DstSel = "dst_sel", DstUnused = "dst_unused", Src0Sel = "src0_sel", Src1Sel = "src1_sel",

@@ -222,7 +222,7 @@ pub fn scalar_of_code(code: u8, generation: Gfx) -> Option<Reg> {
 }
 
 /// The 9-bit code of a register in a generation; `None` if it has none there. An accumulation register has that of the vector
-/// register of its number, where a flag tells the two: see [`in_file`].
+/// register of its number, where a flag distinguishes the two: see [`in_file`].
 pub fn code_of(reg: Reg, generation: Gfx) -> Option<u16> {
     if reg.is_vgpr() {
         return Some(reg.0);

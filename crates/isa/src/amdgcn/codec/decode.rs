@@ -1,9 +1,9 @@
 //! From words to instruction.
 //!
-//! A bit that no slot and no modifier accounts for must be zero; otherwise no assembler makes these words. Hardware runs them:
-//! [`decode_executed()`] reads them as well, and keeps such bits in [`Inst::unused`].
+//! A bit that no slot and no modifier accounts for must be zero, because no assembler sets it. Hardware ignores it:
+//! [`decode_executed()`] reads such words as well, and keeps these bits in [`Inst::unused`].
 //!
-//! A half register that the columns of a GPU cannot name is read by the column that can name all.
+//! A half register that the column of a GPU cannot name is read by the column that names all half registers.
 
 use super::{encode, mem};
 use crate::amdgcn::inst::{Inst, Operand, RegHalf, dwords};
@@ -35,7 +35,7 @@ pub(super) struct InstReader<'a> {
     pub(super) used_literal: bool,
     pub(super) layout: &'a EncodingLayout,
     pub(super) gpu: &'a Gpu,
-    /// Bits that mean nothing may be set.
+    /// Whether bits that mean nothing may be set.
     pub(super) lenient: bool,
 }
 
@@ -70,10 +70,14 @@ impl InstReader<'_> {
         small_dwords(self.words[usize::from(lsb >> 5) & 3] >> (lsb & 31) & !(u32::MAX << (width & 31)))
     }
 
-    /// Registers of the file that a flag tells; without the flag they are accumulation registers.
+    /// Registers of the file that a flag selects; accumulation registers in layouts without the flag.
     fn either(&mut self, flag: Field, n: u32, count: u8) -> Operand {
-        let told = self.layout.fields[flag as usize].width > 0;
-        if told && self.take(flag) == 0 { vector(n, count, RegHalf::Whole) } else { accumulation(n, count) }
+        let has_flag = self.layout.fields[flag as usize].width > 0;
+        if has_flag && self.take(flag) == 0 {
+            vector(n, count, RegHalf::Whole)
+        } else {
+            accumulation(n, count)
+        }
     }
 
     fn scalar(&self, code: u32, count: u8) -> Option<Operand> {
@@ -182,7 +186,7 @@ impl InstReader<'_> {
     }
 }
 
-/// How many registers a matrix takes whose values have the size that `cbsz` or `blgp` says: 8 bits, 6, or 4.
+/// How many registers a matrix takes whose values have the size that `cbsz` or `blgp` selects: 8, 6 or 4 bits.
 pub(in crate::amdgcn) const fn small_dwords(size: u32) -> u8 {
     match size {
         2 | 3 => 6,
@@ -241,8 +245,8 @@ pub fn decode_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
     decode_with(words, gpu, false, inst)
 }
 
-/// Columns in which words are looked up: the GPU's own, then that which names all half registers. That one first, where bits
-/// may mean nothing: it gives a meaning to more of them.
+/// Columns in which words are looked up: the GPU's own, then the one that names all half registers. Where bits may mean nothing,
+/// that one is first, because it gives a meaning to more of them.
 fn columns(gpu: &Gpu, lenient: bool) -> impl Iterator<Item = usize> {
     let (own, halves) = (Some(gpu.column()), gpu.halves_column());
     if lenient { [halves, own] } else { [own, halves] }.into_iter().flatten()
@@ -324,7 +328,7 @@ fn are_registers(operand: &Operand, gpu: &Gpu) -> bool {
 /// Modifiers of which some bit is always set. The fields of others are those of no operand.
 const SET: u64 = 1 << Mod::Ones as u8 | 1 << Mod::Dpp8 as u8;
 
-/// Whether words are a product of matrices with its scales: their first half is an instruction alone only before others.
+/// Whether words are a product of matrices with its scales. Their first two dwords are an instruction of their own elsewhere.
 fn is_scaled(words: &[u32], gpu: &Gpu) -> bool {
     let Some(layout) = tables::layout(Encoding::MaiScaled, gpu) else { return false };
     let [_, _, third, fourth, ..] = words else { return false };
@@ -430,7 +434,7 @@ fn decode_as(
     text::can_say(inst, gpu).then(|| layout.dwords + u8::from(reader.used_literal))
 }
 
-/// Fields of the sources that a VOP3 instruction does not have, with what LLVM 23 writes into them from gfx10 on.
+/// Fields of the sources that a VOP3 instruction does not have, with the code that LLVM 23 writes into them from gfx10 on.
 pub(in crate::amdgcn) fn empty_sources(
     variant: &Variant,
     layout: &EncodingLayout,
@@ -450,8 +454,8 @@ pub(in crate::amdgcn) fn empty_sources(
     sources.iter().filter(move |field| !has(**field)).map(move |field| (*field, zero))
 }
 
-/// Sources that an export leaves out, and those of halves, of which two are encoded and four written. False: what is left
-/// out is not 0.
+/// Sources that an export leaves out, and those of halves, of which two are encoded and four written. False if the field of a
+/// source that is left out is not 0.
 fn exp_sources(inst: &mut Inst) -> bool {
     let [_, a, b, c, d, ..] = inst.operands;
     let sources = if inst.mods.has(Mod::Compr) { [a, a, b, b] } else { [a, b, c, d] };
@@ -466,12 +470,12 @@ fn exp_sources(inst: &mut Inst) -> bool {
     used
 }
 
-/// The bit of `op_sel` that says which half of its register a slot has.
+/// The bit of `op_sel` that selects the half of the register in a slot.
 fn half_bit(slot: &OperandSlot) -> u8 {
     if slot.source < 3 { slot.source } else { 3 }
 }
 
-/// The halves that `op_sel` tells are written with the registers as well: with DPP, and where all are named.
+/// Names the halves that `op_sel` selects in the registers as well: with DPP, and where all halves are named.
 pub(in crate::amdgcn) fn name_halves(inst: &mut Inst) {
     let variant = inst.variant();
     let dpp = matches!(variant.encoding, Encoding::Vop3Dpp | Encoding::Vop3Dpp8);
@@ -487,7 +491,7 @@ pub(in crate::amdgcn) fn name_halves(inst: &mut Inst) {
     }
 }
 
-/// The bits of [`Mod::Halves`] that the names of half registers say.
+/// The bits of [`Mod::Halves`] by the names of half registers.
 fn halves_named(inst: &Inst) -> i32 {
     let variant = inst.variant();
     if variant.mod_set >> Mod::Halves as u8 & 1 == 0 {

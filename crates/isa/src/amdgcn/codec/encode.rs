@@ -60,7 +60,7 @@ impl InstBuilder<'_> {
         })
     }
 
-    /// Puts the flag of a register's file, where there is one. Returns the register's number.
+    /// Puts the flag of a register's file if the layout has one. Returns the register's number.
     fn in_file(&mut self, flag: Field, n: u32, acc: u32) -> u32 {
         if self.layout.fields[flag as usize].width > 0 {
             self.put(flag, acc);
@@ -185,7 +185,7 @@ fn high(half: RegHalf) -> u32 {
 /// operand that its field cannot hold, [`InstEncodeError::Literals`] for two literals that differ.
 pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
     let mut words = encode_used(inst, gpu)?;
-    words.turn(&inst.unused);
+    words.flip(&inst.unused);
     Ok(words)
 }
 

@@ -32,7 +32,7 @@ impl InstReader<'_> {
         self.gpu.has_tuple(reg, dwords).then_some(Operand::reg(reg, dwords))
     }
 
-    /// Registers of data: of the file that a flag tells, where there is one.
+    /// Registers of data: of the file that a flag selects, in layouts with one.
     fn data(&mut self, slot: &OperandSlot, traits: Traits, dwords: u8) -> Option<Operand> {
         let flag = self.layout.fields[Field::Acc as usize].width > 0;
         let operand = self.vgpr(slot.field, dwords)?;

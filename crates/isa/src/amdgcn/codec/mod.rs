@@ -44,8 +44,8 @@ impl InstWords {
         }
     }
 
-    /// Turns bits over, those of each dword that is there.
-    pub(super) fn turn(&mut self, bits: &[u32]) {
+    /// Flips bits of each dword that is there.
+    pub(super) fn flip(&mut self, bits: &[u32]) {
         for (word, bits) in self.words.iter_mut().take(self.count.into()).zip(bits) {
             *word ^= bits;
         }

@@ -134,9 +134,9 @@ pub struct Assembly {
     pub relocations: Vec<Relocation>,
     /// Metadata, in the order of the file: see [`Assembly::encode_metadata`].
     pub metadata: Vec<Metadata>,
-    /// `.amdhsa_code_object_version`, or the first number of `.hsa_code_object_version`, if the file says it.
+    /// `.amdhsa_code_object_version`, or the first number of `.hsa_code_object_version`, if the file has either.
     pub version: Option<u32>,
-    /// `.amdgcn_target`, if the file says it.
+    /// `.amdgcn_target`, if the file has it.
     pub target: Option<SourceTarget>,
     /// Errors, in the order of lines.
     pub errors: Vec<SourceError>,

@@ -11,7 +11,7 @@ const LINES: usize = 1000;
 pub struct SourceTarget {
     /// LLVM's name of the processor: `gfx90a`.
     pub processor: String,
-    /// Who loads the code: `amdhsa`, `amdpal`, `mesa3d`; empty if that is not said.
+    /// Who loads the code: `amdhsa`, `amdpal`, `mesa3d`; empty if unknown.
     pub system: String,
     /// Whether page faults are retried, if the code runs in one of the two modes only.
     pub xnack: Option<bool>,
@@ -53,7 +53,7 @@ impl SourceTarget {
     }
 }
 
-/// What the first lines of a file say of its GPU: `.amdgcn_target`, or `.hsa_code_object_isa` of HSA v2.
+/// The GPU that the first lines of a file name: by `.amdgcn_target`, or by `.hsa_code_object_isa` of HSA v2.
 pub fn target_of(source: &str) -> Option<SourceTarget> {
     let end = source.match_indices('\n').nth(LINES).map_or(source.len(), |(at, _)| at);
     let (clean, _) = without_comments(source.get(..end)?);

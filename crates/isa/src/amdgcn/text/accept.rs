@@ -27,7 +27,7 @@ pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> 
     }
 }
 
-/// Where which half of a register it is stands, if not in the register's own field.
+/// The modifier that selects the half of a register, if the register's own field does not.
 pub(super) fn half_is_selected(class: Class, variant: &Variant) -> Option<Mod> {
     match class {
         Class::VgprSel | Class::SrcSel => Some(Mod::OpSel),
@@ -95,7 +95,7 @@ pub(super) fn register(
         Class::AccSrc | Class::AccSmall => vector && half == RegHalf::Whole,
         Class::AccDst => vector && half == RegHalf::Whole && gpu.has_unified_vgprs(),
         Class::AccMatrix if vector => half == RegHalf::Whole && gpu.has_unified_vgprs(),
-        // As LLVM has it, with what can be read as a constant.
+        // As in LLVM, also special registers that can be read as constants.
         Class::AccMatrix => reg.0 >= Reg::SHARED_BASE.0 && reg != Reg::LDS_DIRECT,
         Class::VgprSel | Class::VgprNamed | Class::VgprNamedSrc => vector,
         Class::VgprLow | Class::VgprLowSrc => vector && low && half == RegHalf::Whole,

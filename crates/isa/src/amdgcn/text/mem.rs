@@ -269,7 +269,7 @@ impl MemParser<'_, '_> {
         }
     }
 
-    /// Registers of data, of either file where that is one.
+    /// Registers of data, of either kind where both are one file.
     fn data(
         &self,
         slot: &OperandSlot,
@@ -414,7 +414,7 @@ impl MemParser<'_, '_> {
         while !self.scan.end() {
             let at = self.scan.at();
             let name = match self.scan.name() {
-                // So older assemblers call that of an instruction with addresses of 64 bits.
+                // The name of the offset of FLAT, global and scratch instructions in older assemblers.
                 "inst_offset" if variant.encoding.is_flat() => "offset",
                 name => name,
             };

@@ -343,7 +343,7 @@ fn fields(
         let (n, field) = found
             .and_then(|n| all.get(n).map(|field| (n, field)))
             .ok_or_else(|| scan.error(at, ParseRule::Counter))?;
-        // Of counters the last number holds, as LLVM has it.
+        // The last of several numbers for a counter counts, as in LLVM.
         if seen >> n & 1 != 0 && !saturates {
             return Err(scan.error(at, ParseRule::Twice));
         }

@@ -219,7 +219,7 @@ pub(super) fn parse(
             "neg" if open && !written.neg => written.neg = true,
             "abs" if open && !written.abs => written.abs = true,
             "sext" if open && !written.sext => written.sext = true,
-            // LLVM 19 ignores it; later ones never make an inline constant of what it holds.
+            // LLVM 19 ignores it; later versions never make an inline constant of what is in it.
             "lit" if open && !literal => literal = true,
             _ => {
                 scan.back_to(at);

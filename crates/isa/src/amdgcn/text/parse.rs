@@ -108,7 +108,7 @@ pub enum ParseRule {
     /// Pairs of scalar registers begin at even numbers, larger groups at multiples of four.
     #[error("invalid register alignment")]
     RegisterAlignment,
-    /// Vector and accumulation registers where one flag tells both.
+    /// Vector and accumulation registers where one flag is for all of them.
     #[error("these operands must all be vector registers or all be accumulation registers")]
     RegisterFile,
     /// No literal may stand there.
@@ -244,7 +244,7 @@ struct OperandLine {
     end: usize,
 }
 
-/// The instruction a line says. Nothing may follow it but bits that mean nothing, `unused:[0x0,0x2000000]`.
+/// The instruction of a line. Nothing may follow it but bits that mean nothing, `unused:[0x0,0x2000000]`.
 ///
 /// # Errors
 ///
@@ -260,7 +260,7 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
     Ok(Inst { unused, ..parse_used(used, gpu, symbols)? })
 }
 
-/// Before the dwords of bits that mean nothing.
+/// The text before the dwords of bits that mean nothing.
 pub(super) const UNUSED: &str = " unused:[";
 
 /// The dwords after [`UNUSED`], up to the end of the line.
@@ -280,7 +280,7 @@ fn unused_bits(scan: &mut LineScan<'_>, list: &str, symbols: &dyn Symbols) -> Re
     if scan.end() { Ok(bits) } else { Err(scan.here(ParseRule::Modifier)) }
 }
 
-/// The instruction a line says without bits that mean nothing.
+/// The instruction of a line without bits that mean nothing.
 fn parse_used(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, ParseError> {
     let mut scan = LineScan::new(text);
     scan.space();
@@ -302,7 +302,7 @@ fn parse_used(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, Pars
             .filter_map(|(at, _)| tables::variants().get(usize::from(*at)).map(|variant| (*at, variant)))
             .filter(move |(_, variant)| suffix.allows(variant) && gpu.meets(variant.need))
     };
-    // What names half registers is tried last.
+    // Variants that name half registers are tried last.
     let others = gpu.all_columns() & !gpu.columns();
     let candidates = || candidates_in(gpu.columns()).chain(candidates_in(others));
     let Some((number, guide)) = candidates().next() else {
@@ -513,7 +513,7 @@ fn set_modifiers(inst: &mut Inst, variant: &Variant, line: &OperandLine) -> Resu
     Ok(())
 }
 
-/// The type of a matrix whose values have the size that a modifier says.
+/// The type of a matrix whose values have the size that a modifier selects.
 fn small(size: i32) -> Type {
     match codec::small_dwords(size as u32) {
         4 => Type::B128,

@@ -1,7 +1,7 @@
 //! `swizzle(…)`: the pattern by which `ds_swizzle_b32` exchanges lanes.
 //!
-//! Facts: AMD's ISA manuals, and LLVM 19 for the names of patterns; rotations and those of Fourier transforms have names in LLVM 23,
-//! which are read, and not written.
+//! Facts: AMD's ISA manuals, and LLVM 19 for the names of patterns. The names of LLVM 23 for rotations and Fourier transforms are
+//! read, but not written.
 
 use super::Symbols;
 use super::line::LineBuf;
@@ -11,8 +11,9 @@ use super::scan::LineScan;
 /// Each of four lanes takes one of these four.
 const QUAD_PERM: i32 = 0x8000;
 
-/// Lanes are rotated, left or right; their numbers' bits are reversed.
+/// Lanes are rotated, left or right.
 const ROTATE: i32 = 0xc000;
+/// The bits of lane numbers are reversed.
 const FFT: i32 = 0xe000;
 
 /// Bits of a lane number.

@@ -219,7 +219,7 @@ pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     out.push(b']');
 }
 
-/// Appends what an instruction says without the bits that mean nothing.
+/// Appends an instruction without the bits that mean nothing.
 fn write_used(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let variant = inst.variant();
     out.push_name(variant.name);
