@@ -761,7 +761,7 @@ vocabulary! {
         Relative = "relative",
         /// On gfx9 a result of 16 bits makes the upper half of its register zero, which its successors keep.
         ZeroesHigh = "zeroes_high",
-        /// `op_sel` has a bit for three sources though there are two.
+        /// `op_sel` has bits for three sources, although there are two.
         OpSelOfThree = "op_sel_of_three",
         /// A product of matrices of which one is sparse.
         Sparse = "sparse",
