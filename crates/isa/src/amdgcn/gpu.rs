@@ -172,7 +172,7 @@ impl Gpu {
         self.has(Features::REAL_TRUE16) && self.generation >= Gfx::Gfx11
     }
 
-    /// Whether text and words are those of LLVM 23: it names all half registers, and from gfx10 on writes the constant 0 into
+    /// Whether text and words are those of LLVM 23, which names all half registers, and from gfx10 on writes the constant 0 into
     /// sources of VOP3 that an instruction does not have.
     pub fn llvm23(&self) -> bool {
         self.has(Features::LLVM23)
