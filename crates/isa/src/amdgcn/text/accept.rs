@@ -309,7 +309,7 @@ pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> R
 
 /// Whether the text of a literal is read as that literal: not if it could be an inline constant.
 pub(in crate::amdgcn) fn is_literal(slot: &OperandSlot, value: u32, gpu: &Gpu) -> bool {
-    let number = ExprValue { value: value.into(), float: false, address: false, literal: false };
+    let number = ExprValue::number(value.into());
     let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
     !takes_constants(slot.class) || constant(ty, number, false, gpu) == Ok(Operand::Literal(value))
 }

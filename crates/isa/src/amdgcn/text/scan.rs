@@ -23,6 +23,18 @@ pub(super) struct ExprValue {
     pub(super) literal: bool,
 }
 
+impl ExprValue {
+    /// A whole number.
+    pub(super) const fn number(value: i64) -> ExprValue {
+        ExprValue { value, float: false, address: false, literal: false }
+    }
+
+    /// The offset of an address.
+    pub(super) const fn address(value: i64) -> ExprValue {
+        ExprValue { value, float: false, address: true, literal: false }
+    }
+}
+
 /// Whether a byte may be part of a name.
 fn is_name(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'$')
@@ -193,7 +205,7 @@ impl<'a> LineScan<'a> {
         {
             self.at = end;
             self.space();
-            return Ok(ExprValue { value: value.into(), float: false, address: false, literal: false });
+            return Ok(ExprValue::number(value.into()));
         }
         let (radix, digits) = match (self.peek(), self.byte(1)) {
             (b'0', b'x' | b'X') => (16, start + 2),
@@ -244,7 +256,7 @@ impl<'a> LineScan<'a> {
             return Err(self.error(start, ParseRule::Number));
         }
         self.space();
-        Ok(ExprValue { value: value as i64, float: false, address: false, literal: false })
+        Ok(ExprValue::number(value as i64))
     }
 
     /// An expression: numbers, symbols, operators with C's precedence.
@@ -299,12 +311,8 @@ impl<'a> LineScan<'a> {
             }
             b'0'..=b'9' => match self.numbered_label() {
                 Some(name) => match symbols.symbol(name) {
-                    Some(SymbolValue::Absolute(value)) => {
-                        Ok(ExprValue { value, float: false, address: false, literal: false })
-                    }
-                    Some(SymbolValue::Address(value)) => {
-                        Ok(ExprValue { value, float: false, address: true, literal: false })
-                    }
+                    Some(SymbolValue::Absolute(value)) => Ok(ExprValue::number(value)),
+                    Some(SymbolValue::Address(value)) => Ok(ExprValue::address(value)),
                     None => Err(self.error(start, ParseRule::Symbol)),
                 },
                 None => self.number(),
@@ -317,20 +325,11 @@ impl<'a> LineScan<'a> {
                 }
                 self.space();
                 if name == "." {
-                    return Ok(ExprValue {
-                        value: symbols.here(),
-                        float: false,
-                        address: true,
-                        literal: false,
-                    });
+                    return Ok(ExprValue::address(symbols.here()));
                 }
                 match symbols.symbol(name) {
-                    Some(SymbolValue::Absolute(value)) => {
-                        Ok(ExprValue { value, float: false, address: false, literal: false })
-                    }
-                    Some(SymbolValue::Address(value)) => {
-                        Ok(ExprValue { value, float: false, address: true, literal: false })
-                    }
+                    Some(SymbolValue::Absolute(value)) => Ok(ExprValue::number(value)),
+                    Some(SymbolValue::Address(value)) => Ok(ExprValue::address(value)),
                     None => Err(self.error(start, ParseRule::Symbol)),
                 }
             }
