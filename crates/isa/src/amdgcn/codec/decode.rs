@@ -471,7 +471,7 @@ fn exp_sources(inst: &mut Inst) -> bool {
 }
 
 /// The bit of `op_sel` that selects the half of the register in a slot.
-fn half_bit(slot: &OperandSlot) -> u8 {
+pub(in crate::amdgcn) fn half_bit(slot: &OperandSlot) -> u8 {
     if slot.source < 3 { slot.source } else { 3 }
 }
 

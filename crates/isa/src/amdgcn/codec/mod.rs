@@ -8,7 +8,7 @@ mod encode;
 mod mem;
 
 pub use decode::{SizedInst, decode, decode_executed, decode_executed_into, decode_into, readings};
-pub(super) use decode::{empty_sources, name_halves, small_dwords, source_of};
+pub(super) use decode::{empty_sources, half_bit, name_halves, small_dwords, source_of};
 pub use encode::{InstEncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.

@@ -2,6 +2,7 @@
 
 use super::statement::{LineRest, quoted, without_comments};
 use crate::amdgcn::{Gpu, GpuError};
+use unwedge_base::GfxTarget;
 
 /// Lines in which a file may name its GPU; compilers do it in the first ones.
 const LINES: usize = 1000;
@@ -65,7 +66,7 @@ pub fn target_of(source: &str) -> Option<SourceTarget> {
                 [major, minor, stepping, vendor, _] if quoted(vendor.text)? == b"AMD" => {
                     let number = |part: LineRest<'_>| part.text.parse::<u8>().ok();
                     let (major, minor, stepping) = (number(major)?, number(minor)?, number(stepping)?);
-                    let processor = format!("gfx{major}{minor}{stepping:x}");
+                    let processor = GfxTarget { major, minor, stepping }.to_string();
                     Some(SourceTarget { processor, system: "amdhsa".to_owned(), xnack: None, sramecc: None })
                 }
                 _ => None,

@@ -28,7 +28,7 @@ pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> 
 }
 
 /// The modifier that selects the half of a register, if the register's own field does not.
-pub(super) fn half_is_selected(class: Class, variant: &Variant) -> Option<Mod> {
+pub(super) fn half_modifier(class: Class, variant: &Variant) -> Option<Mod> {
     match class {
         Class::VgprSel | Class::SrcSel => Some(Mod::OpSel),
         Class::VgprNamed | Class::VgprNamedSrc | Class::SrcNamed => {
@@ -167,8 +167,12 @@ fn accumulation(
     if !takes || half != RegHalf::Whole {
         return Err(ParseRule::Operand);
     }
-    let needed = dwords(slot.ty, gpu);
-    match (count == needed, gpu.has_tuple(reg, count)) {
+    tuple(reg, count, dwords(slot.ty, gpu), gpu)
+}
+
+/// The operand that `count` vector or accumulation registers are where so many are needed.
+pub(super) fn tuple(reg: Reg, count: u8, needed: u8, gpu: &Gpu) -> Result<Operand, ParseRule> {
+    match (count == needed, gpu.has_tuple(reg, needed)) {
         (true, true) => Ok(Operand::reg(reg, needed)),
         (true, false) => Err(ParseRule::RegisterAlignment),
         (false, _) => Err(ParseRule::RegisterWidth),

@@ -263,7 +263,7 @@ impl MemParser<'_, '_> {
     fn vgpr(&self, given: &UnslottedOperand, dwords: u8) -> Result<Operand, ParseRule> {
         match given.kind {
             OperandSyntax::Reg { reg, dwords: count, half: RegHalf::Whole } if reg.is_vgpr() => {
-                self.tuple(reg, count, dwords)
+                accept::tuple(reg, count, dwords, self.gpu)
             }
             _ => Err(ParseRule::Operand),
         }
@@ -281,17 +281,9 @@ impl MemParser<'_, '_> {
             OperandSyntax::Reg { reg, dwords: count, half: RegHalf::Whole }
                 if reg.is_agpr() && self.gpu.has_unified_vgprs() && mem::is_data(slot, traits) =>
             {
-                self.tuple(reg, count, dwords)
+                accept::tuple(reg, count, dwords, self.gpu)
             }
             _ => self.vgpr(given, dwords),
-        }
-    }
-
-    fn tuple(&self, reg: Reg, count: u8, dwords: u8) -> Result<Operand, ParseRule> {
-        match (count == dwords, self.gpu.has_tuple(reg, dwords)) {
-            (true, true) => Ok(Operand::reg(reg, dwords)),
-            (true, false) => Err(ParseRule::RegisterAlignment),
-            (false, _) => Err(ParseRule::RegisterWidth),
         }
     }
 

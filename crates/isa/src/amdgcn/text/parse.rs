@@ -581,10 +581,9 @@ fn set_operand(
         inst.mods.set(*id, inst.mods.get(*id) | bit as i32);
     }
     if let Operand::Reg { half: half @ RegHalf::High, .. } = place
-        && let Some(id) = accept::half_is_selected(slot.class, variant)
+        && let Some(id) = accept::half_modifier(slot.class, variant)
     {
-        let bit = if slot.source < 3 { slot.source } else { 3 };
-        inst.mods.set(id, inst.mods.get(id) | 1 << bit);
+        inst.mods.set(id, inst.mods.get(id) | 1 << codec::half_bit(slot));
         *half = RegHalf::Low;
     }
     Ok(())

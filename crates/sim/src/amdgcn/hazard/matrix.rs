@@ -3,6 +3,7 @@
 //!
 //! Numbers are those of LLVM, and of AMD's manuals where these ask for less.
 
+use super::super::operand::is_sdwa;
 use super::distance::{Distances, Done};
 use super::*;
 use unwedge_isa::amdgcn::model::Field;
@@ -91,8 +92,7 @@ impl LanesRole {
             return LanesRole::default();
         }
         let row = inst.row();
-        let sdwa =
-            matches!(inst.variant().encoding, Encoding::Vop1Sdwa | Encoding::Vop2Sdwa | Encoding::VopcSdwa);
+        let sdwa = is_sdwa(inst.variant().encoding);
         let exec = inst.written().any(|(slot, operand)| {
             slot.access.writes() && matches!(operand, Operand::Reg { reg: Reg::EXEC, .. })
         });
