@@ -205,6 +205,16 @@ fn bits_that_mean_nothing_are_listed_and_assembled() {
     assert!(turned > 1000, "{turned} instructions with a bit that means nothing");
 }
 
+#[test]
+fn bits_with_a_meaning_are_not_unused() {
+    let gpu = gpu("gfx900", "");
+    assert!(assemble("v_mov_b32_e32 v0, v1", &gpu).is_ok());
+    // The lowest bit of the source, and a dword past the end.
+    for bits in ["0x1", "0x0,0x1"] {
+        assert!(assemble(&format!("v_mov_b32_e32 v0, v1 unused:[{bits}]"), &gpu).is_err(), "{bits}");
+    }
+}
+
 /// In modes that do not name half registers they are named where the words have no other text.
 #[test]
 fn high_halves_are_named_in_any_mode() {

@@ -3,7 +3,7 @@
 use unwedge_isa::amdgcn::effects::Regs;
 use unwedge_isa::amdgcn::model::{Field, Format, Mod, Role, Trait};
 use unwedge_isa::amdgcn::tables::InstRow;
-use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg, nop_states};
 
 /// What executes an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +121,8 @@ impl InstFacts {
     }
 
     /// Wait states that pass with it.
-    pub fn states(&self) -> u8 {
-        if self.row.role == Role::Nop { (self.immediate & 15) as u8 + 1 } else { 1 }
+    pub fn states(&self, generation: Gfx) -> u8 {
+        if self.row.role == Role::Nop { nop_states(self.immediate.into(), generation) } else { 1 }
     }
 }
 

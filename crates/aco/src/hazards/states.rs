@@ -143,7 +143,7 @@ impl OpenHazards for WaitStates {
             self.group.1 = self.group.1.either(&facts.writes);
         }
         self.pass(states);
-        self.pass(facts.states());
+        self.pass(facts.states(gpu.generation()));
         self.begin(facts);
         if states > 0 { vec![Cure::Nop(states)] } else { Vec::new() }
     }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use unwedge_isa::amdgcn::model::{Access, Class as SlotClass, Field, Form, Format, Mod, Role, Trait};
 use unwedge_isa::amdgcn::semantics::mfma::Mfma;
 use unwedge_isa::amdgcn::tables::{InstRow, Variant};
-use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg, tables};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg, nop_states, tables};
 
 /// The part of the GPU that runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,8 +212,8 @@ impl ProgramOp {
     }
 
     /// The wait states it takes.
-    pub fn states(&self) -> u8 {
-        if self.role == Role::Nop { (self.imm & 15) as u8 + 1 } else { 1 }
+    pub fn states(&self, generation: Gfx) -> u8 {
+        if self.role == Role::Nop { nop_states(self.imm, generation) } else { 1 }
     }
 }
 

@@ -263,6 +263,12 @@ impl Gpu {
     }
 }
 
+/// Wait states of `s_nop` with an immediate: 1 to 8 on gfx6 and gfx7, 1 to 16 later.
+pub fn nop_states(immediate: i32, generation: Gfx) -> u8 {
+    let mask = if generation < Gfx::Gfx8 { 7 } else { 15 };
+    (immediate & mask) as u8 + 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,7 +25,7 @@ pub mod texel;
 pub mod text;
 pub mod waits;
 
-pub use gpu::{Gpu, GpuError};
+pub use gpu::{Gpu, GpuError, nop_states};
 pub use inst::{Inst, Mods, OPERANDS, Operand, RegHalf, UnusedBits, dwords};
 pub use model::Gfx;
 pub use opcode::{Opcode, Operation};

@@ -232,7 +232,10 @@ impl Hazards {
         if op.is_valu() || wait_values.is_some() {
             list.forget(is);
         }
-        list.all.iter_mut().filter(|p| is(p)).for_each(|p| p.age = p.age.saturating_add(op.states()));
+        list.all
+            .iter_mut()
+            .filter(|p| is(p))
+            .for_each(|p| p.age = p.age.saturating_add(op.states(self.generation)));
         list.forget(|p| is(p) && p.age >= distance);
         if op.has(flag::FLOAT_ATOMIC) && (op.is_vmem() || op.is_flat_like()) {
             list.push(pending(HazardKind::FloatAtomic, number));

@@ -71,7 +71,7 @@ impl Hazards {
         if self.cdna {
             super::cdna::overwritten(list, op, regs);
         }
-        age(list, op.states());
+        age(list, op.states(self.generation));
         self.vccz(list, number, op, regs, wait_values);
         self.begin_gfx6(list, number, op, regs);
     }

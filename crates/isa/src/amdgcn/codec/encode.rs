@@ -1,6 +1,6 @@
 //! From instruction to words.
 
-use super::decode::empty_sources;
+use super::decode::{decode_executed, empty_sources};
 use super::{InstWords, mem};
 use crate::amdgcn::inst::{Inst, Operand, RegHalf};
 use crate::amdgcn::model::{Class, Encoding, EncodingLayout, Field, FieldBits, Mod, NO_OPCODE, OperandSlot};
@@ -18,6 +18,9 @@ pub enum InstEncodeError {
     /// Two literals that differ.
     #[error("only one literal can be encoded")]
     Literals,
+    /// A bit of [`Inst::unused`] has a meaning in this instruction, or is past its end.
+    #[error("a bit of `unused` has a meaning here")]
+    Unused,
 }
 
 /// Words being made.
@@ -182,10 +185,18 @@ fn high(half: RegHalf) -> u32 {
 /// # Errors
 ///
 /// [`InstEncodeError::NotHere`] if the GPU does not have the instruction, [`InstEncodeError::Operand`] for an
-/// operand that its field cannot hold, [`InstEncodeError::Literals`] for two literals that differ.
+/// operand that its field cannot hold, [`InstEncodeError::Literals`] for two literals that differ,
+/// [`InstEncodeError::Unused`] for unused bits that are used.
 pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
     let mut words = encode_used(inst, gpu)?;
-    words.flip(&inst.unused);
+    if inst.has_unused_bits() {
+        words.flip(&inst.unused);
+        let same = decode_executed(words.as_slice(), gpu)
+            .is_some_and(|read| read.inst.number() == inst.number() && read.inst.unused == inst.unused);
+        if !same {
+            return Err(InstEncodeError::Unused);
+        }
+    }
     Ok(words)
 }
 

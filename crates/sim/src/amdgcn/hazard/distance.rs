@@ -4,6 +4,7 @@ use super::matrix::LanesRole;
 use super::*;
 use std::collections::VecDeque;
 use unwedge_isa::amdgcn::model::{Class, Field};
+use unwedge_isa::amdgcn::nop_states;
 
 /// Wait states for which an instruction is remembered: the most that a rule asks for.
 const MEMORY: u32 = 5;
@@ -77,7 +78,7 @@ impl Distances {
             self.of_cdna(decoded, unit, lanes, gpu.generation(), found);
         }
         self.scalar_memory(decoded, unit, effects, gpu, found);
-        self.remember(decoded, unit, effects, lanes);
+        self.remember(decoded, unit, effects, lanes, gpu.generation());
     }
 
     fn distances(&self, decoded: &DecodedInst, class: HazardClass, generation: Gfx, found: &mut BrokenRules) {
@@ -207,10 +208,18 @@ impl Distances {
         }
     }
 
-    fn remember(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, lanes: LanesRole) {
+    fn remember(
+        &mut self,
+        decoded: &DecodedInst,
+        unit: Unit,
+        effects: &Effects,
+        lanes: LanesRole,
+        generation: Gfx,
+    ) {
         let inst = &decoded.inst;
         let row = inst.row();
-        let states = if row.role == Role::Nop { (immediate(inst) as u32 & 15) + 1 } else { 1 };
+        let states =
+            if row.role == Role::Nop { u32::from(nop_states(immediate(inst), generation)) } else { 1 };
         // Only the last one that wrote a register matters to it.
         for done in &mut self.done {
             done.age += states;
