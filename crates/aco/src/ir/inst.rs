@@ -143,7 +143,7 @@ impl Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct List {
     pub(super) start: u32,
-    pub(super) len: u16,
+    pub(super) len: u32,
 }
 
 /// An instruction.

@@ -213,9 +213,9 @@ impl Program {
 
     /// Makes an instruction that is in no block yet.
     pub fn make_inst(&mut self, new: &NewInst) -> Inst {
-        let operands = List { start: self.operands.len() as u32, len: new.operands.len() as u16 };
+        let operands = List { start: self.operands.len() as u32, len: new.operands.len() as u32 };
         self.operands.extend_from_slice(new.operands);
-        let definitions = List { start: self.definitions.len() as u32, len: new.definitions.len() as u16 };
+        let definitions = List { start: self.definitions.len() as u32, len: new.definitions.len() as u32 };
         self.definitions.extend_from_slice(new.definitions);
         let NewInst { op, form, mods, payload, .. } = *new;
         self.insts.push(InstData { op, form, mods, payload, exact: false, loc: None, operands, definitions })
@@ -231,36 +231,36 @@ impl Program {
     /// Operands of an instruction.
     pub fn operands(&self, inst: Inst) -> &[Operand] {
         let List { start, len } = self.insts[inst].operands;
-        &self.operands[start as usize..][..len.into()]
+        &self.operands[start as usize..][..len as usize]
     }
 
     /// Operands of an instruction, for change.
     pub fn operands_mut(&mut self, inst: Inst) -> &mut [Operand] {
         let List { start, len } = self.insts[inst].operands;
-        &mut self.operands[start as usize..][..len.into()]
+        &mut self.operands[start as usize..][..len as usize]
     }
 
     /// Definitions of an instruction.
     pub fn definitions(&self, inst: Inst) -> &[Definition] {
         let List { start, len } = self.insts[inst].definitions;
-        &self.definitions[start as usize..][..len.into()]
+        &self.definitions[start as usize..][..len as usize]
     }
 
     /// Definitions of an instruction, for change.
     pub fn definitions_mut(&mut self, inst: Inst) -> &mut [Definition] {
         let List { start, len } = self.insts[inst].definitions;
-        &mut self.definitions[start as usize..][..len.into()]
+        &mut self.definitions[start as usize..][..len as usize]
     }
 
     /// Replaces the operands of an instruction.
     pub fn set_operands(&mut self, inst: Inst, operands: &[Operand]) {
         let list = self.insts[inst].operands;
-        if operands.len() <= list.len.into() {
+        if operands.len() <= list.len as usize {
             self.operands[list.start as usize..][..operands.len()].copy_from_slice(operands);
-            self.insts[inst].operands.len = operands.len() as u16;
+            self.insts[inst].operands.len = operands.len() as u32;
         } else {
             self.insts[inst].operands =
-                List { start: self.operands.len() as u32, len: operands.len() as u16 };
+                List { start: self.operands.len() as u32, len: operands.len() as u32 };
             self.operands.extend_from_slice(operands);
         }
     }
@@ -268,12 +268,12 @@ impl Program {
     /// Replaces the definitions of an instruction.
     pub fn set_definitions(&mut self, inst: Inst, definitions: &[Definition]) {
         let list = self.insts[inst].definitions;
-        if definitions.len() <= list.len.into() {
+        if definitions.len() <= list.len as usize {
             self.definitions[list.start as usize..][..definitions.len()].copy_from_slice(definitions);
-            self.insts[inst].definitions.len = definitions.len() as u16;
+            self.insts[inst].definitions.len = definitions.len() as u32;
         } else {
             let start = self.definitions.len() as u32;
-            self.insts[inst].definitions = List { start, len: definitions.len() as u16 };
+            self.insts[inst].definitions = List { start, len: definitions.len() as u32 };
             self.definitions.extend_from_slice(definitions);
         }
     }
