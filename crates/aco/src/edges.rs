@@ -5,7 +5,7 @@
 //! phi would need it.
 
 use crate::error::FinishError;
-use crate::ir::{Block, BlockData, Jump, NewInst, Op, Program, Pseudo, Role};
+use crate::ir::{Block, BlockData, NewInst, Op, Program, Pseudo};
 use unwedge_base::entity::{Entity, PrimaryMap};
 
 /// Splits critical edges, and replaces phis with one operand.
@@ -77,16 +77,10 @@ fn split(program: &mut Program) {
         new.push(own);
         for middle in edges[block.index()].iter().flatten() {
             let pushed = new.push(BlockData {
-                insts: Vec::new(),
-                logical_preds: Vec::new(),
-                logical_succs: Vec::new(),
-                linear_preds: Vec::new(),
-                linear_succs: Vec::new(),
-                role: Role::Plain,
-                construct: None,
-                jump: Jump::None,
-                top_level: false,
-                ..data.clone()
+                loop_depth: data.loop_depth,
+                divergent_depth: data.divergent_depth,
+                uniform_depth: data.uniform_depth,
+                ..BlockData::default()
             });
             debug_assert_eq!(pushed, *middle);
         }
@@ -163,13 +157,11 @@ fn single_phis(program: &mut Program) {
             program[inst].op = Op::Pseudo(Pseudo::ParallelCopy);
             if logical { early.push(inst) } else { copies.push(inst) }
         }
-        let phis = rest.iter().take_while(|inst| program.op(**inst).is_phi()).count();
-        rest.splice(phis..phis, copies);
         program.blocks[block].insts = rest;
+        let phis = program.phi_count(block);
+        program.blocks[block].insts.splice(phis..phis, copies);
         let Some(&pred) = program.blocks[block].logical_preds.first() else { continue };
-        let insts = &program.blocks[pred].insts;
-        let end = insts.iter().rposition(|inst| program.op(*inst).is(Pseudo::LogicalEnd));
-        let at = end.unwrap_or(insts.len().saturating_sub(1));
+        let at = program.logical_end(pred);
         program.blocks[pred].insts.splice(at..at, early);
     }
 }

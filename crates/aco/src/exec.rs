@@ -8,7 +8,7 @@ use crate::ir::{
     Block, Construct, ConstructKind, Definition, Jump, NewInst, Operand, PhysReg, Program, Progress, Pseudo,
     RegClass, Role,
 };
-use crate::linear_ssa::{LinearVar, insert, phi_count};
+use crate::linear_ssa::LinearVar;
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::Opcode;
 
@@ -90,11 +90,11 @@ impl Masks {
             let exec = exec_of(self.class);
             let definitions = [definition, SCC, Definition::reg(PhysReg::EXEC, self.class)];
             let opcode = if self.wave64 { Opcode::s_and_saveexec_b64 } else { Opcode::s_and_saveexec_b32 };
-            insert(program, entry, at, &NewInst::hw(opcode, &definitions, &[condition, exec]));
+            program.insert(entry, at, &NewInst::hw(opcode, &definitions, &[condition, exec]));
             program.set_operands(branch, &[exec]);
         } else {
             let exec = exec_of(self.class);
-            insert(program, entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[exec]));
+            program.insert(entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[exec]));
         }
         self.var(construct, MaskUse::Merge).write(entry, value);
         if data.kind == ConstructKind::Loop {
@@ -147,7 +147,7 @@ impl Masks {
             let Some(temp) = result.as_temp() else { continue };
             let definitions = [Definition::temp(temp, self.class), SCC];
             let at = program.blocks[block].insts.len().saturating_sub(1);
-            insert(program, block, at, &NewInst::hw(opcode, &definitions, &[before, exec_of(self.class)]));
+            program.insert(block, at, &NewInst::hw(opcode, &definitions, &[before, exec_of(self.class)]));
         }
     }
 
@@ -164,14 +164,14 @@ impl Masks {
             };
             let mask = self.var(construct, of).at_start(program, block);
             let exec = Definition::reg(PhysReg::EXEC, self.class);
-            let at = phi_count(program, block);
+            let at = program.phi_count(block);
             match (role, self.conditions.get(&construct)) {
                 (Role::Invert, Some(condition)) => {
                     let opcode = if self.wave64 { Opcode::s_andn2_b64 } else { Opcode::s_andn2_b32 };
-                    insert(program, block, at, &NewInst::hw(opcode, &[exec, SCC], &[mask, *condition]));
+                    program.insert(block, at, &NewInst::hw(opcode, &[exec, SCC], &[mask, *condition]));
                 }
                 _ => {
-                    insert(program, block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[exec], &[mask]));
+                    program.insert(block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[exec], &[mask]));
                 }
             }
         }

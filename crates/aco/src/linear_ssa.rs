@@ -4,7 +4,7 @@
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked for in the block, then in its predecessors,
 //! with a phi where they are several.
 
-use crate::ir::{Block, Definition, Inst, NewInst, Operand, Program, Pseudo, RegClass, Temp};
+use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass};
 use std::collections::HashMap;
 use unwedge_base::entity::Entity;
 
@@ -69,21 +69,8 @@ impl LinearVar {
         let preds = program.blocks[block].linear_preds.clone();
         let operands: Vec<Operand> = preds.into_iter().map(|pred| self.at_end(program, pred)).collect();
         let definitions = [Definition::temp(temp, self.class)];
-        let inst = program.make_inst(&NewInst::pseudo(Pseudo::LinearPhi, &definitions, &operands));
-        program.blocks[block].insts.insert(0, inst);
+        program.insert(block, 0, &NewInst::pseudo(Pseudo::LinearPhi, &definitions, &operands));
     }
-}
-
-/// How many phis a block starts with.
-pub(crate) fn phi_count(program: &Program, block: Block) -> usize {
-    program.blocks[block].insts.iter().take_while(|inst| program.op(**inst).is_phi()).count()
-}
-
-/// The number of the instruction that ends the logical part of a block; of one without, the branch.
-pub(crate) fn logical_end(program: &Program, block: Block) -> usize {
-    let insts = &program.blocks[block].insts;
-    let end = insts.iter().rposition(|inst| program.op(*inst).is(Pseudo::LogicalEnd));
-    end.unwrap_or(insts.len().saturating_sub(1))
 }
 
 /// Dominators of the linear flow.
@@ -175,11 +162,4 @@ fn postorder(program: &Program) -> Vec<Block> {
         }
     }
     order
-}
-
-/// An instruction that is put before another one of its block.
-pub(crate) fn insert(program: &mut Program, block: Block, at: usize, new: &NewInst) -> Inst {
-    let inst = program.make_inst(new);
-    program.blocks[block].insts.insert(at, inst);
-    inst
 }

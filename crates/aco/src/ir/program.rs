@@ -6,7 +6,7 @@
 
 use super::class::RegClass;
 use super::entities::{Block, Construct, Inst, Temp};
-use super::inst::{InstData, List, NewInst, Op, Payload};
+use super::inst::{InstData, List, NewInst, Op, Payload, Pseudo};
 use super::operand::{Definition, Operand};
 use std::ops::{Index, IndexMut};
 use unwedge_base::entity::PrimaryMap;
@@ -56,9 +56,10 @@ pub struct ConstructData {
 }
 
 /// How lanes leave a block, other than along its linear successors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Jump {
     /// They do not.
+    #[default]
     None,
     /// They are to meet after a construct, while the wave goes on with what is in it.
     Break(Construct),
@@ -69,9 +70,10 @@ pub enum Jump {
 }
 
 /// What a block is for in divergent flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Role {
     /// Nothing but its instructions.
+    #[default]
     Plain,
     /// Its last instruction is the branch on the condition of a divergent `if`.
     Branch,
@@ -88,7 +90,7 @@ pub enum Role {
 }
 
 /// A block.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct BlockData {
     /// Instructions in order.
     pub insts: Vec<Inst>,
@@ -228,6 +230,25 @@ impl Program {
         inst
     }
 
+    /// Makes an instruction before the one at a place of a block.
+    pub fn insert(&mut self, block: Block, at: usize, new: &NewInst) -> Inst {
+        let inst = self.make_inst(new);
+        self.blocks[block].insts.insert(at, inst);
+        inst
+    }
+
+    /// How many phis a block starts with.
+    pub fn phi_count(&self, block: Block) -> usize {
+        self.blocks[block].insts.iter().take_while(|inst| self.op(**inst).is_phi()).count()
+    }
+
+    /// Where the logical part of a block ends; where it has none, the place of its last instruction.
+    pub fn logical_end(&self, block: Block) -> usize {
+        let insts = &self.blocks[block].insts;
+        let end = insts.iter().rposition(|inst| self.op(*inst).is(Pseudo::LogicalEnd));
+        end.unwrap_or(insts.len().saturating_sub(1))
+    }
+
     /// Operands of an instruction.
     pub fn operands(&self, inst: Inst) -> &[Operand] {
         let List { start, len } = self.insts[inst].operands;
@@ -307,20 +328,7 @@ impl Program {
 
     /// Adds a block at the end.
     pub fn add_block(&mut self) -> Block {
-        self.blocks.push(BlockData {
-            insts: Vec::new(),
-            logical_preds: Vec::new(),
-            logical_succs: Vec::new(),
-            linear_preds: Vec::new(),
-            linear_succs: Vec::new(),
-            role: Role::Plain,
-            construct: None,
-            jump: Jump::None,
-            top_level: false,
-            loop_depth: 0,
-            divergent_depth: 0,
-            uniform_depth: 0,
-        })
+        self.blocks.push(BlockData::default())
     }
 
     /// Connects two blocks in the linear flow.
