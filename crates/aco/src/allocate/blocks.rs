@@ -148,8 +148,7 @@ impl Allocator<'_> {
         }
         for (arrival, place) in arrivals.iter().zip(&mut places) {
             if place.is_none() {
-                let (from, to) = self.range(arrival.class);
-                let span = self.first_free(arrival.class, from, to)?;
+                let span = self.first_free(arrival.class)?;
                 self.file.put(span, arrival.original);
                 *place = Some(span);
             }
@@ -165,10 +164,8 @@ impl Allocator<'_> {
             || span.first >= from && span.end() <= to && span.first.is_multiple_of(alignment(arrival.class))
     }
 
-    fn first_free(&self, class: RegClass, from: u16, to: u16) -> Option<RegSpan> {
-        let count = u16::from(class.dwords());
-        let starts = (from..to.saturating_sub(count - 1)).step_by(alignment(class).into());
-        starts.map(|first| RegSpan { first, count }).find(|span| self.file.is_free(*span))
+    fn first_free(&self, class: RegClass) -> Option<RegSpan> {
+        self.windows(class).find(|span| self.file.is_free(*span))
     }
 
     /// Places everything, what needs the most room first.
@@ -180,9 +177,7 @@ impl Allocator<'_> {
         let mut places = vec![RegSpan { first: 0, count: 0 }; arrivals.len()];
         for at in order {
             let arrival = &arrivals[at];
-            let (from, to) = self.range(arrival.class);
-            let span =
-                self.first_free(arrival.class, from, to).ok_or_else(|| self.exhausted(arrival.class))?;
+            let span = self.first_free(arrival.class).ok_or_else(|| self.exhausted(arrival.class))?;
             self.file.put(span, arrival.original);
             places[at] = span;
         }

@@ -4,7 +4,7 @@
 //! operands that die here no longer are. So a definition may take the register of such an operand, and a value that moves may not.
 
 use super::Allocator;
-use super::file::{RegSpan, alignment};
+use super::file::RegSpan;
 use crate::error::FinishError;
 use crate::ir::{
     Bound, Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp,
@@ -255,10 +255,7 @@ impl Allocator<'_> {
 
     /// Registers that are free before the instruction, and stay so.
     pub(super) fn free_for_move(&self, work: &Work, class: RegClass) -> Option<RegSpan> {
-        let (from, to) = self.range(class);
-        let count = u16::from(class.dwords());
-        let starts = (from..to.saturating_sub(count - 1)).step_by(alignment(class).into());
-        starts.map(|first| RegSpan { first, count }).find(|span| {
+        self.windows(class).find(|span| {
             self.file.is_free(*span)
                 && !work.taken.iter().chain(&work.reserved).any(|other| other.meets(*span))
         })

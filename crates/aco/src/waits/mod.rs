@@ -91,7 +91,7 @@ fn ask(inst: &MachineInst, generation: Gfx, asked: &mut WaitNumbers) {
 }
 
 /// Instructions that wait, those for several counters first.
-const WAITS: [Opcode; 10] = [
+const WAITS: [Opcode; 11] = [
     Opcode::s_waitcnt,
     Opcode::s_waitcnt_vscnt,
     Opcode::s_wait_loadcnt_dscnt,
@@ -102,14 +102,14 @@ const WAITS: [Opcode; 10] = [
     Opcode::s_wait_storecnt,
     Opcode::s_wait_dscnt,
     Opcode::s_wait_kmcnt,
+    Opcode::s_wait_expcnt,
 ];
 
 /// Writes waits for some numbers.
 fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
     let mut open = *numbers;
     let generation = gpu.generation();
-    for opcode in WAITS.into_iter().chain([Opcode::s_wait_expcnt]) {
-        // The fields of gfx11 that the text of gfx12 has for this one are no counters there.
+    for opcode in WAITS {
         let own = || fields(opcode, generation);
         let asked = own().filter(|wait| open[wait.counter as usize].is_some()).count();
         let joint = matches!(opcode, Opcode::s_wait_loadcnt_dscnt | Opcode::s_wait_storecnt_dscnt);
