@@ -55,7 +55,7 @@ impl CompileView {
     ///
     /// What is not compiled.
     pub fn of(shader: &mut Shader, gpu: Gpu) -> Result<CompileView, CompileViewError> {
-        let invocations = invocations(shader);
+        let invocations = shader.info.invocations();
         let compiled = unwedge_aco::compile(shader, &Options::new(gpu))?;
         Ok(CompileView { compiled, gpu, invocations })
     }
@@ -87,10 +87,6 @@ impl fmt::Display for CompileView {
         writeln!(f, "scratch: {} bytes per lane", code.scratch_bytes)?;
         writeln!(f, "waves per SIMD: {}", occupancy::waves(&self.gpu, registers))
     }
-}
-
-fn invocations(shader: &Shader) -> u32 {
-    shader.info.workgroup_size.iter().fold(1, |all, size| all.saturating_mul(*size))
 }
 
 /// The program after a phase.

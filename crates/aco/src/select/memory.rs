@@ -54,6 +54,10 @@ impl Selector<'_> {
         }
         let scalar = !self.banks.is_vector(result) && loads_scalar(func, inst, mem);
         let words = match mem.space {
+            // A scalar load moves whole words.
+            Space::Push if ty.base.bits() < 32 => {
+                return Err(self.unsupported(inst, Some("push constants of less than 32 bits")));
+            }
             Space::Push => self.load_push(inst)?,
             Space::Uniform | Space::Storage if scalar => self.load_scalar_buffer(inst)?,
             Space::Uniform | Space::Storage => self.load_buffer(inst, mem)?,
@@ -78,13 +82,13 @@ impl Selector<'_> {
     fn load_push(&mut self, inst: Inst) -> Selected<Vec<Operand>> {
         let offset = self.scalar(self.func.args(inst)[0]);
         let count = self.result_words(inst);
-        if let Some(base) = self.scalar_argument(Argument::PushConstants) {
+        if let Some(base) = self.find_argument(Argument::PushConstants) {
             let address = self.create(RegClass::S2, &[base, Operand::c32(self.options.address_high)]);
             return self.load_scalar(inst, address, offset, count);
         }
         let first = offset.as_const().map(|offset| offset as u32 / 4);
         let words = (0..count).map(|word| {
-            first.and_then(|first| self.scalar_argument(Argument::PushConstant(first.checked_add(word)?)))
+            first.and_then(|first| self.find_argument(Argument::PushConstant(first.checked_add(word)?)))
         });
         words.collect::<Option<Vec<_>>>().ok_or_else(|| self.unsupported(inst, Some("push constants")))
     }
