@@ -31,7 +31,7 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
             let of_edges = if op.is(Pseudo::LinearPhi) { &mut linear } else { &mut logical };
             let definition = program.definitions(inst)[0];
             for (pred, operand) in preds.iter().zip(program.operands(inst)) {
-                // The wave reads scalar registers on every way; nobody sees what a vector register holds of lanes that came from elsewhere.
+                // Scalar registers are read on every path of the wave, so they are written on every one. A vector register may hold anything for these lanes.
                 let from = match operand.is_undef() {
                     true if definition.class.is_linear() => Operand::constant(0, definition.class),
                     true => continue,

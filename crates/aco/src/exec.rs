@@ -2,7 +2,8 @@
 //!
 //! Each divergent construct has a mask of lanes that meet after it: those that entered it, without those that have left for a construct around it.
 //! A divergent loop has a second one, of lanes that go through its body again. A jump that the wave does not follow takes its lanes out of the masks
-//! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was.
+//! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was. The branch of a divergent `if`
+//! keeps the lanes of its condition.
 
 use crate::ir::{
     Block, Construct, ConstructKind, Definition, Jump, NewInst, Operand, PhysReg, Program, Progress, Pseudo,
@@ -12,7 +13,7 @@ use crate::linear_ssa::LinearVar;
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::Opcode;
 
-/// Inserts them.
+/// Inserts the masks, and the instructions that set `exec` from them.
 pub(crate) fn insert_exec_masks(program: &mut Program) {
     let mut masks = Masks::of(program);
     masks.take_out(program);
@@ -20,7 +21,7 @@ pub(crate) fn insert_exec_masks(program: &mut Program) {
     program.progress = Progress::Masked;
 }
 
-/// Which lanes a mask is of.
+/// Which lanes a mask has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum MaskUse {
     /// Those that meet after the construct.

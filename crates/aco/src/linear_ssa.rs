@@ -1,8 +1,8 @@
-//! Makes variables SSA along the linear flow: for lane masks that change on the way, and for uniform values that are read where the wave comes
+//! Makes variables SSA along the linear flow: lane masks that change from block to block, and uniform values that are read where the wave may come
 //! without passing their definition.
 //!
-//! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked for in the block, then in its predecessors,
-//! with a phi where they are several.
+//! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked up in the block, then in its predecessors,
+//! with a phi where a block has several.
 
 use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass};
 use std::collections::HashMap;
@@ -116,7 +116,7 @@ impl LinearDominators {
         LinearDominators { parents, numbers }
     }
 
-    /// Whether every way of the wave to a block passes another.
+    /// Whether every path of the wave to a block passes another.
     pub(crate) fn dominates(&self, by: Block, block: Block) -> bool {
         let (by, mut at) = (self.numbers[by.index()], self.numbers[block.index()]);
         if by == UNREACHED || at == UNREACHED {

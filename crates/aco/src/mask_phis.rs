@@ -1,8 +1,8 @@
 //! Lowers phis of lane masks, and makes uniform values SSA along the linear flow: takes a program that is
-//! [`Progress::Selected`](crate::ir::Progress::Selected); afterwards there is no `p_mask_phi`, and scalar registers are defined on every way of the wave to where they are read.
+//! [`Progress::Selected`](crate::ir::Progress::Selected); leaves it without `p_mask_phi`, and with scalar registers defined on every path of the wave to where they are read.
 //!
-//! A lane has the bit of the predecessor that it came from. So each predecessor writes the bits of its lanes over those that are there already, along the way of
-//! the wave.
+//! A lane has the bit of the predecessor that it came from. So each predecessor, in the order of the wave, writes the bits of its lanes over those of the
+//! ones before it.
 
 use crate::ir::{Block, Definition, Inst, NewInst, Operand, PhysReg, Program, Pseudo, Source, Temp};
 use crate::linear_ssa::{LinearDominators, LinearVar};

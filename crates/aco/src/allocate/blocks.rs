@@ -19,11 +19,11 @@ struct Arrival {
     original: Temp,
     name: Temp,
     class: RegClass,
-    /// Where it is on some way.
+    /// Where it is on some path.
     regs: Vec<PhysReg>,
     /// The phi of the program that defines it.
     phi: Option<Inst>,
-    /// Nobody reads it.
+    /// It is not read.
     dead: bool,
 }
 
@@ -134,7 +134,7 @@ impl Allocator<'_> {
         self.program.make_inst(&NewInst::pseudo(pseudo, &[definition], &operands))
     }
 
-    /// Places arrivals where they are on some way, or anywhere.
+    /// Places arrivals where they are on some path, or anywhere.
     fn seat(&mut self, arrivals: &[Arrival]) -> Option<Vec<RegSpan>> {
         let mut places = vec![None; arrivals.len()];
         for (arrival, place) in arrivals.iter().zip(&mut places) {
@@ -156,7 +156,7 @@ impl Allocator<'_> {
         places.into_iter().collect()
     }
 
-    /// Whether registers that a value has on some way may be its own here.
+    /// Whether a value may keep the registers that it has on some path.
     fn fits(&self, span: RegSpan, arrival: &Arrival) -> bool {
         let (from, to) = self.range(arrival.class);
         let special = arrival.phi.is_none() && arrival.class.is_sgpr() && span.first >= to;

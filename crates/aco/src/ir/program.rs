@@ -15,17 +15,17 @@ use unwedge_isa::amdgcn::Gpu;
 /// How far a program is: what holds of it. Each phase takes one stage and leaves another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Progress {
-    /// SSA. Nothing changes `exec`: constructs say which lanes execute a block.
+    /// SSA form. Nothing changes `exec` yet; constructs say which lanes execute a block.
     Selected,
-    /// SSA. Instructions change `exec`; there are no lane-mask phis.
+    /// SSA form. Instructions change `exec`, and lane-mask phis are lowered.
     Masked,
-    /// SSA, and operands of phis do not interfere with their results.
+    /// SSA form. Operands of phis do not interfere with their results.
     Conventional,
-    /// Every temporary has its register wherever it occurs. Still phis.
+    /// SSA form. Every temporary has its register wherever it occurs.
     Allocated,
-    /// No phis.
+    /// Phis are replaced by copies.
     Eliminated,
-    /// Only instructions of the hardware.
+    /// All instructions are those of the hardware.
     Lowered,
 }
 
@@ -142,7 +142,7 @@ pub struct Program {
     pub scratch_bytes: u32,
     /// Bytes of LDS of a workgroup.
     pub lds_bytes: u32,
-    /// Data behind the code.
+    /// Constant data, which follows the code.
     pub constants: Vec<u8>,
     temps: PrimaryMap<Temp, RegClass>,
     insts: PrimaryMap<Inst, InstData>,

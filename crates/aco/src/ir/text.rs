@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A definition is `%temporary:class@register`, an operand `%temporary@register`, a constant `bits:class`, or a register `@exec:s2`. `'` marks the
-//! operand where a temporary dies, `^` one that is still read when definitions are written. Logical neighbours of a block stand before linear ones.
+//! operand where a temporary dies, `^` one that is still read when definitions are written. Logical neighbours of a block come before linear ones.
 
 use super::class::RegClass;
 use super::entities::{Block, Construct, Inst, Temp};
@@ -255,7 +255,7 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
         };
         done.map_err(|(reason, text)| ParseError { line, reason, text: text.to_owned() })?;
     }
-    let none = ParseError { line: 1, reason: "no program", text: String::new() };
+    let none = ParseError { line: 1, reason: "the text does not have a program", text: String::new() };
     let mut program = program.ok_or(none)?;
     program.name_classes();
     let blocks = program.blocks.len();
@@ -272,7 +272,7 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
     } else {
         Err(ParseError {
             line: text.lines().count(),
-            reason: "a block that is not there is named",
+            reason: "a block that does not exist is named",
             text: String::new(),
         })
     }

@@ -119,7 +119,7 @@ impl Selector<'_> {
             _ => return Err(self.unsupported(inst, Some("more than 16 words"))),
         };
         if !buffer && count != size {
-            // Past the end of what is there may be nothing.
+            // A longer load could read past the end of the memory.
             return Err(self.unsupported(inst, Some("a number of words from an address")));
         }
         let offset = self.in_scalar(offset);
@@ -131,7 +131,7 @@ impl Selector<'_> {
         Ok(words)
     }
 
-    /// How an access is made: caches that others do not see are passed by.
+    /// The cache modifiers of an access: one that other waves see bypasses the caches that they do not share.
     fn cache_mods(&self, mem: &MemAccess, load: bool) -> Mods {
         let mut mods = Mods::default();
         if mem.access.any(Access::COHERENT.or(Access::VOLATILE).or(Access::ATOMIC)) {
@@ -309,7 +309,7 @@ impl Selector<'_> {
         match words {
             [word] => {
                 let word = self.in_vgpr(*word);
-                // What is stored is read, whatever it is.
+                // The data of a store is read, so it needs a register.
                 if word.is_undef() { self.copy(class, Operand::c32(0)) } else { word }
             }
             _ => {
@@ -457,7 +457,7 @@ impl Selector<'_> {
             }
             None => (data, RegClass::V1),
         };
-        // The table has what is read and written last.
+        // In the table, what is both read and written comes last.
         let operands = [address[0], address[1], address[2], data];
         let temp = self.program.make_temp(class);
         let definitions = [Definition::temp(temp, class)];

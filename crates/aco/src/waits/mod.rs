@@ -1,7 +1,7 @@
-//! Waits: no instruction uses a register before what writes it late has done so, or overwrites one that is read late.
+//! Waits: an instruction does not use a register before a late write to it has ended, or overwrite one before a late read has.
 //!
 //! Takes a machine program. Guarantees the waits that the counters of `data/amd/waits.txt` make necessary. Waits that are there already are kept as far as
-//! something is pending for them. Where ways meet, what is pending on any of them is.
+//! something is pending for them. Where paths join, what is pending on any of them is pending.
 //!
 //! Never: looks at what memory accesses touch. The checker reads the same table, and shares no code with this.
 
@@ -38,7 +38,7 @@ pub fn insert(program: &mut MachineProgram) {
     }
 }
 
-/// Follows a block, and gives its instructions with waits between them.
+/// Follows a block; `out` gets its instructions with waits between them.
 fn follow(
     insts: &[MachineInst],
     gpu: &Gpu,
