@@ -1,4 +1,4 @@
-//! Edges: makes room where copies of phis will go.
+//! Edges: makes blocks for the copies that will replace phis.
 //!
 //! Takes a program that is `Masked`. Guarantees: a block with several linear predecessors is the only linear successor of each; a phi has
 //! several operands; a phi of scalar registers is a `p_linear_phi`. A critical edge that only lanes take cannot be split, and is an error where a
@@ -142,8 +142,8 @@ fn fall_through(program: &mut Program) {
     }
 }
 
-/// A phi with one operand copies it: a linear one where it is, a logical one at the end of the logical part of its predecessor, as a scalar operand
-/// is alive there and need not be on other ways to the phi.
+/// Replaces phis of one operand by copies: a linear one in its place, a logical one at the end of the logical part of its predecessor, as a scalar
+/// operand is alive there and may not be on other paths to the phi.
 fn single_phis(program: &mut Program) {
     for block in program.blocks.keys() {
         let insts = std::mem::take(&mut program.blocks[block].insts);

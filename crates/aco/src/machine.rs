@@ -16,11 +16,11 @@ use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, codec};
 pub struct MachineInst {
     /// The instruction.
     pub inst: amdgcn::Inst,
-    /// That of the program it comes from; `None` of those that later phases insert.
+    /// The instruction of the program that it comes from; `None` if a later phase inserted it.
     pub from: Option<Inst>,
 }
 
-/// A block of them.
+/// A block of machine instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineBlock {
     /// In order.
@@ -44,7 +44,7 @@ pub struct MachineProgram {
 ///
 /// # Errors
 ///
-/// [`FinishError::Encode`] and [`FinishError::NoForm`] for what the GPU cannot say.
+/// [`FinishError::Encode`] and [`FinishError::NoForm`] for what the GPU cannot encode.
 pub fn from_program(program: &Program, variants: &Variants) -> Result<MachineProgram, FinishError> {
     let mut blocks = Vec::with_capacity(program.blocks.len());
     for data in program.blocks.values() {
@@ -103,7 +103,7 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let mut read = shape::operands(variant);
     for operand in operands {
         let Some(slot) = read.next() else {
-            // A register that LDS instructions read beside what their row says.
+            // LDS instructions also read `m0`, which their row does not have.
             let implied = operand.reg == Some(crate::ir::PhysReg::M0);
             if implied { break } else { return None }
         };
@@ -252,7 +252,7 @@ pub fn inline(gpu: &Gpu, ty: Type, bits: u64) -> Option<u8> {
     at.map(|at| 240 + at as u8)
 }
 
-/// An instruction of the machine alone, with operands in the order they are written.
+/// An instruction that later phases insert, with operands in the order they are written.
 pub(crate) fn plain(opcode: Opcode, operands: &[amdgcn::Operand], gpu: &Gpu) -> Option<MachineInst> {
     let number = (0..).zip(amdgcn::tables::variants()).find_map(|(number, variant)| {
         let row = amdgcn::tables::rows().get(usize::from(variant.row))?;
