@@ -114,7 +114,7 @@ impl Masks {
         let (target, continues) = match data.jump {
             Jump::Break(target) => (target, false),
             Jump::Continue(target) => (target, true),
-            Jump::None | Jump::End => return,
+            Jump::None => return,
         };
         let mut keys = Vec::new();
         let mut at = data.construct;

@@ -19,8 +19,6 @@ pub enum Progress {
     Selected,
     /// SSA form. Instructions change `exec`, and lane-mask phis are lowered.
     Masked,
-    /// SSA form. Operands of phis do not interfere with their results.
-    Conventional,
     /// SSA form. Every temporary has its register wherever it occurs.
     Allocated,
     /// Phis are replaced by copies.
@@ -65,8 +63,6 @@ pub enum Jump {
     Break(Construct),
     /// They are to start a loop again, while the wave goes on with its body.
     Continue(Construct),
-    /// They end, while the wave goes on.
-    End,
 }
 
 /// What a block is for in divergent flow.
@@ -142,8 +138,6 @@ pub struct Program {
     pub scratch_bytes: u32,
     /// Bytes of LDS of a workgroup.
     pub lds_bytes: u32,
-    /// Constant data, which follows the code.
-    pub constants: Vec<u8>,
     temps: PrimaryMap<Temp, RegClass>,
     insts: PrimaryMap<Inst, InstData>,
     operands: Vec<Operand>,
@@ -160,27 +154,11 @@ impl Program {
             constructs: PrimaryMap::default(),
             scratch_bytes: 0,
             lds_bytes: 0,
-            constants: Vec::new(),
             temps: PrimaryMap::default(),
             insts: PrimaryMap::default(),
             operands: Vec::new(),
             definitions: Vec::new(),
         }
-    }
-
-    /// Makes it empty, for a GPU, and keeps its memory.
-    pub fn clear(&mut self, gpu: Gpu) {
-        self.gpu = gpu;
-        self.progress = Progress::Selected;
-        self.blocks.clear();
-        self.constructs.clear();
-        self.scratch_bytes = 0;
-        self.lds_bytes = 0;
-        self.constants.clear();
-        self.temps.clear();
-        self.insts.clear();
-        self.operands.clear();
-        self.definitions.clear();
     }
 
     /// The class of a lane mask.

@@ -24,10 +24,9 @@ use unwedge_isa::amdgcn::model::{Form, Mod};
 use unwedge_isa::amdgcn::{Gpu, Mods, Opcode, Reg, regs};
 use unwedge_shader::ir::{Access, BarrierInfo, MemoryKinds, Op as ShaderOp, Order, Scope};
 
-const PROGRESS: [(Progress, &str); 6] = [
+const PROGRESS: [(Progress, &str); 5] = [
     (Progress::Selected, "selected"),
     (Progress::Masked, "masked"),
-    (Progress::Conventional, "conventional"),
     (Progress::Allocated, "allocated"),
     (Progress::Eliminated, "eliminated"),
     (Progress::Lowered, "lowered"),
@@ -87,7 +86,6 @@ impl fmt::Display for Text<'_> {
                 Jump::None => {}
                 Jump::Break(construct) => write!(f, " break {construct}")?,
                 Jump::Continue(construct) => write!(f, " continue {construct}")?,
-                Jump::End => f.write_str(" end")?,
             }
             write!(f, " preds {} {}", Blocks(&data.logical_preds), Blocks(&data.linear_preds))?;
             writeln!(f, " succs {} {}", Blocks(&data.logical_succs), Blocks(&data.linear_succs))?;
@@ -376,7 +374,6 @@ fn parse_block<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong<'a>
                 "top" => data.2 = true,
                 "break" => data.3 = Jump::Break(construct(next()?)?),
                 "continue" => data.3 = Jump::Continue(construct(next()?)?),
-                "end" => data.3 = Jump::End,
                 "preds" => {
                     data.4[0] = blocks(next()?)?;
                     data.4[1] = blocks(next()?)?;
