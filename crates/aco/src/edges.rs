@@ -12,7 +12,7 @@ use unwedge_base::entity::{Entity, PrimaryMap};
 ///
 /// # Errors
 ///
-/// [`FinishError::Invalid`] where lanes leave a block two ways of which one has a phi.
+/// [`FinishError::Invalid`] for a critical logical edge, and for a scalar phi whose logical and linear predecessors differ.
 pub fn prepare(program: &mut Program) -> Result<(), FinishError> {
     scalar_phis(program)?;
     split(program);

@@ -1,7 +1,7 @@
 //! One instruction: its operands go where it needs them, its definitions get registers, and copies before it make both possible.
 //!
 //! Two moments count. When copies have been made, everything that is alive and all operands are in registers; when definitions are written,
-//! operands that die here no longer are. So a definition may take the register of such an operand, and a value that moves may not.
+//! operands that die here are not. So a definition may take the register of such an operand, and a value that moves may not.
 
 use super::Allocator;
 use super::file::RegSpan;

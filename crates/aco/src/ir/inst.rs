@@ -134,7 +134,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory that nobody changes.
+    /// Memory that is constant while the program runs.
     pub const CONSTANT: Memory =
         Memory { kinds: MemoryKinds::NONE, access: Access::READONLY, private: false };
 }

@@ -12,6 +12,8 @@ use unwedge_shader::ir::{Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, O
 const MAX_BUFFER_OFFSET: u64 = 4095;
 /// The most that the immediate of an LDS instruction is.
 const MAX_LDS_OFFSET: u64 = 65535;
+/// The most bytes that a value has: 16 lanes of 64 bits.
+const MAX_VALUE_BYTES: u64 = 128;
 /// The scope of gfx12 for accesses that the whole device sees.
 const DEVICE_SCOPE: i32 = 2;
 
@@ -161,7 +163,7 @@ impl Selector<'_> {
         let handle = self.in_sgpr(handle);
         let none = Operand::c32(0);
         match offset.as_const() {
-            Some(bytes) if bytes <= MAX_BUFFER_OFFSET - 64 => {
+            Some(bytes) if bytes <= MAX_BUFFER_OFFSET - MAX_VALUE_BYTES => {
                 ([Operand::undef(RegClass::V1), handle, none], bytes)
             }
             _ => ([self.in_vgpr(offset), handle, none], 0),
@@ -229,7 +231,9 @@ impl Selector<'_> {
     /// The address and the constant offset of an LDS instruction.
     fn lds_address(&mut self, offset: Operand) -> (Operand, u64) {
         match offset.as_const() {
-            Some(bytes) if bytes <= MAX_LDS_OFFSET - 128 => (self.in_vgpr(Operand::c32(0)), bytes),
+            Some(bytes) if bytes <= MAX_LDS_OFFSET - MAX_VALUE_BYTES => {
+                (self.in_vgpr(Operand::c32(0)), bytes)
+            }
             _ => (self.in_vgpr(offset), 0),
         }
     }
