@@ -4,7 +4,7 @@
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked up in the block, then in its predecessors,
 //! with a phi where a block has several.
 
-use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass};
+use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
 use std::collections::HashMap;
 use unwedge_base::entity::Entity;
 
@@ -35,8 +35,28 @@ impl LinearVar {
         }
     }
 
-    /// What a block finds. Chains of blocks are followed in a loop: there may be many.
+    /// What a block finds. Blocks are followed in a loop, not by recursion: there may be many.
     pub(crate) fn at_start(&mut self, program: &mut Program, block: Block) -> Operand {
+        let mut open = Vec::new();
+        let value = self.look_up(program, block, &mut open);
+        while let Some((block, temp)) = open.pop() {
+            let preds = program.blocks[block].linear_preds.clone();
+            let mut operands = Vec::with_capacity(preds.len());
+            for pred in preds {
+                let operand = match self.ends.get(&pred) {
+                    Some(value) => *value,
+                    None => self.look_up(program, pred, &mut open),
+                };
+                operands.push(operand);
+            }
+            let definitions = [Definition::temp(temp, self.class)];
+            program.insert(block, 0, &NewInst::pseudo(Pseudo::LinearPhi, &definitions, &operands));
+        }
+        value
+    }
+
+    /// The value at the start of a block. `open` gets the blocks that need a phi, with its result.
+    fn look_up(&mut self, program: &mut Program, block: Block, open: &mut Vec<(Block, Temp)>) -> Operand {
         let mut passed = Vec::new();
         let mut at = block;
         let value = loop {
@@ -54,7 +74,7 @@ impl LinearVar {
                     let temp = program.make_temp(self.class);
                     let value = Operand::temp(temp, self.class);
                     self.starts.insert(at, value);
-                    self.fill(program, at, temp);
+                    open.push((at, temp));
                     break value;
                 }
             }
@@ -63,13 +83,6 @@ impl LinearVar {
             self.starts.insert(block, value);
         }
         value
-    }
-
-    fn fill(&mut self, program: &mut Program, block: Block, temp: Temp) {
-        let preds = program.blocks[block].linear_preds.clone();
-        let operands: Vec<Operand> = preds.into_iter().map(|pred| self.at_end(program, pred)).collect();
-        let definitions = [Definition::temp(temp, self.class)];
-        program.insert(block, 0, &NewInst::pseudo(Pseudo::LinearPhi, &definitions, &operands));
     }
 }
 
